@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Invariant CRC of RoCEv2 over IPv6, in full and as a change.
+ *
+ * The ICRC is a CRC-32 (zlib's) over 8 bytes of ones and the packet from the
+ * IPv6 header to the pad, with the fields that routers change set to ones.
+ * Being linear, it can be updated for changed bytes without reading the rest:
+ *
+ *     icrc' = icrc ^ crc0(old ^ new) * x^(8 * bytes between the change and the ICRC)
+ *
+ * where crc0 has zero initial value and no final inversion.  A packet that was
+ * corrupt before such an update stays corrupt after it.
+ */
+#ifndef LIB_ICRC_H
+#define LIB_ICRC_H 1
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ICRC of the IPv6 packet at 'ip': IPv6 header, directly followed by UDP, BTH
+ * and so on; 'len' bytes up to the ICRC, which is not included. */
+uint32_t icrc_compute(const uint8_t *ip, size_t len);
+
+/* Stored little-endian at 'at'. */
+uint32_t icrc_load(const uint8_t *at);
+void icrc_store(uint8_t *at, uint32_t icrc);
+
+/* The ICRC is at ip + len. */
+bool icrc_ok(const uint8_t *ip, size_t len);
+
+/* crc0 of a difference of 'n' bytes, as above. */
+uint32_t icrc_diff(const uint8_t *diff, size_t n);
+/* The same continued: crc0 of (what gave 'crc') followed by diff[0, n). */
+uint32_t icrc_diff_more(uint32_t crc, const uint8_t *diff, size_t n);
+/* crc0 moved past 'n' unchanged bytes: XOR the result into an ICRC.  n < 65536. */
+uint32_t icrc_shift(uint32_t crc, size_t n);
+
+/* "isa-l" or "zlib". */
+const char *icrc_implementation(void);
+
+#endif /* lib/icrc.h */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One node's configuration as plain data: a snapshot of the registry's intent
+ * with its generation.  Whoever reads the registry builds it whole and hands
+ * it over; the node applies it as a difference and keeps nothing of it.
+ */
+#ifndef LIB_NODE_CONFIG_H
+#define LIB_NODE_CONFIG_H 1
+
+#include <net/if.h>
+
+#include "lib/port.h"
+#include "lib/wire.h"
+
+#define NAME_SIZE 64 /* with the terminating NUL. */
+
+enum port_role {
+    ROLE_HOST,   /* a host: may send only from its own address. */
+    ROLE_AGENT,  /* a source agent: outer source is that agent's address. */
+    ROLE_FABRIC, /* another forwarder. */
+};
+
+struct port_config {
+    uint16_t number; /* 1..4095, unique in the node. */
+    char name[IFNAMSIZ];
+    enum port_kind kind;
+    enum port_role role;
+    uint8_t mac[6];               /* this end's. */
+    char peer[NAME_SIZE];         /* node or host on the other end. */
+    struct in6_addr peer_address; /* the host's address, or the peer node's address. */
+};
+
+struct route_config {
+    struct in6_addr prefix;
+    uint8_t plen;
+    uint16_t port;
+    struct in6_addr next_hop; /* :: means on link. */
+};
+
+enum sid_behaviour { SID_END, SID_END_MT, SID_RESPONSE, SID_END_DT6, SID_END_REPLICATE };
+
+struct sid_config {
+    struct in6_addr prefix;
+    uint8_t plen;
+    enum sid_behaviour behaviour;
+};
+
+enum branch_kind {
+    BRANCH_RECEIVER, /* a host: responses have its inner source address. */
+    BRANCH_NODE,     /* a forwarder: responses come in IPv6 from its address. */
+};
+
+struct branch_config {
+    uint32_t id; /* unique in the group epoch. */
+    enum branch_kind kind;
+    char name[NAME_SIZE];
+    struct in6_addr address;
+    struct in6_addr edge; /* receiver: its edge node's address (what the TLV names). */
+    uint32_t qpn;         /* receiver: its QPN, rkey and base address. */
+    uint32_t rkey;
+    uint64_t va;
+    uint64_t len;
+};
+
+/* A group epoch's part in this node: RFC 9524 would call the forwarding half
+ * of it a replication segment. */
+struct tree_config {
+    char group[NAME_SIZE];
+    uint64_t generation;
+    uint32_t epoch;
+    struct in6_addr proxy;
+    uint32_t designated_qpn;
+    psn_t start_psn;
+    uint32_t mtu;             /* path MTU of all QPs. */
+    uint32_t designated_rkey; /* region: VA 0, length region_len; 0: no WRITE. */
+    uint64_t region_len;
+    struct in6_addr source;   /* the source host. */
+    uint32_t source_qpn;
+    bool root;                /* rewrites responses for the source. */
+    struct in6_addr parent_sid; /* response SID of the parent, unless root. */
+    size_t n_branches;
+    struct branch_config *branches;
+    /* Source agent only. */
+    bool open;                /* packets may pass. */
+    size_t n_outer_da;
+    struct in6_addr *outer_da;
+    size_t n_copies;          /* what the TLVs name, sorted by edge. */
+    struct branch_config *copies;
+};
+
+struct node_config {
+    uint64_t generation;
+    char name[NAME_SIZE];
+    uint16_t id;
+    struct in6_addr address; /* 5f00:0:<id>::1. */
+    size_t n_ports;
+    struct port_config *ports;
+    size_t n_routes;
+    struct route_config *routes;
+    size_t n_sids;
+    struct sid_config *sids;
+    size_t n_trees;
+    struct tree_config *trees;
+};
+
+/* Frees what the pointers refer to. */
+void node_config_uninit(struct node_config *);
+
+/* Addresses that follow from a node id (block 5f00:0::/32, 16-bit node uSID). */
+struct in6_addr node_address(uint16_t id);                /* 5f00:0:<id>::1. */
+struct in6_addr node_locator(uint16_t id);                /* /48. */
+struct in6_addr node_sid(uint16_t id, uint16_t function); /* /64. */
+#define SID_FUNC_END 0xe000
+#define SID_FUNC_END_MT 0xe001
+#define SID_FUNC_RESPONSE 0xe002
+#define SID_FUNC_END_DT6 0xe003
+#define SID_FUNC_REPLICATION 0xf000 /* + group number < 4096. */
+
+/* Locally administered MAC of a node's port. */
+void node_port_mac(uint16_t id, uint16_t port, uint8_t mac[6]);
+
+#endif /* lib/node-config.h */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One pass over a frame that validates every length once and records where
+ * things are.  Later code uses the offsets and never parses again.
+ *
+ * Bounds nest: frame > IPv6 payload > SRH > TLV; frame > inner packet.
+ * All offsets are from the frame's first byte; 0 means absent (no header of
+ * interest starts at 0 but Ethernet's).
+ */
+#ifndef LIB_PARSE_H
+#define LIB_PARSE_H 1
+
+#include "lib/drop.h"
+#include "lib/wire.h"
+
+#define PARSE_MAX_EXT 8     /* extension headers per IPv6 packet. */
+#define PARSE_MAX_MT_TLV 84 /* more do not fit into an SRH: (2048 - 24) / 24. */
+
+/* One IPv6 packet. */
+struct parsed_ip6 {
+    uint16_t ofs;   /* IPv6 header; 0: absent. */
+    uint16_t end;   /* first byte after the payload by Payload Length. */
+    uint16_t l4_ofs; /* upper-layer header. */
+    uint8_t proto;  /* its protocol; IP6_NH_FRAGMENT if a fragment (not looked into). */
+    uint8_t n_ext;  /* extension headers before it. */
+};
+
+struct parsed {
+    struct parsed_ip6 ip;    /* outermost. */
+    struct parsed_ip6 inner; /* IPv6 in IPv6, if any. */
+
+    /* SRH of the outermost packet. */
+    uint16_t srh_ofs;
+    uint16_t srh_len;        /* bytes. */
+    uint8_t n_segments;      /* last_entry + 1. */
+    uint8_t segments_left;
+    uint8_t n_mt_tlvs;
+    uint16_t mt_tlv_ofs[PARSE_MAX_MT_TLV];
+    uint16_t auth_ofs;       /* MT-AUTH TLV. */
+    uint16_t hmac_ofs;       /* RFC 8754 HMAC TLV. */
+
+    /* RoCE in the innermost packet: set only if UDP destination port 4791. */
+    uint16_t udp_ofs;
+    uint16_t bth_ofs;
+    uint16_t ext_ofs;        /* first extended header, after the BTH. */
+    uint16_t payload_ofs;    /* after the opcode's extended headers. */
+    uint16_t payload_len;    /* pad excluded. */
+    uint16_t icrc_ofs;       /* by UDP length, not by frame end. */
+    uint8_t opcode;          /* valid if bth_ofs. */
+};
+
+/* Parses the Ethernet frame data[0, len).  Returns DROP_none and fills *p, or
+ * the reason; *p is then still safe to read but not complete.
+ *
+ * - Something that is IPv6 but neither SRH, IPv6-in-IPv6 nor RoCE is not an
+ *   error: proto says what it is, the forwarder passes it on.
+ * - A RoCE packet whose opcode is unknown has ext_ofs == payload_ofs.
+ * - An SRH behind which the inner packet is malformed, or one whose own lengths
+ *   are inconsistent, is an error only for the node that it is addressed to
+ *   (RFC 8754 4.2: others must not look).  Hence parse_outer() stops after the
+ *   outermost IPv6 header, parse_frame() does everything. */
+enum drop_reason parse_outer(const uint8_t *data, uint32_t len, struct parsed *p);
+/* To be called after parse_outer() returned DROP_none. */
+enum drop_reason parse_rest(const uint8_t *data, uint32_t len, struct parsed *p);
+enum drop_reason parse_frame(const uint8_t *data, uint32_t len, struct parsed *p);
+
+/* The packet that carries the RoCE headers: inner if there is one. */
+static inline const struct parsed_ip6 *
+parsed_innermost(const struct parsed *p)
+{
+    return p->inner.ofs ? &p->inner : &p->ip;
+}
+
+#endif /* lib/parse.h */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ports: the only place where frames enter and leave a process.
+ *
+ *   tap     a queue of an existing persistent IFF_MULTI_QUEUE tap (a lab host's NIC)
+ *   packet  an AF_PACKET socket on any existing network device
+ *
+ * Non-blocking, single-threaded.  Errors are positive errno values.
+ */
+#ifndef LIB_PORT_H
+#define LIB_PORT_H 1
+
+#include <stdint.h>
+
+#include "lib/packet.h"
+
+enum port_kind { PORT_TAP, PORT_PACKET };
+
+struct port;
+
+/* Opens 'netdev'.  'netns_fd' is the network namespace that the device is in,
+ * -1 for the caller's; the caller's namespace is unchanged on return.  ENODEV if there is no such
+ * device (a tap is never created). *errp gets a malloc'd sentence on failure. */
+int port_open(struct port **, enum port_kind, const char *netdev, int netns_fd, char **errp);
+void port_close(struct port *);
+
+/* For poll(). */
+int port_fd(const struct port *);
+/* The device's MTU when opened. */
+unsigned port_mtu(const struct port *);
+
+/* One frame.  0 and *p (owned by the caller); EAGAIN: none; ENOBUFS: the pool is empty, frame lost;
+ * EMSGSIZE: frame too long, lost; EIO/ENETDOWN: device down, try later.  Frames that this host sent
+ * itself on an AF_PACKET device are not returned.  An AF_PACKET frame with an unfinished
+ * checksum (offload) is completed before it is returned. */
+int port_recv(struct port *, struct packet_pool *, struct packet **p);
+/* Sends without taking ownership.  EAGAIN: full, dropped; others as above. */
+int port_send(struct port *, const struct packet *);
+
+#endif /* lib/port.h */

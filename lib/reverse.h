@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reverse path of one group epoch at one node: merges the ACKs and NAKs of
+ * the branches into the one stream that an RC requester understands.
+ *
+ * A pure machine: no packets, clocks or I/O.  docs/draft-notes.md, "The
+ * reverse-path rule", is its specification; draft-li 5.3.1, 5.3.2 and 8.
+ *
+ * Times are microseconds on any monotonic scale.
+ */
+#ifndef LIB_REVERSE_H
+#define LIB_REVERSE_H 1
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/drop.h"
+#include "lib/wire.h"
+
+struct reverse;
+
+#define REVERSE_DUP_ACK_USEC 500
+#define REVERSE_HOLD_USEC 1000
+/* How far a packet whose ICRC was not verified may move H. */
+#define REVERSE_MAX_UNVERIFIED_JUMP 4096
+/* How far below H the first response of an unanchored branch may be. */
+#define REVERSE_ANCHOR_WINDOW (1 << 22)
+
+struct reverse_params {
+    psn_t start_psn;
+    uint32_t dup_ack_usec; /* least time between two re-sent ACKs. */
+    uint32_t hold_usec;    /* how long a NAK above the minimum is held before NAK(m). */
+};
+
+/* What is to be sent up after an event: nothing, or one response. */
+struct reverse_out {
+    bool send;
+    uint8_t syndrome; /* AETH syndrome. */
+    psn_t psn;
+    uint32_t msn;     /* of the branch that gives the minimum. */
+};
+
+struct reverse *reverse_create(const struct reverse_params *);
+void reverse_destroy(struct reverse *);
+
+/* Branch set.  Ids are the caller's, unique, any value.  A branch added before the first packet went
+ * down starts at start_psn; one added later counts as confirmed up to H (its receive PSN is H by
+ * agreement: the controller adds only while quiesced).  Removal may move the minimum: the result says
+ * what to send.  reverse_branch_add() returns 0, or EEXIST. */
+int reverse_branch_add(struct reverse *, uint32_t id, uint64_t now);
+struct reverse_out reverse_branch_remove(struct reverse *, uint32_t id, uint64_t now);
+
+/* Would PSN q raise H by more than an unverified packet may?  Then the caller
+ * verifies the ICRC first. */
+bool reverse_jump_suspicious(const struct reverse *, psn_t q);
+/* PSN q goes down.  The first call decides between start and anchoring.
+ * 'ack_req' says that a response is owed: the packet's AckReq bit.  If a fatal
+ * NAK is latched and owed again, the result is that NAK. */
+struct reverse_out reverse_down(struct reverse *, psn_t q, bool ack_req, uint64_t now);
+/* A copy of PSN q was made for this branch (it is being served: clears its
+ * sequence or RNR NAK at q). */
+void reverse_copied(struct reverse *, uint32_t id, psn_t q);
+
+/* Response from a branch.  *why is DROP_none if it was taken in, otherwise
+ * unknown_branch, psn_not_sent or resp_opcode (reserved syndrome). */
+struct reverse_out reverse_response(struct reverse *, uint32_t id, psn_t psn, uint8_t syndrome,
+                                    uint32_t msn, uint64_t now, enum drop_reason *why);
+
+/* Time at which reverse_timer() wants to be called; UINT64_MAX: never. */
+uint64_t reverse_deadline(const struct reverse *);
+struct reverse_out reverse_timer(struct reverse *, uint64_t now);
+
+/* For display and tests. */
+enum reverse_cond { REVERSE_NONE, REVERSE_NAK, REVERSE_RNR, REVERSE_FATAL };
+struct reverse_branch_info {
+    uint32_t id;
+    bool anchored;  /* una is known. */
+    psn_t una;      /* next PSN not confirmed. */
+    enum reverse_cond cond;
+    uint8_t code;   /* RNR timer code, or fatal syndrome. */
+    uint32_t msn;
+    uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
+};
+struct reverse_info {
+    bool started;   /* a PSN went down. */
+    bool anchored;  /* the minimum is known. */
+    psn_t h;        /* highest PSN sent down, + 1. */
+    psn_t m;        /* minimum of una. */
+    psn_t f;        /* last una sent up. */
+    size_t n_branches;
+    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
+};
+void reverse_get_info(const struct reverse *, struct reverse_info *);
+bool reverse_get_branch(const struct reverse *, uint32_t id, struct reverse_branch_info *);
+
+#endif /* lib/reverse.h */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Builds the outer IPv6 header and SRH of a multicast data packet (design:
+ * outer DA = a SID, reduced SRH with Segment List = [Proxy], Last Entry 0,
+ * Segments Left 1, End.MT TLVs, PadN to a multiple of 8).  Built once per
+ * configuration; stamped on each packet.
+ */
+#ifndef LIB_SRH_H
+#define LIB_SRH_H 1
+
+#include "lib/wire.h"
+
+/* One (edge, receiver) pair.  Pairs of one edge must be adjacent. */
+struct srh_copy {
+    struct in6_addr edge;
+    struct in6_addr addr;
+    uint32_t qpn;
+};
+
+#define ENCAP_MAX_LEN (IP6_HDR_LEN + SRH_MAX_LEN)
+
+struct encap_template {
+    uint16_t len; /* IPv6 header + SRH. */
+    uint8_t bytes[ENCAP_MAX_LEN];
+};
+
+/* SRH length in bytes for these pairs, without looking at SRH_MAX_LEN. */
+size_t srh_len(const struct srh_copy *, size_t n_copies);
+
+/* Fills 't'.  Returns 0, or EMSGSIZE if the SRH would exceed SRH_MAX_LEN. */
+int encap_template_build(struct encap_template *t, const struct in6_addr *src,
+                         const struct in6_addr *dst, const struct in6_addr *proxy,
+                         const struct srh_copy *, size_t n_copies);
+
+/* Writes template to 'out' (t->len bytes) for an inner packet of inner_len
+ * bytes: payload length, traffic class (RFC 6040 normal mode: the inner one)
+ * and flow label; hop limit 64. */
+void encap_template_stamp(const struct encap_template *t, uint8_t *out, uint16_t inner_len,
+                          uint8_t tc, uint32_t flow_label);
+
+/* Flow label for an inner RoCE packet: a 20-bit hash, never 0, of addresses,
+ * ports and dest_qp; equal for all packets of a QP. */
+uint32_t roce_flow_label(const struct ip6_hdr_wire *, const struct udp_hdr *, const struct bth *);
+
+#endif /* lib/srh.h */
