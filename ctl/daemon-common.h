@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the daemons have in common: options, environment, daemonizing and the
+ * control socket.
+ *
+ *     daemon_init(&d, argc, argv, DAEMON_AGENT, "SRv6 edge and transit forwarder");
+ *     ... register commands, open things ...
+ *     daemon_ready(&d);
+ *     while (!d.exiting) {
+ *         daemon_run(&d);
+ *         ...
+ *         daemon_wait(&d);
+ *         poll_block();
+ *     }
+ *     daemon_done(&d);
+ */
+#ifndef CTL_DAEMON_COMMON_H
+#define CTL_DAEMON_COMMON_H 1
+
+#include <stdbool.h>
+
+struct unixctl_server;
+
+enum daemon_kind {
+    DAEMON_CONTROLLER, /* castd. */
+    DAEMON_AGENT,      /* takes --node and --netns. */
+};
+
+struct daemon {
+    char *db;      /* --db, ROCECAST_DB or the default. */
+    char *node;    /* --node; agents only. */
+    int netns_fd;  /* --netns, for port_open(); -1: the daemon's own. */
+    char *control; /* absolute path of the control socket. */
+    struct unixctl_server *unixctl;
+    bool exiting; /* set by "ovs-appctl exit", SIGTERM and SIGINT. */
+};
+
+/* Parses the command line; prints and exits on -h, -V and on errors (1: usage, 3: the control socket
+ * cannot be made).  With --detach the caller continues as the child. */
+void daemon_init(struct daemon *, int argc, char *argv[], enum daemon_kind, const char *purpose);
+/* Tells the parent of a detached daemon that all is well. */
+void daemon_ready(struct daemon *);
+void daemon_run(struct daemon *);
+void daemon_wait(struct daemon *);
+void daemon_done(struct daemon *);
+
+/* Directory for sockets and pid files: ROCECAST_RUNDIR or /run/rocecast. */
+const char *rocecast_rundir(void);
+/* ROCECAST_DB or "unix:<rundir>/db.sock"; malloc'd. */
+char *rocecast_default_db(void);
+
+#endif /* ctl/daemon-common.h */
