@@ -29,9 +29,9 @@ struct packet_pool;
 struct packet {
     uint8_t *data;      /* head, inside buf. */
     uint32_t len;       /* bytes in head. */
-    uint32_t body_ofs;  /* where the body starts in body->data. */
     uint32_t body_len;  /* 0: no body. */
     struct packet *body; /* owns a reference. */
+    const uint8_t *body_data; /* in body's buffer; stays put when body's head moves. */
     uint8_t tail[PACKET_TAIL];
     uint8_t tail_len;
     uint32_t refs;
@@ -69,7 +69,10 @@ void *packet_pull(struct packet *, size_t n);
 
 /* A new packet whose head is a private copy of src->data[ofs, ofs + head_len),
  * whose body refers to the rest of src's head except its last tail_len bytes,
- * which are copied to tail.  'src' must be all head.  NULL if the pool is empty. */
+ * which are copied to tail.  'src' must be all head.  NULL if the pool is empty.
+ *
+ * Afterwards the headers and the tail of 'src' may still be changed, pushed and
+ * pulled (so it can be the last copy itself), but not the bytes shared. */
 struct packet *packet_replicate(struct packet *src, uint32_t ofs, uint32_t head_len,
                                 uint8_t tail_len);
 

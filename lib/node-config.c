@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node's configuration: ownership, and the addresses that follow from its id.
+ */
+#include "lib/node-config.h"
+
+#include <stdlib.h>
+
+void
+node_config_uninit(struct node_config *config)
+{
+    for (size_t i = 0; i < config->n_trees; i++) {
+        free(config->trees[i].branches);
+        free(config->trees[i].outer_da);
+        free(config->trees[i].copies);
+    }
+    free(config->trees);
+    free(config->sids);
+    free(config->routes);
+    free(config->ports);
+    memset(config, 0, sizeof *config);
+}
+
+struct in6_addr
+node_locator(uint16_t id)
+{
+    return (struct in6_addr) {.s6_addr = {0x5f, 0, 0, 0, (uint8_t) (id >> 8), (uint8_t) id}};
+}
+
+struct in6_addr
+node_address(uint16_t id)
+{
+    struct in6_addr addr = node_locator(id);
+
+    addr.s6_addr[15] = 1;
+    return addr;
+}
+
+struct in6_addr
+node_sid(uint16_t id, uint16_t function)
+{
+    struct in6_addr addr = node_locator(id);
+
+    addr.s6_addr[6] = (uint8_t) (function >> 8);
+    addr.s6_addr[7] = (uint8_t) function;
+    return addr;
+}
+
+void
+node_port_mac(uint16_t id, uint16_t port, uint8_t mac[6])
+{
+    mac[0] = 0x02; /* locally administered, unicast. */
+    mac[1] = 0x5f;
+    mac[2] = (uint8_t) (id >> 8);
+    mac[3] = (uint8_t) id;
+    mac[4] = (uint8_t) (port >> 8);
+    mac[5] = (uint8_t) port;
+}
