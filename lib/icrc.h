@@ -19,7 +19,8 @@
 #include <stdint.h>
 
 /* ICRC of the IPv6 packet at 'ip': IPv6 header, directly followed by UDP, BTH
- * and so on; 'len' bytes up to the ICRC, which is not included. */
+ * and so on (no extension headers); 'len' bytes up to the ICRC, which is not
+ * included, at least 60. */
 uint32_t icrc_compute(const uint8_t *ip, size_t len);
 
 /* Stored little-endian at 'at'. */
