@@ -1,0 +1,740 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A verbs program that takes part in a group with libibverbs and the castctl
+ * command alone.  It is the example of docs/joining.md and, with the options
+ * that make mistakes on purpose, a test tool.
+ *
+ * A source goes through: create QP, INIT, `source set`, `group show`, RTR, RTS,
+ * `group wait`, post.  A receiver: register the region, create QP, INIT,
+ * `group show`, RTR, RTS, `member add --epoch`, and then nothing: the data
+ * arrives.  When the group starts a new epoch, the receiver takes its QP through
+ * RESET and registers again; the QP keeps its number.
+ *
+ * A receiver is steered through its standard input, a word a line: "dump" writes
+ * the region to --out, "recv" posts the receives that --no-recv held back.  End
+ * of input or SIGTERM dumps and ends.  Both roles print "key value" lines.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <infiniband/verbs.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Exit codes.  A work request that completes with an error status s ends the
+ * program with EXIT_COMPLETION + s (enum ibv_wc_status). */
+enum {
+    EXIT_USAGE = 1,   /* bad option, file or device */
+    EXIT_REFUSED = 2, /* castctl refused or failed */
+    EXIT_TIMEOUT = 3, /* nothing happened for --timeout seconds */
+    EXIT_COMPLETION = 64,
+};
+
+enum op { OP_WRITE, OP_SEND, OP_READ, OP_ATOMIC, N_OPS };
+static const char *const op_names[N_OPS] = {"write", "send", "read", "atomic"};
+static const enum ibv_wr_opcode op_codes[N_OPS] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND, IBV_WR_RDMA_READ,
+                                                   IBV_WR_ATOMIC_FETCH_AND_ADD};
+
+static struct {
+    bool source, receiver;
+    const char *group, *host, *file, *out;
+    union ibv_gid address;
+    unsigned size, depth, members, timeout;
+    size_t len; /* receiver: bytes of the region. */
+    enum op op;
+    bool bad_rkey, past_region, no_recv, keep_sending;
+} opt = {.size = 65536, .depth = 16, .members = 1, .timeout = 30};
+
+static struct ibv_context *ctx;
+static int gid_index;
+static struct ibv_pd *pd;
+static struct ibv_comp_channel *channel;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+static struct ibv_mr *mr;
+static unsigned char *buf;
+static size_t buf_len;
+
+static volatile sig_atomic_t told_to_end;
+
+/* What `castctl group show` says, as far as a QP needs it. */
+struct group {
+    uint32_t epoch, dest_qpn, start_psn, rkey, mtu, timeout;
+    uint64_t region_len;
+    union ibv_gid proxy;
+};
+
+static void __attribute__((noreturn, format(printf, 2, 3)))
+die(int code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fprintf(stderr, "joinrc %s: ", opt.host ? opt.host : "");
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    exit(code);
+}
+
+static double
+now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double) ts.tv_sec + (double) ts.tv_nsec / 1e9;
+}
+
+/*
+ * castctl
+ */
+
+/* Runs castctl with 'argv' (NULL at the end) and collects its output, NUL
+ * terminated.  castctl bounds its own run time.  Returns its exit status. */
+static int
+castctl(char *output, size_t size, const char *const argv[])
+{
+    size_t n = 0;
+    ssize_t got;
+    int fds[2], status;
+
+    if (pipe2(fds, O_CLOEXEC)) {
+        die(EXIT_USAGE, "pipe: %s", strerror(errno));
+    }
+    pid_t pid = fork();
+    if (pid < 0) {
+        die(EXIT_USAGE, "fork: %s", strerror(errno));
+    }
+    if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        dup2(fds[1], STDOUT_FILENO);
+        execvp("castctl", (char *const *) (uintptr_t) argv);
+        fprintf(stderr, "castctl: %s\n", strerror(errno));
+        _exit(127);
+    }
+    close(fds[1]);
+    while ((got = read(fds[0], output + n, size - 1 - n)) > 0) {
+        n += (size_t) got;
+    }
+    output[n] = '\0';
+    close(fds[0]);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+        continue;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 127;
+}
+
+#define CASTCTL(OUT, ...)                                                                         \
+    castctl(OUT, sizeof(OUT), (const char *const[]) {"castctl", __VA_ARGS__, NULL})
+
+/* The value of 'key' in "key value" lines. */
+static const char *
+field(const char *text, const char *key, char *value, size_t size)
+{
+    size_t key_len = strlen(key);
+
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (!strncmp(line, key, key_len) && line[key_len] == ' ') {
+            const char *v = line + key_len + strspn(line + key_len, " ");
+            snprintf(value, size, "%.*s", (int) strcspn(v, "\n"), v);
+            return value;
+        }
+    }
+    die(EXIT_REFUSED, "castctl group show has no line '%s'", key);
+}
+
+static uint64_t
+number(const char *text, const char *key)
+{
+    char value[64];
+
+    return strtoull(field(text, key, value, sizeof value), NULL, 0);
+}
+
+static struct group
+group_show(void)
+{
+    char text[16384], value[64];
+
+    if (CASTCTL(text, "group", "show", opt.group)) {
+        die(EXIT_REFUSED, "castctl group show failed");
+    }
+    struct group g = {
+        .epoch = (uint32_t) number(text, "epoch"),
+        .dest_qpn = (uint32_t) number(text, "designated_qpn"),
+        .start_psn = (uint32_t) number(text, "start_psn"),
+        .rkey = (uint32_t) number(text, "designated_rkey"),
+        .mtu = (uint32_t) number(text, "mtu"),
+        .timeout = (uint32_t) number(text, "qp_timeout"),
+        .region_len = number(text, "region_len"),
+    };
+    if (inet_pton(AF_INET6, field(text, "proxy", value, sizeof value), &g.proxy) != 1) {
+        die(EXIT_REFUSED, "proxy '%s' is not an IPv6 address", value);
+    }
+    return g;
+}
+
+/*
+ * Verbs
+ */
+
+/* Finds the device and GID index that have the host's address. */
+static void
+device_open(void)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+
+    for (int i = 0; list && list[i]; i++) {
+        struct ibv_port_attr port;
+        union ibv_gid gid;
+
+        ctx = ibv_open_device(list[i]);
+        if (!ctx) {
+            continue;
+        }
+        if (!ibv_query_port(ctx, 1, &port)) {
+            for (gid_index = 0; gid_index < port.gid_tbl_len; gid_index++) {
+                if (!ibv_query_gid(ctx, 1, gid_index, &gid)
+                    && !memcmp(&gid, &opt.address, sizeof gid)) {
+                    ibv_free_device_list(list);
+                    return;
+                }
+            }
+        }
+        ibv_close_device(ctx);
+    }
+    die(EXIT_USAGE, "no RDMA device has this address in its GID table");
+}
+
+static void
+resources_create(void)
+{
+    int access = opt.receiver ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE
+                              : IBV_ACCESS_LOCAL_WRITE;
+
+    device_open();
+    pd = ibv_alloc_pd(ctx);
+    mr = pd ? ibv_reg_mr(pd, buf, buf_len, access) : NULL;
+    channel = ibv_create_comp_channel(ctx);
+    cq = channel ? ibv_create_cq(ctx, 1024, NULL, channel, 0) : NULL;
+    if (!mr || !cq) {
+        die(EXIT_USAGE, "cannot create verbs resources: %s", strerror(errno));
+    }
+    struct ibv_qp_init_attr init = {
+        .send_cq = cq,
+        .recv_cq = cq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = opt.depth, .max_recv_wr = 512, .max_send_sge = 1, .max_recv_sge = 1},
+    };
+    qp = ibv_create_qp(pd, &init);
+    if (!qp) {
+        die(EXIT_USAGE, "cannot create QP: %s", strerror(errno));
+    }
+}
+
+static void
+qp_modify(struct ibv_qp_attr *attr, int mask, const char *what)
+{
+    int error = ibv_modify_qp(qp, attr, mask);
+
+    if (error) {
+        die(EXIT_USAGE, "QP to %s: %s", what, strerror(error));
+    }
+}
+
+/* READ and ATOMIC stay disabled: a group cannot carry them. */
+static void
+qp_to_init(void)
+{
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT,
+        .port_num = 1,
+        .qp_access_flags = opt.receiver ? IBV_ACCESS_REMOTE_WRITE : 0,
+    };
+    qp_modify(&attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
+}
+
+static enum ibv_mtu
+mtu_enum(uint32_t bytes)
+{
+    enum ibv_mtu mtu = IBV_MTU_256;
+
+    while (mtu < IBV_MTU_4096 && 128u << mtu < bytes) {
+        mtu++;
+    }
+    return mtu;
+}
+
+/* The peer of every QP, source's and receivers', is the group: its Proxy
+ * Address, its Designated QPN, and its start PSN in both directions. */
+static void
+qp_connect(const struct group *g)
+{
+    struct ibv_qp_attr rtr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = mtu_enum(g->mtu),
+        .dest_qp_num = g->dest_qpn,
+        .rq_psn = g->start_psn,
+        .max_dest_rd_atomic = 1,
+        .min_rnr_timer = 12,
+        .ah_attr = {.is_global = 1,
+                    .port_num = 1,
+                    .grh = {.dgid = g->proxy,
+                            .sgid_index = (uint8_t) gid_index,
+                            .hop_limit = 64,
+                            .traffic_class = 2 /* ECT(0) */}},
+    };
+    qp_modify(&rtr,
+              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
+                  | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+              "RTR");
+    struct ibv_qp_attr rts = {
+        .qp_state = IBV_QPS_RTS,
+        .sq_psn = g->start_psn,
+        .timeout = (uint8_t) g->timeout,
+        .retry_cnt = 7,
+        .rnr_retry = 7,
+        .max_rd_atomic = 1,
+    };
+    qp_modify(&rts,
+              IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY
+                  | IBV_QP_MAX_QP_RD_ATOMIC,
+              "RTS");
+}
+
+/* Next completion, waiting until 'deadline' at most.  Returns false on timeout
+ * or when told to end. */
+static bool
+next_completion(struct ibv_wc *wc, double deadline)
+{
+    for (;;) {
+        /* Ask for an event, then look: nothing can fall between. */
+        if (ibv_req_notify_cq(cq, 0)) {
+            die(EXIT_USAGE, "cannot arm the completion queue");
+        }
+        if (ibv_poll_cq(cq, 1, wc) > 0) {
+            return true;
+        }
+        double left = deadline - now();
+        if (left <= 0 || told_to_end) {
+            return false;
+        }
+        struct pollfd pfd = {.fd = channel->fd, .events = POLLIN};
+        if (poll(&pfd, 1, left < 1 ? (int) (left * 1000) + 1 : 1000) > 0) {
+            struct ibv_cq *event_cq;
+            void *event_ctx;
+
+            if (!ibv_get_cq_event(channel, &event_cq, &event_ctx)) {
+                ibv_ack_cq_events(event_cq, 1);
+            }
+        }
+    }
+}
+
+/*
+ * Source
+ */
+
+/* READ and ATOMIC need no data; they ask for 8 bytes from the region's start. */
+static void
+source_buffer(void)
+{
+    struct stat st;
+
+    if (opt.op == OP_READ || opt.op == OP_ATOMIC) {
+        opt.size = 8;
+        buf_len = 8;
+        buf = calloc(1, buf_len);
+        return;
+    }
+    int fd = opt.file ? open(opt.file, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0 || fstat(fd, &st) || st.st_size <= 0) {
+        die(EXIT_USAGE, "--file %s: missing, empty or unreadable", opt.file ? opt.file : "");
+    }
+    buf_len = (size_t) st.st_size;
+    buf = malloc(buf_len);
+    for (size_t n = 0; n < buf_len;) {
+        ssize_t got = read(fd, buf + n, buf_len - n);
+        if (got <= 0) {
+            die(EXIT_USAGE, "%s: %s", opt.file, got ? strerror(errno) : "shorter than it was");
+        }
+        n += (size_t) got;
+    }
+    close(fd);
+}
+
+static void
+post_block(size_t block, const struct group *g)
+{
+    size_t ofs = block * opt.size;
+    size_t len = buf_len - ofs < opt.size ? buf_len - ofs : opt.size;
+    struct ibv_sge sge = {.addr = (uintptr_t) buf + ofs, .length = (uint32_t) len, .lkey = mr->lkey};
+    struct ibv_send_wr *bad, wr = {
+        .wr_id = block,
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = op_codes[opt.op],
+        .send_flags = IBV_SEND_SIGNALED,
+    };
+    uint64_t remote = opt.past_region ? g->region_len - len / 2 : ofs;
+    uint32_t rkey = opt.bad_rkey ? g->rkey ^ 0x5a5a : g->rkey;
+
+    if (opt.op == OP_ATOMIC) {
+        wr.wr.atomic.remote_addr = remote;
+        wr.wr.atomic.rkey = rkey;
+        wr.wr.atomic.compare_add = 1;
+    } else {
+        wr.wr.rdma.remote_addr = remote;
+        wr.wr.rdma.rkey = rkey;
+    }
+    int error = ibv_post_send(qp, &wr, &bad);
+    if (error) {
+        die(EXIT_USAGE, "post block %zu: %s", block, strerror(error));
+    }
+}
+
+static int
+source_transfer(const struct group *g)
+{
+    size_t n_blocks = (buf_len + opt.size - 1) / opt.size, posted = 0, done = 0;
+    double start = now();
+
+    while (opt.keep_sending || done < n_blocks) {
+        while (posted - done < opt.depth && (opt.keep_sending || posted < n_blocks)) {
+            post_block(posted++ % n_blocks, g);
+        }
+        struct ibv_wc wc;
+        if (!next_completion(&wc, now() + opt.timeout)) {
+            printf("completed %zu\n", done);
+            if (told_to_end) {
+                return 0;
+            }
+            die(EXIT_TIMEOUT, "no completion for %u s after block %zu", opt.timeout, done);
+        }
+        if (wc.status != IBV_WC_SUCCESS) {
+            printf("completed %zu\nstatus %d %s\n", done, wc.status, ibv_wc_status_str(wc.status));
+            return EXIT_COMPLETION + (int) wc.status;
+        }
+        done++;
+    }
+    printf("completed %zu\nseconds %.6f\nstatus 0 %s\n", done, now() - start,
+           ibv_wc_status_str(IBV_WC_SUCCESS));
+    return 0;
+}
+
+static int
+source_run(void)
+{
+    char text[16384], qpn[16], members[16], epoch[16], timeout[16];
+
+    source_buffer();
+    resources_create();
+    qp_to_init();
+
+    /* Before `group show`: it is this that may start a new epoch. */
+    snprintf(qpn, sizeof qpn, "%u", qp->qp_num);
+    if (CASTCTL(text, "source", "set", opt.group, "--host", opt.host, "--qpn", qpn)) {
+        die(EXIT_REFUSED, "castctl source set failed");
+    }
+    struct group g = group_show();
+    qp_connect(&g);
+    printf("qpn %u\nepoch %u\narmed\n", qp->qp_num, g.epoch);
+    fflush(stdout);
+
+    snprintf(members, sizeof members, "%u", opt.members);
+    snprintf(epoch, sizeof epoch, "%u", g.epoch);
+    snprintf(timeout, sizeof timeout, "%u", opt.timeout);
+    if (CASTCTL(text, "--timeout", timeout, "group", "wait", opt.group, "--members", members,
+                "--epoch", epoch)) {
+        die(EXIT_REFUSED, "castctl group wait failed");
+    }
+    g = group_show(); /* the region's length is known once the members are. */
+    if (opt.op != OP_SEND && !opt.past_region && buf_len > g.region_len) {
+        die(EXIT_USAGE, "%zu bytes do not fit the group's region of %" PRIu64, buf_len,
+            g.region_len);
+    }
+    printf("ready\n");
+    fflush(stdout);
+    return source_transfer(&g);
+}
+
+/*
+ * Receiver
+ */
+
+static void
+dump(void)
+{
+    int fd = open(opt.out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    for (size_t n = 0; fd >= 0 && n < buf_len;) {
+        ssize_t put = write(fd, buf + n, buf_len - n);
+        if (put < 0) {
+            die(EXIT_USAGE, "%s: %s", opt.out, strerror(errno));
+        }
+        n += (size_t) put;
+    }
+    if (fd < 0 || close(fd)) {
+        die(EXIT_USAGE, "%s: %s", opt.out, strerror(errno));
+    }
+    printf("dumped\n");
+    fflush(stdout);
+}
+
+/* One receive per block of the region, for SEND. */
+static void
+post_receives(void)
+{
+    for (size_t ofs = 0; ofs < buf_len; ofs += opt.size) {
+        struct ibv_sge sge = {
+            .addr = (uintptr_t) buf + ofs,
+            .length = (uint32_t) (buf_len - ofs < opt.size ? buf_len - ofs : opt.size),
+            .lkey = mr->lkey,
+        };
+        struct ibv_recv_wr *bad, wr = {.wr_id = ofs, .sg_list = &sge, .num_sge = 1};
+        int error = ibv_post_recv(qp, &wr, &bad);
+        if (error) {
+            die(EXIT_USAGE, "post receive at %zu: %s", ofs, strerror(error));
+        }
+    }
+    printf("posted\n");
+    fflush(stdout);
+}
+
+/* Takes the QP, in whatever state, to RTS in the group's current epoch and
+ * registers it there.  Returns the epoch. */
+static uint32_t
+receiver_arm(void)
+{
+    char text[16384], qpn[16], rkey[16], va[24], len[24], epoch[16];
+    int status;
+
+    snprintf(qpn, sizeof qpn, "%u", qp->qp_num);
+    snprintf(rkey, sizeof rkey, "%u", mr->rkey);
+    snprintf(va, sizeof va, "0x%" PRIx64, (uint64_t) (uintptr_t) buf);
+    snprintf(len, sizeof len, "%zu", buf_len);
+    for (int attempt = 0; attempt < 10; attempt++) {
+        struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+
+        struct group g = group_show();
+        qp_modify(&reset, IBV_QP_STATE, "RESET");
+        qp_to_init();
+        qp_connect(&g);
+        if (opt.op == OP_SEND && !opt.no_recv) {
+            post_receives();
+        }
+        snprintf(epoch, sizeof epoch, "%u", g.epoch);
+        status = CASTCTL(text, "member", "add", opt.group, opt.host, "--qpn", qpn, "--rkey", rkey,
+                         "--va", va, "--len", len, "--epoch", epoch, "--may-exist");
+        if (!status) {
+            printf("qpn %u\nepoch %u\narmed\n", qp->qp_num, g.epoch);
+            fflush(stdout);
+            return g.epoch;
+        }
+        if (status != 2 || group_show().epoch == g.epoch) {
+            break;
+        }
+        /* The epoch moved on between `group show` and `member add`. */
+    }
+    die(EXIT_REFUSED, "castctl member add failed");
+}
+
+/* Reads words from standard input.  Returns false at its end. */
+static bool
+receiver_command(void)
+{
+    char line[256];
+    ssize_t n = read(STDIN_FILENO, line, sizeof line - 1);
+
+    if (n <= 0) {
+        return n < 0 && errno == EINTR;
+    }
+    line[n] = '\0';
+    for (char *save, *word = strtok_r(line, "\n ", &save); word; word = strtok_r(NULL, "\n ", &save)) {
+        if (!strcmp(word, "dump")) {
+            dump();
+        } else if (!strcmp(word, "recv")) {
+            post_receives();
+        } else {
+            die(EXIT_USAGE, "unknown command '%s'", word);
+        }
+    }
+    return true;
+}
+
+static int
+receiver_run(void)
+{
+    struct ibv_wc wc;
+
+    buf_len = opt.len;
+    buf = aligned_alloc(4096, (buf_len + 4095) & ~(size_t) 4095);
+    if (!buf) {
+        die(EXIT_USAGE, "no memory for %zu bytes", buf_len);
+    }
+    memset(buf, 0, buf_len);
+    resources_create();
+    uint32_t epoch = receiver_arm();
+
+    for (;;) {
+        struct pollfd pfd = {.fd = STDIN_FILENO, .events = POLLIN};
+        if (poll(&pfd, 1, 500) > 0 && !receiver_command()) {
+            break;
+        }
+        if (told_to_end) {
+            break;
+        }
+        while (ibv_poll_cq(cq, 1, &wc) > 0) {
+            if (wc.status == IBV_WC_SUCCESS) {
+                printf("received %u\n", wc.byte_len);
+            }
+        }
+        if (group_show().epoch != epoch) {
+            epoch = receiver_arm();
+        }
+    }
+    dump();
+    return 0;
+}
+
+/*
+ * Options
+ */
+
+static const char usage[] =
+    "usage: joinrc --source   --group G --host H --address A --file IN [-s SIZE] [-t DEPTH]\n"
+    "       joinrc --receiver --group G --host H --address A --len BYTES --out FILE\n"
+    "  --op write|send|read|atomic  what the source posts (default write); a receiver\n"
+    "                       of SENDs gives --op send and the same -s\n"
+    "  --members N          source: wait for N active members (default 1)\n"
+    "  --timeout S          longest wait for anything (default 30)\n"
+    "  --keep-sending       source: go on from the start until SIGTERM\n"
+    "  --no-recv            receiver: post receives only when told (see below)\n"
+    "  --bad-rkey, --past-region    source: requests that must be refused\n"
+    "receiver's standard input: 'dump' writes FILE, 'recv' posts receives, end: dump and end\n"
+    "exit: 0 done, 1 usage or device, 2 castctl refused, 3 timeout, 64+s completion status s\n";
+
+static unsigned long
+option_number(const char *name, const char *text, unsigned long min, unsigned long max)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long v = strtoul(text, &end, 0);
+    if (errno || *end || end == text || *text == '-' || v < min || v > max) {
+        die(EXIT_USAGE, "%s %s: must be %lu..%lu", name, text, min, max);
+    }
+    return v;
+}
+
+static enum op
+option_op(const char *text)
+{
+    for (enum op op = 0; op < N_OPS; op++) {
+        if (!strcmp(text, op_names[op])) {
+            return op;
+        }
+    }
+    die(EXIT_USAGE, "--op %s: must be write, send, read or atomic", text);
+}
+
+enum { O_GROUP = 256, O_HOST, O_ADDRESS, O_FILE, O_OUT, O_LEN, O_OP, O_MEMBERS, O_TIMEOUT };
+
+static void
+option_set(int c, const char *arg)
+{
+    switch (c) {
+    case O_GROUP: opt.group = arg; break;
+    case O_HOST: opt.host = arg; break;
+    case O_FILE: opt.file = arg; break;
+    case O_OUT: opt.out = arg; break;
+    case O_OP: opt.op = option_op(arg); break;
+    case O_LEN: opt.len = option_number("--len", arg, 1, 1ul << 30); break;
+    case O_MEMBERS: opt.members = (unsigned) option_number("--members", arg, 1, 1000); break;
+    case O_TIMEOUT: opt.timeout = (unsigned) option_number("--timeout", arg, 1, 3600); break;
+    case 's': opt.size = (unsigned) option_number("-s", arg, 1, 8u << 20); break;
+    case 't': opt.depth = (unsigned) option_number("-t", arg, 1, 512); break;
+    case O_ADDRESS:
+        if (inet_pton(AF_INET6, arg, &opt.address) != 1) {
+            die(EXIT_USAGE, "--address %s: not an IPv6 address", arg);
+        }
+        break;
+    case 'h': fputs(usage, stdout); exit(0);
+    default: fputs(usage, stderr); exit(EXIT_USAGE);
+    }
+}
+
+static void
+options_parse(int argc, char *argv[])
+{
+    /* Flags are written through these, hence ints. */
+    static int source, receiver, bad_rkey, past_region, no_recv, keep_sending;
+    static const struct option options[] = {
+        {"source", no_argument, &source, 1},
+        {"receiver", no_argument, &receiver, 1},
+        {"group", required_argument, NULL, O_GROUP},
+        {"host", required_argument, NULL, O_HOST},
+        {"address", required_argument, NULL, O_ADDRESS},
+        {"file", required_argument, NULL, O_FILE},
+        {"out", required_argument, NULL, O_OUT},
+        {"len", required_argument, NULL, O_LEN},
+        {"op", required_argument, NULL, O_OP},
+        {"members", required_argument, NULL, O_MEMBERS},
+        {"timeout", required_argument, NULL, O_TIMEOUT},
+        {"bad-rkey", no_argument, &bad_rkey, 1},
+        {"past-region", no_argument, &past_region, 1},
+        {"no-recv", no_argument, &no_recv, 1},
+        {"keep-sending", no_argument, &keep_sending, 1},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int c;
+
+    while ((c = getopt_long(argc, argv, "s:t:h", options, NULL)) != -1) {
+        if (c) {
+            option_set(c, optarg);
+        }
+    }
+    opt.source = source;
+    opt.receiver = receiver;
+    opt.bad_rkey = bad_rkey;
+    opt.past_region = past_region;
+    opt.no_recv = no_recv;
+    opt.keep_sending = keep_sending;
+    if (source == receiver || !opt.group || !opt.host || optind != argc
+        || (receiver && (!opt.len || !opt.out))) {
+        fputs(usage, stderr);
+        exit(EXIT_USAGE);
+    }
+}
+
+static void
+on_sigterm(int sig)
+{
+    (void) sig;
+    told_to_end = 1;
+}
+
+int
+main(int argc, char *argv[])
+{
+    struct sigaction sa = {.sa_handler = on_sigterm, .sa_flags = SA_RESTART};
+
+    sigaction(SIGTERM, &sa, NULL);
+    options_parse(argc, argv);
+    return opt.source ? source_run() : receiver_run();
+}
