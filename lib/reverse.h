@@ -41,20 +41,23 @@ struct reverse_out {
     uint32_t msn;     /* of the branch that gives the minimum. */
 };
 
+/* NULL: no memory. */
 struct reverse *reverse_create(const struct reverse_params *);
 void reverse_destroy(struct reverse *);
 
 /* Branch set.  Ids are the caller's, unique, any value.  A branch added before the first packet went
  * down starts at start_psn; one added later counts as confirmed up to H (its receive PSN is H by
- * agreement: the controller adds only while quiesced).  Removal may move the minimum: the result says
- * what to send.  reverse_branch_add() returns 0, or EEXIST. */
+ * agreement), which is possible only while everything sent down is confirmed and that was sent up.
+ * reverse_branch_add() returns 0, EEXIST, EBUSY (not quiesced; nothing changed) or ENOMEM.
+ * Removal may move the minimum: the result says what to send. */
 int reverse_branch_add(struct reverse *, uint32_t id, uint64_t now);
 struct reverse_out reverse_branch_remove(struct reverse *, uint32_t id, uint64_t now);
 
 /* Would PSN q raise H by more than an unverified packet may?  Then the caller
  * verifies the ICRC first. */
 bool reverse_jump_suspicious(const struct reverse *, psn_t q);
-/* PSN q goes down.  The first call decides between start and anchoring.
+/* PSN q goes down.  The first call decides between start and anchoring; with no
+ * branches nothing goes down and nothing changes.
  * 'ack_req' says that a response is owed: the packet's AckReq bit.  If a fatal
  * NAK is latched and owed again, the result is that NAK. */
 struct reverse_out reverse_down(struct reverse *, psn_t q, bool ack_req, uint64_t now);
@@ -80,15 +83,17 @@ struct reverse_branch_info {
     enum reverse_cond cond;
     uint8_t code;   /* RNR timer code, or fatal syndrome. */
     uint32_t msn;
+    /* Responses taken in, by kind; n_dups: those that said nothing new. */
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
 };
 struct reverse_info {
     bool started;   /* a PSN went down. */
-    bool anchored;  /* the minimum is known. */
+    bool anchored;  /* there are branches, and una of all is known. */
     psn_t h;        /* highest PSN sent down, + 1. */
-    psn_t m;        /* minimum of una. */
+    psn_t m;        /* minimum of una; f if it is not known. */
     psn_t f;        /* last una sent up. */
     size_t n_branches;
+    /* n_sent_dups: those of n_sent_acks that were sent again. */
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
 };
 void reverse_get_info(const struct reverse *, struct reverse_info *);

@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reverse path of one group epoch at one node.
+ *
+ * Theory of operation
+ * -------------------
+ * docs/draft-notes.md, "The reverse-path rule", says what this machine does
+ * and why; the rule numbers below (R1..) are those of that text.
+ *
+ * Each branch has 'una', the next PSN that it has not confirmed, and a
+ * condition (none, sequence NAK, RNR NAK, fatal NAK) that stands at una.  What
+ * may go up is decided by m, the circular minimum of una.
+ *
+ * Anchored branches form a binary heap.  Its order is: lowest una; then the
+ * condition that takes precedence (fatal, longest RNR, NAK, none); then the
+ * latest setting; then the lowest id.  So the top alone gives m, the condition
+ * to report and the MSN.  As long as una of all branches lies within 2^23
+ * below H, which reverse_down() sees to, psn_cmp() orders them totally.
+ *
+ * Every setting of a condition has a number, from one counter.  A NAK sent up
+ * speaks for all conditions that stand at m then, so 'told', the counter's
+ * value at that time, says for each condition at m whether it was reported: no
+ * per-branch flag has to be reset.  'told' begins anew when m advances.
+ *
+ * Sequence NAKs wait above the minimum in a list, oldest first, because the
+ * time they are held is the same for all.  A NAK sent up makes the source go
+ * back to m and so serves all of them: 'held_floor' empties the list at once.
+ *
+ * An event costs O(log n) in the number of branches.  Memory is allocated only
+ * when a branch is added.
+ */
+#include "lib/reverse.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/roce.h"
+
+struct branch {
+    uint32_t id;
+    bool anchored; /* una is known, and the branch is in the heap. */
+    psn_t una;
+    enum reverse_cond cond;
+    uint8_t code;               /* RNR timer code or fatal syndrome. */
+    uint32_t msn;               /* of the last response taken in. */
+    uint64_t setting;           /* number of this setting of 'cond'; 0: none. */
+    uint64_t since;             /* when 'cond' was set. */
+    size_t pos;                 /* index in the heap. */
+    struct branch *prev, *next; /* in the held list; see is_held(). */
+    uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
+};
+
+struct reverse {
+    struct reverse_params params;
+    bool started;
+    psn_t h;
+    psn_t f;
+    bool f_known;       /* false after a start without state. */
+    bool confirmed;     /* m - 1 is a PSN of this epoch, so it may be acknowledged. */
+    psn_t anchor_floor; /* lowest PSN that anchors a branch. */
+
+    struct branch **branches; /* sorted by id. */
+    struct branch **heap;
+    size_t n_branches;
+    size_t n_heap;
+    size_t allocated;
+
+    uint64_t settings; /* how often a condition was set. */
+    uint64_t told;     /* settings up to this one were reported at this m. */
+
+    struct branch *held_first, *held_last;
+    uint64_t held_floor; /* later settings only are in the list. */
+
+    bool dup_pending;     /* an ACK was asked for again and the rate limit kept it back. */
+    uint64_t dup_not_before;
+
+    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
+};
+
+static const struct reverse_out nothing;
+
+/* Heap. */
+
+static bool
+goes_first(const struct branch *a, const struct branch *b)
+{
+    int32_t distance = psn_cmp(a->una, b->una);
+    if (distance) {
+        return distance < 0;
+    }
+    if (a->cond != b->cond) {
+        return a->cond > b->cond;
+    }
+    if (a->cond == REVERSE_RNR && a->code != b->code) {
+        return roce_rnr_longer(a->code, b->code) == a->code;
+    }
+    if (a->setting != b->setting) {
+        return a->setting > b->setting;
+    }
+    return a->id < b->id;
+}
+
+static void
+heap_put(struct reverse *r, size_t pos, struct branch *b)
+{
+    r->heap[pos] = b;
+    b->pos = pos;
+}
+
+/* Restores the order after 'b' changed. */
+static void
+heap_fix(struct reverse *r, struct branch *b)
+{
+    size_t pos = b->pos;
+
+    while (pos > 0 && goes_first(b, r->heap[(pos - 1) / 2])) {
+        heap_put(r, pos, r->heap[(pos - 1) / 2]);
+        pos = (pos - 1) / 2;
+    }
+    for (size_t child; (child = 2 * pos + 1) < r->n_heap; pos = child) {
+        if (child + 1 < r->n_heap && goes_first(r->heap[child + 1], r->heap[child])) {
+            child++;
+        }
+        if (!goes_first(r->heap[child], b)) {
+            break;
+        }
+        heap_put(r, pos, r->heap[child]);
+    }
+    heap_put(r, pos, b);
+}
+
+static void
+heap_push(struct reverse *r, struct branch *b)
+{
+    b->pos = r->n_heap;
+    r->heap[r->n_heap++] = b;
+    heap_fix(r, b);
+}
+
+static void
+heap_remove(struct reverse *r, const struct branch *b)
+{
+    struct branch *last = r->heap[--r->n_heap];
+    if (last != b) {
+        heap_put(r, b->pos, last);
+        heap_fix(r, last);
+    }
+}
+
+/* Held sequence NAKs. */
+
+static bool
+is_held(const struct reverse *r, const struct branch *b)
+{
+    return b->cond == REVERSE_NAK && b->setting > r->held_floor;
+}
+
+static void
+held_append(struct reverse *r, struct branch *b)
+{
+    b->prev = r->held_last;
+    b->next = NULL;
+    *(b->prev ? &b->prev->next : &r->held_first) = b;
+    r->held_last = b;
+}
+
+static void
+held_remove(struct reverse *r, const struct branch *b)
+{
+    *(b->prev ? &b->prev->next : &r->held_first) = b->next;
+    *(b->next ? &b->next->prev : &r->held_last) = b->prev;
+}
+
+static void
+held_clear(struct reverse *r)
+{
+    r->held_first = r->held_last = NULL;
+    r->held_floor = r->settings;
+}
+
+/* Branch set. */
+
+/* Index of branch 'id', or the index where it would be inserted. */
+static size_t
+branch_index(const struct reverse *r, uint32_t id)
+{
+    size_t low = 0;
+    size_t high = r->n_branches;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (r->branches[mid]->id < id) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low;
+}
+
+static struct branch *
+branch_find(const struct reverse *r, uint32_t id)
+{
+    size_t i = branch_index(r, id);
+    return i < r->n_branches && r->branches[i]->id == id ? r->branches[i] : NULL;
+}
+
+/* Gives 'b' a new una and condition; anchors it if it was not. */
+static void
+branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond cond,
+              uint8_t code, uint64_t now)
+{
+    if (is_held(r, b)) {
+        held_remove(r, b);
+    }
+    b->una = una;
+    b->cond = cond;
+    b->code = code;
+    b->since = now;
+    b->setting = cond == REVERSE_NONE ? 0 : ++r->settings;
+    if (cond == REVERSE_NAK) {
+        held_append(r, b);
+    }
+    if (b->anchored) {
+        heap_fix(r, b);
+    } else {
+        b->anchored = true;
+        heap_push(r, b);
+    }
+}
+
+/* The branch that gives the minimum, or NULL while the minimum is unknown or
+ * there are no branches: nothing goes up then (R8, R9). */
+static const struct branch *
+minimum(const struct reverse *r)
+{
+    return r->n_heap && r->n_heap == r->n_branches ? r->heap[0] : NULL;
+}
+
+struct reverse *
+reverse_create(const struct reverse_params *params)
+{
+    struct reverse *r = calloc(1, sizeof *r);
+    if (r) {
+        r->params = *params;
+        r->h = r->f = params->start_psn;
+        r->f_known = true;
+    }
+    return r;
+}
+
+void
+reverse_destroy(struct reverse *r)
+{
+    if (!r) {
+        return;
+    }
+    for (size_t i = 0; i < r->n_branches; i++) {
+        free(r->branches[i]);
+    }
+    free(r->branches);
+    free(r->heap);
+    free(r);
+}
+
+/* Makes room for one more branch. */
+static bool
+reserve(struct reverse *r)
+{
+    if (r->n_branches < r->allocated) {
+        return true;
+    }
+
+    size_t n = r->allocated ? 2 * r->allocated : 8;
+    struct branch **branches = realloc(r->branches, n * sizeof(struct branch *));
+    if (!branches) {
+        return false;
+    }
+    r->branches = branches;
+    struct branch **heap = realloc(r->heap, n * sizeof(struct branch *));
+    if (!heap) {
+        return false;
+    }
+    r->heap = heap;
+    r->allocated = n;
+    return true;
+}
+
+int
+reverse_branch_add(struct reverse *r, uint32_t id, uint64_t now)
+{
+    if (branch_find(r, id)) {
+        return EEXIST;
+    }
+    /* Not before everything sent down is confirmed and that was said: only then "confirmed up to H"
+     * cannot acknowledge what nobody received (R10). */
+    if (r->started && !(r->f_known && psn_eq(r->f, r->h))) {
+        return EBUSY;
+    }
+    struct branch *b = reserve(r) ? calloc(1, sizeof *b) : NULL;
+    if (!b) {
+        return ENOMEM;
+    }
+
+    size_t i = branch_index(r, id);
+    memmove(&r->branches[i + 1], &r->branches[i],
+            (r->n_branches - i) * sizeof(struct branch *));
+    r->branches[i] = b;
+    r->n_branches++;
+    b->id = id;
+    branch_update(r, b, r->h, REVERSE_NONE, 0, now);
+    return 0;
+}
+
+/* Output. */
+
+static uint8_t
+cond_syndrome(const struct branch *b)
+{
+    switch (b->cond) {
+    case REVERSE_NAK:
+        return AETH_NAK_PSN_SEQ;
+    case REVERSE_RNR:
+        return (uint8_t) (AETH_RNR | b->code);
+    case REVERSE_FATAL:
+        return b->code;
+    case REVERSE_NONE:
+        break;
+    }
+    return AETH_ACK_UNLIMITED;
+}
+
+/* Sends up ACK(m - 1), or a NAK with PSN m: 'b' gives the minimum. */
+static struct reverse_out
+send_up(struct reverse *r, const struct branch *b, uint8_t syndrome)
+{
+    psn_t psn = b->una;
+
+    switch (aeth_class(syndrome)) {
+    case AETH_CLASS_ACK:
+        psn = psn_add(psn, -1);
+        r->n_sent_acks++;
+        break;
+    case AETH_CLASS_RNR:
+        r->n_sent_rnrs++;
+        break;
+    default:
+        *(syndrome == AETH_NAK_PSN_SEQ ? &r->n_sent_naks : &r->n_sent_fatals) += 1;
+        break;
+    }
+    if (syndrome != AETH_ACK_UNLIMITED) {
+        r->told = r->settings;
+        held_clear(r);
+    }
+    r->f = b->una;
+    r->f_known = true;
+    r->dup_pending = false;
+    return (struct reverse_out) {
+        .send = true, .syndrome = syndrome, .psn = psn, .msn = b->msn};
+}
+
+static struct reverse_out
+send_again(struct reverse *r, const struct branch *b, uint64_t now)
+{
+    r->n_sent_dups++;
+    r->dup_not_before = now + r->params.dup_ack_usec;
+    return send_up(r, b, AETH_ACK_UNLIMITED);
+}
+
+/* What is to be sent up now (R6).  'dup': the event was a duplicate ACK. */
+static struct reverse_out
+decide(struct reverse *r, bool dup, uint64_t now)
+{
+    const struct branch *b = minimum(r);
+    if (!b) {
+        return nothing;
+    }
+
+    if (!r->f_known && psn_eq(b->una, r->params.start_psn)) {
+        /* The epoch's first packet got lost: nothing is confirmed yet. */
+        r->f = b->una;
+        r->f_known = true;
+    }
+    bool advanced = !r->f_known || psn_cmp(b->una, r->f) > 0;
+    if (advanced) {
+        r->told = 0;
+        r->confirmed = true;
+    }
+
+    if (b->setting > r->told || (dup && b->cond == REVERSE_FATAL)) {
+        return send_up(r, b, cond_syndrome(b));
+    }
+    if (advanced) {
+        return send_up(r, b, AETH_ACK_UNLIMITED);
+    }
+    if (dup && r->confirmed) {
+        if (now >= r->dup_not_before) {
+            return send_again(r, b, now);
+        }
+        r->dup_pending = true;
+    }
+    return nothing;
+}
+
+/* Events. */
+
+struct reverse_out
+reverse_branch_remove(struct reverse *r, uint32_t id, uint64_t now)
+{
+    struct branch *b = branch_find(r, id);
+    if (!b) {
+        return nothing;
+    }
+
+    if (is_held(r, b)) {
+        held_remove(r, b);
+    }
+    if (b->anchored) {
+        heap_remove(r, b);
+    }
+    size_t i = branch_index(r, id);
+    r->n_branches--;
+    memmove(&r->branches[i], &r->branches[i + 1],
+            (r->n_branches - i) * sizeof(struct branch *));
+    free(b);
+    return decide(r, false, now);
+}
+
+bool
+reverse_jump_suspicious(const struct reverse *r, psn_t q)
+{
+    return r->started ? psn_cmp(q, r->h) >= REVERSE_MAX_UNVERIFIED_JUMP
+                      : !psn_eq(q, r->params.start_psn);
+}
+
+/* The first packet down, and it is not the epoch's first: the node was
+ * restarted, or packets got lost on the way here.  Nothing is known (R8). */
+static void
+start_without_state(struct reverse *r, psn_t q)
+{
+    r->h = q;
+    r->f_known = false;
+    r->anchor_floor = psn_add(q, -REVERSE_ANCHOR_WINDOW);
+    r->n_heap = 0;
+    for (size_t i = 0; i < r->n_branches; i++) {
+        r->branches[i]->anchored = false;
+    }
+}
+
+struct reverse_out
+reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
+{
+    if (!r->n_branches) {
+        return nothing; /* It goes to nobody (R9). */
+    }
+    if (!r->started) {
+        r->started = true;
+        if (!psn_eq(q, r->params.start_psn)) {
+            start_without_state(r, q);
+        }
+    }
+
+    const struct branch *b = minimum(r);
+    psn_t floor = b ? b->una : r->anchor_floor;
+    psn_t h = psn_add(q, 1);
+    if (psn_cmp(h, r->h) > 0 && psn_cmp(h, floor) > 0) {
+        r->h = h;
+    }
+    /* A failed group says so whenever an answer is owed. */
+    return ack_req && b && b->cond == REVERSE_FATAL ? decide(r, true, now) : nothing;
+}
+
+void
+reverse_copied(struct reverse *r, uint32_t id, psn_t q)
+{
+    struct branch *b = branch_find(r, id);
+    if (b && b->anchored && psn_eq(b->una, q)
+        && (b->cond == REVERSE_NAK || b->cond == REVERSE_RNR)) {
+        branch_update(r, b, q, REVERSE_NONE, 0, 0);
+    }
+}
+
+/* What a syndrome says.  False: reserved, or not for RC. */
+static bool
+parse_syndrome(uint8_t syndrome, enum reverse_cond *cond, uint8_t *code)
+{
+    if (syndrome & 0x80) {
+        return false;
+    }
+    *code = 0;
+    switch (aeth_class(syndrome)) {
+    case AETH_CLASS_ACK:
+        *cond = REVERSE_NONE;
+        return true;
+    case AETH_CLASS_RNR:
+        *cond = REVERSE_RNR;
+        *code = syndrome & 0x1f;
+        return true;
+    case AETH_CLASS_NAK:
+        if (syndrome == AETH_NAK_PSN_SEQ) {
+            *cond = REVERSE_NAK;
+            return true;
+        }
+        *cond = REVERSE_FATAL;
+        *code = syndrome;
+        return syndrome <= AETH_NAK_REM_OP;
+    case AETH_CLASS_RESERVED:
+        break;
+    }
+    return false;
+}
+
+/* May 'b' speak about 'psn': was it sent, and if this is to anchor the branch,
+ * is it near enough? (R5, R8) */
+static bool
+psn_acceptable(const struct reverse *r, const struct branch *b, psn_t psn)
+{
+    return r->started && psn_cmp(psn, r->h) < 0
+           && (b->anchored || psn_cmp(psn, r->anchor_floor) >= 0);
+}
+
+/* Does the response leave the branch as it is? (R2, R3, R4) */
+static bool
+says_nothing_new(const struct branch *b, psn_t psn, enum reverse_cond cond, uint8_t code)
+{
+    if (!b->anchored) {
+        return false;
+    }
+    if (b->cond == REVERSE_FATAL || psn_cmp(psn, b->una) < 0) {
+        return true;
+    }
+    return cond != REVERSE_NONE && psn_eq(psn, b->una)
+           && ((cond == b->cond && code == b->code)
+               || (cond == REVERSE_NAK && b->cond == REVERSE_RNR));
+}
+
+struct reverse_out
+reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, uint32_t msn,
+                 uint64_t now, enum drop_reason *why)
+{
+    enum reverse_cond cond;
+    uint8_t code;
+    struct branch *b = branch_find(r, id);
+
+    if (!b) {
+        *why = DROP_unknown_branch;
+        return nothing;
+    }
+    if (!parse_syndrome(syndrome, &cond, &code)) {
+        *why = DROP_resp_opcode;
+        return nothing;
+    }
+    if (!psn_acceptable(r, b, psn)) {
+        *why = DROP_psn_not_sent;
+        return nothing;
+    }
+    *why = DROP_none;
+
+    if (says_nothing_new(b, psn, cond, code)) {
+        b->n_dups++;
+        return decide(r, cond == REVERSE_NONE, now);
+    }
+
+    uint64_t *counters[] = {
+        [REVERSE_NONE] = &b->n_acks,
+        [REVERSE_NAK] = &b->n_naks,
+        [REVERSE_RNR] = &b->n_rnrs,
+        [REVERSE_FATAL] = &b->n_fatals,
+    };
+    ++*counters[cond];
+    b->msn = msn;
+    branch_update(r, b, cond == REVERSE_NONE ? psn_add(psn, 1) : psn, cond, code, now);
+    return decide(r, false, now);
+}
+
+/* Timer. */
+
+static uint64_t
+held_deadline(const struct reverse *r)
+{
+    return r->held_first ? r->held_first->since + r->params.hold_usec : UINT64_MAX;
+}
+
+uint64_t
+reverse_deadline(const struct reverse *r)
+{
+    const struct branch *b = minimum(r);
+    if (!b) {
+        return UINT64_MAX;
+    }
+    if (b->setting > r->told) {
+        return 0; /* reverse_copied() uncovered it. */
+    }
+    uint64_t held = held_deadline(r);
+    return r->dup_pending && r->dup_not_before < held ? r->dup_not_before : held;
+}
+
+struct reverse_out
+reverse_timer(struct reverse *r, uint64_t now)
+{
+    struct reverse_out out = decide(r, false, now);
+    const struct branch *b = minimum(r);
+    if (out.send || !b) {
+        return out;
+    }
+
+    if (now >= held_deadline(r)) {
+        held_clear(r);
+        /* With a condition at m the source was already sent back there. */
+        if (b->cond == REVERSE_NONE) {
+            return send_up(r, b, AETH_NAK_PSN_SEQ);
+        }
+    }
+    if (r->dup_pending && now >= r->dup_not_before) {
+        return send_again(r, b, now);
+    }
+    return nothing;
+}
+
+/* Display. */
+
+void
+reverse_get_info(const struct reverse *r, struct reverse_info *info)
+{
+    const struct branch *b = minimum(r);
+
+    *info = (struct reverse_info) {
+        .started = r->started,
+        .anchored = b != NULL,
+        .h = r->h,
+        .m = b ? b->una : r->f,
+        .f = r->f,
+        .n_branches = r->n_branches,
+        .n_sent_acks = r->n_sent_acks,
+        .n_sent_naks = r->n_sent_naks,
+        .n_sent_rnrs = r->n_sent_rnrs,
+        .n_sent_fatals = r->n_sent_fatals,
+        .n_sent_dups = r->n_sent_dups,
+    };
+}
+
+bool
+reverse_get_branch(const struct reverse *r, uint32_t id, struct reverse_branch_info *info)
+{
+    const struct branch *b = branch_find(r, id);
+    if (b) {
+        *info = (struct reverse_branch_info) {
+            .id = id,
+            .anchored = b->anchored,
+            .una = b->una,
+            .cond = b->cond,
+            .code = b->code,
+            .msn = b->msn,
+            .n_acks = b->n_acks,
+            .n_dups = b->n_dups,
+            .n_naks = b->n_naks,
+            .n_rnrs = b->n_rnrs,
+            .n_fatals = b->n_fatals,
+        };
+    }
+    return b != NULL;
+}
