@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# One makefile, no recursion into folders.  Sources are found by wildcard, so
+# a new file needs no edit here, and a component without sources is skipped.
+# Everything made is below build/ (build-san/ with SAN=1).  'make help' lists
+# targets and variables.
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(or $(JOBS),$(shell nproc))
+endif
+
+# Under sudo everything runs in a second make, so that whatever happens there
+# build/ ends up with the invoking user: no later 'make' trips over root's files.
+ifneq ($(if $(filter 0,$(shell id -u)),$(if $(SUDO_UID),$(if $(ROCECAST_SUDO),,yes))),)
+
+goals := $(or $(MAKECMDGOALS),all)
+.PHONY: $(goals) as-owner
+$(goals): as-owner ; @:
+as-owner:
+	@trap 'chown -hR "$$SUDO_UID:$$SUDO_GID" $(wildcard build build-san) $$(ls -d build build-san 2>/dev/null)' EXIT; \
+	trap 'exit 130' INT TERM; \
+	ROCECAST_SUDO=1 $(MAKE) $(goals)
+
+else
+
+CC = gcc
+AR = ar
+PYTHON = python3
+CFLAGS ?= -O2 -g
+V ?= 0
+
+ifeq ($(V),1)
+Q =
+say = @:
+else
+Q = @
+say = @printf '  %-8s%s\n'
+endif
+
+B := build$(if $(filter 1,$(SAN)),-san)
+# Generated files and Open vSwitch are the same in both variants.
+GEN := build
+
+WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wformat=2 \
+        -Wvla -Wundef -Wpointer-arith -Wcast-qual
+ifeq ($(WERROR),1)
+WARN += -Werror
+endif
+ifeq ($(SAN),1)
+SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+endif
+
+CPP_BASE := -D_GNU_SOURCE -I. -I$(GEN)
+C_BASE := -std=gnu11 -fPIC $(SANFLAGS)
+LDFLAGS_BASE := -Wl,--as-needed $(SANFLAGS)
+
+# libisal exists for these machines only; lib/icrc.c has a portable fallback.
+ifneq ($(and $(wildcard /usr/include/isa-l.h),$(filter x86_64 aarch64,$(shell uname -m))),)
+CPP_BASE += -DHAVE_ISAL
+LIBS_ISAL := -lisal
+endif
+# Debian keeps libnl's headers in a folder of their own.
+CPP_NL := -isystem /usr/include/libnl3
+
+LIBS_CAST := -lcrypto -lz $(LIBS_ISAL) -lpcap
+LIBS_OVS := -lssl -lcrypto -lm -lpthread
+LIBS_CHECK = $(shell pkg-config --libs check)
+
+#
+# Open vSwitch: only what an OVSDB client needs, from Debian's source package.
+#
+OVS_TARBALL := /usr/src/openvswitch/openvswitch.tar.gz
+OVS_B := $(GEN)/ovs
+ifeq ($(OVS_SRC),)
+OVS_SRC := $(GEN)/ovs-src
+OVS_UNPACKED := $(OVS_SRC)/.unpacked
+endif
+OVS_READY := $(OVS_B)/.ready
+
+CPP_OVS := $(addprefix -isystem ,$(OVS_B) $(OVS_B)/include $(OVS_B)/lib $(OVS_SRC)/include $(OVS_SRC)/lib)
+
+ovs_objs := aes128 async-append-aio backtrace byteq command-line coverage crc32c csum daemon daemon-unix \
+        db-ctl-base dhparams dirs dns-resolve-stub dp-packet dynamic-string entropy fatal-signal guarded-list \
+        hash hmap json jsonrpc latch-unix lockfile ofpbuf ovs-rcu ovs-replay ovs-thread ovsdb-condition \
+        ovsdb-cs ovsdb-data ovsdb-error ovsdb-idl ovsdb-map-op ovsdb-parser ovsdb-server-idl ovsdb-session \
+        ovsdb-set-op ovsdb-types packets poll-loop process random reconnect seq sha1 shash signals simap \
+        skiplist smap socket-util socket-util-unix sort sset stream stream-fd stream-replay stream-ssl \
+        stream-tcp stream-unix svec syslog-direct syslog-libc syslog-null table timeval token-bucket unicode \
+        unixctl util uuid vlog
+OVS_OBJS := $(ovs_objs:%=$(OVS_B)/obj/%.o)
+LIBOVS := $(GEN)/libopenvswitch.a
+
+ifneq ($(OVS_UNPACKED),)
+$(OVS_UNPACKED): $(OVS_TARBALL)
+	$(say) UNPACK $(OVS_SRC)
+	$(Q)rm -rf $(OVS_SRC) && mkdir -p $(OVS_SRC)
+	$(Q)tar -xzf $< -C $(OVS_SRC) --strip-components=1 --no-same-owner
+	$(Q)touch $@
+
+$(OVS_TARBALL):
+	@echo "$@ is missing: run 'sudo make deps', or set OVS_SRC" >&2; exit 1
+endif
+
+# The paths are those of Debian's packages, so that ovs-appctl and friends find
+# the daemons' sockets without options.
+$(OVS_READY): $(OVS_UNPACKED)
+	$(say) CONFIG $(OVS_B)
+	$(Q)rm -rf $(OVS_B) && mkdir -p $(OVS_B)/obj
+	$(Q)src=$$(cd $(OVS_SRC) && pwd) && cd $(OVS_B) && { \
+	  "$$src"/configure -q --enable-ssl --disable-libcapng --disable-afxdp --disable-dependency-tracking \
+	      --prefix=/usr --localstatedir=/var --sysconfdir=/etc CC='$(CC)' PYTHON3=$(PYTHON) && \
+	  env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s include/odp-netlink.h include/odp-netlink-macros.h \
+	      lib/dirs.c lib/ovsdb-server-idl.c lib/ovsdb-server-idl.h; \
+	} >configure.log 2>&1 || { tail -n 20 configure.log >&2; exit 1; }
+	$(Q)touch $@
+
+# A list, not a pattern, for the sources: two are generated into $(OVS_B).
+define ovs_rule
+$(OVS_B)/obj/$(1).o: $(OVS_READY)
+	$$(say) CC ovs/$(1).c
+	$$(Q)$$(CC) -std=gnu11 -O2 -g -w -fPIC -D_FILE_OFFSET_BITS=64 -I$(OVS_B) -I$(OVS_B)/include -I$(OVS_B)/lib \
+	    -I$(OVS_SRC)/include -I$(OVS_SRC)/lib -I$(OVS_SRC) -c -o $$@ $(2)/lib/$(1).c
+endef
+$(foreach o,$(filter-out dirs ovsdb-server-idl,$(ovs_objs)),$(eval $(call ovs_rule,$(o),$(OVS_SRC))))
+$(foreach o,dirs ovsdb-server-idl,$(eval $(call ovs_rule,$(o),$(OVS_B))))
+
+$(LIBOVS): $(OVS_OBJS)
+
+#
+# The registry's typed client, generated from the schema.
+#
+IDL := $(GEN)/ctl/rocecast-idl
+IDL_H := $(if $(wildcard ctl/rocecast.ovsschema),$(IDL).h)
+IDLC = PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(OVS_SRC)/python $(PYTHON) $(OVS_SRC)/ovsdb/ovsdb-idlc.in
+
+$(IDL).ovsidl: ctl/rocecast.ovsschema ctl/rocecast-idl.ann $(OVS_READY)
+	$(say) IDLC $@
+	@mkdir -p $(@D)
+	$(Q)$(IDLC) annotate ctl/rocecast.ovsschema ctl/rocecast-idl.ann >$@
+$(IDL).h: $(IDL).ovsidl
+	$(Q)$(IDLC) c-idl-header $< >$@
+$(IDL).c: $(IDL).ovsidl $(IDL).h
+	$(Q)$(IDLC) c-idl-source $< >$@
+
+#
+# Components.  lib/ and the verbs programs do not see Open vSwitch's headers.
+#
+objs = $(patsubst %.c,$(B)/obj/%.o,$(1))
+
+lib_src := $(wildcard lib/*.c)
+castd_src := $(wildcard ctl/castd*.c)
+castctl_src := $(wildcard ctl/castctl*.c)
+ctl_src := $(filter-out $(castd_src) $(castctl_src) $(wildcard ctl/test*.c),$(wildcard ctl/*.c))
+swedge_src := $(wildcard swedge/*.c)
+srcagent_src := $(wildcard srcagent/*.c)
+bench_src := $(wildcard bench/*.c)
+testbed_src := $(wildcard testbed/*.c)
+unit_src := $(wildcard tests/unit/*.c)
+verbs_src := $(wildcard tests/verbs/*.c)
+
+plain_src := $(lib_src) $(bench_src) $(verbs_src)
+ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(testbed_src) $(unit_src)
+
+LIBCAST := $(if $(lib_src),$(B)/libcast.a)
+LIBCTL := $(if $(IDL_H),$(B)/libctl.a)
+LIBSWEDGE := $(if $(filter-out swedge/main.c,$(swedge_src)),$(B)/libswedge.a)
+LIBSRCAGENT := $(if $(filter-out srcagent/main.c,$(srcagent_src)),$(B)/libsrcagent.a)
+CLIENT := $(LIBCTL) $(LIBCAST) $(LIBOVS)
+
+$(B)/libcast.a: $(call objs,$(lib_src))
+$(B)/libctl.a: $(call objs,$(ctl_src)) $(B)/obj/gen/rocecast-idl.o
+$(B)/libswedge.a: $(call objs,$(filter-out swedge/main.c,$(swedge_src)))
+$(B)/libsrcagent.a: $(call objs,$(filter-out srcagent/main.c,$(srcagent_src)))
+
+# program(name, objects' sources, archives, libraries); no sources, no program
+PROGRAMS :=
+define program
+ifneq ($(strip $(2)),)
+PROGRAMS += $(B)/bin/$(1)
+$(B)/bin/$(1): $(call objs,$(2)) $(3)
+$(B)/bin/$(1): LIBS = $(4)
+endif
+endef
+$(eval $(call program,castd,$(castd_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
+$(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
+$(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
+$(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
+$(eval $(call program,castbench,$(bench_src),$(CLIENT),-libverbs -lrdmacm $(LIBS_CAST) $(LIBS_OVS)))
+$(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
+$(foreach p,$(verbs_src),$(eval $(call program,$(basename $(notdir $(p))),$(p),,-libverbs)))
+
+UNIT := $(if $(unit_src),$(B)/tests/unit)
+$(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
+$(B)/tests/unit: LIBS = $(LIBS_CHECK) $(LIBS_CAST) $(LIBS_OVS)
+
+$(PROGRAMS) $(B)/tests/unit:
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+
+# Afresh each time: 'ar r' would keep members whose source has gone.
+%.a:
+	$(say) AR $@
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+compile = $(Q)$(CC) $(CPP_BASE) $(INCS) $(CPPFLAGS) $(C_BASE) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
+$(call objs,$(ovs_user_src)): INCS = $(CPP_OVS)
+$(call objs,$(testbed_src)): INCS = $(CPP_OVS) $(CPP_NL)
+$(call objs,$(ovs_user_src)): | $(OVS_READY) $(IDL_H)
+
+$(B)/obj/%.o: %.c Makefile
+	$(say) CC $<
+	@mkdir -p $(@D)
+	$(compile)
+$(B)/obj/gen/%.o: $(GEN)/ctl/%.c $(GEN)/ctl/%.h Makefile
+	$(say) CC $<
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPP_BASE) $(CPP_OVS) $(C_BASE) $(CFLAGS) -w -c -o $@ $<
+
+-include $(patsubst %.o,%.d,$(call objs,$(plain_src) $(ovs_user_src)))
+
+#
+# Targets
+#
+.PHONY: all check check-built unit e2e demo lint lint-c lint-scripts format clean deps help
+
+all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(PROGRAMS) ## build all programs and libraries
+
+deps: ## install missing Debian packages (root)
+	$(Q)deps/install
+
+# Library and header tests above are evaluated when make starts, hence a second make once the
+# packages are there.
+check: ## install, build and run every tier (what CI runs)
+	$(Q)deps/install
+	+$(Q)$(MAKE) --no-print-directory all unit-built
+	+$(Q)tests/summary unit=$(B)/tests/unit e2e=tests/e2e/run $(EXTRA_TIERS)
+
+# Tiers that come with their runner.
+EXTRA_TIERS := $(foreach t,sim net,$(if $(wildcard tests/$(t)/run),$(t)=tests/$(t)/run))
+
+.PHONY: unit-built
+unit-built: $(UNIT)
+ifeq ($(UNIT),)
+	@echo "tests/unit has no tests" >&2; exit 1
+endif
+
+unit: unit-built ## unit tests; SAN=1 for ASan and UBSan
+	$(Q)tests/summary unit=$(B)/tests/unit
+
+e2e: all ## end-to-end tests on real soft-RoCE
+	$(Q)tests/summary e2e=tests/e2e/run
+
+demo: ## the whole thing in a few minutes
+	$(Q)deps/install
+	+$(Q)$(MAKE) --no-print-directory all
+	$(Q)testbed/demo.sh
+
+own_c := $(plain_src) $(ovs_user_src)
+own_ch := $(own_c) $(wildcard lib/*.h ctl/*.h swedge/*.h srcagent/*.h bench/*.h testbed/*.h tests/*/*.h)
+TIDY = clang-tidy --quiet --warnings-as-errors='*'
+tidy_flags := -std=gnu11 $(CPP_BASE)
+
+lint: lint-c lint-scripts ## format, static analysis, layering
+	@echo "lint: clean"
+
+lint-c: $(OVS_READY) $(IDL_H)
+	$(say) FORMAT
+	$(Q)clang-format --dry-run -Werror $(own_ch)
+	$(say) LAYERS
+	$(Q)tests/lint-layers
+	$(say) CPPCHECK
+	$(Q)cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -D__linux__ -D_GNU_SOURCE -I. \
+	    --enable=warning,performance,portability --suppress=missingInclude \
+	    --suppress=normalCheckLevelMaxBranches $(own_c)
+	$(say) TIDY
+	$(Q)printf '%s\n' $(plain_src) | xargs -r -P $$(nproc) -I{} $(TIDY) {} -- $(tidy_flags)
+	$(Q)printf '%s\n' $(ovs_user_src) | xargs -r -P $$(nproc) -I{} $(TIDY) {} -- $(tidy_flags) $(CPP_OVS) $(CPP_NL)
+
+lint-scripts:
+	$(say) SHELL
+	$(Q)find . -path './build*' -prune -o -path ./.git -prune -o -type f -exec grep -lIE '^#! ?/bin/(ba)?sh' {} + | \
+	    xargs -r shellcheck -x
+
+format: ## rewrite the C sources in the house style
+	$(Q)clang-format -i $(own_ch)
+
+clean: ## remove build/ and build-san/
+	$(Q)rm -rf build build-san
+
+help: ## this text
+	@sed -n 's/^\([a-z0-9]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@echo "  V=1 commands shown; WERROR=1 warnings are errors; SAN=1 sanitizers; JOBS=N; OVS_SRC=DIR Open vSwitch sources"
+
+endif
