@@ -22,9 +22,9 @@
 
 #include "lib/wire.h"
 
-#define ONES_LEN 8
+#define ONES_LEN   8
 #define MASKED_LEN (IP6_HDR_LEN + sizeof(struct udp_hdr) + sizeof(struct bth))
-#define SHIFT_MAX 65536
+#define SHIFT_MAX  65536
 
 /* CRC-32 of zlib, continued from 'crc'. */
 static uint32_t

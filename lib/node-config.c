@@ -24,7 +24,7 @@ node_config_uninit(struct node_config *config)
 struct in6_addr
 node_locator(uint16_t id)
 {
-    return (struct in6_addr) {.s6_addr = {0x5f, 0, 0, 0, (uint8_t) (id >> 8), (uint8_t) id}};
+    return (struct in6_addr){.s6_addr = {0x5f, 0, 0, 0, (uint8_t) (id >> 8), (uint8_t) id}};
 }
 
 struct in6_addr

@@ -18,13 +18,17 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #else
-#define ASAN_POISON_MEMORY_REGION(ADDR, SIZE) ((void) (ADDR), (void) (SIZE))
+#define ASAN_POISON_MEMORY_REGION(ADDR, SIZE)   ((void) (ADDR), (void) (SIZE))
 #define ASAN_UNPOISON_MEMORY_REGION(ADDR, SIZE) ((void) (ADDR), (void) (SIZE))
 #endif
 
-#define BUF_SIZE (PACKET_HEADROOM + PACKET_ROOM)
+/* What packet_replicate() keeps. */
+#define ALIGNMENT 4
+static_assert(offsetof(struct packet, buf) % ALIGNMENT == 0, "packet buffer's alignment");
+
+#define BUF_SIZE   (PACKET_HEADROOM + PACKET_ROOM + ALIGNMENT)
 #define CACHE_LINE 64
-#define SLOT_SIZE ((sizeof(struct packet) + BUF_SIZE + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
+#define SLOT_SIZE  ((sizeof(struct packet) + BUF_SIZE + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
 
 struct packet_pool {
     uint8_t *slots;
@@ -164,6 +168,7 @@ packet_replicate(struct packet *src, uint32_t ofs, uint32_t head_len, uint8_t ta
     if (!p) {
         return NULL;
     }
+    p->data += (uintptr_t) (src->data + ofs - p->data) % ALIGNMENT;
     memcpy(p->data, src->data + ofs, head_len);
     p->len = head_len;
     memcpy(p->tail, src->data + src->len - tail_len, tail_len);
@@ -181,7 +186,7 @@ packet_replicate(struct packet *src, uint32_t ofs, uint32_t head_len, uint8_t ta
 static struct iovec
 iov_make(const uint8_t *bytes, size_t len)
 {
-    return (struct iovec) {(void *) (uintptr_t) bytes, len};
+    return (struct iovec){(void *) (uintptr_t) bytes, len};
 }
 
 int

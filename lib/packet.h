@@ -20,17 +20,19 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define PACKET_HEADROOM 2176 /* outer Ethernet + IPv6 + the largest SRH, with slack. */
-#define PACKET_ROOM 9248     /* largest frame: MTU 9216 + Ethernet. */
-#define PACKET_TAIL 4
+/* Outer Ethernet + IPv6 + the largest SRH, with slack.  Even but no multiple of 4, so that behind an
+ * Ethernet header at a new packet's start IPv6 addresses are aligned. */
+#define PACKET_HEADROOM 2178
+#define PACKET_ROOM     9248 /* largest frame: MTU 9216 + Ethernet. */
+#define PACKET_TAIL     4
 
 struct packet_pool;
 
 struct packet {
-    uint8_t *data;      /* head, inside buf. */
-    uint32_t len;       /* bytes in head. */
-    uint32_t body_len;  /* 0: no body. */
-    struct packet *body; /* owns a reference. */
+    uint8_t *data;            /* head, inside buf. */
+    uint32_t len;             /* bytes in head. */
+    uint32_t body_len;        /* 0: no body. */
+    struct packet *body;      /* owns a reference. */
     const uint8_t *body_data; /* in body's buffer; stays put when body's head moves. */
     uint8_t tail[PACKET_TAIL];
     uint8_t tail_len;
@@ -72,9 +74,10 @@ void *packet_pull(struct packet *, size_t n);
  * which are copied to tail.  'src' must be all head.  NULL if the pool is empty.
  *
  * Afterwards the headers and the tail of 'src' may still be changed, pushed and
- * pulled (so it can be the last copy itself), but not the bytes shared. */
-struct packet *packet_replicate(struct packet *src, uint32_t ofs, uint32_t head_len,
-                                uint8_t tail_len);
+ * pulled (so it can be the last copy itself), but not the bytes shared.
+ * The copy's head is aligned like the bytes that it was copied from. */
+struct packet *
+packet_replicate(struct packet *src, uint32_t ofs, uint32_t head_len, uint8_t tail_len);
 
 /* Fills up to 3 vectors; returns how many. */
 int packet_iov(const struct packet *, struct iovec iov[3]);

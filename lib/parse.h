@@ -13,16 +13,17 @@
 #include "lib/drop.h"
 #include "lib/wire.h"
 
-#define PARSE_MAX_EXT 8     /* extension headers per IPv6 packet. */
+#define PARSE_MAX_EXT    8  /* extension headers per IPv6 packet. */
 #define PARSE_MAX_MT_TLV 84 /* more do not fit into an SRH: (2048 - 24) / 24. */
 
 /* One IPv6 packet. */
 struct parsed_ip6 {
-    uint16_t ofs;   /* IPv6 header; 0: absent. */
-    uint16_t end;   /* first byte after the payload by Payload Length. */
-    uint16_t l4_ofs; /* upper-layer header. */
-    uint8_t proto;  /* its protocol; IP6_NH_FRAGMENT if a fragment (not looked into). */
-    uint8_t n_ext;  /* extension headers before it. */
+    uint16_t ofs;    /* IPv6 header; 0: absent. */
+    uint16_t end;    /* first byte after the payload by Payload Length. */
+    uint16_t l4_ofs; /* upper-layer header; absent until parse_rest(). */
+    uint8_t proto;   /* its protocol; IP6_NH_FRAGMENT if a fragment (not looked into).  After
+                     * parse_outer() only: the IPv6 header's Next Header. */
+    uint8_t n_ext;   /* extension headers before it. */
 };
 
 struct parsed {
@@ -31,22 +32,22 @@ struct parsed {
 
     /* SRH of the outermost packet. */
     uint16_t srh_ofs;
-    uint16_t srh_len;        /* bytes. */
-    uint8_t n_segments;      /* last_entry + 1. */
+    uint16_t srh_len;   /* bytes. */
+    uint8_t n_segments; /* last_entry + 1. */
     uint8_t segments_left;
     uint8_t n_mt_tlvs;
     uint16_t mt_tlv_ofs[PARSE_MAX_MT_TLV];
-    uint16_t auth_ofs;       /* MT-AUTH TLV. */
-    uint16_t hmac_ofs;       /* RFC 8754 HMAC TLV. */
+    uint16_t auth_ofs; /* first MT-AUTH TLV of the right length. */
+    uint16_t hmac_ofs; /* first RFC 8754 HMAC TLV of a defined length. */
 
     /* RoCE in the innermost packet: set only if UDP destination port 4791. */
     uint16_t udp_ofs;
     uint16_t bth_ofs;
-    uint16_t ext_ofs;        /* first extended header, after the BTH. */
-    uint16_t payload_ofs;    /* after the opcode's extended headers. */
-    uint16_t payload_len;    /* pad excluded. */
-    uint16_t icrc_ofs;       /* by UDP length, not by frame end. */
-    uint8_t opcode;          /* valid if bth_ofs. */
+    uint16_t ext_ofs;     /* first extended header, after the BTH. */
+    uint16_t payload_ofs; /* after the opcode's extended headers. */
+    uint16_t payload_len; /* pad excluded. */
+    uint16_t icrc_ofs;    /* by UDP length, not by frame end. */
+    uint8_t opcode;       /* valid if bth_ofs. */
 };
 
 /* Parses the Ethernet frame data[0, len).  Returns DROP_none and fills *p, or
@@ -54,13 +55,16 @@ struct parsed {
  *
  * - Something that is IPv6 but neither SRH, IPv6-in-IPv6 nor RoCE is not an
  *   error: proto says what it is, the forwarder passes it on.
- * - A RoCE packet whose opcode is unknown has ext_ofs == payload_ofs.
+ * - A RoCE packet whose opcode is unknown has ext_ofs == payload_ofs, and all up to the ICRC counts
+ *   as its payload.
+ * - Bytes after the end of a packet inside its bound (Ethernet padding) are allowed; who sends the
+ *   packet on leaves them out.
  * - An SRH behind which the inner packet is malformed, or one whose own lengths
  *   are inconsistent, is an error only for the node that it is addressed to
  *   (RFC 8754 4.2: others must not look).  Hence parse_outer() stops after the
  *   outermost IPv6 header, parse_frame() does everything. */
 enum drop_reason parse_outer(const uint8_t *data, uint32_t len, struct parsed *p);
-/* To be called after parse_outer() returned DROP_none. */
+/* To be called once after parse_outer() returned DROP_none for the same frame. */
 enum drop_reason parse_rest(const uint8_t *data, uint32_t len, struct parsed *p);
 enum drop_reason parse_frame(const uint8_t *data, uint32_t len, struct parsed *p);
 

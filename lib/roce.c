@@ -4,19 +4,19 @@
  */
 #include "lib/roce.h"
 
-#define REQ ROCE_F_REQUEST
-#define RESP ROCE_F_RESPONSE
-#define FIRST ROCE_F_START
-#define LAST ROCE_F_END
-#define ONLY (ROCE_F_START | ROCE_F_END)
-#define RETH ROCE_F_RETH
-#define AETH ROCE_F_AETH
-#define IMM ROCE_F_IMM
-#define IETH ROCE_F_IETH
+#define REQ    ROCE_F_REQUEST
+#define RESP   ROCE_F_RESPONSE
+#define FIRST  ROCE_F_START
+#define LAST   ROCE_F_END
+#define ONLY   (ROCE_F_START | ROCE_F_END)
+#define RETH   ROCE_F_RETH
+#define AETH   ROCE_F_AETH
+#define IMM    ROCE_F_IMM
+#define IETH   ROCE_F_IETH
 #define ATOMIC ROCE_F_ATOMIC
-#define DATA ROCE_F_PAYLOAD
+#define DATA   ROCE_F_PAYLOAD
 /* A request that can be copied. */
-#define COPY (ROCE_F_REQUEST | ROCE_F_PAYLOAD | ROCE_F_MULTICAST)
+#define COPY   (ROCE_F_REQUEST | ROCE_F_PAYLOAD | ROCE_F_MULTICAST)
 
 static const struct roce_opcode_info opcodes[256] = {
     [RC_SEND_FIRST] = {"SEND_FIRST", COPY | FIRST, 0},
@@ -60,8 +60,8 @@ uint32_t
 roce_rnr_usec(uint8_t code)
 {
     static const uint32_t usec[32] = {
-        655360, 10,   20,   30,    40,    60,    80,    120,   160,    240,    320,
-        480,    640,  960,  1280,  1920,  2560,  3840,  5120,  7680,   10240,  15360,
+        655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,    320,
+        480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240,  15360,
         20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
     };
 

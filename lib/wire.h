@@ -87,6 +87,9 @@ be64_put(uint64_t v)
     return x;
 }
 
+/* An address inside a packet: struct in6_addr as such wants an alignment of 4. */
+typedef struct in6_addr in6_wire_t __attribute__((aligned(1)));
+
 /* Packet sequence numbers: 24 bits, circular.  A structure, so that nobody
  * compares two of them with '<': psn_cmp() is the only order there is. */
 typedef struct {
@@ -136,10 +139,11 @@ struct ip6_hdr_wire {
     be16_t plen;  /* payload length, extension headers included. */
     uint8_t nh;   /* next header. */
     uint8_t hlim; /* hop limit. */
-    struct in6_addr src;
-    struct in6_addr dst;
+    in6_wire_t src;
+    in6_wire_t dst;
 };
 static_assert(sizeof(struct ip6_hdr_wire) == 40, "IPv6 header");
+static_assert(_Alignof(struct ip6_hdr_wire) == 1, "IPv6 header");
 static_assert(offsetof(struct ip6_hdr_wire, dst) == 24, "IPv6 destination");
 
 #define IP6_HDR_LEN 40
@@ -213,18 +217,19 @@ struct mt_tlv {
     uint8_t type;
     uint8_t len; /* 22 + 20 * n_receivers. */
     uint8_t rsv[2];
-    struct in6_addr edge;
+    in6_wire_t edge;
     uint8_t n_receivers; /* 0..11, since len is 8 bits. */
     uint8_t rsv2[3];
 };
 static_assert(sizeof(struct mt_tlv) == 24, "End.MT TLV");
 
 struct mt_receiver {
-    struct in6_addr addr;
+    in6_wire_t addr;
     be24_t qpn;
     uint8_t rsv;
 };
 static_assert(sizeof(struct mt_receiver) == 20, "End.MT receiver entry");
+static_assert(_Alignof(struct mt_tlv) == 1 && _Alignof(struct mt_receiver) == 1, "End.MT TLV");
 
 #define MT_TLV_MAX_RECEIVERS 11
 #define MT_TLV_LEN(N) (22 + 20 * (N))
