@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An agent's side of the registry.
+ *
+ * Level-triggered: what is to be written is the difference between what the
+ * agent reported and what its Node row says, so that a lost transaction or a
+ * registry that came back empty needs no handling of its own.  At most one
+ * transaction is in flight.
+ */
+#include <config.h>
+
+#include "ctl/agent-registry.h"
+
+#include <stdlib.h>
+
+#include "ctl/intent.h"
+#include "ctl/rocecast-idl.h"
+#include "ctl/values.h"
+#include "openvswitch/poll-loop.h"
+#include "openvswitch/vlog.h"
+#include "ovsdb-idl.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(agent_registry);
+
+static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
+
+/* A group epoch that has started. */
+struct started {
+    struct in6_addr proxy;
+    uint32_t epoch;
+};
+
+struct agent_registry {
+    struct ovsdb_idl *idl;
+    struct ovsdb_idl_txn *txn;
+    char *node_name;
+    char *control;
+    unsigned int seqno; /* of the IDL, when last looked at. */
+    bool report;        /* there may be something to write. */
+    bool was_connected;
+
+    /* What was handed out last.  A Node row that was deleted and made again starts over. */
+    struct uuid row_uuid;
+    int64_t generation; /* 0: nothing. */
+
+    /* What the agent reported. */
+    int64_t applied; /* 0: nothing. */
+    char *state;
+    size_t n_started;
+    struct started *started;
+};
+
+static void
+monitor(struct ovsdb_idl *idl, const char *node_name)
+{
+    static struct ovsdb_idl_column *const node_columns[] = {
+        &rrec_node_col_name,   &rrec_node_col_id,    &rrec_node_col_cfg,
+        &rrec_node_col_nb_cfg, &rrec_node_col_state, &rrec_node_col_control,
+        &rrec_node_col_ports,  &rrec_node_col_routes, &rrec_node_col_sids,
+        &rrec_node_col_trees,
+    };
+    struct ovsdb_idl_condition own = OVSDB_IDL_CONDITION_INIT(&own);
+
+    for (size_t i = 0; i < ARRAY_SIZE(node_columns); i++) {
+        ovsdb_idl_add_column(idl, node_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_PORT_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_port_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_ROUTE_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_route_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_SID_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_sid_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_TREE_NODE_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_tree_node_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_BRANCH_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_branch_columns[i]);
+    }
+    rrec_node_add_clause_name(&own, OVSDB_F_EQ, node_name);
+    rrec_node_set_condition(idl, &own);
+    ovsdb_idl_condition_destroy(&own);
+}
+
+struct agent_registry *
+agent_registry_create(const char *db, const char *node_name, const char *control)
+{
+    struct agent_registry *ar = xzalloc(sizeof *ar);
+
+    ar->idl = ovsdb_idl_create(db, &rrec_idl_class, false, true);
+    ovsdb_idl_set_leader_only(ar->idl, false);
+    monitor(ar->idl, node_name);
+    ar->node_name = xstrdup(node_name);
+    ar->control = xstrdup(control);
+    ar->state = xstrdup("");
+    return ar;
+}
+
+void
+agent_registry_destroy(struct agent_registry *ar)
+{
+    if (ar) {
+        ovsdb_idl_txn_destroy(ar->txn);
+        ovsdb_idl_destroy(ar->idl);
+        free(ar->node_name);
+        free(ar->control);
+        free(ar->state);
+        free(ar->started);
+        free(ar);
+    }
+}
+
+static const struct rrec_node *
+own_row(const struct agent_registry *ar)
+{
+    const struct rrec_node *row;
+
+    RREC_NODE_FOR_EACH (row, ar->idl) {
+        if (!strcmp(row->name, ar->node_name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+static bool
+is_started(const struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
+{
+    for (size_t i = 0; i < ar->n_started; i++) {
+        if (ar->started[i].epoch == epoch
+            && !memcmp(&ar->started[i].proxy, proxy, sizeof *proxy)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+row_has_started(const struct agent_registry *ar, const struct rrec_tree_node *tree)
+{
+    struct in6_addr proxy;
+
+    return ip6_parse(tree->proxy, &proxy) && is_started(ar, &proxy, (uint32_t) tree->epoch);
+}
+
+/* Writes what the row does not say yet. */
+static void
+report(struct agent_registry *ar, const struct rrec_node *row)
+{
+    bool same_row = uuid_equals(&row->header_.uuid, &ar->row_uuid);
+    struct ovsdb_idl_txn *txn = ovsdb_idl_txn_create(ar->idl);
+
+    if (strcmp(row->control, ar->control)) {
+        rrec_node_set_control(row, ar->control);
+    }
+    if (same_row && ar->state[0] && strcmp(row->state, ar->state)) {
+        rrec_node_set_state(row, ar->state);
+    }
+    if (same_row && ar->applied && row->nb_cfg != ar->applied) {
+        rrec_node_set_nb_cfg(row, ar->applied);
+    }
+    for (size_t i = 0; i < row->n_trees; i++) {
+        if (!row->trees[i]->started && row_has_started(ar, row->trees[i])) {
+            rrec_tree_node_set_started(row->trees[i], true);
+        }
+    }
+    ar->report = false;
+    ar->txn = txn;
+}
+
+static void
+run_txn(struct agent_registry *ar)
+{
+    enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit(ar->txn);
+
+    if (status == TXN_INCOMPLETE) {
+        return;
+    }
+    if (status == TXN_TRY_AGAIN) {
+        ar->report = true;
+    } else if (status == TXN_ERROR) {
+        VLOG_WARN_RL(&rl, "node %s: the registry refused a report: %s", ar->node_name,
+                     ovsdb_idl_txn_get_error(ar->txn));
+    }
+    ovsdb_idl_txn_destroy(ar->txn);
+    ar->txn = NULL;
+}
+
+/* Forgets epochs that the node has no tree of any more. */
+static void
+prune_started(struct agent_registry *ar, const struct node_config *cfg)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ar->n_started; i++) {
+        const struct started s = ar->started[i];
+
+        for (size_t j = 0; j < cfg->n_trees; j++) {
+            if (cfg->trees[j].epoch == s.epoch
+                && !memcmp(&cfg->trees[j].proxy, &s.proxy, sizeof s.proxy)) {
+                ar->started[n++] = s;
+                break;
+            }
+        }
+    }
+    ar->n_started = n;
+}
+
+/* Is there a generation that was not handed out yet, and does it make sense? */
+static bool
+read_row(struct agent_registry *ar, const struct rrec_node *row, struct node_config *cfg)
+{
+    bool same_row = uuid_equals(&row->header_.uuid, &ar->row_uuid);
+    char *error;
+
+    if (!row->cfg || (same_row && row->cfg == ar->generation)) {
+        return false;
+    }
+    if (!same_row) {
+        ar->row_uuid = row->header_.uuid;
+        ar->applied = 0;
+    }
+    ar->generation = row->cfg;
+    if (!intent_read(row, cfg, &error)) {
+        VLOG_ERR_RL(&rl, "node %s: generation %" PRId64 " is invalid and not applied: %s",
+                    ar->node_name, row->cfg, error);
+        agent_registry_refused(ar, (uint64_t) row->cfg, error);
+        free(error);
+        return false;
+    }
+    prune_started(ar, cfg);
+    return true;
+}
+
+static void
+log_connection(struct agent_registry *ar)
+{
+    bool connected = ovsdb_idl_is_connected(ar->idl);
+
+    if (ar->was_connected != connected) {
+        ar->was_connected = connected;
+        VLOG_INFO("registry %s", connected ? "connected" : "connection lost, trying again");
+    }
+}
+
+bool
+agent_registry_run(struct agent_registry *ar, struct node_config *cfg)
+{
+    const struct rrec_node *row;
+    bool fresh = false;
+
+    ovsdb_idl_run(ar->idl);
+    log_connection(ar);
+    if (ar->txn) {
+        run_txn(ar);
+    }
+    if (ar->txn || !ovsdb_idl_has_ever_connected(ar->idl)) {
+        return false;
+    }
+    if (ar->seqno != ovsdb_idl_get_seqno(ar->idl)) {
+        ar->seqno = ovsdb_idl_get_seqno(ar->idl);
+        ar->report = true;
+        row = own_row(ar);
+        if (row) {
+            fresh = read_row(ar, row, cfg);
+        } else {
+            VLOG_WARN_RL(&rl, "the registry has no node '%s' (castctl node add %s)", ar->node_name,
+                         ar->node_name);
+        }
+    }
+    /* A configuration just handed out is answered first, so that one transaction says it all. */
+    row = ar->report && !fresh ? own_row(ar) : NULL;
+    if (row) {
+        report(ar, row);
+        run_txn(ar);
+    }
+    return fresh;
+}
+
+void
+agent_registry_wait(struct agent_registry *ar)
+{
+    ovsdb_idl_wait(ar->idl);
+    if (ar->txn) {
+        ovsdb_idl_txn_wait(ar->txn);
+    } else if (ar->report && own_row(ar)) {
+        poll_immediate_wake();
+    }
+}
+
+static void
+set_state(struct agent_registry *ar, const char *state)
+{
+    free(ar->state);
+    ar->state = xstrdup(state);
+    ar->report = true;
+}
+
+void
+agent_registry_applied(struct agent_registry *ar, uint64_t generation)
+{
+    ar->applied = (int64_t) generation;
+    set_state(ar, "ok");
+}
+
+void
+agent_registry_refused(struct agent_registry *ar, uint64_t generation, const char *why)
+{
+    char *state = xasprintf("generation %" PRIu64 " refused: %s", generation, why);
+
+    set_state(ar, state);
+    free(state);
+}
+
+void
+agent_registry_started(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
+{
+    if (is_started(ar, proxy, epoch)) {
+        return;
+    }
+    ar->started = xrealloc(ar->started, (ar->n_started + 1) * sizeof *ar->started);
+    ar->started[ar->n_started++] = (struct started) {*proxy, epoch};
+    ar->report = true;
+}
+
+bool
+agent_registry_is_connected(const struct agent_registry *ar)
+{
+    return ovsdb_idl_is_connected(ar->idl);
+}

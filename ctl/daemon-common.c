@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the daemons have in common.
+ *
+ * Everything that may depend on the working folder or on the caller's terminal
+ * is done before the process detaches.
+ */
+#include <config.h>
+
+#include "ctl/daemon-common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command-line.h"
+#include "ctl/values.h"
+#include "daemon.h"
+#include "dirs.h"
+#include "fatal-signal.h"
+#include "openvswitch/poll-loop.h"
+#include "openvswitch/vlog.h"
+#include "ovs-thread.h"
+#include "stream-ssl.h"
+#include "stream.h"
+#include "unixctl.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(daemon_common);
+
+#define EXIT_USAGE 1
+#define EXIT_UNAVAILABLE 3
+
+/* SIGTERM and SIGINT end the main loop, instead of the process where it stands. */
+static int signal_fd = -1;
+
+const char *
+rocecast_rundir(void)
+{
+    const char *dir = getenv("ROCECAST_RUNDIR");
+
+    return dir && dir[0] ? dir : "/run/rocecast";
+}
+
+char *
+rocecast_default_db(void)
+{
+    const char *db = getenv("ROCECAST_DB");
+
+    return db && db[0] ? xstrdup(db) : xasprintf("unix:%s/db.sock", rocecast_rundir());
+}
+
+static void
+usage(enum daemon_kind kind, const char *purpose)
+{
+    printf("%s: rocecast, %s\n"
+           "usage: %s [OPTIONS]%s\n"
+           "\n"
+           "  --db=REMOTE       registry (default: $ROCECAST_DB, or unix:%s/db.sock)\n",
+           program_name, purpose, program_name, kind == DAEMON_AGENT ? " --node=NAME" : "",
+           rocecast_rundir());
+    if (kind == DAEMON_AGENT) {
+        printf("  --node=NAME       which of the registry's nodes this is\n"
+               "  --netns=NAME      network namespace of ports of kind 'packet': a name below\n"
+               "                    /run/netns or a path (default: this process's)\n");
+    }
+    printf("  --unixctl=SOCKET  control socket (default: below %s)\n"
+           "  -h, --help        this text\n"
+           "  -V, --version     version\n"
+           "\n"
+           "Environment: ROCECAST_DB, ROCECAST_RUNDIR (default /run/rocecast)\n",
+           rocecast_rundir());
+    daemon_usage();
+    vlog_usage();
+    stream_usage("registry", true, false, true);
+    exit(EXIT_SUCCESS);
+}
+
+static void OVS_PRINTF_FORMAT(1, 2) OVS_NO_RETURN
+refuse(const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "%s: ", program_name);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(EXIT_USAGE);
+}
+
+static int
+open_netns(const char *netns)
+{
+    char *path = strchr(netns, '/') ? xstrdup(netns) : xasprintf("/run/netns/%s", netns);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        refuse("--netns %s: %s: %s", netns, path, ovs_strerror(errno));
+    }
+    daemon_save_fd(fd);
+    free(path);
+    return fd;
+}
+
+static void
+parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, const char *purpose)
+{
+    enum {
+        OPT_DB = UCHAR_MAX + 1,
+        OPT_NODE,
+        OPT_NETNS,
+        OPT_UNIXCTL,
+        OPT_PEER_CA_CERT,
+        OPT_BOOTSTRAP_CA_CERT,
+        DAEMON_OPTION_ENUMS,
+        VLOG_OPTION_ENUMS,
+        SSL_OPTION_ENUMS,
+    };
+    static const struct option long_options[] = {
+        {"db", required_argument, NULL, OPT_DB},
+        {"node", required_argument, NULL, OPT_NODE},
+        {"netns", required_argument, NULL, OPT_NETNS},
+        {"unixctl", required_argument, NULL, OPT_UNIXCTL},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        DAEMON_LONG_OPTIONS,
+        VLOG_LONG_OPTIONS,
+        STREAM_SSL_LONG_OPTIONS,
+        {"peer-ca-cert", required_argument, NULL, OPT_PEER_CA_CERT},
+        {"bootstrap-ca-cert", required_argument, NULL, OPT_BOOTSTRAP_CA_CERT},
+        {NULL, 0, NULL, 0},
+    };
+    char *short_options = ovs_cmdl_long_options_to_short_options(long_options);
+    int c;
+
+    while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+        switch (c) {
+        case OPT_DB:
+            free(d->db);
+            d->db = xstrdup(optarg);
+            break;
+        case OPT_NODE:
+            free(d->node);
+            d->node = xstrdup(optarg);
+            break;
+        case OPT_NETNS:
+            d->netns_fd = open_netns(optarg);
+            break;
+        case OPT_UNIXCTL:
+            free(d->control);
+            d->control = abs_file_name(NULL, optarg);
+            break;
+        case 'h':
+            usage(kind, purpose);
+            break;
+        case 'V':
+            printf("%s (rocecast)\n", program_name);
+            exit(EXIT_SUCCESS);
+
+            DAEMON_OPTION_HANDLERS
+            VLOG_OPTION_HANDLERS
+            STREAM_SSL_OPTION_HANDLERS
+
+        case OPT_PEER_CA_CERT:
+            stream_ssl_set_peer_ca_cert_file(optarg);
+            break;
+        case OPT_BOOTSTRAP_CA_CERT:
+            stream_ssl_set_ca_cert_file(optarg, true);
+            break;
+        default:
+            exit(EXIT_USAGE);
+        }
+    }
+    free(short_options);
+    if (optind < argc) {
+        refuse("unexpected argument '%s' (try --help)", argv[optind]);
+    }
+    if (kind == DAEMON_CONTROLLER && (d->node || d->netns_fd >= 0)) {
+        refuse("--node and --netns are for agents");
+    }
+    if (kind == DAEMON_AGENT && !d->node) {
+        refuse("--node=NAME is missing (try --help)");
+    }
+    if (d->node && !name_is_valid(d->node)) {
+        refuse("--node '%s': " NAME_RULE, d->node);
+    }
+}
+
+static void
+exit_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS_UNUSED, void *d_)
+{
+    struct daemon *d = d_;
+
+    d->exiting = true;
+    unixctl_command_reply(conn, NULL);
+}
+
+static void
+catch_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (signal_fd < 0 || sigprocmask(SIG_BLOCK, &set, NULL)) {
+        ovs_fatal(errno, "signals");
+    }
+}
+
+void
+daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, const char *purpose)
+{
+    *d = (struct daemon) {.netns_fd = -1};
+
+    set_program_name(argv[0]);
+    /* Where libopenvswitch puts pid files and logs that are given without a folder. */
+    setenv("OVS_RUNDIR", rocecast_rundir(), 1);
+    setenv("OVS_LOGDIR", rocecast_rundir(), 0);
+    if (mkdir(rocecast_rundir(), 0755) && errno != EEXIST) {
+        VLOG_WARN("%s: %s", rocecast_rundir(), ovs_strerror(errno));
+    }
+    ovsthread_id_init();
+    ovs_cmdl_proctitle_init(argc, argv);
+    service_start(&argc, &argv);
+    vlog_set_levels(NULL, VLF_SYSLOG, VLL_WARN);
+    parse_options(d, argc, argv, kind, purpose);
+    if (!d->db) {
+        d->db = rocecast_default_db();
+    }
+    if (!d->control) {
+        d->control = xasprintf("%s/%s%s%s.ctl", rocecast_rundir(), program_name,
+                               d->node ? "-" : "", d->node ? d->node : "");
+    }
+    fatal_ignore_sigpipe();
+    daemonize_start(false);
+
+    if (unixctl_server_create(d->control, &d->unixctl)) {
+        fprintf(stderr, "%s: %s: the control socket cannot be made\n", program_name, d->control);
+        exit(EXIT_UNAVAILABLE);
+    }
+    unixctl_command_register("exit", "", 0, 0, exit_cb, d);
+    catch_signals();
+}
+
+void
+daemon_ready(struct daemon *d OVS_UNUSED)
+{
+    daemonize_complete();
+}
+
+void
+daemon_run(struct daemon *d)
+{
+    struct signalfd_siginfo info;
+
+    unixctl_server_run(d->unixctl);
+    if (read(signal_fd, &info, sizeof info) == sizeof info) {
+        d->exiting = true;
+    }
+}
+
+void
+daemon_wait(struct daemon *d)
+{
+    unixctl_server_wait(d->unixctl);
+    poll_fd_wait(signal_fd, POLLIN);
+    if (d->exiting) {
+        poll_immediate_wake();
+    }
+}
+
+void
+daemon_done(struct daemon *d)
+{
+    unixctl_server_destroy(d->unixctl);
+    close(signal_fd);
+    if (d->netns_fd >= 0) {
+        close(d->netns_fd);
+    }
+    free(d->db);
+    free(d->node);
+    free(d->control);
+    service_stop();
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Strict parsing of names, numbers and addresses.
+ */
+#include <config.h>
+
+#include "ctl/values.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/node-config.h"
+
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+bool
+name_is_valid(const char *s)
+{
+    size_t n = strlen(s);
+
+    return n >= 1 && n < NAME_SIZE && strspn(s, NAME_CHARS) == n;
+}
+
+/* As the kernel's dev_valid_name(), and printable. */
+bool
+ifname_is_valid(const char *s)
+{
+    size_t n = strlen(s);
+
+    if (n < 1 || n >= IFNAMSIZ || !strcmp(s, ".") || !strcmp(s, "..")) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] <= ' ' || s[i] > '~' || s[i] == '/' || s[i] == ':') {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
+number_parse(const char *s, uint64_t min, uint64_t max, uint64_t *value)
+{
+    bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
+    const char *digits = hex ? s + 2 : s;
+    size_t n = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
+
+    if (!n || digits[n]) {
+        return false;
+    }
+    errno = 0;
+    *value = strtoull(digits, NULL, hex ? 16 : 10);
+    return !errno && *value >= min && *value <= max;
+}
+
+bool
+ip6_parse(const char *s, struct in6_addr *addr)
+{
+    return inet_pton(AF_INET6, s, addr) == 1;
+}
+
+bool
+ip6_prefix_parse(const char *s, struct in6_addr *addr, uint8_t *plen)
+{
+    const char *slash = strchr(s, '/');
+    char text[INET6_ADDRSTRLEN];
+    uint64_t len;
+
+    if (!slash || (size_t) (slash - s) >= sizeof text || !number_parse(slash + 1, 0, 128, &len)) {
+        return false;
+    }
+    memcpy(text, s, (size_t) (slash - s));
+    text[slash - s] = '\0';
+    if (!ip6_parse(text, addr)) {
+        return false;
+    }
+    for (uint64_t bit = len; bit < 128; bit++) {
+        if (addr->s6_addr[bit / 8] & 0x80 >> bit % 8) {
+            return false;
+        }
+    }
+    *plen = (uint8_t) len;
+    return true;
+}
+
+const char *
+ip6_text(const struct in6_addr *addr)
+{
+    static char bufs[4][INET6_ADDRSTRLEN];
+    static unsigned int i;
+
+    return inet_ntop(AF_INET6, addr, bufs[i++ % 4], INET6_ADDRSTRLEN);
+}
+
+bool
+is_proxy_address(const struct in6_addr *addr)
+{
+    static const uint8_t prefix[4] = {0xfd, 0x00, 0xff, 0xff};
+
+    return !memcmp(addr, prefix, sizeof prefix);
+}
+
+struct in6_addr
+proxy_address(uint32_t n)
+{
+    return (struct in6_addr) {.s6_addr = {
+        0xfd, 0x00, 0xff, 0xff, [12] = (uint8_t) (n >> 24), (uint8_t) (n >> 16), (uint8_t) (n >> 8),
+        (uint8_t) n}};
+}
+
+const char *
+host_address_check(const struct in6_addr *addr)
+{
+    if (IN6_IS_ADDR_UNSPECIFIED(addr) || IN6_IS_ADDR_LOOPBACK(addr) || IN6_IS_ADDR_MULTICAST(addr)
+        || IN6_IS_ADDR_V4MAPPED(addr) || IN6_IS_ADDR_LINKLOCAL(addr)) {
+        return "must be a global or unique local IPv6 unicast address";
+    }
+    if (addr->s6_addr[0] == 0x5f && addr->s6_addr[1] == 0) {
+        return "must not be in 5f00::/16, which is for SIDs";
+    }
+    if (is_proxy_address(addr)) {
+        return "must not be in fd00:ffff::/32, which is for Proxy Addresses";
+    }
+    return NULL;
+}

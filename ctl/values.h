@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values that people and the registry write as text, checked strictly: names,
+ * numbers and addresses.
+ */
+#ifndef CTL_VALUES_H
+#define CTL_VALUES_H 1
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the checks below ask for, for error messages. */
+#define NAME_RULE "must be 1 to 63 of A-Z a-z 0-9 . _ -"
+#define IFNAME_RULE "must be 1 to 15 characters, without '/', ':' and blanks"
+
+/* Names of nodes, hosts and groups. */
+bool name_is_valid(const char *);
+/* Names of network devices. */
+bool ifname_is_valid(const char *);
+
+/* Decimal or 0x..., nothing before or after, min..max. */
+bool number_parse(const char *, uint64_t min, uint64_t max, uint64_t *);
+
+bool ip6_parse(const char *, struct in6_addr *);
+/* "<address>/<length>" without bits beyond the length. */
+bool ip6_prefix_parse(const char *, struct in6_addr *, uint8_t *plen);
+/* Canonical text, in a static buffer of which there are a few. */
+const char *ip6_text(const struct in6_addr *);
+
+/* NULL if a host may have this address, otherwise a static string that says what it must be. */
+const char *host_address_check(const struct in6_addr *);
+/* Is it a Proxy Address? */
+bool is_proxy_address(const struct in6_addr *);
+/* Proxy Address number n. */
+struct in6_addr proxy_address(uint32_t n);
+
+#endif /* ctl/values.h */
