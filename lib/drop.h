@@ -29,6 +29,7 @@
     DROP(no_route, "no route to the destination")                                                 \
     DROP(no_neighbour, "next hop did not answer neighbour discovery")                             \
     DROP(neigh_queue, "displaced while waiting for neighbour discovery")                          \
+    DROP(nd_invalid, "neighbour discovery message fails the checks of RFC 4861 section 7.1")      \
     DROP(port_down, "output port not usable")                                                     \
     DROP(tx_error, "the port refused the frame")                                                  \
     DROP(not_for_us, "addressed to this node, but nothing here takes it")                         \
@@ -38,6 +39,7 @@
     DROP(mt_inner, "End.MT: inside is not an IPv6 RoCE request to a Proxy Address")               \
     DROP(mt_no_tlv, "End.MT: no TLV names this edge")                                             \
     DROP(mt_context, "End.MT: Segment List entry 0 is not the inner destination")                 \
+    DROP(ecn_ce, "outer header says CE, inner is not ECN capable (RFC 6040)")                     \
     DROP(group_unknown, "no group with this Proxy Address")                                       \
     DROP(stale_epoch, "Designated QPN is not the current epoch's")                                \
     DROP(group_closed, "group not ready: packets held back and the queue is full")                \

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "lib/drop.h"
+#include "lib/neigh.h"
 #include "lib/node-config.h"
 #include "lib/packet.h"
 #include "lib/parse.h"
@@ -18,7 +19,8 @@
 struct l3;
 
 /* Frames out of port 'number', complete with Ethernet header; 'p' stays the
- * caller's.  drop() is told about packets that l3 held and gave up. */
+ * caller's.  drop() is told about what no return value can say: packets that l3
+ * held and gave up, and neighbour discovery messages that are invalid. */
 struct l3_ops {
     void (*tx)(void *aux, uint16_t port, struct packet *p);
     void (*drop)(void *aux, enum drop_reason, uint16_t port);
@@ -26,49 +28,54 @@ struct l3_ops {
 };
 
 struct l3 *l3_create(const struct l3_ops *, struct packet_pool *);
+/* Returns packets that wait to the pool without a word. */
 void l3_destroy(struct l3 *);
 
 /* Applies ports, routes and own address as a difference: neighbours of ports
- * that stay are kept.  'config' is not kept. */
+ * that stay as they are are kept.  'config' is not kept. */
 void l3_configure(struct l3 *, const struct node_config *config);
 
-/* An address for which neighbour solicitations are answered, besides the node address on all ports
- * and fe80::1 on host and agent-side host ports: Proxy Addresses on host ports (design: RTR must not
- * wait), a proxied host on an agent's uplink. */
+/* What neighbour solicitations are answered for, besides the node address on all
+ * ports and fe80::1 on host ports: Proxy Addresses on host ports (a QP's move to
+ * RTR must not wait for anything behind the node), and one host on an agent's
+ * uplink.  A null 'host' ends the latter. */
 void l3_set_proxies(struct l3 *, const struct in6_addr *proxies, size_t n);
 void l3_proxy_host(struct l3 *, const struct in6_addr *host, uint16_t uplink_port);
 
 /* Is this address the node's own? */
 bool l3_is_local(const struct l3 *, const struct in6_addr *);
 
-/* Takes a frame if it is neighbour discovery (or other link-local ICMPv6 that must not be forwarded):
- * true, and the frame is still the caller's to free. */
-bool l3_input(struct l3 *, uint16_t port, const struct packet *, const struct parsed *, uint64_t now);
+/* Takes a frame that concerns the link only: neighbour discovery and whatever is
+ * sent to a link-local group.  True: it is done with, and still the caller's to
+ * free.  parse_outer() is enough for it. */
+bool
+l3_input(struct l3 *, uint16_t port, const struct packet *, const struct parsed *, uint64_t now);
 
 /* Is the frame's Ethernet destination this port (or multicast)? */
 bool l3_mac_ok(const struct l3 *, uint16_t port, const struct packet *);
 
-/* Sends the IPv6 packet p (data at the IPv6 header, no Ethernet header, headroom for one) towards its
- * destination address by the routes.  Consumes p in every case.  Hop limit is not touched.  Returns
- * DROP_none if sent or waiting for a neighbour. */
+/* Sends the IPv6 packet p (data at the IPv6 header, no Ethernet header, headroom
+ * for one) towards its destination address by the routes.  Consumes p in every
+ * case.  Hop limit is not touched.  Returns DROP_none if sent or waiting for a
+ * neighbour. */
 enum drop_reason l3_output(struct l3 *, struct packet *p, uint64_t now);
 
-/* Forwards a received frame: hop limit, then as l3_output().  Consumes p. */
+/* Forwards a received frame: addresses that may be forwarded, hop limit, then as
+ * l3_output().  Consumes p. */
 enum drop_reason l3_forward(struct l3 *, struct packet *p, const struct parsed *, uint64_t now);
 
+/* When l3_timer() wants to be called; UINT64_MAX: never. */
 uint64_t l3_deadline(const struct l3 *);
 void l3_timer(struct l3 *, uint64_t now);
 
-/* For display: one call per route and neighbour. */
-struct l3_neigh_info {
-    uint16_t port;
-    struct in6_addr addr;
-    uint8_t mac[6];
-    bool resolved;
-};
+/* For display: neighbour i of l3_n_neighs(), route i of l3_n_routes(). */
 size_t l3_n_neighs(const struct l3 *);
-bool l3_get_neigh(const struct l3 *, size_t i, struct l3_neigh_info *);
+bool l3_get_neigh(const struct l3 *, size_t i, struct neigh_info *);
+size_t l3_n_routes(const struct l3 *);
+bool l3_get_route(const struct l3 *, size_t i, struct route_config *);
+
 /* Port and next hop that an address would use. */
-bool l3_lookup(const struct l3 *, const struct in6_addr *, uint16_t *port, struct in6_addr *next_hop);
+bool
+l3_lookup(const struct l3 *, const struct in6_addr *, uint16_t *port, struct in6_addr *next_hop);
 
 #endif /* lib/l3.h */

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plain IPv6 forwarding and neighbour discovery of a node.
+ *
+ * A packet out: route (lib/fib.c) -> port and next hop -> MAC (lib/neigh.c) ->
+ * Ethernet header -> port.  What waits for a MAC comes back through the table's
+ * callbacks, which end here.
+ *
+ * The node is a router on every port.  Hosts know it as fe80::1 and nothing
+ * else, so that is what it calls itself on host ports; between nodes it is the
+ * node address.  The cache learns from answers to its own questions, and from
+ * solicitations of the one station that the configuration says is at the other
+ * end of the port.  A link-local address is never a next hop here, so none is
+ * ever learnt; questions from one are answered to the MAC that they name.
+ */
+#include "lib/l3.h"
+
+#include <stdlib.h>
+
+#include "lib/fib.h"
+#include "lib/nd.h"
+
+struct l3 {
+    struct l3_ops ops;
+    struct packet_pool *pool;
+    struct in6_addr address;
+    struct port_config *ports[NEIGH_PORTS]; /* by number; NULL: no such port. */
+    struct route_config *routes;
+    size_t n_routes;
+    struct fib *fib; /* value: index in routes. */
+    struct neigh_table *neighs;
+    struct in6_addr *proxies;
+    size_t n_proxies;
+    struct in6_addr host; /* proxied on uplink_port. */
+    uint16_t uplink_port; /* 0: none. */
+};
+
+static const struct in6_addr gateway = {.s6_addr = {0xfe, 0x80, [15] = 1}};
+static const struct in6_addr all_nodes = {.s6_addr = {0xff, 0x02, [15] = 1}};
+
+static const struct port_config *
+find_port(const struct l3 *l3, uint16_t number)
+{
+    return number < NEIGH_PORTS ? l3->ports[number] : NULL;
+}
+
+/* What the node calls itself on this port. */
+static const struct in6_addr *
+own_address(const struct l3 *l3, const struct port_config *port)
+{
+    return port->role == ROLE_HOST ? &gateway : &l3->address;
+}
+
+static void
+send_nd(struct l3 *l3, const struct port_config *port, const uint8_t eth_dst[6], struct nd_msg *m)
+{
+    struct packet *p = packet_get(l3->pool);
+    if (!p) {
+        l3->ops.drop(l3->ops.aux, DROP_pool_empty, port->number);
+        return;
+    }
+    m->src = *own_address(l3, port);
+    memcpy(m->mac, port->mac, sizeof m->mac);
+    nd_build(p, port->mac, eth_dst, m);
+    l3->ops.tx(l3->ops.aux, port->number, p);
+    packet_put(p);
+}
+
+/*
+ * Output.
+ */
+
+/* Consumes p. */
+static enum drop_reason
+send_to_mac(struct l3 *l3, const struct port_config *port, struct packet *p, const uint8_t mac[6])
+{
+    struct eth_hdr *eth = packet_push(p, sizeof *eth);
+    if (eth) {
+        memcpy(eth->dst, mac, sizeof eth->dst);
+        memcpy(eth->src, port->mac, sizeof eth->src);
+        eth->type = be16_put(ETH_TYPE_IP6);
+        l3->ops.tx(l3->ops.aux, port->number, p);
+    }
+    packet_put(p);
+    return eth ? DROP_none : DROP_too_long;
+}
+
+enum drop_reason
+l3_output(struct l3 *l3, struct packet *p, uint64_t now)
+{
+    const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) p->data;
+    struct in6_addr next_hop;
+    uint16_t number;
+    const uint8_t *mac = NULL;
+    enum drop_reason why;
+
+    if (l3_is_local(l3, &ip->dst)) {
+        why = DROP_not_for_us;
+    } else if (!l3_lookup(l3, &ip->dst, &number, &next_hop)) {
+        why = DROP_no_route;
+    } else if (!find_port(l3, number)) {
+        why = DROP_port_down;
+    } else {
+        why = neigh_resolve(l3->neighs, number, &next_hop, p, now, &mac);
+    }
+
+    if (why) {
+        packet_put(p);
+    } else if (mac) {
+        why = send_to_mac(l3, find_port(l3, number), p, mac);
+    }
+    return why;
+}
+
+/* What a router does not pass on, RFC 4291 sections 2.5.2, 2.5.3, 2.5.6 and 2.7. */
+static bool
+is_link_scope(const struct in6_addr *addr)
+{
+    return IN6_IS_ADDR_LINKLOCAL(addr) || IN6_IS_ADDR_MULTICAST(addr)
+           || IN6_IS_ADDR_UNSPECIFIED(addr) || IN6_IS_ADDR_LOOPBACK(addr);
+}
+
+static enum drop_reason
+forward_check(const struct ip6_hdr_wire *ip)
+{
+    if (is_link_scope(&ip->src)) {
+        return DROP_ip6_src;
+    }
+    if (is_link_scope(&ip->dst)) {
+        return DROP_no_route;
+    }
+    return ip->hlim <= 1 ? DROP_hop_limit : DROP_none;
+}
+
+enum drop_reason
+l3_forward(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
+{
+    struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (p->data + parsed->ip.ofs);
+    enum drop_reason why = forward_check(ip);
+    if (why) {
+        packet_put(p);
+        return why;
+    }
+    ip->hlim--;
+    p->len = parsed->ip.end; /* without the link's padding. */
+    packet_pull(p, parsed->ip.ofs);
+    return l3_output(l3, p, now);
+}
+
+static void
+neigh_solicit(void *l3_, uint16_t number, const struct in6_addr *addr, const uint8_t *mac)
+{
+    struct l3 *l3 = l3_;
+    struct nd_msg m = {.type = ND_NS, .target = *addr};
+    uint8_t group_mac[6];
+
+    if (mac) {
+        m.dst = *addr;
+    } else {
+        m.dst = nd_solicited_node(addr);
+        nd_multicast_mac(&m.dst, group_mac);
+        mac = group_mac;
+    }
+    send_nd(l3, find_port(l3, number), mac, &m);
+}
+
+static void
+neigh_send(void *l3_, uint16_t number, struct packet *p, const uint8_t mac[6])
+{
+    struct l3 *l3 = l3_;
+    enum drop_reason why = send_to_mac(l3, find_port(l3, number), p, mac);
+    if (why) {
+        l3->ops.drop(l3->ops.aux, why, number);
+    }
+}
+
+static void
+neigh_drop(void *l3_, uint16_t number, struct packet *p, enum drop_reason why)
+{
+    struct l3 *l3 = l3_;
+
+    packet_put(p);
+    l3->ops.drop(l3->ops.aux, why, number);
+}
+
+/*
+ * Neighbour discovery, received.
+ */
+
+/* Is 'target' an address to answer for on this port, and is it the node's own? */
+static bool
+answers_for(const struct l3 *l3, const struct port_config *port, const struct in6_addr *target,
+            bool *own)
+{
+    *own = IN6_ARE_ADDR_EQUAL(target, &l3->address)
+           || (port->role == ROLE_HOST && IN6_ARE_ADDR_EQUAL(target, &gateway));
+    if (*own) {
+        return true;
+    }
+    if (port->role == ROLE_HOST) {
+        for (size_t i = 0; i < l3->n_proxies; i++) {
+            if (IN6_ARE_ADDR_EQUAL(target, &l3->proxies[i])) {
+                return true;
+            }
+        }
+    }
+    return l3->uplink_port && port->number == l3->uplink_port
+           && IN6_ARE_ADDR_EQUAL(target, &l3->host);
+}
+
+static void
+solicited(struct l3 *l3, const struct port_config *port, const uint8_t eth_src[6],
+          const struct nd_msg *ns, uint64_t now)
+{
+    bool own;
+
+    if (ns->has_mac && IN6_ARE_ADDR_EQUAL(&ns->src, &port->peer_address)) {
+        neigh_learn(l3->neighs, port->number, &ns->src, ns->mac, now);
+    }
+    if (!answers_for(l3, port, &ns->target, &own)) {
+        return;
+    }
+
+    /* A station that tests whether it may use the address (RFC 4862) has none to
+     * answer to yet. */
+    bool to_all = IN6_IS_ADDR_UNSPECIFIED(&ns->src);
+    struct nd_msg na = {
+        .type = ND_NA,
+        .dst = to_all ? all_nodes : ns->src,
+        .target = ns->target,
+        .router = own,
+        .solicited = !to_all,
+        .override = own, /* not in a proxy's answer, RFC 4861 section 7.2.8. */
+    };
+    uint8_t mac[6];
+    if (to_all) {
+        nd_multicast_mac(&all_nodes, mac);
+    } else {
+        memcpy(mac, ns->has_mac ? ns->mac : eth_src, sizeof mac);
+    }
+    send_nd(l3, port, mac, &na);
+}
+
+bool
+l3_input(struct l3 *l3, uint16_t number, const struct packet *p, const struct parsed *parsed,
+         uint64_t now)
+{
+    const struct port_config *port = find_port(l3, number);
+    const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) (p->data + parsed->ip.ofs);
+    struct nd_msg m;
+
+    if (!port) {
+        return false;
+    }
+    const struct eth_hdr *eth = (const struct eth_hdr *) p->data;
+    switch (nd_parse(p->data, parsed, &m)) {
+    case ND_VALID:
+        if (m.type == ND_NS) {
+            solicited(l3, port, eth->src, &m, now);
+        } else if (m.solicited) {
+            neigh_answer(l3->neighs, number, &m.target, m.has_mac ? m.mac : NULL, m.override, now);
+        }
+        return true;
+    case ND_INVALID: l3->ops.drop(l3->ops.aux, DROP_nd_invalid, number); return true;
+    case ND_OTHER: return true;
+    case ND_NONE: break;
+    }
+    return IN6_IS_ADDR_MC_LINKLOCAL(&ip->dst) || IN6_IS_ADDR_MC_NODELOCAL(&ip->dst);
+}
+
+bool
+l3_mac_ok(const struct l3 *l3, uint16_t number, const struct packet *p)
+{
+    const struct port_config *port = find_port(l3, number);
+    const struct eth_hdr *eth = (const struct eth_hdr *) p->data;
+
+    return port && p->len >= sizeof *eth
+           && (eth->dst[0] & 1 || !memcmp(eth->dst, port->mac, sizeof eth->dst));
+}
+
+/*
+ * Configuration.
+ */
+
+struct l3 *
+l3_create(const struct l3_ops *ops, struct packet_pool *pool)
+{
+    struct l3 *l3 = calloc(1, sizeof *l3);
+    if (!l3) {
+        abort();
+    }
+    l3->ops = *ops;
+    l3->pool = pool;
+    l3->fib = fib_create();
+    l3->neighs = neigh_table_create(&(struct neigh_ops){
+        .solicit = neigh_solicit,
+        .send = neigh_send,
+        .drop = neigh_drop,
+        .aux = l3,
+    });
+    return l3;
+}
+
+void
+l3_destroy(struct l3 *l3)
+{
+    if (!l3) {
+        return;
+    }
+    neigh_table_destroy(l3->neighs);
+    fib_destroy(l3->fib);
+    for (size_t i = 0; i < NEIGH_PORTS; i++) {
+        free(l3->ports[i]);
+    }
+    free(l3->routes);
+    free(l3->proxies);
+    free(l3);
+}
+
+/* A copy of the array of n elements; NULL if n is 0. */
+static void *
+copy_array(const void *src, size_t n, size_t size)
+{
+    void *dst = n ? calloc(n, size) : NULL;
+    if (n) {
+        if (!dst) {
+            abort();
+        }
+        memcpy(dst, src, n * size);
+    }
+    return dst;
+}
+
+/* Do neighbours learnt on 'a' hold for 'b'? */
+static bool
+same_link(const struct port_config *a, const struct port_config *b)
+{
+    return a->kind == b->kind && a->role == b->role && !strcmp(a->name, b->name)
+           && !memcmp(a->mac, b->mac, sizeof a->mac)
+           && IN6_ARE_ADDR_EQUAL(&a->peer_address, &b->peer_address);
+}
+
+static void
+configure_ports(struct l3 *l3, const struct node_config *config)
+{
+    struct port_config *wanted[NEIGH_PORTS] = {NULL};
+
+    for (size_t i = 0; i < config->n_ports; i++) {
+        struct port_config *port = copy_array(&config->ports[i], 1, sizeof *port);
+        if (port->number < NEIGH_PORTS) {
+            free(wanted[port->number]);
+            wanted[port->number] = port;
+        } else {
+            free(port);
+        }
+    }
+    for (uint16_t i = 0; i < NEIGH_PORTS; i++) {
+        if (l3->ports[i] && !(wanted[i] && same_link(l3->ports[i], wanted[i]))) {
+            neigh_flush(l3->neighs, i);
+        }
+        free(l3->ports[i]);
+        l3->ports[i] = wanted[i];
+    }
+}
+
+void
+l3_configure(struct l3 *l3, const struct node_config *config)
+{
+    l3->address = config->address;
+    configure_ports(l3, config);
+
+    free(l3->routes);
+    l3->routes = copy_array(config->routes, config->n_routes, sizeof *l3->routes);
+    l3->n_routes = config->n_routes;
+    fib_destroy(l3->fib);
+    l3->fib = fib_create();
+    for (size_t i = 0; i < l3->n_routes; i++) {
+        fib_set(l3->fib, &l3->routes[i].prefix, l3->routes[i].plen, (uint32_t) i);
+    }
+}
+
+void
+l3_set_proxies(struct l3 *l3, const struct in6_addr *proxies, size_t n)
+{
+    struct in6_addr *copy = copy_array(proxies, n, sizeof *proxies);
+
+    free(l3->proxies);
+    l3->proxies = copy;
+    l3->n_proxies = n;
+}
+
+void
+l3_proxy_host(struct l3 *l3, const struct in6_addr *host, uint16_t uplink_port)
+{
+    l3->uplink_port = host ? uplink_port : 0;
+    if (host) {
+        l3->host = *host;
+    }
+}
+
+bool
+l3_is_local(const struct l3 *l3, const struct in6_addr *addr)
+{
+    return IN6_ARE_ADDR_EQUAL(addr, &l3->address) || IN6_ARE_ADDR_EQUAL(addr, &gateway);
+}
+
+uint64_t
+l3_deadline(const struct l3 *l3)
+{
+    return neigh_deadline(l3->neighs);
+}
+
+void
+l3_timer(struct l3 *l3, uint64_t now)
+{
+    neigh_timer(l3->neighs, now);
+}
+
+size_t
+l3_n_neighs(const struct l3 *l3)
+{
+    return neigh_count(l3->neighs);
+}
+
+bool
+l3_get_neigh(const struct l3 *l3, size_t i, struct neigh_info *info)
+{
+    return neigh_get(l3->neighs, i, info);
+}
+
+size_t
+l3_n_routes(const struct l3 *l3)
+{
+    return l3->n_routes;
+}
+
+bool
+l3_get_route(const struct l3 *l3, size_t i, struct route_config *route)
+{
+    if (i >= l3->n_routes) {
+        return false;
+    }
+    *route = l3->routes[i];
+    return true;
+}
+
+bool
+l3_lookup(const struct l3 *l3, const struct in6_addr *addr, uint16_t *port,
+          struct in6_addr *next_hop)
+{
+    uint32_t i;
+
+    if (!fib_lookup(l3->fib, addr, &i)) {
+        return false;
+    }
+    const struct route_config *route = &l3->routes[i];
+    *port = route->port;
+    *next_hop = IN6_IS_ADDR_UNSPECIFIED(&route->next_hop) ? *addr : route->next_hop;
+    return true;
+}
