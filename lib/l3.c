@@ -19,6 +19,7 @@
 
 #include "lib/fib.h"
 #include "lib/nd.h"
+#include "lib/neigh.h"
 
 struct l3 {
     struct l3_ops ops;
@@ -423,9 +424,19 @@ l3_n_neighs(const struct l3 *l3)
 }
 
 bool
-l3_get_neigh(const struct l3 *l3, size_t i, struct neigh_info *info)
+l3_get_neigh(const struct l3 *l3, size_t i, struct l3_neigh_info *info)
 {
-    return neigh_get(l3->neighs, i, info);
+    const uint8_t *mac;
+
+    memset(info, 0, sizeof *info);
+    if (!neigh_get(l3->neighs, i, &info->port, &info->addr, &mac)) {
+        return false;
+    }
+    info->resolved = mac != NULL;
+    if (mac) {
+        memcpy(info->mac, mac, sizeof info->mac);
+    }
+    return true;
 }
 
 size_t

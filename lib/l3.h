@@ -11,7 +11,6 @@
 #include <stdbool.h>
 
 #include "lib/drop.h"
-#include "lib/neigh.h"
 #include "lib/node-config.h"
 #include "lib/packet.h"
 #include "lib/parse.h"
@@ -69,8 +68,14 @@ uint64_t l3_deadline(const struct l3 *);
 void l3_timer(struct l3 *, uint64_t now);
 
 /* For display: neighbour i of l3_n_neighs(), route i of l3_n_routes(). */
+struct l3_neigh_info {
+    uint16_t port;
+    struct in6_addr addr;
+    uint8_t mac[6];
+    bool resolved;
+};
 size_t l3_n_neighs(const struct l3 *);
-bool l3_get_neigh(const struct l3 *, size_t i, struct neigh_info *);
+bool l3_get_neigh(const struct l3 *, size_t i, struct l3_neigh_info *);
 size_t l3_n_routes(const struct l3 *);
 bool l3_get_route(const struct l3 *, size_t i, struct route_config *);
 

@@ -399,10 +399,11 @@ neigh_count(const struct neigh_table *t)
 }
 
 bool
-neigh_get(const struct neigh_table *t, size_t i, struct neigh_info *info)
+neigh_get(const struct neigh_table *t, size_t i, uint16_t *port, struct in6_addr *addr,
+          const uint8_t **mac)
 {
-    for (size_t port = 0; port < NEIGH_PORTS; port++) {
-        const struct neigh_list *list = &t->ports[port];
+    for (size_t n = 0; n < NEIGH_PORTS; n++) {
+        const struct neigh_list *list = &t->ports[n];
         if (i >= list->n) {
             i -= list->n;
             continue;
@@ -411,8 +412,9 @@ neigh_get(const struct neigh_table *t, size_t i, struct neigh_info *info)
         while (i--) {
             e = e->next;
         }
-        *info = (struct neigh_info){.port = e->port, .addr = e->addr, .resolved = is_resolved(e)};
-        memcpy(info->mac, e->mac, sizeof info->mac);
+        *port = e->port;
+        *addr = e->addr;
+        *mac = is_resolved(e) ? e->mac : NULL;
         return true;
     }
     return false;

@@ -66,14 +66,10 @@ void neigh_flush(struct neigh_table *, uint16_t port);
 uint64_t neigh_deadline(const struct neigh_table *);
 void neigh_timer(struct neigh_table *, uint64_t now);
 
-/* For display: entry i of neigh_count(), in no particular order. */
-struct neigh_info {
-    uint16_t port;
-    struct in6_addr addr;
-    uint8_t mac[6];
-    bool resolved;
-};
+/* For display: entry i of neigh_count(), in no particular order.  *mac is NULL if
+ * it is not known. */
 size_t neigh_count(const struct neigh_table *);
-bool neigh_get(const struct neigh_table *, size_t i, struct neigh_info *);
+bool neigh_get(const struct neigh_table *, size_t i, uint16_t *port, struct in6_addr *addr,
+               const uint8_t **mac);
 
 #endif /* lib/neigh.h */

@@ -18,9 +18,10 @@ enum port_kind { PORT_TAP, PORT_PACKET };
 
 struct port;
 
-/* Opens 'netdev'.  'netns_fd' is the network namespace that the device is in,
- * -1 for the caller's; the caller's namespace is unchanged on return.  ENODEV if there is no such
- * device (a tap is never created). *errp gets a malloc'd sentence on failure. */
+/* Opens 'netdev'.  'netns_fd' is the network namespace that the device is in, -1 for
+ * the caller's; the caller's namespace is unchanged on return.  ENODEV if there is no
+ * such device (a tap is never created), EINVAL if a tap is not persistent or not
+ * multi-queue.  *errp gets a malloc'd sentence on failure. */
 int port_open(struct port **, enum port_kind, const char *netdev, int netns_fd, char **errp);
 void port_close(struct port *);
 
@@ -29,12 +30,14 @@ int port_fd(const struct port *);
 /* The device's MTU when opened. */
 unsigned port_mtu(const struct port *);
 
-/* One frame.  0 and *p (owned by the caller); EAGAIN: none; ENOBUFS: the pool is empty, frame lost;
- * EMSGSIZE: frame too long, lost; EIO/ENETDOWN: device down, try later.  Frames that this host sent
- * itself on an AF_PACKET device are not returned.  An AF_PACKET frame with an unfinished
- * checksum (offload) is completed before it is returned. */
+/* One frame.  0 and *p (owned by the caller); EAGAIN: none; ENOBUFS: the pool is empty,
+ * frame lost; EMSGSIZE: frame too long or unfinished segmentation offload, lost;
+ * EIO, ENETDOWN: device down, try later; ENODEV: device gone, close and open again.
+ * An AF_PACKET port returns IPv6 frames only, none that this host sent on the device
+ * itself, and completes checksums left to offload. */
 int port_recv(struct port *, struct packet_pool *, struct packet **p);
-/* Sends without taking ownership.  EAGAIN: full, dropped; others as above. */
+/* Sends without taking ownership.  EAGAIN: full, frame lost; EMSGSIZE: over the MTU;
+ * ENXIO: device gone; others as above. */
 int port_send(struct port *, const struct packet *);
 
 #endif /* lib/port.h */

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ports: what does not depend on the kind.
+ *
+ * Sockets and taps belong to the network namespace in which they were made, so
+ * opening means a visit there.  The visit is the calling thread's only.
+ */
+#include "lib/port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/port-impl.h"
+
+struct port {
+    const struct port_class *class;
+    int fd;
+    unsigned mtu;
+};
+
+static int
+device_mtu(const char *netdev, unsigned *mtu)
+{
+    struct ifreq ifr;
+    int error = 0;
+    int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (s < 0) {
+        return errno;
+    }
+
+    memset(&ifr, 0, sizeof ifr);
+    memcpy(ifr.ifr_name, netdev, strlen(netdev));
+    if (ioctl(s, SIOCGIFMTU, &ifr)) {
+        error = errno;
+    } else {
+        *mtu = (unsigned) ifr.ifr_mtu;
+    }
+    close(s);
+    return error;
+}
+
+/* In the device's namespace. */
+static int
+open_here(struct port *port, const char *netdev, const char **why)
+{
+    int ifindex = strlen(netdev) < IFNAMSIZ ? (int) if_nametoindex(netdev) : 0;
+    if (!ifindex) {
+        *why = "no such network device";
+        return ENODEV;
+    }
+    int error = device_mtu(netdev, &port->mtu);
+    if (error) {
+        *why = "cannot read the MTU";
+        return error;
+    }
+    return port->class->open(netdev, ifindex, &port->fd, why);
+}
+
+static int
+open_in(struct port *port, const char *netdev, int netns_fd, const char **why)
+{
+    if (netns_fd < 0) {
+        return open_here(port, netdev, why);
+    }
+
+    int back = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (back < 0) {
+        *why = "cannot open the current network namespace";
+        return errno;
+    }
+    int error;
+    if (setns(netns_fd, CLONE_NEWNET)) {
+        error = errno;
+        *why = "cannot enter the device's network namespace";
+    } else {
+        error = open_here(port, netdev, why);
+        /* In the wrong namespace everything that follows would be wrong. */
+        if (setns(back, CLONE_NEWNET)) {
+            perror("returning to the network namespace");
+            abort();
+        }
+    }
+    close(back);
+    return error;
+}
+
+int
+port_open(struct port **portp, enum port_kind kind, const char *netdev, int netns_fd, char **errp)
+{
+    struct port *port = malloc(sizeof *port);
+    if (!port) {
+        abort();
+    }
+    *port = (struct port){.class = kind == PORT_TAP ? &port_tap : &port_packet, .fd = -1};
+
+    const char *why = NULL;
+    int error = open_in(port, netdev, netns_fd, &why);
+    if (error) {
+        free(port);
+        port = NULL;
+        if (asprintf(errp, "%s: %s (%s)", netdev, why, strerror(error)) < 0) {
+            abort();
+        }
+    }
+    *portp = port;
+    return error;
+}
+
+void
+port_close(struct port *port)
+{
+    if (port) {
+        close(port->fd);
+        free(port);
+    }
+}
+
+int
+port_fd(const struct port *port)
+{
+    return port->fd;
+}
+
+unsigned
+port_mtu(const struct port *port)
+{
+    return port->mtu;
+}
+
+int
+port_recv(struct port *port, struct packet_pool *pool, struct packet **pp)
+{
+    struct packet *p = packet_get(pool);
+    uint8_t nowhere[1];
+    size_t len;
+
+    *pp = NULL;
+    /* Without a buffer the frame is taken all the same: left where it is it would
+     * keep the descriptor readable. */
+    int error =
+        port->class->recv(port->fd, p ? p->data : nowhere, p ? PACKET_ROOM : sizeof nowhere, &len);
+    if (!error) {
+        error = !p ? ENOBUFS : len > PACKET_ROOM ? EMSGSIZE : 0;
+    }
+    if (error) {
+        packet_put(p);
+        return error;
+    }
+    p->len = (uint32_t) len;
+    *pp = p;
+    return 0;
+}
+
+int
+port_send(struct port *port, const struct packet *p)
+{
+    int error = port->class->send(port->fd, p);
+    /* The kernel says ENOBUFS where a queueing discipline or a driver is full. */
+    return error == ENOBUFS ? EAGAIN : error;
+}
