@@ -26,7 +26,7 @@ struct nd_wire {
     be16_t csum;
     uint8_t flags;
     uint8_t rsv[3];
-    struct in6_addr target;
+    in6_wire_t target;
 };
 static_assert(sizeof(struct nd_wire) == 24, "NS and NA");
 

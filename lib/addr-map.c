@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * IPv6 address to pointer: open addressing, linear probing, at most half full.
+ */
+#include "lib/addr-map.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct slot {
+    struct in6_addr addr;
+    void *value; /* NULL: free. */
+};
+
+struct addr_map {
+    size_t mask;
+    size_t n_free;
+    struct slot slots[];
+};
+
+static size_t
+hash(const struct in6_addr *addr)
+{
+    uint64_t half[2];
+    memcpy(half, addr, sizeof half);
+    uint64_t h = (half[0] * 0x9e3779b97f4a7c15u) ^ half[1];
+    h ^= h >> 32;
+    h *= 0xd6e8feb86659fd93u;
+    return (size_t) (h ^ h >> 32);
+}
+
+struct addr_map *
+addr_map_create(size_t n)
+{
+    size_t size = 2;
+    while (size < 2 * n) {
+        size *= 2;
+    }
+    struct addr_map *map = calloc(1, sizeof *map + size * sizeof map->slots[0]);
+    if (!map) {
+        abort();
+    }
+    map->mask = size - 1;
+    map->n_free = n;
+    return map;
+}
+
+void
+addr_map_destroy(struct addr_map *map)
+{
+    free(map);
+}
+
+/* The slot of 'addr', or the free one where it would go. */
+static size_t
+probe(const struct addr_map *map, const struct in6_addr *addr)
+{
+    size_t i = hash(addr) & map->mask;
+    while (map->slots[i].value && memcmp(&map->slots[i].addr, addr, sizeof *addr)) {
+        i = (i + 1) & map->mask;
+    }
+    return i;
+}
+
+void
+addr_map_insert(struct addr_map *map, const struct in6_addr *addr, void *value)
+{
+    size_t i = probe(map, addr);
+
+    assert(value && map->n_free && !map->slots[i].value);
+    map->slots[i] = (struct slot){*addr, value};
+    map->n_free--;
+}
+
+void *
+addr_map_find(const struct addr_map *map, const struct in6_addr *addr)
+{
+    return map ? map->slots[probe(map, addr)].value : NULL;
+}

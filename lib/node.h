@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a forwarding node is to those who run it: a pure object that is given
+ * frames, configurations and the time, and that hands out frames.  swedge and
+ * srcagent each provide one struct node_class; the daemon, the tests and the
+ * simulator drive any of them alike.
+ *
+ * Time is in microseconds on a monotonic scale.  Single-threaded.
+ */
+#ifndef LIB_NODE_H
+#define LIB_NODE_H 1
+
+#include "lib/l3.h"
+#include "lib/reverse.h"
+
+/* Where frames go: out of port 'number', complete with Ethernet header; 'p'
+ * stays the node's. */
+struct node_io {
+    void (*tx)(void *aux, uint16_t port, struct packet *p);
+    void *aux;
+};
+
+/* State of one group epoch, for display and for the registry. */
+struct tree_info {
+    const struct tree_config *config; /* the node's own copy. */
+    bool started;                     /* a PSN of this epoch went down here. */
+    struct reverse_info reverse;      /* h, m, f; no branches at a source agent. */
+    uint32_t n_waiting;               /* packets held until the group is open. */
+    bool refused;                     /* source agent: a request was refused. */
+    psn_t refused_psn;
+    uint8_t refused_syndrome;
+};
+
+struct sid_info {
+    struct in6_addr prefix;
+    uint8_t plen;
+    const char *behaviour;
+    uint64_t n_packets;
+};
+
+struct node_class {
+    const char *name;
+    void *(*create)(const struct node_io *, struct packet_pool *);
+    void (*destroy)(void *node);
+
+    /* Applies a whole configuration as a difference.  0, or an errno value and
+     * a malloc'd sentence in *errp; then nothing has changed. */
+    int (*configure)(void *node, const struct node_config *, uint64_t now, char **errp);
+
+    /* Consumes 'p', a frame received on 'port'. */
+    void (*input)(void *node, uint16_t port, struct packet *p, uint64_t now);
+
+    /* When timer() wants to be called; UINT64_MAX: never. */
+    uint64_t (*deadline)(const void *node);
+    void (*timer)(void *node, uint64_t now);
+
+    /* Display. */
+    const uint64_t *(*drops)(const void *node); /* [N_DROP_REASONS] */
+    const struct l3 *(*l3)(const void *node);
+    bool (*sid)(const void *node, size_t i, struct sid_info *); /* NULL: has none. */
+    size_t (*n_trees)(const void *node);
+    void (*tree)(const void *node, size_t i, struct tree_info *);
+    bool (*branch)(const void *node, size_t i, uint32_t id, struct reverse_branch_info *);
+};
+
+/* Deep copy of a tree's configuration, and its end. */
+void tree_config_clone(struct tree_config *dst, const struct tree_config *src);
+void tree_config_uninit(struct tree_config *);
+
+#endif /* lib/node.h */

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * srcagent as a node: life cycle, configuration, timers, display.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "srcagent/srcagent.h"
+
+static void
+tx(void *sa_, uint16_t port, struct packet *p)
+{
+    struct srcagent *sa = sa_;
+    sa->io.tx(sa->io.aux, port, p);
+}
+
+static void
+l3_dropped(void *sa, enum drop_reason why, uint16_t port)
+{
+    (void) port;
+    srcagent_count_drop(sa, why);
+}
+
+void
+srcagent_count_drop(struct srcagent *sa, enum drop_reason why)
+{
+    sa->drops[why]++;
+}
+
+const struct port_config *
+srcagent_port(const struct srcagent *sa, uint16_t number)
+{
+    for (size_t i = 0; i < sa->n_ports; i++) {
+        if (sa->ports[i].number == number) {
+            return &sa->ports[i];
+        }
+    }
+    return NULL;
+}
+
+static void *
+create(const struct node_io *io, struct packet_pool *pool)
+{
+    struct srcagent *sa = calloc(1, sizeof *sa);
+    if (!sa) {
+        abort();
+    }
+    sa->io = *io;
+    sa->pool = pool;
+    sa->l3 = l3_create(&(struct l3_ops){.tx = tx, .drop = l3_dropped, .aux = sa}, pool);
+    return sa;
+}
+
+static void
+destroy(void *sa_)
+{
+    struct srcagent *sa = sa_;
+
+    srcagent_trees_uninit(&sa->trees);
+    l3_destroy(sa->l3);
+    free(sa->ports);
+    free(sa);
+}
+
+/* What neighbour discovery answers besides the node's own: the Proxies to the
+ * host, and the host to the fabric. */
+static void
+announce(struct srcagent *sa)
+{
+    struct in6_addr *proxies = calloc(sa->trees.n + 1, sizeof *proxies);
+    if (!proxies) {
+        abort();
+    }
+    for (size_t i = 0; i < sa->trees.n; i++) {
+        proxies[i] = sa->trees.v[i]->config.proxy;
+    }
+    l3_set_proxies(sa->l3, proxies, sa->trees.n);
+    free(proxies);
+    for (size_t i = 0; i < sa->n_ports; i++) {
+        for (size_t j = 0; sa->ports[i].role == ROLE_HOST && j < sa->n_ports; j++) {
+            if (sa->ports[j].role != ROLE_HOST) {
+                l3_proxy_host(sa->l3, &sa->ports[i].peer_address, sa->ports[j].number);
+            }
+        }
+    }
+}
+
+static int
+configure(void *sa_, const struct node_config *config, uint64_t now, char **errp)
+{
+    struct srcagent *sa = sa_;
+    struct in6_addr old_address = sa->address;
+
+    sa->address = config->address;
+    int error = srcagent_trees_configure(sa, config, now, errp);
+    if (error) {
+        sa->address = old_address;
+        return error;
+    }
+    free(sa->ports);
+    sa->ports = calloc(config->n_ports + 1, sizeof *sa->ports);
+    if (!sa->ports) {
+        abort();
+    }
+    if (config->n_ports) {
+        memcpy(sa->ports, config->ports, config->n_ports * sizeof *sa->ports);
+    }
+    sa->n_ports = config->n_ports;
+    l3_configure(sa->l3, config);
+    announce(sa);
+    return 0;
+}
+
+static uint64_t
+deadline(const void *sa)
+{
+    return l3_deadline(((const struct srcagent *) sa)->l3);
+}
+
+static void
+timer(void *sa, uint64_t now)
+{
+    l3_timer(((struct srcagent *) sa)->l3, now);
+}
+
+static const uint64_t *
+drops(const void *sa)
+{
+    return ((const struct srcagent *) sa)->drops;
+}
+
+static const struct l3 *
+get_l3(const void *sa)
+{
+    return ((const struct srcagent *) sa)->l3;
+}
+
+static size_t
+n_trees(const void *sa)
+{
+    return ((const struct srcagent *) sa)->trees.n;
+}
+
+static void
+get_tree(const void *sa_, size_t i, struct tree_info *info)
+{
+    const struct tree *t = ((const struct srcagent *) sa_)->trees.v[i];
+
+    *info = (struct tree_info){
+        .config = &t->config,
+        .started = t->started,
+        .reverse =
+            {.started = t->started, .anchored = t->anchored, .h = t->h, .m = t->una, .f = t->una},
+        .n_waiting = t->n_waiting,
+        .refused = t->refusal.active,
+        .refused_psn = t->refusal.psn,
+        .refused_syndrome = t->refusal.syndrome,
+    };
+}
+
+/* Branches are the aggregating nodes' business. */
+static bool
+get_branch(const void *sa, size_t i, uint32_t id, struct reverse_branch_info *info)
+{
+    (void) sa, (void) i, (void) id, (void) info;
+    return false;
+}
+
+const struct node_class srcagent_class = {
+    .name = "srcagent",
+    .create = create,
+    .destroy = destroy,
+    .configure = configure,
+    .input = srcagent_input,
+    .deadline = deadline,
+    .timer = timer,
+    .drops = drops,
+    .l3 = get_l3,
+    .n_trees = n_trees,
+    .tree = get_tree,
+    .branch = get_branch,
+};

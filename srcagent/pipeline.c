@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A packet's way through the source agent.
+ *
+ *     from the host:   guard -> neighbour discovery -> to a Proxy? down.c : forward
+ *     from the fabric: neighbour discovery -> for the host?
+ *                          from a Proxy? up.c : forward
+ *
+ * The agent is a router of one host: what is not multicast passes unchanged.
+ * Drops are counted here and nowhere else; what was not consumed is freed here.
+ */
+#include "srcagent/srcagent.h"
+
+static enum drop_reason
+forward(struct srcagent *sa, struct rx *rx)
+{
+    struct packet *p = rx->p;
+    rx->p = NULL;
+    return l3_forward(sa->l3, p, &rx->h, rx->now);
+}
+
+/* The host may send only from its own address (BCP 38), without routing header
+ * and without a tunnel. */
+static bool
+host_may_send(const struct rx *rx, const struct port_config *port, const struct ip6_hdr_wire *ip)
+{
+    if (rx->h.srh_ofs || rx->h.inner.ofs || rx->h.ip.proto == IP6_NH_IPV6) {
+        return false;
+    }
+    return IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address) || IN6_IS_ADDR_LINKLOCAL(&ip->src)
+           || IN6_IS_ADDR_UNSPECIFIED(&ip->src);
+}
+
+static bool
+is_our_host(const struct srcagent *sa, const struct in6_addr *addr)
+{
+    for (size_t i = 0; i < sa->n_ports; i++) {
+        if (sa->ports[i].role == ROLE_HOST
+            && IN6_ARE_ADDR_EQUAL(&sa->ports[i].peer_address, addr)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum drop_reason
+run(struct srcagent *sa, struct rx *rx)
+{
+    const struct port_config *port = srcagent_port(sa, rx->port);
+    enum drop_reason why = parse_frame(rx->p->data, rx->p->len, &rx->h);
+    if (why) {
+        return why;
+    }
+    if (!port || !l3_mac_ok(sa->l3, rx->port, rx->p)) {
+        return DROP_eth_not_mine;
+    }
+
+    const struct ip6_hdr_wire *ip = (const void *) (rx->p->data + rx->h.ip.ofs);
+    bool from_host = port->role == ROLE_HOST;
+    if (from_host && !host_may_send(rx, port, ip)) {
+        return DROP_source_guard;
+    }
+    if (l3_input(sa->l3, rx->port, rx->p, &rx->h, rx->now)) {
+        return DROP_none;
+    }
+    if (l3_is_local(sa->l3, &ip->dst)) {
+        return DROP_not_for_us;
+    }
+    if (from_host) {
+        struct tree *t = addr_map_find(sa->trees.by_proxy, &ip->dst);
+        return t ? down_input(sa, rx, t) : forward(sa, rx);
+    }
+    if (!is_our_host(sa, &ip->dst)) {
+        return DROP_not_for_us;
+    }
+    struct tree *t = addr_map_find(sa->trees.by_proxy, &ip->src);
+    why = t ? up_input(sa, rx, t) : DROP_none;
+    return why ? why : forward(sa, rx);
+}
+
+void
+srcagent_input(void *sa_, uint16_t port, struct packet *p, uint64_t now)
+{
+    struct srcagent *sa = sa_;
+    struct rx rx = {.p = p, .port = port, .now = now};
+
+    srcagent_count_drop(sa, run(sa, &rx));
+    packet_put(rx.p);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Group state of the node, made from the configuration.
+ *
+ * A tree is one epoch of a group.  A configuration with the same epoch changes
+ * its branch set and keeps what the reverse path has learnt; a new epoch starts
+ * from nothing, because state of an earlier one would acknowledge data that
+ * nobody received.
+ */
+#include "swedge/swedge.h"
+
+#include <stdlib.h>
+
+#include "lib/icrc.h"
+#include "lib/response.h"
+
+struct tree *
+tree_find(const struct swedge *sw, const struct in6_addr *proxy, uint32_t designated_qpn,
+          enum drop_reason *why)
+{
+    struct tree *t = addr_map_find(sw->trees.by_proxy, proxy);
+
+    if (!t) {
+        *why = DROP_group_unknown;
+        return NULL;
+    }
+    if (t->config.designated_qpn != designated_qpn) {
+        *why = DROP_stale_epoch;
+        return NULL;
+    }
+    *why = DROP_none;
+    return t;
+}
+
+static void
+tree_destroy(struct tree *t)
+{
+    reverse_destroy(t->reverse);
+    addr_map_destroy(t->by_addr);
+    free(t->branches);
+    tree_config_uninit(&t->config);
+    free(t);
+}
+
+void
+swedge_trees_uninit(struct trees *trees)
+{
+    for (size_t i = 0; i < trees->n; i++) {
+        tree_destroy(trees->v[i]);
+    }
+    free(trees->v);
+    addr_map_destroy(trees->by_proxy);
+    *trees = (struct trees){0};
+}
+
+/* crc0 of what a copy for 'b' changes between the IPv6 source address and the
+ * end of BTH DestQP: constant for a branch and an epoch. */
+static uint32_t
+header_diff(const struct tree_config *tree, const struct branch_config *b)
+{
+    enum {
+        DEST_QP = IP6_HDR_LEN + sizeof(struct udp_hdr) + offsetof(struct bth, dest_qp),
+        SRC = offsetof(struct ip6_hdr_wire, src),
+    };
+    uint8_t old[DEST_QP + 3 - SRC] = {0};
+    uint8_t new[sizeof old] = {0};
+    be24_t old_qpn = be24_put(tree->designated_qpn);
+    be24_t new_qpn = be24_put(b->qpn);
+
+    memcpy(old, &tree->source, 16);
+    memcpy(old + 16, &tree->proxy, 16);
+    memcpy(old + sizeof old - 3, &old_qpn, 3);
+    memcpy(new, &tree->proxy, 16);
+    memcpy(new + 16, &b->address, 16);
+    memcpy(new + sizeof new - 3, &new_qpn, 3);
+    for (size_t i = 0; i < sizeof old; i++) {
+        old[i] ^= new[i];
+    }
+    return icrc_diff(old, sizeof old);
+}
+
+static const struct branch *
+find_branch(const struct tree *t, uint32_t id)
+{
+    for (size_t i = 0; i < t->config.n_branches; i++) {
+        if (t->branches[i].config.id == id) {
+            return &t->branches[i];
+        }
+    }
+    return NULL;
+}
+
+/* The host port that an address is behind, or 0. */
+static uint16_t
+host_port(const struct swedge *sw, const struct in6_addr *addr)
+{
+    for (size_t i = 0; i < sw->n_ports; i++) {
+        if (sw->ports[i].role == ROLE_HOST
+            && IN6_ARE_ADDR_EQUAL(&sw->ports[i].peer_address, addr)) {
+            return sw->ports[i].number;
+        }
+    }
+    return 0;
+}
+
+/* Gives 't' the branch set of 'config'. */
+static void
+tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *config, uint64_t now)
+{
+    struct tree old = *t;
+
+    tree_config_clone(&t->config, config);
+    t->sport = response_sport(&config->proxy, config->designated_qpn);
+    t->branches = calloc(config->n_branches + 1, sizeof *t->branches);
+    t->by_addr = addr_map_create(config->n_branches);
+    if (!t->branches) {
+        abort();
+    }
+    for (size_t i = 0; i < config->n_branches; i++) {
+        struct branch *b = &t->branches[i];
+        const struct branch *was = find_branch(&old, config->branches[i].id);
+
+        *b = (struct branch){
+            .config = config->branches[i],
+            .port = host_port(sw, &config->branches[i].address),
+            .icrc_diff = header_diff(config, &config->branches[i]),
+            .n_copies = was ? was->n_copies : 0,
+        };
+        if (b->config.kind == BRANCH_RECEIVER) {
+            addr_map_insert(t->by_addr, &b->config.address, b);
+        }
+        if (!was) {
+            reverse_branch_add(t->reverse, b->config.id, now);
+        }
+    }
+    for (size_t i = 0; i < old.config.n_branches; i++) {
+        if (!find_branch(t, old.branches[i].config.id)) {
+            struct reverse_out out =
+                reverse_branch_remove(t->reverse, old.branches[i].config.id, now);
+            reverse_path_send(sw, t, &out, now);
+        }
+    }
+    addr_map_destroy(old.by_addr);
+    free(old.branches);
+    tree_config_uninit(&old.config);
+}
+
+/* Takes the tree of this epoch out of 'trees', or makes a new one. */
+static struct tree *
+tree_take(struct trees *trees, const struct tree_config *config)
+{
+    for (size_t i = 0; i < trees->n; i++) {
+        struct tree *t = trees->v[i];
+        if (t && t->config.epoch == config->epoch
+            && t->config.designated_qpn == config->designated_qpn
+            && IN6_ARE_ADDR_EQUAL(&t->config.proxy, &config->proxy)) {
+            trees->v[i] = NULL;
+            return t;
+        }
+    }
+    struct tree *t = calloc(1, sizeof *t);
+    if (!t) {
+        abort();
+    }
+    t->reverse = reverse_create(&(struct reverse_params){
+        .start_psn = config->start_psn,
+        .dup_ack_usec = REVERSE_DUP_ACK_USEC,
+        .hold_usec = REVERSE_HOLD_USEC,
+    });
+    return t;
+}
+
+void
+swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint64_t now)
+{
+    struct trees *trees = &sw->trees;
+    struct trees new = {
+        .v = calloc(config->n_trees + 1, sizeof *new.v),
+        .by_proxy = addr_map_create(config->n_trees),
+    };
+    if (!new.v) {
+        abort();
+    }
+    for (size_t i = 0; i < config->n_trees; i++) {
+        struct tree *t = tree_take(trees, &config->trees[i]);
+        tree_configure(sw, t, &config->trees[i], now);
+        new.v[new.n++] = t;
+        addr_map_insert(new.by_proxy, &t->config.proxy, t);
+    }
+    for (size_t i = 0; i < trees->n; i++) {
+        if (trees->v[i]) {
+            tree_destroy(trees->v[i]);
+        }
+    }
+    free(trees->v);
+    addr_map_destroy(trees->by_proxy);
+    *trees = new;
+}

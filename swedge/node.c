@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * swedge as a node: life cycle, configuration, timers, display.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "swedge/swedge.h"
+
+static void
+tx(void *sw_, uint16_t port, struct packet *p)
+{
+    struct swedge *sw = sw_;
+    sw->io.tx(sw->io.aux, port, p);
+}
+
+static void
+l3_dropped(void *sw, enum drop_reason why, uint16_t port)
+{
+    (void) port;
+    swedge_count_drop(sw, why);
+}
+
+void
+swedge_count_drop(struct swedge *sw, enum drop_reason why)
+{
+    sw->drops[why]++;
+}
+
+const struct port_config *
+swedge_port(const struct swedge *sw, uint16_t number)
+{
+    for (size_t i = 0; i < sw->n_ports; i++) {
+        if (sw->ports[i].number == number) {
+            return &sw->ports[i];
+        }
+    }
+    return NULL;
+}
+
+static void *
+create(const struct node_io *io, struct packet_pool *pool)
+{
+    struct swedge *sw = calloc(1, sizeof *sw);
+    if (!sw) {
+        abort();
+    }
+    sw->io = *io;
+    sw->pool = pool;
+    sw->l3 = l3_create(&(struct l3_ops){.tx = tx, .drop = l3_dropped, .aux = sw}, pool);
+    return sw;
+}
+
+static void
+destroy(void *sw_)
+{
+    struct swedge *sw = sw_;
+
+    swedge_trees_uninit(&sw->trees);
+    sid_table_uninit(&sw->sids);
+    l3_destroy(sw->l3);
+    free(sw->ports);
+    free(sw);
+}
+
+/* The Proxies that hosts may ask for. */
+static void
+announce_proxies(struct swedge *sw)
+{
+    struct in6_addr *proxies = calloc(sw->trees.n + 1, sizeof *proxies);
+    if (!proxies) {
+        abort();
+    }
+    for (size_t i = 0; i < sw->trees.n; i++) {
+        proxies[i] = sw->trees.v[i]->config.proxy;
+    }
+    l3_set_proxies(sw->l3, proxies, sw->trees.n);
+    free(proxies);
+}
+
+static int
+configure(void *sw_, const struct node_config *config, uint64_t now, char **errp)
+{
+    struct swedge *sw = sw_;
+    struct port_config *ports = calloc(config->n_ports + 1, sizeof *ports);
+    if (!ports) {
+        abort();
+    }
+    int error = sid_table_configure(&sw->sids, config, errp);
+    if (error) {
+        free(ports);
+        return error;
+    }
+    if (config->n_ports) {
+        memcpy(ports, config->ports, config->n_ports * sizeof *ports);
+    }
+    free(sw->ports);
+    sw->ports = ports;
+    sw->n_ports = config->n_ports;
+    sw->address = config->address;
+    l3_configure(sw->l3, config);
+    swedge_trees_configure(sw, config, now);
+    announce_proxies(sw);
+    return 0;
+}
+
+static uint64_t
+deadline(const void *sw_)
+{
+    const struct swedge *sw = sw_;
+    uint64_t when = l3_deadline(sw->l3);
+
+    for (size_t i = 0; i < sw->trees.n; i++) {
+        uint64_t t = reverse_deadline(sw->trees.v[i]->reverse);
+        when = t < when ? t : when;
+    }
+    return when;
+}
+
+static void
+timer(void *sw_, uint64_t now)
+{
+    struct swedge *sw = sw_;
+
+    for (size_t i = 0; i < sw->trees.n; i++) {
+        struct tree *t = sw->trees.v[i];
+        if (reverse_deadline(t->reverse) <= now) {
+            struct reverse_out out = reverse_timer(t->reverse, now);
+            reverse_path_send(sw, t, &out, now);
+        }
+    }
+    l3_timer(sw->l3, now);
+}
+
+static const uint64_t *
+drops(const void *sw)
+{
+    return ((const struct swedge *) sw)->drops;
+}
+
+static const struct l3 *
+get_l3(const void *sw)
+{
+    return ((const struct swedge *) sw)->l3;
+}
+
+static bool
+get_sid(const void *sw_, size_t i, struct sid_info *info)
+{
+    const struct sid_table *t = &((const struct swedge *) sw_)->sids;
+    if (i >= t->n) {
+        return false;
+    }
+    *info = (struct sid_info){t->sids[i].prefix, t->sids[i].plen, t->sids[i].behaviour->name,
+                              t->sids[i].n_packets};
+    return true;
+}
+
+static size_t
+n_trees(const void *sw)
+{
+    return ((const struct swedge *) sw)->trees.n;
+}
+
+static void
+get_tree(const void *sw_, size_t i, struct tree_info *info)
+{
+    const struct tree *t = ((const struct swedge *) sw_)->trees.v[i];
+
+    *info = (struct tree_info){.config = &t->config, .started = t->started};
+    reverse_get_info(t->reverse, &info->reverse);
+}
+
+static bool
+get_branch(const void *sw_, size_t i, uint32_t id, struct reverse_branch_info *info)
+{
+    return reverse_get_branch(((const struct swedge *) sw_)->trees.v[i]->reverse, id, info);
+}
+
+const struct node_class swedge_class = {
+    .name = "swedge",
+    .create = create,
+    .destroy = destroy,
+    .configure = configure,
+    .input = swedge_input,
+    .deadline = deadline,
+    .timer = timer,
+    .drops = drops,
+    .l3 = get_l3,
+    .sid = get_sid,
+    .n_trees = n_trees,
+    .tree = get_tree,
+    .branch = get_branch,
+};

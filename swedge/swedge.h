@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * swedge: SRv6 edge and transit forwarder.  What its files share.
+ *
+ *   pipeline.c      a packet's way through the node: start reading here
+ *   end-mt.c        behaviour End.MT: one packet in, a rewritten copy per receiver out
+ *   reverse-path.c  responses of the receivers, merged on their way to the source
+ *   groups.c        per-group state, from the configuration
+ *   sid.c           the SID table
+ *   node.c          life cycle, timers, display: struct node_class swedge_class
+ */
+#ifndef SWEDGE_SWEDGE_H
+#define SWEDGE_SWEDGE_H 1
+
+#include "lib/addr-map.h"
+#include "lib/l3.h"
+#include "lib/node.h"
+#include "lib/parse.h"
+#include "lib/reverse.h"
+
+struct swedge;
+
+/* A received frame on its way. */
+struct rx {
+    struct packet *p; /* NULL once somebody has consumed it. */
+    struct parsed h;  /* offsets into p's bytes. */
+    uint16_t port;
+    uint64_t now;
+};
+
+/* SID table: longest prefix of a few lengths. */
+struct sid {
+    struct in6_addr prefix;
+    uint8_t plen;
+    const struct behaviour *behaviour;
+    uint64_t n_packets;
+};
+
+/* A SID's behaviour.  input() returns why the packet went no further, having
+ * set rx->p to NULL if it consumed it.  Validated before the call: outer IPv6
+ * header, SRH and inner packet (parse_rest()). */
+struct behaviour {
+    const char *name;
+    enum drop_reason (*input)(struct swedge *, struct rx *);
+};
+
+extern const struct behaviour behaviour_end_mt;
+
+struct sid_table {
+    struct sid *sids; /* longest prefix first. */
+    size_t n;
+};
+void sid_table_uninit(struct sid_table *);
+/* Replaces the table.  EOPNOTSUPP and a sentence if a behaviour is unknown. */
+int sid_table_configure(struct sid_table *, const struct node_config *, char **errp);
+struct sid *sid_table_lookup(const struct sid_table *, const struct in6_addr *);
+
+/* A branch of a group at this node: what to write into a copy for it. */
+struct branch {
+    struct branch_config config;
+    uint16_t port;      /* host port it is reached by; 0: by the routes. */
+    uint32_t icrc_diff; /* crc0 of the change of SA, DA and DestQP. */
+    uint64_t n_copies;
+};
+
+/* A group epoch at this node. */
+struct tree {
+    struct tree_config config; /* own copy. */
+    struct reverse *reverse;
+    uint16_t sport; /* of responses made here. */
+    struct branch *branches;
+    struct addr_map *by_addr; /* receivers by address. */
+    bool started;
+};
+
+struct trees {
+    struct tree **v;
+    size_t n;
+    struct addr_map *by_proxy;
+};
+void swedge_trees_uninit(struct trees *);
+/* Trees that stay keep their reverse-path state; branches that leave may move
+ * the minimum, hence responses go out. */
+void swedge_trees_configure(struct swedge *, const struct node_config *, uint64_t now);
+
+/* The current epoch of (proxy, designated_qpn), or NULL and the reason. */
+struct tree *tree_find(const struct swedge *, const struct in6_addr *proxy, uint32_t designated_qpn,
+                       enum drop_reason *why);
+
+/* reverse-path.c. */
+enum drop_reason reverse_path_input(struct swedge *, struct rx *);
+/* Sends what the machine decided, if anything. */
+void reverse_path_send(struct swedge *, struct tree *, const struct reverse_out *, uint64_t now);
+
+struct swedge {
+    struct node_io io;
+    struct packet_pool *pool;
+    struct l3 *l3;
+    struct in6_addr address;
+    struct port_config *ports; /* sorted by number. */
+    size_t n_ports;
+    struct sid_table sids;
+    struct trees trees;
+    uint64_t drops[N_DROP_REASONS];
+};
+
+const struct port_config *swedge_port(const struct swedge *, uint16_t number);
+void swedge_count_drop(struct swedge *, enum drop_reason);
+
+/* pipeline.c. */
+void swedge_input(void *sw, uint16_t port, struct packet *, uint64_t now);
+
+extern const struct node_class swedge_class;
+
+#endif /* swedge/swedge.h */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node on a bench: frames in, frames out, neighbours that answer.
+ */
+#ifndef TESTS_UNIT_NODE_FIXTURE_H
+#define TESTS_UNIT_NODE_FIXTURE_H 1
+
+#include "lib/node.h"
+#include "lib/parse.h"
+
+#define FIXTURE_MAX_FRAMES 64
+
+/* The star: an agent on port 1, receivers on ports 2.. */
+#define STAR_EDGE_ID       0x100
+#define STAR_AGENT_ID      0x200
+#define STAR_DQPN          0x101
+#define STAR_SOURCE_QPN    0x4711
+#define STAR_RKEY          0xdeadbeefu
+#define STAR_REGION        0x10000u
+
+struct frame {
+    size_t len;
+    uint16_t port; /* puts IPv6 addresses on a multiple of 4. */
+    uint8_t bytes[PACKET_ROOM];
+    struct parsed h; /* DROP_none asserted when taken. */
+};
+
+struct fixture {
+    const struct node_class *class;
+    void *node;
+    struct packet_pool *pool;
+    struct node_config config;
+    uint64_t now;
+    size_t n_frames;
+    struct frame frames[FIXTURE_MAX_FRAMES]; /* sent, neighbour discovery excluded. */
+};
+
+struct in6_addr addr_of(const char *text);
+
+/* A node with this many receivers: swedge_class makes the edge, srcagent_class
+ * the agent. */
+struct fixture *fixture_create(const struct node_class *, unsigned n_receivers);
+void fixture_destroy(struct fixture *);
+/* Applies f->config again (the test has changed it), with the next generation. */
+void fixture_configure(struct fixture *);
+
+/* Feeds an IPv6 packet as a frame to 'port', addressed to the node, having
+ * forgotten earlier frames. */
+void fixture_input(struct fixture *, uint16_t port, const uint8_t *ip, size_t len);
+void fixture_input_more(struct fixture *, uint16_t port, const uint8_t *ip, size_t len);
+
+uint64_t fixture_drops(const struct fixture *, enum drop_reason);
+/* All drop counters, DROP_none excluded. */
+uint64_t fixture_total_drops(const struct fixture *);
+
+/* Receiver i (from 0): its address, QPN, rkey, base address, port. */
+struct in6_addr star_receiver(unsigned i);
+uint32_t star_qpn(unsigned i);
+uint32_t star_rkey(unsigned i);
+uint64_t star_va(unsigned i);
+uint16_t star_port(unsigned i);
+extern const struct in6_addr star_source, star_proxy;
+
+/* An RC packet in 'out' (room PACKET_ROOM) with a good ICRC; returns its
+ * length.  'reth' may be NULL; its place is chosen by the opcode table. */
+struct roce_spec {
+    const struct in6_addr *src, *dst;
+    uint32_t dest_qp;
+    uint8_t opcode;
+    bool ack_req;
+    uint32_t psn;
+    uint64_t va;
+    uint32_t rkey, dma_len;
+    uint8_t syndrome;
+    uint32_t msn;
+    size_t payload_len;
+};
+size_t roce_build(uint8_t *out, const struct roce_spec *);
+/* Is the ICRC of the frame's innermost packet right? */
+bool frame_icrc_ok(const struct frame *);
+
+#endif /* tests/unit/node-fixture.h */

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * swedge as an edge that is also root: packet in, packets and one counter out.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "lib/icrc.h"
+#include "lib/roce.h"
+#include "lib/srh.h"
+#include "swedge/swedge.h"
+#include "tests/unit/node-fixture.h"
+#include "tests/unit/suites.h"
+
+#define START 0xfffffeu
+
+/* A multicast packet as the agent sends it, for the first n receivers. */
+static size_t
+encapsulated(uint8_t *out, const struct roce_spec *spec, unsigned n)
+{
+    struct srh_copy copies[32];
+    struct encap_template t;
+    struct in6_addr src = node_address(STAR_AGENT_ID);
+    struct in6_addr dst = node_sid(STAR_EDGE_ID, SID_FUNC_END_MT);
+    uint8_t inner[PACKET_ROOM];
+    size_t inner_len = roce_build(inner, spec);
+
+    for (unsigned i = 0; i < n; i++) {
+        copies[i] = (struct srh_copy){node_address(STAR_EDGE_ID), star_receiver(i), star_qpn(i)};
+    }
+    ck_assert_int_eq(encap_template_build(&t, &src, &dst, &star_proxy, copies, n), 0);
+    encap_template_stamp(&t, out, (uint16_t) inner_len, 2, 0x12345);
+    memcpy(out + t.len, inner, inner_len);
+    return t.len + inner_len;
+}
+
+static struct roce_spec
+write_only(uint32_t psn)
+{
+    return (struct roce_spec){
+        .src = &star_source,
+        .dst = &star_proxy,
+        .dest_qp = STAR_DQPN,
+        .opcode = RC_WRITE_ONLY,
+        .ack_req = true,
+        .psn = psn,
+        .va = 0x40,
+        .rkey = STAR_RKEY,
+        .dma_len = 101,
+        .payload_len = 101,
+    };
+}
+
+static void
+respond(struct fixture *f, unsigned receiver, uint8_t syndrome, uint32_t psn, uint32_t dest_qp)
+{
+    struct in6_addr src = star_receiver(receiver);
+    uint8_t bytes[256];
+    size_t len = roce_build(bytes, &(struct roce_spec){
+                                       .src = &src,
+                                       .dst = &star_proxy,
+                                       .dest_qp = dest_qp,
+                                       .opcode = RC_ACK,
+                                       .psn = psn,
+                                       .syndrome = syndrome,
+                                       .msn = 1,
+                                   });
+    fixture_input(f, star_port(receiver), bytes, len);
+}
+
+/* Feeds a write to n receivers. */
+static void
+down(struct fixture *f, const struct roce_spec *spec, unsigned n)
+{
+    uint8_t bytes[PACKET_ROOM];
+    size_t len = encapsulated(bytes, spec, n);
+    fixture_input(f, 1, bytes, len);
+}
+
+/* The frame is receiver i's copy of 'spec'. */
+static void
+check_copy(const struct frame *frame, unsigned i, const struct roce_spec *spec)
+{
+    struct in6_addr r = star_receiver(i);
+    struct roce_spec expected = *spec;
+    uint8_t bytes[PACKET_ROOM];
+
+    expected.src = &star_proxy;
+    expected.dst = &r;
+    expected.dest_qp = star_qpn(i);
+    expected.va += star_va(i);
+    expected.rkey = star_rkey(i);
+    size_t len = roce_build(bytes, &expected);
+    bytes[7] = 63; /* hop limit; not in the ICRC. */
+    ck_assert_uint_eq(frame->port, star_port(i));
+    ck_assert_uint_eq(frame->len, sizeof(struct eth_hdr) + len);
+    ck_assert_mem_eq(frame->bytes + sizeof(struct eth_hdr), bytes, len);
+}
+
+static void
+check_response(const struct fixture *f, uint8_t syndrome, uint32_t psn)
+{
+    ck_assert_uint_eq(f->n_frames, 1);
+    const struct frame *frame = &f->frames[0];
+    const struct ip6_hdr_wire *ip = (const void *) (frame->bytes + frame->h.ip.ofs);
+    const struct bth *bth = (const void *) (frame->bytes + frame->h.bth_ofs);
+    const struct aeth *aeth = (const void *) (frame->bytes + frame->h.ext_ofs);
+
+    ck_assert_uint_eq(frame->port, 1);
+    ck_assert_mem_eq(&ip->src, &star_proxy, 16);
+    ck_assert_mem_eq(&ip->dst, &star_source, 16);
+    ck_assert_uint_eq(be24_get(bth->dest_qp), STAR_SOURCE_QPN);
+    ck_assert_uint_eq(bth_psn(bth).v, psn);
+    ck_assert_uint_eq(aeth->syndrome, syndrome);
+    ck_assert(frame_icrc_ok(frame));
+}
+
+START_TEST(copies_are_exact)
+    {
+        static const uint8_t opcodes[] = {RC_WRITE_ONLY, RC_WRITE_FIRST};
+        struct fixture *f = fixture_create(&swedge_class, 5);
+
+        for (unsigned n = 1; n <= 5; n++) {
+            struct roce_spec spec = write_only(START + n - 1);
+            spec.opcode = opcodes[n % 2];
+            spec.psn &= PSN_MASK;
+            spec.payload_len = spec.dma_len = 100 + n;
+            down(f, &spec, n);
+            ck_assert_uint_eq(f->n_frames, n);
+            for (unsigned i = 0; i < n; i++) {
+                check_copy(&f->frames[i], i, &spec);
+            }
+        }
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Only 06, 0a and 0b have an RETH; the others keep their payload untouched. */
+START_TEST(middle_and_send_have_no_reth)
+    {
+        static const uint8_t opcodes[] = {RC_SEND_ONLY, RC_WRITE_MIDDLE, RC_WRITE_LAST,
+                                          RC_SEND_LAST_IMM};
+        struct fixture *f = fixture_create(&swedge_class, 2);
+
+        for (unsigned k = 0; k < 4; k++) {
+            struct roce_spec spec = write_only((START + k) & PSN_MASK);
+            spec.opcode = opcodes[k];
+            spec.payload_len = 1024;
+            down(f, &spec, 2);
+            ck_assert_uint_eq(f->n_frames, 2);
+            check_copy(&f->frames[0], 0, &spec);
+            check_copy(&f->frames[1], 1, &spec);
+        }
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* H22: what arrives corrupt stays corrupt. */
+START_TEST(corruption_is_not_laundered)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+        uint8_t bytes[PACKET_ROOM];
+        size_t len = encapsulated(bytes, &spec, 2);
+
+        bytes[len - 10] ^= 1;
+        fixture_input(f, 1, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 2);
+        ck_assert(!frame_icrc_ok(&f->frames[0]));
+        ck_assert(!frame_icrc_ok(&f->frames[1]));
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* H1, H11, H19: the slower branch decides, addressed as the source's QP expects. */
+START_TEST(acks_are_merged)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+
+        for (unsigned k = 0; k < 3; k++) {
+            struct roce_spec spec = write_only((START + k) & PSN_MASK);
+            down(f, &spec, 2);
+        }
+        respond(f, 0, AETH_ACK_UNLIMITED, 0, STAR_DQPN);
+        ck_assert_uint_eq(f->n_frames, 0);
+        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        check_response(f, AETH_ACK_UNLIMITED, START);
+        respond(f, 1, AETH_ACK_UNLIMITED, 0, STAR_DQPN);
+        check_response(f, AETH_ACK_UNLIMITED, 0);
+        respond(f, 1, AETH_NAK_REM_OP, 0, STAR_DQPN); /* below una: changes nothing. */
+        ck_assert_uint_eq(f->n_frames, 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* H28 and epochs: nothing that was not sent is acknowledged. */
+START_TEST(forged_responses)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+        struct in6_addr r1 = star_receiver(1);
+        uint8_t bytes[256];
+
+        down(f, &spec, 2);
+        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        respond(f, 1, AETH_ACK_UNLIMITED, (START + 1) & PSN_MASK, STAR_DQPN);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
+        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 1);
+
+        /* In the name of another receiver: the port knows its host. */
+        size_t len = roce_build(bytes, &(struct roce_spec){
+                                           .src = &r1,
+                                           .dst = &star_proxy,
+                                           .dest_qp = STAR_DQPN,
+                                           .opcode = RC_ACK,
+                                           .psn = START,
+                                           .syndrome = AETH_ACK_UNLIMITED,
+                                       });
+        fixture_input(f, star_port(0), bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_source_guard), 1);
+        bytes[len - 1] ^= 1;
+        fixture_input(f, star_port(1), bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_icrc), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 4);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Each way in which a packet to the End.MT SID can be wrong, and its counter. */
+static const struct {
+    enum drop_reason why;
+    int ofs; /* of the byte to change, from the outer IPv6 header; -1: from 'spec'. */
+    uint8_t value;
+} bad_down[] = {
+    {DROP_hop_limit, 7, 1},
+    {DROP_source_guard, 8 + 15, 2}, /* outer source is not the agent. */
+    {DROP_mt_segments_left, 40 + 3, 0},
+    {DROP_srh_malformed, 40 + 3, 2},   /* Segments Left > Last Entry + 1. */
+    {DROP_srh_malformed, 40 + 4, 99},  /* Last Entry. */
+    {DROP_mt_context, 40 + 8 + 15, 9}, /* Segment List[0] is not the Proxy. */
+    {DROP_mt_tlv_malformed, 40 + 24 + 1, 61},
+    {DROP_mt_no_tlv, 40 + 24 + 4 + 15, 9}, /* another edge. */
+    {DROP_ecn_ce, 40 + 112 + 1, 0},        /* outer CE below, inner not ECT. */
+};
+
+START_TEST(bad_packets_are_named)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+        uint8_t bytes[PACKET_ROOM];
+        size_t len = encapsulated(bytes, &spec, 2);
+
+        if (bad_down[_i].why == DROP_ecn_ce) {
+            struct ip6_hdr_wire *outer = (void *) bytes;
+            ip6_set_vtf(outer, 3, 0);
+            bytes[len - roce_build((uint8_t[PACKET_ROOM]){0}, &spec) + 1] &= 0xf;
+        } else {
+            bytes[bad_down[_i].ofs] = bad_down[_i].value;
+        }
+        fixture_input(f, 1, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, bad_down[_i].why), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+START_TEST(bad_requests_are_named)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct in6_addr other = star_receiver(7);
+        struct roce_spec spec;
+
+        spec = write_only(START), spec.dest_qp++;
+        down(f, &spec, 2);
+        ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 1);
+        spec = write_only(START), spec.src = &other;
+        down(f, &spec, 2);
+        ck_assert_uint_eq(fixture_drops(f, DROP_inner_source), 1);
+        spec = write_only(START), spec.rkey++;
+        down(f, &spec, 2);
+        ck_assert_uint_eq(fixture_drops(f, DROP_rkey), 1);
+        spec = write_only(START), spec.opcode = RC_READ_REQ;
+        down(f, &spec, 2);
+        ck_assert_uint_eq(fixture_drops(f, DROP_opcode), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 4);
+        ck_assert_uint_eq(f->n_frames, 0);
+        spec = write_only(START), spec.va = STAR_REGION - 100;
+        down(f, &spec, 2); /* a drop for each receiver. */
+        ck_assert_uint_eq(fixture_drops(f, DROP_mr_range), 2);
+        spec = write_only(START);
+        down(f, &spec, 3); /* one receiver too many in the TLV. */
+        ck_assert_uint_eq(f->n_frames, 2);
+        ck_assert_uint_eq(fixture_drops(f, DROP_not_provisioned), 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* A new epoch starts from nothing; the same one keeps its progress. */
+START_TEST(epochs)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+
+        down(f, &spec, 2);
+        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        fixture_configure(f);
+        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        check_response(f, AETH_ACK_UNLIMITED, START);
+
+        f->config.trees[0].epoch = 2;
+        f->config.trees[0].designated_qpn++;
+        fixture_configure(f);
+        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
+        down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* H27: the branch that held everything back leaves. */
+START_TEST(removal_moves_the_minimum)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+
+        down(f, &spec, 2);
+        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        ck_assert_uint_eq(f->n_frames, 0);
+        f->config.trees[0].n_branches = 1;
+        fixture_configure(f);
+        check_response(f, AETH_ACK_UNLIMITED, START);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Plain traffic between hosts passes with one hop less. */
+START_TEST(plain_forwarding)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct in6_addr a = star_receiver(0), b = star_receiver(1);
+        uint8_t bytes[PACKET_ROOM];
+        struct roce_spec spec = write_only(5);
+        spec.src = &a;
+        spec.dst = &b;
+        size_t len = roce_build(bytes, &spec);
+
+        fixture_input(f, star_port(0), bytes, len);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(f->frames[0].port, star_port(1));
+        bytes[7]--;
+        ck_assert_mem_eq(f->frames[0].bytes + sizeof(struct eth_hdr), bytes, len);
+        bytes[7] = 1;
+        fixture_input(f, star_port(0), bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_hop_limit), 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Every truncation and many corruptions: no crash (sanitizers watch), nothing
+ * leaks, nothing multiplies. */
+START_TEST(mangled_packets)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 3);
+        struct roce_spec spec = write_only(START);
+        uint8_t good[PACKET_ROOM], bytes[PACKET_ROOM];
+        size_t len = encapsulated(good, &spec, 3);
+
+        for (size_t n = 0; n <= len; n++) {
+            fixture_input(f, 1, good, n);
+            ck_assert_uint_le(f->n_frames, 3);
+        }
+        srandom(1);
+        for (int i = 0; i < 100000; i++) {
+            memcpy(bytes, good, len);
+            for (long k = random() % 4; k >= 0; k--) {
+                bytes[(size_t) random() % (k % 2 ? len : 160)] = (uint8_t) random();
+            }
+            fixture_input(f, (uint16_t) (1 + random() % 4), bytes, len);
+            ck_assert_uint_le(f->n_frames, 4);
+        }
+        fixture_destroy(f);
+    }
+END_TEST
+
+Suite *
+swedge_suite(void)
+{
+    Suite *s = suite_create("swedge");
+    TCase *tc = tcase_create("edge");
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, copies_are_exact);
+    tcase_add_test(tc, middle_and_send_have_no_reth);
+    tcase_add_test(tc, corruption_is_not_laundered);
+    tcase_add_test(tc, acks_are_merged);
+    tcase_add_test(tc, forged_responses);
+    tcase_add_loop_test(tc, bad_packets_are_named, 0, sizeof bad_down / sizeof bad_down[0]);
+    tcase_add_test(tc, bad_requests_are_named);
+    tcase_add_test(tc, epochs);
+    tcase_add_test(tc, removal_moves_the_minimum);
+    tcase_add_test(tc, plain_forwarding);
+    tcase_add_test(tc, mangled_packets);
+    suite_add_tcase(s, tc);
+    return s;
+}
