@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The process around a pure node (lib/node.h): ports, registry, control socket
+ * and main loop.  swedge and srcagent are node_daemon_main() with their class.
+ */
+#ifndef CTL_NODE_DAEMON_H
+#define CTL_NODE_DAEMON_H 1
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lib/node.h"
+#include "lib/pcap-write.h"
+
+#define NODE_MAX_PORTS 4096
+
+/* An open port. */
+struct node_port {
+    struct port_config config;
+    struct port *port;           /* NULL: could not be opened; retried. */
+    struct pcap_writer *capture; /* NULL: off. */
+    uint64_t rx_packets, rx_bytes, rx_errors;
+    uint64_t tx_packets, tx_bytes, tx_errors, tx_too_long;
+};
+
+struct node_daemon {
+    const struct node_class *class;
+    void *node;
+    struct packet_pool *pool;
+    int netns_fd;                            /* of packet ports; -1: ours. */
+    struct node_port *ports[NODE_MAX_PORTS]; /* by number; NULL: none. */
+    uint16_t numbers[NODE_MAX_PORTS];        /* of the ports there are. */
+    size_t n_ports;
+    uint64_t generation; /* applied. */
+    uint16_t id;
+};
+
+/* Runs the daemon until told to exit; the exit status. */
+int node_daemon_main(int argc, char *argv[], const struct node_class *, const char *purpose);
+
+/* node-ports.c: opens, closes and keeps ports so that they are as 'config'
+ * says.  False: some could not be opened; *errp names one, and
+ * node_ports_retry() is to be called later. */
+bool node_ports_configure(struct node_daemon *, const struct node_config *config, char **errp);
+bool node_ports_retry(struct node_daemon *, char **errp);
+void node_ports_close(struct node_daemon *);
+/* Receives a burst from every port; true if there may be more. */
+bool node_ports_run(struct node_daemon *, uint64_t now);
+void node_ports_wait(const struct node_daemon *);
+struct node_port *node_ports_find(const struct node_daemon *, const char *name);
+/* struct node_io's tx(). */
+void node_ports_tx(void *daemon, uint16_t port, struct packet *);
+
+/* node-show.c: the control socket's commands. */
+void node_show_init(struct node_daemon *);
+
+#endif /* ctl/node-daemon.h */

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ports of a node's process.
+ *
+ * A tap belongs to the namespace in which the daemon was started (lab hosts
+ * are there, because rxe works only in the initial one); every other device is
+ * in the daemon's --netns.
+ */
+#include <config.h>
+
+#include "ctl/node-daemon.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#include "openvswitch/poll-loop.h"
+#include "openvswitch/util.h"
+#include "openvswitch/vlog.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(node_ports);
+
+#define BURST 64
+
+static void
+open_port(const struct node_daemon *d, struct node_port *np, char **errp)
+{
+    const struct port_config *pc = &np->config;
+    char *why = NULL;
+
+    if (port_open(&np->port, pc->kind, pc->name, pc->kind == PORT_TAP ? -1 : d->netns_fd, &why)) {
+        np->port = NULL;
+        free(*errp);
+        *errp = why;
+    } else {
+        VLOG_INFO("port %s: open, number %d, peer %s", pc->name, pc->number, pc->peer);
+    }
+}
+
+static void
+close_port(struct node_daemon *d, struct node_port *np)
+{
+    VLOG_INFO("port %s: closed", np->config.name);
+    d->ports[np->config.number] = NULL;
+    pcap_writer_close(np->capture);
+    port_close(np->port);
+    free(np);
+}
+
+static void
+list_ports(struct node_daemon *d)
+{
+    d->n_ports = 0;
+    for (uint16_t i = 0; i < NODE_MAX_PORTS; i++) {
+        if (d->ports[i]) {
+            d->numbers[d->n_ports++] = i;
+        }
+    }
+}
+
+bool
+node_ports_configure(struct node_daemon *d, const struct node_config *config, char **errp)
+{
+    const struct port_config *want[NODE_MAX_PORTS] = {NULL};
+
+    for (size_t i = 0; i < config->n_ports; i++) {
+        want[config->ports[i].number] = &config->ports[i];
+    }
+    for (size_t i = 0; i < d->n_ports; i++) {
+        struct node_port *np = d->ports[d->numbers[i]];
+        const struct port_config *pc = want[np->config.number];
+
+        if (!pc || strcmp(pc->name, np->config.name) || pc->kind != np->config.kind) {
+            close_port(d, np);
+        }
+    }
+    for (size_t i = 0; i < config->n_ports; i++) {
+        const struct port_config *pc = &config->ports[i];
+        if (!d->ports[pc->number]) {
+            d->ports[pc->number] = xzalloc(sizeof *d->ports[pc->number]);
+        }
+        d->ports[pc->number]->config = *pc;
+    }
+    list_ports(d);
+    return node_ports_retry(d, errp);
+}
+
+bool
+node_ports_retry(struct node_daemon *d, char **errp)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < d->n_ports; i++) {
+        struct node_port *np = d->ports[d->numbers[i]];
+        if (!np->port) {
+            open_port(d, np, errp);
+            all = all && np->port;
+        }
+    }
+    return all;
+}
+
+void
+node_ports_close(struct node_daemon *d)
+{
+    for (size_t i = 0; i < d->n_ports; i++) {
+        close_port(d, d->ports[d->numbers[i]]);
+    }
+    d->n_ports = 0;
+}
+
+struct node_port *
+node_ports_find(const struct node_daemon *d, const char *name)
+{
+    for (size_t i = 0; i < d->n_ports; i++) {
+        if (!strcmp(d->ports[d->numbers[i]]->config.name, name)) {
+            return d->ports[d->numbers[i]];
+        }
+    }
+    return NULL;
+}
+
+/* A burst from one port; true if it may have more. */
+static bool
+receive(struct node_daemon *d, struct node_port *np, uint64_t now)
+{
+    for (int i = 0; i < BURST; i++) {
+        struct packet *p;
+        int error = port_recv(np->port, d->pool, &p);
+
+        if (!error) {
+            np->rx_packets++;
+            np->rx_bytes += packet_size(p);
+            pcap_writer_put(np->capture, p);
+            d->class->input(d->node, np->config.number, p, now);
+        } else if (error == EAGAIN) {
+            return false;
+        } else {
+            static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(1, 5);
+            np->rx_errors++;
+            VLOG_WARN_RL(&rl, "port %s: receive: %s", np->config.name, ovs_strerror(error));
+            if (error != ENOBUFS && error != EMSGSIZE) {
+                if (error != EIO && error != ENETDOWN) {
+                    port_close(np->port); /* the device went away: look for a new one. */
+                    np->port = NULL;
+                }
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool
+node_ports_run(struct node_daemon *d, uint64_t now)
+{
+    bool more = false;
+
+    for (size_t i = 0; i < d->n_ports; i++) {
+        struct node_port *np = d->ports[d->numbers[i]];
+        more = (np->port && receive(d, np, now)) || more;
+    }
+    return more;
+}
+
+void
+node_ports_wait(const struct node_daemon *d)
+{
+    for (size_t i = 0; i < d->n_ports; i++) {
+        const struct node_port *np = d->ports[d->numbers[i]];
+        if (np->port) {
+            poll_fd_wait(port_fd(np->port), POLLIN);
+        }
+    }
+}
+
+void
+node_ports_tx(void *d_, uint16_t number, struct packet *p)
+{
+    struct node_daemon *d = d_;
+    struct node_port *np = number < NODE_MAX_PORTS ? d->ports[number] : NULL;
+
+    if (!np) {
+        return;
+    }
+    if (!np->port) {
+        np->tx_errors++;
+    } else if (packet_size(p) > port_mtu(np->port) + sizeof(struct eth_hdr)) {
+        np->tx_too_long++;
+    } else if (port_send(np->port, p)) {
+        np->tx_errors++;
+    } else {
+        np->tx_packets++;
+        np->tx_bytes += packet_size(p);
+        pcap_writer_put(np->capture, p);
+    }
+}

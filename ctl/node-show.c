@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The control socket of swedge and srcagent (ovs-appctl): what the node has and
+ * counts.  Every listing is built as JSON; without -j it is shown as text made
+ * from the same.
+ */
+#include <config.h>
+
+#include "ctl/node-daemon.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+
+#include "lib/reverse.h"
+#include "openvswitch/dynamic-string.h"
+#include "openvswitch/json.h"
+#include "unixctl.h"
+#include "util.h"
+
+static void
+put_int(struct json *object, const char *name, uint64_t value)
+{
+    json_object_put(object, name, json_integer_create((long long int) value));
+}
+
+static void
+put_addr(struct json *object, const char *name, const struct in6_addr *addr)
+{
+    char text[INET6_ADDRSTRLEN];
+    json_object_put_string(object, name, inet_ntop(AF_INET6, addr, text, sizeof text));
+}
+
+static struct json *
+ports(const struct node_daemon *d)
+{
+    static const char *const kinds[] = {[PORT_TAP] = "tap", [PORT_PACKET] = "packet"};
+    static const char *const roles[] = {
+        [ROLE_HOST] = "host", [ROLE_AGENT] = "agent", [ROLE_FABRIC] = "fabric"};
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < d->n_ports; i++) {
+        const struct node_port *np = d->ports[d->numbers[i]];
+        struct json *o = json_object_create();
+
+        json_object_put_string(o, "name", np->config.name);
+        put_int(o, "number", np->config.number);
+        json_object_put_string(o, "kind", kinds[np->config.kind]);
+        json_object_put_string(o, "role", roles[np->config.role]);
+        json_object_put_format(o, "mac", "%02x:%02x:%02x:%02x:%02x:%02x", np->config.mac[0],
+                               np->config.mac[1], np->config.mac[2], np->config.mac[3],
+                               np->config.mac[4], np->config.mac[5]);
+        json_object_put_string(o, "peer", np->config.peer);
+        put_addr(o, "peer_address", &np->config.peer_address);
+        json_object_put(o, "open", json_boolean_create(np->port != NULL));
+        put_int(o, "mtu", np->port ? port_mtu(np->port) : 0);
+        json_array_add(array, o);
+    }
+    return array;
+}
+
+static struct json *
+counters(const struct node_daemon *d)
+{
+    struct json *o = json_object_create();
+    struct json *by_port = json_object_create();
+    struct json *by_reason = json_object_create();
+    const uint64_t *drops = d->class->drops(d->node);
+
+    for (size_t i = 0; i < d->n_ports; i++) {
+        const struct node_port *np = d->ports[d->numbers[i]];
+        struct json *p = json_object_create();
+        put_int(p, "rx_packets", np->rx_packets);
+        put_int(p, "rx_bytes", np->rx_bytes);
+        put_int(p, "rx_errors", np->rx_errors);
+        put_int(p, "tx_packets", np->tx_packets);
+        put_int(p, "tx_bytes", np->tx_bytes);
+        put_int(p, "tx_errors", np->tx_errors);
+        put_int(p, "tx_too_long", np->tx_too_long);
+        json_object_put(by_port, np->config.name, p);
+    }
+    for (enum drop_reason why = DROP_none + 1; why < N_DROP_REASONS; why++) {
+        put_int(by_reason, drop_name(why), drops[why]);
+    }
+    json_object_put(o, "ports", by_port);
+    json_object_put(o, "drops", by_reason);
+    put_int(o, "buffers_free", packet_pool_n_free(d->pool));
+    return o;
+}
+
+static struct json *
+branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
+{
+    static const char *const conds[] = {[REVERSE_NONE] = "none",
+                                        [REVERSE_NAK] = "nak",
+                                        [REVERSE_RNR] = "rnr",
+                                        [REVERSE_FATAL] = "fatal"};
+    struct reverse_branch_info info;
+    struct json *o = json_object_create();
+
+    put_int(o, "id", bc->id);
+    json_object_put_string(o, "name", bc->name);
+    put_addr(o, "address", &bc->address);
+    json_object_put_string(o, "kind", bc->kind == BRANCH_RECEIVER ? "receiver" : "node");
+    put_int(o, "qpn", bc->qpn);
+    if (d->class->branch(d->node, tree, bc->id, &info)) {
+        json_object_put(o, "anchored", json_boolean_create(info.anchored));
+        put_int(o, "una", info.una.v);
+        json_object_put_string(o, "cond", conds[info.cond]);
+        put_int(o, "code", info.code);
+        put_int(o, "acks", info.n_acks);
+        put_int(o, "dups", info.n_dups);
+        put_int(o, "naks", info.n_naks);
+        put_int(o, "rnrs", info.n_rnrs);
+        put_int(o, "fatals", info.n_fatals);
+    }
+    return o;
+}
+
+static struct json *
+group(const struct node_daemon *d, size_t tree)
+{
+    struct json *o = json_object_create();
+    struct json *branches = json_array_create_empty();
+    struct json *sent = json_object_create();
+    struct tree_info info;
+
+    d->class->tree(d->node, tree, &info);
+    const struct tree_config *tc = info.config;
+    const struct reverse_info *r = &info.reverse;
+    json_object_put_string(o, "group", tc->group);
+    put_int(o, "epoch", tc->epoch);
+    put_addr(o, "proxy", &tc->proxy);
+    put_int(o, "designated_qpn", tc->designated_qpn);
+    put_int(o, "generation", tc->generation);
+    json_object_put(o, "started", json_boolean_create(info.started));
+    json_object_put(o, "open", json_boolean_create(tc->open));
+    put_int(o, "h", r->h.v);
+    put_int(o, "m", r->m.v);
+    put_int(o, "f", r->f.v);
+    put_int(o, "waiting", info.n_waiting);
+    if (info.refused) {
+        put_int(o, "refused_psn", info.refused_psn.v);
+        put_int(o, "refused_syndrome", info.refused_syndrome);
+    }
+    for (size_t i = 0; i < tc->n_branches; i++) {
+        json_array_add(branches, branch(d, tree, &tc->branches[i]));
+    }
+    json_object_put(o, "branches", branches);
+    put_int(sent, "acks", r->n_sent_acks);
+    put_int(sent, "dups", r->n_sent_dups);
+    put_int(sent, "naks", r->n_sent_naks);
+    put_int(sent, "rnrs", r->n_sent_rnrs);
+    put_int(sent, "fatals", r->n_sent_fatals);
+    json_object_put(o, "sent", sent);
+    return o;
+}
+
+static struct json *
+groups(const struct node_daemon *d)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < d->class->n_trees(d->node); i++) {
+        json_array_add(array, group(d, i));
+    }
+    return array;
+}
+
+static struct json *
+sids(const struct node_daemon *d)
+{
+    struct json *array = json_array_create_empty();
+    struct sid_info info;
+
+    for (size_t i = 0; d->class->sid && d->class->sid(d->node, i, &info); i++) {
+        struct json *o = json_object_create();
+        char text[INET6_ADDRSTRLEN];
+
+        inet_ntop(AF_INET6, &info.prefix, text, sizeof text);
+        json_object_put_format(o, "prefix", "%s/%d", text, info.plen);
+        json_object_put_string(o, "behaviour", info.behaviour);
+        put_int(o, "packets", info.n_packets);
+        json_array_add(array, o);
+    }
+    return array;
+}
+
+static struct json *
+neighbours(const struct node_daemon *d)
+{
+    const struct l3 *l3 = d->class->l3(d->node);
+    struct json *array = json_array_create_empty();
+    struct l3_neigh_info info;
+
+    for (size_t i = 0; i < l3_n_neighs(l3) && l3_get_neigh(l3, i, &info); i++) {
+        struct json *o = json_object_create();
+
+        put_addr(o, "address", &info.addr);
+        put_int(o, "port", info.port);
+        json_object_put_format(o, "mac", "%02x:%02x:%02x:%02x:%02x:%02x", info.mac[0], info.mac[1],
+                               info.mac[2], info.mac[3], info.mac[4], info.mac[5]);
+        json_object_put(o, "resolved", json_boolean_create(info.resolved));
+        json_array_add(array, o);
+    }
+    return array;
+}
+
+/* JSON as indented text: "name value" lines, nested things further in. */
+static void
+format_text(const struct json *json, int indent, struct ds *s)
+{
+    if (json->type == JSON_ARRAY) {
+        for (size_t i = 0; i < json->array.n; i++) {
+            format_text(json->array.elems[i], indent, s);
+            ds_put_cstr(s, i + 1 < json->array.n ? "\n" : "");
+        }
+        return;
+    }
+    const struct shash_node **nodes = shash_sort(json_object(json));
+    for (size_t i = 0; i < shash_count(json_object(json)); i++) {
+        const struct json *value = nodes[i]->data;
+        if (value->type == JSON_ARRAY || value->type == JSON_OBJECT) {
+            ds_put_format(s, "%*s%s:\n", indent, "", nodes[i]->name);
+            format_text(value, indent + 2, s);
+        } else if (value->type != JSON_INTEGER || json_integer(value) || indent < 2) {
+            char *text =
+                value->type == JSON_STRING ? xstrdup(json_string(value)) : json_to_string(value, 0);
+            ds_put_format(s, "%*s%-18s %s\n", indent, "", nodes[i]->name, text);
+            free(text);
+        }
+    }
+    free(nodes);
+}
+
+struct listing {
+    const char *command;
+    struct json *(*make)(const struct node_daemon *);
+};
+
+static const struct listing listings[] = {
+    {"rocecast/ports", ports},           {"rocecast/sids", sids},
+    {"rocecast/groups", groups},         {"rocecast/counters", counters},
+    {"rocecast/neighbours", neighbours},
+};
+
+static const struct node_daemon *shown; /* one node a process. */
+
+static void
+list(struct unixctl_conn *conn, int argc, const char *argv[], void *listing_)
+{
+    const struct listing *listing = listing_;
+    struct json *json = listing->make(shown);
+
+    if (argc > 1 && !strcmp(argv[1], "-j")) {
+        char *text = json_to_string(json, JSSF_SORT);
+        unixctl_command_reply(conn, text);
+        free(text);
+    } else if (argc > 1) {
+        unixctl_command_reply_error(conn, "the only argument is -j");
+    } else {
+        struct ds s = DS_EMPTY_INITIALIZER;
+        format_text(json, 0, &s);
+        unixctl_command_reply(conn, ds_cstr(&s));
+        ds_destroy(&s);
+    }
+    json_destroy(json);
+}
+
+static void
+capture(struct unixctl_conn *conn, int argc, const char *argv[], void *d_)
+{
+    struct node_daemon *d = d_;
+    struct node_port *np = node_ports_find(d, argv[1]);
+    char *error = NULL;
+
+    if (!np) {
+        error = xasprintf("no port '%s'", argv[1]);
+    } else if (argc > 2 && np->capture) {
+        error = xasprintf("port %s is being captured already", argv[1]);
+    } else if (argc > 2) {
+        np->capture = pcap_writer_open(argv[2], &error);
+    } else if (!np->capture) {
+        error = xasprintf("port %s is not being captured", argv[1]);
+    } else {
+        pcap_writer_close(np->capture);
+        np->capture = NULL;
+    }
+    if (error) {
+        unixctl_command_reply_error(conn, error);
+    } else {
+        unixctl_command_reply(conn, NULL);
+    }
+    free(error);
+}
+
+void
+node_show_init(struct node_daemon *d)
+{
+    shown = d;
+    for (size_t i = 0; i < ARRAY_SIZE(listings); i++) {
+        unixctl_command_register(listings[i].command, "[-j]", 0, 1, list,
+                                 CONST_CAST(struct listing *, &listings[i]));
+    }
+    unixctl_command_register("rocecast/capture-start", "PORT FILE", 2, 2, capture, d);
+    unixctl_command_register("rocecast/capture-stop", "PORT", 1, 1, capture, d);
+}
