@@ -9,6 +9,8 @@
  */
 #include "swedge/swedge.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/icrc.h"
@@ -129,8 +131,8 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
         if (b->config.kind == BRANCH_RECEIVER) {
             addr_map_insert(t->by_addr, &b->config.address, b);
         }
-        if (!was) {
-            reverse_branch_add(t->reverse, b->config.id, now);
+        if (!was && reverse_branch_add(t->reverse, b->config.id, now)) {
+            abort(); /* swedge_trees_check() has been asked. */
         }
     }
     for (size_t i = 0; i < old.config.n_branches; i++) {
@@ -145,29 +147,57 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     tree_config_uninit(&old.config);
 }
 
-/* Takes the tree of this epoch out of 'trees', or makes a new one. */
+/* The tree of this epoch, or NULL. */
 static struct tree *
-tree_take(struct trees *trees, const struct tree_config *config)
+find_epoch(const struct trees *trees, const struct tree_config *config)
 {
-    for (size_t i = 0; i < trees->n; i++) {
-        struct tree *t = trees->v[i];
-        if (t && t->config.epoch == config->epoch
-            && t->config.designated_qpn == config->designated_qpn
-            && IN6_ARE_ADDR_EQUAL(&t->config.proxy, &config->proxy)) {
-            trees->v[i] = NULL;
-            return t;
-        }
-    }
+    struct tree *t = addr_map_find(trees->by_proxy, &config->proxy);
+
+    return t && t->config.epoch == config->epoch
+                   && t->config.designated_qpn == config->designated_qpn
+               ? t
+               : NULL;
+}
+
+static struct tree *
+tree_create(const struct tree_config *config)
+{
     struct tree *t = calloc(1, sizeof *t);
-    if (!t) {
-        abort();
-    }
-    t->reverse = reverse_create(&(struct reverse_params){
+    struct reverse *r = reverse_create(&(struct reverse_params){
         .start_psn = config->start_psn,
         .dup_ack_usec = REVERSE_DUP_ACK_USEC,
         .hold_usec = REVERSE_HOLD_USEC,
     });
+    if (!t || !r) {
+        abort();
+    }
+    t->reverse = r;
     return t;
+}
+
+int
+swedge_trees_check(const struct trees *trees, const struct node_config *config, char **errp)
+{
+    for (size_t i = 0; i < config->n_trees; i++) {
+        const struct tree_config *tc = &config->trees[i];
+        const struct tree *t = find_epoch(trees, tc);
+        struct reverse_info info = {0};
+
+        if (t) {
+            reverse_get_info(t->reverse, &info);
+        }
+        for (size_t j = 0; info.started && !psn_eq(info.f, info.h) && j < tc->n_branches; j++) {
+            if (!find_branch(t, tc->branches[j].id)) {
+                if (asprintf(errp, "group %s: member %s cannot join while packets are in flight",
+                             tc->group, tc->branches[j].name)
+                    < 0) {
+                    abort();
+                }
+                return EBUSY;
+            }
+        }
+    }
+    return 0;
 }
 
 void
@@ -182,13 +212,16 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         abort();
     }
     for (size_t i = 0; i < config->n_trees; i++) {
-        struct tree *t = tree_take(trees, &config->trees[i]);
+        struct tree *t = find_epoch(trees, &config->trees[i]);
+        if (!t) {
+            t = tree_create(&config->trees[i]);
+        }
         tree_configure(sw, t, &config->trees[i], now);
         new.v[new.n++] = t;
         addr_map_insert(new.by_proxy, &t->config.proxy, t);
     }
     for (size_t i = 0; i < trees->n; i++) {
-        if (trees->v[i]) {
+        if (addr_map_find(new.by_proxy, &trees->v[i]->config.proxy) != trees->v[i]) {
             tree_destroy(trees->v[i]);
         }
     }

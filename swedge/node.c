@@ -86,7 +86,10 @@ configure(void *sw_, const struct node_config *config, uint64_t now, char **errp
     if (!ports) {
         abort();
     }
-    int error = sid_table_configure(&sw->sids, config, errp);
+    int error = swedge_trees_check(&sw->trees, config, errp);
+    if (!error) {
+        error = sid_table_configure(&sw->sids, config, errp);
+    }
     if (error) {
         free(ports);
         return error;

@@ -79,6 +79,8 @@ struct trees {
     struct addr_map *by_proxy;
 };
 void swedge_trees_uninit(struct trees *);
+/* May this be applied?  If not, an errno value and a sentence. */
+int swedge_trees_check(const struct trees *, const struct node_config *, char **errp);
 /* Trees that stay keep their reverse-path state; branches that leave may move
  * the minimum, hence responses go out. */
 void swedge_trees_configure(struct swedge *, const struct node_config *, uint64_t now);

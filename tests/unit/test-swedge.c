@@ -343,6 +343,30 @@ START_TEST(removal_moves_the_minimum)
     }
 END_TEST
 
+/* H26: no join while data is in flight, and then nothing changes. */
+START_TEST(no_join_in_flight)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+        char *error = NULL;
+
+        f->config.trees[0].n_branches = 1;
+        fixture_configure(f);
+        down(f, &spec, 1);
+        f->config.trees[0].n_branches = 2;
+        ck_assert_int_ne(swedge_class.configure(f->node, &f->config, f->now, &error), 0);
+        ck_assert_str_eq(error, "group g: member r2 cannot join while packets are in flight");
+        free(error);
+        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        check_response(f, AETH_ACK_UNLIMITED, START);
+        fixture_configure(f);
+        spec = write_only(START + 1);
+        down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 2);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* Plain traffic between hosts passes with one hop less. */
 START_TEST(plain_forwarding)
     {
@@ -409,6 +433,7 @@ swedge_suite(void)
     tcase_add_test(tc, bad_requests_are_named);
     tcase_add_test(tc, epochs);
     tcase_add_test(tc, removal_moves_the_minimum);
+    tcase_add_test(tc, no_join_in_flight);
     tcase_add_test(tc, plain_forwarding);
     tcase_add_test(tc, mangled_packets);
     suite_add_tcase(s, tc);
