@@ -76,8 +76,7 @@ struct group {
     union ibv_gid proxy;
 };
 
-static void __attribute__((noreturn, format(printf, 2, 3)))
-die(int code, const char *format, ...)
+static void __attribute__((noreturn, format(printf, 2, 3))) die(int code, const char *format, ...)
 {
     va_list args;
 
@@ -131,14 +130,11 @@ castctl(char *output, size_t size, const char *const argv[])
     }
     output[n] = '\0';
     close(fds[0]);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-        continue;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 127;
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 127;
 }
 
-#define CASTCTL(OUT, ...)                                                                         \
-    castctl(OUT, sizeof(OUT), (const char *const[]) {"castctl", __VA_ARGS__, NULL})
+#define CASTCTL(OUT, ...) \
+    castctl(OUT, sizeof(OUT), (const char *const[]){"castctl", __VA_ARGS__, NULL})
 
 /* The value of 'key' in "key value" lines. */
 static const char *
@@ -223,8 +219,8 @@ device_open(void)
 static void
 resources_create(void)
 {
-    int access = opt.receiver ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE
-                              : IBV_ACCESS_LOCAL_WRITE;
+    int access =
+        opt.receiver ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_LOCAL_WRITE;
 
     device_open();
     pd = ibv_alloc_pd(ctx);
@@ -382,14 +378,15 @@ post_block(size_t block, const struct group *g)
 {
     size_t ofs = block * opt.size;
     size_t len = buf_len - ofs < opt.size ? buf_len - ofs : opt.size;
-    struct ibv_sge sge = {.addr = (uintptr_t) buf + ofs, .length = (uint32_t) len, .lkey = mr->lkey};
+    struct ibv_sge sge = {
+        .addr = (uintptr_t) buf + ofs, .length = (uint32_t) len, .lkey = mr->lkey};
     struct ibv_send_wr *bad, wr = {
-        .wr_id = block,
-        .sg_list = &sge,
-        .num_sge = 1,
-        .opcode = op_codes[opt.op],
-        .send_flags = IBV_SEND_SIGNALED,
-    };
+                                 .wr_id = block,
+                                 .sg_list = &sge,
+                                 .num_sge = 1,
+                                 .opcode = op_codes[opt.op],
+                                 .send_flags = IBV_SEND_SIGNALED,
+                             };
     uint64_t remote = opt.past_region ? g->region_len - len / 2 : ofs;
     uint32_t rkey = opt.bad_rkey ? g->rkey ^ 0x5a5a : g->rkey;
 
@@ -564,7 +561,8 @@ receiver_command(void)
         return n < 0 && errno == EINTR;
     }
     line[n] = '\0';
-    for (char *save, *word = strtok_r(line, "\n ", &save); word; word = strtok_r(NULL, "\n ", &save)) {
+    for (char *save, *word = strtok_r(line, "\n ", &save); word;
+         word = strtok_r(NULL, "\n ", &save)) {
         if (!strcmp(word, "dump")) {
             dump();
         } else if (!strcmp(word, "recv")) {

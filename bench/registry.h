@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What castbench asks of the registry, through the castctl command: the same
+ * way that is open to any verbs program (docs/joining.md).
+ */
+#ifndef BENCH_REGISTRY_H
+#define BENCH_REGISTRY_H 1
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit codes of castctl that callers tell apart. */
+#define CASTCTL_REFUSED 2
+
+/* A group, as far as endpoints need it. */
+struct group_info {
+    uint32_t epoch;
+    struct in6_addr proxy;
+    uint32_t designated_qpn;
+    uint32_t start_psn;
+    uint32_t designated_rkey;
+    uint32_t mtu;
+    uint8_t qp_timeout;
+    uint64_t region_len;
+};
+
+/* A member's own part. */
+struct member_info {
+    const char *host;
+    uint32_t qpn;
+    uint32_t rkey;
+    uint64_t va;
+    uint64_t len;
+};
+
+/* All return castctl's exit status: 0, or the reason in 'error' (its last
+ * line of standard error). */
+int registry_host_address(const char *host, struct in6_addr *address, char *error, size_t size);
+int registry_group_show(const char *group, struct group_info *info, char *error, size_t size);
+int
+registry_source_set(const char *group, const char *host, uint32_t qpn, char *error, size_t size);
+int registry_member_add(const char *group, const struct member_info *member, uint32_t epoch,
+                        char *error, size_t size);
+
+/* Waits until 'members' are active in 'epoch', at most 'timeout' seconds. */
+int registry_group_wait(const char *group, unsigned members, uint32_t epoch, unsigned timeout,
+                        char *error, size_t size);
+
+#endif /* bench/registry.h */

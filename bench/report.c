@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The outcome of a run (see report.h).  The JSON has a version: a field may be
+ * added, but none changes its meaning without a new one.
+ */
+#include "bench/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define JSON_VERSION 1
+
+static const char *
+scheme_name(enum write_scheme scheme)
+{
+    return scheme == SCHEME_UNICAST ? "unicast" : "replicate";
+}
+
+/* MB are 10^6 bytes, counted once however many replicas there are. */
+static double
+mb_per_s(const struct write_result *r)
+{
+    return r->seconds > 0 ? (double) r->bytes / 1e6 / r->seconds : 0;
+}
+
+void
+report_table(const struct write_options *o, const struct write_result *r, bool ok)
+{
+    if (!r->complete) {
+        fprintf(stderr, "castbench: %s\n", r->error);
+        return;
+    }
+    printf(" scheme     replicas    #bytes  #iterations  depth   mtu   seconds       MB/s\n");
+    printf(" %-9s  %8u  %8" PRIu32 "  %11" PRIu64 "  %5u  %4" PRIu32 "  %8.3f  %9.2f\n",
+           scheme_name(o->scheme), r->n_replicas, o->size, r->count, o->depth, r->mtu, r->seconds,
+           mb_per_s(r));
+    if (o->count_bytes) {
+        printf(" %s sent %" PRIu64 " bytes, %.3f of the %" PRIu64 " bytes written\n",
+               o->count_bytes, r->tx_bytes, (double) r->tx_bytes / (double) r->bytes, r->bytes);
+    }
+    for (unsigned i = 0; i < r->n_replicas; i++) {
+        const struct write_replica *replica = &r->replicas[i];
+
+        if (replica->bytes_ok == r->region_len) {
+            printf(" %s: all %zu bytes right\n", replica->host, r->region_len);
+        } else {
+            printf(" %s: %zu of %zu bytes right, first difference at offset %zu\n", replica->host,
+                   replica->bytes_ok, r->region_len, replica->first_bad);
+        }
+    }
+    if (!ok) {
+        fflush(stdout);
+        fprintf(stderr, "castbench: replicas differ from the source\n");
+    }
+}
+
+static void
+json_string(FILE *f, const char *key, const char *value, const char *end)
+{
+    fprintf(f, "\"%s\": \"", key);
+    for (const char *p = value; *p; p++) {
+        unsigned char c = (unsigned char) *p;
+
+        if (c == '"' || c == '\\') {
+            fprintf(f, "\\%c", c);
+        } else if (c < 0x20) {
+            fprintf(f, "\\u%04x", c);
+        } else {
+            fputc(c, f);
+        }
+    }
+    fprintf(f, "\"%s", end);
+}
+
+static void
+json_replicas(FILE *f, const struct write_result *r)
+{
+    fprintf(f, "  \"replicas\": [");
+    for (unsigned i = 0; i < r->n_replicas; i++) {
+        const struct write_replica *replica = &r->replicas[i];
+
+        fprintf(f, "%s\n    {", i ? "," : "");
+        json_string(f, "host", replica->host, ", ");
+        fprintf(f, "\"bytes_ok\": %zu, \"first_bad\": ", replica->bytes_ok);
+        if (!r->complete || replica->bytes_ok == r->region_len) {
+            fprintf(f, "null}");
+        } else {
+            fprintf(f, "%zu}", replica->first_bad);
+        }
+    }
+    fprintf(f, "\n  ]");
+}
+
+int
+report_json(const struct write_options *o, const struct write_result *r, bool ok, const char *path)
+{
+    bool to_stdout = !strcmp(path, "-");
+    FILE *f = to_stdout ? stdout : fopen(path, "we");
+
+    if (!f) {
+        return errno;
+    }
+    fprintf(f, "{\n  \"castbench\": %d,\n", JSON_VERSION);
+    fprintf(f, "  \"test\": \"write\",\n");
+    fprintf(f, "  \"ok\": %s,\n  ", ok ? "true" : "false");
+    if (!r->complete) {
+        json_string(f, "error", r->error, ",\n  ");
+    }
+    json_string(f, "scheme", scheme_name(o->scheme), ",\n  ");
+    if (o->scheme == SCHEME_REPLICATE) {
+        json_string(f, "group", o->group, ",\n  ");
+        fprintf(f, "\"epoch\": %" PRIu32 ",\n  ", r->epoch);
+    }
+    json_string(f, "source", o->source, ",\n");
+    fprintf(f, "  \"size\": %" PRIu32 ",\n  \"count\": %" PRIu64 ",\n  \"depth\": %u,\n", o->size,
+            r->count, o->depth);
+    fprintf(f, "  \"mtu\": %" PRIu32 ",\n  \"bytes\": %" PRIu64 ",\n  \"region_len\": %zu,\n",
+            r->mtu, r->bytes, r->region_len);
+    fprintf(f, "  \"seconds\": %.6f,\n  \"mb_per_s\": %.3f,\n", r->seconds, mb_per_s(r));
+    if (o->count_bytes) {
+        fprintf(f, "  \"uplink\": {");
+        json_string(f, "device", o->count_bytes, ", ");
+        fprintf(f, "\"tx_bytes\": %" PRIu64 "},\n", r->tx_bytes);
+    }
+    json_replicas(f, r);
+    fprintf(f, "\n}\n");
+
+    bool bad = ferror(f) != 0;
+    bad = (to_stdout ? fflush(f) : fclose(f)) != 0 || bad;
+    return bad ? EIO : 0;
+}

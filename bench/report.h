@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The outcome of a run: a table for people, JSON for programs.
+ */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H 1
+
+#include "bench/write.h"
+
+void report_table(const struct write_options *, const struct write_result *, bool ok);
+
+/* Writes JSON to file 'path', "-" for standard output.  0 or an errno. */
+int
+report_json(const struct write_options *, const struct write_result *, bool ok, const char *path);
+
+#endif /* bench/report.h */

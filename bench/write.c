@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One run: prepares what the processes share, starts them and gives the turns.
+ *
+ * Order, for both schemes: all open their devices; the source arms, then the
+ * receivers (in a group it is the source that starts the epoch, and receivers
+ * register in it); the source transfers; the receivers compare.
+ */
+#include "bench/write.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench/registry.h"
+#include "bench/uplink.h"
+#include "bench/worker.h"
+#include "bench/write-run.h"
+
+/* More than what a process itself waits for anything, so that its own
+ * sentence, which says more, comes first. */
+#define GRACE 5
+
+static bool
+resolve(const char *host, struct in6_addr *address, char *error, size_t size)
+{
+    return inet_pton(AF_INET6, host, address) == 1
+           || !registry_host_address(host, address, error, size);
+}
+
+/* Maps the shared memory and fills in what is the parent's. */
+static struct write_shared *
+shared_create(const struct write_options *o, char *error, size_t size)
+{
+    size_t file_len = 0;
+    int status = o->file ? content_file_len(o->file, &file_len) : 0;
+
+    if (status || (o->file && (!file_len || file_len > REGION_MAX))) {
+        snprintf(error, size, "--file %s: %s", o->file,
+                 status ? strerror(status) : "must have 1 byte to 64 MiB");
+        return NULL;
+    }
+    struct content content = content_init(o->size, o->count, file_len);
+    struct write_shared *shared = mmap(NULL, sizeof *shared + content.region_len,
+                                       PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        snprintf(error, size, "cannot map %zu bytes: %s", content.region_len, strerror(errno));
+        return NULL;
+    }
+    shared->content = content;
+    shared->unicast_psn = (uint32_t) (o->seed * 0x9e3779b1 & 0xffffff);
+    if (o->file) {
+        status = content_file_read(o->file, shared->expected, content.region_len);
+    } else {
+        content_generate(&content, shared->expected, o->seed);
+        content_finish(&content, shared->expected);
+    }
+    if (status) {
+        snprintf(error, size, "--file %s: %s", o->file, strerror(status));
+        goto error;
+    }
+    status =
+        o->out ? content_file_write(o->out, "source", shared->expected, content.region_len) : 0;
+    if (status) {
+        snprintf(error, size, "--out %s: %s", o->out, strerror(status));
+        goto error;
+    }
+    if (!resolve(o->source, &shared->source, error, size)) {
+        goto error;
+    }
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        if (!resolve(o->receivers[i], &shared->receivers[i], error, size)) {
+            goto error;
+        }
+    }
+    return shared;
+
+error:
+    munmap(shared, sizeof *shared + content.region_len);
+    return NULL;
+}
+
+/* Called while workers are awaited: a line on a terminal, and the value whose
+ * change is progress. */
+static unsigned long
+progress(void *aux)
+{
+    struct write_run *run = aux;
+    const struct write_options *o = run->options;
+    unsigned long done = atomic_load(&run->shared->completed);
+    unsigned long total =
+        run->shared->content.count * (o->scheme == SCHEME_UNICAST ? o->n_receivers : 1);
+
+    if (done != run->shown && isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\r%lu of %lu writes done%s", done, total, done == total ? "\n" : "");
+        run->shown = done;
+    }
+    return done;
+}
+
+static bool
+start(struct worker *w, const char *role, const char *host, worker_step *step, void *aux,
+      char *error, size_t size)
+{
+    snprintf(w->name, sizeof w->name, "%s %s", role, host);
+    int status = worker_start(w, N_WRITE_STEPS, step, aux);
+    if (status) {
+        snprintf(error, size, "cannot start %s: %s", w->name, strerror(status));
+    }
+    return !status;
+}
+
+/* One turn of workers first..end-1; worker 0 is the source. */
+static bool
+turn(struct write_run *run, struct worker *w, unsigned first, unsigned end, char *error,
+     size_t size)
+{
+    for (unsigned i = first; i < end; i++) {
+        worker_go(&w[i]);
+    }
+    return workers_await(w, run->options->n_receivers + 1, run->options->timeout + GRACE, progress,
+                         run, error, size);
+}
+
+static bool
+run_workers(struct write_run *run, struct write_result *result)
+{
+    const struct write_options *o = run->options;
+    struct worker workers[1 + MAX_RECEIVERS] = {{.pid = 0}};
+    struct write_receiver receivers[MAX_RECEIVERS];
+    unsigned n = o->n_receivers + 1;
+    struct uplink uplink;
+    char *error = result->error;
+    size_t size = sizeof result->error;
+
+    bool ok = start(&workers[0], "source", o->source, write_source_step, run, error, size);
+    for (unsigned i = 0; ok && i < o->n_receivers; i++) {
+        receivers[i] = (struct write_receiver){.run = run, .index = i};
+        ok = start(&workers[i + 1], "receiver", o->receivers[i], write_receiver_step, &receivers[i],
+                   error, size);
+    }
+    ok = ok && turn(run, workers, 0, n, error, size) /* open */
+         && turn(run, workers, 0, 1, error, size)    /* arm the source */
+         && turn(run, workers, 1, n, error, size)    /* arm the receivers */
+         && (!o->count_bytes || uplink_start(&uplink, o->count_bytes, error, size))
+         && turn(run, workers, 0, 1, error, size) /* transfer */
+         && (!o->count_bytes || uplink_stop(&uplink, &result->tx_bytes, error, size))
+         && turn(run, workers, 1, n, error, size); /* compare */
+    workers_stop(workers, n);
+    return ok;
+}
+
+bool
+write_run(const struct write_options *o, struct write_result *result)
+{
+    *result = (struct write_result){.n_replicas = o->n_receivers};
+    struct write_shared *shared = shared_create(o, result->error, sizeof result->error);
+    if (!shared) {
+        return false;
+    }
+    const struct content *content = &shared->content;
+    struct write_run run = {.options = o, .shared = shared};
+    result->complete = run_workers(&run, result);
+    result->count = content->count;
+    result->bytes = content_total(content);
+    result->region_len = content->region_len;
+    result->epoch = shared->epoch;
+    result->mtu = shared->mtu;
+    result->seconds = shared->seconds;
+
+    bool all_right = result->complete;
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        const struct write_remote *remote = &shared->remotes[i];
+
+        result->replicas[i] = (struct write_replica){
+            .host = o->receivers[i],
+            .bytes_ok = remote->bytes_ok,
+            .first_bad = remote->first_bad,
+        };
+        all_right = all_right && remote->bytes_ok == content->region_len;
+    }
+    munmap(shared, sizeof *shared + content->region_len);
+    return all_right;
+}
