@@ -72,7 +72,7 @@ struct reverse {
     struct branch *held_first, *held_last;
     uint64_t held_floor; /* later settings only are in the list. */
 
-    bool dup_pending;     /* an ACK was asked for again and the rate limit kept it back. */
+    bool dup_pending; /* an ACK was asked for again and the rate limit kept it back. */
     uint64_t dup_not_before;
 
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
@@ -208,8 +208,8 @@ branch_find(const struct reverse *r, uint32_t id)
 
 /* Gives 'b' a new una and condition; anchors it if it was not. */
 static void
-branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond cond,
-              uint8_t code, uint64_t now)
+branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond cond, uint8_t code,
+              uint64_t now)
 {
     if (is_held(r, b)) {
         held_remove(r, b);
@@ -236,6 +236,15 @@ static const struct branch *
 minimum(const struct reverse *r)
 {
     return r->n_heap && r->n_heap == r->n_branches ? r->heap[0] : NULL;
+}
+
+/* Is everything that was sent down confirmed, and was that sent up?  At no other
+ * time may a branch count as confirmed up to H: it would acknowledge what nobody
+ * received (R10). */
+static bool
+is_quiesced(const struct reverse *r)
+{
+    return !r->started || (r->f_known && psn_eq(r->f, r->h));
 }
 
 struct reverse *
@@ -293,9 +302,7 @@ reverse_branch_add(struct reverse *r, uint32_t id, uint64_t now)
     if (branch_find(r, id)) {
         return EEXIST;
     }
-    /* Not before everything sent down is confirmed and that was said: only then "confirmed up to H"
-     * cannot acknowledge what nobody received (R10). */
-    if (r->started && !(r->f_known && psn_eq(r->f, r->h))) {
+    if (!is_quiesced(r)) {
         return EBUSY;
     }
     struct branch *b = reserve(r) ? calloc(1, sizeof *b) : NULL;
@@ -304,8 +311,7 @@ reverse_branch_add(struct reverse *r, uint32_t id, uint64_t now)
     }
 
     size_t i = branch_index(r, id);
-    memmove(&r->branches[i + 1], &r->branches[i],
-            (r->n_branches - i) * sizeof(struct branch *));
+    memmove(&r->branches[i + 1], &r->branches[i], (r->n_branches - i) * sizeof(struct branch *));
     r->branches[i] = b;
     r->n_branches++;
     b->id = id;
@@ -319,14 +325,10 @@ static uint8_t
 cond_syndrome(const struct branch *b)
 {
     switch (b->cond) {
-    case REVERSE_NAK:
-        return AETH_NAK_PSN_SEQ;
-    case REVERSE_RNR:
-        return (uint8_t) (AETH_RNR | b->code);
-    case REVERSE_FATAL:
-        return b->code;
-    case REVERSE_NONE:
-        break;
+    case REVERSE_NAK: return AETH_NAK_PSN_SEQ;
+    case REVERSE_RNR: return (uint8_t) (AETH_RNR | b->code);
+    case REVERSE_FATAL: return b->code;
+    case REVERSE_NONE: break;
     }
     return AETH_ACK_UNLIMITED;
 }
@@ -342,12 +344,8 @@ send_up(struct reverse *r, const struct branch *b, uint8_t syndrome)
         psn = psn_add(psn, -1);
         r->n_sent_acks++;
         break;
-    case AETH_CLASS_RNR:
-        r->n_sent_rnrs++;
-        break;
-    default:
-        *(syndrome == AETH_NAK_PSN_SEQ ? &r->n_sent_naks : &r->n_sent_fatals) += 1;
-        break;
+    case AETH_CLASS_RNR: r->n_sent_rnrs++; break;
+    default: *(syndrome == AETH_NAK_PSN_SEQ ? &r->n_sent_naks : &r->n_sent_fatals) += 1; break;
     }
     if (syndrome != AETH_ACK_UNLIMITED) {
         r->told = r->settings;
@@ -356,8 +354,7 @@ send_up(struct reverse *r, const struct branch *b, uint8_t syndrome)
     r->f = b->una;
     r->f_known = true;
     r->dup_pending = false;
-    return (struct reverse_out) {
-        .send = true, .syndrome = syndrome, .psn = psn, .msn = b->msn};
+    return (struct reverse_out){.send = true, .syndrome = syndrome, .psn = psn, .msn = b->msn};
 }
 
 static struct reverse_out
@@ -421,8 +418,7 @@ reverse_branch_remove(struct reverse *r, uint32_t id, uint64_t now)
     }
     size_t i = branch_index(r, id);
     r->n_branches--;
-    memmove(&r->branches[i], &r->branches[i + 1],
-            (r->n_branches - i) * sizeof(struct branch *));
+    memmove(&r->branches[i], &r->branches[i + 1], (r->n_branches - i) * sizeof(struct branch *));
     free(b);
     return decide(r, false, now);
 }
@@ -490,9 +486,7 @@ parse_syndrome(uint8_t syndrome, enum reverse_cond *cond, uint8_t *code)
     }
     *code = 0;
     switch (aeth_class(syndrome)) {
-    case AETH_CLASS_ACK:
-        *cond = REVERSE_NONE;
-        return true;
+    case AETH_CLASS_ACK: *cond = REVERSE_NONE; return true;
     case AETH_CLASS_RNR:
         *cond = REVERSE_RNR;
         *code = syndrome & 0x1f;
@@ -505,8 +499,7 @@ parse_syndrome(uint8_t syndrome, enum reverse_cond *cond, uint8_t *code)
         *cond = REVERSE_FATAL;
         *code = syndrome;
         return syndrome <= AETH_NAK_REM_OP;
-    case AETH_CLASS_RESERVED:
-        break;
+    case AETH_CLASS_RESERVED: break;
     }
     return false;
 }
@@ -625,9 +618,10 @@ reverse_get_info(const struct reverse *r, struct reverse_info *info)
 {
     const struct branch *b = minimum(r);
 
-    *info = (struct reverse_info) {
+    *info = (struct reverse_info){
         .started = r->started,
         .anchored = b != NULL,
+        .quiesced = is_quiesced(r),
         .h = r->h,
         .m = b ? b->una : r->f,
         .f = r->f,
@@ -645,7 +639,7 @@ reverse_get_branch(const struct reverse *r, uint32_t id, struct reverse_branch_i
 {
     const struct branch *b = branch_find(r, id);
     if (b) {
-        *info = (struct reverse_branch_info) {
+        *info = (struct reverse_branch_info){
             .id = id,
             .anchored = b->anchored,
             .una = b->una,

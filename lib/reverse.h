@@ -20,12 +20,12 @@
 
 struct reverse;
 
-#define REVERSE_DUP_ACK_USEC 500
-#define REVERSE_HOLD_USEC 1000
+#define REVERSE_DUP_ACK_USEC        500
+#define REVERSE_HOLD_USEC           1000
 /* How far a packet whose ICRC was not verified may move H. */
 #define REVERSE_MAX_UNVERIFIED_JUMP 4096
 /* How far below H the first response of an unanchored branch may be. */
-#define REVERSE_ANCHOR_WINDOW (1 << 22)
+#define REVERSE_ANCHOR_WINDOW       (1 << 22)
 
 struct reverse_params {
     psn_t start_psn;
@@ -38,7 +38,7 @@ struct reverse_out {
     bool send;
     uint8_t syndrome; /* AETH syndrome. */
     psn_t psn;
-    uint32_t msn;     /* of the branch that gives the minimum. */
+    uint32_t msn; /* of the branch that gives the minimum. */
 };
 
 /* NULL: no memory. */
@@ -78,20 +78,21 @@ struct reverse_out reverse_timer(struct reverse *, uint64_t now);
 enum reverse_cond { REVERSE_NONE, REVERSE_NAK, REVERSE_RNR, REVERSE_FATAL };
 struct reverse_branch_info {
     uint32_t id;
-    bool anchored;  /* una is known. */
-    psn_t una;      /* next PSN not confirmed. */
+    bool anchored; /* una is known. */
+    psn_t una;     /* next PSN not confirmed. */
     enum reverse_cond cond;
-    uint8_t code;   /* RNR timer code, or fatal syndrome. */
+    uint8_t code; /* RNR timer code, or fatal syndrome. */
     uint32_t msn;
     /* Responses taken in, by kind; n_dups: those that said nothing new. */
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
 };
 struct reverse_info {
-    bool started;   /* a PSN went down. */
-    bool anchored;  /* there are branches, and una of all is known. */
-    psn_t h;        /* highest PSN sent down, + 1. */
-    psn_t m;        /* minimum of una; f if it is not known. */
-    psn_t f;        /* last una sent up. */
+    bool started;  /* a PSN went down. */
+    bool anchored; /* there are branches, and una of all is known. */
+    bool quiesced; /* a branch may be added now. */
+    psn_t h;       /* highest PSN sent down, + 1. */
+    psn_t m;       /* minimum of una; f if it is not known. */
+    psn_t f;       /* last una sent up. */
     size_t n_branches;
     /* n_sent_dups: those of n_sent_acks that were sent again. */
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;

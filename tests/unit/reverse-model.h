@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A slow second implementation of the reverse-path rule, to compare
+ * lib/reverse.c with: linear scans, flags on every branch, and PSNs that are
+ * counted on in 64 bits, so that it shares no comparison with the machine.
+ */
+#ifndef TESTS_UNIT_REVERSE_MODEL_H
+#define TESTS_UNIT_REVERSE_MODEL_H 1
+
+#include "lib/reverse.h"
+
+#define MODEL_MAX_BRANCHES 128
+
+struct model_branch {
+    uint32_t id;
+    bool known; /* una is known. */
+    int64_t una;
+    enum reverse_cond cond;
+    uint8_t code;
+    uint32_t msn;
+    bool reported;  /* this setting of cond, at the minimum. */
+    bool rewound;   /* this setting of cond, while held above the minimum. */
+    uint64_t when;  /* time of this setting. */
+    uint64_t order; /* number of this setting. */
+    uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
+};
+
+struct model {
+    struct reverse_params params;
+    bool started;
+    int64_t start;
+    int64_t h;
+    int64_t f;
+    bool f_known;
+    bool ever_confirmed;
+    int64_t anchor_floor;
+    uint64_t n_settings;
+    bool dup_waiting;
+    uint64_t dup_not_before;
+    size_t n;
+    struct model_branch b[MODEL_MAX_BRANCHES];
+    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
+};
+
+void model_init(struct model *, const struct reverse_params *);
+/* The 64-bit PSN that a 24-bit one means: the nearest to 'near'. */
+int64_t model_extend(psn_t, int64_t near);
+
+/* As the functions of lib/reverse.h with the same names. */
+int model_branch_add(struct model *, uint32_t id);
+struct reverse_out model_branch_remove(struct model *, uint32_t id, uint64_t now);
+bool model_jump_suspicious(const struct model *, psn_t q);
+struct reverse_out model_down(struct model *, psn_t q, bool ack_req);
+void model_copied(struct model *, uint32_t id, psn_t q);
+struct reverse_out model_response(struct model *, uint32_t id, psn_t psn, uint8_t syndrome,
+                                  uint32_t msn, uint64_t now, enum drop_reason *why);
+uint64_t model_deadline(const struct model *);
+struct reverse_out model_timer(struct model *, uint64_t now);
+void model_get_info(const struct model *, struct reverse_info *);
+bool model_get_branch(const struct model *, uint32_t id, struct reverse_branch_info *);
+
+#endif /* tests/unit/reverse-model.h */
