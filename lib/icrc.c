@@ -48,7 +48,7 @@ icrc_compute(const uint8_t *ip, size_t len)
     assert(len >= MASKED_LEN);
     memset(masked, 0xff, ONES_LEN);
     memcpy(mip, ip, MASKED_LEN);
-    ip6_set_vtf(mip, 0xff, 0xfffff);
+    mip->vtf = be32_put(be32_get(mip->vtf) | 0x0fffffff); /* all but the version. */
     mip->hlim = 0xff;
     mudp->csum = be16_put(0xffff);
     mbth->resv8a = 0xff;

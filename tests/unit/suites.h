@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of test suites: SUITE(x) is x_suite() in tests/unit/test-<x>.c.
+ */
+#ifndef TESTS_UNIT_SUITES_H
+#define TESTS_UNIT_SUITES_H 1
+
+#include <check.h>
+
+#define SUITES(SUITE)    \
+    SUITE(drop)          \
+    SUITE(ecn)           \
+    SUITE(icrc)          \
+    SUITE(node_config)   \
+    SUITE(packet)        \
+    SUITE(parse)         \
+    SUITE(parse_fields)  \
+    SUITE(response)      \
+    SUITE(reverse)       \
+    SUITE(reverse_model) \
+    SUITE(roce)          \
+    SUITE(srcagent)      \
+    SUITE(srh)           \
+    SUITE(swedge)        \
+    SUITE(wire)
+
+#define SUITE(NAME) Suite *NAME##_suite(void);
+SUITES(SUITE)
+#undef SUITE
+
+#endif /* tests/unit/suites.h */
