@@ -7,57 +7,57 @@
 #define LIB_DROP_H 1
 
 /* name, help. */
-#define DROP_REASONS                                                                              \
-    DROP(none, "not dropped")                                                                     \
-    DROP(pool_empty, "no packet buffer free")                                                     \
-    DROP(too_long, "longer than a packet buffer or the port's MTU")                               \
-    DROP(eth_short, "shorter than an Ethernet header")                                            \
-    DROP(eth_type, "not IPv6")                                                                    \
-    DROP(eth_not_mine, "Ethernet destination is another station")                                 \
-    DROP(ip6_short, "shorter than an IPv6 header or its payload length")                          \
-    DROP(ip6_version, "IP version is not 6")                                                      \
-    DROP(ip6_src, "IPv6 source is multicast or unspecified where it must not be")                 \
-    DROP(ext_chain, "extension header chain too long, truncated or out of bounds")                \
-    DROP(srh_malformed, "SRH lengths, Last Entry or Segments Left inconsistent (RFC 8754)")       \
-    DROP(srh_tlv, "SRH TLV runs over the header's end")                                           \
-    DROP(mt_tlv_malformed, "End.MT TLV length does not match its receiver count")                 \
-    DROP(inner_malformed, "inner IPv6 packet malformed")                                          \
-    DROP(udp_short, "UDP shorter than its header or length field wrong")                          \
-    DROP(roce_short, "RoCE packet shorter than the headers of its opcode")                        \
-    DROP(roce_tver, "BTH transport version is not 0")                                             \
-    DROP(hop_limit, "hop limit exhausted")                                                        \
-    DROP(no_route, "no route to the destination")                                                 \
-    DROP(no_neighbour, "next hop did not answer neighbour discovery")                             \
-    DROP(neigh_queue, "displaced while waiting for neighbour discovery")                          \
-    DROP(nd_invalid, "neighbour discovery message fails the checks of RFC 4861 section 7.1")      \
-    DROP(port_down, "output port not usable")                                                     \
-    DROP(tx_error, "the port refused the frame")                                                  \
-    DROP(not_for_us, "addressed to this node, but nothing here takes it")                         \
-    DROP(source_guard, "host port: source address is not that host's, or a forbidden header")     \
-    DROP(mt_no_srh, "End.MT: no SRH (draft-li 6.2 S14)")                                          \
-    DROP(mt_segments_left, "End.MT: Segments Left is 0 (draft-li 6.2 S14)")                       \
-    DROP(mt_inner, "End.MT: inside is not an IPv6 RoCE request to a Proxy Address")               \
-    DROP(mt_no_tlv, "End.MT: no TLV names this edge")                                             \
-    DROP(mt_context, "End.MT: Segment List entry 0 is not the inner destination")                 \
-    DROP(ecn_ce, "outer header says CE, inner is not ECN capable (RFC 6040)")                     \
-    DROP(group_unknown, "no group with this Proxy Address")                                       \
-    DROP(stale_epoch, "Designated QPN is not the current epoch's")                                \
-    DROP(group_closed, "group not ready: packets held back and the queue is full")                \
-    DROP(inner_source, "inner source address is not the group's source")                          \
-    DROP(not_provisioned, "TLV receiver is not in the provisioned branch set")                    \
-    DROP(qpn_mismatch, "TLV QPN differs from the provisioned one")                                \
-    DROP(icrc, "ICRC wrong")                                                                      \
-    DROP(psn_jump, "PSN too far ahead with an ICRC that is wrong")                                \
-    DROP(mr_range, "RETH outside the receiver's region")                                          \
-    DROP(rkey, "RETH rkey is not the group's designated rkey")                                    \
-    DROP(opcode, "opcode not supported in a group")                                               \
-    DROP(refused, "behind a request that was refused")                                            \
-    DROP(not_root, "response for the source at a node that is not root")                          \
-    DROP(unknown_branch, "response from an address that is no branch")                            \
-    DROP(wrong_port, "response from a branch on a port it is not on")                             \
-    DROP(psn_not_sent, "response for a PSN never sent in this epoch")                             \
-    DROP(resp_opcode, "not an acknowledgement")                                                   \
-    DROP(resp_absorbed, "response taken in by the aggregation")                                   \
+#define DROP_REASONS                                                                          \
+    DROP(none, "not dropped")                                                                 \
+    DROP(pool_empty, "no packet buffer free")                                                 \
+    DROP(too_long, "longer than a packet buffer or the port's MTU")                           \
+    DROP(eth_short, "shorter than an Ethernet header")                                        \
+    DROP(eth_type, "not IPv6")                                                                \
+    DROP(eth_not_mine, "Ethernet destination is another station")                             \
+    DROP(ip6_short, "shorter than an IPv6 header or its payload length")                      \
+    DROP(ip6_version, "IP version is not 6")                                                  \
+    DROP(ip6_src, "IPv6 source is multicast or unspecified where it must not be")             \
+    DROP(ext_chain, "extension header chain too long, truncated or out of bounds")            \
+    DROP(srh_malformed, "SRH lengths, Last Entry or Segments Left inconsistent (RFC 8754)")   \
+    DROP(srh_tlv, "SRH TLV runs over the header's end")                                       \
+    DROP(mt_tlv_malformed, "End.MT TLV length does not match its receiver count")             \
+    DROP(inner_malformed, "inner IPv6 packet malformed")                                      \
+    DROP(udp_short, "UDP shorter than its header or length field wrong")                      \
+    DROP(roce_short, "RoCE packet shorter than the headers of its opcode")                    \
+    DROP(roce_tver, "BTH transport version is not 0")                                         \
+    DROP(hop_limit, "hop limit exhausted")                                                    \
+    DROP(no_route, "no route to the destination")                                             \
+    DROP(no_neighbour, "next hop did not answer neighbour discovery")                         \
+    DROP(neigh_queue, "displaced while waiting for neighbour discovery")                      \
+    DROP(nd_invalid, "neighbour discovery message fails the checks of RFC 4861 section 7.1")  \
+    DROP(port_down, "output port not usable")                                                 \
+    DROP(tx_error, "the port refused the frame")                                              \
+    DROP(not_for_us, "addressed to this node, but nothing here takes it")                     \
+    DROP(source_guard, "host port: source address is not that host's, or a forbidden header") \
+    DROP(mt_no_srh, "End.MT: no SRH (draft-li 6.2 S14)")                                      \
+    DROP(mt_segments_left, "End.MT: Segments Left is 0 (draft-li 6.2 S14)")                   \
+    DROP(mt_inner, "End.MT: inside is not an IPv6 RoCE request to a Proxy Address")           \
+    DROP(mt_no_tlv, "End.MT: no TLV names this edge")                                         \
+    DROP(mt_context, "End.MT: Segment List entry 0 is not the inner destination")             \
+    DROP(ecn_ce, "outer header says CE, inner is not ECN capable (RFC 6040)")                 \
+    DROP(group_unknown, "no group with this Proxy Address")                                   \
+    DROP(stale_epoch, "Designated QPN is not the current epoch's")                            \
+    DROP(group_closed, "group not ready: packets held back and the queue is full")            \
+    DROP(inner_source, "inner source address is not the group's source")                      \
+    DROP(not_provisioned, "TLV receiver is not in the provisioned branch set")                \
+    DROP(qpn_mismatch, "TLV QPN differs from the provisioned one")                            \
+    DROP(icrc, "ICRC wrong")                                                                  \
+    DROP(psn_jump, "PSN too far ahead with an ICRC that is wrong")                            \
+    DROP(mr_range, "RETH outside the receiver's region")                                      \
+    DROP(rkey, "RETH rkey is not the group's designated rkey")                                \
+    DROP(opcode, "opcode not supported in a group")                                           \
+    DROP(refused, "behind a request that was refused")                                        \
+    DROP(not_root, "response for the source at a node that is not root")                      \
+    DROP(unknown_branch, "response from an address that is no branch")                        \
+    DROP(wrong_port, "response from a branch on a port it is not on")                         \
+    DROP(psn_not_sent, "response for a PSN never sent in this epoch")                         \
+    DROP(resp_opcode, "not an acknowledgement")                                               \
+    DROP(resp_absorbed, "response taken in by the aggregation")                               \
     DROP(cnp, "CNP consumed")
 
 enum drop_reason {

@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ECN_MASK 3
+#define ECN_MASK    3
 #define ECN_NOT_ECT 0
-#define ECN_ECT1 1
-#define ECN_ECT0 2
-#define ECN_CE 3
+#define ECN_ECT1    1
+#define ECN_ECT0    2
+#define ECN_CE      3
 
 /* The traffic class of the decapsulated packet: the inner one's DSCP, and the
  * congestion mark of both.  False: drop, since the path has marked a packet

@@ -74,17 +74,17 @@ struct tree_config {
     uint32_t mtu;             /* path MTU of all QPs. */
     uint32_t designated_rkey; /* region: VA 0, length region_len; 0: no WRITE. */
     uint64_t region_len;
-    struct in6_addr source;   /* the source host. */
+    struct in6_addr source; /* the source host. */
     uint32_t source_qpn;
-    bool root;                /* rewrites responses for the source. */
+    bool root;                  /* rewrites responses for the source. */
     struct in6_addr parent_sid; /* response SID of the parent, unless root. */
     size_t n_branches;
     struct branch_config *branches;
     /* Source agent only. */
-    bool open;                /* packets may pass. */
+    bool open; /* packets may pass. */
     size_t n_outer_da;
     struct in6_addr *outer_da;
-    size_t n_copies;          /* what the TLVs name, sorted by edge. */
+    size_t n_copies; /* what the TLVs name, sorted by edge. */
     struct branch_config *copies;
 };
 
@@ -110,10 +110,10 @@ void node_config_uninit(struct node_config *);
 struct in6_addr node_address(uint16_t id);                /* 5f00:0:<id>::1. */
 struct in6_addr node_locator(uint16_t id);                /* /48. */
 struct in6_addr node_sid(uint16_t id, uint16_t function); /* /64. */
-#define SID_FUNC_END 0xe000
-#define SID_FUNC_END_MT 0xe001
-#define SID_FUNC_RESPONSE 0xe002
-#define SID_FUNC_END_DT6 0xe003
+#define SID_FUNC_END         0xe000
+#define SID_FUNC_END_MT      0xe001
+#define SID_FUNC_RESPONSE    0xe002
+#define SID_FUNC_END_DT6     0xe003
 #define SID_FUNC_REPLICATION 0xf000 /* + group number < 4096. */
 
 /* Locally administered MAC of a node's port. */

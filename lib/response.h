@@ -13,9 +13,9 @@
 
 /* An IPv6 packet (no Ethernet header) with UDP checksum 0 and a valid ICRC, hop limit 64, or NULL if
  * the pool is empty.  'sport' is the same for all responses of a group, so that they stay in order. */
-struct packet *response_build(struct packet_pool *, const struct in6_addr *src,
-                              const struct in6_addr *dst, uint16_t sport, uint32_t dest_qp,
-                              psn_t psn, uint8_t syndrome, uint32_t msn);
+struct packet *
+response_build(struct packet_pool *, const struct in6_addr *src, const struct in6_addr *dst,
+               uint16_t sport, uint32_t dest_qp, psn_t psn, uint8_t syndrome, uint32_t msn);
 /* Source port from 0xC000 on for a group. */
 uint16_t response_sport(const struct in6_addr *proxy, uint32_t designated_qpn);
 

@@ -38,22 +38,22 @@ enum roce_opcode {
     ROCE_CNP = 0x81,
 };
 
-#define ROCE_TRANSPORT(OPCODE) ((OPCODE) & 0xe0)
-#define ROCE_TRANSPORT_RC 0x00
+#define ROCE_TRANSPORT(OPCODE) ((OPCODE) &0xe0)
+#define ROCE_TRANSPORT_RC      0x00
 
 /* Properties. */
-#define ROCE_F_REQUEST 0x0001
-#define ROCE_F_RESPONSE 0x0002
-#define ROCE_F_START 0x0004 /* first packet of a message (FIRST, ONLY). */
-#define ROCE_F_END 0x0008   /* last packet of a message (LAST, ONLY). */
-#define ROCE_F_RETH 0x0010
-#define ROCE_F_AETH 0x0020
-#define ROCE_F_IMM 0x0040
-#define ROCE_F_IETH 0x0080
-#define ROCE_F_ATOMIC 0x0100
-#define ROCE_F_PAYLOAD 0x0200
+#define ROCE_F_REQUEST         0x0001
+#define ROCE_F_RESPONSE        0x0002
+#define ROCE_F_START           0x0004 /* first packet of a message (FIRST, ONLY). */
+#define ROCE_F_END             0x0008 /* last packet of a message (LAST, ONLY). */
+#define ROCE_F_RETH            0x0010
+#define ROCE_F_AETH            0x0020
+#define ROCE_F_IMM             0x0040
+#define ROCE_F_IETH            0x0080
+#define ROCE_F_ATOMIC          0x0100
+#define ROCE_F_PAYLOAD         0x0200
 /* May be copied to many receivers: SEND and WRITE, with or without immediate. */
-#define ROCE_F_MULTICAST 0x0400
+#define ROCE_F_MULTICAST       0x0400
 
 struct roce_opcode_info {
     const char *name; /* NULL: unknown opcode. */

@@ -62,19 +62,19 @@ be64_get(be64_t x)
 static inline be16_t
 be16_put(uint16_t v)
 {
-    return (be16_t) {{(uint8_t) (v >> 8), (uint8_t) v}};
+    return (be16_t){{(uint8_t) (v >> 8), (uint8_t) v}};
 }
 
 static inline be24_t
 be24_put(uint32_t v)
 {
-    return (be24_t) {{(uint8_t) (v >> 16), (uint8_t) (v >> 8), (uint8_t) v}};
+    return (be24_t){{(uint8_t) (v >> 16), (uint8_t) (v >> 8), (uint8_t) v}};
 }
 
 static inline be32_t
 be32_put(uint32_t v)
 {
-    return (be32_t) {{(uint8_t) (v >> 24), (uint8_t) (v >> 16), (uint8_t) (v >> 8), (uint8_t) v}};
+    return (be32_t){{(uint8_t) (v >> 24), (uint8_t) (v >> 16), (uint8_t) (v >> 8), (uint8_t) v}};
 }
 
 static inline be64_t
@@ -101,7 +101,7 @@ typedef struct {
 static inline psn_t
 psn_make(uint32_t v)
 {
-    return (psn_t) {v & PSN_MASK};
+    return (psn_t){v & PSN_MASK};
 }
 
 static inline psn_t
@@ -146,15 +146,15 @@ static_assert(sizeof(struct ip6_hdr_wire) == 40, "IPv6 header");
 static_assert(_Alignof(struct ip6_hdr_wire) == 1, "IPv6 header");
 static_assert(offsetof(struct ip6_hdr_wire, dst) == 24, "IPv6 destination");
 
-#define IP6_HDR_LEN 40
-#define IP6_NH_HOPOPT 0
-#define IP6_NH_UDP 17
-#define IP6_NH_IPV6 41
-#define IP6_NH_ROUTING 43
+#define IP6_HDR_LEN     40
+#define IP6_NH_HOPOPT   0
+#define IP6_NH_UDP      17
+#define IP6_NH_IPV6     41
+#define IP6_NH_ROUTING  43
 #define IP6_NH_FRAGMENT 44
-#define IP6_NH_ICMPV6 58
-#define IP6_NH_NONE 59
-#define IP6_NH_DSTOPT 60
+#define IP6_NH_ICMPV6   58
+#define IP6_NH_NONE     59
+#define IP6_NH_DSTOPT   60
 
 static inline uint8_t
 ip6_tc(const struct ip6_hdr_wire *ip)
@@ -197,7 +197,7 @@ struct srh_hdr {
 static_assert(sizeof(struct srh_hdr) == 8, "SRH");
 
 #define SRH_ROUTING_TYPE 4
-#define SRH_MAX_LEN (8 + 255 * 8)
+#define SRH_MAX_LEN      (8 + 255 * 8)
 
 /* SRH TLVs.  Pad1 is one byte; all others have a type and a length of value. */
 struct srh_tlv {
@@ -206,10 +206,10 @@ struct srh_tlv {
 };
 static_assert(sizeof(struct srh_tlv) == 2, "SRH TLV");
 
-#define SRH_TLV_PAD1 0
-#define SRH_TLV_PADN 4
-#define SRH_TLV_HMAC 5
-#define SRH_TLV_MT 124      /* End.MT, experimental range. */
+#define SRH_TLV_PAD1    0
+#define SRH_TLV_PADN    4
+#define SRH_TLV_HMAC    5
+#define SRH_TLV_MT      124 /* End.MT, experimental range. */
 #define SRH_TLV_MT_AUTH 125 /* MT-AUTH, experimental range. */
 
 /* End.MT TLV, draft-li section 7.2: header, then n_receivers entries. */
@@ -232,7 +232,7 @@ static_assert(sizeof(struct mt_receiver) == 20, "End.MT receiver entry");
 static_assert(_Alignof(struct mt_tlv) == 1 && _Alignof(struct mt_receiver) == 1, "End.MT TLV");
 
 #define MT_TLV_MAX_RECEIVERS 11
-#define MT_TLV_LEN(N) (22 + 20 * (N))
+#define MT_TLV_LEN(N)        (22 + 20 * (N))
 
 /* Base Transport Header, IBTA volume 1; byte 4 carries FECN and BECN. */
 struct bth {
@@ -247,12 +247,12 @@ struct bth {
 static_assert(sizeof(struct bth) == 12, "BTH");
 static_assert(offsetof(struct bth, psn) == 9, "BTH PSN");
 
-#define BTH_ACK_REQ 0x80
-#define BTH_BECN 0x40
-#define BTH_PAD(FLAGS) (((FLAGS) >> 4) & 3)
-#define BTH_TVER(FLAGS) ((FLAGS) & 0x0f)
+#define BTH_ACK_REQ       0x80
+#define BTH_BECN          0x40
+#define BTH_PAD(FLAGS)    (((FLAGS) >> 4) & 3)
+#define BTH_TVER(FLAGS)   ((FLAGS) &0x0f)
 #define ROCE_PKEY_DEFAULT 0xffff
-#define ROCE_ICRC_LEN 4
+#define ROCE_ICRC_LEN     4
 
 static inline psn_t
 bth_psn(const struct bth *b)
@@ -281,13 +281,13 @@ struct aeth {
 };
 static_assert(sizeof(struct aeth) == 4, "AETH");
 
-#define AETH_ACK_UNLIMITED 0x1f /* ACK, no credit information. */
-#define AETH_RNR 0x20           /* | 5-bit timer code. */
-#define AETH_NAK_PSN_SEQ 0x60
+#define AETH_ACK_UNLIMITED   0x1f /* ACK, no credit information. */
+#define AETH_RNR             0x20 /* | 5-bit timer code. */
+#define AETH_NAK_PSN_SEQ     0x60
 #define AETH_NAK_INVALID_REQ 0x61
-#define AETH_NAK_REM_ACCESS 0x62
-#define AETH_NAK_REM_OP 0x63
-#define AETH_NAK_INV_RD_REQ 0x64
+#define AETH_NAK_REM_ACCESS  0x62
+#define AETH_NAK_REM_OP      0x63
+#define AETH_NAK_INV_RD_REQ  0x64
 
 enum aeth_class {
     AETH_CLASS_ACK,
@@ -299,7 +299,7 @@ enum aeth_class {
 static inline enum aeth_class
 aeth_class(uint8_t syndrome)
 {
-    return (enum aeth_class) ((syndrome >> 5) & 3);
+    return (enum aeth_class)((syndrome >> 5) & 3);
 }
 
 #endif /* lib/wire.h */

@@ -61,3 +61,18 @@ pcap_file_next(struct pcap_file *file, uint32_t *len)
     file->ofs += *len;
     return frame;
 }
+
+uint8_t *
+pcap_file_frame(const char *path, unsigned i, uint32_t *len)
+{
+    struct pcap_file file;
+    uint8_t *frame;
+
+    pcap_file_open(&file, path);
+    while ((frame = pcap_file_next(&file, len)) && i--) {
+        free(frame);
+    }
+    ck_assert_ptr_nonnull(frame);
+    pcap_file_close(&file);
+    return frame;
+}

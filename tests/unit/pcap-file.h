@@ -23,4 +23,7 @@ void pcap_file_close(struct pcap_file *);
  * that sanitizers notice any access past it; NULL at the end of the file. */
 uint8_t *pcap_file_next(struct pcap_file *, uint32_t *len);
 
+/* Frame 'i' (from 0) of the file 'path', likewise; it must exist. */
+uint8_t *pcap_file_frame(const char *path, unsigned i, uint32_t *len);
+
 #endif /* tests/unit/pcap-file.h */

@@ -31,8 +31,8 @@ counting_packet(void)
 {
     uint8_t bytes[100];
 
-    for (uint8_t i = 0; i < sizeof bytes; i++) {
-        bytes[i] = i;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t) i;
     }
     return packet_from_bytes(pool, bytes, sizeof bytes);
 }

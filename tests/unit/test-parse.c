@@ -63,26 +63,16 @@ static const struct {
 #define N_SCAPY_FRAMES (sizeof scapy_frames / sizeof scapy_frames[0])
 
 static uint8_t *
-scapy_frame(int i, uint32_t *len)
+scapy_frame(unsigned i, uint32_t *len)
 {
-    struct pcap_file file;
-    uint8_t *data = NULL;
-
-    pcap_file_open(&file, "tests/vectors/srh-scapy.pcap");
-    for (int k = 0; k <= i; k++) {
-        free(data);
-        data = pcap_file_next(&file, len);
-        ck_assert_ptr_nonnull(data);
-    }
-    pcap_file_close(&file);
-    return data;
+    return pcap_file_frame("tests/vectors/srh-scapy.pcap", i, len);
 }
 
 START_TEST(scapy)
     {
         struct parsed p;
         uint32_t len;
-        uint8_t *data = scapy_frame(_i, &len);
+        uint8_t *data = scapy_frame((unsigned) _i, &len);
 
         ck_assert_str_eq(drop_name(parse_check(data, len, &p)), "none");
         ck_assert_uint_eq(p.ip.end, len);
@@ -124,7 +114,7 @@ START_TEST(truncations)
     {
         struct parsed whole, p;
         uint32_t len;
-        uint8_t *data = scapy_frame(_i, &len);
+        uint8_t *data = scapy_frame((unsigned) _i, &len);
 
         ck_assert_int_eq(parse_check(data, len, &whole), DROP_none);
         for (uint32_t cut = 0; cut < len; cut++) {
@@ -161,12 +151,12 @@ random32(uint32_t *state)
 START_TEST(random_corruption)
     {
         uint32_t state = 0x12345678;
-        uint8_t *frames[N_SCAPY_FRAMES];
-        uint32_t lens[N_SCAPY_FRAMES];
+        static uint8_t *frames[N_SCAPY_FRAMES];
+        static uint32_t lens[N_SCAPY_FRAMES];
         unsigned n_accepted = 0;
 
         for (size_t i = 0; i < N_SCAPY_FRAMES; i++) {
-            frames[i] = scapy_frame((int) i, &lens[i]);
+            frames[i] = scapy_frame((unsigned) i, &lens[i]);
         }
         for (unsigned i = 0; i < 200000; i++) {
             size_t which = random32(&state) % N_SCAPY_FRAMES;
