@@ -181,12 +181,12 @@ swedge_trees_check(const struct trees *trees, const struct node_config *config, 
     for (size_t i = 0; i < config->n_trees; i++) {
         const struct tree_config *tc = &config->trees[i];
         const struct tree *t = find_epoch(trees, tc);
-        struct reverse_info info = {0};
+        struct reverse_info info = {.quiesced = true};
 
         if (t) {
             reverse_get_info(t->reverse, &info);
         }
-        for (size_t j = 0; info.started && !psn_eq(info.f, info.h) && j < tc->n_branches; j++) {
+        for (size_t j = 0; !info.quiesced && j < tc->n_branches; j++) {
             if (!find_branch(t, tc->branches[j].id)) {
                 if (asprintf(errp, "group %s: member %s cannot join while packets are in flight",
                              tc->group, tc->branches[j].name)
