@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the end-to-end cases stand on: a lab, its daemons' counters, verbs programs.
+
+Everything is reached as a user reaches it: castlab, castctl, ovs-appctl.  Waits
+are for conditions with a time limit, never for a time.
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import time
+import traceback
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
+BIN = os.path.join(ROOT, os.environ.get('ROCECAST_BIN', 'build/bin'))
+RESULTS = os.environ.get('RESULTS', '/tmp/rocecast-e2e')
+RUNDIR = os.environ.get('ROCECAST_RUNDIR', '/run/rocecast')
+WORK = os.path.join(RUNDIR, 'e2e')
+PSN_MASK = 0xffffff
+
+
+class Failure(Exception):
+    """A case's expectation did not hold."""
+
+
+def check(condition, message, *args):
+    if not condition:
+        raise Failure(message % args if args else message)
+
+
+def check_equal(what, got, wanted):
+    check(got == wanted, '%s: %r, should be %r', what, got, wanted)
+
+
+def run(*argv, timeout=60, env=None):
+    """Runs a command to its end; returns the completed process, text captured."""
+    try:
+        return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=timeout, env=dict(os.environ, **(env or {})))
+    except subprocess.TimeoutExpired:
+        raise Failure('%s: still running after %d s' % (' '.join(argv), timeout)) from None
+
+
+def output(*argv, timeout=60):
+    p = run(*argv, timeout=timeout)
+    check(p.returncode == 0, '%s: exit status %d: %s', ' '.join(argv), p.returncode,
+          (p.stderr or p.stdout).strip())
+    return p.stdout
+
+
+def wait_until(what, condition, timeout=30):
+    """Waits for condition() to be true and returns its value."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        check(time.monotonic() < end, 'after %d s still not: %s', timeout, what)
+        time.sleep(0.1)
+
+
+def work_file(name, data=None):
+    """Path of a file in the scratch folder, filled with data if given."""
+    os.makedirs(WORK, exist_ok=True)
+    path = os.path.join(WORK, name)
+    if data is not None:
+        with open(path, 'wb') as f:
+            f.write(data)
+    return path
+
+
+def read(path):
+    with open(path, 'rb') as f:
+        return f.read()
+
+
+def castctl(*argv, timeout=60):
+    return output('castctl', *argv, timeout=timeout)
+
+
+def castctl_json(*argv):
+    return json.loads(castctl('-j', *argv))
+
+
+class Lab:
+    """A running star: h0 on srcagent sa, r1..rN on swedge n1."""
+
+    def __init__(self, n, name='e2e'):
+        self.n = n
+        self.name = name
+        self.receivers = ['r%d' % i for i in range(1, n + 1)]
+
+    def up(self):
+        output('castlab', 'up', os.path.join(ROOT, 'testbed/topologies/star.yaml'),
+               '-p', 'N=%d' % self.n, '--name', self.name, timeout=120)
+        env = output('castlab', 'env', self.name)
+        os.environ['ROCECAST_DB'] = re.search(r'ROCECAST_DB=[\'"]?([^\s\'";]+)', env).group(1)
+        return self
+
+    def down(self):
+        output('castlab', 'down', self.name, timeout=120)
+        os.environ.pop('ROCECAST_DB', None)
+
+    def appctl(self, node, *command):
+        rows = json.loads(output(
+            'ovsdb-client', 'transact', os.environ['ROCECAST_DB'],
+            json.dumps(['rocecast', {'op': 'select', 'table': 'Node', 'columns': ['control'],
+                                     'where': [['name', '==', node]]}])))[0]['rows']
+        return output('ovs-appctl', '-t', rows[0]['control'], *command)
+
+    def drops(self, node):
+        return json.loads(self.appctl(node, 'rocecast/counters', '-j'))['drops']
+
+    def port(self, node, peer):
+        """Name of the port of 'node' that leads to 'peer'."""
+        ports = json.loads(self.appctl(node, 'rocecast/ports', '-j'))
+        return next(p['name'] for p in ports if p['peer'] == peer)
+
+    def group(self, node, name):
+        """State of a group's current epoch at a node."""
+        groups = json.loads(self.appctl(node, 'rocecast/groups', '-j'))
+        return max((g for g in groups if g['group'] == name), key=lambda g: g['epoch'])
+
+    def address(self, host):
+        return castctl_json('host', 'show', host)['address']
+
+    def logs(self, lines=15):
+        """The last lines of each daemon's log."""
+        text = ''
+        for path in sorted(glob.glob(os.path.join(RUNDIR, 'lab', self.name, '**', '*.log'),
+                                     recursive=True)):
+            with open(path, errors='replace') as f:
+                tail = f.readlines()[-lines:]
+            text += '    -- %s\n%s' % (path, ''.join('    ' + line for line in tail))
+        return text
+
+
+# Reasons that only a fault in the forwarders, or a packet that should not exist, can give.
+FAULTS = ('pool_empty too_long ext_chain srh_malformed srh_tlv mt_tlv_malformed inner_malformed '
+          'roce_short roce_tver hop_limit no_route no_neighbour neigh_queue tx_error source_guard '
+          'mt_no_srh mt_segments_left mt_inner mt_no_tlv mt_context group_unknown stale_epoch '
+          'inner_source not_provisioned qpn_mismatch icrc psn_jump mr_range rkey opcode refused '
+          'not_root unknown_branch wrong_port psn_not_sent resp_opcode').split()
+
+
+class no_drops:
+    """Checks that in its block no packet was dropped for a reason of FAULTS."""
+
+    def __init__(self, lab, *expected):
+        self.lab = lab
+        self.reasons = [r for r in FAULTS if r not in expected]
+
+    def __enter__(self):
+        self.before = {node: self.lab.drops(node) for node in ('sa', 'n1')}
+
+    def __exit__(self, kind, value, tb):
+        if kind:
+            return
+        for node, before in self.before.items():
+            after = self.lab.drops(node)
+            grown = {r: after[r] - before[r] for r in self.reasons if after[r] != before[r]}
+            check(not grown, '%s dropped packets: %s', node, grown)
+
+
+def castbench(lab, group, *options, receivers=None, timeout=150):
+    """Runs castbench write over a group.  Returns (result, folder of the regions)."""
+    out = work_file('out-%s' % group)
+    os.makedirs(out, exist_ok=True)
+    report = os.path.join(out, 'report.json')
+    p = run('castbench', 'write', '--group', group, '--source', 'h0',
+            '--receivers', ','.join(receivers or lab.receivers), '--out', out, '--json', report,
+            *options, timeout=timeout)
+    check(p.returncode == 0, 'castbench: exit status %d: %s', p.returncode,
+          (p.stderr + p.stdout).strip())
+    with open(report) as f:
+        return json.load(f), out
+
+
+def check_replicas(lab, result, out, receivers=None):
+    """Compares every receiver's memory with what the source sent, castbench aside."""
+    sent = read(os.path.join(out, 'source.bin'))
+    check_equal('region length', len(sent), result['region_len'])
+    for host in receivers or lab.receivers:
+        check(read(os.path.join(out, host + '.bin')) == sent, "%s's memory differs", host)
+    for replica in result['replicas']:
+        check_equal(replica['host'], replica['bytes_ok'], len(sent))
+
+
+class JoinRc:
+    """A tests/verbs/joinrc process."""
+
+    def __init__(self, lab, role, group, host, *options):
+        self.name = '%s %s' % (role, host)
+        self.out_path = work_file('joinrc-%s-%s.out' % (group, host))
+        with open(self.out_path, 'w') as out:
+            self.process = subprocess.Popen(
+                ['joinrc', '--' + role, '--group', group, '--host', host,
+                 '--address', lab.address(host)] + list(options),
+                stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT)
+        running.append(self)
+
+    def text(self):
+        with open(self.out_path) as f:
+            return f.read()
+
+    def count(self, line):
+        return len(re.findall('^%s$' % line, self.text(), re.M))
+
+    def wait_line(self, line, times=1, timeout=30):
+        def seen():
+            if self.count(line) >= times:
+                return True
+            check(self.process.poll() is None, '%s ended with status %s: %s', self.name,
+                  self.process.poll(), self.text())
+            return False
+        wait_until('%s says %r' % (self.name, line), seen, timeout)
+
+    def tell(self, word):
+        self.process.stdin.write(word.encode() + b'\n')
+        self.process.stdin.flush()
+
+    def wait(self, timeout=60):
+        """Returns the exit status."""
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise Failure('%s: still running after %d s: %s'
+                          % (self.name, timeout, self.text())) from None
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdin.close()
+
+
+class Receiver(JoinRc):
+    def __init__(self, lab, group, host, length, *options):
+        self.region_path = work_file('joinrc-%s-%s.bin' % (group, host))
+        super().__init__(lab, 'receiver', group, host, '--len', str(length),
+                         '--out', self.region_path, *options)
+
+    def armed(self, epoch):
+        self.wait_line('epoch %d' % epoch)
+
+    def region(self):
+        n = self.count('dumped')
+        self.tell('dump')
+        self.wait_line('dumped', n + 1)
+        return read(self.region_path)
+
+
+class Source(JoinRc):
+    def __init__(self, lab, group, *options):
+        super().__init__(lab, 'source', group, 'h0', '--members', str(lab.n), *options)
+
+    def done(self, timeout=60):
+        status = self.wait(timeout)
+        check(status == 0, 'source: exit status %d: %s', status, self.text())
+
+
+running = []  # joinrc processes of the current case
+
+
+class Suite:
+    """Cases run one after another; a failure stops only its own."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def case(self, name, function, lab, *args):
+        start = time.monotonic()
+        try:
+            function(lab, *args)
+            why = None
+        except Failure as e:
+            why = str(e)
+        except Exception:  # pylint: disable=broad-except
+            why = traceback.format_exc()
+        for process in running:
+            process.kill()
+        running.clear()
+        took = time.monotonic() - start
+        if why is None:
+            self.passed += 1
+            print('ok    %s (%.1f s)' % (name, took), flush=True)
+        else:
+            self.failed += 1
+            print('FAIL  %s (%.1f s): %s\n%s' % (name, took, why, lab.logs() if lab else ''),
+                  flush=True)
+        return why is None
+
+    def finish(self):
+        print('%d passed, %d failed' % (self.passed, self.failed), flush=True)
+        return 1 if self.failed or not self.passed else 0

@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""End-to-end cases on real soft-RoCE; runs inside the VM (see tests/e2e/run)."""
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+# pylint: disable=wrong-import-position
+from harness import (BIN, PSN_MASK, RESULTS, RUNDIR, Failure, Lab, Receiver, Source, Suite,
+                     castbench, castctl, castctl_json, check, check_equal, check_replicas,
+                     no_drops, output, read, run, wait_until, work_file)
+
+# enum ibv_wc_status, as joinrc's exit status.
+REM_INV_REQ_ERR = 64 + 9
+REM_ACCESS_ERR = 64 + 10
+
+# A lost NAK costs a time-out: 4.096 us * 2^18 is about a second.
+QP_TIMEOUT = '18'
+
+
+def group_add(name, *options):
+    castctl('group', 'add', name, '--timeout', QP_TIMEOUT, *options)
+
+
+def pattern(length, seed):
+    """Bytes in which no two blocks are alike."""
+    unit = b''.join((i * 2654435761 + seed & 0xffffffff).to_bytes(4, 'big') for i in range(1021))
+    return (unit * (length // len(unit) + 1))[:length]
+
+
+def write_16m(lab, mtu):
+    """16 MiB in 64 KiB writes; PSNs wrap after 16 packets."""
+    group, psn, size, count = 'wrap%d' % mtu, 0xfffff0, 65536, 256
+    group_add(group, '--mtu', str(mtu), '--psn', hex(psn))
+    uplink = '%s-sa:%s' % (lab.name, lab.port('sa', 'n1'))
+    with no_drops(lab):
+        result, out = castbench(lab, group, '-s', str(size), '-n', str(count), '-t', '8',
+                                '-m', str(mtu), '--count-bytes', uplink)
+    check_equal('bytes', result['bytes'], 16 << 20)
+    check_replicas(lab, result, out)
+
+    end = psn + (16 << 20) // mtu & PSN_MASK
+    edge = lab.group('n1', group)
+    check_equal('PSNs sent down, confirmed by all, sent up', [edge[k] for k in 'hmf'], [end] * 3)
+    check_equal('branches', sorted(b['name'] for b in edge['branches']), lab.receivers)
+    for branch in edge['branches']:
+        check_equal("%s's una" % branch['name'], branch['una'], end)
+        check(branch['acks'] >= count, '%s sent %d ACKs for %d writes', branch['name'],
+              branch['acks'], count)
+    sent = result['uplink']['tx_bytes']
+    check(result['bytes'] < sent < 2 * result['bytes'],
+          'uplink carried %d bytes: less than one copy, or as much as two', sent)
+
+
+def two_runs(lab):
+    """The same group twice: the second run is an epoch of its own."""
+    group_add('twice')
+    epochs = []
+    for seed in ('1', '2'):
+        with no_drops(lab):
+            result, out = castbench(lab, 'twice', '-s', '32768', '-n', '64', '-t', '8',
+                                    '--seed', seed)
+        check_replicas(lab, result, out)
+        epochs.append(result['epoch'])
+    check_equal('epochs', epochs, [1, 2])
+    check_equal('epoch shown', castctl_json('group', 'show', 'twice')['epoch'], 2)
+
+
+def rounds(lab):
+    """More blocks than the region holds: later rounds replace earlier ones."""
+    group_add('rounds', '--mtu', '4096')
+    data = work_file('rounds.in', pattern(100001, 3))
+    result, out = castbench(lab, 'rounds', '--file', data, '-s', '10000', '-n', '25', '-t', '4')
+    check_equal('bytes', result['bytes'], 2 * 100001 + 3 * 10000)
+    check_replicas(lab, result, out)
+    check(read(os.path.join(out, 'source.bin')) == read(data), 'source.bin is not the file')
+
+
+def dead_receiver(lab):
+    """castbench names a receiver process that dies."""
+    group_add('dead')
+    bench = subprocess.Popen(['castbench', 'write', '--group', 'dead', '--source', 'h0',
+                              '--receivers', 'r1,r2', '-n', '1000000', '--timeout', '40'],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until('data flows', lambda: any(g['h'] != g['m'] or g['started'] for g in [
+            lab.group('n1', 'dead')] if g) if castctl_json('group', 'show', 'dead')['state']
+                   == 'ready' else False)
+        with open('/proc/%d/task/%d/children' % (bench.pid, bench.pid)) as f:
+            children = [int(pid) for pid in f.read().split()]
+        check_equal('processes: a source and two receivers', len(children), 3)
+        os.kill(children[2], signal.SIGKILL)
+        error = bench.communicate(timeout=20)[1]
+    finally:
+        bench.kill()
+    check_equal('exit status', bench.returncode, 2)
+    check(re.search(r'receiver r2 \(process %d\) died: Killed' % children[2], error),
+          'message: %r', error)
+
+
+def joinrc_both(lab):
+    """Source and receivers that use nothing but libibverbs and castctl."""
+    group_add('join')
+    data = pattern(300007, 5)
+    receivers = [Receiver(lab, 'join', r, 400000) for r in lab.receivers]
+    # Receivers may come before the source: the epoch is the group's first.
+    for r in receivers:
+        r.armed(1)
+    with no_drops(lab):
+        Source(lab, 'join', '--file', work_file('join.in', data), '-s', '10007').done()
+    for r in receivers:
+        check(r.region() == data + bytes(400000 - len(data)), "%s's memory differs", r.name)
+
+
+def source_restarts(lab):
+    """Receivers stay; each new source is a new epoch, and the old one's packets are stale."""
+    group_add('again')
+    first, second = pattern(200000, 7), pattern(200000, 8)
+    receivers = [Receiver(lab, 'again', r, 200000) for r in lab.receivers]
+    for r in receivers:
+        r.armed(1)
+    Source(lab, 'again', '--file', work_file('again1.in', first)).done()
+    for r in receivers:
+        check(r.region() == first, "epoch 1: %s's memory differs", r.name)
+
+    old = Source(lab, 'again', '--file', work_file('again1.in'), '--keep-sending')
+    old.wait_line('ready')
+    for r in receivers:
+        r.armed(2)
+    wait_until('epoch 2 moves', lambda: lab.group('n1', 'again')['f']
+               != castctl_json('group', 'show', 'again')['start_psn'])
+    old.process.send_signal(signal.SIGSTOP)
+    stale = lab.drops('sa')['stale_epoch']
+
+    Source(lab, 'again', '--file', work_file('again2.in', second)).done()
+    for r in receivers:
+        r.armed(3)
+        check(r.region() == second, "epoch 3: %s's memory differs", r.name)
+    old.process.send_signal(signal.SIGCONT)
+    wait_until('packets of epoch 2 are counted as stale',
+               lambda: lab.drops('sa')['stale_epoch'] > stale)
+    for r in receivers:
+        check(r.region() == second, "%s's memory changed after the old source went on", r.name)
+    old.process.send_signal(signal.SIGTERM)
+    check_equal("old source's exit status", old.wait(), 0)
+
+
+def bad_requests(lab):
+    """What a group cannot carry is refused to the source in bounded time, and harms nobody."""
+    group_add('bad')
+    good = pattern(65536, 11)
+    path = work_file('bad.in', good)
+    receivers = [Receiver(lab, 'bad', r, len(good)) for r in lab.receivers]
+    for r in receivers:
+        r.armed(1)
+    Source(lab, 'bad', '--file', path).done()
+    poison = work_file('poison.in', bytes([0xee]) * 65536)
+    epoch = 1
+    for options, status, reason in (
+            (['--file', poison, '--bad-rkey'], REM_ACCESS_ERR, 'rkey'),
+            (['--file', poison, '--past-region'], REM_ACCESS_ERR, 'mr_range'),
+            (['--op', 'read'], REM_INV_REQ_ERR, 'opcode'),
+            (['--op', 'atomic'], REM_INV_REQ_ERR, 'opcode')):
+        before = lab.drops('sa')[reason]
+        source = Source(lab, 'bad', *options)
+        check_equal('%s: exit status' % options[-1], source.wait(30), status)
+        check(lab.drops('sa')[reason] > before, '%s: not counted as %s', options[-1], reason)
+        epoch += 1
+        for r in receivers:
+            r.armed(epoch)
+            check(r.region() == good, "%s: %s's memory changed", options[-1], r.name)
+    again = pattern(65536, 12)
+    Source(lab, 'bad', '--file', work_file('bad2.in', again)).done()
+    for r in receivers:
+        check(r.region() == again, "afterwards: %s's memory differs", r.name)
+
+
+def send_rnr(lab):
+    """SEND waits for the receiver that has no buffer, and then goes on."""
+    group_add('rnr')
+    data = pattern(16384, 13)
+    send = ['--op', 'send', '-s', '4096']
+    r1 = Receiver(lab, 'rnr', 'r1', len(data), *send)
+    r2 = Receiver(lab, 'rnr', 'r2', len(data), *send, '--no-recv')
+    r1.armed(1)
+    r2.armed(1)
+    source = Source(lab, 'rnr', '--file', work_file('rnr.in', data), *send)
+
+    def r2_not_ready():
+        branches = lab.group('n1', 'rnr')['branches']
+        return next(b for b in branches if b['name'] == 'r2')['rnrs'] > 0
+    wait_until('r2 answers RNR', r2_not_ready)
+    check(source.process.poll() is None, 'source did not wait: %s', source.text())
+    check(lab.group('n1', 'rnr')['sent']['rnrs'] > 0, 'no RNR NAK went up')
+    r2.tell('recv')
+    source.done()
+    for r in (r1, r2):
+        check(r.region() == data, "%s's memory differs", r.name)
+        check_equal('%s: messages' % r.name, r.count('received 4096'), 4)
+
+
+def capture(lab):
+    """Captures every hop of a small write for the independent checker."""
+    folder = os.path.join(RESULTS, 'captures-%d' % lab.n)
+    os.makedirs(folder, exist_ok=True)
+    group_add('capture', '--psn', '0xfffff8')
+    data = pattern(3 * 5000, 17)
+    receivers = {r: Receiver(lab, 'capture', r, 20000) for r in lab.receivers}
+    for r in receivers.values():
+        r.armed(1)
+    hops = [('sa', 'h0'), ('sa', 'n1'), ('n1', 'sa')] + [('n1', r) for r in lab.receivers]
+    for node, peer in hops:
+        lab.appctl(node, 'rocecast/capture-start', lab.port(node, peer),
+                   work_file('%s-%s.pcap' % (node, peer)))
+    Source(lab, 'capture', '--file', work_file('capture.in', data), '-s', '5000').done()
+    for node, peer in hops:
+        lab.appctl(node, 'rocecast/capture-stop', lab.port(node, peer))
+        name = '%s-%s.pcap' % (node, peer)
+        with open(os.path.join(folder, name), 'wb') as f:
+            f.write(read(work_file(name)))
+    group = castctl_json('group', 'show', 'capture')
+    meta = {
+        'agent_id': int(castctl_json('node', 'show', 'sa')['id']),
+        'edge_id': int(castctl_json('node', 'show', 'n1')['id']),
+        'source': {'address': lab.address('h0'), 'qpn': group['source']['qpn']},
+        'group': {k: group[k] for k in ('proxy', 'designated_qpn', 'designated_rkey',
+                                        'start_psn', 'mtu')},
+        'receivers': [{'host': m['host'], 'address': lab.address(m['host']), 'qpn': m['qpn'],
+                       'rkey': m['rkey'], 'va': m['va']} for m in group['members']],
+        'bytes': len(data),
+    }
+    with open(os.path.join(folder, 'meta.json'), 'w') as f:
+        json.dump(meta, f, indent=1)
+    for r in receivers.values():
+        check(r.region()[:len(data)] == data, "%s's memory differs", r.name)
+
+
+def five(lab):
+    """Five receivers: one SRH of 152 bytes."""
+    group_add('five', '--mtu', '4096', '--psn', '0xffffff')
+    with no_drops(lab):
+        result, out = castbench(lab, 'five', '-s', '65536', '-n', '64', '-t', '4')
+    check_replicas(lab, result, out)
+    edge = lab.group('n1', 'five')
+    check_equal('branches', len(edge['branches']), 5)
+    check_equal('PSNs', edge['f'], 0xffffff + (64 * 65536) // 4096 & PSN_MASK)
+
+
+#
+# Bad input
+#
+NETWORK = (('ip', '-6', 'rule'), ('ip', '-6', 'route', 'show', 'table', 'all'), ('ip', 'addr'),
+           ('ip', 'netns'))
+
+TOPOLOGIES = {
+    'typo': (r'nodez', '''
+name: bad
+topology:
+  nodez:
+    h0: {kind: host, address: "fd00:2::100"}
+'''),
+    'duplicate': (r'h9', '''
+name: bad
+topology:
+  nodes:
+    h9: {kind: host, address: "fd00:2::100"}
+    h9: {kind: host, address: "fd00:2::101"}
+    s9: {kind: swedge, id: 0x0300}
+  links:
+    - endpoints: [h9, s9]
+  mtu: {host: 4200, fabric: 9000}
+'''),
+    'nowhere': (r'n7', '''
+name: bad
+topology:
+  nodes:
+    h9: {kind: host, address: "fd00:2::100"}
+  links:
+    - endpoints: [h9, n7]
+  mtu: {host: 4200, fabric: 9000}
+'''),
+}
+
+# Arguments of castctl, exit status, what the message names.
+REFUSED = (
+    ('source set idle --host h0 --qpn 16777216', 1, r'qpn.*16777216.*2\.\.16777214'),
+    ('source set idle --host h0 --qpn 0', 1, r'qpn.*2\.\.16777214'),
+    ('source set idle --host nobody --qpn 17', 2, r'nobody'),
+    ('source set nogroup --host h0 --qpn 17', 2, r'nogroup'),
+    ('member add idle r1 --qpn 18', 2, r'r1'),
+    ('member add idle nobody --qpn 18', 2, r'nobody'),
+    ('member add idle r2 --qpn 18 --epoch 7', 2, r'7'),
+    ('member add idle r2 --qpn 16777215', 1, r'2\.\.16777214'),
+    ('member add idle r2 --qpn 18 --rkey 4294967296 --va 0 --len 1', 1, r'rkey'),
+    ('group add idle', 2, r'idle'),
+    ('group add other --mtu 1000', 1, r'1000'),
+    ('group add other --psn 16777216', 1, r'psn'),
+    ('group add other --mode mcast', None, r'mcast'),
+    ('group del nogroup', 2, r'nogroup'),
+    ('host add h0 --address fd00:9::1', 2, r'h0'),
+    ('host add h9 --address fd00::zz', 1, r'fd00::zz'),
+    ('node add n9 --id 57344 --role switch', 1, r'57343'),
+    ('link add n1:x nowhere:y', 2, r'nowhere'),
+    ('gruop list', 1, r'gruop'),
+    ('--timeout 1 group wait idle', 3, r'source'),
+)
+
+
+def state_snapshot():
+    text = output('ovsdb-client', 'dump', os.environ['ROCECAST_DB'], 'rocecast')
+    return {'registry': text, **{' '.join(c): output(*c) for c in NETWORK}}
+
+
+def check_unchanged(before, what):
+    for name, text in state_snapshot().items():
+        if text != before[name]:
+            old, new = set(before[name].splitlines()), set(text.splitlines())
+            raise Failure('%s changed %s: %s' % (what, name, sorted(old ^ new)))
+
+
+def bad_topologies(_lab):
+    """Topology files with errors are refused by name and place; nothing is made."""
+    before = state_snapshot()
+    for name, (named, text) in TOPOLOGIES.items():
+        path = work_file(name + '.yaml', text.encode())
+        p = run('castlab', 'up', path, '--name', 'bad')
+        check(p.returncode != 0, '%s: accepted', name)
+        check(re.search(named, p.stderr) and re.search(r'%s\.yaml:\d+:\d+' % name, p.stderr),
+              '%s: message %r', name, p.stderr)
+        check_unchanged(before, name)
+
+
+def bad_commands(_lab):
+    """Refused commands say why, exit as documented and write nothing."""
+    group_add('idle')
+    castctl('member', 'add', 'idle', 'r1', '--qpn', '18', '--rkey', '7', '--va', '0x1000',
+            '--len', '4096')
+    before = state_snapshot()
+    for line, status, named in REFUSED:
+        p = run('castctl', *line.split())
+        check(p.returncode == status or (status is None and p.returncode in (1, 2)),
+              '%s: exit status %d: %s', line, p.returncode, p.stderr.strip())
+        check(re.search(named, p.stderr), '%s: message %r', line, p.stderr)
+        check_unchanged(before, line)
+
+
+def registry_down(_lab):
+    """Without the registry castctl ends with 3 within its time limit."""
+    p = run('castctl', '--timeout', '1', 'group', 'list',
+            env={'ROCECAST_DB': 'unix:%s' % work_file('nobody.sock')}, timeout=20)
+    check_equal('exit status', p.returncode, 3)
+    check('nobody.sock' in p.stderr, 'message: %r', p.stderr)
+
+
+def castd_down(lab):
+    """castd stopped: exit 3, and the message says how far things got."""
+    pid_files = glob.glob(os.path.join(RUNDIR, 'lab', lab.name, '**', '*castd*.pid'),
+                          recursive=True)
+    check_equal('castd pid files', len(pid_files), 1)
+    pid = int(read(pid_files[0]))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        p = run('castctl', '--timeout', '2', 'group', 'add', 'late', timeout=20)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    check_equal('exit status', p.returncode, 3)
+    check(re.search(r'castd', p.stderr) and re.search(r'nb_cfg|reachable', p.stderr),
+          'message: %r', p.stderr)
+    # The request was written: castd takes it up when it is back.
+    wait_until('castd allocates', lambda: castctl_json('group', 'show', 'late')['epoch'] == 1)
+    castctl('group', 'del', 'late')
+
+
+def network_snapshot():
+    return {' '.join(c): output(*c) for c in NETWORK}
+
+
+def down_leaves_nothing(lab, before):
+    lab.down()
+    after = network_snapshot()
+    for name, text in before.items():
+        check_equal(name, after[name], text)
+
+
+def main():
+    os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
+    suite = Suite()
+    before = network_snapshot()
+
+    two = Lab(2)
+    if suite.case('lab with two receivers comes up', lambda lab: lab.up(), two):
+        suite.case('16 MiB over the PSN wrap, MTU 1024', write_16m, two, 1024)
+        suite.case('16 MiB over the PSN wrap, MTU 4096', write_16m, two, 4096)
+        suite.case('two runs on one group', two_runs, two)
+        suite.case('several rounds over a region, odd sizes', rounds, two)
+        suite.case('a dead receiver is named', dead_receiver, two)
+        suite.case('joinrc as source and receivers', joinrc_both, two)
+        suite.case('only the source restarts', source_restarts, two)
+        suite.case('requests a group refuses', bad_requests, two)
+        suite.case('SEND and a receiver that is not ready', send_rnr, two)
+        suite.case('captures of every hop', capture, two)
+        suite.case('bad topologies', bad_topologies, two)
+        suite.case('bad commands', bad_commands, two)
+        suite.case('registry down', registry_down, two)
+        suite.case('castd down', castd_down, two)
+    suite.case('castlab down restores the network', down_leaves_nothing, two, before)
+
+    star = Lab(5)
+    if suite.case('lab with five receivers comes up', lambda lab: lab.up(), star):
+        suite.case('five receivers', five, star)
+        suite.case('captures of every hop, five receivers', capture, star)
+    suite.case('castlab down again', down_leaves_nothing, star, before)
+    return suite.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
