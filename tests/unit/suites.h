@@ -10,7 +10,10 @@
 #define SUITES(SUITE)    \
     SUITE(drop)          \
     SUITE(ecn)           \
+    SUITE(fib)           \
     SUITE(icrc)          \
+    SUITE(l3)            \
+    SUITE(neigh)         \
     SUITE(node_config)   \
     SUITE(packet)        \
     SUITE(parse)         \

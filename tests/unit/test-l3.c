@@ -430,6 +430,26 @@ START_TEST(invalid)
     }
 END_TEST
 
+START_TEST(unknown_option)
+    {
+        struct packet *p = na(&host, host_mac, &node, true);
+
+        ck_assert_int_eq(forward(&far_node, &host, 64, 0), DROP_none);
+        p->data[14 + 40 + 24] = 99; /* skipped, so that no MAC is left. */
+        fix_csum(p);
+        input(HOST_PORT, p, 0);
+        ck_assert_uint_eq(n_dropped[DROP_nd_invalid], 0);
+        ck_assert_uint_eq(n_tx, 1);
+
+        p = na(&host, host_mac, &node, true);
+        p->data[14 + 40 + 24] = 99;
+        p->data[14 + 40 + 25] = 0; /* of no length: would be skipped for ever. */
+        fix_csum(p);
+        input(HOST_PORT, p, 0);
+        ck_assert_uint_eq(n_dropped[DROP_nd_invalid], 1);
+    }
+END_TEST
+
 /* A question or an answer cut at any length, in bounds that are its own. */
 START_TEST(truncated)
     {
@@ -559,6 +579,7 @@ l3_suite(void)
     tcase_add_test(tc, address_test_is_answered_to_all);
     tcase_add_test(tc, question_without_mac);
     tcase_add_loop_test(tc, invalid, 0, sizeof corruptions / sizeof corruptions[0]);
+    tcase_add_test(tc, unknown_option);
     tcase_add_loop_test(tc, truncated, 0, 2 * 32);
     tcase_add_test(tc, forgeries);
     tcase_add_test(tc, link_groups_stay);

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ports on real devices, and neighbour discovery against the kernel's.
+ *
+ * Each test makes a network namespace, which ends with it.  Needs root, iproute2
+ * and /dev/net/tun.
+ */
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/inet-csum.h"
+#include "lib/l3.h"
+#include "lib/pcap-write.h"
+#include "lib/port.h"
+
+#define WAIT_MSEC 3000
+#define NODE_ID   0x100
+
+static struct packet_pool *pool;
+
+static void __attribute__((format(printf, 1, 2))) sh(const char *format, ...)
+{
+    char command[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    ck_assert_msg(system(command) == 0, "%s", command);
+}
+
+static void
+setup(void)
+{
+    ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+    sh("ip link set lo up");
+    pool = packet_pool_create(64);
+}
+
+static void
+teardown(void)
+{
+    packet_pool_destroy(pool);
+}
+
+static struct port *
+must_open(enum port_kind kind, const char *netdev, int netns_fd)
+{
+    struct port *port;
+    char *why = NULL;
+    int error = port_open(&port, kind, netdev, netns_fd, &why);
+    ck_assert_msg(!error, "%s", why);
+    return port;
+}
+
+/* Waits until a device that has a carrier is started: up to a second after that
+ * comes, the kernel throws away what is sent on it. */
+static void
+wait_started(const char *netdev)
+{
+    sh("for i in $(seq 100); do"
+       " ip -o link show %s | grep -q 'state UP' && exit 0; sleep 0.05; done; exit 1",
+       netdev);
+    sh("ip link set %s up", netdev); /* takes the kernel's lock: the start is complete. */
+}
+
+/* Opens a tap that is up; its carrier comes with this queue. */
+static struct port *
+must_open_tap(const char *netdev)
+{
+    struct port *port = must_open(PORT_TAP, netdev, -1);
+    wait_started(netdev);
+    return port;
+}
+
+static void
+must_fail(enum port_kind kind, const char *netdev, int want)
+{
+    struct port *port;
+    char *why = NULL;
+    ck_assert_int_eq(port_open(&port, kind, netdev, -1, &why), want);
+    ck_assert_ptr_null(port);
+    ck_assert_ptr_nonnull(strstr(why, netdev));
+    free(why);
+}
+
+/* The next frame, or NULL when none came in time. */
+static struct packet *
+next(struct port *port, int msec)
+{
+    struct pollfd pfd = {.fd = port_fd(port), .events = POLLIN};
+    struct packet *p;
+    int error;
+
+    do {
+        error = port_recv(port, pool, &p);
+    } while (error == EAGAIN && poll(&pfd, 1, msec) > 0);
+    ck_assert_msg(!error || error == EAGAIN, "%s", strerror(error));
+    return p;
+}
+
+/* A frame of 'len' bytes whose payload is nobody's protocol. */
+static struct packet *
+frame(uint32_t len, uint8_t tag)
+{
+    struct packet *p = packet_get(pool);
+
+    memset(p->data, 0, len);
+    memcpy(p->data, "\x33\x33\0\0\0\1\2\0\0\0\0\1\x86\xdd", 14);
+    struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (p->data + 14);
+    ip6_set_vtf(ip, 0, 0);
+    ip->plen = be16_put((uint16_t) (len - 54));
+    ip->nh = IP6_NH_NONE;
+    ip->hlim = 1;
+    ip->src = (struct in6_addr){.s6_addr = {0xfd, [15] = 1}};
+    ip->dst = (struct in6_addr){.s6_addr = {0xff, 2, [15] = 0xee}};
+    p->data[len - 1] = tag;
+    p->len = len;
+    return p;
+}
+
+/* The next frame of frame()'s making; others on the link are the kernel's. */
+static struct packet *
+next_frame(struct port *port, int msec)
+{
+    struct packet *p;
+
+    while ((p = next(port, msec)) && p->data[14 + 6] != IP6_NH_NONE) {
+        packet_put(p);
+    }
+    return p;
+}
+
+static void
+make_veth(const char *a, const char *b)
+{
+    sh("ip link add %s type veth peer name %s", a, b);
+    sh("sysctl -qw net.ipv6.conf.%s.disable_ipv6=1 net.ipv6.conf.%s.disable_ipv6=1", a, b);
+    sh("ip link set %s mtu 9000 up; ip link set %s mtu 9000 up", a, b);
+    wait_started(a);
+    wait_started(b);
+}
+
+START_TEST(only_existing_persistent_multiqueue_taps)
+    {
+        must_fail(PORT_TAP, "nothing0", ENODEV);
+        ck_assert_uint_eq(if_nametoindex("nothing0"), 0);
+        must_fail(PORT_PACKET, "nothing0", ENODEV);
+        must_fail(PORT_TAP, "name-of-a-device-too-long", ENODEV);
+        must_fail(PORT_TAP, "lo", EINVAL);
+        sh("ip tuntap add dev single mode tap");
+        must_fail(PORT_TAP, "single", EINVAL);
+
+        /* One that would go with the process that holds it. */
+        struct ifreq ifr = {.ifr_name = "mortal"};
+        ifr.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_MULTI_QUEUE;
+        int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+        ck_assert_int_eq(ioctl(fd, TUNSETIFF, &ifr), 0);
+        must_fail(PORT_TAP, "mortal", EINVAL);
+        close(fd);
+
+        sh("ip tuntap add dev multi mode tap multi_queue; ip link set multi mtu 4200");
+
+        struct port *port = must_open(PORT_TAP, "multi", -1);
+        ck_assert_uint_eq(port_mtu(port), 4200);
+        struct packet *p;
+        ck_assert_int_eq(port_recv(port, pool, &p), EAGAIN);
+        p = frame(60, 0);
+        ck_assert_int_eq(port_send(port, p), EIO); /* it is down. */
+        packet_put(p);
+        port_close(port);
+        ck_assert_uint_ne(if_nametoindex("multi"), 0);
+    }
+END_TEST
+
+START_TEST(vanishing_devices)
+    {
+        sh("ip tuntap add dev t0 mode tap multi_queue; ip link set t0 up");
+        make_veth("v0", "v1");
+        struct port *tap = must_open(PORT_TAP, "t0", -1),
+                    *packet = must_open(PORT_PACKET, "v0", -1);
+        struct packet *p;
+
+        sh("ip link set v0 down");
+        while (port_recv(packet, pool, &p) == 0) {
+            packet_put(p);
+        }
+        sh("ip link set v0 up");
+        ck_assert_int_eq(port_recv(packet, pool, &p), EAGAIN);
+        sh("ip link del v0; ip link del t0");
+        ck_assert_int_eq(port_recv(packet, pool, &p), ENODEV);
+        ck_assert_int_eq(port_recv(tap, pool, &p), ENODEV);
+        port_close(tap);
+        port_close(packet);
+    }
+END_TEST
+
+START_TEST(other_namespace)
+    {
+        int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+
+        sh("ip tuntap add dev t0 mode tap multi_queue; ip link set t0 mtu 1234");
+        ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+        must_fail(PORT_TAP, "t0", ENODEV);
+        struct port *port = must_open(PORT_TAP, "t0", here);
+        ck_assert_uint_eq(port_mtu(port), 1234);
+        ck_assert_uint_eq(if_nametoindex("t0"), 0); /* back again. */
+        port_close(port);
+        close(here);
+    }
+END_TEST
+
+START_TEST(veth_both_ways)
+    {
+        make_veth("v0", "v1");
+        struct port *a = must_open(PORT_PACKET, "v0", -1), *b = must_open(PORT_PACKET, "v1", -1);
+        struct packet *p;
+
+        struct packet *whole = frame(9014, 7);
+        ck_assert_int_eq(port_send(a, whole), 0);
+        p = next_frame(b, WAIT_MSEC);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_uint_eq(p->len, 9014);
+        ck_assert_mem_eq(p->data, whole->data, 9014);
+        packet_put(p);
+
+        /* In three pieces. */
+        struct packet *copy = packet_replicate(whole, 0, 54, PACKET_TAIL);
+        ck_assert_int_eq(port_send(b, copy), 0);
+        p = next_frame(a, WAIT_MSEC);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_uint_eq(p->len, 9014);
+        ck_assert_mem_eq(p->data, whole->data, 9014);
+        packet_put(p);
+        packet_put(copy);
+        packet_put(whole);
+
+        p = frame(9015, 0);
+        ck_assert_int_eq(port_send(a, p), EMSGSIZE);
+        packet_put(p);
+        ck_assert_ptr_null(next_frame(a, 50)); /* what it sent is not received. */
+        ck_assert_ptr_null(next_frame(b, 0));
+        port_close(a);
+        port_close(b);
+    }
+END_TEST
+
+START_TEST(no_buffer)
+    {
+        make_veth("v0", "v1");
+        struct port *a = must_open(PORT_PACKET, "v0", -1), *b = must_open(PORT_PACKET, "v1", -1);
+        struct packet_pool *empty = packet_pool_create(0);
+        struct packet *p;
+
+        for (uint8_t i = 0; i < 2; i++) {
+            p = frame(100, i);
+            ck_assert_int_eq(port_send(a, p), 0);
+            packet_put(p);
+        }
+        ck_assert_int_eq(port_recv(b, empty, &p), ENOBUFS);
+        p = next_frame(b, WAIT_MSEC); /* the first is lost, the second is whole. */
+        ck_assert_ptr_nonnull(p);
+        ck_assert_uint_eq(p->len, 100);
+        ck_assert_uint_eq(p->data[99], 1);
+        packet_put(p);
+        ck_assert_int_eq(port_recv(b, empty, &p), EAGAIN);
+        packet_pool_destroy(empty);
+        port_close(a);
+        port_close(b);
+    }
+END_TEST
+
+static void
+make_host_tap(void)
+{
+    sh("ip tuntap add dev t0 mode tap multi_queue");
+    sh("ip link set t0 mtu 4200 up && ip addr add fd00:1::1/128 dev t0 nodad");
+}
+
+START_TEST(tap_sizes)
+    {
+        sh("ip tuntap add dev t0 mode tap multi_queue");
+        sh("sysctl -qw net.ipv6.conf.t0.disable_ipv6=1; ip link set t0 mtu 10000 up");
+        struct port *tap = must_open_tap("t0"), *host = must_open(PORT_PACKET, "t0", -1);
+        struct packet *p = frame(PACKET_ROOM, 3);
+
+        ck_assert_int_eq(port_send(host, p), 0); /* leaves the host by the tap. */
+        packet_put(p);
+        p = next_frame(tap, WAIT_MSEC);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_uint_eq(p->len, PACKET_ROOM);
+        ck_assert_uint_eq(p->data[PACKET_ROOM - 1], 3);
+        packet_put(p);
+
+        p = frame(PACKET_ROOM + 1, 3);
+        ck_assert_int_eq(port_send(host, p), 0);
+        packet_put(p);
+        struct pollfd pfd = {.fd = port_fd(tap), .events = POLLIN};
+        ck_assert_int_eq(poll(&pfd, 1, WAIT_MSEC), 1);
+        ck_assert_int_eq(port_recv(tap, pool, &p), EMSGSIZE);
+        ck_assert_int_eq(port_recv(tap, pool, &p), EAGAIN);
+        port_close(tap);
+        port_close(host);
+    }
+END_TEST
+
+/* Sends one UDP datagram from the kernel: its checksum is left to the device. */
+static void
+send_udp(const char *to)
+{
+    struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
+    int s = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(inet_pton(AF_INET6, to, &sin6.sin6_addr), 1);
+    ck_assert_int_eq(sendto(s, "odd", 3, 0, (struct sockaddr *) &sin6, sizeof sin6), 3);
+    close(s);
+}
+
+static struct packet *
+next_udp(struct port *port)
+{
+    struct packet *p;
+
+    while ((p = next(port, WAIT_MSEC)) && p->data[14 + 6] != IP6_NH_UDP) {
+        packet_put(p);
+    }
+    ck_assert_ptr_nonnull(p);
+    return p;
+}
+
+START_TEST(offloaded_checksum)
+    {
+        sh("ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up");
+        wait_started("v0");
+        sh("ip addr add fd00:1::1/64 dev v0 nodad");
+        sh("ip neigh add fd00:1::2 lladdr 02:00:00:00:00:02 dev v0 nud permanent");
+        struct port *port = must_open(PORT_PACKET, "v1", -1);
+
+        send_udp("fd00:1::2");
+        struct packet *p = next_udp(port);
+        const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) (p->data + 14);
+        uint16_t len = be16_get(ip->plen);
+        ck_assert_uint_eq(len, 11);
+        ck_assert_uint_eq(be16_get(inet_csum_ip6(&ip->src, &ip->dst, IP6_NH_UDP, ip + 1, len)), 0);
+        packet_put(p);
+        port_close(port);
+    }
+END_TEST
+
+/* A node with a host on its only port, driven by hand. */
+static struct port *node_port;
+static unsigned n_drops;
+
+static void
+node_tx(void *capture, uint16_t number, struct packet *p)
+{
+    (void) number;
+    pcap_writer_put(capture, p);
+    ck_assert_int_eq(port_send(node_port, p), 0);
+}
+
+static void
+node_drop(void *aux, enum drop_reason why, uint16_t number)
+{
+    (void) aux, (void) why, (void) number;
+    n_drops++;
+}
+
+/* Hands l3 what arrives until the host's neighbour is resolved, or time is up. */
+static bool
+run_until_resolved(struct l3 *l3)
+{
+    struct l3_neigh_info info;
+    struct packet *p;
+
+    while (!(l3_get_neigh(l3, 0, &info) && info.resolved) && (p = next(node_port, WAIT_MSEC))) {
+        struct parsed parsed;
+        if (parse_outer(p->data, p->len, &parsed) == DROP_none && l3_mac_ok(l3, 1, p)) {
+            (void) l3_input(l3, 1, p, &parsed, 0);
+        }
+        packet_put(p);
+    }
+    return l3_get_neigh(l3, 0, &info) && info.resolved;
+}
+
+static struct l3 *
+make_node(struct port_config *port, struct pcap_writer *capture)
+{
+    struct in6_addr host;
+    ck_assert_int_eq(inet_pton(AF_INET6, "fd00:1::1", &host), 1);
+    *port = (struct port_config){.number = 1, .role = ROLE_HOST, .peer_address = host};
+    node_port_mac(NODE_ID, 1, port->mac);
+    struct route_config route = {host, 128, 1, IN6ADDR_ANY_INIT};
+    struct node_config config = {.address = node_address(NODE_ID),
+                                 .n_ports = 1,
+                                 .ports = port,
+                                 .n_routes = 1,
+                                 .routes = &route};
+    struct l3 *l3 = l3_create(&(struct l3_ops){node_tx, node_drop, capture}, pool);
+    l3_configure(l3, &config);
+    return l3;
+}
+
+START_TEST(kernel_answers_us)
+    {
+        struct port_config config;
+        char path[] = "/tmp/test-port-XXXXXX";
+        char *why = NULL;
+        int fd = mkstemp(path);
+        struct pcap_writer *capture = pcap_writer_open(path, &why);
+        ck_assert_msg(capture != NULL, "%s", why);
+
+        make_host_tap();
+        node_port = must_open_tap("t0");
+        struct l3 *l3 = make_node(&config, capture);
+        sh("ip neigh add fe80::1 lladdr %02x:%02x:%02x:%02x:%02x:%02x dev t0 nud permanent",
+           config.mac[0], config.mac[1], config.mac[2], config.mac[3], config.mac[4],
+           config.mac[5]);
+
+        /* An echo request to the host; it leaves when the kernel has answered. */
+        struct packet *p = frame(62, 0);
+        struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) packet_pull(p, 14);
+        uint8_t *echo = (uint8_t *) (ip + 1);
+        memcpy(echo, "\x80\0\0\0\0\1\0\1", 8);
+        ip->nh = IP6_NH_ICMPV6;
+        ip->hlim = 64;
+        ip->src = node_address(NODE_ID);
+        ip->dst = config.peer_address;
+        be16_t csum = inet_csum_ip6(&ip->src, &ip->dst, IP6_NH_ICMPV6, echo, 8);
+        memcpy(echo + 2, &csum, 2);
+        sh("ip -6 route add default via fe80::1 dev t0");
+        ck_assert_int_eq(l3_output(l3, p, 0), DROP_none);
+        ck_assert(run_until_resolved(l3));
+
+        while ((p = next(node_port, WAIT_MSEC)) && p->data[54] != 129) { /* echo reply. */
+            packet_put(p);
+        }
+        ck_assert_ptr_nonnull(p);
+        ck_assert_mem_eq(p->data, config.mac, 6);
+        packet_put(p);
+        ck_assert_uint_eq(n_drops, 0);
+
+        ck_assert_int_eq(pcap_writer_close(capture), 0);
+        ck_assert_int_eq(lseek(fd, 0, SEEK_END), 24 + 16 + 86 + 16 + 62); /* question, echo. */
+        unlink(path);
+        close(fd);
+        l3_destroy(l3);
+        port_close(node_port);
+    }
+END_TEST
+
+START_TEST(we_answer_the_kernel)
+    {
+        struct port_config config;
+
+        make_host_tap();
+        node_port = must_open_tap("t0");
+        struct l3 *l3 = make_node(&config, NULL);
+        struct in6_addr proxy = {.s6_addr = {0xfd, 0, 0xff, 0xff, [15] = 7}};
+        l3_set_proxies(l3, &proxy, 1);
+
+        /* The kernel asks for the Proxy Address with its own MAC in the question, from which
+     * the node learns; the answer lets the datagram out. */
+        sh("ip -6 route add fd00:ffff::/32 dev t0");
+        send_udp("fd00:ffff::7");
+        ck_assert(run_until_resolved(l3));
+        struct packet *p = next_udp(node_port);
+        ck_assert_mem_eq(p->data, config.mac, 6);
+        packet_put(p);
+        l3_destroy(l3);
+        port_close(node_port);
+    }
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("port");
+    TCase *tc = tcase_create("port");
+
+    tcase_set_timeout(tc, 30);
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, only_existing_persistent_multiqueue_taps);
+    tcase_add_test(tc, vanishing_devices);
+    tcase_add_test(tc, other_namespace);
+    tcase_add_test(tc, veth_both_ways);
+    tcase_add_test(tc, no_buffer);
+    tcase_add_test(tc, tap_sizes);
+    tcase_add_test(tc, offloaded_checksum);
+    tcase_add_test(tc, kernel_answers_us);
+    tcase_add_test(tc, we_answer_the_kernel);
+    suite_add_tcase(s, tc);
+
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_NORMAL);
+    int n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
