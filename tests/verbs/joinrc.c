@@ -450,7 +450,6 @@ source_run(void)
     struct group g = group_show();
     qp_connect(&g);
     printf("qpn %u\nepoch %u\narmed\n", qp->qp_num, g.epoch);
-    fflush(stdout);
 
     snprintf(members, sizeof members, "%u", opt.members);
     snprintf(epoch, sizeof epoch, "%u", g.epoch);
@@ -465,7 +464,6 @@ source_run(void)
             g.region_len);
     }
     printf("ready\n");
-    fflush(stdout);
     return source_transfer(&g);
 }
 
@@ -489,7 +487,6 @@ dump(void)
         die(EXIT_USAGE, "%s: %s", opt.out, strerror(errno));
     }
     printf("dumped\n");
-    fflush(stdout);
 }
 
 /* One receive per block of the region, for SEND. */
@@ -509,7 +506,6 @@ post_receives(void)
         }
     }
     printf("posted\n");
-    fflush(stdout);
 }
 
 /* Takes the QP, in whatever state, to RTS in the group's current epoch and
@@ -539,7 +535,6 @@ receiver_arm(void)
                          "--va", va, "--len", len, "--epoch", epoch, "--may-exist");
         if (!status) {
             printf("qpn %u\nepoch %u\narmed\n", qp->qp_num, g.epoch);
-            fflush(stdout);
             return g.epoch;
         }
         if (status != 2 || group_show().epoch == g.epoch) {
@@ -590,16 +585,14 @@ receiver_run(void)
 
     for (;;) {
         struct pollfd pfd = {.fd = STDIN_FILENO, .events = POLLIN};
-        if (poll(&pfd, 1, 500) > 0 && !receiver_command()) {
-            break;
-        }
-        if (told_to_end) {
-            break;
-        }
+        int readable = poll(&pfd, 1, 500);
         while (ibv_poll_cq(cq, 1, &wc) > 0) {
             if (wc.status == IBV_WC_SUCCESS) {
                 printf("received %u\n", wc.byte_len);
             }
+        }
+        if (told_to_end || (readable > 0 && !receiver_command())) {
+            break;
         }
         if (group_show().epoch != epoch) {
             epoch = receiver_arm();
@@ -732,6 +725,7 @@ main(int argc, char *argv[])
 {
     struct sigaction sa = {.sa_handler = on_sigterm, .sa_flags = SA_RESTART};
 
+    setvbuf(stdout, NULL, _IOLBF, 0);
     sigaction(SIGTERM, &sa, NULL);
     options_parse(argc, argv);
     return opt.source ? source_run() : receiver_run();
