@@ -118,9 +118,8 @@ link_end(const struct plan_link *link, const char *name, struct end *end)
     return strcmp(link->a, link->b) != 0;
 }
 
-/* The node that a host hangs on, by the first of its links; NULL: none. */
-static const struct plan_node *
-host_attachment(const struct plan_topology *t, const char *host)
+const struct plan_node *
+plan_attachment(const struct plan_topology *t, const char *host)
 {
     struct end end;
 
@@ -326,7 +325,7 @@ plan_routes(const struct plan_topology *t, const struct plan_node *node, struct 
         locator = node_locator(peer->id);
         add_route(out, &locator, 48, port, &port->peer_address);
         for (size_t j = 0; j < t->n_hosts; j++) {
-            if (host_attachment(t, t->hosts[j].name) == peer) {
+            if (plan_attachment(t, t->hosts[j].name) == peer) {
                 add_route(out, &t->hosts[j].address, 128, port, &port->peer_address);
             }
         }
@@ -395,7 +394,7 @@ plan_check_source(const struct plan_topology *t, const struct plan_group *g)
     if (!plan_find_host(t, g->source_host)) {
         return xasprintf("source %s: no such host", g->source_host);
     }
-    agent = host_attachment(t, g->source_host);
+    agent = plan_attachment(t, g->source_host);
     if (!agent) {
         return xasprintf("source %s: no path, the host has no link", g->source_host);
     }
@@ -413,13 +412,13 @@ plan_check_source(const struct plan_topology *t, const struct plan_group *g)
 char *
 plan_check_member(const struct plan_topology *t, const struct plan_group *g, const char *host)
 {
-    const struct plan_node *root = agent_switch(t, host_attachment(t, g->source_host));
+    const struct plan_node *root = agent_switch(t, plan_attachment(t, g->source_host));
     const struct plan_node *edge;
 
     if (!plan_find_host(t, host)) {
         return xasprintf("member %s: no such host", host);
     }
-    edge = host_attachment(t, host);
+    edge = plan_attachment(t, host);
     if (!edge) {
         return xasprintf("member %s: no path, the host has no link", host);
     }
@@ -487,7 +486,7 @@ member_branches(const struct plan_topology *t, const struct plan_group *g, bool 
             b->kind = BRANCH_RECEIVER;
             ovs_strlcpy(b->name, m->host, sizeof b->name);
             b->address = plan_find_host(t, m->host)->address;
-            b->edge = node_address(host_attachment(t, m->host)->id);
+            b->edge = node_address(plan_attachment(t, m->host)->id);
             b->qpn = m->qpn;
             b->rkey = m->rkey;
             b->va = m->va;
@@ -553,7 +552,7 @@ plan_group(const struct plan_topology *t, const struct plan_group *g, struct pla
         return error;
     }
 
-    agent = host_attachment(t, g->source_host);
+    agent = plan_attachment(t, g->source_host);
     root = agent_switch(t, agent);
     out->region_len = common_region_len(g);
     out->trees = xcalloc(2, sizeof *out->trees);

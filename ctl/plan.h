@@ -57,6 +57,8 @@ void plan_topology_uninit(struct plan_topology *);
 /* NULL if there is none of that name. */
 const struct plan_node *plan_find_node(const struct plan_topology *, const char *name);
 const struct plan_host *plan_find_host(const struct plan_topology *, const char *name);
+/* The node that a host hangs on, by the first of its links. */
+const struct plan_node *plan_attachment(const struct plan_topology *, const char *host);
 
 /* Fills *out with the node's ports, routes and SIDs, each sorted by its key, and no trees.  NULL, or
  * a malloc'd sentence that says why not, with *out empty. */

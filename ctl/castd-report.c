@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * States and status texts: what a group or member is waiting for, by name.
+ *
+ * Runs last, on rows as this transaction leaves them.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "ctl/castd.h"
+#include "openvswitch/dynamic-string.h"
+#include "openvswitch/vlog.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(castd_report);
+
+#define TOO_LATE "the group has started: joins in the next epoch (castctl group reset %s)"
+
+/* The nodes that have not applied what they were told about this group. */
+static void
+waiting_for(const struct castd *c, const struct castd_group *g, struct ds *s)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_node *n = c->nodes[i].row;
+        const struct rrec_tree_node *tree = castd_find_tree(n, g->row->proxy, g->row->epoch);
+
+        if (tree && !castd_tree_applied(n, tree)) {
+            ds_put_format(s, "%s node %s (generation %" PRId64 ", applied %" PRId64 "%s%s)",
+                          s->length ? "," : "waiting for", n->name, n->cfg, n->nb_cfg,
+                          n->state[0] && strcmp(n->state, "ok") ? ", " : "",
+                          strcmp(n->state, "ok") ? n->state : "");
+        }
+    }
+}
+
+/* Why a group that has a plan has nobody to serve. */
+static void
+missing(const struct castd_group *g, struct ds *s)
+{
+    const struct rrec_group *row = g->row;
+    bool too_late = false;
+
+    for (size_t i = 0; i < g->n_members; i++) {
+        too_late |= g->rollout.members[i].too_late;
+    }
+    if (!g->source) {
+        ds_put_format(s, "waiting for a source (castctl source set %s)", row->name);
+    } else if (g->source->epoch != row->epoch) {
+        ds_put_format(s, "the source must be set again in epoch %" PRId64 " (castctl source set %s)",
+                      row->epoch, row->name);
+    } else if (too_late) {
+        ds_put_format(s, TOO_LATE, row->name);
+    } else {
+        ds_put_format(s, "waiting for members: none is registered in epoch %" PRId64, row->epoch);
+    }
+}
+
+static size_t
+count_targets(const struct castd_group *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct rollout_member *m = &g->rollout.members[i];
+
+        n += m->wanted && !m->too_late;
+    }
+    return n;
+}
+
+static void
+report_group(const struct castd *c, const struct castd_group *g, struct ds *status)
+{
+    const struct rrec_group *row = g->row;
+    const char *state = "pending";
+
+    if (g->error) {
+        state = "failed";
+        ds_put_cstr(status, g->error);
+    } else if (!count_targets(g)) {
+        missing(g, status);
+    } else {
+        if (g->rollout.serving) {
+            state = "ready";
+        }
+        waiting_for(c, g, status);
+    }
+    if (strcmp(row->state, state)) {
+        VLOG_INFO("group %s: %s%s%s", row->name, state, status->length ? ": " : "",
+                  ds_cstr(status));
+    }
+    rrec_group_set_state(row, state);
+    rrec_group_set_status(row, ds_cstr(status));
+    if (g->changed) {
+        rrec_group_set_generation(row, row->generation + 1);
+    }
+}
+
+/* Is a member that wants out, or is of an earlier epoch, out everywhere? */
+static bool
+is_out(const struct castd_group *g, size_t i)
+{
+    const struct rollout_member *in = &g->rollout.members[i];
+    const struct plan_member *out = &g->request.members[i];
+
+    return !in->copied && !in->provisioned && !out->copy && !out->provision
+           && g->rollout.edges_applied;
+}
+
+static void
+set_member(const struct rrec_member *m, const char *state, const char *status)
+{
+    rrec_member_set_state(m, state);
+    rrec_member_set_status(m, status);
+}
+
+static void
+report_leaving(const struct castd_group *g, size_t i, const char *group_status)
+{
+    const struct rrec_member *m = g->members[i].row;
+
+    if (!is_out(g, i)) {
+        set_member(m, "draining", group_status);
+    } else if (!strcmp(m->want, "removed")) {
+        rrec_member_delete(m);
+    } else {
+        rrec_member_set_branch(m, 0);
+        set_member(m, "left", "");
+    }
+}
+
+static void
+report_member(const struct castd_group *g, size_t i, const char *group_status)
+{
+    const struct rrec_member *m = g->members[i].row;
+    const struct rollout_member *r = &g->rollout.members[i];
+    char *status = NULL;
+
+    if (strcmp(m->want, "active")) {
+        report_leaving(g, i, group_status);
+    } else if (m->epoch != g->row->epoch) {
+        status = xasprintf("must register again in epoch %" PRId64, g->row->epoch);
+        set_member(m, "joining", status);
+    } else if (g->members[i].error) {
+        set_member(m, "failed", g->members[i].error);
+    } else if (r->too_late) {
+        status = xasprintf(TOO_LATE, g->row->name);
+        set_member(m, "joining", status);
+    } else if (r->copied && r->copy && (g->rollout.serving || !strcmp(m->state, "active"))) {
+        set_member(m, "active", "");
+    } else {
+        set_member(m, "joining", group_status);
+    }
+    free(status);
+}
+
+void
+castd_report(struct castd *c)
+{
+    bool all_applied = true;
+
+    for (size_t i = 0; i < c->n_groups; i++) {
+        const struct castd_group *g = &c->groups[i];
+        struct ds status = DS_EMPTY_INITIALIZER;
+
+        report_group(c, g, &status);
+        for (size_t j = 0; j < g->n_members; j++) {
+            report_member(g, j, ds_cstr(&status));
+        }
+        ds_destroy(&status);
+    }
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        all_applied &= c->nodes[i].row->nb_cfg >= c->nodes[i].row->cfg;
+    }
+    rrec_global_set_nb_cfg(c->global, c->global->next_cfg);
+    if (all_applied) {
+        rrec_global_set_agents_cfg(c->global, c->global->next_cfg);
+    }
+}
