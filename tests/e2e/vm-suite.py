@@ -33,6 +33,12 @@ def pattern(length, seed):
     return (unit * (length // len(unit) + 1))[:length]
 
 
+def data_flows(lab, group):
+    """Whether receivers have confirmed something in the group's current epoch."""
+    shown = castctl_json('group', 'show', group)
+    return shown['state'] == 'ready' and lab.group('n1', group)['f'] != shown['start_psn']
+
+
 def write_16m(lab, mtu):
     """16 MiB in 64 KiB writes; PSNs wrap after 16 packets."""
     group, psn, size, count = 'wrap%d' % mtu, 0xfffff0, 65536, 256
@@ -88,9 +94,7 @@ def dead_receiver(lab):
                               '--receivers', 'r1,r2', '-n', '1000000', '--timeout', '40'],
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until('data flows', lambda: any(g['h'] != g['m'] or g['started'] for g in [
-            lab.group('n1', 'dead')] if g) if castctl_json('group', 'show', 'dead')['state']
-                   == 'ready' else False)
+        wait_until('data flows', lambda: data_flows(lab, 'dead'))
         with open('/proc/%d/task/%d/children' % (bench.pid, bench.pid)) as f:
             children = [int(pid) for pid in f.read().split()]
         check_equal('processes: a source and two receivers', len(children), 3)
@@ -132,8 +136,7 @@ def source_restarts(lab):
     old.wait_line('ready')
     for r in receivers:
         r.armed(2)
-    wait_until('epoch 2 moves', lambda: lab.group('n1', 'again')['f']
-               != castctl_json('group', 'show', 'again')['start_psn'])
+    wait_until('data of epoch 2 flows', lambda: data_flows(lab, 'again'))
     old.process.send_signal(signal.SIGSTOP)
     stale = lab.drops('sa')['stale_epoch']
 
