@@ -15,6 +15,7 @@
  */
 #include "lib/l3.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "lib/fib.h"
@@ -43,6 +44,14 @@ static const struct port_config *
 find_port(const struct l3 *l3, uint16_t number)
 {
     return number < NEIGH_PORTS ? l3->ports[number] : NULL;
+}
+
+/* The port of a neighbour: its neighbours are forgotten before a port is. */
+static const struct port_config *
+neigh_port(const struct l3 *l3, uint16_t number)
+{
+    assert(l3->ports[number]);
+    return l3->ports[number];
 }
 
 /* What the node calls itself on this port. */
@@ -108,7 +117,7 @@ l3_output(struct l3 *l3, struct packet *p, uint64_t now)
     if (why) {
         packet_put(p);
     } else if (mac) {
-        why = send_to_mac(l3, find_port(l3, number), p, mac);
+        why = send_to_mac(l3, neigh_port(l3, number), p, mac);
     }
     return why;
 }
@@ -162,14 +171,14 @@ neigh_solicit(void *l3_, uint16_t number, const struct in6_addr *addr, const uin
         nd_multicast_mac(&m.dst, group_mac);
         mac = group_mac;
     }
-    send_nd(l3, find_port(l3, number), mac, &m);
+    send_nd(l3, neigh_port(l3, number), mac, &m);
 }
 
 static void
 neigh_send(void *l3_, uint16_t number, struct packet *p, const uint8_t mac[6])
 {
     struct l3 *l3 = l3_;
-    enum drop_reason why = send_to_mac(l3, find_port(l3, number), p, mac);
+    enum drop_reason why = send_to_mac(l3, neigh_port(l3, number), p, mac);
     if (why) {
         l3->ops.drop(l3->ops.aux, why, number);
     }
@@ -344,15 +353,11 @@ same_link(const struct port_config *a, const struct port_config *b)
 static void
 configure_ports(struct l3 *l3, const struct node_config *config)
 {
-    struct port_config *wanted[NEIGH_PORTS] = {NULL};
+    const struct port_config *wanted[NEIGH_PORTS] = {NULL};
 
     for (size_t i = 0; i < config->n_ports; i++) {
-        struct port_config *port = copy_array(&config->ports[i], 1, sizeof *port);
-        if (port->number < NEIGH_PORTS) {
-            free(wanted[port->number]);
-            wanted[port->number] = port;
-        } else {
-            free(port);
+        if (config->ports[i].number < NEIGH_PORTS) {
+            wanted[config->ports[i].number] = &config->ports[i];
         }
     }
     for (uint16_t i = 0; i < NEIGH_PORTS; i++) {
@@ -360,7 +365,7 @@ configure_ports(struct l3 *l3, const struct node_config *config)
             neigh_flush(l3->neighs, i);
         }
         free(l3->ports[i]);
-        l3->ports[i] = wanted[i];
+        l3->ports[i] = copy_array(wanted[i], wanted[i] ? 1 : 0, sizeof *wanted[i]);
     }
 }
 

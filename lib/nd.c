@@ -56,7 +56,7 @@ mac_is_unicast(const uint8_t mac[6])
 {
     static const uint8_t zero[6];
 
-    return !(mac[0] & 1) && memcmp(mac, zero, sizeof zero);
+    return !(mac[0] & 1) && memcmp(mac, zero, sizeof zero) != 0;
 }
 
 /* Walks the options.  False if one is malformed: the whole message is then discarded. */

@@ -172,16 +172,21 @@ remove_entry(struct neigh_table *t, struct neigh *e, enum drop_reason reason)
     t->n--;
 }
 
-/* Gives the least recently used entry of the port up, an unresolved one first. */
+/* Gives the least recently used entry of the port up, an unresolved one first.
+ * There is one. */
 static void
 evict(struct neigh_table *t, uint16_t port)
 {
-    struct neigh *e = t->ports[port].last;
+    struct neigh *victim = t->ports[port].last;
 
-    while (e && is_resolved(e)) {
-        e = e->prev;
+    assert(victim);
+    for (struct neigh *e = victim; e; e = e->prev) {
+        if (!is_resolved(e)) {
+            victim = e;
+            break;
+        }
     }
-    remove_entry(t, e ? e : t->ports[port].last, DROP_neigh_queue);
+    remove_entry(t, victim, DROP_neigh_queue);
 }
 
 static struct neigh *
@@ -310,7 +315,7 @@ neigh_answer(struct neigh_table *t, uint16_t port, const struct in6_addr *addr, 
     /* RFC 4861 section 7.2.5: an answer that names no MAC confirms the one known;
      * without the O flag it must not replace it. */
     bool known = e->state == NEIGH_PROBE;
-    if (mac ? known && !override && memcmp(mac, e->mac, sizeof e->mac) : !known) {
+    if (mac ? known && !override && memcmp(mac, e->mac, sizeof e->mac) != 0 : !known) {
         return;
     }
     if (mac) {

@@ -109,7 +109,7 @@ complete_checksum(const struct virtio_net_hdr *vnet, uint8_t *frame, size_t len)
 static int
 down_or_gone(int fd)
 {
-    struct sockaddr_ll sll;
+    struct sockaddr_ll sll = {.sll_ifindex = 0};
     socklen_t len = sizeof sll;
 
     return !getsockname(fd, (struct sockaddr *) &sll, &len) && sll.sll_ifindex <= 0 ? ENODEV

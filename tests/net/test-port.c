@@ -435,7 +435,8 @@ START_TEST(kernel_answers_us)
         struct packet *p = frame(62, 0);
         struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) packet_pull(p, 14);
         uint8_t *echo = (uint8_t *) (ip + 1);
-        memcpy(echo, "\x80\0\0\0\0\1\0\1", 8);
+        const uint8_t request[8] = {128, [5] = 1, [7] = 1};
+        memcpy(echo, request, sizeof request);
         ip->nh = IP6_NH_ICMPV6;
         ip->hlim = 64;
         ip->src = node_address(NODE_ID);

@@ -307,20 +307,20 @@ END_TEST
 
 /* Who is answered, on which port. */
 static const struct {
-    uint16_t port;
     const char *target;
+    uint16_t port;
     bool answered, own;
 } questions[] = {
-    {HOST_PORT, "5f00:0:100::1", true, true},
-    {UPLINK, "5f00:0:100::1", true, true},
-    {HOST_PORT, "fe80::1", true, true},
-    {UPLINK, "fe80::1", false, false},
-    {HOST_PORT, "fd00:ffff::7", true, false},
-    {UPLINK, "fd00:ffff::7", false, false},
-    {HOST_PORT, "fd00:ffff::8", false, false},
-    {UPLINK, "fd00:1::1", true, false}, /* the host, proxied. */
-    {HOST_PORT, "fd00:1::1", false, false},
-    {UPLINK, "fd00:1::2", false, false},
+    {"5f00:0:100::1", HOST_PORT, true, true},
+    {"5f00:0:100::1", UPLINK, true, true},
+    {"fe80::1", HOST_PORT, true, true},
+    {"fe80::1", UPLINK, false, false},
+    {"fd00:ffff::7", HOST_PORT, true, false},
+    {"fd00:ffff::7", UPLINK, false, false},
+    {"fd00:ffff::8", HOST_PORT, false, false},
+    {"fd00:1::1", UPLINK, true, false}, /* the host, proxied. */
+    {"fd00:1::1", HOST_PORT, false, false},
+    {"fd00:1::2", UPLINK, false, false},
 };
 
 START_TEST(answers)
