@@ -103,7 +103,9 @@ void
 agent_registry_destroy(struct agent_registry *ar)
 {
     if (ar) {
-        ovsdb_idl_txn_destroy(ar->txn);
+        if (ar->txn) {
+            ovsdb_idl_txn_destroy(ar->txn);
+        }
         ovsdb_idl_destroy(ar->idl);
         free(ar->node_name);
         free(ar->control);

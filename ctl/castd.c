@@ -153,7 +153,9 @@ main(int argc, char *argv[])
         poll_block();
     }
 
-    ovsdb_idl_txn_destroy(loop.txn);
+    if (loop.txn) {
+        ovsdb_idl_txn_destroy(loop.txn);
+    }
     ovsdb_idl_destroy(loop.idl);
     daemon_done(&daemon);
     return 0;

@@ -339,27 +339,16 @@ plan_routes(const struct plan_topology *t, const struct plan_node *node, struct 
 static void
 plan_sids(const struct plan_node *node, struct node_config *out)
 {
-    static const struct {
-        uint16_t function;
-        enum sid_behaviour behaviour;
-    } switch_sids[] = {
-        {SID_FUNC_END, SID_END},
-        {SID_FUNC_END_MT, SID_END_MT},
-        {SID_FUNC_RESPONSE, SID_RESPONSE},
-    };
-
     if (node->agent) {
         return;
     }
-    out->n_sids = ARRAY_SIZE(switch_sids);
+    out->n_sids = 1;
     out->sids = xcalloc(out->n_sids, sizeof *out->sids);
-    for (size_t i = 0; i < out->n_sids; i++) {
-        out->sids[i] = (struct sid_config) {
-            .prefix = node_sid(node->id, switch_sids[i].function),
-            .plen = 64,
-            .behaviour = switch_sids[i].behaviour,
-        };
-    }
+    out->sids[0] = (struct sid_config) {
+        .prefix = node_sid(node->id, SID_FUNC_END_MT),
+        .plen = 64,
+        .behaviour = SID_END_MT,
+    };
 }
 
 char *
