@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What stands in the way of a lab: looked at before anything is made.
+ */
+#include <config.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "testbed/lab-up.h"
+#include "testbed/rdma.h"
+#include "util.h"
+
+/* A program in castlab's own folder. */
+static char *
+own_program(const char *name, char **pathp)
+{
+    char *folder = child_own_folder();
+    *pathp = xasprintf("%s/%s", folder, name);
+    free(folder);
+    return access(*pathp, X_OK) ? xasprintf("%s: %s", *pathp, ovs_strerror(errno)) : NULL;
+}
+
+/* A program of the system's. */
+static char *
+system_program(const char *name, const char *package, char **pathp)
+{
+    const char *path = getenv("PATH");
+    char *folders = xasprintf("%s:/usr/sbin:/usr/bin", path ? path : "");
+    char *save = NULL;
+    *pathp = NULL;
+    for (char *folder = strtok_r(folders, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+        char *candidate = xasprintf("%s/%s", folder, name);
+        if (!access(candidate, X_OK)) {
+            *pathp = candidate;
+            break;
+        }
+        free(candidate);
+    }
+    free(folders);
+    return *pathp ? NULL : xasprintf("%s is not installed (Debian package %s)", name, package);
+}
+
+/* The schema: in the source tree, or installed. */
+static char *
+find_schema(char **pathp)
+{
+    static const char *const places[] = {"../../ctl", "../share/rocecast"};
+    char *folder = child_own_folder();
+    char *found = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(places) && !found; i++) {
+        char *path = xasprintf("%s/%s/rocecast.ovsschema", folder, places[i]);
+        if (!access(path, R_OK)) {
+            found = path;
+        } else {
+            free(path);
+        }
+    }
+    char *error = found ? NULL : xasprintf("rocecast.ovsschema is neither in %s/%s nor in %s/%s",
+                                           folder, places[0], folder, places[1]);
+    *pathp = found;
+    free(folder);
+    return error;
+}
+
+static char *
+find_programs(struct programs *p)
+{
+    char *error = system_program("ovsdb-server", "openvswitch-common", &p->ovsdb_server);
+    error = error ? error : system_program("ovsdb-tool", "openvswitch-common", &p->ovsdb_tool);
+    error = error ? error : own_program("castd", &p->castd);
+    error = error ? error : own_program("swedge", &p->swedge);
+    error = error ? error : own_program("srcagent", &p->srcagent);
+    error = error ? error : own_program("castlab", &p->castlab);
+    return error ? error : find_schema(&p->schema);
+}
+
+void
+programs_uninit(struct programs *p)
+{
+    free(p->ovsdb_server);
+    free(p->ovsdb_tool);
+    free(p->castd);
+    free(p->swedge);
+    free(p->srcagent);
+    free(p->castlab);
+    free(p->schema);
+}
+
+static char *
+check_folder(const char *name)
+{
+    char *folder = lab_folder(name);
+    char *socket = lab_file(name, "db.sock");
+    char *error = NULL;
+    if (lab_exists(name)) {
+        error = xasprintf("lab '%s' is already up (castlab down %s)", name, name);
+    } else if (rmdir(folder) && errno != ENOENT) {
+        error = xasprintf("%s exists and is no lab (%s)", folder, ovs_strerror(errno));
+    } else if (strlen(socket) >= sizeof ((struct sockaddr_un *) 0)->sun_path) {
+        error = xasprintf("%s: longer than a socket's path may be: set ROCECAST_RUNDIR to a "
+                          "shorter path", socket);
+    }
+    free(socket);
+    free(folder);
+    return error;
+}
+
+static char *
+check_host(struct lab *lab, const struct topology_link *link)
+{
+    const struct topology_node *host = &lab->t->nodes[link->ends[0].node];
+    const char *netdev = link->ends[0].netdev;
+    if (net_ifindex(lab->net, netdev)) {
+        return xasprintf("network device '%s' of host '%s' exists already and is not this lab's",
+                         netdev, host->name);
+    }
+    if (address_exists(lab->net, &host->address)) {
+        char text[INET6_ADDRSTRLEN];
+        inet_ntop(AF_INET6, &host->address, text, sizeof text);
+        return xasprintf("address %s of host '%s' is in use on this machine already", text,
+                         host->name);
+    }
+    uint32_t index;
+    char *device = xasprintf("rxe_%s", host->name);
+    char *error = NULL;
+    if (lab->rdma && rdma_find(device, &index)) {
+        error = xasprintf("RDMA device '%s' exists already and is not this lab's", device);
+    }
+    free(device);
+    return error;
+}
+
+static char *
+check_netns(struct lab *lab, const struct topology_node *node)
+{
+    char *name = lab_netns_name(lab, node);
+    char *error = NULL;
+    if (netns_exists(name)) {
+        error = xasprintf("network namespace '%s' exists already and is not this lab's", name);
+    }
+    free(name);
+    return error;
+}
+
+static char *
+check_rdma(struct lab *lab)
+{
+    char *why = rdma_check();
+    if (why) {
+        char *error = xasprintf("%s: use testbed/vm/run, or --no-rdma for a lab without", why);
+        free(why);
+        return error;
+    }
+    if (!local_rule_is_first(lab->net) || rule_exists(lab->net, LOCAL_RULE_PREF, RT_TABLE_LOCAL)) {
+        return xasprintf("the IPv6 rule 'lookup local' is not at preference 0 or also at %d: "
+                         "another lab is up here, or another program has moved it (ip -6 rule)",
+                         LOCAL_RULE_PREF);
+    }
+    return NULL;
+}
+
+char *
+lab_check(struct lab *lab)
+{
+    char *error = check_folder(lab->t->name);
+    if (!error && geteuid()) {
+        error = xstrdup("network devices need root");
+    }
+    error = error ? error : find_programs(&lab->programs);
+    if (!error && lab->rdma) {
+        error = check_rdma(lab);
+    }
+    if (!error && access("/dev/net/tun", R_OK | W_OK)) {
+        error = xasprintf("/dev/net/tun: %s", ovs_strerror(errno));
+    }
+    for (size_t i = 0; i < lab->t->n_nodes && !error; i++) {
+        if (lab->t->nodes[i].kind != KIND_HOST) {
+            error = check_netns(lab, &lab->t->nodes[i]);
+        }
+    }
+    for (size_t i = 0; i < lab->t->n_links && !error; i++) {
+        if (lab->t->links[i].is_tap) {
+            error = check_host(lab, &lab->t->links[i]);
+        }
+    }
+    return error;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Taking a lab down, from its journal alone.
+ *
+ * What the journal lists is removed in the opposite order, each object only if
+ * it is still the one that was made.  What has gone already is no error, so
+ * 'down' may be repeated, and a start that broke off anywhere is undone by the
+ * same code.  The journal goes last, and stays if something could not be
+ * removed.
+ */
+#include <config.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ftw.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "testbed/lab.h"
+#include "testbed/netops.h"
+#include "testbed/rdma.h"
+#include "util.h"
+
+static unsigned long long
+number(const char *text)
+{
+    return strtoull(text, NULL, 10);
+}
+
+static char *
+undo_process(struct net *net OVS_UNUSED, const struct journal_entry *e)
+{
+    return child_stop(lab_process_id(e));
+}
+
+static char *
+undo_netns(struct net *net OVS_UNUSED, const struct journal_entry *e)
+{
+    return netns_delete(e->fields[0], e->id ? number(e->id) : 0);
+}
+
+static char *
+undo_tap(struct net *net, const struct journal_entry *e)
+{
+    return tap_delete(net, e->fields[0], e->id ? (int) number(e->id) : 0);
+}
+
+static char *
+undo_rule(struct net *net, const struct journal_entry *e)
+{
+    struct in6_addr from;
+    struct rule rule = {.pref = (uint32_t) number(e->fields[0]),
+                        .from = &from,
+                        .table = (uint32_t) number(e->fields[3])};
+    char to[INET6_ADDRSTRLEN];
+    unsigned int plen;
+    if (inet_pton(AF_INET6, e->fields[1], &from) != 1
+        || sscanf(e->fields[2], "%45[^/]/%u", to, &plen) != 2 || plen > 128
+        || inet_pton(AF_INET6, to, &rule.to.address) != 1) {
+        return xasprintf("journal: rule '%s %s' makes no sense", e->fields[1], e->fields[2]);
+    }
+    rule.to.plen = (uint8_t) plen;
+    return rule_delete(net, &rule);
+}
+
+static char *
+undo_local_rule(struct net *net, const struct journal_entry *e)
+{
+    return local_rule_restore(net, (uint32_t) number(e->fields[0]));
+}
+
+static char *
+undo_rxe(struct net *net OVS_UNUSED, const struct journal_entry *e)
+{
+    return rdma_link_delete(e->fields[0], e->id ? (int64_t) number(e->id) : -1);
+}
+
+static const struct {
+    const char *kind;
+    char *(*undo)(struct net *, const struct journal_entry *);
+} undoers[] = {
+    {"process", undo_process}, {"netns", undo_netns},           {"tap", undo_tap},
+    {"rule", undo_rule},       {"local-rule", undo_local_rule}, {"rxe", undo_rxe},
+};
+
+/* True if it is gone. */
+static bool
+undo(struct net *net, const struct journal_entry *e)
+{
+    char *error = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(undoers); i++) {
+        if (!strcmp(undoers[i].kind, e->kind)) {
+            error = undoers[i].undo(net, e);
+            if (!error) {
+                return true;
+            }
+            break;
+        }
+    }
+    lab_complain("%s", error ? error : "the journal lists what this castlab does not know");
+    free(error);
+    return false;
+}
+
+static int
+remove_one(const char *path, const struct stat *st OVS_UNUSED, int type OVS_UNUSED, struct FTW *ftw)
+{
+    /* The journal goes after everything else, the folder itself last. */
+    if (!ftw->level || (ftw->level == 1 && !strcmp(path + ftw->base, "journal"))) {
+        return 0;
+    }
+    return remove(path) && errno != ENOENT ? errno : 0;
+}
+
+static bool
+remove_folder(const char *name)
+{
+    char *folder = lab_folder(name);
+    char *journal = lab_file(name, "journal");
+    int error = nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (!error && ((unlink(journal) && errno != ENOENT) || (rmdir(folder) && errno != ENOENT))) {
+        error = errno;
+    }
+    if (error) {
+        lab_complain("%s: %s", folder, ovs_strerror(error));
+    }
+    free(journal);
+    free(folder);
+    return !error;
+}
+
+int
+lab_down(const char *name)
+{
+    struct journal_list list;
+    struct net *net = NULL;
+    char *error = lab_read(name, &list);
+    if (error) {
+        lab_complain("%s", error);
+        free(error);
+        return EXIT_REFUSED;
+    }
+    error = lab_enter(name, &list);
+    error = error ? error : net_open(&net, -1);
+    if (error) {
+        lab_complain("%s", error);
+        free(error);
+        journal_list_uninit(&list);
+        return EXIT_REFUSED;
+    }
+    bool all_gone = true;
+    for (size_t i = list.n; i-- > 0;) {
+        if (list.entries[i].op == '+') {
+            all_gone &= undo(net, &list.entries[i]);
+        }
+    }
+    net_close(net);
+    journal_list_uninit(&list);
+    if (!all_gone) {
+        lab_complain("lab '%s' is not quite down: its journal is kept, try again", name);
+        return EXIT_PARTIAL;
+    }
+    return remove_folder(name) ? EXIT_OK : EXIT_PARTIAL;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared by the files that bring a lab up.  Functions return NULL or a
+ * malloc'd error.
+ */
+#ifndef TESTBED_LAB_UP_H
+#define TESTBED_LAB_UP_H 1
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "testbed/lab.h"
+#include "testbed/netops.h"
+#include "testbed/registry.h"
+
+/* Where the kernel's 'lookup local' goes when hosts have rules before it. */
+#define HOST_RULE_PREF 10
+#define LOCAL_RULE_PREF 100
+
+struct programs {
+    char *ovsdb_server, *ovsdb_tool;
+    char *castd, *swedge, *srcagent, *castlab;
+    char *schema;
+};
+
+/* A daemon that has to be running. */
+struct lab_daemon {
+    char *name;
+    struct child_id id;
+};
+
+struct lab {
+    const struct topology *t;
+    bool rdma;
+    int timeout; /* seconds that anything may take. */
+    struct programs programs;
+    struct journal journal;
+    struct net *net; /* of the hosts. */
+    struct registry *registry;
+    size_t n_daemons;
+    struct lab_daemon *daemons;
+    int exit_code; /* in case of an error. */
+};
+
+/* lab-check.c: what stands in the way of this lab; finds the programs. */
+char *lab_check(struct lab *);
+void programs_uninit(struct programs *);
+
+/* lab-hosts.c */
+char *lab_hosts_create(struct lab *);
+/* Moves 'lookup local' behind the hosts' rules, makes the soft-RoCE devices. */
+char *lab_hosts_add_rdma(struct lab *);
+
+/* lab-up.c */
+/* Starts a daemon with a NULL-terminated list of arguments; the first is its path.  It is in the
+ * journal before it runs. */
+char *lab_start(struct lab *, const char *name, char *const argv[]);
+/* Waits until 'lacks' has nothing more to say.  An error if that takes too long, a daemon has died
+ * or the user has interrupted. */
+char *lab_wait(struct lab *, char *(*lacks)(struct lab *, const void *), const void *arg);
+
+/* Journal lines with printf() formats. */
+char *lab_fact(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *lab_intent(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Ends an intent: 'error' (passed on) says that nothing was made; otherwise the object has this
+ * identity, if 'id' is not 0. */
+char *lab_outcome(struct lab *, char *error, uint64_t id);
+/* Name of a forwarder's namespace; malloc'd. */
+char *lab_netns_name(const struct lab *, const struct topology_node *);
+
+#endif /* testbed/lab-up.h */

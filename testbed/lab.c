@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What all commands need to know of a lab.
+ */
+#include <config.h>
+
+#include "testbed/lab.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctl/daemon-common.h"
+#include "testbed/netops.h"
+#include "util.h"
+
+char *
+lab_folder(const char *name)
+{
+    return xasprintf("%s/lab/%s", rocecast_rundir(), name);
+}
+
+char *
+lab_file(const char *name, const char *file)
+{
+    return xasprintf("%s/lab/%s/%s", rocecast_rundir(), name, file);
+}
+
+char *
+lab_db(const char *name)
+{
+    return xasprintf("unix:%s/lab/%s/db.sock", rocecast_rundir(), name);
+}
+
+void
+lab_complain(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "castlab: ");
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+char *
+lab_lock(void)
+{
+    char *folder = xasprintf("%s/lab", rocecast_rundir());
+    int fd = -1;
+    if ((!mkdir(rocecast_rundir(), 0755) || errno == EEXIST)
+        && (!mkdir(folder, 0755) || errno == EEXIST)) {
+        fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    char *error = NULL;
+    if (fd < 0 || flock(fd, LOCK_EX)) {
+        error = xasprintf("%s: %s", folder, ovs_strerror(errno));
+    }
+    free(folder);
+    return error;
+}
+
+bool
+lab_exists(const char *name)
+{
+    char *path = lab_file(name, "journal");
+    bool exists = !access(path, F_OK);
+    free(path);
+    return exists;
+}
+
+void
+lab_list(struct svec *names)
+{
+    svec_init(names);
+    char *folder = xasprintf("%s/lab", rocecast_rundir());
+    DIR *dir = opendir(folder);
+    free(folder);
+    for (struct dirent *d; dir && (d = readdir(dir));) {
+        if (d->d_name[0] != '.' && lab_exists(d->d_name)) {
+            svec_add(names, d->d_name);
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+    svec_sort(names);
+}
+
+char *
+lab_read(const char *name, struct journal_list *list)
+{
+    char *path = lab_file(name, "journal");
+    char *error = journal_read(path, list);
+    free(path);
+    return error;
+}
+
+struct child_id
+lab_process_id(const struct journal_entry *e)
+{
+    return (struct child_id) {.pid = (pid_t) atol(e->fields[1]),
+                                .start = strtoull(e->fields[2], NULL, 10)};
+}
+
+const struct journal_entry *
+lab_find_process(const struct journal_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const struct journal_entry *e = &list->entries[i];
+        if (e->op == '+' && !strcmp(e->kind, "process") && !strcmp(e->fields[0], name)) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* Opens the network namespace of one of the lab's processes: all were started
+ * in that of the hosts. */
+static int
+open_process_netns(const struct journal_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const struct journal_entry *e = &list->entries[i];
+        if (e->op == '+' && !strcmp(e->kind, "process") && child_alive(lab_process_id(e))) {
+            char *path = xasprintf("/proc/%ld/ns/net", (long) lab_process_id(e).pid);
+            int fd = open(path, O_RDONLY | O_CLOEXEC);
+            free(path);
+            if (fd >= 0) {
+                return fd;
+            }
+        }
+    }
+    return -1;
+}
+
+char *
+lab_enter(const char *name, const struct journal_list *list)
+{
+    const struct journal_entry *fact = journal_find(list, "netns");
+    if (!fact || strtoull(fact->fields[0], NULL, 10) == netns_inode("/proc/self/ns/net")) {
+        return NULL;
+    }
+    int fd = open_process_netns(list);
+    if (fd < 0) {
+        char *folder = lab_folder(name);
+        char *error = xasprintf("lab '%s' was made in another network namespace and none of its "
+                                "processes runs: run castlab there, or remove %s if that "
+                                "namespace is gone", name, folder);
+        free(folder);
+        return error;
+    }
+    char *error = setns(fd, CLONE_NEWNET) ? xasprintf("entering the network namespace of lab "
+                                                      "'%s': %s", name, ovs_strerror(errno))
+                                          : NULL;
+    close(fd);
+    return error;
+}

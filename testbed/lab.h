@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A lab: its folder, and what brings it up, takes it down and describes it.
+ *
+ * The folder is <rundir>/lab/<name>: the journal, the registry's file and
+ * socket, and for every daemon NAME.ctl (control socket), NAME.pid, NAME.log
+ * and NAME.out (what it printed).
+ */
+#ifndef TESTBED_LAB_H
+#define TESTBED_LAB_H 1
+
+#include <stdbool.h>
+
+#include "testbed/journal.h"
+#include "testbed/child.h"
+#include "testbed/topology.h"
+#include "svec.h"
+
+/* Exit codes, those of castctl. */
+enum {
+    EXIT_OK = 0,
+    EXIT_USAGE = 1,
+    EXIT_REFUSED = 2,
+    EXIT_TIMEOUT = 3,
+    EXIT_PARTIAL = 4,
+    EXIT_INTERRUPTED = 130,
+};
+
+/* lab.c */
+
+/* Paths; malloc'd. */
+char *lab_folder(const char *name);
+char *lab_file(const char *name, const char *file);
+char *lab_db(const char *name); /* unix:... */
+/* Holds off other castlabs that make or remove labs, until this program ends.  NULL or a malloc'd
+ * error. */
+char *lab_lock(void);
+/* Names of all labs, sorted. */
+void lab_list(struct svec *names);
+bool lab_exists(const char *name);
+char *lab_read(const char *name, struct journal_list *);
+struct child_id lab_process_id(const struct journal_entry *);
+/* A process of the lab; NULL: none of this name. */
+const struct journal_entry *lab_find_process(const struct journal_list *, const char *name);
+/* Enters the network namespace in which the lab's hosts are.  NULL or a malloc'd error. */
+char *lab_enter(const char *name, const struct journal_list *);
+void lab_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* lab-up.c: an exit code; errors have been printed.  A failure undoes itself. */
+int lab_up(const struct topology *, bool rdma, int timeout);
+
+/* lab-down.c: likewise. */
+int lab_down(const char *name);
+
+/* lab-status.c: likewise. */
+int lab_status(const char *name);
+
+#endif /* testbed/lab.h */

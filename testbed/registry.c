@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What castlab writes to and reads from its lab's registry.
+ */
+#include <config.h>
+
+#include "testbed/registry.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/rocecast-idl.h"
+#include "openvswitch/poll-loop.h"
+#include "ovsdb-idl.h"
+#include "util.h"
+
+struct registry {
+    struct ovsdb_idl *idl;
+    const struct topology *t;
+};
+
+struct registry *
+registry_open(const char *db, const struct topology *t)
+{
+    struct registry *r = xzalloc(sizeof *r);
+    r->idl = ovsdb_idl_create(db, &rrec_idl_class, true, true);
+    ovsdb_idl_set_leader_only(r->idl, false);
+    r->t = t;
+    return r;
+}
+
+void
+registry_close(struct registry *r)
+{
+    if (r) {
+        ovsdb_idl_destroy(r->idl);
+        free(r);
+    }
+}
+
+void
+registry_wait(struct registry *r, int msec)
+{
+    ovsdb_idl_run(r->idl);
+    ovsdb_idl_wait(r->idl);
+    poll_timer_wait(msec);
+    poll_block();
+    ovsdb_idl_run(r->idl);
+}
+
+static void
+insert_node(struct ovsdb_idl_txn *txn, const struct topology_node *node)
+{
+    if (node->kind == KIND_HOST) {
+        char address[INET6_ADDRSTRLEN];
+        inet_ntop(AF_INET6, &node->address, address, sizeof address);
+        const struct rrec_host *host = rrec_host_insert(txn);
+        rrec_host_set_name(host, node->name);
+        rrec_host_set_address(host, address);
+    } else {
+        const struct rrec_node *row = rrec_node_insert(txn);
+        rrec_node_set_name(row, node->name);
+        rrec_node_set_id(row, node->id);
+        rrec_node_set_role(row, node->kind == KIND_SWEDGE ? "switch" : "agent");
+    }
+}
+
+static void
+insert_link(struct ovsdb_idl_txn *txn, const struct topology *t, const struct topology_link *link)
+{
+    const struct rrec_link *row = rrec_link_insert(txn);
+    rrec_link_set_a(row, t->nodes[link->ends[0].node].name);
+    rrec_link_set_a_port(row, link->ends[0].netdev);
+    rrec_link_set_b(row, t->nodes[link->ends[1].node].name);
+    rrec_link_set_b_port(row, link->ends[1].netdev);
+    rrec_link_set_kind(row, link->is_tap ? "tap" : "packet");
+}
+
+static enum ovsdb_idl_txn_status
+publish_once(struct registry *r, char **detailp)
+{
+    struct ovsdb_idl_txn *txn = ovsdb_idl_txn_create(r->idl);
+    const struct rrec_global *global = rrec_global_first(r->idl);
+    ovsdb_idl_txn_add_comment(txn, "castlab: topology %s", r->t->name);
+    rrec_global_set_fabric_mtu(global, r->t->fabric_mtu);
+    for (size_t i = 0; i < r->t->n_nodes; i++) {
+        insert_node(txn, &r->t->nodes[i]);
+    }
+    for (size_t i = 0; i < r->t->n_links; i++) {
+        insert_link(txn, r->t, &r->t->links[i]);
+    }
+    ovsdb_idl_txn_increment(txn, &global->header_, &rrec_global_col_next_cfg, false);
+    enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit_block(txn);
+    if (status == TXN_ERROR) {
+        *detailp = xstrdup(ovsdb_idl_txn_get_error(txn));
+    }
+    ovsdb_idl_txn_destroy(txn);
+    return status;
+}
+
+char *
+registry_publish(struct registry *r)
+{
+    char *detail = NULL;
+    enum ovsdb_idl_txn_status status;
+    while ((status = publish_once(r, &detail)) == TXN_TRY_AGAIN) {
+        ovsdb_idl_run(r->idl);
+    }
+    if (status == TXN_SUCCESS || status == TXN_UNCHANGED) {
+        return NULL;
+    }
+    char *error = xasprintf("writing the topology: %s",
+                            detail ? detail : ovsdb_idl_txn_status_to_string(status));
+    free(detail);
+    return error;
+}
+
+char *
+registry_lacks_castd(struct registry *r)
+{
+    return rrec_global_first(r->idl) ? NULL : xstrdup("castd has not set up the registry");
+}
+
+static const struct rrec_node *
+find_row(struct registry *r, const char *name)
+{
+    const struct rrec_node *row;
+    RREC_NODE_FOR_EACH (row, r->idl) {
+        if (!strcmp(row->name, name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+bool
+registry_port_mac(struct registry *r, const char *node, const char *port, char mac[MAC_TEXT_SIZE])
+{
+    const struct rrec_node *row = find_row(r, node);
+    for (size_t i = 0; row && i < row->n_ports; i++) {
+        const struct rrec_port *p = row->ports[i];
+        if (!strcmp(p->name, port) && strlen(p->mac) < MAC_TEXT_SIZE) {
+            ovs_strlcpy(mac, p->mac, MAC_TEXT_SIZE);
+            return true;
+        }
+    }
+    return false;
+}
+
+char *
+registry_lacks_plan(struct registry *r)
+{
+    for (size_t i = 0; i < r->t->n_links; i++) {
+        for (size_t j = 0; j < 2; j++) {
+            const struct topology_end *end = &r->t->links[i].ends[j];
+            const struct topology_node *node = &r->t->nodes[end->node];
+            char mac[MAC_TEXT_SIZE];
+            if (node->kind != KIND_HOST
+                && !registry_port_mac(r, node->name, end->netdev, mac)) {
+                return xasprintf("castd has not planned port '%s' of '%s'", end->netdev,
+                                 node->name);
+            }
+        }
+    }
+    return NULL;
+}
+
+char *
+registry_lacks_agents(struct registry *r)
+{
+    for (size_t i = 0; i < r->t->n_nodes; i++) {
+        const struct topology_node *node = &r->t->nodes[i];
+        if (node->kind == KIND_HOST) {
+            continue;
+        }
+        const struct rrec_node *row = find_row(r, node->name);
+        if (!row || !row->cfg || row->nb_cfg != row->cfg) {
+            return xasprintf("'%s' runs generation %lld, wanted %lld (state '%s')", node->name,
+                             row ? (long long) row->nb_cfg : -1LL,
+                             row ? (long long) row->cfg : -1LL, row ? row->state : "no such node");
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A lab's topology file as a checked structure.
+ *
+ * Nodes are read first, then links, then what can only be said of the whole:
+ * that every host has its link and that netdevs, ids and addresses are unique.
+ */
+#include <config.h>
+
+#include "testbed/topology.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/parameters.h"
+#include "testbed/yaml-doc.h"
+#include "util.h"
+
+#define HOST_MTU_DEFAULT 4200   /* gives soft-RoCE a path MTU of 4096. */
+#define FABRIC_MTU_DEFAULT 9000
+#define MTU_MIN 1280
+#define MTU_MAX 65000
+#define ID_MAX 0xdfff
+
+struct reader {
+    struct yaml_doc yd;
+    struct parameters ps;
+    struct topology *t;
+    const yaml_node_t **at; /* where each node of 't' is named in the file. */
+};
+
+static const char *const kind_names[] = {
+    [KIND_HOST] = "host",
+    [KIND_SWEDGE] = "swedge",
+    [KIND_SRCAGENT] = "srcagent",
+    NULL,
+};
+
+const char *
+topology_kind_name(enum topology_kind kind)
+{
+    return kind_names[kind];
+}
+
+bool
+topology_name_ok(const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+    return isalpha((unsigned char) name[0]) && !name[n] && n < TOPOLOGY_NAME_SIZE;
+}
+
+static struct topology_node *
+find_node(struct topology *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        if (!strcmp(t->nodes[i].name, name)) {
+            return &t->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+/* Adds an error that refers to an earlier node. */
+static void
+error_clash(struct reader *r, const yaml_node_t *at, const char *what, const char *value,
+            const struct topology_node *first)
+{
+    yaml_doc_error(&r->yd, at, "%s %s is already that of '%s' (line %zu)", what, value,
+                   first->name, r->at[first - r->t->nodes]->start_mark.line + 1);
+}
+
+static unsigned long
+read_number(struct reader *r, const yaml_node_t *at, const char *what, const char *text,
+            unsigned long min, unsigned long max)
+{
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 0);
+    if (errno || end == text || *end || !isdigit((unsigned char) text[0]) || n < min || n > max) {
+        yaml_doc_error(&r->yd, at, "%s: '%s' is not a number from %lu to %lu", what, text, min, max);
+        return min;
+    }
+    return n;
+}
+
+static void
+read_mtu(struct reader *r, yaml_node_t *map)
+{
+    static const char *const keys[] = {"host", "fabric", NULL};
+    if (!yaml_doc_has_keys(&r->yd, map, "'mtu'", keys)) {
+        return;
+    }
+    yaml_node_t *key, *value;
+    for (size_t i = 0; yaml_doc_pair(&r->yd, map, i, &key, &value); i++) {
+        if (!yaml_doc_is_scalar(&r->yd, value, "an MTU")) {
+            return;
+        }
+        const struct range none = {.is_range = false};
+        char *text = parameters_expand(&r->ps, &r->yd, value, &none);
+        unsigned int mtu = (unsigned int) read_number(r, value, "mtu", text, MTU_MIN, MTU_MAX);
+        free(text);
+        *(strcmp(yaml_doc_text(key), "host") ? &r->t->fabric_mtu : &r->t->host_mtu) = mtu;
+    }
+    if (r->t->host_mtu > r->t->fabric_mtu) {
+        yaml_doc_error(&r->yd, map, "host MTU %u is larger than fabric MTU %u", r->t->host_mtu,
+                       r->t->fabric_mtu);
+    }
+}
+
+/* Nodes. */
+
+static void
+read_address(struct reader *r, const yaml_node_t *at, const char *text, struct topology_node *node)
+{
+    struct in6_addr *a = &node->address;
+    if (inet_pton(AF_INET6, text, a) != 1) {
+        yaml_doc_error(&r->yd, at, "address '%s' of node '%s' is not an IPv6 address", text,
+                       node->name);
+    } else if (IN6_IS_ADDR_MULTICAST(a) || IN6_IS_ADDR_LINKLOCAL(a) || IN6_IS_ADDR_UNSPECIFIED(a)
+               || IN6_IS_ADDR_LOOPBACK(a) || IN6_IS_ADDR_V4MAPPED(a)) {
+        yaml_doc_error(&r->yd, at, "address %s of node '%s' is not a global unicast address", text,
+                       node->name);
+    } else if (!memcmp(a, "\xfd\x00\xff\xff", 4)) {
+        yaml_doc_error(&r->yd, at, "address %s of node '%s' is in fd00:ffff::/32, which is for "
+                       "Proxy Addresses", text, node->name);
+    } else if (!memcmp(a, "\x5f\x00", 2)) {
+        yaml_doc_error(&r->yd, at, "address %s of node '%s' is in 5f00::/16, which is for SIDs",
+                       text, node->name);
+    }
+    for (const struct topology_node *n = r->t->nodes; n < node; n++) {
+        if (n->kind == KIND_HOST && IN6_ARE_ADDR_EQUAL(&n->address, a)) {
+            error_clash(r, at, "address", text, n);
+        }
+    }
+}
+
+static void
+read_id(struct reader *r, const yaml_node_t *at, const char *text, struct topology_node *node)
+{
+    char *what = xasprintf("id of node '%s'", node->name);
+    node->id = (uint16_t) read_number(r, at, what, text, 1, ID_MAX);
+    free(what);
+    for (const struct topology_node *n = r->t->nodes; n < node; n++) {
+        if (n->kind != KIND_HOST && n->id == node->id) {
+            error_clash(r, at, "id", text, n);
+        }
+    }
+}
+
+static void
+read_kind(struct reader *r, yaml_node_t *at, const char *text, struct topology_node *node)
+{
+    for (size_t i = 0; kind_names[i]; i++) {
+        if (!strcmp(text, kind_names[i])) {
+            node->kind = (enum topology_kind) i;
+            return;
+        }
+    }
+    char *hint = did_you_mean(text, kind_names);
+    yaml_doc_error(&r->yd, at, "unknown kind '%s' of node '%s'%s", text, node->name, hint);
+    free(hint);
+}
+
+/* The text of an attribute; NULL, with an error if it is required, when it is missing. */
+static char *
+node_attribute(struct reader *r, yaml_node_t *map, const char *key, const struct range *range,
+               const struct topology_node *node)
+{
+    yaml_node_t *value = yaml_doc_get(&r->yd, map, key);
+    if (!value) {
+        yaml_doc_error(&r->yd, map, "node '%s' has no '%s'", node->name, key);
+        return NULL;
+    }
+    char *what = xasprintf("'%s' of node '%s'", key, node->name);
+    bool ok = yaml_doc_is_scalar(&r->yd, value, what);
+    free(what);
+    return ok ? parameters_expand(&r->ps, &r->yd, value, range) : NULL;
+}
+
+static void
+check_node_keys(struct reader *r, yaml_node_t *map, const struct topology_node *node)
+{
+    static const char *const all[] = {"kind", "address", "id", NULL};
+    char *what = xasprintf("node '%s'", node->name);
+    if (yaml_doc_has_keys(&r->yd, map, what, all)) {
+        const char *alien = node->kind == KIND_HOST ? "id" : "address";
+        yaml_node_t *value = yaml_doc_get(&r->yd, map, alien);
+        if (value) {
+            yaml_doc_error(&r->yd, value, "'%s' of node '%s': a %s has none", alien, node->name,
+                           topology_kind_name(node->kind));
+        }
+    }
+    free(what);
+}
+
+static void
+read_node(struct reader *r, yaml_node_t *key, yaml_node_t *map, const struct range *range)
+{
+    struct topology *t = r->t;
+    if (t->n_nodes >= TOPOLOGY_MAX_NODES) {
+        yaml_doc_error(&r->yd, key, "more than %d nodes", TOPOLOGY_MAX_NODES);
+        return;
+    }
+    char *name = parameters_expand(&r->ps, &r->yd, key, range);
+    const struct topology_node *same = find_node(t, name);
+    if (!topology_name_ok(name)) {
+        yaml_doc_error(&r->yd, key, "node name '%s': a letter, then letters, digits, '_' and '-', "
+                       "%d characters at most", name, TOPOLOGY_NAME_SIZE - 1);
+    } else if (!strcmp(name, "castd") || !strcmp(name, "ovsdb-server") || !strcmp(name, "holder")) {
+        yaml_doc_error(&r->yd, key, "node name '%s' is that of a part of every lab", name);
+    } else if (same) {
+        error_clash(r, key, "name", name, same);
+    }
+    struct topology_node *node = &t->nodes[t->n_nodes];
+    *node = (struct topology_node) {.kind = KIND_HOST};
+    ovs_strlcpy(node->name, name, sizeof node->name);
+    free(name);
+    r->at[t->n_nodes] = key;
+
+    char *what = xasprintf("node '%s'", node->name);
+    bool ok = yaml_doc_is_mapping(&r->yd, map, what);
+    free(what);
+    /* The kind first: the other keys depend on it. */
+    yaml_node_t *kind_at = ok ? yaml_doc_get(&r->yd, map, "kind") : NULL;
+    if (kind_at && yaml_doc_text(kind_at)) {
+        char *text = parameters_expand(&r->ps, &r->yd, kind_at, range);
+        read_kind(r, kind_at, text, node);
+        free(text);
+    }
+    if (ok) {
+        check_node_keys(r, map, node);
+    }
+    if (ok && !r->yd.error) {
+        free(node_attribute(r, map, "kind", range, node));
+        const char *attribute = node->kind == KIND_HOST ? "address" : "id";
+        char *text = node_attribute(r, map, attribute, range, node);
+        const yaml_node_t *at = yaml_doc_get(&r->yd, map, attribute);
+        if (text && node->kind == KIND_HOST) {
+            read_address(r, at, text, node);
+        } else if (text) {
+            read_id(r, at, text, node);
+        }
+        free(text);
+    }
+    t->n_nodes++;
+}
+
+static void
+read_nodes(struct reader *r, yaml_node_t *map)
+{
+    if (!yaml_doc_has_keys(&r->yd, map, "'nodes'", NULL)) {
+        return;
+    }
+    yaml_node_t *key, *value;
+    for (size_t i = 0; !r->yd.error && yaml_doc_pair(&r->yd, map, i, &key, &value); i++) {
+        struct range range = {.is_range = false};
+        parameters_find_range(&r->ps, &r->yd, key, &range);
+        for (range.i = range.first; range.i <= range.last && !r->yd.error; range.i++) {
+            read_node(r, key, value, &range);
+        }
+    }
+    if (!r->t->n_nodes) {
+        yaml_doc_error(&r->yd, map, "a lab without nodes");
+    }
+}
+
+/* Links. */
+
+/* "node" or "node:netdev". */
+static void
+read_end(struct reader *r, const yaml_node_t *at, const char *text, struct topology_end *end)
+{
+    const char *colon = strchr(text, ':');
+    char *name = colon ? xmemdup0(text, (size_t) (colon - text)) : xstrdup(text);
+    const struct topology_node *node = find_node(r->t, name);
+    if (!node) {
+        const char **names = xcalloc(r->t->n_nodes + 1, sizeof *names);
+        for (size_t i = 0; i < r->t->n_nodes; i++) {
+            names[i] = r->t->nodes[i].name;
+        }
+        char *hint = did_you_mean(name, names);
+        yaml_doc_error(&r->yd, at, "link to unknown node '%s'%s", name, hint);
+        free(hint);
+        free(names);
+    } else {
+        end->node = (size_t) (node - r->t->nodes);
+    }
+    free(name);
+    if (!colon) {
+        return;
+    }
+    const char *netdev = colon + 1;
+    if (!netdev[0] || strlen(netdev) >= IFNAMSIZ || strpbrk(netdev, " /:") || netdev[0] == '.'
+        || !strcmp(netdev, "lo")) {
+        yaml_doc_error(&r->yd, at, "'%s': '%s' is no name for a network device (1 to %d "
+                       "characters, no ':' or '/')", text, netdev, IFNAMSIZ - 1);
+        return;
+    }
+    ovs_strlcpy(end->netdev, netdev, sizeof end->netdev);
+}
+
+/* Names a device after 'name' unless the file has named it. */
+static void
+default_netdev(struct reader *r, const yaml_node_t *at, struct topology_end *end, const char *name)
+{
+    if (end->netdev[0]) {
+        return;
+    }
+    if (strlen(name) >= IFNAMSIZ) {
+        yaml_doc_error(&r->yd, at, "network device '%s' of node '%s' would have more than %d "
+                       "characters: name it ('%s:NAME')", name, r->t->nodes[end->node].name,
+                       IFNAMSIZ - 1, r->t->nodes[end->node].name);
+        return;
+    }
+    ovs_strlcpy(end->netdev, name, sizeof end->netdev);
+}
+
+static void
+check_host_link(struct reader *r, const yaml_node_t *at, struct topology_link *link)
+{
+    struct topology_node *host = &r->t->nodes[link->ends[0].node];
+    const struct topology_node *peer = &r->t->nodes[link->ends[1].node];
+    if (peer->kind == KIND_HOST) {
+        yaml_doc_error(&r->yd, at, "'%s' and '%s' are hosts: a host's link goes to a swedge or "
+                       "srcagent", host->name, peer->name);
+    } else if (host->n_links) {
+        yaml_doc_error(&r->yd, at, "host '%s' has a link already: it has one", host->name);
+    } else if (link->ends[1].netdev[0]) {
+        yaml_doc_error(&r->yd, at, "'%s:%s': towards a host the port is the host's own device: "
+                       "leave ':%s' out", peer->name, link->ends[1].netdev, link->ends[1].netdev);
+    }
+    char *name = xasprintf("%s-%s", r->t->name, host->name);
+    default_netdev(r, at, &link->ends[0], name);
+    free(name);
+    memcpy(link->ends[1].netdev, link->ends[0].netdev, sizeof link->ends[1].netdev);
+}
+
+static bool
+end_clashes(const struct topology *t, const struct topology_end *a, const struct topology_end *b)
+{
+    /* All hosts are in one namespace. */
+    bool same_place = a->node == b->node || (t->nodes[a->node].kind == KIND_HOST
+                                             && t->nodes[b->node].kind == KIND_HOST);
+    return same_place && !strcmp(a->netdev, b->netdev);
+}
+
+static void
+check_netdevs(struct reader *r, const yaml_node_t *at, const struct topology_link *link)
+{
+    const struct topology *t = r->t;
+    for (const struct topology_link *other = t->links; other < link; other++) {
+        for (size_t i = 0; i < 4; i++) {
+            const struct topology_end *end = &link->ends[i & 1];
+            if (end_clashes(t, end, &other->ends[i >> 1])) {
+                yaml_doc_error(&r->yd, at, "duplicate interface '%s' of node '%s'%s", end->netdev,
+                               t->nodes[end->node].name,
+                               link->is_tap ? "" : ": name both ends of parallel links");
+            }
+        }
+    }
+}
+
+static void
+read_link(struct reader *r, yaml_node_t *const at[2], const struct range *range)
+{
+    struct topology *t = r->t;
+    t->links = xrealloc(t->links, (t->n_links + 1) * sizeof *t->links);
+    struct topology_link *link = &t->links[t->n_links];
+    *link = (struct topology_link) {.is_tap = false};
+    for (size_t i = 0; i < 2; i++) {
+        char *text = parameters_expand(&r->ps, &r->yd, at[i], range);
+        read_end(r, at[i], text, &link->ends[i]);
+        free(text);
+    }
+    if (r->yd.error) {
+        return;
+    }
+    if (link->ends[0].node == link->ends[1].node) {
+        yaml_doc_error(&r->yd, at[0], "link from '%s' to itself", t->nodes[link->ends[0].node].name);
+        return;
+    }
+    if (t->nodes[link->ends[0].node].kind != KIND_HOST) {
+        struct topology_end first = link->ends[0];
+        if (t->nodes[link->ends[1].node].kind == KIND_HOST) {
+            link->ends[0] = link->ends[1];
+            link->ends[1] = first;
+        }
+    }
+    link->is_tap = t->nodes[link->ends[0].node].kind == KIND_HOST;
+    if (link->is_tap) {
+        check_host_link(r, at[0], link);
+    } else {
+        default_netdev(r, at[0], &link->ends[0], t->nodes[link->ends[1].node].name);
+        default_netdev(r, at[1], &link->ends[1], t->nodes[link->ends[0].node].name);
+    }
+    check_netdevs(r, at[0], link);
+    t->nodes[link->ends[0].node].n_links++;
+    t->nodes[link->ends[1].node].n_links++;
+    t->n_links++;
+}
+
+static void
+read_link_entry(struct reader *r, yaml_node_t *map)
+{
+    static const char *const keys[] = {"endpoints", NULL};
+    if (!yaml_doc_has_keys(&r->yd, map, "a link", keys)) {
+        return;
+    }
+    yaml_node_t *list = yaml_doc_get(&r->yd, map, "endpoints");
+    if (!list) {
+        yaml_doc_error(&r->yd, map, "a link without 'endpoints'");
+        return;
+    }
+    if (!yaml_doc_is_sequence(&r->yd, list, "'endpoints'")) {
+        return;
+    }
+    yaml_node_t *at[2] = {yaml_doc_item(&r->yd, list, 0), yaml_doc_item(&r->yd, list, 1)};
+    if (!at[0] || !at[1] || yaml_doc_item(&r->yd, list, 2)) {
+        yaml_doc_error(&r->yd, list, "a link has two endpoints");
+        return;
+    }
+    struct range range = {.is_range = false};
+    for (size_t i = 0; i < 2; i++) {
+        if (!yaml_doc_is_scalar(&r->yd, at[i], "an endpoint")) {
+            return;
+        }
+        parameters_find_range(&r->ps, &r->yd, at[i], &range);
+    }
+    for (range.i = range.first; range.i <= range.last && !r->yd.error; range.i++) {
+        read_link(r, at, &range);
+    }
+}
+
+static void
+read_links(struct reader *r, yaml_node_t *list)
+{
+    if (!yaml_doc_is_sequence(&r->yd, list, "'links'")) {
+        return;
+    }
+    yaml_node_t *item;
+    for (size_t i = 0; !r->yd.error && (item = yaml_doc_item(&r->yd, list, i)); i++) {
+        read_link_entry(r, item);
+    }
+}
+
+/* What a node lacks is known when all links have been read. */
+static void
+check_links_of_nodes(struct reader *r)
+{
+    for (size_t i = 0; i < r->t->n_nodes; i++) {
+        const struct topology_node *node = &r->t->nodes[i];
+        if (!node->n_links) {
+            yaml_doc_error(&r->yd, r->at[i], "%s '%s' has no link", topology_kind_name(node->kind),
+                           node->name);
+        }
+    }
+}
+
+/* The file. */
+
+static void
+read_name(struct reader *r, yaml_node_t *root, const char *override)
+{
+    yaml_node_t *value = yaml_doc_get(&r->yd, root, "name");
+    if (!value) {
+        yaml_doc_error(&r->yd, root, "the file has no 'name'");
+        return;
+    }
+    if (!yaml_doc_is_scalar(&r->yd, value, "'name'")) {
+        return;
+    }
+    const char *name = override ? override : yaml_doc_text(value);
+    if (!topology_name_ok(name)) {
+        yaml_doc_error(&r->yd, value, "lab name '%s': a letter, then letters, digits, '_' and "
+                       "'-', %d characters at most", name, TOPOLOGY_NAME_SIZE - 1);
+        return;
+    }
+    ovs_strlcpy(r->t->name, name, sizeof r->t->name);
+}
+
+static yaml_node_t *
+require(struct reader *r, yaml_node_t *map, const char *key, const char *where)
+{
+    yaml_node_t *value = yaml_doc_get(&r->yd, map, key);
+    if (!value) {
+        yaml_doc_error(&r->yd, map, "%s has no '%s'", where, key);
+    }
+    return value;
+}
+
+static void
+read_file(struct reader *r, const char *name, const char *const parameters[], size_t n)
+{
+    static const char *const keys[] = {"name", "parameters", "topology", NULL};
+    static const char *const topology_keys[] = {"nodes", "links", "mtu", NULL};
+    yaml_node_t *root = yaml_doc_root(&r->yd);
+    if (!yaml_doc_has_keys(&r->yd, root, "the file", keys)) {
+        return;
+    }
+    read_name(r, root, name);
+    parameters_init(&r->ps, &r->yd, yaml_doc_get(&r->yd, root, "parameters"), parameters, n);
+    yaml_node_t *map = require(r, root, "topology", "the file");
+    if (!map || !yaml_doc_has_keys(&r->yd, map, "'topology'", topology_keys)) {
+        return;
+    }
+    yaml_node_t *mtu = yaml_doc_get(&r->yd, map, "mtu");
+    yaml_node_t *nodes = require(r, map, "nodes", "'topology'");
+    yaml_node_t *links = require(r, map, "links", "'topology'");
+    if (mtu && !r->yd.error) {
+        read_mtu(r, mtu);
+    }
+    if (nodes && !r->yd.error) {
+        read_nodes(r, nodes);
+    }
+    if (links && !r->yd.error) {
+        read_links(r, links);
+    }
+    if (!r->yd.error) {
+        check_links_of_nodes(r);
+    }
+}
+
+char *
+topology_load(const char *file, const char *name, const char *const parameters[], size_t n,
+              struct topology **topologyp)
+{
+    struct reader r = {.ps = {.n = 0}};
+    yaml_doc_init(&r.yd, file);
+    r.t = xzalloc(sizeof *r.t);
+    r.t->host_mtu = HOST_MTU_DEFAULT;
+    r.t->fabric_mtu = FABRIC_MTU_DEFAULT;
+    r.t->nodes = xcalloc(TOPOLOGY_MAX_NODES, sizeof *r.t->nodes);
+    r.at = xcalloc(TOPOLOGY_MAX_NODES, sizeof *r.at);
+    if (!r.yd.error) {
+        read_file(&r, name, parameters, n);
+    }
+    char *error = r.yd.error;
+    r.yd.error = NULL;
+    parameters_uninit(&r.ps);
+    yaml_doc_uninit(&r.yd);
+    free(r.at);
+    if (error) {
+        topology_destroy(r.t);
+        r.t = NULL;
+    }
+    *topologyp = r.t;
+    return error;
+}
+
+void
+topology_destroy(struct topology *t)
+{
+    if (t) {
+        free(t->nodes);
+        free(t->links);
+        free(t);
+    }
+}
