@@ -21,9 +21,9 @@ goals := $(or $(MAKECMDGOALS),all)
 .PHONY: $(goals) as-owner
 $(goals): as-owner ; @:
 as-owner:
-	@trap 'chown -hR "$$SUDO_UID:$$SUDO_GID" $(wildcard build build-san) $$(ls -d build build-san 2>/dev/null)' EXIT; \
+	@trap 'for d in build build-san; do [ ! -e $$d ] || chown -hR "$$SUDO_UID:$$SUDO_GID" $$d; done' EXIT; \
 	trap 'exit 130' INT TERM; \
-	ROCECAST_SUDO=1 $(MAKE) $(goals)
+	ROCECAST_SUDO=1 $(MAKE) --no-print-directory $(goals)
 
 else
 

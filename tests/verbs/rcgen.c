@@ -30,8 +30,8 @@ struct operation {
     bool takes_recv;           /* Consumes a receive request at the target. */
     bool late_recv;            /* ... which is posted only after a while. */
     bool bad_rkey;
-    bool no_access;            /* The target's queue pair allows no remote access. */
-    unsigned len;              /* Of each message; 0: one short, one of three packets. */
+    bool no_access; /* The target's queue pair allows no remote access. */
+    unsigned len;   /* Of each message; 0: one short, one of three packets. */
     unsigned n_messages;
 };
 
@@ -45,10 +45,18 @@ static const struct operation operations[] = {
     {.name = "cmp-swap", .opcode = IBV_WR_ATOMIC_CMP_AND_SWP, .len = 8, .n_messages = 1},
     {.name = "fetch-add", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .len = 8, .n_messages = 1},
     {.name = "rnr", .opcode = IBV_WR_SEND, .takes_recv = true, .late_recv = true},
-    {.name = "access", .opcode = IBV_WR_RDMA_WRITE, .status = IBV_WC_REM_ACCESS_ERR,
-     .bad_rkey = true, .len = SINGLE_LEN, .n_messages = 1},
-    {.name = "invalid", .opcode = IBV_WR_RDMA_WRITE, .status = IBV_WC_REM_INV_REQ_ERR,
-     .no_access = true, .len = SINGLE_LEN, .n_messages = 1},
+    {.name = "access",
+     .opcode = IBV_WR_RDMA_WRITE,
+     .status = IBV_WC_REM_ACCESS_ERR,
+     .bad_rkey = true,
+     .len = SINGLE_LEN,
+     .n_messages = 1},
+    {.name = "invalid",
+     .opcode = IBV_WR_RDMA_WRITE,
+     .status = IBV_WC_REM_INV_REQ_ERR,
+     .no_access = true,
+     .len = SINGLE_LEN,
+     .n_messages = 1},
     {.name = "bulk", .opcode = IBV_WR_RDMA_WRITE, .len = 4096, .n_messages = 4},
 };
 
@@ -67,8 +75,7 @@ struct end {
 static enum ibv_mtu path_mtu = IBV_MTU_1024;
 static uint32_t start_psn;
 
-static void __attribute__((noreturn, format(printf, 1, 2)))
-die(const char *format, ...)
+static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...)
 {
     va_list args;
 
@@ -92,7 +99,7 @@ must(void *p, const char *what)
 static void
 pause_ms(long ms)
 {
-    nanosleep(&(struct timespec) {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
 /* Index 0 is the link-local address, which is not routed: takes the first other IPv6 one. */
@@ -134,8 +141,10 @@ end_open(struct end *e, const char *name)
     e->buf = must(calloc(1, BUF_SIZE), "buffer");
     e->pd = must(ibv_alloc_pd(e->ctx), "protection domain");
     e->cq = must(ibv_create_cq(e->ctx, 64, NULL, NULL, 0), "completion queue");
-    e->mr = must(ibv_reg_mr(e->pd, e->buf, BUF_SIZE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE
-                            | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC), "memory region");
+    e->mr = must(ibv_reg_mr(e->pd, e->buf, BUF_SIZE,
+                            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE
+                                | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC),
+                 "memory region");
 }
 
 static void
@@ -158,8 +167,7 @@ create_qp(struct end *e, unsigned access)
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = 1,
     };
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = access};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = access};
 
     e->qp = must(ibv_create_qp(e->pd, &init), "queue pair");
     if (ibv_modify_qp(e->qp, &attr,
@@ -178,18 +186,25 @@ connect_qp(struct end *e, const struct end *peer)
         .rq_psn = start_psn,
         .max_dest_rd_atomic = 1,
         .min_rnr_timer = 22, /* 20.48 ms: PAUSE_MS sees two or three of them. */
-        .ah_attr = {.is_global = 1, .port_num = 1,
+        .ah_attr = {.is_global = 1,
+                    .port_num = 1,
                     .grh = {.dgid = peer->gid, .sgid_index = e->gid_index, .hop_limit = 64}},
     };
 
-    if (ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN
-                      | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)) {
+    if (ibv_modify_qp(e->qp, &attr,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
+                          | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)) {
         die("RTR: %m");
     }
-    attr = (struct ibv_qp_attr) {.qp_state = IBV_QPS_RTS, .sq_psn = start_psn, .timeout = 14,
-                                 .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
-    if (ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT
-                      | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)) {
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+                                .sq_psn = start_psn,
+                                .timeout = 14,
+                                .retry_cnt = 7,
+                                .rnr_retry = 7,
+                                .max_rd_atomic = 1};
+    if (ibv_modify_qp(e->qp, &attr,
+                      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
+                          | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)) {
         die("RTS: %m");
     }
 }
@@ -257,7 +272,9 @@ memory_is_right(const struct operation *op, const struct end *source, const stru
         memcpy(&was, target_was, sizeof was);
         memcpy(&is, target->buf, sizeof is);
         return !memcmp(source->buf, target_was, len)
-               && is == (op->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? was + was : 0x0123456789abcdef);
+               && is
+                      == (op->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? was + was
+                                                                    : 0x0123456789abcdef);
     default:
         return !memcmp(target->buf, op->status == IBV_WC_SUCCESS ? source_was : target_was, len);
     }
@@ -270,12 +287,15 @@ run(const struct operation *op, struct end *source, struct end *target)
     unsigned n = op->n_messages ? op->n_messages : 2;
 
     create_qp(source, 0);
-    create_qp(target, op->no_access ? 0 : IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
-                                              | IBV_ACCESS_REMOTE_ATOMIC);
+    create_qp(target, op->no_access ? 0
+                                    : IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
+                                          | IBV_ACCESS_REMOTE_ATOMIC);
     connect_qp(target, source);
     connect_qp(source, target);
     for (unsigned i = 0; i < n; i++) {
-        unsigned len = op->len ? op->len : i == 0 ? SINGLE_LEN : (128U << path_mtu) * 2 + SINGLE_LEN;
+        unsigned len = op->len  ? op->len
+                       : i == 0 ? SINGLE_LEN
+                                : (128U << path_mtu) * 2 + SINGLE_LEN;
         struct ibv_wc wc;
 
         for (unsigned j = 0; j < len; j++) {
@@ -320,11 +340,11 @@ find_operation(const char *name)
     die("unknown operation %s", name);
 }
 
-static void __attribute__((noreturn))
-usage(void)
+static void __attribute__((noreturn)) usage(void)
 {
     fputs("usage: rcgen [-m PATH_MTU] [-s START_PSN] SOURCE_DEVICE TARGET_DEVICE OPERATION...\n"
-          "operations:", stderr);
+          "operations:",
+          stderr);
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         fprintf(stderr, " %s", operations[i].name);
     }
@@ -353,11 +373,8 @@ main(int argc, char *argv[])
             }
             break;
         }
-        case 's':
-            start_psn = strtoul(optarg, NULL, 0) & 0xffffff;
-            break;
-        default:
-            usage();
+        case 's': start_psn = strtoul(optarg, NULL, 0) & 0xffffff; break;
+        default: usage();
         }
     }
     if (argc - optind < 3) {
