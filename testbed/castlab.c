@@ -22,8 +22,7 @@
 
 #define DEFAULT_TIMEOUT 60
 
-static int __attribute__((format(printf, 1, 2)))
-usage_error(const char *format, ...)
+static int __attribute__((format(printf, 1, 2))) usage_error(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -77,21 +76,22 @@ static int
 parse_up(int argc, char *argv[], struct up_options *o)
 {
     static const struct option options[] = {
-        {"param", required_argument, NULL, 'p'},   {"name", required_argument, NULL, 'n'},
-        {"timeout", required_argument, NULL, 't'}, {"no-rdma", no_argument, NULL, 'R'},
+        {"param", required_argument, NULL, 'p'},
+        {"name", required_argument, NULL, 'n'},
+        {"timeout", required_argument, NULL, 't'},
+        {"no-rdma", no_argument, NULL, 'R'},
         {NULL, 0, NULL, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "p:", options, NULL)) != -1;) {
         char *end;
         switch (c) {
-        case 'p':
-            svec_add(&o->parameters, optarg);
-            break;
+        case 'p': svec_add(&o->parameters, optarg); break;
         case 'n':
             o->name = optarg;
             if (!topology_name_ok(optarg)) {
                 return usage_error("--name %s: a letter, then letters, digits, '_' and '-', 31 "
-                                   "characters at most", optarg);
+                                   "characters at most",
+                                   optarg);
             }
             break;
         case 't':
@@ -100,11 +100,8 @@ parse_up(int argc, char *argv[], struct up_options *o)
                 return usage_error("--timeout %s: must be 1..3600 seconds", optarg);
             }
             break;
-        case 'R':
-            o->rdma = false;
-            break;
-        default:
-            return EXIT_USAGE;
+        case 'R': o->rdma = false; break;
+        default: return EXIT_USAGE;
         }
     }
     return optind + 1 == argc ? EXIT_OK : usage_error("%s takes one topology file", "up");
@@ -118,8 +115,8 @@ cmd_up(int argc, char *argv[])
     int exit_code = parse_up(argc, argv, &o);
     if (!exit_code) {
         struct topology *t;
-        char *error = topology_load(argv[optind], o.name,
-                                    (const char *const *) o.parameters.names, o.parameters.n, &t);
+        char *error = topology_load(argv[optind], o.name, (const char *const *) o.parameters.names,
+                                    o.parameters.n, &t);
         if (error) {
             fprintf(stderr, "%s\n", error);
             free(error);
@@ -154,7 +151,12 @@ down_all(void)
 static int
 down_one(const char *name)
 {
-    if (name && topology_name_ok(name) && !lab_exists(name)) {
+    struct svec names;
+    lab_list(&names);
+    bool nothing = name ? topology_name_ok(name) && !lab_exists(name) : !names.n;
+    svec_destroy(&names);
+    if (nothing) {
+        lab_complain("%s%s is not up: nothing to do", name ? "lab " : "a lab", name ? name : "");
         return EXIT_OK;
     }
     int exit_code = EXIT_OK;

@@ -68,8 +68,12 @@ read_stat(pid_t pid, unsigned long long *start, char *state)
     text[n] = '\0';
     /* The name, in parentheses, may hold anything; what follows it does not. */
     const char *rest = strrchr(text, ')');
-    return rest && sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
-                          "%*d %*d %*d %*d %llu", state, start) == 2;
+    return rest
+           && sscanf(rest + 1,
+                     " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+                     "%*d %*d %*d %*d %llu",
+                     state, start)
+                  == 2;
 }
 
 bool
@@ -81,8 +85,7 @@ child_alive(struct child_id id)
 }
 
 /* In the child: never returns. */
-static void __attribute__((noreturn))
-become(char *const argv[], int go_fd, int output_fd)
+static void __attribute__((noreturn)) become(char *const argv[], int go_fd, int output_fd)
 {
     char go;
     setsid();
@@ -126,7 +129,7 @@ child_prepare(struct child *p, char *const argv[], const char *output)
     int fork_error = errno;
     close(pipe_fds[0]);
     close(output_fd);
-    *p = (struct child) {.id.pid = pid, .go_fd = pipe_fds[1]};
+    *p = (struct child){.id.pid = pid, .go_fd = pipe_fds[1]};
     char state;
     if (pid < 0) {
         close(p->go_fd);

@@ -105,7 +105,7 @@ entry_uninit(struct journal_entry *e)
 static void
 entry_init(struct journal_entry *e, char op, const char *text)
 {
-    *e = (struct journal_entry) {.op = op, .text = xstrdup(text)};
+    *e = (struct journal_entry){.op = op, .text = xstrdup(text)};
     char *save = NULL;
     e->kind = strtok_r(e->text, " ", &save);
     for (size_t i = 0; i < JOURNAL_MAX_FIELDS; i++) {
@@ -141,8 +141,7 @@ take_line(struct journal_list *list, const char *line)
             return NULL;
         }
         break;
-    default:
-        break;
+    default: break;
     }
     return xasprintf("unexpected line '%s'", line);
 }
@@ -150,7 +149,7 @@ take_line(struct journal_list *list, const char *line)
 char *
 journal_read(const char *path, struct journal_list *list)
 {
-    *list = (struct journal_list) {.n = 0};
+    *list = (struct journal_list){.n = 0};
     FILE *stream = fopen(path, "re");
     if (!stream) {
         return xasprintf("%s: %s", path, ovs_strerror(errno));
@@ -184,7 +183,7 @@ journal_list_uninit(struct journal_list *list)
         entry_uninit(&list->entries[i]);
     }
     free(list->entries);
-    *list = (struct journal_list) {.n = 0};
+    *list = (struct journal_list){.n = 0};
 }
 
 const struct journal_entry *

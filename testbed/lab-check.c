@@ -4,15 +4,14 @@
  */
 #include <config.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/rtnetlink.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ctl/values.h"
 #include "testbed/lab-up.h"
 #include "testbed/rdma.h"
 #include "util.h"
@@ -35,7 +34,8 @@ system_program(const char *name, const char *package, char **pathp)
     char *folders = xasprintf("%s:/usr/sbin:/usr/bin", path ? path : "");
     char *save = NULL;
     *pathp = NULL;
-    for (char *folder = strtok_r(folders, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+    for (char *folder = strtok_r(folders, ":", &save); folder;
+         folder = strtok_r(NULL, ":", &save)) {
         char *candidate = xasprintf("%s/%s", folder, name);
         if (!access(candidate, X_OK)) {
             *pathp = candidate;
@@ -62,8 +62,9 @@ find_schema(char **pathp)
             free(path);
         }
     }
-    char *error = found ? NULL : xasprintf("rocecast.ovsschema is neither in %s/%s nor in %s/%s",
-                                           folder, places[0], folder, places[1]);
+    char *error = found ? NULL
+                        : xasprintf("rocecast.ovsschema is neither in %s/%s nor in %s/%s", folder,
+                                    places[0], folder, places[1]);
     *pathp = found;
     free(folder);
     return error;
@@ -103,9 +104,10 @@ check_folder(const char *name)
         error = xasprintf("lab '%s' is already up (castlab down %s)", name, name);
     } else if (rmdir(folder) && errno != ENOENT) {
         error = xasprintf("%s exists and is no lab (%s)", folder, ovs_strerror(errno));
-    } else if (strlen(socket) >= sizeof ((struct sockaddr_un *) 0)->sun_path) {
+    } else if (strlen(socket) >= sizeof((struct sockaddr_un *) 0)->sun_path) {
         error = xasprintf("%s: longer than a socket's path may be: set ROCECAST_RUNDIR to a "
-                          "shorter path", socket);
+                          "shorter path",
+                          socket);
     }
     free(socket);
     free(folder);
@@ -122,10 +124,8 @@ check_host(struct lab *lab, const struct topology_link *link)
                          netdev, host->name);
     }
     if (address_exists(lab->net, &host->address)) {
-        char text[INET6_ADDRSTRLEN];
-        inet_ntop(AF_INET6, &host->address, text, sizeof text);
-        return xasprintf("address %s of host '%s' is in use on this machine already", text,
-                         host->name);
+        return xasprintf("address %s of host '%s' is in use on this machine already",
+                         ip6_text(&host->address), host->name);
     }
     uint32_t index;
     char *device = xasprintf("rxe_%s", host->name);

@@ -10,15 +10,13 @@
  */
 #include <config.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ftw.h>
-#include <linux/rtnetlink.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/values.h"
 #include "testbed/lab.h"
 #include "testbed/netops.h"
 #include "testbed/rdma.h"
@@ -55,14 +53,10 @@ undo_rule(struct net *net, const struct journal_entry *e)
     struct rule rule = {.pref = (uint32_t) number(e->fields[0]),
                         .from = &from,
                         .table = (uint32_t) number(e->fields[3])};
-    char to[INET6_ADDRSTRLEN];
-    unsigned int plen;
-    if (inet_pton(AF_INET6, e->fields[1], &from) != 1
-        || sscanf(e->fields[2], "%45[^/]/%u", to, &plen) != 2 || plen > 128
-        || inet_pton(AF_INET6, to, &rule.to.address) != 1) {
+    if (!ip6_parse(e->fields[1], &from)
+        || !ip6_prefix_parse(e->fields[2], &rule.to.address, &rule.to.plen)) {
         return xasprintf("journal: rule '%s %s' makes no sense", e->fields[1], e->fields[2]);
     }
-    rule.to.plen = (uint8_t) plen;
     return rule_delete(net, &rule);
 }
 

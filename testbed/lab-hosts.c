@@ -15,12 +15,10 @@
  */
 #include <config.h>
 
-#include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "openvswitch/poll-loop.h"
+#include "ctl/values.h"
 #include "svec.h"
 #include "testbed/lab-up.h"
 #include "testbed/rdma.h"
@@ -48,10 +46,11 @@ hosts_prefix(const struct topology *t)
         }
         const uint8_t *a = t->nodes[i].address.s6_addr;
         if (p.plen > 128) {
-            p = (struct prefix) {t->nodes[i].address, 128};
+            p = (struct prefix){t->nodes[i].address, 128};
         }
         uint8_t same = 0;
-        while (same < p.plen && !((a[same / 8] ^ p.address.s6_addr[same / 8]) >> (7 - same % 8) & 1)) {
+        while (same < p.plen
+               && !((a[same / 8] ^ p.address.s6_addr[same / 8]) >> (7 - same % 8) & 1)) {
             same++;
         }
         p.plen = same;
@@ -66,12 +65,8 @@ static char *
 add_rule(struct lab *lab, const struct in6_addr *from, struct prefix to, uint32_t table)
 {
     const struct rule rule = {.pref = HOST_RULE_PREF, .from = from, .to = to, .table = table};
-    char from_text[INET6_ADDRSTRLEN];
-    char to_text[INET6_ADDRSTRLEN];
-    inet_ntop(AF_INET6, from, from_text, sizeof from_text);
-    inet_ntop(AF_INET6, &to.address, to_text, sizeof to_text);
-    char *error = lab_intent(lab, "rule %u %s %s/%u %u", rule.pref, from_text, to_text, to.plen,
-                             table);
+    char *error = lab_intent(lab, "rule %u %s %s/%u %u", rule.pref, ip6_text(from),
+                             ip6_text(&to.address), to.plen, table);
     return error ? error : lab_outcome(lab, rule_add(lab->net, &rule), 0);
 }
 
@@ -178,7 +173,8 @@ lacks_rdma(struct lab *lab, const void *link)
     if (!rdma_port_ready(device, &host->address)) {
         char *state = rdma_port_state(device);
         lack = xasprintf("RDMA device %s: port state '%s', or the host's address is not in its "
-                         "GID table", device, state ? state : "unknown");
+                         "GID table",
+                         device, state ? state : "unknown");
         free(state);
     }
     free(device);

@@ -65,7 +65,7 @@ print_host(const struct journal_list *list, struct net *net, const char *name)
 {
     const struct journal_entry *rdma = journal_find(list, "rdma");
     const char *netdev = netdev_of(list, name);
-    const char *state = !net_ifindex(net, netdev)      ? "absent"
+    const char *state = !net_ifindex(net, netdev)       ? "absent"
                         : link_has_carrier(net, netdev) ? "carrier"
                                                         : "down";
     char *ports = ports_of(list, name);
@@ -103,8 +103,10 @@ lab_status(const char *name)
         free(error);
         return EXIT_REFUSED;
     }
-    printf("lab %s: %s\n\n", name, journal_find(&list, "up") ? "up" : "coming up, or cut short "
-                                                                   "(castlab down)");
+    printf("lab %s: %s\n\n", name,
+           journal_find(&list, "up") ? "up"
+                                     : "coming up, or cut short "
+                                       "(castlab down)");
     printf(ROW_FORMAT, "NODE", "KIND", "STATE", "PID", "NAMESPACE", "RDMA", "PORTS");
     print_part(&list, "ovsdb-server");
     print_part(&list, "castd");

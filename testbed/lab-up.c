@@ -26,9 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "openvswitch/poll-loop.h"
@@ -102,7 +100,7 @@ lab_start(struct lab *lab, const char *name, char *const argv[])
             child_abandon(&p);
         } else {
             lab->daemons = xrealloc(lab->daemons, (lab->n_daemons + 1) * sizeof *lab->daemons);
-            lab->daemons[lab->n_daemons++] = (struct lab_daemon) {xstrdup(name), p.id};
+            lab->daemons[lab->n_daemons++] = (struct lab_daemon){xstrdup(name), p.id};
             error = child_release(&p);
         }
     }
@@ -188,10 +186,10 @@ start_daemon(struct lab *lab, const char *program, const char *name, char *extra
     char *base = lab_file(lab->t->name, name);
     char *argv[16] = {
         xstrdup(program),
+        xstrdup("-vconsole:warn"),
         xasprintf("--unixctl=%s.ctl", base),
         xasprintf("--pidfile=%s.pid", base),
         xasprintf("--log-file=%s.log", base),
-        xstrdup("-vconsole:warn"),
     };
     size_t n = 5;
     for (size_t i = 0; extra[i]; i++) {
@@ -210,16 +208,10 @@ start_daemon(struct lab *lab, const char *program, const char *name, char *extra
 static char *
 lacks_socket(struct lab *lab, const void *arg OVS_UNUSED)
 {
-    struct sockaddr_un sun = {.sun_family = AF_UNIX};
     char *path = lab_file(lab->t->name, "db.sock");
-    ovs_strlcpy(sun.sun_path, path, sizeof sun.sun_path);
+    char *lack = access(path, F_OK) ? xasprintf("ovsdb-server has not made %s", path) : NULL;
     free(path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int error = fd < 0 || connect(fd, (struct sockaddr *) &sun, sizeof sun) ? errno : 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return error ? xasprintf("%s: %s", sun.sun_path, ovs_strerror(error)) : NULL;
+    return lack;
 }
 
 static char *
@@ -314,8 +306,9 @@ create_fabric_link(struct lab *lab, const struct topology_link *link)
         error = open_end(lab, &link->ends[i], &fds[i]);
         error = error ? error : net_open(&nets[i], fds[i]);
     }
-    error = error ? error : veth_create(nets[0], link->ends[0].netdev, link->ends[1].netdev,
-                                        fds[1], lab->t->fabric_mtu);
+    error = error ? error
+                  : veth_create(nets[0], link->ends[0].netdev, link->ends[1].netdev, fds[1],
+                                lab->t->fabric_mtu);
     for (size_t i = 0; i < 2; i++) {
         error = error ? error : link_set_up(nets[i], link->ends[i].netdev);
         net_close(nets[i]);
@@ -359,9 +352,9 @@ start_agents(struct lab *lab)
             xasprintf("--netns=%s-%s", lab->t->name, node->name),
             NULL,
         };
-        error = start_daemon(lab, node->kind == KIND_SWEDGE ? lab->programs.swedge
-                                                            : lab->programs.srcagent,
-                             node->name, extra);
+        error = start_daemon(
+            lab, node->kind == KIND_SWEDGE ? lab->programs.swedge : lab->programs.srcagent,
+            node->name, extra);
     }
     free(db);
     return error ? error : lab_wait(lab, lacks_agents, NULL);
@@ -384,8 +377,7 @@ create_folder(struct lab *lab)
     error = error ? error : lab_fact(lab, "netns %" PRIu64, netns_inode("/proc/self/ns/net"));
     error = error ? error : lab_fact(lab, "rdma %s", lab->rdma ? "yes" : "no");
     for (size_t i = 0; i < t->n_nodes && !error; i++) {
-        error = lab_fact(lab, "node %s %s", t->nodes[i].name,
-                         topology_kind_name(t->nodes[i].kind));
+        error = lab_fact(lab, "node %s %s", t->nodes[i].name, topology_kind_name(t->nodes[i].kind));
     }
     for (size_t i = 0; i < t->n_links && !error; i++) {
         const struct topology_link *link = &t->links[i];

@@ -14,7 +14,7 @@
 #include "testbed/registry.h"
 
 /* Where the kernel's 'lookup local' goes when hosts have rules before it. */
-#define HOST_RULE_PREF 10
+#define HOST_RULE_PREF  10
 #define LOCAL_RULE_PREF 100
 
 struct programs {

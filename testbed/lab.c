@@ -107,8 +107,8 @@ lab_read(const char *name, struct journal_list *list)
 struct child_id
 lab_process_id(const struct journal_entry *e)
 {
-    return (struct child_id) {.pid = (pid_t) atol(e->fields[1]),
-                                .start = strtoull(e->fields[2], NULL, 10)};
+    return (struct child_id){.pid = (pid_t) atol(e->fields[1]),
+                             .start = strtoull(e->fields[2], NULL, 10)};
 }
 
 const struct journal_entry *
@@ -154,12 +154,14 @@ lab_enter(const char *name, const struct journal_list *list)
         char *folder = lab_folder(name);
         char *error = xasprintf("lab '%s' was made in another network namespace and none of its "
                                 "processes runs: run castlab there, or remove %s if that "
-                                "namespace is gone", name, folder);
+                                "namespace is gone",
+                                name, folder);
         free(folder);
         return error;
     }
     char *error = setns(fd, CLONE_NEWNET) ? xasprintf("entering the network namespace of lab "
-                                                      "'%s': %s", name, ovs_strerror(errno))
+                                                      "'%s': %s",
+                                                      name, ovs_strerror(errno))
                                           : NULL;
     close(fd);
     return error;

@@ -100,8 +100,8 @@ tap_delete(struct net *net, const char *netdev, int ifindex)
                                                              : netops_error("tap", netdev, nle);
     }
     const char *type = rtnl_link_get_type(link);
-    bool ours = type && !strcmp(type, "tun")
-                && (!ifindex || ifindex == rtnl_link_get_ifindex(link));
+    bool ours =
+        type && !strcmp(type, "tun") && (!ifindex || ifindex == rtnl_link_get_ifindex(link));
     nle = ours ? rtnl_link_delete(net->sock, link) : 0;
     rtnl_link_put(link);
     return netops_error("tap", netdev, nle);
@@ -166,8 +166,8 @@ link_check_queue(struct net *net, const char *netdev)
     if (!qdisc || !strcmp(qdisc, "noqueue") || !strcmp(qdisc, "noop")
         || !rtnl_link_get_txqlen(link)) {
         error = xasprintf("device %s: queueing discipline '%s' does not queue (net.core."
-                          "default_qdisc must be pfifo_fast or fq_codel)", netdev,
-                          qdisc ? qdisc : "none");
+                          "default_qdisc must be pfifo_fast or fq_codel)",
+                          netdev, qdisc ? qdisc : "none");
     }
     rtnl_link_put(link);
     return error;

@@ -56,8 +56,8 @@ char *address_add(struct net *, const char *netdev, const struct in6_addr *);
 bool address_exists(struct net *, const struct in6_addr *);
 char *neighbour_add(struct net *, const char *netdev, const struct in6_addr *, const char *mac);
 /* default via 'gateway', on link, in a table. */
-char *default_route_add(struct net *, const char *netdev, const struct in6_addr *gateway,
-                        uint32_t table);
+char *
+default_route_add(struct net *, const char *netdev, const struct in6_addr *gateway, uint32_t table);
 
 struct prefix {
     struct in6_addr address;

@@ -60,8 +60,10 @@ add_defaults(struct parameters *ps, struct yaml_doc *yd, yaml_node_t *map)
     for (size_t i = 0; yaml_doc_pair(yd, map, i, &key, &value); i++) {
         const char *name = yaml_doc_text(key);
         if (!name_ok(name)) {
-            yaml_doc_error(yd, key, "parameter '%s': a name has letters, digits and '_', starts "
-                           "with a letter and is not 'i'", name);
+            yaml_doc_error(yd, key,
+                           "parameter '%s': a name has letters, digits and '_', starts "
+                           "with a letter and is not 'i'",
+                           name);
             return;
         }
         char *what = xasprintf("parameter '%s'", name);
@@ -72,8 +74,7 @@ add_defaults(struct parameters *ps, struct yaml_doc *yd, yaml_node_t *map)
         }
         const char *text = yaml_doc_text(value);
         ps->list = xrealloc(ps->list, (ps->n + 1) * sizeof *ps->list);
-        ps->list[ps->n++] = (struct parameter) {xstrdup(name),
-                                                text[0] ? xstrdup(text) : NULL};
+        ps->list[ps->n++] = (struct parameter){xstrdup(name), text[0] ? xstrdup(text) : NULL};
     }
 }
 
@@ -103,7 +104,7 @@ void
 parameters_init(struct parameters *ps, struct yaml_doc *yd, yaml_node_t *map,
                 const char *const given[], size_t n)
 {
-    *ps = (struct parameters) {.n = 0};
+    *ps = (struct parameters){.n = 0};
     if (map) {
         add_defaults(ps, yd, map);
     }

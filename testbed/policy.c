@@ -89,13 +89,15 @@ rule_exists(struct net *net, uint32_t pref, uint32_t table)
     bool found = false;
     for (struct nl_object *o = nl_cache_get_first(cache); o && !found; o = nl_cache_get_next(o)) {
         struct rtnl_rule *rule = (struct rtnl_rule *) o;
-        found = rtnl_rule_get_prio(rule) == pref && rtnl_rule_get_table(rule) == table;
+        /* libnl asks for the rules of all families, whatever it is told. */
+        found = rtnl_rule_get_family(rule) == AF_INET6 && rtnl_rule_get_prio(rule) == pref
+                && rtnl_rule_get_table(rule) == table;
     }
     nl_cache_free(cache);
     return found;
 }
 
-/* The table of the n-th object of a cache of rules or routes. */
+/* The table of an object in a cache of rules or routes. */
 static uint32_t
 table_of(struct nl_object *o, bool is_rule)
 {

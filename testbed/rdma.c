@@ -20,8 +20,8 @@
 #include "util.h"
 
 #define NLDEV(COMMAND) RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_##COMMAND)
-#define SYSFS_CLASS "/sys/class/infiniband"
-#define MAX_GIDS 128
+#define SYSFS_CLASS    "/sys/class/infiniband"
+#define MAX_GIDS       128
 
 static int
 open_socket(struct nl_sock **sockp)
@@ -115,7 +115,7 @@ rdma_link_add(const char *device, const char *netdev)
     if (nle >= 0) {
         return NULL;
     }
-    const char *hint = nle == -NLE_INVAL        ? " (is the module rdma_rxe there?)"
+    const char *hint = nle == -NLE_INVAL          ? " (is the module rdma_rxe there?)"
                        : nle == -NLE_OBJ_NOTFOUND ? " (load the module crc32_generic)"
                                                   : "";
     return xasprintf("RDMA device %s on %s: %s%s", device, netdev, nl_geterror(nle), hint);

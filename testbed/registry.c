@@ -6,11 +6,11 @@
 
 #include "testbed/registry.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl/rocecast-idl.h"
+#include "ctl/values.h"
 #include "openvswitch/poll-loop.h"
 #include "ovsdb-idl.h"
 #include "util.h"
@@ -53,11 +53,9 @@ static void
 insert_node(struct ovsdb_idl_txn *txn, const struct topology_node *node)
 {
     if (node->kind == KIND_HOST) {
-        char address[INET6_ADDRSTRLEN];
-        inet_ntop(AF_INET6, &node->address, address, sizeof address);
         const struct rrec_host *host = rrec_host_insert(txn);
         rrec_host_set_name(host, node->name);
-        rrec_host_set_address(host, address);
+        rrec_host_set_address(host, ip6_text(&node->address));
     } else {
         const struct rrec_node *row = rrec_node_insert(txn);
         rrec_node_set_name(row, node->name);
@@ -156,8 +154,7 @@ registry_lacks_plan(struct registry *r)
             const struct topology_end *end = &r->t->links[i].ends[j];
             const struct topology_node *node = &r->t->nodes[end->node];
             char mac[MAC_TEXT_SIZE];
-            if (node->kind != KIND_HOST
-                && !registry_port_mac(r, node->name, end->netdev, mac)) {
+            if (node->kind != KIND_HOST && !registry_port_mac(r, node->name, end->netdev, mac)) {
                 return xasprintf("castd has not planned port '%s' of '%s'", end->netdev,
                                  node->name);
             }

@@ -32,7 +32,7 @@ char *registry_lacks_agents(struct registry *);
 void registry_wait(struct registry *, int msec);
 
 /* MAC address of a node's port; false: not planned. */
-bool registry_port_mac(struct registry *, const char *node, const char *port,
-                       char mac[MAC_TEXT_SIZE]);
+bool
+registry_port_mac(struct registry *, const char *node, const char *port, char mac[MAC_TEXT_SIZE]);
 
 #endif /* testbed/registry.h */

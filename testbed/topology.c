@@ -9,21 +9,20 @@
 
 #include "testbed/topology.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/values.h"
 #include "testbed/parameters.h"
 #include "testbed/yaml-doc.h"
 #include "util.h"
 
-#define HOST_MTU_DEFAULT 4200   /* gives soft-RoCE a path MTU of 4096. */
+#define HOST_MTU_DEFAULT   4200 /* gives soft-RoCE a path MTU of 4096. */
 #define FABRIC_MTU_DEFAULT 9000
-#define MTU_MIN 1280
-#define MTU_MAX 65000
-#define ID_MAX 0xdfff
+#define MTU_MIN            1280
+#define MTU_MAX            65000
+#define ID_MAX             0xdfff
 
 struct reader {
     struct yaml_doc yd;
@@ -68,22 +67,20 @@ static void
 error_clash(struct reader *r, const yaml_node_t *at, const char *what, const char *value,
             const struct topology_node *first)
 {
-    yaml_doc_error(&r->yd, at, "%s %s is already that of '%s' (line %zu)", what, value,
-                   first->name, r->at[first - r->t->nodes]->start_mark.line + 1);
+    yaml_doc_error(&r->yd, at, "%s %s is already that of '%s' (line %zu)", what, value, first->name,
+                   r->at[first - r->t->nodes]->start_mark.line + 1);
 }
 
 static unsigned long
 read_number(struct reader *r, const yaml_node_t *at, const char *what, const char *text,
             unsigned long min, unsigned long max)
 {
-    char *end;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 0);
-    if (errno || end == text || *end || !isdigit((unsigned char) text[0]) || n < min || n > max) {
-        yaml_doc_error(&r->yd, at, "%s: '%s' is not a number from %lu to %lu", what, text, min, max);
-        return min;
+    uint64_t n = min;
+    if (!number_parse(text, min, max, &n)) {
+        yaml_doc_error(&r->yd, at, "%s: '%s' is not a number from %lu to %lu", what, text, min,
+                       max);
     }
-    return n;
+    return (unsigned long) n;
 }
 
 static void
@@ -116,19 +113,9 @@ static void
 read_address(struct reader *r, const yaml_node_t *at, const char *text, struct topology_node *node)
 {
     struct in6_addr *a = &node->address;
-    if (inet_pton(AF_INET6, text, a) != 1) {
-        yaml_doc_error(&r->yd, at, "address '%s' of node '%s' is not an IPv6 address", text,
-                       node->name);
-    } else if (IN6_IS_ADDR_MULTICAST(a) || IN6_IS_ADDR_LINKLOCAL(a) || IN6_IS_ADDR_UNSPECIFIED(a)
-               || IN6_IS_ADDR_LOOPBACK(a) || IN6_IS_ADDR_V4MAPPED(a)) {
-        yaml_doc_error(&r->yd, at, "address %s of node '%s' is not a global unicast address", text,
-                       node->name);
-    } else if (!memcmp(a, "\xfd\x00\xff\xff", 4)) {
-        yaml_doc_error(&r->yd, at, "address %s of node '%s' is in fd00:ffff::/32, which is for "
-                       "Proxy Addresses", text, node->name);
-    } else if (!memcmp(a, "\x5f\x00", 2)) {
-        yaml_doc_error(&r->yd, at, "address %s of node '%s' is in 5f00::/16, which is for SIDs",
-                       text, node->name);
+    const char *rule = ip6_parse(text, a) ? host_address_check(a) : "must be an IPv6 address";
+    if (rule) {
+        yaml_doc_error(&r->yd, at, "address '%s' of node '%s' %s", text, node->name, rule);
     }
     for (const struct topology_node *n = r->t->nodes; n < node; n++) {
         if (n->kind == KIND_HOST && IN6_ARE_ADDR_EQUAL(&n->address, a)) {
@@ -207,15 +194,17 @@ read_node(struct reader *r, yaml_node_t *key, yaml_node_t *map, const struct ran
     char *name = parameters_expand(&r->ps, &r->yd, key, range);
     const struct topology_node *same = find_node(t, name);
     if (!topology_name_ok(name)) {
-        yaml_doc_error(&r->yd, key, "node name '%s': a letter, then letters, digits, '_' and '-', "
-                       "%d characters at most", name, TOPOLOGY_NAME_SIZE - 1);
+        yaml_doc_error(&r->yd, key,
+                       "node name '%s': a letter, then letters, digits, '_' and '-', "
+                       "%d characters at most",
+                       name, TOPOLOGY_NAME_SIZE - 1);
     } else if (!strcmp(name, "castd") || !strcmp(name, "ovsdb-server") || !strcmp(name, "holder")) {
         yaml_doc_error(&r->yd, key, "node name '%s' is that of a part of every lab", name);
     } else if (same) {
         error_clash(r, key, "name", name, same);
     }
     struct topology_node *node = &t->nodes[t->n_nodes];
-    *node = (struct topology_node) {.kind = KIND_HOST};
+    *node = (struct topology_node){.kind = KIND_HOST};
     ovs_strlcpy(node->name, name, sizeof node->name);
     free(name);
     r->at[t->n_nodes] = key;
@@ -293,10 +282,9 @@ read_end(struct reader *r, const yaml_node_t *at, const char *text, struct topol
         return;
     }
     const char *netdev = colon + 1;
-    if (!netdev[0] || strlen(netdev) >= IFNAMSIZ || strpbrk(netdev, " /:") || netdev[0] == '.'
-        || !strcmp(netdev, "lo")) {
-        yaml_doc_error(&r->yd, at, "'%s': '%s' is no name for a network device (1 to %d "
-                       "characters, no ':' or '/')", text, netdev, IFNAMSIZ - 1);
+    if (!ifname_is_valid(netdev) || !strcmp(netdev, "lo")) {
+        yaml_doc_error(&r->yd, at, "'%s': network device '%s' " IFNAME_RULE " and not 'lo'", text,
+                       netdev);
         return;
     }
     ovs_strlcpy(end->netdev, netdev, sizeof end->netdev);
@@ -310,9 +298,11 @@ default_netdev(struct reader *r, const yaml_node_t *at, struct topology_end *end
         return;
     }
     if (strlen(name) >= IFNAMSIZ) {
-        yaml_doc_error(&r->yd, at, "network device '%s' of node '%s' would have more than %d "
-                       "characters: name it ('%s:NAME')", name, r->t->nodes[end->node].name,
-                       IFNAMSIZ - 1, r->t->nodes[end->node].name);
+        yaml_doc_error(&r->yd, at,
+                       "network device '%s' of node '%s' would have more than %d "
+                       "characters: name it ('%s:NAME')",
+                       name, r->t->nodes[end->node].name, IFNAMSIZ - 1,
+                       r->t->nodes[end->node].name);
         return;
     }
     ovs_strlcpy(end->netdev, name, sizeof end->netdev);
@@ -324,13 +314,17 @@ check_host_link(struct reader *r, const yaml_node_t *at, struct topology_link *l
     struct topology_node *host = &r->t->nodes[link->ends[0].node];
     const struct topology_node *peer = &r->t->nodes[link->ends[1].node];
     if (peer->kind == KIND_HOST) {
-        yaml_doc_error(&r->yd, at, "'%s' and '%s' are hosts: a host's link goes to a swedge or "
-                       "srcagent", host->name, peer->name);
+        yaml_doc_error(&r->yd, at,
+                       "'%s' and '%s' are hosts: a host's link goes to a swedge or "
+                       "srcagent",
+                       host->name, peer->name);
     } else if (host->n_links) {
         yaml_doc_error(&r->yd, at, "host '%s' has a link already: it has one", host->name);
     } else if (link->ends[1].netdev[0]) {
-        yaml_doc_error(&r->yd, at, "'%s:%s': towards a host the port is the host's own device: "
-                       "leave ':%s' out", peer->name, link->ends[1].netdev, link->ends[1].netdev);
+        yaml_doc_error(&r->yd, at,
+                       "'%s:%s': towards a host the port is the host's own device: "
+                       "leave ':%s' out",
+                       peer->name, link->ends[1].netdev, link->ends[1].netdev);
     }
     char *name = xasprintf("%s-%s", r->t->name, host->name);
     default_netdev(r, at, &link->ends[0], name);
@@ -342,8 +336,9 @@ static bool
 end_clashes(const struct topology *t, const struct topology_end *a, const struct topology_end *b)
 {
     /* All hosts are in one namespace. */
-    bool same_place = a->node == b->node || (t->nodes[a->node].kind == KIND_HOST
-                                             && t->nodes[b->node].kind == KIND_HOST);
+    bool same_place =
+        a->node == b->node
+        || (t->nodes[a->node].kind == KIND_HOST && t->nodes[b->node].kind == KIND_HOST);
     return same_place && !strcmp(a->netdev, b->netdev);
 }
 
@@ -369,7 +364,7 @@ read_link(struct reader *r, yaml_node_t *const at[2], const struct range *range)
     struct topology *t = r->t;
     t->links = xrealloc(t->links, (t->n_links + 1) * sizeof *t->links);
     struct topology_link *link = &t->links[t->n_links];
-    *link = (struct topology_link) {.is_tap = false};
+    *link = (struct topology_link){.is_tap = false};
     for (size_t i = 0; i < 2; i++) {
         char *text = parameters_expand(&r->ps, &r->yd, at[i], range);
         read_end(r, at[i], text, &link->ends[i]);
@@ -379,7 +374,8 @@ read_link(struct reader *r, yaml_node_t *const at[2], const struct range *range)
         return;
     }
     if (link->ends[0].node == link->ends[1].node) {
-        yaml_doc_error(&r->yd, at[0], "link from '%s' to itself", t->nodes[link->ends[0].node].name);
+        yaml_doc_error(&r->yd, at[0], "link from '%s' to itself",
+                       t->nodes[link->ends[0].node].name);
         return;
     }
     if (t->nodes[link->ends[0].node].kind != KIND_HOST) {
@@ -474,8 +470,10 @@ read_name(struct reader *r, yaml_node_t *root, const char *override)
     }
     const char *name = override ? override : yaml_doc_text(value);
     if (!topology_name_ok(name)) {
-        yaml_doc_error(&r->yd, value, "lab name '%s': a letter, then letters, digits, '_' and "
-                       "'-', %d characters at most", name, TOPOLOGY_NAME_SIZE - 1);
+        yaml_doc_error(&r->yd, value,
+                       "lab name '%s': a letter, then letters, digits, '_' and "
+                       "'-', %d characters at most",
+                       name, TOPOLOGY_NAME_SIZE - 1);
         return;
     }
     ovs_strlcpy(r->t->name, name, sizeof r->t->name);

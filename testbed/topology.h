@@ -28,8 +28,8 @@ struct topology_node {
 };
 
 struct topology_end {
-    size_t node;            /* index. */
-    char netdev[IFNAMSIZ];  /* unique in the node; on a host link the tap's name at both ends,
+    size_t node;           /* index. */
+    char netdev[IFNAMSIZ]; /* unique in the node; on a host link the tap's name at both ends,
                                unique among all hosts. */
 };
 

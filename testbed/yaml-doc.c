@@ -62,7 +62,7 @@ check_end(struct yaml_doc *yd, yaml_parser_t *parser)
 void
 yaml_doc_init(struct yaml_doc *yd, const char *file)
 {
-    *yd = (struct yaml_doc) {.file = file};
+    *yd = (struct yaml_doc){.file = file};
     FILE *stream = fopen(file, "re");
     if (!stream) {
         error_at(yd, NULL, "%s", ovs_strerror(errno));
@@ -149,15 +149,11 @@ static const char *
 type_name(const yaml_node_t *node)
 {
     switch (node->type) {
-    case YAML_SCALAR_NODE:
-        return yaml_doc_text(node)[0] ? "a scalar" : "empty";
-    case YAML_SEQUENCE_NODE:
-        return "a list";
-    case YAML_MAPPING_NODE:
-        return "a mapping";
+    case YAML_SCALAR_NODE: return yaml_doc_text(node)[0] ? "a scalar" : "empty";
+    case YAML_SEQUENCE_NODE: return "a list";
+    case YAML_MAPPING_NODE: return "a mapping";
     case YAML_NO_NODE:
-    default:
-        return "nothing";
+    default: return "nothing";
     }
 }
 
