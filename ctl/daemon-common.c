@@ -105,7 +105,6 @@ open_netns(const char *netns)
     if (fd < 0) {
         refuse("--netns %s: %s: %s", netns, path, ovs_strerror(errno));
     }
-    daemon_save_fd(fd);
     free(path);
     return fd;
 }
