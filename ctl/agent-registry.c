@@ -55,10 +55,9 @@ static void
 monitor(struct ovsdb_idl *idl, const char *node_name)
 {
     static struct ovsdb_idl_column *const node_columns[] = {
-        &rrec_node_col_name,   &rrec_node_col_id,    &rrec_node_col_cfg,
-        &rrec_node_col_nb_cfg, &rrec_node_col_state, &rrec_node_col_control,
-        &rrec_node_col_ports,  &rrec_node_col_routes, &rrec_node_col_sids,
-        &rrec_node_col_trees,
+        &rrec_node_col_name,  &rrec_node_col_id,      &rrec_node_col_cfg,   &rrec_node_col_nb_cfg,
+        &rrec_node_col_state, &rrec_node_col_control, &rrec_node_col_ports, &rrec_node_col_routes,
+        &rrec_node_col_sids,  &rrec_node_col_trees,
     };
     struct ovsdb_idl_condition own = OVSDB_IDL_CONDITION_INIT(&own);
 
@@ -132,8 +131,7 @@ static bool
 is_started(const struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
 {
     for (size_t i = 0; i < ar->n_started; i++) {
-        if (ar->started[i].epoch == epoch
-            && !memcmp(&ar->started[i].proxy, proxy, sizeof *proxy)) {
+        if (ar->started[i].epoch == epoch && !memcmp(&ar->started[i].proxy, proxy, sizeof *proxy)) {
             return true;
         }
     }
@@ -324,7 +322,7 @@ agent_registry_started(struct agent_registry *ar, const struct in6_addr *proxy, 
         return;
     }
     ar->started = xrealloc(ar->started, (ar->n_started + 1) * sizeof *ar->started);
-    ar->started[ar->n_started++] = (struct started) {*proxy, epoch};
+    ar->started[ar->n_started++] = (struct started){*proxy, epoch};
     ar->report = true;
 }
 

@@ -24,8 +24,8 @@ struct node_config;
 
 /* 'db' is an OVSDB remote, or several with commas between them; 'control' is the path of the agent's
  * control socket, for Node.control.  All three are copied. */
-struct agent_registry *agent_registry_create(const char *db, const char *node_name,
-                                             const char *control);
+struct agent_registry *
+agent_registry_create(const char *db, const char *node_name, const char *control);
 void agent_registry_destroy(struct agent_registry *);
 
 /* Talks to the registry.  True if there is a configuration that was not handed out before: then it

@@ -85,8 +85,8 @@ static void
 latch_started(const struct castd *c, struct castd_group *g)
 {
     for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct rrec_tree_node *tree
-            = castd_find_tree(c->nodes[i].row, g->row->proxy, g->row->epoch);
+        const struct rrec_tree_node *tree =
+            castd_find_tree(c->nodes[i].row, g->row->proxy, g->row->epoch);
 
         if (tree && tree->started) {
             rrec_group_set_started(g->row, true);

@@ -47,7 +47,8 @@ missing(const struct castd_group *g, struct ds *s)
     if (!g->source) {
         ds_put_format(s, "waiting for a source (castctl source set %s)", row->name);
     } else if (g->source->epoch != row->epoch) {
-        ds_put_format(s, "the source must be set again in epoch %" PRId64 " (castctl source set %s)",
+        ds_put_format(s,
+                      "the source must be set again in epoch %" PRId64 " (castctl source set %s)",
                       row->epoch, row->name);
     } else if (too_late) {
         ds_put_format(s, TOO_LATE, row->name);

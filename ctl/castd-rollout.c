@@ -126,8 +126,7 @@ load_rollout(const struct castd *c, struct castd_group *g)
     r->edges_applied = true;
     for (size_t i = 0; i < c->n_nodes; i++) {
         const struct castd_node *n = &c->nodes[i];
-        const struct rrec_tree_node *tree
-            = castd_find_tree(n->row, g->row->proxy, g->row->epoch);
+        const struct rrec_tree_node *tree = castd_find_tree(n->row, g->row->proxy, g->row->epoch);
 
         if (!tree) {
             continue;

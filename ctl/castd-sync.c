@@ -25,19 +25,19 @@ VLOG_DEFINE_THIS_MODULE(castd_sync);
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
 
 /* Writes a column if it differs, and notes that in 'changed'. */
-#define SYNC_NUMBER(TABLE, ROW, COLUMN, VALUE)                  \
-    do {                                                        \
-        if ((ROW)->COLUMN != (VALUE)) {                         \
-            rrec_##TABLE##_set_##COLUMN(ROW, VALUE);            \
-            changed = true;                                     \
-        }                                                       \
+#define SYNC_NUMBER(TABLE, ROW, COLUMN, VALUE)       \
+    do {                                             \
+        if ((ROW)->COLUMN != (VALUE)) {              \
+            rrec_##TABLE##_set_##COLUMN(ROW, VALUE); \
+            changed = true;                          \
+        }                                            \
     } while (0)
-#define SYNC_STRING(TABLE, ROW, COLUMN, VALUE)                  \
-    do {                                                        \
-        if (strcmp((ROW)->COLUMN, VALUE)) {                     \
-            rrec_##TABLE##_set_##COLUMN(ROW, VALUE);            \
-            changed = true;                                     \
-        }                                                       \
+#define SYNC_STRING(TABLE, ROW, COLUMN, VALUE)       \
+    do {                                             \
+        if (strcmp((ROW)->COLUMN, VALUE)) {          \
+            rrec_##TABLE##_set_##COLUMN(ROW, VALUE); \
+            changed = true;                          \
+        }                                            \
     } while (0)
 
 static bool

@@ -22,7 +22,7 @@ VLOG_DEFINE_THIS_MODULE(castd);
 
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
 
-#define LOCK_NAME "rocecast_castd"
+#define LOCK_NAME          "rocecast_castd"
 #define DEFAULT_FABRIC_MTU 9000
 
 struct castd_loop {
@@ -42,8 +42,7 @@ status_text(const struct castd_loop *loop)
 }
 
 static void
-status_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS_UNUSED,
-          void *loop)
+status_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS_UNUSED, void *loop)
 {
     unixctl_command_reply(conn, status_text(loop));
 }
@@ -75,15 +74,11 @@ run_txn(struct castd_loop *loop)
     enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit(loop->txn);
 
     switch (status) {
-    case TXN_INCOMPLETE:
-        return;
+    case TXN_INCOMPLETE: return;
     case TXN_UNCHANGED:
-    case TXN_SUCCESS:
-        break;
+    case TXN_SUCCESS: break;
     case TXN_TRY_AGAIN:
-    case TXN_NOT_LOCKED:
-        loop->pending = true;
-        break;
+    case TXN_NOT_LOCKED: loop->pending = true; break;
     case TXN_ERROR:
     case TXN_UNCOMMITTED:
     case TXN_ABORTED:

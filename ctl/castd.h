@@ -59,8 +59,8 @@ void castd_sync(struct castd *);
 void castd_report(struct castd *);
 
 /* A group's tree at a node in the current epoch; NULL: none. */
-const struct rrec_tree_node *castd_find_tree(const struct rrec_node *, const char *proxy,
-                                             int64_t epoch);
+const struct rrec_tree_node *
+castd_find_tree(const struct rrec_node *, const char *proxy, int64_t epoch);
 /* Does the node run this tree as it was last written? */
 bool castd_tree_applied(const struct rrec_node *, const struct rrec_tree_node *);
 

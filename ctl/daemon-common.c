@@ -35,7 +35,7 @@
 
 VLOG_DEFINE_THIS_MODULE(daemon_common);
 
-#define EXIT_USAGE 1
+#define EXIT_USAGE       1
 #define EXIT_UNAVAILABLE 3
 
 /* SIGTERM and SIGINT end the main loop, instead of the process where it stands. */
@@ -83,8 +83,7 @@ usage(enum daemon_kind kind, const char *purpose)
     exit(EXIT_SUCCESS);
 }
 
-static void OVS_PRINTF_FORMAT(1, 2) OVS_NO_RETURN
-refuse(const char *format, ...)
+static void OVS_PRINTF_FORMAT(1, 2) OVS_NO_RETURN refuse(const char *format, ...)
 {
     va_list args;
 
@@ -150,16 +149,12 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
             free(d->node);
             d->node = xstrdup(optarg);
             break;
-        case OPT_NETNS:
-            d->netns_fd = open_netns(optarg);
-            break;
+        case OPT_NETNS: d->netns_fd = open_netns(optarg); break;
         case OPT_UNIXCTL:
             free(d->control);
             d->control = abs_file_name(NULL, optarg);
             break;
-        case 'h':
-            usage(kind, purpose);
-            break;
+        case 'h': usage(kind, purpose); break;
         case 'V':
             printf("%s (rocecast)\n", program_name);
             exit(EXIT_SUCCESS);
@@ -168,14 +163,9 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
             VLOG_OPTION_HANDLERS
             STREAM_SSL_OPTION_HANDLERS
 
-        case OPT_PEER_CA_CERT:
-            stream_ssl_set_peer_ca_cert_file(optarg);
-            break;
-        case OPT_BOOTSTRAP_CA_CERT:
-            stream_ssl_set_ca_cert_file(optarg, true);
-            break;
-        default:
-            exit(EXIT_USAGE);
+        case OPT_PEER_CA_CERT: stream_ssl_set_peer_ca_cert_file(optarg); break;
+        case OPT_BOOTSTRAP_CA_CERT: stream_ssl_set_ca_cert_file(optarg, true); break;
+        default: exit(EXIT_USAGE);
         }
     }
     free(short_options);
@@ -219,7 +209,7 @@ catch_signals(void)
 void
 daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, const char *purpose)
 {
-    *d = (struct daemon) {.netns_fd = -1};
+    *d = (struct daemon){.netns_fd = -1};
 
     set_program_name(argv[0]);
     /* Where libopenvswitch puts pid files and logs that are given without a folder. */
@@ -237,8 +227,8 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
         d->db = rocecast_default_db();
     }
     if (!d->control) {
-        d->control = xasprintf("%s/%s%s%s.ctl", rocecast_rundir(), program_name,
-                               d->node ? "-" : "", d->node ? d->node : "");
+        d->control = xasprintf("%s/%s%s%s.ctl", rocecast_rundir(), program_name, d->node ? "-" : "",
+                               d->node ? d->node : "");
     }
     fatal_ignore_sigpipe();
     daemonize_start(false);

@@ -23,7 +23,7 @@ struct reader {
 };
 
 static bool OVS_PRINTF_FORMAT(4, 5)
-bad(struct reader *r, const char *column, const char *value, const char *format, ...)
+    bad(struct reader *r, const char *column, const char *value, const char *format, ...)
 {
     va_list args;
     char *why;

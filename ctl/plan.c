@@ -15,7 +15,7 @@
 
 #include "util.h"
 
-#define MAX_PORT 4095
+#define MAX_PORT      4095
 
 /* What comes before the SRH in front of the inner packet, and the RoCE headers
  * around the largest payload: IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4. */
@@ -109,9 +109,9 @@ static bool
 link_end(const struct plan_link *link, const char *name, struct end *end)
 {
     if (!strcmp(link->a, name)) {
-        *end = (struct end) {link->a_port, link->b, link->kind};
+        *end = (struct end){link->a_port, link->b, link->kind};
     } else if (!strcmp(link->b, name)) {
-        *end = (struct end) {link->b_port, link->a, link->kind};
+        *end = (struct end){link->b_port, link->a, link->kind};
     } else {
         return false;
     }
@@ -287,7 +287,7 @@ add_route(struct node_config *out, const struct in6_addr *prefix, uint8_t plen,
             return;
         }
     }
-    out->routes[out->n_routes++] = (struct route_config) {
+    out->routes[out->n_routes++] = (struct route_config){
         .prefix = *prefix, .plen = plen, .port = port->number, .next_hop = *next_hop};
 }
 
@@ -344,7 +344,7 @@ plan_sids(const struct plan_node *node, struct node_config *out)
     }
     out->n_sids = 1;
     out->sids = xcalloc(out->n_sids, sizeof *out->sids);
-    out->sids[0] = (struct sid_config) {
+    out->sids[0] = (struct sid_config){
         .prefix = node_sid(node->id, SID_FUNC_END_MT),
         .plen = 64,
         .behaviour = SID_END_MT,
@@ -440,9 +440,9 @@ plan_check_size(const struct plan_topology *t, uint32_t path_mtu, size_t n)
                          n, srh_len, SRH_MAX_LEN);
     }
     if (total > t->fabric_mtu) {
-        return xasprintf("path MTU %" PRIu32 " with %" PRIuSIZE " members makes packets of %" PRIuSIZE
-                         " bytes (%" PRIu32 " + %d RoCE + %d IPv6 + %" PRIuSIZE
-                         " SRH), and the fabric MTU is %u",
+        return xasprintf("path MTU %" PRIu32 " with %" PRIuSIZE
+                         " members makes packets of %" PRIuSIZE " bytes (%" PRIu32
+                         " + %d RoCE + %d IPv6 + %" PRIuSIZE " SRH), and the fabric MTU is %u",
                          path_mtu, n, total, path_mtu, ROCE_OVERHEAD, OUTER_IP6_LEN, srh_len,
                          t->fabric_mtu);
     }

@@ -62,8 +62,8 @@ const struct plan_node *plan_attachment(const struct plan_topology *, const char
 
 /* Fills *out with the node's ports, routes and SIDs, each sorted by its key, and no trees.  NULL, or
  * a malloc'd sentence that says why not, with *out empty. */
-char *plan_node_config(const struct plan_topology *, const struct plan_node *,
-                       struct node_config *out);
+char *
+plan_node_config(const struct plan_topology *, const struct plan_node *, struct node_config *out);
 
 struct plan_member {
     char host[NAME_SIZE];

@@ -102,6 +102,6 @@ rollout_step(struct rollout *r)
         step_hold(r, all_provisioned);
     }
     /* Shrinking does not interrupt the others, so it need not be waited for. */
-    r->serving = n_targets && !any_new && r->open && r->agent_open
-                 && (r->agent_applied || r->was_serving);
+    r->serving =
+        n_targets && !any_new && r->open && r->agent_open && (r->agent_applied || r->was_serving);
 }

@@ -106,9 +106,8 @@ is_proxy_address(const struct in6_addr *addr)
 struct in6_addr
 proxy_address(uint32_t n)
 {
-    return (struct in6_addr) {.s6_addr = {
-        0xfd, 0x00, 0xff, 0xff, [12] = (uint8_t) (n >> 24), (uint8_t) (n >> 16), (uint8_t) (n >> 8),
-        (uint8_t) n}};
+    return (struct in6_addr){.s6_addr = {0xfd, 0x00, 0xff, 0xff, [12] = (uint8_t) (n >> 24),
+                                         (uint8_t) (n >> 16), (uint8_t) (n >> 8), (uint8_t) n}};
 }
 
 const char *

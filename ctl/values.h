@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* What the checks below ask for, for error messages. */
-#define NAME_RULE "must be 1 to 63 of A-Z a-z 0-9 . _ -"
+#define NAME_RULE   "must be 1 to 63 of A-Z a-z 0-9 . _ -"
 #define IFNAME_RULE "must be 1 to 15 characters, without '/', ':' and blanks"
 
 /* Names of nodes, hosts and groups. */

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl group and source.
+ */
+#include <config.h>
+
+#include "ctl/castctl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "openvswitch/dynamic-string.h"
+#include "lib/wire.h"
+#include "util.h"
+
+#define FLAG(OPTION)       (1u << (OPTION))
+
+#define DEFAULT_MTU        1024
+#define DEFAULT_QP_TIMEOUT 20
+#define MIN_QPN            2
+#define MAX_QPN            0xfffffe
+
+/*
+ * Groups.
+ */
+
+static int64_t
+option_mtu(const struct ctl *ctl)
+{
+    uint64_t mtu = ctl_option_number(ctl, OPT_MTU, 256, 4096, DEFAULT_MTU);
+
+    if (mtu & (mtu - 1)) {
+        ctl_fail(CTL_USAGE, "--mtu %s: must be 256, 512, 1024, 2048 or 4096",
+                 ctl->options[OPT_MTU]);
+    }
+    return (int64_t) mtu;
+}
+
+static void
+check_mode(const struct ctl *ctl)
+{
+    const char *mode = ctl->options[OPT_MODE];
+
+    if (!mode || !strcmp(mode, "replicate")) {
+        return;
+    }
+    if (!strcmp(mode, "mcast") || !strcmp(mode, "ingress")) {
+        ctl_fail(CTL_USAGE, "--mode %s: not supported by this version, only replicate is", mode);
+    }
+    ctl_fail(CTL_USAGE, "--mode %s: must be replicate", mode);
+}
+
+static void
+group_add(struct ctl *ctl)
+{
+    const char *name = ctl->argv[0];
+    int64_t mtu = option_mtu(ctl);
+    int64_t psn = (int64_t) ctl_option_number(ctl, OPT_PSN, 0, PSN_MASK, 0);
+    int64_t timeout = (int64_t) ctl_option_number(ctl, OPT_TIMEOUT, 1, 31, DEFAULT_QP_TIMEOUT);
+    size_t n_psn = ctl_flag(ctl, OPT_PSN) ? 1 : 0;
+    const struct rrec_group *row;
+
+    ctl_check_name("name", name);
+    check_mode(ctl);
+    row = ctl_find_group(ctl, name);
+    if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
+        if (row->mtu != mtu || row->timeout != timeout || row->n_psn != n_psn
+            || (n_psn && row->psn[0] != psn)) {
+            ctl_fail(CTL_REFUSED, "group add: group %s exists with other options", name);
+        }
+        return;
+    }
+    if (row) {
+        ctl_fail(CTL_REFUSED, "group add: a group named '%s' exists already", name);
+    }
+    row = rrec_group_insert(ctl->txn);
+    rrec_group_set_name(row, name);
+    rrec_group_set_mode(row, "replicate");
+    rrec_group_set_mtu(row, mtu);
+    rrec_group_set_psn(row, &psn, n_psn);
+    rrec_group_set_timeout(row, timeout);
+}
+
+static void
+group_del(struct ctl *ctl)
+{
+    const struct rrec_group *group = ctl_find_group(ctl, ctl->argv[0]);
+    const struct rrec_source *source;
+    const struct rrec_member *member, *next;
+
+    if (!group && ctl_flag(ctl, OPT_IF_EXISTS)) {
+        return;
+    }
+    group = ctl_require_group(ctl, ctl->argv[0]);
+    source = ctl_find_source(ctl, group);
+    if (source) {
+        rrec_source_delete(source);
+    }
+    RREC_MEMBER_FOR_EACH_SAFE (member, next, ctl->idl) {
+        if (member->group == group) {
+            rrec_member_delete(member);
+        }
+    }
+    rrec_group_delete(group);
+}
+
+static void
+group_reset(struct ctl *ctl)
+{
+    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
+
+    rrec_group_verify_resets(group);
+    rrec_group_set_resets(group, group->resets + 1);
+}
+
+static struct json *
+source_to_json(const struct rrec_source *source)
+{
+    struct json *o;
+
+    if (!source) {
+        return json_null_create();
+    }
+    o = json_object_create();
+    json_object_put_string(o, "host", source->host);
+    ctl_put_int(o, "qpn", source->qpn);
+    ctl_put_int(o, "epoch", source->epoch);
+    return o;
+}
+
+static struct json *
+members_to_json(const struct ctl *ctl, const struct rrec_group *group)
+{
+    struct json *array = json_array_create_empty();
+    const struct rrec_member *m;
+
+    RREC_MEMBER_FOR_EACH (m, ctl->idl) {
+        struct json *o;
+
+        if (m->group != group) {
+            continue;
+        }
+        o = json_object_create();
+        json_object_put_string(o, "host", m->host);
+        ctl_put_int(o, "qpn", m->qpn);
+        if (m->n_rkey) {
+            ctl_put_int(o, "rkey", m->rkey[0]);
+            json_object_put_string(o, "va", m->va);
+        } else {
+            json_object_put(o, "rkey", json_null_create());
+            json_object_put(o, "va", json_null_create());
+        }
+        ctl_put_int(o, "len", m->len);
+        ctl_put_int(o, "epoch", m->epoch);
+        json_object_put_string(o, "state", m->state);
+        json_object_put_string(o, "status", m->status);
+        json_array_add(array, o);
+    }
+    ctl_sort_by(array, "host");
+    return array;
+}
+
+/* The nodes that have a tree of the group's epoch. */
+static struct json *
+nodes_to_json(const struct ctl *ctl, const struct rrec_group *group)
+{
+    struct json *array = json_array_create_empty();
+    const struct rrec_node *node;
+
+    RREC_NODE_FOR_EACH (node, ctl->idl) {
+        for (size_t i = 0; i < node->n_trees; i++) {
+            const struct rrec_tree_node *tree = node->trees[i];
+
+            if (tree->epoch == group->epoch && !strcmp(tree->proxy, group->proxy)) {
+                struct json *o = json_object_create();
+
+                json_object_put_string(o, "node", node->name);
+                ctl_put_int(o, "wanted", tree->generation);
+                ctl_put_int(o, "applied", node->nb_cfg);
+                json_array_add(array, o);
+            }
+        }
+    }
+    ctl_sort_by(array, "node");
+    return array;
+}
+
+static struct json *
+group_to_json(const struct rrec_group *g)
+{
+    struct json *o = json_object_create();
+
+    json_object_put_string(o, "name", g->name);
+    json_object_put_string(o, "mode", g->mode);
+    ctl_put_int(o, "mtu", g->mtu);
+    ctl_put_int(o, "epoch", g->epoch);
+    json_object_put_string(o, "proxy", g->proxy);
+    ctl_put_int(o, "designated_qpn", g->designated_qpn);
+    ctl_put_int(o, "start_psn", g->start_psn);
+    ctl_put_int(o, "designated_rkey", g->designated_rkey);
+    ctl_put_int(o, "region_va", 0);
+    ctl_put_int(o, "region_len", g->region_len);
+    ctl_put_int(o, "qp_timeout", g->timeout);
+    ctl_put_int(o, "generation", g->generation);
+    json_object_put(o, "started", json_boolean_create(g->started));
+    json_object_put_string(o, "state", g->state);
+    json_object_put_string(o, "status", g->status);
+    return o;
+}
+
+static const char *const group_keys[] = {
+    "name",
+    "mode",
+    "mtu",
+    "proxy",
+    "designated_qpn",
+    "start_psn",
+    "designated_rkey",
+    "region_va",
+    "region_len",
+    "qp_timeout",
+    "host",
+    "qpn",
+    "rkey",
+    "va",
+    "len",
+    "epoch",
+    "generation",
+    "started",
+    "node",
+    "wanted",
+    "applied",
+    "state",
+    "status",
+    "source",
+    "members",
+    "nodes",
+    NULL,
+};
+
+static void
+group_show(struct ctl *ctl)
+{
+    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
+    struct json *o = group_to_json(group);
+
+    json_object_put(o, "source", source_to_json(ctl_find_source(ctl, group)));
+    json_object_put(o, "members", members_to_json(ctl, group));
+    json_object_put(o, "nodes", nodes_to_json(ctl, group));
+    ctl_print(ctl, o, group_keys);
+}
+
+static void
+group_list(struct ctl *ctl)
+{
+    static const char *const keys[] = {"name",           "mode",  "mtu",    "epoch", "proxy",
+                                       "designated_qpn", "state", "status", NULL};
+    struct json *array = json_array_create_empty();
+    const struct rrec_group *group;
+
+    RREC_GROUP_FOR_EACH (group, ctl->idl) {
+        json_array_add(array, group_to_json(group));
+    }
+    ctl_sort_by(array, "name");
+    ctl_print(ctl, array, keys);
+}
+
+/* What an application needs to know about the epoch that it has just started. */
+static void
+print_epoch(struct ctl *ctl)
+{
+    const struct rrec_group *group = ctl_find_group(ctl, ctl->argv[0]);
+
+    if (group && !ctl->json) {
+        printf("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64 ", start PSN 0x%" PRIx64
+               "\n",
+               group->name, group->epoch, group->designated_qpn, group->start_psn);
+    } else if (group) {
+        ctl_print(ctl, group_to_json(group), group_keys);
+    }
+}
+
+static size_t
+count_active(const struct ctl *ctl, const struct rrec_group *group)
+{
+    const struct rrec_member *m;
+    size_t n = 0;
+
+    RREC_MEMBER_FOR_EACH (m, ctl->idl) {
+        n += m->group == group && m->epoch == group->epoch && !strcmp(m->state, "active");
+    }
+    return n;
+}
+
+/* Where a group stands that did not become ready in time. */
+static char *
+group_standing(const struct ctl *ctl, const struct rrec_group *group, uint64_t want)
+{
+    const struct rrec_member *m;
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    ds_put_format(&s, "group %s not ready after %d s: epoch %" PRId64 ", state %s", group->name,
+                  ctl->timeout, group->epoch, group->state[0] ? group->state : "unknown to castd");
+    if (group->status[0]) {
+        ds_put_format(&s, ", %s", group->status);
+    }
+    ds_put_format(&s, "; %" PRIuSIZE " of %" PRIu64 " members active", count_active(ctl, group),
+                  want);
+    RREC_MEMBER_FOR_EACH (m, ctl->idl) {
+        if (m->group == group && strcmp(m->state, "active") && strcmp(m->state, "left")) {
+            ds_put_format(&s, "; %s %s%s%s", m->host, m->state[0] ? m->state : "new",
+                          m->status[0] ? ": " : "", m->status);
+        }
+    }
+    return ds_steal_cstr(&s);
+}
+
+static void
+group_wait(struct ctl *ctl)
+{
+    uint64_t want = ctl_option_number(ctl, OPT_MEMBERS, 1, UINT32_MAX, 1);
+    int64_t epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0);
+
+    for (;;) {
+        const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
+        char *standing;
+
+        if (epoch && group->epoch > epoch) {
+            ctl_fail(CTL_REFUSED,
+                     "group wait: group %s is in epoch %" PRId64 ", %" PRId64 " is over",
+                     group->name, group->epoch, epoch);
+        }
+        if ((!epoch || group->epoch == epoch) && !strcmp(group->state, "ready")
+            && count_active(ctl, group) >= want) {
+            return;
+        }
+        standing = group_standing(ctl, group, want);
+        ctl_wait_for_change(ctl, standing);
+        free(standing);
+    }
+}
+
+/*
+ * Sources.
+ */
+
+static void
+source_set(struct ctl *ctl)
+{
+    int64_t qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, MIN_QPN, MAX_QPN, 0);
+    int64_t epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0);
+    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
+    const char *host = ctl->options[OPT_HOST];
+    const struct rrec_source *source = ctl_find_source(ctl, group);
+
+    ctl_require_host(ctl, host);
+    rrec_group_verify_epoch(group);
+    if (source && source->epoch && source->epoch == group->epoch && source->qpn == qpn
+        && !strcmp(source->host, host) && ctl_flag(ctl, OPT_MAY_EXIST)) {
+        return;
+    }
+    if (epoch && (epoch != group->epoch || group->resets != group->epoch_resets)) {
+        ctl_fail(CTL_REFUSED, "source set: group %s is in epoch %" PRId64 ", not %" PRId64,
+                 group->name, group->epoch, epoch);
+    }
+    if (epoch && (group->source_epoch == epoch || (source && !source->epoch))) {
+        ctl_fail(CTL_REFUSED,
+                 "source set: epoch %" PRId64 " of group %s has had a source: "
+                 "castctl group reset %s starts another",
+                 epoch, group->name, group->name);
+    }
+    if (!source) {
+        source = rrec_source_insert(ctl->txn);
+        rrec_source_set_group(source, group);
+    }
+    rrec_source_set_host(source, host);
+    rrec_source_set_qpn(source, qpn);
+    rrec_source_set_epoch(source, epoch); /* 0: castd binds it. */
+}
+
+static void
+source_del(struct ctl *ctl)
+{
+    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
+    const struct rrec_source *source = ctl_find_source(ctl, group);
+
+    if (source) {
+        rrec_source_delete(source);
+    } else if (!ctl_flag(ctl, OPT_IF_EXISTS)) {
+        ctl_fail(CTL_REFUSED, "source del: group %s has no source", group->name);
+    }
+}
+
+static void
+source_show(struct ctl *ctl)
+{
+    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
+    const struct rrec_source *source = ctl_find_source(ctl, group);
+
+    if (!source) {
+        ctl_fail(CTL_REFUSED, "source show: group %s has no source", group->name);
+    }
+    ctl_print(ctl, source_to_json(source), group_keys);
+}
+
+const struct ctl_command ctl_group_commands[] = {
+    {"group add", "GROUP", 1, 1,
+     FLAG(OPT_MODE) | FLAG(OPT_MTU) | FLAG(OPT_PSN) | FLAG(OPT_TIMEOUT) | FLAG(OPT_MAY_EXIST), 0,
+     group_add, NULL,
+     "add a group: path MTU (default 1024), start PSN (default random in each epoch) and the QPs'\n"
+     "        recommended time-out 1..31 (default 20; 4.096 us * 2^T)"},
+    {"group del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, group_del, NULL,
+     "delete a group with its source and members"},
+    {"group list", "", 0, 0, 0, 0, NULL, group_list, "list groups"},
+    {"group show", "GROUP", 1, 1, 0, 0, NULL, group_show,
+     "show a group, its source, members and nodes"},
+    {"group reset", "GROUP", 1, 1, 0, 0, group_reset, print_epoch,
+     "start a new epoch: source and members register again"},
+    {"group wait", "GROUP", 1, 1, FLAG(OPT_MEMBERS) | FLAG(OPT_EPOCH), 0, NULL, group_wait,
+     "wait until the group is ready with at least N (default 1) active members"},
+    {"source set", "GROUP", 1, 1,
+     FLAG(OPT_HOST) | FLAG(OPT_QPN) | FLAG(OPT_EPOCH) | FLAG(OPT_MAY_EXIST),
+     FLAG(OPT_HOST) | FLAG(OPT_QPN), source_set, print_epoch,
+     "register the source's QP; the second in an epoch starts a new one (refused with --epoch)"},
+    {"source show", "GROUP", 1, 1, 0, 0, NULL, source_show, "show a group's source"},
+    {"source del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, source_del, NULL,
+     "delete a group's source; the epoch is over for it"},
+    {.name = NULL},
+};

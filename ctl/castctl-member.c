@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl member.
+ */
+#include <config.h>
+
+#include "ctl/castctl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "util.h"
+
+#define FLAG(OPTION) (1u << (OPTION))
+
+#define MIN_QPN      2
+#define MAX_QPN      0xfffffe
+
+/* A registration as the options give it. */
+struct registration {
+    int64_t qpn;
+    size_t n_rkey; /* 0: no region. */
+    int64_t rkey;
+    char va[24];
+    int64_t len;
+};
+
+static void
+parse_registration(const struct ctl *ctl, struct registration *r)
+{
+    uint64_t va = ctl_option_number(ctl, OPT_VA, 0, UINT64_MAX, 0);
+    int n = ctl_flag(ctl, OPT_RKEY) + ctl_flag(ctl, OPT_VA) + ctl_flag(ctl, OPT_LEN);
+
+    r->qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, MIN_QPN, MAX_QPN, 0);
+    r->rkey = (int64_t) ctl_option_number(ctl, OPT_RKEY, 0, UINT32_MAX, 0);
+    r->len = (int64_t) ctl_option_number(ctl, OPT_LEN, 1, INT64_MAX, 0);
+    if (n && n != 3) {
+        ctl_fail(CTL_USAGE, "--rkey, --va and --len go together: --%s is missing",
+                 !ctl_flag(ctl, OPT_RKEY) ? "rkey"
+                 : !ctl_flag(ctl, OPT_VA) ? "va"
+                                          : "len");
+    }
+    if (va > UINT64_MAX - (uint64_t) r->len) {
+        ctl_fail(CTL_USAGE, "--va %s --len %s: the region runs over the end of the address space",
+                 ctl->options[OPT_VA], ctl->options[OPT_LEN]);
+    }
+    r->n_rkey = n ? 1 : 0;
+    snprintf(r->va, sizeof r->va, n ? "0x%" PRIx64 : "", va);
+}
+
+static bool
+is_same(const struct rrec_member *m, const struct registration *r)
+{
+    return m->qpn == r->qpn && m->n_rkey == r->n_rkey && (!r->n_rkey || m->rkey[0] == r->rkey)
+           && !strcmp(m->va, r->va) && m->len == r->len;
+}
+
+/* May the row that is there be written over?  False: it says the same already. */
+static bool
+check_existing(const struct ctl *ctl, const struct rrec_member *m, const struct registration *r)
+{
+    const char *group = m->group->name;
+
+    if (strcmp(m->want, "active")) {
+        if (strcmp(m->state, "left")) {
+            ctl_fail(CTL_REFUSED, "member add: %s is still leaving group %s (%s)", m->host, group,
+                     m->state);
+        }
+        return true;
+    }
+    if (m->epoch != m->group->epoch) {
+        return true;
+    }
+    if (ctl_flag(ctl, OPT_MAY_EXIST) && is_same(m, r)) {
+        return false;
+    }
+    ctl_fail(CTL_REFUSED,
+             "member add: %s is registered in epoch %" PRId64 " of group %s with QPN %" PRId64
+             " already",
+             m->host, m->epoch, group, m->qpn);
+}
+
+static void
+member_add(struct ctl *ctl)
+{
+    int64_t epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0);
+    const struct rrec_group *group;
+    const struct rrec_member *m;
+    struct registration r;
+
+    parse_registration(ctl, &r);
+    group = ctl_require_group(ctl, ctl->argv[0]);
+    ctl_require_host(ctl, ctl->argv[1]);
+    rrec_group_verify_epoch(group);
+    if (epoch && (epoch != group->epoch || group->resets != group->epoch_resets)) {
+        ctl_fail(CTL_REFUSED, "member add: group %s is in epoch %" PRId64 ", not %" PRId64,
+                 group->name, group->epoch, epoch);
+    }
+    if (!group->epoch || group->resets != group->epoch_resets) {
+        ctl_fail(CTL_REFUSED, "member add: castd has not yet given group %s its epoch",
+                 group->name);
+    }
+    m = ctl_find_member(ctl, group, ctl->argv[1]);
+    if (m && !check_existing(ctl, m, &r)) {
+        return;
+    }
+    if (!m) {
+        m = rrec_member_insert(ctl->txn);
+        rrec_member_set_group(m, group);
+        rrec_member_set_host(m, ctl->argv[1]);
+    }
+    rrec_member_set_qpn(m, r.qpn);
+    rrec_member_set_rkey(m, &r.rkey, r.n_rkey);
+    rrec_member_set_va(m, r.va);
+    rrec_member_set_len(m, r.len);
+    rrec_member_set_epoch(m, group->epoch);
+    rrec_member_set_want(m, "active");
+}
+
+static void
+set_want(struct ctl *ctl, const char *want)
+{
+    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
+    const struct rrec_member *m = ctl_find_member(ctl, group, ctl->argv[1]);
+
+    if (m) {
+        rrec_member_set_want(m, want);
+    } else if (!ctl_flag(ctl, OPT_IF_EXISTS)) {
+        ctl_fail(CTL_REFUSED, "%s: %s is not a member of group %s", ctl->command->name,
+                 ctl->argv[1], group->name);
+    }
+}
+
+static void
+member_leave(struct ctl *ctl)
+{
+    set_want(ctl, "left");
+}
+
+static void
+member_remove(struct ctl *ctl)
+{
+    set_want(ctl, "removed");
+}
+
+/* Until the member has left, or is gone. */
+static void
+wait_until_left(struct ctl *ctl)
+{
+    for (;;) {
+        const struct rrec_group *group = ctl_find_group(ctl, ctl->argv[0]);
+        const struct rrec_member *m = group ? ctl_find_member(ctl, group, ctl->argv[1]) : NULL;
+        char *standing;
+
+        if (!m || !strcmp(m->state, "left")) {
+            return;
+        }
+        standing = xasprintf("%s of group %s has not left after %d s: %s%s%s", m->host, group->name,
+                             ctl->timeout, m->state, m->status[0] ? ", " : "", m->status);
+        ctl_wait_for_change(ctl, standing);
+        free(standing);
+    }
+}
+
+static void
+member_list(struct ctl *ctl)
+{
+    static const char *const keys[] = {"host",  "qpn",  "rkey",  "va",     "len",
+                                       "epoch", "want", "state", "status", NULL};
+    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
+    struct json *array = json_array_create_empty();
+    const struct rrec_member *m;
+
+    RREC_MEMBER_FOR_EACH (m, ctl->idl) {
+        struct json *o;
+
+        if (m->group != group) {
+            continue;
+        }
+        o = json_object_create();
+        json_object_put_string(o, "host", m->host);
+        ctl_put_int(o, "qpn", m->qpn);
+        json_object_put(o, "rkey",
+                        m->n_rkey ? json_integer_create(m->rkey[0]) : json_null_create());
+        json_object_put(o, "va", m->n_rkey ? json_string_create(m->va) : json_null_create());
+        ctl_put_int(o, "len", m->len);
+        ctl_put_int(o, "epoch", m->epoch);
+        json_object_put_string(o, "want", m->want);
+        json_object_put_string(o, "state", m->state);
+        json_object_put_string(o, "status", m->status);
+        json_array_add(array, o);
+    }
+    ctl_sort_by(array, "host");
+    ctl_print(ctl, array, keys);
+}
+
+const struct ctl_command ctl_member_commands[] = {
+    {"member add", "GROUP HOST", 2, 2,
+     FLAG(OPT_QPN) | FLAG(OPT_RKEY) | FLAG(OPT_VA) | FLAG(OPT_LEN) | FLAG(OPT_EPOCH)
+         | FLAG(OPT_MAY_EXIST),
+     FLAG(OPT_QPN), member_add, NULL,
+     "register a receiver's QP, and its region if it takes RDMA WRITE, in the current epoch"},
+    {"member leave", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_leave, NULL,
+     "take a receiver out, without waiting until it is out"},
+    {"member drain", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_leave, wait_until_left,
+     "take a receiver out, and wait until it is out everywhere"},
+    {"member remove", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_remove, wait_until_left,
+     "as drain, and forget it"},
+    {"member list", "GROUP", 1, 1, 0, 0, NULL, member_list, "list a group's members"},
+    {.name = NULL},
+};
