@@ -151,7 +151,7 @@ read_kind(struct reader *r, yaml_node_t *at, const char *text, struct topology_n
     free(hint);
 }
 
-/* The text of an attribute; NULL, with an error if it is required, when it is missing. */
+/* The text of an attribute; NULL, with an error, when it is missing. */
 static char *
 node_attribute(struct reader *r, yaml_node_t *map, const char *key, const struct range *range,
                const struct topology_node *node)
@@ -167,20 +167,41 @@ node_attribute(struct reader *r, yaml_node_t *map, const char *key, const struct
     return ok ? parameters_expand(&r->ps, &r->yd, value, range) : NULL;
 }
 
+/* The keys of a node; which there are depends on its kind. */
 static void
-check_node_keys(struct reader *r, yaml_node_t *map, const struct topology_node *node)
+read_attributes(struct reader *r, yaml_node_t *map, const struct range *range,
+                struct topology_node *node)
 {
-    static const char *const all[] = {"kind", "address", "id", NULL};
+    static const char *const keys[] = {"kind", "address", "id", NULL};
     char *what = xasprintf("node '%s'", node->name);
-    if (yaml_doc_has_keys(&r->yd, map, what, all)) {
-        const char *alien = node->kind == KIND_HOST ? "id" : "address";
-        yaml_node_t *value = yaml_doc_get(&r->yd, map, alien);
-        if (value) {
-            yaml_doc_error(&r->yd, value, "'%s' of node '%s': a %s has none", alien, node->name,
-                           topology_kind_name(node->kind));
-        }
-    }
+    bool ok = yaml_doc_has_keys(&r->yd, map, what, keys);
     free(what);
+    char *kind = ok ? node_attribute(r, map, "kind", range, node) : NULL;
+    if (!kind) {
+        return;
+    }
+    read_kind(r, yaml_doc_get(&r->yd, map, "kind"), kind, node);
+    free(kind);
+
+    bool is_host = node->kind == KIND_HOST;
+    const yaml_node_t *alien = yaml_doc_get(&r->yd, map, is_host ? "id" : "address");
+    if (alien) {
+        yaml_doc_error(&r->yd, alien, "'%s' of node '%s': a %s has none",
+                       is_host ? "id" : "address", node->name, topology_kind_name(node->kind));
+    }
+    const char *key = is_host ? "address" : "id";
+    char *text = node_attribute(r, map, key, range, node);
+    if (text) {
+        (is_host ? read_address : read_id)(r, yaml_doc_get(&r->yd, map, key), text, node);
+    }
+    free(text);
+}
+
+/* Names that lab_start() gives to other processes. */
+static bool
+name_is_reserved(const char *name)
+{
+    return !strcmp(name, "castd") || !strcmp(name, "ovsdb-server") || !strcmp(name, "holder");
 }
 
 static void
@@ -198,7 +219,7 @@ read_node(struct reader *r, yaml_node_t *key, yaml_node_t *map, const struct ran
                        "node name '%s': a letter, then letters, digits, '_' and '-', "
                        "%d characters at most",
                        name, TOPOLOGY_NAME_SIZE - 1);
-    } else if (!strcmp(name, "castd") || !strcmp(name, "ovsdb-server") || !strcmp(name, "holder")) {
+    } else if (name_is_reserved(name)) {
         yaml_doc_error(&r->yd, key, "node name '%s' is that of a part of every lab", name);
     } else if (same) {
         error_clash(r, key, "name", name, same);
@@ -208,31 +229,8 @@ read_node(struct reader *r, yaml_node_t *key, yaml_node_t *map, const struct ran
     ovs_strlcpy(node->name, name, sizeof node->name);
     free(name);
     r->at[t->n_nodes] = key;
-
-    char *what = xasprintf("node '%s'", node->name);
-    bool ok = yaml_doc_is_mapping(&r->yd, map, what);
-    free(what);
-    /* The kind first: the other keys depend on it. */
-    yaml_node_t *kind_at = ok ? yaml_doc_get(&r->yd, map, "kind") : NULL;
-    if (kind_at && yaml_doc_text(kind_at)) {
-        char *text = parameters_expand(&r->ps, &r->yd, kind_at, range);
-        read_kind(r, kind_at, text, node);
-        free(text);
-    }
-    if (ok) {
-        check_node_keys(r, map, node);
-    }
-    if (ok && !r->yd.error) {
-        free(node_attribute(r, map, "kind", range, node));
-        const char *attribute = node->kind == KIND_HOST ? "address" : "id";
-        char *text = node_attribute(r, map, attribute, range, node);
-        const yaml_node_t *at = yaml_doc_get(&r->yd, map, attribute);
-        if (text && node->kind == KIND_HOST) {
-            read_address(r, at, text, node);
-        } else if (text) {
-            read_id(r, at, text, node);
-        }
-        free(text);
+    if (!r->yd.error) {
+        read_attributes(r, map, range, node);
     }
     t->n_nodes++;
 }
