@@ -118,21 +118,27 @@ class Lab:
         return next(p['name'] for p in ports if p['peer'] == peer)
 
     def group(self, node, name):
-        """State of a group's current epoch at a node."""
+        """State of a group's current epoch at a node; None before it gets there."""
         groups = json.loads(self.appctl(node, 'rocecast/groups', '-j'))
-        return max((g for g in groups if g['group'] == name), key=lambda g: g['epoch'])
+        return max((g for g in groups if g['group'] == name), key=lambda g: g['epoch'],
+                   default=None)
 
     def address(self, host):
         return castctl_json('host', 'show', host)['address']
 
-    def logs(self, lines=15):
-        """The last lines of each daemon's log."""
+    def log_sizes(self):
+        return {path: os.path.getsize(path)
+                for path in glob.glob(os.path.join(RUNDIR, 'lab', self.name, '*.log'))}
+
+    def logs(self, since, lines=15):
+        """The last lines that each daemon logged after log_sizes() returned 'since'."""
         text = ''
-        for path in sorted(glob.glob(os.path.join(RUNDIR, 'lab', self.name, '**', '*.log'),
-                                     recursive=True)):
+        for path in sorted(self.log_sizes()):
             with open(path, errors='replace') as f:
+                f.seek(since.get(path, 0))
                 tail = f.readlines()[-lines:]
-            text += '    -- %s\n%s' % (path, ''.join('    ' + line for line in tail))
+            if tail:
+                text += '    -- %s\n%s' % (path, ''.join('    ' + line for line in tail))
         return text
 
 
@@ -271,6 +277,7 @@ class Suite:
 
     def case(self, name, function, lab, *args):
         start = time.monotonic()
+        sizes = lab.log_sizes()
         try:
             function(lab, *args)
             why = None
@@ -287,8 +294,7 @@ class Suite:
             print('ok    %s (%.1f s)' % (name, took), flush=True)
         else:
             self.failed += 1
-            print('FAIL  %s (%.1f s): %s\n%s' % (name, took, why, lab.logs() if lab else ''),
-                  flush=True)
+            print('FAIL  %s (%.1f s): %s\n%s' % (name, took, why, lab.logs(sizes)), flush=True)
         return why is None
 
     def finish(self):
