@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static int __attribute__((format(printf, 3, 4)))
 fail(struct endpoint *ep, int error, const char *format, ...)
@@ -219,36 +220,55 @@ endpoint_qp_connect(struct endpoint *ep, struct ibv_qp *qp, const struct endpoin
     return error ? fail(ep, error, "queue pair to RTS") : 0;
 }
 
+/* One completion if there is one: 0, EAGAIN or an error.  Asks for an event
+ * first when it looks a second time, so that none is lost. */
+static int
+try_completion(struct endpoint *ep, struct ibv_wc *wc)
+{
+    int n = ibv_poll_cq(ep->cq, 1, wc);
+
+    if (!n) {
+        int error = ibv_req_notify_cq(ep->cq, 0);
+        if (error) {
+            return fail(ep, error, "cannot arm the completion queue");
+        }
+        n = ibv_poll_cq(ep->cq, 1, wc);
+    }
+    if (n < 0) {
+        return fail(ep, EIO, "cannot read the completion queue");
+    }
+    return n ? 0 : EAGAIN;
+}
+
+static int64_t
+now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 int
 endpoint_completion(struct endpoint *ep, struct ibv_wc *wc, int timeout_ms)
 {
-    /* An event may be left over from completions already taken: one more look
-     * costs nothing.  Asking for an event before looking loses none. */
-    for (int attempt = 0; attempt < 2; attempt++) {
-        int n = ibv_poll_cq(ep->cq, 1, wc);
-        if (!n) {
-            int error = ibv_req_notify_cq(ep->cq, 0);
-            if (error) {
-                return fail(ep, error, "cannot arm the completion queue");
-            }
-            n = ibv_poll_cq(ep->cq, 1, wc);
-        }
-        if (n < 0) {
-            return fail(ep, EIO, "cannot read the completion queue");
-        }
-        if (n > 0) {
-            return 0;
-        }
+    int64_t end = now_ms() + timeout_ms;
+    int status;
 
+    /* Events may be left over from completions already taken, so that one
+     * proves nothing: only the clock ends the wait. */
+    while ((status = try_completion(ep, wc)) == EAGAIN) {
         struct pollfd pfd = {.fd = ep->channel->fd, .events = POLLIN};
-        if (!attempt && poll(&pfd, 1, timeout_ms) > 0) {
-            struct ibv_cq *cq;
-            void *context;
+        int64_t left = end - now_ms();
+        struct ibv_cq *cq;
+        void *context;
 
-            if (!ibv_get_cq_event(ep->channel, &cq, &context)) {
-                ibv_ack_cq_events(cq, 1);
-            }
+        if (left <= 0) {
+            return EAGAIN;
+        }
+        if (poll(&pfd, 1, (int) left) > 0 && !ibv_get_cq_event(ep->channel, &cq, &context)) {
+            ibv_ack_cq_events(cq, 1);
         }
     }
-    return EAGAIN;
+    return status;
 }
