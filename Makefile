@@ -160,9 +160,10 @@ srcagent_src := $(wildcard srcagent/*.c)
 bench_src := $(wildcard bench/*.c)
 testbed_src := $(wildcard testbed/*.c)
 unit_src := $(wildcard tests/unit/*.c)
+net_src := $(wildcard tests/net/*.c)
 verbs_src := $(wildcard tests/verbs/*.c)
 
-plain_src := $(lib_src) $(bench_src) $(verbs_src)
+plain_src := $(lib_src) $(bench_src) $(verbs_src) $(net_src)
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(testbed_src) $(unit_src)
 
 LIBCAST := $(if $(lib_src),$(B)/libcast.a)
@@ -197,7 +198,11 @@ UNIT := $(if $(unit_src),$(B)/tests/unit)
 $(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
 $(B)/tests/unit: LIBS = $(LIBS_CHECK) $(LIBS_CAST) $(LIBS_OVS)
 
-$(PROGRAMS) $(B)/tests/unit:
+NET := $(if $(net_src),$(B)/tests/net)
+$(B)/tests/net: $(call objs,$(net_src)) $(LIBCAST)
+$(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
+
+$(PROGRAMS) $(B)/tests/unit $(B)/tests/net:
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
@@ -227,7 +232,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/%.c $(GEN)/ctl/%.h Makefile
 #
 # Targets
 #
-.PHONY: all check check-built unit e2e demo lint lint-c lint-scripts format clean deps help
+.PHONY: all check unit net e2e demo lint lint-c lint-scripts format clean deps help
 
 all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(PROGRAMS) ## build all programs and libraries
 
@@ -238,13 +243,14 @@ deps: ## install missing Debian packages (root)
 # packages are there.
 check: ## install, build and run every tier (what CI runs)
 	$(Q)deps/install
-	+$(Q)$(MAKE) --no-print-directory all unit-built
-	+$(Q)tests/summary unit=$(B)/tests/unit e2e=tests/e2e/run $(EXTRA_TIERS)
+	+$(Q)$(MAKE) --no-print-directory all unit-built net-built
+	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built
+	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit net=tests/net/run \
+	    ctl=tests/ctl/run lab=tests/lab/run e2e=tests/e2e/run
 
-# Tiers that come with their runner.
-EXTRA_TIERS := $(foreach t,sim net,$(if $(wildcard tests/$(t)/run),$(t)=tests/$(t)/run))
+.PHONY: unit-built net-built
+net-built: $(NET)
 
-.PHONY: unit-built
 unit-built: $(UNIT)
 ifeq ($(UNIT),)
 	@echo "tests/unit has no tests" >&2; exit 1
@@ -255,6 +261,9 @@ unit: unit-built ## unit tests; SAN=1 for ASan and UBSan
 
 e2e: all ## end-to-end tests on real soft-RoCE
 	$(Q)tests/summary e2e=tests/e2e/run
+
+net: net-built ## ports on real devices (root)
+	$(Q)tests/summary net=tests/net/run
 
 demo: ## the whole thing in a few minutes
 	$(Q)deps/install

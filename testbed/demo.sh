@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The demonstration: one file, written once with RDMA on a source's RC queue
+# pair, arrives in the memory of two replicas.  Everything runs on real
+# soft-RoCE inside a virtual machine; its files come back out of it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+results=${DEMO_RESULTS:-build/demo}
+mib=${DEMO_MIB:-16}
+
+rm -rf "$results"
+mkdir -p "$results"
+echo "Starting a virtual machine with Debian's kernel ${KERNEL:-6.1} and its soft-RoCE ..."
+testbed/vm/run --results "$results" --timeout 600 --env "DEMO_MIB=$mib" -- testbed/demo-guest.sh
+
+# What came back is compared here, by another program than the one that wrote it.
+echo
+echo "sha256 of the source's file and of each replica's memory:"
+(cd "$results" && sha256sum source.bin r1.bin r2.bin)
+if [ "$(cd "$results" && sha256sum source.bin r1.bin r2.bin | cut -d' ' -f1 | uniq | wc -l)" != 1 ]; then
+    echo "demo: the replicas differ from the source" >&2
+    exit 1
+fi
+echo "Equal.  The files and the runs as JSON are in $results/."
