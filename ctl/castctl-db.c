@@ -2,7 +2,7 @@
  *
  * A castctl command against the registry: connect, one transaction, wait.
  *
- * Every transaction increments Global.next_cfg and verifies that nobody else
+ * Every transaction that changes anything increments Global.next_cfg and verifies that nobody else
  * has since it was read.  So castctl's transactions are serialized: what a
  * command checked is still true when it is written, or it is done again.
  */
@@ -240,13 +240,16 @@ try_write(struct ctl *ctl, int64_t *request)
     status = commit(ctl);
     if (status == TXN_SUCCESS) {
         *request = global ? ovsdb_idl_txn_get_increment_new_value(ctl->txn) : 1;
+    } else if (status == TXN_UNCHANGED) {
+        /* All is there already, but maybe castd has not taken it up. */
+        *request = global->next_cfg;
     } else if (status == TXN_ERROR && global) {
         ctl_fail(CTL_REFUSED, "%s: the registry refused it: %s", ctl->command->name,
                  ovsdb_idl_txn_get_error(ctl->txn));
     }
     ovsdb_idl_txn_destroy(ctl->txn);
     ctl->txn = NULL;
-    return status == TXN_SUCCESS;
+    return status == TXN_SUCCESS || status == TXN_UNCHANGED;
 }
 
 static char *
