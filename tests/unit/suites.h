@@ -18,6 +18,7 @@
     SUITE(packet)        \
     SUITE(parse)         \
     SUITE(parse_fields)  \
+    SUITE(plan)          \
     SUITE(response)      \
     SUITE(reverse)       \
     SUITE(reverse_model) \
