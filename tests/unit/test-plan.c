@@ -413,6 +413,8 @@ model_step(struct model *m)
     for (size_t i = 0; i < N_MEMBERS; i++) {
         /* A receiver is not added beneath packets that are on their way. */
         ck_assert(!(m->members[i].provision && !m->edge.has[i] && m->agent_runs.open));
+        /* Nobody joins an epoch that has started. */
+        ck_assert(!(m->members[i].copy && !m->agent.has[i] && m->started));
         m->edge.has[i] = m->members[i].provision;
         m->agent.has[i] = m->members[i].copy;
         any |= m->edge.has[i];
