@@ -170,11 +170,14 @@ class no_drops:
 
 
 def castbench(lab, group, *options, receivers=None, timeout=150):
-    """Runs castbench write over a group.  Returns (result, folder of the regions)."""
-    out = work_file('out-%s' % group)
+    """Runs castbench write, over a group or, without one, over unicast connections.
+
+    Returns (result, folder of the regions)."""
+    out = work_file('out-%s' % (group or 'unicast'))
     os.makedirs(out, exist_ok=True)
     report = os.path.join(out, 'report.json')
-    p = run('castbench', 'write', '--group', group, '--source', 'h0',
+    scheme = ['--group', group] if group else ['--scheme', 'unicast']
+    p = run('castbench', 'write', *scheme, '--source', 'h0',
             '--receivers', ','.join(receivers or lab.receivers), '--out', out, '--json', report,
             *options, timeout=timeout)
     check(p.returncode == 0, 'castbench: exit status %d: %s', p.returncode,

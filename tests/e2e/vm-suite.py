@@ -63,6 +63,37 @@ def write_16m(lab, mtu):
           'uplink carried %d bytes: less than one copy, or as much as two', sent)
 
 
+def unicast(lab):
+    """The baseline that replication is compared with: the same bytes once per receiver."""
+    uplink = '%s-sa:%s' % (lab.name, lab.port('sa', 'n1'))
+    with no_drops(lab):
+        result, out = castbench(lab, None, '-s', '65536', '-n', '64', '-t', '8', '-m', '4096',
+                                '--count-bytes', uplink)
+    check_replicas(lab, result, out)
+    sent = result['uplink']['tx_bytes']
+    check(sent > 2 * result['bytes'], 'uplink carried %d bytes: not two copies', sent)
+
+
+def loss(lab):
+    """Loss in the fabric, both ways: NAKs and time-outs repair it."""
+    group_add('loss', '--mtu', '4096')
+    before = {node: lab.drops(node) for node in ('sa', 'n1')}
+    netem = [(node, lab.port(node, peer)) for node, peer in (('sa', 'n1'), ('n1', 'sa'))]
+    try:
+        for node, dev in netem:
+            output('castlab', 'exec', '-l', lab.name, node, '--',
+                   'tc', 'qdisc', 'add', 'dev', dev, 'root', 'netem', 'loss', '2%')
+        result, out = castbench(lab, 'loss', '-s', '65536', '-n', '64', '-t', '4')
+    finally:
+        for node, dev in netem:
+            run('castlab', 'exec', '-l', lab.name, node, '--', 'tc', 'qdisc', 'del', 'dev', dev, 'root')
+    check_replicas(lab, result, out)
+    edge = lab.group('n1', 'loss')
+    check(edge['sent']['naks'] > 0, 'no NAK was needed: %r', edge['sent'])
+    for node, old in before.items():
+        check_equal('ICRC errors at %s' % node, lab.drops(node)['icrc'], old['icrc'])
+
+
 def two_runs(lab):
     """The same group twice: the second run is an epoch of its own."""
     group_add('twice')
@@ -401,6 +432,8 @@ def main():
     if suite.case('lab with two receivers comes up', lambda lab: lab.up(), two):
         suite.case('16 MiB over the PSN wrap, MTU 1024', write_16m, two, 1024)
         suite.case('16 MiB over the PSN wrap, MTU 4096', write_16m, two, 4096)
+        suite.case('unicast over the same fabric', unicast, two)
+        suite.case('2 % loss in the fabric', loss, two)
         suite.case('two runs on one group', two_runs, two)
         suite.case('several rounds over a region, odd sizes', rounds, two)
         suite.case('a dead receiver is named', dead_receiver, two)
