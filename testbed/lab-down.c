@@ -14,6 +14,7 @@
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl/values.h"
@@ -21,6 +22,10 @@
 #include "testbed/netops.h"
 #include "testbed/rdma.h"
 #include "util.h"
+
+/* How often, and with which pause, to look for users of RDMA devices. */
+#define USER_TRIES 20
+#define USER_NSEC 100000000
 
 static unsigned long long
 number(const char *text)
@@ -126,6 +131,34 @@ remove_folder(const char *name)
     return !error;
 }
 
+/* Whether a program still has one of the lab's RDMA devices open. */
+static char *
+find_user(const char *name, const struct journal_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const struct journal_entry *e = &list->entries[i];
+        pid_t pid = e->op == '+' && !strcmp(e->kind, "rxe") ? rdma_user(e->fields[0]) : 0;
+        if (pid) {
+            return xasprintf("lab '%s': process %ld has RDMA device %s open: end it first, the "
+                             "kernel would wait for it",
+                             name, (long) pid, e->fields[0]);
+        }
+    }
+    return NULL;
+}
+
+/* Gives programs that are just ending a moment to do so. */
+static char *
+check_unused(const char *name, const struct journal_list *list)
+{
+    char *error;
+    for (int i = 0; (error = find_user(name, list)) && i < USER_TRIES; i++) {
+        free(error);
+        nanosleep(&(struct timespec){.tv_nsec = USER_NSEC}, NULL);
+    }
+    return error;
+}
+
 int
 lab_down(const char *name)
 {
@@ -138,6 +171,7 @@ lab_down(const char *name)
         return EXIT_REFUSED;
     }
     error = lab_enter(name, &list);
+    error = error ? error : check_unused(name, &list);
     error = error ? error : net_open(&net, -1);
     if (error) {
         lab_complain("%s", error);

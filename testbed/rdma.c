@@ -88,6 +88,47 @@ rdma_find(const char *device, uint32_t *indexp)
     return finder.found;
 }
 
+/* One message with all contexts of a device. */
+static int
+on_contexts(struct nl_msg *msg, void *pid_)
+{
+    pid_t *pid = pid_;
+    struct nlattr *contexts = nlmsg_find_attr(nlmsg_hdr(msg), 0, RDMA_NLDEV_ATTR_RES_CTX);
+    struct nlattr *entry;
+    int left;
+    if (contexts) {
+        nla_for_each_nested(entry, contexts, left)
+        {
+            struct nlattr *owner =
+                nla_find(nla_data(entry), nla_len(entry), RDMA_NLDEV_ATTR_RES_PID);
+            if (owner) {
+                *pid = (pid_t) nla_get_u32(owner);
+            }
+        }
+    }
+    return NL_OK;
+}
+
+pid_t
+rdma_user(const char *device)
+{
+    uint32_t index;
+    struct nl_sock *sock;
+    pid_t pid = 0;
+    if (!rdma_find(device, &index) || open_socket(&sock) < 0) {
+        return 0;
+    }
+    struct nl_msg *msg = nlmsg_alloc_simple(NLDEV(RES_CTX_GET), NLM_F_REQUEST | NLM_F_DUMP);
+    nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, index);
+    nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, on_contexts, &pid);
+    if (nl_send_auto(sock, msg) >= 0) {
+        nl_recvmsgs_default(sock);
+    }
+    nlmsg_free(msg);
+    nl_socket_free(sock);
+    return pid;
+}
+
 /* Sends 'msg' (and frees it), waits for the answer. */
 static int
 transact(struct nl_msg *msg)

@@ -8,12 +8,16 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Why real soft-RoCE cannot be used here: a malloc'd sentence, NULL if it can. */
 char *rdma_check(void);
 
 /* Index of an RDMA device; false: there is none. */
 bool rdma_find(const char *device, uint32_t *indexp);
+/* The process that has the device open, 0: none.  While there is one, removing the device or its
+ * network device blocks in the kernel, and no signal ends that. */
+pid_t rdma_user(const char *device);
 /* Functions return NULL or a malloc'd error. */
 char *rdma_link_add(const char *device, const char *netdev);
 /* Removes the device if it has this index (-1: any). */
