@@ -2,9 +2,10 @@
  *
  * A castctl command against the registry: connect, one transaction, wait.
  *
- * Every transaction that changes anything increments Global.next_cfg and verifies that nobody else
- * has since it was read.  So castctl's transactions are serialized: what a
- * command checked is still true when it is written, or it is done again.
+ * Every transaction that changes anything increments Global.next_cfg and
+ * verifies that nobody else has since it was read.  So castctl's transactions
+ * are serialized: what a command checked is still true when it is written, or
+ * it is done again.
  */
 #include <config.h>
 
@@ -242,7 +243,7 @@ try_write(struct ctl *ctl, int64_t *request)
         *request = global ? ovsdb_idl_txn_get_increment_new_value(ctl->txn) : 1;
     } else if (status == TXN_UNCHANGED) {
         /* All is there already, but maybe castd has not taken it up. */
-        *request = global->next_cfg;
+        *request = global ? global->next_cfg : 0;
     } else if (status == TXN_ERROR && global) {
         ctl_fail(CTL_REFUSED, "%s: the registry refused it: %s", ctl->command->name,
                  ovsdb_idl_txn_get_error(ctl->txn));

@@ -542,6 +542,7 @@ plan_group(const struct plan_topology *t, const struct plan_group *g, struct pla
     }
 
     agent = plan_attachment(t, g->source_host);
+    ovs_assert(agent); /* says plan_check_source(). */
     root = agent_switch(t, agent);
     out->region_len = common_region_len(g);
     out->trees = xcalloc(2, sizeof *out->trees);

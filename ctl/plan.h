@@ -67,11 +67,11 @@ plan_node_config(const struct plan_topology *, const struct plan_node *, struct 
 
 struct plan_member {
     char host[NAME_SIZE];
+    uint64_t va; /* region; len 0: none. */
+    uint64_t len;
+    uint32_t rkey;
     uint32_t branch; /* id, unique in the group epoch. */
     uint32_t qpn;
-    uint32_t rkey; /* region; len 0: none. */
-    uint64_t va;
-    uint64_t len;
     bool provision; /* a branch of the tree at its edge. */
     bool copy;      /* the source agent has copies made for it. */
 };
