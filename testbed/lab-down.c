@@ -25,7 +25,7 @@
 
 /* How often, and with which pause, to look for users of RDMA devices. */
 #define USER_TRIES 20
-#define USER_NSEC 100000000
+#define USER_NSEC  100000000
 
 static unsigned long long
 number(const char *text)
