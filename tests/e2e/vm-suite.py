@@ -240,6 +240,33 @@ def send_rnr(lab):
         check_equal('%s: messages' % r.name, r.count('received 4096'), 4)
 
 
+def silent_receiver(lab):
+    """A receiver that dies stops the group; once it is removed the others go on."""
+    group_add('silent')
+    data = pattern(65536, 19)
+    receivers = {r: Receiver(lab, 'silent', r, len(data)) for r in lab.receivers}
+    for r in receivers.values():
+        r.armed(1)
+    source = Source(lab, 'silent', '--file', work_file('silent.in', data), '-s', '8192',
+                    '--keep-sending')
+    wait_until('data flows', lambda: data_flows(lab, 'silent'))
+    receivers['r2'].kill()
+
+    def stalled():
+        state = lab.group('n1', 'silent')
+        una = {b['name']: b['una'] for b in state['branches']}
+        return state['f'] == una['r2'] != state['h'] == una['r1']
+    wait_until('r1 has everything that was sent and r2 has not', stalled)
+    stopped_at = lab.group('n1', 'silent')['f']
+    castctl('member', 'remove', 'silent', 'r2')
+    wait_until('the group goes on', lambda: lab.group('n1', 'silent')['f'] != stopped_at)
+    check_equal('members', [m['host'] for m in castctl_json('group', 'show', 'silent')['members']],
+                ['r1'])
+    source.process.send_signal(signal.SIGTERM)
+    check_equal("source's exit status", source.wait(), 0)
+    check(receivers['r1'].region() == data, "r1's memory differs")
+
+
 def capture(lab):
     """Captures every hop of a small write for the independent checker."""
     folder = os.path.join(RESULTS, 'captures-%d' % lab.n)
@@ -441,6 +468,7 @@ def main():
         suite.case('only the source restarts', source_restarts, two)
         suite.case('requests a group refuses', bad_requests, two)
         suite.case('SEND and a receiver that is not ready', send_rnr, two)
+        suite.case('a receiver that falls silent', silent_receiver, two)
         suite.case('captures of every hop', capture, two)
         suite.case('bad topologies', bad_topologies, two)
         suite.case('bad commands', bad_commands, two)
