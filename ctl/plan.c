@@ -138,6 +138,7 @@ agent_switch(const struct plan_topology *t, const struct plan_node *agent)
     const struct plan_node *best = NULL;
     struct end end;
 
+    ovs_assert(agent); /* the callers have asked plan_check_source(). */
     for (size_t i = 0; i < t->n_links; i++) {
         if (link_end(&t->links[i], agent->name, &end)) {
             const struct plan_node *peer = plan_find_node(t, end.peer);
@@ -542,7 +543,6 @@ plan_group(const struct plan_topology *t, const struct plan_group *g, struct pla
     }
 
     agent = plan_attachment(t, g->source_host);
-    ovs_assert(agent); /* says plan_check_source(). */
     root = agent_switch(t, agent);
     out->region_len = common_region_len(g);
     out->trees = xcalloc(2, sizeof *out->trees);

@@ -12,6 +12,7 @@
     SUITE(ecn)           \
     SUITE(fib)           \
     SUITE(icrc)          \
+    SUITE(intent)        \
     SUITE(l3)            \
     SUITE(neigh)         \
     SUITE(node_config)   \

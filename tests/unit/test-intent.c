@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node's rows as plain data: one good set, and every column spoiled in turn.
+ */
+#include <config.h>
+
+#include "ctl/intent.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+#include "ctl/rocecast-idl.h"
+#include "tests/unit/suites.h"
+#include "util.h"
+
+static struct rrec_port port_rows[2];
+static struct rrec_route route_rows[2];
+static struct rrec_sid sid_rows[1];
+static struct rrec_branch branch_rows[2];
+static struct rrec_tree_node tree_rows[1];
+static struct rrec_node node_row;
+
+static struct rrec_port *ports[2];
+static struct rrec_route *routes[2];
+static struct rrec_sid *sids[1];
+static struct rrec_branch *branches[2];
+static struct rrec_tree_node *trees[1];
+static char *outer_da[1];
+
+#define STR(S) CONST_CAST(char *, S)
+
+static void
+set_port(int i, const char *name, int64_t number, const char *peer, const char *peer_address)
+{
+    port_rows[i].name = STR(name);
+    port_rows[i].number = number;
+    port_rows[i].kind = STR("tap");
+    port_rows[i].role = STR("host");
+    port_rows[i].mac = STR("02:5f:01:00:00:01");
+    port_rows[i].peer = STR(peer);
+    port_rows[i].peer_address = STR(peer_address);
+    ports[i] = &port_rows[i];
+}
+
+static void
+set_branch(int i, int64_t id, const char *name)
+{
+    branch_rows[i].id = id;
+    branch_rows[i].kind = STR("receiver");
+    branch_rows[i].name = STR(name);
+    branch_rows[i].address = STR("fd00:1::1");
+    branch_rows[i].edge = STR("5f00:0:100::1");
+    branch_rows[i].qpn = 0xfffffe;
+    branch_rows[i].rkey = UINT32_MAX;
+    branch_rows[i].va = STR("0xffffffffffff0000");
+    branch_rows[i].len = 0xffff;
+    branches[i] = &branch_rows[i];
+}
+
+static void
+set_tree(void)
+{
+    struct rrec_tree_node *t = &tree_rows[0];
+
+    t->group = STR("g");
+    t->generation = 4;
+    t->epoch = 2;
+    t->proxy = STR("fd00:ffff::1");
+    t->designated_qpn = 0x102;
+    t->start_psn = 0xffffff;
+    t->mtu = 4096;
+    t->designated_rkey = 9;
+    t->region_len = 0xffff;
+    t->source_address = STR("fd00:1::100");
+    t->source_qpn = 18;
+    t->root = true;
+    t->parent_sid = STR("");
+    t->branches = branches;
+    t->n_branches = 2;
+    outer_da[0] = STR("5f00:0:100:e001::");
+    t->outer_da = outer_da;
+    t->n_outer_da = 1;
+    t->open = true;
+    trees[0] = t;
+}
+
+static void
+setup(void)
+{
+    set_port(0, "tr1", 7, "r1", "fd00:1::1");
+    set_port(1, "up", 2, "a0", "5f00:0:200::1");
+    route_rows[0] =
+        (struct rrec_route){.prefix = STR("fd00:1::1/128"), .port = 7, .next_hop = STR("::")};
+    route_rows[1] = (struct rrec_route){
+        .prefix = STR("5f00:0:200::/48"), .port = 2, .next_hop = STR("5f00:0:200::1")};
+    routes[0] = &route_rows[0];
+    routes[1] = &route_rows[1];
+    sid_rows[0].prefix = STR("5f00:0:100:e001::/64");
+    sid_rows[0].behaviour = STR("End.MT");
+    sids[0] = &sid_rows[0];
+    set_branch(0, 5, "r5");
+    set_branch(1, 1, "r1");
+    set_tree();
+    node_row.name = STR("n1");
+    node_row.id = 256;
+    node_row.cfg = 12;
+    node_row.ports = ports;
+    node_row.n_ports = 2;
+    node_row.routes = routes;
+    node_row.n_routes = 2;
+    node_row.sids = sids;
+    node_row.n_sids = 1;
+    node_row.trees = trees;
+    node_row.n_trees = 1;
+}
+
+START_TEST(good)
+    {
+        struct node_config c;
+        char *error;
+
+        ck_assert(intent_read(&node_row, &c, &error));
+        ck_assert_ptr_null(error);
+        ck_assert_uint_eq(c.generation, 12);
+        ck_assert_uint_eq(c.id, 256);
+        ck_assert_uint_eq(c.n_ports, 2);
+        ck_assert_uint_eq(c.ports[0].number, 2); /* sorted. */
+        ck_assert_str_eq(c.ports[1].name, "tr1");
+        ck_assert_uint_eq(c.ports[1].mac[1], 0x5f);
+        ck_assert_uint_eq(c.n_routes, 2);
+        ck_assert_uint_eq(c.routes[0].plen, 48);
+        ck_assert_int_eq(c.sids[0].behaviour, SID_END_MT);
+        ck_assert_uint_eq(c.n_trees, 1);
+
+        const struct tree_config *t = &c.trees[0];
+        ck_assert_uint_eq(t->start_psn.v, 0xffffff);
+        ck_assert(t->root && t->open);
+        ck_assert_uint_eq(t->n_branches, 2);
+        ck_assert_uint_eq(t->branches[0].id, 1);
+        ck_assert_uint_eq(t->branches[1].va, 0xffffffffffff0000);
+        ck_assert_uint_eq(t->branches[1].rkey, UINT32_MAX);
+        ck_assert_uint_eq(t->n_outer_da, 1);
+        node_config_uninit(&c);
+    }
+END_TEST
+
+/* One column spoiled: a string or a number, and what the sentence must name. */
+static const struct {
+    char **string;
+    const char *text;
+    int64_t *number;
+    int64_t value;
+    const char *named;
+} spoilt[] = {
+    {&node_row.name, "", NULL, 0, "Node.name"},
+    {NULL, NULL, &node_row.id, 0xe000, "Node.id \"57344\": must be 1..57343"},
+    {&port_rows[0].name, "a/b", NULL, 0, "Port.name \"a/b\""},
+    {&port_rows[0].name, "up", NULL, 0, "Port.name \"up\""},
+    {NULL, NULL, &port_rows[0].number, 2, "twice"},
+    {NULL, NULL, &port_rows[0].number, 4096, "Port.number \"4096\""},
+    {&port_rows[0].mac, "02:5f:01:00:00", NULL, 0, "Port.mac"},
+    {&port_rows[0].mac, "02:5f:01:00:00:01x", NULL, 0, "Port.mac"},
+    {&port_rows[0].mac, "03:5f:01:00:00:01", NULL, 0, "Port.mac"},
+    {&port_rows[0].peer, "r 1", NULL, 0, "Port.peer \"r 1\""},
+    {&port_rows[0].peer_address, "fd00::x", NULL, 0, "Port.peer_address \"fd00::x\""},
+    {&route_rows[0].prefix, "fd00::1/64", NULL, 0, "Route.prefix \"fd00::1/64\""},
+    {&route_rows[0].prefix, "5f00:0:200::/48", NULL, 0, "two routes"},
+    {&route_rows[0].next_hop, "", NULL, 0, "Route.next_hop \"\""},
+    {NULL, NULL, &route_rows[0].port, 3, "no port has number 3"},
+    {NULL, NULL, &route_rows[0].port, 65543, "Route.port \"65543\""},
+    {&sid_rows[0].prefix, "5f00::/129", NULL, 0, "Sid.prefix"},
+    {&sid_rows[0].behaviour, "End.X", NULL, 0, "Sid.behaviour \"End.X\""},
+    {&tree_rows[0].group, "g g", NULL, 0, "Tree_Node.group"},
+    {NULL, NULL, &tree_rows[0].epoch, 0, "Tree_Node.epoch"},
+    {&tree_rows[0].proxy, "fd00::1", NULL, 0, "Tree_Node.proxy"},
+    {NULL, NULL, &tree_rows[0].designated_qpn, 1, "Tree_Node.designated_qpn"},
+    {NULL, NULL, &tree_rows[0].start_psn, 1 << 24, "Tree_Node.start_psn"},
+    {NULL, NULL, &tree_rows[0].mtu, 1000, "1000 is no path MTU"},
+    {NULL, NULL, &tree_rows[0].region_len, -1, "Tree_Node.region_len \"-1\""},
+    {&tree_rows[0].source_address, "h0", NULL, 0, "Tree_Node.source_address"},
+    {NULL, NULL, &tree_rows[0].source_qpn, 0xffffff, "Tree_Node.source_qpn"},
+    {&tree_rows[0].parent_sid, "x", NULL, 0, "Tree_Node.parent_sid"},
+    {&outer_da[0], "5f00:0:100:e001::/64", NULL, 0, "Tree_Node.outer_da"},
+    {NULL, NULL, &branch_rows[0].id, 1, "id 1 is there twice"},
+    {NULL, NULL, &branch_rows[0].id, -1, "Branch.id"},
+    {&branch_rows[0].name, "", NULL, 0, "Branch.name"},
+    {&branch_rows[0].address, "", NULL, 0, "Branch.address"},
+    {&branch_rows[0].edge, "n1", NULL, 0, "Branch.edge"},
+    {NULL, NULL, &branch_rows[0].qpn, 0, "Branch.qpn"},
+    {NULL, NULL, &branch_rows[0].rkey, 1LL << 32, "Branch.rkey"},
+    {NULL, NULL, &branch_rows[0].len, 0x10000, "Branch.va"}, /* over the end. */
+    {&branch_rows[0].va, "-1", NULL, 0, "Branch.va \"-1\""},
+};
+
+START_TEST(bad)
+    {
+        struct node_config c;
+        char *error;
+
+        if (spoilt[_i].string) {
+            *spoilt[_i].string = STR(spoilt[_i].text);
+        } else {
+            *spoilt[_i].number = spoilt[_i].value;
+        }
+        ck_assert(!intent_read(&node_row, &c, &error));
+        ck_assert_ptr_nonnull(error);
+        ck_assert_msg(strstr(error, spoilt[_i].named), "%s", error);
+        ck_assert_ptr_null(c.ports);
+        ck_assert_uint_eq(c.n_trees, 0);
+        free(error);
+    }
+END_TEST
+
+Suite *
+intent_suite(void)
+{
+    Suite *suite = suite_create("intent");
+    TCase *tcase = tcase_create("intent");
+
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, good);
+    tcase_add_loop_test(tcase, bad, 0, ARRAY_SIZE(spoilt));
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
