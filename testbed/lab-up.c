@@ -157,7 +157,6 @@ lab_wait(struct lab *lab, char *(*lacks)(struct lab *, const void *), const void
     while ((lack = lacks(lab, arg))) {
         char *error = check_daemons(lab);
         if (!error && child_interrupted()) {
-            lab->exit_code = EXIT_INTERRUPTED;
             error = xstrdup("interrupted");
         }
         if (!error && time_msec() >= deadline) {
@@ -402,7 +401,6 @@ build(struct lab *lab)
         error = lab_hosts_add_rdma(lab);
     }
     if (!error && child_interrupted()) {
-        lab->exit_code = EXIT_INTERRUPTED;
         error = xstrdup("interrupted");
     }
     return error ? error : lab_fact(lab, "up");
@@ -431,6 +429,10 @@ lab_up(const struct topology *t, bool rdma, int timeout)
         child_catch_signals();
         error = build(&lab);
         if (error) {
+            /* Ctrl-C also ends what castlab was waiting for: not that program's fault. */
+            if (child_interrupted()) {
+                lab.exit_code = EXIT_INTERRUPTED;
+            }
             lab_complain("%s", error);
             free(error);
             error = xasprintf("lab '%s' was not brought up%s", t->name,
