@@ -20,8 +20,8 @@
 
 VLOG_DEFINE_THIS_MODULE(node_daemon);
 
-#define POOL_SIZE       4096
-#define PORT_RETRY_MSEC 1000
+#define POOL_SIZE  4096
+#define RETRY_MSEC 1000
 
 static uint64_t
 now_usec(void)
@@ -43,39 +43,41 @@ report_started(const struct node_daemon *d, struct agent_registry *registry)
     }
 }
 
-/* Says how far the node is.  What had started goes first: castd relies on it. */
+/* Brings node and ports to d->config as far as that is possible, and says how
+ * far it is.  What had started goes first: castd relies on it. */
 static void
-report_applied(const struct node_daemon *d, struct agent_registry *registry, bool all_ports,
-               const char *why)
-{
-    report_started(d, registry);
-    if (all_ports) {
-        agent_registry_applied(registry, d->generation);
-    } else {
-        static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(1, 5);
-        VLOG_WARN_RL(&rl, "%s", why);
-        agent_registry_refused(registry, d->generation, why);
-    }
-}
-
-/* Applies 'config'.  False: some ports could not be opened. */
-static bool
-apply(struct node_daemon *d, const struct node_config *config, struct agent_registry *registry)
+apply(struct node_daemon *d, struct agent_registry *registry)
 {
     char *why = NULL;
-    bool all_ports = true;
 
-    if (d->class->configure(d->node, config, now_usec(), &why)) {
-        VLOG_ERR("generation %" PRIu64 ": %s", config->generation, why);
-        agent_registry_refused(registry, config->generation, why);
-    } else {
-        d->generation = config->generation;
-        d->id = config->id;
-        all_ports = node_ports_configure(d, config, &why);
-        report_applied(d, registry, all_ports, why);
+    if (d->pending && !d->class->configure(d->node, &d->config, now_usec(), &why)) {
+        d->pending = false;
+        node_ports_configure(d);
     }
-    free(why);
-    return all_ports;
+    report_started(d, registry);
+    if (!d->pending && node_ports_open(d, &why)) {
+        agent_registry_applied(registry, d->config.generation);
+    } else if (!d->why || strcmp(d->why, why)) {
+        VLOG_WARN("generation %" PRIu64 ": %s", d->config.generation, why);
+        agent_registry_refused(registry, d->config.generation, why);
+    }
+    free(d->why);
+    d->why = why;
+    d->retry_at = time_msec() + RETRY_MSEC;
+}
+
+static bool
+is_complete(const struct node_daemon *d)
+{
+    return !d->pending && node_ports_all_open(d);
+}
+
+/* Something is not as it should be: a refused configuration (members in flight
+ * may have landed), a device that is not there (yet, or any more). */
+static bool
+must_retry(const struct node_daemon *d)
+{
+    return !is_complete(d) || d->why;
 }
 
 static void
@@ -83,23 +85,20 @@ run(struct node_daemon *d, struct daemon *daemon)
 {
     struct agent_registry *registry =
         agent_registry_create(daemon->db, daemon->node, daemon->control);
-    bool all_ports = true;
-    long long int retry_at = 0;
 
     while (!daemon->exiting) {
         struct node_config config;
 
         daemon_run(daemon);
         if (agent_registry_run(registry, &config)) {
-            all_ports = apply(d, &config, registry);
-            retry_at = time_msec() + PORT_RETRY_MSEC;
-            node_config_uninit(&config);
-        } else if (!all_ports && time_msec() >= retry_at) {
-            char *why = NULL;
-            all_ports = node_ports_retry(d, &why);
-            report_applied(d, registry, all_ports, why);
-            retry_at = time_msec() + PORT_RETRY_MSEC;
-            free(why);
+            node_config_uninit(&d->config);
+            d->config = config;
+            d->pending = true;
+            free(d->why);
+            d->why = NULL;
+            apply(d, registry);
+        } else if (must_retry(d) && time_msec() >= d->retry_at) {
+            apply(d, registry);
         }
         bool more = node_ports_run(d, now_usec());
         uint64_t now = now_usec();
@@ -114,8 +113,8 @@ run(struct node_daemon *d, struct daemon *daemon)
         } else if (deadline != UINT64_MAX) {
             poll_timer_wait((long long int) (deadline > now ? (deadline - now + 999) / 1000 : 0));
         }
-        if (!all_ports) {
-            poll_timer_wait_until(retry_at);
+        if (must_retry(d)) {
+            poll_timer_wait_until(d->retry_at);
         }
         node_ports_wait(d);
         agent_registry_wait(registry);
@@ -142,6 +141,8 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     run(d, &daemon);
 
     node_ports_close(d);
+    node_config_uninit(&d->config);
+    free(d->why);
     class->destroy(d->node);
     packet_pool_destroy(d->pool);
     free(d);

@@ -31,18 +31,23 @@ struct node_daemon {
     struct node_port *ports[NODE_MAX_PORTS]; /* by number; NULL: none. */
     uint16_t numbers[NODE_MAX_PORTS];        /* of the ports there are. */
     size_t n_ports;
-    uint64_t generation; /* applied. */
-    uint16_t id;
+    uint64_t no_port; /* frames for a port that there is not. */
+
+    struct node_config config; /* the newest one. */
+    bool pending;              /* the node does not run it yet. */
+    char *why;                 /* why not all is as 'config' says, or NULL. */
+    long long int retry_at;    /* msec. */
 };
 
 /* Runs the daemon until told to exit; the exit status. */
 int node_daemon_main(int argc, char *argv[], const struct node_class *, const char *purpose);
 
-/* node-ports.c: opens, closes and keeps ports so that they are as 'config'
- * says.  False: some could not be opened; *errp names one, and
- * node_ports_retry() is to be called later. */
-bool node_ports_configure(struct node_daemon *, const struct node_config *config, char **errp);
-bool node_ports_retry(struct node_daemon *, char **errp);
+/* node-ports.c: opens, closes and keeps ports so that they are as d->config
+ * says.  Those that could not be opened, or whose device went away since, are
+ * tried by node_ports_open(); false: some are still not, and *errp names one. */
+void node_ports_configure(struct node_daemon *d);
+bool node_ports_open(struct node_daemon *, char **errp);
+bool node_ports_all_open(const struct node_daemon *);
 void node_ports_close(struct node_daemon *);
 /* Receives a burst from every port; true if there may be more. */
 bool node_ports_run(struct node_daemon *, uint64_t now);

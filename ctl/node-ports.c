@@ -58,9 +58,10 @@ list_ports(struct node_daemon *d)
     }
 }
 
-bool
-node_ports_configure(struct node_daemon *d, const struct node_config *config, char **errp)
+void
+node_ports_configure(struct node_daemon *d)
 {
+    const struct node_config *config = &d->config;
     const struct port_config *want[NODE_MAX_PORTS] = {NULL};
 
     for (size_t i = 0; i < config->n_ports; i++) {
@@ -82,22 +83,29 @@ node_ports_configure(struct node_daemon *d, const struct node_config *config, ch
         d->ports[pc->number]->config = *pc;
     }
     list_ports(d);
-    return node_ports_retry(d, errp);
 }
 
 bool
-node_ports_retry(struct node_daemon *d, char **errp)
+node_ports_open(struct node_daemon *d, char **errp)
 {
-    bool all = true;
-
     for (size_t i = 0; i < d->n_ports; i++) {
         struct node_port *np = d->ports[d->numbers[i]];
         if (!np->port) {
             open_port(d, np, errp);
-            all = all && np->port;
         }
     }
-    return all;
+    return node_ports_all_open(d);
+}
+
+bool
+node_ports_all_open(const struct node_daemon *d)
+{
+    for (size_t i = 0; i < d->n_ports; i++) {
+        if (!d->ports[d->numbers[i]]->port) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void
@@ -181,9 +189,8 @@ node_ports_tx(void *d_, uint16_t number, struct packet *p)
     struct node_port *np = number < NODE_MAX_PORTS ? d->ports[number] : NULL;
 
     if (!np) {
-        return;
-    }
-    if (!np->port) {
+        d->no_port++;
+    } else if (!np->port) {
         np->tx_errors++;
     } else if (packet_size(p) > port_mtu(np->port) + sizeof(struct eth_hdr)) {
         np->tx_too_long++;

@@ -83,6 +83,7 @@ counters(const struct node_daemon *d)
     }
     json_object_put(o, "ports", by_port);
     json_object_put(o, "drops", by_reason);
+    put_int(o, "no_port", d->no_port);
     put_int(o, "buffers_free", packet_pool_n_free(d->pool));
     return o;
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * IPv6 address to pointer: open addressing, linear probing, at most half full.
+ * (IPv6 address, number) to pointer: open addressing, linear probing, at most half
+ * full.  The hash is the address's alone, so that all of its numbers are in one run.
  */
 #include "lib/addr-map.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct slot {
     struct in6_addr addr;
+    uint32_t number;
     void *value; /* NULL: free. */
 };
 
@@ -53,29 +54,55 @@ addr_map_destroy(struct addr_map *map)
     free(map);
 }
 
-/* The slot of 'addr', or the free one where it would go. */
+static bool
+slot_is(const struct slot *slot, const struct in6_addr *addr)
+{
+    return !memcmp(&slot->addr, addr, sizeof *addr);
+}
+
+/* The slot of the pair, or the free one where it would go. */
 static size_t
-probe(const struct addr_map *map, const struct in6_addr *addr)
+probe(const struct addr_map *map, const struct in6_addr *addr, uint32_t number)
 {
     size_t i = hash(addr) & map->mask;
-    while (map->slots[i].value && memcmp(&map->slots[i].addr, addr, sizeof *addr)) {
+    while (map->slots[i].value
+           && !(map->slots[i].number == number && slot_is(&map->slots[i], addr))) {
         i = (i + 1) & map->mask;
     }
     return i;
 }
 
-void
-addr_map_insert(struct addr_map *map, const struct in6_addr *addr, void *value)
+bool
+addr_map_insert(struct addr_map *map, const struct in6_addr *addr, uint32_t number, void *value)
 {
-    size_t i = probe(map, addr);
+    struct slot *slot = &map->slots[probe(map, addr, number)];
 
-    assert(value && map->n_free && !map->slots[i].value);
-    map->slots[i] = (struct slot){*addr, value};
+    if (slot->value) {
+        return false;
+    }
+    assert(value && map->n_free);
+    memcpy(&slot->addr, addr, sizeof slot->addr);
+    slot->number = number;
+    slot->value = value;
     map->n_free--;
+    return true;
 }
 
 void *
-addr_map_find(const struct addr_map *map, const struct in6_addr *addr)
+addr_map_find(const struct addr_map *map, const struct in6_addr *addr, uint32_t number)
 {
-    return map ? map->slots[probe(map, addr)].value : NULL;
+    return map ? map->slots[probe(map, addr, number)].value : NULL;
+}
+
+bool
+addr_map_contains(const struct addr_map *map, const struct in6_addr *addr)
+{
+    if (!map) {
+        return false;
+    }
+    size_t i = hash(addr) & map->mask;
+    while (map->slots[i].value && !slot_is(&map->slots[i], addr)) {
+        i = (i + 1) & map->mask;
+    }
+    return map->slots[i].value;
 }

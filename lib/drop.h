@@ -39,6 +39,7 @@
     DROP(mt_inner, "End.MT: inside is not an IPv6 RoCE request to a Proxy Address")           \
     DROP(mt_no_tlv, "End.MT: no TLV names this edge")                                         \
     DROP(mt_context, "End.MT: Segment List entry 0 is not the inner destination")             \
+    DROP(mt_repeated, "End.MT: receiver named twice in one packet")                           \
     DROP(ecn_ce, "outer header says CE, inner is not ECN capable (RFC 6040)")                 \
     DROP(group_unknown, "no group with this Proxy Address")                                   \
     DROP(stale_epoch, "Designated QPN is not the current epoch's")                            \

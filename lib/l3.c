@@ -40,10 +40,25 @@ struct l3 {
 static const struct in6_addr gateway = {.s6_addr = {0xfe, 0x80, [15] = 1}};
 static const struct in6_addr all_nodes = {.s6_addr = {0xff, 0x02, [15] = 1}};
 
-static const struct port_config *
-find_port(const struct l3 *l3, uint16_t number)
+const struct port_config *
+l3_port(const struct l3 *l3, uint16_t number)
 {
     return number < NEIGH_PORTS ? l3->ports[number] : NULL;
+}
+
+uint16_t
+l3_host_port(const struct l3 *l3, const struct in6_addr *host)
+{
+    struct in6_addr next_hop;
+    uint16_t number;
+
+    if (!l3_lookup(l3, host, &number, &next_hop)) {
+        return 0;
+    }
+    const struct port_config *port = l3_port(l3, number);
+    return port && port->role == ROLE_HOST && !memcmp(&port->peer_address, host, sizeof *host)
+               ? number
+               : 0;
 }
 
 /* The port of a neighbour: its neighbours are forgotten before a port is. */
@@ -108,7 +123,7 @@ l3_output(struct l3 *l3, struct packet *p, uint64_t now)
         why = DROP_not_for_us;
     } else if (!l3_lookup(l3, &ip->dst, &number, &next_hop)) {
         why = DROP_no_route;
-    } else if (!find_port(l3, number)) {
+    } else if (!l3_port(l3, number)) {
         why = DROP_port_down;
     } else {
         why = neigh_resolve(l3->neighs, number, &next_hop, p, now, &mac);
@@ -255,7 +270,7 @@ bool
 l3_input(struct l3 *l3, uint16_t number, const struct packet *p, const struct parsed *parsed,
          uint64_t now)
 {
-    const struct port_config *port = find_port(l3, number);
+    const struct port_config *port = l3_port(l3, number);
     const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) (p->data + parsed->ip.ofs);
     struct nd_msg m;
 
@@ -281,7 +296,7 @@ l3_input(struct l3 *l3, uint16_t number, const struct packet *p, const struct pa
 bool
 l3_mac_ok(const struct l3 *l3, uint16_t number, const struct packet *p)
 {
-    const struct port_config *port = find_port(l3, number);
+    const struct port_config *port = l3_port(l3, number);
     const struct eth_hdr *eth = (const struct eth_hdr *) p->data;
 
     return port && p->len >= sizeof *eth

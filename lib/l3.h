@@ -41,6 +41,11 @@ void l3_configure(struct l3 *, const struct node_config *config);
 void l3_set_proxies(struct l3 *, const struct in6_addr *proxies, size_t n);
 void l3_proxy_host(struct l3 *, const struct in6_addr *host, uint16_t uplink_port);
 
+/* The port with this number, or NULL; valid until the next l3_configure(). */
+const struct port_config *l3_port(const struct l3 *, uint16_t number);
+/* Number of the port that this host is on by the routes, or 0. */
+uint16_t l3_host_port(const struct l3 *, const struct in6_addr *host);
+
 /* Is this address the node's own? */
 bool l3_is_local(const struct l3 *, const struct in6_addr *);
 

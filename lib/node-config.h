@@ -3,6 +3,10 @@
  * One node's configuration as plain data: a snapshot of the registry's intent
  * with its generation.  Whoever reads the registry builds it whole and hands
  * it over; the node applies it as a difference and keeps nothing of it.
+ *
+ * The builder guarantees what nodes rely on: unique are port numbers, SID
+ * prefixes, (proxy, designated_qpn) of trees, ids and addresses of a tree's
+ * branches.
  */
 #ifndef LIB_NODE_CONFIG_H
 #define LIB_NODE_CONFIG_H 1
@@ -105,6 +109,9 @@ struct node_config {
 
 /* Frees what the pointers refer to. */
 void node_config_uninit(struct node_config *);
+/* Deep copy of a tree's configuration, and its end. */
+void tree_config_clone(struct tree_config *dst, const struct tree_config *src);
+void tree_config_uninit(struct tree_config *);
 
 /* Addresses that follow from a node id (block 5f00:0::/32, 16-bit node uSID). */
 struct in6_addr node_address(uint16_t id);                /* 5f00:0:<id>::1. */

@@ -63,8 +63,4 @@ struct node_class {
     bool (*branch)(const void *node, size_t i, uint32_t id, struct reverse_branch_info *);
 };
 
-/* Deep copy of a tree's configuration, and its end. */
-void tree_config_clone(struct tree_config *dst, const struct tree_config *src);
-void tree_config_uninit(struct tree_config *);
-
 #endif /* lib/node.h */

@@ -4,6 +4,7 @@
  * group is not ready, and sent as it is inside outer IPv6 + SRH (H.Encaps.Red
  * of RFC 8986 with End.MT TLVs).
  */
+#include "lib/icrc.h"
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 
@@ -33,6 +34,48 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
     return l3_output(sa->l3, p, now);
 }
 
+/* Lets a request pass that the group can carry, and latches another.  'p' is
+ * the inner packet and is consumed. */
+static enum drop_reason
+admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
+{
+    const struct bth *bth = (const void *) (p->data + IP6_HDR_LEN + sizeof(struct udp_hdr));
+    struct refusal *r = &t->refusal;
+    psn_t psn = bth_psn(bth);
+    bool confirmed = t->anchored && psn_cmp(psn, t->una) < 0; /* will be acknowledged again. */
+    uint8_t syndrome = confirmed ? 0 : refuse_check(t, p->data);
+
+    if (syndrome) {
+        enum drop_reason why = refuse_latch(sa, t, p->data, p->len, syndrome, now);
+        packet_put(p);
+        return why;
+    }
+    if (r->active && psn_cmp(psn, r->psn) > 0) {
+        packet_put(p);
+        return DROP_refused;
+    }
+    if (r->active) {
+        r->active = !psn_eq(psn, r->psn); /* what was wrong with it is no more. */
+        r->n_seen = 0;
+    }
+    return send_down(sa, t, p, now);
+}
+
+static enum drop_reason
+hold(struct srcagent *sa, struct tree *t, struct packet *p)
+{
+    if (t->n_waiting >= AGENT_QUEUE_MAX || sa->n_waiting >= AGENT_QUEUE_TOTAL) {
+        packet_put(p);
+        return DROP_group_closed;
+    }
+    p->next = NULL;
+    *(t->head ? &t->tail->next : &t->head) = p;
+    t->tail = p;
+    t->n_waiting++;
+    sa->n_waiting++;
+    return DROP_none;
+}
+
 void
 down_release(struct srcagent *sa, struct tree *t, uint64_t now)
 {
@@ -40,26 +83,20 @@ down_release(struct srcagent *sa, struct tree *t, uint64_t now)
         struct packet *p = t->head;
         t->head = p->next;
         t->n_waiting--;
-        srcagent_count_drop(sa, send_down(sa, t, p, now));
+        sa->n_waiting--;
+        srcagent_count_drop(sa, admit(sa, t, p, now));
     }
 }
 
-/* A request to the current epoch's QP, and nothing else. */
+/* A request, and nothing else. */
 static enum drop_reason
-check(const struct rx *rx, const struct tree *t)
+check(const struct rx *rx)
 {
     const struct parsed *h = &rx->h;
+    const struct ip6_hdr_wire *ip = (const void *) (rx->p->data + h->ip.ofs);
 
     if (!h->bth_ofs || h->ip.n_ext || h->icrc_ofs + ROCE_ICRC_LEN != h->ip.end) {
         return DROP_not_for_us;
-    }
-    const struct bth *bth = (const void *) (rx->p->data + h->bth_ofs);
-    if (be24_get(bth->dest_qp) != t->config.designated_qpn) {
-        return DROP_stale_epoch;
-    }
-    const struct ip6_hdr_wire *ip = (const void *) (rx->p->data + h->ip.ofs);
-    if (!IN6_ARE_ADDR_EQUAL(&ip->src, &t->config.source)) {
-        return DROP_inner_source;
     }
     if (ip->hlim <= 1) {
         return DROP_hop_limit;
@@ -69,6 +106,17 @@ check(const struct rx *rx, const struct tree *t)
         return DROP_opcode;
     }
     return DROP_none;
+}
+
+/* A PSN out of nowhere would move the bound for acknowledgements: it is believed
+ * only if the packet is sound. */
+static bool
+psn_is_sound(const struct rx *rx, const struct tree *t, psn_t psn)
+{
+    bool suspicious = t->started ? psn_cmp(psn, t->h) >= REVERSE_MAX_UNVERIFIED_JUMP
+                                 : !psn_eq(psn, t->config.start_psn);
+    return !suspicious
+           || icrc_ok(rx->p->data + rx->h.ip.ofs, (size_t) (rx->h.icrc_ofs - rx->h.ip.ofs));
 }
 
 /* The first PSN of the host decides whether the group's progress is known: a
@@ -83,43 +131,31 @@ note_psn(struct tree *t, psn_t psn)
     }
 }
 
-static enum drop_reason
-hold(struct tree *t, struct packet *p)
-{
-    if (t->n_waiting >= AGENT_QUEUE_MAX) {
-        packet_put(p);
-        return DROP_group_closed;
-    }
-    p->next = NULL;
-    *(t->head ? &t->tail->next : &t->head) = p;
-    t->tail = p;
-    t->n_waiting++;
-    return DROP_none;
-}
-
 enum drop_reason
-down_input(struct srcagent *sa, struct rx *rx, struct tree *t)
+down_input(struct srcagent *sa, struct rx *rx)
 {
-    enum drop_reason why = check(rx, t);
+    struct packet *p = rx->p;
+    const struct ip6_hdr_wire *ip = (const void *) (p->data + rx->h.ip.ofs);
+    const struct bth *bth = (const void *) (p->data + rx->h.bth_ofs);
+    enum drop_reason why = check(rx);
     if (why) {
         return why;
     }
-    psn_t psn = bth_psn((const void *) (rx->p->data + rx->h.bth_ofs));
+    struct tree *t = addr_map_find(sa->trees.by_key, &ip->dst, be24_get(bth->dest_qp));
+    if (!t) {
+        return DROP_stale_epoch;
+    }
+    if (memcmp(&ip->src, &t->config.source, sizeof ip->src)) {
+        return DROP_inner_source;
+    }
+    psn_t psn = bth_psn(bth);
+    if (!psn_is_sound(rx, t, psn)) {
+        return DROP_psn_jump;
+    }
     note_psn(t, psn);
-    uint8_t syndrome = refuse_check(t, rx);
-    if (syndrome) {
-        return refuse_latch(sa, t, rx, psn, syndrome);
-    }
-    if (t->refusal.active) {
-        if (psn_cmp(psn, t->refusal.psn) > 0) {
-            return DROP_refused;
-        }
-        t->refusal.repeated = false;
-    }
 
-    struct packet *p = rx->p;
     rx->p = NULL;
     p->len = rx->h.ip.end; /* Ethernet padding is nobody's. */
     packet_pull(p, rx->h.ip.ofs);
-    return t->config.open ? send_down(sa, t, p, rx->now) : hold(t, p);
+    return t->config.open ? admit(sa, t, p, rx->now) : hold(sa, t, p);
 }

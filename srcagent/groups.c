@@ -11,6 +11,7 @@
 #include "lib/response.h"
 #include "srcagent/srcagent.h"
 
+/* What it holds must have been uncounted or the agent be ending. */
 static void
 tree_destroy(struct tree *t)
 {
@@ -30,13 +31,14 @@ srcagent_trees_uninit(struct trees *trees)
         tree_destroy(trees->v[i]);
     }
     free(trees->v);
-    addr_map_destroy(trees->by_proxy);
+    addr_map_destroy(trees->by_key);
+    addr_map_destroy(trees->by_source);
     *trees = (struct trees){0};
 }
 
 /* The encapsulation of an open group. */
 static int
-build_encap(const struct srcagent *sa, const struct tree_config *config,
+build_encap(const struct in6_addr *own, const struct tree_config *config,
             struct encap_template *encap, char **errp)
 {
     int error = EINVAL;
@@ -54,8 +56,8 @@ build_encap(const struct srcagent *sa, const struct tree_config *config,
             const struct branch_config *b = &config->copies[i];
             copies[i] = (struct srh_copy){b->edge, b->address, b->qpn};
         }
-        error = encap_template_build(encap, &sa->address, &config->outer_da[0], &config->proxy,
-                                     copies, config->n_copies);
+        error = encap_template_build(encap, own, &config->outer_da[0], &config->proxy, copies,
+                                     config->n_copies);
         free(copies);
     }
     if (error
@@ -67,67 +69,92 @@ build_encap(const struct srcagent *sa, const struct tree_config *config,
     return error;
 }
 
-/* The tree of this epoch, or NULL. */
-static struct tree *
-find_epoch(const struct trees *trees, const struct tree_config *config)
+int
+srcagent_trees_prepare(const struct node_config *config, struct encap_template **encaps,
+                       char **errp)
 {
-    struct tree *t = addr_map_find(trees->by_proxy, &config->proxy);
+    int error = 0;
 
-    return t && t->config.epoch == config->epoch
-                   && t->config.designated_qpn == config->designated_qpn
-               ? t
-               : NULL;
+    *encaps = calloc(config->n_trees + 1, sizeof **encaps);
+    if (!*encaps) {
+        abort();
+    }
+    for (size_t i = 0; !error && i < config->n_trees; i++) {
+        error = build_encap(&config->address, &config->trees[i], &(*encaps)[i], errp);
+    }
+    if (error) {
+        free(*encaps);
+    }
+    return error;
 }
 
-int
-srcagent_trees_configure(struct srcagent *sa, const struct node_config *config, uint64_t now,
-                         char **errp)
+/* Gives 't' its configuration. */
+static void
+tree_configure(struct tree *t, const struct tree_config *config, const struct encap_template *encap)
+{
+    struct tree_config old = t->config;
+
+    tree_config_clone(&t->config, config);
+    tree_config_uninit(&old);
+    t->encap = *encap;
+    t->sport = response_sport(&config->proxy, config->designated_qpn);
+}
+
+static int
+newest_first(const void *a_, const void *b_)
+{
+    const struct tree *const *a = a_;
+    const struct tree *const *b = b_;
+    return ((*a)->config.epoch < (*b)->config.epoch) - ((*a)->config.epoch > (*b)->config.epoch);
+}
+
+void
+srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
+                         struct encap_template *encaps, uint64_t now)
 {
     struct trees *trees = &sa->trees;
     size_t n = config->n_trees;
-    struct encap_template *encaps = calloc(n + 1, sizeof *encaps);
-    struct trees new = {.v = calloc(n + 1, sizeof *new.v), .n = n};
-    if (!encaps || !new.v) {
+    struct trees new = {
+        .v = calloc(n + 1, sizeof *new.v),
+        .n = n,
+        .by_key = addr_map_create(n),
+        .by_source = addr_map_create(n),
+    };
+    if (!new.v) {
         abort();
     }
     for (size_t i = 0; i < n; i++) {
-        int error = build_encap(sa, &config->trees[i], &encaps[i], errp);
-        if (error) {
-            free(encaps);
-            free(new.v);
-            return error;
-        }
-    }
-
-    new.by_proxy = addr_map_create(n);
-    for (size_t i = 0; i < n; i++) {
         const struct tree_config *tc = &config->trees[i];
-        struct tree *t = find_epoch(trees, tc);
+        struct tree *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
         if (!t) {
             t = calloc(1, sizeof *t);
             if (!t) {
                 abort();
             }
         }
-        struct tree_config old = t->config;
-        tree_config_clone(&t->config, tc);
-        tree_config_uninit(&old);
-        t->encap = encaps[i];
-        t->sport = response_sport(&tc->proxy, tc->designated_qpn);
+        tree_configure(t, tc, &encaps[i]);
         new.v[i] = t;
-        addr_map_insert(new.by_proxy, &tc->proxy, t);
+        addr_map_insert(new.by_key, &tc->proxy, tc->designated_qpn, t);
+    }
+    /* Epochs may share a source QPN: the newest has it. */
+    qsort(new.v, n, sizeof(struct tree *), newest_first);
+    for (size_t i = 0; i < n; i++) {
+        const struct tree_config *tc = &new.v[i]->config;
+        addr_map_insert(new.by_source, &tc->proxy, tc->source_qpn, new.v[i]);
     }
     for (size_t i = 0; i < trees->n; i++) {
-        if (addr_map_find(new.by_proxy, &trees->v[i]->config.proxy) != trees->v[i]) {
-            tree_destroy(trees->v[i]);
+        struct tree *t = trees->v[i];
+        if (!addr_map_find(new.by_key, &t->config.proxy, t->config.designated_qpn)) {
+            sa->n_waiting -= t->n_waiting;
+            tree_destroy(t);
         }
     }
     free(encaps);
     free(trees->v);
-    addr_map_destroy(trees->by_proxy);
+    addr_map_destroy(trees->by_key);
+    addr_map_destroy(trees->by_source);
     *trees = new;
     for (size_t i = 0; i < n; i++) {
         down_release(sa, trees->v[i], now);
     }
-    return 0;
 }

@@ -27,17 +27,6 @@ srcagent_count_drop(struct srcagent *sa, enum drop_reason why)
     sa->drops[why]++;
 }
 
-const struct port_config *
-srcagent_port(const struct srcagent *sa, uint16_t number)
-{
-    for (size_t i = 0; i < sa->n_ports; i++) {
-        if (sa->ports[i].number == number) {
-            return &sa->ports[i];
-        }
-    }
-    return NULL;
-}
-
 static void *
 create(const struct node_io *io, struct packet_pool *pool)
 {
@@ -58,57 +47,46 @@ destroy(void *sa_)
 
     srcagent_trees_uninit(&sa->trees);
     l3_destroy(sa->l3);
-    free(sa->ports);
     free(sa);
 }
 
 /* What neighbour discovery answers besides the node's own: the Proxies to the
  * host, and the host to the fabric. */
 static void
-announce(struct srcagent *sa)
+announce(struct srcagent *sa, const struct node_config *config)
 {
-    struct in6_addr *proxies = calloc(sa->trees.n + 1, sizeof *proxies);
+    struct in6_addr *proxies = calloc(config->n_trees + 1, sizeof *proxies);
+    const struct port_config *host = NULL;
+    const struct port_config *uplink = NULL;
+
     if (!proxies) {
         abort();
     }
-    for (size_t i = 0; i < sa->trees.n; i++) {
-        proxies[i] = sa->trees.v[i]->config.proxy;
+    for (size_t i = 0; i < config->n_trees; i++) {
+        proxies[i] = config->trees[i].proxy;
     }
-    l3_set_proxies(sa->l3, proxies, sa->trees.n);
+    l3_set_proxies(sa->l3, proxies, config->n_trees);
     free(proxies);
-    for (size_t i = 0; i < sa->n_ports; i++) {
-        for (size_t j = 0; sa->ports[i].role == ROLE_HOST && j < sa->n_ports; j++) {
-            if (sa->ports[j].role != ROLE_HOST) {
-                l3_proxy_host(sa->l3, &sa->ports[i].peer_address, sa->ports[j].number);
-            }
-        }
+    for (size_t i = 0; i < config->n_ports; i++) {
+        *(config->ports[i].role == ROLE_HOST ? &host : &uplink) = &config->ports[i];
     }
+    l3_proxy_host(sa->l3, host && uplink ? &host->peer_address : NULL, uplink ? uplink->number : 0);
 }
 
 static int
 configure(void *sa_, const struct node_config *config, uint64_t now, char **errp)
 {
     struct srcagent *sa = sa_;
-    struct in6_addr old_address = sa->address;
+    struct encap_template *encaps;
+    int error = srcagent_trees_prepare(config, &encaps, errp);
 
-    sa->address = config->address;
-    int error = srcagent_trees_configure(sa, config, now, errp);
-    if (error) {
-        sa->address = old_address;
-        return error;
+    if (!error) {
+        sa->address = config->address;
+        l3_configure(sa->l3, config);
+        announce(sa, config);
+        srcagent_trees_configure(sa, config, encaps, now); /* may send. */
     }
-    free(sa->ports);
-    sa->ports = calloc(config->n_ports + 1, sizeof *sa->ports);
-    if (!sa->ports) {
-        abort();
-    }
-    if (config->n_ports) {
-        memcpy(sa->ports, config->ports, config->n_ports * sizeof *sa->ports);
-    }
-    sa->n_ports = config->n_ports;
-    l3_configure(sa->l3, config);
-    announce(sa);
-    return 0;
+    return error;
 }
 
 static uint64_t

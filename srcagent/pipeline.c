@@ -31,22 +31,10 @@ host_may_send(const struct rx *rx, const struct port_config *port, const struct 
            || IN6_IS_ADDR_UNSPECIFIED(&ip->src);
 }
 
-static bool
-is_our_host(const struct srcagent *sa, const struct in6_addr *addr)
-{
-    for (size_t i = 0; i < sa->n_ports; i++) {
-        if (sa->ports[i].role == ROLE_HOST
-            && IN6_ARE_ADDR_EQUAL(&sa->ports[i].peer_address, addr)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static enum drop_reason
 run(struct srcagent *sa, struct rx *rx)
 {
-    const struct port_config *port = srcagent_port(sa, rx->port);
+    const struct port_config *port = l3_port(sa->l3, rx->port);
     enum drop_reason why = parse_frame(rx->p->data, rx->p->len, &rx->h);
     if (why) {
         return why;
@@ -67,14 +55,14 @@ run(struct srcagent *sa, struct rx *rx)
         return DROP_not_for_us;
     }
     if (from_host) {
-        struct tree *t = addr_map_find(sa->trees.by_proxy, &ip->dst);
-        return t ? down_input(sa, rx, t) : forward(sa, rx);
+        return addr_map_contains(sa->trees.by_key, &ip->dst) ? down_input(sa, rx) : forward(sa, rx);
     }
-    if (!is_our_host(sa, &ip->dst)) {
+    if (!l3_host_port(sa->l3, &ip->dst)) {
         return DROP_not_for_us;
     }
-    struct tree *t = addr_map_find(sa->trees.by_proxy, &ip->src);
-    why = t ? up_input(sa, rx, t) : DROP_none;
+    if (addr_map_contains(sa->trees.by_source, &ip->src)) {
+        why = up_check(sa, rx);
+    }
     return why ? why : forward(sa, rx);
 }
 

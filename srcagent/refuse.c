@@ -7,25 +7,37 @@
  *   WRITE with another rkey or outside the region  0x62 remote access error
  *
  * A NAK with PSN e also acknowledges everything before e, so it has to wait
- * until the group has confirmed e - 1.  An agent without state (restarted) does not know that; it
- * learns it from a response, or from the host itself: a requester that rewinds starts at its lowest
- * unacknowledged PSN, so the refused PSN twice with nothing lower in between is that PSN.
+ * until the group has confirmed e - 1.  An agent without state (restarted) does
+ * not know that.  It learns it from a response or, if nothing else is
+ * outstanding, from the host: a requester that rewinds starts at its lowest
+ * unacknowledged PSN, so a refused PSN that keeps coming with nothing lower in
+ * between is that PSN, unless the lower ones were lost each time between host
+ * and agent; hence REFUSE_REPEATS.
  */
 #include "lib/icrc.h"
 #include "lib/response.h"
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 
-uint8_t
-refuse_check(const struct tree *t, const struct rx *rx)
+#define REFUSE_REPEATS 3
+
+static const struct bth *
+bth_of(const uint8_t *ip)
 {
-    const struct roce_opcode_info *op = roce_opcode_info(rx->h.opcode);
+    return (const void *) (ip + IP6_HDR_LEN + sizeof(struct udp_hdr));
+}
+
+uint8_t
+refuse_check(const struct tree *t, const uint8_t *ip)
+{
+    const struct bth *bth = bth_of(ip);
+    const struct roce_opcode_info *op = roce_opcode_info(bth->opcode);
 
     if (!(op->flags & ROCE_F_MULTICAST)) {
         return AETH_NAK_INVALID_REQ;
     }
     if (op->flags & ROCE_F_RETH) {
-        const struct reth *reth = (const void *) (rx->p->data + rx->h.ext_ofs);
+        const struct reth *reth = (const void *) (bth + 1);
         uint64_t va = be64_get(reth->va);
         uint32_t len = be32_get(reth->dma_len);
 
@@ -39,27 +51,25 @@ refuse_check(const struct tree *t, const struct rx *rx)
 }
 
 enum drop_reason
-refuse_latch(struct srcagent *sa, struct tree *t, const struct rx *rx, psn_t psn, uint8_t syndrome)
+refuse_latch(struct srcagent *sa, struct tree *t, const uint8_t *ip, size_t len, uint8_t syndrome,
+             uint64_t now)
 {
     struct refusal *r = &t->refusal;
+    psn_t psn = bth_psn(bth_of(ip));
 
-    if (!icrc_ok(rx->p->data + rx->h.ip.ofs, (size_t) (rx->h.icrc_ofs - rx->h.ip.ofs))) {
+    if (!icrc_ok(ip, len - ROCE_ICRC_LEN)) {
         return DROP_icrc;
     }
     if (r->active && psn_cmp(psn, r->psn) > 0) {
         return DROP_refused;
     }
-    if (r->active && psn_eq(psn, r->psn)) {
-        if (r->repeated && !t->anchored) {
-            t->anchored = true;
-            t->una = psn;
-        }
-        r->repeated = true;
-    } else {
-        *r = (struct refusal){.active = true, .psn = psn, .repeated = true};
+    unsigned n_seen = r->active && psn_eq(psn, r->psn) ? r->n_seen + 1 : 1;
+    *r = (struct refusal){.active = true, .psn = psn, .syndrome = syndrome, .n_seen = n_seen};
+    if (!t->anchored && n_seen >= REFUSE_REPEATS) {
+        t->anchored = true;
+        t->una = psn;
     }
-    r->syndrome = syndrome;
-    refuse_try(sa, t, rx->now);
+    refuse_try(sa, t, now);
     return syndrome == AETH_NAK_REM_ACCESS ? DROP_rkey : DROP_opcode;
 }
 

@@ -20,7 +20,9 @@
 
 /* A requester has at most this many packets in flight (rxe: 128 unacknowledged
  * and one more), so a queue of this length loses none of them. */
-#define AGENT_QUEUE_MAX 129
+#define AGENT_QUEUE_MAX   129
+/* Of all groups together: half of the buffers stay for those that are open. */
+#define AGENT_QUEUE_TOTAL 2048
 
 /* A received frame on its way. */
 struct rx {
@@ -37,7 +39,7 @@ struct refusal {
     bool active;
     psn_t psn;
     uint8_t syndrome;
-    bool repeated; /* seen again with nothing lower in between. */
+    unsigned n_seen; /* times in a row, nothing lower in between. */
 };
 
 /* A group epoch at this source. */
@@ -61,7 +63,8 @@ struct tree {
 struct trees {
     struct tree **v;
     size_t n;
-    struct addr_map *by_proxy;
+    struct addr_map *by_key;    /* by Proxy Address and Designated QPN: from the host. */
+    struct addr_map *by_source; /* by Proxy Address and source QPN: to the host. */
 };
 
 struct srcagent {
@@ -69,38 +72,42 @@ struct srcagent {
     struct packet_pool *pool;
     struct l3 *l3;
     struct in6_addr address;
-    struct port_config *ports;
-    size_t n_ports;
     struct trees trees;
+    uint32_t n_waiting; /* packets held in all groups. */
     uint64_t drops[N_DROP_REASONS];
 };
 
-const struct port_config *srcagent_port(const struct srcagent *, uint16_t number);
 void srcagent_count_drop(struct srcagent *, enum drop_reason);
 
 /* pipeline.c. */
 void srcagent_input(void *sa, uint16_t port, struct packet *, uint64_t now);
 
-/* down.c: a packet from the host to the Proxy of 't'. */
-enum drop_reason down_input(struct srcagent *, struct rx *, struct tree *);
+/* down.c: a packet from the host to a Proxy. */
+enum drop_reason down_input(struct srcagent *, struct rx *);
 /* Sends what was held while the group was closed. */
 void down_release(struct srcagent *, struct tree *, uint64_t now);
 
-/* up.c: a packet from the fabric whose source is the Proxy of 't'. */
-enum drop_reason up_input(struct srcagent *, struct rx *, struct tree *);
+/* up.c: may this packet from a Proxy go to the host? */
+enum drop_reason up_check(struct srcagent *, const struct rx *);
 
-/* refuse.c. */
-/* The syndrome to refuse this request with, or 0.  Valid RoCE request to 't'. */
-uint8_t refuse_check(const struct tree *, const struct rx *);
-enum drop_reason
-refuse_latch(struct srcagent *, struct tree *, const struct rx *, psn_t, uint8_t syndrome);
+/* refuse.c.  'ip' is a request to 't', IPv6 header first, as long as its opcode
+ * wants. */
+/* The syndrome to refuse it with, or 0. */
+uint8_t refuse_check(const struct tree *, const uint8_t *ip);
+/* 'len' bytes with the ICRC. */
+enum drop_reason refuse_latch(struct srcagent *, struct tree *, const uint8_t *ip, size_t len,
+                              uint8_t syndrome, uint64_t now);
 /* Sends the NAK if everything before it is confirmed. */
 void refuse_try(struct srcagent *, struct tree *, uint64_t now);
 
 /* groups.c. */
 void srcagent_trees_uninit(struct trees *);
-int
-srcagent_trees_configure(struct srcagent *, const struct node_config *, uint64_t now, char **errp);
+/* Builds the encapsulations, one per tree of 'config', or says what is wrong. */
+int srcagent_trees_prepare(const struct node_config *config, struct encap_template **encaps,
+                           char **errp);
+/* Takes 'encaps'. */
+void srcagent_trees_configure(struct srcagent *, const struct node_config *,
+                              struct encap_template *encaps, uint64_t now);
 
 extern const struct node_class srcagent_class;
 

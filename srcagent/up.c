@@ -10,16 +10,12 @@
 
 /* Nothing from the Proxy reaches the host but a sound response to its QP. */
 static enum drop_reason
-check(const struct rx *rx, const struct tree *t)
+check(const struct rx *rx)
 {
     const struct parsed *h = &rx->h;
 
     if (!h->bth_ofs || h->inner.ofs || h->ip.n_ext || h->icrc_ofs + ROCE_ICRC_LEN != h->ip.end) {
         return DROP_not_for_us;
-    }
-    const struct bth *bth = (const void *) (rx->p->data + h->bth_ofs);
-    if (be24_get(bth->dest_qp) != t->config.source_qpn) {
-        return DROP_stale_epoch;
     }
     if (!icrc_ok(rx->p->data + h->ip.ofs, (size_t) (h->icrc_ofs - h->ip.ofs))) {
         return DROP_icrc;
@@ -31,14 +27,21 @@ check(const struct rx *rx, const struct tree *t)
 }
 
 enum drop_reason
-up_input(struct srcagent *sa, struct rx *rx, struct tree *t)
+up_check(struct srcagent *sa, const struct rx *rx)
 {
-    enum drop_reason why = check(rx, t);
+    const uint8_t *data = rx->p->data;
+    enum drop_reason why = check(rx);
     if (why) {
         return why;
     }
-    psn_t psn = bth_psn((const void *) (rx->p->data + rx->h.bth_ofs));
-    const struct aeth *aeth = (const void *) (rx->p->data + rx->h.ext_ofs);
+    const struct ip6_hdr_wire *ip = (const void *) (data + rx->h.ip.ofs);
+    const struct bth *bth = (const void *) (data + rx->h.bth_ofs);
+    struct tree *t = addr_map_find(sa->trees.by_source, &ip->src, be24_get(bth->dest_qp));
+    if (!t) {
+        return DROP_stale_epoch;
+    }
+    psn_t psn = bth_psn(bth);
+    const struct aeth *aeth = (const void *) (data + rx->h.ext_ofs);
 
     /* rxe completes work for PSNs that it never sent. */
     if (!t->started || psn_cmp(psn, t->h) >= 0) {

@@ -161,6 +161,9 @@ check_branch(const struct original *o, const struct branch *b, const struct mt_r
     if (be24_get(r->qpn) != b->config.qpn) {
         return DROP_qpn_mismatch;
     }
+    if (b->copied == o->tree->n_packets) {
+        return DROP_mt_repeated;
+    }
     if (o->op->flags & ROCE_F_RETH && o->dma_len
         && (o->va > b->config.len || o->dma_len > b->config.len - o->va)) {
         return DROP_mr_range;
@@ -207,7 +210,7 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o)
         }
         n_mine++;
         for (uint8_t i = 0; i < tlv->n_receivers; i++) {
-            struct branch *b = addr_map_find(o->tree->by_addr, &receivers[i].addr);
+            struct branch *b = addr_map_find(o->tree->by_addr, &receivers[i].addr, 0);
             enum drop_reason why = check_branch(o, b, &receivers[i]);
 
             if (why) {
@@ -218,6 +221,7 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o)
                 swedge_count_drop(sw, send_copy(sw, rx, o, held, false));
             }
             held = b;
+            b->copied = o->tree->n_packets;
         }
     }
     if (held) {
@@ -241,7 +245,7 @@ end_mt_input(struct swedge *sw, struct rx *rx)
     const struct bth *bth = at(rx, rx->h.bth_ofs);
     struct reverse_out out =
         reverse_down(o.tree->reverse, o.psn, bth->ack_req & BTH_ACK_REQ, rx->now);
-    o.tree->started = true;
+    o.tree->n_packets++;
     why = copy_to_receivers(sw, rx, &o);
     reverse_path_send(sw, o.tree, &out, rx->now);
     return why;

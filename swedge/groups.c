@@ -20,14 +20,10 @@ struct tree *
 tree_find(const struct swedge *sw, const struct in6_addr *proxy, uint32_t designated_qpn,
           enum drop_reason *why)
 {
-    struct tree *t = addr_map_find(sw->trees.by_proxy, proxy);
+    struct tree *t = addr_map_find(sw->trees.by_key, proxy, designated_qpn);
 
     if (!t) {
-        *why = DROP_group_unknown;
-        return NULL;
-    }
-    if (t->config.designated_qpn != designated_qpn) {
-        *why = DROP_stale_epoch;
+        *why = addr_map_contains(sw->trees.by_key, proxy) ? DROP_stale_epoch : DROP_group_unknown;
         return NULL;
     }
     *why = DROP_none;
@@ -51,7 +47,7 @@ swedge_trees_uninit(struct trees *trees)
         tree_destroy(trees->v[i]);
     }
     free(trees->v);
-    addr_map_destroy(trees->by_proxy);
+    addr_map_destroy(trees->by_key);
     *trees = (struct trees){0};
 }
 
@@ -92,19 +88,6 @@ find_branch(const struct tree *t, uint32_t id)
     return NULL;
 }
 
-/* The host port that an address is behind, or 0. */
-static uint16_t
-host_port(const struct swedge *sw, const struct in6_addr *addr)
-{
-    for (size_t i = 0; i < sw->n_ports; i++) {
-        if (sw->ports[i].role == ROLE_HOST
-            && IN6_ARE_ADDR_EQUAL(&sw->ports[i].peer_address, addr)) {
-            return sw->ports[i].number;
-        }
-    }
-    return 0;
-}
-
 /* Gives 't' the branch set of 'config'. */
 static void
 tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *config, uint64_t now)
@@ -124,12 +107,13 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
 
         *b = (struct branch){
             .config = config->branches[i],
-            .port = host_port(sw, &config->branches[i].address),
+            .port = l3_host_port(sw->l3, &config->branches[i].address),
             .icrc_diff = header_diff(config, &config->branches[i]),
             .n_copies = was ? was->n_copies : 0,
+            .copied = was ? was->copied : 0,
         };
         if (b->config.kind == BRANCH_RECEIVER) {
-            addr_map_insert(t->by_addr, &b->config.address, b);
+            addr_map_insert(t->by_addr, &b->config.address, 0, b);
         }
         if (!was && reverse_branch_add(t->reverse, b->config.id, now)) {
             abort(); /* swedge_trees_check() has been asked. */
@@ -151,12 +135,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
 static struct tree *
 find_epoch(const struct trees *trees, const struct tree_config *config)
 {
-    struct tree *t = addr_map_find(trees->by_proxy, &config->proxy);
-
-    return t && t->config.epoch == config->epoch
-                   && t->config.designated_qpn == config->designated_qpn
-               ? t
-               : NULL;
+    return addr_map_find(trees->by_key, &config->proxy, config->designated_qpn);
 }
 
 static struct tree *
@@ -206,7 +185,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
     struct trees *trees = &sw->trees;
     struct trees new = {
         .v = calloc(config->n_trees + 1, sizeof *new.v),
-        .by_proxy = addr_map_create(config->n_trees),
+        .by_key = addr_map_create(config->n_trees),
     };
     if (!new.v) {
         abort();
@@ -218,14 +197,14 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         }
         tree_configure(sw, t, &config->trees[i], now);
         new.v[new.n++] = t;
-        addr_map_insert(new.by_proxy, &t->config.proxy, t);
+        addr_map_insert(new.by_key, &t->config.proxy, t->config.designated_qpn, t);
     }
     for (size_t i = 0; i < trees->n; i++) {
-        if (addr_map_find(new.by_proxy, &trees->v[i]->config.proxy) != trees->v[i]) {
+        if (!find_epoch(&new, &trees->v[i]->config)) {
             tree_destroy(trees->v[i]);
         }
     }
     free(trees->v);
-    addr_map_destroy(trees->by_proxy);
+    addr_map_destroy(trees->by_key);
     *trees = new;
 }

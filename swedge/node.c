@@ -27,17 +27,6 @@ swedge_count_drop(struct swedge *sw, enum drop_reason why)
     sw->drops[why]++;
 }
 
-const struct port_config *
-swedge_port(const struct swedge *sw, uint16_t number)
-{
-    for (size_t i = 0; i < sw->n_ports; i++) {
-        if (sw->ports[i].number == number) {
-            return &sw->ports[i];
-        }
-    }
-    return NULL;
-}
-
 static void *
 create(const struct node_io *io, struct packet_pool *pool)
 {
@@ -59,7 +48,6 @@ destroy(void *sw_)
     swedge_trees_uninit(&sw->trees);
     sid_table_uninit(&sw->sids);
     l3_destroy(sw->l3);
-    free(sw->ports);
     free(sw);
 }
 
@@ -82,29 +70,18 @@ static int
 configure(void *sw_, const struct node_config *config, uint64_t now, char **errp)
 {
     struct swedge *sw = sw_;
-    struct port_config *ports = calloc(config->n_ports + 1, sizeof *ports);
-    if (!ports) {
-        abort();
-    }
     int error = swedge_trees_check(&sw->trees, config, errp);
+
     if (!error) {
         error = sid_table_configure(&sw->sids, config, errp);
     }
-    if (error) {
-        free(ports);
-        return error;
+    if (!error) {
+        sw->address = config->address;
+        l3_configure(sw->l3, config);
+        swedge_trees_configure(sw, config, now);
+        announce_proxies(sw);
     }
-    if (config->n_ports) {
-        memcpy(ports, config->ports, config->n_ports * sizeof *ports);
-    }
-    free(sw->ports);
-    sw->ports = ports;
-    sw->n_ports = config->n_ports;
-    sw->address = config->address;
-    l3_configure(sw->l3, config);
-    swedge_trees_configure(sw, config, now);
-    announce_proxies(sw);
-    return 0;
+    return error;
 }
 
 static uint64_t
@@ -170,7 +147,7 @@ get_tree(const void *sw_, size_t i, struct tree_info *info)
 {
     const struct tree *t = ((const struct swedge *) sw_)->trees.v[i];
 
-    *info = (struct tree_info){.config = &t->config, .started = t->started};
+    *info = (struct tree_info){.config = &t->config, .started = t->n_packets > 0};
     reverse_get_info(t->reverse, &info->reverse);
 }
 

@@ -47,7 +47,7 @@ guard(const struct rx *rx, const struct port_config *port, bool to_sid)
 static enum drop_reason
 run(struct swedge *sw, struct rx *rx)
 {
-    const struct port_config *port = swedge_port(sw, rx->port);
+    const struct port_config *port = l3_port(sw->l3, rx->port);
     enum drop_reason why = parse_outer(rx->p->data, rx->p->len, &rx->h);
     if (why) {
         return why;
@@ -58,7 +58,7 @@ run(struct swedge *sw, struct rx *rx)
 
     const struct in6_addr *dst = &outer_ip(rx)->dst;
     struct sid *sid = sid_table_lookup(&sw->sids, dst);
-    bool to_proxy = port->role == ROLE_HOST && addr_map_find(sw->trees.by_proxy, dst);
+    bool to_proxy = port->role == ROLE_HOST && addr_map_contains(sw->trees.by_key, dst);
     if (sid || port->role == ROLE_HOST) {
         why = parse_rest(rx->p->data, rx->p->len, &rx->h);
         if (why) {

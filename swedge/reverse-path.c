@@ -43,7 +43,7 @@ reverse_path_input(struct swedge *sw, struct rx *rx)
     if (!tree) {
         return why;
     }
-    const struct branch *b = addr_map_find(tree->by_addr, &ip->src);
+    const struct branch *b = addr_map_find(tree->by_addr, &ip->src, 0);
     if (!b) {
         return DROP_unknown_branch;
     }

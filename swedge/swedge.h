@@ -61,22 +61,24 @@ struct branch {
     uint16_t port;      /* host port it is reached by; 0: by the routes. */
     uint32_t icrc_diff; /* crc0 of the change of SA, DA and DestQP. */
     uint64_t n_copies;
+    uint64_t copied; /* number of the packet of which it last had a copy. */
 };
 
-/* A group epoch at this node. */
+/* A group epoch at this node.  An old epoch's may be there beside a new one's
+ * while the source agent still has the old one. */
 struct tree {
     struct tree_config config; /* own copy. */
     struct reverse *reverse;
     uint16_t sport; /* of responses made here. */
     struct branch *branches;
     struct addr_map *by_addr; /* receivers by address. */
-    bool started;
+    uint64_t n_packets;       /* that came down, this one included. */
 };
 
 struct trees {
     struct tree **v;
     size_t n;
-    struct addr_map *by_proxy;
+    struct addr_map *by_key; /* by Proxy Address and Designated QPN. */
 };
 void swedge_trees_uninit(struct trees *);
 /* May this be applied?  If not, an errno value and a sentence. */
@@ -85,7 +87,7 @@ int swedge_trees_check(const struct trees *, const struct node_config *, char **
  * the minimum, hence responses go out. */
 void swedge_trees_configure(struct swedge *, const struct node_config *, uint64_t now);
 
-/* The current epoch of (proxy, designated_qpn), or NULL and the reason. */
+/* The epoch (proxy, designated_qpn), or NULL and the reason. */
 struct tree *tree_find(const struct swedge *, const struct in6_addr *proxy, uint32_t designated_qpn,
                        enum drop_reason *why);
 
@@ -99,14 +101,11 @@ struct swedge {
     struct packet_pool *pool;
     struct l3 *l3;
     struct in6_addr address;
-    struct port_config *ports; /* sorted by number. */
-    size_t n_ports;
     struct sid_table sids;
     struct trees trees;
     uint64_t drops[N_DROP_REASONS];
 };
 
-const struct port_config *swedge_port(const struct swedge *, uint16_t number);
 void swedge_count_drop(struct swedge *, enum drop_reason);
 
 /* pipeline.c. */

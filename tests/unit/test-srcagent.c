@@ -210,8 +210,10 @@ START_TEST(refusal_after_restart)
         from_host(f, &spec);
         ck_assert_uint_eq(f->n_frames, 0);
         write_at(f, 0x1230); /* the rewind starts lower. */
-        from_host(f, &spec);
-        ck_assert_uint_eq(f->n_frames, 0);
+        for (int i = 0; i < 2; i++) {
+            from_host(f, &spec);
+            ck_assert_uint_eq(f->n_frames, 0);
+        }
         from_host(f, &spec);
         check_nak(f, 0, AETH_NAK_INVALID_REQ, 0x1234);
         fixture_destroy(f);
@@ -313,6 +315,109 @@ START_TEST(mangled_packets)
     }
 END_TEST
 
+/* A refusal whose reason is gone must not block what is behind it. */
+START_TEST(refusal_withdrawn)
+    {
+        struct fixture *f = fixture_create(&srcagent_class, 2);
+        struct roce_spec spec = request(RC_WRITE_ONLY, START + 1);
+
+        f->config.trees[0].region_len = 32;
+        fixture_configure(f);
+        write_at(f, START); /* 64 bytes: refused at once. */
+        check_nak(f, 0, AETH_NAK_REM_ACCESS, START);
+        f->config.trees[0].region_len = STAR_REGION;
+        fixture_configure(f);
+        write_at(f, START);
+        ck_assert_uint_eq(f->frames[0].port, UPLINK);
+        from_host(f, &spec);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(f->frames[0].port, UPLINK);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* What the group has confirmed is not refused when it comes again, whatever the
+ * region is by then: the receivers will acknowledge it again. */
+START_TEST(confirmed_is_not_refused)
+    {
+        struct fixture *f = fixture_create(&srcagent_class, 2);
+
+        write_at(f, START);
+        response(f, AETH_ACK_UNLIMITED, START, STAR_SOURCE_QPN);
+        f->config.trees[0].region_len = 32;
+        fixture_configure(f);
+        write_at(f, START);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(f->frames[0].port, UPLINK);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* A closed group has no region to measure by: requests wait. */
+START_TEST(closed_group_refuses_nothing)
+    {
+        struct fixture *f = fixture_create(&srcagent_class, 2);
+
+        f->config.trees[0].open = false;
+        f->config.trees[0].region_len = 0;
+        fixture_configure(f);
+        write_at(f, START);
+        ck_assert_uint_eq(f->n_frames, 0);
+        f->config.trees[0].open = true;
+        fixture_configure(f);
+        check_nak(f, 0, AETH_NAK_REM_ACCESS, START);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* H28: a corrupt PSN does not raise the bound for acknowledgements. */
+START_TEST(corrupt_psn)
+    {
+        struct fixture *f = fixture_create(&srcagent_class, 2);
+        struct roce_spec spec = request(RC_WRITE_ONLY, 0x3ffffe);
+        uint8_t bytes[PACKET_ROOM];
+        size_t len = roce_build(bytes, &spec);
+
+        write_at(f, START);
+        bytes[len - 1] ^= 1;
+        fixture_input(f, HOST_PORT, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_psn_jump), 1);
+        response(f, AETH_ACK_UNLIMITED, START + 1000, STAR_SOURCE_QPN);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Two epochs of one Proxy, while the controller moves from one to the other. */
+START_TEST(two_epochs)
+    {
+        struct fixture *f = fixture_create(&srcagent_class, 2);
+        struct roce_spec spec = request(RC_WRITE_ONLY, START);
+        struct tree_config *old = f->config.trees;
+
+        f->config.trees = calloc(2, sizeof *f->config.trees);
+        ck_assert_ptr_nonnull(f->config.trees);
+        f->config.trees[0] = *old;
+        tree_config_clone(&f->config.trees[1], old);
+        f->config.trees[1].epoch++;
+        f->config.trees[1].designated_qpn++;
+        f->config.n_trees = 2;
+        free(old);
+        fixture_configure(f);
+        from_host(f, &spec);
+        ck_assert_uint_eq(f->n_frames, 1);
+        spec.dest_qp++;
+        from_host(f, &spec);
+        ck_assert_uint_eq(f->n_frames, 1);
+        response(f, AETH_ACK_UNLIMITED, START, STAR_SOURCE_QPN);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
 Suite *
 srcagent_suite(void)
 {
@@ -328,6 +433,11 @@ srcagent_suite(void)
     tcase_add_test(tc, responses);
     tcase_add_test(tc, plain_traffic);
     tcase_add_test(tc, stale_epoch);
+    tcase_add_test(tc, refusal_withdrawn);
+    tcase_add_test(tc, confirmed_is_not_refused);
+    tcase_add_test(tc, closed_group_refuses_nothing);
+    tcase_add_test(tc, corrupt_psn);
+    tcase_add_test(tc, two_epochs);
     tcase_add_test(tc, mangled_packets);
     suite_add_tcase(s, tc);
     return s;

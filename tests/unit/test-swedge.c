@@ -367,6 +367,33 @@ START_TEST(no_join_in_flight)
     }
 END_TEST
 
+/* A TLV that names a receiver many times does not multiply packets. */
+START_TEST(receiver_named_twice)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 1);
+        struct in6_addr src = node_address(STAR_AGENT_ID);
+        struct in6_addr dst = node_sid(STAR_EDGE_ID, SID_FUNC_END_MT);
+        struct srh_copy copies[9];
+        struct encap_template t;
+        struct roce_spec spec = write_only(START);
+        uint8_t inner[PACKET_ROOM], bytes[PACKET_ROOM];
+        size_t inner_len = roce_build(inner, &spec);
+
+        for (unsigned i = 0; i < 9; i++) {
+            copies[i] =
+                (struct srh_copy){node_address(STAR_EDGE_ID), star_receiver(0), star_qpn(0)};
+        }
+        ck_assert_int_eq(encap_template_build(&t, &src, &dst, &star_proxy, copies, 9), 0);
+        encap_template_stamp(&t, bytes, (uint16_t) inner_len, 2, 1);
+        memcpy(bytes + t.len, inner, inner_len);
+        fixture_input(f, 1, bytes, t.len + inner_len);
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_copy(&f->frames[0], 0, &spec);
+        ck_assert_uint_eq(fixture_drops(f, DROP_mt_repeated), 8);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* Plain traffic between hosts passes with one hop less. */
 START_TEST(plain_forwarding)
     {
@@ -434,6 +461,7 @@ swedge_suite(void)
     tcase_add_test(tc, epochs);
     tcase_add_test(tc, removal_moves_the_minimum);
     tcase_add_test(tc, no_join_in_flight);
+    tcase_add_test(tc, receiver_named_twice);
     tcase_add_test(tc, plain_forwarding);
     tcase_add_test(tc, mangled_packets);
     suite_add_tcase(s, tc);
