@@ -43,12 +43,12 @@ set_port(int i, const char *name, int64_t number, const char *peer, const char *
 }
 
 static void
-set_branch(int i, int64_t id, const char *name)
+set_branch(int i, int64_t id, const char *name, const char *address)
 {
     branch_rows[i].id = id;
     branch_rows[i].kind = STR("receiver");
     branch_rows[i].name = STR(name);
-    branch_rows[i].address = STR("fd00:1::1");
+    branch_rows[i].address = STR(address);
     branch_rows[i].edge = STR("5f00:0:100::1");
     branch_rows[i].qpn = 0xfffffe;
     branch_rows[i].rkey = UINT32_MAX;
@@ -98,8 +98,8 @@ setup(void)
     sid_rows[0].prefix = STR("5f00:0:100:e001::/64");
     sid_rows[0].behaviour = STR("End.MT");
     sids[0] = &sid_rows[0];
-    set_branch(0, 5, "r5");
-    set_branch(1, 1, "r1");
+    set_branch(0, 5, "r5", "fd00:1::5");
+    set_branch(1, 1, "r1", "fd00:1::1");
     set_tree();
     node_row.name = STR("n1");
     node_row.id = 256;
@@ -185,6 +185,7 @@ static const struct {
     {NULL, NULL, &branch_rows[0].id, -1, "Branch.id"},
     {&branch_rows[0].name, "", NULL, 0, "Branch.name"},
     {&branch_rows[0].address, "", NULL, 0, "Branch.address"},
+    {&branch_rows[0].address, "fd00:1::1", NULL, 0, "Branch.address \"fd00:1::1\": is there twice"},
     {&branch_rows[0].edge, "n1", NULL, 0, "Branch.edge"},
     {NULL, NULL, &branch_rows[0].qpn, 0, "Branch.qpn"},
     {NULL, NULL, &branch_rows[0].rkey, 1LL << 32, "Branch.rkey"},
