@@ -226,8 +226,11 @@ class JoinRc:
         wait_until('%s says %r' % (self.name, line), seen, timeout)
 
     def tell(self, word):
-        self.process.stdin.write(word.encode() + b'\n')
-        self.process.stdin.flush()
+        try:
+            os.write(self.process.stdin.fileno(), word.encode() + b'\n')
+        except BrokenPipeError:
+            raise Failure('%s ended with status %s: %s'
+                          % (self.name, self.wait(), self.text())) from None
 
     def wait(self, timeout=60):
         """Returns the exit status."""
