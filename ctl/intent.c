@@ -287,7 +287,7 @@ read_branches(struct reader *r, struct rrec_branch **rows, size_t n, struct bran
                 return bad(r, "Branch.id", rows[i]->name, "id %" PRId64 " is there twice",
                            rows[i]->id);
             }
-            if (!memcmp(&(*out)[j].address, &(*out)[i].address, sizeof (*out)[i].address)) {
+            if (!memcmp(&(*out)[j].address, &(*out)[i].address, sizeof(*out)[i].address)) {
                 return bad(r, "Branch.address", rows[i]->address, "is there twice");
             }
         }

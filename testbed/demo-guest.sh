@@ -24,8 +24,8 @@ eval "$(castlab env star)"
 
 castctl group add demo --mtu 4096
 head -c $size /dev/urandom >"$RESULTS/source.bin"
-run=(castbench write --source h0 --receivers "r1,r2" -s $block -n $((size / block)) --file "$RESULTS/source.bin"
-    --count-bytes $uplink)
+run=(castbench write --source h0 --receivers "r1,r2" -s "$block" -n "$((size / block))"
+    --file "$RESULTS/source.bin" --count-bytes "$uplink")
 
 echo
 echo "One RC queue pair on h0, $size bytes in RDMA WRITEs of $block, to r1 and r2 at once:"
