@@ -435,7 +435,7 @@ START_TEST(mangled_packets)
         for (int i = 0; i < 100000; i++) {
             memcpy(bytes, good, len);
             for (long k = random() % 4; k >= 0; k--) {
-                bytes[(size_t) random() % (k % 2 ? len : 160)] = (uint8_t) random();
+                bytes[(size_t) random() % (k % 2 ? len + 1 : 160)] = (uint8_t) random();
             }
             fixture_input(f, (uint16_t) (1 + random() % 4), bytes, len);
             ck_assert_uint_le(f->n_frames, 4);
