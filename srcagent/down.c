@@ -43,10 +43,10 @@ admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
     struct refusal *r = &t->refusal;
     psn_t psn = bth_psn(bth);
     bool confirmed = t->anchored && psn_cmp(psn, t->una) < 0; /* will be acknowledged again. */
-    uint8_t syndrome = confirmed ? 0 : refuse_check(t, p->data);
+    enum drop_reason why = confirmed ? DROP_none : refuse_check(t, p->data);
 
-    if (syndrome) {
-        enum drop_reason why = refuse_latch(sa, t, p->data, p->len, syndrome, now);
+    if (why) {
+        why = refuse_latch(sa, t, p->data, p->len, why, now);
         packet_put(p);
         return why;
     }

@@ -27,34 +27,36 @@ bth_of(const uint8_t *ip)
     return (const void *) (ip + IP6_HDR_LEN + sizeof(struct udp_hdr));
 }
 
-uint8_t
+enum drop_reason
 refuse_check(const struct tree *t, const uint8_t *ip)
 {
     const struct bth *bth = bth_of(ip);
     const struct roce_opcode_info *op = roce_opcode_info(bth->opcode);
 
     if (!(op->flags & ROCE_F_MULTICAST)) {
-        return AETH_NAK_INVALID_REQ;
+        return DROP_opcode;
     }
     if (op->flags & ROCE_F_RETH) {
         const struct reth *reth = (const void *) (bth + 1);
         uint64_t va = be64_get(reth->va);
         uint32_t len = be32_get(reth->dma_len);
 
-        if (len
-            && (be32_get(reth->rkey) != t->config.designated_rkey || va > t->config.region_len
-                || len > t->config.region_len - va)) {
-            return AETH_NAK_REM_ACCESS;
+        if (len && be32_get(reth->rkey) != t->config.designated_rkey) {
+            return DROP_rkey;
+        }
+        if (len && (va > t->config.region_len || len > t->config.region_len - va)) {
+            return DROP_mr_range;
         }
     }
-    return 0;
+    return DROP_none;
 }
 
 enum drop_reason
-refuse_latch(struct srcagent *sa, struct tree *t, const uint8_t *ip, size_t len, uint8_t syndrome,
-             uint64_t now)
+refuse_latch(struct srcagent *sa, struct tree *t, const uint8_t *ip, size_t len,
+             enum drop_reason why, uint64_t now)
 {
     struct refusal *r = &t->refusal;
+    uint8_t syndrome = why == DROP_opcode ? AETH_NAK_INVALID_REQ : AETH_NAK_REM_ACCESS;
     psn_t psn = bth_psn(bth_of(ip));
 
     if (!icrc_ok(ip, len - ROCE_ICRC_LEN)) {
@@ -70,7 +72,7 @@ refuse_latch(struct srcagent *sa, struct tree *t, const uint8_t *ip, size_t len,
         t->una = psn;
     }
     refuse_try(sa, t, now);
-    return syndrome == AETH_NAK_REM_ACCESS ? DROP_rkey : DROP_opcode;
+    return why;
 }
 
 void

@@ -92,11 +92,11 @@ enum drop_reason up_check(struct srcagent *, const struct rx *);
 
 /* refuse.c.  'ip' is a request to 't', IPv6 header first, as long as its opcode
  * wants. */
-/* The syndrome to refuse it with, or 0. */
-uint8_t refuse_check(const struct tree *, const uint8_t *ip);
+/* Why the group cannot carry it, or DROP_none. */
+enum drop_reason refuse_check(const struct tree *, const uint8_t *ip);
 /* 'len' bytes with the ICRC. */
 enum drop_reason refuse_latch(struct srcagent *, struct tree *, const uint8_t *ip, size_t len,
-                              uint8_t syndrome, uint64_t now);
+                              enum drop_reason why, uint64_t now);
 /* Sends the NAK if everything before it is confirmed. */
 void refuse_try(struct srcagent *, struct tree *, uint64_t now);
 
