@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -335,11 +336,36 @@ create_fabric(struct lab *lab)
     return error;
 }
 
+/* Confines this process, and with it the ones that it starts, to one of the CPUs in 'all'. */
+static void
+run_on_one_cpu(const cpu_set_t *all, unsigned which)
+{
+    unsigned n = which % (unsigned) CPU_COUNT(all);
+    cpu_set_t one;
+
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, all) && !n--) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof one, &one);
+        }
+    }
+}
+
+/* Each forwarder stays on one CPU: a veth queues frames on the sender's, so one that migrates
+ * between two frames reorders them, and RC answers that with a retransmission. */
 static char *
 start_agents(struct lab *lab)
 {
     char *db = lab_db(lab->t->name);
     char *error = NULL;
+    cpu_set_t all;
+    unsigned n_started = 0;
+
+    CPU_ZERO(&all);
+    if (sched_getaffinity(0, sizeof all, &all)) {
+        error = xasprintf("CPU affinity: %s", ovs_strerror(errno));
+    }
     for (size_t i = 0; i < lab->t->n_nodes && !error; i++) {
         const struct topology_node *node = &lab->t->nodes[i];
         if (node->kind == KIND_HOST) {
@@ -351,9 +377,13 @@ start_agents(struct lab *lab)
             xasprintf("--netns=%s-%s", lab->t->name, node->name),
             NULL,
         };
+        run_on_one_cpu(&all, n_started++);
         error = start_daemon(
             lab, node->kind == KIND_SWEDGE ? lab->programs.swedge : lab->programs.srcagent,
             node->name, extra);
+    }
+    if (n_started) {
+        sched_setaffinity(0, sizeof all, &all);
     }
     free(db);
     return error ? error : lab_wait(lab, lacks_agents, NULL);
