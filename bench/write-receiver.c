@@ -17,32 +17,25 @@ static struct ibv_qp *qp;
 static unsigned char *region;
 
 static bool
-fail(char *error, size_t size, const char *text)
-{
-    snprintf(error, size, "%s", text);
-    return false;
-}
-
-static bool
 receiver_open(const struct write_receiver *r, char *error, size_t size)
 {
     struct write_shared *shared = r->run->shared;
     size_t len = shared->content.region_len;
 
-    region = aligned_alloc(4096, (len + 4095) & ~(size_t) 4095);
+    region = write_buffer(len);
     if (!region) {
-        return fail(error, size, "out of memory");
+        return write_fail(error, size, "out of memory");
     }
     /* A byte that never arrives must not be right by chance. */
     for (size_t i = 0; i < len; i++) {
         region[i] = (unsigned char) ~shared->expected[i];
     }
     if (endpoint_open(&ep, &shared->receivers[r->index], region, len, true, 1)) {
-        return fail(error, size, ep.error);
+        return write_fail(error, size, ep.error);
     }
     qp = endpoint_qp_create(&ep, 1);
     if (!qp) {
-        return fail(error, size, ep.error);
+        return write_fail(error, size, ep.error);
     }
     shared->remotes[r->index] = (struct write_remote){
         .qpn = qp->qp_num,
@@ -78,7 +71,7 @@ receiver_arm_group(const struct write_receiver *r, char *error, size_t size)
         .timeout = group.qp_timeout,
     };
     if (endpoint_qp_connect(&ep, qp, &peer)) {
-        return fail(error, size, ep.error);
+        return write_fail(error, size, ep.error);
     }
     struct member_info member = {
         .host = o->receivers[r->index],
@@ -103,7 +96,7 @@ receiver_arm_unicast(const struct write_receiver *r, char *error, size_t size)
         .timeout = r->run->options->qp_timeout,
     };
 
-    return !endpoint_qp_connect(&ep, qp, &peer) || fail(error, size, ep.error);
+    return !endpoint_qp_connect(&ep, qp, &peer) || write_fail(error, size, ep.error);
 }
 
 static bool

@@ -46,6 +46,11 @@ struct write_run {
     unsigned long shown; /* parent: last progress on the terminal. */
 };
 
+/* Puts 'text' into the error of 'size' bytes; false. */
+bool write_fail(char *error, size_t size, const char *text);
+/* Page-aligned memory for 'len' bytes, or NULL. */
+void *write_buffer(size_t len);
+
 /* Steps of both roles. */
 enum write_step {
     STEP_OPEN, /* device, memory, queue pairs in INIT. */
@@ -65,9 +70,7 @@ struct write_receiver {
 /* 'aux' is the struct write_receiver. */
 bool write_receiver_step(void *aux, unsigned step, char *error, size_t size);
 
-/* Local ACK timeout of unicast connections, about 4.3 s: long enough for a
- * shaped uplink that all of them share. */
-#define UNICAST_QP_TIMEOUT 20
-#define UNICAST_MTU        1024
+/* Path MTU of unicast connections unless told otherwise. */
+#define UNICAST_MTU 1024
 
 #endif /* bench/write-run.h */

@@ -34,13 +34,6 @@ static struct lane lanes[MAX_RECEIVERS];
 static unsigned n_lanes;
 
 static bool
-fail(char *error, size_t size, const char *text)
-{
-    snprintf(error, size, "%s", text);
-    return false;
-}
-
-static bool
 source_open(const struct write_run *run, char *error, size_t size)
 {
     const struct write_options *o = run->options;
@@ -48,18 +41,18 @@ source_open(const struct write_run *run, char *error, size_t size)
     const struct content *content = &shared->content;
 
     n_lanes = o->scheme == SCHEME_UNICAST ? o->n_receivers : 1;
-    buf = aligned_alloc(4096, (content->region_len + 4095) & ~(size_t) 4095);
+    buf = write_buffer(content->region_len);
     if (!buf) {
-        return fail(error, size, "out of memory");
+        return write_fail(error, size, "out of memory");
     }
     memcpy(buf, shared->expected, content->region_len);
     if (endpoint_open(&ep, &shared->source, buf, content->region_len, false, n_lanes * o->depth)) {
-        return fail(error, size, ep.error);
+        return write_fail(error, size, ep.error);
     }
     for (unsigned i = 0; i < n_lanes; i++) {
         lanes[i].qp = endpoint_qp_create(&ep, o->depth);
         if (!lanes[i].qp) {
-            return fail(error, size, ep.error);
+            return write_fail(error, size, ep.error);
         }
         shared->source_qpn[i] = lanes[i].qp->qp_num;
     }
@@ -91,7 +84,7 @@ source_arm_group(const struct write_run *run, char *error, size_t size)
         .timeout = group.qp_timeout,
     };
     if (endpoint_qp_connect(&ep, lanes[0].qp, &peer)) {
-        return fail(error, size, ep.error);
+        return write_fail(error, size, ep.error);
     }
     run->shared->epoch = group.epoch;
     run->shared->mtu = group.mtu;
@@ -114,7 +107,7 @@ source_arm_unicast(const struct write_run *run, char *error, size_t size)
             .timeout = run->options->qp_timeout,
         };
         if (endpoint_qp_connect(&ep, lanes[i].qp, &peer)) {
-            return fail(error, size, ep.error);
+            return write_fail(error, size, ep.error);
         }
         lanes[i].va = shared->remotes[i].va;
         lanes[i].rkey = shared->remotes[i].rkey;
@@ -228,7 +221,7 @@ source_transfer(const struct write_run *run, char *error, size_t size)
             return false;
         }
         if (status) {
-            return fail(error, size, ep.error);
+            return write_fail(error, size, ep.error);
         }
         if (wc.status != IBV_WC_SUCCESS) {
             snprintf(error, size, "block %" PRIu64 "%s%s: %s", lanes[wc.wr_id].done,

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,6 +24,19 @@
 /* More than what a process itself waits for anything, so that its own
  * sentence, which says more, comes first. */
 #define GRACE 5
+
+bool
+write_fail(char *error, size_t size, const char *text)
+{
+    snprintf(error, size, "%s", text);
+    return false;
+}
+
+void *
+write_buffer(size_t len)
+{
+    return aligned_alloc(4096, (len + 4095) & ~(size_t) 4095);
+}
 
 static bool
 resolve(const char *host, struct in6_addr *address, char *error, size_t size)

@@ -60,6 +60,21 @@ response_build(struct packet_pool *pool, const struct in6_addr *src, const struc
     return p;
 }
 
+enum drop_reason
+response_check(const uint8_t *data, const struct parsed *h)
+{
+    if (!h->bth_ofs || h->inner.ofs || h->ip.n_ext || h->icrc_ofs + ROCE_ICRC_LEN != h->ip.end) {
+        return DROP_not_for_us;
+    }
+    if (!icrc_ok(data + h->ip.ofs, (size_t) (h->icrc_ofs - h->ip.ofs))) {
+        return DROP_icrc;
+    }
+    if (h->opcode == ROCE_CNP) {
+        return DROP_cnp;
+    }
+    return h->opcode == RC_ACK ? DROP_none : DROP_resp_opcode;
+}
+
 uint16_t
 response_sport(const struct in6_addr *proxy, uint32_t designated_qpn)
 {

@@ -7,6 +7,7 @@
 #define LIB_RESPONSE_H 1
 
 #include "lib/packet.h"
+#include "lib/parse.h"
 #include "lib/wire.h"
 
 #define RESPONSE_LEN (IP6_HDR_LEN + 8 + 12 + 4 + ROCE_ICRC_LEN)
@@ -16,6 +17,9 @@
 struct packet *
 response_build(struct packet_pool *, const struct in6_addr *src, const struct in6_addr *dst,
                uint16_t sport, uint32_t dest_qp, psn_t psn, uint8_t syndrome, uint32_t msn);
+/* Is this frame's outermost packet a response, the whole of it, with a good ICRC and nothing between
+ * IPv6 and UDP?  DROP_none, or why not.  'h' is what parse_frame() made of 'data'. */
+enum drop_reason response_check(const uint8_t *data, const struct parsed *h);
 /* Source port from 0xC000 on for a group. */
 uint16_t response_sport(const struct in6_addr *proxy, uint32_t designated_qpn);
 

@@ -4,33 +4,15 @@
  * responses; the agent checks them, follows the group's progress and takes out
  * what the host's stack cannot use.
  */
-#include "lib/icrc.h"
-#include "lib/roce.h"
+#include "lib/response.h"
 #include "srcagent/srcagent.h"
 
 /* Nothing from the Proxy reaches the host but a sound response to its QP. */
-static enum drop_reason
-check(const struct rx *rx)
-{
-    const struct parsed *h = &rx->h;
-
-    if (!h->bth_ofs || h->inner.ofs || h->ip.n_ext || h->icrc_ofs + ROCE_ICRC_LEN != h->ip.end) {
-        return DROP_not_for_us;
-    }
-    if (!icrc_ok(rx->p->data + h->ip.ofs, (size_t) (h->icrc_ofs - h->ip.ofs))) {
-        return DROP_icrc;
-    }
-    if (h->opcode == ROCE_CNP) {
-        return DROP_cnp;
-    }
-    return h->opcode == RC_ACK ? DROP_none : DROP_resp_opcode;
-}
-
 enum drop_reason
 up_check(struct srcagent *sa, const struct rx *rx)
 {
     const uint8_t *data = rx->p->data;
-    enum drop_reason why = check(rx);
+    enum drop_reason why = response_check(data, &rx->h);
     if (why) {
         return why;
     }

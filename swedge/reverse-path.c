@@ -4,36 +4,15 @@
  * the group's machine (lib/reverse.h); what that decides goes towards the
  * source as a new packet.
  */
-#include "lib/icrc.h"
 #include "lib/response.h"
-#include "lib/roce.h"
 #include "swedge/swedge.h"
-
-/* An unmodified endpoint sends to the Proxy only what belongs to its QP: RoCE,
- * directly behind the IPv6 header, with a good ICRC. */
-static enum drop_reason
-check(const struct rx *rx)
-{
-    const struct parsed *h = &rx->h;
-
-    if (!h->bth_ofs || h->ip.n_ext || h->icrc_ofs + ROCE_ICRC_LEN != h->ip.end) {
-        return DROP_not_for_us;
-    }
-    if (!icrc_ok(rx->p->data + h->ip.ofs, (size_t) (h->icrc_ofs - h->ip.ofs))) {
-        return DROP_icrc;
-    }
-    if (h->opcode == ROCE_CNP) {
-        return DROP_cnp;
-    }
-    return h->opcode == RC_ACK ? DROP_none : DROP_resp_opcode;
-}
 
 enum drop_reason
 reverse_path_input(struct swedge *sw, struct rx *rx)
 {
     const uint8_t *data = rx->p->data;
     const struct ip6_hdr_wire *ip = (const void *) (data + rx->h.ip.ofs);
-    enum drop_reason why = check(rx);
+    enum drop_reason why = response_check(data, &rx->h);
     if (why) {
         return why;
     }
