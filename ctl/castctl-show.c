@@ -8,10 +8,13 @@
 
 #include "ctl/castctl.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "jsonrpc.h"
+#include "openvswitch/poll-loop.h"
+#include "timeval.h"
 #include "unixctl.h"
 #include "util.h"
 
@@ -19,16 +22,54 @@
  * Agents.
  */
 
-/* Runs 'command' with -j at a node's agent.  NULL, after a line on standard error, if there is none
- * or it does not answer with JSON. */
-static struct json *
-ask_agent(const struct rrec_node *node, const char *command)
+/* How long one agent may take, so that a stopped one leaves time for the others. */
+#define AGENT_MSEC 2000
+
+/* Sends 'command' with -j and waits for what is answered: 0 with the reply, or an errno value. */
+static int
+transact(struct jsonrpc *client, const char *command, long long int deadline,
+         struct jsonrpc_msg **replyp)
 {
-    char option[] = "-j";
-    char *argv[] = {option};
-    char *result = NULL, *failure = NULL;
+    struct json *params = json_array_create_1(json_string_create("-j"));
+    int error = jsonrpc_send(client, jsonrpc_create_request(command, params, NULL));
+
+    while (!error && (error = jsonrpc_recv(client, replyp)) == EAGAIN) {
+        if (time_msec() >= deadline) {
+            return ETIMEDOUT;
+        }
+        error = 0;
+        jsonrpc_run(client);
+        jsonrpc_wait(client);
+        jsonrpc_recv_wait(client);
+        poll_timer_wait_until(deadline);
+        poll_block();
+    }
+    return error;
+}
+
+/* The JSON in a reply; NULL: it is an error or something else. */
+static struct json *
+parse_reply(const struct jsonrpc_msg *reply)
+{
+    struct json *json = reply->type == JSONRPC_REPLY && reply->result->type == JSON_STRING
+                            ? json_from_string(json_string(reply->result))
+                            : NULL;
+
+    if (json && json->type == JSON_STRING) { /* what json_from_string() says of bad JSON. */
+        json_destroy(json);
+        json = NULL;
+    }
+    return json;
+}
+
+/* Runs 'command' with -j at a node's agent.  NULL, after a line on standard error, if there is none
+ * or it does not answer with JSON in time. */
+static struct json *
+ask_agent(const struct ctl *ctl, const struct rrec_node *node, const char *command)
+{
+    struct jsonrpc_msg *reply = NULL;
     struct jsonrpc *client = NULL;
-    struct json *json = NULL;
+    struct json *json;
     int error;
 
     if (!node->control[0]) {
@@ -37,23 +78,15 @@ ask_agent(const struct rrec_node *node, const char *command)
     }
     error = unixctl_client_create(node->control, &client);
     if (!error) {
-        error = unixctl_client_transact(client, command, 1, argv, &result, &failure);
+        error = transact(client, command, MIN(time_msec() + AGENT_MSEC, ctl->deadline), &reply);
     }
-    if (error || failure) {
+    json = error ? NULL : parse_reply(reply);
+    if (!json) {
         fprintf(stderr, "%s: node %s: %s: %s\n", program_name, node->name, node->control,
-                failure ? failure : ovs_retval_to_string(error));
-    } else {
-        json = json_from_string(result);
-        if (json->type == JSON_STRING) {
-            fprintf(stderr, "%s: node %s: %s: answered no JSON\n", program_name, node->name,
-                    node->control);
-            json_destroy(json);
-            json = NULL;
-        }
+                error ? ovs_retval_to_string(error) : "answered no JSON");
     }
+    jsonrpc_msg_destroy(reply);
     jsonrpc_close(client);
-    free(result);
-    free(failure);
     return json;
 }
 
@@ -122,9 +155,10 @@ branches_to_json(struct rrec_branch *const *rows, size_t n, const struct json *l
 }
 
 static struct json *
-tree_node_to_json(const struct rrec_node *node, const struct rrec_tree_node *tree, bool *partial)
+tree_node_to_json(const struct ctl *ctl, const struct rrec_node *node,
+                  const struct rrec_tree_node *tree, bool *partial)
 {
-    struct json *groups = ask_agent(node, "rocecast/groups");
+    struct json *groups = ask_agent(ctl, node, "rocecast/groups");
     const struct json *live = find_live_group(groups, tree);
     bool agent = !strcmp(node->role, "agent");
     struct json *o = json_object_create();
@@ -164,7 +198,7 @@ tree_to_json(const struct ctl *ctl, const struct rrec_group *group, bool *partia
         for (size_t i = 0; i < node->n_trees; i++) {
             if (node->trees[i]->epoch == group->epoch
                 && !strcmp(node->trees[i]->proxy, group->proxy)) {
-                json_array_add(nodes, tree_node_to_json(node, node->trees[i], partial));
+                json_array_add(nodes, tree_node_to_json(ctl, node, node->trees[i], partial));
             }
         }
     }
@@ -298,9 +332,9 @@ tree_show(struct ctl *ctl)
 
 /* Adds node's counters to 'all', or notes that they are missing. */
 static void
-add_stats(const struct rrec_node *node, struct json *all, bool *partial)
+add_stats(const struct ctl *ctl, const struct rrec_node *node, struct json *all, bool *partial)
 {
-    struct json *counters = ask_agent(node, "rocecast/counters");
+    struct json *counters = ask_agent(ctl, node, "rocecast/counters");
 
     *partial |= !counters;
     json_object_put(all, node->name, counters ? counters : json_null_create());
@@ -356,7 +390,7 @@ stats(struct ctl *ctl)
     }
     RREC_NODE_FOR_EACH (node, ctl->idl) {
         if (one ? node == one : !group || has_tree_of(node, group)) {
-            add_stats(node, all, &partial);
+            add_stats(ctl, node, all, &partial);
         }
     }
     if (ctl->json) {
