@@ -66,7 +66,7 @@ endif
 # Debian keeps libnl's headers in a folder of their own.
 CPP_NL := -isystem /usr/include/libnl3
 
-LIBS_CAST := -lcrypto -lz $(LIBS_ISAL) -lpcap
+LIBS_CAST := -lz $(LIBS_ISAL)
 LIBS_OVS := -lssl -lcrypto -lm -lpthread
 LIBS_CHECK = $(shell pkg-config --libs check)
 
@@ -190,7 +190,7 @@ $(eval $(call program,castd,$(castd_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
-$(eval $(call program,castbench,$(bench_src),$(CLIENT),-libverbs -lrdmacm $(LIBS_CAST) $(LIBS_OVS)))
+$(eval $(call program,castbench,$(bench_src),$(CLIENT),-libverbs $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
 $(foreach p,$(verbs_src),$(eval $(call program,$(basename $(notdir $(p))),$(p),,-libverbs)))
 
@@ -275,10 +275,14 @@ own_ch := $(own_c) $(wildcard lib/*.h ctl/*.h swedge/*.h srcagent/*.h bench/*.h 
 TIDY = clang-tidy --quiet --warnings-as-errors='*'
 tidy_flags := -std=gnu11 $(CPP_BASE)
 
-lint: lint-c lint-scripts ## format, static analysis, layering
+lint: lint-deps lint-c lint-scripts ## format, static analysis, layering
 	@echo "lint: clean"
 
-lint-c: $(OVS_READY) $(IDL_H)
+.PHONY: lint-deps lint-c lint-scripts
+lint-deps:
+	$(Q)deps/install deps/develop.txt
+
+lint-c: lint-deps $(OVS_READY) $(IDL_H)
 	$(say) FORMAT
 	$(Q)clang-format --dry-run -Werror $(own_ch)
 	$(say) LAYERS
@@ -291,7 +295,7 @@ lint-c: $(OVS_READY) $(IDL_H)
 	$(Q)printf '%s\n' $(plain_src) | xargs -r -P $$(nproc) -I{} $(TIDY) {} -- $(tidy_flags)
 	$(Q)printf '%s\n' $(ovs_user_src) | xargs -r -P $$(nproc) -I{} $(TIDY) {} -- $(tidy_flags) $(CPP_OVS) $(CPP_NL)
 
-lint-scripts:
+lint-scripts: lint-deps
 	$(say) SHELL
 	$(Q)find . -path './build*' -prune -o -path ./.git -prune -o -type f -exec grep -lIE '^#! ?/bin/(ba)?sh' {} + | \
 	    xargs -r shellcheck -x
