@@ -3,7 +3,7 @@
  * What the daemons have in common: options, environment, daemonizing and the
  * control socket.
  *
- *     daemon_init(&d, argc, argv, DAEMON_AGENT, "SRv6 edge and transit forwarder");
+ *     daemon_init(&d, argc, argv, DAEMON_AGENT, "SRv6 edge forwarder");
  *     ... register commands, open things ...
  *     daemon_ready(&d);
  *     while (!d.exiting) {

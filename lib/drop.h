@@ -58,7 +58,6 @@
     DROP(wrong_port, "response from a branch on a port it is not on")                         \
     DROP(psn_not_sent, "response for a PSN never sent in this epoch")                         \
     DROP(resp_opcode, "not an acknowledgement")                                               \
-    DROP(resp_absorbed, "response taken in by the aggregation")                               \
     DROP(cnp, "CNP consumed")
 
 enum drop_reason {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * swedge: SRv6 edge and transit forwarder.  What its files share.
+ * swedge: SRv6 edge forwarder.  What its files share.
  *
  *   pipeline.c      a packet's way through the node: start reading here
  *   end-mt.c        behaviour End.MT: one packet in, a rewritten copy per receiver out
