@@ -17,6 +17,15 @@ VLOG_DEFINE_THIS_MODULE(castd_report);
 
 #define TOO_LATE "the group has started: joins in the next epoch (castctl group reset %s)"
 
+static void
+put_node(const struct rrec_node *n, struct ds *s)
+{
+    ds_put_format(s, "%s node %s (generation %" PRId64 ", applied %" PRId64 "%s%s)",
+                  s->length ? "," : "waiting for", n->name, n->cfg, n->nb_cfg,
+                  n->state[0] && strcmp(n->state, "ok") ? ", " : "",
+                  strcmp(n->state, "ok") ? n->state : "");
+}
+
 /* The nodes that have not applied what they were told about this group. */
 static void
 waiting_for(const struct castd *c, const struct castd_group *g, struct ds *s)
@@ -26,10 +35,21 @@ waiting_for(const struct castd *c, const struct castd_group *g, struct ds *s)
         const struct rrec_tree_node *tree = castd_find_tree(n, g->row->proxy, g->row->epoch);
 
         if (tree && !castd_tree_applied(n, tree)) {
-            ds_put_format(s, "%s node %s (generation %" PRId64 ", applied %" PRId64 "%s%s)",
-                          s->length ? "," : "waiting for", n->name, n->cfg, n->nb_cfg,
-                          n->state[0] && strcmp(n->state, "ok") ? ", " : "",
-                          strcmp(n->state, "ok") ? n->state : "");
+            put_node(n, s);
+        }
+    }
+}
+
+/* The nodes that keep its members from leaving.  Where a source agent was told to drop the whole
+ * tree there is no tree left to tell by. */
+static void
+draining_for(const struct castd *c, const struct castd_group *g, struct ds *s)
+{
+    waiting_for(c, g, s);
+    bool known = s->length > 0;
+    for (size_t i = 0; i < c->n_nodes && !known; i++) {
+        if (c->nodes[i].node->agent && !c->nodes[i].caught_up) {
+            put_node(c->nodes[i].row, s);
         }
     }
 }
@@ -117,29 +137,33 @@ set_member(const struct rrec_member *m, const char *state, const char *status)
 }
 
 static void
-report_leaving(const struct castd_group *g, size_t i, const char *group_status)
+report_leaving(const struct castd *c, const struct castd_group *g, size_t i)
 {
     const struct rrec_member *m = g->members[i].row;
+    struct ds status = DS_EMPTY_INITIALIZER;
 
     if (!is_out(g, i)) {
-        set_member(m, "draining", group_status);
+        draining_for(c, g, &status);
+        set_member(m, "draining", ds_cstr(&status));
     } else if (!strcmp(m->want, "removed")) {
         rrec_member_delete(m);
     } else {
         rrec_member_set_branch(m, 0);
         set_member(m, "left", "");
     }
+    ds_destroy(&status);
 }
 
 static void
-report_member(const struct castd_group *g, size_t i, const char *group_status)
+report_member(const struct castd *c, const struct castd_group *g, size_t i,
+              const char *group_status)
 {
     const struct rrec_member *m = g->members[i].row;
     const struct rollout_member *r = &g->rollout.members[i];
     char *status = NULL;
 
     if (strcmp(m->want, "active")) {
-        report_leaving(g, i, group_status);
+        report_leaving(c, g, i);
     } else if (m->epoch != g->row->epoch) {
         status = xasprintf("must register again in epoch %" PRId64, g->row->epoch);
         set_member(m, "joining", status);
@@ -167,7 +191,7 @@ castd_report(struct castd *c)
 
         report_group(c, g, &status);
         for (size_t j = 0; j < g->n_members; j++) {
-            report_member(g, j, ds_cstr(&status));
+            report_member(c, g, j, ds_cstr(&status));
         }
         ds_destroy(&status);
     }
