@@ -188,7 +188,7 @@ connect_registry(struct ctl *ctl)
                      ctl->timeout,
                      error ? ": "
                      : ovsdb_idl_is_connected(ctl->idl)
-                         ? ": connected, but it has no database 'rocecast' to show"
+                         ? ": connected, but it shows no database 'rocecast'"
                          : "",
                      error ? ovs_retval_to_string(error) : "");
         }
