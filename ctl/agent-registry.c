@@ -55,9 +55,12 @@ static void
 monitor(struct ovsdb_idl *idl, const char *node_name)
 {
     static struct ovsdb_idl_column *const node_columns[] = {
-        &rrec_node_col_name,  &rrec_node_col_id,      &rrec_node_col_cfg,   &rrec_node_col_nb_cfg,
-        &rrec_node_col_state, &rrec_node_col_control, &rrec_node_col_ports, &rrec_node_col_routes,
-        &rrec_node_col_sids,  &rrec_node_col_trees,
+        &rrec_node_col_name,          &rrec_node_col_id,
+        &rrec_node_col_cfg,           &rrec_node_col_nb_cfg,
+        &rrec_node_col_state,         &rrec_node_col_control,
+        &rrec_node_col_ports,         &rrec_node_col_routes,
+        &rrec_node_col_sids,          &rrec_node_col_trees,
+        &rrec_node_col_verify_always,
     };
     struct ovsdb_idl_condition own = OVSDB_IDL_CONDITION_INIT(&own);
 

@@ -87,6 +87,18 @@ node_add(struct ctl *ctl)
 }
 
 static void
+node_set(struct ctl *ctl)
+{
+    const char *verify = ctl->options[OPT_VERIFY];
+
+    if (strcmp(verify, "auto") && strcmp(verify, "always")) {
+        ctl_fail(CTL_USAGE, "--verify %s: must be auto or always", verify);
+    }
+    ctl_require_node(ctl, ctl->argv[0]);
+    rrec_node_set_verify_always(ctl_find_node(ctl, ctl->argv[0]), !strcmp(verify, "always"));
+}
+
+static void
 node_del(struct ctl *ctl)
 {
     const char *name = ctl->argv[0];
@@ -108,6 +120,7 @@ node_to_json(const struct rrec_node *row)
     json_object_put_string(o, "name", row->name);
     ctl_put_int(o, "id", row->id);
     json_object_put_string(o, "role", row->role);
+    json_object_put_string(o, "verify", row->verify_always ? "always" : "auto");
     json_object_put_string(o, "address", ip6_text(&address));
     ctl_put_int(o, "wanted", row->cfg);
     ctl_put_int(o, "applied", row->nb_cfg);
@@ -117,10 +130,10 @@ node_to_json(const struct rrec_node *row)
 }
 
 static const char *const node_keys[] = {
-    "name",         "id",         "role",   "address", "number",   "kind",      "peer",
-    "peer_address", "mac",        "prefix", "port",    "next_hop", "behaviour", "group",
-    "epoch",        "generation", "open",   "started", "branches", "wanted",    "applied",
-    "state",        "control",    "ports",  "routes",  "sids",     "trees",     NULL,
+    "name",         "id",     "role",    "verify",   "address",  "number",    "kind",  "peer",
+    "peer_address", "mac",    "prefix",  "port",     "next_hop", "behaviour", "group", "epoch",
+    "generation",   "open",   "started", "branches", "wanted",   "applied",   "state", "control",
+    "ports",        "routes", "sids",    "trees",    NULL,
 };
 
 static void
@@ -513,6 +526,8 @@ const struct ctl_command ctl_topology_commands[] = {
     {"node add", "NAME", 1, 1, FLAG(OPT_ID) | FLAG(OPT_ROLE) | FLAG(OPT_MAY_EXIST),
      FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL,
      "add a forwarder: id 1..57343 (its node uSID), role switch or agent"},
+    {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY), FLAG(OPT_VERIFY), node_set, NULL,
+     "verify the ICRC of data at this edge always, or only where a PSN jumps (auto)"},
     {"node del", "NAME", 1, 1, FLAG(OPT_IF_EXISTS), 0, node_del, NULL,
      "delete a node that has no links"},
     {"node list", "", 0, 0, 0, 0, NULL, node_list, "list nodes"},

@@ -23,6 +23,7 @@ enum ctl_exit {
 #define CTL_OPTIONS                       \
     OPTION(ID, "id", "N")                 \
     OPTION(ROLE, "role", "ROLE")          \
+    OPTION(VERIFY, "verify", "WHEN")      \
     OPTION(ADDRESS, "address", "ADDRESS") \
     OPTION(KIND, "kind", "KIND")          \
     OPTION(MODE, "mode", "MODE")          \

@@ -401,6 +401,7 @@ intent_read(const struct rrec_node *row, struct node_config *out, char **errp)
         out->generation = (uint64_t) row->cfg;
         out->id = (uint16_t) row->id;
         out->address = node_address(out->id);
+        out->verify_always = row->verify_always;
         *errp = NULL;
         return true;
     }

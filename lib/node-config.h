@@ -97,6 +97,7 @@ struct node_config {
     char name[NAME_SIZE];
     uint16_t id;
     struct in6_addr address; /* 5f00:0:<id>::1. */
+    bool verify_always; /* End.MT checks the ICRC of every packet (docs/draft-notes.md, H22). */
     size_t n_ports;
     struct port_config *ports;
     size_t n_routes;

@@ -107,10 +107,10 @@ check_group(const struct swedge *sw, const struct rx *rx, struct original *o)
         }
     }
     o->psn = bth_psn(bth);
-    uint16_t icrc_len = (uint16_t) (rx->h.icrc_ofs - rx->h.inner.ofs);
-    if (reverse_jump_suspicious(o->tree->reverse, o->psn)
-        && !icrc_ok((const uint8_t *) o->ip, icrc_len)) {
-        return DROP_psn_jump;
+    bool jump = reverse_jump_suspicious(o->tree->reverse, o->psn);
+    if ((jump || sw->verify_always)
+        && !icrc_ok((const uint8_t *) o->ip, (size_t) (rx->h.icrc_ofs - rx->h.inner.ofs))) {
+        return jump ? DROP_psn_jump : DROP_icrc;
     }
     o->after_qpn =
         (uint16_t) (rx->h.icrc_ofs - (rx->h.bth_ofs + offsetof(struct bth, dest_qp) + 3));

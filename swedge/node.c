@@ -77,6 +77,7 @@ configure(void *sw_, const struct node_config *config, uint64_t now, char **errp
     }
     if (!error) {
         sw->address = config->address;
+        sw->verify_always = config->verify_always;
         l3_configure(sw->l3, config);
         swedge_trees_configure(sw, config, now);
         announce_proxies(sw);

@@ -101,6 +101,7 @@ struct swedge {
     struct packet_pool *pool;
     struct l3 *l3;
     struct in6_addr address;
+    bool verify_always; /* the ICRC of what comes down, not only where H jumps. */
     struct sid_table sids;
     struct trees trees;
     uint64_t drops[N_DROP_REASONS];

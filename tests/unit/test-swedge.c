@@ -173,6 +173,27 @@ START_TEST(corruption_is_not_laundered)
     }
 END_TEST
 
+/* ... unless the node is told to look. */
+START_TEST(verify_always)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+        uint8_t bytes[PACKET_ROOM];
+        size_t len = encapsulated(bytes, &spec, 2);
+
+        f->config.verify_always = true;
+        fixture_configure(f);
+        fixture_input(f, 1, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 2);
+        bytes[len - 10] ^= 1;
+        fixture_input(f, 1, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_icrc), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* H1, H11, H19: the slower branch decides, addressed as the source's QP expects. */
 START_TEST(acks_are_merged)
     {
@@ -454,6 +475,7 @@ swedge_suite(void)
     tcase_add_test(tc, copies_are_exact);
     tcase_add_test(tc, middle_and_send_have_no_reth);
     tcase_add_test(tc, corruption_is_not_laundered);
+    tcase_add_test(tc, verify_always);
     tcase_add_test(tc, acks_are_merged);
     tcase_add_test(tc, forged_responses);
     tcase_add_loop_test(tc, bad_packets_are_named, 0, sizeof bad_down / sizeof bad_down[0]);
