@@ -221,6 +221,12 @@ lacks_castd(struct lab *lab, const void *arg OVS_UNUSED)
 }
 
 static char *
+lacks_topology(struct lab *lab, const void *arg OVS_UNUSED)
+{
+    return registry_lacks_topology(lab->registry);
+}
+
+static char *
 lacks_plan(struct lab *lab, const void *arg OVS_UNUSED)
 {
     return registry_lacks_plan(lab->registry);
@@ -265,7 +271,7 @@ start_registry(struct lab *lab)
     lab->registry = registry_open(db, lab->t);
     free(db);
     error = error ? error : lab_wait(lab, lacks_castd, NULL);
-    error = error ? error : registry_publish(lab->registry);
+    error = error ? error : lab_wait(lab, lacks_topology, NULL);
     return error ? error : lab_wait(lab, lacks_plan, NULL);
 }
 

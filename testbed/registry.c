@@ -17,6 +17,7 @@
 
 struct registry {
     struct ovsdb_idl *idl;
+    struct ovsdb_idl_txn *txn; /* in flight. */
     const struct topology *t;
 };
 
@@ -34,6 +35,9 @@ void
 registry_close(struct registry *r)
 {
     if (r) {
+        if (r->txn) {
+            ovsdb_idl_txn_destroy(r->txn);
+        }
         ovsdb_idl_destroy(r->idl);
         free(r);
     }
@@ -75,8 +79,8 @@ insert_link(struct ovsdb_idl_txn *txn, const struct topology *t, const struct to
     rrec_link_set_kind(row, link->is_tap ? "tap" : "packet");
 }
 
-static enum ovsdb_idl_txn_status
-publish_once(struct registry *r, char **detailp)
+static struct ovsdb_idl_txn *
+topology_txn(struct registry *r)
 {
     struct ovsdb_idl_txn *txn = ovsdb_idl_txn_create(r->idl);
     const struct rrec_global *global = rrec_global_first(r->idl);
@@ -89,29 +93,28 @@ publish_once(struct registry *r, char **detailp)
         insert_link(txn, r->t, &r->t->links[i]);
     }
     ovsdb_idl_txn_increment(txn, &global->header_, &rrec_global_col_next_cfg, false);
-    enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit_block(txn);
-    if (status == TXN_ERROR) {
-        *detailp = xstrdup(ovsdb_idl_txn_get_error(txn));
-    }
-    ovsdb_idl_txn_destroy(txn);
-    return status;
+    return txn;
 }
 
 char *
-registry_publish(struct registry *r)
+registry_lacks_topology(struct registry *r)
 {
-    char *detail = NULL;
-    enum ovsdb_idl_txn_status status;
-    while ((status = publish_once(r, &detail)) == TXN_TRY_AGAIN) {
-        ovsdb_idl_run(r->idl);
+    if (!r->txn) {
+        r->txn = topology_txn(r);
     }
-    if (status == TXN_SUCCESS || status == TXN_UNCHANGED) {
-        return NULL;
+    enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit(r->txn);
+    if (status == TXN_INCOMPLETE) {
+        return xstrdup("the registry has not taken the topology");
     }
-    char *error = xasprintf("writing the topology: %s",
-                            detail ? detail : ovsdb_idl_txn_status_to_string(status));
-    free(detail);
-    return error;
+    char *lack = NULL;
+    if (status != TXN_SUCCESS && status != TXN_UNCHANGED) {
+        lack = xasprintf("the registry has not taken the topology: %s",
+                         status == TXN_ERROR ? ovsdb_idl_txn_get_error(r->txn)
+                                             : ovsdb_idl_txn_status_to_string(status));
+    }
+    ovsdb_idl_txn_destroy(r->txn);
+    r->txn = NULL;
+    return lack;
 }
 
 char *

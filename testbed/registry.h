@@ -3,7 +3,6 @@
  * What castlab writes to and reads from its lab's registry.
  *
  * The whole topology goes in as one transaction, so castd plans it once.
- * Functions return NULL or a malloc'd error.
  */
 #ifndef TESTBED_REGISTRY_H
 #define TESTBED_REGISTRY_H 1
@@ -19,12 +18,12 @@ struct registry;
 struct registry *registry_open(const char *db, const struct topology *);
 void registry_close(struct registry *);
 
-/* Writes nodes, hosts, links and the fabric's MTU.  Only after castd was seen. */
-char *registry_publish(struct registry *);
-
-/* What is still missing, malloc'd, or NULL: that castd is there, that it has given every port its
- * address, and that every agent runs what castd wants. */
+/* What is still missing, malloc'd, or NULL: that castd is there, that the registry has the topology,
+ * that castd has given every port its address, and that every agent runs what castd wants. */
 char *registry_lacks_castd(struct registry *);
+/* Also writes it: nodes, hosts, links and the fabric's MTU.  Only after castd was seen, and until it
+ * lacks nothing. */
+char *registry_lacks_topology(struct registry *);
 char *registry_lacks_plan(struct registry *);
 char *registry_lacks_agents(struct registry *);
 
