@@ -159,7 +159,7 @@ swedge_src := $(wildcard swedge/*.c)
 srcagent_src := $(wildcard srcagent/*.c)
 bench_src := $(wildcard bench/*.c)
 testbed_src := $(wildcard testbed/*.c)
-unit_src := $(wildcard tests/unit/*.c)
+unit_src := $(wildcard tests/unit/*.c tests/model/*.c)
 net_src := $(wildcard tests/net/*.c)
 verbs_src := $(wildcard tests/verbs/*.c)
 

@@ -161,8 +161,8 @@ make_branches(unsigned n)
     return v;
 }
 
-static void
-make_config(struct node_config *c, bool edge, unsigned n)
+void
+star_config(struct node_config *c, bool edge, unsigned n)
 {
     struct in6_addr none = IN6ADDR_ANY_INIT;
 
@@ -234,7 +234,7 @@ fixture_create(const struct node_class *class, unsigned n_receivers)
     f->now = 1000000;
     f->pool = packet_pool_create(256);
     f->node = class->create(&(struct node_io){.tx = tx, .aux = f}, f->pool);
-    make_config(&f->config, class == &swedge_class, n_receivers);
+    star_config(&f->config, class == &swedge_class, n_receivers);
     fixture_configure(f);
     return f;
 }

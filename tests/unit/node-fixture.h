@@ -60,6 +60,8 @@ uint32_t star_rkey(unsigned i);
 uint64_t star_va(unsigned i);
 uint16_t star_port(unsigned i);
 extern const struct in6_addr star_source, star_proxy;
+/* The configuration of the edge, or of the agent, with n receivers; '*c' is zero. */
+void star_config(struct node_config *c, bool edge, unsigned n);
 
 /* An RC packet in 'out' (room PACKET_ROOM) with a good ICRC; returns its
  * length.  'reth' may be NULL; its place is chosen by the opcode table. */

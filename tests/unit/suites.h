@@ -26,6 +26,7 @@
     SUITE(roce)          \
     SUITE(srcagent)      \
     SUITE(srh)           \
+    SUITE(star)          \
     SUITE(swedge)        \
     SUITE(wire)
 
