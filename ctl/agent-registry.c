@@ -95,6 +95,10 @@ agent_registry_create(const char *db, const char *node_name, const char *control
     ar->idl = ovsdb_idl_create(db, &rrec_idl_class, false, true);
     ovsdb_idl_set_leader_only(ar->idl, false);
     monitor(ar->idl, node_name);
+    /* Two agents of one node would take each other's reports for changes, without end. */
+    char *lock = xasprintf("rocecast_node_%s", node_name);
+    ovsdb_idl_set_lock(ar->idl, lock);
+    free(lock);
     ar->node_name = xstrdup(node_name);
     ar->control = xstrdup(control);
     ar->state = xstrdup("");
@@ -182,7 +186,7 @@ run_txn(struct agent_registry *ar)
     if (status == TXN_INCOMPLETE) {
         return;
     }
-    if (status == TXN_TRY_AGAIN) {
+    if (status == TXN_TRY_AGAIN || status == TXN_NOT_LOCKED) {
         ar->report = true;
     } else if (status == TXN_ERROR) {
         VLOG_WARN_RL(&rl, "node %s: the registry refused a report: %s", ar->node_name,
@@ -263,6 +267,12 @@ agent_registry_run(struct agent_registry *ar, struct node_config *cfg)
     if (ar->txn || !ovsdb_idl_has_ever_connected(ar->idl)) {
         return false;
     }
+    if (!ovsdb_idl_has_lock(ar->idl)) {
+        if (ovsdb_idl_is_lock_contended(ar->idl)) {
+            VLOG_WARN_RL(&rl, "node %s has an agent already: waiting for its end", ar->node_name);
+        }
+        return false;
+    }
     if (ar->seqno != ovsdb_idl_get_seqno(ar->idl)) {
         ar->seqno = ovsdb_idl_get_seqno(ar->idl);
         ar->report = true;
@@ -289,7 +299,7 @@ agent_registry_wait(struct agent_registry *ar)
     ovsdb_idl_wait(ar->idl);
     if (ar->txn) {
         ovsdb_idl_txn_wait(ar->txn);
-    } else if (ar->report && own_row(ar)) {
+    } else if (ar->report && ovsdb_idl_has_lock(ar->idl) && own_row(ar)) {
         poll_immediate_wake();
     }
 }

@@ -7,6 +7,8 @@
  * is missing or invalid, agent_registry_run() says nothing and the agent keeps
  * what it has.
  *
+ * A node has one agent: a second one waits until the first is gone.
+ *
  * The order that castd relies on: an agent that applies a configuration calls
  * agent_registry_started() for whatever had started by then *before* it calls
  * agent_registry_applied().  Reports made between two calls of
