@@ -55,7 +55,9 @@ struct rc_endpoint {
     uint64_t n_dropped;
     bool running; /* run() is, and will see what is posted meanwhile. */
 
-    /* Requester: wqes[i % RC_QUEUE_SIZE] for head <= i < tail; 'index' is next. */
+    /* Requester: wqes[i % RC_QUEUE_SIZE] for head <= i < tail; 'index' is sent
+     * next, and below head if it was completed while being sent again: the rest of it
+     * still goes out, as in rxe. */
     struct wqe wqes[RC_QUEUE_SIZE];
     size_t head, index, tail;
     psn_t req_psn;
@@ -455,9 +457,6 @@ complete_head(struct rc_endpoint *ep, enum rc_status status)
 {
     uint64_t id = wqe_at(ep, ep->head)->wr.id;
     ep->head++;
-    if (ep->index < ep->head) {
-        ep->index = ep->head;
-    }
     if (ep->ops.complete) {
         ep->ops.complete(ep->ops.aux, id, status);
     }
@@ -638,7 +637,8 @@ rc_post(struct rc_endpoint *ep, const struct rc_wr *wr, uint64_t now)
 {
     uint32_t mtu = ep->config.mtu;
 
-    if (ep->tail - ep->head == RC_QUEUE_SIZE) {
+    size_t oldest = ep->index < ep->head ? ep->index : ep->head;
+    if (ep->tail - oldest == RC_QUEUE_SIZE) {
         return false;
     }
     ep->wqes[ep->tail++ % RC_QUEUE_SIZE] = (struct wqe){

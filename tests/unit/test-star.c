@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/icrc.h"
 #include "lib/nd.h"
 #include "lib/roce.h"
 #include "tests/model/rc-endpoint.h"
@@ -50,7 +51,18 @@ enum place { SOURCE, AGENT, EDGE, RECEIVER /* + i */ };
 enum action { RECONFIGURE, REMOVE, RESTART_EDGE, RESTART_AGENT, NEW_EPOCH, FATAL };
 
 /* Kinds of run: which of it. */
-enum run_type { PLAIN, RNR, FAILING, CONFIGURED, SHRINKING, RESTARTED, EPOCHS, MIXED, N_RUN_TYPES };
+enum run_type {
+    PLAIN,
+    RNR,
+    FORGED,
+    FAILING,
+    CONFIGURED,
+    SHRINKING,
+    RESTARTED,
+    EPOCHS,
+    MIXED,
+    N_RUN_TYPES
+};
 
 struct sim;
 
@@ -577,6 +589,21 @@ source_tx(void *s, const uint8_t *ip, size_t len)
     host_tx(s, SOURCE, ip, len);
 }
 
+/* Says what the receiver said about a PSN that nobody sends in this epoch. */
+static void
+forge(struct sim *s, unsigned i, const uint8_t *ip, size_t len)
+{
+    uint8_t copy[RC_MAX_PACKET];
+    size_t icrc_ofs = len - ROCE_ICRC_LEN;
+    psn_t last = s->messages[s->n_messages - 1].last_psn;
+
+    memcpy(copy, ip, len);
+    bth_set_psn((struct bth *) (copy + IP6_HDR_LEN + sizeof(struct udp_hdr)),
+                psn_add(last, 1 + (int32_t) rnd(s, 1u << rnd(s, 22))));
+    icrc_store(copy + icrc_ofs, icrc_compute(copy, icrc_ofs));
+    host_tx(s, (enum place)(RECEIVER + i), copy, len);
+}
+
 struct receiver_aux {
     struct sim *s;
     unsigned i;
@@ -588,6 +615,9 @@ receiver_tx(void *aux_, const uint8_t *ip, size_t len)
 {
     const struct receiver_aux *aux = aux_;
     host_tx(aux->s, (enum place)(RECEIVER + aux->i), ip, len);
+    if (aux->s->type == FORGED && rnd(aux->s, 8) == 0) {
+        forge(aux->s, aux->i, ip, len);
+    }
 }
 
 /* New queue pairs, memory and messages for the current epoch. */
@@ -776,7 +806,7 @@ choose_actions(struct sim *s, uint32_t n_packets)
     unsigned n = 1 + rnd(s, 4);
     uint64_t after = 0;
 
-    if (s->type == PLAIN || s->type == RNR) {
+    if (s->type <= FORGED) {
         return;
     }
     if (s->type == FAILING || s->type == SHRINKING || s->type == EPOCHS) {
@@ -833,7 +863,7 @@ choose_links(struct sim *s)
                 .delay = 1 + rnd(s, 40),
                 .loss = rnd(s, 1 + 80 * bad),
                 .twice = rnd(s, 1 + 40 * bad),
-                .spoil = rnd(s, 1 + 40 * bad),
+                .spoil = s->type == FORGED ? 0 : rnd(s, 1 + 40 * bad),
                 .reorder = rnd(s, 1 + 40 * bad),
             };
         }
@@ -853,7 +883,7 @@ sim_create(unsigned seed, bool trace)
     s->n = 1 + rnd(s, MAX_RECEIVERS);
     s->start_psn = psn_make(rnd(s, 2) ? PSN_MASK - rnd(s, 300) : rnd(s, PSN_MASK));
     s->gap = 1 + rnd(s, 4);
-    choose_links(s);
+    choose_links(s); /* a spoilt PSN would raise the bound that stops forged ones. */
     choose_messages(s);
 
     s->pool = packet_pool_create(POOL_SIZE);
@@ -958,6 +988,7 @@ check_failure(struct sim *s)
         rc_get_info(s->receivers[i], &info);
         failed = failed || info.failed;
     }
+    REQUIRE(s, !failed || s->fatal, "a receiver refused a request");
     if (failed) {
         REQUIRE(s, s->failure == status[s->fatal - AETH_NAK_INVALID_REQ], "the source says %d",
                 s->failure);
