@@ -22,7 +22,7 @@ tree_find(const struct swedge *sw, const struct in6_addr *proxy, uint32_t design
 {
     struct tree *t = addr_map_find(sw->trees.by_key, proxy, designated_qpn);
 
-    if (!t) {
+    if (!t || t->superseded) {
         *why = addr_map_contains(sw->trees.by_key, proxy) ? DROP_stale_epoch : DROP_group_unknown;
         return NULL;
     }
@@ -179,6 +179,19 @@ swedge_trees_check(const struct trees *trees, const struct node_config *config, 
     return 0;
 }
 
+/* Does 'config' have a newer epoch of the same Proxy? */
+static bool
+is_superseded(const struct node_config *config, const struct tree_config *tree)
+{
+    for (size_t i = 0; i < config->n_trees; i++) {
+        const struct tree_config *other = &config->trees[i];
+        if (other->epoch > tree->epoch && IN6_ARE_ADDR_EQUAL(&other->proxy, &tree->proxy)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void
 swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint64_t now)
 {
@@ -195,6 +208,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         if (!t) {
             t = tree_create(&config->trees[i]);
         }
+        t->superseded = is_superseded(config, &config->trees[i]);
         tree_configure(sw, t, &config->trees[i], now);
         new.v[new.n++] = t;
         addr_map_insert(new.by_key, &t->config.proxy, t->config.designated_qpn, t);

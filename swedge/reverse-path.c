@@ -40,7 +40,7 @@ reverse_path_input(struct swedge *sw, struct rx *rx)
 void
 reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *out, uint64_t now)
 {
-    if (!out->send) {
+    if (!out->send || t->superseded) {
         return;
     }
     if (!t->config.root) {

@@ -65,7 +65,9 @@ struct branch {
 };
 
 /* A group epoch at this node.  An old epoch's may be there beside a new one's
- * while the source agent still has the old one. */
+ * while the source agent still has the old one.  It is over all the same: its
+ * packets are stale, and nothing goes up from it, because the source may use the
+ * same QPN in the new epoch and would take an old response for a new one. */
 struct tree {
     struct tree_config config; /* own copy. */
     struct reverse *reverse;
@@ -73,6 +75,7 @@ struct tree {
     struct branch *branches;
     struct addr_map *by_addr; /* receivers by address. */
     uint64_t n_packets;       /* that came down, this one included. */
+    bool superseded;          /* there is a newer epoch of the Proxy. */
 };
 
 struct trees {

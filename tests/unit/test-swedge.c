@@ -348,6 +348,45 @@ START_TEST(epochs)
     }
 END_TEST
 
+/* An old epoch beside a new one is over: the source may have the same QPN in
+ * both, and would take what is late for what is new. */
+START_TEST(superseded_epoch)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+        struct tree_config *old = f->config.trees;
+
+        down(f, &spec, 2);
+        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        f->config.trees = calloc(2, sizeof *f->config.trees);
+        ck_assert_ptr_nonnull(f->config.trees);
+        f->config.trees[0] = *old;
+        tree_config_clone(&f->config.trees[1], old);
+        f->config.trees[1].epoch++;
+        f->config.trees[1].designated_qpn++;
+        f->config.n_trees = 2;
+        free(old);
+        f->n_frames = 0;
+        fixture_configure(f);
+        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        ck_assert_uint_eq(f->n_frames, 0);
+        down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 2);
+        f->config.trees[0].n_branches = 1; /* moves its minimum, but says nothing. */
+        fixture_configure(f);
+        ck_assert_uint_eq(f->n_frames, 0);
+
+        spec.dest_qp++;
+        down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 2);
+        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
+        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
+        check_response(f, AETH_ACK_UNLIMITED, START);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* H27: the branch that held everything back leaves. */
 START_TEST(removal_moves_the_minimum)
     {
@@ -481,6 +520,7 @@ swedge_suite(void)
     tcase_add_loop_test(tc, bad_packets_are_named, 0, sizeof bad_down / sizeof bad_down[0]);
     tcase_add_test(tc, bad_requests_are_named);
     tcase_add_test(tc, epochs);
+    tcase_add_test(tc, superseded_epoch);
     tcase_add_test(tc, removal_moves_the_minimum);
     tcase_add_test(tc, no_join_in_flight);
     tcase_add_test(tc, receiver_named_twice);
