@@ -128,8 +128,8 @@ source_to_json(const struct rrec_source *source)
     return o;
 }
 
-static struct json *
-members_to_json(const struct ctl *ctl, const struct rrec_group *group)
+struct json *
+ctl_members_to_json(const struct ctl *ctl, const struct rrec_group *group)
 {
     struct json *array = json_array_create_empty();
     const struct rrec_member *m;
@@ -152,6 +152,7 @@ members_to_json(const struct ctl *ctl, const struct rrec_group *group)
         }
         ctl_put_int(o, "len", m->len);
         ctl_put_int(o, "epoch", m->epoch);
+        json_object_put_string(o, "want", m->want);
         json_object_put_string(o, "state", m->state);
         json_object_put_string(o, "status", m->status);
         json_array_add(array, o);
@@ -245,7 +246,7 @@ group_show(struct ctl *ctl)
     struct json *o = group_to_json(group);
 
     json_object_put(o, "source", source_to_json(ctl_find_source(ctl, group)));
-    json_object_put(o, "members", members_to_json(ctl, group));
+    json_object_put(o, "members", ctl_members_to_json(ctl, group));
     json_object_put(o, "nodes", nodes_to_json(ctl, group));
     ctl_print(ctl, o, group_keys);
 }

@@ -168,31 +168,8 @@ member_list(struct ctl *ctl)
 {
     static const char *const keys[] = {"host",  "qpn",  "rkey",  "va",     "len",
                                        "epoch", "want", "state", "status", NULL};
-    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
-    struct json *array = json_array_create_empty();
-    const struct rrec_member *m;
 
-    RREC_MEMBER_FOR_EACH (m, ctl->idl) {
-        struct json *o;
-
-        if (m->group != group) {
-            continue;
-        }
-        o = json_object_create();
-        json_object_put_string(o, "host", m->host);
-        ctl_put_int(o, "qpn", m->qpn);
-        json_object_put(o, "rkey",
-                        m->n_rkey ? json_integer_create(m->rkey[0]) : json_null_create());
-        json_object_put(o, "va", m->n_rkey ? json_string_create(m->va) : json_null_create());
-        ctl_put_int(o, "len", m->len);
-        ctl_put_int(o, "epoch", m->epoch);
-        json_object_put_string(o, "want", m->want);
-        json_object_put_string(o, "state", m->state);
-        json_object_put_string(o, "status", m->status);
-        json_array_add(array, o);
-    }
-    ctl_sort_by(array, "host");
-    ctl_print(ctl, array, keys);
+    ctl_print(ctl, ctl_members_to_json(ctl, ctl_require_group(ctl, ctl->argv[0])), keys);
 }
 
 const struct ctl_command ctl_member_commands[] = {

@@ -116,5 +116,7 @@ void ctl_print(const struct ctl *, struct json *json, const char *const keys[]);
 void ctl_put_int(struct json *object, const char *name, int64_t value);
 /* Sorts an array of objects by the string that each has under 'key'. */
 void ctl_sort_by(struct json *array, const char *key);
+/* castctl-group.c: a group's members, by host. */
+struct json *ctl_members_to_json(const struct ctl *, const struct rrec_group *);
 
 #endif /* ctl/castctl.h */

@@ -225,6 +225,21 @@ fixture_configure(struct fixture *f)
     ck_assert_msg(!err, "configure: %s", error ? error : "");
 }
 
+void
+fixture_add_epoch(struct fixture *f)
+{
+    struct tree_config *old = f->config.trees;
+
+    f->config.trees = zalloc(2, sizeof *f->config.trees);
+    f->config.trees[0] = *old;
+    tree_config_clone(&f->config.trees[1], old);
+    f->config.trees[1].epoch++;
+    f->config.trees[1].designated_qpn++;
+    f->config.n_trees = 2;
+    free(old);
+    fixture_configure(f);
+}
+
 struct fixture *
 fixture_create(const struct node_class *class, unsigned n_receivers)
 {

@@ -43,6 +43,9 @@ struct fixture *fixture_create(const struct node_class *, unsigned n_receivers);
 void fixture_destroy(struct fixture *);
 /* Applies f->config again (the test has changed it), with the next generation. */
 void fixture_configure(struct fixture *);
+/* Adds a second epoch of the tree beside the first: tree 1, with the next epoch
+ * and Designated QPN. */
+void fixture_add_epoch(struct fixture *);
 
 /* Feeds an IPv6 packet as a frame to 'port', addressed to the node, having
  * forgotten earlier frames. */

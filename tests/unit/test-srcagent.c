@@ -395,17 +395,8 @@ START_TEST(two_epochs)
     {
         struct fixture *f = fixture_create(&srcagent_class, 2);
         struct roce_spec spec = request(RC_WRITE_ONLY, START);
-        struct tree_config *old = f->config.trees;
 
-        f->config.trees = calloc(2, sizeof *f->config.trees);
-        ck_assert_ptr_nonnull(f->config.trees);
-        f->config.trees[0] = *old;
-        tree_config_clone(&f->config.trees[1], old);
-        f->config.trees[1].epoch++;
-        f->config.trees[1].designated_qpn++;
-        f->config.n_trees = 2;
-        free(old);
-        fixture_configure(f);
+        fixture_add_epoch(f);
         from_host(f, &spec);
         ck_assert_uint_eq(f->n_frames, 1);
         spec.dest_qp++;

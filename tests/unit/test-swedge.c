@@ -354,20 +354,11 @@ START_TEST(superseded_epoch)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
         struct roce_spec spec = write_only(START);
-        struct tree_config *old = f->config.trees;
 
         down(f, &spec, 2);
         respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
-        f->config.trees = calloc(2, sizeof *f->config.trees);
-        ck_assert_ptr_nonnull(f->config.trees);
-        f->config.trees[0] = *old;
-        tree_config_clone(&f->config.trees[1], old);
-        f->config.trees[1].epoch++;
-        f->config.trees[1].designated_qpn++;
-        f->config.n_trees = 2;
-        free(old);
         f->n_frames = 0;
-        fixture_configure(f);
+        fixture_add_epoch(f);
         respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
         ck_assert_uint_eq(f->n_frames, 0);
         down(f, &spec, 2);
