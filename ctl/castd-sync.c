@@ -217,11 +217,16 @@ sync_outer_das(const struct rrec_tree_node *row, const struct tree_config *t)
     return changed;
 }
 
+/* Empty: none. */
+static const char *
+sid_text(const struct in6_addr *sid)
+{
+    return IN6_IS_ADDR_UNSPECIFIED(sid) ? "" : ip6_text(sid);
+}
+
 static bool
 sync_tree(struct ovsdb_idl_txn *txn, const struct rrec_tree_node *row, const struct tree_config *t)
 {
-    const struct in6_addr any = IN6ADDR_ANY_INIT;
-    const bool has_parent = memcmp(&t->parent_sid, &any, sizeof any) != 0;
     struct rrec_branch **rows;
     bool changed = false;
 
@@ -236,7 +241,8 @@ sync_tree(struct ovsdb_idl_txn *txn, const struct rrec_tree_node *row, const str
     SYNC_STRING(tree_node, row, source_address, ip6_text(&t->source));
     SYNC_NUMBER(tree_node, row, source_qpn, t->source_qpn);
     SYNC_NUMBER(tree_node, row, root, t->root);
-    SYNC_STRING(tree_node, row, parent_sid, has_parent ? ip6_text(&t->parent_sid) : "");
+    SYNC_STRING(tree_node, row, replication_sid, sid_text(&t->replication_sid));
+    SYNC_STRING(tree_node, row, parent_sid, sid_text(&t->parent_sid));
     SYNC_NUMBER(tree_node, row, open, t->open);
     changed |= sync_outer_das(row, t);
     if (sync_branches(txn, row->branches, row->n_branches, t->branches, t->n_branches, &rows)) {

@@ -340,6 +340,11 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     if (!mtu_is_valid(row->mtu)) {
         return bad(r, "Tree_Node.mtu", row->group, "%" PRId64 " is no path MTU", row->mtu);
     }
+    if (row->replication_sid[0]
+        && !read_address(r, "Tree_Node.replication_sid", row->replication_sid,
+                         &t->replication_sid)) {
+        return false;
+    }
     if (row->parent_sid[0]
         && !read_address(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)) {
         return false;

@@ -134,7 +134,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     d->class = class;
     d->pool = packet_pool_create(POOL_SIZE);
     d->netns_fd = daemon.netns_fd;
-    d->node = class->create(&(struct node_io){.tx = node_ports_tx, .aux = d}, d->pool);
+    d->node = class->create(&(struct node_io){.tx = node_ports_tx, .mtu = node_ports_mtu, .aux = d}, d->pool);
     node_show_init(d);
     daemon_ready(&daemon);
 

@@ -53,8 +53,9 @@ void node_ports_close(struct node_daemon *);
 bool node_ports_run(struct node_daemon *, uint64_t now);
 void node_ports_wait(const struct node_daemon *);
 struct node_port *node_ports_find(const struct node_daemon *, const char *name);
-/* struct node_io's tx(). */
+/* struct node_io's functions. */
 void node_ports_tx(void *daemon, uint16_t port, struct packet *);
+uint32_t node_ports_mtu(void *daemon, uint16_t port);
 
 /* node-show.c: the control socket's commands. */
 void node_show_init(struct node_daemon *);

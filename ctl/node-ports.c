@@ -182,6 +182,15 @@ node_ports_wait(const struct node_daemon *d)
     }
 }
 
+uint32_t
+node_ports_mtu(void *d_, uint16_t number)
+{
+    const struct node_daemon *d = d_;
+    const struct node_port *np = number < NODE_MAX_PORTS ? d->ports[number] : NULL;
+
+    return np && np->port ? port_mtu(np->port) : UINT32_MAX;
+}
+
 void
 node_ports_tx(void *d_, uint16_t number, struct packet *p)
 {

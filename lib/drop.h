@@ -53,7 +53,14 @@
     DROP(rkey, "RETH rkey is not the group's designated rkey")                                \
     DROP(opcode, "opcode not supported in a group")                                           \
     DROP(refused, "behind a request that was refused")                                        \
-    DROP(not_root, "response for the source at a node that is not root")                      \
+    DROP(response_outer, "response SID: not IPv6 in IPv6 from a branch with nothing between") \
+    DROP(no_parent, "response that has nowhere to go: neither root nor parent")               \
+    DROP(sid_unknown, "in this node's locator, but no SID of it")                             \
+    DROP(sid_segments_left, "SID that ends the path, but Segments Left is not 0")             \
+    DROP(sid_upper, "SID with an upper layer that it does not take")                          \
+    DROP(rs_unknown, "replication SID without a replication segment of this group")           \
+    DROP(icmp_malformed, "ICMPv6 message too short or with a wrong checksum")                 \
+    DROP(icmp_error, "ICMPv6 error received for a packet of this node")                       \
     DROP(unknown_branch, "response from an address that is no branch")                        \
     DROP(wrong_port, "response from a branch on a port it is not on")                         \
     DROP(psn_not_sent, "response for a PSN never sent in this epoch")                         \

@@ -24,6 +24,7 @@
 
 struct l3 {
     struct l3_ops ops;
+    struct tracer tracer;
     struct packet_pool *pool;
     struct in6_addr address;
     struct port_config *ports[NEIGH_PORTS]; /* by number; NULL: no such port. */
@@ -39,6 +40,12 @@ struct l3 {
 
 static const struct in6_addr gateway = {.s6_addr = {0xfe, 0x80, [15] = 1}};
 static const struct in6_addr all_nodes = {.s6_addr = {0xff, 0x02, [15] = 1}};
+
+void
+l3_set_tracer(struct l3 *l3, const struct tracer *tracer)
+{
+    l3->tracer = tracer ? *tracer : (struct tracer){0};
+}
 
 const struct port_config *
 l3_port(const struct l3 *l3, uint16_t number)
@@ -111,7 +118,7 @@ send_to_mac(struct l3 *l3, const struct port_config *port, struct packet *p, con
 }
 
 enum drop_reason
-l3_output(struct l3 *l3, struct packet *p, uint64_t now)
+l3_output(struct l3 *l3, struct packet *p, enum l3_errors errors, uint64_t now)
 {
     const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) p->data;
     struct in6_addr next_hop;
@@ -119,6 +126,7 @@ l3_output(struct l3 *l3, struct packet *p, uint64_t now)
     const uint8_t *mac = NULL;
     enum drop_reason why;
 
+    (void) errors;
     if (l3_is_local(l3, &ip->dst)) {
         why = DROP_not_for_us;
     } else if (!l3_lookup(l3, &ip->dst, &number, &next_hop)) {
@@ -169,7 +177,7 @@ l3_forward(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_
     ip->hlim--;
     p->len = parsed->ip.end; /* without the link's padding. */
     packet_pull(p, parsed->ip.ofs);
-    return l3_output(l3, p, now);
+    return l3_output(l3, p, L3_ERRORS_ALL, now);
 }
 
 static void

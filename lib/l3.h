@@ -14,14 +14,16 @@
 #include "lib/node-config.h"
 #include "lib/packet.h"
 #include "lib/parse.h"
+#include "lib/trace.h"
 
 struct l3;
 
 /* Frames out of port 'number', complete with Ethernet header; 'p' stays the
- * caller's.  drop() is told about what no return value can say: packets that l3
+ * caller's.  mtu() is the largest IPv6 packet that the port sends (NULL: no limit).  drop() is told about what no return value can say: packets that l3
  * held and gave up, and neighbour discovery messages that are invalid. */
 struct l3_ops {
     void (*tx)(void *aux, uint16_t port, struct packet *p);
+    uint32_t (*mtu)(void *aux, uint16_t port);
     void (*drop)(void *aux, enum drop_reason, uint16_t port);
     void *aux;
 };
@@ -41,6 +43,9 @@ void l3_configure(struct l3 *, const struct node_config *config);
 void l3_set_proxies(struct l3 *, const struct in6_addr *proxies, size_t n);
 void l3_proxy_host(struct l3 *, const struct in6_addr *host, uint16_t uplink_port);
 
+/* Who is told what packets meet; NULL: nobody. */
+void l3_set_tracer(struct l3 *, const struct tracer *);
+
 /* The port with this number, or NULL; valid until the next l3_configure(). */
 const struct port_config *l3_port(const struct l3 *, uint16_t number);
 /* Number of the port that this host is on by the routes, or 0. */
@@ -58,11 +63,18 @@ l3_input(struct l3 *, uint16_t port, const struct packet *, const struct parsed 
 /* Is the frame's Ethernet destination this port (or multicast)? */
 bool l3_mac_ok(const struct l3 *, uint16_t port, const struct packet *);
 
+/* Which ICMPv6 errors may answer a packet that cannot be sent. */
+enum l3_errors {
+    L3_ERRORS_NONE, /* made here, or a copy that nobody can do anything about. */
+    L3_ERRORS_PTB,  /* Packet Too Big only: multicast (RFC 9524 section 2.2.3). */
+    L3_ERRORS_ALL,  /* ordinary forwarding. */
+};
+
 /* Sends the IPv6 packet p (data at the IPv6 header, no Ethernet header, headroom
  * for one) towards its destination address by the routes.  Consumes p in every
  * case.  Hop limit is not touched.  Returns DROP_none if sent or waiting for a
  * neighbour. */
-enum drop_reason l3_output(struct l3 *, struct packet *p, uint64_t now);
+enum drop_reason l3_output(struct l3 *, struct packet *p, enum l3_errors, uint64_t now);
 
 /* Forwards a received frame: addresses that may be forwarded, hop limit, then as
  * l3_output().  Consumes p. */

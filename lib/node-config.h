@@ -80,14 +80,21 @@ struct tree_config {
     uint64_t region_len;
     struct in6_addr source; /* the source host. */
     uint32_t source_qpn;
-    bool root;                  /* rewrites responses for the source. */
-    struct in6_addr parent_sid; /* response SID of the parent, unless root. */
+    /* The SID by which the group's packets come to this node: :: means its End.MT SID, or that this
+     * is the source agent. */
+    struct in6_addr replication_sid;
+    /* What the copies that this node sends are addressed to: SIDs of its replication children, or of
+     * the tree's first node at the source agent. */
+    size_t n_outer_da;
+    struct in6_addr *outer_da;
+    /* Aggregation: branches whose responses are merged here (none: this node does not aggregate).
+     * The result goes to the source if this is the root, else to the parent's response SID. */
+    bool root;
+    struct in6_addr parent_sid;
     size_t n_branches;
     struct branch_config *branches;
     /* Source agent only. */
-    bool open; /* packets may pass. */
-    size_t n_outer_da;
-    struct in6_addr *outer_da;
+    bool open;       /* packets may pass. */
     size_t n_copies; /* what the TLVs name, sorted by edge. */
     struct branch_config *copies;
 };
@@ -118,11 +125,15 @@ void tree_config_uninit(struct tree_config *);
 struct in6_addr node_address(uint16_t id);                /* 5f00:0:<id>::1. */
 struct in6_addr node_locator(uint16_t id);                /* /48. */
 struct in6_addr node_sid(uint16_t id, uint16_t function); /* /64. */
-#define SID_FUNC_END         0xe000
-#define SID_FUNC_END_MT      0xe001
-#define SID_FUNC_RESPONSE    0xe002
-#define SID_FUNC_END_DT6     0xe003
-#define SID_FUNC_REPLICATION 0xf000 /* + group number < 4096. */
+#define SID_FUNC_END            0xe000
+#define SID_FUNC_END_MT         0xe001
+#define SID_FUNC_RESPONSE       0xe002
+#define SID_FUNC_END_DT6        0xe003
+#define SID_FUNC_REPLICATION    0xf000 /* + Replication-ID of the group, below REPLICATION_ID_MAX. */
+#define REPLICATION_ID_MAX      4095
+
+/* Branch ids: members have numbers from 1 on, nodes these. */
+#define BRANCH_ID_NODE(NODE_ID) (0x80000000u + (NODE_ID))
 
 /* Locally administered MAC of a node's port. */
 void node_port_mac(uint16_t id, uint16_t port, uint8_t mac[6]);

@@ -17,6 +17,7 @@
  * stays the node's. */
 struct node_io {
     void (*tx)(void *aux, uint16_t port, struct packet *p);
+    uint32_t (*mtu)(void *aux, uint16_t port); /* of the port; NULL: no limit. */
     void *aux;
 };
 
@@ -53,6 +54,9 @@ struct node_class {
     /* When timer() wants to be called; UINT64_MAX: never. */
     uint64_t (*deadline)(const void *node);
     void (*timer)(void *node, uint64_t now);
+
+    /* Who is told what packets meet (with lib/trace.h); NULL: nobody. */
+    void (*set_tracer)(void *node, const struct tracer *);
 
     /* Display. */
     const uint64_t *(*drops)(const void *node); /* [N_DROP_REASONS] */

@@ -31,7 +31,7 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
         t->h = psn_add(psn, 1);
     }
     t->started = true;
-    return l3_output(sa->l3, p, now);
+    return l3_output(sa->l3, p, L3_ERRORS_NONE, now);
 }
 
 /* Lets a request pass that the group can carry, and latches another.  'p' is

@@ -14,6 +14,13 @@ tx(void *sa_, uint16_t port, struct packet *p)
     sa->io.tx(sa->io.aux, port, p);
 }
 
+static uint32_t
+mtu(void *sa_, uint16_t port)
+{
+    struct srcagent *sa = sa_;
+    return sa->io.mtu ? sa->io.mtu(sa->io.aux, port) : UINT32_MAX;
+}
+
 static void
 l3_dropped(void *sa, enum drop_reason why, uint16_t port)
 {
@@ -36,7 +43,7 @@ create(const struct node_io *io, struct packet_pool *pool)
     }
     sa->io = *io;
     sa->pool = pool;
-    sa->l3 = l3_create(&(struct l3_ops){.tx = tx, .drop = l3_dropped, .aux = sa}, pool);
+    sa->l3 = l3_create(&(struct l3_ops){.tx = tx, .mtu = mtu, .drop = l3_dropped, .aux = sa}, pool);
     return sa;
 }
 
@@ -101,6 +108,15 @@ timer(void *sa, uint64_t now)
     l3_timer(((struct srcagent *) sa)->l3, now);
 }
 
+static void
+set_tracer(void *sa_, const struct tracer *tracer)
+{
+    struct srcagent *sa = sa_;
+
+    sa->tracer = tracer ? *tracer : (struct tracer){0};
+    l3_set_tracer(sa->l3, tracer);
+}
+
 static const uint64_t *
 drops(const void *sa)
 {
@@ -152,6 +168,7 @@ const struct node_class srcagent_class = {
     .input = srcagent_input,
     .deadline = deadline,
     .timer = timer,
+    .set_tracer = set_tracer,
     .drops = drops,
     .l3 = get_l3,
     .n_trees = n_trees,

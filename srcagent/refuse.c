@@ -85,5 +85,5 @@ refuse_try(struct srcagent *sa, struct tree *t, uint64_t now)
     }
     struct packet *p = response_build(sa->pool, &t->config.proxy, &t->config.source, t->sport,
                                       t->config.source_qpn, r->psn, r->syndrome, t->msn);
-    srcagent_count_drop(sa, p ? l3_output(sa->l3, p, now) : DROP_pool_empty);
+    srcagent_count_drop(sa, p ? l3_output(sa->l3, p, L3_ERRORS_NONE, now) : DROP_pool_empty);
 }

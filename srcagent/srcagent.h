@@ -69,6 +69,7 @@ struct trees {
 
 struct srcagent {
     struct node_io io;
+    struct tracer tracer;
     struct packet_pool *pool;
     struct l3 *l3;
     struct in6_addr address;

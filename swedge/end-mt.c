@@ -191,7 +191,7 @@ send_copy(struct swedge *sw, struct rx *rx, const struct original *o, struct bra
     }
     b->n_copies++;
     reverse_copied(o->tree->reverse, b->config.id, o->psn);
-    return l3_output(sw->l3, p, rx->now);
+    return l3_output(sw->l3, p, L3_ERRORS_NONE, rx->now);
 }
 
 /* Draft-li 6.2 S05 to S12: a copy for each receiver in the TLVs of this edge. */

@@ -14,6 +14,13 @@ tx(void *sw_, uint16_t port, struct packet *p)
     sw->io.tx(sw->io.aux, port, p);
 }
 
+static uint32_t
+mtu(void *sw_, uint16_t port)
+{
+    struct swedge *sw = sw_;
+    return sw->io.mtu ? sw->io.mtu(sw->io.aux, port) : UINT32_MAX;
+}
+
 static void
 l3_dropped(void *sw, enum drop_reason why, uint16_t port)
 {
@@ -36,7 +43,7 @@ create(const struct node_io *io, struct packet_pool *pool)
     }
     sw->io = *io;
     sw->pool = pool;
-    sw->l3 = l3_create(&(struct l3_ops){.tx = tx, .drop = l3_dropped, .aux = sw}, pool);
+    sw->l3 = l3_create(&(struct l3_ops){.tx = tx, .mtu = mtu, .drop = l3_dropped, .aux = sw}, pool);
     return sw;
 }
 
@@ -73,9 +80,7 @@ configure(void *sw_, const struct node_config *config, uint64_t now, char **errp
     int error = swedge_trees_check(&sw->trees, config, errp);
 
     if (!error) {
-        error = sid_table_configure(&sw->sids, config, errp);
-    }
-    if (!error) {
+        sid_table_configure(&sw->sids, config);
         sw->address = config->address;
         sw->verify_always = config->verify_always;
         l3_configure(sw->l3, config);
@@ -113,6 +118,15 @@ timer(void *sw_, uint64_t now)
     l3_timer(sw->l3, now);
 }
 
+static void
+set_tracer(void *sw_, const struct tracer *tracer)
+{
+    struct swedge *sw = sw_;
+
+    sw->tracer = tracer ? *tracer : (struct tracer){0};
+    l3_set_tracer(sw->l3, tracer);
+}
+
 static const uint64_t *
 drops(const void *sw)
 {
@@ -132,8 +146,8 @@ get_sid(const void *sw_, size_t i, struct sid_info *info)
     if (i >= t->n) {
         return false;
     }
-    *info = (struct sid_info){t->sids[i].prefix, t->sids[i].plen, t->sids[i].behaviour->name,
-                              t->sids[i].n_packets};
+    *info = (struct sid_info){t->sids[i].prefix, t->sids[i].plen,
+                              sid_behaviour_name(t->sids[i].behaviour), t->sids[i].n_packets};
     return true;
 }
 
@@ -166,6 +180,7 @@ const struct node_class swedge_class = {
     .input = swedge_input,
     .deadline = deadline,
     .timer = timer,
+    .set_tracer = set_tracer,
     .drops = drops,
     .l3 = get_l3,
     .sid = get_sid,

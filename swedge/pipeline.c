@@ -13,6 +13,11 @@
  */
 #include "swedge/swedge.h"
 
+static const struct behaviour *const behaviours[] = {
+    [SID_END] = NULL,     [SID_END_MT] = &behaviour_end_mt, [SID_RESPONSE] = NULL,
+    [SID_END_DT6] = NULL, [SID_END_REPLICATE] = NULL,
+};
+
 static inline const struct ip6_hdr_wire *
 outer_ip(const struct rx *rx)
 {
@@ -75,7 +80,7 @@ run(struct swedge *sw, struct rx *rx)
     }
     if (sid) {
         sid->n_packets++;
-        return sid->behaviour->input(sw, rx);
+        return behaviours[sid->behaviour]->input(sw, rx);
     }
     if (to_proxy) {
         return reverse_path_input(sw, rx);

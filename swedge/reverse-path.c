@@ -44,10 +44,10 @@ reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *o
         return;
     }
     if (!t->config.root) {
-        swedge_count_drop(sw, DROP_not_root);
+        swedge_count_drop(sw, DROP_no_parent);
         return;
     }
     struct packet *p = response_build(sw->pool, &t->config.proxy, &t->config.source, t->sport,
                                       t->config.source_qpn, out->psn, out->syndrome, out->msn);
-    swedge_count_drop(sw, p ? l3_output(sw->l3, p, now) : DROP_pool_empty);
+    swedge_count_drop(sw, p ? l3_output(sw->l3, p, L3_ERRORS_NONE, now) : DROP_pool_empty);
 }

@@ -6,7 +6,6 @@
  *   end-mt.c        behaviour End.MT: one packet in, a rewritten copy per receiver out
  *   reverse-path.c  responses of the receivers, merged on their way to the source
  *   groups.c        per-group state, from the configuration
- *   sid.c           the SID table
  *   node.c          life cycle, timers, display: struct node_class swedge_class
  */
 #ifndef SWEDGE_SWEDGE_H
@@ -17,6 +16,7 @@
 #include "lib/node.h"
 #include "lib/parse.h"
 #include "lib/reverse.h"
+#include "lib/sid-table.h"
 
 struct swedge;
 
@@ -28,14 +28,6 @@ struct rx {
     uint64_t now;
 };
 
-/* SID table: longest prefix of a few lengths. */
-struct sid {
-    struct in6_addr prefix;
-    uint8_t plen;
-    const struct behaviour *behaviour;
-    uint64_t n_packets;
-};
-
 /* A SID's behaviour.  input() returns why the packet went no further, having
  * set rx->p to NULL if it consumed it.  Validated before the call: outer IPv6
  * header, SRH and inner packet (parse_rest()). */
@@ -45,15 +37,6 @@ struct behaviour {
 };
 
 extern const struct behaviour behaviour_end_mt;
-
-struct sid_table {
-    struct sid *sids; /* longest prefix first. */
-    size_t n;
-};
-void sid_table_uninit(struct sid_table *);
-/* Replaces the table.  EOPNOTSUPP and a sentence if a behaviour is unknown. */
-int sid_table_configure(struct sid_table *, const struct node_config *, char **errp);
-struct sid *sid_table_lookup(const struct sid_table *, const struct in6_addr *);
 
 /* A branch of a group at this node: what to write into a copy for it. */
 struct branch {
@@ -101,6 +84,7 @@ void reverse_path_send(struct swedge *, struct tree *, const struct reverse_out 
 
 struct swedge {
     struct node_io io;
+    struct tracer tracer;
     struct packet_pool *pool;
     struct l3 *l3;
     struct in6_addr address;

@@ -147,7 +147,7 @@ FAULTS = ('pool_empty too_long ext_chain srh_malformed srh_tlv mt_tlv_malformed 
           'roce_short roce_tver hop_limit no_route no_neighbour neigh_queue tx_error source_guard '
           'mt_no_srh mt_segments_left mt_inner mt_no_tlv mt_context group_unknown stale_epoch '
           'inner_source not_provisioned qpn_mismatch icrc psn_jump mr_range rkey opcode refused '
-          'not_root unknown_branch wrong_port psn_not_sent resp_opcode').split()
+          'no_parent unknown_branch wrong_port psn_not_sent resp_opcode').split()
 
 
 class no_drops:

@@ -410,7 +410,7 @@ make_node(struct port_config *port, struct pcap_writer *capture)
                                  .ports = port,
                                  .n_routes = 1,
                                  .routes = &route};
-    struct l3 *l3 = l3_create(&(struct l3_ops){node_tx, node_drop, capture}, pool);
+    struct l3 *l3 = l3_create(&(struct l3_ops){.tx = node_tx, .drop = node_drop, .aux = capture}, pool);
     l3_configure(l3, &config);
     return l3;
 }
@@ -444,7 +444,7 @@ START_TEST(kernel_answers_us)
         be16_t csum = inet_csum_ip6(&ip->src, &ip->dst, IP6_NH_ICMPV6, echo, 8);
         memcpy(echo + 2, &csum, 2);
         sh("ip -6 route add default via fe80::1 dev t0");
-        ck_assert_int_eq(l3_output(l3, p, 0), DROP_none);
+        ck_assert_int_eq(l3_output(l3, p, L3_ERRORS_NONE, 0), DROP_none);
         ck_assert(run_until_resolved(l3));
 
         while ((p = next(node_port, WAIT_MSEC)) && p->data[54] != 129) { /* echo reply. */

@@ -74,6 +74,7 @@ set_tree(void)
     t->source_address = STR("fd00:1::100");
     t->source_qpn = 18;
     t->root = true;
+    t->replication_sid = STR("");
     t->parent_sid = STR("");
     t->branches = branches;
     t->n_branches = 2;

@@ -512,7 +512,7 @@ START_TEST(reconfigure)
         input(HOST_PORT, ns(&host, host_mac, &node), 0);
         packet_pull(held, 14);
         ((struct ip6_hdr_wire *) held->data)->dst = far_node;
-        ck_assert_int_eq(l3_output(l3, held, 0), DROP_none);
+        ck_assert_int_eq(l3_output(l3, held, L3_ERRORS_ALL, 0), DROP_none);
         ck_assert_uint_eq(l3_n_neighs(l3), 2);
         l3_configure(l3, &config);
         ck_assert_uint_eq(l3_n_neighs(l3), 2);
@@ -552,7 +552,7 @@ START_TEST(no_buffer_for_the_question)
         while ((all[n] = packet_get(pool))) {
             n++;
         }
-        ck_assert_int_eq(l3_output(l3, p, 0), DROP_none);
+        ck_assert_int_eq(l3_output(l3, p, L3_ERRORS_ALL, 0), DROP_none);
         ck_assert_uint_eq(n_dropped[DROP_pool_empty], 1);
         while (n) {
             packet_put(all[--n]);

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The SID table: local SIDs by longest prefix.
+ * Local SIDs by longest prefix.  A node has a handful: they are looked through in
+ * order.
  */
-#include "swedge/swedge.h"
+#include "lib/sid-table.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-static const struct behaviour *const behaviours[] = {
-    [SID_END] = NULL,     [SID_END_MT] = &behaviour_end_mt, [SID_RESPONSE] = NULL,
-    [SID_END_DT6] = NULL, [SID_END_REPLICATE] = NULL,
-};
 
 static bool
 prefix_match(const struct in6_addr *prefix, uint8_t plen, const struct in6_addr *addr)
@@ -39,8 +32,8 @@ sid_table_uninit(struct sid_table *t)
     *t = (struct sid_table){0};
 }
 
-int
-sid_table_configure(struct sid_table *t, const struct node_config *config, char **errp)
+void
+sid_table_configure(struct sid_table *t, const struct node_config *config)
 {
     struct sid_table new = {.sids = calloc(config->n_sids + 1, sizeof *new.sids)};
     if (!new.sids) {
@@ -48,30 +41,19 @@ sid_table_configure(struct sid_table *t, const struct node_config *config, char 
     }
     for (size_t i = 0; i < config->n_sids; i++) {
         const struct sid_config *sc = &config->sids[i];
-        const struct behaviour *b = behaviours[sc->behaviour];
-
-        if (!b) {
-            char text[INET6_ADDRSTRLEN];
-            inet_ntop(AF_INET6, &sc->prefix, text, sizeof text);
-            if (asprintf(errp, "SID %s/%d: behaviour %d is not supported", text, sc->plen,
-                         sc->behaviour)
-                < 0) {
-                abort();
-            }
-            sid_table_uninit(&new);
-            return EOPNOTSUPP;
-        }
-        struct sid *s = &new.sids[new.n++];
-        *s = (struct sid){.prefix = sc->prefix, .plen = sc->plen, .behaviour = b};
         const struct sid *old = sid_table_lookup(t, &sc->prefix);
-        if (old && old->plen == s->plen && old->behaviour == b) {
-            s->n_packets = old->n_packets;
-        }
+        bool same = old && old->plen == sc->plen && old->behaviour == sc->behaviour;
+
+        new.sids[new.n++] = (struct sid){
+            .prefix = sc->prefix,
+            .plen = sc->plen,
+            .behaviour = sc->behaviour,
+            .n_packets = same ? old->n_packets : 0,
+        };
     }
     qsort(new.sids, new.n, sizeof *new.sids, longer_first);
     sid_table_uninit(t);
     *t = new;
-    return 0;
 }
 
 struct sid *
@@ -83,4 +65,17 @@ sid_table_lookup(const struct sid_table *t, const struct in6_addr *addr)
         }
     }
     return NULL;
+}
+
+const char *
+sid_behaviour_name(enum sid_behaviour behaviour)
+{
+    static const char *const names[] = {
+        [SID_END] = "End",
+        [SID_END_MT] = "End.MT",
+        [SID_RESPONSE] = "End.Response",
+        [SID_END_DT6] = "End.DT6",
+        [SID_END_REPLICATE] = "End.Replicate",
+    };
+    return names[behaviour];
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node's local SIDs: longest prefix to behaviour.  What a behaviour does is
+ * the node's business.
+ */
+#ifndef LIB_SID_TABLE_H
+#define LIB_SID_TABLE_H 1
+
+#include "lib/node-config.h"
+
+struct sid {
+    struct in6_addr prefix;
+    uint8_t plen;
+    enum sid_behaviour behaviour;
+    uint64_t n_packets; /* counted by the node. */
+};
+
+struct sid_table {
+    struct sid *sids; /* longest prefix first. */
+    size_t n;
+};
+
+void sid_table_uninit(struct sid_table *);
+/* Replaces the table; SIDs that stay keep their counters. */
+void sid_table_configure(struct sid_table *, const struct node_config *);
+/* NULL: none covers 'addr'. */
+struct sid *sid_table_lookup(const struct sid_table *, const struct in6_addr *addr);
+
+/* "End", "End.MT", ... */
+const char *sid_behaviour_name(enum sid_behaviour);
+
+#endif /* lib/sid-table.h */
