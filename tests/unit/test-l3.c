@@ -57,7 +57,7 @@ on_drop(void *aux, enum drop_reason why, uint16_t port)
 static void
 setup(void)
 {
-    const struct l3_ops ops = {on_tx, on_drop, NULL};
+    const struct l3_ops ops = {.tx = on_tx, .drop = on_drop, .aux = NULL};
 
     host = addr("fd00:1::1");
     node = node_address(NODE_ID);
