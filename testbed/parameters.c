@@ -130,6 +130,21 @@ parameters_uninit(struct parameters *ps)
     free(ps->list);
 }
 
+/* True for "i", "i+2", "i-1" and so on; *addp: what is added. */
+static bool
+is_index(const char *inner, long *addp)
+{
+    *addp = 0;
+    if (inner[0] != 'i' || !inner[1]) {
+        return inner[0] == 'i';
+    }
+    char *end;
+    errno = 0;
+    *addp = strtol(inner + 1, &end, 10);
+    return (inner[1] == '+' || inner[1] == '-') && isdigit((unsigned char) inner[2]) && !*end
+           && !errno && labs(*addp) <= MAX_RANGE;
+}
+
 /* A parameter's value, "" after an error. */
 static const char *
 value_of(const struct parameters *ps, struct yaml_doc *yd, const yaml_node_t *scalar,
@@ -139,8 +154,9 @@ value_of(const struct parameters *ps, struct yaml_doc *yd, const yaml_node_t *sc
     if (p) {
         return p->value;
     }
-    if (!strcmp(name, "i")) {
-        yaml_doc_error(yd, scalar, "{i} is only known in an entry with a range like {1..4}");
+    long add;
+    if (is_index(name, &add)) {
+        yaml_doc_error(yd, scalar, "{%s} is only known in an entry with a range like {1..4}", name);
     } else {
         char *hint = hint_for(ps, name);
         yaml_doc_error(yd, scalar, "unknown parameter '%s'%s", name, hint);
@@ -218,10 +234,11 @@ parameters_expand(const struct parameters *ps, struct yaml_doc *yd, const yaml_n
     const char *done = yaml_doc_text(scalar);
     const char *pos = done;
     const char *start;
+    long add;
     for (char *inner; (inner = next_braces(yd, scalar, &pos, &start)); free(inner)) {
         ds_put_buffer(&out, done, (size_t) (start - done));
-        if (range->is_range && (!strcmp(inner, "i") || strstr(inner, ".."))) {
-            ds_put_format(&out, "%ld", range->i);
+        if (range->is_range && (is_index(inner, &add) || strstr(inner, ".."))) {
+            ds_put_format(&out, "%ld", range->i + add);
         } else {
             ds_put_cstr(&out, value_of(ps, yd, scalar, inner));
         }

@@ -2,7 +2,7 @@
  *
  * Parameters of a topology file and their use in its strings: "{N}" is a
  * parameter's value; "{A..B}" makes an entry once for each number from A to B,
- * with "{i}" standing for the number.
+ * with "{i}" standing for the number, "{i-1}" for the one before and so on.
  */
 #ifndef TESTBED_PARAMETERS_H
 #define TESTBED_PARAMETERS_H 1

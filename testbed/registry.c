@@ -65,6 +65,7 @@ insert_node(struct ovsdb_idl_txn *txn, const struct topology_node *node)
         rrec_node_set_name(row, node->name);
         rrec_node_set_id(row, node->id);
         rrec_node_set_role(row, node->kind == KIND_SWEDGE ? "switch" : "agent");
+        rrec_node_set_no_aggregation(row, node->no_aggregation);
     }
 }
 

@@ -151,6 +151,29 @@ read_kind(struct reader *r, yaml_node_t *at, const char *text, struct topology_n
     free(hint);
 }
 
+static void
+read_aggregate(struct reader *r, const yaml_node_t *at, const char *text,
+               struct topology_node *node)
+{
+    node->no_aggregation = !strcmp(text, "false");
+    if (!node->no_aggregation && strcmp(text, "true")) {
+        yaml_doc_error(&r->yd, at, "aggregate of node '%s': '%s' is neither true nor false",
+                       node->name, text);
+    }
+}
+
+/* What a node may say, by its kind. */
+static const struct attribute {
+    const char *key;
+    void (*read)(struct reader *, const yaml_node_t *, const char *text, struct topology_node *);
+    unsigned int kinds; /* that have it: a bit for each. */
+    bool is_optional;
+} attributes[] = {
+    {"address", read_address, 1u << KIND_HOST, false},
+    {"id", read_id, 1u << KIND_SWEDGE | 1u << KIND_SRCAGENT, false},
+    {"aggregate", read_aggregate, 1u << KIND_SWEDGE, true},
+};
+
 /* The text of an attribute; NULL, with an error, when it is missing. */
 static char *
 node_attribute(struct reader *r, yaml_node_t *map, const char *key, const struct range *range,
@@ -167,12 +190,34 @@ node_attribute(struct reader *r, yaml_node_t *map, const char *key, const struct
     return ok ? parameters_expand(&r->ps, &r->yd, value, range) : NULL;
 }
 
+static void
+read_attribute(struct reader *r, yaml_node_t *map, const struct range *range,
+               const struct attribute *a, struct topology_node *node)
+{
+    const yaml_node_t *at = yaml_doc_get(&r->yd, map, a->key);
+    if (!(a->kinds & 1u << node->kind)) {
+        if (at) {
+            yaml_doc_error(&r->yd, at, "'%s' of node '%s': a %s has none", a->key, node->name,
+                           topology_kind_name(node->kind));
+        }
+    } else if (at || !a->is_optional) {
+        char *text = node_attribute(r, map, a->key, range, node);
+        if (text) {
+            a->read(r, at, text, node);
+        }
+        free(text);
+    }
+}
+
 /* The keys of a node; which there are depends on its kind. */
 static void
 read_attributes(struct reader *r, yaml_node_t *map, const struct range *range,
                 struct topology_node *node)
 {
-    static const char *const keys[] = {"kind", "address", "id", NULL};
+    const char *keys[ARRAY_SIZE(attributes) + 2] = {"kind"};
+    for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
+        keys[i + 1] = attributes[i].key;
+    }
     char *what = xasprintf("node '%s'", node->name);
     bool ok = yaml_doc_has_keys(&r->yd, map, what, keys);
     free(what);
@@ -182,19 +227,9 @@ read_attributes(struct reader *r, yaml_node_t *map, const struct range *range,
     }
     read_kind(r, yaml_doc_get(&r->yd, map, "kind"), kind, node);
     free(kind);
-
-    bool is_host = node->kind == KIND_HOST;
-    const yaml_node_t *alien = yaml_doc_get(&r->yd, map, is_host ? "id" : "address");
-    if (alien) {
-        yaml_doc_error(&r->yd, alien, "'%s' of node '%s': a %s has none",
-                       is_host ? "id" : "address", node->name, topology_kind_name(node->kind));
+    for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
+        read_attribute(r, map, range, &attributes[i], node);
     }
-    const char *key = is_host ? "address" : "id";
-    char *text = node_attribute(r, map, key, range, node);
-    if (text) {
-        (is_host ? read_address : read_id)(r, yaml_doc_get(&r->yd, map, key), text, node);
-    }
-    free(text);
 }
 
 /* Names that lab_start() gives to other processes. */

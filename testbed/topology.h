@@ -24,6 +24,7 @@ struct topology_node {
     enum topology_kind kind;
     struct in6_addr address; /* hosts: unicast, unique, outside the Proxy and locator ranges. */
     uint16_t id;             /* forwarders: 0x0001..0xdfff, unique. */
+    bool no_aggregation;     /* swedges: one that only replicates. */
     unsigned int n_links;    /* hosts: 1. */
 };
 
