@@ -160,10 +160,11 @@ srcagent_src := $(wildcard srcagent/*.c)
 bench_src := $(wildcard bench/*.c)
 testbed_src := $(wildcard testbed/*.c)
 unit_src := $(wildcard tests/unit/*.c tests/model/*.c)
-net_src := $(wildcard tests/net/*.c)
+net_src := $(wildcard tests/net/test-*.c)
+castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/registry.c bench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
 
-plain_src := $(lib_src) $(bench_src) $(verbs_src) $(net_src)
+plain_src := $(sort $(lib_src) $(bench_src) $(verbs_src) $(net_src) $(castmodel_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(testbed_src) $(unit_src)
 
 LIBCAST := $(if $(lib_src),$(B)/libcast.a)
@@ -192,6 +193,7 @@ $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castbench,$(bench_src),$(CLIENT),-libverbs $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
+$(eval $(call program,castmodel,$(castmodel_src) $(wildcard tests/model/*.c),$(LIBCAST),$(LIBS_CAST)))
 $(foreach p,$(verbs_src),$(eval $(call program,$(basename $(notdir $(p))),$(p),,-libverbs)))
 
 UNIT := $(if $(unit_src),$(B)/tests/unit)
@@ -262,7 +264,7 @@ unit: unit-built ## unit tests; SAN=1 for ASan and UBSan
 e2e: all ## end-to-end tests on real soft-RoCE
 	$(Q)tests/summary e2e=tests/e2e/run
 
-net: net-built ## ports on real devices (root)
+net: all net-built ## real daemons and ports in network namespaces, without RDMA (root)
 	$(Q)tests/summary net=tests/net/run
 
 demo: ## the whole thing in a few minutes

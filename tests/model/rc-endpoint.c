@@ -52,7 +52,7 @@ struct recv_buffer {
 struct rc_endpoint {
     struct rc_config config;
     struct rc_ops ops;
-    uint64_t n_dropped;
+    uint64_t n_dropped, n_wrong_source;
     bool running; /* run() is, and will see what is posted meanwhile. */
 
     /* Requester: wqes[i % RC_QUEUE_SIZE] for head <= i < tail; 'index' is sent
@@ -66,7 +66,7 @@ struct rc_endpoint {
     bool wait_for_rnr_timer;
     uint64_t rnr_at;
     uint64_t next_tx; /* no packet before. */
-    uint64_t n_sent, n_retries;
+    uint64_t n_sent, n_retries, n_responses;
 
     /* Completer. */
     psn_t comp_psn;
@@ -82,6 +82,7 @@ struct rc_endpoint {
     uint32_t msn;
     bool sent_psn_nak;
     bool failed;
+    uint64_t n_requests, n_duplicates, n_ahead, n_acks, n_naks;
     uint8_t fail_next; /* syndrome; 0: no. */
     bool in_message;
     bool is_write;
@@ -170,7 +171,7 @@ struct rx {
 
 /* The checks of rxe on receipt, in its order. */
 static bool
-check(const struct rc_endpoint *ep, const uint8_t *bytes, size_t len, struct rx *rx)
+check(struct rc_endpoint *ep, const uint8_t *bytes, size_t len, struct rx *rx)
 {
     const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) bytes;
     const struct udp_hdr *udp = (const struct udp_hdr *) (ip + 1);
@@ -200,8 +201,11 @@ check(const struct rc_endpoint *ep, const uint8_t *bytes, size_t len, struct rx 
     }
     rx->payload = rx->ext + rx->op->ext_len;
     rx->payload_len = udp_len - overhead;
+    if (memcmp(&ip->src, &ep->config.peer, sizeof ip->src) != 0) {
+        ep->n_wrong_source++;
+        return false;
+    }
     return !memcmp(&ip->dst, &ep->config.own, sizeof ip->dst)
-           && !memcmp(&ip->src, &ep->config.peer, sizeof ip->src)
            && be16_get(bth->pkey) == ROCE_PKEY_DEFAULT
            && icrc_ok(bytes, IP6_HDR_LEN + udp_len - ROCE_ICRC_LEN);
 }
@@ -209,12 +213,13 @@ check(const struct rc_endpoint *ep, const uint8_t *bytes, size_t len, struct rx 
 /* Responder. */
 
 static void
-send_ack(const struct rc_endpoint *ep, uint8_t syndrome, psn_t psn)
+send_ack(struct rc_endpoint *ep, uint8_t syndrome, psn_t psn)
 {
     uint8_t out[HEADERS_LEN + sizeof(struct aeth) + ROCE_ICRC_LEN];
     struct aeth *aeth = (struct aeth *) build(ep, out, RC_ACK, false, psn, sizeof(struct aeth), 0);
 
     *aeth = (struct aeth){syndrome, be24_put(ep->msn & PSN_MASK)};
+    *(aeth_class(syndrome) == AETH_CLASS_ACK ? &ep->n_acks : &ep->n_naks) += 1;
     emit(ep, out, sizeof out - ROCE_ICRC_LEN);
 }
 
@@ -330,6 +335,9 @@ request_input(struct rc_endpoint *ep, const struct rx *rx)
         return;
     }
     int32_t ahead = psn_cmp(bth_psn(rx->bth), ep->resp_psn);
+    ep->n_requests++;
+    ep->n_duplicates += ahead < 0;
+    ep->n_ahead += ahead > 0;
     if (ahead > 0) {
         if (!ep->sent_psn_nak) {
             ep->sent_psn_nak = true;
@@ -606,6 +614,7 @@ run(struct rc_endpoint *ep, uint64_t now)
 static void
 response_input(struct rc_endpoint *ep, const struct rx *rx, uint64_t now)
 {
+    ep->n_responses++;
     if (rx->bth->opcode != RC_ACK || ep->error || ep->n_inbox == INBOX_SIZE) {
         return;
     }
@@ -703,6 +712,11 @@ rc_get_info(const struct rc_endpoint *ep, struct rc_info *info)
         .expected = ep->resp_psn,
         .msn = ep->msn,
         .failed = ep->failed,
+        .n_requests = ep->n_requests,
+        .n_duplicates = ep->n_duplicates,
+        .n_ahead = ep->n_ahead,
+        .n_acks = ep->n_acks,
+        .n_naks = ep->n_naks,
         .una = ep->comp_psn,
         .next = ep->req_psn,
         .error = ep->error,
@@ -711,6 +725,8 @@ rc_get_info(const struct rc_endpoint *ep, struct rc_info *info)
                  && psn_cmp(ep->comp_psn, ep->req_psn) >= 0,
         .n_sent = ep->n_sent,
         .n_retries = ep->n_retries,
+        .n_responses = ep->n_responses,
         .n_dropped = ep->n_dropped,
+        .n_wrong_source = ep->n_wrong_source,
     };
 }

@@ -112,6 +112,11 @@ struct rc_info {
     psn_t expected;
     uint32_t msn;
     bool failed;
+    uint64_t n_requests;   /* request packets that passed the checks on receipt; of them: */
+    uint64_t n_duplicates; /* behind the next PSN, */
+    uint64_t n_ahead;      /* and beyond it. */
+    uint64_t n_acks;       /* sent; */
+    uint64_t n_naks;       /* likewise, RNR included. */
     /* Requester: lowest PSN not acknowledged, next to be sent, and whether it has failed. */
     psn_t una, next;
     bool error;
@@ -121,9 +126,11 @@ struct rc_info {
      * the request: rxe then waits for a duplicate of it and has no timer left
      * that would ask for one. */
     bool stuck;
-    uint64_t n_sent;    /* request packets, repeated ones included. */
-    uint64_t n_retries; /* go-back-N. */
-    uint64_t n_dropped; /* packets that failed a check on receipt. */
+    uint64_t n_sent;         /* request packets, repeated ones included. */
+    uint64_t n_retries;      /* go-back-N. */
+    uint64_t n_responses;    /* that passed the checks on receipt. */
+    uint64_t n_dropped;      /* packets that failed a check on receipt; of them: */
+    uint64_t n_wrong_source; /* not from the peer. */
 };
 void rc_get_info(const struct rc_endpoint *, struct rc_info *);
 
