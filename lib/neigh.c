@@ -59,6 +59,7 @@ struct neigh_table {
     struct neigh_list ports[NEIGH_PORTS];
     struct neigh *free;
     size_t n;
+    unsigned n_queued; /* packets, in all entries. */
     uint64_t deadline; /* not later than any entry's that has a timer. */
     struct neigh entries[NEIGH_MAX];
 };
@@ -100,13 +101,14 @@ is_resolved(const struct neigh *e)
 }
 
 static struct packet *
-dequeue(struct neigh *e)
+dequeue(struct neigh_table *t, struct neigh *e)
 {
     struct packet *p = e->queue;
 
     if (p) {
         e->queue = p->next;
         e->n_queue--;
+        t->n_queued--;
         if (!e->queue) {
             e->queue_end = &e->queue;
         }
@@ -118,13 +120,20 @@ dequeue(struct neigh *e)
 static void
 enqueue(struct neigh_table *t, struct neigh *e, struct packet *p)
 {
-    if (e->n_queue == NEIGH_QUEUE_MAX) {
-        t->ops.drop(t->ops.aux, e->port, dequeue(e), DROP_neigh_queue);
+    bool full = e->n_queue == NEIGH_QUEUE_MAX || t->n_queued == NEIGH_QUEUED_MAX;
+
+    if (full && !e->n_queue) {
+        t->ops.drop(t->ops.aux, e->port, p, DROP_neigh_queue);
+        return;
+    }
+    if (full) {
+        t->ops.drop(t->ops.aux, e->port, dequeue(t, e), DROP_neigh_queue);
     }
     p->next = NULL;
     *e->queue_end = p;
     e->queue_end = &p->next;
     e->n_queue++;
+    t->n_queued++;
 }
 
 static void
@@ -132,7 +141,7 @@ drop_queue(struct neigh_table *t, struct neigh *e, enum drop_reason reason)
 {
     struct packet *p;
 
-    while ((p = dequeue(e))) {
+    while ((p = dequeue(t, e))) {
         t->ops.drop(t->ops.aux, e->port, p, reason);
     }
 }
@@ -247,7 +256,7 @@ neigh_table_destroy(struct neigh_table *t)
     for (size_t port = 0; port < NEIGH_PORTS; port++) {
         for (struct neigh *e = t->ports[port].first; e; e = e->next) {
             struct packet *p;
-            while ((p = dequeue(e))) {
+            while ((p = dequeue(t, e))) {
                 packet_put(p);
             }
         }
@@ -297,7 +306,7 @@ resolved(struct neigh_table *t, struct neigh *e, uint64_t verify_after)
 
     e->state = NEIGH_REACHABLE;
     e->deadline = verify_after;
-    while ((p = dequeue(e))) {
+    while ((p = dequeue(t, e))) {
         t->ops.send(t->ops.aux, e->port, p, e->mac);
     }
 }

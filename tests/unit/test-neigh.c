@@ -8,7 +8,7 @@
 #include "tests/unit/suites.h"
 
 #define SEC    1000000u
-#define N_POOL 200
+#define N_POOL (NEIGH_QUEUED_MAX + 1)
 
 static struct packet_pool *pool;
 static struct neigh_table *table;
@@ -115,6 +115,29 @@ START_TEST(queue_keeps_the_newest)
         neigh_answer(table, 1, &peer, mac_a, true, 1);
         ck_assert_uint_eq(n_sent, NEIGH_QUEUE_MAX);
         ck_assert_uint_eq(first_sent, 3);
+    }
+END_TEST
+
+START_TEST(queues_are_bounded_together)
+    {
+        enum drop_reason why;
+        uint16_t port = 0;
+
+        for (unsigned i = 0; i < NEIGH_QUEUED_MAX; i++) {
+            use_tagged(port = (uint16_t) (i / NEIGH_QUEUE_MAX), &peer, (uint8_t) i, 0, &why);
+        }
+        ck_assert_uint_eq(n_dropped[DROP_neigh_queue], 0);
+        use_tagged(port, &peer, 0, 0, &why); /* one of its own makes room; */
+        ck_assert_uint_eq(n_dropped[DROP_neigh_queue], 1);
+        use_tagged(++port, &peer, 0, 0, &why); /* who has none gets none. */
+        ck_assert_uint_eq(n_dropped[DROP_neigh_queue], 2);
+        neigh_answer(table, port, &peer, mac_a, true, 1);
+        ck_assert_uint_eq(n_sent, 0);
+        neigh_answer(table, 0, &peer, mac_a, true, 1);
+        ck_assert_uint_eq(n_sent, NEIGH_QUEUE_MAX);
+        ck_assert_ptr_null(use_tagged(port = NEIGH_PORTS - 1, &peer, 0, 1, &why));
+        neigh_answer(table, port, &peer, mac_a, true, 2);
+        ck_assert_uint_eq(n_sent, NEIGH_QUEUE_MAX + 1);
     }
 END_TEST
 
@@ -257,6 +280,7 @@ neigh_suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, resolve);
     tcase_add_test(tc, queue_keeps_the_newest);
+    tcase_add_test(tc, queues_are_bounded_together);
     tcase_add_test(tc, give_up_and_hold);
     tcase_add_test(tc, refresh);
     tcase_add_test(tc, probe_fails);
