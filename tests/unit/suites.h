@@ -17,6 +17,7 @@
     SUITE(neigh)         \
     SUITE(node_config)   \
     SUITE(packet)        \
+    SUITE(packet_text)   \
     SUITE(parse)         \
     SUITE(parse_fields)  \
     SUITE(plan)          \

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Frames as text.
+ */
+#include "lib/packet-text.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/nd.h"
+#include "lib/parse.h"
+#include "lib/roce.h"
+
+struct text {
+    char *s; /* PACKET_TEXT_SIZE bytes. */
+    size_t len;
+};
+
+static void __attribute__((format(printf, 2, 3))) put(struct text *t, const char *format, ...)
+{
+    size_t room = PACKET_TEXT_SIZE - t->len;
+    va_list args;
+
+    va_start(args, format);
+    int n = vsnprintf(t->s + t->len, room, format, args);
+    va_end(args);
+    t->len += (size_t) n < room ? (size_t) n : room - 1;
+}
+
+static void
+put_ip(struct text *t, const uint8_t *frame, const struct parsed_ip6 *ip6)
+{
+    const struct ip6_hdr_wire *ip = (const void *) (frame + ip6->ofs);
+    char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
+
+    put(t, "%s > %s, hop limit %u", inet_ntop(AF_INET6, &ip->src, src, sizeof src),
+        inet_ntop(AF_INET6, &ip->dst, dst, sizeof dst), ip->hlim);
+}
+
+static void
+put_srh(struct text *t, const struct parsed *h)
+{
+    put(t, ", SRH with SL %u", h->segments_left);
+    if (h->n_mt_tlvs) {
+        put(t, " and %u End.MT TLV%s", h->n_mt_tlvs, h->n_mt_tlvs > 1 ? "s" : "");
+    }
+}
+
+static void
+put_syndrome(struct text *t, uint8_t syndrome)
+{
+    static const char *const naks[] = {"PSN sequence error", "invalid request",
+                                       "remote access error", "remote operational error",
+                                       "invalid RD request"};
+    unsigned code = syndrome & 0x1f;
+
+    switch (aeth_class(syndrome)) {
+    case AETH_CLASS_ACK: put(t, ", ACK"); break;
+    case AETH_CLASS_RNR: put(t, ", RNR NAK, timer code %u", code); break;
+    case AETH_CLASS_NAK:
+        put(t, ", NAK: %s", code < sizeof naks / sizeof naks[0] ? naks[code] : "reserved code");
+        break;
+    case AETH_CLASS_RESERVED: put(t, ", reserved syndrome 0x%02x", syndrome); break;
+    }
+}
+
+static void
+put_roce(struct text *t, const uint8_t *frame, const struct parsed *h)
+{
+    const struct bth *bth = (const void *) (frame + h->bth_ofs);
+    const struct roce_opcode_info *info = roce_opcode_info(h->opcode);
+
+    if (info->name) {
+        put(t, ", RoCE %s", info->name);
+    } else {
+        put(t, ", RoCE opcode 0x%02x", h->opcode);
+    }
+    put(t, ", DestQP 0x%x, PSN %u", be24_get(bth->dest_qp), bth_psn(bth).v);
+    if (bth->ack_req & BTH_ACK_REQ) {
+        put(t, ", AckReq");
+    }
+    if (info->flags & ROCE_F_AETH) {
+        const struct aeth *aeth = (const void *) (frame + h->ext_ofs);
+        put_syndrome(t, aeth->syndrome);
+    }
+    if (h->payload_len) {
+        put(t, ", %u bytes of data", h->payload_len);
+    }
+}
+
+static void
+put_icmp6(struct text *t, const uint8_t *frame, const struct parsed *h, const struct parsed_ip6 *ip)
+{
+    static const char *const names[256] = {
+        [1] = "Destination Unreachable",
+        [2] = "Packet Too Big",
+        [3] = "Time Exceeded",
+        [4] = "Parameter Problem",
+        [128] = "Echo Request",
+        [129] = "Echo Reply",
+        [133] = "Router Solicitation",
+        [134] = "Router Advertisement",
+        [137] = "Redirect",
+        [ND_NS] = "Neighbour Solicitation",
+        [ND_NA] = "Neighbour Advertisement",
+    };
+    char target[INET6_ADDRSTRLEN];
+    struct nd_msg nd;
+
+    if (ip->end < ip->l4_ofs + 2) {
+        put(t, ", ICMPv6, cut short");
+        return;
+    }
+    const uint8_t *icmp = frame + ip->l4_ofs;
+    put(t, ", ICMPv6 type %u code %u", icmp[0], icmp[1]);
+    if (names[icmp[0]]) {
+        put(t, " (%s)", names[icmp[0]]);
+    }
+    if (ip == &h->ip && nd_parse(frame, h, &nd) == ND_VALID) {
+        put(t, " for %s", inet_ntop(AF_INET6, &nd.target, target, sizeof target));
+    }
+}
+
+static void
+put_upper_layer(struct text *t, const uint8_t *frame, const struct parsed *h)
+{
+    const struct parsed_ip6 *ip = parsed_innermost(h);
+
+    if (h->bth_ofs) {
+        put_roce(t, frame, h);
+    } else if (ip->proto == IP6_NH_ICMPV6) {
+        put_icmp6(t, frame, h, ip);
+    } else if (ip->proto == IP6_NH_UDP && ip->end - ip->l4_ofs >= (int) sizeof(struct udp_hdr)) {
+        const struct udp_hdr *udp = (const void *) (frame + ip->l4_ofs);
+        put(t, ", UDP port %u > %u", be16_get(udp->sport), be16_get(udp->dport));
+    } else if (ip->proto == IP6_NH_FRAGMENT) {
+        put(t, ", a fragment");
+    } else {
+        put(t, ", next header %u", ip->proto);
+    }
+}
+
+void
+packet_text(const uint8_t *frame, size_t len, char out[PACKET_TEXT_SIZE])
+{
+    struct text t = {.s = out};
+    struct parsed h;
+    enum drop_reason why = parse_outer(frame, (uint32_t) len, &h);
+
+    out[0] = '\0';
+    if (why == DROP_eth_type) {
+        const struct eth_hdr *eth = (const void *) frame;
+        put(&t, "Ethernet type 0x%04x", be16_get(eth->type));
+        return;
+    }
+    if (why) {
+        put(&t, "%s", drop_help(why));
+        return;
+    }
+    put_ip(&t, frame, &h.ip);
+    why = parse_rest(frame, (uint32_t) len, &h);
+    if (h.srh_ofs) {
+        put_srh(&t, &h);
+    }
+    if (h.inner.ofs) {
+        put(&t, "; inside ");
+        put_ip(&t, frame, &h.inner);
+    }
+    if (why) {
+        put(&t, "; %s", drop_help(why));
+    } else {
+        put_upper_layer(&t, frame, &h);
+    }
+}
+
+static bool __attribute__((format(printf, 2, 3))) refuse(char **errp, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    if (vasprintf(errp, format, args) < 0) {
+        abort();
+    }
+    va_end(args);
+    return false;
+}
+
+static int
+digit(char c)
+{
+    const char *digits = "0123456789abcdef";
+    const char *at = c ? strchr(digits, tolower((unsigned char) c)) : NULL;
+
+    return at ? (int) (at - digits) : -1;
+}
+
+bool
+packet_from_text(const char *text, uint8_t *bytes, size_t size, size_t *len, char **errp)
+{
+    *len = 0;
+    for (const char *c = text; *c;) {
+        if (isspace((unsigned char) *c) || *c == ':') {
+            c++;
+            continue;
+        }
+        for (int i = 0; i < 2; i++) {
+            if (!c[i] || isspace((unsigned char) c[i]) || c[i] == ':') {
+                return refuse(errp, "character %td: half a byte: '%c' alone", c - text + 1, *c);
+            }
+            if (digit(c[i]) < 0) {
+                bool printable = isprint((unsigned char) c[i]);
+                return refuse(errp,
+                              printable ? "character %td: '%c' is no hexadecimal digit"
+                                        : "character %td: byte 0x%02x is no hexadecimal digit",
+                              c + i - text + 1, (unsigned char) c[i]);
+            }
+        }
+        if (*len >= size) {
+            return refuse(errp, "longer than %zu bytes", size);
+        }
+        bytes[(*len)++] = (uint8_t) (digit(c[0]) << 4 | digit(c[1]));
+        c += 2;
+    }
+    if (*len < sizeof(struct eth_hdr)) {
+        return refuse(errp, "%zu bytes: an Ethernet header has %zu", *len, sizeof(struct eth_hdr));
+    }
+    return true;
+}
