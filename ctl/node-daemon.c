@@ -23,8 +23,8 @@ VLOG_DEFINE_THIS_MODULE(node_daemon);
 #define POOL_SIZE  4096
 #define RETRY_MSEC 1000
 
-static uint64_t
-now_usec(void)
+uint64_t
+node_daemon_now(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -50,7 +50,7 @@ apply(struct node_daemon *d, struct agent_registry *registry)
 {
     char *why = NULL;
 
-    if (d->pending && !d->class->configure(d->node, &d->config, now_usec(), &why)) {
+    if (d->pending && !d->class->configure(d->node, &d->config, node_daemon_now(), &why)) {
         d->pending = false;
         node_ports_configure(d);
     }
@@ -100,8 +100,8 @@ run(struct node_daemon *d, struct daemon *daemon)
         } else if (must_retry(d) && time_msec() >= d->retry_at) {
             apply(d, registry);
         }
-        bool more = node_ports_run(d, now_usec());
-        uint64_t now = now_usec();
+        bool more = node_ports_run(d, node_daemon_now());
+        uint64_t now = node_daemon_now();
         if (d->class->deadline(d->node) <= now) {
             d->class->timer(d->node, now);
         }
@@ -134,8 +134,11 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     d->class = class;
     d->pool = packet_pool_create(POOL_SIZE);
     d->netns_fd = daemon.netns_fd;
-    d->node = class->create(&(struct node_io){.tx = node_ports_tx, .mtu = node_ports_mtu, .aux = d}, d->pool);
+    d->node = class->create(&(struct node_io){.tx = node_ports_tx, .mtu = node_ports_mtu, .aux = d},
+                            d->pool);
     node_show_init(d);
+    node_capture_init(d);
+    node_trace_init(d);
     daemon_ready(&daemon);
 
     run(d, &daemon);

@@ -14,11 +14,16 @@
 
 #define NODE_MAX_PORTS 4096
 
+struct json;
+struct node_trace;
+struct unixctl_conn;
+
 /* An open port. */
 struct node_port {
     struct port_config config;
     struct port *port;           /* NULL: could not be opened; retried. */
     struct pcap_writer *capture; /* NULL: off. */
+    char *capture_file;          /* its path, or NULL. */
     uint64_t rx_packets, rx_bytes, rx_errors;
     uint64_t tx_packets, tx_bytes, tx_errors, tx_too_long;
 };
@@ -37,7 +42,13 @@ struct node_daemon {
     bool pending;              /* the node does not run it yet. */
     char *why;                 /* why not all is as 'config' says, or NULL. */
     long long int retry_at;    /* msec. */
+
+    struct node_trace
+        *trace; /* gets what is sent, in a process that explains a frame; else NULL. */
 };
+
+/* Now, on the scale of a node's times: microseconds. */
+uint64_t node_daemon_now(void);
 
 /* Runs the daemon until told to exit; the exit status. */
 int node_daemon_main(int argc, char *argv[], const struct node_class *, const char *purpose);
@@ -57,7 +68,20 @@ struct node_port *node_ports_find(const struct node_daemon *, const char *name);
 void node_ports_tx(void *daemon, uint16_t port, struct packet *);
 uint32_t node_ports_mtu(void *daemon, uint16_t port);
 
-/* node-show.c: the control socket's commands. */
+/* node-show.c: the control socket's listings. */
 void node_show_init(struct node_daemon *);
+/* Answers with 'json', as JSON or as text made from it. */
+void node_show_reply(struct unixctl_conn *, const struct json *, bool as_json);
+
+/* node-capture.c: captures to files. */
+void node_capture_init(struct node_daemon *);
+struct json *node_captures_to_json(const struct node_daemon *);
+/* Ends a port's capture, if there is one. */
+void node_capture_stop(struct node_port *);
+
+/* node-trace.c: what a frame would meet. */
+void node_trace_init(struct node_daemon *);
+/* Takes a frame that would be sent from this port; 0. */
+int node_trace_sent(struct node_trace *, const struct node_port *, const struct packet *);
 
 #endif /* ctl/node-daemon.h */

@@ -42,7 +42,7 @@ close_port(struct node_daemon *d, struct node_port *np)
 {
     VLOG_INFO("port %s: closed", np->config.name);
     d->ports[np->config.number] = NULL;
-    pcap_writer_close(np->capture);
+    node_capture_stop(np);
     port_close(np->port);
     free(np);
 }
@@ -203,7 +203,7 @@ node_ports_tx(void *d_, uint16_t number, struct packet *p)
         np->tx_errors++;
     } else if (packet_size(p) > port_mtu(np->port) + sizeof(struct eth_hdr)) {
         np->tx_too_long++;
-    } else if (port_send(np->port, p)) {
+    } else if (d->trace ? node_trace_sent(d->trace, np, p) : port_send(np->port, p)) {
         np->tx_errors++;
     } else {
         np->tx_packets++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The control socket of swedge and srcagent (ovs-appctl): what the node has and
+ * The control socket of swedge and srcagent (ovs-appctl): what a node has and
  * counts.  Every listing is built as JSON; without -j it is shown as text made
  * from the same.
  */
@@ -122,6 +122,7 @@ group(const struct node_daemon *d, size_t tree)
 {
     struct json *o = json_object_create();
     struct json *branches = json_array_create_empty();
+    struct json *outer_da = json_array_create_empty();
     struct json *sent = json_object_create();
     struct tree_info info;
 
@@ -133,8 +134,21 @@ group(const struct node_daemon *d, size_t tree)
     put_addr(o, "proxy", &tc->proxy);
     put_int(o, "designated_qpn", tc->designated_qpn);
     put_int(o, "generation", tc->generation);
+    put_addr(o, "source", &tc->source);
+    put_int(o, "source_qpn", tc->source_qpn);
+    put_int(o, "start_psn", tc->start_psn.v);
+    put_addr(o, "replication_sid", &tc->replication_sid);
+    for (size_t i = 0; i < tc->n_outer_da; i++) {
+        char text[INET6_ADDRSTRLEN];
+        inet_ntop(AF_INET6, &tc->outer_da[i], text, sizeof text);
+        json_array_add(outer_da, json_string_create(text));
+    }
+    json_object_put(o, "outer_da", outer_da);
+    json_object_put(o, "root", json_boolean_create(tc->root));
+    put_addr(o, "parent_sid", &tc->parent_sid);
     json_object_put(o, "started", json_boolean_create(info.started));
     json_object_put(o, "open", json_boolean_create(tc->open));
+    json_object_put(o, "anchored", json_boolean_create(r->anchored));
     put_int(o, "h", r->h.v);
     put_int(o, "m", r->m.v);
     put_int(o, "f", r->f.v);
@@ -186,6 +200,35 @@ sids(const struct node_daemon *d)
     return array;
 }
 
+static const char *
+port_name(const struct node_daemon *d, uint16_t number)
+{
+    const struct node_port *np = number < NODE_MAX_PORTS ? d->ports[number] : NULL;
+
+    return np ? np->config.name : "";
+}
+
+static struct json *
+routes(const struct node_daemon *d)
+{
+    const struct l3 *l3 = d->class->l3(d->node);
+    struct json *array = json_array_create_empty();
+    struct route_config route;
+
+    for (size_t i = 0; i < l3_n_routes(l3) && l3_get_route(l3, i, &route); i++) {
+        struct json *o = json_object_create();
+        char text[INET6_ADDRSTRLEN];
+
+        inet_ntop(AF_INET6, &route.prefix, text, sizeof text);
+        json_object_put_format(o, "prefix", "%s/%d", text, route.plen);
+        put_addr(o, "next_hop", &route.next_hop);
+        put_int(o, "port", route.port);
+        json_object_put_string(o, "port_name", port_name(d, route.port));
+        json_array_add(array, o);
+    }
+    return array;
+}
+
 static struct json *
 neighbours(const struct node_daemon *d)
 {
@@ -198,6 +241,7 @@ neighbours(const struct node_daemon *d)
 
         put_addr(o, "address", &info.addr);
         put_int(o, "port", info.port);
+        json_object_put_string(o, "port_name", port_name(d, info.port));
         json_object_put_format(o, "mac", "%02x:%02x:%02x:%02x:%02x:%02x", info.mac[0], info.mac[1],
                                info.mac[2], info.mac[3], info.mac[4], info.mac[5]);
         json_object_put(o, "resolved", json_boolean_create(info.resolved));
@@ -206,15 +250,33 @@ neighbours(const struct node_daemon *d)
     return array;
 }
 
+/* A string, number or boolean. */
+static void
+format_value(const struct json *json, struct ds *s)
+{
+    if (json->type == JSON_STRING) {
+        ds_put_cstr(s, json_string(json));
+    } else {
+        json_to_ds(json, 0, s);
+    }
+}
+
 /* JSON as indented text: "name value" lines, nested things further in. */
 static void
 format_text(const struct json *json, int indent, struct ds *s)
 {
     if (json->type == JSON_ARRAY) {
         for (size_t i = 0; i < json->array.n; i++) {
-            format_text(json->array.elems[i], indent, s);
-            ds_put_cstr(s, i + 1 < json->array.n ? "\n" : "");
+            const struct json *element = json->array.elems[i];
+            format_text(element, indent, s);
+            ds_put_cstr(s, i + 1 < json->array.n && element->type == JSON_OBJECT ? "\n" : "");
         }
+        return;
+    }
+    if (json->type != JSON_OBJECT) {
+        ds_put_format(s, "%*s", indent, "");
+        format_value(json, s);
+        ds_put_char(s, '\n');
         return;
     }
     const struct shash_node **nodes = shash_sort(json_object(json));
@@ -224,10 +286,9 @@ format_text(const struct json *json, int indent, struct ds *s)
             ds_put_format(s, "%*s%s:\n", indent, "", nodes[i]->name);
             format_text(value, indent + 2, s);
         } else if (value->type != JSON_INTEGER || json_integer(value) || indent < 2) {
-            char *text =
-                value->type == JSON_STRING ? xstrdup(json_string(value)) : json_to_string(value, 0);
-            ds_put_format(s, "%*s%-18s %s\n", indent, "", nodes[i]->name, text);
-            free(text);
+            ds_put_format(s, "%*s%-18s ", indent, "", nodes[i]->name);
+            format_value(value, s);
+            ds_put_char(s, '\n');
         }
     }
     free(nodes);
@@ -239,59 +300,43 @@ struct listing {
 };
 
 static const struct listing listings[] = {
-    {"rocecast/ports", ports},           {"rocecast/sids", sids},
-    {"rocecast/groups", groups},         {"rocecast/counters", counters},
+    {"rocecast/ports", ports},
+    {"rocecast/sids", sids},
+    {"rocecast/groups", groups},
+    {"rocecast/counters", counters},
+    {"rocecast/routes", routes},
     {"rocecast/neighbours", neighbours},
+    {"rocecast/capture-list", node_captures_to_json},
 };
 
 static const struct node_daemon *shown; /* one node a process. */
+
+void
+node_show_reply(struct unixctl_conn *conn, const struct json *json, bool as_json)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    if (as_json) {
+        json_to_ds(json, JSSF_SORT, &s);
+    } else {
+        format_text(json, 0, &s);
+    }
+    unixctl_command_reply(conn, ds_cstr(&s));
+    ds_destroy(&s);
+}
 
 static void
 list(struct unixctl_conn *conn, int argc, const char *argv[], void *listing_)
 {
     const struct listing *listing = listing_;
-    struct json *json = listing->make(shown);
 
-    if (argc > 1 && !strcmp(argv[1], "-j")) {
-        char *text = json_to_string(json, JSSF_SORT);
-        unixctl_command_reply(conn, text);
-        free(text);
-    } else if (argc > 1) {
+    if (argc > 1 && strcmp(argv[1], "-j")) {
         unixctl_command_reply_error(conn, "the only argument is -j");
-    } else {
-        struct ds s = DS_EMPTY_INITIALIZER;
-        format_text(json, 0, &s);
-        unixctl_command_reply(conn, ds_cstr(&s));
-        ds_destroy(&s);
+        return;
     }
+    struct json *json = listing->make(shown);
+    node_show_reply(conn, json, argc > 1);
     json_destroy(json);
-}
-
-static void
-capture(struct unixctl_conn *conn, int argc, const char *argv[], void *d_)
-{
-    struct node_daemon *d = d_;
-    struct node_port *np = node_ports_find(d, argv[1]);
-    char *error = NULL;
-
-    if (!np) {
-        error = xasprintf("no port '%s'", argv[1]);
-    } else if (argc > 2 && np->capture) {
-        error = xasprintf("port %s is being captured already", argv[1]);
-    } else if (argc > 2) {
-        np->capture = pcap_writer_open(argv[2], &error);
-    } else if (!np->capture) {
-        error = xasprintf("port %s is not being captured", argv[1]);
-    } else {
-        pcap_writer_close(np->capture);
-        np->capture = NULL;
-    }
-    if (error) {
-        unixctl_command_reply_error(conn, error);
-    } else {
-        unixctl_command_reply(conn, NULL);
-    }
-    free(error);
 }
 
 void
@@ -302,6 +347,4 @@ node_show_init(struct node_daemon *d)
         unixctl_command_register(listings[i].command, "[-j]", 0, 1, list,
                                  CONST_CAST(struct listing *, &listings[i]));
     }
-    unixctl_command_register("rocecast/capture-start", "PORT FILE", 2, 2, capture, d);
-    unixctl_command_register("rocecast/capture-stop", "PORT", 1, 1, capture, d);
 }

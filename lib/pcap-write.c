@@ -5,15 +5,21 @@
  * The format is simple enough to write without libpcap, which would want each
  * frame in one piece.  Numbers are in this machine's byte order: the magic
  * tells a reader which.
+ *
+ * Each frame is one write to the file, and a frame that is not written whole is
+ * cut off again: whoever reads the file meanwhile finds whole frames only.
  */
 #include "lib/pcap-write.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 struct file_hdr {
     uint32_t magic;
@@ -38,24 +44,62 @@ static_assert(sizeof(struct record_hdr) == 16, "pcap record header");
 #define LINKTYPE_ETHERNET 1
 
 struct pcap_writer {
-    FILE *stream;
+    int fd;
+    off_t size; /* of what was written whole. */
+    uint64_t n_frames;
     int error; /* of the first write that failed. */
 };
 
-static void
-put_bytes(struct pcap_writer *w, const void *bytes, size_t len)
+/* Adds all of 'iov' to the file, or nothing. */
+static bool
+append(struct pcap_writer *w, const struct iovec *iov, int n)
 {
-    if (!w->error && fwrite(bytes, len, 1, w->stream) != 1) {
+    size_t len = 0;
+    for (int i = 0; i < n; i++) {
+        len += iov[i].iov_len;
+    }
+
+    ssize_t written = writev(w->fd, iov, n);
+    if (written == (ssize_t) len) {
+        w->size += written;
+        return true;
+    }
+    w->error = written < 0 ? errno : ENOSPC;
+    if (ftruncate(w->fd, w->size)) {
         w->error = errno;
     }
+    return false;
+}
+
+/* Opens 'path' without waiting, should it be a pipe or the like; such are refused.  -1: *why. */
+static int
+open_file(const char *path, bool replace, const char **why)
+{
+    struct stat st;
+    int fd = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | (replace ? 0 : O_EXCL), 0644);
+
+    if (fd < 0) {
+        *why = errno == EEXIST ? "exists already" : strerror(errno);
+        return -1;
+    }
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        *why = "not a regular file";
+    } else if (ftruncate(fd, 0)) {
+        *why = strerror(errno);
+    } else {
+        return fd;
+    }
+    close(fd);
+    return -1;
 }
 
 struct pcap_writer *
-pcap_writer_open(const char *path, char **errp)
+pcap_writer_open(const char *path, bool replace, char **errp)
 {
-    FILE *stream = fopen(path, "wbe");
-    if (!stream) {
-        if (asprintf(errp, "%s: cannot be written (%s)", path, strerror(errno)) < 0) {
+    const char *why;
+    int fd = open_file(path, replace, &why);
+    if (fd < 0) {
+        if (asprintf(errp, "%s: cannot be written (%s)", path, why) < 0) {
             abort();
         }
         return NULL;
@@ -65,51 +109,55 @@ pcap_writer_open(const char *path, char **errp)
     if (!w) {
         abort();
     }
-    *w = (struct pcap_writer){.stream = stream};
-    const struct file_hdr hdr = {
+    *w = (struct pcap_writer){.fd = fd};
+    struct file_hdr hdr = {
         .magic = PCAP_MAGIC_USEC,
         .version_major = 2,
         .version_minor = 4,
         .snaplen = PACKET_HEADROOM + PACKET_ROOM,
         .linktype = LINKTYPE_ETHERNET,
     };
-    put_bytes(w, &hdr, sizeof hdr);
+    append(w, &(struct iovec){&hdr, sizeof hdr}, 1);
     return w;
 }
 
 void
 pcap_writer_put(struct pcap_writer *w, const struct packet *p)
 {
-    if (!w) {
+    if (!w || w->error) {
         return;
     }
 
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    const struct record_hdr hdr = {
+    struct record_hdr hdr = {
         .sec = (uint32_t) now.tv_sec,
         .usec = (uint32_t) (now.tv_nsec / 1000),
         .caplen = (uint32_t) packet_size(p),
         .len = (uint32_t) packet_size(p),
     };
-    put_bytes(w, &hdr, sizeof hdr);
+    struct iovec iov[4] = {{&hdr, sizeof hdr}};
+    int n = packet_iov(p, iov + 1);
+    w->n_frames += append(w, iov, n + 1);
+}
 
-    struct iovec iov[3];
-    int n = packet_iov(p, iov);
-    for (int i = 0; i < n; i++) {
-        put_bytes(w, iov[i].iov_base, iov[i].iov_len);
-    }
+uint64_t
+pcap_writer_n_frames(const struct pcap_writer *w)
+{
+    return w->n_frames;
 }
 
 int
+pcap_writer_error(const struct pcap_writer *w)
+{
+    return w->error;
+}
+
+void
 pcap_writer_close(struct pcap_writer *w)
 {
-    int error = 0;
-
     if (w) {
-        error = fclose(w->stream) ? errno : 0;
-        error = w->error ? w->error : error;
+        close(w->fd);
         free(w);
     }
-    return error;
 }

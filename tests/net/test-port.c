@@ -421,7 +421,7 @@ START_TEST(kernel_answers_us)
         char path[] = "/tmp/test-port-XXXXXX";
         char *why = NULL;
         int fd = mkstemp(path);
-        struct pcap_writer *capture = pcap_writer_open(path, &why);
+        struct pcap_writer *capture = pcap_writer_open(path, true, &why);
         ck_assert_msg(capture != NULL, "%s", why);
 
         make_host_tap();
@@ -455,7 +455,9 @@ START_TEST(kernel_answers_us)
         packet_put(p);
         ck_assert_uint_eq(n_drops, 0);
 
-        ck_assert_int_eq(pcap_writer_close(capture), 0);
+        ck_assert_int_eq(pcap_writer_error(capture), 0);
+        ck_assert_uint_eq(pcap_writer_n_frames(capture), 2);
+        pcap_writer_close(capture);
         ck_assert_int_eq(lseek(fd, 0, SEEK_END), 24 + 16 + 86 + 16 + 62); /* question, echo. */
         unlink(path);
         close(fd);
