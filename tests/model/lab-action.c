@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What happens to a lab in mid-stream, and in which order nodes hear of it.
+ *
+ * castd gives out what grows from the leaves up, the source agent last, and
+ * what shrinks in the opposite order; each level waits for the one before.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "lib/roce.h"
+#include "tests/model/lab.h"
+
+static unsigned
+agent_of(const struct lab *lab)
+{
+    unsigned i = 0;
+    while (!lab->nodes[i].plan->agent) {
+        i++;
+    }
+    return i;
+}
+
+/* Nodes at this depth do without what the agent does without. */
+static void
+shrink(void *lab_, unsigned depth, unsigned unused)
+{
+    struct lab *lab = lab_;
+    const struct lab_node *agent = &lab->nodes[agent_of(lab)];
+
+    (void) unused;
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        struct lab_node *n = &lab->nodes[i];
+        if (n->depth == depth) {
+            n->removed = agent->removed;
+            n->first_epoch = agent->first_epoch;
+            lab_node_configure(lab, i);
+        }
+    }
+    if (depth < lab->max_depth) {
+        fabric_schedule(&lab->fabric, lab->fabric.now + 1 + lab_random(lab, 5000), shrink,
+                        depth + 1, 0);
+    }
+}
+
+/* Nodes at this depth get an epoch; the agent leaves the old one at once. */
+static void
+grow(void *lab_, unsigned depth, unsigned epoch)
+{
+    struct lab *lab = lab_;
+
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        struct lab_node *n = &lab->nodes[i];
+        if (n->depth == depth) {
+            n->last_epoch = epoch;
+            n->first_epoch = depth ? n->first_epoch : epoch;
+            lab_node_configure(lab, i);
+        }
+    }
+    uint64_t next = lab->fabric.now + 1 + lab_random(lab, 5000);
+    if (depth) {
+        fabric_schedule(&lab->fabric, next, grow, depth - 1, epoch);
+    } else {
+        fabric_schedule(&lab->fabric, next, shrink, 1, 0);
+        lab_post_work(lab);
+    }
+}
+
+static void
+act_remove(struct lab *lab)
+{
+    unsigned agent = agent_of(lab);
+    uint32_t *removed = &lab->nodes[agent].removed;
+    uint32_t bit = 1u << lab_random(lab, lab->n);
+
+    if (*removed || lab->n == 1) {
+        return; /* one at most, and never the last. */
+    }
+    if (lab_random(lab, 2)) {
+        lab->silent |= bit;
+    }
+    *removed |= bit;
+    lab->faults |= LAB_FAULT_REMOVE;
+    lab_node_configure(lab, agent);
+    fabric_schedule(&lab->fabric, lab->fabric.now + 1 + lab_random(lab, 20000), shrink, 1, 0);
+}
+
+static void
+act_new_epoch(struct lab *lab)
+{
+    if (lab->epoch + 1 == LAB_N_EPOCHS) {
+        return;
+    }
+    lab->faults |= LAB_FAULT_EPOCH;
+    lab_endpoints_stop(lab);
+    lab->epoch++;
+    lab_endpoints_start(lab);
+    grow(lab, lab->max_depth, lab->epoch);
+    if (lab_random(lab, 2)) {
+        lab_post_work(lab);
+    }
+}
+
+/* It says so once.  If that got lost it would be a silent receiver, for which
+ * the group waits until it is removed. */
+static void
+act_fail(struct lab *lab)
+{
+    unsigned i = lab_random(lab, lab->n);
+    unsigned station = lab_source_station(lab) + 1 + i;
+
+    for (unsigned l = 0; l < lab->fabric.n_links; l++) {
+        struct fabric_link *link = &lab->fabric.links[l];
+        if (link->ends[1].station == station) {
+            link->quality[1].loss = link->quality[1].spoil = 0;
+        }
+    }
+    lab->fatal = (uint8_t) (AETH_NAK_INVALID_REQ + lab_random(lab, 3));
+    rc_fail_next(lab->receivers[i].endpoint, lab->fatal);
+}
+
+static void
+start_again(void *lab, unsigned node, unsigned unused)
+{
+    (void) unused;
+    lab_node_stop(lab, node); /* It may have been told so twice. */
+    lab_node_start(lab, node);
+}
+
+static void
+act_restart(struct lab *lab, unsigned node)
+{
+    lab->faults |= LAB_FAULT_RESTART;
+    lab_node_stop(lab, node);
+    if (lab->max_downtime) {
+        fabric_schedule(&lab->fabric, lab->fabric.now + lab_random(lab, lab->max_downtime),
+                        start_again, node, 0);
+    } else {
+        lab_node_start(lab, node);
+    }
+}
+
+static void
+act(struct lab *lab, const struct lab_action *action)
+{
+    static const char *const names[] = {
+        "reconfigure", "remove", "restart", "new epoch", "fatal", "calm",
+    };
+
+    if (lab->trace) {
+        fprintf(stderr, "%10" PRIu64 " action: %s %s\n", lab->fabric.now, names[action->kind],
+                action->kind == LAB_RESTART ? lab_station_name(lab, action->node) : "");
+    }
+    switch (action->kind) {
+    case LAB_RECONFIGURE:
+        for (unsigned i = 0; i < lab->n_nodes; i++) {
+            lab_node_configure(lab, i);
+        }
+        break;
+    case LAB_REMOVE: act_remove(lab); break;
+    case LAB_RESTART: act_restart(lab, action->node); break;
+    case LAB_NEW_EPOCH: act_new_epoch(lab); break;
+    case LAB_FATAL: act_fail(lab); break;
+    case LAB_CALM:
+        fabric_calm(&lab->fabric);
+        lab->calm_since = lab->fabric.now;
+        break;
+    }
+}
+
+void
+lab_act_if_due(struct lab *lab)
+{
+    while (lab->next_action < lab->n_actions) {
+        struct rc_info info;
+        rc_get_info(lab->source, &info);
+        if (info.n_sent < lab->actions[lab->next_action].after) {
+            return;
+        }
+        act(lab, &lab->actions[lab->next_action++]);
+    }
+}

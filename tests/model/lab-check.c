@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What must hold in a lab.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/icrc.h"
+#include "lib/roce.h"
+#include "tests/model/lab.h"
+
+/* Hop limit of what endpoints and nodes send. */
+#define HOP_LIMIT 64
+
+static const struct ip6_hdr_wire *
+ip_at(const uint8_t *frame, const struct parsed_ip6 *ip)
+{
+    return (const void *) (frame + ip->ofs);
+}
+
+/* A response on its way: did all receivers that it speaks for confirm what it
+ * says?  One that was spoilt on the way is nobody's word. */
+static void
+check_response(struct lab *lab, const struct lab_node *n, const uint8_t *frame,
+               const struct parsed *h)
+{
+    const struct bth *bth = (const void *) (frame + h->bth_ofs);
+    const struct aeth *aeth = (const void *) (bth + 1);
+    const struct parsed_ip6 *ip = parsed_innermost(h);
+    unsigned epoch = be24_get(bth->dest_qp);
+    bool is_ack = aeth_class(aeth->syndrome) == AETH_CLASS_ACK;
+    psn_t una = psn_add(bth_psn(bth), is_ack);
+    uint32_t counted;
+
+    if (memcmp(&ip_at(frame, ip)->src, &lab_proxy, sizeof lab_proxy)
+        || !icrc_ok(frame + ip->ofs, (size_t) (h->icrc_ofs - ip->ofs))) {
+        return;
+    }
+    if (!h->inner.ofs) { /* the root's, to the source. */
+        epoch -= lab_source_qpn(0);
+        counted = epoch < LAB_N_EPOCHS ? lab_counted(lab, epoch) : 0;
+    } else if (!memcmp(&ip_at(frame, &h->ip)->src, &n->base.address, 16)) {
+        epoch -= lab_designated_qpn(0);
+        counted = epoch < LAB_N_EPOCHS ? n->counted[epoch] : 0;
+        LAB_REQUIRE(lab, ip_at(frame, &h->ip)->hlim == HOP_LIMIT, "%s to its parent",
+                    n->plan->name);
+    } else {
+        return; /* another's, passing through. */
+    }
+    LAB_REQUIRE(lab, epoch <= lab->epoch, "response of epoch %u", epoch);
+    for (unsigned i = 0; i < lab->n; i++) {
+        LAB_REQUIRE(lab, !(counted & 1u << i) || psn_cmp(una, lab_confirmed_by(lab, epoch, i)) <= 0,
+                    "%s says %06x, r%u confirmed up to %06x", n->plan->name, una.v, i + 1,
+                    lab_confirmed_by(lab, epoch, i).v);
+    }
+}
+
+void
+lab_check_sent(struct lab *lab, const struct lab_node *n, const uint8_t *frame,
+               const struct parsed *h)
+{
+    if (h->bth_ofs && h->opcode == RC_ACK) {
+        check_response(lab, n, frame, h);
+    } else if (h->bth_ofs && h->inner.ofs && lab->exact) {
+        LAB_REQUIRE(lab, ip_at(frame, &h->ip)->hlim == HOP_LIMIT - n->depth,
+                    "hop limit %u behind %s", ip_at(frame, &h->ip)->hlim, n->plan->name);
+    }
+}
+
+static const struct lab_node *
+root_of(const struct lab *lab)
+{
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        if (lab->nodes[i].n_trees && lab->nodes[i].trees[0].root) {
+            return &lab->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+void
+lab_check_delivered(struct lab *lab, unsigned station, const uint8_t *frame, const struct parsed *h)
+{
+    unsigned source = lab_source_station(lab);
+    unsigned hlim = HOP_LIMIT - 2; /* into the tunnel, and out of it. */
+
+    if (station == source) {
+        lab->n_responses++;
+        hlim = HOP_LIMIT - (lab->exact ? root_of(lab)->depth : 0);
+    } else {
+        lab->receivers[station - source - 1].n_requests++;
+    }
+    LAB_REQUIRE(lab, !lab->exact || ip_at(frame, &h->ip)->hlim == hlim, "hop limit at %s",
+                lab_station_name(lab, station));
+}
+
+void
+lab_check_completed(struct lab *lab, unsigned message)
+{
+    const struct lab_message *m = &lab->messages[message];
+    uint32_t counted = lab_counted(lab, lab->epoch);
+
+    LAB_REQUIRE(lab, counted, "message %u completed, and nobody counts", message);
+    for (unsigned i = 0; i < lab->n; i++) {
+        LAB_REQUIRE(
+            lab,
+            !(counted & 1u << i)
+                || (psn_cmp(lab_confirmed_by(lab, lab->epoch, i), m->last_psn) > 0
+                    && !memcmp(lab->receivers[i].memory + m->ofs, lab->data + m->ofs, m->len)),
+            "message %u completed, and r%u does not have it", message, i + 1);
+    }
+}
+
+/* A source fails if and only if a receiver did, and alike. */
+static void
+check_failure(struct lab *lab)
+{
+    static const enum rc_status status[] = {RC_WC_REM_INV_REQ, RC_WC_REM_ACCESS, RC_WC_REM_OP};
+    bool failed = false;
+
+    for (unsigned i = 0; i < lab->n; i++) {
+        struct rc_info info;
+        rc_get_info(lab->receivers[i].endpoint, &info);
+        failed = failed || info.failed;
+    }
+    LAB_REQUIRE(lab, !failed || lab->fatal, "a receiver refused a request");
+    LAB_REQUIRE(
+        lab, lab->failure == (failed ? status[lab->fatal - AETH_NAK_INVALID_REQ] : RC_WC_SUCCESS),
+        "the source says %d", lab->failure);
+}
+
+/* Faults that explain a drop; what is not listed needs a spoilt frame. */
+static const struct {
+    enum drop_reason why;
+    unsigned faults;
+} drop_faults[] = {
+    {DROP_pool_empty, 0},
+    {DROP_too_long, 0},
+    {DROP_no_parent, 0},
+    {DROP_group_closed, 0},
+    /* In the same tree, but of the one before the restart or the forged packet. */
+    {DROP_psn_not_sent, LAB_FAULT_RESTART | LAB_FAULT_FORGED},
+    /* While one node has the change and another has not. */
+    {DROP_unknown_branch, LAB_FAULT_REMOVE},
+    {DROP_not_provisioned, LAB_FAULT_REMOVE},
+    {DROP_mt_no_tlv, LAB_FAULT_REMOVE},
+    {DROP_group_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH},
+    {DROP_rs_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH},
+    {DROP_stale_epoch, LAB_FAULT_EPOCH},
+};
+
+static void
+check_drops(struct lab *lab, const struct lab_node *n)
+{
+    for (enum drop_reason why = DROP_none + 1; why < N_DROP_REASONS; why++) {
+        unsigned faults = LAB_FAULT_SPOIL;
+        for (size_t i = 0; i < sizeof drop_faults / sizeof *drop_faults; i++) {
+            if (drop_faults[i].why == why) {
+                faults = drop_faults[i].faults | (drop_faults[i].faults ? LAB_FAULT_SPOIL : 0);
+            }
+        }
+        LAB_REQUIRE(lab, !lab_node_drops(n, why) || lab->faults & faults,
+                    "%s dropped %" PRIu64 " packets: %s", n->plan->name, lab_node_drops(n, why),
+                    drop_name(why));
+    }
+}
+
+/* With nothing in the way each receiver gets each packet once, and the source one
+ * response for each that asks for it. */
+static void
+check_counts(struct lab *lab)
+{
+    LAB_REQUIRE(lab, lab->n_sent == lab->n_packets, "%" PRIu64 " packets sent", lab->n_sent);
+    LAB_REQUIRE(lab, lab->n_responses == lab->n_asked, "%" PRIu64 " responses to %" PRIu64,
+                lab->n_responses, lab->n_asked);
+    for (unsigned i = 0; i < lab->n; i++) {
+        LAB_REQUIRE(lab, lab->receivers[i].n_requests == lab->n_packets,
+                    "r%u got %" PRIu64 " packets", i + 1, lab->receivers[i].n_requests);
+    }
+}
+
+void
+lab_check_end(struct lab *lab)
+{
+    struct rc_info info;
+
+    rc_get_info(lab->source, &info);
+    LAB_REQUIRE(lab,
+                !info.stuck || lab->faults & (LAB_FAULT_LOSS | LAB_FAULT_SPOIL | LAB_FAULT_RESTART),
+                "no response was lost");
+    check_failure(lab);
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        check_drops(lab, &lab->nodes[i]);
+    }
+    if (lab->exact) {
+        check_counts(lab);
+    }
+}

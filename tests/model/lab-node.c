@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The nodes of a lab: configuration by the planner, start and end, frames in
+ * and out.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/nd.h"
+#include "lib/roce.h"
+#include "tests/model/lab.h"
+
+/* Their headers cannot both be included: each names its own things. */
+extern const struct node_class srcagent_class, swedge_class;
+
+void
+lab_node_init(struct lab *lab, unsigned i)
+{
+    struct lab_node *n = &lab->nodes[i];
+
+    n->lab = lab;
+    n->class = n->plan->agent ? &srcagent_class : &swedge_class;
+    char *error = plan_node_config(&lab->topology, n->plan, &n->base);
+    LAB_REQUIRE(lab, !error, "%s", error);
+}
+
+/* Configuration. */
+
+/* What the planner has for this node. */
+static void
+plan_trees(struct lab_node *n)
+{
+    n->n_trees = 0;
+    for (unsigned epoch = n->first_epoch; epoch <= n->last_epoch; epoch++) {
+        struct plan_group g = lab_plan_group(n->lab, epoch, n->removed);
+        struct plan plan;
+        char *error = plan_group(&n->lab->topology, &g, &plan);
+
+        LAB_REQUIRE(n->lab, !error, "planner: %s", error);
+        for (size_t i = 0; i < plan.n_trees; i++) {
+            if (plan.trees[i].node == n->plan) {
+                tree_config_clone(&n->trees[n->n_trees++], &plan.trees[i].config);
+            }
+        }
+        plan_uninit(&plan);
+        free(g.members);
+    }
+}
+
+static const struct tree_config *
+tree_of(const struct lab_node *n, unsigned epoch)
+{
+    for (size_t i = 0; i < n->n_trees; i++) {
+        if (n->trees[i].designated_qpn == lab_designated_qpn(epoch)) {
+            return &n->trees[i];
+        }
+    }
+    return NULL;
+}
+
+/* The receivers that responses of this node speak for, by what nodes have now. */
+static uint32_t
+counted_by(const struct lab_node *n, unsigned epoch)
+{
+    const struct tree_config *t = tree_of(n, epoch);
+    uint32_t counted = 0;
+
+    for (size_t i = 0; t && i < t->n_branches; i++) {
+        const struct branch_config *b = &t->branches[i];
+
+        if (b->kind == BRANCH_RECEIVER) {
+            counted |= 1u << (b->id - 1);
+            continue;
+        }
+        const struct plan_node *child = plan_find_node(&n->lab->topology, b->name);
+        LAB_REQUIRE(n->lab, child && child != n->plan && b->id == BRANCH_ID_NODE(child->id),
+                    "branch %s", b->name);
+        counted |= counted_by(&n->lab->nodes[child - n->lab->topology.nodes], epoch);
+    }
+    return counted;
+}
+
+static void
+free_trees(struct lab_node *n)
+{
+    for (size_t i = 0; i < n->n_trees; i++) {
+        tree_config_uninit(&n->trees[i]);
+    }
+    n->n_trees = 0;
+}
+
+void
+lab_node_configure(struct lab *lab, unsigned i)
+{
+    struct lab_node *n = &lab->nodes[i];
+    char *error = NULL;
+
+    if (!n->node) {
+        return; /* It will be when it starts. */
+    }
+    free_trees(n);
+    plan_trees(n);
+    for (size_t t = 0; t < n->n_trees; t++) {
+        unsigned n_outputs = (unsigned) (n->trees[t].n_outer_da + n->trees[t].n_branches);
+        n->n_outputs = n_outputs > n->n_outputs ? n_outputs : n->n_outputs;
+    }
+    for (unsigned j = 0; j < lab->n_nodes; j++) {
+        for (unsigned epoch = 0; epoch < LAB_N_EPOCHS; epoch++) {
+            lab->nodes[j].counted[epoch] = counted_by(&lab->nodes[j], epoch);
+        }
+    }
+
+    n->base.generation++;
+    struct node_config c = n->base;
+    c.trees = n->trees;
+    c.n_trees = n->n_trees;
+    int err = n->class->configure(n->node, &c, lab->fabric.now, &error);
+    LAB_REQUIRE(lab, !err, "configure %s: %s", n->plan->name, error ? error : "");
+}
+
+uint32_t
+lab_counted(const struct lab *lab, unsigned epoch)
+{
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        const struct tree_config *t = tree_of(&lab->nodes[i], epoch);
+        if (t && t->root) {
+            return lab->nodes[i].counted[epoch];
+        }
+    }
+    return 0;
+}
+
+/* Start and end. */
+
+static void
+node_tx(void *n_, uint16_t port, struct packet *p)
+{
+    struct lab_node *n = n_;
+    struct lab *lab = n->lab;
+    uint8_t frame[PACKET_ROOM];
+    size_t len = packet_flatten(p, frame, sizeof frame);
+    struct fabric_end from = {(unsigned) (n - lab->nodes), port};
+    struct fabric_end to = fabric_peer(&lab->fabric, from);
+    struct parsed h;
+    struct nd_msg m;
+
+    if (parse_frame(frame, (uint32_t) len, &h)) {
+        h.bth_ofs = 0; /* spoilt on the way, and not this node's to look at. */
+    } else if (nd_parse(frame, &h, &m) == ND_VALID) {
+        if (to.station < lab->n_nodes) {
+            fabric_send(&lab->fabric, from, frame, len, true);
+        } else if (m.type == ND_NS) {
+            struct packet *na_packet = packet_get(lab->pool);
+            struct nd_msg na = {
+                .type = ND_NA,
+                .src = m.target,
+                .dst = m.src,
+                .target = m.target,
+                .solicited = true,
+                .override = true,
+                .has_mac = true,
+                .mac = {0x02, 0xee, 0, 0, 0, (uint8_t) to.station},
+            };
+            uint8_t mac[6];
+
+            node_port_mac(n->base.id, port, mac);
+            nd_build(na_packet, na.mac, mac, &na);
+            len = packet_flatten(na_packet, frame, sizeof frame);
+            packet_put(na_packet);
+            fabric_send(&lab->fabric, to, frame, len, true);
+        }
+        return;
+    }
+    lab_trace_frame(lab, from.station, &h, frame);
+    n->n_out++;
+    lab_check_sent(lab, n, frame, &h);
+    fabric_send(&lab->fabric, from, frame, len, false);
+}
+
+void
+lab_node_start(struct lab *lab, unsigned i)
+{
+    struct lab_node *n = &lab->nodes[i];
+
+    n->node = n->class->create(&(struct node_io){.tx = node_tx, .aux = n}, lab->pool);
+    lab_node_configure(lab, i);
+}
+
+void
+lab_node_stop(struct lab *lab, unsigned i)
+{
+    struct lab_node *n = &lab->nodes[i];
+
+    if (n->node) {
+        const uint64_t *drops = n->class->drops(n->node);
+        for (unsigned why = 0; why < N_DROP_REASONS; why++) {
+            n->drops[why] += drops[why];
+        }
+        n->class->destroy(n->node);
+        n->node = NULL;
+    }
+}
+
+uint64_t
+lab_node_drops(const struct lab_node *n, enum drop_reason why)
+{
+    return n->drops[why] + (n->node ? n->class->drops(n->node)[why] : 0);
+}
+
+/* Frames. */
+
+void
+lab_trace_frame(const struct lab *lab, unsigned station, const struct parsed *h,
+                const uint8_t *frame)
+{
+    if (!lab->trace || !h->bth_ofs) {
+        return;
+    }
+    const struct bth *bth = (const void *) (frame + h->bth_ofs);
+    const char *name = roce_opcode_info(h->opcode)->name;
+    fprintf(stderr, "%10" PRIu64 " %s sends: %s psn %06x qp %x%s", lab->fabric.now,
+            lab_station_name(lab, station), name ? name : "?", be24_get(bth->psn),
+            be24_get(bth->dest_qp), bth->ack_req & BTH_ACK_REQ ? " ackreq" : "");
+    if (h->opcode == RC_ACK) {
+        fprintf(stderr, " syndrome %02x", ((const struct aeth *) (bth + 1))->syndrome);
+    }
+    fputc('\n', stderr);
+}
+
+static void
+deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, size_t len)
+{
+    struct lab_node *n = &lab->nodes[to.station];
+    uint64_t before = n->n_out;
+
+    if (!n->node) {
+        return;
+    }
+    struct packet *p = packet_from_bytes(lab->pool, frame, len);
+    LAB_REQUIRE(lab, p, "the pool is empty");
+    n->class->input(n->node, to.port, p, lab->fabric.now);
+    /* A copy for each, a response, and what waited for a neighbour. */
+    LAB_REQUIRE(lab, n->n_out - before <= n->n_outputs + 1 + 160, "packets multiply at %s",
+                n->plan->name);
+}
+
+void
+lab_deliver(void *lab_, struct fabric_end to, const uint8_t *frame, size_t len)
+{
+    struct lab *lab = lab_;
+    unsigned source = lab_source_station(lab);
+    struct parsed h;
+
+    if (to.station < source) {
+        deliver_to_node(lab, to, frame, len);
+        return;
+    }
+    struct rc_endpoint *ep =
+        to.station == source ? lab->source : lab->receivers[to.station - source - 1].endpoint;
+    if (to.station > source && lab->silent & 1u << (to.station - source - 1)) {
+        return;
+    }
+    if (!parse_frame(frame, (uint32_t) len, &h) && h.bth_ofs) {
+        lab_check_delivered(lab, to.station, frame, &h);
+    }
+    rc_input(ep, frame + sizeof(struct eth_hdr), len - sizeof(struct eth_hdr), lab->fabric.now);
+}
+
+void
+lab_host_send(struct lab *lab, unsigned station, const uint8_t *ip, size_t len)
+{
+    struct fabric_end from = {station, 0};
+    struct fabric_end to = fabric_peer(&lab->fabric, from);
+    uint8_t frame[PACKET_ROOM] = {0};
+    struct eth_hdr *eth = (struct eth_hdr *) frame;
+    struct parsed h;
+
+    node_port_mac(lab->nodes[to.station].base.id, to.port, eth->dst);
+    memcpy(eth->src, (uint8_t[]){0x02, 0xee, 0, 0, 0, (uint8_t) station}, 6);
+    eth->type = be16_put(ETH_TYPE_IP6);
+    memcpy(eth + 1, ip, len);
+    LAB_REQUIRE(lab, !parse_frame(frame, (uint32_t) (len + sizeof *eth), &h),
+                "an endpoint's packet");
+    lab_trace_frame(lab, station, &h, frame);
+    if (station == lab_source_station(lab)) {
+        const struct bth *bth = (const void *) (frame + h.bth_ofs);
+        lab->n_sent++;
+        lab->n_asked += (bth->ack_req & BTH_ACK_REQ) != 0;
+    } else if (lab->silent & 1u << (station - lab_source_station(lab) - 1)) {
+        return;
+    }
+    fabric_send(&lab->fabric, from, frame, len + sizeof *eth, false);
+}

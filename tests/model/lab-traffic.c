@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The endpoints of a lab and what they send each other.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/icrc.h"
+#include "lib/roce.h"
+#include "tests/model/lab.h"
+
+#define DESIGNATED_QPN  0x101
+#define SOURCE_QPN      0x4711
+#define DESIGNATED_RKEY 0xdeadbeefu
+#define REPLICATION_ID  7
+
+uint32_t
+lab_designated_qpn(unsigned epoch)
+{
+    return DESIGNATED_QPN + epoch;
+}
+
+uint32_t
+lab_source_qpn(unsigned epoch)
+{
+    return SOURCE_QPN + epoch;
+}
+
+static uint32_t
+receiver_qpn(unsigned epoch, unsigned i)
+{
+    return 0x11 + i + 0x40 * epoch;
+}
+
+static uint32_t
+receiver_rkey(unsigned i)
+{
+    return 0x200 + 0x31 * i;
+}
+
+static uint64_t
+receiver_va(unsigned i)
+{
+    return 0x7f0000001000u + 0x123000u * i;
+}
+
+static psn_t
+epoch_start(const struct lab *lab, unsigned epoch)
+{
+    return psn_add(lab->start_psn, lab->epoch_step * (int32_t) epoch);
+}
+
+struct plan_group
+lab_plan_group(const struct lab *lab, unsigned epoch, uint32_t removed)
+{
+    struct plan_group g = {
+        .name = "g",
+        .epoch = epoch + 1,
+        .proxy = lab_proxy,
+        .designated_qpn = lab_designated_qpn(epoch),
+        .start_psn = epoch_start(lab, epoch),
+        .mtu = LAB_MTU,
+        .designated_rkey = DESIGNATED_RKEY,
+        .source_host = "s",
+        .source_qpn = lab_source_qpn(epoch),
+        .members = calloc(lab->n, sizeof *g.members),
+        .agent = true,
+        .open = true,
+    };
+    if (!g.members) {
+        abort();
+    }
+    for (unsigned i = 0; i < lab->n; i++) {
+        bool is_member = !(removed & 1u << i);
+        struct plan_member *m = &g.members[g.n_members++];
+
+        *m = (struct plan_member){
+            .va = receiver_va(i),
+            .len = lab->region_len,
+            .rkey = receiver_rkey(i),
+            .branch = i + 1,
+            .qpn = receiver_qpn(epoch, i),
+            .provision = is_member,
+            .copy = is_member,
+        };
+        snprintf(m->host, sizeof m->host, "r%u", i + 1);
+    }
+    return g;
+}
+
+psn_t
+lab_confirmed_by(const struct lab *lab, unsigned epoch, unsigned receiver)
+{
+    const struct lab_receiver *r = &lab->receivers[receiver];
+    struct rc_info info;
+
+    if (epoch < lab->epoch) {
+        return r->confirmed[epoch];
+    }
+    rc_get_info(r->endpoint, &info);
+    return info.expected;
+}
+
+/* Receive buffers. */
+
+/* Posts the buffer for the next message that needs one.  False: none does. */
+static bool
+post_buffer(struct lab *lab, struct lab_receiver *r)
+{
+    while (r->n_buffers < lab->n_messages) {
+        const struct lab_message *m = &lab->messages[r->n_buffers++];
+        if (m->op != RC_OP_WRITE) {
+            bool is_send = m->op == RC_OP_SEND || m->op == RC_OP_SEND_IMM;
+            rc_post_recv(r->endpoint, r->memory + m->ofs, is_send ? m->len : 0);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A receiver that is slow with its buffers. */
+static void
+post_later(void *lab_, unsigned receiver, unsigned epoch)
+{
+    struct lab *lab = lab_;
+
+    if (epoch == lab->epoch && post_buffer(lab, &lab->receivers[receiver])) {
+        fabric_schedule(&lab->fabric, lab->fabric.now + lab_random(lab, 3000), post_later, receiver,
+                        epoch);
+    }
+}
+
+/* The source. */
+
+void
+lab_post_work(struct lab *lab)
+{
+    unsigned depth = lab->warm_up && !lab->n_done ? 1 : lab->depth;
+
+    while (lab->n_posted < lab->n_messages && lab->n_posted < lab->n_done + depth) {
+        const struct lab_message *m = &lab->messages[lab->n_posted];
+        rc_post(lab->source,
+                &(struct rc_wr){
+                    .id = lab->n_posted++,
+                    .op = m->op,
+                    .data = lab->data + m->ofs,
+                    .len = m->len,
+                    .va = m->ofs,
+                    .rkey = DESIGNATED_RKEY,
+                },
+                lab->fabric.now);
+    }
+}
+
+static void
+source_completed(void *lab_, uint64_t id, enum rc_status status)
+{
+    struct lab *lab = lab_;
+
+    if (lab->trace) {
+        fprintf(stderr, "%10" PRIu64 " message %u: status %d\n", lab->fabric.now, (unsigned) id,
+                status);
+    }
+    if (status) {
+        lab->failure = lab->failure ? lab->failure : status;
+        return;
+    }
+    LAB_REQUIRE(lab, id == lab->n_done, "message %u completed", (unsigned) id);
+    lab_check_completed(lab, (unsigned) id);
+    lab->n_done++;
+    lab_post_work(lab);
+}
+
+static void
+source_tx(void *lab, const uint8_t *ip, size_t len)
+{
+    lab_host_send(lab, lab_source_station(lab), ip, len);
+}
+
+/* Receivers. */
+
+/* Says what the receiver said about a PSN that nobody sends in this epoch. */
+static void
+forge(struct lab *lab, unsigned station, const uint8_t *ip, size_t len)
+{
+    uint8_t copy[RC_MAX_PACKET];
+    size_t icrc_ofs = len - ROCE_ICRC_LEN;
+    psn_t last = lab->messages[lab->n_messages - 1].last_psn;
+
+    memcpy(copy, ip, len);
+    bth_set_psn((struct bth *) (copy + IP6_HDR_LEN + sizeof(struct udp_hdr)),
+                psn_add(last, 1 + (int32_t) lab_random(lab, 1u << lab_random(lab, 22))));
+    icrc_store(copy + icrc_ofs, icrc_compute(copy, icrc_ofs));
+    lab_host_send(lab, station, copy, len);
+}
+
+static void
+receiver_tx(void *r_, const uint8_t *ip, size_t len)
+{
+    const struct lab_receiver *r = r_;
+    struct lab *lab = r->lab;
+    unsigned station = lab_source_station(lab) + 1 + (unsigned) (r - lab->receivers);
+
+    lab_host_send(lab, station, ip, len);
+    if (lab->forged && lab_random(lab, 8) == 0) {
+        forge(lab, station, ip, len);
+    }
+}
+
+static void
+receiver_start(struct lab *lab, unsigned i, const struct rc_config *source)
+{
+    struct lab_receiver *r = &lab->receivers[i];
+    struct rc_config c = *source;
+
+    memset(r->memory, 0, lab->region_len);
+    c.own = lab_receiver_address(i);
+    c.qpn = receiver_qpn(lab->epoch, i);
+    c.gap_usec = 0;
+    c.region = r->memory;
+    c.va = receiver_va(i);
+    c.region_len = lab->region_len;
+    c.rkey = receiver_rkey(i);
+    r->lab = lab;
+    r->endpoint = rc_create(&c, &(struct rc_ops){.tx = receiver_tx, .aux = r});
+    r->n_buffers = 0;
+    if (lab->buffers == LAB_BUFFERS_LATE
+        || (lab->buffers == LAB_BUFFERS_MIXED && lab_random(lab, 4) == 0)) {
+        fabric_schedule(&lab->fabric, lab->fabric.now, post_later, i, lab->epoch);
+    } else {
+        while (post_buffer(lab, r)) {
+        }
+    }
+}
+
+/* New queue pairs, memory and messages for the current epoch. */
+void
+lab_endpoints_start(struct lab *lab)
+{
+    struct rc_config c = {
+        .own = lab_source_address,
+        .peer = lab_proxy,
+        .qpn = lab_source_qpn(lab->epoch),
+        .dest_qpn = lab_designated_qpn(lab->epoch),
+        .start_psn = epoch_start(lab, lab->epoch),
+        .mtu = LAB_MTU,
+        .timeout_usec = 20000,
+        .retry_cnt = RC_RETRY_FOREVER,
+        .rnr_retry = RC_RETRY_FOREVER,
+        .min_rnr_timer = 12,
+        .gap_usec = lab->gap,
+    };
+    uint32_t n_packets = 0;
+
+    lab->n_posted = lab->n_done = 0;
+    for (uint32_t i = 0; i < lab->region_len; i++) {
+        lab->data[i] = (uint8_t) lab_random(lab, 256);
+    }
+    for (unsigned i = 0; i < lab->n_messages; i++) {
+        n_packets += (lab->messages[i].len + LAB_MTU - 1) / LAB_MTU;
+        lab->messages[i].last_psn = psn_add(c.start_psn, (int32_t) n_packets - 1);
+    }
+    lab->source =
+        rc_create(&c, &(struct rc_ops){.tx = source_tx, .complete = source_completed, .aux = lab});
+    for (unsigned i = 0; i < lab->n; i++) {
+        receiver_start(lab, i, &c);
+    }
+}
+
+void
+lab_endpoints_stop(struct lab *lab)
+{
+    for (unsigned i = 0; i < lab->n; i++) {
+        struct lab_receiver *r = &lab->receivers[i];
+        r->confirmed[lab->epoch] = lab_confirmed_by(lab, lab->epoch, i);
+        rc_destroy(r->endpoint);
+    }
+    rc_destroy(lab->source);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A whole group in virtual time: life cycle, and the run.
+ */
+#include "tests/model/lab.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define POOL_SIZE   1024
+#define TIME_LIMIT  60000000 /* virtual; microseconds like all times. */
+#define CALM_LIMIT  5000000  /* within which all is done once links are perfect. */
+#define EVENT_LIMIT 8000000
+
+void
+lab_fail(const struct lab *lab, const char *condition, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    ck_abort_msg("%s, time %" PRIu64 ": %s: %s", lab->title, lab->fabric.now, condition, text);
+    abort();
+}
+
+struct lab *
+lab_create(const char *topology, uint64_t seed, const char *title, bool trace)
+{
+    struct lab *lab = calloc(1, sizeof *lab);
+    if (!lab) {
+        abort();
+    }
+    lab->title = title;
+    lab->trace = trace;
+    fabric_init(&lab->fabric, seed, lab_deliver, lab);
+    lab->pool = packet_pool_create(POOL_SIZE);
+    lab_topology_init(lab, topology);
+    return lab;
+}
+
+void
+lab_choose_messages(struct lab *lab, uint32_t max_packets, bool buffers)
+{
+    static const unsigned sizes[] = {1, 16, 64};
+    unsigned limit = 1 + lab_random(lab, LAB_MAX_MESSAGES);
+    bool all_kinds = buffers || lab_random(lab, 2);
+
+    while (lab->n_messages < limit && lab->n_packets + 64 <= max_packets) {
+        uint32_t n = lab->warm_up && !lab->n_messages ? 1 : sizes[lab_random(lab, 3)];
+        lab->messages[lab->n_messages++] = (struct lab_message){
+            .op = all_kinds ? (enum rc_op) lab_random(lab, 4) : RC_OP_WRITE,
+            .ofs = lab->region_len,
+            .len = n * LAB_MTU - lab_random(lab, LAB_MTU),
+        };
+        lab->region_len += n * LAB_MTU;
+        lab->n_packets += n;
+    }
+    lab->depth = 1 + lab_random(lab, 8);
+}
+
+void
+lab_add_action(struct lab *lab, enum lab_action_kind kind, unsigned node, uint64_t after)
+{
+    lab->actions[lab->n_actions++] = (struct lab_action){kind, node, after};
+}
+
+static void
+start(struct lab *lab)
+{
+    for (unsigned i = 0; i < lab->fabric.n_links; i++) {
+        for (unsigned side = 0; side < 2; side++) {
+            const struct fabric_quality *q = &lab->fabric.links[i].quality[side];
+            lab->faults |= (q->loss ? LAB_FAULT_LOSS : 0) | (q->spoil ? LAB_FAULT_SPOIL : 0);
+        }
+    }
+    lab->faults |= lab->forged ? LAB_FAULT_FORGED : 0;
+    lab->data = calloc(1, lab->region_len);
+    for (unsigned i = 0; i < lab->n; i++) {
+        lab->receivers[i].memory = calloc(1, lab->region_len);
+        if (!lab->data || !lab->receivers[i].memory) {
+            abort();
+        }
+    }
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        lab_node_start(lab, i);
+    }
+    lab_endpoints_start(lab);
+}
+
+static uint64_t
+node_deadline(const struct lab_node *n)
+{
+    return n->node ? n->class->deadline(n->node) : UINT64_MAX;
+}
+
+static uint64_t
+next_time(const struct lab *lab)
+{
+    uint64_t when = fabric_next(&lab->fabric);
+    uint64_t t = rc_deadline(lab->source);
+
+    when = t < when ? t : when;
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        t = node_deadline(&lab->nodes[i]);
+        when = t < when ? t : when;
+    }
+    return when > lab->fabric.now ? when : lab->fabric.now;
+}
+
+/* Whatever is due first; timers before packets.  (Receivers have no timers:
+ * they only answer.) */
+static void
+step(struct lab *lab)
+{
+    uint64_t now = lab->fabric.now = next_time(lab);
+
+    LAB_REQUIRE(lab, now < TIME_LIMIT && lab->fabric.n_events < EVENT_LIMIT,
+                "no end: %u of %u messages done", lab->n_done, lab->n_messages);
+    LAB_REQUIRE(lab, !lab->calm_since || now - lab->calm_since < CALM_LIMIT,
+                "no end in the calm: %u of %u messages done", lab->n_done, lab->n_messages);
+    if (rc_deadline(lab->source) <= now) {
+        rc_timer(lab->source, now);
+        return;
+    }
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        if (node_deadline(&lab->nodes[i]) <= now) {
+            lab->nodes[i].class->timer(lab->nodes[i].node, now);
+            return;
+        }
+    }
+    fabric_run(&lab->fabric);
+}
+
+static bool
+is_over(const struct lab *lab)
+{
+    struct rc_info info;
+
+    rc_get_info(lab->source, &info);
+    return lab->n_done == lab->n_messages || info.error || info.stuck;
+}
+
+static bool
+is_quiet(const struct lab *lab)
+{
+    return fabric_next(&lab->fabric) == UINT64_MAX && packet_pool_n_free(lab->pool) == POOL_SIZE;
+}
+
+void
+lab_run(struct lab *lab)
+{
+    start(lab);
+    lab_post_work(lab);
+    while (!is_over(lab)) {
+        step(lab);
+        lab_act_if_due(lab);
+    }
+    while (!is_quiet(lab)) {
+        step(lab);
+    }
+    lab_check_end(lab);
+}
+
+void
+lab_destroy(struct lab *lab)
+{
+    lab_endpoints_stop(lab);
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        struct lab_node *n = &lab->nodes[i];
+        lab_node_stop(lab, i);
+        for (size_t t = 0; t < n->n_trees; t++) {
+            tree_config_uninit(&n->trees[t]);
+        }
+        node_config_uninit(&n->base);
+    }
+    LAB_REQUIRE(lab, packet_pool_n_free(lab->pool) == POOL_SIZE, "buffers are missing");
+    packet_pool_destroy(lab->pool);
+    fabric_uninit(&lab->fabric);
+    plan_topology_uninit(&lab->topology);
+    for (unsigned i = 0; i < lab->n; i++) {
+        free(lab->receivers[i].memory);
+    }
+    free(lab->data);
+    free(lab);
+}

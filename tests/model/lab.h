@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A whole group in virtual time: a source and receivers as rxe has them
+ * (rc-endpoint.h), real source agents and switches (lib/node.h) that are
+ * configured by the real planner (ctl/plan.h), and links (fabric.h).
+ *
+ *   lab.c           life cycle, the run
+ *   lab-topology.c  a topology, from one line of text
+ *   lab-node.c      nodes: configuration, start and end, frames in and out
+ *   lab-traffic.c   endpoints and what they send each other
+ *   lab-action.c    what happens in mid-stream
+ *   lab-check.c     what must hold
+ *
+ * Everything follows from topology, seed and what the test asks for.  At every
+ * event it must hold that
+ * - a request that completes with success is in the memory of every counted
+ *   receiver, byte for byte;
+ * - no response, towards the source or from a node to its parent, speaks of a
+ *   PSN that a receiver counted there has not confirmed;
+ * - a node makes no more packets of one than its job allows;
+ * and at the end of a run that everything was completed (or failed, where a
+ * receiver did) within a bound of virtual time, that nodes dropped nothing but
+ * for reasons that the run's faults explain, and that all packet buffers are back.
+ */
+#ifndef TESTS_MODEL_LAB_H
+#define TESTS_MODEL_LAB_H 1
+
+#include "ctl/plan.h"
+#include "lib/node.h"
+#include "lib/parse.h"
+#include "tests/model/fabric.h"
+#include "tests/model/rc-endpoint.h"
+
+#define LAB_MTU           256
+#define LAB_MAX_NODES     24
+#define LAB_MAX_RECEIVERS 24
+#define LAB_MAX_MESSAGES  32
+#define LAB_MAX_PACKETS   600 /* of all messages. */
+#define LAB_MAX_ACTIONS   8
+#define LAB_N_EPOCHS      2
+
+struct lab;
+
+struct lab_node {
+    struct lab *lab;
+    const struct plan_node *plan;
+    const struct node_class *class;
+    void *node;              /* NULL: it is down. */
+    struct node_config base; /* without trees. */
+    unsigned depth;          /* links between it and the source agent. */
+    /* What it is to have: epochs, and receivers that are not in its tree any more (bit i). */
+    unsigned first_epoch, last_epoch;
+    uint32_t removed;
+    /* What it has. */
+    struct tree_config trees[LAB_N_EPOCHS];
+    size_t n_trees;
+    uint32_t counted[LAB_N_EPOCHS]; /* receivers that its responses speak for. */
+    unsigned n_outputs;             /* most packets that it may make of one. */
+    /* Packets that left it, neighbour discovery excluded, and those of them that are requests. */
+    uint64_t n_out, n_requests_out;
+    uint64_t drops[N_DROP_REASONS]; /* of earlier lives. */
+};
+
+struct lab_receiver {
+    struct lab *lab;
+    struct rc_endpoint *endpoint;
+    uint8_t *memory;
+    unsigned n_buffers;            /* messages looked at for receive buffers. */
+    psn_t confirmed[LAB_N_EPOCHS]; /* in epochs that are over. */
+    uint64_t n_requests;           /* packets that reached it in all epochs. */
+};
+
+struct lab_message {
+    enum rc_op op;
+    uint32_t ofs, len;
+    psn_t last_psn;
+};
+
+/* When receivers have a buffer for what needs one. */
+enum lab_buffers { LAB_BUFFERS_READY, LAB_BUFFERS_LATE, LAB_BUFFERS_MIXED };
+
+enum lab_action_kind {
+    LAB_RECONFIGURE, /* with the same again. */
+    LAB_REMOVE,      /* a receiver. */
+    LAB_RESTART,     /* a node, which loses its state. */
+    LAB_NEW_EPOCH,
+    LAB_FATAL, /* a receiver fails. */
+    LAB_CALM,  /* the links get perfect. */
+};
+
+/* What has interfered: explains drops, and endpoints that are stuck. */
+enum {
+    LAB_FAULT_LOSS = 1 << 0, /* of frames on links. */
+    LAB_FAULT_SPOIL = 1 << 1,
+    LAB_FAULT_FORGED = 1 << 2,
+    LAB_FAULT_RESTART = 1 << 3,
+    LAB_FAULT_REMOVE = 1 << 4,
+    LAB_FAULT_EPOCH = 1 << 5,
+};
+
+struct lab_action {
+    enum lab_action_kind kind;
+    unsigned node;  /* LAB_RESTART. */
+    uint64_t after; /* as many packets were sent in this epoch. */
+};
+
+struct lab {
+    const char *title; /* how to repeat this run. */
+    bool trace;
+    struct fabric fabric;
+    struct packet_pool *pool;
+
+    /* The topology: stations are nodes, then the source, then receivers. */
+    struct plan_topology topology;
+    struct lab_node nodes[LAB_MAX_NODES];
+    unsigned n_nodes;
+    struct lab_receiver receivers[LAB_MAX_RECEIVERS];
+    unsigned n;
+    unsigned max_depth; /* of nodes. */
+
+    /* To be chosen between lab_create() and lab_start(). */
+    psn_t start_psn;
+    int32_t epoch_step; /* from one epoch's start PSN to the next one's. */
+    uint64_t gap;       /* between two packets of the source. */
+    unsigned depth;     /* messages posted at a time. */
+    bool warm_up;       /* the first message is alone. */
+    enum lab_buffers buffers;
+    bool forged;           /* receivers speak of what nobody sent, too. */
+    bool exact;            /* nothing interferes: packets are counted one by one. */
+    uint32_t max_downtime; /* of a node that is started again. */
+    struct lab_message messages[LAB_MAX_MESSAGES];
+    unsigned n_messages;
+    uint32_t n_packets; /* of all of them. */
+    struct lab_action actions[LAB_MAX_ACTIONS];
+    unsigned n_actions;
+
+    /* The run. */
+    unsigned epoch; /* of the endpoints. */
+    struct rc_endpoint *source;
+    uint8_t *data;
+    uint32_t region_len;
+    unsigned n_posted, n_done;
+    uint64_t n_sent;        /* request packets of the source in all epochs, */
+    uint64_t n_asked;       /* and those of them with AckReq. */
+    uint64_t n_responses;   /* that reached the source in all epochs. */
+    uint32_t silent;        /* receivers that hear nothing, bit i. */
+    enum rc_status failure; /* of the source; RC_WC_SUCCESS: none. */
+    uint8_t fatal;          /* syndrome that a receiver was told to answer; 0: none. */
+    unsigned faults;        /* LAB_FAULT_..., so far. */
+    uint64_t calm_since;    /* 0: the links are not calm. */
+    unsigned next_action;
+};
+
+/* A failed check says how to repeat the run.  (libcheck writes to a file for
+ * every ck_assert(), even one that holds.) */
+#define LAB_REQUIRE(LAB, COND, ...)            \
+    do {                                       \
+        if (!(COND)) {                         \
+            lab_fail(LAB, #COND, __VA_ARGS__); \
+        }                                      \
+    } while (0)
+_Noreturn void lab_fail(const struct lab *, const char *condition, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* lab.c. */
+
+/* The topology is a list of links, "a1-n1 n1-r1 n1-n2 ...", the upper end first.
+ * A name's first letter says what it is, the number behind it is unique among nodes and
+ * among receivers, in both cases from 1 on:
+ *
+ *   s  the source       a  a source agent      n  a switch
+ *   r  a receiver       t  a switch that replicates but does not aggregate
+ */
+struct lab *lab_create(const char *topology, uint64_t seed, const char *title, bool trace);
+/* Runs until everything is completed, the source failed, or is stuck as only an
+ * endpoint can be; then until all is quiet. */
+void lab_run(struct lab *);
+void lab_destroy(struct lab *);
+/* Chooses messages; 'buffers': of all kinds, not WRITEs only by chance. */
+void lab_choose_messages(struct lab *, uint32_t max_packets, bool buffers);
+void lab_add_action(struct lab *, enum lab_action_kind, unsigned node, uint64_t after);
+
+static inline uint32_t
+lab_random(struct lab *lab, uint32_t limit)
+{
+    return fabric_random(&lab->fabric, limit);
+}
+
+/* lab-topology.c. */
+void lab_topology_init(struct lab *, const char *text);
+unsigned lab_source_station(const struct lab *);
+/* Name of a station; the string lives as long as the lab. */
+const char *lab_station_name(const struct lab *, unsigned station);
+struct in6_addr lab_receiver_address(unsigned i);
+extern const struct in6_addr lab_source_address, lab_proxy;
+
+/* lab-node.c. */
+void lab_node_init(struct lab *, unsigned i);
+void lab_node_start(struct lab *, unsigned i);
+void lab_node_stop(struct lab *, unsigned i);
+/* Gives a node what it is to have. */
+void lab_node_configure(struct lab *, unsigned i);
+uint64_t lab_node_drops(const struct lab_node *, enum drop_reason); /* in all its lives. */
+void lab_deliver(void *lab, struct fabric_end, const uint8_t *frame, size_t len);
+void lab_host_send(struct lab *, unsigned station, const uint8_t *ip, size_t len);
+void
+lab_trace_frame(const struct lab *, unsigned station, const struct parsed *, const uint8_t *frame);
+
+/* lab-traffic.c. */
+uint32_t lab_designated_qpn(unsigned epoch);
+uint32_t lab_source_qpn(unsigned epoch);
+/* The planner's view of an epoch from which 'removed' are gone; free 'members'. */
+struct plan_group lab_plan_group(const struct lab *, unsigned epoch, uint32_t removed);
+psn_t lab_confirmed_by(const struct lab *, unsigned epoch, unsigned receiver);
+void lab_post_work(struct lab *);
+void lab_endpoints_start(struct lab *);
+void lab_endpoints_stop(struct lab *);
+
+/* lab-action.c. */
+void lab_act_if_due(struct lab *);
+
+/* lab-check.c. */
+/* The receivers for which the source waits. */
+uint32_t lab_counted(const struct lab *, unsigned epoch);
+void
+lab_check_sent(struct lab *, const struct lab_node *, const uint8_t *frame, const struct parsed *);
+void
+lab_check_delivered(struct lab *, unsigned station, const uint8_t *frame, const struct parsed *);
+void lab_check_completed(struct lab *, unsigned message);
+void lab_check_end(struct lab *);
+
+#endif /* tests/model/lab.h */
