@@ -124,7 +124,10 @@ struct rc_info {
     /* Everything outstanding is acknowledged, but the last acknowledgement came
      * while the packets before it were being sent again, and did not complete
      * the request: rxe then waits for a duplicate of it and has no timer left
-     * that would ask for one. */
+     * that would ask for one.  (rxe_comp.c: COMPST_WRITE_SEND completes only what is
+     * 'pending', and goes to COMPST_UPDATE_COMP otherwise, which raises comp.psn all
+     * the same; COMPST_EXIT does not set the timer and COMPST_ERROR_RETRY does not
+     * go back unless req.psn is above comp.psn.) */
     bool stuck;
     uint64_t n_sent;         /* request packets, repeated ones included. */
     uint64_t n_retries;      /* go-back-N. */
