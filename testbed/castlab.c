@@ -64,6 +64,19 @@ choose_lab(const char *name, int *exit_code)
     return only;
 }
 
+/* Seconds that a command may wait for anything; 0 after an error. */
+static int
+parse_timeout(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (end == text || *end || n < 1 || n > 3600) {
+        usage_error("--timeout %s: must be 1..3600 seconds", text);
+        return 0;
+    }
+    return (int) n;
+}
+
 /* Options of 'up'. */
 struct up_options {
     struct svec parameters;
@@ -83,7 +96,6 @@ parse_up(int argc, char *argv[], struct up_options *o)
         {NULL, 0, NULL, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "p:", options, NULL)) != -1;) {
-        char *end;
         switch (c) {
         case 'p': svec_add(&o->parameters, optarg); break;
         case 'n':
@@ -95,9 +107,9 @@ parse_up(int argc, char *argv[], struct up_options *o)
             }
             break;
         case 't':
-            o->timeout = (int) strtol(optarg, &end, 10);
-            if (end == optarg || *end || o->timeout < 1 || o->timeout > 3600) {
-                return usage_error("--timeout %s: must be 1..3600 seconds", optarg);
+            o->timeout = parse_timeout(optarg);
+            if (!o->timeout) {
+                return EXIT_USAGE;
             }
             break;
         case 'R': o->rdma = false; break;
@@ -252,24 +264,18 @@ exec_in(const char *lab, const char *node, char *command[])
         free(error);
         return EXIT_REFUSED;
     }
-    const char *kind = NULL;
-    for (size_t i = 0; i < list.n; i++) {
-        const struct journal_entry *e = &list.entries[i];
-        if (e->op == '.' && !strcmp(e->kind, "node") && !strcmp(e->fields[0], node)) {
-            kind = e->fields[1];
-        }
-    }
-    if (!kind) {
+    const struct journal_entry *fact = lab_find_node(&list, node);
+    if (!fact) {
         lab_complain("lab '%s' has no node '%s' (castlab status)", lab, node);
         return EXIT_REFUSED;
     }
     struct svec argv = SVEC_EMPTY_INITIALIZER;
-    if (strcmp(kind, topology_kind_name(KIND_HOST))) {
+    if (strcmp(fact->fields[1], topology_kind_name(KIND_HOST)) != 0) {
         /* It also gives the command a /sys of that namespace. */
         svec_add(&argv, "ip");
         svec_add(&argv, "netns");
         svec_add(&argv, "exec");
-        svec_add_nocopy(&argv, xasprintf("%s-%s", lab, node));
+        svec_add_nocopy(&argv, lab_netns_name(lab, node));
     }
     for (size_t i = 0; command[i]; i++) {
         svec_add(&argv, command[i]);
@@ -310,6 +316,44 @@ cmd_exec(int argc, char *argv[])
     return exit_code;
 }
 
+static int
+cmd_restart(int argc, char *argv[])
+{
+    static const struct option options[] = {
+        {"lab", required_argument, NULL, 'l'},
+        {"kill", no_argument, NULL, 'k'},
+        {"timeout", required_argument, NULL, 't'},
+        {NULL, 0, NULL, 0},
+    };
+    const char *lab = NULL;
+    bool kill = false;
+    int timeout = DEFAULT_TIMEOUT;
+    for (int c; (c = getopt_long(argc, argv, "l:", options, NULL)) != -1;) {
+        switch (c) {
+        case 'l': lab = optarg; break;
+        case 'k': kill = true; break;
+        case 't':
+            timeout = parse_timeout(optarg);
+            if (!timeout) {
+                return EXIT_USAGE;
+            }
+            break;
+        default: return EXIT_USAGE;
+        }
+    }
+    if (optind + 1 != argc) {
+        return usage_error("%s takes one node, 'castd' or 'ovsdb'", "restart");
+    }
+    int exit_code = EXIT_OK;
+    char *name = choose_lab(lab, &exit_code);
+    if (name) {
+        bool is_ovsdb = !strcmp(argv[optind], OVSDB_SHORT_NAME);
+        exit_code = lab_restart(name, is_ovsdb ? OVSDB_NAME : argv[optind], kill, timeout);
+    }
+    free(name);
+    return exit_code;
+}
+
 /* The holder's process, see lab-hosts.c: keeps the taps' carrier until it is
  * ended. */
 static int
@@ -341,6 +385,8 @@ static const struct command {
     {"status", cmd_status, "[LAB]", "show its nodes, processes and devices"},
     {"list", cmd_list, "", "names of the labs that are up"},
     {"exec", cmd_exec, "[-l LAB] NODE [--] COMMAND...", "run a command where a node is"},
+    {"restart", cmd_restart, "NODE|castd|ovsdb [-l LAB] [--kill] [--timeout SECONDS]",
+     "end one daemon, --kill: with SIGKILL, and start it again"},
     {"env", cmd_env, "[LAB]", "print ROCECAST_DB for eval"},
     {"help", cmd_help, "", "this text"},
     {"--hold", cmd_hold, NULL, NULL},

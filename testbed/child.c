@@ -171,7 +171,7 @@ ends_within(int fd, int msec)
 }
 
 char *
-child_stop(struct child_id id)
+child_stop(struct child_id id, bool at_once)
 {
     char *error = NULL;
     int fd = pidfd_open(id.pid, 0);
@@ -181,8 +181,10 @@ child_stop(struct child_id id)
     }
     /* The descriptor holds the process; now it is certain whose it is. */
     if (child_alive(id)) {
-        pidfd_send_signal(fd, SIGTERM, NULL, 0);
-        if (!ends_within(fd, TERM_MSEC)) {
+        if (!at_once) {
+            pidfd_send_signal(fd, SIGTERM, NULL, 0);
+        }
+        if (at_once || !ends_within(fd, TERM_MSEC)) {
             pidfd_send_signal(fd, SIGKILL, NULL, 0);
             if (!ends_within(fd, KILL_MSEC)) {
                 error = xasprintf("process %ld does not end", (long) id.pid);

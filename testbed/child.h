@@ -30,8 +30,9 @@ void child_abandon(struct child *);
 
 /* Whether it still runs (a zombie does not). */
 bool child_alive(struct child_id);
-/* SIGTERM, after a while SIGKILL; waits until it is gone.  Not an error if it is not there. */
-char *child_stop(struct child_id);
+/* SIGTERM, after a while or if 'at_once' SIGKILL; waits until it is gone.  Not an error if it is not
+ * there. */
+char *child_stop(struct child_id, bool at_once);
 
 /* Runs a program to its end; an error if it does not end with status 0. */
 char *child_run(char *const argv[]);

@@ -13,7 +13,8 @@
  * Fields have no spaces.  Objects, with their identities:
  *
  *     + process NAME PID START            a process; PID and its start time are known before it
- *                                         runs anything, so there is no '=' line
+ *                                         runs anything, so there is no '=' line.  A restart
+ *                                         adds a line: the last one of a NAME counts
  *     + netns NAME                        = inode of the namespace
  *     + tap NETDEV                        = interface index.  Its addresses, neighbours, routes and
  *                                         sysctls are not listed: they end with it

@@ -70,8 +70,8 @@ find_schema(char **pathp)
     return error;
 }
 
-static char *
-find_programs(struct programs *p)
+char *
+programs_find(struct programs *p)
 {
     char *error = system_program("ovsdb-server", "openvswitch-common", &p->ovsdb_server);
     error = error ? error : system_program("ovsdb-tool", "openvswitch-common", &p->ovsdb_tool);
@@ -140,7 +140,7 @@ check_host(struct lab *lab, const struct topology_link *link)
 static char *
 check_netns(struct lab *lab, const struct topology_node *node)
 {
-    char *name = lab_netns_name(lab, node);
+    char *name = lab_netns_name(lab->name, node->name);
     char *error = NULL;
     if (netns_exists(name)) {
         error = xasprintf("network namespace '%s' exists already and is not this lab's", name);
@@ -169,11 +169,11 @@ check_rdma(struct lab *lab)
 char *
 lab_check(struct lab *lab)
 {
-    char *error = check_folder(lab->t->name);
+    char *error = check_folder(lab->name);
     if (!error && geteuid()) {
         error = xstrdup("network devices need root");
     }
-    error = error ? error : find_programs(&lab->programs);
+    error = error ? error : programs_find(&lab->programs);
     if (!error && lab->rdma) {
         error = check_rdma(lab);
     }

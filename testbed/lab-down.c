@@ -36,7 +36,7 @@ number(const char *text)
 static char *
 undo_process(struct net *net OVS_UNUSED, const struct journal_entry *e)
 {
-    return child_stop(lab_process_id(e));
+    return child_stop(lab_process_id(e), false);
 }
 
 static char *

@@ -113,7 +113,7 @@ hold_taps(struct lab *lab)
         }
     }
     svec_terminate(&argv);
-    char *error = lab_start(lab, "holder", argv.names);
+    char *error = lab_start(lab, HOLDER_NAME, argv.names);
     svec_destroy(&argv);
     for (size_t i = 0; i < lab->t->n_links && !error; i++) {
         if (lab->t->links[i].is_tap) {

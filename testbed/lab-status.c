@@ -83,7 +83,7 @@ print_forwarder(const struct journal_list *list, const char *lab, const char *na
 {
     char pid[16];
     const char *state = process_state(list, name, pid);
-    char *netns = xasprintf("%s-%s", lab, name);
+    char *netns = lab_netns_name(lab, name);
     char *ports = ports_of(list, name);
     printf(ROW_FORMAT, name, kind, state, pid, netns_exists(netns) ? netns : "absent", "-", ports);
     free(ports);
@@ -108,9 +108,9 @@ lab_status(const char *name)
                                      : "coming up, or cut short "
                                        "(castlab down)");
     printf(ROW_FORMAT, "NODE", "KIND", "STATE", "PID", "NAMESPACE", "RDMA", "PORTS");
-    print_part(&list, "ovsdb-server");
-    print_part(&list, "castd");
-    print_part(&list, "holder");
+    print_part(&list, OVSDB_NAME);
+    print_part(&list, CASTD_NAME);
+    print_part(&list, HOLDER_NAME);
     for (size_t i = 0; i < list.n; i++) {
         const struct journal_entry *e = &list.entries[i];
         if (e->op != '.' || strcmp(e->kind, "node")) {

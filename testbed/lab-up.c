@@ -25,16 +25,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "openvswitch/poll-loop.h"
-#include "timeval.h"
 #include "util.h"
-
-#define POLL_MSEC 50
 
 /* Journal. */
 
@@ -80,135 +74,12 @@ lab_outcome(struct lab *lab, char *error, uint64_t id)
     return id ? journal_made(&lab->journal, text) : NULL;
 }
 
-char *
-lab_netns_name(const struct lab *lab, const struct topology_node *node)
-{
-    return xasprintf("%s-%s", lab->t->name, node->name);
-}
-
-/* Daemons. */
-
-char *
-lab_start(struct lab *lab, const char *name, char *const argv[])
-{
-    char *file = xasprintf("%s.out", name);
-    char *output = lab_file(lab->t->name, file);
-    struct child p;
-    char *error = child_prepare(&p, argv, output);
-    if (!error) {
-        error = lab_intent(lab, "process %s %ld %llu", name, (long) p.id.pid, p.id.start);
-        if (error) {
-            child_abandon(&p);
-        } else {
-            lab->daemons = xrealloc(lab->daemons, (lab->n_daemons + 1) * sizeof *lab->daemons);
-            lab->daemons[lab->n_daemons++] = (struct lab_daemon){xstrdup(name), p.id};
-            error = child_release(&p);
-        }
-    }
-    free(output);
-    free(file);
-    return error;
-}
-
-/* What a dead daemon last said. */
-static char *
-last_words(const struct lab *lab, const char *name)
-{
-    char *file = xasprintf("%s.out", name);
-    char *path = lab_file(lab->t->name, file);
-    FILE *stream = fopen(path, "re");
-    char *line = NULL;
-    char *last = NULL;
-    size_t size = 0;
-    while (stream && getline(&line, &size, stream) > 0) {
-        line[strcspn(line, "\n")] = '\0';
-        if (line[0]) {
-            free(last);
-            last = xstrdup(line);
-        }
-    }
-    if (stream) {
-        fclose(stream);
-    }
-    free(line);
-    free(path);
-    free(file);
-    return last ? last : xstrdup("it printed nothing");
-}
-
-static char *
-check_daemons(struct lab *lab)
-{
-    for (size_t i = 0; i < lab->n_daemons; i++) {
-        if (!child_alive(lab->daemons[i].id)) {
-            char *words = last_words(lab, lab->daemons[i].name);
-            char *error = xasprintf("%s has ended: %s", lab->daemons[i].name, words);
-            free(words);
-            return error;
-        }
-    }
-    return NULL;
-}
-
-char *
-lab_wait(struct lab *lab, char *(*lacks)(struct lab *, const void *), const void *arg)
-{
-    long long int deadline = time_msec() + lab->timeout * 1000LL;
-    char *lack;
-    while ((lack = lacks(lab, arg))) {
-        char *error = check_daemons(lab);
-        if (!error && child_interrupted()) {
-            error = xstrdup("interrupted");
-        }
-        if (!error && time_msec() >= deadline) {
-            lab->exit_code = EXIT_TIMEOUT;
-            error = xasprintf("not done after %d s: %s", lab->timeout, lack);
-        }
-        free(lack);
-        if (error) {
-            return error;
-        }
-        if (lab->registry) {
-            registry_wait(lab->registry, POLL_MSEC);
-        } else {
-            poll_timer_wait(POLL_MSEC);
-            poll_block();
-        }
-    }
-    return NULL;
-}
-
-/* Starts one of the OVSDB-style daemons with the options that all have.  'extra' ends with NULL
- * and is freed. */
-static char *
-start_daemon(struct lab *lab, const char *program, const char *name, char *extra[])
-{
-    char *base = lab_file(lab->t->name, name);
-    char *argv[16] = {
-        xstrdup(program),
-        xstrdup("-vconsole:warn"),
-        xasprintf("--unixctl=%s.ctl", base),
-        xasprintf("--pidfile=%s.pid", base),
-        xasprintf("--log-file=%s.log", base),
-    };
-    size_t n = 5;
-    for (size_t i = 0; extra[i]; i++) {
-        argv[n++] = extra[i];
-    }
-    char *error = lab_start(lab, name, argv);
-    for (size_t i = 0; i < n; i++) {
-        free(argv[i]);
-    }
-    free(base);
-    return error;
-}
-
 /* Registry. */
 
 static char *
 lacks_socket(struct lab *lab, const void *arg OVS_UNUSED)
 {
-    char *path = lab_file(lab->t->name, "db.sock");
+    char *path = lab_file(lab->name, "db.sock");
     char *lack = access(path, F_OK) ? xasprintf("ovsdb-server has not made %s", path) : NULL;
     free(path);
     return lack;
@@ -239,37 +110,28 @@ lacks_agents(struct lab *lab, const void *arg OVS_UNUSED)
 }
 
 static char *
-start_ovsdb(struct lab *lab)
+create_registry(struct lab *lab)
 {
-    char *file = lab_file(lab->t->name, "registry.db");
-    char *socket = lab_file(lab->t->name, "db.sock");
+    char *file = lab_file(lab->name, "registry.db");
     char create[] = "create";
     char *argv[] = {lab->programs.ovsdb_tool, create, file, lab->programs.schema, NULL};
-    char *extra[] = {xasprintf("--remote=punix:%s", socket), xstrdup(file), NULL};
     char *error = child_run(argv);
-    if (!error) {
-        error = start_daemon(lab, lab->programs.ovsdb_server, "ovsdb-server", extra);
-    } else {
-        free(extra[0]);
-        free(extra[1]);
-    }
-    free(socket);
     free(file);
-    return error ? error : lab_wait(lab, lacks_socket, NULL);
+    return error;
 }
 
 static char *
 start_registry(struct lab *lab)
 {
-    char *error = start_ovsdb(lab);
-    if (error) {
-        return error;
+    char *error = create_registry(lab);
+    error = error ? error : lab_start_ovsdb(lab);
+    error = error ? error : lab_wait(lab, lacks_socket, NULL);
+    error = error ? error : lab_start_castd(lab);
+    if (!error) {
+        char *db = lab_db(lab->name);
+        lab->registry = registry_open(db, lab->t);
+        free(db);
     }
-    char *db = lab_db(lab->t->name);
-    char *extra[] = {xasprintf("--db=%s", db), NULL};
-    error = start_daemon(lab, lab->programs.castd, "castd", extra);
-    lab->registry = registry_open(db, lab->t);
-    free(db);
     error = error ? error : lab_wait(lab, lacks_castd, NULL);
     error = error ? error : lab_wait(lab, lacks_topology, NULL);
     return error ? error : lab_wait(lab, lacks_plan, NULL);
@@ -280,7 +142,7 @@ start_registry(struct lab *lab)
 static char *
 create_netns(struct lab *lab, const struct topology_node *node)
 {
-    char *name = lab_netns_name(lab, node);
+    char *name = lab_netns_name(lab->name, node->name);
     uint64_t inode = 0;
     char *error = lab_intent(lab, "netns %s", name);
     if (!error) {
@@ -295,7 +157,7 @@ create_netns(struct lab *lab, const struct topology_node *node)
 static char *
 open_end(struct lab *lab, const struct topology_end *end, int *fdp)
 {
-    char *name = lab_netns_name(lab, &lab->t->nodes[end->node]);
+    char *name = lab_netns_name(lab->name, lab->t->nodes[end->node].name);
     char *error = netns_open(name, fdp);
     free(name);
     return error;
@@ -342,56 +204,17 @@ create_fabric(struct lab *lab)
     return error;
 }
 
-/* Confines this process, and with it the ones that it starts, to one of the CPUs in 'all'. */
-static void
-run_on_one_cpu(const cpu_set_t *all, unsigned which)
-{
-    unsigned n = which % (unsigned) CPU_COUNT(all);
-    cpu_set_t one;
-
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET(cpu, all) && !n--) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            sched_setaffinity(0, sizeof one, &one);
-        }
-    }
-}
-
-/* Each forwarder stays on one CPU: a veth queues frames on the sender's, so one that migrates
- * between two frames reorders them, and RC answers that with a retransmission. */
 static char *
 start_agents(struct lab *lab)
 {
-    char *db = lab_db(lab->t->name);
     char *error = NULL;
-    cpu_set_t all;
-    unsigned n_started = 0;
-
-    CPU_ZERO(&all);
-    if (sched_getaffinity(0, sizeof all, &all)) {
-        error = xasprintf("CPU affinity: %s", ovs_strerror(errno));
-    }
+    unsigned int n_started = 0;
     for (size_t i = 0; i < lab->t->n_nodes && !error; i++) {
         const struct topology_node *node = &lab->t->nodes[i];
-        if (node->kind == KIND_HOST) {
-            continue;
+        if (node->kind != KIND_HOST) {
+            error = lab_start_agent(lab, node->name, node->kind, n_started++);
         }
-        char *extra[] = {
-            xasprintf("--db=%s", db),
-            xasprintf("--node=%s", node->name),
-            xasprintf("--netns=%s-%s", lab->t->name, node->name),
-            NULL,
-        };
-        run_on_one_cpu(&all, n_started++);
-        error = start_daemon(
-            lab, node->kind == KIND_SWEDGE ? lab->programs.swedge : lab->programs.srcagent,
-            node->name, extra);
     }
-    if (n_started) {
-        sched_setaffinity(0, sizeof all, &all);
-    }
-    free(db);
     return error ? error : lab_wait(lab, lacks_agents, NULL);
 }
 
@@ -425,15 +248,46 @@ create_folder(struct lab *lab)
     return error;
 }
 
+/* Tells the user what comes next: under emulation, or with many hosts, a step takes its time. */
+static void __attribute__((format(printf, 2, 3)))
+announce(const struct lab *lab, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    printf("lab '%s': ", lab->name);
+    vprintf(format, args);
+    putchar('\n');
+    fflush(stdout);
+    va_end(args);
+}
+
 static char *
 build(struct lab *lab)
 {
+    size_t n_hosts = 0;
+    for (size_t i = 0; i < lab->t->n_nodes; i++) {
+        n_hosts += lab->t->nodes[i].kind == KIND_HOST;
+    }
+    size_t n_forwarders = lab->t->n_nodes - n_hosts;
     char *error = create_folder(lab);
-    error = error ? error : start_registry(lab);
-    error = error ? error : create_fabric(lab);
-    error = error ? error : lab_hosts_create(lab);
-    error = error ? error : start_agents(lab);
+    if (!error) {
+        announce(lab, "registry and castd");
+        error = start_registry(lab);
+    }
+    if (!error) {
+        announce(lab, "%zu namespaces, %zu links", n_forwarders, lab->t->n_links - n_hosts);
+        error = create_fabric(lab);
+    }
+    if (!error) {
+        announce(lab, "%zu hosts", n_hosts);
+        error = lab_hosts_create(lab);
+    }
+    if (!error) {
+        announce(lab, "%zu forwarders", n_forwarders);
+        error = start_agents(lab);
+    }
     if (!error && lab->rdma) {
+        announce(lab, "%zu soft-RoCE devices", n_hosts);
         error = lab_hosts_add_rdma(lab);
     }
     if (!error && child_interrupted()) {
@@ -442,22 +296,11 @@ build(struct lab *lab)
     return error ? error : lab_fact(lab, "up");
 }
 
-static void
-lab_uninit(struct lab *lab)
-{
-    for (size_t i = 0; i < lab->n_daemons; i++) {
-        free(lab->daemons[i].name);
-    }
-    free(lab->daemons);
-    registry_close(lab->registry);
-    net_close(lab->net);
-    programs_uninit(&lab->programs);
-}
-
 int
 lab_up(const struct topology *t, bool rdma, int timeout)
 {
-    struct lab lab = {.t = t, .rdma = rdma, .timeout = timeout, .exit_code = EXIT_REFUSED};
+    struct lab lab = {
+        .name = t->name, .t = t, .rdma = rdma, .timeout = timeout, .exit_code = EXIT_REFUSED};
     char *error = lab_lock();
     error = error ? error : net_open(&lab.net, -1);
     error = error ? error : lab_check(&lab);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by the files that bring a lab up.  Functions return NULL or a
- * malloc'd error.
+ * Shared by the files that bring a lab up, or one of its daemons back.  Functions
+ * return NULL or a malloc'd error.
  */
 #ifndef TESTBED_LAB_UP_H
 #define TESTBED_LAB_UP_H 1
@@ -30,7 +30,8 @@ struct lab_daemon {
 };
 
 struct lab {
-    const struct topology *t;
+    const char *name;
+    const struct topology *t; /* NULL: only one of its daemons is dealt with. */
     bool rdma;
     int timeout; /* seconds that anything may take. */
     struct programs programs;
@@ -42,8 +43,11 @@ struct lab {
     int exit_code; /* in case of an error. */
 };
 
+void lab_uninit(struct lab *);
+
 /* lab-check.c: what stands in the way of this lab; finds the programs. */
 char *lab_check(struct lab *);
+char *programs_find(struct programs *);
 void programs_uninit(struct programs *);
 
 /* lab-hosts.c */
@@ -51,21 +55,25 @@ char *lab_hosts_create(struct lab *);
 /* Moves 'lookup local' behind the hosts' rules, makes the soft-RoCE devices. */
 char *lab_hosts_add_rdma(struct lab *);
 
-/* lab-up.c */
+/* lab-daemons.c */
 /* Starts a daemon with a NULL-terminated list of arguments; the first is its path.  It is in the
  * journal before it runs. */
 char *lab_start(struct lab *, const char *name, char *const argv[]);
-/* Waits until 'lacks' has nothing more to say.  An error if that takes too long, a daemon has died
- * or the user has interrupted. */
+char *lab_start_ovsdb(struct lab *);
+char *lab_start_castd(struct lab *);
+/* A forwarder, the number-th of the lab.  It stays on one CPU: a veth queues frames on the sender's,
+ * so one that migrates between two frames reorders them, and RC answers that with a retransmission. */
+char *lab_start_agent(struct lab *, const char *name, enum topology_kind, unsigned int number);
+/* Waits until 'lacks' has nothing more to say.  An error if that takes too long, a daemon that was
+ * started has died or the user has interrupted. */
 char *lab_wait(struct lab *, char *(*lacks)(struct lab *, const void *), const void *arg);
 
+/* lab-up.c */
 /* Journal lines with printf() formats. */
 char *lab_fact(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *lab_intent(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Ends an intent: 'error' (passed on) says that nothing was made; otherwise the object has this
  * identity, if 'id' is not 0. */
 char *lab_outcome(struct lab *, char *error, uint64_t id);
-/* Name of a forwarder's namespace; malloc'd. */
-char *lab_netns_name(const struct lab *, const struct topology_node *);
 
 #endif /* testbed/lab-up.h */

@@ -40,6 +40,12 @@ lab_db(const char *name)
     return xasprintf("unix:%s/lab/%s/db.sock", rocecast_rundir(), name);
 }
 
+char *
+lab_netns_name(const char *name, const char *node)
+{
+    return xasprintf("%s-%s", name, node);
+}
+
 void
 lab_complain(const char *format, ...)
 {
@@ -112,9 +118,21 @@ lab_process_id(const struct journal_entry *e)
 }
 
 const struct journal_entry *
-lab_find_process(const struct journal_list *list, const char *name)
+lab_find_node(const struct journal_list *list, const char *name)
 {
     for (size_t i = 0; i < list->n; i++) {
+        const struct journal_entry *e = &list->entries[i];
+        if (e->op == '.' && !strcmp(e->kind, "node") && !strcmp(e->fields[0], name)) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+const struct journal_entry *
+lab_find_process(const struct journal_list *list, const char *name)
+{
+    for (size_t i = list->n; i-- > 0;) {
         const struct journal_entry *e = &list->entries[i];
         if (e->op == '+' && !strcmp(e->kind, "process") && !strcmp(e->fields[0], name)) {
             return e;

@@ -26,12 +26,20 @@ enum {
     EXIT_INTERRUPTED = 130,
 };
 
+/* Processes of every lab; the forwarders' have the names of their nodes. */
+#define OVSDB_NAME       "ovsdb-server"
+#define OVSDB_SHORT_NAME "ovsdb" /* as users may say. */
+#define CASTD_NAME       "castd"
+#define HOLDER_NAME      "holder"
+
 /* lab.c */
 
 /* Paths; malloc'd. */
 char *lab_folder(const char *name);
 char *lab_file(const char *name, const char *file);
 char *lab_db(const char *name); /* unix:... */
+/* Name of a forwarder's namespace; malloc'd. */
+char *lab_netns_name(const char *name, const char *node);
 /* Holds off other castlabs that make or remove labs, until this program ends.  NULL or a malloc'd
  * error. */
 char *lab_lock(void);
@@ -40,7 +48,9 @@ void lab_list(struct svec *names);
 bool lab_exists(const char *name);
 char *lab_read(const char *name, struct journal_list *);
 struct child_id lab_process_id(const struct journal_entry *);
-/* A process of the lab; NULL: none of this name. */
+/* The fact that names a node; NULL: none of this name. */
+const struct journal_entry *lab_find_node(const struct journal_list *, const char *name);
+/* A process of the lab, if there were several the newest; NULL: none of this name. */
 const struct journal_entry *lab_find_process(const struct journal_list *, const char *name);
 /* Enters the network namespace in which the lab's hosts are.  NULL or a malloc'd error. */
 char *lab_enter(const char *name, const struct journal_list *);
@@ -51,6 +61,10 @@ int lab_up(const struct topology *, bool rdma, int timeout);
 
 /* lab-down.c: likewise. */
 int lab_down(const char *name);
+
+/* lab-restart.c: likewise.  Ends and starts one daemon, "castd", "ovsdb-server" or a forwarder, and
+ * waits until it is back. */
+int lab_restart(const char *name, const char *daemon, bool kill, int timeout);
 
 /* lab-status.c: likewise. */
 int lab_status(const char *name);

@@ -18,6 +18,7 @@
 struct registry {
     struct ovsdb_idl *idl;
     struct ovsdb_idl_txn *txn; /* in flight. */
+    int64_t request;           /* Global.next_cfg of the last transaction; 0: none yet. */
     const struct topology *t;
 };
 
@@ -80,36 +81,69 @@ insert_link(struct ovsdb_idl_txn *txn, const struct topology *t, const struct to
     rrec_link_set_kind(row, link->is_tap ? "tap" : "packet");
 }
 
-static struct ovsdb_idl_txn *
-topology_txn(struct registry *r)
+static const struct rrec_node *
+find_row(struct registry *r, const char *name)
 {
-    struct ovsdb_idl_txn *txn = ovsdb_idl_txn_create(r->idl);
-    const struct rrec_global *global = rrec_global_first(r->idl);
+    const struct rrec_node *row;
+    RREC_NODE_FOR_EACH (row, r->idl) {
+        if (!strcmp(row->name, name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/* Fills a transaction. */
+typedef void filler(struct registry *, struct ovsdb_idl_txn *, const char *arg);
+
+static void
+fill_topology(struct registry *r, struct ovsdb_idl_txn *txn, const char *arg OVS_UNUSED)
+{
     ovsdb_idl_txn_add_comment(txn, "castlab: topology %s", r->t->name);
-    rrec_global_set_fabric_mtu(global, r->t->fabric_mtu);
+    rrec_global_set_fabric_mtu(rrec_global_first(r->idl), r->t->fabric_mtu);
     for (size_t i = 0; i < r->t->n_nodes; i++) {
         insert_node(txn, &r->t->nodes[i]);
     }
     for (size_t i = 0; i < r->t->n_links; i++) {
         insert_link(txn, r->t, &r->t->links[i]);
     }
-    ovsdb_idl_txn_increment(txn, &global->header_, &rrec_global_col_next_cfg, false);
-    return txn;
 }
 
-char *
-registry_lacks_topology(struct registry *r)
+static void
+fill_no_agent(struct registry *r, struct ovsdb_idl_txn *txn, const char *node)
+{
+    const struct rrec_node *row = find_row(r, node);
+    ovsdb_idl_txn_add_comment(txn, "castlab: no agent of %s", node);
+    if (row) {
+        rrec_node_set_control(row, "");
+    }
+}
+
+static void
+fill_nothing(struct registry *r OVS_UNUSED, struct ovsdb_idl_txn *txn, const char *arg OVS_UNUSED)
+{
+    ovsdb_idl_txn_add_comment(txn, "castlab: is castd there?");
+}
+
+/* Goes on with a transaction until it is done; each is a request that castd is to answer. */
+static char *
+lacks_txn(struct registry *r, filler *fill, const char *arg, const char *what)
 {
     if (!r->txn) {
-        r->txn = topology_txn(r);
+        const struct rrec_global *global = rrec_global_first(r->idl);
+        r->txn = ovsdb_idl_txn_create(r->idl);
+        fill(r, r->txn, arg);
+        ovsdb_idl_txn_increment(r->txn, &global->header_, &rrec_global_col_next_cfg, true);
     }
     enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit(r->txn);
     if (status == TXN_INCOMPLETE) {
-        return xstrdup("the registry has not taken the topology");
+        return xasprintf("the registry has not taken %s", what);
     }
     char *lack = NULL;
-    if (status != TXN_SUCCESS && status != TXN_UNCHANGED) {
-        lack = xasprintf("the registry has not taken the topology: %s",
+    if (status == TXN_SUCCESS) {
+        r->request = ovsdb_idl_txn_get_increment_new_value(r->txn);
+    } else {
+        lack = xasprintf("the registry has not taken %s: %s", what,
                          status == TXN_ERROR ? ovsdb_idl_txn_get_error(r->txn)
                                              : ovsdb_idl_txn_status_to_string(status));
     }
@@ -121,19 +155,31 @@ registry_lacks_topology(struct registry *r)
 char *
 registry_lacks_castd(struct registry *r)
 {
-    return rrec_global_first(r->idl) ? NULL : xstrdup("castd has not set up the registry");
+    return rrec_global_first(r->idl)              ? NULL
+           : ovsdb_idl_has_ever_connected(r->idl) ? xstrdup("castd has not set up the registry")
+                                                  : xstrdup("the registry does not answer");
 }
 
-static const struct rrec_node *
-find_row(struct registry *r, const char *name)
+char *
+registry_lacks_topology(struct registry *r)
 {
-    const struct rrec_node *row;
-    RREC_NODE_FOR_EACH (row, r->idl) {
-        if (!strcmp(row->name, name)) {
-            return row;
-        }
+    return lacks_txn(r, fill_topology, NULL, "the topology");
+}
+
+char *
+registry_lacks_no_agent(struct registry *r, const char *node)
+{
+    return lacks_txn(r, fill_no_agent, node, "the news that an agent ends");
+}
+
+char *
+registry_lacks_answer(struct registry *r)
+{
+    char *lack = r->request ? NULL : lacks_txn(r, fill_nothing, NULL, "a request");
+    if (!lack && rrec_global_first(r->idl)->nb_cfg < r->request) {
+        lack = xstrdup("castd does not answer");
     }
-    return NULL;
+    return lack;
 }
 
 bool
@@ -168,19 +214,25 @@ registry_lacks_plan(struct registry *r)
 }
 
 char *
+registry_lacks_agent(struct registry *r, const char *node)
+{
+    const struct rrec_node *row = find_row(r, node);
+    if (!row || !row->cfg || row->nb_cfg != row->cfg || strcmp(row->state, "ok") != 0) {
+        return xasprintf("'%s' runs generation %lld, wanted %lld (state '%s')", node,
+                         row ? (long long) row->nb_cfg : -1LL, row ? (long long) row->cfg : -1LL,
+                         row ? row->state : "no such node");
+    }
+    return row->control[0] ? NULL : xasprintf("'%s' has not come back to the registry", node);
+}
+
+char *
 registry_lacks_agents(struct registry *r)
 {
-    for (size_t i = 0; i < r->t->n_nodes; i++) {
-        const struct topology_node *node = &r->t->nodes[i];
-        if (node->kind == KIND_HOST) {
-            continue;
-        }
-        const struct rrec_node *row = find_row(r, node->name);
-        if (!row || !row->cfg || row->nb_cfg != row->cfg) {
-            return xasprintf("'%s' runs generation %lld, wanted %lld (state '%s')", node->name,
-                             row ? (long long) row->nb_cfg : -1LL,
-                             row ? (long long) row->cfg : -1LL, row ? row->state : "no such node");
+    char *lack = NULL;
+    for (size_t i = 0; i < r->t->n_nodes && !lack; i++) {
+        if (r->t->nodes[i].kind != KIND_HOST) {
+            lack = registry_lacks_agent(r, r->t->nodes[i].name);
         }
     }
-    return NULL;
+    return lack;
 }

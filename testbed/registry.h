@@ -15,17 +15,27 @@ struct registry;
 
 #define MAC_TEXT_SIZE 18
 
+/* The topology may be NULL where no function below is said to need it. */
 struct registry *registry_open(const char *db, const struct topology *);
 void registry_close(struct registry *);
 
-/* What is still missing, malloc'd, or NULL: that castd is there, that the registry has the topology,
- * that castd has given every port its address, and that every agent runs what castd wants. */
+/* What is still missing, malloc'd, or NULL.  Each but the first is only for when castd was seen;
+ * those that write do so until they lack nothing. */
+
+/* That castd has been there. */
 char *registry_lacks_castd(struct registry *);
-/* Also writes it: nodes, hosts, links and the fabric's MTU.  Only after castd was seen, and until it
- * lacks nothing. */
+/* That the registry has the topology.  Writes it: nodes, hosts, links and the fabric's MTU. */
 char *registry_lacks_topology(struct registry *);
+/* That castd has given every port of the topology its address. */
 char *registry_lacks_plan(struct registry *);
+/* That every agent of the topology, or one node's, runs what castd wants of it. */
 char *registry_lacks_agents(struct registry *);
+char *registry_lacks_agent(struct registry *, const char *node);
+/* That the registry names no agent of this node.  Writes it, for when the agent has ended, so that
+ * what is there afterwards is its successor's. */
+char *registry_lacks_no_agent(struct registry *, const char *node);
+/* That castd has taken up a request made since the registry was opened.  Makes it. */
+char *registry_lacks_answer(struct registry *);
 
 /* Talks to the registry for at most 'msec', or until it has news. */
 void registry_wait(struct registry *, int msec);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "ctl/values.h"
+#include "testbed/lab.h"
 #include "testbed/parameters.h"
 #include "testbed/yaml-doc.h"
 #include "util.h"
@@ -232,11 +233,17 @@ read_attributes(struct reader *r, yaml_node_t *map, const struct range *range,
     }
 }
 
-/* Names that lab_start() gives to other processes. */
+/* Names of a lab's other processes. */
 static bool
 name_is_reserved(const char *name)
 {
-    return !strcmp(name, "castd") || !strcmp(name, "ovsdb-server") || !strcmp(name, "holder");
+    static const char *const names[] = {CASTD_NAME, OVSDB_NAME, OVSDB_SHORT_NAME, HOLDER_NAME};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (!strcmp(name, names[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void
