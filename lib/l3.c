@@ -4,41 +4,27 @@
  *
  * A packet out: route (lib/fib.c) -> port and next hop -> MAC (lib/neigh.c) ->
  * Ethernet header -> port.  What waits for a MAC comes back through the table's
- * callbacks, which end here.
+ * callbacks, which end here.  What goes no further is answered by lib/l3-icmp.c.
  *
  * The node is a router on every port.  Hosts know it as fe80::1 and nothing
  * else, so that is what it calls itself on host ports; between nodes it is the
- * node address.  The cache learns from answers to its own questions, and from
- * solicitations of the one station that the configuration says is at the other
- * end of the port.  A link-local address is never a next hop here, so none is
- * ever learnt; questions from one are answered to the MAC that they name.
+ * node address.  The cache learns from answers to its own questions, and from what
+ * the one station that the configuration says is at the other end of the port tells
+ * of itself, in solicitations or when its MAC has changed.  A link-local address is
+ * never a next hop here, so none is ever learnt; questions from one are answered to
+ * the MAC that they name.
  */
-#include "lib/l3.h"
+#include "lib/l3-impl.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "lib/fib.h"
 #include "lib/nd.h"
-#include "lib/neigh.h"
 
-struct l3 {
-    struct l3_ops ops;
-    struct tracer tracer;
-    struct packet_pool *pool;
-    struct in6_addr address;
-    struct port_config *ports[NEIGH_PORTS]; /* by number; NULL: no such port. */
-    struct route_config *routes;
-    size_t n_routes;
-    struct fib *fib; /* value: index in routes. */
-    struct neigh_table *neighs;
-    struct in6_addr *proxies;
-    size_t n_proxies;
-    struct in6_addr host; /* proxied on uplink_port. */
-    uint16_t uplink_port; /* 0: none. */
-};
+#define LOCATOR_LEN 6 /* bytes: /48. */
 
-static const struct in6_addr gateway = {.s6_addr = {0xfe, 0x80, [15] = 1}};
+const struct in6_addr l3_gateway = {.s6_addr = {0xfe, 0x80, [15] = 1}};
 static const struct in6_addr all_nodes = {.s6_addr = {0xff, 0x02, [15] = 1}};
 
 void
@@ -80,7 +66,7 @@ neigh_port(const struct l3 *l3, uint16_t number)
 static const struct in6_addr *
 own_address(const struct l3 *l3, const struct port_config *port)
 {
-    return port->role == ROLE_HOST ? &gateway : &l3->address;
+    return port->role == ROLE_HOST ? &l3_gateway : &l3->address;
 }
 
 static void
@@ -102,9 +88,9 @@ send_nd(struct l3 *l3, const struct port_config *port, const uint8_t eth_dst[6],
  * Output.
  */
 
-/* Consumes p. */
-static enum drop_reason
-send_to_mac(struct l3 *l3, const struct port_config *port, struct packet *p, const uint8_t mac[6])
+enum drop_reason
+l3_send_to_mac(struct l3 *l3, const struct port_config *port, struct packet *p,
+               const uint8_t mac[6])
 {
     struct eth_hdr *eth = packet_push(p, sizeof *eth);
     if (eth) {
@@ -117,32 +103,18 @@ send_to_mac(struct l3 *l3, const struct port_config *port, struct packet *p, con
     return eth ? DROP_none : DROP_too_long;
 }
 
-enum drop_reason
-l3_output(struct l3 *l3, struct packet *p, enum l3_errors errors, uint64_t now)
+static const struct route_config *
+find_route(const struct l3 *l3, const struct in6_addr *addr)
 {
-    const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) p->data;
-    struct in6_addr next_hop;
-    uint16_t number;
-    const uint8_t *mac = NULL;
-    enum drop_reason why;
+    uint32_t i;
 
-    (void) errors;
-    if (l3_is_local(l3, &ip->dst)) {
-        why = DROP_not_for_us;
-    } else if (!l3_lookup(l3, &ip->dst, &number, &next_hop)) {
-        why = DROP_no_route;
-    } else if (!l3_port(l3, number)) {
-        why = DROP_port_down;
-    } else {
-        why = neigh_resolve(l3->neighs, number, &next_hop, p, now, &mac);
-    }
+    return fib_lookup(l3->fib, addr, &i) ? &l3->routes[i] : NULL;
+}
 
-    if (why) {
-        packet_put(p);
-    } else if (mac) {
-        why = send_to_mac(l3, neigh_port(l3, number), p, mac);
-    }
-    return why;
+static struct in6_addr
+next_hop_of(const struct route_config *route, const struct in6_addr *dst)
+{
+    return IN6_IS_ADDR_UNSPECIFIED(&route->next_hop) ? *dst : route->next_hop;
 }
 
 /* What a router does not pass on, RFC 4291 sections 2.5.2, 2.5.3, 2.5.6 and 2.7. */
@@ -153,31 +125,86 @@ is_link_scope(const struct in6_addr *addr)
            || IN6_IS_ADDR_UNSPECIFIED(addr) || IN6_IS_ADDR_LOOPBACK(addr);
 }
 
+/* Where a packet for 'dst' leaves. */
 static enum drop_reason
-forward_check(const struct ip6_hdr_wire *ip)
+route(const struct l3 *l3, const struct in6_addr *dst, const struct port_config **port,
+      struct in6_addr *next_hop)
 {
-    if (is_link_scope(&ip->src)) {
-        return DROP_ip6_src;
+    if (l3_is_local(l3, dst)) {
+        return DROP_not_for_us;
     }
-    if (is_link_scope(&ip->dst)) {
+    if (!memcmp(dst, &l3->locator, LOCATOR_LEN)) {
+        TRACE(&l3->tracer, "%s: in this node's locator, no SID", TRACE_ADDR(dst));
+        return DROP_sid_unknown;
+    }
+    const struct route_config *r = is_link_scope(dst) ? NULL : find_route(l3, dst);
+    if (!r) {
+        TRACE(&l3->tracer, "%s: no route", TRACE_ADDR(dst));
         return DROP_no_route;
     }
-    return ip->hlim <= 1 ? DROP_hop_limit : DROP_none;
+    *port = l3_port(l3, r->port);
+    *next_hop = next_hop_of(r, dst);
+    TRACE(&l3->tracer, "route %s/%d: port %s, next hop %s", TRACE_ADDR(&r->prefix), r->plen,
+          *port ? (*port)->name : "none", TRACE_ADDR(next_hop));
+    return *port ? DROP_none : DROP_port_down;
+}
+
+enum drop_reason
+l3_output(struct l3 *l3, struct packet *p, enum l3_errors errors, uint64_t now)
+{
+    const struct port_config *port;
+    struct in6_addr next_hop;
+    const uint8_t *mac = NULL;
+    uint32_t mtu = UINT32_MAX;
+
+    enum drop_reason why =
+        route(l3, &((const struct ip6_hdr_wire *) p->data)->dst, &port, &next_hop);
+    if (!why && l3->ops.mtu) {
+        mtu = l3->ops.mtu(l3->ops.aux, port->number);
+    }
+    if (!why && packet_size(p) > mtu) {
+        TRACE(&l3->tracer, "%zu bytes, mtu of port %s is %u", packet_size(p), port->name, mtu);
+        why = DROP_too_long;
+    }
+    if (!why) {
+        p->l3_errors = (uint8_t) errors;
+        why = neigh_resolve(l3->neighs, port->number, &next_hop, p, now, &mac);
+        TRACE(&l3->tracer, "neighbour %s: %s", TRACE_ADDR(&next_hop),
+              why   ? drop_name(why)
+              : mac ? "known"
+                    : "asked for, packet waits");
+    }
+
+    if (why) {
+        l3_answer_drop(l3, p, 0, errors, why, mtu, now);
+        packet_put(p);
+    } else if (mac) {
+        why = l3_send_to_mac(l3, port, p, mac);
+    }
+    return why;
 }
 
 enum drop_reason
 l3_forward(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
 {
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (p->data + parsed->ip.ofs);
-    enum drop_reason why = forward_check(ip);
-    if (why) {
+
+    if (is_link_scope(&ip->src)) {
         packet_put(p);
-        return why;
+        return DROP_ip6_src;
     }
+    TRACE(&l3->tracer, "forward to %s: hop limit %d", TRACE_ADDR(&ip->dst), ip->hlim);
+    if (ip->hlim <= 1) {
+        l3_icmp_time_exceeded(l3, p, parsed, now);
+        packet_put(p);
+        return DROP_hop_limit;
+    }
+    /* RFC 4443 section 2.4(e.4): to a frame for many stations applies what does to a group. */
+    enum l3_errors errors = l3_is_group_frame(p) ? L3_ERRORS_PTB : L3_ERRORS_ALL;
     ip->hlim--;
     p->len = parsed->ip.end; /* without the link's padding. */
     packet_pull(p, parsed->ip.ofs);
-    return l3_output(l3, p, L3_ERRORS_ALL, now);
+    return l3_output(l3, p, errors, now);
 }
 
 static void
@@ -201,7 +228,7 @@ static void
 neigh_send(void *l3_, uint16_t number, struct packet *p, const uint8_t mac[6])
 {
     struct l3 *l3 = l3_;
-    enum drop_reason why = send_to_mac(l3, neigh_port(l3, number), p, mac);
+    enum drop_reason why = l3_send_to_mac(l3, neigh_port(l3, number), p, mac);
     if (why) {
         l3->ops.drop(l3->ops.aux, why, number);
     }
@@ -212,8 +239,13 @@ neigh_drop(void *l3_, uint16_t number, struct packet *p, enum drop_reason why)
 {
     struct l3 *l3 = l3_;
 
-    packet_put(p);
     l3->ops.drop(l3->ops.aux, why, number);
+    if (why == DROP_no_neighbour) {
+        p->next = l3->unreachable; /* the table is busy: l3_timer() answers. */
+        l3->unreachable = p;
+    } else {
+        packet_put(p);
+    }
 }
 
 /*
@@ -226,7 +258,7 @@ answers_for(const struct l3 *l3, const struct port_config *port, const struct in
             bool *own)
 {
     *own = IN6_ARE_ADDR_EQUAL(target, &l3->address)
-           || (port->role == ROLE_HOST && IN6_ARE_ADDR_EQUAL(target, &gateway));
+           || (port->role == ROLE_HOST && IN6_ARE_ADDR_EQUAL(target, &l3_gateway));
     if (*own) {
         return true;
     }
@@ -292,6 +324,8 @@ l3_input(struct l3 *l3, uint16_t number, const struct packet *p, const struct pa
             solicited(l3, port, eth->src, &m, now);
         } else if (m.solicited) {
             neigh_answer(l3->neighs, number, &m.target, m.has_mac ? m.mac : NULL, m.override, now);
+        } else if (m.has_mac && m.override && IN6_ARE_ADDR_EQUAL(&m.target, &port->peer_address)) {
+            neigh_learn(l3->neighs, number, &m.target, m.mac, now);
         }
         return true;
     case ND_INVALID: l3->ops.drop(l3->ops.aux, DROP_nd_invalid, number); return true;
@@ -396,6 +430,7 @@ void
 l3_configure(struct l3 *l3, const struct node_config *config)
 {
     l3->address = config->address;
+    l3->locator = node_locator(config->id);
     configure_ports(l3, config);
 
     free(l3->routes);
@@ -430,7 +465,7 @@ l3_proxy_host(struct l3 *l3, const struct in6_addr *host, uint16_t uplink_port)
 bool
 l3_is_local(const struct l3 *l3, const struct in6_addr *addr)
 {
-    return IN6_ARE_ADDR_EQUAL(addr, &l3->address) || IN6_ARE_ADDR_EQUAL(addr, &gateway);
+    return IN6_ARE_ADDR_EQUAL(addr, &l3->address) || IN6_ARE_ADDR_EQUAL(addr, &l3_gateway);
 }
 
 uint64_t
@@ -442,7 +477,14 @@ l3_deadline(const struct l3 *l3)
 void
 l3_timer(struct l3 *l3, uint64_t now)
 {
+    struct packet *p;
+
     neigh_timer(l3->neighs, now);
+    while ((p = l3->unreachable)) {
+        l3->unreachable = p->next;
+        l3_answer_drop(l3, p, 0, (enum l3_errors) p->l3_errors, DROP_no_neighbour, 0, now);
+        packet_put(p);
+    }
 }
 
 size_t
@@ -487,13 +529,11 @@ bool
 l3_lookup(const struct l3 *l3, const struct in6_addr *addr, uint16_t *port,
           struct in6_addr *next_hop)
 {
-    uint32_t i;
-
-    if (!fib_lookup(l3->fib, addr, &i)) {
+    const struct route_config *r = find_route(l3, addr);
+    if (!r) {
         return false;
     }
-    const struct route_config *route = &l3->routes[i];
-    *port = route->port;
-    *next_hop = IN6_IS_ADDR_UNSPECIFIED(&route->next_hop) ? *addr : route->next_hop;
+    *port = r->port;
+    *next_hop = next_hop_of(r, addr);
     return true;
 }

@@ -19,8 +19,10 @@
 struct l3;
 
 /* Frames out of port 'number', complete with Ethernet header; 'p' stays the
- * caller's.  mtu() is the largest IPv6 packet that the port sends (NULL: no limit).  drop() is told about what no return value can say: packets that l3
- * held and gave up, and neighbour discovery messages that are invalid. */
+ * caller's.  mtu() is the largest IPv6 packet that the port sends (NULL: no limit).
+ * drop() is told about what no return value can say: packets that l3 held and gave
+ * up, those made here that cannot be sent (port 0), and neighbour discovery messages
+ * that are invalid. */
 struct l3_ops {
     void (*tx)(void *aux, uint16_t port, struct packet *p);
     uint32_t (*mtu)(void *aux, uint16_t port);
@@ -63,7 +65,8 @@ l3_input(struct l3 *, uint16_t port, const struct packet *, const struct parsed 
 /* Is the frame's Ethernet destination this port (or multicast)? */
 bool l3_mac_ok(const struct l3 *, uint16_t port, const struct packet *);
 
-/* Which ICMPv6 errors may answer a packet that cannot be sent. */
+/* Which ICMPv6 errors may answer a packet that cannot be sent.  What RFC 4443 section
+ * 2.4(e) forbids is never sent. */
 enum l3_errors {
     L3_ERRORS_NONE, /* made here, or a copy that nobody can do anything about. */
     L3_ERRORS_PTB,  /* Packet Too Big only: multicast (RFC 9524 section 2.2.3). */
@@ -71,14 +74,37 @@ enum l3_errors {
 };
 
 /* Sends the IPv6 packet p (data at the IPv6 header, no Ethernet header, headroom
- * for one) towards its destination address by the routes.  Consumes p in every
- * case.  Hop limit is not touched.  Returns DROP_none if sent or waiting for a
- * neighbour. */
+ * for one) towards its destination address by the routes, or answers it with the
+ * ICMPv6 error message that is due and allowed.  Consumes p in every case.  Hop limit
+ * is not touched.  Returns DROP_none if sent or waiting for a neighbour.
+ *
+ * No route goes into the node's own locator: what is there and has not been found to
+ * be a SID or an address of the node before is dropped as sid_unknown. */
 enum drop_reason l3_output(struct l3 *, struct packet *p, enum l3_errors, uint64_t now);
 
 /* Forwards a received frame: addresses that may be forwarded, hop limit, then as
- * l3_output().  Consumes p. */
+ * l3_output() with all errors.  Consumes p.  parse_outer() is enough for it. */
 enum drop_reason l3_forward(struct l3 *, struct packet *p, const struct parsed *, uint64_t now);
+
+/* Takes a frame for the node itself (l3_is_local(), or a SID that takes ICMPv6) that
+ * l3_input() did not take: replies to echo requests, and answers what nothing here listens for with
+ * an error message.  'p' stays the caller's.  parse_outer() is enough for it.
+ *
+ *   DROP_none           replied
+ *   DROP_icmp_error     is an error message about a packet of this node
+ *   DROP_icmp_malformed, DROP_ext_chain, DROP_ip6_src
+ *   DROP_not_for_us     anything else; other reasons: the reply could not be sent */
+enum drop_reason l3_local_input(struct l3 *, uint16_t port, const struct packet *p,
+                                const struct parsed *, uint64_t now);
+
+/* Error messages about a received frame p that is as it was parsed (parse_outer() is
+ * enough) and stays the caller's, by the same rules and rate limit as those of
+ * forwarding.  'code' is an ICMP6_PARAMETER_* (lib/icmp6.h), 'pointer' counts from the
+ * outermost IPv6 header. */
+void
+l3_icmp_time_exceeded(struct l3 *, const struct packet *p, const struct parsed *, uint64_t now);
+void l3_icmp_param_problem(struct l3 *, const struct packet *p, const struct parsed *, uint8_t code,
+                           uint32_t pointer, uint64_t now);
 
 /* When l3_timer() wants to be called; UINT64_MAX: never. */
 uint64_t l3_deadline(const struct l3 *);

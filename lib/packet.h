@@ -36,6 +36,7 @@ struct packet {
     const uint8_t *body_data; /* in body's buffer; stays put when body's head moves. */
     uint8_t tail[PACKET_TAIL];
     uint8_t tail_len;
+    uint8_t l3_errors; /* enum l3_errors, while lib/l3.c waits for a neighbour. */
     uint32_t refs;
     struct packet_pool *pool;
     struct packet *next; /* free for use by the current owner (queues). */

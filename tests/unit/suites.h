@@ -11,9 +11,11 @@
     SUITE(drop)          \
     SUITE(ecn)           \
     SUITE(fib)           \
+    SUITE(icmp6)         \
     SUITE(icrc)          \
     SUITE(intent)        \
     SUITE(l3)            \
+    SUITE(l3_icmp)       \
     SUITE(neigh)         \
     SUITE(node_config)   \
     SUITE(packet)        \
