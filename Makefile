@@ -193,7 +193,7 @@ $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castbench,$(bench_src),$(CLIENT),-libverbs $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
-$(eval $(call program,castmodel,$(castmodel_src) $(wildcard tests/model/*.c),$(LIBCAST),$(LIBS_CAST)))
+$(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST),$(LIBS_CAST)))
 $(foreach p,$(verbs_src),$(eval $(call program,$(basename $(notdir $(p))),$(p),,-libverbs)))
 
 UNIT := $(if $(unit_src),$(B)/tests/unit)
