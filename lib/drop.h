@@ -53,7 +53,7 @@
     DROP(rkey, "RETH rkey is not the group's designated rkey")                                \
     DROP(opcode, "opcode not supported in a group")                                           \
     DROP(refused, "behind a request that was refused")                                        \
-    DROP(response_outer, "response SID: not IPv6 in IPv6 from a branch with nothing between") \
+    DROP(response_outer, "response SID: not a response to the source in nothing but IPv6")    \
     DROP(no_parent, "response that has nowhere to go: neither root nor parent")               \
     DROP(sid_unknown, "in this node's locator, but no SID of it")                             \
     DROP(sid_segments_left, "SID that ends the path, but Segments Left is not 0")             \

@@ -75,6 +75,14 @@ node_sid(uint16_t id, uint16_t function)
     return addr;
 }
 
+bool
+address_is_sid(const struct in6_addr *addr)
+{
+    struct in6_addr node = node_address((uint16_t) (addr->s6_addr[4] << 8 | addr->s6_addr[5]));
+
+    return !memcmp(addr, &node, 4) && memcmp(addr, &node, sizeof node);
+}
+
 void
 node_port_mac(uint16_t id, uint16_t port, uint8_t mac[6])
 {

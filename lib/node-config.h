@@ -12,6 +12,7 @@
 #define LIB_NODE_CONFIG_H 1
 
 #include <net/if.h>
+#include <stdbool.h>
 
 #include "lib/port.h"
 #include "lib/wire.h"
@@ -134,6 +135,9 @@ struct in6_addr node_sid(uint16_t id, uint16_t function); /* /64. */
 
 /* Branch ids: members have numbers from 1 on, nodes these. */
 #define BRANCH_ID_NODE(NODE_ID) (0x80000000u + (NODE_ID))
+
+/* In the block of SIDs, and not a node's address? */
+bool address_is_sid(const struct in6_addr *);
 
 /* Locally administered MAC of a node's port. */
 void node_port_mac(uint16_t id, uint16_t port, uint8_t mac[6]);

@@ -12,6 +12,7 @@
 
 #include "lib/l3.h"
 #include "lib/reverse.h"
+#include "lib/sid-table.h"
 
 /* Where frames go: out of port 'number', complete with Ethernet header; 'p'
  * stays the node's. */
@@ -25,18 +26,11 @@ struct node_io {
 struct tree_info {
     const struct tree_config *config; /* the node's own copy. */
     bool started;                     /* a PSN of this epoch went down here. */
-    struct reverse_info reverse;      /* h, m, f; no branches at a source agent. */
+    struct reverse_info reverse;      /* h, m, f. */
     uint32_t n_waiting;               /* packets held until the group is open. */
     bool refused;                     /* source agent: a request was refused. */
     psn_t refused_psn;
     uint8_t refused_syndrome;
-};
-
-struct sid_info {
-    struct in6_addr prefix;
-    uint8_t plen;
-    const char *behaviour;
-    uint64_t n_packets;
 };
 
 struct node_class {
@@ -61,7 +55,7 @@ struct node_class {
     /* Display. */
     const uint64_t *(*drops)(const void *node); /* [N_DROP_REASONS] */
     const struct l3 *(*l3)(const void *node);
-    bool (*sid)(const void *node, size_t i, struct sid_info *); /* NULL: has none. */
+    bool (*sid)(const void *node, size_t i, struct sid_info *);
     size_t (*n_trees)(const void *node);
     void (*tree)(const void *node, size_t i, struct tree_info *);
     bool (*branch)(const void *node, size_t i, uint32_t id, struct reverse_branch_info *);

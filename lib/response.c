@@ -4,6 +4,7 @@
  */
 #include "lib/response.h"
 
+#include <assert.h>
 #include <zlib.h>
 
 #include "lib/icrc.h"
@@ -60,13 +61,30 @@ response_build(struct packet_pool *pool, const struct in6_addr *src, const struc
     return p;
 }
 
+void
+response_wrap(struct packet *p, const struct in6_addr *src, const struct in6_addr *response_sid)
+{
+    uint16_t inner_len = (uint16_t) p->len;
+    struct ip6_hdr_wire *ip = packet_push(p, sizeof *ip);
+
+    assert(ip);
+    ip6_set_vtf(ip, 0, 0);
+    ip->plen = be16_put(inner_len);
+    ip->nh = IP6_NH_IPV6;
+    ip->hlim = RESPONSE_HOP_LIMIT;
+    ip->src = *src;
+    ip->dst = *response_sid;
+}
+
 enum drop_reason
 response_check(const uint8_t *data, const struct parsed *h)
 {
-    if (!h->bth_ofs || h->inner.ofs || h->ip.n_ext || h->icrc_ofs + ROCE_ICRC_LEN != h->ip.end) {
+    const struct parsed_ip6 *ip = parsed_innermost(h);
+
+    if (!h->bth_ofs || ip->n_ext || h->icrc_ofs + ROCE_ICRC_LEN != ip->end) {
         return DROP_not_for_us;
     }
-    if (!icrc_ok(data + h->ip.ofs, (size_t) (h->icrc_ofs - h->ip.ofs))) {
+    if (!icrc_ok(data + ip->ofs, (size_t) (h->icrc_ofs - ip->ofs))) {
         return DROP_icrc;
     }
     if (h->opcode == ROCE_CNP) {

@@ -17,7 +17,10 @@
 struct packet *
 response_build(struct packet_pool *, const struct in6_addr *src, const struct in6_addr *dst,
                uint16_t sport, uint32_t dest_qp, psn_t psn, uint8_t syndrome, uint32_t msn);
-/* Is this frame's outermost packet a response, the whole of it, with a good ICRC and nothing between
+/* Puts an IPv6 header from a node to its parent's response SID in front of a response. */
+void
+response_wrap(struct packet *, const struct in6_addr *src, const struct in6_addr *response_sid);
+/* Is this frame's innermost packet a response, the whole of it, with a good ICRC and nothing between
  * IPv6 and UDP?  DROP_none, or why not.  'h' is what parse_frame() made of 'data'. */
 enum drop_reason response_check(const uint8_t *data, const struct parsed *h);
 /* Source port from 0xC000 on for a group. */

@@ -67,6 +67,17 @@ sid_table_lookup(const struct sid_table *t, const struct in6_addr *addr)
     return NULL;
 }
 
+bool
+sid_table_get(const struct sid_table *t, size_t i, struct sid_info *info)
+{
+    if (i >= t->n) {
+        return false;
+    }
+    const struct sid *s = &t->sids[i];
+    *info = (struct sid_info){s->prefix, s->plen, sid_behaviour_name(s->behaviour), s->n_packets};
+    return true;
+}
+
 const char *
 sid_behaviour_name(enum sid_behaviour behaviour)
 {

@@ -26,6 +26,15 @@ void sid_table_configure(struct sid_table *, const struct node_config *);
 /* NULL: none covers 'addr'. */
 struct sid *sid_table_lookup(const struct sid_table *, const struct in6_addr *addr);
 
+/* Entry i, for display; false: there are not so many. */
+struct sid_info {
+    struct in6_addr prefix;
+    uint8_t plen;
+    const char *behaviour;
+    uint64_t n_packets;
+};
+bool sid_table_get(const struct sid_table *, size_t i, struct sid_info *);
+
 /* "End", "End.MT", ... */
 const char *sid_behaviour_name(enum sid_behaviour);
 

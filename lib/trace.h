@@ -26,11 +26,8 @@ struct tracer {
 void
 trace_line(const struct tracer *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* An address as text for TRACE()'s arguments; lives as long as the expression. */
-#define TRACE_ADDR(ADDR) trace_addr((struct trace_text){{0}}.text, ADDR)
-struct trace_text {
-    char text[INET6_ADDRSTRLEN];
-};
+/* An address as text for TRACE()'s arguments; lives as long as the block. */
+#define TRACE_ADDR(ADDR) trace_addr((char[INET6_ADDRSTRLEN]){0}, ADDR)
 const char *trace_addr(char text[INET6_ADDRSTRLEN], const struct in6_addr *);
 
 #endif /* lib/trace.h */

@@ -8,6 +8,20 @@
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 
+/* As the root: who is to confirm PSN 'psn', and may a held NAK go now? */
+static struct reverse_out
+note_down(struct tree *t, const struct bth *bth, uint64_t now)
+{
+    struct reverse *r = t->aggregate->reverse;
+    psn_t psn = bth_psn(bth);
+    struct reverse_out out = reverse_down(r, psn, bth->ack_req & BTH_ACK_REQ, now);
+
+    for (size_t i = 0; i < t->config.n_branches; i++) {
+        reverse_copied(r, t->config.branches[i].id, psn);
+    }
+    return out;
+}
+
 /* Sends the inner packet 'p' (data at its IPv6 header) down.  Consumes it. */
 static enum drop_reason
 send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
@@ -27,11 +41,17 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
         return DROP_too_long;
     }
     encap_template_stamp(&t->encap, outer, inner_len, tc, flow_label);
+    TRACE(&sa->tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes",
+          t->config.group, t->config.epoch, psn.v, TRACE_ADDR(&t->config.outer_da[0]),
+          t->encap.len - IP6_HDR_LEN);
+    struct reverse_out out = note_down(t, bth, now);
     if (!t->started || psn_cmp(psn, t->h) >= 0) {
         t->h = psn_add(psn, 1);
     }
     t->started = true;
-    return l3_output(sa->l3, p, L3_ERRORS_NONE, now);
+    enum drop_reason why = l3_output(sa->l3, p, L3_ERRORS_NONE, now);
+    up_send(sa, t, &out, now);
+    return why;
 }
 
 /* Lets a request pass that the group can carry, and latches another.  'p' is
@@ -64,6 +84,8 @@ admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
 static enum drop_reason
 hold(struct srcagent *sa, struct tree *t, struct packet *p)
 {
+    TRACE(&sa->tracer, "group %s epoch %u is not open: %u packets wait", t->config.group,
+          t->config.epoch, t->n_waiting);
     if (t->n_waiting >= AGENT_QUEUE_MAX || sa->n_waiting >= AGENT_QUEUE_TOTAL) {
         packet_put(p);
         return DROP_group_closed;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/response.h"
 #include "srcagent/srcagent.h"
 
 /* What it holds must have been uncounted or the agent be ending. */
@@ -20,6 +19,7 @@ tree_destroy(struct tree *t)
         t->head = p->next;
         packet_put(p);
     }
+    aggregate_destroy(t->aggregate);
     tree_config_uninit(&t->config);
     free(t);
 }
@@ -70,8 +70,8 @@ build_encap(const struct in6_addr *own, const struct tree_config *config,
 }
 
 int
-srcagent_trees_prepare(const struct node_config *config, struct encap_template **encaps,
-                       char **errp)
+srcagent_trees_prepare(const struct trees *trees, const struct node_config *config,
+                       struct encap_template **encaps, char **errp)
 {
     int error = 0;
 
@@ -80,7 +80,13 @@ srcagent_trees_prepare(const struct node_config *config, struct encap_template *
         abort();
     }
     for (size_t i = 0; !error && i < config->n_trees; i++) {
-        error = build_encap(&config->address, &config->trees[i], &(*encaps)[i], errp);
+        const struct tree_config *tc = &config->trees[i];
+        const struct tree *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
+
+        error = aggregate_check(t ? t->aggregate : NULL, tc, errp);
+        if (!error) {
+            error = build_encap(&config->address, tc, &(*encaps)[i], errp);
+        }
     }
     if (error) {
         free(*encaps);
@@ -88,16 +94,18 @@ srcagent_trees_prepare(const struct node_config *config, struct encap_template *
     return error;
 }
 
-/* Gives 't' its configuration. */
-static void
-tree_configure(struct tree *t, const struct tree_config *config, const struct encap_template *encap)
+/* Gives 't' its configuration.  The result is for the host. */
+static struct reverse_out
+tree_configure(struct tree *t, const struct tree_config *config, const struct encap_template *encap,
+               uint64_t now)
 {
     struct tree_config old = t->config;
 
     tree_config_clone(&t->config, config);
+    struct reverse_out out = aggregate_configure(t->aggregate, &old, &t->config, now);
     tree_config_uninit(&old);
     t->encap = *encap;
-    t->sport = response_sport(&config->proxy, config->designated_qpn);
+    return out;
 }
 
 static int
@@ -120,7 +128,8 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
         .by_key = addr_map_create(n),
         .by_source = addr_map_create(n),
     };
-    if (!new.v) {
+    struct reverse_out *outs = calloc(n + 1, sizeof *outs);
+    if (!new.v || !outs) {
         abort();
     }
     for (size_t i = 0; i < n; i++) {
@@ -131,8 +140,9 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
             if (!t) {
                 abort();
             }
+            t->aggregate = aggregate_create(tc);
         }
-        tree_configure(t, tc, &encaps[i]);
+        outs[i] = tree_configure(t, tc, &encaps[i], now);
         new.v[i] = t;
         addr_map_insert(new.by_key, &tc->proxy, tc->designated_qpn, t);
     }
@@ -154,6 +164,11 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
     addr_map_destroy(trees->by_key);
     addr_map_destroy(trees->by_source);
     *trees = new;
+    for (size_t i = 0; i < n; i++) {
+        const struct tree_config *tc = &config->trees[i];
+        up_send(sa, addr_map_find(new.by_key, &tc->proxy, tc->designated_qpn), &outs[i], now);
+    }
+    free(outs);
     for (size_t i = 0; i < n; i++) {
         down_release(sa, trees->v[i], now);
     }

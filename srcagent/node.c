@@ -3,6 +3,7 @@
  * srcagent as a node: life cycle, configuration, timers, display.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "srcagent/srcagent.h"
@@ -53,6 +54,7 @@ destroy(void *sa_)
     struct srcagent *sa = sa_;
 
     srcagent_trees_uninit(&sa->trees);
+    sid_table_uninit(&sa->sids);
     l3_destroy(sa->l3);
     free(sa);
 }
@@ -80,14 +82,35 @@ announce(struct srcagent *sa, const struct node_config *config)
     l3_proxy_host(sa->l3, host && uplink ? &host->peer_address : NULL, uplink ? uplink->number : 0);
 }
 
+/* An agent has a response SID and no other. */
+static int
+check_sids(const struct node_config *config, char **errp)
+{
+    for (size_t i = 0; i < config->n_sids; i++) {
+        if (config->sids[i].behaviour != SID_RESPONSE) {
+            if (asprintf(errp, "a source agent has no SID with behaviour %s",
+                         sid_behaviour_name(config->sids[i].behaviour))
+                < 0) {
+                abort();
+            }
+            return EOPNOTSUPP;
+        }
+    }
+    return 0;
+}
+
 static int
 configure(void *sa_, const struct node_config *config, uint64_t now, char **errp)
 {
     struct srcagent *sa = sa_;
     struct encap_template *encaps;
-    int error = srcagent_trees_prepare(config, &encaps, errp);
+    int error = check_sids(config, errp);
 
     if (!error) {
+        error = srcagent_trees_prepare(&sa->trees, config, &encaps, errp);
+    }
+    if (!error) {
+        sid_table_configure(&sa->sids, config);
         sa->address = config->address;
         l3_configure(sa->l3, config);
         announce(sa, config);
@@ -97,15 +120,31 @@ configure(void *sa_, const struct node_config *config, uint64_t now, char **errp
 }
 
 static uint64_t
-deadline(const void *sa)
+deadline(const void *sa_)
 {
-    return l3_deadline(((const struct srcagent *) sa)->l3);
+    const struct srcagent *sa = sa_;
+    uint64_t when = l3_deadline(sa->l3);
+
+    for (size_t i = 0; i < sa->trees.n; i++) {
+        uint64_t t = reverse_deadline(sa->trees.v[i]->aggregate->reverse);
+        when = t < when ? t : when;
+    }
+    return when;
 }
 
 static void
-timer(void *sa, uint64_t now)
+timer(void *sa_, uint64_t now)
 {
-    l3_timer(((struct srcagent *) sa)->l3, now);
+    struct srcagent *sa = sa_;
+
+    for (size_t i = 0; i < sa->trees.n; i++) {
+        struct tree *t = sa->trees.v[i];
+        if (reverse_deadline(t->aggregate->reverse) <= now) {
+            struct reverse_out out = reverse_timer(t->aggregate->reverse, now);
+            up_send(sa, t, &out, now);
+        }
+    }
+    l3_timer(sa->l3, now);
 }
 
 static void
@@ -143,21 +182,32 @@ get_tree(const void *sa_, size_t i, struct tree_info *info)
     *info = (struct tree_info){
         .config = &t->config,
         .started = t->started,
-        .reverse =
-            {.started = t->started, .anchored = t->anchored, .h = t->h, .m = t->una, .f = t->una},
         .n_waiting = t->n_waiting,
         .refused = t->refusal.active,
         .refused_psn = t->refusal.psn,
         .refused_syndrome = t->refusal.syndrome,
     };
+    reverse_get_info(t->aggregate->reverse, &info->reverse);
+    if (!t->config.root) {
+        /* What it has seen of the group's progress. */
+        info->reverse.started = t->started;
+        info->reverse.anchored = t->anchored;
+        info->reverse.h = t->h;
+        info->reverse.m = info->reverse.f = t->una;
+    }
 }
 
-/* Branches are the aggregating nodes' business. */
 static bool
 get_branch(const void *sa, size_t i, uint32_t id, struct reverse_branch_info *info)
 {
-    (void) sa, (void) i, (void) id, (void) info;
-    return false;
+    const struct tree *t = ((const struct srcagent *) sa)->trees.v[i];
+    return reverse_get_branch(t->aggregate->reverse, id, info);
+}
+
+static bool
+get_sid(const void *sa, size_t i, struct sid_info *info)
+{
+    return sid_table_get(&((const struct srcagent *) sa)->sids, i, info);
 }
 
 const struct node_class srcagent_class = {
@@ -171,6 +221,7 @@ const struct node_class srcagent_class = {
     .set_tracer = set_tracer,
     .drops = drops,
     .l3 = get_l3,
+    .sid = get_sid,
     .n_trees = n_trees,
     .tree = get_tree,
     .branch = get_branch,

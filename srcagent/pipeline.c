@@ -3,8 +3,8 @@
  * A packet's way through the source agent.
  *
  *     from the host:   guard -> neighbour discovery -> to a Proxy? down.c : forward
- *     from the fabric: neighbour discovery -> for the host?
- *                          from a Proxy? up.c : forward
+ *     from the fabric: neighbour discovery -> to our response SID? up.c
+ *                          -> for the host? from a Proxy? up.c : forward
  *
  * The agent is a router of one host: what is not multicast passes unchanged.
  * Drops are counted here and nowhere else; what was not consumed is freed here.
@@ -20,11 +20,12 @@ forward(struct srcagent *sa, struct rx *rx)
 }
 
 /* The host may send only from its own address (BCP 38), without routing header
- * and without a tunnel. */
+ * or tunnel, and not to SIDs (RFC 8754 section 5.1). */
 static bool
 host_may_send(const struct rx *rx, const struct port_config *port, const struct ip6_hdr_wire *ip)
 {
-    if (rx->h.srh_ofs || rx->h.inner.ofs || rx->h.ip.proto == IP6_NH_IPV6) {
+    if (rx->h.srh_ofs || rx->h.inner.ofs || rx->h.ip.proto == IP6_NH_IPV6
+        || address_is_sid(&ip->dst)) {
         return false;
     }
     return IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address) || IN6_IS_ADDR_LINKLOCAL(&ip->src)
@@ -51,8 +52,13 @@ run(struct srcagent *sa, struct rx *rx)
     if (l3_input(sa->l3, rx->port, rx->p, &rx->h, rx->now)) {
         return DROP_none;
     }
+    struct sid *sid = sid_table_lookup(&sa->sids, &ip->dst);
+    if (sid) {
+        sid->n_packets++;
+        return up_merge(sa, rx);
+    }
     if (l3_is_local(sa->l3, &ip->dst)) {
-        return DROP_not_for_us;
+        return l3_local_input(sa->l3, rx->port, rx->p, &rx->h, rx->now);
     }
     if (from_host) {
         return addr_map_contains(sa->trees.by_key, &ip->dst) ? down_input(sa, rx) : forward(sa, rx);

@@ -83,7 +83,8 @@ refuse_try(struct srcagent *sa, struct tree *t, uint64_t now)
     if (!r->active || !t->anchored || !psn_eq(t->una, r->psn)) {
         return;
     }
-    struct packet *p = response_build(sa->pool, &t->config.proxy, &t->config.source, t->sport,
-                                      t->config.source_qpn, r->psn, r->syndrome, t->msn);
+    struct packet *p =
+        response_build(sa->pool, &t->config.proxy, &t->config.source, t->aggregate->sport,
+                       t->config.source_qpn, r->psn, r->syndrome, t->msn);
     srcagent_count_drop(sa, p ? l3_output(sa->l3, p, L3_ERRORS_NONE, now) : DROP_pool_empty);
 }

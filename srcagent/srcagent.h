@@ -4,7 +4,7 @@
  *
  *   pipeline.c  a packet's way: start reading here
  *   down.c      requests of the host to a Proxy: checked, held or encapsulated
- *   up.c        responses to the host
+ *   up.c        responses to the host; merged here if no switch can do that
  *   refuse.c    NAKs that are made here
  *   groups.c    per-group state, from the configuration
  *   node.c      life cycle, display: struct node_class srcagent_class
@@ -13,9 +13,11 @@
 #define SRCAGENT_SRCAGENT_H 1
 
 #include "lib/addr-map.h"
+#include "lib/aggregate.h"
 #include "lib/l3.h"
 #include "lib/node.h"
 #include "lib/parse.h"
+#include "lib/sid-table.h"
 #include "lib/srh.h"
 
 /* A requester has at most this many packets in flight (rxe: 128 unacknowledged
@@ -46,7 +48,8 @@ struct refusal {
 struct tree {
     struct tree_config config;   /* own copy. */
     struct encap_template encap; /* empty unless the group is open. */
-    uint16_t sport;              /* of responses made here. */
+    struct aggregate
+        *aggregate; /* merges responses if this is the root; sends what is made here. */
 
     bool seen;     /* a PSN came from the host. */
     bool started;  /* a PSN went down; then h is valid. */
@@ -73,6 +76,7 @@ struct srcagent {
     struct packet_pool *pool;
     struct l3 *l3;
     struct in6_addr address;
+    struct sid_table sids;
     struct trees trees;
     uint32_t n_waiting; /* packets held in all groups. */
     uint64_t drops[N_DROP_REASONS];
@@ -88,8 +92,12 @@ enum drop_reason down_input(struct srcagent *, struct rx *);
 /* Sends what was held while the group was closed. */
 void down_release(struct srcagent *, struct tree *, uint64_t now);
 
-/* up.c: may this packet from a Proxy go to the host? */
+/* up.c: may this packet from a Proxy, which another node is the root for, go to the host? */
 enum drop_reason up_check(struct srcagent *, const struct rx *);
+/* A response of a node below, for which this is the root. */
+enum drop_reason up_merge(struct srcagent *, const struct rx *);
+/* Sends the host what the group's machine decided, if anything. */
+void up_send(struct srcagent *, struct tree *, const struct reverse_out *, uint64_t now);
 
 /* refuse.c.  'ip' is a request to 't', IPv6 header first, as long as its opcode
  * wants. */
@@ -104,8 +112,8 @@ void refuse_try(struct srcagent *, struct tree *, uint64_t now);
 /* groups.c. */
 void srcagent_trees_uninit(struct trees *);
 /* Builds the encapsulations, one per tree of 'config', or says what is wrong. */
-int srcagent_trees_prepare(const struct node_config *config, struct encap_template **encaps,
-                           char **errp);
+int srcagent_trees_prepare(const struct trees *, const struct node_config *config,
+                           struct encap_template **encaps, char **errp);
 /* Takes 'encaps'. */
 void srcagent_trees_configure(struct srcagent *, const struct node_config *,
                               struct encap_template *encaps, uint64_t now);

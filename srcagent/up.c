@@ -1,18 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the tree to the host: the root has already merged and addressed the
- * responses; the agent checks them, follows the group's progress and takes out
- * what the host's stack cannot use.
+ * From the tree to the host.  Where a switch is the root, that has merged and
+ * addressed the responses; the agent checks them and passes them on.  Where none
+ * can do that, the nodes below send what they have merged to this agent's
+ * response SID, and the agent is the root (lib/aggregate.h).  Either way it
+ * follows the group's progress, and takes out what the host's stack cannot use.
  */
 #include "lib/response.h"
 #include "srcagent/srcagent.h"
+
+/* The host is about to hear that everything below 'una' is confirmed. */
+static void
+note_progress(struct srcagent *sa, struct tree *t, psn_t una, uint32_t msn, uint64_t now)
+{
+    if (!t->anchored || psn_cmp(una, t->una) > 0) {
+        t->anchored = true;
+        t->una = una;
+        t->msn = msn;
+        refuse_try(sa, t, now);
+    }
+}
+
+/* The lowest PSN that a response does not confirm. */
+static psn_t
+response_una(psn_t psn, uint8_t syndrome)
+{
+    return aeth_class(syndrome) == AETH_CLASS_ACK ? psn_add(psn, 1) : psn;
+}
 
 /* Nothing from the Proxy reaches the host but a sound response to its QP. */
 enum drop_reason
 up_check(struct srcagent *sa, const struct rx *rx)
 {
     const uint8_t *data = rx->p->data;
-    enum drop_reason why = response_check(data, &rx->h);
+    enum drop_reason why = rx->h.inner.ofs ? DROP_not_for_us : response_check(data, &rx->h);
     if (why) {
         return why;
     }
@@ -22,6 +43,9 @@ up_check(struct srcagent *sa, const struct rx *rx)
     if (!t) {
         return DROP_stale_epoch;
     }
+    if (t->config.root) {
+        return DROP_unknown_branch; /* the root for this source is here. */
+    }
     psn_t psn = bth_psn(bth);
     const struct aeth *aeth = (const void *) (data + rx->h.ext_ofs);
 
@@ -29,12 +53,45 @@ up_check(struct srcagent *sa, const struct rx *rx)
     if (!t->started || psn_cmp(psn, t->h) >= 0) {
         return DROP_psn_not_sent;
     }
-    psn_t una = aeth_class(aeth->syndrome) == AETH_CLASS_ACK ? psn_add(psn, 1) : psn;
-    if (!t->anchored || psn_cmp(una, t->una) > 0) {
-        t->anchored = true;
-        t->una = una;
-        t->msn = be24_get(aeth->msn);
-        refuse_try(sa, t, rx->now);
-    }
+    TRACE(&sa->tracer, "group %s epoch %u: response for the host, PSN %u", t->config.group,
+          t->config.epoch, psn.v);
+    note_progress(sa, t, response_una(psn, aeth->syndrome), be24_get(aeth->msn), rx->now);
     return DROP_none;
+}
+
+enum drop_reason
+up_merge(struct srcagent *sa, const struct rx *rx)
+{
+    const uint8_t *data = rx->p->data;
+    struct reverse_out out = {.send = false};
+    enum drop_reason why = aggregate_check_tunnelled(data, &rx->h);
+    if (why) {
+        return why;
+    }
+    const struct ip6_hdr_wire *inner = (const void *) (data + rx->h.inner.ofs);
+    const struct bth *bth = (const void *) (data + rx->h.bth_ofs);
+    struct tree *t = addr_map_find(sa->trees.by_key, &inner->src, be24_get(bth->dest_qp));
+    if (!t) {
+        return DROP_stale_epoch;
+    }
+    why = aggregate_tunnelled(t->aggregate, data, &rx->h, rx->now, &out);
+    TRACE(&sa->tracer, "group %s epoch %u: response of a node, %s", t->config.group,
+          t->config.epoch, out.send ? "one goes to the host" : "nothing goes to the host");
+    up_send(sa, t, &out, rx->now);
+    return why;
+}
+
+void
+up_send(struct srcagent *sa, struct tree *t, const struct reverse_out *out, uint64_t now)
+{
+    enum drop_reason why;
+
+    /* The host may use the same QPN in a newer epoch. */
+    if (!out->send
+        || addr_map_find(sa->trees.by_source, &t->config.proxy, t->config.source_qpn) != t) {
+        return;
+    }
+    struct packet *p = aggregate_build(t->aggregate, sa->pool, &sa->address, out, &why);
+    srcagent_count_drop(sa, p ? l3_output(sa->l3, p, L3_ERRORS_NONE, now) : why);
+    note_progress(sa, t, response_una(out->psn, out->syndrome), out->msn, now);
 }

@@ -9,12 +9,9 @@
  */
 #include "swedge/swedge.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/icrc.h"
-#include "lib/response.h"
 
 struct tree *
 tree_find(const struct swedge *sw, const struct in6_addr *proxy, uint32_t designated_qpn,
@@ -33,8 +30,7 @@ tree_find(const struct swedge *sw, const struct in6_addr *proxy, uint32_t design
 static void
 tree_destroy(struct tree *t)
 {
-    reverse_destroy(t->reverse);
-    addr_map_destroy(t->by_addr);
+    aggregate_destroy(t->aggregate);
     free(t->branches);
     tree_config_uninit(&t->config);
     free(t);
@@ -77,15 +73,23 @@ header_diff(const struct tree_config *tree, const struct branch_config *b)
     return icrc_diff(old, sizeof old);
 }
 
-static const struct branch *
-find_branch(const struct tree *t, uint32_t id)
+struct branch *
+tree_receiver(const struct tree *t, const struct in6_addr *addr)
 {
-    for (size_t i = 0; i < t->config.n_branches; i++) {
-        if (t->branches[i].config.id == id) {
-            return &t->branches[i];
+    const struct branch_config *b = aggregate_branch(t->aggregate, BRANCH_RECEIVER, addr);
+    return b ? &t->branches[b - t->config.branches] : NULL;
+}
+
+/* What 'old', the tree before, counted for branch 'b'. */
+static void
+keep_counts(struct branch *b, const struct tree *old)
+{
+    for (size_t i = 0; i < old->config.n_branches; i++) {
+        if (old->config.branches[i].id == b->config->id) {
+            b->n_copies = old->branches[i].n_copies;
+            b->copied = old->branches[i].copied;
         }
     }
-    return NULL;
 }
 
 /* Gives 't' the branch set of 'config'. */
@@ -95,38 +99,22 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     struct tree old = *t;
 
     tree_config_clone(&t->config, config);
-    t->sport = response_sport(&config->proxy, config->designated_qpn);
     t->branches = calloc(config->n_branches + 1, sizeof *t->branches);
-    t->by_addr = addr_map_create(config->n_branches);
     if (!t->branches) {
         abort();
     }
     for (size_t i = 0; i < config->n_branches; i++) {
         struct branch *b = &t->branches[i];
-        const struct branch *was = find_branch(&old, config->branches[i].id);
 
-        *b = (struct branch){
-            .config = config->branches[i],
-            .port = l3_host_port(sw->l3, &config->branches[i].address),
-            .icrc_diff = header_diff(config, &config->branches[i]),
-            .n_copies = was ? was->n_copies : 0,
-            .copied = was ? was->copied : 0,
-        };
-        if (b->config.kind == BRANCH_RECEIVER) {
-            addr_map_insert(t->by_addr, &b->config.address, 0, b);
+        b->config = &t->config.branches[i];
+        if (b->config->kind == BRANCH_RECEIVER) {
+            b->port = l3_host_port(sw->l3, &b->config->address);
+            b->icrc_diff = header_diff(config, b->config);
         }
-        if (!was && reverse_branch_add(t->reverse, b->config.id, now)) {
-            abort(); /* swedge_trees_check() has been asked. */
-        }
+        keep_counts(b, &old);
     }
-    for (size_t i = 0; i < old.config.n_branches; i++) {
-        if (!find_branch(t, old.branches[i].config.id)) {
-            struct reverse_out out =
-                reverse_branch_remove(t->reverse, old.branches[i].config.id, now);
-            reverse_path_send(sw, t, &out, now);
-        }
-    }
-    addr_map_destroy(old.by_addr);
+    struct reverse_out out = aggregate_configure(t->aggregate, &old.config, &t->config, now);
+    reverse_path_send(sw, t, &out, now);
     free(old.branches);
     tree_config_uninit(&old.config);
 }
@@ -142,15 +130,10 @@ static struct tree *
 tree_create(const struct tree_config *config)
 {
     struct tree *t = calloc(1, sizeof *t);
-    struct reverse *r = reverse_create(&(struct reverse_params){
-        .start_psn = config->start_psn,
-        .dup_ack_usec = REVERSE_DUP_ACK_USEC,
-        .hold_usec = REVERSE_HOLD_USEC,
-    });
-    if (!t || !r) {
+    if (!t) {
         abort();
     }
-    t->reverse = r;
+    t->aggregate = aggregate_create(config);
     return t;
 }
 
@@ -158,22 +141,10 @@ int
 swedge_trees_check(const struct trees *trees, const struct node_config *config, char **errp)
 {
     for (size_t i = 0; i < config->n_trees; i++) {
-        const struct tree_config *tc = &config->trees[i];
-        const struct tree *t = find_epoch(trees, tc);
-        struct reverse_info info = {.quiesced = true};
-
-        if (t) {
-            reverse_get_info(t->reverse, &info);
-        }
-        for (size_t j = 0; !info.quiesced && j < tc->n_branches; j++) {
-            if (!find_branch(t, tc->branches[j].id)) {
-                if (asprintf(errp, "group %s: member %s cannot join while packets are in flight",
-                             tc->group, tc->branches[j].name)
-                    < 0) {
-                    abort();
-                }
-                return EBUSY;
-            }
+        const struct tree *t = find_epoch(trees, &config->trees[i]);
+        int error = aggregate_check(t ? t->aggregate : NULL, &config->trees[i], errp);
+        if (error) {
+            return error;
         }
     }
     return 0;

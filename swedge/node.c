@@ -97,7 +97,7 @@ deadline(const void *sw_)
     uint64_t when = l3_deadline(sw->l3);
 
     for (size_t i = 0; i < sw->trees.n; i++) {
-        uint64_t t = reverse_deadline(sw->trees.v[i]->reverse);
+        uint64_t t = reverse_deadline(sw->trees.v[i]->aggregate->reverse);
         when = t < when ? t : when;
     }
     return when;
@@ -110,8 +110,8 @@ timer(void *sw_, uint64_t now)
 
     for (size_t i = 0; i < sw->trees.n; i++) {
         struct tree *t = sw->trees.v[i];
-        if (reverse_deadline(t->reverse) <= now) {
-            struct reverse_out out = reverse_timer(t->reverse, now);
+        if (reverse_deadline(t->aggregate->reverse) <= now) {
+            struct reverse_out out = reverse_timer(t->aggregate->reverse, now);
             reverse_path_send(sw, t, &out, now);
         }
     }
@@ -140,15 +140,9 @@ get_l3(const void *sw)
 }
 
 static bool
-get_sid(const void *sw_, size_t i, struct sid_info *info)
+get_sid(const void *sw, size_t i, struct sid_info *info)
 {
-    const struct sid_table *t = &((const struct swedge *) sw_)->sids;
-    if (i >= t->n) {
-        return false;
-    }
-    *info = (struct sid_info){t->sids[i].prefix, t->sids[i].plen,
-                              sid_behaviour_name(t->sids[i].behaviour), t->sids[i].n_packets};
-    return true;
+    return sid_table_get(&((const struct swedge *) sw)->sids, i, info);
 }
 
 static size_t
@@ -163,13 +157,14 @@ get_tree(const void *sw_, size_t i, struct tree_info *info)
     const struct tree *t = ((const struct swedge *) sw_)->trees.v[i];
 
     *info = (struct tree_info){.config = &t->config, .started = t->n_packets > 0};
-    reverse_get_info(t->reverse, &info->reverse);
+    reverse_get_info(t->aggregate->reverse, &info->reverse);
 }
 
 static bool
 get_branch(const void *sw_, size_t i, uint32_t id, struct reverse_branch_info *info)
 {
-    return reverse_get_branch(((const struct swedge *) sw_)->trees.v[i]->reverse, id, info);
+    return reverse_get_branch(((const struct swedge *) sw_)->trees.v[i]->aggregate->reverse, id,
+                              info);
 }
 
 const struct node_class swedge_class = {

@@ -3,9 +3,10 @@
  * A packet's way through the node.
  *
  *     port -> parse -> port's guard -> neighbour discovery
- *          -> SID of ours?        its behaviour (end-mt.c)
  *          -> Proxy, from a host? reverse path (reverse-path.c)
- *          -> ours?               nothing listens here
+ *          -> SID of ours?        its behaviour: End.MT, End.Replicate (down.c),
+ *                                 End.Response (reverse-path.c), End, End.DT6 (end.c)
+ *          -> our address?        ICMPv6 (lib/l3.c)
  *          -> otherwise           plain IPv6 forwarding (lib/l3.c)
  *
  * Every function on the way returns a drop reason; it is counted here and
@@ -13,27 +14,26 @@
  */
 #include "swedge/swedge.h"
 
-static const struct behaviour *const behaviours[] = {
-    [SID_END] = NULL,     [SID_END_MT] = &behaviour_end_mt, [SID_RESPONSE] = NULL,
-    [SID_END_DT6] = NULL, [SID_END_REPLICATE] = NULL,
+static behaviour_input *const behaviours[] = {
+    [SID_END] = end_input,
+    [SID_END_MT] = end_mt_input,
+    [SID_RESPONSE] = response_input,
+    [SID_END_DT6] = end_dt6_input,
+    [SID_END_REPLICATE] = replicate_input,
 };
 
-static inline const struct ip6_hdr_wire *
-outer_ip(const struct rx *rx)
-{
-    return (const struct ip6_hdr_wire *) (rx->p->data + rx->h.ip.ofs);
-}
-
-/* BCP 38, by the port's role: a host speaks with its own address only and
- * without routing header or tunnel; what an agent sends to a SID comes from the agent. */
+/* BCP 38 and RFC 8754 section 5.1, by the port's role: a host speaks with its own
+ * address only, without routing header or tunnel, and not to SIDs, wherever they
+ * are; what an agent sends to a SID of this node comes from the agent. */
 static enum drop_reason
 guard(const struct rx *rx, const struct port_config *port, bool to_sid)
 {
-    const struct ip6_hdr_wire *ip = outer_ip(rx);
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
 
     switch (port->role) {
     case ROLE_HOST:
-        if (rx->h.srh_ofs || rx->h.inner.ofs || rx->h.ip.proto == IP6_NH_IPV6 || to_sid) {
+        if (rx->h.srh_ofs || rx->h.inner.ofs || rx->h.ip.proto == IP6_NH_IPV6
+            || address_is_sid(&ip->dst)) {
             return DROP_source_guard;
         }
         if (IN6_IS_ADDR_LINKLOCAL(&ip->src) || IN6_IS_ADDR_UNSPECIFIED(&ip->src)) {
@@ -46,6 +46,27 @@ guard(const struct rx *rx, const struct port_config *port, bool to_sid)
     case ROLE_FABRIC: break;
     }
     return DROP_none;
+}
+
+enum drop_reason
+swedge_dispatch(struct swedge *sw, struct rx *rx)
+{
+    const struct in6_addr *dst = &rx_ip(rx)->dst;
+    struct sid *sid = sid_table_lookup(&sw->sids, dst);
+
+    if (sid) {
+        TRACE(&sw->tracer, "SID %s/%u: %s", TRACE_ADDR(&sid->prefix), sid->plen,
+              sid_behaviour_name(sid->behaviour));
+        sid->n_packets++;
+        return behaviours[sid->behaviour](sw, rx);
+    }
+    if (l3_is_local(sw->l3, dst)) {
+        TRACE(&sw->tracer, "%s is this node's own address", TRACE_ADDR(dst));
+        return l3_local_input(sw->l3, rx->port, rx->p, &rx->h, rx->now);
+    }
+    struct packet *p = rx->p;
+    rx->p = NULL;
+    return l3_forward(sw->l3, p, &rx->h, rx->now);
 }
 
 /* The pipeline itself. */
@@ -61,36 +82,23 @@ run(struct swedge *sw, struct rx *rx)
         return DROP_eth_not_mine;
     }
 
-    const struct in6_addr *dst = &outer_ip(rx)->dst;
-    struct sid *sid = sid_table_lookup(&sw->sids, dst);
+    const struct in6_addr *dst = &rx_ip(rx)->dst;
+    bool to_sid = sid_table_lookup(&sw->sids, dst) != NULL;
     bool to_proxy = port->role == ROLE_HOST && addr_map_contains(sw->trees.by_key, dst);
-    if (sid || port->role == ROLE_HOST) {
+    if (to_sid || l3_is_local(sw->l3, dst) || port->role == ROLE_HOST) {
         why = parse_rest(rx->p->data, rx->p->len, &rx->h);
         if (why) {
             return why;
         }
     }
-    why = guard(rx, port, sid != NULL);
+    why = guard(rx, port, to_sid);
     if (why) {
         return why;
     }
-
     if (l3_input(sw->l3, rx->port, rx->p, &rx->h, rx->now)) {
         return DROP_none;
     }
-    if (sid) {
-        sid->n_packets++;
-        return behaviours[sid->behaviour]->input(sw, rx);
-    }
-    if (to_proxy) {
-        return reverse_path_input(sw, rx);
-    }
-    if (l3_is_local(sw->l3, dst)) {
-        return DROP_not_for_us;
-    }
-    struct packet *p = rx->p;
-    rx->p = NULL;
-    return l3_forward(sw->l3, p, &rx->h, rx->now);
+    return to_proxy ? reverse_path_input(sw, rx) : swedge_dispatch(sw, rx);
 }
 
 void

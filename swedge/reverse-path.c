@@ -1,38 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reverse path: a receiver's ACKs and NAKs to the Proxy end here and feed
- * the group's machine (lib/reverse.h); what that decides goes towards the
- * source as a new packet.
+ * The reverse path: what the branches of a group answer ends here and feeds the
+ * group's machine (lib/aggregate.h); what that decides goes towards the source as
+ * a new packet.
+ *
+ * A receiver answers to the Proxy, on its host port.  A node answers to this
+ * node's response SID (behaviour End.Response), on any port: its packet took the
+ * fabric's shortest path.
  */
 #include "lib/response.h"
 #include "swedge/swedge.h"
 
+/* The epoch of a response that came for 'proxy'. */
+static struct tree *
+find_tree(const struct swedge *sw, const struct rx *rx, const struct in6_addr *proxy,
+          enum drop_reason *why)
+{
+    const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
+
+    return tree_find(sw, proxy, be24_get(bth->dest_qp), why);
+}
+
+static void
+trace_result(const struct swedge *sw, const struct tree *t, const struct reverse_out *out)
+{
+    struct reverse_info info;
+
+    if (!sw->tracer.line) {
+        return;
+    }
+    reverse_get_info(t->aggregate->reverse, &info);
+    TRACE(&sw->tracer, "group %s epoch %u: minimum %u, %s", t->config.group, t->config.epoch,
+          info.m.v, out->send ? "a response goes up" : "nothing goes up");
+}
+
 enum drop_reason
 reverse_path_input(struct swedge *sw, struct rx *rx)
 {
-    const uint8_t *data = rx->p->data;
-    const struct ip6_hdr_wire *ip = (const void *) (data + rx->h.ip.ofs);
-    enum drop_reason why = response_check(data, &rx->h);
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
+    struct reverse_out out = {.send = false};
+    enum drop_reason why = rx->h.inner.ofs ? DROP_not_for_us : response_check(rx->p->data, &rx->h);
     if (why) {
         return why;
     }
-
-    const struct bth *bth = (const void *) (data + rx->h.bth_ofs);
-    struct tree *tree = tree_find(sw, &ip->dst, be24_get(bth->dest_qp), &why);
+    struct tree *tree = find_tree(sw, rx, &ip->dst, &why);
     if (!tree) {
         return why;
     }
-    const struct branch *b = addr_map_find(tree->by_addr, &ip->src, 0);
+    const struct branch *b = tree_receiver(tree, &ip->src);
     if (!b) {
         return DROP_unknown_branch;
     }
     if (b->port && b->port != rx->port) {
         return DROP_wrong_port;
     }
+    TRACE(&sw->tracer, "response of receiver %s", b->config->name);
+    why = aggregate_response(tree->aggregate, b->config, rx->p->data, &rx->h, rx->now, &out);
+    trace_result(sw, tree, &out);
+    reverse_path_send(sw, tree, &out, rx->now);
+    return why;
+}
 
-    const struct aeth *aeth = (const void *) (data + rx->h.ext_ofs);
-    struct reverse_out out = reverse_response(tree->reverse, b->config.id, bth_psn(bth),
-                                              aeth->syndrome, be24_get(aeth->msn), rx->now, &why);
+enum drop_reason
+response_input(struct swedge *sw, struct rx *rx)
+{
+    struct reverse_out out = {.send = false};
+    enum drop_reason why = aggregate_check_tunnelled(rx->p->data, &rx->h);
+    if (why) {
+        return why;
+    }
+    const struct ip6_hdr_wire *inner = rx_at(rx, rx->h.inner.ofs);
+    struct tree *tree = find_tree(sw, rx, &inner->src, &why);
+    if (!tree) {
+        return why;
+    }
+    TRACE(&sw->tracer, "response of node %s", TRACE_ADDR(&rx_ip(rx)->src));
+    why = aggregate_tunnelled(tree->aggregate, rx->p->data, &rx->h, rx->now, &out);
+    trace_result(sw, tree, &out);
     reverse_path_send(sw, tree, &out, rx->now);
     return why;
 }
@@ -40,14 +84,11 @@ reverse_path_input(struct swedge *sw, struct rx *rx)
 void
 reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *out, uint64_t now)
 {
+    enum drop_reason why;
+
     if (!out->send || t->superseded) {
         return;
     }
-    if (!t->config.root) {
-        swedge_count_drop(sw, DROP_no_parent);
-        return;
-    }
-    struct packet *p = response_build(sw->pool, &t->config.proxy, &t->config.source, t->sport,
-                                      t->config.source_qpn, out->psn, out->syndrome, out->msn);
-    swedge_count_drop(sw, p ? l3_output(sw->l3, p, L3_ERRORS_NONE, now) : DROP_pool_empty);
+    struct packet *p = aggregate_build(t->aggregate, sw->pool, &sw->address, out, &why);
+    swedge_count_drop(sw, p ? l3_output(sw->l3, p, L3_ERRORS_NONE, now) : why);
 }

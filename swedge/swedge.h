@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * swedge: SRv6 edge forwarder.  What its files share.
+ * swedge: SRv6 edge and transit forwarder.  What its files share.
  *
  *   pipeline.c      a packet's way through the node: start reading here
- *   end-mt.c        behaviour End.MT: one packet in, a rewritten copy per receiver out
- *   reverse-path.c  responses of the receivers, merged on their way to the source
+ *   down.c          a group's packet: checked, then copied to nodes and receivers
+ *   replicate.c     ... End.Replicate: copies to the next nodes of the tree
+ *   end-mt.c        ... End.MT: a rewritten copy to each receiver
+ *   reverse-path.c  responses, merged on their way to the source
+ *   end.c           behaviours that know no groups: End, End.DT6
  *   groups.c        per-group state, from the configuration
  *   node.c          life cycle, timers, display: struct node_class swedge_class
  */
@@ -12,10 +15,10 @@
 #define SWEDGE_SWEDGE_H 1
 
 #include "lib/addr-map.h"
+#include "lib/aggregate.h"
 #include "lib/l3.h"
 #include "lib/node.h"
 #include "lib/parse.h"
-#include "lib/reverse.h"
 #include "lib/sid-table.h"
 
 struct swedge;
@@ -28,19 +31,33 @@ struct rx {
     uint64_t now;
 };
 
-/* A SID's behaviour.  input() returns why the packet went no further, having
- * set rx->p to NULL if it consumed it.  Validated before the call: outer IPv6
- * header, SRH and inner packet (parse_rest()). */
-struct behaviour {
-    const char *name;
-    enum drop_reason (*input)(struct swedge *, struct rx *);
-};
+static inline void *
+rx_at(const struct rx *rx, uint16_t ofs)
+{
+    return rx->p->data + ofs;
+}
 
-extern const struct behaviour behaviour_end_mt;
+/* The outermost IPv6 header. */
+static inline struct ip6_hdr_wire *
+rx_ip(const struct rx *rx)
+{
+    return rx_at(rx, rx->h.ip.ofs);
+}
 
-/* A branch of a group at this node: what to write into a copy for it. */
+/* What a SID does.  Returns why the packet went no further, having set rx->p to
+ * NULL if it consumed it.  Validated before the call: outer IPv6 header, SRH and
+ * inner packet (parse_rest()). */
+typedef enum drop_reason behaviour_input(struct swedge *, struct rx *);
+
+behaviour_input end_input;       /* end.c */
+behaviour_input end_dt6_input;   /* end.c */
+behaviour_input end_mt_input;    /* down.c */
+behaviour_input replicate_input; /* down.c */
+behaviour_input response_input;  /* reverse-path.c */
+
+/* What is written into a copy for a branch; receivers only. */
 struct branch {
-    struct branch_config config;
+    const struct branch_config *config;
     uint16_t port;      /* host port it is reached by; 0: by the routes. */
     uint32_t icrc_diff; /* crc0 of the change of SA, DA and DestQP. */
     uint64_t n_copies;
@@ -53,13 +70,14 @@ struct branch {
  * same QPN in the new epoch and would take an old response for a new one. */
 struct tree {
     struct tree_config config; /* own copy. */
-    struct reverse *reverse;
-    uint16_t sport; /* of responses made here. */
-    struct branch *branches;
-    struct addr_map *by_addr; /* receivers by address. */
-    uint64_t n_packets;       /* that came down, this one included. */
-    bool superseded;          /* there is a newer epoch of the Proxy. */
+    struct aggregate *aggregate;
+    struct branch *branches; /* in the order of config.branches. */
+    uint64_t n_packets;      /* that came down, this one included. */
+    bool superseded;         /* there is a newer epoch of the Proxy. */
 };
+
+/* The branch with this address, or NULL. */
+struct branch *tree_receiver(const struct tree *, const struct in6_addr *);
 
 struct trees {
     struct tree **v;
@@ -77,7 +95,29 @@ void swedge_trees_configure(struct swedge *, const struct node_config *, uint64_
 struct tree *tree_find(const struct swedge *, const struct in6_addr *proxy, uint32_t designated_qpn,
                        enum drop_reason *why);
 
-/* reverse-path.c. */
+/* A packet of a group, checked: what its copies have in common. */
+struct original {
+    struct tree *tree;
+    struct ip6_hdr_wire *ip; /* inner. */
+    const struct roce_opcode_info *op;
+    psn_t psn;
+    uint64_t va;
+    uint32_t dma_len;
+    uint8_t tc;         /* of the copies for receivers, after RFC 6040. */
+    uint16_t after_qpn; /* bytes from behind DestQP to the ICRC. */
+    uint16_t head_len;  /* inner headers up to the payload. */
+};
+
+/* end-mt.c: may receivers get this packet?  Fills o->tc. */
+enum drop_reason check_receivers(const struct rx *, struct original *);
+/* A copy to each receiver that a TLV of this edge names.  The packet itself may be used up if nobody
+ * else is to get it ('last'); then there must be such a TLV. */
+enum drop_reason
+copy_to_receivers(struct swedge *, struct rx *, const struct original *, bool last);
+/* replicate.c: to the next nodes of the tree.  Uses the packet up. */
+enum drop_reason copy_to_nodes(struct swedge *, struct rx *, const struct original *);
+
+/* reverse-path.c: a response of a receiver to the Proxy. */
 enum drop_reason reverse_path_input(struct swedge *, struct rx *);
 /* Sends what the machine decided, if anything. */
 void reverse_path_send(struct swedge *, struct tree *, const struct reverse_out *, uint64_t now);
@@ -98,6 +138,9 @@ void swedge_count_drop(struct swedge *, enum drop_reason);
 
 /* pipeline.c. */
 void swedge_input(void *sw, uint16_t port, struct packet *, uint64_t now);
+/* What happens to a packet that is addressed to this node or beyond, whatever
+ * port it came in on: also for one that a SID has made a new packet of. */
+enum drop_reason swedge_dispatch(struct swedge *, struct rx *);
 
 extern const struct node_class swedge_class;
 

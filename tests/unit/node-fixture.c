@@ -171,7 +171,6 @@ star_config(struct node_config *c, bool edge, unsigned n)
     c->address = node_address(c->id);
     c->ports = zalloc(n + 2, sizeof *c->ports);
     c->routes = zalloc(n + 4, sizeof *c->routes);
-    c->sids = zalloc(1, sizeof *c->sids);
     c->trees = zalloc(1, sizeof *c->trees);
     c->n_trees = 1;
     struct tree_config *t = &c->trees[0];
@@ -198,6 +197,7 @@ star_config(struct node_config *c, bool edge, unsigned n)
         }
         add_route(c, node_locator(STAR_AGENT_ID), 48, 1, node_address(STAR_AGENT_ID));
         add_route(c, star_source, 128, 1, node_address(STAR_AGENT_ID));
+        c->sids = zalloc(1, sizeof *c->sids);
         c->sids[c->n_sids++] =
             (struct sid_config){node_sid(c->id, SID_FUNC_END_MT), 64, SID_END_MT};
         t->branches = make_branches(n);
@@ -213,6 +213,59 @@ star_config(struct node_config *c, bool edge, unsigned n)
         t->n_outer_da = 1;
         t->open = true;
     }
+}
+
+/* Makes room for one more element behind 'n'. */
+static void *
+grow(void *array, size_t n, size_t size)
+{
+    void *p = realloc(array, (n + 1) * size);
+    ck_assert_ptr_nonnull(p);
+    memset((uint8_t *) p + n * size, 0, size);
+    return p;
+}
+
+void
+fixture_add_node(struct fixture *f, uint16_t port, uint16_t id)
+{
+    struct node_config *c = &f->config;
+
+    c->ports = grow(c->ports, c->n_ports, sizeof *c->ports);
+    add_port(c, port, ROLE_FABRIC, node_address(id));
+    c->routes = grow(c->routes, c->n_routes, sizeof *c->routes);
+    add_route(c, node_locator(id), 48, port, node_address(id));
+}
+
+void
+fixture_add_sid(struct fixture *f, uint16_t function, uint8_t plen, enum sid_behaviour behaviour)
+{
+    struct node_config *c = &f->config;
+
+    c->sids = grow(c->sids, c->n_sids, sizeof *c->sids);
+    c->sids[c->n_sids++] = (struct sid_config){node_sid(c->id, function), plen, behaviour};
+}
+
+void
+fixture_add_node_branch(struct fixture *f, uint16_t id)
+{
+    struct tree_config *t = &f->config.trees[0];
+
+    t->branches = grow(t->branches, t->n_branches, sizeof *t->branches);
+    struct branch_config *b = &t->branches[t->n_branches++];
+    *b = (struct branch_config){
+        .id = BRANCH_ID_NODE(id), .kind = BRANCH_NODE, .address = node_address(id)};
+    snprintf(b->name, sizeof b->name, "n%x", id);
+}
+
+void
+fixture_set_outer_das(struct fixture *f, const struct in6_addr *das, size_t n)
+{
+    struct tree_config *t = &f->config.trees[0];
+
+    free(t->outer_da);
+    t->outer_da = zalloc(n, sizeof *das);
+    memcpy(t->outer_da, das, n * sizeof *das);
+    t->n_outer_da = n;
 }
 
 void

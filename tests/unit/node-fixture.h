@@ -47,6 +47,14 @@ void fixture_configure(struct fixture *);
  * and Designated QPN. */
 void fixture_add_epoch(struct fixture *);
 
+/* To be followed by fixture_configure(): another forwarder on 'port', and all of
+ * its locator behind it; a SID of the node; a node branch of tree 0. */
+void fixture_add_node(struct fixture *, uint16_t port, uint16_t id);
+void fixture_add_sid(struct fixture *, uint16_t function, uint8_t plen, enum sid_behaviour);
+void fixture_add_node_branch(struct fixture *, uint16_t id);
+/* What copies of tree 0 go to. */
+void fixture_set_outer_das(struct fixture *, const struct in6_addr *, size_t n);
+
 /* Feeds an IPv6 packet as a frame to 'port', addressed to the node, having
  * forgotten earlier frames. */
 void fixture_input(struct fixture *, uint16_t port, const uint8_t *ip, size_t len);

@@ -31,6 +31,7 @@
     SUITE(srh)           \
     SUITE(star)          \
     SUITE(swedge)        \
+    SUITE(transit)       \
     SUITE(wire)
 
 #define SUITE(NAME) Suite *NAME##_suite(void);

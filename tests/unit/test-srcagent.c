@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/icrc.h"
+#include "lib/response.h"
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 #include "tests/unit/node-fixture.h"
@@ -63,9 +64,9 @@ response(struct fixture *f, uint8_t syndrome, uint32_t psn, uint32_t dest_qp)
     fixture_input(f, UPLINK, bytes, len);
 }
 
-/* Frame i is a NAK made here for the host. */
+/* Frame i is a response made here for the host. */
 static void
-check_nak(const struct fixture *f, size_t i, uint8_t syndrome, uint32_t psn)
+check_made(const struct fixture *f, size_t i, uint8_t syndrome, uint32_t psn)
 {
     ck_assert_uint_gt(f->n_frames, i);
     const struct frame *frame = &f->frames[i];
@@ -180,12 +181,12 @@ START_TEST(refusals)
         ck_assert_uint_eq(f->n_frames, 1); /* just passed on. */
         response(f, AETH_ACK_UNLIMITED, START + 1, STAR_SOURCE_QPN);
         ck_assert_uint_eq(f->n_frames, 2);
-        check_nak(f, 0, refused[_i].syndrome, START + 2);
-        check_nak(f, 1, AETH_ACK_UNLIMITED, START + 1);
+        check_made(f, 0, refused[_i].syndrome, START + 2);
+        check_made(f, 1, AETH_ACK_UNLIMITED, START + 1);
 
         from_host(f, &spec); /* asked again, said again. */
         ck_assert_uint_eq(f->n_frames, 1);
-        check_nak(f, 0, refused[_i].syndrome, START + 2);
+        check_made(f, 0, refused[_i].syndrome, START + 2);
         fixture_destroy(f);
     }
 END_TEST
@@ -196,7 +197,7 @@ START_TEST(refusal_at_the_start)
         struct roce_spec spec = request(RC_READ_REQ, START);
 
         from_host(f, &spec);
-        check_nak(f, 0, AETH_NAK_INVALID_REQ, START);
+        check_made(f, 0, AETH_NAK_INVALID_REQ, START);
         fixture_destroy(f);
     }
 END_TEST
@@ -215,7 +216,7 @@ START_TEST(refusal_after_restart)
             ck_assert_uint_eq(f->n_frames, 0);
         }
         from_host(f, &spec);
-        check_nak(f, 0, AETH_NAK_INVALID_REQ, 0x1234);
+        check_made(f, 0, AETH_NAK_INVALID_REQ, 0x1234);
         fixture_destroy(f);
     }
 END_TEST
@@ -235,7 +236,7 @@ START_TEST(responses)
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 1);
         response(f, AETH_ACK_UNLIMITED, START, STAR_SOURCE_QPN);
-        check_nak(f, 0, AETH_ACK_UNLIMITED, START);
+        check_made(f, 0, AETH_ACK_UNLIMITED, START);
         ck_assert_uint_eq(f->n_frames, 1);
         fixture_destroy(f);
     }
@@ -324,7 +325,7 @@ START_TEST(refusal_withdrawn)
         f->config.trees[0].region_len = 32;
         fixture_configure(f);
         write_at(f, START); /* 64 bytes: refused at once. */
-        check_nak(f, 0, AETH_NAK_REM_ACCESS, START);
+        check_made(f, 0, AETH_NAK_REM_ACCESS, START);
         f->config.trees[0].region_len = STAR_REGION;
         fixture_configure(f);
         write_at(f, START);
@@ -365,7 +366,7 @@ START_TEST(closed_group_refuses_nothing)
         ck_assert_uint_eq(f->n_frames, 0);
         f->config.trees[0].open = true;
         fixture_configure(f);
-        check_nak(f, 0, AETH_NAK_REM_ACCESS, START);
+        check_made(f, 0, AETH_NAK_REM_ACCESS, START);
         fixture_destroy(f);
     }
 END_TEST
@@ -409,6 +410,105 @@ START_TEST(two_epochs)
     }
 END_TEST
 
+/* No switch aggregates: nodes 0x301 and 0x302 send to the agent what they have merged. */
+static struct fixture *
+root_agent(void)
+{
+    struct fixture *f = fixture_create(&srcagent_class, 2);
+
+    fixture_add_sid(f, SID_FUNC_RESPONSE, 64, SID_RESPONSE);
+    fixture_add_node_branch(f, 0x301);
+    fixture_add_node_branch(f, 0x302);
+    f->config.trees[0].root = true;
+    fixture_configure(f);
+    return f;
+}
+
+static void
+node_responds(struct fixture *f, uint16_t port, uint16_t node, uint8_t syndrome, uint32_t psn)
+{
+    struct in6_addr src = node_address(node);
+    struct in6_addr dst = node_sid(STAR_AGENT_ID, SID_FUNC_RESPONSE);
+    struct packet *p = response_build(f->pool, &star_proxy, &star_source, 0xc001, STAR_DQPN,
+                                      psn_make(psn), syndrome, 1);
+    uint8_t bytes[256];
+
+    response_wrap(p, &src, &dst);
+    size_t len = packet_flatten(p, bytes, sizeof bytes);
+    packet_put(p);
+    fixture_input(f, port, bytes, len);
+}
+
+START_TEST(agent_is_root)
+    {
+        struct fixture *f = root_agent();
+        struct reverse_branch_info info;
+        struct tree_info tree;
+
+        for (uint32_t i = 0; i < 3; i++) {
+            write_at(f, START + i);
+            ck_assert_uint_eq(f->n_frames, 1);
+        }
+        node_responds(f, UPLINK, 0x301, AETH_ACK_UNLIMITED, START + 2);
+        ck_assert_uint_eq(f->n_frames, 0);
+        node_responds(f, UPLINK, 0x302, AETH_ACK_UNLIMITED, START);
+        check_made(f, 0, AETH_ACK_UNLIMITED, START);
+        node_responds(f, UPLINK, 0x302, AETH_NAK_PSN_SEQ, START + 1);
+        check_made(f, 0, AETH_NAK_PSN_SEQ, START + 1);
+        srcagent_class.tree(f->node, 0, &tree);
+        ck_assert_uint_eq(tree.reverse.m.v, (START + 1) & PSN_MASK);
+        ck_assert_uint_eq(tree.reverse.h.v, (START + 3) & PSN_MASK);
+        ck_assert(srcagent_class.branch(f->node, 0, BRANCH_ID_NODE(0x302), &info));
+        ck_assert_uint_eq(info.n_naks, 1);
+        /* Node 0x302 leaves: what remains has confirmed everything. */
+        f->config.trees[0].n_branches = 1;
+        f->n_frames = 0;
+        fixture_configure(f);
+        check_made(f, 0, AETH_ACK_UNLIMITED, START + 2);
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* A refusal waits for what the agent itself has merged. */
+START_TEST(root_refuses_in_turn)
+    {
+        struct fixture *f = root_agent();
+        struct roce_spec read = request(RC_READ_REQ, START + 1);
+
+        write_at(f, START);
+        from_host(f, &read);
+        ck_assert_uint_eq(f->n_frames, 0);
+        node_responds(f, UPLINK, 0x301, AETH_ACK_UNLIMITED, START);
+        ck_assert_uint_eq(f->n_frames, 0);
+        node_responds(f, UPLINK, 0x302, AETH_ACK_UNLIMITED, START);
+        ck_assert_uint_eq(f->n_frames, 2);
+        check_made(f, 0, AETH_ACK_UNLIMITED, START);
+        check_made(f, 1, AETH_NAK_INVALID_REQ, START + 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+START_TEST(root_takes_only_branches)
+    {
+        struct fixture *f = root_agent();
+
+        write_at(f, START);
+        node_responds(f, UPLINK, 0x303, AETH_ACK_UNLIMITED, START);
+        ck_assert_uint_eq(fixture_drops(f, DROP_unknown_branch), 1);
+        node_responds(f, UPLINK, 0x301, AETH_ACK_UNLIMITED, START + 1);
+        ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
+        node_responds(f, HOST_PORT, 0x301, AETH_ACK_UNLIMITED, START);
+        ck_assert_uint_eq(fixture_drops(f, DROP_source_guard), 1);
+        /* What claims to be merged already is not for the host. */
+        response(f, AETH_ACK_UNLIMITED, START, STAR_SOURCE_QPN);
+        ck_assert_uint_eq(fixture_drops(f, DROP_unknown_branch), 2);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_total_drops(f), 4);
+        fixture_destroy(f);
+    }
+END_TEST
+
 Suite *
 srcagent_suite(void)
 {
@@ -429,6 +529,9 @@ srcagent_suite(void)
     tcase_add_test(tc, closed_group_refuses_nothing);
     tcase_add_test(tc, corrupt_psn);
     tcase_add_test(tc, two_epochs);
+    tcase_add_test(tc, agent_is_root);
+    tcase_add_test(tc, root_refuses_in_turn);
+    tcase_add_test(tc, root_takes_only_branches);
     tcase_add_test(tc, mangled_packets);
     suite_add_tcase(s, tc);
     return s;

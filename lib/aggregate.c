@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reverse path of one group epoch at one node, with its packets.
+ */
+#include "lib/aggregate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/response.h"
+
+struct aggregate *
+aggregate_create(const struct tree_config *config)
+{
+    struct aggregate *a = calloc(1, sizeof *a);
+    struct reverse *r = reverse_create(&(struct reverse_params){
+        .start_psn = config->start_psn,
+        .dup_ack_usec = REVERSE_DUP_ACK_USEC,
+        .hold_usec = REVERSE_HOLD_USEC,
+    });
+    if (!a || !r) {
+        abort();
+    }
+    a->reverse = r;
+    a->sport = response_sport(&config->proxy, config->designated_qpn);
+    return a;
+}
+
+void
+aggregate_destroy(struct aggregate *a)
+{
+    if (a) {
+        reverse_destroy(a->reverse);
+        addr_map_destroy(a->branches);
+        free(a);
+    }
+}
+
+static bool
+has_branch(const struct tree_config *config, uint32_t id)
+{
+    for (size_t i = 0; i < config->n_branches; i++) {
+        if (config->branches[i].id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int
+aggregate_check(const struct aggregate *a, const struct tree_config *config, char **errp)
+{
+    struct reverse_info info = {.quiesced = true};
+
+    if (a) {
+        reverse_get_info(a->reverse, &info);
+    }
+    for (size_t i = 0; !info.quiesced && i < config->n_branches; i++) {
+        if (!has_branch(a->config, config->branches[i].id)) {
+            if (asprintf(errp, "group %s: %s cannot join while packets are in flight",
+                         config->group, config->branches[i].name)
+                < 0) {
+                abort();
+            }
+            return EBUSY;
+        }
+    }
+    return 0;
+}
+
+struct reverse_out
+aggregate_configure(struct aggregate *a, const struct tree_config *old,
+                    const struct tree_config *config, uint64_t now)
+{
+    struct reverse_out result = {.send = false};
+
+    addr_map_destroy(a->branches);
+    a->branches = addr_map_create(config->n_branches);
+    a->config = config;
+    for (size_t i = 0; i < config->n_branches; i++) {
+        const struct branch_config *b = &config->branches[i];
+
+        addr_map_insert(a->branches, &b->address, b->kind, (void *) (uintptr_t) b);
+        if (!has_branch(old, b->id) && reverse_branch_add(a->reverse, b->id, now)) {
+            abort(); /* aggregate_check() was asked. */
+        }
+    }
+    for (size_t i = 0; i < old->n_branches; i++) {
+        if (!has_branch(config, old->branches[i].id)) {
+            struct reverse_out out = reverse_branch_remove(a->reverse, old->branches[i].id, now);
+            if (out.send) {
+                result = out; /* says more than the one before. */
+            }
+        }
+    }
+    return result;
+}
+
+const struct branch_config *
+aggregate_branch(const struct aggregate *a, enum branch_kind kind, const struct in6_addr *addr)
+{
+    return addr_map_find(a->branches, addr, kind);
+}
+
+enum drop_reason
+aggregate_check_tunnelled(const uint8_t *data, const struct parsed *h)
+{
+    if (!h->inner.ofs || h->ip.n_ext) {
+        return DROP_response_outer;
+    }
+    return response_check(data, h);
+}
+
+enum drop_reason
+aggregate_response(struct aggregate *a, const struct branch_config *b, const uint8_t *data,
+                   const struct parsed *h, uint64_t now, struct reverse_out *out)
+{
+    const struct bth *bth = (const void *) (data + h->bth_ofs);
+    const struct aeth *aeth = (const void *) (data + h->ext_ofs);
+    enum drop_reason why;
+
+    *out = reverse_response(a->reverse, b->id, bth_psn(bth), aeth->syndrome, be24_get(aeth->msn),
+                            now, &why);
+    return why;
+}
+
+enum drop_reason
+aggregate_tunnelled(struct aggregate *a, const uint8_t *data, const struct parsed *h, uint64_t now,
+                    struct reverse_out *out)
+{
+    const struct ip6_hdr_wire *outer = (const void *) (data + h->ip.ofs);
+    const struct ip6_hdr_wire *inner = (const void *) (data + h->inner.ofs);
+    const struct branch_config *b = aggregate_branch(a, BRANCH_NODE, &outer->src);
+
+    if (!b) {
+        return DROP_unknown_branch;
+    }
+    if (memcmp(&inner->dst, &a->config->source, sizeof inner->dst)) {
+        return DROP_response_outer;
+    }
+    return aggregate_response(a, b, data, h, now, out);
+}
+
+struct packet *
+aggregate_build(const struct aggregate *a, struct packet_pool *pool, const struct in6_addr *own,
+                const struct reverse_out *out, enum drop_reason *why)
+{
+    const struct tree_config *c = a->config;
+    struct packet *p;
+
+    if (!c->root && IN6_IS_ADDR_UNSPECIFIED(&c->parent_sid)) {
+        *why = DROP_no_parent;
+        return NULL;
+    }
+    p = response_build(pool, &c->proxy, &c->source, a->sport,
+                       c->root ? c->source_qpn : c->designated_qpn, out->psn, out->syndrome,
+                       out->msn);
+    *why = p ? DROP_none : DROP_pool_empty;
+    if (p && !c->root) {
+        response_wrap(p, own, &c->parent_sid);
+    }
+    return p;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A group's packet on its way down, by End.Replicate (RFC 9524) at a node that
+ * has others below it, or by End.MT (draft-li section 6, completed as in
+ * docs/draft-notes.md) at one that has only receivers.
+ *
+ * Theory of operation
+ * -------------------
+ * Steps in order: segment, inner packet, group, order of PSNs, copies for
+ * receivers (end-mt.c), copies for nodes (replicate.c).  All checks come before
+ * the first copy, and the reverse-path machine hears of a PSN before anybody can
+ * answer it.
+ *
+ * A node with both nodes and receivers below it (RFC 9524: bud) is reached by its
+ * replication SID and does what End.MT would do besides.
+ */
+#include "lib/icrc.h"
+#include "lib/roce.h"
+#include "swedge/swedge.h"
+
+/* RFC 8754 and draft-li 6.2, S01 to S04 and S14.  No ICMPv6 error may come from
+ * here: each copy of a packet would raise one (RFC 9524 2.2.3). */
+static enum drop_reason
+check_segment(const struct rx *rx)
+{
+    if (!rx->h.srh_ofs) {
+        return DROP_mt_no_srh;
+    }
+    if (!rx->h.segments_left) {
+        return DROP_mt_segments_left;
+    }
+    return rx_ip(rx)->hlim <= 1 ? DROP_hop_limit : DROP_none;
+}
+
+/* The inner packet is one request to a Proxy that may be copied, and nothing
+ * else; Segment List entry 0, which S03 would make the destination, names the
+ * same Proxy. */
+static enum drop_reason
+check_inner(const struct rx *rx, struct original *o)
+{
+    const struct parsed *h = &rx->h;
+
+    if (!h->inner.ofs || !h->bth_ofs || h->inner.n_ext
+        || h->icrc_ofs + ROCE_ICRC_LEN != h->inner.end) {
+        return DROP_mt_inner;
+    }
+    o->op = roce_opcode_info(h->opcode);
+    if (!(o->op->flags & ROCE_F_MULTICAST)) {
+        return DROP_opcode;
+    }
+    o->ip = rx_at(rx, h->inner.ofs);
+    const struct in6_addr *context = rx_at(rx, (uint16_t) (h->srh_ofs + sizeof(struct srh_hdr)));
+    return memcmp(context, &o->ip->dst, sizeof *context) ? DROP_mt_context : DROP_none;
+}
+
+/* Must the ICRC be good before the packet may say which PSN was sent? */
+static bool
+must_verify(const struct swedge *sw, const struct original *o, bool *jump)
+{
+    *jump =
+        o->tree->config.n_branches && reverse_jump_suspicious(o->tree->aggregate->reverse, o->psn);
+    return *jump || sw->verify_always;
+}
+
+static enum drop_reason
+check_group(const struct swedge *sw, const struct rx *rx, bool replicate, struct original *o)
+{
+    const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
+    enum drop_reason why;
+    bool jump;
+
+    o->tree = tree_find(sw, &o->ip->dst, be24_get(bth->dest_qp), &why);
+    if (!o->tree) {
+        return why;
+    }
+    const struct tree_config *c = &o->tree->config;
+    if (replicate && memcmp(&c->replication_sid, &rx_ip(rx)->dst, sizeof c->replication_sid)) {
+        return DROP_rs_unknown;
+    }
+    if (memcmp(&o->ip->src, &c->source, sizeof o->ip->src)) {
+        return DROP_inner_source;
+    }
+    if (o->op->flags & ROCE_F_RETH) {
+        const struct reth *reth = rx_at(rx, rx->h.ext_ofs);
+        o->va = be64_get(reth->va);
+        o->dma_len = be32_get(reth->dma_len);
+        if (o->dma_len && be32_get(reth->rkey) != c->designated_rkey) {
+            return DROP_rkey;
+        }
+    }
+    o->psn = bth_psn(bth);
+    if (must_verify(sw, o, &jump)
+        && !icrc_ok((const uint8_t *) o->ip, (size_t) (rx->h.icrc_ofs - rx->h.inner.ofs))) {
+        return jump ? DROP_psn_jump : DROP_icrc;
+    }
+    o->after_qpn =
+        (uint16_t) (rx->h.icrc_ofs - (rx->h.bth_ofs + offsetof(struct bth, dest_qp) + 3));
+    o->head_len = (uint16_t) (rx->h.payload_ofs - rx->h.inner.ofs);
+    return DROP_none;
+}
+
+static enum drop_reason
+down_input(struct swedge *sw, struct rx *rx, bool replicate)
+{
+    struct original o = {0};
+    enum drop_reason why, to_receivers;
+
+    if ((why = check_segment(rx)) || (why = check_inner(rx, &o))
+        || (why = check_group(sw, rx, replicate, &o))) {
+        return why;
+    }
+    bool to_nodes = replicate && o.tree->config.n_outer_da;
+    to_receivers = check_receivers(rx, &o);
+    if (to_receivers && !to_nodes) {
+        return to_receivers;
+    }
+    TRACE(&sw->tracer, "group %s epoch %u: %s, PSN %u", o.tree->config.group, o.tree->config.epoch,
+          o.op->name, o.psn.v);
+    rx->p->len = rx->h.inner.end; /* Ethernet padding is nobody's. */
+
+    const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
+    struct reverse_out out =
+        reverse_down(o.tree->aggregate->reverse, o.psn, bth->ack_req & BTH_ACK_REQ, rx->now);
+    o.tree->n_packets++;
+    if (!to_receivers) {
+        to_receivers = copy_to_receivers(sw, rx, &o, !to_nodes);
+    }
+    if (to_nodes) {
+        swedge_count_drop(sw, to_receivers);
+    }
+    why = to_nodes ? copy_to_nodes(sw, rx, &o) : to_receivers;
+    reverse_path_send(sw, o.tree, &out, rx->now);
+    return why;
+}
+
+enum drop_reason
+end_mt_input(struct swedge *sw, struct rx *rx)
+{
+    return down_input(sw, rx, false);
+}
+
+enum drop_reason
+replicate_input(struct swedge *sw, struct rx *rx)
+{
+    return down_input(sw, rx, true);
+}
