@@ -40,6 +40,7 @@ static const char usage[] =
     "  -t, --tx-depth DEPTH   blocks outstanding, 1..256 (default 16)\n"
     "  -m, --mtu MTU          path MTU without a group (default 1024)\n"
     "      --op NAME          write (default), write_imm, send or send_imm\n"
+    "      --gap USEC         between packets of a connection (default 0)\n"
     "      --seed N           of the bytes (default 1)\n"
     "      --timeout S        give up after S seconds without progress (default 30)\n"
     "exit status: 0 every receiver has every byte, 1 usage, 2 it has not or the run failed\n";
@@ -53,6 +54,7 @@ struct options {
     unsigned depth;
     uint32_t mtu;
     enum rc_op op;
+    uint64_t gap;
     uint64_t seed;
     unsigned timeout;
 };
@@ -291,6 +293,7 @@ prepare(struct run *r)
     r->content.count = o->count ? o->count : UINT64_MAX;
     r->config.retry_cnt = r->config.rnr_retry = RC_RETRY_FOREVER;
     r->config.min_rnr_timer = 12;
+    r->config.gap_usec = o->gap;
     r->buf = malloc(r->content.region_len);
     if (!r->buf) {
         fail("out of memory");
@@ -571,7 +574,7 @@ receivers(struct options *o, char *text)
 static void
 parse_options(struct options *o, int argc, char *argv[])
 {
-    enum { OPT_GROUP = 256, OPT_SOURCE, OPT_RECEIVERS, OPT_OP, OPT_SEED, OPT_TIMEOUT };
+    enum { OPT_GROUP = 256, OPT_SOURCE, OPT_RECEIVERS, OPT_OP, OPT_GAP, OPT_SEED, OPT_TIMEOUT };
     static const struct option longs[] = {
         {"group", required_argument, NULL, OPT_GROUP},
         {"source", required_argument, NULL, OPT_SOURCE},
@@ -581,6 +584,7 @@ parse_options(struct options *o, int argc, char *argv[])
         {"tx-depth", required_argument, NULL, 't'},
         {"mtu", required_argument, NULL, 'm'},
         {"op", required_argument, NULL, OPT_OP},
+        {"gap", required_argument, NULL, OPT_GAP},
         {"seed", required_argument, NULL, OPT_SEED},
         {"timeout", required_argument, NULL, OPT_TIMEOUT},
         {NULL, 0, NULL, 0},
@@ -597,6 +601,7 @@ parse_options(struct options *o, int argc, char *argv[])
         case 't': o->depth = (unsigned) number("-t", optarg, 1, RC_QUEUE_SIZE); break;
         case 'm': o->mtu = (uint32_t) number("-m", optarg, 256, 4096); break;
         case OPT_OP: o->op = operation(optarg); break;
+        case OPT_GAP: o->gap = number("--gap", optarg, 0, USEC_PER_SEC); break;
         case OPT_SEED: o->seed = number("--seed", optarg, 0, UINT64_MAX); break;
         case OPT_TIMEOUT: o->timeout = (unsigned) number("--timeout", optarg, 1, 3600); break;
         default: fputs(usage, stderr); exit(EXIT_USAGE);

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cases of the net tier stand on: labs of any shape, castmodel, exact counts.
+
+A tree is described by what each of its nodes copies packets to (children) and whose
+responses it merges (branches); what every port must have sent follows from that.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
+sys.path[:0] = [os.path.join(ROOT, 'tests/e2e'), os.path.join(ROOT, 'tests/lab')]
+
+import harness                                            # noqa: E402
+from harness import (PSN_MASK, castctl, castctl_json, check, check_equal, output,  # noqa: E402
+                     run, wait_until)
+from leftovers import snapshot                            # noqa: E402
+
+# A transfer without losses may still have repeats if the machine did not let a process run
+# for long.  Counts are compared for one that had none.
+EXACT_ATTEMPTS = 3
+
+
+class Tree:
+    """'children' are by node; leaves are hosts.  'branches' are by aggregating node and the same
+    as the children if not given."""
+
+    def __init__(self, children, branches=None):
+        self.children = children
+        self.branches = branches or {n: c for n, c in children.items() if n != 'sa'}
+        self.parent = {c: n for n, cs in children.items() for c in cs}
+        self.receivers = sorted(c for c in self.parent if c not in children)
+        merged = [b for bs in self.branches.values() for b in bs]
+        self.root, = (n for n in self.branches if n not in merged)
+
+    def sent(self, n_data, n_acks):
+        """What each node sends to each neighbour when 'n_data' packets go down and every receiver
+        acknowledges 'n_acks' times: merging keeps that number on every link."""
+        sent = {}
+
+        def add(node, peer, n):
+            if n:
+                sent[node, peer] = sent.get((node, peer), 0) + n
+        for node, children in self.children.items():
+            for child in children:
+                add(node, child, n_data)
+        for top, branches in self.branches.items():
+            for node in branches:
+                while node != top:
+                    if node not in self.receivers:
+                        add(node, self.parent[node], n_acks)
+                    node = self.parent[node]
+        node = self.root
+        while node != 'sa':
+            add(node, self.parent[node], n_acks)
+            node = self.parent[node]
+        add('sa', 'h0', n_acks)
+        return sent
+
+
+class Lab(harness.Lab):
+    """A topology file's lab, without RDMA."""
+
+    def __init__(self, text, *parameters):
+        super().__init__(0, name=re.search('^name: (.*)$', text, re.M)[1])
+        self.text = text
+        self.parameters = [a for p in parameters for a in ('-p', p)]
+        self.before = None
+        self.ports = {}
+
+    @classmethod
+    def shipped(cls, name, *parameters, edit=('', '')):
+        """One of testbed/topologies, with 'edit' (old, new) made."""
+        with open(os.path.join(ROOT, 'testbed/topologies', name + '.yaml')) as f:
+            return cls(f.read().replace(*edit), *parameters)
+
+    def up(self):
+        self.before = snapshot()
+        path = harness.work_file(self.name + '.yaml', self.text.encode())
+        output('castlab', 'up', '--no-rdma', path, *self.parameters)
+        env = output('castlab', 'env', self.name)
+        os.environ['ROCECAST_DB'] = re.search("ROCECAST_DB='(.*)'", env)[1]
+        for node in castctl_json('node', 'list'):
+            ports = json.loads(self.appctl(node['name'], 'rocecast/ports', '-j'))
+            self.ports[node['name']] = {p['name']: p['peer'] for p in ports}
+        return self
+
+    def down(self):
+        """Also checks that nothing is left."""
+        output('castlab', 'down', self.name)
+        os.environ.pop('ROCECAST_DB', None)
+        wait_until('the processes are gone',
+                   lambda: snapshot()['processes'] == self.before['processes'])
+        check_equal('what is left after down', snapshot(), self.before)
+
+    def sent(self):
+        """Packets sent by each node to each neighbour."""
+        return {(node, self.ports[node][port]): c['tx_packets']
+                for node, counters in castctl_json('stats').items()
+                for port, c in counters['ports'].items()}
+
+    def faults(self):
+        """Packets that nodes have dropped, by reason, and that ports have lost."""
+        found = {}
+        for node, counters in castctl_json('stats').items():
+            found.update({(node, reason): n for reason, n in counters['drops'].items() if n})
+            found.update({(node, port, kind): c[kind] for port, c in counters['ports'].items()
+                          for kind in ('rx_errors', 'tx_errors', 'tx_too_long') if c[kind]})
+        return found
+
+    def confirmed(self, node, group):
+        """How far the group is confirmed at a node: a PSN."""
+        return self.group(node, group)['m']
+
+    def wait_progress(self, node, group, n_packets=2000):
+        """Waits until the group's confirmed PSN at the node has advanced."""
+        start = self.confirmed(node, group)
+        wait_until('%d packets more confirmed at %s' % (n_packets, node),
+                   lambda: n_packets <= self.confirmed(node, group) - start & PSN_MASK < 1 << 23)
+
+
+class no_faults:
+    """Checks that in its block no packet was dropped or lost, but for these reasons."""
+
+    def __init__(self, lab, *expected):
+        self.lab = lab
+        self.expected = expected
+
+    def __enter__(self):
+        self.before = self.lab.faults()
+
+    def __exit__(self, kind, value, tb):
+        if not kind:
+            grown = {k: n for k, n in self.lab.faults().items()
+                     if n != self.before.get(k) and k[1] not in self.expected}
+            check(not grown, 'dropped or lost: %s', grown)
+
+
+def group_add(name, *options):
+    castctl('group', 'add', name, *options)
+
+
+def model_argv(group, receivers, options):
+    return ['castmodel', *(['--group', group] if group else []), '--source', 'h0',
+            '--receivers', ','.join(receivers), *options]
+
+
+def check_model(result, receivers):
+    """The source has completed all, the receivers have all bytes, and nothing came that no
+    endpoint takes."""
+    for lane in result['lanes']:
+        check_equal('completed blocks', lane['completed'], result['count'])
+        check_equal('packets dropped and stray at the source', (lane['dropped'], lane['stray']), (0, 0))
+    length = min(result['count'] * result['size'], result['region_len'])
+    for name in receivers:
+        r = result['receivers'][name]
+        check_equal('right bytes at %s' % name, r['bytes_ok'], length)
+        check_equal('packets dropped, of a wrong source and stray at %s' % name,
+                    (r['dropped'], r['wrong_source'], r['stray']), (0, 0, 0))
+
+
+def model(group, receivers, *options):
+    """Runs castmodel to its end; returns its report."""
+    p = run(*model_argv(group, receivers, options))
+    check(p.returncode == 0, 'castmodel: exit status %d: %s', p.returncode,
+          (p.stderr + p.stdout).strip())
+    result = json.loads(p.stdout)
+    check_model(result, receivers)
+    return result
+
+
+class Loop:
+    """castmodel that goes on until stop()."""
+
+    def __init__(self, lab, group, receivers, *options):
+        self.receivers = receivers
+        self.process = subprocess.Popen(model_argv(group, receivers, ['-n', '0', *options]),
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.lab = lab
+        self.group = group
+
+    def __enter__(self):
+        def started():
+            check(self.process.poll() is None, 'castmodel ended: %s', self.process.poll())
+            return castctl_json('group', 'show', self.group)['state'] == 'ready'
+        wait_until('the group is ready', started)
+        return self
+
+    def __exit__(self, kind, value, tb):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def stop(self, without=()):
+        """Lets it complete what is outstanding; returns its report.  Receivers 'without' may lack
+        bytes."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            out, err = self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            raise harness.Failure('castmodel does not come to its end') from None
+        check(self.process.returncode == (2 if without else 0) and out,
+              'castmodel: exit status %d: %s', self.process.returncode, err + out)
+        result = json.loads(out)
+        check_model(result, [r for r in self.receivers if r not in without])
+        return result
+
+
+def check_confirmed(lab, group, tree, psn):
+    """Every branch of every node has confirmed everything before 'psn', and there are no others."""
+    shown = castctl_json('tree', 'show', group)
+    found = {}
+    for node in shown['nodes']:
+        live = node['live']
+        check(live, '%s has no state of group %s', node['node'], group)
+        if live['branches'] and (node['node'] != 'sa' or tree.root == 'sa'):
+            found[node['node']] = sorted(b['name'] for b in live['branches'])
+            for b in live['branches']:
+                check_equal('una of %s at %s' % (b['name'], node['node']), b['una'], psn)
+            check_equal('PSNs sent and confirmed at %s' % node['node'], (live['h'], live['m']),
+                        (psn, psn))
+    check_equal('branches', found, {n: sorted(b) for n, b in tree.branches.items()})
+
+
+def exact(lab, group, tree, *options):
+    """A transfer in which every packet is counted: copies on each link of the tree and on no
+    other, responses merged to one, nothing dropped.  Returns castmodel's report."""
+    model(group, tree.receivers, '-n', '1', '-s', '64')     # neighbours are known after this
+    for _ in range(EXACT_ATTEMPTS):
+        with no_faults(lab):
+            before = lab.sent()
+            result = model(group, tree.receivers, *options)
+            after = lab.sent()
+        if not result['lanes'][0]['retries']:
+            break
+    source = result['lanes'][0]
+    check_equal('repeats', source['retries'], 0)
+    acks = {name: result['receivers'][name]['acks'] for name in tree.receivers}
+    check_equal('acknowledgements that reach the source, against those of each receiver',
+                {source['responses']}, set(acks.values()))
+    for name in tree.receivers:
+        check_equal('packets at %s' % name, result['receivers'][name]['requests'], source['sent'])
+    check_equal('packets sent by (node, neighbour)',
+                {k: n - before[k] for k, n in after.items() if n != before[k]},
+                tree.sent(source['sent'], source['responses']))
+    check_confirmed(lab, group, tree, source['next'])
+    return result
