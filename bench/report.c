@@ -25,6 +25,23 @@ mb_per_s(const struct write_result *r)
     return r->seconds > 0 ? (double) r->bytes / 1e6 / r->seconds : 0;
 }
 
+static void
+table_counted(const struct write_options *o, const struct write_result *r)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < o->n_counted; i++) {
+        sum += r->tx_bytes[i];
+    }
+    if (o->n_counted == 1) {
+        printf(" %s sent", o->counted[0]);
+    } else {
+        printf(" %u devices sent together", o->n_counted);
+    }
+    printf(" %" PRIu64 " bytes, %.3f of the %" PRIu64 " bytes written\n", sum,
+           (double) sum / (double) r->bytes, r->bytes);
+}
+
 void
 report_table(const struct write_options *o, const struct write_result *r, bool ok)
 {
@@ -36,9 +53,8 @@ report_table(const struct write_options *o, const struct write_result *r, bool o
     printf(" %-9s  %8u  %8" PRIu32 "  %11" PRIu64 "  %5u  %4" PRIu32 "  %8.3f  %9.2f\n",
            scheme_name(o->scheme), r->n_replicas, o->size, r->count, o->depth, r->mtu, r->seconds,
            mb_per_s(r));
-    if (o->count_bytes) {
-        printf(" %s sent %" PRIu64 " bytes, %.3f of the %" PRIu64 " bytes written\n",
-               o->count_bytes, r->tx_bytes, (double) r->tx_bytes / (double) r->bytes, r->bytes);
+    if (o->n_counted) {
+        table_counted(o, r);
     }
     for (unsigned i = 0; i < r->n_replicas; i++) {
         const struct write_replica *replica = &r->replicas[i];
@@ -93,6 +109,21 @@ json_replicas(FILE *f, const struct write_result *r)
     fprintf(f, "\n  ]");
 }
 
+/* 'uplink' is the first device: older than the list. */
+static void
+json_counted(FILE *f, const struct write_options *o, const struct write_result *r)
+{
+    fprintf(f, "  \"uplink\": {");
+    json_string(f, "device", o->counted[0], ", ");
+    fprintf(f, "\"tx_bytes\": %" PRIu64 "},\n  \"counted\": [", r->tx_bytes[0]);
+    for (unsigned i = 0; i < o->n_counted; i++) {
+        fprintf(f, "%s\n    {", i ? "," : "");
+        json_string(f, "device", o->counted[i], ", ");
+        fprintf(f, "\"tx_bytes\": %" PRIu64 "}", r->tx_bytes[i]);
+    }
+    fprintf(f, "\n  ],\n");
+}
+
 int
 report_json(const struct write_options *o, const struct write_result *r, bool ok, const char *path)
 {
@@ -119,10 +150,8 @@ report_json(const struct write_options *o, const struct write_result *r, bool ok
     fprintf(f, "  \"mtu\": %" PRIu32 ",\n  \"bytes\": %" PRIu64 ",\n  \"region_len\": %zu,\n",
             r->mtu, r->bytes, r->region_len);
     fprintf(f, "  \"seconds\": %.6f,\n  \"mb_per_s\": %.3f,\n", r->seconds, mb_per_s(r));
-    if (o->count_bytes) {
-        fprintf(f, "  \"uplink\": {");
-        json_string(f, "device", o->count_bytes, ", ");
-        fprintf(f, "\"tx_bytes\": %" PRIu64 "},\n", r->tx_bytes);
+    if (o->n_counted) {
+        json_counted(f, o, r);
     }
     json_replicas(f, r);
     fprintf(f, "\n}\n");

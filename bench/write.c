@@ -16,8 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bench/counter.h"
 #include "bench/registry.h"
-#include "bench/uplink.h"
 #include "bench/worker.h"
 #include "bench/write-run.h"
 
@@ -140,13 +140,36 @@ turn(struct write_run *run, struct worker *w, unsigned first, unsigned end, char
 }
 
 static bool
+counters_start(const struct write_options *o, struct counter *counters, char *error, size_t size)
+{
+    bool ok = true;
+
+    for (unsigned i = 0; ok && i < o->n_counted; i++) {
+        ok = counter_start(&counters[i], o->counted[i], error, size);
+    }
+    return ok;
+}
+
+static bool
+counters_stop(const struct write_options *o, const struct counter *counters,
+              struct write_result *result)
+{
+    bool ok = true;
+
+    for (unsigned i = 0; ok && i < o->n_counted; i++) {
+        ok = counter_stop(&counters[i], &result->tx_bytes[i], result->error, sizeof result->error);
+    }
+    return ok;
+}
+
+static bool
 run_workers(struct write_run *run, struct write_result *result)
 {
     const struct write_options *o = run->options;
     struct worker workers[1 + MAX_RECEIVERS] = {{.pid = 0}};
     struct write_receiver receivers[MAX_RECEIVERS];
     unsigned n = o->n_receivers + 1;
-    struct uplink uplink;
+    struct counter counters[MAX_COUNTED];
     char *error = result->error;
     size_t size = sizeof result->error;
 
@@ -159,9 +182,9 @@ run_workers(struct write_run *run, struct write_result *result)
     ok = ok && turn(run, workers, 0, n, error, size) /* open */
          && turn(run, workers, 0, 1, error, size)    /* arm the source */
          && turn(run, workers, 1, n, error, size)    /* arm the receivers */
-         && (!o->count_bytes || uplink_start(&uplink, o->count_bytes, error, size))
+         && counters_start(o, counters, error, size)
          && turn(run, workers, 0, 1, error, size) /* transfer */
-         && (!o->count_bytes || uplink_stop(&uplink, &result->tx_bytes, error, size))
+         && counters_stop(o, counters, result)
          && turn(run, workers, 1, n, error, size); /* compare */
     workers_stop(workers, n);
     return ok;

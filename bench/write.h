@@ -12,6 +12,7 @@
 
 #define MAX_RECEIVERS 88 /* what fits one SRH. */
 #define MAX_DEPTH     4096
+#define MAX_COUNTED   256 /* devices. */
 
 enum write_scheme {
     SCHEME_REPLICATE, /* one connection to the group, copies made in the network. */
@@ -30,10 +31,11 @@ struct write_options {
     uint32_t mtu;       /* unicast: path MTU; replicate: if not 0, what the group must have. */
     uint8_t qp_timeout; /* unicast: local ACK timeout; a group has its own. */
     uint64_t seed;
-    unsigned timeout;        /* seconds without progress. */
-    const char *file;        /* source's bytes, or NULL. */
-    const char *out;         /* folder for the regions, or NULL. */
-    const char *count_bytes; /* [NETNS:]DEV whose sent bytes are counted, or NULL. */
+    unsigned timeout; /* seconds without progress. */
+    const char *file; /* source's bytes, or NULL. */
+    const char *out;  /* folder for the regions, or NULL. */
+    unsigned n_counted;
+    const char *counted[MAX_COUNTED]; /* [NETNS:]DEV whose sent bytes are counted. */
 };
 
 struct write_replica {
@@ -50,8 +52,8 @@ struct write_result {
     size_t region_len;
     uint32_t epoch; /* replicate only. */
     uint32_t mtu;
-    double seconds;    /* first post to last completion. */
-    uint64_t tx_bytes; /* with count_bytes. */
+    double seconds;                 /* first post to last completion. */
+    uint64_t tx_bytes[MAX_COUNTED]; /* of each device counted. */
     unsigned n_replicas;
     struct write_replica replicas[MAX_RECEIVERS];
 };

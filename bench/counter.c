@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes sent by a device (see uplink.h), from /proc/net/dev: unlike sysfs it
+ * Bytes sent by a device (see counter.h), from /proc/net/dev: unlike sysfs it
  * shows the namespace that the reader is in.
  */
-#include "bench/uplink.h"
+#include "bench/counter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,10 +61,10 @@ tx_bytes_get(const char *where, uint64_t *tx_bytes)
 }
 
 bool
-uplink_start(struct uplink *u, const char *where, char *error, size_t size)
+counter_start(struct counter *c, const char *where, char *error, size_t size)
 {
-    u->where = where;
-    if (!tx_bytes_get(where, &u->before)) {
+    c->where = where;
+    if (!tx_bytes_get(where, &c->before)) {
         snprintf(error, size, "--count-bytes %s: no such namespace or device", where);
         return false;
     }
@@ -72,14 +72,14 @@ uplink_start(struct uplink *u, const char *where, char *error, size_t size)
 }
 
 bool
-uplink_stop(const struct uplink *u, uint64_t *tx_bytes, char *error, size_t size)
+counter_stop(const struct counter *c, uint64_t *tx_bytes, char *error, size_t size)
 {
     uint64_t after;
 
-    if (!tx_bytes_get(u->where, &after)) {
-        snprintf(error, size, "--count-bytes %s: the device went away", u->where);
+    if (!tx_bytes_get(c->where, &after)) {
+        snprintf(error, size, "--count-bytes %s: the device went away", c->where);
         return false;
     }
-    *tx_bytes = after - u->before;
+    *tx_bytes = after - c->before;
     return true;
 }
