@@ -17,6 +17,45 @@ ctl_put_int(struct json *object, const char *name, int64_t value)
     json_object_put(object, name, json_integer_create(value));
 }
 
+const struct json *
+ctl_get(const struct json *object, const char *key)
+{
+    return object && object->type == JSON_OBJECT ? shash_find_data(json_object(object), key) : NULL;
+}
+
+const char *
+ctl_get_string(const struct json *object, const char *key)
+{
+    const struct json *value = ctl_get(object, key);
+
+    return value && value->type == JSON_STRING ? json_string(value) : "";
+}
+
+int64_t
+ctl_get_int(const struct json *object, const char *key)
+{
+    const struct json *value = ctl_get(object, key);
+
+    return value && value->type == JSON_INTEGER ? json_integer(value) : 0;
+}
+
+bool
+ctl_get_bool(const struct json *object, const char *key)
+{
+    const struct json *value = ctl_get(object, key);
+
+    return value && value->type == JSON_TRUE;
+}
+
+const struct json_array *
+ctl_get_array(const struct json *object, const char *key)
+{
+    static const struct json_array none;
+    const struct json *value = ctl_get(object, key);
+
+    return value && value->type == JSON_ARRAY ? &value->array : &none;
+}
+
 /* A value as one word, "-" for nothing; malloc'd. */
 static char *
 word(const struct json *value)
@@ -78,8 +117,8 @@ count_keys(const char *const keys[])
     return n;
 }
 
-static void
-print_table(const struct json *array, const char *const keys[], int indent)
+void
+ctl_print_table(const struct json *array, const char *const keys[], int indent)
 {
     size_t n_keys = count_keys(keys);
     const char **columns = xcalloc(n_keys + 1, sizeof *columns);
@@ -135,7 +174,7 @@ print_object(const struct json *object, const char *const keys[], int indent)
             print_object(value, keys, indent + 2);
         } else if (value->array.n) {
             printf("%*s%s\n", indent, "", keys[i]);
-            print_table(value, keys, indent + 2);
+            ctl_print_table(value, keys, indent + 2);
         }
     }
 }
@@ -149,7 +188,7 @@ ctl_print(const struct ctl *ctl, struct json *json, const char *const keys[])
         puts(s);
         free(s);
     } else if (json->type == JSON_ARRAY) {
-        print_table(json, keys, 0);
+        ctl_print_table(json, keys, 0);
     } else {
         print_object(json, keys, 0);
     }

@@ -54,23 +54,50 @@ check_no_links(const struct ctl *ctl, const char *name)
  * Nodes.
  */
 
+/* Does --aggregate say that the node does not?  Without the option, 'otherwise'. */
+static bool
+option_no_aggregation(const struct ctl *ctl, bool otherwise)
+{
+    const char *aggregate = ctl->options[OPT_AGGREGATE];
+
+    if (aggregate && strcmp(aggregate, "yes") && strcmp(aggregate, "no")) {
+        ctl_fail(CTL_USAGE, "--aggregate %s: must be yes or no", aggregate);
+    }
+    return aggregate ? !strcmp(aggregate, "no") : otherwise;
+}
+
+/* A source agent aggregates where the first switch does not: nobody decides that. */
+static void
+check_may_aggregate(const struct ctl *ctl, const char *role)
+{
+    if (ctl->options[OPT_AGGREGATE] && strcmp(role, "switch")) {
+        ctl_fail(CTL_REFUSED, "%s: --aggregate is for nodes of role switch", ctl->command->name);
+    }
+}
+
 static void
 node_add(struct ctl *ctl)
 {
     const char *name = ctl->argv[0];
     const char *role = ctl->options[OPT_ROLE];
     int64_t id = (int64_t) ctl_option_number(ctl, OPT_ID, 1, 0xdfff, 0);
+    bool no_aggregation = option_no_aggregation(ctl, false);
     const struct rrec_node *row;
 
     ctl_check_name("name", name);
     if (strcmp(role, "switch") && strcmp(role, "agent")) {
         ctl_fail(CTL_USAGE, "--role %s: must be switch or agent", role);
     }
+    check_may_aggregate(ctl, role);
     row = ctl_find_node(ctl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
         if (row->id != id || strcmp(row->role, role)) {
             ctl_fail(CTL_REFUSED, "node add: node %s exists with id %" PRId64 " and role %s", name,
                      row->id, row->role);
+        }
+        if (ctl->options[OPT_AGGREGATE] && row->no_aggregation != no_aggregation) {
+            ctl_fail(CTL_REFUSED, "node add: node %s exists and %s", name,
+                     row->no_aggregation ? "does not aggregate" : "aggregates");
         }
         return;
     }
@@ -84,18 +111,28 @@ node_add(struct ctl *ctl)
     rrec_node_set_name(row, name);
     rrec_node_set_id(row, id);
     rrec_node_set_role(row, role);
+    rrec_node_set_no_aggregation(row, no_aggregation);
 }
 
 static void
 node_set(struct ctl *ctl)
 {
     const char *verify = ctl->options[OPT_VERIFY];
+    const struct rrec_node *row;
 
-    if (strcmp(verify, "auto") && strcmp(verify, "always")) {
+    if (!verify && !ctl->options[OPT_AGGREGATE]) {
+        ctl_fail(CTL_USAGE,
+                 "node set: --verify or --aggregate is missing (castctl node set --help)");
+    }
+    if (verify && strcmp(verify, "auto") && strcmp(verify, "always")) {
         ctl_fail(CTL_USAGE, "--verify %s: must be auto or always", verify);
     }
-    ctl_require_node(ctl, ctl->argv[0]);
-    rrec_node_set_verify_always(ctl_find_node(ctl, ctl->argv[0]), !strcmp(verify, "always"));
+    row = ctl_require_node(ctl, ctl->argv[0]);
+    check_may_aggregate(ctl, row->role);
+    rrec_node_set_no_aggregation(row, option_no_aggregation(ctl, row->no_aggregation));
+    if (verify) {
+        rrec_node_set_verify_always(row, !strcmp(verify, "always"));
+    }
 }
 
 static void
@@ -121,6 +158,10 @@ node_to_json(const struct rrec_node *row)
     ctl_put_int(o, "id", row->id);
     json_object_put_string(o, "role", row->role);
     json_object_put_string(o, "verify", row->verify_always ? "always" : "auto");
+    json_object_put(o, "aggregate",
+                    strcmp(row->role, "switch")
+                        ? json_null_create()
+                        : json_string_create(row->no_aggregation ? "no" : "yes"));
     json_object_put_string(o, "address", ip6_text(&address));
     ctl_put_int(o, "wanted", row->cfg);
     ctl_put_int(o, "applied", row->nb_cfg);
@@ -130,16 +171,16 @@ node_to_json(const struct rrec_node *row)
 }
 
 static const char *const node_keys[] = {
-    "name",         "id",     "role",    "verify",   "address",  "number",    "kind",  "peer",
-    "peer_address", "mac",    "prefix",  "port",     "next_hop", "behaviour", "group", "epoch",
-    "generation",   "open",   "started", "branches", "wanted",   "applied",   "state", "control",
-    "ports",        "routes", "sids",    "trees",    NULL,
+    "name",  "id",           "role",  "verify", "aggregate", "address",  "number",    "kind",
+    "peer",  "peer_address", "mac",   "prefix", "port",      "next_hop", "behaviour", "group",
+    "epoch", "generation",   "root",  "open",   "started",   "branches", "wanted",    "applied",
+    "state", "control",      "ports", "routes", "sids",      "trees",    NULL,
 };
 
 static void
 node_list(struct ctl *ctl)
 {
-    static const char *const keys[] = {"name",   "id",      "role",  "address",
+    static const char *const keys[] = {"name",   "id",      "role",  "aggregate", "address",
                                        "wanted", "applied", "state", NULL};
     struct json *array = json_array_create_empty();
     const struct rrec_node *row;
@@ -218,9 +259,12 @@ trees_to_json(const struct rrec_node *row)
         json_object_put_string(o, "group", t->group);
         ctl_put_int(o, "epoch", t->epoch);
         ctl_put_int(o, "generation", t->generation);
+        json_object_put(o, "root", json_boolean_create(t->root));
         json_object_put(o, "open", json_boolean_create(t->open));
         json_object_put(o, "started", json_boolean_create(t->started));
         ctl_put_int(o, "branches", (int64_t) (t->n_branches + t->n_copies));
+        json_object_put_string(o, "replication_sid", t->replication_sid);
+        json_object_put_string(o, "parent_sid", t->parent_sid);
         json_array_add(array, o);
     }
     ctl_sort_by(array, "group");
@@ -523,11 +567,13 @@ link_list(struct ctl *ctl)
 }
 
 const struct ctl_command ctl_topology_commands[] = {
-    {"node add", "NAME", 1, 1, FLAG(OPT_ID) | FLAG(OPT_ROLE) | FLAG(OPT_MAY_EXIST),
+    {"node add", "NAME", 1, 1,
+     FLAG(OPT_ID) | FLAG(OPT_ROLE) | FLAG(OPT_AGGREGATE) | FLAG(OPT_MAY_EXIST),
      FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL,
      "add a forwarder: id 1..57343 (its node uSID), role switch or agent"},
-    {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY), FLAG(OPT_VERIFY), node_set, NULL,
-     "verify the ICRC of data at this edge always, or only where a PSN jumps (auto)"},
+    {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY) | FLAG(OPT_AGGREGATE), 0, node_set, NULL,
+     "verify the ICRC of data at this edge always, or only where a PSN jumps (auto);\n"
+     "        merge responses on their way up, or only replicate"},
     {"node del", "NAME", 1, 1, FLAG(OPT_IF_EXISTS), 0, node_del, NULL,
      "delete a node that has no links"},
     {"node list", "", 0, 0, 0, 0, NULL, node_list, "list nodes"},

@@ -20,24 +20,28 @@ enum ctl_exit {
 };
 
 /* Options of single commands; name, argument (NULL: a flag). */
-#define CTL_OPTIONS                       \
-    OPTION(ID, "id", "N")                 \
-    OPTION(ROLE, "role", "ROLE")          \
-    OPTION(VERIFY, "verify", "WHEN")      \
-    OPTION(ADDRESS, "address", "ADDRESS") \
-    OPTION(KIND, "kind", "KIND")          \
-    OPTION(MODE, "mode", "MODE")          \
-    OPTION(MTU, "mtu", "BYTES")           \
-    OPTION(PSN, "psn", "PSN")             \
-    OPTION(TIMEOUT, "timeout", "T")       \
-    OPTION(HOST, "host", "HOST")          \
-    OPTION(QPN, "qpn", "QPN")             \
-    OPTION(RKEY, "rkey", "RKEY")          \
-    OPTION(VA, "va", "ADDRESS")           \
-    OPTION(LEN, "len", "BYTES")           \
-    OPTION(EPOCH, "epoch", "EPOCH")       \
-    OPTION(MEMBERS, "members", "N")       \
-    OPTION(MAY_EXIST, "may-exist", NULL)  \
+#define CTL_OPTIONS                          \
+    OPTION(ID, "id", "N")                    \
+    OPTION(ROLE, "role", "ROLE")             \
+    OPTION(VERIFY, "verify", "WHEN")         \
+    OPTION(AGGREGATE, "aggregate", "yes|no") \
+    OPTION(ADDRESS, "address", "ADDRESS")    \
+    OPTION(KIND, "kind", "KIND")             \
+    OPTION(MODE, "mode", "MODE")             \
+    OPTION(MTU, "mtu", "BYTES")              \
+    OPTION(PSN, "psn", "PSN")                \
+    OPTION(TIMEOUT, "timeout", "T")          \
+    OPTION(HOST, "host", "HOST")             \
+    OPTION(QPN, "qpn", "QPN")                \
+    OPTION(RKEY, "rkey", "RKEY")             \
+    OPTION(VA, "va", "ADDRESS")              \
+    OPTION(LEN, "len", "BYTES")              \
+    OPTION(EPOCH, "epoch", "EPOCH")          \
+    OPTION(MEMBERS, "members", "N")          \
+    OPTION(ALL, "all", NULL)                 \
+    OPTION(DOT, "dot", NULL)                 \
+    OPTION(FORCE, "force", NULL)             \
+    OPTION(MAY_EXIST, "may-exist", NULL)     \
     OPTION(IF_EXISTS, "if-exists", NULL)
 
 enum ctl_option {
@@ -82,7 +86,9 @@ struct ctl_command {
 extern const struct ctl_command ctl_topology_commands[];
 extern const struct ctl_command ctl_group_commands[];
 extern const struct ctl_command ctl_member_commands[];
-extern const struct ctl_command ctl_show_commands[];
+extern const struct ctl_command ctl_tree_commands[];
+extern const struct ctl_command ctl_stats_commands[];
+extern const struct ctl_command ctl_packet_commands[];
 
 /* Prints "castctl: ..." and exits; nothing has been written then. */
 void ctl_fail(enum ctl_exit, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
@@ -110,12 +116,33 @@ void ctl_run(struct ctl *);
 /* Waits for a change in the registry; ends with CTL_UNAVAILABLE and 'waiting_for' at the deadline. */
 void ctl_wait_for_change(struct ctl *, const char *waiting_for);
 
+/* castctl-agent.c: runs a command of the control socket at a node's agent, with the arguments up to
+ * NULL.  CTL_OK: *answerp is its answer; otherwise what went wrong, CTL_REFUSED if the agent said so.
+ * The caller frees *answerp. */
+enum ctl_exit ctl_agent_run(const struct ctl *, const struct rrec_node *, const char *command,
+                            const char *const args[], char **answerp);
+/* The agent's answer with -j as JSON.  NULL, after a line on standard error, if there is none. */
+struct json *ctl_agent_ask(const struct ctl *, const struct rrec_node *, const char *command);
+/* Ends with CTL_PARTIAL if 'partial'. */
+void ctl_finish(bool partial);
+
 /* castctl-print.c: takes 'json' over.  As JSON, or as text: an object as lines, an array of objects as
  * a table.  'keys', ended by NULL, are what the text shows, in that order. */
 void ctl_print(const struct ctl *, struct json *json, const char *const keys[]);
+/* An array of objects as a table; nothing if it is empty. */
+void ctl_print_table(const struct json *array, const char *const keys[], int indent);
 void ctl_put_int(struct json *object, const char *name, int64_t value);
 /* Sorts an array of objects by the string that each has under 'key'. */
 void ctl_sort_by(struct json *array, const char *key);
+/* Members of objects, also of such as agents have sent: "", 0, false, or an empty array if 'object'
+ * has none of this type, or is no object. */
+const char *ctl_get_string(const struct json *object, const char *key);
+int64_t ctl_get_int(const struct json *object, const char *key);
+bool ctl_get_bool(const struct json *object, const char *key);
+const struct json_array *ctl_get_array(const struct json *object, const char *key);
+/* The member, NULL if there is none. */
+const struct json *ctl_get(const struct json *object, const char *key);
+
 /* castctl-group.c: a group's members, by host. */
 struct json *ctl_members_to_json(const struct ctl *, const struct rrec_group *);
 

@@ -43,8 +43,8 @@ struct node_daemon {
     char *why;                 /* why not all is as 'config' says, or NULL. */
     long long int retry_at;    /* msec. */
 
-    struct node_trace
-        *trace; /* gets what is sent, in a process that explains a frame; else NULL. */
+    /* Gets what is sent, in a process that explains a frame; else NULL. */
+    struct node_trace *trace;
 };
 
 /* Now, on the scale of a node's times: microseconds. */
