@@ -258,7 +258,7 @@ draw_node(struct drawing *d, const struct json *node, const char *above, const c
         return;
     }
     put_role(node, &s);
-    if (ctl_get_string(node, "parent_sid")[0] && strcmp(parent, above)) {
+    if (ctl_get_string(node, "parent_sid")[0] && (!parent[0] || strcmp(parent, above))) {
         ds_put_format(&s, ", responses to %s",
                       parent[0] ? parent : ctl_get_string(node, "parent_sid"));
     }
