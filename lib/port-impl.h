@@ -5,19 +5,31 @@
 #ifndef LIB_PORT_IMPL_H
 #define LIB_PORT_IMPL_H 1
 
+#include <net/if.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "lib/port.h"
 
+struct gso;
+
+struct port {
+    const struct port_class *class;
+    char netdev[IFNAMSIZ];
+    int fd;
+    int query_fd; /* socket in the device's namespace, to ask about it. */
+    unsigned mtu;
+    struct gso *gso; /* packet: what was received with several frames in one. */
+};
+
 struct port_class {
-    /* Runs in the device's namespace; 'ifindex' exists.  Sets *fd.  0 or errno,
-     * then *why is a static string: what could not be done. */
-    int (*open)(const char *netdev, int ifindex, int *fd, const char **why);
+    /* Runs in the device's namespace; 'ifindex' exists.  Sets what is its own in the port.  0 or
+     * errno, then *why is a static string: what could not be done. */
+    int (*open)(struct port *, int ifindex, const char **why);
     /* Receives up to 'size' bytes of one frame to 'buf'.  0 and *len, the length of
      * the whole frame, or errno. */
-    int (*recv)(int fd, uint8_t *buf, size_t size, size_t *len);
-    int (*send)(int fd, const struct packet *);
+    int (*recv)(struct port *, uint8_t *buf, size_t size, size_t *len);
+    int (*send)(const struct port *, const struct packet *);
 };
 
 extern const struct port_class port_tap;

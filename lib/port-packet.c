@@ -8,20 +8,27 @@
  * Each frame comes and goes with a virtio_net_hdr (PACKET_VNET_HDR).  A frame
  * that a kernel at the other end of a veth sent with checksum offload says there
  * where the checksum is missing and what it covers, so it can be completed without
- * looking into the packet; one that segmentation offload made says so too, and
- * is refused, because it was never a frame of this link.
+ * looking into the packet.  One that segmentation offload made was never a frame of
+ * this link; it is cut into those that it stands for (lib/port-gso.c), which are
+ * received one by one.
+ *
+ * A device that merges frames as they come in loses what they were.  It is told not
+ * to; what it merges all the same is cut again like the above.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <linux/virtio_net.h>
-#include <stdbool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/inet-csum.h"
+#include "lib/port-gso.h"
 #include "lib/port-impl.h"
 
 #define SOCKET_BUFFER (8 << 20) /* bursts of 129 packets from several QPs. */
@@ -66,8 +73,25 @@ prepare(int fd, int ifindex, const char **why)
     return 0;
 }
 
+/* Generic and large receive offload off.  Not every device has them. */
+static void
+stop_merging(int fd, const char *netdev)
+{
+    struct ethtool_value value = {.cmd = ETHTOOL_SGRO, .data = 0};
+    struct ifreq ifr = {.ifr_data = (void *) &value};
+
+    memcpy(ifr.ifr_name, netdev, strlen(netdev));
+    (void) ioctl(fd, SIOCETHTOOL, &ifr);
+    value.cmd = ETHTOOL_GFLAGS;
+    if (!ioctl(fd, SIOCETHTOOL, &ifr) && value.data & ETH_FLAG_LRO) {
+        value.cmd = ETHTOOL_SFLAGS;
+        value.data &= ~(uint32_t) ETH_FLAG_LRO;
+        (void) ioctl(fd, SIOCETHTOOL, &ifr);
+    }
+}
+
 static int
-packet_open(const char *netdev __attribute__((unused)), int ifindex, int *fdp, const char **why)
+packet_open(struct port *port, int ifindex, const char **why)
 {
     /* Protocol 0: nothing arrives before bind() has named the device. */
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -80,28 +104,13 @@ packet_open(const char *netdev __attribute__((unused)), int ifindex, int *fdp, c
         close(fd);
         return error;
     }
-    *fdp = fd;
+    stop_merging(fd, port->netdev);
+    port->fd = fd;
+    port->gso = calloc(1, sizeof *port->gso);
+    if (!port->gso) {
+        abort();
+    }
     return 0;
-}
-
-/* Computes the checksum that the sender left to the device: over frame[csum_start,
- * len), in which the field holds the sum of the pseudo-header.  False if the frame does
- * not contain what the header says. */
-static bool
-complete_checksum(const struct virtio_net_hdr *vnet, uint8_t *frame, size_t len)
-{
-    size_t start = vnet->csum_start;
-    be16_t csum;
-
-    if (start > len || len - start < sizeof csum || vnet->csum_offset > len - start - sizeof csum) {
-        return false;
-    }
-    csum = inet_csum(frame + start, len - start);
-    if (!be16_get(csum)) {
-        csum = be16_put(0xffff); /* UDP: 0 would mean none, and they are equal otherwise. */
-    }
-    memcpy(frame + start + vnet->csum_offset, &csum, sizeof csum);
-    return true;
 }
 
 /* ENETDOWN is said once for a device that went down, and for one that went away:
@@ -117,40 +126,54 @@ down_or_gone(int fd)
 }
 
 static int
-packet_recv(int fd, uint8_t *buf, size_t size, size_t *len)
+packet_recv(struct port *port, uint8_t *buf, size_t size, size_t *len)
 {
+    struct gso *gso = port->gso;
     struct virtio_net_hdr vnet;
-    struct iovec iov[] = {{&vnet, sizeof vnet}, {buf, size}};
-    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
-    ssize_t n = recvmsg(fd, &msg, MSG_TRUNC);
+    struct iovec iov[] = {
+        {&vnet, sizeof vnet},
+        {buf, size},
+        {gso->frame + size, sizeof gso->frame - size}, /* where a super-frame goes on. */
+    };
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 3};
 
+    *len = gso_next(gso, buf, size);
+    if (*len) {
+        return 0;
+    }
+    ssize_t n = recvmsg(port->fd, &msg, MSG_TRUNC);
     if (n < 0) {
         switch (errno) {
         case EINVAL: return EMSGSIZE; /* offload of a kind that the header cannot describe. */
-        case ENETDOWN: return down_or_gone(fd);
+        case ENETDOWN: return down_or_gone(port->fd);
         default: return errno;
         }
     }
-    if (vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE) {
-        return EMSGSIZE;
-    }
     *len = (size_t) n - sizeof vnet;
+    if (vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE) {
+        memcpy(gso->frame, buf, *len < size ? *len : size);
+        if (!gso_start(gso, &vnet, *len, PACKET_ROOM)) {
+            return EMSGSIZE;
+        }
+        *len = gso_next(gso, buf, size);
+        return 0;
+    }
     if (vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM && *len <= size
-        && !complete_checksum(&vnet, buf, *len)) {
+        && !gso_checksum(&vnet, buf, *len)) {
         return EMSGSIZE;
     }
     return 0;
 }
 
 static int
-packet_send(int fd, const struct packet *p)
+packet_send(const struct port *port, const struct packet *p)
 {
     static const struct virtio_net_hdr no_offload;
     struct iovec iov[4] = {{(void *) (uintptr_t) &no_offload, sizeof no_offload}};
     struct msghdr msg = {.msg_iov = iov};
 
     msg.msg_iovlen = 1 + (size_t) packet_iov(p, iov + 1);
-    return sendmsg(fd, &msg, 0) < 0 ? errno : 0;
+    return sendmsg(port->fd, &msg, 0) < 0 ? errno : 0;
 }
 
 const struct port_class port_packet = {packet_open, packet_recv, packet_send};

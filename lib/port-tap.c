@@ -42,29 +42,29 @@ attach(int fd, const char *netdev, const char **why)
 }
 
 static int
-tap_open(const char *netdev, int ifindex __attribute__((unused)), int *fdp, const char **why)
+tap_open(struct port *port, int ifindex __attribute__((unused)), const char **why)
 {
     int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         *why = "cannot open /dev/net/tun";
         return errno;
     }
-    int error = attach(fd, netdev, why);
+    int error = attach(fd, port->netdev, why);
     if (error) {
         close(fd);
         return error;
     }
-    *fdp = fd;
+    port->fd = fd;
     return 0;
 }
 
 static int
-tap_recv(int fd, uint8_t *buf, size_t size, size_t *len)
+tap_recv(struct port *port, uint8_t *buf, size_t size, size_t *len)
 {
     /* read() does not say that it cut a frame short: one byte more finds out. */
     uint8_t over;
     const struct iovec iov[] = {{buf, size}, {&over, sizeof over}};
-    ssize_t n = readv(fd, iov, 2);
+    ssize_t n = readv(port->fd, iov, 2);
 
     if (n < 0) {
         return errno == EBADFD ? ENODEV : errno; /* EBADFD: the device is gone. */
@@ -74,12 +74,12 @@ tap_recv(int fd, uint8_t *buf, size_t size, size_t *len)
 }
 
 static int
-tap_send(int fd, const struct packet *p)
+tap_send(const struct port *port, const struct packet *p)
 {
     struct iovec iov[3];
     int n = packet_iov(p, iov);
 
-    if (writev(fd, iov, n) < 0) {
+    if (writev(port->fd, iov, n) < 0) {
         return errno == EBADFD ? ENODEV : errno;
     }
     return 0;

@@ -20,31 +20,18 @@
 
 #include "lib/port-impl.h"
 
-struct port {
-    const struct port_class *class;
-    int fd;
-    unsigned mtu;
-};
-
-static int
-device_mtu(const char *netdev, unsigned *mtu)
+int
+port_refresh(struct port *port)
 {
     struct ifreq ifr;
-    int error = 0;
-    int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (s < 0) {
-        return errno;
-    }
 
     memset(&ifr, 0, sizeof ifr);
-    memcpy(ifr.ifr_name, netdev, strlen(netdev));
-    if (ioctl(s, SIOCGIFMTU, &ifr)) {
-        error = errno;
-    } else {
-        *mtu = (unsigned) ifr.ifr_mtu;
+    memcpy(ifr.ifr_name, port->netdev, sizeof ifr.ifr_name);
+    if (ioctl(port->query_fd, SIOCGIFMTU, &ifr)) {
+        return errno;
     }
-    close(s);
-    return error;
+    port->mtu = (unsigned) ifr.ifr_mtu;
+    return 0;
 }
 
 /* In the device's namespace. */
@@ -56,12 +43,14 @@ open_here(struct port *port, const char *netdev, const char **why)
         *why = "no such network device";
         return ENODEV;
     }
-    int error = device_mtu(netdev, &port->mtu);
+    memcpy(port->netdev, netdev, strlen(netdev));
+    port->query_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int error = port->query_fd < 0 ? errno : port_refresh(port);
     if (error) {
         *why = "cannot read the MTU";
         return error;
     }
-    return port->class->open(netdev, ifindex, &port->fd, why);
+    return port->class->open(port, ifindex, why);
 }
 
 static int
@@ -92,6 +81,25 @@ open_in(struct port *port, const char *netdev, int netns_fd, const char **why)
     return error;
 }
 
+static void
+close_fd(int fd)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+void
+port_close(struct port *port)
+{
+    if (port) {
+        close_fd(port->fd);
+        close_fd(port->query_fd);
+        free(port->gso);
+        free(port);
+    }
+}
+
 int
 port_open(struct port **portp, enum port_kind kind, const char *netdev, int netns_fd, char **errp)
 {
@@ -99,12 +107,13 @@ port_open(struct port **portp, enum port_kind kind, const char *netdev, int netn
     if (!port) {
         abort();
     }
-    *port = (struct port){.class = kind == PORT_TAP ? &port_tap : &port_packet, .fd = -1};
+    *port = (struct port){
+        .class = kind == PORT_TAP ? &port_tap : &port_packet, .fd = -1, .query_fd = -1};
 
     const char *why = NULL;
     int error = open_in(port, netdev, netns_fd, &why);
     if (error) {
-        free(port);
+        port_close(port);
         port = NULL;
         if (asprintf(errp, "%s: %s (%s)", netdev, why, strerror(error)) < 0) {
             abort();
@@ -112,15 +121,6 @@ port_open(struct port **portp, enum port_kind kind, const char *netdev, int netn
     }
     *portp = port;
     return error;
-}
-
-void
-port_close(struct port *port)
-{
-    if (port) {
-        close(port->fd);
-        free(port);
-    }
 }
 
 int
@@ -146,7 +146,7 @@ port_recv(struct port *port, struct packet_pool *pool, struct packet **pp)
     /* Without a buffer the frame is taken all the same: left where it is it would
      * keep the descriptor readable. */
     int error =
-        port->class->recv(port->fd, p ? p->data : nowhere, p ? PACKET_ROOM : sizeof nowhere, &len);
+        port->class->recv(port, p ? p->data : nowhere, p ? PACKET_ROOM : sizeof nowhere, &len);
     if (!error) {
         error = !p ? ENOBUFS : len > PACKET_ROOM ? EMSGSIZE : 0;
     }
@@ -162,7 +162,7 @@ port_recv(struct port *port, struct packet_pool *pool, struct packet **pp)
 int
 port_send(struct port *port, const struct packet *p)
 {
-    int error = port->class->send(port->fd, p);
+    int error = port->class->send(port, p);
     /* The kernel says ENOBUFS where a queueing discipline or a driver is full. */
     return error == ENOBUFS ? EAGAIN : error;
 }

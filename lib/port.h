@@ -21,20 +21,26 @@ struct port;
 /* Opens 'netdev'.  'netns_fd' is the network namespace that the device is in, -1 for
  * the caller's; the caller's namespace is unchanged on return.  ENODEV if there is no
  * such device (a tap is never created), EINVAL if a tap is not persistent or not
- * multi-queue.  *errp gets a malloc'd sentence on failure. */
+ * multi-queue.  *errp gets a malloc'd sentence on failure.
+ *
+ * A packet port takes the device over: it is promiscuous while open, and generic and
+ * large receive offload, which merge frames that others sent, are turned off for good. */
 int port_open(struct port **, enum port_kind, const char *netdev, int netns_fd, char **errp);
 void port_close(struct port *);
 
-/* For poll(). */
+/* For poll(), after port_recv() has said EAGAIN: before, frames may be left in the port. */
 int port_fd(const struct port *);
-/* The device's MTU when opened. */
+/* The device's MTU when the port was opened or refreshed. */
 unsigned port_mtu(const struct port *);
+/* Reads it again: an administrator may change it, and nobody tells.  Errors: the device is gone. */
+int port_refresh(struct port *);
 
 /* One frame.  0 and *p (owned by the caller); EAGAIN: none; ENOBUFS: the pool is empty,
- * frame lost; EMSGSIZE: frame too long or unfinished segmentation offload, lost;
+ * frame lost; EMSGSIZE: frame too long or segmentation offload of a kind not known, lost;
  * EIO, ENETDOWN: device down, try later; ENODEV: device gone, close and open again.
  * An AF_PACKET port returns IPv6 frames only, none that this host sent on the device
- * itself, and completes checksums left to offload. */
+ * itself, and completes what was left to offload: checksums, and segmentation of TCP and
+ * (since Linux 6.2) UDP that is not in a tunnel. */
 int port_recv(struct port *, struct packet_pool *, struct packet **p);
 /* Sends without taking ownership.  EAGAIN: full, frame lost; EMSGSIZE: over the MTU;
  * ENXIO: device gone; others as above. */

@@ -9,7 +9,11 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/if_packet.h>
 #include <linux/if_tun.h>
+#include <linux/sockios.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -19,6 +23,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -209,6 +214,26 @@ START_TEST(vanishing_devices)
     }
 END_TEST
 
+START_TEST(mtu_changes)
+    {
+        sh("ip tuntap add dev t0 mode tap multi_queue; ip link set t0 mtu 4200");
+        make_veth("v0", "v1");
+        struct port *tap = must_open(PORT_TAP, "t0", -1),
+                    *packet = must_open(PORT_PACKET, "v0", -1);
+
+        sh("ip link set t0 mtu 1400; ip link set v0 mtu 1500");
+        ck_assert_uint_eq(port_mtu(tap), 4200);
+        ck_assert_int_eq(port_refresh(tap), 0);
+        ck_assert_int_eq(port_refresh(packet), 0);
+        ck_assert_uint_eq(port_mtu(tap), 1400);
+        ck_assert_uint_eq(port_mtu(packet), 1500);
+        sh("ip link del t0");
+        ck_assert_int_eq(port_refresh(tap), ENODEV);
+        port_close(tap);
+        port_close(packet);
+    }
+END_TEST
+
 START_TEST(other_namespace)
     {
         int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -219,6 +244,7 @@ START_TEST(other_namespace)
         struct port *port = must_open(PORT_TAP, "t0", here);
         ck_assert_uint_eq(port_mtu(port), 1234);
         ck_assert_uint_eq(if_nametoindex("t0"), 0); /* back again. */
+        ck_assert_int_eq(port_refresh(port), 0);
         port_close(port);
         close(here);
     }
@@ -361,6 +387,100 @@ START_TEST(offloaded_checksum)
     }
 END_TEST
 
+/* A TCP segment with 25 bytes of payload that the device is to send as three, and how the kernel
+ * is told: with a port's virtio_net_hdr in front. */
+static void
+send_super_frame(const char *netdev)
+{
+    const struct virtio_net_hdr vnet = {
+        .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+        .gso_type = VIRTIO_NET_HDR_GSO_TCPV6,
+        .hdr_len = 74,
+        .gso_size = 10,
+        .csum_start = 54,
+        .csum_offset = 16,
+    };
+    const struct sockaddr_ll sll = {.sll_family = AF_PACKET,
+                                    .sll_ifindex = (int) if_nametoindex(netdev)};
+    const int on = 1;
+    struct packet *p = frame(54 + 20 + 25, 0);
+    struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (p->data + 14);
+    ip->nh = IPPROTO_TCP;
+    ip->dst = (struct in6_addr){.s6_addr = {0xfd, [15] = 2}};
+    p->data[54 + 12] = 5 << 4;
+    memcpy(p->data + 74, "abcdefghijklmnopqrstuvwxy", 25);
+    be16_t csum = inet_csum_ip6(&ip->src, &ip->dst, IPPROTO_TCP, "", 0);
+    uint32_t sum = (uint16_t) ~be16_get(csum) + 45u; /* the pseudo-header's, length and all. */
+    csum = be16_put((uint16_t) (sum + (sum >> 16)));
+    memcpy(p->data + 54 + 16, &csum, 2);
+
+    int s = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(setsockopt(s, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on), 0);
+    ck_assert_int_eq(bind(s, (const struct sockaddr *) &sll, sizeof sll), 0);
+    struct iovec iov[] = {{(void *) (uintptr_t) &vnet, sizeof vnet}, {p->data, p->len}};
+    ck_assert_int_eq(writev(s, iov, 2), (ssize_t) (sizeof vnet + p->len));
+    close(s);
+    packet_put(p);
+}
+
+START_TEST(super_frames_are_cut)
+    {
+        static const char *const payloads[] = {"abcdefghij", "klmnopqrst", "uvwxy"};
+        struct packet_pool *empty = packet_pool_create(0);
+        struct packet *p;
+
+        make_veth("v0", "v1");
+        struct port *port = must_open(PORT_PACKET, "v1", -1);
+        for (int round = 0; round < 2; round++) {
+            send_super_frame("v0");
+            if (round) { /* what there is no buffer for is lost, and nothing else. */
+                struct pollfd pfd = {.fd = port_fd(port), .events = POLLIN};
+                ck_assert_int_eq(poll(&pfd, 1, WAIT_MSEC), 1);
+                ck_assert_int_eq(port_recv(port, empty, &p), ENOBUFS);
+            }
+            for (size_t i = (size_t) round; i < 3; i++) {
+                size_t len = strlen(payloads[i]);
+                p = next(port, WAIT_MSEC);
+                ck_assert_ptr_nonnull(p);
+                const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) (p->data + 14);
+                ck_assert_uint_eq(p->len, 74 + len);
+                ck_assert_uint_eq(be16_get(ip->plen), 20 + len);
+                ck_assert_mem_eq(p->data + 74, payloads[i], len);
+                ck_assert_uint_eq(p->data[54 + 7], 10 * i); /* sequence number. */
+                ck_assert_uint_eq(
+                    be16_get(inet_csum_ip6(&ip->src, &ip->dst, IPPROTO_TCP, ip + 1, 20 + len)), 0);
+                packet_put(p);
+            }
+            ck_assert_int_eq(port_recv(port, pool, &p), EAGAIN);
+        }
+        port_close(port);
+        packet_pool_destroy(empty);
+    }
+END_TEST
+
+static uint32_t
+ethtool(const char *netdev, uint32_t cmd, uint32_t data)
+{
+    struct ethtool_value value = {.cmd = cmd, .data = data};
+    struct ifreq ifr = {.ifr_data = (void *) &value};
+    int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    memcpy(ifr.ifr_name, netdev, strlen(netdev));
+    ck_assert_int_eq(ioctl(s, SIOCETHTOOL, &ifr), 0);
+    close(s);
+    return value.data;
+}
+
+START_TEST(receive_offload_is_off)
+    {
+        make_veth("v0", "v1");
+        (void) ethtool("v0", ETHTOOL_SGRO, 1);
+        ck_assert_uint_eq(ethtool("v0", ETHTOOL_GGRO, 0), 1);
+        port_close(must_open(PORT_PACKET, "v0", -1));
+        ck_assert_uint_eq(ethtool("v0", ETHTOOL_GGRO, 0), 0);
+    }
+END_TEST
+
 /* A node with a host on its only port, driven by hand. */
 static struct port *node_port;
 static unsigned n_drops;
@@ -410,7 +530,8 @@ make_node(struct port_config *port, struct pcap_writer *capture)
                                  .ports = port,
                                  .n_routes = 1,
                                  .routes = &route};
-    struct l3 *l3 = l3_create(&(struct l3_ops){.tx = node_tx, .drop = node_drop, .aux = capture}, pool);
+    struct l3 *l3 =
+        l3_create(&(struct l3_ops){.tx = node_tx, .drop = node_drop, .aux = capture}, pool);
     l3_configure(l3, &config);
     return l3;
 }
@@ -499,11 +620,14 @@ main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, only_existing_persistent_multiqueue_taps);
     tcase_add_test(tc, vanishing_devices);
+    tcase_add_test(tc, mtu_changes);
     tcase_add_test(tc, other_namespace);
     tcase_add_test(tc, veth_both_ways);
     tcase_add_test(tc, no_buffer);
     tcase_add_test(tc, tap_sizes);
     tcase_add_test(tc, offloaded_checksum);
+    tcase_add_test(tc, super_frames_are_cut);
+    tcase_add_test(tc, receive_offload_is_off);
     tcase_add_test(tc, kernel_answers_us);
     tcase_add_test(tc, we_answer_the_kernel);
     suite_add_tcase(s, tc);

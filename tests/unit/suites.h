@@ -23,6 +23,7 @@
     SUITE(parse)         \
     SUITE(parse_fields)  \
     SUITE(plan)          \
+    SUITE(port_gso)      \
     SUITE(response)      \
     SUITE(reverse)       \
     SUITE(reverse_model) \
