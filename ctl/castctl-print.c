@@ -209,6 +209,8 @@ compare_objects(const void *a_, const void *b_)
 void
 ctl_sort_by(struct json *array, const char *key)
 {
-    sort_key = key;
-    qsort(array->array.elems, array->array.n, sizeof *array->array.elems, compare_objects);
+    if (array->array.n) { /* without elements there is no array, which qsort() must not get. */
+        sort_key = key;
+        qsort(array->array.elems, array->array.n, sizeof *array->array.elems, compare_objects);
+    }
 }
