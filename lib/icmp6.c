@@ -6,13 +6,18 @@
 
 #include "lib/inet-csum.h"
 
-#define HOP_LIMIT     64
-#define MIN_MTU       1280 /* no error message is longer, RFC 4443 section 2.4(c). */
-#define MAX_EXT       16
+#define HOP_LIMIT           64
+#define MIN_MTU             1280 /* no error message is longer, RFC 4443 section 2.4(c). */
+#define MAX_EXT             16
 
-#define NH_AUTH       51 /* RFC 4302; its length is in 4-octet units. */
-#define FRAGMENT_LEN  8
-#define FRAGMENT_MORE 1
+#define NH_AUTH             51 /* RFC 4302; its length is in 4-octet units. */
+#define FRAGMENT_LEN        8
+#define FRAGMENT_MORE       1
+
+/* Options of Hop-by-Hop and Destination Options headers: the upper bits say what to do about unknown
+ * ones. */
+#define OPTION_PAD1         0
+#define OPTION_ACTION_SHIFT 6
 
 /* Extension headers begin with Next Header and, but for Fragment, a length in 8-octet units after
  * the first 8.  Routing headers of all types go on with type and Segments Left. */
@@ -44,8 +49,28 @@ ext_len(uint8_t nh, const struct ext_hdr *ext)
     }
 }
 
-/* Unlike lib/parse.c this checks nothing, cares for no header in particular and passes first
- * fragments: it serves about packets that are none of this node's business. */
+/* The first option in ip[ofs, end), the contents of an options header, that is not to be skipped by
+ * who does not know it (RFC 8200 section 4.2), or 0.  This node knows the paddings only. */
+static uint32_t
+find_mandatory_option(const uint8_t *ip, size_t ofs, size_t end)
+{
+    while (ofs < end) {
+        if (ip[ofs] >> OPTION_ACTION_SHIFT) {
+            return (uint32_t) ofs;
+        }
+        if (ip[ofs] == OPTION_PAD1) {
+            ofs++;
+        } else if (end - ofs < 2 || end - ofs - 2 < ip[ofs + 1]) {
+            return 0;
+        } else {
+            ofs += 2u + ip[ofs + 1];
+        }
+    }
+    return 0;
+}
+
+/* Unlike lib/parse.c this refuses nothing that can be walked, and passes first fragments: it is also
+ * for packets that are none of this node's business. */
 bool
 icmp6_find_upper(const uint8_t *ip, size_t len, struct icmp6_upper *upper)
 {
@@ -73,6 +98,10 @@ icmp6_find_upper(const uint8_t *ip, size_t len, struct icmp6_upper *upper)
         }
         if (upper->proto == IP6_NH_ROUTING && ext->u.routing.segments_left && !upper->routing_ofs) {
             upper->routing_ofs = upper->ofs;
+        }
+        if ((upper->proto == IP6_NH_HOPOPT || upper->proto == IP6_NH_DSTOPT)
+            && !upper->option_ofs) {
+            upper->option_ofs = find_mandatory_option(ip, upper->ofs + 2, upper->ofs + n);
         }
         upper->proto = ext->nh;
         upper->proto_ofs = upper->ofs;

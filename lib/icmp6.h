@@ -54,6 +54,7 @@ struct icmp6_upper {
     uint32_t ofs;         /* its header, from the IPv6 header; may be the packet's end. */
     uint32_t proto_ofs;   /* the field that says 'proto'. */
     uint32_t routing_ofs; /* first Routing header with segments left, 0: none. */
+    uint32_t option_ofs;  /* first option that a destination must know to go on, 0: none. */
 };
 
 /* Walks the extension headers of the IPv6 packet ip[0, len), of which a part may be

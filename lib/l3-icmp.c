@@ -85,13 +85,15 @@ l3_answer_drop(struct l3 *l3, const struct packet *p, uint32_t ofs, enum l3_erro
     }
 }
 
-/* An error message about a frame: none if it was sent to many stations, RFC 4443 section
- * 2.4(e.4). */
+/* An error message about a frame: if it was sent to many stations, only about an option, RFC 4443
+ * section 2.4(e.4). */
 static void
 answer_frame(struct l3 *l3, const struct packet *p, const struct parsed *h,
              const struct icmp6_error *error, const struct station *to, uint64_t now)
 {
-    if (l3_is_group_frame(p)) {
+    bool is_option = error->type == ICMP6_PARAMETER && error->code == ICMP6_PARAMETER_OPTION;
+
+    if (l3_is_group_frame(p) && !is_option) {
         TRACE(&l3->tracer, "no icmpv6 error: sent to many stations");
     } else {
         send_error(l3, p, h->ip.ofs, error, to, now);
@@ -140,21 +142,33 @@ icmp_input(struct l3 *l3, const struct ip6_hdr_wire *ip, const uint8_t *icmp, si
     return reply ? send_answer(l3, reply, from, now) : DROP_pool_empty;
 }
 
-/* Nothing listens here: what does the sender hear?  False: nothing. */
+/* RFC 8200 section 4.2: the option's type says whether the sender is to know. */
+#define OPTION_IS_SILENT(TYPE) ((TYPE) >> 6 == 1)
+
+/* What the sender of something that nothing here takes hears.  False: nothing. */
 static bool
-refusal(const struct icmp6_upper *upper, struct icmp6_error *error)
+refusal(const uint8_t *ip, const struct icmp6_upper *upper, struct icmp6_error *error)
 {
-    switch (upper->proto) {
-    case IP6_NH_NONE:
-    case IP6_NH_FRAGMENT: return false;
-    case IP6_NH_UDP:
-        *error = (struct icmp6_error){ICMP6_UNREACHABLE, ICMP6_UNREACHABLE_PORT, 0};
-        return true;
-    default:
+    if (upper->option_ofs) {
+        *error = (struct icmp6_error){ICMP6_PARAMETER, ICMP6_PARAMETER_OPTION, upper->option_ofs};
+        return !OPTION_IS_SILENT(ip[upper->option_ofs]);
+    }
+    /* RFC 8754 section 4.3.3: this address is no SID, so a segment list ends here only if none is
+     * left. */
+    if (upper->routing_ofs) {
         *error =
-            (struct icmp6_error){ICMP6_PARAMETER, ICMP6_PARAMETER_NEXT_HEADER, upper->proto_ofs};
+            (struct icmp6_error){ICMP6_PARAMETER, ICMP6_PARAMETER_FIELD,
+                                 upper->routing_ofs + (uint32_t) offsetof(struct srh_hdr, type)};
         return true;
     }
+    if (upper->is_fragment || upper->proto == IP6_NH_NONE) {
+        return false; /* nothing that needs fragments is for a node. */
+    }
+    *error =
+        upper->proto == IP6_NH_UDP
+            ? (struct icmp6_error){ICMP6_UNREACHABLE, ICMP6_UNREACHABLE_PORT, 0}
+            : (struct icmp6_error){ICMP6_PARAMETER, ICMP6_PARAMETER_NEXT_HEADER, upper->proto_ofs};
+    return true;
 }
 
 enum drop_reason
@@ -177,21 +191,11 @@ l3_local_input(struct l3 *l3, uint16_t number, const struct packet *p, const str
     if (!icmp6_find_upper((const uint8_t *) ip, len, &upper)) {
         return DROP_ext_chain;
     }
-    /* RFC 8754 section 4.3.3: this address is no SID, so a segment list ends here only if none is
-     * left. */
-    if (upper.routing_ofs) {
-        error = (struct icmp6_error){ICMP6_PARAMETER, ICMP6_PARAMETER_FIELD,
-                                     upper.routing_ofs + offsetof(struct srh_hdr, type)};
-        answer_frame(l3, p, h, &error, &from, now);
-        return DROP_not_for_us;
-    }
-    if (upper.is_fragment) {
-        return DROP_not_for_us; /* nothing that long is meant for a node. */
-    }
-    if (upper.proto == IP6_NH_ICMPV6) {
+    if (upper.proto == IP6_NH_ICMPV6 && !upper.is_fragment && !upper.option_ofs
+        && !upper.routing_ofs) {
         return icmp_input(l3, ip, (const uint8_t *) ip + upper.ofs, len - upper.ofs, &from, now);
     }
-    if (refusal(&upper, &error)) {
+    if (refusal((const uint8_t *) ip, &upper, &error)) {
         answer_frame(l3, p, h, &error, &from, now);
     }
     return DROP_not_for_us;
