@@ -53,7 +53,6 @@ struct rc_endpoint {
     struct rc_config config;
     struct rc_ops ops;
     uint64_t n_dropped, n_wrong_source;
-    bool running; /* run() is, and will see what is posted meanwhile. */
 
     /* Requester: wqes[i % RC_QUEUE_SIZE] for head <= i < tail; 'index' is sent
      * next, and below head if it was completed while being sent again: the rest of it
@@ -62,6 +61,7 @@ struct rc_endpoint {
     size_t head, index, tail;
     psn_t req_psn;
     unsigned noack_pkts;
+    bool running; /* run() is, and will see what is posted meanwhile. */
     bool need_retry;
     bool wait_for_rnr_timer;
     uint64_t rnr_at;
@@ -78,11 +78,11 @@ struct rc_endpoint {
     size_t n_inbox;
 
     /* Responder. */
+    uint64_t n_requests, n_duplicates, n_ahead, n_acks, n_naks;
     psn_t resp_psn; /* expected. */
     uint32_t msn;
     bool sent_psn_nak;
     bool failed;
-    uint64_t n_requests, n_duplicates, n_ahead, n_acks, n_naks;
     uint8_t fail_next; /* syndrome; 0: no. */
     bool in_message;
     bool is_write;

@@ -111,16 +111,6 @@ class Lab(harness.Lab):
                           for kind in ('rx_errors', 'tx_errors', 'tx_too_long') if c[kind]})
         return found
 
-    def confirmed(self, node, group):
-        """How far the group is confirmed at a node: a PSN."""
-        return self.group(node, group)['m']
-
-    def wait_progress(self, node, group, n_packets=2000):
-        """Waits until the group's confirmed PSN at the node has advanced."""
-        start = self.confirmed(node, group)
-        wait_until('%d packets more confirmed at %s' % (n_packets, node),
-                   lambda: n_packets <= self.confirmed(node, group) - start & PSN_MASK < 1 << 23)
-
 
 class no_faults:
     """Checks that in its block no packet was dropped or lost, but for these reasons."""
@@ -153,7 +143,8 @@ def check_model(result, receivers):
     endpoint takes."""
     for lane in result['lanes']:
         check_equal('completed blocks', lane['completed'], result['count'])
-        check_equal('packets dropped and stray at the source', (lane['dropped'], lane['stray']), (0, 0))
+        check_equal('packets dropped and stray at the source', (lane['dropped'], lane['stray']),
+                    (0, 0))
     length = min(result['count'] * result['size'], result['region_len'])
     for name in receivers:
         r = result['receivers'][name]
@@ -180,20 +171,26 @@ class Loop:
         self.process = subprocess.Popen(model_argv(group, receivers, ['-n', '0', *options]),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
+        harness.running.append(self)
         self.lab = lab
         self.group = group
 
-    def __enter__(self):
-        def started():
-            check(self.process.poll() is None, 'castmodel ended: %s', self.process.poll())
-            return castctl_json('group', 'show', self.group)['state'] == 'ready'
-        wait_until('the group is ready', started)
-        return self
-
-    def __exit__(self, kind, value, tb):
+    def kill(self):
+        """Whatever has become of it; the suite calls this after each case."""
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate()
+            self.process.communicate()
+
+    def wait_progress(self, node, n_packets=2000):
+        """Waits until that many packets more are confirmed at the node."""
+        def confirmed():
+            if self.process.poll() is not None:
+                raise harness.Failure('castmodel has ended: ' + ''.join(self.process.communicate()))
+            state = self.lab.group(node, self.group)
+            return state and state['started'] and state['m']
+        start = wait_until('the group has started at %s' % node, confirmed)
+        wait_until('%d packets more confirmed at %s' % (n_packets, node),
+                   lambda: n_packets <= confirmed() - start & PSN_MASK < 1 << 23)
 
     def stop(self, without=()):
         """Lets it complete what is outstanding; returns its report.  Receivers 'without' may lack
@@ -226,10 +223,11 @@ def check_confirmed(lab, group, tree, psn):
     check_equal('branches', found, {n: sorted(b) for n, b in tree.branches.items()})
 
 
-def exact(lab, group, tree, *options):
+def exact(lab, group, tree, *options, first=('-n', '1', '-s', '64')):
     """A transfer in which every packet is counted: copies on each link of the tree and on no
-    other, responses merged to one, nothing dropped.  Returns castmodel's report."""
-    model(group, tree.receivers, '-n', '1', '-s', '64')     # neighbours are known after this
+    other, responses merged to one, nothing dropped.  Returns castmodel's report.  'first' is the
+    transfer before it, after which all neighbours are known."""
+    model(group, tree.receivers, *first)
     for _ in range(EXACT_ATTEMPTS):
         with no_faults(lab):
             before = lab.sent()

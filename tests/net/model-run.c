@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One run of castmodel (see model-run.h).
+ *
+ * One process is all hosts, so that nothing needs to be told from one to another.  It waits
+ * for packets and for the earliest timer of a connection.
+ */
+#include "tests/net/model-run.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/registry.h"
+
+#define REGION_SIZE        (1u << 20) /* at most; blocks go round in it. */
+#define USEC_PER_SEC       UINT64_C(1000000)
+/* Of unicast connections; a group has its own. */
+#define UNICAST_QP_TIMEOUT 18
+
+static volatile sig_atomic_t stop;
+static sigset_t waiting_mask; /* of signals, while waiting: SIGTERM comes only then. */
+
+static void
+on_signal(int signo)
+{
+    (void) signo;
+    stop = 1;
+}
+
+static void
+catch_sigterm(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigset_t term;
+
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    sigprocmask(SIG_BLOCK, &term, &waiting_mask);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static uint64_t
+now_usec(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t) ts.tv_sec * USEC_PER_SEC + (uint64_t) ts.tv_nsec / 1000;
+}
+
+static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fputs("castmodel: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    exit(EXIT_RUN);
+}
+
+/*
+ * Setup.
+ */
+
+/* A value of its own for each receiver, so that one in another's place shows. */
+static uint32_t
+receiver_qpn(unsigned i)
+{
+    return 0x21 + 7 * i;
+}
+
+static uint32_t
+receiver_rkey(unsigned i)
+{
+    return 0x5a00 + 3 * i;
+}
+
+static uint64_t
+receiver_va(unsigned i)
+{
+    return UINT64_C(0x7f0000001000) + i * UINT64_C(0x10000000);
+}
+
+static uint32_t
+source_qpn(unsigned lane)
+{
+    return 0x11 + lane;
+}
+
+static void
+open_host(struct model_host *h, const char *name)
+{
+    struct in6_addr address;
+    char error[512];
+
+    if (registry_host_address(name, &address, error, sizeof error)) {
+        fail("%s", error);
+    }
+    int status = model_host_open(h, &address);
+    if (status) {
+        fail("%s: %s", name, strerror(status));
+    }
+}
+
+static void
+lane_complete(void *aux, uint64_t id, enum rc_status status)
+{
+    struct lane *lane = aux;
+
+    (void) id;
+    lane->done++;
+    if (lane->status == RC_WC_SUCCESS) {
+        lane->status = status;
+    }
+}
+
+static void
+add_lane(struct model_run *r, const struct in6_addr *peer, uint32_t dest_qpn)
+{
+    struct rc_config config = r->config;
+    struct lane *lane = &r->lanes[r->n_lanes];
+
+    config.peer = *peer;
+    config.qpn = source_qpn(r->n_lanes++);
+    config.dest_qpn = dest_qpn;
+    lane->ep = model_host_add(&r->source, config, lane_complete, lane);
+}
+
+static void
+add_receiver(struct model_run *r, unsigned i, const struct in6_addr *peer, uint32_t dest_qpn)
+{
+    struct rc_config config = r->config;
+    struct receiver *receiver = &r->receivers[i];
+
+    config.peer = *peer;
+    config.qpn = receiver_qpn(i);
+    config.dest_qpn = dest_qpn;
+    config.region = receiver->region;
+    config.region_len = r->content.region_len;
+    config.va = receiver_va(i);
+    config.rkey = receiver_rkey(i);
+    receiver->ep = model_host_add(&receiver->host, config, NULL, NULL);
+}
+
+/* The order of docs/joining.md, with all roles in one process. */
+static void
+join_group(struct model_run *r)
+{
+    const struct model_options *o = &r->options;
+    struct group_info group;
+    char error[512];
+
+    if (registry_source_set(o->group, o->source, source_qpn(0), error, sizeof error)
+        || registry_group_show(o->group, &group, error, sizeof error)) {
+        fail("%s", error);
+    }
+    r->epoch = group.epoch;
+    r->config.mtu = group.mtu;
+    r->config.start_psn = psn_make(group.start_psn);
+    r->config.timeout_usec = (UINT64_C(4096) << group.qp_timeout) / 1000;
+    add_lane(r, &group.proxy, group.designated_qpn);
+    r->lanes[0].rkey = group.designated_rkey;
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        struct member_info member = {
+            .host = o->receivers[i],
+            .qpn = receiver_qpn(i),
+            .rkey = receiver_rkey(i),
+            .va = receiver_va(i),
+            .len = r->content.region_len,
+        };
+        add_receiver(r, i, &group.proxy, group.designated_qpn);
+        if (registry_member_add(o->group, &member, group.epoch, error, sizeof error)) {
+            fail("%s", error);
+        }
+    }
+    if (registry_group_wait(o->group, o->n_receivers, group.epoch, o->timeout, error,
+                            sizeof error)) {
+        fail("%s", error);
+    }
+}
+
+static void
+connect_unicast(struct model_run *r)
+{
+    const struct model_options *o = &r->options;
+
+    r->config.mtu = o->mtu;
+    r->config.start_psn = psn_make((uint32_t) (o->seed * 0x9e3779b1));
+    r->config.timeout_usec = (UINT64_C(4096) << UNICAST_QP_TIMEOUT) / 1000;
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        add_lane(r, &r->receivers[i].host.address, receiver_qpn(i));
+        r->lanes[i].va = receiver_va(i);
+        r->lanes[i].rkey = receiver_rkey(i);
+        add_receiver(r, i, &r->source.address, source_qpn(i));
+    }
+}
+
+/* Keeps receive buffers posted, ahead of what the source may have outstanding. */
+static void
+post_buffers(struct model_run *r, struct receiver *receiver)
+{
+    const struct content *c = &r->content;
+
+    while (rc_post_recv(receiver->ep, receiver->region + content_block_ofs(c, receiver->n_buffers),
+                        c->size)) {
+        receiver->n_buffers++;
+    }
+}
+
+void
+model_run_prepare(struct model_run *r)
+{
+    const struct model_options *o = &r->options;
+    uint64_t n_slots = REGION_SIZE / o->size;
+
+    n_slots = o->count && o->count < n_slots ? o->count : n_slots;
+    r->content = content_init(o->size, n_slots, 0);
+    r->content.count = o->count ? o->count : UINT64_MAX;
+    r->config.retry_cnt = r->config.rnr_retry = RC_RETRY_FOREVER;
+    r->config.min_rnr_timer = 12;
+    r->config.gap_usec = o->gap;
+    r->buf = malloc(r->content.region_len);
+    if (!r->buf) {
+        fail("out of memory");
+    }
+    content_generate(&r->content, r->buf, o->seed);
+    open_host(&r->source, o->source);
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        struct receiver *receiver = &r->receivers[i];
+
+        open_host(&receiver->host, o->receivers[i]);
+        receiver->region = malloc(r->content.region_len);
+        if (!receiver->region) {
+            fail("out of memory");
+        }
+        /* A byte that never arrives must not be right by chance. */
+        for (size_t k = 0; k < r->content.region_len; k++) {
+            receiver->region[k] = (uint8_t) ~r->buf[k];
+        }
+    }
+    if (o->group) {
+        join_group(r);
+    } else {
+        connect_unicast(r);
+    }
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        post_buffers(r, &r->receivers[i]);
+    }
+}
+
+/*
+ * Transfer.
+ */
+
+/* Posts what depth and slots allow: no lane may be ahead of another by more than a round,
+ * since they share the buffer. */
+static void
+post(struct model_run *r, uint64_t now)
+{
+    const struct content *c = &r->content;
+    uint64_t all_done = UINT64_MAX;
+
+    for (unsigned i = 0; i < r->n_lanes; i++) {
+        all_done = r->lanes[i].done < all_done ? r->lanes[i].done : all_done;
+    }
+    for (unsigned i = 0; i < r->n_lanes; i++) {
+        struct lane *lane = &r->lanes[i];
+
+        while (lane->posted < c->count && lane->posted < all_done + c->n_slots
+               && lane->posted - lane->done < r->options.depth) {
+            if (lane->posted == r->n_stamped) {
+                content_stamp(c, r->buf, r->n_stamped++);
+            }
+            size_t ofs = content_block_ofs(c, lane->posted);
+            struct rc_wr wr = {
+                .op = r->options.op,
+                .data = r->buf + ofs,
+                .len = c->size,
+                .va = lane->va + ofs,
+                .rkey = lane->rkey,
+            };
+            if (!rc_post(lane->ep, &wr, now)) {
+                break;
+            }
+            lane->posted++;
+        }
+    }
+}
+
+/* Waits for packets until 'deadline' and lets the endpoints take them. */
+static void
+receive(struct model_run *r, uint64_t deadline)
+{
+    struct pollfd fds[1 + MODEL_MAX_RECEIVERS];
+    unsigned n = r->options.n_receivers;
+    uint64_t now = now_usec();
+    uint64_t wait = deadline > now ? deadline - now : 0;
+    struct timespec ts = {(time_t) (wait / USEC_PER_SEC), (long) (wait % USEC_PER_SEC) * 1000};
+
+    fds[n] = (struct pollfd){.fd = r->source.rx_fd, .events = POLLIN};
+    for (unsigned i = 0; i < n; i++) {
+        fds[i] = (struct pollfd){.fd = r->receivers[i].host.rx_fd, .events = POLLIN};
+    }
+    if (ppoll(fds, n + 1, &ts, &waiting_mask) <= 0) {
+        return;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (fds[i].revents) {
+            model_host_receive(&r->receivers[i].host, now_usec());
+            post_buffers(r, &r->receivers[i]);
+        }
+    }
+    if (fds[n].revents) {
+        model_host_receive(&r->source, now_usec());
+    }
+}
+
+static bool
+finished(const struct model_run *r)
+{
+    for (unsigned i = 0; i < r->n_lanes; i++) {
+        if (r->lanes[i].done < r->content.count) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Lets every lane that has to do something, and tells when the next one has. */
+static uint64_t
+run_timers(struct model_run *r)
+{
+    uint64_t now = now_usec(), next = UINT64_MAX, total = 0;
+
+    for (unsigned i = 0; i < r->n_lanes; i++) {
+        if (now >= rc_deadline(r->lanes[i].ep)) {
+            rc_timer(r->lanes[i].ep, now);
+        }
+        uint64_t deadline = rc_deadline(r->lanes[i].ep);
+        next = deadline < next ? deadline : next;
+        if (r->lanes[i].status != RC_WC_SUCCESS) {
+            fail("completion %" PRIu64 " of connection %u has status %d", r->lanes[i].done, i,
+                 r->lanes[i].status);
+        }
+        total += r->lanes[i].done;
+    }
+    r->n_completed = total;
+    return next;
+}
+
+void
+model_run_transfer(struct model_run *r)
+{
+    uint64_t start = now_usec(), progress_at = start, last = 0;
+
+    catch_sigterm();
+    while (!finished(r)) {
+        uint64_t now = now_usec();
+        uint64_t give_up = progress_at + r->options.timeout * USEC_PER_SEC;
+
+        if (now >= give_up) {
+            fail("no completion for %u s, after %" PRIu64, r->options.timeout, r->n_completed);
+        }
+        if (stop) {
+            r->content.count = r->n_stamped;
+        }
+        post(r, now);
+        uint64_t deadline = run_timers(r);
+        receive(r, deadline < give_up ? deadline : give_up);
+        if (r->n_completed != last) {
+            last = r->n_completed;
+            progress_at = now_usec();
+        }
+    }
+    r->seconds = (double) (now_usec() - start) / (double) USEC_PER_SEC;
+}
+
+/*
+ * Result.
+ */
+
+bool
+model_run_compare(struct model_run *r)
+{
+    const struct content *c = &r->content;
+    uint64_t n_written = r->n_stamped < c->n_slots ? r->n_stamped : c->n_slots;
+    size_t len = n_written * c->size;
+    bool all_right = true;
+
+    for (unsigned i = 0; i < r->options.n_receivers; i++) {
+        struct receiver *receiver = &r->receivers[i];
+        size_t first_bad;
+
+        receiver->bytes_ok = content_compare(receiver->region, r->buf, len, &first_bad);
+        all_right = all_right && receiver->bytes_ok == len;
+    }
+    return all_right;
+}
