@@ -72,14 +72,34 @@ trace(struct ctl *ctl)
  * capture.
  */
 
+/* The one absolute path of a file, for an agent, whose folder is another.  It compares these.  The
+ * caller frees. */
+static char *
+absolute_path(const char *file)
+{
+    char *path = abs_file_name(NULL, file);
+
+    if (!path) {
+        ctl_fail(CTL_USAGE, "capture start: %s: the current folder is not known", file);
+    }
+    char *folder = dir_name(path);
+    char *name = base_name(path);
+    char *canonical = realpath(folder, NULL);
+    if (canonical) { /* otherwise the agent will say what is wrong with it. */
+        free(path);
+        path = xasprintf("%s/%s", strcmp(canonical, "/") ? canonical : "", name);
+    }
+    free(canonical);
+    free(folder);
+    free(name);
+    return path;
+}
+
 static void
 capture_start(struct ctl *ctl)
 {
-    char *file = abs_file_name(NULL, ctl->argv[2]); /* the agent's folder is another. */
+    char *file = absolute_path(ctl->argv[2]);
 
-    if (!file) {
-        ctl_fail(CTL_USAGE, "capture start: %s: the current folder is not known", ctl->argv[2]);
-    }
     free(run_at_node(ctl, "rocecast/capture-start",
                      ctl_flag(ctl, OPT_FORCE)
                          ? (const char *[]){"--force", ctl->argv[1], file, NULL}

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases about single packets: castctl trace, castctl capture, and what they must not do."""
+import contextlib
+import json
+import os
+import re
+import struct
+import subprocess
+
+from netlab import Loop, group_add, model
+
+import harness
+from harness import castctl, castctl_json, check, check_equal, output, wait_until
+
+RECEIVERS = ['r1', 'r2', 'r3']
+
+
+def frames(path):
+    """The frames in a pcap file, which must end behind one."""
+    data = harness.read(path)
+    check_equal('magic', data[:4], struct.pack('=I', 0xa1b2c3d4))
+    found, at = [], 24
+    while at < len(data):
+        check(at + 16 <= len(data), '%s ends inside a record header', path)
+        caplen, length = struct.unpack_from('=II', data, at + 8)
+        check_equal('captured length', caplen, length)
+        check(at + 16 + caplen <= len(data), '%s ends inside a frame', path)
+        found.append(data[at + 16:at + 16 + caplen])
+        at += 16 + caplen
+    return found
+
+
+def bth_of(frame):
+    """Offset of a frame's BTH, through SRH and inner IPv6; None if it is no RoCE packet."""
+    at, header = 54, frame[20]
+    while header in (41, 43):
+        if header == 43:
+            header, at = frame[at], at + 8 * (frame[at + 1] + 1)
+        else:
+            header, at = frame[at + 6], at + 40
+    return at + 8 if header == 17 and frame[at + 2:at + 4] == b'\x12\xb7' else None
+
+
+def data_frames(path):
+    """Those with a RoCE request."""
+    return [f for f in frames(path) if bth_of(f) and f[bth_of(f)] <= 0x0b]
+
+
+@contextlib.contextmanager
+def capture(lab, node, peer, name):
+    """Yields the file to which the port towards 'peer' is captured."""
+    path = harness.work_file(name)
+    port = lab.port(node, peer)
+    castctl('capture', 'start', node, port, os.path.relpath(path))
+    try:
+        yield path
+    finally:
+        stopped, = castctl_json('capture', 'stop', node, port)
+    check_equal('what stop says', stopped, {'node': node, 'port': port, 'file': path, 'error': '',
+                                            'packets': len(frames(path))})
+
+
+def refused(status, pattern, *argv, stdin=''):
+    p = subprocess.run(['castctl', *argv], input=stdin, capture_output=True, text=True, check=False)
+    check(p.returncode == status and re.search(pattern, p.stderr),
+          'castctl %s: exit status %d: %s', ' '.join(argv)[:99], p.returncode, p.stderr)
+
+
+def port_packets(node, port):
+    c = castctl_json('stats', node)[node]['ports'][port]
+    return c['rx_packets'] + c['tx_packets']
+
+
+def captures(lab):
+    """Everything that a port receives and sends, and nothing else, in a file that is whole at any
+    time."""
+    group_add('gc')
+    model('gc', RECEIVERS, '-n', '1')
+    port = lab.port('n1', 'sa')
+    before = port_packets('n1', port)
+    with capture(lab, 'n1', 'sa', 'c.pcap') as path:
+        listed, = castctl_json('capture', 'list')
+        check_equal('listed', (listed['node'], listed['port'], listed['file']), ('n1', port, path))
+        model('gc', RECEIVERS, '-n', '3')
+    check_equal('frames captured', len(frames(path)), port_packets('n1', port) - before)
+    check_equal('list afterwards', castctl_json('capture', 'list'), [])
+    ours = [f[6:12] for f in frames(path)]
+    check(len(set(ours)) == 2, 'frames come from %r, not from both sides', set(ours))
+    read = output('tshark', '-r', path, '-T', 'fields', '-e', 'frame.len').split()
+    check_equal("tshark's lengths", [int(n) for n in read], [len(f) for f in frames(path)])
+
+    loop = Loop(lab, 'gc', RECEIVERS)
+    castctl('capture', 'start', 'n1', port, path, '--force')
+    for n in (1, 200, 400):
+        wait_until('%d frames' % n, lambda n=n: len(frames(path)) >= n)
+    castctl('capture', 'stop', 'n1', '--all')
+    n = len(frames(path))
+    loop.wait_progress('n1', 100)
+    check_equal('frames after the end', len(frames(path)), n)
+    loop.stop()
+
+
+def captures_refused(lab):
+    """Nothing is overwritten by mistake, and every error names what it is about."""
+    port, other = lab.port('n1', 'sa'), lab.port('n1', 'r1')
+    path = harness.work_file('refused.pcap')
+    fifo = harness.work_file('fifo')
+    os.mkfifo(fifo)
+    old = harness.work_file('old.pcap', b'old')
+    castctl('capture', 'start', 'n1', port, path)
+    for pattern, *argv in (
+            ('port %s is being captured already, to %s' % (port, path), port, path + '2'),
+            ('%s: port %s is being captured to it' % (path, port), other, path, '--force'),
+            ('%s: .*exists already' % old, other, old),
+            ('/nowhere/x: .*No such file or directory', other, '/nowhere/x'),
+            ('%s: .*not a regular file|No such device' % fifo, other, fifo, '--force'),
+            ('%s: .*Is a directory' % harness.WORK, other, harness.WORK, '--force'),
+            ("no port 'xyz'", 'xyz', path)):
+        refused(2, 'capture start: node n1: ' + pattern, 'capture', 'start', 'n1', *argv)
+    refused(2, 'port %s is not being captured' % other, 'capture', 'stop', 'n1', other)
+    refused(2, "no port 'xyz'", 'capture', 'stop', 'n1', 'xyz')
+    check_equal('the old file', harness.read(old), b'old')
+    check_equal('stopped', [c['port'] for c in castctl_json('capture', 'stop', 'n1', '--all')], [port])
+    check_equal('stopped again', castctl_json('capture', 'stop', 'n1', '--all'), [])
+    os.unlink(fifo)
+
+
+def capture_disk_full(lab):
+    """The file ends with the last frame that was written whole, and the node goes on."""
+    folder = harness.work_file('small')
+    os.mkdir(folder)
+    output('mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', folder)
+    group_add('gd')
+    port = lab.port('n1', 'sa')
+    castctl('capture', 'start', 'n1', port, os.path.join(folder, 'x'))
+    loop = Loop(lab, 'gd', RECEIVERS)
+    wait_until('the disk is full', lambda: castctl_json('capture', 'list')[0]['error'])
+    loop.wait_progress('n1', 100)
+    stopped, = castctl_json('capture', 'stop', 'n1', port)
+    check_equal('error', stopped['error'], 'No space left on device')
+    check_equal('frames', stopped['packets'], len(frames(os.path.join(folder, 'x'))))
+    loop.stop()
+    output('umount', folder)
+
+
+def state(lab):
+    counters = json.loads(lab.appctl('n1', 'rocecast/counters', '-j'))
+    return lab.appctl('n1', 'rocecast/groups', '-j'), counters['drops'], counters['buffers_free']
+
+
+def children(lab):
+    with open(os.path.join(harness.RUNDIR, 'lab', lab.name, 'n1.pid'), encoding='utf-8') as f:
+        pid = f.read().strip()
+    return harness.read('/proc/%s/task/%s/children' % (pid, pid)).decode()
+
+
+def traces(lab):
+    """What a frame would meet is what it has met, byte for byte, and nothing changes."""
+    group_add('gt')
+    with capture(lab, 'n1', 'sa', 'in.pcap') as received, \
+            capture(lab, 'n1', 'r1', 'out.pcap') as sent:
+        model('gt', RECEIVERS, '-n', '2', '-s', '3000')
+    port = {peer: lab.port('n1', peer) for peer in ('sa', *RECEIVERS)}
+    before = state(lab)
+    pairs = list(zip(data_frames(received), data_frames(sent), strict=True))
+    check(len(pairs) >= 6, 'only %d data frames', len(pairs))
+    for got, copy in pairs:
+        trace = castctl_json('trace', 'n1', port['sa'], got.hex())
+        copies = {s['port']: s['hex'] for s in trace['sent'] if s['port'] != port['sa']}
+        check_equal('ports', sorted(copies), sorted(port[r] for r in RECEIVERS))
+        check(copies[port['r1']] == copy.hex(), 'the copy for r1 is\n%s instead of\n%s',
+              copies[port['r1']], copy.hex())
+        check_equal('drops', trace['drops'], [])
+        check(any('End.MT' in s for s in trace['steps']), 'steps: %r', trace['steps'])
+
+    # A PSN that has not been sent yet: H would move.
+    frame = bytearray(pairs[-1][0])
+    at = bth_of(frame) + 9
+    psn = int.from_bytes(frame[at:at + 3], 'big') + 1 & harness.PSN_MASK
+    frame[at:at + 3] = psn.to_bytes(3, 'big')
+    p = subprocess.run(['castctl', '-j', 'trace', 'n1', port['sa'], '-'], input=frame.hex(':', 2),
+                       capture_output=True, text=True, check=True)
+    trace = json.loads(p.stdout)
+    check_equal('copies', sorted(s['port'] for s in trace['sent']),
+                sorted(port[r] for r in RECEIVERS))
+    after = psn + 1 & harness.PSN_MASK
+    check_equal('state', trace['state'],
+                [{'group': 'gt', 'epoch': 1, 'what': 'H', 'before': psn, 'after': after}])
+    text = castctl('trace', 'n1', port['sa'], frame.hex(' '))
+    for pattern in (r'^received on sa, %d bytes: .*SRH with SL 1 and 1 End.MT TLV; inside '
+                    % len(frame), r'^  sent from %s, .*PSN %d' % (port['r1'], psn),
+                    r'^  group gt, epoch 1: H %d -> %d' % (psn, after)):
+        check(re.search(pattern, text, re.M), 'no %r in\n%s', pattern, text)
+
+    trace = castctl_json('trace', 'n1', port['sa'], frame[:60].hex())
+    check_equal('a frame cut short', ([d['reason'] for d in trace['drops']], trace['sent']),
+                (['ip6_short'], []))
+    frame[57] = 0
+    trace = castctl_json('trace', 'n1', port['sa'], frame.hex())
+    check_equal('Segments Left 0', [d['reason'] for d in trace['drops']], ['mt_segments_left'])
+    text = castctl('trace', 'n1', port['sa'], frame.hex())
+    check('  dropped: mt_segments_left (' in text and '  nothing is sent' in text, '%s', text)
+    refused(2, "trace: node n1: no port 'xyz'", 'trace', 'n1', 'xyz', frame.hex())
+    check_equal('state', state(lab), before)
+    check_equal('child processes', children(lab), '')
+
+
+CASES = [captures, captures_refused, capture_disk_full, traces]
