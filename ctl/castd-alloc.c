@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocations: Proxy Addresses, epochs with their Designated QPN and start PSN,
- * designated rkeys, branch ids.
+ * Allocations: Proxy Addresses, Replication-IDs, epochs with their Designated
+ * QPN and start PSN, designated rkeys, branch ids.
  *
  * None is ever given twice: a Proxy Address not in the registry's life, a
  * Designated QPN not while its Proxy Address lives, a branch id not while its
- * group lives.  What was given is in the rows, so a castd that starts anew
- * continues where the last one stopped.
+ * group lives.  Only a Replication-ID, of which there are few, is given again
+ * when its group and all trees that have it are gone.  What was given is in the
+ * rows, so a castd that starts anew continues where the last one stopped.
  */
 #include <config.h>
 
@@ -14,6 +15,7 @@
 #include "ctl/values.h"
 #include "openvswitch/vlog.h"
 #include "random.h"
+#include "util.h"
 
 VLOG_DEFINE_THIS_MODULE(castd_alloc);
 
@@ -38,19 +40,51 @@ new_epoch(struct castd_group *g)
     rrec_group_set_started(row, false);
     rrec_group_set_region_len(row, 0);
     for (size_t i = 0; i < g->n_members; i++) {
-        rrec_member_set_branch(g->members[i].row, 0);
+        rrec_member_set_branch(g->members[i], 0);
     }
     VLOG_INFO("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64, row->name, row->epoch,
               row->designated_qpn);
 }
 
-static void
-new_proxy(struct castd *c, struct castd_group *g)
+static bool
+replication_id_is_used(const struct castd *c, int64_t id)
 {
+    for (size_t i = 0; i < c->n_groups; i++) {
+        if (c->groups[i].row->proxy[0] && c->groups[i].row->replication_id == id) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_node *n = c->nodes[i].row;
+        struct in6_addr sid =
+            node_sid(c->nodes[i].node->id, (uint16_t) (SID_FUNC_REPLICATION + id));
+
+        for (size_t j = 0; j < n->n_trees; j++) {
+            if (!strcmp(n->trees[j]->replication_sid, ip6_text(&sid))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Gives the group its addresses and its first epoch; false: there is no Replication-ID for it. */
+static bool
+new_group(struct castd *c, struct castd_group *g)
+{
+    int64_t replication_id = 0;
     int64_t number = MAX(c->global->next_proxy, 1);
     struct in6_addr proxy = proxy_address((uint32_t) number);
     uint32_t rkey;
 
+    while (replication_id_is_used(c, replication_id)) {
+        if (++replication_id > REPLICATION_ID_MAX) {
+            g->rollout.error = xasprintf("group %s: all %d Replication-IDs are in use",
+                                         g->row->name, REPLICATION_ID_MAX + 1);
+            return false;
+        }
+    }
+    rrec_group_set_replication_id(g->row, replication_id);
     rrec_global_set_next_proxy(c->global, number + 1);
     rrec_group_set_proxy(g->row, ip6_text(&proxy));
     do {
@@ -59,6 +93,7 @@ new_proxy(struct castd *c, struct castd_group *g)
     rrec_group_set_designated_rkey(g->row, rkey);
     rrec_group_set_epoch_resets(g->row, g->row->resets);
     new_epoch(g);
+    return true;
 }
 
 /* The first source of an epoch is bound to it; every later one starts an epoch, since the receivers'
@@ -101,7 +136,9 @@ castd_allocate(struct castd *c)
         struct castd_group *g = &c->groups[i];
 
         if (!g->row->proxy[0]) {
-            new_proxy(c, g);
+            if (!new_group(c, g)) {
+                continue;
+            }
         } else if (g->row->resets != g->row->epoch_resets) {
             rrec_group_set_epoch_resets(g->row, g->row->resets);
             new_epoch(g);
@@ -109,7 +146,7 @@ castd_allocate(struct castd *c)
         bind_source(g);
         latch_started(c, g);
         for (size_t j = 0; j < g->n_members; j++) {
-            const struct rrec_member *m = g->members[j].row;
+            const struct rrec_member *m = g->members[j];
 
             if (m->epoch == g->row->epoch && !m->branch && !strcmp(m->want, "active")) {
                 rrec_group_set_next_branch(g->row, g->row->next_branch + 1);

@@ -46,6 +46,7 @@ load_nodes(struct plan_topology *t, struct ovsdb_idl *idl)
         ovs_strlcpy(node->name, row->name, sizeof node->name);
         node->id = (uint16_t) row->id;
         node->agent = !strcmp(row->role, "agent");
+        node->no_aggregation = row->no_aggregation;
         node->ports = xcalloc(row->n_ports + 1, sizeof *node->ports);
         for (size_t i = 0; i < row->n_ports; i++) {
             if (ifname_is_valid(row->ports[i]->name)) {
@@ -127,9 +128,9 @@ find_node_row(struct ovsdb_idl *idl, const char *name)
 static int
 compare_members(const void *a_, const void *b_)
 {
-    const struct castd_member *a = a_, *b = b_;
+    const struct rrec_member *const *a = a_, *const *b = b_;
 
-    return strcmp(a->row->host, b->row->host);
+    return strcmp((*a)->host, (*b)->host);
 }
 
 static void
@@ -151,14 +152,13 @@ load_group(struct castd_group *g, const struct rrec_group *row, struct ovsdb_idl
     g->members = xcalloc(n + 1, sizeof *g->members);
     RREC_MEMBER_FOR_EACH (member, idl) {
         if (member->group == row) {
-            g->members[g->n_members++].row = member;
+            g->members[g->n_members++] = member;
         }
     }
     qsort(g->members, g->n_members, sizeof *g->members, compare_members);
-    g->request.members = xcalloc(n + 1, sizeof *g->request.members);
-    g->request.n_members = g->n_members;
     g->rollout.members = xcalloc(n + 1, sizeof *g->rollout.members);
-    g->rollout.n_members = g->n_members;
+    g->rollout.group.members = xcalloc(n + 1, sizeof *g->rollout.group.members);
+    g->rollout.group.n_members = g->n_members;
 }
 
 void
@@ -203,16 +203,8 @@ void
 castd_unload(struct castd *c)
 {
     for (size_t i = 0; i < c->n_groups; i++) {
-        struct castd_group *g = &c->groups[i];
-
-        for (size_t j = 0; j < g->n_members; j++) {
-            free(g->members[j].error);
-        }
-        free(g->members);
-        free(g->request.members);
-        free(g->rollout.members);
-        free(g->error);
-        plan_uninit(&g->plan);
+        rollout_uninit(&c->groups[i].rollout);
+        free(c->groups[i].members);
     }
     free(c->groups);
     free(c->nodes);

@@ -17,6 +17,10 @@ VLOG_DEFINE_THIS_MODULE(castd_report);
 
 #define TOO_LATE "the group has started: joins in the next epoch (castctl group reset %s)"
 
+#define OUTDATED                                                         \
+    "the topology has changed: this epoch keeps its tree, the next one " \
+    "takes the new (castctl group reset %s)"
+
 static void
 put_node(const struct rrec_node *n, struct ds *s)
 {
@@ -77,35 +81,25 @@ missing(const struct castd_group *g, struct ds *s)
     }
 }
 
-static size_t
-count_targets(const struct castd_group *g)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < g->n_members; i++) {
-        const struct rollout_member *m = &g->rollout.members[i];
-
-        n += m->wanted && !m->too_late;
-    }
-    return n;
-}
-
 static void
 report_group(const struct castd *c, const struct castd_group *g, struct ds *status)
 {
     const struct rrec_group *row = g->row;
     const char *state = "pending";
 
-    if (g->error) {
+    if (g->rollout.error) {
         state = "failed";
-        ds_put_cstr(status, g->error);
-    } else if (!count_targets(g)) {
+        ds_put_cstr(status, g->rollout.error);
+    } else if (!g->rollout.n_targets) {
         missing(g, status);
     } else {
         if (g->rollout.serving) {
             state = "ready";
         }
         waiting_for(c, g, status);
+        if (g->rollout.outdated) {
+            ds_put_format(status, "%s" OUTDATED, status->length ? "; " : "", row->name);
+        }
     }
     if (strcmp(row->state, state)) {
         VLOG_INFO("group %s: %s%s%s", row->name, state, status->length ? ": " : "",
@@ -123,10 +117,10 @@ static bool
 is_out(const struct castd_group *g, size_t i)
 {
     const struct rollout_member *in = &g->rollout.members[i];
-    const struct plan_member *out = &g->request.members[i];
+    const struct plan_member *out = &g->rollout.group.members[i];
 
     return !in->copied && !in->provisioned && !out->copy && !out->provision
-           && g->rollout.edges_applied;
+           && g->rollout.switches_applied;
 }
 
 static void
@@ -139,7 +133,7 @@ set_member(const struct rrec_member *m, const char *state, const char *status)
 static void
 report_leaving(const struct castd *c, const struct castd_group *g, size_t i)
 {
-    const struct rrec_member *m = g->members[i].row;
+    const struct rrec_member *m = g->members[i];
     struct ds status = DS_EMPTY_INITIALIZER;
 
     if (!is_out(g, i)) {
@@ -158,7 +152,7 @@ static void
 report_member(const struct castd *c, const struct castd_group *g, size_t i,
               const char *group_status)
 {
-    const struct rrec_member *m = g->members[i].row;
+    const struct rrec_member *m = g->members[i];
     const struct rollout_member *r = &g->rollout.members[i];
     char *status = NULL;
 
@@ -167,12 +161,13 @@ report_member(const struct castd *c, const struct castd_group *g, size_t i,
     } else if (m->epoch != g->row->epoch) {
         status = xasprintf("must register again in epoch %" PRId64, g->row->epoch);
         set_member(m, "joining", status);
-    } else if (g->members[i].error) {
-        set_member(m, "failed", g->members[i].error);
+    } else if (r->error) {
+        set_member(m, "failed", r->error);
     } else if (r->too_late) {
         status = xasprintf(TOO_LATE, g->row->name);
         set_member(m, "joining", status);
-    } else if (r->copied && r->copy && (g->rollout.serving || !strcmp(m->state, "active"))) {
+    } else if (r->copied && g->rollout.group.members[i].copy
+               && (g->rollout.serving || !strcmp(m->state, "active"))) {
         set_member(m, "active", "");
     } else {
         set_member(m, "joining", group_status);

@@ -265,8 +265,8 @@ is_wanted(const struct castd *c, const struct plan_node *node, const struct rrec
     for (size_t i = 0; i < c->n_groups; i++) {
         const struct castd_group *g = &c->groups[i];
 
-        for (size_t j = 0; j < g->plan.n_trees; j++) {
-            if (g->plan.trees[j].node == node && row->epoch == g->row->epoch
+        for (size_t j = 0; j < g->rollout.plan.n_trees; j++) {
+            if (g->rollout.plan.trees[j].node == node && row->epoch == g->row->epoch
                 && !strcmp(row->proxy, g->row->proxy)) {
                 return true;
             }
@@ -335,8 +335,8 @@ sync_trees(struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_node *
     for (size_t i = 0; i < c->n_groups; i++) {
         struct castd_group *g = &c->groups[i];
 
-        for (size_t j = 0; j < g->plan.n_trees; j++) {
-            const struct plan_tree *tree = &g->plan.trees[j];
+        for (size_t j = 0; j < g->rollout.plan.n_trees; j++) {
+            const struct plan_tree *tree = &g->rollout.plan.trees[j];
             const struct rrec_tree_node *row;
 
             if (tree->node != n->node) {

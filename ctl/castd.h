@@ -4,7 +4,7 @@
  * what they are to be, within one transaction.
  *
  *     castd_load()      rows -> topology, nodes, groups
- *     castd_allocate()  Proxy Addresses, epochs, QPNs, rkeys, branch ids
+ *     castd_allocate()  Proxy Addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
  *     castd_rollout()   each group's next step -> trees wanted
  *     castd_sync()      nodes' rows made equal to what is wanted; generations
  *     castd_report()    states and status texts of groups and members
@@ -13,7 +13,6 @@
 #ifndef CTL_CASTD_H
 #define CTL_CASTD_H 1
 
-#include "ctl/plan.h"
 #include "ctl/rocecast-idl.h"
 #include "ctl/rollout.h"
 
@@ -23,21 +22,13 @@ struct castd_node {
     bool caught_up; /* before this computation. */
 };
 
-struct castd_member {
-    const struct rrec_member *row;
-    char *error; /* why it cannot be served. */
-};
-
 struct castd_group {
     const struct rrec_group *row;
     const struct rrec_source *source; /* NULL: none. */
     size_t n_members;
-    struct castd_member *members;
-    struct plan_group request; /* its members are in the order of 'members'. */
-    struct rollout rollout;    /* likewise. */
-    struct plan plan;
-    char *error;  /* why it failed. */
-    bool changed; /* one of its trees was written. */
+    const struct rrec_member **members;
+    struct rollout rollout; /* its members are in the order of 'members'. */
+    bool changed;           /* one of its trees was written. */
 };
 
 struct castd {

@@ -297,6 +297,12 @@ read_branches(struct reader *r, struct rrec_branch **rows, size_t n, struct bran
     return true;
 }
 
+static int
+compare_addresses(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct in6_addr));
+}
+
 static bool
 read_outer_das(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
@@ -307,7 +313,20 @@ read_outer_das(struct reader *r, const struct rrec_tree_node *row, struct tree_c
         }
         t->n_outer_da++;
     }
+    qsort(t->outer_da, t->n_outer_da, sizeof *t->outer_da, compare_addresses);
+    for (size_t i = 1; i < t->n_outer_da; i++) {
+        if (IN6_ARE_ADDR_EQUAL(&t->outer_da[i - 1], &t->outer_da[i])) {
+            return bad(r, "Tree_Node.outer_da", ip6_text(&t->outer_da[i]), "is there twice");
+        }
+    }
     return true;
+}
+
+/* Empty: none, that is, ::. */
+static bool
+read_sid(struct reader *r, const char *column, const char *s, struct in6_addr *out)
+{
+    return !s[0] || read_address(r, column, s, out);
 }
 
 static bool
@@ -329,6 +348,8 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_integer(r, "Tree_Node.region_len", row->region_len, 0, INT64_MAX)
         || !read_address(r, "Tree_Node.source_address", row->source_address, &t->source)
         || !read_integer(r, "Tree_Node.source_qpn", row->source_qpn, 2, 0xfffffe)
+        || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
+        || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
         || !read_outer_das(r, row, t)
         || !read_branches(r, row->branches, row->n_branches, &t->branches, &t->n_branches)
         || !read_branches(r, row->copies, row->n_copies, &t->copies, &t->n_copies)) {
@@ -339,15 +360,6 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     }
     if (!mtu_is_valid(row->mtu)) {
         return bad(r, "Tree_Node.mtu", row->group, "%" PRId64 " is no path MTU", row->mtu);
-    }
-    if (row->replication_sid[0]
-        && !read_address(r, "Tree_Node.replication_sid", row->replication_sid,
-                         &t->replication_sid)) {
-        return false;
-    }
-    if (row->parent_sid[0]
-        && !read_address(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)) {
-        return false;
     }
     t->generation = (uint64_t) row->generation;
     t->epoch = (uint32_t) row->epoch;
@@ -391,6 +403,21 @@ read_trees(struct reader *r, const struct rrec_node *row, struct node_config *ou
     }
     qsort(out->trees, out->n_trees, sizeof *out->trees, compare_trees);
     return true;
+}
+
+bool
+intent_read_tree(const struct rrec_tree_node *row, struct tree_config *out, char **errp)
+{
+    struct reader r = {NULL};
+
+    memset(out, 0, sizeof *out);
+    if (read_tree(&r, row, out)) {
+        *errp = NULL;
+        return true;
+    }
+    tree_config_uninit(out);
+    *errp = r.error;
+    return false;
 }
 
 bool

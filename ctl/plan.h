@@ -9,56 +9,7 @@
 #ifndef CTL_PLAN_H
 #define CTL_PLAN_H 1
 
-#include <stdbool.h>
-
-#include "lib/node-config.h"
-
-/* A number that an interface has already; it keeps it. */
-struct plan_port {
-    char name[IFNAMSIZ];
-    uint16_t number;
-};
-
-struct plan_node {
-    char name[NAME_SIZE];
-    uint16_t id;
-    bool agent; /* a source agent, otherwise a switch. */
-    size_t n_ports;
-    struct plan_port *ports;
-};
-
-struct plan_host {
-    char name[NAME_SIZE];
-    struct in6_addr address;
-};
-
-struct plan_link {
-    char a[NAME_SIZE];
-    char a_port[IFNAMSIZ];
-    char b[NAME_SIZE];
-    char b_port[IFNAMSIZ];
-    enum port_kind kind;
-};
-
-/* plan_topology_prepare() sorts it; the planner wants it so. */
-struct plan_topology {
-    size_t n_nodes;
-    struct plan_node *nodes; /* by id. */
-    size_t n_hosts;
-    struct plan_host *hosts; /* by name. */
-    size_t n_links;
-    struct plan_link *links; /* by a, a_port. */
-    unsigned fabric_mtu;
-};
-
-void plan_topology_prepare(struct plan_topology *);
-void plan_topology_uninit(struct plan_topology *);
-
-/* NULL if there is none of that name. */
-const struct plan_node *plan_find_node(const struct plan_topology *, const char *name);
-const struct plan_host *plan_find_host(const struct plan_topology *, const char *name);
-/* The node that a host hangs on, by the first of its links. */
-const struct plan_node *plan_attachment(const struct plan_topology *, const char *host);
+#include "ctl/plan-topology.h"
 
 /* Fills *out with the node's ports, routes and SIDs, each sorted by its key, and no trees.  NULL, or
  * a malloc'd sentence that says why not, with *out empty. */
@@ -80,6 +31,7 @@ struct plan_group {
     char name[NAME_SIZE];
     uint32_t epoch;
     struct in6_addr proxy;
+    uint16_t replication_id;
     uint32_t designated_qpn;
     psn_t start_psn;
     uint32_t mtu;
@@ -104,16 +56,48 @@ struct plan {
     struct plan_tree *trees; /* switches, then the source agent. */
 };
 
+/*
+ * plan-tree.c: trees from the topology.
+ */
+
 /* Can the group's source be served at all?  NULL, or a malloc'd sentence why not. */
 char *plan_check_source(const struct plan_topology *, const struct plan_group *);
 /* Can this host be a receiver?  Supposes that plan_check_source() is content. */
 char *plan_check_member(const struct plan_topology *, const struct plan_group *, const char *host);
-/* Does a packet that names 'n' receivers at one edge fit the fabric and an SRH? */
-char *plan_check_size(const struct plan_topology *, uint32_t path_mtu, size_t n);
+/* Does a packet that names all members that have 'copy' fit an SRH and the fabric?  Supposes that
+ * source and members were checked. */
+char *plan_check_size(const struct plan_topology *, const struct plan_group *);
+
+/* The least region of the members that have 'provision'; 0 as soon as one has none. */
+uint64_t plan_region_len(const struct plan_group *);
 
 /* The group's trees, with those members that have 'provision' or 'copy'.  Supposes that source and
- * members were checked: NULL, or the first sentence of a check that fails. */
+ * members were checked: NULL, or the first sentence of a check that fails, with *out empty. */
 char *plan_group(const struct plan_topology *, const struct plan_group *, struct plan *out);
 void plan_uninit(struct plan *);
+
+/*
+ * plan-epoch.c: trees that are there.
+ */
+
+/* The source agent's part, or NULL. */
+const struct plan_tree *plan_agent_tree(const struct plan *);
+/* Is the member with this branch id a receiver of a switch, of the source agent's copies? */
+bool plan_is_provisioned(const struct plan *, uint32_t branch);
+bool plan_is_copied(const struct plan *, uint32_t branch);
+
+/* Fills *out with the trees of 'have' as they are, without the receivers that have no 'provision',
+ * the copies that have no 'copy', and the nodes that are left with nothing to do; open if the group
+ * is.  Nobody gets another SID or another parent. */
+void plan_reduce(const struct plan *have, const struct plan_group *, struct plan *out);
+
+/* Do both have the same ways down and up?  How a node with a child that has gone is addressed makes
+ * no difference, nor does what the source agent may send. */
+bool plan_same_shape(const struct plan *, const struct plan *);
+
+/* Does this topology still carry trees that were made for an earlier one?  NULL, or a malloc'd
+ * sentence that names what is gone. */
+char *
+plan_check_carried(const struct plan_topology *, const struct plan_group *, const struct plan *);
 
 #endif /* ctl/plan.h */

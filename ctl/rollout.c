@@ -2,18 +2,44 @@
  *
  * The order of a group's roll-out.
  *
- *   grow    1. the agent closes, unless it is closed or has no tree
- *           2. (applied, and nothing had started) edges get the new members
+ *   build   1. the agent closes, unless it is closed or has no tree
+ *           2. (applied, and nothing had started) switches get the planned trees
  *           3. (applied) the agent gets the copies and opens
  *   shrink  1. the agent loses the copies; the group stays open for the others
- *           2. (applied) edges lose the members
+ *           2. (applied) switches lose the receivers, and nodes that are left
+ *              with neither receivers nor children
  *
- * An edge that knew a receiver later than the agent would drop its copies; one
- * that forgot it earlier would acknowledge for it what it never got.
+ * Building serves for members that join and for a topology that has changed.
  *
- * Once a packet has gone down, a new receiver's first PSN is unknown to it, so
- * nobody joins before the next epoch.  While the agent is closed nothing can
- * start: that is why step 2 of growing may rely on what step 1 found.
+ * Why each state between is safe, whatever the order in which nodes apply it.
+ * "Counted" is a receiver that the epoch's completions stand for: a target.
+ *
+ * Build 1.  Switches are as they were.  What the agent still lets pass goes the
+ *   old ways, complete, to the receivers of before.
+ * Build 2.  The agent is closed and nothing of this epoch has gone down, nor
+ *   can: there is no packet to lose and no response to merge.  So all switches
+ *   may be told everything at once.
+ * Build 3.  All switches run the whole tree; not before may a packet go down.
+ *   One that knew of a child or receiver later would drop its copies.  One that
+ *   knew of a branch later would acknowledge for the others alone.
+ * Shrink 1.  Switches still count the one who leaves.  Packets without a copy
+ *   for it hold the others up no longer than until step 2.
+ * Shrink 2.  What a node may do before its neighbours: forget a branch, then
+ *   its minimum is that of the branches that stay, all of which it keeps; send
+ *   no copy to a child, or drop its whole tree, then only receivers that have
+ *   left are not reached.  A parent that still counts such a child gets no more
+ *   responses from it and merges nothing higher than before.  Before step 1 was
+ *   applied a node would, on the contrary, acknowledge for a receiver that is
+ *   still sent to.
+ *   Nobody else's SID or parent changes, because those would have to change at
+ *   two nodes at the same time: a node that loses its last child is still sent
+ *   to by its Replication-SID.
+ *
+ * Once a packet has gone down, a new receiver's first PSN is unknown to it, and
+ * a node that is new in the tree does not know what was confirmed below it: so
+ * nobody joins before the next epoch, and the epoch keeps the tree that it has.
+ * It still loses those who leave.  While the agent is closed nothing can start:
+ * that is why step 2 of building may rely on what step 1 found.
  *
  * A closed agent keeps its tree, without copies, as long as there is a source:
  * the tree is where the agent reports that the epoch has started.
@@ -22,86 +48,225 @@
 
 #include "ctl/rollout.h"
 
-static bool
-is_target(const struct rollout *r, const struct rollout_member *m)
+#include <stdlib.h>
+
+#include "util.h"
+
+/* The group with its targets only, as the source agent's tree allows. */
+static void
+ask_for_targets(struct rollout *r)
 {
-    return r->source && m->wanted && (!r->started || m->copied);
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        r->group.members[i].provision = r->group.members[i].copy = r->members[i].target;
+    }
+}
+
+/* The registered member with the lowest branch id above 'last'; SIZE_MAX: none. */
+static size_t
+next_registered(const struct rollout *r, uint32_t last)
+{
+    size_t next = SIZE_MAX;
+
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        uint32_t branch = r->group.members[i].branch;
+
+        if (r->members[i].registered && branch > last
+            && (next == SIZE_MAX || branch < r->group.members[next].branch)) {
+            next = i;
+        }
+    }
+    return next;
+}
+
+/* Who can be served by this topology?  In the order of branch ids, so that it is the latest who does
+ * not fit. */
+static void
+choose_targets(struct rollout *r)
+{
+    size_t i;
+
+    ask_for_targets(r);
+    for (uint32_t last = 0; (i = next_registered(r, last)) != SIZE_MAX;
+         last = r->group.members[i].branch) {
+        struct rollout_member *m = &r->members[i];
+        struct plan_member *asked = &r->group.members[i];
+
+        if (!m->error) {
+            m->error = plan_check_member(r->topology, &r->group, asked->host);
+        }
+        if (!m->error) {
+            asked->copy = true;
+            m->error = plan_check_size(r->topology, &r->group);
+            asked->copy = !m->error;
+        }
+        m->target = !m->error;
+    }
+}
+
+/* Who is in the tree of an epoch that has started? */
+static void
+keep_targets(struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        struct rollout_member *m = &r->members[i];
+
+        m->target = m->registered && !m->error && m->copied;
+        m->too_late = m->registered && !m->error && !m->copied;
+    }
+}
+
+/* A group that was not set up yet fails with its first member that cannot be served; one that was
+ * goes on without it. */
+static void
+fail_new_group(struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members && !r->error; i++) {
+        if (r->members[i].error) {
+            r->error = xstrdup(r->members[i].error);
+        }
+    }
+}
+
+/* Do the nodes have the trees that this topology gives the targets?  Also looks whether it can carry
+ * those that they have. */
+static bool
+is_as_planned(struct rollout *r)
+{
+    struct plan now, want;
+    char *error;
+    bool same;
+
+    ask_for_targets(r);
+    r->group.agent = plan_agent_tree(&r->have) != NULL;
+    plan_reduce(&r->have, &r->group, &now);
+    error = plan_group(r->topology, &r->group, &want);
+    same = !error && plan_same_shape(&now, &want);
+    if (r->started && r->n_targets) {
+        r->error = plan_check_carried(r->topology, &r->group, &now);
+    }
+    free(error);
+    plan_uninit(&now);
+    plan_uninit(&want);
+    return same;
 }
 
 /* No target is left: take out everyone, agent first. */
 static void
-step_down(struct rollout *r)
+step_down(struct rollout *r, const struct plan_tree *agent)
 {
-    bool agent_clear = !r->agent_exists || (!r->agent_open && r->agent_applied);
+    bool agent_clear = !agent || (!agent->config.open && r->agent_applied);
 
-    for (size_t i = 0; i < r->n_members; i++) {
-        agent_clear &= !(r->agent_exists && r->members[i].copied);
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        agent_clear &= !r->members[i].copied;
     }
-    for (size_t i = 0; i < r->n_members; i++) {
-        r->members[i].provision = r->members[i].provisioned && !agent_clear;
-        r->members[i].copy = false;
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        r->group.members[i].provision = r->members[i].provisioned && !agent_clear;
+        r->group.members[i].copy = false;
     }
-    r->agent = r->agent_exists;
-    r->open = false;
+    r->group.agent = agent != NULL;
+    r->group.open = false;
+    plan_reduce(&r->have, &r->group, &r->plan);
 }
 
-/* All targets are copied to: open, and take out those who leave. */
+/* The nodes have what all targets need: open, and take out those who leave. */
 static void
-step_hold(struct rollout *r, bool all_provisioned)
+step_hold(struct rollout *r, const struct plan_tree *agent)
 {
-    for (size_t i = 0; i < r->n_members; i++) {
-        struct rollout_member *m = &r->members[i];
+    bool all_provisioned = true;
 
-        m->copy = is_target(r, m);
-        m->provision = m->copy || (m->provisioned && (m->copied || !r->agent_applied));
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        const struct rollout_member *m = &r->members[i];
+
+        all_provisioned &= !m->target || m->provisioned;
+        r->group.members[i].copy = m->target;
+        r->group.members[i].provision =
+            m->target || (m->provisioned && (m->copied || !r->agent_applied));
     }
-    r->agent = true;
-    r->open = r->agent_open || (all_provisioned && r->edges_applied);
+    r->group.agent = true;
+    r->group.open = agent->config.open || (all_provisioned && r->switches_applied);
+    plan_reduce(&r->have, &r->group, &r->plan);
 }
 
-/* Some targets are new. */
+/* Some targets are new, or the tree is to be another one. */
 static void
-step_up(struct rollout *r, bool all_provisioned)
+step_build(struct rollout *r, const struct plan_tree *agent, bool as_planned)
 {
-    bool closed = !r->agent_exists || (!r->agent_open && r->agent_applied);
-    bool complete = closed && all_provisioned && r->edges_applied;
+    bool closed = !agent || (!agent->config.open && r->agent_applied);
+    bool complete = closed && as_planned && r->switches_applied;
 
-    for (size_t i = 0; i < r->n_members; i++) {
-        struct rollout_member *m = &r->members[i];
-        bool target = is_target(r, m);
-        bool leaving = !target && m->provisioned && (m->copied || !closed);
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        const struct rollout_member *m = &r->members[i];
 
-        m->copy = target && (m->copied || complete);
-        m->provision = leaving || (target && (closed || m->provisioned));
+        r->group.members[i].provision = closed ? m->target : m->provisioned;
+        r->group.members[i].copy = m->target && (m->copied || complete);
     }
-    r->agent = r->agent_exists || complete;
-    r->open = complete;
+    r->group.agent = agent || complete;
+    r->group.open = complete;
+    if (closed) {
+        r->error = plan_group(r->topology, &r->group, &r->plan);
+    } else {
+        plan_reduce(&r->have, &r->group, &r->plan);
+    }
 }
 
 void
 rollout_step(struct rollout *r)
 {
-    size_t n_targets = 0;
+    const struct plan_tree *agent = plan_agent_tree(&r->have);
     bool any_new = false;
-    bool all_provisioned = true;
+    bool build, as_planned;
 
-    for (size_t i = 0; i < r->n_members; i++) {
-        struct rollout_member *m = &r->members[i];
-        bool target = is_target(r, m);
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        uint32_t branch = r->group.members[i].branch;
 
-        m->too_late = r->source && m->wanted && !target;
-        n_targets += target;
-        any_new |= target && !m->copied;
-        all_provisioned &= !target || m->provisioned;
+        r->members[i].provisioned = branch && plan_is_provisioned(&r->have, branch);
+        r->members[i].copied = branch && plan_is_copied(&r->have, branch);
     }
-    if (!n_targets) {
-        step_down(r);
-    } else if (any_new) {
-        step_up(r, all_provisioned);
+    if (!r->error && r->source && !r->started) {
+        r->error = plan_check_source(r->topology, &r->group);
+    }
+    if (r->error || !r->source) {
+        return;
+    }
+    if (r->started) {
+        keep_targets(r);
     } else {
-        step_hold(r, all_provisioned);
+        choose_targets(r);
+        if (!agent) {
+            fail_new_group(r);
+            if (r->error) {
+                return;
+            }
+        }
+    }
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        r->n_targets += r->members[i].target;
+        any_new |= r->members[i].target && !r->members[i].copied;
+    }
+    as_planned = is_as_planned(r);
+    build = !r->started && (any_new || !as_planned);
+    r->outdated = r->started && r->n_targets && !as_planned;
+    if (!r->n_targets) {
+        step_down(r, agent);
+    } else if (build) {
+        step_build(r, agent, as_planned);
+    } else {
+        step_hold(r, agent);
     }
     /* Shrinking does not interrupt the others, so it need not be waited for. */
-    r->serving =
-        n_targets && !any_new && r->open && r->agent_open && (r->agent_applied || r->was_serving);
+    r->serving = r->n_targets && !build && !r->error && r->group.open && agent->config.open
+                 && (r->agent_applied || r->was_serving);
+}
+
+void
+rollout_uninit(struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        free(r->members[i].error);
+    }
+    free(r->members);
+    free(r->group.members);
+    free(r->error);
+    plan_uninit(&r->have);
+    plan_uninit(&r->plan);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In which order a group's receivers are put into its nodes and taken out.
+ * In which order a group's trees are put into its nodes, changed and taken out.
  *
  * A pure step: from what the group should be and what its nodes have been told
  * and have applied, to what they are to be told next.  Nothing is remembered
@@ -9,39 +9,44 @@
 #ifndef CTL_ROLLOUT_H
 #define CTL_ROLLOUT_H 1
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "ctl/plan.h"
 
 struct rollout_member {
     /* In. */
-    bool wanted;      /* registered in this epoch, reachable, and not leaving. */
-    bool provisioned; /* its edge has been told of it. */
-    bool copied;      /* the source agent has been told of it. */
+    bool registered; /* in this epoch, and not leaving. */
 
-    /* Out. */
-    bool provision; /* its edge is to have it. */
-    bool copy;      /* the source agent is to have it. */
-    bool too_late;  /* wanted, but the epoch has started without it. */
+    /* Out, but for an error that is there already: then its registration makes no sense. */
+    char *error;      /* why it cannot be served. */
+    bool provisioned; /* a node has been told of it. */
+    bool copied;      /* the source agent has been told of it. */
+    bool target;      /* it is served, or is to be. */
+    bool too_late;    /* it could be, but the epoch has started without it. */
 };
 
 struct rollout {
     /* In. */
-    bool source;        /* the source is bound in this epoch. */
-    bool started;       /* a packet of this epoch has gone down. */
-    bool agent_exists;  /* the source agent has a tree, ... */
-    bool agent_open;    /* which is open, ... */
-    bool agent_applied; /* and runs what it was told. */
-    bool edges_applied; /* all edges that have a tree run what they were told. */
-    bool was_serving;   /* 'serving' of the step before. */
-    size_t n_members;
-    struct rollout_member *members;
+    const struct plan_topology *topology;
+    struct plan have;      /* what the nodes have been told in this epoch. */
+    bool source;           /* the source is bound in this epoch. */
+    bool started;          /* a packet of this epoch has gone down. */
+    bool agent_applied;    /* the source agent runs what it was told. */
+    bool switches_applied; /* all switches that have a tree do. */
+    bool was_serving;      /* 'serving' of the step before. */
 
-    /* Out. */
-    bool agent;   /* the source agent is to have a tree, ... */
-    bool open;    /* which is open. */
-    bool serving; /* it is open, for all that are to be served. */
+    /* In; the step sets 'agent' and 'open', its members' 'provision' and 'copy'. */
+    struct plan_group group;
+    struct rollout_member *members; /* in the order of group.members. */
+
+    /* Out, but for an error that is there already: then the group has no plan. */
+    char *error;      /* why the group is not served. */
+    struct plan plan; /* what the nodes are to be told. */
+    size_t n_targets;
+    bool serving;  /* the agent is open, for all targets. */
+    bool outdated; /* the topology would now give another tree than this epoch has. */
 };
 
 void rollout_step(struct rollout *);
+/* Frees what it refers to, but for the topology. */
+void rollout_uninit(struct rollout *);
 
 #endif /* ctl/rollout.h */

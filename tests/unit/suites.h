@@ -23,16 +23,19 @@
     SUITE(parse)         \
     SUITE(parse_fields)  \
     SUITE(plan)          \
+    SUITE(plan_tree)     \
     SUITE(port_gso)      \
     SUITE(response)      \
     SUITE(reverse)       \
     SUITE(reverse_model) \
     SUITE(roce)          \
+    SUITE(rollout)       \
     SUITE(srcagent)      \
     SUITE(srh)           \
     SUITE(star)          \
     SUITE(swedge)        \
     SUITE(transit)       \
+    SUITE(values)        \
     SUITE(wire)
 
 #define SUITE(NAME) Suite *NAME##_suite(void);

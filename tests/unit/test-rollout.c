@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of roll-out, against a model of the nodes: they apply what they are
+ * told when they like, packets are on their way meanwhile, members come and go
+ * and the topology changes.
+ *
+ * The model is a network that loses nothing of itself.  A switch replicates and
+ * merges as its tree says, as last applied; a receiver confirms what it got in
+ * order.  So a copy that does not arrive, or a PSN acknowledged that a receiver
+ * has not got, is the fault of an order that was wrong.
+ */
+#include <config.h>
+
+#include "ctl/rollout.h"
+
+#include <stdlib.h>
+
+#include "tests/unit/plan-fixture.h"
+#include "tests/unit/suites.h"
+#include "util.h"
+
+#define N_SWITCHES 8
+#define N_NODES    (N_SWITCHES + 1) /* the agent is the last. */
+#define AGENT      N_SWITCHES
+#define N_MEMBERS  5
+#define N_PACKETS  512
+#define N_BRANCHES (N_MEMBERS + 1 + N_NODES)
+
+/* A node: its row and what it has applied. */
+struct node {
+    bool told, runs, current; /* has a row, has a tree, and that is what the row says. */
+    struct tree_config row, tree;
+    unsigned una[N_BRANCHES]; /* what each branch has confirmed. */
+};
+
+/* A copy on its way. */
+struct flight {
+    struct in6_addr da;
+    unsigned psn;
+    bool copies[N_MEMBERS + 1]; /* by branch id. */
+};
+
+static struct model {
+    struct plan_topology topology;
+    struct plan_member members[N_MEMBERS];
+    struct plan_group group;
+    bool registered[N_MEMBERS];
+    struct node nodes[N_NODES];
+    struct flight packets[N_PACKETS];
+    size_t head, tail;
+    unsigned sent;                    /* packets; also the next PSN. */
+    unsigned received[N_MEMBERS + 1]; /* by branch id. */
+    unsigned acked;
+    bool started; /* reported. */
+    bool serving;
+    bool torn; /* the topology has lost something. */
+} m;
+
+/* Where a branch's number is in 'una'. */
+static size_t
+branch_index(uint32_t id)
+{
+    return id <= N_MEMBERS ? id : N_MEMBERS + (id - BRANCH_ID_NODE(0));
+}
+
+static bool
+has_branch(const struct branch_config *branches, size_t n, uint32_t id)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (branches[i].id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t
+sid_index(const struct in6_addr *sid)
+{
+    size_t id = sid->s6_addr[5];
+
+    return id == 30 ? AGENT : id - 1;
+}
+
+/*
+ * Topology.
+ */
+
+static void
+random_links(void)
+{
+    for (int i = 0; i < 14; i++) {
+        plan_fixture_add_link(&m.topology, m.topology.nodes[rand() % N_SWITCHES].name,
+                              m.topology.nodes[rand() % N_SWITCHES].name);
+    }
+}
+
+static void
+setup(void)
+{
+    memset(&m, 0, sizeof m);
+    plan_fixture_topology(&m.topology, "h0-a30 a30-n8 n1 n2 n3 n4 n5 n6 n7 r1 r2 r3 r4 r5");
+    plan_fixture_group(&m.group, m.members);
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        char name[8];
+
+        snprintf(name, sizeof name, "r%zu", i + 1);
+        plan_fixture_add_member(&m.group, name);
+        plan_fixture_add_link(&m.topology, m.topology.nodes[rand() % N_SWITCHES].name, name);
+        m.registered[i] = rand() % 2;
+    }
+    random_links();
+    plan_topology_prepare(&m.topology);
+}
+
+static void
+teardown(void)
+{
+    for (size_t i = 0; i < N_NODES; i++) {
+        tree_config_uninit(&m.nodes[i].row);
+        tree_config_uninit(&m.nodes[i].tree);
+    }
+    plan_topology_uninit(&m.topology);
+}
+
+/* A link goes, or one comes, or a switch begins or stops to aggregate. */
+static void
+change_topology(void)
+{
+    size_t link = (size_t) rand() % m.topology.n_links;
+    size_t node = (size_t) rand() % N_SWITCHES;
+
+    switch (rand() % 3) {
+    case 0:
+        if (m.topology.links[link].b[0] == 'n' || rand() % 8 == 0) {
+            m.topology.links[link] = m.topology.links[--m.topology.n_links];
+        }
+        break;
+    case 1:
+        plan_fixture_add_link(&m.topology, m.topology.nodes[node].name,
+                              rand() % 4 ? m.topology.nodes[rand() % N_SWITCHES].name
+                                         : m.members[rand() % N_MEMBERS].host);
+        break;
+    default: m.topology.nodes[node].no_aggregation = !m.topology.nodes[node].no_aggregation; break;
+    }
+    plan_topology_prepare(&m.topology);
+}
+
+/*
+ * Nodes.
+ */
+
+static void
+apply(struct node *n)
+{
+    const struct tree_config old = n->tree;
+
+    if (n == &m.nodes[AGENT]) {
+        m.started |= m.sent > 0; /* what is to be reported goes with it. */
+    }
+    for (size_t i = 0; n->told && i < n->row.n_branches; i++) {
+        uint32_t id = n->row.branches[i].id;
+
+        if (!n->runs || !has_branch(old.branches, old.n_branches, id)) {
+            ck_assert_uint_eq(m.sent, 0); /* nobody joins what has started. */
+            n->una[branch_index(id)] = 0;
+        }
+    }
+    tree_config_uninit(&n->tree);
+    n->runs = n->told;
+    n->current = true;
+    if (n->told) {
+        tree_config_clone(&n->tree, &n->row);
+    }
+}
+
+static void
+put_packet(const struct flight *p, const struct in6_addr *da)
+{
+    if (m.tail == N_PACKETS) {
+        m.tail -= m.head;
+        memmove(m.packets, m.packets + m.head, m.tail * sizeof *m.packets);
+        m.head = 0;
+    }
+    ck_assert_uint_lt(m.tail, N_PACKETS);
+    m.packets[m.tail] = *p;
+    m.packets[m.tail++].da = *da;
+}
+
+/* The agent lets one packet pass. */
+static void
+send_packet(void)
+{
+    const struct node *agent = &m.nodes[AGENT];
+    struct flight p = {.psn = m.sent};
+
+    if (agent->runs && agent->tree.open && m.tail - m.head < 32) {
+        ck_assert_uint_gt(agent->tree.n_copies, 0);
+        for (size_t i = 0; i < agent->tree.n_copies; i++) {
+            p.copies[agent->tree.copies[i].id] = true;
+        }
+        m.sent++;
+        put_packet(&p, &agent->tree.outer_da[0]);
+    }
+}
+
+static void
+deliver(const struct flight *p, const struct node *n, const struct plan_node *at)
+{
+    for (size_t i = 0; i < n->tree.n_branches; i++) {
+        uint32_t id = n->tree.branches[i].id;
+
+        if (id > N_MEMBERS || !p->copies[id]) {
+            continue;
+        }
+        if (!plan_linked(&m.topology, m.members[id - 1].host, at->name)) {
+            m.torn = true;
+        } else if (m.received[id] == p->psn) {
+            m.received[id]++;
+        }
+    }
+}
+
+/* The oldest copy arrives at the next node of the tree. */
+static void
+forward_packet(void)
+{
+    struct flight p;
+    const struct plan_node *at;
+    const struct node *n;
+    struct in6_addr end_mt;
+    bool replicate;
+
+    if (m.head == m.tail) {
+        return;
+    }
+    p = m.packets[m.head++];
+    n = &m.nodes[sid_index(&p.da)];
+    at = &m.topology.nodes[sid_index(&p.da)];
+    end_mt = node_sid(at->id, SID_FUNC_END_MT);
+    replicate = n->runs && IN6_ARE_ADDR_EQUAL(&p.da, &n->tree.replication_sid);
+    if (plan_hops(&m.topology, &m.topology.nodes[AGENT], at) == PLAN_NO_WAY) {
+        m.torn = true;
+    } else if (replicate || (n->runs && IN6_ARE_ADDR_EQUAL(&p.da, &end_mt))) {
+        deliver(&p, n, at);
+        for (size_t i = 0; replicate && i < n->tree.n_outer_da; i++) {
+            put_packet(&p, &n->tree.outer_da[i]);
+        }
+    }
+}
+
+/* What a node has merged goes up, unless a link is missing that it would take. */
+static void
+merge(struct node *n)
+{
+    unsigned min = UINT32_MAX;
+    struct node *parent;
+
+    if (!n->runs || !n->tree.n_branches) {
+        return;
+    }
+    for (size_t i = 0; i < n->tree.n_branches; i++) {
+        size_t branch = branch_index(n->tree.branches[i].id);
+
+        if (branch <= N_MEMBERS) {
+            n->una[branch] = MAX(n->una[branch], m.received[branch]);
+        }
+        min = MIN(min, n->una[branch]);
+    }
+    if (n->tree.root) {
+        m.acked = MAX(m.acked, min);
+        return;
+    }
+    parent = &m.nodes[sid_index(&n->tree.parent_sid)];
+    for (size_t i = 0; parent->runs && i < parent->tree.n_branches; i++) {
+        uint32_t id = parent->tree.branches[i].id;
+
+        if (id == BRANCH_ID_NODE(m.topology.nodes[n - m.nodes].id)) {
+            parent->una[branch_index(id)] = MAX(parent->una[branch_index(id)], min);
+        }
+    }
+}
+
+/*
+ * The controller.
+ */
+
+/* Is there nothing in 'new' that is not in 'old'? */
+static void
+check_less(const struct tree_config *old, const struct tree_config *new)
+{
+    ck_assert_int_eq(old->root, new->root);
+    ck_assert_mem_eq(&old->parent_sid, &new->parent_sid, sizeof old->parent_sid);
+    ck_assert_mem_eq(&old->replication_sid, &new->replication_sid, sizeof old->parent_sid);
+    for (size_t i = 0; i < new->n_branches; i++) {
+        ck_assert(has_branch(old->branches, old->n_branches, new->branches[i].id));
+    }
+    for (size_t i = 0; i < new->n_outer_da; i++) {
+        bool found = false;
+
+        for (size_t j = 0; j < old->n_outer_da; j++) {
+            found |= IN6_ARE_ADDR_EQUAL(&old->outer_da[j], &new->outer_da[i]);
+        }
+        ck_assert(found);
+    }
+}
+
+static bool
+same_list(const void *a, size_t n_a, const void *b, size_t n_b, size_t size)
+{
+    return n_a == n_b && (!n_a || !memcmp(a, b, n_a * size));
+}
+
+static bool
+same_tree(const struct tree_config *a, const struct tree_config *b)
+{
+    return a->open == b->open && a->root == b->root && a->region_len == b->region_len
+           && IN6_ARE_ADDR_EQUAL(&a->parent_sid, &b->parent_sid)
+           && IN6_ARE_ADDR_EQUAL(&a->replication_sid, &b->replication_sid)
+           && same_list(a->branches, a->n_branches, b->branches, b->n_branches, sizeof *a->branches)
+           && same_list(a->copies, a->n_copies, b->copies, b->n_copies, sizeof *a->copies)
+           && same_list(a->outer_da, a->n_outer_da, b->outer_da, b->n_outer_da,
+                        sizeof *a->outer_da);
+}
+
+static const struct tree_config *
+wanted_at(const struct plan *plan, size_t node)
+{
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        if (plan->trees[i].node == &m.topology.nodes[node]) {
+            return &plan->trees[i].config;
+        }
+    }
+    return NULL;
+}
+
+/* Writes a row.  Packets may be under way if one was sent, or can be. */
+static void
+tell(struct node *n, const struct tree_config *want, bool under_way)
+{
+    if (!want || !n->told || !same_tree(&n->row, want)) {
+        n->current = false;
+    }
+    if (want && under_way) {
+        ck_assert(n->told);
+        check_less(&n->row, want);
+    }
+    tree_config_uninit(&n->row);
+    n->told = want != NULL;
+    if (want) {
+        tree_config_clone(&n->row, want);
+    }
+}
+
+static void
+load(struct rollout *r)
+{
+    *r = (struct rollout){
+        .topology = &m.topology,
+        .source = true,
+        .started = m.started,
+        .agent_applied = m.nodes[AGENT].current,
+        .switches_applied = true,
+        .was_serving = m.serving,
+        .group = m.group,
+        .members = xcalloc(N_MEMBERS, sizeof *r->members),
+    };
+    r->group.members = xmemdup(m.members, sizeof m.members);
+    r->have.trees = xcalloc(N_NODES, sizeof *r->have.trees);
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        r->members[i].registered = m.registered[i];
+        r->group.members[i].provision = r->group.members[i].copy = false;
+    }
+    for (size_t i = 0; i < N_NODES; i++) {
+        if (m.nodes[i].told) {
+            struct plan_tree *tree = &r->have.trees[r->have.n_trees++];
+
+            tree->node = &m.topology.nodes[i];
+            tree_config_clone(&tree->config, &m.nodes[i].row);
+            r->switches_applied &= i == AGENT || m.nodes[i].current;
+        }
+    }
+}
+
+/* One step, and the rows that follow from it: a switch keeps a tree that nobody wants as long as the
+ * agent may send into it. */
+static void
+step(struct rollout *r)
+{
+    const struct node *agent = &m.nodes[AGENT];
+    bool caught_up = agent->current || (!agent->told && !agent->runs);
+    bool under_way = m.sent || (agent->runs && agent->tree.open);
+    bool fed;
+
+    load(r);
+    rollout_step(r);
+    fed = !caught_up || (agent->told && !wanted_at(&r->plan, AGENT));
+    for (size_t i = 0; i < N_NODES; i++) {
+        const struct tree_config *want = wanted_at(&r->plan, i);
+
+        if (want || (m.nodes[i].told && (i == AGENT || !fed))) {
+            tell(&m.nodes[i], want, under_way);
+        }
+    }
+    m.serving = r->serving;
+}
+
+/*
+ * Invariants.
+ */
+
+/* Does the source still send to it, so that an acknowledgement must speak for it? */
+static bool
+is_counted(size_t i)
+{
+    const struct node *agent = &m.nodes[AGENT];
+
+    return agent->runs && has_branch(agent->tree.copies, agent->tree.n_copies, m.members[i].branch);
+}
+
+static bool
+is_receiver(size_t i)
+{
+    for (size_t j = 0; j < N_SWITCHES; j++) {
+        const struct node *n = &m.nodes[j];
+
+        if (n->runs && has_branch(n->tree.branches, n->tree.n_branches, m.members[i].branch)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+check_model(void)
+{
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        if (is_counted(i)) {
+            ck_assert_uint_le(m.acked, m.received[m.members[i].branch]);
+            /* Whatever the agent sends, an edge has a receiver for it. */
+            ck_assert(!m.nodes[AGENT].tree.open || is_receiver(i));
+        }
+    }
+}
+
+/* Everybody applies at once, packets arrive, and responses go up, until nothing changes. */
+static void
+settle(struct rollout *r)
+{
+    step(r);
+    for (int i = 0; i < 20; i++) {
+        while (m.head != m.tail) {
+            forward_packet();
+        }
+        for (size_t j = 0; j < N_NODES; j++) {
+            apply(&m.nodes[j]);
+        }
+        for (int pass = 0; pass < N_NODES; pass++) {
+            for (size_t j = 0; j < N_NODES; j++) {
+                merge(&m.nodes[j]);
+            }
+        }
+        check_model();
+        rollout_uninit(r);
+        step(r);
+    }
+}
+
+static void
+check_settled(const struct rollout *r)
+{
+    const struct node *agent = &m.nodes[AGENT];
+
+    if (r->error) {
+        /* With a host's or a switch's last link there is nobody to be found, or everything waits. */
+        ck_assert(!m.started || !r->serving);
+        return;
+    }
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        const struct rollout_member *member = &r->members[i];
+
+        ck_assert_int_eq(member->copied, member->target);
+        ck_assert_int_eq(member->provisioned, member->target);
+        ck_assert_int_eq(member->target, m.registered[i] && !member->error && !member->too_late);
+        ck_assert(m.started || !member->too_late);
+        if (member->target && !m.torn) {
+            ck_assert_uint_eq(m.received[m.members[i].branch], m.sent);
+        }
+    }
+    ck_assert_int_eq(r->serving, r->n_targets > 0);
+    ck_assert_int_eq(agent->told && agent->row.open, r->n_targets > 0);
+    if (r->n_targets && !m.torn) {
+        ck_assert_uint_eq(m.acked, m.sent);
+    }
+    if (r->n_targets && !m.started) {
+        struct plan want;
+
+        ck_assert_ptr_null(plan_group(&m.topology, &r->group, &want));
+        ck_assert(plan_same_shape(&r->plan, &want));
+        ck_assert(!r->outdated);
+        plan_uninit(&want);
+    }
+}
+
+static void
+random_event(void)
+{
+    int dice = rand() % 200;
+    struct rollout r;
+
+    if (dice < 2) {
+        size_t i = (size_t) rand() % N_MEMBERS;
+
+        m.registered[i] = !m.registered[i];
+    } else if (dice < 3) {
+        change_topology();
+    } else if (dice < 20) {
+        if (m.sent || rand() % 8 == 0) {
+            send_packet();
+        }
+    } else if (dice < 22) {
+        m.started |= m.sent > 0;
+    } else if (dice < 80) {
+        forward_packet();
+    } else if (dice < 100) {
+        apply(&m.nodes[AGENT]);
+    } else if (dice < 140) {
+        merge(&m.nodes[rand() % N_NODES]);
+    } else if (dice < 160) {
+        step(&r);
+        rollout_uninit(&r);
+    } else {
+        apply(&m.nodes[rand() % N_SWITCHES]);
+    }
+}
+
+START_TEST(random_order)
+    {
+        srand((unsigned int) _i);
+        for (int run = 0; run < 40; run++) {
+            struct rollout r;
+
+            setup();
+            for (int n = rand() % 2000; n > 0; n--) {
+                random_event();
+                check_model();
+            }
+            settle(&r);
+            check_settled(&r);
+            rollout_uninit(&r);
+            teardown();
+        }
+    }
+END_TEST
+
+Suite *
+rollout_suite(void)
+{
+    Suite *suite = suite_create("rollout");
+    TCase *tcase = tcase_create("rollout");
+
+    tcase_add_loop_test(tcase, random_order, 0, 20);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
