@@ -86,8 +86,8 @@ def captures(lab):
     check_equal('list afterwards', castctl_json('capture', 'list'), [])
     ours = [f[6:12] for f in frames(path)]
     check(len(set(ours)) == 2, 'frames come from %r, not from both sides', set(ours))
-    read = output('tshark', '-r', path, '-T', 'fields', '-e', 'frame.len').split()
-    check_equal("tshark's lengths", [int(n) for n in read], [len(f) for f in frames(path)])
+    check_equal('what tcpdump counts', output('tcpdump', '--count', '-r', path).strip(),
+                '%d packets' % len(frames(path)))
 
     loop = Loop(lab, 'gc', RECEIVERS)
     castctl('capture', 'start', 'n1', port, path, '--force')
