@@ -42,6 +42,7 @@ struct node_daemon {
     bool pending;              /* the node does not run it yet. */
     char *why;                 /* why not all is as 'config' says, or NULL. */
     long long int retry_at;    /* msec. */
+    uint64_t refresh_at;       /* ports' MTUs, microseconds. */
 
     /* Gets what is sent, in a process that explains a frame; else NULL. */
     struct node_trace *trace;

@@ -20,7 +20,8 @@
 
 VLOG_DEFINE_THIS_MODULE(node_ports);
 
-#define BURST 64
+#define BURST        64
+#define REFRESH_USEC 1000000 /* how long an MTU that has changed may be taken for the old one. */
 
 static void
 open_port(const struct node_daemon *d, struct node_port *np, char **errp)
@@ -159,11 +160,27 @@ receive(struct node_daemon *d, struct node_port *np, uint64_t now)
     return true;
 }
 
+/* A device that is gone is found out by port_recv(). */
+static void
+refresh(struct node_daemon *d, uint64_t now)
+{
+    for (size_t i = 0; i < d->n_ports; i++) {
+        struct node_port *np = d->ports[d->numbers[i]];
+        if (np->port) {
+            (void) port_refresh(np->port);
+        }
+    }
+    d->refresh_at = now + REFRESH_USEC;
+}
+
 bool
 node_ports_run(struct node_daemon *d, uint64_t now)
 {
     bool more = false;
 
+    if (now >= d->refresh_at) {
+        refresh(d, now);
+    }
     for (size_t i = 0; i < d->n_ports; i++) {
         struct node_port *np = d->ports[d->numbers[i]];
         more = (np->port && receive(d, np, now)) || more;
