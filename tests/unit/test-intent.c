@@ -25,7 +25,7 @@ static struct rrec_route *routes[2];
 static struct rrec_sid *sids[1];
 static struct rrec_branch *branches[2];
 static struct rrec_tree_node *trees[1];
-static char *outer_da[1];
+static char *outer_da[2];
 
 #define STR(S) CONST_CAST(char *, S)
 
@@ -78,9 +78,10 @@ set_tree(void)
     t->parent_sid = STR("");
     t->branches = branches;
     t->n_branches = 2;
-    outer_da[0] = STR("5f00:0:100:e001::");
+    outer_da[0] = STR("5f00:0:101:f003::");
+    outer_da[1] = STR("5f00:0:100:e001::");
     t->outer_da = outer_da;
-    t->n_outer_da = 1;
+    t->n_outer_da = 2;
     t->open = true;
     trees[0] = t;
 }
@@ -140,8 +141,46 @@ START_TEST(good)
         ck_assert_uint_eq(t->branches[0].id, 1);
         ck_assert_uint_eq(t->branches[1].va, 0xffffffffffff0000);
         ck_assert_uint_eq(t->branches[1].rkey, UINT32_MAX);
-        ck_assert_uint_eq(t->n_outer_da, 1);
+        ck_assert_uint_eq(t->n_outer_da, 2);
+        ck_assert_uint_eq(t->outer_da[0].s6_addr[5], 0); /* sorted. */
+        ck_assert(IN6_IS_ADDR_UNSPECIFIED(&t->replication_sid));
+        ck_assert(IN6_IS_ADDR_UNSPECIFIED(&t->parent_sid));
         node_config_uninit(&c);
+    }
+END_TEST
+
+/* One tree alone: the part of a node in the middle. */
+START_TEST(good_tree)
+    {
+        struct in6_addr parent = node_sid(0x100, SID_FUNC_RESPONSE);
+        struct in6_addr own = node_sid(0x101, SID_FUNC_REPLICATION + 3);
+        struct tree_config t;
+        char *error;
+
+        tree_rows[0].root = false;
+        tree_rows[0].parent_sid = STR("5f00:0:100:e002::");
+        tree_rows[0].replication_sid = STR("5f00:0:101:f003::");
+        branch_rows[0] = (struct rrec_branch){
+            .id = BRANCH_ID_NODE(7),
+            .kind = STR("node"),
+            .name = STR("n7"),
+            .address = STR("5f00:0:7::1"),
+        };
+        ck_assert(intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert_ptr_null(error);
+        ck_assert(!t.root);
+        ck_assert_mem_eq(&t.parent_sid, &parent, sizeof parent);
+        ck_assert_mem_eq(&t.replication_sid, &own, sizeof own);
+        ck_assert_uint_eq(t.n_branches, 2);
+        ck_assert_int_eq(t.branches[0].kind, BRANCH_NODE);
+        ck_assert_uint_eq(t.branches[0].id, 0x80000007);
+        tree_config_uninit(&t);
+
+        tree_rows[0].mtu = 1000;
+        ck_assert(!intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert_ptr_null(t.branches);
+        ck_assert_ptr_nonnull(strstr(error, "1000 is no path MTU"));
+        free(error);
     }
 END_TEST
 
@@ -181,6 +220,8 @@ static const struct {
     {&tree_rows[0].source_address, "h0", NULL, 0, "Tree_Node.source_address"},
     {NULL, NULL, &tree_rows[0].source_qpn, 0xffffff, "Tree_Node.source_qpn"},
     {&tree_rows[0].parent_sid, "x", NULL, 0, "Tree_Node.parent_sid"},
+    {&tree_rows[0].replication_sid, "5f00::/64", NULL, 0, "Tree_Node.replication_sid"},
+    {&outer_da[0], "5f00:0:0100:e001::", NULL, 0, "Tree_Node.outer_da \"5f00:0:100:e001::\": is"},
     {&outer_da[0], "5f00:0:100:e001::/64", NULL, 0, "Tree_Node.outer_da"},
     {NULL, NULL, &branch_rows[0].id, 1, "id 1 is there twice"},
     {NULL, NULL, &branch_rows[0].id, -1, "Branch.id"},
@@ -221,6 +262,7 @@ intent_suite(void)
 
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, good);
+    tcase_add_test(tcase, good_tree);
     tcase_add_loop_test(tcase, bad, 0, ARRAY_SIZE(spoilt));
     suite_add_tcase(suite, tcase);
     return suite;
