@@ -171,6 +171,7 @@ fabric_send(struct fabric *f, struct fabric_end from, const uint8_t *frame, size
     if (!ideal) {
         copies = fabric_random(f, 10000) < q->loss ? 0 : fabric_random(f, 10000) < q->twice ? 2 : 1;
     }
+    f->last_loss = copies ? f->last_loss : f->now;
     for (unsigned i = 0; i < copies; i++) {
         bool late = !ideal && fabric_random(f, 10000) < q->reorder;
         uint64_t at = f->now + q->delay + (late || i ? 1 + fabric_random(f, 30 * q->delay) : 0);
@@ -180,6 +181,7 @@ fabric_send(struct fabric *f, struct fabric_end from, const uint8_t *frame, size
         if (!ideal && fabric_random(f, 10000) < q->spoil) {
             uint32_t bit = fabric_random(f, (uint32_t) (len - sizeof(struct eth_hdr)) * 8);
             e->bytes[sizeof(struct eth_hdr) + bit / 8] ^= (uint8_t) (1 << bit % 8);
+            f->last_loss = f->now;
         }
     }
 }

@@ -41,7 +41,8 @@ struct fabric {
 
     uint64_t now;
     uint64_t random;
-    uint64_t n_events; /* so far. */
+    uint64_t n_events;  /* so far. */
+    uint64_t last_loss; /* when a frame got lost or spoilt last; 0: never. */
     struct fabric_link links[FABRIC_MAX_LINKS];
     unsigned n_links;
     struct fabric_event **heap;

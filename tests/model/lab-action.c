@@ -73,8 +73,10 @@ act_remove(struct lab *lab)
     uint32_t *removed = &lab->nodes[agent].removed;
     uint32_t bit = 1u << lab_random(lab, lab->n);
 
-    if (*removed || lab->n == 1) {
-        return; /* one at most, and never the last. */
+    unsigned n = (unsigned) __builtin_popcount(*removed | bit);
+
+    if (*removed & bit || n > lab->max_removed || n == lab->n) {
+        return; /* never the last. */
     }
     if (lab_random(lab, 2)) {
         lab->silent |= bit;
@@ -131,6 +133,7 @@ static void
 act_restart(struct lab *lab, unsigned node)
 {
     lab->faults |= LAB_FAULT_RESTART;
+    lab->last_restart = lab->fabric.now;
     lab_node_stop(lab, node);
     if (lab->max_downtime) {
         fabric_schedule(&lab->fabric, lab->fabric.now + lab_random(lab, lab->max_downtime),

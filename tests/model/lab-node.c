@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/nd.h"
+#include "lib/neigh.h"
 #include "lib/roce.h"
 #include "tests/model/lab.h"
 
@@ -34,18 +35,22 @@ plan_trees(struct lab_node *n)
 {
     n->n_trees = 0;
     for (unsigned epoch = n->first_epoch; epoch <= n->last_epoch; epoch++) {
+        struct plan_group all = lab_plan_group(n->lab, epoch, 0);
         struct plan_group g = lab_plan_group(n->lab, epoch, n->removed);
-        struct plan plan;
-        char *error = plan_group(&n->lab->topology, &g, &plan);
+        struct plan whole, plan;
+        char *error = plan_group(&n->lab->topology, &all, &whole);
 
         LAB_REQUIRE(n->lab, !error, "planner: %s", error);
+        plan_reduce(&whole, &g, &plan);
         for (size_t i = 0; i < plan.n_trees; i++) {
             if (plan.trees[i].node == n->plan) {
                 tree_config_clone(&n->trees[n->n_trees++], &plan.trees[i].config);
             }
         }
         plan_uninit(&plan);
+        plan_uninit(&whole);
         free(g.members);
+        free(all.members);
     }
 }
 
@@ -242,8 +247,8 @@ deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, siz
     LAB_REQUIRE(lab, p, "the pool is empty");
     n->class->input(n->node, to.port, p, lab->fabric.now);
     /* A copy for each, a response, and what waited for a neighbour. */
-    LAB_REQUIRE(lab, n->n_out - before <= n->n_outputs + 1 + 160, "packets multiply at %s",
-                n->plan->name);
+    LAB_REQUIRE(lab, n->n_out - before <= n->n_outputs + 1 + NEIGH_QUEUE_MAX,
+                "packets multiply at %s", n->plan->name);
 }
 
 void

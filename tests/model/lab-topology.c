@@ -93,6 +93,7 @@ add_station(struct plan_topology *t, const char *name)
         snprintf(n->name, sizeof n->name, "%s", name);
         n->id = node_id(number_of(name));
         n->agent = name[0] == 'a';
+        n->no_aggregation = name[0] == 't';
     }
 }
 

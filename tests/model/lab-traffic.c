@@ -59,6 +59,7 @@ lab_plan_group(const struct lab *lab, unsigned epoch, uint32_t removed)
         .name = "g",
         .epoch = epoch + 1,
         .proxy = lab_proxy,
+        .replication_id = REPLICATION_ID,
         .designated_qpn = lab_designated_qpn(epoch),
         .start_psn = epoch_start(lab, epoch),
         .mtu = LAB_MTU,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define POOL_SIZE   1024
+#define NODE_POOL   512
 #define TIME_LIMIT  60000000 /* virtual; microseconds like all times. */
 #define CALM_LIMIT  5000000  /* within which all is done once links are perfect. */
 #define EVENT_LIMIT 8000000
@@ -38,8 +38,9 @@ lab_create(const char *topology, uint64_t seed, const char *title, bool trace)
     lab->title = title;
     lab->trace = trace;
     fabric_init(&lab->fabric, seed, lab_deliver, lab);
-    lab->pool = packet_pool_create(POOL_SIZE);
     lab_topology_init(lab, topology);
+    lab->pool_size = NODE_POOL * lab->n_nodes;
+    lab->pool = packet_pool_create(lab->pool_size);
     return lab;
 }
 
@@ -74,8 +75,8 @@ start(struct lab *lab)
 {
     for (unsigned i = 0; i < lab->fabric.n_links; i++) {
         for (unsigned side = 0; side < 2; side++) {
-            const struct fabric_quality *q = &lab->fabric.links[i].quality[side];
-            lab->faults |= (q->loss ? LAB_FAULT_LOSS : 0) | (q->spoil ? LAB_FAULT_SPOIL : 0);
+            bool spoils = lab->fabric.links[i].quality[side].spoil;
+            lab->faults |= spoils ? LAB_FAULT_SPOIL : 0;
         }
     }
     lab->faults |= lab->forged ? LAB_FAULT_FORGED : 0;
@@ -148,7 +149,8 @@ is_over(const struct lab *lab)
 static bool
 is_quiet(const struct lab *lab)
 {
-    return fabric_next(&lab->fabric) == UINT64_MAX && packet_pool_n_free(lab->pool) == POOL_SIZE;
+    return fabric_next(&lab->fabric) == UINT64_MAX
+           && packet_pool_n_free(lab->pool) == lab->pool_size;
 }
 
 void
@@ -156,12 +158,12 @@ lab_run(struct lab *lab)
 {
     start(lab);
     lab_post_work(lab);
-    while (!is_over(lab)) {
+    while (!is_over(lab) || !is_quiet(lab)) {
         step(lab);
-        lab_act_if_due(lab);
-    }
-    while (!is_quiet(lab)) {
-        step(lab);
+        if (!is_over(lab)) {
+            lab->over_since = lab->fabric.now;
+            lab_act_if_due(lab);
+        }
     }
     lab_check_end(lab);
 }
@@ -178,7 +180,7 @@ lab_destroy(struct lab *lab)
         }
         node_config_uninit(&n->base);
     }
-    LAB_REQUIRE(lab, packet_pool_n_free(lab->pool) == POOL_SIZE, "buffers are missing");
+    LAB_REQUIRE(lab, packet_pool_n_free(lab->pool) == lab->pool_size, "buffers are missing");
     packet_pool_destroy(lab->pool);
     fabric_uninit(&lab->fabric);
     plan_topology_uninit(&lab->topology);

@@ -88,14 +88,13 @@ enum lab_action_kind {
     LAB_CALM,  /* the links get perfect. */
 };
 
-/* What has interfered: explains drops, and endpoints that are stuck. */
+/* What has interfered, and explains drops. */
 enum {
-    LAB_FAULT_LOSS = 1 << 0, /* of frames on links. */
-    LAB_FAULT_SPOIL = 1 << 1,
-    LAB_FAULT_FORGED = 1 << 2,
-    LAB_FAULT_RESTART = 1 << 3,
-    LAB_FAULT_REMOVE = 1 << 4,
-    LAB_FAULT_EPOCH = 1 << 5,
+    LAB_FAULT_SPOIL = 1 << 0,
+    LAB_FAULT_FORGED = 1 << 1,
+    LAB_FAULT_RESTART = 1 << 2,
+    LAB_FAULT_REMOVE = 1 << 3,
+    LAB_FAULT_EPOCH = 1 << 4,
 };
 
 struct lab_action {
@@ -108,7 +107,8 @@ struct lab {
     const char *title; /* how to repeat this run. */
     bool trace;
     struct fabric fabric;
-    struct packet_pool *pool;
+    struct packet_pool *pool; /* of all nodes. */
+    unsigned pool_size;
 
     /* The topology: stations are nodes, then the source, then receivers. */
     struct plan_topology topology;
@@ -127,6 +127,7 @@ struct lab {
     enum lab_buffers buffers;
     bool forged;           /* receivers speak of what nobody sent, too. */
     bool exact;            /* nothing interferes: packets are counted one by one. */
+    unsigned max_removed;  /* receivers. */
     uint32_t max_downtime; /* of a node that is started again. */
     struct lab_message messages[LAB_MAX_MESSAGES];
     unsigned n_messages;
@@ -148,6 +149,8 @@ struct lab {
     uint8_t fatal;          /* syndrome that a receiver was told to answer; 0: none. */
     unsigned faults;        /* LAB_FAULT_..., so far. */
     uint64_t calm_since;    /* 0: the links are not calm. */
+    uint64_t last_restart;  /* of a node; 0: never. */
+    uint64_t over_since;    /* all is done, the source failed, or is stuck. */
     unsigned next_action;
 };
 
@@ -222,8 +225,7 @@ void lab_act_if_due(struct lab *);
 /* lab-check.c. */
 /* The receivers for which the source waits. */
 uint32_t lab_counted(const struct lab *, unsigned epoch);
-void
-lab_check_sent(struct lab *, const struct lab_node *, const uint8_t *frame, const struct parsed *);
+void lab_check_sent(struct lab *, struct lab_node *, const uint8_t *frame, const struct parsed *);
 void
 lab_check_delivered(struct lab *, unsigned station, const uint8_t *frame, const struct parsed *);
 void lab_check_completed(struct lab *, unsigned message);

@@ -35,6 +35,7 @@
     SUITE(star)          \
     SUITE(swedge)        \
     SUITE(transit)       \
+    SUITE(tree_sim)      \
     SUITE(values)        \
     SUITE(wire)
 

@@ -122,6 +122,7 @@ run_seed(unsigned seed, bool trace)
                    : type == MIXED ? LAB_BUFFERS_MIXED
                                    : LAB_BUFFERS_READY;
     lab->forged = type == FORGED;
+    lab->max_removed = 1;
     lab_choose_messages(lab, LAB_MAX_PACKETS, type == RNR);
     choose_actions(lab, type);
     lab_run(lab);
