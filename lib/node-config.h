@@ -130,7 +130,7 @@ struct in6_addr node_sid(uint16_t id, uint16_t function); /* /64. */
 #define SID_FUNC_END_MT         0xe001
 #define SID_FUNC_RESPONSE       0xe002
 #define SID_FUNC_END_DT6        0xe003
-#define SID_FUNC_REPLICATION    0xf000 /* + Replication-ID of the group, below REPLICATION_ID_MAX. */
+#define SID_FUNC_REPLICATION    0xf000 /* + Replication-ID of the group, at most REPLICATION_ID_MAX. */
 #define REPLICATION_ID_MAX      4095
 
 /* Branch ids: members have numbers from 1 on, nodes these. */

@@ -537,7 +537,7 @@ random_event(void)
 START_TEST(random_order)
     {
         srand((unsigned int) _i);
-        for (int run = 0; run < 40; run++) {
+        for (int run = 0; run < 6; run++) {
             struct rollout r;
 
             setup();
@@ -559,7 +559,7 @@ rollout_suite(void)
     Suite *suite = suite_create("rollout");
     TCase *tcase = tcase_create("rollout");
 
-    tcase_add_loop_test(tcase, random_order, 0, 20);
+    tcase_add_loop_test(tcase, random_order, 0, 50);
     suite_add_tcase(suite, tcase);
     return suite;
 }
