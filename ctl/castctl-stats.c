@@ -143,7 +143,7 @@ print_group(const struct json *group)
     const struct json_array *branches = ctl_get_array(group, "branches");
     struct json *array = json_array_create_empty();
 
-    printf("  group %s, epoch %" PRId64 ": ", ctl_get_string(group, "group"),
+    printf("  group %s epoch %" PRId64 ": ", ctl_get_string(group, "group"),
            ctl_get_int(group, "epoch"));
     if (!ctl_get_bool(group, "started")) {
         printf("nothing sent yet\n");

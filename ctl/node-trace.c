@@ -139,7 +139,7 @@ put_change(struct node_trace *t, const struct tree_config *tc, const char *what,
     json_object_put(o, "before", json_integer_create(before.v));
     json_object_put(o, "after", json_integer_create(after.v));
     json_array_add(t->state, o);
-    ds_put_format(&t->text, "  group %s, epoch %u: %s %u -> %u\n", tc->group, tc->epoch, what,
+    ds_put_format(&t->text, "  group %s epoch %u: %s %u -> %u\n", tc->group, tc->epoch, what,
                   before.v, after.v);
 }
 

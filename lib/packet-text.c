@@ -203,27 +203,31 @@ packet_from_text(const char *text, uint8_t *bytes, size_t size, size_t *len, cha
 {
     *len = 0;
     for (const char *c = text; *c;) {
+        uint8_t byte = 0;
+
         if (isspace((unsigned char) *c) || *c == ':') {
             c++;
             continue;
         }
-        for (int i = 0; i < 2; i++) {
-            if (!c[i] || isspace((unsigned char) c[i]) || c[i] == ':') {
-                return refuse(errp, "character %td: half a byte: '%c' alone", c - text + 1, *c);
-            }
-            if (digit(c[i]) < 0) {
-                bool printable = isprint((unsigned char) c[i]);
+        for (int i = 0; i < 2; i++, c++) {
+            int value = digit(*c);
+
+            if (value >= 0) {
+                byte = (uint8_t) (byte << 4 | value);
+            } else if (i && (!*c || isspace((unsigned char) *c) || *c == ':')) {
+                return refuse(errp, "character %td: half a byte: '%c' alone", c - text, c[-1]);
+            } else {
                 return refuse(errp,
-                              printable ? "character %td: '%c' is no hexadecimal digit"
-                                        : "character %td: byte 0x%02x is no hexadecimal digit",
-                              c + i - text + 1, (unsigned char) c[i]);
+                              isprint((unsigned char) *c)
+                                  ? "character %td: '%c' is no hexadecimal digit"
+                                  : "character %td: byte 0x%02x is no hexadecimal digit",
+                              c - text + 1, (unsigned char) *c);
             }
         }
         if (*len >= size) {
             return refuse(errp, "longer than %zu bytes", size);
         }
-        bytes[(*len)++] = (uint8_t) (digit(c[0]) << 4 | digit(c[1]));
-        c += 2;
+        bytes[(*len)++] = byte;
     }
     if (*len < sizeof(struct eth_hdr)) {
         return refuse(errp, "%zu bytes: an Ethernet header has %zu", *len, sizeof(struct eth_hdr));

@@ -189,7 +189,7 @@ def traces(lab):
     text = castctl('trace', 'n1', port['sa'], frame.hex(' '))
     for pattern in (r'^received on sa, %d bytes: .*SRH with SL 1 and 1 End.MT TLV; inside '
                     % len(frame), r'^  sent from %s, .*PSN %d' % (port['r1'], psn),
-                    r'^  group gt, epoch 1: H %d -> %d' % (psn, after)):
+                    r'^  group gt epoch 1: H %d -> %d' % (psn, after)):
         check(re.search(pattern, text, re.M), 'no %r in\n%s', pattern, text)
 
     trace = castctl_json('trace', 'n1', port['sa'], frame[:60].hex())
