@@ -202,8 +202,8 @@ compare_objects(const void *a_, const void *b_)
 {
     const struct json *const *a = a_, *const *b = b_;
 
-    return strcmp(json_string(shash_find_data(json_object(*a), sort_key)),
-                  json_string(shash_find_data(json_object(*b), sort_key)));
+    return strverscmp(json_string(shash_find_data(json_object(*a), sort_key)),
+                      json_string(shash_find_data(json_object(*b), sort_key)));
 }
 
 void

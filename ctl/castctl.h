@@ -132,7 +132,7 @@ void ctl_print(const struct ctl *, struct json *json, const char *const keys[]);
 /* An array of objects as a table; nothing if it is empty. */
 void ctl_print_table(const struct json *array, const char *const keys[], int indent);
 void ctl_put_int(struct json *object, const char *name, int64_t value);
-/* Sorts an array of objects by the string that each has under 'key'. */
+/* Sorts an array of objects by the string that each has under 'key': r9 before r10. */
 void ctl_sort_by(struct json *array, const char *key);
 /* Members of objects, also of such as agents have sent: "", 0, false, or an empty array if 'object'
  * has none of this type, or is no object. */
