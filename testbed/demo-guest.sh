@@ -10,42 +10,38 @@ PATH=$PWD/build/bin:$PATH
 
 size=$((${DEMO_MIB:-16} * 1024 * 1024))
 block=65536
-uplink=star-sa:n1 # what leaves the source's side: kernel counters of this device
+file=
+# The fabric's links, each from the end nearer to the source.
+links=(sa:n6 n6:n4 n6:n5 n4:n1 n4:n2 n5:n2 n5:n3)
 
 # shellcheck disable=SC2317 # called by the trap
 finish() {
     local status=$?
-    [ $status = 0 ] || tail -n 20 /run/rocecast/lab/star/*.log >&2
-    castlab down star
+    [ $status = 0 ] || tail -n 20 /run/rocecast/lab/fig1/*.log >&2
+    castlab down fig1
+    rm -f "$file"
 }
-castlab up testbed/topologies/star.yaml
+castlab up testbed/topologies/fig1.yaml
 trap finish EXIT
-eval "$(castlab env star)"
+eval "$(castlab env fig1)"
 
 castctl group add demo --mtu 4096
-head -c $size /dev/urandom >"$RESULTS/source.bin"
-run=(castbench write --source h0 --receivers "r1,r2" -s "$block" -n "$((size / block))"
-    --file "$RESULTS/source.bin" --count-bytes "$uplink")
+file=$(mktemp)
+head -c $size /dev/urandom >"$file"
+run=(castbench write --source h0 --receivers "r1,r2,r3,r4,r5" -s "$block" -n "$((size / block))" -t 8
+    --file "$file")
+for link in "${links[@]}"; do # a forwarder's device has the name of its neighbour
+    run+=(--count-bytes "fig1-${link%:*}:${link#*:}" --count-bytes "fig1-${link#*:}:${link%:*}")
+done
 
 echo
-echo "One RC queue pair on h0, $size bytes in RDMA WRITEs of $block, to r1 and r2 at once:"
+echo "One RC queue pair on h0, $size bytes in RDMA WRITEs of $block, to r1 ... r5 at once:"
 "${run[@]}" --group demo --out "$RESULTS" --json "$RESULTS/multicast.json"
 echo
+echo "The tree, and up to which packet sequence number each part of it has confirmed:"
 castctl tree show demo
 echo
-echo "The same bytes with one RC queue pair per receiver through the same fabric:"
-"${run[@]}" --scheme unicast -m 4096 --json "$RESULTS/unicast.json"
-
-python3 - "$RESULTS" "$size" <<'PY'
-import json, sys
-folder, size = sys.argv[1], int(sys.argv[2])
-sent = {}
-for name in 'multicast', 'unicast':
-    with open('%s/%s.json' % (folder, name)) as f:
-        sent[name] = json.load(f)['uplink']['tx_bytes']
-print('\nBytes that the kernel counted on the source\'s uplink for %d bytes to 2 replicas:' % size)
-for name, n in sent.items():
-    print('  %-10s %12d  %5.2f x' % (name, n, n / size))
-print('  saved      %12d  (%.0f %%)' % (sent['unicast'] - sent['multicast'],
-                                        100 * (1 - sent['multicast'] / sent['unicast'])))
-PY
+echo "The same bytes with one RC queue pair per receiver, by plain routing through the same fabric:"
+"${run[@]}" --scheme unicast -m 4096 -u 20 --json "$RESULTS/unicast.json"
+echo
+testbed/demo-report "$RESULTS"
