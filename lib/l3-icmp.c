@@ -85,15 +85,21 @@ l3_answer_drop(struct l3 *l3, const struct packet *p, uint32_t ofs, enum l3_erro
     }
 }
 
-/* An error message about a frame: if it was sent to many stations, only about an option, RFC 4443
- * section 2.4(e.4). */
+/* RFC 8200 section 4.2: the option's type says whether the sender is to know, ... */
+#define OPTION_IS_SILENT(TYPE)   ((TYPE) >> 6 == 1)
+/* ... and whether also if many may have received it. */
+#define OPTION_IS_FOR_MANY(TYPE) ((TYPE) >> 6 == 2)
+
+/* An error message about a frame: if it was sent to many stations, only about an option that wants
+ * that, RFC 4443 section 2.4(e.4). */
 static void
 answer_frame(struct l3 *l3, const struct packet *p, const struct parsed *h,
              const struct icmp6_error *error, const struct station *to, uint64_t now)
 {
-    bool is_option = error->type == ICMP6_PARAMETER && error->code == ICMP6_PARAMETER_OPTION;
+    bool for_many = error->type == ICMP6_PARAMETER && error->code == ICMP6_PARAMETER_OPTION
+                    && OPTION_IS_FOR_MANY(p->data[h->ip.ofs + error->param]);
 
-    if (l3_is_group_frame(p) && !is_option) {
+    if (l3_is_group_frame(p) && !for_many) {
         TRACE(&l3->tracer, "no icmpv6 error: sent to many stations");
     } else {
         send_error(l3, p, h->ip.ofs, error, to, now);
@@ -141,9 +147,6 @@ icmp_input(struct l3 *l3, const struct ip6_hdr_wire *ip, const uint8_t *icmp, si
     struct packet *reply = icmp6_echo_build(l3->pool, ip, icmp, len);
     return reply ? send_answer(l3, reply, from, now) : DROP_pool_empty;
 }
-
-/* RFC 8200 section 4.2: the option's type says whether the sender is to know. */
-#define OPTION_IS_SILENT(TYPE) ((TYPE) >> 6 == 1)
 
 /* What the sender of something that nothing here takes hears.  False: nothing. */
 static bool
