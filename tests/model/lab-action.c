@@ -122,24 +122,26 @@ act_fail(struct lab *lab)
 }
 
 static void
-start_again(void *lab, unsigned node, unsigned unused)
+start_again(void *lab_, unsigned node, unsigned unused)
 {
+    struct lab *lab = lab_;
+
     (void) unused;
     lab_node_stop(lab, node); /* It may have been told so twice. */
     lab_node_start(lab, node);
+    lab->last_restart = lab->fabric.now;
 }
 
 static void
 act_restart(struct lab *lab, unsigned node)
 {
     lab->faults |= LAB_FAULT_RESTART;
-    lab->last_restart = lab->fabric.now;
     lab_node_stop(lab, node);
     if (lab->max_downtime) {
         fabric_schedule(&lab->fabric, lab->fabric.now + lab_random(lab, lab->max_downtime),
                         start_again, node, 0);
     } else {
-        lab_node_start(lab, node);
+        start_again(lab, node, 0);
     }
 }
 

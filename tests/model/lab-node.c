@@ -241,6 +241,7 @@ deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, siz
     uint64_t before = n->n_out;
 
     if (!n->node) {
+        lab->fabric.last_loss = lab->fabric.now;
         return;
     }
     struct packet *p = packet_from_bytes(lab->pool, frame, len);

@@ -20,8 +20,7 @@
 #include "tests/model/lab.h"
 #include "tests/unit/suites.h"
 
-#define MAX_PACKETS  200
-#define MAX_DOWNTIME 20000
+#define MAX_PACKETS 200
 
 static const struct {
     const char *name;
@@ -128,6 +127,9 @@ random_topology(struct fabric *chance, char *text, size_t size)
     }
 }
 
+/* At once, within a timeout of the source, or after many of them. */
+static const uint32_t max_downtimes[] = {0, 20000, 2000000};
+
 /* Some directions of some links are bad: few, since each holds up all. */
 static void
 choose_links(struct lab *lab, enum kind kind)
@@ -198,7 +200,7 @@ run(size_t shape, enum kind kind, unsigned number, bool trace)
     lab->exact = lab->warm_up = kind == EXACT;
     lab->forged = kind == FORGED;
     lab->max_removed = 4;
-    lab->max_downtime = lab_random(lab, 2) ? MAX_DOWNTIME : 0;
+    lab->max_downtime = max_downtimes[lab_random(lab, 3)];
     lab->buffers = kind == RNR     ? LAB_BUFFERS_LATE
                    : kind == MIXED ? LAB_BUFFERS_MIXED
                                    : LAB_BUFFERS_READY;
