@@ -19,8 +19,9 @@ from harness import (PSN_MASK, castctl, castctl_json, check, check_equal, output
                      run, wait_until)
 from leftovers import snapshot                            # noqa: E402
 
-# A transfer without losses may still have repeats if the machine did not let a process run
-# for long.  Counts are compared for one that had none.
+# Even where nothing is lost a transfer may have repeats, if the machine did not let a process run
+# for long, and now and then a node asks whether its neighbour is still there.  Counts are compared
+# for a transfer to which neither happened.
 EXACT_ATTEMPTS = 3
 
 
@@ -164,7 +165,7 @@ def model(group, receivers, *options):
 
 
 class Loop:
-    """castmodel that goes on until stop()."""
+    """castmodel that goes on until stop(), in the first epoch of a group."""
 
     def __init__(self, lab, group, receivers, *options):
         self.receivers = receivers
@@ -233,17 +234,17 @@ def exact(lab, group, tree, *options, first=('-n', '1', '-s', '64')):
             before = lab.sent()
             result = model(group, tree.receivers, *options)
             after = lab.sent()
-        if not result['lanes'][0]['retries']:
+        source = result['lanes'][0]
+        sent = {k: n - before[k] for k, n in after.items() if n != before[k]}
+        wanted = tree.sent(source['sent'], source['responses'])
+        if not source['retries'] and sent == wanted:
             break
-    source = result['lanes'][0]
     check_equal('repeats', source['retries'], 0)
-    acks = {name: result['receivers'][name]['acks'] for name in tree.receivers}
-    check_equal('acknowledgements that reach the source, against those of each receiver',
-                {source['responses']}, set(acks.values()))
     for name in tree.receivers:
-        check_equal('packets at %s' % name, result['receivers'][name]['requests'], source['sent'])
-    check_equal('packets sent by (node, neighbour)',
-                {k: n - before[k] for k, n in after.items() if n != before[k]},
-                tree.sent(source['sent'], source['responses']))
+        receiver = result['receivers'][name]
+        check_equal('packets at %s' % name, receiver['requests'], source['sent'])
+        check_equal('acknowledgements of %s, of which as many reach the source' % name,
+                    receiver['acks'], source['responses'])
+    check_equal('packets sent by (node, neighbour)', sent, wanted)
     check_confirmed(lab, group, tree, source['next'])
     return result
