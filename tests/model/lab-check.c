@@ -145,7 +145,7 @@ static const struct {
     {DROP_too_long, 0},
     {DROP_no_parent, 0},
     {DROP_group_closed, 0},
-    /* In the same tree, but of the one before the restart or the forged packet. */
+    /* A node that was started again learns anew what was sent; a forger names what never was. */
     {DROP_psn_not_sent, LAB_FAULT_RESTART | LAB_FAULT_FORGED},
     /* A solicitation to a node that was down is repeated after a second. */
     {DROP_neigh_queue, LAB_FAULT_RESTART},
@@ -210,10 +210,8 @@ check_counts(struct lab *lab)
 static bool
 is_stuck_alone(const struct lab *lab)
 {
-    uint64_t now = lab->over_since;
-
-    return (lab->fabric.last_loss && now - lab->fabric.last_loss < LOSS_USEC)
-           || (lab->last_restart && now - lab->last_restart < RESTART_USEC);
+    return (lab->fabric.last_loss && lab->fabric.last_loss + LOSS_USEC > lab->over_since)
+           || (lab->last_restart && lab->last_restart + RESTART_USEC > lab->over_since);
 }
 
 void

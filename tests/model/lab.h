@@ -118,7 +118,7 @@ struct lab {
     unsigned n;
     unsigned max_depth; /* of nodes. */
 
-    /* To be chosen between lab_create() and lab_start(). */
+    /* To be chosen between lab_create() and lab_run(). */
     psn_t start_psn;
     int32_t epoch_step; /* from one epoch's start PSN to the next one's. */
     uint64_t gap;       /* between two packets of the source. */
@@ -150,7 +150,7 @@ struct lab {
     unsigned faults;        /* LAB_FAULT_..., so far. */
     uint64_t calm_since;    /* 0: the links are not calm. */
     uint64_t last_restart;  /* of a node; 0: never. */
-    uint64_t over_since;    /* all is done, the source failed, or is stuck. */
+    uint64_t over_since;    /* all is done, or the source failed or is stuck. */
     unsigned next_action;
 };
 
