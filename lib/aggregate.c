@@ -37,12 +37,17 @@ aggregate_destroy(struct aggregate *a)
     }
 }
 
+/* Is this very branch in 'config'?  Another QP or node under the same id has confirmed nothing of
+ * what the first one has. */
 static bool
-has_branch(const struct tree_config *config, uint32_t id)
+has_branch(const struct tree_config *config, const struct branch_config *b)
 {
     for (size_t i = 0; i < config->n_branches; i++) {
-        if (config->branches[i].id == id) {
-            return true;
+        const struct branch_config *other = &config->branches[i];
+
+        if (other->id == b->id) {
+            return other->kind == b->kind && other->qpn == b->qpn
+                   && IN6_ARE_ADDR_EQUAL(&other->address, &b->address);
         }
     }
     return false;
@@ -57,7 +62,7 @@ aggregate_check(const struct aggregate *a, const struct tree_config *config, cha
         reverse_get_info(a->reverse, &info);
     }
     for (size_t i = 0; !info.quiesced && i < config->n_branches; i++) {
-        if (!has_branch(a->config, config->branches[i].id)) {
+        if (!has_branch(a->config, &config->branches[i])) {
             if (asprintf(errp, "group %s: %s cannot join while packets are in flight",
                          config->group, config->branches[i].name)
                 < 0) {
@@ -73,8 +78,20 @@ struct reverse_out
 aggregate_configure(struct aggregate *a, const struct tree_config *old,
                     const struct tree_config *config, uint64_t now)
 {
-    struct reverse_out result = {.send = false};
+    uint32_t *left = calloc(old->n_branches + 1, sizeof *left);
+    size_t n_left = 0;
 
+    if (!left) {
+        abort();
+    }
+    for (size_t i = 0; i < old->n_branches; i++) {
+        if (!has_branch(config, &old->branches[i])) {
+            left[n_left++] = old->branches[i].id;
+        }
+    }
+    struct reverse_out result = reverse_branches_remove(a->reverse, left, n_left, now);
+
+    free(left);
     addr_map_destroy(a->branches);
     a->branches = addr_map_create(config->n_branches);
     a->config = config;
@@ -82,16 +99,8 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
         const struct branch_config *b = &config->branches[i];
 
         addr_map_insert(a->branches, &b->address, b->kind, (void *) (uintptr_t) b);
-        if (!has_branch(old, b->id) && reverse_branch_add(a->reverse, b->id, now)) {
+        if (!has_branch(old, b) && reverse_branch_add(a->reverse, b->id, now)) {
             abort(); /* aggregate_check() was asked. */
-        }
-    }
-    for (size_t i = 0; i < old->n_branches; i++) {
-        if (!has_branch(config, old->branches[i].id)) {
-            struct reverse_out out = reverse_branch_remove(a->reverse, old->branches[i].id, now);
-            if (out.send) {
-                result = out; /* says more than the one before. */
-            }
         }
     }
     return result;

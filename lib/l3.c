@@ -193,18 +193,20 @@ l3_forward(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_
         packet_put(p);
         return DROP_ip6_src;
     }
+    if (l3_is_group_frame(p)) {
+        packet_put(p); /* all routers of the link have it: it would multiply. */
+        return DROP_eth_not_mine;
+    }
     TRACE(&l3->tracer, "forward to %s: hop limit %d", TRACE_ADDR(&ip->dst), ip->hlim);
     if (ip->hlim <= 1) {
         l3_icmp_time_exceeded(l3, p, parsed, now);
         packet_put(p);
         return DROP_hop_limit;
     }
-    /* RFC 4443 section 2.4(e.4): to a frame for many stations applies what does to a group. */
-    enum l3_errors errors = l3_is_group_frame(p) ? L3_ERRORS_PTB : L3_ERRORS_ALL;
     ip->hlim--;
     p->len = parsed->ip.end; /* without the link's padding. */
     packet_pull(p, parsed->ip.ofs);
-    return l3_output(l3, p, errors, now);
+    return l3_output(l3, p, L3_ERRORS_ALL, now);
 }
 
 static void

@@ -112,6 +112,7 @@ parse_srh(const uint8_t *data, uint16_t ofs, uint16_t len, struct parsed *p)
     /* RFC 8754 4.3.1.1.  Segments Left = Last Entry + 1: a reduced SRH. */
     if (p->srh_ofs || srh->last_entry >= srh->hdr_ext_len / 2
         || srh->segments_left > srh->last_entry + 1) {
+        p->bad_srh_ofs = ofs;
         return DROP_srh_malformed;
     }
     p->srh_ofs = ofs;

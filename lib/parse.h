@@ -32,8 +32,9 @@ struct parsed {
 
     /* SRH of the outermost packet. */
     uint16_t srh_ofs;
-    uint16_t srh_len;   /* bytes. */
-    uint8_t n_segments; /* last_entry + 1. */
+    uint16_t srh_len;     /* bytes. */
+    uint16_t bad_srh_ofs; /* one that DROP_srh_malformed is about. */
+    uint8_t n_segments;   /* last_entry + 1. */
     uint8_t segments_left;
     uint8_t n_mt_tlvs;
     uint16_t mt_tlv_ofs[PARSE_MAX_MT_TLV];
@@ -67,6 +68,14 @@ enum drop_reason parse_outer(const uint8_t *data, uint32_t len, struct parsed *p
 /* To be called once after parse_outer() returned DROP_none for the same frame. */
 enum drop_reason parse_rest(const uint8_t *data, uint32_t len, struct parsed *p);
 enum drop_reason parse_frame(const uint8_t *data, uint32_t len, struct parsed *p);
+
+/* Is this reason, which parse_rest() gave, about nothing but the RoCE port's upper layer?  Then the
+ * packet is parsed but for that (bth_ofs is 0), and sound to everybody who does not want RoCE. */
+static inline bool
+parse_only_roce_failed(enum drop_reason why)
+{
+    return why == DROP_udp_short || why == DROP_roce_short || why == DROP_roce_tver;
+}
 
 /* The packet that carries the RoCE headers: inner if there is one. */
 static inline const struct parsed_ip6 *

@@ -402,12 +402,12 @@ decide(struct reverse *r, bool dup, uint64_t now)
 
 /* Events. */
 
-struct reverse_out
-reverse_branch_remove(struct reverse *r, uint32_t id, uint64_t now)
+static void
+branch_remove(struct reverse *r, uint32_t id)
 {
     struct branch *b = branch_find(r, id);
     if (!b) {
-        return nothing;
+        return;
     }
 
     if (is_held(r, b)) {
@@ -420,7 +420,15 @@ reverse_branch_remove(struct reverse *r, uint32_t id, uint64_t now)
     r->n_branches--;
     memmove(&r->branches[i], &r->branches[i + 1], (r->n_branches - i) * sizeof(struct branch *));
     free(b);
-    return decide(r, false, now);
+}
+
+struct reverse_out
+reverse_branches_remove(struct reverse *r, const uint32_t *ids, size_t n, uint64_t now)
+{
+    for (size_t i = 0; i < n; i++) {
+        branch_remove(r, ids[i]);
+    }
+    return n ? decide(r, false, now) : nothing;
 }
 
 bool

@@ -49,9 +49,11 @@ void reverse_destroy(struct reverse *);
  * down starts at start_psn; one added later counts as confirmed up to H (its receive PSN is H by
  * agreement), which is possible only while everything sent down is confirmed and that was sent up.
  * reverse_branch_add() returns 0, EEXIST, EBUSY (not quiesced; nothing changed) or ENOMEM.
- * Removal may move the minimum: the result says what to send. */
+ * Removal may move the minimum: the result says what to send, once all
+ * 'ids' have gone. */
 int reverse_branch_add(struct reverse *, uint32_t id, uint64_t now);
-struct reverse_out reverse_branch_remove(struct reverse *, uint32_t id, uint64_t now);
+struct reverse_out
+reverse_branches_remove(struct reverse *, const uint32_t *ids, size_t n, uint64_t now);
 
 /* Would PSN q raise H by more than an unverified packet may?  Then the caller
  * verifies the ICRC first. */

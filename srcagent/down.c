@@ -137,6 +137,9 @@ psn_is_sound(const struct rx *rx, const struct tree *t, psn_t psn)
 {
     bool suspicious = t->started ? psn_cmp(psn, t->h) >= REVERSE_MAX_UNVERIFIED_JUMP
                                  : !psn_eq(psn, t->config.start_psn);
+    if (t->config.n_branches) { /* this is the root. */
+        suspicious |= reverse_jump_suspicious(t->aggregate->reverse, psn);
+    }
     return !suspicious
            || icrc_ok(rx->p->data + rx->h.ip.ofs, (size_t) (rx->h.icrc_ofs - rx->h.ip.ofs));
 }

@@ -32,11 +32,26 @@ host_may_send(const struct rx *rx, const struct port_config *port, const struct 
            || IN6_IS_ADDR_UNSPECIFIED(&ip->src);
 }
 
+/* Parses what is this node's business: what the host sends, what is for a SID, what
+ * comes from a Proxy. */
+static enum drop_reason
+parse_own(const struct srcagent *sa, struct rx *rx, const struct sid *sid, bool from_host)
+{
+    const struct ip6_hdr_wire *ip = (const void *) (rx->p->data + rx->h.ip.ofs);
+    bool of_group = sid || addr_map_contains(sa->trees.by_key, from_host ? &ip->dst : &ip->src);
+
+    if (!of_group && !from_host) {
+        return DROP_none;
+    }
+    enum drop_reason why = parse_rest(rx->p->data, rx->p->len, &rx->h);
+    return parse_only_roce_failed(why) && !of_group ? DROP_none : why;
+}
+
 static enum drop_reason
 run(struct srcagent *sa, struct rx *rx)
 {
     const struct port_config *port = l3_port(sa->l3, rx->port);
-    enum drop_reason why = parse_frame(rx->p->data, rx->p->len, &rx->h);
+    enum drop_reason why = parse_outer(rx->p->data, rx->p->len, &rx->h);
     if (why) {
         return why;
     }
@@ -45,14 +60,18 @@ run(struct srcagent *sa, struct rx *rx)
     }
 
     const struct ip6_hdr_wire *ip = (const void *) (rx->p->data + rx->h.ip.ofs);
+    struct sid *sid = sid_table_lookup(&sa->sids, &ip->dst);
     bool from_host = port->role == ROLE_HOST;
+    why = parse_own(sa, rx, sid, from_host);
+    if (why) {
+        return why;
+    }
     if (from_host && !host_may_send(rx, port, ip)) {
         return DROP_source_guard;
     }
     if (l3_input(sa->l3, rx->port, rx->p, &rx->h, rx->now)) {
         return DROP_none;
     }
-    struct sid *sid = sid_table_lookup(&sa->sids, &ip->dst);
     if (sid) {
         sid->n_packets++;
         return up_merge(sa, rx);
@@ -66,9 +85,7 @@ run(struct srcagent *sa, struct rx *rx)
     if (!l3_host_port(sa->l3, &ip->dst)) {
         return DROP_not_for_us;
     }
-    if (addr_map_contains(sa->trees.by_source, &ip->src)) {
-        why = up_check(sa, rx);
-    }
+    why = addr_map_contains(sa->trees.by_key, &ip->src) ? up_check(sa, rx) : DROP_none;
     return why ? why : forward(sa, rx);
 }
 

@@ -93,5 +93,8 @@ up_send(struct srcagent *sa, struct tree *t, const struct reverse_out *out, uint
     }
     struct packet *p = aggregate_build(t->aggregate, sa->pool, &sa->address, out, &why);
     srcagent_count_drop(sa, p ? l3_output(sa->l3, p, L3_ERRORS_NONE, now) : why);
+    if (!p) {
+        return; /* nothing was said. */
+    }
     note_progress(sa, t, response_una(out->psn, out->syndrome), out->msn, now);
 }

@@ -41,7 +41,7 @@ check_inner(const struct rx *rx, struct original *o)
     const struct parsed *h = &rx->h;
 
     if (!h->inner.ofs || !h->bth_ofs || h->inner.n_ext
-        || h->icrc_ofs + ROCE_ICRC_LEN != h->inner.end) {
+        || h->icrc_ofs + ROCE_ICRC_LEN != h->inner.end || h->inner.end != h->ip.end) {
         return DROP_mt_inner;
     }
     o->op = roce_opcode_info(h->opcode);
@@ -110,7 +110,7 @@ down_input(struct swedge *sw, struct rx *rx, bool replicate)
         return why;
     }
     bool to_nodes = replicate && o.tree->config.n_outer_da;
-    to_receivers = check_receivers(rx, &o);
+    to_receivers = o.tree->n_receivers ? check_receivers(rx, &o) : DROP_none;
     if (to_receivers && !to_nodes) {
         return to_receivers;
     }
@@ -122,7 +122,7 @@ down_input(struct swedge *sw, struct rx *rx, bool replicate)
     struct reverse_out out =
         reverse_down(o.tree->aggregate->reverse, o.psn, bth->ack_req & BTH_ACK_REQ, rx->now);
     o.tree->n_packets++;
-    if (!to_receivers) {
+    if (!to_receivers && (o.tree->n_receivers || !to_nodes)) {
         to_receivers = copy_to_receivers(sw, rx, &o, !to_nodes);
     }
     if (to_nodes) {

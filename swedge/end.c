@@ -21,11 +21,22 @@ param_problem(struct swedge *sw, struct rx *rx, uint8_t code, size_t ofs, enum d
     return why;
 }
 
-/* What is in the packet was parsed before; the headers in front of it change. */
+void
+end_malformed(struct swedge *sw, struct rx *rx)
+{
+    (void) param_problem(sw, rx, ICMP6_PARAMETER_FIELD, rx->h.bad_srh_ofs + SEGMENTS_LEFT_OFS,
+                         DROP_srh_malformed);
+}
+
+/* It has a new destination, and what is behind its headers may be another node's business. */
 static enum drop_reason
 dispatch_again(struct swedge *sw, struct rx *rx)
 {
-    enum drop_reason why = parse_frame(rx->p->data, rx->p->len, &rx->h);
+    enum drop_reason why = parse_outer(rx->p->data, rx->p->len, &rx->h);
+
+    if (!why) {
+        why = swedge_admit(sw, rx);
+    }
     return why ? why : swedge_dispatch(sw, rx);
 }
 
@@ -55,6 +66,9 @@ end_input(struct swedge *sw, struct rx *rx)
     const struct in6_addr *segments = (const struct in6_addr *) (srh + 1);
     srh->segments_left--;
     ip->dst = segments[srh->segments_left];
+    if (sid_table_lookup(&sw->sids, &ip->dst) || l3_is_local(sw->l3, &ip->dst)) {
+        ip->hlim--; /* otherwise forwarding does that. */
+    }
     TRACE(&sw->tracer, "End: next segment %s, Segments Left %u", TRACE_ADDR(&ip->dst),
           srh->segments_left);
     return dispatch_again(sw, rx);

@@ -99,6 +99,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     struct tree old = *t;
 
     tree_config_clone(&t->config, config);
+    t->n_receivers = 0;
     t->branches = calloc(config->n_branches + 1, sizeof *t->branches);
     if (!t->branches) {
         abort();
@@ -108,6 +109,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
 
         b->config = &t->config.branches[i];
         if (b->config->kind == BRANCH_RECEIVER) {
+            t->n_receivers++;
             b->port = l3_host_port(sw->l3, &b->config->address);
             b->icrc_diff = header_diff(config, b->config);
         }

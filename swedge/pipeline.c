@@ -24,9 +24,9 @@ static behaviour_input *const behaviours[] = {
 
 /* BCP 38 and RFC 8754 section 5.1, by the port's role: a host speaks with its own
  * address only, without routing header or tunnel, and not to SIDs, wherever they
- * are; what an agent sends to a SID of this node comes from the agent. */
+ * are; what an agent sends to a SID comes from the agent. */
 static enum drop_reason
-guard(const struct rx *rx, const struct port_config *port, bool to_sid)
+guard(const struct rx *rx, const struct port_config *port)
 {
     const struct ip6_hdr_wire *ip = rx_ip(rx);
 
@@ -41,11 +41,40 @@ guard(const struct rx *rx, const struct port_config *port, bool to_sid)
         }
         return IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address) ? DROP_none : DROP_source_guard;
     case ROLE_AGENT:
-        return !to_sid || IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address) ? DROP_none
-                                                                            : DROP_source_guard;
+        return !address_is_sid(&ip->dst) || IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address)
+                   ? DROP_none
+                   : DROP_source_guard;
     case ROLE_FABRIC: break;
     }
     return DROP_none;
+}
+
+/* What goes there is a group's packet or a response, or nothing. */
+static bool
+takes_roce(const struct swedge *sw, const struct sid *sid, const struct in6_addr *dst)
+{
+    return sid ? sid->behaviour != SID_END && sid->behaviour != SID_END_DT6
+               : addr_map_contains(sw->trees.by_key, dst);
+}
+
+enum drop_reason
+swedge_admit(struct swedge *sw, struct rx *rx)
+{
+    const struct port_config *port = l3_port(sw->l3, rx->port);
+    const struct in6_addr *dst = &rx_ip(rx)->dst;
+    const struct sid *sid = sid_table_lookup(&sw->sids, dst);
+
+    if (sid || l3_is_local(sw->l3, dst) || port->role == ROLE_HOST) {
+        enum drop_reason why = parse_rest(rx->p->data, rx->p->len, &rx->h);
+        if (why == DROP_srh_malformed && sid && sid->behaviour == SID_END
+            && port->role != ROLE_HOST) {
+            end_malformed(sw, rx);
+        }
+        if (why && !(parse_only_roce_failed(why) && !takes_roce(sw, sid, dst))) {
+            return why;
+        }
+    }
+    return guard(rx, port);
 }
 
 enum drop_reason
@@ -82,16 +111,8 @@ run(struct swedge *sw, struct rx *rx)
         return DROP_eth_not_mine;
     }
 
-    const struct in6_addr *dst = &rx_ip(rx)->dst;
-    bool to_sid = sid_table_lookup(&sw->sids, dst) != NULL;
-    bool to_proxy = port->role == ROLE_HOST && addr_map_contains(sw->trees.by_key, dst);
-    if (to_sid || l3_is_local(sw->l3, dst) || port->role == ROLE_HOST) {
-        why = parse_rest(rx->p->data, rx->p->len, &rx->h);
-        if (why) {
-            return why;
-        }
-    }
-    why = guard(rx, port, to_sid);
+    bool to_proxy = port->role == ROLE_HOST && addr_map_contains(sw->trees.by_key, &rx_ip(rx)->dst);
+    why = swedge_admit(sw, rx);
     if (why) {
         return why;
     }

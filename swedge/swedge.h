@@ -49,8 +49,10 @@ rx_ip(const struct rx *rx)
  * inner packet (parse_rest()). */
 typedef enum drop_reason behaviour_input(struct swedge *, struct rx *);
 
-behaviour_input end_input;       /* end.c */
-behaviour_input end_dt6_input;   /* end.c */
+behaviour_input end_input;     /* end.c */
+behaviour_input end_dt6_input; /* end.c */
+/* end.c: answers a packet to an End SID whose SRH is inconsistent (RFC 8754 section 4.3.1.1). */
+void end_malformed(struct swedge *, struct rx *);
 behaviour_input end_mt_input;    /* down.c */
 behaviour_input replicate_input; /* down.c */
 behaviour_input response_input;  /* reverse-path.c */
@@ -72,6 +74,7 @@ struct tree {
     struct tree_config config; /* own copy. */
     struct aggregate *aggregate;
     struct branch *branches; /* in the order of config.branches. */
+    size_t n_receivers;      /* among them. */
     uint64_t n_packets;      /* that came down, this one included. */
     bool superseded;         /* there is a newer epoch of the Proxy. */
 };
@@ -138,6 +141,9 @@ void swedge_count_drop(struct swedge *, enum drop_reason);
 
 /* pipeline.c. */
 void swedge_input(void *sw, uint16_t port, struct packet *, uint64_t now);
+/* Parses as much as this node may look into, and asks whether the port may send that: also of what a
+ * SID has taken out of another packet. */
+enum drop_reason swedge_admit(struct swedge *, struct rx *);
 /* What happens to a packet that is addressed to this node or beyond, whatever
  * port it came in on: also for one that a SID has made a new packet of. */
 enum drop_reason swedge_dispatch(struct swedge *, struct rx *);

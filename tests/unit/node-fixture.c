@@ -111,7 +111,9 @@ tx(void *f_, uint16_t port, struct packet *p)
     ck_assert_uint_lt(f->n_frames, FIXTURE_MAX_FRAMES);
     frame->len = packet_flatten(p, frame->bytes, sizeof frame->bytes);
     frame->port = port;
-    ck_assert_int_eq(parse_frame(frame->bytes, (uint32_t) frame->len, &frame->h), DROP_none);
+    ck_assert_int_eq(parse_outer(frame->bytes, (uint32_t) frame->len, &frame->h), DROP_none);
+    enum drop_reason why = parse_rest(frame->bytes, (uint32_t) frame->len, &frame->h);
+    ck_assert(f->mangled || why == DROP_none);
     if (!answer_nd(f, frame)) {
         f->n_frames++;
     }

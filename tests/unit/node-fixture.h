@@ -31,6 +31,7 @@ struct fixture {
     struct packet_pool *pool;
     struct node_config config;
     uint64_t now;
+    bool mangled; /* what is sent need not make sense behind its IPv6 header. */
     size_t n_frames;
     struct frame frames[FIXTURE_MAX_FRAMES]; /* sent, neighbour discovery excluded. */
 };

@@ -237,23 +237,20 @@ START_TEST(refused)
     }
 END_TEST
 
-/* RFC 4443 section 2.4(e.4): what came as link-layer multicast is answered with Packet Too Big
- * only. */
+/* What many stations have is not passed on by any, and none is told so. */
 START_TEST(refused_group_frame)
     {
         struct packet *p[] = {
+            frame(HOST, FAR, 64, IP6_NH_NONE, 0),
             frame(HOST, FAR, 1, IP6_NH_NONE, 0),
             frame(HOST, "fc00:9::9", 64, IP6_NH_NONE, 0),
-            frame(HOST, FAR, 64, IP6_NH_NONE, MTU),
         };
-        const enum drop_reason why[] = {DROP_hop_limit, DROP_no_route, DROP_too_long};
 
         for (size_t i = 0; i < 3; i++) {
             p[i]->data[0] = 0x33;
-            ck_assert_uint_eq(n_tx, 0);
-            ck_assert_int_eq(forward(p[i], 0), why[i]);
+            ck_assert_int_eq(forward(p[i], 0), DROP_eth_not_mine);
         }
-        ck_message(ICMP6_TOO_BIG, 0, NODE, HOST);
+        ck_assert_uint_eq(n_tx, 0);
     }
 END_TEST
 

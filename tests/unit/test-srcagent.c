@@ -302,6 +302,7 @@ START_TEST(mangled_packets)
         uint8_t good[PACKET_ROOM], bytes[PACKET_ROOM];
         size_t len = roce_build(good, &spec);
 
+        f->mangled = true;
         srandom(1);
         for (int i = 0; i < 100000; i++) {
             memcpy(bytes, good, len);

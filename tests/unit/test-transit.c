@@ -458,7 +458,7 @@ START_TEST(end)
         const struct ip6_hdr_wire *ip = (const void *) (f->frames[0].bytes + f->frames[0].h.ip.ofs);
         ck_assert_uint_eq(f->frames[0].port, PORT_B);
         ck_assert_mem_eq(&ip->dst, &segments[0], 16);
-        ck_assert_uint_eq(ip->hlim, 8);
+        ck_assert_uint_eq(ip->hlim, 7);
         ck_assert_uint_eq(f->frames[0].h.segments_left, 0);
         ck_assert_uint_eq(fixture_total_drops(f), 0);
 
