@@ -5,123 +5,17 @@
 usage: check-captures.py FOLDER...
 
 A FOLDER holds meta.json and a capture per port: <node>-<peer>.pcap, both
-directions.  Nothing here shares code with the forwarders: packets are rebuilt
-from the documents (RFC 8754, draft-li section 7.2, the InfiniBand CRC) and
-compared whole.
+directions.  Packets are rebuilt from the documents (see captures.py) and compared
+whole.
 """
 import collections
-import ipaddress
 import json
 import os
 import struct
 import sys
-import zlib
 
-ETH, IP6, UDP, BTH, ICRC = 14, 40, 8, 12, 4
-NH_UDP, NH_IPV6, NH_ROUTING, NH_ICMPV6 = 17, 41, 43, 58
-ROCE_PORT = 4791
-OP_WRITE_FIRST, OP_WRITE_ONLY, OP_WRITE_ONLY_IMM = 0x06, 0x0a, 0x0b
-OP_ACK = 0x11
-WRITES_WITH_RETH = (OP_WRITE_FIRST, OP_WRITE_ONLY, OP_WRITE_ONLY_IMM)
-TLV_MT, TLV_PADN = 124, 4
-PSN_MASK = 0xffffff
-
-
-class Wrong(Exception):
-    pass
-
-
-def check(condition, message, *args):
-    if not condition:
-        raise Wrong(message % args if args else message)
-
-
-def packed(address):
-    return ipaddress.IPv6Address(address).packed
-
-
-def u24(b):
-    return int.from_bytes(b, 'big')
-
-
-def read_pcap(path):
-    """Yields (time in ns, Ethernet frame)."""
-    with open(path, 'rb') as f:
-        data = f.read()
-    for order in '<>':
-        magic = struct.unpack_from(order + 'I', data)[0]
-        if magic in (0xa1b2c3d4, 0xa1b23c4d):
-            break
-    else:
-        raise Wrong('%s: not a capture' % path)
-    check(struct.unpack_from(order + 'I', data, 20)[0] == 1, '%s: link type', path)
-    unit = 1000 if magic == 0xa1b2c3d4 else 1
-    ofs = 24
-    while ofs < len(data):
-        sec, frac, caplen, length = struct.unpack_from(order + 'IIII', data, ofs)
-        check(caplen == length, '%s: frame cut short', path)
-        yield sec * 10**9 + frac * unit, data[ofs + 16:ofs + 16 + caplen]
-        ofs += 16 + caplen
-
-
-def icrc(ip):
-    """ICRC of an IPv6 RoCE packet without its last four bytes, as on the wire."""
-    masked = bytearray(ip)
-    masked[0] |= 0x0f
-    masked[1:4] = b'\xff\xff\xff'        # traffic class, flow label
-    masked[7] = 0xff                     # hop limit
-    masked[IP6 + 6:IP6 + 8] = b'\xff\xff'  # UDP checksum
-    masked[IP6 + UDP + 4] = 0xff         # FECN, BECN, reserved
-    return struct.pack('<I', zlib.crc32(b'\xff' * 8 + masked))
-
-
-class Roce:
-    """A RoCE packet inside one IPv6 header."""
-
-    def __init__(self, ip):
-        check(len(ip) >= IP6 + UDP + BTH + ICRC, 'RoCE packet of %d bytes', len(ip))
-        self.bytes = ip
-        self.src, self.dst, self.hlim = ip[8:24], ip[24:40], ip[7]
-        udp_len, self.csum = struct.unpack_from('>HH', ip, IP6 + 4)
-        check(struct.unpack_from('>H', ip, 4)[0] == udp_len == len(ip) - IP6, 'lengths disagree')
-        bth = ip[IP6 + UDP:]
-        self.opcode, self.dest_qp, self.psn = bth[0], u24(bth[5:8]), u24(bth[9:12])
-        check(ip[-ICRC:] == icrc(ip[:-ICRC]), 'ICRC of opcode %#x PSN %#x', self.opcode, self.psn)
-
-    def same_but_hop_limit(self, other):
-        return self.bytes[:7] + self.bytes[8:] == other.bytes[:7] + other.bytes[8:]
-
-
-class Encapsulated:
-    """Outer IPv6 header and SRH around a RoCE packet."""
-
-    def __init__(self, ip):
-        self.outer, self.hlim = ip[:IP6], ip[7]
-        self.srh_len = 8 + ip[IP6 + 1] * 8
-        check(struct.unpack_from('>H', ip, 4)[0] == len(ip) - IP6, 'outer payload length')
-        self.srh = ip[IP6:IP6 + self.srh_len]
-        check(self.srh[0] == NH_IPV6, 'SRH next header %d', self.srh[0])
-        self.inner = Roce(ip[IP6 + self.srh_len:])
-        self.overhead = len(ip) - len(self.inner.bytes)
-        self.bytes = ip
-
-
-def parse_capture(path):
-    """Returns [(time, Roce or Encapsulated)]; neighbour discovery and the like is left out."""
-    packets = []
-    for time, frame in read_pcap(path):
-        if frame[12:14] != b'\x86\xdd':
-            continue
-        ip = frame[ETH:ETH + IP6 + struct.unpack_from('>H', frame, ETH + 4)[0]]
-        check(len(frame) == ETH + len(ip), '%s: frame longer than its packet', path)
-        nh = ip[6]
-        if nh == NH_ROUTING:
-            packets.append((time, Encapsulated(ip)))
-        elif nh == NH_UDP and struct.unpack_from('>H', ip, IP6 + 2)[0] == ROCE_PORT:
-            packets.append((time, Roce(ip)))
-        else:
-            check(nh in (NH_ICMPV6, 0, NH_UDP), '%s: next header %d', path, nh)
-    return packets
+from captures import (IP6, OP_ACK, PSN_MASK, Encapsulated, Roce, Wrong, check, copy_for, distance,
+                      packed, parse_capture, srh, text)
 
 
 class Run:
@@ -133,9 +27,10 @@ class Run:
         m = self.meta
         self.group = m['group']
         self.proxy, self.source = packed(self.group['proxy']), packed(m['source']['address'])
-        self.agent = packed('5f00:0:%x::1' % m['agent_id'])
-        self.edge = packed('5f00:0:%x::1' % m['edge_id'])
-        self.edge_sid = packed('5f00:0:%x:e001::' % m['edge_id'])
+        agent, edge = m['nodes']['sa']['id'], m['nodes']['n1']['id']
+        self.agent = packed('5f00:0:%x::1' % agent)
+        self.edge = packed('5f00:0:%x::1' % edge)
+        self.edge_sid = packed('5f00:0:%x:e001::' % edge)
         self.receivers = {packed(r['address']): r for r in m['receivers']}
         self.at = {name[:-5]: parse_capture(os.path.join(folder, name))
                    for name in os.listdir(folder) if name.endswith('.pcap')}
@@ -146,23 +41,6 @@ class Run:
 
     def port_of(self, receiver):
         return self.at['n1-' + receiver['host']]
-
-    def expected_srh(self, order):
-        """draft-li 7.2 in a reduced SRH (RFC 8754) for receivers in this order."""
-        tlv = (bytes([TLV_MT, 22 + 20 * len(order), 0, 0]) + self.edge
-               + bytes([len(order), 0, 0, 0]))
-        for address in order:
-            tlv += address + self.receivers[address]['qpn'].to_bytes(3, 'big') + b'\0'
-        rest = -(8 + 16 + len(tlv)) % 8
-        if rest:
-            tlv += bytes([TLV_PADN, rest - 2]) + bytes(rest - 2)
-        length = 8 + 16 + len(tlv)
-        return bytes([NH_IPV6, length // 8 - 1, 4, 1, 0, 0, 0, 0]) + self.proxy + tlv
-
-
-def distance(a, b):
-    d = (a - b) & PSN_MASK
-    return d - (PSN_MASK + 1) if d >> 23 else d
 
 
 #
@@ -180,7 +58,7 @@ def check_all_hops_seen(run):
 def check_source_packets(run):
     """Source to Proxy: ordinary RoCE towards the Designated QPN"""
     for _, p in run.from_host:
-        check(p.dst == run.proxy, 'to %s', ipaddress.IPv6Address(p.dst))
+        check(p.dst == run.proxy, 'to %s', text(p.dst))
         check(p.dest_qp == run.group['designated_qpn'], 'DestQP %#x', p.dest_qp)
 
 
@@ -194,26 +72,24 @@ def check_link_carries_same(run):
 def check_outer_header(run):
     """Outer header: SA the agent, DA the edge's End.MT SID, inner ECN, one flow label"""
     for _, p in run.down:
-        check(p.outer[8:24] == run.agent, 'outer SA')
-        check(p.outer[24:40] == run.edge_sid, 'outer DA %s', ipaddress.IPv6Address(p.outer[24:40]))
-        check(p.outer[6] == NH_ROUTING, 'next header')
-        vtf, inner = (struct.unpack('>I', b[:4])[0] for b in (p.outer, p.inner.bytes))
-        check(vtf >> 20 & 3 == inner >> 20 & 3, 'ECN %d of inner %d', vtf >> 20 & 3, inner >> 20 & 3)
-        check(vtf & 0xfffff, 'flow label 0')
+        check(p.src == run.agent, 'outer SA %s', text(p.src))
+        check(p.dst == run.edge_sid, 'outer DA %s', text(p.dst))
+        check(p.tc & 3 == p.inner.tc & 3, 'ECN %d of inner %d', p.tc & 3, p.inner.tc & 3)
+        check(p.flow_label, 'flow label 0')
         check(p.hlim == 64, 'outer hop limit %d', p.hlim)
-    check(len({p.outer[1:4] for _, p in run.down}) == 1, 'flow labels differ')
+    check(len({p.flow_label for _, p in run.down}) == 1, 'flow labels differ')
 
 
 def check_srh(run):
     """SRH byte-exact: reduced list with the Proxy, one End.MT TLV, PadN only"""
     size = 8 + 16 + 24 + 20 * len(run.receivers)
     size += -size % 8
+    qpns = sorted((address, r['qpn']) for address, r in run.receivers.items())
     for _, p in run.down:
-        entries = p.srh[48:48 + 20 * len(run.receivers)]
-        order = [entries[i:i + 16] for i in range(0, len(entries), 20)]
-        check(sorted(order) == sorted(run.receivers), 'receivers in the TLV')
-        check(p.srh == run.expected_srh(order), 'SRH is %s, should be %s', p.srh.hex(),
-              run.expected_srh(order).hex())
+        named = p.receivers()
+        check([(edge, sorted(r)) for edge, r in named] == [(run.edge, qpns)], 'TLVs: %s', named)
+        check(p.srh == srh(run.proxy, named), 'SRH is %s, should be %s', p.srh.hex(),
+              srh(run.proxy, named).hex())
         check(p.overhead == IP6 + size, 'overhead %d, should be %d', p.overhead, IP6 + size)
 
 
@@ -228,28 +104,12 @@ def check_inner_unchanged(run):
               'PSN %#x is not what the source sent', p.psn)
 
 
-def expected_copy(run, inner, address):
-    """The receiver's packet, rebuilt from the inner one (hop limit aside)."""
-    receiver = run.receivers[address]
-    copy = bytearray(inner.bytes[:-ICRC])
-    copy[8:24], copy[24:40] = run.proxy, address
-    copy[IP6 + 6:IP6 + 8] = b'\0\0'
-    bth = IP6 + UDP
-    copy[bth + 5:bth + 8] = receiver['qpn'].to_bytes(3, 'big')
-    if inner.opcode in WRITES_WITH_RETH:
-        va, rkey = struct.unpack_from('>QI', copy, bth + BTH)
-        check(rkey == run.group['designated_rkey'], 'inner rkey %#x', rkey)
-        struct.pack_into('>QI', copy, bth + BTH, va + int(str(receiver['va']), 0),
-                         receiver['rkey'])
-    return bytes(copy) + icrc(copy)
-
-
 def check_copies(run):
     """Copies: SA, DA, DestQP, rkey, VA and ICRC rewritten, nothing else"""
     for address, receiver in run.receivers.items():
         inner = collections.Counter()
         for _, e in run.down:
-            copy = expected_copy(run, e.inner, address)
+            copy = copy_for(e.inner, run.group, receiver)
             inner[copy[:7] + copy[8:]] += 1
         got = [p for _, p in run.port_of(receiver) if p.dst == address]
         check(all(p.hlim < 64 for p in got), 'hop limit')
@@ -278,7 +138,7 @@ def check_merged(run):
             check(p.dest_qp == run.meta['source']['qpn'], 'DestQP %#x', p.dest_qp)
             check(p.opcode == OP_ACK, 'opcode %#x', p.opcode)
             check(p.csum == 0, 'UDP checksum %#x', p.csum)
-            if p.bytes[IP6 + UDP + BTH] >> 5 == 0:
+            if p.aeth[0] >> 5 == 0:
                 check(last is None or distance(p.psn, last) >= 0, 'ACK goes back to %#x', p.psn)
                 last = p.psn
         check(last == run.from_host[-1][1].psn, 'last ACK %r', last)
@@ -293,7 +153,7 @@ def check_never_early(run):
         events += [(t, 0, address, p) for t, p in run.port_of(receiver) if p.src == address]
     una = {address: run.group['start_psn'] for address in run.receivers}
     for _, _, address, p in sorted(events, key=lambda e: e[:2]):
-        nak = p.bytes[IP6 + UDP + BTH] >> 5 != 0
+        nak = p.aeth[0] >> 5 != 0
         confirmed = p.psn + (0 if nak else 1) & PSN_MASK
         if address is None:
             for other, value in una.items():

@@ -19,6 +19,9 @@ RUNDIR = os.environ.get('ROCECAST_RUNDIR', '/run/rocecast')
 WORK = os.path.join(RUNDIR, 'e2e')
 PSN_MASK = 0xffffff
 
+# A lost NAK costs a time-out: 4.096 us * 2^18 is about a second.
+QP_TIMEOUT = '18'
+
 
 class Failure(Exception):
     """A case's expectation did not hold."""
@@ -83,19 +86,57 @@ def castctl_json(*argv):
     return json.loads(castctl('-j', *argv))
 
 
-class Lab:
-    """A running star: h0 on srcagent sa, r1..rN on swedge n1."""
+def group_add(name, *options):
+    castctl('group', 'add', name, '--timeout', QP_TIMEOUT, *options)
 
-    def __init__(self, n, name='e2e'):
-        self.n = n
+
+def pattern(length, seed):
+    """Bytes in which no two blocks are alike."""
+    unit = b''.join((i * 2654435761 + seed & 0xffffffff).to_bytes(4, 'big') for i in range(1021))
+    return (unit * (length // len(unit) + 1))[:length]
+
+
+def data_flows(lab, group, node):
+    """Whether all branches of a node have confirmed something in the group's current epoch."""
+    shown, state = castctl_json('group', 'show', group), lab.group(node, group)
+    return state and state['epoch'] == shown['epoch'] and state['f'] != shown['start_psn']
+
+
+NETWORK = (('ip', '-6', 'rule'), ('ip', '-6', 'route', 'show', 'table', 'all'), ('ip', 'addr'),
+           ('ip', 'netns'))
+
+
+def network_snapshot():
+    return {' '.join(c): output(*c) for c in NETWORK}
+
+
+def down_leaves_nothing(lab, before):
+    """A case: 'before' is network_snapshot() from before the lab."""
+    lab.down()
+    after = network_snapshot()
+    for name, text in before.items():
+        check_equal(name, after[name], text)
+
+
+class Lab:
+    """A running lab: h0 on srcagent sa is the source, all other hosts are receivers."""
+
+    def __init__(self, topology, *parameters, name='e2e'):
+        """'topology': a name in testbed/topologies; 'parameters': KEY=VALUE."""
+        self.topology = topology
+        self.parameters = [a for p in parameters for a in ('-p', p)]
         self.name = name
-        self.receivers = ['r%d' % i for i in range(1, n + 1)]
+        self.receivers = []
+        self.control = {}    # socket by node.
+        self.addresses = {}  # by host.
 
     def up(self):
-        output('castlab', 'up', os.path.join(ROOT, 'testbed/topologies/star.yaml'),
-               '-p', 'N=%d' % self.n, '--name', self.name, timeout=120)
+        output('castlab', 'up', os.path.join(ROOT, 'testbed/topologies', self.topology + '.yaml'),
+               *self.parameters, '--name', self.name, timeout=120)
         env = output('castlab', 'env', self.name)
         os.environ['ROCECAST_DB'] = re.search(r'ROCECAST_DB=[\'"]?([^\s\'";]+)', env).group(1)
+        self.receivers = sorted(h['name'] for h in castctl_json('host', 'list')
+                                if h['name'] != 'h0')
         return self
 
     def down(self):
@@ -103,19 +144,32 @@ class Lab:
         os.environ.pop('ROCECAST_DB', None)
 
     def appctl(self, node, *command):
-        rows = json.loads(output(
-            'ovsdb-client', 'transact', os.environ['ROCECAST_DB'],
-            json.dumps(['rocecast', {'op': 'select', 'table': 'Node', 'columns': ['control'],
-                                     'where': [['name', '==', node]]}])))[0]['rows']
-        return output('ovs-appctl', '-t', rows[0]['control'], *command)
+        if node not in self.control:
+            self.control[node] = castctl_json('node', 'show', node)['control']
+        return output('ovs-appctl', '-t', self.control[node], *command)
 
     def drops(self, node):
         return json.loads(self.appctl(node, 'rocecast/counters', '-j'))['drops']
 
-    def port(self, node, peer):
-        """Name of the port of 'node' that leads to 'peer'."""
-        ports = json.loads(self.appctl(node, 'rocecast/ports', '-j'))
-        return next(p['name'] for p in ports if p['peer'] == peer)
+    def all_drops(self):
+        return {node: counters['drops'] for node, counters in castctl_json('stats').items()}
+
+    def links(self):
+        """[(node, port, peer)] of all ports of forwarders."""
+        found = []
+        for link in castctl_json('link', 'list'):
+            (a, a_port), (b, b_port) = link['a'].split(':'), link['b'].split(':')
+            found += [(a, a_port, b), (b, b_port, a)]
+        return sorted(f for f in found if f[0] not in ['h0', *self.receivers])
+
+    def fabric(self):
+        """[(node, port, peer)] of the ports between forwarders."""
+        return [p for p in self.links() if p[2] not in ['h0', *self.receivers]]
+
+    def device(self, node, peer):
+        """The port of 'node' that leads to 'peer', as castbench --count-bytes wants it."""
+        return '%s-%s:%s' % (self.name, node, next(port for n, port, p in self.links()
+                                                   if (n, p) == (node, peer)))
 
     def group(self, node, name):
         """State of a group's current epoch at a node; None before it gets there."""
@@ -124,7 +178,9 @@ class Lab:
                    default=None)
 
     def address(self, host):
-        return castctl_json('host', 'show', host)['address']
+        if host not in self.addresses:
+            self.addresses = {h['name']: h['address'] for h in castctl_json('host', 'list')}
+        return self.addresses[host]
 
     def log_sizes(self):
         return {path: os.path.getsize(path)
@@ -158,32 +214,117 @@ class no_drops:
         self.reasons = [r for r in FAULTS if r not in expected]
 
     def __enter__(self):
-        self.before = {node: self.lab.drops(node) for node in ('sa', 'n1')}
+        self.before = self.lab.all_drops()
 
     def __exit__(self, kind, value, tb):
         if kind:
             return
-        for node, before in self.before.items():
-            after = self.lab.drops(node)
-            grown = {r: after[r] - before[r] for r in self.reasons if after[r] != before[r]}
-            check(not grown, '%s dropped packets: %s', node, grown)
+        after = self.lab.all_drops()
+        grown = {(node, r): after[node][r] - before[r] for node, before in self.before.items()
+                 for r in self.reasons if after[node][r] != before[r]}
+        check(not grown, 'packets dropped, by node and reason: %s', grown)
 
 
-def castbench(lab, group, *options, receivers=None, timeout=150):
-    """Runs castbench write, over a group or, without one, over unicast connections.
+class Loss:
+    """In its block the fabric loses packets, both ways."""
 
-    Returns (result, folder of the regions)."""
-    out = work_file('out-%s' % (group or 'unicast'))
-    os.makedirs(out, exist_ok=True)
-    report = os.path.join(out, 'report.json')
-    scheme = ['--group', group] if group else ['--scheme', 'unicast']
-    p = run('castbench', 'write', *scheme, '--source', 'h0',
-            '--receivers', ','.join(receivers or lab.receivers), '--out', out, '--json', report,
-            *options, timeout=timeout)
-    check(p.returncode == 0, 'castbench: exit status %d: %s', p.returncode,
-          (p.stderr + p.stdout).strip())
-    with open(report) as f:
-        return json.load(f), out
+    def __init__(self, lab, percent):
+        self.lab = lab
+        self.percent = percent
+
+    def qdisc(self, verb, node, port, *options):
+        return run('castlab', 'exec', '-l', self.lab.name, node, '--',
+                   'tc', 'qdisc', verb, 'dev', port, 'root', *options)
+
+    def __enter__(self):
+        for node, port, _ in self.lab.fabric():
+            p = self.qdisc('add', node, port, 'netem', 'loss', '%d%%' % self.percent)
+            check(p.returncode == 0, 'tc at %s: %s', node, p.stderr)
+
+    def __exit__(self, kind, value, tb):
+        for node, port, _ in self.lab.fabric():
+            self.qdisc('del', node, port)
+
+
+class Captures:
+    """In its block, what the ports in 'links' (see Lab.links()) send and receive goes to
+    FOLDER/NODE-PEER.pcap."""
+
+    def __init__(self, links, folder):
+        self.links = links
+        self.folder = folder
+        os.makedirs(folder, exist_ok=True)
+
+    def __enter__(self):
+        # Not in the folder itself: that may be on a slow file system.
+        for node, port, peer in self.links:
+            castctl('capture', 'start', '--force', node, port,
+                    work_file('%s-%s.pcap' % (node, peer)))
+
+    def __exit__(self, kind, value, tb):
+        for node in sorted({node for node, _, _ in self.links}):
+            castctl('capture', 'stop', node, '--all')
+        for node, _, peer in self.links:
+            name = '%s-%s.pcap' % (node, peer)
+            with open(os.path.join(self.folder, name), 'wb') as f:
+                f.write(read(work_file(name)))
+
+
+def write_meta(lab, group_name, folder, **more):
+    """What a checker of captures has to know of a group and its lab: FOLDER/meta.json."""
+    group = castctl_json('group', 'show', group_name)
+    nodes = [castctl_json('node', 'show', n['name']) for n in castctl_json('node', 'list')]
+    meta = {
+        'nodes': {n['name']: {'id': n['id'], 'macs': {p['peer']: p['mac'] for p in n['ports']}}
+                  for n in nodes},
+        'source': {'address': lab.address('h0'), 'qpn': group['source']['qpn']},
+        'group': {k: group[k] for k in ('proxy', 'designated_qpn', 'designated_rkey',
+                                        'start_psn', 'mtu')},
+        'receivers': [{'host': m['host'], 'address': lab.address(m['host']), 'qpn': m['qpn'],
+                       'rkey': m['rkey'], 'va': m['va']} for m in group['members']],
+        **more}
+    with open(os.path.join(folder, 'meta.json'), 'w') as f:
+        json.dump(meta, f, indent=1)
+
+
+class Castbench:
+    """castbench write, over a group or, without one, over unicast connections."""
+
+    def __init__(self, lab, group, *options, receivers=None):
+        self.out = work_file('out-%s' % (group or 'unicast'))
+        self.report = os.path.join(self.out, 'report.json')
+        os.makedirs(self.out, exist_ok=True)
+        scheme = ['--group', group] if group else ['--scheme', 'unicast']
+        self.process = subprocess.Popen(
+            ['castbench', 'write', *scheme, '--source', 'h0',
+             '--receivers', ','.join(receivers or lab.receivers), '--out', self.out,
+             '--json', self.report, *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        running.append(self)
+
+    def wait(self, timeout=150):
+        """Returns (exit status, what it printed)."""
+        try:
+            text = self.process.communicate(timeout=timeout)[0]
+        except subprocess.TimeoutExpired:
+            raise Failure('castbench: still running after %d s' % timeout) from None
+        return self.process.returncode, text
+
+    def result(self):
+        """Returns (result, folder of the regions)."""
+        status, text = self.wait()
+        check(status == 0, 'castbench: exit status %d: %s', status, text.strip())
+        with open(self.report) as f:
+            return json.load(f), self.out
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+
+def castbench(lab, group, *options, receivers=None):
+    return Castbench(lab, group, *options, receivers=receivers).result()
 
 
 def check_replicas(lab, result, out, receivers=None):
@@ -265,14 +406,15 @@ class Receiver(JoinRc):
 
 class Source(JoinRc):
     def __init__(self, lab, group, *options):
-        super().__init__(lab, 'source', group, 'h0', '--members', str(lab.n), *options)
+        super().__init__(lab, 'source', group, 'h0', '--members', str(len(lab.receivers)),
+                         *options)
 
     def done(self, timeout=60):
         status = self.wait(timeout)
         check(status == 0, 'source: exit status %d: %s', status, self.text())
 
 
-running = []  # joinrc processes of the current case
+running = []  # processes of the current case, to be killed at its end
 
 
 class Suite:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""End-to-end cases on real soft-RoCE; runs inside the VM (see tests/e2e/run)."""
+"""End-to-end cases with one switch on real soft-RoCE; runs inside the VM (see tests/e2e/run)."""
 import glob
 import json
 import os
@@ -11,42 +11,23 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
-from harness import (BIN, PSN_MASK, RESULTS, RUNDIR, Failure, Lab, Receiver, Source, Suite,
-                     castbench, castctl, castctl_json, check, check_equal, check_replicas,
-                     no_drops, output, read, run, wait_until, work_file)
+from harness import (BIN, PSN_MASK, RESULTS, RUNDIR, Captures, Castbench, Failure, Lab,
+                     Loss, Receiver, Source, Suite, castbench, castctl, castctl_json, check,
+                     check_equal, check_replicas, data_flows, down_leaves_nothing, group_add,
+                     network_snapshot, no_drops, output, pattern, read, run, wait_until,
+                     work_file, write_meta)
 
 # enum ibv_wc_status, as joinrc's exit status.
 REM_INV_REQ_ERR = 64 + 9
 REM_ACCESS_ERR = 64 + 10
 
-# A lost NAK costs a time-out: 4.096 us * 2^18 is about a second.
-QP_TIMEOUT = '18'
-
-
-def group_add(name, *options):
-    castctl('group', 'add', name, '--timeout', QP_TIMEOUT, *options)
-
-
-def pattern(length, seed):
-    """Bytes in which no two blocks are alike."""
-    unit = b''.join((i * 2654435761 + seed & 0xffffffff).to_bytes(4, 'big') for i in range(1021))
-    return (unit * (length // len(unit) + 1))[:length]
-
-
-def data_flows(lab, group):
-    """Whether receivers have confirmed something in the group's current epoch."""
-    shown, state = castctl_json('group', 'show', group), lab.group('n1', group)
-    return state and state['epoch'] == shown['epoch'] and state['f'] != shown['start_psn']
-
-
 def write_16m(lab, mtu):
     """16 MiB in 64 KiB writes; PSNs wrap after 16 packets."""
     group, psn, size, count = 'wrap%d' % mtu, 0xfffff0, 65536, 256
     group_add(group, '--mtu', str(mtu), '--psn', hex(psn))
-    uplink = '%s-sa:%s' % (lab.name, lab.port('sa', 'n1'))
     with no_drops(lab):
         result, out = castbench(lab, group, '-s', str(size), '-n', str(count), '-t', '8',
-                                '-m', str(mtu), '--count-bytes', uplink)
+                                '-m', str(mtu), '--count-bytes', lab.device('sa', 'n1'))
     check_equal('bytes', result['bytes'], 16 << 20)
     check_replicas(lab, result, out)
 
@@ -65,10 +46,9 @@ def write_16m(lab, mtu):
 
 def unicast(lab):
     """The baseline that replication is compared with: the same bytes once per receiver."""
-    uplink = '%s-sa:%s' % (lab.name, lab.port('sa', 'n1'))
     with no_drops(lab):
         result, out = castbench(lab, None, '-s', '65536', '-n', '64', '-t', '8', '-m', '4096',
-                                '--count-bytes', uplink)
+                                '--count-bytes', lab.device('sa', 'n1'))
     check_replicas(lab, result, out)
     sent = result['uplink']['tx_bytes']
     check(sent > 2 * result['bytes'], 'uplink carried %d bytes: not two copies', sent)
@@ -77,21 +57,11 @@ def unicast(lab):
 def loss(lab):
     """Loss in the fabric, both ways: NAKs and time-outs repair it."""
     group_add('loss', '--mtu', '4096')
-    before = {node: lab.drops(node) for node in ('sa', 'n1')}
-    netem = [(node, lab.port(node, peer)) for node, peer in (('sa', 'n1'), ('n1', 'sa'))]
-    try:
-        for node, dev in netem:
-            output('castlab', 'exec', '-l', lab.name, node, '--',
-                   'tc', 'qdisc', 'add', 'dev', dev, 'root', 'netem', 'loss', '2%')
+    with no_drops(lab, 'neigh_queue', 'no_neighbour'), Loss(lab, 2):
         result, out = castbench(lab, 'loss', '-s', '65536', '-n', '64', '-t', '4')
-    finally:
-        for node, dev in netem:
-            run('castlab', 'exec', '-l', lab.name, node, '--', 'tc', 'qdisc', 'del', 'dev', dev, 'root')
     check_replicas(lab, result, out)
     edge = lab.group('n1', 'loss')
     check(edge['sent']['naks'] > 0, 'no NAK was needed: %r', edge['sent'])
-    for node, old in before.items():
-        check_equal('ICRC errors at %s' % node, lab.drops(node)['icrc'], old['icrc'])
 
 
 def two_runs(lab):
@@ -121,21 +91,16 @@ def rounds(lab):
 def dead_receiver(lab):
     """castbench names a receiver process that dies."""
     group_add('dead')
-    bench = subprocess.Popen(['castbench', 'write', '--group', 'dead', '--source', 'h0',
-                              '--receivers', 'r1,r2', '-n', '1000000', '--timeout', '40'],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        wait_until('data flows', lambda: data_flows(lab, 'dead'))
-        with open('/proc/%d/task/%d/children' % (bench.pid, bench.pid)) as f:
-            children = [int(pid) for pid in f.read().split()]
-        check_equal('processes: a source and two receivers', len(children), 3)
-        os.kill(children[2], signal.SIGKILL)
-        error = bench.communicate(timeout=20)[1]
-    finally:
-        bench.kill()
-    check_equal('exit status', bench.returncode, 2)
-    check(re.search(r'receiver r2 \(process %d\) died: Killed' % children[2], error),
-          'message: %r', error)
+    bench = Castbench(lab, 'dead', '-n', '1000000', '--timeout', '40')
+    wait_until('data flows', lambda: data_flows(lab, 'dead', 'n1'))
+    with open('/proc/%d/task/%d/children' % (bench.process.pid, bench.process.pid)) as f:
+        children = [int(pid) for pid in f.read().split()]
+    check_equal('processes: a source and two receivers', len(children), 3)
+    os.kill(children[2], signal.SIGKILL)
+    status, text = bench.wait(timeout=20)
+    check_equal('exit status', status, 2)
+    check(re.search(r'receiver r2 \(process %d\) died: Killed' % children[2], text),
+          'message: %r', text)
 
 
 def joinrc_both(lab):
@@ -167,7 +132,7 @@ def source_restarts(lab):
     old.wait_line('ready')
     for r in receivers:
         r.armed(2)
-    wait_until('data of epoch 2 flows', lambda: data_flows(lab, 'again'))
+    wait_until('data of epoch 2 flows', lambda: data_flows(lab, 'again', 'n1'))
     old.process.send_signal(signal.SIGSTOP)
     stale = lab.drops('sa')['stale_epoch']
 
@@ -248,7 +213,7 @@ def silent_receiver(lab):
         r.armed(1)
     source = Source(lab, 'silent', '--file', work_file('silent.in', data), '-s', '8192',
                     '--keep-sending')
-    wait_until('data flows', lambda: data_flows(lab, 'silent'))
+    wait_until('data flows', lambda: data_flows(lab, 'silent', 'n1'))
     receivers['r2'].kill()
 
     def stalled():
@@ -268,36 +233,15 @@ def silent_receiver(lab):
 
 def capture(lab):
     """Captures every hop of a small write for the independent checker."""
-    folder = os.path.join(RESULTS, 'captures-%d' % lab.n)
-    os.makedirs(folder, exist_ok=True)
+    folder = os.path.join(RESULTS, 'captures-%d' % len(lab.receivers))
     group_add('capture', '--psn', '0xfffff8')
     data = pattern(3 * 5000, 17)
     receivers = {r: Receiver(lab, 'capture', r, 20000) for r in lab.receivers}
     for r in receivers.values():
         r.armed(1)
-    hops = [('sa', 'h0'), ('sa', 'n1'), ('n1', 'sa')] + [('n1', r) for r in lab.receivers]
-    for node, peer in hops:
-        lab.appctl(node, 'rocecast/capture-start', lab.port(node, peer),
-                   work_file('%s-%s.pcap' % (node, peer)))
-    Source(lab, 'capture', '--file', work_file('capture.in', data), '-s', '5000').done()
-    for node, peer in hops:
-        lab.appctl(node, 'rocecast/capture-stop', lab.port(node, peer))
-        name = '%s-%s.pcap' % (node, peer)
-        with open(os.path.join(folder, name), 'wb') as f:
-            f.write(read(work_file(name)))
-    group = castctl_json('group', 'show', 'capture')
-    meta = {
-        'agent_id': int(castctl_json('node', 'show', 'sa')['id']),
-        'edge_id': int(castctl_json('node', 'show', 'n1')['id']),
-        'source': {'address': lab.address('h0'), 'qpn': group['source']['qpn']},
-        'group': {k: group[k] for k in ('proxy', 'designated_qpn', 'designated_rkey',
-                                        'start_psn', 'mtu')},
-        'receivers': [{'host': m['host'], 'address': lab.address(m['host']), 'qpn': m['qpn'],
-                       'rkey': m['rkey'], 'va': m['va']} for m in group['members']],
-        'bytes': len(data),
-    }
-    with open(os.path.join(folder, 'meta.json'), 'w') as f:
-        json.dump(meta, f, indent=1)
+    with Captures(lab.links(), folder):
+        Source(lab, 'capture', '--file', work_file('capture.in', data), '-s', '5000').done()
+    write_meta(lab, 'capture', folder)
     for r in receivers.values():
         check(r.region()[:len(data)] == data, "%s's memory differs", r.name)
 
@@ -316,9 +260,6 @@ def five(lab):
 #
 # Bad input
 #
-NETWORK = (('ip', '-6', 'rule'), ('ip', '-6', 'route', 'show', 'table', 'all'), ('ip', 'addr'),
-           ('ip', 'netns'))
-
 TOPOLOGIES = {
     'typo': (r'nodez', '''
 name: bad
@@ -375,7 +316,7 @@ REFUSED = (
 
 def state_snapshot():
     text = output('ovsdb-client', 'dump', os.environ['ROCECAST_DB'], 'rocecast')
-    return {'registry': text, **{' '.join(c): output(*c) for c in NETWORK}}
+    return {'registry': text, **network_snapshot()}
 
 
 def check_unchanged(before, what):
@@ -438,23 +379,12 @@ def castd_down(lab):
     castctl('group', 'del', 'late')
 
 
-def network_snapshot():
-    return {' '.join(c): output(*c) for c in NETWORK}
-
-
-def down_leaves_nothing(lab, before):
-    lab.down()
-    after = network_snapshot()
-    for name, text in before.items():
-        check_equal(name, after[name], text)
-
-
 def main():
     os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
     suite = Suite()
     before = network_snapshot()
 
-    two = Lab(2)
+    two = Lab('star')
     if suite.case('lab with two receivers comes up', lambda lab: lab.up(), two):
         suite.case('16 MiB over the PSN wrap, MTU 1024', write_16m, two, 1024)
         suite.case('16 MiB over the PSN wrap, MTU 4096', write_16m, two, 4096)
@@ -475,7 +405,7 @@ def main():
         suite.case('castd down', castd_down, two)
     suite.case('castlab down restores the network', down_leaves_nothing, two, before)
 
-    star = Lab(5)
+    star = Lab('star', 'N=5')
     if suite.case('lab with five receivers comes up', lambda lab: lab.up(), star):
         suite.case('five receivers', five, star)
         suite.case('captures of every hop, five receivers', capture, star)

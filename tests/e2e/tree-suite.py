@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""End-to-end cases with trees of switches on real soft-RoCE; runs inside the VM (see
+tests/e2e/run).
+
+usage: tree-suite.py [walk]
+
+With 'walk' only what packet-walk.py needs: one packet through Figure 1, captured on every
+port, to $RESULTS/walk.
+"""
+import os
+import signal
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, '../net')]
+# pylint: disable=wrong-import-position
+from harness import (BIN, PSN_MASK, RESULTS, Captures, Castbench, Lab, Loss, Receiver, Source,
+                     Suite, castbench, castctl, castctl_json, check, check_equal,
+                     check_replicas, data_flows, down_leaves_nothing, group_add,
+                     network_snapshot, no_drops, output, pattern, wait_until, work_file,
+                     write_meta)
+from netlab import Tree, check_confirmed
+
+# N2 hangs on N4 and N5; the tree takes the lower id (docs/draft-notes.md, H38).
+FIG1 = Tree({'sa': ['n6'], 'n6': ['n4', 'n5'], 'n4': ['n1', 'n2'], 'n5': ['n3'],
+             'n1': ['r1', 'r2'], 'n2': ['r3'], 'n3': ['r4', 'r5']})
+FIG1_WITHOUT_R3 = Tree({'sa': ['n6'], 'n6': ['n4', 'n5'], 'n4': ['n1'], 'n5': ['n3'],
+                        'n1': ['r1', 'r2'], 'n3': ['r4', 'r5']})
+
+BUD = Tree({'sa': ['n1'], 'n1': ['n2', 'r1'], 'n2': ['n3', 'r2'], 'n3': ['r3']})
+NOAGG = Tree({'sa': ['n1'], 'n1': ['n2', 'n6'], 'n2': ['n3', 'r1'], 'n3': ['n4', 'n5'],
+              'n4': ['r2'], 'n5': ['r3'], 'n6': ['r4']},
+             {'sa': ['n2', 'n6'], 'n2': ['n4', 'n5', 'r1'], 'n4': ['r2'], 'n5': ['r3'],
+              'n6': ['r4']})
+
+BLOCK = 65536
+MTU = 4096
+
+
+def end_psn(group, n_blocks):
+    """The PSN after the last of that many blocks."""
+    return castctl_json('group', 'show', group)['start_psn'] + n_blocks * BLOCK // MTU & PSN_MASK
+
+
+def start_receivers(lab, group, length):
+    """Receivers by host; they register in this order."""
+    receivers = {}
+    for host in lab.receivers:
+        receivers[host] = Receiver(lab, group, host, length)
+        receivers[host].armed(1)
+    return receivers
+
+
+def walk(lab):
+    """One RDMA WRITE of one packet, captured on every port (docs/packet-walk.md)."""
+    folder = os.path.join(RESULTS, 'walk')
+    data = pattern(1000, 1)
+    # A time-out, and with it a second copy, is out of the question for this one packet.
+    castctl('group', 'add', 'walk', '--psn', '7000', '--mtu', '1024', '--timeout', '22')
+    receivers = start_receivers(lab, 'walk', len(data))
+    with no_drops(lab), Captures(lab.links(), folder):
+        Source(lab, 'walk', '--file', work_file('walk.in', data)).done()
+    write_meta(lab, 'walk', folder)
+    for r in receivers.values():
+        check(r.region() == data, "%s's memory differs", r.name)
+
+
+def whole_write(tree, n_blocks=32):
+    """A case: blocks arrive at all receivers, and every branch of every node has confirmed all."""
+    def case(lab):
+        group = lab.topology
+        group_add(group, '--mtu', str(MTU), '--psn', '0xffff80')
+        with no_drops(lab):
+            result, out = castbench(lab, group, '-s', str(BLOCK), '-n', str(n_blocks), '-t', '4')
+        check_replicas(lab, result, out)
+        check_equal('receivers', len(result['replicas']), len(tree.receivers))
+        check_confirmed(lab, group, tree, end_psn(group, n_blocks))
+    return case
+
+
+def counted(lab, group, n_blocks):
+    """Writes, and returns the bytes that every port between forwarders sent per byte written."""
+    ports = {(node, peer): '%s-%s:%s' % (lab.name, node, port)
+             for node, port, peer in lab.fabric()}
+    with no_drops(lab):
+        result, out = castbench(lab, group, '-s', str(BLOCK), '-n', str(n_blocks), '-t', '4', '-m',
+                                str(MTU), *(a for p in ports.values()
+                                            for a in ('--count-bytes', p)))
+    check_replicas(lab, result, out)
+    sent = {c['device']: c['tx_bytes'] / result['bytes'] for c in result['counted']}
+    return {link: sent[device] for link, device in ports.items()}
+
+
+def bytes_on_links(lab):
+    """The kernel's counters: each link of the tree carries the data once; with a connection to
+    each of the receivers the first link carries them five times."""
+    group_add('bytes', '--mtu', str(MTU))
+    multicast = counted(lab, 'bytes', 32)
+    for (node, peer), ratio in multicast.items():
+        if FIG1.parent.get(peer) == node:
+            check(1 < ratio < 1.25, '%s to %s: %.3f bytes per byte written', node, peer, ratio)
+        else:
+            check(ratio < 0.1, '%s to %s: %.3f bytes per byte written', node, peer, ratio)
+    unicast = counted(lab, None, 8)
+    for link, n in ((('sa', 'n6'), 5), (('n4', 'n1'), 2), (('n5', 'n3'), 2)):
+        check(n < unicast[link] < 1.25 * n, '%s to %s: %.3f bytes per byte written', *link,
+              unicast[link])
+    print('      sent by sa per byte written: %.3f, with unicast %.3f'
+          % (multicast['sa', 'n6'], unicast['sa', 'n6']))
+
+
+def loss(lab):
+    """Loss on every link of the fabric, both ways: NAKs and time-outs repair it."""
+    group_add('loss', '--mtu', str(MTU))
+    with no_drops(lab, 'neigh_queue', 'no_neighbour'), Loss(lab, 2):
+        result, out = castbench(lab, 'loss', '-s', str(BLOCK), '-n', '8', '-t', '4')
+    check_replicas(lab, result, out)
+    check_confirmed(lab, 'loss', FIG1, end_psn('loss', 8))
+    root = lab.group('n6', 'loss')
+    check(root['sent']['naks'] > 0, 'no NAK was needed: %r', root['sent'])
+
+
+def transit_restarts(lab):
+    """A transit node dies in mid-transfer, with all it knew, and comes back."""
+    n_blocks = 64
+    group_add('restart', '--mtu', str(MTU))
+    start, end = end_psn('restart', 0), end_psn('restart', n_blocks)
+    bench = Castbench(lab, 'restart', '-s', str(BLOCK), '-n', str(n_blocks), '-t', '1')
+    wait_until('data flows', lambda: data_flows(lab, 'restart', 'n6'))
+    output('castlab', 'restart', 'n4', '--kill', '-l', lab.name)
+    confirmed = lab.group('n6', 'restart')['f'] - start & PSN_MASK
+    check(0 < confirmed < end - start & PSN_MASK, 'confirmed when n4 was back: %d of %d packets',
+          confirmed, end - start & PSN_MASK)
+    result, out = bench.result()
+    check_replicas(lab, result, out)
+    check_confirmed(lab, 'restart', FIG1, end)
+
+
+def member_leaves(lab):
+    """The only receiver of an edge leaves in mid-transfer: the edge leaves the tree."""
+    group_add('leave', '--mtu', str(MTU))
+    data = pattern(16 * BLOCK, 23)
+    receivers = start_receivers(lab, 'leave', len(data))
+    source = Source(lab, 'leave', '--file', work_file('leave.in', data), '--keep-sending')
+    wait_until('data flows', lambda: data_flows(lab, 'leave', 'n6'))
+    castctl('member', 'remove', 'leave', 'r3')
+
+    def rounds_since(psn):
+        return (lab.group('n6', 'leave')['f'] - psn & PSN_MASK) / (len(data) / MTU)
+    left_at = lab.group('n6', 'leave')['f']
+    wait_until('all that a region holds was written again', lambda: rounds_since(left_at) > 1)
+    source.process.send_signal(signal.SIGTERM)
+    check_equal("source's exit status", source.wait(), 0)
+    check_equal('branches', {n['node']: sorted(b['name'] for b in n['branches'])
+                             for n in castctl_json('tree', 'show', 'leave')['nodes']
+                             if n['branches']}, FIG1_WITHOUT_R3.branches)
+    for host in FIG1_WITHOUT_R3.receivers:
+        check(receivers[host].region() == data, "%s's memory differs", host)
+
+
+def main():
+    os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
+    only_walk = sys.argv[1:] == ['walk']
+    suite = Suite()
+    before = network_snapshot()
+
+    fig1 = Lab('fig1')
+    if suite.case('Figure 1 comes up', lambda lab: lab.up(), fig1):
+        suite.case('one packet through Figure 1', walk, fig1)
+        if not only_walk:
+            suite.case('five receivers behind three edges', whole_write(FIG1, 64), fig1)
+            suite.case('bytes on every link', bytes_on_links, fig1)
+            suite.case('2 % loss on every link', loss, fig1)
+            suite.case('a transit node dies', transit_restarts, fig1)
+            suite.case('a member leaves', member_leaves, fig1)
+    suite.case('Figure 1 goes', down_leaves_nothing, fig1, before)
+    if only_walk:
+        return suite.finish()
+
+    for topology, tree, what in (
+            ('noagg', NOAGG, 'the source agent merges, and a node that only replicates'),
+            ('bud', BUD, 'nodes with receivers of their own and nodes below')):
+        lab = Lab(topology)
+        if suite.case('%s comes up' % topology, lambda lab: lab.up(), lab):
+            suite.case(what, whole_write(tree), lab)
+        suite.case('%s goes' % topology, down_leaves_nothing, lab, before)
+    return suite.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
