@@ -41,7 +41,7 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
         return DROP_too_long;
     }
     encap_template_stamp(&t->encap, outer, inner_len, tc, flow_label);
-    TRACE(&sa->tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes",
+    TRACE(&sa->base.tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes",
           t->config.group, t->config.epoch, psn.v, TRACE_ADDR(&t->config.outer_da[0]),
           t->encap.len - IP6_HDR_LEN);
     struct reverse_out out = note_down(t, bth, now);
@@ -49,7 +49,7 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
         t->h = psn_add(psn, 1);
     }
     t->started = true;
-    enum drop_reason why = l3_output(sa->l3, p, L3_ERRORS_NONE, now);
+    enum drop_reason why = l3_output(sa->base.l3, p, L3_ERRORS_NONE, now);
     up_send(sa, t, &out, now);
     return why;
 }
@@ -84,7 +84,7 @@ admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
 static enum drop_reason
 hold(struct srcagent *sa, struct tree *t, struct packet *p)
 {
-    TRACE(&sa->tracer, "group %s epoch %u is not open: %u packets wait", t->config.group,
+    TRACE(&sa->base.tracer, "group %s epoch %u is not open: %u packets wait", t->config.group,
           t->config.epoch, t->n_waiting);
     if (t->n_waiting >= AGENT_QUEUE_MAX || sa->n_waiting >= AGENT_QUEUE_TOTAL) {
         packet_put(p);
@@ -106,7 +106,7 @@ down_release(struct srcagent *sa, struct tree *t, uint64_t now)
         t->head = p->next;
         t->n_waiting--;
         sa->n_waiting--;
-        srcagent_count_drop(sa, admit(sa, t, p, now));
+        node_count_drop(&sa->base, admit(sa, t, p, now));
     }
 }
 
@@ -115,7 +115,7 @@ static enum drop_reason
 check(const struct rx *rx)
 {
     const struct parsed *h = &rx->h;
-    const struct ip6_hdr_wire *ip = (const void *) (rx->p->data + h->ip.ofs);
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
 
     if (!h->bth_ofs || h->ip.n_ext || h->icrc_ofs + ROCE_ICRC_LEN != h->ip.end) {
         return DROP_not_for_us;
@@ -160,8 +160,8 @@ enum drop_reason
 down_input(struct srcagent *sa, struct rx *rx)
 {
     struct packet *p = rx->p;
-    const struct ip6_hdr_wire *ip = (const void *) (p->data + rx->h.ip.ofs);
-    const struct bth *bth = (const void *) (p->data + rx->h.bth_ofs);
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
+    const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
     enum drop_reason why = check(rx);
     if (why) {
         return why;

@@ -8,33 +8,6 @@
 
 #include "srcagent/srcagent.h"
 
-static void
-tx(void *sa_, uint16_t port, struct packet *p)
-{
-    struct srcagent *sa = sa_;
-    sa->io.tx(sa->io.aux, port, p);
-}
-
-static uint32_t
-mtu(void *sa_, uint16_t port)
-{
-    struct srcagent *sa = sa_;
-    return sa->io.mtu ? sa->io.mtu(sa->io.aux, port) : UINT32_MAX;
-}
-
-static void
-l3_dropped(void *sa, enum drop_reason why, uint16_t port)
-{
-    (void) port;
-    srcagent_count_drop(sa, why);
-}
-
-void
-srcagent_count_drop(struct srcagent *sa, enum drop_reason why)
-{
-    sa->drops[why]++;
-}
-
 static void *
 create(const struct node_io *io, struct packet_pool *pool)
 {
@@ -42,9 +15,7 @@ create(const struct node_io *io, struct packet_pool *pool)
     if (!sa) {
         abort();
     }
-    sa->io = *io;
-    sa->pool = pool;
-    sa->l3 = l3_create(&(struct l3_ops){.tx = tx, .mtu = mtu, .drop = l3_dropped, .aux = sa}, pool);
+    node_base_init(&sa->base, io, pool);
     return sa;
 }
 
@@ -54,8 +25,7 @@ destroy(void *sa_)
     struct srcagent *sa = sa_;
 
     srcagent_trees_uninit(&sa->trees);
-    sid_table_uninit(&sa->sids);
-    l3_destroy(sa->l3);
+    node_base_uninit(&sa->base);
     free(sa);
 }
 
@@ -74,12 +44,13 @@ announce(struct srcagent *sa, const struct node_config *config)
     for (size_t i = 0; i < config->n_trees; i++) {
         proxies[i] = config->trees[i].proxy;
     }
-    l3_set_proxies(sa->l3, proxies, config->n_trees);
+    l3_set_proxies(sa->base.l3, proxies, config->n_trees);
     free(proxies);
     for (size_t i = 0; i < config->n_ports; i++) {
         *(config->ports[i].role == ROLE_HOST ? &host : &uplink) = &config->ports[i];
     }
-    l3_proxy_host(sa->l3, host && uplink ? &host->peer_address : NULL, uplink ? uplink->number : 0);
+    l3_proxy_host(sa->base.l3, host && uplink ? &host->peer_address : NULL,
+                  uplink ? uplink->number : 0);
 }
 
 /* An agent has a response SID and no other. */
@@ -110,9 +81,7 @@ configure(void *sa_, const struct node_config *config, uint64_t now, char **errp
         error = srcagent_trees_prepare(&sa->trees, config, &encaps, errp);
     }
     if (!error) {
-        sid_table_configure(&sa->sids, config);
-        sa->address = config->address;
-        l3_configure(sa->l3, config);
+        node_base_configure(&sa->base, config);
         announce(sa, config);
         srcagent_trees_configure(sa, config, encaps, now); /* may send. */
     }
@@ -123,7 +92,7 @@ static uint64_t
 deadline(const void *sa_)
 {
     const struct srcagent *sa = sa_;
-    uint64_t when = l3_deadline(sa->l3);
+    uint64_t when = l3_deadline(sa->base.l3);
 
     for (size_t i = 0; i < sa->trees.n; i++) {
         uint64_t t = reverse_deadline(sa->trees.v[i]->aggregate->reverse);
@@ -144,28 +113,7 @@ timer(void *sa_, uint64_t now)
             up_send(sa, t, &out, now);
         }
     }
-    l3_timer(sa->l3, now);
-}
-
-static void
-set_tracer(void *sa_, const struct tracer *tracer)
-{
-    struct srcagent *sa = sa_;
-
-    sa->tracer = tracer ? *tracer : (struct tracer){0};
-    l3_set_tracer(sa->l3, tracer);
-}
-
-static const uint64_t *
-drops(const void *sa)
-{
-    return ((const struct srcagent *) sa)->drops;
-}
-
-static const struct l3 *
-get_l3(const void *sa)
-{
-    return ((const struct srcagent *) sa)->l3;
+    l3_timer(sa->base.l3, now);
 }
 
 static size_t
@@ -204,12 +152,6 @@ get_branch(const void *sa, size_t i, uint32_t id, struct reverse_branch_info *in
     return reverse_get_branch(t->aggregate->reverse, id, info);
 }
 
-static bool
-get_sid(const void *sa, size_t i, struct sid_info *info)
-{
-    return sid_table_get(&((const struct srcagent *) sa)->sids, i, info);
-}
-
 const struct node_class srcagent_class = {
     .name = "srcagent",
     .create = create,
@@ -218,10 +160,10 @@ const struct node_class srcagent_class = {
     .input = srcagent_input,
     .deadline = deadline,
     .timer = timer,
-    .set_tracer = set_tracer,
-    .drops = drops,
-    .l3 = get_l3,
-    .sid = get_sid,
+    .set_tracer = node_base_set_tracer,
+    .drops = node_base_drops,
+    .l3 = node_base_l3,
+    .sid = node_base_sid,
     .n_trees = n_trees,
     .tree = get_tree,
     .branch = get_branch,

@@ -16,7 +16,7 @@ forward(struct srcagent *sa, struct rx *rx)
 {
     struct packet *p = rx->p;
     rx->p = NULL;
-    return l3_forward(sa->l3, p, &rx->h, rx->now);
+    return l3_forward(sa->base.l3, p, &rx->h, rx->now);
 }
 
 /* The host may send only from its own address (BCP 38), without routing header
@@ -37,7 +37,7 @@ host_may_send(const struct rx *rx, const struct port_config *port, const struct 
 static enum drop_reason
 parse_own(const struct srcagent *sa, struct rx *rx, const struct sid *sid, bool from_host)
 {
-    const struct ip6_hdr_wire *ip = (const void *) (rx->p->data + rx->h.ip.ofs);
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
     bool of_group = sid || addr_map_contains(sa->trees.by_key, from_host ? &ip->dst : &ip->src);
 
     if (!of_group && !from_host) {
@@ -50,17 +50,17 @@ parse_own(const struct srcagent *sa, struct rx *rx, const struct sid *sid, bool 
 static enum drop_reason
 run(struct srcagent *sa, struct rx *rx)
 {
-    const struct port_config *port = l3_port(sa->l3, rx->port);
+    const struct port_config *port = l3_port(sa->base.l3, rx->port);
     enum drop_reason why = parse_outer(rx->p->data, rx->p->len, &rx->h);
     if (why) {
         return why;
     }
-    if (!port || !l3_mac_ok(sa->l3, rx->port, rx->p)) {
+    if (!port || !l3_mac_ok(sa->base.l3, rx->port, rx->p)) {
         return DROP_eth_not_mine;
     }
 
-    const struct ip6_hdr_wire *ip = (const void *) (rx->p->data + rx->h.ip.ofs);
-    struct sid *sid = sid_table_lookup(&sa->sids, &ip->dst);
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
+    struct sid *sid = sid_table_lookup(&sa->base.sids, &ip->dst);
     bool from_host = port->role == ROLE_HOST;
     why = parse_own(sa, rx, sid, from_host);
     if (why) {
@@ -69,20 +69,20 @@ run(struct srcagent *sa, struct rx *rx)
     if (from_host && !host_may_send(rx, port, ip)) {
         return DROP_source_guard;
     }
-    if (l3_input(sa->l3, rx->port, rx->p, &rx->h, rx->now)) {
+    if (l3_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now)) {
         return DROP_none;
     }
     if (sid) {
         sid->n_packets++;
         return up_merge(sa, rx);
     }
-    if (l3_is_local(sa->l3, &ip->dst)) {
-        return l3_local_input(sa->l3, rx->port, rx->p, &rx->h, rx->now);
+    if (l3_is_local(sa->base.l3, &ip->dst)) {
+        return l3_local_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now);
     }
     if (from_host) {
         return addr_map_contains(sa->trees.by_key, &ip->dst) ? down_input(sa, rx) : forward(sa, rx);
     }
-    if (!l3_host_port(sa->l3, &ip->dst)) {
+    if (!l3_host_port(sa->base.l3, &ip->dst)) {
         return DROP_not_for_us;
     }
     why = addr_map_contains(sa->trees.by_key, &ip->src) ? up_check(sa, rx) : DROP_none;
@@ -95,6 +95,6 @@ srcagent_input(void *sa_, uint16_t port, struct packet *p, uint64_t now)
     struct srcagent *sa = sa_;
     struct rx rx = {.p = p, .port = port, .now = now};
 
-    srcagent_count_drop(sa, run(sa, &rx));
+    node_count_drop(&sa->base, run(sa, &rx));
     packet_put(rx.p);
 }

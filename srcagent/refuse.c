@@ -84,7 +84,8 @@ refuse_try(struct srcagent *sa, struct tree *t, uint64_t now)
         return;
     }
     struct packet *p =
-        response_build(sa->pool, &t->config.proxy, &t->config.source, t->aggregate->sport,
+        response_build(sa->base.pool, &t->config.proxy, &t->config.source, t->aggregate->sport,
                        t->config.source_qpn, r->psn, r->syndrome, t->msn);
-    srcagent_count_drop(sa, p ? l3_output(sa->l3, p, L3_ERRORS_NONE, now) : DROP_pool_empty);
+    node_count_drop(&sa->base,
+                    p ? l3_output(sa->base.l3, p, L3_ERRORS_NONE, now) : DROP_pool_empty);
 }

@@ -14,10 +14,7 @@
 
 #include "lib/addr-map.h"
 #include "lib/aggregate.h"
-#include "lib/l3.h"
-#include "lib/node.h"
-#include "lib/parse.h"
-#include "lib/sid-table.h"
+#include "lib/node-base.h"
 #include "lib/srh.h"
 
 /* A requester has at most this many packets in flight (rxe: 128 unacknowledged
@@ -25,14 +22,6 @@
 #define AGENT_QUEUE_MAX   129
 /* Of all groups together: half of the buffers stay for those that are open. */
 #define AGENT_QUEUE_TOTAL 2048
-
-/* A received frame on its way. */
-struct rx {
-    struct packet *p; /* NULL once somebody has consumed it. */
-    struct parsed h;
-    uint16_t port;
-    uint64_t now;
-};
 
 /* A request that no receiver shall see.  Latched: what is behind it is not
  * forwarded either, and the NAK, which acknowledges everything before it, goes
@@ -71,18 +60,10 @@ struct trees {
 };
 
 struct srcagent {
-    struct node_io io;
-    struct tracer tracer;
-    struct packet_pool *pool;
-    struct l3 *l3;
-    struct in6_addr address;
-    struct sid_table sids;
+    struct node_base base; /* first. */
     struct trees trees;
     uint32_t n_waiting; /* packets held in all groups. */
-    uint64_t drops[N_DROP_REASONS];
 };
-
-void srcagent_count_drop(struct srcagent *, enum drop_reason);
 
 /* pipeline.c. */
 void srcagent_input(void *sa, uint16_t port, struct packet *, uint64_t now);

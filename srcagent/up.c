@@ -37,8 +37,8 @@ up_check(struct srcagent *sa, const struct rx *rx)
     if (why) {
         return why;
     }
-    const struct ip6_hdr_wire *ip = (const void *) (data + rx->h.ip.ofs);
-    const struct bth *bth = (const void *) (data + rx->h.bth_ofs);
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
+    const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
     struct tree *t = addr_map_find(sa->trees.by_source, &ip->src, be24_get(bth->dest_qp));
     if (!t) {
         return DROP_stale_epoch;
@@ -47,13 +47,13 @@ up_check(struct srcagent *sa, const struct rx *rx)
         return DROP_unknown_branch; /* the root for this source is here. */
     }
     psn_t psn = bth_psn(bth);
-    const struct aeth *aeth = (const void *) (data + rx->h.ext_ofs);
+    const struct aeth *aeth = rx_at(rx, rx->h.ext_ofs);
 
     /* rxe completes work for PSNs that it never sent. */
     if (!t->started || psn_cmp(psn, t->h) >= 0) {
         return DROP_psn_not_sent;
     }
-    TRACE(&sa->tracer, "group %s epoch %u: response for the host, PSN %u", t->config.group,
+    TRACE(&sa->base.tracer, "group %s epoch %u: response for the host, PSN %u", t->config.group,
           t->config.epoch, psn.v);
     note_progress(sa, t, response_una(psn, aeth->syndrome), be24_get(aeth->msn), rx->now);
     return DROP_none;
@@ -68,14 +68,14 @@ up_merge(struct srcagent *sa, const struct rx *rx)
     if (why) {
         return why;
     }
-    const struct ip6_hdr_wire *inner = (const void *) (data + rx->h.inner.ofs);
-    const struct bth *bth = (const void *) (data + rx->h.bth_ofs);
+    const struct ip6_hdr_wire *inner = rx_at(rx, rx->h.inner.ofs);
+    const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
     struct tree *t = addr_map_find(sa->trees.by_key, &inner->src, be24_get(bth->dest_qp));
     if (!t) {
         return DROP_stale_epoch;
     }
     why = aggregate_tunnelled(t->aggregate, data, &rx->h, rx->now, &out);
-    TRACE(&sa->tracer, "group %s epoch %u: response of a node, %s", t->config.group,
+    TRACE(&sa->base.tracer, "group %s epoch %u: response of a node, %s", t->config.group,
           t->config.epoch, out.send ? "one goes to the host" : "nothing goes to the host");
     up_send(sa, t, &out, rx->now);
     return why;
@@ -91,8 +91,8 @@ up_send(struct srcagent *sa, struct tree *t, const struct reverse_out *out, uint
         || addr_map_find(sa->trees.by_source, &t->config.proxy, t->config.source_qpn) != t) {
         return;
     }
-    struct packet *p = aggregate_build(t->aggregate, sa->pool, &sa->address, out, &why);
-    srcagent_count_drop(sa, p ? l3_output(sa->l3, p, L3_ERRORS_NONE, now) : why);
+    struct packet *p = aggregate_build(t->aggregate, sa->base.pool, &sa->base.address, out, &why);
+    node_count_drop(&sa->base, p ? l3_output(sa->base.l3, p, L3_ERRORS_NONE, now) : why);
     if (!p) {
         return; /* nothing was said. */
     }

@@ -114,8 +114,8 @@ down_input(struct swedge *sw, struct rx *rx, bool replicate)
     if (to_receivers && !to_nodes) {
         return to_receivers;
     }
-    TRACE(&sw->tracer, "group %s epoch %u: %s, PSN %u", o.tree->config.group, o.tree->config.epoch,
-          o.op->name, o.psn.v);
+    TRACE(&sw->base.tracer, "group %s epoch %u: %s, PSN %u", o.tree->config.group,
+          o.tree->config.epoch, o.op->name, o.psn.v);
     rx->p->len = rx->h.inner.end; /* Ethernet padding is nobody's. */
 
     const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
@@ -126,7 +126,7 @@ down_input(struct swedge *sw, struct rx *rx, bool replicate)
         to_receivers = copy_to_receivers(sw, rx, &o, !to_nodes);
     }
     if (to_nodes) {
-        swedge_count_drop(sw, to_receivers);
+        node_count_drop(&sw->base, to_receivers);
     }
     why = to_nodes ? copy_to_nodes(sw, rx, &o) : to_receivers;
     reverse_path_send(sw, o.tree, &out, rx->now);

@@ -91,9 +91,9 @@ send_copy(struct swedge *sw, struct rx *rx, const struct original *o, struct bra
     }
     b->n_copies++;
     reverse_copied(o->tree->aggregate->reverse, b->config->id, o->psn);
-    TRACE(&sw->tracer, "End.MT: copy to %s, QPN 0x%x", TRACE_ADDR(&b->config->address),
+    TRACE(&sw->base.tracer, "End.MT: copy to %s, QPN 0x%x", TRACE_ADDR(&b->config->address),
           b->config->qpn);
-    return l3_output(sw->l3, p, L3_ERRORS_NONE, rx->now);
+    return l3_output(sw->base.l3, p, L3_ERRORS_NONE, rx->now);
 }
 
 enum drop_reason
@@ -115,7 +115,7 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
         const struct mt_tlv *tlv = rx_at(rx, rx->h.mt_tlv_ofs[t]);
         const struct mt_receiver *receivers = (const struct mt_receiver *) (tlv + 1);
 
-        if (memcmp(&tlv->edge, &sw->address, sizeof tlv->edge)) {
+        if (memcmp(&tlv->edge, &sw->base.address, sizeof tlv->edge)) {
             continue; /* another edge's. */
         }
         n_mine++;
@@ -124,13 +124,13 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
             enum drop_reason why = check_branch(o, b, &receivers[i]);
 
             if (why) {
-                TRACE(&sw->tracer, "End.MT: no copy to %s: %s", TRACE_ADDR(&receivers[i].addr),
+                TRACE(&sw->base.tracer, "End.MT: no copy to %s: %s", TRACE_ADDR(&receivers[i].addr),
                       drop_help(why));
-                swedge_count_drop(sw, why);
+                node_count_drop(&sw->base, why);
                 continue;
             }
             if (held) {
-                swedge_count_drop(sw, send_copy(sw, rx, o, held, false));
+                node_count_drop(&sw->base, send_copy(sw, rx, o, held, false));
             }
             held = b;
             b->copied = o->tree->n_packets;

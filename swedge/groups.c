@@ -110,7 +110,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
         b->config = &t->config.branches[i];
         if (b->config->kind == BRANCH_RECEIVER) {
             t->n_receivers++;
-            b->port = l3_host_port(sw->l3, &b->config->address);
+            b->port = l3_host_port(sw->base.l3, &b->config->address);
             b->icrc_diff = header_diff(config, b->config);
         }
         keep_counts(b, &old);

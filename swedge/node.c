@@ -7,33 +7,6 @@
 
 #include "swedge/swedge.h"
 
-static void
-tx(void *sw_, uint16_t port, struct packet *p)
-{
-    struct swedge *sw = sw_;
-    sw->io.tx(sw->io.aux, port, p);
-}
-
-static uint32_t
-mtu(void *sw_, uint16_t port)
-{
-    struct swedge *sw = sw_;
-    return sw->io.mtu ? sw->io.mtu(sw->io.aux, port) : UINT32_MAX;
-}
-
-static void
-l3_dropped(void *sw, enum drop_reason why, uint16_t port)
-{
-    (void) port;
-    swedge_count_drop(sw, why);
-}
-
-void
-swedge_count_drop(struct swedge *sw, enum drop_reason why)
-{
-    sw->drops[why]++;
-}
-
 static void *
 create(const struct node_io *io, struct packet_pool *pool)
 {
@@ -41,9 +14,7 @@ create(const struct node_io *io, struct packet_pool *pool)
     if (!sw) {
         abort();
     }
-    sw->io = *io;
-    sw->pool = pool;
-    sw->l3 = l3_create(&(struct l3_ops){.tx = tx, .mtu = mtu, .drop = l3_dropped, .aux = sw}, pool);
+    node_base_init(&sw->base, io, pool);
     return sw;
 }
 
@@ -53,8 +24,7 @@ destroy(void *sw_)
     struct swedge *sw = sw_;
 
     swedge_trees_uninit(&sw->trees);
-    sid_table_uninit(&sw->sids);
-    l3_destroy(sw->l3);
+    node_base_uninit(&sw->base);
     free(sw);
 }
 
@@ -69,7 +39,7 @@ announce_proxies(struct swedge *sw)
     for (size_t i = 0; i < sw->trees.n; i++) {
         proxies[i] = sw->trees.v[i]->config.proxy;
     }
-    l3_set_proxies(sw->l3, proxies, sw->trees.n);
+    l3_set_proxies(sw->base.l3, proxies, sw->trees.n);
     free(proxies);
 }
 
@@ -80,10 +50,8 @@ configure(void *sw_, const struct node_config *config, uint64_t now, char **errp
     int error = swedge_trees_check(&sw->trees, config, errp);
 
     if (!error) {
-        sid_table_configure(&sw->sids, config);
-        sw->address = config->address;
         sw->verify_always = config->verify_always;
-        l3_configure(sw->l3, config);
+        node_base_configure(&sw->base, config);
         swedge_trees_configure(sw, config, now);
         announce_proxies(sw);
     }
@@ -94,7 +62,7 @@ static uint64_t
 deadline(const void *sw_)
 {
     const struct swedge *sw = sw_;
-    uint64_t when = l3_deadline(sw->l3);
+    uint64_t when = l3_deadline(sw->base.l3);
 
     for (size_t i = 0; i < sw->trees.n; i++) {
         uint64_t t = reverse_deadline(sw->trees.v[i]->aggregate->reverse);
@@ -115,34 +83,7 @@ timer(void *sw_, uint64_t now)
             reverse_path_send(sw, t, &out, now);
         }
     }
-    l3_timer(sw->l3, now);
-}
-
-static void
-set_tracer(void *sw_, const struct tracer *tracer)
-{
-    struct swedge *sw = sw_;
-
-    sw->tracer = tracer ? *tracer : (struct tracer){0};
-    l3_set_tracer(sw->l3, tracer);
-}
-
-static const uint64_t *
-drops(const void *sw)
-{
-    return ((const struct swedge *) sw)->drops;
-}
-
-static const struct l3 *
-get_l3(const void *sw)
-{
-    return ((const struct swedge *) sw)->l3;
-}
-
-static bool
-get_sid(const void *sw, size_t i, struct sid_info *info)
-{
-    return sid_table_get(&((const struct swedge *) sw)->sids, i, info);
+    l3_timer(sw->base.l3, now);
 }
 
 static size_t
@@ -175,10 +116,10 @@ const struct node_class swedge_class = {
     .input = swedge_input,
     .deadline = deadline,
     .timer = timer,
-    .set_tracer = set_tracer,
-    .drops = drops,
-    .l3 = get_l3,
-    .sid = get_sid,
+    .set_tracer = node_base_set_tracer,
+    .drops = node_base_drops,
+    .l3 = node_base_l3,
+    .sid = node_base_sid,
     .n_trees = n_trees,
     .tree = get_tree,
     .branch = get_branch,

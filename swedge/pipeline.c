@@ -60,11 +60,11 @@ takes_roce(const struct swedge *sw, const struct sid *sid, const struct in6_addr
 enum drop_reason
 swedge_admit(struct swedge *sw, struct rx *rx)
 {
-    const struct port_config *port = l3_port(sw->l3, rx->port);
+    const struct port_config *port = l3_port(sw->base.l3, rx->port);
     const struct in6_addr *dst = &rx_ip(rx)->dst;
-    const struct sid *sid = sid_table_lookup(&sw->sids, dst);
+    const struct sid *sid = sid_table_lookup(&sw->base.sids, dst);
 
-    if (sid || l3_is_local(sw->l3, dst) || port->role == ROLE_HOST) {
+    if (sid || l3_is_local(sw->base.l3, dst) || port->role == ROLE_HOST) {
         enum drop_reason why = parse_rest(rx->p->data, rx->p->len, &rx->h);
         if (why == DROP_srh_malformed && sid && sid->behaviour == SID_END
             && port->role != ROLE_HOST) {
@@ -81,33 +81,33 @@ enum drop_reason
 swedge_dispatch(struct swedge *sw, struct rx *rx)
 {
     const struct in6_addr *dst = &rx_ip(rx)->dst;
-    struct sid *sid = sid_table_lookup(&sw->sids, dst);
+    struct sid *sid = sid_table_lookup(&sw->base.sids, dst);
 
     if (sid) {
-        TRACE(&sw->tracer, "SID %s/%u: %s", TRACE_ADDR(&sid->prefix), sid->plen,
+        TRACE(&sw->base.tracer, "SID %s/%u: %s", TRACE_ADDR(&sid->prefix), sid->plen,
               sid_behaviour_name(sid->behaviour));
         sid->n_packets++;
         return behaviours[sid->behaviour](sw, rx);
     }
-    if (l3_is_local(sw->l3, dst)) {
-        TRACE(&sw->tracer, "%s is this node's own address", TRACE_ADDR(dst));
-        return l3_local_input(sw->l3, rx->port, rx->p, &rx->h, rx->now);
+    if (l3_is_local(sw->base.l3, dst)) {
+        TRACE(&sw->base.tracer, "%s is this node's own address", TRACE_ADDR(dst));
+        return l3_local_input(sw->base.l3, rx->port, rx->p, &rx->h, rx->now);
     }
     struct packet *p = rx->p;
     rx->p = NULL;
-    return l3_forward(sw->l3, p, &rx->h, rx->now);
+    return l3_forward(sw->base.l3, p, &rx->h, rx->now);
 }
 
 /* The pipeline itself. */
 static enum drop_reason
 run(struct swedge *sw, struct rx *rx)
 {
-    const struct port_config *port = l3_port(sw->l3, rx->port);
+    const struct port_config *port = l3_port(sw->base.l3, rx->port);
     enum drop_reason why = parse_outer(rx->p->data, rx->p->len, &rx->h);
     if (why) {
         return why;
     }
-    if (!port || !l3_mac_ok(sw->l3, rx->port, rx->p)) {
+    if (!port || !l3_mac_ok(sw->base.l3, rx->port, rx->p)) {
         return DROP_eth_not_mine;
     }
 
@@ -116,7 +116,7 @@ run(struct swedge *sw, struct rx *rx)
     if (why) {
         return why;
     }
-    if (l3_input(sw->l3, rx->port, rx->p, &rx->h, rx->now)) {
+    if (l3_input(sw->base.l3, rx->port, rx->p, &rx->h, rx->now)) {
         return DROP_none;
     }
     return to_proxy ? reverse_path_input(sw, rx) : swedge_dispatch(sw, rx);
@@ -128,6 +128,6 @@ swedge_input(void *sw_, uint16_t port, struct packet *p, uint64_t now)
     struct swedge *sw = sw_;
     struct rx rx = {.p = p, .port = port, .now = now};
 
-    swedge_count_drop(sw, run(sw, &rx));
+    node_count_drop(&sw->base, run(sw, &rx));
     packet_put(rx.p);
 }

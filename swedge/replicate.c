@@ -17,8 +17,8 @@ send_copy(struct swedge *sw, struct packet *p, const struct in6_addr *dst, uint6
 
     ip->dst = *dst;
     ip->hlim--;
-    TRACE(&sw->tracer, "replicate: copy to %s, hop limit %u", TRACE_ADDR(dst), ip->hlim);
-    return l3_output(sw->l3, p, L3_ERRORS_PTB, now);
+    TRACE(&sw->base.tracer, "replicate: copy to %s, hop limit %u", TRACE_ADDR(dst), ip->hlim);
+    return l3_output(sw->base.l3, p, L3_ERRORS_PTB, now);
 }
 
 /* Every aggregating node below gets every packet, by whatever copy. */
@@ -45,7 +45,7 @@ copy_to_nodes(struct swedge *sw, struct rx *rx, const struct original *o)
         struct packet *copy = packet_replicate(p, 0, IP6_HDR_LEN, 0);
         enum drop_reason why =
             copy ? send_copy(sw, copy, &c->outer_da[i], rx->now) : DROP_pool_empty;
-        swedge_count_drop(sw, why);
+        node_count_drop(&sw->base, why);
         all &= !why;
     }
     enum drop_reason why = send_copy(sw, p, &c->outer_da[c->n_outer_da - 1], rx->now);

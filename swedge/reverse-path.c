@@ -26,11 +26,11 @@ trace_result(const struct swedge *sw, const struct tree *t, const struct reverse
 {
     struct reverse_info info;
 
-    if (!sw->tracer.line) {
+    if (!sw->base.tracer.line) {
         return;
     }
     reverse_get_info(t->aggregate->reverse, &info);
-    TRACE(&sw->tracer, "group %s epoch %u: minimum %u, %s", t->config.group, t->config.epoch,
+    TRACE(&sw->base.tracer, "group %s epoch %u: minimum %u, %s", t->config.group, t->config.epoch,
           info.m.v, out->send ? "a response goes up" : "nothing goes up");
 }
 
@@ -54,7 +54,7 @@ reverse_path_input(struct swedge *sw, struct rx *rx)
     if (b->port && b->port != rx->port) {
         return DROP_wrong_port;
     }
-    TRACE(&sw->tracer, "response of receiver %s", b->config->name);
+    TRACE(&sw->base.tracer, "response of receiver %s", b->config->name);
     why = aggregate_response(tree->aggregate, b->config, rx->p->data, &rx->h, rx->now, &out);
     trace_result(sw, tree, &out);
     reverse_path_send(sw, tree, &out, rx->now);
@@ -74,7 +74,7 @@ response_input(struct swedge *sw, struct rx *rx)
     if (!tree) {
         return why;
     }
-    TRACE(&sw->tracer, "response of node %s", TRACE_ADDR(&rx_ip(rx)->src));
+    TRACE(&sw->base.tracer, "response of node %s", TRACE_ADDR(&rx_ip(rx)->src));
     why = aggregate_tunnelled(tree->aggregate, rx->p->data, &rx->h, rx->now, &out);
     trace_result(sw, tree, &out);
     reverse_path_send(sw, tree, &out, rx->now);
@@ -89,6 +89,6 @@ reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *o
     if (!out->send || t->superseded) {
         return;
     }
-    struct packet *p = aggregate_build(t->aggregate, sw->pool, &sw->address, out, &why);
-    swedge_count_drop(sw, p ? l3_output(sw->l3, p, L3_ERRORS_NONE, now) : why);
+    struct packet *p = aggregate_build(t->aggregate, sw->base.pool, &sw->base.address, out, &why);
+    node_count_drop(&sw->base, p ? l3_output(sw->base.l3, p, L3_ERRORS_NONE, now) : why);
 }

@@ -16,33 +16,9 @@
 
 #include "lib/addr-map.h"
 #include "lib/aggregate.h"
-#include "lib/l3.h"
-#include "lib/node.h"
-#include "lib/parse.h"
-#include "lib/sid-table.h"
+#include "lib/node-base.h"
 
 struct swedge;
-
-/* A received frame on its way. */
-struct rx {
-    struct packet *p; /* NULL once somebody has consumed it. */
-    struct parsed h;  /* offsets into p's bytes. */
-    uint16_t port;
-    uint64_t now;
-};
-
-static inline void *
-rx_at(const struct rx *rx, uint16_t ofs)
-{
-    return rx->p->data + ofs;
-}
-
-/* The outermost IPv6 header. */
-static inline struct ip6_hdr_wire *
-rx_ip(const struct rx *rx)
-{
-    return rx_at(rx, rx->h.ip.ofs);
-}
 
 /* What a SID does.  Returns why the packet went no further, having set rx->p to
  * NULL if it consumed it.  Validated before the call: outer IPv6 header, SRH and
@@ -126,18 +102,10 @@ enum drop_reason reverse_path_input(struct swedge *, struct rx *);
 void reverse_path_send(struct swedge *, struct tree *, const struct reverse_out *, uint64_t now);
 
 struct swedge {
-    struct node_io io;
-    struct tracer tracer;
-    struct packet_pool *pool;
-    struct l3 *l3;
-    struct in6_addr address;
-    bool verify_always; /* the ICRC of what comes down, not only where H jumps. */
-    struct sid_table sids;
+    struct node_base base; /* first. */
+    bool verify_always;    /* the ICRC of what comes down, not only where H jumps. */
     struct trees trees;
-    uint64_t drops[N_DROP_REASONS];
 };
-
-void swedge_count_drop(struct swedge *, enum drop_reason);
 
 /* pipeline.c. */
 void swedge_input(void *sw, uint16_t port, struct packet *, uint64_t now);

@@ -136,7 +136,7 @@ event_remove(struct run *run)
     size_t i = rnd(run, (uint32_t) run->n);
     uint32_t id = run->ledger[i].id;
     run->ledger[i] = run->ledger[--run->n];
-    struct reverse_out out = reverse_branches_remove(run->r, &(uint32_t){id}, 1, run->now);
+    struct reverse_out out = reverse_branches_remove(run->r, &id, 1, run->now);
     check_output(run, out, model_branch_remove(&run->m, id, run->now));
 }
 

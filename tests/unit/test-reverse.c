@@ -16,6 +16,12 @@ static struct reverse *r;
 static uint32_t n_ids;
 static uint64_t now;
 
+static struct reverse_out
+leave(uint32_t id)
+{
+    return reverse_branches_remove(r, &id, 1, now);
+}
+
 static void
 setup_group(uint32_t n, uint32_t start_psn)
 {
@@ -446,7 +452,7 @@ START_TEST(h15_fatal_is_latched)
         ck_assert_uint_eq(branch(1).una.v, 105);
         ck_assert_uint_eq(info().n_sent_fatals, 5);
         /* Removal does. */
-        expect_ack(reverse_branches_remove(r, &(uint32_t){1}, 1, now), 109);
+        expect_ack(leave(1), 109);
     }
 END_TEST
 
@@ -499,9 +505,9 @@ START_TEST(h27_removal_advances_the_minimum)
         down(100, 109);
         expect_nothing(ack(1, 109));
         expect_nothing(nak(2, 105));
-        expect_nak(reverse_branches_remove(r, &(uint32_t){3}, 1, now), 105);
-        expect_ack(reverse_branches_remove(r, &(uint32_t){2}, 1, now), 109);
-        expect_nothing(reverse_branches_remove(r, &(uint32_t){2}, 1, now));
+        expect_nak(leave(3), 105);
+        expect_ack(leave(2), 109);
+        expect_nothing(leave(2));
         expect_refused(2, AETH_ACK_UNLIMITED, 105, DROP_unknown_branch);
     }
 END_TEST
@@ -514,7 +520,7 @@ START_TEST(h27_nobody_left)
         expect_ack(ack(1, 101), 101);
         expect_nothing(ack(1, 101));
         /* 102..104 were confirmed by nobody: nobody may confirm them now, nor join as if they were. */
-        expect_nothing(reverse_branches_remove(r, &(uint32_t){1}, 1, now));
+        expect_nothing(leave(1));
         ck_assert_uint_eq(reverse_deadline(r), UINT64_MAX);
         expect_nothing(reverse_timer(r, now + 1000000));
         down(105, 109);
@@ -535,7 +541,7 @@ START_TEST(no_branches_nothing_went_down)
         down(100, 104);
         expect_ack(ack(1, 104), 104);
         /* Quiesced and empty: what is sent meanwhile is not acknowledged on behalf of a later one. */
-        expect_nothing(reverse_branches_remove(r, &(uint32_t){1}, 1, now));
+        expect_nothing(leave(1));
         down(105, 109);
         ck_assert_int_eq(reverse_branch_add(r, 1, now), 0);
         ck_assert_uint_eq(branch(1).una.v, 105);
@@ -642,7 +648,7 @@ START_TEST(start_without_state_by_removal)
         setup_group(2, 100);
         down(5000, 5004);
         expect_nothing(ack(1, 5001));
-        expect_ack(reverse_branches_remove(r, &(uint32_t){2}, 1, now), 5001);
+        expect_ack(leave(2), 5001);
     }
 END_TEST
 
@@ -669,7 +675,7 @@ START_TEST(thousand_branches)
         }
         expect_ack(ack(1, 0xffff00 + 511), 0xffff00);
         for (uint32_t id = 2; id <= 1000; id++) {
-            reverse_branches_remove(r, &(uint32_t){id}, 1, now);
+            leave(id);
         }
         ck_assert_uint_eq(info().f.v, psn_make(0xffff00 + 512).v);
     }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every forwarding node has: ports to send from, plain forwarding, SIDs,
+ * counters, a listener for traces.  The first member of a node's structure, so
+ * that the functions here that take a 'void *node' serve in its node_class.
+ */
+#ifndef LIB_NODE_BASE_H
+#define LIB_NODE_BASE_H 1
+
+#include "lib/node.h"
+#include "lib/parse.h"
+
+struct node_base {
+    struct node_io io;
+    struct tracer tracer;
+    struct packet_pool *pool;
+    struct l3 *l3;
+    struct in6_addr address;
+    struct sid_table sids;
+    uint64_t drops[N_DROP_REASONS];
+};
+
+void node_base_init(struct node_base *, const struct node_io *, struct packet_pool *);
+void node_base_uninit(struct node_base *);
+/* Address, ports, routes and SIDs of 'config'. */
+void node_base_configure(struct node_base *, const struct node_config *);
+
+static inline void
+node_count_drop(struct node_base *base, enum drop_reason why)
+{
+    base->drops[why]++;
+}
+
+/* Members of struct node_class. */
+void node_base_set_tracer(void *node, const struct tracer *);
+const uint64_t *node_base_drops(const void *node);
+const struct l3 *node_base_l3(const void *node);
+bool node_base_sid(const void *node, size_t i, struct sid_info *);
+
+/* A received frame on its way. */
+struct rx {
+    struct packet *p; /* NULL once somebody has consumed it. */
+    struct parsed h;  /* offsets into p's bytes. */
+    uint16_t port;
+    uint64_t now;
+};
+
+static inline void *
+rx_at(const struct rx *rx, uint16_t ofs)
+{
+    return rx->p->data + ofs;
+}
+
+/* The outermost IPv6 header. */
+static inline struct ip6_hdr_wire *
+rx_ip(const struct rx *rx)
+{
+    return rx_at(rx, rx->h.ip.ofs);
+}
+
+#endif /* lib/node-base.h */
