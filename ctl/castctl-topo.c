@@ -506,7 +506,8 @@ link_add(struct ctl *ctl)
     rrec_link_set_kind(row, kind);
 }
 
-/* A link whose two nodes are in one group's tree carries it. */
+/* A host's link carries its groups, and one whose two nodes are in a group's tree may carry that: then
+ * castd plans the tree anew, unless the epoch has started. */
 static void
 check_carries_no_group(const struct ctl *ctl, const struct rrec_link *link)
 {
@@ -519,10 +520,10 @@ check_carries_no_group(const struct ctl *ctl, const struct rrec_link *link)
     if (!b) {
         check_host_unused(ctl, link->b);
     }
-    for (size_t i = 0; a && b && i < a->n_trees; i++) {
+    for (size_t i = 0; a && b && !ctl_flag(ctl, OPT_FORCE) && i < a->n_trees; i++) {
         for (size_t j = 0; j < b->n_trees; j++) {
             if (!strcmp(a->trees[i]->proxy, b->trees[j]->proxy)) {
-                ctl_fail(CTL_REFUSED, "link del: group %s uses the link between %s and %s",
+                ctl_fail(CTL_REFUSED, "link del: group %s uses the link between %s and %s (--force)",
                          a->trees[i]->group, a->name, b->name);
             }
         }
@@ -587,8 +588,8 @@ const struct ctl_command ctl_topology_commands[] = {
     {"host show", "NAME", 1, 1, 0, 0, NULL, host_show, "show a host"},
     {"link add", "A:IF B:IF", 2, 2, FLAG(OPT_KIND) | FLAG(OPT_MAY_EXIST), 0, link_add, NULL,
      "connect two nodes, or a node and a host; kind tap (default with a host) or packet"},
-    {"link del", "A:IF", 1, 1, FLAG(OPT_IF_EXISTS), 0, link_del, NULL,
-     "delete the link at this interface, unless a group uses it"},
+    {"link del", "A:IF", 1, 1, FLAG(OPT_IF_EXISTS) | FLAG(OPT_FORCE), 0, link_del, NULL,
+     "delete the link at this interface, unless a group's tree uses it"},
     {"link list", "", 0, 0, 0, 0, NULL, link_list, "list links"},
     {.name = NULL},
 };
