@@ -166,10 +166,13 @@ class Lab:
         """[(node, port, peer)] of the ports between forwarders."""
         return [p for p in self.links() if p[2] not in ['h0', *self.receivers]]
 
-    def device(self, node, peer):
-        """The port of 'node' that leads to 'peer', as castbench --count-bytes wants it."""
-        return '%s-%s:%s' % (self.name, node, next(port for n, port, p in self.links()
-                                                   if (n, p) == (node, peer)))
+    def port(self, node, peer):
+        """Name of the port of 'node' that leads to 'peer'."""
+        return next(port for n, port, p in self.links() if (n, p) == (node, peer))
+
+    def device(self, node, port):
+        """A forwarder's port as castbench --count-bytes wants it."""
+        return '%s-%s:%s' % (self.name, node, port)
 
     def group(self, node, name):
         """State of a group's current epoch at a node; None before it gets there."""
@@ -225,24 +228,25 @@ class no_drops:
         check(not grown, 'packets dropped, by node and reason: %s', grown)
 
 
-class Loss:
-    """In its block the fabric loses packets, both ways."""
+class Netem:
+    """In its block tc's netem, with these options, is on what the ports in 'links' (see
+    Lab.links()) send."""
 
-    def __init__(self, lab, percent):
+    def __init__(self, lab, links, *options):
         self.lab = lab
-        self.percent = percent
+        self.links = links
+        self.options = options
 
     def qdisc(self, verb, node, port, *options):
-        return run('castlab', 'exec', '-l', self.lab.name, node, '--',
-                   'tc', 'qdisc', verb, 'dev', port, 'root', *options)
+        output('castlab', 'exec', '-l', self.lab.name, node, '--',
+               'tc', 'qdisc', verb, 'dev', port, 'root', *options)
 
     def __enter__(self):
-        for node, port, _ in self.lab.fabric():
-            p = self.qdisc('add', node, port, 'netem', 'loss', '%d%%' % self.percent)
-            check(p.returncode == 0, 'tc at %s: %s', node, p.stderr)
+        for node, port, _ in self.links:
+            self.qdisc('add', node, port, 'netem', *self.options)
 
     def __exit__(self, kind, value, tb):
-        for node, port, _ in self.lab.fabric():
+        for node, port, _ in self.links:
             self.qdisc('del', node, port)
 
 

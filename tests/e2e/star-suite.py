@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from harness import (BIN, PSN_MASK, RESULTS, RUNDIR, Captures, Castbench, Failure, Lab,
-                     Loss, Receiver, Source, Suite, castbench, castctl, castctl_json, check,
+                     Netem, Receiver, Source, Suite, castbench, castctl, castctl_json, check,
                      check_equal, check_replicas, data_flows, down_leaves_nothing, group_add,
                      network_snapshot, no_drops, output, pattern, read, run, wait_until,
                      work_file, write_meta)
@@ -21,13 +21,17 @@ from harness import (BIN, PSN_MASK, RESULTS, RUNDIR, Captures, Castbench, Failur
 REM_INV_REQ_ERR = 64 + 9
 REM_ACCESS_ERR = 64 + 10
 
+def uplink(lab):
+    return lab.device('sa', lab.port('sa', 'n1'))
+
+
 def write_16m(lab, mtu):
     """16 MiB in 64 KiB writes; PSNs wrap after 16 packets."""
     group, psn, size, count = 'wrap%d' % mtu, 0xfffff0, 65536, 256
     group_add(group, '--mtu', str(mtu), '--psn', hex(psn))
     with no_drops(lab):
         result, out = castbench(lab, group, '-s', str(size), '-n', str(count), '-t', '8',
-                                '-m', str(mtu), '--count-bytes', lab.device('sa', 'n1'))
+                                '-m', str(mtu), '--count-bytes', uplink(lab))
     check_equal('bytes', result['bytes'], 16 << 20)
     check_replicas(lab, result, out)
 
@@ -48,7 +52,7 @@ def unicast(lab):
     """The baseline that replication is compared with: the same bytes once per receiver."""
     with no_drops(lab):
         result, out = castbench(lab, None, '-s', '65536', '-n', '64', '-t', '8', '-m', '4096',
-                                '--count-bytes', lab.device('sa', 'n1'))
+                                '--count-bytes', uplink(lab))
     check_replicas(lab, result, out)
     sent = result['uplink']['tx_bytes']
     check(sent > 2 * result['bytes'], 'uplink carried %d bytes: not two copies', sent)
@@ -57,7 +61,7 @@ def unicast(lab):
 def loss(lab):
     """Loss in the fabric, both ways: NAKs and time-outs repair it."""
     group_add('loss', '--mtu', '4096')
-    with no_drops(lab, 'neigh_queue', 'no_neighbour'), Loss(lab, 2):
+    with no_drops(lab, 'neigh_queue', 'no_neighbour'), Netem(lab, lab.fabric(), 'loss', '2%'):
         result, out = castbench(lab, 'loss', '-s', '65536', '-n', '64', '-t', '4')
     check_replicas(lab, result, out)
     edge = lab.group('n1', 'loss')

@@ -12,27 +12,17 @@ import os
 import signal
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, '../net')]
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
-from harness import (BIN, PSN_MASK, RESULTS, Captures, Castbench, Lab, Loss, Receiver, Source,
+from harness import (BIN, PSN_MASK, RESULTS, Captures, Castbench, Lab, Netem, Receiver, Source,
                      Suite, castbench, castctl, castctl_json, check, check_equal,
                      check_replicas, data_flows, down_leaves_nothing, group_add,
                      network_snapshot, no_drops, output, pattern, wait_until, work_file,
                      write_meta)
-from netlab import Tree, check_confirmed
+from trees import BUD, FIG1, NOAGG, Tree, check_confirmed
 
-# N2 hangs on N4 and N5; the tree takes the lower id (docs/draft-notes.md, H38).
-FIG1 = Tree({'sa': ['n6'], 'n6': ['n4', 'n5'], 'n4': ['n1', 'n2'], 'n5': ['n3'],
-             'n1': ['r1', 'r2'], 'n2': ['r3'], 'n3': ['r4', 'r5']})
 FIG1_WITHOUT_R3 = Tree({'sa': ['n6'], 'n6': ['n4', 'n5'], 'n4': ['n1'], 'n5': ['n3'],
                         'n1': ['r1', 'r2'], 'n3': ['r4', 'r5']})
-
-BUD = Tree({'sa': ['n1'], 'n1': ['n2', 'r1'], 'n2': ['n3', 'r2'], 'n3': ['r3']})
-NOAGG = Tree({'sa': ['n1'], 'n1': ['n2', 'n6'], 'n2': ['n3', 'r1'], 'n3': ['n4', 'n5'],
-              'n4': ['r2'], 'n5': ['r3'], 'n6': ['r4']},
-             {'sa': ['n2', 'n6'], 'n2': ['n4', 'n5', 'r1'], 'n4': ['r2'], 'n5': ['r3'],
-              'n6': ['r4']})
 
 BLOCK = 65536
 MTU = 4096
@@ -81,8 +71,7 @@ def whole_write(tree, n_blocks=32):
 
 def counted(lab, group, n_blocks):
     """Writes, and returns the bytes that every port between forwarders sent per byte written."""
-    ports = {(node, peer): '%s-%s:%s' % (lab.name, node, port)
-             for node, port, peer in lab.fabric()}
+    ports = {(node, peer): lab.device(node, port) for node, port, peer in lab.fabric()}
     with no_drops(lab):
         result, out = castbench(lab, group, '-s', str(BLOCK), '-n', str(n_blocks), '-t', '4', '-m',
                                 str(MTU), *(a for p in ports.values()
@@ -113,7 +102,7 @@ def bytes_on_links(lab):
 def loss(lab):
     """Loss on every link of the fabric, both ways: NAKs and time-outs repair it."""
     group_add('loss', '--mtu', str(MTU))
-    with no_drops(lab, 'neigh_queue', 'no_neighbour'), Loss(lab, 2):
+    with no_drops(lab, 'neigh_queue', 'no_neighbour'), Netem(lab, lab.fabric(), 'loss', '2%'):
         result, out = castbench(lab, 'loss', '-s', str(BLOCK), '-n', '8', '-t', '4')
     check_replicas(lab, result, out)
     check_confirmed(lab, 'loss', FIG1, end_psn('loss', 8))
@@ -126,10 +115,12 @@ def transit_restarts(lab):
     n_blocks = 64
     group_add('restart', '--mtu', str(MTU))
     start, end = end_psn('restart', 0), end_psn('restart', n_blocks)
-    bench = Castbench(lab, 'restart', '-s', str(BLOCK), '-n', str(n_blocks), '-t', '1')
-    wait_until('data flows', lambda: data_flows(lab, 'restart', 'n6'))
-    output('castlab', 'restart', 'n4', '--kill', '-l', lab.name)
-    confirmed = lab.group('n6', 'restart')['f'] - start & PSN_MASK
+    # So slow that it cannot end before n4 does: a block takes 0.1 s.
+    with Netem(lab, [('n6', lab.port('n6', 'sa'), 'sa')], 'delay', '100ms'):
+        bench = Castbench(lab, 'restart', '-s', str(BLOCK), '-n', str(n_blocks), '-t', '1')
+        wait_until('data flows', lambda: data_flows(lab, 'restart', 'n6'))
+        output('castlab', 'restart', 'n4', '--kill', '-l', lab.name)
+        confirmed = lab.group('n6', 'restart')['f'] - start & PSN_MASK
     check(0 < confirmed < end - start & PSN_MASK, 'confirmed when n4 was back: %d of %d packets',
           confirmed, end - start & PSN_MASK)
     result, out = bench.result()

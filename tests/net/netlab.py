@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cases of the net tier stand on: labs of any shape, castmodel, exact counts.
-
-A tree is described by what each of its nodes copies packets to (children) and whose
-responses it merges (branches); what every port must have sent follows from that.
-"""
+"""What the cases of the net tier stand on: labs of any shape, castmodel, exact counts."""
 import json
 import os
 import re
@@ -18,6 +14,7 @@ import harness                                            # noqa: E402
 from harness import (PSN_MASK, castctl, castctl_json, check, check_equal, output,  # noqa: E402
                      run, wait_until)
 from leftovers import snapshot                            # noqa: E402
+from trees import check_confirmed                         # noqa: E402
 
 # Even where nothing is lost a transfer may have repeats, if the machine did not let a process run
 # for long, and now and then a node asks whether its neighbour is still there.  Counts are compared
@@ -25,50 +22,12 @@ from leftovers import snapshot                            # noqa: E402
 EXACT_ATTEMPTS = 3
 
 
-class Tree:
-    """'children' are by node; leaves are hosts.  'branches' are by aggregating node and the same
-    as the children if not given."""
-
-    def __init__(self, children, branches=None):
-        self.children = children
-        self.branches = branches or {n: c for n, c in children.items() if n != 'sa'}
-        self.parent = {c: n for n, cs in children.items() for c in cs}
-        self.receivers = sorted(c for c in self.parent if c not in children)
-        merged = [b for bs in self.branches.values() for b in bs]
-        self.root, = (n for n in self.branches if n not in merged)
-
-    def sent(self, n_data, n_acks):
-        """What each node sends to each neighbour when 'n_data' packets go down and every receiver
-        acknowledges 'n_acks' times: merging keeps that number on every link."""
-        sent = {}
-
-        def add(node, peer, n):
-            if n:
-                sent[node, peer] = sent.get((node, peer), 0) + n
-        for node, children in self.children.items():
-            for child in children:
-                add(node, child, n_data)
-        for top, branches in self.branches.items():
-            for node in branches:
-                while node != top:
-                    if node not in self.receivers:
-                        add(node, self.parent[node], n_acks)
-                    node = self.parent[node]
-        node = self.root
-        while node != 'sa':
-            add(node, self.parent[node], n_acks)
-            node = self.parent[node]
-        add('sa', 'h0', n_acks)
-        return sent
-
-
 class Lab(harness.Lab):
     """A topology file's lab, without RDMA."""
 
     def __init__(self, text, *parameters):
-        super().__init__(0, name=re.search('^name: (.*)$', text, re.M)[1])
+        super().__init__(None, *parameters, name=re.search('^name: (.*)$', text, re.M)[1])
         self.text = text
-        self.parameters = [a for p in parameters for a in ('-p', p)]
         self.before = None
         self.ports = {}
 
@@ -206,22 +165,6 @@ class Loop:
         result = json.loads(out)
         check_model(result, [r for r in self.receivers if r not in without])
         return result
-
-
-def check_confirmed(lab, group, tree, psn):
-    """Every branch of every node has confirmed everything before 'psn', and there are no others."""
-    shown = castctl_json('tree', 'show', group)
-    found = {}
-    for node in shown['nodes']:
-        live = node['live']
-        check(live, '%s has no state of group %s', node['node'], group)
-        if live['branches'] and (node['node'] != 'sa' or tree.root == 'sa'):
-            found[node['node']] = sorted(b['name'] for b in live['branches'])
-            for b in live['branches']:
-                check_equal('una of %s at %s' % (b['name'], node['node']), b['una'], psn)
-            check_equal('PSNs sent and confirmed at %s' % node['node'], (live['h'], live['m']),
-                        (psn, psn))
-    check_equal('branches', found, {n: sorted(b) for n, b in tree.branches.items()})
 
 
 def exact(lab, group, tree, *options, first=('-n', '1', '-s', '64')):
