@@ -145,7 +145,7 @@ class Lab:
 
     def appctl(self, node, *command):
         if node not in self.control:
-            self.control[node] = castctl_json('node', 'show', node)['control']
+            self.control = {n['name']: n['control'] for n in castctl_json('node', 'list')}
         return output('ovs-appctl', '-t', self.control[node], *command)
 
     def drops(self, node):
@@ -254,7 +254,8 @@ class Captures:
     """In its block, what the ports in 'links' (see Lab.links()) send and receive goes to
     FOLDER/NODE-PEER.pcap."""
 
-    def __init__(self, links, folder):
+    def __init__(self, lab, links, folder):
+        self.lab = lab
         self.links = links
         self.folder = folder
         os.makedirs(folder, exist_ok=True)
@@ -262,31 +263,33 @@ class Captures:
     def __enter__(self):
         # Not in the folder itself: that may be on a slow file system.
         for node, port, peer in self.links:
-            castctl('capture', 'start', '--force', node, port,
-                    work_file('%s-%s.pcap' % (node, peer)))
+            self.lab.appctl(node, 'rocecast/capture-start', '--force', port,
+                            work_file('%s-%s.pcap' % (node, peer)))
 
     def __exit__(self, kind, value, tb):
         for node in sorted({node for node, _, _ in self.links}):
-            castctl('capture', 'stop', node, '--all')
+            self.lab.appctl(node, 'rocecast/capture-stop', '--all')
         for node, _, peer in self.links:
             name = '%s-%s.pcap' % (node, peer)
             with open(os.path.join(self.folder, name), 'wb') as f:
                 f.write(read(work_file(name)))
 
 
-def write_meta(lab, group_name, folder, **more):
+def write_meta(lab, group_name, folder):
     """What a checker of captures has to know of a group and its lab: FOLDER/meta.json."""
     group = castctl_json('group', 'show', group_name)
-    nodes = [castctl_json('node', 'show', n['name']) for n in castctl_json('node', 'list')]
+    nodes = {}
+    for n in castctl_json('node', 'list'):
+        ports = json.loads(lab.appctl(n['name'], 'rocecast/ports', '-j'))
+        nodes[n['name']] = {'id': n['id'], 'macs': {p['peer']: p['mac'] for p in ports}}
     meta = {
-        'nodes': {n['name']: {'id': n['id'], 'macs': {p['peer']: p['mac'] for p in n['ports']}}
-                  for n in nodes},
+        'nodes': nodes,
         'source': {'address': lab.address('h0'), 'qpn': group['source']['qpn']},
         'group': {k: group[k] for k in ('proxy', 'designated_qpn', 'designated_rkey',
                                         'start_psn', 'mtu')},
         'receivers': [{'host': m['host'], 'address': lab.address(m['host']), 'qpn': m['qpn'],
                        'rkey': m['rkey'], 'va': m['va']} for m in group['members']],
-        **more}
+    }
     with open(os.path.join(folder, 'meta.json'), 'w') as f:
         json.dump(meta, f, indent=1)
 

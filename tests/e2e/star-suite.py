@@ -21,6 +21,7 @@ from harness import (BIN, PSN_MASK, RESULTS, RUNDIR, Captures, Castbench, Failur
 REM_INV_REQ_ERR = 64 + 9
 REM_ACCESS_ERR = 64 + 10
 
+
 def uplink(lab):
     return lab.device('sa', lab.port('sa', 'n1'))
 
@@ -243,7 +244,7 @@ def capture(lab):
     receivers = {r: Receiver(lab, 'capture', r, 20000) for r in lab.receivers}
     for r in receivers.values():
         r.armed(1)
-    with Captures(lab.links(), folder):
+    with Captures(lab, lab.links(), folder):
         Source(lab, 'capture', '--file', work_file('capture.in', data), '-s', '5000').done()
     write_meta(lab, 'capture', folder)
     for r in receivers.values():
@@ -318,13 +319,16 @@ REFUSED = (
 )
 
 
+def registry_snapshot():
+    return {'registry': output('ovsdb-client', 'dump', os.environ['ROCECAST_DB'], 'rocecast')}
+
+
 def state_snapshot():
-    text = output('ovsdb-client', 'dump', os.environ['ROCECAST_DB'], 'rocecast')
-    return {'registry': text, **network_snapshot()}
+    return {**registry_snapshot(), **network_snapshot()}
 
 
-def check_unchanged(before, what):
-    for name, text in state_snapshot().items():
+def check_unchanged(before, after, what):
+    for name, text in after.items():
         if text != before[name]:
             old, new = set(before[name].splitlines()), set(text.splitlines())
             raise Failure('%s changed %s: %s' % (what, name, sorted(old ^ new)))
@@ -339,7 +343,7 @@ def bad_topologies(_lab):
         check(p.returncode != 0, '%s: accepted', name)
         check(re.search(named, p.stderr) and re.search(r'%s\.yaml:\d+:\d+' % name, p.stderr),
               '%s: message %r', name, p.stderr)
-        check_unchanged(before, name)
+        check_unchanged(before, state_snapshot(), name)
 
 
 def bad_commands(_lab):
@@ -347,13 +351,13 @@ def bad_commands(_lab):
     group_add('idle')
     castctl('member', 'add', 'idle', 'r1', '--qpn', '18', '--rkey', '7', '--va', '0x1000',
             '--len', '4096')
-    before = state_snapshot()
+    before = registry_snapshot()
     for line, status, named in REFUSED:
         p = run('castctl', *line.split())
         check(p.returncode == status or (status is None and p.returncode in (1, 2)),
               '%s: exit status %d: %s', line, p.returncode, p.stderr.strip())
         check(re.search(named, p.stderr), '%s: message %r', line, p.stderr)
-        check_unchanged(before, line)
+        check_unchanged(before, registry_snapshot(), line)
 
 
 def registry_down(_lab):

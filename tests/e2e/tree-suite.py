@@ -49,7 +49,7 @@ def walk(lab):
     # A time-out, and with it a second copy, is out of the question for this one packet.
     castctl('group', 'add', 'walk', '--psn', '7000', '--mtu', '1024', '--timeout', '22')
     receivers = start_receivers(lab, 'walk', len(data))
-    with no_drops(lab), Captures(lab.links(), folder):
+    with no_drops(lab), Captures(lab, lab.links(), folder):
         Source(lab, 'walk', '--file', work_file('walk.in', data)).done()
     write_meta(lab, 'walk', folder)
     for r in receivers.values():
