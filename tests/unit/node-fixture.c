@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/icmp6.h"
 #include "lib/icrc.h"
 #include "lib/nd.h"
+#include "lib/response.h"
 #include "lib/roce.h"
 #include "swedge/swedge.h"
 
@@ -119,6 +121,15 @@ tx(void *f_, uint16_t port, struct packet *p)
     }
 }
 
+static uint32_t
+mtu(void *f_, uint16_t port)
+{
+    const struct fixture *f = f_;
+
+    ck_assert_uint_lt(port, FIXTURE_MAX_PORTS);
+    return f->mtu[port] ? f->mtu[port] : UINT32_MAX;
+}
+
 static void *
 zalloc(size_t n, size_t size)
 {
@@ -182,7 +193,7 @@ star_config(struct node_config *c, bool edge, unsigned n)
         .epoch = 1,
         .proxy = star_proxy,
         .designated_qpn = STAR_DQPN,
-        .start_psn = psn_make(0xfffffe),
+        .start_psn = psn_make(START),
         .mtu = 1024,
         .designated_rkey = STAR_RKEY,
         .region_len = STAR_REGION,
@@ -303,7 +314,7 @@ fixture_create(const struct node_class *class, unsigned n_receivers)
     f->class = class;
     f->now = 1000000;
     f->pool = packet_pool_create(256);
-    f->node = class->create(&(struct node_io){.tx = tx, .aux = f}, f->pool);
+    f->node = class->create(&(struct node_io){.tx = tx, .mtu = mtu, .aux = f}, f->pool);
     star_config(&f->config, class == &swedge_class, n_receivers);
     fixture_configure(f);
     return f;
@@ -339,6 +350,46 @@ fixture_input(struct fixture *f, uint16_t port, const uint8_t *ip, size_t len)
 {
     f->n_frames = 0;
     fixture_input_more(f, port, ip, len);
+}
+
+void
+fixture_timer(struct fixture *f)
+{
+    uint64_t when = f->class->deadline(f->node);
+
+    ck_assert_uint_ne(when, UINT64_MAX);
+    f->now = when > f->now ? when : f->now;
+    f->n_frames = 0;
+    f->class->timer(f->node, f->now);
+}
+
+bool
+fixture_solicit(struct fixture *f, uint16_t port, struct in6_addr target)
+{
+    struct packet *p = packet_get(f->pool);
+    struct nd_msg ns = {
+        .type = ND_NS,
+        .src = port_of(f, port)->peer_address,
+        .dst = nd_solicited_node(&target),
+        .target = target,
+        .has_mac = true,
+    };
+    struct nd_msg na;
+
+    peer_mac(port, ns.mac);
+    nd_build(p, ns.mac, port_of(f, port)->mac, &ns);
+    f->n_frames = 0;
+    f->class->input(f->node, port, p, f->now);
+    if (!f->n_frames) {
+        return false;
+    }
+    ck_assert_uint_eq(f->n_frames, 1);
+    ck_assert_uint_eq(f->frames[0].port, port);
+    ck_assert_int_eq(nd_parse(f->frames[0].bytes, &f->frames[0].h, &na), ND_VALID);
+    ck_assert_int_eq(na.type, ND_NA);
+    ck_assert_mem_eq(&na.target, &target, sizeof target);
+    ck_assert_mem_eq(na.mac, port_of(f, port)->mac, 6);
+    return true;
 }
 
 uint64_t
@@ -395,6 +446,68 @@ roce_build(uint8_t *out, const struct roce_spec *s)
     }
     icrc_store(out + len, icrc_compute(out, len));
     return len + ROCE_ICRC_LEN;
+}
+
+size_t
+tunnelled_response(uint8_t *out, uint16_t from, uint16_t to, uint32_t designated_qpn,
+                   uint8_t syndrome, uint32_t psn)
+{
+    struct packet_pool *pool = packet_pool_create(1);
+    struct in6_addr src = node_address(from);
+    struct in6_addr dst = node_sid(to, SID_FUNC_RESPONSE);
+    struct packet *p = response_build(pool, &star_proxy, &star_source, 0xc001, designated_qpn,
+                                      psn_make(psn), syndrome, 1);
+
+    response_wrap(p, &src, &dst);
+    size_t len = packet_flatten(p, out, PACKET_ROOM);
+    packet_put(p);
+    packet_pool_destroy(pool);
+    return len;
+}
+
+uint8_t *
+ip6_build(uint8_t *out, struct in6_addr src, struct in6_addr dst, uint8_t nh, size_t len)
+{
+    struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) out;
+
+    memset(out, 0, IP6_HDR_LEN + len);
+    ip6_set_vtf(ip, 0, 0);
+    ip->plen = be16_put((uint16_t) len);
+    ip->nh = nh;
+    ip->hlim = 9;
+    ip->src = src;
+    ip->dst = dst;
+    return out + IP6_HDR_LEN;
+}
+
+size_t
+srh_build(uint8_t *out, const struct in6_addr *segments, uint8_t n, uint8_t segments_left,
+          uint8_t nh)
+{
+    struct srh_hdr *srh = (struct srh_hdr *) out;
+
+    *srh = (struct srh_hdr){
+        .nh = nh,
+        .hdr_ext_len = (uint8_t) (2 * n),
+        .type = SRH_ROUTING_TYPE,
+        .segments_left = segments_left,
+        .last_entry = (uint8_t) (n - 1),
+    };
+    memcpy(srh + 1, segments, n * sizeof *segments);
+    return sizeof *srh + n * sizeof *segments;
+}
+
+void
+check_icmp6_error(const struct frame *frame, uint16_t port, uint8_t type, uint8_t code,
+                  uint32_t param)
+{
+    const struct icmp6_wire *icmp = (const void *) (frame->bytes + frame->h.ip.l4_ofs);
+
+    ck_assert_uint_eq(frame->port, port);
+    ck_assert_uint_eq(frame->h.ip.proto, IP6_NH_ICMPV6);
+    ck_assert_uint_eq(icmp->type, type);
+    ck_assert_uint_eq(icmp->code, code);
+    ck_assert_uint_eq(be32_get(icmp->param), param);
 }
 
 bool

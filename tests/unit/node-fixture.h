@@ -9,6 +9,7 @@
 #include "lib/parse.h"
 
 #define FIXTURE_MAX_FRAMES 64
+#define FIXTURE_MAX_PORTS  32
 
 /* The star: an agent on port 1, receivers on ports 2.. */
 #define STAR_EDGE_ID       0x100
@@ -17,6 +18,7 @@
 #define STAR_SOURCE_QPN    0x4711
 #define STAR_RKEY          0xdeadbeefu
 #define STAR_REGION        0x10000u
+#define START              0xfffffeu /* PSN; it wraps soon. */
 
 struct frame {
     size_t len;
@@ -31,7 +33,8 @@ struct fixture {
     struct packet_pool *pool;
     struct node_config config;
     uint64_t now;
-    bool mangled; /* what is sent need not make sense behind its IPv6 header. */
+    bool mangled;                    /* what is sent need not make sense behind its IPv6 header. */
+    uint32_t mtu[FIXTURE_MAX_PORTS]; /* of ports; 0: no limit. */
     size_t n_frames;
     struct frame frames[FIXTURE_MAX_FRAMES]; /* sent, neighbour discovery excluded. */
 };
@@ -60,6 +63,11 @@ void fixture_set_outer_das(struct fixture *, const struct in6_addr *, size_t n);
  * forgotten earlier frames. */
 void fixture_input(struct fixture *, uint16_t port, const uint8_t *ip, size_t len);
 void fixture_input_more(struct fixture *, uint16_t port, const uint8_t *ip, size_t len);
+
+/* Goes to the node's next deadline and calls its timer, having forgotten earlier frames. */
+void fixture_timer(struct fixture *);
+/* Asks for the MAC of 'target' as the station on 'port' would.  Is that answered? */
+bool fixture_solicit(struct fixture *, uint16_t port, struct in6_addr target);
 
 uint64_t fixture_drops(const struct fixture *, enum drop_reason);
 /* All drop counters, DROP_none excluded. */
@@ -90,6 +98,19 @@ struct roce_spec {
     size_t payload_len;
 };
 size_t roce_build(uint8_t *out, const struct roce_spec *);
+/* What node 'from' sends to the response SID of node 'to'; returns its length. */
+size_t tunnelled_response(uint8_t *out, uint16_t from, uint16_t to, uint32_t designated_qpn,
+                          uint8_t syndrome, uint32_t psn);
+
+/* An IPv6 packet with 'len' bytes of upper layer, which are zero; returns where those are. */
+uint8_t *ip6_build(uint8_t *out, struct in6_addr src, struct in6_addr dst, uint8_t nh, size_t len);
+/* An SRH with these segments, the last one first; returns its length. */
+size_t srh_build(uint8_t *out, const struct in6_addr *segments, uint8_t n, uint8_t segments_left,
+                 uint8_t nh);
+
+/* The frame is an ICMPv6 error message. */
+void
+check_icmp6_error(const struct frame *, uint16_t port, uint8_t type, uint8_t code, uint32_t param);
 /* Is the ICRC of the frame's innermost packet right? */
 bool frame_icrc_ok(const struct frame *);
 

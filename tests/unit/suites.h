@@ -8,9 +8,12 @@
 #include <check.h>
 
 #define SUITES(SUITE)    \
+    SUITE(aggregate)     \
     SUITE(drop)          \
     SUITE(ecn)           \
+    SUITE(end)           \
     SUITE(fib)           \
+    SUITE(guard)         \
     SUITE(icmp6)         \
     SUITE(icrc)          \
     SUITE(intent)        \
@@ -31,11 +34,13 @@
     SUITE(roce)          \
     SUITE(rollout)       \
     SUITE(srcagent)      \
+    SUITE(srcagent_root) \
     SUITE(srh)           \
     SUITE(star)          \
     SUITE(swedge)        \
     SUITE(transit)       \
     SUITE(tree_sim)      \
+    SUITE(tunnelled)     \
     SUITE(values)        \
     SUITE(wire)
 

@@ -12,8 +12,6 @@
 #include "tests/unit/node-fixture.h"
 #include "tests/unit/suites.h"
 
-#define START 0xfffffeu
-
 /* A multicast packet as the agent sends it, for the first n receivers. */
 static size_t
 encapsulated(uint8_t *out, const struct roce_spec *spec, unsigned n)
@@ -249,6 +247,68 @@ START_TEST(forged_responses)
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_drops(f, DROP_icrc), 1);
         ck_assert_uint_eq(fixture_total_drops(f), 4);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* H28: a PSN out of nowhere is believed only if the packet is sound. */
+START_TEST(psn_jump)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 1);
+        struct roce_spec spec = write_only(START);
+        uint8_t bytes[PACKET_ROOM];
+
+        down(f, &spec, 1);
+        spec.psn = psn_make(START + 1 + REVERSE_MAX_UNVERIFIED_JUMP).v;
+        size_t len = encapsulated(bytes, &spec, 1);
+        bytes[len - 1] ^= 1;
+        fixture_input(f, 1, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_psn_jump), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        respond(f, 0, AETH_ACK_UNLIMITED, psn_make(START + 1).v, STAR_DQPN); /* not sent. */
+        ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
+        down(f, &spec, 1);
+        ck_assert_uint_eq(f->n_frames, 1);
+        spec.psn = psn_make(START + 1 + 2 * REVERSE_MAX_UNVERIFIED_JUMP).v; /* just near enough. */
+        len = encapsulated(bytes, &spec, 1);
+        bytes[len - 1] ^= 1;
+        fixture_input(f, 1, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* A host that is on two ports answers on the one that it is reached by. */
+START_TEST(wrong_port)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+        struct in6_addr r0 = star_receiver(0);
+        uint8_t bytes[256];
+
+        for (size_t i = 0; i < f->config.n_ports; i++) {
+            if (f->config.ports[i].number == star_port(1)) {
+                f->config.ports[i].peer_address = r0;
+            }
+        }
+        f->config.trees[0].n_branches = 1;
+        fixture_configure(f);
+        down(f, &spec, 1);
+        size_t len = roce_build(bytes, &(struct roce_spec){
+                                           .src = &r0,
+                                           .dst = &star_proxy,
+                                           .dest_qp = STAR_DQPN,
+                                           .opcode = RC_ACK,
+                                           .psn = START,
+                                           .syndrome = AETH_ACK_UNLIMITED,
+                                       });
+        fixture_input(f, star_port(1), bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_wrong_port), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        fixture_input(f, star_port(0), bytes, len);
+        check_response(f, AETH_ACK_UNLIMITED, START);
         fixture_destroy(f);
     }
 END_TEST
@@ -510,6 +570,8 @@ swedge_suite(void)
     tcase_add_test(tc, verify_always);
     tcase_add_test(tc, acks_are_merged);
     tcase_add_test(tc, forged_responses);
+    tcase_add_test(tc, psn_jump);
+    tcase_add_test(tc, wrong_port);
     tcase_add_loop_test(tc, bad_packets_are_named, 0, sizeof bad_down / sizeof bad_down[0]);
     tcase_add_test(tc, bad_requests_are_named);
     tcase_add_test(tc, epochs);

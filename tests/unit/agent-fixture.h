@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * srcagent on a bench: what its host and the fabric send.
+ */
+#ifndef TESTS_UNIT_AGENT_FIXTURE_H
+#define TESTS_UNIT_AGENT_FIXTURE_H 1
+
+#include "tests/unit/node-fixture.h"
+
+#define HOST_PORT 1
+#define UPLINK    2
+
+/* A star of n receivers. */
+struct fixture *agent_create(unsigned n_receivers);
+
+/* A request of the host to the group, of 64 bytes if it carries data. */
+struct roce_spec agent_request(uint8_t opcode, uint32_t psn);
+void agent_from_host(struct fixture *, const struct roce_spec *);
+/* Feeds a WRITE of the host. */
+void agent_write(struct fixture *, uint32_t psn);
+/* Feeds a response of the root. */
+void agent_response(struct fixture *, uint8_t syndrome, uint32_t psn, uint32_t dest_qp);
+/* Frame i is this response to the host. */
+void agent_check_made(const struct fixture *, size_t i, uint8_t syndrome, uint32_t psn);
+
+#endif /* tests/unit/agent-fixture.h */

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What hosts and source agents may not send, and what passes although it looks
+ * like the business of groups.
+ */
+#include <check.h>
+
+#include "tests/unit/agent-fixture.h"
+#include "tests/unit/suites.h"
+#include "tests/unit/transit-fixture.h"
+
+/* The packet goes nowhere, for this reason only. */
+static void
+check_refused(struct fixture *f, uint16_t port, const uint8_t *ip, size_t len, enum drop_reason why)
+{
+    uint64_t before = fixture_drops(f, why);
+    uint64_t total = fixture_total_drops(f);
+
+    fixture_input(f, port, ip, len);
+    ck_assert_uint_eq(f->n_frames, 0);
+    ck_assert_uint_eq(fixture_drops(f, why), before + 1);
+    ck_assert_uint_eq(fixture_total_drops(f), total + 1);
+}
+
+/* The packet leaves as it is, but for the hop. */
+static void
+check_forwarded(struct fixture *f, uint16_t port, uint8_t *ip, size_t len, uint16_t out_port)
+{
+    uint64_t total = fixture_total_drops(f);
+
+    fixture_input(f, port, ip, len);
+    ck_assert_uint_eq(f->n_frames, 1);
+    ck_assert_uint_eq(f->frames[0].port, out_port);
+    ck_assert_uint_eq(f->frames[0].len, sizeof(struct eth_hdr) + len);
+    ip[7]--;
+    ck_assert_mem_eq(f->frames[0].bytes + sizeof(struct eth_hdr), ip, len);
+    ck_assert_uint_eq(fixture_total_drops(f), total);
+}
+
+/* A tunnel, a routing header and SIDs, from the host 'src' on 'port' to 'dst', which it may reach. */
+static void
+check_host(struct fixture *f, uint16_t port, uint16_t own_id, struct in6_addr src,
+           struct in6_addr dst, uint16_t out_port)
+{
+    struct in6_addr sids[] = {
+        node_sid(own_id, SID_FUNC_RESPONSE),
+        node_sid(own_id, 0x123),
+        node_sid(CHILD_A, SID_FUNC_END_MT),
+        node_sid(0x777, GROUP_RS),
+    };
+    uint8_t bytes[256];
+
+    uint8_t *upper = ip6_build(bytes, src, dst, IP6_NH_IPV6, IP6_HDR_LEN);
+    ip6_build(upper, src, dst, IP6_NH_NONE, 0);
+    check_refused(f, port, bytes, 2 * IP6_HDR_LEN, DROP_source_guard);
+    upper = ip6_build(bytes, src, dst, IP6_NH_ROUTING, 24);
+    srh_build(upper, &dst, 1, 0, IP6_NH_NONE);
+    check_refused(f, port, bytes, IP6_HDR_LEN + 24, DROP_source_guard);
+    for (size_t i = 0; i < sizeof sids / sizeof *sids; i++) {
+        ip6_build(bytes, src, sids[i], IP6_NH_NONE, 0);
+        check_refused(f, port, bytes, IP6_HDR_LEN, DROP_source_guard);
+    }
+    ip6_build(bytes, src, dst, IP6_NH_NONE, 0);
+    check_forwarded(f, port, bytes, IP6_HDR_LEN, out_port);
+}
+
+START_TEST(hosts_of_an_edge)
+    {
+        struct fixture *f = transit_create(2);
+
+        check_host(f, star_port(0), STAR_EDGE_ID, star_receiver(0), star_receiver(1), star_port(1));
+        fixture_destroy(f);
+    }
+END_TEST
+
+START_TEST(host_of_an_agent)
+    {
+        struct fixture *f = agent_create(2);
+
+        fixture_add_sid(f, SID_FUNC_RESPONSE, 64, SID_RESPONSE);
+        fixture_configure(f);
+        check_host(f, HOST_PORT, STAR_AGENT_ID, star_source, star_receiver(1), UPLINK);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* What an agent sends to SIDs comes from the agent, also when it is in a tunnel
+ * to this node; its host's other packets pass. */
+START_TEST(agents)
+    {
+        struct in6_addr sids[] = {
+            node_sid(STAR_EDGE_ID, SID_FUNC_END),
+            node_sid(STAR_EDGE_ID, SID_FUNC_END_DT6),
+            node_sid(CHILD_A, SID_FUNC_END_MT),
+            transit_rs(),
+        };
+        struct in6_addr agent = node_address(STAR_AGENT_ID);
+        struct in6_addr end_dt6 = node_sid(STAR_EDGE_ID, SID_FUNC_END_DT6);
+        struct fixture *f = transit_create(1);
+        uint8_t bytes[256];
+        uint8_t *inner;
+
+        for (size_t i = 0; i < sizeof sids / sizeof *sids; i++) {
+            ip6_build(bytes, star_source, sids[i], IP6_NH_NONE, 0);
+            check_refused(f, AGENT_PORT, bytes, IP6_HDR_LEN, DROP_source_guard);
+            inner = ip6_build(bytes, agent, end_dt6, IP6_NH_IPV6, IP6_HDR_LEN);
+            ip6_build(inner, star_source, sids[i], IP6_NH_NONE, 0);
+            check_refused(f, AGENT_PORT, bytes, 2 * IP6_HDR_LEN, DROP_source_guard);
+        }
+        ip6_build(bytes, agent, node_sid(CHILD_A, SID_FUNC_END_MT), IP6_NH_NONE, 0);
+        check_forwarded(f, AGENT_PORT, bytes, IP6_HDR_LEN, PORT_A);
+        ip6_build(bytes, star_source, star_receiver(0), IP6_NH_NONE, 0);
+        check_forwarded(f, AGENT_PORT, bytes, IP6_HDR_LEN, star_port(0));
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Two things to UDP port 4791 that are not RoCE. */
+static const struct {
+    uint16_t len; /* of UDP. */
+    uint8_t tver;
+    enum drop_reason why;
+} not_roce[] = {
+    {20, 0, DROP_roce_short},
+    {40, 1, DROP_roce_tver},
+};
+
+static size_t
+put_not_roce(uint8_t *upper, size_t i)
+{
+    struct udp_hdr *udp = (struct udp_hdr *) upper;
+    struct bth *bth = (struct bth *) (udp + 1);
+
+    udp->dport = be16_put(UDP_PORT_ROCE);
+    udp->len = be16_put(not_roce[i].len);
+    bth->flags = not_roce[i].tver;
+    return not_roce[i].len;
+}
+
+/* The same as an IPv6 packet. */
+static size_t
+build_not_roce(uint8_t *out, struct in6_addr src, struct in6_addr dst, size_t i)
+{
+    return IP6_HDR_LEN + put_not_roce(ip6_build(out, src, dst, IP6_NH_UDP, not_roce[i].len), i);
+}
+
+START_TEST(roce_port_at_an_edge)
+    {
+        struct fixture *f = transit_create(2);
+        struct in6_addr end = node_sid(STAR_EDGE_ID, SID_FUNC_END);
+        struct in6_addr end_dt6 = node_sid(STAR_EDGE_ID, SID_FUNC_END_DT6);
+        struct in6_addr segments[] = {node_address(CHILD_B), end};
+        struct in6_addr takers[] = {
+            node_sid(STAR_EDGE_ID, SID_FUNC_END_MT),
+            node_sid(STAR_EDGE_ID, SID_FUNC_RESPONSE),
+            transit_rs(),
+        };
+        uint8_t bytes[256];
+        size_t len;
+
+        f->mangled = true;
+        len = build_not_roce(bytes, star_receiver(0), star_receiver(1), (size_t) _i);
+        check_forwarded(f, star_port(0), bytes, len, star_port(1));
+
+        uint8_t *srh = ip6_build(bytes, node_address(PARENT), end, IP6_NH_ROUTING,
+                                 40 + (size_t) not_roce[_i].len);
+        srh_build(srh, segments, 2, 1, IP6_NH_UDP);
+        len = IP6_HDR_LEN + 40 + put_not_roce(srh + 40, (size_t) _i);
+        fixture_input(f, PORT_PARENT, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(f->frames[0].port, PORT_B);
+        ck_assert_uint_eq(f->frames[0].len, sizeof(struct eth_hdr) + len);
+
+        len = IP6_HDR_LEN + not_roce[_i].len;
+        uint8_t *inner = ip6_build(bytes, node_address(PARENT), end_dt6, IP6_NH_IPV6, len);
+        build_not_roce(inner, star_source, star_receiver(1), (size_t) _i);
+        fixture_input(f, PORT_PARENT, bytes, IP6_HDR_LEN + len);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(f->frames[0].port, star_port(1));
+        ck_assert_uint_eq(f->frames[0].len, sizeof(struct eth_hdr) + len);
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+
+        /* What wants RoCE names what it is not. */
+        for (size_t i = 0; i < sizeof takers / sizeof *takers; i++) {
+            len = build_not_roce(bytes, node_address(STAR_AGENT_ID), takers[i], (size_t) _i);
+            check_refused(f, AGENT_PORT, bytes, len, not_roce[_i].why);
+        }
+        len = build_not_roce(bytes, star_receiver(0), star_proxy, (size_t) _i);
+        check_refused(f, star_port(0), bytes, len, not_roce[_i].why);
+        fixture_destroy(f);
+    }
+END_TEST
+
+START_TEST(roce_port_at_an_agent)
+    {
+        struct fixture *f = agent_create(2);
+        uint8_t bytes[256];
+        size_t len;
+
+        f->mangled = true;
+        len = build_not_roce(bytes, star_source, star_receiver(0), (size_t) _i);
+        check_forwarded(f, HOST_PORT, bytes, len, UPLINK);
+        len = build_not_roce(bytes, star_receiver(0), star_source, (size_t) _i);
+        check_forwarded(f, UPLINK, bytes, len, HOST_PORT);
+        len = build_not_roce(bytes, star_source, star_proxy, (size_t) _i);
+        check_refused(f, HOST_PORT, bytes, len, not_roce[_i].why);
+        len = build_not_roce(bytes, star_proxy, star_source, (size_t) _i);
+        check_refused(f, UPLINK, bytes, len, not_roce[_i].why);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* A Proxy is a neighbour of hosts: a QP's move to RTR must not wait for anything. */
+START_TEST(proxies_are_announced)
+    {
+        struct fixture *edge = transit_create(1);
+        struct fixture *agent = agent_create(1);
+
+        ck_assert(fixture_solicit(edge, star_port(0), star_proxy));
+        ck_assert(!fixture_solicit(edge, star_port(0), star_source));
+        ck_assert(!fixture_solicit(edge, PORT_A, star_proxy));
+        ck_assert(!fixture_solicit(edge, AGENT_PORT, star_proxy));
+        ck_assert(fixture_solicit(agent, HOST_PORT, star_proxy));
+        ck_assert(!fixture_solicit(agent, UPLINK, star_proxy));
+        ck_assert(fixture_solicit(agent, UPLINK, star_source));
+        fixture_destroy(edge);
+        fixture_destroy(agent);
+    }
+END_TEST
+
+Suite *
+guard_suite(void)
+{
+    Suite *s = suite_create("guard");
+    TCase *tc = tcase_create("guard");
+
+    tcase_add_test(tc, hosts_of_an_edge);
+    tcase_add_test(tc, host_of_an_agent);
+    tcase_add_test(tc, agents);
+    tcase_add_loop_test(tc, roce_port_at_an_edge, 0, sizeof not_roce / sizeof not_roce[0]);
+    tcase_add_loop_test(tc, roce_port_at_an_agent, 0, sizeof not_roce / sizeof not_roce[0]);
+    tcase_add_test(tc, proxies_are_announced);
+    suite_add_tcase(s, tc);
+    return s;
+}
