@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/icrc.h"
-#include "lib/response.h"
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 #include "tests/unit/agent-fixture.h"

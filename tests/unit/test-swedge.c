@@ -5,7 +5,6 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "lib/icrc.h"
 #include "lib/roce.h"
 #include "lib/srh.h"
 #include "swedge/swedge.h"
