@@ -24,6 +24,12 @@ tree_destroy(struct tree *t)
     free(t);
 }
 
+bool
+tree_may_answer(const struct srcagent *sa, const struct tree *t)
+{
+    return addr_map_find(sa->trees.by_source, &t->config.proxy, t->config.source_qpn) == t;
+}
+
 void
 srcagent_trees_uninit(struct trees *trees)
 {

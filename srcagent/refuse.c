@@ -80,7 +80,7 @@ refuse_try(struct srcagent *sa, struct tree *t, uint64_t now)
 {
     const struct refusal *r = &t->refusal;
 
-    if (!r->active || !t->anchored || !psn_eq(t->una, r->psn)) {
+    if (!r->active || !t->anchored || !psn_eq(t->una, r->psn) || !tree_may_answer(sa, t)) {
         return;
     }
     struct packet *p =

@@ -91,6 +91,9 @@ enum drop_reason refuse_latch(struct srcagent *, struct tree *, const uint8_t *i
 void refuse_try(struct srcagent *, struct tree *, uint64_t now);
 
 /* groups.c. */
+/* May the host hear from this epoch?  Not if it uses the same QPN in a newer one, for which it would
+ * take the answer. */
+bool tree_may_answer(const struct srcagent *, const struct tree *);
 void srcagent_trees_uninit(struct trees *);
 /* Builds the encapsulations, one per tree of 'config', or says what is wrong. */
 int srcagent_trees_prepare(const struct trees *, const struct node_config *config,

@@ -86,9 +86,7 @@ up_send(struct srcagent *sa, struct tree *t, const struct reverse_out *out, uint
 {
     enum drop_reason why;
 
-    /* The host may use the same QPN in a newer epoch. */
-    if (!out->send
-        || addr_map_find(sa->trees.by_source, &t->config.proxy, t->config.source_qpn) != t) {
+    if (!out->send || !tree_may_answer(sa, t)) {
         return;
     }
     struct packet *p = aggregate_build(t->aggregate, sa->base.pool, &sa->base.address, out, &why);

@@ -95,7 +95,6 @@ end_dt6_input(struct swedge *sw, struct rx *rx)
 
     /* The link's header moves in front of the inner packet. */
     struct eth_hdr eth = *(const struct eth_hdr *) rx->p->data;
-    rx->p->len = rx->h.inner.end;
     packet_pull(rx->p, rx->h.inner.ofs);
     *(struct eth_hdr *) packet_push(rx->p, sizeof eth) = eth;
     return dispatch_again(sw, rx);

@@ -378,6 +378,23 @@ START_TEST(two_epochs)
     }
 END_TEST
 
+/* The newer epoch's QP would take the old one's refusal for its own. */
+START_TEST(old_epoch_refuses_nothing)
+    {
+        struct fixture *f = agent_create(2);
+        struct roce_spec spec = agent_request(RC_READ_REQ, START);
+
+        fixture_add_epoch(f);
+        agent_from_host(f, &spec);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_opcode), 1);
+        spec.dest_qp++;
+        agent_from_host(f, &spec);
+        agent_check_made(f, 0, AETH_NAK_INVALID_REQ, START);
+        fixture_destroy(f);
+    }
+END_TEST
+
 Suite *
 srcagent_suite(void)
 {
@@ -400,6 +417,7 @@ srcagent_suite(void)
     tcase_add_test(tc, length);
     tcase_add_test(tc, response_sid_only);
     tcase_add_test(tc, two_epochs);
+    tcase_add_test(tc, old_epoch_refuses_nothing);
     tcase_add_test(tc, mangled_packets);
     suite_add_tcase(s, tc);
     return s;
