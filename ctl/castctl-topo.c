@@ -523,7 +523,8 @@ check_carries_no_group(const struct ctl *ctl, const struct rrec_link *link)
     for (size_t i = 0; a && b && !ctl_flag(ctl, OPT_FORCE) && i < a->n_trees; i++) {
         for (size_t j = 0; j < b->n_trees; j++) {
             if (!strcmp(a->trees[i]->proxy, b->trees[j]->proxy)) {
-                ctl_fail(CTL_REFUSED, "link del: group %s uses the link between %s and %s (--force)",
+                ctl_fail(CTL_REFUSED,
+                         "link del: group %s uses the link between %s and %s (--force)",
                          a->trees[i]->group, a->name, b->name);
             }
         }
