@@ -246,6 +246,8 @@ rollout_step(struct rollout *r)
     as_planned = is_as_planned(r);
     build = !r->started && (any_new || !as_planned);
     r->outdated = r->started && r->n_targets && !as_planned;
+    /* A target that needs no building is copied to, by the agent. */
+    ovs_assert(agent || build || !r->n_targets);
     if (!r->n_targets) {
         step_down(r, agent);
     } else if (build) {
@@ -254,7 +256,7 @@ rollout_step(struct rollout *r)
         step_hold(r, agent);
     }
     /* Shrinking does not interrupt the others, so it need not be waited for. */
-    r->serving = r->n_targets && !build && !r->error && r->group.open && agent->config.open
+    r->serving = r->n_targets && !build && !r->error && r->group.open && agent && agent->config.open
                  && (r->agent_applied || r->was_serving);
 }
 
