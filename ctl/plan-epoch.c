@@ -164,6 +164,76 @@ remove_idle(struct plan *plan)
     return false;
 }
 
+static bool
+has_child(const struct tree_config *c, uint16_t id)
+{
+    for (size_t i = 0; i < c->n_outer_da; i++) {
+        if (sid_node(&c->outer_da[i]) == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is everyone who is provisioned in the tree of a node to which copies come? */
+static bool
+is_whole(const struct plan *plan, const struct plan_group *g)
+{
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        bool is_child = plan->trees[i].node->agent;
+
+        for (size_t j = 0; j < plan->n_trees && !is_child; j++) {
+            is_child = has_child(&plan->trees[j].config, plan->trees[i].node->id);
+        }
+        if (!is_child) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (g->members[i].provision && !plan_is_provisioned(plan, g->members[i].branch)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The id of a node that has no tree, since it was deleted, but is a child or a branch of this one; 0:
+ * none. */
+static uint16_t
+lost_below(const struct plan *plan, const struct plan_tree *tree)
+{
+    const struct tree_config *c = &tree->config;
+
+    for (size_t i = 0; i < c->n_outer_da && !tree->node->agent; i++) {
+        if (!find_tree(plan, sid_node(&c->outer_da[i]))) {
+            return sid_node(&c->outer_da[i]);
+        }
+    }
+    for (size_t i = 0; i < c->n_branches; i++) {
+        uint16_t id = (uint16_t) (c->branches[i].id - BRANCH_ID_NODE(0));
+
+        if (c->branches[i].kind == BRANCH_NODE && !find_tree(plan, id)) {
+            return id;
+        }
+    }
+    return 0;
+}
+
+/* Makes all trees forget one deleted node; false: they know of none. */
+static bool
+remove_lost(struct plan *plan)
+{
+    uint16_t lost = 0;
+
+    for (size_t i = 0; i < plan->n_trees && !lost; i++) {
+        lost = lost_below(plan, &plan->trees[i]);
+    }
+    for (size_t i = 0; i < plan->n_trees && lost; i++) {
+        forget_node(&plan->trees[i], lost);
+    }
+    return lost != 0;
+}
+
 void
 plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *out)
 {
@@ -182,7 +252,7 @@ plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *ou
         c->n_branches = keep_branches(g, c->branches, c->n_branches, false);
         c->n_copies = keep_branches(g, c->copies, c->n_copies, true);
     }
-    while (remove_idle(out)) {
+    while (remove_idle(out) || (is_whole(out, g) && remove_lost(out))) {
     }
 }
 
@@ -202,17 +272,6 @@ same_branches(const struct tree_config *a, const struct tree_config *b)
         }
     }
     return a->n_branches == b->n_branches;
-}
-
-static bool
-has_child(const struct tree_config *c, uint16_t id)
-{
-    for (size_t i = 0; i < c->n_outer_da; i++) {
-        if (sid_node(&c->outer_da[i]) == id) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static bool

@@ -87,8 +87,8 @@ bool plan_is_provisioned(const struct plan *, uint32_t branch);
 bool plan_is_copied(const struct plan *, uint32_t branch);
 
 /* Fills *out with the trees of 'have' as they are, without the receivers that have no 'provision',
- * the copies that have no 'copy', and the nodes that are left with nothing to do; open if the group
- * is.  Nobody gets another SID or another parent. */
+ * the copies that have no 'copy', and the nodes that are left with nothing to do or that are deleted
+ * with nobody behind them; open if the group is.  Nobody gets another SID or another parent. */
 void plan_reduce(const struct plan *have, const struct plan_group *, struct plan *out);
 
 /* Do both have the same ways down and up?  How a node with a child that has gone is addressed makes
