@@ -590,7 +590,8 @@ const struct ctl_command ctl_topology_commands[] = {
     {"link add", "A:IF B:IF", 2, 2, FLAG(OPT_KIND) | FLAG(OPT_MAY_EXIST), 0, link_add, NULL,
      "connect two nodes, or a node and a host; kind tap (default with a host) or packet"},
     {"link del", "A:IF", 1, 1, FLAG(OPT_IF_EXISTS) | FLAG(OPT_FORCE), 0, link_del, NULL,
-     "delete the link at this interface, unless a group's tree uses it"},
+     "delete the link at this interface, unless a group's tree uses it; --force: also then, but not\n"
+     "        the link of a host that is in a group"},
     {"link list", "", 0, 0, 0, 0, NULL, link_list, "list links"},
     {.name = NULL},
 };

@@ -44,6 +44,24 @@ waiting_for(const struct castd *c, const struct castd_group *g, struct ds *s)
     }
 }
 
+/* Does a source agent that has no tree of the group any more, or one of an earlier epoch, perhaps
+ * still send to its switches? */
+static bool
+may_feed(const struct castd *c, const struct castd_group *g, const struct castd_node *agent)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_node *n = c->nodes[i].row;
+
+        for (size_t j = 0; j < n->n_trees; j++) {
+            if (!strcmp(n->trees[j]->proxy, g->row->proxy)
+                && castd_tree_agent(c, n->trees[j]) == agent->node) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* The nodes that keep its members from leaving.  Where a source agent was told to drop the whole
  * tree there is no tree left to tell by. */
 static void
@@ -52,8 +70,10 @@ draining_for(const struct castd *c, const struct castd_group *g, struct ds *s)
     waiting_for(c, g, s);
     bool known = s->length > 0;
     for (size_t i = 0; i < c->n_nodes && !known; i++) {
-        if (c->nodes[i].node->agent && !c->nodes[i].caught_up) {
-            put_node(c->nodes[i].row, s);
+        const struct castd_node *n = &c->nodes[i];
+
+        if (n->node->agent && !n->caught_up && may_feed(c, g, n)) {
+            put_node(n->row, s);
         }
     }
 }
@@ -74,7 +94,7 @@ missing(const struct castd_group *g, struct ds *s)
         ds_put_format(s,
                       "the source must be set again in epoch %" PRId64 " (castctl source set %s)",
                       row->epoch, row->name);
-    } else if (too_late) {
+    } else if (too_late || row->started) {
         ds_put_format(s, TOO_LATE, row->name);
     } else {
         ds_put_format(s, "waiting for members: none is registered in epoch %" PRId64, row->epoch);
@@ -112,15 +132,36 @@ report_group(const struct castd *c, const struct castd_group *g, struct ds *stat
     }
 }
 
+/* Does a switch keep a tree of an earlier epoch with this host, for what a source agent still sends? */
+static bool
+is_in_earlier_epoch(const struct castd *c, const struct castd_group *g, const char *host)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_node *n = c->nodes[i].row;
+
+        for (size_t j = 0; j < n->n_trees; j++) {
+            const struct rrec_tree_node *tree = n->trees[j];
+
+            for (size_t k = 0; k < tree->n_branches; k++) {
+                if (tree->epoch != g->row->epoch && !strcmp(tree->proxy, g->row->proxy)
+                    && !strcmp(tree->branches[k]->name, host)) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
 /* Is a member that wants out, or is of an earlier epoch, out everywhere? */
 static bool
-is_out(const struct castd_group *g, size_t i)
+is_out(const struct castd *c, const struct castd_group *g, size_t i)
 {
     const struct rollout_member *in = &g->rollout.members[i];
     const struct plan_member *out = &g->rollout.group.members[i];
 
     return !in->copied && !in->provisioned && !out->copy && !out->provision
-           && g->rollout.switches_applied;
+           && g->rollout.switches_applied && !is_in_earlier_epoch(c, g, g->members[i]->host);
 }
 
 static void
@@ -136,7 +177,7 @@ report_leaving(const struct castd *c, const struct castd_group *g, size_t i)
     const struct rrec_member *m = g->members[i];
     struct ds status = DS_EMPTY_INITIALIZER;
 
-    if (!is_out(g, i)) {
+    if (!is_out(c, g, i)) {
         draining_for(c, g, &status);
         set_member(m, "draining", ds_cstr(&status));
     } else if (!strcmp(m->want, "removed")) {

@@ -275,9 +275,8 @@ is_wanted(const struct castd *c, const struct plan_node *node, const struct rrec
     return false;
 }
 
-/* The source agent of a tree, as long as topology knows it. */
-static const struct plan_node *
-tree_agent(const struct castd *c, const struct rrec_tree_node *row)
+const struct plan_node *
+castd_tree_agent(const struct castd *c, const struct rrec_tree_node *row)
 {
     struct in6_addr source;
 
@@ -298,7 +297,7 @@ tree_agent(const struct castd *c, const struct rrec_tree_node *row)
 static bool
 is_fed(const struct castd *c, const struct rrec_tree_node *row)
 {
-    const struct plan_node *agent = tree_agent(c, row);
+    const struct plan_node *agent = castd_tree_agent(c, row);
 
     for (size_t i = 0; i < c->n_nodes; i++) {
         const struct castd_node *n = &c->nodes[i];

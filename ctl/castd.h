@@ -52,6 +52,8 @@ void castd_report(struct castd *);
 /* A group's tree at a node in the current epoch; NULL: none. */
 const struct rrec_tree_node *
 castd_find_tree(const struct rrec_node *, const char *proxy, int64_t epoch);
+/* The source agent of a tree, as long as the topology knows it. */
+const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec_tree_node *);
 /* Does the node run this tree as it was last written? */
 bool castd_tree_applied(const struct rrec_node *, const struct rrec_tree_node *);
 

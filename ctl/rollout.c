@@ -225,6 +225,11 @@ rollout_step(struct rollout *r)
     if (!r->error && r->source && !r->started) {
         r->error = plan_check_source(r->topology, &r->group);
     }
+    if (!r->error && r->source && r->started && !agent) {
+        r->error = xasprintf("the source agent was deleted, and this epoch with it "
+                             "(castctl group reset %s)",
+                             r->group.name);
+    }
     if (r->error || !r->source) {
         return;
     }
