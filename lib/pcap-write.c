@@ -150,7 +150,12 @@ pcap_writer_n_frames(const struct pcap_writer *w)
 int
 pcap_writer_error(const struct pcap_writer *w)
 {
-    return w->error;
+    struct stat st;
+
+    if (w->error) {
+        return w->error;
+    }
+    return !fstat(w->fd, &st) && !st.st_nlink ? ENOENT : 0;
 }
 
 void

@@ -20,7 +20,7 @@ struct pcap_writer *pcap_writer_open(const char *path, bool replace, char **errp
 void pcap_writer_put(struct pcap_writer *, const struct packet *);
 
 /* Frames in the file, and 0 or the errno value of the first write that failed: the file ends
- * before that frame. */
+ * before that frame.  ENOENT if the file has all frames but was removed. */
 uint64_t pcap_writer_n_frames(const struct pcap_writer *);
 int pcap_writer_error(const struct pcap_writer *);
 

@@ -120,7 +120,10 @@ def captures_refused(lab):
     refused(2, 'port %s is not being captured' % other, 'capture', 'stop', 'n1', other)
     refused(2, "no port 'xyz'", 'capture', 'stop', 'n1', 'xyz')
     check_equal('the old file', harness.read(old), b'old')
-    check_equal('stopped', [c['port'] for c in castctl_json('capture', 'stop', 'n1', '--all')], [port])
+    os.unlink(path)
+    stopped = castctl_json('capture', 'stop', 'n1', '--all')
+    check_equal('stopped', [(c['port'], c['error']) for c in stopped],
+                [(port, 'No such file or directory')])
     check_equal('stopped again', castctl_json('capture', 'stop', 'n1', '--all'), [])
     os.unlink(fifo)
 
