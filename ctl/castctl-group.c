@@ -273,8 +273,7 @@ print_epoch(struct ctl *ctl)
     const struct rrec_group *group = ctl_find_group(ctl, ctl->argv[0]);
 
     if (group && !ctl->json) {
-        printf("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64 ", start PSN 0x%" PRIx64
-               "\n",
+        printf("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64 ", start PSN %" PRId64 "\n",
                group->name, group->epoch, group->designated_qpn, group->start_psn);
     } else if (group) {
         ctl_print(ctl, group_to_json(group), group_keys);

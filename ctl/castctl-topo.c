@@ -506,8 +506,24 @@ link_add(struct ctl *ctl)
     rrec_link_set_kind(row, kind);
 }
 
-/* A host's link carries its groups, and one whose two nodes are in a group's tree may carry that: then
- * castd plans the tree anew, unless the epoch has started. */
+/* Does 'tree', which is at some node, send copies to 'peer'? */
+static bool
+sends_to(const struct rrec_tree_node *tree, const struct rrec_node *peer)
+{
+    struct in6_addr locator = node_locator((uint16_t) peer->id);
+
+    for (size_t i = 0; i < tree->n_outer_da; i++) {
+        struct in6_addr sid;
+
+        if (ip6_parse(tree->outer_da[i], &sid) && !memcmp(&sid, &locator, NODE_LOCATOR_LEN)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A host's link carries its groups; one between nodes, the trees that go from one to the other.
+ * Without that link castd plans a tree anew, unless the epoch has started. */
 static void
 check_carries_no_group(const struct ctl *ctl, const struct rrec_link *link)
 {
@@ -522,7 +538,8 @@ check_carries_no_group(const struct ctl *ctl, const struct rrec_link *link)
     }
     for (size_t i = 0; a && b && !ctl_flag(ctl, OPT_FORCE) && i < a->n_trees; i++) {
         for (size_t j = 0; j < b->n_trees; j++) {
-            if (!strcmp(a->trees[i]->proxy, b->trees[j]->proxy)) {
+            if (!strcmp(a->trees[i]->proxy, b->trees[j]->proxy)
+                && (sends_to(a->trees[i], b) || sends_to(b->trees[j], a))) {
                 ctl_fail(CTL_REFUSED,
                          "link del: group %s uses the link between %s and %s (--force)",
                          a->trees[i]->group, a->name, b->name);
@@ -574,7 +591,7 @@ const struct ctl_command ctl_topology_commands[] = {
      FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL,
      "add a forwarder: id 1..57343 (its node uSID), role switch or agent"},
     {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY) | FLAG(OPT_AGGREGATE), 0, node_set, NULL,
-     "verify the ICRC of data at this edge always, or only where a PSN jumps (auto);\n"
+     "verify the ICRC of data at this node always, or only where a PSN jumps (auto);\n"
      "        merge responses on their way up, or only replicate"},
     {"node del", "NAME", 1, 1, FLAG(OPT_IF_EXISTS), 0, node_del, NULL,
      "delete a node that has no links"},

@@ -7,6 +7,8 @@
 
 #include "ctl/node-daemon.h"
 
+#include <unistd.h>
+
 #include "openvswitch/json.h"
 #include "unixctl.h"
 #include "util.h"
@@ -82,6 +84,8 @@ start(struct unixctl_conn *conn, int argc, const char *argv[], void *d_)
     } else if (find_by_file(d, file)) {
         error = xasprintf("%s: port %s is being captured to it", file,
                           find_by_file(d, file)->config.name);
+    } else if (argc <= 3 && !access(file, F_OK)) {
+        error = xasprintf("%s: exists already (--force writes over it)", file);
     } else {
         np->capture = pcap_writer_open(file, argc > 3, &error);
         np->capture_file = np->capture ? xstrdup(file) : NULL;

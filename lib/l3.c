@@ -22,8 +22,6 @@
 #include "lib/fib.h"
 #include "lib/nd.h"
 
-#define LOCATOR_LEN 6 /* bytes: /48. */
-
 const struct in6_addr l3_gateway = {.s6_addr = {0xfe, 0x80, [15] = 1}};
 static const struct in6_addr all_nodes = {.s6_addr = {0xff, 0x02, [15] = 1}};
 
@@ -133,7 +131,7 @@ route(const struct l3 *l3, const struct in6_addr *dst, const struct port_config 
     if (l3_is_local(l3, dst)) {
         return DROP_not_for_us;
     }
-    if (!memcmp(dst, &l3->locator, LOCATOR_LEN)) {
+    if (!memcmp(dst, &l3->locator, NODE_LOCATOR_LEN)) {
         TRACE(&l3->tracer, "%s: in this node's locator, no SID", TRACE_ADDR(dst));
         return DROP_sid_unknown;
     }

@@ -105,7 +105,7 @@ struct node_config {
     char name[NAME_SIZE];
     uint16_t id;
     struct in6_addr address; /* 5f00:0:<id>::1. */
-    bool verify_always; /* End.MT checks the ICRC of every packet (docs/draft-notes.md, H22). */
+    bool verify_always;      /* the ICRC of every group packet (docs/draft-notes.md, H22). */
     size_t n_ports;
     struct port_config *ports;
     size_t n_routes;
@@ -124,8 +124,9 @@ void tree_config_uninit(struct tree_config *);
 
 /* Addresses that follow from a node id (block 5f00:0::/32, 16-bit node uSID). */
 struct in6_addr node_address(uint16_t id);                /* 5f00:0:<id>::1. */
-struct in6_addr node_locator(uint16_t id);                /* /48. */
+struct in6_addr node_locator(uint16_t id);                /* NODE_LOCATOR_LEN bytes: /48. */
 struct in6_addr node_sid(uint16_t id, uint16_t function); /* /64. */
+#define NODE_LOCATOR_LEN        6
 #define SID_FUNC_END            0xe000
 #define SID_FUNC_END_MT         0xe001
 #define SID_FUNC_RESPONSE       0xe002
