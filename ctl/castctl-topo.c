@@ -461,8 +461,12 @@ lookup_end(const struct ctl *ctl, struct end *end)
 static void
 check_end_is_free(const struct ctl *ctl, const struct end *end)
 {
-    const struct rrec_link *link = find_link(ctl, end);
+    const struct rrec_link *link = end->host ? find_link_of(ctl, end->name) : find_link(ctl, end);
 
+    if (link && !link_has_end(link, end)) {
+        ctl_fail(CTL_REFUSED, "link add: host %s has a link already, %s:%s %s:%s: it has one",
+                 end->name, link->a, link->a_port, link->b, link->b_port);
+    }
     if (link) {
         ctl_fail(CTL_REFUSED, "link add: %s:%s is in use by link %s:%s %s:%s", end->name, end->port,
                  link->a, link->a_port, link->b, link->b_port);

@@ -8,5 +8,6 @@
 int
 main(int argc, char *argv[])
 {
-    return node_daemon_main(argc, argv, &swedge_class, "SRv6 edge and transit forwarder for RDMA multicast");
+    return node_daemon_main(argc, argv, &swedge_class,
+                            "SRv6 edge and transit forwarder for RDMA multicast");
 }
