@@ -248,7 +248,7 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory all unit-built net-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built
 	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit net=tests/net/run \
-	    ctl=tests/ctl/run lab=tests/lab/run e2e=tests/e2e/run
+	    ctl=tests/ctl/run doctor=tests/doctor/run lab=tests/lab/run e2e=tests/e2e/run
 
 .PHONY: unit-built net-built
 net-built: $(NET)

@@ -318,6 +318,10 @@ write_and_wait(struct ctl *ctl)
 void
 ctl_run(struct ctl *ctl)
 {
+    if (ctl->command->options & CTL_LOCAL) {
+        ctl->command->read(ctl);
+        return;
+    }
     connect_registry(ctl);
     if (ctl->command->write) {
         write_and_wait(ctl);

@@ -17,45 +17,6 @@ ctl_put_int(struct json *object, const char *name, int64_t value)
     json_object_put(object, name, json_integer_create(value));
 }
 
-const struct json *
-ctl_get(const struct json *object, const char *key)
-{
-    return object && object->type == JSON_OBJECT ? shash_find_data(json_object(object), key) : NULL;
-}
-
-const char *
-ctl_get_string(const struct json *object, const char *key)
-{
-    const struct json *value = ctl_get(object, key);
-
-    return value && value->type == JSON_STRING ? json_string(value) : "";
-}
-
-int64_t
-ctl_get_int(const struct json *object, const char *key)
-{
-    const struct json *value = ctl_get(object, key);
-
-    return value && value->type == JSON_INTEGER ? json_integer(value) : 0;
-}
-
-bool
-ctl_get_bool(const struct json *object, const char *key)
-{
-    const struct json *value = ctl_get(object, key);
-
-    return value && value->type == JSON_TRUE;
-}
-
-const struct json_array *
-ctl_get_array(const struct json *object, const char *key)
-{
-    static const struct json_array none;
-    const struct json *value = ctl_get(object, key);
-
-    return value && value->type == JSON_ARRAY ? &value->array : &none;
-}
-
 /* A value as one word, "-" for nothing; malloc'd. */
 static char *
 word(const struct json *value)

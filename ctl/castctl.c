@@ -25,8 +25,8 @@
 #define MAX_TIMEOUT     86400
 
 static const struct ctl_command *const command_tables[] = {
-    ctl_topology_commands, ctl_group_commands, ctl_member_commands,
-    ctl_tree_commands,     ctl_stats_commands, ctl_packet_commands,
+    ctl_topology_commands, ctl_group_commands,  ctl_member_commands, ctl_tree_commands,
+    ctl_stats_commands,    ctl_packet_commands, ctl_doctor_commands,
 };
 
 static const struct {
@@ -206,7 +206,10 @@ handle_option(struct ctl *ctl, int c, const char *topic)
         return;
     }
     switch (c) {
-    case GLOBAL_DB: ctl->db = optarg; break;
+    case GLOBAL_DB:
+        ctl->db = optarg;
+        ctl->db_given = true;
+        break;
     case GLOBAL_WAIT: set_wait(ctl, optarg); break;
     case GLOBAL_TIMEOUT: set_timeout(ctl, optarg); break;
     case 'j': ctl->json = true; break;

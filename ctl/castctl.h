@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 
 #include "compiler.h"
+#include "ctl/ctl-json.h"
 #include "ctl/rocecast-idl.h"
 #include "openvswitch/json.h"
 
@@ -57,6 +58,7 @@ struct ctl_command;
 
 struct ctl {
     const char *db;
+    bool db_given; /* by --db. */
     struct ovsdb_idl *idl;
     struct ovsdb_idl_txn *txn; /* commands that write. */
     enum ctl_wait wait;
@@ -68,6 +70,9 @@ struct ctl {
     char **argv;
     const char *options[N_CTL_OPTIONS]; /* NULL: not given; "" for a flag. */
 };
+
+/* Among a command's options: it does without the registry; it has 'read' only. */
+#define CTL_LOCAL (1u << 31)
 
 struct ctl_command {
     const char *name; /* one or two words. */
@@ -89,6 +94,7 @@ extern const struct ctl_command ctl_member_commands[];
 extern const struct ctl_command ctl_tree_commands[];
 extern const struct ctl_command ctl_stats_commands[];
 extern const struct ctl_command ctl_packet_commands[];
+extern const struct ctl_command ctl_doctor_commands[];
 
 /* Prints "castctl: ..." and exits; nothing has been written then. */
 void ctl_fail(enum ctl_exit, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
@@ -134,14 +140,6 @@ void ctl_print_table(const struct json *array, const char *const keys[], int ind
 void ctl_put_int(struct json *object, const char *name, int64_t value);
 /* Sorts an array of objects by the string that each has under 'key': r9 before r10. */
 void ctl_sort_by(struct json *array, const char *key);
-/* Members of objects, also of such as agents have sent: "", 0, false, or an empty array if 'object'
- * has none of this type, or is no object. */
-const char *ctl_get_string(const struct json *object, const char *key);
-int64_t ctl_get_int(const struct json *object, const char *key);
-bool ctl_get_bool(const struct json *object, const char *key);
-const struct json_array *ctl_get_array(const struct json *object, const char *key);
-/* The member, NULL if there is none. */
-const struct json *ctl_get(const struct json *object, const char *key);
 
 /* castctl-group.c: a group's members, by host. */
 struct json *ctl_members_to_json(const struct ctl *, const struct rrec_group *);

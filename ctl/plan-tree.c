@@ -23,9 +23,6 @@
 #include "lib/srh.h"
 #include "util.h"
 
-/* The RoCE headers around the largest payload: IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4. */
-#define ROCE_OVERHEAD 84
-
 char *
 plan_check_source(const struct plan_topology *t, const struct plan_group *g)
 {

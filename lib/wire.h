@@ -253,6 +253,8 @@ static_assert(offsetof(struct bth, psn) == 9, "BTH PSN");
 #define BTH_TVER(FLAGS)   ((FLAGS) &0x0f)
 #define ROCE_PKEY_DEFAULT 0xffff
 #define ROCE_ICRC_LEN     4
+/* The RoCE headers around the largest payload: IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4. */
+#define ROCE_OVERHEAD     84
 
 static inline psn_t
 bth_psn(const struct bth *b)

@@ -49,41 +49,6 @@ child_interrupted(void)
     return interrupted != 0;
 }
 
-/* Start time and state letter from /proc/PID/stat.  False: no such process. */
-static bool
-read_stat(pid_t pid, unsigned long long *start, char *state)
-{
-    char path[64];
-    char text[1024];
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long) pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0) {
-        return false;
-    }
-    text[n] = '\0';
-    /* The name, in parentheses, may hold anything; what follows it does not. */
-    const char *rest = strrchr(text, ')');
-    return rest
-           && sscanf(rest + 1,
-                     " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
-                     "%*d %*d %*d %*d %llu",
-                     state, start)
-                  == 2;
-}
-
-bool
-child_alive(struct child_id id)
-{
-    unsigned long long start;
-    char state;
-    return read_stat(id.pid, &start, &state) && start == id.start && state != 'Z' && state != 'X';
-}
-
 /* In the child: never returns. */
 static void __attribute__((noreturn)) become(char *const argv[], int go_fd, int output_fd)
 {
@@ -130,12 +95,11 @@ child_prepare(struct child *p, char *const argv[], const char *output)
     close(pipe_fds[0]);
     close(output_fd);
     *p = (struct child){.id.pid = pid, .go_fd = pipe_fds[1]};
-    char state;
     if (pid < 0) {
         close(p->go_fd);
         return xasprintf("fork: %s", ovs_strerror(fork_error));
     }
-    if (!read_stat(pid, &p->id.start, &state)) {
+    if (!process_identify(pid, &p->id)) {
         child_abandon(p);
         return xasprintf("%s: cannot read /proc/%ld/stat", argv[0], (long) pid);
     }
@@ -171,7 +135,7 @@ ends_within(int fd, int msec)
 }
 
 char *
-child_stop(struct child_id id, bool at_once)
+child_stop(struct process_id id, bool at_once)
 {
     char *error = NULL;
     int fd = pidfd_open(id.pid, 0);
@@ -180,7 +144,7 @@ child_stop(struct child_id id, bool at_once)
                               : xasprintf("process %ld: %s", (long) id.pid, ovs_strerror(errno));
     }
     /* The descriptor holds the process; now it is certain whose it is. */
-    if (child_alive(id)) {
+    if (process_alive(id)) {
         if (!at_once) {
             pidfd_send_signal(fd, SIGTERM, NULL, 0);
         }

@@ -7,17 +7,12 @@
 #define TESTBED_CHILD_H 1
 
 #include <stdbool.h>
-#include <sys/types.h>
 
-/* A process as the kernel knows it: the pid alone may have been reused. */
-struct child_id {
-    pid_t pid;
-    unsigned long long start; /* field 22 of /proc/PID/stat. */
-};
+#include "ctl/lab-files.h"
 
 /* A process that has been forked and waits for the word to go. */
 struct child {
-    struct child_id id;
+    struct process_id id;
     int go_fd;
 };
 
@@ -28,11 +23,9 @@ char *child_prepare(struct child *, char *const argv[], const char *output);
 char *child_release(struct child *);
 void child_abandon(struct child *);
 
-/* Whether it still runs (a zombie does not). */
-bool child_alive(struct child_id);
 /* SIGTERM, after a while or if 'at_once' SIGKILL; waits until it is gone.  Not an error if it is not
  * there. */
-char *child_stop(struct child_id, bool at_once);
+char *child_stop(struct process_id, bool at_once);
 
 /* Runs a program to its end; an error if it does not end with status 0. */
 char *child_run(char *const argv[]);

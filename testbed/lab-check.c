@@ -8,9 +8,9 @@
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "ctl/doctor.h"
 #include "ctl/values.h"
 #include "testbed/lab-up.h"
 #include "testbed/rdma.h"
@@ -104,10 +104,10 @@ check_folder(const char *name)
         error = xasprintf("lab '%s' is already up (castlab down %s)", name, name);
     } else if (rmdir(folder) && errno != ENOENT) {
         error = xasprintf("%s exists and is no lab (%s)", folder, ovs_strerror(errno));
-    } else if (strlen(socket) >= sizeof((struct sockaddr_un *) 0)->sun_path) {
-        error = xasprintf("%s: longer than a socket's path may be: set ROCECAST_RUNDIR to a "
-                          "shorter path",
-                          socket);
+    } else {
+        char *why = doctor_socket_path(socket);
+        error = why ? xasprintf("%s: set ROCECAST_RUNDIR to a shorter path", why) : NULL;
+        free(why);
     }
     free(socket);
     free(folder);
@@ -149,13 +149,31 @@ check_netns(struct lab *lab, const struct topology_node *node)
     return error;
 }
 
+/* The first of these checks of 'castctl doctor' that found a problem. */
+static char *
+check_machine(const char *const checks[], const char *advice)
+{
+    struct doctor d = {.n = 0};
+    char *error = NULL;
+    for (size_t i = 0; checks[i]; i++) {
+        doctor_run_one(&d, checks[i]);
+    }
+    for (size_t i = 0; i < d.n && !error; i++) {
+        if (d.findings[i].state == DOCTOR_PROBLEM) {
+            error = xasprintf("%s%s%s: %s", d.findings[i].found, advice[0] ? ": " : "", advice,
+                              d.findings[i].fix);
+        }
+    }
+    doctor_uninit(&d);
+    return error;
+}
+
 static char *
 check_rdma(struct lab *lab)
 {
-    char *why = rdma_check();
-    if (why) {
-        char *error = xasprintf("%s: use testbed/vm/run, or --no-rdma for a lab without", why);
-        free(why);
+    static const char *const checks[] = {"rdma_rxe", "crc32", "rxe-netns", "nftables", NULL};
+    char *error = check_machine(checks, "use testbed/vm/run, or --no-rdma for a lab without, or");
+    if (error) {
         return error;
     }
     if (!local_rule_is_first(lab->net) || rule_exists(lab->net, LOCAL_RULE_PREF, RT_TABLE_LOCAL)) {
@@ -169,6 +187,7 @@ check_rdma(struct lab *lab)
 char *
 lab_check(struct lab *lab)
 {
+    static const char *const devices[] = {"tun", "capabilities", NULL};
     char *error = check_folder(lab->name);
     if (!error && geteuid()) {
         error = xstrdup("network devices need root");
@@ -177,9 +196,7 @@ lab_check(struct lab *lab)
     if (!error && lab->rdma) {
         error = check_rdma(lab);
     }
-    if (!error && access("/dev/net/tun", R_OK | W_OK)) {
-        error = xasprintf("/dev/net/tun: %s", ovs_strerror(errno));
-    }
+    error = error ? error : check_machine(devices, "");
     for (size_t i = 0; i < lab->t->n_nodes && !error; i++) {
         if (lab->t->nodes[i].kind != KIND_HOST) {
             error = check_netns(lab, &lab->t->nodes[i]);

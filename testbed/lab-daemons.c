@@ -72,7 +72,7 @@ static char *
 check_daemons(struct lab *lab)
 {
     for (size_t i = 0; i < lab->n_daemons; i++) {
-        if (!child_alive(lab->daemons[i].id)) {
+        if (!process_alive(lab->daemons[i].id)) {
             char *words = last_words(lab, lab->daemons[i].name);
             char *error = xasprintf("%s has ended: %s", lab->daemons[i].name, words);
             free(words);

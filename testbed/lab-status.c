@@ -22,7 +22,7 @@ process_state(const struct journal_list *list, const char *name, char pid[16])
 {
     const struct journal_entry *e = lab_find_process(list, name);
     snprintf(pid, 16, "%s", e ? e->fields[1] : "-");
-    return !e ? "absent" : child_alive(lab_process_id(e)) ? "running" : "dead";
+    return !e ? "absent" : process_alive(lab_process_id(e)) ? "running" : "dead";
 }
 
 static void

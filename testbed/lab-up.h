@@ -26,7 +26,7 @@ struct programs {
 /* A daemon that has to be running. */
 struct lab_daemon {
     char *name;
-    struct child_id id;
+    struct process_id id;
 };
 
 struct lab {

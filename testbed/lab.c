@@ -6,7 +6,6 @@
 
 #include "testbed/lab.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -21,18 +20,6 @@
 #include "ctl/daemon-common.h"
 #include "testbed/netops.h"
 #include "util.h"
-
-char *
-lab_folder(const char *name)
-{
-    return xasprintf("%s/lab/%s", rocecast_rundir(), name);
-}
-
-char *
-lab_file(const char *name, const char *file)
-{
-    return xasprintf("%s/lab/%s/%s", rocecast_rundir(), name, file);
-}
 
 char *
 lab_db(const char *name)
@@ -74,67 +61,12 @@ lab_lock(void)
     return error;
 }
 
-bool
-lab_exists(const char *name)
-{
-    char *path = lab_file(name, "journal");
-    bool exists = !access(path, F_OK);
-    free(path);
-    return exists;
-}
-
-void
-lab_list(struct svec *names)
-{
-    svec_init(names);
-    char *folder = xasprintf("%s/lab", rocecast_rundir());
-    DIR *dir = opendir(folder);
-    free(folder);
-    for (struct dirent *d; dir && (d = readdir(dir));) {
-        if (d->d_name[0] != '.' && lab_exists(d->d_name)) {
-            svec_add(names, d->d_name);
-        }
-    }
-    if (dir) {
-        closedir(dir);
-    }
-    svec_sort(names);
-}
-
-char *
-lab_read(const char *name, struct journal_list *list)
-{
-    char *path = lab_file(name, "journal");
-    char *error = journal_read(path, list);
-    free(path);
-    return error;
-}
-
-struct child_id
-lab_process_id(const struct journal_entry *e)
-{
-    return (struct child_id){.pid = (pid_t) atol(e->fields[1]),
-                             .start = strtoull(e->fields[2], NULL, 10)};
-}
-
 const struct journal_entry *
 lab_find_node(const struct journal_list *list, const char *name)
 {
     for (size_t i = 0; i < list->n; i++) {
         const struct journal_entry *e = &list->entries[i];
         if (e->op == '.' && !strcmp(e->kind, "node") && !strcmp(e->fields[0], name)) {
-            return e;
-        }
-    }
-    return NULL;
-}
-
-const struct journal_entry *
-lab_find_process(const struct journal_list *list, const char *name)
-{
-    for (size_t i = list->n; i-- > 0;) {
-        const struct journal_entry *e = &list->entries[i];
-        if (e->op == '+' && !strcmp(e->kind, "process") && !strcmp(e->fields[0], name)) {
             return e;
         }
     }
@@ -148,7 +80,7 @@ open_process_netns(const struct journal_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
         const struct journal_entry *e = &list->entries[i];
-        if (e->op == '+' && !strcmp(e->kind, "process") && child_alive(lab_process_id(e))) {
+        if (e->op == '+' && !strcmp(e->kind, "process") && process_alive(lab_process_id(e))) {
             char *path = xasprintf("/proc/%ld/ns/net", (long) lab_process_id(e).pid);
             int fd = open(path, O_RDONLY | O_CLOEXEC);
             free(path);

@@ -11,10 +11,9 @@
 
 #include <stdbool.h>
 
-#include "testbed/journal.h"
+#include "ctl/lab-files.h"
 #include "testbed/child.h"
 #include "testbed/topology.h"
-#include "svec.h"
 
 /* Exit codes, those of castctl. */
 enum {
@@ -34,24 +33,14 @@ enum {
 
 /* lab.c */
 
-/* Paths; malloc'd. */
-char *lab_folder(const char *name);
-char *lab_file(const char *name, const char *file);
-char *lab_db(const char *name); /* unix:... */
+char *lab_db(const char *name); /* unix:..., malloc'd. */
 /* Name of a forwarder's namespace; malloc'd. */
 char *lab_netns_name(const char *name, const char *node);
 /* Holds off other castlabs that make or remove labs, until this program ends.  NULL or a malloc'd
  * error. */
 char *lab_lock(void);
-/* Names of all labs, sorted. */
-void lab_list(struct svec *names);
-bool lab_exists(const char *name);
-char *lab_read(const char *name, struct journal_list *);
-struct child_id lab_process_id(const struct journal_entry *);
 /* The fact that names a node; NULL: none of this name. */
 const struct journal_entry *lab_find_node(const struct journal_list *, const char *name);
-/* A process of the lab, if there were several the newest; NULL: none of this name. */
-const struct journal_entry *lab_find_process(const struct journal_list *, const char *name);
 /* Enters the network namespace in which the lab's hosts are.  NULL or a malloc'd error. */
 char *lab_enter(const char *name, const struct journal_list *);
 void lab_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -36,21 +36,6 @@ open_socket(struct nl_sock **sockp)
     return 0;
 }
 
-char *
-rdma_check(void)
-{
-    struct nl_sock *sock;
-    if (open_socket(&sock) < 0) {
-        return xstrdup("this kernel has no RDMA (module ib_core)");
-    }
-    nl_socket_free(sock);
-    if (netns_inode("/proc/self/ns/net") != netns_inode("/proc/1/ns/net")) {
-        return xstrdup("soft-RoCE works in the initial network namespace only, and this is "
-                       "another");
-    }
-    return NULL;
-}
-
 struct finder {
     const char *device;
     bool found;

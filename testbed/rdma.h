@@ -10,9 +10,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Why real soft-RoCE cannot be used here: a malloc'd sentence, NULL if it can. */
-char *rdma_check(void);
-
 /* Index of an RDMA device; false: there is none. */
 bool rdma_find(const char *device, uint32_t *indexp);
 /* The process that has the device open, 0: none.  While there is one, removing the device or its

@@ -2,8 +2,8 @@
  *
  * What a lab has made, written down before it is made.
  */
-#ifndef TESTBED_JOURNAL_H
-#define TESTBED_JOURNAL_H 1
+#ifndef CTL_JOURNAL_H
+#define CTL_JOURNAL_H 1
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,4 +47,4 @@ void journal_list_uninit(struct journal_list *);
 /* The first fact of this kind, or NULL. */
 const struct journal_entry *journal_find(const struct journal_list *, const char *kind);
 
-#endif /* testbed/journal.h */
+#endif /* ctl/journal.h */

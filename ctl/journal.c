@@ -36,7 +36,7 @@
  */
 #include <config.h>
 
-#include "testbed/journal.h"
+#include "ctl/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether the registry answers, and is one that does its work: each server is
+ * asked for the row of database 'rocecast' in its database '_Server'.
+ *
+ * The usual client would not tell a member of a cluster without quorum from a
+ * server that is not there: it goes on to the next.
+ */
+#include <config.h>
+
+#include "ctl/doctor-private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/ctl-json.h"
+#include "jsonrpc.h"
+#include "openvswitch/json.h"
+#include "openvswitch/poll-loop.h"
+#include "stream.h"
+#include "timeval.h"
+#include "util.h"
+
+/* Waits for the connection; 0 or an error. */
+static int
+finish_connecting(struct stream *stream, long long deadline)
+{
+    int error;
+    while ((error = stream_connect(stream)) == EAGAIN && time_msec() < deadline) {
+        stream_run(stream);
+        stream_run_wait(stream);
+        stream_connect_wait(stream);
+        poll_timer_wait_until(deadline);
+        poll_block();
+    }
+    return error == EAGAIN ? ETIMEDOUT : error;
+}
+
+/* The reply to the only request on this connection, which the caller frees. */
+static int
+receive_reply(struct jsonrpc *rpc, long long deadline, struct jsonrpc_msg **replyp)
+{
+    for (;;) {
+        struct jsonrpc_msg *msg = NULL;
+        jsonrpc_run(rpc);
+        int error = jsonrpc_recv(rpc, &msg);
+        if (!error && (msg->type == JSONRPC_REPLY || msg->type == JSONRPC_ERROR)) {
+            *replyp = msg;
+            return 0;
+        }
+        jsonrpc_msg_destroy(msg);
+        if (error && error != EAGAIN) {
+            return error;
+        }
+        if (time_msec() >= deadline) {
+            return ETIMEDOUT;
+        }
+        if (error) {
+            jsonrpc_wait(rpc);
+            jsonrpc_recv_wait(rpc);
+            poll_timer_wait_until(deadline);
+            poll_block();
+        }
+    }
+}
+
+/* Asks one server; 0 and its reply, which the caller frees. */
+static int
+ask(const char *remote, long long deadline, struct jsonrpc_msg **replyp)
+{
+    struct stream *stream;
+    int error = jsonrpc_stream_open(remote, &stream, DSCP_DEFAULT);
+    if (error) {
+        return error;
+    }
+    error = finish_connecting(stream, deadline);
+    if (error) {
+        stream_close(stream);
+        return error;
+    }
+    struct jsonrpc *rpc = jsonrpc_open(stream);
+    struct json *select = json_from_string(
+        "[\"_Server\", {\"op\": \"select\", \"table\": \"Database\","
+        " \"where\": [[\"name\", \"==\", \"rocecast\"]], \"columns\": [\"connected\"]}]");
+    error = jsonrpc_send(rpc, jsonrpc_create_request("transact", select, NULL));
+    error = error ? error : receive_reply(rpc, deadline, replyp);
+    jsonrpc_close(rpc);
+    return error;
+}
+
+static const struct json *
+first(const struct json *array)
+{
+    return array && array->type == JSON_ARRAY && array->array.n ? array->array.elems[0] : NULL;
+}
+
+/* What is wrong with one server, malloc'd; NULL: nothing. */
+static char *
+check_server(const char *remote, long long deadline)
+{
+    struct jsonrpc_msg *reply = NULL;
+    int error = ask(remote, deadline, &reply);
+    if (error) {
+        return xasprintf("%s: %s", remote, ovs_retval_to_string(error));
+    }
+    const struct json *row = first(ctl_get(first(reply->result), "rows"));
+    char *complaint = NULL;
+    if (!row) {
+        complaint = xasprintf("%s: the server has no database 'rocecast'", remote);
+    } else if (!ctl_get_bool(row, "connected")) {
+        complaint = xasprintf("%s: the server's cluster has no quorum", remote);
+    }
+    jsonrpc_msg_destroy(reply);
+    return complaint;
+}
+
+void
+doctor_registry(struct doctor *d)
+{
+    struct svec remotes;
+    size_t n_good = 0;
+    size_t before = d->n;
+    svec_init(&remotes);
+    char *copy = xstrdup(d->db), *save = NULL;
+    for (char *r = strtok_r(copy, ", ", &save); r; r = strtok_r(NULL, ", ", &save)) {
+        svec_add(&remotes, r);
+    }
+    for (size_t i = 0; i < remotes.n; i++) {
+        /* Each gets its share of the time that is left. */
+        long long now = time_msec();
+        long long left = MAX(d->deadline - now, 0) / (long long) (remotes.n - i);
+        char *complaint = check_server(remotes.names[i], now + left);
+        n_good += !complaint;
+        if (complaint) {
+            doctor_add(
+                d, DOCTOR_WARNING, complaint,
+                xstrdup("start its ovsdb-server (a lab has its own: castlab env), or set --db or "
+                        "ROCECAST_DB; a cluster needs more than half of its servers"));
+        }
+    }
+    if (n_good) {
+        doctor_add(d, DOCTOR_OK, xasprintf("%s answers", d->db), NULL);
+    } else if (d->db_wanted) {
+        d->unreachable = true;
+        for (size_t i = before; i < d->n; i++) {
+            d->findings[i].state = DOCTOR_PROBLEM;
+        }
+    }
+    svec_destroy(&remotes);
+    free(copy);
+}
