@@ -234,7 +234,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/%.c $(GEN)/ctl/%.h Makefile
 #
 # Targets
 #
-.PHONY: all check unit net e2e demo lint lint-c lint-scripts format clean deps help
+.PHONY: all check unit net e2e demo install uninstall lint lint-c lint-scripts format clean deps help
 
 all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(PROGRAMS) ## build all programs and libraries
 
@@ -248,7 +248,7 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory all unit-built net-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built
 	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit net=tests/net/run \
-	    ctl=tests/ctl/run doctor=tests/doctor/run lab=tests/lab/run e2e=tests/e2e/run
+	    ctl=tests/ctl/run doctor=tests/doctor/run install=tests/install/run lab=tests/lab/run e2e=tests/e2e/run
 
 .PHONY: unit-built net-built
 net-built: $(NET)
@@ -271,6 +271,40 @@ demo: ## the whole thing in a few minutes
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all
 	$(Q)testbed/demo.sh
+
+#
+# Installation.  One list, of files below $(PREFIX), says what there is to install and to remove.
+# All programs are in one folder: castlab starts those that are beside it.
+#
+PREFIX = /usr/local
+DEST = $(DESTDIR)$(PREFIX)
+own_dirs := share/rocecast/topologies share/rocecast share/doc/rocecast
+man_dir = share/man/man$(subst .,,$(suffix $(1)))
+inst_programs := $(addprefix bin/,castd castctl castlab castbench swedge srcagent)
+inst_units := $(patsubst systemd/%.in,lib/systemd/system/%,$(wildcard systemd/*.in))
+inst_completions := $(patsubst completion/%,share/bash-completion/completions/%,$(wildcard completion/*))
+inst_topologies := $(patsubst testbed/%,share/rocecast/%,$(wildcard testbed/topologies/*.yaml))
+inst_docs := $(patsubst docs/%,share/doc/rocecast/%,$(wildcard docs/*.md))
+inst_man := $(foreach m,$(notdir $(wildcard man/*)),$(call man_dir,$(m))/$(m))
+installed := $(inst_programs) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_docs) $(inst_man) \
+        share/rocecast/rocecast.ovsschema
+
+install: all ## install below PREFIX (/usr/local), in DESTDIR if that is set
+	$(say) INSTALL $(DEST)
+	$(Q)install -d $(sort $(dir $(installed:%=$(DEST)/%)))
+	$(Q)install -m 755 $(inst_programs:%=$(B)/%) $(DEST)/bin
+	$(Q)install -m 644 ctl/rocecast.ovsschema $(DEST)/share/rocecast
+	$(Q)install -m 644 testbed/topologies/*.yaml $(DEST)/share/rocecast/topologies
+	$(Q)install -m 644 docs/*.md $(DEST)/share/doc/rocecast
+	$(Q)install -m 644 completion/* $(DEST)/share/bash-completion/completions
+	$(Q)for m in $(inst_man); do install -m 644 man/$${m##*/} $(DEST)/$$m || exit; done
+	$(Q)for u in $(inst_units); do \
+	    sed 's,@bindir@,$(PREFIX)/bin,; s,@datadir@,$(PREFIX)/share/rocecast,' systemd/$${u##*/}.in \
+	        >$(DEST)/$$u && chmod 644 $(DEST)/$$u || exit; done
+
+uninstall: ## remove what install has made
+	$(Q)rm -f $(installed:%=$(DEST)/%)
+	$(Q)for d in $(own_dirs); do [ ! -d $(DEST)/$$d ] || rmdir --ignore-fail-on-non-empty $(DEST)/$$d; done
 
 own_c := $(plain_src) $(ovs_user_src)
 own_ch := $(own_c) $(wildcard lib/*.h ctl/*.h swedge/*.h srcagent/*.h bench/*.h testbed/*.h tests/*/*.h)

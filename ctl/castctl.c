@@ -133,6 +133,8 @@ usage(const char *topic)
            "                       or none\n"
            "  --timeout=SECONDS    for everything together (default %d)\n"
            "  -j, --json           JSON instead of text\n"
+           "  --private-key=FILE, --certificate=FILE, --ca-cert=FILE, --bootstrap-ca-cert=FILE\n"
+           "                       for ssl: remotes\n"
            "  -v, --verbose[=SPEC] log to standard error\n"
            "  -h, --help           this text; 'castctl group --help' is about groups only\n"
            "  -V, --version        version\n"

@@ -143,6 +143,9 @@ main(int argc, char *argv[])
     while (!daemon.exiting) {
         daemon_run(&daemon);
         run(&loop);
+        if (ovsdb_idl_has_lock(loop.idl) || ovsdb_idl_is_lock_contended(loop.idl)) {
+            daemon_serving(&daemon); /* active or standby. */
+        }
         wait(&loop);
         daemon_wait(&daemon);
         poll_block();

@@ -16,8 +16,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stddef.h>
+#include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "command-line.h"
@@ -245,6 +249,44 @@ void
 daemon_ready(struct daemon *d OVS_UNUSED)
 {
     daemonize_complete();
+}
+
+/* sd_notify(3), without libsystemd: one datagram to the socket that is named in the environment, an
+ * abstract one if it begins with '@'. */
+static void
+notify(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t len = path ? strlen(path) : 0;
+    int fd;
+
+    if (!len || len >= sizeof address.sun_path || (path[0] != '/' && path[0] != '@')) {
+        return;
+    }
+    memcpy(address.sun_path, path, len);
+    if (path[0] == '@') {
+        address.sun_path[0] = '\0';
+    }
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0
+        || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *) &address,
+                  (socklen_t) (offsetof(struct sockaddr_un, sun_path) + len))
+               < 0) {
+        VLOG_WARN("%s: %s", path, ovs_strerror(errno));
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+void
+daemon_serving(struct daemon *d)
+{
+    if (!d->serving) {
+        d->serving = true;
+        notify("READY=1");
+    }
 }
 
 void

@@ -32,6 +32,7 @@ struct daemon {
     int netns_fd;  /* --netns, for port_open(); -1: the daemon's own. */
     char *control; /* absolute path of the control socket. */
     struct unixctl_server *unixctl;
+    bool serving; /* systemd knows. */
     bool exiting; /* set by "ovs-appctl exit", SIGTERM and SIGINT. */
 };
 
@@ -40,6 +41,9 @@ struct daemon {
 void daemon_init(struct daemon *, int argc, char *argv[], enum daemon_kind, const char *purpose);
 /* Tells the parent of a detached daemon that all is well. */
 void daemon_ready(struct daemon *);
+/* Tells systemd, if it has started this process and asked for that (Type=notify), that the daemon
+ * serves.  Does so once, however often it is called. */
+void daemon_serving(struct daemon *);
 void daemon_run(struct daemon *);
 void daemon_wait(struct daemon *);
 void daemon_done(struct daemon *);

@@ -86,6 +86,8 @@ run(struct node_daemon *d, struct daemon *daemon)
     struct agent_registry *registry =
         agent_registry_create(daemon->db, daemon->node, daemon->control);
 
+    /* With or without a registry: what an agent runs it keeps running while that is away. */
+    daemon_serving(daemon);
     while (!daemon->exiting) {
         struct node_config config;
 
