@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A castctl command against the registry: connect, one transaction, wait.
- *
- * Every transaction that changes anything increments Global.next_cfg and
- * verifies that nobody else has since it was read.  So castctl's transactions
- * are serialized: what a command checked is still true when it is written, or
- * it is done again.
+ * What makes transactions atomic is in request.c.
  */
 #include <config.h>
 
@@ -13,14 +9,13 @@
 
 #include <stdlib.h>
 
+#include "ctl/request.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "ovsdb-idl.h"
 #include "timeval.h"
 #include "util.h"
-
-#define DEFAULT_FABRIC_MTU 9000
 
 /*
  * Rows by name.
@@ -42,27 +37,13 @@ ctl_find_node(const struct ctl *ctl, const char *name)
 const struct rrec_host *
 ctl_find_host(const struct ctl *ctl, const char *name)
 {
-    const struct rrec_host *row;
-
-    RREC_HOST_FOR_EACH (row, ctl->idl) {
-        if (!strcmp(row->name, name)) {
-            return row;
-        }
-    }
-    return NULL;
+    return request_find_host(ctl->idl, name);
 }
 
 const struct rrec_group *
 ctl_find_group(const struct ctl *ctl, const char *name)
 {
-    const struct rrec_group *row;
-
-    RREC_GROUP_FOR_EACH (row, ctl->idl) {
-        if (!strcmp(row->name, name)) {
-            return row;
-        }
-    }
-    return NULL;
+    return request_find_group(ctl->idl, name);
 }
 
 const struct rrec_node *
@@ -101,27 +82,13 @@ ctl_require_group(const struct ctl *ctl, const char *name)
 const struct rrec_source *
 ctl_find_source(const struct ctl *ctl, const struct rrec_group *group)
 {
-    const struct rrec_source *row;
-
-    RREC_SOURCE_FOR_EACH (row, ctl->idl) {
-        if (row->group == group) {
-            return row;
-        }
-    }
-    return NULL;
+    return request_find_source(ctl->idl, group);
 }
 
 const struct rrec_member *
 ctl_find_member(const struct ctl *ctl, const struct rrec_group *group, const char *host)
 {
-    const struct rrec_member *row;
-
-    RREC_MEMBER_FOR_EACH (row, ctl->idl) {
-        if (row->group == group && !strcmp(row->host, host)) {
-            return row;
-        }
-    }
-    return NULL;
+    return request_find_member(ctl->idl, group, host);
 }
 
 /*
@@ -223,28 +190,17 @@ commit(struct ctl *ctl)
 static bool
 try_write(struct ctl *ctl, int64_t *request)
 {
-    const struct rrec_global *global = rrec_global_first(ctl->idl);
+    bool had_global = rrec_global_first(ctl->idl) != NULL;
     enum ovsdb_idl_txn_status status;
 
     ctl->txn = ovsdb_idl_txn_create(ctl->idl);
     ovsdb_idl_txn_add_comment(ctl->txn, "castctl: %s", ctl->command->name);
     ctl->command->write(ctl);
-    if (global) {
-        rrec_global_verify_next_cfg(global);
-        ovsdb_idl_txn_increment(ctl->txn, &global->header_, &rrec_global_col_next_cfg, false);
-    } else {
-        const struct rrec_global *row = rrec_global_insert(ctl->txn);
-
-        rrec_global_set_fabric_mtu(row, DEFAULT_FABRIC_MTU);
-        rrec_global_set_next_cfg(row, 1);
-    }
+    request_number(ctl->idl, ctl->txn);
     status = commit(ctl);
-    if (status == TXN_SUCCESS) {
-        *request = global ? ovsdb_idl_txn_get_increment_new_value(ctl->txn) : 1;
-    } else if (status == TXN_UNCHANGED) {
-        /* All is there already, but maybe castd has not taken it up. */
-        *request = global ? global->next_cfg : 0;
-    } else if (status == TXN_ERROR && global) {
+    if (status == TXN_SUCCESS || status == TXN_UNCHANGED) {
+        *request = request_get_number(ctl->idl, ctl->txn, status);
+    } else if (status == TXN_ERROR && had_global) {
         ctl_fail(CTL_REFUSED, "%s: the registry refused it: %s", ctl->command->name,
                  ovsdb_idl_txn_get_error(ctl->txn));
     }

@@ -6,10 +6,11 @@
 
 #include "ctl/castctl.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "openvswitch/dynamic-string.h"
+#include "ctl/request.h"
 #include "lib/wire.h"
 #include "util.h"
 
@@ -17,8 +18,6 @@
 
 #define DEFAULT_MTU        1024
 #define DEFAULT_QP_TIMEOUT 20
-#define MIN_QPN            2
-#define MAX_QPN            0xfffffe
 
 /*
  * Groups.
@@ -280,41 +279,6 @@ print_epoch(struct ctl *ctl)
     }
 }
 
-static size_t
-count_active(const struct ctl *ctl, const struct rrec_group *group)
-{
-    const struct rrec_member *m;
-    size_t n = 0;
-
-    RREC_MEMBER_FOR_EACH (m, ctl->idl) {
-        n += m->group == group && m->epoch == group->epoch && !strcmp(m->state, "active");
-    }
-    return n;
-}
-
-/* Where a group stands that did not become ready in time. */
-static char *
-group_standing(const struct ctl *ctl, const struct rrec_group *group, uint64_t want)
-{
-    const struct rrec_member *m;
-    struct ds s = DS_EMPTY_INITIALIZER;
-
-    ds_put_format(&s, "group %s not ready after %d s: epoch %" PRId64 ", state %s", group->name,
-                  ctl->timeout, group->epoch, group->state[0] ? group->state : "unknown to castd");
-    if (group->status[0]) {
-        ds_put_format(&s, ", %s", group->status);
-    }
-    ds_put_format(&s, "; %" PRIuSIZE " of %" PRIu64 " members active", count_active(ctl, group),
-                  want);
-    RREC_MEMBER_FOR_EACH (m, ctl->idl) {
-        if (m->group == group && strcmp(m->state, "active") && strcmp(m->state, "left")) {
-            ds_put_format(&s, "; %s %s%s%s", m->host, m->state[0] ? m->state : "new",
-                          m->status[0] ? ": " : "", m->status);
-        }
-    }
-    return ds_steal_cstr(&s);
-}
-
 static void
 group_wait(struct ctl *ctl)
 {
@@ -322,21 +286,20 @@ group_wait(struct ctl *ctl)
     int64_t epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0);
 
     for (;;) {
-        const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
-        char *standing;
+        char *why;
+        int error = request_group_ready(ctl->idl, ctl->argv[0], epoch, want, &why);
 
-        if (epoch && group->epoch > epoch) {
-            ctl_fail(CTL_REFUSED,
-                     "group wait: group %s is in epoch %" PRId64 ", %" PRId64 " is over",
-                     group->name, group->epoch, epoch);
-        }
-        if ((!epoch || group->epoch == epoch) && !strcmp(group->state, "ready")
-            && count_active(ctl, group) >= want) {
+        if (!error) {
             return;
         }
-        standing = group_standing(ctl, group, want);
+        if (error != EAGAIN) {
+            ctl_fail(CTL_REFUSED, "group wait: %s", why);
+        }
+        char *standing =
+            xasprintf("group %s not ready after %d s: %s", ctl->argv[0], ctl->timeout, why);
         ctl_wait_for_change(ctl, standing);
         free(standing);
+        free(why);
     }
 }
 
@@ -347,35 +310,18 @@ group_wait(struct ctl *ctl)
 static void
 source_set(struct ctl *ctl)
 {
-    int64_t qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, MIN_QPN, MAX_QPN, 0);
-    int64_t epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0);
-    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
-    const char *host = ctl->options[OPT_HOST];
-    const struct rrec_source *source = ctl_find_source(ctl, group);
+    const struct request_source request = {
+        .group = ctl->argv[0],
+        .host = ctl->options[OPT_HOST],
+        .qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, MIN_QPN, MAX_QPN, 0),
+        .epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0),
+        .may_exist = ctl_flag(ctl, OPT_MAY_EXIST),
+    };
+    char *why;
 
-    ctl_require_host(ctl, host);
-    rrec_group_verify_epoch(group);
-    if (source && source->epoch && source->epoch == group->epoch && source->qpn == qpn
-        && !strcmp(source->host, host) && ctl_flag(ctl, OPT_MAY_EXIST)) {
-        return;
+    if (request_source_set(ctl->idl, ctl->txn, &request, &why)) {
+        ctl_fail(CTL_REFUSED, "source set: %s", why);
     }
-    if (epoch && (epoch != group->epoch || group->resets != group->epoch_resets)) {
-        ctl_fail(CTL_REFUSED, "source set: group %s is in epoch %" PRId64 ", not %" PRId64,
-                 group->name, group->epoch, epoch);
-    }
-    if (epoch && (group->source_epoch == epoch || (source && !source->epoch))) {
-        ctl_fail(CTL_REFUSED,
-                 "source set: epoch %" PRId64 " of group %s has had a source: "
-                 "castctl group reset %s starts another",
-                 epoch, group->name, group->name);
-    }
-    if (!source) {
-        source = rrec_source_insert(ctl->txn);
-        rrec_source_set_group(source, group);
-    }
-    rrec_source_set_host(source, host);
-    rrec_source_set_qpn(source, qpn);
-    rrec_source_set_epoch(source, epoch); /* 0: castd binds it. */
 }
 
 static void

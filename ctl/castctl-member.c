@@ -10,112 +10,50 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/request.h"
 #include "util.h"
 
 #define FLAG(OPTION) (1u << (OPTION))
 
-#define MIN_QPN      2
-#define MAX_QPN      0xfffffe
-
 /* A registration as the options give it. */
-struct registration {
-    int64_t qpn;
-    size_t n_rkey; /* 0: no region. */
-    int64_t rkey;
-    char va[24];
-    int64_t len;
-};
-
-static void
-parse_registration(const struct ctl *ctl, struct registration *r)
+static struct request_member
+parse_registration(const struct ctl *ctl)
 {
-    uint64_t va = ctl_option_number(ctl, OPT_VA, 0, UINT64_MAX, 0);
     int n = ctl_flag(ctl, OPT_RKEY) + ctl_flag(ctl, OPT_VA) + ctl_flag(ctl, OPT_LEN);
+    struct request_member r = {
+        .group = ctl->argv[0],
+        .host = ctl->argv[1],
+        .qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, MIN_QPN, MAX_QPN, 0),
+        .has_region = n > 0,
+        .rkey = (int64_t) ctl_option_number(ctl, OPT_RKEY, 0, UINT32_MAX, 0),
+        .va = ctl_option_number(ctl, OPT_VA, 0, UINT64_MAX, 0),
+        .len = (int64_t) ctl_option_number(ctl, OPT_LEN, 1, INT64_MAX, 0),
+        .epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0),
+        .may_exist = ctl_flag(ctl, OPT_MAY_EXIST),
+    };
 
-    r->qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, MIN_QPN, MAX_QPN, 0);
-    r->rkey = (int64_t) ctl_option_number(ctl, OPT_RKEY, 0, UINT32_MAX, 0);
-    r->len = (int64_t) ctl_option_number(ctl, OPT_LEN, 1, INT64_MAX, 0);
     if (n && n != 3) {
         ctl_fail(CTL_USAGE, "--rkey, --va and --len go together: --%s is missing",
                  !ctl_flag(ctl, OPT_RKEY) ? "rkey"
                  : !ctl_flag(ctl, OPT_VA) ? "va"
                                           : "len");
     }
-    if (va > UINT64_MAX - (uint64_t) r->len) {
+    if (r.va > UINT64_MAX - (uint64_t) r.len) {
         ctl_fail(CTL_USAGE, "--va %s --len %s: the region runs over the end of the address space",
                  ctl->options[OPT_VA], ctl->options[OPT_LEN]);
     }
-    r->n_rkey = n ? 1 : 0;
-    snprintf(r->va, sizeof r->va, n ? "0x%" PRIx64 : "", va);
-}
-
-static bool
-is_same(const struct rrec_member *m, const struct registration *r)
-{
-    return m->qpn == r->qpn && m->n_rkey == r->n_rkey && (!r->n_rkey || m->rkey[0] == r->rkey)
-           && !strcmp(m->va, r->va) && m->len == r->len;
-}
-
-/* May the row that is there be written over?  False: it says the same already. */
-static bool
-check_existing(const struct ctl *ctl, const struct rrec_member *m, const struct registration *r)
-{
-    const char *group = m->group->name;
-
-    if (strcmp(m->want, "active")) {
-        if (strcmp(m->state, "left")) {
-            ctl_fail(CTL_REFUSED, "member add: %s is still leaving group %s (%s)", m->host, group,
-                     m->state);
-        }
-        return true;
-    }
-    if (m->epoch != m->group->epoch) {
-        return true;
-    }
-    if (ctl_flag(ctl, OPT_MAY_EXIST) && is_same(m, r)) {
-        return false;
-    }
-    ctl_fail(CTL_REFUSED,
-             "member add: %s is registered in epoch %" PRId64 " of group %s with QPN %" PRId64
-             " already",
-             m->host, m->epoch, group, m->qpn);
+    return r;
 }
 
 static void
 member_add(struct ctl *ctl)
 {
-    int64_t epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0);
-    const struct rrec_group *group;
-    const struct rrec_member *m;
-    struct registration r;
+    struct request_member request = parse_registration(ctl);
+    char *why;
 
-    parse_registration(ctl, &r);
-    group = ctl_require_group(ctl, ctl->argv[0]);
-    ctl_require_host(ctl, ctl->argv[1]);
-    rrec_group_verify_epoch(group);
-    if (epoch && (epoch != group->epoch || group->resets != group->epoch_resets)) {
-        ctl_fail(CTL_REFUSED, "member add: group %s is in epoch %" PRId64 ", not %" PRId64,
-                 group->name, group->epoch, epoch);
+    if (request_member_add(ctl->idl, ctl->txn, &request, &why)) {
+        ctl_fail(CTL_REFUSED, "member add: %s", why);
     }
-    if (!group->epoch || group->resets != group->epoch_resets) {
-        ctl_fail(CTL_REFUSED, "member add: castd has not yet given group %s its epoch",
-                 group->name);
-    }
-    m = ctl_find_member(ctl, group, ctl->argv[1]);
-    if (m && !check_existing(ctl, m, &r)) {
-        return;
-    }
-    if (!m) {
-        m = rrec_member_insert(ctl->txn);
-        rrec_member_set_group(m, group);
-        rrec_member_set_host(m, ctl->argv[1]);
-    }
-    rrec_member_set_qpn(m, r.qpn);
-    rrec_member_set_rkey(m, &r.rkey, r.n_rkey);
-    rrec_member_set_va(m, r.va);
-    rrec_member_set_len(m, r.len);
-    rrec_member_set_epoch(m, group->epoch);
-    rrec_member_set_want(m, "active");
 }
 
 static void

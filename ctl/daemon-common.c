@@ -45,22 +45,6 @@ VLOG_DEFINE_THIS_MODULE(daemon_common);
 /* SIGTERM and SIGINT end the main loop, instead of the process where it stands. */
 static int signal_fd = -1;
 
-const char *
-rocecast_rundir(void)
-{
-    const char *dir = getenv("ROCECAST_RUNDIR");
-
-    return dir && dir[0] ? dir : "/run/rocecast";
-}
-
-char *
-rocecast_default_db(void)
-{
-    const char *db = getenv("ROCECAST_DB");
-
-    return db && db[0] ? xstrdup(db) : xasprintf("unix:%s/db.sock", rocecast_rundir());
-}
-
 static void
 usage(enum daemon_kind kind, const char *purpose)
 {

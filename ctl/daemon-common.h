@@ -19,6 +19,8 @@
 
 #include <stdbool.h>
 
+#include "ctl/paths.h"
+
 struct unixctl_server;
 
 enum daemon_kind {
@@ -47,10 +49,5 @@ void daemon_serving(struct daemon *);
 void daemon_run(struct daemon *);
 void daemon_wait(struct daemon *);
 void daemon_done(struct daemon *);
-
-/* Directory for sockets and pid files: ROCECAST_RUNDIR or /run/rocecast. */
-const char *rocecast_rundir(void);
-/* ROCECAST_DB or "unix:<rundir>/db.sock"; malloc'd. */
-char *rocecast_default_db(void);
 
 #endif /* ctl/daemon-common.h */
