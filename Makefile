@@ -158,20 +158,38 @@ ctl_src := $(filter-out $(castd_src) $(castctl_src) $(wildcard ctl/test*.c),$(wi
 swedge_src := $(wildcard swedge/*.c)
 srcagent_src := $(wildcard srcagent/*.c)
 bench_src := $(wildcard bench/*.c)
+api_src := $(wildcard librocecast/*.c)
+api_test_src := $(wildcard tests/api/*.c)
 testbed_src := $(wildcard testbed/*.c)
 unit_src := $(wildcard tests/unit/*.c tests/model/*.c)
 net_src := $(wildcard tests/net/test-*.c)
 castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/registry.c bench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
 
-plain_src := $(sort $(lib_src) $(bench_src) $(verbs_src) $(net_src) $(castmodel_src))
-ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(testbed_src) $(unit_src)
+plain_src := $(sort $(lib_src) $(bench_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src))
+ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(testbed_src) $(unit_src) \
+        $(api_src)
 
 LIBCAST := $(if $(lib_src),$(B)/libcast.a)
 LIBCTL := $(if $(IDL_H),$(B)/libctl.a)
 LIBSWEDGE := $(if $(filter-out swedge/main.c,$(swedge_src)),$(B)/libswedge.a)
 LIBSRCAGENT := $(if $(filter-out srcagent/main.c,$(srcagent_src)),$(B)/libsrcagent.a)
 CLIENT := $(LIBCTL) $(LIBCAST) $(LIBOVS)
+
+# librocecast: own objects first, so that fatal-signal.o is found before libopenvswitch's.
+API_VERSION := 0
+LIBAPI := $(if $(api_src),$(B)/librocecast.so)
+$(B)/librocecast.so: $(B)/librocecast.so.$(API_VERSION)
+	$(Q)ln -sfn $(<F) $@
+$(B)/librocecast.so.$(API_VERSION): $(call objs,$(api_src)) $(CLIENT) librocecast/rocecast.map
+	$(say) LD $@
+	$(Q)$(CC) -shared $(LDFLAGS_BASE) $(LDFLAGS) -o $@ -Wl,-soname,$(@F) -Wl,-z,nodelete $(API_DEFS) \
+	    -Wl,--version-script=librocecast/rocecast.map $(filter %.o,$^) \
+	    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS_CAST) $(LIBS_OVS)
+# With sanitizers the program brings their library.
+API_DEFS := $(if $(SANFLAGS),,-Wl,-z,defs)
+# Programs find it in the folder above, installed ones in the lib beside theirs.
+LINK_API := -L$(B) -lrocecast -Wl,-rpath,'$$$$ORIGIN/..:$$$$ORIGIN/../lib'
 
 $(B)/libcast.a: $(call objs,$(lib_src))
 $(B)/libctl.a: $(call objs,$(ctl_src)) $(B)/obj/gen/rocecast-idl.o
@@ -191,10 +209,25 @@ $(eval $(call program,castd,$(castd_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
-$(eval $(call program,castbench,$(bench_src),$(CLIENT),-libverbs $(LIBS_CAST) $(LIBS_OVS)))
+$(eval $(call program,castbench,$(bench_src),$(LIBAPI),$(LINK_API) -libverbs))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
-$(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST),$(LIBS_CAST)))
+$(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
+$(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
 $(foreach p,$(verbs_src),$(eval $(call program,$(basename $(notdir $(p))),$(p),,-libverbs)))
+
+# The examples in docs/api.md are its fenced blocks "```c NAME.c".
+EXAMPLES := $(if $(api_src),$(addprefix $(B)/bin/api-,source receiver))
+PROGRAMS += $(EXAMPLES)
+.SECONDARY: $(patsubst $(B)/bin/api-%,$(GEN)/examples/%.c,$(EXAMPLES))
+$(GEN)/examples/%.c: docs/api.md
+	@mkdir -p $(@D)
+	$(Q)awk '/^```/ { on = $$0 == "```c $*.c"; next } on' $< >$@
+$(B)/obj/examples/%.o: $(GEN)/examples/%.c librocecast/rocecast.h
+	$(say) CC $<
+	@mkdir -p $(@D)
+	$(Q)$(CC) -Ilibrocecast $(C_BASE) $(CFLAGS) $(WARN) -Wno-unused-result -c -o $@ $<
+$(EXAMPLES): $(B)/bin/api-%: $(B)/obj/examples/%.o $(LIBAPI)
+$(eval $(EXAMPLES): LIBS = $(LINK_API) -libverbs)
 
 UNIT := $(if $(unit_src),$(B)/tests/unit)
 $(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
@@ -236,7 +269,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/%.c $(GEN)/ctl/%.h Makefile
 #
 .PHONY: all check unit net e2e demo install uninstall lint lint-c lint-scripts format clean deps help
 
-all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(PROGRAMS) ## build all programs and libraries
+all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) ## build all programs and libraries
 
 deps: ## install missing Debian packages (root)
 	$(Q)deps/install
@@ -248,7 +281,8 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory all unit-built net-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built
 	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit net=tests/net/run \
-	    ctl=tests/ctl/run doctor=tests/doctor/run install=tests/install/run lab=tests/lab/run e2e=tests/e2e/run
+	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
+	    lab=tests/lab/run e2e=tests/e2e/run
 
 .PHONY: unit-built net-built
 net-built: $(NET)
@@ -286,13 +320,19 @@ inst_completions := $(patsubst completion/%,share/bash-completion/completions/%,
 inst_topologies := $(patsubst testbed/%,share/rocecast/%,$(wildcard testbed/topologies/*.yaml))
 inst_docs := $(patsubst docs/%,share/doc/rocecast/%,$(wildcard docs/*.md))
 inst_man := $(foreach m,$(notdir $(wildcard man/*)),$(call man_dir,$(m))/$(m))
-installed := $(inst_programs) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_docs) $(inst_man) \
+inst_lib := lib/librocecast.so.$(API_VERSION) lib/librocecast.so lib/pkgconfig/rocecast.pc include/rocecast.h
+installed := $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_docs) $(inst_man) \
         share/rocecast/rocecast.ovsschema
 
 install: all ## install below PREFIX (/usr/local), in DESTDIR if that is set
 	$(say) INSTALL $(DEST)
 	$(Q)install -d $(sort $(dir $(installed:%=$(DEST)/%)))
 	$(Q)install -m 755 $(inst_programs:%=$(B)/%) $(DEST)/bin
+	$(Q)install -m 644 $(B)/librocecast.so.$(API_VERSION) $(DEST)/lib
+	$(Q)ln -sfn librocecast.so.$(API_VERSION) $(DEST)/lib/librocecast.so
+	$(Q)install -m 644 librocecast/rocecast.h $(DEST)/include
+	$(Q)sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(API_VERSION),' librocecast/rocecast.pc.in \
+	    >$(DEST)/lib/pkgconfig/rocecast.pc
 	$(Q)install -m 644 ctl/rocecast.ovsschema $(DEST)/share/rocecast
 	$(Q)install -m 644 testbed/topologies/*.yaml $(DEST)/share/rocecast/topologies
 	$(Q)install -m 644 docs/*.md $(DEST)/share/doc/rocecast
@@ -307,7 +347,8 @@ uninstall: ## remove what install has made
 	$(Q)for d in $(own_dirs); do [ ! -d $(DEST)/$$d ] || rmdir --ignore-fail-on-non-empty $(DEST)/$$d; done
 
 own_c := $(plain_src) $(ovs_user_src)
-own_ch := $(own_c) $(wildcard lib/*.h ctl/*.h swedge/*.h srcagent/*.h bench/*.h testbed/*.h tests/*/*.h)
+own_ch := $(own_c) $(wildcard lib/*.h ctl/*.h swedge/*.h srcagent/*.h bench/*.h testbed/*.h librocecast/*.h \
+        tests/*/*.h)
 TIDY = clang-tidy --quiet --warnings-as-errors='*'
 tidy_flags := -std=gnu11 $(CPP_BASE)
 

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import (BIN, PSN_MASK, RESULTS, RUNDIR, Captures, Castbench, Failure, Lab,
                      Netem, Receiver, Source, Suite, castbench, castctl, castctl_json, check,
                      check_equal, check_replicas, data_flows, down_leaves_nothing, group_add,
-                     network_snapshot, no_drops, output, pattern, read, run, wait_until,
+                     network_snapshot, no_drops, output, pattern, read, run, running, wait_until,
                      work_file, write_meta)
 
 # enum ibv_wc_status, as joinrc's exit status.
@@ -106,6 +106,43 @@ def dead_receiver(lab):
     check_equal('exit status', status, 2)
     check(re.search(r'receiver r2 \(process %d\) died: Killed' % children[2], text),
           'message: %r', text)
+
+
+class Example:
+    """One of the programs in docs/api.md."""
+
+    def __init__(self, *argv):
+        self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+        running.append(self)
+
+    def check_result(self, wanted):
+        text, _ = self.process.communicate(timeout=60)
+        check_equal('%s: exit status and output' % ' '.join(self.process.args),
+                    (self.process.returncode, text), (0, wanted))
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+def library(lab):
+    """The programs of docs/api.md.  Receivers register before the source, so that the second
+    message needs another epoch, which they must follow."""
+    group_add('api')
+    for epoch, text in (1, 'first'), (2, 'second'):
+        receivers = [Example('api-receiver', 'api', host) for host in lab.receivers]
+
+        def registered():
+            members = castctl_json('group', 'show', 'api')['members']
+            return [m['want'] for m in members] == ['active'] * len(lab.receivers)
+        wait_until('receivers register', registered)
+        Example('api-source', 'api', 'h0', str(len(receivers)), text).check_result('')
+        for receiver in receivers:
+            receiver.check_result(text + '\n')
+        group = castctl_json('group', 'show', 'api')
+        check_equal('epoch', group['epoch'], epoch)
+        check_equal('members', [m['state'] for m in group['members']], ['left'] * len(receivers))
 
 
 def joinrc_both(lab):
@@ -401,6 +438,7 @@ def main():
         suite.case('two runs on one group', two_runs, two)
         suite.case('several rounds over a region, odd sizes', rounds, two)
         suite.case('a dead receiver is named', dead_receiver, two)
+        suite.case('librocecast: the programs of docs/api.md', library, two)
         suite.case('joinrc as source and receivers', joinrc_both, two)
         suite.case('only the source restarts', source_restarts, two)
         suite.case('requests a group refuses', bad_requests, two)

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of rocecast.h, but for those that use libibverbs.
+ *
+ * These are the program's threads: nothing of libopenvswitch may be called.
+ */
+#include "librocecast/internal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define MIN_QPN 2
+#define MAX_QPN 0xfffffe
+
+static _Thread_local char last_error[ERROR_SIZE];
+
+const char *
+rocecast_error(void)
+{
+    return last_error;
+}
+
+int
+fail(int error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(last_error, sizeof last_error, format, args);
+    va_end(args);
+    return error;
+}
+
+/* loop_call() that cannot be left by pthread_cancel(): the call is on this thread's stack. */
+static int
+wait_for(struct call *call)
+{
+    int old;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+    int error = loop_call(call);
+    pthread_setcancelstate(old, NULL);
+    return error;
+}
+
+/*
+ * Sized structs.
+ */
+
+int
+epoch_give(struct rocecast_epoch *to, const struct rocecast_epoch *from)
+{
+    size_t size = to->size;
+
+    if (size < sizeof *to) {
+        return fail(EINVAL, "struct rocecast_epoch: size is %zu, must be %zu", size, sizeof *to);
+    }
+    memset(to, 0, size); /* a later version's caller has more than this one knows. */
+    memcpy(to, from, sizeof *to);
+    to->size = size;
+    return 0;
+}
+
+static int
+check_name(const char *what, const char *name)
+{
+    return name && name[0] && strlen(name) < ROCECAST_NAME_SIZE
+               ? 0
+               : fail(EINVAL, "%s: must be 1 to %d characters", what, ROCECAST_NAME_SIZE - 1);
+}
+
+static int
+check_qpn(uint32_t qpn)
+{
+    return qpn >= MIN_QPN && qpn <= MAX_QPN
+               ? 0
+               : fail(EINVAL, "QPN %#x: must be %#x to %#x", qpn, MIN_QPN, MAX_QPN);
+}
+
+/*
+ * The registry.
+ */
+
+int
+rocecast_open(const char *db, int timeout_ms, struct rocecast **rp)
+{
+    struct rocecast *r = calloc(1, sizeof *r);
+
+    *rp = NULL;
+    if (r && db) {
+        r->db = strdup(db);
+    }
+    if (!r || (db && !r->db)) {
+        free(r);
+        return fail(ENOMEM, "open: out of memory");
+    }
+    int error = loop_get();
+    if (error) {
+        free(r->db);
+        free(r);
+        return error;
+    }
+    loop_add(r);
+    struct call call = {.class = &call_open, .r = r, .timeout_ms = timeout_ms};
+    error = wait_for(&call);
+    if (error) {
+        rocecast_close(r);
+        return error;
+    }
+    *rp = r;
+    return 0;
+}
+
+static void
+group_free(struct rocecast_group *g)
+{
+    close(g->fd);
+    free(g->members);
+    free(g);
+}
+
+void
+rocecast_close(struct rocecast *r)
+{
+    if (r) {
+        loop_remove(r);
+        while (r->groups) {
+            struct rocecast_group *g = r->groups;
+
+            r->groups = g->next;
+            group_free(g);
+        }
+        free(r->db);
+        free(r);
+        loop_put();
+    }
+}
+
+int
+rocecast_host_address(struct rocecast *r, const char *host, int timeout_ms,
+                      struct in6_addr *address)
+{
+    struct call call = {
+        .class = &call_host_address, .r = r, .host = host, .timeout_ms = timeout_ms};
+    int error = check_name("host", host);
+
+    error = error ? error : wait_for(&call);
+    *address = call.address;
+    return error;
+}
+
+/*
+ * Groups.
+ */
+
+static void
+group_unlink(struct rocecast_group *g)
+{
+    loop_lock();
+    LIST_REMOVE(g->r->groups, g);
+    loop_unlock();
+    group_free(g);
+}
+
+int
+rocecast_group_open(struct rocecast *r, const char *name, int timeout_ms,
+                    struct rocecast_group **gp)
+{
+    *gp = NULL;
+    int error = check_name("group", name);
+    if (error) {
+        return error;
+    }
+    struct rocecast_group *g = calloc(1, sizeof *g);
+    if (!g) {
+        return fail(ENOMEM, "group open: out of memory");
+    }
+    g->r = r;
+    snprintf(g->name, sizeof g->name, "%s", name);
+    g->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (g->fd < 0) {
+        error = fail(errno, "group open: eventfd: %s", strerror(errno));
+        free(g);
+        return error;
+    }
+    loop_lock();
+    g->told_connected = r->connected;
+    LIST_APPEND(r->groups, g);
+    loop_unlock();
+
+    struct call call = {.class = &call_group_open, .r = r, .group = g, .timeout_ms = timeout_ms};
+    error = wait_for(&call);
+    if (error) {
+        group_unlink(g);
+        return error;
+    }
+    *gp = g;
+    return 0;
+}
+
+void
+rocecast_group_close(struct rocecast_group *g)
+{
+    if (g) {
+        group_unlink(g);
+    }
+}
+
+int
+rocecast_get_epoch(struct rocecast_group *g, struct rocecast_epoch *e)
+{
+    loop_lock();
+    bool exists = g->exists;
+    struct rocecast_epoch now = g->epoch;
+    if (exists) {
+        view_know_epoch(g);
+    }
+    loop_unlock();
+    return exists ? epoch_give(e, &now) : fail(ENOENT, "group %s has been deleted", g->name);
+}
+
+int
+rocecast_source_set(struct rocecast_group *g, const char *host, uint32_t qpn, int timeout_ms,
+                    struct rocecast_epoch *e)
+{
+    struct call call = {.class = &call_source_set,
+                        .r = g->r,
+                        .group = g,
+                        .host = host,
+                        .qpn = qpn,
+                        .timeout_ms = timeout_ms};
+    int error = check_name("host", host);
+
+    error = error ? error : check_qpn(qpn);
+    error = error ? error : wait_for(&call);
+    return error ? error : epoch_give(e, &call.attributes);
+}
+
+int
+rocecast_source_del(struct rocecast_group *g, int timeout_ms)
+{
+    struct call call = {.class = &call_source_del, .r = g->r, .group = g, .timeout_ms = timeout_ms};
+
+    return wait_for(&call);
+}
+
+int
+rocecast_member_add(struct rocecast_group *g, const struct rocecast_member *m, int timeout_ms)
+{
+    struct call call = {
+        .class = &call_member_add, .r = g->r, .group = g, .member = m, .timeout_ms = timeout_ms};
+
+    if (m->size < sizeof *m) {
+        return fail(EINVAL, "struct rocecast_member: size is %zu, must be %zu", m->size, sizeof *m);
+    }
+    int error = check_name("host", m->host);
+    error = error ? error : check_qpn(m->qpn);
+    if (!error && !m->epoch) {
+        error = fail(EINVAL, "member: the epoch is missing");
+    }
+    if (!error && (m->length > INT64_MAX || m->address > UINT64_MAX - m->length)) {
+        error = fail(EINVAL, "member: the region runs over the end of the address space");
+    }
+    if (!error && !m->length && (m->address || m->rkey)) {
+        error = fail(EINVAL, "member: the region has an address or rkey, but no length");
+    }
+    return error ? error : wait_for(&call);
+}
+
+int
+rocecast_member_leave(struct rocecast_group *g, const char *host, int timeout_ms)
+{
+    struct call call = {
+        .class = &call_member_leave, .r = g->r, .group = g, .host = host, .timeout_ms = timeout_ms};
+    int error = check_name("host", host);
+
+    return error ? error : wait_for(&call);
+}
+
+int
+rocecast_wait_ready(struct rocecast_group *g, uint32_t epoch, uint32_t n_members, int timeout_ms,
+                    struct rocecast_epoch *e)
+{
+    struct call call = {.class = &call_wait_ready,
+                        .r = g->r,
+                        .group = g,
+                        .epoch = epoch,
+                        .n_members = n_members,
+                        .timeout_ms = timeout_ms};
+    int error = wait_for(&call);
+
+    return error || !e ? error : epoch_give(e, &call.attributes);
+}
+
+/*
+ * Events.
+ */
+
+int
+rocecast_fd(const struct rocecast_group *g)
+{
+    return g->fd;
+}
+
+int
+rocecast_next_event(struct rocecast_group *g, struct rocecast_event *event)
+{
+    size_t size = event->size;
+
+    if (size < sizeof *event) {
+        return fail(EINVAL, "struct rocecast_event: size is %zu, must be %zu", size, sizeof *event);
+    }
+    memset(event, 0, size);
+    event->size = size;
+    loop_lock();
+    view_next_event(g, event);
+    loop_unlock();
+    return 0;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What each call asks of the registry.  In the loop's thread.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ctl/request.h"
+#include "ctl/values.h"
+#include "librocecast/internal.h"
+#include "ovsdb-idl.h"
+#include "util.h"
+
+static int OVS_PRINTF_FORMAT(3, 4) refuse(int error, char **whyp, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    *whyp = xvasprintf(format, args);
+    va_end(args);
+    return error;
+}
+
+/* The registry's contents are there.  A single unix socket that nobody listens on is a final
+ * answer; anything else may come up. */
+static int
+check_contents(struct call *call, char **whyp)
+{
+    const struct rocecast *r = call->r;
+    int error = ovsdb_idl_get_last_error(r->idl);
+    bool final = !strncmp(r->db, "unix:", 5) && !strchr(r->db, ',');
+
+    if (ovsdb_idl_has_ever_connected(r->idl)) {
+        return 0;
+    }
+    if (!error) {
+        return refuse(EAGAIN, whyp, "registry %s%s", r->db,
+                      ovsdb_idl_is_connected(r->idl) ? ": it shows no database 'rocecast'" : "");
+    }
+    return refuse(!final      ? EAGAIN
+                  : error > 0 ? error
+                              : EIO,
+                  whyp, "registry %s: %s", r->db, ovs_retval_to_string(error));
+}
+
+static int
+check_address(struct call *call, char **whyp)
+{
+    const struct rrec_host *host = request_find_host(call->r->idl, call->host);
+
+    if (!host) {
+        return refuse(ENOENT, whyp, "no host named '%s'", call->host);
+    }
+    return ip6_parse(host->address, &call->address)
+               ? 0
+               : refuse(EIO, whyp, "the registry has '%s' for host %s", host->address, call->host);
+}
+
+/* Answers with the current epoch, once castd has said which that is. */
+static int
+check_epoch(struct call *call, char **whyp)
+{
+    const struct rocecast_group *group = call->group;
+    const struct rrec_group *row = request_find_group(call->r->idl, group->name);
+
+    if (!row) {
+        return refuse(ENOENT, whyp, "no group named '%s'", group->name);
+    }
+    if (!row->epoch || row->resets != row->epoch_resets) {
+        return refuse(EAGAIN, whyp, "castd has not yet given group %s its epoch", group->name);
+    }
+    view_know_epoch(call->group);
+    call->attributes = group->epoch;
+    return 0;
+}
+
+static int
+check_group(struct call *call, char **whyp)
+{
+    view_refresh(call->group);
+    return check_epoch(call, whyp);
+}
+
+/*
+ * Sources.
+ */
+
+static int
+write_source(struct call *call, char **whyp)
+{
+    const char *name = call->group->name;
+    const struct rrec_group *group = request_find_group(call->r->idl, name);
+    const struct rrec_source *source = group ? request_find_source(call->r->idl, group) : NULL;
+    bool there = source && source->epoch == group->epoch && source->qpn == call->qpn
+                 && !strcmp(source->host, call->host);
+
+    if (!call->tried) {
+        call->was_there = there;
+    }
+    /* An answer may have got lost with the connection: a second epoch would be one too many. */
+    const struct request_source request = {
+        .group = name,
+        .host = call->host,
+        .qpn = call->qpn,
+        .may_exist = call->tried && !call->was_there,
+    };
+    return request_source_set(call->r->idl, call->txn, &request, whyp);
+}
+
+/* The epoch is the source's if nobody else has come between. */
+static int
+check_source(struct call *call, char **whyp)
+{
+    int error = check_epoch(call, whyp);
+
+    if (!error) {
+        const struct rrec_group *group = request_find_group(call->r->idl, call->group->name);
+        const struct rrec_source *source = request_find_source(call->r->idl, group);
+
+        if (!source || source->epoch != group->epoch || source->qpn != call->qpn
+            || strcmp(source->host, call->host)) {
+            error = refuse(ESTALE, whyp, "group %s has another source by now", group->name);
+        }
+    }
+    return error;
+}
+
+static int
+write_no_source(struct call *call, char **whyp)
+{
+    const struct rrec_group *group = request_find_group(call->r->idl, call->group->name);
+    const struct rrec_source *source = group ? request_find_source(call->r->idl, group) : NULL;
+
+    if (!source && !call->tried) {
+        return refuse(ENOENT, whyp, "group %s has no source", call->group->name);
+    }
+    if (source) {
+        rrec_source_delete(source);
+    }
+    return 0;
+}
+
+/*
+ * Members.
+ */
+
+static int
+write_member(struct call *call, char **whyp)
+{
+    const struct rocecast_member *m = call->member;
+    const char *name = call->group->name;
+    const struct rrec_group *group = request_find_group(call->r->idl, name);
+    const struct request_member request = {
+        .group = name,
+        .host = m->host,
+        .qpn = m->qpn,
+        .has_region = m->length > 0,
+        .rkey = m->rkey,
+        .va = m->address,
+        .len = (int64_t) m->length,
+        .epoch = m->epoch,
+        .may_exist = true,
+    };
+
+    /* Not ESTALE yet: the caller could not know the new epoch. */
+    if (group && group->resets != group->epoch_resets) {
+        return refuse(EAGAIN, whyp, "castd has not yet given group %s its new epoch", name);
+    }
+    return request_member_add(call->r->idl, call->txn, &request, whyp);
+}
+
+static int
+find_member(struct call *call, const struct rrec_member **memberp, char **whyp)
+{
+    const struct rrec_group *group = request_find_group(call->r->idl, call->group->name);
+
+    *memberp = group ? request_find_member(call->r->idl, group, call->host) : NULL;
+    return *memberp || call->tried ? 0
+                                   : refuse(ENOENT, whyp, "%s is not a member of group %s",
+                                            call->host, call->group->name);
+}
+
+static int
+write_leave(struct call *call, char **whyp)
+{
+    const struct rrec_member *m;
+    int error = find_member(call, &m, whyp);
+
+    if (m) {
+        rrec_member_set_want(m, "left");
+    }
+    return error;
+}
+
+static int
+check_left(struct call *call, char **whyp)
+{
+    const struct rrec_member *m;
+    int error = find_member(call, &m, whyp);
+
+    if (!error && m && strcmp(m->state, "left")) {
+        error = refuse(EAGAIN, whyp, "%s has not left group %s: %s%s%s", m->host, call->group->name,
+                       m->state, m->status[0] ? ", " : "", m->status);
+    }
+    return error;
+}
+
+static int
+check_ready(struct call *call, char **whyp)
+{
+    int error =
+        request_group_ready(call->r->idl, call->group->name, call->epoch, call->n_members, whyp);
+
+    return error ? error : check_epoch(call, whyp);
+}
+
+const struct call_class call_open = {"open", NULL, check_contents};
+const struct call_class call_host_address = {"host address", NULL, check_address};
+const struct call_class call_group_open = {"group open", NULL, check_group};
+const struct call_class call_source_set = {"source set", write_source, check_source};
+const struct call_class call_source_del = {"source del", write_no_source, NULL};
+const struct call_class call_member_add = {"member add", write_member, NULL};
+const struct call_class call_member_leave = {"member leave", write_leave, check_left};
+const struct call_class call_wait_ready = {"wait", NULL, check_ready};

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * librocecast: how a program takes part in a group.  Reference: docs/api.md.
+ *
+ * Functions that return int return 0 or a positive errno; rocecast_error()
+ * then says what was wrong.  Times are milliseconds, negative: for ever.
+ *
+ * All functions may be called from any thread at any time, except that nobody
+ * may use a handle while or after it is closed.  Functions with a time-out
+ * block, those without do not.  No function is a cancellation point.
+ *
+ * The library has one thread of its own while a handle is open, with all
+ * signals blocked.  It installs no signal handler, starts no process, registers
+ * nothing for the end of the process, and writes nothing to standard output,
+ * standard error or syslog.  After fork() the child must not use the parent's
+ * handles, and can open its own only if the parent had none open.
+ */
+#ifndef ROCECAST_H
+#define ROCECAST_H 1
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ibv_context;
+struct ibv_mr;
+struct ibv_qp;
+
+struct rocecast;       /* a connection to the registry. */
+struct rocecast_group; /* a group, as one program sees it. */
+
+#define ROCECAST_NAME_SIZE 64
+#define ROCECAST_TEXT_SIZE 256
+
+/* Why this thread's last call failed: a sentence, valid until its next call. */
+const char *rocecast_error(void);
+
+/*
+ * The registry.
+ */
+
+/* Connects to the registry 'db', e.g. "unix:/run/rocecast/db.sock" or "tcp:192.0.2.1:6640"; NULL:
+ * $ROCECAST_DB, or db.sock in $ROCECAST_RUNDIR or /run/rocecast.  A connection that breaks later is
+ * made again by itself. */
+int rocecast_open(const char *db, int timeout_ms, struct rocecast **);
+/* Closes its groups too.  Nobody leaves a group by that.  NULL is ignored. */
+void rocecast_close(struct rocecast *);
+
+int rocecast_host_address(struct rocecast *, const char *host, int timeout_ms, struct in6_addr *);
+
+/*
+ * Groups.
+ */
+
+/* The attributes of a group's epoch.  'size' is set by the caller to sizeof: later versions may
+ * have more at the end. */
+struct rocecast_epoch {
+    size_t size;
+    uint32_t epoch;          /* its number, from 1. */
+    uint32_t designated_qpn; /* of the peer. */
+    struct in6_addr proxy;   /* address of the peer. */
+    uint32_t start_psn;      /* both ways. */
+    uint32_t mtu;            /* path MTU: 256..4096. */
+    uint32_t qp_timeout;     /* local ACK timeout: 4.096 us * 2^timeout. */
+    uint32_t designated_rkey;
+    uint64_t region_len; /* of the group's region, at address 0; 0 until there are members. */
+};
+
+/* Waits until castd knows the group. */
+int
+rocecast_group_open(struct rocecast *, const char *name, int timeout_ms, struct rocecast_group **);
+void rocecast_group_close(struct rocecast_group *);
+
+/* The current epoch, as far as the registry has told. */
+int rocecast_get_epoch(struct rocecast_group *, struct rocecast_epoch *);
+
+/* Registers the source's QP.  If the epoch has had a source already this starts a new one; '*epoch'
+ * is the one it is the source of. */
+int rocecast_source_set(struct rocecast_group *, const char *host, uint32_t qpn, int timeout_ms,
+                        struct rocecast_epoch *epoch);
+/* The group has no source any more. */
+int rocecast_source_del(struct rocecast_group *, int timeout_ms);
+
+/* A receiver.  'size' is sizeof. */
+struct rocecast_member {
+    size_t size;
+    const char *host;
+    uint32_t qpn;
+    uint32_t epoch; /* that the QP is set up for. */
+    /* Region for RDMA WRITE; all 0: SENDs only. */
+    uint64_t address;
+    uint64_t length;
+    uint32_t rkey;
+};
+
+/* Registers a receiver's QP, in RTR already.  ESTALE: the group is in another epoch by now. */
+int rocecast_member_add(struct rocecast_group *, const struct rocecast_member *, int timeout_ms);
+/* Takes a receiver out and waits until it is out everywhere. */
+int rocecast_member_leave(struct rocecast_group *, const char *host, int timeout_ms);
+
+/* Waits until the group is ready in 'epoch' with at least 'n_members' active; '*attributes', if not
+ * NULL, then have the length of the region.  ESTALE: that epoch is over. */
+int rocecast_wait_ready(struct rocecast_group *, uint32_t epoch, uint32_t n_members, int timeout_ms,
+                        struct rocecast_epoch *attributes);
+
+/*
+ * Events: the difference between what the program has been told and what is.
+ * Nothing queues up for one that reads late; changes undone since are not seen.
+ */
+
+enum rocecast_event_type {
+    ROCECAST_EVENT_NONE,
+    ROCECAST_EVENT_READY,         /* the group is ready. */
+    ROCECAST_EVENT_NOT_READY,     /* it is not any more; text: why. */
+    ROCECAST_EVENT_EPOCH,         /* a new epoch: register again. */
+    ROCECAST_EVENT_GONE,          /* the group has been deleted. */
+    ROCECAST_EVENT_MEMBER_ACTIVE, /* host */
+    ROCECAST_EVENT_MEMBER_LOST,   /* host: was active or failed, and is gone or leaving. */
+    ROCECAST_EVENT_MEMBER_FAILED, /* host; text: why. */
+    ROCECAST_EVENT_REGISTRY_LOST, /* what is known gets old; data still flow. */
+    ROCECAST_EVENT_REGISTRY_BACK,
+};
+
+struct rocecast_event {
+    size_t size; /* sizeof. */
+    enum rocecast_event_type type;
+    uint32_t epoch;
+    char host[ROCECAST_NAME_SIZE];
+    char text[ROCECAST_TEXT_SIZE];
+};
+
+/* Readable while there are events; only for poll() and its like. */
+int rocecast_fd(const struct rocecast_group *);
+/* The next event; ROCECAST_EVENT_NONE if there is none. */
+int rocecast_next_event(struct rocecast_group *, struct rocecast_event *);
+
+/*
+ * Verbs.  These use the libibverbs that the program has loaded, and are the only ones that do.
+ */
+
+enum rocecast_role { ROCECAST_SOURCE, ROCECAST_RECEIVER };
+
+/* Opens the RDMA device that has the host's address. */
+int
+rocecast_device_open(struct rocecast *, const char *host, int timeout_ms, struct ibv_context **);
+/* Takes an RC QP from any state to INIT, through RESET. */
+int rocecast_qp_init(struct ibv_qp *, enum rocecast_role);
+/* Takes it from INIT to RTS, towards the group. */
+int rocecast_qp_connect(struct rocecast_group *, const char *host, struct ibv_qp *,
+                        const struct rocecast_epoch *, int timeout_ms);
+
+/* Registers the source's QP, which is in INIT, and takes it to RTS. */
+int rocecast_source_join(struct rocecast_group *, const char *host, struct ibv_qp *, int timeout_ms,
+                         struct rocecast_epoch *);
+/* Takes a receiver's QP from INIT to RTS and registers it with the region 'mr'; NULL: SENDs only.
+ * ESTALE: a new epoch has begun meanwhile; back to rocecast_qp_init(). */
+int rocecast_member_join(struct rocecast_group *, const char *host, struct ibv_qp *,
+                         const struct ibv_mr *mr, int timeout_ms, struct rocecast_epoch *);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* rocecast.h */

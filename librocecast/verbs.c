@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Queue pairs on their way into a group.
+ *
+ * The library is not linked with libibverbs, so that programs without RDMA can
+ * watch or drive groups.  Who has a struct ibv_qp has libibverbs loaded, and its
+ * functions are taken from there, by the version that this is compiled for.
+ */
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "librocecast/internal.h"
+
+#define LIBIBVERBS         "libibverbs.so.1"
+#define LIBIBVERBS_VERSION "IBVERBS_1.1"
+
+#define PORT               1
+
+/* Every function that is taken, with its return type and parameters. */
+#define VERBS                                                                    \
+    VERB(struct ibv_device **, get_device_list, (int *) )                        \
+    VERB(void, free_device_list, (struct ibv_device **) )                        \
+    VERB(struct ibv_context *, open_device, (struct ibv_device *) )              \
+    VERB(int, close_device, (struct ibv_context *) )                             \
+    VERB(int, query_gid, (struct ibv_context *, uint8_t, int, union ibv_gid *) ) \
+    VERB(int, modify_qp, (struct ibv_qp *, struct ibv_qp_attr *, int) )
+
+struct verbs {
+#define VERB(RETURN, NAME, PARAMETERS) RETURN(*NAME) PARAMETERS;
+    VERBS
+#undef VERB
+};
+
+static int
+verbs_get(struct verbs *v)
+{
+    void *lib = dlopen(LIBIBVERBS, RTLD_NOW | RTLD_NOLOAD);
+
+    if (!lib) {
+        fail(ENOSYS, "the program has not loaded " LIBIBVERBS);
+        return ENOSYS;
+    }
+#define VERB(RETURN, NAME, PARAMETERS)                                              \
+    v->NAME = (RETURN(*) PARAMETERS) dlvsym(lib, "ibv_" #NAME, LIBIBVERBS_VERSION); \
+    if (!v->NAME) {                                                                 \
+        dlclose(lib);                                                               \
+        fail(ENOSYS, LIBIBVERBS ": no function ibv_" #NAME "@" LIBIBVERBS_VERSION); \
+        return ENOSYS;                                                              \
+    }
+    VERBS
+#undef VERB
+    /* The program's own reference keeps it. */
+    dlclose(lib);
+    return 0;
+}
+
+/* The index of 'address' among the GIDs of the device's port, or -1. */
+static int
+gid_find(const struct verbs *v, struct ibv_context *ctx, const struct in6_addr *address)
+{
+    union ibv_gid gid;
+
+    for (int i = 0; !v->query_gid(ctx, PORT, i, &gid); i++) {
+        if (!memcmp(&gid, address, sizeof *address)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int
+rocecast_device_open(struct rocecast *r, const char *host, int timeout_ms,
+                     struct ibv_context **ctxp)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr address;
+    struct verbs v;
+    int n = 0;
+
+    *ctxp = NULL;
+    int error = verbs_get(&v);
+    error = error ? error : rocecast_host_address(r, host, timeout_ms, &address);
+    if (error) {
+        return error;
+    }
+    struct ibv_device **list = v.get_device_list(&n);
+    for (int i = 0; list && list[i] && !*ctxp; i++) {
+        *ctxp = v.open_device(list[i]);
+        if (*ctxp && gid_find(&v, *ctxp, &address) < 0) {
+            v.close_device(*ctxp);
+            *ctxp = NULL;
+        }
+    }
+    if (list) {
+        v.free_device_list(list);
+    }
+    if (!*ctxp) {
+        inet_ntop(AF_INET6, &address, text, sizeof text);
+        return fail(ENODEV, "none of %d RDMA devices has %s, the address of %s, in its GID table",
+                    n, text, host);
+    }
+    return 0;
+}
+
+int
+rocecast_qp_init(struct ibv_qp *qp, enum rocecast_role role)
+{
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    /* A group carries no READ and no atomic. */
+    struct ibv_qp_attr init = {
+        .qp_state = IBV_QPS_INIT,
+        .port_num = PORT,
+        .qp_access_flags = role == ROCECAST_RECEIVER ? IBV_ACCESS_REMOTE_WRITE : 0,
+    };
+    struct verbs v;
+    int error = verbs_get(&v);
+
+    if (error) {
+        return error;
+    }
+    error = v.modify_qp(qp, &reset, IBV_QP_STATE);
+    if (!error) {
+        error = v.modify_qp(qp, &init,
+                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    }
+    return error ? fail(error, "queue pair to INIT: %s", strerror(error)) : 0;
+}
+
+static enum ibv_mtu
+mtu_enum(uint32_t bytes)
+{
+    enum ibv_mtu mtu = IBV_MTU_256;
+
+    while (mtu < IBV_MTU_4096 && 128u << mtu < bytes) {
+        mtu++;
+    }
+    return mtu;
+}
+
+static int
+to_rtr(const struct verbs *v, struct ibv_qp *qp, const struct rocecast_epoch *e, int gid_index)
+{
+    struct ibv_qp_attr rtr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = mtu_enum(e->mtu),
+        .dest_qp_num = e->designated_qpn,
+        .rq_psn = e->start_psn,
+        .min_rnr_timer = 12, /* 0.64 ms */
+        .ah_attr = {.is_global = 1,
+                    .port_num = PORT,
+                    .grh = {.sgid_index = (uint8_t) gid_index,
+                            .hop_limit = 64,
+                            .traffic_class = 2 /* ECT(0) */}},
+    };
+    char text[INET6_ADDRSTRLEN];
+
+    memcpy(&rtr.ah_attr.grh.dgid, &e->proxy, sizeof e->proxy);
+    int error =
+        v->modify_qp(qp, &rtr,
+                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
+                         | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    if (error) {
+        inet_ntop(AF_INET6, &e->proxy, text, sizeof text);
+        return fail(error, "queue pair to RTR towards %s: %s%s", text, strerror(error),
+                    error == ETIMEDOUT ? ": nothing there answers neighbour discovery" : "");
+    }
+    return 0;
+}
+
+static int
+to_rts(const struct verbs *v, struct ibv_qp *qp, const struct rocecast_epoch *e)
+{
+    struct ibv_qp_attr rts = {
+        .qp_state = IBV_QPS_RTS,
+        .sq_psn = e->start_psn,
+        .timeout = (uint8_t) e->qp_timeout,
+        .retry_cnt = 7,
+        .rnr_retry = 7,
+    };
+    int error = v->modify_qp(qp, &rts,
+                             IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
+                                 | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+
+    return error ? fail(error, "queue pair to RTS: %s", strerror(error)) : 0;
+}
+
+int
+rocecast_qp_connect(struct rocecast_group *g, const char *host, struct ibv_qp *qp,
+                    const struct rocecast_epoch *e, int timeout_ms)
+{
+    struct in6_addr address;
+    struct verbs v;
+    int error = verbs_get(&v);
+
+    error = error ? error : rocecast_host_address(g->r, host, timeout_ms, &address);
+    if (error) {
+        return error;
+    }
+    int gid_index = gid_find(&v, qp->context, &address);
+    if (gid_index < 0) {
+        return fail(ENODEV, "the queue pair's device does not have the address of %s", host);
+    }
+    error = to_rtr(&v, qp, e, gid_index);
+    return error ? error : to_rts(&v, qp, e);
+}
+
+int
+rocecast_source_join(struct rocecast_group *g, const char *host, struct ibv_qp *qp, int timeout_ms,
+                     struct rocecast_epoch *e)
+{
+    int error = rocecast_source_set(g, host, qp->qp_num, timeout_ms, e);
+
+    return error ? error : rocecast_qp_connect(g, host, qp, e, timeout_ms);
+}
+
+int
+rocecast_member_join(struct rocecast_group *g, const char *host, struct ibv_qp *qp,
+                     const struct ibv_mr *mr, int timeout_ms, struct rocecast_epoch *e)
+{
+    int error = rocecast_get_epoch(g, e);
+
+    error = error ? error : rocecast_qp_connect(g, host, qp, e, timeout_ms);
+    if (error) {
+        return error;
+    }
+    struct rocecast_member member = {
+        .size = sizeof member,
+        .host = host,
+        .qpn = qp->qp_num,
+        .epoch = e->epoch,
+        .address = mr ? (uintptr_t) mr->addr : 0,
+        .length = mr ? mr->length : 0,
+        .rkey = mr ? mr->rkey : 0,
+    };
+    return rocecast_member_add(g, &member, timeout_ms);
+}

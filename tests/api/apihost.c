@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A program that librocecast must leave as it is: with a thread, signal
+ * handlers and an event loop of its own.  It does what standard input says, a
+ * command a line, and answers each with one line; events come as lines between.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "librocecast/rocecast.h"
+
+#define MAX_ARGS  10
+#define N_THREADS 8
+
+static struct rocecast *r;
+static struct rocecast_group *g;
+static pthread_t main_thread, own_thread;
+static atomic_uint n_signals, n_foreign; /* handled; by threads that are not the program's. */
+
+static void
+answer(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void
+answer_status(int status)
+{
+    if (status) {
+        answer("error %d %s", status, rocecast_error());
+    } else {
+        answer("ok");
+    }
+}
+
+static void
+answer_epoch(int status, const struct rocecast_epoch *e)
+{
+    char proxy[INET6_ADDRSTRLEN];
+
+    if (status) {
+        answer_status(status);
+    } else {
+        inet_ntop(AF_INET6, &e->proxy, proxy, sizeof proxy);
+        answer("ok epoch=%" PRIu32 " proxy=%s qpn=%" PRIu32 " psn=%" PRIu32 " mtu=%" PRIu32
+               " timeout=%" PRIu32 " rkey=%" PRIu32 " len=%" PRIu64,
+               e->epoch, proxy, e->designated_qpn, e->start_psn, e->mtu, e->qp_timeout,
+               e->designated_rkey, e->region_len);
+    }
+}
+
+/*
+ * The program's own signals and thread.
+ */
+
+static struct sigaction actions[NSIG];
+static sigset_t main_mask;
+static unsigned n_threads, n_files;
+
+static void
+handler(int number)
+{
+    (void) number;
+    n_signals++;
+    n_foreign +=
+        !pthread_equal(pthread_self(), main_thread) && !pthread_equal(pthread_self(), own_thread);
+}
+
+static void *
+own_thread_main(void *aux)
+{
+    sigset_t set;
+    int number;
+
+    (void) aux;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    while (!sigwait(&set, &number)) {
+        kill(getpid(), SIGUSR1);
+    }
+    return NULL;
+}
+
+static unsigned
+count_entries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    unsigned n = 0;
+
+    while (readdir(dir)) {
+        n++;
+    }
+    closedir(dir);
+    return n;
+}
+
+/* The kernel fills in only a part of a sigset_t. */
+static bool
+same_set(const sigset_t *a, const sigset_t *b)
+{
+    bool same = true;
+
+    for (int i = 1; i < NSIG; i++) {
+        same = same && sigismember(a, i) == sigismember(b, i);
+    }
+    return same;
+}
+
+static void
+note_state(void)
+{
+    for (int i = 1; i < NSIG; i++) {
+        sigaction(i, NULL, &actions[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, NULL, &main_mask);
+    n_threads = count_entries("/proc/self/task");
+    n_files = count_entries("/proc/self/fd");
+}
+
+static void
+start_own(void)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigset_t set;
+
+    main_thread = pthread_self();
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    action.sa_flags |= SA_NODEFER;
+    sigaction(SIGINT, &action, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    pthread_create(&own_thread, NULL, own_thread_main, NULL);
+    note_state();
+}
+
+/* Is all as it was?  'closed': the library has been left as well. */
+static void
+check_unharmed(bool closed)
+{
+    struct sigaction now;
+    sigset_t mask;
+    int status;
+
+    for (int i = 1; i < NSIG; i++) {
+        sigaction(i, NULL, &now);
+        if (now.sa_handler != actions[i].sa_handler || now.sa_flags != actions[i].sa_flags
+            || !same_set(&now.sa_mask, &actions[i].sa_mask)) {
+            answer("error: signal %d is handled in another way", i);
+            return;
+        }
+    }
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    if (!same_set(&mask, &main_mask)) {
+        answer("error: the signal mask is another");
+    } else if (waitpid(-1, &status, WNOHANG) != -1 || errno != ECHILD) {
+        answer("error: there are child processes");
+    } else if (count_entries("/proc/self/task") != n_threads + !closed) {
+        answer("error: %u threads instead of %u", count_entries("/proc/self/task"),
+               n_threads + !closed);
+    } else if (closed && count_entries("/proc/self/fd") != n_files) {
+        answer("error: %u open files instead of %u", count_entries("/proc/self/fd"), n_files);
+    } else {
+        answer("ok signals=%u foreign=%u", n_signals, n_foreign);
+    }
+}
+
+/*
+ * Commands.
+ */
+
+/* Uses everything that may be used in parallel. */
+static void *
+storm_main(void *aux)
+{
+    const char *group = aux;
+
+    for (int i = 0; i < 10; i++) {
+        struct rocecast_epoch e = {.size = sizeof e};
+        struct rocecast_event event = {.size = sizeof event};
+        struct rocecast_group *own, *shared;
+        struct rocecast *mine;
+
+        if (rocecast_open(NULL, 30000, &mine) || rocecast_group_open(mine, group, 30000, &own)
+            || rocecast_group_open(r, group, 30000, &shared) || rocecast_get_epoch(own, &e)
+            || rocecast_next_event(shared, &event) || rocecast_next_event(g, &event)
+            || rocecast_wait_ready(shared, 1, 1, 30000, &e)) {
+            return strdup(rocecast_error());
+        }
+        if (rocecast_wait_ready(own, 1, 1000, 10, NULL) != ETIMEDOUT
+            || strncmp(rocecast_error(), "wait: not in 0.01 s", 19) != 0) {
+            return strdup("a wait for 1000 members did not time out");
+        }
+        rocecast_group_close(shared);
+        rocecast_close(mine);
+    }
+    return NULL;
+}
+
+static void
+storm(char *group)
+{
+    pthread_t threads[N_THREADS];
+    char *first = NULL;
+
+    for (int i = 0; i < N_THREADS; i++) {
+        pthread_create(&threads[i], NULL, storm_main, group);
+    }
+    for (int i = 0; i < N_THREADS; i++) {
+        void *error;
+
+        pthread_join(threads[i], &error);
+        first = first ? first : error;
+    }
+    answer("%s", first ? first : "ok");
+}
+
+static void
+in_child(void)
+{
+    struct rocecast_epoch e = {.size = sizeof e};
+    struct rocecast *other;
+    int status;
+
+    if (!fork()) {
+        if (rocecast_open(NULL, 1000, &other) != EPERM
+            || rocecast_wait_ready(g, 1, 1, 1000, &e) != EPERM) {
+            _exit(1);
+        }
+        _exit(0);
+    }
+    wait(&status);
+    answer(status ? "error: the child could use the library" : "ok");
+}
+
+/* What needs sizes that are wrong. */
+static void
+bad_sizes(void)
+{
+    struct rocecast_epoch e = {.size = sizeof e - 1};
+    struct rocecast_event event = {.size = 0};
+    struct rocecast_member m = {.size = 1, .host = "r1", .qpn = 17};
+
+    answer("%s", rocecast_get_epoch(g, &e) == EINVAL && rocecast_next_event(g, &event) == EINVAL
+                         && rocecast_member_add(g, &m, 0) == EINVAL
+                     ? "ok"
+                     : "error: a wrong size was taken");
+}
+
+static void
+add_member(char *const argv[])
+{
+    struct rocecast_member m = {
+        .size = sizeof m,
+        .host = argv[1],
+        .qpn = (uint32_t) strtoul(argv[2], NULL, 0),
+        .epoch = (uint32_t) strtoul(argv[3], NULL, 0),
+        .rkey = (uint32_t) strtoul(argv[4], NULL, 0),
+        .address = strtoull(argv[5], NULL, 0),
+        .length = strtoull(argv[6], NULL, 0),
+    };
+
+    answer_status(rocecast_member_add(g, &m, atoi(argv[7])));
+}
+
+static void
+host_address(const char *host)
+{
+    struct in6_addr address;
+    char text[INET6_ADDRSTRLEN];
+    int status = rocecast_host_address(r, host, 30000, &address);
+
+    if (status) {
+        answer_status(status);
+    } else {
+        answer("ok %s", inet_ntop(AF_INET6, &address, text, sizeof text));
+    }
+}
+
+static bool
+run(int argc, char *argv[])
+{
+    struct rocecast_epoch e = {.size = sizeof e};
+    const char *command = argv[0];
+
+    if (!strcmp(command, "open") && argc == 3) {
+        answer_status(rocecast_open(strcmp(argv[1], "-") ? argv[1] : NULL, atoi(argv[2]), &r));
+    } else if (!strcmp(command, "group") && argc == 3) {
+        answer_status(rocecast_group_open(r, argv[1], atoi(argv[2]), &g));
+    } else if (!strcmp(command, "address") && argc == 2) {
+        host_address(argv[1]);
+    } else if (!strcmp(command, "epoch")) {
+        answer_epoch(rocecast_get_epoch(g, &e), &e);
+    } else if (!strcmp(command, "source") && argc == 4) {
+        answer_epoch(rocecast_source_set(g, argv[1], (uint32_t) strtoul(argv[2], NULL, 0),
+                                         atoi(argv[3]), &e),
+                     &e);
+    } else if (!strcmp(command, "unsource")) {
+        answer_status(rocecast_source_del(g, 30000));
+    } else if (!strcmp(command, "member") && argc == 8) {
+        add_member(argv);
+    } else if (!strcmp(command, "leave") && argc == 3) {
+        answer_status(rocecast_member_leave(g, argv[1], atoi(argv[2])));
+    } else if (!strcmp(command, "wait") && argc == 4) {
+        answer_epoch(rocecast_wait_ready(g, (uint32_t) strtoul(argv[1], NULL, 0),
+                                         (uint32_t) strtoul(argv[2], NULL, 0), atoi(argv[3]), &e),
+                     &e);
+    } else if (!strcmp(command, "storm") && argc == 2) {
+        storm(argv[1]);
+    } else if (!strcmp(command, "child")) {
+        in_child();
+    } else if (!strcmp(command, "sizes")) {
+        bad_sizes();
+    } else if (!strcmp(command, "qp")) {
+        answer_status(rocecast_qp_init(NULL, ROCECAST_SOURCE));
+    } else if (!strcmp(command, "unharmed")) {
+        check_unharmed(!r);
+    } else if (!strcmp(command, "close")) {
+        rocecast_close(r);
+        r = NULL;
+        g = NULL;
+        answer("ok");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void
+print_events(void)
+{
+    static const char *const names[] = {"none",   "ready", "not-ready", "epoch", "gone",
+                                        "active", "lost",  "failed",    "away",  "back"};
+    struct rocecast_event event = {.size = sizeof event};
+
+    while (!rocecast_next_event(g, &event) && event.type != ROCECAST_EVENT_NONE) {
+        answer("event %s %" PRIu32 " %s %s", names[event.type], event.epoch, event.host,
+               event.text);
+    }
+}
+
+/* Reads a line from standard input by byte: poll() must see what is left.  False: end. */
+static bool
+read_command(void)
+{
+    char line[512], *argv[MAX_ARGS], *save = NULL;
+    size_t n = 0;
+    int argc = 0;
+
+    while (read(STDIN_FILENO, &line[n], 1) == 1) {
+        if (line[n] == '\n' || n == sizeof line - 1) {
+            line[n] = '\0';
+            for (char *word = strtok_r(line, " ", &save); word && argc < MAX_ARGS;
+                 word = strtok_r(NULL, " ", &save)) {
+                argv[argc++] = word;
+            }
+            if (!argc || !run(argc, argv)) {
+                answer("error: unknown command");
+            }
+            return true;
+        }
+        n++;
+    }
+    return false;
+}
+
+int
+main(void)
+{
+    start_own();
+    for (;;) {
+        struct pollfd fds[2] = {
+            {.fd = STDIN_FILENO, .events = POLLIN},
+            {.fd = g ? rocecast_fd(g) : -1, .events = POLLIN},
+        };
+
+        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+            return 1;
+        }
+        if (fds[1].revents) {
+            print_events();
+        } else if (fds[0].revents && !read_command()) {
+            return 0;
+        }
+    }
+}
