@@ -188,22 +188,6 @@ options(struct write_options *o, const char **json, int argc, char *argv[])
     }
 }
 
-/* castctl is where castbench is, or else on the path. */
-static void
-path_prepend_own_folder(void)
-{
-    char path[8192];
-    const char *old = getenv("PATH");
-    ssize_t n = readlink("/proc/self/exe", path, 4096);
-    char *slash = n > 0 ? memrchr(path, '/', (size_t) n) : NULL;
-
-    if (slash && old && strlen(old) < sizeof path - 4098) {
-        *slash++ = ':';
-        strcpy(slash, old);
-        setenv("PATH", path, 1);
-    }
-}
-
 int
 main(int argc, char *argv[])
 {
@@ -213,7 +197,6 @@ main(int argc, char *argv[])
     const char *json = NULL;
 
     options(&o, &json, argc, argv);
-    path_prepend_own_folder();
     bool ok = write_run(&o, &result);
     /* On standard output the JSON stands alone. */
     if (!json || strcmp(json, "-") != 0 || !result.complete) {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What castbench asks of the registry, through the castctl command: the same
- * way that is open to any verbs program (docs/joining.md).
+ * What castbench asks of the registry, through librocecast: the same way that
+ * is open to any program (docs/api.md).
+ *
+ * Every function has a connection of its own, since castbench forks between
+ * them.
  */
 #ifndef BENCH_REGISTRY_H
 #define BENCH_REGISTRY_H 1
@@ -9,9 +12,6 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Exit codes of castctl that callers tell apart. */
-#define CASTCTL_REFUSED 2
 
 /* A group, as far as endpoints need it. */
 struct group_info {
@@ -34,8 +34,7 @@ struct member_info {
     uint64_t len;
 };
 
-/* All return castctl's exit status: 0, or the reason in 'error' (its last
- * line of standard error). */
+/* All return 0, or a positive errno and the reason in 'error'. */
 int registry_host_address(const char *host, struct in6_addr *address, char *error, size_t size);
 int registry_group_show(const char *group, struct group_info *info, char *error, size_t size);
 int
