@@ -9,226 +9,25 @@
  *
  * Each branch has 'una', the next PSN that it has not confirmed, and a
  * condition (none, sequence NAK, RNR NAK, fatal NAK) that stands at una.  What
- * may go up is decided by m, the circular minimum of una.
- *
- * Anchored branches form a binary heap.  Its order is: lowest una; then the
- * condition that takes precedence (fatal, longest RNR, NAK, none); then the
- * latest setting; then the lowest id.  So the top alone gives m, the condition
- * to report and the MSN.  As long as una of all branches lies within 2^23
- * below H, which reverse_down() sees to, psn_cmp() orders them totally.
+ * may go up is decided by m, the circular minimum of una: the branch that gives it
+ * is found at once (reverse-branches.c).
  *
  * Every setting of a condition has a number, from one counter.  A NAK sent up
  * speaks for all conditions that stand at m then, so 'told', the counter's
  * value at that time, says for each condition at m whether it was reported: no
  * per-branch flag has to be reset.  'told' begins anew when m advances.
  *
- * Sequence NAKs wait above the minimum in a list, oldest first, because the
- * time they are held is the same for all.  A NAK sent up makes the source go
- * back to m and so serves all of them: 'held_floor' empties the list at once.
- *
  * An event costs O(log n) in the number of branches.  Memory is allocated only
  * when a branch is added.
  */
-#include "lib/reverse.h"
+#include "lib/reverse-impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/roce.h"
 
-struct branch {
-    uint32_t id;
-    bool anchored; /* una is known, and the branch is in the heap. */
-    psn_t una;
-    enum reverse_cond cond;
-    uint8_t code;               /* RNR timer code or fatal syndrome. */
-    uint32_t msn;               /* of the last response taken in. */
-    uint64_t setting;           /* number of this setting of 'cond'; 0: none. */
-    uint64_t since;             /* when 'cond' was set. */
-    size_t pos;                 /* index in the heap. */
-    struct branch *prev, *next; /* in the held list; see is_held(). */
-    uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
-};
-
-struct reverse {
-    struct reverse_params params;
-    bool started;
-    psn_t h;
-    psn_t f;
-    bool f_known;       /* false after a start without state. */
-    bool confirmed;     /* m - 1 is a PSN of this epoch, so it may be acknowledged. */
-    psn_t anchor_floor; /* lowest PSN that anchors a branch. */
-
-    struct branch **branches; /* sorted by id. */
-    struct branch **heap;
-    size_t n_branches;
-    size_t n_heap;
-    size_t allocated;
-
-    uint64_t settings; /* how often a condition was set. */
-    uint64_t told;     /* settings up to this one were reported at this m. */
-
-    struct branch *held_first, *held_last;
-    uint64_t held_floor; /* later settings only are in the list. */
-
-    bool dup_pending; /* an ACK was asked for again and the rate limit kept it back. */
-    uint64_t dup_not_before;
-
-    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
-};
-
 static const struct reverse_out nothing;
-
-/* Heap. */
-
-static bool
-goes_first(const struct branch *a, const struct branch *b)
-{
-    int32_t distance = psn_cmp(a->una, b->una);
-    if (distance) {
-        return distance < 0;
-    }
-    if (a->cond != b->cond) {
-        return a->cond > b->cond;
-    }
-    if (a->cond == REVERSE_RNR && a->code != b->code) {
-        return roce_rnr_longer(a->code, b->code) == a->code;
-    }
-    if (a->setting != b->setting) {
-        return a->setting > b->setting;
-    }
-    return a->id < b->id;
-}
-
-static void
-heap_put(struct reverse *r, size_t pos, struct branch *b)
-{
-    r->heap[pos] = b;
-    b->pos = pos;
-}
-
-/* Restores the order after 'b' changed. */
-static void
-heap_fix(struct reverse *r, struct branch *b)
-{
-    size_t pos = b->pos;
-
-    while (pos > 0 && goes_first(b, r->heap[(pos - 1) / 2])) {
-        heap_put(r, pos, r->heap[(pos - 1) / 2]);
-        pos = (pos - 1) / 2;
-    }
-    for (size_t child; (child = 2 * pos + 1) < r->n_heap; pos = child) {
-        if (child + 1 < r->n_heap && goes_first(r->heap[child + 1], r->heap[child])) {
-            child++;
-        }
-        if (!goes_first(r->heap[child], b)) {
-            break;
-        }
-        heap_put(r, pos, r->heap[child]);
-    }
-    heap_put(r, pos, b);
-}
-
-static void
-heap_push(struct reverse *r, struct branch *b)
-{
-    b->pos = r->n_heap;
-    r->heap[r->n_heap++] = b;
-    heap_fix(r, b);
-}
-
-static void
-heap_remove(struct reverse *r, const struct branch *b)
-{
-    struct branch *last = r->heap[--r->n_heap];
-    if (last != b) {
-        heap_put(r, b->pos, last);
-        heap_fix(r, last);
-    }
-}
-
-/* Held sequence NAKs. */
-
-static bool
-is_held(const struct reverse *r, const struct branch *b)
-{
-    return b->cond == REVERSE_NAK && b->setting > r->held_floor;
-}
-
-static void
-held_append(struct reverse *r, struct branch *b)
-{
-    b->prev = r->held_last;
-    b->next = NULL;
-    *(b->prev ? &b->prev->next : &r->held_first) = b;
-    r->held_last = b;
-}
-
-static void
-held_remove(struct reverse *r, const struct branch *b)
-{
-    *(b->prev ? &b->prev->next : &r->held_first) = b->next;
-    *(b->next ? &b->next->prev : &r->held_last) = b->prev;
-}
-
-static void
-held_clear(struct reverse *r)
-{
-    r->held_first = r->held_last = NULL;
-    r->held_floor = r->settings;
-}
-
-/* Branch set. */
-
-/* Index of branch 'id', or the index where it would be inserted. */
-static size_t
-branch_index(const struct reverse *r, uint32_t id)
-{
-    size_t low = 0;
-    size_t high = r->n_branches;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (r->branches[mid]->id < id) {
-            low = mid + 1;
-        } else {
-            high = mid;
-        }
-    }
-    return low;
-}
-
-static struct branch *
-branch_find(const struct reverse *r, uint32_t id)
-{
-    size_t i = branch_index(r, id);
-    return i < r->n_branches && r->branches[i]->id == id ? r->branches[i] : NULL;
-}
-
-/* Gives 'b' a new una and condition; anchors it if it was not. */
-static void
-branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond cond, uint8_t code,
-              uint64_t now)
-{
-    if (is_held(r, b)) {
-        held_remove(r, b);
-    }
-    b->una = una;
-    b->cond = cond;
-    b->code = code;
-    b->since = now;
-    b->setting = cond == REVERSE_NONE ? 0 : ++r->settings;
-    if (cond == REVERSE_NAK) {
-        held_append(r, b);
-    }
-    if (b->anchored) {
-        heap_fix(r, b);
-    } else {
-        b->anchored = true;
-        heap_push(r, b);
-    }
-}
 
 /* The branch that gives the minimum, or NULL while the minimum is unknown or
  * there are no branches: nothing goes up then (R8, R9). */
@@ -273,29 +72,6 @@ reverse_destroy(struct reverse *r)
     free(r);
 }
 
-/* Makes room for one more branch. */
-static bool
-reserve(struct reverse *r)
-{
-    if (r->n_branches < r->allocated) {
-        return true;
-    }
-
-    size_t n = r->allocated ? 2 * r->allocated : 8;
-    struct branch **branches = realloc(r->branches, n * sizeof(struct branch *));
-    if (!branches) {
-        return false;
-    }
-    r->branches = branches;
-    struct branch **heap = realloc(r->heap, n * sizeof(struct branch *));
-    if (!heap) {
-        return false;
-    }
-    r->heap = heap;
-    r->allocated = n;
-    return true;
-}
-
 int
 reverse_branch_add(struct reverse *r, uint32_t id, uint64_t now)
 {
@@ -305,16 +81,10 @@ reverse_branch_add(struct reverse *r, uint32_t id, uint64_t now)
     if (!is_quiesced(r)) {
         return EBUSY;
     }
-    struct branch *b = reserve(r) ? calloc(1, sizeof *b) : NULL;
+    struct branch *b = branch_insert(r, id);
     if (!b) {
         return ENOMEM;
     }
-
-    size_t i = branch_index(r, id);
-    memmove(&r->branches[i + 1], &r->branches[i], (r->n_branches - i) * sizeof(struct branch *));
-    r->branches[i] = b;
-    r->n_branches++;
-    b->id = id;
     branch_update(r, b, r->h, REVERSE_NONE, 0, now);
     return 0;
 }
@@ -349,7 +119,7 @@ send_up(struct reverse *r, const struct branch *b, uint8_t syndrome)
     }
     if (syndrome != AETH_ACK_UNLIMITED) {
         r->told = r->settings;
-        held_clear(r);
+        branches_clear_held(r);
     }
     r->f = b->una;
     r->f_known = true;
@@ -402,31 +172,14 @@ decide(struct reverse *r, bool dup, uint64_t now)
 
 /* Events. */
 
-static void
-branch_remove(struct reverse *r, uint32_t id)
-{
-    struct branch *b = branch_find(r, id);
-    if (!b) {
-        return;
-    }
-
-    if (is_held(r, b)) {
-        held_remove(r, b);
-    }
-    if (b->anchored) {
-        heap_remove(r, b);
-    }
-    size_t i = branch_index(r, id);
-    r->n_branches--;
-    memmove(&r->branches[i], &r->branches[i + 1], (r->n_branches - i) * sizeof(struct branch *));
-    free(b);
-}
-
 struct reverse_out
 reverse_branches_remove(struct reverse *r, const uint32_t *ids, size_t n, uint64_t now)
 {
     for (size_t i = 0; i < n; i++) {
-        branch_remove(r, ids[i]);
+        struct branch *b = branch_find(r, ids[i]);
+        if (b) {
+            branch_delete(r, b);
+        }
     }
     return n ? decide(r, false, now) : nothing;
 }
@@ -607,7 +360,7 @@ reverse_timer(struct reverse *r, uint64_t now)
     }
 
     if (now >= held_deadline(r)) {
-        held_clear(r);
+        branches_clear_held(r);
         /* With a condition at m the source was already sent back there. */
         if (b->cond == REVERSE_NONE) {
             return send_up(r, b, AETH_NAK_PSN_SEQ);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The branches of one group epoch: by id, by what they let go up, and those that
+ * hold a NAK back.
+ *
+ * Anchored branches form a binary heap.  Its order is: lowest una; then the
+ * condition that takes precedence (fatal, longest RNR, NAK, none); then the
+ * latest setting; then the lowest id.  So the top alone gives m, the condition
+ * to report and the MSN.  As long as una of all branches lies within 2^23
+ * below H, which reverse_down() sees to, psn_cmp() orders them totally.
+ *
+ * Sequence NAKs wait above the minimum in a list, oldest first, because the
+ * time they are held is the same for all.  A NAK sent up makes the source go
+ * back to m and so serves all of them: 'held_floor' empties the list at once.
+ */
+#include "lib/reverse-impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/roce.h"
+
+/* Heap. */
+
+static bool
+goes_first(const struct branch *a, const struct branch *b)
+{
+    int32_t distance = psn_cmp(a->una, b->una);
+    if (distance) {
+        return distance < 0;
+    }
+    if (a->cond != b->cond) {
+        return a->cond > b->cond;
+    }
+    if (a->cond == REVERSE_RNR && a->code != b->code) {
+        return roce_rnr_longer(a->code, b->code) == a->code;
+    }
+    if (a->setting != b->setting) {
+        return a->setting > b->setting;
+    }
+    return a->id < b->id;
+}
+
+static void
+heap_put(struct reverse *r, size_t pos, struct branch *b)
+{
+    r->heap[pos] = b;
+    b->pos = pos;
+}
+
+/* Restores the order after 'b' changed. */
+static void
+heap_fix(struct reverse *r, struct branch *b)
+{
+    size_t pos = b->pos;
+
+    while (pos > 0 && goes_first(b, r->heap[(pos - 1) / 2])) {
+        heap_put(r, pos, r->heap[(pos - 1) / 2]);
+        pos = (pos - 1) / 2;
+    }
+    for (size_t child; (child = 2 * pos + 1) < r->n_heap; pos = child) {
+        if (child + 1 < r->n_heap && goes_first(r->heap[child + 1], r->heap[child])) {
+            child++;
+        }
+        if (!goes_first(r->heap[child], b)) {
+            break;
+        }
+        heap_put(r, pos, r->heap[child]);
+    }
+    heap_put(r, pos, b);
+}
+
+static void
+heap_push(struct reverse *r, struct branch *b)
+{
+    b->pos = r->n_heap;
+    r->heap[r->n_heap++] = b;
+    heap_fix(r, b);
+}
+
+static void
+heap_remove(struct reverse *r, const struct branch *b)
+{
+    struct branch *last = r->heap[--r->n_heap];
+    if (last != b) {
+        heap_put(r, b->pos, last);
+        heap_fix(r, last);
+    }
+}
+
+/* Held sequence NAKs. */
+
+static bool
+is_held(const struct reverse *r, const struct branch *b)
+{
+    return b->cond == REVERSE_NAK && b->setting > r->held_floor;
+}
+
+static void
+held_append(struct reverse *r, struct branch *b)
+{
+    b->prev = r->held_last;
+    b->next = NULL;
+    *(b->prev ? &b->prev->next : &r->held_first) = b;
+    r->held_last = b;
+}
+
+static void
+held_remove(struct reverse *r, const struct branch *b)
+{
+    *(b->prev ? &b->prev->next : &r->held_first) = b->next;
+    *(b->next ? &b->next->prev : &r->held_last) = b->prev;
+}
+
+void
+branches_clear_held(struct reverse *r)
+{
+    r->held_first = r->held_last = NULL;
+    r->held_floor = r->settings;
+}
+
+/* Branch set. */
+
+/* Index of branch 'id', or the index where it would be inserted. */
+static size_t
+branch_index(const struct reverse *r, uint32_t id)
+{
+    size_t low = 0;
+    size_t high = r->n_branches;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (r->branches[mid]->id < id) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low;
+}
+
+struct branch *
+branch_find(const struct reverse *r, uint32_t id)
+{
+    size_t i = branch_index(r, id);
+    return i < r->n_branches && r->branches[i]->id == id ? r->branches[i] : NULL;
+}
+
+void
+branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond cond, uint8_t code,
+              uint64_t now)
+{
+    if (is_held(r, b)) {
+        held_remove(r, b);
+    }
+    b->una = una;
+    b->cond = cond;
+    b->code = code;
+    b->since = now;
+    b->setting = cond == REVERSE_NONE ? 0 : ++r->settings;
+    if (cond == REVERSE_NAK) {
+        held_append(r, b);
+    }
+    if (b->anchored) {
+        heap_fix(r, b);
+    } else {
+        b->anchored = true;
+        heap_push(r, b);
+    }
+}
+
+/* Makes room for one more branch. */
+static bool
+reserve(struct reverse *r)
+{
+    if (r->n_branches < r->allocated) {
+        return true;
+    }
+
+    size_t n = r->allocated ? 2 * r->allocated : 8;
+    struct branch **branches = realloc(r->branches, n * sizeof(struct branch *));
+    if (!branches) {
+        return false;
+    }
+    r->branches = branches;
+    struct branch **heap = realloc(r->heap, n * sizeof(struct branch *));
+    if (!heap) {
+        return false;
+    }
+    r->heap = heap;
+    r->allocated = n;
+    return true;
+}
+
+struct branch *
+branch_insert(struct reverse *r, uint32_t id)
+{
+    struct branch *b = reserve(r) ? calloc(1, sizeof *b) : NULL;
+    if (b) {
+        size_t i = branch_index(r, id);
+
+        memmove(&r->branches[i + 1], &r->branches[i],
+                (r->n_branches - i) * sizeof(struct branch *));
+        r->branches[i] = b;
+        r->n_branches++;
+        b->id = id;
+    }
+    return b;
+}
+
+void
+branch_delete(struct reverse *r, struct branch *b)
+{
+    size_t i = branch_index(r, b->id);
+
+    if (is_held(r, b)) {
+        held_remove(r, b);
+    }
+    if (b->anchored) {
+        heap_remove(r, b);
+    }
+    r->n_branches--;
+    memmove(&r->branches[i], &r->branches[i + 1], (r->n_branches - i) * sizeof(struct branch *));
+    free(b);
+}

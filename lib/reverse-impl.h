@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the reverse path share: the branch set and its orders.
+ */
+#ifndef LIB_REVERSE_IMPL_H
+#define LIB_REVERSE_IMPL_H 1
+
+#include "lib/reverse.h"
+
+struct branch {
+    uint32_t id;
+    bool anchored; /* una is known, and the branch is in the heap. */
+    psn_t una;
+    enum reverse_cond cond;
+    uint8_t code;               /* RNR timer code or fatal syndrome. */
+    uint32_t msn;               /* of the last response taken in. */
+    uint64_t setting;           /* number of this setting of 'cond'; 0: none. */
+    uint64_t since;             /* when 'cond' was set. */
+    size_t pos;                 /* index in the heap. */
+    struct branch *prev, *next; /* in the held list; see is_held(). */
+    uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
+};
+
+struct reverse {
+    struct reverse_params params;
+    bool started;
+    psn_t h;
+    psn_t f;
+    bool f_known;       /* false after a start without state. */
+    bool confirmed;     /* m - 1 is a PSN of this epoch, so it may be acknowledged. */
+    psn_t anchor_floor; /* lowest PSN that anchors a branch. */
+
+    struct branch **branches; /* sorted by id. */
+    struct branch **heap;
+    size_t n_branches;
+    size_t n_heap;
+    size_t allocated;
+
+    uint64_t settings; /* how often a condition was set. */
+    uint64_t told;     /* settings up to this one were reported at this m. */
+
+    struct branch *held_first, *held_last;
+    uint64_t held_floor; /* later settings only are in the list. */
+
+    bool dup_pending; /* an ACK was asked for again and the rate limit kept it back. */
+    uint64_t dup_not_before;
+
+    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
+};
+
+/* reverse-branches.c */
+
+/* NULL: there is none with this id. */
+struct branch *branch_find(const struct reverse *, uint32_t id);
+/* A new one, which nothing is known of; NULL: no memory. */
+struct branch *branch_insert(struct reverse *, uint32_t id);
+void branch_delete(struct reverse *, struct branch *);
+/* Gives 'b' a new una and condition; anchors it if it was not. */
+void branch_update(struct reverse *, struct branch *b, psn_t una, enum reverse_cond, uint8_t code,
+                   uint64_t now);
+/* The list of held NAKs is empty from now on. */
+void branches_clear_held(struct reverse *);
+
+#endif /* lib/reverse-impl.h */
