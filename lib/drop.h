@@ -46,6 +46,7 @@
     DROP(group_closed, "group not ready: packets held back and the queue is full")            \
     DROP(inner_source, "inner source address is not the group's source")                      \
     DROP(not_provisioned, "TLV receiver is not in the provisioned branch set")                \
+    DROP(member_lost, "receiver was lost and the group goes on without it")                   \
     DROP(qpn_mismatch, "TLV QPN differs from the provisioned one")                            \
     DROP(icrc, "ICRC wrong")                                                                  \
     DROP(psn_jump, "PSN too far ahead with an ICRC that is wrong")                            \

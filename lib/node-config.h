@@ -92,6 +92,10 @@ struct tree_config {
      * The result goes to the source if this is the root, else to the parent's response SID. */
     bool root;
     struct in6_addr parent_sid;
+    /* Branches that are lost: not counted any more, or else the group fails; and after how many
+     * milliseconds without progress one is (0: never).  reverse_set_policy(). */
+    bool prune;
+    uint32_t liveness_msec;
     size_t n_branches;
     struct branch_config *branches;
     /* Source agent only. */

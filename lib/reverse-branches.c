@@ -208,18 +208,58 @@ branch_insert(struct reverse *r, uint32_t id)
     return b;
 }
 
-void
-branch_delete(struct reverse *r, struct branch *b)
+/* Nothing is known of 'b' any more. */
+static void
+branch_release(struct reverse *r, struct branch *b)
 {
-    size_t i = branch_index(r, b->id);
-
     if (is_held(r, b)) {
         held_remove(r, b);
     }
     if (b->anchored) {
         heap_remove(r, b);
+        b->anchored = false;
     }
+}
+
+void
+branch_delete(struct reverse *r, struct branch *b)
+{
+    size_t i = branch_index(r, b->id);
+
+    branch_release(r, b);
+    r->n_lost -= b->lost != LOSS_NONE;
+    r->n_pruned -= b->pruned;
     r->n_branches--;
     memmove(&r->branches[i], &r->branches[i + 1], (r->n_branches - i) * sizeof(struct branch *));
     free(b);
+}
+
+const struct branch *
+branches_minimum(const struct reverse *r)
+{
+    return r->n_heap && r->n_heap == r->n_branches - r->n_pruned ? r->heap[0] : NULL;
+}
+
+void
+branches_prune(struct reverse *r)
+{
+    for (size_t i = 0; r->prune && i < r->n_branches; i++) {
+        struct branch *b = r->branches[i];
+
+        if (b->lost && !b->pruned && r->n_branches - r->n_pruned > 1) {
+            branch_release(r, b);
+            b->pruned = true;
+            r->n_pruned++;
+        }
+    }
+}
+
+void
+branch_lose(struct reverse *r, struct branch *b, psn_t una, enum reverse_loss loss, uint8_t code,
+            uint64_t now)
+{
+    r->n_lost += b->lost == LOSS_NONE;
+    b->lost = loss;
+    branch_update(r, b, una, REVERSE_FATAL, code, now);
+    branches_prune(r);
 }

@@ -7,6 +7,14 @@
 
 #include "lib/reverse.h"
 
+/* What a branch did and was asked; reverse-liveness.c. */
+struct liveness {
+    bool alive;            /* since the last tick it got further, or asked for time. */
+    bool asked;            /* since the last tick a copy of what it lacks was made for it. */
+    uint8_t silent_ticks;  /* in a row: it lacked something and was not alive. */
+    uint8_t unasked_ticks; /* in a row, among these: it was not asked. */
+};
+
 struct branch {
     uint32_t id;
     bool anchored; /* una is known, and the branch is in the heap. */
@@ -18,6 +26,9 @@ struct branch {
     uint64_t since;             /* when 'cond' was set. */
     size_t pos;                 /* index in the heap. */
     struct branch *prev, *next; /* in the held list; see is_held(). */
+    enum reverse_loss lost;
+    bool pruned; /* lost, and out of the heap for good. */
+    struct liveness liveness;
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
 };
 
@@ -29,11 +40,13 @@ struct reverse {
     bool f_known;       /* false after a start without state. */
     bool confirmed;     /* m - 1 is a PSN of this epoch, so it may be acknowledged. */
     psn_t anchor_floor; /* lowest PSN that anchors a branch. */
+    psn_t lowest;       /* after a start without state: lowest PSN that went down. */
 
     struct branch **branches; /* sorted by id. */
     struct branch **heap;
     size_t n_branches;
     size_t n_heap;
+    size_t n_lost, n_pruned;
     size_t allocated;
 
     uint64_t settings; /* how often a condition was set. */
@@ -44,6 +57,10 @@ struct reverse {
 
     bool dup_pending; /* an ACK was asked for again and the rate limit kept it back. */
     uint64_t dup_not_before;
+
+    bool prune;
+    uint64_t tick_usec; /* 0: nobody is ever silent. */
+    uint64_t tick_at;   /* UINT64_MAX: nobody lacks anything. */
 
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
 };
@@ -60,5 +77,20 @@ void branch_update(struct reverse *, struct branch *b, psn_t una, enum reverse_c
                    uint64_t now);
 /* The list of held NAKs is empty from now on. */
 void branches_clear_held(struct reverse *);
+/* The branch that gives the minimum, or NULL while the minimum is unknown or there are no branches
+ * that count: nothing goes up then (R8, R9). */
+const struct branch *branches_minimum(const struct reverse *);
+/* 'b' stands for a fatal NAK at 'una' from now on, until it is pruned. */
+void branch_lose(struct reverse *, struct branch *b, psn_t una, enum reverse_loss, uint8_t code,
+                 uint64_t now);
+/* Takes lost branches out of the minimum, all but the last that counts, if that is the policy. */
+void branches_prune(struct reverse *);
+
+/* reverse-liveness.c */
+
+/* Something went down, which has to be confirmed. */
+void liveness_expect(struct reverse *, uint64_t now);
+/* At 'tick_at': may lose branches. */
+void liveness_tick(struct reverse *, uint64_t now);
 
 #endif /* lib/reverse-impl.h */

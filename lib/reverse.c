@@ -29,14 +29,6 @@
 
 static const struct reverse_out nothing;
 
-/* The branch that gives the minimum, or NULL while the minimum is unknown or
- * there are no branches: nothing goes up then (R8, R9). */
-static const struct branch *
-minimum(const struct reverse *r)
-{
-    return r->n_heap && r->n_heap == r->n_branches ? r->heap[0] : NULL;
-}
-
 /* Is everything that was sent down confirmed, and was that sent up?  At no other
  * time may a branch count as confirmed up to H: it would acknowledge what nobody
  * received (R10). */
@@ -54,6 +46,7 @@ reverse_create(const struct reverse_params *params)
         r->params = *params;
         r->h = r->f = params->start_psn;
         r->f_known = true;
+        r->tick_at = UINT64_MAX;
     }
     return r;
 }
@@ -139,7 +132,7 @@ send_again(struct reverse *r, const struct branch *b, uint64_t now)
 static struct reverse_out
 decide(struct reverse *r, bool dup, uint64_t now)
 {
-    const struct branch *b = minimum(r);
+    const struct branch *b = branches_minimum(r);
     if (!b) {
         return nothing;
     }
@@ -181,7 +174,7 @@ reverse_branches_remove(struct reverse *r, const uint32_t *ids, size_t n, uint64
             branch_delete(r, b);
         }
     }
-    return n ? decide(r, false, now) : nothing;
+    return decide(r, false, now);
 }
 
 bool
@@ -199,6 +192,7 @@ start_without_state(struct reverse *r, psn_t q)
     r->h = q;
     r->f_known = false;
     r->anchor_floor = psn_add(q, -REVERSE_ANCHOR_WINDOW);
+    r->lowest = q;
     r->n_heap = 0;
     for (size_t i = 0; i < r->n_branches; i++) {
         r->branches[i]->anchored = false;
@@ -218,24 +212,38 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
         }
     }
 
-    const struct branch *b = minimum(r);
+    const struct branch *b = branches_minimum(r);
     psn_t floor = b ? b->una : r->anchor_floor;
     psn_t h = psn_add(q, 1);
     if (psn_cmp(h, r->h) > 0 && psn_cmp(h, floor) > 0) {
         r->h = h;
     }
+    if (psn_cmp(q, r->lowest) < 0 && psn_cmp(q, floor) >= 0) {
+        r->lowest = q;
+    }
+    liveness_expect(r, now);
     /* A failed group says so whenever an answer is owed. */
     return ack_req && b && b->cond == REVERSE_FATAL ? decide(r, true, now) : nothing;
 }
 
 void
-reverse_copied(struct reverse *r, uint32_t id, psn_t q)
+reverse_copied(struct reverse *r, uint32_t id, psn_t q, bool sent)
 {
     struct branch *b = branch_find(r, id);
-    if (b && b->anchored && psn_eq(b->una, q)
-        && (b->cond == REVERSE_NAK || b->cond == REVERSE_RNR)) {
+    if (!b || (b->anchored && !psn_eq(b->una, q))) {
+        return;
+    }
+    b->liveness.asked = true;
+    if (sent && (b->cond == REVERSE_NAK || b->cond == REVERSE_RNR)) {
         branch_update(r, b, q, REVERSE_NONE, 0, 0);
     }
+}
+
+bool
+reverse_is_pruned(const struct reverse *r, uint32_t id)
+{
+    const struct branch *b = r->n_pruned ? branch_find(r, id) : NULL;
+    return b && b->pruned;
 }
 
 /* What a syndrome says.  False: reserved, or not for RC. */
@@ -289,6 +297,16 @@ says_nothing_new(const struct branch *b, psn_t psn, enum reverse_cond cond, uint
                || (cond == REVERSE_NAK && b->cond == REVERSE_RNR));
 }
 
+/* Is it one of a branch that gets further, or that asks for time?  Repeating what it has said does
+ * not count. */
+static bool
+shows_life(const struct branch *b, psn_t una, enum reverse_cond cond)
+{
+    int32_t further = b->anchored ? psn_cmp(una, b->una) : 1;
+
+    return further > 0 || (!further && cond == REVERSE_RNR);
+}
+
 struct reverse_out
 reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, uint32_t msn,
                  uint64_t now, enum drop_reason *why)
@@ -305,11 +323,18 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         *why = DROP_resp_opcode;
         return nothing;
     }
+    if (b->pruned) {
+        *why = DROP_none;
+        b->n_dups++;
+        return nothing;
+    }
     if (!psn_acceptable(r, b, psn)) {
         *why = DROP_psn_not_sent;
         return nothing;
     }
     *why = DROP_none;
+    psn_t una = cond == REVERSE_NONE ? psn_add(psn, 1) : psn;
+    b->liveness.alive |= shows_life(b, una, cond);
 
     if (says_nothing_new(b, psn, cond, code)) {
         b->n_dups++;
@@ -324,7 +349,11 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
     };
     ++*counters[cond];
     b->msn = msn;
-    branch_update(r, b, cond == REVERSE_NONE ? psn_add(psn, 1) : psn, cond, code, now);
+    if (cond == REVERSE_FATAL) {
+        branch_lose(r, b, una, LOSS_REFUSED, code, now);
+    } else {
+        branch_update(r, b, una, cond, code, now);
+    }
     return decide(r, false, now);
 }
 
@@ -336,10 +365,11 @@ held_deadline(const struct reverse *r)
     return r->held_first ? r->held_first->since + r->params.hold_usec : UINT64_MAX;
 }
 
-uint64_t
-reverse_deadline(const struct reverse *r)
+/* When something is to be sent. */
+static uint64_t
+send_deadline(const struct reverse *r)
 {
-    const struct branch *b = minimum(r);
+    const struct branch *b = branches_minimum(r);
     if (!b) {
         return UINT64_MAX;
     }
@@ -350,11 +380,21 @@ reverse_deadline(const struct reverse *r)
     return r->dup_pending && r->dup_not_before < held ? r->dup_not_before : held;
 }
 
+uint64_t
+reverse_deadline(const struct reverse *r)
+{
+    uint64_t send = send_deadline(r);
+    return r->tick_at < send ? r->tick_at : send;
+}
+
 struct reverse_out
 reverse_timer(struct reverse *r, uint64_t now)
 {
+    if (now >= r->tick_at) {
+        liveness_tick(r, now);
+    }
     struct reverse_out out = decide(r, false, now);
-    const struct branch *b = minimum(r);
+    const struct branch *b = branches_minimum(r);
     if (out.send || !b) {
         return out;
     }
@@ -377,7 +417,7 @@ reverse_timer(struct reverse *r, uint64_t now)
 void
 reverse_get_info(const struct reverse *r, struct reverse_info *info)
 {
-    const struct branch *b = minimum(r);
+    const struct branch *b = branches_minimum(r);
 
     *info = (struct reverse_info){
         .started = r->started,
@@ -387,6 +427,7 @@ reverse_get_info(const struct reverse *r, struct reverse_info *info)
         .m = b ? b->una : r->f,
         .f = r->f,
         .n_branches = r->n_branches,
+        .n_lost = r->n_lost,
         .n_sent_acks = r->n_sent_acks,
         .n_sent_naks = r->n_sent_naks,
         .n_sent_rnrs = r->n_sent_rnrs,
@@ -403,6 +444,8 @@ reverse_get_branch(const struct reverse *r, uint32_t id, struct reverse_branch_i
         *info = (struct reverse_branch_info){
             .id = id,
             .anchored = b->anchored,
+            .lost = b->lost,
+            .pruned = b->pruned,
             .una = b->una,
             .cond = b->cond,
             .code = b->code,

@@ -6,6 +6,11 @@
  * A pure machine: no packets, clocks or I/O.  docs/draft-notes.md, "The
  * reverse-path rule", is its specification; draft-li 5.3.1, 5.3.2 and 8.
  *
+ * A branch is lost when it has sent a fatal NAK, or makes no progress for the
+ * liveness time although it is asked.  It then stands for a fatal NAK at its una,
+ * or, with policy prune, is not counted any more.  The last branch is never
+ * pruned: its NAK goes up, to a node that may have others.
+ *
  * Times are microseconds on any monotonic scale.
  */
 #ifndef LIB_REVERSE_H
@@ -45,12 +50,16 @@ struct reverse_out {
 struct reverse *reverse_create(const struct reverse_params *);
 void reverse_destroy(struct reverse *);
 
+/* What becomes of branches that are lost; takes effect on those that are lost already with the next
+ * event.  'liveness_usec' 0 (which is so at first, with prune false): no branch is ever silent. */
+void reverse_set_policy(struct reverse *, bool prune, uint64_t liveness_usec);
+
 /* Branch set.  Ids are the caller's, unique, any value.  A branch added before the first packet went
  * down starts at start_psn; one added later counts as confirmed up to H (its receive PSN is H by
  * agreement), which is possible only while everything sent down is confirmed and that was sent up.
  * reverse_branch_add() returns 0, EEXIST, EBUSY (not quiesced; nothing changed) or ENOMEM.
  * Removal may move the minimum: the result says what to send, once all
- * 'ids' have gone. */
+ * 'ids' (or none) have gone. */
 int reverse_branch_add(struct reverse *, uint32_t id, uint64_t now);
 struct reverse_out
 reverse_branches_remove(struct reverse *, const uint32_t *ids, size_t n, uint64_t now);
@@ -63,9 +72,11 @@ bool reverse_jump_suspicious(const struct reverse *, psn_t q);
  * 'ack_req' says that a response is owed: the packet's AckReq bit.  If a fatal
  * NAK is latched and owed again, the result is that NAK. */
 struct reverse_out reverse_down(struct reverse *, psn_t q, bool ack_req, uint64_t now);
-/* A copy of PSN q was made for this branch (it is being served: clears its
- * sequence or RNR NAK at q). */
-void reverse_copied(struct reverse *, uint32_t id, psn_t q);
+/* A copy of PSN q was made for this branch, so an answer may be expected from it.  'sent': the copy went
+ * out (the branch is being served: clears its sequence or RNR NAK at q). */
+void reverse_copied(struct reverse *, uint32_t id, psn_t q, bool sent);
+/* Was the branch lost, and is it not counted any more?  Copies are of no use to it. */
+bool reverse_is_pruned(const struct reverse *, uint32_t id);
 
 /* Response from a branch.  *why is DROP_none if it was taken in, otherwise
  * unknown_branch, psn_not_sent or resp_opcode (reserved syndrome). */
@@ -78,10 +89,17 @@ struct reverse_out reverse_timer(struct reverse *, uint64_t now);
 
 /* For display and tests. */
 enum reverse_cond { REVERSE_NONE, REVERSE_NAK, REVERSE_RNR, REVERSE_FATAL };
+enum reverse_loss {
+    LOSS_NONE,
+    LOSS_REFUSED, /* it sent a fatal NAK: 'code'. */
+    LOSS_SILENT,
+};
 struct reverse_branch_info {
     uint32_t id;
-    bool anchored; /* una is known. */
-    psn_t una;     /* next PSN not confirmed. */
+    bool anchored; /* una is known, and it counts. */
+    enum reverse_loss lost;
+    bool pruned; /* lost, and does not count. */
+    psn_t una;   /* next PSN not confirmed. */
     enum reverse_cond cond;
     uint8_t code; /* RNR timer code, or fatal syndrome. */
     uint32_t msn;
@@ -96,6 +114,7 @@ struct reverse_info {
     psn_t m;       /* minimum of una; f if it is not known. */
     psn_t f;       /* last una sent up. */
     size_t n_branches;
+    size_t n_lost; /* of them. */
     /* n_sent_dups: those of n_sent_acks that were sent again. */
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
 };

@@ -17,7 +17,7 @@ note_down(struct tree *t, const struct bth *bth, uint64_t now)
     struct reverse_out out = reverse_down(r, psn, bth->ack_req & BTH_ACK_REQ, now);
 
     for (size_t i = 0; i < t->config.n_branches; i++) {
-        reverse_copied(r, t->config.branches[i].id, psn);
+        reverse_copied(r, t->config.branches[i].id, psn, true);
     }
     return out;
 }

@@ -61,6 +61,9 @@ check_branch(const struct original *o, const struct branch *b, const struct mt_r
     if (be24_get(r->qpn) != b->config->qpn) {
         return DROP_qpn_mismatch;
     }
+    if (reverse_is_pruned(o->tree->aggregate->reverse, b->config->id)) {
+        return DROP_member_lost;
+    }
     if (b->copied == o->tree->n_packets) {
         return DROP_mt_repeated;
     }
@@ -90,7 +93,7 @@ send_copy(struct swedge *sw, struct rx *rx, const struct original *o, struct bra
         rewrite(o, b, p->data, p->tail);
     }
     b->n_copies++;
-    reverse_copied(o->tree->aggregate->reverse, b->config->id, o->psn);
+    reverse_copied(o->tree->aggregate->reverse, b->config->id, o->psn, true);
     TRACE(&sw->base.tracer, "End.MT: copy to %s, QPN 0x%x", TRACE_ADDR(&b->config->address),
           b->config->qpn);
     return l3_output(sw->base.l3, p, L3_ERRORS_NONE, rx->now);

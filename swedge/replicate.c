@@ -21,13 +21,13 @@ send_copy(struct swedge *sw, struct packet *p, const struct in6_addr *dst, uint6
     return l3_output(sw->base.l3, p, L3_ERRORS_PTB, now);
 }
 
-/* Every aggregating node below gets every packet, by whatever copy. */
+/* Every aggregating node below gets every packet, by whatever copy; 'sent': by all that there are. */
 static void
-note_copied(const struct tree *t, psn_t psn)
+note_copied(const struct tree *t, psn_t psn, bool sent)
 {
     for (size_t i = 0; i < t->config.n_branches; i++) {
         if (t->config.branches[i].kind == BRANCH_NODE) {
-            reverse_copied(t->aggregate->reverse, t->config.branches[i].id, psn);
+            reverse_copied(t->aggregate->reverse, t->config.branches[i].id, psn, sent);
         }
     }
 }
@@ -49,8 +49,6 @@ copy_to_nodes(struct swedge *sw, struct rx *rx, const struct original *o)
         all &= !why;
     }
     enum drop_reason why = send_copy(sw, p, &c->outer_da[c->n_outer_da - 1], rx->now);
-    if (all && !why) {
-        note_copied(o->tree, o->psn);
-    }
+    note_copied(o->tree, o->psn, all && !why);
     return why;
 }

@@ -199,7 +199,7 @@ event_down(struct run *run)
     check_output(run, out, model_down(&run->m, q, ack_req));
     for (size_t i = 0; i < run->n; i++) {
         if (rnd(run, 5)) {
-            reverse_copied(run->r, run->ledger[i].id, q);
+            reverse_copied(run->r, run->ledger[i].id, q, true);
             model_copied(&run->m, run->ledger[i].id, q);
         }
     }

@@ -110,7 +110,7 @@ down(uint32_t first, uint32_t last)
     for (uint32_t q = first; q != last + 1; q++) {
         down_only(q);
         for (uint32_t id = 1; id <= n_ids; id++) {
-            reverse_copied(r, id, psn_make(q));
+            reverse_copied(r, id, psn_make(q), true);
         }
     }
 }
@@ -248,9 +248,9 @@ START_TEST(copy_serves_only_its_branch)
         expect_nak(nak(1, 100), 100);
         expect_nak(nak(2, 100), 100);
         down_only(100);
-        reverse_copied(r, 1, psn_make(100));
-        reverse_copied(r, 2, psn_make(101)); /* Not what it waits for. */
-        reverse_copied(r, 99, psn_make(100));
+        reverse_copied(r, 1, psn_make(100), true);
+        reverse_copied(r, 2, psn_make(101), true); /* Not what it waits for. */
+        reverse_copied(r, 99, psn_make(100), true);
         ck_assert_int_eq(branch(1).cond, REVERSE_NONE);
         ck_assert_int_eq(branch(2).cond, REVERSE_NAK);
     }
@@ -425,7 +425,7 @@ START_TEST(h14_uncovered_nak)
         expect(respond(1, AETH_RNR | 12, 100), AETH_RNR | 12, 100);
         expect_nothing(nak(2, 100)); /* The RNR NAK takes precedence... */
         down_only(100);
-        reverse_copied(r, 1, psn_make(100)); /* ...but only branch 1 got a copy. */
+        reverse_copied(r, 1, psn_make(100), true); /* ...but only branch 1 got a copy. */
         ck_assert_uint_eq(reverse_deadline(r), 0);
         expect_nak(reverse_timer(r, now), 100);
     }
@@ -445,7 +445,7 @@ START_TEST(h15_fatal_is_latched)
         expect(ack(2, 109), AETH_NAK_REM_ACCESS, 105);
         expect(ack(1, 104), AETH_NAK_REM_ACCESS, 105);
         /* Neither a copy nor a response of that branch clears it. */
-        reverse_copied(r, 1, psn_make(105));
+        reverse_copied(r, 1, psn_make(105), true);
         expect(ack(1, 109), AETH_NAK_REM_ACCESS, 105);
         expect_nothing(nak(1, 107));
         ck_assert_int_eq(branch(1).cond, REVERSE_FATAL);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Branches that are silent (docs/draft-notes.md, H16): an rxe requester with
+ * retry count 7 repeats for ever what one of them does not confirm.
+ *
+ * While anything that went down is not confirmed, time is cut into ticks.  At
+ * each one every branch is looked at: one that lacks something, did not get
+ * further and did not ask for time with an RNR NAK has been silent for another
+ * tick.  After SILENT_TICKS in a row it is lost.  That is between 30/32 and 32/32
+ * of the liveness time, since the first of them may be a part of one and the last
+ * sign of life may have come right after a tick.  Packets cost nothing by this.
+ *
+ * A branch can only be silent when it is asked: if nobody sent it what it lacks
+ * for half the liveness time, the source has stopped, and the silence does not
+ * count.  So that time has to be some time-outs of the source's QP long.
+ */
+#include "lib/reverse-impl.h"
+
+#include "lib/roce.h"
+
+#define TICKS         32 /* in the liveness time. */
+#define SILENT_TICKS  (TICKS - 1)
+#define UNASKED_TICKS (TICKS / 2)
+
+void
+reverse_set_policy(struct reverse *r, bool prune, uint64_t liveness_usec)
+{
+    r->prune = prune;
+    r->tick_usec = (liveness_usec + TICKS - 1) / TICKS;
+    if (!r->tick_usec) {
+        r->tick_at = UINT64_MAX;
+    }
+    branches_prune(r);
+}
+
+/* Is there something that this branch has not confirmed, as far as is known? */
+static bool
+lacks(const struct reverse *r, const struct branch *b)
+{
+    return !b->lost && (!b->anchored || psn_cmp(b->una, r->h) < 0);
+}
+
+void
+liveness_expect(struct reverse *r, uint64_t now)
+{
+    if (r->tick_usec && r->tick_at == UINT64_MAX) {
+        r->tick_at = now + r->tick_usec;
+    }
+}
+
+/* True: 'b' has been silent for too long. */
+static bool
+tick_branch(const struct reverse *r, struct branch *b)
+{
+    struct liveness *l = &b->liveness;
+    bool silent = lacks(r, b) && !l->alive;
+
+    l->unasked_ticks = silent && !l->asked ? (uint8_t) (l->unasked_ticks + 1) : 0;
+    l->silent_ticks =
+        silent && l->unasked_ticks <= UNASKED_TICKS ? (uint8_t) (l->silent_ticks + 1) : 0;
+    l->unasked_ticks = l->silent_ticks ? l->unasked_ticks : 0;
+    l->alive = l->asked = false;
+    return l->silent_ticks >= SILENT_TICKS;
+}
+
+void
+liveness_tick(struct reverse *r, uint64_t now)
+{
+    bool more = false;
+
+    for (size_t i = 0; i < r->n_branches; i++) {
+        struct branch *b = r->branches[i];
+
+        if (tick_branch(r, b)) {
+            /* What is not known of it, it may lack all. */
+            branch_lose(r, b, b->anchored ? b->una : r->lowest, LOSS_SILENT, AETH_NAK_REM_OP, now);
+        }
+        more |= lacks(r, b);
+    }
+    r->tick_at = more ? now + r->tick_usec : UINT64_MAX;
+}
