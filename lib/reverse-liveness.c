@@ -55,10 +55,16 @@ tick_branch(const struct reverse *r, struct branch *b)
     struct liveness *l = &b->liveness;
     bool silent = lacks(r, b) && !l->alive;
 
-    l->unasked_ticks = silent && !l->asked ? (uint8_t) (l->unasked_ticks + 1) : 0;
-    l->silent_ticks =
-        silent && l->unasked_ticks <= UNASKED_TICKS ? (uint8_t) (l->silent_ticks + 1) : 0;
-    l->unasked_ticks = l->silent_ticks ? l->unasked_ticks : 0;
+    if (!silent || l->asked) {
+        l->unasked_ticks = 0;
+    } else if (l->unasked_ticks <= UNASKED_TICKS) {
+        l->unasked_ticks++;
+    }
+    if (silent && l->unasked_ticks <= UNASKED_TICKS) {
+        l->silent_ticks++;
+    } else {
+        l->silent_ticks = 0;
+    }
     l->alive = l->asked = false;
     return l->silent_ticks >= SILENT_TICKS;
 }

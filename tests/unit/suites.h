@@ -19,6 +19,7 @@
     SUITE(intent)        \
     SUITE(l3)            \
     SUITE(l3_icmp)       \
+    SUITE(loss)          \
     SUITE(neigh)         \
     SUITE(node_config)   \
     SUITE(packet)        \
