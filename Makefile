@@ -27,6 +27,8 @@ as-owner:
 
 else
 
+$(foreach v,SAN WERROR V,$(if $(filter-out 0 1,$($v)),$(error $v=$($v): must be 0 or 1)))
+
 CC = gcc
 AR = ar
 PYTHON = python3

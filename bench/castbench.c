@@ -5,8 +5,11 @@
  * Options are perftest's where perftest has them.
  */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,14 +52,29 @@ bad_value(const char *option, const char *value, const char *expected)
     exit(EXIT_USAGE);
 }
 
+/* What is wrong with the command line as a whole. */
+static void __attribute__((noreturn, format(printf, 1, 2))) bad_usage(const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "castbench: ");
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, " (castbench --help)\n");
+    exit(EXIT_USAGE);
+}
+
+/* Decimal or 0x..., as castctl takes numbers. */
 static unsigned long
 number(const char *option, const char *text, unsigned long min, unsigned long max)
 {
+    bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     char expected[64], *end;
 
     errno = 0;
-    unsigned long v = strtoul(text, &end, 0);
-    if (errno || end == text || *end || *text == '-' || v < min || v > max) {
+    unsigned long v = strtoul(text, &end, hex ? 16 : 10);
+    if (errno || !isxdigit((unsigned char) text[0]) || *end || v < min || v > max) {
         snprintf(expected, sizeof expected, "must be %lu..%lu", min, max);
         bad_value(option, text, expected);
     }
@@ -78,10 +96,11 @@ mtu(const char *text)
 static void
 receivers(struct write_options *o, char *text)
 {
-    char *save = NULL;
-
     o->n_receivers = 0;
-    for (char *name = strtok_r(text, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+    for (char *name; (name = strsep(&text, ","));) {
+        if (!name[0]) {
+            bad_usage("--receivers: a name is empty");
+        }
         for (unsigned i = 0; i < o->n_receivers; i++) {
             if (!strcmp(name, o->receivers[i])) {
                 bad_value("--receivers", name, "named twice");
@@ -140,7 +159,7 @@ option(struct write_options *o, const char **json, int c, char *arg)
         break;
     case 'h': fputs(usage, stdout); exit(0);
     case 'V': puts("castbench (rocecast)"); exit(0);
-    default: fputs(usage, stderr); exit(EXIT_USAGE);
+    default: exit(EXIT_USAGE); /* getopt has said why. */
     }
 }
 
@@ -173,15 +192,23 @@ options(struct write_options *o, const char **json, int argc, char *argv[])
     while ((c = getopt_long(argc, argv, "s:n:t:m:u:j:hV", longs, NULL)) != -1) {
         option(o, json, c, optarg);
     }
-    if (argc - optind != 1 || strcmp(argv[optind], "write") != 0) {
-        fprintf(stderr, "castbench: give one test; there is 'write'\n%s", usage);
-        exit(EXIT_USAGE);
+    if (optind == argc) {
+        bad_usage("a test is missing: there is 'write'");
     }
-    bool group_fits = !!o->group == (o->scheme == SCHEME_REPLICATE);
-    if (!o->source || !o->n_receivers || !group_fits) {
-        fprintf(stderr, "castbench: needs --source, --receivers, and --group unless unicast\n%s",
-                usage);
-        exit(EXIT_USAGE);
+    if (strcmp(argv[optind], "write") != 0) {
+        bad_usage("unknown test '%s': there is 'write'", argv[optind]);
+    }
+    if (optind + 1 < argc) {
+        bad_usage("unexpected argument '%s'", argv[optind + 1]);
+    }
+    if (!o->source || !o->n_receivers) {
+        bad_usage("%s is missing", o->source ? "--receivers" : "--source");
+    }
+    if (o->scheme == SCHEME_REPLICATE && !o->group) {
+        bad_usage("--group is missing: only --scheme unicast has none");
+    }
+    if (o->scheme != SCHEME_REPLICATE && o->group) {
+        bad_usage("--group %s: --scheme unicast has none", o->group);
     }
     if (!o->count && !o->file) {
         o->count = 1000;
@@ -197,12 +224,17 @@ main(int argc, char *argv[])
     const char *json = NULL;
 
     options(&o, &json, argc, argv);
+    int error = json ? report_json_check(json) : 0;
+    if (error) {
+        fprintf(stderr, "castbench: --json %s: %s\n", json, strerror(error));
+        return EXIT_RUN;
+    }
     bool ok = write_run(&o, &result);
     /* On standard output the JSON stands alone. */
     if (!json || strcmp(json, "-") != 0 || !result.complete) {
         report_table(&o, &result, ok);
     }
-    int error = json ? report_json(&o, &result, ok, json) : 0;
+    error = json ? report_json(&o, &result, ok, json) : 0;
     if (error) {
         fprintf(stderr, "castbench: %s: %s\n", json, strerror(error));
     }

@@ -114,7 +114,7 @@ content_file_len(const char *path, size_t *len)
         return errno;
     }
     *len = (size_t) st.st_size;
-    return S_ISREG(st.st_mode) ? 0 : EINVAL;
+    return S_ISREG(st.st_mode) ? 0 : S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
 }
 
 int

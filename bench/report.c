@@ -6,9 +6,12 @@
 #include "bench/report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define JSON_VERSION 1
 
@@ -122,6 +125,27 @@ json_counted(FILE *f, const struct write_options *o, const struct write_result *
         fprintf(f, "\"tx_bytes\": %" PRIu64 "}", r->tx_bytes[i]);
     }
     fprintf(f, "\n  ],\n");
+}
+
+int
+report_json_check(const char *path)
+{
+    char folder[4096];
+    int fd;
+
+    if (!strcmp(path, "-")) {
+        return 0;
+    }
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+        return 0;
+    }
+    if (errno != ENOENT || !path[0]) {
+        return errno;
+    }
+    snprintf(folder, sizeof folder, "%s", path);
+    return access(dirname(folder), W_OK) ? errno : 0;
 }
 
 int

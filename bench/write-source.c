@@ -70,11 +70,6 @@ source_arm_group(const struct write_run *run, char *error, size_t size)
         || registry_group_show(o->group, &group, error, size)) {
         return false;
     }
-    if (o->mtu && o->mtu != group.mtu) {
-        snprintf(error, size, "-m %" PRIu32 ": the group's path MTU is %" PRIu32, o->mtu,
-                 group.mtu);
-        return false;
-    }
     struct endpoint_peer peer = {
         .address = group.proxy,
         .qpn = group.designated_qpn,

@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,12 +77,6 @@ shared_create(const struct write_options *o, char *error, size_t size)
         snprintf(error, size, "--file %s: %s", o->file, strerror(status));
         goto error;
     }
-    status =
-        o->out ? content_file_write(o->out, "source", shared->expected, content.region_len) : 0;
-    if (status) {
-        snprintf(error, size, "--out %s: %s", o->out, strerror(status));
-        goto error;
-    }
     if (!resolve(o->source, &shared->source, error, size)) {
         goto error;
     }
@@ -89,6 +84,12 @@ shared_create(const struct write_options *o, char *error, size_t size)
         if (!resolve(o->receivers[i], &shared->receivers[i], error, size)) {
             goto error;
         }
+    }
+    status =
+        o->out ? content_file_write(o->out, "source", shared->expected, content.region_len) : 0;
+    if (status) {
+        snprintf(error, size, "--out %s: %s", o->out, strerror(status));
+        goto error;
     }
     return shared;
 
@@ -162,6 +163,26 @@ counters_stop(const struct write_options *o, const struct counter *counters,
     return ok;
 }
 
+/* What would else be found wrong when the group is in a new epoch already, or after the run. */
+static bool
+check_first(const struct write_options *o, char *error, size_t size)
+{
+    struct counter counters[MAX_COUNTED];
+    struct group_info group;
+
+    if (o->group) {
+        if (registry_group_show(o->group, &group, error, size)) {
+            return false;
+        }
+        if (o->mtu && o->mtu != group.mtu) {
+            snprintf(error, size, "-m %" PRIu32 ": the group's path MTU is %" PRIu32, o->mtu,
+                     group.mtu);
+            return false;
+        }
+    }
+    return counters_start(o, counters, error, size);
+}
+
 static bool
 run_workers(struct write_run *run, struct write_result *result)
 {
@@ -194,6 +215,9 @@ bool
 write_run(const struct write_options *o, struct write_result *result)
 {
     *result = (struct write_result){.n_replicas = o->n_receivers};
+    if (!check_first(o, result->error, sizeof result->error)) {
+        return false;
+    }
     struct write_shared *shared = shared_create(o, result->error, sizeof result->error);
     if (!shared) {
         return false;

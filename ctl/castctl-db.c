@@ -10,10 +10,12 @@
 #include <stdlib.h>
 
 #include "ctl/request.h"
+#include "ctl/values.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "ovsdb-idl.h"
+#include "stream-ssl.h"
 #include "timeval.h"
 #include "util.h"
 
@@ -142,6 +144,14 @@ ctl_wait_for_change(struct ctl *ctl, const char *waiting_for)
 static void
 connect_registry(struct ctl *ctl)
 {
+    if (!db_is_valid(ctl->db)) {
+        ctl_fail(CTL_USAGE, "%s%s: " DB_RULE, ctl->db_given ? "--db " : "ROCECAST_DB=", ctl->db);
+    }
+    if (strstr(ctl->db, "ssl:") && !stream_ssl_is_configured()) {
+        ctl_fail(CTL_USAGE, "registry %s: ssl: needs --private-key, --certificate and --ca-cert",
+                 ctl->db);
+    }
+
     bool retry = strncmp(ctl->db, "unix:", 5) || strchr(ctl->db, ',');
 
     ctl->idl = ovsdb_idl_create(ctl->db, &rrec_idl_class, true, retry);

@@ -53,6 +53,9 @@ static void
 trace(struct ctl *ctl)
 {
     static uint8_t frame[PACKET_ROOM];
+
+    ctl_require_node(ctl, ctl->argv[0]);
+
     char *hex = strcmp(ctl->argv[2], "-") ? xstrdup(ctl->argv[2]) : read_stdin();
     char *why;
     size_t len;

@@ -6,10 +6,12 @@
 
 #include "ctl/castctl.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "command-line.h"
 #include "ctl/daemon-common.h"
@@ -108,21 +110,32 @@ print_usage_of(const struct ctl_command *cmd)
     printf("\n        %s\n", cmd->help);
 }
 
+/* Does a command begin so? */
+static bool
+is_topic(const char *s)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(command_tables); i++) {
+        for (const struct ctl_command *c = command_tables[i]; c->name; c++) {
+            if (!strncmp(c->name, s, strlen(s))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Help with the commands that begin with 'topic', or with all. */
 static void OVS_NO_RETURN
 usage(const char *topic)
 {
-    bool all = true;
-
-    for (size_t i = 0; topic && i < ARRAY_SIZE(command_tables); i++) {
-        for (const struct ctl_command *c = command_tables[i]; c->name; c++) {
-            all &= strncmp(c->name, topic, strlen(topic)) != 0;
-        }
+    if (topic && !is_topic(topic)) {
+        ctl_fail(CTL_USAGE, "no command begins with '%s' (castctl --help)", topic);
     }
     printf("castctl: says what rocecast is to do, and shows what it does\n"
            "usage: castctl [OPTIONS] COMMAND [ARGUMENTS] [OPTIONS]\n\n");
     for (size_t i = 0; i < ARRAY_SIZE(command_tables); i++) {
         for (const struct ctl_command *c = command_tables[i]; c->name; c++) {
-            if (all || !strncmp(c->name, topic, strlen(topic))) {
+            if (!topic || !strncmp(c->name, topic, strlen(topic))) {
                 print_usage_of(c);
             }
         }
@@ -199,6 +212,21 @@ set_timeout(struct ctl *ctl, const char *seconds)
     ctl->timeout = (int) value;
 }
 
+/* A file that is missing would else be noticed only when a connection needs it, in the log. */
+static void
+check_readable(int c, const char *file)
+{
+    const char *option = c == 'p'                   ? "private-key"
+                         : c == 'c'                 ? "certificate"
+                         : c == 'C'                 ? "ca-cert"
+                         : c == GLOBAL_PEER_CA_CERT ? "peer-ca-cert"
+                                                    : NULL;
+
+    if (option && access(file, R_OK)) {
+        ctl_fail(CTL_USAGE, "--%s %s: %s", option, file, ovs_strerror(errno));
+    }
+}
+
 /* One option.  'topic' is the command so far, for --help. */
 static void
 handle_option(struct ctl *ctl, int c, const char *topic)
@@ -207,6 +235,7 @@ handle_option(struct ctl *ctl, int c, const char *topic)
         ctl->options[c - COMMAND_OPTION_BASE] = optarg ? optarg : "";
         return;
     }
+    check_readable(c, optarg);
     switch (c) {
     case GLOBAL_DB:
         ctl->db = optarg;
@@ -274,17 +303,18 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
         }
     }
 
-    optind = 0; /* getopt starts over. */
+    argv[0] = xasprintf("%s: %s", program_name, cmd->name); /* before what getopt says. */
+    optind = 0;                                             /* getopt starts over. */
     while ((c = getopt_long(argc, argv, "jhVv::p:c:C:", options, NULL)) != -1) {
         handle_option(ctl, c, cmd->name);
     }
     ctl->argc = argc - optind;
     ctl->argv = argv + optind;
     if (ctl->argc < cmd->min_args || ctl->argc > cmd->max_args) {
-        ctl_fail(CTL_USAGE, "%s: %s argument%s: %s %s (castctl %s --help)", cmd->name,
+        ctl_fail(CTL_USAGE, "%s: %s argument%s: %s%s%s (castctl %s --help)", cmd->name,
                  ctl->argc < cmd->min_args ? "missing" : "unexpected",
                  ctl->argc < cmd->min_args ? "" : xasprintf(" '%s'", ctl->argv[cmd->max_args]),
-                 cmd->name, cmd->args, cmd->name);
+                 cmd->name, cmd->args[0] ? " " : "", cmd->args, cmd->name);
     }
     for (int i = 0; i < N_CTL_OPTIONS; i++) {
         if (cmd->required & 1u << i && !ctl->options[i]) {
@@ -325,7 +355,7 @@ no_command(int argc, char *argv[])
     if (argc && !strcmp(argv[0], "help")) {
         usage(argc > 1 ? argv[1] : NULL);
     }
-    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+    if (argc > 1 && is_topic(argv[0]) && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
         usage(argv[0]);
     }
     if (!argc) {

@@ -12,12 +12,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <linux/nsfs.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,6 +35,7 @@
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "ovs-thread.h"
+#include "socket-util.h"
 #include "stream-ssl.h"
 #include "stream.h"
 #include "unixctl.h"
@@ -40,6 +44,7 @@
 VLOG_DEFINE_THIS_MODULE(daemon_common);
 
 #define EXIT_USAGE       1
+#define EXIT_REFUSED     2
 #define EXIT_UNAVAILABLE 3
 
 /* SIGTERM and SIGINT end the main loop, instead of the process where it stands. */
@@ -92,8 +97,20 @@ open_netns(const char *netns)
     if (fd < 0) {
         refuse("--netns %s: %s: %s", netns, path, ovs_strerror(errno));
     }
+    if (ioctl(fd, NS_GET_NSTYPE) != CLONE_NEWNET) {
+        refuse("--netns %s: %s: not a network namespace", netns, path);
+    }
     free(path);
     return fd;
+}
+
+/* A file that is missing would else be noticed only when a connection needs it, in the log. */
+static void
+check_readable(const char *option, const char *file)
+{
+    if (access(file, R_OK)) {
+        refuse("--%s %s: %s", option, file, ovs_strerror(errno));
+    }
 }
 
 static void
@@ -128,6 +145,13 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
     int c;
 
     while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+        if (c == 'p' || c == 'c' || c == 'C' || c == OPT_PEER_CA_CERT) {
+            check_readable(c == 'p'   ? "private-key"
+                           : c == 'c' ? "certificate"
+                           : c == 'C' ? "ca-cert"
+                                      : "peer-ca-cert",
+                           optarg);
+        }
         switch (c) {
         case OPT_DB:
             free(d->db);
@@ -169,6 +193,42 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
     if (d->node && !name_is_valid(d->node)) {
         refuse("--node '%s': " NAME_RULE, d->node);
     }
+    if (d->db && !db_is_valid(d->db)) {
+        refuse("--db %s: " DB_RULE, d->db);
+    }
+}
+
+static void
+    OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN refuse_control(int status, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "%s: control socket ", program_name);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(status);
+}
+
+/* Making a socket removes what has its name: that must not be another daemon's, nor a file. */
+static void
+check_control(const char *path)
+{
+    int fd = make_unix_socket(SOCK_STREAM, true, NULL, path);
+    char *folder = dir_name(path);
+    struct stat s;
+
+    if (fd >= 0 || fd == -EAGAIN) {
+        refuse_control(EXIT_REFUSED, "%s: another daemon answers there", path);
+    }
+    if (access(folder, W_OK | X_OK)) {
+        refuse_control(EXIT_UNAVAILABLE, "%s: %s", path, ovs_strerror(errno));
+    }
+    if (!lstat(path, &s) && !S_ISSOCK(s.st_mode)) {
+        refuse_control(EXIT_UNAVAILABLE, "%s: exists and is no socket", path);
+    }
+    free(folder);
 }
 
 static void
@@ -201,11 +261,12 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
 
     set_program_name(argv[0]);
     /* Where libopenvswitch puts pid files and logs that are given without a folder. */
+    if (rocecast_rundir()[0] != '/') {
+        refuse("ROCECAST_RUNDIR=%s: must be an absolute path", rocecast_rundir());
+    }
     setenv("OVS_RUNDIR", rocecast_rundir(), 1);
     setenv("OVS_LOGDIR", rocecast_rundir(), 0);
-    if (mkdir(rocecast_rundir(), 0755) && errno != EEXIST) {
-        VLOG_WARN("%s: %s", rocecast_rundir(), ovs_strerror(errno));
-    }
+    ignore(mkdir(rocecast_rundir(), 0755)); /* what cannot be made there says so. */
     ovsthread_id_init();
     ovs_cmdl_proctitle_init(argc, argv);
     service_start(&argc, &argv);
@@ -213,11 +274,15 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
     parse_options(d, argc, argv, kind, purpose);
     if (!d->db) {
         d->db = rocecast_default_db();
+        if (!db_is_valid(d->db)) {
+            refuse("ROCECAST_DB=%s: " DB_RULE, d->db);
+        }
     }
     if (!d->control) {
         d->control = xasprintf("%s/%s%s%s.ctl", rocecast_rundir(), program_name, d->node ? "-" : "",
                                d->node ? d->node : "");
     }
+    check_control(d->control);
     fatal_ignore_sigpipe();
     daemonize_start(false);
 

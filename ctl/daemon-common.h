@@ -38,8 +38,8 @@ struct daemon {
     bool exiting; /* set by "ovs-appctl exit", SIGTERM and SIGINT. */
 };
 
-/* Parses the command line; prints and exits on -h, -V and on errors (1: usage, 3: the control socket
- * cannot be made).  With --detach the caller continues as the child. */
+/* Parses the command line; prints and exits on -h, -V and on errors (1: usage, 2: another daemon
+ * has the control socket, 3: it cannot be made).  With --detach the caller continues as the child. */
 void daemon_init(struct daemon *, int argc, char *argv[], enum daemon_kind, const char *purpose);
 /* Tells the parent of a detached daemon that all is well. */
 void daemon_ready(struct daemon *);

@@ -56,6 +56,61 @@ number_parse(const char *s, uint64_t min, uint64_t max, uint64_t *value)
     return !errno && *value >= min && *value <= max;
 }
 
+/* "ADDRESS[:PORT]", an IPv6 address in brackets; names are not looked up. */
+static bool
+inet_remote_is_valid(const char *s, size_t len)
+{
+    char text[INET6_ADDRSTRLEN + IFNAMSIZ + 16];
+    unsigned char addr[sizeof(struct in6_addr)];
+    char *host = text, *port, *scope;
+    uint64_t number;
+
+    if (len >= sizeof text) {
+        return false;
+    }
+    memcpy(text, s, len);
+    text[len] = '\0';
+    if (text[0] == '[') {
+        host = text + 1;
+        port = strchr(host, ']');
+        if (!port || (port[1] && port[1] != ':')) {
+            return false;
+        }
+        *port++ = '\0';
+        scope = strchr(host, '%');
+        if (scope) {
+            *scope = '\0';
+        }
+    } else {
+        port = text + strcspn(text, ":");
+    }
+    if (*port) {
+        *port++ = '\0';
+        if (!number_parse(port, 1, UINT16_MAX, &number)) {
+            return false;
+        }
+    }
+    return inet_pton(host == text ? AF_INET : AF_INET6, host, addr) == 1;
+}
+
+bool
+db_is_valid(const char *s)
+{
+    for (;;) {
+        size_t len = strcspn(s, ",");
+        bool inet = !strncmp(s, "tcp:", 4) || !strncmp(s, "ssl:", 4);
+
+        if (inet ? !inet_remote_is_valid(s + 4, len - 4)
+                 : strncmp(s, "unix:", 5) || len == strlen("unix:")) {
+            return false;
+        }
+        if (!s[len]) {
+            return true;
+        }
+        s += len + 1;
+    }
+}
+
 bool
 ip6_parse(const char *s, struct in6_addr *addr)
 {

@@ -12,6 +12,7 @@
 
 /* What the checks below ask for, for error messages. */
 #define NAME_RULE   "must be 1 to 63 of A-Z a-z 0-9 . _ -"
+#define DB_RULE     "must be unix:FILE, tcp:ADDRESS:PORT or ssl:ADDRESS:PORT, several with commas"
 #define IFNAME_RULE "must be 1 to 15 characters, without '/', ':' and blanks"
 
 /* Names of nodes, hosts and groups. */
@@ -21,6 +22,9 @@ bool ifname_is_valid(const char *);
 
 /* Decimal or 0x..., nothing before or after, min..max. */
 bool number_parse(const char *, uint64_t min, uint64_t max, uint64_t *);
+
+/* The registry's address: one or several remotes. */
+bool db_is_valid(const char *);
 
 bool ip6_parse(const char *, struct in6_addr *);
 /* "<address>/<length>" without bits beyond the length. */

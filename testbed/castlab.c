@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ctl/daemon-common.h"
+#include "ctl/values.h"
 #include "openvswitch/vlog.h"
 #include "svec.h"
 #include "testbed/lab.h"
@@ -68,9 +69,8 @@ choose_lab(const char *name, int *exit_code)
 static int
 parse_timeout(const char *text)
 {
-    char *end;
-    long n = strtol(text, &end, 10);
-    if (end == text || *end || n < 1 || n > 3600) {
+    uint64_t n;
+    if (!number_parse(text, 1, 3600, &n)) {
         usage_error("--timeout %s: must be 1..3600 seconds", text);
         return 0;
     }
@@ -116,7 +116,8 @@ parse_up(int argc, char *argv[], struct up_options *o)
         default: return EXIT_USAGE;
         }
     }
-    return optind + 1 == argc ? EXIT_OK : usage_error("%s takes one topology file", "up");
+    return optind + 1 == argc && argv[optind][0] ? EXIT_OK
+                                                 : usage_error("%s takes one topology file", "up");
 }
 
 static int
@@ -208,7 +209,7 @@ cmd_down(int argc, char *argv[])
 static int
 cmd_status(int argc, char *argv[])
 {
-    if (argc > 2) {
+    if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
         return usage_error("%s takes one lab", "status");
     }
     int exit_code = EXIT_OK;
@@ -238,7 +239,7 @@ cmd_list(int argc, char *argv[] OVS_UNUSED)
 static int
 cmd_env(int argc, char *argv[])
 {
-    if (argc > 2) {
+    if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
         return usage_error("%s takes one lab", "env");
     }
     int exit_code = EXIT_OK;
@@ -393,8 +394,11 @@ static const struct command {
 };
 
 static int
-cmd_help(int argc OVS_UNUSED, char *argv[] OVS_UNUSED)
+cmd_help(int argc, char *argv[] OVS_UNUSED)
 {
+    if (argc > 1) {
+        return usage_error("%s takes no argument", "help");
+    }
     printf("castlab: a rocecast network on one machine\nusage: castlab COMMAND ...\n\n");
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
         if (commands[i].help) {
@@ -423,6 +427,7 @@ main(int argc, char *argv[])
     }
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
         if (!strcmp(commands[i].name, name)) {
+            argv[1] = xasprintf("castlab: %s", name); /* before what getopt says. */
             return commands[i].run(argc - 1, argv + 1);
         }
     }

@@ -11,6 +11,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 results=${DEMO_RESULTS:-build/demo}
 mib=${DEMO_MIB:-16}
 
+fail() { echo "demo: $*" >&2; exit 1; }
+[[ ${KERNEL:-6.1} =~ ^[0-9]+\.[0-9]+$ ]] || fail "KERNEL=$KERNEL: must be of the form 6.1"
+[[ $mib =~ ^([1-9]|[1-5][0-9]|6[0-4])$ ]] || fail "DEMO_MIB=$mib: must be 1..64"
+
 rm -rf "$results"
 mkdir -p "$results"
 echo "Starting a virtual machine with Debian's kernel ${KERNEL:-6.1} and its soft-RoCE ..."
@@ -22,7 +26,6 @@ echo "sha256 of the source's file and of each replica's memory:"
 sums=$(cd "$results" && sha256sum source.bin r[1-5].bin)
 echo "$sums"
 if [ "$(wc -l <<<"$sums")" != 6 ] || [ "$(cut -d' ' -f1 <<<"$sums" | sort -u | wc -l)" != 1 ]; then
-    echo "demo: the replicas differ from the source" >&2
-    exit 1
+    fail "the replicas differ from the source"
 fi
 echo "Equal.  The files and the runs as JSON are in $results/."

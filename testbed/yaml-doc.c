@@ -13,6 +13,9 @@
 
 #include "util.h"
 
+#define MAX_SIZE  (1 << 20) /* with a line for each of 1024 nodes it has some 100 kB. */
+#define MAX_DEPTH 32        /* what is right has 5. */
+
 static void
 set_error(struct yaml_doc *yd, const yaml_mark_t *at, const char *format, va_list args)
 {
@@ -59,21 +62,84 @@ check_end(struct yaml_doc *yd, yaml_parser_t *parser)
     yaml_document_delete(&next);
 }
 
-void
-yaml_doc_init(struct yaml_doc *yd, const char *file)
+/* That strings are as long as they look: what follows a NUL byte would be lost unseen. */
+static void
+check_strings(struct yaml_doc *yd)
 {
-    *yd = (struct yaml_doc){.file = file};
-    FILE *stream = fopen(file, "re");
+    for (int i = 1; yaml_document_get_node(&yd->doc, i); i++) {
+        const yaml_node_t *node = yaml_document_get_node(&yd->doc, i);
+        if (node->type == YAML_SCALAR_NODE
+            && strlen(yaml_doc_text(node)) != node->data.scalar.length) {
+            yaml_doc_error(yd, node, "a string with a NUL byte");
+        }
+    }
+}
+
+/* The whole file, malloc'd; NULL after an error. */
+static unsigned char *
+read_all(struct yaml_doc *yd, size_t *len)
+{
+    FILE *stream = fopen(yd->file, "re");
     if (!stream) {
         error_at(yd, NULL, "%s", ovs_strerror(errno));
-        return;
+        return NULL;
     }
+    unsigned char *text = xmalloc(MAX_SIZE + 1);
+    *len = fread(text, 1, MAX_SIZE + 1, stream);
+    if (ferror(stream)) {
+        error_at(yd, NULL, "%s", ovs_strerror(errno));
+    } else if (*len > MAX_SIZE) {
+        error_at(yd, NULL, "larger than %d bytes", MAX_SIZE);
+    }
+    fclose(stream);
+    if (yd->error) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* How much deeper than before it is after an event. */
+static int
+deeper_by(yaml_event_type_t type)
+{
+    return type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT ? 1
+           : type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT   ? -1
+                                                                                 : 0;
+}
+
+/* libyaml's time grows with the square of the depth.  What else is wrong the loader says. */
+static void
+check_depth(struct yaml_doc *yd, const unsigned char *text, size_t len)
+{
+    yaml_event_type_t type = YAML_NO_EVENT;
     yaml_parser_t parser;
+    yaml_event_t event;
+    int depth = 0;
+
     ovs_assert(yaml_parser_initialize(&parser));
-    yaml_parser_set_input_file(&parser, stream);
+    yaml_parser_set_input_string(&parser, text, len);
+    while (type != YAML_STREAM_END_EVENT && !yd->error && yaml_parser_parse(&parser, &event)) {
+        type = event.type;
+        depth += deeper_by(type);
+        if (depth > MAX_DEPTH) {
+            error_at(yd, &event.start_mark, "nested deeper than %d levels", MAX_DEPTH);
+        }
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+}
+
+static void
+load(struct yaml_doc *yd, const unsigned char *text, size_t len)
+{
+    yaml_parser_t parser;
+
+    ovs_assert(yaml_parser_initialize(&parser));
+    yaml_parser_set_input_string(&parser, text, len);
     if (!yaml_parser_load(&parser, &yd->doc)) {
         if (parser.error == YAML_READER_ERROR) {
-            error_at(yd, NULL, "%s", parser.problem);
+            error_at(yd, NULL, "byte %zu: %s", parser.problem_offset + 1, parser.problem);
         } else {
             error_at(yd, &parser.problem_mark, "%s%s%s", parser.context ? parser.context : "",
                      parser.context ? ", " : "", parser.problem);
@@ -81,10 +147,26 @@ yaml_doc_init(struct yaml_doc *yd, const char *file)
     } else if (!yaml_doc_root(yd)) {
         error_at(yd, NULL, "empty file");
     } else {
+        check_strings(yd);
         check_end(yd, &parser);
     }
     yaml_parser_delete(&parser);
-    fclose(stream);
+}
+
+void
+yaml_doc_init(struct yaml_doc *yd, const char *file)
+{
+    *yd = (struct yaml_doc){.file = file};
+
+    size_t len = 0;
+    unsigned char *text = read_all(yd, &len);
+    if (text) {
+        check_depth(yd, text, len);
+    }
+    if (!yd->error) {
+        load(yd, text, len);
+    }
+    free(text);
 }
 
 void

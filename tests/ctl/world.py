@@ -69,7 +69,8 @@ class Db:
                 check(data, 'the registry closed the connection')
                 self.buffer += data.decode()
 
-    def transact(self, *operations):
+    def attempt(self, *operations):
+        """The registry's answer, whatever it is."""
         number = next(self.ids)
         self.sock.sendall(json.dumps({'method': 'transact', 'id': number,
                                       'params': ['rocecast', *operations]}).encode())
@@ -79,10 +80,13 @@ class Db:
                 self.sock.sendall(json.dumps({'result': message['params'], 'error': None,
                                               'id': message['id']}).encode())
             elif message.get('id') == number:
-                break
-        for result in message['result']:
-            check(result is None or 'error' not in result, 'transaction: %r', message['result'])
-        return message['result']
+                return message['result']
+
+    def transact(self, *operations):
+        results = self.attempt(*operations)
+        for result in results:
+            check(result is None or 'error' not in result, 'transaction: %r', results)
+        return results
 
     def rows(self, table, **where):
         conditions = [[column, '==', value] for column, value in where.items()]
