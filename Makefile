@@ -185,7 +185,7 @@ $(B)/librocecast.so: $(B)/librocecast.so.$(API_VERSION)
 	$(Q)ln -sfn $(<F) $@
 $(B)/librocecast.so.$(API_VERSION): $(call objs,$(api_src)) $(CLIENT) librocecast/rocecast.map
 	$(say) LD $@
-	$(Q)$(CC) -shared $(LDFLAGS_BASE) $(LDFLAGS) -o $@ -Wl,-soname,$(@F) -Wl,-z,nodelete $(API_DEFS) \
+	$(Q)$(CC) -shared $(LDFLAGS_BASE) $(LDFLAGS) -o $@ -Wl,-soname,$(@F) -Wl,-z,nodelete -Wl,--wrap=socket $(API_DEFS) \
 	    -Wl,--version-script=librocecast/rocecast.map $(filter %.o,$^) \
 	    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS_CAST) $(LIBS_OVS)
 # With sanitizers the program brings their library.
