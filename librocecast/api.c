@@ -7,7 +7,6 @@
 #include "librocecast/internal.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,34 +36,33 @@ fail(int error, const char *format, ...)
     return error;
 }
 
-/* loop_call() that cannot be left by pthread_cancel(): the call is on this thread's stack. */
-static int
-wait_for(struct call *call)
-{
-    int old;
-
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-    int error = loop_call(call);
-    pthread_setcancelstate(old, NULL);
-    return error;
-}
-
 /*
  * Sized structs.
  */
 
+static int
+check_size(const char *what, size_t size, size_t least)
+{
+    return size >= least
+               ? 0
+               : fail(EINVAL, "struct rocecast_%s: size is %zu, must be %zu", what, size, least);
+}
+
 int
+epoch_check_size(const struct rocecast_epoch *e)
+{
+    return check_size("epoch", e->size, sizeof *e);
+}
+
+/* Copies into the caller's struct, whose size has been checked. */
+static void
 epoch_give(struct rocecast_epoch *to, const struct rocecast_epoch *from)
 {
     size_t size = to->size;
 
-    if (size < sizeof *to) {
-        return fail(EINVAL, "struct rocecast_epoch: size is %zu, must be %zu", size, sizeof *to);
-    }
     memset(to, 0, size); /* a later version's caller has more than this one knows. */
     memcpy(to, from, sizeof *to);
     to->size = size;
-    return 0;
 }
 
 static int
@@ -90,6 +88,7 @@ check_qpn(uint32_t qpn)
 int
 rocecast_open(const char *db, int timeout_ms, struct rocecast **rp)
 {
+    NO_CANCELLATION;
     struct rocecast *r = calloc(1, sizeof *r);
 
     *rp = NULL;
@@ -108,7 +107,7 @@ rocecast_open(const char *db, int timeout_ms, struct rocecast **rp)
     }
     loop_add(r);
     struct call call = {.class = &call_open, .r = r, .timeout_ms = timeout_ms};
-    error = wait_for(&call);
+    error = loop_call(&call);
     if (error) {
         rocecast_close(r);
         return error;
@@ -128,7 +127,9 @@ group_free(struct rocecast_group *g)
 void
 rocecast_close(struct rocecast *r)
 {
-    if (r) {
+    NO_CANCELLATION;
+
+    if (r && !loop_check_process()) {
         loop_remove(r);
         while (r->groups) {
             struct rocecast_group *g = r->groups;
@@ -146,11 +147,12 @@ int
 rocecast_host_address(struct rocecast *r, const char *host, int timeout_ms,
                       struct in6_addr *address)
 {
+    NO_CANCELLATION;
     struct call call = {
         .class = &call_host_address, .r = r, .host = host, .timeout_ms = timeout_ms};
     int error = check_name("host", host);
 
-    error = error ? error : wait_for(&call);
+    error = error ? error : loop_call(&call);
     *address = call.address;
     return error;
 }
@@ -172,8 +174,11 @@ int
 rocecast_group_open(struct rocecast *r, const char *name, int timeout_ms,
                     struct rocecast_group **gp)
 {
-    *gp = NULL;
+    NO_CANCELLATION;
     int error = check_name("group", name);
+
+    *gp = NULL;
+    error = error ? error : loop_check_process();
     if (error) {
         return error;
     }
@@ -195,7 +200,7 @@ rocecast_group_open(struct rocecast *r, const char *name, int timeout_ms,
     loop_unlock();
 
     struct call call = {.class = &call_group_open, .r = r, .group = g, .timeout_ms = timeout_ms};
-    error = wait_for(&call);
+    error = loop_call(&call);
     if (error) {
         group_unlink(g);
         return error;
@@ -207,7 +212,9 @@ rocecast_group_open(struct rocecast *r, const char *name, int timeout_ms,
 void
 rocecast_group_close(struct rocecast_group *g)
 {
-    if (g) {
+    NO_CANCELLATION;
+
+    if (g && !loop_check_process()) {
         group_unlink(g);
     }
 }
@@ -215,51 +222,63 @@ rocecast_group_close(struct rocecast_group *g)
 int
 rocecast_get_epoch(struct rocecast_group *g, struct rocecast_epoch *e)
 {
+    NO_CANCELLATION;
+    int error = epoch_check_size(e);
+
+    error = error ? error : loop_check_process();
+    if (error) {
+        return error;
+    }
     loop_lock();
     bool exists = g->exists;
-    struct rocecast_epoch now = g->epoch;
     if (exists) {
+        epoch_give(e, &g->epoch);
         view_know_epoch(g);
     }
     loop_unlock();
-    return exists ? epoch_give(e, &now) : fail(ENOENT, "group %s has been deleted", g->name);
+    return exists ? 0 : fail(ENOENT, "group %s has been deleted", g->name);
 }
 
 int
 rocecast_source_set(struct rocecast_group *g, const char *host, uint32_t qpn, int timeout_ms,
                     struct rocecast_epoch *e)
 {
+    NO_CANCELLATION;
     struct call call = {.class = &call_source_set,
                         .r = g->r,
                         .group = g,
                         .host = host,
                         .qpn = qpn,
                         .timeout_ms = timeout_ms};
-    int error = check_name("host", host);
+    int error = epoch_check_size(e);
 
+    error = error ? error : check_name("host", host);
     error = error ? error : check_qpn(qpn);
-    error = error ? error : wait_for(&call);
-    return error ? error : epoch_give(e, &call.attributes);
+    error = error ? error : loop_call(&call);
+    if (!error) {
+        epoch_give(e, &call.attributes);
+    }
+    return error;
 }
 
 int
 rocecast_source_del(struct rocecast_group *g, int timeout_ms)
 {
+    NO_CANCELLATION;
     struct call call = {.class = &call_source_del, .r = g->r, .group = g, .timeout_ms = timeout_ms};
 
-    return wait_for(&call);
+    return loop_call(&call);
 }
 
 int
 rocecast_member_add(struct rocecast_group *g, const struct rocecast_member *m, int timeout_ms)
 {
+    NO_CANCELLATION;
     struct call call = {
         .class = &call_member_add, .r = g->r, .group = g, .member = m, .timeout_ms = timeout_ms};
+    int error = check_size("member", m->size, sizeof *m);
 
-    if (m->size < sizeof *m) {
-        return fail(EINVAL, "struct rocecast_member: size is %zu, must be %zu", m->size, sizeof *m);
-    }
-    int error = check_name("host", m->host);
+    error = error ? error : check_name("host", m->host);
     error = error ? error : check_qpn(m->qpn);
     if (!error && !m->epoch) {
         error = fail(EINVAL, "member: the epoch is missing");
@@ -270,32 +289,38 @@ rocecast_member_add(struct rocecast_group *g, const struct rocecast_member *m, i
     if (!error && !m->length && (m->address || m->rkey)) {
         error = fail(EINVAL, "member: the region has an address or rkey, but no length");
     }
-    return error ? error : wait_for(&call);
+    return error ? error : loop_call(&call);
 }
 
 int
 rocecast_member_leave(struct rocecast_group *g, const char *host, int timeout_ms)
 {
+    NO_CANCELLATION;
     struct call call = {
         .class = &call_member_leave, .r = g->r, .group = g, .host = host, .timeout_ms = timeout_ms};
     int error = check_name("host", host);
 
-    return error ? error : wait_for(&call);
+    return error ? error : loop_call(&call);
 }
 
 int
 rocecast_wait_ready(struct rocecast_group *g, uint32_t epoch, uint32_t n_members, int timeout_ms,
                     struct rocecast_epoch *e)
 {
+    NO_CANCELLATION;
     struct call call = {.class = &call_wait_ready,
                         .r = g->r,
                         .group = g,
                         .epoch = epoch,
                         .n_members = n_members,
                         .timeout_ms = timeout_ms};
-    int error = wait_for(&call);
+    int error = e ? epoch_check_size(e) : 0;
 
-    return error || !e ? error : epoch_give(e, &call.attributes);
+    error = error ? error : loop_call(&call);
+    if (!error && e) {
+        epoch_give(e, &call.attributes);
+    }
+    return error;
 }
 
 /*
@@ -311,10 +336,13 @@ rocecast_fd(const struct rocecast_group *g)
 int
 rocecast_next_event(struct rocecast_group *g, struct rocecast_event *event)
 {
+    NO_CANCELLATION;
     size_t size = event->size;
+    int error = check_size("event", size, sizeof *event);
 
-    if (size < sizeof *event) {
-        return fail(EINVAL, "struct rocecast_event: size is %zu, must be %zu", size, sizeof *event);
+    error = error ? error : loop_check_process();
+    if (error) {
+        return error;
     }
     memset(event, 0, size);
     event->size = size;

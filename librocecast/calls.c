@@ -24,13 +24,18 @@ static int OVS_PRINTF_FORMAT(3, 4) refuse(int error, char **whyp, const char *fo
 }
 
 /* The registry's contents are there.  A single unix socket that nobody listens on is a final
- * answer; anything else may come up. */
+ * answer; anything else may come up, and so may what broke off. */
 static int
 check_contents(struct call *call, char **whyp)
 {
     const struct rocecast *r = call->r;
+
+    if (!r->idl) {
+        return remote_check(r->db, whyp);
+    }
     int error = ovsdb_idl_get_last_error(r->idl);
-    bool final = !strncmp(r->db, "unix:", 5) && !strchr(r->db, ',');
+    bool broken = error == EOF || error == EPIPE || error == ECONNRESET;
+    bool final = !strncmp(r->db, "unix:", 5) && !strchr(r->db, ',') && !broken;
 
     if (ovsdb_idl_has_ever_connected(r->idl)) {
         return 0;
@@ -38,6 +43,9 @@ check_contents(struct call *call, char **whyp)
     if (!error) {
         return refuse(EAGAIN, whyp, "registry %s%s", r->db,
                       ovsdb_idl_is_connected(r->idl) ? ": it shows no database 'rocecast'" : "");
+    }
+    if (error == ENOPROTOOPT) {
+        return refuse(error, whyp, "registry %s: key or certificates cannot be used", r->db);
     }
     return refuse(!final      ? EAGAIN
                   : error > 0 ? error
@@ -97,14 +105,14 @@ write_source(struct call *call, char **whyp)
                  && !strcmp(source->host, call->host);
 
     if (!call->tried) {
-        call->was_there = there;
+        call->old_epoch = there ? group->epoch : 0;
     }
     /* An answer may have got lost with the connection: a second epoch would be one too many. */
     const struct request_source request = {
         .group = name,
         .host = call->host,
         .qpn = call->qpn,
-        .may_exist = call->tried && !call->was_there,
+        .may_exist = call->tried && there && group->epoch != call->old_epoch,
     };
     return request_source_set(call->r->idl, call->txn, &request, whyp);
 }

@@ -14,6 +14,7 @@
 #ifndef LIBROCECAST_INTERNAL_H
 #define LIBROCECAST_INTERNAL_H 1
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,6 +43,26 @@ struct call;
         }                                \
         *at_ = (X)->next;                \
     } while (0)
+
+/* At the start of every function that the program calls: until it returns pthread_cancel() waits,
+ * for locks are held and calls are on the stack. */
+#define NO_CANCELLATION \
+    int cancel_state_ __attribute__((cleanup(cancel_restore), unused)) = cancel_disable()
+
+static inline int
+cancel_disable(void)
+{
+    int state;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+static inline void
+cancel_restore(const int *state)
+{
+    pthread_setcancelstate(*state, NULL);
+}
 
 struct rocecast {
     struct rocecast *next;
@@ -125,7 +146,7 @@ struct call {
     long long deadline;        /* on time_msec()'s scale. */
     struct ovsdb_idl_txn *txn; /* under way. */
     bool tried;                /* a transaction has been sent. */
-    bool was_there;            /* source set: the row said the same before the first try. */
+    int64_t old_epoch;         /* source set: before the first try, if the row said the same. */
     int64_t number;            /* of the request that castd must take up; 0: none yet. */
 };
 
@@ -133,6 +154,9 @@ struct call {
 /* Starts the loop with the first user and ends it with the last.  0 or an errno. */
 int loop_get(void);
 void loop_put(void);
+/* Whether this is the child of a process that has the loop: nobody would answer, and locks may be
+ * held for ever.  EPERM then. */
+int loop_check_process(void);
 void loop_lock(void);
 void loop_unlock(void);
 /* Adds a connection to the loop; takes it out and frees what is the loop's. */
@@ -141,6 +165,10 @@ void loop_remove(struct rocecast *);
 /* Lets the loop work on a call until it is done, or timeout_ms have passed.  0 or an errno, which
  * rocecast_error() explains.  Without the lock. */
 int loop_call(struct call *);
+
+/* remote.c */
+/* EINVAL, with a malloc'd sentence, if the library cannot connect to such a registry. */
+int remote_check(const char *db, char **whyp);
 
 /* view.c, all with the lock. */
 void view_refresh(struct rocecast_group *);
@@ -151,7 +179,7 @@ void view_next_event(struct rocecast_group *, struct rocecast_event *);
 /* api.c */
 /* Leaves a sentence for rocecast_error(); 'error'. */
 int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Copies into the caller's struct, whose size is set; EINVAL if that is less than it must be. */
-int epoch_give(struct rocecast_epoch *to, const struct rocecast_epoch *from);
+/* EINVAL if a struct of the caller's, whose size is set, is smaller than it must be. */
+int epoch_check_size(const struct rocecast_epoch *);
 
 #endif /* librocecast/internal.h */

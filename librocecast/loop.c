@@ -235,20 +235,25 @@ connection_close(struct rocecast *r)
     pthread_cond_broadcast(&answered);
 }
 
+/* Without an IDL if the name of the registry is nonsense: call_open says so. */
 static void
-connection_run(struct rocecast *r)
+connection_start(struct rocecast *r)
 {
-    if (r->closing) {
-        connection_close(r);
-        return;
+    char *why = NULL;
+
+    if (!r->db) {
+        r->db = rocecast_default_db();
     }
-    if (!r->idl) {
-        if (!r->db) {
-            r->db = rocecast_default_db();
-        }
+    if (!remote_check(r->db, &why)) {
         r->idl = ovsdb_idl_create(r->db, &rrec_idl_class, false, true);
         monitor(r->idl);
     }
+    free(why);
+}
+
+static void
+connection_update(struct rocecast *r)
+{
     ovsdb_idl_run(r->idl);
     bool connected = ovsdb_idl_is_connected(r->idl) && ovsdb_idl_has_ever_connected(r->idl);
     unsigned int seqno = ovsdb_idl_get_seqno(r->idl);
@@ -259,20 +264,32 @@ connection_run(struct rocecast *r)
             view_refresh(group);
         }
     }
+}
+
+static void
+connection_run(struct rocecast *r)
+{
+    if (r->closing) {
+        connection_close(r);
+        return;
+    }
+    if (!r->idl) {
+        connection_start(r);
+    }
+    if (r->idl) {
+        connection_update(r);
+    }
     for (struct call *call = r->calls, *next; call; call = next) {
         next = call->next;
         call_run(call);
     }
 }
-
 static void
 connection_wait(const struct rocecast *r)
 {
-    if (!r->idl) {
-        poll_immediate_wake();
-        return;
+    if (r->idl) {
+        ovsdb_idl_wait(r->idl);
     }
-    ovsdb_idl_wait(r->idl);
     for (const struct call *call = r->calls; call; call = call->next) {
         if (call->txn) {
             ovsdb_idl_txn_wait(call->txn);
@@ -335,9 +352,8 @@ start(void)
     return 0;
 }
 
-/* In the child of a process that had the loop nobody would answer; its locks may be held. */
-static int
-check_process(void)
+int
+loop_check_process(void)
 {
     pid_t pid = loop_pid;
 
@@ -349,7 +365,7 @@ check_process(void)
 int
 loop_get(void)
 {
-    int error = check_process();
+    int error = loop_check_process();
 
     if (!error) {
         pthread_mutex_lock(&life);
@@ -411,7 +427,7 @@ deadline(int timeout_ms)
 int
 loop_call(struct call *call)
 {
-    int error = check_process();
+    int error = loop_check_process();
 
     if (error) {
         return error;

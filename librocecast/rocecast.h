@@ -12,8 +12,8 @@
  * The library has one thread of its own while a handle is open, with all
  * signals blocked.  It installs no signal handler, starts no process, registers
  * nothing for the end of the process, and writes nothing to standard output,
- * standard error or syslog.  After fork() the child must not use the parent's
- * handles, and can open its own only if the parent had none open.
+ * standard error or syslog.  After fork() the child cannot use the parent's
+ * handles (EPERM), and can open its own only if the parent had none open.
  */
 #ifndef ROCECAST_H
 #define ROCECAST_H 1
@@ -44,8 +44,9 @@ const char *rocecast_error(void);
  */
 
 /* Connects to the registry 'db', e.g. "unix:/run/rocecast/db.sock" or "tcp:192.0.2.1:6640"; NULL:
- * $ROCECAST_DB, or db.sock in $ROCECAST_RUNDIR or /run/rocecast.  A connection that breaks later is
- * made again by itself. */
+ * $ROCECAST_DB, or db.sock in $ROCECAST_RUNDIR or /run/rocecast.  For "ssl:192.0.2.1:6640",
+ * $ROCECAST_PRIVATE_KEY, $ROCECAST_CERTIFICATE and $ROCECAST_CA_CERT name PEM files.  A connection
+ * that breaks later is made again by itself. */
 int rocecast_open(const char *db, int timeout_ms, struct rocecast **);
 /* Closes its groups too.  Nobody leaves a group by that.  NULL is ignored. */
 void rocecast_close(struct rocecast *);

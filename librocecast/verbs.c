@@ -76,6 +76,7 @@ int
 rocecast_device_open(struct rocecast *r, const char *host, int timeout_ms,
                      struct ibv_context **ctxp)
 {
+    NO_CANCELLATION;
     char text[INET6_ADDRSTRLEN];
     struct in6_addr address;
     struct verbs v;
@@ -109,6 +110,7 @@ rocecast_device_open(struct rocecast *r, const char *host, int timeout_ms,
 int
 rocecast_qp_init(struct ibv_qp *qp, enum rocecast_role role)
 {
+    NO_CANCELLATION;
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
     /* A group carries no READ and no atomic. */
     struct ibv_qp_attr init = {
@@ -192,10 +194,12 @@ int
 rocecast_qp_connect(struct rocecast_group *g, const char *host, struct ibv_qp *qp,
                     const struct rocecast_epoch *e, int timeout_ms)
 {
+    NO_CANCELLATION;
     struct in6_addr address;
     struct verbs v;
-    int error = verbs_get(&v);
+    int error = epoch_check_size(e);
 
+    error = error ? error : verbs_get(&v);
     error = error ? error : rocecast_host_address(g->r, host, timeout_ms, &address);
     if (error) {
         return error;
@@ -212,6 +216,7 @@ int
 rocecast_source_join(struct rocecast_group *g, const char *host, struct ibv_qp *qp, int timeout_ms,
                      struct rocecast_epoch *e)
 {
+    NO_CANCELLATION;
     int error = rocecast_source_set(g, host, qp->qp_num, timeout_ms, e);
 
     return error ? error : rocecast_qp_connect(g, host, qp, e, timeout_ms);
@@ -221,6 +226,7 @@ int
 rocecast_member_join(struct rocecast_group *g, const char *host, struct ibv_qp *qp,
                      const struct ibv_mr *mr, int timeout_ms, struct rocecast_epoch *e)
 {
+    NO_CANCELLATION;
     int error = rocecast_get_epoch(g, e);
 
     error = error ? error : rocecast_qp_connect(g, host, qp, e, timeout_ms);

@@ -7,9 +7,12 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -74,7 +77,7 @@ answer_epoch(int status, const struct rocecast_epoch *e)
 
 static struct sigaction actions[NSIG];
 static sigset_t main_mask;
-static unsigned n_threads, n_files;
+static unsigned n_threads, n_files, n_inherited;
 
 static void
 handler(int number)
@@ -125,6 +128,20 @@ same_set(const sigset_t *a, const sigset_t *b)
     return same;
 }
 
+/* Open files that a program started by exec() gets. */
+static unsigned
+count_inherited(void)
+{
+    unsigned n = 0;
+
+    for (int fd = 0; fd < 1024; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+
+        n += flags >= 0 && !(flags & FD_CLOEXEC);
+    }
+    return n;
+}
+
 static void
 note_state(void)
 {
@@ -134,6 +151,7 @@ note_state(void)
     pthread_sigmask(SIG_BLOCK, NULL, &main_mask);
     n_threads = count_entries("/proc/self/task");
     n_files = count_entries("/proc/self/fd");
+    n_inherited = count_inherited();
 }
 
 static void
@@ -178,6 +196,8 @@ check_unharmed(bool closed)
     } else if (count_entries("/proc/self/task") != n_threads + !closed) {
         answer("error: %u threads instead of %u", count_entries("/proc/self/task"),
                n_threads + !closed);
+    } else if (count_inherited() != n_inherited) {
+        answer("error: exec() passes on %u files instead of %u", count_inherited(), n_inherited);
     } else if (closed && count_entries("/proc/self/fd") != n_files) {
         answer("error: %u open files instead of %u", count_entries("/proc/self/fd"), n_files);
     } else {
@@ -239,32 +259,105 @@ static void
 in_child(void)
 {
     struct rocecast_epoch e = {.size = sizeof e};
+    struct rocecast_event event = {.size = sizeof event};
+    struct rocecast_group *other_group;
     struct rocecast *other;
     int status;
 
     if (!fork()) {
+        alarm(30); /* nothing may hang. */
         if (rocecast_open(NULL, 1000, &other) != EPERM
+            || rocecast_group_open(r, "g", 1000, &other_group) != EPERM
+            || rocecast_get_epoch(g, &e) != EPERM || rocecast_next_event(g, &event) != EPERM
             || rocecast_wait_ready(g, 1, 1, 1000, &e) != EPERM) {
             _exit(1);
         }
+        rocecast_group_close(g);
+        rocecast_close(r);
         _exit(0);
     }
     wait(&status);
     answer(status ? "error: the child could use the library" : "ok");
 }
 
-/* What needs sizes that are wrong. */
+/* Sizes that are too small, and one of a later version. */
 static void
-bad_sizes(void)
+sizes(void)
 {
     struct rocecast_epoch e = {.size = sizeof e - 1};
     struct rocecast_event event = {.size = 0};
     struct rocecast_member m = {.size = 1, .host = "r1", .qpn = 17};
+    struct {
+        struct rocecast_epoch e;
+        uint64_t later;
+    } larger = {.e.size = sizeof larger, .later = 1};
 
-    answer("%s", rocecast_get_epoch(g, &e) == EINVAL && rocecast_next_event(g, &event) == EINVAL
-                         && rocecast_member_add(g, &m, 0) == EINVAL
-                     ? "ok"
-                     : "error: a wrong size was taken");
+    if (rocecast_get_epoch(g, &e) != EINVAL || rocecast_next_event(g, &event) != EINVAL
+        || rocecast_source_set(g, "h0", 18, 30000, &e) != EINVAL
+        || rocecast_wait_ready(g, 0, 0, 30000, &e) != EINVAL
+        || rocecast_member_add(g, &m, 0) != EINVAL) {
+        answer("error: too small a size was taken");
+    } else if (rocecast_get_epoch(g, &larger.e) || larger.e.size != sizeof larger || larger.later) {
+        answer("error: a larger size was not taken");
+    } else {
+        answer("ok");
+    }
+}
+
+/* Calls everything while pthread_cancel() is pending. */
+static void *
+cancelled_main(void *aux)
+{
+    struct rocecast_epoch e = {.size = sizeof e};
+    struct rocecast_event event = {.size = sizeof event};
+    struct rocecast_member m = {
+        .size = sizeof m, .host = "r1", .qpn = 17, .epoch = 1, .length = 4096};
+    struct rocecast_group *group;
+    struct in6_addr address;
+    struct rocecast *mine;
+    sem_t *ready = aux;
+
+    sem_post(&ready[0]);
+    while (sem_trywait(&ready[1])) {
+        sched_yield();
+    }
+    if (rocecast_open(NULL, 30000, &mine) || rocecast_host_address(mine, "h0", 30000, &address)
+        || rocecast_group_open(mine, "g", 30000, &group)
+        || rocecast_source_set(group, "h0", 18, 30000, &e)
+        || rocecast_member_add(group, &m, 30000)) {
+        return NULL;
+    }
+    /* The removal of the source undoes readiness: an event, whose descriptor is read. */
+    rocecast_source_del(group, 30000);
+    rocecast_member_leave(group, "r1", 0);
+    rocecast_wait_ready(group, 1, 1, 0, &e);
+    rocecast_get_epoch(group, &e);
+    rocecast_qp_init(NULL, ROCECAST_SOURCE);
+    while (!rocecast_next_event(group, &event) && event.type != ROCECAST_EVENT_NONE) {
+        continue;
+    }
+    rocecast_group_close(group);
+    rocecast_close(mine);
+    return &n_signals; /* anything but NULL: nothing of it was a cancellation point. */
+}
+
+static void
+cancel(void)
+{
+    sem_t ready[2];
+    pthread_t thread;
+    void *result;
+
+    sem_init(&ready[0], 0, 0);
+    sem_init(&ready[1], 0, 0);
+    pthread_create(&thread, NULL, cancelled_main, ready);
+    sem_wait(&ready[0]);
+    pthread_cancel(thread);
+    sem_post(&ready[1]);
+    pthread_join(thread, &result);
+    answer(result == PTHREAD_CANCELED ? "error: a function was left in the middle"
+           : result                   ? "ok"
+                                      : "error: a function failed");
 }
 
 static void
@@ -330,7 +423,9 @@ run(int argc, char *argv[])
     } else if (!strcmp(command, "child")) {
         in_child();
     } else if (!strcmp(command, "sizes")) {
-        bad_sizes();
+        sizes();
+    } else if (!strcmp(command, "cancel")) {
+        cancel();
     } else if (!strcmp(command, "qp")) {
         answer_status(rocecast_qp_init(NULL, ROCECAST_SOURCE));
     } else if (!strcmp(command, "unharmed")) {

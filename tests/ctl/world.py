@@ -131,9 +131,9 @@ class World:
         self.daemons.append(p)
         return p
 
-    def start_registry(self):
+    def start_registry(self, *options):
         p = self.start('ovsdb-server', os.path.join(self.dir, 'db'), '--remote=punix:' + self.sock,
-                       '--unixctl=' + os.path.join(self.dir, 'ovsdb.ctl'), '-vconsole:warn')
+                       '--unixctl=' + os.path.join(self.dir, 'ovsdb.ctl'), '-vconsole:warn', *options)
         wait_until('the registry listens', lambda: listens(self.sock))
         return p
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a registry may be called, and the keys for ssl:.  In the loop's thread.
+ *
+ * libopenvswitch would try for ever to reach what it cannot parse, and wait for
+ * connections on a ptcp:.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "librocecast/internal.h"
+#include "ovsdb-session.h"
+#include "socket-util.h"
+#include "stream-ssl.h"
+#include "stream.h"
+#include "svec.h"
+#include "util.h"
+#include "uuid.h"
+
+/* The file that an environment variable names, for ssl:; NULL: there is none that can be read. */
+static const char *
+key_file(const char *variable, int *error, char **whyp)
+{
+    const char *file = getenv(variable);
+
+    if (*error) {
+        return NULL;
+    }
+    if (!file || !file[0]) {
+        *error = EINVAL;
+        *whyp = xasprintf("ssl: needs $%s, the name of a PEM file", variable);
+    } else if (access(file, R_OK)) {
+        *error = errno;
+        *whyp = xasprintf("$%s: %s: %s", variable, file, ovs_strerror(errno));
+    }
+    return *error ? NULL : file;
+}
+
+/* Once for all connections: libopenvswitch has one set of keys. */
+static int
+use_keys(char **whyp)
+{
+    int error = 0;
+    const char *key = key_file("ROCECAST_PRIVATE_KEY", &error, whyp);
+    const char *certificate = key_file("ROCECAST_CERTIFICATE", &error, whyp);
+    const char *ca = key_file("ROCECAST_CA_CERT", &error, whyp);
+
+    if (!error) {
+        /* Nothing for the end of the process, where this thread still uses it. */
+        OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+        stream_ssl_set_key_and_cert(key, certificate);
+        stream_ssl_set_ca_cert_file(ca, false);
+    }
+    return error;
+}
+
+static bool
+is_ssl(const char *remote)
+{
+    return !strncmp(remote, "ssl:", 4);
+}
+
+static bool
+is_valid(const char *remote)
+{
+    struct sockaddr_storage ss;
+    bool unused;
+
+    if (!strncmp(remote, "unix:", 5)) {
+        return remote[5] != '\0';
+    }
+    return (is_ssl(remote) || !strncmp(remote, "tcp:", 4))
+           && inet_parse_active(remote + 4, -1, &ss, false, &unused);
+}
+
+int
+remote_check(const char *db, char **whyp)
+{
+    struct svec remotes = SVEC_EMPTY_INITIALIZER;
+    struct uuid cluster;
+    int error = 0;
+
+    ovsdb_session_parse_remote(db, &remotes, &cluster);
+    if (!remotes.n) {
+        error = EINVAL;
+        *whyp = xasprintf("registry '%s': names no server", db);
+    }
+    for (size_t i = 0; i < remotes.n && !error; i++) {
+        if (!is_valid(remotes.names[i])) {
+            error = EINVAL;
+            *whyp = xasprintf("registry '%s': must be unix:PATH, tcp:ADDRESS:PORT or "
+                              "ssl:ADDRESS:PORT, with numeric addresses",
+                              remotes.names[i]);
+        } else if (is_ssl(remotes.names[i])) {
+            error = use_keys(whyp);
+        }
+    }
+    svec_destroy(&remotes);
+    return error;
+}
