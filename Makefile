@@ -326,27 +326,37 @@ inst_lib := lib/librocecast.so.$(API_VERSION) lib/librocecast.so lib/pkgconfig/r
 installed := $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_docs) $(inst_man) \
         share/rocecast/rocecast.ovsschema
 
+# Units and the pkg-config file have paths in them.  DESTDIR may have spaces, PREFIX may not.
+prefix_ok := $(and $(filter 1,$(words $(PREFIX))),$(filter /%,$(PREFIX)))
+with_paths = sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(API_VERSION),; s,@bindir@,$(PREFIX)/bin,; \
+        s,@datadir@,$(PREFIX)/share/rocecast,' $(1) >"$(DEST)/$(2)" && chmod 644 "$(DEST)/$(2)"
+# Programs find a new library in these only if the linker's cache has it.
+ldconfig = case '$(DESTDIR)$(PREFIX)' in /usr | /usr/local) \
+        [ ! -w /etc/ld.so.cache ] || PATH=$$PATH:/usr/sbin:/sbin ldconfig ;; esac
+
 install: all ## install below PREFIX (/usr/local), in DESTDIR if that is set
-	$(say) INSTALL $(DEST)
-	$(Q)install -d $(sort $(dir $(installed:%=$(DEST)/%)))
-	$(Q)install -m 755 $(inst_programs:%=$(B)/%) $(DEST)/bin
-	$(Q)install -m 644 $(B)/librocecast.so.$(API_VERSION) $(DEST)/lib
-	$(Q)ln -sfn librocecast.so.$(API_VERSION) $(DEST)/lib/librocecast.so
-	$(Q)install -m 644 librocecast/rocecast.h $(DEST)/include
-	$(Q)sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(API_VERSION),' librocecast/rocecast.pc.in \
-	    >$(DEST)/lib/pkgconfig/rocecast.pc
-	$(Q)install -m 644 ctl/rocecast.ovsschema $(DEST)/share/rocecast
-	$(Q)install -m 644 testbed/topologies/*.yaml $(DEST)/share/rocecast/topologies
-	$(Q)install -m 644 docs/*.md $(DEST)/share/doc/rocecast
-	$(Q)install -m 644 completion/* $(DEST)/share/bash-completion/completions
-	$(Q)for m in $(inst_man); do install -m 644 man/$${m##*/} $(DEST)/$$m || exit; done
-	$(Q)for u in $(inst_units); do \
-	    sed 's,@bindir@,$(PREFIX)/bin,; s,@datadir@,$(PREFIX)/share/rocecast,' systemd/$${u##*/}.in \
-	        >$(DEST)/$$u && chmod 644 $(DEST)/$$u || exit; done
+	$(if $(prefix_ok),,$(error PREFIX '$(PREFIX)': must be an absolute path without spaces))
+	$(say) INSTALL "$(DEST)"
+	$(Q)for d in $(sort $(dir $(installed))); do install -d "$(DEST)/$$d" || exit; done
+	$(Q)install -m 755 $(inst_programs:%=$(B)/%) "$(DEST)/bin"
+	$(Q)install -m 644 $(B)/librocecast.so.$(API_VERSION) "$(DEST)/lib"
+	$(Q)ln -sfn librocecast.so.$(API_VERSION) "$(DEST)/lib/librocecast.so"
+	$(Q)install -m 644 librocecast/rocecast.h "$(DEST)/include"
+	$(Q)$(call with_paths,librocecast/rocecast.pc.in,lib/pkgconfig/rocecast.pc)
+	$(Q)install -m 644 ctl/rocecast.ovsschema "$(DEST)/share/rocecast"
+	$(Q)install -m 644 testbed/topologies/*.yaml "$(DEST)/share/rocecast/topologies"
+	$(Q)install -m 644 docs/*.md "$(DEST)/share/doc/rocecast"
+	$(Q)install -m 644 completion/* "$(DEST)/share/bash-completion/completions"
+	$(Q)for m in $(inst_man); do install -m 644 man/$${m##*/} "$(DEST)/$$m" || exit; done
+	$(Q)for u in $(inst_units); do $(call with_paths,systemd/$${u##*/}.in,$$u) || exit; done
+	$(Q)$(ldconfig)
 
 uninstall: ## remove what install has made
-	$(Q)rm -f $(installed:%=$(DEST)/%)
-	$(Q)for d in $(own_dirs); do [ ! -d $(DEST)/$$d ] || rmdir --ignore-fail-on-non-empty $(DEST)/$$d; done
+	$(if $(prefix_ok),,$(error PREFIX '$(PREFIX)': must be an absolute path without spaces))
+	$(Q)for f in $(installed); do rm -f "$(DEST)/$$f" || exit; done
+	$(Q)for d in $(own_dirs); do \
+	    [ ! -d "$(DEST)/$$d" ] || rmdir --ignore-fail-on-non-empty "$(DEST)/$$d"; done
+	$(Q)$(ldconfig)
 
 own_c := $(plain_src) $(ovs_user_src)
 own_ch := $(own_c) $(wildcard lib/*.h ctl/*.h swedge/*.h srcagent/*.h bench/*.h testbed/*.h librocecast/*.h \
