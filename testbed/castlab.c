@@ -317,8 +317,9 @@ cmd_exec(int argc, char *argv[])
     return exit_code;
 }
 
+/* 'what' comes with what the command does. */
 static int
-cmd_restart(int argc, char *argv[])
+cmd_daemon(int argc, char *argv[], const char *command, struct lab_restart what)
 {
     static const struct option options[] = {
         {"lab", required_argument, NULL, 'l'},
@@ -327,32 +328,58 @@ cmd_restart(int argc, char *argv[])
         {NULL, 0, NULL, 0},
     };
     const char *lab = NULL;
-    bool kill = false;
-    int timeout = DEFAULT_TIMEOUT;
+    what.timeout = DEFAULT_TIMEOUT;
     for (int c; (c = getopt_long(argc, argv, "l:", options, NULL)) != -1;) {
         switch (c) {
         case 'l': lab = optarg; break;
-        case 'k': kill = true; break;
+        case 'k':
+            what.kill = true;
+            if (!what.stop) {
+                return usage_error("%s takes no --kill", command);
+            }
+            break;
         case 't':
-            timeout = parse_timeout(optarg);
-            if (!timeout) {
+            what.timeout = parse_timeout(optarg);
+            if (!what.timeout) {
                 return EXIT_USAGE;
+            }
+            if (!what.start) {
+                return usage_error("%s takes no --timeout", command);
             }
             break;
         default: return EXIT_USAGE;
         }
     }
     if (optind + 1 != argc) {
-        return usage_error("%s takes one node, 'castd' or 'ovsdb'", "restart");
+        return usage_error("%s takes one node, 'castd' or 'ovsdb'", command);
     }
     int exit_code = EXIT_OK;
     char *name = choose_lab(lab, &exit_code);
     if (name) {
         bool is_ovsdb = !strcmp(argv[optind], OVSDB_SHORT_NAME);
-        exit_code = lab_restart(name, is_ovsdb ? OVSDB_NAME : argv[optind], kill, timeout);
+        what.daemon = is_ovsdb ? OVSDB_NAME : argv[optind];
+        exit_code = lab_restart(name, &what);
     }
     free(name);
     return exit_code;
+}
+
+static int
+cmd_stop(int argc, char *argv[])
+{
+    return cmd_daemon(argc, argv, "stop", (struct lab_restart){.stop = true});
+}
+
+static int
+cmd_start(int argc, char *argv[])
+{
+    return cmd_daemon(argc, argv, "start", (struct lab_restart){.start = true});
+}
+
+static int
+cmd_restart(int argc, char *argv[])
+{
+    return cmd_daemon(argc, argv, "restart", (struct lab_restart){.stop = true, .start = true});
 }
 
 /* The holder's process, see lab-hosts.c: keeps the taps' carrier until it is
@@ -386,6 +413,10 @@ static const struct command {
     {"status", cmd_status, "[LAB]", "show its nodes, processes and devices"},
     {"list", cmd_list, "", "names of the labs that are up"},
     {"exec", cmd_exec, "[-l LAB] NODE [--] COMMAND...", "run a command where a node is"},
+    {"stop", cmd_stop, "NODE|castd|ovsdb [-l LAB] [--kill]",
+     "end one daemon, --kill: with SIGKILL"},
+    {"start", cmd_start, "NODE|castd|ovsdb [-l LAB] [--timeout SECONDS]",
+     "start a daemon that does not run"},
     {"restart", cmd_restart, "NODE|castd|ovsdb [-l LAB] [--kill] [--timeout SECONDS]",
      "end one daemon, --kill: with SIGKILL, and start it again"},
     {"env", cmd_env, "[LAB]", "print ROCECAST_DB for eval"},

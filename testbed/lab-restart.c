@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Restarting one daemon of a lab.
+ * Ending one daemon of a lab, starting one that does not run, or both in turn.
  *
  * The journal says what the lab consists of; the daemon is started as 'up'
  * started it.  The hosts' devices keep their carrier meanwhile, since the
@@ -17,8 +17,8 @@
 struct restart {
     struct lab *lab;
     const struct journal_list *list;
-    const char *daemon;
-    bool kill;
+    const struct lab_restart *what;
+    const struct journal_entry *node; /* NULL: castd or ovsdb-server. */
 };
 
 static char *
@@ -54,34 +54,6 @@ connect_registry(struct lab *lab)
     return lab_wait(lab, lacks_castd, NULL);
 }
 
-/* One that is dead already is no error. */
-static char *
-stop(const struct restart *r)
-{
-    const struct journal_entry *e = lab_find_process(r->list, r->daemon);
-    return e ? child_stop(lab_process_id(e), r->kill) : NULL;
-}
-
-static char *
-restart_server(const struct restart *r, char *(*start)(struct lab *) )
-{
-    char *error = stop(r);
-    error = error ? error : start(r->lab);
-    error = error ? error : connect_registry(r->lab);
-    return error ? error : lab_wait(r->lab, lacks_answer, NULL);
-}
-
-/* The generation that the old process has reported must not be taken for the new one's. */
-static char *
-restart_agent(const struct restart *r, enum topology_kind kind, unsigned int number)
-{
-    char *error = connect_registry(r->lab);
-    error = error ? error : stop(r);
-    error = error ? error : lab_wait(r->lab, lacks_no_agent, r->daemon);
-    error = error ? error : lab_start_agent(r->lab, r->daemon, kind, number);
-    return error ? error : lab_wait(r->lab, lacks_agent, r->daemon);
-}
-
 static bool
 is_kind(const struct journal_entry *node, enum topology_kind kind)
 {
@@ -100,23 +72,76 @@ number_of(const struct journal_list *list, const struct journal_entry *node)
 }
 
 static char *
+start_server(struct lab *lab, char *(*start)(struct lab *) )
+{
+    char *error = start(lab);
+    error = error ? error : connect_registry(lab);
+    return error ? error : lab_wait(lab, lacks_answer, NULL);
+}
+
+/* Looks for what the start needs, before anything is ended. */
+static char *
+prepare(const struct restart *r)
+{
+    char *error = programs_find(&r->lab->programs);
+    return error || !r->node ? error : connect_registry(r->lab);
+}
+
+/* The generation that the old process has reported must not be taken for the new one's. */
+static char *
+start_agent(const struct restart *r)
+{
+    const char *name = r->what->daemon;
+    enum topology_kind kind = is_kind(r->node, KIND_SWEDGE) ? KIND_SWEDGE : KIND_SRCAGENT;
+    char *error = lab_wait(r->lab, lacks_no_agent, name);
+    error = error ? error : lab_start_agent(r->lab, name, kind, number_of(r->list, r->node));
+    return error ? error : lab_wait(r->lab, lacks_agent, name);
+}
+
+static char *
+start_any(const struct restart *r)
+{
+    return r->node                                ? start_agent(r)
+           : !strcmp(r->what->daemon, OVSDB_NAME) ? start_server(r->lab, lab_start_ovsdb)
+                                                  : start_server(r->lab, lab_start_castd);
+}
+
+/* To stop what is dead and to start what runs is done already, so that each may be repeated. */
+static char *
 restart_any(const struct restart *r)
 {
-    if (!strcmp(r->daemon, OVSDB_NAME)) {
-        return restart_server(r, lab_start_ovsdb);
+    const struct lab_restart *what = r->what;
+    const struct journal_entry *e = lab_find_process(r->list, what->daemon);
+    bool runs = e && process_alive(lab_process_id(e));
+
+    if (runs && !what->stop) {
+        lab_complain("'%s' runs, as process %s: nothing to do", what->daemon, e->fields[1]);
+        return NULL;
     }
-    if (!strcmp(r->daemon, CASTD_NAME)) {
-        return restart_server(r, lab_start_castd);
+    if (!runs && !what->start) {
+        lab_complain("'%s' does not run: nothing to do", what->daemon);
+        return NULL;
     }
-    const struct journal_entry *node = lab_find_node(r->list, r->daemon);
-    if (!node) {
-        return xasprintf("lab '%s' has no node '%s' (castlab status)", r->lab->name, r->daemon);
+    char *error = what->start ? prepare(r) : NULL;
+    if (!error && runs) {
+        error = child_stop(lab_process_id(e), what->kill);
     }
-    if (is_kind(node, KIND_HOST)) {
-        return xasprintf("'%s' is a host: it has no daemon", r->daemon);
+    return error || !what->start ? error : start_any(r);
+}
+
+/* The node whose daemon is meant; NULL for those that every lab has. */
+static char *
+find_node(struct restart *r)
+{
+    const char *name = r->what->daemon;
+    if (!strcmp(name, OVSDB_NAME) || !strcmp(name, CASTD_NAME)) {
+        return NULL;
     }
-    return restart_agent(r, is_kind(node, KIND_SWEDGE) ? KIND_SWEDGE : KIND_SRCAGENT,
-                         number_of(r->list, node));
+    r->node = lab_find_node(r->list, name);
+    if (!r->node) {
+        return xasprintf("lab '%s' has no node '%s' (castlab status)", r->lab->name, name);
+    }
+    return is_kind(r->node, KIND_HOST) ? xasprintf("'%s' is a host: it has no daemon", name) : NULL;
 }
 
 /* What 'up' has finished; anything else has a journal that nobody may add to. */
@@ -129,7 +154,6 @@ open_lab(struct lab *lab, struct journal_list *list)
         error = xasprintf("lab '%s' is not quite up (castlab down %s)", lab->name, lab->name);
     }
     error = error ? error : lab_enter(lab->name, list);
-    error = error ? error : programs_find(&lab->programs);
     if (!error) {
         char *path = lab_file(lab->name, "journal");
         error = journal_open(&lab->journal, path);
@@ -139,14 +163,16 @@ open_lab(struct lab *lab, struct journal_list *list)
 }
 
 int
-lab_restart(const char *name, const char *daemon, bool kill, int timeout)
+lab_restart(const char *name, const struct lab_restart *what)
 {
-    struct lab lab = {.name = name, .timeout = timeout, .exit_code = EXIT_REFUSED};
+    struct lab lab = {.name = name, .timeout = what->timeout, .exit_code = EXIT_REFUSED};
     struct journal_list list = {.n = 0};
+    struct restart r = {&lab, &list, what, NULL};
     char *error = open_lab(&lab, &list);
     if (!error) {
         child_catch_signals();
-        error = restart_any(&(struct restart){&lab, &list, daemon, kill});
+        error = find_node(&r);
+        error = error ? error : restart_any(&r);
         journal_close(&lab.journal);
     }
     int exit_code = EXIT_OK;

@@ -51,9 +51,14 @@ int lab_up(const struct topology *, bool rdma, int timeout);
 /* lab-down.c: likewise. */
 int lab_down(const char *name);
 
-/* lab-restart.c: likewise.  Ends and starts one daemon, "castd", "ovsdb-server" or a forwarder, and
- * waits until it is back. */
-int lab_restart(const char *name, const char *daemon, bool kill, int timeout);
+/* lab-restart.c: likewise.  Ends a daemon, starts it, or both. */
+struct lab_restart {
+    const char *daemon; /* CASTD_NAME, OVSDB_NAME or a forwarder. */
+    bool stop, start;
+    bool kill;   /* stop: by SIGKILL. */
+    int timeout; /* start: seconds for each wait until it is back. */
+};
+int lab_restart(const char *name, const struct lab_restart *);
 
 /* lab-status.c: likewise. */
 int lab_status(const char *name);
