@@ -15,6 +15,7 @@
     SUITE(fib)           \
     SUITE(guard)         \
     SUITE(icmp6)         \
+    SUITE(impair)        \
     SUITE(icrc)          \
     SUITE(intent)        \
     SUITE(l3)            \

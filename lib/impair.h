@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One direction of a bad link: a queue in front of a rate, then a way that
+ * takes time and loses, repeats, delays and spoils frames.
+ *
+ *     frame -> [queue] -> rate -> loss? -> corruption? -> delay, jitter, late? -> twice?
+ *
+ * Frames stay in order but for those that are late.  What happens follows from
+ * seed and frames alone: it is the same in every run with the same times.  Pure:
+ * time is an argument, in microseconds.
+ */
+#ifndef LIB_IMPAIR_H
+#define LIB_IMPAIR_H 1
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/packet.h"
+
+#define IMPAIR_PPM       1000000u /* always. */
+#define IMPAIR_QUEUE     1000     /* defaults: frames, */
+#define IMPAIR_LATE_USEC 1000     /* microseconds. */
+#define IMPAIR_MAX_USEC  60000000u
+#define IMPAIR_TEXT_SIZE 200
+
+struct impair_params {
+    uint64_t rate;  /* bit/s, of whole Ethernet frames without FCS; 0: no limit. */
+    uint32_t queue; /* with a rate: frames that wait, with the one that is being sent. */
+    uint32_t delay_usec;
+    uint32_t jitter_usec; /* at most this much more or less; not less than 0 in all. */
+    uint32_t late_usec;   /* by so much reordered frames are late. */
+    uint32_t loss, duplicate, reorder, corrupt; /* of a million frames. */
+    uint32_t seed;
+};
+
+/* "rate=100M queue=200 delay=10ms jitter=1ms loss=1% duplicate=0.1% reorder=1% late=2ms corrupt=1%
+ * seed=7", any of these in any order with spaces or commas between, or "" or "none".  Rates have
+ * suffixes k, M, G (powers of 1000), times us, ms, s.  False, and a malloc'd sentence: it is
+ * nonsense. */
+bool impair_parse(const char *text, struct impair_params *, char **errp);
+/* The same in a canonical form that impair_parse() understands: "" if nothing is impaired. */
+void impair_format(const struct impair_params *, char text[IMPAIR_TEXT_SIZE]);
+/* Nothing happens to any frame? */
+bool impair_is_none(const struct impair_params *);
+
+struct impair_stats {
+    uint64_t n_frames;     /* that came. */
+    uint64_t n_queue_full; /* of these: dropped, the queue was full, ... */
+    uint64_t n_no_buffer;  /* ... there was no packet to hold it, ... */
+    uint64_t n_lost;       /* ... lost on the way. */
+    uint64_t n_corrupted, n_late;
+    uint64_t n_duplicated; /* further frames. */
+};
+
+struct impair;
+
+/* 'salt' makes the two directions of a link, and links, differ under one seed.  Aborts if memory cannot
+ * be had. */
+struct impair *impair_create(const struct impair_params *, uint64_t salt);
+/* Returns the packets it holds.  NULL is allowed. */
+void impair_destroy(struct impair *);
+
+/* A frame enters; it is copied. */
+void impair_input(struct impair *, struct packet_pool *, const struct packet *, uint64_t now);
+/* When the next frame leaves; UINT64_MAX: there is none. */
+uint64_t impair_deadline(const struct impair *);
+/* The next frame that has left by now, the caller's; NULL: none. */
+struct packet *impair_output(struct impair *, uint64_t now);
+
+void impair_get_stats(const struct impair *, struct impair_stats *);
+uint32_t impair_n_held(const struct impair *);
+
+#endif /* lib/impair.h */
