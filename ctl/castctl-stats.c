@@ -110,6 +110,25 @@ print_ports(const struct json *counters)
 }
 
 static void
+print_impaired(const struct json *counters)
+{
+    static const char *const keys[] = {"impaired",   "direction", "frames",    "queue_full",
+                                       "no_buffer",  "lost",      "corrupted", "late",
+                                       "duplicated", "held",      NULL};
+    const struct json_array *links = ctl_get_array(counters, "impaired");
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < links->n; i++) {
+        struct json *o = json_deep_clone(links->elems[i]);
+
+        json_object_put_string(o, "impaired", ctl_get_string(o, "port"));
+        json_array_add(array, o);
+    }
+    ctl_print_table(array, keys, 2);
+    json_destroy(array);
+}
+
+static void
 print_drops(const struct json *counters)
 {
     static const char *const keys[] = {"dropped", "packets", "why", NULL};
@@ -181,6 +200,7 @@ print_node(const char *name, const struct json *counters)
     }
     printf("%s\n", name);
     print_ports(counters);
+    print_impaired(counters);
     print_drops(counters);
     for (size_t i = 0; i < groups->n; i++) {
         print_group(groups->elems[i]);

@@ -573,7 +573,7 @@ link_del(struct ctl *ctl)
 static void
 link_list(struct ctl *ctl)
 {
-    static const char *const keys[] = {"a", "b", "kind", NULL};
+    static const char *const keys[] = {"a", "b", "kind", "a_to_b", "b_to_a", NULL};
     struct json *array = json_array_create_empty();
     const struct rrec_link *row;
 
@@ -583,6 +583,8 @@ link_list(struct ctl *ctl)
         json_object_put_format(o, "a", "%s:%s", row->a, row->a_port);
         json_object_put_format(o, "b", "%s:%s", row->b, row->b_port);
         json_object_put_string(o, "kind", row->kind);
+        json_object_put_string(o, "a_to_b", row->a_to_b);
+        json_object_put_string(o, "b_to_a", row->b_to_a);
         json_array_add(array, o);
     }
     ctl_sort_by(array, "a");

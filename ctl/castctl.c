@@ -27,8 +27,8 @@
 #define MAX_TIMEOUT     86400
 
 static const struct ctl_command *const command_tables[] = {
-    ctl_topology_commands, ctl_group_commands,  ctl_member_commands, ctl_tree_commands,
-    ctl_stats_commands,    ctl_packet_commands, ctl_doctor_commands,
+    ctl_topology_commands, ctl_impair_commands, ctl_group_commands,  ctl_member_commands,
+    ctl_tree_commands,     ctl_stats_commands,  ctl_packet_commands, ctl_doctor_commands,
 };
 
 static const struct {

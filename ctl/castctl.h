@@ -40,6 +40,7 @@ enum ctl_exit {
     OPTION(EPOCH, "epoch", "EPOCH")          \
     OPTION(MEMBERS, "members", "N")          \
     OPTION(ALL, "all", NULL)                 \
+    OPTION(BOTH, "both", NULL)               \
     OPTION(DOT, "dot", NULL)                 \
     OPTION(FORCE, "force", NULL)             \
     OPTION(MAY_EXIST, "may-exist", NULL)     \
@@ -89,6 +90,7 @@ struct ctl_command {
 
 /* Each ends with a command whose name is NULL. */
 extern const struct ctl_command ctl_topology_commands[];
+extern const struct ctl_command ctl_impair_commands[];
 extern const struct ctl_command ctl_group_commands[];
 extern const struct ctl_command ctl_member_commands[];
 extern const struct ctl_command ctl_tree_commands[];

@@ -85,6 +85,20 @@ load_hosts(struct plan_topology *t, struct ovsdb_idl *idl)
 }
 
 static void
+load_impairment(const struct rrec_link *row, const char *column, const char *text,
+                struct impair_params *params)
+{
+    char *error;
+
+    if (!impair_parse(text, params, &error)) {
+        VLOG_WARN_RL(&rl, "link %s:%s %s:%s: %s: %s: left out", row->a, row->a_port, row->b,
+                     row->b_port, column, error);
+        free(error);
+        *params = (struct impair_params){0};
+    }
+}
+
+static void
 load_links(struct plan_topology *t, struct ovsdb_idl *idl)
 {
     const struct rrec_link *row;
@@ -108,6 +122,8 @@ load_links(struct plan_topology *t, struct ovsdb_idl *idl)
         ovs_strlcpy(link->b, row->b, sizeof link->b);
         ovs_strlcpy(link->b_port, row->b_port, sizeof link->b_port);
         link->kind = !strcmp(row->kind, "tap") ? PORT_TAP : PORT_PACKET;
+        load_impairment(row, "a_to_b", row->a_to_b, &link->a_to_b);
+        load_impairment(row, "b_to_a", row->b_to_a, &link->b_to_a);
         t->n_links++;
     }
 }

@@ -46,6 +46,7 @@ sync_port(const struct rrec_port *row, const struct port_config *p)
     static const char *const roles[] = {
         [ROLE_HOST] = "host", [ROLE_AGENT] = "agent", [ROLE_FABRIC] = "fabric"};
     bool changed = false;
+    char impairment[IMPAIR_TEXT_SIZE];
     char mac[18];
 
     snprintf(mac, sizeof mac, "%02x:%02x:%02x:%02x:%02x:%02x", p->mac[0], p->mac[1], p->mac[2],
@@ -57,6 +58,10 @@ sync_port(const struct rrec_port *row, const struct port_config *p)
     SYNC_STRING(port, row, mac, mac);
     SYNC_STRING(port, row, peer, p->peer);
     SYNC_STRING(port, row, peer_address, ip6_text(&p->peer_address));
+    impair_format(&p->rx, impairment);
+    SYNC_STRING(port, row, rx_impairment, impairment);
+    impair_format(&p->tx, impairment);
+    SYNC_STRING(port, row, tx_impairment, impairment);
     return changed;
 }
 

@@ -89,6 +89,19 @@ read_mac(struct reader *r, const char *s, uint8_t mac[6])
 }
 
 static bool
+read_impairment(struct reader *r, const char *column, const char *s, struct impair_params *out)
+{
+    char *why;
+
+    if (impair_parse(s, out, &why)) {
+        return true;
+    }
+    bad(r, column, s, "%s", why);
+    free(why);
+    return false;
+}
+
+static bool
 read_port(struct reader *r, const struct rrec_port *row, struct port_config *p)
 {
     if (!ifname_is_valid(row->name)) {
@@ -102,7 +115,9 @@ read_port(struct reader *r, const struct rrec_port *row, struct port_config *p)
                                             : ROLE_FABRIC;
     return read_integer(r, "Port.number", row->number, 1, 4095) && read_mac(r, row->mac, p->mac)
            && read_name(r, "Port.peer", row->peer, p->peer)
-           && read_address(r, "Port.peer_address", row->peer_address, &p->peer_address);
+           && read_address(r, "Port.peer_address", row->peer_address, &p->peer_address)
+           && read_impairment(r, "Port.rx_impairment", row->rx_impairment, &p->rx)
+           && read_impairment(r, "Port.tx_impairment", row->tx_impairment, &p->tx);
 }
 
 static const struct port_config *

@@ -103,6 +103,7 @@ run(struct node_daemon *d, struct daemon *daemon)
             apply(d, registry);
         }
         bool more = node_ports_run(d, node_daemon_now());
+        node_impair_run(d, node_daemon_now());
         uint64_t now = node_daemon_now();
         if (d->class->deadline(d->node) <= now) {
             d->class->timer(d->node, now);
@@ -119,6 +120,7 @@ run(struct node_daemon *d, struct daemon *daemon)
             poll_timer_wait_until(d->retry_at);
         }
         node_ports_wait(d);
+        node_impair_wait(d, now);
         agent_registry_wait(registry);
         daemon_wait(daemon);
         poll_block();
@@ -136,6 +138,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     d->class = class;
     d->pool = packet_pool_create(POOL_SIZE);
     d->netns_fd = daemon.netns_fd;
+    d->timer_fd = -1;
     d->node = class->create(&(struct node_io){.tx = node_ports_tx, .mtu = node_ports_mtu, .aux = d},
                             d->pool);
     node_show_init(d);

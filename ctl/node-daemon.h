@@ -26,6 +26,7 @@ struct node_port {
     char *capture_file;          /* its path, or NULL. */
     uint64_t rx_packets, rx_bytes, rx_errors;
     uint64_t tx_packets, tx_bytes, tx_errors, tx_too_long;
+    struct impair *rx, *tx; /* frames that the link holds; NULL: it is a good one. */
 };
 
 struct node_daemon {
@@ -43,6 +44,7 @@ struct node_daemon {
     char *why;                 /* why not all is as 'config' says, or NULL. */
     long long int retry_at;    /* msec. */
     uint64_t refresh_at;       /* ports' MTUs, microseconds. */
+    int timer_fd;              /* wakes up for impaired links; -1: there was none yet. */
 
     /* Gets what is sent, in a process that explains a frame; else NULL. */
     struct node_trace *trace;
@@ -65,9 +67,19 @@ void node_ports_close(struct node_daemon *);
 bool node_ports_run(struct node_daemon *, uint64_t now);
 void node_ports_wait(const struct node_daemon *);
 struct node_port *node_ports_find(const struct node_daemon *, const char *name);
+/* Sends a frame from an open port, past its impairment. */
+void node_port_send(struct node_port *, const struct packet *);
 /* struct node_io's functions. */
 void node_ports_tx(void *daemon, uint16_t port, struct packet *);
 uint32_t node_ports_mtu(void *daemon, uint16_t port);
+
+/* node-impair.c: frames that impaired links hold go on, when it is time or the link is to be another
+ * one.  'salt' makes the links of different nodes differ. */
+void node_impair_run(struct node_daemon *, uint64_t now);
+void node_impair_wait(struct node_daemon *, uint64_t now);
+void node_impair_configure(struct node_daemon *, struct node_port *, const struct port_config *new,
+                           uint64_t salt);
+void node_impair_close(struct node_port *);
 
 /* node-show.c: the control socket's listings. */
 void node_show_init(struct node_daemon *);
@@ -82,7 +94,7 @@ void node_capture_stop(struct node_port *);
 
 /* node-trace.c: what a frame would meet. */
 void node_trace_init(struct node_daemon *);
-/* Takes a frame that would be sent from this port; 0. */
-int node_trace_sent(struct node_trace *, const struct node_port *, const struct packet *);
+/* Takes a frame that would be sent from this port. */
+void node_trace_sent(struct node_trace *, const struct node_port *, const struct packet *);
 
 #endif /* ctl/node-daemon.h */

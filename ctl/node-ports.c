@@ -44,6 +44,7 @@ close_port(struct node_daemon *d, struct node_port *np)
     VLOG_INFO("port %s: closed", np->config.name);
     d->ports[np->config.number] = NULL;
     node_capture_stop(np);
+    node_impair_close(np);
     port_close(np->port);
     free(np);
 }
@@ -81,6 +82,7 @@ node_ports_configure(struct node_daemon *d)
         if (!d->ports[pc->number]) {
             d->ports[pc->number] = xzalloc(sizeof *d->ports[pc->number]);
         }
+        node_impair_configure(d, d->ports[pc->number], pc, config->id);
         d->ports[pc->number]->config = *pc;
     }
     list_ports(d);
@@ -141,7 +143,12 @@ receive(struct node_daemon *d, struct node_port *np, uint64_t now)
             np->rx_packets++;
             np->rx_bytes += packet_size(p);
             pcap_writer_put(np->capture, p);
-            d->class->input(d->node, np->config.number, p, now);
+            if (np->rx) {
+                impair_input(np->rx, d->pool, p, now);
+                packet_put(p);
+            } else {
+                d->class->input(d->node, np->config.number, p, now);
+            }
         } else if (error == EAGAIN) {
             return false;
         } else {
@@ -209,6 +216,18 @@ node_ports_mtu(void *d_, uint16_t number)
 }
 
 void
+node_port_send(struct node_port *np, const struct packet *p)
+{
+    if (port_send(np->port, p)) {
+        np->tx_errors++;
+    } else {
+        np->tx_packets++;
+        np->tx_bytes += packet_size(p);
+        pcap_writer_put(np->capture, p);
+    }
+}
+
+void
 node_ports_tx(void *d_, uint16_t number, struct packet *p)
 {
     struct node_daemon *d = d_;
@@ -220,11 +239,11 @@ node_ports_tx(void *d_, uint16_t number, struct packet *p)
         np->tx_errors++;
     } else if (packet_size(p) > port_mtu(np->port) + sizeof(struct eth_hdr)) {
         np->tx_too_long++;
-    } else if (d->trace ? node_trace_sent(d->trace, np, p) : port_send(np->port, p)) {
-        np->tx_errors++;
+    } else if (d->trace) {
+        node_trace_sent(d->trace, np, p);
+    } else if (np->tx) {
+        impair_input(np->tx, d->pool, p, node_daemon_now());
     } else {
-        np->tx_packets++;
-        np->tx_bytes += packet_size(p);
-        pcap_writer_put(np->capture, p);
+        node_port_send(np, p);
     }
 }

@@ -36,6 +36,7 @@ ports(const struct node_daemon *d)
     static const char *const kinds[] = {[PORT_TAP] = "tap", [PORT_PACKET] = "packet"};
     static const char *const roles[] = {
         [ROLE_HOST] = "host", [ROLE_AGENT] = "agent", [ROLE_FABRIC] = "fabric"};
+    char impairment[IMPAIR_TEXT_SIZE];
     struct json *array = json_array_create_empty();
 
     for (size_t i = 0; i < d->n_ports; i++) {
@@ -51,9 +52,52 @@ ports(const struct node_daemon *d)
                                np->config.mac[4], np->config.mac[5]);
         json_object_put_string(o, "peer", np->config.peer);
         put_addr(o, "peer_address", &np->config.peer_address);
+        impair_format(&np->config.rx, impairment);
+        json_object_put_string(o, "rx_impairment", impairment);
+        impair_format(&np->config.tx, impairment);
+        json_object_put_string(o, "tx_impairment", impairment);
         json_object_put(o, "open", json_boolean_create(np->port != NULL));
         put_int(o, "mtu", np->port ? port_mtu(np->port) : 0);
         json_array_add(array, o);
+    }
+    return array;
+}
+
+static void
+add_impaired(struct json *array, const struct node_port *np, const char *direction,
+             const struct impair *im)
+{
+    struct json *o = json_object_create();
+    struct impair_stats s;
+
+    impair_get_stats(im, &s);
+    json_object_put_string(o, "port", np->config.name);
+    json_object_put_string(o, "direction", direction);
+    put_int(o, "frames", s.n_frames);
+    put_int(o, "queue_full", s.n_queue_full);
+    put_int(o, "no_buffer", s.n_no_buffer);
+    put_int(o, "lost", s.n_lost);
+    put_int(o, "corrupted", s.n_corrupted);
+    put_int(o, "late", s.n_late);
+    put_int(o, "duplicated", s.n_duplicated);
+    put_int(o, "held", impair_n_held(im));
+    json_array_add(array, o);
+}
+
+/* What has become of frames on links that are made bad here. */
+static struct json *
+impaired(const struct node_daemon *d)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < d->n_ports; i++) {
+        const struct node_port *np = d->ports[d->numbers[i]];
+        if (np->rx) {
+            add_impaired(array, np, "rx", np->rx);
+        }
+        if (np->tx) {
+            add_impaired(array, np, "tx", np->tx);
+        }
     }
     return array;
 }
@@ -83,6 +127,7 @@ counters(const struct node_daemon *d)
     }
     json_object_put(o, "ports", by_port);
     json_object_put(o, "drops", by_reason);
+    json_object_put(o, "impaired", impaired(d));
     put_int(o, "no_port", d->no_port);
     put_int(o, "buffers_free", packet_pool_n_free(d->pool));
     return o;

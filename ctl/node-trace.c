@@ -54,7 +54,7 @@ put_line(void *t_, const char *line)
     ds_put_format(&t->text, "  %s\n", line);
 }
 
-int
+void
 node_trace_sent(struct node_trace *t, const struct node_port *np, const struct packet *p)
 {
     static uint8_t frame[PACKET_HEADROOM + PACKET_ROOM];
@@ -74,7 +74,6 @@ node_trace_sent(struct node_trace *t, const struct node_port *np, const struct p
     json_array_add(t->sent, o);
     ds_put_format(&t->text, "  sent from %s, %zu bytes: %s\n", np->config.name, len, summary);
     ds_destroy(&hex);
-    return 0;
 }
 
 static void

@@ -82,6 +82,10 @@ plan_ports(const struct plan_topology *t, const struct plan_node *node, struct n
         }
         ovs_strlcpy(port->name, end.port, sizeof port->name);
         port->kind = end.kind;
+        port->tx = *end.to_peer;
+        if (port->role == ROLE_HOST) {
+            port->rx = *end.from_peer; /* a node would do it itself. */
+        }
         port->number = known_port_number(node, end.port);
         if (!port->number) {
             while (port_number_taken(out, node, next)) {

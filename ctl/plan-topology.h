@@ -41,6 +41,7 @@ struct plan_link {
     char b[NAME_SIZE];
     char b_port[IFNAMSIZ];
     enum port_kind kind;
+    struct impair_params a_to_b, b_to_a;
 };
 
 /* plan_topology_prepare() sorts it and fills in what follows from the rest: the planner wants it
@@ -73,6 +74,7 @@ struct plan_end {
     const char *port;
     const char *peer;
     enum port_kind kind;
+    const struct impair_params *to_peer, *from_peer;
 };
 
 /* Is 'name' an end of 'link'?  Then *end is the view from there. */

@@ -36,17 +36,18 @@ static const char *const hints[] = {
 
 struct field {
     const char *name;
-    enum kind kind;
     size_t offset;
-    bool wide; /* uint64_t; others are uint32_t. */
     uint64_t min, max;
     uint64_t standard; /* when it is not given. */
+    enum kind kind;
+    bool wide; /* uint64_t; others are uint32_t. */
 };
 
-#define FIELD(NAME, KIND, MEMBER, MIN, MAX, STANDARD)                                        \
-    {                                                                                        \
-        NAME, KIND, offsetof(struct impair_params, MEMBER),                                  \
-            sizeof((struct impair_params){0}.MEMBER) == sizeof(uint64_t), MIN, MAX, STANDARD \
+#define FIELD(NAME, KIND, MEMBER, MIN, MAX, STANDARD)                                           \
+    {                                                                                           \
+        .name = NAME, .offset = offsetof(struct impair_params, MEMBER), .min = MIN, .max = MAX, \
+        .standard = STANDARD, .kind = KIND,                                                     \
+        .wide = sizeof((struct impair_params){0}.MEMBER) == sizeof(uint64_t)                    \
     }
 static const struct field fields[] = {
     FIELD("rate", RATE, rate, 1000, UINT64_C(1000000000000), 0),
@@ -235,6 +236,17 @@ impair_parse(const char *text, struct impair_params *params, char **errp)
     }
     free(copy);
     return ok;
+}
+
+bool
+impair_same(const struct impair_params *a, const struct impair_params *b)
+{
+    bool same = true;
+
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        same &= get(a, &fields[i]) == get(b, &fields[i]);
+    }
+    return same;
 }
 
 bool

@@ -219,7 +219,7 @@ impair_input(struct impair *im, struct packet_pool *pool, const struct packet *s
     bool lost = happens(im, c->loss);
     bool corrupted = happens(im, c->corrupt);
     bool late = happens(im, c->reorder);
-    bool twice = happens(im, c->duplicate);
+    int n = happens(im, c->duplicate) ? 2 : 1;
     uint64_t jitter = random_below(im, 2 * (uint64_t) c->jitter_usec + 1);
     uint64_t where = next_random(im);
 
@@ -233,7 +233,7 @@ impair_input(struct impair *im, struct packet_pool *pool, const struct packet *s
         im->stats.n_lost++;
         return;
     }
-    for (int i = 0; i <= twice; i++) {
+    for (int i = 0; i < n; i++) {
         struct packet *p = reserve(im) ? copy(pool, src) : NULL;
         if (!p) {
             im->stats.n_no_buffer++;

@@ -40,6 +40,7 @@ struct impair_params {
 bool impair_parse(const char *text, struct impair_params *, char **errp);
 /* The same in a canonical form that impair_parse() understands: "" if nothing is impaired. */
 void impair_format(const struct impair_params *, char text[IMPAIR_TEXT_SIZE]);
+bool impair_same(const struct impair_params *, const struct impair_params *);
 /* Nothing happens to any frame? */
 bool impair_is_none(const struct impair_params *);
 

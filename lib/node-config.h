@@ -14,6 +14,7 @@
 #include <net/if.h>
 #include <stdbool.h>
 
+#include "lib/impair.h"
 #include "lib/port.h"
 #include "lib/wire.h"
 
@@ -33,6 +34,7 @@ struct port_config {
     uint8_t mac[6];               /* this end's. */
     char peer[NAME_SIZE];         /* node or host on the other end. */
     struct in6_addr peer_address; /* the host's address, or the peer node's address. */
+    struct impair_params rx, tx;  /* how bad the link is made here. */
 };
 
 struct route_config {

@@ -79,6 +79,8 @@ insert_link(struct ovsdb_idl_txn *txn, const struct topology *t, const struct to
     rrec_link_set_b(row, t->nodes[link->ends[1].node].name);
     rrec_link_set_b_port(row, link->ends[1].netdev);
     rrec_link_set_kind(row, link->is_tap ? "tap" : "packet");
+    rrec_link_set_a_to_b(row, link->impair[0]);
+    rrec_link_set_b_to_a(row, link->impair[1]);
 }
 
 static const struct rrec_node *

@@ -398,9 +398,46 @@ check_netdevs(struct reader *r, const yaml_node_t *at, const struct topology_lin
     }
 }
 
+/* How bad the link is made for what 'end' sends; 'at' is NULL if the file does not say. */
 static void
-read_link(struct reader *r, yaml_node_t *const at[2], const struct range *range)
+read_impairment(struct reader *r, const yaml_node_t *at, const struct range *range,
+                char text[IMPAIR_TEXT_SIZE])
 {
+    if (!at) {
+        return;
+    }
+    char *words = parameters_expand(&r->ps, &r->yd, at, range);
+    struct impair_params params;
+    char *error;
+    if (impair_parse(words, &params, &error)) {
+        impair_format(&params, text);
+    } else {
+        yaml_doc_error(&r->yd, at, "%s", error);
+        free(error);
+    }
+    free(words);
+}
+
+/* A link as the file has it, for one number of its range. */
+struct link_source {
+    yaml_node_t *ends[2];
+    yaml_node_t *impair[2]; /* what ends[i] sends; NULL: nothing is said. */
+};
+
+static void
+swap_ends(struct topology_link *link)
+{
+    struct topology_link old = *link;
+    for (size_t i = 0; i < 2; i++) {
+        link->ends[i] = old.ends[!i];
+        memcpy(link->impair[i], old.impair[!i], sizeof link->impair[i]);
+    }
+}
+
+static void
+read_link(struct reader *r, const struct link_source *source, const struct range *range)
+{
+    yaml_node_t *const *at = source->ends;
     struct topology *t = r->t;
     t->links = xrealloc(t->links, (t->n_links + 1) * sizeof *t->links);
     struct topology_link *link = &t->links[t->n_links];
@@ -409,6 +446,7 @@ read_link(struct reader *r, yaml_node_t *const at[2], const struct range *range)
         char *text = parameters_expand(&r->ps, &r->yd, at[i], range);
         read_end(r, at[i], text, &link->ends[i]);
         free(text);
+        read_impairment(r, source->impair[i], range, link->impair[i]);
     }
     if (r->yd.error) {
         return;
@@ -418,12 +456,9 @@ read_link(struct reader *r, yaml_node_t *const at[2], const struct range *range)
                        t->nodes[link->ends[0].node].name);
         return;
     }
-    if (t->nodes[link->ends[0].node].kind != KIND_HOST) {
-        struct topology_end first = link->ends[0];
-        if (t->nodes[link->ends[1].node].kind == KIND_HOST) {
-            link->ends[0] = link->ends[1];
-            link->ends[1] = first;
-        }
+    if (t->nodes[link->ends[0].node].kind != KIND_HOST
+        && t->nodes[link->ends[1].node].kind == KIND_HOST) {
+        swap_ends(link);
     }
     link->is_tap = t->nodes[link->ends[0].node].kind == KIND_HOST;
     if (link->is_tap) {
@@ -441,7 +476,7 @@ read_link(struct reader *r, yaml_node_t *const at[2], const struct range *range)
 static void
 read_link_entry(struct reader *r, yaml_node_t *map)
 {
-    static const char *const keys[] = {"endpoints", NULL};
+    static const char *const keys[] = {"endpoints", "forward", "backward", NULL};
     if (!yaml_doc_has_keys(&r->yd, map, "a link", keys)) {
         return;
     }
@@ -453,20 +488,25 @@ read_link_entry(struct reader *r, yaml_node_t *map)
     if (!yaml_doc_is_sequence(&r->yd, list, "'endpoints'")) {
         return;
     }
-    yaml_node_t *at[2] = {yaml_doc_item(&r->yd, list, 0), yaml_doc_item(&r->yd, list, 1)};
-    if (!at[0] || !at[1] || yaml_doc_item(&r->yd, list, 2)) {
+    struct link_source source = {
+        .ends = {yaml_doc_item(&r->yd, list, 0), yaml_doc_item(&r->yd, list, 1)},
+        .impair = {yaml_doc_get(&r->yd, map, "forward"), yaml_doc_get(&r->yd, map, "backward")},
+    };
+    if (!source.ends[0] || !source.ends[1] || yaml_doc_item(&r->yd, list, 2)) {
         yaml_doc_error(&r->yd, list, "a link has two endpoints");
         return;
     }
     struct range range = {.is_range = false};
     for (size_t i = 0; i < 2; i++) {
-        if (!yaml_doc_is_scalar(&r->yd, at[i], "an endpoint")) {
+        if (!yaml_doc_is_scalar(&r->yd, source.ends[i], "an endpoint")
+            || (source.impair[i]
+                && !yaml_doc_is_scalar(&r->yd, source.impair[i], "'forward' or 'backward'"))) {
             return;
         }
-        parameters_find_range(&r->ps, &r->yd, at[i], &range);
+        parameters_find_range(&r->ps, &r->yd, source.ends[i], &range);
     }
     for (range.i = range.first; range.i <= range.last && !r->yd.error; range.i++) {
-        read_link(r, at, &range);
+        read_link(r, &source, &range);
     }
 }
 

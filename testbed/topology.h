@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/impair.h"
+
 #define TOPOLOGY_NAME_SIZE 32 /* of labs and nodes, with the terminating NUL. */
 #define TOPOLOGY_MAX_NODES 1024
 
@@ -35,8 +37,9 @@ struct topology_end {
 };
 
 struct topology_link {
-    struct topology_end ends[2]; /* a host comes first. */
-    bool is_tap;                 /* a host link. */
+    struct topology_end ends[2];      /* a host comes first. */
+    bool is_tap;                      /* a host link. */
+    char impair[2][IMPAIR_TEXT_SIZE]; /* what ends[i] sends; "": it is a good link. */
 };
 
 struct topology {

@@ -39,6 +39,8 @@ set_port(int i, const char *name, int64_t number, const char *peer, const char *
     port_rows[i].mac = STR("02:5f:01:00:00:01");
     port_rows[i].peer = STR(peer);
     port_rows[i].peer_address = STR(peer_address);
+    port_rows[i].rx_impairment = STR("");
+    port_rows[i].tx_impairment = STR("loss=2%");
     ports[i] = &port_rows[i];
 }
 
@@ -203,6 +205,8 @@ static const struct {
     {&port_rows[0].mac, "03:5f:01:00:00:01", NULL, 0, "Port.mac"},
     {&port_rows[0].peer, "r 1", NULL, 0, "Port.peer \"r 1\""},
     {&port_rows[0].peer_address, "fd00::x", NULL, 0, "Port.peer_address \"fd00::x\""},
+    {&port_rows[0].rx_impairment, "loss=2", NULL, 0, "Port.rx_impairment \"loss=2\""},
+    {&port_rows[0].tx_impairment, "x", NULL, 0, "Port.tx_impairment \"x\""},
     {&route_rows[0].prefix, "fd00::1/64", NULL, 0, "Route.prefix \"fd00::1/64\""},
     {&route_rows[0].prefix, "5f00:0:200::/48", NULL, 0, "two routes"},
     {&route_rows[0].next_hop, "", NULL, 0, "Route.next_hop \"\""},

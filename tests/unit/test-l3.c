@@ -62,8 +62,18 @@ setup(void)
     host = addr("fd00:1::1");
     node = node_address(NODE_ID);
     far_node = node_address(NODE_ID + 1);
-    ports[0] = (struct port_config){HOST_PORT, "h1", PORT_TAP, ROLE_HOST, {0}, "h1", host};
-    ports[1] = (struct port_config){UPLINK, "up", PORT_PACKET, ROLE_FABRIC, {0}, "n2", far_node};
+    ports[0] = (struct port_config){.number = HOST_PORT,
+                                    .name = "h1",
+                                    .kind = PORT_TAP,
+                                    .role = ROLE_HOST,
+                                    .peer = "h1",
+                                    .peer_address = host};
+    ports[1] = (struct port_config){.number = UPLINK,
+                                    .name = "up",
+                                    .kind = PORT_PACKET,
+                                    .role = ROLE_FABRIC,
+                                    .peer = "n2",
+                                    .peer_address = far_node};
     node_port_mac(NODE_ID, HOST_PORT, ports[0].mac);
     node_port_mac(NODE_ID, UPLINK, ports[1].mac);
     routes[0] = (struct route_config){host, 128, HOST_PORT, in6addr_any};
