@@ -162,13 +162,15 @@ srcagent_src := $(wildcard srcagent/*.c)
 bench_src := $(wildcard bench/*.c)
 api_src := $(wildcard librocecast/*.c)
 api_test_src := $(wildcard tests/api/*.c)
+fake_verbs_src := $(wildcard tests/api/fake/*.c)
 testbed_src := $(wildcard testbed/*.c)
 unit_src := $(wildcard tests/unit/*.c tests/model/*.c)
 net_src := $(wildcard tests/net/test-*.c)
 castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/registry.c bench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
 
-plain_src := $(sort $(lib_src) $(bench_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src))
+plain_src := $(sort $(lib_src) $(bench_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src) \
+        $(fake_verbs_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(testbed_src) $(unit_src) \
         $(api_src)
 
@@ -216,6 +218,14 @@ $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyam
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
 $(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
 $(foreach p,$(verbs_src),$(eval $(call program,$(basename $(notdir $(p))),$(p),,-libverbs)))
+
+# Stands in for libibverbs in tests of librocecast, by its name.
+FAKE_VERBS := $(if $(api_test_src),$(B)/tests/libibverbs.so.1)
+$(FAKE_VERBS): $(call objs,$(fake_verbs_src)) tests/api/fake/ibverbs.map
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared $(LDFLAGS_BASE) $(LDFLAGS) -o $@ -Wl,-soname,$(@F) \
+	    -Wl,--version-script=tests/api/fake/ibverbs.map $(filter %.o,$^)
 
 # The examples in docs/api.md are its fenced blocks "```c NAME.c".
 EXAMPLES := $(if $(api_src),$(addprefix $(B)/bin/api-,source receiver))
@@ -271,7 +281,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/%.c $(GEN)/ctl/%.h Makefile
 #
 .PHONY: all check unit net e2e demo install uninstall lint lint-c lint-scripts format clean deps help
 
-all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) ## build all programs and libraries
+all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(FAKE_VERBS) ## build all programs and libraries
 
 deps: ## install missing Debian packages (root)
 	$(Q)deps/install

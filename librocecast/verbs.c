@@ -11,26 +11,31 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "librocecast/internal.h"
 
-#define LIBIBVERBS         "libibverbs.so.1"
-#define LIBIBVERBS_VERSION "IBVERBS_1.1"
+#define LIBIBVERBS "libibverbs.so.1"
 
-#define PORT               1
+#define PORT       1
 
-/* Every function that is taken, with its return type and parameters. */
-#define VERBS                                                                    \
-    VERB(struct ibv_device **, get_device_list, (int *) )                        \
-    VERB(void, free_device_list, (struct ibv_device **) )                        \
-    VERB(struct ibv_context *, open_device, (struct ibv_device *) )              \
-    VERB(int, close_device, (struct ibv_context *) )                             \
-    VERB(int, query_gid, (struct ibv_context *, uint8_t, int, union ibv_gid *) ) \
-    VERB(int, modify_qp, (struct ibv_qp *, struct ibv_qp_attr *, int) )
+/* Every function that is taken: return type, name here, symbol and its version, parameters. */
+#define VERBS                                                                                    \
+    VERB(struct ibv_device **, get_device_list, "ibv_get_device_list", "IBVERBS_1.1", (int *) )  \
+    VERB(void, free_device_list, "ibv_free_device_list", "IBVERBS_1.1", (struct ibv_device **) ) \
+    VERB(struct ibv_context *, open_device, "ibv_open_device", "IBVERBS_1.1",                    \
+         (struct ibv_device *) )                                                                 \
+    VERB(int, close_device, "ibv_close_device", "IBVERBS_1.1", (struct ibv_context *) )          \
+    VERB(int, query_port, "ibv_query_port", "IBVERBS_1.1",                                       \
+         (struct ibv_context *, uint8_t, struct ibv_port_attr *) )                               \
+    VERB(int, query_gid_ex, "_ibv_query_gid_ex", "IBVERBS_1.11",                                 \
+         (struct ibv_context *, uint32_t, uint32_t, struct ibv_gid_entry *, uint32_t, size_t))   \
+    VERB(int, modify_qp, "ibv_modify_qp", "IBVERBS_1.1",                                         \
+         (struct ibv_qp *, struct ibv_qp_attr *, int) )
 
 struct verbs {
-#define VERB(RETURN, NAME, PARAMETERS) RETURN(*NAME) PARAMETERS;
+#define VERB(RETURN, NAME, SYMBOL, VERSION, PARAMETERS) RETURN(*NAME) PARAMETERS;
     VERBS
 #undef VERB
 };
@@ -44,12 +49,12 @@ verbs_get(struct verbs *v)
         fail(ENOSYS, "the program has not loaded " LIBIBVERBS);
         return ENOSYS;
     }
-#define VERB(RETURN, NAME, PARAMETERS)                                              \
-    v->NAME = (RETURN(*) PARAMETERS) dlvsym(lib, "ibv_" #NAME, LIBIBVERBS_VERSION); \
-    if (!v->NAME) {                                                                 \
-        dlclose(lib);                                                               \
-        fail(ENOSYS, LIBIBVERBS ": no function ibv_" #NAME "@" LIBIBVERBS_VERSION); \
-        return ENOSYS;                                                              \
+#define VERB(RETURN, NAME, SYMBOL, VERSION, PARAMETERS)               \
+    v->NAME = (RETURN(*) PARAMETERS) dlvsym(lib, SYMBOL, VERSION);    \
+    if (!v->NAME) {                                                   \
+        dlclose(lib);                                                 \
+        fail(ENOSYS, LIBIBVERBS ": no function " SYMBOL "@" VERSION); \
+        return ENOSYS;                                                \
     }
     VERBS
 #undef VERB
@@ -58,14 +63,18 @@ verbs_get(struct verbs *v)
     return 0;
 }
 
-/* The index of 'address' among the GIDs of the device's port, or -1. */
+/* The index of 'address' among the GIDs of the device's port, or -1.  NICs have it twice: packets of
+ * RoCE v1 are none that can be routed. */
 static int
 gid_find(const struct verbs *v, struct ibv_context *ctx, const struct in6_addr *address)
 {
-    union ibv_gid gid;
+    struct ibv_gid_entry entry;
+    int error = 0;
 
-    for (int i = 0; !v->query_gid(ctx, PORT, i, &gid); i++) {
-        if (!memcmp(&gid, address, sizeof *address)) {
+    for (int i = 0; !error || error == ENODATA /* an empty slot */; i++) {
+        error = v->query_gid_ex(ctx, PORT, (uint32_t) i, &entry, 0, sizeof entry);
+        if (!error && entry.gid_type == IBV_GID_TYPE_ROCE_V2
+            && !memcmp(&entry.gid, address, sizeof *address)) {
             return i;
         }
     }
@@ -77,10 +86,10 @@ rocecast_device_open(struct rocecast *r, const char *host, int timeout_ms,
                      struct ibv_context **ctxp)
 {
     NO_CANCELLATION;
-    char text[INET6_ADDRSTRLEN];
+    char text[INET6_ADDRSTRLEN], closed[100] = "";
+    int n = 0, n_closed = 0, why = 0;
     struct in6_addr address;
     struct verbs v;
-    int n = 0;
 
     *ctxp = NULL;
     int error = verbs_get(&v);
@@ -91,7 +100,10 @@ rocecast_device_open(struct rocecast *r, const char *host, int timeout_ms,
     struct ibv_device **list = v.get_device_list(&n);
     for (int i = 0; list && list[i] && !*ctxp; i++) {
         *ctxp = v.open_device(list[i]);
-        if (*ctxp && gid_find(&v, *ctxp, &address) < 0) {
+        if (!*ctxp) {
+            why = errno;
+            n_closed++;
+        } else if (gid_find(&v, *ctxp, &address) < 0) {
             v.close_device(*ctxp);
             *ctxp = NULL;
         }
@@ -101,8 +113,13 @@ rocecast_device_open(struct rocecast *r, const char *host, int timeout_ms,
     }
     if (!*ctxp) {
         inet_ntop(AF_INET6, &address, text, sizeof text);
-        return fail(ENODEV, "none of %d RDMA devices has %s, the address of %s, in its GID table",
-                    n, text, host);
+        if (n_closed) {
+            snprintf(closed, sizeof closed, "; %d could not be opened: %s", n_closed,
+                     strerror(why));
+        }
+        return fail(n_closed ? why : ENODEV,
+                    "none of %d RDMA devices has %s, the address of %s, in its GID table%s", n,
+                    text, host, closed);
     }
     return 0;
 }
@@ -141,6 +158,24 @@ mtu_enum(uint32_t bytes)
         mtu++;
     }
     return mtu;
+}
+
+/* Soft-RoCE would connect the queue pair, and lose whatever is larger than the network device's MTU. */
+static int
+check_mtu(const struct verbs *v, struct ibv_context *ctx, const struct rocecast_epoch *e)
+{
+    struct ibv_port_attr port = {.active_mtu = 0};
+    int error = v->query_port(ctx, PORT, &port);
+
+    if (error) {
+        return fail(error, "port %d of the queue pair's device: %s", PORT, strerror(error));
+    }
+    return port.active_mtu >= mtu_enum(e->mtu)
+               ? 0
+               : fail(EMSGSIZE,
+                      "the group's path MTU is %u, that of the queue pair's device %u: raise the "
+                      "MTU of its network device",
+                      e->mtu, 128u << port.active_mtu);
 }
 
 static int
@@ -190,25 +225,34 @@ to_rts(const struct verbs *v, struct ibv_qp *qp, const struct rocecast_epoch *e)
     return error ? fail(error, "queue pair to RTS: %s", strerror(error)) : 0;
 }
 
+/* What connecting needs, and whether it can work. */
+static int
+prepare(struct rocecast_group *g, const char *host, const struct ibv_qp *qp,
+        const struct rocecast_epoch *e, int timeout_ms, struct verbs *v, int *gid_index)
+{
+    struct in6_addr address;
+    int error = epoch_check_size(e);
+
+    error = error ? error : verbs_get(v);
+    error = error ? error : rocecast_host_address(g->r, host, timeout_ms, &address);
+    if (error) {
+        return error;
+    }
+    *gid_index = gid_find(v, qp->context, &address);
+    return *gid_index < 0
+               ? fail(ENODEV, "the queue pair's device does not have the address of %s", host)
+               : check_mtu(v, qp->context, e);
+}
+
 int
 rocecast_qp_connect(struct rocecast_group *g, const char *host, struct ibv_qp *qp,
                     const struct rocecast_epoch *e, int timeout_ms)
 {
     NO_CANCELLATION;
-    struct in6_addr address;
     struct verbs v;
-    int error = epoch_check_size(e);
+    int gid_index, error = prepare(g, host, qp, e, timeout_ms, &v, &gid_index);
 
-    error = error ? error : verbs_get(&v);
-    error = error ? error : rocecast_host_address(g->r, host, timeout_ms, &address);
-    if (error) {
-        return error;
-    }
-    int gid_index = gid_find(&v, qp->context, &address);
-    if (gid_index < 0) {
-        return fail(ENODEV, "the queue pair's device does not have the address of %s", host);
-    }
-    error = to_rtr(&v, qp, e, gid_index);
+    error = error ? error : to_rtr(&v, qp, e, gid_index);
     return error ? error : to_rts(&v, qp, e);
 }
 
@@ -217,8 +261,12 @@ rocecast_source_join(struct rocecast_group *g, const char *host, struct ibv_qp *
                      struct rocecast_epoch *e)
 {
     NO_CANCELLATION;
-    int error = rocecast_source_set(g, host, qp->qp_num, timeout_ms, e);
+    struct verbs v;
+    int gid_index, error = rocecast_get_epoch(g, e);
 
+    /* What will not work is not registered. */
+    error = error ? error : prepare(g, host, qp, e, timeout_ms, &v, &gid_index);
+    error = error ? error : rocecast_source_set(g, host, qp->qp_num, timeout_ms, e);
     return error ? error : rocecast_qp_connect(g, host, qp, e, timeout_ms);
 }
 

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -376,6 +377,23 @@ add_member(char *const argv[])
     answer_status(rocecast_member_add(g, &m, atoi(argv[7])));
 }
 
+/* Needs a libibverbs, maybe a made-up one. */
+static void
+join(const char *host, bool source)
+{
+    struct rocecast_epoch e = {.size = sizeof e};
+    struct ibv_qp qp = {.qp_num = 0x21};
+    struct ibv_mr mr = {.addr = (void *) (uintptr_t) 0x7000, .length = 8192, .rkey = 9};
+    int status = rocecast_device_open(r, host, 30000, &qp.context);
+
+    status = status ? status : rocecast_qp_init(&qp, source ? ROCECAST_SOURCE : ROCECAST_RECEIVER);
+    if (!status) {
+        status = source ? rocecast_source_join(g, host, &qp, 30000, &e)
+                        : rocecast_member_join(g, host, &qp, &mr, 30000, &e);
+    }
+    answer_epoch(status, &e);
+}
+
 static void
 host_address(const char *host)
 {
@@ -426,6 +444,8 @@ run(int argc, char *argv[])
         sizes();
     } else if (!strcmp(command, "cancel")) {
         cancel();
+    } else if (!strcmp(command, "join") && argc == 3) {
+        join(argv[1], !strcmp(argv[2], "source"));
     } else if (!strcmp(command, "qp")) {
         answer_status(rocecast_qp_init(NULL, ROCECAST_SOURCE));
     } else if (!strcmp(command, "unharmed")) {
