@@ -31,18 +31,19 @@ fail(struct endpoint *ep, int error, const char *format, ...)
     return error;
 }
 
-/* Returns the index of 'gid' in the table of port 1, or -1. */
+/* Returns the index of 'gid' in the table of port 1, or -1.  NICs have it for RoCE v1, too. */
 static int
 gid_find(struct ibv_context *ctx, const union ibv_gid *gid)
 {
     struct ibv_port_attr port;
-    union ibv_gid entry;
+    struct ibv_gid_entry entry;
 
     if (ibv_query_port(ctx, 1, &port)) {
         return -1;
     }
     for (int i = 0; i < port.gid_tbl_len; i++) {
-        if (!ibv_query_gid(ctx, 1, i, &entry) && !memcmp(&entry, gid, sizeof entry)) {
+        if (!ibv_query_gid_ex(ctx, 1, (uint32_t) i, &entry, 0)
+            && entry.gid_type == IBV_GID_TYPE_ROCE_V2 && !memcmp(&entry.gid, gid, sizeof *gid)) {
             return i;
         }
     }

@@ -196,7 +196,7 @@ device_open(void)
 
     for (int i = 0; list && list[i]; i++) {
         struct ibv_port_attr port;
-        union ibv_gid gid;
+        struct ibv_gid_entry gid;
 
         ctx = ibv_open_device(list[i]);
         if (!ctx) {
@@ -204,8 +204,9 @@ device_open(void)
         }
         if (!ibv_query_port(ctx, 1, &port)) {
             for (gid_index = 0; gid_index < port.gid_tbl_len; gid_index++) {
-                if (!ibv_query_gid(ctx, 1, gid_index, &gid)
-                    && !memcmp(&gid, &opt.address, sizeof gid)) {
+                if (!ibv_query_gid_ex(ctx, 1, (uint32_t) gid_index, &gid, 0)
+                    && gid.gid_type == IBV_GID_TYPE_ROCE_V2 /* NICs have v1, too. */
+                    && !memcmp(&gid.gid, &opt.address, sizeof gid.gid)) {
                     ibv_free_device_list(list);
                     return;
                 }
