@@ -11,17 +11,12 @@
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "ctl/values.h"
 #include "librocecast/internal.h"
-#include "ovsdb-session.h"
-#include "socket-util.h"
 #include "stream-ssl.h"
-#include "stream.h"
-#include "svec.h"
 #include "util.h"
-#include "uuid.h"
 
 /* The file that an environment variable names, for ssl:; NULL: there is none that can be read. */
 static const char *
@@ -60,47 +55,12 @@ use_keys(char **whyp)
     return error;
 }
 
-static bool
-is_ssl(const char *remote)
-{
-    return !strncmp(remote, "ssl:", 4);
-}
-
-static bool
-is_valid(const char *remote)
-{
-    struct sockaddr_storage ss;
-    bool unused;
-
-    if (!strncmp(remote, "unix:", 5)) {
-        return remote[5] != '\0';
-    }
-    return (is_ssl(remote) || !strncmp(remote, "tcp:", 4))
-           && inet_parse_active(remote + 4, -1, &ss, false, &unused);
-}
-
 int
 remote_check(const char *db, char **whyp)
 {
-    struct svec remotes = SVEC_EMPTY_INITIALIZER;
-    struct uuid cluster;
-    int error = 0;
-
-    ovsdb_session_parse_remote(db, &remotes, &cluster);
-    if (!remotes.n) {
-        error = EINVAL;
-        *whyp = xasprintf("registry '%s': names no server", db);
+    if (!db_is_valid(db)) {
+        *whyp = xasprintf("registry '%s': " DB_RULE, db);
+        return EINVAL;
     }
-    for (size_t i = 0; i < remotes.n && !error; i++) {
-        if (!is_valid(remotes.names[i])) {
-            error = EINVAL;
-            *whyp = xasprintf("registry '%s': must be unix:PATH, tcp:ADDRESS:PORT or "
-                              "ssl:ADDRESS:PORT, with numeric addresses",
-                              remotes.names[i]);
-        } else if (is_ssl(remotes.names[i])) {
-            error = use_keys(whyp);
-        }
-    }
-    svec_destroy(&remotes);
-    return error;
+    return !strncmp(db, "ssl:", 4) || strstr(db, ",ssl:") ? use_keys(whyp) : 0;
 }
