@@ -95,12 +95,17 @@ first(const struct json *array)
     return array && array->type == JSON_ARRAY && array->array.n ? array->array.elems[0] : NULL;
 }
 
-/* What is wrong with one server, malloc'd; NULL: nothing. */
+/* What is wrong with one server, malloc'd; NULL: nothing.  '*fix' is changed if it is not the usual
+ * one. */
 static char *
-check_server(const char *remote, long long deadline)
+check_server(const char *remote, long long deadline, const char **fix)
 {
     struct jsonrpc_msg *reply = NULL;
     int error = ask(remote, deadline, &reply);
+    if (error == ENOPROTOOPT) {
+        *fix = "give --private-key, --certificate and --ca-cert: PEM files that belong together";
+        return xasprintf("%s: not without a key and certificates that can be used", remote);
+    }
     if (error) {
         return xasprintf("%s: %s", remote, ovs_retval_to_string(error));
     }
@@ -130,13 +135,12 @@ doctor_registry(struct doctor *d)
         /* Each gets its share of the time that is left. */
         long long now = time_msec();
         long long left = MAX(d->deadline - now, 0) / (long long) (remotes.n - i);
-        char *complaint = check_server(remotes.names[i], now + left);
+        const char *fix = "start its ovsdb-server (a lab has its own: castlab env), or set --db or "
+                          "ROCECAST_DB; a cluster needs more than half of its servers";
+        char *complaint = check_server(remotes.names[i], now + left, &fix);
         n_good += !complaint;
         if (complaint) {
-            doctor_add(
-                d, DOCTOR_WARNING, complaint,
-                xstrdup("start its ovsdb-server (a lab has its own: castlab env), or set --db or "
-                        "ROCECAST_DB; a cluster needs more than half of its servers"));
+            doctor_add(d, DOCTOR_WARNING, complaint, xstrdup(fix));
         }
     }
     if (n_good) {
