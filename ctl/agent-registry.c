@@ -31,6 +31,14 @@ struct started {
     uint32_t epoch;
 };
 
+/* A branch that was lost. */
+struct loss {
+    struct in6_addr proxy;
+    uint32_t epoch;
+    uint32_t branch;
+    char *why;
+};
+
 struct agent_registry {
     struct ovsdb_idl *idl;
     struct ovsdb_idl_txn *txn;
@@ -49,6 +57,8 @@ struct agent_registry {
     char *state;
     size_t n_started;
     struct started *started;
+    size_t n_losses;
+    struct loss *losses;
 };
 
 static void
@@ -117,6 +127,10 @@ agent_registry_destroy(struct agent_registry *ar)
         free(ar->control);
         free(ar->state);
         free(ar->started);
+        for (size_t i = 0; i < ar->n_losses; i++) {
+            free(ar->losses[i].why);
+        }
+        free(ar->losses);
         free(ar);
     }
 }
@@ -153,6 +167,33 @@ row_has_started(const struct agent_registry *ar, const struct rrec_tree_node *tr
     return ip6_parse(tree->proxy, &proxy) && is_started(ar, &proxy, (uint32_t) tree->epoch);
 }
 
+static bool
+row_has_lost(const struct rrec_tree_node *tree, uint32_t branch)
+{
+    for (size_t i = 0; i < tree->n_lost; i++) {
+        if (tree->key_lost[i] == branch) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One entry at a time: what an agent before this one has reported stays. */
+static void
+report_losses(const struct agent_registry *ar, const struct rrec_tree_node *tree)
+{
+    struct in6_addr proxy;
+
+    for (size_t i = 0; i < ar->n_losses && ip6_parse(tree->proxy, &proxy); i++) {
+        const struct loss *loss = &ar->losses[i];
+
+        if (loss->epoch == tree->epoch && !memcmp(&loss->proxy, &proxy, sizeof proxy)
+            && !row_has_lost(tree, loss->branch)) {
+            rrec_tree_node_update_lost_setkey(tree, loss->branch, loss->why);
+        }
+    }
+}
+
 /* Writes what the row does not say yet. */
 static void
 report(struct agent_registry *ar, const struct rrec_node *row)
@@ -173,6 +214,7 @@ report(struct agent_registry *ar, const struct rrec_node *row)
         if (!row->trees[i]->started && row_has_started(ar, row->trees[i])) {
             rrec_tree_node_set_started(row->trees[i], true);
         }
+        report_losses(ar, row->trees[i]);
     }
     ar->report = false;
     ar->txn = txn;
@@ -196,24 +238,38 @@ run_txn(struct agent_registry *ar)
     ar->txn = NULL;
 }
 
+static bool
+has_tree(const struct node_config *cfg, const struct in6_addr *proxy, uint32_t epoch)
+{
+    for (size_t i = 0; i < cfg->n_trees; i++) {
+        if (cfg->trees[i].epoch == epoch && !memcmp(&cfg->trees[i].proxy, proxy, sizeof *proxy)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Forgets epochs that the node has no tree of any more. */
 static void
-prune_started(struct agent_registry *ar, const struct node_config *cfg)
+forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < ar->n_started; i++) {
-        const struct started s = ar->started[i];
-
-        for (size_t j = 0; j < cfg->n_trees; j++) {
-            if (cfg->trees[j].epoch == s.epoch
-                && !memcmp(&cfg->trees[j].proxy, &s.proxy, sizeof s.proxy)) {
-                ar->started[n++] = s;
-                break;
-            }
+        if (has_tree(cfg, &ar->started[i].proxy, ar->started[i].epoch)) {
+            ar->started[n++] = ar->started[i];
         }
     }
     ar->n_started = n;
+    n = 0;
+    for (size_t i = 0; i < ar->n_losses; i++) {
+        if (has_tree(cfg, &ar->losses[i].proxy, ar->losses[i].epoch)) {
+            ar->losses[n++] = ar->losses[i];
+        } else {
+            free(ar->losses[i].why);
+        }
+    }
+    ar->n_losses = n;
 }
 
 /* Is there a generation that was not handed out yet, and does it make sense? */
@@ -238,7 +294,7 @@ read_row(struct agent_registry *ar, const struct rrec_node *row, struct node_con
         free(error);
         return false;
     }
-    prune_started(ar, cfg);
+    forget_epochs(ar, cfg);
     return true;
 }
 
@@ -337,6 +393,24 @@ agent_registry_started(struct agent_registry *ar, const struct in6_addr *proxy, 
     ar->started = xrealloc(ar->started, (ar->n_started + 1) * sizeof *ar->started);
     ar->started[ar->n_started++] = (struct started){*proxy, epoch};
     ar->report = true;
+}
+
+bool
+agent_registry_lost(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
+                    uint32_t branch, const char *why)
+{
+    for (size_t i = 0; i < ar->n_losses; i++) {
+        const struct loss *loss = &ar->losses[i];
+
+        if (loss->branch == branch && loss->epoch == epoch
+            && !memcmp(&loss->proxy, proxy, sizeof *proxy)) {
+            return false;
+        }
+    }
+    ar->losses = xrealloc(ar->losses, (ar->n_losses + 1) * sizeof *ar->losses);
+    ar->losses[ar->n_losses++] = (struct loss){*proxy, epoch, branch, xstrdup(why)};
+    ar->report = true;
+    return true;
 }
 
 bool

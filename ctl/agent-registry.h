@@ -10,8 +10,8 @@
  * A node has one agent: a second one waits until the first is gone.
  *
  * The order that castd relies on: an agent that applies a configuration calls
- * agent_registry_started() for whatever had started by then *before* it calls
- * agent_registry_applied().  Reports made between two calls of
+ * agent_registry_started() and agent_registry_lost() for whatever had started and
+ * was lost by then *before* it calls agent_registry_applied().  Reports made between two calls of
  * agent_registry_run() are written in one transaction.
  */
 #ifndef CTL_AGENT_REGISTRY_H
@@ -43,6 +43,10 @@ void agent_registry_applied(struct agent_registry *, uint64_t generation);
 void agent_registry_refused(struct agent_registry *, uint64_t generation, const char *why);
 /* Source agent: a packet of this group epoch went down.  Idempotent and cheap. */
 void agent_registry_started(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch);
+/* A branch of this group epoch was lost: 'why' goes to Tree_Node.lost.  False, and cheap, if that was
+ * said already; the first reason stays. */
+bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
+                         uint32_t branch, const char *why);
 
 bool agent_registry_is_connected(const struct agent_registry *);
 

@@ -130,6 +130,7 @@ static void
 put_condition(const struct json *live, struct ds *s)
 {
     const char *cond = ctl_get_string(live, "cond");
+    const char *lost = ctl_get_string(live, "lost");
     int64_t code = ctl_get_int(live, "code");
 
     if (!strcmp(cond, "nak")) {
@@ -138,6 +139,10 @@ put_condition(const struct json *live, struct ds *s)
         ds_put_format(s, "  rnr (timer code %" PRId64 ")", code);
     } else if (!strcmp(cond, "fatal")) {
         ds_put_format(s, "  fatal (syndrome 0x%02" PRIx64 ")", code);
+    }
+    if (!strcmp(lost, "refused") || !strcmp(lost, "silent")) {
+        ds_put_format(s, "  LOST, %s%s", lost,
+                      ctl_get_bool(live, "pruned") ? ", not counted any more" : "");
     }
 }
 
@@ -153,7 +158,8 @@ put_progress(const struct drawing *d, const struct json *live, struct ds *s)
         return;
     }
     if (!ctl_get_bool(live, "anchored")) {
-        ds_put_cstr(s, "  una not known yet");
+        ds_put_cstr(s, ctl_get_bool(live, "pruned") ? "" : "  una not known yet");
+        put_condition(live, s);
         return;
     }
     if (!has_answered || (una == ctl_get_int(d->tree, "start_psn") && !ctl_get_int(live, "acks"))) {

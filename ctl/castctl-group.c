@@ -18,6 +18,9 @@
 
 #define DEFAULT_MTU        1024
 #define DEFAULT_QP_TIMEOUT 20
+#define DEFAULT_POLICY     "fail-group"
+#define DEFAULT_LIVENESS   10000 /* ms. */
+#define MAX_LIVENESS       3600000
 
 /*
  * Groups.
@@ -49,6 +52,53 @@ check_mode(const struct ctl *ctl)
     ctl_fail(CTL_USAGE, "--mode %s: must be replicate", mode);
 }
 
+/* Four times the QPs' time-out in milliseconds: a requester asks again not before that has passed, and
+ * it takes some of its questions to call a receiver silent. */
+static uint64_t
+liveness_min(int64_t timeout)
+{
+    return ((4096 * 4ull << timeout) + 999999) / 1000000;
+}
+
+static int64_t
+liveness_default(int64_t timeout)
+{
+    return (int64_t) MAX(DEFAULT_LIVENESS, liveness_min(timeout));
+}
+
+/* A wrong value ends castctl with 'code': whether it is one depends on the QPs' time-out. */
+static int64_t
+option_liveness(const struct ctl *ctl, int64_t timeout, enum ctl_exit code)
+{
+    uint64_t min = liveness_min(timeout);
+    uint64_t msec = ctl_option_number(ctl, OPT_LIVENESS, 0, MAX(MAX_LIVENESS, min), 0);
+
+    if (msec && msec < min) {
+        ctl_fail(code,
+                 "--liveness %" PRIu64 ": must be 0 (never) or at least %" PRIu64
+                 " ms, 4 times the QPs' time-out (4.096 us * 2^%" PRId64 ")",
+                 msec, min, timeout);
+    }
+    return (int64_t) msec;
+}
+
+static const char *
+option_policy(const struct ctl *ctl, const char *otherwise)
+{
+    const char *policy = ctl->options[OPT_POLICY];
+
+    if (policy && strcmp(policy, "fail-group") && strcmp(policy, "prune")) {
+        ctl_fail(CTL_USAGE, "--policy %s: must be fail-group or prune", policy);
+    }
+    return policy ? policy : otherwise;
+}
+
+static const char *
+group_policy(const struct rrec_group *group)
+{
+    return group->policy ? group->policy : DEFAULT_POLICY;
+}
+
 static void
 group_add(struct ctl *ctl)
 {
@@ -56,6 +106,9 @@ group_add(struct ctl *ctl)
     int64_t mtu = option_mtu(ctl);
     int64_t psn = (int64_t) ctl_option_number(ctl, OPT_PSN, 0, PSN_MASK, 0);
     int64_t timeout = (int64_t) ctl_option_number(ctl, OPT_TIMEOUT, 1, 31, DEFAULT_QP_TIMEOUT);
+    int64_t liveness = ctl_flag(ctl, OPT_LIVENESS) ? option_liveness(ctl, timeout, CTL_USAGE)
+                                                   : liveness_default(timeout);
+    const char *policy = option_policy(ctl, DEFAULT_POLICY);
     size_t n_psn = ctl_flag(ctl, OPT_PSN) ? 1 : 0;
     const struct rrec_group *row;
 
@@ -64,7 +117,9 @@ group_add(struct ctl *ctl)
     row = ctl_find_group(ctl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
         if (row->mtu != mtu || row->timeout != timeout || row->n_psn != n_psn
-            || (n_psn && row->psn[0] != psn)) {
+            || (n_psn && row->psn[0] != psn)
+            || (ctl_flag(ctl, OPT_LIVENESS) && row->liveness != liveness)
+            || (ctl_flag(ctl, OPT_POLICY) && strcmp(group_policy(row), policy))) {
             ctl_fail(CTL_REFUSED, "group add: group %s exists with other options", name);
         }
         return;
@@ -78,6 +133,26 @@ group_add(struct ctl *ctl)
     rrec_group_set_mtu(row, mtu);
     rrec_group_set_psn(row, &psn, n_psn);
     rrec_group_set_timeout(row, timeout);
+    rrec_group_set_policy(row, policy);
+    rrec_group_set_liveness(row, liveness);
+}
+
+static void
+group_set(struct ctl *ctl)
+{
+    const struct rrec_group *group;
+    const char *policy = option_policy(ctl, NULL);
+
+    if (!policy && !ctl_flag(ctl, OPT_LIVENESS)) {
+        ctl_fail(CTL_USAGE, "group set: nothing to set, give --policy or --liveness");
+    }
+    group = ctl_require_group(ctl, ctl->argv[0]);
+    if (ctl_flag(ctl, OPT_LIVENESS)) {
+        rrec_group_set_liveness(group, option_liveness(ctl, group->timeout, CTL_REFUSED));
+    }
+    if (policy) {
+        rrec_group_set_policy(group, policy);
+    }
 }
 
 static void
@@ -201,6 +276,8 @@ group_to_json(const struct rrec_group *g)
     ctl_put_int(o, "region_va", 0);
     ctl_put_int(o, "region_len", g->region_len);
     ctl_put_int(o, "qp_timeout", g->timeout);
+    json_object_put_string(o, "policy", group_policy(g));
+    ctl_put_int(o, "liveness", g->liveness);
     ctl_put_int(o, "generation", g->generation);
     json_object_put(o, "started", json_boolean_create(g->started));
     json_object_put_string(o, "state", g->state);
@@ -219,6 +296,8 @@ static const char *const group_keys[] = {
     "region_va",
     "region_len",
     "qp_timeout",
+    "policy",
+    "liveness",
     "host",
     "qpn",
     "rkey",
@@ -253,8 +332,9 @@ group_show(struct ctl *ctl)
 static void
 group_list(struct ctl *ctl)
 {
-    static const char *const keys[] = {"name",           "mode",  "mtu",    "epoch", "proxy",
-                                       "designated_qpn", "state", "status", NULL};
+    static const char *const keys[] = {"name",     "mode",   "mtu",   "policy",
+                                       "liveness", "epoch",  "proxy", "designated_qpn",
+                                       "state",    "status", NULL};
     struct json *array = json_array_create_empty();
     const struct rrec_group *group;
 
@@ -351,10 +431,16 @@ source_show(struct ctl *ctl)
 
 const struct ctl_command ctl_group_commands[] = {
     {"group add", "GROUP", 1, 1,
-     FLAG(OPT_MODE) | FLAG(OPT_MTU) | FLAG(OPT_PSN) | FLAG(OPT_TIMEOUT) | FLAG(OPT_MAY_EXIST), 0,
-     group_add, NULL,
-     "add a group: path MTU (default 1024), start PSN (default random in each epoch) and the QPs'\n"
-     "        recommended time-out 1..31 (default 20; 4.096 us * 2^T)"},
+     FLAG(OPT_MODE) | FLAG(OPT_MTU) | FLAG(OPT_PSN) | FLAG(OPT_TIMEOUT) | FLAG(OPT_POLICY)
+         | FLAG(OPT_LIVENESS) | FLAG(OPT_MAY_EXIST),
+     0, group_add, NULL,
+     "add a group: path MTU (default 1024), start PSN (default random in each epoch), the QPs'\n"
+     "        recommended time-out 1..31 (default 20; 4.096 us * 2^T); what becomes of the group\n"
+     "        when a member is lost: fail-group (default) or prune, which goes on without it; and\n"
+     "        after how many ms of silence a member is lost, 0: never (default 10000, or 4 time-outs\n"
+     "        if that is more)"},
+    {"group set", "GROUP", 1, 1, FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS), 0, group_set, NULL,
+     "change what becomes of lost members, also of a group in use"},
     {"group del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, group_del, NULL,
      "delete a group with its source and members"},
     {"group list", "", 0, 0, 0, 0, NULL, group_list, "list groups"},

@@ -32,6 +32,8 @@ enum ctl_exit {
     OPTION(MTU, "mtu", "BYTES")              \
     OPTION(PSN, "psn", "PSN")                \
     OPTION(TIMEOUT, "timeout", "T")          \
+    OPTION(POLICY, "policy", "POLICY")       \
+    OPTION(LIVENESS, "liveness", "MS")       \
     OPTION(HOST, "host", "HOST")             \
     OPTION(QPN, "qpn", "QPN")                \
     OPTION(RKEY, "rkey", "RKEY")             \

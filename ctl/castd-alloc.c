@@ -39,8 +39,10 @@ new_epoch(struct castd_group *g)
     rrec_group_set_start_psn(row, start_psn(row));
     rrec_group_set_started(row, false);
     rrec_group_set_region_len(row, 0);
+    rrec_group_set_lost(row, "");
     for (size_t i = 0; i < g->n_members; i++) {
         rrec_member_set_branch(g->members[i], 0);
+        rrec_member_set_lost(g->members[i], "");
     }
     VLOG_INFO("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64, row->name, row->epoch,
               row->designated_qpn);
@@ -115,7 +117,8 @@ bind_source(struct castd_group *g)
     }
 }
 
-/* What the source agent reported outlives the row that it reported it in. */
+/* What the source agent reported outlives the row that it reported it in.  Nobody is lost before a
+ * packet went down. */
 static void
 latch_started(const struct castd *c, struct castd_group *g)
 {
@@ -123,7 +126,7 @@ latch_started(const struct castd *c, struct castd_group *g)
         const struct rrec_tree_node *tree =
             castd_find_tree(c->nodes[i].row, g->row->proxy, g->row->epoch);
 
-        if (tree && tree->started) {
+        if (tree && (tree->started || tree->n_lost)) {
             rrec_group_set_started(g->row, true);
         }
     }
@@ -151,6 +154,7 @@ castd_allocate(struct castd *c)
             if (m->epoch == g->row->epoch && !m->branch && !strcmp(m->want, "active")) {
                 rrec_group_set_next_branch(g->row, g->row->next_branch + 1);
                 rrec_member_set_branch(m, g->row->next_branch);
+                rrec_member_set_lost(m, "");
             }
         }
     }

@@ -157,6 +157,7 @@ load_group(struct castd_group *g, const struct rrec_group *row, struct ovsdb_idl
     size_t n = 0;
 
     g->row = row;
+    g->prune = row->policy && !strcmp(row->policy, "prune");
     RREC_SOURCE_FOR_EACH (source, idl) {
         if (source->group == row) {
             g->source = source;

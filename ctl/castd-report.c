@@ -110,6 +110,9 @@ report_group(const struct castd *c, const struct castd_group *g, struct ds *stat
     if (g->rollout.error) {
         state = "failed";
         ds_put_cstr(status, g->rollout.error);
+    } else if (row->lost[0]) {
+        state = "failed";
+        ds_put_format(status, "%s (castctl group reset %s)", row->lost, row->name);
     } else if (!g->rollout.n_targets) {
         missing(g, status);
     } else {
@@ -202,6 +205,8 @@ report_member(const struct castd *c, const struct castd_group *g, size_t i,
     } else if (m->epoch != g->row->epoch) {
         status = xasprintf("must register again in epoch %" PRId64, g->row->epoch);
         set_member(m, "joining", status);
+    } else if (castd_is_lost(m)) {
+        set_member(m, "lost", m->lost);
     } else if (r->error) {
         set_member(m, "failed", r->error);
     } else if (r->too_late) {

@@ -34,11 +34,19 @@ castd_tree_applied(const struct rrec_node *node, const struct rrec_tree_node *tr
     return node->nb_cfg >= tree->generation;
 }
 
+/* A member that is lost is taken out where the group goes on without it.  When nobody is left all
+ * stay: their nodes must go on telling the source. */
+static bool
+is_pruned(const struct rrec_member *m, const struct castd_group *g)
+{
+    return g->prune && castd_is_lost(m) && !g->row->lost[0];
+}
+
 static void
 load_member(struct plan_member *p, struct rollout_member *r, const struct rrec_member *m,
-            int64_t epoch)
+            const struct castd_group *g)
 {
-    r->registered = m->epoch == epoch && !strcmp(m->want, "active");
+    r->registered = m->epoch == g->row->epoch && !strcmp(m->want, "active") && !is_pruned(m, g);
     ovs_strlcpy(p->host, m->host, sizeof p->host);
     p->branch = (uint32_t) m->branch;
     p->qpn = (uint32_t) m->qpn;
@@ -64,8 +72,10 @@ load_request(struct castd_group *g)
     p->start_psn = psn_make((uint32_t) row->start_psn);
     p->mtu = (uint32_t) row->mtu;
     p->designated_rkey = (uint32_t) row->designated_rkey;
+    p->prune = g->prune;
+    p->liveness_msec = (uint32_t) MIN(row->liveness, UINT32_MAX);
     for (size_t i = 0; i < g->n_members; i++) {
-        load_member(&p->members[i], &r->members[i], g->members[i], row->epoch);
+        load_member(&p->members[i], &r->members[i], g->members[i], g);
     }
     if (g->source && g->source->epoch == row->epoch) {
         r->source = true;

@@ -248,6 +248,8 @@ sync_tree(struct ovsdb_idl_txn *txn, const struct rrec_tree_node *row, const str
     SYNC_NUMBER(tree_node, row, root, t->root);
     SYNC_STRING(tree_node, row, replication_sid, sid_text(&t->replication_sid));
     SYNC_STRING(tree_node, row, parent_sid, sid_text(&t->parent_sid));
+    SYNC_NUMBER(tree_node, row, prune, t->prune);
+    SYNC_NUMBER(tree_node, row, liveness, t->liveness_msec);
     SYNC_NUMBER(tree_node, row, open, t->open);
     changed |= sync_outer_das(row, t);
     if (sync_branches(txn, row->branches, row->n_branches, t->branches, t->n_branches, &rows)) {

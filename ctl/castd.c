@@ -62,6 +62,7 @@ compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn)
     rrec_global_verify_next_cfg(global);
     castd_load(&c, idl);
     castd_allocate(&c);
+    castd_find_lost(&c);
     castd_rollout(&c);
     castd_sync(&c);
     castd_report(&c);

@@ -5,6 +5,7 @@
  *
  *     castd_load()      rows -> topology, nodes, groups
  *     castd_allocate()  Proxy Addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
+ *     castd_find_lost() members that nodes have lost
  *     castd_rollout()   each group's next step -> trees wanted
  *     castd_sync()      nodes' rows made equal to what is wanted; generations
  *     castd_report()    states and status texts of groups and members
@@ -27,6 +28,7 @@ struct castd_group {
     const struct rrec_source *source; /* NULL: none. */
     size_t n_members;
     const struct rrec_member **members;
+    bool prune;             /* the group goes on without members that are lost. */
     struct rollout rollout; /* its members are in the order of 'members'. */
     bool changed;           /* one of its trees was written. */
 };
@@ -45,6 +47,7 @@ void castd_load(struct castd *, struct ovsdb_idl *);
 void castd_unload(struct castd *);
 
 void castd_allocate(struct castd *);
+void castd_find_lost(struct castd *);
 void castd_rollout(struct castd *);
 void castd_sync(struct castd *);
 void castd_report(struct castd *);
@@ -52,6 +55,8 @@ void castd_report(struct castd *);
 /* A group's tree at a node in the current epoch; NULL: none. */
 const struct rrec_tree_node *
 castd_find_tree(const struct rrec_node *, const char *proxy, int64_t epoch);
+/* Has a node lost this registration in this epoch? */
+bool castd_is_lost(const struct rrec_member *);
 /* The source agent of a tree, as long as the topology knows it. */
 const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec_tree_node *);
 /* Does the node run this tree as it was last written? */

@@ -365,6 +365,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_integer(r, "Tree_Node.source_qpn", row->source_qpn, 2, 0xfffffe)
         || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
+        || !read_integer(r, "Tree_Node.liveness", row->liveness, 0, UINT32_MAX)
         || !read_outer_das(r, row, t)
         || !read_branches(r, row->branches, row->n_branches, &t->branches, &t->n_branches)
         || !read_branches(r, row->copies, row->n_copies, &t->copies, &t->n_copies)) {
@@ -385,6 +386,8 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     t->region_len = (uint64_t) row->region_len;
     t->source_qpn = (uint32_t) row->source_qpn;
     t->root = row->root;
+    t->prune = row->prune;
+    t->liveness_msec = (uint32_t) row->liveness;
     t->open = row->open;
     return true;
 }

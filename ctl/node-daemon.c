@@ -12,6 +12,7 @@
 
 #include "ctl/agent-registry.h"
 #include "ctl/daemon-common.h"
+#include "lib/packet-text.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/util.h"
 #include "openvswitch/vlog.h"
@@ -31,8 +32,51 @@ node_daemon_now(void)
     return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
 }
 
+/* A fatal NAK that a node below has sent up is not this node's to report: that one has lost the branch. */
+static bool
+is_own_loss(const struct branch_config *bc, const struct reverse_branch_info *b)
+{
+    return b->lost == LOSS_SILENT
+           || (b->lost == LOSS_REFUSED && (bc->kind == BRANCH_RECEIVER || b->pruned));
+}
+
 static void
-report_started(const struct node_daemon *d, struct agent_registry *registry)
+report_loss(struct agent_registry *registry, const struct tree_config *tree,
+            const struct branch_config *bc, const struct reverse_branch_info *b)
+{
+    char why[128];
+
+    if (b->lost == LOSS_SILENT) {
+        snprintf(why, sizeof why, "no progress for %" PRIu32 " ms at PSN %" PRIu32,
+                 tree->liveness_msec, b->una.v);
+    } else {
+        snprintf(why, sizeof why, "NAK 0x%02x (%s) at PSN %" PRIu32, b->code, nak_text(b->code),
+                 b->una.v);
+    }
+    if (agent_registry_lost(registry, &tree->proxy, tree->epoch, b->id, why)) {
+        VLOG_WARN("group %s, epoch %" PRIu32 ": %s %s is lost%s: %s", tree->group, tree->epoch,
+                  bc->kind == BRANCH_RECEIVER ? "member" : "node", bc->name,
+                  b->pruned ? " and not counted any more" : "", why);
+    }
+}
+
+static void
+report_losses(const struct node_daemon *d, struct agent_registry *registry, size_t tree,
+              const struct tree_config *config)
+{
+    for (size_t i = 0; i < config->n_branches; i++) {
+        const struct branch_config *bc = &config->branches[i];
+        struct reverse_branch_info b;
+
+        if (d->class->branch(d->node, tree, bc->id, &b) && is_own_loss(bc, &b)) {
+            report_loss(registry, config, bc, &b);
+        }
+    }
+}
+
+/* What the node has found out about its trees. */
+static void
+report_trees(const struct node_daemon *d, struct agent_registry *registry)
 {
     for (size_t i = 0; i < d->class->n_trees(d->node); i++) {
         struct tree_info info;
@@ -40,11 +84,14 @@ report_started(const struct node_daemon *d, struct agent_registry *registry)
         if (info.started) {
             agent_registry_started(registry, &info.config->proxy, info.config->epoch);
         }
+        if (info.reverse.n_lost) {
+            report_losses(d, registry, i, info.config);
+        }
     }
 }
 
 /* Brings node and ports to d->config as far as that is possible, and says how
- * far it is.  What had started goes first: castd relies on it. */
+ * far it is.  What had started and was lost goes first: castd relies on it. */
 static void
 apply(struct node_daemon *d, struct agent_registry *registry)
 {
@@ -54,7 +101,7 @@ apply(struct node_daemon *d, struct agent_registry *registry)
         d->pending = false;
         node_ports_configure(d);
     }
-    report_started(d, registry);
+    report_trees(d, registry);
     if (!d->pending && node_ports_open(d, &why)) {
         agent_registry_applied(registry, d->config.generation);
     } else if (!d->why || strcmp(d->why, why)) {
@@ -108,7 +155,7 @@ run(struct node_daemon *d, struct daemon *daemon)
         if (d->class->deadline(d->node) <= now) {
             d->class->timer(d->node, now);
         }
-        report_started(d, registry);
+        report_trees(d, registry);
 
         uint64_t deadline = d->class->deadline(d->node);
         if (more) {

@@ -140,6 +140,8 @@ branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
                                         [REVERSE_NAK] = "nak",
                                         [REVERSE_RNR] = "rnr",
                                         [REVERSE_FATAL] = "fatal"};
+    static const char *const losses[] = {
+        [LOSS_NONE] = "no", [LOSS_REFUSED] = "refused", [LOSS_SILENT] = "silent"};
     struct reverse_branch_info info;
     struct json *o = json_object_create();
 
@@ -152,6 +154,8 @@ branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
         json_object_put(o, "anchored", json_boolean_create(info.anchored));
         put_int(o, "una", info.una.v);
         json_object_put_string(o, "cond", conds[info.cond]);
+        json_object_put_string(o, "lost", losses[info.lost]);
+        json_object_put(o, "pruned", json_boolean_create(info.pruned));
         put_int(o, "code", info.code);
         put_int(o, "acks", info.n_acks);
         put_int(o, "dups", info.n_dups);
@@ -198,6 +202,9 @@ group(const struct node_daemon *d, size_t tree)
     put_int(o, "m", r->m.v);
     put_int(o, "f", r->f.v);
     put_int(o, "waiting", info.n_waiting);
+    put_int(o, "lost", r->n_lost);
+    json_object_put(o, "prune", json_boolean_create(tc->prune));
+    put_int(o, "liveness", tc->liveness_msec);
     if (info.refused) {
         put_int(o, "refused_psn", info.refused_psn.v);
         put_int(o, "refused_syndrome", info.refused_syndrome);

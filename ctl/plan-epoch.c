@@ -254,6 +254,7 @@ plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *ou
     }
     while (remove_idle(out) || (is_whole(out, g) && remove_lost(out))) {
     }
+    plan_set_policy(g, out);
 }
 
 /*

@@ -12,7 +12,10 @@
  * below it between which and itself no other node aggregates; the first switch
  * is the root, which answers the source.  Nodes that do not aggregate only
  * replicate, and none of them can be an edge; if the first switch is one of
- * them, the source agent is the root.
+ * them, the source agent is the root.  A node gives the one below it its liveness
+ * time once more than that gives the next one: responses stop at all nodes above
+ * a silent receiver at about the same time, and the one that it is behind is to
+ * find it.
  */
 #include <config.h>
 
@@ -358,7 +361,49 @@ plan_group(const struct plan_topology *t, const struct plan_group *g, struct pla
         plan_agent(&shape, g, out);
     }
     free(shape.parent);
+    plan_set_policy(g, out);
     return NULL;
+}
+
+/* The height of a node in the tree of aggregation, from those of its children; 0: it merges nothing. */
+static uint32_t
+height_above(const struct plan *plan, const struct tree_config *c, const uint32_t heights[])
+{
+    uint32_t below = 0;
+
+    for (size_t i = 0; i < c->n_branches; i++) {
+        for (size_t j = 0; j < plan->n_trees; j++) {
+            if (c->branches[i].id == BRANCH_ID_NODE(plan->trees[j].node->id)) {
+                below = MAX(below, heights[j]);
+            }
+        }
+    }
+    return c->n_branches ? below + 1 : 0;
+}
+
+void
+plan_set_policy(const struct plan_group *g, struct plan *plan)
+{
+    uint32_t *heights = xcalloc(plan->n_trees + 1, sizeof *heights);
+    bool changed = true;
+
+    /* As many rounds as there may be levels: rows of the registry could have a circle. */
+    for (size_t round = 0; changed && round < plan->n_trees; round++) {
+        changed = false;
+        for (size_t i = 0; i < plan->n_trees; i++) {
+            uint32_t height = height_above(plan, &plan->trees[i].config, heights);
+
+            changed |= height != heights[i];
+            heights[i] = height;
+        }
+    }
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        struct tree_config *c = &plan->trees[i].config;
+
+        c->prune = g->prune;
+        c->liveness_msec = (uint32_t) MIN((uint64_t) g->liveness_msec * heights[i], UINT32_MAX);
+    }
+    free(heights);
 }
 
 void

@@ -38,6 +38,8 @@ struct plan_group {
     uint32_t designated_rkey;
     char source_host[NAME_SIZE];
     uint32_t source_qpn;
+    bool prune;             /* what becomes of members that are lost. */
+    uint32_t liveness_msec; /* of a node with nothing but receivers; 0: never. */
     size_t n_members;
     struct plan_member *members;
     bool agent; /* the source agent has a tree. */
@@ -75,6 +77,10 @@ uint64_t plan_region_len(const struct plan_group *);
  * members were checked: NULL, or the first sentence of a check that fails, with *out empty. */
 char *plan_group(const struct plan_topology *, const struct plan_group *, struct plan *out);
 void plan_uninit(struct plan *);
+
+/* Gives all trees the group's 'prune' and 'liveness_msec'; the latter times the height of each in the
+ * tree of aggregation, so that of all nodes above a silent receiver the nearest notices first. */
+void plan_set_policy(const struct plan_group *, struct plan *);
 
 /*
  * plan-epoch.c: trees that are there.

@@ -188,6 +188,12 @@ check_existing(const struct rrec_member *m, const struct request_member *r, cons
     if (m->epoch != m->group->epoch) {
         return 0;
     }
+    if (m->lost[0]) {
+        return refuse(EHOSTDOWN, whyp,
+                      "%s is lost in epoch %" PRId64 " of group %s: castctl group reset %s starts "
+                      "another",
+                      m->host, m->epoch, group, group);
+    }
     *same = r->may_exist && is_same(m, r, va);
     return *same ? 0
                  : refuse(EEXIST, whyp,
@@ -277,6 +283,15 @@ group_standing(const struct ovsdb_idl *idl, const struct rrec_group *group, uint
     return ds_steal_cstr(&s);
 }
 
+/* Has somebody asked for an epoch that castd has not begun yet? */
+static bool
+awaits_epoch(const struct ovsdb_idl *idl, const struct rrec_group *group)
+{
+    const struct rrec_source *source = request_find_source(idl, group);
+
+    return group->resets != group->epoch_resets || (source && !source->epoch);
+}
+
 int
 request_group_ready(const struct ovsdb_idl *idl, const char *name, int64_t epoch,
                     uint64_t n_members, char **whyp)
@@ -294,6 +309,10 @@ request_group_ready(const struct ovsdb_idl *idl, const char *name, int64_t epoch
     if ((!epoch || group->epoch == epoch) && !strcmp(group->state, "ready")
         && count_active(idl, group) >= n_members) {
         return 0;
+    }
+    if (group->lost[0] && (!epoch || group->epoch == epoch) && !awaits_epoch(idl, group)) {
+        return refuse(EHOSTDOWN, whyp, "group %s has failed in epoch %" PRId64 ": %s", group->name,
+                      group->epoch, group->lost);
     }
     *whyp = group_standing(idl, group, n_members);
     return EAGAIN;

@@ -7,11 +7,12 @@
  * Functions that check return 0, or a positive errno with a sentence in
  * '*whyp', which the caller frees; nothing has been written then:
  *
- *   ENOENT   no such group or host
- *   ESTALE   the group is in another epoch than the caller thinks
- *   EEXIST   registered already with other values
- *   EBUSY    the member's earlier registration is still on its way out
- *   EAGAIN   castd has not given the group an epoch yet
+ *   ENOENT     no such group or host
+ *   ESTALE     the group is in another epoch than the caller thinks
+ *   EEXIST     registered already with other values
+ *   EBUSY      the member's earlier registration is still on its way out
+ *   EAGAIN     castd has not given the group an epoch yet
+ *   EHOSTDOWN  the member is lost, or the epoch with it: only another one helps
  */
 #ifndef CTL_REQUEST_H
 #define CTL_REQUEST_H 1

@@ -50,20 +50,26 @@ put_srh(struct text *t, const struct parsed *h)
     }
 }
 
-static void
-put_syndrome(struct text *t, uint8_t syndrome)
+const char *
+nak_text(uint8_t syndrome)
 {
     static const char *const naks[] = {"PSN sequence error", "invalid request",
                                        "remote access error", "remote operational error",
                                        "invalid RD request"};
     unsigned code = syndrome & 0x1f;
 
+    return code < sizeof naks / sizeof naks[0] ? naks[code] : "reserved code";
+}
+
+static void
+put_syndrome(struct text *t, uint8_t syndrome)
+{
+    unsigned code = syndrome & 0x1f;
+
     switch (aeth_class(syndrome)) {
     case AETH_CLASS_ACK: put(t, ", ACK"); break;
     case AETH_CLASS_RNR: put(t, ", RNR NAK, timer code %u", code); break;
-    case AETH_CLASS_NAK:
-        put(t, ", NAK: %s", code < sizeof naks / sizeof naks[0] ? naks[code] : "reserved code");
-        break;
+    case AETH_CLASS_NAK: put(t, ", NAK: %s", nak_text(syndrome)); break;
     case AETH_CLASS_RESERVED: put(t, ", reserved syndrome 0x%02x", syndrome); break;
     }
 }

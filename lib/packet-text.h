@@ -15,6 +15,9 @@
  * Cut off if it does not fit. */
 void packet_text(const uint8_t *frame, size_t len, char text[PACKET_TEXT_SIZE]);
 
+/* What a NAK says, from its AETH syndrome. */
+const char *nak_text(uint8_t syndrome);
+
 /* An Ethernet frame from pairs of hexadecimal digits; blanks, newlines and colons may be between
  * bytes.  False: *errp gets a malloc'd sentence, which names the place, counted from 1. */
 bool packet_from_text(const char *text, uint8_t *bytes, size_t size, size_t *len, char **errp);

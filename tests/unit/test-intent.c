@@ -76,6 +76,8 @@ set_tree(void)
     t->source_address = STR("fd00:1::100");
     t->source_qpn = 18;
     t->root = true;
+    t->prune = true;
+    t->liveness = UINT32_MAX;
     t->replication_sid = STR("");
     t->parent_sid = STR("");
     t->branches = branches;
@@ -139,6 +141,7 @@ START_TEST(good)
         const struct tree_config *t = &c.trees[0];
         ck_assert_uint_eq(t->start_psn.v, 0xffffff);
         ck_assert(t->root && t->open);
+        ck_assert(t->prune && t->liveness_msec == UINT32_MAX);
         ck_assert_uint_eq(t->n_branches, 2);
         ck_assert_uint_eq(t->branches[0].id, 1);
         ck_assert_uint_eq(t->branches[1].va, 0xffffffffffff0000);
@@ -224,6 +227,7 @@ static const struct {
     {&tree_rows[0].source_address, "h0", NULL, 0, "Tree_Node.source_address"},
     {NULL, NULL, &tree_rows[0].source_qpn, 0xffffff, "Tree_Node.source_qpn"},
     {&tree_rows[0].parent_sid, "x", NULL, 0, "Tree_Node.parent_sid"},
+    {NULL, NULL, &tree_rows[0].liveness, 1LL << 32, "Tree_Node.liveness \"4294967296\""},
     {&tree_rows[0].replication_sid, "5f00::/64", NULL, 0, "Tree_Node.replication_sid"},
     {&outer_da[0], "5f00:0:0100:e001::", NULL, 0, "Tree_Node.outer_da \"5f00:0:100:e001::\": is"},
     {&outer_da[0], "5f00:0:100:e001::/64", NULL, 0, "Tree_Node.outer_da"},

@@ -330,6 +330,67 @@ START_TEST(random_trees)
     }
 END_TEST
 
+static void
+check_liveness(const char *node, uint32_t msec)
+{
+    for (size_t i = 0; i < plan.n_trees; i++) {
+        if (!strcmp(plan.trees[i].node->name, node)) {
+            ck_assert_msg(plan.trees[i].config.liveness_msec == msec, "%s: %u instead of %u", node,
+                          plan.trees[i].config.liveness_msec, msec);
+            ck_assert(plan.trees[i].config.prune);
+            return;
+        }
+    }
+    ck_abort_msg("%s has no tree", node);
+}
+
+/* The time of a node is that of its highest branch, and once more the group's. */
+START_TEST(liveness)
+    {
+        struct plan less;
+
+        group.prune = true;
+        group.liveness_msec = 100;
+        make_plan(FIGURE_1 " n5-r6 !n6");
+        check_liveness("n1", 100);
+        check_liveness("n4", 200);
+        check_liveness("n5", 200);
+        check_liveness("n6", 0); /* merges nothing. */
+        check_liveness("a9", 300);
+
+        /* As much as fits. */
+        group.liveness_msec = UINT32_MAX / 2;
+        plan_set_policy(&group, &plan);
+        check_liveness("n4", UINT32_MAX - 1);
+        check_liveness("a9", UINT32_MAX);
+
+        /* Below n5 only r6 is left, and n4 is gone. */
+        group.liveness_msec = 100;
+        for (size_t i = 0; i < 5; i++) {
+            members[i].provision = members[i].copy = false;
+        }
+        plan_reduce(&plan, &group, &less);
+        plan_uninit(&plan);
+        plan = less;
+        check_liveness("n5", 100);
+        check_liveness("a9", 200);
+    }
+END_TEST
+
+/* Rows that castd has not written do not keep it from coming to an end. */
+START_TEST(liveness_in_circle)
+    {
+        group.prune = true;
+        group.liveness_msec = 100;
+        make_plan("h0-a9 a9-n1 n1-n2 n2-r2 n1-r1");
+        ck_assert_uint_eq(plan.trees[1].config.n_branches, 1);
+        plan.trees[1].config.branches[0] =
+            (struct branch_config){.id = BRANCH_ID_NODE(1), .kind = BRANCH_NODE};
+        plan_set_policy(&group, &plan);
+        ck_assert_uint_gt(plan.trees[0].config.liveness_msec, 0);
+    }
+END_TEST
+
 Suite *
 plan_tree_suite(void)
 {
@@ -341,6 +402,8 @@ plan_tree_suite(void)
     tcase_add_test(tcase, contents);
     tcase_add_test(tcase, two_groups);
     tcase_add_test(tcase, no_common_region);
+    tcase_add_test(tcase, liveness);
+    tcase_add_test(tcase, liveness_in_circle);
     tcase_add_loop_test(tcase, random_trees, 0, 10);
     suite_add_tcase(suite, tcase);
     return suite;

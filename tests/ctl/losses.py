@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members that are lost: what castd and castctl make of what nodes report."""
+import json
+import signal
+
+from world import check_equal, wait_until
+
+SILENT = 'no progress for 17180 ms at PSN 7'
+REFUSED = 'NAK 0x62 (remote access error) at PSN 7'
+
+
+def report(w, node, name, why, epoch=None):
+    """The node's agent reports that it has lost a branch, by name."""
+    tree = w.tree(node, epoch)
+    entry = ['map', [[tree['branches'][name]['id'], why]]]
+    w.db.transact({'op': 'mutate', 'table': 'Tree_Node', 'mutations': [['lost', 'insert', entry]],
+                   'where': [['_uuid', '==', tree['_uuid']]]})
+
+
+def ready_group(w, policy, members=('r1', 'r2', 'r3')):
+    w.ready_group(members)
+    w.castctl('group set g --policy ' + policy)
+    w.apply_all_until('the policy is applied', lambda: not w.show()['status'])
+
+
+def ready_figure_1(w, policy):
+    w.ready_figure_1()
+    w.castctl('group set g --policy ' + policy)
+    w.apply_all_until('the policy is applied', lambda: not w.show()['status'])
+
+
+def all_applied(w):
+    return all(n['nb_cfg'] == n['cfg'] for n in w.db.rows('Node'))
+
+
+def start_anew(w, members):
+    """After a reset everybody registers again, and nothing is left of the loss."""
+    w.castctl('group reset g')
+    check_equal('the group', w.db.row('Group', name='g')['lost'], '')
+    w.expect_state('pending', 'source')
+    for host in members:
+        w.expect_member(host, 'joining', 'register again')
+        w.castctl('member add g %s --qpn 19' % host)
+    w.castctl('source set g --host h0 --qpn 18')
+    w.apply_all_until('ready', lambda: w.show()['state'] == 'ready')
+    w.castctl('group wait g --members %d' % len(members))
+    check_equal('lost', {m['lost'] for m in w.db.rows('Member')}, {''})
+
+
+def lost_fails_group(w):
+    """Everything stays as it is, and who waits is told at once."""
+    ready_group(w, 'fail-group')
+    report(w, 'n1', 'r2', REFUSED)
+    why = REFUSED + ' (seen by n1)'
+    w.expect_state('failed', '^member r2 is lost: NAK 0x62 .*castctl group reset g.$')
+    check_equal('r2', (w.member('r2')['state'], w.member('r2')['status']), ('lost', why))
+    w.expect_member('r1', 'active', '^$')
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    check_equal('told', (w.members_at('n1'), w.members_at('a0')),
+                (['r1', 'r2', 'r3'], (['r1', 'r2', 'r3'], True)))
+    check_equal('started', w.show()['started'], True)
+    w.refused('--timeout 20 group wait g --epoch 1', 2, 'failed in epoch 1: member r2 is lost: NAK')
+    w.refused('--timeout 20 group wait g --members 3', 2, 'r2 is lost')
+    w.refused('--timeout 1 group wait g --epoch 2', 3, 'failed')
+    w.refused('member add g r2 --qpn 17 --rkey 7 --va 0x1000 --len 4096 --may-exist', 2,
+              'r2 is lost in epoch 1 of group g: castctl group reset g')
+    # A second loss changes nothing, nor does the removal of the first.
+    report(w, 'n1', 'r3', SILENT)
+    w.expect_member('r3', 'lost', 'no progress')
+    w.castctl('--wait=none member remove g r2')
+    w.apply_all_until('r2 is gone', lambda: len(w.show()['members']) == 2)
+    w.expect_state('failed', '^member r2 is lost')
+    start_anew(w, ['r1', 'r3'])
+
+
+def lost_is_pruned(w):
+    """As if it had left: the source agent first, edges later; but it is not gone."""
+    ready_group(w, 'prune', ['r1', 'r2', 'r9'])
+    report(w, 'n2', 'r9', SILENT)
+    why = SILENT + ' (seen by n2)'
+    w.expect('a0', (['r1', 'r2'], True))
+    w.settled()
+    check_equal('n2, before the agent applied', w.members_at('n2'), ['r9'])
+    check_equal('n1, before the agent applied', w.members_at('n1'), ['n2', 'r1', 'r2'])
+    w.expect_state('ready')
+    w.expect_member('r9', 'lost', 'seen by n2')
+    w.apply('a0')
+    w.expect('n2', None)
+    w.expect('n1', ['r1', 'r2'])
+    w.apply('n1')
+    w.expect_state('ready', '^$')
+    # The report is gone with the tree that it was in.
+    check_equal('r9', (w.member('r9')['want'], w.member('r9')['status']), ('active', why))
+    w.castctl('group wait g --members 2')
+    w.refused('--timeout 1 group wait g --members 3', 3, '2 of 3.*r9 lost: no progress')
+    w.refused('member add g r9 --qpn 20', 2, 'r9 is lost in epoch 1')
+    w.castctl('member leave g r9')
+    w.apply_all_until('r9 has left', lambda: w.member('r9')['state'] == 'left')
+    w.castctl('member add g r9 --qpn 20')
+    w.expect_member('r9', 'joining', 'has started')
+    check_equal('r9', w.db.row('Member', host='r9')['lost'], '')
+    start_anew(w, ['r1', 'r2', 'r9'])
+
+
+def lost_all(w):
+    """With nobody left the nodes keep what they have: they must go on telling the source."""
+    ready_group(w, 'prune', ['r1', 'r2'])
+    report(w, 'n1', 'r1', SILENT)
+    w.expect('a0', (['r2'], True))
+    report(w, 'n1', 'r2', REFUSED)
+    w.expect_state('failed', '^all members are lost: r1 .no progress.*, r2 .NAK 0x62')
+    w.expect_member('r2', 'lost')
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    check_equal('told', (w.members_at('n1'), w.members_at('a0')), (['r2'], (['r2'], True)))
+    w.refused('--timeout 20 group wait g', 2, 'all members are lost: r1')
+    start_anew(w, ['r1', 'r2'])
+
+
+def lost_all_at_once(w):
+    ready_group(w, 'prune', ['r1', 'r2'])
+    ids = {name: b['id'] for name, b in w.tree('n1')['branches'].items()}
+    w.db.update('Tree_Node', {'_uuid': w.tree('n1')['_uuid']},
+                lost=['map', [[ids['r1'], SILENT], [ids['r2'], SILENT]]])
+    w.expect_state('failed', '^all members are lost: r1 .no progress.*, r2 .no progress')
+    w.settled()
+    check_equal('told', (w.members_at('n1'), w.members_at('a0')),
+                (['r1', 'r2'], (['r1', 'r2'], True)))
+
+
+def lost_node(w):
+    """What is said of a node goes for all members behind it, at any depth."""
+    ready_figure_1(w, 'prune')
+    report(w, 'n6', 'n4', SILENT)
+    for host in ('r1', 'r2', 'r3'):
+        w.expect_member(host, 'lost', '^behind node n4: no progress .* .seen by n6.$')
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    w.expect_shapes(n6='>>n5 <source n5', n5='>n3 <n6 n3', n3='<n5 r4 r5')
+    w.expect_state('ready', '^$')
+    report(w, 'n5', 'n3', SILENT)
+    w.expect_state('failed', 'all members are lost: r1 .*, r4 .behind node n3: ')
+
+
+def lost_at_agent(w):
+    """A source agent that is the root reports like any other."""
+    w.figure_1()
+    w.castctl('node set n6 --aggregate no')
+    w.castctl('group add g')
+    for host in ('r1', 'r5'):
+        w.castctl('member add g %s --qpn 17' % host)
+    w.castctl('source set g --host h0 --qpn 18')
+    w.apply_all_until('the group is ready', lambda: w.show()['state'] == 'ready')
+    check_equal('the root', w.tree('a0')['root'], True)
+    report(w, 'a0', 'n5', REFUSED)
+    w.expect_state('failed', '^member r5 is lost: behind node n5: NAK 0x62 .* .seen by a0.')
+
+
+def lost_without_castd(w):
+    """A report that comes while no castd runs is found later, also one of a member that has asked to
+    leave meanwhile."""
+    ready_group(w, 'prune')
+    w.castd.send_signal(signal.SIGSTOP)
+    report(w, 'n1', 'r1', SILENT)
+    w.restart_castd()
+    w.expect('a0', (['r2', 'r3'], True))
+    w.restart_castd()
+    w.expect_member('r1', 'lost', 'seen by n1')
+    w.apply('a0')
+    w.expect('n1', ['r2', 'r3'])
+    w.restart_castd()
+    w.expect_member('r1', 'lost', 'seen by n1')
+
+
+def lost_while_leaving(w):
+    """As long as it is counted its loss is the group's; then it is nobody's."""
+    ready_group(w, 'fail-group')
+    w.castctl('member leave g r1')
+    w.expect_member('r1', 'draining')
+    edge = w.tree('n1')
+    w.apply_all_until('r1 has left', lambda: w.member('r1')['state'] == 'left')
+    entry = [edge['branches']['r1']['id'], SILENT]
+    w.db.update('Tree_Node', {'_uuid': edge['_uuid']}, lost=['map', [entry]])
+    w.settled()
+    w.expect_state('ready')
+    w.castctl('member leave g r2')
+    w.expect_member('r2', 'draining')
+    report(w, 'n1', 'r2', SILENT)
+    w.expect_state('failed', '^member r2 is lost')
+    w.apply_all_until('r2 has left', lambda: w.member('r2')['state'] == 'left')
+    w.expect_state('failed', '^member r2 is lost')
+
+
+def lost_in_earlier_epoch(w):
+    """A report about an epoch that is over means nothing."""
+    ready_group(w, 'fail-group')
+    w.castctl('group reset g')
+    report(w, 'n1', 'r1', SILENT, epoch=1)
+    w.castctl('source set g --host h0 --qpn 18')
+    w.castctl('member add g r1 --qpn 17')
+    w.apply_all_until('ready', lambda: w.show()['state'] == 'ready')
+    check_equal('started', w.show()['started'], False)
+    check_equal('lost', w.db.row('Member', host='r1')['lost'], '')
+
+
+def policies(w):
+    """What nodes are told: the policy, and the longer a time the more nodes merge below."""
+    def told(column):
+        return {n: w.tree(n)[column] for n in 'n1 n3 n4 n5 n6 a0'.split()}
+
+    w.ready_figure_1()
+    shown = w.show()
+    check_equal('defaults', (shown['policy'], shown['liveness']), ('fail-group', 17180))
+    check_equal('prune', set(told('prune').values()), {False})
+    check_equal('times', told('liveness'),
+                {'n1': 17180, 'n3': 17180, 'n4': 34360, 'n5': 34360, 'n6': 51540, 'a0': 0})
+    w.castctl('group set g --policy prune --liveness 20000')
+    check_equal('prune', set(told('prune').values()), {True})
+    check_equal('times', told('liveness'),
+                {'n1': 20000, 'n3': 20000, 'n4': 40000, 'n5': 40000, 'n6': 60000, 'a0': 0})
+    w.castctl('group set g --liveness 0')
+    check_equal('times', set(told('liveness').values()), {0})
+    check_equal('list', [(g['name'], g['policy'], g['liveness'])
+                         for g in json.loads(w.castctl('-j group list'))], [('g', 'prune', 0)])
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    w.expect_state('ready', '^$')
+
+
+def policy_after_loss(w):
+    """The group goes on without the lost one, if it is told to only then; and back, without
+    harm."""
+    ready_group(w, 'fail-group')
+    report(w, 'n1', 'r2', SILENT)
+    w.expect_state('failed', 'r2 is lost')
+    w.castctl('group set g --policy prune')
+    w.expect('a0', (['r1', 'r3'], True))
+    w.apply_all_until('ready', lambda: all_applied(w) and w.show()['state'] == 'ready')
+    check_equal('the edge', w.members_at('n1'), ['r1', 'r3'])
+    w.expect_member('r2', 'lost', 'seen by n1')
+    w.castctl('group set g --policy fail-group')
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    w.expect_state('ready', '^$')
+    report(w, 'n1', 'r3', SILENT)
+    w.expect_state('failed', '^member r3 is lost')
+
+
+def policy_options(w):
+    """Values that make no sense are refused, with the numbers."""
+    w.castctl('group add g --timeout 14 --liveness 269 --policy prune')
+    w.castctl('group add g --timeout 14 --may-exist')
+    w.castctl('group add g --timeout 14 --liveness 269 --policy prune --may-exist')
+    w.refused('group add g --timeout 14 --liveness 270 --may-exist', 2, 'other options')
+    w.refused('group add g --timeout 14 --policy fail-group --may-exist', 2, 'other options')
+    w.refused('group add h --timeout 14 --liveness 268', 1,
+              r'--liveness 268: must be 0 .never. or at least 269 ms, 4 times .*4.096 us \* 2\^14')
+    w.refused('group add h --liveness 17179', 1, 'at least 17180 ms')
+    w.refused('group add h --liveness 3600001', 1, r'--liveness 3600001: must be 0\.\.3600000')
+    w.refused('group add h --liveness -1', 1, '--liveness -1: must be')
+    w.refused('group add h --policy Prune', 1, '--policy Prune: must be fail-group or prune')
+    w.refused('group set g', 1, 'nothing to set, give --policy or --liveness')
+    w.refused('group set g --policy none', 1, '--policy none: must be')
+    w.refused('group set g --liveness 1 --policy fail-group', 2, 'at least 269 ms')
+    w.refused('group set h --liveness 0', 2, "no group named 'h'")
+    check_equal('groups', [(g['name'], g['policy'], g['liveness'])
+                           for g in json.loads(w.castctl('-j group list'))], [('g', 'prune', 269)])
+    for timeout, liveness in ((1, 10000), (19, 10000), (20, 17180), (31, 35184373)):
+        w.castctl('group add t%d --timeout %d' % (timeout, timeout))
+        check_equal('default', w.show('t%d' % timeout)['liveness'], liveness)
+    w.castctl('group set t31 --liveness 35184373')
+    # A row from before there were policies.
+    w.db.update('Group', {'name': 't1'}, policy=['set', []], liveness=0)
+    wait_until('as it was', lambda: w.show('t1')['policy'] == 'fail-group')
+
+
+CASES = (lost_fails_group, lost_is_pruned, lost_all, lost_all_at_once, lost_node, lost_at_agent,
+         lost_without_castd, lost_while_leaving, lost_in_earlier_epoch, policies,
+         policy_after_loss, policy_options)
