@@ -77,7 +77,7 @@ struct rocecast {
 };
 
 /* A member, as it is and as the program knows it. */
-enum member_state { MEMBER_ABSENT, MEMBER_ACTIVE, MEMBER_FAILED };
+enum member_state { MEMBER_ABSENT, MEMBER_ACTIVE, MEMBER_FAILED, MEMBER_LOST };
 
 struct member_view {
     char host[ROCECAST_NAME_SIZE];

@@ -18,6 +18,8 @@
 #include "librocecast/internal.h"
 #include "util.h"
 
+#define HAS_LEFT "has left"
+
 static bool
 same_epoch(const struct rocecast_epoch *a, const struct rocecast_epoch *b)
 {
@@ -142,6 +144,15 @@ find_member(struct rocecast_group *g, const char *host)
     return m;
 }
 
+static enum member_state
+state_of(const struct rrec_member *row)
+{
+    return !strcmp(row->state, "active")   ? MEMBER_ACTIVE
+           : !strcmp(row->state, "failed") ? MEMBER_FAILED
+           : !strcmp(row->state, "lost")   ? MEMBER_LOST
+                                           : MEMBER_ABSENT;
+}
+
 static void
 refresh_members(struct rocecast_group *g, const struct rrec_group *group)
 {
@@ -150,19 +161,21 @@ refresh_members(struct rocecast_group *g, const struct rrec_group *group)
 
     for (size_t i = 0; i < g->n_members; i++) {
         g->members[i].now = MEMBER_ABSENT;
-        g->members[i].text[0] = '\0';
+        snprintf(g->members[i].text, sizeof g->members[i].text, HAS_LEFT);
     }
     RREC_MEMBER_FOR_EACH (row, g->r->idl) {
         if (group && row->group == group && row->epoch == group->epoch) {
             struct member_view *m = find_member(g, row->host);
 
-            m->now = !strcmp(row->state, "active")   ? MEMBER_ACTIVE
-                     : !strcmp(row->state, "failed") ? MEMBER_FAILED
-                                                     : MEMBER_ABSENT;
-            snprintf(m->text, sizeof m->text, "%s", row->status);
+            m->now = state_of(row);
+            snprintf(m->text, sizeof m->text, "%s",
+                     strcmp(row->want, "active") ? HAS_LEFT : row->status);
         }
     }
     for (size_t i = 0; i < g->n_members; i++) {
+        if (g->members[i].told == MEMBER_LOST && g->members[i].now == MEMBER_ABSENT) {
+            g->members[i].told = MEMBER_ABSENT; /* once is enough. */
+        }
         if (g->members[i].now != MEMBER_ABSENT || g->members[i].told != MEMBER_ABSENT) {
             g->members[n++] = g->members[i];
         }
