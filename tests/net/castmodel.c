@@ -28,6 +28,8 @@ static const char usage[] =
     "      --op NAME          write (default), write_imm, send or send_imm\n"
     "      --gap USEC         between packets of a connection (default 0)\n"
     "      --seed N           of the bytes (default 1)\n"
+    "      --silent R1,...    receivers that take nothing more from SIGUSR1 on\n"
+    "      --refuse R1,...    receivers that answer the next packet with NAK 0x62\n"
     "      --timeout S        give up after S seconds without progress (default 30)\n"
     "exit status: 0 every receiver has every byte, 1 usage, 2 it has not or the run failed\n";
 
@@ -65,10 +67,10 @@ print_result(const struct model_run *r, bool ok)
         print_endpoint(r->lanes[i].ep, r->source.n_stray);
     }
     printf("],\n \"receivers\": {");
-    for (unsigned i = 0; i < o->n_receivers; i++) {
+    for (unsigned i = 0; i < o->receivers.n; i++) {
         const struct receiver *receiver = &r->receivers[i];
 
-        printf("%s\n  \"%s\": {\"bytes_ok\": %zu, ", i ? "," : "", o->receivers[i],
+        printf("%s\n  \"%s\": {\"bytes_ok\": %zu, ", i ? "," : "", o->receivers.names[i],
                receiver->bytes_ok);
         print_endpoint(receiver->ep, receiver->host.n_stray);
     }
@@ -118,22 +120,32 @@ operation(const char *text)
 
 /* Splits 'text' in place. */
 static void
-receivers(struct model_options *o, char *text)
+names(struct model_names *n, const char *option, char *text)
 {
     char *save = NULL;
 
     for (char *name = strtok_r(text, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
-        if (o->n_receivers == MODEL_MAX_RECEIVERS) {
-            bad_usage("--receivers: too many, from", name);
+        if (n->n == MODEL_MAX_RECEIVERS) {
+            bad_usage(option, name);
         }
-        o->receivers[o->n_receivers++] = name;
+        n->names[n->n++] = name;
     }
 }
 
 static void
 parse_options(struct model_options *o, int argc, char *argv[])
 {
-    enum { OPT_GROUP = 256, OPT_SOURCE, OPT_RECEIVERS, OPT_OP, OPT_GAP, OPT_SEED, OPT_TIMEOUT };
+    enum {
+        OPT_GROUP = 256,
+        OPT_SOURCE,
+        OPT_RECEIVERS,
+        OPT_OP,
+        OPT_GAP,
+        OPT_SEED,
+        OPT_SILENT,
+        OPT_REFUSE,
+        OPT_TIMEOUT
+    };
     static const struct option longs[] = {
         {"group", required_argument, NULL, OPT_GROUP},
         {"source", required_argument, NULL, OPT_SOURCE},
@@ -145,6 +157,8 @@ parse_options(struct model_options *o, int argc, char *argv[])
         {"op", required_argument, NULL, OPT_OP},
         {"gap", required_argument, NULL, OPT_GAP},
         {"seed", required_argument, NULL, OPT_SEED},
+        {"silent", required_argument, NULL, OPT_SILENT},
+        {"refuse", required_argument, NULL, OPT_REFUSE},
         {"timeout", required_argument, NULL, OPT_TIMEOUT},
         {NULL, 0, NULL, 0},
     };
@@ -154,7 +168,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         switch (c) {
         case OPT_GROUP: o->group = optarg; break;
         case OPT_SOURCE: o->source = optarg; break;
-        case OPT_RECEIVERS: receivers(o, optarg); break;
+        case OPT_RECEIVERS: names(&o->receivers, "--receivers: too many, from", optarg); break;
         case 's': o->size = (uint32_t) number("-s", optarg, 1, MODEL_MAX_SIZE); break;
         case 'n': o->count = number("-n", optarg, 0, UINT32_MAX); break;
         case 't': o->depth = (unsigned) number("-t", optarg, 1, RC_QUEUE_SIZE); break;
@@ -162,11 +176,13 @@ parse_options(struct model_options *o, int argc, char *argv[])
         case OPT_OP: o->op = operation(optarg); break;
         case OPT_GAP: o->gap = number("--gap", optarg, 0, 1000000); break;
         case OPT_SEED: o->seed = number("--seed", optarg, 0, UINT64_MAX); break;
+        case OPT_SILENT: names(&o->silent, "--silent: too many, from", optarg); break;
+        case OPT_REFUSE: names(&o->refuse, "--refuse: too many, from", optarg); break;
         case OPT_TIMEOUT: o->timeout = (unsigned) number("--timeout", optarg, 1, 3600); break;
         default: fputs(usage, stderr); exit(EXIT_USAGE);
         }
     }
-    if (!o->source || !o->n_receivers || argc != optind) {
+    if (!o->source || !o->receivers.n || argc != optind) {
         bad_usage("needs", "--source and --receivers, and nothing else");
     }
 }

@@ -23,26 +23,27 @@
 /* Of unicast connections; a group has its own. */
 #define UNICAST_QP_TIMEOUT 18
 
-static volatile sig_atomic_t stop;
-static sigset_t waiting_mask; /* of signals, while waiting: SIGTERM comes only then. */
+static volatile sig_atomic_t stop, spoil;
+static sigset_t waiting_mask; /* of signals, while waiting: ours come only then. */
 
 static void
 on_signal(int signo)
 {
-    (void) signo;
-    stop = 1;
+    *(signo == SIGTERM ? &stop : &spoil) = 1;
 }
 
 static void
-catch_sigterm(void)
+catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
-    sigset_t term;
+    sigset_t ours;
 
-    sigemptyset(&term);
-    sigaddset(&term, SIGTERM);
-    sigprocmask(SIG_BLOCK, &term, &waiting_mask);
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGTERM);
+    sigaddset(&ours, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &ours, &waiting_mask);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
 }
 
 static uint64_t
@@ -168,9 +169,9 @@ join_group(struct model_run *r)
     r->config.timeout_usec = (UINT64_C(4096) << group.qp_timeout) / 1000;
     add_lane(r, &group.proxy, group.designated_qpn);
     r->lanes[0].rkey = group.designated_rkey;
-    for (unsigned i = 0; i < o->n_receivers; i++) {
+    for (unsigned i = 0; i < o->receivers.n; i++) {
         struct member_info member = {
-            .host = o->receivers[i],
+            .host = o->receivers.names[i],
             .qpn = receiver_qpn(i),
             .rkey = receiver_rkey(i),
             .va = receiver_va(i),
@@ -181,7 +182,7 @@ join_group(struct model_run *r)
             fail("%s", error);
         }
     }
-    if (registry_group_wait(o->group, o->n_receivers, group.epoch, o->timeout, error,
+    if (registry_group_wait(o->group, o->receivers.n, group.epoch, o->timeout, error,
                             sizeof error)) {
         fail("%s", error);
     }
@@ -195,7 +196,7 @@ connect_unicast(struct model_run *r)
     r->config.mtu = o->mtu;
     r->config.start_psn = psn_make((uint32_t) (o->seed * 0x9e3779b1));
     r->config.timeout_usec = (UINT64_C(4096) << UNICAST_QP_TIMEOUT) / 1000;
-    for (unsigned i = 0; i < o->n_receivers; i++) {
+    for (unsigned i = 0; i < o->receivers.n; i++) {
         add_lane(r, &r->receivers[i].host.address, receiver_qpn(i));
         r->lanes[i].va = receiver_va(i);
         r->lanes[i].rkey = receiver_rkey(i);
@@ -233,10 +234,10 @@ model_run_prepare(struct model_run *r)
     }
     content_generate(&r->content, r->buf, o->seed);
     open_host(&r->source, o->source);
-    for (unsigned i = 0; i < o->n_receivers; i++) {
+    for (unsigned i = 0; i < o->receivers.n; i++) {
         struct receiver *receiver = &r->receivers[i];
 
-        open_host(&receiver->host, o->receivers[i]);
+        open_host(&receiver->host, o->receivers.names[i]);
         receiver->region = malloc(r->content.region_len);
         if (!receiver->region) {
             fail("out of memory");
@@ -251,7 +252,7 @@ model_run_prepare(struct model_run *r)
     } else {
         connect_unicast(r);
     }
-    for (unsigned i = 0; i < o->n_receivers; i++) {
+    for (unsigned i = 0; i < o->receivers.n; i++) {
         post_buffers(r, &r->receivers[i]);
     }
 }
@@ -300,14 +301,17 @@ static void
 receive(struct model_run *r, uint64_t deadline)
 {
     struct pollfd fds[1 + MODEL_MAX_RECEIVERS];
-    unsigned n = r->options.n_receivers;
+    unsigned n = r->options.receivers.n;
     uint64_t now = now_usec();
     uint64_t wait = deadline > now ? deadline - now : 0;
     struct timespec ts = {(time_t) (wait / USEC_PER_SEC), (long) (wait % USEC_PER_SEC) * 1000};
 
     fds[n] = (struct pollfd){.fd = r->source.rx_fd, .events = POLLIN};
     for (unsigned i = 0; i < n; i++) {
-        fds[i] = (struct pollfd){.fd = r->receivers[i].host.rx_fd, .events = POLLIN};
+        const struct receiver *receiver = &r->receivers[i];
+
+        fds[i] =
+            (struct pollfd){.fd = receiver->silent ? -1 : receiver->host.rx_fd, .events = POLLIN};
     }
     if (ppoll(fds, n + 1, &ts, &waiting_mask) <= 0) {
         return;
@@ -320,6 +324,29 @@ receive(struct model_run *r, uint64_t deadline)
     }
     if (fds[n].revents) {
         model_host_receive(&r->source, now_usec());
+    }
+}
+
+static struct receiver *
+find_receiver(struct model_run *r, const char *name)
+{
+    for (unsigned i = 0; i < r->options.receivers.n; i++) {
+        if (!strcmp(r->options.receivers.names[i], name)) {
+            return &r->receivers[i];
+        }
+    }
+    fail("%s is none of the receivers", name);
+}
+
+/* Some receivers go out of order, as they were told. */
+static void
+spoil_receivers(struct model_run *r)
+{
+    for (unsigned i = 0; i < r->options.silent.n; i++) {
+        find_receiver(r, r->options.silent.names[i])->silent = true;
+    }
+    for (unsigned i = 0; i < r->options.refuse.n; i++) {
+        rc_fail_next(find_receiver(r, r->options.refuse.names[i])->ep, AETH_NAK_REM_ACCESS);
     }
 }
 
@@ -361,13 +388,17 @@ model_run_transfer(struct model_run *r)
 {
     uint64_t start = now_usec(), progress_at = start, last = 0;
 
-    catch_sigterm();
+    catch_signals();
     while (!finished(r)) {
         uint64_t now = now_usec();
         uint64_t give_up = progress_at + r->options.timeout * USEC_PER_SEC;
 
         if (now >= give_up) {
             fail("no completion for %u s, after %" PRIu64, r->options.timeout, r->n_completed);
+        }
+        if (spoil) {
+            spoil = 0;
+            spoil_receivers(r);
         }
         if (stop) {
             r->content.count = r->n_stamped;
@@ -395,7 +426,7 @@ model_run_compare(struct model_run *r)
     size_t len = n_written * c->size;
     bool all_right = true;
 
-    for (unsigned i = 0; i < r->options.n_receivers; i++) {
+    for (unsigned i = 0; i < r->options.receivers.n; i++) {
         struct receiver *receiver = &r->receivers[i];
         size_t first_bad;
 

@@ -17,10 +17,15 @@
 #define MODEL_MAX_RECEIVERS 90 /* what one SRH holds for one edge. */
 #define MODEL_MAX_SIZE      (1u << 20)
 
+struct model_names {
+    char *names[MODEL_MAX_RECEIVERS];
+    unsigned n;
+};
+
 struct model_options {
     const char *group, *source;
-    char *receivers[MODEL_MAX_RECEIVERS];
-    unsigned n_receivers;
+    struct model_names receivers;
+    struct model_names silent, refuse; /* those that do so from SIGUSR1 on. */
     uint32_t size;
     uint64_t count;
     unsigned depth;
@@ -44,6 +49,7 @@ struct receiver {
     struct model_host host;
     struct rc_endpoint *ep;
     uint8_t *region;
+    bool silent;        /* takes nothing more. */
     uint64_t n_buffers; /* posted. */
     size_t bytes_ok;
 };

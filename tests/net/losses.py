@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Receivers that refuse data or fall silent in mid-transfer, and what fails beside them meanwhile."""
+import os
+import signal
+
+from netlab import Loop, exact, group_add
+
+from harness import (RUNDIR, castctl, castctl_json, check, check_equal, output, run,
+                     wait_until)
+from trees import FIG1, NOAGG
+
+# The least that 4 * 4.096 us * 2^14 allows is 269 ms.
+QUICK = ('--timeout', '14', '--liveness', '300')
+REM_ACCESS, REM_OP = 4, 5    # enum rc_status.
+
+
+def start(lab, group, tree, *options, policy):
+    """A transfer that goes on, in a group of its own."""
+    group_add(group, *QUICK, '--policy', policy)
+    loop = Loop(lab, group, tree.receivers, *options)
+    loop.wait_progress(tree.root)
+    return loop
+
+
+def spoil(loop):
+    loop.process.send_signal(signal.SIGUSR1)
+
+
+def states(group):
+    return {m['host']: (m['state'], m['status'])
+            for m in castctl_json('group', 'show', group)['members']}
+
+
+def expect_lost(group, *lost):
+    """Waits for these to be lost, and nobody else is.  Returns why, by name."""
+    def condition():
+        found = {host: why for host, (state, why) in states(group).items() if state == 'lost'}
+        return set(found) == set(lost) and found
+    return wait_until('%s of %s are lost' % (lost, group), condition)
+
+
+def expect_state(group, state):
+    wait_until('%s is %s' % (group, state),
+               lambda: castctl_json('group', 'show', group)['state'] == state)
+
+
+def lost_at(lab, node, group):
+    """How many branches the node's agent knows to be lost, whatever the registry says."""
+    return lab.group(node, group)['lost']
+
+
+def expect_error(loop, status):
+    """The source's queue pair gets this error."""
+    _, err = loop.process.communicate(timeout=30)
+    check('has status %d' % status in err, 'castmodel: exit status %d: %s',
+          loop.process.returncode, err)
+
+
+def goes_on(loop, tree, *without):
+    """The others get and confirm everything."""
+    loop.wait_progress(tree.root)
+    loop.stop(without=without)
+
+
+class down:
+    """A daemon of the lab that is not there in this block."""
+
+    def __init__(self, lab, name):
+        self.name = name
+        path = os.path.join(RUNDIR, 'lab', lab.name,
+                            {'ovsdb': 'ovsdb-server'}.get(name, name) + '.pid')
+        with open(path) as f:
+            self.pid = int(f.read())
+
+    def __enter__(self):
+        os.kill(self.pid, signal.SIGKILL)
+
+    def __exit__(self, kind, value, tb):
+        output('castlab', 'restart', self.name)
+
+
+def silent_is_pruned(lab):
+    """The only receiver of an edge; the edge's whole branch goes."""
+    loop = start(lab, 'sp', FIG1, '--silent', 'r3', policy='prune')
+    spoil(loop)
+    why = expect_lost('sp', 'r3')['r3']
+    check(why.startswith('no progress for 300 ms at PSN ') and why.endswith(' (seen by n2)'),
+          'r3 is lost: %s', why)
+    goes_on(loop, FIG1, 'r3')
+    expect_state('sp', 'ready')
+    wait_until('n2 has no tree', lambda: 'n2' not in
+               [n['node'] for n in castctl_json('tree', 'show', 'sp')['nodes']])
+    output('castctl', 'group', 'wait', 'sp', '--members', '4')
+
+
+def silent_fails_group(lab):
+    """The source gets the error, and a new epoch has everybody again."""
+    loop = start(lab, 'sf', FIG1, '--silent', 'r1', policy='fail-group')
+    spoil(loop)
+    expect_error(loop, REM_OP)
+    expect_lost('sf', 'r1')
+    p = run('castctl', '--timeout=20', 'group', 'wait', 'sf')
+    check(p.returncode == 2 and 'member r1 is lost: no progress' in p.stderr,
+          'group wait: exit status %d: %s', p.returncode, p.stderr)
+    drawn = output('castctl', 'tree', 'show', 'sf')
+    check([line for line in drawn.splitlines() if '- r1 ' in line and 'LOST, silent' in line],
+          'r1 is not drawn as lost:\n%s', drawn)
+    castctl('group', 'set', 'sf', '--liveness', '17180')
+    exact(lab, 'sf', FIG1)
+    check_equal('members', {state for state, _ in states('sf').values()}, {'active'})
+
+
+def refusal_is_pruned(lab):
+    loop = start(lab, 'rp', FIG1, '--refuse', 'r1,r4', policy='prune')
+    spoil(loop)
+    for why in expect_lost('rp', 'r1', 'r4').values():
+        check(why.startswith('NAK 0x62 (remote access error) at PSN '), '%s', why)
+    goes_on(loop, FIG1, 'r1', 'r4')
+    expect_state('rp', 'ready')
+
+
+def refusal_fails_group(lab):
+    """Named, although several nodes are between the receiver and the source."""
+    loop = start(lab, 'rf', FIG1, '--refuse', 'r5', policy='fail-group')
+    spoil(loop)
+    expect_error(loop, REM_ACCESS)
+    check(expect_lost('rf', 'r5')['r5'].endswith(' (seen by n3)'), '%s', states('rf')['r5'])
+    expect_state('rf', 'failed')
+
+
+def all_of_an_edge(lab):
+    """The edge loses one, and then its last, which only a node above can go on without."""
+    loop = start(lab, 'ae', FIG1, '--silent', 'r4,r5', policy='prune')
+    spoil(loop)
+    expect_lost('ae', 'r4', 'r5')
+    goes_on(loop, FIG1, 'r4', 'r5')
+    expect_state('ae', 'ready')
+
+
+def everybody(lab):
+    """Nobody is left: the source gets the error although the policy is to go on."""
+    loop = start(lab, 'ev', FIG1, '--silent', ','.join(FIG1.receivers), policy='prune')
+    spoil(loop)
+    expect_error(loop, REM_OP)
+    expect_lost('ev', *FIG1.receivers)
+    expect_state('ev', 'failed')
+
+
+def only_receiver(lab):
+    for policy in ('prune', 'fail-group'):
+        group_add('or-' + policy, *QUICK, '--policy', policy)
+        loop = Loop(lab, 'or-' + policy, ['r3'], '--silent', 'r3')
+        loop.wait_progress('n6')
+        spoil(loop)
+        expect_error(loop, REM_OP)
+        expect_lost('or-' + policy, 'r3')
+        expect_state('or-' + policy, 'failed')
+
+
+def dead_node(lab):
+    """A node that says nothing any more stands for all that is behind it."""
+    loop = start(lab, 'dn', FIG1, policy='prune')
+    with down(lab, 'n4'):
+        lost = expect_lost('dn', 'r1', 'r2', 'r3')
+        check_equal('why', {why.split(' at ')[0] for why in lost.values()},
+                    {'behind node n4: no progress for 900 ms'})
+        loop.wait_progress(FIG1.root)
+    goes_on(loop, FIG1, 'r1', 'r2', 'r3')
+    expect_state('dn', 'ready')
+
+
+def registry_down(lab):
+    """The group goes on without its registry, which is told when it is back."""
+    loop = start(lab, 'rd', FIG1, '--silent', 'r2', policy='prune')
+    with down(lab, 'ovsdb'):
+        spoil(loop)
+        wait_until('n1 has lost r2', lambda: lost_at(lab, 'n1', 'rd'))
+        loop.wait_progress(FIG1.root)
+    expect_lost('rd', 'r2')
+    goes_on(loop, FIG1, 'r2')
+
+
+def castd_down(lab):
+    """As before; and an edge that is restarted before castd is back finds out again."""
+    loop = start(lab, 'cd', FIG1, '--silent', 'r2', policy='prune')
+    with down(lab, 'castd'):
+        spoil(loop)
+        wait_until('n1 has lost r2', lambda: lost_at(lab, 'n1', 'cd'))
+        loop.wait_progress(FIG1.root)
+        check_equal('r2', states('cd')['r2'][0], 'active')
+        output('castlab', 'restart', 'n1')
+        wait_until('n1 has lost r2 again', lambda: lost_at(lab, 'n1', 'cd'))
+        loop.wait_progress(FIG1.root)
+    expect_lost('cd', 'r2')
+    goes_on(loop, FIG1, 'r2')
+
+
+def edge_restarted(lab):
+    """After the loss, with either policy."""
+    loop = start(lab, 'er', FIG1, '--silent', 'r2', policy='prune')
+    spoil(loop)
+    expect_lost('er', 'r2')
+    output('castlab', 'restart', 'n1')
+    goes_on(loop, FIG1, 'r2')
+    loop = start(lab, 'ef', FIG1, '--silent', 'r2', policy='fail-group')
+    spoil(loop)
+    expect_lost('ef', 'r2')
+    output('castlab', 'restart', 'n1')
+    expect_state('ef', 'failed')
+    expect_error(loop, REM_OP)
+    expect_lost('ef', 'r2')
+
+
+def policy_changed(lab):
+    """In mid-transfer, before the loss."""
+    loop = start(lab, 'pc', FIG1, '--refuse', 'r1', policy='fail-group')
+    castctl('--wait=agents', 'group', 'set', 'pc', '--policy', 'prune')
+    loop.wait_progress(FIG1.root)
+    spoil(loop)
+    expect_lost('pc', 'r1')
+    goes_on(loop, FIG1, 'r1')
+
+
+def duplicates(lab, group):
+    """Answers of r2 to what it has already."""
+    return next(b['dups'] for b in lab.group('n1', group)['branches'] if b['name'] == 'r2')
+
+
+def never_silent(lab):
+    """With liveness 0 a silent receiver is waited for; with a time, set only then, it is lost."""
+    group_add('ns', '--timeout', '14', '--liveness', '0', '--policy', 'prune')
+    loop = Loop(lab, 'ns', FIG1.receivers, '--silent', 'r1')
+    loop.wait_progress('n6')
+    spoil(loop)
+    before = duplicates(lab, 'ns')
+    wait_until('the source asks again', lambda: duplicates(lab, 'ns') >= before + 20)
+    stuck = lab.group('n6', 'ns')['m']
+    wait_until('and again', lambda: duplicates(lab, 'ns') >= before + 40)
+    check_equal('m', lab.group('n6', 'ns')['m'], stuck)
+    check_equal('lost', lost_at(lab, 'n1', 'ns'), 0)
+    castctl('group', 'set', 'ns', '--liveness', '300')
+    expect_lost('ns', 'r1')
+    goes_on(loop, FIG1, 'r1')
+
+
+def agent_is_root(lab):
+    """A source agent loses a node and reports it."""
+    loop = start(lab, 'ar', NOAGG, '--silent', 'r4', policy='prune')
+    spoil(loop)
+    expect_lost('ar', 'r4')
+    goes_on(loop, NOAGG, 'r4')
+    loop = start(lab, 'an', NOAGG, policy='prune')
+    with down(lab, 'n6'):
+        why = expect_lost('an', 'r4')['r4']
+        check(why.startswith('behind node n6: no progress for 900 ms at PSN ')
+              and why.endswith('(seen by sa)'), 'r4 is lost: %s', why)
+        loop.wait_progress('sa')
+    goes_on(loop, NOAGG, 'r4')
+
+
+FIG1_CASES = [silent_is_pruned, silent_fails_group, refusal_is_pruned, refusal_fails_group,
+              all_of_an_edge, everybody, only_receiver, dead_node, registry_down, castd_down,
+              edge_restarted, policy_changed, never_silent]
