@@ -103,7 +103,8 @@ check_alive(const struct ctl *ctl)
     if (!ovsdb_idl_is_alive(ctl->idl)) {
         int error = ovsdb_idl_get_last_error(ctl->idl);
 
-        ctl_fail(CTL_UNAVAILABLE, "registry %s: %s", ctl->db, ovs_retval_to_string(error));
+        ctl_fail(CTL_UNAVAILABLE, "registry %s: %s", ctl->db,
+                 error ? ovs_retval_to_string(error) : "the server has no database 'rocecast'");
     }
 }
 

@@ -80,7 +80,11 @@ trace(struct ctl *ctl)
 static char *
 absolute_path(const char *file)
 {
-    char *path = abs_file_name(NULL, file);
+    char *path = file[0] ? abs_file_name(NULL, file) : NULL;
+
+    if (!file[0]) {
+        ctl_fail(CTL_USAGE, "capture start: FILE is empty");
+    }
 
     if (!path) {
         ctl_fail(CTL_USAGE, "capture start: %s: the current folder is not known", file);

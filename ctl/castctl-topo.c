@@ -68,10 +68,11 @@ option_no_aggregation(const struct ctl *ctl, bool otherwise)
 
 /* A source agent aggregates where the first switch does not: nobody decides that. */
 static void
-check_may_aggregate(const struct ctl *ctl, const char *role)
+check_may_aggregate(const struct ctl *ctl, const char *name, const char *role)
 {
     if (ctl->options[OPT_AGGREGATE] && strcmp(role, "switch")) {
-        ctl_fail(CTL_REFUSED, "%s: --aggregate is for nodes of role switch", ctl->command->name);
+        ctl_fail(CTL_REFUSED, "%s: node %s has role %s: --aggregate is for role switch",
+                 ctl->command->name, name, role);
     }
 }
 
@@ -88,7 +89,7 @@ node_add(struct ctl *ctl)
     if (strcmp(role, "switch") && strcmp(role, "agent")) {
         ctl_fail(CTL_USAGE, "--role %s: must be switch or agent", role);
     }
-    check_may_aggregate(ctl, role);
+    check_may_aggregate(ctl, name, role);
     row = ctl_find_node(ctl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
         if (row->id != id || strcmp(row->role, role)) {
@@ -128,7 +129,7 @@ node_set(struct ctl *ctl)
         ctl_fail(CTL_USAGE, "--verify %s: must be auto or always", verify);
     }
     row = ctl_require_node(ctl, ctl->argv[0]);
-    check_may_aggregate(ctl, row->role);
+    check_may_aggregate(ctl, row->name, row->role);
     rrec_node_set_no_aggregation(row, option_no_aggregation(ctl, row->no_aggregation));
     if (verify) {
         rrec_node_set_verify_always(row, !strcmp(verify, "always"));
@@ -497,7 +498,11 @@ link_add(struct ctl *ctl)
         kind = a.host || b.host ? "tap" : "packet";
     }
     row = find_link(ctl, &a);
-    if (row && link_has_end(row, &b) && !strcmp(row->kind, kind) && ctl_flag(ctl, OPT_MAY_EXIST)) {
+    if (row && link_has_end(row, &b) && ctl_flag(ctl, OPT_MAY_EXIST)) {
+        if (strcmp(row->kind, kind)) {
+            ctl_fail(CTL_REFUSED, "link add: link %s:%s %s:%s exists with kind %s", row->a,
+                     row->a_port, row->b, row->b_port, row->kind);
+        }
         return;
     }
     check_end_is_free(ctl, &a);

@@ -169,6 +169,9 @@ journal_read(const char *path, struct journal_list *list)
             free(problem);
         }
     }
+    if (!error && ferror(stream)) {
+        error = xasprintf("%s: %s", path, ovs_strerror(errno));
+    }
     free(line);
     fclose(stream);
     if (error) {

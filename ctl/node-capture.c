@@ -108,14 +108,16 @@ stop(struct unixctl_conn *conn, int argc, const char *argv[], void *d_)
     struct json *stopped = json_array_create_empty();
     char *error = NULL;
 
-    for (size_t i = 0; i < d->n_ports; i++) {
+    for (size_t i = 0; (argc < 3 || !strcmp(argv[1], "-j")) && i < d->n_ports; i++) {
         struct node_port *np = d->ports[d->numbers[i]];
         if (np->capture && (all || !strcmp(np->config.name, name))) {
             json_array_add(stopped, capture_to_json(np));
             node_capture_stop(np);
         }
     }
-    if (!all && !node_ports_find(d, name)) {
+    if (argc > 2 && strcmp(argv[1], "-j")) {
+        error = xasprintf("unknown option '%s'", argv[1]);
+    } else if (!all && !node_ports_find(d, name)) {
         error = xasprintf("no port '%s'", name);
     } else if (!all && !stopped->array.n) {
         error = xasprintf("port %s is not being captured", name);

@@ -315,6 +315,12 @@ request_group_ready(const struct ovsdb_idl *idl, const char *name, int64_t epoch
                       group->epoch, group->lost);
     }
     *whyp = group_standing(idl, group, n_members);
+    if (epoch > group->epoch) {
+        char *standing = *whyp;
+
+        *whyp = xasprintf("epoch %" PRId64 " has not begun; %s", epoch, standing);
+        free(standing);
+    }
     return EAGAIN;
 }
 
