@@ -294,7 +294,7 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built
 	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
-	    lab=tests/lab/run e2e=tests/e2e/run
+	    lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run
 
 .PHONY: unit-built net-built
 net-built: $(NET)

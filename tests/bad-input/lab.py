@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab that bad input is tried on, and the proof that nothing in it has changed.
+
+A castlab lab without RDMA: a registry, castd, agents with their ports, in a network and mount
+namespace of their own.  Group g is ready, 'empty' has no source, node 'idle' has no agent.
+"""
+import hashlib
+import json
+import os
+import socket
+import stat
+import subprocess
+
+from leftovers import processes
+from world import BIN, PATIENCE, ROOT, SCHEMA, Db, check, wait_until
+
+RUNDIR = os.environ.get('ROCECAST_RUNDIR', '')
+DIR = os.path.join(RUNDIR, 'work')
+
+TOPOLOGY = '''name: bad
+topology:
+  nodes:
+    h0: {kind: host, address: "fd00:1::100"}
+    a0: {kind: srcagent, id: 0x0200}
+    n1: {kind: swedge, id: 0x0100}
+    n2: {kind: swedge, id: 0x0101}
+    r1: {kind: host, address: "fd00:1::1"}
+    r2: {kind: host, address: "fd00:1::2"}
+    r9: {kind: host, address: "fd00:1::9"}
+  links:
+    - endpoints: [h0, a0]
+    - endpoints: [a0, n1]
+    - endpoints: [n1, n2]
+    - endpoints: [r1, n1]
+    - endpoints: [r2, n1]
+    - endpoints: [r9, n2]
+'''
+NODES = ('a0', 'n1', 'n2')
+
+SET_UP = '''
+node add idle --id 300 --role switch
+host add r8 --address fd00:1::8
+group add empty
+group add g
+member add g r1 --qpn 17 --rkey 7 --va 0x1000 --len 4096
+source set g --host h0 --qpn 18
+group wait g
+capture start n2 n1 %s/running.pcap
+group add settled
+''' % DIR
+
+
+def path(file):
+    return os.path.join(RUNDIR, 'lab/bad', file)
+
+
+def work_file(name, data):
+    """A file in the scratch folder DIR; data is text or bytes."""
+    os.makedirs(DIR, exist_ok=True)
+    file = os.path.join(DIR, name)
+    with open(file, 'wb') as f:
+        f.write(data if isinstance(data, bytes) else data.encode())
+    return file
+
+
+def output(*argv):
+    p = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    check(p.returncode == 0, '%s: exit status %d: %s', ' '.join(argv), p.returncode, p.stderr)
+    return p.stdout
+
+
+def control(node, command, *args):
+    """What a daemon answers on its control socket: (answer or None, error or None)."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(PATIENCE)
+        s.connect(path(node + '.ctl'))
+        s.sendall(json.dumps({'method': command, 'params': args, 'id': 0}).encode())
+        data = b''
+        while True:
+            part = s.recv(1 << 16)
+            check(part, '%s: %s: the connection was closed', node, command)
+            data += part
+            try:
+                reply = json.loads(data)
+                return reply.get('result'), reply.get('error')
+            except ValueError:
+                continue
+
+
+def at_rest():
+    """castd and agents have done all, and the kernel has noticed all carriers."""
+    db = Db(path('db.sock'))
+    nodes, global_row = db.rows('Node'), db.row('Global')
+    db.close()
+    links = json.loads(output('ip', '-j', 'link'))
+    for node in NODES:
+        links += json.loads(output('ip', '-n', 'bad-' + node, '-j', 'link'))
+    return (global_row['nb_cfg'] == global_row['next_cfg']
+            and all(n['nb_cfg'] == n['cfg'] for n in nodes if n['name'] in NODES)
+            and all(link['operstate'] == 'UP' for link in links if link['ifname'] != 'lo'))
+
+
+class Lab:
+    def __init__(self):
+        os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
+        output('castlab', 'up', '--no-rdma', work_file('lab.yaml', TOPOLOGY))
+        work_file('text', 'not hexadecimal')
+        work_file('long', '00' * 20000)
+        work_file('empty', '')
+        with open(os.path.join(ROOT, 'testbed/topologies/star.yaml'), encoding='utf-8') as f:
+            work_file('star.yaml', f.read().replace('fd00:1:', 'fd00:5:'))
+        os.makedirs(os.path.join(RUNDIR, 'lab/hurt'))
+        work_file('../lab/hurt/journal', '. lab hurt\n. node n1 swedge\nnonsense\n')
+        os.environ['ROCECAST_DB'] = 'unix:' + path('db.sock')
+        for line in SET_UP.strip().splitlines():
+            output('castctl', *line.split())
+        wait_until('the lab is at rest', at_rest)
+
+    def down(self):
+        output('castlab', 'down', 'bad')
+
+
+#
+# What must be the same before and after.
+#
+
+with open(SCHEMA, encoding='utf-8') as schema:
+    TABLES = sorted(json.load(schema)['tables'])
+
+
+def registry():
+    """Every row of every table."""
+    db = Db(path('db.sock'))
+    results = db.transact(*({'op': 'select', 'table': t, 'where': []} for t in TABLES))
+    db.close()
+    return {'%s %s' % (table, row['_uuid'][1]): json.dumps(row, sort_keys=True)
+            for table, result in zip(TABLES, results) for row in result['rows']}
+
+
+def agents():
+    """What the agents run: ports, routes, SIDs, groups with their state, captures.  Not counters:
+    hosts and neighbours talk without being asked."""
+    what = {}
+    for node in NODES:
+        for command in ('ports', 'routes', 'sids', 'groups', 'capture-list'):
+            answer = json.loads(control(node, 'rocecast/' + command, '-j')[0])
+            for entry in answer:
+                if command == 'capture-list':
+                    entry.pop('packets')
+            what['%s %s' % (node, command)] = json.dumps(answer, sort_keys=True)
+    return what
+
+
+GROWING = ('.log', '.out', '.pcap', '.db')
+
+
+def files():
+    """Files, sockets and folders of castlab's, the daemons' and the test's folders."""
+    what = {}
+    for folder, _, names in os.walk(RUNDIR):
+        what[folder] = 'folder'
+        for name in names:
+            file = os.path.join(folder, name)
+            mode = os.lstat(file).st_mode
+            what[file] = stat.filemode(mode)
+            if stat.S_ISREG(mode) and not file.endswith(GROWING):
+                with open(file, 'rb') as f:
+                    what[file] += hashlib.sha1(f.read()).hexdigest()
+    return what
+
+
+def network():
+    """Links, addresses, rules, routes and namespaces, here and in the lab's namespaces."""
+    commands = [('-6', 'rule'), ('-6', 'route', 'show', 'table', 'all'), ('-br', 'addr'),
+                ('netns',)]
+    commands += [('-n', 'bad-' + node, '-br', 'link') for node in NODES]
+    return {'ip ' + ' '.join(c): output('ip', *c) for c in commands}
+
+
+def running():
+    return {'process %d' % pid: argv for pid, argv in processes()}
+
+
+ALL = (registry, agents, files, network, running)
+
+
+def take(proofs):
+    """The state as one dictionary of text."""
+    return {k: v for proof in proofs for k, v in proof().items()}
+
+
+def difference(before, after):
+    """What has changed, as text; '' if nothing has."""
+    lines = ['- %s: %s' % (k, v) for k, v in before.items() if after.get(k) != v]
+    lines += ['+ %s: %s' % (k, v) for k, v in after.items() if before.get(k) != v]
+    return '\n'.join(lines)
