@@ -255,10 +255,26 @@ branches_prune(struct reverse *r)
 }
 
 void
+branches_count_last(struct reverse *r, uint64_t now)
+{
+    if (!r->n_branches || r->n_pruned < r->n_branches) {
+        return;
+    }
+    struct branch *b = r->branches[0];
+
+    b->pruned = false;
+    r->n_pruned--;
+    /* Its own una may be too old to be compared with anything.  Nothing may have gone down at F yet,
+     * so this is not a setting that is to be reported, but is said when an answer is owed. */
+    branch_update(r, b, r->f_known ? r->f : b->una, REVERSE_FATAL, b->code, now);
+    b->setting = 0;
+}
+
+void
 branch_lose(struct reverse *r, struct branch *b, psn_t una, enum reverse_loss loss, uint8_t code,
             uint64_t now)
 {
-    r->n_lost += b->lost == LOSS_NONE;
+    r->n_lost++; /* It stays so: nobody is lost twice. */
     b->lost = loss;
     branch_update(r, b, una, REVERSE_FATAL, code, now);
     branches_prune(r);

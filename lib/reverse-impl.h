@@ -40,7 +40,9 @@ struct reverse {
     bool f_known;       /* false after a start without state. */
     bool confirmed;     /* m - 1 is a PSN of this epoch, so it may be acknowledged. */
     psn_t anchor_floor; /* lowest PSN that anchors a branch. */
-    psn_t lowest;       /* after a start without state: lowest PSN that went down. */
+    bool without_state; /* so it started: the source may have got further than una. */
+    psn_t lowest;       /* after a start without state: lowest PSN that the source repeats, */
+    uint8_t lowest_age; /* and ticks since it went down last. */
 
     struct branch **branches; /* sorted by id. */
     struct branch **heap;
@@ -85,11 +87,15 @@ void branch_lose(struct reverse *, struct branch *b, psn_t una, enum reverse_los
                  uint64_t now);
 /* Takes lost branches out of the minimum, all but the last that counts, if that is the policy. */
 void branches_prune(struct reverse *);
+/* If only pruned branches are left, one of them counts again, as lost. */
+void branches_count_last(struct reverse *, uint64_t now);
 
 /* reverse-liveness.c */
 
-/* Something went down, which has to be confirmed. */
-void liveness_expect(struct reverse *, uint64_t now);
+/* PSN q went down and has to be confirmed, unless it is below 'floor'. */
+void liveness_expect(struct reverse *, psn_t q, psn_t floor, uint64_t now);
+/* A copy of PSN q was made for 'b'. */
+void liveness_ask(const struct reverse *, struct branch *b, psn_t q);
 /* At 'tick_at': may lose branches. */
 void liveness_tick(struct reverse *, uint64_t now);
 

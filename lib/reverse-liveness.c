@@ -13,6 +13,13 @@
  * A branch can only be silent when it is asked: if nobody sent it what it lacks
  * for half the liveness time, the source has stopped, and the silence does not
  * count.  So that time has to be some time-outs of the source's QP long.
+ *
+ * What a branch lacks that has not spoken since a start without state is not
+ * known; and what anchored it may have been under way for so long that the source has
+ * got further.  But a source goes back to what it lacks itself: the lowest PSN that it
+ * keeps repeating is that one.  A NAK there completes nothing, and one below would be
+ * ignored.  'lowest' is forgotten if it is not repeated for half the time: then it was
+ * from a round before the source got further.
  */
 #include "lib/reverse-impl.h"
 
@@ -21,15 +28,24 @@
 #define TICKS         32 /* in the liveness time. */
 #define SILENT_TICKS  (TICKS - 1)
 #define UNASKED_TICKS (TICKS / 2)
+/* When 'lowest' is forgotten, whoever did not answer it has been unasked for too long. */
+#define LOWEST_TICKS  (UNASKED_TICKS + 2)
 
 void
 reverse_set_policy(struct reverse *r, bool prune, uint64_t liveness_usec)
 {
-    r->prune = prune;
-    r->tick_usec = (liveness_usec + TICKS - 1) / TICKS;
-    if (!r->tick_usec) {
+    uint64_t tick_usec = (liveness_usec + TICKS - 1) / TICKS;
+
+    if (tick_usec != r->tick_usec) {
+        /* Ticks of another length say nothing about the new time. */
+        r->tick_usec = tick_usec;
         r->tick_at = UINT64_MAX;
+        r->lowest_age = LOWEST_TICKS;
+        for (size_t i = 0; i < r->n_branches; i++) {
+            r->branches[i]->liveness = (struct liveness){.alive = false};
+        }
     }
+    r->prune = prune;
     branches_prune(r);
 }
 
@@ -41,11 +57,32 @@ lacks(const struct reverse *r, const struct branch *b)
 }
 
 void
-liveness_expect(struct reverse *r, uint64_t now)
+liveness_expect(struct reverse *r, psn_t q, psn_t floor, uint64_t now)
 {
+    bool is_lowest = r->lowest_age >= LOWEST_TICKS || psn_cmp(q, r->lowest) <= 0;
+
+    if (is_lowest && psn_cmp(q, floor) >= 0 && psn_cmp(q, r->h) < 0) {
+        r->lowest = q;
+        r->lowest_age = 0;
+    }
     if (r->tick_usec && r->tick_at == UINT64_MAX) {
         r->tick_at = now + r->tick_usec;
     }
+}
+
+/* The PSN that the source has to repeat for this branch. */
+static psn_t
+wants(const struct reverse *r, const struct branch *b)
+{
+    bool behind = r->without_state && psn_cmp(b->una, r->lowest) < 0;
+
+    return !b->anchored || behind ? r->lowest : b->una;
+}
+
+void
+liveness_ask(const struct reverse *r, struct branch *b, psn_t q)
+{
+    b->liveness.asked |= psn_eq(q, wants(r, b));
 }
 
 /* True: 'b' has been silent for too long. */
@@ -74,12 +111,12 @@ liveness_tick(struct reverse *r, uint64_t now)
 {
     bool more = false;
 
+    r->lowest_age += r->lowest_age < LOWEST_TICKS;
     for (size_t i = 0; i < r->n_branches; i++) {
         struct branch *b = r->branches[i];
 
         if (tick_branch(r, b)) {
-            /* What is not known of it, it may lack all. */
-            branch_lose(r, b, b->anchored ? b->una : r->lowest, LOSS_SILENT, AETH_NAK_REM_OP, now);
+            branch_lose(r, b, wants(r, b), LOSS_SILENT, AETH_NAK_REM_OP, now);
         }
         more |= lacks(r, b);
     }

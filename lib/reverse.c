@@ -79,6 +79,7 @@ reverse_branch_add(struct reverse *r, uint32_t id, uint64_t now)
         return ENOMEM;
     }
     branch_update(r, b, r->h, REVERSE_NONE, 0, now);
+    branches_prune(r); /* One that was kept because it was the last. */
     return 0;
 }
 
@@ -148,7 +149,9 @@ decide(struct reverse *r, bool dup, uint64_t now)
         r->confirmed = true;
     }
 
-    if (b->setting > r->told || (dup && b->cond == REVERSE_FATAL)) {
+    /* A branch that counts again (branches_count_last()) may be at H. */
+    bool fatal = b->cond == REVERSE_FATAL && psn_cmp(b->una, r->h) < 0;
+    if (b->setting > r->told || (dup && fatal)) {
         return send_up(r, b, cond_syndrome(b));
     }
     if (advanced) {
@@ -174,6 +177,7 @@ reverse_branches_remove(struct reverse *r, const uint32_t *ids, size_t n, uint64
             branch_delete(r, b);
         }
     }
+    branches_count_last(r, now);
     return decide(r, false, now);
 }
 
@@ -191,8 +195,8 @@ start_without_state(struct reverse *r, psn_t q)
 {
     r->h = q;
     r->f_known = false;
+    r->without_state = true;
     r->anchor_floor = psn_add(q, -REVERSE_ANCHOR_WINDOW);
-    r->lowest = q;
     r->n_heap = 0;
     for (size_t i = 0; i < r->n_branches; i++) {
         r->branches[i]->anchored = false;
@@ -218,10 +222,7 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     if (psn_cmp(h, r->h) > 0 && psn_cmp(h, floor) > 0) {
         r->h = h;
     }
-    if (psn_cmp(q, r->lowest) < 0 && psn_cmp(q, floor) >= 0) {
-        r->lowest = q;
-    }
-    liveness_expect(r, now);
+    liveness_expect(r, q, floor, now);
     /* A failed group says so whenever an answer is owed. */
     return ack_req && b && b->cond == REVERSE_FATAL ? decide(r, true, now) : nothing;
 }
@@ -230,11 +231,11 @@ void
 reverse_copied(struct reverse *r, uint32_t id, psn_t q, bool sent)
 {
     struct branch *b = branch_find(r, id);
-    if (!b || (b->anchored && !psn_eq(b->una, q))) {
+    if (!b) {
         return;
     }
-    b->liveness.asked = true;
-    if (sent && (b->cond == REVERSE_NAK || b->cond == REVERSE_RNR)) {
+    liveness_ask(r, b, q);
+    if (sent && psn_eq(b->una, q) && (b->cond == REVERSE_NAK || b->cond == REVERSE_RNR)) {
         branch_update(r, b, q, REVERSE_NONE, 0, 0);
     }
 }

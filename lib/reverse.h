@@ -9,7 +9,7 @@
  * A branch is lost when it has sent a fatal NAK, or makes no progress for the
  * liveness time although it is asked.  It then stands for a fatal NAK at its una,
  * or, with policy prune, is not counted any more.  The last branch is never
- * pruned: its NAK goes up, to a node that may have others.
+ * pruned: its NAK goes up, to a node that may have others.  (R12 of that text.)
  *
  * Times are microseconds on any monotonic scale.
  */
@@ -51,7 +51,8 @@ struct reverse *reverse_create(const struct reverse_params *);
 void reverse_destroy(struct reverse *);
 
 /* What becomes of branches that are lost; takes effect on those that are lost already with the next
- * event.  'liveness_usec' 0 (which is so at first, with prune false): no branch is ever silent. */
+ * event.  'liveness_usec' 0 (which is so at first, with prune false): no branch is ever silent.
+ * Another time than before begins anew for all. */
 void reverse_set_policy(struct reverse *, bool prune, uint64_t liveness_usec);
 
 /* Branch set.  Ids are the caller's, unique, any value.  A branch added before the first packet went
@@ -59,7 +60,7 @@ void reverse_set_policy(struct reverse *, bool prune, uint64_t liveness_usec);
  * agreement), which is possible only while everything sent down is confirmed and that was sent up.
  * reverse_branch_add() returns 0, EEXIST, EBUSY (not quiesced; nothing changed) or ENOMEM.
  * Removal may move the minimum: the result says what to send, once all
- * 'ids' (or none) have gone. */
+ * 'ids' (or none) have gone.  If only pruned branches are left, one of them counts again, as lost. */
 int reverse_branch_add(struct reverse *, uint32_t id, uint64_t now);
 struct reverse_out
 reverse_branches_remove(struct reverse *, const uint32_t *ids, size_t n, uint64_t now);
@@ -98,7 +99,7 @@ struct reverse_branch_info {
     uint32_t id;
     bool anchored; /* una is known, and it counts. */
     enum reverse_loss lost;
-    bool pruned; /* lost, and does not count. */
+    bool pruned; /* lost, and does not count: una is where it was lost. */
     psn_t una;   /* next PSN not confirmed. */
     enum reverse_cond cond;
     uint8_t code; /* RNR timer code, or fatal syndrome. */

@@ -21,6 +21,7 @@ model_init(struct model *m, const struct reverse_params *params)
         .params = *params,
         .start = 16 * PSN_SPACE + (int64_t) params->start_psn.v,
         .f_known = true,
+        .next_tick = UINT64_MAX,
     };
     m->h = m->f = m->start;
 }
@@ -55,19 +56,32 @@ find(struct model *m, uint32_t id)
     return NULL;
 }
 
+static size_t
+n_counted(const struct model *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        n += !m->b[i].pruned;
+    }
+    return n;
+}
+
 static bool
 minimum(const struct model *m, int64_t *min)
 {
-    *min = 0;
+    *min = INT64_MAX;
     for (size_t i = 0; i < m->n; i++) {
+        if (m->b[i].pruned) {
+            continue;
+        }
         if (!m->b[i].known) {
             return false;
         }
-        if (!i || m->b[i].una < *min) {
+        if (m->b[i].una < *min) {
             *min = m->b[i].una;
         }
     }
-    return m->n > 0;
+    return n_counted(m) > 0;
 }
 
 /* Fatal before the longest RNR before NAK before none. */
@@ -91,7 +105,7 @@ speaker(const struct model *m, int64_t min)
     const struct model_branch *best = NULL;
     for (size_t i = 0; i < m->n; i++) {
         const struct model_branch *b = &m->b[i];
-        if (b->una != min) {
+        if (b->una != min || b->pruned) {
             continue;
         }
         if (!best || precedence(b) > precedence(best)
@@ -111,7 +125,7 @@ unreported(const struct model *m, int64_t min)
     const struct model_branch *s = speaker(m, min);
     for (size_t i = 0; i < m->n; i++) {
         const struct model_branch *b = &m->b[i];
-        if (b->una == min && b->cond != REVERSE_NONE && !b->reported
+        if (!b->pruned && b->una == min && b->cond != REVERSE_NONE && !b->reported
             && precedence(b) == precedence(s)) {
             return true;
         }
@@ -170,7 +184,7 @@ after_event(struct model *m, bool dup, uint64_t now)
     m->ever_confirmed |= progress;
 
     const struct model_branch *s = speaker(m, min);
-    if (unreported(m, min) || (dup && s->cond == REVERSE_FATAL)) {
+    if (unreported(m, min) || (dup && s->cond == REVERSE_FATAL && min < m->h)) {
         return send_nak(m, min,
                         s->cond == REVERSE_NAK   ? 0x60
                         : s->cond == REVERSE_RNR ? (uint8_t) (0x20 + s->code)
@@ -188,6 +202,54 @@ after_event(struct model *m, bool dup, uint64_t now)
     return silent;
 }
 
+/* The lowest id of those that are lost, or of all, beyond 'after'; NULL: none. */
+static struct model_branch *
+next_by_id(struct model *m, int64_t after, bool lost)
+{
+    struct model_branch *next = NULL;
+    for (size_t i = 0; i < m->n; i++) {
+        struct model_branch *b = &m->b[i];
+        if (b->id > after && (!lost || (b->lost && !b->pruned)) && (!next || b->id < next->id)) {
+            next = b;
+        }
+    }
+    return next;
+}
+
+/* With policy prune nobody waits for those that are lost, as long as there is another one. */
+static void
+prune(struct model *m)
+{
+    struct model_branch *b;
+    while (m->prune && n_counted(m) > 1 && (b = next_by_id(m, -1, true))) {
+        b->pruned = true;
+        b->known = false;
+    }
+}
+
+void
+model_set_policy(struct model *m, bool prune_lost, uint64_t liveness_usec)
+{
+    uint64_t tick = liveness_usec / 32 + (liveness_usec % 32 != 0);
+    if (tick != m->tick) {
+        m->tick = tick;
+        m->next_tick = UINT64_MAX;
+        m->repeated_ago = 18;
+        for (size_t i = 0; i < m->n; i++) {
+            m->b[i].life = m->b[i].asked = false;
+            m->b[i].silent_ticks = m->b[i].unasked_ticks = 0;
+        }
+    }
+    m->prune = prune_lost;
+    prune(m);
+}
+
+struct reverse_out
+model_after_policy(struct model *m, uint64_t now)
+{
+    return after_event(m, false, now);
+}
+
 int
 model_branch_add(struct model *m, uint32_t id)
 {
@@ -198,6 +260,7 @@ model_branch_add(struct model *m, uint32_t id)
         return EBUSY;
     }
     m->b[m->n++] = (struct model_branch){.id = id, .known = true, .una = m->h};
+    prune(m);
     return 0;
 }
 
@@ -209,6 +272,15 @@ model_branch_remove(struct model *m, uint32_t id, uint64_t now)
         return silent;
     }
     *b = m->b[--m->n];
+    if (m->n && !n_counted(m)) {
+        /* Somebody has to say that all are lost. */
+        b = next_by_id(m, -1, false);
+        b->pruned = false;
+        b->known = true;
+        b->una = m->f_known ? m->f : b->una;
+        b->reported = true; /* it is said when an answer is owed. */
+        b->order = 0;
+    }
     return after_event(m, false, now);
 }
 
@@ -218,8 +290,15 @@ model_jump_suspicious(const struct model *m, psn_t q)
     return m->started ? model_extend(q, m->h) + 1 > m->h + 4096 : q.v != m->params.start_psn.v;
 }
 
+/* As PSNs are compared: what is too far ahead counts as old. */
+static bool
+is_before(int64_t a, int64_t b)
+{
+    return a < b || a - b >= HALF_SPACE;
+}
+
 struct reverse_out
-model_down(struct model *m, psn_t q, bool ack_req)
+model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
 {
     int64_t min;
 
@@ -231,7 +310,10 @@ model_down(struct model *m, psn_t q, bool ack_req)
         if (q.v != m->params.start_psn.v) {
             m->h = m->start - m->start % PSN_SPACE + (int64_t) q.v;
             m->f_known = false;
+            m->lost_state = true;
             m->anchor_floor = m->h - (INT64_C(1) << 22);
+            m->repeated = m->h;
+            m->repeated_ago = 0;
             for (size_t i = 0; i < m->n; i++) {
                 m->b[i].known = false;
             }
@@ -242,17 +324,36 @@ model_down(struct model *m, psn_t q, bool ack_req)
     if (h > m->h && h < (known ? min : m->anchor_floor) + HALF_SPACE) {
         m->h = h;
     }
-    if (ack_req && known && speaker(m, min)->cond == REVERSE_FATAL) {
-        return send_nak(m, min, speaker(m, min)->code);
+    /* H may not have moved: below that q means what it says. */
+    int64_t x = model_extend(q, m->h);
+    if (x >= (known ? min : m->anchor_floor) && x < m->h
+        && (m->repeated_ago > 17 || x == m->repeated || is_before(x, m->repeated))) {
+        m->repeated = x;
+        m->repeated_ago = 0;
     }
-    return silent;
+    if (m->tick && m->next_tick == UINT64_MAX) {
+        m->next_tick = now + m->tick;
+    }
+    return ack_req && known && speaker(m, min)->cond == REVERSE_FATAL ? after_event(m, true, now)
+                                                                      : silent;
+}
+
+/* What a source has to repeat for a branch to be asked.  If the node does not know how far the source
+ * is, that may be beyond what it knows of the branch. */
+static int64_t
+wanted_by(const struct model *m, const struct model_branch *b)
+{
+    return !b->known || (m->lost_state && is_before(b->una, m->repeated)) ? m->repeated : b->una;
 }
 
 void
-model_copied(struct model *m, uint32_t id, psn_t q)
+model_copied(struct model *m, uint32_t id, psn_t q, bool sent)
 {
     struct model_branch *b = find(m, id);
-    if (b && b->known && wire(b->una).v == q.v && b->cond != REVERSE_FATAL) {
+    if (b) {
+        b->asked |= wire(wanted_by(m, b)).v == q.v;
+    }
+    if (b && sent && b->known && wire(b->una).v == q.v && b->cond != REVERSE_FATAL) {
         b->cond = REVERSE_NONE;
         b->code = 0;
         b->order = 0;
@@ -269,6 +370,58 @@ set(struct model *m, struct model_branch *b, enum reverse_cond cond, uint8_t cod
     b->order = ++m->n_settings;
 }
 
+static void
+lose(struct model *m, struct model_branch *b, int64_t una, enum reverse_loss loss, uint8_t code,
+     uint64_t now)
+{
+    b->known = true;
+    b->una = una;
+    b->lost = loss;
+    set(m, b, REVERSE_FATAL, code, now);
+    prune(m);
+}
+
+static bool
+lacks_something(const struct model *m, const struct model_branch *b)
+{
+    return !b->lost && (!b->known || b->una < m->h);
+}
+
+/* Silent for 31 ticks, and at each of them there was a question among the last 17. */
+static bool
+is_silent(const struct model_branch *b)
+{
+    for (unsigned i = 0; i < 31; i++) {
+        unsigned unasked = 0;
+        while (unasked < 17 && b->unasked_ticks >> (i + unasked) & 1) {
+            unasked++;
+        }
+        if (!(b->silent_ticks >> i & 1) || unasked == 17) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+end_of_tick(struct model *m, uint64_t now)
+{
+    bool more = false;
+
+    m->repeated_ago++;
+    for (struct model_branch *b = NULL; (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
+        bool quiet = lacks_something(m, b) && !b->life;
+        b->silent_ticks = b->silent_ticks << 1 | quiet;
+        b->unasked_ticks = b->unasked_ticks << 1 | (quiet && !b->asked);
+        b->life = b->asked = false;
+        if (is_silent(b)) {
+            lose(m, b, wanted_by(m, b), LOSS_SILENT, 0x63, now);
+        }
+        more = more || lacks_something(m, b);
+    }
+    m->next_tick = more ? now + m->tick : UINT64_MAX;
+}
+
 /* ACK(p): everything up to p is confirmed.  Returns true for a duplicate. */
 static bool
 take_ack(struct model_branch *b, int64_t p, uint32_t msn)
@@ -279,6 +432,7 @@ take_ack(struct model_branch *b, int64_t p, uint32_t msn)
     }
     b->known = true;
     b->una = p + 1;
+    b->life = true;
     b->cond = REVERSE_NONE;
     b->code = 0;
     b->order = 0;
@@ -294,6 +448,7 @@ take_nak(struct model *m, struct model_branch *b, int64_t e, enum reverse_cond c
 {
     bool stale = b->known && (b->cond == REVERSE_FATAL || e < b->una);
     bool repeated = b->known && e == b->una && b->cond == cond && b->code == code;
+    b->life = b->life || !b->known || e > b->una || (e == b->una && cond == REVERSE_RNR);
     bool trailing = b->known && e == b->una && b->cond == REVERSE_RNR && cond == REVERSE_NAK;
 
     if (stale || repeated || trailing) {
@@ -306,7 +461,11 @@ take_nak(struct model *m, struct model_branch *b, int64_t e, enum reverse_cond c
     b->n_naks += cond == REVERSE_NAK;
     b->n_rnrs += cond == REVERSE_RNR;
     b->n_fatals += cond == REVERSE_FATAL;
-    set(m, b, cond, code, now);
+    if (cond == REVERSE_FATAL) {
+        lose(m, b, e, LOSS_REFUSED, code, now);
+    } else {
+        set(m, b, cond, code, now);
+    }
 }
 
 struct reverse_out
@@ -323,6 +482,11 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
     }
     if (!(syndrome < 0x40 || (syndrome >= 0x60 && syndrome <= 0x63))) {
         *why = DROP_resp_opcode;
+        return silent;
+    }
+    if (b->pruned) {
+        *why = DROP_none;
+        b->n_dups++;
         return silent;
     }
     if (!m->started || x >= m->h || (!b->known && x < m->anchor_floor)) {
@@ -360,8 +524,8 @@ held_deadline(const struct model *m)
     return deadline;
 }
 
-uint64_t
-model_deadline(const struct model *m)
+static uint64_t
+send_deadline(const struct model *m)
 {
     int64_t min;
     if (!minimum(m, &min)) {
@@ -374,10 +538,20 @@ model_deadline(const struct model *m)
     return m->dup_waiting && m->dup_not_before < held ? m->dup_not_before : held;
 }
 
+uint64_t
+model_deadline(const struct model *m)
+{
+    uint64_t when = send_deadline(m);
+    return when < m->next_tick ? when : m->next_tick;
+}
+
 struct reverse_out
 model_timer(struct model *m, uint64_t now)
 {
     int64_t min;
+    if (now >= m->next_tick) {
+        end_of_tick(m, now);
+    }
     struct reverse_out out = after_event(m, false, now);
     if (out.send || !minimum(m, &min)) {
         return out;
@@ -396,6 +570,16 @@ model_timer(struct model *m, uint64_t now)
     return silent;
 }
 
+static size_t
+n_lost(const struct model *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        n += m->b[i].lost != LOSS_NONE;
+    }
+    return n;
+}
+
 void
 model_get_info(const struct model *m, struct reverse_info *info)
 {
@@ -409,6 +593,7 @@ model_get_info(const struct model *m, struct reverse_info *info)
         .m = wire(known ? min : m->f),
         .f = wire(m->f),
         .n_branches = m->n,
+        .n_lost = n_lost(m),
         .n_sent_acks = m->n_sent_acks,
         .n_sent_naks = m->n_sent_naks,
         .n_sent_rnrs = m->n_sent_rnrs,
@@ -426,6 +611,8 @@ model_get_branch(const struct model *m, uint32_t id, struct reverse_branch_info 
             *info = (struct reverse_branch_info){
                 .id = id,
                 .anchored = b->known,
+                .lost = b->lost,
+                .pruned = b->pruned,
                 .una = wire(b->una),
                 .cond = b->cond,
                 .code = b->code,

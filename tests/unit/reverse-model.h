@@ -22,6 +22,12 @@ struct model_branch {
     bool rewound;   /* this setting of cond, while held above the minimum. */
     uint64_t when;  /* time of this setting. */
     uint64_t order; /* number of this setting. */
+    enum reverse_loss lost;
+    bool pruned;
+    /* Liveness.  In this tick: was there a sign of life, and was it asked?  And in those before, the
+     * latest in bit 0: was it silent, and silent without being asked? */
+    bool life, asked;
+    uint64_t silent_ticks, unasked_ticks;
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
 };
 
@@ -33,7 +39,13 @@ struct model {
     int64_t f;
     bool f_known;
     bool ever_confirmed;
+    bool lost_state; /* started in the middle. */
     int64_t anchor_floor;
+    int64_t repeated;      /* what a source repeats from, if no branch tells; */
+    unsigned repeated_ago; /* ticks since. */
+    bool prune;
+    uint64_t tick; /* length; 0: none. */
+    uint64_t next_tick;
     uint64_t n_settings;
     bool dup_waiting;
     uint64_t dup_not_before;
@@ -49,9 +61,12 @@ int64_t model_extend(psn_t, int64_t near);
 /* As the functions of lib/reverse.h with the same names. */
 int model_branch_add(struct model *, uint32_t id);
 struct reverse_out model_branch_remove(struct model *, uint32_t id, uint64_t now);
+void model_set_policy(struct model *, bool prune, uint64_t liveness_usec);
+/* What is to be said once the policy has changed. */
+struct reverse_out model_after_policy(struct model *, uint64_t now);
 bool model_jump_suspicious(const struct model *, psn_t q);
-struct reverse_out model_down(struct model *, psn_t q, bool ack_req);
-void model_copied(struct model *, uint32_t id, psn_t q);
+struct reverse_out model_down(struct model *, psn_t q, bool ack_req, uint64_t now);
+void model_copied(struct model *, uint32_t id, psn_t q, bool sent);
 struct reverse_out model_response(struct model *, uint32_t id, psn_t psn, uint8_t syndrome,
                                   uint32_t msn, uint64_t now, enum drop_reason *why);
 uint64_t model_deadline(const struct model *);

@@ -180,13 +180,16 @@ END_TEST
 
 START_TEST(silence_counts_while_the_source_asks)
     {
-        silence(true);
-        run_until(now + 10 * LIVENESS); /* the source is dead. */
-        ck_assert_uint_eq(n_lost(), 0);
-        repeat_for(LIVENESS * 30 / 32 - 1, START + 4, START + 10);
-        ck_assert_uint_eq(n_lost(), 0);
-        repeat_for(LIVENESS * 2 / 32 + 1, START + 4, START + 10);
-        ck_assert_uint_eq(n_lost(), 1);
+        for (uint64_t ticks = 18; ticks < 300; ticks++) {
+            silence(true);
+            run_until(now + ticks * LIVENESS / 32); /* the source is dead. */
+            ck_assert_uint_eq(n_lost(), 0);
+            repeat_for(LIVENESS * 30 / 32 - 1, START + 4, START + 10);
+            ck_assert_uint_eq(n_lost(), 0);
+            repeat_for(LIVENESS * 2 / 32 + 1, START + 4, START + 10);
+            ck_assert_uint_eq(n_lost(), 1);
+            teardown();
+        }
     }
 END_TEST
 
@@ -367,6 +370,129 @@ START_TEST(policy_can_change_after_the_loss)
     }
 END_TEST
 
+/* What a branch did in ticks of another length says nothing. */
+START_TEST(another_liveness_time_begins_anew)
+    {
+        silence(true);
+        repeat_for(LIVENESS * 29 / 32, START + 4, START + 10);
+        reverse_set_policy(r, true, LIVENESS); /* The same: nothing changes. */
+        repeat_for(LIVENESS * 3 / 32, START + 4, START + 10);
+        ck_assert(branch(3).pruned);
+        teardown();
+
+        silence(true);
+        repeat_for(LIVENESS * 29 / 32, START + 4, START + 10);
+        reverse_set_policy(r, true, 4 * LIVENESS);
+        repeat_for(4 * LIVENESS * 30 / 32 - 1, START + 4, START + 10);
+        ck_assert_uint_eq(n_lost(), 0);
+        reverse_set_policy(r, true, 1000 * LIVENESS);
+        repeat_for(RETRY, START + 4, START + 10);
+        reverse_set_policy(r, true, LIVENESS);
+        repeat_for(LIVENESS + RETRY, START + 4, START + 10);
+        ck_assert(branch(3).pruned);
+    }
+END_TEST
+
+/* Those that counted leave, and one that is lost is all that is left. */
+START_TEST(only_pruned_branches_are_left)
+    {
+        uint32_t ids[] = {1, 2};
+
+        silence(true);
+        repeat_for(LIVENESS, START + 4, START + 10);
+        expect_up(AETH_ACK_UNLIMITED, START + 9);
+        n_out = 0;
+        note(reverse_branches_remove(r, ids, 2, now));
+        ck_assert(!branch(3).pruned && branch(3).lost == LOSS_SILENT);
+        ck_assert_uint_eq(reverse_deadline(r), UINT64_MAX);
+        ack(3, START + 9); /* Asks, but START + 10 did not go down. */
+        ck_assert(!n_out || last.psn.v != START + 10);
+        n_out = 0;
+        down(START + 10, START + 12);
+        ck_assert_uint_eq(n_out, 1);
+        expect_up(AETH_NAK_REM_OP, START + 10);
+    }
+END_TEST
+
+START_TEST(last_lost_branch_makes_way)
+    {
+        uint32_t ids[] = {1, 2};
+
+        silence(true);
+        repeat_for(LIVENESS, START + 4, START + 10);
+        note(reverse_branches_remove(r, ids, 2, now));
+        ck_assert_int_eq(reverse_branch_add(r, 4, now), 0);
+        ck_assert(branch(3).pruned);
+        n_ids = 4;
+        n_out = 0;
+        down(START + 10, START + 12);
+        ck_assert_uint_eq(n_out, 0);
+        ack(4, START + 11);
+        expect_up(AETH_ACK_UNLIMITED, START + 11);
+    }
+END_TEST
+
+/* The source was going back over START + 10.. when the node was started, and has got further since. */
+START_TEST(lowest_of_an_earlier_round_is_forgotten)
+    {
+        setup_group(2, false);
+        down(START + 10, START + 30);
+        ack(1, START + 29);
+        repeat_for(3 * LIVENESS, START + 20, START + 30);
+        ck_assert_int_eq(branch(2).lost, LOSS_SILENT);
+        expect_up(AETH_NAK_REM_OP, START + 20);
+        teardown();
+
+        setup_group(2, false);
+        down(START + 10, START + 30);
+        ack(1, START + 29);
+        run_until(now + LIVENESS * 258 / 32); /* For how long does not matter. */
+        repeat_for(LIVENESS + RETRY, START + 20, START + 30);
+        ck_assert_int_eq(branch(2).lost, LOSS_SILENT);
+        expect_up(AETH_NAK_REM_OP, START + 20);
+    }
+END_TEST
+
+/* What anchored it was under way while the source got further: nobody will send it START + 12. */
+START_TEST(anchored_by_an_old_response)
+    {
+        setup_group(2, false);
+        down(START + 10, START + 30);
+        ack(2, START + 11);
+        ack(1, START + 29);
+        repeat_for(3 * LIVENESS, START + 20, START + 30);
+        ck_assert_int_eq(branch(2).lost, LOSS_SILENT);
+        expect_up(AETH_NAK_REM_OP, START + 20);
+    }
+END_TEST
+
+/* Only what is asked for again draws an answer from all. */
+START_TEST(going_on_does_not_ask_after_restart)
+    {
+        setup_group(2, true);
+        for (uint32_t psn = START + 10; psn < START + 74; psn++) {
+            down(psn, psn + 1);
+            run_until(now + LIVENESS / 20);
+        }
+        ck_assert_uint_eq(n_lost(), 0);
+    }
+END_TEST
+
+START_TEST(pruned_branch_keeps_what_it_was_lost_at)
+    {
+        setup_group(2, true);
+        down(START, START + 10);
+        respond(2, AETH_NAK_REM_ACCESS, START + 4);
+        ack(1, START + 9);
+        down(START + 10, START + 20);
+        down(START + 4, START + 5);
+        respond(2, AETH_RNR | 12, START + 12);
+        ck_assert_uint_eq(branch(2).una.v, START + 4);
+        ck_assert_uint_eq(branch(2).code, AETH_NAK_REM_ACCESS);
+        ck_assert_uint_eq(branch(2).n_dups, 1);
+    }
+END_TEST
+
 START_TEST(removing_a_lost_branch)
     {
         uint32_t id = 3;
@@ -409,6 +535,13 @@ loss_suite(void)
     tcase_add_test(tc, last_branch_is_not_pruned);
     tcase_add_test(tc, all_silent_at_once);
     tcase_add_test(tc, policy_can_change_after_the_loss);
+    tcase_add_test(tc, another_liveness_time_begins_anew);
+    tcase_add_test(tc, only_pruned_branches_are_left);
+    tcase_add_test(tc, last_lost_branch_makes_way);
+    tcase_add_test(tc, lowest_of_an_earlier_round_is_forgotten);
+    tcase_add_test(tc, anchored_by_an_old_response);
+    tcase_add_test(tc, going_on_does_not_ask_after_restart);
+    tcase_add_test(tc, pruned_branch_keeps_what_it_was_lost_at);
     tcase_add_test(tc, removing_a_lost_branch);
     suite_add_tcase(s, tc);
     return s;
