@@ -122,21 +122,87 @@ act_fail(struct lab *lab)
 }
 
 static void
+hear_again(void *lab_, unsigned receiver, unsigned unused)
+{
+    struct lab *lab = lab_;
+
+    (void) unused;
+    lab->silent &= ~(1u << receiver);
+    lab->receivers[receiver].deaf_until = lab->fabric.now;
+}
+
+static void
+act_deafen(struct lab *lab)
+{
+    unsigned i = lab_random(lab, lab->n);
+    struct lab_receiver *r = &lab->receivers[i];
+    uint64_t liveness = lab->liveness_msec * UINT64_C(1000);
+
+    if (lab->silent & 1u << i) {
+        return;
+    }
+    lab->silent |= 1u << i;
+    r->deaf_since = lab->fabric.now;
+    r->deaf_until = 0;
+    switch (lab_random(lab, 3)) {
+    case 0: break; /* For good. */
+    case 1:        /* Not for as long as it takes to be lost ... */
+        fabric_schedule(&lab->fabric, lab->fabric.now + lab_random(lab, (uint32_t) liveness / 2),
+                        hear_again, i, 0);
+        break;
+    default: /* ... and for longer than that. */
+        fabric_schedule(&lab->fabric,
+                        lab->fabric.now + liveness + lab_random(lab, (uint32_t) liveness * 4),
+                        hear_again, i, 0);
+    }
+}
+
+static void
 start_again(void *lab_, unsigned node, unsigned unused)
 {
     struct lab *lab = lab_;
 
     (void) unused;
+    if (lab->nodes[node].killed) {
+        return;
+    }
+    lab->restarts = true;
     lab_node_stop(lab, node); /* It may have been told so twice. */
     lab_node_start(lab, node);
     lab->last_restart = lab->fabric.now;
 }
 
 static void
+note_down(struct lab *lab, unsigned node)
+{
+    lab_node_stop(lab, node);
+    if (!lab->node_down_since) {
+        lab->node_down_since = lab->fabric.now;
+    }
+}
+
+/* For good, unless the source would be alone. */
+static void
+act_kill(struct lab *lab, unsigned node)
+{
+    struct lab_node *n = &lab->nodes[node];
+    bool alone = n->plan->agent || (n->behind & lab->members) == lab->members
+                 || (n->plan->no_aggregation && n->depth == 1);
+
+    if (!alone) {
+        lab->faults |= LAB_FAULT_RESTART;
+        n->killed = true;
+        note_down(lab, node);
+    }
+}
+
+static void
 act_restart(struct lab *lab, unsigned node)
 {
     lab->faults |= LAB_FAULT_RESTART;
-    lab_node_stop(lab, node);
+    lab_castd(lab, 0, 0); /* It knows by now who is lost there. */
+    lab->restarts = true;
+    note_down(lab, node);
     if (lab->max_downtime) {
         fabric_schedule(&lab->fabric, lab->fabric.now + lab_random(lab, lab->max_downtime),
                         start_again, node, 0);
@@ -149,12 +215,14 @@ static void
 act(struct lab *lab, const struct lab_action *action)
 {
     static const char *const names[] = {
-        "reconfigure", "remove", "restart", "new epoch", "fatal", "calm",
+        "reconfigure", "remove", "restart", "new epoch", "fatal", "calm", "deafen", "kill",
     };
 
     if (lab->trace) {
         fprintf(stderr, "%10" PRIu64 " action: %s %s\n", lab->fabric.now, names[action->kind],
-                action->kind == LAB_RESTART ? lab_station_name(lab, action->node) : "");
+                action->kind == LAB_RESTART || action->kind == LAB_KILL
+                    ? lab_station_name(lab, action->node)
+                    : "");
     }
     switch (action->kind) {
     case LAB_RECONFIGURE:
@@ -166,6 +234,8 @@ act(struct lab *lab, const struct lab_action *action)
     case LAB_RESTART: act_restart(lab, action->node); break;
     case LAB_NEW_EPOCH: act_new_epoch(lab); break;
     case LAB_FATAL: act_fail(lab); break;
+    case LAB_DEAFEN: act_deafen(lab); break;
+    case LAB_KILL: act_kill(lab, action->node); break;
     case LAB_CALM:
         fabric_calm(&lab->fabric);
         lab->calm_since = lab->fabric.now;

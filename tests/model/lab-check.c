@@ -53,6 +53,7 @@ check_response(struct lab *lab, const struct lab_node *n, const uint8_t *frame,
     } else {
         return; /* another's, passing through. */
     }
+    counted &= ~lab->pruned;
     LAB_REQUIRE(lab, epoch <= lab->epoch, "response of epoch %u", epoch);
     for (unsigned i = 0; i < lab->n; i++) {
         LAB_REQUIRE(lab, !(counted & 1u << i) || psn_cmp(una, lab_confirmed_by(lab, epoch, i)) <= 0,
@@ -64,6 +65,7 @@ check_response(struct lab *lab, const struct lab_node *n, const uint8_t *frame,
 void
 lab_check_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struct parsed *h)
 {
+    lab_note_losses(lab, n);
     if (h->bth_ofs && h->opcode == RC_ACK) {
         check_response(lab, n, frame, h);
         return;
@@ -105,7 +107,7 @@ void
 lab_check_completed(struct lab *lab, unsigned message)
 {
     const struct lab_message *m = &lab->messages[message];
-    uint32_t counted = lab_counted(lab, lab->epoch);
+    uint32_t counted = lab_counted(lab, lab->epoch) & ~lab->pruned;
 
     LAB_REQUIRE(lab, counted, "message %u completed, and nobody counts", message);
     for (unsigned i = 0; i < lab->n; i++) {
@@ -157,6 +159,7 @@ static const struct {
     {DROP_group_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH},
     {DROP_rs_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH},
     {DROP_stale_epoch, LAB_FAULT_EPOCH},
+    {DROP_member_lost, LAB_FAULT_LOSS},
 };
 
 static void
@@ -221,7 +224,7 @@ lab_check_end(struct lab *lab)
 
     rc_get_info(lab->source, &info);
     LAB_REQUIRE(lab, !info.stuck || is_stuck_alone(lab), "no response was lost");
-    check_failure(lab);
+    (lab->liveness_msec ? lab_loss_check_end : check_failure)(lab);
     for (unsigned i = 0; i < lab->n_nodes; i++) {
         const struct lab_node *n = &lab->nodes[i];
         check_drops(lab, n);

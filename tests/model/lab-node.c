@@ -107,6 +107,7 @@ lab_node_configure(struct lab *lab, unsigned i)
     }
     free_trees(n);
     plan_trees(n);
+    lab_loss_configure(lab, n);
     for (size_t t = 0; t < n->n_trees; t++) {
         unsigned n_outputs = (unsigned) (n->trees[t].n_outer_da + n->trees[t].n_branches);
         n->n_outputs = n_outputs > n->n_outputs ? n_outputs : n->n_outputs;
@@ -247,6 +248,7 @@ deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, siz
     struct packet *p = packet_from_bytes(lab->pool, frame, len);
     LAB_REQUIRE(lab, p, "the pool is empty");
     n->class->input(n->node, to.port, p, lab->fabric.now);
+    lab_note_losses(lab, n);
     /* A copy for each, a response, and what waited for a neighbour. */
     LAB_REQUIRE(lab, n->n_out - before <= n->n_outputs + 1 + NEIGH_QUEUE_MAX,
                 "packets multiply at %s", n->plan->name);

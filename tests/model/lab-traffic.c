@@ -229,7 +229,8 @@ receiver_start(struct lab *lab, unsigned i, const struct rc_config *source)
     r->n_buffers = 0;
     if (lab->buffers == LAB_BUFFERS_LATE
         || (lab->buffers == LAB_BUFFERS_MIXED && lab_random(lab, 4) == 0)) {
-        fabric_schedule(&lab->fabric, lab->fabric.now, post_later, i, lab->epoch);
+        uint64_t stall = lab->max_stall ? lab_random(lab, lab->max_stall) : 0;
+        fabric_schedule(&lab->fabric, lab->fabric.now + stall, post_later, i, lab->epoch);
     } else {
         while (post_buffer(lab, r)) {
         }
@@ -250,7 +251,7 @@ lab_endpoints_start(struct lab *lab)
         .timeout_usec = 20000,
         .retry_cnt = RC_RETRY_FOREVER,
         .rnr_retry = RC_RETRY_FOREVER,
-        .min_rnr_timer = 12,
+        .min_rnr_timer = lab->min_rnr_timer,
         .gap_usec = lab->gap,
     };
     uint32_t n_packets = 0;

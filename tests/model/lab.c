@@ -38,6 +38,7 @@ lab_create(const char *topology, uint64_t seed, const char *title, bool trace)
     }
     lab->title = title;
     lab->trace = trace;
+    lab->min_rnr_timer = 12;
     fabric_init(&lab->fabric, seed, lab_deliver, lab);
     lab_topology_init(lab, topology);
     lab->pool_size = NODE_POOL * lab->n_nodes;
@@ -91,6 +92,7 @@ start(struct lab *lab)
     for (unsigned i = 0; i < lab->n_nodes; i++) {
         lab_node_start(lab, i);
     }
+    lab_loss_start(lab);
     lab_endpoints_start(lab);
 }
 
@@ -132,6 +134,7 @@ step(struct lab *lab)
     for (unsigned i = 0; i < lab->n_nodes; i++) {
         if (node_deadline(&lab->nodes[i]) <= now) {
             lab->nodes[i].class->timer(lab->nodes[i].node, now);
+            lab_note_losses(lab, &lab->nodes[i]);
             return;
         }
     }

@@ -9,6 +9,7 @@
  *   lab-node.c      nodes: configuration, start and end, frames in and out
  *   lab-traffic.c   endpoints and what they send each other
  *   lab-action.c    what happens in mid-stream
+ *   lab-loss.c      members that are lost, and who says so
  *   lab-check.c     what must hold
  *
  * Everything follows from topology, seed and what the test asks for.  At every
@@ -18,9 +19,12 @@
  * - no response, towards the source or from a node to its parent, speaks of a
  *   PSN that a receiver counted there has not confirmed;
  * - a node makes no more packets of one than its job allows;
+ * - a node calls only those lost that refused or heard nothing for long enough, and prunes only if
+ *   that is the policy, never all;
  * and at the end of a run that everything was completed (or failed, where a
- * receiver did) within a bound of virtual time, that nodes dropped nothing but
- * for reasons that the run's faults explain, and that all packet buffers are back.
+ * receiver did, or was lost, or with policy prune all were) within a bound of virtual
+ * time, that nodes dropped nothing but for reasons that the run's faults explain, and
+ * that all packet buffers are back.
  */
 #ifndef TESTS_MODEL_LAB_H
 #define TESTS_MODEL_LAB_H 1
@@ -48,6 +52,9 @@ struct lab_node {
     void *node;              /* NULL: it is down. */
     struct node_config base; /* without trees. */
     unsigned depth;          /* links between it and the source agent. */
+    unsigned height;         /* in the aggregation tree; runs with losses only, like 'behind': */
+    uint32_t behind;         /* receivers that it spoke for at first. */
+    bool killed;
     /* What it is to have: epochs, and receivers that are not in its tree any more (bit i). */
     unsigned first_epoch, last_epoch;
     uint32_t removed;
@@ -65,9 +72,10 @@ struct lab_receiver {
     struct lab *lab;
     struct rc_endpoint *endpoint;
     uint8_t *memory;
-    unsigned n_buffers;            /* messages looked at for receive buffers. */
-    psn_t confirmed[LAB_N_EPOCHS]; /* in epochs that are over. */
-    uint64_t n_requests;           /* packets that reached it in all epochs. */
+    unsigned n_buffers;              /* messages looked at for receive buffers. */
+    psn_t confirmed[LAB_N_EPOCHS];   /* in epochs that are over. */
+    uint64_t n_requests;             /* packets that reached it in all epochs. */
+    uint64_t deaf_since, deaf_until; /* hears nothing and says nothing; 0: never. */
 };
 
 struct lab_message {
@@ -84,8 +92,10 @@ enum lab_action_kind {
     LAB_REMOVE,      /* a receiver. */
     LAB_RESTART,     /* a node, which loses its state. */
     LAB_NEW_EPOCH,
-    LAB_FATAL, /* a receiver fails. */
-    LAB_CALM,  /* the links get perfect. */
+    LAB_FATAL,  /* a receiver fails. */
+    LAB_CALM,   /* the links get perfect. */
+    LAB_DEAFEN, /* a receiver, for good, for a while or for long. */
+    LAB_KILL,   /* a node, for good. */
 };
 
 /* What has interfered, and explains drops. */
@@ -95,6 +105,7 @@ enum {
     LAB_FAULT_RESTART = 1 << 2,
     LAB_FAULT_REMOVE = 1 << 3,
     LAB_FAULT_EPOCH = 1 << 4,
+    LAB_FAULT_LOSS = 1 << 5,
 };
 
 struct lab_action {
@@ -125,10 +136,15 @@ struct lab {
     unsigned depth;     /* messages posted at a time. */
     bool warm_up;       /* the first message is alone. */
     enum lab_buffers buffers;
-    bool forged;           /* receivers speak of what nobody sent, too. */
-    bool exact;            /* nothing interferes: packets are counted one by one. */
-    unsigned max_removed;  /* receivers. */
-    uint32_t max_downtime; /* of a node that is started again. */
+    bool forged;            /* receivers speak of what nobody sent, too. */
+    bool exact;             /* nothing interferes: packets are counted one by one. */
+    unsigned max_removed;   /* receivers. */
+    uint32_t max_downtime;  /* of a node that is started again. */
+    uint32_t liveness_msec; /* of a node with receivers only; 0: nobody is ever lost. */
+    bool prune;
+    bool castd;         /* takes members out that were pruned. */
+    uint32_t max_stall; /* before a receiver posts its first late buffer. */
+    uint8_t min_rnr_timer;
     struct lab_message messages[LAB_MAX_MESSAGES];
     unsigned n_messages;
     uint32_t n_packets; /* of all of them. */
@@ -141,16 +157,19 @@ struct lab {
     uint8_t *data;
     uint32_t region_len;
     unsigned n_posted, n_done;
-    uint64_t n_sent;        /* request packets of the source in all epochs, */
-    uint64_t n_asked;       /* and those of them with AckReq. */
-    uint64_t n_responses;   /* that reached the source in all epochs. */
-    uint32_t silent;        /* receivers that hear nothing, bit i. */
-    enum rc_status failure; /* of the source; RC_WC_SUCCESS: none. */
-    uint8_t fatal;          /* syndrome that a receiver was told to answer; 0: none. */
-    unsigned faults;        /* LAB_FAULT_..., so far. */
-    uint64_t calm_since;    /* 0: the links are not calm. */
-    uint64_t last_restart;  /* of a node; 0: never. */
-    uint64_t over_since;    /* all is done, or the source failed or is stuck. */
+    uint64_t n_sent;                /* request packets of the source in all epochs, */
+    uint64_t n_asked;               /* and those of them with AckReq. */
+    uint64_t n_responses;           /* that reached the source in all epochs. */
+    uint32_t silent;                /* receivers that hear nothing, bit i. */
+    enum rc_status failure;         /* of the source; RC_WC_SUCCESS: none. */
+    uint8_t fatal;                  /* syndrome that a receiver was told to answer; 0: none. */
+    unsigned faults;                /* LAB_FAULT_..., so far. */
+    uint32_t members, lost, pruned; /* receivers, by what nodes said of them. */
+    uint64_t node_down_since;       /* the first one; 0: never. */
+    bool restarts;                  /* a node was started again. */
+    uint64_t calm_since;            /* 0: the links are not calm. */
+    uint64_t last_restart;          /* of a node; 0: never. */
+    uint64_t over_since;            /* all is done, or the source failed or is stuck. */
     unsigned next_action;
 };
 
@@ -221,6 +240,14 @@ void lab_endpoints_stop(struct lab *);
 
 /* lab-action.c. */
 void lab_act_if_due(struct lab *);
+
+/* lab-loss.c. */
+void lab_loss_start(struct lab *);
+void lab_loss_configure(struct lab *, struct lab_node *);
+/* What does this node say of its branches? */
+void lab_note_losses(struct lab *, struct lab_node *);
+void lab_castd(void *lab, unsigned unused, unsigned unused2);
+void lab_loss_check_end(struct lab *);
 
 /* lab-check.c. */
 /* The receivers for which the source waits. */

@@ -2,7 +2,7 @@
  *
  * Trees of several nodes in virtual time (tests/model/lab.h): the shapes that a
  * planner can make, on links that are perfect or not, with nodes that are
- * started again, members that leave and new epochs in mid-stream.
+ * started again or die, members that leave or are lost, and new epochs in mid-stream.
  *
  * Everything follows from topology, kind of run and a number.  A failure names
  * them; TREE_SIM=TOPOLOGY/KIND/NUMBER in the environment runs that one only and
@@ -10,7 +10,7 @@
  *
  *     TREE_SIM=figure-1/restart/2 CK_RUN_SUITE=tree_sim build/tests/unit
  *
- * TREE_SIM_RUNS=N makes N times as many runs.
+ * TREE_SIM_RUNS=N makes N times as many runs, CK_RUN_CASE=losses those with members that are lost.
  */
 #include <check.h>
 #include <stdio.h>
@@ -52,11 +52,14 @@ enum kind {
     RESTART,
     EPOCH,
     MIXED,
+    LOSING, /* receivers that die, are deaf for a while, refuse, have no buffers for long. */
+    DYING,  /* nodes, besides. */
+    LOSING_RESTART,
     N_KINDS
 };
 static const char *const kind_names[] = {
-    "exact",   "disorder",  "lossy",   "spoilt", "rnr",   "forged",
-    "failing", "shrinking", "restart", "epoch",  "mixed",
+    "exact",     "disorder", "lossy", "spoilt", "rnr",    "forged", "failing",
+    "shrinking", "restart",  "epoch", "mixed",  "losing", "dying",  "losing-restart",
 };
 
 /* A tree that grows from node 1 in up to three levels, with links across it. */
@@ -157,22 +160,41 @@ choose_actions(struct lab *lab, enum kind kind)
     static const enum lab_action_kind mix[] = {
         LAB_RECONFIGURE, LAB_REMOVE, LAB_RESTART, LAB_RESTART, LAB_NEW_EPOCH,
     };
+    static const enum lab_action_kind losses[] = {
+        LAB_DEAFEN, LAB_DEAFEN, LAB_DEAFEN, LAB_FATAL, LAB_RECONFIGURE,
+    };
     unsigned n = kind >= SHRINKING ? 1 + lab_random(lab, 4) : kind == FAILING;
     uint64_t after = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        enum lab_action_kind action = kind == FAILING     ? LAB_FATAL
-                                      : kind == SHRINKING ? LAB_REMOVE
-                                      : kind == RESTART   ? LAB_RESTART
-                                      : kind == EPOCH     ? LAB_NEW_EPOCH
-                                                          : mix[lab_random(lab, 5)];
+        enum lab_action_kind action = kind == FAILING               ? LAB_FATAL
+                                      : kind == SHRINKING           ? LAB_REMOVE
+                                      : kind == RESTART             ? LAB_RESTART
+                                      : kind == EPOCH               ? LAB_NEW_EPOCH
+                                      : kind == LOSING              ? losses[lab_random(lab, 5)]
+                                      : kind == DYING && !i         ? LAB_KILL
+                                      : kind == LOSING_RESTART && i ? LAB_RESTART
+                                      : kind >= LOSING              ? losses[lab_random(lab, 5)]
+                                                                    : mix[lab_random(lab, 5)];
         after += lab_random(lab, 1 + lab->n_packets / n);
         lab_add_action(lab, action, lab_random(lab, lab->n_nodes), after);
         after = action == LAB_NEW_EPOCH ? 0 : after; /* the source counts anew. */
     }
-    if (kind != EXACT && lab_random(lab, 2)) {
+    if (kind != EXACT && kind < LOSING && lab_random(lab, 2)) {
         lab_add_action(lab, LAB_CALM, 0, after + lab_random(lab, 1 + lab->n_packets));
     }
+}
+
+/* Losses take time: a few packets are enough. */
+static void
+choose_losses(struct lab *lab)
+{
+    lab->liveness_msec = 200;
+    lab->prune = lab_random(lab, 3);
+    lab->castd = lab_random(lab, 2);
+    lab->buffers = lab_random(lab, 3) ? LAB_BUFFERS_READY : LAB_BUFFERS_MIXED;
+    lab->max_stall = 1000000;
+    lab->min_rnr_timer = 20; /* 10 ms. */
 }
 
 static void
@@ -204,6 +226,9 @@ run(size_t shape, enum kind kind, unsigned number, bool trace)
     lab->buffers = kind == RNR     ? LAB_BUFFERS_LATE
                    : kind == MIXED ? LAB_BUFFERS_MIXED
                                    : LAB_BUFFERS_READY;
+    if (kind >= LOSING) {
+        choose_losses(lab);
+    }
     choose_links(lab, kind);
     lab_choose_messages(lab, MAX_PACKETS, kind == RNR);
     choose_actions(lab, kind);
@@ -221,19 +246,29 @@ is_wanted(const char *only, size_t shape, enum kind kind, unsigned number)
     return !only || !strcmp(only, name);
 }
 
+static void
+run_all(size_t shape, enum kind kind)
+{
+    const char *only = getenv("TREE_SIM");
+    const char *factor = getenv("TREE_SIM_RUNS");
+    unsigned n = shapes[shape].n_runs * (factor ? (unsigned) strtoul(factor, NULL, 0) : 1);
+
+    for (unsigned i = 0; i < n; i++) {
+        if (is_wanted(only, shape, kind, i)) {
+            run(shape, kind, i, only != NULL);
+        }
+    }
+}
+
 START_TEST(trees)
     {
-        const char *only = getenv("TREE_SIM");
-        const char *factor = getenv("TREE_SIM_RUNS");
-        size_t shape = (size_t) _i / N_KINDS;
-        enum kind kind = (enum kind)(_i % N_KINDS);
-        unsigned n = shapes[shape].n_runs * (factor ? (unsigned) strtoul(factor, NULL, 0) : 1);
+        run_all((size_t) _i / LOSING, (enum kind)(_i % LOSING));
+    }
+END_TEST
 
-        for (unsigned i = 0; i < n; i++) {
-            if (is_wanted(only, shape, kind, i)) {
-                run(shape, kind, i, only != NULL);
-            }
-        }
+START_TEST(losses)
+    {
+        run_all((size_t) _i / (N_KINDS - LOSING), (enum kind)(LOSING + _i % (N_KINDS - LOSING)));
     }
 END_TEST
 
@@ -244,7 +279,11 @@ tree_sim_suite(void)
     TCase *tc = tcase_create("runs");
 
     tcase_set_timeout(tc, 600);
-    tcase_add_loop_test(tc, trees, 0, (int) (N_SHAPES * N_KINDS));
+    tcase_add_loop_test(tc, trees, 0, (int) (N_SHAPES * LOSING));
+    suite_add_tcase(s, tc);
+    tc = tcase_create("losses");
+    tcase_set_timeout(tc, 600);
+    tcase_add_loop_test(tc, losses, 0, (int) (N_SHAPES * (N_KINDS - LOSING)));
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Members that are lost: who says so, whether that is true, and what castd would
+ * do about it.
+ *
+ * What a node says of a branch counts for all receivers behind it.  It is looked at
+ * whenever the node did something, before what it sends is judged.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/roce.h"
+#include "tests/model/lab.h"
+
+/* A receiver that goes deaf may have had nothing to answer for this long: the source's timeout, and
+ * some way. */
+#define UNHEARD_USEC 30000
+
+/* As castd: what is nearest to a silent receiver notices first. */
+static unsigned
+height(const struct lab *lab, const struct tree_config *t)
+{
+    unsigned highest = 0;
+
+    for (size_t i = 0; i < t->n_branches; i++) {
+        const struct branch_config *b = &t->branches[i];
+        const struct plan_node *child =
+            b->kind == BRANCH_NODE ? plan_find_node(&lab->topology, b->name) : NULL;
+
+        for (unsigned n = 0; child && n < lab->n_nodes; n++) {
+            const struct lab_node *node = &lab->nodes[n];
+            if (node->plan == child && node->n_trees) {
+                unsigned h = height(lab, &node->trees[0]);
+                highest = h > highest ? h : highest;
+            }
+        }
+    }
+    return 1 + highest;
+}
+
+void
+lab_loss_configure(struct lab *lab, struct lab_node *n)
+{
+    for (size_t i = 0; i < n->n_trees; i++) {
+        n->trees[i].prune = lab->prune;
+        n->trees[i].liveness_msec = lab->liveness_msec * n->height;
+    }
+}
+
+/* Trees do not grow in a run with losses, so this is done once. */
+void
+lab_loss_start(struct lab *lab)
+{
+    for (unsigned i = 0; lab->liveness_msec && i < lab->n_nodes; i++) {
+        struct lab_node *n = &lab->nodes[i];
+        n->height = n->n_trees ? height(lab, &n->trees[0]) : 0;
+        n->behind = n->counted[0];
+        lab_node_configure(lab, i);
+    }
+    lab->members = lab_counted(lab, 0);
+}
+
+/* Has this receiver given up, or been deaf for as long as that takes? */
+static bool
+receiver_is_lost(const struct lab *lab, const struct lab_receiver *r, enum reverse_loss loss,
+                 uint64_t least)
+{
+    struct rc_info info;
+
+    rc_get_info(r->endpoint, &info);
+    if (info.failed) {
+        return true; /* It may have said so to a node that was started again since. */
+    }
+    return loss == LOSS_SILENT && r->deaf_since
+           && lab->fabric.now - r->deaf_since + UNHEARD_USEC >= least
+           && (!r->deaf_until || r->deaf_until - r->deaf_since > least / 2);
+}
+
+/* Node branches: all behind are lost, or one is and that is enough; or a node was down. */
+static void
+check_node_loss(const struct lab *lab, const struct lab_node *n, const struct branch_config *b,
+                const struct reverse_branch_info *info, uint32_t behind)
+{
+    uint32_t lost = behind & lab->lost;
+    uint64_t least = n->trees[0].liveness_msec * UINT64_C(1000) * 30 / 32;
+
+    if (lab->prune ? lost == behind : lost != 0) {
+        return; /* It refuses, or its NAKs got lost. */
+    }
+    LAB_REQUIRE(lab, info->lost == LOSS_SILENT && lab->node_down_since, "%s: %s is lost (%d)",
+                n->plan->name, b->name, info->lost);
+    LAB_REQUIRE(lab,
+                lab->restarts || lab->fabric.now - lab->node_down_since + UNHEARD_USEC >= least,
+                "%s says too early that %s is silent", n->plan->name, b->name);
+}
+
+static void
+note_branch(struct lab *lab, struct lab_node *n, const struct branch_config *b,
+            const struct reverse_branch_info *info)
+{
+    uint64_t least = n->trees[0].liveness_msec * UINT64_C(1000) * 30 / 32;
+    uint32_t behind = 0;
+
+    if (b->kind == BRANCH_RECEIVER) {
+        behind = 1u << (b->id - 1);
+        LAB_REQUIRE(lab,
+                    lab->lost & behind
+                        || receiver_is_lost(lab, &lab->receivers[b->id - 1], info->lost, least),
+                    "%s says that %s is lost (%d)", n->plan->name, b->name, info->lost);
+    } else {
+        const struct plan_node *child = plan_find_node(&lab->topology, b->name);
+        const struct lab_node *c = &lab->nodes[child - lab->topology.nodes];
+        behind = c->behind & ~n->removed;
+        check_node_loss(lab, n, b, info, behind);
+        /* With fail-group the node below has said who it is. */
+        behind = info->pruned || info->lost == LOSS_SILENT || lab->prune ? behind : 0;
+    }
+    if (lab->trace && (behind & ~lab->lost)) {
+        fprintf(stderr, "%10" PRIu64 " %s: %s is lost (%d) at psn %06x%s\n", lab->fabric.now,
+                n->plan->name, b->name, info->lost, info->una.v, info->pruned ? ", pruned" : "");
+    }
+    lab->lost |= behind;
+    lab->faults |= LAB_FAULT_LOSS;
+    if (info->pruned && (behind & ~lab->pruned)) {
+        lab->pruned |= behind;
+        if (lab->castd) {
+            fabric_schedule(&lab->fabric, lab->fabric.now + 1 + lab_random(lab, 50000), lab_castd,
+                            0, 0);
+        }
+    }
+}
+
+void
+lab_note_losses(struct lab *lab, struct lab_node *n)
+{
+    struct tree_info t;
+
+    if (!lab->liveness_msec || !n->node || !n->class->n_trees(n->node)) {
+        return;
+    }
+    n->class->tree(n->node, 0, &t);
+    size_t n_pruned = 0;
+    for (size_t i = 0; t.reverse.n_lost && i < t.config->n_branches; i++) {
+        struct reverse_branch_info info;
+        if (n->class->branch(n->node, 0, t.config->branches[i].id, &info) && info.lost) {
+            note_branch(lab, n, &t.config->branches[i], &info);
+            n_pruned += info.pruned;
+        }
+    }
+    LAB_REQUIRE(lab, !n_pruned || n_pruned < t.config->n_branches, "%s pruned all", n->plan->name);
+    LAB_REQUIRE(lab, !n_pruned || lab->prune, "%s pruned", n->plan->name);
+}
+
+/* What castd does with policy prune: those that are lost leave, from the agent down. */
+void
+lab_castd(void *lab_, unsigned unused, unsigned unused2)
+{
+    struct lab *lab = lab_;
+
+    (void) unused, (void) unused2;
+    if (!lab->prune || !lab->pruned || lab->pruned == lab->members || lab->lost == lab->members) {
+        return;
+    }
+    lab->faults |= LAB_FAULT_REMOVE;
+    for (unsigned depth = 0; depth <= lab->max_depth; depth++) {
+        for (unsigned i = 0; i < lab->n_nodes; i++) {
+            if (lab->nodes[i].depth == depth) {
+                lab->nodes[i].removed |= lab->pruned;
+                lab_node_configure(lab, i);
+            }
+        }
+    }
+}
+
+/* The source fails if somebody was lost, or with policy prune if all were.  Otherwise all others have
+ * everything. */
+void
+lab_loss_check_end(struct lab *lab)
+{
+    struct rc_info source;
+    bool fails = lab->prune ? lab->lost == lab->members : lab->lost != 0;
+
+    rc_get_info(lab->source, &source);
+    if (source.stuck) {
+        return; /* As only an endpoint can be. */
+    }
+    LAB_REQUIRE(lab, fails == (lab->failure != RC_WC_SUCCESS),
+                "lost: %x of %x, and the source says %d", lab->lost, lab->members, lab->failure);
+    LAB_REQUIRE(lab,
+                !fails || lab->failure == RC_WC_REM_OP || lab->failure == RC_WC_REM_ACCESS
+                    || lab->failure == RC_WC_REM_INV_REQ,
+                "the source says %d", lab->failure);
+    for (unsigned i = 0; !fails && i < lab->n; i++) {
+        for (unsigned j = 0; !(lab->lost & 1u << i) && j < lab->n_messages; j++) {
+            const struct lab_message *m = &lab->messages[j];
+            LAB_REQUIRE(lab, !memcmp(lab->receivers[i].memory + m->ofs, lab->data + m->ofs, m->len),
+                        "r%u does not have message %u", i + 1, j);
+        }
+    }
+}
