@@ -71,6 +71,13 @@ lab_check_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
         return;
     }
     n->n_requests_out++;
+    for (unsigned i = 0; n->pruned && !h->inner.ofs && i < lab->n; i++) {
+        struct in6_addr address = lab_receiver_address(i);
+        LAB_REQUIRE(lab,
+                    !(n->pruned & 1u << i)
+                        || memcmp(&ip_at(frame, &h->ip)->dst, &address, sizeof address) != 0,
+                    "%s sends a copy to r%u, which it pruned", n->plan->name, i + 1);
+    }
     LAB_REQUIRE(lab,
                 !lab->exact || !h->inner.ofs || ip_at(frame, &h->ip)->hlim == HOP_LIMIT - n->depth,
                 "hop limit %u behind %s", ip_at(frame, &h->ip)->hlim, n->plan->name);

@@ -104,6 +104,7 @@ note_branch(struct lab *lab, struct lab_node *n, const struct branch_config *b,
 
     if (b->kind == BRANCH_RECEIVER) {
         behind = 1u << (b->id - 1);
+        n->pruned |= info->pruned ? behind : 0;
         LAB_REQUIRE(lab,
                     lab->lost & behind
                         || receiver_is_lost(lab, &lab->receivers[b->id - 1], info->lost, least),

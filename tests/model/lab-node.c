@@ -190,6 +190,7 @@ lab_node_start(struct lab *lab, unsigned i)
 {
     struct lab_node *n = &lab->nodes[i];
 
+    n->pruned = 0;
     n->node = n->class->create(&(struct node_io){.tx = node_tx, .aux = n}, lab->pool);
     lab_node_configure(lab, i);
 }

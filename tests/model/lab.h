@@ -54,6 +54,7 @@ struct lab_node {
     unsigned depth;          /* links between it and the source agent. */
     unsigned height;         /* in the aggregation tree; runs with losses only, like 'behind': */
     uint32_t behind;         /* receivers that it spoke for at first. */
+    uint32_t pruned;         /* receivers, by itself in this life. */
     bool killed;
     /* What it is to have: epochs, and receivers that are not in its tree any more (bit i). */
     unsigned first_epoch, last_epoch;
