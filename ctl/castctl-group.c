@@ -116,11 +116,16 @@ group_add(struct ctl *ctl)
     check_mode(ctl);
     row = ctl_find_group(ctl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
-        if (row->mtu != mtu || row->timeout != timeout || row->n_psn != n_psn
-            || (n_psn && row->psn[0] != psn)
-            || (ctl_flag(ctl, OPT_LIVENESS) && row->liveness != liveness)
-            || (ctl_flag(ctl, OPT_POLICY) && strcmp(group_policy(row), policy))) {
-            ctl_fail(CTL_REFUSED, "group add: group %s exists with other options", name);
+        const char *other = row->mtu != mtu                                            ? "mtu"
+                            : row->timeout != timeout                                  ? "timeout"
+                            : row->n_psn != n_psn || (n_psn && row->psn[0] != psn)     ? "psn"
+                            : ctl_flag(ctl, OPT_LIVENESS) && row->liveness != liveness ? "liveness"
+                            : ctl_flag(ctl, OPT_POLICY) && strcmp(group_policy(row), policy) != 0
+                                ? "policy"
+                                : NULL;
+
+        if (other) {
+            ctl_fail(CTL_REFUSED, "group add: group %s exists with another --%s", name, other);
         }
         return;
     }

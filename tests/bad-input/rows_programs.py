@@ -90,8 +90,7 @@ CASTBENCH = (
     ('castbench write --group g --source h0 --receivers r1 --db unix:/nonexistent', 2,
      'castbench: open: registry unix:/nonexistent: No such file or directory'),
     ('castbench write --group g --source h0 --receivers r1', 2,
-     'castbench: source h0: none of 0 RDMA devices has fd00:1::100 in its GID table: No such '
-     'device'),
+     'castbench: …: none of … RDMA devices has fd00:1::1… in its GID table: No such device'),
     ('castbench write --help=me', 1, "castbench: option '--help' doesn't allow an argument"),
     ('castbench write --version=2', 1, "castbench: option '--version' doesn't allow an argument"),
 )

@@ -247,8 +247,8 @@ def policy_options(w):
     w.castctl('group add g --timeout 14 --liveness 269 --policy prune')
     w.castctl('group add g --timeout 14 --may-exist')
     w.castctl('group add g --timeout 14 --liveness 269 --policy prune --may-exist')
-    w.refused('group add g --timeout 14 --liveness 270 --may-exist', 2, 'other options')
-    w.refused('group add g --timeout 14 --policy fail-group --may-exist', 2, 'other options')
+    w.refused('group add g --timeout 14 --liveness 270 --may-exist', 2, 'another --liveness')
+    w.refused('group add g --timeout 14 --policy fail-group --may-exist', 2, 'another --policy')
     w.refused('group add h --timeout 14 --liveness 268', 1,
               r'--liveness 268: must be 0 .never. or at least 269 ms, 4 times .*4.096 us \* 2\^14')
     w.refused('group add h --liveness 17179', 1, 'at least 17180 ms')
