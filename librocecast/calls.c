@@ -12,6 +12,7 @@
 #include "librocecast/internal.h"
 #include "ovsdb-idl.h"
 #include "util.h"
+#include "uuid.h"
 
 static int OVS_PRINTF_FORMAT(3, 4) refuse(int error, char **whyp, const char *format, ...)
 {
@@ -144,7 +145,11 @@ write_no_source(struct call *call, char **whyp)
     if (!source && !call->tried) {
         return refuse(ENOENT, whyp, "group %s has no source", call->group->name);
     }
-    if (source) {
+    if (source && !call->tried) {
+        call->source = source->header_.uuid;
+    }
+    /* If it is there again after an answer got lost, it is somebody else's. */
+    if (source && uuid_equals(&source->header_.uuid, &call->source)) {
         rrec_source_delete(source);
     }
     return 0;

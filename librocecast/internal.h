@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "librocecast/rocecast.h"
+#include "openvswitch/uuid.h"
 
 #define ERROR_SIZE 1024
 
@@ -146,6 +147,7 @@ struct call {
     long long deadline;        /* on time_msec()'s scale. */
     struct ovsdb_idl_txn *txn; /* under way. */
     bool tried;                /* a transaction has been sent. */
+    struct uuid source;        /* source del: the row that is meant, from the first try. */
     int64_t old_epoch;         /* source set: before the first try, if the row said the same. */
     int64_t number;            /* of the request that castd must take up; 0: none yet. */
 };
