@@ -138,8 +138,8 @@ act_deafen(struct lab *lab)
     struct lab_receiver *r = &lab->receivers[i];
     uint64_t liveness = lab->liveness_msec * UINT64_C(1000);
 
-    if (lab->silent & 1u << i) {
-        return;
+    if (r->deaf_since) {
+        return; /* Once is enough: between two times it may have had nothing to answer. */
     }
     lab->silent |= 1u << i;
     r->deaf_since = lab->fabric.now;
