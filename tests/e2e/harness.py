@@ -19,6 +19,10 @@ RUNDIR = os.environ.get('ROCECAST_RUNDIR', '/run/rocecast')
 WORK = os.path.join(RUNDIR, 'e2e')
 PSN_MASK = 0xffffff
 
+# What cases write if nothing else matters: blocks of 16 packets.
+BLOCK = 65536
+MTU = 4096
+
 # A lost NAK costs a time-out: 4.096 us * 2^18 is about a second.
 QP_TIMEOUT = '18'
 
@@ -94,6 +98,11 @@ def pattern(length, seed):
     """Bytes in which no two blocks are alike."""
     unit = b''.join((i * 2654435761 + seed & 0xffffffff).to_bytes(4, 'big') for i in range(1021))
     return (unit * (length // len(unit) + 1))[:length]
+
+
+def end_psn(group, n_blocks):
+    """The PSN after the last of that many blocks."""
+    return castctl_json('group', 'show', group)['start_psn'] + n_blocks * BLOCK // MTU & PSN_MASK
 
 
 def data_flows(lab, group, node):
@@ -210,21 +219,28 @@ FAULTS = ('pool_empty too_long ext_chain srh_malformed srh_tlv mt_tlv_malformed 
 
 
 class no_drops:
-    """Checks that in its block no packet was dropped for a reason of FAULTS."""
+    """Checks that in its block no packet was dropped for a reason of FAULTS, but for those
+    'expected'.  'restarted' is a node that starts to count again, and no more knows what was sent:
+    until that is sent once more it takes answers to it for answers to nothing."""
 
-    def __init__(self, lab, *expected):
+    def __init__(self, lab, *expected, restarted=None):
         self.lab = lab
+        self.restarted = restarted, 'psn_not_sent'
         self.reasons = [r for r in FAULTS if r not in expected]
 
     def __enter__(self):
         self.before = self.lab.all_drops()
+        node = self.restarted[0]
+        if node:
+            self.before[node] = dict.fromkeys(self.before[node], 0)
 
     def __exit__(self, kind, value, tb):
         if kind:
             return
         after = self.lab.all_drops()
         grown = {(node, r): after[node][r] - before[r] for node, before in self.before.items()
-                 for r in self.reasons if after[node][r] != before[r]}
+                 for r in self.reasons
+                 if after[node][r] != before[r] and (node, r) != self.restarted}
         check(not grown, 'packets dropped, by node and reason: %s', grown)
 
 
@@ -244,6 +260,12 @@ class Netem:
     def __enter__(self):
         for node, port, _ in self.links:
             self.qdisc('add', node, port, 'netem', *self.options)
+        return self
+
+    def change(self, *options):
+        """Other options from now on; unlike at the block's end nothing that waits is lost."""
+        for node, port, _ in self.links:
+            self.qdisc('change', node, port, 'netem', *options)
 
     def __exit__(self, kind, value, tb):
         for node, port, _ in self.links:

@@ -14,23 +14,11 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
-from harness import (BIN, PSN_MASK, RESULTS, Captures, Castbench, Lab, Netem, Receiver, Source,
-                     Suite, castbench, castctl, castctl_json, check, check_equal,
-                     check_replicas, data_flows, down_leaves_nothing, group_add,
-                     network_snapshot, no_drops, output, pattern, wait_until, work_file,
-                     write_meta)
-from trees import BUD, FIG1, NOAGG, Tree, check_confirmed
-
-FIG1_WITHOUT_R3 = Tree({'sa': ['n6'], 'n6': ['n4', 'n5'], 'n4': ['n1'], 'n5': ['n3'],
-                        'n1': ['r1', 'r2'], 'n3': ['r4', 'r5']})
-
-BLOCK = 65536
-MTU = 4096
-
-
-def end_psn(group, n_blocks):
-    """The PSN after the last of that many blocks."""
-    return castctl_json('group', 'show', group)['start_psn'] + n_blocks * BLOCK // MTU & PSN_MASK
+from harness import (BIN, BLOCK, MTU, PSN_MASK, RESULTS, Captures, Lab, Netem, Receiver, Source,
+                     Suite, castbench, castctl, check, check_equal, check_replicas, data_flows,
+                     down_leaves_nothing, end_psn, group_add, network_snapshot, no_drops, pattern,
+                     wait_until, work_file, write_meta)
+from trees import BUD, FIG1, FIG1_WITHOUT_R3, NOAGG, check_branches, check_confirmed
 
 
 def start_receivers(lab, group, length):
@@ -110,24 +98,6 @@ def loss(lab):
     check(root['sent']['naks'] > 0, 'no NAK was needed: %r', root['sent'])
 
 
-def transit_restarts(lab):
-    """A transit node dies in mid-transfer, with all it knew, and comes back."""
-    n_blocks = 64
-    group_add('restart', '--mtu', str(MTU))
-    start, end = end_psn('restart', 0), end_psn('restart', n_blocks)
-    # So slow that it cannot end before n4 does: a block takes 0.1 s.
-    with Netem(lab, [('n6', lab.port('n6', 'sa'), 'sa')], 'delay', '100ms'):
-        bench = Castbench(lab, 'restart', '-s', str(BLOCK), '-n', str(n_blocks), '-t', '1')
-        wait_until('data flows', lambda: data_flows(lab, 'restart', 'n6'))
-        output('castlab', 'restart', 'n4', '--kill', '-l', lab.name)
-        confirmed = lab.group('n6', 'restart')['f'] - start & PSN_MASK
-    check(0 < confirmed < end - start & PSN_MASK, 'confirmed when n4 was back: %d of %d packets',
-          confirmed, end - start & PSN_MASK)
-    result, out = bench.result()
-    check_replicas(lab, result, out)
-    check_confirmed(lab, 'restart', FIG1, end)
-
-
 def member_leaves(lab):
     """The only receiver of an edge leaves in mid-transfer: the edge leaves the tree."""
     group_add('leave', '--mtu', str(MTU))
@@ -143,9 +113,7 @@ def member_leaves(lab):
     wait_until('all that a region holds was written again', lambda: rounds_since(left_at) > 1)
     source.process.send_signal(signal.SIGTERM)
     check_equal("source's exit status", source.wait(), 0)
-    check_equal('branches', {n['node']: sorted(b['name'] for b in n['branches'])
-                             for n in castctl_json('tree', 'show', 'leave')['nodes']
-                             if n['branches']}, FIG1_WITHOUT_R3.branches)
+    check_branches('leave', FIG1_WITHOUT_R3)
     for host in FIG1_WITHOUT_R3.receivers:
         check(receivers[host].region() == data, "%s's memory differs", host)
 
@@ -163,7 +131,6 @@ def main():
             suite.case('five receivers behind three edges', whole_write(FIG1, 64), fig1)
             suite.case('bytes on every link', bytes_on_links, fig1)
             suite.case('2 % loss on every link', loss, fig1)
-            suite.case('a transit node dies', transit_restarts, fig1)
             suite.case('a member leaves', member_leaves, fig1)
     suite.case('Figure 1 goes', down_leaves_nothing, fig1, before)
     if only_walk:

@@ -50,6 +50,8 @@ class Tree:
 # n2 hangs on n4 and n5; the tree takes the lower id (docs/draft-notes.md, H38).
 FIG1 = Tree({'sa': ['n6'], 'n6': ['n4', 'n5'], 'n4': ['n1', 'n2'], 'n5': ['n3'],
              'n1': ['r1', 'r2'], 'n2': ['r3'], 'n3': ['r4', 'r5']})
+FIG1_WITHOUT_R3 = Tree({'sa': ['n6'], 'n6': ['n4', 'n5'], 'n4': ['n1'], 'n5': ['n3'],
+                        'n1': ['r1', 'r2'], 'n3': ['r4', 'r5']})
 DIAMOND = Tree({'sa': ['n1'], 'n1': ['n2', 'n3'], 'n2': ['n4'], 'n3': ['r2'], 'n4': ['r1']})
 BUD = Tree({'sa': ['n1'], 'n1': ['n2', 'r1'], 'n2': ['n3', 'r2'], 'n3': ['r3']})
 CHAIN = Tree({'sa': ['n1'], 'n1': ['n2'], 'n2': ['n3'], 'n3': ['n4', 'r2'], 'n4': ['n5'],
@@ -58,6 +60,13 @@ NOAGG = Tree({'sa': ['n1'], 'n1': ['n2', 'n6'], 'n2': ['n3', 'r1'], 'n3': ['n4',
               'n4': ['r2'], 'n5': ['r3'], 'n6': ['r4']},
              {'sa': ['n2', 'n6'], 'n2': ['n4', 'n5', 'r1'], 'n4': ['r2'], 'n5': ['r3'],
               'n6': ['r4']})
+
+
+def check_branches(group, tree):
+    """The tree that castd has planned."""
+    nodes = castctl_json('tree', 'show', group)['nodes']
+    check_equal('branches', {n['node']: sorted(b['name'] for b in n['branches'])
+                             for n in nodes if n['branches']}, tree.branches)
 
 
 def check_confirmed(lab, group, tree, psn):
