@@ -217,7 +217,7 @@ $(eval $(call program,castbench,$(bench_src),$(LIBAPI),$(LINK_API) -libverbs))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
 $(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
-$(foreach p,$(verbs_src),$(eval $(call program,$(basename $(notdir $(p))),$(p),,-libverbs)))
+$(foreach p,joinrc rcgen,$(eval $(call program,$(p),$(filter tests/verbs/$(p)%,$(verbs_src)),,-libverbs)))
 
 # Stands in for libibverbs in tests of librocecast, by its name.
 FAKE_VERBS := $(if $(api_test_src),$(B)/tests/libibverbs.so.1)

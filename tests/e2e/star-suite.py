@@ -227,7 +227,7 @@ def send_rnr(lab):
     data = pattern(16384, 13)
     send = ['--op', 'send', '-s', '4096']
     r1 = Receiver(lab, 'rnr', 'r1', len(data), *send)
-    r2 = Receiver(lab, 'rnr', 'r2', len(data), *send, '--no-recv')
+    r2 = Receiver(lab, 'rnr', 'r2', len(data), *send, '--receives', '0')
     r1.armed(1)
     r2.armed(1)
     source = Source(lab, 'rnr', '--file', work_file('rnr.in', data), *send)
@@ -242,7 +242,7 @@ def send_rnr(lab):
     source.done()
     for r in (r1, r2):
         check(r.region() == data, "%s's memory differs", r.name)
-        check_equal('%s: messages' % r.name, r.count('received 4096'), 4)
+        check_equal('%s: messages' % r.name, r.count('received send 4096'), 4)
 
 
 def silent_receiver(lab):

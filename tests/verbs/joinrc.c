@@ -2,7 +2,8 @@
  *
  * A verbs program that takes part in a group with libibverbs and the castctl
  * command alone.  It is the example of docs/joining.md and, with the options
- * that make mistakes on purpose, a test tool.
+ * that make mistakes on purpose, a test tool.  How it runs castctl is in
+ * joinrc-castctl.c, what it sends and receives in joinrc-messages.c.
  *
  * A source goes through: create QP, INIT, `source set`, `group show`, RTR, RTS,
  * `group wait`, post.  A receiver: register the region, create QP, INIT,
@@ -11,51 +12,36 @@
  * RESET and registers again; the QP keeps its number.
  *
  * A receiver is steered through its standard input, a word a line: "dump" writes
- * the region to --out, "recv" posts the receives that --no-recv held back.  End
+ * the region to --out, "recv" posts the receives that --receives held back.  End
  * of input or SIGTERM dumps and ends.  Both roles print "key value" lines.
  */
+#include "tests/verbs/joinrc.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Exit codes.  A work request that completes with an error status s ends the
- * program with EXIT_COMPLETION + s (enum ibv_wc_status). */
-enum {
-    EXIT_USAGE = 1,   /* bad option, file or device */
-    EXIT_REFUSED = 2, /* castctl refused or failed */
-    EXIT_TIMEOUT = 3, /* nothing happened for --timeout seconds */
-    EXIT_COMPLETION = 64,
-};
-
-enum op { OP_WRITE, OP_SEND, OP_READ, OP_ATOMIC, N_OPS };
-static const char *const op_names[N_OPS] = {"write", "send", "read", "atomic"};
-static const enum ibv_wr_opcode op_codes[N_OPS] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND, IBV_WR_RDMA_READ,
-                                                   IBV_WR_ATOMIC_FETCH_AND_ADD};
-
 static struct {
     bool source, receiver;
-    const char *group, *host, *file, *out;
+    const char *group, *host, *file, *out, *messages;
     union ibv_gid address;
-    unsigned size, depth, members, timeout;
+    unsigned size, depth, members, timeout, receives, rnr_timer;
     size_t len; /* receiver: bytes of the region. */
     enum op op;
-    bool bad_rkey, past_region, no_recv, keep_sending;
-} opt = {.size = 65536, .depth = 16, .members = 1, .timeout = 30};
+    bool bad_rkey, past_region, no_access, short_recv, keep_sending;
+} opt = {
+    .size = 65536, .depth = 16, .members = 1, .timeout = 30, .receives = 1024, .rnr_timer = 12};
 
 static struct ibv_context *ctx;
 static int gid_index;
@@ -66,17 +52,12 @@ static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static unsigned char *buf;
 static size_t buf_len;
+static struct messages messages; /* to be sent, or to be expected. */
 
 static volatile sig_atomic_t told_to_end;
 
-/* What `castctl group show` says, as far as a QP needs it. */
-struct group {
-    uint32_t epoch, dest_qpn, start_psn, rkey, mtu, timeout;
-    uint64_t region_len;
-    union ibv_gid proxy;
-};
-
-static void __attribute__((noreturn, format(printf, 2, 3))) die(int code, const char *format, ...)
+void
+die(int code, const char *format, ...)
 {
     va_list args;
 
@@ -95,93 +76,6 @@ now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double) ts.tv_sec + (double) ts.tv_nsec / 1e9;
-}
-
-/*
- * castctl
- */
-
-/* Runs castctl with 'argv' (NULL at the end) and collects its output, NUL
- * terminated.  castctl bounds its own run time.  Returns its exit status. */
-static int
-castctl(char *output, size_t size, const char *const argv[])
-{
-    size_t n = 0;
-    ssize_t got;
-    int fds[2], status;
-
-    if (pipe2(fds, O_CLOEXEC)) {
-        die(EXIT_USAGE, "pipe: %s", strerror(errno));
-    }
-    pid_t pid = fork();
-    if (pid < 0) {
-        die(EXIT_USAGE, "fork: %s", strerror(errno));
-    }
-    if (!pid) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        dup2(fds[1], STDOUT_FILENO);
-        execvp("castctl", (char *const *) (uintptr_t) argv);
-        fprintf(stderr, "castctl: %s\n", strerror(errno));
-        _exit(127);
-    }
-    close(fds[1]);
-    while ((got = read(fds[0], output + n, size - 1 - n)) > 0) {
-        n += (size_t) got;
-    }
-    output[n] = '\0';
-    close(fds[0]);
-    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 127;
-}
-
-#define CASTCTL(OUT, ...) \
-    castctl(OUT, sizeof(OUT), (const char *const[]){"castctl", __VA_ARGS__, NULL})
-
-/* The value of 'key' in "key value" lines. */
-static const char *
-field(const char *text, const char *key, char *value, size_t size)
-{
-    size_t key_len = strlen(key);
-
-    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (!strncmp(line, key, key_len) && line[key_len] == ' ') {
-            const char *v = line + key_len + strspn(line + key_len, " ");
-            snprintf(value, size, "%.*s", (int) strcspn(v, "\n"), v);
-            return value;
-        }
-    }
-    die(EXIT_REFUSED, "castctl group show has no line '%s'", key);
-}
-
-static uint64_t
-number(const char *text, const char *key)
-{
-    char value[64];
-
-    return strtoull(field(text, key, value, sizeof value), NULL, 0);
-}
-
-static struct group
-group_show(void)
-{
-    char text[16384], value[64];
-
-    if (CASTCTL(text, "group", "show", opt.group)) {
-        die(EXIT_REFUSED, "castctl group show failed");
-    }
-    struct group g = {
-        .epoch = (uint32_t) number(text, "epoch"),
-        .dest_qpn = (uint32_t) number(text, "designated_qpn"),
-        .start_psn = (uint32_t) number(text, "start_psn"),
-        .rkey = (uint32_t) number(text, "designated_rkey"),
-        .mtu = (uint32_t) number(text, "mtu"),
-        .timeout = (uint32_t) number(text, "qp_timeout"),
-        .region_len = number(text, "region_len"),
-    };
-    if (inet_pton(AF_INET6, field(text, "proxy", value, sizeof value), &g.proxy) != 1) {
-        die(EXIT_REFUSED, "proxy '%s' is not an IPv6 address", value);
-    }
-    return g;
 }
 
 /*
@@ -257,10 +151,11 @@ qp_modify(struct ibv_qp_attr *attr, int mask, const char *what)
 static void
 qp_to_init(void)
 {
+    bool writable = opt.receiver && !opt.no_access;
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT,
         .port_num = 1,
-        .qp_access_flags = opt.receiver ? IBV_ACCESS_REMOTE_WRITE : 0,
+        .qp_access_flags = writable ? IBV_ACCESS_REMOTE_WRITE : 0,
     };
     qp_modify(&attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
 }
@@ -287,7 +182,7 @@ qp_connect(const struct group *g)
         .dest_qp_num = g->dest_qpn,
         .rq_psn = g->start_psn,
         .max_dest_rd_atomic = 1,
-        .min_rnr_timer = 12,
+        .min_rnr_timer = (uint8_t) opt.rnr_timer,
         .ah_attr = {.is_global = 1,
                     .port_num = 1,
                     .grh = {.dgid = g->proxy,
@@ -342,18 +237,29 @@ next_completion(struct ibv_wc *wc, double deadline)
     }
 }
 
+static void
+messages_prepare(void)
+{
+    messages =
+        opt.messages ? messages_parse(opt.messages) : messages_of_blocks(opt.op, buf_len, opt.size);
+    if (messages.bytes > buf_len) {
+        die(EXIT_USAGE, "--messages has %zu bytes, there is room or data for %zu", messages.bytes,
+            buf_len);
+    }
+}
+
 /*
  * Source
  */
 
-/* READ and ATOMIC need no data; they ask for 8 bytes from the region's start. */
+/* Reads the file.  READ and ATOMIC need none; they ask for 8 bytes from the
+ * region's start. */
 static void
 source_buffer(void)
 {
     struct stat st;
 
     if (opt.op == OP_READ || opt.op == OP_ATOMIC) {
-        opt.size = 8;
         buf_len = 8;
         buf = calloc(1, buf_len);
         return;
@@ -375,23 +281,18 @@ source_buffer(void)
 }
 
 static void
-post_block(size_t block, const struct group *g)
+post_message(size_t k, const struct group *g)
 {
-    size_t ofs = block * opt.size;
-    size_t len = buf_len - ofs < opt.size ? buf_len - ofs : opt.size;
-    struct ibv_sge sge = {
-        .addr = (uintptr_t) buf + ofs, .length = (uint32_t) len, .lkey = mr->lkey};
-    struct ibv_send_wr *bad, wr = {
-                                 .wr_id = block,
-                                 .sg_list = &sge,
-                                 .num_sge = 1,
-                                 .opcode = op_codes[opt.op],
-                                 .send_flags = IBV_SEND_SIGNALED,
-                             };
-    uint64_t remote = opt.past_region ? g->region_len - len / 2 : ofs;
+    const struct message *m = &messages.list[k];
+    struct ibv_sge sge = {.addr = (uintptr_t) buf + m->ofs, .length = m->len, .lkey = mr->lkey};
+    struct ibv_send_wr *bad, wr = message_request(&messages, k);
+
+    wr.sg_list = &sge;
+    wr.num_sge = m->len ? 1 : 0;
+    uint64_t remote = opt.past_region ? g->region_len - m->len / 2 : m->ofs;
     uint32_t rkey = opt.bad_rkey ? g->rkey ^ 0x5a5a : g->rkey;
 
-    if (opt.op == OP_ATOMIC) {
+    if (m->op == OP_ATOMIC) {
         wr.wr.atomic.remote_addr = remote;
         wr.wr.atomic.rkey = rkey;
         wr.wr.atomic.compare_add = 1;
@@ -401,19 +302,19 @@ post_block(size_t block, const struct group *g)
     }
     int error = ibv_post_send(qp, &wr, &bad);
     if (error) {
-        die(EXIT_USAGE, "post block %zu: %s", block, strerror(error));
+        die(EXIT_USAGE, "post message %zu: %s", k, strerror(error));
     }
 }
 
 static int
 source_transfer(const struct group *g)
 {
-    size_t n_blocks = (buf_len + opt.size - 1) / opt.size, posted = 0, done = 0;
+    size_t posted = 0, done = 0;
     double start = now();
 
-    while (opt.keep_sending || done < n_blocks) {
-        while (posted - done < opt.depth && (opt.keep_sending || posted < n_blocks)) {
-            post_block(posted++ % n_blocks, g);
+    while (opt.keep_sending || done < messages.n) {
+        while (posted - done < opt.depth && (opt.keep_sending || posted < messages.n)) {
+            post_message(posted++ % messages.n, g);
         }
         struct ibv_wc wc;
         if (!next_completion(&wc, now() + opt.timeout)) {
@@ -421,7 +322,7 @@ source_transfer(const struct group *g)
             if (told_to_end) {
                 return 0;
             }
-            die(EXIT_TIMEOUT, "no completion for %u s after block %zu", opt.timeout, done);
+            die(EXIT_TIMEOUT, "no completion for %u s after message %zu", opt.timeout, done);
         }
         if (wc.status != IBV_WC_SUCCESS) {
             printf("completed %zu\nstatus %d %s\n", done, wc.status, ibv_wc_status_str(wc.status));
@@ -440,6 +341,7 @@ source_run(void)
     char text[16384], qpn[16], members[16], epoch[16], timeout[16];
 
     source_buffer();
+    messages_prepare();
     resources_create();
     qp_to_init();
 
@@ -448,7 +350,7 @@ source_run(void)
     if (CASTCTL(text, "source", "set", opt.group, "--host", opt.host, "--qpn", qpn)) {
         die(EXIT_REFUSED, "castctl source set failed");
     }
-    struct group g = group_show();
+    struct group g = group_show(opt.group);
     qp_connect(&g);
     printf("qpn %u\nepoch %u\narmed\n", qp->qp_num, g.epoch);
 
@@ -459,9 +361,9 @@ source_run(void)
                 "--epoch", epoch)) {
         die(EXIT_REFUSED, "castctl group wait failed");
     }
-    g = group_show(); /* the region's length is known once the members are. */
-    if (opt.op != OP_SEND && !opt.past_region && buf_len > g.region_len) {
-        die(EXIT_USAGE, "%zu bytes do not fit the group's region of %" PRIu64, buf_len,
+    g = group_show(opt.group); /* the region's length is known once the members are. */
+    if (messages_need_region(&messages) && !opt.past_region && messages.bytes > g.region_len) {
+        die(EXIT_USAGE, "%zu bytes do not fit the group's region of %" PRIu64, messages.bytes,
             g.region_len);
     }
     printf("ready\n");
@@ -471,6 +373,8 @@ source_run(void)
 /*
  * Receiver
  */
+
+static size_t n_posted; /* messages that the receives posted are for. */
 
 static void
 dump(void)
@@ -490,25 +394,6 @@ dump(void)
     printf("dumped\n");
 }
 
-/* One receive per block of the region, for SEND. */
-static void
-post_receives(void)
-{
-    for (size_t ofs = 0; ofs < buf_len; ofs += opt.size) {
-        struct ibv_sge sge = {
-            .addr = (uintptr_t) buf + ofs,
-            .length = (uint32_t) (buf_len - ofs < opt.size ? buf_len - ofs : opt.size),
-            .lkey = mr->lkey,
-        };
-        struct ibv_recv_wr *bad, wr = {.wr_id = ofs, .sg_list = &sge, .num_sge = 1};
-        int error = ibv_post_recv(qp, &wr, &bad);
-        if (error) {
-            die(EXIT_USAGE, "post receive at %zu: %s", ofs, strerror(error));
-        }
-    }
-    printf("posted\n");
-}
-
 /* Takes the QP, in whatever state, to RTS in the group's current epoch and
  * registers it there.  Returns the epoch. */
 static uint32_t
@@ -518,19 +403,18 @@ receiver_arm(void)
     int status;
 
     snprintf(qpn, sizeof qpn, "%u", qp->qp_num);
-    snprintf(rkey, sizeof rkey, "%u", mr->rkey);
+    snprintf(rkey, sizeof rkey, "%u", opt.bad_rkey ? mr->rkey ^ 0x5a5a : mr->rkey);
     snprintf(va, sizeof va, "0x%" PRIx64, (uint64_t) (uintptr_t) buf);
     snprintf(len, sizeof len, "%zu", buf_len);
     for (int attempt = 0; attempt < 10; attempt++) {
         struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
 
-        struct group g = group_show();
+        struct group g = group_show(opt.group);
         qp_modify(&reset, IBV_QP_STATE, "RESET");
         qp_to_init();
         qp_connect(&g);
-        if (opt.op == OP_SEND && !opt.no_recv) {
-            post_receives();
-        }
+        n_posted = 0;
+        receives_post(qp, mr, &messages, &n_posted, opt.receives, opt.short_recv);
         snprintf(epoch, sizeof epoch, "%u", g.epoch);
         status = CASTCTL(text, "member", "add", opt.group, opt.host, "--qpn", qpn, "--rkey", rkey,
                          "--va", va, "--len", len, "--epoch", epoch, "--may-exist");
@@ -538,7 +422,7 @@ receiver_arm(void)
             printf("qpn %u\nepoch %u\narmed\n", qp->qp_num, g.epoch);
             return g.epoch;
         }
-        if (status != 2 || group_show().epoch == g.epoch) {
+        if (status != 2 || group_show(opt.group).epoch == g.epoch) {
             break;
         }
         /* The epoch moved on between `group show` and `member add`. */
@@ -562,7 +446,8 @@ receiver_command(void)
         if (!strcmp(word, "dump")) {
             dump();
         } else if (!strcmp(word, "recv")) {
-            post_receives();
+            receives_post(qp, mr, &messages, &n_posted, SIZE_MAX, opt.short_recv);
+            printf("posted\n");
         } else {
             die(EXIT_USAGE, "unknown command '%s'", word);
         }
@@ -581,6 +466,7 @@ receiver_run(void)
         die(EXIT_USAGE, "no memory for %zu bytes", buf_len);
     }
     memset(buf, 0, buf_len);
+    messages_prepare();
     resources_create();
     uint32_t epoch = receiver_arm();
 
@@ -588,14 +474,12 @@ receiver_run(void)
         struct pollfd pfd = {.fd = STDIN_FILENO, .events = POLLIN};
         int readable = poll(&pfd, 1, 500);
         while (ibv_poll_cq(cq, 1, &wc) > 0) {
-            if (wc.status == IBV_WC_SUCCESS) {
-                printf("received %u\n", wc.byte_len);
-            }
+            receive_print(&wc);
         }
         if (told_to_end || (readable > 0 && !receiver_command())) {
             break;
         }
-        if (group_show().epoch != epoch) {
+        if (group_show(opt.group).epoch != epoch) {
             epoch = receiver_arm();
         }
     }
@@ -608,15 +492,21 @@ receiver_run(void)
  */
 
 static const char usage[] =
-    "usage: joinrc --source   --group G --host H --address A --file IN [-s SIZE] [-t DEPTH]\n"
-    "       joinrc --receiver --group G --host H --address A --len BYTES --out FILE\n"
-    "  --op write|send|read|atomic  what the source posts (default write); a receiver\n"
-    "                       of SENDs gives --op send and the same -s\n"
+    "usage: joinrc --source   --group G --host H --address A --file IN [-t DEPTH] [MESSAGES]\n"
+    "       joinrc --receiver --group G --host H --address A --len BYTES --out FILE [MESSAGES]\n"
+    "MESSAGES: what the source posts and receivers expect, the same at all:\n"
+    "  --op OP [-s SIZE]    the whole file, in messages of SIZE bytes (default write, 65536)\n"
+    "  --messages OP:LEN,...   these, one after another\n"
+    "  OP is write, write-imm, send, send-imm, read or atomic\n"
     "  --members N          source: wait for N active members (default 1)\n"
     "  --timeout S          longest wait for anything (default 30)\n"
     "  --keep-sending       source: go on from the start until SIGTERM\n"
-    "  --no-recv            receiver: post receives only when told (see below)\n"
+    "  --receives N         receiver: post N receives, the others only when told (see below)\n"
+    "  --rnr-timer CODE     receiver: what its RNR NAKs ask for, 0..31 (default 12)\n"
     "  --bad-rkey, --past-region    source: requests that must be refused\n"
+    "  --bad-rkey, --no-access, --short-recv    receiver: refuses what it gets, having\n"
+    "                       registered a wrong rkey, without remote access, with receives\n"
+    "                       of half the size\n"
     "receiver's standard input: 'dump' writes FILE, 'recv' posts receives, end: dump and end\n"
     "exit: 0 done, 1 usage or device, 2 castctl refused, 3 timeout, 64+s completion status s\n";
 
@@ -633,18 +523,20 @@ option_number(const char *name, const char *text, unsigned long min, unsigned lo
     return v;
 }
 
-static enum op
-option_op(const char *text)
-{
-    for (enum op op = 0; op < N_OPS; op++) {
-        if (!strcmp(text, op_names[op])) {
-            return op;
-        }
-    }
-    die(EXIT_USAGE, "--op %s: must be write, send, read or atomic", text);
-}
-
-enum { O_GROUP = 256, O_HOST, O_ADDRESS, O_FILE, O_OUT, O_LEN, O_OP, O_MEMBERS, O_TIMEOUT };
+enum {
+    O_GROUP = 256,
+    O_HOST,
+    O_ADDRESS,
+    O_FILE,
+    O_OUT,
+    O_LEN,
+    O_OP,
+    O_MESSAGES,
+    O_MEMBERS,
+    O_TIMEOUT,
+    O_RECEIVES,
+    O_RNR_TIMER,
+};
 
 static void
 option_set(int c, const char *arg)
@@ -654,7 +546,10 @@ option_set(int c, const char *arg)
     case O_HOST: opt.host = arg; break;
     case O_FILE: opt.file = arg; break;
     case O_OUT: opt.out = arg; break;
-    case O_OP: opt.op = option_op(arg); break;
+    case O_OP: opt.op = op_parse(arg); break;
+    case O_MESSAGES: opt.messages = arg; break;
+    case O_RECEIVES: opt.receives = (unsigned) option_number("--receives", arg, 0, 1024); break;
+    case O_RNR_TIMER: opt.rnr_timer = (unsigned) option_number("--rnr-timer", arg, 0, 31); break;
     case O_LEN: opt.len = option_number("--len", arg, 1, 1ul << 30); break;
     case O_MEMBERS: opt.members = (unsigned) option_number("--members", arg, 1, 1000); break;
     case O_TIMEOUT: opt.timeout = (unsigned) option_number("--timeout", arg, 1, 3600); break;
@@ -674,7 +569,7 @@ static void
 options_parse(int argc, char *argv[])
 {
     /* Flags are written through these, hence ints. */
-    static int source, receiver, bad_rkey, past_region, no_recv, keep_sending;
+    static int source, receiver, bad_rkey, past_region, no_access, short_recv, keep_sending;
     static const struct option options[] = {
         {"source", no_argument, &source, 1},
         {"receiver", no_argument, &receiver, 1},
@@ -685,11 +580,15 @@ options_parse(int argc, char *argv[])
         {"out", required_argument, NULL, O_OUT},
         {"len", required_argument, NULL, O_LEN},
         {"op", required_argument, NULL, O_OP},
+        {"messages", required_argument, NULL, O_MESSAGES},
         {"members", required_argument, NULL, O_MEMBERS},
         {"timeout", required_argument, NULL, O_TIMEOUT},
+        {"receives", required_argument, NULL, O_RECEIVES},
+        {"rnr-timer", required_argument, NULL, O_RNR_TIMER},
         {"bad-rkey", no_argument, &bad_rkey, 1},
         {"past-region", no_argument, &past_region, 1},
-        {"no-recv", no_argument, &no_recv, 1},
+        {"no-access", no_argument, &no_access, 1},
+        {"short-recv", no_argument, &short_recv, 1},
         {"keep-sending", no_argument, &keep_sending, 1},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -705,7 +604,8 @@ options_parse(int argc, char *argv[])
     opt.receiver = receiver;
     opt.bad_rkey = bad_rkey;
     opt.past_region = past_region;
-    opt.no_recv = no_recv;
+    opt.no_access = no_access;
+    opt.short_recv = short_recv;
     opt.keep_sending = keep_sending;
     if (source == receiver || !opt.group || !opt.host || optind != argc
         || (receiver && (!opt.len || !opt.out))) {
