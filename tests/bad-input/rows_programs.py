@@ -109,6 +109,7 @@ SCRIPTS = (
     ('testbed/vm/run --mem 0 -- true', 125, 'vm: --mem 0: must be 1..999999'),
     ('testbed/vm/run --smp two -- true', 125, 'vm: --smp two: must be 1..999999'),
     ('testbed/vm/run --env x -- true', 125, 'vm: --env x: must be NAME=VALUE'),
+    ('testbed/vm/run --nic x -- true', 125, 'vm: --nic x: must be HERE,THERE'),
     ('testbed/vm/run --results DIR/text/x -- true', 125,
      'vm: --results DIR/text/x: cannot be made'),
     ('KERNEL=latest testbed/demo.sh', 1, 'demo: KERNEL=latest: must be of the form 6.1'),
