@@ -279,7 +279,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/%.c $(GEN)/ctl/%.h Makefile
 #
 # Targets
 #
-.PHONY: all check unit net e2e demo install uninstall lint lint-c lint-scripts format clean deps help
+.PHONY: all check unit net e2e walk demo install uninstall lint lint-c lint-scripts format clean deps help
 
 all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(FAKE_VERBS) ## build all programs and libraries
 
@@ -294,7 +294,7 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built
 	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
-	    lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run
+	    lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run walk=tests/walk/run
 
 .PHONY: unit-built net-built
 net-built: $(NET)
@@ -312,6 +312,9 @@ e2e: all ## end-to-end tests on real soft-RoCE
 
 net: all net-built ## real daemons and ports in network namespaces, without RDMA (root)
 	$(Q)tests/summary net=tests/net/run
+
+walk: all ## the commands of README and docs, as a reader would type them (root)
+	$(Q)tests/summary walk=tests/walk/run
 
 demo: ## the whole thing in a few minutes
 	$(Q)deps/install
