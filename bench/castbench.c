@@ -20,6 +20,7 @@
 
 #define EXIT_USAGE 1
 #define EXIT_RUN   2 /* the run failed or a replica is wrong. */
+#define EXIT_LOST  4 /* only replicas of receivers that are lost are. */
 
 #define MAX_WRITE  (8u << 20) /* largest message of soft-RoCE before Linux 6.6. */
 
@@ -43,7 +44,8 @@ static const char usage[] =
     "  -j, --json FILE        write JSON to FILE, '-' for standard output\n"
     "      --db ADDRESS       registry (default: ROCECAST_DB, then castctl's own)\n"
     "  -h, --help  -V, --version\n"
-    "exit status: 0 every replica holds every byte, 1 usage, 2 it does not or the run failed\n";
+    "exit status: 0 every replica holds every byte, 1 usage, 2 it does not or the run failed,\n"
+    "4 all do but those of receivers that the group has lost and gone on without\n";
 
 static void __attribute__((noreturn))
 bad_value(const char *option, const char *value, const char *expected)
@@ -229,14 +231,14 @@ main(int argc, char *argv[])
         fprintf(stderr, "castbench: --json %s: %s\n", json, strerror(error));
         return EXIT_RUN;
     }
-    bool ok = write_run(&o, &result);
+    enum write_outcome outcome = write_run(&o, &result);
     /* On standard output the JSON stands alone. */
     if (!json || strcmp(json, "-") != 0 || !result.complete) {
-        report_table(&o, &result, ok);
+        report_table(&o, &result, outcome);
     }
-    error = json ? report_json(&o, &result, ok, json) : 0;
+    error = json ? report_json(&o, &result, outcome, json) : 0;
     if (error) {
         fprintf(stderr, "castbench: %s: %s\n", json, strerror(error));
     }
-    return ok && !error ? 0 : EXIT_RUN;
+    return error || outcome == WRITE_FAILED ? EXIT_RUN : outcome == WRITE_PARTIAL ? EXIT_LOST : 0;
 }

@@ -4,7 +4,11 @@
  */
 #include "bench/registry.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "librocecast/rocecast.h"
 
@@ -126,4 +130,74 @@ registry_group_wait(const char *group, unsigned members, uint32_t epoch, unsigne
     }
     rocecast_close(r);
     return status;
+}
+
+struct registry_watch {
+    struct rocecast *r;
+    struct rocecast_group *g;
+};
+
+int
+registry_watch_open(const char *group, struct registry_watch **wp, char *error, size_t size)
+{
+    struct registry_watch *w = calloc(1, sizeof *w);
+    int status = w ? open_group(group, &w->r, &w->g, error, size) : ENOMEM;
+
+    if (!w) {
+        snprintf(error, size, "out of memory");
+    } else if (status) {
+        registry_watch_close(w);
+    }
+    *wp = status ? NULL : w;
+    return status;
+}
+
+void
+registry_watch_close(struct registry_watch *w)
+{
+    if (w) {
+        rocecast_close(w->r);
+        free(w);
+    }
+}
+
+/* The next event that says so of those that are there. */
+static bool
+next_lost(struct registry_watch *w, struct lost_info *lost)
+{
+    struct rocecast_event event = {.size = sizeof event};
+
+    while (!rocecast_next_event(w->g, &event) && event.type != ROCECAST_EVENT_NONE) {
+        if (event.type == ROCECAST_EVENT_MEMBER_LOST) {
+            snprintf(lost->host, sizeof lost->host, "%s", event.host);
+            snprintf(lost->why, sizeof lost->why, "%s", event.text);
+            return true;
+        }
+    }
+    return false;
+}
+
+static long long
+now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+bool
+registry_watch_lost(struct registry_watch *w, int wait_ms, struct lost_info *lost)
+{
+    long long end = now_ms() + wait_ms;
+
+    while (!next_lost(w, lost)) {
+        struct pollfd fd = {.fd = rocecast_fd(w->g), .events = POLLIN};
+        long long left = end - now_ms();
+
+        if (left <= 0 || poll(&fd, 1, (int) left) < 0) {
+            return false;
+        }
+    }
+    return true;
 }

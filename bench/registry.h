@@ -10,6 +10,7 @@
 #define BENCH_REGISTRY_H 1
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,5 +46,19 @@ int registry_member_add(const char *group, const struct member_info *member, uin
 /* Waits until 'members' are active in 'epoch', at most 'timeout' seconds. */
 int registry_group_wait(const char *group, unsigned members, uint32_t epoch, unsigned timeout,
                         char *error, size_t size);
+
+/* Who of a group is lost, from now on. */
+struct registry_watch;
+
+/* A member that is lost, or has left. */
+struct lost_info {
+    char host[64];
+    char why[256];
+};
+
+int registry_watch_open(const char *group, struct registry_watch **, char *error, size_t size);
+void registry_watch_close(struct registry_watch *);
+/* The next one; false: none within 'wait_ms'. */
+bool registry_watch_lost(struct registry_watch *, int wait_ms, struct lost_info *);
 
 #endif /* bench/registry.h */

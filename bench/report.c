@@ -46,7 +46,8 @@ table_counted(const struct write_options *o, const struct write_result *r)
 }
 
 void
-report_table(const struct write_options *o, const struct write_result *r, bool ok)
+report_table(const struct write_options *o, const struct write_result *r,
+             enum write_outcome outcome)
 {
     if (!r->complete) {
         fprintf(stderr, "castbench: %s\n", r->error);
@@ -65,13 +66,15 @@ report_table(const struct write_options *o, const struct write_result *r, bool o
         if (replica->bytes_ok == r->region_len) {
             printf(" %s: all %zu bytes right\n", replica->host, r->region_len);
         } else {
-            printf(" %s: %zu of %zu bytes right, first difference at offset %zu\n", replica->host,
-                   replica->bytes_ok, r->region_len, replica->first_bad);
+            printf(" %s: %s%zu of %zu bytes right, first difference at offset %zu\n", replica->host,
+                   write_find_lost(r, replica->host) ? "lost, " : "", replica->bytes_ok,
+                   r->region_len, replica->first_bad);
         }
     }
-    if (!ok) {
+    if (outcome != WRITE_OK) {
         fflush(stdout);
-        fprintf(stderr, "castbench: replicas differ from the source\n");
+        fprintf(stderr, "castbench: replicas differ from the source%s\n",
+                outcome == WRITE_PARTIAL ? ", only of receivers that are lost" : "");
     }
 }
 
@@ -112,6 +115,19 @@ json_replicas(FILE *f, const struct write_result *r)
     fprintf(f, "\n  ]");
 }
 
+static void
+json_lost(FILE *f, const struct write_result *r)
+{
+    fprintf(f, "  \"lost\": [");
+    for (unsigned i = 0; i < r->n_lost; i++) {
+        fprintf(f, "%s\n    {", i ? "," : "");
+        json_string(f, "host", r->lost[i].host, ", ");
+        json_string(f, "why", r->lost[i].why, ", ");
+        fprintf(f, "\"after_ms\": %lu}", r->lost[i].after_ms);
+    }
+    fprintf(f, "%s],\n", r->n_lost ? "\n  " : "");
+}
+
 /* 'uplink' is the first device: older than the list. */
 static void
 json_counted(FILE *f, const struct write_options *o, const struct write_result *r)
@@ -149,7 +165,8 @@ report_json_check(const char *path)
 }
 
 int
-report_json(const struct write_options *o, const struct write_result *r, bool ok, const char *path)
+report_json(const struct write_options *o, const struct write_result *r, enum write_outcome outcome,
+            const char *path)
 {
     bool to_stdout = !strcmp(path, "-");
     FILE *f = to_stdout ? stdout : fopen(path, "we");
@@ -159,7 +176,7 @@ report_json(const struct write_options *o, const struct write_result *r, bool ok
     }
     fprintf(f, "{\n  \"castbench\": %d,\n", JSON_VERSION);
     fprintf(f, "  \"test\": \"write\",\n");
-    fprintf(f, "  \"ok\": %s,\n  ", ok ? "true" : "false");
+    fprintf(f, "  \"ok\": %s,\n  ", outcome == WRITE_OK ? "true" : "false");
     if (!r->complete) {
         json_string(f, "error", r->error, ",\n  ");
     }
@@ -177,6 +194,7 @@ report_json(const struct write_options *o, const struct write_result *r, bool ok
     if (o->n_counted) {
         json_counted(f, o, r);
     }
+    json_lost(f, r);
     json_replicas(f, r);
     fprintf(f, "\n}\n");
 

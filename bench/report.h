@@ -7,12 +7,12 @@
 
 #include "bench/write.h"
 
-void report_table(const struct write_options *, const struct write_result *, bool ok);
+void report_table(const struct write_options *, const struct write_result *, enum write_outcome);
 
 /* Can JSON be written to 'path'?  0 or an errno; makes no file. */
 int report_json_check(const char *path);
 /* Writes JSON to file 'path', "-" for standard output.  0 or an errno. */
-int
-report_json(const struct write_options *, const struct write_result *, bool ok, const char *path);
+int report_json(const struct write_options *, const struct write_result *, enum write_outcome,
+                const char *path);
 
 #endif /* bench/report.h */

@@ -44,6 +44,11 @@ struct write_run {
     const struct write_options *options;
     struct write_shared *shared;
     unsigned long shown; /* parent: last progress on the terminal. */
+
+    /* Parent, from the transfer on, with a group. */
+    struct registry_watch *watch;
+    long long started; /* milliseconds of a monotonic clock. */
+    struct write_result *result;
 };
 
 /* Puts 'text' into the error of 'size' bytes; false. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench/counter.h"
@@ -24,7 +25,9 @@
 
 /* More than what a process itself waits for anything, so that its own
  * sentence, which says more, comes first. */
-#define GRACE 5
+#define GRACE       5
+/* How long a failure waits for its reason from the registry, in milliseconds. */
+#define WAIT_REASON 2000
 
 bool
 write_fail(char *error, size_t size, const char *text)
@@ -98,6 +101,48 @@ error:
     return NULL;
 }
 
+static long long
+now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+const struct write_lost *
+write_find_lost(const struct write_result *r, const char *host)
+{
+    for (unsigned i = 0; i < r->n_lost; i++) {
+        if (!strcmp(r->lost[i].host, host)) {
+            return &r->lost[i];
+        }
+    }
+    return NULL;
+}
+
+/* Notes the receivers that are lost by now, or within 'wait_ms' if none is. */
+static void
+note_lost(struct write_run *run, int wait_ms)
+{
+    struct write_result *r = run->result;
+    struct lost_info info;
+
+    while (run->watch && r->n_lost < MAX_RECEIVERS
+           && registry_watch_lost(run->watch, wait_ms, &info)) {
+        wait_ms = 0;
+        if (!write_find_lost(r, info.host)) {
+            struct write_lost *lost = &r->lost[r->n_lost++];
+
+            memcpy(lost->host, info.host, sizeof lost->host);
+            memcpy(lost->why, info.why, sizeof lost->why);
+            lost->after_ms = (unsigned long) (now_ms() - run->started);
+            fprintf(stderr, "%scastbench: %s is lost after %lu ms: %s\n",
+                    isatty(STDERR_FILENO) ? "\r" : "", lost->host, lost->after_ms, lost->why);
+        }
+    }
+}
+
 /* Called while workers are awaited: a line on a terminal, and the value whose
  * change is progress. */
 static unsigned long
@@ -105,6 +150,8 @@ progress(void *aux)
 {
     struct write_run *run = aux;
     const struct write_options *o = run->options;
+
+    note_lost(run, 0);
     unsigned long done = atomic_load(&run->shared->completed);
     unsigned long total =
         run->shared->content.count * (o->scheme == SCHEME_UNICAST ? o->n_receivers : 1);
@@ -184,6 +231,14 @@ check_first(const struct write_options *o, char *error, size_t size)
 }
 
 static bool
+watch_start(struct write_run *run, char *error, size_t size)
+{
+    run->started = now_ms();
+    return run->options->scheme == SCHEME_UNICAST
+           || !registry_watch_open(run->options->group, &run->watch, error, size);
+}
+
+static bool
 run_workers(struct write_run *run, struct write_result *result)
 {
     const struct write_options *o = run->options;
@@ -203,27 +258,49 @@ run_workers(struct write_run *run, struct write_result *result)
     ok = ok && turn(run, workers, 0, n, error, size) /* open */
          && turn(run, workers, 0, 1, error, size)    /* arm the source */
          && turn(run, workers, 1, n, error, size)    /* arm the receivers */
-         && counters_start(o, counters, error, size)
-         && turn(run, workers, 0, 1, error, size) /* transfer */
-         && counters_stop(o, counters, result)
+         && watch_start(run, error, size) && counters_start(o, counters, error, size);
+    bool sent = ok && turn(run, workers, 0, 1, error, size); /* transfer */
+    if (ok && !sent) {
+        note_lost(run, WAIT_REASON);
+    }
+    ok = sent && counters_stop(o, counters, result)
          && turn(run, workers, 1, n, error, size); /* compare */
     workers_stop(workers, n);
     return ok;
 }
 
-bool
+/* Which receivers lack bytes, and is there a reason? */
+static enum write_outcome
+judge(struct write_run *run)
+{
+    struct write_result *r = run->result;
+    enum write_outcome outcome = r->complete ? WRITE_OK : WRITE_FAILED;
+
+    for (unsigned i = 0; i < r->n_replicas && outcome != WRITE_FAILED; i++) {
+        if (r->replicas[i].bytes_ok != r->region_len) {
+            /* The registry may hear of it later than the source can go on. */
+            if (!write_find_lost(r, r->replicas[i].host)) {
+                note_lost(run, WAIT_REASON);
+            }
+            outcome = write_find_lost(r, r->replicas[i].host) ? WRITE_PARTIAL : WRITE_FAILED;
+        }
+    }
+    return outcome;
+}
+
+enum write_outcome
 write_run(const struct write_options *o, struct write_result *result)
 {
     *result = (struct write_result){.n_replicas = o->n_receivers};
     if (!check_first(o, result->error, sizeof result->error)) {
-        return false;
+        return WRITE_FAILED;
     }
     struct write_shared *shared = shared_create(o, result->error, sizeof result->error);
     if (!shared) {
-        return false;
+        return WRITE_FAILED;
     }
     const struct content *content = &shared->content;
-    struct write_run run = {.options = o, .shared = shared};
+    struct write_run run = {.options = o, .shared = shared, .result = result};
     result->complete = run_workers(&run, result);
     result->count = content->count;
     result->bytes = content_total(content);
@@ -232,7 +309,6 @@ write_run(const struct write_options *o, struct write_result *result)
     result->mtu = shared->mtu;
     result->seconds = shared->seconds;
 
-    bool all_right = result->complete;
     for (unsigned i = 0; i < o->n_receivers; i++) {
         const struct write_remote *remote = &shared->remotes[i];
 
@@ -241,8 +317,9 @@ write_run(const struct write_options *o, struct write_result *result)
             .bytes_ok = remote->bytes_ok,
             .first_bad = remote->first_bad,
         };
-        all_right = all_right && remote->bytes_ok == content->region_len;
     }
+    enum write_outcome outcome = judge(&run);
+    registry_watch_close(run.watch);
     munmap(shared, sizeof *shared + content->region_len);
-    return all_right;
+    return outcome;
 }

@@ -44,6 +44,19 @@ struct write_replica {
     size_t first_bad; /* if bytes_ok is less than the region's length. */
 };
 
+/* A receiver without which the group went on, or because of which it failed. */
+struct write_lost {
+    char host[64];
+    char why[256];
+    unsigned long after_ms; /* since the transfer began. */
+};
+
+enum write_outcome {
+    WRITE_OK,      /* every replica holds every byte. */
+    WRITE_PARTIAL, /* all do but those of receivers that were lost. */
+    WRITE_FAILED,
+};
+
 struct write_result {
     bool complete;   /* every replica was compared. */
     char error[512]; /* why not. */
@@ -56,9 +69,13 @@ struct write_result {
     uint64_t tx_bytes[MAX_COUNTED]; /* of each device counted. */
     unsigned n_replicas;
     struct write_replica replicas[MAX_RECEIVERS];
+    unsigned n_lost;
+    struct write_lost lost[MAX_RECEIVERS];
 };
 
-/* Runs.  Returns true if every replica holds every byte. */
-bool write_run(const struct write_options *, struct write_result *);
+/* Who of the receivers was lost; NULL: 'host' was not. */
+const struct write_lost *write_find_lost(const struct write_result *, const char *host);
+
+enum write_outcome write_run(const struct write_options *, struct write_result *);
 
 #endif /* bench/write.h */

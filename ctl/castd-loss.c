@@ -163,8 +163,8 @@ find_all_lost(const struct castd *c, const struct castd_group *g)
     ds_destroy(&s);
 }
 
-/* Policy fail-group: the epoch is over with the first that is lost while it is counted.  That stays so
- * when it is out: the source has been told. */
+/* Policy fail-group: the epoch is over with the first that is lost while it is counted.  That stays
+ * so when it is out: the source has been told. */
 static void
 find_first_lost(const struct castd *c, const struct castd_group *g)
 {

@@ -98,15 +98,15 @@ struct rocecast_member {
     uint32_t rkey;
 };
 
-/* Registers a receiver's QP, in RTR already.  ESTALE: the group is in another epoch by now.  EHOSTDOWN:
- * the host was lost in this one. */
+/* Registers a receiver's QP, in RTR already.  ESTALE: the group is in another epoch by now.
+ * EHOSTDOWN: the host was lost in this one. */
 int rocecast_member_add(struct rocecast_group *, const struct rocecast_member *, int timeout_ms);
 /* Takes a receiver out and waits until it is out everywhere. */
 int rocecast_member_leave(struct rocecast_group *, const char *host, int timeout_ms);
 
 /* Waits until the group is ready in 'epoch' with at least 'n_members' active; '*attributes', if not
- * NULL, then have the length of the region.  ESTALE: that epoch is over.  EHOSTDOWN: it never will be,
- * members of it are lost; the error says which and why. */
+ * NULL, then have the length of the region.  ESTALE: that epoch is over.  EHOSTDOWN: it never will
+ * be, members of it are lost; the error says which and why. */
 int rocecast_wait_ready(struct rocecast_group *, uint32_t epoch, uint32_t n_members, int timeout_ms,
                         struct rocecast_epoch *attributes);
 
@@ -123,7 +123,7 @@ enum rocecast_event_type {
     ROCECAST_EVENT_GONE,          /* the group has been deleted. */
     ROCECAST_EVENT_MEMBER_ACTIVE, /* host */
     ROCECAST_EVENT_MEMBER_LOST,   /* host: has refused data or fallen silent, text: why; or it was
-                                   * active or failed, and has left. */
+                                   * active or failed, and has left or must wait. */
     ROCECAST_EVENT_MEMBER_FAILED, /* host; text: why. */
     ROCECAST_EVENT_REGISTRY_LOST, /* what is known gets old; data still flow. */
     ROCECAST_EVENT_REGISTRY_BACK,
