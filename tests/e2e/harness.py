@@ -443,6 +443,28 @@ class Source(JoinRc):
         check(status == 0, 'source: exit status %d: %s', status, self.text())
 
 
+class Example:
+    """One of the programs in docs/api.md."""
+
+    def __init__(self, *argv):
+        self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+        running.append(self)
+
+    def wait(self):
+        """Returns (exit status, what it printed)."""
+        text, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, text
+
+    def check_result(self, wanted):
+        check_equal('%s: exit status and output' % ' '.join(self.process.args),
+                    self.wait(), (0, wanted))
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+
 running = []  # processes of the current case, to be killed at its end
 
 

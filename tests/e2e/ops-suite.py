@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """End-to-end cases with every operation that a group carries, and with receivers that are not
-ready or refuse; on Figure 1 with real soft-RoCE, inside the VM (see tests/e2e/run)."""
+ready, refuse or die; with real soft-RoCE, inside the VM (see tests/e2e/run)."""
 import os
 import re
+import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from captures import OP_ACK, parse_capture
-from harness import (BIN, PSN_MASK, Captures, Lab, Receiver, Source, Suite, castctl, castctl_json,
-                     check, check_equal, down_leaves_nothing, group_add, network_snapshot,
-                     no_drops, pattern, wait_until, work_file)
-from trees import FIG1, check_confirmed
+from harness import (BIN, PSN_MASK, Captures, Castbench, Example, Lab, Receiver, Source, Suite,
+                     castctl, castctl_json, check, check_equal, data_flows,
+                     down_leaves_nothing, group_add, network_snapshot, no_drops, pattern, read,
+                     wait_until, work_file)
+from trees import FIG1, NOAGG, check_confirmed
 
 MTU = 1024
 # enum ibv_wc_status, as joinrc's exit status.
@@ -61,39 +64,51 @@ class Messages:
 class Transfer:
     """A group with a receiver on every host, some of which have options of their own."""
 
-    def __init__(self, lab, group, messages, own_options=None):
-        self.lab, self.group, self.messages = lab, group, messages
-        group_add(group, '--mtu', str(MTU), '--psn', '0xfffffa')
+    def __init__(self, lab, group, messages, own_options=None, tree=FIG1, group_options=()):
+        self.lab, self.group, self.messages, self.tree = lab, group, messages, tree
+        group_add(group, '--mtu', str(MTU), '--psn', '0xfffffa', *group_options)
         self.start_psn = 0xfffffa
         # More than the messages fill: what nobody wrote must stay zero.
-        self.receivers = {
-            host: Receiver(lab, group, host, len(messages.data) + 100, *messages.options,
-                           *(own_options or {}).get(host, []))
-            for host in lab.receivers}
+        self.receivers = {host: self.receiver(host, *(own_options or {}).get(host, []))
+                          for host in lab.receivers}
         self.armed(1)
+
+    def receiver(self, host, *options):
+        return Receiver(self.lab, self.group, host, len(self.messages.data) + 100,
+                        *self.messages.options, *options)
 
     def armed(self, epoch):
         for r in self.receivers.values():
             r.armed(epoch)
 
-    def source(self):
+    def source(self, *options):
         return Source(self.lab, self.group, '--file',
-                      work_file(self.group + '.in', self.messages.data), *self.messages.options)
+                      work_file(self.group + '.in', self.messages.data), *self.messages.options,
+                      *options)
+
+    def source_in_mid_transfer(self):
+        source = self.source('--keep-sending')
+        wait_until('data flows', lambda: data_flows(self.lab, self.group, self.tree.root))
+        return source
 
     def psn(self, packet):
         return self.start_psn + packet & PSN_MASK
 
-    def region(self, host, n_bytes):
-        """What the host's region is to hold when only the first n bytes have come."""
+    def region(self, n_bytes):
+        """What a region is to hold when only the first n bytes have come."""
         return self.messages.data[:n_bytes] + bytes(len(self.messages.data) + 100 - n_bytes)
 
     def lines(self, host):
         return re.findall('^receive.*$', self.receivers[host].text(), re.M)
 
-    def check_all_received(self):
+    def check_regions(self, *but):
         for host, r in self.receivers.items():
-            check(r.region() == self.region(host, len(self.messages.data)),
+            check(host in but or r.region() == self.region(len(self.messages.data)),
                   "%s's memory differs", host)
+
+    def check_all_received(self):
+        self.check_regions()
+        for host in self.receivers:
             check_equal("%s's receives" % host, self.lines(host), self.messages.received())
         check_confirmed(self.lab, self.group, FIG1,
                         self.psn(self.messages.packets(len(self.messages.messages))))
@@ -101,7 +116,7 @@ class Transfer:
     def branches(self, key):
         """{(node, branch): value} of those that are not 0 or 'none'."""
         found = {}
-        for node in FIG1.branches:
+        for node in self.tree.branches:
             state = self.lab.group(node, self.group)
             for b in state['branches'] if state else []:
                 if b[key] not in (0, 'none'):
@@ -118,7 +133,8 @@ def not_ready(group, messages, n_receives):
     wants the next one, at all receivers' cost but to nobody's harm."""
     def case(lab):
         # 82 ms, so that the VM does not spend its time on resending.
-        t = Transfer(lab, group, messages, {'r4': ['--receives', str(n_receives), '--rnr-timer', '26']})
+        t = Transfer(lab, group, messages,
+                     {'r4': ['--receives', str(n_receives), '--rnr-timer', '26']})
         first = messages.taking()[n_receives]
         stop = t.psn(messages.rnr_packet(first))
         with no_drops(lab):
@@ -190,6 +206,38 @@ def longest_timer(lab):
         check(0 not in codes or codes[-1] == 0, 'a shorter timer after the longest: %r', told)
 
 
+# Silence is found out soon, but not sooner than a requester asks again: after 0.5 s.
+QUICK = ['--timeout', '17', '--liveness', '2200']
+SILENT = r'no progress for \d+ ms at PSN \d+ \(seen by %s\)$'
+# The same, of an edge's only receiver.  The edge refuses then, and the node above may be the first
+# to say so.
+SILENT_ALONE = SILENT + r'|behind node %s: NAK 0x63 '
+
+
+def refusal(syndrome, psn, node):
+    """What a member's status has to match."""
+    return r'NAK %#x \([a-z ]+\) at PSN %d \(seen by %s\)$' % (syndrome, psn, node)
+
+
+def check_lost(group, lost):
+    """These members, and no others, get lost for these reasons: {host: regular expression}."""
+    def members():
+        return {m['host']: m for m in castctl_json('member', 'list', group)}
+    wait_until('%s lost' % ' and '.join(lost),
+               lambda: all(members()[host]['state'] == 'lost' for host in lost))
+    for host, m in members().items():
+        if host in lost:
+            check(re.match(lost[host], m['status']), '%s is lost: %s', host, m['status'])
+        else:
+            check_equal(host, m['state'], 'active')
+
+
+def check_group(group, state, status):
+    shown = castctl_json('group', 'show', group)
+    check(shown['state'] == state and re.search(status, shown['status']), 'group is %s: %s',
+          shown['state'], shown['status'])
+
+
 def refused(messages, host, option, syndrome, status):
     """A case: one receiver refuses the second message.  The source is told so, after the first has
     completed, and the tree says who it was.  With a new receiver the group goes on."""
@@ -208,20 +256,134 @@ def refused(messages, host, option, syndrome, status):
         check_equal('branches that failed', t.branches('cond'), dict.fromkeys(path, 'fatal'))
         check_equal('syndromes', t.branches('code'), dict.fromkeys(path, syndrome))
         shown = castctl('tree', 'show', group)
-        check(re.search(r'- %s .* fatal \(syndrome %#x\)' % (host, syndrome), shown),
+        check(re.search(r'- %s .* fatal \(syndrome %#x\)  LOST, refused' % (host, syndrome), shown),
               'tree show: %s', shown)
 
+        check_lost(group, {host: refusal(syndrome, t.psn(messages.packets(1)), edge)})
         t.receivers[host].kill()
-        castctl('member', 'remove', group, host)
-        t.receivers[host] = Receiver(lab, group, host, len(messages.data) + 100, *messages.options)
-        for r in t.receivers.values():
-            r.wait_line('armed')
-        again = t.source()
+        castctl('group', 'reset', group)
+        t.receivers[host] = t.receiver(host)
         t.armed(2)
-        again.done()
-        for name, r in t.receivers.items():
-            check(r.region() == t.region(name, len(messages.data)), "%s's memory differs", name)
+        t.source().done()
+        t.check_regions()
     return case
+
+
+# So many that a source goes round them for a while.
+ROUND = Messages(*[('write', 8000)] * 12)
+
+
+def killed_fails_group(lab):
+    """The process of a receiver dies, and its queue pair with it.  The source is told so, in the
+    group's name, and begins anew with all after the reset."""
+    t = Transfer(lab, 'killed-fail', ROUND, group_options=QUICK)
+    source = t.source_in_mid_transfer()
+    t.receivers['r3'].kill()
+    start = time.monotonic()
+    check_equal("source's exit status", source.wait(), REM_OP_ERR)
+    print('      the source has the error after %.1f s' % (time.monotonic() - start))
+    check_lost('killed-fail', {'r3': SILENT_ALONE % ('n2', 'n2')})
+    check_group('killed-fail', 'failed', r'^member r3 is lost: ')
+
+    t.messages = Messages(*[('send', 2000), ('write', 5000)] * 3)
+    for host, r in t.receivers.items():
+        r.kill()
+    castctl('group', 'reset', 'killed-fail')
+    t.receivers = {host: t.receiver(host) for host in lab.receivers}
+    t.armed(2)
+    t.source().done()
+    t.check_all_received()
+
+
+def killed_is_pruned(tree, *edges):
+    """A case: receivers die; their edges are 'edges'.  The others get everything, again and
+    again."""
+    def case(lab):
+        group = 'killed-' + lab.topology
+        hosts = [tree.children[edge][-1] for edge in edges]
+        t = Transfer(lab, group, ROUND, tree=tree, group_options=QUICK + ['--policy', 'prune'])
+        source = t.source_in_mid_transfer()
+        for host in hosts:
+            t.receivers[host].kill()
+        start = time.monotonic()
+        check_lost(group, {host: SILENT_ALONE % (edge, edge)
+                           for host, edge in zip(hosts, edges)})
+        print('      the registry has it after %.1f s' % (time.monotonic() - start))
+        check_group(group, 'ready', r'^$')
+
+        def rounds_since(psn):
+            return ((lab.group(tree.root, group)['f'] - psn & PSN_MASK)
+                    / ROUND.packets(len(ROUND.messages)))
+        now = lab.group(tree.root, group)['f']
+        wait_until('all that a region holds was written again', lambda: rounds_since(now) > 1)
+        source.process.send_signal(signal.SIGTERM)
+        check_equal("source's exit status", source.wait(), 0)
+        t.check_regions(*hosts)
+        wait_until('they are out of the tree',
+                   lambda: not [b for _, b in t.branches('address') if b in hosts])
+    return case
+
+
+def refusal_is_pruned(lab):
+    """A receiver that has registered a wrong key refuses; for the others it is an ordinary
+    transfer."""
+    messages = Messages(('send', 100), ('write', 5000), ('send-imm', 3000), ('write-imm', 10))
+    t = Transfer(lab, 'refused-prune', messages, {'r5': ['--bad-rkey']},
+                 group_options=['--policy', 'prune'])
+    t.source().done()
+    check_lost('refused-prune', {'r5': refusal(NAK_REMOTE_ACCESS, t.psn(1), 'n3')})
+    check_group('refused-prune', 'ready', r'^$')
+    t.check_regions('r5')
+    check_equal("r5's memory", t.receivers['r5'].region(), t.region(100))
+    for host in t.receivers:
+        check_equal("%s's receives" % host, t.lines(host),
+                    messages.received(1 if host == 'r5' else None))
+
+
+class CutOff:
+    """In its block nothing gets from an edge to one of its hosts."""
+
+    def __init__(self, *link):
+        self.link = link
+
+    def __enter__(self):
+        castctl('--wait=agents', 'link', 'impair', *self.link, 'loss=100%')
+
+    def __exit__(self, kind, value, tb):
+        castctl('--wait=agents', 'link', 'impair', *self.link, 'none')
+
+
+def castbench_names(policy):
+    """A case: castbench says who was lost.  r4 is cut off from the start."""
+    def case(lab):
+        castctl('group', 'add', 'bench-' + policy, *QUICK, '--policy', policy)
+        with CutOff('n3', 'r4'):
+            bench = Castbench(lab, 'bench-' + policy, '-s', '10000', '-n', '20')
+            status, text = bench.wait()
+        check(re.search(r'^castbench: r4 is lost after \d+ ms: no progress for .*seen by n3', text,
+                        re.M), 'exit status %d: %s', status, text)
+        check_equal('exit status', status, 4 if policy == 'prune' else 2)
+        if policy == 'fail-group':
+            check('remote operation error' in text, '%s', text)
+            return
+        sent = read(os.path.join(bench.out, 'source.bin'))
+        for host in lab.receivers:
+            check((read(os.path.join(bench.out, host + '.bin')) == sent) == (host != 'r4'),
+                  "%s's memory", host)
+    return case
+
+
+def library_names(lab):
+    """So does the source in docs/api.md."""
+    castctl('group', 'add', 'api-lost', *QUICK)
+    for host in lab.receivers:
+        Example('api-receiver', 'api-lost', host)
+    with CutOff('n1', 'r2'):
+        status, text = Example('api-source', 'api-lost', 'h0', str(len(lab.receivers)),
+                               'text').wait()
+    check_equal('exit status', status, 1)
+    check(re.search('^remote operation error$', text, re.M)
+          and re.search('^r2 is lost: no progress', text, re.M), 'message: %s', text)
 
 
 def main():
@@ -233,7 +395,8 @@ def main():
         for op in 'send', 'send-imm', 'write-imm':
             suite.case('%s to five, of which one is not ready' % op,
                        not_ready(op, of_one_kind(op), 4), lab)
-        suite.case('write behind a send to one that is not ready', not_ready('write', WRITES, 1), lab)
+        suite.case('write behind a send to one that is not ready',
+                   not_ready('write', WRITES, 1), lab)
         suite.case('all operations on one QP, one is not ready', not_ready('mixed', MIXED, 3), lab)
         suite.case('the longest of three RNR timers', longest_timer, lab)
         suite.case('a receiver refuses the key',
@@ -243,9 +406,23 @@ def main():
                    refused(Messages(('send', 100), ('write', 3000)), 'r4', '--no-access',
                            NAK_INVALID_REQUEST, REM_INV_REQ_ERR), lab)
         suite.case("a receiver's buffer is too small",
-                   refused(Messages(('send', 0), ('send', 3000)), 'r3', '--short-recv',
+                   refused(Messages(('send', 0), ('send', 2000)), 'r3', '--short-recv',
                            NAK_REMOTE_OPERATION, REM_OP_ERR), lab)
+        suite.case('a receiver is killed, policy fail-group', killed_fails_group, lab)
+        suite.case('two receivers are killed, policy prune', killed_is_pruned(FIG1, 'n2', 'n3'),
+                   lab)
+        suite.case('a receiver refuses the key, policy prune', refusal_is_pruned, lab)
+        suite.case('castbench names who is lost, policy fail-group',
+                   castbench_names('fail-group'), lab)
+        suite.case('castbench names who is lost, policy prune', castbench_names('prune'), lab)
+        suite.case('librocecast names who is lost', library_names, lab)
     suite.case('Figure 1 goes', down_leaves_nothing, lab, before)
+
+    noagg = Lab('noagg')
+    if suite.case('noagg comes up', lambda lab: lab.up(), noagg):
+        suite.case('a receiver is killed, and the source agent merges',
+                   killed_is_pruned(NOAGG, 'n6'), noagg)
+    suite.case('noagg goes', down_leaves_nothing, noagg, before)
     return suite.finish()
 
 

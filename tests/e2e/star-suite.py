@@ -5,15 +5,14 @@ import glob
 import os
 import re
 import signal
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
-from harness import (BIN, PSN_MASK, RESULTS, RUNDIR, Captures, Castbench, Lab,
+from harness import (BIN, PSN_MASK, RESULTS, RUNDIR, Captures, Castbench, Example, Lab,
                      Netem, Receiver, Source, Suite, castbench, castctl, castctl_json, check,
                      check_equal, check_replicas, data_flows, down_leaves_nothing, group_add,
-                     network_snapshot, no_drops, pattern, read, run, running, wait_until,
+                     network_snapshot, no_drops, pattern, read, run, wait_until,
                      work_file, write_meta)
 
 # enum ibv_wc_status, as joinrc's exit status.
@@ -105,24 +104,6 @@ def dead_receiver(lab):
     check_equal('exit status', status, 2)
     check(re.search(r'receiver r2 \(process %d\) died: Killed' % children[2], text),
           'message: %r', text)
-
-
-class Example:
-    """One of the programs in docs/api.md."""
-
-    def __init__(self, *argv):
-        self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
-        running.append(self)
-
-    def check_result(self, wanted):
-        text, _ = self.process.communicate(timeout=60)
-        check_equal('%s: exit status and output' % ' '.join(self.process.args),
-                    (self.process.returncode, text), (0, wanted))
-
-    def kill(self):
-        self.process.kill()
-        self.process.communicate()
 
 
 def library(lab):
@@ -247,7 +228,7 @@ def send_rnr(lab):
 
 def silent_receiver(lab):
     """A receiver that dies stops the group; once it is removed the others go on."""
-    group_add('silent')
+    group_add('silent', '--liveness', '0')
     data = pattern(65536, 19)
     receivers = {r: Receiver(lab, 'silent', r, len(data)) for r in lab.receivers}
     for r in receivers.values():
