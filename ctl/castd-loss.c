@@ -86,12 +86,12 @@ find_report(const struct castd *c, const struct castd_group *g, int64_t branch)
     return NULL;
 }
 
-/* Why the member is lost: itself, or a node that it is behind.  malloc'd; NULL: it is not. */
+/* What nodes say of one that the member is behind.  malloc'd; NULL: nothing. */
 static char *
-why_lost(const struct castd *c, const struct castd_group *g, const struct rrec_member *m)
+find_report_above(const struct castd *c, const struct castd_group *g, const struct rrec_member *m)
 {
-    char *why = find_report(c, g, m->branch);
     const struct castd_node *n = find_edge(c, g, m->branch);
+    char *why = NULL;
 
     /* No way up is longer than the number of nodes, unless somebody has written a circle. */
     for (size_t i = 0; !why && n && i < c->n_nodes; i++) {
@@ -113,10 +113,15 @@ find_lost_members(const struct castd *c, const struct castd_group *g)
     for (size_t i = 0; i < g->n_members; i++) {
         const struct rrec_member *m = g->members[i];
 
-        if (m->epoch == g->row->epoch && m->branch && !m->lost[0]) {
-            char *why = why_lost(c, g, m);
+        if (m->epoch == g->row->epoch && m->branch) {
+            char *why = find_report(c, g, m->branch);
 
-            if (why) {
+            /* An edge that refuses for its last receiver, and the node above that prunes it for that, report
+             * at the same time: what the edge says tells more, whichever comes first. */
+            if (!why && !m->lost[0]) {
+                why = find_report_above(c, g, m);
+            }
+            if (why && strcmp(why, m->lost)) {
                 VLOG_WARN("group %s: member %s is lost: %s", g->row->name, m->host, why);
                 rrec_member_set_lost(m, why);
             }

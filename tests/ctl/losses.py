@@ -140,6 +140,15 @@ def lost_node(w):
     w.expect_state('failed', 'all members are lost: r1 .*, r4 .behind node n3: ')
 
 
+def lost_behind_node(w):
+    """What the edge says replaces what the node above has said, whichever comes first."""
+    ready_figure_1(w, 'prune')
+    report(w, 'n4', 'n2', 'NAK 0x63 (remote operational error) at PSN 7')
+    w.expect_member('r3', 'lost', '^behind node n2: NAK 0x63 .* .seen by n4.$')
+    report(w, 'n2', 'r3', SILENT)
+    w.expect_member('r3', 'lost', '^no progress .* .seen by n2.$')
+
+
 def lost_at_agent(w):
     """A source agent that is the root reports like any other."""
     w.figure_1()
@@ -270,6 +279,6 @@ def policy_options(w):
     wait_until('as it was', lambda: w.show('t1')['policy'] == 'fail-group')
 
 
-CASES = (lost_fails_group, lost_is_pruned, lost_all, lost_all_at_once, lost_node, lost_at_agent,
-         lost_without_castd, lost_while_leaving, lost_in_earlier_epoch, policies,
+CASES = (lost_fails_group, lost_is_pruned, lost_all, lost_all_at_once, lost_node, lost_behind_node,
+         lost_at_agent, lost_without_castd, lost_while_leaving, lost_in_earlier_epoch, policies,
          policy_after_loss, policy_options)
