@@ -5,10 +5,10 @@
 #include "lib/aggregate.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/response.h"
+#include "lib/why.h"
 
 struct aggregate *
 aggregate_create(const struct tree_config *config)
@@ -63,11 +63,8 @@ aggregate_check(const struct aggregate *a, const struct tree_config *config, cha
     }
     for (size_t i = 0; !info.quiesced && i < config->n_branches; i++) {
         if (!has_branch(a->config, &config->branches[i])) {
-            if (asprintf(errp, "group %s: %s cannot join while packets are in flight",
-                         config->group, config->branches[i].name)
-                < 0) {
-                abort();
-            }
+            say_why(errp, "group %s: %s cannot join while packets are in flight", config->group,
+                    config->branches[i].name);
             return EBUSY;
         }
     }

@@ -7,11 +7,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/why.h"
 
 enum kind { RATE, TIME, SHARE, NUMBER };
 
@@ -89,18 +90,6 @@ set(struct impair_params *params, const struct field *f, uint64_t value)
     } else {
         memcpy(at, &narrow, sizeof narrow);
     }
-}
-
-static bool __attribute__((format(printf, 2, 3))) bad(char **errp, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    if (vasprintf(errp, format, args) < 0) {
-        abort();
-    }
-    va_end(args);
-    return false;
 }
 
 static const struct field *
@@ -193,24 +182,25 @@ parse_word(char *word, struct impair_params *params, unsigned *given, char **err
     uint64_t value;
 
     if (!f) {
-        return bad(errp,
-                   "\"%s\": must be NAME=VALUE, with rate, queue, delay, jitter, loss, duplicate, "
-                   "reorder, late, corrupt or seed",
-                   word);
+        return say_why(
+            errp,
+            "\"%s\": must be NAME=VALUE, with rate, queue, delay, jitter, loss, duplicate, "
+            "reorder, late, corrupt or seed",
+            word);
     }
     if (*given & 1u << (f - fields)) {
-        return bad(errp, "\"%s\": %s is there twice", word, f->name);
+        return say_why(errp, "\"%s\": %s is there twice", word, f->name);
     }
     *given |= 1u << (f - fields);
     if (!parse_value(equals + 1, f->kind, &value)) {
-        return bad(errp, "\"%s\": must be %s", word, hints[f->kind]);
+        return say_why(errp, "\"%s\": must be %s", word, hints[f->kind]);
     }
     if (value < f->min || value > f->max) {
         char low[32], high[32];
 
         put(low, sizeof low, f, f->min);
         put(high, sizeof high, f, f->max);
-        return bad(errp, "\"%s\": must be %s to %s", word, low, high);
+        return say_why(errp, "\"%s\": must be %s to %s", word, low, high);
     }
     set(params, f, value);
     return true;

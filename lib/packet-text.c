@@ -8,12 +8,12 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/nd.h"
 #include "lib/parse.h"
 #include "lib/roce.h"
+#include "lib/why.h"
 
 struct text {
     char *s; /* PACKET_TEXT_SIZE bytes. */
@@ -183,18 +183,6 @@ packet_text(const uint8_t *frame, size_t len, char out[PACKET_TEXT_SIZE])
     }
 }
 
-static bool __attribute__((format(printf, 2, 3))) refuse(char **errp, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    if (vasprintf(errp, format, args) < 0) {
-        abort();
-    }
-    va_end(args);
-    return false;
-}
-
 static int
 digit(char c)
 {
@@ -221,22 +209,22 @@ packet_from_text(const char *text, uint8_t *bytes, size_t size, size_t *len, cha
             if (value >= 0) {
                 byte = (uint8_t) (byte << 4 | value);
             } else if (i && (!*c || isspace((unsigned char) *c) || *c == ':')) {
-                return refuse(errp, "character %td: half a byte: '%c' alone", c - text, c[-1]);
+                return say_why(errp, "character %td: half a byte: '%c' alone", c - text, c[-1]);
             } else {
-                return refuse(errp,
-                              isprint((unsigned char) *c)
-                                  ? "character %td: '%c' is no hexadecimal digit"
-                                  : "character %td: byte 0x%02x is no hexadecimal digit",
-                              c - text + 1, (unsigned char) *c);
+                return say_why(errp,
+                               isprint((unsigned char) *c)
+                                   ? "character %td: '%c' is no hexadecimal digit"
+                                   : "character %td: byte 0x%02x is no hexadecimal digit",
+                               c - text + 1, (unsigned char) *c);
             }
         }
         if (*len >= size) {
-            return refuse(errp, "longer than %zu bytes", size);
+            return say_why(errp, "longer than %zu bytes", size);
         }
         bytes[(*len)++] = byte;
     }
     if (*len < sizeof(struct eth_hdr)) {
-        return refuse(errp, "%zu bytes: an Ethernet header has %zu", *len, sizeof(struct eth_hdr));
+        return say_why(errp, "%zu bytes: an Ethernet header has %zu", *len, sizeof(struct eth_hdr));
     }
     return true;
 }

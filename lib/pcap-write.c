@@ -14,12 +14,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "lib/why.h"
 
 struct file_hdr {
     uint32_t magic;
@@ -99,9 +100,7 @@ pcap_writer_open(const char *path, bool replace, char **errp)
     const char *why;
     int fd = open_file(path, replace, &why);
     if (fd < 0) {
-        if (asprintf(errp, "%s: cannot be written (%s)", path, why) < 0) {
-            abort();
-        }
+        say_why(errp, "%s: cannot be written (%s)", path, why);
         return NULL;
     }
 

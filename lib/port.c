@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/port-impl.h"
+#include "lib/why.h"
 
 int
 port_refresh(struct port *port)
@@ -115,9 +116,7 @@ port_open(struct port **portp, enum port_kind kind, const char *netdev, int netn
     if (error) {
         port_close(port);
         port = NULL;
-        if (asprintf(errp, "%s: %s (%s)", netdev, why, strerror(error)) < 0) {
-            abort();
-        }
+        say_why(errp, "%s: %s (%s)", netdev, why, strerror(error));
     }
     *portp = port;
     return error;

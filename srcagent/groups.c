@@ -5,9 +5,9 @@
  * nothing.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/why.h"
 #include "srcagent/srcagent.h"
 
 /* What it holds must have been uncounted or the agent be ending. */
@@ -66,11 +66,9 @@ build_encap(const struct in6_addr *own, const struct tree_config *config,
                                      config->n_copies);
         free(copies);
     }
-    if (error
-        && asprintf(errp, "group %s: %zu outer destinations, SRH for %zu receivers: %s",
-                    config->group, config->n_outer_da, config->n_copies, strerror(error))
-               < 0) {
-        abort();
+    if (error) {
+        say_why(errp, "group %s: %zu outer destinations, SRH for %zu receivers: %s", config->group,
+                config->n_outer_da, config->n_copies, strerror(error));
     }
     return error;
 }

@@ -3,9 +3,9 @@
  * srcagent as a node: life cycle, configuration, timers, display.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/why.h"
 #include "srcagent/srcagent.h"
 
 static void *
@@ -59,11 +59,8 @@ check_sids(const struct node_config *config, char **errp)
 {
     for (size_t i = 0; i < config->n_sids; i++) {
         if (config->sids[i].behaviour != SID_RESPONSE) {
-            if (asprintf(errp, "a source agent has no SID with behaviour %s",
-                         sid_behaviour_name(config->sids[i].behaviour))
-                < 0) {
-                abort();
-            }
+            say_why(errp, "a source agent has no SID with behaviour %s",
+                    sid_behaviour_name(config->sids[i].behaviour));
             return EOPNOTSUPP;
         }
     }
