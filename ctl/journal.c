@@ -22,6 +22,9 @@
  *     + local-rule PREF                   'lookup local' moved from preference 0 to PREF
  *     + rxe DEVICE NETDEV                 = RDMA device index
  *
+ * A line that is not one of these, or has a field that is not what it must be, makes the whole
+ * journal invalid: better nothing is removed than what is not the lab's.
+ *
  * '+' without '=' is a step that was cut short: the object may exist.  It did
  * not exist, and nobody else's had its name, when the line was written.
  *
@@ -45,6 +48,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/values.h"
 #include "util.h"
 
 char *
@@ -118,6 +122,61 @@ entry_init(struct journal_entry *e, char op, const char *text)
     }
 }
 
+/* What lines there are, and of each the fields: w a word, i a network device, u a number of 32 bits,
+ * n one of 64, d a process, a an address, p a prefix. */
+static const struct {
+    char op;
+    const char *kind, *fields;
+} formats[] = {
+    {'.', "lab", "w"},     {'.', "netns", "n"}, {'.', "node", "ww"},      {'.', "port", "wiww"},
+    {'.', "rdma", "w"},    {'.', "up", ""},     {'+', "netns", "w"},      {'+', "tap", "i"},
+    {'+', "rule", "uapu"}, {'+', "rxe", "wi"},  {'+', "local-rule", "u"}, {'+', "process", "wdn"},
+};
+
+#define WORD_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+/* NULL, or what a field must be. */
+static const char *
+field_problem(char format, const char *field)
+{
+    struct in6_addr address;
+    uint64_t number;
+    uint8_t plen;
+
+    switch (format) {
+    case 'w':
+        return field[0] && field[0] != '.' && !field[strspn(field, WORD_CHARS)] ? NULL : "a name";
+    case 'i': return ifname_is_valid(field) ? NULL : "a network device";
+    case 'd': return number_parse(field, 1, INT32_MAX, &number) ? NULL : "a process";
+    case 'u': return number_parse(field, 0, UINT32_MAX, &number) ? NULL : "a number of 32 bits";
+    case 'n': return number_parse(field, 0, UINT64_MAX, &number) ? NULL : "a number";
+    case 'a': return ip6_parse(field, &address) ? NULL : "an IPv6 address";
+    case 'p': return ip6_prefix_parse(field, &address, &plen) ? NULL : "an IPv6 prefix";
+    default: OVS_NOT_REACHED();
+    }
+}
+
+/* What 'down' would act on must be what 'up' has written.  NULL, or a malloc'd sentence. */
+static char *
+check_entry(const struct journal_entry *e, const char *line)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+        if (formats[i].op != e->op || strcmp(formats[i].kind, e->kind) != 0) {
+            continue;
+        }
+        size_t n = strlen(formats[i].fields);
+        for (size_t j = 0; j < n; j++) {
+            const char *problem = field_problem(formats[i].fields[j], e->fields[j]);
+            if (problem) {
+                return xasprintf("line '%s': '%s' must be %s", line, e->fields[j], problem);
+            }
+        }
+        return e->fields[n][0] ? xasprintf("line '%s': '%s' is too much", line, e->fields[n])
+                               : NULL;
+    }
+    return xasprintf("unexpected line '%s'", line);
+}
+
 static char *
 take_line(struct journal_list *list, const char *line)
 {
@@ -128,11 +187,12 @@ take_line(struct journal_list *list, const char *line)
     case '+':
         list->entries = xrealloc(list->entries, (list->n + 1) * sizeof *list->entries);
         entry_init(&list->entries[list->n++], line[0], text);
-        return NULL;
+        return check_entry(&list->entries[list->n - 1], line);
     case '=':
         if (last && last->op == '+' && !last->id) {
             last->id = xstrdup(text);
-            return NULL;
+            const char *problem = field_problem('n', text);
+            return problem ? xasprintf("line '%s': '%s' must be %s", line, text, problem) : NULL;
         }
         break;
     case '-':
