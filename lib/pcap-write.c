@@ -8,6 +8,8 @@
  *
  * Each frame is one write to the file, and a frame that is not written whole is
  * cut off again: whoever reads the file meanwhile finds whole frames only.
+ * The file is locked, so that no two captures, of whichever processes, write
+ * over each other.
  */
 #include "lib/pcap-write.h"
 
@@ -16,6 +18,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,6 +88,8 @@ open_file(const char *path, bool replace, const char **why)
     }
     if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
         *why = "not a regular file";
+    } else if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+        *why = "another capture writes to it";
     } else if (ftruncate(fd, 0)) {
         *why = strerror(errno);
     } else {
