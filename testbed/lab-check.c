@@ -94,22 +94,27 @@ programs_uninit(struct programs *p)
     free(p->schema);
 }
 
+char *
+lab_check_path(const char *name)
+{
+    char *socket = lab_file(name, "db.sock");
+    char *why = doctor_socket_path(socket);
+    char *error = why ? xasprintf("%s: set ROCECAST_RUNDIR to a shorter path", why) : NULL;
+    free(why);
+    free(socket);
+    return error;
+}
+
 static char *
 check_folder(const char *name)
 {
     char *folder = lab_folder(name);
-    char *socket = lab_file(name, "db.sock");
     char *error = NULL;
     if (lab_exists(name)) {
         error = xasprintf("lab '%s' is already up (castlab down %s)", name, name);
     } else if (rmdir(folder) && errno != ENOENT) {
         error = xasprintf("%s exists and is no lab (%s)", folder, ovs_strerror(errno));
-    } else {
-        char *why = doctor_socket_path(socket);
-        error = why ? xasprintf("%s: set ROCECAST_RUNDIR to a shorter path", why) : NULL;
-        free(why);
     }
-    free(socket);
     free(folder);
     return error;
 }

@@ -301,7 +301,9 @@ lab_up(const struct topology *t, bool rdma, int timeout)
 {
     struct lab lab = {
         .name = t->name, .t = t, .rdma = rdma, .timeout = timeout, .exit_code = EXIT_REFUSED};
-    char *error = lab_lock();
+    /* Before the lock, which makes the folder of all labs. */
+    char *error = lab_check_path(t->name);
+    error = error ? error : lab_lock();
     error = error ? error : net_open(&lab.net, -1);
     error = error ? error : lab_check(&lab);
     if (!error) {

@@ -47,6 +47,8 @@ void lab_uninit(struct lab *);
 
 /* lab-check.c: what stands in the way of this lab; finds the programs. */
 char *lab_check(struct lab *);
+/* Likewise, before anything at all: whether the paths of its sockets are short enough. */
+char *lab_check_path(const char *name);
 char *programs_find(struct programs *);
 void programs_uninit(struct programs *);
 
