@@ -113,6 +113,17 @@ check_readable(const char *option, const char *file)
     }
 }
 
+/* Messages to what libopenvswitch cannot parse, or has to look up, would go nowhere. */
+static void
+check_syslog_target(const char *target)
+{
+    struct sockaddr_storage ss;
+
+    if (!inet_parse_active(target, -1, &ss, false, NULL)) {
+        refuse("--syslog-target %s: must be ADDRESS:PORT", target);
+    }
+}
+
 static void
 parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, const char *purpose)
 {
@@ -145,6 +156,9 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
     int c;
 
     while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+        if (c == OPT_SYSLOG_TARGET) {
+            check_syslog_target(optarg);
+        }
         if (c == 'p' || c == 'c' || c == 'C' || c == OPT_PEER_CA_CERT) {
             check_readable(c == 'p'   ? "private-key"
                            : c == 'c' ? "certificate"
@@ -277,6 +291,9 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
         if (!db_is_valid(d->db)) {
             refuse("ROCECAST_DB=%s: " DB_RULE, d->db);
         }
+    }
+    if (db_needs_keys(d->db) && !stream_ssl_is_configured()) {
+        refuse("registry %s: ssl: needs --private-key, --certificate and --ca-cert", d->db);
     }
     if (!d->control) {
         d->control = xasprintf("%s/%s%s%s.ctl", rocecast_rundir(), program_name, d->node ? "-" : "",

@@ -112,6 +112,18 @@ db_is_valid(const char *s)
 }
 
 bool
+db_needs_keys(const char *s)
+{
+    return !strncmp(s, "ssl:", 4) || strstr(s, ",ssl:");
+}
+
+bool
+db_is_one_socket(const char *s)
+{
+    return !strncmp(s, "unix:", 5) && !strchr(s, ',');
+}
+
+bool
 ip6_parse(const char *s, struct in6_addr *addr)
 {
     return inet_pton(AF_INET6, s, addr) == 1;

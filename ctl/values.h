@@ -25,6 +25,10 @@ bool number_parse(const char *, uint64_t min, uint64_t max, uint64_t *);
 
 /* The registry's address: one or several remotes. */
 bool db_is_valid(const char *);
+/* Is one of its remotes ssl:? */
+bool db_needs_keys(const char *);
+/* Is it one unix socket?  That nobody listens there is then final; anything else may come up. */
+bool db_is_one_socket(const char *);
 
 bool ip6_parse(const char *, struct in6_addr *);
 /* "<address>/<length>" without bits beyond the length. */

@@ -62,5 +62,5 @@ remote_check(const char *db, char **whyp)
         *whyp = xasprintf("registry '%s': " DB_RULE, db);
         return EINVAL;
     }
-    return !strncmp(db, "ssl:", 4) || strstr(db, ",ssl:") ? use_keys(whyp) : 0;
+    return db_needs_keys(db) ? use_keys(whyp) : 0;
 }
