@@ -3,46 +3,46 @@
  * The registry's rows as the planner's plain structures.
  *
  * Rows that castctl would not have written (a link to nowhere, a host with a
- * forbidden address) are left out, and said so in the log.
+ * forbidden address) are left out, and said so in the log; which those are,
+ * registry-rows.c says.
  */
 #include <config.h>
 
 #include <stdlib.h>
 
 #include "ctl/castd.h"
+#include "ctl/registry-rows.h"
 #include "ctl/values.h"
 #include "openvswitch/vlog.h"
 #include "util.h"
 
 VLOG_DEFINE_THIS_MODULE(castd_load);
 
-static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
+static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(60, 60);
 
-static size_t
-count_nodes(struct ovsdb_idl *idl)
+/* Once for each row, although everything is computed anew with every change. */
+static void
+log_left_out(const struct registry_rows *rows)
 {
-    const struct rrec_node *row;
-    size_t n = 0;
+    static struct svec told = SVEC_EMPTY_INITIALIZER;
 
-    RREC_NODE_FOR_EACH (row, idl) {
-        n++;
+    for (size_t i = 0; i < rows->left_out.n; i++) {
+        if (!svec_contains(&told, rows->left_out.names[i])) {
+            VLOG_WARN_RL(&rl, "left out: %s", rows->left_out.names[i]);
+        }
     }
-    return n;
+    svec_destroy(&told);
+    svec_clone(&told, &rows->left_out);
 }
 
 static void
-load_nodes(struct plan_topology *t, struct ovsdb_idl *idl)
+load_nodes(struct plan_topology *t, const struct registry_rows *rows)
 {
-    const struct rrec_node *row;
-
-    t->nodes = xcalloc(count_nodes(idl) + 1, sizeof *t->nodes);
-    RREC_NODE_FOR_EACH (row, idl) {
+    t->nodes = xcalloc(rows->n_nodes + 1, sizeof *t->nodes);
+    for (; t->n_nodes < rows->n_nodes; t->n_nodes++) {
+        const struct rrec_node *row = rows->nodes[t->n_nodes];
         struct plan_node *node = &t->nodes[t->n_nodes];
 
-        if (!name_is_valid(row->name)) {
-            VLOG_WARN_RL(&rl, "Node.name \"%s\": " NAME_RULE, row->name);
-            continue;
-        }
         ovs_strlcpy(node->name, row->name, sizeof node->name);
         node->id = (uint16_t) row->id;
         node->agent = !strcmp(row->role, "agent");
@@ -56,75 +56,51 @@ load_nodes(struct plan_topology *t, struct ovsdb_idl *idl)
                 port->number = (uint16_t) row->ports[i]->number;
             }
         }
-        t->n_nodes++;
     }
 }
 
 static void
-load_hosts(struct plan_topology *t, struct ovsdb_idl *idl)
+load_hosts(struct plan_topology *t, const struct registry_rows *rows)
 {
-    const struct rrec_host *row;
-    size_t n = 0;
-
-    RREC_HOST_FOR_EACH (row, idl) {
-        n++;
-    }
-    t->hosts = xcalloc(n + 1, sizeof *t->hosts);
-    RREC_HOST_FOR_EACH (row, idl) {
+    t->hosts = xcalloc(rows->n_hosts + 1, sizeof *t->hosts);
+    for (; t->n_hosts < rows->n_hosts; t->n_hosts++) {
+        const struct rrec_host *row = rows->hosts[t->n_hosts];
         struct plan_host *host = &t->hosts[t->n_hosts];
 
-        if (!name_is_valid(row->name) || !ip6_parse(row->address, &host->address)
-            || host_address_check(&host->address)) {
-            VLOG_WARN_RL(&rl, "host \"%s\" has no valid name and address (%s): left out", row->name,
-                         row->address);
-            continue;
-        }
         ovs_strlcpy(host->name, row->name, sizeof host->name);
-        t->n_hosts++;
+        ip6_parse(row->address, &host->address);
     }
 }
 
-static void
-load_impairment(const struct rrec_link *row, const char *column, const char *text,
-                struct impair_params *params)
+/* None if the text is nonsense. */
+static struct impair_params
+load_impairment(const char *text)
 {
+    struct impair_params params;
     char *error;
 
-    if (!impair_parse(text, params, &error)) {
-        VLOG_WARN_RL(&rl, "link %s:%s %s:%s: %s: %s: left out", row->a, row->a_port, row->b,
-                     row->b_port, column, error);
+    if (!impair_parse(text, &params, &error)) {
         free(error);
-        *params = (struct impair_params){0};
+        params = (struct impair_params){0};
     }
+    return params;
 }
 
 static void
-load_links(struct plan_topology *t, struct ovsdb_idl *idl)
+load_links(struct plan_topology *t, const struct registry_rows *rows)
 {
-    const struct rrec_link *row;
-    size_t n = 0;
-
-    RREC_LINK_FOR_EACH (row, idl) {
-        n++;
-    }
-    t->links = xcalloc(n + 1, sizeof *t->links);
-    RREC_LINK_FOR_EACH (row, idl) {
+    t->links = xcalloc(rows->n_links + 1, sizeof *t->links);
+    for (; t->n_links < rows->n_links; t->n_links++) {
+        const struct rrec_link *row = rows->links[t->n_links];
         struct plan_link *link = &t->links[t->n_links];
 
-        if (!name_is_valid(row->a) || !name_is_valid(row->b) || !ifname_is_valid(row->a_port)
-            || !ifname_is_valid(row->b_port)) {
-            VLOG_WARN_RL(&rl, "link %s:%s %s:%s has an invalid end: left out", row->a, row->a_port,
-                         row->b, row->b_port);
-            continue;
-        }
         ovs_strlcpy(link->a, row->a, sizeof link->a);
         ovs_strlcpy(link->a_port, row->a_port, sizeof link->a_port);
         ovs_strlcpy(link->b, row->b, sizeof link->b);
         ovs_strlcpy(link->b_port, row->b_port, sizeof link->b_port);
         link->kind = !strcmp(row->kind, "tap") ? PORT_TAP : PORT_PACKET;
-        load_impairment(row, "a_to_b", row->a_to_b, &link->a_to_b);
-        load_impairment(row, "b_to_a", row->b_to_a, &link->b_to_a);
-        t->n_links++;
+        link->a_to_b = load_impairment(row->a_to_b);
+        link->b_to_a = load_impairment(row->b_to_a);
     }
 }
 
@@ -181,16 +157,17 @@ load_group(struct castd_group *g, const struct rrec_group *row, struct ovsdb_idl
 void
 castd_load(struct castd *c, struct ovsdb_idl *idl)
 {
-    const struct rrec_group *group;
-    size_t n = 0;
+    struct registry_rows rows;
 
     memset(c, 0, sizeof *c);
     c->idl = idl;
     c->global = rrec_global_first(idl);
     c->topology.fabric_mtu = (unsigned int) c->global->fabric_mtu;
-    load_nodes(&c->topology, idl);
-    load_hosts(&c->topology, idl);
-    load_links(&c->topology, idl);
+    registry_rows_init(&rows, idl);
+    log_left_out(&rows);
+    load_nodes(&c->topology, &rows);
+    load_hosts(&c->topology, &rows);
+    load_links(&c->topology, &rows);
     plan_topology_prepare(&c->topology);
 
     c->n_nodes = c->topology.n_nodes;
@@ -203,17 +180,11 @@ castd_load(struct castd *c, struct ovsdb_idl *idl)
         node->caught_up = node->row->nb_cfg >= node->row->cfg;
     }
 
-    RREC_GROUP_FOR_EACH (group, idl) {
-        n++;
+    c->groups = xcalloc(rows.n_groups + 1, sizeof *c->groups);
+    for (; c->n_groups < rows.n_groups; c->n_groups++) {
+        load_group(&c->groups[c->n_groups], rows.groups[c->n_groups], idl);
     }
-    c->groups = xcalloc(n + 1, sizeof *c->groups);
-    RREC_GROUP_FOR_EACH (group, idl) {
-        if (name_is_valid(group->name)) {
-            load_group(&c->groups[c->n_groups++], group, idl);
-        } else {
-            VLOG_WARN_RL(&rl, "Group.name \"%s\": " NAME_RULE, group->name);
-        }
-    }
+    registry_rows_uninit(&rows);
 }
 
 void
