@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "ctl/intent.h"
+#include "ctl/registry-schema.h"
 #include "ctl/rocecast-idl.h"
 #include "ctl/values.h"
 #include "openvswitch/poll-loop.h"
@@ -24,6 +25,11 @@
 VLOG_DEFINE_THIS_MODULE(agent_registry);
 
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
+
+/* That an agent reads. */
+#define TABLES                                                                                 \
+    (REGISTRY_TABLE(NODE) | REGISTRY_TABLE(PORT) | REGISTRY_TABLE(ROUTE) | REGISTRY_TABLE(SID) \
+     | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH))
 
 /* A group epoch that has started. */
 struct started {
@@ -43,6 +49,7 @@ struct agent_registry {
     struct ovsdb_idl *idl;
     struct ovsdb_idl_txn *txn;
     char *node_name;
+    char *role;
     char *control;
     unsigned int seqno; /* of the IDL, when last looked at. */
     bool report;        /* there may be something to write. */
@@ -70,7 +77,7 @@ monitor(struct ovsdb_idl *idl, const char *node_name)
         &rrec_node_col_state,         &rrec_node_col_control,
         &rrec_node_col_ports,         &rrec_node_col_routes,
         &rrec_node_col_sids,          &rrec_node_col_trees,
-        &rrec_node_col_verify_always,
+        &rrec_node_col_verify_always, &rrec_node_col_role,
     };
     struct ovsdb_idl_condition own = OVSDB_IDL_CONDITION_INIT(&own);
 
@@ -98,7 +105,7 @@ monitor(struct ovsdb_idl *idl, const char *node_name)
 }
 
 struct agent_registry *
-agent_registry_create(const char *db, const char *node_name, const char *control)
+agent_registry_create(const char *db, const char *node_name, const char *role, const char *control)
 {
     struct agent_registry *ar = xzalloc(sizeof *ar);
 
@@ -110,6 +117,7 @@ agent_registry_create(const char *db, const char *node_name, const char *control
     ovsdb_idl_set_lock(ar->idl, lock);
     free(lock);
     ar->node_name = xstrdup(node_name);
+    ar->role = xstrdup(role);
     ar->control = xstrdup(control);
     ar->state = xstrdup("");
     return ar;
@@ -124,6 +132,7 @@ agent_registry_destroy(struct agent_registry *ar)
         }
         ovsdb_idl_destroy(ar->idl);
         free(ar->node_name);
+        free(ar->role);
         free(ar->control);
         free(ar->state);
         free(ar->started);
@@ -272,22 +281,40 @@ forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
     ar->n_losses = n;
 }
 
+/* Why this agent cannot follow this row at all, malloc'd; NULL: it can. */
+static char *
+row_problem(const struct agent_registry *ar, const struct rrec_node *row)
+{
+    char *problem = registry_schema_problem(ar->idl, TABLES);
+
+    if (problem) {
+        char *sentence = xasprintf("the registry: %s", problem);
+
+        free(problem);
+        return sentence;
+    }
+    return strcmp(row->role, ar->role) ? xasprintf("the node has role %s, %s is for role %s",
+                                                   row->role, program_name, ar->role)
+                                       : NULL;
+}
+
 /* Is there a generation that was not handed out yet, and does it make sense? */
 static bool
 read_row(struct agent_registry *ar, const struct rrec_node *row, struct node_config *cfg)
 {
     bool same_row = uuid_equals(&row->header_.uuid, &ar->row_uuid);
-    char *error;
+    char *error = row->cfg ? row_problem(ar, row) : NULL;
 
-    if (!row->cfg || (same_row && row->cfg == ar->generation)) {
+    if (!row->cfg || (!error && same_row && row->cfg == ar->generation)) {
         return false;
     }
     if (!same_row) {
         ar->row_uuid = row->header_.uuid;
         ar->applied = 0;
     }
-    ar->generation = row->cfg;
-    if (!intent_read(row, cfg, &error)) {
+    /* A problem with the row may begin and end without another generation. */
+    ar->generation = error ? 0 : row->cfg;
+    if (error || !intent_read(row, cfg, &error)) {
         VLOG_ERR_RL(&rl, "node %s: generation %" PRId64 " is invalid and not applied: %s",
                     ar->node_name, row->cfg, error);
         agent_registry_refused(ar, (uint64_t) row->cfg, error);

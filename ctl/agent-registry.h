@@ -24,10 +24,10 @@
 struct agent_registry;
 struct node_config;
 
-/* 'db' is an OVSDB remote, or several with commas between them; 'control' is the path of the agent's
- * control socket, for Node.control.  All three are copied. */
+/* 'db' is an OVSDB remote, or several with commas between them; 'role' is what Node.role must say;
+ * 'control' is the path of the agent's control socket, for Node.control.  All are copied. */
 struct agent_registry *
-agent_registry_create(const char *db, const char *node_name, const char *control);
+agent_registry_create(const char *db, const char *node_name, const char *role, const char *control);
 void agent_registry_destroy(struct agent_registry *);
 
 /* Talks to the registry.  True if there is a configuration that was not handed out before: then it

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "ctl/registry-schema.h"
 #include "ctl/request.h"
 #include "ctl/values.h"
 #include "openvswitch/dynamic-string.h"
@@ -148,14 +149,12 @@ connect_registry(struct ctl *ctl)
     if (!db_is_valid(ctl->db)) {
         ctl_fail(CTL_USAGE, "%s%s: " DB_RULE, ctl->db_given ? "--db " : "ROCECAST_DB=", ctl->db);
     }
-    if (strstr(ctl->db, "ssl:") && !stream_ssl_is_configured()) {
+    if (db_needs_keys(ctl->db) && !stream_ssl_is_configured()) {
         ctl_fail(CTL_USAGE, "registry %s: ssl: needs --private-key, --certificate and --ca-cert",
                  ctl->db);
     }
 
-    bool retry = strncmp(ctl->db, "unix:", 5) || strchr(ctl->db, ',');
-
-    ctl->idl = ovsdb_idl_create(ctl->db, &rrec_idl_class, true, retry);
+    ctl->idl = ovsdb_idl_create(ctl->db, &rrec_idl_class, true, !db_is_one_socket(ctl->db));
     while (!ovsdb_idl_has_ever_connected(ctl->idl)) {
         ovsdb_idl_run(ctl->idl);
         check_alive(ctl);
@@ -170,6 +169,10 @@ connect_registry(struct ctl *ctl)
                          : "",
                      error ? ovs_retval_to_string(error) : "");
         }
+    }
+    char *problem = registry_schema_problem(ctl->idl, REGISTRY_ALL_TABLES);
+    if (problem) {
+        ctl_fail(CTL_REFUSED, "registry %s: %s", ctl->db, problem);
     }
 }
 

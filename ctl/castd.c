@@ -12,6 +12,7 @@
 #include "ctl/castd.h"
 
 #include "ctl/daemon-common.h"
+#include "ctl/registry-schema.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "ovsdb-idl.h"
@@ -30,13 +31,15 @@ struct castd_loop {
     struct ovsdb_idl_txn *txn; /* in flight. */
     bool pending;              /* the registry changed since the last computation. */
     unsigned int seqno;
-    const char *status; /* what status_text() said last. */
+    char *status;  /* what status_text() said last. */
+    char *problem; /* with the schema, or NULL. */
 };
 
 static const char *
 status_text(const struct castd_loop *loop)
 {
     return !ovsdb_idl_is_connected(loop->idl) ? "registry not connected"
+           : loop->problem                    ? loop->problem
            : ovsdb_idl_has_lock(loop->idl)    ? "active"
                                               : "standby: another castd is active";
 }
@@ -92,24 +95,43 @@ run_txn(struct castd_loop *loop)
     loop->txn = NULL;
 }
 
+static bool
+may_compute(const struct castd_loop *loop)
+{
+    return ovsdb_idl_has_lock(loop->idl) && ovsdb_idl_has_ever_connected(loop->idl)
+           && !loop->problem;
+}
+
+/* A registry may be converted to another schema while castd runs. */
+static void
+check_schema(struct castd_loop *loop)
+{
+    char *problem = registry_schema_problem(loop->idl, REGISTRY_ALL_TABLES);
+
+    free(loop->problem);
+    loop->problem = problem ? xasprintf("the registry is refused: %s", problem) : NULL;
+    free(problem);
+}
+
 static void
 run(struct castd_loop *loop)
 {
     ovsdb_idl_run(loop->idl);
-    if (strcmp(loop->status, status_text(loop))) {
-        loop->status = status_text(loop);
-        loop->pending = true;
-        VLOG_INFO("%s", loop->status);
-    }
     if (loop->seqno != ovsdb_idl_get_seqno(loop->idl)) {
         loop->seqno = ovsdb_idl_get_seqno(loop->idl);
         loop->pending = true;
+        check_schema(loop);
+    }
+    if (strcmp(loop->status, status_text(loop))) {
+        free(loop->status);
+        loop->status = xstrdup(status_text(loop));
+        loop->pending = true;
+        VLOG(loop->problem ? VLL_ERR : VLL_INFO, "%s", loop->status);
     }
     if (loop->txn) {
         run_txn(loop);
     }
-    if (!loop->txn && loop->pending && ovsdb_idl_has_lock(loop->idl)
-        && ovsdb_idl_has_ever_connected(loop->idl)) {
+    if (!loop->txn && loop->pending && may_compute(loop)) {
         loop->pending = false;
         loop->txn = ovsdb_idl_txn_create(loop->idl);
         compute(loop->idl, loop->txn);
@@ -123,7 +145,7 @@ wait(struct castd_loop *loop)
     ovsdb_idl_wait(loop->idl);
     if (loop->txn) {
         ovsdb_idl_txn_wait(loop->txn);
-    } else if (loop->pending && ovsdb_idl_has_lock(loop->idl)) {
+    } else if (loop->pending && may_compute(loop)) {
         poll_immediate_wake();
     }
 }
@@ -131,7 +153,7 @@ wait(struct castd_loop *loop)
 int
 main(int argc, char *argv[])
 {
-    struct castd_loop loop = {.pending = true, .status = ""};
+    struct castd_loop loop = {.pending = true, .status = xstrdup("")};
     struct daemon daemon;
 
     daemon_init(&daemon, argc, argv, DAEMON_CONTROLLER, "controller");
@@ -144,7 +166,8 @@ main(int argc, char *argv[])
     while (!daemon.exiting) {
         daemon_run(&daemon);
         run(&loop);
-        if (ovsdb_idl_has_lock(loop.idl) || ovsdb_idl_is_lock_contended(loop.idl)) {
+        if (!loop.problem
+            && (ovsdb_idl_has_lock(loop.idl) || ovsdb_idl_is_lock_contended(loop.idl))) {
             daemon_serving(&daemon); /* active or standby. */
         }
         wait(&loop);
@@ -156,6 +179,8 @@ main(int argc, char *argv[])
         ovsdb_idl_txn_destroy(loop.txn);
     }
     ovsdb_idl_destroy(loop.idl);
+    free(loop.status);
+    free(loop.problem);
     daemon_done(&daemon);
     return 0;
 }

@@ -4,7 +4,8 @@
  * asked for the row of database 'rocecast' in its database '_Server'.
  *
  * The usual client would not tell a member of a cluster without quorum from a
- * server that is not there: it goes on to the next.
+ * server that is not there: it goes on to the next.  It then reads the tables:
+ * their schema, and the rows that castd leaves out.
  */
 #include <config.h>
 
@@ -15,9 +16,12 @@
 #include <string.h>
 
 #include "ctl/ctl-json.h"
+#include "ctl/registry-rows.h"
+#include "ctl/registry-schema.h"
 #include "jsonrpc.h"
 #include "openvswitch/json.h"
 #include "openvswitch/poll-loop.h"
+#include "ovsdb-idl.h"
 #include "stream.h"
 #include "timeval.h"
 #include "util.h"
@@ -120,6 +124,50 @@ check_server(const char *remote, long long deadline, const char **fix)
     return complaint;
 }
 
+static void
+check_rows(struct doctor *d, const struct ovsdb_idl *idl)
+{
+    struct registry_rows rows;
+
+    registry_rows_init(&rows, idl);
+    for (size_t i = 0; i < rows.left_out.n; i++) {
+        doctor_add(d, DOCTOR_PROBLEM, xasprintf("castd leaves out: %s", rows.left_out.names[i]),
+                   xstrdup("correct or delete that row (castctl, ovsdb-client transact)"));
+    }
+    registry_rows_uninit(&rows);
+}
+
+static void
+check_contents(struct doctor *d)
+{
+    struct ovsdb_idl *idl = ovsdb_idl_create(d->db, &rrec_idl_class, true, true);
+
+    ovsdb_idl_set_leader_only(idl, false);
+    while (!ovsdb_idl_has_ever_connected(idl) && time_msec() < d->deadline) {
+        ovsdb_idl_run(idl);
+        if (!ovsdb_idl_has_ever_connected(idl)) {
+            ovsdb_idl_wait(idl);
+            poll_timer_wait_until(d->deadline);
+            poll_block();
+        }
+    }
+    if (ovsdb_idl_has_ever_connected(idl)) {
+        char *problem = registry_schema_problem(idl, REGISTRY_ALL_TABLES);
+
+        if (problem) {
+            doctor_add(d, DOCTOR_PROBLEM, xasprintf("%s: %s", d->db, problem),
+                       xstrdup(REGISTRY_SCHEMA_FIX ", with the schema of this version"));
+            free(problem);
+        } else {
+            check_rows(d, idl);
+        }
+    } else {
+        doctor_add(d, DOCTOR_WARNING, xasprintf("%s does not show its tables", d->db),
+                   xstrdup("give it more time: --timeout=SECONDS"));
+    }
+    ovsdb_idl_destroy(idl);
+}
+
 void
 doctor_registry(struct doctor *d)
 {
@@ -145,6 +193,7 @@ doctor_registry(struct doctor *d)
     }
     if (n_good) {
         doctor_add(d, DOCTOR_OK, xasprintf("%s answers", d->db), NULL);
+        check_contents(d);
     } else if (d->db_wanted) {
         d->unreachable = true;
         for (size_t i = before; i < d->n; i++) {

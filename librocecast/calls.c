@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "ctl/registry-schema.h"
 #include "ctl/request.h"
 #include "ctl/values.h"
 #include "librocecast/internal.h"
@@ -24,6 +25,22 @@ static int OVS_PRINTF_FORMAT(3, 4) refuse(int error, char **whyp, const char *fo
     return error;
 }
 
+/* The tables that loop.c monitors. */
+static int
+check_schema(const struct rocecast *r, char **whyp)
+{
+    char *problem =
+        registry_schema_problem(r->idl, REGISTRY_TABLE(HOST) | REGISTRY_TABLE(GROUP)
+                                            | REGISTRY_TABLE(SOURCE) | REGISTRY_TABLE(MEMBER));
+
+    if (problem) {
+        refuse(EPROTO, whyp, "registry %s: %s", r->db, problem);
+        free(problem);
+        return EPROTO;
+    }
+    return 0;
+}
+
 /* The registry's contents are there.  A single unix socket that nobody listens on is a final
  * answer; anything else may come up, and so may what broke off. */
 static int
@@ -36,10 +53,10 @@ check_contents(struct call *call, char **whyp)
     }
     int error = ovsdb_idl_get_last_error(r->idl);
     bool broken = error == EOF || error == EPIPE || error == ECONNRESET;
-    bool final = !strncmp(r->db, "unix:", 5) && !strchr(r->db, ',') && !broken;
+    bool final = db_is_one_socket(r->db) && !broken;
 
     if (ovsdb_idl_has_ever_connected(r->idl)) {
-        return 0;
+        return check_schema(r, whyp);
     }
     if (!error) {
         return refuse(EAGAIN, whyp, "registry %s%s", r->db,

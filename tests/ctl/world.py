@@ -119,7 +119,7 @@ class World:
         self.daemons = []
         self.env = dict(os.environ, ROCECAST_RUNDIR=self.dir, ROCECAST_DB='unix:' + self.sock)
         subprocess.run(['ovsdb-tool', 'create', os.path.join(self.dir, 'db'), SCHEMA], check=True)
-        self.start_registry()
+        self.registry = self.start_registry()
         self.castd = self.start_castd('castd')
         self.db = Db(self.sock)
         wait_until('castd makes the Global row', lambda: self.db.rows('Global'))
@@ -147,6 +147,24 @@ class World:
         self.stop(self.castd, signal.SIGKILL)
         os.unlink(os.path.join(self.dir, 'castd.ctl'))
         self.castd = self.start_castd('castd')
+
+    def status(self, name):
+        """What a castd says of itself."""
+        return subprocess.run(['ovs-appctl', '-t', os.path.join(self.dir, name + '.ctl'),
+                               'rocecast/status'], check=True, capture_output=True,
+                              text=True).stdout.strip()
+
+    def convert(self, schema):
+        """Gives the registry another schema.  Only a new server tells it to clients."""
+        file = os.path.join(self.dir, 'schema')
+        with open(file, 'w', encoding='utf-8') as f:
+            json.dump(schema, f)
+        self.db.close()
+        subprocess.run(['ovsdb-client', 'convert', 'unix:' + self.sock, file], check=True,
+                       capture_output=True)
+        self.stop(self.registry)
+        self.registry = self.start_registry()
+        self.db = Db(self.sock)
 
     def stop(self, process, how=signal.SIGTERM):
         process.send_signal(how)
