@@ -2,7 +2,8 @@
 """The lab that bad input is tried on, and the proof that nothing in it has changed.
 
 A castlab lab without RDMA: a registry, castd, agents with their ports, in a network and mount
-namespace of their own.  Group g is ready, 'empty' has no source, node 'idle' has no agent.
+namespace of their own.  Group g is ready, 'empty' has no source, nodes 'idle' and 'a9'
+have no agent.  Two more registries have another schema.
 """
 import hashlib
 import json
@@ -12,7 +13,7 @@ import stat
 import subprocess
 
 from leftovers import processes
-from world import BIN, PATIENCE, ROOT, SCHEMA, Db, check, wait_until
+from world import BIN, PATIENCE, ROOT, SCHEMA, Db, check, listens, wait_until
 
 RUNDIR = os.environ.get('ROCECAST_RUNDIR', '')
 DIR = os.path.join(RUNDIR, 'work')
@@ -39,6 +40,7 @@ NODES = ('a0', 'n1', 'n2')
 
 SET_UP = '''
 node add idle --id 300 --role switch
+node add a9 --id 301 --role agent
 host add r8 --address fd00:1::8
 group add empty
 group add g
@@ -61,6 +63,10 @@ def work_file(name, data):
     with open(file, 'wb') as f:
         f.write(data if isinstance(data, bytes) else data.encode())
     return file
+
+
+def hurt_journal(third):
+    return work_file('../lab/hurt/journal', '. lab hurt\n. node n1 swedge\n%s\n' % third)
 
 
 def output(*argv):
@@ -110,14 +116,58 @@ class Lab:
         with open(os.path.join(ROOT, 'testbed/topologies/star.yaml'), encoding='utf-8') as f:
             work_file('star.yaml', f.read().replace('fd00:1:', 'fd00:5:'))
         os.makedirs(os.path.join(RUNDIR, 'lab/hurt'))
-        work_file('../lab/hurt/journal', '. lab hurt\n. node n1 swedge\nnonsense\n')
+        hurt_journal('nonsense')
+        # For a user that is not root: it can go there, but may not read this.
+        os.chmod(RUNDIR, 0o755)
+        os.chmod(work_file('secret.yaml', TOPOLOGY), 0o600)
         os.environ['ROCECAST_DB'] = 'unix:' + path('db.sock')
         for line in SET_UP.strip().splitlines():
             output('castctl', *line.split())
+        self.registries = [start_registry('old', old_schema()),
+                           start_registry('void', {'name': 'rocecast', 'version': '0.0.1',
+                                                    'tables': {}})]
+        db = Db(os.path.join(DIR, 'old.sock'))
+        db.transact({'op': 'insert', 'table': 'Node',
+                     'row': {'name': 'n1', 'id': 1, 'role': 'switch', 'cfg': 1}})
+        db.close()
         wait_until('the lab is at rest', at_rest)
 
     def down(self):
+        for p in self.registries:
+            p.terminate()
+            p.wait(PATIENCE)
         output('castlab', 'down', 'bad')
+
+
+def old_schema():
+    """Without a table and two columns."""
+    with open(SCHEMA, encoding='utf-8') as f:
+        old = json.load(f)
+    del old['tables']['Link']
+    del old['tables']['Node']['columns']['no_aggregation']
+    del old['tables']['Tree_Node']['columns']['liveness']
+    del old['tables']['Member']['columns']['lost']
+    return old
+
+
+def start_registry(name, its_schema):
+    """One more, at the socket DIR/NAME.sock."""
+    file, sock = (os.path.join(DIR, name + end) for end in ('.db', '.sock'))
+    output('ovsdb-tool', 'create', file, work_file(name + '.ovsschema', json.dumps(its_schema)))
+    p = subprocess.Popen(['ovsdb-server', file, '--remote=punix:' + sock, '--no-chdir', '-voff',
+                          '--unixctl=%s/%s.unixctl' % (DIR, name)])
+    wait_until('registry %s listens' % name, lambda: listens(sock))
+    return p
+
+
+def old_registry():
+    """What only castd and castctl write to it."""
+    db = Db(os.path.join(DIR, 'old.sock'))
+    rows = db.rows('Node') + db.rows('Global') + db.rows('Host')
+    db.close()
+    return {'old %s' % row['_uuid'][1]:
+            json.dumps({k: v for k, v in row.items() if k not in ('_version', 'state', 'control')})
+            for row in rows}
 
 
 #

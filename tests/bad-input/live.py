@@ -2,11 +2,18 @@
 """Tables of what is wrong in the registry itself, while castd and agents run on it."""
 import json
 import os
+import re
+import shlex
 import signal
+import subprocess
+import tempfile
 
 import lab
-from table import Section, cell, check_said, matches
+from table import Section, cell, check_said, matches, named, real, run
 from world import Db, check, check_equal, references, wait_until
+
+# Where a row that castd leaves out is named.
+LEFT_OUT = 'log, doctor'
 
 # What castd tells nodes.
 TOLD = ('Branch', 'Port', 'Route', 'Sid', 'Tree_Node')
@@ -16,6 +23,14 @@ def told():
     """Without versions: nodes report to these rows, and tests put them back."""
     return {k: {c: v for c, v in json.loads(row).items() if c != '_version'}
             for k, row in lab.registry().items() if k.split()[0] in TOLD}
+
+
+def check_doctor(message):
+    """What castctl doctor finds of the registry, beside that it answers, is this only."""
+    status, out, _ = run('castctl -j doctor --role switch')
+    found = [f['found'] for f in json.loads(out) if f['check'] == 'registry' and f['state'] != 'ok']
+    check(len(found) == 1 and matches(message, found[0]), 'doctor says %r', found)
+    check_equal('exit status of castctl doctor', status, 2)
 
 
 def resolved(db, columns):
@@ -71,16 +86,19 @@ class Controller(Rows):
         size = os.path.getsize(log)
 
         def said():
-            if row[2] != 'log':
+            if row[2] != LEFT_OUT:
                 table, name = row[2].split()
                 key = 'host' if table == 'Member' else 'name'
                 return [r['status'] for r in db.rows(table, **{key: name})]
             with open(log, encoding='utf-8') as f:
                 f.seek(size)
                 return [line.rstrip('\n').split('|', 4)[-1] for line in f]
+        message = ('left out: ' if row[2] == LEFT_OUT else '') + row[3]
         uuid = db.transact(operation)[0]['uuid']
         try:
-            wait_until('castd says %s' % row[3], lambda: any(matches(row[3], s) for s in said()))
+            wait_until('castd says %s' % message, lambda: any(matches(message, s) for s in said()))
+            if row[2] == LEFT_OUT:
+                check_doctor('castd leaves out: ' + row[3])
         finally:
             db.transact({'op': 'delete', 'table': row[0], 'where': [['_uuid', '==', uuid]]})
             # castd has answered a request that was made now: nothing more comes by itself.
@@ -144,3 +162,63 @@ class Agent(Section):
 
     def cells(self, row):
         return cell('%s.%s' % row[:2]), cell(str(row[2])), cell(row[3])
+
+
+class Started(Section):
+    """Rows (command line of a daemon, the last that it says on standard error).  It runs until it has
+    said that, and must then end when told to."""
+
+    head = ('command', 'says')
+
+    def try_row(self, row):
+        with tempfile.TemporaryFile('w+') as log:
+            p = subprocess.Popen(shlex.split(real(row[0])), stderr=log, stdin=subprocess.DEVNULL)
+            try:
+                wait_until('it says ' + row[1], lambda: self.says(row, log))
+                check(p.poll() is None, 'ended with %r', p.returncode)
+                self.check_status(row)
+            finally:
+                p.terminate()
+                p.wait(lab.PATIENCE)
+            check_equal('exit status when told to end', p.returncode, 0)
+
+    def check_status(self, row):
+        if row[0].startswith('castd'):
+            status, _ = lab.control(os.path.join(lab.DIR, 'x'), 'rocecast/status')
+            check_said('…|castd|ERR|' + status.rstrip('\n'), row[1])
+
+    def says(self, row, log):
+        log.seek(0)
+        return any(matches(row[1], line) for line in named(log.read()).splitlines())
+
+    def inputs(self):
+        return []
+
+    def cells(self, row):
+        return cell(row[0]), cell(row[1])
+
+
+class Role(Started):
+    """Rows (command line of an agent, what Node.state of its node then says)."""
+
+    head = ('command', 'Node.state')
+
+    def __init__(self, name, about, rows):
+        super().__init__(name, about, rows, (told, lab.agents))
+
+    def says(self, row, _log):
+        db = Db(lab.path('db.sock'))
+        try:
+            return matches(row[1], db.row('Node', name=self.node(row))['state'])
+        finally:
+            db.close()
+
+    def node(self, row):
+        return re.search('--node=([^ ]+)', row[0])[1]
+
+    def end(self, row):
+        db = Db(lab.path('db.sock'))
+        node = db.row('Node', name=self.node(row))
+        check_equal('generation applied', node['nb_cfg'], 0)
+        db.update('Node', {'name': node['name']}, state='', control='')
+        db.close()

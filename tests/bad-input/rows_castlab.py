@@ -2,7 +2,7 @@
 """Wrong command lines of castlab, and wrong topology files."""
 import lab
 from base import BASE
-from table import Changes, Commands, Parameters, Wholes
+from table import Changes, Commands, Journals, Parameters, Wholes
 
 COMMANDS = (
     # The command itself
@@ -53,6 +53,13 @@ COMMANDS = (
      'castlab: /nonexistent/x/lab: No such file or directory'),
     ('ROCECAST_RUNDIR=DIR/text castlab up --no-rdma DIR/star.yaml', 2,
      'castlab: DIR/text/lab: Not a directory'),
+    ('ROCECAST_RUNDIR=RUNDIR/%s castlab up --no-rdma DIR/star.yaml' % ('x' * 90), 2,
+     'castlab: RUNDIR/%s/lab/star/db.sock: longer …: set ROCECAST_RUNDIR to a shorter path'
+     % ('x' * 90)),
+    ('setpriv --reuid=65534 --clear-groups castlab up --no-rdma DIR/secret.yaml', 1,
+     'DIR/secret.yaml: Permission denied'),
+    ('setpriv --reuid=65534 --clear-groups castlab up --no-rdma DIR/star.yaml', 2,
+     'castlab: network devices need root'),
     # down
     ('castlab down bad other', 1, 'castlab: down takes one lab or --all (castlab --help)'),
     ('castlab down --all bad', 1, 'castlab: down takes one lab or --all (castlab --help)'),
@@ -130,6 +137,42 @@ COMMANDS = (
      "castlab: RUNDIR/lab/hurt/journal:3: unexpected line 'nonsense'"),
 )
 
+# A line in the place of the last one of lab hurt's journal, and what castlab down must say of it.
+JOURNALS = (
+    ('nonsense', "unexpected line 'nonsense'"),
+    ('', "unexpected line ''"),
+    ('+', "unexpected line '+'"),
+    ('+ bridge br0', "unexpected line '+ bridge br0'"),
+    ('. process n1 5 7', "unexpected line '. process n1 5 7'"),
+    ('= 7', "unexpected line '= 7'"),
+    ('-', "unexpected line '-'"),
+    ('. node n1', "line '. node n1': '' must be a name"),
+    ('. netns here', "line '. netns here': 'here' must be a number"),
+    ('. up and down', "line '. up and down': 'and' is too much"),
+    ('. port n1 a/b tap h1', "line '. port n1 a/b tap h1': 'a/b' must be a network device"),
+    ('+ process n1 x 7', "line '+ process n1 x 7': 'x' must be a process"),
+    ('+ process n1 0 7', "line '+ process n1 0 7': '0' must be a process"),
+    ('+ process n1 4294967297 7',
+     "line '+ process n1 4294967297 7': '4294967297' must be a process"),
+    ('+ process n1 5', "line '+ process n1 5': '' must be a number"),
+    ('+ process n1 5 7 9', "line '+ process n1 5 7 9': '9' is too much"),
+    ('+ netns ../x', "line '+ netns ../x': '../x' must be a name"),
+    ('+ netns hurt-n1\n= x', "line '= x': 'x' must be a number", 4),
+    ('+ tap averyveryverylongone',
+     "line '+ tap averyveryverylongone': 'averyveryverylongone' must be a network device"),
+    ('+ rule x fd00::1 fd00::/16 7', "line '+ rule x fd00::1 fd00::/16 7': 'x' must be a number of "
+     '32 bits'),
+    ('+ rule 5 nowhere fd00::/16 7',
+     "line '+ rule 5 nowhere fd00::/16 7': 'nowhere' must be an IPv6 address"),
+    ('+ rule 5 fd00::1 fd00::1/16 7',
+     "line '+ rule 5 fd00::1 fd00::1/16 7': 'fd00::1/16' must be an IPv6 prefix"),
+    ('+ rule 5 fd00::1 fd00::/16 4294967296',
+     "line '+ rule 5 fd00::1 fd00::/16 4294967296': '4294967296' must be a number of 32 bits"),
+    ('+ local-rule', "line '+ local-rule': '' must be a number of 32 bits"),
+    ('+ rxe rxe_h1', "line '+ rxe rxe_h1': '' must be a network device"),
+    ('+ rxe a/b h1', "line '+ rxe a/b h1': 'a/b' must be a name"),
+)
+
 # What is replaced in BASE, by what, and what castlab must then say after the file's name.
 CHANGES = (
     ('h0: {kind: host, address:', 'h0: {kind: host, adress:',
@@ -182,6 +225,19 @@ CHANGES = (
      ":7:5: duplicate key 'sa' in 'nodes' (first in line 6)"),
     ('nodes:\n', 'nodes: [h0]\n  moes:\n',
      ":5:3: unknown key 'moes' in 'topology' (did you mean 'nodes'?)"),
+    ('[sa, n1]', '[sa, n1]\n      forward: loss=200%',
+     ':12:16: "loss=200%": must be 0% to 100%'),
+    ('[sa, n1]', '[sa, n1]\n      backward: nonsense',
+     ':12:17: "nonsense": must be NAME=VALUE, with rate, queue, delay, jitter, loss, duplicate, '
+     'reorder, late, corrupt or seed'),
+    ('[sa, n1]', '[sa, n1]\n      forward: delay=-1ms',
+     ':12:16: "delay=-1ms": must be a number with us, ms or s, e.g. 1.5ms'),
+    ('[sa, n1]', '[sa, n1]\n      forward: [loss=1%]',
+     ":12:16: 'forward' or 'backward' must be a scalar, not a list"),
+    ('[sa, n1]', '[sa, n1]\n      forwards: loss=1%',
+     ":12:7: unknown key 'forwards' in a link (did you mean 'forward'?)"),
+    ('[h0, sa]', '[h0, sa]\n      backward: loss=1% loss=2%',
+     ':11:17: "loss=2%": loss is there twice'),
     ('[sa, n1]', '[sa, n2]', ":11:23: link to unknown node 'n2' (did you mean 'n1'?)"),
     ('[sa, n1]', '[sa]', ':11:18: a link has two endpoints'),
     ('[sa, n1]', '[sa, sa]', ":11:19: link from 'sa' to itself"),
@@ -285,6 +341,9 @@ a compiler's: line, column, what is wrong. Exit status 1. No lab is begun."""
 SECTIONS = (
     Commands('castlab', 'Beside lab bad, which is up, there is lab hurt: a journal that ends with '
              'the line `nonsense`.', COMMANDS, lab.ALL),
+    Journals('castlab: damaged journals', 'The third line of lab hurt\'s journal. `castlab down hurt` '
+             'says `castlab: RUNDIR/lab/hurt/journal:3: ` and this, exit status 2, and removes nothing; '
+             'so says every command that reads the journal.', JOURNALS),
     Changes('Topology files: one thing wrong', ABOUT, BASE, CHANGES),
     Wholes('Topology files as a whole', 'As above.', WHOLES),
     Parameters('Parameters of a topology file', 'castlab up FILE, and these. Exit status 1.', BASE,

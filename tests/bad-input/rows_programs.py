@@ -122,6 +122,9 @@ SCRIPTS = (
 
 # What apihost (tests/api) is told, the error number that the call returns, and rocecast_error().
 CALLS = (
+    ('open unix:DIR/old.sock 30000', 71,
+     "open: registry unix:DIR/old.sock: its schema lacks what version … of 'rocecast' has: column "
+     'Member.lost (ovsdb-client convert REMOTE rocecast.ovsschema, then restart ovsdb-server)'),
     ('group nosuch 30000', 2, "group open: no group named 'nosuch'"),
     ('address nosuch', 2, "host address: no host named 'nosuch'"),
     ('source nosuch 18 30000', 2, "source set: no host named 'nosuch'"),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nonsense written to the registry by hand, past castctl."""
-from live import Agent, Controller, Schema
+from live import Agent, Controller, Role, Schema, Started
+from table import Commands
+import lab
 
 # Table, columns of a row that is inserted ('@g' is the reference to group g), what ovsdb-server says.
 REFUSED = (
@@ -41,16 +43,42 @@ REFUSED = (
 
 # Likewise; where castd says something ('log', or the status of a row), and what.
 CASTD = (
-    ('Node', {'name': 'n 9', 'id': 9, 'role': 'switch'}, 'log',
-     'Node.name "n 9": must be 1 to 63 of A-Z a-z 0-9 . _ -'),
-    ('Host', {'name': 'h9', 'address': 'nonsense'}, 'log',
-     'host "h9" has no valid name and address (nonsense): left out'),
-    ('Host', {'name': 'h9', 'address': 'fd00:ffff::1'}, 'log',
-     'host "h9" has no valid name and address (fd00:ffff::1): left out'),
-    ('Link', {'a': 'n2', 'a_port': 'x/y', 'b': 'n1', 'b_port': 'y', 'kind': 'packet'}, 'log',
-     'link n2:x/y n1:y has an invalid end: left out'),
-    ('Group', {'name': 'x y', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20}, 'log',
-     'Group.name "x y": must be 1 to 63 of A-Z a-z 0-9 . _ -'),
+    ('Node', {'name': 'n 9', 'id': 9, 'role': 'switch'}, 'log, doctor',
+     'Node "n 9": the name must be 1 to 63 of A-Z a-z 0-9 . _ -'),
+    ('Host', {'name': 'h 9', 'address': 'fd00:1::77'}, 'log, doctor',
+     'Host "h 9": the name must be 1 to 63 of A-Z a-z 0-9 . _ -'),
+    ('Host', {'name': 'n1', 'address': 'fd00:1::77'}, 'log, doctor',
+     'Host "n1": there is a node of that name'),
+    ('Host', {'name': 'h9', 'address': 'nonsense'}, 'log, doctor',
+     'Host "h9": address "nonsense" is no IPv6 address'),
+    ('Host', {'name': 'h9', 'address': 'fd00:ffff::1'}, 'log, doctor',
+     'Host "h9": address fd00:ffff::1 must not be in fd00:ffff::/32, which is for Proxy Addresses'),
+    ('Host', {'name': 'h9', 'address': 'fd00:1::0001'}, 'log, doctor',
+     'Host "h9": address "fd00:1::0001" must be written fd00:1::1'),
+    ('Host', {'name': 'h9', 'address': 'FD00:1::77'}, 'log, doctor',
+     'Host "h9": address "FD00:1::77" must be written fd00:1::77'),
+    ('Link', {'a': 'n2', 'a_port': 'x/y', 'b': 'n1', 'b_port': 'y', 'kind': 'packet'},
+     'log, doctor', 'Link n2:x/y n1:y: interface "x/y" must be 1 to 15 characters, without \'/\', '
+     '\':\' and blanks'),
+    ('Link', {'a': 'n 2', 'a_port': 'x', 'b': 'n1', 'b_port': 'y', 'kind': 'packet'},
+     'log, doctor', 'Link n 2:x n1:y: name "n 2" must be 1 to 63 of A-Z a-z 0-9 . _ -'),
+    ('Link', {'a': 'n2', 'a_port': 'x', 'b': 'nowhere', 'b_port': 'y', 'kind': 'packet'},
+     'log, doctor', 'Link n2:x nowhere:y: there is no node or host nowhere'),
+    ('Link', {'a': 'n2', 'a_port': 'x', 'b': 'n2', 'b_port': 'y', 'kind': 'packet'},
+     'log, doctor', 'Link n2:x n2:y: both ends are n2'),
+    ('Link', {'a': 'r8', 'a_port': 'x', 'b': 'r9', 'b_port': 'y', 'kind': 'tap'}, 'log, doctor',
+     'Link r8:x r9:y: both ends are hosts'),
+    ('Link', {'a': 'r1', 'a_port': 'x', 'b': 'n2', 'b_port': 'x', 'kind': 'tap'}, 'log, doctor',
+     'Link r1:x n2:x: r1 has a link already, r1:bad-r1 n1:bad-r1'),
+    ('Link', {'a': 'a0', 'a_port': 'x', 'b': 'r1', 'b_port': 'x', 'kind': 'tap'}, 'log, doctor',
+     'Link a0:x r1:x: r1 has a link already, r1:bad-r1 n1:bad-r1'),
+    ('Link', {'a': 'n1', 'a_port': 'bad-r1', 'b': 'r8', 'b_port': 'x', 'kind': 'tap'},
+     'log, doctor', 'Link n1:bad-r1 r8:x: n1:bad-r1 has a link already, r1:bad-r1 n1:bad-r1'),
+    ('Link', {'a': 'a9', 'a_port': 'x', 'b': 'idle', 'b_port': 'y', 'kind': 'packet',
+              'a_to_b': 'loss=200%'}, 'log, doctor',
+     'Link a9:x idle:y: a_to_b: "loss=200%": must be 0% to 100%'),
+    ('Group', {'name': 'x y', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20}, 'log, doctor',
+     'Group "x y": the name must be 1 to 63 of A-Z a-z 0-9 . _ -'),
     ('Group', {'name': 'x', 'mode': 'mcast', 'mtu': 1024, 'timeout': 20}, 'Group x',
      'mode mcast is not supported by this version'),
     ('Group', {'name': 'x', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20, 'epoch': 1,
@@ -66,6 +94,38 @@ CASTD = (
      'member r2: va "0xffffffffffffffff" is invalid'),
     ('Member', {'group': '@g', 'host': 'r2', 'qpn': 17, 'want': 'active', 'epoch': 99},
      'Member r2', 'must register again in epoch 1'),
+)
+
+# A registry whose schema is another, and what programs say that come to it: on standard error, the
+# last line of it.
+OLD = 'its schema lacks what version … of \'rocecast\' has: '
+FIX = ' (ovsdb-client convert REMOTE rocecast.ovsschema, then restart ovsdb-server)'
+SCHEMA_COMMANDS = (
+    ('castctl --db=unix:DIR/old.sock group list', 2,
+     'castctl: registry unix:DIR/old.sock: ' + OLD + 'table Link, column Member.lost, column '
+     'Node.no_aggregation and 1 more' + FIX),
+    ('castctl --db=unix:DIR/old.sock node add n9 --id 9 --role switch', 2,
+     'castctl: registry unix:DIR/old.sock: ' + OLD + 'table Link, column Member.lost, column '
+     'Node.no_aggregation and 1 more' + FIX),
+    ('castctl --db=unix:DIR/void.sock group list', 2,
+     'castctl: registry unix:DIR/void.sock: ' + OLD + 'table Branch, table Global, table Group and '
+     '9 more' + FIX),
+)
+SCHEMA_DAEMONS = (
+    ('castd --db=unix:DIR/old.sock --unixctl=DIR/x.ctl',
+     '…|castd|ERR|the registry is refused: ' + OLD + 'table Link, column Member.lost, column '
+     'Node.no_aggregation and 1 more' + FIX),
+    ('swedge --node=n1 --db=unix:DIR/old.sock --unixctl=DIR/x.ctl',
+     '…|agent_registry|ERR|node n1: generation 1 is invalid and not applied: the registry: ' + OLD
+     + 'column Node.no_aggregation, column Tree_Node.liveness' + FIX),
+)
+
+# An agent started for a node of another role; Node.state.
+ROLES = (
+    ('srcagent --node=idle --unixctl=DIR/x.ctl',
+     'generation … refused: the node has role switch, srcagent is for role agent'),
+    ('swedge --node=a9 --unixctl=DIR/x.ctl',
+     'generation … refused: the node has role agent, swedge is for role switch'),
 )
 
 # Of what castd has told node n1, a column that is changed while castd stands still; Node.state.
@@ -85,12 +145,24 @@ AGENT = (
     ('Branch', 'va', '-1', 'Branch.va "-1": not an address with Branch.len bytes behind it'),
 )
 
+SCHEMA_PROOFS = (lab.registry, lab.agents, lab.files, lab.old_registry)
+
 SECTIONS = (
     Schema('Registry: rows that its schema refuses',
            'With `ovsdb-client transact`. No row is written.', REFUSED),
     Controller('Registry: rows that castd refuses',
-               'The schema allows these. What castd has told nodes, and what they run, stays.', CASTD),
+               'The schema allows these. What castd has told nodes, and what they run, stays. Rows that '
+               'it leaves out it names in its log, `left out: ` and this, and so does `castctl doctor`, '
+               '`castd leaves out: ` and this, with status 2.', CASTD),
     Agent('Registry: instructions that an agent refuses',
           'As if castd had written them for node n1, as generation …. The agent goes on with what it '
           'has; its `Node.state` says `generation … refused: ` and', AGENT),
+    Role('Agents: a node of another role', 'The node `idle` is a switch, `a9` a source agent. Nothing '
+         'of what castd has told the node is applied.', ROLES),
+    Commands('Registry: another schema', 'At `old.sock` table `Link` and columns `no_aggregation` and '
+             '`liveness` are missing; at `void.sock` is a database that has the name only.',
+             SCHEMA_COMMANDS, SCHEMA_PROOFS),
+    Started('Registry: another schema, daemons', 'The daemon runs on and changes nothing but, an '
+            'agent, its own `Node.state` and `control`. `ovs-appctl rocecast/status` of castd says '
+            'the same.', SCHEMA_DAEMONS, SCHEMA_PROOFS),
 )

@@ -142,7 +142,7 @@ class Calls(Section):
         host = Host(os.environ)
         host.ok('open - 30000')
         host.ok('group empty 30000')
-        answer = host.ask(row[0])
+        answer = named(host.ask(real(row[0])))
         host.process.stdin.close()
         host.process.wait()
         check_said(answer, 'error %d %s' % row[1:])
@@ -219,6 +219,39 @@ class Parameters(Topologies):
 
     def arguments(self, row):
         return row[0]
+
+    def cells(self, row):
+        return cell(row[0]), cell(row[1])
+
+
+class Journals(Section):
+    """Rows (third line of lab hurt's journal, what castlab down says of it, in which line if not in
+    the third)."""
+
+    head = ('line', 'says')
+
+    def __init__(self, name, about, rows):
+        super().__init__(name, about, rows, lab.ALL)
+
+    def begin(self, row):
+        lab.hurt_journal(row[0])
+
+    def try_row(self, row):
+        number = row[2] if len(row) > 2 else 3
+        for command in ('castlab down hurt', 'castlab status hurt'):
+            status, out, err = run(command)
+            check_said(err, 'castlab: RUNDIR/lab/hurt/journal:%d: %s\n' % (number, row[1]))
+            check_equal('exit status', status, 2)
+            check(not out, 'printed %r', out)
+
+    def end(self, row):
+        lab.hurt_journal('nonsense')
+
+    def inputs(self):
+        return []
+
+    def title(self, row):
+        return '%r' % row[0]
 
     def cells(self, row):
         return cell(row[0]), cell(row[1])
