@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lib/reverse.c on an event string: against the brute-force model, and against
+ * a ledger that knows only what each branch can have confirmed at most, and when
+ * it was heard of last.
+ */
+#include "tests/unit/reverse-compare.h"
+
+#include <check.h>
+#include <errno.h>
+
+#include "tests/unit/reverse-model.h"
+
+struct ledger_entry {
+    uint32_t id;
+    bool spoke;        /* or was known from the start. */
+    int64_t confirmed; /* everything below. */
+    uint64_t since;    /* it lacks something, and gave no sign of life. */
+    uint64_t asked;    /* last time. */
+    bool refused;
+    bool lost, pruned; /* as the machine says. */
+};
+
+struct run {
+    const struct reverse_string *string;
+    struct reverse *r;
+    struct model m;
+    uint64_t now;
+    unsigned int event;
+    bool without_state;
+    bool prune;
+    uint64_t liveness;
+    uint64_t tick;
+    int64_t h;       /* the ledger's. */
+    int64_t sent_up; /* una of the last response up. */
+    size_t n;
+    struct ledger_entry ledger[MODEL_MAX_BRANCHES];
+    uint32_t next_id;
+};
+
+static uint32_t
+rnd(struct run *run, uint32_t limit)
+{
+    return run->string->choose(run->string->aux, limit);
+}
+
+/* libcheck writes to a file for every ck_assert(), even one that holds: too slow
+ * for millions. */
+#define REQUIRE(RUN, COND)                                                               \
+    do {                                                                                 \
+        if (!(COND)) {                                                                   \
+            ck_abort_msg("%s, event %u: %s", (RUN)->string->title, (RUN)->event, #COND); \
+        }                                                                                \
+    } while (0)
+
+static void
+compare(struct run *run)
+{
+    struct reverse_info a, b;
+    reverse_get_info(run->r, &a);
+    model_get_info(&run->m, &b);
+    REQUIRE(run, a.started == b.started && a.anchored == b.anchored);
+    REQUIRE(run, a.h.v == b.h.v);
+    REQUIRE(run, a.m.v == b.m.v);
+    REQUIRE(run, a.f.v == b.f.v);
+    REQUIRE(run, a.n_branches == b.n_branches && a.n_lost == b.n_lost);
+    REQUIRE(run, a.n_sent_acks == b.n_sent_acks && a.n_sent_naks == b.n_sent_naks);
+    REQUIRE(run, a.n_sent_rnrs == b.n_sent_rnrs && a.n_sent_fatals == b.n_sent_fatals);
+    REQUIRE(run, a.n_sent_dups == b.n_sent_dups);
+    REQUIRE(run, reverse_deadline(run->r) == model_deadline(&run->m));
+
+    for (size_t i = 0; i < run->m.n; i++) {
+        struct reverse_branch_info x, y;
+        REQUIRE(run, reverse_get_branch(run->r, run->m.b[i].id, &x));
+        model_get_branch(&run->m, run->m.b[i].id, &y);
+        REQUIRE(run, x.anchored == y.anchored);
+        REQUIRE(run, x.lost == y.lost && x.pruned == y.pruned);
+        REQUIRE(run, x.pruned == reverse_is_pruned(run->r, x.id));
+        REQUIRE(run, !(x.anchored || x.pruned) || x.una.v == y.una.v);
+        REQUIRE(run, x.cond == y.cond && x.code == y.code && x.msn == y.msn);
+        REQUIRE(run, x.n_acks == y.n_acks && x.n_dups == y.n_dups && x.n_naks == y.n_naks);
+        REQUIRE(run, x.n_rnrs == y.n_rnrs && x.n_fatals == y.n_fatals);
+    }
+}
+
+/* Who is lost now has refused or was silent for long enough, and one at least counts. */
+static void
+note_losses(struct run *run)
+{
+    size_t n_counted = 0;
+
+    for (size_t i = 0; i < run->n; i++) {
+        struct ledger_entry *e = &run->ledger[i];
+        struct reverse_branch_info b;
+
+        reverse_get_branch(run->r, e->id, &b);
+        int64_t una = model_extend(b.una, run->h);
+        if (b.lost && !e->lost) {
+            REQUIRE(run, b.lost != LOSS_REFUSED || e->refused);
+            REQUIRE(run, b.lost != LOSS_SILENT || (!e->spoke || e->confirmed < run->h));
+            REQUIRE(run, b.lost != LOSS_SILENT || run->now - e->since >= 30 * run->tick);
+            REQUIRE(run, b.lost != LOSS_SILENT || e->asked >= e->since);
+            REQUIRE(run, una < run->h);
+            if (b.lost == LOSS_SILENT && run->without_state && (!e->spoke || una > e->confirmed)) {
+                e->confirmed = una; /* the source repeats from there. */
+            }
+            REQUIRE(run, una <= e->confirmed);
+            e->spoke = true;
+        }
+        REQUIRE(run, b.lost || !e->lost);
+        REQUIRE(run, !b.pruned || (b.lost && (run->prune || e->pruned)));
+        if (e->pruned && !b.pruned && run->sent_up > e->confirmed) {
+            e->confirmed = run->sent_up; /* it is the last one, and stands for all. */
+        }
+        e->lost = b.lost;
+        e->pruned = b.pruned;
+        n_counted += !b.pruned;
+    }
+    REQUIRE(run, !run->n || n_counted);
+}
+
+/* The machine's output against the model's and against the ledger. */
+static void
+check_output(struct run *run, struct reverse_out a, struct reverse_out b)
+{
+    note_losses(run);
+    REQUIRE(run, a.send == b.send);
+    if (!a.send) {
+        return;
+    }
+    REQUIRE(run, a.syndrome == b.syndrome);
+    REQUIRE(run, a.psn.v == b.psn.v);
+    REQUIRE(run, a.msn == b.msn);
+
+    int64_t psn = model_extend(a.psn, run->h);
+    int64_t una = psn + (a.syndrome == AETH_ACK_UNLIMITED);
+    REQUIRE(run, run->n > 0);
+    REQUIRE(run, psn < run->h);
+    for (size_t i = 0; i < run->n; i++) {
+        REQUIRE(run, run->ledger[i].pruned || run->ledger[i].spoke);
+        REQUIRE(run, run->ledger[i].pruned || una <= run->ledger[i].confirmed);
+    }
+    REQUIRE(run, run->without_state || psn >= run->m.start);
+    REQUIRE(run, una >= run->sent_up);
+    run->sent_up = una;
+}
+
+static uint32_t
+new_id(struct run *run)
+{
+    return run->next_id++ * 0x9e3779b1u;
+}
+
+static void
+add_both(struct run *run, uint32_t id)
+{
+    struct reverse_info i;
+    reverse_get_info(run->r, &i);
+    int error = reverse_branch_add(run->r, id, run->now);
+    REQUIRE(run, error == model_branch_add(&run->m, id));
+    REQUIRE(run, i.quiesced == (error != EBUSY) || error == EEXIST);
+    if (!error) {
+        run->ledger[run->n++] = (struct ledger_entry){.id = id, .spoke = true, .confirmed = run->h};
+        note_losses(run);
+    }
+}
+
+static void
+event_add(struct run *run)
+{
+    if (run->n < MODEL_MAX_BRANCHES) {
+        bool again = run->n && !rnd(run, 8);
+        add_both(run, again ? run->ledger[rnd(run, (uint32_t) run->n)].id : new_id(run));
+    }
+}
+
+static void
+event_remove(struct run *run)
+{
+    if (!run->n) {
+        return;
+    }
+    size_t i = rnd(run, (uint32_t) run->n);
+    uint32_t id = run->ledger[i].id;
+    run->ledger[i] = run->ledger[--run->n];
+    struct reverse_out out = reverse_branches_remove(run->r, &id, 1, run->now);
+    check_output(run, out, model_branch_remove(&run->m, id, run->now));
+}
+
+/* Mostly what a source does: the next PSN, or from an earlier one on again. */
+static int64_t
+choose_psn_down(struct run *run)
+{
+    struct reverse_info i;
+    reverse_get_info(run->r, &i);
+    int64_t m = model_extend(i.m, run->h);
+
+    if (!i.started) {
+        return run->without_state ? run->h + (int64_t) rnd(run, PSN_MASK) : run->h;
+    }
+    switch (rnd(run, 16)) {
+    case 0: return run->h + (int64_t) rnd(run, PSN_MASK + 1);
+    case 1: return run->h + 4090 + (int64_t) rnd(run, 10);
+    case 2: return m + (1 << 23) - 4 + (int64_t) rnd(run, 8);
+    case 3:
+    case 4:
+    case 5:
+    case 6: return m + (int64_t) rnd(run, 4);
+    default: return run->h + (int64_t) rnd(run, 3) / 2;
+    }
+}
+
+/* What the ledger knows when something goes down for the first time. */
+static void
+note_start(struct run *run, psn_t q)
+{
+    bool fresh = psn_eq(q, run->m.params.start_psn);
+
+    run->without_state = !fresh;
+    if (!fresh) {
+        run->h = run->h - run->h % (PSN_MASK + 1) + (int64_t) q.v;
+        run->sent_up = run->h - (1 << 22);
+    }
+    for (size_t i = 0; i < run->n; i++) {
+        run->ledger[i].spoke = fresh;
+        run->ledger[i].confirmed = run->sent_up;
+        run->ledger[i].since = run->now;
+    }
+}
+
+static void
+note_h(struct run *run, int64_t h)
+{
+    for (size_t i = 0; i < run->n; i++) {
+        if (run->ledger[i].confirmed == run->h) {
+            run->ledger[i].since = run->now;
+        }
+    }
+    run->h = h;
+}
+
+/* Copies for most, or for all. */
+static void
+copy_both(struct run *run, psn_t q, bool all)
+{
+    for (size_t i = 0; i < run->n; i++) {
+        if (all || rnd(run, 5)) {
+            bool sent = rnd(run, 16);
+            reverse_copied(run->r, run->ledger[i].id, q, sent);
+            model_copied(&run->m, run->ledger[i].id, q, sent);
+            run->ledger[i].asked = run->now;
+        }
+    }
+}
+
+static void
+down_both(struct run *run, psn_t q, bool ack_req)
+{
+    struct reverse_info before, after;
+
+    reverse_get_info(run->r, &before);
+    struct reverse_out out = reverse_down(run->r, q, ack_req, run->now);
+    reverse_get_info(run->r, &after);
+    if (!before.started && after.started) {
+        note_start(run, q);
+    }
+    if (!psn_eq(before.h, after.h) || (!before.started && after.started)) {
+        REQUIRE(run, psn_eq(after.h, psn_add(q, 1)));
+        REQUIRE(run, model_extend(after.h, run->h) > run->h);
+        note_h(run, model_extend(after.h, run->h));
+    }
+    check_output(run, out, model_down(&run->m, q, ack_req, run->now));
+}
+
+static void
+event_down(struct run *run)
+{
+    psn_t q = psn_make((uint32_t) choose_psn_down(run));
+    bool ack_req = !rnd(run, 4);
+
+    bool suspicious = reverse_jump_suspicious(run->r, q);
+    REQUIRE(run, suspicious == model_jump_suspicious(&run->m, q));
+    if (suspicious && run->m.started && rnd(run, 8)) {
+        return; /* The caller found its ICRC wrong. */
+    }
+    down_both(run, q, ack_req);
+    copy_both(run, q, false);
+}
+
+static int64_t
+choose_psn_up(struct run *run, uint32_t id)
+{
+    struct reverse_branch_info i;
+    int64_t una = run->h;
+    if (reverse_get_branch(run->r, id, &i) && i.anchored) {
+        una = model_extend(i.una, run->h);
+    }
+    switch (rnd(run, 16)) {
+    case 0: return run->h + (int64_t) rnd(run, PSN_MASK + 1);
+    case 1: return run->h - (1 << 22) - 3 + (int64_t) rnd(run, 6);
+    case 2:
+    case 3:
+    case 4: return run->h - 4 + (int64_t) rnd(run, 5);
+    default: return una - 2 + (int64_t) rnd(run, 5);
+    }
+}
+
+static uint8_t
+choose_syndrome(struct run *run)
+{
+    static const uint8_t rnr[] = {0x20, 0x21, 0x2c, 0x3f};
+    uint32_t x = rnd(run, 64);
+    return x < 36   ? AETH_ACK_UNLIMITED
+           : x < 51 ? AETH_NAK_PSN_SEQ
+           : x < 61 ? rnr[rnd(run, 4)]
+           : x < 62 ? (uint8_t) (AETH_NAK_INVALID_REQ + rnd(run, 3))
+                    : (uint8_t) rnd(run, 256);
+}
+
+static void
+respond_both(struct run *run, uint32_t id, psn_t psn, uint8_t syndrome)
+{
+    enum drop_reason why_a, why_b;
+    uint32_t msn = rnd(run, PSN_MASK + 1);
+    struct reverse_out a = reverse_response(run->r, id, psn, syndrome, msn, run->now, &why_a);
+    struct reverse_out b = model_response(&run->m, id, psn, syndrome, msn, run->now, &why_b);
+
+    REQUIRE(run, why_a == why_b);
+    for (size_t i = 0; why_a == DROP_none && i < run->n; i++) {
+        struct ledger_entry *e = &run->ledger[i];
+        int64_t x = model_extend(psn, run->h);
+        if (e->id == id && !e->pruned) {
+            REQUIRE(run, x < run->h);
+            int64_t confirmed = x + (aeth_class(syndrome) == AETH_CLASS_ACK);
+            bool rnr = aeth_class(syndrome) == AETH_CLASS_RNR && confirmed == e->confirmed;
+            e->refused |= syndrome > AETH_NAK_PSN_SEQ && confirmed >= e->confirmed;
+            if (rnr || !e->spoke || confirmed > e->confirmed) {
+                e->since = run->now;
+            }
+            if (!e->spoke || confirmed > e->confirmed) {
+                e->confirmed = confirmed;
+            }
+            e->spoke = true;
+        }
+    }
+    check_output(run, a, b);
+}
+
+static void
+event_response(struct run *run)
+{
+    uint32_t id = run->n && rnd(run, 40) ? run->ledger[rnd(run, (uint32_t) run->n)].id : 1;
+    uint8_t syndrome = choose_syndrome(run);
+    respond_both(run, id, psn_make((uint32_t) choose_psn_up(run, id)), syndrome);
+}
+
+static void
+timer_both(struct run *run)
+{
+    struct reverse_out out = reverse_timer(run->r, run->now);
+    check_output(run, out, model_timer(&run->m, run->now));
+}
+
+static void
+event_timer(struct run *run)
+{
+    uint64_t deadline = reverse_deadline(run->r);
+    if (deadline != UINT64_MAX && deadline > run->now && rnd(run, 2)) {
+        run->now = deadline - rnd(run, 2);
+    } else {
+        run->now += rnd(run, 400);
+    }
+    timer_both(run);
+}
+
+static void
+event_policy(struct run *run)
+{
+    static const uint64_t times[] = {0, 1, 3200, 20001, 64000};
+    uint64_t tick = run->tick;
+
+    run->prune = rnd(run, 4);
+    run->liveness = rnd(run, 4) ? times[rnd(run, 5)] : run->liveness;
+    run->tick = (run->liveness + 31) / 32;
+    for (size_t i = 0; tick != run->tick && i < run->n; i++) {
+        run->ledger[i].since = run->now;
+    }
+    reverse_set_policy(run->r, run->prune, run->liveness);
+    model_set_policy(&run->m, run->prune, run->liveness);
+    note_losses(run);
+    struct reverse_out out = reverse_branches_remove(run->r, NULL, 0, run->now);
+    check_output(run, out, model_after_policy(&run->m, run->now));
+}
+
+/* Time passes; the source repeats from some PSN on, or does nothing, and some branches answer. */
+static void
+event_silence(struct run *run)
+{
+    uint32_t n = rnd(run, 80), often = 1 + rnd(run, 24), answers = rnd(run, 3);
+    psn_t q = psn_make((uint32_t) choose_psn_down(run));
+
+    for (uint32_t i = 0; run->m.started && i < n; i++) {
+        if (!rnd(run, often) && !reverse_jump_suspicious(run->r, q)) {
+            down_both(run, q, rnd(run, 2));
+            copy_both(run, q, true);
+        }
+        if (answers && !rnd(run, 12) && run->n) {
+            event_response(run);
+        }
+        uint64_t deadline = reverse_deadline(run->r);
+        run->now = deadline == UINT64_MAX || deadline < run->now ? run->now + 100 : deadline;
+        timer_both(run);
+        compare(run);
+    }
+}
+
+/* Every branch that can confirms everything: then so does the aggregate. */
+static void
+finish(struct run *run)
+{
+    struct reverse_info i;
+    bool failed = false;
+
+    for (size_t k = 0; k < run->n; k++) {
+        struct reverse_branch_info b;
+        reverse_get_branch(run->r, run->ledger[k].id, &b);
+        failed |= b.cond == REVERSE_FATAL && !b.pruned;
+        if (run->m.started) {
+            respond_both(run, b.id, psn_make((uint32_t) run->h - 1), AETH_ACK_UNLIMITED);
+        }
+    }
+    for (int n = 0; reverse_deadline(run->r) != UINT64_MAX; n++) {
+        REQUIRE(run, n < 4);
+        if (reverse_deadline(run->r) > run->now) {
+            run->now = reverse_deadline(run->r);
+        }
+        timer_both(run);
+    }
+    reverse_get_info(run->r, &i);
+    REQUIRE(run, !run->n || failed || psn_eq(i.f, i.h));
+    compare(run);
+}
+
+void
+reverse_compare(const struct reverse_string *string)
+{
+    struct run run = {.string = string, .now = 1000};
+    uint32_t n = string->many ? 100 : 1 + rnd(&run, 8);
+    const struct reverse_params params = {
+        .start_psn = psn_make(rnd(&run, 4) ? 0u - rnd(&run, 40) : rnd(&run, PSN_MASK + 1)),
+        .dup_ack_usec = REVERSE_DUP_ACK_USEC,
+        .hold_usec = REVERSE_HOLD_USEC,
+    };
+
+    run.r = reverse_create(&params);
+    model_init(&run.m, &params);
+    run.h = run.sent_up = run.m.start;
+    run.without_state = !rnd(&run, 4);
+    run.next_id = 2;
+    if (string->policy) {
+        event_policy(&run);
+    }
+    while (run.n < n) {
+        add_both(&run, new_id(&run));
+    }
+    for (run.event = 0; run.event < string->n_events; run.event++) {
+        uint32_t x = rnd(&run, 256);
+        (x < 90    ? event_down
+         : x < 220 ? event_response
+         : x < 244 ? event_timer
+         : x < 246 ? event_policy
+         : x < 250 ? event_silence
+         : x < 254 ? event_add
+                   : event_remove)(&run);
+        compare(&run);
+    }
+    finish(&run);
+    reverse_destroy(run.r);
+}
