@@ -2,7 +2,7 @@
 #
 # One makefile, no recursion into folders.  Sources are found by wildcard, so
 # a new file needs no edit here, and a component without sources is skipped.
-# Everything made is below build/ (build-san/ with SAN=1).  'make help' lists
+# Everything made is below build/ (build-san/ with SAN=1, build/fuzz/ with FUZZ=1).  'make help' lists
 # targets and variables.
 
 .DEFAULT_GOAL := all
@@ -27,7 +27,7 @@ as-owner:
 
 else
 
-$(foreach v,SAN WERROR V,$(if $(filter-out 0 1,$($v)),$(error $v=$($v): must be 0 or 1)))
+$(foreach v,SAN FUZZ WERROR V,$(if $(filter-out 0 1,$($v)),$(error $v=$($v): must be 0 or 1)))
 
 CC = gcc
 AR = ar
@@ -44,7 +44,12 @@ say = @printf '  %-8s%s\n'
 endif
 
 B := build$(if $(filter 1,$(SAN)),-san)
-# Generated files and Open vSwitch are the same in both variants.
+# Of 'make fuzz': for libFuzzer, which comes with clang.
+ifeq ($(FUZZ),1)
+B := build/fuzz
+CC := clang
+endif
+# Generated files and Open vSwitch are the same in all variants.
 GEN := build
 
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wformat=2 \
@@ -52,8 +57,13 @@ WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-
 ifeq ($(WERROR),1)
 WARN += -Werror
 endif
-ifeq ($(SAN),1)
+ifneq ($(filter 1,$(SAN) $(FUZZ)),)
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+endif
+ifeq ($(FUZZ),1)
+SANFLAGS += -fsanitize=fuzzer-no-link
+# gcc and clang-tidy warn.
+WARN := -w
 endif
 
 CPP_BASE := -D_GNU_SOURCE -I. -I$(GEN)
@@ -165,6 +175,7 @@ api_test_src := $(wildcard tests/api/*.c)
 fake_verbs_src := $(wildcard tests/api/fake/*.c)
 testbed_src := $(wildcard testbed/*.c)
 unit_src := $(wildcard tests/unit/*.c tests/model/*.c)
+fuzz_src := $(wildcard tests/fuzz/*.c)
 net_src := $(wildcard tests/net/test-*.c)
 castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/registry.c bench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
@@ -172,7 +183,7 @@ verbs_src := $(wildcard tests/verbs/*.c)
 plain_src := $(sort $(lib_src) $(bench_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src) \
         $(fake_verbs_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(testbed_src) $(unit_src) \
-        $(api_src)
+        $(api_src) $(fuzz_src)
 
 LIBCAST := $(if $(lib_src),$(B)/libcast.a)
 LIBCTL := $(if $(IDL_H),$(B)/libctl.a)
@@ -245,11 +256,23 @@ UNIT := $(if $(unit_src),$(B)/tests/unit)
 $(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
 $(B)/tests/unit: LIBS = $(LIBS_CHECK) $(LIBS_CAST) $(LIBS_OVS)
 
+# Fuzz targets, tests/fuzz/fuzz-NAME.c: with FUZZ=1 for libFuzzer, otherwise programs that replay inputs.
+fuzz_names := $(patsubst tests/fuzz/fuzz-%.c,%,$(filter tests/fuzz/fuzz-%,$(fuzz_src)))
+FUZZ_DIR := $(B)$(if $(filter 1,$(FUZZ)),,/tests/fuzz)
+FUZZERS := $(addprefix $(FUZZ_DIR)/,$(fuzz_names))
+FUZZ_MAIN := $(if $(filter 1,$(FUZZ)),,$(B)/obj/tests/fuzz/replay.o)
+fuzz_lib_src := tests/fuzz/fuzz.c tests/fuzz/slow-parse.c $(addprefix tests/unit/,agent-fixture.c node-fixture.c \
+        parse-check.c reverse-compare.c reverse-model.c transit-fixture.c) \
+        $(addprefix testbed/,parameters.c topology.c yaml-doc.c)
+$(B)/libfuzz.a: $(call objs,$(fuzz_lib_src))
+$(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuzz.a $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
+$(FUZZERS): LIBS = -lyaml $(LIBS_CAST) $(LIBS_OVS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer)
+
 NET := $(if $(net_src),$(B)/tests/net)
 $(B)/tests/net: $(call objs,$(net_src)) $(LIBCAST)
 $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 
-$(PROGRAMS) $(B)/tests/unit $(B)/tests/net:
+$(PROGRAMS) $(B)/tests/unit $(B)/tests/net $(FUZZERS):
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
@@ -291,8 +314,8 @@ deps: ## install missing Debian packages (root)
 check: ## install, build and run every tier (what CI runs)
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all unit-built net-built
-	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built
-	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit net=tests/net/run \
+	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers
+	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit fuzz=tests/fuzz/replay net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
 	    lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run walk=tests/walk/run
 
@@ -315,6 +338,20 @@ net: all net-built ## real daemons and ports in network namespaces, without RDMA
 
 walk: all ## the commands of README and docs, as a reader would type them (root)
 	$(Q)tests/summary walk=tests/walk/run
+
+.PHONY: fuzzers fuzz fuzz-run fuzz-regress
+fuzzers: $(FUZZERS)
+
+fuzz: develop-deps $(LIBOVS) $(IDL_H) ## fuzz targets with libFuzzer (clang), in build/fuzz
+	+$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzzers
+
+SECONDS = 20
+fuzz-run: fuzz ## fuzz for SECONDS=20 each, all or TARGET=NAME; what crashes stays in build/fuzz/crashes
+	$(Q)tests/fuzz/run $(SECONDS) $(or $(TARGET),$(fuzz_names))
+
+fuzz-regress: ## replay seeds, corpus and crashes through the fuzz targets (gcc, ASan, UBSan)
+	+$(Q)$(MAKE) --no-print-directory SAN=1 fuzzers
+	$(Q)tests/summary fuzz=tests/fuzz/replay
 
 demo: ## the whole thing in a few minutes
 	$(Q)deps/install
@@ -377,14 +414,14 @@ own_ch := $(own_c) $(wildcard lib/*.h ctl/*.h swedge/*.h srcagent/*.h bench/*.h 
 TIDY = clang-tidy --quiet --warnings-as-errors='*'
 tidy_flags := -std=gnu11 $(CPP_BASE)
 
-lint: lint-deps lint-c lint-scripts ## format, static analysis, layering
+lint: develop-deps lint-c lint-scripts ## format, static analysis, layering
 	@echo "lint: clean"
 
-.PHONY: lint-deps lint-c lint-scripts
-lint-deps:
+.PHONY: develop-deps lint-c lint-scripts
+develop-deps:
 	$(Q)deps/install deps/develop.txt
 
-lint-c: lint-deps $(OVS_READY) $(IDL_H)
+lint-c: develop-deps $(OVS_READY) $(IDL_H)
 	$(say) FORMAT
 	$(Q)clang-format --dry-run -Werror $(own_ch)
 	$(say) LAYERS
@@ -397,7 +434,7 @@ lint-c: lint-deps $(OVS_READY) $(IDL_H)
 	$(Q)printf '%s\n' $(plain_src) | xargs -r -P $$(nproc) -I{} $(TIDY) {} -- $(tidy_flags)
 	$(Q)printf '%s\n' $(ovs_user_src) | xargs -r -P $$(nproc) -I{} $(TIDY) {} -- $(tidy_flags) $(CPP_OVS) $(CPP_NL)
 
-lint-scripts: lint-deps
+lint-scripts: develop-deps
 	$(say) SHELL
 	$(Q)find . -path './build*' -prune -o -path ./.git -prune -o -type f -exec grep -lIE '^#! ?/bin/(ba)?sh' {} + | \
 	    xargs -r shellcheck -x
@@ -409,7 +446,7 @@ clean: ## remove build/ and build-san/
 	$(Q)rm -rf build build-san
 
 help: ## this text
-	@sed -n 's/^\([a-z0-9]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 21
 	@echo "  V=1 commands shown; WERROR=1 warnings are errors; SAN=1 sanitizers; JOBS=N; OVS_SRC=DIR Open vSwitch sources"
 
 endif

@@ -16,7 +16,7 @@
 #define MAX_SIZE  (1 << 20) /* with a line for each of 1024 nodes it has some 100 kB. */
 #define MAX_DEPTH 32        /* what is right has 5. */
 
-static void
+static void __attribute__((format(printf, 3, 0)))
 set_error(struct yaml_doc *yd, const yaml_mark_t *at, const char *format, va_list args)
 {
     if (yd->error) {

@@ -78,7 +78,7 @@ port_of(const struct fixture *f, uint16_t number)
     return NULL;
 }
 
-/* If 'frame' asks for a neighbour: sends its answer in. */
+/* If 'frame' asks for a neighbour: sends its answer in, if there is one. */
 static bool
 answer_nd(struct fixture *f, const struct frame *frame)
 {
@@ -87,6 +87,9 @@ answer_nd(struct fixture *f, const struct frame *frame)
 
     if (nd_parse(frame->bytes, &frame->h, &m) != ND_VALID || m.type != ND_NS) {
         return false;
+    }
+    if (f->mute) {
+        return true;
     }
     struct packet *p = packet_get(f->pool);
     struct nd_msg na = {

@@ -33,6 +33,7 @@ struct fixture {
     struct packet_pool *pool;
     struct node_config config;
     uint64_t now;
+    bool mute;                       /* neighbours do not answer who they are. */
     bool mangled;                    /* what is sent need not make sense behind its IPv6 header. */
     uint32_t mtu[FIXTURE_MAX_PORTS]; /* of ports; 0: no limit. */
     size_t n_frames;
