@@ -76,7 +76,7 @@ usage(enum daemon_kind kind, const char *purpose)
     exit(EXIT_SUCCESS);
 }
 
-static void OVS_PRINTF_FORMAT(1, 2) OVS_NO_RETURN refuse(const char *format, ...)
+static void OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN exit_because(int status, const char *format, ...)
 {
     va_list args;
 
@@ -85,8 +85,11 @@ static void OVS_PRINTF_FORMAT(1, 2) OVS_NO_RETURN refuse(const char *format, ...
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
-    exit(EXIT_USAGE);
+    exit(status);
 }
+
+/* Because of how it was called. */
+#define refuse(...) exit_because(EXIT_USAGE, __VA_ARGS__)
 
 static int
 open_netns(const char *netns)
@@ -212,19 +215,6 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
     }
 }
 
-static void
-    OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN refuse_control(int status, const char *format, ...)
-{
-    va_list args;
-
-    fprintf(stderr, "%s: control socket ", program_name);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    exit(status);
-}
-
 /* Making a socket removes what has its name: that must not be another daemon's, nor a file. */
 static void
 check_control(const char *path)
@@ -234,13 +224,13 @@ check_control(const char *path)
     struct stat s;
 
     if (fd >= 0 || fd == -EAGAIN) {
-        refuse_control(EXIT_REFUSED, "%s: another daemon answers there", path);
+        exit_because(EXIT_REFUSED, "control socket %s: another daemon answers there", path);
     }
     if (access(folder, W_OK | X_OK)) {
-        refuse_control(EXIT_UNAVAILABLE, "%s: %s", path, ovs_strerror(errno));
+        exit_because(EXIT_UNAVAILABLE, "control socket %s: %s", path, ovs_strerror(errno));
     }
     if (!lstat(path, &s) && !S_ISSOCK(s.st_mode)) {
-        refuse_control(EXIT_UNAVAILABLE, "%s: exists and is no socket", path);
+        exit_because(EXIT_UNAVAILABLE, "control socket %s: exists and is no socket", path);
     }
     free(folder);
 }

@@ -12,12 +12,24 @@ from world import BIN, PATIENCE, Failure, check, check_equal
 class Host:
     """An apihost.  Answers and events come as lines; whatever else it says is an error."""
 
+    processes = []
+
     def __init__(self, env, wrapper=()):
         self.process = subprocess.Popen([*wrapper, os.path.join(BIN, 'apihost')],
                                         env=env, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.processes.append(self.process)
         self.answers, self.events = queue.Queue(), queue.Queue()
         threading.Thread(target=self.read, daemon=True).start()
+
+    @classmethod
+    def kill_all(cls):
+        """Those that a test has left running."""
+        for process in cls.processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        cls.processes.clear()
 
     def read(self):
         for line in self.process.stdout:
