@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/defect.h"
 #include "lib/roce.h"
 
 static const struct reverse_out nothing;
@@ -78,7 +79,7 @@ reverse_branch_add(struct reverse *r, uint32_t id, uint64_t now)
     if (!b) {
         return ENOMEM;
     }
-    branch_update(r, b, r->h, REVERSE_NONE, 0, now);
+    branch_update(r, b, DEFECT(H9) ? psn_make(0) : r->h, REVERSE_NONE, 0, now);
     branches_prune(r); /* One that was kept because it was the last. */
     return 0;
 }
@@ -157,7 +158,7 @@ decide(struct reverse *r, bool dup, uint64_t now)
     if (advanced) {
         return send_up(r, b, AETH_ACK_UNLIMITED);
     }
-    if (dup && r->confirmed) {
+    if (dup && r->confirmed && !DEFECT(H13)) {
         if (now >= r->dup_not_before) {
             return send_again(r, b, now);
         }
@@ -173,7 +174,7 @@ reverse_branches_remove(struct reverse *r, const uint32_t *ids, size_t n, uint64
 {
     for (size_t i = 0; i < n; i++) {
         struct branch *b = branch_find(r, ids[i]);
-        if (b) {
+        if (b && !DEFECT(H27)) {
             branch_delete(r, b);
         }
     }
@@ -200,6 +201,9 @@ start_without_state(struct reverse *r, psn_t q)
     r->n_heap = 0;
     for (size_t i = 0; i < r->n_branches; i++) {
         r->branches[i]->anchored = false;
+        if (DEFECT(ANCHOR)) {
+            branch_update(r, r->branches[i], q, REVERSE_NONE, 0, 0);
+        }
     }
 }
 
@@ -235,7 +239,8 @@ reverse_copied(struct reverse *r, uint32_t id, psn_t q, bool sent)
         return;
     }
     liveness_ask(r, b, q);
-    if (sent && psn_eq(b->una, q) && (b->cond == REVERSE_NAK || b->cond == REVERSE_RNR)) {
+    bool latched = b->cond == REVERSE_FATAL && !DEFECT(H15);
+    if (sent && psn_eq(b->una, q) && b->cond != REVERSE_NONE && !latched) {
         branch_update(r, b, q, REVERSE_NONE, 0, 0);
     }
 }
@@ -279,7 +284,7 @@ parse_syndrome(uint8_t syndrome, enum reverse_cond *cond, uint8_t *code)
 static bool
 psn_acceptable(const struct reverse *r, const struct branch *b, psn_t psn)
 {
-    return r->started && psn_cmp(psn, r->h) < 0
+    return r->started && (psn_cmp(psn, r->h) < 0 || DEFECT(H28))
            && (b->anchored || psn_cmp(psn, r->anchor_floor) >= 0);
 }
 
@@ -290,7 +295,7 @@ says_nothing_new(const struct branch *b, psn_t psn, enum reverse_cond cond, uint
     if (!b->anchored) {
         return false;
     }
-    if (b->cond == REVERSE_FATAL || psn_cmp(psn, b->una) < 0) {
+    if (b->cond == REVERSE_FATAL || (psn_cmp(psn, b->una) < 0 && !DEFECT(H10))) {
         return true;
     }
     return cond != REVERSE_NONE && psn_eq(psn, b->una)
@@ -339,6 +344,9 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
 
     if (says_nothing_new(b, psn, cond, code)) {
         b->n_dups++;
+        if (DEFECT(ACK_CLEARS_NAK) && cond == REVERSE_NONE && b->cond == REVERSE_NAK) {
+            branch_update(r, b, b->una, REVERSE_NONE, 0, now);
+        }
         return decide(r, cond == REVERSE_NONE, now);
     }
 
@@ -354,6 +362,9 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         branch_lose(r, b, una, LOSS_REFUSED, code, now);
     } else {
         branch_update(r, b, una, cond, code, now);
+    }
+    if (DEFECT(H14) && cond == REVERSE_RNR) {
+        return send_up(r, b, syndrome);
     }
     return decide(r, false, now);
 }

@@ -13,6 +13,7 @@
  * original's buffer for the rest.  The last receiver gets the original itself,
  * unless that is still to go to other nodes.
  */
+#include "lib/defect.h"
 #include "lib/ecn.h"
 #include "lib/icrc.h"
 #include "lib/roce.h"
@@ -30,7 +31,9 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
 
     ip6_set_vtf(ip, o->tc, ip6_flow_label(ip));
     ip->hlim--;
-    ip->src = o->tree->config.proxy;
+    if (!DEFECT(H1)) {
+        ip->src = o->tree->config.proxy;
+    }
     ip->dst = b->config->address;
     udp->csum = be16_put(0);
     bth->dest_qp = be24_put(b->config->qpn);

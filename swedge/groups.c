@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "lib/defect.h"
 #include "lib/icrc.h"
 
 struct tree *
@@ -139,6 +140,20 @@ tree_create(const struct tree_config *config)
     return t;
 }
 
+/* DEFECT(EPOCH): 't' goes on where an earlier epoch of its group is. */
+static void
+inherit(struct tree *t, const struct trees *trees)
+{
+    for (size_t i = 0; i < trees->n; i++) {
+        struct aggregate *a = trees->v[i]->aggregate;
+        if (IN6_ARE_ADDR_EQUAL(&trees->v[i]->config.proxy, &t->config.proxy)) {
+            struct reverse *r = a->reverse;
+            a->reverse = t->aggregate->reverse;
+            t->aggregate->reverse = r;
+        }
+    }
+}
+
 int
 swedge_trees_check(const struct trees *trees, const struct node_config *config, char **errp)
 {
@@ -178,11 +193,15 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
     }
     for (size_t i = 0; i < config->n_trees; i++) {
         struct tree *t = find_epoch(trees, &config->trees[i]);
-        if (!t) {
+        bool is_new = !t;
+        if (is_new) {
             t = tree_create(&config->trees[i]);
         }
         t->superseded = is_superseded(config, &config->trees[i]);
         tree_configure(sw, t, &config->trees[i], now);
+        if (is_new && DEFECT(EPOCH)) {
+            inherit(t, trees);
+        }
         new.v[new.n++] = t;
         addr_map_insert(new.by_key, &t->config.proxy, t->config.designated_qpn, t);
     }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Known mistakes that can be switched on, for castsim only: a simulator that
+ * does not find them would not find others either (docs/simulation.md).
+ *
+ * Each is what an implementer gets who follows the draft's letter, by the hole in
+ * docs/draft-notes.md that it falls into, or one that we have made ourselves.  The code
+ * asks DEFECT(NAME) at the one place where it matters.  No program but castsim sets any.
+ */
+#ifndef LIB_DEFECT_H
+#define LIB_DEFECT_H 1
+
+/* name as on the command line, what goes wrong. */
+#define DEFECTS                                                                    \
+    DEFECT_ENTRY(H1, "copies keep the source's address instead of the Proxy's")    \
+    DEFECT_ENTRY(H9, "the acknowledged PSN of a branch starts at 0")               \
+    DEFECT_ENTRY(H10, "what a branch has confirmed may go backwards")              \
+    DEFECT_ENTRY(ACK_CLEARS_NAK, "a duplicate ACK clears a NAK")                   \
+    DEFECT_ENTRY(H13, "an ACK that does not move the minimum is never repeated")   \
+    DEFECT_ENTRY(H14, "an RNR NAK goes up as it is, whatever other branches have") \
+    DEFECT_ENTRY(H15, "a fatal NAK is not latched: a copy clears it")              \
+    DEFECT_ENTRY(H27, "a branch that leaves goes on to hold the minimum")          \
+    DEFECT_ENTRY(H28, "responses for PSNs that were never sent count")             \
+    DEFECT_ENTRY(EPOCH, "a new epoch goes on with the state of the one before")    \
+    DEFECT_ENTRY(ANCHOR, "after a restart everything before the first packet seen is confirmed")
+
+enum defect {
+#define DEFECT_ENTRY(NAME, HELP) DEFECT_##NAME,
+    DEFECTS
+#undef DEFECT_ENTRY
+        N_DEFECTS
+};
+
+/* Bit by bit; 0 in all programs but castsim. */
+extern unsigned int defects;
+#define DEFECT(NAME) (defects & (1u << DEFECT_##NAME))
+
+#endif /* lib/defect.h */
