@@ -86,7 +86,12 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
             left[n_left++] = old->branches[i].id;
         }
     }
-    reverse_set_policy(a->reverse, config->prune, (uint64_t) config->liveness_msec * 1000);
+    reverse_set_policy(a->reverse, &(struct reverse_policy){
+                                       .nak = config->nak,
+                                       .filter = config->filter,
+                                       .prune = config->prune,
+                                       .liveness_usec = (uint64_t) config->liveness_msec * 1000,
+                                   });
     struct reverse_out result = reverse_branches_remove(a->reverse, left, n_left, now);
 
     free(left);

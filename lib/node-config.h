@@ -16,6 +16,7 @@
 
 #include "lib/impair.h"
 #include "lib/port.h"
+#include "lib/reverse.h"
 #include "lib/wire.h"
 
 #define NAME_SIZE 64 /* with the terminating NUL. */
@@ -94,8 +95,11 @@ struct tree_config {
      * The result goes to the source if this is the root, else to the parent's response SID. */
     bool root;
     struct in6_addr parent_sid;
+    /* reverse_set_policy(): NAKs above the minimum, and copies of what is confirmed. */
+    enum reverse_nak nak;
+    bool filter;
     /* Branches that are lost: not counted any more, or else the group fails; and after how many
-     * milliseconds without progress one is (0: never).  reverse_set_policy(). */
+     * milliseconds without progress one is (0: never). */
     bool prune;
     uint32_t liveness_msec;
     size_t n_branches;

@@ -243,7 +243,7 @@ branches_minimum(const struct reverse *r)
 void
 branches_prune(struct reverse *r)
 {
-    for (size_t i = 0; r->prune && i < r->n_branches; i++) {
+    for (size_t i = 0; r->policy.prune && i < r->n_branches; i++) {
         struct branch *b = r->branches[i];
 
         if (b->lost && !b->pruned && r->n_branches - r->n_pruned > 1) {

@@ -29,12 +29,16 @@ struct branch {
     enum reverse_loss lost;
     bool pruned; /* lost, and out of the heap for good. */
     struct liveness liveness;
+    uint64_t served; /* settings until a copy went out to it last. */
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
+    uint64_t n_repeats, n_useless, n_filtered;
 };
 
 struct reverse {
     struct reverse_params params;
+    struct reverse_policy policy;
     bool started;
+    bool repeats; /* what goes down had gone down before. */
     psn_t h;
     psn_t f;
     bool f_known;       /* false after a start without state. */
@@ -60,7 +64,6 @@ struct reverse {
     bool dup_pending; /* an ACK was asked for again and the rate limit kept it back. */
     uint64_t dup_not_before;
 
-    bool prune;
     uint64_t tick_usec; /* 0: nobody is ever silent. */
     uint64_t tick_at;   /* UINT64_MAX: nobody lacks anything. */
 

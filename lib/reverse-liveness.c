@@ -32,9 +32,9 @@
 #define LOWEST_TICKS  (UNASKED_TICKS + 2)
 
 void
-reverse_set_policy(struct reverse *r, bool prune, uint64_t liveness_usec)
+reverse_set_policy(struct reverse *r, const struct reverse_policy *policy)
 {
-    uint64_t tick_usec = (liveness_usec + TICKS - 1) / TICKS;
+    uint64_t tick_usec = (policy->liveness_usec + TICKS - 1) / TICKS;
 
     if (tick_usec != r->tick_usec) {
         /* Ticks of another length say nothing about the new time. */
@@ -45,7 +45,7 @@ reverse_set_policy(struct reverse *r, bool prune, uint64_t liveness_usec)
             r->branches[i]->liveness = (struct liveness){.alive = false};
         }
     }
-    r->prune = prune;
+    r->policy = *policy;
     branches_prune(r);
 }
 

@@ -122,6 +122,16 @@ send_up(struct reverse *r, const struct branch *b, uint8_t syndrome)
     return (struct reverse_out){.send = true, .syndrome = syndrome, .psn = psn, .msn = b->msn};
 }
 
+/* When the oldest NAK above m has waited for long enough. */
+static uint64_t
+held_deadline(const struct reverse *r)
+{
+    if (!r->held_first) {
+        return UINT64_MAX;
+    }
+    return r->policy.nak == NAK_LITERAL ? 0 : r->held_first->since + r->params.hold_usec;
+}
+
 static struct reverse_out
 send_again(struct reverse *r, const struct branch *b, uint64_t now)
 {
@@ -130,7 +140,7 @@ send_again(struct reverse *r, const struct branch *b, uint64_t now)
     return send_up(r, b, AETH_ACK_UNLIMITED);
 }
 
-/* What is to be sent up now (R6).  'dup': the event was a duplicate ACK. */
+/* What is to be sent up now (R6).  'dup': somebody asks again for what was said. */
 static struct reverse_out
 decide(struct reverse *r, bool dup, uint64_t now)
 {
@@ -154,6 +164,13 @@ decide(struct reverse *r, bool dup, uint64_t now)
     bool fatal = b->cond == REVERSE_FATAL && psn_cmp(b->una, r->h) < 0;
     if (b->setting > r->told || (dup && fatal)) {
         return send_up(r, b, cond_syndrome(b));
+    }
+    if (now >= held_deadline(r)) {
+        branches_clear_held(r);
+        /* With a condition at m the source was already sent back there. */
+        if (b->cond == REVERSE_NONE) {
+            return send_up(r, b, AETH_NAK_PSN_SEQ);
+        }
     }
     if (advanced) {
         return send_up(r, b, AETH_ACK_UNLIMITED);
@@ -223,12 +240,44 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     const struct branch *b = branches_minimum(r);
     psn_t floor = b ? b->una : r->anchor_floor;
     psn_t h = psn_add(q, 1);
+    r->repeats = psn_cmp(q, r->h) < 0;
     if (psn_cmp(h, r->h) > 0 && psn_cmp(h, floor) > 0) {
         r->h = h;
     }
     liveness_expect(r, q, floor, now);
-    /* A failed group says so whenever an answer is owed. */
-    return ack_req && b && b->cond == REVERSE_FATAL ? decide(r, true, now) : nothing;
+    /* A failed group says so whenever an answer is owed.  And what nobody gets a copy of was asked for
+     * because an answer got lost. */
+    bool fatal = ack_req && b && b->cond == REVERSE_FATAL;
+    bool filtered = r->policy.filter && b && psn_cmp(q, b->una) < 0;
+    return fatal || filtered ? decide(r, true, now) : nothing;
+}
+
+static bool
+has_confirmed(const struct branch *b, psn_t q)
+{
+    return b->anchored && psn_cmp(q, b->una) < 0;
+}
+
+bool
+reverse_filters(struct reverse *r, uint32_t id, psn_t q)
+{
+    struct branch *b = r->policy.filter ? branch_find(r, id) : NULL;
+    bool filters = b && has_confirmed(b, q);
+
+    if (filters) {
+        b->n_filtered++;
+    }
+    return filters;
+}
+
+bool
+reverse_asks(const struct reverse *r, uint32_t id)
+{
+    const struct branch *held = r->policy.nak == NAK_SOLICIT ? r->held_last : NULL;
+    const struct branch *b = held ? branch_find(r, id) : NULL;
+
+    return b && b->anchored && !b->lost && psn_cmp(b->una, held->una) < 0
+           && b->served < held->setting;
 }
 
 void
@@ -239,6 +288,11 @@ reverse_copied(struct reverse *r, uint32_t id, psn_t q, bool sent)
         return;
     }
     liveness_ask(r, b, q);
+    b->n_repeats += r->repeats;
+    b->n_useless += r->repeats && has_confirmed(b, q);
+    if (sent) {
+        b->served = r->settings;
+    }
     bool latched = b->cond == REVERSE_FATAL && !DEFECT(H15);
     if (sent && psn_eq(b->una, q) && b->cond != REVERSE_NONE && !latched) {
         branch_update(r, b, q, REVERSE_NONE, 0, 0);
@@ -371,12 +425,6 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
 
 /* Timer. */
 
-static uint64_t
-held_deadline(const struct reverse *r)
-{
-    return r->held_first ? r->held_first->since + r->params.hold_usec : UINT64_MAX;
-}
-
 /* When something is to be sent. */
 static uint64_t
 send_deadline(const struct reverse *r)
@@ -407,21 +455,10 @@ reverse_timer(struct reverse *r, uint64_t now)
     }
     struct reverse_out out = decide(r, false, now);
     const struct branch *b = branches_minimum(r);
-    if (out.send || !b) {
-        return out;
-    }
-
-    if (now >= held_deadline(r)) {
-        branches_clear_held(r);
-        /* With a condition at m the source was already sent back there. */
-        if (b->cond == REVERSE_NONE) {
-            return send_up(r, b, AETH_NAK_PSN_SEQ);
-        }
-    }
-    if (r->dup_pending && now >= r->dup_not_before) {
+    if (!out.send && b && r->dup_pending && now >= r->dup_not_before) {
         return send_again(r, b, now);
     }
-    return nothing;
+    return out;
 }
 
 /* Display. */
@@ -467,6 +504,9 @@ reverse_get_branch(const struct reverse *r, uint32_t id, struct reverse_branch_i
             .n_naks = b->n_naks,
             .n_rnrs = b->n_rnrs,
             .n_fatals = b->n_fatals,
+            .n_repeats = b->n_repeats,
+            .n_useless = b->n_useless,
+            .n_filtered = b->n_filtered,
         };
     }
     return b != NULL;

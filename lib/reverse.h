@@ -50,10 +50,24 @@ struct reverse_out {
 struct reverse *reverse_create(const struct reverse_params *);
 void reverse_destroy(struct reverse *);
 
-/* What becomes of branches that are lost; takes effect on those that are lost already with the next
- * event.  'liveness_usec' 0 (which is so at first, with prune false): no branch is ever silent.
- * Another time than before begins anew for all. */
-void reverse_set_policy(struct reverse *, bool prune, uint64_t liveness_usec);
+/* What becomes of a branch's sequence NAK while others have confirmed less (R7). */
+enum reverse_nak {
+    NAK_HOLD,    /* it waits for them, hold_usec at most; then NAK(m) goes up. */
+    NAK_LITERAL, /* NAK(m) at once, which is the draft's letter. */
+    NAK_SOLICIT, /* as NAK_HOLD, and they are asked: reverse_asks(). */
+};
+
+struct reverse_policy {
+    enum reverse_nak nak;
+    bool filter; /* no copy of what a branch has confirmed: reverse_filters(). */
+    /* What becomes of branches that are lost; takes effect on those that are lost already with the
+     * next event.  'liveness_usec' 0: no branch is ever silent.  Another time than before begins
+     * anew for all. */
+    bool prune;
+    uint64_t liveness_usec;
+};
+/* May be called at any time.  At first everything is 0. */
+void reverse_set_policy(struct reverse *, const struct reverse_policy *);
 
 /* Branch set.  Ids are the caller's, unique, any value.  A branch added before the first packet went
  * down starts at start_psn; one added later counts as confirmed up to H (its receive PSN is H by
@@ -71,9 +85,15 @@ bool reverse_jump_suspicious(const struct reverse *, psn_t q);
 /* PSN q goes down.  The first call decides between start and anchoring; with no
  * branches nothing goes down and nothing changes.
  * 'ack_req' says that a response is owed: the packet's AckReq bit.  If a fatal
- * NAK is latched and owed again, the result is that NAK. */
+ * NAK is latched and owed again, the result is that NAK.  If with the filter nobody gets a copy,
+ * because all have confirmed q, nobody below will answer: the result does. */
 struct reverse_out reverse_down(struct reverse *, psn_t q, bool ack_req, uint64_t now);
-/* A copy of PSN q was made for this branch, so an answer may be expected from it.  'sent': the copy went
+/* For each branch that would get a copy of the PSN q that goes down, in this order: */
+/* With the filter: has it confirmed q?  Then no copy is made for it, and that is counted. */
+bool reverse_filters(struct reverse *, uint32_t id, psn_t q);
+/* Is it to be asked how far it is?  Then its copy gets AckReq. */
+bool reverse_asks(const struct reverse *, uint32_t id);
+/* A copy was made for it, so an answer may be expected from it.  'sent': the copy went
  * out (the branch is being served: clears its sequence or RNR NAK at q). */
 void reverse_copied(struct reverse *, uint32_t id, psn_t q, bool sent);
 /* Was the branch lost, and is it not counted any more?  Copies are of no use to it. */
@@ -106,6 +126,9 @@ struct reverse_branch_info {
     uint32_t msn;
     /* Responses taken in, by kind; n_dups: those that said nothing new. */
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
+    /* Copies of PSNs that had gone down before; of them: those of what it had confirmed.  And copies
+     * that the filter spared it. */
+    uint64_t n_repeats, n_useless, n_filtered;
 };
 struct reverse_info {
     bool started;  /* a PSN went down. */

@@ -109,6 +109,8 @@ lab_node_configure(struct lab *lab, unsigned i)
     plan_trees(n);
     lab_loss_configure(lab, n);
     for (size_t t = 0; t < n->n_trees; t++) {
+        n->trees[t].nak = lab->nak;
+        n->trees[t].filter = lab->filter;
         unsigned n_outputs = (unsigned) (n->trees[t].n_outer_da + n->trees[t].n_branches);
         n->n_outputs = n_outputs > n->n_outputs ? n_outputs : n->n_outputs;
     }

@@ -142,6 +142,8 @@ struct lab {
     unsigned max_removed;   /* receivers. */
     uint32_t max_downtime;  /* of a node that is started again. */
     uint32_t liveness_msec; /* of a node with receivers only; 0: nobody is ever lost. */
+    enum reverse_nak nak;   /* policies of the group, like the next. */
+    bool filter;
     bool prune;
     bool castd;         /* takes members out that were pruned. */
     uint32_t max_stall; /* before a receiver posts its first late buffer. */

@@ -28,8 +28,7 @@ struct run {
     uint64_t now;
     unsigned int event;
     bool without_state;
-    bool prune;
-    uint64_t liveness;
+    struct reverse_policy policy;
     uint64_t tick;
     int64_t h;       /* the ledger's. */
     int64_t sent_up; /* una of the last response up. */
@@ -80,6 +79,9 @@ compare(struct run *run)
         REQUIRE(run, x.cond == y.cond && x.code == y.code && x.msn == y.msn);
         REQUIRE(run, x.n_acks == y.n_acks && x.n_dups == y.n_dups && x.n_naks == y.n_naks);
         REQUIRE(run, x.n_rnrs == y.n_rnrs && x.n_fatals == y.n_fatals);
+        REQUIRE(run, x.n_repeats == y.n_repeats && x.n_useless == y.n_useless);
+        REQUIRE(run, x.n_filtered == y.n_filtered);
+        REQUIRE(run, reverse_asks(run->r, x.id) == model_asks(&run->m, x.id));
     }
 }
 
@@ -108,7 +110,7 @@ note_losses(struct run *run)
             e->spoke = true;
         }
         REQUIRE(run, b.lost || !e->lost);
-        REQUIRE(run, !b.pruned || (b.lost && (run->prune || e->pruned)));
+        REQUIRE(run, !b.pruned || (b.lost && (run->policy.prune || e->pruned)));
         if (e->pruned && !b.pruned && run->sent_up > e->confirmed) {
             e->confirmed = run->sent_up; /* it is the last one, and stands for all. */
         }
@@ -239,16 +241,32 @@ note_h(struct run *run, int64_t h)
     run->h = h;
 }
 
+/* Is there to be no copy of PSN q for this branch?  Only if it is known to have it. */
+static bool
+filtered_by_both(struct run *run, const struct ledger_entry *e, psn_t q)
+{
+    bool filtered = reverse_filters(run->r, e->id, q);
+
+    REQUIRE(run, filtered == model_filters(&run->m, e->id, q));
+    REQUIRE(run, !filtered || (run->policy.filter && e->spoke));
+    /* What is too far ahead counts as old, and does not raise H. */
+    bool sent = psn_cmp(q, psn_make((uint32_t) run->h)) < 0;
+    REQUIRE(run, !filtered || !sent || psn_cmp(q, psn_make((uint32_t) e->confirmed)) < 0);
+    return filtered;
+}
+
 /* Copies for most, or for all. */
 static void
 copy_both(struct run *run, psn_t q, bool all)
 {
     for (size_t i = 0; i < run->n; i++) {
-        if (all || rnd(run, 5)) {
+        struct ledger_entry *e = &run->ledger[i];
+
+        if ((all || rnd(run, 5)) && !filtered_by_both(run, e, q)) {
             bool sent = rnd(run, 16);
-            reverse_copied(run->r, run->ledger[i].id, q, sent);
-            model_copied(&run->m, run->ledger[i].id, q, sent);
-            run->ledger[i].asked = run->now;
+            reverse_copied(run->r, e->id, q, sent);
+            model_copied(&run->m, e->id, q, sent);
+            e->asked = run->now;
         }
     }
 }
@@ -373,20 +391,30 @@ event_timer(struct run *run)
     timer_both(run);
 }
 
+/* What is done with NAKs and copies. */
+static void
+choose_policy(struct run *run)
+{
+    run->policy.nak = (enum reverse_nak) rnd(run, 3);
+    run->policy.filter = rnd(run, 2);
+}
+
 static void
 event_policy(struct run *run)
 {
     static const uint64_t times[] = {0, 1, 3200, 20001, 64000};
+    struct reverse_policy *policy = &run->policy;
     uint64_t tick = run->tick;
 
-    run->prune = rnd(run, 4);
-    run->liveness = rnd(run, 4) ? times[rnd(run, 5)] : run->liveness;
-    run->tick = (run->liveness + 31) / 32;
+    choose_policy(run);
+    policy->prune = rnd(run, 4);
+    policy->liveness_usec = rnd(run, 4) ? times[rnd(run, 5)] : policy->liveness_usec;
+    run->tick = (policy->liveness_usec + 31) / 32;
     for (size_t i = 0; tick != run->tick && i < run->n; i++) {
         run->ledger[i].since = run->now;
     }
-    reverse_set_policy(run->r, run->prune, run->liveness);
-    model_set_policy(&run->m, run->prune, run->liveness);
+    reverse_set_policy(run->r, policy);
+    model_set_policy(&run->m, policy);
     note_losses(run);
     struct reverse_out out = reverse_branches_remove(run->r, NULL, 0, run->now);
     check_output(run, out, model_after_policy(&run->m, run->now));
@@ -414,6 +442,30 @@ event_silence(struct run *run)
     }
 }
 
+/* What all have goes to nobody: so the answer, which may have got lost, comes from here. */
+static void
+ask_again(struct run *run)
+{
+    struct reverse_info before, after;
+    psn_t q = psn_make((uint32_t) run->h - 1 - rnd(run, 3));
+
+    reverse_get_info(run->r, &before);
+    down_both(run, q, false);
+    for (size_t i = 0; i < run->n; i++) {
+        struct reverse_branch_info b;
+        reverse_get_branch(run->r, run->ledger[i].id, &b);
+        REQUIRE(run, b.lost || filtered_by_both(run, &run->ledger[i], q));
+    }
+    if (reverse_deadline(run->r) != UINT64_MAX) {
+        run->now += REVERSE_DUP_ACK_USEC;
+        timer_both(run);
+    }
+    reverse_get_info(run->r, &after);
+    REQUIRE(run,
+            after.n_sent_acks + after.n_sent_fatals > before.n_sent_acks + before.n_sent_fatals);
+    compare(run);
+}
+
 /* Every branch that can confirms everything: then so does the aggregate. */
 static void
 finish(struct run *run)
@@ -439,6 +491,9 @@ finish(struct run *run)
     reverse_get_info(run->r, &i);
     REQUIRE(run, !run->n || failed || psn_eq(i.f, i.h));
     compare(run);
+    if (run->policy.filter && run->n && i.started && !failed) {
+        ask_again(run);
+    }
 }
 
 void
@@ -457,6 +512,9 @@ reverse_compare(const struct reverse_string *string)
     run.h = run.sent_up = run.m.start;
     run.without_state = !rnd(&run, 4);
     run.next_id = 2;
+    choose_policy(&run);
+    reverse_set_policy(run.r, &run.policy);
+    model_set_policy(&run.m, &run.policy);
     if (string->policy) {
         event_policy(&run);
     }

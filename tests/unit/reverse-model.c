@@ -169,6 +169,26 @@ resend_ack(struct model *m, int64_t min, uint64_t now)
     return send_ack(m, min);
 }
 
+static bool
+is_held(const struct model_branch *b)
+{
+    return b->cond == REVERSE_NAK && !b->rewound;
+}
+
+/* When a sequence NAK above the minimum may wait no longer. */
+static uint64_t
+held_deadline(const struct model *m)
+{
+    uint64_t deadline = UINT64_MAX;
+    for (size_t i = 0; i < m->n; i++) {
+        uint64_t when = m->nak == NAK_LITERAL ? 0 : m->b[i].when + m->params.hold_usec;
+        if (is_held(&m->b[i]) && when < deadline) {
+            deadline = when;
+        }
+    }
+    return deadline;
+}
+
 static struct reverse_out
 after_event(struct model *m, bool dup, uint64_t now)
 {
@@ -189,6 +209,14 @@ after_event(struct model *m, bool dup, uint64_t now)
                         s->cond == REVERSE_NAK   ? 0x60
                         : s->cond == REVERSE_RNR ? (uint8_t) (0x20 + s->code)
                                                  : s->code);
+    }
+    if (now >= held_deadline(m)) {
+        for (size_t i = 0; i < m->n; i++) {
+            m->b[i].rewound = true;
+        }
+        if (s->cond == REVERSE_NONE) {
+            return send_nak(m, min, 0x60);
+        }
     }
     if (progress) {
         return send_ack(m, min);
@@ -228,9 +256,9 @@ prune(struct model *m)
 }
 
 void
-model_set_policy(struct model *m, bool prune_lost, uint64_t liveness_usec)
+model_set_policy(struct model *m, const struct reverse_policy *policy)
 {
-    uint64_t tick = liveness_usec / 32 + (liveness_usec % 32 != 0);
+    uint64_t tick = policy->liveness_usec / 32 + (policy->liveness_usec % 32 != 0);
     if (tick != m->tick) {
         m->tick = tick;
         m->next_tick = UINT64_MAX;
@@ -240,7 +268,9 @@ model_set_policy(struct model *m, bool prune_lost, uint64_t liveness_usec)
             m->b[i].silent_ticks = m->b[i].unasked_ticks = 0;
         }
     }
-    m->prune = prune_lost;
+    m->nak = policy->nak;
+    m->filter = policy->filter;
+    m->prune = policy->prune;
     prune(m);
 }
 
@@ -321,6 +351,7 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
     }
     bool known = minimum(m, &min);
     int64_t h = model_extend(q, m->h) + 1;
+    m->repeats = h <= m->h;
     if (h > m->h && h < (known ? min : m->anchor_floor) + HALF_SPACE) {
         m->h = h;
     }
@@ -334,8 +365,40 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
     if (m->tick && m->next_tick == UINT64_MAX) {
         m->next_tick = now + m->tick;
     }
-    return ack_req && known && speaker(m, min)->cond == REVERSE_FATAL ? after_event(m, true, now)
-                                                                      : silent;
+    bool fatal = ack_req && known && speaker(m, min)->cond == REVERSE_FATAL;
+    bool for_nobody = m->filter && known && is_before(x, min);
+    return fatal || for_nobody ? after_event(m, true, now) : silent;
+}
+
+static bool
+has_confirmed(const struct model *m, const struct model_branch *b, psn_t q)
+{
+    return b->known && is_before(model_extend(q, m->h), b->una);
+}
+
+bool
+model_filters(struct model *m, uint32_t id, psn_t q)
+{
+    struct model_branch *b = find(m, id);
+    if (!b || !m->filter || !has_confirmed(m, b, q)) {
+        return false;
+    }
+    b->n_filtered++;
+    return true;
+}
+
+/* Is it behind the NAK that is held since last, and got no copy since then? */
+bool
+model_asks(struct model *m, uint32_t id)
+{
+    const struct model_branch *b = find(m, id), *latest = NULL;
+    for (size_t i = 0; i < m->n; i++) {
+        if (is_held(&m->b[i]) && (!latest || m->b[i].order > latest->order)) {
+            latest = &m->b[i];
+        }
+    }
+    return m->nak == NAK_SOLICIT && latest && b && b->known && !b->lost && b->una < latest->una
+           && b->last_copy < latest->order;
 }
 
 /* What a source has to repeat for a branch to be asked.  If the node does not know how far the source
@@ -352,6 +415,9 @@ model_copied(struct model *m, uint32_t id, psn_t q, bool sent)
     struct model_branch *b = find(m, id);
     if (b) {
         b->asked |= wire(wanted_by(m, b)).v == q.v;
+        b->n_repeats += m->repeats;
+        b->n_useless += m->repeats && has_confirmed(m, b, q);
+        b->last_copy = sent ? m->n_settings : b->last_copy;
     }
     if (b && sent && b->known && wire(b->una).v == q.v && b->cond != REVERSE_FATAL) {
         b->cond = REVERSE_NONE;
@@ -506,24 +572,6 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
     return after_event(m, dup, now);
 }
 
-static bool
-is_held(const struct model_branch *b)
-{
-    return b->cond == REVERSE_NAK && !b->rewound;
-}
-
-static uint64_t
-held_deadline(const struct model *m)
-{
-    uint64_t deadline = UINT64_MAX;
-    for (size_t i = 0; i < m->n; i++) {
-        if (is_held(&m->b[i]) && m->b[i].when + m->params.hold_usec < deadline) {
-            deadline = m->b[i].when + m->params.hold_usec;
-        }
-    }
-    return deadline;
-}
-
 static uint64_t
 send_deadline(const struct model *m)
 {
@@ -555,14 +603,6 @@ model_timer(struct model *m, uint64_t now)
     struct reverse_out out = after_event(m, false, now);
     if (out.send || !minimum(m, &min)) {
         return out;
-    }
-    if (now >= held_deadline(m)) {
-        for (size_t i = 0; i < m->n; i++) {
-            m->b[i].rewound = true;
-        }
-        if (speaker(m, min)->cond == REVERSE_NONE) {
-            return send_nak(m, min, 0x60);
-        }
     }
     if (m->dup_waiting && now >= m->dup_not_before) {
         return resend_ack(m, min, now);
@@ -622,6 +662,9 @@ model_get_branch(const struct model *m, uint32_t id, struct reverse_branch_info 
                 .n_naks = b->n_naks,
                 .n_rnrs = b->n_rnrs,
                 .n_fatals = b->n_fatals,
+                .n_repeats = b->n_repeats,
+                .n_useless = b->n_useless,
+                .n_filtered = b->n_filtered,
             };
             return true;
         }

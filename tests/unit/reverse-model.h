@@ -28,7 +28,9 @@ struct model_branch {
      * latest in bit 0: was it silent, and silent without being asked? */
     bool life, asked;
     uint64_t silent_ticks, unasked_ticks;
+    uint64_t last_copy; /* settings until then. */
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
+    uint64_t n_repeats, n_useless, n_filtered;
 };
 
 struct model {
@@ -43,7 +45,10 @@ struct model {
     int64_t anchor_floor;
     int64_t repeated;      /* what a source repeats from, if no branch tells; */
     unsigned repeated_ago; /* ticks since. */
+    enum reverse_nak nak;
+    bool filter;
     bool prune;
+    bool repeats;  /* what goes down is not new. */
     uint64_t tick; /* length; 0: none. */
     uint64_t next_tick;
     uint64_t n_settings;
@@ -61,11 +66,13 @@ int64_t model_extend(psn_t, int64_t near);
 /* As the functions of lib/reverse.h with the same names. */
 int model_branch_add(struct model *, uint32_t id);
 struct reverse_out model_branch_remove(struct model *, uint32_t id, uint64_t now);
-void model_set_policy(struct model *, bool prune, uint64_t liveness_usec);
+void model_set_policy(struct model *, const struct reverse_policy *);
 /* What is to be said once the policy has changed. */
 struct reverse_out model_after_policy(struct model *, uint64_t now);
 bool model_jump_suspicious(const struct model *, psn_t q);
 struct reverse_out model_down(struct model *, psn_t q, bool ack_req, uint64_t now);
+bool model_filters(struct model *, uint32_t id, psn_t q);
+bool model_asks(struct model *, uint32_t id);
 void model_copied(struct model *, uint32_t id, psn_t q, bool sent);
 struct reverse_out model_response(struct model *, uint32_t id, psn_t psn, uint8_t syndrome,
                                   uint32_t msn, uint64_t now, enum drop_reason *why);

@@ -31,6 +31,12 @@ note(struct reverse_out out)
 }
 
 static void
+set_policy(bool prune, uint64_t liveness_usec)
+{
+    reverse_set_policy(r, &(struct reverse_policy){.prune = prune, .liveness_usec = liveness_usec});
+}
+
+static void
 setup_group(uint32_t n, bool prune)
 {
     r = reverse_create(&(struct reverse_params){
@@ -41,7 +47,7 @@ setup_group(uint32_t n, bool prune)
     now = 5000000;
     n_ids = n;
     n_out = 0;
-    reverse_set_policy(r, prune, LIVENESS);
+    set_policy(prune, LIVENESS);
     for (uint32_t id = 1; id <= n; id++) {
         ck_assert_int_eq(reverse_branch_add(r, id, now), 0);
     }
@@ -274,7 +280,7 @@ END_TEST
 START_TEST(liveness_zero_is_never)
     {
         silence(false);
-        reverse_set_policy(r, false, 0);
+        set_policy(false, 0);
         repeat_for(100 * LIVENESS, START + 4, START + 10);
         ck_assert_uint_eq(n_lost(), 0);
     }
@@ -364,7 +370,7 @@ START_TEST(policy_can_change_after_the_loss)
         silence(false);
         repeat_for(LIVENESS, START + 4, START + 10);
         expect_up(AETH_NAK_REM_OP, START + 4);
-        reverse_set_policy(r, true, LIVENESS);
+        set_policy(true, LIVENESS);
         note(reverse_branches_remove(r, NULL, 0, now));
         expect_up(AETH_ACK_UNLIMITED, START + 9);
     }
@@ -375,19 +381,19 @@ START_TEST(another_liveness_time_begins_anew)
     {
         silence(true);
         repeat_for(LIVENESS * 29 / 32, START + 4, START + 10);
-        reverse_set_policy(r, true, LIVENESS); /* The same: nothing changes. */
+        set_policy(true, LIVENESS); /* The same: nothing changes. */
         repeat_for(LIVENESS * 3 / 32, START + 4, START + 10);
         ck_assert(branch(3).pruned);
         teardown();
 
         silence(true);
         repeat_for(LIVENESS * 29 / 32, START + 4, START + 10);
-        reverse_set_policy(r, true, 4 * LIVENESS);
+        set_policy(true, 4 * LIVENESS);
         repeat_for(4 * LIVENESS * 30 / 32 - 1, START + 4, START + 10);
         ck_assert_uint_eq(n_lost(), 0);
-        reverse_set_policy(r, true, 1000 * LIVENESS);
+        set_policy(true, 1000 * LIVENESS);
         repeat_for(RETRY, START + 4, START + 10);
-        reverse_set_policy(r, true, LIVENESS);
+        set_policy(true, LIVENESS);
         repeat_for(LIVENESS + RETRY, START + 4, START + 10);
         ck_assert(branch(3).pruned);
     }
