@@ -336,6 +336,10 @@ e2e: all ## end-to-end tests on real soft-RoCE
 net: all net-built ## real daemons and ports in network namespaces, without RDMA (root)
 	$(Q)tests/summary net=tests/net/run
 
+.PHONY: conformance
+conformance: all unit-built net-built ## is each requirement of docs/conformance.md proven by a test (root)
+	$(Q)tests/summary unit=$(B)/tests/unit ctl=tests/ctl/run net=tests/net/run conformance=tests/conformance/run
+
 walk: all ## the commands of README and docs, as a reader would type them (root)
 	$(Q)tests/summary walk=tests/walk/run
 

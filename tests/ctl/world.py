@@ -8,10 +8,15 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
+sys.path.insert(1, os.path.join(ROOT, 'tests'))
+
+from proof import where                                # noqa: E402, F401 pylint: disable=unused-import
+
 BIN = os.path.join(ROOT, os.environ.get('BUILD', 'build'), 'bin')
 SCHEMA = os.path.join(ROOT, 'ctl/rocecast.ovsschema')
 PATIENCE = 30  # seconds until a condition that should hold is given up

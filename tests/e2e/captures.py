@@ -8,7 +8,12 @@ may be like raises Wrong, a bad ICRC too: a packet that was parsed is sound.
 import ipaddress
 import os
 import struct
+import sys
 import zlib
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+
+from proof import where                                # noqa: E402, F401 pylint: disable=unused-import
 
 ETH, IP6, UDP, BTH, RETH, AETH, ICRC = 14, 40, 8, 12, 16, 4, 4
 NH_HOP_BY_HOP, NH_UDP, NH_IPV6, NH_ROUTING, NH_ICMPV6 = 0, 17, 41, 43, 58

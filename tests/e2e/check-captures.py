@@ -15,7 +15,7 @@ import struct
 import sys
 
 from captures import (IP6, OP_ACK, PSN_MASK, Encapsulated, Roce, Wrong, check, copy_for, distance,
-                      packed, parse_capture, srh, text)
+                      packed, parse_capture, srh, text, where)
 
 
 class Run:
@@ -185,10 +185,10 @@ def main(folders):
             what = function.__doc__.strip()
             try:
                 function(run)
-                print('ok    %s: %s' % (name, what))
+                print('ok    %s: %s %s' % (name, what, where(function)))
                 passed += 1
             except Wrong as e:
-                print('FAIL  %s: %s: %s' % (name, what, e))
+                print('FAIL  %s: %s %s: %s' % (name, what, where(function), e))
                 failed += 1
     print('%d passed, %d failed' % (passed, failed))
     return 1 if failed or not passed else 0

@@ -9,10 +9,15 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 import traceback
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
+sys.path.insert(1, os.path.join(ROOT, 'tests'))
+
+from proof import where                                                        # noqa: E402
+
 BIN = os.path.join(ROOT, os.environ.get('ROCECAST_BIN', 'build/bin'))
 RESULTS = os.environ.get('RESULTS', '/tmp/rocecast-e2e')
 RUNDIR = os.environ.get('ROCECAST_RUNDIR', '/run/rocecast')
@@ -490,10 +495,11 @@ class Suite:
         took = time.monotonic() - start
         if why is None:
             self.passed += 1
-            print('ok    %s (%.1f s)' % (name, took), flush=True)
+            print('ok    %s (%.1f s) %s' % (name, took, where(function)), flush=True)
         else:
             self.failed += 1
-            print('FAIL  %s (%.1f s): %s\n%s' % (name, took, why, lab.logs(sizes)), flush=True)
+            print('FAIL  %s (%.1f s) %s: %s\n%s'
+                  % (name, took, where(function), why, lab.logs(sizes)), flush=True)
         return why is None
 
     def finish(self):

@@ -17,7 +17,7 @@ import struct
 import sys
 
 from captures import (OP_ACK, OP_WRITE_ONLY, Encapsulated, Roce, Tunnelled, Wrong, check,
-                      copy_for, packed, parse_capture, srh, text)
+                      copy_for, packed, parse_capture, srh, text, where)
 from walktext import Names, blocks, comparable, replace
 
 DOC = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../docs/packet-walk.md')
@@ -228,9 +228,9 @@ def main(args):
         for function in CHECKS:
             try:
                 function(walk)
-                report(function.__doc__, None)
+                report('%s %s' % (function.__doc__, where(function)), None)
             except Wrong as e:
-                report(function.__doc__, str(e))
+                report('%s %s' % (function.__doc__, where(function)), str(e))
         if not failed:
             report(UP_TO_DATE, compare(walk, write))
     except (Wrong, OSError, KeyError, ValueError, struct.error) as e:

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables, annotations and results that are wrong: what table.join() says about each."""
+import os
+import tempfile
+
+import table
+
+DOCUMENT = '''# A title
+
+| Id | Requirement | Where | Deviation |
+|---|---|---|---|
+| MT-5.3.1-1 | one thing | `lib/a.c:first`, `lib/a.c` | - |
+| MT-6-S01 | another | `lib/a.c:table` | not quite (H1) |
+| MT-6-R8754-2 | a third | `tests/t/run:grow` | |
+| MT-5.3.3-1 | a fourth | later: congestion | |
+'''
+C_TESTS = '''
+/* What it is for.
+ *
+ * %s MT-5.3.1-1,
+ * MT-6-S01. */
+START_TEST(one)
+    tcase_create("cases")
+/* %s MT-6-S01. */
+/* Another comment. */
+START_TEST(two)
+'''
+PY_TESTS = '''#!/usr/bin/env python3
+# %s MT-6-R8754-2.
+def grow(w):
+    pass
+
+def make(tree):
+    """In words.  %s MT-5.3.1-1."""
+    def case(lab):
+        pass
+    return case
+'''
+GOOD = {
+    'docs/conformance.md': DOCUMENT,
+    'docs/draft-notes.md': '| H1 | a hole |\n| H2 | another |\n',
+    'lib/a.c': 'static int\nfirst(int a)\n{\n}\nstatic const int table[] = {1};\n',
+    # The word that makes an annotation is put in, so that this file has none.
+    'tests/t/test-t.c': C_TESTS % ('Proves', 'Proves'),
+    'tests/t/run': PY_TESTS % ('Proves', 'Proves'),
+    'results/unit.tap': 'ok 1 - x.c:cases:one: Passed\nok 2 - x.c:cases:two: Passed\n'
+                        'ok 3 - x.c:cases:one: Passed\n1..3\n',
+    'results/t.log': 'ok    grow it (0.1 s) [tests/t/run:grow]\nnoise\n'
+                     'ok    a shape [tests/t/run:make]\n3 passed, 0 failed\n',
+}
+
+# What is wrong, in which file, what there is replaced by what, what is said about it.
+CASES = (
+    ('a row without a test', 'tests/t/run', '# Proves MT-6-R8754-2.\n', '', 'MT-6-R8754-2: no test'),
+    ('a test that failed', 'results/unit.tap', 'ok 2', 'not ok 2',
+     'MT-6-S01: failed: tests/t/test-t.c:two'),
+    ('a test that failed once of twice', 'results/unit.tap', 'ok 3', 'not ok 3',
+     'MT-5.3.1-1: failed: tests/t/test-t.c:one'),
+    ('a case that failed', 'results/t.log', 'ok    grow', 'FAIL  grow',
+     'MT-6-R8754-2: failed: tests/t/run:grow'),
+    ('a case that failed, with the reason', 'results/t.log', 'ok    grow it (0.1 s) [tests/t/run:grow]',
+     'FAIL  grow it (0.1 s) [tests/t/run:grow]: why', 'MT-6-R8754-2: failed: tests/t/run:grow'),
+    ('a test that did not run', 'results/t.log', 'ok    grow', 'skipped grow',
+     'MT-6-R8754-2: no test that ran (not run: tests/t/run:grow)'),
+    ('no results', 'results', None, None, 'no results'),
+    ('an unknown id in C', 'tests/t/test-t.c', 'MT-6-S01. */\n/*', 'MT-6-S02. */\n/*',
+     'tests/t/test-t.c:two: proves MT-6-S02, which is not in docs/conformance.md'),
+    ('an unknown id in Python', 'tests/t/run', 'MT-6-R8754-2', 'MT-6-R8754-3',
+     'tests/t/run:grow: proves MT-6-R8754-3, which is not in docs/conformance.md'),
+    ('an id that is none', 'tests/t/run', 'MT-6-R8754-2', 'MT-6-x',
+     'tests/t/run:grow: proves MT-6-x, which is not in docs/conformance.md'),
+    ('a comment that is at no test', 'tests/t/test-t.c', 'START_TEST(two)', 'static void two(void)',
+     'tests/t/test-t.c:8: proves MT-6-S01, but is not at a test'),
+    ('a comment that is at no def', 'tests/t/run', 'def grow(w):', 'x = 1\ndef grow(w):',
+     'tests/t/run:2: proves MT-6-R8754-2, but is not at a test'),
+    ('an id twice', 'docs/conformance.md', '| MT-6-S01 |', '| MT-5.3.1-1 |',
+     'MT-5.3.1-1 is there 2 times'),
+    ('a malformed id', 'docs/conformance.md', '| MT-6-S01 |', '| MT-6-S1 |', ':6: MT-6-S1 is no id'),
+    ('a cell too many', 'docs/conformance.md', 'another', 'an|other', ':6: 5 cells, not 4'),
+    ('no table', 'docs/conformance.md', '| Id |', '| Name |', 'no table with the columns'),
+    ('no requirement', 'docs/conformance.md', 'another', '', ':6: MT-6-S01: requires nothing'),
+    ('a file that does not exist', 'docs/conformance.md', '`lib/a.c`', '`lib/b.c`',
+     ':5: MT-5.3.1-1: lib/b.c: there is no such file'),
+    ('a function that does not exist', 'docs/conformance.md', ':first', ':second',
+     ':5: MT-5.3.1-1: lib/a.c: there is no second in it'),
+    ('a function that is only called', 'lib/a.c', 'first(int a)\n{', 'other(void)\n{\n    first(1);',
+     ':5: MT-5.3.1-1: lib/a.c: there is no first in it'),
+    ('no place', 'docs/conformance.md', '`lib/a.c:table`', 'everywhere',
+     ':6: MT-6-S01: does not say where it is implemented'),
+    ('open, but for another reason', 'docs/conformance.md', 'later: congestion', 'later: time',
+     'MT-5.3.3-1: does not say where it is implemented'),
+    ('to come, but proven', 'tests/t/run', 'MT-6-R8754-2.', 'MT-6-R8754-2, MT-5.3.3-1.',
+     'MT-5.3.3-1: is to come, but proven by tests/t/run:grow'),
+    ('a hole that does not exist', 'docs/conformance.md', '(H1)', '(H3)',
+     ':6: MT-6-S01: H3 is not in docs/draft-notes.md'),
+    ('a deviation without a number', 'docs/conformance.md', '(H1)', '', 'deviates without an H number'),
+    ('a test case in two files', 'tests/t/test-u.c', None, 'tcase_create("cases")',
+     'tests/t/test-t.c and tests/t/test-u.c both have a test case cases'),
+)
+
+
+def complaints(files):
+    """What is said about these files."""
+    with tempfile.TemporaryDirectory(prefix='conformance') as root:
+        for name, text in files.items():
+            path = os.path.join(root, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, 'w', encoding='utf-8') as f:
+                f.write(text)
+        verdicts, errors = table.join(root, os.path.join(root, 'results'))
+    return errors + ['%s: %s' % (row.id, text) for row, verdict, text in verdicts if verdict == 'FAIL']
+
+
+def spoilt(name, old, new):
+    files = dict(GOOD)
+    if new is None:
+        return {path: text for path, text in files.items() if not path.startswith(name)}
+    files[name] = files[name].replace(old, new, 1) if old else new
+    assert files[name] != GOOD.get(name), 'nothing was spoilt'
+    return files
+
+
+def run():
+    """Returns (passed, failed)."""
+    results = []
+
+    def report(what, good, said):
+        results.append(good)
+        print('%-5s self-test: %s%s' % ('ok' if good else 'FAIL', what, '' if good else ': %r' % said))
+
+    said = complaints(GOOD)
+    report('nothing is wrong', not said, said)
+    for what, name, old, new, wanted in CASES:
+        said = complaints(spoilt(name, old, new))
+        report(what, any(wanted in line for line in said), said)
+    return results.count(True), results.count(False)

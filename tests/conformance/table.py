@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joins docs/conformance.md, the annotations of tests and the results of a test run.
+
+A row of the document is a requirement.  A test says which ones it proves by 'Proves ID, ID.'
+
+    C        in a comment directly above START_TEST(name)
+    Python   in comment lines directly above the def of the case, or in its docstring
+
+Results are what tests/summary leaves for each tier of a run: TIER.tap, which libcheck writes, and
+TIER.log, in which lines 'ok ... [FILE:FUNCTION]' and 'FAIL ... [FILE:FUNCTION]' count (tests/proof.py).
+"""
+import ast
+import collections
+import glob
+import os
+import re
+
+DOC = 'docs/conformance.md'
+NOTES = 'docs/draft-notes.md'
+HEADER = ['Id', 'Requirement', 'Where', 'Deviation']
+LATER = 'later: congestion'
+
+ID = re.compile(r'MT-\d+(\.\d+)*-(R\d+-\d+|Ref\d|S\d\d|\d+)')
+ID_LIKE = re.compile(r'MT-\d(?:[\w.-]*\w)?')
+PROVES = re.compile(r'Proves\s+(?=MT-\d)')
+SENTENCE = re.compile(r'.*?(?=\.\s|\.$|$)', re.S)
+# Decoration of lines in comments.
+DECORATION = re.compile(r'\n[ \t]*(?:\*|#)?[ \t]*')
+C_COMMENT = re.compile(r'/\*.*?\*/', re.S)
+C_TEST = re.compile(r'(?:\s|/\*.*?\*/)*START_TEST\((\w+)\)', re.S)
+TAP = re.compile(r'^(ok|not ok) \d+ - [^:]*:([^:]+):(\w+): ')
+RESULT = re.compile(r'^(ok|FAIL) .*?\[([\w./-]+:[\w.<>]+)\](?::|$)')
+
+Row = collections.namedtuple('Row', 'id line requirement where deviation')
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding='utf-8', errors='replace') as f:
+        return f.read()
+
+
+#
+# The document.
+#
+
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip('|').split('|')]
+
+
+def parse_rows(text):
+    """The rows of all tables that have HEADER; and what is wrong with their form."""
+    rows, errors, in_table = [], [], False
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.startswith('|'):
+            in_table = False
+        elif cells(line) == HEADER:
+            in_table = True
+        elif in_table and set(line) - set('|-: '):
+            row = cells(line)
+            if len(row) != len(HEADER):
+                errors.append('%s:%d: %d cells, not %d' % (DOC, number, len(row), len(HEADER)))
+            elif not ID.fullmatch(row[0]):
+                errors.append('%s:%d: %s is no id' % (DOC, number, row[0]))
+            else:
+                rows.append(Row(row[0], number, *row[1:]))
+    for name, count in collections.Counter(row.id for row in rows).items():
+        if count > 1:
+            errors.append('%s: %s is there %d times' % (DOC, name, count))
+    if not rows:
+        errors.append('%s: no table with the columns %s' % (DOC, ', '.join(HEADER)))
+    return rows, errors
+
+
+def defines(path, text, name):
+    """Is there a function, table or macro of this name in the file?"""
+    if path.endswith(('.c', '.h')):
+        patterns = (r'^%s\(', r'^(?:static |const |struct |enum |extern )[^;(]*\b%s\b(?:\[|;| =| \{|\()',
+                    r'^#define %s\b')
+    else:
+        patterns = (r'^ *(?:def|class) %s\b', r'^%s\(\)')
+    return any(re.search(p % re.escape(name), text, re.M) for p in patterns)
+
+
+def check_where(root, row):
+    """What is wrong with the column that says where a row is implemented."""
+    places = re.findall(r'`([^`]*)`', row.where)
+    if not places:
+        yield 'does not say where it is implemented'
+    for place in places:
+        path, _, name = place.partition(':')
+        if not os.path.isfile(os.path.join(root, path)):
+            yield '%s: there is no such file' % path
+        elif name and not defines(path, read(root, path), name):
+            yield '%s: there is no %s in it' % (path, name)
+
+
+def check_row(root, row, holes):
+    if not row.requirement:
+        yield 'requires nothing'
+    if row.where != LATER:
+        yield from check_where(root, row)
+    numbers = re.findall(r'\bH\d+\b', ' '.join(row[2:]))
+    for number in numbers:
+        if number not in holes:
+            yield '%s is not in %s' % (number, NOTES)
+    if row.deviation not in ('', '-') and not re.search(r'\bH\d+\b', row.deviation):
+        yield 'deviates without an H number'
+
+
+def parse_document(root):
+    """Rows and errors."""
+    rows, errors = parse_rows(read(root, DOC))
+    holes = set(re.findall(r'^\| (H\d+) \|', read(root, NOTES), re.M))
+    for row in rows:
+        errors += ['%s:%d: %s: %s' % (DOC, row.line, row.id, why)
+                   for why in check_row(root, row, holes)]
+    return rows, errors
+
+
+#
+# Annotations.
+#
+
+def proven_ids(text):
+    """The ids that a comment or docstring names as proven."""
+    text = DECORATION.sub(' ', text)
+    return [name for m in PROVES.finditer(text)
+            for name in ID_LIKE.findall(SENTENCE.match(text, m.end())[0])]
+
+
+def line_of(text, offset):
+    return text.count('\n', 0, offset) + 1
+
+
+def annotations_c(text):
+    """Yields (line, name of the test or None, ids)."""
+    for m in C_COMMENT.finditer(text):
+        ids = proven_ids(m[0][2:-2])
+        if ids:
+            test = C_TEST.match(text, m.end())
+            yield line_of(text, m.start()), test and test[1], ids
+
+
+def functions(tree):
+    """Yields (qualified name, node) of all functions."""
+    def below(node, prefix):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef):
+                yield prefix + child.name, child
+            named = isinstance(child, (ast.FunctionDef, ast.ClassDef))
+            yield from below(child, prefix + child.name + '.' if named else prefix)
+    return below(tree, '')
+
+
+def annotations_python(text):
+    lines = text.splitlines()
+    claimed = set()
+    for name, node in functions(ast.parse(text)):
+        doc = ast.get_docstring(node, clean=False) or ''
+        first = min([node.lineno] + [d.lineno for d in node.decorator_list])
+        start = first
+        while start > 1 and lines[start - 2].lstrip().startswith('#'):
+            start -= 1
+        above = '\n'.join(line.lstrip().lstrip('#') for line in lines[start - 1:first - 1])
+        ids = proven_ids(above) + proven_ids(doc)
+        claimed.update(range(start, node.body[0].end_lineno + 1))
+        if ids:
+            yield node.lineno, name, ids
+    for number, line in enumerate(lines, 1):
+        if number not in claimed and PROVES.search(line):
+            yield number, None, proven_ids(line)
+
+
+def is_python(path):
+    if path.endswith('.py'):
+        return True
+    if '.' in os.path.basename(path):
+        return False
+    with open(path, 'rb') as f:
+        return re.match(rb'#!.*python', f.readline()) is not None
+
+
+def find_annotations(root):
+    """{id: [test]} with tests as 'FILE:FUNCTION', and errors.  This folder is about annotations and
+    has none."""
+    proofs, errors = collections.defaultdict(list), []
+    for path in sorted(glob.glob(os.path.join(root, 'tests/**/*'), recursive=True)):
+        name = os.path.relpath(path, root)
+        if not os.path.isfile(path) or name.startswith('tests/conformance/'):
+            continue
+        if path.endswith('.c'):
+            found = annotations_c(read(path))
+        elif is_python(path):
+            found = annotations_python(read(path))
+        else:
+            continue
+        for line, test, ids in found:
+            if not test:
+                errors.append('%s:%d: proves %s, but is not at a test' % (name, line, ', '.join(ids)))
+                continue
+            for number in ids:
+                proofs[number].append('%s:%s' % (name, test))
+    return proofs, errors
+
+
+#
+# Results.
+#
+
+def test_cases(root):
+    """{libcheck test case: file}; the names of test cases are the files' own."""
+    files, errors = {}, []
+    for path in sorted(glob.glob(os.path.join(root, 'tests/**/*.c'), recursive=True)):
+        name = os.path.relpath(path, root)
+        for tcase in re.findall(r'tcase_create\("([^"]*)"\)', read(path)):
+            if files.setdefault(tcase, name) != name:
+                errors.append('%s and %s both have a test case %s' % (files[tcase], name, tcase))
+    return files, errors
+
+
+def read_results(root, folder):
+    """{test: did it pass wherever and as often as it ran}, and errors."""
+    files, errors = test_cases(root)
+    passed = {}
+
+    def note(test, good):
+        passed[test] = passed.get(test, True) and good
+
+    for path in sorted(glob.glob(os.path.join(folder, '*.tap'))):
+        for line in read(path).splitlines():
+            m = TAP.match(line)
+            if m and m[2] in files:
+                note('%s:%s' % (files[m[2]], m[3]), m[1] == 'ok')
+    for path in sorted(glob.glob(os.path.join(folder, '*.log'))):
+        for line in read(path).splitlines():
+            m = RESULT.match(line)
+            if m:
+                note(m[2], m[1] == 'ok')
+    if not passed:
+        errors.append('%s: no results' % folder)
+    return passed, errors
+
+
+#
+# All together.
+#
+
+def judge(row, tests, passed):
+    """('ok', 'FAIL' or 'later', what to say about it)."""
+    failed = [t for t in tests if passed.get(t) is False]
+    good = [t for t in tests if passed.get(t)]
+    missing = [t for t in tests if t not in passed]
+    not_run = ' (not run: %s)' % ', '.join(missing) if missing else ''
+    if row.where == LATER:
+        if tests:
+            return 'FAIL', 'is to come, but proven by ' + ', '.join(tests)
+        return 'later', row.where
+    if failed:
+        return 'FAIL', 'failed: ' + ', '.join(failed)
+    if not good:
+        return 'FAIL', 'no test that ran' + not_run if tests else 'no test'
+    return 'ok', ', '.join(good) + not_run
+
+
+def join(root, results):
+    """Verdicts [(row, verdict, text)] and errors."""
+    rows, errors = parse_document(root)
+    proofs, more = find_annotations(root)
+    errors += more
+    passed, more = read_results(root, results)
+    errors += more
+    known = {row.id for row in rows}
+    for number in sorted(set(proofs) - known):
+        errors.append('%s: proves %s, which is not in %s' % (', '.join(proofs[number]), number, DOC))
+    return [(row,) + judge(row, proofs.get(row.id, []), passed) for row in rows], errors
