@@ -78,7 +78,7 @@ endif
 # Debian keeps libnl's headers in a folder of their own.
 CPP_NL := -isystem /usr/include/libnl3
 
-LIBS_CAST := -lz $(LIBS_ISAL)
+LIBS_CAST := -lz -lcrypto $(LIBS_ISAL)
 LIBS_OVS := -lssl -lcrypto -lm -lpthread
 LIBS_CHECK = $(shell pkg-config --libs check)
 

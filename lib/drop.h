@@ -40,6 +40,9 @@
     DROP(mt_no_tlv, "End.MT: no TLV names this edge")                                         \
     DROP(mt_context, "End.MT: Segment List entry 0 is not the inner destination")             \
     DROP(mt_repeated, "End.MT: receiver named twice in one packet")                           \
+    DROP(auth_missing, "SRH without the MT-AUTH or HMAC TLV that the group's packets have")   \
+    DROP(auth_bad, "MT-AUTH or HMAC TLV that does not fit the SRH")                           \
+    DROP(auth_unknown_key, "MT-AUTH or HMAC TLV of a key that this node does not have")       \
     DROP(ecn_ce, "outer header says CE, inner is not ECN capable (RFC 6040)")                 \
     DROP(group_unknown, "no group with this Proxy Address")                                   \
     DROP(stale_epoch, "Designated QPN is not the current epoch's")                            \

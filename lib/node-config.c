@@ -26,6 +26,7 @@ tree_config_clone(struct tree_config *dst, const struct tree_config *src)
     dst->branches = copy(src->branches, src->n_branches, sizeof *src->branches);
     dst->outer_da = copy(src->outer_da, src->n_outer_da, sizeof *src->outer_da);
     dst->copies = copy(src->copies, src->n_copies, sizeof *src->copies);
+    auth_config_clone(&dst->auth, &src->auth);
 }
 
 void
@@ -34,6 +35,7 @@ tree_config_uninit(struct tree_config *t)
     free(t->branches);
     free(t->outer_da);
     free(t->copies);
+    auth_config_uninit(&t->auth);
     *t = (struct tree_config){0};
 }
 

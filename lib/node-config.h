@@ -14,6 +14,7 @@
 #include <net/if.h>
 #include <stdbool.h>
 
+#include "lib/auth.h"
 #include "lib/impair.h"
 #include "lib/port.h"
 #include "lib/reverse.h"
@@ -104,6 +105,8 @@ struct tree_config {
     uint32_t liveness_msec;
     size_t n_branches;
     struct branch_config *branches;
+    /* At a node with receivers: what packets must have.  At the source agent: what they get. */
+    struct auth_config auth;
     /* Source agent only. */
     bool open;       /* packets may pass. */
     size_t n_copies; /* what the TLVs name, sorted by edge. */

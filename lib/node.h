@@ -27,6 +27,7 @@ struct tree_info {
     const struct tree_config *config; /* the node's own copy. */
     bool started;                     /* a PSN of this epoch went down here. */
     struct reverse_info reverse;      /* h, m, f. */
+    const struct auth_stats *auth;    /* NULL: this node verifies nothing. */
     uint32_t n_waiting;               /* packets held until the group is open. */
     bool refused;                     /* source agent: a request was refused. */
     psn_t refused_psn;

@@ -18,9 +18,7 @@ static_assert(sizeof(struct srh_hdr) + sizeof(struct in6_addr)
 #define EXT_MIN_LEN          8
 #define ROUTING_TYPE_OFS     2
 
-/* The value lengths of the TLVs with a digest: MT-AUTH, and HMAC (RFC 8754
- * 2.1.2) with 8 to 32 bytes of it. */
-#define MT_AUTH_TLV_LEN      38
+/* The value lengths of HMAC TLVs (RFC 8754 2.1.2), with 8 to 32 bytes of digest. */
 #define HMAC_TLV_LEN_OK(LEN) ((LEN) >= 14 && (LEN) <= 38 && ((LEN) -6) % 8 == 0)
 
 /* The IPv6 header at data[ofs], whose packet must end by 'bound'.  ip->proto is
@@ -88,7 +86,7 @@ parse_tlvs(const uint8_t *data, uint16_t ofs, uint16_t end, struct parsed *p)
             }
             break;
         case SRH_TLV_MT_AUTH:
-            if (!p->auth_ofs && tlv->len == MT_AUTH_TLV_LEN) {
+            if (!p->auth_ofs && tlv->len == AUTH_TLV_LEN) {
                 p->auth_ofs = ofs;
             }
             break;

@@ -212,6 +212,33 @@ static_assert(sizeof(struct srh_tlv) == 2, "SRH TLV");
 #define SRH_TLV_MT      124 /* End.MT, experimental range. */
 #define SRH_TLV_MT_AUTH 125 /* MT-AUTH, experimental range. */
 
+/* The HMAC TLV of RFC 8754 section 2.1.2 with an HMAC-SHA256, and MT-AUTH, which differs in type and
+ * in what it covers (lib/auth.h).
+ *
+ *      0                   1                   2                   3
+ *      0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+ *     +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ *     |     Type      |   Length 38   |D|          Reserved           |
+ *     +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ *     |                            Key ID                             |
+ *     +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ *     |                        HMAC, 32 bytes                         |
+ *
+ * MT-AUTH has no D; its 16 bits are 0. */
+#define AUTH_DIGEST_LEN 32
+#define AUTH_TLV_LEN    38
+struct auth_tlv {
+    uint8_t type;
+    uint8_t len;
+    be16_t flags;
+    be32_t key_id;
+    uint8_t hmac[AUTH_DIGEST_LEN];
+};
+static_assert(sizeof(struct auth_tlv) == 40, "MT-AUTH and HMAC TLV");
+static_assert(_Alignof(struct auth_tlv) == 1, "MT-AUTH and HMAC TLV");
+
+#define HMAC_TLV_D 0x8000 /* the destination is not in the Segment List (reduced SRH). */
+
 /* End.MT TLV, draft-li section 7.2: header, then n_receivers entries. */
 struct mt_tlv {
     uint8_t type;

@@ -65,8 +65,14 @@ build_encap(const struct in6_addr *own, const struct tree_config *config,
         error = encap_template_build(encap, own, &config->outer_da[0], &config->proxy, copies,
                                      config->n_copies);
         free(copies);
+        if (!error) {
+            error = auth_sign(encap, &config->auth);
+        }
     }
-    if (error) {
+    if (error == ENOKEY) {
+        say_why(errp, "group %s: no key %u to authenticate its packets with", config->group,
+                config->auth.key);
+    } else if (error) {
         say_why(errp, "group %s: %zu outer destinations, SRH for %zu receivers: %s", config->group,
                 config->n_outer_da, config->n_copies, strerror(error));
     }

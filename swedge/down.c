@@ -6,7 +6,7 @@
  *
  * Theory of operation
  * -------------------
- * Steps in order: segment, inner packet, group, order of PSNs, copies for
+ * Steps in order: segment, inner packet, group, authenticity, order of PSNs, copies for
  * receivers (end-mt.c), copies for nodes (replicate.c).  All checks come before
  * the first copy, and the reverse-path machine hears of a PSN before anybody can
  * answer it.
@@ -99,6 +99,24 @@ check_group(const struct swedge *sw, const struct rx *rx, bool replicate, struct
     return DROP_none;
 }
 
+/* Where there are receivers nothing of the SRH counts before it is known who made it: not its TLVs,
+ * and not the PSN that the packet would move H to.  A node without any passes the SRH on as it is. */
+static enum drop_reason
+check_auth(const struct swedge *sw, const struct rx *rx, const struct tree *t)
+{
+    if (!t->n_receivers || !t->config.auth.tlvs) {
+        return DROP_none;
+    }
+    struct auth_result r = auth_verify(t->auth, rx->p->data, &rx->h, rx->now);
+
+    TRACE(&sw->base.tracer, "group %s epoch %u: SRH %s, key %u", t->config.group, t->config.epoch,
+          r.why      ? drop_help(r.why)
+          : r.cached ? "is one that was verified before"
+                     : "verified",
+          r.key);
+    return r.why;
+}
+
 static enum drop_reason
 down_input(struct swedge *sw, struct rx *rx, bool replicate)
 {
@@ -106,7 +124,7 @@ down_input(struct swedge *sw, struct rx *rx, bool replicate)
     enum drop_reason why, to_receivers;
 
     if ((why = check_segment(rx)) || (why = check_inner(rx, &o))
-        || (why = check_group(sw, rx, replicate, &o))) {
+        || (why = check_group(sw, rx, replicate, &o)) || (why = check_auth(sw, rx, o.tree))) {
         return why;
     }
     bool to_nodes = replicate && o.tree->config.n_outer_da;

@@ -32,6 +32,7 @@ static void
 tree_destroy(struct tree *t)
 {
     aggregate_destroy(t->aggregate);
+    auth_verifier_destroy(t->auth);
     free(t->branches);
     tree_config_uninit(&t->config);
     free(t);
@@ -115,6 +116,10 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
             b->icrc_diff = header_diff(config, b->config);
         }
         keep_counts(b, &old);
+    }
+    if (t->n_receivers) {
+        t->auth = t->auth ? t->auth : auth_verifier_create();
+        auth_verifier_configure(t->auth, &t->config.auth, now);
     }
     struct reverse_out out = aggregate_configure(t->aggregate, &old.config, &t->config, now);
     reverse_path_send(sw, t, &out, now);

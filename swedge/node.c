@@ -97,7 +97,11 @@ get_tree(const void *sw_, size_t i, struct tree_info *info)
 {
     const struct tree *t = ((const struct swedge *) sw_)->trees.v[i];
 
-    *info = (struct tree_info){.config = &t->config, .started = t->n_packets > 0};
+    *info = (struct tree_info){
+        .config = &t->config,
+        .started = t->n_packets > 0,
+        .auth = t->auth ? auth_verifier_stats(t->auth) : NULL,
+    };
     reverse_get_info(t->aggregate->reverse, &info->reverse);
 }
 

@@ -49,10 +49,11 @@ struct branch {
 struct tree {
     struct tree_config config; /* own copy. */
     struct aggregate *aggregate;
-    struct branch *branches; /* in the order of config.branches. */
-    size_t n_receivers;      /* among them. */
-    uint64_t n_packets;      /* that came down, this one included. */
-    bool superseded;         /* there is a newer epoch of the Proxy. */
+    struct auth_verifier *auth; /* NULL: no receivers, so nothing here depends on the SRH. */
+    struct branch *branches;    /* in the order of config.branches. */
+    size_t n_receivers;         /* among them. */
+    uint64_t n_packets;         /* that came down, this one included. */
+    bool superseded;            /* there is a newer epoch of the Proxy. */
 };
 
 /* The branch with this address, or NULL. */

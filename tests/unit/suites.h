@@ -9,6 +9,8 @@
 
 #define SUITES(SUITE)    \
     SUITE(aggregate)     \
+    SUITE(auth)          \
+    SUITE(auth_node)     \
     SUITE(drop)          \
     SUITE(ecn)           \
     SUITE(end)           \

@@ -6,7 +6,13 @@ oracle of the SRH builder and of the parser.
 The first four are what lib/srh.c must build, byte for byte, from the inputs
 that tests/unit/test-srh.c repeats; the others exercise the parser only (see
 tests/unit/test-parse.c).  Needs scapy 2.5; run from the repository's root.
+
+And auth-scapy.pcap, what lib/auth.c must add to that (tests/unit/test-auth.c).
+Its HMACs are made here with Python's hmac, from RFC 8754 2.1.2.1 and from the
+definition of MT-AUTH in docs/security.md.
 """
+import hmac
+import socket
 import zlib
 
 from scapy.contrib.roce import BTH
@@ -99,6 +105,45 @@ def built(copies):
     return frame(outer(), srh, Raw(roce(b'0123456789abcdef')))
 
 
+KEYS = {0x01020304: bytes(range(32)), 7: b'0123456789abcdef', 0xffffffff: bytes(range(255, 191, -1))}
+
+
+def digest_tlv(kind, flags, key, digest=bytes(32)):
+    return bytes([kind, 38]) + flags.to_bytes(2, 'big') + key.to_bytes(4, 'big') + digest
+
+
+def authenticated(copies, key, hmac_tlv, mt_auth):
+    """A frame with an HMAC TLV, an MT-AUTH TLV or both behind the padding of the End.MT TLVs."""
+    def address(text):
+        return socket.inet_pton(socket.AF_INET6, text)
+
+    def digest(text):
+        return hmac.new(KEYS[key], text, 'sha256').digest()
+
+    body = b''.join(bytes(t) for t in tlvs(copies))
+    if len(body) % 8:
+        body += bytes([4, 2, 0, 0])
+    last_entry, flags, tag = b'\0', b'\0', b'\0\0'
+    if hmac_tlv:
+        text = (address(AGENT) + last_entry + flags + b'\x80\0' + key.to_bytes(4, 'big') +
+                address(PROXY))
+        body += digest_tlv(5, 0x8000, key, digest(text))
+    if mt_auth:
+        text = address(AGENT) + last_entry + flags + tag + address(PROXY) + body
+        body += digest_tlv(125, 0, key, digest(text + digest_tlv(125, 0, key)))
+    srh = IPv6ExtHdrSegmentRouting(nh=41, addresses=[PROXY], segleft=1, lastentry=0,
+                                   tlv_objects=[Raw(body)])
+    return frame(outer(), srh, Raw(roce(b'0123456789abcdef')))
+
+
+def authenticated_frames():
+    fig1 = [(0x103, 2), (0x104, 1), (0x105, 2)]
+    for key in KEYS:
+        for which in ((False, True), (True, False), (True, True)):
+            yield authenticated(fig1, key, *which)
+    yield authenticated([], 7, False, True)
+
+
 def frames():
     yield built([(0x103, 2), (0x104, 1), (0x105, 2)])
     yield built([(0x103, 8)])
@@ -122,10 +167,11 @@ def frames():
 
 
 def main():
-    with PcapWriter('tests/vectors/srh-scapy.pcap', linktype=1) as out:
-        for i, f in enumerate(frames()):
-            f.time = i
-            out.write(f)
+    for name, made in (('srh', frames()), ('auth', authenticated_frames())):
+        with PcapWriter('tests/vectors/%s-scapy.pcap' % name, linktype=1) as out:
+            for i, f in enumerate(made):
+                f.time = i
+                out.write(f)
 
 
 main()

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Authentication of SRHs: TLVs with an HMAC-SHA256 by a key that the source agent
+ * and the edges of a group share.
+ *
+ *     HMAC     RFC 8754 2.1.2: source address, Last Entry, Flags, D and reserved
+ *              bits, Key ID, Segment List; no other TLV.
+ *     MT-AUTH  source address, Last Entry, Flags, Tag, Segment List and all bytes
+ *              of all TLVs, with its own HMAC field zeroed: End.MT TLVs too.
+ *
+ * Neither covers what changes on the way of a packet through its tree (outer
+ * destination, Segments Left, hop limit), so both are made once for all packets
+ * that are encapsulated alike.
+ *
+ * Uses libcrypto; no I/O.
+ */
+#ifndef LIB_AUTH_H
+#define LIB_AUTH_H 1
+
+#include "lib/drop.h"
+#include "lib/wire.h"
+
+struct encap_template;
+struct parsed;
+
+#define AUTH_SECRET_MIN  16 /* bytes. */
+#define AUTH_SECRET_MAX  64 /* HMAC-SHA256 hashes what is longer. */
+
+/* After a change a node also takes, for that long, what was right before it:
+ * packets that were on their way. */
+#define AUTH_LINGER_USEC 1000000
+
+struct auth_key {
+    uint32_t id; /* never 0. */
+    uint8_t len; /* AUTH_SECRET_MIN..AUTH_SECRET_MAX. */
+    uint8_t secret[AUTH_SECRET_MAX];
+};
+
+/* Which TLVs. */
+#define AUTH_MT   (1u << 0)
+#define AUTH_HMAC (1u << 1)
+
+struct auth_config {
+    unsigned int tlvs; /* that packets have; edges drop those without. */
+    uint32_t key;      /* source agent: which of 'keys' it makes them with. */
+    size_t n_keys;     /* those that are accepted, by id. */
+    struct auth_key *keys;
+};
+
+/* NULL: none. */
+const struct auth_key *auth_find_key(const struct auth_config *, uint32_t id);
+void auth_config_clone(struct auth_config *dst, const struct auth_config *src);
+/* Leaves no secret in memory. */
+void auth_config_uninit(struct auth_config *);
+
+/* What these TLVs add to an SRH, in bytes. */
+size_t auth_len(unsigned int tlvs);
+
+/* Adds the TLVs to 't', an SRH of whose bytes then only Segments Left may change.
+ * Returns 0; EMSGSIZE if it would exceed SRH_MAX_LEN; ENOKEY if 'config' has no such
+ * key; EIO if libcrypto does not work.  't' is as it was then. */
+int auth_sign(struct encap_template *t, const struct auth_config *config);
+
+/* An edge's side, for one group epoch. */
+struct auth_verifier;
+
+/* What became of a packet. */
+struct auth_result {
+    enum drop_reason why; /* DROP_none, or an auth_ reason. */
+    uint32_t key;         /* of the TLV that it is about; 0: there is none. */
+    bool cached;          /* the SRH was equal to one verified before. */
+};
+
+struct auth_stats {
+    uint64_t n_computed; /* SRHs verified by computing. */
+    uint64_t n_cached;   /* packets with one that was verified before. */
+    uint64_t n_refused;
+    struct auth_result refused; /* the last one. */
+};
+
+struct auth_verifier *auth_verifier_create(void);
+void auth_verifier_destroy(struct auth_verifier *);
+/* The first call counts at once; a later one that changes anything as
+ * AUTH_LINGER_USEC says. */
+void auth_verifier_configure(struct auth_verifier *, const struct auth_config *, uint64_t now);
+/* Of the frame 'data' with an SRH, parsed with parse_rest(). */
+struct auth_result
+auth_verify(struct auth_verifier *, const uint8_t *data, const struct parsed *, uint64_t now);
+const struct auth_stats *auth_verifier_stats(const struct auth_verifier *);
+
+#endif /* lib/auth.h */

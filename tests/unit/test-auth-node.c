@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Authenticated groups at nodes: what a source agent sends an edge takes, and
+ * nothing else; who does not have to look, does not.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/auth.h"
+#include "lib/srh.h"
+#include "swedge/swedge.h"
+#include "tests/unit/agent-fixture.h"
+#include "tests/unit/suites.h"
+#include "tests/unit/transit-fixture.h"
+
+static const struct auth_key old_key = {.id = 1, .len = 32, .secret = "old"};
+static const struct auth_key new_key = {.id = 2, .len = 32, .secret = "new"};
+
+/* Gives tree 0 this configuration, to be applied with fixture_configure(). */
+static void
+set_auth(struct fixture *f, unsigned int tlvs, uint32_t key, const struct auth_key *keys[])
+{
+    struct auth_config *c = &f->config.trees[0].auth;
+
+    auth_config_uninit(c);
+    *c = (struct auth_config){.tlvs = tlvs, .key = key, .keys = calloc(2, sizeof *c->keys)};
+    for (; c->n_keys < 2 && keys[c->n_keys]; c->n_keys++) {
+        c->keys[c->n_keys] = *keys[c->n_keys];
+    }
+}
+
+static void
+configure_auth(struct fixture *f, unsigned int tlvs, uint32_t key, const struct auth_key *a,
+               const struct auth_key *b)
+{
+    set_auth(f, tlvs, key, (const struct auth_key *[]){a, b});
+    fixture_configure(f);
+}
+
+/* What the agent makes of a WRITE of its host, from the outer IPv6 header on. */
+static size_t
+encapsulate(struct fixture *agent, uint8_t *out, uint32_t psn)
+{
+    agent_write(agent, psn);
+    ck_assert_uint_eq(agent->n_frames, 1);
+    const struct frame *frame = &agent->frames[0];
+    size_t len = frame->len - sizeof(struct eth_hdr);
+
+    memcpy(out, frame->bytes + sizeof(struct eth_hdr), len);
+    return len;
+}
+
+/* The edge makes a copy for each receiver. */
+static void
+check_taken(struct fixture *edge, const uint8_t *bytes, size_t len, size_t n)
+{
+    uint64_t total = fixture_total_drops(edge);
+
+    fixture_input(edge, 1, bytes, len);
+    ck_assert_uint_eq(edge->n_frames, n);
+    ck_assert_uint_eq(fixture_total_drops(edge), total);
+}
+
+/* Nothing is sent, one counter moves, and nobody hears of the PSN. */
+static void
+check_refused(struct fixture *edge, const uint8_t *bytes, size_t len, enum drop_reason why)
+{
+    uint64_t before = fixture_drops(edge, why), total = fixture_total_drops(edge);
+    struct tree_info info, then;
+
+    edge->class->tree(edge->node, 0, &info);
+    fixture_input(edge, 1, bytes, len);
+    edge->class->tree(edge->node, 0, &then);
+    ck_assert_uint_eq(edge->n_frames, 0);
+    ck_assert_uint_eq(fixture_drops(edge, why), before + 1);
+    ck_assert_uint_eq(fixture_total_drops(edge), total + 1);
+    ck_assert_uint_eq(then.reverse.h.v, info.reverse.h.v);
+    ck_assert_int_eq(then.started, info.started);
+    ck_assert_int_eq(then.auth->refused.why, why);
+}
+
+/* Byte of the first End.MT TLV's first QPN. */
+static size_t
+qpn_ofs(void)
+{
+    return IP6_HDR_LEN + sizeof(struct srh_hdr) + sizeof(struct in6_addr) + sizeof(struct mt_tlv)
+           + offsetof(struct mt_receiver, qpn);
+}
+
+static const unsigned int which[] = {AUTH_MT, AUTH_HMAC, AUTH_MT | AUTH_HMAC};
+
+/* Proves MT-9-3, MT-9-11, MT-9-12, MT-9-13. */
+START_TEST(at_an_edge)
+    {
+        unsigned int tlvs = which[_i];
+        struct fixture *agent = agent_create(3), *edge = fixture_create(&swedge_class, 3);
+        struct fixture *plain = agent_create(3);
+        uint8_t bytes[PACKET_ROOM], without[PACKET_ROOM];
+        size_t len, without_len;
+        struct tree_info info;
+
+        configure_auth(agent, tlvs, 2, &new_key, NULL);
+        configure_auth(edge, tlvs, 0, &old_key, &new_key);
+        edge->now += AUTH_LINGER_USEC;
+        for (uint32_t psn = START; psn < START + 3; psn++) {
+            without_len = encapsulate(plain, without, psn);
+            check_refused(edge, without, without_len, DROP_auth_missing);
+            len = encapsulate(agent, bytes, psn);
+            check_taken(edge, bytes, len, 3);
+        }
+        edge->class->tree(edge->node, 0, &info);
+        ck_assert_uint_eq(info.auth->n_computed, 1);
+        ck_assert_uint_eq(info.auth->n_cached, 2);
+        ck_assert_uint_eq(info.auth->n_refused, 3);
+
+        bytes[IP6_HDR_LEN + 5] ^= 1; /* Flags. */
+        check_refused(edge, bytes, len, DROP_auth_bad);
+        bytes[IP6_HDR_LEN + 5] ^= 1;
+        if (tlvs & AUTH_MT) {
+            bytes[qpn_ofs() + 2] ^= 1;
+            check_refused(edge, bytes, len, DROP_auth_bad);
+            bytes[qpn_ofs() + 2] ^= 1;
+        }
+        configure_auth(edge, tlvs, 0, &old_key, NULL);
+        edge->now += AUTH_LINGER_USEC;
+        check_refused(edge, bytes, len, DROP_auth_unknown_key);
+
+        fixture_destroy(agent);
+        fixture_destroy(plain);
+        fixture_destroy(edge);
+    }
+END_TEST
+
+/* A group without authentication takes such TLVs for any other that it does not know. */
+START_TEST(nobody_asks)
+    {
+        struct fixture *agent = agent_create(3), *edge = fixture_create(&swedge_class, 3);
+        uint8_t bytes[PACKET_ROOM];
+
+        configure_auth(agent, AUTH_MT | AUTH_HMAC, 1, &old_key, NULL);
+        size_t len = encapsulate(agent, bytes, START);
+        bytes[qpn_ofs() + 60] ^= 1; /* in the HMAC TLV. */
+        check_taken(edge, bytes, len, 3);
+        fixture_destroy(agent);
+        fixture_destroy(edge);
+    }
+END_TEST
+
+/* A key is replaced: first edges have both, then the agent uses the new one, then the old one goes,
+ * while packets made with it are still under way. */
+START_TEST(roll_over)
+    {
+        struct fixture *agent = agent_create(2), *edge = fixture_create(&swedge_class, 2);
+        uint8_t under_way[PACKET_ROOM], bytes[PACKET_ROOM];
+        uint32_t psn = START;
+        size_t len, under_way_len;
+
+        configure_auth(agent, AUTH_MT, 1, &old_key, NULL);
+        configure_auth(edge, AUTH_MT, 0, &old_key, NULL);
+        edge->now += AUTH_LINGER_USEC;
+        check_taken(edge, bytes, encapsulate(agent, bytes, psn++), 2);
+        configure_auth(edge, AUTH_MT, 0, &old_key, &new_key);
+        check_taken(edge, bytes, encapsulate(agent, bytes, psn++), 2);
+        under_way_len = encapsulate(agent, under_way, psn++);
+        configure_auth(agent, AUTH_MT, 2, &new_key, NULL);
+        configure_auth(edge, AUTH_MT, 0, &new_key, NULL);
+        check_taken(edge, under_way, under_way_len, 2);
+        len = encapsulate(agent, bytes, psn++);
+        check_taken(edge, bytes, len, 2);
+        edge->now += AUTH_LINGER_USEC;
+        check_refused(edge, under_way, under_way_len, DROP_auth_unknown_key);
+        check_taken(edge, bytes, len, 2);
+        fixture_destroy(agent);
+        fixture_destroy(edge);
+    }
+END_TEST
+
+/* A bud drops what it cannot verify for its children too.  A node without receivers has no key, and
+ * passes on what it gets. */
+START_TEST(between_nodes)
+    {
+        struct fixture *bud = transit_create(1), *node = transit_create(0);
+        uint8_t bytes[PACKET_ROOM];
+
+        configure_auth(bud, AUTH_MT, 0, &old_key, NULL);
+        bud->now += AUTH_LINGER_USEC;
+        size_t len = transit_down(bud, bytes, START, 1);
+        ck_assert_uint_eq(bud->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(bud, DROP_auth_missing), 1);
+        ck_assert_uint_eq(fixture_total_drops(bud), 1);
+
+        fixture_input(node, AGENT_PORT, bytes, len);
+        ck_assert_uint_eq(node->n_frames, 2);
+        ck_assert_uint_eq(fixture_total_drops(node), 0);
+        fixture_destroy(bud);
+        fixture_destroy(node);
+    }
+END_TEST
+
+/* The agent refuses a configuration without its key, and goes on as before. */
+START_TEST(agent_without_key)
+    {
+        struct fixture *agent = agent_create(1);
+        uint8_t bytes[PACKET_ROOM], then[PACKET_ROOM];
+        char *error = NULL;
+
+        configure_auth(agent, AUTH_MT, 1, &old_key, NULL);
+        size_t len = encapsulate(agent, bytes, START);
+        set_auth(agent, AUTH_MT, 2, (const struct auth_key *[]){&old_key, NULL});
+        ck_assert_int_eq(agent->class->configure(agent->node, &agent->config, agent->now, &error),
+                         ENOKEY);
+        ck_assert_str_eq(error, "group g: no key 2 to authenticate its packets with");
+        free(error);
+        ck_assert_uint_eq(encapsulate(agent, then, START), len);
+        ck_assert_mem_eq(bytes, then, IP6_HDR_LEN + 24 + 48 + 40);
+        fixture_destroy(agent);
+    }
+END_TEST
+
+Suite *
+auth_node_suite(void)
+{
+    Suite *suite = suite_create("auth-node");
+    TCase *tc = tcase_create("auth-node");
+
+    tcase_add_loop_test(tc, at_an_edge, 0, 3);
+    tcase_add_test(tc, nobody_asks);
+    tcase_add_test(tc, roll_over);
+    tcase_add_test(tc, between_nodes);
+    tcase_add_test(tc, agent_without_key);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
