@@ -101,6 +101,15 @@ icrc_shift(uint32_t crc, size_t n)
     return (uint32_t) crc32_combine_op(crc, 0, multipliers[n]);
 }
 
+void
+icrc_set_ack_req(struct bth *bth, size_t after_qpn, uint8_t *icrc)
+{
+    uint8_t diff = ~bth->ack_req & BTH_ACK_REQ;
+
+    bth->ack_req |= BTH_ACK_REQ;
+    icrc_store(icrc, icrc_load(icrc) ^ icrc_shift(icrc_diff(&diff, 1), after_qpn - 1));
+}
+
 const char *
 icrc_implementation(void)
 {

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bth;
+
 /* ICRC of the IPv6 packet at 'ip': IPv6 header, directly followed by UDP, BTH
  * and so on (no extension headers); 'len' bytes up to the ICRC, which is not
  * included, at least 60. */
@@ -36,6 +38,10 @@ uint32_t icrc_diff(const uint8_t *diff, size_t n);
 uint32_t icrc_diff_more(uint32_t crc, const uint8_t *diff, size_t n);
 /* crc0 moved past 'n' unchanged bytes: XOR the result into an ICRC.  n < 65536. */
 uint32_t icrc_shift(uint32_t crc, size_t n);
+
+/* Asks for an acknowledgement of the packet whose BTH this is: sets AckReq and adapts the ICRC at 'icrc',
+ * 'after_qpn' bytes behind the end of DestQP. */
+void icrc_set_ack_req(struct bth *, size_t after_qpn, uint8_t *icrc);
 
 /* "isa-l" or "zlib". */
 const char *icrc_implementation(void);

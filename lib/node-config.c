@@ -77,10 +77,16 @@ node_sid(uint16_t id, uint16_t function)
     return addr;
 }
 
+uint16_t
+node_id_of(const struct in6_addr *addr)
+{
+    return (uint16_t) (addr->s6_addr[4] << 8 | addr->s6_addr[5]);
+}
+
 bool
 address_is_sid(const struct in6_addr *addr)
 {
-    struct in6_addr node = node_address((uint16_t) (addr->s6_addr[4] << 8 | addr->s6_addr[5]));
+    struct in6_addr node = node_address(node_id_of(addr));
 
     return !memcmp(addr, &node, 4) && memcmp(addr, &node, sizeof node);
 }

@@ -137,6 +137,7 @@ void tree_config_uninit(struct tree_config *);
 
 /* Addresses that follow from a node id (block 5f00:0::/32, 16-bit node uSID). */
 struct in6_addr node_address(uint16_t id);                /* 5f00:0:<id>::1. */
+uint16_t node_id_of(const struct in6_addr *);             /* whose address or SID it is. */
 struct in6_addr node_locator(uint16_t id);                /* NODE_LOCATOR_LEN bytes: /48. */
 struct in6_addr node_sid(uint16_t id, uint16_t function); /* /64. */
 #define NODE_LOCATOR_LEN        6

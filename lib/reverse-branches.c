@@ -20,12 +20,16 @@
 
 #include "lib/roce.h"
 
+uint64_t reverse_n_visits;
+
 /* Heap. */
 
 static bool
 goes_first(const struct branch *a, const struct branch *b)
 {
     int32_t distance = psn_cmp(a->una, b->una);
+
+    reverse_n_visits++;
     if (distance) {
         return distance < 0;
     }
@@ -130,6 +134,7 @@ branch_index(const struct reverse *r, uint32_t id)
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
+        reverse_n_visits++;
         if (r->branches[mid]->id < id) {
             low = mid + 1;
         } else {
@@ -240,17 +245,22 @@ branches_minimum(const struct reverse *r)
     return r->n_heap && r->n_heap == r->n_branches - r->n_pruned ? r->heap[0] : NULL;
 }
 
+static void
+prune_if_lost(struct reverse *r, struct branch *b)
+{
+    reverse_n_visits++;
+    if (b->lost && !b->pruned && r->policy.prune && r->n_branches - r->n_pruned > 1) {
+        branch_release(r, b);
+        b->pruned = true;
+        r->n_pruned++;
+    }
+}
+
 void
 branches_prune(struct reverse *r)
 {
-    for (size_t i = 0; r->policy.prune && i < r->n_branches; i++) {
-        struct branch *b = r->branches[i];
-
-        if (b->lost && !b->pruned && r->n_branches - r->n_pruned > 1) {
-            branch_release(r, b);
-            b->pruned = true;
-            r->n_pruned++;
-        }
+    for (size_t i = 0; r->n_lost > r->n_pruned && i < r->n_branches; i++) {
+        prune_if_lost(r, r->branches[i]);
     }
 }
 
@@ -277,5 +287,5 @@ branch_lose(struct reverse *r, struct branch *b, psn_t una, enum reverse_loss lo
     r->n_lost++; /* It stays so: nobody is lost twice. */
     b->lost = loss;
     branch_update(r, b, una, REVERSE_FATAL, code, now);
-    branches_prune(r);
+    prune_if_lost(r, b); /* The others that are lost are out by now. */
 }

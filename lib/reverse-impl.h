@@ -72,6 +72,9 @@ struct reverse {
 
 /* reverse-branches.c */
 
+/* Branches that were looked at so far, in all events of all machines: a test counts what an event costs. */
+extern uint64_t reverse_n_visits;
+
 /* NULL: there is none with this id. */
 struct branch *branch_find(const struct reverse *, uint32_t id);
 /* A new one, which nothing is known of; NULL: no memory. */

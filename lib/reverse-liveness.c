@@ -115,6 +115,7 @@ liveness_tick(struct reverse *r, uint64_t now)
     for (size_t i = 0; i < r->n_branches; i++) {
         struct branch *b = r->branches[i];
 
+        reverse_n_visits++;
         if (tick_branch(r, b)) {
             branch_lose(r, b, wants(r, b), LOSS_SILENT, AETH_NAK_REM_OP, now);
         }

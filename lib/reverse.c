@@ -17,7 +17,9 @@
  * value at that time, says for each condition at m whether it was reported: no
  * per-branch flag has to be reset.  'told' begins anew when m advances.
  *
- * An event costs O(log n) in the number of branches.  Memory is allocated only
+ * An event costs O(log n) in the number of branches, and so does each copy that is
+ * noted; a tick of the liveness time (32 of them make it up) O(n), as does what the
+ * configuration changes, and a start without state.  Memory is allocated only
  * when a branch is added.
  */
 #include "lib/reverse-impl.h"
@@ -218,10 +220,17 @@ start_without_state(struct reverse *r, psn_t q)
     r->n_heap = 0;
     for (size_t i = 0; i < r->n_branches; i++) {
         r->branches[i]->anchored = false;
+        reverse_n_visits++;
         if (DEFECT(ANCHOR)) {
             branch_update(r, r->branches[i], q, REVERSE_NONE, 0, 0);
         }
     }
+}
+
+static bool
+has_confirmed(const struct branch *b, psn_t q)
+{
+    return b->anchored && psn_cmp(q, b->una) < 0;
 }
 
 struct reverse_out
@@ -248,14 +257,14 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     /* A failed group says so whenever an answer is owed.  And what nobody gets a copy of was asked for
      * because an answer got lost. */
     bool fatal = ack_req && b && b->cond == REVERSE_FATAL;
-    bool filtered = r->policy.filter && b && psn_cmp(q, b->una) < 0;
-    return fatal || filtered ? decide(r, true, now) : nothing;
+    return fatal || reverse_filters_all(r, q) ? decide(r, true, now) : nothing;
 }
 
-static bool
-has_confirmed(const struct branch *b, psn_t q)
+bool
+reverse_filters_all(const struct reverse *r, psn_t q)
 {
-    return b->anchored && psn_cmp(q, b->una) < 0;
+    const struct branch *b = r->policy.filter ? branches_minimum(r) : NULL;
+    return b && has_confirmed(b, q);
 }
 
 bool
@@ -271,10 +280,16 @@ reverse_filters(struct reverse *r, uint32_t id, psn_t q)
 }
 
 bool
+reverse_asks_any(const struct reverse *r)
+{
+    return r->policy.nak == NAK_SOLICIT && r->held_last;
+}
+
+bool
 reverse_asks(const struct reverse *r, uint32_t id)
 {
-    const struct branch *held = r->policy.nak == NAK_SOLICIT ? r->held_last : NULL;
-    const struct branch *b = held ? branch_find(r, id) : NULL;
+    const struct branch *held = r->held_last;
+    const struct branch *b = reverse_asks_any(r) ? branch_find(r, id) : NULL;
 
     return b && b->anchored && !b->lost && psn_cmp(b->una, held->una) < 0
            && b->served < held->setting;

@@ -88,11 +88,15 @@ bool reverse_jump_suspicious(const struct reverse *, psn_t q);
  * NAK is latched and owed again, the result is that NAK.  If with the filter nobody gets a copy,
  * because all have confirmed q, nobody below will answer: the result does. */
 struct reverse_out reverse_down(struct reverse *, psn_t q, bool ack_req, uint64_t now);
+/* With the filter: have all branches confirmed q, so that it goes to nobody? */
+bool reverse_filters_all(const struct reverse *, psn_t q);
 /* For each branch that would get a copy of the PSN q that goes down, in this order: */
 /* With the filter: has it confirmed q?  Then no copy is made for it, and that is counted. */
 bool reverse_filters(struct reverse *, uint32_t id, psn_t q);
 /* Is it to be asked how far it is?  Then its copy gets AckReq. */
 bool reverse_asks(const struct reverse *, uint32_t id);
+/* May it be that somebody is to be asked? */
+bool reverse_asks_any(const struct reverse *);
 /* A copy was made for it, so an answer may be expected from it.  'sent': the copy went
  * out (the branch is being served: clears its sequence or RNR NAK at q). */
 void reverse_copied(struct reverse *, uint32_t id, psn_t q, bool sent);

@@ -8,18 +8,33 @@
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 
-/* As the root: who is to confirm PSN 'psn', and may a held NAK go now? */
-static struct reverse_out
-note_down(struct tree *t, const struct bth *bth, uint64_t now)
+/* As the root: nobody needs this PSN any more. */
+static void
+note_filtered(struct tree *t, psn_t psn)
+{
+    for (size_t i = 0; i < t->config.n_branches; i++) {
+        reverse_filters(t->aggregate->reverse, t->config.branches[i].id, psn);
+    }
+}
+
+/* As the root, when the PSN of 'p' has gone down: the packet goes to all that have to confirm it, and
+ * asks them if one is to be asked.  'bth' is in 'p'. */
+static void
+note_copied(struct tree *t, struct bth *bth, struct packet *p)
 {
     struct reverse *r = t->aggregate->reverse;
-    psn_t psn = bth_psn(bth);
-    struct reverse_out out = reverse_down(r, psn, bth->ack_req & BTH_ACK_REQ, now);
+    uint8_t *icrc = p->data + p->len - ROCE_ICRC_LEN;
+    uint8_t *after_qpn = (uint8_t *) bth + offsetof(struct bth, ack_req);
+    bool ask = false;
 
     for (size_t i = 0; i < t->config.n_branches; i++) {
-        reverse_copied(r, t->config.branches[i].id, psn, true);
+        uint32_t id = t->config.branches[i].id;
+        ask |= reverse_asks(r, id);
+        reverse_copied(r, id, bth_psn(bth), true);
     }
-    return out;
+    if (ask) {
+        icrc_set_ack_req(bth, (size_t) (icrc - after_qpn), icrc);
+    }
 }
 
 /* Sends the inner packet 'p' (data at its IPv6 header) down.  Consumes it. */
@@ -27,8 +42,9 @@ static enum drop_reason
 send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
 {
     struct ip6_hdr_wire *ip = (void *) p->data;
-    const struct udp_hdr *udp = (const void *) (ip + 1);
-    const struct bth *bth = (const void *) (udp + 1);
+    struct udp_hdr *udp = (void *) (ip + 1);
+    struct bth *bth = (void *) (udp + 1);
+    struct reverse *r = t->aggregate->reverse;
     uint32_t flow_label = roce_flow_label(ip, udp, bth);
     uint8_t tc = ip6_tc(ip);
     uint16_t inner_len = (uint16_t) p->len;
@@ -44,12 +60,19 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
     TRACE(&sa->base.tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes",
           t->config.group, t->config.epoch, psn.v, TRACE_ADDR(&t->config.outer_da[0]),
           t->encap.len - IP6_HDR_LEN);
-    struct reverse_out out = note_down(t, bth, now);
+    struct reverse_out out = reverse_down(r, psn, bth->ack_req & BTH_ACK_REQ, now);
     if (!t->started || psn_cmp(psn, t->h) >= 0) {
         t->h = psn_add(psn, 1);
     }
     t->started = true;
-    enum drop_reason why = l3_output(sa->base.l3, p, L3_ERRORS_NONE, now);
+    enum drop_reason why = DROP_none;
+    if (reverse_filters_all(r, psn)) {
+        note_filtered(t, psn);
+        packet_put(p);
+    } else {
+        note_copied(t, bth, p);
+        why = l3_output(sa->base.l3, p, L3_ERRORS_NONE, now);
+    }
     up_send(sa, t, &out, now);
     return why;
 }

@@ -5,7 +5,7 @@
  *
  * A copy differs from the original in IPv6 SA (the Proxy: an unmodified
  * endpoint drops anything else), DA, hop limit, ECN, UDP checksum (0), BTH
- * DestQP and, where there is a RETH, rkey and VA.  Its ICRC is the original's
+ * DestQP, AckReq if the branch is to be asked, and, where there is a RETH, rkey and VA.  Its ICRC is the original's
  * plus the CRC of those differences (lib/icrc.h): payloads are never read, and
  * what arrived corrupt stays corrupt, so that the receiver drops it.
  *
@@ -28,6 +28,10 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
     struct udp_hdr *udp = (struct udp_hdr *) (ip + 1);
     struct bth *bth = (struct bth *) (udp + 1);
     uint32_t change = icrc_shift(b->icrc_diff, o->after_qpn);
+
+    if (reverse_asks(o->tree->aggregate->reverse, b->config->id)) {
+        icrc_set_ack_req(bth, o->after_qpn, icrc);
+    }
 
     ip6_set_vtf(ip, o->tc, ip6_flow_label(ip));
     ip->hlim--;
@@ -75,6 +79,18 @@ check_branch(const struct original *o, const struct branch *b, const struct mt_r
         return DROP_mr_range;
     }
     return DROP_none;
+}
+
+/* Does it have this PSN, as it has said? */
+static bool
+is_filtered(const struct swedge *sw, const struct original *o, const struct branch *b)
+{
+    if (!reverse_filters(o->tree->aggregate->reverse, b->config->id, o->psn)) {
+        return false;
+    }
+    TRACE(&sw->base.tracer, "End.MT: no copy to %s, which has confirmed PSN %u",
+          TRACE_ADDR(&b->config->address), o->psn.v);
+    return true;
 }
 
 /* A copy for branch 'b'.  The last one is made of the original. */
@@ -135,11 +151,14 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
                 node_count_drop(&sw->base, why);
                 continue;
             }
+            b->copied = o->tree->n_packets;
+            if (is_filtered(sw, o, b)) {
+                continue;
+            }
             if (held) {
                 node_count_drop(&sw->base, send_copy(sw, rx, o, held, false));
             }
             held = b;
-            b->copied = o->tree->n_packets;
         }
     }
     if (held) {

@@ -94,6 +94,28 @@ keep_counts(struct branch *b, const struct tree *old)
     }
 }
 
+struct branch *
+tree_node(const struct tree *t, const struct in6_addr *outer_da)
+{
+    struct in6_addr addr = node_address(node_id_of(outer_da));
+    const struct branch_config *b = aggregate_branch(t->aggregate, BRANCH_NODE, &addr);
+    return b ? &t->branches[b - t->config.branches] : NULL;
+}
+
+static void
+find_direct(struct tree *t)
+{
+    for (size_t i = 0; i < t->config.n_outer_da; i++) {
+        struct branch *b = tree_node(t, &t->config.outer_da[i]);
+        if (b) {
+            b->direct = true;
+        }
+    }
+    for (size_t i = 0; i < t->config.n_branches; i++) {
+        t->n_indirect += t->branches[i].config->kind == BRANCH_NODE && !t->branches[i].direct;
+    }
+}
+
 /* Gives 't' the branch set of 'config'. */
 static void
 tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *config, uint64_t now)
@@ -101,7 +123,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     struct tree old = *t;
 
     tree_config_clone(&t->config, config);
-    t->n_receivers = 0;
+    t->n_receivers = t->n_indirect = 0;
     t->branches = calloc(config->n_branches + 1, sizeof *t->branches);
     if (!t->branches) {
         abort();
@@ -122,6 +144,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
         auth_verifier_configure(t->auth, &t->config.auth, now);
     }
     struct reverse_out out = aggregate_configure(t->aggregate, &old.config, &t->config, now);
+    find_direct(t);
     reverse_path_send(sw, t, &out, now);
     free(old.branches);
     tree_config_uninit(&old.config);

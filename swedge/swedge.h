@@ -33,12 +33,13 @@ behaviour_input end_mt_input;    /* down.c */
 behaviour_input replicate_input; /* down.c */
 behaviour_input response_input;  /* reverse-path.c */
 
-/* What is written into a copy for a branch; receivers only. */
+/* A branch, and what is written into a copy for it if it is a receiver. */
 struct branch {
     const struct branch_config *config;
     uint16_t port;      /* host port it is reached by; 0: by the routes. */
     uint32_t icrc_diff; /* crc0 of the change of SA, DA and DestQP. */
     uint64_t n_copies;
+    bool direct;     /* a node that one of the outer destinations belongs to. */
     uint64_t copied; /* number of the packet of which it last had a copy. */
 };
 
@@ -52,12 +53,16 @@ struct tree {
     struct auth_verifier *auth; /* NULL: no receivers, so nothing here depends on the SRH. */
     struct branch *branches;    /* in the order of config.branches. */
     size_t n_receivers;         /* among them. */
+    size_t n_indirect;          /* likewise: nodes that are reached through others. */
     uint64_t n_packets;         /* that came down, this one included. */
     bool superseded;            /* there is a newer epoch of the Proxy. */
 };
 
 /* The branch with this address, or NULL. */
 struct branch *tree_receiver(const struct tree *, const struct in6_addr *);
+/* The node that has this SID or address, or NULL: it is no branch, or the copy goes to one that does not
+ * aggregate, and through it to others that do. */
+struct branch *tree_node(const struct tree *, const struct in6_addr *outer_da);
 
 struct trees {
     struct tree **v;

@@ -62,6 +62,38 @@ check_response(struct lab *lab, const struct lab_node *n, const uint8_t *frame,
     }
 }
 
+/* With the filter a copy is for somebody who has not confirmed the PSN, as far as the node knows. */
+static void
+check_filter(const struct lab *lab, const struct lab_node *n, const uint8_t *frame,
+             const struct parsed *h)
+{
+    const struct bth *bth = (const void *) (frame + h->bth_ofs);
+    const struct parsed_ip6 *ip = h->inner.ofs ? &h->ip : parsed_innermost(h);
+    struct tree_info t;
+
+    if (!lab->filter || lab->faults & LAB_FAULT_RESTART) {
+        return; /* What waits for a neighbour may be confirmed meanwhile. */
+    }
+    for (size_t i = 0; i < n->class->n_trees(n->node); i++) {
+        n->class->tree(n->node, i, &t);
+        for (size_t k = 0; k < t.config->n_branches; k++) {
+            const struct branch_config *b = &t.config->branches[k];
+            struct reverse_branch_info info;
+            bool to_branch =
+                b->kind == BRANCH_RECEIVER
+                    ? b->qpn == be24_get(bth->dest_qp)
+                          && !memcmp(&ip_at(frame, ip)->dst, &b->address, 16)
+                    : h->inner.ofs && t.config->designated_qpn == be24_get(bth->dest_qp)
+                          && node_id_of(&ip_at(frame, ip)->dst) == node_id_of(&b->address);
+            LAB_REQUIRE(lab,
+                        !to_branch || !n->class->branch(n->node, i, b->id, &info) || !info.anchored
+                            || psn_cmp(bth_psn(bth), info.una) >= 0,
+                        "%s sends %06x to %s, which has confirmed it", n->plan->name,
+                        bth_psn(bth).v, b->name);
+        }
+    }
+}
+
 void
 lab_check_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struct parsed *h)
 {
@@ -71,6 +103,7 @@ lab_check_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
         return;
     }
     n->n_requests_out++;
+    check_filter(lab, n, frame, h);
     for (unsigned i = 0; n->pruned && !h->inner.ofs && i < lab->n; i++) {
         struct in6_addr address = lab_receiver_address(i);
         LAB_REQUIRE(lab,

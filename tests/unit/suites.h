@@ -11,6 +11,7 @@
     SUITE(aggregate)     \
     SUITE(auth)          \
     SUITE(auth_node)     \
+    SUITE(copies)        \
     SUITE(drop)          \
     SUITE(ecn)           \
     SUITE(end)           \
@@ -31,6 +32,7 @@
     SUITE(parse_fields)  \
     SUITE(plan)          \
     SUITE(plan_tree)     \
+    SUITE(policy)        \
     SUITE(port_gso)      \
     SUITE(response)      \
     SUITE(reverse)       \

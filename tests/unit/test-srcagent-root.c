@@ -109,6 +109,59 @@ START_TEST(root_takes_only_branches)
     }
 END_TEST
 
+/* The one packet for all carries AckReq if one of them is to be asked. */
+START_TEST(root_asks)
+    {
+        struct fixture *f = root_agent();
+        struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
+
+        f->config.trees[0].nak = NAK_SOLICIT;
+        fixture_configure(f);
+        spec.ack_req = false;
+        for (uint32_t i = 0; i < 4; i++) {
+            spec.psn = (START + i) & PSN_MASK;
+            agent_from_host(f, &spec);
+            ck_assert_uint_eq(f->n_frames, 1);
+            const struct frame *frame = &f->frames[0];
+            const struct bth *bth = (const void *) (frame->bytes + frame->h.bth_ofs);
+            ck_assert_uint_eq(bth->ack_req, i == 2 ? BTH_ACK_REQ : 0);
+            ck_assert(frame_icrc_ok(frame));
+            if (i == 1) {
+                node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START + 1);
+                ck_assert_uint_eq(f->n_frames, 0);
+            }
+        }
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* What all have confirmed goes nowhere; the host hears it again. */
+START_TEST(root_filters)
+    {
+        struct fixture *f = root_agent();
+        struct reverse_branch_info info;
+
+        f->config.trees[0].filter = true;
+        fixture_configure(f);
+        for (uint32_t i = 0; i < 3; i++) {
+            agent_write(f, START + i);
+        }
+        node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START + 1);
+        node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START + 2);
+        agent_check_made(f, 0, AETH_ACK_UNLIMITED, START + 1);
+        agent_write(f, START + 1);
+        ck_assert_uint_eq(f->n_frames, 1);
+        agent_check_made(f, 0, AETH_ACK_UNLIMITED, START + 1);
+        ck_assert(srcagent_class.branch(f->node, 0, BRANCH_ID_NODE(NODE_A), &info));
+        ck_assert_uint_eq(info.n_filtered, 1);
+        agent_write(f, START + 2);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(f->frames[0].port, UPLINK);
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* A sequence NAK that is repeated says something new once the packet was sent again. */
 START_TEST(nak_again_after_a_copy)
     {
@@ -246,6 +299,8 @@ srcagent_root_suite(void)
     tcase_add_test(tc, agent_is_root);
     tcase_add_test(tc, root_refuses_in_turn);
     tcase_add_test(tc, root_takes_only_branches);
+    tcase_add_test(tc, root_asks);
+    tcase_add_test(tc, root_filters);
     tcase_add_test(tc, nak_again_after_a_copy);
     tcase_add_test(tc, timers);
     tcase_add_test(tc, fatal_is_repeated);

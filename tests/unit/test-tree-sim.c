@@ -222,6 +222,8 @@ run(size_t shape, enum kind kind, unsigned number, bool trace)
     lab->exact = lab->warm_up = kind == EXACT;
     lab->forged = kind == FORGED;
     lab->max_removed = 4;
+    lab->nak = (enum reverse_nak) lab_random(lab, 3);
+    lab->filter = lab_random(lab, 2);
     lab->max_downtime = max_downtimes[lab_random(lab, 3)];
     lab->buffers = kind == RNR     ? LAB_BUFFERS_LATE
                    : kind == MIXED ? LAB_BUFFERS_MIXED

@@ -182,7 +182,7 @@ START_TEST(nak_again_after_a_copy)
     }
 END_TEST
 
-/* ... which it was not if a copy for the nodes could not be sent. */
+/* ... which it was not if the copy for this node could not be sent. */
 START_TEST(nak_again_without_a_copy)
     {
         struct fixture *f = transit_create(0);
@@ -191,15 +191,15 @@ START_TEST(nak_again_without_a_copy)
         transit_down(f, bytes, START, 0);
         transit_respond(f, CHILD_B, AETH_NAK_PSN_SEQ, START);
         transit_check_up(f, AETH_NAK_PSN_SEQ, START);
-        f->mtu[PORT_A] = 200;
-        transit_down(f, bytes, START, 0);
-        transit_respond(f, CHILD_B, AETH_NAK_PSN_SEQ, START);
-        ck_assert_uint_eq(f->n_frames, 0);
-        f->mtu[PORT_A] = 0;
         f->mtu[PORT_B] = 200;
         transit_down(f, bytes, START, 0);
         transit_respond(f, CHILD_B, AETH_NAK_PSN_SEQ, START);
         ck_assert_uint_eq(f->n_frames, 0);
+        f->mtu[PORT_B] = 0;
+        f->mtu[PORT_A] = 200;
+        transit_down(f, bytes, START, 0);
+        transit_respond(f, CHILD_B, AETH_NAK_PSN_SEQ, START);
+        transit_check_up(f, AETH_NAK_PSN_SEQ, START);
         fixture_destroy(f);
     }
 END_TEST
