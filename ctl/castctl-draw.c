@@ -344,6 +344,18 @@ draw_rest(struct drawing *d)
     }
 }
 
+/* How packets travel, where that is not the usual. */
+static void
+draw_mode(const struct json *tree)
+{
+    const char *mode = ctl_get_string(tree, "mode");
+    bool provisioned = !strcmp(ctl_get_string(tree, "receivers"), "provisioned");
+
+    if (strcmp(mode, "replicate") != 0 || provisioned) {
+        printf("mode %s%s\n", mode, provisioned ? ", receivers provisioned" : "");
+    }
+}
+
 void
 tree_draw(const struct json *tree)
 {
@@ -358,6 +370,7 @@ tree_draw(const struct json *tree)
     printf("Proxy %s  Designated QPN 0x%" PRIx64 "  start PSN %" PRId64 "\n",
            ctl_get_string(tree, "proxy"), ctl_get_int(tree, "designated_qpn"),
            ctl_get_int(tree, "start_psn"));
+    draw_mode(tree);
     if (source->type == JSON_OBJECT) {
         printf("%s  %s  QPN 0x%" PRIx64 "  source\n", ctl_get_string(source, "host"),
                ctl_get_string(source, "address"), ctl_get_int(source, "qpn"));

@@ -11,11 +11,14 @@
 #include <stdlib.h>
 
 #include "ctl/request.h"
+#include "lib/node-config.h"
 #include "lib/wire.h"
 #include "util.h"
 
 #define FLAG(OPTION)       (1u << (OPTION))
 
+#define DEFAULT_MODE       "replicate"
+#define DEFAULT_RECEIVERS  "tlv"
 #define DEFAULT_MTU        1024
 #define DEFAULT_QP_TIMEOUT 20
 #define DEFAULT_POLICY     "fail-group"
@@ -38,18 +41,33 @@ option_mtu(const struct ctl *ctl)
     return (int64_t) mtu;
 }
 
-static void
-check_mode(const struct ctl *ctl)
+static const char *
+option_mode(const struct ctl *ctl, const char *otherwise)
 {
     const char *mode = ctl->options[OPT_MODE];
+    enum tree_mode parsed;
 
-    if (!mode || !strcmp(mode, "replicate")) {
-        return;
+    if (mode && !tree_mode_parse(mode, &parsed)) {
+        ctl_fail(CTL_USAGE, "--mode %s: must be replicate, mcast or ingress", mode);
     }
-    if (!strcmp(mode, "mcast") || !strcmp(mode, "ingress")) {
-        ctl_fail(CTL_USAGE, "--mode %s: not supported by this version, only replicate is", mode);
+    return mode ? mode : otherwise;
+}
+
+static const char *
+option_receivers(const struct ctl *ctl, const char *otherwise)
+{
+    const char *receivers = ctl->options[OPT_RECEIVERS];
+
+    if (receivers && strcmp(receivers, "tlv") && strcmp(receivers, "provisioned")) {
+        ctl_fail(CTL_USAGE, "--receivers %s: must be tlv or provisioned", receivers);
     }
-    ctl_fail(CTL_USAGE, "--mode %s: must be replicate", mode);
+    return receivers ? receivers : otherwise;
+}
+
+static const char *
+group_receivers(const struct rrec_group *group)
+{
+    return group->receivers ? group->receivers : DEFAULT_RECEIVERS;
 }
 
 /* Four times the QPs' time-out in milliseconds: a requester asks again not before that has passed, and
@@ -109,20 +127,24 @@ group_add(struct ctl *ctl)
     int64_t liveness = ctl_flag(ctl, OPT_LIVENESS) ? option_liveness(ctl, timeout, CTL_USAGE)
                                                    : liveness_default(timeout);
     const char *policy = option_policy(ctl, DEFAULT_POLICY);
+    const char *mode = option_mode(ctl, DEFAULT_MODE);
+    const char *receivers = option_receivers(ctl, DEFAULT_RECEIVERS);
     size_t n_psn = ctl_flag(ctl, OPT_PSN) ? 1 : 0;
     const struct rrec_group *row;
 
     ctl_check_name("name", name);
-    check_mode(ctl);
     row = ctl_find_group(ctl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
-        const char *other = row->mtu != mtu                                            ? "mtu"
-                            : row->timeout != timeout                                  ? "timeout"
-                            : row->n_psn != n_psn || (n_psn && row->psn[0] != psn)     ? "psn"
-                            : ctl_flag(ctl, OPT_LIVENESS) && row->liveness != liveness ? "liveness"
-                            : ctl_flag(ctl, OPT_POLICY) && strcmp(group_policy(row), policy) != 0
-                                ? "policy"
-                                : NULL;
+        const char *other =
+            row->mtu != mtu                                           ? "mtu"
+            : row->timeout != timeout                                 ? "timeout"
+            : row->n_psn != n_psn || (n_psn && row->psn[0] != psn)    ? "psn"
+            : ctl_flag(ctl, OPT_MODE) && strcmp(row->mode, mode) != 0 ? "mode"
+            : ctl_flag(ctl, OPT_RECEIVERS) && strcmp(group_receivers(row), receivers) != 0
+                ? "receivers"
+            : ctl_flag(ctl, OPT_LIVENESS) && row->liveness != liveness            ? "liveness"
+            : ctl_flag(ctl, OPT_POLICY) && strcmp(group_policy(row), policy) != 0 ? "policy"
+                                                                                  : NULL;
 
         if (other) {
             ctl_fail(CTL_REFUSED, "group add: group %s exists with another --%s", name, other);
@@ -134,7 +156,8 @@ group_add(struct ctl *ctl)
     }
     row = rrec_group_insert(ctl->txn);
     rrec_group_set_name(row, name);
-    rrec_group_set_mode(row, "replicate");
+    rrec_group_set_mode(row, mode);
+    rrec_group_set_receivers(row, receivers);
     rrec_group_set_mtu(row, mtu);
     rrec_group_set_psn(row, &psn, n_psn);
     rrec_group_set_timeout(row, timeout);
@@ -142,16 +165,42 @@ group_add(struct ctl *ctl)
     rrec_group_set_liveness(row, liveness);
 }
 
+/* How packets travel is settled for an epoch with its first packet: a switch that takes its part in
+ * another tree does not know what was confirmed before. */
+static void
+check_not_started(const struct rrec_group *group, const char *option, const char *has,
+                  const char *wanted)
+{
+    rrec_group_verify_started(group);
+    if (group->started && wanted && strcmp(has, wanted) != 0) {
+        ctl_fail(CTL_REFUSED,
+                 "group set: --%s %s: epoch %" PRId64
+                 " of group %s has started with %s; set it after castctl group reset %s",
+                 option, wanted, group->epoch, group->name, has, group->name);
+    }
+}
+
 static void
 group_set(struct ctl *ctl)
 {
     const struct rrec_group *group;
     const char *policy = option_policy(ctl, NULL);
+    const char *mode = option_mode(ctl, NULL);
+    const char *receivers = option_receivers(ctl, NULL);
 
-    if (!policy && !ctl_flag(ctl, OPT_LIVENESS)) {
-        ctl_fail(CTL_USAGE, "group set: nothing to set, give --policy or --liveness");
+    if (!policy && !mode && !receivers && !ctl_flag(ctl, OPT_LIVENESS)) {
+        ctl_fail(CTL_USAGE,
+                 "group set: nothing to set, give --mode, --receivers, --policy or --liveness");
     }
     group = ctl_require_group(ctl, ctl->argv[0]);
+    check_not_started(group, "mode", group->mode, mode);
+    check_not_started(group, "receivers", group_receivers(group), receivers);
+    if (mode) {
+        rrec_group_set_mode(group, mode);
+    }
+    if (receivers) {
+        rrec_group_set_receivers(group, receivers);
+    }
     if (ctl_flag(ctl, OPT_LIVENESS)) {
         rrec_group_set_liveness(group, option_liveness(ctl, group->timeout, CTL_REFUSED));
     }
@@ -272,6 +321,7 @@ group_to_json(const struct rrec_group *g)
 
     json_object_put_string(o, "name", g->name);
     json_object_put_string(o, "mode", g->mode);
+    json_object_put_string(o, "receivers", group_receivers(g));
     ctl_put_int(o, "mtu", g->mtu);
     ctl_put_int(o, "epoch", g->epoch);
     json_object_put_string(o, "proxy", g->proxy);
@@ -291,35 +341,21 @@ group_to_json(const struct rrec_group *g)
 }
 
 static const char *const group_keys[] = {
-    "name",
-    "mode",
-    "mtu",
-    "proxy",
-    "designated_qpn",
-    "start_psn",
-    "designated_rkey",
-    "region_va",
-    "region_len",
-    "qp_timeout",
-    "policy",
-    "liveness",
-    "host",
-    "qpn",
-    "rkey",
-    "va",
-    "len",
-    "epoch",
-    "generation",
-    "started",
-    "node",
-    "wanted",
-    "applied",
-    "state",
-    "status",
-    "source",
-    "members",
-    "nodes",
-    NULL,
+    "name",       "mode",
+    "receivers",  "mtu",
+    "proxy",      "designated_qpn",
+    "start_psn",  "designated_rkey",
+    "region_va",  "region_len",
+    "qp_timeout", "policy",
+    "liveness",   "host",
+    "qpn",        "rkey",
+    "va",         "len",
+    "epoch",      "generation",
+    "started",    "node",
+    "wanted",     "applied",
+    "state",      "status",
+    "source",     "members",
+    "nodes",      NULL,
 };
 
 static void
@@ -436,16 +472,21 @@ source_show(struct ctl *ctl)
 
 const struct ctl_command ctl_group_commands[] = {
     {"group add", "GROUP", 1, 1,
-     FLAG(OPT_MODE) | FLAG(OPT_MTU) | FLAG(OPT_PSN) | FLAG(OPT_TIMEOUT) | FLAG(OPT_POLICY)
-         | FLAG(OPT_LIVENESS) | FLAG(OPT_MAY_EXIST),
+     FLAG(OPT_MODE) | FLAG(OPT_RECEIVERS) | FLAG(OPT_MTU) | FLAG(OPT_PSN) | FLAG(OPT_TIMEOUT)
+         | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS) | FLAG(OPT_MAY_EXIST),
      0, group_add, NULL,
-     "add a group: path MTU (default 1024), start PSN (default random in each epoch), the QPs'\n"
+     "add a group: how packets get to the edges, replicate (default), mcast or ingress; how an edge\n"
+     "        knows for whom a packet is, tlv (default: the packet says so) or provisioned (for all\n"
+     "        that castd told it of); path MTU (default 1024), start PSN (default random in each epoch), the QPs'\n"
      "        recommended time-out 1..31 (default 20; 4.096 us * 2^T); what becomes of the group\n"
      "        when a member is lost: fail-group (default) or prune, which goes on without it; and\n"
      "        after how many ms of silence a member is lost, 0: never (default 10000, or 4 time-outs\n"
      "        if that is more)"},
-    {"group set", "GROUP", 1, 1, FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS), 0, group_set, NULL,
-     "change what becomes of lost members, also of a group in use"},
+    {"group set", "GROUP", 1, 1,
+     FLAG(OPT_MODE) | FLAG(OPT_RECEIVERS) | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS), 0, group_set,
+     NULL,
+     "change what becomes of lost members, also of a group in use; or how packets travel, before\n"
+     "        an epoch's first packet"},
     {"group del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, group_del, NULL,
      "delete a group with its source and members"},
     {"group list", "", 0, 0, 0, 0, NULL, group_list, "list groups"},

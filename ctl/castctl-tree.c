@@ -3,7 +3,7 @@
  * castctl tree: a group's tree, the registry's intent beside what the agents say.
  *
  * Two trees have the same nodes.  Data goes along 'children': to whom the copies
- * are addressed that a node sends.  Responses go to 'parent', the nearest node
+ * go that a node sends, and what they are addressed to.  Responses go to 'parent', the nearest node
  * above that merges them, which has the sender among its 'branches'.
  *
  * An agent that cannot be reached leaves its part blank, and the command ends
@@ -91,6 +91,10 @@ children_to_json(const struct ctl *ctl, const struct rrec_group *group,
         json_array_add(array, o);
     }
     ctl_sort_by(array, "outer_da");
+    for (size_t i = 0; i < array->array.n && tree->mcast_group[0]; i++) {
+        /* That was the next node's address. */
+        json_object_put_string(array->array.elems[i], "outer_da", tree->mcast_group);
+    }
     return array;
 }
 
@@ -194,6 +198,8 @@ tree_to_json(const struct ctl *ctl, const struct rrec_group *group, bool *partia
 
     json_object_put_string(o, "group", group->name);
     ctl_put_int(o, "epoch", group->epoch);
+    json_object_put_string(o, "mode", group->mode);
+    json_object_put_string(o, "receivers", group->receivers ? group->receivers : "tlv");
     json_object_put_string(o, "proxy", group->proxy);
     ctl_put_int(o, "designated_qpn", group->designated_qpn);
     ctl_put_int(o, "start_psn", group->start_psn);

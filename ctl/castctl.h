@@ -29,6 +29,7 @@ enum ctl_exit {
     OPTION(ADDRESS, "address", "ADDRESS")    \
     OPTION(KIND, "kind", "KIND")             \
     OPTION(MODE, "mode", "MODE")             \
+    OPTION(RECEIVERS, "receivers", "HOW")    \
     OPTION(MTU, "mtu", "BYTES")              \
     OPTION(PSN, "psn", "PSN")                \
     OPTION(TIMEOUT, "timeout", "T")          \

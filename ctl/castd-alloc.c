@@ -60,9 +60,11 @@ replication_id_is_used(const struct castd *c, int64_t id)
         const struct rrec_node *n = c->nodes[i].row;
         struct in6_addr sid =
             node_sid(c->nodes[i].node->id, (uint16_t) (SID_FUNC_REPLICATION + id));
+        struct in6_addr group = mcast_group_address((uint16_t) id);
 
         for (size_t j = 0; j < n->n_trees; j++) {
-            if (!strcmp(n->trees[j]->replication_sid, ip6_text(&sid))) {
+            if (!strcmp(n->trees[j]->replication_sid, ip6_text(&sid))
+                || !strcmp(n->trees[j]->mcast_group, ip6_text(&group))) {
                 return true;
             }
         }

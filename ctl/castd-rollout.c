@@ -85,9 +85,8 @@ load_request(struct castd_group *g)
     if (!r->error && (!ip6_parse(row->proxy, &p->proxy) || !is_proxy_address(&p->proxy))) {
         r->error = xasprintf("proxy \"%s\" is not in fd00:ffff::/32", row->proxy);
     }
-    if (!r->error && strcmp(row->mode, "replicate")) {
-        r->error = xasprintf("mode %s is not supported by this version", row->mode);
-    }
+    tree_mode_parse(row->mode, &p->mode); /* the schema has no others. */
+    p->provisioned = row->receivers && !strcmp(row->receivers, "provisioned");
 }
 
 /* Takes one node's tree, as it was told, into the plan that the nodes have. */

@@ -245,6 +245,14 @@ sync_tree(struct ovsdb_idl_txn *txn, const struct rrec_tree_node *row, const str
     SYNC_NUMBER(tree_node, row, region_len, (int64_t) t->region_len);
     SYNC_STRING(tree_node, row, source_address, ip6_text(&t->source));
     SYNC_NUMBER(tree_node, row, source_qpn, t->source_qpn);
+    if (!row->mode || strcmp(row->mode, tree_mode_name(t->mode))) {
+        rrec_tree_node_set_mode(row, tree_mode_name(t->mode));
+        changed = true;
+    }
+    SYNC_NUMBER(tree_node, row, provisioned, t->provisioned);
+    SYNC_STRING(tree_node, row, mcast_group, sid_text(&t->mcast_group));
+    SYNC_STRING(tree_node, row, mcast_source, sid_text(&t->mcast_source));
+    SYNC_STRING(tree_node, row, upstream, sid_text(&t->upstream));
     SYNC_NUMBER(tree_node, row, root, t->root);
     SYNC_STRING(tree_node, row, replication_sid, sid_text(&t->replication_sid));
     SYNC_STRING(tree_node, row, parent_sid, sid_text(&t->parent_sid));

@@ -344,6 +344,26 @@ read_sid(struct reader *r, const char *column, const char *s, struct in6_addr *o
     return !s[0] || read_address(r, column, s, out);
 }
 
+/* Empty: of a registry that has been converted. */
+static bool
+read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
+{
+    if (row->mode && !tree_mode_parse(row->mode, &t->mode)) {
+        return bad(r, "Tree_Node.mode", row->mode, "unknown");
+    }
+    t->provisioned = row->provisioned;
+    if (t->mode != MODE_MCAST) {
+        return true;
+    }
+    if (!read_address(r, "Tree_Node.mcast_group", row->mcast_group, &t->mcast_group)
+        || !read_address(r, "Tree_Node.mcast_source", row->mcast_source, &t->mcast_source)
+        || !read_sid(r, "Tree_Node.upstream", row->upstream, &t->upstream)) {
+        return false;
+    }
+    return is_mcast_group_address(&t->mcast_group)
+           || bad(r, "Tree_Node.mcast_group", row->mcast_group, "not in ff3e::8000:0/116");
+}
+
 static bool
 mtu_is_valid(int64_t mtu)
 {
@@ -365,6 +385,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_integer(r, "Tree_Node.source_qpn", row->source_qpn, 2, 0xfffffe)
         || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
+        || !read_mode(r, row, t)
         || !read_integer(r, "Tree_Node.liveness", row->liveness, 0, UINT32_MAX)
         || !read_outer_das(r, row, t)
         || !read_branches(r, row->branches, row->n_branches, &t->branches, &t->n_branches)

@@ -186,6 +186,10 @@ group(const struct node_daemon *d, size_t tree)
     put_addr(o, "source", &tc->source);
     put_int(o, "source_qpn", tc->source_qpn);
     put_int(o, "start_psn", tc->start_psn.v);
+    json_object_put_string(o, "mode", tree_mode_name(tc->mode));
+    json_object_put_string(o, "receivers", tc->provisioned ? "provisioned" : "tlv");
+    put_addr(o, "mcast_group", &tc->mcast_group);
+    put_addr(o, "upstream", &tc->upstream);
     put_addr(o, "replication_sid", &tc->replication_sid);
     for (size_t i = 0; i < tc->n_outer_da; i++) {
         char text[INET6_ADDRSTRLEN];

@@ -64,7 +64,7 @@ plan_is_copied(const struct plan *plan, uint32_t branch)
     return agent && find_branch(agent->config.copies, agent->config.n_copies, branch);
 }
 
-/* The node that a SID is of. */
+/* The node that a SID or address is of. */
 static uint16_t
 sid_node(const struct in6_addr *sid)
 {
@@ -118,11 +118,9 @@ is_idle(const struct plan_tree *tree)
     return !tree->node->agent && !c->n_outer_da;
 }
 
-/* Makes 'tree' forget the node with this id.  A source agent keeps where it would send to. */
 static void
-forget_node(struct plan_tree *tree, uint16_t id)
+forget_branch(struct tree_config *c, uint16_t id)
 {
-    struct tree_config *c = &tree->config;
     size_t n = 0;
 
     for (size_t i = 0; i < c->n_branches; i++) {
@@ -131,10 +129,20 @@ forget_node(struct plan_tree *tree, uint16_t id)
         }
     }
     c->n_branches = n;
-    if (tree->node->agent) {
+}
+
+/* Makes 'tree' forget the node with this id.  A source agent keeps where it would send to, unless that
+ * is each edge. */
+static void
+forget_node(struct plan_tree *tree, uint16_t id)
+{
+    struct tree_config *c = &tree->config;
+    size_t n = 0;
+
+    forget_branch(c, id);
+    if (tree->node->agent && c->mode != MODE_INGRESS) {
         return;
     }
-    n = 0;
     for (size_t i = 0; i < c->n_outer_da; i++) {
         if (sid_node(&c->outer_da[i]) != id) {
             c->outer_da[n++] = c->outer_da[i];
@@ -234,6 +242,24 @@ remove_lost(struct plan *plan)
     return lost != 0;
 }
 
+/* Where only edges merge, one that has lost its last receiver does so no more, although it may have
+ * others behind it. */
+static void
+retire_edges(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        struct tree_config *c = &plan->trees[i].config;
+
+        if (c->mode == MODE_REPLICATE || c->n_branches || plan->trees[i].node->agent) {
+            continue;
+        }
+        c->parent_sid = in6addr_any;
+        for (size_t j = 0; j < plan->n_trees; j++) {
+            forget_branch(&plan->trees[j].config, plan->trees[i].node->id);
+        }
+    }
+}
+
 void
 plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *out)
 {
@@ -252,6 +278,7 @@ plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *ou
         c->n_branches = keep_branches(g, c->branches, c->n_branches, false);
         c->n_copies = keep_branches(g, c->copies, c->n_copies, true);
     }
+    retire_edges(out);
     while (remove_idle(out) || (is_whole(out, g) && remove_lost(out))) {
     }
     plan_set_policy(g, out);
@@ -299,7 +326,9 @@ plan_same_shape(const struct plan *a, const struct plan *b)
         }
         y = &tree->config;
         if (x->root != y->root || !IN6_ARE_ADDR_EQUAL(&x->parent_sid, &y->parent_sid)
-            || !same_children(x, y) || !same_branches(x, y)) {
+            || x->mode != y->mode || x->provisioned != y->provisioned
+            || !IN6_ARE_ADDR_EQUAL(&x->upstream, &y->upstream) || !same_children(x, y)
+            || !same_branches(x, y)) {
             return false;
         }
     }
@@ -339,8 +368,11 @@ check_children(const struct plan_topology *t, const struct plan *plan, const str
             free(name);
             return error;
         }
-        if (plan_hops(t, tree->node, child->node) == PLAN_NO_WAY) {
-            return xasprintf("no path from %s to %s, which the tree goes through", tree->node->name,
+        if (tree->config.mode == MODE_MCAST
+                ? !plan_linked(t, tree->node->name, child->node->name)
+                : plan_hops(t, tree->node, child->node) == PLAN_NO_WAY) {
+            return xasprintf("no %s from %s to %s, which the tree goes through",
+                             tree->config.mode == MODE_MCAST ? "link" : "path", tree->node->name,
                              child->node->name);
         }
     }

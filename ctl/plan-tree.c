@@ -16,6 +16,16 @@
  * time once more than that gives the next one: responses stop at all nodes above
  * a silent receiver at about the same time, and the one that it is behind is to
  * find it.
+ *
+ * That is mode replicate.  The others:
+ *
+ * mcast: the same ways down, on which packets keep one multicast destination.
+ * Switches on the way forward it as any multicast router would, and must not look
+ * behind an IPv6 header that is not addressed to them (RFC 8754 section 4.2).  So
+ * they do not merge, but edges do, and the source agent merges what edges say.
+ *
+ * ingress: a packet to each edge, by the fabric's routes.  Other switches have no
+ * part in the group; edges and source agent merge as with mcast.
  */
 #include <config.h>
 
@@ -126,34 +136,56 @@ copies_of(const struct plan_topology *t, const struct plan_group *g, size_t *np)
     return copies;
 }
 
+/* 'who' are the members that the packet is for. */
+static char *
+check_packet(const struct plan_topology *t, const struct plan_group *g, const char *who,
+             const struct srh_copy *named, size_t n_named)
+{
+    size_t len = srh_len(named, n_named);
+    size_t total = g->mtu + ROCE_OVERHEAD + IP6_HDR_LEN + len;
+
+    if (len > SRH_MAX_LEN) {
+        return xasprintf("%s need an SRH of %" PRIuSIZE " bytes, and %d is the most", who, len,
+                         SRH_MAX_LEN);
+    }
+    if (total > t->fabric_mtu) {
+        return xasprintf(
+            "path MTU %" PRIu32 " with %s makes packets of %" PRIuSIZE " bytes (%" PRIu32
+            " + %d RoCE + %d IPv6 + %" PRIuSIZE " SRH), and the fabric MTU is %u",
+            g->mtu, who, total, g->mtu, ROCE_OVERHEAD, (int) IP6_HDR_LEN, len, t->fabric_mtu);
+    }
+    return NULL;
+}
+
 char *
 plan_check_size(const struct plan_topology *t, const struct plan_group *g)
 {
-    size_t n = 0;
+    size_t n = 0, n_of_edge;
     struct branch_config *branches = copies_of(t, g, &n);
     struct srh_copy *copies = xcalloc(n + 1, sizeof *copies);
-    size_t len, total;
+    char *error = NULL;
 
     for (size_t i = 0; i < n; i++) {
         copies[i] = (struct srh_copy){branches[i].edge, branches[i].address, branches[i].qpn};
     }
-    len = srh_len(copies, n);
-    total = g->mtu + ROCE_OVERHEAD + IP6_HDR_LEN + len;
+    for (size_t i = 0; i < n && !error; i += n_of_edge) {
+        bool all = g->mode != MODE_INGRESS;
+        char *who;
+
+        for (n_of_edge = 1; i + n_of_edge < n; n_of_edge++) {
+            if (!all && !IN6_ARE_ADDR_EQUAL(&copies[i].edge, &copies[i + n_of_edge].edge)) {
+                break;
+            }
+        }
+        who = all ? xasprintf("%" PRIuSIZE " members", n_of_edge)
+                  : xasprintf("%" PRIuSIZE " members behind %s", n_of_edge,
+                              plan_attachment(t, branches[i].name)->name);
+        error = check_packet(t, g, who, &copies[i], g->provisioned ? 0 : n_of_edge);
+        free(who);
+    }
     free(copies);
     free(branches);
-    if (len > SRH_MAX_LEN) {
-        return xasprintf("%" PRIuSIZE " members need an SRH of %" PRIuSIZE
-                         " bytes, and %d is the most",
-                         n, len, SRH_MAX_LEN);
-    }
-    if (total > t->fabric_mtu) {
-        return xasprintf("path MTU %" PRIu32 " with %" PRIuSIZE
-                         " members makes packets of %" PRIuSIZE " bytes (%" PRIu32
-                         " + %d RoCE + %d IPv6 + %" PRIuSIZE " SRH), and the fabric MTU is %u",
-                         g->mtu, n, total, g->mtu, ROCE_OVERHEAD, (int) IP6_HDR_LEN, len,
-                         t->fabric_mtu);
-    }
-    return NULL;
+    return error;
 }
 
 /*
@@ -165,7 +197,15 @@ struct shape {
     const struct plan_node *agent;
     const struct plan_node *first;   /* switch. */
     const struct plan_node **parent; /* by index in t->nodes; NULL: not in the tree. */
+    bool *merges;                    /* likewise: does it aggregate? */
 };
+
+static void
+shape_uninit(struct shape *s)
+{
+    free(s->parent);
+    free(s->merges);
+}
 
 static void
 shape_init(struct shape *s, const struct plan_topology *t, const struct plan_group *g)
@@ -175,13 +215,19 @@ shape_init(struct shape *s, const struct plan_topology *t, const struct plan_gro
     s->first = plan_agent_switch(t, s->agent);
     ovs_assert(s->agent && s->first); /* plan_check_source() was content. */
     s->parent = xcalloc(t->n_nodes, sizeof *s->parent);
+    s->merges = xcalloc(t->n_nodes, sizeof *s->merges);
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        s->merges[i] = g->mode == MODE_REPLICATE && !t->nodes[i].no_aggregation;
+    }
     for (size_t i = 0; i < g->n_members; i++) {
         if (g->members[i].provision) {
             const struct plan_node *node = plan_attachment(t, g->members[i].host);
 
+            s->merges[node - t->nodes] = true;
             while (node != s->agent && !s->parent[node - t->nodes]) {
-                const struct plan_node *parent =
-                    node == s->first ? s->agent : plan_next_node(t, node, s->first);
+                const struct plan_node *parent = node == s->first || g->mode == MODE_INGRESS
+                                                     ? s->agent
+                                                     : plan_next_node(t, node, s->first);
 
                 s->parent[node - t->nodes] = parent;
                 node = parent;
@@ -208,17 +254,33 @@ shape_is_leaf(const struct shape *s, const struct plan_node *node)
     return true;
 }
 
-/* Who merges the responses of 'node', which aggregates: the nearest node above it that does so too,
- * NULL at the root. */
-static const struct plan_node *
-shape_aggregator(const struct shape *s, const struct plan_node *node)
+static bool
+shape_merges(const struct shape *s, const struct plan_node *node)
 {
-    if (node == s->agent || (node == s->first && !node->no_aggregation)) {
+    return s->merges[node - s->t->nodes];
+}
+
+/* Is the source agent the root, because no switch can be? */
+static bool
+shape_agent_is_root(const struct shape *s, const struct plan_group *g)
+{
+    return g->mode != MODE_REPLICATE || s->first->no_aggregation;
+}
+
+/* Who merges the responses of 'node', which aggregates: the nearest node above it that does so too
+ * (with mcast not even a bud: its part in that is an edge's), NULL at the root. */
+static const struct plan_node *
+shape_aggregator(const struct shape *s, const struct plan_group *g, const struct plan_node *node)
+{
+    if (node == s->agent || (node == s->first && !shape_agent_is_root(s, g))) {
         return NULL;
+    }
+    if (g->mode != MODE_REPLICATE) {
+        return s->agent;
     }
     do {
         node = shape_parent(s, node);
-    } while (!node->agent && node->no_aggregation);
+    } while (!node->agent && !shape_merges(s, node));
     return node;
 }
 
@@ -257,6 +319,8 @@ add_tree(struct plan *plan, const struct plan_topology *t, const struct plan_gro
     c->region_len = plan->region_len;
     c->source = plan_find_host(t, g->source_host)->address;
     c->source_qpn = g->source_qpn;
+    c->mode = g->mode;
+    c->provisioned = g->provisioned;
     c->outer_da = xcalloc(t->n_nodes, sizeof *c->outer_da);
     c->branches = xcalloc(t->n_nodes + g->n_members, sizeof *c->branches);
     return c;
@@ -264,9 +328,10 @@ add_tree(struct plan *plan, const struct plan_topology *t, const struct plan_gro
 
 /* 'node' merges the responses of the nodes whose aggregator it is. */
 static void
-plan_aggregation(const struct shape *s, const struct plan_node *node, struct tree_config *c)
+plan_aggregation(const struct shape *s, const struct plan_group *g, const struct plan_node *node,
+                 struct tree_config *c)
 {
-    const struct plan_node *aggregator = shape_aggregator(s, node);
+    const struct plan_node *aggregator = shape_aggregator(s, g, node);
 
     c->root = !aggregator;
     if (aggregator) {
@@ -275,7 +340,7 @@ plan_aggregation(const struct shape *s, const struct plan_node *node, struct tre
     for (size_t i = 0; i < s->t->n_nodes; i++) {
         const struct plan_node *below = &s->t->nodes[i];
 
-        if (s->parent[i] && !below->no_aggregation && shape_aggregator(s, below) == node) {
+        if (s->parent[i] && shape_merges(s, below) && shape_aggregator(s, g, below) == node) {
             struct branch_config *b = &c->branches[c->n_branches++];
 
             b->id = BRANCH_ID_NODE(below->id);
@@ -286,22 +351,45 @@ plan_aggregation(const struct shape *s, const struct plan_node *node, struct tre
     }
 }
 
+/* What a copy for 'child' is addressed to, or goes by. */
+static void
+add_child(const struct shape *s, const struct plan_group *g, const struct plan_node *child,
+          struct tree_config *c)
+{
+    c->outer_da[c->n_outer_da++] =
+        g->mode == MODE_MCAST ? node_address(child->id) : arrival_sid(s, g, child);
+}
+
+/* To whom 'node' sends copies. */
+static void
+plan_replication(const struct shape *s, const struct plan_group *g, const struct plan_node *node,
+                 struct tree_config *c)
+{
+    for (size_t i = 0; i < s->t->n_nodes; i++) {
+        if (s->parent[i] == node) {
+            add_child(s, g, &s->t->nodes[i], c);
+        }
+    }
+    if (g->mode == MODE_MCAST) {
+        c->mcast_group = mcast_group_address(g->replication_id);
+        c->mcast_source = node_address(s->agent->id);
+    }
+}
+
 static void
 plan_switch(const struct shape *s, const struct plan_group *g, const struct plan_node *node,
             struct plan *out)
 {
     struct tree_config *c = add_tree(out, s->t, g, node);
 
-    for (size_t i = 0; i < s->t->n_nodes; i++) {
-        if (s->parent[i] == node) {
-            c->outer_da[c->n_outer_da++] = arrival_sid(s, g, &s->t->nodes[i]);
-        }
-    }
-    if (c->n_outer_da) {
+    plan_replication(s, g, node, c);
+    if (g->mode == MODE_MCAST) {
+        c->upstream = node_address(shape_parent(s, node)->id);
+    } else if (c->n_outer_da) {
         c->replication_sid = replication_sid(g, node);
     }
-    if (!node->no_aggregation) {
-        plan_aggregation(s, node, c);
+    if (shape_merges(s, node)) {
+        plan_aggregation(s, g, node, c);
         add_receivers(s->t, g, node, c->branches, &c->n_branches);
     }
 }
@@ -312,10 +400,13 @@ plan_agent(const struct shape *s, const struct plan_group *g, struct plan *out)
     struct tree_config *c = add_tree(out, s->t, g, s->agent);
 
     c->open = g->open;
-    c->outer_da[c->n_outer_da++] = arrival_sid(s, g, s->first);
+    plan_replication(s, g, s->agent, c);
+    if (!c->n_outer_da && g->mode != MODE_INGRESS) {
+        add_child(s, g, s->first, c); /* before there is anybody behind it. */
+    }
     c->copies = copies_of(s->t, g, &c->n_copies);
-    if (s->first->no_aggregation) {
-        plan_aggregation(s, s->agent, c);
+    if (shape_agent_is_root(s, g)) {
+        plan_aggregation(s, g, s->agent, c);
     }
 }
 
@@ -360,7 +451,7 @@ plan_group(const struct plan_topology *t, const struct plan_group *g, struct pla
     if (g->agent) {
         plan_agent(&shape, g, out);
     }
-    free(shape.parent);
+    shape_uninit(&shape);
     plan_set_policy(g, out);
     return NULL;
 }

@@ -38,6 +38,8 @@ struct plan_group {
     uint32_t designated_rkey;
     char source_host[NAME_SIZE];
     uint32_t source_qpn;
+    enum tree_mode mode;
+    bool provisioned;       /* packets name no receivers. */
     bool prune;             /* what becomes of members that are lost. */
     uint32_t liveness_msec; /* of a node with nothing but receivers; 0: never. */
     size_t n_members;
@@ -66,8 +68,8 @@ struct plan {
 char *plan_check_source(const struct plan_topology *, const struct plan_group *);
 /* Can this host be a receiver?  Supposes that plan_check_source() is content. */
 char *plan_check_member(const struct plan_topology *, const struct plan_group *, const char *host);
-/* Does a packet that names all members that have 'copy' fit an SRH and the fabric?  Supposes that
- * source and members were checked. */
+/* Do the packets for all members that have 'copy' fit an SRH and the fabric?  Supposes that source and
+ * members were checked. */
 char *plan_check_size(const struct plan_topology *, const struct plan_group *);
 
 /* The least region of the members that have 'provision'; 0 as soon as one has none. */
@@ -97,8 +99,8 @@ bool plan_is_copied(const struct plan *, uint32_t branch);
  * with nobody behind them; open if the group is.  Nobody gets another SID or another parent. */
 void plan_reduce(const struct plan *have, const struct plan_group *, struct plan *out);
 
-/* Do both have the same ways down and up?  How a node with a child that has gone is addressed makes
- * no difference, nor does what the source agent may send. */
+/* Do both have the same ways down and up, in the same mode?  How a node with a child that has gone is
+ * addressed makes no difference, nor does what the source agent may send. */
 bool plan_same_shape(const struct plan *, const struct plan *);
 
 /* Does this topology still carry trees that were made for an earlier one?  NULL, or a malloc'd

@@ -63,6 +63,8 @@
     DROP(sid_segments_left, "SID that ends the path, but Segments Left is not 0")             \
     DROP(sid_upper, "SID with an upper layer that it does not take")                          \
     DROP(rs_unknown, "replication SID without a replication segment of this group")           \
+    DROP(mcast_unknown, "multicast group without a forwarding entry for this source")         \
+    DROP(mcast_rpf, "multicast group's packet from another node than its entry says")         \
     DROP(icmp_malformed, "ICMPv6 message too short or with a wrong checksum")                 \
     DROP(icmp_error, "ICMPv6 error received for a packet of this node")                       \
     DROP(unknown_branch, "response from an address that is no branch")                        \

@@ -52,6 +52,18 @@ l3_host_port(const struct l3 *l3, const struct in6_addr *host)
                : 0;
 }
 
+uint16_t
+l3_port_to(const struct l3 *l3, const struct in6_addr *node)
+{
+    for (uint16_t i = 0; i < NEIGH_PORTS; i++) {
+        if (l3->ports[i] && l3->ports[i]->role != ROLE_HOST
+            && IN6_ARE_ADDR_EQUAL(&l3->ports[i]->peer_address, node)) {
+            return i;
+        }
+    }
+    return 0;
+}
+
 /* The port of a neighbour: its neighbours are forgotten before a port is. */
 static const struct port_config *
 neigh_port(const struct l3 *l3, uint16_t number)
@@ -147,22 +159,48 @@ route(const struct l3 *l3, const struct in6_addr *dst, const struct port_config 
     return *port ? DROP_none : DROP_port_down;
 }
 
+/* Does the packet fit the port, whose MTU is put into *mtu? */
+static enum drop_reason
+check_mtu(const struct l3 *l3, const struct packet *p, const struct port_config *port,
+          uint32_t *mtu)
+{
+    *mtu = l3->ops.mtu ? l3->ops.mtu(l3->ops.aux, port->number) : UINT32_MAX;
+    if (packet_size(p) <= *mtu) {
+        return DROP_none;
+    }
+    TRACE(&l3->tracer, "%zu bytes, mtu of port %s is %u", packet_size(p), port->name, *mtu);
+    return DROP_too_long;
+}
+
+enum drop_reason
+l3_multicast(struct l3 *l3, struct packet *p, uint16_t number, enum l3_errors errors, uint64_t now)
+{
+    const struct port_config *port = l3_port(l3, number);
+    uint32_t mtu = 0;
+    uint8_t mac[6];
+
+    enum drop_reason why = port ? check_mtu(l3, p, port, &mtu) : DROP_port_down;
+    if (why) {
+        l3_answer_drop(l3, p, 0, errors, why, mtu, now);
+        packet_put(p);
+        return why;
+    }
+    nd_multicast_mac(&((const struct ip6_hdr_wire *) p->data)->dst, mac);
+    return l3_send_to_mac(l3, port, p, mac);
+}
+
 enum drop_reason
 l3_output(struct l3 *l3, struct packet *p, enum l3_errors errors, uint64_t now)
 {
     const struct port_config *port;
     struct in6_addr next_hop;
     const uint8_t *mac = NULL;
-    uint32_t mtu = UINT32_MAX;
+    uint32_t mtu = 0;
 
     enum drop_reason why =
         route(l3, &((const struct ip6_hdr_wire *) p->data)->dst, &port, &next_hop);
-    if (!why && l3->ops.mtu) {
-        mtu = l3->ops.mtu(l3->ops.aux, port->number);
-    }
-    if (!why && packet_size(p) > mtu) {
-        TRACE(&l3->tracer, "%zu bytes, mtu of port %s is %u", packet_size(p), port->name, mtu);
-        why = DROP_too_long;
+    if (!why) {
+        why = check_mtu(l3, p, port, &mtu);
     }
     if (!why) {
         p->l3_errors = (uint8_t) errors;

@@ -53,6 +53,10 @@ const struct port_config *l3_port(const struct l3 *, uint16_t number);
 /* Number of the port that this host is on by the routes, or 0. */
 uint16_t l3_host_port(const struct l3 *, const struct in6_addr *host);
 
+/* Number of the port at the other end of which the node with this address is, or 0; of several the
+ * lowest. */
+uint16_t l3_port_to(const struct l3 *, const struct in6_addr *node);
+
 /* Is this address the node's own? */
 bool l3_is_local(const struct l3 *, const struct in6_addr *);
 
@@ -81,6 +85,10 @@ enum l3_errors {
  * No route goes into the node's own locator: what is there and has not been found to
  * be a SID or an address of the node before is dropped as sid_unknown. */
 enum drop_reason l3_output(struct l3 *, struct packet *p, enum l3_errors, uint64_t now);
+
+/* Likewise for a packet with a multicast destination, out of one port, to whoever listens there. */
+enum drop_reason
+l3_multicast(struct l3 *, struct packet *p, uint16_t port, enum l3_errors, uint64_t now);
 
 /* Forwards a received frame: addresses that may be forwarded, hop limit, then as
  * l3_output() with all errors.  Consumes p.  parse_outer() is enough for it. */

@@ -52,6 +52,44 @@ node_config_uninit(struct node_config *config)
     memset(config, 0, sizeof *config);
 }
 
+static const char *const mode_names[] = {
+    [MODE_REPLICATE] = "replicate", [MODE_MCAST] = "mcast", [MODE_INGRESS] = "ingress"};
+
+const char *
+tree_mode_name(enum tree_mode mode)
+{
+    return mode_names[mode];
+}
+
+bool
+tree_mode_parse(const char *s, enum tree_mode *mode)
+{
+    for (size_t i = 0; i < sizeof mode_names / sizeof *mode_names; i++) {
+        if (!strcmp(s, mode_names[i])) {
+            *mode = (enum tree_mode) i;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct in6_addr
+mcast_group_address(uint16_t replication_id)
+{
+    return (struct in6_addr){.s6_addr = {0xff,
+                                         0x3e, [12] = 0x80, [14] = (uint8_t) (replication_id >> 8),
+                                         [15] = (uint8_t) replication_id}};
+}
+
+bool
+is_mcast_group_address(const struct in6_addr *addr)
+{
+    uint16_t id = (uint16_t) (addr->s6_addr[14] << 8 | addr->s6_addr[15]);
+    struct in6_addr group = mcast_group_address(id);
+
+    return id <= REPLICATION_ID_MAX && IN6_ARE_ADDR_EQUAL(addr, &group);
+}
+
 struct in6_addr
 node_locator(uint16_t id)
 {

@@ -71,6 +71,15 @@ struct branch_config {
     uint64_t len;
 };
 
+/* How a group's packets come to all edges. */
+enum tree_mode {
+    MODE_REPLICATE, /* each node addresses its copies to the next ones' SIDs (RFC 9524). */
+    MODE_MCAST,     /* one multicast group address all the way. */
+    MODE_INGRESS,   /* the source agent sends each edge a packet of its own. */
+};
+const char *tree_mode_name(enum tree_mode);
+bool tree_mode_parse(const char *, enum tree_mode *);
+
 /* A group epoch's part in this node: RFC 9524 would call the forwarding half
  * of it a replication segment. */
 struct tree_config {
@@ -85,11 +94,20 @@ struct tree_config {
     uint64_t region_len;
     struct in6_addr source; /* the source host. */
     uint32_t source_qpn;
+    enum tree_mode mode;
+    /* Packets name no receivers: an edge copies to all that it has, the source agent sends no TLVs. */
+    bool provisioned;
+    /* Mode mcast: outer destination and source of all packets, and the node that this one gets them
+     * from; nobody else's are taken (:: at the source agent). */
+    struct in6_addr mcast_group;
+    struct in6_addr mcast_source;
+    struct in6_addr upstream;
     /* The SID by which the group's packets come to this node: :: means its End.MT SID, or that this
-     * is the source agent. */
+     * is the source agent; modes other than replicate do without. */
     struct in6_addr replication_sid;
     /* What the copies that this node sends are addressed to: SIDs of its replication children, or of
-     * the tree's first node at the source agent. */
+     * the tree's first node at the source agent; of all edges there in mode ingress.  Mode mcast: not
+     * what they are addressed to, but the addresses of the nodes on the ports to which they go. */
     size_t n_outer_da;
     struct in6_addr *outer_da;
     /* Aggregation: branches whose responses are merged here (none: this node does not aggregate).
@@ -140,13 +158,18 @@ struct in6_addr node_address(uint16_t id);                /* 5f00:0:<id>::1. */
 uint16_t node_id_of(const struct in6_addr *);             /* whose address or SID it is. */
 struct in6_addr node_locator(uint16_t id);                /* NODE_LOCATOR_LEN bytes: /48. */
 struct in6_addr node_sid(uint16_t id, uint16_t function); /* /64. */
-#define NODE_LOCATOR_LEN        6
-#define SID_FUNC_END            0xe000
-#define SID_FUNC_END_MT         0xe001
-#define SID_FUNC_RESPONSE       0xe002
-#define SID_FUNC_END_DT6        0xe003
-#define SID_FUNC_REPLICATION    0xf000 /* + Replication-ID of the group, at most REPLICATION_ID_MAX. */
-#define REPLICATION_ID_MAX      4095
+#define NODE_LOCATOR_LEN     6
+#define SID_FUNC_END         0xe000
+#define SID_FUNC_END_MT      0xe001
+#define SID_FUNC_RESPONSE    0xe002
+#define SID_FUNC_END_DT6     0xe003
+#define SID_FUNC_REPLICATION 0xf000 /* + Replication-ID of the group, at most REPLICATION_ID_MAX. */
+#define REPLICATION_ID_MAX   4095
+
+/* The group address of packets in mode mcast, ff3e::8000:0 + Replication-ID: source-specific (RFC 4607),
+ * in the range of RFC 3307 for groups that a host allocates. */
+struct in6_addr mcast_group_address(uint16_t replication_id);
+bool is_mcast_group_address(const struct in6_addr *);
 
 /* Branch ids: members have numbers from 1 on, nodes these. */
 #define BRANCH_ID_NODE(NODE_ID) (0x80000000u + (NODE_ID))

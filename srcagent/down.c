@@ -2,39 +2,140 @@
  *
  * From the host into the tree: a request to a Proxy is checked, held while the
  * group is not ready, and sent as it is inside outer IPv6 + SRH (H.Encaps.Red
- * of RFC 8986 with End.MT TLVs).
+ * of RFC 8986 with End.MT TLVs): once, or, in mode ingress, to each edge, with that
+ * edge's TLVs only.  Copies share the request behind its IPv6 header; the last one
+ * is the request itself.
  */
 #include "lib/icrc.h"
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 
+/* What the copies of a request have in common. */
+struct request {
+    uint32_t flow_label;
+    uint8_t tc;
+    uint16_t len;       /* of the inner packet. */
+    uint16_t after_qpn; /* bytes from behind DestQP to the ICRC. */
+    psn_t psn;
+};
+
+#define BTH_OFS (IP6_HDR_LEN + sizeof(struct udp_hdr)) /* in the inner packet. */
+
+/* As the root: is a copy for this branch? */
+static bool
+is_for(const struct encap *encap, const struct branch_config *b)
+{
+    return !encap->edge || encap->edge == b->id;
+}
+
+/* As the root: has somebody whom a copy would reach not confirmed the PSN? */
+static bool
+is_needed(const struct tree *t, const struct encap *encap, psn_t psn)
+{
+    struct reverse *r = t->aggregate->reverse;
+
+    return encap->edge ? !reverse_filters(r, encap->edge, psn) : !reverse_filters_all(r, psn);
+}
+
+/* As the root: is one of those that a copy would reach to be asked? */
+static bool
+is_asked(const struct tree *t, const struct encap *encap)
+{
+    for (size_t i = 0; i < t->config.n_branches; i++) {
+        if (is_for(encap, &t->config.branches[i])
+            && reverse_asks(t->aggregate->reverse, t->config.branches[i].id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As the root: they got a copy, if it was 'sent'. */
+static void
+note_copied(const struct tree *t, const struct encap *encap, psn_t psn, bool sent)
+{
+    for (size_t i = 0; i < t->config.n_branches; i++) {
+        if (is_for(encap, &t->config.branches[i])) {
+            reverse_copied(t->aggregate->reverse, t->config.branches[i].id, psn, sent);
+        }
+    }
+}
+
 /* As the root: nobody needs this PSN any more. */
 static void
-note_filtered(struct tree *t, psn_t psn)
+note_filtered(const struct tree *t, psn_t psn)
 {
     for (size_t i = 0; i < t->config.n_branches; i++) {
         reverse_filters(t->aggregate->reverse, t->config.branches[i].id, psn);
     }
 }
 
-/* As the root, when the PSN of 'p' has gone down: the packet goes to all that have to confirm it, and
- * asks them if one is to be asked.  'bth' is in 'p'. */
-static void
-note_copied(struct tree *t, struct bth *bth, struct packet *p)
+/* Sends 'p', the inner packet or a copy of it, whose ICRC is at 'icrc'.  Consumes it. */
+static enum drop_reason
+encapsulate(struct srcagent *sa, const struct tree *t, const struct encap *encap,
+            const struct request *r, struct packet *p, uint8_t *icrc, uint64_t now)
 {
-    struct reverse *r = t->aggregate->reverse;
-    uint8_t *icrc = p->data + p->len - ROCE_ICRC_LEN;
-    uint8_t *after_qpn = (uint8_t *) bth + offsetof(struct bth, ack_req);
-    bool ask = false;
+    const struct encap_template *template = &encap->template;
 
-    for (size_t i = 0; i < t->config.n_branches; i++) {
-        uint32_t id = t->config.branches[i].id;
-        ask |= reverse_asks(r, id);
-        reverse_copied(r, id, bth_psn(bth), true);
+    if (is_asked(t, encap)) {
+        icrc_set_ack_req((struct bth *) (p->data + BTH_OFS), r->after_qpn, icrc);
     }
-    if (ask) {
-        icrc_set_ack_req(bth, (size_t) (icrc - after_qpn), icrc);
+    uint8_t *outer = packet_push(p, template->len);
+    if (!outer) {
+        packet_put(p);
+        return DROP_too_long;
     }
+    encap_template_stamp(template, outer, r->len, r->tc, r->flow_label);
+    TRACE(&sa->base.tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes",
+          t->config.group, t->config.epoch, r->psn.v,
+          TRACE_ADDR(&((const struct ip6_hdr_wire *) outer)->dst), template->len - IP6_HDR_LEN);
+    return t->config.mode == MODE_MCAST
+               ? l3_multicast(sa->base.l3, p, t->uplink, L3_ERRORS_NONE, now)
+               : l3_output(sa->base.l3, p, L3_ERRORS_NONE, now);
+}
+
+/* Sends a copy of 'original', or if it is the 'last' one the original itself. */
+static enum drop_reason
+send_copy(struct srcagent *sa, const struct tree *t, const struct encap *encap,
+          const struct request *r, struct packet *original, bool last, uint64_t now)
+{
+    bool may_ask = reverse_asks_any(t->aggregate->reverse);
+    uint32_t head_len = (uint32_t) (may_ask ? BTH_OFS + sizeof(struct bth) : IP6_HDR_LEN);
+    struct packet *p =
+        last ? original : packet_replicate(original, 0, head_len, may_ask ? ROCE_ICRC_LEN : 0);
+    enum drop_reason why = DROP_pool_empty;
+
+    if (p) {
+        why =
+            encapsulate(sa, t, encap, r, p, last ? p->data + p->len - ROCE_ICRC_LEN : p->tail, now);
+    }
+    note_copied(t, encap, r->psn, !why);
+    return why;
+}
+
+/* To all that need it.  Consumes 'p'. */
+static enum drop_reason
+send_copies(struct srcagent *sa, const struct tree *t, const struct request *r, struct packet *p,
+            uint64_t now)
+{
+    const struct encap *held = NULL; /* gets its copy when the next one is found. */
+
+    for (size_t i = 0; i < t->encaps.n; i++) {
+        const struct encap *encap = &t->encaps.v[i];
+
+        if (!is_needed(t, encap, r->psn)) {
+            continue;
+        }
+        if (held) {
+            node_count_drop(&sa->base, send_copy(sa, t, held, r, p, false, now));
+        }
+        held = encap;
+    }
+    if (!held) {
+        packet_put(p);
+        return DROP_none;
+    }
+    return send_copy(sa, t, held, r, p, true, now);
 }
 
 /* Sends the inner packet 'p' (data at its IPv6 header) down.  Consumes it. */
@@ -42,36 +143,29 @@ static enum drop_reason
 send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
 {
     struct ip6_hdr_wire *ip = (void *) p->data;
-    struct udp_hdr *udp = (void *) (ip + 1);
-    struct bth *bth = (void *) (udp + 1);
-    struct reverse *r = t->aggregate->reverse;
-    uint32_t flow_label = roce_flow_label(ip, udp, bth);
-    uint8_t tc = ip6_tc(ip);
-    uint16_t inner_len = (uint16_t) p->len;
-    psn_t psn = bth_psn(bth);
+    const struct bth *bth = (const void *) (p->data + BTH_OFS);
+    const struct request r = {
+        .flow_label = roce_flow_label(ip, (const void *) (ip + 1), bth),
+        .tc = ip6_tc(ip),
+        .len = (uint16_t) p->len,
+        .after_qpn =
+            (uint16_t) (p->len - ROCE_ICRC_LEN - (BTH_OFS + offsetof(struct bth, ack_req))),
+        .psn = bth_psn(bth),
+    };
+    enum drop_reason why = DROP_none;
 
     ip->hlim--; /* RFC 2473: the tunnel is one hop. */
-    uint8_t *outer = packet_push(p, t->encap.len);
-    if (!outer) {
-        packet_put(p);
-        return DROP_too_long;
-    }
-    encap_template_stamp(&t->encap, outer, inner_len, tc, flow_label);
-    TRACE(&sa->base.tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes",
-          t->config.group, t->config.epoch, psn.v, TRACE_ADDR(&t->config.outer_da[0]),
-          t->encap.len - IP6_HDR_LEN);
-    struct reverse_out out = reverse_down(r, psn, bth->ack_req & BTH_ACK_REQ, now);
-    if (!t->started || psn_cmp(psn, t->h) >= 0) {
-        t->h = psn_add(psn, 1);
+    struct reverse_out out =
+        reverse_down(t->aggregate->reverse, r.psn, bth->ack_req & BTH_ACK_REQ, now);
+    if (!t->started || psn_cmp(r.psn, t->h) >= 0) {
+        t->h = psn_add(r.psn, 1);
     }
     t->started = true;
-    enum drop_reason why = DROP_none;
-    if (reverse_filters_all(r, psn)) {
-        note_filtered(t, psn);
+    if (reverse_filters_all(t->aggregate->reverse, r.psn)) {
+        note_filtered(t, r.psn);
         packet_put(p);
     } else {
-        note_copied(t, bth, p);
-        why = l3_output(sa->base.l3, p, L3_ERRORS_NONE, now);
+        why = send_copies(sa, t, &r, p, now);
     }
     up_send(sa, t, &out, now);
     return why;

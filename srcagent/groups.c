@@ -10,6 +10,13 @@
 #include "lib/why.h"
 #include "srcagent/srcagent.h"
 
+static void
+encaps_uninit(struct encaps *encaps)
+{
+    free(encaps->v);
+    *encaps = (struct encaps){0};
+}
+
 /* What it holds must have been uncounted or the agent be ending. */
 static void
 tree_destroy(struct tree *t)
@@ -21,6 +28,7 @@ tree_destroy(struct tree *t)
     }
     aggregate_destroy(t->aggregate);
     tree_config_uninit(&t->config);
+    encaps_uninit(&t->encaps);
     free(t);
 }
 
@@ -42,32 +50,75 @@ srcagent_trees_uninit(struct trees *trees)
     *trees = (struct trees){0};
 }
 
-/* The encapsulation of an open group. */
-static int
-build_encap(const struct in6_addr *own, const struct tree_config *config,
-            struct encap_template *encap, char **errp)
+/* Is this a SID of the node with that address? */
+static bool
+is_sid_of(const struct in6_addr *sid, const struct in6_addr *node)
 {
-    int error = EINVAL;
+    return !memcmp(sid, node, NODE_LOCATOR_LEN);
+}
 
-    *encap = (struct encap_template){0};
+/* The encapsulation of copies that are addressed to 'dst': for all receivers, or those of the edge that
+ * has this SID.  Adds none if there is nobody.  Adds their number to *n_named. */
+static int
+add_encap(const struct in6_addr *own, const struct tree_config *config, const struct in6_addr *dst,
+          struct encaps *encaps, size_t *n_named)
+{
+    struct encap *encap = &encaps->v[encaps->n];
+    struct srh_copy *named = calloc(config->n_copies + 1, sizeof *named);
+    size_t n = 0;
+
+    if (!named) {
+        abort();
+    }
+    encap->edge = 0;
+    for (size_t i = 0; i < config->n_copies; i++) {
+        const struct branch_config *b = &config->copies[i];
+        if (config->mode != MODE_INGRESS || is_sid_of(dst, &b->edge)) {
+            named[n++] = (struct srh_copy){b->edge, b->address, b->qpn};
+        }
+    }
+    for (size_t i = 0; i < config->n_branches && config->mode == MODE_INGRESS; i++) {
+        if (is_sid_of(dst, &config->branches[i].address)) {
+            encap->edge = config->branches[i].id;
+        }
+    }
+    int error = 0;
+    if (n) {
+        error = encap_template_build(&encap->template, own, dst, &config->proxy, named,
+                                     config->provisioned ? 0 : n);
+        if (!error) {
+            error = auth_sign(&encap->template, &config->auth);
+        }
+        encaps->n++;
+    }
+    free(named);
+    *n_named += n;
+    return error;
+}
+
+/* The encapsulations of an open group; if there is an error, as far as they were made. */
+static int
+build_encaps(const struct in6_addr *own, const struct tree_config *config, struct encaps *encaps,
+             char **errp)
+{
+    size_t n_named = 0;
+    int error = 0;
+
+    *encaps = (struct encaps){0};
     if (!config->open) {
         return 0;
     }
-    if (config->n_outer_da == 1 && config->n_copies) {
-        struct srh_copy *copies = calloc(config->n_copies, sizeof *copies);
-        if (!copies) {
-            abort();
-        }
-        for (size_t i = 0; i < config->n_copies; i++) {
-            const struct branch_config *b = &config->copies[i];
-            copies[i] = (struct srh_copy){b->edge, b->address, b->qpn};
-        }
-        error = encap_template_build(encap, own, &config->outer_da[0], &config->proxy, copies,
-                                     config->n_copies);
-        free(copies);
-        if (!error) {
-            error = auth_sign(encap, &config->auth);
-        }
+    encaps->v = calloc(config->n_outer_da + 1, sizeof *encaps->v);
+    if (!encaps->v) {
+        abort();
+    }
+    for (size_t i = 0; i < config->n_outer_da && !error; i++) {
+        error = add_encap(own, config,
+                          config->mode == MODE_MCAST ? &config->mcast_group : &config->outer_da[i],
+                          encaps, &n_named);
+    }
+    if (!error && (!n_named || n_named != config->n_copies)) {
+        error = EINVAL; /* nobody is sent to, or somebody not once. */
     }
     if (error == ENOKEY) {
         say_why(errp, "group %s: no key %u to authenticate its packets with", config->group,
@@ -81,7 +132,7 @@ build_encap(const struct in6_addr *own, const struct tree_config *config,
 
 int
 srcagent_trees_prepare(const struct trees *trees, const struct node_config *config,
-                       struct encap_template **encaps, char **errp)
+                       struct encaps **encaps, char **errp)
 {
     int error = 0;
 
@@ -95,26 +146,33 @@ srcagent_trees_prepare(const struct trees *trees, const struct node_config *conf
 
         error = aggregate_check(t ? t->aggregate : NULL, tc, errp);
         if (!error) {
-            error = build_encap(&config->address, tc, &(*encaps)[i], errp);
+            error = build_encaps(&config->address, tc, &(*encaps)[i], errp);
         }
     }
     if (error) {
+        for (size_t i = 0; i < config->n_trees; i++) {
+            encaps_uninit(&(*encaps)[i]);
+        }
         free(*encaps);
     }
     return error;
 }
 
-/* Gives 't' its configuration.  The result is for the host. */
+/* Gives 't' its configuration, and 'encaps'.  The result is for the host. */
 static struct reverse_out
-tree_configure(struct tree *t, const struct tree_config *config, const struct encap_template *encap,
-               uint64_t now)
+tree_configure(const struct srcagent *sa, struct tree *t, const struct tree_config *config,
+               const struct encaps *encaps, uint64_t now)
 {
     struct tree_config old = t->config;
 
     tree_config_clone(&t->config, config);
     struct reverse_out out = aggregate_configure(t->aggregate, &old, &t->config, now);
     tree_config_uninit(&old);
-    t->encap = *encap;
+    encaps_uninit(&t->encaps);
+    t->encaps = *encaps;
+    t->uplink = config->mode == MODE_MCAST && config->n_outer_da
+                    ? l3_port_to(sa->base.l3, &config->outer_da[0])
+                    : 0;
     return out;
 }
 
@@ -128,7 +186,7 @@ newest_first(const void *a_, const void *b_)
 
 void
 srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
-                         struct encap_template *encaps, uint64_t now)
+                         struct encaps *encaps, uint64_t now)
 {
     struct trees *trees = &sa->trees;
     size_t n = config->n_trees;
@@ -152,7 +210,7 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
             }
             t->aggregate = aggregate_create(tc);
         }
-        outs[i] = tree_configure(t, tc, &encaps[i], now);
+        outs[i] = tree_configure(sa, t, tc, &encaps[i], now);
         new.v[i] = t;
         addr_map_insert(new.by_key, &tc->proxy, tc->designated_qpn, t);
     }

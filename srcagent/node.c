@@ -71,7 +71,7 @@ static int
 configure(void *sa_, const struct node_config *config, uint64_t now, char **errp)
 {
     struct srcagent *sa = sa_;
-    struct encap_template *encaps;
+    struct encaps *encaps;
     int error = check_sids(config, errp);
 
     if (!error) {

@@ -33,10 +33,22 @@ struct refusal {
     unsigned n_seen; /* times in a row, nothing lower in between. */
 };
 
+/* What is put in front of a copy of each request: of the only one, or, with a packet for each edge, of
+ * that edge's. */
+struct encap {
+    uint32_t edge; /* branch id of the edge; 0: for all branches. */
+    struct encap_template template;
+};
+struct encaps {
+    size_t n; /* 0 unless the group is open. */
+    struct encap *v;
+};
+
 /* A group epoch at this source. */
 struct tree {
-    struct tree_config config;   /* own copy. */
-    struct encap_template encap; /* empty unless the group is open. */
+    struct tree_config config; /* own copy. */
+    struct encaps encaps;
+    uint16_t uplink; /* mode mcast: the port that packets leave by. */
     struct aggregate
         *aggregate; /* merges responses if this is the root; sends what is made here. */
 
@@ -97,10 +109,10 @@ bool tree_may_answer(const struct srcagent *, const struct tree *);
 void srcagent_trees_uninit(struct trees *);
 /* Builds the encapsulations, one per tree of 'config', or says what is wrong. */
 int srcagent_trees_prepare(const struct trees *, const struct node_config *config,
-                           struct encap_template **encaps, char **errp);
+                           struct encaps **encaps, char **errp);
 /* Takes 'encaps'. */
-void srcagent_trees_configure(struct srcagent *, const struct node_config *,
-                              struct encap_template *encaps, uint64_t now);
+void srcagent_trees_configure(struct srcagent *, const struct node_config *, struct encaps *encaps,
+                              uint64_t now);
 
 extern const struct node_class srcagent_class;
 

@@ -2,7 +2,9 @@
  *
  * A group's packet on its way down, by End.Replicate (RFC 9524) at a node that
  * has others below it, or by End.MT (draft-li section 6, completed as in
- * docs/draft-notes.md) at one that has only receivers.
+ * docs/draft-notes.md) at one that has only receivers.  A multicast group address
+ * is at edges another name for the SID of End.MT; forwarding it is not this file's
+ * business (mcast.c).
  *
  * Theory of operation
  * -------------------
@@ -17,6 +19,9 @@
 #include "lib/icrc.h"
 #include "lib/roce.h"
 #include "swedge/swedge.h"
+
+/* What the packet is addressed to. */
+enum arrival { BY_END_MT, BY_REPLICATE, BY_MCAST };
 
 /* RFC 8754 and draft-li 6.2, S01 to S04 and S14.  No ICMPv6 error may come from
  * here: each copy of a packet would raise one (RFC 9524 2.2.3). */
@@ -63,7 +68,7 @@ must_verify(const struct swedge *sw, const struct original *o, bool *jump)
 }
 
 static enum drop_reason
-check_group(const struct swedge *sw, const struct rx *rx, bool replicate, struct original *o)
+check_group(const struct swedge *sw, const struct rx *rx, enum arrival by, struct original *o)
 {
     const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
     enum drop_reason why;
@@ -74,8 +79,12 @@ check_group(const struct swedge *sw, const struct rx *rx, bool replicate, struct
         return why;
     }
     const struct tree_config *c = &o->tree->config;
-    if (replicate && memcmp(&c->replication_sid, &rx_ip(rx)->dst, sizeof c->replication_sid)) {
+    if (by == BY_REPLICATE
+        && memcmp(&c->replication_sid, &rx_ip(rx)->dst, sizeof(struct in6_addr))) {
         return DROP_rs_unknown;
+    }
+    if (by == BY_MCAST && memcmp(&c->mcast_group, &rx_ip(rx)->dst, sizeof(struct in6_addr))) {
+        return DROP_mcast_unknown;
     }
     if (memcmp(&o->ip->src, &c->source, sizeof o->ip->src)) {
         return DROP_inner_source;
@@ -118,16 +127,17 @@ check_auth(const struct swedge *sw, const struct rx *rx, const struct tree *t)
 }
 
 static enum drop_reason
-down_input(struct swedge *sw, struct rx *rx, bool replicate)
+down_input(struct swedge *sw, struct rx *rx, enum arrival by)
 {
     struct original o = {0};
     enum drop_reason why, to_receivers;
 
     if ((why = check_segment(rx)) || (why = check_inner(rx, &o))
-        || (why = check_group(sw, rx, replicate, &o)) || (why = check_auth(sw, rx, o.tree))) {
+        || (why = check_group(sw, rx, by, &o)) || (why = check_auth(sw, rx, o.tree))) {
         return why;
     }
-    bool to_nodes = replicate && o.tree->config.n_outer_da;
+    bool more = by != BY_END_MT && o.tree->config.n_outer_da; /* others are to get it. */
+    bool to_nodes = more && by == BY_REPLICATE;
     to_receivers = o.tree->n_receivers ? check_receivers(rx, &o) : DROP_none;
     if (to_receivers && !to_nodes) {
         return to_receivers;
@@ -141,7 +151,7 @@ down_input(struct swedge *sw, struct rx *rx, bool replicate)
         reverse_down(o.tree->aggregate->reverse, o.psn, bth->ack_req & BTH_ACK_REQ, rx->now);
     o.tree->n_packets++;
     if (!to_receivers && (o.tree->n_receivers || !to_nodes)) {
-        to_receivers = copy_to_receivers(sw, rx, &o, !to_nodes);
+        to_receivers = copy_to_receivers(sw, rx, &o, !more);
     }
     if (to_nodes) {
         node_count_drop(&sw->base, to_receivers);
@@ -154,11 +164,17 @@ down_input(struct swedge *sw, struct rx *rx, bool replicate)
 enum drop_reason
 end_mt_input(struct swedge *sw, struct rx *rx)
 {
-    return down_input(sw, rx, false);
+    return down_input(sw, rx, BY_END_MT);
+}
+
+enum drop_reason
+end_mt_multicast(struct swedge *sw, struct rx *rx)
+{
+    return down_input(sw, rx, BY_MCAST);
 }
 
 enum drop_reason
 replicate_input(struct swedge *sw, struct rx *rx)
 {
-    return down_input(sw, rx, true);
+    return down_input(sw, rx, BY_REPLICATE);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Copies of a group's packet for the receivers of this edge (draft-li 6.2, S05 to
- * S12): for each that a TLV names, one plain RoCEv2 packet.
+ * S12): for each that a TLV names, or, in a group whose packets have no TLVs, for each
+ * that is provisioned (section 8), one plain RoCEv2 packet.
  *
  * A copy differs from the original in IPv6 SA (the Proxy: an unmodified
  * endpoint drops anything else), DA, hop limit, ECN, UDP checksum (0), BTH
@@ -58,14 +59,14 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
     icrc_store(icrc, icrc_load(icrc) ^ change);
 }
 
-/* May this branch have a copy? */
+/* May this branch have a copy?  'r' is what the TLV says; NULL: there is none. */
 static enum drop_reason
 check_branch(const struct original *o, const struct branch *b, const struct mt_receiver *r)
 {
     if (!b) {
         return DROP_not_provisioned;
     }
-    if (be24_get(r->qpn) != b->config->qpn) {
+    if (r && be24_get(r->qpn) != b->config->qpn) {
         return DROP_qpn_mismatch;
     }
     if (reverse_is_pruned(o->tree->aggregate->reverse, b->config->id)) {
@@ -127,13 +128,43 @@ check_receivers(const struct rx *rx, struct original *o)
     return ecn_decap(ip6_tc(rx_ip(rx)), ip6_tc(o->ip), &o->tc) ? DROP_none : DROP_ecn_ce;
 }
 
+/* Makes 'b' the one whose copy is to be sent next, if it may have one, and sends that of *held, which
+ * was. */
+static void
+take_branch(struct swedge *sw, struct rx *rx, const struct original *o, struct branch *b,
+            const struct mt_receiver *r, struct branch **held)
+{
+    enum drop_reason why = check_branch(o, b, r);
+
+    if (why) {
+        TRACE(&sw->base.tracer, "End.MT: no copy to %s: %s",
+              TRACE_ADDR(r ? &r->addr : &b->config->address), drop_help(why));
+        node_count_drop(&sw->base, why);
+        return;
+    }
+    b->copied = o->tree->n_packets;
+    if (is_filtered(sw, o, b)) {
+        return;
+    }
+    if (*held) {
+        node_count_drop(&sw->base, send_copy(sw, rx, o, *held, false));
+    }
+    *held = b;
+}
+
 enum drop_reason
 copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bool last)
 {
+    const struct tree_config *c = &o->tree->config;
     struct branch *held = NULL; /* found, and sent when the next one is. */
-    unsigned n_mine = 0;
+    unsigned n_mine = c->provisioned;
 
-    for (uint8_t t = 0; t < rx->h.n_mt_tlvs; t++) {
+    for (size_t i = 0; c->provisioned && i < c->n_branches; i++) {
+        if (c->branches[i].kind == BRANCH_RECEIVER) {
+            take_branch(sw, rx, o, &o->tree->branches[i], NULL, &held);
+        }
+    }
+    for (uint8_t t = 0; !c->provisioned && t < rx->h.n_mt_tlvs; t++) {
         const struct mt_tlv *tlv = rx_at(rx, rx->h.mt_tlv_ofs[t]);
         const struct mt_receiver *receivers = (const struct mt_receiver *) (tlv + 1);
 
@@ -142,23 +173,8 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
         }
         n_mine++;
         for (uint8_t i = 0; i < tlv->n_receivers; i++) {
-            struct branch *b = tree_receiver(o->tree, &receivers[i].addr);
-            enum drop_reason why = check_branch(o, b, &receivers[i]);
-
-            if (why) {
-                TRACE(&sw->base.tracer, "End.MT: no copy to %s: %s", TRACE_ADDR(&receivers[i].addr),
-                      drop_help(why));
-                node_count_drop(&sw->base, why);
-                continue;
-            }
-            b->copied = o->tree->n_packets;
-            if (is_filtered(sw, o, b)) {
-                continue;
-            }
-            if (held) {
-                node_count_drop(&sw->base, send_copy(sw, rx, o, held, false));
-            }
-            held = b;
+            take_branch(sw, rx, o, tree_receiver(o->tree, &receivers[i].addr), &receivers[i],
+                        &held);
         }
     }
     if (held) {

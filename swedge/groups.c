@@ -34,6 +34,7 @@ tree_destroy(struct tree *t)
     aggregate_destroy(t->aggregate);
     auth_verifier_destroy(t->auth);
     free(t->branches);
+    free(t->next_ports);
     tree_config_uninit(&t->config);
     free(t);
 }
@@ -46,6 +47,7 @@ swedge_trees_uninit(struct trees *trees)
     }
     free(trees->v);
     addr_map_destroy(trees->by_key);
+    addr_map_destroy(trees->by_mcast);
     *trees = (struct trees){0};
 }
 
@@ -116,6 +118,21 @@ find_direct(struct tree *t)
     }
 }
 
+/* Where packets to the group's multicast address go on. */
+static void
+find_next_ports(const struct swedge *sw, struct tree *t)
+{
+    const struct tree_config *c = &t->config;
+
+    t->next_ports = calloc(c->n_outer_da + 1, sizeof *t->next_ports);
+    if (!t->next_ports) {
+        abort();
+    }
+    for (size_t i = 0; i < c->n_outer_da && c->mode == MODE_MCAST; i++) {
+        t->next_ports[i] = l3_port_to(sw->base.l3, &c->outer_da[i]);
+    }
+}
+
 /* Gives 't' the branch set of 'config'. */
 static void
 tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *config, uint64_t now)
@@ -123,6 +140,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     struct tree old = *t;
 
     tree_config_clone(&t->config, config);
+    find_next_ports(sw, t);
     t->n_receivers = t->n_indirect = 0;
     t->branches = calloc(config->n_branches + 1, sizeof *t->branches);
     if (!t->branches) {
@@ -147,6 +165,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     find_direct(t);
     reverse_path_send(sw, t, &out, now);
     free(old.branches);
+    free(old.next_ports);
     tree_config_uninit(&old.config);
 }
 
@@ -215,6 +234,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
     struct trees new = {
         .v = calloc(config->n_trees + 1, sizeof *new.v),
         .by_key = addr_map_create(config->n_trees),
+        .by_mcast = addr_map_create(config->n_trees),
     };
     if (!new.v) {
         abort();
@@ -232,6 +252,9 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         }
         new.v[new.n++] = t;
         addr_map_insert(new.by_key, &t->config.proxy, t->config.designated_qpn, t);
+        if (t->config.mode == MODE_MCAST && !t->superseded) {
+            addr_map_insert(new.by_mcast, &t->config.mcast_group, 0, t);
+        }
     }
     for (size_t i = 0; i < trees->n; i++) {
         if (!find_epoch(&new, &trees->v[i]->config)) {
@@ -240,5 +263,6 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
     }
     free(trees->v);
     addr_map_destroy(trees->by_key);
+    addr_map_destroy(trees->by_mcast);
     *trees = new;
 }

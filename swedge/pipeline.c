@@ -2,7 +2,8 @@
  *
  * A packet's way through the node.
  *
- *     port -> parse -> port's guard -> neighbour discovery
+ *     port -> parse -> a group's multicast address? forwarding, End.MT (mcast.c)
+ *          -> port's guard -> neighbour discovery
  *          -> Proxy, from a host? reverse path (reverse-path.c)
  *          -> SID of ours?        its behaviour: End.MT, End.Replicate (down.c),
  *                                 End.Response (reverse-path.c), End, End.DT6 (end.c)
@@ -111,6 +112,9 @@ run(struct swedge *sw, struct rx *rx)
         return DROP_eth_not_mine;
     }
 
+    if (is_mcast_group_address(&rx_ip(rx)->dst)) {
+        return mcast_input(sw, rx);
+    }
     bool to_proxy = port->role == ROLE_HOST && addr_map_contains(sw->trees.by_key, &rx_ip(rx)->dst);
     why = swedge_admit(sw, rx);
     if (why) {

@@ -5,6 +5,7 @@
  *   pipeline.c      a packet's way through the node: start reading here
  *   down.c          a group's packet: checked, then copied to nodes and receivers
  *   replicate.c     ... End.Replicate: copies to the next nodes of the tree
+ *   mcast.c         ... to a multicast group: forwarded, and taken for End.MT
  *   end-mt.c        ... End.MT: a rewritten copy to each receiver
  *   reverse-path.c  responses, merged on their way to the source
  *   end.c           behaviours that know no groups: End, End.DT6
@@ -54,6 +55,7 @@ struct tree {
     struct branch *branches;    /* in the order of config.branches. */
     size_t n_receivers;         /* among them. */
     size_t n_indirect;          /* likewise: nodes that are reached through others. */
+    uint16_t *next_ports;       /* mode mcast: in the order of config.outer_da; 0: not there. */
     uint64_t n_packets;         /* that came down, this one included. */
     bool superseded;            /* there is a newer epoch of the Proxy. */
 };
@@ -67,7 +69,8 @@ struct branch *tree_node(const struct tree *, const struct in6_addr *outer_da);
 struct trees {
     struct tree **v;
     size_t n;
-    struct addr_map *by_key; /* by Proxy Address and Designated QPN. */
+    struct addr_map *by_key;   /* by Proxy Address and Designated QPN. */
+    struct addr_map *by_mcast; /* mode mcast, newest epochs: by group address and 0. */
 };
 void swedge_trees_uninit(struct trees *);
 /* May this be applied?  If not, an errno value and a sentence. */
@@ -101,6 +104,12 @@ enum drop_reason
 copy_to_receivers(struct swedge *, struct rx *, const struct original *, bool last);
 /* replicate.c: to the next nodes of the tree.  Uses the packet up. */
 enum drop_reason copy_to_nodes(struct swedge *, struct rx *, const struct original *);
+
+/* mcast.c: a packet to a group address of mode mcast. */
+enum drop_reason mcast_input(struct swedge *, struct rx *);
+/* down.c: what End.MT does with one that this edge listens to.  The packet itself may be used up if
+ * it goes no further. */
+enum drop_reason end_mt_multicast(struct swedge *, struct rx *);
 
 /* reverse-path.c: a response of a receiver to the Proxy. */
 enum drop_reason reverse_path_input(struct swedge *, struct rx *);

@@ -264,7 +264,7 @@ def policy_options(w):
     w.refused('group add h --liveness 3600001', 1, r'--liveness 3600001: must be 0\.\.3600000')
     w.refused('group add h --liveness -1', 1, '--liveness -1: must be')
     w.refused('group add h --policy Prune', 1, '--policy Prune: must be fail-group or prune')
-    w.refused('group set g', 1, 'nothing to set, give --policy or --liveness')
+    w.refused('group set g', 1, 'nothing to set, give --mode, --receivers, --policy or --liveness')
     w.refused('group set g --policy none', 1, '--policy none: must be')
     w.refused('group set g --liveness 1 --policy fail-group', 2, 'at least 269 ms')
     w.refused('group set h --liveness 0', 2, "no group named 'h'")

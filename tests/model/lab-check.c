@@ -190,7 +190,8 @@ static const struct {
     /* A node that was started again learns anew what was sent; a forger names what never was. */
     {DROP_psn_not_sent, LAB_FAULT_RESTART | LAB_FAULT_FORGED},
     /* A solicitation to a node that was down is repeated after a second. */
-    {DROP_neigh_queue, LAB_FAULT_RESTART},
+    {DROP_neigh_queue, LAB_FAULT_RESTART | LAB_FAULT_MODE},
+    {DROP_icmp_error, LAB_FAULT_MODE},
     {DROP_no_neighbour, LAB_FAULT_RESTART},
     /* While one node has the change and another has not. */
     {DROP_unknown_branch, LAB_FAULT_REMOVE},
@@ -198,6 +199,7 @@ static const struct {
     {DROP_mt_no_tlv, LAB_FAULT_REMOVE},
     {DROP_group_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH},
     {DROP_rs_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH},
+    {DROP_mcast_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH},
     {DROP_stale_epoch, LAB_FAULT_EPOCH},
     {DROP_member_lost, LAB_FAULT_LOSS},
 };
@@ -226,7 +228,7 @@ copies_at(const struct lab_node *n)
     for (size_t i = 0; n->n_trees && i < n->trees[0].n_branches; i++) {
         copies += n->trees[0].branches[i].kind == BRANCH_RECEIVER;
     }
-    return copies + (n->n_trees ? (unsigned) n->trees[0].n_outer_da : 0);
+    return copies + (n->n_trees ? (unsigned) n->trees[0].n_outer_da : 0) + lab_node_n_crossing(n);
 }
 
 /* With nothing in the way each receiver gets each packet once, and the source one

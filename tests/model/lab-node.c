@@ -96,6 +96,41 @@ free_trees(struct lab_node *n)
     n->n_trees = 0;
 }
 
+unsigned
+lab_node_n_crossing(const struct lab_node *n)
+{
+    const struct lab *lab = n->lab;
+    const struct plan_topology *t = &lab->topology;
+    unsigned n_crossing = 0;
+
+    for (unsigned i = 0; lab->mode == MODE_INGRESS && i < lab->n_nodes; i++) {
+        const struct tree_config *tree = lab->nodes[i].n_trees ? &lab->nodes[i].trees[0] : NULL;
+
+        for (size_t j = 0; lab->nodes[i].plan->agent && tree && j < tree->n_branches; j++) {
+            const struct plan_node *node = lab->nodes[i].plan;
+            const struct plan_node *edge = plan_find_node(t, tree->branches[j].name);
+
+            while ((node = plan_next_node(t, node, edge)) != edge) {
+                n_crossing += node == n->plan;
+            }
+        }
+    }
+    return n_crossing;
+}
+
+static void
+note_outputs(struct lab_node *n)
+{
+    unsigned n_crossing = lab_node_n_crossing(n);
+
+    n->n_outputs = n_crossing > n->n_outputs ? n_crossing : n->n_outputs;
+    for (size_t t = 0; t < n->n_trees; t++) {
+        unsigned n_outputs =
+            (unsigned) (n->trees[t].n_outer_da + n->trees[t].n_branches) + n_crossing;
+        n->n_outputs = n_outputs > n->n_outputs ? n_outputs : n->n_outputs;
+    }
+}
+
 void
 lab_node_configure(struct lab *lab, unsigned i)
 {
@@ -111,10 +146,9 @@ lab_node_configure(struct lab *lab, unsigned i)
     for (size_t t = 0; t < n->n_trees; t++) {
         n->trees[t].nak = lab->nak;
         n->trees[t].filter = lab->filter;
-        unsigned n_outputs = (unsigned) (n->trees[t].n_outer_da + n->trees[t].n_branches);
-        n->n_outputs = n_outputs > n->n_outputs ? n_outputs : n->n_outputs;
     }
     for (unsigned j = 0; j < lab->n_nodes; j++) {
+        note_outputs(&lab->nodes[j]);
         for (unsigned epoch = 0; epoch < LAB_N_EPOCHS; epoch++) {
             lab->nodes[j].counted[epoch] = counted_by(&lab->nodes[j], epoch);
         }

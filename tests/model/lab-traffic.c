@@ -66,6 +66,8 @@ lab_plan_group(const struct lab *lab, unsigned epoch, uint32_t removed)
         .designated_rkey = DESIGNATED_RKEY,
         .source_host = "s",
         .source_qpn = lab_source_qpn(epoch),
+        .mode = lab->mode,
+        .provisioned = lab->provisioned,
         .members = calloc(lab->n, sizeof *g.members),
         .agent = true,
         .open = true,

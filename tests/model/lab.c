@@ -82,6 +82,7 @@ start(struct lab *lab)
         }
     }
     lab->faults |= lab->forged ? LAB_FAULT_FORGED : 0;
+    lab->faults |= lab->mode != MODE_REPLICATE ? LAB_FAULT_MODE : 0;
     lab->data = calloc(1, lab->region_len);
     for (unsigned i = 0; i < lab->n; i++) {
         lab->receivers[i].memory = calloc(1, lab->region_len);

@@ -63,7 +63,7 @@ struct lab_node {
     struct tree_config trees[LAB_N_EPOCHS];
     size_t n_trees;
     uint32_t counted[LAB_N_EPOCHS]; /* receivers that its responses speak for. */
-    unsigned n_outputs;             /* most packets that it may make of one. */
+    unsigned n_outputs;             /* most packets that it may make of one, or forward for one. */
     /* Packets that left it, neighbour discovery excluded, and those of them that are requests. */
     uint64_t n_out, n_requests_out;
     uint64_t drops[N_DROP_REASONS]; /* of earlier lives. */
@@ -107,6 +107,8 @@ enum {
     LAB_FAULT_REMOVE = 1 << 3,
     LAB_FAULT_EPOCH = 1 << 4,
     LAB_FAULT_LOSS = 1 << 5,
+    LAB_FAULT_MODE =
+        1 << 6, /* not replicate: bursts to cold neighbours, ICMPv6 errors from afar. */
 };
 
 struct lab_action {
@@ -131,6 +133,8 @@ struct lab {
     unsigned max_depth; /* of nodes. */
 
     /* To be chosen between lab_create() and lab_run(). */
+    enum tree_mode mode;
+    bool provisioned; /* packets name no receivers. */
     psn_t start_psn;
     int32_t epoch_step; /* from one epoch's start PSN to the next one's. */
     uint64_t gap;       /* between two packets of the source. */
@@ -225,6 +229,8 @@ void lab_node_start(struct lab *, unsigned i);
 void lab_node_stop(struct lab *, unsigned i);
 /* Gives a node what it is to have. */
 void lab_node_configure(struct lab *, unsigned i);
+/* Mode ingress: packets for other nodes, of those for all edges, that cross this one. */
+unsigned lab_node_n_crossing(const struct lab_node *);
 uint64_t lab_node_drops(const struct lab_node *, enum drop_reason); /* in all its lives. */
 void lab_deliver(void *lab, struct fabric_end, const uint8_t *frame, size_t len);
 void lab_host_send(struct lab *, unsigned station, const uint8_t *ip, size_t len);

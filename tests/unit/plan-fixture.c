@@ -179,6 +179,19 @@ sid_owner(const struct plan_topology *t, const struct in6_addr *sid, uint16_t fu
     return NULL;
 }
 
+static const struct plan_node *
+address_owner(const struct plan_topology *t, const struct in6_addr *address)
+{
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        struct in6_addr own = node_address(t->nodes[i].id);
+
+        if (IN6_ARE_ADDR_EQUAL(address, &own)) {
+            return &t->nodes[i];
+        }
+    }
+    ck_abort_msg("no node has this address");
+}
+
 static void
 put_tree(const struct plan_topology *t, const struct plan_group *g, const struct plan_tree *tree,
          struct ds *s)
@@ -195,8 +208,15 @@ put_tree(const struct plan_topology *t, const struct plan_group *g, const struct
         const struct plan_node *edge = sid_owner(t, &c->outer_da[i], SID_FUNC_END_MT);
         const struct plan_node *node = sid_owner(t, &c->outer_da[i], replication);
 
+        if (c->mode == MODE_MCAST) {
+            ds_put_format(s, " *%s", address_owner(t, &c->outer_da[i])->name);
+            continue;
+        }
         ck_assert(edge || node);
         ds_put_format(s, " %s%s", edge ? ">" : ">>", edge ? edge->name : node->name);
+    }
+    if (!IN6_IS_ADDR_UNSPECIFIED(&c->upstream)) {
+        ds_put_format(s, " =%s", address_owner(t, &c->upstream)->name);
     }
     if (!IN6_IS_ADDR_UNSPECIFIED(&c->parent_sid)) {
         ds_put_format(s, " <%s", sid_owner(t, &c->parent_sid, SID_FUNC_RESPONSE)->name);

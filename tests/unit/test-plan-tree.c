@@ -111,6 +111,177 @@ START_TEST(shape)
     }
 END_TEST
 
+/* In other modes.  Nobody between edges and source agent merges. */
+static const struct {
+    enum tree_mode mode;
+    const char *topology, *trees;
+} other_modes[] = {
+    {MODE_MCAST, FIGURE_1,
+     "n1 =n4 <a9 r1 r2; n2 =n4 <a9 r3; n3 =n5 <a9 r4 r5; n4 *n1 *n2 =n6; n5 *n3 =n6; "
+     "n6 *n4 *n5 =a9; a9 *n6 <source n1 n2 n3 [r1 r2 r3 r4 r5]"},
+    {MODE_INGRESS, FIGURE_1,
+     "n1 <a9 r1 r2; n2 <a9 r3; n3 <a9 r4 r5; a9 >n1 >n2 >n3 <source n1 n2 n3 [r1 r2 r3 r4 r5]"},
+    /* One node. */
+    {MODE_MCAST, "h0-a9 a9-n1 n1-r1", "n1 =a9 <a9 r1; a9 *n1 <source n1 [r1]"},
+    {MODE_INGRESS, "h0-a9 a9-n1 n1-r1", "n1 <a9 r1; a9 >n1 <source n1 [r1]"},
+    /* Bud nodes: the agent merges what each says of its own receivers. */
+    {MODE_MCAST, "h0-a9 a9-n1 n1-n2 n2-n3 n1-r1 n2-r2 n3-r3",
+     "n1 *n2 =a9 <a9 r1; n2 *n3 =n1 <a9 r2; n3 =n2 <a9 r3; a9 *n1 <source n1 n2 n3 [r1 r2 r3]"},
+    {MODE_INGRESS, "h0-a9 a9-n1 n1-n2 n2-n3 n1-r1 n2-r2 n3-r3",
+     "n1 <a9 r1; n2 <a9 r2; n3 <a9 r3; a9 >n1 >n2 >n3 <source n1 n2 n3 [r1 r2 r3]"},
+    /* Switches that do not aggregate make no difference. */
+    {MODE_MCAST, "h0-a9 a9-n1 n1-n2 n2-n4 n4-r1 !n1 !n2",
+     "n1 *n2 =a9; n2 *n4 =n1; n4 =n2 <a9 r1; a9 *n1 <source n4 [r1]"},
+    {MODE_INGRESS, "h0-a9 a9-n1 n1-n2 n2-n4 n4-r1 !n1 !n2", "n4 <a9 r1; a9 >n4 <source n4 [r1]"},
+    /* A diamond: by n2, and nobody goes by n3. */
+    {MODE_MCAST, "h0-a9 a9-n1 n1-n3 n1-n2 n3-n4 n2-n4 n4-r1",
+     "n1 *n2 =a9; n2 *n4 =n1; n4 =n2 <a9 r1; a9 *n1 <source n4 [r1]"},
+};
+
+START_TEST(other_mode)
+    {
+        struct in6_addr address = mcast_group_address(group.replication_id);
+        struct in6_addr agent = node_address(9);
+        bool mcast = other_modes[_i].mode == MODE_MCAST;
+        char *text;
+
+        group.mode = other_modes[_i].mode;
+        group.provisioned = _i % 2;
+        make_plan(other_modes[_i].topology);
+        text = plan_fixture_plan_text(&topology, &group, &plan);
+        ck_assert_str_eq(text, other_modes[_i].trees);
+        free(text);
+        for (size_t i = 0; i < plan.n_trees; i++) {
+            const struct tree_config *c = &plan.trees[i].config;
+
+            ck_assert_int_eq(c->mode, group.mode);
+            ck_assert_int_eq(c->provisioned, group.provisioned);
+            ck_assert(IN6_IS_ADDR_UNSPECIFIED(&c->replication_sid));
+            ck_assert_int_eq(IN6_ARE_ADDR_EQUAL(&c->mcast_group, &address), mcast);
+            ck_assert_int_eq(IN6_ARE_ADDR_EQUAL(&c->mcast_source, &agent), mcast);
+        }
+    }
+END_TEST
+
+/* One edge's receivers leave; the others keep their part, and the agent sends there no more. */
+START_TEST(edge_leaves)
+    {
+        static const char *const left[] = {
+            [MODE_MCAST] = "n1 =n4 <a9 r1 r2; n2 =n4 <a9 r3; n4 *n1 *n2 =n6; n6 *n4 =a9; "
+                           "a9 *n6 <source n1 n2 [r1 r2 r3]",
+            [MODE_INGRESS] = "n1 <a9 r1 r2; n2 <a9 r3; a9 >n1 >n2 <source n1 n2 [r1 r2 r3]",
+        };
+        struct plan less, want;
+        char *text;
+
+        group.mode = (enum tree_mode) _i;
+        make_plan(FIGURE_1);
+        members[3].copy = members[4].copy = false; /* r4, r5 behind n3. */
+        plan_reduce(&plan, &group, &less);
+        ck_assert_uint_eq(less.n_trees, plan.n_trees);
+        ck_assert(plan_same_shape(&less, &plan));
+        plan_uninit(&less);
+        members[3].provision = members[4].provision = false;
+        plan_reduce(&plan, &group, &less);
+        text = plan_fixture_plan_text(&topology, &group, &less);
+        ck_assert_str_eq(text, left[_i]);
+        free(text);
+        ck_assert_ptr_null(plan_check_carried(&topology, &group, &less));
+        ck_assert_ptr_null(plan_group(&topology, &group, &want));
+        ck_assert(plan_same_shape(&less, &want));
+        want.trees[0].config.provisioned = true;
+        ck_assert(!plan_same_shape(&less, &want));
+        want.trees[0].config.provisioned = false;
+        want.trees[0].config.mode = MODE_REPLICATE;
+        ck_assert(!plan_same_shape(&less, &want));
+        plan_uninit(&want);
+        plan_uninit(&less);
+    }
+END_TEST
+
+/* A bud whose receivers have left only forwards: whoever counted it would wait for ever. */
+START_TEST(bud_without_receivers)
+    {
+        struct plan less, want;
+        char *text;
+
+        group.mode = MODE_MCAST;
+        make_plan("h0-a9 a9-n1 n1-n2 n1-r1 n2-r2");
+        members[0].copy = members[0].provision = false;
+        plan_reduce(&plan, &group, &less);
+        text = plan_fixture_plan_text(&topology, &group, &less);
+        ck_assert_str_eq(text, "n1 *n2 =a9; n2 =n1 <a9 r2; a9 *n1 <source n2 [r2]");
+        free(text);
+        ck_assert_ptr_null(plan_group(&topology, &group, &want));
+        ck_assert(plan_same_shape(&less, &want));
+        plan_uninit(&want);
+        plan_uninit(&less);
+    }
+END_TEST
+
+/* Multicast is not routed around a link that has gone; unicast to SIDs is. */
+START_TEST(link_goes)
+    {
+        char *error;
+
+        group.mode = (enum tree_mode) _i;
+        make_plan("h0-a9 a9-n1 n1-n2 n2-n4 n1-n3 n3-n4 n4-r1");
+        plan_topology_uninit(&topology);
+        plan_fixture_topology(&topology, "h0-a9 a9-n1 n2-n4 n1-n3 n3-n4 n4-r1 n1-n5 n5-n2");
+        for (size_t i = 0; i < plan.n_trees; i++) {
+            plan.trees[i].node = plan_find_node(
+                &topology, (const char *[]){"n1", "n2", "n4", "a9"}[plan.n_trees == 2 ? 2 + i : i]);
+        }
+        error = plan_check_carried(&topology, &group, &plan);
+        if (group.mode == MODE_MCAST) {
+            ck_assert_str_eq(error, "no link from n1 to n2, which the tree goes through");
+        } else {
+            ck_assert_ptr_null(error);
+        }
+        free(error);
+    }
+END_TEST
+
+static void
+check_size(const char *wanted)
+{
+    char *error = plan_check_size(&topology, &group);
+
+    if (wanted) {
+        ck_assert_ptr_nonnull(error);
+        ck_assert_str_eq(error, wanted);
+    } else {
+        ck_assert_msg(!error, "%s", error);
+    }
+    free(error);
+}
+
+/* A packet that names all, one for each edge that names its own, one that names nobody. */
+START_TEST(sizes)
+    {
+        make_plan("h0-a9 a9-n1 n1-n2 n1-r1 n1-r2 n1-r3 n2-r4 n2-r5");
+        topology.fabric_mtu = 1024 + 84 + 40 + 24 + 24 + 3 * 20 + 4; /* n1 alone. */
+        check_size("path MTU 1024 with 5 members makes packets of 1324 bytes (1024 + 84 RoCE + 40 "
+                   "IPv6 + 176 SRH), and the fabric MTU is 1260");
+        group.mode = MODE_MCAST;
+        check_size("path MTU 1024 with 5 members makes packets of 1324 bytes (1024 + 84 RoCE + 40 "
+                   "IPv6 + 176 SRH), and the fabric MTU is 1260");
+        group.mode = MODE_INGRESS;
+        check_size(NULL);
+        topology.fabric_mtu--;
+        check_size("path MTU 1024 with 3 members behind n1 makes packets of 1260 bytes (1024 + 84 "
+                   "RoCE + 40 IPv6 + 112 SRH), and the fabric MTU is 1259");
+        group.provisioned = true;
+        topology.fabric_mtu = 1024 + 84 + 40 + 24;
+        check_size(NULL);
+        group.mode = MODE_REPLICATE;
+        check_size(NULL);
+        topology.fabric_mtu--;
+        check_size("path MTU 1024 with 5 members makes packets of 1172 bytes (1024 + 84 RoCE + 40 "
+                   "IPv6 + 24 SRH), and the fabric MTU is 1171");
+    }
+END_TEST
+
 /* What the trees say besides their shape. */
 START_TEST(contents)
     {
@@ -399,6 +570,11 @@ plan_tree_suite(void)
 
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, shape, 0, ARRAY_SIZE(shapes));
+    tcase_add_loop_test(tcase, other_mode, 0, ARRAY_SIZE(other_modes));
+    tcase_add_loop_test(tcase, edge_leaves, MODE_MCAST, MODE_INGRESS + 1);
+    tcase_add_test(tcase, bud_without_receivers);
+    tcase_add_loop_test(tcase, link_goes, MODE_REPLICATE, MODE_INGRESS + 1);
+    tcase_add_test(tcase, sizes);
     tcase_add_test(tcase, contents);
     tcase_add_test(tcase, two_groups);
     tcase_add_test(tcase, no_common_region);

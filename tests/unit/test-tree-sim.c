@@ -11,6 +11,7 @@
  *     TREE_SIM=figure-1/restart/2 CK_RUN_SUITE=tree_sim build/tests/unit
  *
  * TREE_SIM_RUNS=N makes N times as many runs, CK_RUN_CASE=losses those with members that are lost.
+ * Each fourth run is in another mode than replicate with TLVs.
  */
 #include <check.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@
 static const struct {
     const char *name;
     const char *topology; /* NULL: a random tree. */
-    unsigned n_runs;      /* of each kind. */
+    unsigned n_runs;      /* of each kind, a third more with those in other modes. */
 } shapes[] = {
     {"star", "s-a9 a9-n1 n1-r1 n1-r2 n1-r3", 3},
     {"figure-1", "s-a9 a9-n6 n6-n4 n6-n5 n4-n1 n4-n2 n5-n2 n5-n3 n1-r1 n1-r2 n2-r3 n3-r4 n3-r5", 4},
@@ -130,6 +131,25 @@ random_topology(struct fabric *chance, char *text, size_t size)
     }
 }
 
+/* Most runs are in mode replicate; of each four the last is in one of the others, in turn. */
+static void
+choose_mode(struct lab *lab, size_t shape, enum kind kind, unsigned number)
+{
+    static const struct {
+        enum tree_mode mode;
+        bool provisioned;
+    } others[] = {
+        {MODE_MCAST, false}, {MODE_INGRESS, false}, {MODE_REPLICATE, true},
+        {MODE_MCAST, true},  {MODE_INGRESS, true},
+    };
+    size_t i = (number / 4 + shape + (size_t) kind) % (sizeof others / sizeof *others);
+
+    if (number % 4 == 3) {
+        lab->mode = others[i].mode;
+        lab->provisioned = others[i].provisioned;
+    }
+}
+
 /* At once, within a timeout of the source, or after many of them. */
 static const uint32_t max_downtimes[] = {0, 20000, 2000000};
 
@@ -215,6 +235,7 @@ run(size_t shape, enum kind kind, unsigned number, bool trace)
         fprintf(stderr, "%s\n", topology);
     }
     struct lab *lab = lab_create(topology, chance.random, title, trace);
+    choose_mode(lab, shape, kind, number);
     lab->start_psn =
         psn_make(lab_random(lab, 2) ? PSN_MASK - lab_random(lab, 200) : lab_random(lab, PSN_MASK));
     lab->epoch_step = lab_random(lab, 2) ? 77 : 0;
@@ -253,7 +274,7 @@ run_all(size_t shape, enum kind kind)
 {
     const char *only = getenv("TREE_SIM");
     const char *factor = getenv("TREE_SIM_RUNS");
-    unsigned n = shapes[shape].n_runs * (factor ? (unsigned) strtoul(factor, NULL, 0) : 1);
+    unsigned n = shapes[shape].n_runs * (factor ? (unsigned) strtoul(factor, NULL, 0) : 1) * 4 / 3;
 
     for (unsigned i = 0; i < n; i++) {
         if (is_wanted(only, shape, kind, i)) {
