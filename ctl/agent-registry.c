@@ -281,6 +281,21 @@ forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
     ar->n_losses = n;
 }
 
+/* Is 'role' one of 'roles'? */
+static bool
+has_role(const char *roles, const char *role)
+{
+    size_t len = strlen(role);
+
+    for (const char *next; roles; roles = next ? next + strlen(" or ") : NULL) {
+        next = strstr(roles, " or ");
+        if (len == (next ? (size_t) (next - roles) : strlen(roles)) && !memcmp(roles, role, len)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Why this agent cannot follow this row at all, malloc'd; NULL: it can. */
 static char *
 row_problem(const struct agent_registry *ar, const struct rrec_node *row)
@@ -293,9 +308,9 @@ row_problem(const struct agent_registry *ar, const struct rrec_node *row)
         free(problem);
         return sentence;
     }
-    return strcmp(row->role, ar->role) ? xasprintf("the node has role %s, %s is for role %s",
-                                                   row->role, program_name, ar->role)
-                                       : NULL;
+    return !has_role(ar->role, row->role) ? xasprintf("the node has role %s, %s is for role %s",
+                                                      row->role, program_name, ar->role)
+                                          : NULL;
 }
 
 /* Is there a generation that was not handed out yet, and does it make sense? */

@@ -24,7 +24,8 @@
 struct agent_registry;
 struct node_config;
 
-/* 'db' is an OVSDB remote, or several with commas between them; 'role' is what Node.role must say;
+/* 'db' is an OVSDB remote, or several with commas between them; 'role' is what Node.role must say, or several of them with
+ * " or " between them;
  * 'control' is the path of the agent's control socket, for Node.control.  All are copied. */
 struct agent_registry *
 agent_registry_create(const char *db, const char *node_name, const char *role, const char *control);

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "ctl/values.h"
 #include "lib/impair.h"
 #include "openvswitch/dynamic-string.h"
 
@@ -67,6 +68,18 @@ parse_impairment(const struct ctl *ctl, char text[IMPAIR_TEXT_SIZE])
     impair_format(&params, text);
 }
 
+/* It is the sender that makes a link bad. */
+static void
+check_may_impair(const struct ctl *ctl, const char *name, const char *text)
+{
+    const struct rrec_node *row = ctl_find_node(ctl, name);
+
+    if (row && text[0] && node_role_text_is_foreign(row->role)) {
+        ctl_fail(CTL_REFUSED, "link impair: node %s has role %s, which makes no link bad",
+                 row->name, row->role);
+    }
+}
+
 static void
 link_impair(struct ctl *ctl)
 {
@@ -75,6 +88,10 @@ link_impair(struct ctl *ctl)
 
     parse_impairment(ctl, text);
     const struct rrec_link *row = require_link(ctl, ctl->argv[0], ctl->argv[1], &forward);
+    check_may_impair(ctl, forward ? row->a : row->b, text);
+    if (ctl_flag(ctl, OPT_BOTH)) {
+        check_may_impair(ctl, forward ? row->b : row->a, text);
+    }
     if (forward || ctl_flag(ctl, OPT_BOTH)) {
         rrec_link_set_a_to_b(row, text);
     }

@@ -86,8 +86,8 @@ node_add(struct ctl *ctl)
     const struct rrec_node *row;
 
     ctl_check_name("name", name);
-    if (strcmp(role, "switch") && strcmp(role, "agent")) {
-        ctl_fail(CTL_USAGE, "--role %s: must be switch or agent", role);
+    if (!node_role_parse(role, &(enum node_role){NODE_SWITCH})) {
+        ctl_fail(CTL_USAGE, "--role %s: must be switch, agent, ovs or router", role);
     }
     check_may_aggregate(ctl, name, role);
     row = ctl_find_node(ctl, name);
@@ -460,6 +460,19 @@ lookup_end(const struct ctl *ctl, struct end *end)
 }
 
 static void
+check_may_have_host(const struct ctl *ctl, const struct end *host, const struct end *node)
+{
+    const struct rrec_node *row = host->host ? ctl_find_node(ctl, node->name) : NULL;
+
+    if (row && node_role_text_is_foreign(row->role)) {
+        ctl_fail(
+            CTL_REFUSED,
+            "link add: node %s has role %s: a host's link goes to one with role switch or agent",
+            row->name, row->role);
+    }
+}
+
+static void
 check_end_is_free(const struct ctl *ctl, const struct end *end)
 {
     const struct rrec_link *link = end->host ? find_link_of(ctl, end->name) : find_link(ctl, end);
@@ -494,6 +507,8 @@ link_add(struct ctl *ctl)
     if (a.host && b.host) {
         ctl_fail(CTL_REFUSED, "link add: %s and %s are both hosts", a.name, b.name);
     }
+    check_may_have_host(ctl, &a, &b);
+    check_may_have_host(ctl, &b, &a);
     if (!kind) {
         kind = a.host || b.host ? "tap" : "packet";
     }
@@ -600,7 +615,7 @@ const struct ctl_command ctl_topology_commands[] = {
     {"node add", "NAME", 1, 1,
      FLAG(OPT_ID) | FLAG(OPT_ROLE) | FLAG(OPT_AGGREGATE) | FLAG(OPT_MAY_EXIST),
      FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL,
-     "add a forwarder: id 1..57343 (its node uSID), role switch or agent"},
+     "add a forwarder: id 1..57343 (its node uSID), role switch, agent, ovs or router"},
     {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY) | FLAG(OPT_AGGREGATE), 0, node_set, NULL,
      "verify the ICRC of data at this node always, or only where a PSN jumps (auto);\n"
      "        merge responses on their way up, or only replicate"},

@@ -46,7 +46,9 @@ load_nodes(struct plan_topology *t, const struct registry_rows *rows)
         ovs_strlcpy(node->name, row->name, sizeof node->name);
         node->id = (uint16_t) row->id;
         node->agent = !strcmp(row->role, "agent");
-        node->no_aggregation = row->no_aggregation;
+        node->ovs = !strcmp(row->role, node_role_name(NODE_OVS));
+        node->router = !strcmp(row->role, node_role_name(NODE_ROUTER));
+        node->no_aggregation = row->no_aggregation || node->ovs || node->router;
         node->ports = xcalloc(row->n_ports + 1, sizeof *node->ports);
         for (size_t i = 0; i < row->n_ports; i++) {
             if (ifname_is_valid(row->ports[i]->name)) {

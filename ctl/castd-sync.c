@@ -47,10 +47,13 @@ sync_port(const struct rrec_port *row, const struct port_config *p)
         [ROLE_HOST] = "host", [ROLE_AGENT] = "agent", [ROLE_FABRIC] = "fabric"};
     bool changed = false;
     char impairment[IMPAIR_TEXT_SIZE];
-    char mac[18];
+    char mac[MAC_TEXT_SIZE], peer_mac[MAC_TEXT_SIZE];
 
-    snprintf(mac, sizeof mac, "%02x:%02x:%02x:%02x:%02x:%02x", p->mac[0], p->mac[1], p->mac[2],
-             p->mac[3], p->mac[4], p->mac[5]);
+    static const uint8_t no_mac[6];
+    bool has_peer_mac = memcmp(p->peer_mac, no_mac, sizeof no_mac);
+
+    mac_format(p->mac, mac);
+    mac_format(p->peer_mac, peer_mac);
     SYNC_STRING(port, row, name, p->name);
     SYNC_NUMBER(port, row, number, p->number);
     SYNC_STRING(port, row, kind, p->kind == PORT_TAP ? "tap" : "packet");
@@ -58,6 +61,7 @@ sync_port(const struct rrec_port *row, const struct port_config *p)
     SYNC_STRING(port, row, mac, mac);
     SYNC_STRING(port, row, peer, p->peer);
     SYNC_STRING(port, row, peer_address, ip6_text(&p->peer_address));
+    SYNC_STRING(port, row, peer_mac, has_peer_mac ? peer_mac : "");
     impair_format(&p->rx, impairment);
     SYNC_STRING(port, row, rx_impairment, impairment);
     impair_format(&p->tx, impairment);

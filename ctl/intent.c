@@ -73,14 +73,14 @@ read_integer(struct reader *r, const char *column, int64_t value, int64_t min, i
 }
 
 static bool
-read_mac(struct reader *r, const char *s, uint8_t mac[6])
+read_mac(struct reader *r, const char *column, const char *s, uint8_t mac[6])
 {
     unsigned int b[6];
     int n = 0;
 
     if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &n) != 6
         || n != 17 || s[n] || b[0] & 1) {
-        return bad(r, "Port.mac", s, "not a unicast MAC address");
+        return bad(r, column, s, "not a unicast MAC address");
     }
     for (int i = 0; i < 6; i++) {
         mac[i] = (uint8_t) b[i];
@@ -113,7 +113,10 @@ read_port(struct reader *r, const struct rrec_port *row, struct port_config *p)
     p->role = !strcmp(row->role, "host")    ? ROLE_HOST
               : !strcmp(row->role, "agent") ? ROLE_AGENT
                                             : ROLE_FABRIC;
-    return read_integer(r, "Port.number", row->number, 1, 4095) && read_mac(r, row->mac, p->mac)
+    return read_integer(r, "Port.number", row->number, 1, 4095)
+           && read_mac(r, "Port.mac", row->mac, p->mac)
+           && (!row->peer_mac || !row->peer_mac[0]
+               || read_mac(r, "Port.peer_mac", row->peer_mac, p->peer_mac))
            && read_name(r, "Port.peer", row->peer, p->peer)
            && read_address(r, "Port.peer_address", row->peer_address, &p->peer_address)
            && read_impairment(r, "Port.rx_impairment", row->rx_impairment, &p->rx)
@@ -466,6 +469,7 @@ intent_read(const struct rrec_node *row, struct node_config *out, char **errp)
 
     memset(out, 0, sizeof *out);
     if (read_name(&r, "Node.name", row->name, out->name)
+        && (node_role_parse(row->role, &out->role) || bad(&r, "Node.role", row->role, "unknown"))
         && read_integer(&r, "Node.id", row->id, 1, 0xdfff)
         && read_integer(&r, "Node.cfg", row->cfg, 0, INT64_MAX) && read_ports(&r, row, out)
         && read_routes(&r, row, out) && read_sids(&r, row, out) && read_trees(&r, row, out)) {

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
+#include "ctl/values.h"
 #include "lib/reverse.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/json.h"
@@ -30,6 +31,14 @@ put_addr(struct json *object, const char *name, const struct in6_addr *addr)
     json_object_put_string(object, name, inet_ntop(AF_INET6, addr, text, sizeof text));
 }
 
+static void
+put_mac(struct json *object, const char *name, const uint8_t mac[6])
+{
+    char text[MAC_TEXT_SIZE];
+    mac_format(mac, text);
+    json_object_put_string(object, name, text);
+}
+
 static struct json *
 ports(const struct node_daemon *d)
 {
@@ -47,9 +56,7 @@ ports(const struct node_daemon *d)
         put_int(o, "number", np->config.number);
         json_object_put_string(o, "kind", kinds[np->config.kind]);
         json_object_put_string(o, "role", roles[np->config.role]);
-        json_object_put_format(o, "mac", "%02x:%02x:%02x:%02x:%02x:%02x", np->config.mac[0],
-                               np->config.mac[1], np->config.mac[2], np->config.mac[3],
-                               np->config.mac[4], np->config.mac[5]);
+        put_mac(o, "mac", np->config.mac);
         json_object_put_string(o, "peer", np->config.peer);
         put_addr(o, "peer_address", &np->config.peer_address);
         impair_format(&np->config.rx, impairment);
@@ -298,8 +305,7 @@ neighbours(const struct node_daemon *d)
         put_addr(o, "address", &info.addr);
         put_int(o, "port", info.port);
         json_object_put_string(o, "port_name", port_name(d, info.port));
-        json_object_put_format(o, "mac", "%02x:%02x:%02x:%02x:%02x:%02x", info.mac[0], info.mac[1],
-                               info.mac[2], info.mac[3], info.mac[4], info.mac[5]);
+        put_mac(o, "mac", info.mac);
         json_object_put(o, "resolved", json_boolean_create(info.resolved));
         json_array_add(array, o);
     }

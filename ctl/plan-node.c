@@ -47,7 +47,8 @@ compare_port_configs(const void *a_, const void *b_)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Fills in what the other end of 'port' decides.  False: no such node or host. */
+/* Fills in what the other end of 'port' decides, but for its MAC address.  False: no such node or
+ * host. */
 static bool
 port_set_peer(const struct plan_topology *t, struct port_config *port, const char *peer)
 {
@@ -82,7 +83,9 @@ plan_ports(const struct plan_topology *t, const struct plan_node *node, struct n
         }
         ovs_strlcpy(port->name, end.port, sizeof port->name);
         port->kind = end.kind;
-        port->tx = *end.to_peer;
+        if (!node->ovs && !node->router) {
+            port->tx = *end.to_peer;
+        }
         if (port->role == ROLE_HOST) {
             port->rx = *end.from_peer; /* a node would do it itself. */
         }
@@ -105,6 +108,42 @@ plan_ports(const struct plan_topology *t, const struct plan_node *node, struct n
             return xasprintf("node %s: interface %s is used by two links", node->name,
                              out->ports[i].name);
         }
+    }
+    return NULL;
+}
+
+/* The port with this name; NULL: none. */
+static struct port_config *
+find_port(const struct node_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->n_ports; i++) {
+        if (!strcmp(config->ports[i].name, name)) {
+            return &config->ports[i];
+        }
+    }
+    return NULL;
+}
+
+/* Fills in the MAC addresses of the other ends, for a node that does not ask for them. */
+static char *
+plan_peer_macs(const struct plan_topology *t, const struct plan_node *node, struct node_config *out)
+{
+    for (size_t i = 0; i < t->n_links; i++) {
+        struct node_config peer_config = {.n_ports = 0};
+        const struct plan_node *peer;
+        struct plan_end end;
+
+        if (!plan_link_end(&t->links[i], node->name, &end)
+            || !(peer = plan_find_node(t, end.peer))) {
+            continue;
+        }
+        char *error = plan_ports(t, peer, &peer_config);
+        if (error) {
+            return error;
+        }
+        memcpy(find_port(out, end.port)->peer_mac, find_port(&peer_config, end.peer_port)->mac,
+               sizeof out->ports->peer_mac);
+        node_config_uninit(&peer_config);
     }
     return NULL;
 }
@@ -195,19 +234,19 @@ plan_sids(const struct plan_node *node, struct node_config *out)
         uint16_t function;
         uint8_t plen;
         enum sid_behaviour behaviour;
-        bool agent; /* source agents have it too. */
+        unsigned int roles; /* that have it: a bit for each. */
     } sids[] = {
-        {SID_FUNC_END, 64, SID_END, false},
-        {SID_FUNC_END_MT, 64, SID_END_MT, false},
-        {SID_FUNC_RESPONSE, 64, SID_RESPONSE, true},
-        {SID_FUNC_END_DT6, 64, SID_END_DT6, false},
+        {SID_FUNC_END, 64, SID_END, 1u << NODE_SWITCH},
+        {SID_FUNC_END_MT, 64, SID_END_MT, 1u << NODE_SWITCH},
+        {SID_FUNC_RESPONSE, 64, SID_RESPONSE, 1u << NODE_SWITCH | 1u << NODE_AGENT},
+        {SID_FUNC_END_DT6, 64, SID_END_DT6, 1u << NODE_SWITCH},
         /* Of all groups: 4 bits of function, 12 of Replication-ID. */
-        {SID_FUNC_REPLICATION, 52, SID_END_REPLICATE, false},
+        {SID_FUNC_REPLICATION, 52, SID_END_REPLICATE, 1u << NODE_SWITCH | 1u << NODE_OVS},
     };
 
     out->sids = xcalloc(ARRAY_SIZE(sids), sizeof *out->sids);
     for (size_t i = 0; i < ARRAY_SIZE(sids); i++) {
-        if (!node->agent || sids[i].agent) {
+        if (sids[i].roles & 1u << out->role) {
             out->sids[out->n_sids++] = (struct sid_config){
                 .prefix = node_sid(node->id, sids[i].function),
                 .plen = sids[i].plen,
@@ -225,9 +264,16 @@ plan_node_config(const struct plan_topology *t, const struct plan_node *node,
 
     memset(out, 0, sizeof *out);
     ovs_strlcpy(out->name, node->name, sizeof out->name);
+    out->role = node->agent    ? NODE_AGENT
+                : node->ovs    ? NODE_OVS
+                : node->router ? NODE_ROUTER
+                               : NODE_SWITCH;
     out->id = node->id;
     out->address = node_address(node->id);
     error = plan_ports(t, node, out);
+    if (!error && (node->ovs || node->router)) {
+        error = plan_peer_macs(t, node, out);
+    }
     if (error) {
         node_config_uninit(out);
         return error;

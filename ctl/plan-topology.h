@@ -24,7 +24,9 @@ struct plan_node {
     char name[NAME_SIZE];
     uint16_t id;
     bool agent;          /* a source agent, otherwise a switch. */
-    bool no_aggregation; /* a switch that only forwards and replicates. */
+    bool no_aggregation; /* a switch that only forwards and replicates; also each Open vSwitch. */
+    bool ovs;            /* Open vSwitch. */
+    bool router;         /* a plain router: it does not even replicate. */
     size_t n_ports;
     struct plan_port *ports;
 };
@@ -73,6 +75,7 @@ plan_agent_switch(const struct plan_topology *, const struct plan_node *agent);
 struct plan_end {
     const char *port;
     const char *peer;
+    const char *peer_port;
     enum port_kind kind;
     const struct impair_params *to_peer, *from_peer;
 };

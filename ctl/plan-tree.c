@@ -26,6 +26,9 @@
  *
  * ingress: a packet to each edge, by the fabric's routes.  Other switches have no
  * part in the group; edges and source agent merge as with mcast.
+ *
+ * Plain routers are in no tree: with replicate the node above sends a copy to each
+ * node behind them, by their routes, and mcast cannot go through them.
  */
 #include <config.h>
 
@@ -56,6 +59,11 @@ plan_check_source(const struct plan_topology *t, const struct plan_group *g)
         return xasprintf("source %s: no path, source agent %s has no link to a switch",
                          g->source_host, agent->name);
     }
+    if (g->mode == MODE_REPLICATE && plan_agent_switch(t, agent)->router) {
+        return xasprintf("source %s: the first switch after source agent %s is %s, a plain router: "
+                         "it cannot replicate, which mode ingress does not need",
+                         g->source_host, agent->name, plan_agent_switch(t, agent)->name);
+    }
     return NULL;
 }
 
@@ -76,11 +84,27 @@ plan_check_member(const struct plan_topology *t, const struct plan_group *g, con
         return xasprintf("member %s is behind source agent %s: a receiver must be behind a switch",
                          host, edge->name);
     }
+    if (edge->ovs || edge->router) {
+        return xasprintf("member %s is behind %s, which has role %s: a receiver must be behind a "
+                         "switch",
+                         host, edge->name, edge->ovs ? "ovs" : "router");
+    }
     if (edge->no_aggregation) {
         return xasprintf("member %s: its edge %s does not aggregate", host, edge->name);
     }
     if (plan_hops(t, root, edge) == PLAN_NO_WAY) {
         return xasprintf("member %s: no path from %s to %s", host, root->name, edge->name);
+    }
+    for (const struct plan_node *node = edge; g->mode == MODE_MCAST;
+         node = plan_next_node(t, node, root)) {
+        if (node->ovs || node->router) {
+            return xasprintf("member %s is reached by %s, which has role %s: mode mcast is for "
+                             "switches only",
+                             host, node->name, node->ovs ? "ovs" : "router");
+        }
+        if (node == root) {
+            break;
+        }
     }
     return NULL;
 }
@@ -200,6 +224,16 @@ struct shape {
     bool *merges;                    /* likewise: does it aggregate? */
 };
 
+/* The next node towards the first switch that has a part in trees. */
+static const struct plan_node *
+node_above(const struct shape *s, const struct plan_node *node)
+{
+    do {
+        node = plan_next_node(s->t, node, s->first);
+    } while (node->router); /* the first switch is none. */
+    return node;
+}
+
 static void
 shape_uninit(struct shape *s)
 {
@@ -225,9 +259,8 @@ shape_init(struct shape *s, const struct plan_topology *t, const struct plan_gro
 
             s->merges[node - t->nodes] = true;
             while (node != s->agent && !s->parent[node - t->nodes]) {
-                const struct plan_node *parent = node == s->first || g->mode == MODE_INGRESS
-                                                     ? s->agent
-                                                     : plan_next_node(t, node, s->first);
+                const struct plan_node *parent =
+                    node == s->first || g->mode == MODE_INGRESS ? s->agent : node_above(s, node);
 
                 s->parent[node - t->nodes] = parent;
                 node = parent;

@@ -137,6 +137,17 @@ end_problem(const struct sorter *s, const char *name, const char *port)
     return problem;
 }
 
+/* Likewise for a host's link to a node without an edge. */
+static char *
+hosts_problem(const struct sorter *s, const char *host, const char *name)
+{
+    const struct rrec_node *node = shash_find_data(&s->nodes, name);
+
+    return shash_find(&s->hosts, host) && node && node_role_text_is_foreign(node->role)
+               ? xasprintf("%s has role %s, and no hosts", name, node->role)
+               : NULL;
+}
+
 static char *
 link_problem(const struct sorter *s, const struct rrec_link *row)
 {
@@ -147,6 +158,11 @@ link_problem(const struct sorter *s, const struct rrec_link *row)
     }
     if (shash_find(&s->hosts, row->a) && shash_find(&s->hosts, row->b)) {
         return xstrdup("both ends are hosts");
+    }
+    problem = hosts_problem(s, row->a, row->b);
+    problem = problem ? problem : hosts_problem(s, row->b, row->a);
+    if (problem) {
+        return problem;
     }
     problem = end_problem(s, row->a, row->a_port);
     return problem ? problem : end_problem(s, row->b, row->b_port);
@@ -164,12 +180,16 @@ take_end(struct sorter *s, const char *name, const char *port, const struct rrec
 /* Without it the link is as good as others. */
 static void
 check_impairment(struct sorter *s, const struct rrec_link *row, const char *column,
-                 const char *text)
+                 const char *sender, const char *text)
 {
+    const struct rrec_node *node = shash_find_data(&s->nodes, sender);
     struct impair_params params;
     char *error;
 
-    if (!impair_parse(text, &params, &error)) {
+    if (text[0] && node && node_role_text_is_foreign(node->role)) {
+        leave_out(s, "Link %s:%s %s:%s: %s: %s has role %s, which makes no link bad", row->a,
+                  row->a_port, row->b, row->b_port, column, sender, node->role);
+    } else if (!impair_parse(text, &params, &error)) {
         leave_out(s, "Link %s:%s %s:%s: %s: %s", row->a, row->a_port, row->b, row->b_port, column,
                   error);
         free(error);
@@ -268,8 +288,8 @@ sort_links(struct sorter *s, const struct ovsdb_idl *idl)
         }
         take_end(s, row->a, row->a_port, row);
         take_end(s, row->b, row->b_port, row);
-        check_impairment(s, row, "a_to_b", row->a_to_b);
-        check_impairment(s, row, "b_to_a", row->b_to_a);
+        check_impairment(s, row, "a_to_b", row->a, row->a_to_b);
+        check_impairment(s, row, "b_to_a", row->b, row->b_to_a);
         rows->links[rows->n_links++] = row;
     }
     free(candidates);

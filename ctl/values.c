@@ -9,10 +9,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/node-config.h"
+#include "util.h"
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
@@ -191,4 +193,50 @@ host_address_check(const struct in6_addr *addr)
         return "must not be in fd00:ffff::/32, which is for Proxy Addresses";
     }
     return NULL;
+}
+
+void
+mac_format(const uint8_t mac[6], char text[MAC_TEXT_SIZE])
+{
+    snprintf(text, MAC_TEXT_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
+             mac[4], mac[5]);
+}
+
+static const char *const role_names[] = {
+    [NODE_SWITCH] = "switch",
+    [NODE_AGENT] = "agent",
+    [NODE_OVS] = "ovs",
+    [NODE_ROUTER] = "router",
+};
+
+bool
+node_role_parse(const char *s, enum node_role *role)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(role_names); i++) {
+        if (!strcmp(s, role_names[i])) {
+            *role = (enum node_role) i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *
+node_role_name(enum node_role role)
+{
+    return role_names[role];
+}
+
+bool
+node_role_is_foreign(enum node_role role)
+{
+    return role == NODE_OVS || role == NODE_ROUTER;
+}
+
+bool
+node_role_text_is_foreign(const char *s)
+{
+    enum node_role role;
+
+    return node_role_parse(s, &role) && node_role_is_foreign(role);
 }

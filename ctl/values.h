@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/node-config.h"
+
 /* What the checks below ask for, for error messages. */
 #define NAME_RULE   "must be 1 to 63 of A-Z a-z 0-9 . _ -"
 #define DB_RULE     "must be unix:FILE, tcp:ADDRESS:PORT or ssl:ADDRESS:PORT, several with commas"
@@ -42,5 +44,16 @@ const char *host_address_check(const struct in6_addr *);
 bool is_proxy_address(const struct in6_addr *);
 /* Proxy Address number n. */
 struct in6_addr proxy_address(uint32_t n);
+
+/* "02:..:.." */
+#define MAC_TEXT_SIZE 18
+void mac_format(const uint8_t mac[6], char text[MAC_TEXT_SIZE]);
+
+/* "switch", "agent", "ovs", "router"; false: it is none of them. */
+bool node_role_parse(const char *, enum node_role *);
+const char *node_role_name(enum node_role);
+/* Is what forwards there no program of ours?  Such a node has no hosts and makes no link bad. */
+bool node_role_is_foreign(enum node_role);
+bool node_role_text_is_foreign(const char *);
 
 #endif /* ctl/values.h */

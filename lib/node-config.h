@@ -36,6 +36,7 @@ struct port_config {
     uint8_t mac[6];               /* this end's. */
     char peer[NAME_SIZE];         /* node or host on the other end. */
     struct in6_addr peer_address; /* the host's address, or the peer node's address. */
+    uint8_t peer_mac[6];          /* of a node's port; only NODE_OVS and NODE_ROUTER are told. */
     struct impair_params rx, tx;  /* how bad the link is made here. */
 };
 
@@ -131,9 +132,18 @@ struct tree_config {
     struct branch_config *copies;
 };
 
+/* What forwards at a node. */
+enum node_role {
+    NODE_SWITCH, /* swedge. */
+    NODE_AGENT,  /* srcagent. */
+    NODE_OVS,    /* Open vSwitch: replicates, merges nothing. */
+    NODE_ROUTER, /* a plain IPv6 router. */
+};
+
 struct node_config {
     uint64_t generation;
     char name[NAME_SIZE];
+    enum node_role role;
     uint16_t id;
     struct in6_addr address; /* 5f00:0:<id>::1. */
     bool verify_always;      /* the ICRC of every group packet (docs/draft-notes.md, H22). */

@@ -9,11 +9,10 @@
 
 #include <stdbool.h>
 
+#include "ctl/values.h"
 #include "testbed/topology.h"
 
 struct registry;
-
-#define MAC_TEXT_SIZE 18
 
 /* The topology may be NULL where no function below is said to need it. */
 struct registry *registry_open(const char *db, const struct topology *);

@@ -15,8 +15,8 @@ REFUSED = (
     ('Node', {'name': 9, 'id': 9, 'role': 'switch'}, 'syntax error: expected string'),
     ('Node', {'name': 'n9', 'id': 0, 'role': 'switch'},
      'constraint violation: 0 is not in the valid range 1 to 57343 (inclusive)'),
-    ('Node', {'name': 'n9', 'id': 9, 'role': 'router'},
-     'constraint violation: router is not one of the allowed values ([agent, switch])'),
+    ('Node', {'name': 'n9', 'id': 9, 'role': 'bridge'},
+     'constraint violation: bridge is not one of the allowed values ([agent, ovs, router, switch])'),
     ('Node', {'name': 'n9', 'id': 256, 'role': 'switch'},
      'constraint violation: Transaction causes multiple rows in "Node" table to have identical '
      'values (256) for index on column "id".…'),
@@ -129,6 +129,8 @@ ROLES = (
 # Of what castd has told node n1, a column that is changed while castd stands still; Node.state.
 AGENT = (
     ('Port', 'mac', 'nonsense', 'Port.mac "nonsense": not a unicast MAC address'),
+    ('Port', 'peer_mac', '01:00:00:00:00:01',
+     'Port.peer_mac "01:00:00:00:00:01": not a unicast MAC address'),
     ('Port', 'name', 'a/b',
      'Port.name "a/b": must be 1 to 15 characters, without \'/\', \':\' and blanks'),
     ('Route', 'prefix', 'fd00::1/64',

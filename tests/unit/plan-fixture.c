@@ -112,9 +112,12 @@ plan_fixture_topology(struct plan_topology *t, const char *text)
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *dash = strchr(word, '-');
 
-        if (word[0] == '!') {
+        if (strchr("!@~", word[0])) {
             plan_fixture_add_node(t, word + 1);
-            CONST_CAST(struct plan_node *, plan_find_node(t, word + 1))->no_aggregation = true;
+            struct plan_node *node = CONST_CAST(struct plan_node *, plan_find_node(t, word + 1));
+            node->no_aggregation = true;
+            node->ovs = word[0] == '@';
+            node->router = word[0] == '~';
         } else if (dash) {
             *dash = '\0';
             add_thing(t, word);

@@ -15,7 +15,7 @@ void plan_fixture_add_host(struct plan_topology *, const char *name);
 void plan_fixture_add_link(struct plan_topology *, const char *a, const char *b);
 
 /* Links are "a-b", and make what they connect; "c" alone makes c; "!n7" a switch that does not
- * aggregate.  The result is prepared. */
+ * aggregate, "@n7" an Open vSwitch, "~n7" a plain router.  The result is prepared. */
 void plan_fixture_topology(struct plan_topology *, const char *text);
 
 /* Group g with source h0, with no members; plan_fixture_add_member() gives them branch ids from 1 on. */

@@ -93,6 +93,15 @@ static const struct {
                       "n5 R >n3 <a9 n3; n6 R >>n4 >>n5; a9 >>n6 <source n4 n5 [r1 r2 r3 r4 r5]"},
     {FIGURE_1 " !n6 !n5", "n1 <n4 r1 r2; n2 <n4 r3; n3 <a9 r4 r5; n4 R >n1 >n2 <a9 n1 n2; "
                           "n5 R >n3; n6 R >>n4 >>n5; a9 >>n6 <source n3 n4 [r1 r2 r3 r4 r5]"},
+    /* Open vSwitch replicates; a router has no part: the node above sends a copy to each behind it. */
+    {FIGURE_1 " @n4", "n1 <n6 r1 r2; n2 <n6 r3; n3 <n5 r4 r5; n4 R >n1 >n2; n5 R >n3 <n6 n3; "
+                      "n6 R >>n4 >>n5 <source n1 n2 n5; a9 >>n6 [r1 r2 r3 r4 r5]"},
+    {FIGURE_1 " ~n4", "n1 <n6 r1 r2; n2 <n6 r3; n3 <n5 r4 r5; n5 R >n3 <n6 n3; "
+                      "n6 R >n1 >n2 >>n5 <source n1 n2 n5; a9 >>n6 [r1 r2 r3 r4 r5]"},
+    /* Two routers in a row, and Open vSwitch above them. */
+    {"h0-a9 a9-n1 n1-n2 n2-n3 n3-n4 n4-n5 n5-r1 n3-n6 n6-r2 n4-n7 n7-r3 @n2 ~n3 ~n4",
+     "n1 R >>n2 <source n5 n6 n7; n2 R >n5 >n6 >n7; n5 <n1 r1; n6 <n1 r2; n7 <n1 r3; "
+     "a9 >>n1 [r1 r2 r3]"},
     /* Agents are not gone through: a8 would be the shorter way to n3. */
     {"h0-a9 a9-n1 n1-a8 a8-n3 n1-n2 n2-n4 n4-n3 n3-r1",
      "n1 R >>n2 <source n2; n2 R >>n4 <n1 n4; n3 <n4 r1; n4 R >n3 <n2 n3; a9 >>n1 [r1]"},

@@ -162,6 +162,75 @@ START_TEST(agent_node)
     }
 END_TEST
 
+/* Forwarders that are not ours: only what they can do, and where their neighbours' ports are. */
+START_TEST(foreign_nodes)
+    {
+        static const char *const names[] = {"n7", "n8"};
+
+        plan_topology_uninit(&topology);
+        plan_fixture_topology(&topology, "a9-n6 n6-n8 n8-n7 n7-n6 n7-n1 n7-n1 @n7 ~n8");
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+            struct node_config c = plan_of(names[i]), peer = plan_of("n6");
+
+            ck_assert_int_eq(c.role, i ? NODE_ROUTER : NODE_OVS);
+            ck_assert_uint_eq(c.n_sids, i ? 0 : 1);
+            ck_assert_mem_eq(port_named(&c, "n6")->peer_mac, port_named(&peer, names[i])->mac, 6);
+            node_config_uninit(&c);
+            node_config_uninit(&peer);
+        }
+        struct node_config c = plan_of("n7"), peer = plan_of("n1");
+        ck_assert_int_eq(c.sids[0].behaviour, SID_END_REPLICATE);
+        ck_assert_mem_eq(port_named(&c, "n1")->peer_mac, port_named(&peer, "n7")->mac, 6);
+        ck_assert_mem_eq(port_named(&c, "n1.1")->peer_mac, port_named(&peer, "n7.1")->mac, 6);
+        ck_assert_str_eq(way_to(&c, "5f00:0:9::", 48), "n6 via 5f00:0:6::1");
+        ck_assert_mem_eq(port_named(&peer, "n7")->peer_mac, (uint8_t[6]){0}, 6);
+        node_config_uninit(&c);
+        node_config_uninit(&peer);
+    }
+END_TEST
+
+/* What they cannot do in each mode; NULL: they can. */
+START_TEST(foreign_cannot)
+    {
+        static const char no_ovs[] =
+            "member r1 is behind n2, which has role ovs: a receiver must be "
+            "behind a switch";
+        static const char no_router[] = "member r1 is behind n2, which has role router: a receiver "
+                                        "must be behind a switch";
+        static const struct {
+            const char *topology, *why[3];
+        } cases[] = {
+            {"h0-a9 a9-n1 n1-n2 n2-r1 @n2", {no_ovs, no_ovs, no_ovs}},
+            {"h0-a9 a9-n1 n1-n2 n2-r1 ~n2", {no_router, no_router, no_router}},
+            {"h0-a9 a9-n1 n1-n2 n2-r1 ~n1",
+             {[MODE_REPLICATE] = "source h0: the first switch after source agent a9 is n1, a plain "
+                                 "router: it cannot replicate, which mode ingress does not need",
+              [MODE_MCAST] = "member r1 is reached by n1, which has role router: mode mcast is for "
+                             "switches only"}},
+            {"h0-a9 a9-n1 n1-n2 n2-n3 n3-r1 @n2",
+             {[MODE_MCAST] = "member r1 is reached by n2, which has role ovs: mode mcast is for "
+                             "switches only"}},
+        };
+        struct plan_member members[1];
+        struct plan_group g;
+        struct plan plan;
+
+        plan_fixture_group(&g, members);
+        plan_fixture_add_member(&g, "r1");
+        g.mode = (enum tree_mode)(_i % 3);
+        plan_topology_uninit(&topology);
+        plan_fixture_topology(&topology, cases[_i / 3].topology);
+        const char *why = cases[_i / 3].why[g.mode];
+        char *error = plan_group(&topology, &g, &plan);
+        ck_assert_msg(!error == !why, "%s", error);
+        if (why) {
+            ck_assert_str_eq(error, why);
+        }
+        free(error);
+        plan_uninit(&plan);
+    }
+END_TEST
+
 /* An interface keeps its number; a new one gets the lowest that is free. */
 START_TEST(port_numbers_stay)
     {
@@ -471,6 +540,8 @@ plan_suite(void)
     tcase_add_test(plan, switch_node);
     tcase_add_test(plan, switch_sids);
     tcase_add_test(plan, agent_node);
+    tcase_add_test(plan, foreign_nodes);
+    tcase_add_loop_test(plan, foreign_cannot, 0, 12);
     tcase_add_test(plan, port_numbers_stay);
     tcase_add_test(plan, interface_used_twice);
     tcase_add_loop_test(plan, way, 0, ARRAY_SIZE(ways));
