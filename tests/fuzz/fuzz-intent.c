@@ -68,6 +68,7 @@ struct column {
 
 static const struct column node_columns[] = {
     TEXT_COLUMN(rrec_node, name),
+    TEXT_COLUMN(rrec_node, role),
     NUMBER_COLUMN(rrec_node, id),
     NUMBER_COLUMN(rrec_node, cfg),
     TRUTH_COLUMN(rrec_node, verify_always),
@@ -78,7 +79,8 @@ static const struct column port_columns[] = {
     TEXT_COLUMN(rrec_port, kind),          TEXT_COLUMN(rrec_port, role),
     TEXT_COLUMN(rrec_port, mac),           TEXT_COLUMN(rrec_port, peer),
     TEXT_COLUMN(rrec_port, peer_address),  TEXT_COLUMN(rrec_port, rx_impairment),
-    TEXT_COLUMN(rrec_port, tx_impairment), {NULL, 0, TEXT},
+    TEXT_COLUMN(rrec_port, tx_impairment), TEXT_COLUMN(rrec_port, peer_mac),
+    {NULL, 0, TEXT},
 };
 static const struct column route_columns[] = {
     TEXT_COLUMN(rrec_route, prefix),
@@ -451,6 +453,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     memset(&rows, 0, sizeof rows);
     rows.node.name = STR("n1");
+    rows.node.role = STR("switch");
     rows.node.id = 256;
     rows.node.ports = rows.port_refs;
     rows.node.routes = rows.route_refs;

@@ -108,6 +108,7 @@ setup(void)
     set_branch(1, 1, "r1", "fd00:1::1");
     set_tree();
     node_row.name = STR("n1");
+    node_row.role = STR("switch");
     node_row.id = 256;
     node_row.cfg = 12;
     node_row.ports = ports;
@@ -197,6 +198,7 @@ static const struct {
     int64_t value;
     const char *named;
 } spoilt[] = {
+    {&node_row.role, "bridge", NULL, 0, "Node.role \"bridge\": unknown"},
     {&node_row.name, "", NULL, 0, "Node.name"},
     {NULL, NULL, &node_row.id, 0xe000, "Node.id \"57344\": must be 1..57343"},
     {&port_rows[0].name, "a/b", NULL, 0, "Port.name \"a/b\""},
