@@ -171,11 +171,12 @@ put_progress(const struct drawing *d, const struct json *live, struct ds *s)
     put_condition(live, s);
 }
 
-/* What a branch has sent; counts of 0 are left out. */
+/* What a branch has sent, and what it was sent again; counts of 0 are left out. */
 static void
 put_counts(const struct json *live, struct ds *s)
 {
-    static const char *const counts[] = {"acks", "dups", "naks", "rnrs", "fatals"};
+    static const char *const counts[] = {"acks",   "dups",    "naks",    "rnrs",
+                                         "fatals", "repeats", "useless", "filtered"};
 
     for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
         if (ctl_get_int(live, counts[i])) {

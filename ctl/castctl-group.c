@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/plan.h"
 #include "ctl/request.h"
 #include "lib/node-config.h"
 #include "lib/wire.h"
@@ -117,6 +118,41 @@ group_policy(const struct rrec_group *group)
     return group->policy ? group->policy : DEFAULT_POLICY;
 }
 
+static const char *
+option_nak(const struct ctl *ctl, const char *otherwise)
+{
+    const char *nak = ctl->options[OPT_NAK];
+    enum reverse_nak parsed;
+
+    if (nak && !nak_policy_parse(nak, &parsed)) {
+        ctl_fail(CTL_USAGE, "--nak %s: must be hold, literal or solicit", nak);
+    }
+    return nak ? nak : otherwise;
+}
+
+static const char *
+group_nak(const struct rrec_group *group)
+{
+    return group->nak ? group->nak : nak_policy_name(DEFAULT_NAK);
+}
+
+static bool
+option_filter(const struct ctl *ctl)
+{
+    const char *filter = ctl->options[OPT_FILTER];
+
+    if (filter && strcmp(filter, "on") && strcmp(filter, "off")) {
+        ctl_fail(CTL_USAGE, "--filter %s: must be on or off", filter);
+    }
+    return filter ? !strcmp(filter, "on") : DEFAULT_FILTER;
+}
+
+static bool
+group_filter(const struct rrec_group *group)
+{
+    return group->n_filter ? group->filter[0] : DEFAULT_FILTER;
+}
+
 static void
 group_add(struct ctl *ctl)
 {
@@ -129,6 +165,8 @@ group_add(struct ctl *ctl)
     const char *policy = option_policy(ctl, DEFAULT_POLICY);
     const char *mode = option_mode(ctl, DEFAULT_MODE);
     const char *receivers = option_receivers(ctl, DEFAULT_RECEIVERS);
+    const char *nak = option_nak(ctl, nak_policy_name(DEFAULT_NAK));
+    bool filter = option_filter(ctl);
     size_t n_psn = ctl_flag(ctl, OPT_PSN) ? 1 : 0;
     const struct rrec_group *row;
 
@@ -144,6 +182,8 @@ group_add(struct ctl *ctl)
                 ? "receivers"
             : ctl_flag(ctl, OPT_LIVENESS) && row->liveness != liveness            ? "liveness"
             : ctl_flag(ctl, OPT_POLICY) && strcmp(group_policy(row), policy) != 0 ? "policy"
+            : ctl_flag(ctl, OPT_NAK) && strcmp(group_nak(row), nak) != 0          ? "nak"
+            : ctl_flag(ctl, OPT_FILTER) && group_filter(row) != filter            ? "filter"
                                                                                   : NULL;
 
         if (other) {
@@ -163,6 +203,8 @@ group_add(struct ctl *ctl)
     rrec_group_set_timeout(row, timeout);
     rrec_group_set_policy(row, policy);
     rrec_group_set_liveness(row, liveness);
+    rrec_group_set_nak(row, nak);
+    rrec_group_set_filter(row, &filter, 1);
 }
 
 /* How packets travel is settled for an epoch with its first packet: a switch that takes its part in
@@ -187,10 +229,12 @@ group_set(struct ctl *ctl)
     const char *policy = option_policy(ctl, NULL);
     const char *mode = option_mode(ctl, NULL);
     const char *receivers = option_receivers(ctl, NULL);
+    const char *nak = option_nak(ctl, NULL);
+    bool filter = option_filter(ctl);
 
-    if (!policy && !mode && !receivers && !ctl_flag(ctl, OPT_LIVENESS)) {
-        ctl_fail(CTL_USAGE,
-                 "group set: nothing to set, give --mode, --receivers, --policy or --liveness");
+    if (!policy && !mode && !receivers && !nak && !ctl_flag(ctl, OPT_LIVENESS)
+        && !ctl_flag(ctl, OPT_FILTER)) {
+        ctl_fail(CTL_USAGE, "group set: nothing to set (castctl group set --help)");
     }
     group = ctl_require_group(ctl, ctl->argv[0]);
     check_not_started(group, "mode", group->mode, mode);
@@ -206,6 +250,12 @@ group_set(struct ctl *ctl)
     }
     if (policy) {
         rrec_group_set_policy(group, policy);
+    }
+    if (nak) {
+        rrec_group_set_nak(group, nak);
+    }
+    if (ctl_flag(ctl, OPT_FILTER)) {
+        rrec_group_set_filter(group, &filter, 1);
     }
 }
 
@@ -333,6 +383,8 @@ group_to_json(const struct rrec_group *g)
     ctl_put_int(o, "qp_timeout", g->timeout);
     json_object_put_string(o, "policy", group_policy(g));
     ctl_put_int(o, "liveness", g->liveness);
+    json_object_put_string(o, "nak", group_nak(g));
+    json_object_put(o, "filter", json_boolean_create(group_filter(g)));
     ctl_put_int(o, "generation", g->generation);
     json_object_put(o, "started", json_boolean_create(g->started));
     json_object_put_string(o, "state", g->state);
@@ -347,7 +399,8 @@ static const char *const group_keys[] = {
     "start_psn",  "designated_rkey",
     "region_va",  "region_len",
     "qp_timeout", "policy",
-    "liveness",   "host",
+    "liveness",   "nak",
+    "filter",     "host",
     "qpn",        "rkey",
     "va",         "len",
     "epoch",      "generation",
@@ -473,20 +526,24 @@ source_show(struct ctl *ctl)
 const struct ctl_command ctl_group_commands[] = {
     {"group add", "GROUP", 1, 1,
      FLAG(OPT_MODE) | FLAG(OPT_RECEIVERS) | FLAG(OPT_MTU) | FLAG(OPT_PSN) | FLAG(OPT_TIMEOUT)
-         | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS) | FLAG(OPT_MAY_EXIST),
+         | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS) | FLAG(OPT_NAK) | FLAG(OPT_FILTER)
+         | FLAG(OPT_MAY_EXIST),
      0, group_add, NULL,
      "add a group: how packets get to the edges, replicate (default), mcast or ingress; how an edge\n"
      "        knows for whom a packet is, tlv (default: the packet says so) or provisioned (for all\n"
      "        that castd told it of); path MTU (default 1024), start PSN (default random in each epoch), the QPs'\n"
      "        recommended time-out 1..31 (default 20; 4.096 us * 2^T); what becomes of the group\n"
-     "        when a member is lost: fail-group (default) or prune, which goes on without it; and\n"
-     "        after how many ms of silence a member is lost, 0: never (default 10000, or 4 time-outs\n"
-     "        if that is more)"},
+     "        when a member is lost: fail-group (default) or prune, which goes on without it; after\n"
+     "        how many ms of silence a member is lost, 0: never (default 10000, or 4 time-outs if\n"
+     "        that is more); what becomes of a NAK while other members have confirmed less: hold\n"
+     "        (default), literal or solicit; and whether switches spare members what they have\n"
+     "        confirmed when it is sent again (default on)"},
     {"group set", "GROUP", 1, 1,
-     FLAG(OPT_MODE) | FLAG(OPT_RECEIVERS) | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS), 0, group_set,
-     NULL,
-     "change what becomes of lost members, also of a group in use; or how packets travel, before\n"
-     "        an epoch's first packet"},
+     FLAG(OPT_MODE) | FLAG(OPT_RECEIVERS) | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS) | FLAG(OPT_NAK)
+         | FLAG(OPT_FILTER),
+     0, group_set, NULL,
+     "change what becomes of lost members, of NAKs and of what is sent again, also of a group in\n"
+     "        use; or how packets travel, before an epoch's first packet"},
     {"group del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, group_del, NULL,
      "delete a group with its source and members"},
     {"group list", "", 0, 0, 0, 0, NULL, group_list, "list groups"},

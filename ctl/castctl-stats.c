@@ -156,8 +156,8 @@ print_drops(const struct json *counters)
 static void
 print_group(const struct json *group)
 {
-    static const char *const keys[] = {"branch", "una",  "cond",   "acks", "dups",
-                                       "naks",   "rnrs", "fatals", NULL};
+    static const char *const keys[] = {"branch", "una",    "cond",    "acks",    "dups",     "naks",
+                                       "rnrs",   "fatals", "repeats", "useless", "filtered", NULL};
     static const char *const sent[] = {"acks", "dups", "naks", "rnrs", "fatals"};
     const struct json_array *branches = ctl_get_array(group, "branches");
     struct json *array = json_array_create_empty();

@@ -35,6 +35,8 @@ enum ctl_exit {
     OPTION(TIMEOUT, "timeout", "T")          \
     OPTION(POLICY, "policy", "POLICY")       \
     OPTION(LIVENESS, "liveness", "MS")       \
+    OPTION(NAK, "nak", "NAK")                \
+    OPTION(FILTER, "filter", "on|off")       \
     OPTION(HOST, "host", "HOST")             \
     OPTION(QPN, "qpn", "QPN")                \
     OPTION(RKEY, "rkey", "RKEY")             \

@@ -72,6 +72,11 @@ load_request(struct castd_group *g)
     p->start_psn = psn_make((uint32_t) row->start_psn);
     p->mtu = (uint32_t) row->mtu;
     p->designated_rkey = (uint32_t) row->designated_rkey;
+    p->nak = DEFAULT_NAK;
+    if (row->nak) {
+        nak_policy_parse(row->nak, &p->nak); /* the schema has no others. */
+    }
+    p->filter = row->n_filter ? row->filter[0] : DEFAULT_FILTER;
     p->prune = g->prune;
     p->liveness_msec = (uint32_t) MIN(row->liveness, UINT32_MAX);
     for (size_t i = 0; i < g->n_members; i++) {

@@ -260,6 +260,11 @@ sync_tree(struct ovsdb_idl_txn *txn, const struct rrec_tree_node *row, const str
     SYNC_NUMBER(tree_node, row, root, t->root);
     SYNC_STRING(tree_node, row, replication_sid, sid_text(&t->replication_sid));
     SYNC_STRING(tree_node, row, parent_sid, sid_text(&t->parent_sid));
+    if (!row->nak || strcmp(row->nak, nak_policy_name(t->nak))) {
+        rrec_tree_node_set_nak(row, nak_policy_name(t->nak));
+        changed = true;
+    }
+    SYNC_NUMBER(tree_node, row, filter, t->filter);
     SYNC_NUMBER(tree_node, row, prune, t->prune);
     SYNC_NUMBER(tree_node, row, liveness, t->liveness_msec);
     SYNC_NUMBER(tree_node, row, open, t->open);

@@ -367,6 +367,13 @@ read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config
            || bad(r, "Tree_Node.mcast_group", row->mcast_group, "not in ff3e::8000:0/116");
 }
 
+/* Empty: of a registry that has been converted, and castd was not there yet. */
+static bool
+read_nak(struct reader *r, const char *s, enum reverse_nak *out)
+{
+    return !s || nak_policy_parse(s, out) || bad(r, "Tree_Node.nak", s, "unknown");
+}
+
 static bool
 mtu_is_valid(int64_t mtu)
 {
@@ -388,7 +395,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_integer(r, "Tree_Node.source_qpn", row->source_qpn, 2, 0xfffffe)
         || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
-        || !read_mode(r, row, t)
+        || !read_mode(r, row, t) || !read_nak(r, row->nak, &t->nak)
         || !read_integer(r, "Tree_Node.liveness", row->liveness, 0, UINT32_MAX)
         || !read_outer_das(r, row, t)
         || !read_branches(r, row->branches, row->n_branches, &t->branches, &t->n_branches)
@@ -410,6 +417,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     t->region_len = (uint64_t) row->region_len;
     t->source_qpn = (uint32_t) row->source_qpn;
     t->root = row->root;
+    t->filter = row->filter;
     t->prune = row->prune;
     t->liveness_msec = (uint32_t) row->liveness;
     t->open = row->open;

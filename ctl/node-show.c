@@ -169,6 +169,9 @@ branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
         put_int(o, "naks", info.n_naks);
         put_int(o, "rnrs", info.n_rnrs);
         put_int(o, "fatals", info.n_fatals);
+        put_int(o, "repeats", info.n_repeats);
+        put_int(o, "useless", info.n_useless);
+        put_int(o, "filtered", info.n_filtered);
     }
     return o;
 }
@@ -214,6 +217,8 @@ group(const struct node_daemon *d, size_t tree)
     put_int(o, "f", r->f.v);
     put_int(o, "waiting", info.n_waiting);
     put_int(o, "lost", r->n_lost);
+    json_object_put_string(o, "nak", nak_policy_name(tc->nak));
+    json_object_put(o, "filter", json_boolean_create(tc->filter));
     json_object_put(o, "prune", json_boolean_create(tc->prune));
     put_int(o, "liveness", tc->liveness_msec);
     if (info.refused) {

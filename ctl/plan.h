@@ -27,6 +27,10 @@ struct plan_member {
     bool copy;      /* the source agent has copies made for it. */
 };
 
+/* Of groups that do not say. */
+#define DEFAULT_NAK    NAK_HOLD
+#define DEFAULT_FILTER true
+
 struct plan_group {
     char name[NAME_SIZE];
     uint32_t epoch;
@@ -40,6 +44,8 @@ struct plan_group {
     uint32_t source_qpn;
     enum tree_mode mode;
     bool provisioned;       /* packets name no receivers. */
+    enum reverse_nak nak;   /* what becomes of a NAK above the minimum. */
+    bool filter;            /* no copies of what is confirmed. */
     bool prune;             /* what becomes of members that are lost. */
     uint32_t liveness_msec; /* of a node with nothing but receivers; 0: never. */
     size_t n_members;
@@ -80,7 +86,7 @@ uint64_t plan_region_len(const struct plan_group *);
 char *plan_group(const struct plan_topology *, const struct plan_group *, struct plan *out);
 void plan_uninit(struct plan *);
 
-/* Gives all trees the group's 'prune' and 'liveness_msec'; the latter times the height of each in the
+/* Gives all trees the group's 'nak', 'filter', 'prune' and 'liveness_msec'; the last times the height of each in the
  * tree of aggregation, so that of all nodes above a silent receiver the nearest notices first. */
 void plan_set_policy(const struct plan_group *, struct plan *);
 

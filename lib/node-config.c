@@ -19,6 +19,30 @@ copy(const void *src, size_t n, size_t size)
     return dst;
 }
 
+static const char *const nak_policies[] = {
+    [NAK_HOLD] = "hold",
+    [NAK_LITERAL] = "literal",
+    [NAK_SOLICIT] = "solicit",
+};
+
+const char *
+nak_policy_name(enum reverse_nak nak)
+{
+    return nak_policies[nak];
+}
+
+bool
+nak_policy_parse(const char *name, enum reverse_nak *nak)
+{
+    for (size_t i = 0; i < sizeof nak_policies / sizeof *nak_policies; i++) {
+        if (!strcmp(name, nak_policies[i])) {
+            *nak = (enum reverse_nak) i;
+            return true;
+        }
+    }
+    return false;
+}
+
 void
 tree_config_clone(struct tree_config *dst, const struct tree_config *src)
 {

@@ -81,6 +81,10 @@ enum tree_mode {
 const char *tree_mode_name(enum tree_mode);
 bool tree_mode_parse(const char *, enum tree_mode *);
 
+/* "hold", "literal", "solicit".  False: none of these. */
+const char *nak_policy_name(enum reverse_nak);
+bool nak_policy_parse(const char *, enum reverse_nak *);
+
 /* A group epoch's part in this node: RFC 9524 would call the forwarding half
  * of it a replication segment. */
 struct tree_config {

@@ -21,13 +21,6 @@ struct request {
 
 #define BTH_OFS (IP6_HDR_LEN + sizeof(struct udp_hdr)) /* in the inner packet. */
 
-/* As the root: is a copy for this branch? */
-static bool
-is_for(const struct encap *encap, const struct branch_config *b)
-{
-    return !encap->edge || encap->edge == b->id;
-}
-
 /* As the root: has somebody whom a copy would reach not confirmed the PSN? */
 static bool
 is_needed(const struct tree *t, const struct encap *encap, psn_t psn)
@@ -41,9 +34,13 @@ is_needed(const struct tree *t, const struct encap *encap, psn_t psn)
 static bool
 is_asked(const struct tree *t, const struct encap *encap)
 {
+    const struct reverse *r = t->aggregate->reverse;
+
+    if (encap->edge || !reverse_asks_any(r)) {
+        return encap->edge && reverse_asks(r, encap->edge);
+    }
     for (size_t i = 0; i < t->config.n_branches; i++) {
-        if (is_for(encap, &t->config.branches[i])
-            && reverse_asks(t->aggregate->reverse, t->config.branches[i].id)) {
+        if (reverse_asks(r, t->config.branches[i].id)) {
             return true;
         }
     }
@@ -54,10 +51,11 @@ is_asked(const struct tree *t, const struct encap *encap)
 static void
 note_copied(const struct tree *t, const struct encap *encap, psn_t psn, bool sent)
 {
-    for (size_t i = 0; i < t->config.n_branches; i++) {
-        if (is_for(encap, &t->config.branches[i])) {
-            reverse_copied(t->aggregate->reverse, t->config.branches[i].id, psn, sent);
-        }
+    if (encap->edge) {
+        reverse_copied(t->aggregate->reverse, encap->edge, psn, sent);
+    }
+    for (size_t i = 0; !encap->edge && i < t->config.n_branches; i++) {
+        reverse_copied(t->aggregate->reverse, t->config.branches[i].id, psn, sent);
     }
 }
 

@@ -108,6 +108,8 @@ static const struct column tree_columns[] = {
     TRUTH_COLUMN(rrec_tree_node, root),
     TEXT_COLUMN(rrec_tree_node, replication_sid),
     TEXT_COLUMN(rrec_tree_node, parent_sid),
+    TEXT_COLUMN(rrec_tree_node, nak),
+    TRUTH_COLUMN(rrec_tree_node, filter),
     TRUTH_COLUMN(rrec_tree_node, prune),
     NUMBER_COLUMN(rrec_tree_node, liveness),
     TRUTH_COLUMN(rrec_tree_node, open),

@@ -342,6 +342,8 @@ change_tree(struct fuzz_input *in, struct tree_config *t, const struct tree_conf
     t->mtu = flags & 16 ? 256 : whole->mtu;
     t->region_len = flags & 32 ? 0 : whole->region_len;
     t->liveness_msec = FUZZ_CHOOSE(in, times);
+    t->filter = flags & 64;
+    t->nak = (enum reverse_nak) fuzz_below(in, 3);
     t->generation++;
 }
 

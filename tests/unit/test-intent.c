@@ -76,6 +76,8 @@ set_tree(void)
     t->source_address = STR("fd00:1::100");
     t->source_qpn = 18;
     t->root = true;
+    t->nak = STR("solicit");
+    t->filter = true;
     t->prune = true;
     t->liveness = UINT32_MAX;
     t->replication_sid = STR("");
@@ -143,6 +145,7 @@ START_TEST(good)
         ck_assert_uint_eq(t->start_psn.v, 0xffffff);
         ck_assert(t->root && t->open);
         ck_assert(t->prune && t->liveness_msec == UINT32_MAX);
+        ck_assert(t->nak == NAK_SOLICIT && t->filter);
         ck_assert_uint_eq(t->n_branches, 2);
         ck_assert_uint_eq(t->branches[0].id, 1);
         ck_assert_uint_eq(t->branches[1].va, 0xffffffffffff0000);
