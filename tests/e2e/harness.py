@@ -45,7 +45,7 @@ def check_equal(what, got, wanted):
     check(got == wanted, '%s: %r, should be %r', what, got, wanted)
 
 
-def run(*argv, timeout=60, env=None):
+def run(*argv, timeout=180, env=None):
     """Runs a command to its end; returns the completed process, text captured."""
     try:
         return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -54,14 +54,14 @@ def run(*argv, timeout=60, env=None):
         raise Failure('%s: still running after %d s' % (' '.join(argv), timeout)) from None
 
 
-def output(*argv, timeout=60):
+def output(*argv, timeout=180):
     p = run(*argv, timeout=timeout)
     check(p.returncode == 0, '%s: exit status %d: %s', ' '.join(argv), p.returncode,
           (p.stderr or p.stdout).strip())
     return p.stdout
 
 
-def wait_until(what, condition, timeout=30):
+def wait_until(what, condition, timeout=60):
     """Waits for condition() to be true and returns its value."""
     end = time.monotonic() + timeout
     while True:
@@ -87,7 +87,7 @@ def read(path):
         return f.read()
 
 
-def castctl(*argv, timeout=60):
+def castctl(*argv, timeout=180):
     return output('castctl', *argv, timeout=timeout)
 
 
@@ -188,6 +188,16 @@ class Lab:
         """A forwarder's port as castbench --count-bytes wants it."""
         return '%s-%s:%s' % (self.name, node, port)
 
+    def impaired(self):
+        """{(from, to): counters} of links that are bad, as 'castctl link impair' has them."""
+        peers = {(node, port): peer for node, port, peer in self.links()}
+        found = {}
+        for node, counters in castctl_json('stats').items():
+            for c in counters['impaired']:
+                way = node, peers[node, c['port']]
+                found[way if c['direction'] == 'tx' else way[::-1]] = c
+        return found
+
     def group(self, node, name):
         """State of a group's current epoch at a node; None before it gets there."""
         groups = json.loads(self.appctl(node, 'rocecast/groups', '-j'))
@@ -275,6 +285,19 @@ class Netem:
     def __exit__(self, kind, value, tb):
         for node, port, _ in self.links:
             self.qdisc('del', node, port)
+
+
+def impair(links, *words):
+    """Makes links, ends as 'castctl link list' has them, bad both ways, each with a seed of its
+    own; or, with 'none', good.  Returns when the forwarders do it."""
+    for i, ends in enumerate(links):
+        seed = [] if words == ('none',) else ['seed=%d' % i]
+        castctl('link', 'impair', *ends, '--both', *words, *seed)
+    castctl('--wait=agents', 'link', 'impair', *links[-1], '--both', *words, *seed)
+
+
+def all_links():
+    return [(link['a'], link['b']) for link in castctl_json('link', 'list')]
 
 
 class Captures:
