@@ -80,6 +80,7 @@ CPP_NL := -isystem /usr/include/libnl3
 
 LIBS_CAST := -lz -lcrypto $(LIBS_ISAL)
 LIBS_OVS := -lssl -lcrypto -lm -lpthread
+LIBS_CAPS := -lcap-ng
 LIBS_CHECK = $(shell pkg-config --libs check)
 
 #
@@ -220,10 +221,10 @@ $(B)/bin/$(1): $(call objs,$(2)) $(3)
 $(B)/bin/$(1): LIBS = $(4)
 endif
 endef
-$(eval $(call program,castd,$(castd_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
-$(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
-$(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
-$(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
+$(eval $(call program,castd,$(castd_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
+$(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
+$(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
+$(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castbench,$(bench_src),$(LIBAPI),$(LINK_API) -libverbs))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))

@@ -15,6 +15,7 @@
 
 #include "command-line.h"
 #include "ctl/daemon-common.h"
+#include "ctl/privileges.h"
 #include "ctl/values.h"
 #include "fatal-signal.h"
 #include "openvswitch/vlog.h"
@@ -387,6 +388,10 @@ main(int argc, char *argv[])
     }
     /* The last word of the name stands in for argv[0]. */
     parse_command_options(&ctl, argc - n_words + 1, argv + n_words - 1);
+    /* What this machine lacks is to be seen with all that its user may do. */
+    if (!(ctl.command->options & CTL_LOCAL) && privileges_drop(PRIVILEGES_NONE)) {
+        ctl_fail(CTL_UNAVAILABLE, "capabilities cannot be given up");
+    }
     ctl.deadline = time_msec() + ctl.timeout * 1000LL;
     ctl_run(&ctl);
     free(default_db);

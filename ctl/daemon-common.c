@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "command-line.h"
+#include "ctl/privileges.h"
 #include "ctl/values.h"
 #include "daemon.h"
 #include "dirs.h"
@@ -235,6 +236,21 @@ check_control(const char *path)
     free(folder);
 }
 
+/* Root may write everywhere only as long as it has capabilities: the folder of another user is of
+ * no use, since what is in it could not be reached later, nor be removed. */
+static void
+check_folder(const char *path)
+{
+    char *folder = dir_name(path);
+    int error = privileges_access(folder, W_OK | X_OK);
+
+    if (error) {
+        exit_because(EXIT_UNAVAILABLE, "control socket %s: %s, without capabilities", path,
+                     ovs_strerror(error));
+    }
+    free(folder);
+}
+
 static void
 exit_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS_UNUSED, void *d_)
 {
@@ -292,6 +308,7 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
     check_control(d->control);
     fatal_ignore_sigpipe();
     daemonize_start(false);
+    check_folder(d->control);
 
     if (unixctl_server_create(d->control, &d->unixctl)) {
         fprintf(stderr, "%s: %s: the control socket cannot be made\n", program_name, d->control);
@@ -301,9 +318,22 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
     catch_signals();
 }
 
-void
-daemon_ready(struct daemon *d OVS_UNUSED)
+/* An agent's ports come and go with its configuration. */
+static void
+give_up_privileges(const struct daemon *d)
 {
+    int error = privileges_drop(!d->node           ? PRIVILEGES_NONE
+                                : d->netns_fd >= 0 ? PRIVILEGES_NETNS
+                                                   : PRIVILEGES_PORTS);
+    if (error) {
+        exit_because(EXIT_UNAVAILABLE, "capabilities cannot be given up: %s", ovs_strerror(error));
+    }
+}
+
+void
+daemon_ready(struct daemon *d)
+{
+    give_up_privileges(d);
     daemonize_complete();
 }
 

@@ -41,7 +41,8 @@ struct daemon {
 /* Parses the command line; prints and exits on -h, -V and on errors (1: usage, 2: another daemon
  * has the control socket, 3: it cannot be made).  With --detach the caller continues as the child. */
 void daemon_init(struct daemon *, int argc, char *argv[], enum daemon_kind, const char *purpose);
-/* Tells the parent of a detached daemon that all is well. */
+/* Gives up the capabilities that the daemon has no more use for (ctl/privileges.h), or exits (3);
+ * tells the parent of a detached daemon that all is well. */
 void daemon_ready(struct daemon *);
 /* Tells systemd, if it has started this process and asked for that (Type=notify), that the daemon
  * serves.  Does so once, however often it is called. */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "ctl/privileges.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/util.h"
 #include "openvswitch/vlog.h"
@@ -29,7 +30,11 @@ open_port(const struct node_daemon *d, struct node_port *np, char **errp)
     const struct port_config *pc = &np->config;
     char *why = NULL;
 
-    if (port_open(&np->port, pc->kind, pc->name, pc->kind == PORT_TAP ? -1 : d->netns_fd, &why)) {
+    privileges_use(true);
+    int error =
+        port_open(&np->port, pc->kind, pc->name, pc->kind == PORT_TAP ? -1 : d->netns_fd, &why);
+    privileges_use(false);
+    if (error) {
         np->port = NULL;
         free(*errp);
         *errp = why;
