@@ -18,6 +18,7 @@
     DROP(ip6_version, "IP version is not 6")                                                  \
     DROP(ip6_src, "IPv6 source is multicast or unspecified where it must not be")             \
     DROP(ext_chain, "extension header chain too long, truncated or out of bounds")            \
+    DROP(ip6_option, "unknown option that must not be skipped (RFC 8200 4.2)")                \
     DROP(srh_malformed, "SRH lengths, Last Entry or Segments Left inconsistent (RFC 8754)")   \
     DROP(srh_tlv, "SRH TLV runs over the header's end")                                       \
     DROP(mt_tlv_malformed, "End.MT TLV length does not match its receiver count")             \
@@ -35,9 +36,9 @@
     DROP(not_for_us, "addressed to this node, but nothing here takes it")                     \
     DROP(source_guard, "host port: source address is not that host's, or a forbidden header") \
     DROP(mt_no_srh, "End.MT: no SRH (draft-li 6.2 S14)")                                      \
-    DROP(mt_segments_left, "End.MT: Segments Left is 0 (draft-li 6.2 S14)")                   \
+    DROP(mt_segments_left, "End.MT: Segments Left is not 1 (draft-li 6.2 S14)")               \
     DROP(mt_inner, "End.MT: inside is not an IPv6 RoCE request to a Proxy Address")           \
-    DROP(mt_no_tlv, "End.MT: no TLV names this edge")                                         \
+    DROP(mt_no_tlv, "End.MT: no TLV names a receiver of this edge")                           \
     DROP(mt_context, "End.MT: Segment List entry 0 is not the inner destination")             \
     DROP(mt_repeated, "End.MT: receiver named twice in one packet")                           \
     DROP(auth_missing, "SRH without the MT-AUTH or HMAC TLV that the group's packets have")   \

@@ -123,6 +123,24 @@ l3_icmp_param_problem(struct l3 *l3, const struct packet *p, const struct parsed
     answer_frame(l3, p, h, &error, NULL, now);
 }
 
+enum drop_reason
+l3_check_options(struct l3 *l3, const struct packet *p, const struct parsed *h, uint64_t now)
+{
+    const uint8_t *ip = p->data + h->ip.ofs;
+    struct icmp6_upper upper;
+
+    if (!icmp6_find_upper(ip, (size_t) (h->ip.end - h->ip.ofs), &upper)) {
+        return DROP_ext_chain;
+    }
+    if (!upper.option_ofs) {
+        return DROP_none;
+    }
+    if (OPTION_IS_FOR_MANY(ip[upper.option_ofs])) {
+        l3_icmp_param_problem(l3, p, h, ICMP6_PARAMETER_OPTION, upper.option_ofs, now);
+    }
+    return DROP_ip6_option;
+}
+
 /*
  * Packets for the node itself.
  */

@@ -114,6 +114,12 @@ l3_icmp_time_exceeded(struct l3 *, const struct packet *p, const struct parsed *
 void l3_icmp_param_problem(struct l3 *, const struct packet *p, const struct parsed *, uint8_t code,
                            uint32_t pointer, uint64_t now);
 
+/* Does a received frame p for this node, which was parsed to its upper layer, have an option that must
+ * not be skipped by who does not know it?  Then DROP_ip6_option; an error message answers it only if
+ * that is due however many have received the packet. */
+enum drop_reason
+l3_check_options(struct l3 *, const struct packet *p, const struct parsed *, uint64_t now);
+
 /* When l3_timer() wants to be called; UINT64_MAX: never. */
 uint64_t l3_deadline(const struct l3 *);
 void l3_timer(struct l3 *, uint64_t now);

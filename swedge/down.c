@@ -23,18 +23,28 @@
 /* What the packet is addressed to. */
 enum arrival { BY_END_MT, BY_REPLICATE, BY_MCAST };
 
-/* RFC 8754 and draft-li 6.2, S01 to S04 and S14.  No ICMPv6 error may come from
- * here: each copy of a packet would raise one (RFC 9524 2.2.3). */
+/* RFC 8754 and draft-li 6.2, S01 to S03 and S13 to S15.  No ICMPv6 error may come from
+ * here: each copy of a packet would raise one (RFC 9524 2.2.3).
+ *
+ * With Segments Left 1, S02 makes it 0 and S03 the destination Segment List entry 0, the Proxy.
+ * With more there would be SIDs that nobody visits, since what comes out of End.MT has no SRH. */
 static enum drop_reason
 check_segment(const struct rx *rx)
 {
     if (!rx->h.srh_ofs) {
         return DROP_mt_no_srh;
     }
-    if (!rx->h.segments_left) {
+    if (rx->h.segments_left != 1) {
         return DROP_mt_segments_left;
     }
     return rx_ip(rx)->hlim <= 1 ? DROP_hop_limit : DROP_none;
+}
+
+/* What is before the SRH, or behind it, may forbid to go on: the exception to the rule of no errors. */
+static enum drop_reason
+check_options(const struct swedge *sw, const struct rx *rx)
+{
+    return rx->h.ip.n_ext > 1 ? l3_check_options(sw->base.l3, rx->p, &rx->h, rx->now) : DROP_none;
 }
 
 /* The inner packet is one request to a Proxy that may be copied, and nothing
@@ -132,7 +142,7 @@ down_input(struct swedge *sw, struct rx *rx, enum arrival by)
     struct original o = {0};
     enum drop_reason why, to_receivers;
 
-    if ((why = check_segment(rx)) || (why = check_inner(rx, &o))
+    if ((why = check_segment(rx)) || (why = check_options(sw, rx)) || (why = check_inner(rx, &o))
         || (why = check_group(sw, rx, by, &o)) || (why = check_auth(sw, rx, o.tree))) {
         return why;
     }

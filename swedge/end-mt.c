@@ -157,7 +157,7 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
 {
     const struct tree_config *c = &o->tree->config;
     struct branch *held = NULL; /* found, and sent when the next one is. */
-    unsigned n_mine = c->provisioned;
+    unsigned n_named = c->provisioned;
 
     for (size_t i = 0; c->provisioned && i < c->n_branches; i++) {
         if (c->branches[i].kind == BRANCH_RECEIVER) {
@@ -171,7 +171,7 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
         if (memcmp(&tlv->edge, &sw->base.address, sizeof tlv->edge)) {
             continue; /* another edge's. */
         }
-        n_mine++;
+        n_named += tlv->n_receivers;
         for (uint8_t i = 0; i < tlv->n_receivers; i++) {
             take_branch(sw, rx, o, tree_receiver(o->tree, &receivers[i].addr), &receivers[i],
                         &held);
@@ -180,5 +180,5 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
     if (held) {
         return send_copy(sw, rx, o, held, last);
     }
-    return n_mine || !last ? DROP_none : DROP_mt_no_tlv;
+    return n_named || !last ? DROP_none : DROP_mt_no_tlv;
 }

@@ -501,6 +501,25 @@ srh_build(uint8_t *out, const struct in6_addr *segments, uint8_t n, uint8_t segm
 }
 
 void
+check_copy(const struct frame *frame, unsigned i, const struct roce_spec *spec)
+{
+    struct in6_addr r = star_receiver(i);
+    struct roce_spec expected = *spec;
+    uint8_t bytes[PACKET_ROOM];
+
+    expected.src = &star_proxy;
+    expected.dst = &r;
+    expected.dest_qp = star_qpn(i);
+    expected.va += star_va(i);
+    expected.rkey = star_rkey(i);
+    size_t len = roce_build(bytes, &expected);
+    bytes[7] = 63; /* hop limit; not in the ICRC. */
+    ck_assert_uint_eq(frame->port, star_port(i));
+    ck_assert_uint_eq(frame->len, sizeof(struct eth_hdr) + len);
+    ck_assert_mem_eq(frame->bytes + sizeof(struct eth_hdr), bytes, len);
+}
+
+void
 check_icmp6_error(const struct frame *frame, uint16_t port, uint8_t type, uint8_t code,
                   uint32_t param)
 {

@@ -109,6 +109,8 @@ uint8_t *ip6_build(uint8_t *out, struct in6_addr src, struct in6_addr dst, uint8
 size_t srh_build(uint8_t *out, const struct in6_addr *segments, uint8_t n, uint8_t segments_left,
                  uint8_t nh);
 
+/* The frame is the copy of 'spec' for receiver i. */
+void check_copy(const struct frame *, unsigned i, const struct roce_spec *);
 /* The frame is an ICMPv6 error message. */
 void
 check_icmp6_error(const struct frame *, uint16_t port, uint8_t type, uint8_t code, uint32_t param);

@@ -15,6 +15,8 @@
     SUITE(drop)          \
     SUITE(ecn)           \
     SUITE(end)           \
+    SUITE(end_mt)        \
+    SUITE(end_mt_ip)     \
     SUITE(fib)           \
     SUITE(guard)         \
     SUITE(icmp6)         \

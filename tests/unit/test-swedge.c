@@ -74,26 +74,6 @@ down(struct fixture *f, const struct roce_spec *spec, unsigned n)
     fixture_input(f, 1, bytes, len);
 }
 
-/* The frame is receiver i's copy of 'spec'. */
-static void
-check_copy(const struct frame *frame, unsigned i, const struct roce_spec *spec)
-{
-    struct in6_addr r = star_receiver(i);
-    struct roce_spec expected = *spec;
-    uint8_t bytes[PACKET_ROOM];
-
-    expected.src = &star_proxy;
-    expected.dst = &r;
-    expected.dest_qp = star_qpn(i);
-    expected.va += star_va(i);
-    expected.rkey = star_rkey(i);
-    size_t len = roce_build(bytes, &expected);
-    bytes[7] = 63; /* hop limit; not in the ICRC. */
-    ck_assert_uint_eq(frame->port, star_port(i));
-    ck_assert_uint_eq(frame->len, sizeof(struct eth_hdr) + len);
-    ck_assert_mem_eq(frame->bytes + sizeof(struct eth_hdr), bytes, len);
-}
-
 static void
 check_response(const struct fixture *f, uint8_t syndrome, uint32_t psn)
 {
@@ -112,6 +92,8 @@ check_response(const struct fixture *f, uint8_t syndrome, uint32_t psn)
     ck_assert(frame_icrc_ok(frame));
 }
 
+/* Proves MT-5.2-4, MT-5.2-6, MT-5.2-7, MT-5.2-8, MT-5.2-9, MT-5.2-10, MT-5.2-11, MT-6-S06,
+ * MT-6-S07, MT-6-S08, MT-6-S09, MT-6-S10, MT-6-S11, MT-6-S12, MT-6-Ref2, MT-6-Ref3. */
 START_TEST(copies_are_exact)
     {
         static const uint8_t opcodes[] = {RC_WRITE_ONLY, RC_WRITE_FIRST};
@@ -133,7 +115,9 @@ START_TEST(copies_are_exact)
     }
 END_TEST
 
-/* Only 06, 0a and 0b have an RETH; the others keep their payload untouched. */
+/* Only 06, 0a and 0b have an RETH; the others keep their payload untouched.
+ *
+ * Proves MT-5.2-8, MT-6-S09. */
 START_TEST(middle_and_send_have_no_reth)
     {
         static const uint8_t opcodes[] = {RC_SEND_ONLY, RC_WRITE_MIDDLE, RC_WRITE_LAST,
@@ -153,7 +137,9 @@ START_TEST(middle_and_send_have_no_reth)
     }
 END_TEST
 
-/* H22: what arrives corrupt stays corrupt. */
+/* H22: what arrives corrupt stays corrupt.
+ *
+ * Proves MT-5.2-9, MT-6-S10. */
 START_TEST(corruption_is_not_laundered)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
@@ -191,7 +177,9 @@ START_TEST(verify_always)
     }
 END_TEST
 
-/* H1, H11, H19: the slower branch decides, addressed as the source's QP expects. */
+/* H1, H11, H19: the slower branch decides, addressed as the source's QP expects.
+ *
+ * Proves MT-5.3.1-4, MT-5.3.1-5. */
 START_TEST(acks_are_merged)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
@@ -212,7 +200,9 @@ START_TEST(acks_are_merged)
     }
 END_TEST
 
-/* H28 and epochs: nothing that was not sent is acknowledged. */
+/* H28 and epochs: nothing that was not sent is acknowledged.
+ *
+ * Proves MT-9-3. */
 START_TEST(forged_responses)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
@@ -278,7 +268,9 @@ START_TEST(psn_jump)
     }
 END_TEST
 
-/* A host that is on two ports answers on the one that it is reached by. */
+/* A host that is on two ports answers on the one that it is reached by.
+ *
+ * Proves MT-9-3. */
 START_TEST(wrong_port)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
@@ -329,6 +321,7 @@ static const struct {
     {DROP_ecn_ce, 40 + 112 + 1, 0},        /* outer CE below, inner not ECT. */
 };
 
+/* Proves MT-6-S14. */
 START_TEST(bad_packets_are_named)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
@@ -351,6 +344,7 @@ START_TEST(bad_packets_are_named)
     }
 END_TEST
 
+/* Proves MT-5.2-5, MT-8-5. */
 START_TEST(bad_requests_are_named)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
@@ -477,7 +471,9 @@ START_TEST(no_join_in_flight)
     }
 END_TEST
 
-/* A TLV that names a receiver many times does not multiply packets. */
+/* A TLV that names a receiver many times does not multiply packets.
+ *
+ * Proves MT-5.2-6, MT-6-S06. */
 START_TEST(receiver_named_twice)
     {
         struct fixture *f = fixture_create(&swedge_class, 1);

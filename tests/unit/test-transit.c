@@ -11,6 +11,7 @@
 #include "tests/unit/suites.h"
 #include "tests/unit/transit-fixture.h"
 
+/* Proves MT-1.1-1, MT-5.2-3, MT-6-R9524-3, MT-6-R9524-4. */
 START_TEST(replicas_are_exact)
     {
         struct fixture *f = transit_create(0);
@@ -28,7 +29,9 @@ START_TEST(replicas_are_exact)
     }
 END_TEST
 
-/* A receiver's copy changes headers that a replica shares with the original. */
+/* A receiver's copy changes headers that a replica shares with the original.
+ *
+ * Proves MT-5.2-4, MT-6-R9524-6. */
 START_TEST(bud)
     {
         struct fixture *f = transit_create(2);
@@ -38,19 +41,8 @@ START_TEST(bud)
         size_t len = transit_down(f, bytes, START, 2);
         ck_assert_uint_eq(f->n_frames, 4);
         for (unsigned i = 0; i < 2; i++) {
-            struct in6_addr r = star_receiver(i);
             struct roce_spec spec = transit_write(START);
-            uint8_t expected[PACKET_ROOM];
-            spec.src = &star_proxy;
-            spec.dst = &r;
-            spec.dest_qp = star_qpn(i);
-            spec.va += star_va(i);
-            spec.rkey = star_rkey(i);
-            size_t expected_len = roce_build(expected, &spec);
-            expected[7] = 63;
-            ck_assert_uint_eq(f->frames[i].port, star_port(i));
-            ck_assert_uint_eq(f->frames[i].len, sizeof(struct eth_hdr) + expected_len);
-            ck_assert_mem_eq(f->frames[i].bytes + sizeof(struct eth_hdr), expected, expected_len);
+            check_copy(&f->frames[i], i, &spec);
         }
         transit_check_replica(&f->frames[2], PORT_A, node_sid(CHILD_A, GROUP_RS), bytes, len);
         transit_check_replica(&f->frames[3], PORT_B, node_sid(CHILD_B, SID_FUNC_END_MT), bytes,
@@ -67,7 +59,9 @@ START_TEST(bud)
     }
 END_TEST
 
-/* What only an edge may mind does not stop the way to the other nodes. */
+/* What only an edge may mind does not stop the way to the other nodes.
+ *
+ * Proves MT-6-R6040-2, MT-6-R2473-2. */
 START_TEST(receivers_problems)
     {
         static const struct {
@@ -103,7 +97,9 @@ START_TEST(receivers_problems)
     }
 END_TEST
 
-/* No ICMPv6 error, and one counter. */
+/* No ICMPv6 error, and one counter.
+ *
+ * Proves MT-6-R9524-1, MT-6-R9524-2, MT-6-R9524-7. */
 START_TEST(refused_silently)
     {
         static const struct {
@@ -136,6 +132,7 @@ START_TEST(refused_silently)
     }
 END_TEST
 
+/* Proves MT-5.3-1, MT-5.3.1-4, MT-5.3.2-4. */
 START_TEST(merged_for_the_parent)
     {
         struct fixture *f = transit_create(1);
@@ -161,6 +158,7 @@ START_TEST(merged_for_the_parent)
     }
 END_TEST
 
+/* Proves MT-5.3.1-5. */
 START_TEST(root_speaks_to_the_source)
     {
         struct fixture *f = transit_create(0);
@@ -206,7 +204,9 @@ START_TEST(replicates_only)
 END_TEST
 
 /* Bytes behind the packet on the link do not go on; behind the inner packet in the
- * outer one there may be none. */
+ * outer one there may be none.
+ *
+ * Proves MT-6-Ref2. */
 START_TEST(padding)
     {
         struct fixture *f = transit_create(1);
@@ -247,7 +247,9 @@ START_TEST(padding)
 END_TEST
 
 /* RFC 9524 section 2.2.3: a replica may be answered with Packet Too Big and with
- * nothing else; the rest of the tree has its copies. */
+ * nothing else; the rest of the tree has its copies.
+ *
+ * Proves MT-6-R9524-7, MT-6-R9524-8. */
 START_TEST(replica_cannot_be_sent)
     {
         struct fixture *f = transit_create(0);
@@ -284,7 +286,9 @@ START_TEST(replica_cannot_be_sent)
     }
 END_TEST
 
-/* A receiver's copy is a packet that nobody has sent: no error is due. */
+/* A receiver's copy is a packet that nobody has sent: no error is due.
+ *
+ * Proves MT-6-R9524-7. */
 START_TEST(copy_cannot_be_sent)
     {
         struct fixture *f = transit_create(1);
