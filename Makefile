@@ -339,7 +339,8 @@ net: all net-built ## real daemons and ports in network namespaces, without RDMA
 
 .PHONY: conformance
 conformance: all unit-built net-built ## is each requirement of docs/conformance.md proven by a test (root)
-	$(Q)tests/summary unit=$(B)/tests/unit ctl=tests/ctl/run net=tests/net/run conformance=tests/conformance/run
+	$(Q)tests/summary unit=$(B)/tests/unit ctl=tests/ctl/run api=tests/api/run \
+	    net=tests/net/run conformance=tests/conformance/run
 
 walk: all ## the commands of README and docs, as a reader would type them (root)
 	$(Q)tests/summary walk=tests/walk/run

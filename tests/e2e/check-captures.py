@@ -69,6 +69,7 @@ def check_link_carries_same(run):
           sum(((ends[0] - ends[1]) + (ends[1] - ends[0])).values()))
 
 
+# Proves MT-5.2-2, MT-6-R6040-1, MT-6-R2473-1.
 def check_outer_header(run):
     """Outer header: SA the agent, DA the edge's End.MT SID, inner ECN, one flow label"""
     for _, p in run.down:
@@ -80,6 +81,7 @@ def check_outer_header(run):
     check(len({p.flow_label for _, p in run.down}) == 1, 'flow labels differ')
 
 
+# Proves MT-5.1-6, MT-7.1-1, MT-7.2-11.
 def check_srh(run):
     """SRH byte-exact: reduced list with the Proxy, one End.MT TLV, PadN only"""
     size = 8 + 16 + 24 + 20 * len(run.receivers)
@@ -104,6 +106,7 @@ def check_inner_unchanged(run):
               'PSN %#x is not what the source sent', p.psn)
 
 
+# Proves MT-5.2-6, MT-5.2-7, MT-5.2-8, MT-5.2-9.
 def check_copies(run):
     """Copies: SA, DA, DestQP, rkey, VA and ICRC rewritten, nothing else"""
     for address, receiver in run.receivers.items():
@@ -118,6 +121,7 @@ def check_copies(run):
               sum((copies - inner).values()), sum((inner - copies).values()))
 
 
+# Proves MT-5.1-2, MT-5.1-3.
 def check_responses(run):
     """Receivers' responses: from their address to the Proxy's Designated QPN"""
     for address, receiver in run.receivers.items():
@@ -129,6 +133,7 @@ def check_responses(run):
             check(p.opcode == OP_ACK, '%s: opcode %#x', receiver['host'], p.opcode)
 
 
+# Proves MT-5.3.1-4.
 def check_merged(run):
     """One merged stream to the source: SA Proxy, DestQP the source's, up to the last PSN"""
     for where in (run.up, run.to_host):
@@ -146,6 +151,7 @@ def check_merged(run):
         check(a.same_but_hop_limit(b), 'changed on its way through the agent')
 
 
+# Proves MT-5.3.1-1.
 def check_never_early(run):
     """No merged ACK is earlier than any receiver's own"""
     events = [(t, 1, None, p) for t, p in run.up]

@@ -93,6 +93,7 @@ def check_links(walk):
         walk.packet(*link)
 
 
+# Proves MT-5.2-1.
 def check_source(walk):
     """h0 sends an ordinary RDMA WRITE to the Proxy's Designated QPN, into the group's region"""
     p = walk.packet('h0', 'sa', Roce)
@@ -104,6 +105,7 @@ def check_source(walk):
     check(p.reth == (0, walk.group['designated_rkey'], PAYLOAD), 'RETH %s', p.reth)
 
 
+# Proves MT-5.2-2, MT-7.1-1.
 def check_encapsulation(walk):
     """sa adds outer header and SRH: agent to n6's replication SID, hop limit 64, SRH byte-exact"""
     sent, p = walk.packet('h0', 'sa'), walk.packet('sa', 'n6', Encapsulated)
@@ -119,6 +121,7 @@ def check_encapsulation(walk):
     check(p.inner.same_but_hop_limit(sent) and p.inner.hlim == sent.hlim - 1, 'inner packet')
 
 
+# Proves MT-6-R9524-3, MT-6-R9524-4.
 def check_replicas(walk):
     """Replicas: DA the next node's SID, hop limit one less a node, all else byte-identical"""
     for node, child in DOWN:
@@ -131,6 +134,7 @@ def check_replicas(walk):
             check(p.bytes[40:] == came.bytes[40:], '%s to %s: SRH or inner packet', node, child)
 
 
+# Proves MT-5.2-7, MT-5.2-8, MT-5.2-9.
 def check_copies(walk):
     """Receivers get five different packets: SA, DA, DestQP, rkey, VA and ICRC their own"""
     for host, receiver in walk.receiver.items():
@@ -159,6 +163,7 @@ def check_acks(walk):
         check_response(walk, p, walk.group['designated_qpn'])
 
 
+# Proves MT-5.3-1.
 def check_between_nodes(walk):
     """Each node below the root sends one response, in IPv6, to its parent's response SID"""
     ports = set()
@@ -173,6 +178,7 @@ def check_between_nodes(walk):
     check(len(ports) == 1, 'source ports %s', ports)
 
 
+# Proves MT-5.3.1-5.
 def check_answer(walk):
     """n6 sends one plain ACK, as if the Proxy's: to the source's own QPN; sa only forwards it"""
     p, last = walk.packet('n6', 'sa', Roce), walk.packet('sa', 'h0', Roce)

@@ -24,6 +24,7 @@ def uplink(lab):
     return lab.device('sa', lab.port('sa', 'n1'))
 
 
+# Proves MT-5.2-11.
 def write_16m(lab, mtu):
     """16 MiB in 64 KiB writes; PSNs wrap after 16 packets."""
     group, psn, size, count = 'wrap%d' % mtu, 0xfffff0, 65536, 256

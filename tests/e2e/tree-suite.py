@@ -44,6 +44,7 @@ def walk(lab):
         check(r.region() == data, "%s's memory differs", r.name)
 
 
+# Proves MT-5.2-11, MT-5.3-1.
 def whole_write(tree, n_blocks=32):
     """A case: blocks arrive at all receivers, and every branch of every node has confirmed all."""
     def case(lab):
@@ -87,6 +88,7 @@ def bytes_on_links(lab):
           % (multicast['sa', 'n6'], unicast['sa', 'n6']))
 
 
+# Proves MT-5.3.1-1, MT-5.3.2-1.
 def loss(lab):
     """Loss on every link of the fabric, both ways: NAKs and time-outs repair it."""
     group_add('loss', '--mtu', str(MTU))

@@ -197,6 +197,7 @@ check_response(const uint8_t *ip_bytes, uint32_t dest_qp)
     ck_assert_uint_eq(be24_get(aeth->msn), 9);
 }
 
+/* Proves MT-5.3.1-5. */
 START_TEST(build)
     {
         const struct reverse_out out = {true, AETH_NAK_PSN_SEQ, psn_make(5), 9};

@@ -90,7 +90,7 @@ qpn_ofs(void)
 
 static const unsigned int which[] = {AUTH_MT, AUTH_HMAC, AUTH_MT | AUTH_HMAC};
 
-/* Proves MT-9-3, MT-9-11, MT-9-12, MT-9-13. */
+/* Proves MT-9-2, MT-9-6, MT-9-7. */
 START_TEST(at_an_edge)
     {
         unsigned int tlvs = which[_i];

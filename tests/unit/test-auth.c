@@ -121,7 +121,7 @@ verify_once(unsigned int tlvs, const struct sample *s)
     return why;
 }
 
-/* Proves MT-9-3. */
+/* Proves MT-9-2, MT-6-R9524-9. */
 START_TEST(same_as_vectors)
     {
         static const unsigned int which[] = {AUTH_MT, AUTH_HMAC, AUTH_MT | AUTH_HMAC};
@@ -217,7 +217,7 @@ static const unsigned int alone[] = {AUTH_MT, AUTH_HMAC};
 
 /* Each bit of outer header and SRH turned over, one at a time: where the parser has no objection,
  * what is covered is refused and what is not is accepted, by a verifier that has seen the right one
- * as by one that has not.  Proves MT-9-3, MT-9-11, MT-9-12. */
+ * as by one that has not.  Proves MT-9-2, MT-9-6. */
 START_TEST(every_bit)
     {
         unsigned int tlvs = alone[_i];

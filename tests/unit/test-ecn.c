@@ -28,6 +28,7 @@ static const struct {
     {ECN_CE, ECN_CE, ECN_CE},
 };
 
+/* Proves MT-6-R6040-2. */
 START_TEST(cell)
     {
         uint8_t outer_tc = (uint8_t) (0x54 | cells[_i].outer);

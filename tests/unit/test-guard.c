@@ -64,6 +64,7 @@ check_host(struct fixture *f, uint16_t port, uint16_t own_id, struct in6_addr sr
     check_forwarded(f, port, bytes, IP6_HDR_LEN, out_port);
 }
 
+/* Proves MT-6-R8754-13, MT-9-1, MT-9-4. */
 START_TEST(hosts_of_an_edge)
     {
         struct fixture *f = transit_create(2);
@@ -73,6 +74,7 @@ START_TEST(hosts_of_an_edge)
     }
 END_TEST
 
+/* Proves MT-6-R8754-13, MT-9-1, MT-9-4. */
 START_TEST(host_of_an_agent)
     {
         struct fixture *f = agent_create(2);
@@ -85,7 +87,9 @@ START_TEST(host_of_an_agent)
 END_TEST
 
 /* What an agent sends to SIDs comes from the agent, also when it is in a tunnel
- * to this node; its host's other packets pass. */
+ * to this node; its host's other packets pass.
+ *
+ * Proves MT-9-4. */
 START_TEST(agents)
     {
         struct in6_addr sids[] = {

@@ -176,6 +176,7 @@ START_TEST(ip6)
     }
 END_TEST
 
+/* Proves MT-6-R8200-1. */
 START_TEST(extension_headers)
     {
         static struct frame f;
@@ -236,7 +237,9 @@ START_TEST(fragment)
     }
 END_TEST
 
-/* All values of the three length fields that must agree (RFC 8754 2, 4.3.1.1). */
+/* All values of the three length fields that must agree (RFC 8754 2, 4.3.1.1).
+ *
+ * Proves MT-6-R8754-1, MT-6-R8754-2. */
 START_TEST(srh_fields)
     {
         static struct frame f;
@@ -273,6 +276,7 @@ START_TEST(srh_fields)
     }
 END_TEST
 
+/* Proves MT-6-R8200-1. */
 START_TEST(second_srh)
     {
         static struct frame f;
@@ -301,7 +305,9 @@ START_TEST(second_srh)
     }
 END_TEST
 
-/* An End.MT TLV: all lengths times all receiver counts, in room for 5. */
+/* An End.MT TLV: all lengths times all receiver counts, in room for 5.
+ *
+ * Proves MT-7.1-3, MT-7.2-1, MT-7.2-2, MT-7.2-4, MT-6-R8754-6. */
 START_TEST(mt_tlv)
     {
         static struct frame f;
@@ -325,6 +331,7 @@ START_TEST(mt_tlv)
     }
 END_TEST
 
+/* Proves MT-7.2-9. */
 START_TEST(most_mt_tlvs)
     {
         static struct frame f;
@@ -341,6 +348,7 @@ START_TEST(most_mt_tlvs)
     }
 END_TEST
 
+/* Proves MT-6-R8754-6, MT-6-R8754-7. */
 START_TEST(other_tlvs)
     {
         static struct frame f;

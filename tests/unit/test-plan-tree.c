@@ -109,6 +109,7 @@ static const struct {
     {"h0-a9 a9-n2 a9-n1 n1-n2 n2-r1", "n1 R >n2 <source n2; n2 <n1 r1; a9 >>n1 [r1]"},
 };
 
+/* Proves MT-8-4. */
 START_TEST(shape)
     {
         char *text;
@@ -147,6 +148,7 @@ static const struct {
      "n1 *n2 =a9; n2 *n4 =n1; n4 =n2 <a9 r1; a9 *n1 <source n4 [r1]"},
 };
 
+/* Proves MT-1.1-1, MT-5.1-5. */
 START_TEST(other_mode)
     {
         struct in6_addr address = mcast_group_address(group.replication_id);
@@ -291,7 +293,7 @@ START_TEST(sizes)
     }
 END_TEST
 
-/* What the trees say besides their shape. */
+/* What the trees say besides their shape.  Proves MT-5.1-4, MT-8-5. */
 START_TEST(contents)
     {
         make_plan(FIGURE_1);

@@ -125,6 +125,7 @@ START_TEST(switch_node)
     }
 END_TEST
 
+/* Proves MT-5.1-5. */
 START_TEST(switch_sids)
     {
         static const struct {
@@ -497,6 +498,7 @@ static const struct {
     {65535, 256, {45, 45}, "90 members need an SRH of 2064 bytes, and 2048 is the most"},
 };
 
+/* Proves MT-6-R8754-11. */
 START_TEST(packet_sizes)
     {
         struct plan_member members[100];

@@ -9,7 +9,9 @@
 #include "tests/unit/hex.h"
 #include "tests/unit/suites.h"
 
-/* The ACK vector of tests/unit/test-icrc.c. */
+/* The ACK vector of tests/unit/test-icrc.c.
+ *
+ * Proves MT-5.3.1-5. */
 START_TEST(vector)
     {
         struct packet_pool *pool = packet_pool_create(1);

@@ -42,6 +42,7 @@ run_string(unsigned int seed)
     });
 }
 
+/* Proves MT-5.3.1-1, MT-5.3.2-1. */
 START_TEST(same_as_model)
     {
         for (unsigned int i = 0; i < STRINGS_PER_CASE; i++) {

@@ -131,6 +131,7 @@ info(void)
     return i;
 }
 
+/* Proves MT-5.3.1-2, MT-5.3.1-3, MT-5.3.1-4, MT-8-1. */
 START_TEST(h9_start_psn)
     {
         /* With an initial AckPSN of 0 the minimum would be 0 or meaningless. */
@@ -144,6 +145,7 @@ START_TEST(h9_start_psn)
     }
 END_TEST
 
+/* Proves MT-5.3.1-4. */
 START_TEST(h9_wrap)
     {
         setup_group(2, 0xfffffe);
@@ -158,6 +160,7 @@ START_TEST(h9_wrap)
     }
 END_TEST
 
+/* Proves MT-5.3.1-2, MT-5.3.1-3. */
 START_TEST(h10_ack_does_not_go_back)
     {
         setup_group(1, 100);
@@ -170,6 +173,7 @@ START_TEST(h10_ack_does_not_go_back)
     }
 END_TEST
 
+/* Proves MT-5.3.2-1, MT-5.3.2-2. */
 START_TEST(h11_nak_acknowledges_what_is_below)
     {
         setup_group(2, 100);
@@ -181,6 +185,19 @@ START_TEST(h11_nak_acknowledges_what_is_below)
         /* An ACK that passes e clears it. */
         expect_ack(ack(2, 106), 106);
         ck_assert_int_eq(branch(2).cond, REVERSE_NONE);
+    }
+END_TEST
+
+/* Who has only confirmed expects what follows.  Proves MT-5.3.2-3, MT-5.3.2-4, MT-8-2. */
+START_TEST(epsn_of_a_branch_without_nak)
+    {
+        setup_group(2, 100);
+        down(100, 109);
+        expect_nothing(ack(2, 102));
+        expect_ack(ack(1, 104), 102);
+        expect_nothing(nak(1, 107));
+        now += REVERSE_HOLD_USEC;
+        expect_nak(reverse_timer(r, now), 103);
     }
 END_TEST
 
@@ -256,6 +273,7 @@ START_TEST(copy_serves_only_its_branch)
     }
 END_TEST
 
+/* Proves MT-5.3.2-4. */
 START_TEST(h12_held_until_the_minimum_arrives)
     {
         setup_group(2, 100);
@@ -270,6 +288,7 @@ START_TEST(h12_held_until_the_minimum_arrives)
     }
 END_TEST
 
+/* Proves MT-5.3.2-4. */
 START_TEST(h12_hold_is_bounded)
     {
         setup_group(3, 100);
@@ -371,6 +390,7 @@ START_TEST(h13_duplicate_at_a_reported_nak)
     }
 END_TEST
 
+/* Proves MT-5.3.1-1, MT-8-1. */
 START_TEST(no_ack_before_the_first_confirmation)
     {
         /* 99 was never sent: re-sending "ACK(m - 1)" would confirm it. */
@@ -551,6 +571,7 @@ START_TEST(no_branches_nothing_went_down)
     }
 END_TEST
 
+/* Proves MT-5.3.1-1. */
 START_TEST(h28_never_beyond_h)
     {
         setup_group(1, 100);
@@ -666,6 +687,7 @@ START_TEST(first_packet_lost_before_this_node)
     }
 END_TEST
 
+/* Proves MT-5.3.1-4, MT-8-4. */
 START_TEST(thousand_branches)
     {
         setup_group(1000, 0xffff00);
@@ -689,6 +711,7 @@ reverse_suite(void)
         h9_wrap,
         h10_ack_does_not_go_back,
         h11_nak_acknowledges_what_is_below,
+        epsn_of_a_branch_without_nak,
         stale_nak_is_ignored,
         duplicate_does_not_clear_nak,
         nak_once_per_setting,

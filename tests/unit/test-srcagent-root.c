@@ -36,6 +36,7 @@ node_responds(struct fixture *f, uint16_t node, uint32_t dqpn, uint8_t syndrome,
     fixture_input(f, UPLINK, bytes, len);
 }
 
+/* Proves MT-5.3.1-5. */
 START_TEST(agent_is_root)
     {
         struct fixture *f = root_agent();
@@ -86,6 +87,7 @@ START_TEST(root_refuses_in_turn)
     }
 END_TEST
 
+/* Proves MT-9-3. */
 START_TEST(root_takes_only_branches)
     {
         struct fixture *f = root_agent();

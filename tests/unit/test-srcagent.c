@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/icmp6.h"
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 #include "tests/unit/agent-fixture.h"
 #include "tests/unit/suites.h"
 
+/* Proves MT-5.1-4, MT-5.1-6, MT-5.2-1, MT-5.2-2, MT-6-R2473-1, MT-6-R9524-5, MT-7.1-2. */
 START_TEST(encapsulation)
     {
         struct fixture *f = agent_create(2);
@@ -34,6 +36,16 @@ START_TEST(encapsulation)
         ck_assert_uint_eq(frame->h.n_segments, 1);
         ck_assert_uint_eq(frame->h.n_mt_tlvs, 1);
         ck_assert_mem_eq(frame->bytes + frame->h.srh_ofs + 8, &star_proxy, 16);
+        const struct mt_tlv *mt = (const void *) (frame->bytes + frame->h.mt_tlv_ofs[0]);
+        const struct mt_receiver *named = (const void *) (mt + 1);
+        struct in6_addr edge = node_address(STAR_EDGE_ID);
+        ck_assert_mem_eq(&mt->edge, &edge, 16);
+        ck_assert_uint_eq(mt->n_receivers, 2);
+        for (unsigned i = 0; i < 2; i++) {
+            struct in6_addr receiver = star_receiver(i);
+            ck_assert_mem_eq(&named[i].addr, &receiver, 16);
+            ck_assert_uint_eq(be24_get(named[i].qpn), star_qpn(i));
+        }
         inner[7]--;
         ck_assert_uint_eq(frame->len, frame->h.inner.ofs + inner_len);
         ck_assert_mem_eq(frame->bytes + frame->h.inner.ofs, inner, inner_len);
@@ -42,8 +54,66 @@ START_TEST(encapsulation)
     }
 END_TEST
 
+/* The whole traffic class goes outside, marks too (RFC 6040, normal mode); inside it stays.
+ *
+ * Proves MT-6-R6040-1. */
+START_TEST(traffic_class)
+    {
+        struct fixture *f = agent_create(1);
+        struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
+        uint8_t bytes[PACKET_ROOM];
+        size_t len = roce_build(bytes, &spec);
+
+        for (unsigned tc = 0; tc < 256; tc++) {
+            ip6_set_vtf((struct ip6_hdr_wire *) bytes, (uint8_t) tc, 0x777);
+            fixture_input(f, HOST_PORT, bytes, len);
+            ck_assert_uint_eq(f->n_frames, 1);
+            const struct frame *frame = &f->frames[0];
+            const struct ip6_hdr_wire *outer = (const void *) (frame->bytes + frame->h.ip.ofs);
+            const struct ip6_hdr_wire *inner = (const void *) (frame->bytes + frame->h.inner.ofs);
+            ck_assert_uint_eq(ip6_tc(outer), tc);
+            ck_assert_uint_eq(ip6_tc(inner), tc);
+            ck_assert_uint_eq(ip6_flow_label(inner), 0x777);
+        }
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* What a node of the tree says about a packet that does not fit ends here, counted: the host has no use
+ * for it.
+ *
+ * Proves MT-6-R9524-8. */
+START_TEST(packet_too_big)
+    {
+        struct fixture *f = agent_create(1);
+        struct packet_pool *pool = packet_pool_create(2);
+        struct in6_addr node = node_address(STAR_EDGE_ID);
+        const struct icmp6_error error = {.type = ICMP6_TOO_BIG, .param = 1280};
+        const char *why;
+        uint8_t bytes[PACKET_ROOM];
+
+        agent_write(f, START);
+        ck_assert_uint_eq(f->n_frames, 1);
+        const struct frame *sent = &f->frames[0];
+        struct packet *p = packet_from_bytes(pool, sent->bytes, sent->len);
+        struct packet *answer = icmp6_error_build(pool, &error, &node, p, sent->h.ip.ofs, &why);
+        ck_assert_ptr_nonnull(answer);
+        size_t len = packet_flatten(answer, bytes, sizeof bytes);
+        fixture_input(f, UPLINK, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_icmp_error), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        packet_put(p);
+        packet_put(answer);
+        packet_pool_destroy(pool);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* Held while closed, at most as many as a requester has in flight; then sent in
- * order. */
+ * order.
+ *
+ * Proves MT-5.1-1. */
 START_TEST(gate)
     {
         struct fixture *f = agent_create(2);
@@ -171,7 +241,9 @@ START_TEST(responses)
     }
 END_TEST
 
-/* What is not multicast passes both ways; a host has one address. */
+/* What is not multicast passes both ways; a host has one address.
+ *
+ * Proves MT-9-4. */
 START_TEST(plain_traffic)
     {
         struct fixture *f = agent_create(2);
@@ -206,6 +278,7 @@ START_TEST(plain_traffic)
     }
 END_TEST
 
+/* Proves MT-5.2-1. */
 START_TEST(stale_epoch)
     {
         struct fixture *f = agent_create(2);
@@ -322,7 +395,9 @@ START_TEST(corrupt_psn)
     }
 END_TEST
 
-/* Ethernet padding does not go down; what is too long for the fabric is counted. */
+/* Ethernet padding does not go down; what is too long for the fabric is counted.
+ *
+ * Proves MT-6-R2473-3. */
 START_TEST(length)
     {
         struct fixture *f = agent_create(2);
@@ -403,6 +478,8 @@ srcagent_suite(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, encapsulation);
+    tcase_add_test(tc, traffic_class);
+    tcase_add_test(tc, packet_too_big);
     tcase_add_test(tc, gate);
     tcase_add_loop_test(tc, refusals, 0, sizeof refused / sizeof refused[0]);
     tcase_add_test(tc, refusal_at_the_start);

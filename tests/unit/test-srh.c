@@ -55,6 +55,8 @@ static const struct {
     {0, {0}, 64},
 };
 
+/* Proves MT-5.1-6, MT-5.2-2, MT-7.1-1, MT-7.1-3, MT-7.2-1, MT-7.2-2, MT-7.2-3, MT-7.2-4,
+ * MT-7.2-5, MT-7.2-6, MT-7.2-7, MT-7.2-9, MT-7.2-11, MT-6-R8754-3. */
 START_TEST(same_as_scapy)
     {
         struct srh_copy copies[16];
@@ -76,6 +78,38 @@ START_TEST(same_as_scapy)
         free(frame);
     }
 END_TEST
+
+/* Behind the TLVs that count there is nothing but one PadN that the alignment needs, all zero; and
+ * what has no meaning is zero too. */
+static void
+check_unused(const uint8_t *frame, const struct parsed *h)
+{
+    const struct srh_hdr *srh = (const void *) (frame + h->srh_ofs);
+    size_t ofs = h->srh_ofs + sizeof *srh + sizeof(struct in6_addr);
+
+    ck_assert_uint_eq(srh->flags, 0);
+    ck_assert_uint_eq(be16_get(srh->tag), 0);
+    for (uint8_t i = 0; i < h->n_mt_tlvs; i++) {
+        const struct mt_tlv *mt = (const void *) (frame + h->mt_tlv_ofs[i]);
+        const struct mt_receiver *r = (const void *) (mt + 1);
+
+        ck_assert_uint_eq(h->mt_tlv_ofs[i], ofs); /* no Pad1 between. */
+        ck_assert_mem_eq(mt->rsv, (uint8_t[2]){0}, 2);
+        ck_assert_mem_eq(mt->rsv2, (uint8_t[3]){0}, 3);
+        for (uint8_t j = 0; j < mt->n_receivers; j++) {
+            ck_assert_uint_eq(r[j].rsv, 0);
+        }
+        ofs += 2u + mt->len;
+    }
+    size_t pad = (size_t) h->srh_ofs + h->srh_len - ofs;
+    ck_assert_uint_le(pad, 7);
+    if (pad) {
+        uint8_t padn[8] = {SRH_TLV_PADN, (uint8_t) (pad - 2)};
+
+        ck_assert_uint_ge(pad, 2);
+        ck_assert_mem_eq(frame + ofs, padn, pad);
+    }
+}
 
 /* What is built parses, and names the same pairs in the same order. */
 static void
@@ -99,6 +133,7 @@ check_round_trip(const struct srh_copy *copies, size_t n)
                      DROP_none);
     ck_assert_uint_eq(h.srh_len, t.len - IP6_HDR_LEN);
     ck_assert_uint_eq(h.inner.ofs, ETH_LEN + t.len);
+    check_unused(frame, &h);
 
     for (uint8_t i = 0; i < h.n_mt_tlvs; i++) {
         const struct mt_tlv *mt = (const struct mt_tlv *) (frame + h.mt_tlv_ofs[i]);
@@ -115,6 +150,7 @@ check_round_trip(const struct srh_copy *copies, size_t n)
     ck_assert_uint_eq(k, n);
 }
 
+/* Proves MT-6-R8754-9, MT-6-R8754-10, MT-7.2-7, MT-7.2-9. */
 START_TEST(round_trip)
     {
         static struct srh_copy copies[128];
@@ -128,7 +164,9 @@ START_TEST(round_trip)
 END_TEST
 
 /* 91 receivers of one edge need 2048 - 24 - 9 x 24 = 1808 >= 90 x 20 bytes: 90
- * fit, 91 do not; and 46 edges with one receiver each fit, 47 do not. */
+ * fit, 91 do not; and 46 edges with one receiver each fit, 47 do not.
+ *
+ * Proves MT-6-R8754-11. */
 START_TEST(limit)
     {
         static struct srh_copy copies[128];
@@ -157,6 +195,7 @@ START_TEST(limit)
     }
 END_TEST
 
+/* Proves MT-6-R8754-14. */
 START_TEST(flow_label)
     {
         struct ip6_hdr_wire ip = {.src = hex_addr("fd00:1::100"), .dst = hex_addr("fd00:ffff::1")};

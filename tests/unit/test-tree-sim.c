@@ -283,6 +283,7 @@ run_all(size_t shape, enum kind kind)
     }
 }
 
+/* Proves MT-5.3-1, MT-5.3.1-1, MT-5.3.2-1. */
 START_TEST(trees)
     {
         run_all((size_t) _i / LOSING, (enum kind)(_i % LOSING));

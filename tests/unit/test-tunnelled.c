@@ -66,6 +66,7 @@ response_of_b(uint8_t *out, uint32_t psn)
     return tunnelled_response(out, CHILD_B, STAR_EDGE_ID, STAR_DQPN, AETH_ACK_UNLIMITED, psn);
 }
 
+/* Proves MT-9-3. */
 START_TEST(bent_responses)
     {
         uint8_t bytes[PACKET_ROOM];
