@@ -36,6 +36,7 @@
     SUITE(plan_tree)     \
     SUITE(policy)        \
     SUITE(port_gso)      \
+    SUITE(resend)        \
     SUITE(response)      \
     SUITE(reverse)       \
     SUITE(reverse_model) \
