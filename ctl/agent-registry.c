@@ -29,7 +29,7 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
 /* That an agent reads. */
 #define TABLES                                                                                 \
     (REGISTRY_TABLE(NODE) | REGISTRY_TABLE(PORT) | REGISTRY_TABLE(ROUTE) | REGISTRY_TABLE(SID) \
-     | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH))
+     | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH) | REGISTRY_TABLE(NODE_KEY))
 
 /* A group epoch that has started. */
 struct started {
@@ -80,6 +80,7 @@ monitor(struct ovsdb_idl *idl, const char *node_name)
         &rrec_node_col_verify_always, &rrec_node_col_role,
     };
     struct ovsdb_idl_condition own = OVSDB_IDL_CONDITION_INIT(&own);
+    struct ovsdb_idl_condition own_keys = OVSDB_IDL_CONDITION_INIT(&own_keys);
 
     for (size_t i = 0; i < ARRAY_SIZE(node_columns); i++) {
         ovsdb_idl_add_column(idl, node_columns[i]);
@@ -99,6 +100,13 @@ monitor(struct ovsdb_idl *idl, const char *node_name)
     for (size_t i = 0; i < RREC_BRANCH_N_COLUMNS; i++) {
         ovsdb_idl_add_column(idl, &rrec_branch_columns[i]);
     }
+    for (size_t i = 0; i < RREC_NODE_KEY_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_node_key_columns[i]);
+    }
+    /* Other nodes' keys are none of its business. */
+    rrec_node_key_add_clause_node(&own_keys, OVSDB_F_EQ, node_name);
+    rrec_node_key_set_condition(idl, &own_keys);
+    ovsdb_idl_condition_destroy(&own_keys);
     rrec_node_add_clause_name(&own, OVSDB_F_EQ, node_name);
     rrec_node_set_condition(idl, &own);
     ovsdb_idl_condition_destroy(&own);

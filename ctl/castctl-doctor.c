@@ -99,7 +99,7 @@ doctor(struct ctl *ctl)
 }
 
 const struct ctl_command ctl_doctor_commands[] = {
-    {"doctor", "", 0, 0, CTL_LOCAL | 1u << OPT_ROLE | 1u << OPT_MTU, 0, NULL, doctor,
+    {"doctor", "", 0, 0, CTL_LOCAL | 1ull << OPT_ROLE | 1ull << OPT_MTU, 0, NULL, doctor,
      "what on this machine stands in the way, and what to do; ends with 2 if something does,\n"
      "        with 3 if the registry at --db or ROCECAST_DB cannot be used; --role host, switch,\n"
      "        agent or lab: only what matters for that"},

@@ -12,11 +12,13 @@
 
 #include "ctl/plan.h"
 #include "ctl/request.h"
+#include "ctl/values.h"
 #include "lib/node-config.h"
 #include "lib/wire.h"
+#include "openvswitch/dynamic-string.h"
 #include "util.h"
 
-#define FLAG(OPTION)       (1u << (OPTION))
+#define FLAG(OPTION)       (1ull << (OPTION))
 
 #define DEFAULT_MODE       "replicate"
 #define DEFAULT_RECEIVERS  "tlv"
@@ -153,6 +155,23 @@ group_filter(const struct rrec_group *group)
     return group->n_filter ? group->filter[0] : DEFAULT_FILTER;
 }
 
+static bool
+same_auth(const struct rrec_group *group, const struct auth_option *auth)
+{
+    return auth_tlvs_parse(group->auth, group->n_auth) == auth->tlvs
+           && group->n_auth_key == auth->n_key && (!auth->n_key || group->auth_key[0] == auth->key);
+}
+
+static void
+set_auth(const struct rrec_group *group, const struct auth_option *auth)
+{
+    const char *names[2];
+    size_t n = auth_tlvs_names(auth->tlvs, names);
+
+    rrec_group_set_auth(group, names, n);
+    rrec_group_set_auth_key(group, &auth->key, auth->n_key);
+}
+
 static void
 group_add(struct ctl *ctl)
 {
@@ -168,6 +187,7 @@ group_add(struct ctl *ctl)
     const char *nak = option_nak(ctl, nak_policy_name(DEFAULT_NAK));
     bool filter = option_filter(ctl);
     size_t n_psn = ctl_flag(ctl, OPT_PSN) ? 1 : 0;
+    struct auth_option auth = ctl_option_auth(ctl, NULL);
     const struct rrec_group *row;
 
     ctl_check_name("name", name);
@@ -184,6 +204,7 @@ group_add(struct ctl *ctl)
             : ctl_flag(ctl, OPT_POLICY) && strcmp(group_policy(row), policy) != 0 ? "policy"
             : ctl_flag(ctl, OPT_NAK) && strcmp(group_nak(row), nak) != 0          ? "nak"
             : ctl_flag(ctl, OPT_FILTER) && group_filter(row) != filter            ? "filter"
+            : auth.given && !same_auth(row, &auth)                                ? "auth or --key"
                                                                                   : NULL;
 
         if (other) {
@@ -205,6 +226,7 @@ group_add(struct ctl *ctl)
     rrec_group_set_liveness(row, liveness);
     rrec_group_set_nak(row, nak);
     rrec_group_set_filter(row, &filter, 1);
+    set_auth(row, &auth);
 }
 
 /* How packets travel is settled for an epoch with its first packet: a switch that takes its part in
@@ -233,7 +255,7 @@ group_set(struct ctl *ctl)
     bool filter = option_filter(ctl);
 
     if (!policy && !mode && !receivers && !nak && !ctl_flag(ctl, OPT_LIVENESS)
-        && !ctl_flag(ctl, OPT_FILTER)) {
+        && !ctl_flag(ctl, OPT_FILTER) && !ctl_flag(ctl, OPT_AUTH) && !ctl_flag(ctl, OPT_KEY)) {
         ctl_fail(CTL_USAGE, "group set: nothing to set (castctl group set --help)");
     }
     group = ctl_require_group(ctl, ctl->argv[0]);
@@ -256,6 +278,10 @@ group_set(struct ctl *ctl)
     }
     if (ctl_flag(ctl, OPT_FILTER)) {
         rrec_group_set_filter(group, &filter, 1);
+    }
+    struct auth_option auth = ctl_option_auth(ctl, group);
+    if (auth.given) {
+        set_auth(group, &auth);
     }
 }
 
@@ -339,6 +365,27 @@ ctl_members_to_json(const struct ctl *ctl, const struct rrec_group *group)
     return array;
 }
 
+/* The keys that a node has for a tree, in order. */
+static struct json *
+key_ids(const struct rrec_tree_node *tree)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
+    int64_t last = 0;
+
+    for (size_t n = 0; n < tree->n_keys; n++) {
+        int64_t next = INT64_MAX;
+
+        for (size_t i = 0; i < tree->n_keys; i++) {
+            int64_t id = tree->keys[i]->id;
+
+            next = id > last ? MIN(next, id) : next;
+        }
+        ds_put_format(&s, "%s%" PRId64, n ? " " : "", next);
+        last = next;
+    }
+    return json_string_create_nocopy(ds_steal_cstr(&s));
+}
+
 /* The nodes that have a tree of the group's epoch. */
 static struct json *
 nodes_to_json(const struct ctl *ctl, const struct rrec_group *group)
@@ -356,6 +403,7 @@ nodes_to_json(const struct ctl *ctl, const struct rrec_group *group)
                 json_object_put_string(o, "node", node->name);
                 ctl_put_int(o, "wanted", tree->generation);
                 ctl_put_int(o, "applied", node->nb_cfg);
+                json_object_put(o, "keys", key_ids(tree));
                 json_array_add(array, o);
             }
         }
@@ -385,6 +433,9 @@ group_to_json(const struct rrec_group *g)
     ctl_put_int(o, "liveness", g->liveness);
     json_object_put_string(o, "nak", group_nak(g));
     json_object_put(o, "filter", json_boolean_create(group_filter(g)));
+    json_object_put_string(o, "auth", ctl_auth_text(g->auth, g->n_auth));
+    json_object_put(o, "key",
+                    g->n_auth_key ? json_integer_create(g->auth_key[0]) : json_null_create());
     ctl_put_int(o, "generation", g->generation);
     json_object_put(o, "started", json_boolean_create(g->started));
     json_object_put_string(o, "state", g->state);
@@ -400,15 +451,17 @@ static const char *const group_keys[] = {
     "region_va",  "region_len",
     "qp_timeout", "policy",
     "liveness",   "nak",
-    "filter",     "host",
+    "filter",     "auth",
+    "key",        "host",
     "qpn",        "rkey",
     "va",         "len",
     "epoch",      "generation",
     "started",    "node",
     "wanted",     "applied",
-    "state",      "status",
-    "source",     "members",
-    "nodes",      NULL,
+    "keys",       "state",
+    "status",     "source",
+    "members",    "nodes",
+    NULL,
 };
 
 static void
@@ -526,8 +579,8 @@ source_show(struct ctl *ctl)
 const struct ctl_command ctl_group_commands[] = {
     {"group add", "GROUP", 1, 1,
      FLAG(OPT_MODE) | FLAG(OPT_RECEIVERS) | FLAG(OPT_MTU) | FLAG(OPT_PSN) | FLAG(OPT_TIMEOUT)
-         | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS) | FLAG(OPT_NAK) | FLAG(OPT_FILTER)
-         | FLAG(OPT_MAY_EXIST),
+         | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS) | FLAG(OPT_NAK) | FLAG(OPT_FILTER) | FLAG(OPT_AUTH)
+         | FLAG(OPT_KEY) | FLAG(OPT_MAY_EXIST),
      0, group_add, NULL,
      "add a group: how packets get to the edges, replicate (default), mcast or ingress; how an edge\n"
      "        knows for whom a packet is, tlv (default: the packet says so) or provisioned (for all\n"
@@ -537,13 +590,15 @@ const struct ctl_command ctl_group_commands[] = {
      "        how many ms of silence a member is lost, 0: never (default 10000, or 4 time-outs if\n"
      "        that is more); what becomes of a NAK while other members have confirmed less: hold\n"
      "        (default), literal or solicit; and whether switches spare members what they have\n"
-     "        confirmed when it is sent again (default on)"},
+     "        confirmed when it is sent again (default on); TLVs that authenticate packets: none\n"
+     "        (default), mt-auth, hmac or both, and the key for them"},
     {"group set", "GROUP", 1, 1,
      FLAG(OPT_MODE) | FLAG(OPT_RECEIVERS) | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS) | FLAG(OPT_NAK)
-         | FLAG(OPT_FILTER),
+         | FLAG(OPT_FILTER) | FLAG(OPT_AUTH) | FLAG(OPT_KEY),
      0, group_set, NULL,
      "change what becomes of lost members, of NAKs and of what is sent again, also of a group in\n"
-     "        use; or how packets travel, before an epoch's first packet"},
+     "        use; how packets are authenticated: with --key nodes go over to another key, without\n"
+     "        loss; or how packets travel, before an epoch's first packet"},
     {"group del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, group_del, NULL,
      "delete a group with its source and members"},
     {"group list", "", 0, 0, 0, 0, NULL, group_list, "list groups"},

@@ -12,7 +12,7 @@
 #include "lib/impair.h"
 #include "openvswitch/dynamic-string.h"
 
-#define FLAG(OPTION) (1u << (OPTION))
+#define FLAG(OPTION) (1ull << (OPTION))
 
 /* Is 's', "NAME" or "NAME:INTERFACE", this end of a link? */
 static bool

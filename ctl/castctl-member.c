@@ -13,7 +13,7 @@
 #include "ctl/request.h"
 #include "util.h"
 
-#define FLAG(OPTION) (1u << (OPTION))
+#define FLAG(OPTION) (1ull << (OPTION))
 
 /* A registration as the options give it. */
 static struct request_member

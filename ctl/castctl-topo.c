@@ -12,7 +12,7 @@
 #include "lib/node-config.h"
 #include "util.h"
 
-#define FLAG(OPTION) (1u << (OPTION))
+#define FLAG(OPTION) (1ull << (OPTION))
 
 /* Nodes and hosts share one space of names, since links name either. */
 static void

@@ -239,7 +239,7 @@ tree_show(struct ctl *ctl)
 }
 
 const struct ctl_command ctl_tree_commands[] = {
-    {"tree show", "GROUP", 1, 1, 1u << OPT_DOT, 0, NULL, tree_show,
+    {"tree show", "GROUP", 1, 1, 1ull << OPT_DOT, 0, NULL, tree_show,
      "draw a group's tree with what each node and branch has confirmed;\n"
      "        --dot: in Graphviz's language"},
     {.name = NULL},

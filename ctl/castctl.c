@@ -28,8 +28,9 @@
 #define MAX_TIMEOUT     86400
 
 static const struct ctl_command *const command_tables[] = {
-    ctl_topology_commands, ctl_impair_commands, ctl_group_commands,  ctl_member_commands,
-    ctl_tree_commands,     ctl_stats_commands,  ctl_packet_commands, ctl_doctor_commands,
+    ctl_topology_commands, ctl_impair_commands, ctl_group_commands,
+    ctl_key_commands,      ctl_member_commands, ctl_tree_commands,
+    ctl_stats_commands,    ctl_packet_commands, ctl_doctor_commands,
 };
 
 static const struct {
@@ -100,8 +101,8 @@ print_usage_of(const struct ctl_command *cmd)
 {
     printf("  %s%s%s", cmd->name, cmd->args[0] ? " " : "", cmd->args);
     for (int i = 0; i < N_CTL_OPTIONS; i++) {
-        if (cmd->options & 1u << i) {
-            bool required = cmd->required & 1u << i;
+        if (cmd->options & 1ull << i) {
+            bool required = cmd->required & 1ull << i;
 
             printf(" %s--%s%s%s%s", required ? "" : "[", ctl_options[i].name,
                    ctl_options[i].arg ? " " : "", ctl_options[i].arg ? ctl_options[i].arg : "",
@@ -286,7 +287,7 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
 
     memset(options, 0, sizeof options);
     for (int i = 0; i < N_CTL_OPTIONS; i++) {
-        if (cmd->options & 1u << i) {
+        if (cmd->options & 1ull << i) {
             options[n++] = (struct option){ctl_options[i].name,
                                            ctl_options[i].arg ? required_argument : no_argument,
                                            NULL, COMMAND_OPTION_BASE + i};
@@ -318,7 +319,7 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
                  cmd->name, cmd->args[0] ? " " : "", cmd->args, cmd->name);
     }
     for (int i = 0; i < N_CTL_OPTIONS; i++) {
-        if (cmd->required & 1u << i && !ctl->options[i]) {
+        if (cmd->required & 1ull << i && !ctl->options[i]) {
             ctl_fail(CTL_USAGE, "%s: --%s is missing (castctl %s --help)", cmd->name,
                      ctl_options[i].name, cmd->name);
         }

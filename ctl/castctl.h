@@ -21,34 +21,38 @@ enum ctl_exit {
 };
 
 /* Options of single commands; name, argument (NULL: a flag). */
-#define CTL_OPTIONS                          \
-    OPTION(ID, "id", "N")                    \
-    OPTION(ROLE, "role", "ROLE")             \
-    OPTION(VERIFY, "verify", "WHEN")         \
-    OPTION(AGGREGATE, "aggregate", "yes|no") \
-    OPTION(ADDRESS, "address", "ADDRESS")    \
-    OPTION(KIND, "kind", "KIND")             \
-    OPTION(MODE, "mode", "MODE")             \
-    OPTION(RECEIVERS, "receivers", "HOW")    \
-    OPTION(MTU, "mtu", "BYTES")              \
-    OPTION(PSN, "psn", "PSN")                \
-    OPTION(TIMEOUT, "timeout", "T")          \
-    OPTION(POLICY, "policy", "POLICY")       \
-    OPTION(LIVENESS, "liveness", "MS")       \
-    OPTION(NAK, "nak", "NAK")                \
-    OPTION(FILTER, "filter", "on|off")       \
-    OPTION(HOST, "host", "HOST")             \
-    OPTION(QPN, "qpn", "QPN")                \
-    OPTION(RKEY, "rkey", "RKEY")             \
-    OPTION(VA, "va", "ADDRESS")              \
-    OPTION(LEN, "len", "BYTES")              \
-    OPTION(EPOCH, "epoch", "EPOCH")          \
-    OPTION(MEMBERS, "members", "N")          \
-    OPTION(ALL, "all", NULL)                 \
-    OPTION(BOTH, "both", NULL)               \
-    OPTION(DOT, "dot", NULL)                 \
-    OPTION(FORCE, "force", NULL)             \
-    OPTION(MAY_EXIST, "may-exist", NULL)     \
+#define CTL_OPTIONS                            \
+    OPTION(ID, "id", "N")                      \
+    OPTION(ROLE, "role", "ROLE")               \
+    OPTION(VERIFY, "verify", "WHEN")           \
+    OPTION(AGGREGATE, "aggregate", "yes|no")   \
+    OPTION(ADDRESS, "address", "ADDRESS")      \
+    OPTION(KIND, "kind", "KIND")               \
+    OPTION(MODE, "mode", "MODE")               \
+    OPTION(RECEIVERS, "receivers", "HOW")      \
+    OPTION(MTU, "mtu", "BYTES")                \
+    OPTION(PSN, "psn", "PSN")                  \
+    OPTION(TIMEOUT, "timeout", "T")            \
+    OPTION(POLICY, "policy", "POLICY")         \
+    OPTION(LIVENESS, "liveness", "MS")         \
+    OPTION(NAK, "nak", "NAK")                  \
+    OPTION(FILTER, "filter", "on|off")         \
+    OPTION(AUTH, "auth", "TLVS")               \
+    OPTION(KEY, "key", "KEY")                  \
+    OPTION(SECRET_FILE, "secret-file", "FILE") \
+    OPTION(GENERATE, "generate", NULL)         \
+    OPTION(HOST, "host", "HOST")               \
+    OPTION(QPN, "qpn", "QPN")                  \
+    OPTION(RKEY, "rkey", "RKEY")               \
+    OPTION(VA, "va", "ADDRESS")                \
+    OPTION(LEN, "len", "BYTES")                \
+    OPTION(EPOCH, "epoch", "EPOCH")            \
+    OPTION(MEMBERS, "members", "N")            \
+    OPTION(ALL, "all", NULL)                   \
+    OPTION(BOTH, "both", NULL)                 \
+    OPTION(DOT, "dot", NULL)                   \
+    OPTION(FORCE, "force", NULL)               \
+    OPTION(MAY_EXIST, "may-exist", NULL)       \
     OPTION(IF_EXISTS, "if-exists", NULL)
 
 enum ctl_option {
@@ -78,14 +82,14 @@ struct ctl {
 };
 
 /* Among a command's options: it does without the registry; it has 'read' only. */
-#define CTL_LOCAL (1u << 31)
+#define CTL_LOCAL (1ull << 63)
 
 struct ctl_command {
     const char *name; /* one or two words. */
     const char *args; /* for the usage. */
     int min_args, max_args;
-    uint32_t options;  /* 1 << OPT_x of those that it takes. */
-    uint32_t required; /* likewise. */
+    uint64_t options;  /* 1 << OPT_x of those that it takes. */
+    uint64_t required; /* likewise. */
     /* Commands that read have 'read' only.  For others 'write' checks and fills ctl->txn, maybe
      * several times, and 'read', if there is one, runs when that has been taken up. */
     void (*write)(struct ctl *);
@@ -96,6 +100,7 @@ struct ctl_command {
 /* Each ends with a command whose name is NULL. */
 extern const struct ctl_command ctl_topology_commands[];
 extern const struct ctl_command ctl_impair_commands[];
+extern const struct ctl_command ctl_key_commands[];
 extern const struct ctl_command ctl_group_commands[];
 extern const struct ctl_command ctl_member_commands[];
 extern const struct ctl_command ctl_tree_commands[];
@@ -147,6 +152,18 @@ void ctl_print_table(const struct json *array, const char *const keys[], int ind
 void ctl_put_int(struct json *object, const char *name, int64_t value);
 /* Sorts an array of objects by the string that each has under 'key': r9 before r10. */
 void ctl_sort_by(struct json *array, const char *key);
+
+/* castctl-key.c. */
+/* The value of --auth and --key: bad ones are usage errors, a key that is not there is refused. */
+struct auth_option {
+    bool given;
+    unsigned int tlvs; /* AUTH_MT, AUTH_HMAC. */
+    int64_t key;
+    size_t n_key;
+};
+struct auth_option ctl_option_auth(const struct ctl *, const struct rrec_group *);
+/* As --auth has it. */
+const char *ctl_auth_text(char *const tlvs[], size_t n);
 
 /* castctl-group.c: a group's members, by host. */
 struct json *ctl_members_to_json(const struct ctl *, const struct rrec_group *);

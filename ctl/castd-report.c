@@ -120,6 +120,10 @@ report_group(const struct castd *c, const struct castd_group *g, struct ds *stat
             state = "ready";
         }
         waiting_for(c, g, status);
+        if (g->rollout.auth_error) {
+            ds_put_format(status, "%sauthentication stays as it is: %s", status->length ? "; " : "",
+                          g->rollout.auth_error);
+        }
         if (g->rollout.outdated) {
             ds_put_format(status, "%s" OUTDATED, status->length ? "; " : "", row->name);
         }

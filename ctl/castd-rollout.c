@@ -59,7 +59,7 @@ load_member(struct plan_member *p, struct rollout_member *r, const struct rrec_m
 
 /* The group and its members as the planner wants them. */
 static void
-load_request(struct castd_group *g)
+load_request(const struct castd *c, struct castd_group *g)
 {
     const struct rrec_group *row = g->row;
     struct rollout *r = &g->rollout;
@@ -77,6 +77,12 @@ load_request(struct castd_group *g)
         nak_policy_parse(row->nak, &p->nak); /* the schema has no others. */
     }
     p->filter = row->n_filter ? row->filter[0] : DEFAULT_FILTER;
+    p->auth.tlvs = auth_tlvs_parse(row->auth, row->n_auth);
+    p->auth.key = row->n_auth_key ? (uint32_t) row->auth_key[0] : 0;
+    if (p->auth.tlvs && !castd_find_key(c->idl, p->auth.key)) {
+        r->error = row->n_auth_key ? xasprintf("key %" PRIu32 " does not exist", p->auth.key)
+                                   : xstrdup("it is to be authenticated, but has no key");
+    }
     p->prune = g->prune;
     p->liveness_msec = (uint32_t) MIN(row->liveness, UINT32_MAX);
     for (size_t i = 0; i < g->n_members; i++) {
@@ -145,7 +151,7 @@ castd_rollout(struct castd *c)
     for (size_t i = 0; i < c->n_groups; i++) {
         struct castd_group *g = &c->groups[i];
 
-        load_request(g);
+        load_request(c, g);
         load_state(c, g);
         rollout_step(&g->rollout);
         if (g->rollout.plan.n_trees) {

@@ -233,8 +233,85 @@ sid_text(const struct in6_addr *sid)
     return IN6_IS_ADDR_UNSPECIFIED(sid) ? "" : ip6_text(sid);
 }
 
+const struct rrec_key *
+castd_find_key(const struct ovsdb_idl *idl, int64_t id)
+{
+    const struct rrec_key *row;
+
+    RREC_KEY_FOR_EACH (row, idl) {
+        if (row->id == id) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/* The node's copy of a key, of which all of its trees have the same; true if that changes. */
 static bool
-sync_tree(struct ovsdb_idl_txn *txn, const struct rrec_tree_node *row, const struct tree_config *t)
+sync_key(const struct castd *c, const char *node, uint32_t id, struct rrec_node_key **copy)
+{
+    const struct rrec_key *key = castd_find_key(c->idl, id);
+    const struct rrec_node_key *row;
+    bool changed = false;
+
+    *copy = NULL;
+    RREC_NODE_KEY_FOR_EACH(row, c->idl)
+    {
+        if (row->id == id && !strcmp(row->node, node)) {
+            *copy = CONST_CAST(struct rrec_node_key *, row);
+        }
+    }
+    if (!*copy) {
+        *copy = rrec_node_key_insert(ovsdb_idl_txn_get(&c->global->header_));
+        rrec_node_key_set_node(*copy, node);
+        rrec_node_key_set_id(*copy, id);
+        changed = true;
+    }
+    if (key) { /* else it keeps what it has: it was deleted past castctl. */
+        SYNC_STRING(node_key, *copy, secret, key->secret);
+    }
+    return changed;
+}
+
+static bool
+has_key(const struct rrec_tree_node *row, uint32_t id)
+{
+    for (size_t i = 0; i < row->n_keys; i++) {
+        if (row->keys[i]->id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+sync_auth(const struct castd *c, const char *node, const struct rrec_tree_node *row,
+          const struct auth_config *want)
+{
+    struct rrec_node_key **keys = xcalloc(want->n_keys + 1, sizeof *keys);
+    bool changed = row->n_keys != want->n_keys;
+    const char *names[2];
+    size_t n = auth_tlvs_names(want->tlvs, names);
+
+    for (size_t i = 0; i < want->n_keys; i++) {
+        changed |= !has_key(row, want->keys[i].id);
+        changed |= sync_key(c, node, want->keys[i].id, &keys[i]);
+    }
+    if (changed) {
+        rrec_tree_node_set_keys(row, keys, want->n_keys);
+    }
+    free(keys);
+    SYNC_NUMBER(tree_node, row, auth_key, want->key);
+    if (auth_tlvs_parse(row->auth, row->n_auth) != want->tlvs) {
+        rrec_tree_node_set_auth(row, names, n);
+        changed = true;
+    }
+    return changed;
+}
+
+static bool
+sync_tree(const struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
+          const struct rrec_tree_node *row, const struct tree_config *t)
 {
     struct rrec_branch **rows;
     bool changed = false;
@@ -269,6 +346,7 @@ sync_tree(struct ovsdb_idl_txn *txn, const struct rrec_tree_node *row, const str
     SYNC_NUMBER(tree_node, row, liveness, t->liveness_msec);
     SYNC_NUMBER(tree_node, row, open, t->open);
     changed |= sync_outer_das(row, t);
+    changed |= sync_auth(c, node, row, &t->auth);
     if (sync_branches(txn, row->branches, row->n_branches, t->branches, t->n_branches, &rows)) {
         rrec_tree_node_set_branches(row, rows, t->n_branches);
         changed = true;
@@ -369,7 +447,7 @@ sync_trees(struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_node *
             if (!row) {
                 row = rrec_tree_node_insert(txn);
             }
-            if (sync_tree(txn, row, &tree->config)) {
+            if (sync_tree(c, txn, n->row->name, row, &tree->config)) {
                 rrec_tree_node_set_generation(row, n->row->cfg + 1);
                 g->changed = true;
                 changed = true;

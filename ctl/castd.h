@@ -52,6 +52,8 @@ void castd_rollout(struct castd *);
 void castd_sync(struct castd *);
 void castd_report(struct castd *);
 
+/* The key with this id; NULL: none. */
+const struct rrec_key *castd_find_key(const struct ovsdb_idl *, int64_t id);
 /* A group's tree at a node in the current epoch; NULL: none. */
 const struct rrec_tree_node *
 castd_find_tree(const struct rrec_node *, const char *proxy, int64_t epoch);

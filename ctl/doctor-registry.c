@@ -141,6 +141,7 @@ static void
 check_contents(struct doctor *d)
 {
     struct ovsdb_idl *idl = ovsdb_idl_create(d->db, &rrec_idl_class, true, true);
+    registry_omit_secrets(idl);
 
     ovsdb_idl_set_leader_only(idl, false);
     while (!ovsdb_idl_has_ever_connected(idl) && time_msec() < d->deadline) {

@@ -380,6 +380,39 @@ mtu_is_valid(int64_t mtu)
     return mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096;
 }
 
+static int
+compare_keys(const void *a_, const void *b_)
+{
+    const struct auth_key *a = a_, *b = b_;
+
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* A secret is not said in what is wrong with it. */
+static bool
+read_auth(struct reader *r, const struct rrec_tree_node *row, struct auth_config *c)
+{
+    c->tlvs = auth_tlvs_parse(row->auth, row->n_auth);
+    c->key = (uint32_t) row->auth_key;
+    c->keys = xcalloc(row->n_keys + 1, sizeof *c->keys);
+    for (size_t i = 0; i < row->n_keys; i++) {
+        struct auth_key *key = &c->keys[i];
+        char id[16];
+
+        key->id = (uint32_t) row->keys[i]->id;
+        snprintf(id, sizeof id, "%" PRIu32, key->id);
+        if (auth_find_key(c, key->id)) {
+            return bad(r, "Node_Key.id", id, "is there twice");
+        }
+        if (!secret_parse(row->keys[i]->secret, key)) {
+            return bad(r, "Node_Key.secret", id, "that of this key " SECRET_RULE);
+        }
+        c->n_keys++;
+    }
+    qsort(c->keys, c->n_keys, sizeof *c->keys, compare_keys);
+    return true;
+}
+
 static bool
 read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
@@ -397,7 +430,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
         || !read_mode(r, row, t) || !read_nak(r, row->nak, &t->nak)
         || !read_integer(r, "Tree_Node.liveness", row->liveness, 0, UINT32_MAX)
-        || !read_outer_das(r, row, t)
+        || !read_auth(r, row, &t->auth) || !read_outer_das(r, row, t)
         || !read_branches(r, row->branches, row->n_branches, &t->branches, &t->n_branches)
         || !read_branches(r, row->copies, row->n_copies, &t->copies, &t->n_copies)) {
         return false;

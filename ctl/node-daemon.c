@@ -74,15 +74,38 @@ report_losses(const struct node_daemon *d, struct agent_registry *registry, size
     }
 }
 
+/* Packets that are not authentic: of each group the last one, and not each time. */
+static void
+report_refused(struct node_daemon *d, const struct tree_info *info)
+{
+    static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
+    const struct auth_stats *s = info->auth;
+    char name[NAME_SIZE + 16];
+
+    snprintf(name, sizeof name, "%s/%" PRIu32, info->config->group, info->config->epoch);
+    if (simap_get(&d->refused, name) == (unsigned int) s->n_refused) {
+        return;
+    }
+    simap_put(&d->refused, name, (unsigned int) s->n_refused);
+    VLOG_WARN_RL(&rl,
+                 "node %s: group %s, epoch %" PRIu32 ": %" PRIu64
+                 " packets are not authentic, the last with key %" PRIu32 ": %s",
+                 d->config.name, info->config->group, info->config->epoch, s->n_refused,
+                 s->refused.key, drop_help(s->refused.why));
+}
+
 /* What the node has found out about its trees. */
 static void
-report_trees(const struct node_daemon *d, struct agent_registry *registry)
+report_trees(struct node_daemon *d, struct agent_registry *registry)
 {
     for (size_t i = 0; i < d->class->n_trees(d->node); i++) {
         struct tree_info info;
         d->class->tree(d->node, i, &info);
         if (info.started) {
             agent_registry_started(registry, &info.config->proxy, info.config->epoch);
+        }
+        if (info.auth && info.auth->n_refused) {
+            report_refused(d, &info);
         }
         if (info.reverse.n_lost) {
             report_losses(d, registry, i, info.config);
@@ -186,6 +209,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     d->pool = packet_pool_create(POOL_SIZE);
     d->netns_fd = daemon.netns_fd;
     d->timer_fd = -1;
+    simap_init(&d->refused);
     d->node = class->create(&(struct node_io){.tx = node_ports_tx, .mtu = node_ports_mtu, .aux = d},
                             d->pool);
     node_show_init(d);
@@ -198,6 +222,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     node_ports_close(d);
     node_config_uninit(&d->config);
     free(d->why);
+    simap_destroy(&d->refused);
     class->destroy(d->node);
     packet_pool_destroy(d->pool);
     free(d);

@@ -11,6 +11,7 @@
 
 #include "lib/node.h"
 #include "lib/pcap-write.h"
+#include "simap.h"
 
 #define NODE_MAX_PORTS 4096
 
@@ -45,6 +46,8 @@ struct node_daemon {
     long long int retry_at;    /* msec. */
     uint64_t refresh_at;       /* ports' MTUs, microseconds. */
     int timer_fd;              /* wakes up for impaired links; -1: there was none yet. */
+
+    struct simap refused; /* packets of each group epoch that were not authentic, as last logged. */
 
     /* Gets what is sent, in a process that explains a frame; else NULL. */
     struct node_trace *trace;

@@ -36,6 +36,7 @@
 
 #include <stdlib.h>
 
+#include "lib/auth.h"
 #include "lib/srh.h"
 #include "util.h"
 
@@ -165,12 +166,17 @@ static char *
 check_packet(const struct plan_topology *t, const struct plan_group *g, const char *who,
              const struct srh_copy *named, size_t n_named)
 {
-    size_t len = srh_len(named, n_named);
+    size_t auth = auth_len(g->auth.tlvs);
+    size_t len = srh_len(named, n_named) + auth;
     size_t total = g->mtu + ROCE_OVERHEAD + IP6_HDR_LEN + len;
 
     if (len > SRH_MAX_LEN) {
-        return xasprintf("%s need an SRH of %" PRIuSIZE " bytes, and %d is the most", who, len,
-                         SRH_MAX_LEN);
+        char *share = auth ? xasprintf(", %" PRIuSIZE " of them for authentication", auth) : NULL;
+        char *error = xasprintf("%s need an SRH of %" PRIuSIZE " bytes%s, and %d is the most", who,
+                                len, share ? share : "", SRH_MAX_LEN);
+
+        free(share);
+        return error;
     }
     if (total > t->fabric_mtu) {
         return xasprintf(

@@ -43,11 +43,12 @@ struct plan_group {
     char source_host[NAME_SIZE];
     uint32_t source_qpn;
     enum tree_mode mode;
-    bool provisioned;       /* packets name no receivers. */
-    enum reverse_nak nak;   /* what becomes of a NAK above the minimum. */
-    bool filter;            /* no copies of what is confirmed. */
-    bool prune;             /* what becomes of members that are lost. */
-    uint32_t liveness_msec; /* of a node with nothing but receivers; 0: never. */
+    bool provisioned;        /* packets name no receivers. */
+    enum reverse_nak nak;    /* what becomes of a NAK above the minimum. */
+    bool filter;             /* no copies of what is confirmed. */
+    struct auth_config auth; /* what its packets are to have, and the key; no secrets. */
+    bool prune;              /* what becomes of members that are lost. */
+    uint32_t liveness_msec;  /* of a node with nothing but receivers; 0: never. */
     size_t n_members;
     struct plan_member *members;
     bool agent; /* the source agent has a tree. */

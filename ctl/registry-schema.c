@@ -58,3 +58,10 @@ registry_schema_problem(const struct ovsdb_idl *idl, unsigned int tables)
     ds_destroy(&s);
     return problem;
 }
+
+void
+registry_omit_secrets(struct ovsdb_idl *idl)
+{
+    ovsdb_idl_omit(idl, &rrec_key_col_secret);
+    ovsdb_idl_omit(idl, &rrec_node_key_col_secret);
+}

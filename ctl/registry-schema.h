@@ -22,4 +22,7 @@
  * otherwise a malloc'd sentence.  To be asked of an IDL that has ever connected. */
 char *registry_schema_problem(const struct ovsdb_idl *, unsigned int tables);
 
+/* Before the IDL has connected: to do without the keys' secrets. */
+void registry_omit_secrets(struct ovsdb_idl *);
+
 #endif /* ctl/registry-schema.h */

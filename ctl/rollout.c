@@ -41,6 +41,9 @@
  * It still loses those who leave.  While the agent is closed nothing can start:
  * that is why step 2 of building may rely on what step 1 found.
  *
+ * What packets are authenticated with has an order of its own (rollout-auth.c),
+ * which goes on beside these.
+ *
  * A closed agent keeps its tree, without copies, as long as there is a source:
  * the tree is where the agent reports that the epoch has started.
  */
@@ -50,6 +53,7 @@
 
 #include <stdlib.h>
 
+#include "ctl/rollout-auth.h"
 #include "util.h"
 
 /* The group with its targets only, as the source agent's tree allows. */
@@ -183,7 +187,7 @@ step_hold(struct rollout *r, const struct plan_tree *agent)
             m->target || (m->provisioned && (m->copied || !r->agent_applied));
     }
     r->group.agent = true;
-    r->group.open = agent->config.open || (all_provisioned && r->switches_applied);
+    r->group.open = agent->config.open || (all_provisioned && rollout_auth_ready(r));
     plan_reduce(&r->have, &r->group, &r->plan);
 }
 
@@ -192,7 +196,7 @@ static void
 step_build(struct rollout *r, const struct plan_tree *agent, bool as_planned)
 {
     bool closed = !agent || (!agent->config.open && r->agent_applied);
-    bool complete = closed && as_planned && r->switches_applied;
+    bool complete = closed && as_planned && rollout_auth_ready(r);
 
     for (size_t i = 0; i < r->group.n_members; i++) {
         const struct rollout_member *m = &r->members[i];
@@ -249,6 +253,7 @@ rollout_step(struct rollout *r)
         any_new |= r->members[i].target && !r->members[i].copied;
     }
     as_planned = is_as_planned(r);
+    rollout_auth_check(r);
     build = !r->started && (any_new || !as_planned);
     r->outdated = r->started && r->n_targets && !as_planned;
     /* A target that needs no building is copied to, by the agent. */
@@ -260,6 +265,7 @@ rollout_step(struct rollout *r)
     } else {
         step_hold(r, agent);
     }
+    rollout_auth(r);
     /* Shrinking does not interrupt the others, so it need not be waited for. */
     r->serving = r->n_targets && !build && !r->error && r->group.open && agent && agent->config.open
                  && (r->agent_applied || r->was_serving);
@@ -274,6 +280,7 @@ rollout_uninit(struct rollout *r)
     free(r->members);
     free(r->group.members);
     free(r->error);
+    free(r->auth_error);
     plan_uninit(&r->have);
     plan_uninit(&r->plan);
 }

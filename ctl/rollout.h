@@ -41,8 +41,9 @@ struct rollout {
     char *error;      /* why the group is not served. */
     struct plan plan; /* what the nodes are to be told. */
     size_t n_targets;
-    bool serving;  /* the agent is open, for all targets. */
-    bool outdated; /* the topology would now give another tree than this epoch has. */
+    char *auth_error; /* why authentication stays as it is. */
+    bool serving;     /* the agent is open, for all targets. */
+    bool outdated;    /* the topology would now give another tree than this epoch has. */
 };
 
 void rollout_step(struct rollout *);

@@ -164,6 +164,66 @@ ip6_text(const struct in6_addr *addr)
     return inet_ntop(AF_INET6, addr, bufs[i++ % 4], INET6_ADDRSTRLEN);
 }
 
+static int
+digit_value(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+bool
+secret_parse(const char *s, struct auth_key *key)
+{
+    size_t n = strlen(s);
+
+    if (n % 2 || n < 2 * AUTH_SECRET_MIN || n > 2 * AUTH_SECRET_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i += 2) {
+        int high = digit_value(s[i]), low = digit_value(s[i + 1]);
+
+        if (high < 0 || low < 0) {
+            return false;
+        }
+        key->secret[i / 2] = (uint8_t) (high << 4 | low);
+    }
+    key->len = (uint8_t) (n / 2);
+    return true;
+}
+
+static const struct {
+    unsigned int tlv;
+    const char *name;
+} auth_tlvs[] = {{AUTH_MT, "mt-auth"}, {AUTH_HMAC, "hmac"}};
+
+unsigned int
+auth_tlvs_parse(char *const names[], size_t n)
+{
+    unsigned int tlvs = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < sizeof auth_tlvs / sizeof *auth_tlvs; j++) {
+            tlvs |= strcmp(names[i], auth_tlvs[j].name) ? 0 : auth_tlvs[j].tlv;
+        }
+    }
+    return tlvs;
+}
+
+size_t
+auth_tlvs_names(unsigned int tlvs, const char *names[2])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof auth_tlvs / sizeof *auth_tlvs; i++) {
+        if (tlvs & auth_tlvs[i].tlv) {
+            names[n++] = auth_tlvs[i].name;
+        }
+    }
+    return n;
+}
+
 bool
 is_proxy_address(const struct in6_addr *addr)
 {

@@ -10,12 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/auth.h"
 #include "lib/node-config.h"
 
 /* What the checks below ask for, for error messages. */
 #define NAME_RULE   "must be 1 to 63 of A-Z a-z 0-9 . _ -"
 #define DB_RULE     "must be unix:FILE, tcp:ADDRESS:PORT or ssl:ADDRESS:PORT, several with commas"
 #define IFNAME_RULE "must be 1 to 15 characters, without '/', ':' and blanks"
+
+#define SECRET_RULE "must be 32 to 128 hexadecimal digits"
 
 /* Names of nodes, hosts and groups. */
 bool name_is_valid(const char *);
@@ -37,6 +40,13 @@ bool ip6_parse(const char *, struct in6_addr *);
 bool ip6_prefix_parse(const char *, struct in6_addr *, uint8_t *plen);
 /* Canonical text, in a static buffer of which there are a few. */
 const char *ip6_text(const struct in6_addr *);
+
+/* Hexadecimal digits, AUTH_SECRET_MIN..AUTH_SECRET_MAX bytes of them. */
+bool secret_parse(const char *, struct auth_key *);
+/* TLVs by the names that the registry has for them: AUTH_MT, AUTH_HMAC. */
+unsigned int auth_tlvs_parse(char *const names[], size_t n);
+/* The same the other way round; returns how many. */
+size_t auth_tlvs_names(unsigned int tlvs, const char *names[2]);
 
 /* NULL if a host may have this address, otherwise a static string that says what it must be. */
 const char *host_address_check(const struct in6_addr *);

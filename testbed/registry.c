@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/registry-schema.h"
 #include "ctl/rocecast-idl.h"
 #include "ctl/values.h"
 #include "openvswitch/poll-loop.h"
@@ -27,6 +28,7 @@ registry_open(const char *db, const struct topology *t)
 {
     struct registry *r = xzalloc(sizeof *r);
     r->idl = ovsdb_idl_create(db, &rrec_idl_class, true, true);
+    registry_omit_secrets(r->idl);
     ovsdb_idl_set_leader_only(r->idl, false);
     r->t = t;
     return r;

@@ -81,6 +81,12 @@ CASTD = (
      'Group "x y": the name must be 1 to 63 of A-Z a-z 0-9 . _ -'),
     ('Group', {'name': 'x', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20, 'epoch': 1,
                'proxy': 'nonsense'}, 'Group x', 'proxy "nonsense" is not in fd00:ffff::/32'),
+    ('Group', {'name': 'x', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20, 'epoch': 1,
+               'auth': 'mt-auth', 'proxy': 'fd00:ffff::99'}, 'Group x',
+     'it is to be authenticated, but has no key'),
+    ('Group', {'name': 'x', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20, 'epoch': 1,
+               'auth': 'mt-auth', 'auth_key': 99, 'proxy': 'fd00:ffff::99'}, 'Group x',
+     'key 99 does not exist'),
     ('Source', {'group': '@empty', 'host': 'nobody', 'qpn': 17}, 'Group empty',
      'source nobody: no such host'),
     ('Member', {'group': '@g', 'host': 'nobody', 'qpn': 17, 'want': 'active', 'epoch': 1},
@@ -107,7 +113,7 @@ SCHEMA_COMMANDS = (
      'Node.no_aggregation and 1 more' + FIX),
     ('castctl --db=unix:DIR/void.sock group list', 2,
      'castctl: registry unix:DIR/void.sock: ' + OLD + 'table Branch, table Global, table Group and '
-     '9 more' + FIX),
+     '11 more' + FIX),
 )
 SCHEMA_DAEMONS = (
     ('castd --db=unix:DIR/old.sock --unixctl=DIR/x.ctl',

@@ -42,6 +42,7 @@
     SUITE(reverse_model) \
     SUITE(roce)          \
     SUITE(rollout)       \
+    SUITE(rollout_auth)  \
     SUITE(srcagent)      \
     SUITE(srcagent_root) \
     SUITE(srh)           \

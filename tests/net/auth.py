@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Authenticated groups: through the tree, with keys that change while traffic runs, and against
+somebody on the path."""
+import json
+import os
+import subprocess
+import sys
+
+from netlab import Loop, exact, group_add, model, no_faults
+from packets import bth_of, capture, data_frames
+
+import harness
+from harness import castctl, castctl_json, check, check_equal, wait_until
+from trees import FIG1
+
+SRH = 14 + 40
+EDGES = ('n1', 'n2', 'n3')
+REASONS = ('auth_missing', 'auth_bad', 'auth_unknown_key')
+
+# Sends frames, in hexadecimal on standard input, from a device.
+SENDER = ('import socket, sys; s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); '
+          's.bind((sys.argv[1], 0)); [s.send(bytes.fromhex(l)) for l in sys.stdin]')
+
+
+def keys(*ids):
+    known = [k['id'] for k in castctl_json('key', 'list')]
+    for i in ids:
+        if i not in known:
+            castctl('key', 'add', str(i), '--generate')
+
+
+def refused(lab):
+    """Packets that were not authentic, by node and reason."""
+    return {k: n for k, n in lab.faults().items() if k[1] in REASONS}
+
+
+def keys_at(group):
+    return {n['node']: n['keys'] for n in castctl_json('group', 'show', group)['nodes']}
+
+
+def wait_keys(group, ids):
+    """All edges and the agent have these and no others; nodes between have none."""
+    wait_until('keys are %r' % ids, lambda: keys_at(group) == dict(
+        {n: '' for n in ('n4', 'n5', 'n6')}, **{n: ids for n in (*EDGES, 'sa')}))
+
+
+# Proves MT-9-2, MT-9-6, MT-9-7.
+def tlvs(lab):
+    """Every packet is counted, with one TLV, the other, and both."""
+    keys(1)
+    for auth in ('mt-auth', 'hmac', 'both'):
+        group_add('a-' + auth, '--auth', auth, '--key', '1')
+        exact(lab, 'a-' + auth, FIG1, '-n', '30')
+    check_equal('refused', refused(lab), {})
+
+
+# Proves MT-9-2, MT-9-6, MT-9-7.
+def roll_over(lab):
+    """Authentication begins, keys are replaced, authentication ends, while traffic runs: no packet
+    is refused, and none is sent twice."""
+    keys(1, 2, 3)
+    group_add('roll')
+    loop = Loop(lab, 'roll', FIG1.receivers, '--gap', '200')
+    with no_faults(lab):
+        loop.wait_progress('n6', 500)
+        for key in ('1', '2', '3'):
+            castctl('group', 'set', 'roll', '--auth', 'mt-auth', '--key', key)
+            wait_keys('roll', key)
+            loop.wait_progress('n6', 500)
+        castctl('group', 'set', 'roll', '--auth', 'both')
+        loop.wait_progress('n6', 500)
+        castctl('group', 'set', 'roll', '--auth', 'none')
+        wait_keys('roll', '')
+        loop.wait_progress('n6', 500)
+        lane, = loop.stop()['lanes']
+        check_equal('repeats', lane['retries'], 0)
+
+
+def altered(frame):
+    """The frame with one byte changed, in each of the places where that must be noticed."""
+    length = 8 * (frame[SRH + 1] + 1)
+    places = {'source': 14 + 8 + 15, 'Flags': SRH + 5, 'Tag': SRH + 7, 'End.MT QPN': SRH + 24 + 24 + 18,
+              'End.MT receiver': SRH + 24 + 24 + 15, 'HMAC': SRH + length - 1}
+    for name, at in places.items():
+        changed = bytearray(frame)
+        changed[at] ^= 1
+        yield name, bytes(changed)
+
+
+# Proves MT-9-6, MT-9-7.
+def on_path(lab):
+    """Somebody between n4 and n1 sends what he has seen once more, with a TLV changed: nobody gets
+    a copy, nobody hears of the PSN, and the group does not notice."""
+    keys(1)
+    group_add('path', '--auth', 'mt-auth', '--key', '1')
+    loop = Loop(lab, 'path', FIG1.receivers)
+    loop.wait_progress('n6', 500)
+    with capture(lab, 'n1', 'n4', 'path.pcap') as path:
+        loop.wait_progress('n6', 200)
+    frame = max(f for f in data_frames(path) if f[20] == 43)
+    forged = [f for _, f in altered(frame)]
+    before = refused(lab)
+    p = subprocess.run(['castlab', 'exec', 'n4', '--', sys.executable, '-c', SENDER,
+                        lab.port('n4', 'n1')], input='\n'.join(f.hex() for f in forged * 20),
+                       capture_output=True, text=True, check=False)
+    check(p.returncode == 0, 'sender: %s', p.stderr)
+    wait_until('%d forged packets are refused' % (20 * len(forged)), lambda: refused(lab).get(
+        ('n1', 'auth_bad'), 0) - before.get(('n1', 'auth_bad'), 0) == 20 * len(forged))
+    loop.wait_progress('n6', 500)
+    lane, = loop.stop()['lanes']
+    check_equal('repeats', lane['retries'], 0)
+    check_equal('who has refused', set(refused(lab)) - set(before), {('n1', 'auth_bad')})
+    log = harness.read(os.path.join(harness.RUNDIR, 'lab', lab.name, 'n1.log')).decode()
+    check('node n1: group path, epoch 1: ' in log and 'not authentic, the last with key 1' in log,
+          'log of n1: %s', log[-500:])
+
+
+# Proves MT-9-7.
+def traced(lab):
+    """castctl trace says what was verified, and what was wrong."""
+    keys(1, 2)
+    group_add('trace', '--auth', 'both', '--key', '1')
+    with capture(lab, 'n1', 'n4', 'trace.pcap') as path:
+        model('trace', FIG1.receivers, '-n', '2', '-s', '3000')
+    frame = data_frames(path)[0]
+    port = lab.port('n1', 'n4')
+    trace = castctl_json('trace', 'n1', port, frame.hex())
+    check('group trace epoch 1: SRH is one that was verified before, key 1' in trace['steps'],
+          'steps: %r', trace['steps'])
+    check_equal('drops', trace['drops'], [])
+    for name, changed in altered(frame):
+        trace = castctl_json('trace', 'n1', port, changed.hex())
+        check_equal('drops with another %s' % name, [d['reason'] for d in trace['drops']],
+                    ['auth_bad'])
+        check_equal('sent', trace['sent'], [])
+    # A node between does not look.
+    trace = castctl_json('trace', 'n4', lab.port('n4', 'n6'), changed.hex())
+    check('auth' not in json.dumps(trace), 'n4: %r', trace)
+
+
+CASES = [tlvs, roll_over, on_path, traced]

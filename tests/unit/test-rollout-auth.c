@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whatever the operator asks for, and in whatever order nodes apply what they are
+ * told: every packet that the source agent sends is accepted by every edge, and in
+ * the end all have what is wanted and nothing else.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "ctl/rollout.h"
+#include "tests/unit/plan-fixture.h"
+#include "tests/unit/suites.h"
+#include "util.h"
+
+#define N_MEMBERS 3
+#define MAX_NODES 8
+#define SEEDS     300
+#define STEPS     120
+
+/* A node's tree: as told, and as run. */
+struct node {
+    bool told, runs;
+    struct tree_config row, tree;
+};
+
+static struct model {
+    struct plan_topology topology;
+    struct plan_member members[N_MEMBERS];
+    struct plan_group group;
+    struct node nodes[MAX_NODES];
+    bool started;
+} m;
+
+static void
+setup(void)
+{
+    memset(&m, 0, sizeof m);
+    plan_fixture_topology(&m.topology, "h0-a30 a30-n1 n1-n2 n1-n3 n3-n4 n2-r1 n3-r2 n4-r3");
+    plan_fixture_group(&m.group, m.members);
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        char name[8];
+
+        snprintf(name, sizeof name, "r%zu", i + 1);
+        plan_fixture_add_member(&m.group, name);
+    }
+}
+
+static void
+teardown(void)
+{
+    for (size_t i = 0; i < MAX_NODES; i++) {
+        tree_config_uninit(&m.nodes[i].row);
+        tree_config_uninit(&m.nodes[i].tree);
+    }
+    plan_topology_uninit(&m.topology);
+}
+
+static bool
+same_auth(const struct auth_config *a, const struct auth_config *b)
+{
+    if (a->tlvs != b->tlvs || a->key != b->key || a->n_keys != b->n_keys) {
+        return false;
+    }
+    for (size_t i = 0; i < a->n_keys; i++) {
+        if (!auth_find_key(b, a->keys[i].id)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+is_current(const struct node *n)
+{
+    return n->runs == n->told && n->row.open == n->tree.open && n->row.n_copies == n->tree.n_copies
+           && n->row.n_branches == n->tree.n_branches && same_auth(&n->row.auth, &n->tree.auth);
+}
+
+static void
+step(void)
+{
+    struct rollout r = {
+        .topology = &m.topology,
+        .source = true,
+        .started = m.started,
+        .switches_applied = true,
+        .group = m.group,
+        .members = xcalloc(N_MEMBERS, sizeof *r.members),
+    };
+
+    r.group.members = xmemdup(m.members, sizeof m.members);
+    r.have.trees = xcalloc(MAX_NODES, sizeof *r.have.trees);
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        r.members[i].registered = true;
+    }
+    for (size_t i = 0; i < m.topology.n_nodes; i++) {
+        if (m.nodes[i].told) {
+            struct plan_tree *tree = &r.have.trees[r.have.n_trees++];
+
+            tree->node = &m.topology.nodes[i];
+            tree_config_clone(&tree->config, &m.nodes[i].row);
+            if (tree->node->agent) {
+                r.agent_applied = is_current(&m.nodes[i]);
+            } else {
+                r.switches_applied &= is_current(&m.nodes[i]);
+            }
+        }
+    }
+    rollout_step(&r);
+    ck_assert_ptr_null(r.error);
+    for (size_t i = 0; i < r.plan.n_trees; i++) {
+        struct node *n = &m.nodes[r.plan.trees[i].node - m.topology.nodes];
+
+        tree_config_uninit(&n->row);
+        tree_config_clone(&n->row, &r.plan.trees[i].config);
+        n->told = true;
+    }
+    rollout_uninit(&r);
+}
+
+static void
+apply(struct node *n)
+{
+    if (n->told) {
+        tree_config_uninit(&n->tree);
+        tree_config_clone(&n->tree, &n->row);
+        n->runs = true;
+    }
+}
+
+static bool
+is_edge(size_t i)
+{
+    const struct tree_config *c = &m.nodes[i].row;
+
+    for (size_t b = 0; b < c->n_branches && !m.topology.nodes[i].agent; b++) {
+        if (c->branches[b].kind == BRANCH_RECEIVER) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the open agent runs now, all edges accept as they run now. */
+static void
+check_accepted(const struct auth_config *sends)
+{
+    for (size_t i = 0; i < m.topology.n_nodes; i++) {
+        const struct auth_config *edge = &m.nodes[i].tree.auth;
+
+        if (is_edge(i)) {
+            ck_assert(m.nodes[i].runs);
+            ck_assert_uint_eq(edge->tlvs & ~sends->tlvs, 0);
+            ck_assert(!edge->tlvs || auth_find_key(edge, sends->key));
+        }
+    }
+}
+
+static const struct node *
+agent(void)
+{
+    for (size_t i = 0; i < m.topology.n_nodes; i++) {
+        if (m.topology.nodes[i].agent) {
+            return &m.nodes[i];
+        }
+    }
+    abort();
+}
+
+static void
+check_now(void)
+{
+    const struct node *a = agent();
+
+    for (size_t i = 0; i < m.topology.n_nodes; i++) {
+        if (!is_edge(i) && !m.topology.nodes[i].agent) {
+            ck_assert_uint_eq(m.nodes[i].row.auth.n_keys, 0);
+        }
+    }
+    if (a->runs && a->tree.open) {
+        m.started |= rand() % 4 == 0;
+        ck_assert(!a->tree.auth.tlvs || auth_find_key(&a->tree.auth, a->tree.auth.key));
+        check_accepted(&a->tree.auth);
+    }
+}
+
+/* All apply everything: then it is as wanted. */
+static void
+check_end(void)
+{
+    for (int i = 0; i < 12; i++) {
+        step();
+        check_now();
+        for (size_t n = 0; n < m.topology.n_nodes; n++) {
+            apply(&m.nodes[n]);
+            check_now();
+        }
+    }
+    for (size_t i = 0; i < m.topology.n_nodes; i++) {
+        const struct auth_config *c = &m.nodes[i].tree.auth;
+        bool has = (is_edge(i) || m.topology.nodes[i].agent) && m.group.auth.tlvs;
+
+        ck_assert_uint_eq(c->tlvs, has ? m.group.auth.tlvs : 0);
+        ck_assert_uint_eq(c->n_keys, has);
+        ck_assert(!has || c->keys[0].id == m.group.auth.key);
+    }
+    ck_assert(agent()->tree.open);
+}
+
+static void
+run_seed(unsigned seed)
+{
+    srand(seed);
+    setup();
+    for (int i = 0; i < STEPS; i++) {
+        switch (rand() % 8) {
+        case 0:
+            m.group.auth.tlvs = (unsigned) rand() % 4;
+            m.group.auth.key = m.group.auth.tlvs ? 1 + (uint32_t) rand() % 3 : 0;
+            break;
+        case 1:
+        case 2:
+        case 3: step(); break;
+        default: apply(&m.nodes[(size_t) rand() % m.topology.n_nodes]);
+        }
+        check_now();
+    }
+    check_end();
+    teardown();
+}
+
+/* Proves MT-9-6, MT-9-7. */
+START_TEST(any_order)
+    {
+        for (unsigned seed = 0; seed < SEEDS; seed++) {
+            run_seed(seed);
+        }
+    }
+END_TEST
+
+/* The numbers of who does not fit, with the TLVs' bytes among them. */
+START_TEST(no_room)
+    {
+        setup();
+        m.topology.fabric_mtu = 1024 + ROCE_OVERHEAD + IP6_HDR_LEN + 24 + 3 * 44 + 4 + 40;
+        for (size_t i = 0; i < N_MEMBERS; i++) {
+            m.members[i].copy = true;
+        }
+        m.group.auth = (struct auth_config){.tlvs = AUTH_MT, .key = 1};
+        ck_assert_ptr_null(plan_check_size(&m.topology, &m.group));
+        m.group.auth.tlvs = AUTH_MT | AUTH_HMAC;
+        char *why = plan_check_size(&m.topology, &m.group);
+        ck_assert_ptr_nonnull(why);
+        ck_assert_str_eq(why, "path MTU 1024 with 3 members makes packets of 1388 bytes (1024 + 84 "
+                              "RoCE + 40 IPv6 + 240 SRH), and the fabric MTU is 1348");
+        free(why);
+        teardown();
+    }
+END_TEST
+
+Suite *
+rollout_auth_suite(void)
+{
+    Suite *s = suite_create("rollout-auth");
+    TCase *tc = tcase_create("rollout-auth");
+
+    tcase_add_test(tc, any_order);
+    tcase_add_test(tc, no_room);
+    suite_add_tcase(s, tc);
+    return s;
+}
