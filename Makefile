@@ -176,6 +176,7 @@ api_test_src := $(wildcard tests/api/*.c)
 fake_verbs_src := $(wildcard tests/api/fake/*.c)
 testbed_src := $(wildcard testbed/*.c)
 unit_src := $(wildcard tests/unit/*.c tests/model/*.c)
+sim_src := $(wildcard tests/sim/*.c)
 fuzz_src := $(wildcard tests/fuzz/*.c)
 net_src := $(wildcard tests/net/test-*.c)
 castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/registry.c bench/content.c
@@ -184,7 +185,7 @@ verbs_src := $(wildcard tests/verbs/*.c)
 plain_src := $(sort $(lib_src) $(bench_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src) \
         $(fake_verbs_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(testbed_src) $(unit_src) \
-        $(api_src) $(fuzz_src)
+        $(api_src) $(fuzz_src) $(sim_src)
 
 LIBCAST := $(if $(lib_src),$(B)/libcast.a)
 LIBCTL := $(if $(IDL_H),$(B)/libctl.a)
@@ -257,6 +258,11 @@ UNIT := $(if $(unit_src),$(B)/tests/unit)
 $(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
 $(B)/tests/unit: LIBS = $(LIBS_CHECK) $(LIBS_CAST) $(LIBS_OVS)
 
+# Not a unit test: groups in virtual time, by the thousand.
+CASTSIM := $(if $(sim_src),$(B)/tests/castsim)
+$(B)/tests/castsim: $(call objs,$(sim_src) $(wildcard tests/model/*.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
+$(B)/tests/castsim: LIBS = $(LIBS_CAST) $(LIBS_OVS)
+
 # Fuzz targets, tests/fuzz/fuzz-NAME.c: with FUZZ=1 for libFuzzer, otherwise programs that replay inputs.
 fuzz_names := $(patsubst tests/fuzz/fuzz-%.c,%,$(filter tests/fuzz/fuzz-%,$(fuzz_src)))
 FUZZ_DIR := $(B)$(if $(filter 1,$(FUZZ)),,/tests/fuzz)
@@ -273,7 +279,7 @@ NET := $(if $(net_src),$(B)/tests/net)
 $(B)/tests/net: $(call objs,$(net_src)) $(LIBCAST)
 $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 
-$(PROGRAMS) $(B)/tests/unit $(B)/tests/net $(FUZZERS):
+$(PROGRAMS) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(FUZZERS):
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
@@ -314,9 +320,10 @@ deps: ## install missing Debian packages (root)
 # packages are there.
 check: ## install, build and run every tier (what CI runs)
 	$(Q)deps/install
-	+$(Q)$(MAKE) --no-print-directory all unit-built net-built
-	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers
-	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit fuzz=tests/fuzz/replay net=tests/net/run \
+	+$(Q)$(MAKE) --no-print-directory all unit-built net-built sim-built
+	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers sim-built
+	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit fuzz=tests/fuzz/replay \
+	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
 	    lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run walk=tests/walk/run
 
@@ -330,6 +337,16 @@ endif
 
 unit: unit-built ## unit tests; SAN=1 for ASan and UBSan
 	$(Q)tests/summary unit=$(B)/tests/unit
+
+.PHONY: sim sim-built sim-defects
+sim-built: $(CASTSIM)
+
+SEEDS = 1..500
+sim: sim-built ## castsim: groups in virtual time, SEEDS=1..500; SAN=1 for ASan and UBSan
+	$(Q)tests/summary sim='$(CASTSIM) --seeds $(SEEDS)'
+
+sim-defects: sim-built ## castsim finds each known defect
+	$(Q)tests/summary sim-defects='$(CASTSIM) --defects'
 
 e2e: all ## end-to-end tests on real soft-RoCE
 	$(Q)tests/summary e2e=tests/e2e/run

@@ -129,32 +129,51 @@ fabric_run(struct fabric *f)
 
 /* Links. */
 
+/* Where the index has this end, or has room for it. */
+static uint16_t *
+find_end(struct fabric *f, struct fabric_end end)
+{
+    uint32_t i = (end.station * 4096u + end.port) * 0x9e3779b1u >> 19;
+
+    for (;; i++) {
+        uint16_t *slot = &f->ends[i % FABRIC_MAX_ENDS];
+        if (!*slot) {
+            return slot;
+        }
+        const struct fabric_end *e = &f->links[(*slot - 1) / 2].ends[(*slot - 1) % 2];
+        if (e->station == end.station && e->port == end.port) {
+            return slot;
+        }
+    }
+}
+
 void
 fabric_connect(struct fabric *f, struct fabric_end a, struct fabric_end b)
 {
     if (f->n_links == FABRIC_MAX_LINKS) {
         abort();
     }
-    f->links[f->n_links++] = (struct fabric_link){.ends = {a, b}};
+    f->links[f->n_links] = (struct fabric_link){.ends = {a, b}};
+    *find_end(f, a) = (uint16_t) (1 + 2 * f->n_links);
+    *find_end(f, b) = (uint16_t) (2 + 2 * f->n_links);
+    f->n_links++;
 }
 
 /* The link at this end; *side says which end it is. */
 static const struct fabric_link *
-find_link(const struct fabric *f, struct fabric_end end, unsigned *side)
+find_link(struct fabric *f, struct fabric_end end, unsigned *side)
 {
-    for (unsigned i = 0; i < f->n_links; i++) {
-        for (*side = 0; *side < 2; ++*side) {
-            const struct fabric_end *e = &f->links[i].ends[*side];
-            if (e->station == end.station && e->port == end.port) {
-                return &f->links[i];
-            }
-        }
+    uint16_t slot = *find_end(f, end);
+
+    if (!slot) {
+        abort();
     }
-    abort();
+    *side = (slot - 1u) % 2;
+    return &f->links[(slot - 1) / 2];
 }
 
 struct fabric_end
-fabric_peer(const struct fabric *f, struct fabric_end end)
+fabric_peer(struct fabric *f, struct fabric_end end)
 {
     unsigned side;
     return find_link(f, end, &side)->ends[!side];
@@ -172,16 +191,20 @@ fabric_send(struct fabric *f, struct fabric_end from, const uint8_t *frame, size
         copies = fabric_random(f, 10000) < q->loss ? 0 : fabric_random(f, 10000) < q->twice ? 2 : 1;
     }
     f->last_loss = copies ? f->last_loss : f->now;
+    f->n_lost += !copies;
+    f->n_twice += copies == 2;
     for (unsigned i = 0; i < copies; i++) {
         bool late = !ideal && fabric_random(f, 10000) < q->reorder;
         uint64_t at = f->now + q->delay + (late || i ? 1 + fabric_random(f, 30 * q->delay) : 0);
         struct fabric_event *e = event_create(f, at, len);
+        f->n_late += late;
         memcpy(e->bytes, frame, len);
         e->to = link->ends[!side];
         if (!ideal && fabric_random(f, 10000) < q->spoil) {
             uint32_t bit = fabric_random(f, (uint32_t) (len - sizeof(struct eth_hdr)) * 8);
             e->bytes[sizeof(struct eth_hdr) + bit / 8] ^= (uint8_t) (1 << bit % 8);
             f->last_loss = f->now;
+            f->n_spoilt++;
         }
     }
 }

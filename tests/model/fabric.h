@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FABRIC_MAX_LINKS 64
+#define FABRIC_MAX_LINKS 1200
+#define FABRIC_MAX_ENDS  8192 /* of the index: a power of 2, well above that of ends. */
 
 /* Of one direction of a link. */
 struct fabric_quality {
@@ -43,8 +44,10 @@ struct fabric {
     uint64_t random;
     uint64_t n_events;  /* so far. */
     uint64_t last_loss; /* when a frame got lost or spoilt last; 0: never. */
+    uint64_t n_lost, n_twice, n_spoilt, n_late; /* frames so far. */
     struct fabric_link links[FABRIC_MAX_LINKS];
     unsigned n_links;
+    uint16_t ends[FABRIC_MAX_ENDS]; /* 1 + 2 * link + side, hashed by station and port; 0: free. */
     struct fabric_event **heap;
     size_t n_heap, heap_size;
 };
@@ -59,7 +62,7 @@ uint32_t fabric_random(struct fabric *, uint32_t limit);
 
 void fabric_connect(struct fabric *, struct fabric_end, struct fabric_end);
 /* What a station's port is connected with. */
-struct fabric_end fabric_peer(const struct fabric *, struct fabric_end);
+struct fabric_end fabric_peer(struct fabric *, struct fabric_end);
 /* Sends a frame from a port that is connected.  One that is 'ideal' meets no
  * more than the delay. */
 void

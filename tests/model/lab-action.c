@@ -11,14 +11,14 @@
 #include "lib/roce.h"
 #include "tests/model/lab.h"
 
-static unsigned
-agent_of(const struct lab *lab)
+/* Is something under way that nobody has confirmed yet? */
+static bool
+in_flight(const struct lab *lab)
 {
-    unsigned i = 0;
-    while (!lab->nodes[i].plan->agent) {
-        i++;
-    }
-    return i;
+    struct rc_info info;
+
+    rc_get_info(lab->source, &info);
+    return psn_cmp(info.next, info.una) > 0;
 }
 
 /* Nodes at this depth do without what the agent does without. */
@@ -26,7 +26,7 @@ static void
 shrink(void *lab_, unsigned depth, unsigned unused)
 {
     struct lab *lab = lab_;
-    const struct lab_node *agent = &lab->nodes[agent_of(lab)];
+    const struct lab_node *agent = &lab->nodes[lab_agent(lab)];
 
     (void) unused;
     for (unsigned i = 0; i < lab->n_nodes; i++) {
@@ -62,6 +62,7 @@ grow(void *lab_, unsigned depth, unsigned epoch)
         fabric_schedule(&lab->fabric, next, grow, depth - 1, epoch);
     } else {
         fabric_schedule(&lab->fabric, next, shrink, 1, 0);
+        lab->rolling = false;
         lab_post_work(lab);
     }
 }
@@ -69,19 +70,19 @@ grow(void *lab_, unsigned depth, unsigned epoch)
 static void
 act_remove(struct lab *lab)
 {
-    unsigned agent = agent_of(lab);
-    uint32_t *removed = &lab->nodes[agent].removed;
-    uint32_t bit = 1u << lab_random(lab, lab->n);
+    unsigned agent = lab_agent(lab);
+    struct lab_set *removed = &lab->nodes[agent].removed;
+    unsigned i = lab_random(lab, lab->n);
+    unsigned n = 1 + lab_set_count(removed);
 
-    unsigned n = (unsigned) __builtin_popcount(*removed | bit);
-
-    if (*removed & bit || n > lab->max_removed || n == lab->n) {
+    if (lab_set_has(removed, i) || n > lab->max_removed || n == lab->n) {
         return; /* never the last. */
     }
     if (lab_random(lab, 2)) {
-        lab->silent |= bit;
+        lab_set_add(&lab->silent, i);
     }
-    *removed |= bit;
+    lab_set_add(removed, i);
+    lab->n_seen[LAB_SAW_left_in_flight] += in_flight(lab);
     lab->faults |= LAB_FAULT_REMOVE;
     lab_node_configure(lab, agent);
     fabric_schedule(&lab->fabric, lab->fabric.now + 1 + lab_random(lab, 20000), shrink, 1, 0);
@@ -90,10 +91,12 @@ act_remove(struct lab *lab)
 static void
 act_new_epoch(struct lab *lab)
 {
-    if (lab->epoch + 1 == LAB_N_EPOCHS) {
+    if (lab->epoch + 1 == LAB_N_EPOCHS || lab->rolling) {
         return;
     }
+    lab->rolling = true;
     lab->faults |= LAB_FAULT_EPOCH;
+    lab->n_seen[LAB_SAW_epoch_in_flight] += in_flight(lab);
     lab_endpoints_stop(lab);
     lab->epoch++;
     lab_endpoints_start(lab);
@@ -117,7 +120,9 @@ act_fail(struct lab *lab)
             link->quality[1].loss = link->quality[1].spoil = 0;
         }
     }
-    lab->fatal = (uint8_t) (AETH_NAK_INVALID_REQ + lab_random(lab, 3));
+    if (!lab->fatal) { /* All fail alike. */
+        lab->fatal = (uint8_t) (AETH_NAK_INVALID_REQ + lab_random(lab, 3));
+    }
     rc_fail_next(lab->receivers[i].endpoint, lab->fatal);
 }
 
@@ -127,7 +132,7 @@ hear_again(void *lab_, unsigned receiver, unsigned unused)
     struct lab *lab = lab_;
 
     (void) unused;
-    lab->silent &= ~(1u << receiver);
+    lab_set_remove(&lab->silent, receiver);
     lab->receivers[receiver].deaf_until = lab->fabric.now;
 }
 
@@ -141,7 +146,7 @@ act_deafen(struct lab *lab)
     if (r->deaf_since) {
         return; /* Once is enough: between two times it may have had nothing to answer. */
     }
-    lab->silent |= 1u << i;
+    lab_set_add(&lab->silent, i);
     r->deaf_since = lab->fabric.now;
     r->deaf_until = 0;
     switch (lab_random(lab, 3)) {
@@ -181,18 +186,28 @@ note_down(struct lab *lab, unsigned node)
     }
 }
 
-/* For good, unless the source would be alone. */
+/* Would the source be alone without it? */
+static bool
+carries_all(const struct lab *lab, const struct lab_node *n)
+{
+    struct lab_set others = lab_set_without(&lab->members, &n->behind);
+
+    return n->plan->agent || lab_set_is_empty(&others)
+           || (n->plan->no_aggregation && n->depth == 1);
+}
+
+/* For good: this node, or the next one that can be spared. */
 static void
 act_kill(struct lab *lab, unsigned node)
 {
-    struct lab_node *n = &lab->nodes[node];
-    bool alone = n->plan->agent || (n->behind & lab->members) == lab->members
-                 || (n->plan->no_aggregation && n->depth == 1);
-
-    if (!alone) {
-        lab->faults |= LAB_FAULT_RESTART;
-        n->killed = true;
-        note_down(lab, node);
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        struct lab_node *n = &lab->nodes[(node + i) % lab->n_nodes];
+        if (!n->killed && !carries_all(lab, n)) {
+            lab->faults |= LAB_FAULT_RESTART;
+            n->killed = true;
+            note_down(lab, (node + i) % lab->n_nodes);
+            return;
+        }
     }
 }
 
@@ -200,6 +215,7 @@ static void
 act_restart(struct lab *lab, unsigned node)
 {
     lab->faults |= LAB_FAULT_RESTART;
+    lab->n_seen[LAB_SAW_restart_in_flight] += in_flight(lab);
     lab_castd(lab, 0, 0); /* It knows by now who is lost there. */
     lab->restarts = true;
     note_down(lab, node);
@@ -239,6 +255,7 @@ act(struct lab *lab, const struct lab_action *action)
     case LAB_CALM:
         fabric_calm(&lab->fabric);
         lab->calm_since = lab->fabric.now;
+        lab->calm_in_flight = in_flight(lab);
         break;
     }
 }

@@ -25,10 +25,10 @@ ip_at(const uint8_t *frame, const struct parsed_ip6 *ip)
 }
 
 /* A response on its way: did all receivers that it speaks for confirm what it
- * says?  One that was spoilt on the way is nobody's word. */
+ * says, and is it not less than what the node said before?  One that was spoilt on the way is
+ * nobody's word. */
 static void
-check_response(struct lab *lab, const struct lab_node *n, const uint8_t *frame,
-               const struct parsed *h)
+check_response(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struct parsed *h)
 {
     const struct bth *bth = (const void *) (frame + h->bth_ofs);
     const struct aeth *aeth = (const void *) (bth + 1);
@@ -36,7 +36,8 @@ check_response(struct lab *lab, const struct lab_node *n, const uint8_t *frame,
     unsigned epoch = be24_get(bth->dest_qp);
     bool is_ack = aeth_class(aeth->syndrome) == AETH_CLASS_ACK;
     psn_t una = psn_add(bth_psn(bth), is_ack);
-    uint32_t counted;
+    bool own = true; /* made by 'n'. */
+    struct lab_set counted = {.words = {0}};
 
     if (memcmp(&ip_at(frame, ip)->src, &lab_proxy, sizeof lab_proxy)
         || !icrc_ok(frame + ip->ofs, (size_t) (h->icrc_ofs - ip->ofs))) {
@@ -44,21 +45,29 @@ check_response(struct lab *lab, const struct lab_node *n, const uint8_t *frame,
     }
     if (!h->inner.ofs) { /* the root's, to the source. */
         epoch -= lab_source_qpn(0);
-        counted = epoch < LAB_N_EPOCHS ? lab_counted(lab, epoch) : 0;
+        LAB_REQUIRE(lab, epoch <= lab->epoch, "response of epoch %u", epoch);
+        counted = lab_counted(lab, epoch);
+        own = lab_is_root(n, epoch);
     } else if (!memcmp(&ip_at(frame, &h->ip)->src, &n->base.address, 16)) {
         epoch -= lab_designated_qpn(0);
-        counted = epoch < LAB_N_EPOCHS ? n->counted[epoch] : 0;
+        LAB_REQUIRE(lab, epoch <= lab->epoch, "response of epoch %u", epoch);
+        counted = n->counted[epoch];
         LAB_REQUIRE(lab, ip_at(frame, &h->ip)->hlim == HOP_LIMIT, "%s to its parent",
                     n->plan->name);
     } else {
         return; /* another's, passing through. */
     }
-    counted &= ~lab->pruned;
-    LAB_REQUIRE(lab, epoch <= lab->epoch, "response of epoch %u", epoch);
-    for (unsigned i = 0; i < lab->n; i++) {
-        LAB_REQUIRE(lab, !(counted & 1u << i) || psn_cmp(una, lab_confirmed_by(lab, epoch, i)) <= 0,
+    counted = lab_set_without(&counted, &lab->pruned);
+    LAB_SET_FOR_EACH (i, &counted) {
+        LAB_REQUIRE(lab, psn_cmp(una, lab_confirmed_by(lab, epoch, i)) <= 0,
                     "%s says %06x, r%u confirmed up to %06x", n->plan->name, una.v, i + 1,
                     lab_confirmed_by(lab, epoch, i).v);
+    }
+    if (own) {
+        LAB_REQUIRE(lab, !n->said[epoch].known || psn_cmp(una, n->said[epoch].una) >= 0,
+                    "%s says %06x, after %06x", n->plan->name, una.v, n->said[epoch].una.v);
+        n->said[epoch].known = true;
+        n->said[epoch].una = una;
     }
 }
 
@@ -68,29 +77,27 @@ check_filter(const struct lab *lab, const struct lab_node *n, const uint8_t *fra
              const struct parsed *h)
 {
     const struct bth *bth = (const void *) (frame + h->bth_ofs);
-    const struct parsed_ip6 *ip = h->inner.ofs ? &h->ip : parsed_innermost(h);
-    struct tree_info t;
+    struct in6_addr dst;
+    memcpy(&dst, &ip_at(frame, h->inner.ofs ? &h->ip : parsed_innermost(h))->dst, sizeof dst);
+    uint32_t qpn = be24_get(bth->dest_qp);
+    uint32_t id = h->inner.ofs ? BRANCH_ID_NODE(node_id_of(&dst)) : lab_receiver_number(&dst);
 
     if (!lab->filter || lab->faults & LAB_FAULT_RESTART) {
         return; /* What waits for a neighbour may be confirmed meanwhile. */
     }
     for (size_t i = 0; i < n->class->n_trees(n->node); i++) {
+        struct reverse_branch_info info;
+        struct tree_info t;
+
         n->class->tree(n->node, i, &t);
-        for (size_t k = 0; k < t.config->n_branches; k++) {
-            const struct branch_config *b = &t.config->branches[k];
-            struct reverse_branch_info info;
-            bool to_branch =
-                b->kind == BRANCH_RECEIVER
-                    ? b->qpn == be24_get(bth->dest_qp)
-                          && !memcmp(&ip_at(frame, ip)->dst, &b->address, 16)
-                    : h->inner.ofs && t.config->designated_qpn == be24_get(bth->dest_qp)
-                          && node_id_of(&ip_at(frame, ip)->dst) == node_id_of(&b->address);
-            LAB_REQUIRE(lab,
-                        !to_branch || !n->class->branch(n->node, i, b->id, &info) || !info.anchored
-                            || psn_cmp(bth_psn(bth), info.una) >= 0,
-                        "%s sends %06x to %s, which has confirmed it", n->plan->name,
-                        bth_psn(bth).v, b->name);
-        }
+        unsigned epoch = t.config->designated_qpn - lab_designated_qpn(0);
+        bool of_tree = h->inner.ofs ? qpn == t.config->designated_qpn
+                                    : id && qpn == lab_receiver_qpn(epoch, id - 1);
+        LAB_REQUIRE(lab,
+                    !of_tree || !n->class->branch(n->node, i, id, &info) || !info.anchored
+                        || psn_cmp(bth_psn(bth), info.una) >= 0,
+                    "%s sends %06x to branch %x, which has confirmed it", n->plan->name,
+                    bth_psn(bth).v, id);
     }
 }
 
@@ -104,12 +111,13 @@ lab_check_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
     }
     n->n_requests_out++;
     check_filter(lab, n, frame, h);
-    for (unsigned i = 0; n->pruned && !h->inner.ofs && i < lab->n; i++) {
-        struct in6_addr address = lab_receiver_address(i);
-        LAB_REQUIRE(lab,
-                    !(n->pruned & 1u << i)
-                        || memcmp(&ip_at(frame, &h->ip)->dst, &address, sizeof address) != 0,
-                    "%s sends a copy to r%u, which it pruned", n->plan->name, i + 1);
+    /* Nor what waited for a neighbour of a node that was started again. */
+    if (!h->inner.ofs && !(lab->faults & LAB_FAULT_RESTART)) {
+        LAB_SET_FOR_EACH (i, &n->pruned) {
+            struct in6_addr address = lab_receiver_address(i);
+            LAB_REQUIRE(lab, memcmp(&ip_at(frame, &h->ip)->dst, &address, sizeof address) != 0,
+                        "%s sends a copy to r%u, which it pruned", n->plan->name, i + 1);
+        }
     }
     LAB_REQUIRE(lab,
                 !lab->exact || !h->inner.ofs || ip_at(frame, &h->ip)->hlim == HOP_LIMIT - n->depth,
@@ -144,19 +152,32 @@ lab_check_delivered(struct lab *lab, unsigned station, const uint8_t *frame, con
 }
 
 void
+lab_check_accepted(struct lab *lab, unsigned station, const struct rc_endpoint *ep)
+{
+    struct rc_info info;
+
+    if (lab->faults & LAB_FAULT_SPOIL) {
+        return;
+    }
+    rc_get_info(ep, &info);
+    LAB_REQUIRE(lab, !info.n_wrong_source, "%s drops what does not come from its peer",
+                lab_station_name(lab, station));
+}
+
+void
 lab_check_completed(struct lab *lab, unsigned message)
 {
     const struct lab_message *m = &lab->messages[message];
-    uint32_t counted = lab_counted(lab, lab->epoch) & ~lab->pruned;
+    struct lab_set all = lab_counted(lab, lab->epoch);
+    struct lab_set counted = lab_set_without(&all, &lab->pruned);
 
-    LAB_REQUIRE(lab, counted, "message %u completed, and nobody counts", message);
-    for (unsigned i = 0; i < lab->n; i++) {
-        LAB_REQUIRE(
-            lab,
-            !(counted & 1u << i)
-                || (psn_cmp(lab_confirmed_by(lab, lab->epoch, i), m->last_psn) > 0
-                    && !memcmp(lab->receivers[i].memory + m->ofs, lab->data + m->ofs, m->len)),
-            "message %u completed, and r%u does not have it", message, i + 1);
+    LAB_REQUIRE(lab, !lab_set_is_empty(&counted), "message %u completed, and nobody counts",
+                message);
+    LAB_SET_FOR_EACH (i, &counted) {
+        LAB_REQUIRE(lab,
+                    psn_cmp(lab_confirmed_by(lab, lab->epoch, i), m->last_psn) > 0
+                        && !memcmp(lab->receivers[i].memory + m->ofs, lab->data + m->ofs, m->len),
+                    "message %u completed, and r%u does not have it", message, i + 1);
     }
 }
 

@@ -80,12 +80,12 @@ receiver_is_lost(const struct lab *lab, const struct lab_receiver *r, enum rever
 /* Node branches: all behind are lost, or one is and that is enough; or a node was down. */
 static void
 check_node_loss(const struct lab *lab, const struct lab_node *n, const struct branch_config *b,
-                const struct reverse_branch_info *info, uint32_t behind)
+                const struct reverse_branch_info *info, const struct lab_set *behind)
 {
-    uint32_t lost = behind & lab->lost;
+    struct lab_set lost = lab_set_both(behind, &lab->lost);
     uint64_t least = n->trees[0].liveness_msec * UINT64_C(1000) * 30 / 32;
 
-    if (lab->prune ? lost == behind : lost != 0) {
+    if (lab->prune ? lab_set_equal(&lost, behind) : !lab_set_is_empty(&lost)) {
         return; /* It refuses, or its NAKs got lost. */
     }
     LAB_REQUIRE(lab, info->lost == LOSS_SILENT && lab->node_down_since, "%s: %s is lost (%d)",
@@ -96,35 +96,54 @@ check_node_loss(const struct lab *lab, const struct lab_node *n, const struct br
 }
 
 static void
+count_loss(struct lab *lab, const struct branch_config *b, enum reverse_loss loss)
+{
+    lab->n_seen[b->kind == BRANCH_NODE ? LAB_SAW_node_lost
+                : loss == LOSS_SILENT  ? LAB_SAW_silent
+                                       : LAB_SAW_refused]++;
+}
+
+static void
 note_branch(struct lab *lab, struct lab_node *n, const struct branch_config *b,
             const struct reverse_branch_info *info)
 {
     uint64_t least = n->trees[0].liveness_msec * UINT64_C(1000) * 30 / 32;
-    uint32_t behind = 0;
+    struct lab_set behind = {.words = {0}};
 
     if (b->kind == BRANCH_RECEIVER) {
-        behind = 1u << (b->id - 1);
-        n->pruned |= info->pruned ? behind : 0;
+        unsigned i = b->id - 1;
+        lab_set_add(&behind, i);
+        if (info->pruned) {
+            lab_set_add(&n->pruned, i);
+        }
         LAB_REQUIRE(lab,
-                    lab->lost & behind
-                        || receiver_is_lost(lab, &lab->receivers[b->id - 1], info->lost, least),
+                    lab_set_has(&lab->lost, i)
+                        || receiver_is_lost(lab, &lab->receivers[i], info->lost, least),
                     "%s says that %s is lost (%d)", n->plan->name, b->name, info->lost);
     } else {
         const struct plan_node *child = plan_find_node(&lab->topology, b->name);
         const struct lab_node *c = &lab->nodes[child - lab->topology.nodes];
-        behind = c->behind & ~n->removed;
-        check_node_loss(lab, n, b, info, behind);
+        behind = lab_set_without(&c->behind, &n->removed);
+        check_node_loss(lab, n, b, info, &behind);
         /* With fail-group the node below has said who it is. */
-        behind = info->pruned || info->lost == LOSS_SILENT || lab->prune ? behind : 0;
+        if (!info->pruned && info->lost != LOSS_SILENT && !lab->prune) {
+            behind = (struct lab_set){.words = {0}};
+        }
     }
-    if (lab->trace && (behind & ~lab->lost)) {
-        fprintf(stderr, "%10" PRIu64 " %s: %s is lost (%d) at psn %06x%s\n", lab->fabric.now,
-                n->plan->name, b->name, info->lost, info->una.v, info->pruned ? ", pruned" : "");
+    struct lab_set newly = lab_set_without(&behind, &lab->lost);
+    if (!lab_set_is_empty(&newly)) {
+        count_loss(lab, b, info->lost);
+        if (lab->trace) {
+            fprintf(stderr, "%10" PRIu64 " %s: %s is lost (%d) at psn %06x%s\n", lab->fabric.now,
+                    n->plan->name, b->name, info->lost, info->una.v,
+                    info->pruned ? ", pruned" : "");
+        }
     }
-    lab->lost |= behind;
+    lab_set_merge(&lab->lost, &behind);
     lab->faults |= LAB_FAULT_LOSS;
-    if (info->pruned && (behind & ~lab->pruned)) {
-        lab->pruned |= behind;
+    newly = lab_set_without(&behind, &lab->pruned);
+    if (info->pruned && !lab_set_is_empty(&newly)) {
+        lab_set_merge(&lab->pruned, &behind);
         if (lab->castd) {
             fabric_schedule(&lab->fabric, lab->fabric.now + 1 + lab_random(lab, 50000), lab_castd,
                             0, 0);
@@ -141,6 +160,11 @@ lab_note_losses(struct lab *lab, struct lab_node *n)
         return;
     }
     n->class->tree(n->node, 0, &t);
+    if (t.reverse.n_lost == n->n_lost && n->base.generation == n->lost_generation) {
+        return;
+    }
+    n->n_lost = t.reverse.n_lost;
+    n->lost_generation = n->base.generation;
     size_t n_pruned = 0;
     for (size_t i = 0; t.reverse.n_lost && i < t.config->n_branches; i++) {
         struct reverse_branch_info info;
@@ -160,14 +184,15 @@ lab_castd(void *lab_, unsigned unused, unsigned unused2)
     struct lab *lab = lab_;
 
     (void) unused, (void) unused2;
-    if (!lab->prune || !lab->pruned || lab->pruned == lab->members || lab->lost == lab->members) {
+    if (!lab->prune || lab_set_is_empty(&lab->pruned) || lab_set_equal(&lab->pruned, &lab->members)
+        || lab_set_equal(&lab->lost, &lab->members)) {
         return;
     }
     lab->faults |= LAB_FAULT_REMOVE;
     for (unsigned depth = 0; depth <= lab->max_depth; depth++) {
         for (unsigned i = 0; i < lab->n_nodes; i++) {
             if (lab->nodes[i].depth == depth) {
-                lab->nodes[i].removed |= lab->pruned;
+                lab_set_merge(&lab->nodes[i].removed, &lab->pruned);
                 lab_node_configure(lab, i);
             }
         }
@@ -180,20 +205,22 @@ void
 lab_loss_check_end(struct lab *lab)
 {
     struct rc_info source;
-    bool fails = lab->prune ? lab->lost == lab->members : lab->lost != 0;
+    bool fails =
+        lab->prune ? lab_set_equal(&lab->lost, &lab->members) : !lab_set_is_empty(&lab->lost);
 
     rc_get_info(lab->source, &source);
     if (source.stuck) {
         return; /* As only an endpoint can be. */
     }
     LAB_REQUIRE(lab, fails == (lab->failure != RC_WC_SUCCESS),
-                "lost: %x of %x, and the source says %d", lab->lost, lab->members, lab->failure);
+                "lost: %u of %u, and the source says %d", lab_set_count(&lab->lost),
+                lab_set_count(&lab->members), lab->failure);
     LAB_REQUIRE(lab,
                 !fails || lab->failure == RC_WC_REM_OP || lab->failure == RC_WC_REM_ACCESS
                     || lab->failure == RC_WC_REM_INV_REQ,
                 "the source says %d", lab->failure);
     for (unsigned i = 0; !fails && i < lab->n; i++) {
-        for (unsigned j = 0; !(lab->lost & 1u << i) && j < lab->n_messages; j++) {
+        for (unsigned j = 0; !lab_set_has(&lab->lost, i) && j < lab->n_messages; j++) {
             const struct lab_message *m = &lab->messages[j];
             LAB_REQUIRE(lab, !memcmp(lab->receivers[i].memory + m->ofs, lab->data + m->ofs, m->len),
                         "r%u does not have message %u", i + 1, j);

@@ -29,28 +29,55 @@ lab_node_init(struct lab *lab, unsigned i)
 
 /* Configuration. */
 
+/* The plan of an epoch with everybody. */
+static const struct plan *
+whole_plan(struct lab *lab, unsigned epoch)
+{
+    struct lab_plan *p = &lab->whole[epoch];
+
+    if (!p->valid) {
+        struct plan_group all = lab_plan_group(lab, epoch, &(struct lab_set){.words = {0}});
+        char *error = plan_group(&lab->topology, &all, &p->plan);
+
+        LAB_REQUIRE(lab, !error, "planner: %s", error);
+        p->valid = true;
+        free(all.members);
+    }
+    return &p->plan;
+}
+
+/* The same without 'removed'; kept, since a whole level is told the same. */
+static const struct plan *
+reduced_plan(struct lab *lab, unsigned epoch, const struct lab_set *removed)
+{
+    struct lab_plan *p = &lab->reduced[epoch];
+
+    if (!p->valid || !lab_set_equal(&p->removed, removed)) {
+        struct plan_group g = lab_plan_group(lab, epoch, removed);
+        const struct plan *whole = whole_plan(lab, epoch);
+
+        plan_uninit(&p->plan);
+        plan_reduce(whole, &g, &p->plan);
+        p->removed = *removed;
+        p->valid = true;
+        free(g.members);
+    }
+    return &p->plan;
+}
+
 /* What the planner has for this node. */
 static void
 plan_trees(struct lab_node *n)
 {
     n->n_trees = 0;
     for (unsigned epoch = n->first_epoch; epoch <= n->last_epoch; epoch++) {
-        struct plan_group all = lab_plan_group(n->lab, epoch, 0);
-        struct plan_group g = lab_plan_group(n->lab, epoch, n->removed);
-        struct plan whole, plan;
-        char *error = plan_group(&n->lab->topology, &all, &whole);
+        const struct plan *plan = reduced_plan(n->lab, epoch, &n->removed);
 
-        LAB_REQUIRE(n->lab, !error, "planner: %s", error);
-        plan_reduce(&whole, &g, &plan);
-        for (size_t i = 0; i < plan.n_trees; i++) {
-            if (plan.trees[i].node == n->plan) {
-                tree_config_clone(&n->trees[n->n_trees++], &plan.trees[i].config);
+        for (size_t i = 0; i < plan->n_trees; i++) {
+            if (plan->trees[i].node == n->plan) {
+                tree_config_clone(&n->trees[n->n_trees++], &plan->trees[i].config);
             }
         }
-        plan_uninit(&plan);
-        plan_uninit(&whole);
-        free(g.members);
-        free(all.members);
     }
 }
 
@@ -66,23 +93,24 @@ tree_of(const struct lab_node *n, unsigned epoch)
 }
 
 /* The receivers that responses of this node speak for, by what nodes have now. */
-static uint32_t
+static struct lab_set
 counted_by(const struct lab_node *n, unsigned epoch)
 {
     const struct tree_config *t = tree_of(n, epoch);
-    uint32_t counted = 0;
+    struct lab_set counted = {.words = {0}};
 
     for (size_t i = 0; t && i < t->n_branches; i++) {
         const struct branch_config *b = &t->branches[i];
 
         if (b->kind == BRANCH_RECEIVER) {
-            counted |= 1u << (b->id - 1);
+            lab_set_add(&counted, b->id - 1);
             continue;
         }
         const struct plan_node *child = plan_find_node(&n->lab->topology, b->name);
         LAB_REQUIRE(n->lab, child && child != n->plan && b->id == BRANCH_ID_NODE(child->id),
                     "branch %s", b->name);
-        counted |= counted_by(&n->lab->nodes[child - n->lab->topology.nodes], epoch);
+        struct lab_set more = counted_by(&n->lab->nodes[child - n->lab->topology.nodes], epoch);
+        lab_set_merge(&counted, &more);
     }
     return counted;
 }
@@ -140,6 +168,7 @@ lab_node_configure(struct lab *lab, unsigned i)
     if (!n->node) {
         return; /* It will be when it starts. */
     }
+    size_t n_before = n->n_trees ? n->trees[0].n_branches : 0;
     free_trees(n);
     plan_trees(n);
     lab_loss_configure(lab, n);
@@ -160,18 +189,27 @@ lab_node_configure(struct lab *lab, unsigned i)
     c.n_trees = n->n_trees;
     int err = n->class->configure(n->node, &c, lab->fabric.now, &error);
     LAB_REQUIRE(lab, !err, "configure %s: %s", n->plan->name, error ? error : "");
+    n->deadline = n->class->deadline(n->node);
+    lab_event_look(lab, n, false, n->n_trees && n->trees[0].n_branches < n_before);
 }
 
-uint32_t
+bool
+lab_is_root(const struct lab_node *n, unsigned epoch)
+{
+    const struct tree_config *t = tree_of(n, epoch);
+
+    return t && t->root;
+}
+
+struct lab_set
 lab_counted(const struct lab *lab, unsigned epoch)
 {
     for (unsigned i = 0; i < lab->n_nodes; i++) {
-        const struct tree_config *t = tree_of(&lab->nodes[i], epoch);
-        if (t && t->root) {
+        if (lab_is_root(&lab->nodes[i], epoch)) {
             return lab->nodes[i].counted[epoch];
         }
     }
-    return 0;
+    return (struct lab_set){.words = {0}};
 }
 
 /* Start and end. */
@@ -203,7 +241,7 @@ node_tx(void *n_, uint16_t port, struct packet *p)
                 .solicited = true,
                 .override = true,
                 .has_mac = true,
-                .mac = {0x02, 0xee, 0, 0, 0, (uint8_t) to.station},
+                .mac = {0x02, 0xee, 0, 0, (uint8_t) (to.station >> 8), (uint8_t) to.station},
             };
             uint8_t mac[6];
 
@@ -226,7 +264,10 @@ lab_node_start(struct lab *lab, unsigned i)
 {
     struct lab_node *n = &lab->nodes[i];
 
-    n->pruned = 0;
+    n->pruned = (struct lab_set){.words = {0}};
+    n->seen = (struct lab_seen){.trees = {{.valid = false}}};
+    n->n_lost = 0;
+    memset(n->said, 0, sizeof n->said);
     n->node = n->class->create(&(struct node_io){.tx = node_tx, .aux = n}, lab->pool);
     lab_node_configure(lab, i);
 }
@@ -243,7 +284,24 @@ lab_node_stop(struct lab *lab, unsigned i)
         }
         n->class->destroy(n->node);
         n->node = NULL;
+        n->deadline = UINT64_MAX;
     }
+}
+
+/* After an event at this node. */
+static void
+note_event(struct lab *lab, struct lab_node *n)
+{
+    n->deadline = n->class->deadline(n->node);
+    lab_note_losses(lab, n);
+}
+
+void
+lab_node_timer(struct lab *lab, struct lab_node *n)
+{
+    n->class->timer(n->node, lab->fabric.now);
+    note_event(lab, n);
+    lab_event_look(lab, n, true, false);
 }
 
 uint64_t
@@ -276,7 +334,9 @@ static void
 deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, size_t len)
 {
     struct lab_node *n = &lab->nodes[to.station];
+    struct lab_response response = {.valid = false};
     uint64_t before = n->n_out;
+    struct parsed h;
 
     if (!n->node) {
         lab->fabric.last_loss = lab->fabric.now;
@@ -284,8 +344,12 @@ deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, siz
     }
     struct packet *p = packet_from_bytes(lab->pool, frame, len);
     LAB_REQUIRE(lab, p, "the pool is empty");
+    if (!parse_frame(frame, (uint32_t) len, &h) && h.bth_ofs) {
+        lab_event_before(lab, n, frame, &h, &response);
+    }
     n->class->input(n->node, to.port, p, lab->fabric.now);
-    lab_note_losses(lab, n);
+    note_event(lab, n);
+    lab_event_after(lab, n, &response);
     /* A copy for each, a response, and what waited for a neighbour. */
     LAB_REQUIRE(lab, n->n_out - before <= n->n_outputs + 1 + NEIGH_QUEUE_MAX,
                 "packets multiply at %s", n->plan->name);
@@ -304,13 +368,14 @@ lab_deliver(void *lab_, struct fabric_end to, const uint8_t *frame, size_t len)
     }
     struct rc_endpoint *ep =
         to.station == source ? lab->source : lab->receivers[to.station - source - 1].endpoint;
-    if (to.station > source && lab->silent & 1u << (to.station - source - 1)) {
+    if (to.station > source && lab_set_has(&lab->silent, to.station - source - 1)) {
         return;
     }
     if (!parse_frame(frame, (uint32_t) len, &h) && h.bth_ofs) {
         lab_check_delivered(lab, to.station, frame, &h);
     }
     rc_input(ep, frame + sizeof(struct eth_hdr), len - sizeof(struct eth_hdr), lab->fabric.now);
+    lab_check_accepted(lab, to.station, ep);
 }
 
 void
@@ -323,7 +388,8 @@ lab_host_send(struct lab *lab, unsigned station, const uint8_t *ip, size_t len)
     struct parsed h;
 
     node_port_mac(lab->nodes[to.station].base.id, to.port, eth->dst);
-    memcpy(eth->src, (uint8_t[]){0x02, 0xee, 0, 0, 0, (uint8_t) station}, 6);
+    memcpy(eth->src, (uint8_t[]){0x02, 0xee, 0, 0, (uint8_t) (station >> 8), (uint8_t) station},
+           sizeof eth->src);
     eth->type = be16_put(ETH_TYPE_IP6);
     memcpy(eth + 1, ip, len);
     LAB_REQUIRE(lab, !parse_frame(frame, (uint32_t) (len + sizeof *eth), &h),
@@ -333,7 +399,11 @@ lab_host_send(struct lab *lab, unsigned station, const uint8_t *ip, size_t len)
         const struct bth *bth = (const void *) (frame + h.bth_ofs);
         lab->n_sent++;
         lab->n_asked += (bth->ack_req & BTH_ACK_REQ) != 0;
-    } else if (lab->silent & 1u << (station - lab_source_station(lab) - 1)) {
+        if (!bth_psn(bth).v && !lab->wrapped[lab->epoch]) {
+            lab->wrapped[lab->epoch] = true;
+            lab->n_seen[LAB_SAW_wrap]++;
+        }
+    } else if (lab_set_has(&lab->silent, station - lab_source_station(lab) - 1)) {
         return;
     }
     fabric_send(&lab->fabric, from, frame, len + sizeof *eth, false);

@@ -8,14 +8,35 @@
 
 #include "tests/model/lab.h"
 
-/* fd00:1::100 and fd00:ffff::1. */
-const struct in6_addr lab_source_address = {.s6_addr = {0xfd, 0, 0, 1, [14] = 1}};
+/* fd00:1::1:0 and fd00:ffff::1. */
+const struct in6_addr lab_source_address = {.s6_addr = {0xfd, 0, 0, 1, [13] = 1}};
 const struct in6_addr lab_proxy = {.s6_addr = {0xfd, 0, 0xff, 0xff, [15] = 1}};
 
 struct in6_addr
 lab_receiver_address(unsigned i)
 {
-    return (struct in6_addr){.s6_addr = {0xfd, 0, 0, 1, [15] = (uint8_t) (i + 1)}};
+    unsigned number = i + 1;
+
+    return (struct in6_addr){
+        .s6_addr = {0xfd, 0, 0, 1, [14] = (uint8_t) (number >> 8), [15] = (uint8_t) number}};
+}
+
+unsigned
+lab_receiver_number(const struct in6_addr *addr)
+{
+    struct in6_addr first = lab_receiver_address(0);
+
+    return memcmp(addr, &first, 14) ? 0 : (unsigned) addr->s6_addr[14] << 8 | addr->s6_addr[15];
+}
+
+unsigned
+lab_agent(const struct lab *lab)
+{
+    unsigned i = 0;
+    while (!lab->nodes[i].plan->agent) {
+        i++;
+    }
+    return i;
 }
 
 unsigned

@@ -28,10 +28,10 @@ lab_source_qpn(unsigned epoch)
     return SOURCE_QPN + epoch;
 }
 
-static uint32_t
-receiver_qpn(unsigned epoch, unsigned i)
+uint32_t
+lab_receiver_qpn(unsigned epoch, unsigned i)
 {
-    return 0x11 + i + 0x40 * epoch;
+    return 0x1001 + i + 0x1000 * epoch;
 }
 
 static uint32_t
@@ -53,7 +53,7 @@ epoch_start(const struct lab *lab, unsigned epoch)
 }
 
 struct plan_group
-lab_plan_group(const struct lab *lab, unsigned epoch, uint32_t removed)
+lab_plan_group(const struct lab *lab, unsigned epoch, const struct lab_set *removed)
 {
     struct plan_group g = {
         .name = "g",
@@ -76,7 +76,7 @@ lab_plan_group(const struct lab *lab, unsigned epoch, uint32_t removed)
         abort();
     }
     for (unsigned i = 0; i < lab->n; i++) {
-        bool is_member = !(removed & 1u << i);
+        bool is_member = !lab_set_has(removed, i);
         struct plan_member *m = &g.members[g.n_members++];
 
         *m = (struct plan_member){
@@ -84,7 +84,7 @@ lab_plan_group(const struct lab *lab, unsigned epoch, uint32_t removed)
             .len = lab->region_len,
             .rkey = receiver_rkey(i),
             .branch = i + 1,
-            .qpn = receiver_qpn(epoch, i),
+            .qpn = lab_receiver_qpn(epoch, i),
             .provision = is_member,
             .copy = is_member,
         };
@@ -97,13 +97,7 @@ psn_t
 lab_confirmed_by(const struct lab *lab, unsigned epoch, unsigned receiver)
 {
     const struct lab_receiver *r = &lab->receivers[receiver];
-    struct rc_info info;
-
-    if (epoch < lab->epoch) {
-        return r->confirmed[epoch];
-    }
-    rc_get_info(r->endpoint, &info);
-    return info.expected;
+    return epoch < lab->epoch ? r->confirmed[epoch] : rc_expected(r->endpoint);
 }
 
 /* Receive buffers. */
@@ -220,7 +214,7 @@ receiver_start(struct lab *lab, unsigned i, const struct rc_config *source)
 
     memset(r->memory, 0, lab->region_len);
     c.own = lab_receiver_address(i);
-    c.qpn = receiver_qpn(lab->epoch, i);
+    c.qpn = lab_receiver_qpn(lab->epoch, i);
     c.gap_usec = 0;
     c.region = r->memory;
     c.va = receiver_va(i);

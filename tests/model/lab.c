@@ -4,11 +4,11 @@
  */
 #include "tests/model/lab.h"
 
-#include <check.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "lib/neigh.h"
 
 #define NODE_POOL   512
 #define TIME_LIMIT  60000000 /* virtual; microseconds like all times. */
@@ -25,23 +25,30 @@ lab_fail(const struct lab *lab, const char *condition, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    ck_abort_msg("%s, time %" PRIu64 ": %s: %s", lab->title, lab->fabric.now, condition, text);
+    lab->fail(lab, condition, text);
     abort();
 }
 
+static unsigned
+min(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
 struct lab *
-lab_create(const char *topology, uint64_t seed, const char *title, bool trace)
+lab_create(const char *topology, uint64_t seed, bool trace,
+           void (*fail)(const struct lab *, const char *condition, const char *text))
 {
     struct lab *lab = calloc(1, sizeof *lab);
     if (!lab) {
         abort();
     }
-    lab->title = title;
+    lab->fail = fail;
     lab->trace = trace;
     lab->min_rnr_timer = 12;
     fabric_init(&lab->fabric, seed, lab_deliver, lab);
     lab_topology_init(lab, topology);
-    lab->pool_size = NODE_POOL * lab->n_nodes;
+    lab->pool_size = NODE_POOL * lab->n_nodes + min(NEIGH_QUEUE_MAX * lab->n, 2 * NEIGH_QUEUED_MAX);
     lab->pool = packet_pool_create(lab->pool_size);
     return lab;
 }
@@ -98,12 +105,6 @@ start(struct lab *lab)
 }
 
 static uint64_t
-node_deadline(const struct lab_node *n)
-{
-    return n->node ? n->class->deadline(n->node) : UINT64_MAX;
-}
-
-static uint64_t
 next_time(const struct lab *lab)
 {
     uint64_t when = fabric_next(&lab->fabric);
@@ -111,7 +112,7 @@ next_time(const struct lab *lab)
 
     when = t < when ? t : when;
     for (unsigned i = 0; i < lab->n_nodes; i++) {
-        t = node_deadline(&lab->nodes[i]);
+        t = lab->nodes[i].deadline;
         when = t < when ? t : when;
     }
     return when > lab->fabric.now ? when : lab->fabric.now;
@@ -133,9 +134,8 @@ step(struct lab *lab)
         return;
     }
     for (unsigned i = 0; i < lab->n_nodes; i++) {
-        if (node_deadline(&lab->nodes[i]) <= now) {
-            lab->nodes[i].class->timer(lab->nodes[i].node, now);
-            lab_note_losses(lab, &lab->nodes[i]);
+        if (lab->nodes[i].deadline <= now) {
+            lab_node_timer(lab, &lab->nodes[i]);
             return;
         }
     }
@@ -182,6 +182,7 @@ lab_run(struct lab *lab)
         }
     }
     lab_check_end(lab);
+    lab_event_end(lab);
 }
 
 void
@@ -199,6 +200,10 @@ lab_destroy(struct lab *lab)
     LAB_REQUIRE(lab, packet_pool_n_free(lab->pool) == lab->pool_size, "buffers are missing");
     packet_pool_destroy(lab->pool);
     fabric_uninit(&lab->fabric);
+    for (unsigned epoch = 0; epoch < LAB_N_EPOCHS; epoch++) {
+        plan_uninit(&lab->whole[epoch].plan);
+        plan_uninit(&lab->reduced[epoch].plan);
+    }
     plan_topology_uninit(&lab->topology);
     for (unsigned i = 0; i < lab->n; i++) {
         free(lab->receivers[i].memory);

@@ -10,6 +10,7 @@
  *   lab-traffic.c   endpoints and what they send each other
  *   lab-action.c    what happens in mid-stream
  *   lab-loss.c      members that are lost, and who says so
+ *   lab-event.c     what happened how often
  *   lab-check.c     what must hold
  *
  * Everything follows from topology, seed and what the test asks for.  At every
@@ -33,15 +34,15 @@
 #include "lib/node.h"
 #include "lib/parse.h"
 #include "tests/model/fabric.h"
+#include "tests/model/lab-event.h"
+#include "tests/model/lab-set.h"
 #include "tests/model/rc-endpoint.h"
 
-#define LAB_MTU           256
-#define LAB_MAX_NODES     24
-#define LAB_MAX_RECEIVERS 24
-#define LAB_MAX_MESSAGES  32
-#define LAB_MAX_PACKETS   600 /* of all messages. */
-#define LAB_MAX_ACTIONS   8
-#define LAB_N_EPOCHS      2
+#define LAB_MTU          256
+#define LAB_MAX_NODES    100
+#define LAB_MAX_MESSAGES 32
+#define LAB_MAX_PACKETS  600 /* of all messages. */
+#define LAB_MAX_ACTIONS  8
 
 struct lab;
 
@@ -53,17 +54,26 @@ struct lab_node {
     struct node_config base; /* without trees. */
     unsigned depth;          /* links between it and the source agent. */
     unsigned height;         /* in the aggregation tree; runs with losses only, like 'behind': */
-    uint32_t behind;         /* receivers that it spoke for at first. */
-    uint32_t pruned;         /* receivers, by itself in this life. */
+    struct lab_set behind;   /* receivers that it spoke for at first. */
+    struct lab_set pruned;   /* receivers, by itself in this life. */
     bool killed;
-    /* What it is to have: epochs, and receivers that are not in its tree any more (bit i). */
+    /* What it is to have: epochs, and receivers that are not in its tree any more. */
     unsigned first_epoch, last_epoch;
-    uint32_t removed;
+    struct lab_set removed;
     /* What it has. */
     struct tree_config trees[LAB_N_EPOCHS];
     size_t n_trees;
-    uint32_t counted[LAB_N_EPOCHS]; /* receivers that its responses speak for. */
-    unsigned n_outputs;             /* most packets that it may make of one, or forward for one. */
+    struct lab_set counted[LAB_N_EPOCHS]; /* receivers that its responses speak for. */
+    unsigned n_outputs; /* most packets that it may make of one, or forward for one. */
+    /* What it has said in this life: nothing below is said again. */
+    struct {
+        bool known;
+        psn_t una;
+    } said[LAB_N_EPOCHS];
+    struct lab_seen seen;     /* lab-event.c. */
+    size_t n_lost;            /* branches, when lab-loss.c looked, */
+    uint64_t lost_generation; /* and with which configuration. */
+    uint64_t deadline;        /* of 'node'. */
     /* Packets that left it, neighbour discovery excluded, and those of them that are requests. */
     uint64_t n_out, n_requests_out;
     uint64_t drops[N_DROP_REASONS]; /* of earlier lives. */
@@ -77,6 +87,13 @@ struct lab_receiver {
     psn_t confirmed[LAB_N_EPOCHS];   /* in epochs that are over. */
     uint64_t n_requests;             /* packets that reached it in all epochs. */
     uint64_t deaf_since, deaf_until; /* hears nothing and says nothing; 0: never. */
+};
+
+/* A plan and what it was made for. */
+struct lab_plan {
+    bool valid;
+    struct lab_set removed;
+    struct plan plan;
 };
 
 struct lab_message {
@@ -118,8 +135,9 @@ struct lab_action {
 };
 
 struct lab {
-    const char *title; /* how to repeat this run. */
     bool trace;
+    void (*fail)(const struct lab *, const char *condition,
+                 const char *text); /* does not return. */
     struct fabric fabric;
     struct packet_pool *pool; /* of all nodes. */
     unsigned pool_size;
@@ -131,6 +149,7 @@ struct lab {
     struct lab_receiver receivers[LAB_MAX_RECEIVERS];
     unsigned n;
     unsigned max_depth; /* of nodes. */
+    struct lab_plan whole[LAB_N_EPOCHS], reduced[LAB_N_EPOCHS];
 
     /* To be chosen between lab_create() and lab_run(). */
     enum tree_mode mode;
@@ -164,24 +183,27 @@ struct lab {
     uint8_t *data;
     uint32_t region_len;
     unsigned n_posted, n_done;
-    uint64_t n_sent;                /* request packets of the source in all epochs, */
-    uint64_t n_asked;               /* and those of them with AckReq. */
-    uint64_t n_responses;           /* that reached the source in all epochs. */
-    uint32_t silent;                /* receivers that hear nothing, bit i. */
-    enum rc_status failure;         /* of the source; RC_WC_SUCCESS: none. */
-    uint8_t fatal;                  /* syndrome that a receiver was told to answer; 0: none. */
-    unsigned faults;                /* LAB_FAULT_..., so far. */
-    uint32_t members, lost, pruned; /* receivers, by what nodes said of them. */
-    uint64_t node_down_since;       /* the first one; 0: never. */
-    bool restarts;                  /* a node was started again. */
-    uint64_t calm_since;            /* 0: the links are not calm. */
-    uint64_t last_restart;          /* of a node; 0: never. */
-    uint64_t over_since;            /* all is done, or the source failed or is stuck. */
+    uint64_t n_sent;        /* request packets of the source in all epochs, */
+    uint64_t n_asked;       /* and those of them with AckReq. */
+    uint64_t n_responses;   /* that reached the source in all epochs. */
+    struct lab_set silent;  /* receivers that hear nothing. */
+    enum rc_status failure; /* of the source; RC_WC_SUCCESS: none. */
+    uint8_t fatal;          /* syndrome that a receiver was told to answer; 0: none. */
+    unsigned faults;        /* LAB_FAULT_..., so far. */
+    struct lab_set members, lost, pruned; /* receivers, by what nodes said of them. */
+    uint64_t node_down_since;             /* the first one; 0: never. */
+    bool restarts;                        /* a node was started again. */
+    uint64_t calm_since;                  /* 0: the links are not calm. */
+    bool wrapped[LAB_N_EPOCHS];           /* PSN 0 was sent. */
+    bool rolling;                         /* nodes are being told of a new epoch. */
+    bool calm_in_flight;                  /* something was in flight then. */
+    uint64_t last_restart;                /* of a node; 0: never. */
+    uint64_t over_since;                  /* all is done, or the source failed or is stuck. */
     unsigned next_action;
+    uint64_t n_seen[N_LAB_EVENTS]; /* lab-event.c. */
 };
 
-/* A failed check says how to repeat the run.  (libcheck writes to a file for
- * every ck_assert(), even one that holds.) */
+/* (libcheck writes to a file for every ck_assert(), even one that holds.) */
 #define LAB_REQUIRE(LAB, COND, ...)            \
     do {                                       \
         if (!(COND)) {                         \
@@ -200,7 +222,8 @@ _Noreturn void lab_fail(const struct lab *, const char *condition, const char *f
  *   s  the source       a  a source agent      n  a switch
  *   r  a receiver       t  a switch that replicates but does not aggregate
  */
-struct lab *lab_create(const char *topology, uint64_t seed, const char *title, bool trace);
+struct lab *lab_create(const char *topology, uint64_t seed, bool trace,
+                       void (*fail)(const struct lab *, const char *condition, const char *text));
 /* Runs until everything is completed, the source failed, or is stuck as only an
  * endpoint can be; then until all is quiet. */
 void lab_run(struct lab *);
@@ -217,10 +240,12 @@ lab_random(struct lab *lab, uint32_t limit)
 
 /* lab-topology.c. */
 void lab_topology_init(struct lab *, const char *text);
+unsigned lab_agent(const struct lab *); /* index of the source agent. */
 unsigned lab_source_station(const struct lab *);
 /* Name of a station; the string lives as long as the lab. */
 const char *lab_station_name(const struct lab *, unsigned station);
 struct in6_addr lab_receiver_address(unsigned i);
+unsigned lab_receiver_number(const struct in6_addr *); /* 1 + i; 0: it is not a receiver's. */
 extern const struct in6_addr lab_source_address, lab_proxy;
 
 /* lab-node.c. */
@@ -232,6 +257,7 @@ void lab_node_configure(struct lab *, unsigned i);
 /* Mode ingress: packets for other nodes, of those for all edges, that cross this one. */
 unsigned lab_node_n_crossing(const struct lab_node *);
 uint64_t lab_node_drops(const struct lab_node *, enum drop_reason); /* in all its lives. */
+void lab_node_timer(struct lab *, struct lab_node *);
 void lab_deliver(void *lab, struct fabric_end, const uint8_t *frame, size_t len);
 void lab_host_send(struct lab *, unsigned station, const uint8_t *ip, size_t len);
 void
@@ -240,8 +266,9 @@ lab_trace_frame(const struct lab *, unsigned station, const struct parsed *, con
 /* lab-traffic.c. */
 uint32_t lab_designated_qpn(unsigned epoch);
 uint32_t lab_source_qpn(unsigned epoch);
+uint32_t lab_receiver_qpn(unsigned epoch, unsigned i);
 /* The planner's view of an epoch from which 'removed' are gone; free 'members'. */
-struct plan_group lab_plan_group(const struct lab *, unsigned epoch, uint32_t removed);
+struct plan_group lab_plan_group(const struct lab *, unsigned epoch, const struct lab_set *removed);
 psn_t lab_confirmed_by(const struct lab *, unsigned epoch, unsigned receiver);
 void lab_post_work(struct lab *);
 void lab_endpoints_start(struct lab *);
@@ -259,11 +286,15 @@ void lab_castd(void *lab, unsigned unused, unsigned unused2);
 void lab_loss_check_end(struct lab *);
 
 /* lab-check.c. */
+/* Does this node speak to the source itself? */
+bool lab_is_root(const struct lab_node *, unsigned epoch);
 /* The receivers for which the source waits. */
-uint32_t lab_counted(const struct lab *, unsigned epoch);
+struct lab_set lab_counted(const struct lab *, unsigned epoch);
 void lab_check_sent(struct lab *, struct lab_node *, const uint8_t *frame, const struct parsed *);
 void
 lab_check_delivered(struct lab *, unsigned station, const uint8_t *frame, const struct parsed *);
+/* After a frame that came to an endpoint. */
+void lab_check_accepted(struct lab *, unsigned station, const struct rc_endpoint *);
 void lab_check_completed(struct lab *, unsigned message);
 void lab_check_end(struct lab *);
 

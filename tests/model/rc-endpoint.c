@@ -705,6 +705,12 @@ rc_timer(struct rc_endpoint *ep, uint64_t now)
     run(ep, now);
 }
 
+psn_t
+rc_expected(const struct rc_endpoint *ep)
+{
+    return ep->resp_psn;
+}
+
 void
 rc_get_info(const struct rc_endpoint *ep, struct rc_info *info)
 {

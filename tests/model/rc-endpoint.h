@@ -136,5 +136,7 @@ struct rc_info {
     uint64_t n_wrong_source; /* not from the peer. */
 };
 void rc_get_info(const struct rc_endpoint *, struct rc_info *);
+/* Of these only the responder's next PSN. */
+psn_t rc_expected(const struct rc_endpoint *);
 
 #endif /* tests/model/rc-endpoint.h */

@@ -46,7 +46,6 @@
     SUITE(srcagent)      \
     SUITE(srcagent_root) \
     SUITE(srh)           \
-    SUITE(star)          \
     SUITE(swedge)        \
     SUITE(transit)       \
     SUITE(tree_sim)      \

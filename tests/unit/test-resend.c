@@ -95,13 +95,20 @@ add_counts(struct lab *lab, struct result *sum)
     sum->n_packets += lab->n_packets;
 }
 
+static char title[64]; /* of this run. */
+
+static void
+lab_failed(const struct lab *lab, const char *condition, const char *text)
+{
+    ck_abort_msg("%s, time %" PRIu64 ": %s: %s", title, lab->fabric.now, condition, text);
+}
+
 static void
 run(const struct load *load, uint64_t seed, struct result *sum)
 {
-    char title[64];
     snprintf(title, sizeof title, "%s filter=%d seed=%" PRIu64, nak_policy_name(load->nak),
              load->filter, seed);
-    struct lab *lab = lab_create(load->topology, seed, title, false);
+    struct lab *lab = lab_create(load->topology, seed, false, lab_failed);
 
     lab->start_psn = psn_make(0xffff00);
     lab->gap = load->gap;

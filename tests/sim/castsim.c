@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castsim: groups in virtual time, by the thousand (tests/model/lab.h).
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/defect.h"
+#include "tests/sim/castsim.h"
+
+#define DEFECT_SEEDS 500 /* within which each known defect has to be found. */
+#define EVENTS_SEEDS 200 /* from so many on each event has to be frequent: ... */
+#define EVENTS_OF    5   /* ... more than once in this many. */
+
+static const struct {
+    const char *name, *help;
+} known[] = {
+#define DEFECT_ENTRY(NAME, HELP) [DEFECT_##NAME] = {#NAME, HELP},
+    DEFECTS
+#undef DEFECT_ENTRY
+};
+
+static const char usage[] =
+    "usage: castsim [OPTION]...\n"
+    "Runs groups in virtual time, each as its seed says: topology, links, messages, faults.\n"
+    "Prints what a seed violates and how to replay it, and how often what happened.\n"
+    "\n"
+    "  --seed S          this seed\n"
+    "  --seeds A..B      these (default 1..500)\n"
+    "  --count N         so many, from the first on\n"
+    "  --trace           with --seed: every packet, to stderr\n"
+    "  --jobs N          processes (default: one per processor)\n"
+    "  --defect NAME     with this known defect switched on\n"
+    "  --list-defects    what is known\n"
+    "  --defects         is each of them found?  Prints the first seed that does\n"
+    "  --help            this text\n"
+    "\n"
+    "Exit status: 0, 1 if something was violated or not found, 2 for wrong usage.\n";
+
+_Noreturn static void
+wrong(const char *what, const char *value)
+{
+    fprintf(stderr, "castsim: %s: %s\nTry 'castsim --help'.\n", what, value);
+    exit(2);
+}
+
+static uint64_t
+parse_number(const char *what, const char *text, char stop, char **end)
+{
+    if (*text < '0' || *text > '9') {
+        wrong(what, text);
+    }
+    uint64_t number = strtoull(text, end, 10);
+    if (**end != stop || number >= UINT64_C(1) << 62) {
+        wrong(what, text);
+    }
+    return number;
+}
+
+static enum defect
+parse_defect(const char *name)
+{
+    for (unsigned i = 0; i < N_DEFECTS; i++) {
+        if (!strcmp(known[i].name, name)) {
+            return (enum defect) i;
+        }
+    }
+    wrong("no such defect (--list-defects)", name);
+}
+
+/* False: something happens too seldom for the seeds to mean much. */
+static bool
+print_events(const struct campaign *c)
+{
+    bool ok = true;
+
+    for (unsigned i = 0; i < N_LAB_EVENTS; i++) {
+        bool seldom = c->n_run >= EVENTS_SEEDS && c->n_seen[i] * EVENTS_OF <= c->n_run;
+        printf("%12" PRIu64 "  %-18s %s%s\n", c->n_seen[i], lab_event_name(i), lab_event_help(i),
+               seldom ? ": TOO SELDOM" : "");
+        ok = ok && !seldom;
+    }
+    return ok;
+}
+
+static int
+run_campaign(struct campaign *c)
+{
+    printf("seeds %" PRIu64 "..%" PRIu64 "\n", c->first, c->last);
+    campaign_run(c);
+    bool ok = print_events(c) && !c->n_failed;
+    printf("%" PRIu64 " passed, %" PRIu64 " failed\n", c->n_run - c->n_failed, c->n_failed);
+    return ok ? 0 : 1;
+}
+
+/* Does some seed find the defect, and pass without it? */
+static bool
+find_defect(enum defect d, unsigned n_jobs)
+{
+    struct campaign c = {.first = 1,
+                         .last = DEFECT_SEEDS,
+                         .n_jobs = n_jobs,
+                         .stop = true,
+                         .quiet = true,
+                         .options = ""};
+
+    defects = 1u << d;
+    campaign_run(&c);
+    defects = 0;
+    if (!c.n_failed) {
+        printf("FAIL %s: not found by seeds 1..%d: %s\n", known[d].name, DEFECT_SEEDS,
+               known[d].help);
+        return false;
+    }
+    struct campaign without = {
+        .first = c.failed, .last = c.failed, .n_jobs = 1, .quiet = true, .options = ""};
+    campaign_run(&without);
+    printf("%s %s: seed %" PRIu64 "%s: %s\n", without.n_failed ? "FAIL" : "ok", known[d].name,
+           c.failed, without.n_failed ? ", which fails without it, too" : "", c.why);
+    return !without.n_failed;
+}
+
+static int
+run_defects(unsigned n_jobs)
+{
+    unsigned n_found = 0;
+
+    for (unsigned i = 0; i < N_DEFECTS; i++) {
+        n_found += find_defect((enum defect) i, n_jobs);
+    }
+    printf("%u passed, %u failed\n", n_found, N_DEFECTS - n_found);
+    return n_found == N_DEFECTS ? 0 : 1;
+}
+
+static void
+list_defects(void)
+{
+    for (unsigned i = 0; i < N_DEFECTS; i++) {
+        printf("%-16s %s\n", known[i].name, known[i].help);
+    }
+}
+
+int
+main(int argc, char *argv[])
+{
+    enum { SEED = 1, SEEDS, COUNT, TRACE, JOBS, DEFECT_ON, LIST, ALL, HELP };
+    static const struct option options[] = {
+        {"seed", required_argument, NULL, SEED},   {"seeds", required_argument, NULL, SEEDS},
+        {"count", required_argument, NULL, COUNT}, {"trace", no_argument, NULL, TRACE},
+        {"jobs", required_argument, NULL, JOBS},   {"defect", required_argument, NULL, DEFECT_ON},
+        {"list-defects", no_argument, NULL, LIST}, {"defects", no_argument, NULL, ALL},
+        {"help", no_argument, NULL, HELP},         {NULL, 0, NULL, 0},
+    };
+    struct campaign c = {
+        .first = 1, .last = 500, .n_jobs = (unsigned) sysconf(_SC_NPROCESSORS_ONLN)};
+    char replay[128] = "";
+    bool trace = false, find = false;
+    char *end;
+
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (option) {
+        case SEED: c.first = c.last = parse_number("--seed", optarg, '\0', &end); break;
+        case SEEDS:
+            c.first = parse_number("--seeds", optarg, '.', &end);
+            c.last = end[1] == '.' ? parse_number("--seeds", end + 2, '\0', &end) : 0;
+            if (c.last < c.first) {
+                wrong("--seeds", optarg);
+            }
+            break;
+        case COUNT:
+            c.last = c.first + parse_number("--count", optarg, '\0', &end) - 1;
+            if (c.last < c.first) {
+                wrong("--count", optarg);
+            }
+            break;
+        case TRACE: trace = true; break;
+        case JOBS:
+            c.n_jobs = (unsigned) parse_number("--jobs", optarg, '\0', &end);
+            if (!c.n_jobs || c.n_jobs > 64) {
+                wrong("--jobs", optarg);
+            }
+            break;
+        case DEFECT_ON:
+            defects |= 1u << parse_defect(optarg);
+            snprintf(replay + strlen(replay), sizeof replay - strlen(replay), " --defect %s",
+                     optarg);
+            break;
+        case LIST: list_defects(); return 0;
+        case ALL: find = true; break;
+        case HELP: fputs(usage, stdout); return 0;
+        default: fputs("Try 'castsim --help'.\n", stderr); return 2;
+        }
+    }
+    if (optind < argc) {
+        wrong("not an option", argv[optind]);
+    }
+    if (trace && c.first != c.last) {
+        wrong("--trace", "of a single seed only (--seed)");
+    }
+    c.options = replay;
+    if (find) {
+        return run_defects(c.n_jobs);
+    }
+    if (trace) {
+        campaign_run_seed(c.first, true, replay);
+        printf("1 passed, 0 failed\n");
+        return 0;
+    }
+    return run_campaign(&c);
+}
