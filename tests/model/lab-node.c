@@ -115,6 +115,24 @@ counted_by(const struct lab_node *n, unsigned epoch)
     return counted;
 }
 
+/* As castd does: who has receivers verifies, the agent makes what is verified. */
+static void
+set_auth(const struct lab_node *n, struct tree_config *t)
+{
+    static const struct auth_key key = {.id = 9, .len = 32, .secret = "of this lab"};
+    struct auth_config own = {
+        .tlvs = n->lab->auth, .key = key.id, .n_keys = 1, .keys = &(struct auth_key){.id = key.id}};
+    bool concerned = n->plan->agent;
+
+    for (size_t i = 0; i < t->n_branches; i++) {
+        concerned |= t->branches[i].kind == BRANCH_RECEIVER;
+    }
+    if (concerned && own.tlvs) {
+        own.keys[0] = key;
+        auth_config_clone(&t->auth, &own);
+    }
+}
+
 static void
 free_trees(struct lab_node *n)
 {
@@ -175,6 +193,7 @@ lab_node_configure(struct lab *lab, unsigned i)
     for (size_t t = 0; t < n->n_trees; t++) {
         n->trees[t].nak = lab->nak;
         n->trees[t].filter = lab->filter;
+        set_auth(n, &n->trees[t]);
     }
     for (unsigned j = 0; j < lab->n_nodes; j++) {
         note_outputs(&lab->nodes[j]);

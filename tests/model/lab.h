@@ -153,7 +153,8 @@ struct lab {
 
     /* To be chosen between lab_create() and lab_run(). */
     enum tree_mode mode;
-    bool provisioned; /* packets name no receivers. */
+    bool provisioned;  /* packets name no receivers. */
+    unsigned int auth; /* TLVs that authenticate packets; 0: none. */
     psn_t start_psn;
     int32_t epoch_step; /* from one epoch's start PSN to the next one's. */
     uint64_t gap;       /* between two packets of the source. */

@@ -246,6 +246,16 @@ choose_mode(struct lab *lab)
     }
 }
 
+/* Half of the groups are authenticated, by one TLV, the other, or both.  Takes no chance from the rest
+ * of the run. */
+static void
+choose_auth(struct lab *lab, uint64_t seed)
+{
+    static const unsigned int kinds[] = {0, AUTH_MT, 0, AUTH_HMAC, 0, AUTH_MT | AUTH_HMAC};
+
+    lab->auth = kinds[(seed ^ seed >> 16) % (sizeof kinds / sizeof *kinds)];
+}
+
 struct lab *
 scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bool trace,
                 void (*fail)(const struct lab *, const char *condition, const char *text))
@@ -253,6 +263,7 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
     struct lab *lab = lab_create(topology, seed, trace, fail);
 
     choose_mode(lab);
+    choose_auth(lab, seed);
     lab->start_psn =
         psn_make(lab_random(lab, 2) ? PSN_MASK - lab_random(lab, 200) : lab_random(lab, PSN_MASK));
     lab->epoch_step = lab_random(lab, 2) ? 77 : 0;

@@ -51,6 +51,11 @@ def tlvs(lab):
     for auth in ('mt-auth', 'hmac', 'both'):
         group_add('a-' + auth, '--auth', auth, '--key', '1')
         exact(lab, 'a-' + auth, FIG1, '-n', '30')
+    for mode in ('mcast', 'ingress'):
+        for receivers in ('tlv', 'provisioned'):
+            name = 'a-%s-%s' % (mode, receivers)
+            group_add(name, '--mode', mode, '--receivers', receivers, '--auth', 'mt-auth', '--key', '1')
+            model(name, FIG1.receivers, '-n', '30')
     check_equal('refused', refused(lab), {})
 
 
