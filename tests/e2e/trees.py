@@ -18,6 +18,25 @@ class Tree:
         self.receivers = sorted(c for c in self.parent if c not in children)
         merged = [b for bs in self.branches.values() for b in bs]
         self.root, = (n for n in self.branches if n not in merged)
+        self.mode = 'replicate'
+
+    def in_mode(self, mode):
+        """The same ways in another mode of the group."""
+        if mode == 'replicate':
+            return self
+        edges = {n: rs for n in self.children if n != 'sa'
+                 for rs in [[c for c in self.children[n] if c in self.receivers]] if rs}
+        tree = Tree(self.children, {'sa': sorted(edges), **edges})
+        tree.mode = mode
+        return tree
+
+    def copies_to(self, child):
+        """Of each packet, on the link to this one: in mode ingress one for each edge there or
+        behind it."""
+        if self.mode != 'ingress' or child in self.receivers:
+            return 1
+        return (child in self.branches) + sum(self.copies_to(c) for c in self.children[child]
+                                              if c not in self.receivers)
 
     def sent(self, n_data, n_acks):
         """What each node sends to each neighbour when 'n_data' packets go down and every receiver
@@ -29,7 +48,7 @@ class Tree:
                 sent[node, peer] = sent.get((node, peer), 0) + n
         for node, children in self.children.items():
             for child in children:
-                add(node, child, n_data)
+                add(node, child, n_data * self.copies_to(child))
         for top, branches in self.branches.items():
             for node in branches:
                 while node != top:
