@@ -335,6 +335,39 @@ plan_same_shape(const struct plan *a, const struct plan *b)
     return a->n_trees == b->n_trees;
 }
 
+static bool
+has_outer_da(const struct tree_config *c, const struct in6_addr *da)
+{
+    for (size_t i = 0; i < c->n_outer_da; i++) {
+        if (IN6_ARE_ADDR_EQUAL(&c->outer_da[i], da)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+plan_same_addresses(const struct plan *a, const struct plan *b)
+{
+    for (size_t i = 0; i < a->n_trees; i++) {
+        const struct tree_config *x = &a->trees[i].config;
+        const struct plan_tree *tree = find_tree(b, a->trees[i].node->id);
+
+        if (a->trees[i].node->agent) {
+            continue;
+        }
+        if (!tree || !IN6_ARE_ADDR_EQUAL(&x->replication_sid, &tree->config.replication_sid)) {
+            return false;
+        }
+        for (size_t j = 0; j < x->n_outer_da; j++) {
+            if (!has_outer_da(&tree->config, &x->outer_da[j])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 /*
  * Is it still carried?
  */

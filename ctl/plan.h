@@ -110,6 +110,9 @@ void plan_reduce(const struct plan *have, const struct plan_group *, struct plan
  * addressed makes no difference, nor does what the source agent may send. */
 bool plan_same_shape(const struct plan *, const struct plan *);
 
+/* For trees of one shape: are all switches addressed alike? */
+bool plan_same_addresses(const struct plan *, const struct plan *);
+
 /* Does this topology still carry trees that were made for an earlier one?  NULL, or a malloc'd
  * sentence that names what is gone. */
 char *

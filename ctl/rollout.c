@@ -131,10 +131,10 @@ fail_new_group(struct rollout *r)
     }
 }
 
-/* Do the nodes have the trees that this topology gives the targets?  Also looks whether it can carry
- * those that they have. */
+/* Do the nodes have the trees that this topology gives the targets?  *exact: also with the same SIDs.  Also
+ * looks whether it can carry those that they have. */
 static bool
-is_as_planned(struct rollout *r)
+is_as_planned(struct rollout *r, bool *exact)
 {
     struct plan now, want;
     char *error;
@@ -145,6 +145,7 @@ is_as_planned(struct rollout *r)
     plan_reduce(&r->have, &r->group, &now);
     error = plan_group(r->topology, &r->group, &want);
     same = !error && plan_same_shape(&now, &want);
+    *exact = same && plan_same_addresses(&now, &want);
     if (r->started && r->n_targets) {
         r->error = plan_check_carried(r->topology, &r->group, &now);
     }
@@ -191,12 +192,13 @@ step_hold(struct rollout *r, const struct plan_tree *agent)
     plan_reduce(&r->have, &r->group, &r->plan);
 }
 
-/* Some targets are new, or the tree is to be another one. */
+/* Some targets are new, or the tree is to be another one.  'exact': switches have what will be planned,
+ * and are not told of other SIDs in the moment in which the agent opens. */
 static void
-step_build(struct rollout *r, const struct plan_tree *agent, bool as_planned)
+step_build(struct rollout *r, const struct plan_tree *agent, bool exact)
 {
     bool closed = !agent || (!agent->config.open && r->agent_applied);
-    bool complete = closed && as_planned && rollout_auth_ready(r);
+    bool complete = closed && exact && rollout_auth_ready(r);
 
     for (size_t i = 0; i < r->group.n_members; i++) {
         const struct rollout_member *m = &r->members[i];
@@ -218,7 +220,7 @@ rollout_step(struct rollout *r)
 {
     const struct plan_tree *agent = plan_agent_tree(&r->have);
     bool any_new = false;
-    bool build, as_planned;
+    bool build, as_planned, exact;
 
     for (size_t i = 0; i < r->group.n_members; i++) {
         uint32_t branch = r->group.members[i].branch;
@@ -252,7 +254,7 @@ rollout_step(struct rollout *r)
         r->n_targets += r->members[i].target;
         any_new |= r->members[i].target && !r->members[i].copied;
     }
-    as_planned = is_as_planned(r);
+    as_planned = is_as_planned(r, &exact);
     rollout_auth_check(r);
     build = !r->started && (any_new || !as_planned);
     r->outdated = r->started && r->n_targets && !as_planned;
@@ -261,7 +263,7 @@ rollout_step(struct rollout *r)
     if (!r->n_targets) {
         step_down(r, agent);
     } else if (build) {
-        step_build(r, agent, as_planned);
+        step_build(r, agent, exact);
     } else {
         step_hold(r, agent);
     }

@@ -35,7 +35,10 @@ struct node {
 
 /* A copy on its way. */
 struct flight {
-    struct in6_addr da;
+    struct in6_addr da; /* mode mcast: the next node's address. */
+    size_t from;        /* node. */
+    enum tree_mode mode;
+    bool provisioned;
     unsigned psn;
     bool copies[N_MEMBERS + 1]; /* by branch id. */
 };
@@ -96,11 +99,19 @@ random_links(void)
 }
 
 static void
+choose_mode(void)
+{
+    m.group.mode = (enum tree_mode)(rand() % (MODE_INGRESS + 1));
+    m.group.provisioned = rand() % 2;
+}
+
+static void
 setup(void)
 {
     memset(&m, 0, sizeof m);
     plan_fixture_topology(&m.topology, "h0-a30 a30-n8 n1 n2 n3 n4 n5 n6 n7 r1 r2 r3 r4 r5");
     plan_fixture_group(&m.group, m.members);
+    choose_mode();
     for (size_t i = 0; i < N_MEMBERS; i++) {
         char name[8];
 
@@ -187,12 +198,29 @@ put_packet(const struct flight *p, const struct in6_addr *da)
     m.packets[m.tail++].da = *da;
 }
 
+/* Mode ingress: is there anything for the edge with this SID? */
+static bool
+is_sent_to(const struct tree_config *agent, const struct in6_addr *sid)
+{
+    for (size_t i = 0; i < agent->n_copies; i++) {
+        if (sid_index(&agent->copies[i].edge) == sid_index(sid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The agent lets one packet pass. */
 static void
 send_packet(void)
 {
     const struct node *agent = &m.nodes[AGENT];
-    struct flight p = {.psn = m.sent};
+    struct flight p = {
+        .psn = m.sent,
+        .from = AGENT,
+        .mode = agent->tree.mode,
+        .provisioned = agent->tree.provisioned,
+    };
 
     if (agent->runs && agent->tree.open && m.tail - m.head < 32) {
         ck_assert_uint_gt(agent->tree.n_copies, 0);
@@ -200,7 +228,11 @@ send_packet(void)
             p.copies[agent->tree.copies[i].id] = true;
         }
         m.sent++;
-        put_packet(&p, &agent->tree.outer_da[0]);
+        for (size_t i = 0; i < agent->tree.n_outer_da; i++) {
+            if (p.mode != MODE_INGRESS || is_sent_to(&agent->tree, &agent->tree.outer_da[i])) {
+                put_packet(&p, &agent->tree.outer_da[i]);
+            }
+        }
     }
 }
 
@@ -210,7 +242,7 @@ deliver(const struct flight *p, const struct node *n, const struct plan_node *at
     for (size_t i = 0; i < n->tree.n_branches; i++) {
         uint32_t id = n->tree.branches[i].id;
 
-        if (id > N_MEMBERS || !p->copies[id]) {
+        if (id > N_MEMBERS || !(n->tree.provisioned || (!p->provisioned && p->copies[id]))) {
             continue;
         }
         if (!plan_linked(&m.topology, m.members[id - 1].host, at->name)) {
@@ -221,6 +253,30 @@ deliver(const struct flight *p, const struct node *n, const struct plan_node *at
     }
 }
 
+/* Does 'n', at 'at', take a packet with this destination?  Mode mcast: if there is still a link to where
+ * it comes from, and its entry names that. */
+static bool
+takes(const struct node *n, const struct plan_node *at, const struct flight *p)
+{
+    const struct plan_node *from = &m.topology.nodes[p->from];
+    struct in6_addr upstream = node_address(from->id);
+    struct in6_addr end_mt = node_sid(at->id, SID_FUNC_END_MT);
+
+    if (p->mode == MODE_MCAST) {
+        m.torn |= !plan_linked(&m.topology, from->name, at->name);
+        return n->runs && n->tree.mode == MODE_MCAST
+               && plan_linked(&m.topology, from->name, at->name)
+               && IN6_ARE_ADDR_EQUAL(&n->tree.upstream, &upstream);
+    }
+    if (plan_hops(&m.topology, &m.topology.nodes[AGENT], at) == PLAN_NO_WAY) {
+        m.torn = true;
+        return false;
+    }
+    return n->runs
+           && (IN6_ARE_ADDR_EQUAL(&p->da, &n->tree.replication_sid)
+               || IN6_ARE_ADDR_EQUAL(&p->da, &end_mt));
+}
+
 /* The oldest copy arrives at the next node of the tree. */
 static void
 forward_packet(void)
@@ -228,7 +284,6 @@ forward_packet(void)
     struct flight p;
     const struct plan_node *at;
     const struct node *n;
-    struct in6_addr end_mt;
     bool replicate;
 
     if (m.head == m.tail) {
@@ -237,12 +292,10 @@ forward_packet(void)
     p = m.packets[m.head++];
     n = &m.nodes[sid_index(&p.da)];
     at = &m.topology.nodes[sid_index(&p.da)];
-    end_mt = node_sid(at->id, SID_FUNC_END_MT);
-    replicate = n->runs && IN6_ARE_ADDR_EQUAL(&p.da, &n->tree.replication_sid);
-    if (plan_hops(&m.topology, &m.topology.nodes[AGENT], at) == PLAN_NO_WAY) {
-        m.torn = true;
-    } else if (replicate || (n->runs && IN6_ARE_ADDR_EQUAL(&p.da, &end_mt))) {
+    if (takes(n, at, &p)) {
+        replicate = p.mode == MODE_MCAST || IN6_ARE_ADDR_EQUAL(&p.da, &n->tree.replication_sid);
         deliver(&p, n, at);
+        p.from = sid_index(&p.da);
         for (size_t i = 0; replicate && i < n->tree.n_outer_da; i++) {
             put_packet(&p, &n->tree.outer_da[i]);
         }
@@ -289,8 +342,13 @@ merge(struct node *n)
 static void
 check_less(const struct tree_config *old, const struct tree_config *new)
 {
+    bool retires = new->mode == MODE_MCAST && !new->n_branches; /* a bud that was an edge. */
+
     ck_assert_int_eq(old->root, new->root);
-    ck_assert_mem_eq(&old->parent_sid, &new->parent_sid, sizeof old->parent_sid);
+    ck_assert_int_eq(old->mode, new->mode);
+    ck_assert_int_eq(old->provisioned, new->provisioned);
+    ck_assert_mem_eq(&old->upstream, &new->upstream, sizeof old->upstream);
+    ck_assert(retires || IN6_ARE_ADDR_EQUAL(&old->parent_sid, &new->parent_sid));
     ck_assert_mem_eq(&old->replication_sid, &new->replication_sid, sizeof old->parent_sid);
     for (size_t i = 0; i < new->n_branches; i++) {
         ck_assert(has_branch(old->branches, old->n_branches, new->branches[i].id));
@@ -316,7 +374,8 @@ same_tree(const struct tree_config *a, const struct tree_config *b)
 {
     return a->open == b->open && a->root == b->root && a->region_len == b->region_len
            && IN6_ARE_ADDR_EQUAL(&a->parent_sid, &b->parent_sid)
-           && IN6_ARE_ADDR_EQUAL(&a->replication_sid, &b->replication_sid)
+           && IN6_ARE_ADDR_EQUAL(&a->replication_sid, &b->replication_sid) && a->mode == b->mode
+           && a->provisioned == b->provisioned && IN6_ARE_ADDR_EQUAL(&a->upstream, &b->upstream)
            && same_list(a->branches, a->n_branches, b->branches, b->n_branches, sizeof *a->branches)
            && same_list(a->copies, a->n_copies, b->copies, b->n_copies, sizeof *a->copies)
            && same_list(a->outer_da, a->n_outer_da, b->outer_da, b->n_outer_da,
@@ -514,6 +573,8 @@ random_event(void)
         m.registered[i] = !m.registered[i];
     } else if (dice < 3) {
         change_topology();
+    } else if (dice < 4 && !m.started) {
+        choose_mode();
     } else if (dice < 20) {
         if (m.sent || rand() % 8 == 0) {
             send_packet();
