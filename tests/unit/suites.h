@@ -26,6 +26,7 @@
     SUITE(l3)            \
     SUITE(l3_icmp)       \
     SUITE(loss)          \
+    SUITE(modes)         \
     SUITE(neigh)         \
     SUITE(node_config)   \
     SUITE(packet)        \
