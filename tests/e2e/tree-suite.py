@@ -3,10 +3,10 @@
 """End-to-end cases with trees of switches on real soft-RoCE; runs inside the VM (see
 tests/e2e/run).
 
-usage: tree-suite.py [walk]
+usage: tree-suite.py [walk|modes]
 
 With 'walk' only what packet-walk.py needs: one packet through Figure 1, captured on every
-port, to $RESULTS/walk.
+port, to $RESULTS/walk.  With 'modes' only Figure 1 in the modes that are not the usual one.
 """
 import os
 import signal
@@ -45,11 +45,13 @@ def walk(lab):
 
 
 # Proves MT-5.2-11, MT-5.3-1.
-def whole_write(tree, n_blocks=32):
+def whole_write(tree, n_blocks=32, mode='replicate', how='tlv'):
     """A case: blocks arrive at all receivers, and every branch of every node has confirmed all."""
+    tree = tree.in_mode(mode)
+
     def case(lab):
-        group = lab.topology
-        group_add(group, '--mtu', str(MTU), '--psn', '0xffff80')
+        group = '%s-%s-%s' % (lab.topology, mode, how)
+        group_add(group, '--mtu', str(MTU), '--psn', '0xffff80', '--mode', mode, '--receivers', how)
         with no_drops(lab):
             result, out = castbench(lab, group, '-s', str(BLOCK), '-n', str(n_blocks), '-t', '4')
         check_replicas(lab, result, out)
@@ -122,20 +124,25 @@ def member_leaves(lab):
 
 def main():
     os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
-    only_walk = sys.argv[1:] == ['walk']
+    only = sys.argv[1] if len(sys.argv) > 1 else None
     suite = Suite()
     before = network_snapshot()
 
     fig1 = Lab('fig1')
     if suite.case('Figure 1 comes up', lambda lab: lab.up(), fig1):
-        suite.case('one packet through Figure 1', walk, fig1)
-        if not only_walk:
+        if only in (None, 'walk'):
+            suite.case('one packet through Figure 1', walk, fig1)
+        if only in (None, 'modes'):
+            for mode, how in (('mcast', 'tlv'), ('ingress', 'tlv'), ('replicate', 'provisioned')):
+                suite.case('Figure 1, mode %s, receivers %s' % (mode, how),
+                           whole_write(FIG1, 16, mode, how), fig1)
+        if only is None:
             suite.case('five receivers behind three edges', whole_write(FIG1, 64), fig1)
             suite.case('bytes on every link', bytes_on_links, fig1)
             suite.case('2 % loss on every link', loss, fig1)
             suite.case('a member leaves', member_leaves, fig1)
     suite.case('Figure 1 goes', down_leaves_nothing, fig1, before)
-    if only_walk:
+    if only:
         return suite.finish()
 
     for topology, tree, what in (
