@@ -80,6 +80,7 @@ expect(struct reverse_out out, uint8_t syndrome, uint32_t psn)
 
 /* NAKs above the minimum. */
 
+/* Proves MT-5.3.2-4. */
 START_TEST(literal_is_at_once)
     {
         setup_group(3, (struct reverse_policy){.nak = NAK_LITERAL});
@@ -295,7 +296,7 @@ static uint32_t
 pick(uint64_t *random, uint32_t limit)
 {
     *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t) (*random >> 33) % limit;
+    return (uint32_t) ((*random >> 33) * limit >> 31);
 }
 
 static void
