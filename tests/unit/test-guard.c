@@ -4,7 +4,9 @@
  * like the business of groups.
  */
 #include <check.h>
+#include <stdlib.h>
 
+#include "lib/roce.h"
 #include "tests/unit/agent-fixture.h"
 #include "tests/unit/suites.h"
 #include "tests/unit/transit-fixture.h"
@@ -232,6 +234,101 @@ START_TEST(proxies_are_announced)
     }
 END_TEST
 
+/* Kinds of packets, all of them good where they belong. */
+enum kind {
+    RESPONSE,       /* of receiver 1 to the Proxy. */
+    TUNNELLED,      /* response of child B, to this node's response SID. */
+    DOWN,           /* the group's, from the agent, to this node's Replication-SID. */
+    DOWN_FROM_NODE, /* likewise, with a node's source address. */
+    MERGED,         /* response of the root to the source. */
+    OTHERS_PROXY,   /* of receiver 1, as to a group that is not here. */
+    LINK_LOCAL,     /* from fe80::1:1 to a receiver. */
+    FROM_NOBODY,    /* from :: to a receiver. */
+    OWN,            /* of receiver 1, to receiver 2. */
+    N_KINDS,
+};
+
+/* The same, and what is behind it. */
+static size_t
+build_kind(uint8_t *out, enum kind kind)
+{
+    struct in6_addr receiver = star_receiver(0), unknown = addr_of("fd00:ffff::77");
+    struct in6_addr rs = transit_rs();
+    struct roce_spec write = transit_write(START);
+    struct roce_spec ack = {
+        .src = &receiver,
+        .dst = &star_proxy,
+        .dest_qp = STAR_DQPN,
+        .opcode = RC_ACK,
+        .psn = START,
+        .syndrome = AETH_ACK_UNLIMITED,
+    };
+
+    switch (kind) {
+    case RESPONSE: return roce_build(out, &ack);
+    case TUNNELLED:
+        return tunnelled_response(out, CHILD_B, STAR_EDGE_ID, STAR_DQPN, AETH_ACK_UNLIMITED, START);
+    case DOWN: return transit_encapsulated(out, &rs, &write, 2);
+    case DOWN_FROM_NODE: {
+        size_t len = transit_encapsulated(out, &rs, &write, 2);
+        ((struct ip6_hdr_wire *) out)->src = node_address(CHILD_A);
+        return len;
+    }
+    case MERGED:
+        ack.src = &star_proxy;
+        ack.dst = &star_source;
+        ack.dest_qp = STAR_SOURCE_QPN;
+        return roce_build(out, &ack);
+    case OTHERS_PROXY: ack.dst = &unknown; return roce_build(out, &ack);
+    case LINK_LOCAL:
+        ip6_build(out, addr_of("fe80::1:1"), star_receiver(1), IP6_NH_NONE, 0);
+        return IP6_HDR_LEN;
+    case FROM_NOBODY:
+        ip6_build(out, addr_of("::"), star_receiver(1), IP6_NH_NONE, 0);
+        return IP6_HDR_LEN;
+    case OWN: ip6_build(out, receiver, star_receiver(1), IP6_NH_NONE, 0); return IP6_HDR_LEN;
+    default: abort();
+    }
+}
+
+/* By kind, what becomes of it on the port of receiver 1, of receiver 2, of the source agent and of a
+ * node: DROP_none is that it is taken or sent on. */
+static const enum drop_reason roles[N_KINDS][4] = {
+    [RESPONSE] = {DROP_none, DROP_source_guard, DROP_no_route, DROP_no_route},
+    [TUNNELLED] = {DROP_source_guard, DROP_source_guard, DROP_source_guard, DROP_none},
+    [DOWN] = {DROP_source_guard, DROP_source_guard, DROP_none, DROP_none},
+    [DOWN_FROM_NODE] = {DROP_source_guard, DROP_source_guard, DROP_source_guard, DROP_none},
+    [MERGED] = {DROP_source_guard, DROP_source_guard, DROP_none, DROP_none},
+    [OTHERS_PROXY] = {DROP_no_route, DROP_source_guard, DROP_no_route, DROP_no_route},
+    [LINK_LOCAL] = {DROP_ip6_src, DROP_ip6_src, DROP_ip6_src, DROP_ip6_src},
+    [FROM_NOBODY] = {DROP_ip6_src, DROP_ip6_src, DROP_ip6_src, DROP_ip6_src},
+    [OWN] = {DROP_none, DROP_source_guard, DROP_none, DROP_none},
+};
+
+/* Each role of a port with each kind of packet: one counter, or none.  Nothing that is refused is
+ * answered, but what has no route, by ICMPv6.  Proves MT-9-1, MT-9-3, MT-9-4. */
+START_TEST(roles_and_kinds)
+    {
+        const uint16_t ports[] = {star_port(0), star_port(1), AGENT_PORT, PORT_B};
+
+        for (size_t i = 0; i < sizeof ports / sizeof *ports; i++) {
+            struct fixture *f = transit_create(2);
+            enum drop_reason why = roles[_i][i];
+            uint8_t bytes[PACKET_ROOM];
+
+            f->mangled = true;
+            transit_down(f, bytes, START, 2);
+            uint64_t total = fixture_total_drops(f);
+            size_t len = build_kind(bytes, (enum kind) _i);
+            fixture_input(f, ports[i], bytes, len);
+            ck_assert_msg(fixture_total_drops(f) == total + (why != DROP_none), "port %zu", i);
+            ck_assert_msg(!why || fixture_drops(f, why) == 1, "port %zu", i);
+            ck_assert_msg(!why || why == DROP_no_route || !f->n_frames, "port %zu", i);
+            fixture_destroy(f);
+        }
+    }
+END_TEST
+
 Suite *
 guard_suite(void)
 {
@@ -241,6 +338,7 @@ guard_suite(void)
     tcase_add_test(tc, hosts_of_an_edge);
     tcase_add_test(tc, host_of_an_agent);
     tcase_add_test(tc, agents);
+    tcase_add_loop_test(tc, roles_and_kinds, 0, N_KINDS);
     tcase_add_loop_test(tc, roce_port_at_an_edge, 0, sizeof not_roce / sizeof not_roce[0]);
     tcase_add_loop_test(tc, roce_port_at_an_agent, 0, sizeof not_roce / sizeof not_roce[0]);
     tcase_add_test(tc, proxies_are_announced);
