@@ -134,14 +134,12 @@ read_secret(const char *file)
         return secret;
     }
     FILE *f = strcmp(file, "-") ? fopen(file, "r") : stdin;
-    if (!f) {
+    size_t n = f ? fread(secret, 1, SECRET_FILE_MAX, f) : 0;
+    if (!f || ferror(f)) {
         ctl_fail(CTL_USAGE, "--secret-file %s: %s", file, ovs_strerror(errno));
+    } else {
+        fclose(f);
     }
-    size_t n = fread(secret, 1, SECRET_FILE_MAX, f);
-    if (ferror(f)) {
-        ctl_fail(CTL_USAGE, "--secret-file %s: %s", file, ovs_strerror(errno));
-    }
-    fclose(f);
     while (n && strchr(" \t\r\n", secret[n - 1])) {
         secret[--n] = '\0';
     }

@@ -127,9 +127,12 @@ apply(struct node_daemon *d, struct agent_registry *registry)
     report_trees(d, registry);
     if (!d->pending && node_ports_open(d, &why)) {
         agent_registry_applied(registry, d->config.generation);
-    } else if (!d->why || strcmp(d->why, why)) {
-        VLOG_WARN("generation %" PRIu64 ": %s", d->config.generation, why);
-        agent_registry_refused(registry, d->config.generation, why);
+    } else {
+        ovs_assert(why);
+        if (!d->why || strcmp(d->why, why)) {
+            VLOG_WARN("generation %" PRIu64 ": %s", d->config.generation, why);
+            agent_registry_refused(registry, d->config.generation, why);
+        }
     }
     free(d->why);
     d->why = why;
