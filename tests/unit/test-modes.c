@@ -504,7 +504,7 @@ Suite *
 modes_suite(void)
 {
     Suite *s = suite_create("modes");
-    TCase *tc = tcase_create("agent");
+    TCase *tc = tcase_create("modes_agent");
 
     tcase_add_test(tc, ingress);
     tcase_add_test(tc, ingress_edge_is_left);
@@ -513,7 +513,7 @@ modes_suite(void)
     tcase_add_test(tc, mcast_agent);
     tcase_add_test(tc, provisioned_agent);
     suite_add_tcase(s, tc);
-    tc = tcase_create("switch");
+    tc = tcase_create("modes_switch");
     tcase_add_test(tc, mcast_forwards);
     tcase_add_loop_test(tc, mcast_refused, 0, 6);
     tcase_add_test(tc, mcast_too_big);
