@@ -94,8 +94,8 @@ CASES = (
     ('a hole that does not exist', 'docs/conformance.md', '(H1)', '(H3)',
      ':6: MT-6-S01: H3 is not in docs/draft-notes.md'),
     ('a deviation without a number', 'docs/conformance.md', '(H1)', '', 'deviates without an H number'),
-    ('a test case in two files', 'tests/t/test-u.c', None, 'tcase_create("cases")',
-     'tests/t/test-t.c and tests/t/test-u.c both have a test case cases'),
+    ('a test in two files', 'tests/t/test-u.c', None, 'tcase_create("cases")\nSTART_TEST(two)\n',
+     'tests/t/test-t.c and tests/t/test-u.c both have two in a test case cases'),
 )
 
 

@@ -207,20 +207,22 @@ def find_annotations(root):
 # Results.
 #
 
-def test_cases(root):
-    """{libcheck test case: file}; the names of test cases are the files' own."""
+def test_files(root):
+    """{(libcheck test case, test): file}, and errors: libcheck does not say which file it is."""
     files, errors = {}, []
     for path in sorted(glob.glob(os.path.join(root, 'tests/**/*.c'), recursive=True)):
-        name = os.path.relpath(path, root)
-        for tcase in re.findall(r'tcase_create\("([^"]*)"\)', read(path)):
-            if files.setdefault(tcase, name) != name:
-                errors.append('%s and %s both have a test case %s' % (files[tcase], name, tcase))
+        name, text = os.path.relpath(path, root), read(path)
+        for tcase in re.findall(r'tcase_create\("([^"]*)"\)', text):
+            for test in re.findall(r'^START_TEST\((\w+)\)', text, re.M):
+                if files.setdefault((tcase, test), name) != name:
+                    errors.append('%s and %s both have %s in a test case %s'
+                                  % (files[tcase, test], name, test, tcase))
     return files, errors
 
 
 def read_results(root, folder):
     """{test: did it pass wherever and as often as it ran}, and errors."""
-    files, errors = test_cases(root)
+    files, errors = test_files(root)
     passed = {}
 
     def note(test, good):
@@ -229,8 +231,8 @@ def read_results(root, folder):
     for path in sorted(glob.glob(os.path.join(folder, '*.tap'))):
         for line in read(path).splitlines():
             m = TAP.match(line)
-            if m and m[2] in files:
-                note('%s:%s' % (files[m[2]], m[3]), m[1] == 'ok')
+            if m and (m[2], m[3]) in files:
+                note('%s:%s' % (files[m[2], m[3]], m[3]), m[1] == 'ok')
     for path in sorted(glob.glob(os.path.join(folder, '*.log'))):
         for line in read(path).splitlines():
             m = RESULT.match(line)
