@@ -170,6 +170,7 @@ castctl_src := $(wildcard ctl/castctl*.c)
 ctl_src := $(filter-out $(castd_src) $(castctl_src) $(wildcard ctl/test*.c),$(wildcard ctl/*.c))
 swedge_src := $(wildcard swedge/*.c)
 srcagent_src := $(wildcard srcagent/*.c)
+castfwd_src := $(wildcard castfwd/*.c)
 bench_src := $(wildcard bench/*.c)
 api_src := $(wildcard librocecast/*.c)
 api_test_src := $(wildcard tests/api/*.c)
@@ -184,12 +185,13 @@ verbs_src := $(wildcard tests/verbs/*.c)
 
 plain_src := $(sort $(lib_src) $(bench_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src) \
         $(fake_verbs_src))
-ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(testbed_src) $(unit_src) \
+ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
         $(api_src) $(fuzz_src) $(sim_src)
 
 LIBCAST := $(if $(lib_src),$(B)/libcast.a)
 LIBCTL := $(if $(IDL_H),$(B)/libctl.a)
 LIBSWEDGE := $(if $(filter-out swedge/main.c,$(swedge_src)),$(B)/libswedge.a)
+LIBCASTFWD := $(if $(filter-out castfwd/main.c,$(castfwd_src)),$(B)/libcastfwd.a)
 LIBSRCAGENT := $(if $(filter-out srcagent/main.c,$(srcagent_src)),$(B)/libsrcagent.a)
 CLIENT := $(LIBCTL) $(LIBCAST) $(LIBOVS)
 
@@ -211,6 +213,7 @@ LINK_API := -L$(B) -lrocecast -Wl,-rpath,'$$$$ORIGIN/..:$$$$ORIGIN/../lib'
 $(B)/libcast.a: $(call objs,$(lib_src))
 $(B)/libctl.a: $(call objs,$(ctl_src)) $(B)/obj/gen/rocecast-idl.o
 $(B)/libswedge.a: $(call objs,$(filter-out swedge/main.c,$(swedge_src)))
+$(B)/libcastfwd.a: $(call objs,$(filter-out castfwd/main.c,$(castfwd_src)))
 $(B)/libsrcagent.a: $(call objs,$(filter-out srcagent/main.c,$(srcagent_src)))
 
 # program(name, objects' sources, archives, libraries); no sources, no program
@@ -226,6 +229,7 @@ $(eval $(call program,castd,$(castd_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LI
 $(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
+$(eval $(call program,castfwd,$(wildcard castfwd/main.c),$(LIBCASTFWD) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castbench,$(bench_src),$(LIBAPI),$(LINK_API) -libverbs))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
@@ -255,7 +259,7 @@ $(EXAMPLES): $(B)/bin/api-%: $(B)/obj/examples/%.o $(LIBAPI)
 $(eval $(EXAMPLES): LIBS = $(LINK_API) -libverbs)
 
 UNIT := $(if $(unit_src),$(B)/tests/unit)
-$(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
+$(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(LIBCASTFWD) $(CLIENT)
 $(B)/tests/unit: LIBS = $(LIBS_CHECK) $(LIBS_CAST) $(LIBS_OVS)
 
 # Not a unit test: groups in virtual time, by the thousand.
@@ -390,7 +394,7 @@ PREFIX = /usr/local
 DEST = $(DESTDIR)$(PREFIX)
 own_dirs := share/rocecast/topologies share/rocecast share/doc/rocecast
 man_dir = share/man/man$(subst .,,$(suffix $(1)))
-inst_programs := $(addprefix bin/,castd castctl castlab castbench swedge srcagent)
+inst_programs := $(addprefix bin/,castd castctl castlab castbench swedge srcagent castfwd)
 inst_units := $(patsubst systemd/%.in,lib/systemd/system/%,$(wildcard systemd/*.in))
 inst_completions := $(patsubst completion/%,share/bash-completion/completions/%,$(wildcard completion/*))
 inst_topologies := $(patsubst testbed/%,share/rocecast/%,$(wildcard testbed/topologies/*.yaml))
@@ -433,7 +437,7 @@ uninstall: ## remove what install has made
 	$(Q)$(ldconfig)
 
 own_c := $(plain_src) $(ovs_user_src)
-own_ch := $(own_c) $(wildcard lib/*.h ctl/*.h swedge/*.h srcagent/*.h bench/*.h testbed/*.h librocecast/*.h \
+own_ch := $(own_c) $(wildcard lib/*.h ctl/*.h swedge/*.h srcagent/*.h castfwd/*.h bench/*.h testbed/*.h librocecast/*.h \
         tests/*/*.h)
 TIDY = clang-tidy --quiet --warnings-as-errors='*'
 tidy_flags := -std=gnu11 $(CPP_BASE)

@@ -44,6 +44,9 @@ groups_to_json(const struct json *groups, const struct rrec_group *only)
             const struct json *value = ctl_get(group, keys[j]);
             json_object_put(o, keys[j], value ? json_deep_clone(value) : json_null_create());
         }
+        if (ctl_get(group, "packets")) {
+            json_object_put(o, "packets", json_deep_clone(ctl_get(group, "packets")));
+        }
         json_array_add(array, o);
     }
     return array;
@@ -166,6 +169,8 @@ print_group(const struct json *group)
            ctl_get_int(group, "epoch"));
     if (!ctl_get_bool(group, "started")) {
         printf("nothing sent yet\n");
+    } else if (ctl_get(group, "packets")) {
+        printf("%" PRId64 " packets copied\n", ctl_get_int(group, "packets"));
     } else {
         printf("H %" PRId64 "  m %" PRId64 "  F %" PRId64 "\n", ctl_get_int(group, "h"),
                ctl_get_int(group, "m"), ctl_get_int(group, "f"));
@@ -209,7 +214,9 @@ print_node(const char *name, const struct json *counters)
         printf("  %" PRId64 " frames for ports that do not exist\n",
                ctl_get_int(counters, "no_port"));
     }
-    printf("  %" PRId64 " packet buffers free\n", ctl_get_int(counters, "buffers_free"));
+    if (ctl_get(counters, "buffers_free")) {
+        printf("  %" PRId64 " packet buffers free\n", ctl_get_int(counters, "buffers_free"));
+    }
 }
 
 static void

@@ -333,7 +333,9 @@ give_up_privileges(const struct daemon *d)
 void
 daemon_ready(struct daemon *d)
 {
-    give_up_privileges(d);
+    if (!d->runs_programs) {
+        give_up_privileges(d);
+    }
     daemonize_complete();
 }
 

@@ -34,8 +34,9 @@ struct daemon {
     int netns_fd;  /* --netns, for port_open(); -1: the daemon's own. */
     char *control; /* absolute path of the control socket. */
     struct unixctl_server *unixctl;
-    bool serving; /* systemd knows. */
-    bool exiting; /* set by "ovs-appctl exit", SIGTERM and SIGINT. */
+    bool serving;       /* systemd knows. */
+    bool runs_programs; /* that need its capabilities: it keeps them.  Set before daemon_ready(). */
+    bool exiting;       /* set by "ovs-appctl exit", SIGTERM and SIGINT. */
 };
 
 /* Parses the command line; prints and exits on -h, -V and on errors (1: usage, 2: another daemon

@@ -78,8 +78,25 @@ programs_find(struct programs *p)
     error = error ? error : own_program("castd", &p->castd);
     error = error ? error : own_program("swedge", &p->swedge);
     error = error ? error : own_program("srcagent", &p->srcagent);
+    error = error ? error : own_program("castfwd", &p->castfwd);
     error = error ? error : own_program("castlab", &p->castlab);
     return error ? error : find_schema(&p->schema);
+}
+
+char *
+programs_find_ovs(struct programs *p)
+{
+    char *error = NULL;
+    if (!p->ovs_vswitchd) {
+        error = system_program("ovs-vswitchd", "openvswitch-switch", &p->ovs_vswitchd);
+    }
+    if (!error && !p->ovs_vsctl) {
+        error = system_program("ovs-vsctl", "openvswitch-switch", &p->ovs_vsctl);
+    }
+    if (!error && !p->nsenter) {
+        error = system_program("nsenter", "util-linux", &p->nsenter);
+    }
+    return error;
 }
 
 void
@@ -90,6 +107,10 @@ programs_uninit(struct programs *p)
     free(p->castd);
     free(p->swedge);
     free(p->srcagent);
+    free(p->castfwd);
+    free(p->ovs_vswitchd);
+    free(p->ovs_vsctl);
+    free(p->nsenter);
     free(p->castlab);
     free(p->schema);
 }
@@ -205,6 +226,9 @@ lab_check(struct lab *lab)
     for (size_t i = 0; i < lab->t->n_nodes && !error; i++) {
         if (lab->t->nodes[i].kind != KIND_HOST) {
             error = check_netns(lab, &lab->t->nodes[i]);
+        }
+        if (!error && lab->t->nodes[i].kind == KIND_OVS) {
+            error = lab_check_ovs(lab, lab->t->nodes[i].name);
         }
     }
     for (size_t i = 0; i < lab->t->n_links && !error; i++) {

@@ -110,20 +110,21 @@ lab_wait(struct lab *lab, char *(*lacks)(struct lab *, const void *), const void
     return NULL;
 }
 
-/* Starts one of the OVSDB-style daemons with the options that all have.  'extra' ends with NULL
- * and is freed. */
-static char *
-start_daemon(struct lab *lab, const char *program, const char *name, char *extra[])
+char *
+lab_start_daemon(struct lab *lab, const char *const prefix[], const char *program, const char *name,
+                 char *extra[])
 {
     char *base = lab_file(lab->name, name);
-    char *argv[16] = {
-        xstrdup(program),
-        xstrdup("-vconsole:warn"),
-        xasprintf("--unixctl=%s.ctl", base),
-        xasprintf("--pidfile=%s.pid", base),
-        xasprintf("--log-file=%s.log", base),
-    };
-    size_t n = 5;
+    char *argv[16] = {NULL};
+    size_t n = 0;
+    for (size_t i = 0; prefix && prefix[i]; i++) {
+        argv[n++] = xstrdup(prefix[i]);
+    }
+    argv[n++] = xstrdup(program);
+    argv[n++] = xstrdup("-vconsole:warn");
+    argv[n++] = xasprintf("--unixctl=%s.ctl", base);
+    argv[n++] = xasprintf("--pidfile=%s.pid", base);
+    argv[n++] = xasprintf("--log-file=%s.log", base);
     for (size_t i = 0; extra[i]; i++) {
         argv[n++] = extra[i];
     }
@@ -142,7 +143,7 @@ lab_start_ovsdb(struct lab *lab)
     char *extra[] = {xasprintf("--remote=punix:%s", socket), lab_file(lab->name, "registry.db"),
                      NULL};
     free(socket);
-    return start_daemon(lab, lab->programs.ovsdb_server, OVSDB_NAME, extra);
+    return lab_start_daemon(lab, NULL, lab->programs.ovsdb_server, OVSDB_NAME, extra);
 }
 
 /* "--db=..." */
@@ -159,7 +160,7 @@ char *
 lab_start_castd(struct lab *lab)
 {
     char *extra[] = {db_option(lab), NULL};
-    return start_daemon(lab, lab->programs.castd, CASTD_NAME, extra);
+    return lab_start_daemon(lab, NULL, lab->programs.castd, CASTD_NAME, extra);
 }
 
 /* Confines this process, and with it the ones that it starts, to one of the CPUs in 'all'. */
@@ -186,6 +187,12 @@ lab_start_agent(struct lab *lab, const char *name, enum topology_kind kind, unsi
     if (sched_getaffinity(0, sizeof all, &all)) {
         return xasprintf("CPU affinity: %s", ovs_strerror(errno));
     }
+    const char *const programs[] = {
+        [KIND_SWEDGE] = lab->programs.swedge,
+        [KIND_SRCAGENT] = lab->programs.srcagent,
+        [KIND_OVS] = lab->programs.castfwd,
+        [KIND_ROUTER] = lab->programs.castfwd,
+    };
     char *netns = lab_netns_name(lab->name, name);
     char *extra[] = {
         db_option(lab),
@@ -195,8 +202,8 @@ lab_start_agent(struct lab *lab, const char *name, enum topology_kind kind, unsi
     };
     free(netns);
     run_on_one_cpu(&all, number);
-    char *error = start_daemon(
-        lab, kind == KIND_SWEDGE ? lab->programs.swedge : lab->programs.srcagent, name, extra);
+    char *error = kind == KIND_OVS ? lab_start_ovs(lab, name) : NULL;
+    error = error ? error : lab_start_daemon(lab, NULL, programs[kind], name, extra);
     sched_setaffinity(0, sizeof all, &all);
     return error;
 }

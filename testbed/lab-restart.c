@@ -84,6 +84,9 @@ static char *
 prepare(const struct restart *r)
 {
     char *error = programs_find(&r->lab->programs);
+    if (!error && r->node && is_kind(r->node, KIND_OVS)) {
+        error = programs_find_ovs(&r->lab->programs);
+    }
     return error || !r->node ? error : connect_registry(r->lab);
 }
 
@@ -92,7 +95,7 @@ static char *
 start_agent(const struct restart *r)
 {
     const char *name = r->what->daemon;
-    enum topology_kind kind = is_kind(r->node, KIND_SWEDGE) ? KIND_SWEDGE : KIND_SRCAGENT;
+    enum topology_kind kind = topology_kind_named(r->node->fields[1]);
     char *error = lab_wait(r->lab, lacks_no_agent, name);
     error = error ? error : lab_start_agent(r->lab, name, kind, number_of(r->list, r->node));
     return error ? error : lab_wait(r->lab, lacks_agent, name);
@@ -106,25 +109,43 @@ start_any(const struct restart *r)
                                                   : start_server(r->lab, lab_start_castd);
 }
 
+/* The processes of what is meant, the last one to be started first. */
+static void
+find_parts(const struct restart *r, const struct journal_entry *parts[1 + LAB_OVS_N_PARTS],
+           size_t *np)
+{
+    *np = 0;
+    parts[(*np)++] = lab_find_process(r->list, r->what->daemon);
+    for (int i = LAB_OVS_N_PARTS - 1; r->node && is_kind(r->node, KIND_OVS) && i >= 0; i--) {
+        char *name = lab_ovs_part(r->what->daemon, (enum lab_ovs_part) i);
+        parts[(*np)++] = lab_find_process(r->list, name);
+        free(name);
+    }
+}
+
 /* To stop what is dead and to start what runs is done already, so that each may be repeated. */
 static char *
 restart_any(const struct restart *r)
 {
     const struct lab_restart *what = r->what;
-    const struct journal_entry *e = lab_find_process(r->list, what->daemon);
-    bool runs = e && process_alive(lab_process_id(e));
+    const struct journal_entry *parts[1 + LAB_OVS_N_PARTS];
+    size_t n_parts, n_running = 0;
 
-    if (runs && !what->stop) {
-        lab_complain("'%s' runs, as process %s: nothing to do", what->daemon, e->fields[1]);
+    find_parts(r, parts, &n_parts);
+    for (size_t i = 0; i < n_parts; i++) {
+        n_running += parts[i] && process_alive(lab_process_id(parts[i]));
+    }
+    if (n_running == n_parts && !what->stop) {
+        lab_complain("'%s' runs, as process %s: nothing to do", what->daemon, parts[0]->fields[1]);
         return NULL;
     }
-    if (!runs && !what->start) {
+    if (!n_running && !what->start) {
         lab_complain("'%s' does not run: nothing to do", what->daemon);
         return NULL;
     }
     char *error = what->start ? prepare(r) : NULL;
-    if (!error && runs) {
-        error = child_stop(lab_process_id(e), what->kill);
+    for (size_t i = 0; i < n_parts && !error; i++) {
+        error = parts[i] ? child_stop(lab_process_id(parts[i]), what->kill) : NULL;
     }
     return error || !what->start ? error : start_any(r);
 }

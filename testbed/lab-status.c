@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "openvswitch/dynamic-string.h"
+#include "testbed/lab-up.h"
 #include "testbed/lab.h"
 #include "testbed/netops.h"
 #include "testbed/rdma.h"
@@ -120,6 +121,12 @@ lab_status(const char *name)
             print_host(&list, net, e->fields[0]);
         } else {
             print_forwarder(&list, name, e->fields[0], e->fields[1]);
+        }
+        for (int j = 0; !strcmp(e->fields[1], topology_kind_name(KIND_OVS)) && j < LAB_OVS_N_PARTS;
+             j++) {
+            char *part = lab_ovs_part(e->fields[0], (enum lab_ovs_part) j);
+            print_part(&list, part);
+            free(part);
         }
     }
     net_close(net);

@@ -19,7 +19,8 @@
 
 struct programs {
     char *ovsdb_server, *ovsdb_tool;
-    char *castd, *swedge, *srcagent, *castlab;
+    char *castd, *swedge, *srcagent, *castfwd, *castlab;
+    char *ovs_vswitchd, *ovs_vsctl, *nsenter; /* NULL: not looked for. */
     char *schema;
 };
 
@@ -50,6 +51,7 @@ char *lab_check(struct lab *);
 /* Likewise, before anything at all: whether the paths of its sockets are short enough. */
 char *lab_check_path(const char *name);
 char *programs_find(struct programs *);
+char *programs_find_ovs(struct programs *);
 void programs_uninit(struct programs *);
 
 /* lab-hosts.c */
@@ -61,6 +63,10 @@ char *lab_hosts_add_rdma(struct lab *);
 /* Starts a daemon with a NULL-terminated list of arguments; the first is its path.  It is in the
  * journal before it runs. */
 char *lab_start(struct lab *, const char *name, char *const argv[]);
+/* One of the OVSDB-style daemons with the options that all have.  'prefix' is NULL or begins the
+ * command, 'extra' ends it; both end with NULL, and what is in 'extra' is freed. */
+char *lab_start_daemon(struct lab *, const char *const prefix[], const char *program,
+                       const char *name, char *extra[]);
 char *lab_start_ovsdb(struct lab *);
 char *lab_start_castd(struct lab *);
 /* A forwarder, the number-th of the lab.  It stays on one CPU: a veth queues frames on the sender's,
@@ -69,6 +75,15 @@ char *lab_start_agent(struct lab *, const char *name, enum topology_kind, unsign
 /* Waits until 'lacks' has nothing more to say.  An error if that takes too long, a daemon that was
  * started has died or the user has interrupted. */
 char *lab_wait(struct lab *, char *(*lacks)(struct lab *, const void *), const void *arg);
+
+/* lab-ovs.c: nodes of kind 'ovs'. */
+enum lab_ovs_part { LAB_OVS_DB, LAB_OVS_SWITCH, LAB_OVS_N_PARTS };
+/* The name of one of its processes, malloc'd. */
+char *lab_ovs_part(const char *node, enum lab_ovs_part);
+/* What stands in its way. */
+char *lab_check_ovs(struct lab *, const char *node);
+/* Starts its processes, but for castfwd. */
+char *lab_start_ovs(struct lab *, const char *node);
 
 /* lab-up.c */
 /* Journal lines with printf() formats. */

@@ -56,6 +56,15 @@ registry_wait(struct registry *r, int msec)
     ovsdb_idl_run(r->idl);
 }
 
+static enum node_role
+role_of(enum topology_kind kind)
+{
+    return kind == KIND_SRCAGENT ? NODE_AGENT
+           : kind == KIND_OVS    ? NODE_OVS
+           : kind == KIND_ROUTER ? NODE_ROUTER
+                                 : NODE_SWITCH;
+}
+
 static void
 insert_node(struct ovsdb_idl_txn *txn, const struct topology_node *node)
 {
@@ -67,7 +76,7 @@ insert_node(struct ovsdb_idl_txn *txn, const struct topology_node *node)
         const struct rrec_node *row = rrec_node_insert(txn);
         rrec_node_set_name(row, node->name);
         rrec_node_set_id(row, node->id);
-        rrec_node_set_role(row, node->kind == KIND_SWEDGE ? "switch" : "agent");
+        rrec_node_set_role(row, node_role_name(role_of(node->kind)));
         rrec_node_set_no_aggregation(row, node->no_aggregation);
     }
 }

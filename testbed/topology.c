@@ -24,6 +24,8 @@
 #define MTU_MIN            1280
 #define MTU_MAX            65000
 #define ID_MAX             0xdfff
+#define FORWARDERS         (1u << KIND_SWEDGE | 1u << KIND_SRCAGENT | 1u << KIND_OVS | 1u << KIND_ROUTER)
+#define OVS_NAME_MAX       (IFNAMSIZ - 1 - (int) strlen("br-"))
 
 struct reader {
     struct yaml_doc yd;
@@ -33,16 +35,35 @@ struct reader {
 };
 
 static const char *const kind_names[] = {
-    [KIND_HOST] = "host",
-    [KIND_SWEDGE] = "swedge",
-    [KIND_SRCAGENT] = "srcagent",
-    NULL,
+    [KIND_HOST] = "host", [KIND_SWEDGE] = "swedge", [KIND_SRCAGENT] = "srcagent",
+    [KIND_OVS] = "ovs",   [KIND_ROUTER] = "router", NULL,
 };
+
+/* "a swedge". */
+static const char *
+a_kind(const struct topology_node *node)
+{
+    static const char *const texts[] = {
+        [KIND_HOST] = "a host", [KIND_SWEDGE] = "a swedge", [KIND_SRCAGENT] = "a srcagent",
+        [KIND_OVS] = "an ovs",  [KIND_ROUTER] = "a router",
+    };
+    return texts[node->kind];
+}
 
 const char *
 topology_kind_name(enum topology_kind kind)
 {
     return kind_names[kind];
+}
+
+enum topology_kind
+topology_kind_named(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(kind_names[i], name) != 0) {
+        i++;
+    }
+    return (enum topology_kind) i;
 }
 
 bool
@@ -171,7 +192,7 @@ static const struct attribute {
     bool is_optional;
 } attributes[] = {
     {"address", read_address, 1u << KIND_HOST, false},
-    {"id", read_id, 1u << KIND_SWEDGE | 1u << KIND_SRCAGENT, false},
+    {"id", read_id, FORWARDERS, false},
     {"aggregate", read_aggregate, 1u << KIND_SWEDGE, true},
 };
 
@@ -198,8 +219,8 @@ read_attribute(struct reader *r, yaml_node_t *map, const struct range *range,
     const yaml_node_t *at = yaml_doc_get(&r->yd, map, a->key);
     if (!(a->kinds & 1u << node->kind)) {
         if (at) {
-            yaml_doc_error(&r->yd, at, "'%s' of node '%s': a %s has none", a->key, node->name,
-                           topology_kind_name(node->kind));
+            yaml_doc_error(&r->yd, at, "'%s' of node '%s': %s has none", a->key, node->name,
+                           a_kind(node));
         }
     } else if (at || !a->is_optional) {
         char *text = node_attribute(r, map, a->key, range, node);
@@ -228,6 +249,12 @@ read_attributes(struct reader *r, yaml_node_t *map, const struct range *range,
     }
     read_kind(r, yaml_doc_get(&r->yd, map, "kind"), kind, node);
     free(kind);
+    if (node->kind == KIND_OVS && strlen(node->name) > (size_t) OVS_NAME_MAX) {
+        yaml_doc_error(&r->yd, map,
+                       "name of node '%s': that of an ovs, whose bridge is 'br-%s', has at most %d "
+                       "characters",
+                       node->name, node->name, OVS_NAME_MAX);
+    }
     for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
         read_attribute(r, map, range, &attributes[i], node);
     }
@@ -348,6 +375,13 @@ default_netdev(struct reader *r, const yaml_node_t *at, struct topology_end *end
     ovs_strlcpy(end->netdev, name, sizeof end->netdev);
 }
 
+/* One whose packets no program of ours sees. */
+static bool
+is_foreign(const struct topology_node *node)
+{
+    return node->kind == KIND_OVS || node->kind == KIND_ROUTER;
+}
+
 static void
 check_host_link(struct reader *r, const yaml_node_t *at, struct topology_link *link)
 {
@@ -358,6 +392,9 @@ check_host_link(struct reader *r, const yaml_node_t *at, struct topology_link *l
                        "'%s' and '%s' are hosts: a host's link goes to a swedge or "
                        "srcagent",
                        host->name, peer->name);
+    } else if (is_foreign(peer)) {
+        yaml_doc_error(&r->yd, at, "'%s' is %s: a host's link goes to a swedge or srcagent",
+                       peer->name, a_kind(peer));
     } else if (host->n_links) {
         yaml_doc_error(&r->yd, at, "host '%s' has a link already: it has one", host->name);
     } else if (link->ends[1].netdev[0]) {
@@ -447,6 +484,11 @@ read_link(struct reader *r, const struct link_source *source, const struct range
         read_end(r, at[i], text, &link->ends[i]);
         free(text);
         read_impairment(r, source->impair[i], range, link->impair[i]);
+        const struct topology_node *sender = &t->nodes[link->ends[i].node];
+        if (!r->yd.error && link->impair[i][0] && is_foreign(sender)) {
+            yaml_doc_error(&r->yd, source->impair[i], "'%s' is %s, which makes no link bad",
+                           sender->name, a_kind(sender));
+        }
     }
     if (r->yd.error) {
         return;

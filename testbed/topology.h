@@ -19,7 +19,8 @@
 #define TOPOLOGY_NAME_SIZE 32 /* of labs and nodes, with the terminating NUL. */
 #define TOPOLOGY_MAX_NODES 1024
 
-enum topology_kind { KIND_HOST, KIND_SWEDGE, KIND_SRCAGENT };
+/* A forwarder is a swedge, a srcagent, an Open vSwitch or the kernel. */
+enum topology_kind { KIND_HOST, KIND_SWEDGE, KIND_SRCAGENT, KIND_OVS, KIND_ROUTER };
 
 struct topology_node {
     char name[TOPOLOGY_NAME_SIZE]; /* unique. */
@@ -59,6 +60,8 @@ char *topology_load(const char *file, const char *name, const char *const parame
 void topology_destroy(struct topology *);
 
 const char *topology_kind_name(enum topology_kind);
+/* The kind of that name, which there is. */
+enum topology_kind topology_kind_named(const char *);
 /* Whether it names a lab or node: a letter, then letters, digits, '_' and '-', not too long. */
 bool topology_name_ok(const char *);
 

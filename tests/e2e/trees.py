@@ -79,6 +79,11 @@ NOAGG = Tree({'sa': ['n1'], 'n1': ['n2', 'n6'], 'n2': ['n3', 'r1'], 'n3': ['n4',
               'n4': ['r2'], 'n5': ['r3'], 'n6': ['r4']},
              {'sa': ['n2', 'n6'], 'n2': ['n4', 'n5', 'r1'], 'n4': ['r2'], 'n5': ['r3'],
               'n6': ['r4']})
+# n4 is an Open vSwitch, and what goes from n6 to n5 passes n7, a plain router.
+OTHERS = Tree({'sa': ['n6'], 'n6': ['n4', 'n7'], 'n4': ['n1', 'n2'], 'n7': ['n5'], 'n5': ['n3'],
+               'n1': ['r1', 'r2'], 'n2': ['r3'], 'n3': ['r4', 'r5']},
+              {'n6': ['n1', 'n2', 'n5'], 'n5': ['n3'], 'n1': ['r1', 'r2'], 'n2': ['r3'],
+               'n3': ['r4', 'r5']})
 
 
 def check_branches(group, tree):

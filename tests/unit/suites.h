@@ -11,6 +11,7 @@
     SUITE(aggregate)     \
     SUITE(auth)          \
     SUITE(auth_node)     \
+    SUITE(castfwd)       \
     SUITE(copies)        \
     SUITE(drop)          \
     SUITE(ecn)           \

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What Open vSwitch is told.
+ *
+ *     table 0   what comes in: neighbour solicitations and echo requests for the node's address are
+ *               answered; IPv6 for the port's own MAC address goes on, from source agents only what
+ *               they may send
+ *     table 1   by destination: a group's SID to its OpenFlow group, prefixes to a port; the longest
+ *               prefix has the highest priority
+ *     table 2   the end of an answer to a solicitation: the option can only be written once the type
+ *               is that of an advertisement
+ *
+ * An OpenFlow group of type 'all' is a replication segment (RFC 9524): each
+ * bucket sends a copy of its own with the hop limit decremented, the child's SID as destination and
+ * the MAC addresses of the link.  Open vSwitch asks nobody for MAC addresses: castd tells them.
+ *
+ * The in_port is cleared, since Open vSwitch would not send a packet to where it
+ * came from, and a router may have to.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "castfwd/castfwd.h"
+#include "ctl/values.h"
+#include "openvswitch/dynamic-string.h"
+#include "util.h"
+
+enum { DROP_OTHER, DROP_NO_ROUTE, DROP_SID_UNKNOWN, DROP_HOP_LIMIT, DROP_SOURCE_GUARD };
+
+const char *const ovs_drops[] = {
+    [DROP_OTHER] = "not_for_node",        [DROP_NO_ROUTE] = "no_route",
+    [DROP_SID_UNKNOWN] = "sid_unknown",   [DROP_HOP_LIMIT] = "hop_limit",
+    [DROP_SOURCE_GUARD] = "source_guard", NULL,
+};
+
+#define ROUTE "actions=load:0->NXM_OF_IN_PORT[],resubmit(,1)"
+
+static void OVS_PRINTF_FORMAT(2, 3) add(struct svec *rules, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    svec_add_nocopy(rules, xvasprintf(format, args));
+    va_end(args);
+}
+
+static void OVS_PRINTF_FORMAT(4, 5)
+    add_drop(struct svec *rules, int why, int table, const char *format, ...)
+{
+    va_list args;
+    char *match;
+
+    va_start(args, format);
+    match = xvasprintf(format, args);
+    va_end(args);
+    add(rules, "flow cookie=0x%x,table=%d,%s actions=drop", OVS_DROP_COOKIE + (unsigned int) why,
+        table, match);
+    free(match);
+}
+
+/* Both, with the router, solicited and override flags in the former. */
+static void
+add_answers(const struct node_config *c, const struct port_config *port, struct svec *rules)
+{
+    const char *address = ip6_text(&c->address);
+    char mac[MAC_TEXT_SIZE];
+
+    mac_format(port->mac, mac);
+    add(rules,
+        "flow table=0,priority=300,in_port=%u,icmp6,nw_ttl=255,icmpv6_type=135,icmpv6_code=0,"
+        "nd_target=%s actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],set_field:%s->eth_src,"
+        "move:NXM_NX_IPV6_SRC[]->NXM_NX_IPV6_DST[],set_field:%s->ipv6_src,"
+        "set_field:136->icmpv6_type,set_field:2->nd_options_type,"
+        "set_field:0xe0000000->nd_reserved,resubmit(,2)",
+        port->number, address, mac, address);
+    add(rules,
+        "flow table=2,priority=100,in_port=%u,icmp6,icmpv6_type=136,icmpv6_code=0 "
+        "actions=set_field:%s->nd_tll,IN_PORT",
+        port->number, mac);
+    /* Of 65 hops the route takes one. */
+    add(rules,
+        "flow table=0,priority=290,in_port=%u,dl_dst=%s,icmp6,ipv6_dst=%s,icmpv6_type=128,"
+        "icmpv6_code=0 actions=move:NXM_NX_IPV6_SRC[]->NXM_NX_XXREG0[],set_field:%s->ipv6_src,"
+        "move:NXM_NX_XXREG0[]->NXM_NX_IPV6_DST[],set_field:129->icmpv6_type,set_field:65->nw_ttl,"
+        "load:0->NXM_OF_IN_PORT[],resubmit(,1)",
+        port->number, mac, address, address);
+}
+
+/* To SIDs a source agent sends from its own address only (docs/architecture.md, "Guard"). */
+static void
+add_port(const struct port_config *port, struct svec *rules)
+{
+    char mac[MAC_TEXT_SIZE];
+    char *from;
+
+    mac_format(port->mac, mac);
+    from = xasprintf("in_port=%u,dl_dst=%s,ipv6", port->number, mac);
+    if (port->role == ROLE_AGENT) {
+        add(rules, "flow table=0,priority=230,%s,ipv6_src=%s " ROUTE, from,
+            ip6_text(&port->peer_address));
+        add(rules,
+            "flow table=0,priority=220,%s,ipv6_dst=5f00::1/ffff:ffff:0:ffff:ffff:ffff:ffff:ffff " ROUTE,
+            from);
+        add_drop(rules, DROP_SOURCE_GUARD, 0, "priority=210,%s,ipv6_dst=5f00::/32", from);
+    }
+    add(rules, "flow table=0,priority=100,%s " ROUTE, from);
+    free(from);
+}
+
+/* The actions by which a packet goes out of a port. */
+static void
+put_output(const struct port_config *port, struct ds *s)
+{
+    char mac[MAC_TEXT_SIZE], peer_mac[MAC_TEXT_SIZE];
+
+    mac_format(port->mac, mac);
+    mac_format(port->peer_mac, peer_mac);
+    ds_put_format(s, "set_field:%s->eth_src,set_field:%s->eth_dst,output:%u", mac, peer_mac,
+                  port->number);
+}
+
+static void
+add_route(const struct node_config *c, const struct route_config *route, struct svec *rules)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    put_output(forwarder_port(c, route), &s);
+    add(rules, "flow table=1,priority=%d,ipv6,ipv6_dst=%s/%d actions=dec_ttl,%s", 100 + route->plen,
+        ip6_text(&route->prefix), route->plen, ds_cstr(&s));
+    ds_destroy(&s);
+}
+
+unsigned int
+ovs_group_id(const struct tree_config *t)
+{
+    const uint8_t *function = &t->replication_sid.s6_addr[NODE_LOCATOR_LEN];
+
+    return ((function[0] & 0x0fu) << 8 | function[1]) + 1; /* there is no group 0. */
+}
+
+/* A copy for this SID.  Without a route there is none. */
+static void
+add_bucket(const struct node_config *c, const struct in6_addr *sid, struct svec *buckets)
+{
+    const struct route_config *route = forwarder_route(c, sid);
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    if (route) {
+        ds_put_format(&s, ",bucket=actions=dec_ttl,set_field:%s->ipv6_dst,", ip6_text(sid));
+        put_output(forwarder_port(c, route), &s);
+        svec_add_nocopy(buckets, ds_steal_cstr(&s));
+    }
+}
+
+/* Epochs of a group share a SID.  While an old one is being taken down a packet may so reach a child of
+ * the other; that drops it. */
+static void
+add_tree(const struct node_config *c, size_t tree, struct svec *rules)
+{
+    const struct in6_addr *sid = &c->trees[tree].replication_sid;
+    struct svec buckets = SVEC_EMPTY_INITIALIZER;
+    char *joined;
+
+    if (IN6_IS_ADDR_UNSPECIFIED(sid)) {
+        return;
+    }
+    for (size_t i = 0; i < c->n_trees; i++) {
+        const struct tree_config *t = &c->trees[i];
+
+        for (size_t j = 0; IN6_ARE_ADDR_EQUAL(&t->replication_sid, sid) && j < t->n_outer_da; j++) {
+            add_bucket(c, &t->outer_da[j], &buckets);
+        }
+    }
+    svec_sort_unique(&buckets);
+    joined = svec_join(&buckets, "", "");
+    add(rules, "group group_id=%u,type=all%s", ovs_group_id(&c->trees[tree]), joined);
+    add(rules, "flow table=1,priority=300,ipv6,ipv6_dst=%s actions=group:%u", ip6_text(sid),
+        ovs_group_id(&c->trees[tree]));
+    free(joined);
+    svec_destroy(&buckets);
+}
+
+char *
+ovs_rules(const struct node_config *c, struct svec *rules)
+{
+    struct in6_addr locator = node_locator(c->id);
+    char *error = forwarder_check_ports(c);
+
+    if (error) {
+        return error;
+    }
+    add_drop(rules, DROP_OTHER, 0, "priority=0");
+    for (size_t i = 0; i < c->n_ports; i++) {
+        add_answers(c, &c->ports[i], rules);
+        add_port(&c->ports[i], rules);
+    }
+    add_drop(rules, DROP_HOP_LIMIT, 1, "priority=400,ipv6,nw_ttl=0");
+    add_drop(rules, DROP_HOP_LIMIT, 1, "priority=400,ipv6,nw_ttl=1");
+    for (size_t i = 0; i < c->n_trees; i++) {
+        add_tree(c, i, rules);
+    }
+    add_drop(rules, DROP_SID_UNKNOWN, 1, "priority=250,ipv6,ipv6_dst=%s/48", ip6_text(&locator));
+    for (size_t i = 0; i < c->n_routes; i++) {
+        add_route(c, &c->routes[i], rules);
+    }
+    add_drop(rules, DROP_NO_ROUTE, 1, "priority=0");
+    svec_sort_unique(rules);
+    return NULL;
+}
+
+static bool
+is_flow(const char *rule)
+{
+    return !strncmp(rule, "flow ", 5);
+}
+
+static bool
+is_group_of(const char *rule, const struct svec *rules)
+{
+    size_t len = strcspn(rule, ",");
+
+    for (size_t i = 0; i < rules->n; i++) {
+        if (!strncmp(rules->names[i], rule, len + 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Flows go before the groups that they use, and come after them. */
+char *
+ovs_rules_change(const struct svec *from, const struct svec *to)
+{
+    struct svec old, new;
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    svec_diff(from, to, &old, NULL, &new);
+    if (!from->n) {
+        ds_put_cstr(&s, "flow delete\ngroup delete\n");
+    }
+    for (size_t i = 0; i < old.n; i++) {
+        if (is_flow(old.names[i])) {
+            const char *match = strstr(old.names[i], "table=");
+
+            ds_put_format(&s, "flow delete_strict %.*s\n", (int) strcspn(match, " "), match);
+        }
+    }
+    for (size_t i = 0; i < old.n; i++) {
+        if (!is_flow(old.names[i]) && !is_group_of(old.names[i], to)) {
+            ds_put_format(&s, "group delete %.*s\n",
+                          (int) strcspn(old.names[i], ",") - (int) strlen("group "),
+                          old.names[i] + strlen("group "));
+        }
+    }
+    for (int flows = 0; flows < 2; flows++) {
+        for (size_t i = 0; i < new.n; i++) {
+            const char *rule = new.names[i];
+
+            if (is_flow(rule) == flows) {
+                ds_put_format(&s, flows ? "flow add %s\n" : "group add_or_mod %s\n",
+                              strchr(rule, ' ') + 1);
+            }
+        }
+    }
+    svec_destroy(&old);
+    svec_destroy(&new);
+    return ds_steal_cstr(&s);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What castfwd tells Open vSwitch and the kernel.
+ */
+#include <config.h>
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <stdlib.h>
+
+#include "castfwd/castfwd.h"
+#include "tests/unit/suites.h"
+#include "util.h"
+
+static struct node_config config;
+static struct port_config ports[2];
+static struct route_config routes[3];
+static struct tree_config trees[2];
+static struct in6_addr das[2];
+static struct svec rules;
+
+static struct in6_addr
+addr(const char *s)
+{
+    struct in6_addr a;
+
+    ck_assert_int_eq(inet_pton(AF_INET6, s, &a), 1);
+    return a;
+}
+
+static void
+set_port(size_t i, const char *peer, enum port_role role, uint16_t peer_id)
+{
+    ports[i] = (struct port_config){.number = (uint16_t) (i + 1),
+                                    .kind = PORT_PACKET,
+                                    .role = role,
+                                    .peer_address = node_address(peer_id)};
+    ovs_strlcpy(ports[i].name, peer, sizeof ports[i].name);
+    ovs_strlcpy(ports[i].peer, peer, sizeof ports[i].peer);
+    node_port_mac(4, ports[i].number, ports[i].mac);
+    node_port_mac(peer_id, 9, ports[i].peer_mac);
+}
+
+/* Node n4 between source agent a1 and n2; a tree sends copies to n2 and, behind it, n3. */
+static void
+setup(void)
+{
+    set_port(0, "a1", ROLE_AGENT, 1);
+    set_port(1, "n2", ROLE_FABRIC, 2);
+    routes[0] = (struct route_config){node_locator(1), 48, 1, node_address(1)};
+    routes[1] = (struct route_config){node_locator(2), 48, 2, node_address(2)};
+    routes[2] = (struct route_config){addr("5f00::"), 32, 2, node_address(2)};
+    das[0] = node_sid(2, SID_FUNC_END_MT);
+    das[1] = node_sid(3, SID_FUNC_END_MT);
+    for (size_t i = 0; i < ARRAY_SIZE(trees); i++) {
+        trees[i] =
+            (struct tree_config){.group = "g",
+                                 .epoch = (uint32_t) i + 1,
+                                 .replication_sid = node_sid(4, SID_FUNC_REPLICATION + 0x123),
+                                 .n_outer_da = 2,
+                                 .outer_da = das};
+    }
+    config = (struct node_config){.name = "n4",
+                                  .id = 4,
+                                  .role = NODE_OVS,
+                                  .address = node_address(4),
+                                  .n_ports = 2,
+                                  .ports = ports,
+                                  .n_routes = 3,
+                                  .routes = routes,
+                                  .n_trees = 1,
+                                  .trees = trees};
+    svec_init(&rules);
+}
+
+static void
+teardown(void)
+{
+    svec_destroy(&rules);
+}
+
+static void
+make_rules(char *(*make)(const struct node_config *, struct svec *) )
+{
+    char *error = make(&config, &rules);
+
+    ck_assert_msg(!error, "%s", error);
+}
+
+static void
+expect_rule(const char *rule)
+{
+    ck_assert_msg(svec_contains(&rules, rule), "%s", rule);
+}
+
+#define TO_N2 "set_field:02:5f:00:04:00:02->eth_src,set_field:02:5f:00:02:00:09->eth_dst,output:2"
+#define GROUP                                                                                       \
+    "group group_id=292,type=all,bucket=actions=dec_ttl,set_field:5f00:0:2:e001::->ipv6_dst," TO_N2 \
+    ",bucket=actions=dec_ttl,set_field:5f00:0:3:e001::->ipv6_dst," TO_N2
+
+START_TEST(ovs_copies)
+    {
+        make_rules(ovs_rules);
+        expect_rule(GROUP);
+        expect_rule("flow table=1,priority=300,ipv6,ipv6_dst=5f00:0:4:f123:: actions=group:292");
+        expect_rule("flow table=1,priority=148,ipv6,ipv6_dst=5f00:0:2::/48 actions=dec_ttl," TO_N2);
+        expect_rule("flow table=1,priority=132,ipv6,ipv6_dst=5f00::/32 actions=dec_ttl," TO_N2);
+        expect_rule(
+            "flow cookie=0xd2,table=1,priority=250,ipv6,ipv6_dst=5f00:0:4::/48 actions=drop");
+        /* The guard is at the source agent's port. */
+        expect_rule("flow cookie=0xd4,table=0,priority=210,in_port=1,dl_dst=02:5f:00:04:00:01,ipv6,"
+                    "ipv6_dst=5f00::/32 actions=drop");
+    }
+END_TEST
+
+/* Epochs of a group share the SID, and with it the OpenFlow group. */
+START_TEST(ovs_two_epochs)
+    {
+        trees[0].n_outer_da = 1;
+        trees[1].outer_da = &das[1];
+        trees[1].n_outer_da = 1;
+        config.n_trees = 2;
+        make_rules(ovs_rules);
+        expect_rule(GROUP);
+    }
+END_TEST
+
+/* What is not reached gets no copy; a tree without a SID is none. */
+START_TEST(ovs_no_copies)
+    {
+        config.n_routes = 2;
+        make_rules(ovs_rules);
+        expect_rule("group group_id=292,type=all,bucket=actions=dec_ttl,"
+                    "set_field:5f00:0:2:e001::->ipv6_dst," TO_N2);
+        svec_clear(&rules);
+        trees[0].replication_sid = in6addr_any;
+        make_rules(ovs_rules);
+        for (size_t i = 0; i < rules.n; i++) {
+            ck_assert_msg(strncmp(rules.names[i], "group ", 6), "%s", rules.names[i]);
+        }
+    }
+END_TEST
+
+static void
+expect_change(const struct svec *from, const struct svec *to, const char *bundle)
+{
+    char *change = ovs_rules_change(from, to);
+
+    ck_assert_str_eq(change, bundle);
+    free(change);
+}
+
+START_TEST(ovs_changes)
+    {
+        static const char *const names[] = {"flow cookie=0xd0,table=0,priority=0 actions=drop",
+                                            "flow table=1,priority=3,ipv6 actions=group:7",
+                                            "group group_id=7,type=all,bucket=actions=output:1"};
+        struct svec none = SVEC_EMPTY_INITIALIZER, other = SVEC_EMPTY_INITIALIZER;
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+            svec_add(&rules, names[i]);
+        }
+        expect_change(&none, &rules,
+                      "flow delete\ngroup delete\n"
+                      "group add_or_mod group_id=7,type=all,bucket=actions=output:1\n"
+                      "flow add cookie=0xd0,table=0,priority=0 actions=drop\n"
+                      "flow add table=1,priority=3,ipv6 actions=group:7\n");
+        expect_change(&rules, &rules, "");
+        svec_add(&other, names[0]);
+        expect_change(&rules, &other,
+                      "flow delete_strict table=1,priority=3,ipv6\ngroup delete group_id=7\n");
+        svec_add(&other, names[1]);
+        svec_add(&other, "group group_id=7,type=all,bucket=actions=output:2");
+        expect_change(&rules, &other,
+                      "group add_or_mod group_id=7,type=all,bucket=actions=output:2\n");
+        /* Group 70 is not group 7. */
+        svec_clear(&other);
+        svec_add(&other, names[0]);
+        svec_add(&other, "group group_id=70,type=all");
+        expect_change(&rules, &other,
+                      "flow delete_strict table=1,priority=3,ipv6\ngroup delete group_id=7\n"
+                      "group add_or_mod group_id=70,type=all\n");
+        svec_destroy(&other);
+    }
+END_TEST
+
+START_TEST(kernel_routes)
+    {
+        config.role = NODE_ROUTER;
+        config.n_trees = 0;
+        make_rules(kernel_rules);
+        expect_rule("address replace 5f00:0:4::1/128 dev n2 nodad");
+        expect_rule("link set dev n2 address 02:5f:00:04:00:02");
+        expect_rule("neighbour replace 5f00:0:2::1 lladdr 02:5f:00:02:00:09 dev n2 nud permanent");
+        expect_rule("route replace 5f00:0:2::/48 via 5f00:0:2::1 dev n2 onlink proto 95");
+        expect_rule("route replace unreachable 5f00:0:4::/48 proto 95");
+        expect_rule("sysctl net/ipv6/conf/all/forwarding=1");
+    }
+END_TEST
+
+static void
+expect_refusal(char *(*make)(const struct node_config *, struct svec *), const char *why)
+{
+    char *error = make(&config, &rules);
+
+    ck_assert_ptr_nonnull(error);
+    ck_assert_str_eq(error, why);
+    ck_assert_uint_eq(rules.n, 0);
+    free(error);
+}
+
+START_TEST(refusals)
+    {
+        expect_refusal(kernel_rules, "group g: a router does not replicate");
+        memset(ports[1].peer_mac, 0, sizeof ports[1].peer_mac);
+        expect_refusal(ovs_rules,
+                       "port n2: the registry does not say which MAC address n2 has there");
+        ports[1].role = ROLE_HOST;
+        expect_refusal(ovs_rules, "port n2: n2 cannot be at a node with role ovs");
+        expect_refusal(kernel_rules, "port n2: n2 cannot be at a node with role ovs");
+    }
+END_TEST
+
+START_TEST(longest_route)
+    {
+        struct in6_addr a = addr("5f00:0:2:e001::"), other = addr("fd00::1");
+        struct in6_addr b = addr("5f00:0:8::1");
+
+        ck_assert_ptr_eq(forwarder_route(&config, &a), &routes[1]);
+        ck_assert_ptr_eq(forwarder_route(&config, &b), &routes[2]);
+        ck_assert_ptr_null(forwarder_route(&config, &other));
+        routes[2].plen = 0;
+        ck_assert_ptr_eq(forwarder_route(&config, &other), &routes[2]);
+        routes[2] = (struct route_config){addr("5f00:0:2:e000::"), 51, 2, node_address(2)};
+        ck_assert_ptr_eq(forwarder_route(&config, &a), &routes[2]);
+        a = addr("5f00:0:2:c001::");
+        ck_assert_ptr_eq(forwarder_route(&config, &a), &routes[1]);
+    }
+END_TEST
+
+Suite *
+castfwd_suite(void)
+{
+    Suite *suite = suite_create("castfwd");
+    TCase *tcase = tcase_create("castfwd");
+
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, ovs_copies);
+    tcase_add_test(tcase, ovs_two_epochs);
+    tcase_add_test(tcase, ovs_no_copies);
+    tcase_add_test(tcase, ovs_changes);
+    tcase_add_test(tcase, kernel_routes);
+    tcase_add_test(tcase, refusals);
+    tcase_add_test(tcase, longest_route);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
