@@ -67,19 +67,21 @@ struct column {
     }
 
 static const struct column node_columns[] = {
-    TEXT_COLUMN(rrec_node, name),
-    TEXT_COLUMN(rrec_node, role),
-    NUMBER_COLUMN(rrec_node, id),
-    NUMBER_COLUMN(rrec_node, cfg),
-    TRUTH_COLUMN(rrec_node, verify_always),
-    {NULL, 0, TEXT},
+    TEXT_COLUMN(rrec_node, name),           TEXT_COLUMN(rrec_node, role),
+    NUMBER_COLUMN(rrec_node, id),           NUMBER_COLUMN(rrec_node, cfg),
+    TRUTH_COLUMN(rrec_node, verify_always), {NULL, 0, TEXT},
 };
 static const struct column port_columns[] = {
-    TEXT_COLUMN(rrec_port, name),          NUMBER_COLUMN(rrec_port, number),
-    TEXT_COLUMN(rrec_port, kind),          TEXT_COLUMN(rrec_port, role),
-    TEXT_COLUMN(rrec_port, mac),           TEXT_COLUMN(rrec_port, peer),
-    TEXT_COLUMN(rrec_port, peer_address),  TEXT_COLUMN(rrec_port, rx_impairment),
-    TEXT_COLUMN(rrec_port, tx_impairment), TEXT_COLUMN(rrec_port, peer_mac),
+    TEXT_COLUMN(rrec_port, name),
+    NUMBER_COLUMN(rrec_port, number),
+    TEXT_COLUMN(rrec_port, kind),
+    TEXT_COLUMN(rrec_port, role),
+    TEXT_COLUMN(rrec_port, mac),
+    TEXT_COLUMN(rrec_port, peer),
+    TEXT_COLUMN(rrec_port, peer_address),
+    TEXT_COLUMN(rrec_port, rx_impairment),
+    TEXT_COLUMN(rrec_port, tx_impairment),
+    TEXT_COLUMN(rrec_port, peer_mac),
     {NULL, 0, TEXT},
 };
 static const struct column route_columns[] = {
