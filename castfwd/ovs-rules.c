@@ -45,8 +45,11 @@ static void OVS_PRINTF_FORMAT(2, 3) add(struct svec *rules, const char *format, 
     va_end(args);
 }
 
-static void OVS_PRINTF_FORMAT(4, 5)
-    add_drop(struct svec *rules, int why, int table, const char *format, ...)
+static void
+add_drop(struct svec *, int why, int table, const char *format, ...) OVS_PRINTF_FORMAT(4, 5);
+
+static void
+add_drop(struct svec *rules, int why, int table, const char *format, ...)
 {
     va_list args;
     char *match;
