@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/response.h"
+#include "lib/roce.h"
 #include "lib/why.h"
 
 struct aggregate *
@@ -152,6 +153,16 @@ aggregate_tunnelled(struct aggregate *a, const uint8_t *data, const struct parse
         return DROP_response_outer;
     }
     return aggregate_response(a, b, data, h, now, out);
+}
+
+bool
+aggregate_ack_first(const struct aggregate *a, const struct reverse_out *out,
+                    struct reverse_out *ack)
+{
+    *ack = *out;
+    ack->syndrome = AETH_ACK_UNLIMITED;
+    ack->psn = psn_add(out->psn, -1);
+    return a->config->root && out->send && out->moved && out->syndrome == AETH_NAK_PSN_SEQ;
 }
 
 struct packet *

@@ -104,6 +104,7 @@ cond_syndrome(const struct branch *b)
 static struct reverse_out
 send_up(struct reverse *r, const struct branch *b, uint8_t syndrome)
 {
+    bool moved = !r->f_known || psn_cmp(b->una, r->f) > 0;
     psn_t psn = b->una;
 
     switch (aeth_class(syndrome)) {
@@ -121,7 +122,8 @@ send_up(struct reverse *r, const struct branch *b, uint8_t syndrome)
     r->f = b->una;
     r->f_known = true;
     r->dup_pending = false;
-    return (struct reverse_out){.send = true, .syndrome = syndrome, .psn = psn, .msn = b->msn};
+    return (struct reverse_out){
+        .send = true, .syndrome = syndrome, .psn = psn, .msn = b->msn, .moved = moved};
 }
 
 /* When the oldest NAK above m has waited for long enough. */

@@ -44,6 +44,7 @@ struct reverse_out {
     uint8_t syndrome; /* AETH syndrome. */
     psn_t psn;
     uint32_t msn; /* of the branch that gives the minimum. */
+    bool moved;   /* it confirms more than what was said before. */
 };
 
 /* NULL: no memory. */

@@ -133,6 +133,7 @@ check_output(struct run *run, struct reverse_out a, struct reverse_out b)
     REQUIRE(run, a.syndrome == b.syndrome);
     REQUIRE(run, a.psn.v == b.psn.v);
     REQUIRE(run, a.msn == b.msn);
+    REQUIRE(run, a.moved == b.moved);
 
     int64_t psn = model_extend(a.psn, run->h);
     int64_t una = psn + (a.syndrome == AETH_ACK_UNLIMITED);

@@ -136,11 +136,13 @@ unreported(const struct model *m, int64_t min)
 static struct reverse_out
 send_ack(struct model *m, int64_t min)
 {
+    bool moved = !m->f_known || min > m->f;
+
     m->f = min;
     m->f_known = true;
     m->dup_waiting = false;
     m->n_sent_acks++;
-    return (struct reverse_out){true, 0x1f, wire(min - 1), speaker(m, min)->msn};
+    return (struct reverse_out){true, 0x1f, wire(min - 1), speaker(m, min)->msn, moved};
 }
 
 /* A NAK speaks for all conditions at the minimum; and it takes the source back,
@@ -152,13 +154,15 @@ send_nak(struct model *m, int64_t min, uint8_t syndrome)
         m->b[i].reported |= m->b[i].una == min;
         m->b[i].rewound = true;
     }
+    bool moved = !m->f_known || min > m->f;
+
     m->f = min;
     m->f_known = true;
     m->dup_waiting = false;
     *(syndrome < 0x40    ? &m->n_sent_rnrs
       : syndrome == 0x60 ? &m->n_sent_naks
                          : &m->n_sent_fatals) += 1;
-    return (struct reverse_out){true, syndrome, wire(min), speaker(m, min)->msn};
+    return (struct reverse_out){true, syndrome, wire(min), speaker(m, min)->msn, moved};
 }
 
 static struct reverse_out

@@ -200,7 +200,7 @@ check_response(const uint8_t *ip_bytes, uint32_t dest_qp)
 /* Proves MT-5.3.1-5. */
 START_TEST(build)
     {
-        const struct reverse_out out = {true, AETH_NAK_PSN_SEQ, psn_make(5), 9};
+        const struct reverse_out out = {true, AETH_NAK_PSN_SEQ, psn_make(5), 9, false};
         struct in6_addr own = node_address(STAR_EDGE_ID);
         struct in6_addr parent = node_sid(0x400, SID_FUNC_RESPONSE);
         struct packet_pool *pool = packet_pool_create(1);
