@@ -349,6 +349,25 @@ lab_trace_frame(const struct lab *lab, unsigned station, const struct parsed *h,
     fputc('\n', stderr);
 }
 
+/* Has this frame, which came to a node, been for the oracle? */
+static bool
+oracle_takes(struct lab *lab, struct fabric_end to, const uint8_t *frame, size_t len)
+{
+    struct parsed h;
+
+    if (lab->nodes[to.station].plan->agent || parse_frame(frame, (uint32_t) len, &h)
+        || !h.bth_ofs) {
+        return false;
+    }
+    const struct bth *bth = (const void *) (frame + h.bth_ofs);
+    if (h.opcode != RC_ACK) {
+        lab_oracle_down(lab, bth_psn(bth));
+        return false;
+    }
+    lab_oracle_look(lab, ((const struct aeth *) (bth + 1))->syndrome, bth_psn(bth));
+    return true;
+}
+
 static void
 deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, size_t len)
 {
@@ -359,6 +378,9 @@ deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, siz
 
     if (!n->node) {
         lab->fabric.last_loss = lab->fabric.now;
+        return;
+    }
+    if (lab->oracle && oracle_takes(lab, to, frame, len)) {
         return;
     }
     struct packet *p = packet_from_bytes(lab->pool, frame, len);
@@ -425,5 +447,6 @@ lab_host_send(struct lab *lab, unsigned station, const uint8_t *ip, size_t len)
     } else if (lab_set_has(&lab->silent, station - lab_source_station(lab) - 1)) {
         return;
     }
-    fabric_send(&lab->fabric, from, frame, len + sizeof *eth, false);
+    fabric_send(&lab->fabric, from, frame, len + sizeof *eth,
+                lab->oracle && station != lab_source_station(lab));
 }

@@ -193,7 +193,7 @@ lab_topology_init(struct lab *lab, const char *text)
     for (const char *s = text; sscanf(s, " %15[^-]-%15[^ ]%n", upper, lower, &len) == 2; s += len) {
         LAB_REQUIRE(lab,
                     t->n_links < FABRIC_MAX_LINKS && t->n_nodes < LAB_MAX_NODES - 1
-                        && t->n_hosts < LAB_MAX_RECEIVERS,
+                        && t->n_hosts <= LAB_MAX_RECEIVERS,
                     "%s: too large", text);
         add_link(t, upper, lower);
     }

@@ -10,11 +10,12 @@
 
 #include "lib/neigh.h"
 
-#define NODE_POOL   512
-#define TIME_LIMIT  60000000 /* virtual; microseconds like all times. */
-#define CALM_LIMIT  5000000  /* within which all is done once links are perfect. */
-#define LINGER_USEC 10000    /* above any delay of a response at a node. */
-#define EVENT_LIMIT 4000000
+#define NODE_POOL     512
+#define MOST_MESSAGES 32       /* that are chosen. */
+#define TIME_LIMIT    60000000 /* virtual; microseconds like all times. */
+#define CALM_LIMIT    5000000  /* within which all is done once links are perfect. */
+#define LINGER_USEC   10000    /* above any delay of a response at a node. */
+#define EVENT_LIMIT   4000000
 
 void
 lab_fail(const struct lab *lab, const char *condition, const char *format, ...)
@@ -57,7 +58,7 @@ void
 lab_choose_messages(struct lab *lab, uint32_t max_packets, bool buffers)
 {
     static const unsigned sizes[] = {1, 16, 64};
-    unsigned limit = 1 + lab_random(lab, LAB_MAX_MESSAGES);
+    unsigned limit = 1 + lab_random(lab, MOST_MESSAGES);
     bool all_kinds = buffers || lab_random(lab, 2);
 
     while (lab->n_messages < limit && lab->n_packets + 64 <= max_packets) {
@@ -101,6 +102,7 @@ start(struct lab *lab)
         lab_node_start(lab, i);
     }
     lab_loss_start(lab);
+    lab->of_switch.f = lab->start_psn;
     lab_endpoints_start(lab);
 }
 

@@ -11,6 +11,7 @@
  *   lab-action.c    what happens in mid-stream
  *   lab-loss.c      members that are lost, and who says so
  *   lab-event.c     what happened how often
+ *   lab-oracle.c    an aggregator that knows all, to compare with
  *   lab-check.c     what must hold
  *
  * Everything follows from topology, seed and what the test asks for.  At every
@@ -40,8 +41,7 @@
 
 #define LAB_MTU          256
 #define LAB_MAX_NODES    100
-#define LAB_MAX_MESSAGES 32
-#define LAB_MAX_PACKETS  600 /* of all messages. */
+#define LAB_MAX_MESSAGES 4096
 #define LAB_MAX_ACTIONS  8
 
 struct lab;
@@ -134,6 +134,14 @@ struct lab_action {
     uint64_t after; /* as many packets were sent in this epoch. */
 };
 
+/* What the oracle has said. */
+struct lab_oracle {
+    psn_t f;            /* everything below was acknowledged. */
+    bool told;          /* NAK(f) was sent. */
+    uint64_t served_at; /* PSN f went down after that; 0: it did not. */
+    uint64_t dup_not_before;
+};
+
 struct lab {
     bool trace;
     void (*fail)(const struct lab *, const char *condition,
@@ -163,6 +171,7 @@ struct lab {
     enum lab_buffers buffers;
     bool forged;            /* receivers speak of what nobody sent, too. */
     bool exact;             /* nothing interferes: packets are counted one by one. */
+    bool oracle;            /* the only switch merges as lab-oracle.c does. */
     unsigned max_removed;   /* receivers. */
     uint32_t max_downtime;  /* of a node that is started again. */
     uint32_t liveness_msec; /* of a node with receivers only; 0: nobody is ever lost. */
@@ -202,6 +211,7 @@ struct lab {
     uint64_t over_since;                  /* all is done, or the source failed or is stuck. */
     unsigned next_action;
     uint64_t n_seen[N_LAB_EVENTS]; /* lab-event.c. */
+    struct lab_oracle of_switch;
 };
 
 /* (libcheck writes to a file for every ck_assert(), even one that holds.) */
@@ -285,6 +295,12 @@ void lab_loss_configure(struct lab *, struct lab_node *);
 void lab_note_losses(struct lab *, struct lab_node *);
 void lab_castd(void *lab, unsigned unused, unsigned unused2);
 void lab_loss_check_end(struct lab *);
+
+/* lab-oracle.c. */
+/* PSN q goes down. */
+void lab_oracle_down(struct lab *, psn_t q);
+/* A receiver has answered. */
+void lab_oracle_look(struct lab *, uint8_t syndrome, psn_t psn);
 
 /* lab-check.c. */
 /* Does this node speak to the source itself? */

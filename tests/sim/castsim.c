@@ -37,6 +37,7 @@ static const char usage[] =
     "  --defect NAME     with this known defect switched on\n"
     "  --list-defects    what is known\n"
     "  --defects         is each of them found?  Prints the first seed that does\n"
+    "  --compare         policies for NAKs above the minimum against an ideal aggregator\n"
     "  --help            this text\n"
     "\n"
     "Exit status: 0, 1 if something was violated or not found, 2 for wrong usage.\n";
@@ -147,13 +148,19 @@ list_defects(void)
 int
 main(int argc, char *argv[])
 {
-    enum { SEED = 1, SEEDS, COUNT, TRACE, JOBS, DEFECT_ON, LIST, ALL, HELP };
+    enum { SEED = 1, SEEDS, COUNT, TRACE, JOBS, DEFECT_ON, LIST, ALL, COMPARE, HELP };
     static const struct option options[] = {
-        {"seed", required_argument, NULL, SEED},   {"seeds", required_argument, NULL, SEEDS},
-        {"count", required_argument, NULL, COUNT}, {"trace", no_argument, NULL, TRACE},
-        {"jobs", required_argument, NULL, JOBS},   {"defect", required_argument, NULL, DEFECT_ON},
-        {"list-defects", no_argument, NULL, LIST}, {"defects", no_argument, NULL, ALL},
-        {"help", no_argument, NULL, HELP},         {NULL, 0, NULL, 0},
+        {"seed", required_argument, NULL, SEED},
+        {"seeds", required_argument, NULL, SEEDS},
+        {"count", required_argument, NULL, COUNT},
+        {"trace", no_argument, NULL, TRACE},
+        {"jobs", required_argument, NULL, JOBS},
+        {"defect", required_argument, NULL, DEFECT_ON},
+        {"list-defects", no_argument, NULL, LIST},
+        {"defects", no_argument, NULL, ALL},
+        {"compare", no_argument, NULL, COMPARE},
+        {"help", no_argument, NULL, HELP},
+        {NULL, 0, NULL, 0},
     };
     struct campaign c = {
         .first = 1, .last = 500, .n_jobs = (unsigned) sysconf(_SC_NPROCESSORS_ONLN)};
@@ -191,6 +198,7 @@ main(int argc, char *argv[])
             break;
         case LIST: list_defects(); return 0;
         case ALL: find = true; break;
+        case COMPARE: compare_run(); return 0;
         case HELP: fputs(usage, stdout); return 0;
         default: fputs("Try 'castsim --help'.\n", stderr); return 2;
         }

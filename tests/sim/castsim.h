@@ -4,6 +4,7 @@
  *
  *   castsim.c   the command line
  *   campaign.c  many seeds, in processes of their own
+ *   compare.c   policies for NAKs above the minimum against an ideal aggregator
  */
 #ifndef TESTS_SIM_CASTSIM_H
 #define TESTS_SIM_CASTSIM_H 1
@@ -26,5 +27,8 @@ struct campaign {
 /* Runs this seed here; does not return if it fails. */
 void campaign_run_seed(uint64_t seed, bool trace, const char *options);
 void campaign_run(struct campaign *);
+
+/* Prints the table. */
+void compare_run(void);
 
 #endif /* tests/sim/castsim.h */
