@@ -13,9 +13,9 @@
 #include "lib/roce.h"
 #include "tests/model/lab.h"
 
-/* A receiver that goes deaf may have had nothing to answer for this long: the source's timeout, and
- * some way. */
-#define UNHEARD_USEC 30000
+/* A receiver that goes deaf may have had nothing to answer for this long: the source's timeout three
+ * times, as what is sent again may get lost again, and some way. */
+#define UNHEARD_USEC 70000
 
 /* As castd: what is nearest to a silent receiver notices first. */
 static unsigned

@@ -9,9 +9,8 @@
 #include <string.h>
 
 #define MAX_PACKETS   200
-#define N_SMALL       75 /* receivers; more are given less to do, ... */
+#define N_SMALL       75 /* receivers; more are given less to do. */
 #define LARGE_PACKETS 64
-#define N_EAGER       12 /* ... and these a first message that finds the neighbours (NEIGH_QUEUED_MAX). */
 
 static const char *const names[] = {
     "exact",     "disorder", "lossy", "spoilt", "rnr",    "forged", "failing",
@@ -269,7 +268,8 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
     lab->epoch_step = lab_random(lab, 2) ? 77 : 0;
     lab->gap = 1 + lab_random(lab, 4);
     lab->exact = kind == SCENARIO_EXACT;
-    lab->warm_up = lab->exact || lab->n > N_EAGER;
+    /* A burst to neighbours that are not known yet can be more than what may wait for them. */
+    lab->warm_up = true;
     lab->forged = kind == SCENARIO_FORGED;
     lab->max_removed = 4;
     lab->nak = (enum reverse_nak) lab_random(lab, 3);
