@@ -141,8 +141,11 @@ plan_peer_macs(const struct plan_topology *t, const struct plan_node *node, stru
         if (error) {
             return error;
         }
-        memcpy(find_port(out, end.port)->peer_mac, find_port(&peer_config, end.peer_port)->mac,
-               sizeof out->ports->peer_mac);
+        struct port_config *port = find_port(out, end.port);
+        const struct port_config *other = find_port(&peer_config, end.peer_port);
+        if (port && other) {
+            memcpy(port->peer_mac, other->mac, sizeof port->peer_mac);
+        }
         node_config_uninit(&peer_config);
     }
     return NULL;
