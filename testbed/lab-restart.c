@@ -135,7 +135,7 @@ restart_any(const struct restart *r)
     for (size_t i = 0; i < n_parts; i++) {
         n_running += parts[i] && process_alive(lab_process_id(parts[i]));
     }
-    if (n_running == n_parts && !what->stop) {
+    if (parts[0] && n_running == n_parts && !what->stop) {
         lab_complain("'%s' runs, as process %s: nothing to do", what->daemon, parts[0]->fields[1]);
         return NULL;
     }
