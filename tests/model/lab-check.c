@@ -214,6 +214,8 @@ static const struct {
     {DROP_neigh_queue, LAB_FAULT_RESTART | LAB_FAULT_MODE},
     {DROP_icmp_error, LAB_FAULT_MODE},
     {DROP_no_neighbour, LAB_FAULT_RESTART},
+    /* An answer to a Proxy that is none any more at an edge whose last receiver has left. */
+    {DROP_no_route, LAB_FAULT_REMOVE},
     /* While one node has the change and another has not. */
     {DROP_unknown_branch, LAB_FAULT_REMOVE},
     {DROP_not_provisioned, LAB_FAULT_REMOVE},

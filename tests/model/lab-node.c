@@ -129,6 +129,7 @@ set_auth(const struct lab_node *n, struct tree_config *t)
     }
     if (concerned && own.tlvs) {
         own.keys[0] = key;
+        auth_config_uninit(&t->auth);
         auth_config_clone(&t->auth, &own);
     }
 }
