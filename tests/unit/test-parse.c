@@ -186,7 +186,6 @@ parse_suite(void)
     Suite *suite = suite_create("parse");
     TCase *tc = tcase_create("parse");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, rxe_captures);
     tcase_add_loop_test(tc, scapy, 0, N_SCAPY_FRAMES);
     tcase_add_loop_test(tc, truncations, 0, N_SCAPY_FRAMES);

@@ -428,7 +428,6 @@ policy_suite(void)
     suite_add_tcase(s, tc);
     tc = tcase_create("cost");
     tcase_add_checked_fixture(tc, NULL, teardown);
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, cost_grows_with_log_n, 0, 12);
     tcase_add_test(tc, cost_of_a_tick);
     suite_add_tcase(s, tc);

@@ -246,7 +246,6 @@ resend_suite(void)
     Suite *s = suite_create("resend");
     TCase *tc = tcase_create("policies");
 
-    tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, resent_copies, 0, 3);
     tcase_add_loop_test(tc, responses, 0, 12);
     suite_add_tcase(s, tc);

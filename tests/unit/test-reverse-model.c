@@ -57,7 +57,6 @@ reverse_model_suite(void)
     Suite *s = suite_create("reverse_model");
     TCase *tc = tcase_create("random");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, same_as_model, 0, N_STRINGS / STRINGS_PER_CASE);
     suite_add_tcase(s, tc);
     return s;

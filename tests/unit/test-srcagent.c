@@ -476,7 +476,6 @@ srcagent_suite(void)
     Suite *s = suite_create("srcagent");
     TCase *tc = tcase_create("agent");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, encapsulation);
     tcase_add_test(tc, traffic_class);
     tcase_add_test(tc, packet_too_big);

@@ -558,7 +558,6 @@ swedge_suite(void)
     Suite *s = suite_create("swedge");
     TCase *tc = tcase_create("edge");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, copies_are_exact);
     tcase_add_test(tc, middle_and_send_have_no_reth);
     tcase_add_test(tc, corruption_is_not_laundered);

@@ -70,7 +70,6 @@ tree_sim_suite(void)
     Suite *s = suite_create("tree_sim");
     TCase *tc = tcase_create("runs");
 
-    tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, trees, 0, (int) (N_SHAPES * N_SCENARIO_KINDS));
     suite_add_tcase(s, tc);
     return s;
