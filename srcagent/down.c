@@ -121,6 +121,10 @@ send_copies(struct srcagent *sa, const struct tree *t, const struct request *r, 
     for (size_t i = 0; i < t->encaps.n; i++) {
         const struct encap *encap = &t->encaps.v[i];
 
+        if (encap->edge && reverse_is_pruned(t->aggregate->reverse, encap->edge)) {
+            node_count_drop(&sa->base, DROP_member_lost);
+            continue;
+        }
         if (!is_needed(t, encap, r->psn)) {
             continue;
         }

@@ -119,6 +119,12 @@ copy_to_nodes(struct swedge *sw, struct rx *rx, const struct original *o)
     for (size_t i = 0; i < c->n_outer_da; i++) {
         const struct branch *b = tree_node(o->tree, &c->outer_da[i]);
 
+        if (b && reverse_is_pruned(o->tree->aggregate->reverse, b->config->id)) {
+            TRACE(&sw->base.tracer, "replicate: no copy to %s: %s", TRACE_ADDR(&c->outer_da[i]),
+                  drop_help(DROP_member_lost));
+            node_count_drop(&sw->base, DROP_member_lost);
+            continue;
+        }
         if (!is_needed(o, b)) {
             TRACE(&sw->base.tracer, "replicate: no copy to %s, where PSN %u is confirmed",
                   TRACE_ADDR(&c->outer_da[i]), o->psn.v);

@@ -150,6 +150,28 @@ START_TEST(no_copy_of_what_is_confirmed)
     }
 END_TEST
 
+/* A node that was lost as a receiver that was: nobody behind it counts. */
+START_TEST(no_copy_for_who_is_lost)
+    {
+        static const uint16_t nodes[] = {CHILD_A, CHILD_B};
+        struct fixture *f = transit_create(2);
+
+        f->config.trees[0].prune = true;
+        fixture_configure(f);
+        down(f, START);
+        check_copies(f, START, ALL, 0);
+        transit_respond(f, nodes[_i], AETH_NAK_REM_OP, START);
+        down(f, START + 1);
+        check_copies(f, START + 1, ALL & ~(1u << (NODE_A + _i)), 0);
+        transit_receiver_responds(f, AETH_NAK_REM_OP, START);
+        down(f, START + 2);
+        check_copies(f, START + 2, 1u << RECEIVER_1 | 1u << (NODE_B - _i), 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_member_lost), 3);
+        ck_assert_uint_eq(fixture_total_drops(f), 3);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* What nobody gets a copy of is answered here. */
 START_TEST(what_all_have_is_answered)
     {
@@ -223,6 +245,7 @@ copies_suite(void)
     tcase_add_test(tc, hold_asks_nobody);
     tcase_add_test(tc, literal_sends_the_source_back);
     tcase_add_test(tc, no_copy_of_what_is_confirmed);
+    tcase_add_loop_test(tc, no_copy_for_who_is_lost, 0, 2);
     tcase_add_test(tc, what_all_have_is_answered);
     tcase_add_test(tc, nodes_behind_a_plain_one);
     suite_add_tcase(s, tc);

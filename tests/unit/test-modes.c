@@ -187,6 +187,32 @@ START_TEST(ingress_policies)
     }
 END_TEST
 
+/* An edge that was lost is sent no more, whichever it is. */
+START_TEST(ingress_edge_is_lost)
+    {
+        static const uint16_t edges[] = {STAR_EDGE_ID, EDGE_2};
+        struct fixture *f = ingress_create();
+
+        f->config.trees[0].prune = true;
+        fixture_configure(f);
+        agent_write(f, START);
+        edge_responds(f, edges[_i], AETH_NAK_REM_OP, START);
+        ck_assert_uint_eq(f->n_frames, 0);
+        agent_write(f, START + 1);
+        ck_assert_uint_eq(f->n_frames, 1);
+        if (_i) {
+            check_edge_copy(&f->frames[0], STAR_EDGE_ID, 2, 0, START + 1);
+        } else {
+            check_edge_copy(&f->frames[0], EDGE_2, 1, 2, START + 1);
+        }
+        ck_assert_uint_eq(fixture_drops(f, DROP_member_lost), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        edge_responds(f, edges[!_i], AETH_ACK_UNLIMITED, START + 1);
+        agent_check_made(f, 0, AETH_ACK_UNLIMITED, START + 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* Neither route nor neighbour: the group's Ethernet address, on the port to the first switch.
  * Proves MT-5.2-1, MT-5.2-2, MT-7.1-2. */
 START_TEST(mcast_agent)
@@ -510,6 +536,7 @@ modes_suite(void)
     tcase_add_test(tc, ingress_edge_is_left);
     tcase_add_loop_test(tc, ingress_refused, 0, 2);
     tcase_add_test(tc, ingress_policies);
+    tcase_add_loop_test(tc, ingress_edge_is_lost, 0, 2);
     tcase_add_test(tc, mcast_agent);
     tcase_add_test(tc, provisioned_agent);
     suite_add_tcase(s, tc);
