@@ -160,6 +160,9 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     if (t->n_receivers) {
         t->auth = t->auth ? t->auth : auth_verifier_create();
         auth_verifier_configure(t->auth, &t->config.auth, now);
+    } else {
+        auth_verifier_destroy(t->auth);
+        t->auth = NULL;
     }
     struct reverse_out out = aggregate_configure(t->aggregate, &old.config, &t->config, now);
     find_direct(t);

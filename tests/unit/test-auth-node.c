@@ -198,6 +198,28 @@ START_TEST(between_nodes)
     }
 END_TEST
 
+/* A node whose receivers have left forgets what it asked for: of those that come later packets are not
+ * taken by a key that was gone long before. */
+START_TEST(forgotten_with_the_receivers)
+    {
+        struct fixture *edge = fixture_create(&swedge_class, 2), *agent = agent_create(2);
+        struct tree_config *t = &edge->config.trees[0];
+        uint8_t bytes[PACKET_ROOM];
+
+        configure_auth(agent, AUTH_MT, 1, &old_key, NULL);
+        size_t len = encapsulate(agent, bytes, START);
+        configure_auth(edge, AUTH_MT, 0, &old_key, NULL);
+        t->n_branches = 0;
+        configure_auth(edge, 0, 0, NULL, NULL);
+        edge->now += 10 * AUTH_LINGER_USEC;
+        t->n_branches = 2;
+        configure_auth(edge, AUTH_MT, 0, &new_key, NULL);
+        check_refused(edge, bytes, len, DROP_auth_unknown_key);
+        fixture_destroy(edge);
+        fixture_destroy(agent);
+    }
+END_TEST
+
 /* The agent refuses a configuration without its key, and goes on as before. */
 START_TEST(agent_without_key)
     {
@@ -228,6 +250,7 @@ auth_node_suite(void)
     tcase_add_test(tc, nobody_asks);
     tcase_add_test(tc, roll_over);
     tcase_add_test(tc, between_nodes);
+    tcase_add_test(tc, forgotten_with_the_receivers);
     tcase_add_test(tc, agent_without_key);
     suite_add_tcase(suite, tc);
     return suite;
