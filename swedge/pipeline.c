@@ -67,8 +67,7 @@ swedge_admit(struct swedge *sw, struct rx *rx)
 
     if (sid || l3_is_local(sw->base.l3, dst) || port->role == ROLE_HOST) {
         enum drop_reason why = parse_rest(rx->p->data, rx->p->len, &rx->h);
-        if (why == DROP_srh_malformed && sid && sid->behaviour == SID_END
-            && port->role != ROLE_HOST) {
+        if (why == DROP_srh_malformed && sid && sid->behaviour == SID_END && !guard(rx, port)) {
             end_malformed(sw, rx);
         }
         if (why && !(parse_only_roce_failed(why) && !takes_roce(sw, sid, dst))) {

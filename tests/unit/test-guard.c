@@ -6,6 +6,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "lib/icmp6.h"
 #include "lib/roce.h"
 #include "tests/unit/agent-fixture.h"
 #include "tests/unit/suites.h"
@@ -117,6 +118,28 @@ START_TEST(agents)
         check_forwarded(f, AGENT_PORT, bytes, IP6_HDR_LEN, PORT_A);
         ip6_build(bytes, star_source, star_receiver(0), IP6_NH_NONE, 0);
         check_forwarded(f, AGENT_PORT, bytes, IP6_HDR_LEN, star_port(0));
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* An SRH that makes no sense is answered to who may send to SIDs, not to others in whose name somebody
+ * does. */
+START_TEST(agents_malformed)
+    {
+        struct in6_addr agent = node_address(STAR_AGENT_ID);
+        struct in6_addr end = node_sid(STAR_EDGE_ID, SID_FUNC_END);
+        struct fixture *f = transit_create(1);
+        uint8_t bytes[256];
+
+        uint8_t *srh = ip6_build(bytes, star_receiver(0), end, IP6_NH_ROUTING, 24);
+        srh_build(srh, &agent, 1, 3, IP6_NH_NONE);
+        f->mangled = true;
+        check_refused(f, AGENT_PORT, bytes, IP6_HDR_LEN + 24, DROP_srh_malformed);
+        memcpy(bytes + offsetof(struct ip6_hdr_wire, src), &agent, sizeof agent);
+        fixture_input(f, AGENT_PORT, bytes, IP6_HDR_LEN + 24);
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_icmp6_error(&f->frames[0], AGENT_PORT, ICMP6_PARAMETER, ICMP6_PARAMETER_FIELD,
+                          IP6_HDR_LEN + offsetof(struct srh_hdr, segments_left));
         fixture_destroy(f);
     }
 END_TEST
@@ -338,6 +361,7 @@ guard_suite(void)
     tcase_add_test(tc, hosts_of_an_edge);
     tcase_add_test(tc, host_of_an_agent);
     tcase_add_test(tc, agents);
+    tcase_add_test(tc, agents_malformed);
     tcase_add_loop_test(tc, roles_and_kinds, 0, N_KINDS);
     tcase_add_loop_test(tc, roce_port_at_an_edge, 0, sizeof not_roce / sizeof not_roce[0]);
     tcase_add_loop_test(tc, roce_port_at_an_agent, 0, sizeof not_roce / sizeof not_roce[0]);
