@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from captures import (BTH, ETH, ICRC, IP6, OP_ACK, OP_WRITE_ONLY, PSN_MASK, RETH, UDP,
                       Encapsulated, Roce, distance, icrc, packed, parse_capture, read_pcap)
-from harness import (BIN, FAULTS, MTU, Captures, Lab, Receiver, Source, Suite, castctl,
+from harness import (BIN, FAULTS, MTU, PATIENCE, Captures, Lab, Receiver, Source, Suite, castctl,
                      castctl_json, check, check_equal, data_flows, down_leaves_nothing, group_add,
                      network_snapshot, pattern, running, wait_until, work_file)
 from trees import FIG1
@@ -201,7 +201,7 @@ class Watch:
         for p in self.processes.values():
             p.send_signal(signal.SIGINT)
         for p in self.processes.values():
-            _, text = p.communicate(timeout=60)
+            _, text = p.communicate(timeout=PATIENCE)
             check('\n0 packets dropped by kernel' in text, 'tcpdump: %s', text)
         self.seen = {host: list(read_pcap(path)) for host, path in self.files.items()}
 

@@ -31,6 +31,9 @@ MTU = 4096
 # A lost NAK costs a time-out: 4.096 us * 2^18 is about a second.
 QP_TIMEOUT = '18'
 
+# Seconds after which something hangs, on however busy a machine.
+PATIENCE = 600
+
 
 class Failure(Exception):
     """A case's expectation did not hold."""
@@ -45,30 +48,30 @@ def check_equal(what, got, wanted):
     check(got == wanted, '%s: %r, should be %r', what, got, wanted)
 
 
-def run(*argv, timeout=180, env=None):
+def run(*argv, env=None):
     """Runs a command to its end; returns the completed process, text captured."""
     try:
         return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=timeout, env=dict(os.environ, **(env or {})))
+                              timeout=PATIENCE, env=dict(os.environ, **(env or {})))
     except subprocess.TimeoutExpired:
-        raise Failure('%s: still running after %d s' % (' '.join(argv), timeout)) from None
+        raise Failure('%s: still running after %d s' % (' '.join(argv), PATIENCE)) from None
 
 
-def output(*argv, timeout=180):
-    p = run(*argv, timeout=timeout)
+def output(*argv):
+    p = run(*argv)
     check(p.returncode == 0, '%s: exit status %d: %s', ' '.join(argv), p.returncode,
           (p.stderr or p.stdout).strip())
     return p.stdout
 
 
-def wait_until(what, condition, timeout=60):
+def wait_until(what, condition):
     """Waits for condition() to be true and returns its value."""
-    end = time.monotonic() + timeout
+    end = time.monotonic() + PATIENCE
     while True:
         value = condition()
         if value:
             return value
-        check(time.monotonic() < end, 'after %d s still not: %s', timeout, what)
+        check(time.monotonic() < end, 'after %d s still not: %s', PATIENCE, what)
         time.sleep(0.1)
 
 
@@ -87,8 +90,8 @@ def read(path):
         return f.read()
 
 
-def castctl(*argv, timeout=180):
-    return output('castctl', *argv, timeout=timeout)
+def castctl(*argv):
+    return output('castctl', *argv)
 
 
 def castctl_json(*argv):
@@ -146,7 +149,7 @@ class Lab:
 
     def up(self):
         output('castlab', 'up', os.path.join(ROOT, 'testbed/topologies', self.topology + '.yaml'),
-               *self.parameters, '--name', self.name, timeout=120)
+               *self.parameters, '--name', self.name)
         env = output('castlab', 'env', self.name)
         os.environ['ROCECAST_DB'] = re.search(r'ROCECAST_DB=[\'"]?([^\s\'";]+)', env).group(1)
         self.receivers = sorted(h['name'] for h in castctl_json('host', 'list')
@@ -154,7 +157,7 @@ class Lab:
         return self
 
     def down(self):
-        output('castlab', 'down', self.name, timeout=120)
+        output('castlab', 'down', self.name)
         os.environ.pop('ROCECAST_DB', None)
 
     def appctl(self, node, *command):
@@ -356,16 +359,16 @@ class Castbench:
         self.process = subprocess.Popen(
             ['castbench', 'write', *scheme, '--source', 'h0',
              '--receivers', ','.join(receivers or lab.receivers), '--out', self.out,
-             '--json', self.report, *options],
+             '--json', self.report, '--timeout', str(PATIENCE), *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         running.append(self)
 
-    def wait(self, timeout=150):
+    def wait(self):
         """Returns (exit status, what it printed)."""
         try:
-            text = self.process.communicate(timeout=timeout)[0]
+            text = self.process.communicate(timeout=PATIENCE)[0]
         except subprocess.TimeoutExpired:
-            raise Failure('castbench: still running after %d s' % timeout) from None
+            raise Failure('castbench: still running after %d s' % PATIENCE) from None
         return self.process.returncode, text
 
     def result(self):
@@ -404,7 +407,7 @@ class JoinRc:
         with open(self.out_path, 'w') as out:
             self.process = subprocess.Popen(
                 ['joinrc', '--' + role, '--group', group, '--host', host,
-                 '--address', lab.address(host)] + list(options),
+                 '--address', lab.address(host), '--timeout', str(PATIENCE), *options],
                 stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT)
         running.append(self)
 
@@ -415,14 +418,14 @@ class JoinRc:
     def count(self, line):
         return len(re.findall('^%s$' % line, self.text(), re.M))
 
-    def wait_line(self, line, times=1, timeout=30):
+    def wait_line(self, line, times=1):
         def seen():
             if self.count(line) >= times:
                 return True
             check(self.process.poll() is None, '%s ended with status %s: %s', self.name,
                   self.process.poll(), self.text())
             return False
-        wait_until('%s says %r' % (self.name, line), seen, timeout)
+        wait_until('%s says %r' % (self.name, line), seen)
 
     def tell(self, word):
         try:
@@ -431,13 +434,13 @@ class JoinRc:
             raise Failure('%s ended with status %s: %s'
                           % (self.name, self.wait(), self.text())) from None
 
-    def wait(self, timeout=60):
+    def wait(self):
         """Returns the exit status."""
         try:
-            return self.process.wait(timeout)
+            return self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             raise Failure('%s: still running after %d s: %s'
-                          % (self.name, timeout, self.text())) from None
+                          % (self.name, PATIENCE, self.text())) from None
 
     def kill(self):
         if self.process.poll() is None:
@@ -467,8 +470,8 @@ class Source(JoinRc):
         super().__init__(lab, 'source', group, 'h0', '--members', str(len(lab.receivers)),
                          *options)
 
-    def done(self, timeout=60):
-        status = self.wait(timeout)
+    def done(self):
+        status = self.wait()
         check(status == 0, 'source: exit status %d: %s', status, self.text())
 
 
@@ -482,7 +485,7 @@ class Example:
 
     def wait(self):
         """Returns (exit status, what it printed)."""
-        text, _ = self.process.communicate(timeout=60)
+        text, _ = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, text
 
     def check_result(self, wanted):

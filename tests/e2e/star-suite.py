@@ -95,13 +95,13 @@ def rounds(lab):
 def dead_receiver(lab):
     """castbench names a receiver process that dies."""
     group_add('dead')
-    bench = Castbench(lab, 'dead', '-n', '1000000', '--timeout', '40')
+    bench = Castbench(lab, 'dead', '-n', '1000000')
     wait_until('data flows', lambda: data_flows(lab, 'dead', 'n1'))
     with open('/proc/%d/task/%d/children' % (bench.process.pid, bench.process.pid)) as f:
         children = [int(pid) for pid in f.read().split()]
     check_equal('processes: a source and two receivers', len(children), 3)
     os.kill(children[2], signal.SIGKILL)
-    status, text = bench.wait(timeout=20)
+    status, text = bench.wait()
     check_equal('exit status', status, 2)
     check(re.search(r'receiver r2 \(process %d\) died: Killed' % children[2], text),
           'message: %r', text)
@@ -190,7 +190,7 @@ def bad_requests(lab):
             (['--op', 'atomic'], REM_INV_REQ_ERR, 'opcode')):
         before = lab.drops('sa')
         source = Source(lab, 'bad', *options)
-        check_equal('%s: exit status' % options[-1], source.wait(30), status)
+        check_equal('%s: exit status' % options[-1], source.wait(), status)
         after = lab.drops('sa')
         check(after[reason] > before[reason], '%s: not counted as %s', options[-1], reason)
         epoch += 1
@@ -286,7 +286,7 @@ def five(lab):
 def registry_down(_lab):
     """Without the registry castctl ends with 3 within its time limit."""
     p = run('castctl', '--timeout', '1', 'group', 'list',
-            env={'ROCECAST_DB': 'unix:%s' % work_file('nobody.sock')}, timeout=20)
+            env={'ROCECAST_DB': 'unix:%s' % work_file('nobody.sock')})
     check_equal('exit status', p.returncode, 3)
     check('nobody.sock' in p.stderr, 'message: %r', p.stderr)
 
@@ -299,7 +299,7 @@ def castd_down(lab):
     pid = int(read(pid_files[0]))
     os.kill(pid, signal.SIGSTOP)
     try:
-        p = run('castctl', '--timeout', '2', 'group', 'add', 'late', timeout=20)
+        p = run('castctl', '--timeout', '2', 'group', 'add', 'late')
     finally:
         os.kill(pid, signal.SIGCONT)
     check_equal('exit status', p.returncode, 3)

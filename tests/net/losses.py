@@ -6,7 +6,7 @@ import time
 
 from netlab import Loop, group_add, model
 
-from harness import (RUNDIR, castctl, castctl_json, check, check_equal, output, run,
+from harness import (PATIENCE, RUNDIR, castctl, castctl_json, check, check_equal, output, run,
                      wait_until)
 from trees import FIG1, NOAGG, check_confirmed
 
@@ -74,7 +74,7 @@ def lost_at(lab, node, group):
 
 def expect_error(loop, status):
     """The source's queue pair gets this error."""
-    _, err = loop.process.communicate(timeout=30)
+    _, err = loop.process.communicate(timeout=PATIENCE)
     check('has status %d' % status in err, 'castmodel: exit status %d: %s',
           loop.process.returncode, err)
 
@@ -122,7 +122,7 @@ def silent_fails_group(lab):
     spoil(loop)
     expect_error(loop, REM_OP)
     expect_lost('sf', 'r1')
-    p = run('castctl', '--timeout=20', 'group', 'wait', 'sf')
+    p = run('castctl', '--timeout', str(PATIENCE), 'group', 'wait', 'sf')
     check(p.returncode == 2 and 'member r1 is lost: no progress' in p.stderr,
           'group wait: exit status %d: %s', p.returncode, p.stderr)
     drawn = output('castctl', 'tree', 'show', 'sf')

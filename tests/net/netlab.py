@@ -177,7 +177,7 @@ class Loop:
         bytes."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            out, err = self.process.communicate(timeout=60)
+            out, err = self.process.communicate(timeout=harness.PATIENCE)
         except subprocess.TimeoutExpired:
             raise harness.Failure('castmodel does not come to its end') from None
         check(self.process.returncode == (2 if without else 0) and out,
