@@ -177,10 +177,12 @@ depart(struct impair *im, size_t size, uint64_t now, uint64_t *departed)
 
 /* The way. */
 
+/* An eighth of the pool is left for links that are not bad, and for what keeps the node going. */
 static struct packet *
 copy(struct packet_pool *pool, const struct packet *src)
 {
-    struct packet *p = packet_get(pool);
+    bool may_take = packet_pool_n_free(pool) > packet_pool_size(pool) / 8;
+    struct packet *p = may_take ? packet_get(pool) : NULL;
     if (p) {
         p->len = (uint32_t) packet_flatten(src, p->data, PACKET_ROOM);
     }

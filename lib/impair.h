@@ -61,7 +61,8 @@ struct impair *impair_create(const struct impair_params *, uint64_t salt);
 /* Returns the packets it holds.  NULL is allowed. */
 void impair_destroy(struct impair *);
 
-/* A frame enters; it is copied. */
+/* A frame enters; it is copied, unless what is held, here and elsewhere, has used the pool up but for an
+ * eighth. */
 void impair_input(struct impair *, struct packet_pool *, const struct packet *, uint64_t now);
 /* When the next frame leaves; UINT64_MAX: there is none. */
 uint64_t impair_deadline(const struct impair *);

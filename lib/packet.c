@@ -87,6 +87,12 @@ packet_pool_n_free(const struct packet_pool *pool)
     return pool->n_free;
 }
 
+unsigned
+packet_pool_size(const struct packet_pool *pool)
+{
+    return pool->n;
+}
+
 struct packet *
 packet_get(struct packet_pool *pool)
 {

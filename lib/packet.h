@@ -48,6 +48,8 @@ struct packet_pool *packet_pool_create(unsigned n);
 /* All packets must have been returned. */
 void packet_pool_destroy(struct packet_pool *);
 unsigned packet_pool_n_free(const struct packet_pool *);
+/* How many it has, free or not. */
+unsigned packet_pool_size(const struct packet_pool *);
 
 /* An empty packet with PACKET_HEADROOM bytes before data, or NULL. */
 struct packet *packet_get(struct packet_pool *);
