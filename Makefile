@@ -326,8 +326,8 @@ check: ## install, build and run every tier (what CI runs)
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all unit-built net-built sim-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers sim-built
-	+$(Q)tests/summary unit=build/tests/unit unit-san=build-san/tests/unit fuzz=tests/fuzz/replay \
-	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' net=tests/net/run \
+	+$(Q)tests/summary --beside unit-san=build-san/tests/unit unit=build/tests/unit fuzz=tests/fuzz/replay \
+	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' --alone net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
 	    lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run walk=tests/walk/run \
 	    conformance=tests/conformance/run
