@@ -74,19 +74,30 @@ report_losses(const struct node_daemon *d, struct agent_registry *registry, size
     }
 }
 
+/* Is that another number of the tree's group epoch than at the last time? */
+static bool
+is_news(struct simap *last, const struct tree_config *tree, uint64_t n)
+{
+    char name[NAME_SIZE + 16];
+
+    snprintf(name, sizeof name, "%s/%" PRIu32, tree->group, tree->epoch);
+    bool news = simap_get(last, name) != (unsigned int) n;
+    if (news) {
+        simap_put(last, name, (unsigned int) n);
+    }
+    return news;
+}
+
 /* Packets that are not authentic: of each group the last one, and not each time. */
 static void
 report_refused(struct node_daemon *d, const struct tree_info *info)
 {
     static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
     const struct auth_stats *s = info->auth;
-    char name[NAME_SIZE + 16];
 
-    snprintf(name, sizeof name, "%s/%" PRIu32, info->config->group, info->config->epoch);
-    if (simap_get(&d->refused, name) == (unsigned int) s->n_refused) {
+    if (!is_news(&d->refused, info->config, s->n_refused)) {
         return;
     }
-    simap_put(&d->refused, name, (unsigned int) s->n_refused);
     VLOG_WARN_RL(&rl,
                  "node %s: group %s, epoch %" PRIu32 ": %" PRIu64
                  " packets are not authentic, the last with key %" PRIu32 ": %s",
@@ -94,7 +105,8 @@ report_refused(struct node_daemon *d, const struct tree_info *info)
                  s->refused.key, drop_help(s->refused.why));
 }
 
-/* What the node has found out about its trees. */
+/* What the node has found out about its trees.  It is asked after each burst of packets, and a tree may
+ * have many branches: they are looked at when one more is lost, and after a new configuration. */
 static void
 report_trees(struct node_daemon *d, struct agent_registry *registry)
 {
@@ -107,7 +119,7 @@ report_trees(struct node_daemon *d, struct agent_registry *registry)
         if (info.auth && info.auth->n_refused) {
             report_refused(d, &info);
         }
-        if (info.reverse.n_lost) {
+        if (info.reverse.n_lost && is_news(&d->lost, info.config, info.reverse.n_lost)) {
             report_losses(d, registry, i, info.config);
         }
     }
@@ -124,6 +136,7 @@ apply(struct node_daemon *d, struct agent_registry *registry)
         d->pending = false;
         node_ports_configure(d);
     }
+    simap_clear(&d->lost);
     report_trees(d, registry);
     if (!d->pending && node_ports_open(d, &why)) {
         agent_registry_applied(registry, d->config.generation);
@@ -213,6 +226,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     d->netns_fd = daemon.netns_fd;
     d->timer_fd = -1;
     simap_init(&d->refused);
+    simap_init(&d->lost);
     d->node = class->create(&(struct node_io){.tx = node_ports_tx, .mtu = node_ports_mtu, .aux = d},
                             d->pool);
     node_show_init(d);
@@ -226,6 +240,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     node_config_uninit(&d->config);
     free(d->why);
     simap_destroy(&d->refused);
+    simap_destroy(&d->lost);
     class->destroy(d->node);
     packet_pool_destroy(d->pool);
     free(d);

@@ -48,6 +48,7 @@ struct node_daemon {
     int timer_fd;              /* wakes up for impaired links; -1: there was none yet. */
 
     struct simap refused; /* packets of each group epoch that were not authentic, as last logged. */
+    struct simap lost;    /* branches of each that were lost, as last reported. */
 
     /* Gets what is sent, in a process that explains a frame; else NULL. */
     struct node_trace *trace;
