@@ -4,7 +4,8 @@
  * ports, time, timers, new configurations.
  *
  * The input's first byte chooses the node: an edge with receivers, one in the
- * middle of a tree, or a source agent.  Then come steps, each of a byte that
+ * middle of a tree, or a source agent; and the group's mode, whether its receivers
+ * are provisioned and its packets authenticated.  Then come steps, each of a byte that
  * says what happens and of the bytes that it takes.  Whatever they are, at each
  * step a bounded number of frames goes out, each as it must be, deadlines lie in
  * the future, and at the end all packet buffers are back.
@@ -14,6 +15,7 @@
 
 #include "lib/icrc.h"
 #include "lib/roce.h"
+#include "lib/srh.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/agent-fixture.h"
 #include "tests/unit/parse-check.h"
@@ -31,6 +33,12 @@ extern const struct node_class srcagent_class, swedge_class;
 /* For so many steps neighbours may be mute: what waits for them then goes out at once. */
 #define MUTE_STEPS    6
 #define MAX_IP_LEN    4500
+/* The first byte: which node, then these. */
+#define MCAST         16
+#define INGRESS       32
+#define PROVISIONED   64
+#define AUTH          128
+#define MCAST_GROUP   mcast_group_address(7)
 
 struct bench {
     struct fixture *f;
@@ -41,6 +49,23 @@ struct bench {
     int mute_steps; /* to come; neighbours are mute once in an input. */
     bool was_mute;
 };
+
+static struct auth_key keys[] = {{.id = 1, .len = 16, .secret = "one"},
+                                 {.id = 2, .len = 16, .secret = "two"}};
+
+/* Which TLVs, and which of the keys: all, or one of them, or none. */
+static struct auth_config
+choose_auth(struct fuzz_input *in)
+{
+    struct auth_config whole = {.keys = keys}, c;
+
+    whole.tlvs = fuzz_below(in, 4);
+    whole.key = 1 + fuzz_below(in, 2);
+    uint32_t which = fuzz_below(in, 8);
+    whole.n_keys = which < 6 ? 2 : which == 6;
+    auth_config_clone(&c, &whole);
+    return c;
+}
 
 /* Addresses that mean something to one of the nodes, then some that do not. */
 static struct in6_addr
@@ -58,7 +83,7 @@ choose_address(struct fuzz_input *in)
     case 3:
     case 4:
     case 5: return star_receiver(which - 3);
-    case 6: return addr_of("fd00:7::7");
+    case 6: return fuzz_below(in, 4) ? MCAST_GROUP : addr_of("fd00:7::7");
     case 7: return addr_of("ff02::1");
     case 8: return addr_of("fe80::1");
     case 9: return node_address(FUZZ_CHOOSE(in, nodes));
@@ -137,6 +162,30 @@ make_encapsulated(struct fuzz_input *in, uint8_t *out)
     return transit_encapsulated(out, &dst, &spec, fuzz_below(in, N_RECEIVERS + 1));
 }
 
+/* Likewise, with TLVs that authenticate it. */
+static size_t
+make_signed(struct fuzz_input *in, uint8_t *out)
+{
+    struct in6_addr dst = choose_address(in), agent = node_address(STAR_AGENT_ID);
+    struct roce_spec spec = choose_roce(in, &star_source, &star_proxy);
+    struct auth_config auth = choose_auth(in);
+    uint32_t n = fuzz_below(in, N_RECEIVERS + 1);
+    struct srh_copy copies[N_RECEIVERS];
+    struct encap_template t;
+    _Alignas(4) uint8_t inner[PACKET_ROOM];
+    size_t len = roce_build(inner, &spec);
+
+    for (uint32_t i = 0; i < n; i++) {
+        copies[i] = (struct srh_copy){node_address(STAR_EDGE_ID), star_receiver(i), star_qpn(i)};
+    }
+    REQUIRE(!encap_template_build(&t, &agent, &dst, &star_proxy, copies, n));
+    auth_sign(&t, &auth);
+    auth_config_uninit(&auth);
+    encap_template_stamp(&t, out, (uint16_t) len, 2, 0x12345);
+    memcpy(out + t.len, inner, len);
+    return t.len + len;
+}
+
 static size_t
 make_tunnelled(struct fuzz_input *in, uint8_t *out)
 {
@@ -191,8 +240,8 @@ make_raw(struct fuzz_input *in, uint8_t *out)
 }
 
 static size_t (*const makers[])(struct fuzz_input *, uint8_t *) = {
-    make_request,   make_request, make_encapsulated, make_encapsulated, make_response,
-    make_tunnelled, make_roce,    make_plain,        make_routed,       make_raw,
+    make_request, make_request, make_encapsulated, make_encapsulated, make_response, make_tunnelled,
+    make_roce,    make_plain,   make_routed,       make_raw,          make_signed,   make_signed,
 };
 
 /* Spoils up to three bytes, cuts the end off or adds some. */
@@ -251,13 +300,33 @@ check_frames(const struct fixture *f)
     }
 }
 
+/* May this come from the port at all (BCP 38, RFC 8754 section 5.1)?  Nothing may be sent because of what
+ * may not. */
+static bool
+may_come(const struct port_config *port, const uint8_t *bytes, size_t len)
+{
+    const struct ip6_hdr_wire *ip = (const void *) bytes;
+    bool own = len >= sizeof *ip && IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address);
+    bool to_sid = len >= sizeof *ip && address_is_sid(&ip->dst);
+
+    switch (port->role) {
+    case ROLE_HOST:
+        return len >= sizeof *ip && !to_sid && ip->nh != IP6_NH_IPV6
+               && (own || IN6_IS_ADDR_LINKLOCAL(&ip->src) || IN6_IS_ADDR_UNSPECIFIED(&ip->src));
+    case ROLE_AGENT: return own || !to_sid;
+    case ROLE_FABRIC: break;
+    }
+    return true;
+}
+
 static void
 step_frame(struct bench *b, struct fuzz_input *in)
 {
     struct fixture *f = b->f;
     _Alignas(4) uint8_t room[2 + sizeof(struct eth_hdr) + PACKET_ROOM];
     uint8_t *bytes = room + 2, *ip = bytes + sizeof(struct eth_hdr); /* which is aligned. */
-    uint16_t port = f->config.ports[fuzz_byte(in) % f->config.n_ports].number;
+    const struct port_config *from = &f->config.ports[fuzz_byte(in) % f->config.n_ports];
+    uint16_t port = from->number;
     size_t len = makers[fuzz_below(in, sizeof makers / sizeof *makers)](in, ip);
     uint8_t flags = fuzz_byte(in);
 
@@ -273,6 +342,7 @@ step_frame(struct bench *b, struct fuzz_input *in)
     REQUIRE(len <= MAX_IP_LEN + 512);
     fixture_input(f, port, ip, len);
     REQUIRE(f->n_frames <= MAX_PER_FRAME || b->was_mute);
+    REQUIRE(!f->n_frames || may_come(from, ip, len));
 }
 
 /* A frame that is not even Ethernet, or from a port that there is not. */
@@ -344,6 +414,10 @@ change_tree(struct fuzz_input *in, struct tree_config *t, const struct tree_conf
     t->liveness_msec = FUZZ_CHOOSE(in, times);
     t->filter = flags & 64;
     t->nak = (enum reverse_nak) fuzz_below(in, 3);
+    if (whole->auth.n_keys) {
+        auth_config_uninit(&t->auth);
+        t->auth = choose_auth(in);
+    }
     t->generation++;
 }
 
@@ -427,7 +501,7 @@ look(const struct fixture *f)
 }
 
 static struct fixture *
-create(uint8_t which)
+create_node(uint8_t which)
 {
     switch (which % 4) {
     case 0: return fixture_create(&swedge_class, N_RECEIVERS);
@@ -437,6 +511,64 @@ create(uint8_t which)
     }
     struct fixture *f = fixture_create(which & 4 ? &swedge_class : &srcagent_class, N_RECEIVERS);
     fixture_add_epoch(f);
+    return f;
+}
+
+/* The group is in mode mcast: at a switch with others behind it, which do not answer to it, or at an
+ * agent. */
+static void
+set_mcast(struct fixture *f, struct tree_config *t)
+{
+    t->mode = MODE_MCAST;
+    t->mcast_group = MCAST_GROUP;
+    t->mcast_source = t->upstream = node_address(STAR_AGENT_ID);
+    t->replication_sid = in6addr_any;
+    for (size_t i = 0; i < t->n_outer_da; i++) {
+        t->outer_da[i] = node_address(node_id_of(&t->outer_da[i]));
+    }
+    t->n_branches -= f->config.n_sids > 1 ? 2 : 0;
+}
+
+/* An agent with two edges. */
+static void
+set_ingress(struct fixture *f)
+{
+    const struct in6_addr das[] = {node_sid(STAR_EDGE_ID, SID_FUNC_END_MT),
+                                   node_sid(CHILD_A, SID_FUNC_END_MT)};
+    struct tree_config *t = &f->config.trees[0];
+
+    t->mode = MODE_INGRESS;
+    t->root = true;
+    t->copies[N_RECEIVERS - 1].edge = node_address(CHILD_A);
+    fixture_set_outer_das(f, das, 2);
+    fixture_add_node_branch(f, STAR_EDGE_ID);
+    fixture_add_node_branch(f, CHILD_A);
+    fixture_add_sid(f, SID_FUNC_RESPONSE, 64, SID_RESPONSE);
+}
+
+static struct fixture *
+create(uint8_t which)
+{
+    struct fixture *f = create_node(which);
+
+    if (which % 4 == 2 && which & INGRESS) {
+        set_ingress(f);
+    }
+    for (size_t i = 0; i < f->config.n_trees; i++) {
+        struct tree_config *t = &f->config.trees[i];
+
+        if (which & MCAST && t->mode != MODE_INGRESS) {
+            set_mcast(f, t);
+        }
+        t->provisioned = which & PROVISIONED;
+        if (which & AUTH) {
+            struct auth_config auth = {
+                .tlvs = AUTH_MT | AUTH_HMAC, .key = 1, .n_keys = 2, .keys = keys};
+            auth_config_uninit(&t->auth);
+            auth_config_clone(&t->auth, &auth);
+        }
+    }
+    fixture_configure(f);
     return f;
 }
 
