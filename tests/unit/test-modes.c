@@ -13,14 +13,12 @@
 #include "lib/srh.h"
 #include "srcagent/srcagent.h"
 #include "tests/unit/agent-fixture.h"
+#include "tests/unit/modes-fixture.h"
 #include "tests/unit/suites.h"
 #include "tests/unit/transit-fixture.h"
 
 /* Their headers cannot both be included: each names its own things. */
 extern const struct node_class swedge_class;
-
-#define EDGE_2         0x301
-#define REPLICATION_ID 7
 
 static const struct ip6_hdr_wire *
 outer_of(const struct frame *frame)
@@ -39,28 +37,6 @@ asks(const struct frame *frame)
 /*
  * The source agent.
  */
-
-/* An agent with two edges: the star's with r1 and r2, and another with r3. */
-static struct fixture *
-ingress_create(void)
-{
-    struct fixture *f = agent_create(3);
-    struct tree_config *t = &f->config.trees[0];
-    const struct in6_addr das[] = {
-        node_sid(STAR_EDGE_ID, SID_FUNC_END_MT),
-        node_sid(EDGE_2, SID_FUNC_END_MT),
-    };
-
-    t->mode = MODE_INGRESS;
-    t->root = true;
-    t->copies[2].edge = node_address(EDGE_2);
-    fixture_set_outer_das(f, das, 2);
-    fixture_add_node_branch(f, STAR_EDGE_ID);
-    fixture_add_node_branch(f, EDGE_2);
-    fixture_add_sid(f, SID_FUNC_RESPONSE, 64, SID_RESPONSE);
-    fixture_configure(f);
-    return f;
-}
 
 static void
 edge_responds(struct fixture *f, uint16_t edge, uint8_t syndrome, uint32_t psn)
@@ -217,15 +193,10 @@ END_TEST
  * Proves MT-5.2-1, MT-5.2-2, MT-7.1-2. */
 START_TEST(mcast_agent)
     {
-        struct fixture *f = agent_create(2);
-        struct tree_config *t = &f->config.trees[0];
-        struct in6_addr next = node_address(STAR_EDGE_ID);
+        struct fixture *f = mcast_agent_create(2);
+        struct in6_addr next = node_address(EDGE_2); /* to which there is no port. */
         struct in6_addr wanted = addr_of("ff3e::8000:7");
 
-        t->mode = MODE_MCAST;
-        t->mcast_group = mcast_group_address(REPLICATION_ID);
-        t->mcast_source = f->config.address;
-        fixture_set_outer_das(f, &next, 1);
         f->config.n_routes = 0;
         f->mute = true;
         fixture_configure(f);
@@ -242,7 +213,6 @@ START_TEST(mcast_agent)
         ck_assert_uint_eq(frame->h.n_mt_tlvs, 1);
         ck_assert_uint_eq(fixture_total_drops(f), 0);
 
-        next = node_address(EDGE_2); /* to which there is no port. */
         fixture_set_outer_das(f, &next, 1);
         fixture_configure(f);
         agent_write(f, START + 1);
@@ -277,28 +247,6 @@ END_TEST
 /*
  * Switches, mode mcast.
  */
-
-/* Between the agent and two other switches, with n receivers. */
-static struct fixture *
-mcast_create(unsigned n_receivers)
-{
-    struct fixture *f = transit_create(n_receivers);
-    struct tree_config *t = &f->config.trees[0];
-    const struct in6_addr next[] = {node_address(CHILD_A), node_address(CHILD_B)};
-
-    t->n_branches = n_receivers; /* without the nodes. */
-    t->mode = MODE_MCAST;
-    t->mcast_group = mcast_group_address(REPLICATION_ID);
-    t->mcast_source = node_address(STAR_AGENT_ID);
-    t->upstream = node_address(STAR_AGENT_ID);
-    t->replication_sid = in6addr_any;
-    if (!n_receivers) {
-        t->parent_sid = in6addr_any;
-    }
-    fixture_set_outer_das(f, next, 2);
-    fixture_configure(f);
-    return f;
-}
 
 /* A packet of the source to the group; 'bytes' is what was fed. */
 static size_t
