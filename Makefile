@@ -272,11 +272,13 @@ fuzz_names := $(patsubst tests/fuzz/fuzz-%.c,%,$(filter tests/fuzz/fuzz-%,$(fuzz
 FUZZ_DIR := $(B)$(if $(filter 1,$(FUZZ)),,/tests/fuzz)
 FUZZERS := $(addprefix $(FUZZ_DIR)/,$(fuzz_names))
 FUZZ_MAIN := $(if $(filter 1,$(FUZZ)),,$(B)/obj/tests/fuzz/replay.o)
-fuzz_lib_src := tests/fuzz/fuzz.c tests/fuzz/slow-parse.c $(addprefix tests/unit/,agent-fixture.c node-fixture.c \
-        parse-check.c reverse-compare.c reverse-model.c transit-fixture.c) \
+fuzz_lib_src := $(filter-out tests/fuzz/fuzz-% tests/fuzz/replay.c,$(fuzz_src)) \
+        $(addprefix tests/unit/,agent-fixture.c modes-fixture.c node-fixture.c outer-fixture.c parse-check.c \
+        reverse-compare.c reverse-model.c transit-fixture.c) \
         $(addprefix testbed/,parameters.c topology.c yaml-doc.c)
 $(B)/libfuzz.a: $(call objs,$(fuzz_lib_src))
-$(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuzz.a $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
+$(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuzz.a $(LIBSWEDGE) $(LIBSRCAGENT) \
+        $(LIBCASTFWD) $(CLIENT)
 $(FUZZERS): LIBS = -lyaml $(LIBS_CAST) $(LIBS_OVS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer)
 
 NET := $(if $(net_src),$(B)/tests/net)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lib/auth.c does, a second time: digests of SRHs, made and checked.
+ */
+#ifndef TESTS_FUZZ_SRH_AUTH_H
+#define TESTS_FUZZ_SRH_AUTH_H 1
+
+#include "lib/auth.h"
+#include "lib/parse.h"
+
+/* Puts the key's id and the digests into the HMAC and MT-AUTH TLVs of a frame, those that it has. */
+void srh_auth_sign(uint8_t *frame, const struct parsed *, const struct auth_key *);
+
+/* Does the SRH have what 'config' wants, by one of its keys? */
+bool srh_auth_ok(const uint8_t *frame, const struct parsed *, const struct auth_config *config);
+
+#endif /* tests/fuzz/srh-auth.h */
