@@ -328,7 +328,8 @@ check: ## install, build and run every tier (what CI runs)
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all unit-built net-built sim-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers sim-built
-	+$(Q)tests/summary --beside unit-san=build-san/tests/unit unit=build/tests/unit fuzz=tests/fuzz/replay \
+	+$(Q)! tests/fuzz/has-libfuzzer || $(MAKE) --no-print-directory FUZZ=1 fuzzers
+	+$(Q)tests/summary --beside unit-san=build-san/tests/unit unit=build/tests/unit fuzz='tests/fuzz/check 20' \
 	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' --alone net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
 	    lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run walk=tests/walk/run \
@@ -369,7 +370,7 @@ conformance: all unit-built net-built ## is each requirement of docs/conformance
 walk: all ## the commands of README and docs, as a reader would type them (root)
 	$(Q)tests/summary walk=tests/walk/run
 
-.PHONY: fuzzers fuzz fuzz-run fuzz-regress
+.PHONY: fuzzers fuzz fuzz-run fuzz-regress fuzz-corpus
 fuzzers: $(FUZZERS)
 
 fuzz: develop-deps $(LIBOVS) $(IDL_H) ## fuzz targets with libFuzzer (clang), in build/fuzz
@@ -382,6 +383,9 @@ fuzz-run: fuzz ## fuzz for SECONDS=20 each, all or TARGET=NAME; what crashes sta
 fuzz-regress: ## replay seeds, corpus and crashes through the fuzz targets (gcc, ASan, UBSan)
 	+$(Q)$(MAKE) --no-print-directory SAN=1 fuzzers
 	$(Q)tests/summary fuzz=tests/fuzz/replay
+
+fuzz-corpus: fuzz ## make tests/fuzz/corpus/*/found again: as few inputs as possible of what fuzz-run found
+	$(Q)tests/fuzz/minimise $(or $(TARGET),$(fuzz_names))
 
 demo: ## the whole thing in a few minutes
 	$(Q)deps/install
