@@ -322,6 +322,8 @@ all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(FAKE_VERBS) ## build
 deps: ## install missing Debian packages (root)
 	$(Q)deps/install
 
+CONFORMANCE = tests/conformance/run$(if $(filter 1,$(V)), -v)
+
 # Library and header tests above are evaluated when make starts, hence a second make once the
 # packages are there.
 check: ## install, build and run every tier (what CI runs)
@@ -333,7 +335,7 @@ check: ## install, build and run every tier (what CI runs)
 	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' --alone net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
 	    lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run walk=tests/walk/run \
-	    conformance=tests/conformance/run
+	    conformance='$(CONFORMANCE)'
 
 .PHONY: unit-built net-built
 net-built: $(NET)
@@ -363,9 +365,9 @@ net: all net-built ## real daemons and ports in network namespaces, without RDMA
 	$(Q)tests/summary net=tests/net/run
 
 .PHONY: conformance
-conformance: all unit-built net-built ## is each requirement of docs/conformance.md proven by a test (root)
-	$(Q)tests/summary unit=$(B)/tests/unit ctl=tests/ctl/run api=tests/api/run \
-	    net=tests/net/run conformance=tests/conformance/run
+conformance: all unit-built net-built sim-built ## is each requirement of docs/conformance.md proven by a test (root)
+	$(Q)tests/summary unit=$(B)/tests/unit sim='$(CASTSIM) --count 200' ctl=tests/ctl/run api=tests/api/run \
+	    net=tests/net/run conformance='$(CONFORMANCE)'
 
 walk: all ## the commands of README and docs, as a reader would type them (root)
 	$(Q)tests/summary walk=tests/walk/run

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, annotations and results that are wrong: what table.join() says about each."""
+"""Tables, annotations and results that are wrong: what table.report() says about each."""
 import os
 import tempfile
 
@@ -25,6 +25,11 @@ START_TEST(one)
 /* Another comment. */
 START_TEST(two)
 '''
+SIM_TESTS = '''
+/* %s MT-6-S01. */
+static int
+run_all(void)
+'''
 PY_TESTS = '''#!/usr/bin/env python3
 # %s MT-6-R8754-2.
 def grow(w):
@@ -43,6 +48,8 @@ GOOD = {
     # The word that makes an annotation is put in, so that this file has none.
     'tests/t/test-t.c': C_TESTS % ('Proves', 'Proves'),
     'tests/t/run': PY_TESTS % ('Proves', 'Proves'),
+    'tests/sim/sim.c': SIM_TESTS % 'Proves',
+    'results/sim-san.log': 'ok    all [tests/sim/sim.c:run_all]\n',
     'results/unit.tap': 'ok 1 - x.c:cases:one: Passed\nok 2 - x.c:cases:two: Passed\n'
                         'ok 3 - x.c:cases:one: Passed\n1..3\n',
     'results/t.log': 'ok    grow it (0.1 s) [tests/t/run:grow]\nnoise\n'
@@ -51,17 +58,19 @@ GOOD = {
 
 # What is wrong, in which file, what there is replaced by what, what is said about it.
 CASES = (
-    ('a row without a test', 'tests/t/run', '# Proves MT-6-R8754-2.\n', '', 'MT-6-R8754-2: no test'),
+    ('a row without a test', 'tests/t/run', '# Proves MT-6-R8754-2.\n', '', 'MT-6-R8754-2 no test'),
     ('a test that failed', 'results/unit.tap', 'ok 2', 'not ok 2',
-     'MT-6-S01: failed: tests/t/test-t.c:two'),
+     'MT-6-S01 failed: tests/t/test-t.c:two'),
     ('a test that failed once of twice', 'results/unit.tap', 'ok 3', 'not ok 3',
-     'MT-5.3.1-1: failed: tests/t/test-t.c:one'),
+     'MT-5.3.1-1 failed: tests/t/test-t.c:one'),
     ('a case that failed', 'results/t.log', 'ok    grow', 'FAIL  grow',
-     'MT-6-R8754-2: failed: tests/t/run:grow'),
+     'MT-6-R8754-2 failed: tests/t/run:grow'),
     ('a case that failed, with the reason', 'results/t.log', 'ok    grow it (0.1 s) [tests/t/run:grow]',
-     'FAIL  grow it (0.1 s) [tests/t/run:grow]: why', 'MT-6-R8754-2: failed: tests/t/run:grow'),
+     'FAIL  grow it (0.1 s) [tests/t/run:grow]: why', 'MT-6-R8754-2 failed: tests/t/run:grow'),
     ('a test that did not run', 'results/t.log', 'ok    grow', 'skipped grow',
-     'MT-6-R8754-2: no test that ran (not run: tests/t/run:grow)'),
+     'MT-6-R8754-2 no test that ran (not run: tests/t/run:grow)'),
+    ('a case that failed in castsim', 'results/sim-san.log', 'ok ', 'FAIL ',
+     'MT-6-S01 failed: tests/sim/sim.c:run_all'),
     ('no results', 'results', None, None, 'no results'),
     ('an unknown id in C', 'tests/t/test-t.c', 'MT-6-S01. */\n/*', 'MT-6-S02. */\n/*',
      'tests/t/test-t.c:two: proves MT-6-S02, which is not in docs/conformance.md'),
@@ -71,6 +80,8 @@ CASES = (
      'tests/t/run:grow: proves MT-6-x, which is not in docs/conformance.md'),
     ('a comment that is at no test', 'tests/t/test-t.c', 'START_TEST(two)', 'static void two(void)',
      'tests/t/test-t.c:8: proves MT-6-S01, but is not at a test'),
+    ('a comment that is at no function of castsim', 'tests/sim/sim.c', 'static int\n', 'static int ',
+     'tests/sim/sim.c:2: proves MT-6-S01, but is not at a test'),
     ('a comment that is at no def', 'tests/t/run', 'def grow(w):', 'x = 1\ndef grow(w):',
      'tests/t/run:2: proves MT-6-R8754-2, but is not at a test'),
     ('an id twice', 'docs/conformance.md', '| MT-6-S01 |', '| MT-5.3.1-1 |',
@@ -90,7 +101,7 @@ CASES = (
     ('open, but for another reason', 'docs/conformance.md', 'later: congestion', 'later: time',
      'MT-5.3.3-1: does not say where it is implemented'),
     ('to come, but proven', 'tests/t/run', 'MT-6-R8754-2.', 'MT-6-R8754-2, MT-5.3.3-1.',
-     'MT-5.3.3-1: is to come, but proven by tests/t/run:grow'),
+     'MT-5.3.3-1 is to come, but proven by tests/t/run:grow'),
     ('a hole that does not exist', 'docs/conformance.md', '(H1)', '(H3)',
      ':6: MT-6-S01: H3 is not in docs/draft-notes.md'),
     ('a deviation without a number', 'docs/conformance.md', '(H1)', '', 'deviates without an H number'),
@@ -99,16 +110,22 @@ CASES = (
 )
 
 
-def complaints(files):
-    """What is said about these files."""
+PROVEN = '4 requirements: 3 proven, 0 failed, 1 later, 0 not run'
+NOT_RUN = ['not run MT-6-R8754-2 neither proven nor refuted: tests/t/run:grow',
+           '4 requirements: 2 proven, 0 failed, 1 later, 1 not run; tiers that did not run: t']
+
+
+def said_about(files):
+    """(Lines that are printed of all that is not proven, how much is wrong) with these files."""
     with tempfile.TemporaryDirectory(prefix='conformance') as root:
         for name, text in files.items():
             path = os.path.join(root, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, 'w', encoding='utf-8') as f:
                 f.write(text)
-        verdicts, errors = table.join(root, os.path.join(root, 'results'))
-    return errors + ['%s: %s' % (row.id, text) for row, verdict, text in verdicts if verdict == 'FAIL']
+        lines, _, wrong = table.report(root, os.path.join(root, 'results'),
+                                       lambda _, verdict: verdict == 'not run')
+        return [' '.join(line.split()) for line in lines], wrong
 
 
 def spoilt(name, old, new):
@@ -120,17 +137,20 @@ def spoilt(name, old, new):
     return files
 
 
-def run():
+def run(verbose):
     """Returns (passed, failed)."""
     results = []
 
-    def report(what, good, said):
+    def check(what, good, said):
         results.append(good)
-        print('%-5s self-test: %s%s' % ('ok' if good else 'FAIL', what, '' if good else ': %r' % said))
+        if verbose or not good:
+            print('%-7s self-test: %s%s' % ('ok' if good else 'FAIL', what, '' if good else ': %r' % said))
 
-    said = complaints(GOOD)
-    report('nothing is wrong', not said, said)
+    said, wrong = said_about(GOOD)
+    check('nothing is wrong', not wrong and said == [PROVEN], said)
     for what, name, old, new, wanted in CASES:
-        said = complaints(spoilt(name, old, new))
-        report(what, any(wanted in line for line in said), said)
+        said, wrong = said_about(spoilt(name, old, new))
+        check(what, wrong and any('FAIL' in line and wanted in line for line in said), said)
+    said, wrong = said_about(spoilt('results/t.log', None, None))
+    check('a tier that did not run', not wrong and said == NOT_RUN, said)
     return results.count(True), results.count(False)

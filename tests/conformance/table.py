@@ -3,11 +3,12 @@
 
 A row of the document is a requirement.  A test says which ones it proves by 'Proves ID, ID.'
 
-    C        in a comment directly above START_TEST(name)
+    C        in a comment directly above START_TEST(name); in castsim, above a function
     Python   in comment lines directly above the def of the case, or in its docstring
 
 Results are what tests/summary leaves for each tier of a run: TIER.tap, which libcheck writes, and
 TIER.log, in which lines 'ok ... [FILE:FUNCTION]' and 'FAIL ... [FILE:FUNCTION]' count (tests/proof.py).
+Tests of tests/NAME/ run in the tiers NAME and NAME-san.
 """
 import ast
 import collections
@@ -28,6 +29,7 @@ SENTENCE = re.compile(r'.*?(?=\.\s|\.$|$)', re.S)
 DECORATION = re.compile(r'\n[ \t]*(?:\*|#)?[ \t]*')
 C_COMMENT = re.compile(r'/\*.*?\*/', re.S)
 C_TEST = re.compile(r'(?:\s|/\*.*?\*/)*START_TEST\((\w+)\)', re.S)
+C_FUNCTION = re.compile(r'\nstatic \w+\n(\w+)\(')
 TAP = re.compile(r'^(ok|not ok) \d+ - [^:]*:([^:]+):(\w+): ')
 RESULT = re.compile(r'^(ok|FAIL) .*?\[([\w./-]+:[\w.<>]+)\](?::|$)')
 
@@ -132,12 +134,12 @@ def line_of(text, offset):
     return text.count('\n', 0, offset) + 1
 
 
-def annotations_c(text):
-    """Yields (line, name of the test or None, ids)."""
+def annotations_c(text, pattern):
+    """Yields (line, name of the test or None, ids).  'pattern' is what a test begins with."""
     for m in C_COMMENT.finditer(text):
         ids = proven_ids(m[0][2:-2])
         if ids:
-            test = C_TEST.match(text, m.end())
+            test = pattern.match(text, m.end())
             yield line_of(text, m.start()), test and test[1], ids
 
 
@@ -189,7 +191,8 @@ def find_annotations(root):
         if not os.path.isfile(path) or name.startswith('tests/conformance/'):
             continue
         if path.endswith('.c'):
-            found = annotations_c(read(path))
+            sim = name.startswith('tests/sim/')
+            found = annotations_c(read(path), C_FUNCTION if sim else C_TEST)
         elif is_python(path):
             found = annotations_python(read(path))
         else:
@@ -220,8 +223,12 @@ def test_files(root):
     return files, errors
 
 
+def tier_of(test):
+    return test.split('/')[1]
+
+
 def read_results(root, folder):
-    """{test: did it pass wherever and as often as it ran}, and errors."""
+    """{test: did it pass wherever and as often as it ran}, tiers that ran, and errors."""
     files, errors = test_files(root)
     passed = {}
 
@@ -240,15 +247,16 @@ def read_results(root, folder):
                 note(m[2], m[1] == 'ok')
     if not passed:
         errors.append('%s: no results' % folder)
-    return passed, errors
+    logs = glob.glob(os.path.join(folder, '*.log'))
+    return passed, {os.path.basename(log)[:-4].removesuffix('-san') for log in logs}, errors
 
 
 #
 # All together.
 #
 
-def judge(row, tests, passed):
-    """('ok', 'FAIL' or 'later', what to say about it)."""
+def judge(row, tests, passed, tiers):
+    """('ok', 'FAIL', 'later', or 'not run', what to say about it)."""
     failed = [t for t in tests if passed.get(t) is False]
     good = [t for t in tests if passed.get(t)]
     missing = [t for t in tests if t not in passed]
@@ -259,19 +267,39 @@ def judge(row, tests, passed):
         return 'later', row.where
     if failed:
         return 'FAIL', 'failed: ' + ', '.join(failed)
-    if not good:
-        return 'FAIL', 'no test that ran' + not_run if tests else 'no test'
-    return 'ok', ', '.join(good) + not_run
+    if good:
+        return 'ok', ', '.join(good) + not_run
+    if not tests:
+        return 'FAIL', 'no test'
+    if any(tier_of(t) in tiers for t in tests):
+        return 'FAIL', 'no test that ran' + not_run
+    return 'not run', 'neither proven nor refuted: %s' % ', '.join(missing)
 
 
 def join(root, results):
-    """Verdicts [(row, verdict, text)] and errors."""
+    """Verdicts [(row, verdict, text)], tiers that have tests of rows but did not run, and errors."""
     rows, errors = parse_document(root)
     proofs, more = find_annotations(root)
     errors += more
-    passed, more = read_results(root, results)
+    passed, tiers, more = read_results(root, results)
     errors += more
     known = {row.id for row in rows}
     for number in sorted(set(proofs) - known):
         errors.append('%s: proves %s, which is not in %s' % (', '.join(proofs[number]), number, DOC))
-    return [(row,) + judge(row, proofs.get(row.id, []), passed) for row in rows], errors
+    verdicts = [(row,) + judge(row, proofs.get(row.id, []), passed, tiers) for row in rows]
+    absent = {tier_of(t) for tests in proofs.values() for t in tests} - tiers
+    return verdicts, sorted(absent), errors
+
+
+def report(root, results, show):
+    """Lines to print, of rows that failed or that show(row, verdict) wants; how many rows are proven,
+    and how many things are wrong."""
+    verdicts, absent, errors = join(root, results)
+    lines = ['%-7s %-15s %s' % (verdict, row.id, text) for row, verdict, text in verdicts
+             if verdict == 'FAIL' or show(row, verdict)]
+    lines += ['FAIL    ' + error for error in errors]
+    n = collections.Counter(verdict for _, verdict, _ in verdicts)
+    lines.append('%d requirements: %d proven, %d failed, %d later, %d not run%s' % (
+        len(verdicts), n['ok'], n['FAIL'], n['later'], n['not run'],
+        '; tiers that did not run: ' + ', '.join(absent) if absent else ''))
+    return lines, n['ok'], n['FAIL'] + len(errors)

@@ -102,7 +102,6 @@ def keys_commands(w):
     check_equal('keys', [k['id'] for k in json.loads(w.castctl('-j key list'))], [4294967295])
 
 
-# Proves MT-9-6, MT-9-7.
 def keys_roll_over(w):
     """Edges first, then the agent, then the old key goes; each step when the one before is
     applied, and no sooner."""

@@ -44,7 +44,6 @@ def wait_keys(group, ids):
         {n: '' for n in ('n4', 'n5', 'n6')}, **{n: ids for n in (*EDGES, 'sa')}))
 
 
-# Proves MT-9-2, MT-9-6, MT-9-7.
 def tlvs(lab):
     """Every packet is counted, with one TLV, the other, and both."""
     keys(1)
@@ -59,7 +58,6 @@ def tlvs(lab):
     check_equal('refused', refused(lab), {})
 
 
-# Proves MT-9-2, MT-9-6, MT-9-7.
 def roll_over(lab):
     """Authentication begins, keys are replaced, authentication ends, while traffic runs: no packet
     is refused, and none is sent twice."""

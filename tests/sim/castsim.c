@@ -88,12 +88,17 @@ print_events(const struct campaign *c)
     return ok;
 }
 
+/* The last line but one is for tests/conformance.
+ *
+ * Proves MT-5.2-11, MT-5.3-1, MT-5.3.1-1, MT-5.3.2-1. */
 static int
 run_campaign(struct campaign *c)
 {
     printf("seeds %" PRIu64 "..%" PRIu64 "\n", c->first, c->last);
     campaign_run(c);
     bool ok = print_events(c) && !c->n_failed;
+    printf("%s seeds %" PRIu64 "..%" PRIu64 " [tests/sim/castsim.c:%s]\n", ok ? "ok   " : "FAIL ",
+           c->first, c->last, __func__);
     printf("%" PRIu64 " passed, %" PRIu64 " failed\n", c->n_run - c->n_failed, c->n_failed);
     return ok ? 0 : 1;
 }

@@ -261,6 +261,26 @@ START_TEST(srh_of_another_node)
     }
 END_TEST
 
+/* That of the original would be wrong, and an endpoint checks any but 0.
+ * Proves MT-5.2-9. */
+START_TEST(udp_checksum)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = transit_write(START);
+        struct outer o = outer_plain();
+        uint8_t inner[PACKET_ROOM], bytes[PACKET_ROOM];
+        size_t len = roce_build(inner, &spec);
+
+        ((struct udp_hdr *) (inner + IP6_HDR_LEN))->csum = be16_put(0x1234);
+        outer_put_mt(&o, STAR_EDGE_ID, 0, 2, 0);
+        fixture_input(f, AGENT_PORT, bytes, outer_build(bytes, &o, inner, len));
+        ck_assert_uint_eq(f->n_frames, 2);
+        check_copy(&f->frames[0], 0, &spec);
+        check_copy(&f->frames[1], 1, &spec);
+        fixture_destroy(f);
+    }
+END_TEST
+
 Suite *
 end_mt_ip_suite(void)
 {
@@ -272,6 +292,7 @@ end_mt_ip_suite(void)
     tcase_add_loop_test(tc, extension_headers, 0, sizeof headers / sizeof *headers);
     tcase_add_test(tc, replica_of_anything);
     tcase_add_test(tc, srh_of_another_node);
+    tcase_add_test(tc, udp_checksum);
     suite_add_tcase(s, tc);
     return s;
 }

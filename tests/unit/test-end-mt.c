@@ -294,6 +294,29 @@ START_TEST(malformed_tlv)
     }
 END_TEST
 
+/* H40: a copy is for who is named and configured, with the same QPN; who counts is configured.
+ * Proves MT-5.2-5, MT-6-S06, MT-8-5. */
+START_TEST(named_and_configured)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 3);
+        struct outer o = outer_plain();
+        struct mt_receiver *named =
+            (struct mt_receiver *) (outer_put_mt(&o, STAR_EDGE_ID, 0, 2, 0) + 1);
+
+        named[1].qpn = be24_put(star_qpn(1) + 1);
+        outer_put_mt(&o, STAR_EDGE_ID, 3, 1, 0); /* r4 is not configured, r3 not named. */
+        struct roce_spec spec = outer_feed(f, &o, START);
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_copy(&f->frames[0], 0, &spec);
+        ck_assert_uint_eq(fixture_drops(f, DROP_qpn_mismatch), 1);
+        ck_assert_uint_eq(fixture_drops(f, DROP_not_provisioned), 1);
+        transit_receiver_responds(f, AETH_ACK_UNLIMITED, START);
+        ck_assert_uint_eq(f->n_frames, 0); /* the others hold it back. */
+        ck_assert_uint_eq(fixture_total_drops(f), 2);
+        fixture_destroy(f);
+    }
+END_TEST
+
 Suite *
 end_mt_suite(void)
 {
@@ -309,6 +332,7 @@ end_mt_suite(void)
     tcase_add_test(tc, unknown_tlvs);
     tcase_add_test(tc, several_tlvs);
     tcase_add_test(tc, nobody_named);
+    tcase_add_test(tc, named_and_configured);
     tcase_add_loop_test(tc, malformed_tlv, 0, sizeof bad_tlvs / sizeof *bad_tlvs);
     suite_add_tcase(s, tc);
     return s;

@@ -190,7 +190,7 @@ START_TEST(ingress_edge_is_lost)
 END_TEST
 
 /* Neither route nor neighbour: the group's Ethernet address, on the port to the first switch.
- * Proves MT-5.2-1, MT-5.2-2, MT-7.1-2. */
+ * Proves MT-5.2-2, MT-6-R4607-1, MT-7.1-2. */
 START_TEST(mcast_agent)
     {
         struct fixture *f = mcast_agent_create(2);
@@ -268,7 +268,7 @@ check_forwarded(const struct frame *frame, uint16_t port, const uint8_t *bytes, 
 }
 
 /* Nothing is changed but the hop limit, nothing is looked at, and nobody has to be resolved.
- * Proves MT-5.2-3. */
+ * Proves MT-1.1-1, MT-5.2-3, MT-6-R7761-1. */
 START_TEST(mcast_forwards)
     {
         struct fixture *f = mcast_create(0);
@@ -291,7 +291,8 @@ START_TEST(mcast_forwards)
     }
 END_TEST
 
-/* One counter, and no ICMPv6 error. */
+/* One counter, and no ICMPv6 error.
+ * Proves MT-6-R4443-1, MT-6-R7761-1. */
 START_TEST(mcast_refused)
     {
         static const struct {
@@ -321,7 +322,8 @@ START_TEST(mcast_refused)
     }
 END_TEST
 
-/* Of a port that is too small the agent hears; the other copy goes on. */
+/* Of a port that is too small the agent hears; the other copy goes on.
+ * Proves MT-6-R4443-1. */
 START_TEST(mcast_too_big)
     {
         struct fixture *f = mcast_create(0);

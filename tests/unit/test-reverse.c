@@ -687,7 +687,7 @@ START_TEST(first_packet_lost_before_this_node)
     }
 END_TEST
 
-/* Proves MT-5.3.1-4, MT-8-4. */
+/* Proves MT-5.3.1-4. */
 START_TEST(thousand_branches)
     {
         setup_group(1000, 0xffff00);

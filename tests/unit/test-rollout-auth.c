@@ -230,7 +230,6 @@ run_seed(unsigned seed)
     teardown();
 }
 
-/* Proves MT-9-6, MT-9-7. */
 START_TEST(any_order)
     {
         for (unsigned seed = 0; seed < SEEDS; seed++) {

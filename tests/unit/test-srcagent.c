@@ -298,6 +298,30 @@ START_TEST(stale_epoch)
     }
 END_TEST
 
+/* RoCEv2 has other transports besides RC, and responses: nothing of that goes down.
+ * Proves MT-3-1. */
+START_TEST(only_rc_requests)
+    {
+        struct fixture *f = agent_create(1);
+        unsigned n_refused = 0;
+
+        for (unsigned opcode = 0; opcode < 256; opcode++) {
+            struct roce_spec spec = agent_request((uint8_t) opcode, START);
+
+            if (ROCE_TRANSPORT(opcode) != ROCE_TRANSPORT_RC
+                || roce_opcode_info((uint8_t) opcode)->flags & ROCE_F_RESPONSE) {
+                agent_from_host(f, &spec);
+                ck_assert_uint_eq(f->n_frames, 0);
+                ck_assert_uint_eq(fixture_drops(f, DROP_opcode), ++n_refused);
+            }
+        }
+        ck_assert_uint_eq(fixture_total_drops(f), n_refused);
+        agent_write(f, START);
+        ck_assert_uint_eq(f->n_frames, 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
 START_TEST(mangled_packets)
     {
         struct fixture *f = agent_create(3);
@@ -494,6 +518,7 @@ srcagent_suite(void)
     tcase_add_test(tc, response_sid_only);
     tcase_add_test(tc, two_epochs);
     tcase_add_test(tc, old_epoch_refuses_nothing);
+    tcase_add_test(tc, only_rc_requests);
     tcase_add_test(tc, mangled_packets);
     suite_add_tcase(s, tc);
     return s;

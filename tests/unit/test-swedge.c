@@ -376,7 +376,8 @@ START_TEST(bad_requests_are_named)
     }
 END_TEST
 
-/* A new epoch starts from nothing; the same one keeps its progress. */
+/* A new epoch starts from nothing; the same one keeps its progress.
+ * Proves MT-8-6. */
 START_TEST(epochs)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
@@ -426,6 +427,40 @@ START_TEST(superseded_epoch)
         ck_assert_uint_eq(f->n_frames, 2);
         respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
         respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
+        check_response(f, AETH_ACK_UNLIMITED, START);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* What receivers say in one group is nothing to another that they are in, whose Designated QPN may be
+ * the same.  Proves MT-8-6. */
+START_TEST(two_groups)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+        struct in6_addr r1 = star_receiver(1), other = star_proxy;
+        uint8_t bytes[256];
+
+        other.s6_addr[15]++;
+        fixture_add_epoch(f);
+        f->config.trees[1].epoch = f->config.trees[0].epoch;
+        f->config.trees[1].designated_qpn = STAR_DQPN;
+        f->config.trees[1].proxy = other;
+        fixture_configure(f);
+        down(f, &spec, 2);
+        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        size_t len = roce_build(bytes, &(struct roce_spec){
+                                           .src = &r1,
+                                           .dst = &other,
+                                           .dest_qp = STAR_DQPN,
+                                           .opcode = RC_ACK,
+                                           .psn = START,
+                                           .syndrome = AETH_ACK_UNLIMITED,
+                                       });
+        fixture_input(f, star_port(1), bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
+        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
         check_response(f, AETH_ACK_UNLIMITED, START);
         fixture_destroy(f);
     }
@@ -570,6 +605,7 @@ swedge_suite(void)
     tcase_add_test(tc, bad_requests_are_named);
     tcase_add_test(tc, epochs);
     tcase_add_test(tc, superseded_epoch);
+    tcase_add_test(tc, two_groups);
     tcase_add_test(tc, removal_moves_the_minimum);
     tcase_add_test(tc, no_join_in_flight);
     tcase_add_test(tc, receiver_named_twice);
