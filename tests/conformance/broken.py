@@ -41,9 +41,24 @@ def make(tree):
         pass
     return case
 '''
+NOTES = '''| # | Hole in the draft | An unmodified endpoint | Resolution | Where | Shown by |
+|---|---|---|---|---|---|
+| H1 | a hole | falls in | a lid | `lib/a.c` | `unit suite one`, `tests/ctl/run there` |
+| H2 | another | likewise | none | - | `build/tests/castsim --defect H2 --count 2`, `tests/net/run lab` |
+| H3 | a third | - | later | - | later |
+'''
+UNIT_TESTS = '''
+START_TEST(one)
+    suite_create("suite")
+    tcase_create("unit-cases")
+'''
 GOOD = {
     'docs/conformance.md': DOCUMENT,
-    'docs/draft-notes.md': '| H1 | a hole |\n| H2 | another |\n',
+    'docs/draft-notes.md': NOTES,
+    'lib/defect.h': 'DEFECT_ENTRY(H2, "what")',
+    'tests/unit/test-u.c': UNIT_TESTS,
+    'tests/ctl/run': 'def there(w):\n',
+    'tests/net/run': "LABS = [\n    ('lab', up),\n",
     'lib/a.c': 'static int\nfirst(int a)\n{\n}\nstatic const int table[] = {1};\n',
     # The word that makes an annotation is put in, so that this file has none.
     'tests/t/test-t.c': C_TESTS % ('Proves', 'Proves'),
@@ -102,8 +117,23 @@ CASES = (
      'MT-5.3.3-1: does not say where it is implemented'),
     ('to come, but proven', 'tests/t/run', 'MT-6-R8754-2.', 'MT-6-R8754-2, MT-5.3.3-1.',
      'MT-5.3.3-1 is to come, but proven by tests/t/run:grow'),
-    ('a hole that does not exist', 'docs/conformance.md', '(H1)', '(H3)',
-     ':6: MT-6-S01: H3 is not in docs/draft-notes.md'),
+    ('a hole that does not exist', 'docs/conformance.md', '(H1)', '(H4)',
+     ':6: MT-6-S01: H4 is not in docs/draft-notes.md'),
+    ('another table of holes', 'docs/draft-notes.md', 'Shown by', 'Why', 'no table with the columns #'),
+    ('a hole with a cell too few', 'docs/draft-notes.md', '| a lid ', '', 'H1: 5 cells, not 6'),
+    ('a hole without an answer', 'docs/draft-notes.md', '| a lid |', '| |', 'H1: an empty cell'),
+    ('a hole that nothing shows', 'docs/draft-notes.md', '| later |\n', '| |\n', 'H3: no command'),
+    ('a hole that an unknown test shows', 'docs/draft-notes.md', 'suite one', 'suite two',
+     'H1: unit suite two: there is no test two in a suite suite'),
+    ('a hole that an unknown case shows', 'tests/ctl/run', 'there', 'here',
+     'H1: tests/ctl/run there: there is no there'),
+    ('a hole that an unknown lab shows', 'tests/net/run', "'lab'", "'bal'",
+     'H2: tests/net/run lab: there is no lab'),
+    ('a hole that an unknown defect shows', 'lib/defect.h', 'H2', 'H4', 'H2: build/tests/castsim'),
+    ('a hole that any command shows', 'docs/draft-notes.md', 'unit suite', 'true suite',
+     'H1: true suite one: is not a command'),
+    ('a hole whose test failed', 'results/unit.tap', '1..3', 'not ok 4 - x.c:unit-cases:one: no\n1..4',
+     'H1: unit suite one: failed'),
     ('a deviation without a number', 'docs/conformance.md', '(H1)', '', 'deviates without an H number'),
     ('a test in two files', 'tests/t/test-u.c', None, 'tcase_create("cases")\nSTART_TEST(two)\n',
      'tests/t/test-t.c and tests/t/test-u.c both have two in a test case cases'),

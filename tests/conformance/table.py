@@ -6,6 +6,8 @@ A row of the document is a requirement.  A test says which ones it proves by 'Pr
     C        in a comment directly above START_TEST(name); in castsim, above a function
     Python   in comment lines directly above the def of the case, or in its docstring
 
+The commands in the table of docs/draft-notes.md are looked at too (holes.py).
+
 Results are what tests/summary leaves for each tier of a run: TIER.tap, which libcheck writes, and
 TIER.log, in which lines 'ok ... [FILE:FUNCTION]' and 'FAIL ... [FILE:FUNCTION]' count (tests/proof.py).
 Tests of tests/NAME/ run in the tiers NAME and NAME-san.
@@ -16,8 +18,10 @@ import glob
 import os
 import re
 
+import holes
+from holes import NOTES
+
 DOC = 'docs/conformance.md'
-NOTES = 'docs/draft-notes.md'
 HEADER = ['Id', 'Requirement', 'Where', 'Deviation']
 LATER = 'later: congestion'
 
@@ -96,14 +100,14 @@ def check_where(root, row):
             yield '%s: there is no %s in it' % (path, name)
 
 
-def check_row(root, row, holes):
+def check_row(root, row, known):
     if not row.requirement:
         yield 'requires nothing'
     if row.where != LATER:
         yield from check_where(root, row)
     numbers = re.findall(r'\bH\d+\b', ' '.join(row[2:]))
     for number in numbers:
-        if number not in holes:
+        if number not in known:
             yield '%s is not in %s' % (number, NOTES)
     if row.deviation not in ('', '-') and not re.search(r'\bH\d+\b', row.deviation):
         yield 'deviates without an H number'
@@ -112,10 +116,10 @@ def check_row(root, row, holes):
 def parse_document(root):
     """Rows and errors."""
     rows, errors = parse_rows(read(root, DOC))
-    holes = set(re.findall(r'^\| (H\d+) \|', read(root, NOTES), re.M))
+    known = holes.numbers(read(root, NOTES))
     for row in rows:
         errors += ['%s:%d: %s: %s' % (DOC, row.line, row.id, why)
-                   for why in check_row(root, row, holes)]
+                   for why in check_row(root, row, known)]
     return rows, errors
 
 
@@ -283,6 +287,7 @@ def join(root, results):
     errors += more
     passed, tiers, more = read_results(root, results)
     errors += more
+    errors += holes.check(root, read(root, NOTES), passed)
     known = {row.id for row in rows}
     for number in sorted(set(proofs) - known):
         errors.append('%s: proves %s, which is not in %s' % (', '.join(proofs[number]), number, DOC))

@@ -342,6 +342,28 @@ START_TEST(psn_jump)
     }
 END_TEST
 
+/* H29: there is no state for it yet, and to a source as it is it would come from a stranger. */
+START_TEST(cnp_goes_nowhere)
+    {
+        struct fixture *f = transit_create(1);
+        struct in6_addr r = star_receiver(0);
+        uint8_t bytes[PACKET_ROOM];
+
+        transit_down(f, bytes, START, 1);
+        size_t len = roce_build(bytes, &(struct roce_spec){
+                                           .src = &r,
+                                           .dst = &star_proxy,
+                                           .dest_qp = STAR_DQPN,
+                                           .opcode = ROCE_CNP,
+                                       });
+        fixture_input(f, star_port(0), bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_cnp), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
 Suite *
 transit_suite(void)
 {
@@ -359,6 +381,7 @@ transit_suite(void)
     tcase_add_test(tc, replica_cannot_be_sent);
     tcase_add_test(tc, copy_cannot_be_sent);
     tcase_add_test(tc, psn_jump);
+    tcase_add_test(tc, cnp_goes_nowhere);
     suite_add_tcase(s, tc);
     return s;
 }
