@@ -366,7 +366,7 @@ net: all net-built ## real daemons and ports in network namespaces, without RDMA
 
 .PHONY: conformance
 conformance: all unit-built net-built sim-built ## is each requirement of docs/conformance.md proven by a test (root)
-	$(Q)tests/summary unit=$(B)/tests/unit sim='$(CASTSIM) --count 200' ctl=tests/ctl/run api=tests/api/run \
+	$(Q)tests/summary --beside unit=$(B)/tests/unit sim='$(CASTSIM) --count 200' --alone ctl=tests/ctl/run api=tests/api/run \
 	    net=tests/net/run conformance='$(CONFORMANCE)'
 
 walk: all ## the commands of README and docs, as a reader would type them (root)
