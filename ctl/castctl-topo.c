@@ -89,6 +89,9 @@ node_add(struct ctl *ctl)
     if (!node_role_parse(role, &(enum node_role){NODE_SWITCH})) {
         ctl_fail(CTL_USAGE, "--role %s: must be switch, agent, ovs or router", role);
     }
+    if (!node_name_fits_role(name, role)) {
+        ctl_fail(CTL_USAGE, "name '%s': that " OVS_NAME_RULE, name);
+    }
     check_may_aggregate(ctl, name, role);
     row = ctl_find_node(ctl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {

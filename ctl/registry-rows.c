@@ -47,6 +47,8 @@ sort_nodes(struct sorter *s, const struct ovsdb_idl *idl)
     RREC_NODE_FOR_EACH (row, idl) {
         if (!name_is_valid(row->name)) {
             leave_out(s, "Node \"%s\": the name " NAME_RULE, row->name);
+        } else if (!node_name_fits_role(row->name, row->role)) {
+            leave_out(s, "Node \"%s\": the name " OVS_NAME_RULE, row->name);
         } else {
             shash_add(&s->nodes, row->name, row);
             rows->nodes[rows->n_nodes++] = row;

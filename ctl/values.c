@@ -158,8 +158,8 @@ ip6_prefix_parse(const char *s, struct in6_addr *addr, uint8_t *plen)
 const char *
 ip6_text(const struct in6_addr *addr)
 {
-    static char bufs[4][INET6_ADDRSTRLEN];
-    static unsigned int i;
+    static _Thread_local char bufs[4][INET6_ADDRSTRLEN];
+    static _Thread_local unsigned int i;
 
     return inet_ntop(AF_INET6, addr, bufs[i++ % 4], INET6_ADDRSTRLEN);
 }
@@ -299,4 +299,10 @@ node_role_text_is_foreign(const char *s)
     enum node_role role;
 
     return node_role_parse(s, &role) && node_role_is_foreign(role);
+}
+
+bool
+node_name_fits_role(const char *name, const char *role)
+{
+    return strcmp(role, node_role_name(NODE_OVS)) || strlen(name) <= OVS_NAME_MAX;
 }

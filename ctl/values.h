@@ -38,7 +38,7 @@ bool db_is_one_socket(const char *);
 bool ip6_parse(const char *, struct in6_addr *);
 /* "<address>/<length>" without bits beyond the length. */
 bool ip6_prefix_parse(const char *, struct in6_addr *, uint8_t *plen);
-/* Canonical text, in a static buffer of which there are a few. */
+/* Canonical text, in a static buffer, of which each thread has a few. */
 const char *ip6_text(const struct in6_addr *);
 
 /* Hexadecimal digits, AUTH_SECRET_MIN..AUTH_SECRET_MAX bytes of them. */
@@ -65,5 +65,9 @@ const char *node_role_name(enum node_role);
 /* Is what forwards there no program of ours?  Such a node has no hosts and makes no link bad. */
 bool node_role_is_foreign(enum node_role);
 bool node_role_text_is_foreign(const char *);
+/* The bridge of a node with role ovs is a network device, "br-" and the node's name. */
+#define OVS_NAME_MAX  12
+#define OVS_NAME_RULE "of a node with role ovs must be at most 12 characters"
+bool node_name_fits_role(const char *name, const char *role);
 
 #endif /* ctl/values.h */

@@ -25,7 +25,6 @@
 #define MTU_MAX            65000
 #define ID_MAX             0xdfff
 #define FORWARDERS         (1u << KIND_SWEDGE | 1u << KIND_SRCAGENT | 1u << KIND_OVS | 1u << KIND_ROUTER)
-#define OVS_NAME_MAX       (IFNAMSIZ - 1 - (int) strlen("br-"))
 
 struct reader {
     struct yaml_doc yd;
@@ -249,7 +248,7 @@ read_attributes(struct reader *r, yaml_node_t *map, const struct range *range,
     }
     read_kind(r, yaml_doc_get(&r->yd, map, "kind"), kind, node);
     free(kind);
-    if (node->kind == KIND_OVS && strlen(node->name) > (size_t) OVS_NAME_MAX) {
+    if (node->kind == KIND_OVS && strlen(node->name) > OVS_NAME_MAX) {
         yaml_doc_error(&r->yd, map,
                        "name of node '%s': that of an ovs, whose bridge is 'br-%s', has at most %d "
                        "characters",
