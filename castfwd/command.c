@@ -3,16 +3,18 @@
  * Runs a program to its end.
  *
  * Its input and output are files in memory, so that neither side can wait for
- * the other.
+ * the other.  It inherits the namespace of the thread.
  */
 #include <config.h>
 
 #include <errno.h>
-#include <sched.h>
+#include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,22 +45,62 @@ read_file(int fd)
     return text;
 }
 
-static void OVS_NO_RETURN
-run_child(int netns_fd, const char *const argv[], const int fds[3])
+/* With signals as a program expects them, not as a daemon does.  0 or an errno. */
+static int
+start(pid_t *pid, const char *const argv[], const int fds[3])
 {
-    const char *path = getenv("PATH");
-    char *folders = xasprintf("%s:/usr/sbin:/usr/bin:/sbin:/bin", path ? path : "");
-    sigset_t none;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, ignored;
+    int error;
 
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    setenv("PATH", folders, 1);
-    if ((netns_fd < 0 || !setns(netns_fd, CLONE_NEWNET)) && dup2(fds[0], 0) == 0
-        && dup2(fds[1], 1) == 1 && dup2(fds[2], 2) == 2) {
-        execvp(argv[0], CONST_CAST(char *const *, argv));
+    sigemptyset(&ignored);
+    sigaddset(&ignored, SIGPIPE);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &ignored);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawn_file_actions_init(&actions);
+    for (int i = 0; i < 3; i++) {
+        posix_spawn_file_actions_adddup2(&actions, fds[i], i);
     }
-    dprintf(fds[2], "%s", ovs_strerror(errno));
-    _exit(127);
+    error =
+        posix_spawnp(pid, argv[0], &actions, &attributes, CONST_CAST(char *const *, argv), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return error;
+}
+
+/* What has not ended by then is killed. */
+static char *
+await_end(const struct patience *patience, const char *program, pid_t pid, int *status)
+{
+    int pidfd = pidfd_open(pid, 0);
+    struct pollfd fds[] = {{.fd = pidfd, .events = POLLIN},
+                           {.fd = patience->stop_fd, .events = POLLIN}};
+    char *error = NULL;
+    int n;
+
+    do {
+        n = pidfd < 0 ? -1 : poll(fds, ARRAY_SIZE(fds), patience->msec);
+    } while (pidfd >= 0 && n < 0 && errno == EINTR);
+    if (n < 0) {
+        error = xasprintf("%s: waiting for its end: %s", program, ovs_strerror(errno));
+    } else if (!n) {
+        error = xasprintf("%s: has not ended after %d ms", program, patience->msec);
+    } else if (!fds[0].revents) {
+        error = xasprintf("%s: interrupted", program);
+    }
+    if (error) {
+        kill(pid, SIGKILL);
+    }
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR) {
+    }
+    if (pidfd >= 0) {
+        close(pidfd);
+    }
+    return error;
 }
 
 /* "ovs-ofctl: " and what it has said; a status without words is said too. */
@@ -78,25 +120,23 @@ complaint(const char *program, int status, const char *output, const char *error
 }
 
 char *
-command_run(int netns_fd, const char *const argv[], const char *input, char **outputp)
+command_run(const struct patience *patience, const char *const argv[], const char *input,
+            char **outputp)
 {
     int fds[] = {memory_file(input ? input : ""), memory_file(""), memory_file("")};
     char *error = NULL;
     int status = 0;
-    pid_t pid = fork();
+    pid_t pid;
+    int errnum = start(&pid, argv, fds);
 
-    if (!pid) {
-        run_child(netns_fd, argv, fds);
-    }
-    if (pid < 0) {
-        error = xasprintf("%s: fork: %s", argv[0], ovs_strerror(errno));
+    if (errnum) {
+        error = xasprintf("%s: %s", argv[0], ovs_strerror(errnum));
     } else {
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-        }
+        error = await_end(patience, argv[0], pid, &status);
     }
     char *output = read_file(fds[1]);
     char *errors = read_file(fds[2]);
-    if (status) {
+    if (!error && status) {
         error = complaint(argv[0], status, output, errors);
     }
     if (outputp) {

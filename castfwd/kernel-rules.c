@@ -8,9 +8,11 @@
 #include <config.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "castfwd/castfwd.h"
 #include "ctl/values.h"
+#include "openvswitch/dynamic-string.h"
 #include "util.h"
 
 static void OVS_PRINTF_FORMAT(2, 3) add(struct svec *rules, const char *format, ...)
@@ -62,4 +64,54 @@ kernel_rules(const struct node_config *c, struct svec *rules)
     add(rules, "route replace unreachable %s/48 proto " KERNEL_ROUTE_PROTOCOL, ip6_text(&locator));
     svec_sort_unique(rules);
     return NULL;
+}
+
+bool
+kernel_rules_route(const struct svec *rules, const char *prefix)
+{
+    char *text = strchr(prefix, '/') ? xstrdup(prefix) : xasprintf("%s/128", prefix);
+    char *one = xasprintf("route replace %s ", text);
+    char *other = xasprintf("route replace unreachable %s ", text);
+    bool found = false;
+
+    for (size_t i = 0; i < rules->n; i++) {
+        found |= !strncmp(rules->names[i], one, strlen(one))
+                 || !strncmp(rules->names[i], other, strlen(other));
+    }
+    free(other);
+    free(one);
+    free(text);
+    return found;
+}
+
+/* A route that goes another way now is replaced.  Links and sysctls are left as they are. */
+char *
+kernel_rules_remove(const struct svec *from, const struct svec *to)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
+    struct svec old;
+
+    svec_diff(from, to, &old, NULL, NULL);
+    for (size_t i = 0; i < old.n; i++) {
+        char *what = old.names[i];
+        char *verb = strstr(what, " replace ");
+        char *rest = verb ? verb + strlen(" replace ") : NULL;
+        char *prefix = rest && !strncmp(rest, "unreachable ", 12) ? rest + 12 : rest;
+
+        if (!verb) {
+            continue;
+        }
+        if (!strncmp(what, "route ", 6)) {
+            char *copy = xmemdup0(prefix, strcspn(prefix, " "));
+            bool replaced = kernel_rules_route(to, copy);
+
+            free(copy);
+            if (replaced) {
+                continue;
+            }
+        }
+        ds_put_format(&s, "%.*s del %s\n", (int) (verb - what), what, rest);
+    }
+    svec_destroy(&old);
+    return ds_steal_cstr(&s);
 }

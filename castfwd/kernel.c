@@ -2,9 +2,9 @@
  *
  * The kernel as a node's forwarder, by ip(8) and sysctl(8).
  *
- * Everything is told again each time, which changes nothing where it is so
- * already; after that goes what is not wanted any more.  Without this agent the
- * kernel goes on.
+ * At first everything is told, which changes nothing where it is so already, and
+ * routes of an agent before this one go that are not wanted any more; then only
+ * what changes.  Without this agent the kernel goes on.
  */
 #include <config.h>
 
@@ -38,26 +38,36 @@ run_sysctl(const struct forwarder *f, const struct svec *rules)
     struct svec argv = SVEC_EMPTY_INITIALIZER;
     char *lines = lines_of(rules, "sysctl ");
     char *save = NULL;
-    char *error;
+    char *error = NULL;
 
     svec_add(&argv, "sysctl");
     svec_add(&argv, "-qw");
     for (char *line = strtok_r(lines, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         svec_add(&argv, line);
     }
-    svec_terminate(&argv);
-    error = command_run(f->devices.netns_fd, (const char *const *) argv.names, NULL, NULL);
+    if (argv.n > 2) {
+        svec_terminate(&argv);
+        error = command_run(&f->patience, (const char *const *) argv.names, NULL, NULL);
+    }
     svec_destroy(&argv);
     free(lines);
     return error;
 }
 
+/* Commands of ip's, unless there are none. */
+static char *
+run_ip(const struct forwarder *f, const char *commands)
+{
+    static const char *const argv[] = {"ip", "-6", "-batch", "-", NULL};
+
+    return commands[0] ? command_run(&f->patience, argv, commands, NULL) : NULL;
+}
+
 /* Those of the rules that are ip's, in an order in which each has what it needs. */
 static char *
-run_ip(const struct forwarder *f, const struct svec *rules)
+add_rules(const struct forwarder *f, const struct svec *rules)
 {
     static const char *const commands[] = {"link ", "address ", "neighbour ", "route "};
-    static const char *const argv[] = {"ip", "-6", "-batch", "-", NULL};
     struct ds s = DS_EMPTY_INITIALIZER;
 
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
@@ -67,100 +77,75 @@ run_ip(const struct forwarder *f, const struct svec *rules)
             }
         }
     }
-    char *error = command_run(f->devices.netns_fd, argv, ds_cstr(&s), NULL);
+    char *error = run_ip(f, ds_cstr(&s));
     ds_destroy(&s);
     return error;
 }
 
-/* Is the route to this prefix, in ip's words, one of the rules? */
-static bool
-is_wanted(const struct svec *rules, const char *prefix)
-{
-    char *text = strchr(prefix, '/') ? xstrdup(prefix) : xasprintf("%s/128", prefix);
-    char *one = xasprintf("route replace %s ", text);
-    char *other = xasprintf("route replace unreachable %s ", text);
-    bool wanted = false;
-
-    for (size_t i = 0; i < rules->n; i++) {
-        wanted |= !strncmp(rules->names[i], one, strlen(one))
-                  || !strncmp(rules->names[i], other, strlen(other));
-    }
-    free(other);
-    free(one);
-    free(text);
-    return wanted;
-}
-
-/* Routes that an agent of this node has made, this one or one before it. */
+/* Routes that an agent of this node has made, one before this one. */
 static char *
 remove_routes(const struct forwarder *f, const struct svec *rules)
 {
     static const char *const show[] = {"ip", "-6", "route", "show", "proto", KERNEL_ROUTE_PROTOCOL,
                                        NULL};
-    static const char *const batch[] = {"ip", "-6", "-batch", "-", NULL};
     struct ds s = DS_EMPTY_INITIALIZER;
     char *routes = NULL, *save = NULL;
-    char *error = command_run(f->devices.netns_fd, show, NULL, &routes);
+    char *error = command_run(&f->patience, show, NULL, &routes);
 
     for (char *line = strtok_r(routes, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         const char *type = !strncmp(line, "unreachable ", 12) ? "unreachable " : "";
         char *prefix = line + strlen(type);
 
         prefix[strcspn(prefix, " ")] = '\0';
-        if (!is_wanted(rules, prefix)) {
+        if (!kernel_rules_route(rules, prefix)) {
             ds_put_format(&s, "route del %s%s proto " KERNEL_ROUTE_PROTOCOL "\n", type, prefix);
         }
     }
-    if (!error && s.length) {
-        error = command_run(f->devices.netns_fd, batch, ds_cstr(&s), NULL);
-    }
+    error = error ? error : run_ip(f, ds_cstr(&s));
     ds_destroy(&s);
     free(routes);
     return error;
 }
 
-/* Addresses and neighbours of ports that are none any more.  Their devices may be gone, and these then
- * with them. */
+/* What this one has made.  Devices may be gone, and with them what was theirs. */
 static void
 remove_rest(const struct forwarder *f, const struct svec *rules)
 {
     static const char *const argv[] = {"ip", "-6", "-force", "-batch", "-", NULL};
-    struct svec old;
-    struct ds s = DS_EMPTY_INITIALIZER;
+    char *commands = kernel_rules_remove(&f->rules, rules);
 
-    svec_diff(&f->rules, rules, &old, NULL, NULL);
-    for (size_t i = 0; i < old.n; i++) {
-        char *word = old.names[i];
-        char *verb = strstr(word, " replace ");
+    if (commands[0]) {
+        free(command_run(&f->patience, argv, commands, NULL));
+    }
+    free(commands);
+}
 
-        if (verb && (!strncmp(word, "address ", 8) || !strncmp(word, "neighbour ", 10))) {
-            ds_put_format(&s, "%.*s del %s\n", (int) (verb - word), word,
-                          verb + strlen(" replace "));
+/* It would have no routes, with no word about why. */
+static char *
+kernel_prepare(struct forwarder *f)
+{
+    for (size_t i = 0; i < f->config.n_ports; i++) {
+        if (!device_is_up(f, f->config.ports[i].name)) {
+            return xasprintf("port %s: the network device is down", f->config.ports[i].name);
         }
     }
-    if (s.length) {
-        free(command_run(f->devices.netns_fd, argv, ds_cstr(&s), NULL));
-    }
-    ds_destroy(&s);
-    svec_destroy(&old);
+    return NULL;
 }
 
 static char *
-kernel_apply(struct forwarder *f)
+kernel_change(struct forwarder *f, const struct svec *rules)
 {
-    struct svec rules = SVEC_EMPTY_INITIALIZER;
-    char *error = kernel_rules(&f->config, &rules);
+    bool first = !f->rules.n;
+    struct svec new;
 
-    error = error ? error : run_sysctl(f, &rules);
+    svec_diff(&f->rules, rules, NULL, NULL, &new);
+    char *error = run_sysctl(f, &new);
     if (!error) {
-        remove_rest(f, &rules);
+        remove_rest(f, rules);
     }
-    error = error ? error : run_ip(f, &rules);
-    error = error ? error : remove_routes(f, &rules);
-    if (!error) {
-        svec_swap(&f->rules, &rules);
-    }
-    svec_destroy(&rules);
+    error = error ? error : add_rules(f, &new);
+    error = error || !first ? error : remove_routes(f, rules);
+    svec_destroy(&new);
     return error;
 }
 
@@ -172,9 +157,8 @@ kernel_identity(const struct forwarder *f OVS_UNUSED)
 }
 
 static struct json *
-kernel_drops(const struct forwarder *f)
+kernel_drops(const struct forwarder *f OVS_UNUSED)
 {
-    static const char *const argv[] = {"cat", "/proc/net/snmp6", NULL};
     static const struct {
         const char *counter, *reason;
     } reasons[] = {
@@ -183,11 +167,10 @@ kernel_drops(const struct forwarder *f)
         {"Ip6InTooBigErrors", "too_long"},
     };
     struct json *drops = json_object_create();
-    char *text = NULL;
+    char *text = proc_net("snmp6");
 
-    free(command_run(f->devices.netns_fd, argv, NULL, &text));
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
-        const char *line = text ? strstr(text, reasons[i].counter) : NULL;
+        const char *line = strstr(text, reasons[i].counter);
         unsigned long long n = line ? strtoull(line + strlen(reasons[i].counter), NULL, 10) : 0;
 
         json_object_put(drops, reasons[i].reason, json_integer_create((long long int) n));
@@ -197,8 +180,10 @@ kernel_drops(const struct forwarder *f)
 }
 
 const struct backend kernel_backend = {
-    .role = NODE_ROUTER,
-    .apply = kernel_apply,
+    .needs_up = true,
+    .rules = kernel_rules,
+    .prepare = kernel_prepare,
+    .change = kernel_change,
     .identity = kernel_identity,
     .drops = kernel_drops,
 };

@@ -20,6 +20,7 @@
 #include <config.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "castfwd/castfwd.h"
 #include "ctl/values.h"
@@ -190,6 +191,9 @@ ovs_rules(const struct node_config *c, struct svec *rules)
     struct in6_addr locator = node_locator(c->id);
     char *error = forwarder_check_ports(c);
 
+    if (!error && !node_name_fits_role(c->name, node_role_name(c->role))) {
+        error = xasprintf("node %s: the name " OVS_NAME_RULE, c->name);
+    }
     if (error) {
         return error;
     }
@@ -265,6 +269,62 @@ ovs_rules_change(const struct svec *from, const struct svec *to)
                               strchr(rule, ' ') + 1);
             }
         }
+    }
+    svec_destroy(&old);
+    svec_destroy(&new);
+    return ds_steal_cstr(&s);
+}
+
+void
+ovs_ports(const struct node_config *c, struct svec *ports)
+{
+    for (size_t i = 0; i < c->n_ports; i++) {
+        svec_add_nocopy(ports, xasprintf("%s %u", c->ports[i].name, c->ports[i].number));
+    }
+    svec_sort(ports);
+}
+
+static bool
+is_port_of(const char *port, const struct svec *ports)
+{
+    size_t len = strcspn(port, " ");
+
+    for (size_t i = 0; i < ports->n; i++) {
+        if (!strncmp(ports->names[i], port, len + 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+char *
+ovs_ports_change(const char *bridge, const struct svec *from, const struct svec *to,
+                 long long int stamp)
+{
+    static const struct svec none = SVEC_EMPTY_INITIALIZER;
+    struct ds s = DS_EMPTY_INITIALIZER;
+    struct svec old, new;
+
+    svec_diff(from ? from : &none, to, &old, NULL, &new);
+    if (!from) {
+        ds_put_format(&s,
+                      " -- --may-exist add-br %s -- set bridge %s datapath_type=netdev "
+                      "fail_mode=secure protocols=OpenFlow10,OpenFlow15 "
+                      "external_ids:castfwd=%lld -- list-ports %s",
+                      bridge, bridge, stamp, bridge);
+    }
+    for (size_t i = 0; i < old.n; i++) {
+        if (!is_port_of(old.names[i], to)) {
+            ds_put_format(&s, " -- --if-exists del-port %s %.*s", bridge,
+                          (int) strcspn(old.names[i], " "), old.names[i]);
+        }
+    }
+    for (size_t i = 0; i < new.n; i++) {
+        int len = (int) strcspn(new.names[i], " ");
+
+        ds_put_format(&s,
+                      " -- --may-exist add-port %s %.*s -- set interface %.*s ofport_request=%s",
+                      bridge, len, new.names[i], len, new.names[i], new.names[i] + len + 1);
     }
     svec_destroy(&old);
     svec_destroy(&new);

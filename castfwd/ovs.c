@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Open vSwitch as a node's forwarder, by its own tools: the bridge and its ports
- * with ovs-vsctl, flows and groups with ovs-ofctl, in one transaction each.
+ * with ovs-vsctl, flows and groups with ovs-ofctl, in one transaction each, and
+ * neither if nothing changes.
  *
  * The bridge of node N is "br-N", with the userspace datapath; a port has the
  * number that it has in the registry.  What somebody else has put on the bridge
@@ -9,19 +10,15 @@
  */
 #include <config.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "castfwd/castfwd.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/json.h"
-#include "socket-util.h"
+#include "timeval.h"
 #include "util.h"
-
-#define TIMEOUT "--timeout=5"
 
 static const char *
 ovs_rundir(void)
@@ -46,17 +43,16 @@ management(const struct forwarder *f)
 
 /* ovs-vsctl with arguments that are separated by blanks. */
 static char *
-run_vsctl(const char *arguments, char **outputp)
+run_vsctl(const struct forwarder *f, const char *arguments, char **outputp)
 {
     struct svec argv = SVEC_EMPTY_INITIALIZER;
     char *error;
 
     svec_add(&argv, "ovs-vsctl");
     svec_add_nocopy(&argv, xasprintf("--db=unix:%s/db.sock", ovs_rundir()));
-    svec_add(&argv, TIMEOUT);
     svec_parse_words(&argv, arguments);
     svec_terminate(&argv);
-    error = command_run(-1, (const char *const *) argv.names, NULL, outputp);
+    error = command_run(&f->patience, (const char *const *) argv.names, NULL, outputp);
     svec_destroy(&argv);
     return error;
 }
@@ -68,9 +64,8 @@ run_ofctl(const struct forwarder *f, const char *command, const char *argument, 
 {
     char *socket_file = management(f);
     char *target = xasprintf("unix:%s", socket_file);
-    const char *const argv[] = {"ovs-ofctl", TIMEOUT, "-OOpenFlow15", command, target,
-                                argument,    NULL};
-    char *error = command_run(-1, argv, input, outputp);
+    const char *const argv[] = {"ovs-ofctl", "-OOpenFlow15", command, target, argument, NULL};
+    char *error = command_run(&f->patience, argv, input, outputp);
 
     free(target);
     free(socket_file);
@@ -88,109 +83,110 @@ has_port(const struct node_config *c, const char *name)
     return false;
 }
 
+/* Of these, a line each, those that others have put on the bridge. */
 static char *
-apply_ports(const struct forwarder *f)
+remove_others(const struct forwarder *f, const char *bridge, char *names)
 {
-    const struct node_config *c = &f->config;
-    char *bridge = bridge_name(f);
     struct ds s = DS_EMPTY_INITIALIZER;
-    char *ports = NULL, *save = NULL;
+    char *save = NULL;
 
-    ds_put_format(&s,
-                  "-- --may-exist add-br %s -- set bridge %s datapath_type=netdev fail_mode=secure "
-                  "protocols=OpenFlow10,OpenFlow15 -- list-ports %s",
-                  bridge, bridge, bridge);
-    char *error = run_vsctl(ds_cstr(&s), &ports);
-    ds_clear(&s);
-    for (char *port = error ? NULL : strtok_r(ports, "\n", &save); port;
-         port = strtok_r(NULL, "\n", &save)) {
-        if (!has_port(c, port)) {
-            ds_put_format(&s, " -- del-port %s %s", bridge, port);
+    for (char *port = strtok_r(names, "\n", &save); port; port = strtok_r(NULL, "\n", &save)) {
+        if (!has_port(&f->config, port)) {
+            ds_put_format(&s, " -- --if-exists del-port %s %s", bridge, port);
         }
     }
-    for (size_t i = 0; i < c->n_ports; i++) {
-        ds_put_format(&s, " -- --may-exist add-port %s %s -- set interface %s ofport_request=%u",
-                      bridge, c->ports[i].name, c->ports[i].name, c->ports[i].number);
-    }
-    if (!error && s.length) {
-        error = run_vsctl(ds_cstr(&s), NULL);
-    }
-    free(ports);
+    char *error = s.length ? run_vsctl(f, ds_cstr(&s), NULL) : NULL;
     ds_destroy(&s);
+    return error;
+}
+
+/* Has each port its number?  Open vSwitch takes another, or none, if it cannot.  Of each there is a
+ * line with the number, and one with what is wrong. */
+static char *
+check_ports(const struct forwarder *f)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
+    char *answer = NULL, *save = NULL;
+
+    for (size_t i = 0; i < f->config.n_ports; i++) {
+        ds_put_format(&s, " -- get interface %s ofport error", f->config.ports[i].name);
+    }
+    char *error = s.length ? run_vsctl(f, ds_cstr(&s), &answer) : NULL;
+    for (size_t i = 0; i < f->config.n_ports && !error; i++) {
+        const struct port_config *port = &f->config.ports[i];
+        const char *number = strtok_r(i ? NULL : answer, "\n", &save);
+        const char *why = strtok_r(NULL, "\n", &save);
+        char *wanted = xasprintf("%u", port->number);
+
+        if (!number || strcmp(number, wanted)) {
+            error = xasprintf("port %s: Open vSwitch does not have it as %s: %s", port->name,
+                              wanted, why ? why : "no answer");
+        }
+        free(wanted);
+    }
+    free(answer);
+    ds_destroy(&s);
+    return error;
+}
+
+/* The bridge and its ports, as far as they are not known to be so. */
+static char *
+ovs_prepare(struct forwarder *f)
+{
+    struct svec ports = SVEC_EMPTY_INITIALIZER;
+    char *bridge = bridge_name(f);
+    char *error = NULL, *names = NULL;
+
+    ovs_ports(&f->config, &ports);
+    if (!(f->identity && svec_equal(&f->ports, &ports))) {
+        char *change =
+            ovs_ports_change(bridge, f->identity ? &f->ports : NULL, &ports, time_wall_msec());
+
+        error = run_vsctl(f, change, &names);
+        error = error || f->identity ? error : remove_others(f, bridge, names);
+        error = error ? error : check_ports(f);
+        free(change);
+    }
+    svec_swap(&f->ports, &ports);
+    svec_destroy(&ports);
+    free(names);
     free(bridge);
     return error;
 }
 
-/* Has each port its number?  Open vSwitch takes another, or none, if it cannot. */
 static char *
-check_ports(const struct forwarder *f)
+ovs_change(struct forwarder *f, const struct svec *rules)
 {
-    char *error = NULL;
+    char *bundle = ovs_rules_change(&f->rules, rules);
+    char *error = run_ofctl(f, "bundle", "-", bundle, NULL);
 
-    for (size_t i = 0; i < f->config.n_ports && !error; i++) {
-        const struct port_config *port = &f->config.ports[i];
-        char *arguments = xasprintf("get interface %s ofport error", port->name);
-        char *wanted = xasprintf("%u\n", port->number);
-        char *answer = NULL;
-
-        error = run_vsctl(arguments, &answer);
-        if (!error && strncmp(answer, wanted, strlen(wanted))) {
-            char *why = strchr(answer, '\n');
-
-            error =
-                xasprintf("port %s: Open vSwitch does not have it as %u: %.*s", port->name,
-                          port->number, why ? (int) strcspn(why + 1, "\n") : 0, why ? why + 1 : "");
-        }
-        free(answer);
-        free(wanted);
-        free(arguments);
-    }
+    free(bundle);
     return error;
 }
 
-static char *
-ovs_apply(struct forwarder *f)
-{
-    struct svec rules = SVEC_EMPTY_INITIALIZER;
-    char *error = ovs_rules(&f->config, &rules);
-
-    if (!error && strlen(f->config.name) > IFNAMSIZ - 1 - strlen("br-")) {
-        error = xasprintf("bridge br-%s: the name of a node with role ovs must be at most 12 "
-                          "characters",
-                          f->config.name);
-    }
-    error = error ? error : apply_ports(f);
-    error = error ? error : check_ports(f);
-    if (!error) {
-        char *bundle = ovs_rules_change(&f->rules, &rules);
-
-        error = bundle[0] ? run_ofctl(f, "bundle", "-", bundle, NULL) : NULL;
-        free(bundle);
-    }
-    svec_swap(&f->rules, &rules);
-    if (error) {
-        svec_clear(&f->rules);
-    }
-    svec_destroy(&rules);
-    return error;
-}
-
-/* The socket is a new one after each start of ovs-vswitchd. */
+/* Its listening socket is a new one after each start of ovs-vswitchd, which is in the namespace of the
+ * ports: a line "Num RefCount Protocol Flags Type St Inode Path" of the kernel's.  To connect would
+ * show as well that it runs, and have it complain. */
 static char *
 ovs_identity(const struct forwarder *f)
 {
-    char *path = management(f);
-    int fd = make_unix_socket(SOCK_STREAM, true, NULL, path);
-    struct stat s = {.st_ino = 0};
-    bool answers = fd >= 0 && !stat(path, &s);
+    char *file = xasprintf("/br-%s.mgmt", f->config.name);
+    char *sockets = proc_net("unix");
+    char *found = NULL, *save = NULL;
 
-    if (fd >= 0) {
-        close(fd);
+    for (char *line = strtok_r(sockets, "\n", &save); line && !found;
+         line = strtok_r(NULL, "\n", &save)) {
+        size_t n = strlen(line), len = strlen(file);
+        char inode[32];
+
+        if (n > len && !strcmp(line + n - len, file)
+            && sscanf(line, "%*s %*s %*s 00010000 %*s %*s %31s", inode) == 1) {
+            found = xasprintf("switch %s", inode);
+        }
     }
-    free(path);
-    return answers ? xasprintf("switch %ju.%ju.%ju", (uintmax_t) s.st_ino,
-                               (uintmax_t) s.st_ctim.tv_sec, (uintmax_t) s.st_ctim.tv_nsec)
-                   : NULL;
+    free(sockets);
+    free(file);
+    return found;
 }
 
 /* The number that comes after 'key' in what a command prints, from 'where' on. */
@@ -223,22 +219,26 @@ ovs_drop_counts(const struct forwarder *f)
     return drops;
 }
 
-static unsigned long long
-ovs_copied(const struct forwarder *f, const struct tree_config *t)
+/* Of each group there is a line "group_id=N,...,packet_count=N,...". */
+static void
+ovs_copied(const struct forwarder *f, unsigned long long counts[])
 {
-    char *group = xasprintf("group_id=%u", ovs_group_id(t));
     char *stats = NULL;
 
-    free(run_ofctl(f, "dump-group-stats", group, NULL, &stats));
-    unsigned long long n = number_after(stats, ",packet_count=");
+    free(run_ofctl(f, "dump-group-stats", NULL, NULL, &stats));
+    for (size_t i = 0; i < f->config.n_trees; i++) {
+        char *group = xasprintf("group_id=%u,", ovs_group_id(&f->config.trees[i]));
+
+        counts[i] = number_after(stats ? strstr(stats, group) : NULL, ",packet_count=");
+        free(group);
+    }
     free(stats);
-    free(group);
-    return n;
 }
 
 const struct backend ovs_backend = {
-    .role = NODE_OVS,
-    .apply = ovs_apply,
+    .rules = ovs_rules,
+    .prepare = ovs_prepare,
+    .change = ovs_change,
     .identity = ovs_identity,
     .drops = ovs_drop_counts,
     .copied = ovs_copied,

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 
 #include "castfwd/castfwd.h"
-#include "ctl/node-daemon.h"
 #include "ctl/values.h"
-#include "openvswitch/dynamic-string.h"
 #include "openvswitch/json.h"
 #include "unixctl.h"
 #include "util.h"
@@ -21,62 +19,13 @@ put_int(struct json *object, const char *name, unsigned long long value)
     json_object_put(object, name, json_integer_create((long long int) value));
 }
 
-/* What the kernel counts of all devices, "[{"ifname": ..., "stats64": {...}}]"; NULL: nothing. */
-static struct json *
-device_stats(const struct forwarder *f)
-{
-    static const char *const argv[] = {"ip", "-s", "-j", "link", "show", NULL};
-    char *text = NULL;
-    char *error = command_run(f->devices.netns_fd, argv, NULL, &text);
-    struct json *stats = error ? NULL : json_from_string(text);
-
-    free(error);
-    free(text);
-    if (stats && stats->type != JSON_ARRAY) {
-        json_destroy(stats);
-        stats = NULL;
-    }
-    return stats;
-}
-
-static const struct json *
-member(const struct json *object, const char *name)
-{
-    return object && object->type == JSON_OBJECT ? shash_find_data(json_object(object), name)
-                                                 : NULL;
-}
-
-static unsigned long long
-count(const struct json *stats, const char *direction, const char *name)
-{
-    const struct json *n = member(member(member(stats, "stats64"), direction), name);
-
-    return n && n->type == JSON_INTEGER ? (unsigned long long) json_integer(n) : 0;
-}
-
-static const struct json *
-stats_of(const struct json *all, const char *device)
-{
-    for (size_t i = 0; all && i < all->array.n; i++) {
-        const struct json *name = member(all->array.elems[i], "ifname");
-
-        if (name && name->type == JSON_STRING && !strcmp(json_string(name), device)) {
-            return all->array.elems[i];
-        }
-    }
-    return NULL;
-}
-
 static struct json *
 ports(const struct forwarder *f)
 {
     struct json *array = json_array_create_empty();
-    struct json *all = device_stats(f);
 
     for (size_t i = 0; i < f->config.n_ports; i++) {
         const struct port_config *port = &f->config.ports[i];
-        const struct json *stats = stats_of(all, port->name);
-        const struct json *mtu = member(stats, "mtu");
         struct json *o = json_object_create();
         char mac[MAC_TEXT_SIZE];
 
@@ -88,11 +37,10 @@ ports(const struct forwarder *f)
         json_object_put_string(o, "peer_address", ip6_text(&port->peer_address));
         mac_format(port->peer_mac, mac);
         json_object_put_string(o, "peer_mac", mac);
-        json_object_put(o, "open", json_boolean_create(stats != NULL));
-        put_int(o, "mtu", mtu ? (unsigned long long) json_integer(mtu) : 0);
+        json_object_put(o, "open", json_boolean_create(device_index(f, port->name) != 0));
+        put_int(o, "mtu", (unsigned long long) device_mtu(f, port->name));
         json_array_add(array, o);
     }
-    json_destroy(all);
     return array;
 }
 
@@ -101,23 +49,22 @@ counters(const struct forwarder *f)
 {
     struct json *o = json_object_create();
     struct json *by_port = json_object_create();
-    struct json *all = device_stats(f);
 
     for (size_t i = 0; i < f->config.n_ports; i++) {
         const char *name = f->config.ports[i].name;
-        const struct json *stats = stats_of(all, name);
         struct json *p = json_object_create();
+        struct device_counters c;
 
-        put_int(p, "rx_packets", count(stats, "rx", "packets"));
-        put_int(p, "rx_bytes", count(stats, "rx", "bytes"));
-        put_int(p, "rx_errors", count(stats, "rx", "errors"));
-        put_int(p, "tx_packets", count(stats, "tx", "packets"));
-        put_int(p, "tx_bytes", count(stats, "tx", "bytes"));
-        put_int(p, "tx_errors", count(stats, "tx", "errors") + count(stats, "tx", "dropped"));
+        device_count(name, &c);
+        put_int(p, "rx_packets", c.rx_packets);
+        put_int(p, "rx_bytes", c.rx_bytes);
+        put_int(p, "rx_errors", c.rx_errors);
+        put_int(p, "tx_packets", c.tx_packets);
+        put_int(p, "tx_bytes", c.tx_bytes);
+        put_int(p, "tx_errors", c.tx_errors);
         put_int(p, "tx_too_long", 0);
         json_object_put(by_port, name, p);
     }
-    json_destroy(all);
     json_object_put(o, "ports", by_port);
     json_object_put(o, "drops", f->backend ? f->backend->drops(f) : json_object_create());
     json_object_put(o, "impaired", json_array_create_empty());
@@ -127,11 +74,14 @@ counters(const struct forwarder *f)
 static struct json *
 groups(const struct forwarder *f)
 {
+    unsigned long long *copied = xcalloc(f->config.n_trees + 1, sizeof *copied);
     struct json *array = json_array_create_empty();
 
+    if (f->config.n_trees && f->backend->copied) {
+        f->backend->copied(f, copied);
+    }
     for (size_t i = 0; i < f->config.n_trees; i++) {
         const struct tree_config *t = &f->config.trees[i];
-        unsigned long long n = f->backend->copied ? f->backend->copied(f, t) : 0;
         struct json *o = json_object_create();
         struct json *outer_da = json_array_create_empty();
 
@@ -146,10 +96,11 @@ groups(const struct forwarder *f)
         json_object_put_string(o, "replication_sid", ip6_text(&t->replication_sid));
         json_object_put(o, "outer_da", outer_da);
         json_object_put(o, "branches", json_array_create_empty());
-        json_object_put(o, "started", json_boolean_create(n > 0));
-        put_int(o, "packets", n);
+        json_object_put(o, "started", json_boolean_create(copied[i] > 0));
+        put_int(o, "packets", copied[i]);
         json_array_add(array, o);
     }
+    free(copied);
     return array;
 }
 
@@ -164,11 +115,6 @@ rules(const struct forwarder *f)
     return array;
 }
 
-struct listing {
-    const char *command;
-    struct json *(*make)(const struct forwarder *);
-};
-
 static const struct listing listings[] = {
     {"rocecast/ports", ports},
     {"rocecast/counters", counters},
@@ -176,26 +122,22 @@ static const struct listing listings[] = {
     {"rocecast/rules", rules},
 };
 
-static const struct forwarder *shown; /* one a process. */
+static struct worker *shown; /* one a process. */
 
 static void
-list(struct unixctl_conn *conn, int argc, const char *argv[], void *listing_)
+list(struct unixctl_conn *conn, int argc, const char *argv[], void *listing)
 {
-    const struct listing *listing = listing_;
-
     if (argc > 1 && strcmp(argv[1], "-j")) {
         unixctl_command_reply_error(conn, "the only argument is -j");
         return;
     }
-    struct json *json = listing->make(shown);
-    node_show_reply(conn, json, argc > 1);
-    json_destroy(json);
+    worker_list(shown, listing, conn, argc > 1);
 }
 
 void
-show_init(const struct forwarder *f)
+show_init(struct worker *worker)
 {
-    shown = f;
+    shown = worker;
     for (size_t i = 0; i < ARRAY_SIZE(listings); i++) {
         unixctl_command_register(listings[i].command, "[-j]", 0, 1, list,
                                  CONST_CAST(struct listing *, &listings[i]));

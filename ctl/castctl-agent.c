@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/values.h"
 #include "jsonrpc.h"
 #include "openvswitch/poll-loop.h"
 #include "timeval.h"
@@ -17,7 +18,8 @@
 #include "util.h"
 
 /* How long one agent may take, so that a stopped one leaves time for the others. */
-#define AGENT_MSEC 2000
+#define AGENT_MSEC         2000
+#define FOREIGN_AGENT_MSEC 10000 /* runs tools to know. */
 
 /* Sends 'command' and waits for what is answered: 0 with the reply, or an errno value. */
 static int
@@ -69,6 +71,7 @@ ctl_agent_run(const struct ctl *ctl, const struct rrec_node *node, const char *c
     struct jsonrpc_msg *reply = NULL;
     struct jsonrpc *client = NULL;
     enum ctl_exit result = CTL_UNAVAILABLE;
+    int msec = node_role_text_is_foreign(node->role) ? FOREIGN_AGENT_MSEC : AGENT_MSEC;
     int error;
 
     if (!node->control[0]) {
@@ -77,8 +80,8 @@ ctl_agent_run(const struct ctl *ctl, const struct rrec_node *node, const char *c
     }
     error = unixctl_client_create(node->control, &client);
     if (!error) {
-        error = transact(client, command, params_of(args),
-                         MIN(time_msec() + AGENT_MSEC, ctl->deadline), &reply);
+        error = transact(client, command, params_of(args), MIN(time_msec() + msec, ctl->deadline),
+                         &reply);
     }
     if (error) {
         *answerp = xasprintf("%s: %s", node->control, ovs_retval_to_string(error));

@@ -31,6 +31,7 @@ class Lab(harness.Lab):
         self.before = None
         self.ports = {}
         self.routers = []
+        self.switches = []
 
     @classmethod
     def shipped(cls, name, *parameters, edit=('', '')):
@@ -46,6 +47,7 @@ class Lab(harness.Lab):
         os.environ['ROCECAST_DB'] = re.search("ROCECAST_DB='(.*)'", env)[1]
         nodes = castctl_json('node', 'list')
         self.routers = [node['name'] for node in nodes if node['role'] == 'router']
+        self.switches = [node['name'] for node in nodes if node['role'] == 'ovs']
         for node in nodes:
             ports = json.loads(self.appctl(node['name'], 'rocecast/ports', '-j'))
             self.ports[node['name']] = {p['name']: p['peer'] for p in ports}
@@ -81,6 +83,13 @@ class Lab(harness.Lab):
                 for node in self.routers}
         return {node: int(re.search(r'^Icmp6OutMsgs\s+(\d+)$', t, re.M)[1])
                 for node, t in text.items()}
+
+    def wait_counted(self, group, n):
+        """Open vSwitch counts once in a while what its datapath has done: what it has not when the
+        group's flow goes, with the next epoch, it takes for packets that nobody wants."""
+        for node in self.switches:
+            wait_until('%s has counted %d packets' % (node, n),
+                       lambda node=node: self.group(node, group)['packets'] >= n)
 
     def faults(self):
         """Packets that nodes have dropped, by reason, and that ports have lost."""
@@ -203,12 +212,14 @@ def exact(lab, group, tree, *options, first=('-n', '1', '-s', '64')):
     """A transfer in which every packet is counted: copies on each link of the tree and on no
     other, responses merged to one, nothing dropped.  Returns castmodel's report.  'first' is the
     transfer before it, after which all neighbours are known."""
-    model(group, tree.receivers, *first)
+    result = model(group, tree.receivers, *first)
+    lab.wait_counted(group, result['lanes'][0]['sent'])
     for _ in range(EXACT_ATTEMPTS):
         with no_faults(lab):
             own_before = lab.own_messages()
             before = lab.sent()
             result = model(group, tree.receivers, *options)
+            lab.wait_counted(group, result['lanes'][0]['sent'])
             after = lab.sent()
             own = {node: n - own_before[node] for node, n in lab.own_messages().items()}
         source = result['lanes'][0]

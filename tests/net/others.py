@@ -3,9 +3,12 @@
 import json
 import os
 import re
+import shutil
 
 from netlab import Lab, Loop, exact, group_add, model
 
+import harness
+from foreign import buckets, copied, forwarded
 from harness import castctl, castctl_json, check, check_equal, output, run, wait_until
 from trees import OTHERS, Tree, check_branches, check_confirmed
 
@@ -21,29 +24,6 @@ def lab():
 
 def routers_lab():
     return Lab.shipped('others', edit=('kind: ovs', 'kind: router'))
-
-
-def ofctl(lab, *argv):
-    socket = os.path.join(os.environ['ROCECAST_RUNDIR'], 'lab', lab.name, 'n4.ovs/br-n4.mgmt')
-    return output('ovs-ofctl', '-OOpenFlow15', argv[0], 'unix:' + socket, *argv[1:])
-
-
-def buckets(lab):
-    """Of each OpenFlow group the SIDs that its copies go to."""
-    return [sorted(re.findall(r'set_field:([0-9a-f:]+)->ipv6_dst', line))
-            for line in ofctl(lab, 'dump-groups').splitlines()[1:]]
-
-
-def copied(lab):
-    """Packets that came to the only group, and those of each bucket."""
-    text = ofctl(lab, 'dump-group-stats')
-    return [int(n) for n in re.findall(r'packet_count=(\d+)', text)]
-
-
-def forwarded(node):
-    """Packets that the kernel of a router has forwarded."""
-    text = output('castlab', 'exec', node, '--', 'cat', '/proc/net/snmp6')
-    return int(re.search(r'^Ip6OutForwDatagrams\s+(\d+)$', text, re.M)[1])
 
 
 def ovs_and_router(lab):
@@ -152,9 +132,155 @@ def switch_dies(lab):
     check_equal('processes of n4', sorted(pids), ['n4', 'n4.ovsdb', 'n4.vswitchd'])
     os.kill(int(pids['n4.vswitchd']), 9)
     wait_until('castfwd has noticed', lambda: any(
-        n['name'] == 'n4' and 'refused' in n['state'] for n in castctl_json('node', 'list')))
+        n['name'] == 'n4' and 'the forwarder has gone' in n['state']
+        for n in castctl_json('node', 'list')))
     output('castlab', 'start', 'n4')
     exact(lab, 'gd', OTHERS, *FEW)
+
+
+# Stands in for a tool: says that it was run, does as the file 'mode' says, and is the tool.
+TOOL = """#!/bin/sh
+folder=${0%/*} tool=${0##*/}
+echo "$tool $*" >>"$folder/runs"
+case $(cat "$folder/mode-$tool" 2>/dev/null) in
+    fail) echo 'out of order' >&2; exit 1 ;;
+    hang) cat "$folder/fifo" ;;
+esac
+PATH=${PATH#*:} exec "$tool" "$@"
+"""
+
+
+class Tools:
+    """In its block n4's castfwd runs these instead of its tools."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.folder = os.path.join(harness.WORK, 'tools')
+        self.fifo = os.path.join(self.folder, 'fifo')
+
+    def __enter__(self):
+        os.makedirs(self.folder)
+        os.mkfifo(self.fifo)
+        for tool in ('ovs-vsctl', 'ovs-ofctl'):
+            path = harness.work_file('tools/' + tool, TOOL.encode())
+            os.chmod(path, 0o755)
+        harness.work_file('tools/runs', b'')
+        p = run('castlab', 'restart', 'n4',
+                env={'PATH': '%s:%s' % (self.folder, os.environ['PATH'])})
+        check(p.returncode == 0, 'castlab restart n4: %s', p.stderr)
+        return self
+
+    def __exit__(self, kind, value, tb):
+        self.set_mode('ovs-ofctl', '')
+        self.let_go()
+        output('castlab', 'restart', 'n4')
+        shutil.rmtree(self.folder)
+
+    def set_mode(self, tool, mode):
+        harness.work_file('tools/mode-' + tool, mode.encode())
+
+    def let_go(self):
+        """Of what hangs there is one, if any."""
+        try:
+            os.close(os.open(self.fifo, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            pass
+
+    def runs(self):
+        """What castfwd has run since the last call: the tools, and what they were to do."""
+        path = os.path.join(self.folder, 'runs')
+        lines = harness.read(path).decode().splitlines()
+        harness.work_file('tools/runs', b'')
+        return [m[1] for m in (re.match(r'(ovs-vsctl.*? (?:add-br|get|add-port|del-port)'
+                                        r'|ovs-ofctl \S+ \S+) ', line) for line in lines) if m]
+
+
+def node_state(name):
+    return next(n for n in castctl_json('node', 'list') if n['name'] == name)
+
+
+def is_applied(name):
+    node = node_state(name)
+    return node['state'] == 'ok' and node['wanted'] == node['applied']
+
+
+def tools_are_few(lab):
+    """A restart takes three tools, a change of groups and routes one, a change of nothing none."""
+    with Tools(lab) as tools:
+        start = ['ovs-vsctl --db=unix:%s -- --may-exist add-br', 'ovs-vsctl --db=unix:%s -- get']
+        socket = os.path.join(os.environ['ROCECAST_RUNDIR'], 'lab', lab.name, 'n4.ovs/db.sock')
+        bundle = 'ovs-ofctl -OOpenFlow15 bundle'
+        check_equal('at the start', tools.runs(), [s % socket for s in start] + [bundle])
+        castctl('--wait=agents', 'node', 'set', 'n3', '--verify', 'always')
+        check_equal("for another node's settings", tools.runs(), [])
+        group_add('gf')
+        for i, host in enumerate(OTHERS.receivers):
+            castctl('member', 'add', 'gf', host, '--qpn', str(100 + i))
+        castctl('source', 'set', 'gf', '--host', 'h0', '--qpn', '99')
+        castctl('group', 'wait', 'gf')
+        runs = tools.runs()
+        check(runs and set(runs) == {bundle}, 'for a group: %s', runs)
+        castctl('--wait=agents', 'link', 'del', 'n4:n2', '--force')
+        runs = tools.runs()
+        check_equal('for a port less, of ovs-vsctl', [r.split()[-1] for r in runs if r != bundle],
+                    ['del-port', 'get'])
+        check(bundle in runs, 'for routes: %s', runs)
+        castctl('--wait=agents', 'link', 'add', 'n4:n2', 'n2:n4')
+        castctl('--wait=agents', 'group', 'del', 'gf')
+
+
+def tool_fails(lab):
+    """Node.state says what a tool has said; it is tried again, and then all is as it should be."""
+    with Tools(lab) as tools:
+        tools.set_mode('ovs-ofctl', 'fail')
+        castctl('link', 'del', 'n4:n2', '--force')
+        wait_until('castfwd says what does not work', lambda: re.fullmatch(
+            'generation [0-9]+ refused: ovs-ofctl: out of order', node_state('n4')['state']))
+        castctl('link', 'add', 'n4:n2', 'n2:n4')
+        tools.set_mode('ovs-ofctl', '')
+        wait_until('castfwd has tried again', lambda: is_applied('n4'))
+    group_add('gt')
+    exact(lab, 'gt', OTHERS, *FEW)
+
+
+def tool_hangs(lab):
+    """While a tool takes its time castfwd follows the registry and answers who asks what needs no
+    tool; of the generations that come meanwhile only the last one is told."""
+    with Tools(lab) as tools:
+        tools.runs()
+        tools.set_mode('ovs-ofctl', 'hang')
+        castctl('link', 'del', 'n4:n2', '--force')
+        wait_until('the tool runs', lambda: any('bundle' in r for r in tools.runs()))
+        castctl('link', 'add', 'n4:n2', 'n2:n4')
+        check('rocecast/ports' in lab.appctl('n4', 'list-commands'), 'n4 does not answer')
+        clear = json.dumps(['rocecast', {'op': 'update', 'table': 'Node', 'row': {'control': ''},
+                                         'where': [['name', '==', 'n4']]}])
+        control = castctl_json('node', 'show', 'n4')['control']
+        output('ovsdb-client', 'transact', os.environ['ROCECAST_DB'], clear)
+        wait_until('castfwd has written its row',
+                   lambda: castctl_json('node', 'show', 'n4')['control'] == control)
+        check(not is_applied('n4'), 'the tool has ended')
+        tools.set_mode('ovs-ofctl', '')
+        tools.let_go()
+        wait_until('castfwd goes on', lambda: is_applied('n4'))
+    group_add('gh')
+    exact(lab, 'gh', OTHERS, *FEW)
+
+
+def mcast_is_refused(lab):
+    """Neither has a part in mode mcast, and the group says so."""
+    group_add('gm', '--mode', 'mcast')
+    castctl('source', 'set', 'gm', '--host', 'h0', '--qpn', '99')
+    for i, (host, node) in enumerate((('r1', 'n4, which has role ovs'),
+                                      ('r4', 'n7, which has role router'))):
+        castctl('member', 'add', 'gm', host, '--qpn', str(100 + i))
+        wanted = 'member %s is reached by %s: mode mcast is for switches only' % (host, node)
+        wait_until('group gm says: ' + wanted, lambda: wanted in json.dumps(
+            castctl_json('group', 'show', 'gm')))
+        castctl('member', 'remove', 'gm', host)
+    check_equal('groups of n4', [g for g in json.loads(lab.appctl('n4', 'rocecast/groups', '-j'))
+                                 if g['group'] == 'gm'], [])
+    castctl('group', 'del', 'gm')
 
 
 def device_comes_back(lab):
@@ -166,8 +292,12 @@ def device_comes_back(lab):
         n['name'] == 'n7' and 'there is no such network device' in n['state']
         for n in castctl_json('node', 'list')))
     output(*exec_in, 'ip', 'link', 'set', 'away', 'name', 'n5')
-    wait_until('castfwd has it again', lambda: all(
-        n['state'] == 'ok' for n in castctl_json('node', 'list')))
+    wait_until('castfwd has it again', lambda: is_applied('n7'))
+    output(*exec_in, 'ip', 'link', 'set', 'n5', 'down')
+    wait_until('castfwd says that it is down', lambda: node_state('n7')['state'].endswith(
+        'refused: port n5: the network device is down'))
+    output(*exec_in, 'ip', 'link', 'set', 'n5', 'up')
+    wait_until('castfwd has it again', lambda: is_applied('n7'))
     group_add('gb')
     exact(lab, 'gb', OTHERS, *FEW)
 
@@ -182,5 +312,6 @@ def rules_of_router(lab):
 
 
 CASES = [ovs_and_router, ('tree', shape(OTHERS)), node_addresses, member_leaves, link_leaves,
-         restart('n4'), restart('n7'), switch_dies, device_comes_back, rules_of_router]
+         restart('n4'), restart('n7'), switch_dies, tools_are_few, tool_fails, tool_hangs,
+         mcast_is_refused, device_comes_back, rules_of_router]
 ROUTERS_CASES = [('tree', shape(ROUTERS))]

@@ -7,9 +7,12 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "castfwd/castfwd.h"
 #include "tests/unit/suites.h"
+#include "socket-util.h"
 #include "util.h"
 
 static struct node_config config;
@@ -184,6 +187,40 @@ START_TEST(ovs_changes)
     }
 END_TEST
 
+static void
+expect_ports_change(const struct svec *from, const struct svec *to, const char *arguments)
+{
+    char *change = ovs_ports_change("br-n4", from, to, 77);
+
+    ck_assert_str_eq(change, arguments);
+    free(change);
+}
+
+START_TEST(ovs_ports_changes)
+    {
+        struct svec other = SVEC_EMPTY_INITIALIZER;
+
+        ovs_ports(&config, &rules);
+        expect_ports_change(
+            NULL, &rules,
+            " -- --may-exist add-br br-n4 -- set bridge br-n4 datapath_type=netdev "
+            "fail_mode=secure protocols=OpenFlow10,OpenFlow15 external_ids:castfwd=77"
+            " -- list-ports br-n4"
+            " -- --may-exist add-port br-n4 a1 -- set interface a1 ofport_request=1"
+            " -- --may-exist add-port br-n4 n2 -- set interface n2 ofport_request=2");
+        expect_ports_change(&rules, &rules, "");
+        /* Another number, and one port for another whose name begins with its. */
+        svec_add(&other, "a1 7");
+        svec_add(&other, "n22 2");
+        expect_ports_change(&rules, &other,
+                            " -- --if-exists del-port br-n4 n2"
+                            " -- --may-exist add-port br-n4 a1 -- set interface a1 ofport_request=7"
+                            " -- --may-exist add-port br-n4 n22 -- set interface n22 "
+                            "ofport_request=2");
+        svec_destroy(&other);
+    }
+END_TEST
+
 START_TEST(kernel_routes)
     {
         config.role = NODE_ROUTER;
@@ -195,6 +232,70 @@ START_TEST(kernel_routes)
         expect_rule("route replace 5f00:0:2::/48 via 5f00:0:2::1 dev n2 onlink proto 95");
         expect_rule("route replace unreachable 5f00:0:4::/48 proto 95");
         expect_rule("sysctl net/ipv6/conf/all/forwarding=1");
+    }
+END_TEST
+
+/* A route to somewhere else is replaced; the rest of what is not wanted goes. */
+START_TEST(kernel_removes)
+    {
+        struct svec before;
+
+        config.role = NODE_ROUTER;
+        config.n_trees = 0;
+        make_rules(kernel_rules);
+        svec_clone(&before, &rules);
+        svec_clear(&rules);
+        config.n_ports = 1;
+        config.n_routes = 2;
+        routes[1] = (struct route_config){node_locator(2), 48, 1, node_address(1)};
+        make_rules(kernel_rules);
+        char *commands = kernel_rules_remove(&before, &rules);
+        ck_assert_str_eq(commands,
+                         "address del 5f00:0:4::1/128 dev n2 nodad\n"
+                         "neighbour del 5f00:0:2::1 lladdr 02:5f:00:02:00:09 dev n2 nud permanent\n"
+                         "route del 5f00::/32 via 5f00:0:2::1 dev n2 onlink proto 95\n");
+        free(commands);
+        commands = kernel_rules_remove(&rules, &rules);
+        ck_assert_str_eq(commands, "");
+        free(commands);
+        svec_destroy(&before);
+    }
+END_TEST
+
+static void
+expect_run(const struct patience *patience, const char *const argv[], const char *error,
+           const char *output)
+{
+    char *printed = NULL;
+    char *why = command_run(patience, argv, "in\n", &printed);
+
+    ck_assert_msg(why && error ? !strcmp(why, error) : why == error, "%s", why);
+    ck_assert_str_eq(printed, output);
+    free(printed);
+    free(why);
+}
+
+START_TEST(commands)
+    {
+        static const char *const cat[] = {"cat", NULL};
+        static const char *const fails[] = {"sh", "-c", "echo one; echo two >&2; exit 3", NULL};
+        static const char *const ends[] = {"sh", "-c", "exit 3", NULL};
+        static const char *const nothing[] = {"no-such-program", NULL};
+        static const char *const never[] = {"sleep", "infinity", NULL};
+        int pipe_fds[2];
+
+        xpipe(pipe_fds);
+        struct patience patience = {.stop_fd = pipe_fds[0], .msec = -1};
+        expect_run(&patience, cat, NULL, "in\n");
+        expect_run(&patience, fails, "sh: two", "one\n");
+        expect_run(&patience, ends, "sh: ended with status 0x300", "");
+        expect_run(&patience, nothing, "no-such-program: No such file or directory", "");
+        ck_assert_int_eq(write(pipe_fds[1], "", 1), 1);
+        expect_run(&patience, never, "sleep: interrupted", "");
+        patience = (struct patience){.stop_fd = -1, .msec = 10};
+        expect_run(&patience, never, "sleep: has not ended after 10 ms", "");
+        close(pipe_fds[0]);
+        close(pipe_fds[1]);
     }
 END_TEST
 
@@ -212,6 +313,10 @@ expect_refusal(char *(*make)(const struct node_config *, struct svec *), const c
 START_TEST(refusals)
     {
         expect_refusal(kernel_rules, "group g: a router does not replicate");
+        ovs_strlcpy(config.name, "a-bridge-name", sizeof config.name);
+        expect_refusal(
+            ovs_rules,
+            "node a-bridge-name: the name of a node with role ovs must be at most 12 characters");
         memset(ports[1].peer_mac, 0, sizeof ports[1].peer_mac);
         expect_refusal(ovs_rules,
                        "port n2: the registry does not say which MAC address n2 has there");
@@ -249,7 +354,10 @@ castfwd_suite(void)
     tcase_add_test(tcase, ovs_two_epochs);
     tcase_add_test(tcase, ovs_no_copies);
     tcase_add_test(tcase, ovs_changes);
+    tcase_add_test(tcase, ovs_ports_changes);
     tcase_add_test(tcase, kernel_routes);
+    tcase_add_test(tcase, kernel_removes);
+    tcase_add_test(tcase, commands);
     tcase_add_test(tcase, refusals);
     tcase_add_test(tcase, longest_route);
     suite_add_tcase(suite, tcase);
