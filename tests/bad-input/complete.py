@@ -5,7 +5,7 @@ import shlex
 
 import lab
 
-DAEMONS = ('castd', 'swedge', 'srcagent')
+DAEMONS = ('castd', 'swedge', 'castfwd')
 
 
 def words_of(sections):
@@ -65,7 +65,7 @@ def missing(sections):
     """Sentences."""
     rows = words_of(sections)
     wanted = [*castctl(), *castlab(), *of_help('castbench'), *of_help('testbed/vm/run')]
-    for daemon in DAEMONS[:2]:
+    for daemon in DAEMONS:
         wanted += of_help(daemon)
     for command, option in wanted:
         if not has(rows, command, option):

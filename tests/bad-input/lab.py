@@ -2,8 +2,8 @@
 """The lab that bad input is tried on, and the proof that nothing in it has changed.
 
 A castlab lab without RDMA: a registry, castd, agents with their ports, in a network and mount
-namespace of their own.  Group g is ready, 'empty' has no source, nodes 'idle' and 'a9'
-have no agent.  Two more registries have another schema.
+namespace of their own.  Group g is ready, 'empty' has no source, nodes 'idle', 'a9', 'o9' and
+'k9' have no agent.  Two more registries have another schema.
 """
 import hashlib
 import json
@@ -41,6 +41,9 @@ NODES = ('a0', 'n1', 'n2')
 SET_UP = '''
 node add idle --id 300 --role switch
 node add a9 --id 301 --role agent
+node add o9 --id 302 --role ovs
+node add k9 --id 303 --role router
+link add o9:k9 k9:o9
 host add r8 --address fd00:1::8
 group add empty
 group add g

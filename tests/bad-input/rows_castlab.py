@@ -211,6 +211,19 @@ CHANGES = (
      ":7:20: name of node 'a-bridge-name': that of an ovs, whose bridge is 'br-a-bridge-name', has "
      'at most 12 characters'),
     ('    n1:', '    n7: {kind: router, id: 7}\n    n1:', ":7:5: router 'n7' has no link"),
+    ('    n1:', '    n7: {kind: router}\n    n1:', ":7:9: node 'n7' has no 'id'"),
+    ('    n1:', '    n7: {kind: ovs, id: 7, address: "fd00:1::7"}\n    n1:',
+     ":7:37: 'address' of node 'n7': an ovs has none"),
+    ('    n1:', '    n7: {kind: router, id: 7, aggregate: false}\n    n1:',
+     ":7:42: 'aggregate' of node 'n7': a router has none"),
+    ('  links:\n', '    n7: {kind: router, id: 7}\n  links:\n    - endpoints: [n7, n1]\n'
+     '      forward: loss=1%\n', ":12:16: 'n7' is a router, which makes no link bad"),
+    ('  links:\n', '    n7: {kind: ovs, id: 7}\n  links:\n    - endpoints: [n1, n7]\n'
+     '      backward: delay=1ms\n', ":12:17: 'n7' is an ovs, which makes no link bad"),
+    ('kind: srcagent', 'kind: routr',
+     ":6:16: unknown kind 'routr' of node 'sa' (did you mean 'router'?)"),
+    ('    n1:', '    n7: {kind: ovs, id: 0x0100}\n    n1:',
+     ":8:28: id 0x0100 is already that of 'n7' (line 7)"),
     ('id: 0x0100', 'id: 2, aggregate: maybe',
      ":7:42: aggregate of node 'n1': 'maybe' is neither true nor false"),
     ('id: 0x0100', 'id: 2, aggregate: [true]',

@@ -129,7 +129,12 @@ OPTIONS = (
      'srcagent: --netns nothing: /run/netns/nothing: No such file or directory'),
     ('srcagent --node=a0 --unixctl=RUNDIR/lab/bad/a0.ctl', 2,
      'srcagent: control socket RUNDIR/lab/bad/a0.ctl: another daemon answers there'),
+    ('ROCECAST_OVS_RUNDIR=run castfwd --node=n1', 1,
+     'castfwd: ROCECAST_OVS_RUNDIR=run: must be an absolute path'),
 )
+# castfwd has the same options as swedge.
+OPTIONS += tuple((line.replace('swedge', 'castfwd'), status, said.replace('swedge', 'castfwd'))
+                 for line, status, said in OPTIONS if 'swedge' in line)
 
 # At the lab's running daemons.
 CONTROL = (
@@ -171,7 +176,7 @@ CONTROL = (
 )
 
 SECTIONS = (
-    Commands('castd, swedge, srcagent',
+    Commands('castd, swedge, srcagent, castfwd',
              'None of these starts: no process, socket or pid file is left, and daemons that run '
              'keep theirs.', OPTIONS, lab.ALL),
     Control('Control sockets', 'At a daemon of the lab, with `ovs-appctl -t`.', CONTROL),

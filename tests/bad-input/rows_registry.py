@@ -45,6 +45,8 @@ REFUSED = (
 CASTD = (
     ('Node', {'name': 'n 9', 'id': 9, 'role': 'switch'}, 'log, doctor',
      'Node "n 9": the name must be 1 to 63 of A-Z a-z 0-9 . _ -'),
+    ('Node', {'name': 'a-bridge-name', 'id': 9, 'role': 'ovs'}, 'log, doctor',
+     'Node "a-bridge-name": the name of a node with role ovs must be at most 12 characters'),
     ('Host', {'name': 'h 9', 'address': 'fd00:1::77'}, 'log, doctor',
      'Host "h 9": the name must be 1 to 63 of A-Z a-z 0-9 . _ -'),
     ('Host', {'name': 'n1', 'address': 'fd00:1::77'}, 'log, doctor',
@@ -77,6 +79,13 @@ CASTD = (
     ('Link', {'a': 'a9', 'a_port': 'x', 'b': 'idle', 'b_port': 'y', 'kind': 'packet',
               'a_to_b': 'loss=200%'}, 'log, doctor',
      'Link a9:x idle:y: a_to_b: "loss=200%": must be 0% to 100%'),
+    ('Link', {'a': 'n1', 'a_port': 'x', 'b': 'o9', 'b_port': 'y', 'kind': 'packet',
+              'b_to_a': 'loss=1%'}, 'log, doctor',
+     'Link n1:x o9:y: b_to_a: o9 has role ovs, which makes no link bad'),
+    ('Link', {'a': 'r8', 'a_port': 'x', 'b': 'o9', 'b_port': 'y', 'kind': 'packet'},
+     'log, doctor', 'Link r8:x o9:y: o9 has role ovs, and no hosts'),
+    ('Link', {'a': 'k9', 'a_port': 'x', 'b': 'r8', 'b_port': 'y', 'kind': 'packet'},
+     'log, doctor', 'Link k9:x r8:y: k9 has role router, and no hosts'),
     ('Group', {'name': 'x y', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20}, 'log, doctor',
      'Group "x y": the name must be 1 to 63 of A-Z a-z 0-9 . _ -'),
     ('Group', {'name': 'x', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20, 'epoch': 1,
@@ -130,6 +139,16 @@ ROLES = (
      'generation … refused: the node has role switch, srcagent is for role agent'),
     ('swedge --node=a9 --unixctl=DIR/x.ctl',
      'generation … refused: the node has role agent, swedge is for role switch'),
+    ('swedge --node=o9 --unixctl=DIR/x.ctl',
+     'generation … refused: the node has role ovs, swedge is for role switch'),
+    ('castfwd --node=idle --unixctl=DIR/x.ctl',
+     'generation … refused: the node has role switch, castfwd is for role ovs or router'),
+    ('castfwd --node=a9 --unixctl=DIR/x.ctl',
+     'generation … refused: the node has role agent, castfwd is for role ovs or router'),
+    ('castfwd --node=o9 --unixctl=DIR/x.ctl',
+     'generation … refused: port k9: there is no such network device'),
+    ('castfwd --node=k9 --unixctl=DIR/x.ctl',
+     'generation … refused: port o9: there is no such network device'),
 )
 
 # Of what castd has told node n1, a column that is changed while castd stands still; Node.state.
@@ -164,8 +183,9 @@ SECTIONS = (
     Agent('Registry: instructions that an agent refuses',
           'As if castd had written them for node n1, as generation …. The agent goes on with what it '
           'has; its `Node.state` says `generation … refused: ` and', AGENT),
-    Role('Agents: a node of another role', 'The node `idle` is a switch, `a9` a source agent. Nothing '
-         'of what castd has told the node is applied.', ROLES),
+    Role('Agents: a node that is not theirs', 'The node `idle` is a switch, `a9` a source agent, `o9` an '
+         'ovs and `k9` a router, but not on this machine. Nothing of what castd has told the node is '
+         'applied.', ROLES),
     Commands('Registry: another schema', 'At `old.sock` table `Link` and columns `no_aggregation` and '
              '`liveness` are missing; at `void.sock` is a database that has the name only.',
              SCHEMA_COMMANDS, SCHEMA_PROOFS),
