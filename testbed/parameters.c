@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,7 +143,7 @@ is_index(const char *inner, long *addp)
     errno = 0;
     *addp = strtol(inner + 1, &end, 10);
     return (inner[1] == '+' || inner[1] == '-') && isdigit((unsigned char) inner[2]) && !*end
-           && !errno && labs(*addp) <= MAX_RANGE;
+           && !errno && *addp >= -MAX_RANGE && *addp <= MAX_RANGE;
 }
 
 /* A parameter's value, "" after an error. */
@@ -174,7 +175,7 @@ range_end(const struct parameters *ps, struct yaml_doc *yd, const yaml_node_t *s
     char *end;
     errno = 0;
     long n = strtol(value, &end, 10);
-    if (errno || end == value || *end || n < 0) {
+    if (errno || end == value || *end || n < 0 || n > INT_MAX) {
         yaml_doc_error(yd, scalar, "'%s' in a range: '%s' is not a number", text, value);
     }
     return n;
@@ -205,7 +206,7 @@ parameters_find_range(const struct parameters *ps, struct yaml_doc *yd, const ya
 {
     const char *pos = yaml_doc_text(scalar);
     const char *start;
-    for (char *inner; (inner = next_braces(yd, scalar, &pos, &start)) && !yd->error; free(inner)) {
+    for (char *inner; !yd->error && (inner = next_braces(yd, scalar, &pos, &start)); free(inner)) {
         char *dots = strstr(inner, "..");
         if (!dots) {
             continue;

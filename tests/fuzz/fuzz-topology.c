@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Topology files.  The input is one.
+ * Topology files.  The input is one; behind PARAMETER it gets a parameter, as from the command line.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -12,6 +12,8 @@
 #include "testbed/topology.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/parse-check.h"
+
+#define PARAMETER "#!" /* a comment. */
 
 static void
 check_node(const struct topology *t, size_t i)
@@ -53,7 +55,7 @@ check_link(const struct topology *t, const struct topology_link *l)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const parameters[] = {"n=3"};
+    static const char *const parameters[] = {"N=3"};
     char path[64];
     struct topology *t;
     int fd = memfd_create("topology", MFD_CLOEXEC);
@@ -61,7 +63,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE(fd >= 0);
     REQUIRE(write(fd, data, size) == (ssize_t) size);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    char *error = topology_load(path, NULL, parameters, data && size && data[0] == '#', &t);
+    size_t len = strlen(PARAMETER);
+    bool with_parameter = size >= len && !memcmp(data, PARAMETER, len);
+    char *error = topology_load(path, NULL, parameters, with_parameter, &t);
 
     REQUIRE(!error == (t != NULL));
     REQUIRE(!error || !strncmp(error, path, strlen(path)));
