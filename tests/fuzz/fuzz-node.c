@@ -16,7 +16,9 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "lib/icmp6.h"
 #include "lib/icrc.h"
+#include "lib/inet-csum.h"
 #include "lib/roce.h"
 #include "tests/fuzz/node-frames.h"
 #include "tests/fuzz/srh-auth.h"
@@ -57,7 +59,21 @@ struct bench {
 /* What is done to a frame before it comes. */
 enum { MUTATE = 1, MEND = 2, SIGN = 4, SPOIL = 8, KEY_SHIFT = 4, LAST_HOP = 64 };
 
-/* If the frame is RoCE with a wrong ICRC, MEND makes that right; SIGN its digests. */
+/* An ICMPv6 message with a good checksum. */
+static void
+mend_icmp6(uint8_t *frame, const struct parsed_ip6 *ip)
+{
+    const struct ip6_hdr_wire *hdr = (const void *) (frame + ip->ofs);
+    struct icmp6_wire *icmp = (struct icmp6_wire *) (frame + ip->l4_ofs);
+    size_t len = (size_t) (ip->end - ip->l4_ofs);
+
+    if (len >= sizeof *icmp) {
+        icmp->csum = be16_put(0);
+        icmp->csum = inet_csum_ip6(&hdr->src, &hdr->dst, IP6_NH_ICMPV6, icmp, len);
+    }
+}
+
+/* If the frame is RoCE with a wrong ICRC, or ICMPv6, MEND makes that right; SIGN its digests. */
 static void
 mend(uint8_t *frame, size_t len, uint8_t how)
 {
@@ -70,6 +86,9 @@ mend(uint8_t *frame, size_t len, uint8_t how)
         uint8_t key = how >> KEY_SHIFT & 3;
         struct auth_key k = auth_key_of(key < N_KEYS + 1 ? key + 1u : 1, key > N_KEYS);
         srh_auth_sign(frame, &h, &k);
+    }
+    if (how & MEND && parsed_innermost(&h)->proto == IP6_NH_ICMPV6) {
+        mend_icmp6(frame, parsed_innermost(&h));
     }
     if (how & MEND && h.bth_ofs) {
         uint16_t ip = parsed_innermost(&h)->ofs;
@@ -473,6 +492,16 @@ look(const struct fixture *f)
         for (size_t j = 0; j < t.config->n_branches; j++) {
             f->class->branch(f->node, i, t.config->branches[j].id, &branch);
         }
+    }
+    const struct l3 *l3 = f->class->l3(f->node);
+    struct l3_neigh_info neigh;
+    struct route_config route;
+
+    for (size_t i = 0; i < l3_n_neighs(l3); i++) {
+        REQUIRE(!l3_get_neigh(l3, i, &neigh) || has_port(&f->config, neigh.port));
+    }
+    for (size_t i = 0; i < l3_n_routes(l3); i++) {
+        REQUIRE(!l3_get_route(l3, i, &route) || has_port(&f->config, route.port));
     }
     for (size_t i = 0; f->class->sid(f->node, i, &sid); i++) {
         REQUIRE(sid.behaviour);
