@@ -138,6 +138,49 @@ lab_event_look(struct lab *lab, struct lab_node *n, bool timer, bool removed)
     }
 }
 
+/* What the root knows to be confirmed; 'psn' if it is not there. */
+static psn_t
+root_minimum(const struct lab *lab, psn_t psn)
+{
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        const struct lab_node *n = &lab->nodes[i];
+        struct tree_info t;
+        size_t tree;
+
+        if (lab_is_root(n, lab->epoch) && find_tree(n, lab_designated_qpn(lab->epoch), &tree, &t)) {
+            return t.reverse.m;
+        }
+    }
+    return psn;
+}
+
+void
+lab_event_timeout(struct lab *lab, const struct rc_info *source)
+{
+    struct lab_set counted = lab_counted(lab, lab->epoch);
+    bool lacks = false, missing = false;
+    enum lab_stall why;
+
+    LAB_SET_FOR_EACH (i, &counted) {
+        struct rc_info info;
+
+        rc_get_info(lab->receivers[i].endpoint, &info);
+        if (psn_cmp(info.expected, source->una) <= 0) {
+            lacks = true;
+            missing |= info.missing;
+        }
+    }
+    if (!lacks) {
+        bool known = psn_cmp(root_minimum(lab, source->una), source->una) > 0;
+        why = known ? STALL_KNOWN : STALL_UNKNOWN;
+    } else if (source->gone_back) {
+        why = psn_eq(source->back_to, source->una) ? STALL_LOST_AGAIN : STALL_IGNORED;
+    } else {
+        why = missing ? STALL_SAID : STALL_TAIL;
+    }
+    lab->n_stalls[why]++;
+}
+
 void
 lab_event_end(struct lab *lab)
 {

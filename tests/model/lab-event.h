@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "lib/reverse.h"
+#include "tests/model/rc-endpoint.h"
 
 #define LAB_N_EPOCHS 4
 
@@ -55,6 +56,19 @@ enum lab_event {
         N_LAB_EVENTS
 };
 
+/* Why the source's timer had to move things: a receiver lacks the PSN that the source waits for,
+ * and... */
+enum lab_stall {
+    STALL_LOST_AGAIN, /* the source has gone back there already, and ignores NAKs. */
+    STALL_IGNORED,    /* the source has gone back elsewhere, and ignores NAKs. */
+    STALL_SAID,       /* it has said so, but the source did not go back. */
+    STALL_TAIL,       /* it has not: nothing came behind it. */
+    /* or all have it, and... */
+    STALL_UNKNOWN, /* the root does not know: an ACK got lost, or nobody was asked. */
+    STALL_KNOWN,   /* the root knows. */
+    N_LAB_STALLS
+};
+
 /* What a node showed when it was last looked at. */
 struct lab_seen {
     struct {
@@ -83,6 +97,8 @@ void lab_event_before(const struct lab *, const struct lab_node *, const uint8_t
 void lab_event_after(struct lab *, struct lab_node *, const struct lab_response *);
 /* A node did something: because of its timer, or a configuration that may have removed somebody. */
 void lab_event_look(struct lab *, struct lab_node *, bool timer, bool removed);
+/* The source's timer is over.  This is what it showed before that. */
+void lab_event_timeout(struct lab *, const struct rc_info *);
 /* What is counted by others. */
 void lab_event_end(struct lab *);
 

@@ -244,7 +244,7 @@ lab_endpoints_start(struct lab *lab)
         .dest_qpn = lab_designated_qpn(lab->epoch),
         .start_psn = epoch_start(lab, lab->epoch),
         .mtu = LAB_MTU,
-        .timeout_usec = 20000,
+        .timeout_usec = LAB_TIMEOUT_USEC,
         .retry_cnt = RC_RETRY_FOREVER,
         .rnr_retry = RC_RETRY_FOREVER,
         .min_rnr_timer = lab->min_rnr_timer,

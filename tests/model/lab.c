@@ -132,7 +132,14 @@ step(struct lab *lab)
     LAB_REQUIRE(lab, !lab->calm_since || now - lab->calm_since < CALM_LIMIT,
                 "no end in the calm: %u of %u messages done", lab->n_done, lab->n_messages);
     if (rc_deadline(lab->source) <= now) {
+        struct rc_info before, after;
+
+        rc_get_info(lab->source, &before);
         rc_timer(lab->source, now);
+        rc_get_info(lab->source, &after);
+        if (after.n_timeouts > before.n_timeouts) {
+            lab_event_timeout(lab, &before);
+        }
         return;
     }
     for (unsigned i = 0; i < lab->n_nodes; i++) {

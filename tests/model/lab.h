@@ -40,6 +40,7 @@
 #include "tests/model/rc-endpoint.h"
 
 #define LAB_MTU          256
+#define LAB_TIMEOUT_USEC 20000 /* of the source. */
 #define LAB_MAX_NODES    100
 #define LAB_MAX_MESSAGES 4096
 #define LAB_MAX_ACTIONS  8
@@ -212,6 +213,7 @@ struct lab {
     unsigned next_action;
     uint64_t n_seen[N_LAB_EVENTS]; /* lab-event.c. */
     struct lab_oracle of_switch;
+    uint64_t n_stalls[N_LAB_STALLS];
 };
 
 /* (libcheck writes to a file for every ck_assert(), even one that holds.) */

@@ -27,6 +27,7 @@
 #define MAX_UNACKED_PSNS (RC_MAX_IN_FLIGHT - 1)
 #define MAX_PKT_PER_ACK  64 /* RXE_MAX_PKT_PER_ACK. */
 #define INBOX_SIZE       512
+#define JIFFY_USEC       4000 /* HZ is 250; the RNR timer counts them. */
 #define HEADERS_LEN      (IP6_HDR_LEN + sizeof(struct udp_hdr) + sizeof(struct bth))
 
 enum wqe_state { WQE_POSTED, WQE_PROCESSING, WQE_PENDING };
@@ -66,11 +67,12 @@ struct rc_endpoint {
     bool wait_for_rnr_timer;
     uint64_t rnr_at;
     uint64_t next_tx; /* no packet before. */
-    uint64_t n_sent, n_retries, n_responses;
+    uint64_t n_sent, n_retries, n_timeouts, n_responses;
 
     /* Completer. */
     psn_t comp_psn;
     bool started_retry;
+    psn_t back_to; /* where it went back to last. */
     uint8_t retry_cnt, rnr_retry;
     uint64_t retrans_at;
     bool error;
@@ -409,7 +411,7 @@ retry(struct rc_endpoint *ep)
     ep->need_retry = false;
     ep->n_retries++;
     ep->index = ep->head;
-    ep->req_psn = ep->comp_psn;
+    ep->req_psn = ep->back_to = ep->comp_psn;
     for (size_t i = ep->head; i < ep->tail; i++) {
         struct wqe *w = wqe_at(ep, i);
         if (w->state == WQE_POSTED) {
@@ -524,7 +526,7 @@ rnr_retry(struct rc_endpoint *ep, uint8_t code, uint64_t now)
     }
     ep->rnr_retry -= ep->rnr_retry != RC_RETRY_FOREVER;
     ep->wait_for_rnr_timer = true;
-    ep->rnr_at = now + roce_rnr_usec(code);
+    ep->rnr_at = now + (roce_rnr_usec(code) + JIFFY_USEC - 1) / JIFFY_USEC * JIFFY_USEC;
 }
 
 /* A response that concerns the oldest request. */
@@ -699,6 +701,7 @@ rc_timer(struct rc_endpoint *ep, uint64_t now)
         const struct wqe *w = wqe_at(ep, ep->head);
         ep->retrans_at = UINT64_MAX;
         if (w && w->state != WQE_POSTED && !ep->need_retry) {
+            ep->n_timeouts++;
             error_retry(ep, true);
         }
     }
@@ -717,6 +720,7 @@ rc_get_info(const struct rc_endpoint *ep, struct rc_info *info)
     *info = (struct rc_info){
         .expected = ep->resp_psn,
         .msn = ep->msn,
+        .missing = ep->sent_psn_nak,
         .failed = ep->failed,
         .n_requests = ep->n_requests,
         .n_duplicates = ep->n_duplicates,
@@ -726,11 +730,14 @@ rc_get_info(const struct rc_endpoint *ep, struct rc_info *info)
         .una = ep->comp_psn,
         .next = ep->req_psn,
         .error = ep->error,
+        .gone_back = ep->started_retry,
+        .back_to = ep->back_to,
         .n_outstanding = ep->tail - ep->head,
         .stuck = !ep->error && ep->head < ep->tail && ep->index == ep->tail
                  && psn_cmp(ep->comp_psn, ep->req_psn) >= 0,
         .n_sent = ep->n_sent,
         .n_retries = ep->n_retries,
+        .n_timeouts = ep->n_timeouts,
         .n_responses = ep->n_responses,
         .n_dropped = ep->n_dropped,
         .n_wrong_source = ep->n_wrong_source,

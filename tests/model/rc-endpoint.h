@@ -108,9 +108,11 @@ void rc_timer(struct rc_endpoint *, uint64_t now);
 void rc_fail_next(struct rc_endpoint *, uint8_t syndrome);
 
 struct rc_info {
-    /* Responder: next PSN, messages done, and whether it has failed. */
+    /* Responder: next PSN, messages done, whether it has said that it misses the next PSN (and is
+     * silent until that comes), and whether it has failed. */
     psn_t expected;
     uint32_t msn;
+    bool missing;
     bool failed;
     uint64_t n_requests;   /* request packets that passed the checks on receipt; of them: */
     uint64_t n_duplicates; /* behind the next PSN, */
@@ -120,6 +122,8 @@ struct rc_info {
     /* Requester: lowest PSN not acknowledged, next to be sent, and whether it has failed. */
     psn_t una, next;
     bool error;
+    bool gone_back; /* it ignores sequence NAKs until it has got further, because it went back... */
+    psn_t back_to;  /* ...to here. */
     size_t n_outstanding; /* work requests. */
     /* Everything outstanding is acknowledged, but the last acknowledgement came
      * while the packets before it were being sent again, and did not complete
@@ -131,6 +135,7 @@ struct rc_info {
     bool stuck;
     uint64_t n_sent;         /* request packets, repeated ones included. */
     uint64_t n_retries;      /* go-back-N. */
+    uint64_t n_timeouts;     /* the timer was over, which mostly makes it go back, too. */
     uint64_t n_responses;    /* that passed the checks on receipt. */
     uint64_t n_dropped;      /* packets that failed a check on receipt; of them: */
     uint64_t n_wrong_source; /* not from the peer. */

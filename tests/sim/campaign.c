@@ -101,7 +101,7 @@ choose_kind(struct fabric *chance)
 }
 
 static void
-run_group(struct fabric *chance, bool trace)
+run_group(struct fabric *chance, const struct sim_policy *policy, bool trace)
 {
     enum scenario_kind kind = choose_kind(chance);
     unsigned n = choose_n_receivers(chance, kind);
@@ -111,6 +111,10 @@ run_group(struct fabric *chance, bool trace)
         fprintf(stderr, "%s, %u receivers: %s\n", scenario_name(kind), n, topology);
     }
     struct lab *lab = scenario_create(topology, kind, chance->random, trace, seed_failed);
+    if (policy) {
+        lab->nak = policy->nak;
+        lab->filter = policy->filter;
+    }
     lab_run(lab);
     for (unsigned i = 0; shared && i < N_LAB_EVENTS; i++) {
         __atomic_fetch_add(&shared->n_seen[i], lab->n_seen[i], __ATOMIC_RELAXED);
@@ -120,14 +124,14 @@ run_group(struct fabric *chance, bool trace)
 }
 
 void
-campaign_run_seed(uint64_t seed, bool trace, const char *options)
+campaign_run_seed(const struct campaign *c, uint64_t seed, bool trace)
 {
     struct fabric chance = {.random = seed};
 
     running.seed = seed;
-    running.options = options;
+    running.options = c->options;
     for (unsigned i = 0; i < GROUPS_OF_SEED; i++) {
-        run_group(&chance, trace);
+        run_group(&chance, c->policy, trace);
     }
 }
 
@@ -139,7 +143,7 @@ work(struct campaign *c)
         if (self->seed > c->last) {
             exit(0);
         }
-        campaign_run_seed(self->seed, false, c->options);
+        campaign_run_seed(c, self->seed, false);
         __atomic_fetch_add(&shared->n_run, 1, __ATOMIC_RELAXED);
     }
 }

@@ -24,6 +24,15 @@ static const struct {
 #undef DEFECT_ENTRY
 };
 
+const struct sim_policy sim_policies[N_SIM_POLICIES] = {
+    {"hold", NAK_HOLD, false},
+    {"literal", NAK_LITERAL, false},
+    {"solicit", NAK_SOLICIT, false},
+    {"hold+filter", NAK_HOLD, true},
+    {"literal+filter", NAK_LITERAL, true},
+    {"solicit+filter", NAK_SOLICIT, true},
+};
+
 static const char usage[] =
     "usage: castsim [OPTION]...\n"
     "Runs groups in virtual time, each as its seed says: topology, links, messages, faults.\n"
@@ -34,10 +43,14 @@ static const char usage[] =
     "  --count N         so many, from the first on\n"
     "  --trace           with --seed: every packet, to stderr\n"
     "  --jobs N          processes (default: one per processor)\n"
+    "  --policy NAME     all groups have it: hold, literal, solicit, each also with '+filter', or\n"
+    "                    default (default: as the seed says; with --compare all)\n"
     "  --defect NAME     with this known defect switched on\n"
     "  --list-defects    what is known\n"
     "  --defects         is each of them found?  Prints the first seed that does\n"
     "  --compare         policies for NAKs above the minimum against an ideal aggregator\n"
+    "  --runs N          with --compare: of a cell (default 40)\n"
+    "  --loss WHERE      with --compare: down, up (towards receivers, from them) or both (default)\n"
     "  --help            this text\n"
     "\n"
     "Exit status: 0, 1 if something was violated or not found, 2 for wrong usage.\n";
@@ -150,39 +163,111 @@ list_defects(void)
     }
 }
 
+static const struct sim_policy *
+parse_policy(const char *name)
+{
+    bool is_default = !strcmp(name, "default");
+
+    for (unsigned i = 0; i < N_SIM_POLICIES; i++) {
+        const struct sim_policy *p = &sim_policies[i];
+        if (is_default ? p->nak == DEFAULT_NAK && p->filter == DEFAULT_FILTER
+                       : !strcmp(name, p->name)) {
+            return p;
+        }
+    }
+    wrong("--policy", name);
+}
+
+static void
+parse_loss(const char *where, struct compare *compare)
+{
+    bool both = !strcmp(where, "both");
+
+    compare->lose_down = both || !strcmp(where, "down");
+    compare->lose_up = both || !strcmp(where, "up");
+    if (!compare->lose_down && !compare->lose_up) {
+        wrong("--loss", where);
+    }
+}
+
+static void
+parse_seeds(const char *text, struct campaign *c)
+{
+    char *end;
+
+    c->first = parse_number("--seeds", text, '.', &end);
+    c->last = end[1] == '.' ? parse_number("--seeds", end + 2, '\0', &end) : 0;
+    if (c->last < c->first) {
+        wrong("--seeds", text);
+    }
+}
+
+static unsigned
+parse_small(const char *what, const char *text, unsigned most)
+{
+    char *end;
+    uint64_t number = parse_number(what, text, '\0', &end);
+
+    if (!number || number > most) {
+        wrong(what, text);
+    }
+    return (unsigned) number;
+}
+
+/* To 'replay', what a seed needs besides. */
+static void
+note_option(char *replay, size_t size, const char *option, const char *value)
+{
+    size_t len = strlen(replay);
+
+    snprintf(replay + len, size - len, " %s %s", option, value);
+}
+
 int
 main(int argc, char *argv[])
 {
-    enum { SEED = 1, SEEDS, COUNT, TRACE, JOBS, DEFECT_ON, LIST, ALL, COMPARE, HELP };
+    enum {
+        SEED = 1,
+        SEEDS,
+        COUNT,
+        TRACE,
+        JOBS,
+        POLICY,
+        DEFECT_ON,
+        LIST,
+        ALL,
+        COMPARE,
+        RUNS,
+        LOSS,
+        HELP
+    };
     static const struct option options[] = {
         {"seed", required_argument, NULL, SEED},
         {"seeds", required_argument, NULL, SEEDS},
         {"count", required_argument, NULL, COUNT},
         {"trace", no_argument, NULL, TRACE},
         {"jobs", required_argument, NULL, JOBS},
+        {"policy", required_argument, NULL, POLICY},
         {"defect", required_argument, NULL, DEFECT_ON},
         {"list-defects", no_argument, NULL, LIST},
         {"defects", no_argument, NULL, ALL},
         {"compare", no_argument, NULL, COMPARE},
+        {"runs", required_argument, NULL, RUNS},
+        {"loss", required_argument, NULL, LOSS},
         {"help", no_argument, NULL, HELP},
         {NULL, 0, NULL, 0},
     };
     struct campaign c = {
         .first = 1, .last = 500, .n_jobs = (unsigned) sysconf(_SC_NPROCESSORS_ONLN)};
+    struct compare compare = {.n_runs = 40, .lose_down = true, .lose_up = true};
     char replay[128] = "";
-    bool trace = false, find = false;
+    bool trace = false, find = false, compares = false;
     char *end;
 
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
         case SEED: c.first = c.last = parse_number("--seed", optarg, '\0', &end); break;
-        case SEEDS:
-            c.first = parse_number("--seeds", optarg, '.', &end);
-            c.last = end[1] == '.' ? parse_number("--seeds", end + 2, '\0', &end) : 0;
-            if (c.last < c.first) {
-                wrong("--seeds", optarg);
-            }
-            break;
+        case SEEDS: parse_seeds(optarg, &c); break;
         case COUNT:
             c.last = c.first + parse_number("--count", optarg, '\0', &end) - 1;
             if (c.last < c.first) {
@@ -190,20 +275,20 @@ main(int argc, char *argv[])
             }
             break;
         case TRACE: trace = true; break;
-        case JOBS:
-            c.n_jobs = (unsigned) parse_number("--jobs", optarg, '\0', &end);
-            if (!c.n_jobs || c.n_jobs > 64) {
-                wrong("--jobs", optarg);
-            }
+        case JOBS: c.n_jobs = parse_small("--jobs", optarg, 64); break;
+        case POLICY:
+            c.policy = compare.only = parse_policy(optarg);
+            note_option(replay, sizeof replay, "--policy", optarg);
             break;
         case DEFECT_ON:
             defects |= 1u << parse_defect(optarg);
-            snprintf(replay + strlen(replay), sizeof replay - strlen(replay), " --defect %s",
-                     optarg);
+            note_option(replay, sizeof replay, "--defect", optarg);
             break;
         case LIST: list_defects(); return 0;
         case ALL: find = true; break;
-        case COMPARE: compare_run(); return 0;
+        case COMPARE: compares = true; break;
+        case RUNS: compare.n_runs = parse_small("--runs", optarg, 100000); break;
+        case LOSS: parse_loss(optarg, &compare); break;
         case HELP: fputs(usage, stdout); return 0;
         default: fputs("Try 'castsim --help'.\n", stderr); return 2;
         }
@@ -215,11 +300,15 @@ main(int argc, char *argv[])
         wrong("--trace", "of a single seed only (--seed)");
     }
     c.options = replay;
+    if (compares) {
+        compare.n_jobs = c.n_jobs;
+        return compare_run(&compare);
+    }
     if (find) {
         return run_defects(c.n_jobs);
     }
     if (trace) {
-        campaign_run_seed(c.first, true, replay);
+        campaign_run_seed(&c, c.first, true);
         printf("1 passed, 0 failed\n");
         return 0;
     }

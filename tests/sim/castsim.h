@@ -11,12 +11,22 @@
 
 #include "tests/model/scenario.h"
 
+/* What a group may do with NAKs above the minimum, and with copies. */
+struct sim_policy {
+    const char *name;
+    enum reverse_nak nak;
+    bool filter;
+};
+#define N_SIM_POLICIES 6
+extern const struct sim_policy sim_policies[N_SIM_POLICIES];
+
 struct campaign {
     uint64_t first, last; /* seeds. */
     unsigned n_jobs;
-    bool stop;           /* at the first seed that fails. */
-    bool quiet;          /* about seeds that fail. */
-    const char *options; /* that a replay needs besides. */
+    bool stop;                       /* at the first seed that fails. */
+    bool quiet;                      /* about seeds that fail. */
+    const char *options;             /* that a replay needs besides. */
+    const struct sim_policy *policy; /* of all groups; NULL: as the seed says. */
     /* Results. */
     uint64_t n_run, n_failed;
     uint64_t failed; /* the lowest seed that did. */
@@ -24,11 +34,17 @@ struct campaign {
     uint64_t n_seen[N_LAB_EVENTS];
 };
 
-/* Runs this seed here; does not return if it fails. */
-void campaign_run_seed(uint64_t seed, bool trace, const char *options);
+/* Runs the first seed here; does not return if it fails. */
+void campaign_run_seed(const struct campaign *, uint64_t seed, bool trace);
 void campaign_run(struct campaign *);
 
-/* Prints the table. */
-void compare_run(void);
+struct compare {
+    const struct sim_policy *only; /* NULL: all. */
+    unsigned n_runs;               /* of a cell. */
+    unsigned n_jobs;
+    bool lose_down, lose_up;
+};
+/* Prints the tables.  0, or 1 if a cell does not reach what it should. */
+int compare_run(const struct compare *);
 
 #endif /* tests/sim/castsim.h */
