@@ -39,11 +39,11 @@ say(struct lab *lab, psn_t psn, uint8_t syndrome)
     uint8_t frame[PACKET_ROOM] = {0};
     struct eth_hdr *eth = (struct eth_hdr *) frame;
 
-    LAB_REQUIRE(lab, p, "the pool is empty");
     node_port_mac(lab->nodes[agent.station].base.id, agent.port, eth->dst);
     node_port_mac(lab->nodes[from.station].base.id, from.port, eth->src);
     eth->type = be16_put(ETH_TYPE_IP6);
-    size_t len = packet_flatten(p, frame + sizeof *eth, sizeof frame - sizeof *eth);
+    size_t len = p ? packet_flatten(p, frame + sizeof *eth, sizeof frame - sizeof *eth) : 0;
+    LAB_REQUIRE(lab, len, "the pool is empty");
     packet_put(p);
     fabric_send(&lab->fabric, from, frame, len + sizeof *eth, false);
 }
