@@ -218,14 +218,15 @@ print_means(void)
 {
     printf("| all | | |");
     for (unsigned col = 0; col < ORACLE; col++) {
-        double log_goodput = 0, log_sent = 0, n = (double) N_ROWS;
+        double log_goodput = 0, log_sent = 0;
+        size_t n = N_ROWS;
 
         for (unsigned row = 0; row < N_ROWS; row++) {
             log_goodput += log(goodput(&cells[row][ORACLE], &cells[row][col]));
             log_sent += log(sent(&cells[row][ORACLE], &cells[row][col]));
         }
         if (has_column(col)) {
-            printf(" %.2f, %.2f |", exp(log_goodput / n), exp(log_sent / n));
+            printf(" %.2f, %.2f |", exp(log_goodput / (double) n), exp(log_sent / (double) n));
         }
     }
     printf("\n");
