@@ -161,7 +161,7 @@ print_group(const struct json *group)
 {
     static const char *const keys[] = {"branch", "una",    "cond",    "acks",    "dups",     "naks",
                                        "rnrs",   "fatals", "repeats", "useless", "filtered", NULL};
-    static const char *const sent[] = {"acks", "dups", "naks", "rnrs", "fatals"};
+    static const char *const sent[] = {"acks", "dups", "naks", "rnrs", "fatals", "presumed"};
     const struct json_array *branches = ctl_get_array(group, "branches");
     struct json *array = json_array_create_empty();
 

@@ -85,6 +85,7 @@ load_request(const struct castd *c, struct castd_group *g)
     }
     p->prune = g->prune;
     p->liveness_msec = (uint32_t) MIN(row->liveness, UINT32_MAX);
+    p->timeout = (uint8_t) row->timeout;
     for (size_t i = 0; i < g->n_members; i++) {
         load_member(&p->members[i], &r->members[i], g->members[i], g);
     }

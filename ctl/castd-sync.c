@@ -344,6 +344,7 @@ sync_tree(const struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
     SYNC_NUMBER(tree_node, row, filter, t->filter);
     SYNC_NUMBER(tree_node, row, prune, t->prune);
     SYNC_NUMBER(tree_node, row, liveness, t->liveness_msec);
+    SYNC_NUMBER(tree_node, row, timeout, t->timeout);
     SYNC_NUMBER(tree_node, row, open, t->open);
     changed |= sync_outer_das(row, t);
     changed |= sync_auth(c, node, row, &t->auth);

@@ -430,6 +430,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
         || !read_mode(r, row, t) || !read_nak(r, row->nak, &t->nak)
         || !read_integer(r, "Tree_Node.liveness", row->liveness, 0, UINT32_MAX)
+        || !read_integer(r, "Tree_Node.timeout", row->timeout, 0, 31)
         || !read_auth(r, row, &t->auth) || !read_outer_das(r, row, t)
         || !read_branches(r, row->branches, row->n_branches, &t->branches, &t->n_branches)
         || !read_branches(r, row->copies, row->n_copies, &t->copies, &t->n_copies)) {
@@ -453,6 +454,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     t->filter = row->filter;
     t->prune = row->prune;
     t->liveness_msec = (uint32_t) row->liveness;
+    t->timeout = (uint8_t) row->timeout;
     t->open = row->open;
     return true;
 }

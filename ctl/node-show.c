@@ -221,6 +221,7 @@ group(const struct node_daemon *d, size_t tree)
     json_object_put(o, "filter", json_boolean_create(tc->filter));
     json_object_put(o, "prune", json_boolean_create(tc->prune));
     put_int(o, "liveness", tc->liveness_msec);
+    put_int(o, "timeout", tc->timeout);
     if (info.refused) {
         put_int(o, "refused_psn", info.refused_psn.v);
         put_int(o, "refused_syndrome", info.refused_syndrome);
@@ -234,6 +235,7 @@ group(const struct node_daemon *d, size_t tree)
     put_int(sent, "naks", r->n_sent_naks);
     put_int(sent, "rnrs", r->n_sent_rnrs);
     put_int(sent, "fatals", r->n_sent_fatals);
+    put_int(sent, "presumed", r->n_sent_presumed);
     json_object_put(o, "sent", sent);
     return o;
 }

@@ -533,6 +533,7 @@ plan_set_policy(const struct plan_group *g, struct plan *plan)
         c->nak = g->nak;
         c->filter = g->filter;
         c->prune = g->prune;
+        c->timeout = g->timeout;
         c->liveness_msec = (uint32_t) MIN((uint64_t) g->liveness_msec * heights[i], UINT32_MAX);
     }
     free(heights);

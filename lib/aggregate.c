@@ -54,6 +54,14 @@ has_branch(const struct tree_config *config, const struct branch_config *b)
     return false;
 }
 
+/* How long an answer is not overdue (R14): one fifth of the time, 4.096 us * 2^timeout, after which the
+ * source goes back of its own accord. */
+static uint64_t
+presume_usec(const struct tree_config *config)
+{
+    return config->root && config->timeout ? (UINT64_C(4096) << config->timeout) / 5000 : 0;
+}
+
 int
 aggregate_check(const struct aggregate *a, const struct tree_config *config, char **errp)
 {
@@ -92,6 +100,7 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
                                        .filter = config->filter,
                                        .prune = config->prune,
                                        .liveness_usec = (uint64_t) config->liveness_msec * 1000,
+                                       .presume_usec = presume_usec(config),
                                    });
     struct reverse_out result = reverse_branches_remove(a->reverse, left, n_left, now);
 

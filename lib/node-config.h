@@ -126,6 +126,7 @@ struct tree_config {
      * milliseconds without progress one is (0: never). */
     bool prune;
     uint32_t liveness_msec;
+    uint8_t timeout; /* of the source's QP: 4.096 us * 2^timeout; 0: not known. */
     size_t n_branches;
     struct branch_config *branches;
     /* At a node with receivers: what packets must have.  At the source agent: what they get. */

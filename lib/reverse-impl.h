@@ -34,6 +34,21 @@ struct branch {
     uint64_t n_repeats, n_useless, n_filtered;
 };
 
+/* Does m stand still? reverse-stall.c. */
+struct stall {
+    bool awaits;   /* an answer, */
+    uint64_t from; /* from then on. */
+    psn_t asked;   /* what went down below it last asked for an answer; m if there was nothing. */
+    bool told;     /* NAK(m) went up, */
+    bool served;   /* and PSN m has come down since, */
+    unsigned n_tries; /* and so many responses went up because m stood still. */
+    /* An answer that is timed; how long the longest took since 'remembered_at', and before. */
+    bool timing, timed_any;
+    psn_t timed;
+    uint64_t timed_at;
+    uint64_t remembered_at, longest, longest_before;
+};
+
 struct reverse {
     struct reverse_params params;
     struct reverse_policy policy;
@@ -64,10 +79,12 @@ struct reverse {
     bool dup_pending; /* an ACK was asked for again and the rate limit kept it back. */
     uint64_t dup_not_before;
 
+    struct stall stall;
+
     uint64_t tick_usec; /* 0: nobody is ever silent. */
     uint64_t tick_at;   /* UINT64_MAX: nobody lacks anything. */
 
-    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
+    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups, n_sent_presumed;
 };
 
 /* reverse-branches.c */
@@ -104,5 +121,20 @@ void liveness_expect(struct reverse *, psn_t q, psn_t floor, uint64_t now);
 void liveness_ask(const struct reverse *, struct branch *b, psn_t q);
 /* At 'tick_at': may lose branches. */
 void liveness_tick(struct reverse *, uint64_t now);
+
+/* reverse-stall.c */
+
+/* Nothing is known, and nothing awaited. */
+void stall_reset(struct reverse *);
+/* PSN q went down; 'h' and 'repeats' are set.  Below 'floor' it asks for nothing. */
+void stall_down(struct reverse *, psn_t q, psn_t floor, bool ack_req, uint64_t now);
+/* m got further, and that goes up. */
+void stall_moved(struct reverse *, psn_t m, uint64_t now);
+/* A sequence NAK of m goes up. */
+void stall_told(struct reverse *, uint64_t now);
+/* UINT64_MAX: never. */
+uint64_t stall_deadline(const struct reverse *);
+/* Then.  What is to go up with PSN m; 0: nothing. */
+uint8_t stall_timer(struct reverse *, uint64_t now);
 
 #endif /* lib/reverse-impl.h */

@@ -50,6 +50,7 @@ reverse_create(const struct reverse_params *params)
         r->h = r->f = params->start_psn;
         r->f_known = true;
         r->tick_at = UINT64_MAX;
+        stall_reset(r);
     }
     return r;
 }
@@ -102,7 +103,7 @@ cond_syndrome(const struct branch *b)
 
 /* Sends up ACK(m - 1), or a NAK with PSN m: 'b' gives the minimum. */
 static struct reverse_out
-send_up(struct reverse *r, const struct branch *b, uint8_t syndrome)
+send_up(struct reverse *r, const struct branch *b, uint8_t syndrome, uint64_t now)
 {
     bool moved = !r->f_known || psn_cmp(b->una, r->f) > 0;
     psn_t psn = b->una;
@@ -122,6 +123,12 @@ send_up(struct reverse *r, const struct branch *b, uint8_t syndrome)
     r->f = b->una;
     r->f_known = true;
     r->dup_pending = false;
+    if (moved) {
+        stall_moved(r, b->una, now);
+    }
+    if (syndrome == AETH_NAK_PSN_SEQ) {
+        stall_told(r, now);
+    }
     return (struct reverse_out){
         .send = true, .syndrome = syndrome, .psn = psn, .msn = b->msn, .moved = moved};
 }
@@ -141,7 +148,7 @@ send_again(struct reverse *r, const struct branch *b, uint64_t now)
 {
     r->n_sent_dups++;
     r->dup_not_before = now + r->params.dup_ack_usec;
-    return send_up(r, b, AETH_ACK_UNLIMITED);
+    return send_up(r, b, AETH_ACK_UNLIMITED, now);
 }
 
 /* What is to be sent up now (R6).  'dup': somebody asks again for what was said. */
@@ -167,17 +174,17 @@ decide(struct reverse *r, bool dup, uint64_t now)
     /* A branch that counts again (branches_count_last()) may be at H. */
     bool fatal = b->cond == REVERSE_FATAL && psn_cmp(b->una, r->h) < 0;
     if (b->setting > r->told || (dup && fatal)) {
-        return send_up(r, b, cond_syndrome(b));
+        return send_up(r, b, cond_syndrome(b), now);
     }
     if (now >= held_deadline(r)) {
         branches_clear_held(r);
         /* With a condition at m the source was already sent back there. */
         if (b->cond == REVERSE_NONE) {
-            return send_up(r, b, AETH_NAK_PSN_SEQ);
+            return send_up(r, b, AETH_NAK_PSN_SEQ, now);
         }
     }
     if (advanced) {
-        return send_up(r, b, AETH_ACK_UNLIMITED);
+        return send_up(r, b, AETH_ACK_UNLIMITED, now);
     }
     if (dup && r->confirmed && !DEFECT(H13)) {
         if (now >= r->dup_not_before) {
@@ -220,6 +227,7 @@ start_without_state(struct reverse *r, psn_t q)
     r->without_state = true;
     r->anchor_floor = psn_add(q, -REVERSE_ANCHOR_WINDOW);
     r->n_heap = 0;
+    stall_reset(r);
     for (size_t i = 0; i < r->n_branches; i++) {
         r->branches[i]->anchored = false;
         reverse_n_visits++;
@@ -256,6 +264,7 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
         r->h = h;
     }
     liveness_expect(r, q, floor, now);
+    stall_down(r, q, floor, ack_req, now);
     /* A failed group says so whenever an answer is owed.  And what nobody gets a copy of was asked for
      * because an answer got lost. */
     bool fatal = ack_req && b && b->cond == REVERSE_FATAL;
@@ -435,7 +444,7 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         branch_update(r, b, una, cond, code, now);
     }
     if (DEFECT(H14) && cond == REVERSE_RNR) {
-        return send_up(r, b, syndrome);
+        return send_up(r, b, syndrome, now);
     }
     return decide(r, false, now);
 }
@@ -453,8 +462,9 @@ send_deadline(const struct reverse *r)
     if (b->setting > r->told) {
         return 0; /* reverse_copied() uncovered it. */
     }
-    uint64_t held = held_deadline(r);
-    return r->dup_pending && r->dup_not_before < held ? r->dup_not_before : held;
+    uint64_t at = held_deadline(r);
+    at = r->dup_pending && r->dup_not_before < at ? r->dup_not_before : at;
+    return stall_deadline(r) < at ? stall_deadline(r) : at;
 }
 
 uint64_t
@@ -474,6 +484,11 @@ reverse_timer(struct reverse *r, uint64_t now)
     const struct branch *b = branches_minimum(r);
     if (!out.send && b && r->dup_pending && now >= r->dup_not_before) {
         return send_again(r, b, now);
+    }
+    uint8_t syndrome = out.send ? 0 : stall_timer(r, now);
+    if (syndrome) {
+        r->n_sent_presumed++;
+        return send_up(r, b, syndrome, now);
     }
     return out;
 }
@@ -499,6 +514,7 @@ reverse_get_info(const struct reverse *r, struct reverse_info *info)
         .n_sent_rnrs = r->n_sent_rnrs,
         .n_sent_fatals = r->n_sent_fatals,
         .n_sent_dups = r->n_sent_dups,
+        .n_sent_presumed = r->n_sent_presumed,
     };
 }
 

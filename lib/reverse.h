@@ -66,6 +66,9 @@ struct reverse_policy {
      * anew for all. */
     bool prune;
     uint64_t liveness_usec;
+    /* At the root: losses that nobody reports are presumed when answers are overdue (R14), which they
+     * are no sooner than that; 0: never. */
+    uint64_t presume_usec;
 };
 /* May be called at any time.  At first everything is 0. */
 void reverse_set_policy(struct reverse *, const struct reverse_policy *);
@@ -144,8 +147,9 @@ struct reverse_info {
     psn_t f;       /* last una sent up. */
     size_t n_branches;
     size_t n_lost; /* of them. */
-    /* n_sent_dups: those of n_sent_acks that were sent again. */
-    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
+    /* n_sent_dups: those of n_sent_acks that were sent again.  n_sent_presumed: those of n_sent_naks
+     * and n_sent_rnrs that no branch asked for. */
+    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups, n_sent_presumed;
 };
 void reverse_get_info(const struct reverse *, struct reverse_info *);
 bool reverse_get_branch(const struct reverse *, uint32_t id, struct reverse_branch_info *);

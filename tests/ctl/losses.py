@@ -227,6 +227,7 @@ def policies(w):
                 {'n1': 20000, 'n3': 20000, 'n4': 40000, 'n5': 40000, 'n6': 60000, 'a0': 0})
     check_equal('nak', set(told('nak').values()), {'hold'})
     check_equal('filter', set(told('filter').values()), {True})
+    check_equal('timeout', set(told('timeout').values()), {20})
     w.castctl('group set g --nak solicit')
     check_equal('nak', set(told('nak').values()), {'solicit'})
     w.castctl('group set g --filter off --nak literal')

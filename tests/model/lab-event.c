@@ -126,7 +126,11 @@ lab_event_look(struct lab *lab, struct lab_node *n, bool timer, bool removed)
             bool moved = old->anchored && new->anchored &&psn_cmp(new->m, old->m) > 0;
 
             lab->n_seen[LAB_SAW_ack_repeated] += new->n_sent_dups > old->n_sent_dups;
-            lab->n_seen[LAB_SAW_nak_expired] += timer && new->n_sent_naks > old->n_sent_naks;
+            lab->n_seen[LAB_SAW_nak_expired] +=
+                timer
+                && new->n_sent_naks > old->n_sent_naks &&new->n_sent_presumed
+                       == old->n_sent_presumed;
+            lab->n_seen[LAB_SAW_nak_presumed] += new->n_sent_presumed > old->n_sent_presumed;
             lab->n_seen[LAB_SAW_left_and_moved] += removed && moved;
             lab->n_seen[LAB_SAW_pruned_and_moved] += new->n_lost > old->n_lost &&moved;
         }

@@ -19,34 +19,35 @@ struct lab_node;
 struct parsed;
 
 /* name, what happened. */
-#define LAB_EVENTS                                                                \
-    EVENT(lost, "a frame got lost on a link")                                     \
-    EVENT(repeated, "a link repeated a frame")                                    \
-    EVENT(late, "a frame was overtaken")                                          \
-    EVENT(spoilt, "a frame was spoilt")                                           \
-    EVENT(gone_back, "the source went back")                                      \
-    EVENT(wrap, "PSNs of an epoch went over 0")                                   \
-    EVENT(nak_at_minimum, "a sequence NAK at the minimum")                        \
-    EVENT(nak_held, "a sequence NAK above the minimum")                           \
-    EVENT(nak_expired, "a NAK above the minimum was held for too long: NAK(m)")   \
-    EVENT(rnr_at_minimum, "an RNR NAK at the minimum")                            \
-    EVENT(rnr_held, "an RNR NAK above the minimum")                               \
-    EVENT(fatal_at_minimum, "a fatal NAK at the minimum")                         \
-    EVENT(fatal_held, "a fatal NAK above the minimum")                            \
-    EVENT(said_again, "a response that said nothing new")                         \
-    EVENT(ack_repeated, "an ACK went up again")                                   \
-    EVENT(never_sent, "a response for a PSN that was never sent was refused")     \
-    EVENT(restart_in_flight, "a node was started again with data in flight")      \
-    EVENT(anchored, "a node that started without state knew all of its branches") \
-    EVENT(epoch_in_flight, "an epoch ended with data in flight")                  \
-    EVENT(stale_epoch, "a packet of an epoch that was over was dropped")          \
-    EVENT(left_in_flight, "a receiver left with data in flight")                  \
-    EVENT(left_and_moved, "a receiver left, which moved the minimum")             \
-    EVENT(silent, "a receiver was lost because it was silent")                    \
-    EVENT(refused, "a receiver was lost because it refused")                      \
-    EVENT(node_lost, "a node was lost because it was silent")                     \
-    EVENT(pruned_and_moved, "a branch was pruned, which moved the minimum")       \
-    EVENT(source_failed, "the source failed, as it should")                       \
+#define LAB_EVENTS                                                                 \
+    EVENT(lost, "a frame got lost on a link")                                      \
+    EVENT(repeated, "a link repeated a frame")                                     \
+    EVENT(late, "a frame was overtaken")                                           \
+    EVENT(spoilt, "a frame was spoilt")                                            \
+    EVENT(gone_back, "the source went back")                                       \
+    EVENT(wrap, "PSNs of an epoch went over 0")                                    \
+    EVENT(nak_at_minimum, "a sequence NAK at the minimum")                         \
+    EVENT(nak_held, "a sequence NAK above the minimum")                            \
+    EVENT(nak_expired, "a NAK above the minimum was held for too long: NAK(m)")    \
+    EVENT(nak_presumed, "the minimum stood still: a NAK that no branch asked for") \
+    EVENT(rnr_at_minimum, "an RNR NAK at the minimum")                             \
+    EVENT(rnr_held, "an RNR NAK above the minimum")                                \
+    EVENT(fatal_at_minimum, "a fatal NAK at the minimum")                          \
+    EVENT(fatal_held, "a fatal NAK above the minimum")                             \
+    EVENT(said_again, "a response that said nothing new")                          \
+    EVENT(ack_repeated, "an ACK went up again")                                    \
+    EVENT(never_sent, "a response for a PSN that was never sent was refused")      \
+    EVENT(restart_in_flight, "a node was started again with data in flight")       \
+    EVENT(anchored, "a node that started without state knew all of its branches")  \
+    EVENT(epoch_in_flight, "an epoch ended with data in flight")                   \
+    EVENT(stale_epoch, "a packet of an epoch that was over was dropped")           \
+    EVENT(left_in_flight, "a receiver left with data in flight")                   \
+    EVENT(left_and_moved, "a receiver left, which moved the minimum")              \
+    EVENT(silent, "a receiver was lost because it was silent")                     \
+    EVENT(refused, "a receiver was lost because it refused")                       \
+    EVENT(node_lost, "a node was lost because it was silent")                      \
+    EVENT(pruned_and_moved, "a branch was pruned, which moved the minimum")        \
+    EVENT(source_failed, "the source failed, as it should")                        \
     EVENT(calm, "the faults ended with data in flight, and all was completed")
 
 enum lab_event {

@@ -194,6 +194,7 @@ lab_node_configure(struct lab *lab, unsigned i)
     for (size_t t = 0; t < n->n_trees; t++) {
         n->trees[t].nak = lab->nak;
         n->trees[t].filter = lab->filter;
+        n->trees[t].timeout = LAB_TIMEOUT;
         set_auth(n, &n->trees[t]);
     }
     for (unsigned j = 0; j < lab->n_nodes; j++) {

@@ -41,6 +41,7 @@
 
 #define LAB_MTU          256
 #define LAB_TIMEOUT_USEC 20000 /* of the source. */
+#define LAB_TIMEOUT      12    /* the same as nodes are told: 4.096 us * 2^12, the nearest below. */
 #define LAB_MAX_NODES    100
 #define LAB_MAX_MESSAGES 4096
 #define LAB_MAX_ACTIONS  8

@@ -76,7 +76,7 @@ def node_addresses(lab):
 def member_leaves(lab):
     """The last receiver behind a child of Open vSwitch leaves: one bucket less; the others go on.
     Then all are in the next epoch."""
-    group_add('gl', '--timeout', '14')
+    group_add('gl', '--timeout', '17')    # that does not make repeats in exact()
     loop = Loop(lab, 'gl', OTHERS.receivers, *FEW)
     loop.wait_progress('n6')
     castctl('--wait=agents', 'member', 'drain', 'gl', 'r3')

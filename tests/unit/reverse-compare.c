@@ -65,7 +65,7 @@ compare(struct run *run)
     REQUIRE(run, a.n_branches == b.n_branches && a.n_lost == b.n_lost);
     REQUIRE(run, a.n_sent_acks == b.n_sent_acks && a.n_sent_naks == b.n_sent_naks);
     REQUIRE(run, a.n_sent_rnrs == b.n_sent_rnrs && a.n_sent_fatals == b.n_sent_fatals);
-    REQUIRE(run, a.n_sent_dups == b.n_sent_dups);
+    REQUIRE(run, a.n_sent_dups == b.n_sent_dups && a.n_sent_presumed == b.n_sent_presumed);
     REQUIRE(run, reverse_deadline(run->r) == model_deadline(&run->m));
 
     for (size_t i = 0; i < run->m.n; i++) {
@@ -396,8 +396,11 @@ event_timer(struct run *run)
 static void
 choose_policy(struct run *run)
 {
+    static const uint64_t least[] = {1, 4000, 13421, 1759218};
+
     run->policy.nak = (enum reverse_nak) rnd(run, 3);
     run->policy.filter = rnd(run, 2);
+    run->policy.presume_usec = rnd(run, 2) ? least[rnd(run, 4)] : 0;
 }
 
 static void

@@ -7,6 +7,7 @@
  */
 #include "reverse-model.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #define PSN_SPACE  (INT64_C(1) << 24)
@@ -22,8 +23,9 @@ model_init(struct model *m, const struct reverse_params *params)
         .start = 16 * PSN_SPACE + (int64_t) params->start_psn.v,
         .f_known = true,
         .next_tick = UINT64_MAX,
+        .timed = -1,
     };
-    m->h = m->f = m->start;
+    m->h = m->f = m->asked_below = m->start;
 }
 
 int64_t
@@ -133,11 +135,74 @@ unreported(const struct model *m, int64_t min)
     return false;
 }
 
+/* R14: the longest time of those that are remembered: of this second, which began with one that was
+ * timed, and of the one before. */
+static uint64_t
+longest_time(const struct model *m)
+{
+    uint64_t began = m->times[0].at, longest = 0;
+    size_t first[2] = {0, 0}; /* of the second before, and of this one. */
+
+    for (size_t i = 1; i < m->n_times; i++) {
+        if (m->times[i].at - began >= 1000000) {
+            began = m->times[i].at;
+            first[0] = first[1];
+            first[1] = i;
+        }
+    }
+    for (size_t i = first[0]; i < m->n_times; i++) {
+        longest = m->times[i].usec > longest ? m->times[i].usec : longest;
+    }
+    return longest;
+}
+
+/* When an answer is overdue. */
+static uint64_t
+answer_due(const struct model *m)
+{
+    uint64_t usec = m->n_times ? 2 * longest_time(m) : 1000000;
+
+    usec = usec > 1000000 ? 1000000 : usec;
+    usec = usec < m->presume ? m->presume : usec;
+    for (unsigned i = 0; i < m->n_presumed; i++) {
+        usec *= 2;
+    }
+    return m->presume && m->waiting && m->n_presumed < 6 ? m->waits_from + usec : UINT64_MAX;
+}
+
+static void
+await_answer(struct model *m, uint64_t from)
+{
+    m->waiting = true;
+    m->waits_from = from;
+}
+
+static void
+note_progress(struct model *m, int64_t min, uint64_t now)
+{
+    if (m->timed >= 0 && min > m->timed) {
+        assert(m->n_times < MODEL_MAX_TIMES);
+        m->times[m->n_times].at = now;
+        m->times[m->n_times++].usec = now - m->timed_from;
+        m->timed = -1;
+    }
+    m->n_presumed = 0;
+    m->nak_said = false;
+    m->n_served = 0;
+    m->waiting = false;
+    if (m->asked_below > min) {
+        await_answer(m, now);
+    }
+}
+
 static struct reverse_out
-send_ack(struct model *m, int64_t min)
+send_ack(struct model *m, int64_t min, uint64_t now)
 {
     bool moved = !m->f_known || min > m->f;
 
+    if (moved) {
+        note_progress(m, min, now);
+    }
     m->f = min;
     m->f_known = true;
     m->dup_waiting = false;
@@ -148,7 +213,7 @@ send_ack(struct model *m, int64_t min)
 /* A NAK speaks for all conditions at the minimum; and it takes the source back,
  * which serves all that are held above. */
 static struct reverse_out
-send_nak(struct model *m, int64_t min, uint8_t syndrome)
+send_nak(struct model *m, int64_t min, uint8_t syndrome, uint64_t now)
 {
     for (size_t i = 0; i < m->n; i++) {
         m->b[i].reported |= m->b[i].una == min;
@@ -156,6 +221,13 @@ send_nak(struct model *m, int64_t min, uint8_t syndrome)
     }
     bool moved = !m->f_known || min > m->f;
 
+    if (moved) {
+        note_progress(m, min, now);
+    }
+    if (syndrome == 0x60 && !m->nak_said) {
+        m->nak_said = true;
+        await_answer(m, now);
+    }
     m->f = min;
     m->f_known = true;
     m->dup_waiting = false;
@@ -170,7 +242,7 @@ resend_ack(struct model *m, int64_t min, uint64_t now)
 {
     m->dup_not_before = now + m->params.dup_ack_usec;
     m->n_sent_dups++;
-    return send_ack(m, min);
+    return send_ack(m, min, now);
 }
 
 static bool
@@ -212,18 +284,19 @@ after_event(struct model *m, bool dup, uint64_t now)
         return send_nak(m, min,
                         s->cond == REVERSE_NAK   ? 0x60
                         : s->cond == REVERSE_RNR ? (uint8_t) (0x20 + s->code)
-                                                 : s->code);
+                                                 : s->code,
+                        now);
     }
     if (now >= held_deadline(m)) {
         for (size_t i = 0; i < m->n; i++) {
             m->b[i].rewound = true;
         }
         if (s->cond == REVERSE_NONE) {
-            return send_nak(m, min, 0x60);
+            return send_nak(m, min, 0x60, now);
         }
     }
     if (progress) {
-        return send_ack(m, min);
+        return send_ack(m, min, now);
     }
     if (dup && m->ever_confirmed) {
         if (now >= m->dup_not_before) {
@@ -275,6 +348,7 @@ model_set_policy(struct model *m, const struct reverse_policy *policy)
     m->nak = policy->nak;
     m->filter = policy->filter;
     m->prune = policy->prune;
+    m->presume = policy->presume_usec;
     prune(m);
 }
 
@@ -331,6 +405,30 @@ is_before(int64_t a, int64_t b)
     return a < b || a - b >= HALF_SPACE;
 }
 
+/* PSN x went down, and may repair the minimum or ask about it. */
+static void
+note_question(struct model *m, int64_t x, bool ack_req, int64_t min, uint64_t now)
+{
+    if (x == min) {
+        m->waiting = false;
+        m->n_served += m->nak_said;
+        if (m->n_served != 1 || m->n_presumed) {
+            m->timed = -1; /* that takes as long as a timer does. */
+        }
+    }
+    if (!ack_req) {
+        return;
+    }
+    m->asked_below = x + 1;
+    if (!m->repeats && m->timed < 0) {
+        m->timed = x;
+        m->timed_from = now;
+    }
+    if (x >= min && !m->waiting) {
+        await_answer(m, now);
+    }
+}
+
 struct reverse_out
 model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
 {
@@ -348,6 +446,7 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
             m->anchor_floor = m->h - (INT64_C(1) << 22);
             m->repeated = m->h;
             m->repeated_ago = 0;
+            m->asked_below = m->h;
             for (size_t i = 0; i < m->n; i++) {
                 m->b[i].known = false;
             }
@@ -368,6 +467,9 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
     }
     if (m->tick && m->next_tick == UINT64_MAX) {
         m->next_tick = now + m->tick;
+    }
+    if (x < m->h && x >= (known ? min : m->anchor_floor)) {
+        note_question(m, x, ack_req, known ? min : INT64_MAX, now);
     }
     bool fatal = ack_req && known && speaker(m, min)->cond == REVERSE_FATAL;
     bool for_nobody = m->filter && known && is_before(x, min);
@@ -586,8 +688,9 @@ send_deadline(const struct model *m)
     if (unreported(m, min)) {
         return 0;
     }
-    uint64_t held = held_deadline(m);
-    return m->dup_waiting && m->dup_not_before < held ? m->dup_not_before : held;
+    uint64_t when = held_deadline(m);
+    when = m->dup_waiting && m->dup_not_before < when ? m->dup_not_before : when;
+    return answer_due(m) < when ? answer_due(m) : when;
 }
 
 uint64_t
@@ -611,7 +714,20 @@ model_timer(struct model *m, uint64_t now)
     if (m->dup_waiting && now >= m->dup_not_before) {
         return resend_ack(m, min, now);
     }
-    return silent;
+    if (now < answer_due(m)) {
+        return silent;
+    }
+    m->waiting = false;
+    if (precedence(speaker(m, min)) > 1) {
+        return silent;
+    }
+    m->n_presumed++;
+    m->n_sent_presumed++;
+    if (!m->nak_said) {
+        return send_nak(m, min, 0x60, now);
+    }
+    await_answer(m, now + 10000);
+    return send_nak(m, min, 0x21, now);
 }
 
 static size_t
@@ -643,6 +759,7 @@ model_get_info(const struct model *m, struct reverse_info *info)
         .n_sent_rnrs = m->n_sent_rnrs,
         .n_sent_fatals = m->n_sent_fatals,
         .n_sent_dups = m->n_sent_dups,
+        .n_sent_presumed = m->n_sent_presumed,
     };
 }
 

@@ -10,6 +10,7 @@
 #include "lib/reverse.h"
 
 #define MODEL_MAX_BRANCHES 128
+#define MODEL_MAX_TIMES    4096
 
 struct model_branch {
     uint32_t id;
@@ -54,9 +55,24 @@ struct model {
     uint64_t n_settings;
     bool dup_waiting;
     uint64_t dup_not_before;
+    /* Does the minimum stand still? */
+    uint64_t presume;    /* No sooner than this; 0: it does not matter. */
+    bool waiting;        /* for an answer, */
+    uint64_t waits_from; /* from then on. */
+    int64_t asked_below; /* the last question was one below. */
+    bool nak_said;       /* at this minimum, */
+    unsigned n_served;   /* so often it has come down since, */
+    unsigned n_presumed; /* and so often because it stood still. */
+    int64_t timed;       /* the answer to this PSN is timed; -1: none is. */
+    uint64_t timed_from;
+    /* What answers took, and when that was. */
+    size_t n_times;
+    struct {
+        uint64_t at, usec;
+    } times[MODEL_MAX_TIMES];
     size_t n;
     struct model_branch b[MODEL_MAX_BRANCHES];
-    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups;
+    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups, n_sent_presumed;
 };
 
 void model_init(struct model *, const struct reverse_params *);

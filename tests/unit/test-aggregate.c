@@ -240,6 +240,36 @@ START_TEST(build)
     }
 END_TEST
 
+/* How long the root waits at least before it presumes that an answer got lost (R14). */
+static const struct {
+    bool root;
+    uint8_t timeout;
+    uint64_t least; /* 0: for ever. */
+} presumes[] = {
+    {true, 0, 0},   {false, 14, 0},    {true, 1, 1},
+    {true, 8, 209}, {true, 14, 13421}, {true, 31, 1759218604},
+};
+
+START_TEST(presumes_after_a_fifth_of_the_timeout)
+    {
+        uint64_t least = presumes[_i].least;
+        enum drop_reason why;
+        struct bench b;
+
+        setup(&b, 1);
+        b.config.root = presumes[_i].root;
+        b.config.timeout = presumes[_i].timeout;
+        ck_assert(!apply(&b).send);
+        ck_assert(!reverse_down(b.a->reverse, psn_make(START), true, NOW).send);
+        ck_assert(
+            reverse_response(b.a->reverse, 1, psn_make(START), AETH_ACK_UNLIMITED, 1, NOW, &why)
+                .send);
+        ck_assert(!reverse_down(b.a->reverse, psn_make(START + 1), true, NOW).send);
+        ck_assert_uint_eq(reverse_deadline(b.a->reverse), least ? NOW + least : UINT64_MAX);
+        teardown(&b);
+    }
+END_TEST
+
 Suite *
 aggregate_suite(void)
 {
@@ -250,6 +280,8 @@ aggregate_suite(void)
     tcase_add_loop_test(tc, another_branch_under_an_id, 0, N_REPLACEMENTS);
     tcase_add_test(tc, same_branch);
     tcase_add_test(tc, build);
+    tcase_add_loop_test(tc, presumes_after_a_fifth_of_the_timeout, 0,
+                        sizeof presumes / sizeof *presumes);
     suite_add_tcase(s, tc);
     return s;
 }

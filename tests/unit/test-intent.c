@@ -80,6 +80,7 @@ set_tree(void)
     t->filter = true;
     t->prune = true;
     t->liveness = UINT32_MAX;
+    t->timeout = 31;
     t->replication_sid = STR("");
     t->parent_sid = STR("");
     t->branches = branches;
@@ -145,6 +146,7 @@ START_TEST(good)
         ck_assert_uint_eq(t->start_psn.v, 0xffffff);
         ck_assert(t->root && t->open);
         ck_assert(t->prune && t->liveness_msec == UINT32_MAX);
+        ck_assert_uint_eq(t->timeout, 31);
         ck_assert(t->nak == NAK_SOLICIT && t->filter);
         ck_assert_uint_eq(t->n_branches, 2);
         ck_assert_uint_eq(t->branches[0].id, 1);
@@ -233,6 +235,8 @@ static const struct {
     {NULL, NULL, &tree_rows[0].source_qpn, 0xffffff, "Tree_Node.source_qpn"},
     {&tree_rows[0].parent_sid, "x", NULL, 0, "Tree_Node.parent_sid"},
     {NULL, NULL, &tree_rows[0].liveness, 1LL << 32, "Tree_Node.liveness \"4294967296\""},
+    {NULL, NULL, &tree_rows[0].timeout, 32, "Tree_Node.timeout \"32\": must be 0..31"},
+    {NULL, NULL, &tree_rows[0].timeout, -1, "Tree_Node.timeout \"-1\""},
     {&tree_rows[0].replication_sid, "5f00::/64", NULL, 0, "Tree_Node.replication_sid"},
     {&outer_da[0], "5f00:0:0100:e001::", NULL, 0, "Tree_Node.outer_da \"5f00:0:100:e001::\": is"},
     {&outer_da[0], "5f00:0:100:e001::/64", NULL, 0, "Tree_Node.outer_da"},

@@ -520,6 +520,7 @@ check_liveness(const char *node, uint32_t msec)
             ck_assert_msg(plan.trees[i].config.liveness_msec == msec, "%s: %u instead of %u", node,
                           plan.trees[i].config.liveness_msec, msec);
             ck_assert(plan.trees[i].config.prune);
+            ck_assert_uint_eq(plan.trees[i].config.timeout, 14);
             ck_assert(plan.trees[i].config.nak == NAK_LITERAL && plan.trees[i].config.filter);
             return;
         }
@@ -535,6 +536,7 @@ START_TEST(liveness)
         group.prune = true;
         group.nak = NAK_LITERAL;
         group.filter = true;
+        group.timeout = 14;
         group.liveness_msec = 100;
         make_plan(FIGURE_1 " n5-r6 !n6");
         check_liveness("n1", 100);

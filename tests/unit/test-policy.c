@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Policies of the reverse path: NAKs above the minimum (docs/draft-notes.md, R7), the
- * filter for copies (R13), and what an event costs.
+ * filter for copies (R13), losses that nobody reports (R14), and what an event costs.
  */
 #include "lib/reverse-impl.h"
 
@@ -272,6 +272,220 @@ START_TEST(filter_and_fatal)
     }
 END_TEST
 
+/* Losses that nobody reports. */
+
+#define FIRST_WAIT 1000000u /* before an answer was timed. */
+#define LEAST_WAIT 4000u
+#define RNR_TIME   10000u /* that a source may take for an RNR NAK. */
+
+/* PSN q goes down, for the first time or again, with AckReq, a copy for each of n branches. */
+static void
+ask(uint32_t q, uint32_t n)
+{
+    expect_nothing(reverse_down(r, psn_make(q), true, now));
+    for (uint32_t id = 1; id <= n; id++) {
+        if (!reverse_filters(r, id, psn_make(q))) {
+            reverse_copied(r, id, psn_make(q), true);
+        }
+    }
+}
+
+static void
+expect_deadline(uint64_t at)
+{
+    ck_assert_uint_eq(reverse_deadline(r), at);
+}
+
+/* The time passes that the machine waits, which is to be 'usec' from now. */
+static struct reverse_out
+overdue(uint64_t usec)
+{
+    expect_deadline(now + usec);
+    now += usec;
+    return reverse_timer(r, now);
+}
+
+/* A root with two branches that have answered so quickly that the wait is the least. */
+static void
+setup_root(void)
+{
+    setup_group(2, (struct reverse_policy){.filter = true, .presume_usec = LEAST_WAIT});
+    ask(100, 2);
+    now += 60;
+    expect_nothing(ack(1, 100));
+    expect_ack(ack(2, 100), 100);
+    expect_deadline(UINT64_MAX);
+}
+
+/* The ACK of a branch, its NAK, or the packet and all behind it got lost: all look alike. */
+START_TEST(presumes_what_is_overdue)
+    {
+        setup_root();
+        down(101, 102, 2);
+        expect_deadline(UINT64_MAX); /* Nobody was asked. */
+        ask(103, 2);
+        expect_nothing(ack(1, 103));
+        expect_nak(overdue(LEAST_WAIT), 101);
+        struct reverse_info info;
+        reverse_get_info(r, &info);
+        ck_assert_uint_eq(info.n_sent_presumed, 1);
+        ck_assert_uint_eq(info.n_sent_naks, 1);
+        /* It comes again, and this time the answer does, too. */
+        now += 20;
+        for (uint32_t q = 101; q <= 102; q++) {
+            expect_nothing(reverse_down(r, psn_make(q), false, now));
+        }
+        expect_deadline(UINT64_MAX);
+        ask(103, 2);
+        expect_deadline(now + 2 * LEAST_WAIT);
+        expect_ack(ack(2, 103), 103);
+        expect_deadline(UINT64_MAX);
+    }
+END_TEST
+
+/* What was sent again got lost again.  The source would ignore another sequence NAK. */
+START_TEST(presumes_lost_again)
+    {
+        setup_root();
+        down(101, 101, 2);
+        ask(102, 2);
+        expect_nothing(ack(1, 102));
+        expect_nak(nak(2, 101), 101);
+        expect_deadline(now + LEAST_WAIT); /* for the source to come back. */
+        now += 60;
+        expect_nothing(reverse_down(r, psn_make(101), false, now));
+        reverse_copied(r, 2, psn_make(101), true);
+        expect_deadline(UINT64_MAX);
+        ask(102, 2);
+        expect(overdue(LEAST_WAIT), AETH_RNR | 1, 101);
+        /* The NAK got lost, or the source did not come back: each time twice as long. */
+        for (unsigned i = 1; i < 6; i++) {
+            expect(overdue(RNR_TIME + (LEAST_WAIT << i)), AETH_RNR | 1, 101);
+        }
+        expect_deadline(UINT64_MAX); /* Now it is up to the source. */
+        ask(101, 2);
+        ask(102, 2);
+        expect_deadline(UINT64_MAX);
+        /* And all anew where the minimum gets to. */
+        expect_ack(ack(2, 101), 101);
+        expect_nak(overdue(LEAST_WAIT), 102);
+    }
+END_TEST
+
+/* Asks with PSN q, and is answered that much later. */
+static void
+ask_and_answer(uint32_t q, uint64_t usec)
+{
+    ask(q, 1);
+    now += usec;
+    expect_ack(ack(1, q), q);
+}
+
+START_TEST(waits_twice_as_long_as_answers_take)
+    {
+        setup_group(1, (struct reverse_policy){.presume_usec = LEAST_WAIT});
+        ask(100, 1);
+        expect_deadline(now + FIRST_WAIT);
+        now += 20000;
+        expect_ack(ack(1, 100), 100);
+        ask(101, 1);
+        expect_deadline(now + 40000);
+        now += 30000;
+        expect_ack(ack(1, 101), 101);
+        /* The longest of the last second, */
+        ask_and_answer(102, 60);
+        ask(103, 1);
+        expect_deadline(now + 60000);
+        now += 1000000;
+        expect_ack(ack(1, 103), 103);
+        ask(104, 1);
+        expect_deadline(now + FIRST_WAIT); /* and no longer than that. */
+        /* ...and of the one before. */
+        now += 70;
+        expect_ack(ack(1, 104), 104);
+        now += 1000000;
+        ask_and_answer(105, 5000);
+        ask_and_answer(106, 60);
+        ask(107, 1);
+        expect_deadline(now + FIRST_WAIT);
+        expect_ack(ack(1, 107), 107);
+        now += 1000000;
+        ask_and_answer(108, 60);
+        ask(109, 1);
+        expect_deadline(now + 2 * 5000);
+    }
+END_TEST
+
+/* From a question to an answer it may take a NAK; what had to wait for a timer is no answer's time. */
+START_TEST(times_answers_only)
+    {
+        setup_root();
+        ask(101, 2);
+        expect_nothing(ack(1, 101));
+        /* The source's timer, or ours. */
+        if (_i) {
+            expect_nak(overdue(LEAST_WAIT), 101);
+        }
+        now += 30000;
+        ask(101, 2);
+        now += 60;
+        expect_ack(ack(2, 101), 101);
+        ask(102, 2);
+        expect_deadline(now + LEAST_WAIT);
+        expect_nothing(ack(1, 102));
+        /* It was late: that it was presumed lost was wrong, and is to be so less often. */
+        if (_i) {
+            expect_nak(overdue(LEAST_WAIT), 102);
+            now += 5000;
+            expect_ack(ack(2, 102), 102);
+            ask(103, 2);
+            expect_deadline(now + 2 * (LEAST_WAIT + 5000));
+            return;
+        }
+        now += 1000;
+        expect_nak(nak(2, 102), 102);
+        now += 3900;
+        ask(102, 2);
+        now += 100;
+        expect_ack(ack(2, 102), 102);
+        ask(103, 2);
+        expect_deadline(now + 2 * 5000);
+    }
+END_TEST
+
+/* It is not lost but slow, or dead. */
+START_TEST(presumes_nothing_behind_rnr_or_fatal)
+    {
+        uint8_t syndrome = _i ? AETH_NAK_REM_OP : AETH_RNR | 20;
+
+        setup_root();
+        ask(101, 2);
+        expect_nothing(ack(1, 101));
+        expect(respond(2, syndrome, 101), syndrome, 101);
+        expect_nothing(overdue(LEAST_WAIT));
+        expect_deadline(UINT64_MAX);
+        /* Once it was sent again it may have got lost. */
+        struct reverse_out out = reverse_down(r, psn_make(101), true, now);
+        reverse_copied(r, 2, psn_make(101), true);
+        if (_i) {
+            expect(out, syndrome, 101);
+            expect_nothing(overdue(LEAST_WAIT));
+        } else {
+            expect_nothing(out);
+            expect_nak(overdue(LEAST_WAIT), 101);
+        }
+    }
+END_TEST
+
+/* The node above will. */
+START_TEST(presumes_nothing_below_the_root)
+    {
+        setup_group(1, (struct reverse_policy){.filter = true});
+        ask(100, 1);
+        expect_deadline(UINT64_MAX);
+    }
+END_TEST
+
 /* Cost. */
 
 struct cost {
@@ -352,6 +566,7 @@ START_TEST(cost_grows_with_log_n)
             .nak = (enum reverse_nak)(_i % 3),
             .filter = _i / 3 % 2,
             .prune = _i / 6,
+            .presume_usec = LEAST_WAIT,
         };
 
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
@@ -425,6 +640,15 @@ policy_suite(void)
     tcase_add_test(tc, filter_answers_itself);
     tcase_add_test(tc, filter_lets_pass_what_is_unknown);
     tcase_add_test(tc, filter_and_fatal);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("presumed");
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    tcase_add_test(tc, presumes_what_is_overdue);
+    tcase_add_test(tc, presumes_lost_again);
+    tcase_add_test(tc, waits_twice_as_long_as_answers_take);
+    tcase_add_loop_test(tc, times_answers_only, 0, 2);
+    tcase_add_loop_test(tc, presumes_nothing_behind_rnr_or_fatal, 0, 2);
+    tcase_add_test(tc, presumes_nothing_below_the_root);
     suite_add_tcase(s, tc);
     tc = tcase_create("cost");
     tcase_add_checked_fixture(tc, NULL, teardown);
