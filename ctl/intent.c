@@ -456,6 +456,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     t->liveness_msec = (uint32_t) row->liveness;
     t->timeout = (uint8_t) row->timeout;
     t->open = row->open;
+    t->started = row->started;
     return true;
 }
 

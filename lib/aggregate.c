@@ -17,6 +17,7 @@ aggregate_create(const struct tree_config *config)
     struct aggregate *a = calloc(1, sizeof *a);
     struct reverse *r = reverse_create(&(struct reverse_params){
         .start_psn = config->start_psn,
+        .started_before = config->started,
         .dup_ack_usec = REVERSE_DUP_ACK_USEC,
         .hold_usec = REVERSE_HOLD_USEC,
     });

@@ -24,7 +24,7 @@ struct aggregate {
     uint16_t sport;            /* of responses made here. */
 };
 
-/* Without branches until aggregate_configure(). */
+/* Without branches until aggregate_configure(), which does not look at config->started any more. */
 struct aggregate *aggregate_create(const struct tree_config *);
 void aggregate_destroy(struct aggregate *);
 

@@ -94,7 +94,8 @@ struct tree_config {
     struct in6_addr proxy;
     uint32_t designated_qpn;
     psn_t start_psn;
-    uint32_t mtu;             /* path MTU of all QPs. */
+    bool started; /* a packet of this epoch went down here, as far as the registry knows. */
+    uint32_t mtu; /* path MTU of all QPs. */
     uint32_t designated_rkey; /* region: VA 0, length region_len; 0: no WRITE. */
     uint64_t region_len;
     struct in6_addr source; /* the source host. */

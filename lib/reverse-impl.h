@@ -60,6 +60,7 @@ struct reverse {
     bool confirmed;     /* m - 1 is a PSN of this epoch, so it may be acknowledged. */
     psn_t anchor_floor; /* lowest PSN that anchors a branch. */
     bool without_state; /* so it started: the source may have got further than una. */
+    bool may_be_new;    /* then: so far on that the epoch may be new, and nothing be confirmed. */
     psn_t lowest;       /* after a start without state: lowest PSN that the source repeats, */
     uint8_t lowest_age; /* and ticks since it went down last. */
 

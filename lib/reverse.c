@@ -160,7 +160,7 @@ decide(struct reverse *r, bool dup, uint64_t now)
         return nothing;
     }
 
-    if (!r->f_known && psn_eq(b->una, r->params.start_psn)) {
+    if (!r->f_known && r->may_be_new && psn_eq(b->una, r->params.start_psn)) {
         /* The epoch's first packet got lost: nothing is confirmed yet. */
         r->f = b->una;
         r->f_known = true;
@@ -210,11 +210,18 @@ reverse_branches_remove(struct reverse *r, const uint32_t *ids, size_t n, uint64
     return decide(r, false, now);
 }
 
+/* Is this, the first packet that goes down, the epoch's first?  Not if there was one before, even if it
+ * has the same PSN: the source may have gone through all of them since. */
+static bool
+is_first(const struct reverse *r, psn_t q)
+{
+    return !r->params.started_before && psn_eq(q, r->params.start_psn);
+}
+
 bool
 reverse_jump_suspicious(const struct reverse *r, psn_t q)
 {
-    return r->started ? psn_cmp(q, r->h) >= REVERSE_MAX_UNVERIFIED_JUMP
-                      : !psn_eq(q, r->params.start_psn);
+    return r->started ? psn_cmp(q, r->h) >= REVERSE_MAX_UNVERIFIED_JUMP : !is_first(r, q);
 }
 
 /* The first packet down, and it is not the epoch's first: the node was
@@ -225,6 +232,7 @@ start_without_state(struct reverse *r, psn_t q)
     r->h = q;
     r->f_known = false;
     r->without_state = true;
+    r->may_be_new = psn_cmp(q, r->params.start_psn) >= 0;
     r->anchor_floor = psn_add(q, -REVERSE_ANCHOR_WINDOW);
     r->n_heap = 0;
     stall_reset(r);
@@ -251,7 +259,7 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     }
     if (!r->started) {
         r->started = true;
-        if (!psn_eq(q, r->params.start_psn)) {
+        if (!is_first(r, q)) {
             start_without_state(r, q);
         }
     }

@@ -34,6 +34,7 @@ struct reverse;
 
 struct reverse_params {
     psn_t start_psn;
+    bool started_before;   /* in an earlier life of the node, of which nothing is known: R8. */
     uint32_t dup_ack_usec; /* least time between two re-sent ACKs. */
     uint32_t hold_usec;    /* how long a NAK above the minimum is held before NAK(m). */
 };

@@ -384,6 +384,7 @@ change_tree(struct fuzz_input *in, struct tree_config *t, const struct tree_conf
     t->liveness_msec = FUZZ_CHOOSE(in, times);
     t->filter = flags & 64;
     t->timeout = more & 16 ? 8 : 0;
+    t->started = more & 32;
     t->nak = (enum reverse_nak) fuzz_below(in, 3);
     t->provisioned = more & 1 ? !whole->provisioned : whole->provisioned;
     t->generation++;

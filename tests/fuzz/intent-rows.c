@@ -121,6 +121,7 @@ static const struct column tree_columns[] = {
     RANGE_COLUMN(rrec_tree_node, timeout, 0, 31),
     RANGE_COLUMN(rrec_tree_node, auth_key, 0, UINT32_MAX),
     TRUTH_COLUMN(rrec_tree_node, open),
+    TRUTH_COLUMN(rrec_tree_node, started),
     END_OF_COLUMNS,
 };
 static const struct column branch_columns[] = {

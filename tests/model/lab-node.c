@@ -178,6 +178,18 @@ note_outputs(struct lab_node *n)
     }
 }
 
+/* As agents do: something has gone down. */
+static void
+report_started(struct lab_node *n)
+{
+    for (size_t i = 0; i < n->class->n_trees(n->node); i++) {
+        struct tree_info info;
+
+        n->class->tree(n->node, i, &info);
+        n->started[info.config->designated_qpn - lab_designated_qpn(0)] |= info.started;
+    }
+}
+
 void
 lab_node_configure(struct lab *lab, unsigned i)
 {
@@ -188,6 +200,7 @@ lab_node_configure(struct lab *lab, unsigned i)
         return; /* It will be when it starts. */
     }
     size_t n_before = n->n_trees ? n->trees[0].n_branches : 0;
+    report_started(n);
     free_trees(n);
     plan_trees(n);
     lab_loss_configure(lab, n);
@@ -195,6 +208,7 @@ lab_node_configure(struct lab *lab, unsigned i)
         n->trees[t].nak = lab->nak;
         n->trees[t].filter = lab->filter;
         n->trees[t].timeout = LAB_TIMEOUT;
+        n->trees[t].started = n->started[n->trees[t].designated_qpn - lab_designated_qpn(0)];
         set_auth(n, &n->trees[t]);
     }
     for (unsigned j = 0; j < lab->n_nodes; j++) {
@@ -300,6 +314,8 @@ lab_node_stop(struct lab *lab, unsigned i)
 
     if (n->node) {
         const uint64_t *drops = n->class->drops(n->node);
+
+        report_started(n);
         for (unsigned why = 0; why < N_DROP_REASONS; why++) {
             n->drops[why] += drops[why];
         }

@@ -65,6 +65,7 @@ struct lab_node {
     /* What it has. */
     struct tree_config trees[LAB_N_EPOCHS];
     size_t n_trees;
+    bool started[LAB_N_EPOCHS]; /* as it has reported to the registry, in all of its lives. */
     struct lab_set counted[LAB_N_EPOCHS]; /* receivers that its responses speak for. */
     unsigned n_outputs; /* most packets that it may make of one, or forward for one. */
     /* What it has said in this life: nothing below is said again. */

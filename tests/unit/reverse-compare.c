@@ -217,7 +217,7 @@ choose_psn_down(struct run *run)
 static void
 note_start(struct run *run, psn_t q)
 {
-    bool fresh = psn_eq(q, run->m.params.start_psn);
+    bool fresh = !run->m.params.started_before && psn_eq(q, run->m.params.start_psn);
 
     run->without_state = !fresh;
     if (!fresh) {
@@ -509,12 +509,13 @@ reverse_compare(const struct reverse_string *string)
         .start_psn = psn_make(rnd(&run, 4) ? 0u - rnd(&run, 40) : rnd(&run, PSN_MASK + 1)),
         .dup_ack_usec = REVERSE_DUP_ACK_USEC,
         .hold_usec = REVERSE_HOLD_USEC,
+        .started_before = !rnd(&run, 4),
     };
 
     run.r = reverse_create(&params);
     model_init(&run.m, &params);
     run.h = run.sent_up = run.m.start;
-    run.without_state = !rnd(&run, 4);
+    run.without_state = !rnd(&run, 4); /* or not, until something goes down: note_start(). */
     run.next_id = 2;
     choose_policy(&run);
     reverse_set_policy(run.r, &run.policy);

@@ -272,7 +272,7 @@ after_event(struct model *m, bool dup, uint64_t now)
     if (!minimum(m, &min)) {
         return silent;
     }
-    if (!m->f_known && wire(min).v == m->params.start_psn.v) {
+    if (!m->f_known && m->may_be_new && wire(min).v == m->params.start_psn.v) {
         m->f = min;
         m->f_known = true;
     }
@@ -395,7 +395,8 @@ model_branch_remove(struct model *m, uint32_t id, uint64_t now)
 bool
 model_jump_suspicious(const struct model *m, psn_t q)
 {
-    return m->started ? model_extend(q, m->h) + 1 > m->h + 4096 : q.v != m->params.start_psn.v;
+    return m->started ? model_extend(q, m->h) + 1 > m->h + 4096
+                      : m->params.started_before || q.v != m->params.start_psn.v;
 }
 
 /* As PSNs are compared: what is too far ahead counts as old. */
@@ -439,7 +440,8 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
     }
     if (!m->started) {
         m->started = true;
-        if (q.v != m->params.start_psn.v) {
+        if (m->params.started_before || q.v != m->params.start_psn.v) {
+            m->may_be_new = model_extend(q, m->start) >= m->start;
             m->h = m->start - m->start % PSN_SPACE + (int64_t) q.v;
             m->f_known = false;
             m->lost_state = true;

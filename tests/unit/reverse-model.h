@@ -42,7 +42,8 @@ struct model {
     int64_t f;
     bool f_known;
     bool ever_confirmed;
-    bool lost_state; /* started in the middle. */
+    bool lost_state; /* started in the middle, */
+    bool may_be_new; /* though not below the start PSN. */
     int64_t anchor_floor;
     int64_t repeated;      /* what a source repeats from, if no branch tells; */
     unsigned repeated_ago; /* ticks since. */

@@ -81,6 +81,7 @@ set_tree(void)
     t->prune = true;
     t->liveness = UINT32_MAX;
     t->timeout = 31;
+    t->started = true;
     t->replication_sid = STR("");
     t->parent_sid = STR("");
     t->branches = branches;
@@ -144,7 +145,7 @@ START_TEST(good)
 
         const struct tree_config *t = &c.trees[0];
         ck_assert_uint_eq(t->start_psn.v, 0xffffff);
-        ck_assert(t->root && t->open);
+        ck_assert(t->root && t->open && t->started);
         ck_assert(t->prune && t->liveness_msec == UINT32_MAX);
         ck_assert_uint_eq(t->timeout, 31);
         ck_assert(t->nak == NAK_SOLICIT && t->filter);

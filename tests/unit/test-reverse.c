@@ -23,10 +23,11 @@ leave(uint32_t id)
 }
 
 static void
-setup_group(uint32_t n, uint32_t start_psn)
+setup_life(uint32_t n, uint32_t start_psn, bool started_before)
 {
     const struct reverse_params params = {
         .start_psn = psn_make(start_psn),
+        .started_before = started_before,
         .dup_ack_usec = REVERSE_DUP_ACK_USEC,
         .hold_usec = REVERSE_HOLD_USEC,
     };
@@ -36,6 +37,12 @@ setup_group(uint32_t n, uint32_t start_psn)
     for (uint32_t id = 1; id <= n; id++) {
         ck_assert_int_eq(reverse_branch_add(r, id, now), 0);
     }
+}
+
+static void
+setup_group(uint32_t n, uint32_t start_psn)
+{
+    setup_life(n, start_psn, false);
 }
 
 static void
@@ -673,6 +680,45 @@ START_TEST(start_without_state_by_removal)
     }
 END_TEST
 
+/* The source has gone through all PSNs, and is at the start PSN again. */
+START_TEST(start_without_state_at_the_start_psn)
+    {
+        setup_life(2, 100, true);
+        ck_assert(reverse_jump_suspicious(r, psn_make(100)));
+        down(100, 100);
+        ck_assert(!info().anchored);
+        expect_nothing(nak(1, 95));
+        expect_nak(respond(2, AETH_RNR | 5, 100), 95);
+        down(95, 100);
+        expect_ack(ack(1, 99), 99);
+    }
+END_TEST
+
+/* The same PSN, and it has sent no other: the node was started again before anybody said anything. */
+START_TEST(start_again_with_the_first_packet)
+    {
+        setup_life(2, 100, true);
+        down(100, 101);
+        expect_nothing(nak(1, 100));
+        expect_nak(nak(2, 100), 100);
+        down(100, 101);
+        expect_nothing(ack(1, 101));
+        expect_ack(ack(2, 101), 101);
+    }
+END_TEST
+
+/* The last packets are those before the start PSN: the source waits for this ACK. */
+START_TEST(start_without_state_below_the_start_psn)
+    {
+        setup_life(2, 100, _i);
+        down(90, 99);
+        expect_nothing(ack(1, 99));
+        expect_ack(ack(2, 99), 99);
+        now += REVERSE_DUP_ACK_USEC;
+        expect_ack(ack(2, 99), 99);
+    }
+END_TEST
+
 START_TEST(first_packet_lost_before_this_node)
     {
         /* Looks like a start without state, but nothing is confirmed: no ACK(99). */
@@ -742,6 +788,8 @@ reverse_suite(void)
         start_without_state,
         start_without_state_by_nak,
         start_without_state_by_removal,
+        start_without_state_at_the_start_psn,
+        start_again_with_the_first_packet,
         first_packet_lost_before_this_node,
         thousand_branches,
     };
@@ -752,6 +800,7 @@ reverse_suite(void)
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         tcase_add_test(tc, scenarios[i]);
     }
+    tcase_add_loop_test(tc, start_without_state_below_the_start_psn, 0, 2);
     tcase_add_loop_test(tc, reserved_syndromes, 0, 9);
     tcase_add_loop_test(tc, any_credit_count_is_an_ack, 0, 0x20);
     suite_add_tcase(s, tc);
