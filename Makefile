@@ -332,7 +332,8 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers sim-built
 	+$(Q)! tests/fuzz/has-libfuzzer || $(MAKE) --no-print-directory FUZZ=1 fuzzers
 	+$(Q)tests/summary --beside unit-san=build-san/tests/unit unit=build/tests/unit fuzz='tests/fuzz/check 20' \
-	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' --alone net=tests/net/run \
+	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' \
+	    sim-compare='build/tests/castsim $(COMPARE)' --alone net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
 	    lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run walk=tests/walk/run \
 	    conformance='$(CONFORMANCE)'
@@ -348,7 +349,7 @@ endif
 unit: unit-built ## unit tests; SAN=1 for ASan and UBSan
 	$(Q)tests/summary unit=$(B)/tests/unit
 
-.PHONY: sim sim-built sim-defects
+.PHONY: sim sim-built sim-defects sim-compare
 sim-built: $(CASTSIM)
 
 SEEDS = 1..500
@@ -357,6 +358,11 @@ sim: sim-built ## castsim: groups in virtual time, SEEDS=1..500; SAN=1 for ASan 
 
 sim-defects: sim-built ## castsim finds each known defect
 	$(Q)tests/summary sim-defects='$(CASTSIM) --defects'
+
+# Not all runs of the table in docs/simulation.md: it takes minutes.
+COMPARE := --compare --policy default --runs 16
+sim-compare: sim-built ## castsim: does the default reach 0.9 of an ideal aggregator's goodput?
+	$(Q)tests/summary sim-compare='$(CASTSIM) $(COMPARE)'
 
 e2e: all ## end-to-end tests on real soft-RoCE
 	$(Q)tests/summary e2e=tests/e2e/run
