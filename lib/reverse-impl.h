@@ -42,6 +42,7 @@ struct stall {
     bool told;     /* NAK(m) went up, */
     bool served;   /* and PSN m has come down since, */
     unsigned n_tries; /* and so many responses went up because m stood still. */
+    unsigned backoff; /* The wait was doubled so often since an answer was timed. */
     /* An answer that is timed; how long the longest took since 'remembered_at', and before. */
     bool timing, timed_any;
     psn_t timed;

@@ -17,8 +17,10 @@
 
 #include "lib/roce.h"
 
-/* An answer takes this long until one was timed; and at most, unless the policy waits for longer. */
+/* An answer takes this long until one was timed; and at most, unless the source's timer is longer. */
 #define MAX_WAIT_USEC  1000000
+/* That is so many times the least wait. */
+#define TIMEOUT_WAITS  5
 /* How long it is remembered what an answer took, once or twice that. */
 #define MEMORY_USEC    1000000
 /* How much longer a source may wait after an RNR NAK than that says: a tick of its clock. */
@@ -27,19 +29,25 @@
 #define RNR_AT_ONCE    (AETH_RNR | 1)
 /* So often at the same m; then the source's timer is left to it. */
 #define MAX_TRIES      6
+/* So often the wait stays doubled when m got further: then it is longer than the source's timer. */
+#define MAX_CARRIED    3
 
-/* How long to wait for an answer; twice as long each time. */
+/* How long to wait for an answer; twice as long each time.  When m gets further this stays so until
+ * an answer was timed: answers that now take longer than the wait are never timed, because what is
+ * sent again in vain is all that they could be taken for. */
 static uint64_t
 wait_usec(const struct reverse *r)
 {
     const struct stall *s = &r->stall;
     uint64_t least = r->policy.presume_usec;
+    uint64_t most = TIMEOUT_WAITS * least > MAX_WAIT_USEC ? TIMEOUT_WAITS * least : MAX_WAIT_USEC;
     uint64_t usec = 2 * (s->longest > s->longest_before ? s->longest : s->longest_before);
 
-    if (!s->timed_any || usec > MAX_WAIT_USEC) {
+    if (!s->timed_any) {
         usec = MAX_WAIT_USEC;
     }
-    return (usec < least ? least : usec) << s->n_tries;
+    usec = usec > most ? most : usec;
+    return (usec < least ? least : usec) << s->backoff;
 }
 
 static void
@@ -62,6 +70,7 @@ note_time(struct stall *s, uint64_t now)
     s->longest = usec > s->longest ? usec : s->longest;
     s->timed_any = true;
     s->timing = false;
+    s->backoff = 0;
 }
 
 void
@@ -108,6 +117,7 @@ stall_moved(struct reverse *r, psn_t m, uint64_t now)
         note_time(s, now);
     }
     s->n_tries = 0;
+    s->backoff = s->backoff < MAX_CARRIED ? s->backoff : MAX_CARRIED;
     s->told = s->served = false;
     s->awaits = false;
     if (psn_cmp(s->asked, m) > 0) {
@@ -149,6 +159,7 @@ stall_timer(struct reverse *r, uint64_t now)
         return 0; /* It has asked for time, or will not answer. */
     }
     s->n_tries++;
+    s->backoff++;
     if (!s->told) {
         return AETH_NAK_PSN_SEQ;
     }

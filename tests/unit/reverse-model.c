@@ -162,9 +162,11 @@ answer_due(const struct model *m)
 {
     uint64_t usec = m->n_times ? 2 * longest_time(m) : 1000000;
 
-    usec = usec > 1000000 ? 1000000 : usec;
+    if (usec > 1000000 && usec > 5 * m->presume) {
+        usec = 5 * m->presume > 1000000 ? 5 * m->presume : 1000000;
+    }
     usec = usec < m->presume ? m->presume : usec;
-    for (unsigned i = 0; i < m->n_presumed; i++) {
+    for (unsigned i = 0; i < m->n_carried + m->n_presumed; i++) {
         usec *= 2;
     }
     return m->presume && m->waiting && m->n_presumed < 6 ? m->waits_from + usec : UINT64_MAX;
@@ -180,7 +182,10 @@ await_answer(struct model *m, uint64_t from)
 static void
 note_progress(struct model *m, int64_t min, uint64_t now)
 {
+    m->n_carried += m->n_presumed;
+    m->n_carried = m->n_carried > 3 ? 3 : m->n_carried;
     if (m->timed >= 0 && min > m->timed) {
+        m->n_carried = 0;
         assert(m->n_times < MODEL_MAX_TIMES);
         m->times[m->n_times].at = now;
         m->times[m->n_times++].usec = now - m->timed_from;

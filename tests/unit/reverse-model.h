@@ -64,6 +64,7 @@ struct model {
     bool nak_said;       /* at this minimum, */
     unsigned n_served;   /* so often it has come down since, */
     unsigned n_presumed; /* and so often because it stood still. */
+    unsigned n_carried;  /* so often before, since an answer was timed; 3 at most. */
     int64_t timed;       /* the answer to this PSN is timed; -1: none is. */
     uint64_t timed_from;
     /* What answers took, and when that was. */

@@ -366,9 +366,9 @@ START_TEST(presumes_lost_again)
         ask(101, 2);
         ask(102, 2);
         expect_deadline(UINT64_MAX);
-        /* And all anew where the minimum gets to. */
+        /* And all anew where the minimum gets to, but nobody knows what an answer takes now. */
         expect_ack(ack(2, 101), 101);
-        expect_nak(overdue(LEAST_WAIT), 102);
+        expect_nak(overdue(8 * LEAST_WAIT), 102);
     }
 END_TEST
 
@@ -416,6 +416,58 @@ START_TEST(waits_twice_as_long_as_answers_take)
     }
 END_TEST
 
+/* Answers suddenly take much longer, but nothing is lost.  What the source sends again in vain
+ * hides how long they take, so it has to get less until that is seen. */
+START_TEST(waits_longer_for_late_answers)
+    {
+        const uint64_t late = 7 * LEAST_WAIT;
+        unsigned n_in_vain = 0;
+
+        setup_root();
+        for (uint32_t q = 101; q < 120; q++) {
+            uint64_t asked = now;
+
+            ask(q, 2);
+            n_in_vain = 0;
+            while (reverse_deadline(r) < asked + late) {
+                now = reverse_deadline(r);
+                ck_assert(reverse_timer(r, now).send);
+                n_in_vain++;
+                now += 60;
+                ask(q, 2); /* The source has come back. */
+            }
+            now = asked + late;
+            expect_nothing(ack(1, q));
+            expect_ack(ack(2, q), q);
+        }
+        ck_assert_uint_eq(n_in_vain, 0);
+        ask(120, 2);
+        expect_deadline(now + 2 * late);
+    }
+END_TEST
+
+/* A timeout is chosen four times as long as answers may take (docs/draft-notes.md, section 5). */
+START_TEST(waits_for_a_quarter_of_the_timeout)
+    {
+        const uint64_t timeout = 4294967; /* 4.096 us * 2^20. */
+
+        setup_group(1, (struct reverse_policy){.presume_usec = timeout / 5});
+        ask(100, 1);
+        now += 900000;
+        expect_ack(ack(1, 100), 100);
+        for (uint32_t q = 101; q < 105; q++) {
+            ask(q, 1);
+            ck_assert_uint_gt(reverse_deadline(r), now + timeout / 4);
+            now += timeout / 4;
+            expect_ack(ack(1, q), q);
+        }
+        /* But never for longer than the source does. */
+        ask_and_answer(105, timeout);
+        ask(106, 1);
+        expect_deadline(now + timeout / 5 * 5);
+    }
+END_TEST
+
 /* From a question to an answer it may take a NAK; what had to wait for a timer is no answer's time. */
 START_TEST(times_answers_only)
     {
@@ -431,15 +483,16 @@ START_TEST(times_answers_only)
         now += 60;
         expect_ack(ack(2, 101), 101);
         ask(102, 2);
-        expect_deadline(now + LEAST_WAIT);
+        /* No answer was timed yet, so what was presumed may have been wrong. */
+        expect_deadline(now + (LEAST_WAIT << _i));
         expect_nothing(ack(1, 102));
         /* It was late: that it was presumed lost was wrong, and is to be so less often. */
         if (_i) {
-            expect_nak(overdue(LEAST_WAIT), 102);
+            expect_nak(overdue(2 * LEAST_WAIT), 102);
             now += 5000;
             expect_ack(ack(2, 102), 102);
             ask(103, 2);
-            expect_deadline(now + 2 * (LEAST_WAIT + 5000));
+            expect_deadline(now + 2 * (2 * LEAST_WAIT + 5000));
             return;
         }
         now += 1000;
@@ -646,6 +699,8 @@ policy_suite(void)
     tcase_add_test(tc, presumes_what_is_overdue);
     tcase_add_test(tc, presumes_lost_again);
     tcase_add_test(tc, waits_twice_as_long_as_answers_take);
+    tcase_add_test(tc, waits_longer_for_late_answers);
+    tcase_add_test(tc, waits_for_a_quarter_of_the_timeout);
     tcase_add_loop_test(tc, times_answers_only, 0, 2);
     tcase_add_loop_test(tc, presumes_nothing_behind_rnr_or_fatal, 0, 2);
     tcase_add_test(tc, presumes_nothing_below_the_root);
