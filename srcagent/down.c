@@ -249,13 +249,21 @@ check(const struct rx *rx)
     return DROP_none;
 }
 
+/* Is this, the first PSN of the host in this life of the agent, the epoch's first?  Not if one went
+ * down in an earlier life: the host may have gone through all of them since. */
+static bool
+is_first(const struct tree *t, psn_t psn)
+{
+    return !t->config.started && psn_eq(psn, t->config.start_psn);
+}
+
 /* A PSN out of nowhere would move the bound for acknowledgements: it is believed
  * only if the packet is sound. */
 static bool
 psn_is_sound(const struct rx *rx, const struct tree *t, psn_t psn)
 {
-    bool suspicious = t->started ? psn_cmp(psn, t->h) >= REVERSE_MAX_UNVERIFIED_JUMP
-                                 : !psn_eq(psn, t->config.start_psn);
+    bool suspicious =
+        t->started ? psn_cmp(psn, t->h) >= REVERSE_MAX_UNVERIFIED_JUMP : !is_first(t, psn);
     if (t->config.n_branches) { /* this is the root. */
         suspicious |= reverse_jump_suspicious(t->aggregate->reverse, psn);
     }
@@ -270,7 +278,7 @@ note_psn(struct tree *t, psn_t psn)
 {
     if (!t->seen) {
         t->seen = true;
-        t->anchored = psn_eq(psn, t->config.start_psn);
+        t->anchored = is_first(t, psn);
         t->una = t->config.start_psn;
     }
 }

@@ -220,6 +220,29 @@ START_TEST(refusal_after_restart)
     }
 END_TEST
 
+/* Neither does the start PSN: the host has gone through all of them. */
+START_TEST(refusal_after_restart_at_the_start)
+    {
+        struct fixture *f = agent_create(2);
+        struct roce_spec spec = agent_request(RC_READ_REQ, START);
+
+        f->config.trees[0].started = true;
+        fixture_configure(f);
+        agent_from_host(f, &spec);
+        ck_assert_uint_eq(f->n_frames, 0);
+        for (uint32_t psn = START - 5; psn != START; psn++) {
+            agent_write(f, psn);
+        }
+        agent_response(f, AETH_NAK_PSN_SEQ, START - 5, STAR_SOURCE_QPN);
+        ck_assert_uint_eq(f->n_frames, 1); /* just passed on. */
+        agent_from_host(f, &spec);
+        ck_assert_uint_eq(f->n_frames, 0);
+        agent_response(f, AETH_ACK_UNLIMITED, START - 1, STAR_SOURCE_QPN);
+        agent_check_made(f, 0, AETH_NAK_INVALID_REQ, START);
+        fixture_destroy(f);
+    }
+END_TEST
+
 START_TEST(responses)
     {
         struct fixture *f = agent_create(2);
@@ -507,6 +530,7 @@ srcagent_suite(void)
     tcase_add_loop_test(tc, refusals, 0, sizeof refused / sizeof refused[0]);
     tcase_add_test(tc, refusal_at_the_start);
     tcase_add_test(tc, refusal_after_restart);
+    tcase_add_test(tc, refusal_after_restart_at_the_start);
     tcase_add_test(tc, responses);
     tcase_add_test(tc, plain_traffic);
     tcase_add_test(tc, stale_epoch);
