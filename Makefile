@@ -331,7 +331,7 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory all unit-built net-built sim-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers sim-built
 	+$(Q)! tests/fuzz/has-libfuzzer || $(MAKE) --no-print-directory FUZZ=1 fuzzers
-	+$(Q)tests/summary --beside unit-san=build-san/tests/unit unit=build/tests/unit fuzz='tests/fuzz/check 20' \
+	$(Q)tests/summary --beside unit-san=build-san/tests/unit unit=build/tests/unit fuzz='tests/fuzz/check 20' \
 	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' \
 	    sim-compare='build/tests/castsim $(COMPARE)' --alone net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \

@@ -39,7 +39,7 @@ def run(line):
     """Runs a line 'NAME=VALUE... PROGRAM ARGUMENT... [<FILE]' without a shell: (status, standard
     output, standard error)."""
     argv = shlex.split(real(line))
-    env = {k: v for k, v in os.environ.items() if not k.startswith(('MAKE', 'MFLAGS'))}
+    env = dict(os.environ)
     while re.match(r'[A-Z_]+=', argv[0]):
         name, _, value = argv.pop(0).partition('=')
         env[name] = value
