@@ -35,8 +35,8 @@
 
 struct auth_verifier {
     struct auth_config config;
-    struct auth_config former; /* counts until 'until'. */
-    uint64_t until;
+    struct auth_config former; /* counts until 'until', and is overwritten then. */
+    uint64_t until;            /* UINT64_MAX: there is none. */
     bool configured;
 
     /* What 'config' has verified last. */
@@ -241,6 +241,7 @@ auth_verifier_create(void)
     if (!v) {
         abort();
     }
+    v->until = UINT64_MAX;
     return v;
 }
 
@@ -262,10 +263,25 @@ auth_verifier_configure(struct auth_verifier *v, const struct auth_config *confi
     }
     auth_config_uninit(&v->former);
     v->former = v->config;
-    v->until = v->configured ? now + AUTH_LINGER_USEC : 0;
+    v->until = v->configured ? now + AUTH_LINGER_USEC : UINT64_MAX;
     v->configured = true;
     v->srh_len = 0;
     auth_config_clone(&v->config, config);
+}
+
+uint64_t
+auth_verifier_deadline(const struct auth_verifier *v)
+{
+    return v->until;
+}
+
+void
+auth_verifier_timer(struct auth_verifier *v, uint64_t now)
+{
+    if (now >= v->until) {
+        auth_config_uninit(&v->former);
+        v->until = UINT64_MAX;
+    }
 }
 
 const struct auth_stats *
@@ -389,7 +405,7 @@ auth_verify(struct auth_verifier *v, const uint8_t *data, const struct parsed *h
         memcpy(v->srh, c.srh, v->srh_len);
         return r;
     }
-    if (now < v->until) {
+    if (v->until != UINT64_MAX && now < v->until) {
         struct auth_result former = check(&v->former, data, h, &c);
 
         if (!former.why) {

@@ -83,6 +83,10 @@ void auth_verifier_destroy(struct auth_verifier *);
 /* The first call counts at once; a later one that changes anything as
  * AUTH_LINGER_USEC says. */
 void auth_verifier_configure(struct auth_verifier *, const struct auth_config *, uint64_t now);
+/* Time at which auth_verifier_timer() wants to be called, to leave no secret in memory that does not
+ * count any more; UINT64_MAX: never. */
+uint64_t auth_verifier_deadline(const struct auth_verifier *);
+void auth_verifier_timer(struct auth_verifier *, uint64_t now);
 /* Of the frame 'data' with an SRH, parsed with parse_rest(). */
 struct auth_result
 auth_verify(struct auth_verifier *, const uint8_t *data, const struct parsed *, uint64_t now);

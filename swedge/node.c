@@ -59,13 +59,22 @@ configure(void *sw_, const struct node_config *config, uint64_t now, char **errp
 }
 
 static uint64_t
+tree_deadline(const struct tree *t)
+{
+    uint64_t reverse = reverse_deadline(t->aggregate->reverse);
+    uint64_t auth = t->auth ? auth_verifier_deadline(t->auth) : UINT64_MAX;
+
+    return auth < reverse ? auth : reverse;
+}
+
+static uint64_t
 deadline(const void *sw_)
 {
     const struct swedge *sw = sw_;
     uint64_t when = l3_deadline(sw->base.l3);
 
     for (size_t i = 0; i < sw->trees.n; i++) {
-        uint64_t t = reverse_deadline(sw->trees.v[i]->aggregate->reverse);
+        uint64_t t = tree_deadline(sw->trees.v[i]);
         when = t < when ? t : when;
     }
     return when;
@@ -81,6 +90,9 @@ timer(void *sw_, uint64_t now)
         if (reverse_deadline(t->aggregate->reverse) <= now) {
             struct reverse_out out = reverse_timer(t->aggregate->reverse, now);
             reverse_path_send(sw, t, &out, now);
+        }
+        if (t->auth) {
+            auth_verifier_timer(t->auth, now);
         }
     }
     l3_timer(sw->base.l3, now);

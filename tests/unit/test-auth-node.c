@@ -177,6 +177,29 @@ START_TEST(roll_over)
 END_TEST
 
 /* A bud drops what it cannot verify for its children too.  A node without receivers has no key, and
+/* An edge forgets an old key by its own timer, also while nothing comes. */
+START_TEST(forgotten_by_timer)
+    {
+        struct fixture *agent = agent_create(2), *edge = fixture_create(&swedge_class, 2);
+        uint8_t bytes[PACKET_ROOM];
+
+        configure_auth(agent, AUTH_MT, 1, &old_key, NULL);
+        size_t len = encapsulate(agent, bytes, START);
+        configure_auth(edge, AUTH_MT, 0, &old_key, NULL);
+        edge->now += AUTH_LINGER_USEC;
+        configure_auth(edge, AUTH_MT, 0, &new_key, NULL);
+        uint64_t changed = edge->now;
+        for (int n = 0; edge->class->deadline(edge->node) <= changed + AUTH_LINGER_USEC; n++) {
+            ck_assert_int_lt(n, 1000);
+            fixture_timer(edge);
+        }
+        edge->now = changed;
+        check_refused(edge, bytes, len, DROP_auth_unknown_key);
+        fixture_destroy(agent);
+        fixture_destroy(edge);
+    }
+END_TEST
+
  * passes on what it gets. */
 START_TEST(between_nodes)
     {
@@ -255,3 +278,4 @@ auth_node_suite(void)
     suite_add_tcase(suite, tc);
     return suite;
 }
+    tcase_add_test(tc, forgotten_by_timer);

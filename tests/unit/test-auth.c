@@ -482,6 +482,28 @@ START_TEST(linger)
     }
 END_TEST
 
+/* What was right before is not only unused after that second, it is gone: it does not count even for a
+ * packet that came earlier. */
+START_TEST(overwritten)
+    {
+        struct auth_verifier *v = verifier_of(AUTH_MT);
+        struct auth_config other = {.tlvs = AUTH_MT, .n_keys = 1, .keys = &keys[0]};
+        uint64_t now = 5000000;
+        struct sample s;
+
+        make_sample(&s, AUTH_MT);
+        ck_assert_uint_eq(auth_verifier_deadline(v), UINT64_MAX);
+        auth_verifier_configure(v, &other, now);
+        ck_assert_uint_eq(auth_verifier_deadline(v), now + AUTH_LINGER_USEC);
+        auth_verifier_timer(v, now + AUTH_LINGER_USEC - 1);
+        ck_assert_int_eq(auth_verify(v, s.bytes, &s.h, now).why, DROP_none);
+        auth_verifier_timer(v, now + AUTH_LINGER_USEC);
+        ck_assert_uint_eq(auth_verifier_deadline(v), UINT64_MAX);
+        ck_assert_int_eq(auth_verify(v, s.bytes, &s.h, now).why, DROP_auth_unknown_key);
+        auth_verifier_destroy(v);
+    }
+END_TEST
+
 Suite *
 auth_suite(void)
 {
@@ -501,6 +523,7 @@ auth_suite(void)
     tcase_add_loop_test(tc, wrong_key, 0, 2);
     tcase_add_loop_test(tc, cache, 0, 2);
     tcase_add_test(tc, linger);
+    tcase_add_test(tc, overwritten);
     suite_add_tcase(suite, tc);
     return suite;
 }
