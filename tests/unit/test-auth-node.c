@@ -11,6 +11,7 @@
 #include "lib/srh.h"
 #include "swedge/swedge.h"
 #include "tests/unit/agent-fixture.h"
+#include "tests/unit/modes-fixture.h"
 #include "tests/unit/suites.h"
 #include "tests/unit/transit-fixture.h"
 
@@ -176,7 +177,6 @@ START_TEST(roll_over)
     }
 END_TEST
 
-/* A bud drops what it cannot verify for its children too.  A node without receivers has no key, and
 /* An edge forgets an old key by its own timer, also while nothing comes. */
 START_TEST(forgotten_by_timer)
     {
@@ -200,6 +200,7 @@ START_TEST(forgotten_by_timer)
     }
 END_TEST
 
+/* A bud drops what it cannot verify for its children too.  A node without receivers has no key, and
  * passes on what it gets. */
 START_TEST(between_nodes)
     {
@@ -218,6 +219,28 @@ START_TEST(between_nodes)
         ck_assert_uint_eq(fixture_total_drops(node), 0);
         fixture_destroy(bud);
         fixture_destroy(node);
+    }
+END_TEST
+
+/* In mode mcast a node forwards as a multicast router, which looks at no SRH: its own receivers only get
+ * no copy. */
+START_TEST(between_nodes_mcast)
+    {
+        struct fixture *bud = mcast_create(1);
+        struct in6_addr dst = mcast_group_address(REPLICATION_ID);
+        struct roce_spec spec = transit_write(START);
+        uint8_t bytes[PACKET_ROOM];
+
+        configure_auth(bud, AUTH_MT, 0, &old_key, NULL);
+        bud->now += AUTH_LINGER_USEC;
+        size_t len = transit_encapsulated(bytes, &dst, &spec, 1);
+        fixture_input(bud, AGENT_PORT, bytes, len);
+        ck_assert_uint_eq(bud->n_frames, 2);
+        transit_check_replica(&bud->frames[0], PORT_A, dst, bytes, len);
+        transit_check_replica(&bud->frames[1], PORT_B, dst, bytes, len);
+        ck_assert_uint_eq(fixture_drops(bud, DROP_auth_missing), 1);
+        ck_assert_uint_eq(fixture_total_drops(bud), 1);
+        fixture_destroy(bud);
     }
 END_TEST
 
@@ -272,10 +295,11 @@ auth_node_suite(void)
     tcase_add_loop_test(tc, at_an_edge, 0, 3);
     tcase_add_test(tc, nobody_asks);
     tcase_add_test(tc, roll_over);
+    tcase_add_test(tc, forgotten_by_timer);
     tcase_add_test(tc, between_nodes);
+    tcase_add_test(tc, between_nodes_mcast);
     tcase_add_test(tc, forgotten_with_the_receivers);
     tcase_add_test(tc, agent_without_key);
     suite_add_tcase(suite, tc);
     return suite;
 }
-    tcase_add_test(tc, forgotten_by_timer);
