@@ -166,13 +166,14 @@ aggregate_tunnelled(struct aggregate *a, const uint8_t *data, const struct parse
 }
 
 bool
-aggregate_ack_first(const struct aggregate *a, const struct reverse_out *out,
-                    struct reverse_out *ack)
+aggregate_ack_first(struct aggregate *a, const struct reverse_out *out, struct reverse_out *ack)
 {
-    *ack = *out;
-    ack->syndrome = AETH_ACK_UNLIMITED;
-    ack->psn = psn_add(out->psn, -1);
-    return a->config->root && out->send && out->moved && out->syndrome == AETH_NAK_PSN_SEQ;
+    bool first = a->config->root && out->send && out->moved && out->syndrome == AETH_NAK_PSN_SEQ;
+
+    if (first) {
+        *ack = reverse_ack_before(a->reverse, out);
+    }
+    return first;
 }
 
 struct packet *

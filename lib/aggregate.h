@@ -53,9 +53,10 @@ enum drop_reason aggregate_tunnelled(struct aggregate *, const uint8_t *data,
                                      const struct parsed *h, uint64_t now, struct reverse_out *);
 
 /* Does the source need ACK(m - 1), *ack, before the sequence NAK(m) that 'out' says?  rxe goes back once
- * and then ignores sequence NAKs until an ACK or a completion (docs/draft-notes.md, R6). */
-bool aggregate_ack_first(const struct aggregate *, const struct reverse_out *out,
-                         struct reverse_out *ack);
+ * and then ignores sequence NAKs until an ACK or a completion (docs/draft-notes.md, R6).  Asked once
+ * for each 'out' that is sent, since that ACK is counted. */
+bool
+aggregate_ack_first(struct aggregate *, const struct reverse_out *out, struct reverse_out *ack);
 /* The packet that says upwards what 'out' tells to send (out->send), complete from its outermost
  * IPv6 header on.  'own' is the node's address.  NULL, and why, if there is none. */
 struct packet *

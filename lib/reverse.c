@@ -457,6 +457,17 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
     return decide(r, false, now);
 }
 
+struct reverse_out
+reverse_ack_before(struct reverse *r, const struct reverse_out *nak)
+{
+    struct reverse_out ack = *nak;
+
+    ack.syndrome = AETH_ACK_UNLIMITED;
+    ack.psn = psn_add(nak->psn, -1);
+    r->n_sent_acks++;
+    return ack;
+}
+
 /* Timer. */
 
 /* When something is to be sent. */

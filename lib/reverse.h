@@ -113,6 +113,9 @@ bool reverse_is_pruned(const struct reverse *, uint32_t id);
 struct reverse_out reverse_response(struct reverse *, uint32_t id, psn_t psn, uint8_t syndrome,
                                     uint32_t msn, uint64_t now, enum drop_reason *why);
 
+/* ACK(m - 1), which goes up before 'nak', the NAK(m) that was to be sent. */
+struct reverse_out reverse_ack_before(struct reverse *, const struct reverse_out *nak);
+
 /* Time at which reverse_timer() wants to be called; UINT64_MAX: never. */
 uint64_t reverse_deadline(const struct reverse *);
 struct reverse_out reverse_timer(struct reverse *, uint64_t now);

@@ -189,6 +189,7 @@ END_TEST
 START_TEST(timers)
     {
         struct fixture *f = root_agent();
+        struct tree_info tree;
 
         agent_write(f, START);
         agent_write(f, START + 1);
@@ -205,6 +206,9 @@ START_TEST(timers)
         ck_assert_uint_eq(f->n_frames, 2);
         agent_check_made(f, 0, AETH_ACK_UNLIMITED, START);
         agent_check_made(f, 1, AETH_NAK_PSN_SEQ, START + 1);
+        srcagent_class.tree(f->node, 0, &tree);
+        ck_assert_uint_eq(tree.reverse.n_sent_acks, 1);
+        ck_assert_uint_eq(tree.reverse.n_sent_naks, 2);
         /* An acknowledgement that is asked for again and again. */
         node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
         agent_check_made(f, 0, AETH_ACK_UNLIMITED, START);
