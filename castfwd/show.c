@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "castfwd/castfwd.h"
+#include "ctl/listing.h"
 #include "ctl/values.h"
 #include "openvswitch/json.h"
-#include "unixctl.h"
 #include "util.h"
 
 static void
@@ -125,13 +125,9 @@ static const struct listing listings[] = {
 static struct worker *shown; /* one a process. */
 
 static void
-list(struct unixctl_conn *conn, int argc, const char *argv[], void *listing)
+list(struct unixctl_conn *conn, const void *listing, bool as_json)
 {
-    if (argc > 1 && strcmp(argv[1], "-j")) {
-        unixctl_command_reply_error(conn, "the only argument is -j");
-        return;
-    }
-    worker_list(shown, listing, conn, argc > 1);
+    worker_list(shown, listing, conn, as_json);
 }
 
 void
@@ -139,7 +135,6 @@ show_init(struct worker *worker)
 {
     shown = worker;
     for (size_t i = 0; i < ARRAY_SIZE(listings); i++) {
-        unixctl_command_register(listings[i].command, "[-j]", 0, 1, list,
-                                 CONST_CAST(struct listing *, &listings[i]));
+        listing_register(listings[i].command, list, &listings[i]);
     }
 }

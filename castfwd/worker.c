@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "castfwd/castfwd.h"
-#include "ctl/node-daemon.h"
+#include "ctl/listing.h"
 #include "latch.h"
 #include "openvswitch/json.h"
 #include "openvswitch/poll-loop.h"
@@ -278,7 +278,7 @@ worker_run(struct worker *w)
 
     latch_poll(&w->news);
     while ((r = take(w, &w->answers))) {
-        node_show_reply(r->conn, r->answer, r->as_json);
+        listing_reply(r->conn, r->answer, r->as_json);
         json_destroy(r->answer);
         free(r);
     }

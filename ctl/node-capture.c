@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "ctl/listing.h"
 #include "openvswitch/json.h"
 #include "unixctl.h"
 #include "util.h"
@@ -125,7 +126,7 @@ stop(struct unixctl_conn *conn, int argc, const char *argv[], void *d_)
     if (error) {
         unixctl_command_reply_error(conn, error);
     } else {
-        node_show_reply(conn, stopped, argc > 2);
+        listing_reply(conn, stopped, argc > 2);
     }
     json_destroy(stopped);
     free(error);

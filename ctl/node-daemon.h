@@ -17,7 +17,6 @@
 
 struct json;
 struct node_trace;
-struct unixctl_conn;
 
 /* An open port. */
 struct node_port {
@@ -87,8 +86,6 @@ void node_impair_close(struct node_port *);
 
 /* node-show.c: the control socket's listings. */
 void node_show_init(struct node_daemon *);
-/* Answers with 'json', as JSON or as text made from it. */
-void node_show_reply(struct unixctl_conn *, const struct json *, bool as_json);
 
 /* node-capture.c: captures to files. */
 void node_capture_init(struct node_daemon *);

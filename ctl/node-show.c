@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The control socket of swedge and srcagent (ovs-appctl): what a node has and
- * counts.  Every listing is built as JSON; without -j it is shown as text made
- * from the same.
+ * The control socket of swedge and srcagent: what a node has and counts.
  */
 #include <config.h>
 
@@ -11,11 +9,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
+#include "ctl/listing.h"
 #include "ctl/values.h"
 #include "lib/reverse.h"
-#include "openvswitch/dynamic-string.h"
 #include "openvswitch/json.h"
-#include "unixctl.h"
 #include "util.h"
 
 static void
@@ -319,50 +316,6 @@ neighbours(const struct node_daemon *d)
     return array;
 }
 
-/* A string, number or boolean. */
-static void
-format_value(const struct json *json, struct ds *s)
-{
-    if (json->type == JSON_STRING) {
-        ds_put_cstr(s, json_string(json));
-    } else {
-        json_to_ds(json, 0, s);
-    }
-}
-
-/* JSON as indented text: "name value" lines, nested things further in. */
-static void
-format_text(const struct json *json, int indent, struct ds *s)
-{
-    if (json->type == JSON_ARRAY) {
-        for (size_t i = 0; i < json->array.n; i++) {
-            const struct json *element = json->array.elems[i];
-            format_text(element, indent, s);
-            ds_put_cstr(s, i + 1 < json->array.n && element->type == JSON_OBJECT ? "\n" : "");
-        }
-        return;
-    }
-    if (json->type != JSON_OBJECT) {
-        ds_put_format(s, "%*s", indent, "");
-        format_value(json, s);
-        ds_put_char(s, '\n');
-        return;
-    }
-    const struct shash_node **nodes = shash_sort(json_object(json));
-    for (size_t i = 0; i < shash_count(json_object(json)); i++) {
-        const struct json *value = nodes[i]->data;
-        if (value->type == JSON_ARRAY || value->type == JSON_OBJECT) {
-            ds_put_format(s, "%*s%s:\n", indent, "", nodes[i]->name);
-            format_text(value, indent + 2, s);
-        } else if (value->type != JSON_INTEGER || json_integer(value) || indent < 2) {
-            ds_put_format(s, "%*s%-18s ", indent, "", nodes[i]->name);
-            format_value(value, s);
-            ds_put_char(s, '\n');
-        }
-    }
-    free(nodes);
-}
-
 struct listing {
     const char *command;
     struct json *(*make)(const struct node_daemon *);
@@ -380,31 +333,13 @@ static const struct listing listings[] = {
 
 static const struct node_daemon *shown; /* one node a process. */
 
-void
-node_show_reply(struct unixctl_conn *conn, const struct json *json, bool as_json)
-{
-    struct ds s = DS_EMPTY_INITIALIZER;
-
-    if (as_json) {
-        json_to_ds(json, JSSF_SORT, &s);
-    } else {
-        format_text(json, 0, &s);
-    }
-    unixctl_command_reply(conn, ds_cstr(&s));
-    ds_destroy(&s);
-}
-
 static void
-list(struct unixctl_conn *conn, int argc, const char *argv[], void *listing_)
+list(struct unixctl_conn *conn, const void *listing_, bool as_json)
 {
     const struct listing *listing = listing_;
-
-    if (argc > 1 && strcmp(argv[1], "-j")) {
-        unixctl_command_reply_error(conn, "the only argument is -j");
-        return;
-    }
     struct json *json = listing->make(shown);
-    node_show_reply(conn, json, argc > 1);
+
+    listing_reply(conn, json, as_json);
     json_destroy(json);
 }
 
@@ -413,7 +348,6 @@ node_show_init(struct node_daemon *d)
 {
     shown = d;
     for (size_t i = 0; i < ARRAY_SIZE(listings); i++) {
-        unixctl_command_register(listings[i].command, "[-j]", 0, 1, list,
-                                 CONST_CAST(struct listing *, &listings[i]));
+        listing_register(listings[i].command, list, &listings[i]);
     }
 }
