@@ -17,6 +17,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/registry.h"
+
 static int __attribute__((format(printf, 3, 4)))
 fail(struct endpoint *ep, int error, const char *format, ...)
 {
@@ -168,6 +170,19 @@ endpoint_qp_create(struct endpoint *ep, unsigned depth)
         return NULL;
     }
     return qp;
+}
+
+struct endpoint_peer
+endpoint_group(const struct group_info *group)
+{
+    return (struct endpoint_peer){
+        .address = group->proxy,
+        .qpn = group->designated_qpn,
+        .rq_psn = group->start_psn,
+        .sq_psn = group->start_psn,
+        .mtu = group->mtu,
+        .timeout = group->qp_timeout,
+    };
 }
 
 static enum ibv_mtu

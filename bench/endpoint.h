@@ -36,6 +36,9 @@ struct endpoint_peer {
     uint8_t timeout; /* local ACK timeout: 4.096 us * 2^timeout. */
 };
 
+struct group_info;
+struct endpoint_peer endpoint_group(const struct group_info *);
+
 /* Opens the device whose GID table has 'address' and registers 'len' bytes at
  * 'buf'; 'remote' allows the peer to write there.  'n_cqe' completions fit. */
 int endpoint_open(struct endpoint *ep, const struct in6_addr *address, void *buf, size_t len,

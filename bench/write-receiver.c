@@ -62,14 +62,7 @@ receiver_arm_group(const struct write_receiver *r, char *error, size_t size)
                  group.epoch, o->group);
         return false;
     }
-    struct endpoint_peer peer = {
-        .address = group.proxy,
-        .qpn = group.designated_qpn,
-        .rq_psn = group.start_psn,
-        .sq_psn = group.start_psn,
-        .mtu = group.mtu,
-        .timeout = group.qp_timeout,
-    };
+    struct endpoint_peer peer = endpoint_group(&group);
     if (endpoint_qp_connect(&ep, qp, &peer)) {
         return write_fail(error, size, ep.error);
     }

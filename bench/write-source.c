@@ -70,14 +70,7 @@ source_arm_group(const struct write_run *run, char *error, size_t size)
         || registry_group_show(o->group, &group, error, size)) {
         return false;
     }
-    struct endpoint_peer peer = {
-        .address = group.proxy,
-        .qpn = group.designated_qpn,
-        .rq_psn = group.start_psn,
-        .sq_psn = group.start_psn,
-        .mtu = group.mtu,
-        .timeout = group.qp_timeout,
-    };
+    struct endpoint_peer peer = endpoint_group(&group);
     if (endpoint_qp_connect(&ep, lanes[0].qp, &peer)) {
         return write_fail(error, size, ep.error);
     }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "lib/node-config.h"
+#include "openvswitch/compiler.h"
 #include "svec.h"
 
 struct json;
@@ -62,6 +63,9 @@ const struct port_config *forwarder_port(const struct node_config *, const struc
 
 /* Whether its ports are such that these forwarders can have them. */
 char *forwarder_check_ports(const struct node_config *);
+
+/* One thing that it is told, in the words of its tool. */
+void rule_add(struct svec *rules, const char *format, ...) OVS_PRINTF_FORMAT(2, 3);
 
 /* tell.c: has the forwarder do what the newest configuration says, as far as it does not yet. */
 char *forwarder_tell(struct forwarder *);

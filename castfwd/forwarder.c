@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all back ends ask of a configuration.
+ * What all back ends ask of a configuration, and how they say what follows from it.
  */
 #include <config.h>
 
@@ -60,4 +60,14 @@ forwarder_check_ports(const struct node_config *c)
         }
     }
     return NULL;
+}
+
+void
+rule_add(struct svec *rules, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    svec_add_nocopy(rules, xvasprintf(format, args));
+    va_end(args);
 }

@@ -15,15 +15,6 @@
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
-static void OVS_PRINTF_FORMAT(2, 3) add(struct svec *rules, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    svec_add_nocopy(rules, xvasprintf(format, args));
-    va_end(args);
-}
-
 static void
 add_port(const struct node_config *c, const struct port_config *port, struct svec *rules)
 {
@@ -31,11 +22,11 @@ add_port(const struct node_config *c, const struct port_config *port, struct sve
 
     mac_format(port->mac, mac);
     mac_format(port->peer_mac, peer_mac);
-    add(rules, "sysctl net/ipv6/conf/%s/disable_ipv6=0", port->name);
-    add(rules, "link set dev %s address %s", port->name, mac);
-    add(rules, "address replace %s/128 dev %s nodad", ip6_text(&c->address), port->name);
-    add(rules, "neighbour replace %s lladdr %s dev %s nud permanent", ip6_text(&port->peer_address),
-        peer_mac, port->name);
+    rule_add(rules, "sysctl net/ipv6/conf/%s/disable_ipv6=0", port->name);
+    rule_add(rules, "link set dev %s address %s", port->name, mac);
+    rule_add(rules, "address replace %s/128 dev %s nodad", ip6_text(&c->address), port->name);
+    rule_add(rules, "neighbour replace %s lladdr %s dev %s nud permanent",
+             ip6_text(&port->peer_address), peer_mac, port->name);
 }
 
 char *
@@ -50,18 +41,19 @@ kernel_rules(const struct node_config *c, struct svec *rules)
     if (c->n_trees) {
         return xasprintf("group %s: a router does not replicate", c->trees[0].group);
     }
-    add(rules, "sysctl net/ipv6/conf/all/forwarding=1");
+    rule_add(rules, "sysctl net/ipv6/conf/all/forwarding=1");
     for (size_t i = 0; i < c->n_ports; i++) {
         add_port(c, &c->ports[i], rules);
     }
     for (size_t i = 0; i < c->n_routes; i++) {
         const struct route_config *r = &c->routes[i];
 
-        add(rules, "route replace %s/%d via %s dev %s onlink proto " KERNEL_ROUTE_PROTOCOL,
-            ip6_text(&r->prefix), r->plen, ip6_text(&r->next_hop), forwarder_port(c, r)->name);
+        rule_add(rules, "route replace %s/%d via %s dev %s onlink proto " KERNEL_ROUTE_PROTOCOL,
+                 ip6_text(&r->prefix), r->plen, ip6_text(&r->next_hop), forwarder_port(c, r)->name);
     }
     /* What nothing answers to in the own locator must not go elsewhere. */
-    add(rules, "route replace unreachable %s/48 proto " KERNEL_ROUTE_PROTOCOL, ip6_text(&locator));
+    rule_add(rules, "route replace unreachable %s/48 proto " KERNEL_ROUTE_PROTOCOL,
+             ip6_text(&locator));
     svec_sort_unique(rules);
     return NULL;
 }

@@ -37,15 +37,6 @@ const char *const ovs_drops[] = {
 
 #define ROUTE "actions=load:0->NXM_OF_IN_PORT[],resubmit(,1)"
 
-static void OVS_PRINTF_FORMAT(2, 3) add(struct svec *rules, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    svec_add_nocopy(rules, xvasprintf(format, args));
-    va_end(args);
-}
-
 static void
 add_drop(struct svec *, int why, int table, const char *format, ...) OVS_PRINTF_FORMAT(4, 5);
 
@@ -58,8 +49,8 @@ add_drop(struct svec *rules, int why, int table, const char *format, ...)
     va_start(args, format);
     match = xvasprintf(format, args);
     va_end(args);
-    add(rules, "flow cookie=0x%x,table=%d,%s actions=drop", OVS_DROP_COOKIE + (unsigned int) why,
-        table, match);
+    rule_add(rules, "flow cookie=0x%x,table=%d,%s actions=drop",
+             OVS_DROP_COOKIE + (unsigned int) why, table, match);
     free(match);
 }
 
@@ -71,19 +62,20 @@ add_answers(const struct node_config *c, const struct port_config *port, struct 
     char mac[MAC_TEXT_SIZE];
 
     mac_format(port->mac, mac);
-    add(rules,
-        "flow table=0,priority=300,in_port=%u,icmp6,nw_ttl=255,icmpv6_type=135,icmpv6_code=0,"
-        "nd_target=%s actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],set_field:%s->eth_src,"
-        "move:NXM_NX_IPV6_SRC[]->NXM_NX_IPV6_DST[],set_field:%s->ipv6_src,"
-        "set_field:136->icmpv6_type,set_field:2->nd_options_type,"
-        "set_field:0xe0000000->nd_reserved,resubmit(,2)",
-        port->number, address, mac, address);
-    add(rules,
-        "flow table=2,priority=100,in_port=%u,icmp6,icmpv6_type=136,icmpv6_code=0 "
-        "actions=set_field:%s->nd_tll,IN_PORT",
-        port->number, mac);
+    rule_add(rules,
+             "flow table=0,priority=300,in_port=%u,icmp6,nw_ttl=255,icmpv6_type=135,icmpv6_code=0,"
+             "nd_target=%s actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],set_field:%s->eth_src,"
+             "move:NXM_NX_IPV6_SRC[]->NXM_NX_IPV6_DST[],set_field:%s->ipv6_src,"
+             "set_field:136->icmpv6_type,set_field:2->nd_options_type,"
+             "set_field:0xe0000000->nd_reserved,resubmit(,2)",
+             port->number, address, mac, address);
+    rule_add(rules,
+             "flow table=2,priority=100,in_port=%u,icmp6,icmpv6_type=136,icmpv6_code=0 "
+             "actions=set_field:%s->nd_tll,IN_PORT",
+             port->number, mac);
     /* Of 65 hops the route takes one. */
-    add(rules,
+    rule_add(
+        rules,
         "flow table=0,priority=290,in_port=%u,dl_dst=%s,icmp6,ipv6_dst=%s,icmpv6_type=128,"
         "icmpv6_code=0 actions=move:NXM_NX_IPV6_SRC[]->NXM_NX_XXREG0[],set_field:%s->ipv6_src,"
         "move:NXM_NX_XXREG0[]->NXM_NX_IPV6_DST[],set_field:129->icmpv6_type,set_field:65->nw_ttl,"
@@ -101,14 +93,15 @@ add_port(const struct port_config *port, struct svec *rules)
     mac_format(port->mac, mac);
     from = xasprintf("in_port=%u,dl_dst=%s,ipv6", port->number, mac);
     if (port->role == ROLE_AGENT) {
-        add(rules, "flow table=0,priority=230,%s,ipv6_src=%s " ROUTE, from,
-            ip6_text(&port->peer_address));
-        add(rules,
+        rule_add(rules, "flow table=0,priority=230,%s,ipv6_src=%s " ROUTE, from,
+                 ip6_text(&port->peer_address));
+        rule_add(
+            rules,
             "flow table=0,priority=220,%s,ipv6_dst=5f00::1/ffff:ffff:0:ffff:ffff:ffff:ffff:ffff " ROUTE,
             from);
         add_drop(rules, DROP_SOURCE_GUARD, 0, "priority=210,%s,ipv6_dst=5f00::/32", from);
     }
-    add(rules, "flow table=0,priority=100,%s " ROUTE, from);
+    rule_add(rules, "flow table=0,priority=100,%s " ROUTE, from);
     free(from);
 }
 
@@ -130,8 +123,8 @@ add_route(const struct node_config *c, const struct route_config *route, struct 
     struct ds s = DS_EMPTY_INITIALIZER;
 
     put_output(forwarder_port(c, route), &s);
-    add(rules, "flow table=1,priority=%d,ipv6,ipv6_dst=%s/%d actions=dec_ttl,%s", 100 + route->plen,
-        ip6_text(&route->prefix), route->plen, ds_cstr(&s));
+    rule_add(rules, "flow table=1,priority=%d,ipv6,ipv6_dst=%s/%d actions=dec_ttl,%s",
+             100 + route->plen, ip6_text(&route->prefix), route->plen, ds_cstr(&s));
     ds_destroy(&s);
 }
 
@@ -178,9 +171,9 @@ add_tree(const struct node_config *c, size_t tree, struct svec *rules)
     }
     svec_sort_unique(&buckets);
     joined = svec_join(&buckets, "", "");
-    add(rules, "group group_id=%u,type=all%s", ovs_group_id(&c->trees[tree]), joined);
-    add(rules, "flow table=1,priority=300,ipv6,ipv6_dst=%s actions=group:%u", ip6_text(sid),
-        ovs_group_id(&c->trees[tree]));
+    rule_add(rules, "group group_id=%u,type=all%s", ovs_group_id(&c->trees[tree]), joined);
+    rule_add(rules, "flow table=1,priority=300,ipv6,ipv6_dst=%s actions=group:%u", ip6_text(sid),
+             ovs_group_id(&c->trees[tree]));
     free(joined);
     svec_destroy(&buckets);
 }
