@@ -29,7 +29,8 @@ struct branch {
     enum reverse_loss lost;
     bool pruned; /* lost, and out of the heap for good. */
     struct liveness liveness;
-    uint64_t served; /* settings until a copy went out to it last. */
+    bool shares;     /* copies with others; reverse-copies.c. */
+    uint64_t served; /* settings until a copy went out to it last; see 'shared_served'. */
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
     uint64_t n_repeats, n_useless, n_filtered;
 };
@@ -54,7 +55,8 @@ struct reverse {
     struct reverse_params params;
     struct reverse_policy policy;
     bool started;
-    bool repeats; /* what goes down had gone down before. */
+    bool repeats;   /* what goes down had gone down before. */
+    bool continues; /* it is what comes next. */
     psn_t h;
     psn_t f;
     bool f_known;       /* false after a start without state. */
@@ -82,6 +84,9 @@ struct reverse {
     uint64_t dup_not_before;
 
     struct stall stall;
+
+    uint64_t shared_served;       /* as 'served', for all branches that share. */
+    psn_t shared_from, shared_to; /* of these PSNs they got copies that branches have no note of. */
 
     uint64_t tick_usec; /* 0: nobody is ever silent. */
     uint64_t tick_at;   /* UINT64_MAX: nobody lacks anything. */
@@ -121,6 +126,10 @@ void branches_count_last(struct reverse *, uint64_t now);
 void liveness_expect(struct reverse *, psn_t q, psn_t floor, uint64_t now);
 /* A copy of PSN q was made for 'b'. */
 void liveness_ask(const struct reverse *, struct branch *b, psn_t q);
+/* Likewise, of the PSN that comes next, for all that share.  False: to be noted for each. */
+bool liveness_ask_shared(struct reverse *, psn_t q);
+/* Notes for each what was noted for all that share. */
+void liveness_settle_shared(struct reverse *);
 /* At 'tick_at': may lose branches. */
 void liveness_tick(struct reverse *, uint64_t now);
 

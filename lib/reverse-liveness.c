@@ -30,6 +30,8 @@
 #define UNASKED_TICKS (TICKS / 2)
 /* When 'lowest' is forgotten, whoever did not answer it has been unasked for too long. */
 #define LOWEST_TICKS  (UNASKED_TICKS + 2)
+/* So that PSNs of the range can be compared with any una. */
+#define MAX_SHARED    (1 << 22)
 
 void
 reverse_set_policy(struct reverse *r, const struct reverse_policy *policy)
@@ -41,6 +43,7 @@ reverse_set_policy(struct reverse *r, const struct reverse_policy *policy)
         r->tick_usec = tick_usec;
         r->tick_at = UINT64_MAX;
         r->lowest_age = LOWEST_TICKS;
+        r->shared_from = r->shared_to;
         for (size_t i = 0; i < r->n_branches; i++) {
             r->branches[i]->liveness = (struct liveness){.alive = false};
         }
@@ -85,6 +88,38 @@ liveness_ask(const struct reverse *r, struct branch *b, psn_t q)
     b->liveness.asked |= psn_eq(q, wants(r, b));
 }
 
+/* Who lacks a PSN of the range now lacked it when it went down: nobody goes back. */
+void
+liveness_settle_shared(struct reverse *r)
+{
+    for (size_t i = 0; !psn_eq(r->shared_from, r->shared_to) && i < r->n_branches; i++) {
+        struct branch *b = r->branches[i];
+
+        reverse_n_visits++;
+        b->liveness.asked |= b->shares && b->anchored && psn_cmp(b->una, r->shared_from) >= 0
+                             && psn_cmp(b->una, r->shared_to) < 0;
+    }
+    r->shared_from = r->shared_to;
+}
+
+bool
+liveness_ask_shared(struct reverse *r, psn_t q)
+{
+    psn_t next = psn_add(q, 1);
+
+    if (r->without_state && psn_eq(q, r->lowest)) {
+        return false; /* wants(): that may be what they lack. */
+    }
+    if (!psn_eq(q, r->shared_to) && !psn_eq(next, r->shared_to)) {
+        liveness_settle_shared(r);
+        r->shared_from = q;
+    } else if (psn_cmp(next, r->shared_from) >= MAX_SHARED) {
+        liveness_settle_shared(r);
+    }
+    r->shared_to = next;
+    return true;
+}
+
 /* True: 'b' has been silent for too long. */
 static bool
 tick_branch(const struct reverse *r, struct branch *b)
@@ -111,6 +146,7 @@ liveness_tick(struct reverse *r, uint64_t now)
 {
     bool more = false;
 
+    liveness_settle_shared(r);
     r->lowest_age += r->lowest_age < LOWEST_TICKS;
     for (size_t i = 0; i < r->n_branches; i++) {
         struct branch *b = r->branches[i];

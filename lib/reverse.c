@@ -18,7 +18,7 @@
  * per-branch flag has to be reset.  'told' begins anew when m advances.
  *
  * An event costs O(log n) in the number of branches, and so does each copy that is
- * noted; a tick of the liveness time (32 of them make it up) O(n), as does what the
+ * noted (those that branches share: reverse-copies.c); a tick of the liveness time (32 of them make it up) O(n), as does what the
  * configuration changes, and a start without state.  Memory is allocated only
  * when a branch is added.
  */
@@ -245,12 +245,6 @@ start_without_state(struct reverse *r, psn_t q)
     }
 }
 
-static bool
-has_confirmed(const struct branch *b, psn_t q)
-{
-    return b->anchored && psn_cmp(q, b->una) < 0;
-}
-
 struct reverse_out
 reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
 {
@@ -268,6 +262,7 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     psn_t floor = b ? b->una : r->anchor_floor;
     psn_t h = psn_add(q, 1);
     r->repeats = psn_cmp(q, r->h) < 0;
+    r->continues = psn_eq(q, r->h);
     if (psn_cmp(h, r->h) > 0 && psn_cmp(h, floor) > 0) {
         r->h = h;
     }
@@ -277,60 +272,6 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
      * because an answer got lost. */
     bool fatal = ack_req && b && b->cond == REVERSE_FATAL;
     return fatal || reverse_filters_all(r, q) ? decide(r, true, now) : nothing;
-}
-
-bool
-reverse_filters_all(const struct reverse *r, psn_t q)
-{
-    const struct branch *b = r->policy.filter ? branches_minimum(r) : NULL;
-    return b && has_confirmed(b, q);
-}
-
-bool
-reverse_filters(struct reverse *r, uint32_t id, psn_t q)
-{
-    struct branch *b = r->policy.filter ? branch_find(r, id) : NULL;
-    bool filters = b && has_confirmed(b, q);
-
-    if (filters) {
-        b->n_filtered++;
-    }
-    return filters;
-}
-
-bool
-reverse_asks_any(const struct reverse *r)
-{
-    return r->policy.nak == NAK_SOLICIT && r->held_last;
-}
-
-bool
-reverse_asks(const struct reverse *r, uint32_t id)
-{
-    const struct branch *held = r->held_last;
-    const struct branch *b = reverse_asks_any(r) ? branch_find(r, id) : NULL;
-
-    return b && b->anchored && !b->lost && psn_cmp(b->una, held->una) < 0
-           && b->served < held->setting;
-}
-
-void
-reverse_copied(struct reverse *r, uint32_t id, psn_t q, bool sent)
-{
-    struct branch *b = branch_find(r, id);
-    if (!b) {
-        return;
-    }
-    liveness_ask(r, b, q);
-    b->n_repeats += r->repeats;
-    b->n_useless += r->repeats && has_confirmed(b, q);
-    if (sent) {
-        b->served = r->settings;
-    }
-    bool latched = b->cond == REVERSE_FATAL && !DEFECT(H15);
-    if (sent && psn_eq(b->una, q) && b->cond != REVERSE_NONE && !latched) {
-        branch_update(r, b, q, REVERSE_NONE, 0, 0);
-    }
 }
 
 bool

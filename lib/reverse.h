@@ -105,6 +105,15 @@ bool reverse_asks_any(const struct reverse *);
 /* A copy was made for it, so an answer may be expected from it.  'sent': the copy went
  * out (the branch is being served: clears its sequence or RNR NAK at q). */
 void reverse_copied(struct reverse *, uint32_t id, psn_t q, bool sent);
+/* Branches that share all get the same copies; at first none does.  For them, instead of the three above,
+ * which would cost so much for each: */
+void reverse_share(struct reverse *, uint32_t id, bool shares);
+/* Is one of them to be asked? */
+bool reverse_asks_shared(const struct reverse *);
+/* A copy was made for them.  Of a PSN that was not the next one, or else every 2^22, this costs O(n). */
+void reverse_copied_shared(struct reverse *, psn_t q, bool sent);
+/* None was, because of reverse_filters_all(); O(n). */
+void reverse_filtered_shared(struct reverse *, psn_t q);
 /* Was the branch lost, and is it not counted any more?  Copies are of no use to it. */
 bool reverse_is_pruned(const struct reverse *, uint32_t id);
 

@@ -36,15 +36,7 @@ is_asked(const struct tree *t, const struct encap *encap)
 {
     const struct reverse *r = t->aggregate->reverse;
 
-    if (encap->edge || !reverse_asks_any(r)) {
-        return encap->edge && reverse_asks(r, encap->edge);
-    }
-    for (size_t i = 0; i < t->config.n_branches; i++) {
-        if (reverse_asks(r, t->config.branches[i].id)) {
-            return true;
-        }
-    }
-    return false;
+    return encap->edge ? reverse_asks(r, encap->edge) : reverse_asks_shared(r);
 }
 
 /* As the root: they got a copy, if it was 'sent'. */
@@ -53,9 +45,8 @@ note_copied(const struct tree *t, const struct encap *encap, psn_t psn, bool sen
 {
     if (encap->edge) {
         reverse_copied(t->aggregate->reverse, encap->edge, psn, sent);
-    }
-    for (size_t i = 0; !encap->edge && i < t->config.n_branches; i++) {
-        reverse_copied(t->aggregate->reverse, t->config.branches[i].id, psn, sent);
+    } else {
+        reverse_copied_shared(t->aggregate->reverse, psn, sent);
     }
 }
 

@@ -168,6 +168,9 @@ tree_configure(const struct srcagent *sa, struct tree *t, const struct tree_conf
     tree_config_clone(&t->config, config);
     struct reverse_out out = aggregate_configure(t->aggregate, &old, &t->config, now);
     tree_config_uninit(&old);
+    for (size_t i = 0; i < config->n_branches; i++) {
+        reverse_share(t->aggregate->reverse, config->branches[i].id, config->mode != MODE_INGRESS);
+    }
     encaps_uninit(&t->encaps);
     t->encaps = *encaps;
     t->uplink = config->mode == MODE_MCAST && config->n_outer_da

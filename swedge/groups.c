@@ -114,7 +114,11 @@ find_direct(struct tree *t)
         }
     }
     for (size_t i = 0; i < t->config.n_branches; i++) {
-        t->n_indirect += t->branches[i].config->kind == BRANCH_NODE && !t->branches[i].direct;
+        const struct branch *b = &t->branches[i];
+        bool indirect = b->config->kind == BRANCH_NODE && !b->direct;
+
+        reverse_share(t->aggregate->reverse, b->config->id, indirect);
+        t->n_indirect += indirect;
     }
 }
 

@@ -14,12 +14,6 @@
 #include "lib/icrc.h"
 #include "swedge/swedge.h"
 
-static bool
-is_indirect(const struct branch *b)
-{
-    return b->config->kind == BRANCH_NODE && !b->direct;
-}
-
 /* Has not everybody whom a copy for 'b' (NULL: for the indirect ones) would reach confirmed the PSN? */
 static bool
 is_needed(const struct original *o, const struct branch *b)
@@ -35,15 +29,7 @@ is_asked(const struct tree *t, const struct branch *b)
 {
     const struct reverse *r = t->aggregate->reverse;
 
-    if (b || !reverse_asks_any(r)) {
-        return b && reverse_asks(r, b->config->id);
-    }
-    for (size_t i = 0; i < t->config.n_branches; i++) {
-        if (is_indirect(&t->branches[i]) && reverse_asks(r, t->branches[i].config->id)) {
-            return true;
-        }
-    }
-    return false;
+    return b ? reverse_asks(r, b->config->id) : reverse_asks_shared(r);
 }
 
 /* Sends 'p', which is the original from its outer IPv6 header on or a copy of it whose ICRC is at
@@ -93,15 +79,12 @@ copy_to_node(struct swedge *sw, struct packet *original, const struct rx *rx,
 static void
 note_indirect(const struct original *o, bool sent)
 {
-    const struct tree *t = o->tree;
-    struct reverse *r = t->aggregate->reverse;
-    bool needed = is_needed(o, NULL);
+    struct reverse *r = o->tree->aggregate->reverse;
 
-    for (size_t i = 0; t->n_indirect && i < t->config.n_branches; i++) {
-        const struct branch *b = &t->branches[i];
-        if (is_indirect(b) && (needed || !reverse_filters(r, b->config->id, o->psn))) {
-            reverse_copied(r, b->config->id, o->psn, sent);
-        }
+    if (o->tree->n_indirect && is_needed(o, NULL)) {
+        reverse_copied_shared(r, o->psn, sent);
+    } else if (o->tree->n_indirect) {
+        reverse_filtered_shared(r, o->psn);
     }
 }
 

@@ -52,6 +52,13 @@ rnd(struct run *run, uint32_t limit)
         }                                                                                \
     } while (0)
 
+/* Some share what copies they get. */
+static bool
+shares(uint32_t id)
+{
+    return id % 4 == 0;
+}
+
 static void
 compare(struct run *run)
 {
@@ -68,6 +75,7 @@ compare(struct run *run)
     REQUIRE(run, a.n_sent_dups == b.n_sent_dups && a.n_sent_presumed == b.n_sent_presumed);
     REQUIRE(run, reverse_deadline(run->r) == model_deadline(&run->m));
 
+    bool asks_shared = false;
     for (size_t i = 0; i < run->m.n; i++) {
         struct reverse_branch_info x, y;
         REQUIRE(run, reverse_get_branch(run->r, run->m.b[i].id, &x));
@@ -82,7 +90,9 @@ compare(struct run *run)
         REQUIRE(run, x.n_repeats == y.n_repeats && x.n_useless == y.n_useless);
         REQUIRE(run, x.n_filtered == y.n_filtered);
         REQUIRE(run, reverse_asks(run->r, x.id) == model_asks(&run->m, x.id));
+        asks_shared |= shares(x.id) && model_asks(&run->m, x.id);
     }
+    REQUIRE(run, reverse_asks_shared(run->r) == asks_shared);
 }
 
 /* Who is lost now has refused or was silent for long enough, and one at least counts. */
@@ -164,6 +174,7 @@ add_both(struct run *run, uint32_t id)
     REQUIRE(run, i.quiesced == (error != EBUSY) || error == EEXIST);
     if (!error) {
         run->ledger[run->n++] = (struct ledger_entry){.id = id, .spoke = true, .confirmed = run->h};
+        reverse_share(run->r, id, shares(id));
         note_losses(run);
     }
 }
@@ -256,14 +267,39 @@ filtered_by_both(struct run *run, const struct ledger_entry *e, psn_t q)
     return filtered;
 }
 
+/* Those that share get all copies, or none. */
+static void
+copy_shared_both(struct run *run, psn_t q, bool all)
+{
+    bool sent = all || (q.v + run->event) % 16;
+
+    if (reverse_filters_all(run->r, q)) {
+        for (size_t i = 0; i < run->n; i++) {
+            if (shares(run->ledger[i].id)) {
+                model_filters(&run->m, run->ledger[i].id, q);
+            }
+        }
+        reverse_filtered_shared(run->r, q);
+        return;
+    }
+    reverse_copied_shared(run->r, q, sent);
+    for (size_t i = 0; i < run->n; i++) {
+        if (shares(run->ledger[i].id)) {
+            model_copied(&run->m, run->ledger[i].id, q, sent);
+            run->ledger[i].asked = run->now;
+        }
+    }
+}
+
 /* Copies for most, or for all. */
 static void
 copy_both(struct run *run, psn_t q, bool all)
 {
+    copy_shared_both(run, q, all);
     for (size_t i = 0; i < run->n; i++) {
         struct ledger_entry *e = &run->ledger[i];
 
-        if ((all || rnd(run, 5)) && !filtered_by_both(run, e, q)) {
+        if (!shares(e->id) && (all || rnd(run, 5)) && !filtered_by_both(run, e, q)) {
             bool sent = rnd(run, 16);
             reverse_copied(run->r, e->id, q, sent);
             model_copied(&run->m, e->id, q, sent);

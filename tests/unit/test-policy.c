@@ -644,6 +644,46 @@ START_TEST(cost_grows_with_log_n)
     }
 END_TEST
 
+/* Branches that share copies are not looked at for a PSN that comes next, and all of them once when one is
+ * sent again or when a NAK is held that they are to be asked for. */
+START_TEST(cost_of_shared_copies)
+    {
+        enum { N = 1000 };
+        struct cost c = {0};
+
+        setup_group(N, (struct reverse_policy){.nak = NAK_SOLICIT, .liveness_usec = 32000});
+        for (uint32_t id = 1; id <= N; id++) {
+            reverse_share(r, id, true);
+        }
+        for (uint32_t q = 100; q < 200; q++) {
+            begin(&c);
+            reverse_down(r, psn_make(q), q % 8 == 0, now);
+            ck_assert(!reverse_asks_shared(r));
+            reverse_copied_shared(r, psn_make(q), true);
+            end(&c);
+        }
+        ck_assert_uint_eq(c.most, 0);
+
+        nak(N, 150);
+        reverse_down(r, psn_make(200), false, now);
+        ck_assert(reverse_asks_shared(r));
+        reverse_copied_shared(r, psn_make(200), true);
+        begin(&c);
+        reverse_down(r, psn_make(201), false, now);
+        ck_assert(!reverse_asks_shared(r));
+        reverse_copied_shared(r, psn_make(201), true);
+        end(&c);
+        ck_assert_uint_eq(c.most, 0);
+
+        begin(&c);
+        reverse_down(r, psn_make(150), false, now);
+        reverse_copied_shared(r, psn_make(150), true);
+        end(&c);
+        ck_assert_uint_ge(c.most, N);
+        ck_assert_uint_le(c.most, 2 * N);
+    }
+END_TEST
+
 /* A tick of the liveness time looks at each branch once, and takes out many at a time. */
 START_TEST(cost_of_a_tick)
     {
@@ -708,6 +748,7 @@ policy_suite(void)
     tc = tcase_create("cost");
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_add_loop_test(tc, cost_grows_with_log_n, 0, 12);
+    tcase_add_test(tc, cost_of_shared_copies);
     tcase_add_test(tc, cost_of_a_tick);
     suite_add_tcase(s, tc);
     return s;
