@@ -442,10 +442,13 @@ reverse_timer(struct reverse *r, uint64_t now)
     }
     struct reverse_out out = decide(r, false, now);
     const struct branch *b = branches_minimum(r);
-    if (!out.send && b && r->dup_pending && now >= r->dup_not_before) {
+    if (out.send || !b) {
+        return out;
+    }
+    if (r->dup_pending && now >= r->dup_not_before) {
         return send_again(r, b, now);
     }
-    uint8_t syndrome = out.send ? 0 : stall_timer(r, now);
+    uint8_t syndrome = stall_timer(r, now);
     if (syndrome) {
         r->n_sent_presumed++;
         return send_up(r, b, syndrome, now);
