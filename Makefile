@@ -159,6 +159,15 @@ $(IDL).h: $(IDL).ovsidl
 $(IDL).c: $(IDL).ovsidl $(IDL).h
 	$(Q)$(IDLC) c-idl-source $< >$@
 
+# What results are from: the library's version, and the commit if this is a clone.
+$(GEN)/version.h: FORCE
+	@mkdir -p $(@D)
+	$(Q)v=; [ ! -e .git ] || v=$$(GIT_OPTIONAL_LOCKS=0 git describe --always --dirty --exclude='*' 2>/dev/null); \
+	text="#define ROCECAST_VERSION \"$(API_VERSION)$${v:++g$$v}\""; \
+	[ "$$(cat $@ 2>/dev/null)" = "$$text" ] || echo "$$text" >$@
+.PHONY: FORCE
+FORCE:
+
 #
 # Components.  lib/ and the verbs programs do not see Open vSwitch's headers.
 #
@@ -192,6 +201,7 @@ LIBCAST := $(if $(lib_src),$(B)/libcast.a)
 LIBCTL := $(if $(IDL_H),$(B)/libctl.a)
 LIBSWEDGE := $(if $(filter-out swedge/main.c,$(swedge_src)),$(B)/libswedge.a)
 LIBCASTFWD := $(if $(filter-out castfwd/main.c,$(castfwd_src)),$(B)/libcastfwd.a)
+LIBBENCH := $(if $(filter-out bench/castbench.c,$(bench_src)),$(B)/libbench.a)
 LIBSRCAGENT := $(if $(filter-out srcagent/main.c,$(srcagent_src)),$(B)/libsrcagent.a)
 CLIENT := $(LIBCTL) $(LIBCAST) $(LIBOVS)
 
@@ -214,6 +224,7 @@ $(B)/libcast.a: $(call objs,$(lib_src))
 $(B)/libctl.a: $(call objs,$(ctl_src)) $(B)/obj/gen/rocecast-idl.o
 $(B)/libswedge.a: $(call objs,$(filter-out swedge/main.c,$(swedge_src)))
 $(B)/libcastfwd.a: $(call objs,$(filter-out castfwd/main.c,$(castfwd_src)))
+$(B)/libbench.a: $(call objs,$(filter-out bench/castbench.c,$(bench_src)))
 $(B)/libsrcagent.a: $(call objs,$(filter-out srcagent/main.c,$(srcagent_src)))
 
 # program(name, objects' sources, archives, libraries); no sources, no program
@@ -230,7 +241,7 @@ $(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) 
 $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castfwd,$(wildcard castfwd/main.c),$(LIBCASTFWD) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
-$(eval $(call program,castbench,$(bench_src),$(LIBAPI),$(LINK_API) -libverbs))
+$(eval $(call program,castbench,bench/castbench.c,$(LIBBENCH) $(LIBAPI),$(LINK_API) -libverbs $(LIBS_ISAL) -ljansson -lm))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
 $(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
@@ -243,6 +254,14 @@ $(FAKE_VERBS): $(call objs,$(fake_verbs_src)) tests/api/fake/ibverbs.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(LDFLAGS_BASE) $(LDFLAGS) -o $@ -Wl,-soname,$(@F) \
 	    -Wl,--version-script=tests/api/fake/ibverbs.map $(filter %.o,$^)
+
+# A program of several Python files is one executable archive of them.
+SCRIPTS := $(B)/bin/castbench-report
+$(B)/bin/castbench-report: $(wildcard bench/castbench-report/*.py bench/castbench-report/*.css) Makefile
+	$(say) ZIPAPP $@
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) -c 'import sys, zipapp; zipapp.create_archive("bench/$(@F)", sys.argv[1], "/usr/bin/env python3", \
+	    filter=lambda path: path.suffix in (".py", ".css"))' $@
 
 # The examples in docs/api.md are its fenced blocks "```c NAME.c".
 EXAMPLES := $(if $(api_src),$(addprefix $(B)/bin/api-,source receiver))
@@ -259,7 +278,7 @@ $(EXAMPLES): $(B)/bin/api-%: $(B)/obj/examples/%.o $(LIBAPI)
 $(eval $(EXAMPLES): LIBS = $(LINK_API) -libverbs)
 
 UNIT := $(if $(unit_src),$(B)/tests/unit)
-$(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(LIBCASTFWD) $(CLIENT)
+$(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(LIBCASTFWD) $(LIBBENCH) $(CLIENT)
 $(B)/tests/unit: LIBS = $(LIBS_CHECK) $(LIBS_CAST) $(LIBS_OVS)
 
 # Not a unit test: groups in virtual time, by the thousand.
@@ -299,6 +318,7 @@ $(PROGRAMS) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(FUZZERS):
 compile = $(Q)$(CC) $(CPP_BASE) $(INCS) $(CPPFLAGS) $(C_BASE) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 $(call objs,$(ovs_user_src)): INCS = $(CPP_OVS)
 $(call objs,$(testbed_src)): INCS = $(CPP_OVS) $(CPP_NL)
+$(call objs,bench/report-json.c): | $(GEN)/version.h
 $(call objs,$(ovs_user_src)): | $(OVS_READY) $(IDL_H)
 
 $(B)/obj/%.o: %.c Makefile
@@ -317,7 +337,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/%.c $(GEN)/ctl/%.h Makefile
 #
 .PHONY: all check unit net e2e walk demo install uninstall lint lint-c lint-scripts format clean deps help
 
-all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(FAKE_VERBS) ## build all programs and libraries
+all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(SCRIPTS) $(FAKE_VERBS) ## build all programs and libraries
 
 deps: ## install missing Debian packages (root)
 	$(Q)deps/install
@@ -335,7 +355,7 @@ check: ## install, build and run every tier (what CI runs)
 	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' \
 	    sim-compare='build/tests/castsim $(COMPARE)' --alone net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
-	    lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run walk=tests/walk/run \
+	    bench=tests/bench/run lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run walk=tests/walk/run \
 	    conformance='$(CONFORMANCE)'
 
 .PHONY: unit-built net-built
@@ -400,6 +420,12 @@ demo: ## the whole thing in a few minutes
 	+$(Q)$(MAKE) --no-print-directory all
 	$(Q)testbed/demo.sh
 
+.PHONY: bench
+bench: ## the standard benchmark, on real soft-RoCE (KERNEL=6.12): up to 40 minutes
+	$(Q)deps/install
+	+$(Q)$(MAKE) --no-print-directory all
+	$(Q)testbed/bench.sh
+
 #
 # Installation.  One list, of files below $(PREFIX), says what there is to install and to remove.
 # All programs are in one folder: castlab starts those that are beside it.
@@ -408,7 +434,7 @@ PREFIX = /usr/local
 DEST = $(DESTDIR)$(PREFIX)
 own_dirs := share/rocecast/topologies share/rocecast share/doc/rocecast
 man_dir = share/man/man$(subst .,,$(suffix $(1)))
-inst_programs := $(addprefix bin/,castd castctl castlab castbench swedge srcagent castfwd)
+inst_programs := $(addprefix bin/,castd castctl castlab castbench castbench-report swedge srcagent castfwd)
 inst_units := $(patsubst systemd/%.in,lib/systemd/system/%,$(wildcard systemd/*.in))
 inst_completions := $(patsubst completion/%,share/bash-completion/completions/%,$(wildcard completion/*))
 inst_topologies := $(patsubst testbed/%,share/rocecast/%,$(wildcard testbed/topologies/*.yaml))
@@ -463,7 +489,7 @@ lint: develop-deps lint-c lint-scripts ## format, static analysis, layering
 develop-deps:
 	$(Q)deps/install deps/develop.txt
 
-lint-c: develop-deps $(OVS_READY) $(IDL_H)
+lint-c: develop-deps $(OVS_READY) $(IDL_H) $(GEN)/version.h
 	$(say) FORMAT
 	$(Q)clang-format --dry-run -Werror $(own_ch)
 	$(say) LAYERS

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts the bytes that a network device sends during a run.
+ * What is counted around a transfer: by the kernel, of devices and processes,
+ * and by a host's RDMA device.
  */
 #ifndef BENCH_COUNTER_H
 #define BENCH_COUNTER_H 1
@@ -9,13 +10,61 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct counter {
-    const char *where; /* [NETNS:]DEV. */
-    uint64_t before;
+#define MAX_COUNTED    1024 /* devices. */
+#define MAX_FORWARDERS 256  /* processes. */
+
+struct device_count {
+    char where[80];    /* "NETNS:DEV", or "DEV" in this namespace. */
+    uint64_t tx_bytes; /* with the Ethernet header. */
+    uint64_t tx_packets;
 };
 
-/* 'where' must stay as long as the counter.  False: reason in 'error'. */
-bool counter_start(struct counter *, const char *where, char *error, size_t size);
-bool counter_stop(const struct counter *, uint64_t *tx_bytes, char *error, size_t size);
+struct process_count {
+    char name[64]; /* of the node. */
+    long pid;
+    uint64_t started; /* no other process has had both. */
+    double seconds;
+};
+
+struct machine_count {
+    unsigned n_devices;
+    struct device_count devices[MAX_COUNTED];
+    double busy_seconds;   /* of all CPUs together: whatever was not idle. */
+    bool has_fabric;       /* with a lab: */
+    double fabric_seconds; /* CPU seconds of its forwarders, in sum, ... */
+    unsigned n_forwarders; /* ... and of each. */
+    struct process_count forwarders[MAX_FORWARDERS];
+};
+
+/* Where to look.  'devices' are of the user; 'lab' (or NULL) adds those of all its links between
+ * forwarders that are not yet among them, and its forwarders' processes: of each node that runs,
+ * an Open vSwitch too, but neither the registry nor castd.  What the kernel does as a router is no
+ * process's. */
+struct counter_options {
+    const char *const *devices;
+    unsigned n_devices;
+    const char *lab;
+};
+
+/* Reads everything.  False: a sentence is in 'error' that names what is not there. */
+bool machine_count_read(const struct counter_options *, struct machine_count *, char *error,
+                        size_t size);
+/* Makes of 'after' what has come since 'before', which is of the same options.  False: a device or
+ * a process went away meanwhile, or was started anew; 'error' says which. */
+bool machine_count_since(struct machine_count *after, const struct machine_count *before,
+                         char *error, size_t size);
+
+/* What a host's process has used and its RDMA device has counted. */
+struct host_count {
+    double cpu_seconds; /* of the calling process. */
+    bool has_rdma;      /* the device has soft-RoCE's counters. */
+    uint64_t repeated;  /* request packets that it got again or out of order. */
+    uint64_t retries;   /* times that it went back: its timer, or a NAK. */
+    uint64_t rnr_naks;  /* received. */
+    uint64_t sent_packets;
+};
+
+void host_count_read(const char *rdma_device, struct host_count *);
+void host_count_since(struct host_count *after, const struct host_count *before);
 
 #endif /* bench/counter.h */

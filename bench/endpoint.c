@@ -15,9 +15,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "bench/registry.h"
+#include "bench/clock.h"
+
 
 static int __attribute__((format(printf, 3, 4)))
 fail(struct endpoint *ep, int error, const char *format, ...)
@@ -35,7 +35,7 @@ fail(struct endpoint *ep, int error, const char *format, ...)
 
 /* Returns the index of 'gid' in the table of port 1, or -1.  NICs have it for RoCE v1, too. */
 static int
-gid_find(struct ibv_context *ctx, const union ibv_gid *gid)
+gid_find(struct ibv_context *ctx, const union ibv_gid *gid, int only)
 {
     struct ibv_port_attr port;
     struct ibv_gid_entry entry;
@@ -43,7 +43,7 @@ gid_find(struct ibv_context *ctx, const union ibv_gid *gid)
     if (ibv_query_port(ctx, 1, &port)) {
         return -1;
     }
-    for (int i = 0; i < port.gid_tbl_len; i++) {
+    for (int i = only < 0 ? 0 : only; i < port.gid_tbl_len && (only < 0 || i == only); i++) {
         if (!ibv_query_gid_ex(ctx, 1, (uint32_t) i, &entry, 0)
             && entry.gid_type == IBV_GID_TYPE_ROCE_V2 && !memcmp(&entry.gid, gid, sizeof *gid)) {
             return i;
@@ -53,18 +53,37 @@ gid_find(struct ibv_context *ctx, const union ibv_gid *gid)
 }
 
 static int
-device_open(struct endpoint *ep, const struct in6_addr *address)
+not_found(struct endpoint *ep, const struct in6_addr *address, const struct endpoint_where *where,
+          int n)
 {
-    char text[INET6_ADDRSTRLEN];
+    char text[INET6_ADDRSTRLEN], index[32] = "";
+
+    inet_ntop(AF_INET6, address, text, sizeof text);
+    if (where->gid_index >= 0) {
+        snprintf(index, sizeof index, " at index %d", where->gid_index);
+    }
+    if (where->device) {
+        return fail(ep, ENODEV, "RDMA device %s does not have %s in its GID table%s", where->device,
+                    text, index);
+    }
+    return fail(ep, ENODEV, "none of %d RDMA devices has %s in its GID table%s", n, text, index);
+}
+
+static int
+device_open(struct endpoint *ep, const struct in6_addr *address, const struct endpoint_where *where)
+{
     union ibv_gid gid;
     int n = 0;
     struct ibv_device **list = ibv_get_device_list(&n);
 
     memcpy(&gid, address, sizeof gid);
     for (int i = 0; list && list[i] && !ep->ctx; i++) {
+        if (where->device && strcmp(where->device, ibv_get_device_name(list[i])) != 0) {
+            continue;
+        }
         ep->ctx = ibv_open_device(list[i]);
         if (ep->ctx) {
-            ep->gid_index = gid_find(ep->ctx, &gid);
+            ep->gid_index = gid_find(ep->ctx, &gid, where->gid_index);
             if (ep->gid_index < 0) {
                 ibv_close_device(ep->ctx);
                 ep->ctx = NULL;
@@ -74,21 +93,18 @@ device_open(struct endpoint *ep, const struct in6_addr *address)
     if (list) {
         ibv_free_device_list(list);
     }
-    if (!ep->ctx) {
-        inet_ntop(AF_INET6, address, text, sizeof text);
-        return fail(ep, ENODEV, "none of %d RDMA devices has %s in its GID table", n, text);
-    }
-    return 0;
+    return ep->ctx ? 0 : not_found(ep, address, where, n);
 }
 
 int
-endpoint_open(struct endpoint *ep, const struct in6_addr *address, void *buf, size_t len,
-              bool remote, unsigned n_cqe)
+endpoint_open(struct endpoint *ep, const struct in6_addr *address,
+              const struct endpoint_where *where, void *buf, size_t len, bool remote,
+              unsigned n_cqe)
 {
     int error;
 
     *ep = (struct endpoint){.remote = remote};
-    error = device_open(ep, address);
+    error = device_open(ep, address, where);
     if (error) {
         return error;
     }
@@ -142,13 +158,17 @@ endpoint_close(struct endpoint *ep)
 }
 
 struct ibv_qp *
-endpoint_qp_create(struct endpoint *ep, unsigned depth)
+endpoint_qp_create(struct endpoint *ep, unsigned n_send, unsigned n_recv)
 {
     struct ibv_qp_init_attr init = {
         .send_cq = ep->cq,
         .recv_cq = ep->cq,
         .qp_type = IBV_QPT_RC,
-        .cap = {.max_send_wr = depth, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+        .cap = {.max_send_wr = n_send,
+                .max_recv_wr = n_recv,
+                .max_send_sge = 1,
+                .max_recv_sge = 1,
+                .max_inline_data = sizeof(uint64_t)},
     };
     /* Writes only: a group can carry neither READ nor ATOMIC. */
     struct ibv_qp_attr attr = {
@@ -159,7 +179,7 @@ endpoint_qp_create(struct endpoint *ep, unsigned depth)
 
     struct ibv_qp *qp = ibv_create_qp(ep->pd, &init);
     if (!qp) {
-        fail(ep, errno, "cannot create a queue pair of depth %u", depth);
+        fail(ep, errno, "cannot create a queue pair for %u sends and %u receives", n_send, n_recv);
         return NULL;
     }
     int error = ibv_modify_qp(qp, &attr,
@@ -170,19 +190,6 @@ endpoint_qp_create(struct endpoint *ep, unsigned depth)
         return NULL;
     }
     return qp;
-}
-
-struct endpoint_peer
-endpoint_group(const struct group_info *group)
-{
-    return (struct endpoint_peer){
-        .address = group->proxy,
-        .qpn = group->designated_qpn,
-        .rq_psn = group->start_psn,
-        .sq_psn = group->start_psn,
-        .mtu = group->mtu,
-        .timeout = group->qp_timeout,
-    };
 }
 
 static enum ibv_mtu
@@ -256,35 +263,33 @@ try_completion(struct endpoint *ep, struct ibv_wc *wc)
     return n ? 0 : EAGAIN;
 }
 
-static int64_t
-now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 int
-endpoint_completion(struct endpoint *ep, struct ibv_wc *wc, int timeout_ms)
+endpoint_completion(struct endpoint *ep, struct ibv_wc *wc, uint64_t deadline, int stop_fd)
 {
-    int64_t end = now_ms() + timeout_ms;
+    bool stop = false;
     int status;
 
     /* Events may be left over from completions already taken, so that one
-     * proves nothing: only the clock ends the wait. */
-    while ((status = try_completion(ep, wc)) == EAGAIN) {
-        struct pollfd pfd = {.fd = ep->channel->fd, .events = POLLIN};
-        int64_t left = end - now_ms();
+     * proves nothing: only the clock ends the wait, or that there is no more to come. */
+    while ((status = try_completion(ep, wc)) == EAGAIN && !stop) {
+        struct pollfd pfds[] = {{.fd = ep->channel->fd, .events = POLLIN},
+                                {.fd = stop_fd, .events = POLLIN}};
+        uint64_t now = now_ns(), left = deadline > now ? deadline - now : 0;
+        struct timespec ts = {.tv_sec = (time_t) (left / NS_PER_SEC),
+                              .tv_nsec = (long) (left % NS_PER_SEC)};
         struct ibv_cq *cq;
         void *context;
 
-        if (left <= 0) {
+        if (!left) {
             return EAGAIN;
         }
-        if (poll(&pfd, 1, (int) left) > 0 && !ibv_get_cq_event(ep->channel, &cq, &context)) {
+        if (ppoll(pfds, 2, &ts, NULL) <= 0) {
+            continue;
+        }
+        if (pfds[0].revents && !ibv_get_cq_event(ep->channel, &cq, &context)) {
             ibv_ack_cq_events(cq, 1);
         }
+        stop = pfds[1].revents;
     }
-    return status;
+    return status == EAGAIN ? ECANCELED : status;
 }

@@ -36,23 +36,30 @@ struct endpoint_peer {
     uint8_t timeout; /* local ACK timeout: 4.096 us * 2^timeout. */
 };
 
-struct group_info;
-struct endpoint_peer endpoint_group(const struct group_info *);
+/* Where to look for a host's address; NULL and -1: everywhere. */
+struct endpoint_where {
+    const char *device;
+    int gid_index;
+};
 
 /* Opens the device whose GID table has 'address' and registers 'len' bytes at
  * 'buf'; 'remote' allows the peer to write there.  'n_cqe' completions fit. */
-int endpoint_open(struct endpoint *ep, const struct in6_addr *address, void *buf, size_t len,
-                  bool remote, unsigned n_cqe);
+int
+endpoint_open(struct endpoint *ep, const struct in6_addr *address, const struct endpoint_where *,
+              void *buf, size_t len, bool remote, unsigned n_cqe);
 void endpoint_close(struct endpoint *ep);
 
-/* A queue pair in INIT; 'depth' sends may be outstanding.  NULL on error. */
-struct ibv_qp *endpoint_qp_create(struct endpoint *ep, unsigned depth);
+/* A queue pair in INIT; 'n_send' and 'n_recv' work requests may be outstanding.
+ * NULL on error. */
+struct ibv_qp *endpoint_qp_create(struct endpoint *ep, unsigned n_send, unsigned n_recv);
 
 /* Takes a queue pair from INIT to RTS. */
 int endpoint_qp_connect(struct endpoint *ep, struct ibv_qp *qp, const struct endpoint_peer *peer);
 
-/* Takes a completion into 'wc', sleeping up to 'timeout_ms'.  Returns 0,
- * EAGAIN if there was none in time, or another errno. */
-int endpoint_completion(struct endpoint *ep, struct ibv_wc *wc, int timeout_ms);
+/* Takes a completion into 'wc', sleeping until 'deadline', in nanoseconds of
+ * CLOCK_MONOTONIC, or as long as nothing can be read from 'stop_fd' (-1: none).
+ * Returns 0, EAGAIN if there was none in time, ECANCELED if there is none and
+ * 'stop_fd' is readable, or another errno. */
+int endpoint_completion(struct endpoint *ep, struct ibv_wc *wc, uint64_t deadline, int stop_fd);
 
 #endif /* bench/endpoint.h */

@@ -4,12 +4,13 @@
  */
 #include "bench/registry.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "bench/clock.h"
 #include "librocecast/rocecast.h"
 
 /* For everything but group_wait(). */
@@ -39,17 +40,39 @@ open_group(const char *group, struct rocecast **r, struct rocecast_group **g, ch
 }
 
 int
-registry_host_address(const char *host, struct in6_addr *address, char *error, size_t size)
+registry_host_addresses(const char *const *hosts, unsigned n, struct in6_addr *addresses,
+                        char *error, size_t size)
 {
-    struct rocecast *r;
-    int status = rocecast_open(NULL, TIMEOUT_MS, &r);
+    struct rocecast *r = NULL;
+    int status = 0;
 
-    if (!status) {
-        status = rocecast_host_address(r, host, TIMEOUT_MS, address);
+    for (unsigned i = 0; !status && i < n; i++) {
+        if (inet_pton(AF_INET6, hosts[i], &addresses[i]) == 1) {
+            continue;
+        }
+        status = r ? 0 : rocecast_open(NULL, TIMEOUT_MS, &r);
+        if (!status) {
+            status = rocecast_host_address(r, hosts[i], TIMEOUT_MS, &addresses[i]);
+        }
+        explain(status, error, size);
     }
-    explain(status, error, size);
     rocecast_close(r);
     return status;
+}
+
+static void
+group_info_set(struct group_info *info, const struct rocecast_epoch *e)
+{
+    *info = (struct group_info){
+        .epoch = e->epoch,
+        .proxy = e->proxy,
+        .designated_qpn = e->designated_qpn,
+        .start_psn = e->start_psn,
+        .designated_rkey = e->designated_rkey,
+        .mtu = e->mtu,
+        .qp_timeout = (uint8_t) e->qp_timeout,
+        .region_len = e->region_len,
+    };
 }
 
 int
@@ -64,21 +87,13 @@ registry_group_show(const char *group, struct group_info *info, char *error, siz
         status = explain(rocecast_get_epoch(g, &e), error, size);
     }
     rocecast_close(r);
-    *info = (struct group_info){
-        .epoch = e.epoch,
-        .proxy = e.proxy,
-        .designated_qpn = e.designated_qpn,
-        .start_psn = e.start_psn,
-        .designated_rkey = e.designated_rkey,
-        .mtu = e.mtu,
-        .qp_timeout = (uint8_t) e.qp_timeout,
-        .region_len = e.region_len,
-    };
+    group_info_set(info, &e);
     return status;
 }
 
 int
-registry_source_set(const char *group, const char *host, uint32_t qpn, char *error, size_t size)
+registry_source_set(const char *group, const char *host, uint32_t qpn, struct group_info *info,
+                    char *error, size_t size)
 {
     struct rocecast_epoch e = {.size = sizeof e};
     struct rocecast_group *g;
@@ -89,6 +104,7 @@ registry_source_set(const char *group, const char *host, uint32_t qpn, char *err
         status = explain(rocecast_source_set(g, host, qpn, TIMEOUT_MS, &e), error, size);
     }
     rocecast_close(r);
+    group_info_set(info, &e);
     return status;
 }
 
@@ -118,17 +134,19 @@ registry_member_add(const char *group, const struct member_info *member, uint32_
 
 int
 registry_group_wait(const char *group, unsigned members, uint32_t epoch, unsigned timeout,
-                    char *error, size_t size)
+                    struct group_info *info, char *error, size_t size)
 {
+    struct rocecast_epoch e = {.size = sizeof e};
     struct rocecast_group *g;
     struct rocecast *r;
     int status = open_group(group, &r, &g, error, size);
 
     if (!status) {
-        status = explain(rocecast_wait_ready(g, epoch, members, (int) timeout * 1000, NULL), error,
-                         size);
+        status =
+            explain(rocecast_wait_ready(g, epoch, members, (int) timeout * 1000, &e), error, size);
     }
     rocecast_close(r);
+    group_info_set(info, &e);
     return status;
 }
 
@@ -177,25 +195,16 @@ next_lost(struct registry_watch *w, struct lost_info *lost)
     return false;
 }
 
-static long long
-now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
-}
-
 bool
 registry_watch_lost(struct registry_watch *w, int wait_ms, struct lost_info *lost)
 {
-    long long end = now_ms() + wait_ms;
+    uint64_t end = now_ns() + (uint64_t) wait_ms * NS_PER_MS;
 
     while (!next_lost(w, lost)) {
         struct pollfd fd = {.fd = rocecast_fd(w->g), .events = POLLIN};
-        long long left = end - now_ms();
+        uint64_t now = now_ns();
 
-        if (left <= 0 || poll(&fd, 1, (int) left) < 0) {
+        if (now >= end || poll(&fd, 1, (int) ((end - now) / NS_PER_MS) + 1) < 0) {
             return false;
         }
     }

@@ -36,16 +36,19 @@ struct member_info {
 };
 
 /* All return 0, or a positive errno and the reason in 'error'. */
-int registry_host_address(const char *host, struct in6_addr *address, char *error, size_t size);
+/* Addresses of hosts by their names; a name that is an IPv6 address stands for itself. */
+int registry_host_addresses(const char *const *hosts, unsigned n, struct in6_addr *addresses,
+                            char *error, size_t size);
 int registry_group_show(const char *group, struct group_info *info, char *error, size_t size);
-int
-registry_source_set(const char *group, const char *host, uint32_t qpn, char *error, size_t size);
+/* 'info' is of the epoch that the source is in now. */
+int registry_source_set(const char *group, const char *host, uint32_t qpn, struct group_info *info,
+                        char *error, size_t size);
 int registry_member_add(const char *group, const struct member_info *member, uint32_t epoch,
                         char *error, size_t size);
 
-/* Waits until 'members' are active in 'epoch', at most 'timeout' seconds. */
+/* Waits until 'members' are active in 'epoch', at most 'timeout' seconds; 'info' is as it is then. */
 int registry_group_wait(const char *group, unsigned members, uint32_t epoch, unsigned timeout,
-                        char *error, size_t size);
+                        struct group_info *info, char *error, size_t size);
 
 /* Who of a group is lost, from now on. */
 struct registry_watch;

@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The outcome of a run: a table for people, JSON for programs.
+ * The outcome of runs: a table for people, JSON and CSV for programs.
  */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H 1
 
-#include "bench/write.h"
+#include "bench/matrix.h"
 
-void report_table(const struct write_options *, const struct write_result *, enum write_outcome);
+/* A line on a terminal before each of several runs. */
+void table_begin(const struct plan *, unsigned i, const struct cell *);
+/* Removes what a run has left there of its progress. */
+void table_end(const struct run_options *);
+/* Run i: its line; of a single run also each replica, of several those that are wrong. */
+void table_run(const struct plan *, unsigned i, const struct row *, const struct run_options *,
+               const struct run_result *);
+/* Medians, if there were repeats. */
+void table_summary(const struct matrix *);
 
-/* Can JSON be written to 'path'?  0 or an errno; makes no file. */
-int report_json_check(const char *path);
-/* Writes JSON to file 'path', "-" for standard output.  0 or an errno. */
-int report_json(const struct write_options *, const struct write_result *, enum write_outcome,
-                const char *path);
+/* JSON is gathered while runs end.  What does not fit into memory ends the program. */
+struct json_report;
+
+struct json_report *json_report_new(int argc, char *argv[]);
+void json_report_run(struct json_report *, const struct row *, const struct run_options *,
+                     const struct run_result *);
+/* Writes it and frees the report: 0 or an errno. */
+int json_report_write(struct json_report *, const struct matrix *, const char *path);
+
+/* A line for each run, RFC 4180.  0 or an errno. */
+int csv_write(const struct matrix *, const char *path);
 
 #endif /* bench/report.h */

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/interrupt.h"
+
 #define REPORT_SIZE 512
 #define TICK_MS     250
 
@@ -151,6 +153,22 @@ describe_timeout(const struct worker *w, size_t n, unsigned timeout, char *error
     }
 }
 
+/* Names those that someone has stopped: the others only wait for them. */
+static void
+add_stopped(const struct worker *w, size_t n, char *error, size_t size)
+{
+    for (size_t i = 0; i < n; i++) {
+        siginfo_t info = {0};
+        size_t len = strlen(error);
+
+        if (w[i].pid > 0 && !waitid(P_PID, (id_t) w[i].pid, &info, WSTOPPED | WNOHANG | WNOWAIT)
+            && info.si_pid) {
+            snprintf(error + len, size - len, "; %s (process %d) is stopped", w[i].name,
+                     (int) w[i].pid);
+        }
+    }
+}
+
 bool
 workers_await(struct worker *w, size_t n, unsigned timeout, unsigned long (*progress)(void *),
               void *aux, char *error, size_t size)
@@ -171,6 +189,7 @@ workers_await(struct worker *w, size_t n, unsigned timeout, unsigned long (*prog
             for (size_t i = 0; ok && i < n; i++) {
                 ok = !pfds[i].revents || worker_read(&w[i], error, size);
             }
+            since = seconds_now();
         }
         unsigned long value = progress(aux);
         if (value != last) {
@@ -181,6 +200,13 @@ workers_await(struct worker *w, size_t n, unsigned timeout, unsigned long (*prog
             describe_timeout(w, n, timeout, error, size);
             ok = false;
         }
+        if (interrupt_signal()) { /* whatever else it has led to. */
+            snprintf(error, size, "interrupted (%s)", strsignal(interrupt_signal()));
+            ok = false;
+        }
+    }
+    if (!ok) {
+        add_stopped(w, n, error, size);
     }
     free(pfds);
     return ok;
@@ -191,9 +217,8 @@ workers_stop(struct worker *w, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (w[i].pid > 0) {
-            if (w[i].steps_left) {
-                kill(w[i].pid, SIGKILL);
-            }
+            /* One that has reported its last step has nothing left to do. */
+            kill(w[i].pid, SIGKILL);
             waitpid(w[i].pid, NULL, 0);
             w[i].pid = 0;
         }

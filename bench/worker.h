@@ -33,12 +33,13 @@ int worker_start(struct worker *, unsigned n_steps, worker_step *, void *aux);
 void worker_go(struct worker *);
 
 /* Waits until no worker is busy.  'progress' is called now and then; the wait
- * fails once its value has not changed for 'timeout' seconds.  Returns false
- * with a sentence in 'error' as soon as any worker fails or dies. */
+ * fails once its value has not changed, and no worker has reported, for
+ * 'timeout' seconds.  Returns false with a sentence in 'error' as soon as any
+ * worker fails or dies, or a signal comes that ends the program (interrupt.h). */
 bool workers_await(struct worker *, size_t n, unsigned timeout, unsigned long (*progress)(void *),
                    void *aux, char *error, size_t size);
 
-/* Kills those that still run and waits for all. */
+/* Kills all and waits for them. */
 void workers_stop(struct worker *, size_t n);
 
 #endif /* bench/worker.h */

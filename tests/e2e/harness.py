@@ -372,11 +372,16 @@ class Castbench:
         return self.process.returncode, text
 
     def result(self):
-        """Returns (result, folder of the regions)."""
+        """Of a single run: returns (what the report says of it, folder of the regions)."""
         status, text = self.wait()
         check(status == 0, 'castbench: exit status %d: %s', status, text.strip())
+        report = self.read_report()
+        check_equal('runs', len(report['runs']), 1)
+        return report['runs'][0], self.out
+
+    def read_report(self):
         with open(self.report) as f:
-            return json.load(f), self.out
+            return json.load(f)
 
     def kill(self):
         if self.process.poll() is None:

@@ -77,7 +77,7 @@ def two_runs(lab):
             result, out = castbench(lab, 'twice', '-s', '32768', '-n', '64', '-t', '8',
                                     '--seed', seed)
         check_replicas(lab, result, out)
-        epochs.append(result['epoch'])
+        epochs += result['epochs']
     check_equal('epochs', epochs, [1, 2])
     check_equal('epoch shown', castctl_json('group', 'show', 'twice')['epoch'], 2)
 
@@ -92,19 +92,47 @@ def rounds(lab):
     check(read(os.path.join(out, 'source.bin')) == read(data), 'source.bin is not the file')
 
 
+def processes_of(bench):
+    with open('/proc/%d/task/%d/children' % (bench.process.pid, bench.process.pid)) as f:
+        return [int(pid) for pid in f.read().split()]
+
+
 def dead_receiver(lab):
-    """castbench names a receiver process that dies."""
+    """castbench names a receiver process that dies, in its JSON, too."""
     group_add('dead')
     bench = Castbench(lab, 'dead', '-n', '1000000')
     wait_until('data flows', lambda: data_flows(lab, 'dead', 'n1'))
-    with open('/proc/%d/task/%d/children' % (bench.process.pid, bench.process.pid)) as f:
-        children = [int(pid) for pid in f.read().split()]
+    children = processes_of(bench)
     check_equal('processes: a source and two receivers', len(children), 3)
     os.kill(children[2], signal.SIGKILL)
     status, text = bench.wait()
     check_equal('exit status', status, 2)
-    check(re.search(r'receiver r2 \(process %d\) died: Killed' % children[2], text),
-          'message: %r', text)
+    said = 'receiver r2 (process %d) died: Killed' % children[2]
+    check(said in text, 'message: %r', text)
+    check_failed_report(bench, said)
+
+
+def interrupted(lab):
+    """castbench that is told to end writes what it knows, and leaves no process behind."""
+    group_add('ended')
+    bench = Castbench(lab, 'ended', '-n', '1000000', '--repeat', '2')
+    wait_until('data flows', lambda: data_flows(lab, 'ended', 'n1'))
+    children = processes_of(bench)
+    bench.process.terminate()
+    status, text = bench.wait()
+    check_equal('exit status', status, 2)
+    check_equal('processes left', [p for p in children if os.path.exists('/proc/%d' % p)], [])
+    check('interrupted (Terminated)' in text, 'message: %r', text)
+    check_failed_report(bench, 'interrupted (Terminated)')
+
+
+def check_failed_report(bench, why):
+    """There is one run, which has failed, and of it what was known by then."""
+    report = bench.read_report()
+    check(report['ok'] is False and why in report['error'], 'report: %r', report)
+    check_equal('runs', [(r['ok'], r['error'], len(r['replicas'])) for r in report['runs']],
+                [(False, why, 2)])
+    check_equal('summary', report['summary'], [])
 
 
 def library(lab):
@@ -324,6 +352,7 @@ def main():
         suite.case('two runs on one group', two_runs, two)
         suite.case('several rounds over a region, odd sizes', rounds, two)
         suite.case('a dead receiver is named', dead_receiver, two)
+        suite.case('castbench is told to end', interrupted, two)
         suite.case('librocecast: the programs of docs/api.md', library, two)
         suite.case('joinrc as source and receivers', joinrc_both, two)
         suite.case('only the source restarts', source_restarts, two)

@@ -102,7 +102,7 @@ open_host(struct model_host *h, const char *name)
     struct in6_addr address;
     char error[512];
 
-    if (registry_host_address(name, &address, error, sizeof error)) {
+    if (registry_host_addresses(&name, 1, &address, error, sizeof error)) {
         fail("%s", error);
     }
     int status = model_host_open(h, &address);
@@ -159,8 +159,7 @@ join_group(struct model_run *r)
     struct group_info group;
     char error[512];
 
-    if (registry_source_set(o->group, o->source, source_qpn(0), error, sizeof error)
-        || registry_group_show(o->group, &group, error, sizeof error)) {
+    if (registry_source_set(o->group, o->source, source_qpn(0), &group, error, sizeof error)) {
         fail("%s", error);
     }
     r->epoch = group.epoch;
@@ -182,7 +181,7 @@ join_group(struct model_run *r)
             fail("%s", error);
         }
     }
-    if (registry_group_wait(o->group, o->receivers.n, group.epoch, o->timeout, error,
+    if (registry_group_wait(o->group, o->receivers.n, group.epoch, o->timeout, &group, error,
                             sizeof error)) {
         fail("%s", error);
     }
@@ -220,11 +219,9 @@ void
 model_run_prepare(struct model_run *r)
 {
     const struct model_options *o = &r->options;
-    uint64_t n_slots = REGION_SIZE / o->size;
 
-    n_slots = o->count && o->count < n_slots ? o->count : n_slots;
-    r->content = content_init(o->size, n_slots, 0);
-    r->content.count = o->count ? o->count : UINT64_MAX;
+    r->content = content_init(PATTERN_SEQ, o->size, o->count, REGION_SIZE, o->seed);
+    r->n_blocks = o->count ? o->count : UINT64_MAX;
     r->config.retry_cnt = r->config.rnr_retry = RC_RETRY_FOREVER;
     r->config.min_rnr_timer = 12;
     r->config.gap_usec = o->gap;
@@ -232,7 +229,7 @@ model_run_prepare(struct model_run *r)
     if (!r->buf) {
         fail("out of memory");
     }
-    content_generate(&r->content, r->buf, o->seed);
+    content_generate(&r->content, r->buf);
     open_host(&r->source, o->source);
     for (unsigned i = 0; i < o->receivers.n; i++) {
         struct receiver *receiver = &r->receivers[i];
@@ -242,10 +239,7 @@ model_run_prepare(struct model_run *r)
         if (!receiver->region) {
             fail("out of memory");
         }
-        /* A byte that never arrives must not be right by chance. */
-        for (size_t k = 0; k < r->content.region_len; k++) {
-            receiver->region[k] = (uint8_t) ~r->buf[k];
-        }
+        content_poison(&r->content, receiver->region, r->buf);
     }
     if (o->group) {
         join_group(r);
@@ -275,7 +269,7 @@ post(struct model_run *r, uint64_t now)
     for (unsigned i = 0; i < r->n_lanes; i++) {
         struct lane *lane = &r->lanes[i];
 
-        while (lane->posted < c->count && lane->posted < all_done + c->n_slots
+        while (lane->posted < r->n_blocks && lane->posted < all_done + c->n_slots
                && lane->posted - lane->done < r->options.depth) {
             if (lane->posted == r->n_stamped) {
                 content_stamp(c, r->buf, r->n_stamped++);
@@ -354,7 +348,7 @@ static bool
 finished(const struct model_run *r)
 {
     for (unsigned i = 0; i < r->n_lanes; i++) {
-        if (r->lanes[i].done < r->content.count) {
+        if (r->lanes[i].done < r->n_blocks) {
             return false;
         }
     }
@@ -401,7 +395,7 @@ model_run_transfer(struct model_run *r)
             spoil_receivers(r);
         }
         if (stop) {
-            r->content.count = r->n_stamped;
+            r->n_blocks = r->n_stamped;
         }
         post(r, now);
         uint64_t deadline = run_timers(r);
@@ -422,16 +416,22 @@ bool
 model_run_compare(struct model_run *r)
 {
     const struct content *c = &r->content;
-    uint64_t n_written = r->n_stamped < c->n_slots ? r->n_stamped : c->n_slots;
-    size_t len = n_written * c->size;
     bool all_right = true;
 
+    content_generate(c, r->buf);
+    content_finish(c, r->buf, r->n_stamped);
     for (unsigned i = 0; i < r->options.receivers.n; i++) {
         struct receiver *receiver = &r->receivers[i];
         size_t first_bad;
+        char why[128];
 
-        receiver->bytes_ok = content_compare(receiver->region, r->buf, len, &first_bad);
-        all_right = all_right && receiver->bytes_ok == len;
+        receiver->bytes_ok =
+            content_compare(c, receiver->region, r->buf, r->n_stamped, &first_bad, why, sizeof why);
+        if (receiver->bytes_ok < c->region_len) {
+            fprintf(stderr, "castmodel: %s: offset %zu: %s\n", r->options.receivers.names[i],
+                    first_bad, why);
+            all_right = false;
+        }
     }
     return all_right;
 }

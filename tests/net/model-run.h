@@ -64,6 +64,7 @@ struct model_run {
     unsigned n_lanes;
     struct lane lanes[MODEL_MAX_RECEIVERS];
     struct receiver receivers[MODEL_MAX_RECEIVERS];
+    uint64_t n_blocks; /* UINT64_MAX: until SIGTERM. */
     uint64_t n_stamped, n_completed;
     double seconds;
 };

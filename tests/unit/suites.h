@@ -11,7 +11,11 @@
     SUITE(aggregate)     \
     SUITE(auth)          \
     SUITE(auth_node)     \
+    SUITE(bench)         \
+    SUITE(bench_counter) \
+    SUITE(bench_cli)     \
     SUITE(castfwd)       \
+    SUITE(content)       \
     SUITE(copies)        \
     SUITE(drop)          \
     SUITE(ecn)           \

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The source process of a run.
+ */
+#ifndef BENCH_SOURCE_H
+#define BENCH_SOURCE_H 1
+
+#include "bench/fanout.h"
+#include "bench/run-private.h"
+
+/* A block on its way. */
+struct block {
+    uint64_t began; /* in open loop: was due. */
+    uint64_t first; /* when the first replica had it. */
+    unsigned n_have;
+};
+
+/* Blocks of one QP, in order: its block k is block k * qps + qp of the run. */
+struct stripe {
+    uint64_t posted;
+    uint64_t done;        /* all replicas have them. */
+    struct block *blocks; /* [depth]. */
+};
+
+struct source {
+    const struct run_ctx *run;
+    struct endpoint ep;
+    unsigned char *buf; /* laid out as the region. */
+    struct fanout fanout;
+    struct stripe stripes[MAX_QPS];
+    uint64_t stamped;                        /* blocks. */
+    uint64_t n_confirmed[1 + MAX_RECEIVERS]; /* blocks, by member; not with mcast. */
+    struct ibv_qp *acks[1 + MAX_RECEIVERS];  /* from relays, by member. */
+    struct host_count before;
+
+    /* Of this phase. */
+    enum phase phase;
+    uint64_t first; /* block. */
+    uint64_t end;   /* UINT64_MAX: not known yet, the time says. */
+    uint64_t start;
+    uint64_t until; /* when no more is posted, if 'end' is not known. */
+};
+
+/* Writes a phase's blocks to all replicas; returns when all have all. */
+bool source_transfer(struct source *, enum phase, char *error, size_t size);
+
+/* Posts a receive for what a relay will say. */
+bool source_expect_ack(struct source *, unsigned member, char *error, size_t size);
+
+#endif /* bench/source.h */
