@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""End-to-end cases of castbench: every scheme, operation and pattern on real soft-RoCE; runs inside
+the VM (see tests/e2e/run).  How fast anything is, is no matter here."""
+import csv
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+# pylint: disable=wrong-import-position
+from harness import (BIN, PATIENCE, Failure, Lab, Suite, check, check_equal, down_leaves_nothing,
+                     group_add, network_snapshot, read, run, running, wait_until, work_file)
+
+SCHEMES = ['mcast', 'unicast', 'unicast-serial', 'primary', 'chain', 'chain-pipe', 'btree']
+OPERATIONS = ['write', 'write-imm', 'send']
+PATTERNS = ['seq', 'random', 'append']
+MTU = 4096
+# Blocks are no multiple of packets or chunks, and regions hold fewer than there are.
+SIZE, CHUNK, COUNT, REGION = 20000, 6000, 24, 150000
+GROUP = 'bench'
+STORE = '/dev/shm/castbench'
+
+
+def argv(lab, operation, scheme, *options):
+    """Of castbench, which takes a group with scheme mcast, and only then."""
+    group = ['--group', GROUP] if scheme == 'all' or 'mcast' in scheme else []
+    return ['castbench', operation, *group, '--scheme', scheme, '--source', 'h0', '--receivers',
+            ','.join(lab.receivers), '-m', str(MTU), '--timeout', str(PATIENCE),
+            *map(str, options)]
+
+
+def measured(lab, operation, scheme, *options, status=0):
+    """Runs castbench; returns what it says as JSON."""
+    path = work_file('bench.json')
+    p = run(*argv(lab, operation, scheme, *options, '--json', path))
+    check(p.returncode == status, 'castbench: exit status %d: %s', p.returncode,
+          (p.stderr + p.stdout).strip())
+    result = json.loads(read(path))
+    check_equal('version of the JSON', result['castbench'], 2)
+    return result
+
+
+def sizes():
+    return '-s', SIZE, '-n', COUNT, '-t', 3, '--chunk', CHUNK, '--region', REGION
+
+
+def check_right(lab, r):
+    """All replicas of a run have all bytes, and what it says of itself fits together."""
+    what = '%s(%d)' % (r['scheme'], r['replicas_n'])
+    check_equal(what + ' ok', r['ok'], True)
+    check_equal(what + ' replicas', [(c['host'], c['bytes_ok'], c['first_bad'])
+                                     for c in r['replicas']],
+                [(host, r['region_len'], None) for host in lab.receivers])
+    check_equal(what + ' blocks and bytes', (r['count'], r['bytes']), (COUNT, COUNT * SIZE))
+    for rule in 'any', 'quorum', 'all':
+        check_equal('%s blocks that count for %s' % (what, rule), r['latency'][rule]['n'], COUNT)
+    any_, quorum, all_ = (r['latency'][rule]['mean_us'] for rule in ('any', 'quorum', 'all'))
+    check(any_ <= quorum <= all_, '%s: means of any, quorum, all: %s', what, (any_, quorum, all_))
+    check_equal(what + ' blocks in the histogram',
+                sum(n for _, n in r['latency']['all']['histogram']), COUNT)
+    check_equal(what + ' bytes of the timeline', sum(b for _, b in r['timeline']), r['bytes'])
+
+
+def every_scheme(operation, pattern):
+    """A case: a matrix of all schemes, one of a tree's shapes being 4 receivers'."""
+    def case(lab):
+        result = measured(lab, operation, 'all', '--pattern', pattern, *sizes(), '--warmup', 3)
+        check_equal('runs', [r['scheme'] for r in result['runs']], SCHEMES)
+        for r in result['runs']:
+            check_right(lab, r)
+        check_equal('ok', result['ok'], True)
+        check_equal('summary', [(s['scheme'], s['runs']) for s in result['summary']],
+                    [(scheme, 1) for scheme in SCHEMES])
+    return case
+
+
+def sha256(path):
+    return hashlib.sha256(read(path)).hexdigest()
+
+
+def files_equal(lab):
+    """Region files of source and receivers are one, and what receivers' regions map is the same."""
+    out = work_file('bench-out')
+    os.makedirs(out, exist_ok=True)
+    for i, scheme in enumerate(SCHEMES):
+        run_alike = lab, OPERATIONS[i % 3], scheme, '--pattern', PATTERNS[i // 3], *sizes()
+        measured(*run_alike, '--out', out)
+        measured(*run_alike, '--store', STORE)
+        files = [os.path.join(out, name + '.bin') for name in ['source', *lab.receivers]]
+        files += ['%s.%s' % (STORE, host) for host in lab.receivers]
+        check_equal('%s: sha256' % scheme, {f: sha256(f) for f in files},
+                    dict.fromkeys(files, sha256(files[0])))
+        for path in files:
+            os.remove(path)
+
+
+def a_file(lab):
+    """The bytes of a file, the last block a short one."""
+    data = os.urandom(3 * SIZE + 1)
+    out = work_file('bench-out')
+    os.makedirs(out, exist_ok=True)
+    for scheme in 'mcast', 'btree':
+        measured(lab, 'write-imm', scheme, '--file', work_file('bench.in', data), '-s', SIZE,
+                 '--out', out)
+        for host in lab.receivers:
+            check(read(os.path.join(out, host + '.bin')) == data, "%s: %s's memory differs", scheme,
+                  host)
+
+
+def matrix(lab):
+    """Order of runs, medians, labels, counters, CSV."""
+    table = work_file('bench.csv')
+    result = measured(lab, 'write', 'mcast,chain', '--replicas', '1,3', '-s', '4K,20000', '-n',
+                      5, '--repeat', 2, '--label', 'topology=star', '--csv',
+                      table, '--count-bytes', lab.device('sa', lab.port('sa', 'n1')), '--lab',
+                      lab.name)
+    order = [(r['repeat'], r['size'], r['replicas_n'], r['scheme']) for r in result['runs']]
+    check_equal('runs', order, [(repeat, size, n, scheme) for repeat in (0, 1)
+                                for size in (4096, 20000) for n in (1, 3)
+                                for scheme in ('mcast', 'chain')])
+    check_equal('labels', result['labels'], {'topology': 'star'})
+    check_equal('runs in the summary', sum(s['runs'] for s in result['summary']), len(order))
+    for r in result['runs']:
+        devices = {d['device'] for d in r['counted']}
+        check_equal('devices', devices, {lab.device('sa', 'n1'), lab.device('n1', 'sa')})
+        check_equal('sum', r['counted_bytes'], sum(d['tx_bytes'] for d in r['counted']))
+        # At least the packets, with headers, of one copy.
+        packets = 5 * -(-r['size'] // MTU)
+        check(r['uplink']['tx_bytes'] >= r['bytes'] + 74 * packets and
+              r['uplink']['tx_packets'] >= packets, 'uplink: %s', r['uplink'])
+        check_equal('fabric CPU', r['cpu_s']['fabric'] is not None, True)
+    with open(table, newline='') as f:
+        rows = list(csv.DictReader(f))
+    check_equal('CSV rows', len(rows), len(order))
+
+
+def other_ends(lab):
+    """A time, not a number; a rate; a condition that holds, and one that does not."""
+    for scheme in 'mcast', 'chain-pipe':
+        result = measured(lab, 'send', scheme, '-s', SIZE, '-D', 1, '-t', 2)
+        check(result['runs'][0]['count'] > 0, 'nothing was written')
+    result = measured(lab, 'write', 'mcast', '-s', 100, '-n', 10, '--rate', 50,
+                      '--fail-if', 'p99>1h')
+    check_equal('conditions', [c['failed'] for c in result['fail_if']], [False])
+    result = measured(lab, 'write', 'mcast', '-s', 100, '-n', 10, '--fail-if', 'p99>1us', status=3)
+    check_equal('conditions', [c['failed'] for c in result['fail_if']], [True])
+
+
+class Background:
+    """castbench that runs until something happens to it."""
+
+    def __init__(self, lab, schemes):
+        self.path = work_file('bench.json')
+        if os.path.exists(self.path):
+            os.remove(self.path)
+        self.process = subprocess.Popen(
+            argv(lab, 'write-imm', schemes, '-s', SIZE, '-n', 100000000, '--json', self.path),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        running.append(self)
+
+    def wait_data(self, host):
+        """Until data flows to a receiver."""
+        before = received(host)
+
+        def flows():
+            if self.process.poll() is not None:
+                raise Failure('castbench has ended: %s' % self.process.stdout.read())
+            return received(host) > before + 50
+        wait_until('data flows to ' + host, flows)
+
+    def receivers(self):
+        """Their processes; the source's is the first."""
+        path = '/proc/%d/task/%d/children' % (self.process.pid, self.process.pid)
+        return [int(pid) for pid in read(path).split()][1:]
+
+    def wait(self):
+        """(exit status, what it printed, JSON)."""
+        text = self.process.communicate(timeout=PATIENCE)[0]
+        return self.process.returncode, text, json.loads(read(self.path))
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+
+def received(host):
+    return int(read('/sys/class/infiniband/rxe_%s/ports/1/hw_counters/rcvd_pkts' % host))
+
+
+def killed(scheme):
+    """A case: the second of four replicas dies in the run: it is named, and the next run does not
+    begin."""
+    def case(lab):
+        bench = Background(lab, scheme + ',unicast')
+        bench.wait_data(lab.receivers[-1])
+        pids = bench.receivers()
+        check_equal('receiver processes', len(pids), len(lab.receivers))
+        os.kill(pids[1], signal.SIGKILL)
+        status, text, result = bench.wait()
+        check_equal('exit status', status, 2)
+        sentence = r'receiver %s \(process %d\) died: Killed' % (lab.receivers[1], pids[1])
+        check(re.search(sentence, text), 'message: %r', text)
+        check_equal('ok', result['ok'], False)
+        check(re.search(sentence, result['error']), 'JSON: %r', result['error'])
+        check_equal('runs', [(r['scheme'], r['ok']) for r in result['runs']], [(scheme, False)])
+    return case
+
+
+REFUSED = [
+    (['--scheme', 'mcast,broadcast'], 'broadcast'),
+    (['-s', '100000', '--region', '50000'], 'larger than the region'),
+    (['--replicas', '5'], '--replicas 5'),
+    (['--quorum', '5'], 'quorum'),
+    (['--lab', 'no-such-lab'], 'no such lab'),
+    (['--store', '/no-such-folder/x'], '/no-such-folder/x'),
+]
+
+
+def refused(lab):
+    """What cannot be: a sentence that names it, and JSON, if there is any, that is valid."""
+    path = work_file('bench.json')
+    for options, wanted in REFUSED:
+        if os.path.exists(path):
+            os.remove(path)
+        p = run(*argv(lab, 'write', 'mcast', '-n', '10', *options, '--json', path))
+        check(p.returncode in (1, 2), '%s: exit status %d', options, p.returncode)
+        check(wanted in p.stderr, '%s: message %r', options, p.stderr)
+        if os.path.exists(path):
+            result = json.loads(read(path))
+            check(not result['ok'] and wanted in result['error'], '%s: %s', options, result)
+
+
+def main():
+    os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
+    suite = Suite()
+    before = network_snapshot()
+    lab = Lab('star', 'N=4')
+    if suite.case('lab with four receivers comes up', lambda lab: lab.up(), lab):
+        group_add(GROUP, '--mtu', str(MTU))
+        for operation, pattern in zip(OPERATIONS, PATTERNS):
+            suite.case('castbench %s, %s: every scheme' % (operation, pattern),
+                       every_scheme(operation, pattern), lab)
+        suite.case('castbench: files and stores are equal', files_equal, lab)
+        suite.case('castbench: the bytes of a file', a_file, lab)
+        suite.case('castbench: a matrix of runs', matrix, lab)
+        suite.case('castbench: time, rate, conditions', other_ends, lab)
+        for scheme in 'mcast', 'chain', 'btree':
+            suite.case('castbench %s: a replica dies in the run' % scheme, killed(scheme), lab)
+        suite.case('castbench: what cannot be', refused, lab)
+    suite.case('lab goes', down_leaves_nothing, lab, before)
+    return suite.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
