@@ -201,7 +201,9 @@ read_forwarder(struct machine_count *m, const char *path, const char *name, char
     if (!read_line(stat, line, sizeof line) || !proc_parse_process(line, &p)) {
         return fail(error, size, "forwarder", name, "does not run (castlab status)");
     }
-    snprintf(c->name, sizeof c->name, "%s", name);
+    if (snprintf(c->name, sizeof c->name, "%s", name) >= (int) sizeof c->name) {
+        return fail(error, size, "forwarder", name, strerror(ENAMETOOLONG));
+    }
     c->started = p.started;
     c->seconds = seconds(p.ticks);
     m->fabric_seconds += c->seconds;
