@@ -268,10 +268,12 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     }
     liveness_expect(r, q, floor, now);
     stall_down(r, q, floor, ack_req, now);
-    /* A failed group says so whenever an answer is owed.  And what nobody gets a copy of was asked for
-     * because an answer got lost. */
+    /* A failed group says so whenever an answer is owed.  And what all have confirmed was asked for
+     * because an answer got lost.  Those below may have died since, and as they lack nothing nobody
+     * would ever miss them. */
     bool fatal = ack_req && b && b->cond == REVERSE_FATAL;
-    return fatal || reverse_filters_all(r, q) ? decide(r, true, now) : nothing;
+    bool confirmed = b && psn_cmp(q, b->una) < 0;
+    return fatal || confirmed ? decide(r, true, now) : nothing;
 }
 
 bool

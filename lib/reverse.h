@@ -90,8 +90,8 @@ bool reverse_jump_suspicious(const struct reverse *, psn_t q);
 /* PSN q goes down.  The first call decides between start and anchoring; with no
  * branches nothing goes down and nothing changes.
  * 'ack_req' says that a response is owed: the packet's AckReq bit.  If a fatal
- * NAK is latched and owed again, the result is that NAK.  If with the filter nobody gets a copy,
- * because all have confirmed q, nobody below will answer: the result does. */
+ * NAK is latched and owed again, the result is that NAK.  If all have confirmed q, the result
+ * answers, since it may be that nobody below does. */
 struct reverse_out reverse_down(struct reverse *, psn_t q, bool ack_req, uint64_t now);
 /* With the filter: have all branches confirmed q, so that it goes to nobody? */
 bool reverse_filters_all(const struct reverse *, psn_t q);

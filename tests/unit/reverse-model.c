@@ -479,8 +479,8 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
         note_question(m, x, ack_req, known ? min : INT64_MAX, now);
     }
     bool fatal = ack_req && known && speaker(m, min)->cond == REVERSE_FATAL;
-    bool for_nobody = m->filter && known && is_before(x, min);
-    return fatal || for_nobody ? after_event(m, true, now) : silent;
+    bool confirmed = known && is_before(x, min);
+    return fatal || confirmed ? after_event(m, true, now) : silent;
 }
 
 static bool

@@ -365,6 +365,27 @@ START_TEST(all_silent_at_once)
     }
 END_TEST
 
+/* All died when they had everything, and what said so got lost: nobody lacks anything, so nobody is
+ * missed, and the source would repeat its last packet for ever. */
+START_TEST(all_silent_with_everything)
+    {
+        setup_group(3, _i);
+        down(START, START + 5);
+        ack(1, START + 4);
+        ack(2, START + 4);
+        ack(3, START + 4);
+        n_out = 0;
+        repeat_for(RETRY, START + 4, START + 5);
+        ck_assert_uint_eq(n_out, 1);
+        expect_up(AETH_ACK_UNLIMITED, START + 4);
+        ck_assert_uint_eq(n_lost(), 0);
+        /* Of what comes next they lack something. */
+        repeat_for(LIVENESS, START + 5, START + 6);
+        ck_assert_uint_eq(n_lost(), 3);
+        expect_up(AETH_NAK_REM_OP, START + 5);
+    }
+END_TEST
+
 START_TEST(policy_can_change_after_the_loss)
     {
         silence(false);
@@ -540,6 +561,7 @@ loss_suite(void)
     tcase_add_test(tc, refusal_above_the_minimum_is_pruned_at_once);
     tcase_add_test(tc, last_branch_is_not_pruned);
     tcase_add_test(tc, all_silent_at_once);
+    tcase_add_loop_test(tc, all_silent_with_everything, 0, 2);
     tcase_add_test(tc, policy_can_change_after_the_loss);
     tcase_add_test(tc, another_liveness_time_begins_anew);
     tcase_add_test(tc, only_pruned_branches_are_left);
