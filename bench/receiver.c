@@ -400,7 +400,6 @@ receiver_step(void *aux, unsigned step, char *error, size_t size)
     struct receiver *r = &receiver;
     const char *device = r->ep.ctx ? ibv_get_device_name(r->ep.ctx->device) : NULL;
     struct host_count *count = &ctx->run->shared->members[ctx->index + 1].count;
-    bool ok;
 
     switch ((enum run_step) step) {
     case STEP_OPEN:
@@ -409,10 +408,8 @@ receiver_step(void *aux, unsigned step, char *error, size_t size)
         r->member = ctx->index + 1;
         return receiver_open(r, error, size);
     case STEP_ARM: return receiver_arm(r, error, size);
-    case STEP_WARMUP:
-        ok = receiver_serve(r, PHASE_WARMUP, error, size);
-        host_count_read(device, &r->before);
-        return ok;
+    case STEP_WARMUP: return receiver_serve(r, PHASE_WARMUP, error, size);
+    case STEP_COUNT: host_count_read(device, &r->before); return true;
     case STEP_WORK: return receiver_serve(r, PHASE_WORK, error, size);
     case STEP_COMPARE:
         host_count_read(device, count);

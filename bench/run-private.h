@@ -92,7 +92,8 @@ enum run_step {
     STEP_OPEN,    /* device, memory, queue pairs in INIT. */
     STEP_ARM,     /* registered and in RTS; with groups the source first: it starts the epochs. */
     STEP_WARMUP,  /* source: transfer; receivers meanwhile: pass on, and take note. */
-    STEP_WORK,    /* the same, measured. */
+    STEP_COUNT,   /* while nothing is under way: what counters have before the work. */
+    STEP_WORK,    /* as STEP_WARMUP, measured. */
     STEP_COMPARE, /* receivers: every byte. */
     N_RUN_STEPS
 };

@@ -446,7 +446,8 @@ run_workers(struct parent *p)
     unsigned n = p->run.options->n_receivers + 1;
     bool ok = start_all(p) && turn(p, 0, n)           /* open */
               && turn(p, 0, 1) && turn(p, 1, n)       /* arm */
-              && turn(p, 0, n) && work(p)             /* warm up; work */
+              && turn(p, 0, n) && turn(p, 0, n)       /* warm up; count */
+              && work(p)                              /* work */
               && finish_expected(p) && turn(p, 0, n); /* compare */
 
     workers_stop(p->workers, n);

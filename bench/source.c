@@ -166,16 +166,14 @@ source_step(void *aux, unsigned step, char *error, size_t size)
     const struct run_ctx *run = aux;
     const char *device = source.ep.ctx ? ibv_get_device_name(source.ep.ctx->device) : NULL;
     struct host_count *count = &run->shared->members[0].count;
-    bool ok;
 
     switch ((enum run_step) step) {
     case STEP_OPEN: return source_open(&source, run, error, size);
     case STEP_ARM: return source_arm(&source, error, size);
     case STEP_WARMUP:
-        ok = source_wait_groups(&source, error, size)
-             && source_transfer(&source, PHASE_WARMUP, error, size);
-        host_count_read(device, &source.before);
-        return ok;
+        return source_wait_groups(&source, error, size)
+               && source_transfer(&source, PHASE_WARMUP, error, size);
+    case STEP_COUNT: host_count_read(device, &source.before); return true;
     case STEP_WORK: return source_transfer(&source, PHASE_WORK, error, size);
     case STEP_COMPARE:
         host_count_read(device, count);
