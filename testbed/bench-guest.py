@@ -105,7 +105,8 @@ class Bench:
         labels = {'topology': self.topology, 'part': part, 'rate': self.rate or 'unlimited'}
         uplink = '%s-%s:%s' % (self.topology, *self.uplink)
         start = time.monotonic()
-        run('castbench', 'write', '--group', group, '--source', 'h0', '--receivers',
+        with_group = ['--group', group] if 'mcast' in schemes else []
+        run('castbench', 'write', *with_group, '--source', 'h0', '--receivers',
             ','.join(self.receivers), '--scheme', ','.join(schemes), '--replicas',
             ','.join(map(str, replicas)), '-m', str(mtu), '-u', str(self.timeout), '--timeout',
             '300', '--count-bytes', uplink, '--lab', self.topology, '--json', path,
