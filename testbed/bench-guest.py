@@ -27,7 +27,7 @@ MTU = 4096
 SHARE = 0.3    # of what is reached without a limit.
 WINDOW = 129   # packets that a queue pair of soft-RoCE has under way at most.
 REPEAT = {'throughput': 2, 'depth1': 3, 'latency': 9}
-BLOCKS = {'unlimited': 16, 'depth1': 2, 'latency': 20, 'bytes': 2}
+BLOCKS = {'unlimited': 16, 'depth1': 2, 'latency': 12, 'bytes': 2}
 DEPTH = 4
 # What may be spent on the transfers of 'throughput', in seconds for each topology: as many blocks
 # as fit, within these limits.
@@ -146,10 +146,7 @@ class Bench:
         runs = self.castbench('unlimited', 'unlimited', ['mcast'], [self.n], '-s', MIB, '-n',
                               BLOCKS['unlimited'], '--warmup', 1, '-t', DEPTH, '--repeat', 3)
         if self.n == 8:
-            # One packet at a time fills no link: a limit would only add its timers, hop by hop.
-            self.castbench('latency', 'unlimited', ['mcast', 'chain', 'btree'], [1, 8], '-s', 4096,
-                           '-n', BLOCKS['latency'], '--warmup', 2, '-t', 1, '--repeat',
-                           REPEAT['latency'])
+            self.latency('latency-unlimited', 'unlimited')
         self.limit(runs['summary'][0]['mb_per_s']['median'] * 1e6)
 
         self.group('std')
@@ -159,11 +156,16 @@ class Bench:
             self.castbench('depth1', 'std', ['mcast', 'chain-pipe', 'chain'], [8], '-s', MIB, '-n',
                            BLOCKS['depth1'], '--warmup', 1, '-t', 1, '--chunk', 65536, '--repeat',
                            REPEAT['depth1'])
+            self.latency('latency', 'std')
         self.capture()
         self.bytes('notlv', MTU, '--receivers', 'provisioned')
         self.bytes('notlv', 1024, '--receivers', 'provisioned')
         run('castctl', 'key', 'add', '1', '--generate')
         self.bytes('mtauth', MTU, '--auth', 'mt-auth', '--key', '1')
+
+    def latency(self, part, group):
+        self.castbench(part, group, ['mcast', 'chain', 'btree'], [1, 8], '-s', 4096, '-n',
+                       BLOCKS['latency'], '--warmup', 2, '-t', 1, '--repeat', REPEAT['latency'])
 
     def bytes(self, kind, mtu, *group_options):
         """Another kind of group: what its packets cost on the uplink."""
