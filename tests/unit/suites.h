@@ -42,10 +42,13 @@
     SUITE(plan_tree)     \
     SUITE(policy)        \
     SUITE(port_gso)      \
+    SUITE(presume)       \
     SUITE(resend)        \
     SUITE(response)      \
     SUITE(reverse)       \
+    SUITE(reverse_cost)  \
     SUITE(reverse_model) \
+    SUITE(reverse_start) \
     SUITE(roce)          \
     SUITE(rollout)       \
     SUITE(rollout_auth)  \

@@ -3,140 +3,11 @@
  * lib/reverse.c: scenarios for each clause of the rule.  H numbers:
  * docs/draft-notes.md.
  */
-#include "lib/reverse.h"
-
 #include <check.h>
 #include <errno.h>
 
+#include "tests/unit/reverse-fixture.h"
 #include "tests/unit/suites.h"
-
-/* Branch ids are 1..n; the clock stands still unless a test moves it. */
-
-static struct reverse *r;
-static uint32_t n_ids;
-static uint64_t now;
-
-static struct reverse_out
-leave(uint32_t id)
-{
-    return reverse_branches_remove(r, &id, 1, now);
-}
-
-static void
-setup_life(uint32_t n, uint32_t start_psn, bool started_before)
-{
-    const struct reverse_params params = {
-        .start_psn = psn_make(start_psn),
-        .started_before = started_before,
-        .dup_ack_usec = REVERSE_DUP_ACK_USEC,
-        .hold_usec = REVERSE_HOLD_USEC,
-    };
-    now = 1000000;
-    n_ids = n;
-    r = reverse_create(&params);
-    for (uint32_t id = 1; id <= n; id++) {
-        ck_assert_int_eq(reverse_branch_add(r, id, now), 0);
-    }
-}
-
-static void
-setup_group(uint32_t n, uint32_t start_psn)
-{
-    setup_life(n, start_psn, false);
-}
-
-static void
-teardown(void)
-{
-    reverse_destroy(r);
-    r = NULL;
-}
-
-static void
-expect_nothing(struct reverse_out out)
-{
-    ck_assert_msg(!out.send, "unexpected response: syndrome %#x, PSN %u", out.syndrome, out.psn.v);
-}
-
-static void
-expect(struct reverse_out out, uint8_t syndrome, uint32_t psn)
-{
-    ck_assert_msg(out.send, "nothing sent, expected syndrome %#x, PSN %u", syndrome, psn);
-    ck_assert_uint_eq(out.syndrome, syndrome);
-    ck_assert_uint_eq(out.psn.v, psn_make(psn).v);
-}
-
-#define expect_ack(OUT, PSN) expect(OUT, AETH_ACK_UNLIMITED, PSN)
-#define expect_nak(OUT, PSN) expect(OUT, AETH_NAK_PSN_SEQ, PSN)
-
-static struct reverse_out
-respond_msn(uint32_t id, uint8_t syndrome, uint32_t psn, uint32_t msn)
-{
-    enum drop_reason why;
-    struct reverse_out out = reverse_response(r, id, psn_make(psn), syndrome, msn, now, &why);
-    ck_assert_str_eq(drop_name(why), drop_name(DROP_none));
-    return out;
-}
-
-static struct reverse_out
-respond(uint32_t id, uint8_t syndrome, uint32_t psn)
-{
-    return respond_msn(id, syndrome, psn, 0);
-}
-
-static struct reverse_out
-ack(uint32_t id, uint32_t psn)
-{
-    return respond(id, AETH_ACK_UNLIMITED, psn);
-}
-
-static struct reverse_out
-nak(uint32_t id, uint32_t psn)
-{
-    return respond(id, AETH_NAK_PSN_SEQ, psn);
-}
-
-static void
-expect_refused(uint32_t id, uint8_t syndrome, uint32_t psn, enum drop_reason expected)
-{
-    enum drop_reason why;
-    expect_nothing(reverse_response(r, id, psn_make(psn), syndrome, 0, now, &why));
-    ck_assert_str_eq(drop_name(why), drop_name(expected));
-}
-
-static void
-down_only(uint32_t q)
-{
-    expect_nothing(reverse_down(r, psn_make(q), false, now));
-}
-
-/* PSNs first..last go down and are copied to every branch. */
-static void
-down(uint32_t first, uint32_t last)
-{
-    for (uint32_t q = first; q != last + 1; q++) {
-        down_only(q);
-        for (uint32_t id = 1; id <= n_ids; id++) {
-            reverse_copied(r, id, psn_make(q), true);
-        }
-    }
-}
-
-static struct reverse_branch_info
-branch(uint32_t id)
-{
-    struct reverse_branch_info info;
-    ck_assert(reverse_get_branch(r, id, &info));
-    return info;
-}
-
-static struct reverse_info
-info(void)
-{
-    struct reverse_info i;
-    reverse_get_info(r, &i);
-    return i;
-}
 
 /* Proves MT-5.3.1-2, MT-5.3.1-3, MT-5.3.1-4, MT-8-1. */
 START_TEST(h9_start_psn)
@@ -642,97 +513,6 @@ START_TEST(h_stays_within_the_window)
     }
 END_TEST
 
-START_TEST(start_without_state)
-    {
-        setup_group(2, 100);
-        down(5000, 5004);
-        ck_assert(!info().anchored);
-        expect_refused(1, AETH_ACK_UNLIMITED, 5005, DROP_psn_not_sent);
-        expect_refused(1, AETH_ACK_UNLIMITED, psn_make(5000u - (1 << 22) - 1).v, DROP_psn_not_sent);
-        expect_nothing(ack(1, 4990));
-        expect_nothing(ack(1, 4990)); /* A duplicate of an unanchored group. */
-        expect_nothing(ack(1, 5004));
-        ck_assert_uint_eq(reverse_deadline(r), UINT64_MAX);
-        expect_nothing(reverse_timer(r, now + 1000000));
-        ck_assert_int_eq(reverse_branch_add(r, 3, now), EBUSY);
-        expect_ack(ack(2, psn_make(5000u - (1 << 22)).v), 5000u - (1 << 22));
-        expect_ack(ack(2, 5002), 5002);
-    }
-END_TEST
-
-START_TEST(start_without_state_by_nak)
-    {
-        setup_group(2, 100);
-        down(5000, 5004);
-        expect_nothing(nak(1, 4998));
-        now += 5 * REVERSE_HOLD_USEC;
-        expect_nothing(reverse_timer(r, now));
-        expect_nak(ack(2, 5000), 4998);
-    }
-END_TEST
-
-START_TEST(start_without_state_by_removal)
-    {
-        setup_group(2, 100);
-        down(5000, 5004);
-        expect_nothing(ack(1, 5001));
-        expect_ack(leave(2), 5001);
-    }
-END_TEST
-
-/* The source has gone through all PSNs, and is at the start PSN again. */
-START_TEST(start_without_state_at_the_start_psn)
-    {
-        setup_life(2, 100, true);
-        ck_assert(reverse_jump_suspicious(r, psn_make(100)));
-        down(100, 100);
-        ck_assert(!info().anchored);
-        expect_nothing(nak(1, 95));
-        expect_nak(respond(2, AETH_RNR | 5, 100), 95);
-        down(95, 100);
-        expect_ack(ack(1, 99), 99);
-    }
-END_TEST
-
-/* The same PSN, and it has sent no other: the node was started again before anybody said anything. */
-START_TEST(start_again_with_the_first_packet)
-    {
-        setup_life(2, 100, true);
-        down(100, 101);
-        expect_nothing(nak(1, 100));
-        expect_nak(nak(2, 100), 100);
-        down(100, 101);
-        expect_nothing(ack(1, 101));
-        expect_ack(ack(2, 101), 101);
-    }
-END_TEST
-
-/* The last packets are those before the start PSN: the source waits for this ACK. */
-START_TEST(start_without_state_below_the_start_psn)
-    {
-        setup_life(2, 100, _i);
-        down(90, 99);
-        expect_nothing(ack(1, 99));
-        expect_ack(ack(2, 99), 99);
-        now += REVERSE_DUP_ACK_USEC;
-        expect_ack(ack(2, 99), 99);
-    }
-END_TEST
-
-START_TEST(first_packet_lost_before_this_node)
-    {
-        /* Looks like a start without state, but nothing is confirmed: no ACK(99). */
-        setup_group(2, 100);
-        down(101, 104);
-        expect_nothing(nak(1, 100));
-        expect_nak(nak(2, 100), 100);
-        expect_nothing(ack(1, 99));
-        down(100, 104);
-        expect_nothing(ack(1, 104));
-        expect_ack(ack(2, 104), 104);
-    }
-END_TEST
-
 /* Proves MT-5.3.1-4. */
 START_TEST(thousand_branches)
     {
@@ -785,12 +565,6 @@ reverse_suite(void)
         h28_never_beyond_h,
         suspicious_jump,
         h_stays_within_the_window,
-        start_without_state,
-        start_without_state_by_nak,
-        start_without_state_by_removal,
-        start_without_state_at_the_start_psn,
-        start_again_with_the_first_packet,
-        first_packet_lost_before_this_node,
         thousand_branches,
     };
     Suite *s = suite_create("reverse");
@@ -800,7 +574,6 @@ reverse_suite(void)
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         tcase_add_test(tc, scenarios[i]);
     }
-    tcase_add_loop_test(tc, start_without_state_below_the_start_psn, 0, 2);
     tcase_add_loop_test(tc, reserved_syndromes, 0, 9);
     tcase_add_loop_test(tc, any_credit_count_is_an_ack, 0, 0x20);
     suite_add_tcase(s, tc);
