@@ -16,14 +16,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bench/interrupt.h"
 #include "bench/run-private.h"
 #include "bench/worker.h"
 
 /* More than what a process itself waits for anything, so that its own
  * sentence, which says more, comes first. */
 #define GRACE       5
-/* How long a failure waits for its reason from the registry, in milliseconds. */
-#define WAIT_REASON 2000
+/* How long a failure waits for its reason from the registry, in nanoseconds. */
+#define WAIT_REASON (5 * (uint64_t) NS_PER_SEC)
 
 /* The parent's. */
 struct parent {
@@ -269,15 +270,19 @@ note_lost(struct parent *p, const struct lost_info *info)
             lost->host, lost->after_ms, lost->why);
 }
 
-/* Notes the receivers that are lost by now, or within 'wait_ms' if none is. */
+/* Notes the receivers that are lost by now, or, if none is, the next that is by 'until'. */
 static void
-look_for_lost(struct parent *p, int wait_ms)
+look_for_lost(struct parent *p, uint64_t until)
 {
     struct lost_info info;
+    bool found = false;
 
     for (unsigned q = 0; q < MAX_QPS && p->watches[q]; q++) {
-        while (registry_watch_lost(p->watches[q], wait_ms, &info)) {
-            wait_ms = 0;
+        uint64_t now = now_ns();
+        int wait_ms = !found && until > now ? (int) ((until - now) / NS_PER_MS) : 0;
+
+        while (registry_watch_lost(p->watches[q], found ? 0 : wait_ms, &info)) {
+            found = true;
             note_lost(p, &info);
         }
     }
@@ -413,7 +418,7 @@ work(struct parent *p)
     p->sample_ms = o->interval_ms;
     p->next_sample = p->started + (uint64_t) o->interval_ms * NS_PER_MS;
     if (!turn(p, 0, o->n_receivers + 1)) {
-        look_for_lost(p, WAIT_REASON);
+        look_for_lost(p, now_ns() + WAIT_REASON);
         return false;
     }
     sample(p, now_ns());
@@ -521,13 +526,14 @@ static bool
 is_lost(struct parent *p, unsigned replica)
 {
     const struct run_result *r = p->result;
-    uint64_t now = now_ns();
+    const char *host = r->replicas[replica].host;
 
-    p->reason_until = p->reason_until ? p->reason_until : now + WAIT_REASON * NS_PER_MS;
-    if (!run_find_lost(r, r->replicas[replica].host)) {
-        look_for_lost(p, p->reason_until > now ? (int) ((p->reason_until - now) / NS_PER_MS) : 0);
+    p->reason_until = p->reason_until ? p->reason_until : now_ns() + WAIT_REASON;
+    while (p->watches[0] && !run_find_lost(r, host) && now_ns() < p->reason_until
+           && !interrupt_signal()) {
+        look_for_lost(p, p->reason_until); /* others may be lost before it. */
     }
-    return run_find_lost(r, r->replicas[replica].host);
+    return run_find_lost(r, host);
 }
 
 /* Was each receiver that is told of blocks told of all? */

@@ -11,8 +11,8 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from captures import OP_ACK, parse_capture
-from harness import (BIN, PSN_MASK, Captures, Castbench, Example, Lab, Receiver, Source, Suite,
-                     castctl, castctl_json, check, check_equal, data_flows,
+from harness import (BIN, PSN_MASK, RUNDIR, Captures, Castbench, Example, Lab, Receiver, Source,
+                     Suite, castctl, castctl_json, check, check_equal, data_flows,
                      down_leaves_nothing, group_add, network_snapshot, no_drops, pattern, read,
                      wait_until, work_file)
 from trees import FIG1, NOAGG, check_confirmed
@@ -373,6 +373,42 @@ def castbench_names(policy):
     return case
 
 
+def states(group):
+    return [m['state'] for m in castctl_json('member', 'list', group)]
+
+
+def has_ended(pid):
+    try:
+        return read('/proc/%d/stat' % pid).rpartition(b') ')[2].startswith(b'Z')
+    except FileNotFoundError:
+        return True
+
+
+def castbench_hears_late(policy):
+    """A case: the controller sleeps while r4 gets lost, and wakes up when the source is through: the
+    reason comes when castbench has asked for it."""
+    def case(lab):
+        group = 'late-' + policy
+        castctl('group', 'add', group, *QUICK[:2], '--liveness', '6000', '--policy', policy)
+        castd = int(read(os.path.join(RUNDIR, 'lab', lab.name, 'castd.pid')))
+        with CutOff('n3', 'r4'):
+            bench = Castbench(lab, group, '-s', '10000', '-n', '20')
+            wait_until('all are members', lambda: states(group) == ['active'] * len(lab.receivers))
+            os.kill(castd, signal.SIGSTOP)
+            try:
+                check_equal('states', states(group), ['active'] * len(lab.receivers))
+                source = int(read('/proc/%d/task/%d/children'
+                                  % (bench.process.pid, bench.process.pid)).split()[0])
+                wait_until('the source has ended', lambda: has_ended(source))
+            finally:
+                os.kill(castd, signal.SIGCONT)
+            status, text = bench.wait()
+        check(re.search(r'^castbench: r4 is lost after \d+ ms: no progress for ', text, re.M),
+              'exit status %d: %s', status, text)
+        check_equal('exit status', status, 4 if policy == 'prune' else 2)
+    return case
+
+
 def library_names(lab):
     """So does the source in docs/api.md."""
     castctl('group', 'add', 'api-lost', *QUICK)
@@ -415,6 +451,9 @@ def main():
         suite.case('castbench names who is lost, policy fail-group',
                    castbench_names('fail-group'), lab)
         suite.case('castbench names who is lost, policy prune', castbench_names('prune'), lab)
+        for policy in 'fail-group', 'prune':
+            suite.case('castbench hears late who is lost, policy ' + policy,
+                       castbench_hears_late(policy), lab)
         suite.case('librocecast names who is lost', library_names, lab)
     suite.case('Figure 1 goes', down_leaves_nothing, lab, before)
 
