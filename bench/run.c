@@ -18,6 +18,7 @@
 
 #include "bench/interrupt.h"
 #include "bench/run-private.h"
+#include "bench/sampler.h"
 #include "bench/worker.h"
 
 /* More than what a process itself waits for anything, so that its own
@@ -39,8 +40,7 @@ struct parent {
     uint64_t reason_until; /* how long the registry's word is waited for; 0: was not yet. */
     bool sampling;
     unsigned long before; /* blocks completed by then. */
-    unsigned sample_ms;   /* between samples. */
-    uint64_t next_sample;
+    struct sampler sampler;
     unsigned long shown; /* last progress on the terminal. */
 };
 
@@ -288,39 +288,21 @@ look_for_lost(struct parent *p, uint64_t until)
     }
 }
 
-/* Drops every second sample.  Their bytes go to the ones that stay. */
+/* Notes how far the transfer is; at its 'end' for the last time. */
 static void
-thin_samples(struct run_result *r)
-{
-    for (unsigned i = 0; i + 1 < r->n_samples; i += 2) {
-        r->samples[i / 2] = (struct sample){.ms = r->samples[i + 1].ms,
-                                            .bytes = r->samples[i].bytes + r->samples[i + 1].bytes};
-    }
-    r->n_samples /= 2;
-}
-
-static void
-sample(struct parent *p, uint64_t now)
+sample(struct parent *p, bool end)
 {
     const struct run_options *o = p->run.options;
-    struct run_result *r = p->result;
+    const struct run_result *r = p->result;
     unsigned long n = atomic_load(&p->run.shared->completed) - p->before;
-    uint64_t total = content_bytes(&p->run.shared->content, o->warmup, o->warmup + n), earlier = 0;
-
-    if (r->n_samples == MAX_SAMPLES) {
-        thin_samples(r);
-        p->sample_ms *= 2;
-    }
-    for (unsigned i = 0; i < r->n_samples; i++) {
-        earlier += r->samples[i].bytes;
-    }
-    uint32_t ms = (uint32_t) ((now - p->started) / NS_PER_MS);
+    uint64_t total = content_bytes(&p->run.shared->content, o->warmup, o->warmup + n);
+    uint64_t ms = (now_ns() - p->started) / NS_PER_MS;
     uint32_t since = r->n_samples ? r->samples[r->n_samples - 1].ms : 0;
-    r->samples[r->n_samples++] = (struct sample){.ms = ms, .bytes = total - earlier};
-    p->next_sample = now + (uint64_t) p->sample_ms * NS_PER_MS;
-    if (o->show_interval && ms > since) {
-        printf(" %8.3f s %12" PRIu64 " bytes %10.2f MB/s\n", ms / 1e3, total - earlier,
-               (double) (total - earlier) / 1e3 / (ms - since));
+    const struct sample *s = (end ? sampler_end : sampler_add)(&p->sampler, ms, total);
+
+    if (s && o->show_interval && s->ms > since) {
+        printf(" %8.3f s %12" PRIu64 " bytes %10.2f MB/s\n", s->ms / 1e3, s->bytes,
+               (double) s->bytes / 1e3 / (s->ms - since));
         fflush(stdout);
     }
 }
@@ -331,11 +313,10 @@ progress(void *aux)
 {
     struct parent *p = aux;
     const struct shared *shared = p->run.shared;
-    uint64_t now = now_ns();
 
     look_for_lost(p, 0);
-    if (p->sampling && now >= p->next_sample) {
-        sample(p, now);
+    if (p->sampling) {
+        sample(p, false);
     }
     unsigned long done = atomic_load(&shared->completed);
     if (done != p->shown && isatty(STDERR_FILENO) && !p->run.options->show_interval) {
@@ -370,8 +351,8 @@ turn(struct parent *p, unsigned first, unsigned end)
     for (unsigned i = end; i-- > first;) {
         worker_go(&p->workers[i]);
     }
-    return workers_await(p->workers, o->n_receivers + 1, o->timeout + GRACE, progress, p,
-                         p->result->error, sizeof p->result->error);
+    return workers_await(p->workers, o->n_receivers + 1, o->timeout + GRACE, o->interval_ms,
+                         progress, p, p->result->error, sizeof p->result->error);
 }
 
 static bool
@@ -415,14 +396,14 @@ work(struct parent *p)
     p->before = atomic_load(&p->run.shared->completed);
     p->started = now_ns();
     p->sampling = true;
-    p->sample_ms = o->interval_ms;
-    p->next_sample = p->started + (uint64_t) o->interval_ms * NS_PER_MS;
-    if (!turn(p, 0, o->n_receivers + 1)) {
+    sampler_init(&p->sampler, r, o->interval_ms);
+    bool ok = turn(p, 0, o->n_receivers + 1);
+    p->sampling = false;
+    sample(p, true);
+    if (!ok) {
         look_for_lost(p, now_ns() + WAIT_REASON);
         return false;
     }
-    sample(p, now_ns());
-    p->sampling = false;
     return machine_count_read(&o->counted, &r->machine, r->error, sizeof r->error)
            && machine_count_since(&r->machine, &before, r->error, sizeof r->error);
 }

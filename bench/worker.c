@@ -23,7 +23,7 @@
 #include "bench/interrupt.h"
 
 #define REPORT_SIZE 512
-#define TICK_MS     250
+#define MAX_TICK_MS 250
 
 static void __attribute__((noreturn))
 worker_serve(int fd, unsigned n_steps, worker_step *step_cb, void *aux)
@@ -170,9 +170,10 @@ add_stopped(const struct worker *w, size_t n, char *error, size_t size)
 }
 
 bool
-workers_await(struct worker *w, size_t n, unsigned timeout, unsigned long (*progress)(void *),
-              void *aux, char *error, size_t size)
+workers_await(struct worker *w, size_t n, unsigned timeout, unsigned tick_ms,
+              unsigned long (*progress)(void *), void *aux, char *error, size_t size)
 {
+    int tick = tick_ms < MAX_TICK_MS ? (int) tick_ms : MAX_TICK_MS;
     struct pollfd *pfds = calloc(n, sizeof *pfds);
     unsigned long last = progress(aux);
     time_t since = seconds_now();
@@ -185,7 +186,7 @@ workers_await(struct worker *w, size_t n, unsigned timeout, unsigned long (*prog
         for (size_t i = 0; i < n; i++) {
             pfds[i] = (struct pollfd){.fd = w[i].steps_left ? w[i].fd : -1, .events = POLLIN};
         }
-        if (poll(pfds, n, TICK_MS) > 0) {
+        if (poll(pfds, n, tick) > 0) {
             for (size_t i = 0; ok && i < n; i++) {
                 ok = !pfds[i].revents || worker_read(&w[i], error, size);
             }

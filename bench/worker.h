@@ -32,12 +32,13 @@ int worker_start(struct worker *, unsigned n_steps, worker_step *, void *aux);
 /* Lets a worker take its next step. */
 void worker_go(struct worker *);
 
-/* Waits until no worker is busy.  'progress' is called now and then; the wait
- * fails once its value has not changed, and no worker has reported, for
- * 'timeout' seconds.  Returns false with a sentence in 'error' as soon as any
- * worker fails or dies, or a signal comes that ends the program (interrupt.h). */
-bool workers_await(struct worker *, size_t n, unsigned timeout, unsigned long (*progress)(void *),
-                   void *aux, char *error, size_t size);
+/* Waits until no worker is busy.  'progress' is called every 'tick_ms' or, if
+ * that is less, 250 ms; the wait fails once its value has not changed, and no
+ * worker has reported, for 'timeout' seconds.  Returns false with a sentence in
+ * 'error' as soon as any worker fails or dies, or a signal comes that ends the
+ * program (interrupt.h). */
+bool workers_await(struct worker *, size_t n, unsigned timeout, unsigned tick_ms,
+                   unsigned long (*progress)(void *), void *aux, char *error, size_t size);
 
 /* Kills all and waits for them. */
 void workers_stop(struct worker *, size_t n);

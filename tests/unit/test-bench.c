@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * castbench's histogram and trees of relays.
+ * castbench's histogram, trees of relays and samples of the progress.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/histogram.h"
+#include "bench/sampler.h"
 #include "bench/scheme.h"
 #include "tests/unit/suites.h"
 
@@ -327,6 +328,83 @@ START_TEST(btree_of_seven)
     }
 END_TEST
 
+/*
+ * Samples.
+ */
+
+static struct run_result *result;
+static struct sampler sampler;
+
+static void
+setup_sampler(void)
+{
+    result = calloc(1, sizeof *result);
+    ck_assert(result);
+    sampler_init(&sampler, result, 100);
+}
+
+static void
+free_sampler(void)
+{
+    free(result);
+}
+
+static void
+assert_sample(const struct sample *s, unsigned ms, unsigned bytes)
+{
+    ck_assert(s);
+    ck_assert_uint_eq(s->ms, ms);
+    ck_assert_uint_eq(s->bytes, bytes);
+    ck_assert_ptr_eq(s, &result->samples[result->n_samples - 1]);
+}
+
+/* They are due at multiples of 100 ms, however late they come. */
+START_TEST(samples_in_time)
+    {
+        ck_assert(!sampler_add(&sampler, 99, 10));
+        assert_sample(sampler_add(&sampler, 100, 20), 100, 20);
+        ck_assert(!sampler_add(&sampler, 199, 30));
+        assert_sample(sampler_add(&sampler, 290, 40), 290, 20);
+        assert_sample(sampler_add(&sampler, 300, 40), 300, 0);
+        assert_sample(sampler_add(&sampler, 777, 100), 777, 60);
+        ck_assert(!sampler_add(&sampler, 799, 110));
+        assert_sample(sampler_end(&sampler, 799, 110), 799, 10);
+        ck_assert_uint_eq(result->n_samples, 5);
+    }
+END_TEST
+
+/* At the end there is none of nothing. */
+START_TEST(last_sample)
+    {
+        ck_assert(!sampler_end(&sampler, 50, 0));
+        assert_sample(sampler_end(&sampler, 60, 10), 60, 10);
+        assert_sample(sampler_add(&sampler, 100, 10), 100, 0);
+        ck_assert(!sampler_end(&sampler, 120, 10));
+        ck_assert_uint_eq(result->n_samples, 2);
+    }
+END_TEST
+
+/* More than there is room for: none of the bytes is missing, and they lie as far apart as the
+ * interval is by then. */
+START_TEST(many_samples)
+    {
+        const unsigned n = 5 * MAX_SAMPLES;
+        uint64_t bytes = 0;
+
+        for (unsigned i = 1; i <= n; i++) {
+            sampler_add(&sampler, 100 * i, 3 * i);
+        }
+        ck_assert_uint_eq(sampler.interval_ms, 800);
+        ck_assert_uint_gt(result->n_samples, MAX_SAMPLES / 2);
+        for (unsigned i = 0; i < result->n_samples; i++) {
+            ck_assert_uint_eq(result->samples[i].ms, 800 * (i + 1));
+            bytes += result->samples[i].bytes;
+        }
+        ck_assert_uint_eq(bytes, 3 * n);
+        ck_assert(!sampler_end(&sampler, 100 * n + 1, 3 * n));
+    }
+END_TEST
+
 Suite *
 bench_suite(void)
 {
@@ -344,6 +422,13 @@ bench_suite(void)
     tcase_add_test(tcase, scheme_names);
     tcase_add_loop_test(tcase, relay_plans, 1, MAX_RECEIVERS + 1);
     tcase_add_test(tcase, btree_of_seven);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("sampler");
+    tcase_add_checked_fixture(tcase, setup_sampler, free_sampler);
+    tcase_add_test(tcase, samples_in_time);
+    tcase_add_test(tcase, last_sample);
+    tcase_add_test(tcase, many_samples);
     suite_add_tcase(suite, tcase);
     return suite;
 }
