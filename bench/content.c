@@ -11,7 +11,7 @@
  * much of it as fits: of the number the low bytes.
  *
  * Bodies are a slot's for the whole run, so that a block costs its stamps only;
- * these are in every sector, so that no part of a block can be taken for that
+ * these are in every sector, so that no sector of a block can be taken for that
  * of an earlier one.
  *
  * The region is generated with numbers that are 0: poison, the complement, has
@@ -32,7 +32,6 @@
 #include <isa-l/crc.h>
 #endif
 
-#define SECTOR   4096
 #define N_ROUNDS 4 /* of the cipher behind PATTERN_RANDOM. */
 
 struct stamp {
@@ -57,7 +56,8 @@ struct content
 content_init(enum pattern pattern, uint32_t size, uint64_t n_blocks, size_t region_max,
              uint64_t seed)
 {
-    struct content c = {.pattern = pattern, .size = size, .seed = seed, .stamped = true};
+    struct content c = {
+        .pattern = pattern, .size = size, .seed = seed, .stamped = true, .sector = SECTOR_MAX};
     size_t max = region_max ? region_max : REGION_MAX;
     uint64_t fit = max > data_ofs(&c) ? (max - data_ofs(&c)) / size : 0;
 
@@ -69,7 +69,7 @@ content_init(enum pattern pattern, uint32_t size, uint64_t n_blocks, size_t regi
 struct content
 content_init_file(uint32_t size, uint64_t n_blocks, size_t file_len)
 {
-    struct content c = {.pattern = PATTERN_SEQ, .size = size};
+    struct content c = {.pattern = PATTERN_SEQ, .size = size, .sector = SECTOR_MAX};
     uint64_t in_file = file_len / size + !!(file_len % size);
 
     c.n_slots = n_blocks && n_blocks < in_file ? n_blocks : in_file;
@@ -261,8 +261,8 @@ content_generate(const struct content *c, unsigned char *region)
         memcpy(region + ofs, &v, min_size(c->region_len - ofs, sizeof v));
     }
     for (size_t ofs = data_ofs(c); ofs < c->region_len; ofs += c->size) {
-        for (size_t i = 0; i < c->size; i += SECTOR) {
-            sector_generate(region + ofs + i, min_size(c->size - i, SECTOR));
+        for (size_t i = 0; i < c->size; i += c->sector) {
+            sector_generate(region + ofs + i, min_size(c->size - i, c->sector));
         }
     }
 }
@@ -272,8 +272,8 @@ content_stamp(const struct content *c, unsigned char *region, uint64_t block)
 {
     size_t ofs = content_block_ofs(c, block);
 
-    for (size_t i = 0; i < c->size && c->stamped; i += SECTOR) {
-        sector_stamp(region + ofs + i, min_size(c->size - i, SECTOR), block);
+    for (size_t i = 0; i < c->size && c->stamped; i += c->sector) {
+        sector_stamp(region + ofs + i, min_size(c->size - i, c->sector), block);
     }
 }
 
@@ -342,7 +342,7 @@ static void
 explain_sector(const struct content *c, const unsigned char *sector, const unsigned char *expected,
                size_t len, size_t bad, uint64_t block, uint64_t n_blocks, char *why, size_t size)
 {
-    unsigned char poison[SECTOR];
+    unsigned char poison[SECTOR_MAX];
     uint64_t found = block;
     char should[64] = "no block should be here";
     bool known = c->stamped && sector_block(sector, len, n_blocks, &found)
@@ -380,8 +380,8 @@ explain(const struct content *c, const unsigned char *region, const unsigned cha
     }
     uint64_t slot = (bad - data_ofs(c)) / c->size;
     size_t in_slot = (bad - data_ofs(c)) % c->size;
-    size_t ofs = bad - in_slot % SECTOR;
-    size_t len = min_size(slot_len(c, bad - in_slot) - (in_slot - in_slot % SECTOR), SECTOR);
+    size_t ofs = bad - in_slot % c->sector;
+    size_t len = min_size(slot_len(c, bad - in_slot) - (in_slot - in_slot % c->sector), c->sector);
     uint64_t block = c->pattern == PATTERN_RANDOM ? permute(c, slot, true) : slot;
 
     if (block < n_blocks) {
@@ -396,8 +396,8 @@ content_compare(const struct content *c, const unsigned char *region, const unsi
 {
     size_t n_ok = 0, first = c->region_len;
 
-    for (size_t ofs = 0; ofs < c->region_len; ofs += SECTOR) {
-        size_t len = min_size(c->region_len - ofs, SECTOR);
+    for (size_t ofs = 0; ofs < c->region_len; ofs += SECTOR_MAX) {
+        size_t len = min_size(c->region_len - ofs, SECTOR_MAX);
 
         if (!memcmp(region + ofs, expected + ofs, len)) {
             n_ok += len;

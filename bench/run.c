@@ -172,6 +172,15 @@ fill_mtu(struct shared *shared, const struct run_options *o, char *error, size_t
     return true;
 }
 
+/* Every packet is to have a stamp. */
+static uint32_t
+sector_of(const struct shared *shared)
+{
+    uint32_t n = shared->chunk < shared->mtu ? shared->chunk : shared->mtu;
+
+    return n < SECTOR_MIN ? SECTOR_MIN : n < SECTOR_MAX ? n : SECTOR_MAX;
+}
+
 /* Fills in what is the parent's. */
 static bool
 shared_fill(struct shared *shared, const struct run_options *o, char *error, size_t size)
@@ -186,6 +195,10 @@ shared_fill(struct shared *shared, const struct run_options *o, char *error, siz
     if (o->scheme != SCHEME_MCAST) {
         relay_plan_make(&shared->plan, o->scheme, o->n_receivers);
     }
+    if (!fill_mtu(shared, o, error, size)) {
+        return false;
+    }
+    shared->content.sector = sector_of(shared);
     int status = 0;
     if (o->file) {
         status = content_file_read(o->file, shared->expected, len);
@@ -196,7 +209,7 @@ shared_fill(struct shared *shared, const struct run_options *o, char *error, siz
         snprintf(error, size, "--file %s: %s", o->file, strerror(status));
         return false;
     }
-    bool ok = resolve(o, shared->addresses, error, size) && fill_mtu(shared, o, error, size);
+    bool ok = resolve(o, shared->addresses, error, size);
     for (unsigned i = 0; ok && i < N_PHASES; i++) {
         if (pipe2(shared->over[i], O_CLOEXEC)) {
             snprintf(error, size, "cannot make a pipe: %s", strerror(errno));

@@ -12,7 +12,7 @@
 #include "tests/unit/suites.h"
 
 #define ARRAY_LEN(A) (sizeof(A) / sizeof *(A))
-#define SECTOR       4096
+#define SECTOR       SECTOR_MAX
 #define STAMP_LEN    16
 
 static struct content content;
@@ -127,6 +127,7 @@ START_TEST(all_arrive)
                 content_init(pattern, size, rand() % 2 ? n : 0, max, (uint64_t) rand());
 
             ck_assert_uint_le(c.region_len, max);
+            c.sector = SECTOR_MAX >> rand() % 7;
             start(c, n);
             send_all(1 + (uint64_t) rand() % c.n_slots);
             assert_right();
@@ -359,6 +360,35 @@ START_TEST(wrong_blocks)
     }
 END_TEST
 
+/* Packets of a second round that never come, while those of the first lie there: as long as there is
+ * a sector in each, each is missed. */
+START_TEST(missing_packet)
+    {
+        enum { SIZE = 10000 };
+        size_t packet = (size_t) SECTOR_MIN << _i;
+
+        content = content_init(patterns[_i % 3], SIZE, 0, APPEND_DATA + N_SLOTS * SIZE, 3);
+        content.sector = (uint32_t) packet;
+        start(content, N_SLOTS + 2);
+        for (size_t ofs = 0; ofs < SIZE; ofs += packet) {
+            size_t len = SIZE - ofs < packet ? SIZE - ofs : packet;
+            unsigned char old[SECTOR];
+            size_t first_bad = 0;
+
+            for (uint64_t block = 0; block < n_blocks; block++) {
+                content_stamp(&content, source, block);
+                memcpy(old, at(block) + ofs, len);
+                send_block(block);
+            }
+            assert_right();
+            memcpy(at(n_blocks - 1) + ofs, old, len);
+            ck_assert_uint_lt(compare(&first_bad), content.region_len);
+            ck_assert_uint_eq(first_bad, (size_t) (at(n_blocks - 1) - region) + ofs);
+            ck_assert_str_eq(why, "block 6 should be here, block 1 is");
+        }
+    }
+END_TEST
+
 /* In every slot the block is known that was the last there. */
 START_TEST(wrong_block_names)
     {
@@ -515,6 +545,7 @@ content_suite(void)
     tcase_add_loop_test(tcase, stamps, 0, ARRAY_LEN(sizes));
     tcase_add_loop_test(tcase, not_by_chance, 0, ARRAY_LEN(sizes));
     tcase_add_loop_test(tcase, wrong_blocks, 0, ARRAY_LEN(patterns));
+    tcase_add_loop_test(tcase, missing_packet, 0, 7); /* up to SECTOR_MAX. */
     tcase_add_loop_test(tcase, wrong_block_names, 0, ARRAY_LEN(patterns));
     tcase_add_loop_test(tcase, unwritten_slots, 0, ARRAY_LEN(patterns));
     tcase_add_loop_test(tcase, wrong_short_blocks, 0, ARRAY_LEN(sizes));
