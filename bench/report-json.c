@@ -256,6 +256,7 @@ json_report_run(struct json_report *report, const struct row *row,
     }
     set(o, "count", count(r->count));
     set(o, "bytes", count(r->bytes));
+    set(o, "overdue", options->rate > 0 && r->seconds > 0 ? count(r->overdue) : json_null());
     set(o, "region_len", count(r->region_len));
     set(o, "mtu", count(r->mtu));
     if (options->scheme == SCHEME_MCAST) {

@@ -110,6 +110,12 @@ table_run(const struct plan *plan, unsigned i, const struct row *row, const stru
         put_number(9, row->values[columns[k]]);
     }
     putchar('\n');
+    if (r->overdue) {
+        printf(" %" PRIu64
+               " more blocks were due and had not begun when the time was over: latency "
+               "lacks them\n",
+               r->overdue);
+    }
     if (is_single) {
         table_counted(o, r);
     }

@@ -71,6 +71,7 @@ struct shared {
     struct group_info groups[MAX_QPS]; /* as they were when the source had registered. */
     uint64_t began[RING_SIZE];         /* when the block did. */
     uint64_t end;                      /* blocks; set when a phase is over. */
+    uint64_t overdue;                  /* blocks; of PHASE_WORK. */
     double seconds;
     struct histogram latency[N_RULES];
     struct histogram confirm_skew;

@@ -497,6 +497,7 @@ fill_result(struct run_result *r, const struct run_ctx *run)
     }
     r->mtu = shared->mtu;
     r->seconds = shared->seconds;
+    r->overdue = shared->overdue;
     memcpy(r->latency, shared->latency, sizeof r->latency);
     if (shared->seconds > 0) {
         r->count = shared->end - o->warmup;

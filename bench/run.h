@@ -101,6 +101,7 @@ struct run_result {
     uint64_t count;       /* blocks that were measured. */
     uint64_t bytes;       /* of these, once. */
     uint64_t first_block; /* their first: the warm-up's are before it. */
+    uint64_t overdue;     /* open loop: were due when the time was over, and had not begun. */
     size_t region_len;
     uint32_t epochs[MAX_QPS]; /* mcast. */
     uint32_t mtu;

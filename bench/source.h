@@ -36,9 +36,10 @@ struct source {
     /* Of this phase. */
     enum phase phase;
     uint64_t first; /* block. */
-    uint64_t end;   /* UINT64_MAX: not known yet, the time says. */
+    uint64_t end;   /* if it is timed: at most; UINT64_MAX: no one knows. */
     uint64_t start;
-    uint64_t until; /* when no more is posted, if 'end' is not known. */
+    bool timed;     /* the time says how many blocks there are, and it is not over. */
+    uint64_t until; /* when it is. */
 };
 
 /* Writes a phase's blocks to all replicas; returns when all have all. */

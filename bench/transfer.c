@@ -42,23 +42,48 @@ due(const struct source *s, uint64_t block)
     return rate > 0 ? s->start + (uint64_t) ((double) (block - s->first) / rate * NS_PER_SEC) : 0;
 }
 
+/* The first block that is not due by then. */
+static uint64_t
+first_after(const struct source *s, uint64_t time)
+{
+    const struct run_options *o = s->run->options;
+    uint64_t block = s->first + (uint64_t) (o->rate * o->duration);
+
+    while (due(s, block) < time) {
+        block++;
+    }
+    return block;
+}
+
+static bool
+is_over(const struct source *s, uint64_t now)
+{
+    return s->timed && now >= s->until;
+}
+
 /* Once the time is over blocks are completed up to the last that was posted, so that none is
- * missing between those of different QPs. */
+ * missing between those of different QPs.  In open loop others may have been due: they had to wait
+ * for longer than any that is measured, so someone should know. */
 static void
 end_if_over(struct source *s, uint64_t now)
 {
-    unsigned qps = s->run->options->qps;
+    const struct run_options *o = s->run->options;
+    uint64_t posted = s->first;
 
-    if (s->end != UINT64_MAX || now < s->until) {
+    if (!is_over(s, now)) {
         return;
     }
-    s->end = s->first;
-    for (unsigned q = 0; q < qps; q++) {
+    for (unsigned q = 0; q < o->qps; q++) {
         const struct stripe *stripe = &s->stripes[q];
-        uint64_t end = stripe->posted ? (stripe->posted - 1) * qps + q + 1 : 0;
+        uint64_t end = stripe->posted ? (stripe->posted - 1) * o->qps + q + 1 : 0;
 
-        s->end = end > s->end ? end : s->end;
+        posted = end > posted ? end : posted;
     }
+    if (o->rate > 0) {
+        s->run->shared->overdue = s->end - posted;
+    }
+    s->timed = false;
+    s->end = posted;
 }
 
 static bool
@@ -99,8 +124,7 @@ post_all(struct source *s, uint64_t *next, char *error, size_t size)
     const struct run_options *o = s->run->options;
     uint64_t limit = oldest(s) + window(s), now = now_ns();
 
-    *next = s->end == UINT64_MAX ? s->until : UINT64_MAX;
-    end_if_over(s, now);
+    *next = s->timed ? s->until : UINT64_MAX;
     for (unsigned q = 0; q < o->qps; q++) {
         struct stripe *stripe = &s->stripes[q];
 
@@ -114,13 +138,17 @@ post_all(struct source *s, uint64_t *next, char *error, size_t size)
                 *next = due(s, block) < *next ? due(s, block) : *next;
                 break;
             }
+            /* In open loop what was due in time begins, though this process has slept for longer. */
+            if (o->rate <= 0 && is_over(s, now)) {
+                break;
+            }
             if (!post(s, q, block, now, error, size)) {
                 return false;
             }
             now = now_ns();
-            end_if_over(s, now);
         }
     }
+    end_if_over(s, now);
     return true;
 }
 
@@ -268,8 +296,9 @@ set_end(struct source *s)
     const struct run_options *o = s->run->options;
     uint64_t blocks = s->phase == PHASE_WARMUP ? o->warmup : s->run->shared->n_blocks;
 
-    s->end = blocks || s->phase == PHASE_WARMUP ? s->first + blocks : UINT64_MAX;
     s->until = s->start + (uint64_t) o->duration * NS_PER_SEC;
+    s->timed = !blocks && s->phase == PHASE_WORK;
+    s->end = !s->timed ? s->first + blocks : o->rate > 0 ? first_after(s, s->until) : UINT64_MAX;
 }
 
 bool
