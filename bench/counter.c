@@ -349,7 +349,7 @@ machine_count_since(struct machine_count *after, const struct machine_count *bef
 /* Hosts. */
 
 /* Counters of a device are its soft-RoCE's if they have these names (the same in Linux 6.1 and
- * 6.12).  The kernel reads them afresh when it last did so more than 10 ms ago. */
+ * 6.12). */
 static bool
 read_rdma(const char *device, const char *name, uint64_t *value)
 {
@@ -359,6 +359,22 @@ read_rdma(const char *device, const char *name, uint64_t *value)
                     name)
                < (int) sizeof path
            && read_line(path, line, sizeof line) && sscanf(line, "%" SCNu64, value) == 1;
+}
+
+/* The kernel reads counters afresh only when it last did so longer ago than "lifespan" says, in
+ * milliseconds, and it counts in ticks of up to 10 ms: what has happened by now is seen after that. */
+static void
+wait_until_seen(const char *device)
+{
+    uint64_t ms;
+
+    if (read_rdma(device, "lifespan", &ms)) {
+        ms += 20;
+        struct timespec left = {.tv_sec = (time_t) (ms / 1000),
+                                .tv_nsec = (long) (ms % 1000) * 1000000};
+        while (nanosleep(&left, &left) && errno == EINTR) {
+        }
+    }
 }
 
 void
@@ -371,12 +387,14 @@ host_count_read(const char *rdma_device, struct host_count *c)
     if (!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu)) {
         c->cpu_seconds = (double) cpu.tv_sec + (double) cpu.tv_nsec / 1e9;
     }
+    if (rdma_device) {
+        wait_until_seen(rdma_device);
+    }
     /* completer_retry_err also counts when a NAK is why. */
     if (rdma_device && read_rdma(rdma_device, "duplicate_request", &duplicate)
         && read_rdma(rdma_device, "out_of_seq_request", &out_of_order)
         && read_rdma(rdma_device, "completer_retry_err", &c->retries)
-        && read_rdma(rdma_device, "rcvd_rnr_err", &c->rnr_naks)
-        && read_rdma(rdma_device, "sent_pkts", &c->sent_packets)) {
+        && read_rdma(rdma_device, "rcvd_rnr_err", &c->rnr_naks)) {
         c->repeated = duplicate + out_of_order;
         c->has_rdma = true;
     }
@@ -388,11 +406,10 @@ host_count_since(struct host_count *after, const struct host_count *before)
     after->cpu_seconds -= before->cpu_seconds;
     after->has_rdma = after->has_rdma && before->has_rdma;
     if (!after->has_rdma) {
-        after->repeated = after->retries = after->rnr_naks = after->sent_packets = 0;
+        after->repeated = after->retries = after->rnr_naks = 0;
         return;
     }
     after->repeated -= before->repeated;
     after->retries -= before->retries;
     after->rnr_naks -= before->rnr_naks;
-    after->sent_packets -= before->sent_packets;
 }

@@ -219,22 +219,13 @@ END_TEST
 /* Without an RDMA device there is CPU time only. */
 START_TEST(host_counts)
     {
-        struct host_count a = {.cpu_seconds = 3,
-                               .has_rdma = true,
-                               .repeated = 9,
-                               .retries = 8,
-                               .rnr_naks = 7,
-                               .sent_packets = 6};
-        struct host_count b = {.cpu_seconds = 1,
-                               .has_rdma = true,
-                               .repeated = 1,
-                               .retries = 2,
-                               .rnr_naks = 3,
-                               .sent_packets = 4};
+        struct host_count a = {
+            .cpu_seconds = 3, .has_rdma = true, .repeated = 9, .retries = 8, .rnr_naks = 7};
+        struct host_count b = {
+            .cpu_seconds = 1, .has_rdma = true, .repeated = 1, .retries = 2, .rnr_naks = 3};
 
         host_count_since(&a, &b);
-        ck_assert(a.has_rdma && a.repeated == 8 && a.retries == 6 && a.rnr_naks == 4
-                  && a.sent_packets == 2);
+        ck_assert(a.has_rdma && a.repeated == 8 && a.retries == 6 && a.rnr_naks == 4);
         host_count_read("no-such-device", &b);
         ck_assert(!b.has_rdma && b.cpu_seconds > 0);
         host_count_since(&a, &b);
