@@ -363,6 +363,43 @@ run(const struct run_options *o, struct run_result *r)
     }
 }
 
+/* Who goes back sends all again that is under way: with soft-RoCE 129 packets at most. */
+START_TEST(retransmissions)
+    {
+        static const struct {
+            enum scheme scheme;
+            unsigned depth, size;
+            double percent; /* of 10000 packets, if two went back and one receiver was not ready. */
+        } rows[] = {{SCHEME_UNICAST, 1, 4096, 0.03},
+                    {SCHEME_UNICAST, 3, 4097, 0.18},
+                    {SCHEME_CHAIN, 4, 1 << 20, 3.87},
+                    {SCHEME_MCAST, 1, 100, 0.12},
+                    {SCHEME_MCAST, 4, 1 << 20, 15.48}};
+        struct run_result *r = run_result_new();
+        double of_run[N_METRICS];
+
+        ck_assert(r);
+        r->n_replicas = 4;
+        r->mtu = 4096;
+        r->packets = 10000;
+        r->source_count.has_rdma = true;
+        r->source_count.retries = 1;
+        r->replicas[1].host_count =
+            (struct host_count){.has_rdma = true, .repeated = 5, .retries = 1, .rnr_naks = 1};
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            struct run_options o = {
+                .scheme = rows[i].scheme, .depth = rows[i].depth, .size = rows[i].size};
+
+            metrics_of(&o, r, of_run);
+            ck_assert_double_eq_tol(of_run[METRIC_RETRANSMISSIONS], rows[i].percent, 1e-9);
+        }
+        r->source_count.has_rdma = r->replicas[1].host_count.has_rdma = false;
+        metrics_of(&(struct run_options){.depth = 1, .size = 1}, r, of_run);
+        ck_assert(isnan(of_run[METRIC_RETRANSMISSIONS]));
+        free(r);
+    }
+END_TEST
+
 static void
 begin(void *aux, const struct plan *p, unsigned i, const struct cell *cell)
 {
@@ -499,6 +536,7 @@ bench_cli_suite(void)
     tcase_add_loop_test(tc, fail_if_refused, 0, N(wrong_conditions));
     tcase_add_test(tc, fail_if_compares);
     tcase_add_test(tc, spreads);
+    tcase_add_test(tc, retransmissions);
     tcase_add_test(tc, medians_of_repeats);
     tcase_add_test(tc, stops_at_a_failure);
     tcase_add_test(tc, goes_on_after_a_loss);
