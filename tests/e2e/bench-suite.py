@@ -13,8 +13,9 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
-from harness import (BIN, PATIENCE, Failure, Lab, Suite, check, check_equal, down_leaves_nothing,
-                     group_add, network_snapshot, read, run, running, wait_until, work_file)
+from harness import (BIN, PATIENCE, Failure, Lab, Suite, castctl, check, check_equal,
+                     down_leaves_nothing, group_add, network_snapshot, read, run, running, wait_until,
+                     work_file)
 
 SCHEMES = ['mcast', 'unicast', 'unicast-serial', 'primary', 'chain', 'chain-pipe', 'btree']
 OPERATIONS = ['write', 'write-imm', 'send']
@@ -144,22 +145,52 @@ def other_ends(lab):
     for scheme in 'mcast', 'chain-pipe':
         result = measured(lab, 'send', scheme, '-s', SIZE, '-D', 1, '-t', 2)
         check(result['runs'][0]['count'] > 0, 'nothing was written')
+        check_equal('overdue without a rate', result['runs'][0]['overdue'], None)
     result = measured(lab, 'write', 'mcast', '-s', 100, '-n', 10, '--rate', 50,
                       '--fail-if', 'p99>3600s')
     check_equal('conditions', [c['failed'] for c in result['fail_if']], [False])
+    check_equal('overdue', result['runs'][0]['overdue'], 0)
     result = measured(lab, 'write', 'mcast', '-s', 100, '-n', 10, '--fail-if', 'p99>1us', status=3)
     check_equal('conditions', [c['failed'] for c in result['fail_if']], [True])
+
+
+def too_fast(lab):
+    """Of all blocks that are due in a time each was written or is counted as overdue."""
+    for rate, depth in (5, 16), (100000, 1):
+        for scheme in 'mcast', 'chain':
+            run_, = measured(lab, 'write', scheme, '-s', SIZE, '-D', 1, '--rate', rate, '-t',
+                             depth)['runs']
+            check_equal('blocks due', run_['count'] + run_['overdue'], rate)
+            check_equal('overdue at rate %d' % rate, run_['overdue'] > 0, depth == 1)
+
+
+def stale_counters(lab):
+    """What the kernel gives may be older than the run: it is not taken for what has come since."""
+    host = lab.receivers[0]
+    lifespan = '/sys/class/infiniband/rxe_%s/ports/1/hw_counters/lifespan' % host
+    usual = read(lifespan)
+    castctl('--wait=agents', 'link', 'impair', 'n1', host, 'duplicate=100%')
+    try:
+        with open(lifespan, 'w') as f:
+            f.write('500')
+        result = measured(lab, 'write', 'unicast', '-s', 100, '-n', 3)
+    finally:
+        with open(lifespan, 'wb') as f:
+            f.write(usual)
+        castctl('--wait=agents', 'link', 'impair', 'n1', host, 'none')
+    check_equal('packets that came twice', result['runs'][0]['repeated_packets'], 3)
 
 
 class Background:
     """castbench that runs until something happens to it."""
 
-    def __init__(self, lab, schemes):
+    def __init__(self, lab, schemes, *options):
         self.path = work_file('bench.json')
         if os.path.exists(self.path):
             os.remove(self.path)
         self.process = subprocess.Popen(
-            argv(lab, 'write-imm', schemes, '-s', SIZE, '-n', 100000000, '--json', self.path),
+            argv(lab, 'write-imm', schemes, '-s', SIZE, '-n', 100000000, '--json', self.path,
+                 *options),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         running.append(self)
 
@@ -193,21 +224,21 @@ def received(host):
     return int(read('/sys/class/infiniband/rxe_%s/ports/1/hw_counters/rcvd_pkts' % host))
 
 
-def killed(scheme):
-    """A case: the second of four replicas dies in the run: it is named, and the next run does not
-    begin."""
+def hit(scheme, sent, sentence, *options):
+    """A case: the second of four replicas gets a signal in the run: it is named with what 'sentence'
+    says of it, and the next run does not begin."""
     def case(lab):
-        bench = Background(lab, scheme + ',unicast')
+        bench = Background(lab, scheme + ',unicast', *options)
         bench.wait_data(lab.receivers[-1])
         pids = bench.receivers()
         check_equal('receiver processes', len(pids), len(lab.receivers))
-        os.kill(pids[1], signal.SIGKILL)
+        os.kill(pids[1], sent)
         status, text, result = bench.wait()
         check_equal('exit status', status, 2)
-        sentence = r'receiver %s \(process %d\) died: Killed' % (lab.receivers[1], pids[1])
-        check(re.search(sentence, text), 'message: %r', text)
+        said = r'receiver %s \(process %d\) %s' % (lab.receivers[1], pids[1], sentence)
+        check(re.search(said, text), 'message: %r', text)
         check_equal('ok', result['ok'], False)
-        check(re.search(sentence, result['error']), 'JSON: %r', result['error'])
+        check(re.search(said, result['error']), 'JSON: %r', result['error'])
         check_equal('runs', [(r['scheme'], r['ok']) for r in result['runs']], [(scheme, False)])
     return case
 
@@ -250,8 +281,14 @@ def main():
         suite.case('castbench: the bytes of a file', a_file, lab)
         suite.case('castbench: a matrix of runs', matrix, lab)
         suite.case('castbench: time, rate, conditions', other_ends, lab)
+        suite.case('castbench: more is due than can be written', too_fast, lab)
+        suite.case('castbench: counters that the kernel keeps for a while', stale_counters, lab)
         for scheme in 'mcast', 'chain', 'btree':
-            suite.case('castbench %s: a replica dies in the run' % scheme, killed(scheme), lab)
+            suite.case('castbench %s: a replica dies in the run' % scheme,
+                       hit(scheme, signal.SIGKILL, 'died: Killed'), lab)
+            # Others wait for it, and who gives up first cannot know why.
+            suite.case('castbench %s: a replica is stopped in the run' % scheme,
+                       hit(scheme, signal.SIGSTOP, 'is stopped', '--timeout', 5), lab)
         suite.case('castbench: what cannot be', refused, lab)
     suite.case('lab goes', down_leaves_nothing, lab, before)
     return suite.finish()
