@@ -158,8 +158,8 @@ def too_fast(lab):
     """Of all blocks that are due in a time each was written or is counted as overdue."""
     for rate, depth in (5, 16), (100000, 1):
         for scheme in 'mcast', 'chain':
-            run_, = measured(lab, 'write', scheme, '-s', SIZE, '-D', 1, '--rate', rate, '-t',
-                             depth)['runs']
+            run_, = measured(lab, 'write', scheme, '-s', SIZE, '-D', 1, '--rate', rate, '-t', depth,
+                             '--region', REGION)['runs']
             check_equal('blocks due', run_['count'] + run_['overdue'], rate)
             check_equal('overdue at rate %d' % rate, run_['overdue'] > 0, depth == 1)
 
