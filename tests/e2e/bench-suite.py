@@ -243,6 +243,31 @@ def hit(scheme, sent, sentence, *options):
     return case
 
 
+def wrong_byte(lab):
+    """Somebody writes into a replica's memory in the run, where no block goes: it is reported with
+    its offset, and no other replica is."""
+    offset, host = 20, lab.receivers[1]  # behind the log's tail, before its records.
+    stores = {h: '%s.%s' % (STORE, h) for h in lab.receivers}
+    bench = Background(lab, 'mcast', '--pattern', 'append', '--region', REGION, '--store', STORE,
+                       '-n', 1000, '--rate', 200)
+    try:
+        bench.wait_data(host)
+        with open(stores[host], 'r+b') as f:
+            f.seek(offset)
+            f.write(b'X')
+        status, text, result = bench.wait()
+    finally:
+        for path in stores.values():
+            os.remove(path)
+    check_equal('exit status', status, 2)
+    check('first difference at offset %d' % offset in text, 'message: %r', text)
+    run_, = result['runs']
+    check_equal('ok', (result['ok'], run_['ok']), (False, False))
+    whole = run_['region_len']
+    check_equal('replicas', {r['host']: (r['bytes_ok'], r['first_bad']) for r in run_['replicas']},
+                {h: (whole - 1, offset) if h == host else (whole, None) for h in lab.receivers})
+
+
 REFUSED = [
     ('mcast,broadcast', [], 'broadcast'),
     ('mcast', ['-s', '100000', '--region', '50000'], 'larger than the region'),
@@ -289,6 +314,7 @@ def main():
             # Others wait for it, and who gives up first cannot know why.
             suite.case('castbench %s: a replica is stopped in the run' % scheme,
                        hit(scheme, signal.SIGSTOP, 'is stopped', '--timeout', 5), lab)
+        suite.case('castbench: a wrong byte at a replica', wrong_byte, lab)
         suite.case('castbench: what cannot be', refused, lab)
     suite.case('lab goes', down_leaves_nothing, lab, before)
     return suite.finish()
