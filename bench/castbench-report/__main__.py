@@ -18,8 +18,8 @@ report: one page of HTML with all tables and pictures, that needs no other file 
 compare: for each scheme, number of replicas and size how many times as much B has as A.
 options:
   -o, --output FILE            report: write the page there (default: standard output)
-      --fail-if-worse PERCENT  compare: exit status 3 if a median is worse by more than that, or
-                               a run of B did not end well
+      --fail-if-worse PERCENT  compare: exit status 3 if a median is worse by more than that or
+                               known only of A, or a run of B did not end well
   -h, --help  -V, --version
 exit status: 0 all right, 1 usage or a file that cannot be read or written, 3 something is worse
 '''
@@ -29,8 +29,13 @@ class Usage(Exception):
     pass
 
 
+def plain(message):
+    """A line whatever is in files and names: nothing that steers a terminal."""
+    return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in message)
+
+
 def say(message):
-    print('castbench-report: ' + message, file=sys.stderr)
+    print('castbench-report: ' + plain(message), file=sys.stderr)
 
 
 def write(path, text):
@@ -102,7 +107,7 @@ def compare_files(options, files):
     for sentence in differences(a, b):
         say('warning: ' + sentence)
     lines, results = compare(a, b)
-    print('\n'.join(lines))
+    print('\n'.join(map(plain, lines)))
     if not results:
         raise BadFile('%s, %s: no scheme, number of replicas and size is in the summaries of both'
                       % tuple(files))
@@ -111,7 +116,7 @@ def compare_files(options, files):
     bad = list(worse(results, percent))
     if not b.data['ok']:
         bad.append('%s: not all runs ended well' % b.path)
-    print('\n'.join(bad) if bad else 'nothing is worse by more than %g %%' % percent)
+    print('\n'.join(map(plain, bad)) if bad else 'nothing is worse by more than %g %%' % percent)
     return 3 if bad else 0
 
 
@@ -143,6 +148,10 @@ def run(argv):
 
 
 def main():
+    if sys.stdout is None:
+        say('standard output is closed')
+        return 1
+    sys.stdout.reconfigure(errors='backslashreplace')   # of what its encoding does not have
     try:
         status = run(sys.argv[1:])
         sys.stdout.flush()

@@ -54,13 +54,13 @@ class Frame:
         self.y = lambda v: self.bottom - (f(v) - f(low)) / span * (self.bottom - self.top)
 
     def x_ticks(self, ticks, title):
-        """'ticks': of values and texts; texts that would touch are left out."""
+        """'ticks': of values and texts; texts that would touch are left out, but never the last."""
         p, free = self.picture, -100.0
-        for value, string in ticks:
-            x = self.x(value)
+        places = [(self.x(value), 3.4 * len(string), string) for value, string in ticks]
+        end = places[-1][0] - places[-1][1] - 6 if places else 0
+        for x, half, string in places:
             p.line(x, self.bottom, x, self.bottom + 5, 'axis')
-            half = 3.4 * len(string)
-            if x - half >= free:
+            if x == places[-1][0] or free <= x - half and x + half <= end:
                 p.text(x, self.bottom + 18, string, 'tick', 'middle')
                 free = x + half + 6
         p.line(self.left, self.bottom, self.right, self.bottom, 'axis')
@@ -215,15 +215,27 @@ def tail_name(digits):
     return {0: '', 1: 'p90', 2: 'p99'}.get(digits, 'p99.' + '9' * (digits - 2))
 
 
-def speeds(timeline, pixel_ms):
-    """(from ms, to ms, MB/s), none of them shorter than some pixels."""
-    result, begin, nbytes = [], 0, 0
+def speeds(timeline, least):
+    """(from ms, to ms, MB/s), none of them shorter than 'least'.
+
+    The last sample is of what was left, of a moment maybe: then it belongs to the one before.
+    """
+    parts, begin, nbytes = [], 0, 0
     for i, (ms, more) in enumerate(timeline):
         nbytes += more
-        if ms > begin and (ms - begin >= pixel_ms * 3 or i == len(timeline) - 1):
-            result.append((begin, ms, nbytes / (ms - begin) / 1000))
+        if ms > begin and (ms - begin >= least or i == len(timeline) - 1):
+            parts.append((begin, ms, nbytes))
             begin, nbytes = ms, 0
-    return result
+    if len(parts) > 1 and parts[-1][1] - parts[-1][0] < (parts[-2][1] - parts[-2][0]) / 2:
+        (begin, _, before), (_, end, rest) = parts[-2:]
+        parts[-2:] = [(begin, end, before + rest)]
+    return [(begin, end, n / (end - begin) / 1000) for begin, end, n in parts]
+
+
+def shortest(run, pixel_ms):
+    """Time that a speed is of: some pixels, and so long that some blocks have come in it."""
+    ms = run['timeline'][-1][0] if run['timeline'] else 0
+    return max(pixel_ms * 3, 2 * ms / run['count'] if run['count'] else 0)
 
 
 def progress(what, strips):
@@ -235,7 +247,8 @@ def progress(what, strips):
     end = max([1] + [ms for _, _, runs in strips for run in runs for ms in
                      [t[0] for t in run['timeline']] + [l['after_ms'] or 0 for l in run['lost']]])
     pixel_ms = end / (width - left - right)
-    drawn = [(scheme, text, [(run, speeds(run['timeline'], pixel_ms)) for run in runs])
+    drawn = [(scheme, text, [(run, speeds(run['timeline'], shortest(run, pixel_ms)))
+                             for run in runs])
              for scheme, text, runs in strips]
     ticks = nice_ticks(max([0] + [v for _, _, runs in drawn for _, s in runs for _, _, v in s]), 2)
     p = Picture(width, TOP + STRIP * len(strips) + 34, what)
@@ -265,28 +278,28 @@ def progress(what, strips):
         if t * 1000 <= end * 1.0001:
             p.line(x(t * 1000), bottom, x(t * 1000), bottom + 5, 'axis')
             p.text(x(t * 1000), bottom + 18, '%g' % t, 'tick', 'middle')
-    p.text(left, bottom + 35, 'seconds since the first block; MB/s', 'title')
+    p.text(left, bottom + 35, 'MB/s, against seconds since the first block', 'title')
     return p.render()
 
 
 def events(p, runs, x, top, bottom, right):
     """Marks.  Those that are close to each other have one text, which says at least how many."""
-    marks = [(x(lost['after_ms']), '%s lost' % short(lost['host'], 20), '%s lost after %s ms: %s' % (
-        lost['host'], number(lost['after_ms']), lost['why'] or ''))
+    marks = [(x(lost['after_ms']), lost['host'], '%s lost' % short(lost['host'], 20),
+              '%s lost after %s ms: %s' % (lost['host'], number(lost['after_ms']), lost['why'] or ''))
              for run in runs for lost in run['lost'] if lost['after_ms'] is not None]
-    marks += [(x(run['timeline'][-1][0]), 'run failed', run['error'] or '')
+    marks += [(x(run['timeline'][-1][0]), '', 'run failed', run['error'] or '')
               for run in runs if not came_to_its_end(run) and run['timeline']]
     groups = []
-    for at, string, hint in sorted(marks):
+    for at, host, string, hint in sorted(marks):
         p.path('M%.1f,%.1fV%.1f' % (at, top - 4, bottom), 'event', hint)
         p.path('M%.1f,%.1fl-4,-7h8z' % (at, top + 3), 'eventhead')
         if groups and at < groups[-1][0] + TEXT_APART:
-            groups[-1][1].append(string)
+            groups[-1][1][host] = string
         else:
-            groups.append((at, [string]))
+            groups.append((at, {host: string}))
     free = 0.0
-    for at, strings in groups:
-        strings = list(dict.fromkeys(strings))
+    for at, of_host in groups:
+        strings = list(of_host.values())
         string = strings[0] + (' and %d more' % (len(strings) - 1) if len(strings) > 1 else '')
         begin = min(at - 4, right - 6.6 * len(string))
         if begin >= free:

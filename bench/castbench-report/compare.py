@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two files, row by row: how many times as much the second one has as the first."""
+from collections import namedtuple
+
 from document import Spread, order, ratio
 from svg import DASH, replicas, size, times
 
@@ -11,6 +13,10 @@ MEASURES = (
     ('uplink', lambda doc, key: doc.uplink(key), False),
     ('cpu', lambda doc, key: doc.row(key, 'cpu_busy_s_per_gb'), False),
 )
+
+
+# 'spread' is of the ratio, or None; 'gone': only the first file knows it.
+Result = namedtuple('Result', 'key name spread more_is_better gone')
 
 
 def spread_ratio(a, b):
@@ -30,6 +36,8 @@ def differences(a, b):
     """Sentences on what makes the files hard to compare."""
     def flat(data):
         result = {k: data[k] for k in ('test', 'version', 'source', 'receivers', 'groups')}
+        mtus = sorted({run['mtu'] for run in data['runs'] if run['mtu']})
+        result['path MTU'] = [str(mtu) for mtu in mtus] or None
         result.update(('host ' + k, v) for k, v in data['host'].items())
         result.update(('option ' + k, v) for k, v in data['options'].items())
         result.update(('label ' + k, v) for k, v in data['labels'].items())
@@ -62,9 +70,10 @@ def describe(key):
 
 
 def compare(a, b):
-    """Returns (lines to print, [(key, name, spread of the ratio, is more better)])."""
+    """Returns (lines to print, [Result])."""
     keys = sorted(set(a.rows) & set(b.rows), key=order)
-    results = [(key, name, spread_ratio(value(a, key), value(b, key)), more)
+    results = [Result(key, name, spread_ratio(value(a, key), value(b, key)), more,
+                      value(a, key) is not None and value(b, key) is None)
                for key in keys for name, value, more in MEASURES]
     lines = ['%s: %s  %s, %s' % (letter, doc.path, doc.data['started'] or DASH,
                                  doc.data['host']['kernel'] or DASH)
@@ -74,7 +83,8 @@ def compare(a, b):
                      'allow')
         rows = [['scheme', 'replicas', 'size', *(name for name, _, _ in MEASURES)]]
         rows += [[key.scheme, str(key.n), size(key.size),
-                  *(shown(spread) for k, _, spread, _ in results if k == key)] for key in keys]
+                  *(shown(result.spread) for result in results if result.key == key)]
+                 for key in keys]
         lines += columns(rows)
     for letter, doc, other in (('A', a, b), ('B', b, a)):
         lines += ['only in %s: %s' % (letter, describe(key))
@@ -83,8 +93,10 @@ def compare(a, b):
 
 
 def worse(results, percent):
-    """Sentences: what has become worse by more than so many percent, in the median."""
-    for key, name, spread, more in results:
+    """Sentences: what has become worse by more than so many percent, in the median, or unknown."""
+    for key, name, spread, more, gone in results:
+        if gone:
+            yield '%s: %s is not known of B' % (describe(key), name)
         if spread is None:
             continue
         by = (1 - spread.median if more else spread.median - 1) * 100

@@ -62,6 +62,8 @@ def scalar(value, place):
     """Of options, which are only shown and compared."""
     if isinstance(value, (list, dict)):
         raise Wrong(place, 'must not be a list or an object')
+    if isinstance(value, int) and 0 <= value < 2 ** 63:     # a seed, for example
+        return value
     return value if isinstance(value, (str, bool, type(None))) else number(value, place)
 
 

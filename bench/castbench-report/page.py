@@ -51,6 +51,11 @@ def cell(spread, show=number):
     return show(spread.median) + below
 
 
+def prose(string):
+    """A cell that may have several lines."""
+    return tag('td', escape(string), 't')
+
+
 def figure(caption, picture, class_=None):
     return tag('figure', tag('figcaption', escape(caption)) + tag('div', picture, class_))
 
@@ -207,14 +212,25 @@ class Section:
                     cell(self.doc.uplink(key), multiple), against(self.doc.uplink),
                     cell(self.doc.counted(key), multiple), against(self.doc.counted)]
 
-        heads = ['runs', 'MB/s', '\u00f7 mcast', 'messages/s', 'p50, ' + unit, '\u00f7 mcast',
-                 'p99, ' + unit, '\u00f7 mcast', 'uplink,\nB per B', '\u00f7 mcast',
-                 'all links,\nB per B', '\u00f7 mcast']
+        heads = ['runs', 'MB/s', '\u00f7\nmcast', 'messages/s', 'p50, ' + unit, '\u00f7\nmcast',
+                 'p99, ' + unit, '\u00f7\nmcast', 'uplink,\nB per B', '\u00f7\nmcast',
+                 'all links,\nB per B', '\u00f7\nmcast']
         return self.table_of(block, heads, cells) + paragraph(
             'Medians over the runs, below them the least and the greatest. Latency is from a '
             'block\u2019s start to when all replicas have it. B per B: bytes sent, headers included, '
-            'for each byte written. \u00f7 mcast: how many times what mcast has with as many replicas.',
-            'muted')
+            'for each byte written. \u00f7 mcast: how many times what mcast has with as many replicas.' +
+            self.few_blocks(block), 'muted')
+
+    def few_blocks(self, block):
+        """What percentiles are worth, if not even the greatest of them is below the slowest block."""
+        counts = [run['count'] for key in self.doc.keys if key.size == block
+                  for run in self.doc.measured(key) if run['count']]
+        if not counts or min(counts) >= 1000:
+            return ''
+        if min(counts) == 1:
+            return ' There are runs of a single block: each percentile is its time.'
+        return ' There are runs of %d blocks: what is above p%.3g is the slowest one\u2019s time.' % (
+            min(counts), 100 - 100 / min(counts))
 
     def series(self, block, values):
         found = {}
@@ -236,7 +252,7 @@ class Section:
         if not pictures:
             return []
         return [tag('h3', 'Against replicas' + self.of_blocks(block)), legend(schemes),
-                tag('div', ''.join(pictures), 'pictures')]
+                tag('div', ''.join(pictures), 'pictures charts')]
 
     def against_size(self, sizes):
         n = self.largest(sizes[-1])
@@ -251,7 +267,7 @@ class Section:
                 pictures.append(figure(caption, lines(caption, found, 'block size', size,
                                                       log_x=True, **how)))
         return [tag('h3', 'Against block size: ' + replicas(n)),
-                tag('div', ''.join(pictures), 'pictures')] if pictures else []
+                tag('div', ''.join(pictures), 'pictures charts')] if pictures else []
 
     def latency(self, block, largest):
         shown = []
@@ -264,7 +280,7 @@ class Section:
             pictures = distributions('latency with ' + replicas(n), found)
             inside = legend(found) + tag('div', figure(
                 'Share of blocks that took no longer', pictures[0]) + figure(
-                    'The slowest: all but one block in 10, in 100, ...', pictures[1]), 'pictures')
+                    'The slowest: all but one block in 10, in 100, ...', pictures[1]), 'pictures charts')
             if n == largest:
                 shown.append(tag('h3', 'Latency: %s, blocks of %s' % (replicas(n), size(block))) +
                              inside)
@@ -306,7 +322,9 @@ class Section:
                 self.table_of(block, ['source', 'fabric', 'receivers', 'machine'], cells,
                               fold=True),
                 paragraph('Fabric: the forwarders\u2019 processes. Machine: whatever was not idle, of '
-                          'all CPUs together, the kernel\u2019s own work included.', 'muted')]
+                          'all CPUs together, the kernel\u2019s own work included, as timer ticks have '
+                          'found it: it may be less than it was, even less than the processes\u2019.',
+                          'muted')]
 
     # The tree.
 
@@ -389,7 +407,7 @@ class Section:
             def row(what, where, why, run=run):
                 rows.append((None, ['%d' % run['index'], escape(run['scheme']),
                                     str(run['replicas_n']), size(run['size']), str(run['repeat']),
-                                    what, escape(where), tag('td', escape(why), 't')]))
+                                    what, escape(where), prose(why)]))
             ended = came_to_its_end(run)
             if not run['ok']:
                 row('receivers were lost' if ended else 'run failed', DASH, run['error'] or DASH)
@@ -439,11 +457,11 @@ def overview(sections):
         n, failed = s.counted_state()
         keys = s.doc.keys
         rows.append((None, [
-            tag('a', escape(s.title), href='#' + s.anchor), escape(s.doc.path),
+            tag('a', escape(s.title), href='#' + s.anchor), prose(s.doc.path),
             escape(s.data['started'] or DASH), escape(s.data['host']['kernel'] or DASH),
-            escape(', '.join(dict.fromkeys(k.scheme for k in keys)) or DASH),
-            ', '.join(str(v) for v in sorted({k.n for k in keys})) or DASH,
-            ', '.join(size(v) for v in s.doc.sizes()) or DASH,
+            prose(', '.join(dict.fromkeys(k.scheme for k in keys)) or DASH),
+            prose(', '.join(str(v) for v in sorted({k.n for k in keys})) or DASH),
+            prose(', '.join(size(v) for v in s.doc.sizes()) or DASH),
             tag('td', '%d of %d failed' % (failed, n), 'bad') if failed else str(n)]))
     return table(['<what', '<file', '<started', '<kernel', '<schemes', '<replicas', '<blocks',
                   'runs'], rows)

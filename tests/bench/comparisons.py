@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two files compared."""
 import copy
+import os
 import re
+import subprocess
 
 from bad_files import changed
-from base import check, equal, small
+from base import PROGRAM, check, equal, small
+
 
 def compare(w):
     """Ratios and what the spreads allow, of rows that both have."""
@@ -54,6 +57,7 @@ def warnings(w):
             (('options', 'rate'), 100, 'option rate differs: not known, then 100'),
             (('labels', 'topology'), 'x', 'label topology differs: fig1, then x'),
             (('version',), '0.2', 'version differs: 0.1, then 0.2'),
+            (('runs', 3, 'mtu'), 1024, 'path MTU differs: 4096, then 1024,4096'),
             (('ok',), False, 'b.json: 0 of 18 runs did not end well')):
         w.write('b.json', changed(a, path, new))
         p = w.run('compare', 'a.json', 'b.json')
@@ -93,6 +97,30 @@ def fails_if_worse(w):
               (0, 'nothing is worse by more than 10 %'))
     w.write('b.json', scaled('mb_per_s', 0.91))
     equal('within', w.run('compare', '--fail-if-worse', '10', 'a.json', 'b.json').returncode, 0)
+    w.write('b.json', changed(a, ('summary', 0, 'p99_us'), None))
+    p = w.run('compare', '--fail-if-worse', '10', 'a.json', 'b.json')
+    equal('not known', (p.returncode, p.stdout.splitlines()[-1]),
+          (3, 'mcast, 2 replicas, 1 MiB: p99 is not known of B'))
+    p = w.run('compare', '--fail-if-worse', '10', 'b.json', 'a.json')
+    equal('not known of A', (p.returncode, p.stdout.splitlines()[-1]),
+          (0, 'nothing is worse by more than 10 %'))
     w.write('b.json', dict(a, ok=False))
     p = w.run('compare', '--fail-if-worse', '10', 'a.json', 'b.json')
     equal('failed', (p.returncode, p.stdout.splitlines()[-1]), (3, 'b.json: not all runs ended well'))
+
+
+def printed(w):
+    """Whatever is in files and names, it is lines of text, in any encoding; and somewhere."""
+    a = small(schemes=('mcast',), replicas=(2,))
+    w.write('a.json', a)
+    b = changed(changed(a, ('labels', 'topology'), 'x\x1b[2J\ny'), ('summary', 0, 'p99_us'), None)
+    w.write('b\x07\udcff.json', changed(b, ('started',), '\ud800'))
+    p = w.run('compare', 'a.json', 'b\x07\udcff.json', env=dict(os.environ, PYTHONIOENCODING='ascii'))
+    equal('status', p.returncode, 0)
+    equal('warning', p.stderr, 'castbench-report: warning: label topology differs: fig1, then '
+          'x\\x1b[2J\\ny\n')
+    check('B: b\\x07\\udcff.json  \\ud800, ' in p.stdout and '  \\u2013  ' in p.stdout, '%r', p.stdout)
+    for argv in (['report', 'a.json'], ['compare', 'a.json', 'a.json']):
+        p = subprocess.run([PROGRAM, *argv], cwd=w.dir, check=False, stderr=subprocess.PIPE, text=True,
+                           preexec_fn=lambda: os.close(1))
+        equal('closed', (p.returncode, p.stderr), (1, 'castbench-report: standard output is closed\n'))

@@ -167,6 +167,24 @@ def against_replicas(w):
     check(abs(lengths[1] / lengths[0] - 2.04 / 1.08) < 0.01, '%r', lengths)
 
 
+def ticks(_):
+    """Texts that would touch are left out, but never that of the greatest value."""
+    frame = charts.Frame('x')
+    frame.set_x(1, 88)
+    frame.x_ticks([(v, str(v)) for v in (1, 2, 40, 87, 88)], 'replicas')
+    svg = frame.picture.render()
+    equal('shown', re.findall('>([0-9]+)<', svg), ['1', '40', '88'])
+
+
+def percentiles(w):
+    """It is said where they are of too few blocks."""
+    for count, said in ((1, 'each percentile is its time'), (20, 'runs of 20 blocks: what is above p95 '),
+                        (1000, None)):
+        text = inside(w.page(small(count=count, repeats=1, schemes=('mcast',))))
+        equal('%d blocks' % count, 'There are runs' in text, said is not None)
+        check(said is None or said in text, 'no %r', said)
+
+
 def distribution(w):
     """The curve against the times of which the histogram was made."""
     times = [100 + i * 0.7 for i in range(1000)] + [5000.0]
@@ -277,14 +295,26 @@ def over_time(w):
           [['p99>200ms', 'unicast, 2 replicas, blocks of 1 MiB', '263.4', 'holds: failed']])
     row = next(r for r in table(root, ['scheme', 'replicas', 'block']) if r[:2] == ['mcast', '5'])
     equal('mcast', row[3:8], ['2 of 3', '14 of 15', '768\u202f000', '900', '0.117 %'])
+    value = small(schemes=('mcast',), repeats=1)
+    value['runs'][0]['lost'] = [{'host': 'the-same-for-all-of-them-%d' % i, 'why': 'no', 'after_ms': 5}
+                                for i in range(30)]
+    check('the-same-for-all-of\u2026 lost and 29 more' in texts(
+        pictures(w.page(value), 'throughput over time')[0]), 'names that are cut off alike')
 
 
 def speeds(_):
     """Throughput from the samples: bytes are of each interval."""
-    equal('speeds', charts.speeds([[10, 5000], [20, 1000], [20, 500], [40, 0]], 1),
+    equal('speeds', charts.speeds([[10, 5000], [20, 1000], [20, 500], [40, 0]], 3),
           [(0, 10, 0.5), (10, 20, 0.1), (20, 40, 0.025)])
-    equal('joined', charts.speeds([[10, 5000], [20, 1000], [30, 3000]], 5), [(0, 20, 0.3),
-                                                                          (20, 30, 0.3)])
+    equal('joined', charts.speeds([[10, 5000], [20, 1000], [30, 3000]], 15), [(0, 20, 0.3),
+                                                                           (20, 30, 0.3)])
+    equal('the rest', charts.speeds([[100, 5000], [200, 5000], [202, 4000]], 1),
+          [(0, 100, 0.05), (100, 202, 9000 / 102 / 1000)])
+    equal('only one', charts.speeds([[2, 4000]], 100), [(0, 2, 2.0)])
+    run = {'timeline': [[250 * (i + 1), 1000 * (i % 2)] for i in range(8)], 'count': 4}
+    equal('two blocks', charts.speeds(run['timeline'], charts.shortest(run, 1)),
+          [(0, 1000, 0.002), (1000, 2000, 0.002)])
+    equal('pixels', charts.shortest(dict(run, count=None), 7), 21)
 
 
 def box(svg, text):
