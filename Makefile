@@ -182,6 +182,7 @@ srcagent_src := $(wildcard srcagent/*.c)
 castfwd_src := $(wildcard castfwd/*.c)
 bench_src := $(wildcard bench/*.c)
 api_src := $(wildcard librocecast/*.c)
+fake_run_src := $(wildcard tests/bench/*.c)
 api_test_src := $(wildcard tests/api/*.c)
 fake_verbs_src := $(wildcard tests/api/fake/*.c)
 testbed_src := $(wildcard testbed/*.c)
@@ -192,7 +193,7 @@ net_src := $(wildcard tests/net/test-*.c)
 castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/registry.c bench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
 
-plain_src := $(sort $(lib_src) $(bench_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src) \
+plain_src := $(sort $(lib_src) $(bench_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src) \
         $(fake_verbs_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
         $(api_src) $(fuzz_src) $(sim_src)
@@ -255,6 +256,11 @@ $(FAKE_VERBS): $(call objs,$(fake_verbs_src)) tests/api/fake/ibverbs.map
 	$(Q)$(CC) -shared $(LDFLAGS_BASE) $(LDFLAGS) -o $@ -Wl,-soname,$(@F) \
 	    -Wl,--version-script=tests/api/fake/ibverbs.map $(filter %.o,$^)
 
+# castbench with runs that are made up.
+FAKE_BENCH := $(if $(fake_run_src),$(B)/tests/castbench)
+$(FAKE_BENCH): $(call objs,bench/castbench.c $(fake_run_src)) $(LIBBENCH)
+$(FAKE_BENCH): LIBS = $(LIBS_ISAL) -ljansson -lm
+
 # A program of several Python files is one executable archive of them.
 SCRIPTS := $(B)/bin/castbench-report
 $(B)/bin/castbench-report: $(wildcard bench/castbench-report/*.py bench/castbench-report/*.css) Makefile
@@ -304,7 +310,7 @@ NET := $(if $(net_src),$(B)/tests/net)
 $(B)/tests/net: $(call objs,$(net_src)) $(LIBCAST)
 $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 
-$(PROGRAMS) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(FUZZERS):
+$(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(FUZZERS):
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
@@ -337,7 +343,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/%.c $(GEN)/ctl/%.h Makefile
 #
 .PHONY: all check unit net e2e walk demo install uninstall lint lint-c lint-scripts format clean deps help
 
-all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(SCRIPTS) $(FAKE_VERBS) ## build all programs and libraries
+all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(SCRIPTS) $(FAKE_VERBS) $(FAKE_BENCH) ## build all programs and libraries
 
 deps: ## install missing Debian packages (root)
 	$(Q)deps/install

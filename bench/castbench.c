@@ -21,6 +21,16 @@
 #define EXIT_FAIL_IF 3
 #define EXIT_LOST    4 /* only replicas of receivers that are lost are wrong. */
 
+/* At the end: a table that was cut off is no result. */
+static void
+check_stdout(void)
+{
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "castbench: standard output: write error\n");
+        _exit(EXIT_RUN);
+    }
+}
+
 /* 'compare' and 'report' are a program of their own, beside this one. */
 static int
 exec_report(char *argv[])
@@ -92,19 +102,10 @@ end(void *aux, const struct plan *plan, unsigned i, const struct row *row,
         json_report_run(reports->json, row, o, result);
     }
     if (row->outcome == OUTCOME_PARTIAL) {
-        fprintf(stderr, "castbench: %s\n", row->error);
+        char text[sizeof((struct matrix *) NULL)->error];
+        matrix_sentence(plan, i, row, text, sizeof text);
+        fprintf(stderr, "castbench: %s\n", text);
     }
-}
-
-static bool
-can_write(const char *option, const char *path, int check(const char *))
-{
-    int error = path ? check(path) : 0;
-
-    if (error) {
-        fprintf(stderr, "castbench: %s %s: %s\n", option, path, strerror(error));
-    }
-    return !error;
 }
 
 static int
@@ -119,13 +120,15 @@ folder_check(const char *path)
     return access(path, W_OK) ? errno : 0;
 }
 
-/* Nobody should wait for a run to hear that its results have no place. */
 static bool
-can_write_all(const struct plan *plan)
+can_write(const char *option, const char *path, int check(const char *), char *error, size_t size)
 {
-    return can_write("--json", plan->json, out_file_check)
-           && can_write("--csv", plan->csv, out_file_check)
-           && can_write("--out", plan->base.out, folder_check);
+    int why = path ? check(path) : 0;
+
+    if (why) {
+        snprintf(error, size, "%s %s: %s", option, path, strerror(why));
+    }
+    return !why;
 }
 
 static bool
@@ -153,7 +156,7 @@ any_fail_if(const struct matrix *m)
                 if (isnan(v.value)) {
                     fprintf(stderr, "%s is not known\n", fail_if_metric(v.condition));
                 } else {
-                    fprintf(stderr, "%s is %.6g%s%s\n", fail_if_metric(v.condition), v.value,
+                    fprintf(stderr, "%s is %.10g%s%s\n", fail_if_metric(v.condition), v.value,
                             fail_if_unit(v.condition)[0] ? " " : "", fail_if_unit(v.condition));
                 }
                 any = true;
@@ -161,6 +164,21 @@ any_fail_if(const struct matrix *m)
         }
     }
     return any;
+}
+
+/* JSON is written in any case.  'plan': NULL if the command line is wrong. */
+static void
+refuse(const struct plan *plan, const char *json, const char *error, int argc, char *argv[])
+{
+    struct matrix m = {.plan = plan};
+
+    if (error[0]) {
+        fprintf(stderr, "castbench: %s\n", error);
+    }
+    snprintf(m.error, sizeof m.error, "%s", error[0] ? error : "the command line is wrong");
+    if (json) {
+        written(json, json_report_write(json_report_new(argc, argv), &m, json));
+    }
 }
 
 static int
@@ -202,17 +220,25 @@ int
 main(int argc, char *argv[])
 {
     static struct plan plan;
-    int status = EXIT_USAGE;
+    int status = EXIT_RUN;
     char error[512];
 
     if (argc > 1 && (!strcmp(argv[1], "compare") || !strcmp(argv[1], "report"))) {
         return exec_report(argv);
     }
+    atexit(check_stdout);
     char **arguments = copy_arguments(argc, argv);
-    if (options_parse(&plan, argc, arguments, error, sizeof error)) {
-        status = can_write_all(&plan) ? run_plan(&plan, argc, argv) : EXIT_RUN;
-    } else if (error[0]) {
-        fprintf(stderr, "castbench: %s\n", error);
+    /* Nobody should wait for a run to hear that its results have no place. */
+    if (!options_parse(&plan, argc, arguments, error, sizeof error)) {
+        refuse(NULL, plan.json, error, argc, argv);
+        status = EXIT_USAGE;
+    } else if (!can_write("--json", plan.json, out_file_check, error, sizeof error)) {
+        refuse(&plan, NULL, error, argc, argv);
+    } else if (!can_write("--csv", plan.csv, out_file_check, error, sizeof error)
+               || !can_write("--out", plan.base.out, folder_check, error, sizeof error)) {
+        refuse(&plan, plan.json, error, argc, argv);
+    } else {
+        status = run_plan(&plan, argc, argv);
     }
     free_arguments(arguments);
     return status;

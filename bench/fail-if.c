@@ -132,7 +132,7 @@ parse_limit(struct fail_if *f, const struct unit *units, const char *p, char *er
     const char *end;
 
     if (!value_decimal(p, 0, 1e18, &f->limit, &end)) {
-        snprintf(error, size, "'%s' is not a number", p);
+        snprintf(error, size, "'%s' is no number from 0 to 10^18", p);
         return false;
     }
     end = skip_spaces(end);

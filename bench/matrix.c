@@ -56,16 +56,15 @@ describe(struct row *row, const struct run_result *r)
     snprintf(row->error, sizeof row->error, "%s", error);
 }
 
-static void
-fail(struct matrix *m, unsigned i)
+void
+matrix_sentence(const struct plan *plan, unsigned i, const struct row *row, char *text, size_t size)
 {
-    const struct row *row = &m->rows[i];
-    unsigned n = plan_n_runs(m->plan);
+    unsigned n = plan_n_runs(plan);
 
     if (n == 1) {
-        snprintf(m->error, sizeof m->error, "%s", row->error);
+        snprintf(text, size, "%s", row->error);
     } else {
-        snprintf(m->error, sizeof m->error, "run %u of %u, scheme %s to %u, size %u: %s", i + 1, n,
+        snprintf(text, size, "run %u of %u, scheme %s to %u, size %u: %s", i + 1, n,
                  scheme_name(row->cell.scheme), row->cell.n_replicas, row->cell.size, row->error);
     }
 }
@@ -104,7 +103,7 @@ matrix_run(struct matrix *m, const struct matrix_observer *observer)
         free(result);
         m->n_rows++;
         if (row->outcome == OUTCOME_FAILED) {
-            fail(m, m->n_rows - 1);
+            matrix_sentence(m->plan, m->n_rows - 1, row, m->error, sizeof m->error);
         }
     }
 }

@@ -18,9 +18,9 @@ struct row {
 };
 
 struct matrix {
-    const struct plan *plan;
-    uint64_t since;  /* nanoseconds of CLOCK_MONOTONIC. */
-    unsigned n_rows; /* runs that are over. */
+    const struct plan *plan; /* NULL: the command line is wrong. */
+    uint64_t since;          /* nanoseconds of CLOCK_MONOTONIC. */
+    unsigned n_rows;         /* runs that are over. */
     struct row *rows;
     /* Why not all runs of the plan were run, or the last one failed; empty if neither is so. */
     char error[700];
@@ -37,6 +37,9 @@ struct matrix_observer {
 /* False: out of memory. */
 bool matrix_init(struct matrix *, const struct plan *);
 void matrix_uninit(struct matrix *);
+
+/* What is wrong with run i, and if there are several of them, which that is. */
+void matrix_sentence(const struct plan *, unsigned i, const struct row *, char *text, size_t size);
 
 /* Ends after a run that fails, with 'error'. */
 void matrix_run(struct matrix *, const struct matrix_observer *);

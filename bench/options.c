@@ -21,7 +21,7 @@
 static const char usage[] =
     "usage: castbench write|write-imm|send --group G[,G2...] --source H --receivers R1,R2,...\n"
     "       castbench write|... --scheme NAME[,NAME...] ... --source H --receivers R1,R2,...\n"
-    "       castbench compare A.json B.json\n"
+    "       castbench compare [--fail-if-worse PERCENT] A.json B.json\n"
     "       castbench report [-o FILE.html] RUN.json...\n"
     "Writes blocks into a region at every receiver and compares every byte.  Hosts are names of the\n"
     "registry; without scheme mcast also IPv6 addresses.\n"
@@ -64,9 +64,9 @@ static const char usage[] =
     "                         'mcast:throughput<90' (MB/s)\n"
     "      --db ADDRESS       registry (default: ROCECAST_DB, then castctl's own)\n"
     "  -h, --help  -V, --version\n"
-    "exit status: 0 every replica holds every byte, 1 usage, 2 it does not or a run failed, 3 it does\n"
-    "but a condition of --fail-if holds, 4 all do but those of receivers that a group has lost and\n"
-    "gone on without\n";
+    "exit status: 0 every replica holds every byte, 1 usage, 2 it does not, a run failed, or results\n"
+    "cannot be written, 3 all that is well, but a condition of --fail-if holds, 4 all replicas do but\n"
+    "those of receivers that a group has lost and gone on without\n";
 
 enum {
     OPT_GROUP = 256,
@@ -506,12 +506,17 @@ options_parse(struct plan *plan, int argc, char *argv[], char *error, size_t siz
     plan->base.counted.devices = plan->counted;
     error[0] = '\0';
     optind = 0; /* from the start, also if this is not the first command line. */
+    opterr = 1;
+    bool ok = true;
     for (int c;
          (c = getopt_long(argc, argv, "s:an:D:t:q:m:u:d:x:j:hV", long_options, NULL)) != -1;) {
-        if (!option(&p, c, optarg)) {
-            return false;
+        if (ok) {
+            ok = option(&p, c, optarg);
+            opterr = ok; /* one sentence is enough. */
+        } else if (c == 'j') {
+            plan->json = optarg;
         }
     }
-    return set_test(&p, argv + optind, argc - optind) && set_defaults(&p)
+    return ok && set_test(&p, argv + optind, argc - optind) && set_defaults(&p)
            && plan_check(plan, error, size);
 }

@@ -8,7 +8,8 @@
 #include "bench/plan.h"
 
 /* Reorders 'argv' and splits some of it in place; what it points to must stay.  False: it is wrong;
- * if 'error' is empty, that has been printed.  Help and version are printed, and end the program. */
+ * if 'error' is empty, that has been printed; of the plan there is 'json', so that it can be written
+ * there, too.  Help and version are printed, and end the program. */
 bool options_parse(struct plan *, int argc, char *argv[], char *error, size_t size);
 
 #endif /* bench/options.h */

@@ -5,6 +5,7 @@
 #include "bench/out-file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 bool
 out_file_is_stdout(const char *path)
 {
-    return !strcmp(path, "-");
+    return !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
 }
 
 /* Is there something else than a file, a terminal or a pipe for example? */
@@ -66,59 +67,84 @@ set_mode(int fd, const char *path)
     }
 }
 
-int
-out_file_open(struct out_file *f, const char *path)
+/* Where the file is written before it is moved to 'path'.  Negative: errno says why not. */
+static int
+open_temporary(struct out_file *f, const char *path)
 {
-    *f = (struct out_file){.is_stdout = out_file_is_stdout(path)};
-    if (f->is_stdout) {
-        f->stream = stdout;
-        return 0;
-    }
-    if (is_special(path)) {
-        f->stream = fopen(path, "we");
-        return f->stream ? 0 : errno;
-    }
     f->path = realpath(path, NULL);
     if (!f->path) {
         f->path = strdup(path); /* there is none yet. */
     }
     if (!f->path || asprintf(&f->temporary, "%s.XXXXXX", f->path) < 0) {
-        free(f->path);
-        return ENOMEM;
+        f->temporary = NULL;
+        errno = ENOMEM;
+        return -1;
     }
     int fd = mkstemp(f->temporary);
-    f->stream = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!f->stream) {
-        int error = errno;
-        if (fd >= 0) {
-            close(fd);
-            unlink(f->temporary);
-        }
-        free(f->temporary);
-        free(f->path);
-        return error;
+    if (fd >= 0) {
+        set_mode(fd, f->path);
     }
-    set_mode(fd, f->path);
-    return 0;
+    return fd;
 }
 
-int
-out_file_close(struct out_file *f)
+/* Ends what out_file_open() has begun: 'error', or if that is 0 whether it is where it is to be. */
+static int
+finish(struct out_file *f, int error)
 {
-    int error = ferror(f->stream) ? EIO : 0;
-
-    if ((f->is_stdout ? fflush(f->stream) : fclose(f->stream)) && !error) {
+    if (!f->is_stdout && f->fd >= 0 && close(f->fd) && !error) {
         error = errno;
     }
-    if (f->path) {
+    if (f->temporary && f->fd >= 0) {
         if (!error && rename(f->temporary, f->path)) {
             error = errno;
         }
         if (error) {
             unlink(f->temporary);
         }
-        free(f->temporary);
-        free(f->path);
     }
+    free(f->data);
+    free(f->temporary);
+    free(f->path);
     return error;
+}
+
+int
+out_file_open(struct out_file *f, const char *path)
+{
+    *f = (struct out_file){.is_stdout = out_file_is_stdout(path), .fd = STDOUT_FILENO};
+    if (!f->is_stdout) {
+        f->fd = is_special(path) ? open(path, O_WRONLY | O_CLOEXEC) : open_temporary(f, path);
+        if (f->fd < 0) {
+            return finish(f, errno);
+        }
+    }
+    f->stream = open_memstream(&f->data, &f->len);
+    return f->stream ? 0 : finish(f, errno);
+}
+
+/* 0 or an errno. */
+static int
+write_all(int fd, const char *data, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, data, len);
+
+        if (n < 0 && errno != EINTR) {
+            return errno;
+        }
+        data += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t) n : 0;
+    }
+    return 0;
+}
+
+int
+out_file_close(struct out_file *f)
+{
+    int error = ferror(f->stream) ? ENOMEM : 0;
+
+    if (fclose(f->stream) && !error) {
+        error = errno;
+    }
+    return finish(f, error ? error : write_all(f->fd, f->data, f->len));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that is there as a whole or not at all: written beside its place, then moved there.
+ * A file that is there as a whole or not at all: gathered in memory, written beside its place, then
+ * moved there.
  */
 #ifndef BENCH_OUT_FILE_H
 #define BENCH_OUT_FILE_H 1
@@ -10,6 +11,9 @@
 
 struct out_file {
     FILE *stream;
+    char *data; /* what has come through it. */
+    size_t len;
+    int fd;
     bool is_stdout;
     char *path; /* where it is to be; links are followed.  NULL: it is being written in place. */
     char *temporary;

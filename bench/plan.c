@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench/content.h"
+#include "bench/out-file.h"
 
 const char *
 operation_name(enum operation op)
@@ -119,6 +120,12 @@ check_sizes(const struct plan *plan, char *error, size_t size)
     return true;
 }
 
+static bool
+on_stdout(const char *path)
+{
+    return path && out_file_is_stdout(path);
+}
+
 /* Options that exclude each other. */
 static bool
 check_content(const struct plan *plan, char *error, size_t size)
@@ -138,14 +145,13 @@ check_content(const struct plan *plan, char *error, size_t size)
     if (base->store && base->out) {
         return bad(error, size, "--store and --out: only one of them");
     }
-    if (plan->json && plan->csv && !strcmp(plan->json, plan->csv)) {
+    if (plan->json && plan->csv
+        && (!strcmp(plan->json, plan->csv) || (on_stdout(plan->json) && on_stdout(plan->csv)))) {
         return bad(error, size, "--json and --csv: both are %s", plan->csv);
     }
-    bool on_stdout =
-        (plan->json && !strcmp(plan->json, "-")) || (plan->csv && !strcmp(plan->csv, "-"));
-    return !on_stdout || !base->show_interval
+    return !base->show_interval || (!on_stdout(plan->json) && !on_stdout(plan->csv))
            || bad(error, size, "--interval: standard output is for %s",
-                  plan->json && !strcmp(plan->json, "-") ? "JSON" : "CSV");
+                  on_stdout(plan->json) ? "JSON" : "CSV");
 }
 
 static bool

@@ -18,6 +18,7 @@
 #include "version.h"
 
 #define JSON_VERSION 2
+#define DIGITS       JSON_REAL_PRECISION(12) /* nanoseconds of 18 minutes, in microseconds. */
 
 struct json_report {
     json_t *command;
@@ -333,6 +334,7 @@ options_of(const struct plan *plan)
     json_t *o = object();
 
     set(o, "pattern", text(pattern_name(base->pattern)));
+    set(o, "count", base->count ? count(base->count) : json_null());
     set(o, "depth", count(base->depth));
     set(o, "qps", count(base->qps));
     set(o, "duration_s", base->duration ? count(base->duration) : json_null());
@@ -340,7 +342,7 @@ options_of(const struct plan *plan)
     set(o, "rate", base->rate > 0 ? number(base->rate) : json_null());
     set(o, "chunk", count(base->chunk));
     set(o, "quorum", plan->quorum ? count(plan->quorum) : json_null());
-    set(o, "mtu", count(base->mtu));
+    set(o, "mtu", base->mtu ? count(base->mtu) : json_null());
     set(o, "qp_timeout", count(base->qp_timeout));
     set(o, "seed", count(base->seed));
     set(o, "file", text(base->file));
@@ -412,6 +414,20 @@ conditions(const struct matrix *m)
     return a;
 }
 
+/* What was asked for; null where nobody knows, since the command line is wrong. */
+static void
+set_plan(json_t *root, const struct plan *plan)
+{
+    const struct run_options *base = plan ? &plan->base : NULL;
+
+    set(root, "labels", plan ? labels(plan) : json_null());
+    set(root, "test", plan ? text(operation_name(base->op)) : json_null());
+    set(root, "source", plan ? text(base->source) : json_null());
+    set(root, "receivers", plan ? names(base->receivers, base->n_receivers) : json_null());
+    set(root, "groups", plan ? names(base->groups, plan->n_groups) : json_null());
+    set(root, "options", plan ? options_of(plan) : json_null());
+}
+
 /* A line for each key, and for each run. */
 static void
 dump(FILE *f, json_t *root)
@@ -427,11 +443,11 @@ dump(FILE *f, json_t *root)
             json_array_foreach(value, i, element)
             {
                 fputs(i ? ",\n    " : "[\n    ", f);
-                json_dumpf(element, f, JSON_REAL_PRECISION(9));
+                json_dumpf(element, f, DIGITS);
             }
             fputs("\n  ]", f);
         } else {
-            json_dumpf(value, f, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+            json_dumpf(value, f, JSON_ENCODE_ANY | DIGITS);
         }
         separator = ",";
     }
@@ -441,8 +457,6 @@ dump(FILE *f, json_t *root)
 int
 json_report_write(struct json_report *report, const struct matrix *m, const char *path)
 {
-    const struct plan *plan = m->plan;
-    const struct run_options *base = &plan->base;
     json_t *root = object();
     struct out_file file;
 
@@ -455,15 +469,10 @@ json_report_write(struct json_report *report, const struct matrix *m, const char
     set(root, "command", report->command);
     set(root, "host", host());
     set(root, "version", text(ROCECAST_VERSION));
-    set(root, "labels", labels(plan));
-    set(root, "test", text(operation_name(base->op)));
-    set(root, "source", text(base->source));
-    set(root, "receivers", names(base->receivers, base->n_receivers));
-    set(root, "groups", names(base->groups, plan->n_groups));
-    set(root, "options", options_of(plan));
+    set_plan(root, m->plan);
     set(root, "runs", report->runs);
-    set(root, "summary", summaries(m));
-    set(root, "fail_if", conditions(m));
+    set(root, "summary", m->plan ? summaries(m) : array());
+    set(root, "fail_if", m->plan ? conditions(m) : array());
     free(report);
 
     int error = out_file_open(&file, path);

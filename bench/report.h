@@ -23,7 +23,7 @@ struct json_report;
 struct json_report *json_report_new(int argc, char *argv[]);
 void json_report_run(struct json_report *, const struct row *, const struct run_options *,
                      const struct run_result *);
-/* Writes it and frees the report: 0 or an errno. */
+/* Writes it and frees the report: 0 or an errno.  Of a matrix without a plan there is why. */
 int json_report_write(struct json_report *, const struct matrix *, const char *path);
 
 /* A line for each run, RFC 4180.  0 or an errno. */

@@ -61,10 +61,24 @@ def of_help(*program):
         yield [program[0]], option
 
 
+def castbench_report():
+    """As castbench runs it; options are of all its commands but those that are said to be of one."""
+    usage, options = lab.output('castbench-report', '--help').split('\noptions:\n')
+    commands = re.findall(r'castbench-report ([a-z]+) ', usage)
+    for command in commands:
+        yield ['castbench', command], None
+    for line in options.split('\n'):
+        of = re.search(r'  (%s): ' % '|'.join(commands), line)
+        for option in options_in(line):
+            for command in [of[1]] if of else commands:
+                yield ['castbench', command], option
+
+
 def missing(sections):
     """Sentences."""
     rows = words_of(sections)
-    wanted = [*castctl(), *castlab(), *of_help('castbench'), *of_help('testbed/vm/run')]
+    wanted = [*castctl(), *castlab(), *of_help('castbench'), *castbench_report(),
+              *of_help('testbed/vm/run')]
     for daemon in DAEMONS:
         wanted += of_help(daemon)
     for command, option in wanted:

@@ -116,6 +116,7 @@ class Lab:
         work_file('text', 'not hexadecimal')
         work_file('long', '00' * 20000)
         work_file('empty', '')
+        work_file('old.json', '{"castbench": 1}')
         with open(os.path.join(ROOT, 'testbed/topologies/star.yaml'), encoding='utf-8') as f:
             work_file('star.yaml', f.read().replace('fd00:1:', 'fd00:5:'))
         os.makedirs(os.path.join(RUNDIR, 'lab/hurt'))

@@ -10,7 +10,10 @@ import tempfile
 import xml.etree.ElementTree as ET
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROGRAM = os.path.join(ROOT, os.environ.get('BUILD', 'build'), 'bin/castbench-report')
+BUILD = os.path.join(ROOT, os.environ.get('BUILD', 'build'))
+CASTBENCH = os.path.join(BUILD, 'bin/castbench')
+FAKE = os.path.join(BUILD, 'tests/castbench')       # with runs that are made up: fake-run.c
+PROGRAM = os.path.join(BUILD, 'bin/castbench-report')
 sys.path.insert(0, os.path.join(ROOT, 'bench/castbench-report'))
 
 import synthetic                                                               # noqa: E402

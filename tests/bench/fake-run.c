@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stands in for bench/run.c: castbench with runs that are made up, and need neither RDMA nor time.
+ *
+ * CASTBENCH_FAKE says how each run ends, a word per run, of which the last one stays: ok; lost (the
+ * last receiver was); wrong (its bytes are); died (not complete); none (no run is possible); stop
+ * (as ok, after a SIGTERM).
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/run.h"
+
+#define FIRST_NS (1u << 30) /* of the latencies; the others follow by a nanosecond each. */
+
+static unsigned n_run;
+
+/* Of run i. */
+static bool
+is(unsigned i, const char *word)
+{
+    const char *p = getenv("CASTBENCH_FAKE");
+
+    while (p && i-- && strchr(p, ',')) {
+        p = strchr(p, ',') + 1;
+    }
+    return p && strcspn(p, ",") == strlen(word) && !strncmp(p, word, strlen(word));
+}
+
+struct run_result *
+run_result_new(void)
+{
+    return calloc(1, sizeof(struct run_result));
+}
+
+bool
+run_check(const struct run_options *o, char *error, size_t size)
+{
+    (void) o;
+    snprintf(error, size, "made up: none is possible");
+    return !is(0, "none");
+}
+
+const struct lost *
+run_find_lost(const struct run_result *r, const char *host)
+{
+    return r->n_lost && !strcmp(r->lost[0].host, host) ? &r->lost[0] : NULL;
+}
+
+static void
+fill_measured(const struct run_options *o, struct run_result *r)
+{
+    r->count = o->count ? o->count : 10;
+    r->bytes = r->count * o->size;
+    r->mtu = o->mtu ? o->mtu : 1024;
+    r->seconds = 0.5;
+    r->packets = o->n_receivers * r->count * ((o->size - 1) / r->mtu + 1);
+    for (uint64_t i = 0; i < r->count; i++) {
+        for (int rule = 0; rule < N_RULES; rule++) {
+            histogram_add(&r->latency[rule], FIRST_NS + i);
+        }
+    }
+    r->source_count = (struct host_count){.cpu_seconds = 0.125, .has_rdma = true};
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        r->replicas[i].bytes_ok = r->region_len;
+        r->replicas[i].host_count = (struct host_count){.cpu_seconds = 0.25, .has_rdma = true};
+    }
+    r->machine.busy_seconds = 2;
+    r->machine.n_devices = o->counted.n_devices;
+    for (unsigned i = 0; i < o->counted.n_devices; i++) {
+        struct device_count *d = &r->machine.devices[i];
+        snprintf(d->where, sizeof d->where, "%s", o->counted.devices[i]);
+        d->tx_bytes = r->bytes + 1;
+        d->tx_packets = r->packets;
+    }
+    r->samples[r->n_samples++] = (struct sample){500, r->bytes};
+}
+
+/* The last receiver has but half of its bytes. */
+static void
+spoil(const struct run_options *o, struct run_result *r, bool is_lost)
+{
+    struct replica *last = &r->replicas[o->n_receivers - 1];
+
+    last->bytes_ok = r->region_len / 2;
+    last->first_bad = r->region_len / 2;
+    snprintf(last->why, sizeof last->why, "made up: \"block 1\"\xff");
+    r->outcome = is_lost ? OUTCOME_PARTIAL : OUTCOME_FAILED;
+    if (is_lost) {
+        r->n_lost = 1;
+        snprintf(r->lost[0].host, sizeof r->lost[0].host, "%s", last->host);
+        snprintf(r->lost[0].why, sizeof r->lost[0].why, "made up");
+    }
+}
+
+void
+run(const struct run_options *o, struct run_result *r)
+{
+    unsigned i = n_run++;
+
+    r->n_replicas = o->n_receivers;
+    r->region_len = (size_t) o->size * 2;
+    r->outcome = OUTCOME_OK;
+    for (unsigned k = 0; k < o->n_receivers; k++) {
+        snprintf(r->replicas[k].host, sizeof r->replicas[k].host, "%s", o->receivers[k]);
+    }
+    if (is(i, "died")) {
+        r->outcome = OUTCOME_FAILED;
+        snprintf(r->error, sizeof r->error, "made up: a, \"b\"\nc");
+        return;
+    }
+    r->complete = true;
+    fill_measured(o, r);
+    if (is(i, "lost") || is(i, "wrong")) {
+        spoil(o, r, is(i, "lost"));
+    }
+    if (is(i, "stop")) {
+        raise(SIGTERM);
+    }
+}

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""castbench itself without RDMA: what it writes when nothing was measured, and of runs that are made
+up (fake-run.c)."""
+import csv
+import json
+import os
+import resource
+import subprocess
+
+from base import CASTBENCH, FAKE, HOSTILE, check, equal
+
+import document
+
+# Refused, but not before the runs are tried: no device has the address.
+NOWHERE = ('--scheme', 'unicast', '--source', '2001:db8::1', '--receivers', '2001:db8::2')
+LONG = ('--label', 'long=' + 'x' * 20000)
+
+
+def castbench(w, *argv, **how):
+    return subprocess.run([CASTBENCH, *argv], cwd=w.dir, check=False, timeout=120,
+                          stdin=subprocess.DEVNULL, **dict({'capture_output': True}, **how))
+
+
+def sentence(p):
+    """What it says, without its name."""
+    text = p.stderr.decode()
+    check(text.count('\n') == 1 and ': ' in text, '%r', p)
+    return text.rstrip('\n').split(': ', 1)[1]
+
+
+def refused_json(w):
+    """JSON says so, too, wherever on a wrong command line it is asked for."""
+    for status, *argv in (
+            (1, 'write', '--scheme', 'fast', '--json', 'x.json'),
+            (1, 'write', '--json', 'x.json', '--scheme', 'unicast', '-s', '9M'),
+            (1, 'write', '--replicas', '2', *NOWHERE, '-j', 'x.json'),
+            (1, 'write', *NOWHERE, '-s', '4M', '--region', '2M', '--json=x.json'),
+            (1, 'read', '--json', 'x.json'),
+            (2, 'write', *NOWHERE, '--json', 'x.json'),
+            (2, 'write', *NOWHERE, '--json', 'x.json', '--csv', 'no/such.csv'),
+            (2, 'write', *NOWHERE, '--json', 'x.json', '--out', 'no')):
+        p = castbench(w, *argv)
+        equal('%s: exit status' % (argv,), p.returncode, status)
+        value = document.load(w.file('x.json')).data
+        equal('ok', value['ok'], False)
+        equal('error', value['error'], sentence(p))
+        equal('command', value['command'], [CASTBENCH, *argv])
+        equal('report', w.run('report', '-o', 'x.html', 'x.json').returncode, 0)
+        os.remove(w.file('x.json'))
+        dashed = ['-' if word == 'x.json' else word.replace('=x.json', '=-') for word in argv]
+        p = castbench(w, *dashed)
+        equal('on standard output', json.loads(p.stdout)['error'], sentence(p))
+    p = castbench(w, 'write', '--frob', '--json', 'x.json', '--frob')
+    equal('said', (p.returncode, sentence(p)), (1, "unrecognized option '--frob'"))
+    equal('error', document.load(w.file('x.json')).data['error'], 'the command line is wrong')
+
+
+def hostile(w):
+    """Whatever the command line has, it is JSON, of the same meaning where that is text."""
+    for word in (HOSTILE.replace('=', ''), 'a\nb\t\x01"\\', '\u20ac'):
+        castbench(w, 'write', *NOWHERE, '--label', 'k=' + word, '--label', word + '=v', '--json',
+                  'x.json')
+        value = document.load(w.file('x.json')).data
+        equal('labels', value['labels'], {'k': word, word: 'v'})
+        check('k=' + word in value['command'], '%r', value['command'])
+    castbench(w, 'write', *NOWHERE, '--label', 'k=\udcff\u20ac', '--json', 'x.json')
+    equal('no UTF-8', document.load(w.file('x.json')).data['labels'], {'k': '????'})
+
+
+def no_room(w):
+    """What has no room is said, and a file that was there stays."""
+    for option in '--json', '--csv':
+        p = castbench(w, 'write', *NOWHERE, *LONG, option, '/dev/full')
+        equal('status', p.returncode, 2)
+        equal(option, p.stderr.decode().splitlines()[-1],
+              'castbench: /dev/full: No space left on device')
+    w.write('x.json', b'earlier')
+    p = castbench(w, 'write', *NOWHERE, *LONG, '--json', 'x.json', restore_signals=False,
+                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9999, 9999)))
+    equal('limit', (p.returncode, p.stderr.decode().splitlines()[-1]),
+          (2, 'castbench: x.json: File too large'))
+    with open(w.file('x.json'), 'rb') as f:
+        equal('kept', f.read(), b'earlier')
+    equal('files', os.listdir(w.dir), ['x.json'])
+    with open('/dev/full', 'wb') as full:
+        for argv, said in ((['--help'], 'standard output: write error'),
+                           (['write', *NOWHERE, *LONG, '--json', '-'], '-: No space left on device')):
+            p = castbench(w, *argv, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+            equal(argv[0], (p.returncode, p.stderr.decode().splitlines()[-1]),
+                  (2, 'castbench: ' + said))
+
+
+def on_stdout(w):
+    """Nothing but what was asked for, by whichever name."""
+    for name in '-', '/dev/stdout':
+        p = castbench(w, 'write', *NOWHERE, '--json', name)
+        equal(name, json.loads(p.stdout)['ok'], False)
+        p = castbench(w, 'write', *NOWHERE, '--csv', name)
+        rows = list(csv.reader(p.stdout.decode().splitlines()))
+        equal('CSV', [len(row) == len(rows[0]) for row in rows], [True] * 2)
+        equal('error', rows[1][rows[0].index('error')], sentence(p))
+        p = castbench(w, 'write', *NOWHERE, '--json', '-', '--csv', name)
+        equal('both', sentence(p), '--json and --csv: both are ' + name)
+        p = castbench(w, 'write', *NOWHERE, '--csv', name, '--interval', '1')
+        equal('interval', sentence(p), '--interval: standard output is for CSV')
+    with open(w.file('into'), 'wb') as f:
+        castbench(w, 'write', *NOWHERE, '--json', '/dev/stdout', capture_output=False, stdout=f,
+                  stderr=subprocess.DEVNULL)
+    with open(w.file('into'), 'rb') as f:
+        equal('into a file', json.load(f)['ok'], False)
+
+
+def fake(w, runs, *argv, **how):
+    """castbench to a and b, whose runs end as these words say."""
+    return subprocess.run([FAKE, 'write', '--group', 'g', '--source', 'h', '--receivers', 'a,b', '-n',
+                           '10', *argv], cwd=w.dir, check=False, timeout=120,
+                          env=dict(os.environ, CASTBENCH_FAKE=runs),
+                          **dict({'capture_output': True, 'text': True, 'errors': 'replace'}, **how))
+
+
+def outcomes(w):
+    """Exit status, sentence, JSON and CSV of runs that end in each of the ways there are."""
+    three = ('--repeat', '3')
+    differ = 'replicas differ from the source'
+    for runs, argv, status, oks, said in (
+            ('ok', (), 0, [True], ''),
+            ('ok', three, 0, [True] * 3, ''),
+            ('lost', (), 4, [False], differ + ', only of receivers that are lost'),
+            ('ok,lost,ok', three, 4, [True, False, True], 'run 2 of 3, scheme mcast to 2, size 65536: '
+             + differ + ', only of receivers that are lost'),
+            ('ok,wrong', three, 2, [True, False], 'run 2 of 3, scheme mcast to 2, size 65536: ' + differ),
+            ('lost,wrong', three, 2, [False, False], None),
+            ('died', (), 2, [False], 'made up: a, "b"\nc'),
+            ('stop', three, 2, [True], 'interrupted (Terminated)'),
+            ('none', three, 2, [], 'made up: none is possible')):
+        p = fake(w, runs, *argv, '--json', 'x.json', '--csv', 'x.csv')
+        equal(runs, p.returncode, status)
+        if said is not None:
+            equal(runs, p.stderr, said and 'castbench: %s\n' % said)
+        value = document.load(w.file('x.json')).data
+        equal('ok', value['ok'], status == 0)
+        equal('runs', [run['ok'] for run in value['runs']], oks)
+        if status == 2 and said:
+            equal('error', value['error'], said)
+        with open(w.file('x.csv'), newline='', encoding='utf-8') as f:
+            rows = list(csv.DictReader(f))
+        equal('CSV', [row['ok'] for row in rows], [str(int(ok)) for ok in oks])
+        equal('errors', [row['error'] for row in rows], [run['error'] or '' for run in value['runs']])
+        equal('report', w.run('report', '-o', 'x.html', 'x.json').returncode, 0)
+    with open('/dev/full', 'wb') as full:
+        p = fake(w, 'ok', capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    equal('table', (p.returncode, p.stderr), (2, 'castbench: standard output: write error\n'))
+
+
+def values(w):
+    """Numbers keep their digits; null is what is not known or nobody asked for."""
+    fake(w, 'ok', '--json', 'x.json', '--count-bytes', 'lab-sa:n1')
+    value = document.load(w.file('x.json')).data
+    all_ = value['runs'][0]['latency']['all']
+    equal('times', (all_['min_us'], all_['max_us']), (1073741.824, 1073741.833))
+    # A reader finds the bucket's width by where it begins.
+    equal('bucket', all_['histogram'], [[2 ** 30 / 1000, 10]])
+    equal('uplink', value['summary'][0]['uplink_bytes'], {'median': 655361, 'min': 655361,
+                                                           'max': 655361})
+    equal('skew', value['runs'][0]['skew'], None)
+    equal('options', [value['options'][k] for k in ('count', 'mtu', 'rate', 'quorum', 'duration_s')],
+          [10, None, None, None, None])
+    fake(w, 'died', '--json', 'x.json', '-m', '4096')
+    value = document.load(w.file('x.json')).data
+    equal('options', value['options']['mtu'], 4096)
+    run = value['runs'][0]
+    for key in ('seconds', 'mb_per_s', 'messages_per_s', 'skew', 'uplink', 'counted_bytes', 'retries'):
+        equal(key, run[key], None)
+    equal('per GB', set(run['cpu_s_per_gb'].values()), {None})
+    equal('latency', set(run['latency'].values()), {None})
+
+
+def conditions(w):
+    """--fail-if: its exit status, and what is said has all digits."""
+    counted = ('--count-bytes', 'sa')
+    for condition, holds in (
+            ('p50>1s', 'p50 is 1073741.833 us'), ('p50>2s', None), ('uplink>655360', 'uplink is 655361 B'),
+            ('uplink>=655361', 'uplink is 655361 B'), ('uplink>655361', None),
+            ('messages<20.5', 'messages is 20'), ('throughput<1.3', None),
+            ('skew>1', 'skew is not known'), ('mcast : retransmissions > 0.1 %', None)):
+        p = fake(w, 'ok', *counted, '--fail-if', condition, '--json', 'x.json')
+        equal(condition, (p.returncode, p.stderr), (3, 'castbench: --fail-if %s: scheme mcast to 2, '
+                                                    'size 65536: %s\n' % (condition, holds))
+              if holds else (0, ''))
+        value = document.load(w.file('x.json')).data
+        equal('JSON', [(f['condition'], f['failed'], f['run']) for f in value['fail_if']],
+              [(condition, bool(holds), 0)])
+    p = fake(w, 'lost', '--fail-if', 'p50>1s')
+    equal('a loss is worse', p.returncode, 4)
+    p = fake(w, 'died', '--fail-if', 'p50>1s')
+    equal('no run, no median', (p.returncode, p.stderr.count('--fail-if')), (2, 0))
