@@ -15,14 +15,15 @@
 static volatile sig_atomic_t caught;
 static uint64_t since; /* of the handler. */
 
-/* timeout(1) signals a program and then its group: two at a time are one. */
+/* timeout(1) signals a program and then its group: two at a time are one.  And there is a SIGPIPE for
+ * each thing said to nobody. */
 static void
 handler(int signal_number)
 {
     if (!caught) {
         caught = signal_number;
         since = now_ns();
-    } else if (now_ns() - since > NS_PER_SEC) {
+    } else if (signal_number != SIGPIPE && now_ns() - since > NS_PER_SEC) {
         signal(signal_number, SIG_DFL);
         raise(signal_number);
     }
@@ -31,7 +32,7 @@ handler(int signal_number)
 void
 interrupt_catch(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 
     sigfillset(&action.sa_mask);

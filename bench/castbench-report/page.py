@@ -70,7 +70,8 @@ class Section:
     def __init__(self, doc, number_):
         self.doc, self.data = doc, doc.data
         self.anchor = 'file%d' % number_
-        self.title = self.data['labels'].get('topology') or os.path.basename(doc.path)
+        self.topology = self.data['labels'].get('topology')
+        self.title = self.topology or os.path.basename(doc.path)
 
     def render(self):
         parts = [tag('h2', escape(self.title), id=self.anchor), self.state(), self.facts()]
@@ -469,11 +470,12 @@ def overview(sections):
 
 def render(documents):
     sections = [Section(doc, i + 1) for i, doc in enumerate(documents)]
-    titles = [s.title for s in sections]
-    for s in sections:
-        file = os.path.basename(s.doc.path)
-        if titles.count(s.title) > 1 and s.title != file:
-            s.title += ', ' + file
+    for shorten in os.path.basename, str:       # as short as tells them apart
+        titles = [s.title for s in sections]
+        for s in sections:
+            file = shorten(s.doc.path)
+            if titles.count(s.title) > 1 and s.title != file:
+                s.title = s.topology + ', ' + file if s.topology else file
     name = 'castbench: %s' % ', '.join(dict.fromkeys(s.title for s in sections))
     style = pkgutil.get_data(__name__, 'style.css').decode()
     head = ('<meta charset="utf-8"/><meta name="viewport" content="width=device-width"/>'

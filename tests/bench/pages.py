@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is on the page."""
+import os
 import re
 import statistics
 import subprocess
 
 import synthetic
-from base import (DASH, HOSTILE, PROGRAM, check, equal, inside, pictures, small, table, written)
+from base import (DASH, HOSTILE, PROGRAM, check, equal, inside, parse, pictures, small, table, written)
 
 import charts
 import document
@@ -388,6 +389,13 @@ def several(w):
     alike = w.page(*values, values[0])
     equal('titles', [inside(h) for h in alike.findall('body/h2')],
           ['fig1, 0.json', 'star-1x8', 'fig1, 2.json'])
+    for folder in 'a', 'b':
+        os.mkdir(w.file(folder))
+        w.write(folder + '/x.json', values[0])
+    text = subprocess.run([PROGRAM, 'report', 'a/x.json', 'b/x.json'], cwd=w.dir, check=True,
+                          capture_output=True, text=True).stdout
+    equal('titles', [inside(h) for h in parse(text).findall('body/h2')],
+          ['fig1, a/x.json', 'fig1, b/x.json'])
     w.page(*values)
     text = subprocess.run([PROGRAM, 'report', '0.json', '1.json'], cwd=w.dir, check=True,
                           capture_output=True).stdout

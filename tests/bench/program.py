@@ -147,6 +147,15 @@ def outcomes(w):
         equal('CSV', [row['ok'] for row in rows], [str(int(ok)) for ok in oks])
         equal('errors', [row['error'] for row in rows], [run['error'] or '' for run in value['runs']])
         equal('report', w.run('report', '-o', 'x.html', 'x.json').returncode, 0)
+    reader, writer = os.pipe()
+    os.close(reader)
+    p = fake(w, 'ok', *three, '--json', 'x.json', capture_output=False, stdout=writer,
+             stderr=subprocess.PIPE)
+    os.close(writer)
+    equal('nobody reads', (p.returncode, p.stderr.splitlines()),
+          (2, ['castbench: interrupted (Broken pipe)', 'castbench: standard output: write error']))
+    value = document.load(w.file('x.json')).data
+    equal('JSON', (value['error'], len(value['runs'])), ('interrupted (Broken pipe)', 1))
     with open('/dev/full', 'wb') as full:
         p = fake(w, 'ok', capture_output=False, stdout=full, stderr=subprocess.PIPE)
     equal('table', (p.returncode, p.stderr), (2, 'castbench: standard output: write error\n'))
