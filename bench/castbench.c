@@ -237,6 +237,10 @@ main(int argc, char *argv[])
     } else if (!can_write("--csv", plan.csv, out_file_check, error, sizeof error)
                || !can_write("--out", plan.base.out, folder_check, error, sizeof error)) {
         refuse(&plan, plan.json, error, argc, argv);
+    } else if (plan.json && plan.csv && out_file_is_same(plan.json, plan.csv)) {
+        snprintf(error, sizeof error, "--json %s and --csv %s: one file", plan.json, plan.csv);
+        refuse(&plan, plan.json, error, argc, argv);
+        status = EXIT_USAGE;
     } else {
         status = run_plan(&plan, argc, argv);
     }

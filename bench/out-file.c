@@ -54,6 +54,34 @@ out_file_check(const char *path)
     return error;
 }
 
+/* Of the folder that a file is in. */
+static bool
+stat_folder(const char *path, struct stat *st)
+{
+    char *copy = strdup(path);
+    bool ok = copy && !stat(dirname(copy), st);
+
+    free(copy);
+    return ok;
+}
+
+bool
+out_file_is_same(const char *a, const char *b)
+{
+    const char *a_name = strrchr(a, '/'), *b_name = strrchr(b, '/');
+    struct stat x, y;
+    bool has_a = !stat(a, &x), has_b = !stat(b, &y);
+
+    if (has_a != has_b || out_file_is_stdout(a) || out_file_is_stdout(b)) {
+        return false;
+    }
+    if (has_a) {
+        return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    }
+    return !strcmp(a_name ? a_name + 1 : a, b_name ? b_name + 1 : b) && stat_folder(a, &x)
+           && stat_folder(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* What mkstemp() made is for nobody else: as the file that it replaces, or as a new one. */
 static void
 set_mode(int fd, const char *path)

@@ -23,6 +23,8 @@ struct out_file {
 bool out_file_is_stdout(const char *path);
 /* Can it be written?  Makes no file. */
 int out_file_check(const char *path);
+/* Are they one file, by whatever names, or would they be? */
+bool out_file_is_same(const char *a, const char *b);
 int out_file_open(struct out_file *, const char *path);
 /* Ends writing; after an error the file is as it was. */
 int out_file_close(struct out_file *);

@@ -2,6 +2,7 @@
 """The page: one file of HTML that needs nothing else, and is XML, too."""
 import os
 import pkgutil
+import re
 import shlex
 
 import tree
@@ -9,6 +10,9 @@ from charts import (against_replicas, distributions, lines, progress, scheme_ind
 from document import Key, came_to_its_end, merged_histogram, order, ratio, whole
 from svg import DASH, Picture, duration, escape, multiple, number, replicas, short, size, times
 
+# Of conditions: metrics in microseconds, and what the others are in.
+TIMES = ('p50', 'p90', 'p99', 'p99.9', 'max', 'mean', 'skew')
+UNITS = {'throughput': 'MB/s', 'messages': '/s', 'retransmissions': '%', 'uplink': 'B'}
 TOO_MANY = 0.001        # repeated packets in all: more, and a run compares nothing
 
 
@@ -105,7 +109,12 @@ class Section:
             return tag('p', escape(text), 'state bad')
         if not n:
             return tag('p', 'no runs', 'state bad')
-        return tag('p', '%d runs; in each, every replica held every byte' % n, 'state good')
+        said = '%d runs; in each, every replica held every byte' % n
+        hold = sum(bool(f['failed']) for f in self.data['fail_if'])
+        if hold:
+            return tag('p', '%s, but %d of %d conditions hold that must not: see below' % (
+                said, hold, len(self.data['fail_if'])), 'state bad')
+        return tag('p', said, 'state good')
 
     def facts(self):
         d, host = self.data, self.data['host']
@@ -436,10 +445,21 @@ class Section:
                 of = '%s, %s, blocks of %s' % (run['scheme'], replicas(run['replicas_n']),
                                                size(run['size']))
             result = {None: DASH, True: tag('td', 'holds: failed', 'bad'), False: 'does not hold'}
-            rows.append((None, [escape(f['condition'] or DASH), escape(of), number(f['value']),
+            rows.append((None, [escape(f['condition'] or DASH), escape(of),
+                                escape(with_unit(f['condition'] or '', f['value'])),
                                 result[f['failed']]]))
         return [tag('h3', 'Conditions (--fail-if)'),
                 table(['<condition', '<of', 'median', 'result'], rows)] if rows else []
+
+
+def with_unit(condition, value):
+    """The median that a condition is about: [SCHEME:]METRIC OPERATOR VALUE."""
+    metric = re.split('[<>]', condition, maxsplit=1)[0].split(':')[-1].strip()
+    if value is None:
+        return DASH
+    if metric in TIMES:
+        return duration(value)
+    return ('%s %s' % (number(value), UNITS.get(metric, ''))).strip()
 
 
 def total(runs, name):

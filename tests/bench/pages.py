@@ -293,7 +293,7 @@ def over_time(w):
     check('no response for 10.0 s' in went_wrong[1][7] and 'block 85' in went_wrong[2][7] and
           failed['error'] == went_wrong[3][7], '%r', went_wrong)
     equal('conditions', table(root, ['condition']),
-          [['p99>200ms', 'unicast, 2 replicas, blocks of 1 MiB', '263.4', 'holds: failed']])
+          [['p99>200ms', 'unicast, 2 replicas, blocks of 1 MiB', '263 ms', 'holds: failed']])
     row = next(r for r in table(root, ['scheme', 'replicas', 'block']) if r[:2] == ['mcast', '5'])
     equal('mcast', row[3:8], ['2 of 3', '14 of 15', '768\u202f000', '900', '0.117 %'])
     value = small(schemes=('mcast',), repeats=1)
@@ -301,6 +301,21 @@ def over_time(w):
                                 for i in range(30)]
     check('the-same-for-all-of\u2026 lost and 29 more' in texts(
         pictures(w.page(value), 'throughput over time')[0]), 'names that are cut off alike')
+
+
+def condition_units(w):
+    """Medians have the unit of their metric; a condition that holds is not good."""
+    value = small(replicas=(2,), repeats=1)
+    value['fail_if'] = [{'condition': c, 'value': v, 'failed': failed, 'run': 0} for c, v, failed in (
+        ('p99.9 > 1s', 12345.6, False), ('mcast : throughput<9', 8.5, True), ('uplink>5', 123456, False),
+        ('unicast:messages<1', 2, False), ('retransmissions>1%', 0.25, False), ('skew>1', None, True))]
+    root = w.page(value)
+    equal('medians', [row[2] for row in table(root, ['condition'])],
+          ['12.3 ms', '8.500 MB/s', '123\u202f456 B', '2 /s', '0.2500 %', DASH])
+    state = next(p for p in root.iter('p') if 'state' in (p.get('class') or ''))
+    equal('state', (state.get('class'), inside(state)), (
+        'state bad', '3 runs; in each, every replica held every byte, but 2 of 6 conditions hold that '
+        'must not: see below'))
 
 
 def speeds(_):

@@ -4,10 +4,11 @@ up (fake-run.c)."""
 import csv
 import json
 import os
+import re
 import resource
 import subprocess
 
-from base import CASTBENCH, FAKE, HOSTILE, check, equal
+from base import CASTBENCH, FAKE, HOSTILE, ROOT, check, equal
 
 import document
 
@@ -88,6 +89,23 @@ def no_room(w):
             p = castbench(w, *argv, capture_output=False, stdout=full, stderr=subprocess.PIPE)
             equal(argv[0], (p.returncode, p.stderr.decode().splitlines()[-1]),
                   (2, 'castbench: ' + said))
+
+
+def one_file(w):
+    """CSV would replace the JSON."""
+    os.mkdir(w.file('sub'))
+    for exists in False, True:
+        for other in './x', 'sub/../x', w.file('x'):
+            p = castbench(w, 'write', *NOWHERE, '--json', 'x', '--csv', other)
+            equal(other, (p.returncode, sentence(p)), (1, '--json x and --csv %s: one file' % other))
+            equal('JSON', document.load(w.file('x')).data['error'], sentence(p))
+            if not exists:
+                os.remove(w.file('x'))
+        w.write('x', b'')
+    os.symlink('x', w.file('link'))
+    equal('link', castbench(w, 'write', *NOWHERE, '--json', 'x', '--csv', 'link').returncode, 1)
+    for other in 'y', 'sub/x', '/dev/null':
+        equal(other, castbench(w, 'write', *NOWHERE, '--json', 'x', '--csv', other).returncode, 2)
 
 
 def on_stdout(w):
@@ -182,6 +200,27 @@ def values(w):
         equal(key, run[key], None)
     equal('per GB', set(run['cpu_s_per_gb'].values()), {None})
     equal('latency', set(run['latency'].values()), {None})
+
+
+def columns(w):
+    """CSV has the columns that docs/castbench-json.md names, and the summary's values."""
+    with open(os.path.join(ROOT, 'docs/castbench-json.md'), encoding='utf-8') as f:
+        text = f.read()
+    names = re.findall(r'`(\w+)`', text.split('\n## CSV\n')[1].split('\n## ')[0])
+    rows = text.split('\n## Summary\n')[1].split('\n## ')[0].split('|---|---|')[1].splitlines()
+    measures = re.findall(r'`(\w+)`', '\n'.join(row.split(' | ')[0] for row in rows))
+    fake(w, 'ok', '--count-bytes', 'sa', '--csv', 'x.csv', '--json', 'x.json')
+    with open(w.file('x.csv'), newline='', encoding='utf-8') as f:
+        got = list(csv.DictReader(f))
+    equal('columns', list(got[0]), names[:names.index('error')] + measures + ['error'])
+    with open(w.file('x.json'), encoding='utf-8') as f:
+        summary = json.load(f)['summary'][0]
+    for name in measures:
+        known = summary[name] and summary[name]['median']
+        equal(name, got[0][name], '' if known is None else '%.12g' % known)
+    fake(w, 'none', '--csv', 'x.csv')
+    with open(w.file('x.csv'), 'rb') as f:
+        equal('no run', f.read().count(b'\r\n'), 1)
 
 
 def conditions(w):
