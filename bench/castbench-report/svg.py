@@ -76,14 +76,17 @@ def nice_ticks(top, wanted=5):
 
 
 def log_ticks(low, high, at_most=9):
-    """1, 2, 5, 10, ... between; fewer if these are too many."""
+    """1, 2, 5, 10, ... between; fewer if these are too many, and evenly spaced ones if too few."""
     for digits in ((1, 2, 5), (1, 3), (1,)):
         ticks = [d * 10.0 ** e for e in range(math.floor(math.log10(low)),
                                               math.ceil(math.log10(high)) + 1) for d in digits]
         ticks = [t for t in ticks if low * 0.999 <= t <= high * 1.001]
         if len(ticks) <= at_most:
             break
-    return ticks
+    if len(ticks) > 2:
+        return ticks
+    step = nice_ticks(high - low, 3)[1]
+    return [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def spread_out(wanted, gap, low, high):

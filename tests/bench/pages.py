@@ -10,6 +10,7 @@ from base import (DASH, HOSTILE, PROGRAM, check, equal, inside, parse, pictures,
 
 import charts
 import document
+from svg import log_ticks
 
 
 def whole(w):
@@ -175,6 +176,10 @@ def ticks(_):
     frame.x_ticks([(v, str(v)) for v in (1, 2, 40, 87, 88)], 'replicas')
     svg = frame.picture.render()
     equal('shown', re.findall('>([0-9]+)<', svg), ['1', '40', '88'])
+    for low, high, want in ((1, 1000, [1, 10, 100, 1000]), (0.9, 30, [1, 2, 5, 10, 20]),
+                            (104, 151, [120, 140]), (95, 210, [100, 150, 200]),
+                            (1.04, 1.5, [1.2, 1.4])):
+        equal('log, %g to %g' % (low, high), [round(t, 9) for t in log_ticks(low, high, 6)], want)
 
 
 def percentiles(w):
