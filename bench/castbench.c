@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/interrupt.h"
@@ -166,9 +167,20 @@ any_fail_if(const struct matrix *m)
     return any;
 }
 
-/* JSON is written in any case.  'plan': NULL if the command line is wrong. */
-static void
-refuse(const struct plan *plan, const char *json, const char *error, int argc, char *argv[])
+/* What has been measured earlier, or a file of something else. */
+static bool
+has_content(const char *path)
+{
+    struct stat st;
+
+    return !out_file_is_stdout(path) && !stat(path, &st) && S_ISREG(st.st_mode) && st.st_size;
+}
+
+/* JSON is written, too, but for a slip of the pen nothing is lost.  'plan': NULL if there is none.
+ * Returns the exit status. */
+static int
+refuse(const struct plan *plan, int status, const char *json, const char *error, int argc,
+       char *argv[])
 {
     struct matrix m = {.plan = plan};
 
@@ -176,9 +188,32 @@ refuse(const struct plan *plan, const char *json, const char *error, int argc, c
         fprintf(stderr, "castbench: %s\n", error);
     }
     snprintf(m.error, sizeof m.error, "%s", error[0] ? error : "the command line is wrong");
-    if (json) {
+    if (json && status == EXIT_USAGE && has_content(json)) {
+        fprintf(stderr, "castbench: %s stays as it was\n", json);
+    } else if (json) {
         written(json, json_report_write(json_report_new(argc, argv), &m, json));
     }
+    return status;
+}
+
+/* Files that are written are no one else's. */
+static bool
+files_differ(const struct plan *plan, char *error, size_t size)
+{
+    const struct {
+        const char *option, *path;
+    } files[] = {{"--json", plan->json}, {"--csv", plan->csv}, {"--file", plan->base.file}};
+
+    for (unsigned i = 0; i < 3; i++) {
+        for (unsigned j = i + 1; j < 3; j++) {
+            if (files[i].path && files[j].path && out_file_is_same(files[i].path, files[j].path)) {
+                snprintf(error, size, "%s %s and %s %s: one file", files[i].option, files[i].path,
+                         files[j].option, files[j].path);
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 static int
@@ -220,8 +255,8 @@ int
 main(int argc, char *argv[])
 {
     static struct plan plan;
-    int status = EXIT_RUN;
     char error[512];
+    int status;
 
     if (argc > 1 && (!strcmp(argv[1], "compare") || !strcmp(argv[1], "report"))) {
         return exec_report(argv);
@@ -230,17 +265,14 @@ main(int argc, char *argv[])
     char **arguments = copy_arguments(argc, argv);
     /* Nobody should wait for a run to hear that its results have no place. */
     if (!options_parse(&plan, argc, arguments, error, sizeof error)) {
-        refuse(NULL, plan.json, error, argc, argv);
-        status = EXIT_USAGE;
+        status = refuse(NULL, EXIT_USAGE, plan.json, error, argc, argv);
+    } else if (!files_differ(&plan, error, sizeof error)) {
+        status = refuse(&plan, EXIT_USAGE, plan.json, error, argc, argv);
     } else if (!can_write("--json", plan.json, out_file_check, error, sizeof error)) {
-        refuse(&plan, NULL, error, argc, argv);
+        status = refuse(&plan, EXIT_RUN, NULL, error, argc, argv);
     } else if (!can_write("--csv", plan.csv, out_file_check, error, sizeof error)
                || !can_write("--out", plan.base.out, folder_check, error, sizeof error)) {
-        refuse(&plan, plan.json, error, argc, argv);
-    } else if (plan.json && plan.csv && out_file_is_same(plan.json, plan.csv)) {
-        snprintf(error, sizeof error, "--json %s and --csv %s: one file", plan.json, plan.csv);
-        refuse(&plan, plan.json, error, argc, argv);
-        status = EXIT_USAGE;
+        status = refuse(&plan, EXIT_RUN, plan.json, error, argc, argv);
     } else {
         status = run_plan(&plan, argc, argv);
     }

@@ -40,6 +40,7 @@ static const struct metric_word {
     {"messages", METRIC_MESSAGES_PER_S, none},
     {"retransmissions", METRIC_RETRANSMISSIONS, percents},
     {"uplink", METRIC_UPLINK, bytes},
+    {"overdue", METRIC_OVERDUE, none},
 };
 
 #define N_WORDS (sizeof words / sizeof words[0])

@@ -24,6 +24,21 @@ seconds_known(const struct run_result *r, double seconds)
     return r->complete || seconds > 0 ? seconds : NAN;
 }
 
+/* Packets of a queue pair that soft-RoCE has under way at most. */
+#define WINDOW 129
+
+/* Who goes back sends all again that is under way.  Receivers do not tell: behind a gap they count
+ * nothing. */
+static double
+resent_packets(const struct run_options *o, const struct run_result *r, const struct totals *t)
+{
+    double each = r->mtu ? o->depth * ceil((double) o->size / r->mtu) : WINDOW;
+    double copies = o->scheme == SCHEME_MCAST ? r->n_replicas : 1;
+    double at_most = (t->retries + t->rnr_naks) * (each < WINDOW ? each : WINDOW) * copies;
+
+    return fmax(t->repeated_packets, at_most);
+}
+
 struct totals
 totals_of(const struct run_options *o, const struct run_result *r)
 {
@@ -56,22 +71,9 @@ totals_of(const struct run_options *o, const struct run_result *r)
             t.rnr_naks = (isnan(t.rnr_naks) ? 0 : t.rnr_naks) + (double) c->rnr_naks;
         }
     }
+    t.resent_packets = resent_packets(o, r, &t);
     t.cpu_receivers = seconds_known(r, t.cpu_receivers);
     return t;
-}
-
-/* Packets of a queue pair that soft-RoCE has under way at most. */
-#define WINDOW 129
-
-/* Packets that were sent again, at most: who goes back sends all again that is under way.  Receivers
- * do not tell: behind a gap they count nothing. */
-static double
-resent_packets(const struct run_options *o, const struct run_result *r, const struct totals *t)
-{
-    double each = r->mtu ? o->depth * ceil((double) o->size / r->mtu) : WINDOW;
-    double copies = o->scheme == SCHEME_MCAST ? r->n_replicas : 1;
-
-    return (t->retries + t->rnr_naks) * (each < WINDOW ? each : WINDOW) * copies;
 }
 
 static double
@@ -101,9 +103,10 @@ metrics_of(const struct run_options *o, const struct run_result *r, double value
     values[METRIC_P999] = microseconds(all, 99.9);
     values[METRIC_MAX] = all->n ? (double) all->max / 1e3 : NAN;
     values[METRIC_SKEW] = r->has_skew ? microseconds(&r->skew, 50) : NAN;
-    values[METRIC_RETRANSMISSIONS] = per(100 * resent_packets(o, r, &t), (double) r->packets);
+    values[METRIC_RETRANSMISSIONS] = per(100 * t.resent_packets, (double) r->packets);
     values[METRIC_UPLINK] = t.uplink ? (double) t.uplink->tx_bytes : NAN;
     values[METRIC_UPLINK_PER_BYTE] = per(values[METRIC_UPLINK], (double) r->bytes);
     values[METRIC_COUNTED] = t.counted_bytes;
     values[METRIC_CPU_BUSY] = per(t.cpu_busy, (double) r->bytes / 1e9);
+    values[METRIC_OVERDUE] = o->rate > 0 && r->seconds > 0 ? (double) r->overdue : NAN;
 }

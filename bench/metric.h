@@ -23,7 +23,8 @@
     METRIC(UPLINK, "uplink_bytes")                                                  \
     METRIC(UPLINK_PER_BYTE, "uplink_per_byte") /* that is written. */               \
     METRIC(COUNTED, "counted_bytes")                                                \
-    METRIC(CPU_BUSY, "cpu_busy_s_per_gb")
+    METRIC(CPU_BUSY, "cpu_busy_s_per_gb")                                           \
+    METRIC(OVERDUE, "overdue") /* blocks, in open loop. */
 
 enum metric {
 #define METRIC(M, NAME) METRIC_##M,
@@ -40,10 +41,11 @@ void metrics_of(const struct run_options *, const struct run_result *, double va
 struct totals {
     const struct device_count *uplink; /* or NULL. */
     double counted_bytes;
-    double repeated_packets; /* of the receivers. */
+    double repeated_packets; /* that receivers have noticed. */
     double retries;          /* of all hosts. */
     double rnr_naks;
-    double cpu_source; /* seconds. */
+    double resent_packets; /* at most. */
+    double cpu_source;     /* seconds. */
     double cpu_fabric;
     double cpu_receivers;
     double cpu_busy;

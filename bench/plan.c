@@ -167,6 +167,9 @@ check_fail_if(const struct plan *plan, char *error, size_t size)
         if (f->metric == METRIC_UPLINK && !plan->base.counted.n_devices) {
             return bad(error, size, "--fail-if %s: --count-bytes is missing", f->text);
         }
+        if (f->metric == METRIC_OVERDUE && plan->base.rate <= 0) {
+            return bad(error, size, "--fail-if %s: --rate is missing", f->text);
+        }
     }
     return true;
 }

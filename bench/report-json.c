@@ -226,6 +226,7 @@ set_counted(json_t *o, const struct run_options *options, const struct run_resul
     set(o, "repeated_packets", number(t.repeated_packets));
     set(o, "retries", number(t.retries));
     set(o, "rnr_naks", number(t.rnr_naks));
+    set(o, "resent_packets", number(t.resent_packets));
     set(o, "uplink", t.uplink ? device(t.uplink) : json_null());
     set(o, "counted", counted);
     set(o, "counted_bytes", number(t.counted_bytes));
@@ -257,7 +258,7 @@ json_report_run(struct json_report *report, const struct row *row,
     }
     set(o, "count", count(r->count));
     set(o, "bytes", count(r->bytes));
-    set(o, "overdue", options->rate > 0 && r->seconds > 0 ? count(r->overdue) : json_null());
+    set(o, "overdue", number(row->values[METRIC_OVERDUE]));
     set(o, "region_len", count(r->region_len));
     set(o, "mtu", count(r->mtu));
     if (options->scheme == SCHEME_MCAST) {

@@ -164,7 +164,7 @@ RUN = Object({
     'latency': Object({'any': LATENCY, 'quorum': LATENCY,
                        'all': Object(dict(TIMES, histogram=pairs))}, filled=True),
     'quorum': integer, 'skew': LATENCY, 'packets': integer, 'repeated_packets': integer,
-    'retries': integer, 'rnr_naks': integer, 'uplink': DEVICE, 'counted': List(DEVICE),
+    'resent_packets?': integer, 'retries': integer, 'rnr_naks': integer, 'uplink': DEVICE, 'counted': List(DEVICE),
     'counted_bytes': integer, 'cpu_s': CPU, 'cpu_s_per_gb': CPU, 'timeline': growing,
     'lost': List(Object({'host!': text, 'why': text, 'after_ms': number})),
     'replicas': List(Object({'host!': text, 'bytes_ok': integer, 'first_bad': integer,

@@ -389,27 +389,27 @@ class Section:
         rows, last = [], None
         for key in sorted(self.doc.runs, key=order):
             runs = self.doc.runs[key]
-            needed, repeated, retries, naks = (total(runs, name) for name in (
-                'packets', 'repeated_packets', 'retries', 'rnr_naks'))
-            share = repeated / needed if needed and repeated is not None else None
+            needed, resent, retries, naks = (total(runs, name) for name in (
+                'packets', 'resent_packets', 'retries', 'rnr_naks'))
+            share = resent / needed if needed and resent is not None else None
             share_text = DASH if share is None else '%.3f %%' % (100 * share)
             replica_count = sum(len(run['replicas']) or run['replicas_n'] for run in runs)
             rows.append(('first' if (key.size, key.n) != last else None, [
                 swatch(key.scheme) + escape(key.scheme), str(key.n), size(key.size),
                 how_many(sum(run['ok'] for run in runs), len(runs)),
                 how_many(sum(whole(run, r) for run in runs for r in run['replicas']), replica_count),
-                number(needed), number(repeated),
+                number(needed), number(resent),
                 tag('td', share_text, 'bad') if (share or 0) > TOO_MANY else share_text,
                 number(retries), number(naks)]))
             last = (key.size, key.n)
         if not rows:
             return []
         heads = ['<scheme', 'replicas', 'block', 'runs\nall right', 'replicas\nwith every byte',
-                 'packets\nneeded', 'packets\nrepeated', 'repeated', 'retries', 'RNR NAKs']
+                 'packets\nneeded', 'sent again\nat most', 'of those\nneeded', 'retries', 'RNR NAKs']
         return [tag('h3', 'Is it to be believed?'), table(heads, rows),
-                paragraph('Sums over the runs. Packets that replicas got again or out of order count '
-                          'as repeated; where they are more than 0.1 % of those needed, the numbers '
-                          'are of the losses rather than of the scheme.', 'muted')]
+                paragraph('Sums over the runs. Who retries, or gets an RNR NAK, sends all packets again '
+                          'that are under way; where that may be more than 0.1 % of those needed, the '
+                          'numbers are of the losses rather than of the scheme.', 'muted')]
 
     def failures(self):
         rows = []

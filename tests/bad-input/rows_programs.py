@@ -5,7 +5,7 @@ from table import Calls, Commands
 
 WRITE = 'castbench write --group g --source h0 --receivers r1'
 METRICS = ('p50, p90, p99, p99.9, max, mean, skew, throughput, messages, retransmissions, '
-           'uplink')
+           'uplink, overdue')
 
 CASTBENCH = (
     ('castbench', 1,
@@ -159,6 +159,7 @@ CASTBENCH = (
      'castbench: --fail-if chain:p99>2ms: there is no run with scheme chain'),
     (WRITE + " --fail-if 'uplink>1'", 1,
      'castbench: --fail-if uplink>1: --count-bytes is missing'),
+    (WRITE + " --fail-if 'overdue>0'", 1, 'castbench: --fail-if overdue>0: --rate is missing'),
     (WRITE + ' --db unix:/nonexistent', 2,
      'castbench: open: registry unix:/nonexistent: No such file or directory'),
     (WRITE, 2,

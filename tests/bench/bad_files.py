@@ -42,7 +42,8 @@ def place_text(path):
     return ''.join('[%d]' % p if isinstance(p, int) else '.' + p for p in path).lstrip('.')
 
 
-OPTIONAL = {('error',), ('runs', 'error'), ('runs', 'epochs'), ('runs', 'replicas', 'why')}
+OPTIONAL = {('error',), ('runs', 'error'), ('runs', 'epochs'), ('runs', 'resent_packets'),
+            ('runs', 'replicas', 'why')}
 # A value that is of none of the other types, and what a number cannot be.
 OTHERS = {dict: {'k': {}}, list: [{}], str: 'text', bool: True, int: 7}
 NO_NUMBERS = (-1, 1e300, float('nan'))

@@ -56,6 +56,7 @@ fill_measured(const struct run_options *o, struct run_result *r)
     r->bytes = r->count * o->size;
     r->mtu = o->mtu ? o->mtu : 1024;
     r->seconds = 0.5;
+    r->overdue = 3;
     r->packets = o->n_receivers * r->count * ((o->size - 1) / r->mtu + 1);
     for (uint64_t i = 0; i < r->count; i++) {
         for (int rule = 0; rule < N_RULES; rule++) {

@@ -101,11 +101,31 @@ def one_file(w):
             equal('JSON', document.load(w.file('x')).data['error'], sentence(p))
             if not exists:
                 os.remove(w.file('x'))
+            else:
+                w.write('x', b'')
         w.write('x', b'')
     os.symlink('x', w.file('link'))
     equal('link', castbench(w, 'write', *NOWHERE, '--json', 'x', '--csv', 'link').returncode, 1)
     for other in 'y', 'sub/x', '/dev/null':
         equal(other, castbench(w, 'write', *NOWHERE, '--json', 'x', '--csv', other).returncode, 2)
+
+
+def earlier_results(w):
+    """For a slip of the pen no file is lost."""
+    w.write('x', b'earlier')
+    for argv, said in ((('--scheme', 'fast'), None), (('--frob',), "unrecognized option '--frob'"),
+                       ((*NOWHERE, '--csv', './x'), '--json x and --csv ./x: one file'),
+                       ((*NOWHERE, '--file', './x'), '--json x and --file ./x: one file')):
+        p = castbench(w, 'write', *argv, '--json', 'x')
+        lines = p.stderr.decode().splitlines()
+        equal('%s' % (argv,), (p.returncode, lines[1:]), (1, ['castbench: x stays as it was']))
+        check(said is None or lines[0].endswith('castbench: ' + said), '%r', lines)
+        with open(w.file('x'), 'rb') as f:
+            equal('kept', f.read(), b'earlier')
+    p = castbench(w, 'write', *NOWHERE, '--csv', 'x', '--file', 'x')
+    equal('CSV', (p.returncode, sentence(p)), (1, '--csv x and --file x: one file'))
+    equal('a run replaces it', castbench(w, 'write', *NOWHERE, '--json', 'x').returncode, 2)
+    equal('ok', document.load(w.file('x')).data['ok'], False)
 
 
 def on_stdout(w):
@@ -225,12 +245,12 @@ def columns(w):
 
 def conditions(w):
     """--fail-if: its exit status, and what is said has all digits."""
-    counted = ('--count-bytes', 'sa')
+    counted = ('--count-bytes', 'sa', '--rate', '100')
     for condition, holds in (
             ('p50>1s', 'p50 is 1073741.833 us'), ('p50>2s', None), ('uplink>655360', 'uplink is 655361 B'),
             ('uplink>=655361', 'uplink is 655361 B'), ('uplink>655361', None),
             ('messages<20.5', 'messages is 20'), ('throughput<1.3', None),
-            ('skew>1', 'skew is not known'), ('mcast : retransmissions > 0.1 %', None)):
+            ('skew>1', 'skew is not known'), ('overdue>2', 'overdue is 3'), ('mcast : retransmissions > 0.1 %', None)):
         p = fake(w, 'ok', *counted, '--fail-if', condition, '--json', 'x.json')
         equal(condition, (p.returncode, p.stderr), (3, 'castbench: --fail-if %s: scheme mcast to 2, '
                                                     'size 65536: %s\n' % (condition, holds))

@@ -168,7 +168,7 @@ def one_run(fabric, rng, scheme, n, size, repeat, count, depth):
                     'quorum': latency([t * (first + 1) / 2 for t in drawn]),
                     'all': latency(drawn, True)},
         'quorum': n // 2 + 1, 'skew': latency(skew), 'packets': packets, 'repeated_packets': 0,
-        'retries': 0, 'rnr_naks': 0,
+        'resent_packets': 0, 'retries': 0, 'rnr_naks': 0,
         'uplink': dict(counted[[d['device'] for d in counted].index(uplink(fabric))]),
         'counted': counted, 'counted_bytes': sum(d['tx_bytes'] for d in counted),
         'cpu_s': cpu, 'cpu_s_per_gb': {k: v / (nbytes / 1e9) for k, v in cpu.items()},
@@ -199,7 +199,7 @@ def lose(rng, run, host, why, after):
 def fail(run, error):
     """What is known of a run that did not get far."""
     for key in ('count', 'bytes', 'seconds', 'mb_per_s', 'messages_per_s', 'skew', 'packets',
-                'repeated_packets', 'retries', 'rnr_naks', 'uplink', 'counted_bytes'):
+                'repeated_packets', 'resent_packets', 'retries', 'rnr_naks', 'uplink', 'counted_bytes'):
         run[key] = None
     run.update(ok=False, error=error, latency={'any': None, 'quorum': None, 'all': None}, counted=[],
                timeline=run['timeline'][:20],
@@ -273,7 +273,7 @@ def demonstration(topology, seed):
     def spoil(runs, rng):
         run = next(r for r in runs if r['scheme'] == 'mcast' and r['replicas_n'] == n)
         lose(rng, run, 'r3', 'no response for 10.0 s', 0.5)
-        run['repeated_packets'] = 900
+        run.update(repeated_packets=30, retries=9, resent_packets=900)
         fail(runs[-2], 'r2: completion with status 12, transport retry counter exceeded')
 
     value = make(topology, replicas=[i for i in (1, 2, 4, 8) if i < n] + [n], seed=seed, spoil=spoil)

@@ -33,8 +33,8 @@ def one_run(scheme, n, size, count, frame, repeat, mtu=4096):
     return {'scheme': scheme, 'replicas_n': n, 'size': size, 'repeat': repeat, 'ok': True,
             'count': count, 'mtu': mtu, 'region_len': size, 'packets': packets * n,
             'seconds': busiest * packets * frame * 8 / RATE, 'mb_per_s': 8.0,
-            'latency': {'all': {'mean_us': ms, 'p50_us': ms}}, 'repeated_packets': 0,
-            'retries': 0, 'rnr_naks': 0, 'uplink': {'tx_bytes': uplink * packets * frame},
+            'latency': {'all': {'mean_us': ms, 'p50_us': ms}}, 'resent_packets': 0,
+            'uplink': {'tx_bytes': uplink * packets * frame},
             'replicas': [{'bytes_ok': size}] * n}
 
 
@@ -115,12 +115,10 @@ WRONG = (
     (in_first('throughput', 'btree', ok=False), ['every replica holds every byte']),
     (in_first('latency', 'chain', replicas=[{'bytes_ok': 4096}] * 7 + [{'bytes_ok': 4095}]),
      ['every replica holds every byte']),
-    # One packet in 8192 that is lost, and what it takes with it.
-    (in_first('throughput', 'mcast', repeated_packets=1, retries=1),
-     ['packets sent twice at most, worst scheme']),
-    (in_first('throughput', 'primary', rnr_naks=1), ['packets sent twice at most, worst scheme']),
-    (in_first('latency', 'btree', repeated_packets=1), ['packets sent twice at most, worst scheme']),
-    (in_first('latency', 'mcast', retries=None), ['packets sent twice at most, worst scheme']),
+    (in_first('throughput', 'mcast', resent_packets=129),
+     ['packets sent again at most, worst scheme']),
+    (in_first('latency', 'btree', resent_packets=1), ['packets sent again at most, worst scheme']),
+    (in_first('latency', 'mcast', resent_packets=None), ['packets sent again at most, worst scheme']),
     (in_runs('throughput', 'unicast', scale(1.06, 'seconds')),
      ['unicast, of the limited rate', 'of 8 x packet bytes']),
     (lambda parts: parts['throughput']['labels'].update(rate='unlimited'),
