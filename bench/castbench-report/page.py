@@ -13,7 +13,7 @@ from svg import DASH, Picture, duration, escape, multiple, number, replicas, sho
 # Of conditions: metrics in microseconds, and what the others are in.
 TIMES = ('p50', 'p90', 'p99', 'p99.9', 'max', 'mean', 'skew')
 UNITS = {'throughput': 'MB/s', 'messages': '/s', 'retransmissions': '%', 'uplink': 'B'}
-TOO_MANY = 0.001        # repeated packets in all: more, and a run compares nothing
+TOO_MANY = 0.001        # of the packets, sent again: more, and a run compares nothing
 
 
 def tag(name, inside, class_=None, **more):
