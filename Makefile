@@ -190,13 +190,14 @@ unit_src := $(wildcard tests/unit/*.c tests/model/*.c)
 sim_src := $(wildcard tests/sim/*.c)
 fuzz_src := $(wildcard tests/fuzz/*.c)
 net_src := $(wildcard tests/net/test-*.c)
+perf_src := $(wildcard tests/perf/*.c)
 castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/registry.c bench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
 
 plain_src := $(sort $(lib_src) $(bench_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src) \
         $(fake_verbs_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
-        $(api_src) $(fuzz_src) $(sim_src)
+        $(api_src) $(fuzz_src) $(sim_src) $(perf_src)
 
 LIBCAST := $(if $(lib_src),$(B)/libcast.a)
 LIBCTL := $(if $(IDL_H),$(B)/libctl.a)
@@ -292,6 +293,12 @@ CASTSIM := $(if $(sim_src),$(B)/tests/castsim)
 $(B)/tests/castsim: $(call objs,$(sim_src) $(wildcard tests/model/*.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
 $(B)/tests/castsim: LIBS = $(LIBS_CAST) $(LIBS_OVS)
 
+# Nor this: packets whose instructions are counted.
+DP_PACKETS := $(if $(perf_src),$(B)/tests/dp-packets)
+$(B)/tests/dp-packets: $(call objs,$(perf_src) tests/fuzz/assertions.c \
+        $(addprefix tests/unit/,agent-fixture.c node-fixture.c transit-fixture.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
+$(B)/tests/dp-packets: LIBS = $(LIBS_CAST) $(LIBS_OVS)
+
 # Fuzz targets, tests/fuzz/fuzz-NAME.c: with FUZZ=1 for libFuzzer, otherwise programs that replay inputs.
 fuzz_names := $(patsubst tests/fuzz/fuzz-%.c,%,$(filter tests/fuzz/fuzz-%,$(fuzz_src)))
 FUZZ_DIR := $(B)$(if $(filter 1,$(FUZZ)),,/tests/fuzz)
@@ -310,7 +317,7 @@ NET := $(if $(net_src),$(B)/tests/net)
 $(B)/tests/net: $(call objs,$(net_src)) $(LIBCAST)
 $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 
-$(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(FUZZERS):
+$(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(DP_PACKETS) $(FUZZERS):
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
@@ -389,6 +396,12 @@ sim-defects: sim-built ## castsim finds each known defect
 COMPARE := --compare --policy default --runs 16
 sim-compare: sim-built ## castsim: does the default reach 0.9 of an ideal aggregator's goodput?
 	$(Q)tests/summary sim-compare='$(CASTSIM) $(COMPARE)'
+
+.PHONY: perf perf-built
+perf-built: $(DP_PACKETS)
+
+perf: perf-built ## instructions per packet of the data plane (valgrind); AGAINST=an older dp-packets
+	$(Q)tests/perf/instructions $(AGAINST:%=--against %) $(DP_PACKETS)
 
 e2e: all ## end-to-end tests on real soft-RoCE
 	$(Q)tests/summary e2e=tests/e2e/run

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What fuzz targets share.
- *
- * libcheck's assertions, which the fixtures of tests/unit use, report to the
- * process that runs a suite; there is none here, so they end up below.
  */
 #include "tests/fuzz/fuzz.h"
 
 #include <check.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,28 +51,4 @@ fuzz_text(struct fuzz_input *in)
     memcpy(text, bytes, n);
     text[n] = '\0';
     return text;
-}
-
-/* In place of libcheck's. */
-void
-_ck_assert_failed(const char *file, int line, const char *expr, const char *msg, ...)
-{
-    va_list args;
-
-    fprintf(stderr, "%s:%d: %s", file, line, expr);
-    if (msg) {
-        fputs(": ", stderr);
-        va_start(args, msg);
-        vfprintf(stderr, msg, args);
-        va_end(args);
-    }
-    fputc('\n', stderr);
-    abort();
-}
-
-void
-_mark_point(const char *file, int line)
-{
-    (void) file;
-    (void) line;
 }

@@ -36,6 +36,7 @@ struct fixture {
     bool mute;                       /* neighbours do not answer who they are. */
     bool mangled;                    /* what is sent need not make sense behind its IPv6 header. */
     uint32_t mtu[FIXTURE_MAX_PORTS]; /* of ports; 0: no limit. */
+    bool discard;                    /* what is sent is counted in n_frames, and not kept. */
     size_t n_frames;
     struct frame frames[FIXTURE_MAX_FRAMES]; /* sent, neighbour discovery excluded. */
 };
@@ -60,6 +61,10 @@ void fixture_add_node_branch(struct fixture *, uint16_t id);
 /* What copies of tree 0 go to. */
 void fixture_set_outer_das(struct fixture *, const struct in6_addr *, size_t n);
 
+/* An IPv6 packet as a frame to 'port', addressed to the node, in 'out' (room PACKET_ROOM); returns its
+ * length. */
+size_t
+fixture_frame(const struct fixture *, uint16_t port, const uint8_t *ip, size_t len, uint8_t *out);
 /* Feeds an IPv6 packet as a frame to 'port', addressed to the node, having
  * forgotten earlier frames. */
 void fixture_input(struct fixture *, uint16_t port, const uint8_t *ip, size_t len);
