@@ -146,14 +146,14 @@ $(LIBOVS): $(OVS_OBJS)
 #
 # The registry's typed client, generated from the schema.
 #
-IDL := $(GEN)/ctl/rocecast-idl
-IDL_H := $(if $(wildcard ctl/rocecast.ovsschema),$(IDL).h)
+IDL := $(GEN)/ctl/registry/rocecast-idl
+IDL_H := $(if $(wildcard ctl/registry/rocecast.ovsschema),$(IDL).h)
 IDLC = PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(OVS_SRC)/python $(PYTHON) $(OVS_SRC)/ovsdb/ovsdb-idlc.in
 
-$(IDL).ovsidl: ctl/rocecast.ovsschema ctl/rocecast-idl.ann $(OVS_READY)
+$(IDL).ovsidl: ctl/registry/rocecast.ovsschema ctl/registry/rocecast-idl.ann $(OVS_READY)
 	$(say) IDLC $@
 	@mkdir -p $(@D)
-	$(Q)$(IDLC) annotate ctl/rocecast.ovsschema ctl/rocecast-idl.ann >$@
+	$(Q)$(IDLC) annotate ctl/registry/rocecast.ovsschema ctl/registry/rocecast-idl.ann >$@
 $(IDL).h: $(IDL).ovsidl
 	$(Q)$(IDLC) c-idl-header $< >$@
 $(IDL).c: $(IDL).ovsidl $(IDL).h
@@ -174,9 +174,9 @@ FORCE:
 objs = $(patsubst %.c,$(B)/obj/%.o,$(1))
 
 lib_src := $(wildcard lib/*.c)
-castd_src := $(wildcard ctl/castd*.c)
-castctl_src := $(wildcard ctl/castctl*.c)
-ctl_src := $(filter-out $(castd_src) $(castctl_src) $(wildcard ctl/test*.c),$(wildcard ctl/*.c))
+castd_src := $(wildcard ctl/castd/*.c)
+castctl_src := $(wildcard ctl/castctl/*.c)
+ctl_src := $(filter-out $(castd_src) $(castctl_src),$(wildcard ctl/*/*.c)) $(wildcard testbed/labs/*.c)
 swedge_src := $(wildcard swedge/*.c)
 srcagent_src := $(wildcard srcagent/*.c)
 castfwd_src := $(wildcard castfwd/*.c)
@@ -338,7 +338,7 @@ $(B)/obj/%.o: %.c Makefile
 	$(say) CC $<
 	@mkdir -p $(@D)
 	$(compile)
-$(B)/obj/gen/%.o: $(GEN)/ctl/%.c $(GEN)/ctl/%.h Makefile
+$(B)/obj/gen/%.o: $(GEN)/ctl/registry/%.c $(GEN)/ctl/registry/%.h Makefile
 	$(say) CC $<
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPP_BASE) $(CPP_OVS) $(C_BASE) $(CFLAGS) -w -c -o $@ $<
@@ -480,7 +480,7 @@ install: all ## install below PREFIX (/usr/local), in DESTDIR if that is set
 	$(Q)ln -sfn librocecast.so.$(API_VERSION) "$(DEST)/lib/librocecast.so"
 	$(Q)install -m 644 librocecast/rocecast.h "$(DEST)/include"
 	$(Q)$(call with_paths,librocecast/rocecast.pc.in,lib/pkgconfig/rocecast.pc)
-	$(Q)install -m 644 ctl/rocecast.ovsschema "$(DEST)/share/rocecast"
+	$(Q)install -m 644 ctl/registry/rocecast.ovsschema "$(DEST)/share/rocecast"
 	$(Q)install -m 644 testbed/topologies/*.yaml "$(DEST)/share/rocecast/topologies"
 	$(Q)install -m 644 docs/*.md "$(DEST)/share/doc/rocecast"
 	$(Q)install -m 644 completion/* "$(DEST)/share/bash-completion/completions"
@@ -496,7 +496,7 @@ uninstall: ## remove what install has made
 	$(Q)$(ldconfig)
 
 own_c := $(plain_src) $(ovs_user_src)
-own_ch := $(own_c) $(wildcard lib/*.h ctl/*.h swedge/*.h srcagent/*.h castfwd/*.h bench/*.h testbed/*.h librocecast/*.h \
+own_ch := $(own_c) $(wildcard lib/*.h ctl/*/*.h swedge/*.h srcagent/*.h castfwd/*.h bench/*.h testbed/*.h testbed/*/*.h librocecast/*.h \
         tests/*/*.h)
 TIDY = clang-tidy --quiet --warnings-as-errors='*'
 tidy_flags := -std=gnu11 $(CPP_BASE)

@@ -5,7 +5,7 @@
 #include <config.h>
 
 #include "castfwd/castfwd.h"
-#include "ctl/values.h"
+#include "ctl/registry/values.h"
 #include "util.h"
 
 static bool

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "castfwd/castfwd.h"
-#include "ctl/values.h"
+#include "ctl/registry/values.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 

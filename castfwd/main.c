@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "castfwd/castfwd.h"
-#include "ctl/agent-registry.h"
-#include "ctl/daemon-common.h"
+#include "ctl/node/agent-registry.h"
+#include "ctl/process/daemon-common.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "util.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "castfwd/castfwd.h"
-#include "ctl/listing.h"
-#include "ctl/values.h"
+#include "ctl/process/listing.h"
+#include "ctl/registry/values.h"
 #include "openvswitch/json.h"
 #include "util.h"
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "castfwd/castfwd.h"
-#include "ctl/listing.h"
+#include "ctl/process/listing.h"
 #include "latch.h"
 #include "openvswitch/json.h"
 #include "openvswitch/poll-loop.h"

@@ -84,6 +84,9 @@ bool tree_mode_parse(const char *, enum tree_mode *);
 /* "hold", "literal", "solicit".  False: none of these. */
 const char *nak_policy_name(enum reverse_nak);
 bool nak_policy_parse(const char *, enum reverse_nak *);
+/* Of groups that do not say. */
+#define DEFAULT_NAK    NAK_HOLD
+#define DEFAULT_FILTER true
 
 /* A group epoch's part in this node: RFC 9524 would call the forwarding half
  * of it a replication segment. */

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "ctl/registry-schema.h"
-#include "ctl/request.h"
-#include "ctl/values.h"
+#include "ctl/registry/request.h"
+#include "ctl/registry/schema.h"
+#include "ctl/registry/values.h"
 #include "librocecast/internal.h"
 #include "ovsdb-idl.h"
 #include "util.h"

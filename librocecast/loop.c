@@ -25,8 +25,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "ctl/paths.h"
-#include "ctl/request.h"
+#include "ctl/registry/paths.h"
+#include "ctl/registry/request.h"
 #include "librocecast/internal.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"

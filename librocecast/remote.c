@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/values.h"
+#include "ctl/registry/values.h"
 #include "librocecast/internal.h"
 #include "stream-ssl.h"
 #include "util.h"

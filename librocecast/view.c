@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "ctl/request.h"
-#include "ctl/values.h"
+#include "ctl/registry/request.h"
+#include "ctl/registry/values.h"
 #include "librocecast/internal.h"
 #include "util.h"
 

@@ -2,7 +2,7 @@
  *
  * The srcagent program.
  */
-#include "ctl/node-daemon.h"
+#include "ctl/node/daemon.h"
 #include "srcagent/srcagent.h"
 
 int

@@ -2,7 +2,7 @@
  *
  * The swedge program.
  */
-#include "ctl/node-daemon.h"
+#include "ctl/node/daemon.h"
 #include "swedge/swedge.h"
 
 int

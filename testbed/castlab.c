@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/daemon-common.h"
-#include "ctl/values.h"
+#include "ctl/registry/paths.h"
+#include "ctl/registry/values.h"
 #include "openvswitch/vlog.h"
 #include "svec.h"
 #include "testbed/lab.h"

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "ctl/lab-files.h"
+#include "testbed/labs/labs.h"
 
 /* A process that has been forked and waits for the word to go. */
 struct child {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/doctor.h"
-#include "ctl/values.h"
+#include "ctl/doctor/doctor.h"
+#include "ctl/registry/values.h"
 #include "testbed/lab-up.h"
 #include "testbed/rdma.h"
 #include "util.h"
@@ -51,7 +51,7 @@ system_program(const char *name, const char *package, char **pathp)
 static char *
 find_schema(char **pathp)
 {
-    static const char *const places[] = {"../../ctl", "../share/rocecast"};
+    static const char *const places[] = {"../../ctl/registry", "../share/rocecast"};
     char *folder = child_own_folder();
     char *found = NULL;
     for (size_t i = 0; i < ARRAY_SIZE(places) && !found; i++) {

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ctl/values.h"
+#include "ctl/registry/values.h"
 #include "testbed/lab.h"
 #include "testbed/netops.h"
 #include "testbed/rdma.h"

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/values.h"
+#include "ctl/registry/values.h"
 #include "svec.h"
 #include "testbed/lab-up.h"
 #include "testbed/rdma.h"

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl/doctor.h"
+#include "ctl/doctor/doctor.h"
 #include "testbed/lab-up.h"
 #include "util.h"
 

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl/daemon-common.h"
+#include "ctl/registry/paths.h"
 #include "testbed/netops.h"
 #include "util.h"
 

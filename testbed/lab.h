@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "ctl/lab-files.h"
 #include "testbed/child.h"
+#include "testbed/labs/labs.h"
 #include "testbed/topology.h"
 
 /* Exit codes, those of castctl. */

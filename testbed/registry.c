@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/registry-schema.h"
-#include "ctl/rocecast-idl.h"
-#include "ctl/values.h"
+#include "ctl/registry/rocecast-idl.h"
+#include "ctl/registry/schema.h"
+#include "ctl/registry/values.h"
 #include "openvswitch/poll-loop.h"
 #include "ovsdb-idl.h"
 #include "util.h"

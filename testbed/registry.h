@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "ctl/values.h"
+#include "ctl/registry/values.h"
 #include "testbed/topology.h"
 
 struct registry;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/values.h"
+#include "ctl/registry/values.h"
 #include "testbed/lab.h"
 #include "testbed/parameters.h"
 #include "testbed/yaml-doc.h"

@@ -18,7 +18,7 @@ sys.path.insert(1, os.path.join(ROOT, 'tests'))
 from proof import where                                # noqa: E402, F401 pylint: disable=unused-import
 
 BIN = os.path.join(ROOT, os.environ.get('BUILD', 'build'), 'bin')
-SCHEMA = os.path.join(ROOT, 'ctl/rocecast.ovsschema')
+SCHEMA = os.path.join(ROOT, 'ctl/registry/rocecast.ovsschema')
 PATIENCE = 30  # seconds until a condition that should hold is given up
 
 

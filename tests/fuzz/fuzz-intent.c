@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of the registry: what ctl/intent.c makes of them, and what nodes of all kinds
+ * Rows of the registry: what ctl/registry/intent.c makes of them, and what nodes of all kinds
  * do with that.  The input is lines: of rows (tests/fuzz/intent-rows.h), 'Apply', which hands what there
  * is so far to the nodes, as does the end of the input, and 'Send', which sends them packets of the trees
  * that they have then.
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #include "castfwd/castfwd.h"
-#include "ctl/intent.h"
-#include "ctl/rocecast-idl.h"
-#include "ctl/values.h"
+#include "ctl/registry/intent.h"
+#include "ctl/registry/rocecast-idl.h"
+#include "ctl/registry/values.h"
 #include "lib/node.h"
 #include "lib/response.h"
 #include "lib/roce.h"

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "ctl/rocecast-idl.h"
+#include "ctl/registry/rocecast-idl.h"
 #include "util.h"
 
 #define MAX_ROWS 12 /* of each table. */

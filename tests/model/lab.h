@@ -2,7 +2,7 @@
  *
  * A whole group in virtual time: a source and receivers as rxe has them
  * (rc-endpoint.h), real source agents and switches (lib/node.h) that are
- * configured by the real planner (ctl/plan.h), and links (fabric.h).
+ * configured by the real planner (ctl/plan/plan.h), and links (fabric.h).
  *
  *   lab.c           life cycle, the run
  *   lab-topology.c  a topology, from one line of text
@@ -31,7 +31,7 @@
 #ifndef TESTS_MODEL_LAB_H
 #define TESTS_MODEL_LAB_H 1
 
-#include "ctl/plan.h"
+#include "ctl/plan/plan.h"
 #include "lib/node.h"
 #include "lib/parse.h"
 #include "tests/model/fabric.h"

@@ -10,7 +10,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "ctl/values.h"
+#include "ctl/registry/values.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_UNIT_PLAN_FIXTURE_H
 #define TESTS_UNIT_PLAN_FIXTURE_H 1
 
-#include "ctl/plan.h"
+#include "ctl/plan/plan.h"
 
 /* What a name stands for is in its letter and number: n7 is a switch with id 7, a7 a source agent
  * with id 7, any other letter a host: r7 has address fd00:1::7, h7 has fd00:1::107. */

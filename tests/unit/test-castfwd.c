@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "castfwd/castfwd.h"
-#include "tests/unit/suites.h"
 #include "socket-util.h"
+#include "tests/unit/suites.h"
 #include "util.h"
 
 static struct node_config config;

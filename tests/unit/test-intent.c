@@ -4,12 +4,12 @@
  */
 #include <config.h>
 
-#include "ctl/intent.h"
+#include "ctl/registry/intent.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 
-#include "ctl/rocecast-idl.h"
+#include "ctl/registry/rocecast-idl.h"
 #include "tests/unit/suites.h"
 #include "util.h"
 

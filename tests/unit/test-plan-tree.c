@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "ctl/plan.h"
+#include "ctl/plan/plan.h"
 #include "tests/unit/plan-fixture.h"
 #include "tests/unit/suites.h"
 #include "util.h"

@@ -5,7 +5,7 @@
  */
 #include <config.h>
 
-#include "ctl/plan.h"
+#include "ctl/plan/plan.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "ctl/rollout.h"
+#include "ctl/plan/rollout.h"
 #include "tests/unit/plan-fixture.h"
 #include "tests/unit/suites.h"
 #include "util.h"

@@ -11,7 +11,7 @@
  */
 #include <config.h>
 
-#include "ctl/rollout.h"
+#include "ctl/plan/rollout.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "ctl/values.h"
+#include "ctl/registry/values.h"
 
 #include "tests/unit/suites.h"
 #include "util.h"

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Talks to agents through their control sockets, which are on this machine.
+ */
+#include <config.h>
+
+#include "ctl/castctl/castctl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ctl/registry/values.h"
+#include "jsonrpc.h"
+#include "openvswitch/poll-loop.h"
+#include "timeval.h"
+#include "unixctl.h"
+#include "util.h"
+
+/* How long one agent may take, so that a stopped one leaves time for the others. */
+#define AGENT_MSEC         2000
+#define FOREIGN_AGENT_MSEC 10000 /* runs tools to know. */
+
+/* Sends 'command' and waits for what is answered: 0 with the reply, or an errno value. */
+static int
+transact(struct jsonrpc *client, const char *command, struct json *params, long long int deadline,
+         struct jsonrpc_msg **replyp)
+{
+    int error = jsonrpc_send(client, jsonrpc_create_request(command, params, NULL));
+
+    while (!error && (error = jsonrpc_recv(client, replyp)) == EAGAIN) {
+        if (time_msec() >= deadline) {
+            return ETIMEDOUT;
+        }
+        error = 0;
+        jsonrpc_run(client);
+        jsonrpc_wait(client);
+        jsonrpc_recv_wait(client);
+        poll_timer_wait_until(deadline);
+        poll_block();
+    }
+    return error;
+}
+
+static struct json *
+params_of(const char *const args[])
+{
+    struct json *params = json_array_create_empty();
+
+    for (size_t i = 0; args[i]; i++) {
+        json_array_add(params, json_string_create(args[i]));
+    }
+    return params;
+}
+
+/* What unixctl ends each answer with. */
+static void
+remove_newline(char *s)
+{
+    size_t len = strlen(s);
+
+    if (len && s[len - 1] == '\n') {
+        s[len - 1] = '\0';
+    }
+}
+
+enum ctl_exit
+ctl_agent_run(const struct ctl *ctl, const struct rrec_node *node, const char *command,
+              const char *const args[], char **answerp)
+{
+    struct jsonrpc_msg *reply = NULL;
+    struct jsonrpc *client = NULL;
+    enum ctl_exit result = CTL_UNAVAILABLE;
+    int msec = node_role_text_is_foreign(node->role) ? FOREIGN_AGENT_MSEC : AGENT_MSEC;
+    int error;
+
+    if (!node->control[0]) {
+        *answerp = xstrdup("no agent has connected yet");
+        return CTL_UNAVAILABLE;
+    }
+    error = unixctl_client_create(node->control, &client);
+    if (!error) {
+        error = transact(client, command, params_of(args), MIN(time_msec() + msec, ctl->deadline),
+                         &reply);
+    }
+    if (error) {
+        *answerp = xasprintf("%s: %s", node->control, ovs_retval_to_string(error));
+    } else if (reply->error && reply->error->type == JSON_STRING) {
+        *answerp = xstrdup(json_string(reply->error));
+        result = CTL_REFUSED;
+    } else if (reply->result && reply->result->type == JSON_STRING) {
+        *answerp = xstrdup(json_string(reply->result));
+        result = CTL_OK;
+    } else {
+        *answerp = xasprintf("%s: answered something unknown", node->control);
+    }
+    remove_newline(*answerp);
+    jsonrpc_msg_destroy(reply);
+    jsonrpc_close(client);
+    return result;
+}
+
+struct json *
+ctl_agent_ask(const struct ctl *ctl, const struct rrec_node *node, const char *command)
+{
+    char *answer;
+    struct json *json = NULL;
+
+    if (ctl_agent_run(ctl, node, command, (const char *[]){"-j", NULL}, &answer) == CTL_OK) {
+        json = json_from_string(answer);
+        if (json->type == JSON_STRING) { /* what json_from_string() says of bad JSON. */
+            json_destroy(json);
+            json = NULL;
+            free(answer);
+            answer = xasprintf("%s: answered no JSON", node->control);
+        }
+    }
+    if (!json) {
+        fprintf(stderr, "%s: node %s: %s\n", program_name, node->name, answer);
+    }
+    free(answer);
+    return json;
+}
+
+void
+ctl_finish(bool partial)
+{
+    if (partial) {
+        fflush(stdout);
+        exit(CTL_PARTIAL);
+    }
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl: the command line.
+ */
+#include <config.h>
+
+#include "ctl/castctl/castctl.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "command-line.h"
+#include "ctl/process/daemon-common.h"
+#include "ctl/process/privileges.h"
+#include "ctl/registry/values.h"
+#include "fatal-signal.h"
+#include "openvswitch/vlog.h"
+#include "ovs-thread.h"
+#include "stream-ssl.h"
+#include "timeval.h"
+#include "util.h"
+
+#define DEFAULT_TIMEOUT 30
+#define MAX_TIMEOUT     86400
+
+static const struct ctl_command *const command_tables[] = {
+    ctl_topology_commands, ctl_impair_commands, ctl_group_commands,
+    ctl_key_commands,      ctl_member_commands, ctl_tree_commands,
+    ctl_stats_commands,    ctl_packet_commands, ctl_doctor_commands,
+};
+
+static const struct {
+    const char *name;
+    const char *arg;
+} ctl_options[] = {
+#define OPTION(ENUM, NAME, ARG) {NAME, ARG},
+    CTL_OPTIONS
+#undef OPTION
+};
+
+void
+ctl_fail(enum ctl_exit code, const char *format, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fprintf(stderr, "%s: ", program_name);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(code);
+}
+
+const char *
+ctl_option_name(enum ctl_option option)
+{
+    return ctl_options[option].name;
+}
+
+uint64_t
+ctl_option_number(const struct ctl *ctl, enum ctl_option option, uint64_t min, uint64_t max,
+                  uint64_t otherwise)
+{
+    uint64_t value;
+
+    if (!ctl->options[option]) {
+        return otherwise;
+    }
+    if (!number_parse(ctl->options[option], min, max, &value)) {
+        ctl_fail(CTL_USAGE, "--%s %s: must be %" PRIu64 "..%" PRIu64, ctl_option_name(option),
+                 ctl->options[option], min, max);
+    }
+    return value;
+}
+
+bool
+ctl_flag(const struct ctl *ctl, enum ctl_option option)
+{
+    return ctl->options[option] != NULL;
+}
+
+void
+ctl_check_name(const char *what, const char *name)
+{
+    if (!name_is_valid(name)) {
+        ctl_fail(CTL_USAGE, "%s '%s': " NAME_RULE, what, name);
+    }
+}
+
+/*
+ * Help.
+ */
+
+static void
+print_usage_of(const struct ctl_command *cmd)
+{
+    printf("  %s%s%s", cmd->name, cmd->args[0] ? " " : "", cmd->args);
+    for (int i = 0; i < N_CTL_OPTIONS; i++) {
+        if (cmd->options & 1ull << i) {
+            bool required = cmd->required & 1ull << i;
+
+            printf(" %s--%s%s%s%s", required ? "" : "[", ctl_options[i].name,
+                   ctl_options[i].arg ? " " : "", ctl_options[i].arg ? ctl_options[i].arg : "",
+                   required ? "" : "]");
+        }
+    }
+    printf("\n        %s\n", cmd->help);
+}
+
+/* Does a command begin so? */
+static bool
+is_topic(const char *s)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(command_tables); i++) {
+        for (const struct ctl_command *c = command_tables[i]; c->name; c++) {
+            if (!strncmp(c->name, s, strlen(s))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Help with the commands that begin with 'topic', or with all. */
+static void OVS_NO_RETURN
+usage(const char *topic)
+{
+    if (topic && !is_topic(topic)) {
+        ctl_fail(CTL_USAGE, "no command begins with '%s' (castctl --help)", topic);
+    }
+    printf("castctl: says what rocecast is to do, and shows what it does\n"
+           "usage: castctl [OPTIONS] COMMAND [ARGUMENTS] [OPTIONS]\n\n");
+    for (size_t i = 0; i < ARRAY_SIZE(command_tables); i++) {
+        for (const struct ctl_command *c = command_tables[i]; c->name; c++) {
+            if (!topic || !strncmp(c->name, topic, strlen(topic))) {
+                print_usage_of(c);
+            }
+        }
+    }
+    printf("\noptions:\n"
+           "  --db=REMOTE          registry (default: $ROCECAST_DB, or unix:%s/db.sock)\n"
+           "  --wait=WHOM          until castd (default) has taken it up, agents have applied it,\n"
+           "                       or none\n"
+           "  --timeout=SECONDS    for everything together (default %d)\n"
+           "  -j, --json           JSON instead of text\n"
+           "  --private-key=FILE, --certificate=FILE, --ca-cert=FILE, --bootstrap-ca-cert=FILE\n"
+           "                       for ssl: remotes\n"
+           "  -v, --verbose[=SPEC] log to standard error\n"
+           "  -h, --help           this text; 'castctl group --help' is about groups only\n"
+           "  -V, --version        version\n"
+           "Numbers are decimal or 0x...\n"
+           "Exit status: 0 done, 1 usage or bad value, 2 refused, 3 registry or castd unreachable\n"
+           "or timed out, 4 partial.\n",
+           rocecast_rundir(), DEFAULT_TIMEOUT);
+    exit(CTL_OK);
+}
+
+/*
+ * The command line.
+ */
+
+enum {
+    GLOBAL_DB = 0x1000,
+    GLOBAL_WAIT,
+    GLOBAL_TIMEOUT,
+    GLOBAL_PEER_CA_CERT,
+    GLOBAL_BOOTSTRAP_CA_CERT,
+    VLOG_OPTION_ENUMS,
+    SSL_OPTION_ENUMS,
+};
+/* Options of commands have this added, so that they do not collide. */
+#define COMMAND_OPTION_BASE 0x2000
+
+static const struct option global_options[] = {
+    {"db", required_argument, NULL, GLOBAL_DB},
+    {"wait", required_argument, NULL, GLOBAL_WAIT},
+    {"timeout", required_argument, NULL, GLOBAL_TIMEOUT},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    VLOG_LONG_OPTIONS,
+    STREAM_SSL_LONG_OPTIONS,
+    {"peer-ca-cert", required_argument, NULL, GLOBAL_PEER_CA_CERT},
+    {"bootstrap-ca-cert", required_argument, NULL, GLOBAL_BOOTSTRAP_CA_CERT},
+};
+
+static void
+set_wait(struct ctl *ctl, const char *whom)
+{
+    if (!strcmp(whom, "none")) {
+        ctl->wait = WAIT_NONE;
+    } else if (!strcmp(whom, "castd")) {
+        ctl->wait = WAIT_CASTD;
+    } else if (!strcmp(whom, "agents")) {
+        ctl->wait = WAIT_AGENTS;
+    } else {
+        ctl_fail(CTL_USAGE, "--wait %s: must be none, castd or agents", whom);
+    }
+}
+
+static void
+set_timeout(struct ctl *ctl, const char *seconds)
+{
+    uint64_t value;
+
+    if (!number_parse(seconds, 1, MAX_TIMEOUT, &value)) {
+        ctl_fail(CTL_USAGE, "--timeout %s: must be 1..%d seconds", seconds, MAX_TIMEOUT);
+    }
+    ctl->timeout = (int) value;
+}
+
+/* A file that is missing would else be noticed only when a connection needs it, in the log. */
+static void
+check_readable(int c, const char *file)
+{
+    const char *option = c == 'p'                   ? "private-key"
+                         : c == 'c'                 ? "certificate"
+                         : c == 'C'                 ? "ca-cert"
+                         : c == GLOBAL_PEER_CA_CERT ? "peer-ca-cert"
+                                                    : NULL;
+
+    if (option && access(file, R_OK)) {
+        ctl_fail(CTL_USAGE, "--%s %s: %s", option, file, ovs_strerror(errno));
+    }
+}
+
+/* One option.  'topic' is the command so far, for --help. */
+static void
+handle_option(struct ctl *ctl, int c, const char *topic)
+{
+    if (c >= COMMAND_OPTION_BASE) {
+        ctl->options[c - COMMAND_OPTION_BASE] = optarg ? optarg : "";
+        return;
+    }
+    check_readable(c, optarg);
+    switch (c) {
+    case GLOBAL_DB:
+        ctl->db = optarg;
+        ctl->db_given = true;
+        break;
+    case GLOBAL_WAIT: set_wait(ctl, optarg); break;
+    case GLOBAL_TIMEOUT: set_timeout(ctl, optarg); break;
+    case 'j': ctl->json = true; break;
+    case 'h': usage(topic);
+    case 'V':
+        printf("castctl (rocecast)\n");
+        exit(CTL_OK);
+
+        VLOG_OPTION_HANDLERS
+        STREAM_SSL_OPTION_HANDLERS
+
+    case GLOBAL_PEER_CA_CERT: stream_ssl_set_peer_ca_cert_file(optarg); break;
+    case GLOBAL_BOOTSTRAP_CA_CERT: stream_ssl_set_ca_cert_file(optarg, true); break;
+    default: exit(CTL_USAGE); /* getopt has said why. */
+    }
+}
+
+/* Options before the command: stops at the first word. */
+static int
+parse_global_options(struct ctl *ctl, int argc, char *argv[])
+{
+    struct option options[ARRAY_SIZE(global_options) + 1];
+    int c;
+
+    memcpy(options, global_options, sizeof global_options);
+    memset(&options[ARRAY_SIZE(global_options)], 0, sizeof options[0]);
+    opterr = 1;
+    while ((c = getopt_long(argc, argv, "+jhVv::p:c:C:", options, NULL)) != -1) {
+        handle_option(ctl, c, NULL);
+    }
+    return optind;
+}
+
+/* Options and arguments after the command's name.  Its own options hide global ones of that name. */
+static void
+parse_command_options(struct ctl *ctl, int argc, char *argv[])
+{
+    const struct ctl_command *cmd = ctl->command;
+    struct option options[N_CTL_OPTIONS + ARRAY_SIZE(global_options) + 1];
+    size_t n = 0;
+    int c;
+
+    memset(options, 0, sizeof options);
+    for (int i = 0; i < N_CTL_OPTIONS; i++) {
+        if (cmd->options & 1ull << i) {
+            options[n++] = (struct option){ctl_options[i].name,
+                                           ctl_options[i].arg ? required_argument : no_argument,
+                                           NULL, COMMAND_OPTION_BASE + i};
+        }
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(global_options); i++) {
+        bool hidden = false;
+
+        for (size_t j = 0; j < n; j++) {
+            hidden |= options[j].val >= COMMAND_OPTION_BASE
+                      && !strcmp(options[j].name, global_options[i].name);
+        }
+        if (!hidden) {
+            options[n++] = global_options[i];
+        }
+    }
+
+    argv[0] = xasprintf("%s: %s", program_name, cmd->name); /* before what getopt says. */
+    optind = 0;                                             /* getopt starts over. */
+    while ((c = getopt_long(argc, argv, "jhVv::p:c:C:", options, NULL)) != -1) {
+        handle_option(ctl, c, cmd->name);
+    }
+    ctl->argc = argc - optind;
+    ctl->argv = argv + optind;
+    if (ctl->argc < cmd->min_args || ctl->argc > cmd->max_args) {
+        ctl_fail(CTL_USAGE, "%s: %s argument%s: %s%s%s (castctl %s --help)", cmd->name,
+                 ctl->argc < cmd->min_args ? "missing" : "unexpected",
+                 ctl->argc < cmd->min_args ? "" : xasprintf(" '%s'", ctl->argv[cmd->max_args]),
+                 cmd->name, cmd->args[0] ? " " : "", cmd->args, cmd->name);
+    }
+    for (int i = 0; i < N_CTL_OPTIONS; i++) {
+        if (cmd->required & 1ull << i && !ctl->options[i]) {
+            ctl_fail(CTL_USAGE, "%s: --%s is missing (castctl %s --help)", cmd->name,
+                     ctl_options[i].name, cmd->name);
+        }
+    }
+}
+
+/* Finds the command whose words argv[] starts with, *n_words of them. */
+static const struct ctl_command *
+find_command(int argc, char *argv[], int *n_words)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(command_tables); i++) {
+        for (const struct ctl_command *c = command_tables[i]; c->name; c++) {
+            size_t first = strcspn(c->name, " ");
+
+            if (argc < 1 || strlen(argv[0]) != first || strncmp(argv[0], c->name, first)) {
+                continue;
+            }
+            if (!c->name[first]) {
+                *n_words = 1;
+                return c;
+            }
+            if (argc > 1 && !strcmp(argv[1], c->name + first + 1)) {
+                *n_words = 2;
+                return c;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* No such command: says so, or helps with "castctl help" and "castctl group --help". */
+static void OVS_NO_RETURN
+no_command(int argc, char *argv[])
+{
+    if (argc && !strcmp(argv[0], "help")) {
+        usage(argc > 1 ? argv[1] : NULL);
+    }
+    if (argc > 1 && is_topic(argv[0]) && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        usage(argv[0]);
+    }
+    if (!argc) {
+        ctl_fail(CTL_USAGE, "a command is missing (castctl --help)");
+    }
+    ctl_fail(CTL_USAGE, "unknown command '%s%s%s' (castctl --help)", argv[0], argc > 1 ? " " : "",
+             argc > 1 ? argv[1] : "");
+}
+
+int
+main(int argc, char *argv[])
+{
+    struct ctl ctl = {.wait = WAIT_CASTD, .timeout = DEFAULT_TIMEOUT};
+    char *default_db = rocecast_default_db();
+    int n_global, n_words = 0;
+
+    set_program_name("castctl");
+    fatal_ignore_sigpipe();
+    ovsthread_id_init();
+    vlog_set_levels(NULL, VLF_ANY_DESTINATION, VLL_OFF);
+
+    ctl.db = default_db;
+    n_global = parse_global_options(&ctl, argc, argv);
+    argc -= n_global;
+    argv += n_global;
+    ctl.command = find_command(argc, argv, &n_words);
+    if (!ctl.command) {
+        no_command(argc, argv);
+    }
+    /* The last word of the name stands in for argv[0]. */
+    parse_command_options(&ctl, argc - n_words + 1, argv + n_words - 1);
+    /* What this machine lacks is to be seen with all that its user may do. */
+    if (!(ctl.command->options & CTL_LOCAL) && privileges_drop(PRIVILEGES_NONE)) {
+        ctl_fail(CTL_UNAVAILABLE, "capabilities cannot be given up");
+    }
+    ctl.deadline = time_msec() + ctl.timeout * 1000LL;
+    ctl_run(&ctl);
+    free(default_db);
+    if (fflush(stdout) || ferror(stdout)) {
+        ctl_fail(CTL_PARTIAL, "standard output: write error");
+    }
+    return CTL_OK;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl's own structures: what a command is given and what it may use.
+ */
+#ifndef CTL_CASTCTL_CASTCTL_H
+#define CTL_CASTCTL_CASTCTL_H 1
+
+#include <netinet/in.h>
+
+#include "compiler.h"
+#include "ctl/registry/json.h"
+#include "ctl/registry/rocecast-idl.h"
+#include "openvswitch/json.h"
+
+enum ctl_exit {
+    CTL_OK = 0,
+    CTL_USAGE = 1,       /* usage or a bad value. */
+    CTL_REFUSED = 2,     /* the registry's state does not allow it. */
+    CTL_UNAVAILABLE = 3, /* registry or castd unreachable, or timed out. */
+    CTL_PARTIAL = 4,     /* some of what was asked for could not be had. */
+};
+
+/* Options of single commands; name, argument (NULL: a flag). */
+#define CTL_OPTIONS                            \
+    OPTION(ID, "id", "N")                      \
+    OPTION(ROLE, "role", "ROLE")               \
+    OPTION(VERIFY, "verify", "WHEN")           \
+    OPTION(AGGREGATE, "aggregate", "yes|no")   \
+    OPTION(ADDRESS, "address", "ADDRESS")      \
+    OPTION(KIND, "kind", "KIND")               \
+    OPTION(MODE, "mode", "MODE")               \
+    OPTION(RECEIVERS, "receivers", "HOW")      \
+    OPTION(MTU, "mtu", "BYTES")                \
+    OPTION(PSN, "psn", "PSN")                  \
+    OPTION(TIMEOUT, "timeout", "T")            \
+    OPTION(POLICY, "policy", "POLICY")         \
+    OPTION(LIVENESS, "liveness", "MS")         \
+    OPTION(NAK, "nak", "NAK")                  \
+    OPTION(FILTER, "filter", "on|off")         \
+    OPTION(AUTH, "auth", "TLVS")               \
+    OPTION(KEY, "key", "KEY")                  \
+    OPTION(SECRET_FILE, "secret-file", "FILE") \
+    OPTION(GENERATE, "generate", NULL)         \
+    OPTION(HOST, "host", "HOST")               \
+    OPTION(QPN, "qpn", "QPN")                  \
+    OPTION(RKEY, "rkey", "RKEY")               \
+    OPTION(VA, "va", "ADDRESS")                \
+    OPTION(LEN, "len", "BYTES")                \
+    OPTION(EPOCH, "epoch", "EPOCH")            \
+    OPTION(MEMBERS, "members", "N")            \
+    OPTION(ALL, "all", NULL)                   \
+    OPTION(BOTH, "both", NULL)                 \
+    OPTION(DOT, "dot", NULL)                   \
+    OPTION(FORCE, "force", NULL)               \
+    OPTION(MAY_EXIST, "may-exist", NULL)       \
+    OPTION(IF_EXISTS, "if-exists", NULL)
+
+enum ctl_option {
+#define OPTION(ENUM, NAME, ARG) OPT_##ENUM,
+    CTL_OPTIONS
+#undef OPTION
+        N_CTL_OPTIONS
+};
+
+enum ctl_wait { WAIT_NONE, WAIT_CASTD, WAIT_AGENTS };
+
+struct ctl_command;
+
+struct ctl {
+    const char *db;
+    bool db_given; /* by --db. */
+    struct ovsdb_idl *idl;
+    struct ovsdb_idl_txn *txn; /* commands that write. */
+    enum ctl_wait wait;
+    int timeout;        /* seconds. */
+    long long deadline; /* on time_msec()'s scale. */
+    bool json;
+    const struct ctl_command *command;
+    int argc; /* the command's arguments, without its name. */
+    char **argv;
+    const char *options[N_CTL_OPTIONS]; /* NULL: not given; "" for a flag. */
+};
+
+/* Among a command's options: it does without the registry; it has 'read' only. */
+#define CTL_LOCAL (1ull << 63)
+
+struct ctl_command {
+    const char *name; /* one or two words. */
+    const char *args; /* for the usage. */
+    int min_args, max_args;
+    uint64_t options;  /* 1 << OPT_x of those that it takes. */
+    uint64_t required; /* likewise. */
+    /* Commands that read have 'read' only.  For others 'write' checks and fills ctl->txn, maybe
+     * several times, and 'read', if there is one, runs when that has been taken up. */
+    void (*write)(struct ctl *);
+    void (*read)(struct ctl *);
+    const char *help;
+};
+
+/* Each ends with a command whose name is NULL. */
+extern const struct ctl_command ctl_topology_commands[];
+extern const struct ctl_command ctl_impair_commands[];
+extern const struct ctl_command ctl_key_commands[];
+extern const struct ctl_command ctl_group_commands[];
+extern const struct ctl_command ctl_member_commands[];
+extern const struct ctl_command ctl_tree_commands[];
+extern const struct ctl_command ctl_stats_commands[];
+extern const struct ctl_command ctl_packet_commands[];
+extern const struct ctl_command ctl_doctor_commands[];
+
+/* Prints "castctl: ..." and exits; nothing has been written then. */
+void ctl_fail(enum ctl_exit, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
+
+/* Values of options and arguments; bad ones are usage errors that name option, value and range. */
+uint64_t ctl_option_number(const struct ctl *, enum ctl_option, uint64_t min, uint64_t max,
+                           uint64_t otherwise);
+bool ctl_flag(const struct ctl *, enum ctl_option);
+const char *ctl_option_name(enum ctl_option);
+void ctl_check_name(const char *what, const char *name);
+
+/* Rows by name; the require_ ones fail with CTL_REFUSED if there is none. */
+const struct rrec_node *ctl_find_node(const struct ctl *, const char *name);
+const struct rrec_host *ctl_find_host(const struct ctl *, const char *name);
+const struct rrec_group *ctl_find_group(const struct ctl *, const char *name);
+const struct rrec_node *ctl_require_node(const struct ctl *, const char *name);
+const struct rrec_host *ctl_require_host(const struct ctl *, const char *name);
+const struct rrec_group *ctl_require_group(const struct ctl *, const char *name);
+const struct rrec_source *ctl_find_source(const struct ctl *, const struct rrec_group *);
+const struct rrec_member *
+ctl_find_member(const struct ctl *, const struct rrec_group *, const char *host);
+
+/* db.c: runs ctl->command against the registry. */
+void ctl_run(struct ctl *);
+/* Waits for a change in the registry; ends with CTL_UNAVAILABLE and 'waiting_for' at the deadline. */
+void ctl_wait_for_change(struct ctl *, const char *waiting_for);
+
+/* agent.c: runs a command of the control socket at a node's agent, with the arguments up to
+ * NULL.  CTL_OK: *answerp is its answer; otherwise what went wrong, CTL_REFUSED if the agent said so.
+ * The caller frees *answerp. */
+enum ctl_exit ctl_agent_run(const struct ctl *, const struct rrec_node *, const char *command,
+                            const char *const args[], char **answerp);
+/* The agent's answer with -j as JSON.  NULL, after a line on standard error, if there is none. */
+struct json *ctl_agent_ask(const struct ctl *, const struct rrec_node *, const char *command);
+/* Ends with CTL_PARTIAL if 'partial'. */
+void ctl_finish(bool partial);
+
+/* print.c: takes 'json' over.  As JSON, or as text: an object as lines, an array of objects as
+ * a table.  'keys', ended by NULL, are what the text shows, in that order. */
+void ctl_print(const struct ctl *, struct json *json, const char *const keys[]);
+/* An array of objects as a table; nothing if it is empty. */
+void ctl_print_table(const struct json *array, const char *const keys[], int indent);
+void ctl_put_int(struct json *object, const char *name, int64_t value);
+/* Sorts an array of objects by the string that each has under 'key': r9 before r10. */
+void ctl_sort_by(struct json *array, const char *key);
+
+/* key.c. */
+/* The value of --auth and --key: bad ones are usage errors, a key that is not there is refused. */
+struct auth_option {
+    bool given;
+    unsigned int tlvs; /* AUTH_MT, AUTH_HMAC. */
+    int64_t key;
+    size_t n_key;
+};
+struct auth_option ctl_option_auth(const struct ctl *, const struct rrec_group *);
+/* As --auth has it. */
+const char *ctl_auth_text(char *const tlvs[], size_t n);
+
+/* group.c: a group's members, by host. */
+struct json *ctl_members_to_json(const struct ctl *, const struct rrec_group *);
+
+#endif /* ctl/castctl/castctl.h */

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A castctl command against the registry: connect, one transaction, wait.
+ * What makes transactions atomic is in ctl/registry/request.c.
+ */
+#include <config.h>
+
+#include "ctl/castctl/castctl.h"
+
+#include <stdlib.h>
+
+#include "ctl/registry/request.h"
+#include "ctl/registry/schema.h"
+#include "ctl/registry/values.h"
+#include "openvswitch/dynamic-string.h"
+#include "openvswitch/poll-loop.h"
+#include "openvswitch/vlog.h"
+#include "ovsdb-idl.h"
+#include "stream-ssl.h"
+#include "timeval.h"
+#include "util.h"
+
+/*
+ * Rows by name.
+ */
+
+const struct rrec_node *
+ctl_find_node(const struct ctl *ctl, const char *name)
+{
+    const struct rrec_node *row;
+
+    RREC_NODE_FOR_EACH (row, ctl->idl) {
+        if (!strcmp(row->name, name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+const struct rrec_host *
+ctl_find_host(const struct ctl *ctl, const char *name)
+{
+    return request_find_host(ctl->idl, name);
+}
+
+const struct rrec_group *
+ctl_find_group(const struct ctl *ctl, const char *name)
+{
+    return request_find_group(ctl->idl, name);
+}
+
+const struct rrec_node *
+ctl_require_node(const struct ctl *ctl, const char *name)
+{
+    const struct rrec_node *row = ctl_find_node(ctl, name);
+
+    if (!row) {
+        ctl_fail(CTL_REFUSED, "%s: no node named '%s'", ctl->command->name, name);
+    }
+    return row;
+}
+
+const struct rrec_host *
+ctl_require_host(const struct ctl *ctl, const char *name)
+{
+    const struct rrec_host *row = ctl_find_host(ctl, name);
+
+    if (!row) {
+        ctl_fail(CTL_REFUSED, "%s: no host named '%s'", ctl->command->name, name);
+    }
+    return row;
+}
+
+const struct rrec_group *
+ctl_require_group(const struct ctl *ctl, const char *name)
+{
+    const struct rrec_group *row = ctl_find_group(ctl, name);
+
+    if (!row) {
+        ctl_fail(CTL_REFUSED, "%s: no group named '%s'", ctl->command->name, name);
+    }
+    return row;
+}
+
+const struct rrec_source *
+ctl_find_source(const struct ctl *ctl, const struct rrec_group *group)
+{
+    return request_find_source(ctl->idl, group);
+}
+
+const struct rrec_member *
+ctl_find_member(const struct ctl *ctl, const struct rrec_group *group, const char *host)
+{
+    return request_find_member(ctl->idl, group, host);
+}
+
+/*
+ * The connection.
+ */
+
+static void
+check_alive(const struct ctl *ctl)
+{
+    if (!ovsdb_idl_is_alive(ctl->idl)) {
+        int error = ovsdb_idl_get_last_error(ctl->idl);
+
+        ctl_fail(CTL_UNAVAILABLE, "registry %s: %s", ctl->db,
+                 error ? ovs_retval_to_string(error) : "the server has no database 'rocecast'");
+    }
+}
+
+/* Sleeps until 'idl' or 'txn' has news.  False: the deadline has passed. */
+static bool
+block(struct ctl *ctl)
+{
+    if (time_msec() >= ctl->deadline) {
+        return false;
+    }
+    ovsdb_idl_wait(ctl->idl);
+    if (ctl->txn) {
+        ovsdb_idl_txn_wait(ctl->txn);
+    }
+    poll_timer_wait_until(ctl->deadline);
+    poll_block();
+    return true;
+}
+
+void
+ctl_wait_for_change(struct ctl *ctl, const char *waiting_for)
+{
+    unsigned int seqno = ovsdb_idl_get_seqno(ctl->idl);
+
+    for (;;) {
+        ovsdb_idl_run(ctl->idl);
+        check_alive(ctl);
+        if (ovsdb_idl_get_seqno(ctl->idl) != seqno) {
+            return;
+        }
+        if (!block(ctl)) {
+            ctl_fail(CTL_UNAVAILABLE, "%s", waiting_for);
+        }
+    }
+}
+
+/* A single unix socket that nobody listens on is a final answer; anything else may come up. */
+static void
+connect_registry(struct ctl *ctl)
+{
+    if (!db_is_valid(ctl->db)) {
+        ctl_fail(CTL_USAGE, "%s%s: " DB_RULE, ctl->db_given ? "--db " : "ROCECAST_DB=", ctl->db);
+    }
+    if (db_needs_keys(ctl->db) && !stream_ssl_is_configured()) {
+        ctl_fail(CTL_USAGE, "registry %s: ssl: needs --private-key, --certificate and --ca-cert",
+                 ctl->db);
+    }
+
+    ctl->idl = ovsdb_idl_create(ctl->db, &rrec_idl_class, true, !db_is_one_socket(ctl->db));
+    registry_omit_secrets(ctl->idl);
+    while (!ovsdb_idl_has_ever_connected(ctl->idl)) {
+        ovsdb_idl_run(ctl->idl);
+        check_alive(ctl);
+        if (!ovsdb_idl_has_ever_connected(ctl->idl) && !block(ctl)) {
+            int error = ovsdb_idl_get_last_error(ctl->idl);
+
+            ctl_fail(CTL_UNAVAILABLE, "registry %s did not answer in %d s%s%s", ctl->db,
+                     ctl->timeout,
+                     error ? ": "
+                     : ovsdb_idl_is_connected(ctl->idl)
+                         ? ": connected, but it shows no database 'rocecast'"
+                         : "",
+                     error ? ovs_retval_to_string(error) : "");
+        }
+    }
+    char *problem = registry_schema_problem(ctl->idl, REGISTRY_ALL_TABLES);
+    if (problem) {
+        ctl_fail(CTL_REFUSED, "registry %s: %s", ctl->db, problem);
+    }
+}
+
+/*
+ * Transactions.
+ */
+
+static enum ovsdb_idl_txn_status
+commit(struct ctl *ctl)
+{
+    for (;;) {
+        enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit(ctl->txn);
+
+        if (status != TXN_INCOMPLETE) {
+            return status;
+        }
+        ovsdb_idl_run(ctl->idl);
+        check_alive(ctl);
+        if (!block(ctl)) {
+            ctl_fail(CTL_UNAVAILABLE,
+                     "registry %s did not answer a transaction in %d s: it may have been done or "
+                     "not",
+                     ctl->db, ctl->timeout);
+        }
+    }
+}
+
+/* One attempt: true and the number of the request, or false if it is to be done again. */
+static bool
+try_write(struct ctl *ctl, int64_t *request)
+{
+    bool had_global = rrec_global_first(ctl->idl) != NULL;
+    enum ovsdb_idl_txn_status status;
+
+    ctl->txn = ovsdb_idl_txn_create(ctl->idl);
+    ovsdb_idl_txn_add_comment(ctl->txn, "castctl: %s", ctl->command->name);
+    ctl->command->write(ctl);
+    request_number(ctl->idl, ctl->txn);
+    status = commit(ctl);
+    if (status == TXN_SUCCESS || status == TXN_UNCHANGED) {
+        *request = request_get_number(ctl->idl, ctl->txn, status);
+    } else if (status == TXN_ERROR && had_global) {
+        ctl_fail(CTL_REFUSED, "%s: the registry refused it: %s", ctl->command->name,
+                 ovsdb_idl_txn_get_error(ctl->txn));
+    }
+    ovsdb_idl_txn_destroy(ctl->txn);
+    ctl->txn = NULL;
+    return status == TXN_SUCCESS || status == TXN_UNCHANGED;
+}
+
+static char *
+castd_silent(const struct ctl *ctl, int64_t request)
+{
+    const struct rrec_global *global = rrec_global_first(ctl->idl);
+
+    return xasprintf("castd did not answer in %d s: registry reachable, request %" PRId64
+                     " not taken up (nb_cfg %" PRId64 ")",
+                     ctl->timeout, request, global ? global->nb_cfg : 0);
+}
+
+static char *
+agents_silent(const struct ctl *ctl, int64_t request)
+{
+    const struct rrec_global *global = rrec_global_first(ctl->idl);
+    const struct rrec_node *node;
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    if (!global || global->nb_cfg < request) {
+        return castd_silent(ctl, request);
+    }
+    ds_put_format(&s, "agents did not apply request %" PRId64 " in %d s:", request, ctl->timeout);
+    RREC_NODE_FOR_EACH (node, ctl->idl) {
+        if (node->nb_cfg < node->cfg) {
+            ds_put_format(&s, " node %s (generation %" PRId64 ", applied %" PRId64 ")", node->name,
+                          node->cfg, node->nb_cfg);
+        }
+    }
+    return ds_steal_cstr(&s);
+}
+
+static bool
+is_answered(const struct ctl *ctl, int64_t request)
+{
+    const struct rrec_global *global = rrec_global_first(ctl->idl);
+
+    return ctl->wait == WAIT_NONE
+           || (global
+               && (ctl->wait == WAIT_CASTD ? global->nb_cfg : global->agents_cfg) >= request);
+}
+
+static void
+write_and_wait(struct ctl *ctl)
+{
+    int64_t request;
+
+    while (!try_write(ctl, &request)) {
+        ovsdb_idl_run(ctl->idl);
+        check_alive(ctl);
+        if (time_msec() >= ctl->deadline) {
+            ctl_fail(CTL_UNAVAILABLE, "%s: others kept changing the registry for %d s",
+                     ctl->command->name, ctl->timeout);
+        }
+    }
+    while (!is_answered(ctl, request)) {
+        char *why =
+            ctl->wait == WAIT_CASTD ? castd_silent(ctl, request) : agents_silent(ctl, request);
+
+        ctl_wait_for_change(ctl, why);
+        free(why);
+    }
+}
+
+void
+ctl_run(struct ctl *ctl)
+{
+    if (ctl->command->options & CTL_LOCAL) {
+        ctl->command->read(ctl);
+        return;
+    }
+    connect_registry(ctl);
+    if (ctl->command->write) {
+        write_and_wait(ctl);
+    }
+    if (ctl->command->read && (!ctl->command->write || ctl->wait != WAIT_NONE)) {
+        ctl->command->read(ctl);
+    }
+    ovsdb_idl_destroy(ctl->idl);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl doctor: what on this machine stands in the way.
+ *
+ * Exit status: 0, also with warnings; 2 if there is a problem; 3 if a registry
+ * was named, by --db or ROCECAST_DB, and none of its servers can be used.
+ */
+#include <config.h>
+
+#include "ctl/castctl/castctl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ctl/doctor/doctor.h"
+#include "util.h"
+
+#define DEFAULT_PATH_MTU 1024
+
+static unsigned int
+parse_role(const struct ctl *ctl)
+{
+    const char *role = ctl->options[OPT_ROLE];
+
+    if (!role) {
+        return DOCTOR_HOST | DOCTOR_FORWARDER | DOCTOR_LAB;
+    }
+    if (!strcmp(role, "host")) {
+        return DOCTOR_HOST;
+    }
+    if (!strcmp(role, "switch") || !strcmp(role, "agent")) {
+        return DOCTOR_FORWARDER;
+    }
+    if (!strcmp(role, "lab")) {
+        return DOCTOR_LAB;
+    }
+    ctl_fail(CTL_USAGE, "--role %s: must be host, switch, agent or lab", role);
+}
+
+static void
+print_text(const struct doctor *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        const struct doctor_finding *f = &d->findings[i];
+
+        printf("%-8s %-12s %s\n", doctor_state_name(f->state), f->check, f->found);
+        if (f->fix) {
+            printf("%-8s %-12s -> %s\n", "", "", f->fix);
+        }
+    }
+}
+
+static struct json *
+to_json(const struct doctor *d)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < d->n; i++) {
+        const struct doctor_finding *f = &d->findings[i];
+        struct json *object = json_object_create();
+
+        json_object_put_string(object, "check", f->check);
+        json_object_put_string(object, "state", doctor_state_name(f->state));
+        json_object_put_string(object, "found", f->found);
+        json_object_put_string(object, "fix", f->fix ? f->fix : "");
+        json_array_add(array, object);
+    }
+    return array;
+}
+
+static void
+doctor(struct ctl *ctl)
+{
+    static const char *const no_keys[] = {NULL};
+    const char *env = getenv("ROCECAST_DB");
+    struct doctor d = {
+        .roles = parse_role(ctl),
+        .path_mtu = (unsigned int) ctl_option_number(ctl, OPT_MTU, 256, 4096, DEFAULT_PATH_MTU),
+        .db = ctl->db,
+        .db_wanted = ctl->db_given || (env && env[0]),
+        .deadline = ctl->deadline,
+    };
+
+    doctor_run(&d);
+    if (ctl->json) {
+        ctl_print(ctl, to_json(&d), no_keys);
+    } else {
+        print_text(&d);
+    }
+
+    enum ctl_exit status = d.unreachable                        ? CTL_UNAVAILABLE
+                           : doctor_worst(&d) == DOCTOR_PROBLEM ? CTL_REFUSED
+                                                                : CTL_OK;
+
+    doctor_uninit(&d);
+    if (status) {
+        exit(fflush(stdout) ? CTL_PARTIAL : status);
+    }
+}
+
+const struct ctl_command ctl_doctor_commands[] = {
+    {"doctor", "", 0, 0, CTL_LOCAL | 1ull << OPT_ROLE | 1ull << OPT_MTU, 0, NULL, doctor,
+     "what on this machine stands in the way, and what to do; ends with 2 if something does,\n"
+     "        with 3 if the registry at --db or ROCECAST_DB cannot be used; --role host, switch,\n"
+     "        agent or lab: only what matters for that"},
+    {.name = NULL},
+};

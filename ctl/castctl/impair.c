@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl link impair: how bad a link is made.
+ */
+#include <config.h>
+
+#include "ctl/castctl/castctl.h"
+
+#include <stdlib.h>
+
+#include "ctl/registry/values.h"
+#include "lib/impair.h"
+#include "openvswitch/dynamic-string.h"
+
+#define FLAG(OPTION) (1ull << (OPTION))
+
+/* Is 's', "NAME" or "NAME:INTERFACE", this end of a link? */
+static bool
+names_end(const char *s, const char *name, const char *port)
+{
+    size_t n = strlen(name);
+
+    return !strncmp(s, name, n) && (!s[n] || (s[n] == ':' && !strcmp(s + n + 1, port)));
+}
+
+/* The only link between these two ends; '*forward': from its a to its b. */
+static const struct rrec_link *
+require_link(const struct ctl *ctl, const char *from, const char *to, bool *forward)
+{
+    const struct rrec_link *row, *found = NULL;
+
+    RREC_LINK_FOR_EACH (row, ctl->idl) {
+        bool ab = names_end(from, row->a, row->a_port) && names_end(to, row->b, row->b_port);
+        bool ba = names_end(from, row->b, row->b_port) && names_end(to, row->a, row->a_port);
+
+        if ((ab || ba) && found) {
+            ctl_fail(CTL_REFUSED,
+                     "link impair: %s and %s have several links: name the interfaces, "
+                     "%s:INTERFACE",
+                     from, to, from);
+        }
+        if (ab || ba) {
+            found = row;
+            *forward = ab;
+        }
+    }
+    if (!found) {
+        ctl_fail(CTL_REFUSED, "link impair: no link between %s and %s", from, to);
+    }
+    return found;
+}
+
+/* The words behind the ends in canonical form. */
+static void
+parse_impairment(const struct ctl *ctl, char text[IMPAIR_TEXT_SIZE])
+{
+    struct ds words = DS_EMPTY_INITIALIZER;
+    struct impair_params params;
+    char *error;
+
+    for (int i = 2; i < ctl->argc; i++) {
+        ds_put_format(&words, "%s%s", i > 2 ? " " : "", ctl->argv[i]);
+    }
+    if (!impair_parse(ds_cstr(&words), &params, &error)) {
+        ctl_fail(CTL_USAGE, "link impair: %s", error);
+    }
+    ds_destroy(&words);
+    impair_format(&params, text);
+}
+
+/* It is the sender that makes a link bad. */
+static void
+check_may_impair(const struct ctl *ctl, const char *name, const char *text)
+{
+    const struct rrec_node *row = ctl_find_node(ctl, name);
+
+    if (row && text[0] && node_role_text_is_foreign(row->role)) {
+        ctl_fail(CTL_REFUSED, "link impair: node %s has role %s, which makes no link bad",
+                 row->name, row->role);
+    }
+}
+
+static void
+link_impair(struct ctl *ctl)
+{
+    char text[IMPAIR_TEXT_SIZE];
+    bool forward;
+
+    parse_impairment(ctl, text);
+    const struct rrec_link *row = require_link(ctl, ctl->argv[0], ctl->argv[1], &forward);
+    check_may_impair(ctl, forward ? row->a : row->b, text);
+    if (ctl_flag(ctl, OPT_BOTH)) {
+        check_may_impair(ctl, forward ? row->b : row->a, text);
+    }
+    if (forward || ctl_flag(ctl, OPT_BOTH)) {
+        rrec_link_set_a_to_b(row, text);
+    }
+    if (!forward || ctl_flag(ctl, OPT_BOTH)) {
+        rrec_link_set_b_to_a(row, text);
+    }
+}
+
+const struct ctl_command ctl_impair_commands[] = {
+    {"link impair", "FROM TO none|NAME=VALUE...", 3, 12, FLAG(OPT_BOTH), 0, link_impair, NULL,
+     "make a link bad for what FROM sends to TO, or both ways: rate=BIT/S queue=FRAMES delay=TIME\n"
+     "        jitter=TIME loss=% duplicate=% reorder=% late=TIME corrupt=% seed=N; none: good again"},
+    {.name = NULL},
+};

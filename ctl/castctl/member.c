@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl member.
+ */
+#include <config.h>
+
+#include "ctl/castctl/castctl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ctl/registry/request.h"
+#include "util.h"
+
+#define FLAG(OPTION) (1ull << (OPTION))
+
+/* A registration as the options give it. */
+static struct request_member
+parse_registration(const struct ctl *ctl)
+{
+    int n = ctl_flag(ctl, OPT_RKEY) + ctl_flag(ctl, OPT_VA) + ctl_flag(ctl, OPT_LEN);
+    struct request_member r = {
+        .group = ctl->argv[0],
+        .host = ctl->argv[1],
+        .qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, MIN_QPN, MAX_QPN, 0),
+        .has_region = n > 0,
+        .rkey = (int64_t) ctl_option_number(ctl, OPT_RKEY, 0, UINT32_MAX, 0),
+        .va = ctl_option_number(ctl, OPT_VA, 0, UINT64_MAX, 0),
+        .len = (int64_t) ctl_option_number(ctl, OPT_LEN, 1, INT64_MAX, 0),
+        .epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0),
+        .may_exist = ctl_flag(ctl, OPT_MAY_EXIST),
+    };
+
+    if (n && n != 3) {
+        ctl_fail(CTL_USAGE, "--rkey, --va and --len go together: --%s is missing",
+                 !ctl_flag(ctl, OPT_RKEY) ? "rkey"
+                 : !ctl_flag(ctl, OPT_VA) ? "va"
+                                          : "len");
+    }
+    if (r.va > UINT64_MAX - (uint64_t) r.len) {
+        ctl_fail(CTL_USAGE, "--va %s --len %s: the region runs over the end of the address space",
+                 ctl->options[OPT_VA], ctl->options[OPT_LEN]);
+    }
+    return r;
+}
+
+static void
+member_add(struct ctl *ctl)
+{
+    struct request_member request = parse_registration(ctl);
+    char *why;
+
+    if (request_member_add(ctl->idl, ctl->txn, &request, &why)) {
+        ctl_fail(CTL_REFUSED, "member add: %s", why);
+    }
+}
+
+static void
+set_want(struct ctl *ctl, const char *want)
+{
+    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
+    const struct rrec_member *m = ctl_find_member(ctl, group, ctl->argv[1]);
+
+    if (m) {
+        rrec_member_set_want(m, want);
+    } else if (!ctl_flag(ctl, OPT_IF_EXISTS)) {
+        ctl_fail(CTL_REFUSED, "%s: %s is not a member of group %s", ctl->command->name,
+                 ctl->argv[1], group->name);
+    }
+}
+
+static void
+member_leave(struct ctl *ctl)
+{
+    set_want(ctl, "left");
+}
+
+static void
+member_remove(struct ctl *ctl)
+{
+    set_want(ctl, "removed");
+}
+
+/* Until the member has left, or is gone. */
+static void
+wait_until_left(struct ctl *ctl)
+{
+    for (;;) {
+        const struct rrec_group *group = ctl_find_group(ctl, ctl->argv[0]);
+        const struct rrec_member *m = group ? ctl_find_member(ctl, group, ctl->argv[1]) : NULL;
+        char *standing;
+
+        if (!m || !strcmp(m->state, "left")) {
+            return;
+        }
+        standing = xasprintf("%s of group %s has not left after %d s: %s%s%s", m->host, group->name,
+                             ctl->timeout, m->state, m->status[0] ? ", " : "", m->status);
+        ctl_wait_for_change(ctl, standing);
+        free(standing);
+    }
+}
+
+static void
+member_list(struct ctl *ctl)
+{
+    static const char *const keys[] = {"host",  "qpn",  "rkey",  "va",     "len",
+                                       "epoch", "want", "state", "status", NULL};
+
+    ctl_print(ctl, ctl_members_to_json(ctl, ctl_require_group(ctl, ctl->argv[0])), keys);
+}
+
+const struct ctl_command ctl_member_commands[] = {
+    {"member add", "GROUP HOST", 2, 2,
+     FLAG(OPT_QPN) | FLAG(OPT_RKEY) | FLAG(OPT_VA) | FLAG(OPT_LEN) | FLAG(OPT_EPOCH)
+         | FLAG(OPT_MAY_EXIST),
+     FLAG(OPT_QPN), member_add, NULL,
+     "register a receiver's QP, and its region if it takes RDMA WRITE, in the current epoch"},
+    {"member leave", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_leave, NULL,
+     "take a receiver out, without waiting until it is out"},
+    {"member drain", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_leave, wait_until_left,
+     "take a receiver out, and wait until it is out everywhere"},
+    {"member remove", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_remove, wait_until_left,
+     "as drain, and forget it"},
+    {"member list", "GROUP", 1, 1, 0, 0, NULL, member_list, "list a group's members"},
+    {.name = NULL},
+};

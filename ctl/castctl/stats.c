@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl stats: what agents have counted.
+ */
+#include <config.h>
+
+#include "ctl/castctl/castctl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/drop.h"
+#include "openvswitch/shash.h"
+#include "util.h"
+
+static bool
+has_tree_of(const struct rrec_node *node, const struct rrec_group *group)
+{
+    for (size_t i = 0; i < node->n_trees; i++) {
+        if (!strcmp(node->trees[i]->proxy, group->proxy)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of an agent's groups those wanted, without what is configuration. */
+static struct json *
+groups_to_json(const struct json *groups, const struct rrec_group *only)
+{
+    static const char *const keys[] = {"group", "epoch", "started", "anchored", "h",
+                                       "m",     "f",     "waiting", "sent",     "branches"};
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; groups->type == JSON_ARRAY && i < groups->array.n; i++) {
+        const struct json *group = groups->array.elems[i];
+        struct json *o = json_object_create();
+
+        if (only && strcmp(ctl_get_string(group, "proxy"), only->proxy)) {
+            json_destroy(o);
+            continue;
+        }
+        for (size_t j = 0; j < ARRAY_SIZE(keys); j++) {
+            const struct json *value = ctl_get(group, keys[j]);
+            json_object_put(o, keys[j], value ? json_deep_clone(value) : json_null_create());
+        }
+        if (ctl_get(group, "packets")) {
+            json_object_put(o, "packets", json_deep_clone(ctl_get(group, "packets")));
+        }
+        json_array_add(array, o);
+    }
+    return array;
+}
+
+/* The node's counters; null if its agent does not answer. */
+static struct json *
+node_to_json(const struct ctl *ctl, const struct rrec_node *node, const struct rrec_group *only)
+{
+    struct json *counters = ctl_agent_ask(ctl, node, "rocecast/counters");
+    struct json *groups = counters ? ctl_agent_ask(ctl, node, "rocecast/groups") : NULL;
+
+    if (!groups || counters->type != JSON_OBJECT) {
+        json_destroy(counters);
+        json_destroy(groups);
+        return json_null_create();
+    }
+    json_object_put(counters, "groups", groups_to_json(groups, only));
+    json_destroy(groups);
+    return counters;
+}
+
+/* An object of objects as an array, each with its name under 'key'. */
+static struct json *
+to_array(const struct json *object, const char *key)
+{
+    struct json *array = json_array_create_empty();
+    const struct shash_node *member;
+
+    if (object && object->type == JSON_OBJECT) {
+        SHASH_FOR_EACH (member, json_object(object)) {
+            struct json *o = json_deep_clone(member->data);
+
+            json_object_put_string(o, key, member->name);
+            json_array_add(array, o);
+        }
+    }
+    ctl_sort_by(array, key);
+    return array;
+}
+
+/* "" for a reason that only the agent knows. */
+static const char *
+help_of(const char *reason)
+{
+    for (enum drop_reason why = DROP_none; why < N_DROP_REASONS; why++) {
+        if (!strcmp(drop_name(why), reason)) {
+            return drop_help(why);
+        }
+    }
+    return "";
+}
+
+static void
+print_ports(const struct json *counters)
+{
+    static const char *const keys[] = {"port",       "rx_packets",  "rx_bytes",
+                                       "tx_packets", "tx_bytes",    "rx_errors",
+                                       "tx_errors",  "tx_too_long", NULL};
+    struct json *ports = to_array(ctl_get(counters, "ports"), "port");
+
+    ctl_print_table(ports, keys, 2);
+    json_destroy(ports);
+}
+
+static void
+print_impaired(const struct json *counters)
+{
+    static const char *const keys[] = {"impaired",   "direction", "frames",    "queue_full",
+                                       "no_buffer",  "lost",      "corrupted", "late",
+                                       "duplicated", "held",      NULL};
+    const struct json_array *links = ctl_get_array(counters, "impaired");
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < links->n; i++) {
+        struct json *o = json_deep_clone(links->elems[i]);
+
+        json_object_put_string(o, "impaired", ctl_get_string(o, "port"));
+        json_array_add(array, o);
+    }
+    ctl_print_table(array, keys, 2);
+    json_destroy(array);
+}
+
+static void
+print_drops(const struct json *counters)
+{
+    static const char *const keys[] = {"dropped", "packets", "why", NULL};
+    const struct json *drops = ctl_get(counters, "drops");
+    struct json *array = json_array_create_empty();
+    const struct shash_node *member;
+
+    if (drops && drops->type == JSON_OBJECT) {
+        SHASH_FOR_EACH (member, json_object(drops)) {
+            if (ctl_get_int(drops, member->name)) {
+                struct json *o = json_object_create();
+
+                json_object_put_string(o, "dropped", member->name);
+                ctl_put_int(o, "packets", ctl_get_int(drops, member->name));
+                json_object_put_string(o, "why", help_of(member->name));
+                json_array_add(array, o);
+            }
+        }
+    }
+    ctl_sort_by(array, "dropped");
+    ctl_print_table(array, keys, 2);
+    json_destroy(array);
+}
+
+static void
+print_group(const struct json *group)
+{
+    static const char *const keys[] = {"branch", "una",    "cond",    "acks",    "dups",     "naks",
+                                       "rnrs",   "fatals", "repeats", "useless", "filtered", NULL};
+    static const char *const sent[] = {"acks", "dups", "naks", "rnrs", "fatals", "presumed"};
+    const struct json_array *branches = ctl_get_array(group, "branches");
+    struct json *array = json_array_create_empty();
+
+    printf("  group %s epoch %" PRId64 ": ", ctl_get_string(group, "group"),
+           ctl_get_int(group, "epoch"));
+    if (!ctl_get_bool(group, "started")) {
+        printf("nothing sent yet\n");
+    } else if (ctl_get(group, "packets")) {
+        printf("%" PRId64 " packets copied\n", ctl_get_int(group, "packets"));
+    } else {
+        printf("H %" PRId64 "  m %" PRId64 "  F %" PRId64 "\n", ctl_get_int(group, "h"),
+               ctl_get_int(group, "m"), ctl_get_int(group, "f"));
+    }
+    if (ctl_get_bool(group, "started") && branches->n) {
+        printf("    sent up:");
+        for (size_t i = 0; i < ARRAY_SIZE(sent); i++) {
+            printf("  %s %" PRId64, sent[i], ctl_get_int(ctl_get(group, "sent"), sent[i]));
+        }
+        putchar('\n');
+    }
+    for (size_t i = 0; i < branches->n; i++) {
+        if (ctl_get(branches->elems[i], "una")) {
+            struct json *o = json_deep_clone(branches->elems[i]);
+
+            json_object_put_string(o, "branch", ctl_get_string(o, "name"));
+            json_array_add(array, o);
+        }
+    }
+    ctl_print_table(array, keys, 4);
+    json_destroy(array);
+}
+
+static void
+print_node(const char *name, const struct json *counters)
+{
+    const struct json_array *groups = ctl_get_array(counters, "groups");
+
+    if (counters->type == JSON_NULL) {
+        printf("%s (not reachable)\n", name);
+        return;
+    }
+    printf("%s\n", name);
+    print_ports(counters);
+    print_impaired(counters);
+    print_drops(counters);
+    for (size_t i = 0; i < groups->n; i++) {
+        print_group(groups->elems[i]);
+    }
+    if (ctl_get_int(counters, "no_port")) {
+        printf("  %" PRId64 " frames for ports that do not exist\n",
+               ctl_get_int(counters, "no_port"));
+    }
+    if (ctl_get(counters, "buffers_free")) {
+        printf("  %" PRId64 " packet buffers free\n", ctl_get_int(counters, "buffers_free"));
+    }
+}
+
+static void
+print_stats(const struct json *all)
+{
+    const struct shash_node **nodes = shash_sort(json_object(all));
+
+    for (size_t i = 0; i < shash_count(json_object(all)); i++) {
+        print_node(nodes[i]->name, nodes[i]->data);
+    }
+    free(nodes);
+}
+
+static void
+stats(struct ctl *ctl)
+{
+    static const char *const keys[] = {NULL};
+    const struct rrec_node *one = ctl->argc ? ctl_find_node(ctl, ctl->argv[0]) : NULL;
+    const struct rrec_group *group = ctl->argc && !one ? ctl_find_group(ctl, ctl->argv[0]) : NULL;
+    struct json *all = json_object_create();
+    const struct rrec_node *node;
+    bool partial = false;
+
+    if (ctl->argc && !one && !group) {
+        ctl_fail(CTL_REFUSED, "stats: no node or group named '%s'", ctl->argv[0]);
+    }
+    RREC_NODE_FOR_EACH (node, ctl->idl) {
+        if (one ? node == one : !group || has_tree_of(node, group)) {
+            struct json *counters = node_to_json(ctl, node, group);
+
+            partial |= counters->type == JSON_NULL;
+            json_object_put(all, node->name, counters);
+        }
+    }
+    if (ctl->json) {
+        ctl_print(ctl, all, keys);
+    } else {
+        print_stats(all);
+        json_destroy(all);
+    }
+    ctl_finish(partial);
+}
+
+const struct ctl_command ctl_stats_commands[] = {
+    {"stats", "[NODE|GROUP]", 0, 1, 0, 0, NULL, stats,
+     "counters of all nodes, of one, or of those in a group's tree: ports, drops, responses"},
+    {.name = NULL},
+};

@@ -1,0 +1,643 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl node, host and link: the topology.
+ */
+#include <config.h>
+
+#include "ctl/castctl/castctl.h"
+
+#include <stdlib.h>
+
+#include "ctl/registry/values.h"
+#include "lib/node-config.h"
+#include "util.h"
+
+#define FLAG(OPTION) (1ull << (OPTION))
+
+/* Nodes and hosts share one space of names, since links name either. */
+static void
+check_name_is_free(const struct ctl *ctl, const char *name)
+{
+    if (ctl_find_node(ctl, name)) {
+        ctl_fail(CTL_REFUSED, "%s: a node named '%s' exists already", ctl->command->name, name);
+    }
+    if (ctl_find_host(ctl, name)) {
+        ctl_fail(CTL_REFUSED, "%s: a host named '%s' exists already", ctl->command->name, name);
+    }
+}
+
+static const struct rrec_link *
+find_link_of(const struct ctl *ctl, const char *name)
+{
+    const struct rrec_link *row;
+
+    RREC_LINK_FOR_EACH (row, ctl->idl) {
+        if (!strcmp(row->a, name) || !strcmp(row->b, name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+static void
+check_no_links(const struct ctl *ctl, const char *name)
+{
+    const struct rrec_link *link = find_link_of(ctl, name);
+
+    if (link) {
+        ctl_fail(CTL_REFUSED, "%s: %s still has link %s:%s %s:%s", ctl->command->name, name,
+                 link->a, link->a_port, link->b, link->b_port);
+    }
+}
+
+/*
+ * Nodes.
+ */
+
+/* Does --aggregate say that the node does not?  Without the option, 'otherwise'. */
+static bool
+option_no_aggregation(const struct ctl *ctl, bool otherwise)
+{
+    const char *aggregate = ctl->options[OPT_AGGREGATE];
+
+    if (aggregate && strcmp(aggregate, "yes") && strcmp(aggregate, "no")) {
+        ctl_fail(CTL_USAGE, "--aggregate %s: must be yes or no", aggregate);
+    }
+    return aggregate ? !strcmp(aggregate, "no") : otherwise;
+}
+
+/* A source agent aggregates where the first switch does not: nobody decides that. */
+static void
+check_may_aggregate(const struct ctl *ctl, const char *name, const char *role)
+{
+    if (ctl->options[OPT_AGGREGATE] && strcmp(role, "switch")) {
+        ctl_fail(CTL_REFUSED, "%s: node %s has role %s: --aggregate is for role switch",
+                 ctl->command->name, name, role);
+    }
+}
+
+static void
+node_add(struct ctl *ctl)
+{
+    const char *name = ctl->argv[0];
+    const char *role = ctl->options[OPT_ROLE];
+    int64_t id = (int64_t) ctl_option_number(ctl, OPT_ID, 1, 0xdfff, 0);
+    bool no_aggregation = option_no_aggregation(ctl, false);
+    const struct rrec_node *row;
+
+    ctl_check_name("name", name);
+    if (!node_role_parse(role, &(enum node_role){NODE_SWITCH})) {
+        ctl_fail(CTL_USAGE, "--role %s: must be switch, agent, ovs or router", role);
+    }
+    if (!node_name_fits_role(name, role)) {
+        ctl_fail(CTL_USAGE, "name '%s': that " OVS_NAME_RULE, name);
+    }
+    check_may_aggregate(ctl, name, role);
+    row = ctl_find_node(ctl, name);
+    if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
+        if (row->id != id || strcmp(row->role, role)) {
+            ctl_fail(CTL_REFUSED, "node add: node %s exists with id %" PRId64 " and role %s", name,
+                     row->id, row->role);
+        }
+        if (ctl->options[OPT_AGGREGATE] && row->no_aggregation != no_aggregation) {
+            ctl_fail(CTL_REFUSED, "node add: node %s exists and %s", name,
+                     row->no_aggregation ? "does not aggregate" : "aggregates");
+        }
+        return;
+    }
+    check_name_is_free(ctl, name);
+    RREC_NODE_FOR_EACH (row, ctl->idl) {
+        if (row->id == id) {
+            ctl_fail(CTL_REFUSED, "node add: node %s has id %" PRId64 " already", row->name, id);
+        }
+    }
+    row = rrec_node_insert(ctl->txn);
+    rrec_node_set_name(row, name);
+    rrec_node_set_id(row, id);
+    rrec_node_set_role(row, role);
+    rrec_node_set_no_aggregation(row, no_aggregation);
+}
+
+static void
+node_set(struct ctl *ctl)
+{
+    const char *verify = ctl->options[OPT_VERIFY];
+    const struct rrec_node *row;
+
+    if (!verify && !ctl->options[OPT_AGGREGATE]) {
+        ctl_fail(CTL_USAGE,
+                 "node set: --verify or --aggregate is missing (castctl node set --help)");
+    }
+    if (verify && strcmp(verify, "auto") && strcmp(verify, "always")) {
+        ctl_fail(CTL_USAGE, "--verify %s: must be auto or always", verify);
+    }
+    row = ctl_require_node(ctl, ctl->argv[0]);
+    check_may_aggregate(ctl, row->name, row->role);
+    rrec_node_set_no_aggregation(row, option_no_aggregation(ctl, row->no_aggregation));
+    if (verify) {
+        rrec_node_set_verify_always(row, !strcmp(verify, "always"));
+    }
+}
+
+static void
+node_del(struct ctl *ctl)
+{
+    const char *name = ctl->argv[0];
+
+    if (!ctl_find_node(ctl, name) && ctl_flag(ctl, OPT_IF_EXISTS)) {
+        return;
+    }
+    ctl_require_node(ctl, name);
+    check_no_links(ctl, name);
+    rrec_node_delete(ctl_find_node(ctl, name));
+}
+
+static struct json *
+node_to_json(const struct rrec_node *row)
+{
+    struct json *o = json_object_create();
+    struct in6_addr address = node_address((uint16_t) row->id);
+
+    json_object_put_string(o, "name", row->name);
+    ctl_put_int(o, "id", row->id);
+    json_object_put_string(o, "role", row->role);
+    json_object_put_string(o, "verify", row->verify_always ? "always" : "auto");
+    json_object_put(o, "aggregate",
+                    strcmp(row->role, "switch")
+                        ? json_null_create()
+                        : json_string_create(row->no_aggregation ? "no" : "yes"));
+    json_object_put_string(o, "address", ip6_text(&address));
+    ctl_put_int(o, "wanted", row->cfg);
+    ctl_put_int(o, "applied", row->nb_cfg);
+    json_object_put_string(o, "state", row->state);
+    json_object_put_string(o, "control", row->control);
+    return o;
+}
+
+static const char *const node_keys[] = {
+    "name",  "id",           "role",  "verify", "aggregate", "address",  "number",    "kind",
+    "peer",  "peer_address", "mac",   "prefix", "port",      "next_hop", "behaviour", "group",
+    "epoch", "generation",   "root",  "open",   "started",   "branches", "wanted",    "applied",
+    "state", "control",      "ports", "routes", "sids",      "trees",    NULL,
+};
+
+static void
+node_list(struct ctl *ctl)
+{
+    static const char *const keys[] = {"name",   "id",      "role",  "aggregate", "address",
+                                       "wanted", "applied", "state", NULL};
+    struct json *array = json_array_create_empty();
+    const struct rrec_node *row;
+
+    RREC_NODE_FOR_EACH (row, ctl->idl) {
+        json_array_add(array, node_to_json(row));
+    }
+    ctl_sort_by(array, "name");
+    ctl_print(ctl, array, keys);
+}
+
+static struct json *
+ports_to_json(const struct rrec_node *row)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < row->n_ports; i++) {
+        const struct rrec_port *p = row->ports[i];
+        struct json *o = json_object_create();
+
+        json_object_put_string(o, "name", p->name);
+        ctl_put_int(o, "number", p->number);
+        json_object_put_string(o, "kind", p->kind);
+        json_object_put_string(o, "role", p->role);
+        json_object_put_string(o, "peer", p->peer);
+        json_object_put_string(o, "peer_address", p->peer_address);
+        json_object_put_string(o, "mac", p->mac);
+        json_array_add(array, o);
+    }
+    ctl_sort_by(array, "name");
+    return array;
+}
+
+static struct json *
+routes_to_json(const struct rrec_node *row)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < row->n_routes; i++) {
+        struct json *o = json_object_create();
+
+        json_object_put_string(o, "prefix", row->routes[i]->prefix);
+        ctl_put_int(o, "port", row->routes[i]->port);
+        json_object_put_string(o, "next_hop", row->routes[i]->next_hop);
+        json_array_add(array, o);
+    }
+    ctl_sort_by(array, "prefix");
+    return array;
+}
+
+static struct json *
+sids_to_json(const struct rrec_node *row)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < row->n_sids; i++) {
+        struct json *o = json_object_create();
+
+        json_object_put_string(o, "prefix", row->sids[i]->prefix);
+        json_object_put_string(o, "behaviour", row->sids[i]->behaviour);
+        json_array_add(array, o);
+    }
+    ctl_sort_by(array, "prefix");
+    return array;
+}
+
+static struct json *
+trees_to_json(const struct rrec_node *row)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < row->n_trees; i++) {
+        const struct rrec_tree_node *t = row->trees[i];
+        struct json *o = json_object_create();
+
+        json_object_put_string(o, "group", t->group);
+        ctl_put_int(o, "epoch", t->epoch);
+        ctl_put_int(o, "generation", t->generation);
+        json_object_put(o, "root", json_boolean_create(t->root));
+        json_object_put(o, "open", json_boolean_create(t->open));
+        json_object_put(o, "started", json_boolean_create(t->started));
+        ctl_put_int(o, "branches", (int64_t) (t->n_branches + t->n_copies));
+        json_object_put_string(o, "replication_sid", t->replication_sid);
+        json_object_put_string(o, "parent_sid", t->parent_sid);
+        json_array_add(array, o);
+    }
+    ctl_sort_by(array, "group");
+    return array;
+}
+
+static void
+node_show(struct ctl *ctl)
+{
+    const struct rrec_node *row = ctl_require_node(ctl, ctl->argv[0]);
+    struct json *o = node_to_json(row);
+
+    json_object_put(o, "ports", ports_to_json(row));
+    json_object_put(o, "routes", routes_to_json(row));
+    json_object_put(o, "sids", sids_to_json(row));
+    json_object_put(o, "trees", trees_to_json(row));
+    ctl_print(ctl, o, node_keys);
+}
+
+/*
+ * Hosts.
+ */
+
+static void
+host_add(struct ctl *ctl)
+{
+    const char *name = ctl->argv[0];
+    const char *text = ctl->options[OPT_ADDRESS];
+    const struct rrec_host *row;
+    struct in6_addr address;
+    const char *why;
+
+    ctl_check_name("name", name);
+    if (!ip6_parse(text, &address)) {
+        ctl_fail(CTL_USAGE, "--address %s: not an IPv6 address", text);
+    }
+    why = host_address_check(&address);
+    if (why) {
+        ctl_fail(CTL_USAGE, "--address %s: %s", text, why);
+    }
+    row = ctl_find_host(ctl, name);
+    if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
+        if (strcmp(row->address, ip6_text(&address))) {
+            ctl_fail(CTL_REFUSED, "host add: host %s exists with address %s", name, row->address);
+        }
+        return;
+    }
+    check_name_is_free(ctl, name);
+    RREC_HOST_FOR_EACH (row, ctl->idl) {
+        if (!strcmp(row->address, ip6_text(&address))) {
+            ctl_fail(CTL_REFUSED, "host add: host %s has address %s already", row->name,
+                     row->address);
+        }
+    }
+    row = rrec_host_insert(ctl->txn);
+    rrec_host_set_name(row, name);
+    rrec_host_set_address(row, ip6_text(&address));
+}
+
+/* Groups refer to hosts, and need the hosts' links. */
+static void
+check_host_unused(const struct ctl *ctl, const char *name)
+{
+    const struct rrec_source *source;
+    const struct rrec_member *member;
+
+    RREC_SOURCE_FOR_EACH (source, ctl->idl) {
+        if (!strcmp(source->host, name)) {
+            ctl_fail(CTL_REFUSED, "%s: host %s is the source of group %s", ctl->command->name, name,
+                     source->group->name);
+        }
+    }
+    RREC_MEMBER_FOR_EACH (member, ctl->idl) {
+        if (!strcmp(member->host, name) && strcmp(member->state, "left")) {
+            ctl_fail(CTL_REFUSED, "%s: host %s is a member of group %s", ctl->command->name, name,
+                     member->group->name);
+        }
+    }
+}
+
+static void
+host_del(struct ctl *ctl)
+{
+    const char *name = ctl->argv[0];
+
+    if (!ctl_find_host(ctl, name) && ctl_flag(ctl, OPT_IF_EXISTS)) {
+        return;
+    }
+    ctl_require_host(ctl, name);
+    check_host_unused(ctl, name);
+    check_no_links(ctl, name);
+    rrec_host_delete(ctl_find_host(ctl, name));
+}
+
+static struct json *
+host_to_json(const struct ctl *ctl, const struct rrec_host *row)
+{
+    const struct rrec_link *link = find_link_of(ctl, row->name);
+    struct json *o = json_object_create();
+
+    json_object_put_string(o, "name", row->name);
+    json_object_put_string(o, "address", row->address);
+    if (link) {
+        bool is_a = !strcmp(link->a, row->name);
+
+        json_object_put_string(o, "netdev", is_a ? link->a_port : link->b_port);
+        json_object_put_string(o, "node", is_a ? link->b : link->a);
+    } else {
+        json_object_put(o, "netdev", json_null_create());
+        json_object_put(o, "node", json_null_create());
+    }
+    return o;
+}
+
+static const char *const host_keys[] = {"name", "address", "netdev", "node", NULL};
+
+static void
+host_list(struct ctl *ctl)
+{
+    struct json *array = json_array_create_empty();
+    const struct rrec_host *row;
+
+    RREC_HOST_FOR_EACH (row, ctl->idl) {
+        json_array_add(array, host_to_json(ctl, row));
+    }
+    ctl_sort_by(array, "name");
+    ctl_print(ctl, array, host_keys);
+}
+
+static void
+host_show(struct ctl *ctl)
+{
+    ctl_print(ctl, host_to_json(ctl, ctl_require_host(ctl, ctl->argv[0])), host_keys);
+}
+
+/*
+ * Links.
+ */
+
+struct end {
+    char name[NAME_SIZE];
+    char port[IFNAMSIZ];
+    bool host;
+};
+
+/* "NAME:IF", not looked up. */
+static void
+parse_end(const char *s, struct end *end)
+{
+    const char *colon = strchr(s, ':');
+    size_t n = colon ? (size_t) (colon - s) : strlen(s);
+
+    if (!colon || n >= sizeof end->name) {
+        ctl_fail(CTL_USAGE, "'%s': must be NAME:INTERFACE", s);
+    }
+    memcpy(end->name, s, n);
+    end->name[n] = '\0';
+    ctl_check_name("name", end->name);
+    if (!ifname_is_valid(colon + 1)) {
+        ctl_fail(CTL_USAGE, "interface '%s': " IFNAME_RULE, colon + 1);
+    }
+    ovs_strlcpy(end->port, colon + 1, sizeof end->port);
+}
+
+static bool
+link_has_end(const struct rrec_link *link, const struct end *end)
+{
+    return (!strcmp(link->a, end->name) && !strcmp(link->a_port, end->port))
+           || (!strcmp(link->b, end->name) && !strcmp(link->b_port, end->port));
+}
+
+static const struct rrec_link *
+find_link(const struct ctl *ctl, const struct end *end)
+{
+    const struct rrec_link *row;
+
+    RREC_LINK_FOR_EACH (row, ctl->idl) {
+        if (link_has_end(row, end)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+static void
+lookup_end(const struct ctl *ctl, struct end *end)
+{
+    end->host = ctl_find_host(ctl, end->name) != NULL;
+    if (!end->host && !ctl_find_node(ctl, end->name)) {
+        ctl_fail(CTL_REFUSED, "%s: no node or host named '%s'", ctl->command->name, end->name);
+    }
+}
+
+static void
+check_may_have_host(const struct ctl *ctl, const struct end *host, const struct end *node)
+{
+    const struct rrec_node *row = host->host ? ctl_find_node(ctl, node->name) : NULL;
+
+    if (row && node_role_text_is_foreign(row->role)) {
+        ctl_fail(
+            CTL_REFUSED,
+            "link add: node %s has role %s: a host's link goes to one with role switch or agent",
+            row->name, row->role);
+    }
+}
+
+static void
+check_end_is_free(const struct ctl *ctl, const struct end *end)
+{
+    const struct rrec_link *link = end->host ? find_link_of(ctl, end->name) : find_link(ctl, end);
+
+    if (link && !link_has_end(link, end)) {
+        ctl_fail(CTL_REFUSED, "link add: host %s has a link already, %s:%s %s:%s: it has one",
+                 end->name, link->a, link->a_port, link->b, link->b_port);
+    }
+    if (link) {
+        ctl_fail(CTL_REFUSED, "link add: %s:%s is in use by link %s:%s %s:%s", end->name, end->port,
+                 link->a, link->a_port, link->b, link->b_port);
+    }
+}
+
+static void
+link_add(struct ctl *ctl)
+{
+    const char *kind = ctl->options[OPT_KIND];
+    const struct rrec_link *row;
+    struct end a, b;
+
+    parse_end(ctl->argv[0], &a);
+    parse_end(ctl->argv[1], &b);
+    if (kind && strcmp(kind, "tap") && strcmp(kind, "packet")) {
+        ctl_fail(CTL_USAGE, "--kind %s: must be tap or packet", kind);
+    }
+    if (!strcmp(a.name, b.name)) {
+        ctl_fail(CTL_USAGE, "link add: both ends are %s", a.name);
+    }
+    lookup_end(ctl, &a);
+    lookup_end(ctl, &b);
+    if (a.host && b.host) {
+        ctl_fail(CTL_REFUSED, "link add: %s and %s are both hosts", a.name, b.name);
+    }
+    check_may_have_host(ctl, &a, &b);
+    check_may_have_host(ctl, &b, &a);
+    if (!kind) {
+        kind = a.host || b.host ? "tap" : "packet";
+    }
+    row = find_link(ctl, &a);
+    if (row && link_has_end(row, &b) && ctl_flag(ctl, OPT_MAY_EXIST)) {
+        if (strcmp(row->kind, kind)) {
+            ctl_fail(CTL_REFUSED, "link add: link %s:%s %s:%s exists with kind %s", row->a,
+                     row->a_port, row->b, row->b_port, row->kind);
+        }
+        return;
+    }
+    check_end_is_free(ctl, &a);
+    check_end_is_free(ctl, &b);
+    row = rrec_link_insert(ctl->txn);
+    rrec_link_set_a(row, a.name);
+    rrec_link_set_a_port(row, a.port);
+    rrec_link_set_b(row, b.name);
+    rrec_link_set_b_port(row, b.port);
+    rrec_link_set_kind(row, kind);
+}
+
+/* Does 'tree', which is at some node, send copies to 'peer'? */
+static bool
+sends_to(const struct rrec_tree_node *tree, const struct rrec_node *peer)
+{
+    struct in6_addr locator = node_locator((uint16_t) peer->id);
+
+    for (size_t i = 0; i < tree->n_outer_da; i++) {
+        struct in6_addr sid;
+
+        if (ip6_parse(tree->outer_da[i], &sid) && !memcmp(&sid, &locator, NODE_LOCATOR_LEN)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A host's link carries its groups; one between nodes, the trees that go from one to the other.
+ * Without that link castd plans a tree anew, unless the epoch has started. */
+static void
+check_carries_no_group(const struct ctl *ctl, const struct rrec_link *link)
+{
+    const struct rrec_node *a = ctl_find_node(ctl, link->a);
+    const struct rrec_node *b = ctl_find_node(ctl, link->b);
+
+    if (!a) {
+        check_host_unused(ctl, link->a);
+    }
+    if (!b) {
+        check_host_unused(ctl, link->b);
+    }
+    for (size_t i = 0; a && b && !ctl_flag(ctl, OPT_FORCE) && i < a->n_trees; i++) {
+        for (size_t j = 0; j < b->n_trees; j++) {
+            if (!strcmp(a->trees[i]->proxy, b->trees[j]->proxy)
+                && (sends_to(a->trees[i], b) || sends_to(b->trees[j], a))) {
+                ctl_fail(CTL_REFUSED,
+                         "link del: group %s uses the link between %s and %s (--force)",
+                         a->trees[i]->group, a->name, b->name);
+            }
+        }
+    }
+}
+
+static void
+link_del(struct ctl *ctl)
+{
+    const struct rrec_link *row;
+    struct end end;
+
+    parse_end(ctl->argv[0], &end);
+    row = find_link(ctl, &end);
+    if (!row && ctl_flag(ctl, OPT_IF_EXISTS)) {
+        return;
+    }
+    if (!row) {
+        ctl_fail(CTL_REFUSED, "link del: no link at %s:%s", end.name, end.port);
+    }
+    check_carries_no_group(ctl, row);
+    rrec_link_delete(row);
+}
+
+static void
+link_list(struct ctl *ctl)
+{
+    static const char *const keys[] = {"a", "b", "kind", "a_to_b", "b_to_a", NULL};
+    struct json *array = json_array_create_empty();
+    const struct rrec_link *row;
+
+    RREC_LINK_FOR_EACH (row, ctl->idl) {
+        struct json *o = json_object_create();
+
+        json_object_put_format(o, "a", "%s:%s", row->a, row->a_port);
+        json_object_put_format(o, "b", "%s:%s", row->b, row->b_port);
+        json_object_put_string(o, "kind", row->kind);
+        json_object_put_string(o, "a_to_b", row->a_to_b);
+        json_object_put_string(o, "b_to_a", row->b_to_a);
+        json_array_add(array, o);
+    }
+    ctl_sort_by(array, "a");
+    ctl_print(ctl, array, keys);
+}
+
+const struct ctl_command ctl_topology_commands[] = {
+    {"node add", "NAME", 1, 1,
+     FLAG(OPT_ID) | FLAG(OPT_ROLE) | FLAG(OPT_AGGREGATE) | FLAG(OPT_MAY_EXIST),
+     FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL,
+     "add a forwarder: id 1..57343 (its node uSID), role switch, agent, ovs or router"},
+    {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY) | FLAG(OPT_AGGREGATE), 0, node_set, NULL,
+     "verify the ICRC of data at this node always, or only where a PSN jumps (auto);\n"
+     "        merge responses on their way up, or only replicate"},
+    {"node del", "NAME", 1, 1, FLAG(OPT_IF_EXISTS), 0, node_del, NULL,
+     "delete a node that has no links"},
+    {"node list", "", 0, 0, 0, 0, NULL, node_list, "list nodes"},
+    {"node show", "NAME", 1, 1, 0, 0, NULL, node_show,
+     "show a node with the ports, routes, SIDs and trees that castd gave it"},
+    {"host add", "NAME", 1, 1, FLAG(OPT_ADDRESS) | FLAG(OPT_MAY_EXIST), FLAG(OPT_ADDRESS), host_add,
+     NULL, "add a host by the IPv6 address of its RDMA device"},
+    {"host del", "NAME", 1, 1, FLAG(OPT_IF_EXISTS), 0, host_del, NULL,
+     "delete a host that is in no group and has no links"},
+    {"host list", "", 0, 0, 0, 0, NULL, host_list, "list hosts"},
+    {"host show", "NAME", 1, 1, 0, 0, NULL, host_show, "show a host"},
+    {"link add", "A:IF B:IF", 2, 2, FLAG(OPT_KIND) | FLAG(OPT_MAY_EXIST), 0, link_add, NULL,
+     "connect two nodes, or a node and a host; kind tap (default with a host) or packet"},
+    {"link del", "A:IF", 1, 1, FLAG(OPT_IF_EXISTS) | FLAG(OPT_FORCE), 0, link_del, NULL,
+     "delete the link at this interface, unless a group's tree uses it; --force: also then, but not\n"
+     "        the link of a host that is in a group"},
+    {"link list", "", 0, 0, 0, 0, NULL, link_list, "list links"},
+    {.name = NULL},
+};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl tree: a group's tree, the registry's intent beside what the agents say.
+ *
+ * Two trees have the same nodes.  Data goes along 'children': to whom the copies
+ * go that a node sends, and what they are addressed to.  Responses go to 'parent', the nearest node
+ * above that merges them, which has the sender among its 'branches'.
+ *
+ * An agent that cannot be reached leaves its part blank, and the command ends
+ * with CTL_PARTIAL.
+ */
+#include <config.h>
+
+#include "ctl/castctl/tree.h"
+
+#include "ctl/registry/values.h"
+#include "lib/node-config.h"
+#include "util.h"
+
+const struct json *
+live_group(const struct json *groups, const struct rrec_tree_node *tree)
+{
+    for (size_t i = 0; groups && groups->type == JSON_ARRAY && i < groups->array.n; i++) {
+        const struct json *o = groups->array.elems[i];
+
+        if (ctl_get_int(o, "designated_qpn") == tree->designated_qpn
+            && !strcmp(ctl_get_string(o, "proxy"), tree->proxy)) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+const struct json *
+live_branch(const struct json *group, int64_t id)
+{
+    const struct json_array *branches = ctl_get_array(group, "branches");
+
+    for (size_t i = 0; i < branches->n; i++) {
+        const struct json *o = branches->elems[i];
+
+        if (ctl_get(o, "id") && ctl_get_int(o, "id") == id) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static bool
+is_of_group(const struct rrec_tree_node *tree, const struct rrec_group *group)
+{
+    return tree->epoch == group->epoch && !strcmp(tree->proxy, group->proxy);
+}
+
+/* Name of the node in whose locator a SID is, as JSON; null if that has no part in the group. */
+static struct json *
+owner_to_json(const struct ctl *ctl, const struct rrec_group *group, const char *sid)
+{
+    const struct rrec_node *node;
+    struct in6_addr addr;
+
+    if (!ip6_parse(sid, &addr)) {
+        return json_null_create();
+    }
+    RREC_NODE_FOR_EACH (node, ctl->idl) {
+        struct in6_addr locator = node_locator((uint16_t) node->id);
+
+        if (memcmp(&addr, &locator, 48 / 8)) {
+            continue;
+        }
+        for (size_t i = 0; i < node->n_trees; i++) {
+            if (is_of_group(node->trees[i], group)) {
+                return json_string_create(node->name);
+            }
+        }
+    }
+    return json_null_create();
+}
+
+static struct json *
+children_to_json(const struct ctl *ctl, const struct rrec_group *group,
+                 const struct rrec_tree_node *tree)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < tree->n_outer_da; i++) {
+        struct json *o = json_object_create();
+
+        json_object_put_string(o, "outer_da", tree->outer_da[i]);
+        json_object_put(o, "node", owner_to_json(ctl, group, tree->outer_da[i]));
+        json_array_add(array, o);
+    }
+    ctl_sort_by(array, "outer_da");
+    for (size_t i = 0; i < array->array.n && tree->mcast_group[0]; i++) {
+        /* That was the next node's address. */
+        json_object_put_string(array->array.elems[i], "outer_da", tree->mcast_group);
+    }
+    return array;
+}
+
+static struct json *
+branch_to_json(const struct rrec_branch *row)
+{
+    struct json *o = json_object_create();
+
+    ctl_put_int(o, "id", row->id);
+    json_object_put_string(o, "name", row->name);
+    json_object_put_string(o, "address", row->address);
+    json_object_put_string(o, "kind", row->kind);
+    ctl_put_int(o, "qpn", row->qpn);
+    return o;
+}
+
+static struct json *
+branches_to_json(const struct rrec_tree_node *tree, const struct json *live)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < tree->n_branches; i++) {
+        const struct json *state = live_branch(live, tree->branches[i]->id);
+        struct json *o = branch_to_json(tree->branches[i]);
+
+        json_object_put(o, "live", state ? json_deep_clone(state) : json_null_create());
+        json_array_add(array, o);
+    }
+    ctl_sort_by(array, "name");
+    return array;
+}
+
+/* What a source agent names in the packets. */
+static struct json *
+copies_to_json(const struct rrec_tree_node *tree)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < tree->n_copies; i++) {
+        struct json *o = branch_to_json(tree->copies[i]);
+
+        json_object_put_string(o, "edge", tree->copies[i]->edge);
+        json_array_add(array, o);
+    }
+    ctl_sort_by(array, "name");
+    return array;
+}
+
+static struct json *
+node_to_json(const struct ctl *ctl, const struct rrec_group *group, const struct rrec_node *node,
+             const struct rrec_tree_node *tree, bool *partial)
+{
+    struct json *groups = ctl_agent_ask(ctl, node, "rocecast/groups");
+    const struct json *live = live_group(groups, tree);
+    bool aggregates = tree->root || tree->n_branches || tree->parent_sid[0];
+    struct json *o = json_object_create();
+
+    json_object_put_string(o, "node", node->name);
+    ctl_put_int(o, "id", node->id);
+    json_object_put_string(o, "role", node->role);
+    json_object_put(o, "root", json_boolean_create(tree->root));
+    json_object_put(o, "aggregates", json_boolean_create(aggregates));
+    json_object_put(o, "open", json_boolean_create(tree->open));
+    ctl_put_int(o, "wanted", tree->generation);
+    ctl_put_int(o, "applied", node->nb_cfg);
+    json_object_put_string(o, "replication_sid", tree->replication_sid);
+    json_object_put(o, "children", children_to_json(ctl, group, tree));
+    json_object_put_string(o, "parent_sid", tree->parent_sid);
+    json_object_put(o, "parent", owner_to_json(ctl, group, tree->parent_sid));
+    json_object_put(o, "branches", branches_to_json(tree, live));
+    json_object_put(o, "copies", copies_to_json(tree));
+    json_object_put(o, "reachable", json_boolean_create(groups != NULL));
+    json_object_put(o, "live", live ? json_deep_clone(live) : json_null_create());
+    *partial |= !groups;
+    json_destroy(groups);
+    return o;
+}
+
+static struct json *
+source_to_json(const struct ctl *ctl, const struct rrec_group *group)
+{
+    const struct rrec_source *source = ctl_find_source(ctl, group);
+    const struct rrec_host *host = source ? ctl_find_host(ctl, source->host) : NULL;
+
+    if (!source) {
+        return json_null_create();
+    }
+    struct json *o = json_object_create();
+    json_object_put_string(o, "host", source->host);
+    json_object_put_string(o, "address", host ? host->address : "");
+    ctl_put_int(o, "qpn", source->qpn);
+    return o;
+}
+
+struct json *
+tree_to_json(const struct ctl *ctl, const struct rrec_group *group, bool *partial)
+{
+    struct json *o = json_object_create();
+    struct json *nodes = json_array_create_empty();
+    const struct rrec_node *node;
+
+    json_object_put_string(o, "group", group->name);
+    ctl_put_int(o, "epoch", group->epoch);
+    json_object_put_string(o, "mode", group->mode);
+    json_object_put_string(o, "receivers", group->receivers ? group->receivers : "tlv");
+    json_object_put_string(o, "proxy", group->proxy);
+    ctl_put_int(o, "designated_qpn", group->designated_qpn);
+    ctl_put_int(o, "start_psn", group->start_psn);
+    json_object_put_string(o, "state", group->state);
+    json_object_put_string(o, "status", group->status);
+    json_object_put(o, "source", source_to_json(ctl, group));
+    RREC_NODE_FOR_EACH (node, ctl->idl) {
+        for (size_t i = 0; i < node->n_trees; i++) {
+            if (is_of_group(node->trees[i], group)) {
+                json_array_add(nodes, node_to_json(ctl, group, node, node->trees[i], partial));
+            }
+        }
+    }
+    ctl_sort_by(nodes, "node");
+    json_object_put(o, "nodes", nodes);
+    return o;
+}
+
+static void
+tree_show(struct ctl *ctl)
+{
+    static const char *const keys[] = {NULL};
+    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
+    bool partial = false;
+
+    if (ctl->json && ctl_flag(ctl, OPT_DOT)) {
+        ctl_fail(CTL_USAGE, "tree show: --dot or --json, not both");
+    }
+    struct json *tree = tree_to_json(ctl, group, &partial);
+    if (ctl->json) {
+        ctl_print(ctl, tree, keys);
+    } else {
+        (ctl_flag(ctl, OPT_DOT) ? tree_draw_dot : tree_draw)(tree);
+        json_destroy(tree);
+    }
+    ctl_finish(partial);
+}
+
+const struct ctl_command ctl_tree_commands[] = {
+    {"tree show", "GROUP", 1, 1, 1ull << OPT_DOT, 0, NULL, tree_show,
+     "draw a group's tree with what each node and branch has confirmed;\n"
+     "        --dot: in Graphviz's language"},
+    {.name = NULL},
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A group's tree as JSON (tree.c makes it, -j prints it) and its drawings
+ * (draw.c), which are made from the JSON.
+ */
+#ifndef CTL_CASTCTL_TREE_H
+#define CTL_CASTCTL_TREE_H 1
+
+#include "ctl/castctl/castctl.h"
+
+/* Asks the agents; *partial is set if one does not answer. */
+struct json *tree_to_json(const struct ctl *, const struct rrec_group *, bool *partial);
+
+/* Out of an agent's answer to rocecast/groups, which may be NULL: its state of one group epoch, and
+ * of a branch of it.  NULL: none. */
+const struct json *live_group(const struct json *groups, const struct rrec_tree_node *);
+const struct json *live_branch(const struct json *group, int64_t id);
+
+/* To standard output: lines for a terminal, and Graphviz's language. */
+void tree_draw(const struct json *tree);
+void tree_draw_dot(const struct json *tree);
+
+#endif /* ctl/castctl/tree.h */

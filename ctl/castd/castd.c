@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castd: the controller.
+ *
+ * Level-triggered: whenever the registry changes, everything that follows from
+ * it is computed anew and the difference written in one transaction.  Nothing
+ * lives in this process only, so it may be killed and started at any time, and
+ * a second castd, which waits for the OVSDB lock, may take over.
+ */
+#include <config.h>
+
+#include "ctl/castd/castd.h"
+
+#include "ctl/process/daemon-common.h"
+#include "ctl/registry/schema.h"
+#include "openvswitch/poll-loop.h"
+#include "openvswitch/vlog.h"
+#include "ovsdb-idl.h"
+#include "unixctl.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(castd);
+
+static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
+
+#define LOCK_NAME          "rocecast_castd"
+#define DEFAULT_FABRIC_MTU 9000
+
+struct castd_loop {
+    struct ovsdb_idl *idl;
+    struct ovsdb_idl_txn *txn; /* in flight. */
+    bool pending;              /* the registry changed since the last computation. */
+    unsigned int seqno;
+    char *status;  /* what status_text() said last. */
+    char *problem; /* with the schema, or NULL. */
+};
+
+static const char *
+status_text(const struct castd_loop *loop)
+{
+    return !ovsdb_idl_is_connected(loop->idl) ? "registry not connected"
+           : loop->problem                    ? loop->problem
+           : ovsdb_idl_has_lock(loop->idl)    ? "active"
+                                              : "standby: another castd is active";
+}
+
+static void
+status_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS_UNUSED, void *loop)
+{
+    unixctl_command_reply(conn, status_text(loop));
+}
+
+/* Fills a transaction. */
+static void
+compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn)
+{
+    const struct rrec_global *global = rrec_global_first(idl);
+    struct castd c;
+
+    if (!global) {
+        rrec_global_set_fabric_mtu(rrec_global_insert(txn), DEFAULT_FABRIC_MTU);
+        return;
+    }
+    /* castctl counts each of its transactions there: if one came in between, start anew. */
+    rrec_global_verify_next_cfg(global);
+    castd_load(&c, idl);
+    castd_allocate(&c);
+    castd_find_lost(&c);
+    castd_rollout(&c);
+    castd_sync(&c);
+    castd_report(&c);
+    castd_unload(&c);
+}
+
+static void
+run_txn(struct castd_loop *loop)
+{
+    enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit(loop->txn);
+
+    switch (status) {
+    case TXN_INCOMPLETE: return;
+    case TXN_UNCHANGED:
+    case TXN_SUCCESS: break;
+    case TXN_TRY_AGAIN:
+    case TXN_NOT_LOCKED: loop->pending = true; break;
+    case TXN_ERROR:
+    case TXN_UNCOMMITTED:
+    case TXN_ABORTED:
+    default:
+        VLOG_ERR_RL(&rl, "the registry refused a transaction: %s",
+                    ovsdb_idl_txn_get_error(loop->txn));
+        break;
+    }
+    ovsdb_idl_txn_destroy(loop->txn);
+    loop->txn = NULL;
+}
+
+static bool
+may_compute(const struct castd_loop *loop)
+{
+    return ovsdb_idl_has_lock(loop->idl) && ovsdb_idl_has_ever_connected(loop->idl)
+           && !loop->problem;
+}
+
+/* A registry may be converted to another schema while castd runs. */
+static void
+check_schema(struct castd_loop *loop)
+{
+    char *problem = registry_schema_problem(loop->idl, REGISTRY_ALL_TABLES);
+
+    free(loop->problem);
+    loop->problem = problem ? xasprintf("the registry is refused: %s", problem) : NULL;
+    free(problem);
+}
+
+static void
+run(struct castd_loop *loop)
+{
+    ovsdb_idl_run(loop->idl);
+    if (loop->seqno != ovsdb_idl_get_seqno(loop->idl)) {
+        loop->seqno = ovsdb_idl_get_seqno(loop->idl);
+        loop->pending = true;
+        check_schema(loop);
+    }
+    if (strcmp(loop->status, status_text(loop))) {
+        free(loop->status);
+        loop->status = xstrdup(status_text(loop));
+        loop->pending = true;
+        VLOG(loop->problem ? VLL_ERR : VLL_INFO, "%s", loop->status);
+    }
+    if (loop->txn) {
+        run_txn(loop);
+    }
+    if (!loop->txn && loop->pending && may_compute(loop)) {
+        loop->pending = false;
+        loop->txn = ovsdb_idl_txn_create(loop->idl);
+        compute(loop->idl, loop->txn);
+        run_txn(loop);
+    }
+}
+
+static void
+wait(struct castd_loop *loop)
+{
+    ovsdb_idl_wait(loop->idl);
+    if (loop->txn) {
+        ovsdb_idl_txn_wait(loop->txn);
+    } else if (loop->pending && may_compute(loop)) {
+        poll_immediate_wake();
+    }
+}
+
+int
+main(int argc, char *argv[])
+{
+    struct castd_loop loop = {.pending = true, .status = xstrdup("")};
+    struct daemon daemon;
+
+    daemon_init(&daemon, argc, argv, DAEMON_CONTROLLER, "controller");
+    loop.idl = ovsdb_idl_create(daemon.db, &rrec_idl_class, true, true);
+    ovsdb_idl_set_lock(loop.idl, LOCK_NAME);
+    ovsdb_idl_set_write_changed_only_all(loop.idl, true);
+    unixctl_command_register("rocecast/status", "", 0, 0, status_cb, &loop);
+    daemon_ready(&daemon);
+
+    while (!daemon.exiting) {
+        daemon_run(&daemon);
+        run(&loop);
+        if (!loop.problem
+            && (ovsdb_idl_has_lock(loop.idl) || ovsdb_idl_is_lock_contended(loop.idl))) {
+            daemon_serving(&daemon); /* active or standby. */
+        }
+        wait(&loop);
+        daemon_wait(&daemon);
+        poll_block();
+    }
+
+    if (loop.txn) {
+        ovsdb_idl_txn_destroy(loop.txn);
+    }
+    ovsdb_idl_destroy(loop.idl);
+    free(loop.status);
+    free(loop.problem);
+    daemon_done(&daemon);
+    return 0;
+}

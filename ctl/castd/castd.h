@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castd's own structures: one computation, from the rows of the registry to
+ * what they are to be, within one transaction.
+ *
+ *     castd_load()      rows -> topology, nodes, groups
+ *     castd_allocate()  Proxy Addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
+ *     castd_find_lost() members that nodes have lost
+ *     castd_rollout()   each group's next step -> trees wanted
+ *     castd_sync()      nodes' rows made equal to what is wanted; generations
+ *     castd_report()    states and status texts of groups and members
+ *     castd_unload()
+ */
+#ifndef CTL_CASTD_CASTD_H
+#define CTL_CASTD_CASTD_H 1
+
+#include "ctl/plan/rollout.h"
+#include "ctl/registry/rocecast-idl.h"
+
+struct castd_node {
+    const struct rrec_node *row;
+    const struct plan_node *node;
+    bool caught_up; /* before this computation. */
+};
+
+struct castd_group {
+    const struct rrec_group *row;
+    const struct rrec_source *source; /* NULL: none. */
+    size_t n_members;
+    const struct rrec_member **members;
+    bool prune;             /* the group goes on without members that are lost. */
+    struct rollout rollout; /* its members are in the order of 'members'. */
+    bool changed;           /* one of its trees was written. */
+};
+
+struct castd {
+    struct ovsdb_idl *idl;
+    const struct rrec_global *global;
+    struct plan_topology topology;
+    size_t n_nodes;
+    struct castd_node *nodes; /* in the order of topology.nodes. */
+    size_t n_groups;
+    struct castd_group *groups;
+};
+
+void castd_load(struct castd *, struct ovsdb_idl *);
+void castd_unload(struct castd *);
+
+void castd_allocate(struct castd *);
+void castd_find_lost(struct castd *);
+void castd_rollout(struct castd *);
+void castd_sync(struct castd *);
+void castd_report(struct castd *);
+
+/* The key with this id; NULL: none. */
+const struct rrec_key *castd_find_key(const struct ovsdb_idl *, int64_t id);
+/* A group's tree at a node in the current epoch; NULL: none. */
+const struct rrec_tree_node *
+castd_find_tree(const struct rrec_node *, const char *proxy, int64_t epoch);
+/* Has a node lost this registration in this epoch? */
+bool castd_is_lost(const struct rrec_member *);
+/* The source agent of a tree, as long as the topology knows it. */
+const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec_tree_node *);
+/* Does the node run this tree as it was last written? */
+bool castd_tree_applied(const struct rrec_node *, const struct rrec_tree_node *);
+
+#endif /* ctl/castd/castd.h */

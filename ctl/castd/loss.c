@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Members that are lost: from what nodes report of their branches to members by
+ * name, and to what becomes of the group.
+ *
+ * A node's report is in its tree's row, which goes away when the tree shrinks.
+ * So it is copied into the member's row, where it stays as long as the epoch
+ * and the registration last, in the same transaction that has the tree shrink.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "ctl/castd/castd.h"
+#include "ctl/registry/values.h"
+#include "openvswitch/dynamic-string.h"
+#include "openvswitch/vlog.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(castd_loss);
+
+bool
+castd_is_lost(const struct rrec_member *m)
+{
+    return m->lost[0] && m->epoch == m->group->epoch;
+}
+
+/* What 'tree' says of the branch 'id'; NULL: it is not lost there. */
+static const char *
+lost_branch(const struct rrec_tree_node *tree, int64_t id)
+{
+    for (size_t i = 0; i < tree->n_lost; i++) {
+        if (tree->key_lost[i] == id) {
+            return tree->value_lost[i];
+        }
+    }
+    return NULL;
+}
+
+/* The node that has this branch; NULL: it is not in the tree. */
+static const struct castd_node *
+find_edge(const struct castd *c, const struct castd_group *g, int64_t branch)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_tree_node *tree =
+            castd_find_tree(c->nodes[i].row, g->row->proxy, g->row->epoch);
+
+        for (size_t j = 0; tree && j < tree->n_branches; j++) {
+            if (tree->branches[j]->id == branch) {
+                return &c->nodes[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+static const struct castd_node *
+find_parent(const struct castd *c, const struct castd_group *g, const struct castd_node *n)
+{
+    const struct rrec_tree_node *tree = castd_find_tree(n->row, g->row->proxy, g->row->epoch);
+    struct in6_addr sid;
+
+    for (size_t i = 0; tree && ip6_parse(tree->parent_sid, &sid) && i < c->n_nodes; i++) {
+        struct in6_addr response = node_sid(c->nodes[i].node->id, SID_FUNC_RESPONSE);
+
+        if (IN6_ARE_ADDR_EQUAL(&sid, &response)) {
+            return &c->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+/* The first node's reason for having lost this branch, with its name.  malloc'd; NULL: none has. */
+static char *
+find_report(const struct castd *c, const struct castd_group *g, int64_t branch)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_node *n = c->nodes[i].row;
+        const struct rrec_tree_node *tree = castd_find_tree(n, g->row->proxy, g->row->epoch);
+        const char *why = tree ? lost_branch(tree, branch) : NULL;
+
+        if (why) {
+            return xasprintf("%s (seen by %s)", why, n->name);
+        }
+    }
+    return NULL;
+}
+
+/* What nodes say of one that the member is behind.  malloc'd; NULL: nothing. */
+static char *
+find_report_above(const struct castd *c, const struct castd_group *g, const struct rrec_member *m)
+{
+    const struct castd_node *n = find_edge(c, g, m->branch);
+    char *why = NULL;
+
+    /* No way up is longer than the number of nodes, unless somebody has written a circle. */
+    for (size_t i = 0; !why && n && i < c->n_nodes; i++) {
+        char *above = find_report(c, g, BRANCH_ID_NODE((int64_t) n->node->id));
+
+        if (above) {
+            why = xasprintf("behind node %s: %s", n->node->name, above);
+            free(above);
+        }
+        n = find_parent(c, g, n);
+    }
+    return why;
+}
+
+/* Also of one that is leaving: as long as it is counted, its loss is the group's. */
+static void
+find_lost_members(const struct castd *c, const struct castd_group *g)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct rrec_member *m = g->members[i];
+
+        if (m->epoch == g->row->epoch && m->branch) {
+            char *why = find_report(c, g, m->branch);
+
+            /* An edge that refuses for its last receiver, and the node above that prunes it for that, report
+             * at the same time: what the edge says tells more, whichever comes first. */
+            if (!why && !m->lost[0]) {
+                why = find_report_above(c, g, m);
+            }
+            if (why && strcmp(why, m->lost)) {
+                VLOG_WARN("group %s: member %s is lost: %s", g->row->name, m->host, why);
+                rrec_member_set_lost(m, why);
+            }
+            free(why);
+        }
+    }
+}
+
+/* Is anyone in the tree who is not lost and does not leave? */
+static bool
+any_left(const struct castd *c, const struct castd_group *g)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct rrec_member *m = g->members[i];
+
+        if (m->epoch == g->row->epoch && !strcmp(m->want, "active") && !m->lost[0]
+            && find_edge(c, g, m->branch)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Policy prune: the epoch is over when nobody is left. */
+static void
+find_all_lost(const struct castd *c, const struct castd_group *g)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    if (any_left(c, g)) {
+        rrec_group_set_lost(g->row, "");
+        return;
+    }
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (castd_is_lost(g->members[i])) {
+            ds_put_format(&s, "%s%s (%s)",
+                          s.length ? ", " : "all members are lost: ", g->members[i]->host,
+                          g->members[i]->lost);
+        }
+    }
+    if (s.length) {
+        rrec_group_set_lost(g->row, ds_cstr(&s));
+    }
+    ds_destroy(&s);
+}
+
+/* Policy fail-group: the epoch is over with the first that is lost while it is counted.  That stays
+ * so when it is out: the source has been told. */
+static void
+find_first_lost(const struct castd *c, const struct castd_group *g)
+{
+    for (size_t i = 0; i < g->n_members && !g->row->lost[0]; i++) {
+        const struct rrec_member *m = g->members[i];
+
+        if (castd_is_lost(m) && find_edge(c, g, m->branch)) {
+            char *why = xasprintf("member %s is lost: %s", m->host, m->lost);
+
+            rrec_group_set_lost(g->row, why);
+            free(why);
+        }
+    }
+}
+
+void
+castd_find_lost(struct castd *c)
+{
+    for (size_t i = 0; i < c->n_groups; i++) {
+        const struct castd_group *g = &c->groups[i];
+
+        find_lost_members(c, g);
+        (g->prune ? find_all_lost : find_first_lost)(c, g);
+    }
+}

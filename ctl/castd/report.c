@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * States and status texts: what a group or member is waiting for, by name.
+ *
+ * Runs last, on rows as this transaction leaves them.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "ctl/castd/castd.h"
+#include "openvswitch/dynamic-string.h"
+#include "openvswitch/vlog.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(castd_report);
+
+#define TOO_LATE "the group has started: joins in the next epoch (castctl group reset %s)"
+
+#define OUTDATED                                                         \
+    "the topology has changed: this epoch keeps its tree, the next one " \
+    "takes the new (castctl group reset %s)"
+
+static void
+put_node(const struct rrec_node *n, struct ds *s)
+{
+    ds_put_format(s, "%s node %s (generation %" PRId64 ", applied %" PRId64 "%s%s)",
+                  s->length ? "," : "waiting for", n->name, n->cfg, n->nb_cfg,
+                  n->state[0] && strcmp(n->state, "ok") ? ", " : "",
+                  strcmp(n->state, "ok") ? n->state : "");
+}
+
+/* The nodes that have not applied what they were told about this group. */
+static void
+waiting_for(const struct castd *c, const struct castd_group *g, struct ds *s)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_node *n = c->nodes[i].row;
+        const struct rrec_tree_node *tree = castd_find_tree(n, g->row->proxy, g->row->epoch);
+
+        if (tree && !castd_tree_applied(n, tree)) {
+            put_node(n, s);
+        }
+    }
+}
+
+/* Does a source agent that has no tree of the group any more, or one of an earlier epoch, perhaps
+ * still send to its switches? */
+static bool
+may_feed(const struct castd *c, const struct castd_group *g, const struct castd_node *agent)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_node *n = c->nodes[i].row;
+
+        for (size_t j = 0; j < n->n_trees; j++) {
+            if (!strcmp(n->trees[j]->proxy, g->row->proxy)
+                && castd_tree_agent(c, n->trees[j]) == agent->node) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The nodes that keep its members from leaving.  Where a source agent was told to drop the whole
+ * tree there is no tree left to tell by. */
+static void
+draining_for(const struct castd *c, const struct castd_group *g, struct ds *s)
+{
+    waiting_for(c, g, s);
+    bool known = s->length > 0;
+    for (size_t i = 0; i < c->n_nodes && !known; i++) {
+        const struct castd_node *n = &c->nodes[i];
+
+        if (n->node->agent && !n->caught_up && may_feed(c, g, n)) {
+            put_node(n->row, s);
+        }
+    }
+}
+
+/* Why a group that has a plan has nobody to serve. */
+static void
+missing(const struct castd_group *g, struct ds *s)
+{
+    const struct rrec_group *row = g->row;
+    bool too_late = false;
+
+    for (size_t i = 0; i < g->n_members; i++) {
+        too_late |= g->rollout.members[i].too_late;
+    }
+    if (!g->source) {
+        ds_put_format(s, "waiting for a source (castctl source set %s)", row->name);
+    } else if (g->source->epoch != row->epoch) {
+        ds_put_format(s,
+                      "the source must be set again in epoch %" PRId64 " (castctl source set %s)",
+                      row->epoch, row->name);
+    } else if (too_late || row->started) {
+        ds_put_format(s, TOO_LATE, row->name);
+    } else {
+        ds_put_format(s, "waiting for members: none is registered in epoch %" PRId64, row->epoch);
+    }
+}
+
+static void
+report_group(const struct castd *c, const struct castd_group *g, struct ds *status)
+{
+    const struct rrec_group *row = g->row;
+    const char *state = "pending";
+
+    if (g->rollout.error) {
+        state = "failed";
+        ds_put_cstr(status, g->rollout.error);
+    } else if (row->lost[0]) {
+        state = "failed";
+        ds_put_format(status, "%s (castctl group reset %s)", row->lost, row->name);
+    } else if (!g->rollout.n_targets) {
+        missing(g, status);
+    } else {
+        if (g->rollout.serving) {
+            state = "ready";
+        }
+        waiting_for(c, g, status);
+        if (g->rollout.auth_error) {
+            ds_put_format(status, "%sauthentication stays as it is: %s", status->length ? "; " : "",
+                          g->rollout.auth_error);
+        }
+        if (g->rollout.outdated) {
+            ds_put_format(status, "%s" OUTDATED, status->length ? "; " : "", row->name);
+        }
+    }
+    if (strcmp(row->state, state)) {
+        VLOG_INFO("group %s: %s%s%s", row->name, state, status->length ? ": " : "",
+                  ds_cstr(status));
+    }
+    rrec_group_set_state(row, state);
+    rrec_group_set_status(row, ds_cstr(status));
+    if (g->changed) {
+        rrec_group_set_generation(row, row->generation + 1);
+    }
+}
+
+/* Does a switch keep a tree of an earlier epoch with this host, for what a source agent still sends? */
+static bool
+is_in_earlier_epoch(const struct castd *c, const struct castd_group *g, const char *host)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_node *n = c->nodes[i].row;
+
+        for (size_t j = 0; j < n->n_trees; j++) {
+            const struct rrec_tree_node *tree = n->trees[j];
+
+            for (size_t k = 0; k < tree->n_branches; k++) {
+                if (tree->epoch != g->row->epoch && !strcmp(tree->proxy, g->row->proxy)
+                    && !strcmp(tree->branches[k]->name, host)) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+/* Is a member that wants out, or is of an earlier epoch, out everywhere? */
+static bool
+is_out(const struct castd *c, const struct castd_group *g, size_t i)
+{
+    const struct rollout_member *in = &g->rollout.members[i];
+    const struct plan_member *out = &g->rollout.group.members[i];
+
+    return !in->copied && !in->provisioned && !out->copy && !out->provision
+           && g->rollout.switches_applied && !is_in_earlier_epoch(c, g, g->members[i]->host);
+}
+
+static void
+set_member(const struct rrec_member *m, const char *state, const char *status)
+{
+    rrec_member_set_state(m, state);
+    rrec_member_set_status(m, status);
+}
+
+static void
+report_leaving(const struct castd *c, const struct castd_group *g, size_t i)
+{
+    const struct rrec_member *m = g->members[i];
+    struct ds status = DS_EMPTY_INITIALIZER;
+
+    if (!is_out(c, g, i)) {
+        draining_for(c, g, &status);
+        set_member(m, "draining", ds_cstr(&status));
+    } else if (!strcmp(m->want, "removed")) {
+        rrec_member_delete(m);
+    } else {
+        rrec_member_set_branch(m, 0);
+        set_member(m, "left", "");
+    }
+    ds_destroy(&status);
+}
+
+static void
+report_member(const struct castd *c, const struct castd_group *g, size_t i,
+              const char *group_status)
+{
+    const struct rrec_member *m = g->members[i];
+    const struct rollout_member *r = &g->rollout.members[i];
+    char *status = NULL;
+
+    if (strcmp(m->want, "active")) {
+        report_leaving(c, g, i);
+    } else if (m->epoch != g->row->epoch) {
+        status = xasprintf("must register again in epoch %" PRId64, g->row->epoch);
+        set_member(m, "joining", status);
+    } else if (castd_is_lost(m)) {
+        set_member(m, "lost", m->lost);
+    } else if (r->error) {
+        set_member(m, "failed", r->error);
+    } else if (r->too_late) {
+        status = xasprintf(TOO_LATE, g->row->name);
+        set_member(m, "joining", status);
+    } else if (r->copied && g->rollout.group.members[i].copy
+               && (g->rollout.serving || !strcmp(m->state, "active"))) {
+        set_member(m, "active", "");
+    } else {
+        set_member(m, "joining", group_status);
+    }
+    free(status);
+}
+
+void
+castd_report(struct castd *c)
+{
+    bool all_applied = true;
+
+    for (size_t i = 0; i < c->n_groups; i++) {
+        const struct castd_group *g = &c->groups[i];
+        struct ds status = DS_EMPTY_INITIALIZER;
+
+        report_group(c, g, &status);
+        for (size_t j = 0; j < g->n_members; j++) {
+            report_member(c, g, j, ds_cstr(&status));
+        }
+        ds_destroy(&status);
+    }
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        all_applied &= c->nodes[i].row->nb_cfg >= c->nodes[i].row->cfg;
+    }
+    rrec_global_set_nb_cfg(c->global, c->global->next_cfg);
+    if (all_applied) {
+        rrec_global_set_agents_cfg(c->global, c->global->next_cfg);
+    }
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One step of each group: what its nodes have now (rows and generations) goes
+ * into the pure step, and the trees that come out are what is wanted.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "ctl/castd/castd.h"
+#include "ctl/registry/intent.h"
+#include "ctl/registry/values.h"
+#include "openvswitch/vlog.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(castd_rollout);
+
+static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
+
+const struct rrec_tree_node *
+castd_find_tree(const struct rrec_node *node, const char *proxy, int64_t epoch)
+{
+    for (size_t i = 0; i < node->n_trees; i++) {
+        if (node->trees[i]->epoch == epoch && !strcmp(node->trees[i]->proxy, proxy)) {
+            return node->trees[i];
+        }
+    }
+    return NULL;
+}
+
+bool
+castd_tree_applied(const struct rrec_node *node, const struct rrec_tree_node *tree)
+{
+    return node->nb_cfg >= tree->generation;
+}
+
+/* A member that is lost is taken out where the group goes on without it.  When nobody is left all
+ * stay: their nodes must go on telling the source. */
+static bool
+is_pruned(const struct rrec_member *m, const struct castd_group *g)
+{
+    return g->prune && castd_is_lost(m) && !g->row->lost[0];
+}
+
+static void
+load_member(struct plan_member *p, struct rollout_member *r, const struct rrec_member *m,
+            const struct castd_group *g)
+{
+    r->registered = m->epoch == g->row->epoch && !strcmp(m->want, "active") && !is_pruned(m, g);
+    ovs_strlcpy(p->host, m->host, sizeof p->host);
+    p->branch = (uint32_t) m->branch;
+    p->qpn = (uint32_t) m->qpn;
+    p->rkey = m->n_rkey ? (uint32_t) m->rkey[0] : 0;
+    p->len = m->n_rkey ? (uint64_t) m->len : 0;
+    if (p->len && !number_parse(m->va, 0, UINT64_MAX - p->len, &p->va)) {
+        r->error = xasprintf("member %s: va \"%s\" is invalid", m->host, m->va);
+    }
+}
+
+/* The group and its members as the planner wants them. */
+static void
+load_request(const struct castd *c, struct castd_group *g)
+{
+    const struct rrec_group *row = g->row;
+    struct rollout *r = &g->rollout;
+    struct plan_group *p = &r->group;
+
+    ovs_strlcpy(p->name, row->name, sizeof p->name);
+    p->epoch = (uint32_t) row->epoch;
+    p->replication_id = (uint16_t) row->replication_id;
+    p->designated_qpn = (uint32_t) row->designated_qpn;
+    p->start_psn = psn_make((uint32_t) row->start_psn);
+    p->mtu = (uint32_t) row->mtu;
+    p->designated_rkey = (uint32_t) row->designated_rkey;
+    p->nak = DEFAULT_NAK;
+    if (row->nak) {
+        nak_policy_parse(row->nak, &p->nak); /* the schema has no others. */
+    }
+    p->filter = row->n_filter ? row->filter[0] : DEFAULT_FILTER;
+    p->auth.tlvs = auth_tlvs_parse(row->auth, row->n_auth);
+    p->auth.key = row->n_auth_key ? (uint32_t) row->auth_key[0] : 0;
+    if (p->auth.tlvs && !castd_find_key(c->idl, p->auth.key)) {
+        r->error = row->n_auth_key ? xasprintf("key %" PRIu32 " does not exist", p->auth.key)
+                                   : xstrdup("it is to be authenticated, but has no key");
+    }
+    p->prune = g->prune;
+    p->liveness_msec = (uint32_t) MIN(row->liveness, UINT32_MAX);
+    p->timeout = (uint8_t) row->timeout;
+    for (size_t i = 0; i < g->n_members; i++) {
+        load_member(&p->members[i], &r->members[i], g->members[i], g);
+    }
+    if (g->source && g->source->epoch == row->epoch) {
+        r->source = true;
+        ovs_strlcpy(p->source_host, g->source->host, sizeof p->source_host);
+        p->source_qpn = (uint32_t) g->source->qpn;
+    }
+    if (!r->error && (!ip6_parse(row->proxy, &p->proxy) || !is_proxy_address(&p->proxy))) {
+        r->error = xasprintf("proxy \"%s\" is not in fd00:ffff::/32", row->proxy);
+    }
+    tree_mode_parse(row->mode, &p->mode); /* the schema has no others. */
+    p->provisioned = row->receivers && !strcmp(row->receivers, "provisioned");
+}
+
+/* Takes one node's tree, as it was told, into the plan that the nodes have. */
+static void
+load_tree(struct plan *have, const struct castd_node *n, const struct rrec_tree_node *row)
+{
+    struct plan_tree *tree = &have->trees[have->n_trees];
+    char *error;
+
+    if (intent_read_tree(row, &tree->config, &error)) {
+        tree->node = n->node;
+        have->n_trees++;
+    } else {
+        VLOG_WARN_RL(&rl, "node %s: a tree makes no sense and does not count: %s", n->node->name,
+                     error);
+        free(error);
+    }
+}
+
+/* What the group's nodes have been told, and whether they have applied it. */
+static void
+load_state(const struct castd *c, struct castd_group *g)
+{
+    struct rollout *r = &g->rollout;
+
+    r->topology = &c->topology;
+    r->started = g->row->started;
+    r->was_serving = !strcmp(g->row->state, "ready");
+    r->switches_applied = true;
+    r->have.trees = xcalloc(c->n_nodes + 1, sizeof *r->have.trees);
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct castd_node *n = &c->nodes[i];
+        const struct rrec_tree_node *row = castd_find_tree(n->row, g->row->proxy, g->row->epoch);
+
+        if (!row) {
+            continue;
+        }
+        if (n->node->agent) {
+            r->agent_applied = castd_tree_applied(n->row, row);
+        } else {
+            r->switches_applied &= castd_tree_applied(n->row, row);
+        }
+        load_tree(&r->have, n, row);
+    }
+}
+
+/* Without a plan nothing is wanted at any node: castd_sync() takes out what is there. */
+void
+castd_rollout(struct castd *c)
+{
+    for (size_t i = 0; i < c->n_groups; i++) {
+        struct castd_group *g = &c->groups[i];
+
+        load_request(c, g);
+        load_state(c, g);
+        rollout_step(&g->rollout);
+        if (g->rollout.plan.n_trees) {
+            rrec_group_set_region_len(g->row, (int64_t) g->rollout.plan.region_len);
+        }
+    }
+}

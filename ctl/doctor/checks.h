@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the checks share.
+ */
+#ifndef CTL_DOCTOR_CHECKS_H
+#define CTL_DOCTOR_CHECKS_H 1
+
+#include "ctl/doctor/doctor.h"
+#include "svec.h"
+
+/* Adds a finding of the running check; takes the strings over. */
+void doctor_add(struct doctor *, enum doctor_state, char *found, char *fix);
+
+/* The path below the root that is looked at; malloc'd. */
+char *doctor_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Whether there is such a file.  Takes 'path' over, as the following do. */
+bool doctor_exists(char *path);
+/* Its first line, without the end; NULL: none.  malloc'd. */
+char *doctor_line(char *path);
+/* Whether one of its lines contains 'text'. */
+bool doctor_contains(char *path, const char *text);
+/* Names in a folder that start with 'prefix', sorted. */
+void doctor_names(char *folder, const char *prefix, struct svec *);
+/* Whether this process has a capability. */
+bool doctor_has_capability(unsigned int capability);
+/* Whether the kernel is of this version or a newer one. */
+bool doctor_kernel_since(int major, int minor);
+
+/* rdma.c */
+void doctor_rdma_rxe(struct doctor *);
+void doctor_crc32(struct doctor *);
+void doctor_rxe_netns(struct doctor *);
+void doctor_infiniband(struct doctor *);
+void doctor_gids(struct doctor *);
+void doctor_mtu(struct doctor *);
+void doctor_memlock(struct doctor *);
+
+/* host.c */
+void doctor_tun(struct doctor *);
+void doctor_capabilities(struct doctor *);
+void doctor_kvm(struct doctor *);
+void doctor_socket_paths(struct doctor *);
+void doctor_sockets(struct doctor *);
+void doctor_labs(struct doctor *);
+
+/* nft.c, registry.c */
+void doctor_nftables(struct doctor *);
+void doctor_registry(struct doctor *);
+
+#endif /* ctl/doctor/checks.h */

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An agent's side of the registry.
+ *
+ * Level-triggered: what is to be written is the difference between what the
+ * agent reported and what its Node row says, so that a lost transaction or a
+ * registry that came back empty needs no handling of its own.  At most one
+ * transaction is in flight.
+ */
+#include <config.h>
+
+#include "ctl/node/agent-registry.h"
+
+#include <stdlib.h>
+
+#include "ctl/registry/intent.h"
+#include "ctl/registry/rocecast-idl.h"
+#include "ctl/registry/schema.h"
+#include "ctl/registry/values.h"
+#include "openvswitch/poll-loop.h"
+#include "openvswitch/vlog.h"
+#include "ovsdb-idl.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(agent_registry);
+
+static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
+
+/* That an agent reads. */
+#define TABLES                                                                                 \
+    (REGISTRY_TABLE(NODE) | REGISTRY_TABLE(PORT) | REGISTRY_TABLE(ROUTE) | REGISTRY_TABLE(SID) \
+     | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH) | REGISTRY_TABLE(NODE_KEY))
+
+/* A group epoch that has started. */
+struct started {
+    struct in6_addr proxy;
+    uint32_t epoch;
+};
+
+/* A branch that was lost. */
+struct loss {
+    struct in6_addr proxy;
+    uint32_t epoch;
+    uint32_t branch;
+    char *why;
+};
+
+struct agent_registry {
+    struct ovsdb_idl *idl;
+    struct ovsdb_idl_txn *txn;
+    char *node_name;
+    char *role;
+    char *control;
+    unsigned int seqno; /* of the IDL, when last looked at. */
+    bool report;        /* there may be something to write. */
+    bool was_connected;
+
+    /* What was handed out last.  A Node row that was deleted and made again starts over. */
+    struct uuid row_uuid;
+    int64_t generation; /* 0: nothing. */
+
+    /* What the agent reported. */
+    int64_t applied; /* 0: nothing. */
+    char *state;
+    size_t n_started;
+    struct started *started;
+    size_t n_losses;
+    struct loss *losses;
+};
+
+static void
+monitor(struct ovsdb_idl *idl, const char *node_name)
+{
+    static struct ovsdb_idl_column *const node_columns[] = {
+        &rrec_node_col_name,          &rrec_node_col_id,
+        &rrec_node_col_cfg,           &rrec_node_col_nb_cfg,
+        &rrec_node_col_state,         &rrec_node_col_control,
+        &rrec_node_col_ports,         &rrec_node_col_routes,
+        &rrec_node_col_sids,          &rrec_node_col_trees,
+        &rrec_node_col_verify_always, &rrec_node_col_role,
+    };
+    struct ovsdb_idl_condition own = OVSDB_IDL_CONDITION_INIT(&own);
+    struct ovsdb_idl_condition own_keys = OVSDB_IDL_CONDITION_INIT(&own_keys);
+
+    for (size_t i = 0; i < ARRAY_SIZE(node_columns); i++) {
+        ovsdb_idl_add_column(idl, node_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_PORT_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_port_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_ROUTE_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_route_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_SID_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_sid_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_TREE_NODE_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_tree_node_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_BRANCH_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_branch_columns[i]);
+    }
+    for (size_t i = 0; i < RREC_NODE_KEY_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_node_key_columns[i]);
+    }
+    /* Other nodes' keys are none of its business. */
+    rrec_node_key_add_clause_node(&own_keys, OVSDB_F_EQ, node_name);
+    rrec_node_key_set_condition(idl, &own_keys);
+    ovsdb_idl_condition_destroy(&own_keys);
+    rrec_node_add_clause_name(&own, OVSDB_F_EQ, node_name);
+    rrec_node_set_condition(idl, &own);
+    ovsdb_idl_condition_destroy(&own);
+}
+
+struct agent_registry *
+agent_registry_create(const char *db, const char *node_name, const char *role, const char *control)
+{
+    struct agent_registry *ar = xzalloc(sizeof *ar);
+
+    ar->idl = ovsdb_idl_create(db, &rrec_idl_class, false, true);
+    ovsdb_idl_set_leader_only(ar->idl, false);
+    monitor(ar->idl, node_name);
+    /* Two agents of one node would take each other's reports for changes, without end. */
+    char *lock = xasprintf("rocecast_node_%s", node_name);
+    ovsdb_idl_set_lock(ar->idl, lock);
+    free(lock);
+    ar->node_name = xstrdup(node_name);
+    ar->role = xstrdup(role);
+    ar->control = xstrdup(control);
+    ar->state = xstrdup("");
+    return ar;
+}
+
+void
+agent_registry_destroy(struct agent_registry *ar)
+{
+    if (ar) {
+        if (ar->txn) {
+            ovsdb_idl_txn_destroy(ar->txn);
+        }
+        ovsdb_idl_destroy(ar->idl);
+        free(ar->node_name);
+        free(ar->role);
+        free(ar->control);
+        free(ar->state);
+        free(ar->started);
+        for (size_t i = 0; i < ar->n_losses; i++) {
+            free(ar->losses[i].why);
+        }
+        free(ar->losses);
+        free(ar);
+    }
+}
+
+static const struct rrec_node *
+own_row(const struct agent_registry *ar)
+{
+    const struct rrec_node *row;
+
+    RREC_NODE_FOR_EACH (row, ar->idl) {
+        if (!strcmp(row->name, ar->node_name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+static bool
+is_started(const struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
+{
+    for (size_t i = 0; i < ar->n_started; i++) {
+        if (ar->started[i].epoch == epoch && !memcmp(&ar->started[i].proxy, proxy, sizeof *proxy)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+row_has_started(const struct agent_registry *ar, const struct rrec_tree_node *tree)
+{
+    struct in6_addr proxy;
+
+    return ip6_parse(tree->proxy, &proxy) && is_started(ar, &proxy, (uint32_t) tree->epoch);
+}
+
+static bool
+row_has_lost(const struct rrec_tree_node *tree, uint32_t branch)
+{
+    for (size_t i = 0; i < tree->n_lost; i++) {
+        if (tree->key_lost[i] == branch) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One entry at a time: what an agent before this one has reported stays. */
+static void
+report_losses(const struct agent_registry *ar, const struct rrec_tree_node *tree)
+{
+    struct in6_addr proxy;
+
+    for (size_t i = 0; i < ar->n_losses && ip6_parse(tree->proxy, &proxy); i++) {
+        const struct loss *loss = &ar->losses[i];
+
+        if (loss->epoch == tree->epoch && !memcmp(&loss->proxy, &proxy, sizeof proxy)
+            && !row_has_lost(tree, loss->branch)) {
+            rrec_tree_node_update_lost_setkey(tree, loss->branch, loss->why);
+        }
+    }
+}
+
+/* Writes what the row does not say yet. */
+static void
+report(struct agent_registry *ar, const struct rrec_node *row)
+{
+    bool same_row = uuid_equals(&row->header_.uuid, &ar->row_uuid);
+    struct ovsdb_idl_txn *txn = ovsdb_idl_txn_create(ar->idl);
+
+    if (strcmp(row->control, ar->control)) {
+        rrec_node_set_control(row, ar->control);
+    }
+    if (same_row && ar->state[0] && strcmp(row->state, ar->state)) {
+        rrec_node_set_state(row, ar->state);
+    }
+    if (same_row && ar->applied && row->nb_cfg != ar->applied) {
+        rrec_node_set_nb_cfg(row, ar->applied);
+    }
+    for (size_t i = 0; i < row->n_trees; i++) {
+        if (!row->trees[i]->started && row_has_started(ar, row->trees[i])) {
+            rrec_tree_node_set_started(row->trees[i], true);
+        }
+        report_losses(ar, row->trees[i]);
+    }
+    ar->report = false;
+    ar->txn = txn;
+}
+
+static void
+run_txn(struct agent_registry *ar)
+{
+    enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit(ar->txn);
+
+    if (status == TXN_INCOMPLETE) {
+        return;
+    }
+    if (status == TXN_TRY_AGAIN || status == TXN_NOT_LOCKED) {
+        ar->report = true;
+    } else if (status == TXN_ERROR) {
+        VLOG_WARN_RL(&rl, "node %s: the registry refused a report: %s", ar->node_name,
+                     ovsdb_idl_txn_get_error(ar->txn));
+    }
+    ovsdb_idl_txn_destroy(ar->txn);
+    ar->txn = NULL;
+}
+
+static bool
+has_tree(const struct node_config *cfg, const struct in6_addr *proxy, uint32_t epoch)
+{
+    for (size_t i = 0; i < cfg->n_trees; i++) {
+        if (cfg->trees[i].epoch == epoch && !memcmp(&cfg->trees[i].proxy, proxy, sizeof *proxy)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Forgets epochs that the node has no tree of any more. */
+static void
+forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ar->n_started; i++) {
+        if (has_tree(cfg, &ar->started[i].proxy, ar->started[i].epoch)) {
+            ar->started[n++] = ar->started[i];
+        }
+    }
+    ar->n_started = n;
+    n = 0;
+    for (size_t i = 0; i < ar->n_losses; i++) {
+        if (has_tree(cfg, &ar->losses[i].proxy, ar->losses[i].epoch)) {
+            ar->losses[n++] = ar->losses[i];
+        } else {
+            free(ar->losses[i].why);
+        }
+    }
+    ar->n_losses = n;
+}
+
+/* Is 'role' one of 'roles'? */
+static bool
+has_role(const char *roles, const char *role)
+{
+    size_t len = strlen(role);
+
+    for (const char *next; roles; roles = next ? next + strlen(" or ") : NULL) {
+        next = strstr(roles, " or ");
+        if (len == (next ? (size_t) (next - roles) : strlen(roles)) && !memcmp(roles, role, len)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why this agent cannot follow this row at all, malloc'd; NULL: it can. */
+static char *
+row_problem(const struct agent_registry *ar, const struct rrec_node *row)
+{
+    char *problem = registry_schema_problem(ar->idl, TABLES);
+
+    if (problem) {
+        char *sentence = xasprintf("the registry: %s", problem);
+
+        free(problem);
+        return sentence;
+    }
+    return !has_role(ar->role, row->role) ? xasprintf("the node has role %s, %s is for role %s",
+                                                      row->role, program_name, ar->role)
+                                          : NULL;
+}
+
+/* Is there a generation that was not handed out yet, and does it make sense? */
+static bool
+read_row(struct agent_registry *ar, const struct rrec_node *row, struct node_config *cfg)
+{
+    bool same_row = uuid_equals(&row->header_.uuid, &ar->row_uuid);
+    char *error = row->cfg ? row_problem(ar, row) : NULL;
+
+    if (!row->cfg || (!error && same_row && row->cfg == ar->generation)) {
+        return false;
+    }
+    if (!same_row) {
+        ar->row_uuid = row->header_.uuid;
+        ar->applied = 0;
+    }
+    /* A problem with the row may begin and end without another generation. */
+    ar->generation = error ? 0 : row->cfg;
+    if (error || !intent_read(row, cfg, &error)) {
+        VLOG_ERR_RL(&rl, "node %s: generation %" PRId64 " is invalid and not applied: %s",
+                    ar->node_name, row->cfg, error);
+        agent_registry_refused(ar, (uint64_t) row->cfg, error);
+        free(error);
+        return false;
+    }
+    forget_epochs(ar, cfg);
+    return true;
+}
+
+static void
+log_connection(struct agent_registry *ar)
+{
+    bool connected = ovsdb_idl_is_connected(ar->idl);
+
+    if (ar->was_connected != connected) {
+        ar->was_connected = connected;
+        VLOG_INFO("registry %s", connected ? "connected" : "connection lost, trying again");
+    }
+}
+
+bool
+agent_registry_run(struct agent_registry *ar, struct node_config *cfg)
+{
+    const struct rrec_node *row;
+    bool fresh = false;
+
+    ovsdb_idl_run(ar->idl);
+    log_connection(ar);
+    if (ar->txn) {
+        run_txn(ar);
+    }
+    if (ar->txn || !ovsdb_idl_has_ever_connected(ar->idl)) {
+        return false;
+    }
+    if (!ovsdb_idl_has_lock(ar->idl)) {
+        if (ovsdb_idl_is_lock_contended(ar->idl)) {
+            VLOG_WARN_RL(&rl, "node %s has an agent already: waiting for its end", ar->node_name);
+        }
+        return false;
+    }
+    if (ar->seqno != ovsdb_idl_get_seqno(ar->idl)) {
+        ar->seqno = ovsdb_idl_get_seqno(ar->idl);
+        ar->report = true;
+        row = own_row(ar);
+        if (row) {
+            fresh = read_row(ar, row, cfg);
+        } else {
+            VLOG_WARN_RL(&rl, "the registry has no node '%s' (castctl node add %s)", ar->node_name,
+                         ar->node_name);
+        }
+    }
+    /* A configuration just handed out is answered first, so that one transaction says it all. */
+    row = ar->report && !fresh ? own_row(ar) : NULL;
+    if (row) {
+        report(ar, row);
+        run_txn(ar);
+    }
+    return fresh;
+}
+
+void
+agent_registry_wait(struct agent_registry *ar)
+{
+    ovsdb_idl_wait(ar->idl);
+    if (ar->txn) {
+        ovsdb_idl_txn_wait(ar->txn);
+    } else if (ar->report && ovsdb_idl_has_lock(ar->idl) && own_row(ar)) {
+        poll_immediate_wake();
+    }
+}
+
+static void
+set_state(struct agent_registry *ar, const char *state)
+{
+    free(ar->state);
+    ar->state = xstrdup(state);
+    ar->report = true;
+}
+
+void
+agent_registry_applied(struct agent_registry *ar, uint64_t generation)
+{
+    ar->applied = (int64_t) generation;
+    set_state(ar, "ok");
+}
+
+void
+agent_registry_refused(struct agent_registry *ar, uint64_t generation, const char *why)
+{
+    char *state = xasprintf("generation %" PRIu64 " refused: %s", generation, why);
+
+    set_state(ar, state);
+    free(state);
+}
+
+void
+agent_registry_started(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
+{
+    if (is_started(ar, proxy, epoch)) {
+        return;
+    }
+    ar->started = xrealloc(ar->started, (ar->n_started + 1) * sizeof *ar->started);
+    ar->started[ar->n_started++] = (struct started){*proxy, epoch};
+    ar->report = true;
+}
+
+bool
+agent_registry_lost(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
+                    uint32_t branch, const char *why)
+{
+    for (size_t i = 0; i < ar->n_losses; i++) {
+        const struct loss *loss = &ar->losses[i];
+
+        if (loss->branch == branch && loss->epoch == epoch
+            && !memcmp(&loss->proxy, proxy, sizeof *proxy)) {
+            return false;
+        }
+    }
+    ar->losses = xrealloc(ar->losses, (ar->n_losses + 1) * sizeof *ar->losses);
+    ar->losses[ar->n_losses++] = (struct loss){*proxy, epoch, branch, xstrdup(why)};
+    ar->report = true;
+    return true;
+}
+
+bool
+agent_registry_is_connected(const struct agent_registry *ar)
+{
+    return ovsdb_idl_is_connected(ar->idl);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An agent's side of the registry: swedge and srcagent both follow one Node
+ * row, apply what it says and report the generation that they applied.
+ *
+ * The connection is retried for ever.  While the registry is away, or the row
+ * is missing or invalid, agent_registry_run() says nothing and the agent keeps
+ * what it has.
+ *
+ * A node has one agent: a second one waits until the first is gone.
+ *
+ * The order that castd relies on: an agent that applies a configuration calls
+ * agent_registry_started() and agent_registry_lost() for whatever had started and
+ * was lost by then *before* it calls agent_registry_applied().  Reports made between two calls of
+ * agent_registry_run() are written in one transaction.
+ */
+#ifndef CTL_NODE_AGENT_REGISTRY_H
+#define CTL_NODE_AGENT_REGISTRY_H 1
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct agent_registry;
+struct node_config;
+
+/* 'db' is an OVSDB remote, or several with commas between them; 'role' is what Node.role must say, or several of them with
+ * " or " between them;
+ * 'control' is the path of the agent's control socket, for Node.control.  All are copied. */
+struct agent_registry *
+agent_registry_create(const char *db, const char *node_name, const char *role, const char *control);
+void agent_registry_destroy(struct agent_registry *);
+
+/* Talks to the registry.  True if there is a configuration that was not handed out before: then it
+ * is in *cfg, the caller's to free with node_config_uninit().  It is handed out again if only its
+ * generation changed.  Every one is to be answered with agent_registry_applied() or _refused(). */
+bool agent_registry_run(struct agent_registry *, struct node_config *cfg);
+/* Arranges for poll_block() to wake up when agent_registry_run() has something to do. */
+void agent_registry_wait(struct agent_registry *);
+
+/* The node now runs 'generation'. */
+void agent_registry_applied(struct agent_registry *, uint64_t generation);
+/* The node could not apply 'generation' and still runs the one before; 'why' goes to Node.state. */
+void agent_registry_refused(struct agent_registry *, uint64_t generation, const char *why);
+/* Source agent: a packet of this group epoch went down.  Idempotent and cheap. */
+void agent_registry_started(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch);
+/* A branch of this group epoch was lost: 'why' goes to Tree_Node.lost.  False, and cheap, if that was
+ * said already; the first reason stays. */
+bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
+                         uint32_t branch, const char *why);
+
+bool agent_registry_is_connected(const struct agent_registry *);
+
+#endif /* ctl/node/agent-registry.h */

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Main loop of swedge and srcagent.
+ *
+ * Configuration comes from the registry only, as whole snapshots; while the
+ * registry is away the last good one stays in force.  A generation is reported
+ * as applied when the node runs it and all of its ports are open.
+ */
+#include <config.h>
+
+#include "ctl/node/daemon.h"
+
+#include "ctl/node/agent-registry.h"
+#include "ctl/process/daemon-common.h"
+#include "lib/packet-text.h"
+#include "openvswitch/poll-loop.h"
+#include "openvswitch/util.h"
+#include "openvswitch/vlog.h"
+#include "timeval.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(node_daemon);
+
+#define POOL_SIZE  4096
+#define RETRY_MSEC 1000
+
+uint64_t
+node_daemon_now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
+}
+
+/* A fatal NAK that a node below has sent up is not this node's to report: that one has lost the branch. */
+static bool
+is_own_loss(const struct branch_config *bc, const struct reverse_branch_info *b)
+{
+    return b->lost == LOSS_SILENT
+           || (b->lost == LOSS_REFUSED && (bc->kind == BRANCH_RECEIVER || b->pruned));
+}
+
+static void
+report_loss(struct agent_registry *registry, const struct tree_config *tree,
+            const struct branch_config *bc, const struct reverse_branch_info *b)
+{
+    char why[128];
+
+    if (b->lost == LOSS_SILENT) {
+        snprintf(why, sizeof why, "no progress for %" PRIu32 " ms at PSN %" PRIu32,
+                 tree->liveness_msec, b->una.v);
+    } else {
+        snprintf(why, sizeof why, "NAK 0x%02x (%s) at PSN %" PRIu32, b->code, nak_text(b->code),
+                 b->una.v);
+    }
+    if (agent_registry_lost(registry, &tree->proxy, tree->epoch, b->id, why)) {
+        VLOG_WARN("group %s, epoch %" PRIu32 ": %s %s is lost%s: %s", tree->group, tree->epoch,
+                  bc->kind == BRANCH_RECEIVER ? "member" : "node", bc->name,
+                  b->pruned ? " and not counted any more" : "", why);
+    }
+}
+
+static void
+report_losses(const struct node_daemon *d, struct agent_registry *registry, size_t tree,
+              const struct tree_config *config)
+{
+    for (size_t i = 0; i < config->n_branches; i++) {
+        const struct branch_config *bc = &config->branches[i];
+        struct reverse_branch_info b;
+
+        if (d->class->branch(d->node, tree, bc->id, &b) && is_own_loss(bc, &b)) {
+            report_loss(registry, config, bc, &b);
+        }
+    }
+}
+
+/* Is that another number of the tree's group epoch than at the last time? */
+static bool
+is_news(struct simap *last, const struct tree_config *tree, uint64_t n)
+{
+    char name[NAME_SIZE + 16];
+
+    snprintf(name, sizeof name, "%s/%" PRIu32, tree->group, tree->epoch);
+    bool news = simap_get(last, name) != (unsigned int) n;
+    if (news) {
+        simap_put(last, name, (unsigned int) n);
+    }
+    return news;
+}
+
+/* Packets that are not authentic: of each group the last one, and not each time. */
+static void
+report_refused(struct node_daemon *d, const struct tree_info *info)
+{
+    static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
+    const struct auth_stats *s = info->auth;
+
+    if (!is_news(&d->refused, info->config, s->n_refused)) {
+        return;
+    }
+    VLOG_WARN_RL(&rl,
+                 "node %s: group %s, epoch %" PRIu32 ": %" PRIu64
+                 " packets are not authentic, the last with key %" PRIu32 ": %s",
+                 d->config.name, info->config->group, info->config->epoch, s->n_refused,
+                 s->refused.key, drop_help(s->refused.why));
+}
+
+/* What the node has found out about its trees.  It is asked after each burst of packets, and a tree may
+ * have many branches: they are looked at when one more is lost, and after a new configuration. */
+static void
+report_trees(struct node_daemon *d, struct agent_registry *registry)
+{
+    for (size_t i = 0; i < d->class->n_trees(d->node); i++) {
+        struct tree_info info;
+        d->class->tree(d->node, i, &info);
+        if (info.started) {
+            agent_registry_started(registry, &info.config->proxy, info.config->epoch);
+        }
+        if (info.auth && info.auth->n_refused) {
+            report_refused(d, &info);
+        }
+        if (info.reverse.n_lost && is_news(&d->lost, info.config, info.reverse.n_lost)) {
+            report_losses(d, registry, i, info.config);
+        }
+    }
+}
+
+/* Brings node and ports to d->config as far as that is possible, and says how
+ * far it is.  What had started and was lost goes first: castd relies on it. */
+static void
+apply(struct node_daemon *d, struct agent_registry *registry)
+{
+    char *why = NULL;
+
+    if (d->pending && !d->class->configure(d->node, &d->config, node_daemon_now(), &why)) {
+        d->pending = false;
+        node_ports_configure(d);
+    }
+    simap_clear(&d->lost);
+    report_trees(d, registry);
+    if (!d->pending && node_ports_open(d, &why)) {
+        agent_registry_applied(registry, d->config.generation);
+    } else {
+        ovs_assert(why);
+        if (!d->why || strcmp(d->why, why)) {
+            VLOG_WARN("generation %" PRIu64 ": %s", d->config.generation, why);
+            agent_registry_refused(registry, d->config.generation, why);
+        }
+    }
+    free(d->why);
+    d->why = why;
+    d->retry_at = time_msec() + RETRY_MSEC;
+}
+
+static bool
+is_complete(const struct node_daemon *d)
+{
+    return !d->pending && node_ports_all_open(d);
+}
+
+/* Something is not as it should be: a refused configuration (members in flight
+ * may have landed), a device that is not there (yet, or any more). */
+static bool
+must_retry(const struct node_daemon *d)
+{
+    return !is_complete(d) || d->why;
+}
+
+static void
+run(struct node_daemon *d, struct daemon *daemon)
+{
+    struct agent_registry *registry =
+        agent_registry_create(daemon->db, daemon->node, d->class->role, daemon->control);
+
+    /* With or without a registry: what an agent runs it keeps running while that is away. */
+    daemon_serving(daemon);
+    while (!daemon->exiting) {
+        struct node_config config;
+
+        daemon_run(daemon);
+        if (agent_registry_run(registry, &config)) {
+            node_config_uninit(&d->config);
+            d->config = config;
+            d->pending = true;
+            free(d->why);
+            d->why = NULL;
+            apply(d, registry);
+        } else if (must_retry(d) && time_msec() >= d->retry_at) {
+            apply(d, registry);
+        }
+        bool more = node_ports_run(d, node_daemon_now());
+        node_impair_run(d, node_daemon_now());
+        uint64_t now = node_daemon_now();
+        if (d->class->deadline(d->node) <= now) {
+            d->class->timer(d->node, now);
+        }
+        report_trees(d, registry);
+
+        uint64_t deadline = d->class->deadline(d->node);
+        if (more) {
+            poll_immediate_wake();
+        } else if (deadline != UINT64_MAX) {
+            poll_timer_wait((long long int) (deadline > now ? (deadline - now + 999) / 1000 : 0));
+        }
+        if (must_retry(d)) {
+            poll_timer_wait_until(d->retry_at);
+        }
+        node_ports_wait(d);
+        node_impair_wait(d, now);
+        agent_registry_wait(registry);
+        daemon_wait(daemon);
+        poll_block();
+    }
+    agent_registry_destroy(registry);
+}
+
+int
+node_daemon_main(int argc, char *argv[], const struct node_class *class, const char *purpose)
+{
+    struct daemon daemon;
+    daemon_init(&daemon, argc, argv, DAEMON_AGENT, purpose);
+
+    struct node_daemon *d = xzalloc(sizeof *d);
+    d->class = class;
+    d->pool = packet_pool_create(POOL_SIZE);
+    d->netns_fd = daemon.netns_fd;
+    d->timer_fd = -1;
+    simap_init(&d->refused);
+    simap_init(&d->lost);
+    d->node = class->create(&(struct node_io){.tx = node_ports_tx, .mtu = node_ports_mtu, .aux = d},
+                            d->pool);
+    node_show_init(d);
+    node_capture_init(d);
+    node_trace_init(d);
+    daemon_ready(&daemon);
+
+    run(d, &daemon);
+
+    node_ports_close(d);
+    node_config_uninit(&d->config);
+    free(d->why);
+    simap_destroy(&d->refused);
+    simap_destroy(&d->lost);
+    class->destroy(d->node);
+    packet_pool_destroy(d->pool);
+    free(d);
+    daemon_done(&daemon);
+    return 0;
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The planner, epochs under way: trees that nodes have, which may be other ones
+ * than this topology would give.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "ctl/plan/plan.h"
+#include "util.h"
+
+const struct plan_tree *
+plan_agent_tree(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        if (plan->trees[i].node->agent) {
+            return &plan->trees[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct plan_tree *
+find_tree(const struct plan *plan, uint16_t id)
+{
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        if (plan->trees[i].node->id == id) {
+            return &plan->trees[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct branch_config *
+find_branch(const struct branch_config *branches, size_t n, uint32_t id)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (branches[i].id == id) {
+            return &branches[i];
+        }
+    }
+    return NULL;
+}
+
+bool
+plan_is_provisioned(const struct plan *plan, uint32_t branch)
+{
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        const struct tree_config *c = &plan->trees[i].config;
+
+        if (find_branch(c->branches, c->n_branches, branch)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+plan_is_copied(const struct plan *plan, uint32_t branch)
+{
+    const struct plan_tree *agent = plan_agent_tree(plan);
+
+    return agent && find_branch(agent->config.copies, agent->config.n_copies, branch);
+}
+
+/* The node that a SID or address is of. */
+static uint16_t
+sid_node(const struct in6_addr *sid)
+{
+    return (uint16_t) (sid->s6_addr[4] << 8 | sid->s6_addr[5]);
+}
+
+/*
+ * Less of a tree.
+ */
+
+static bool
+is_kept(const struct plan_group *g, const struct branch_config *b, bool copies)
+{
+    if (b->kind == BRANCH_NODE) {
+        return true;
+    }
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct plan_member *m = &g->members[i];
+
+        if (m->branch == b->id) {
+            return copies ? m->copy : m->provision;
+        }
+    }
+    return false;
+}
+
+static size_t
+keep_branches(const struct plan_group *g, struct branch_config *branches, size_t n, bool copies)
+{
+    size_t n_kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_kept(g, &branches[i], copies)) {
+            branches[n_kept++] = branches[i];
+        }
+    }
+    return n_kept;
+}
+
+/* Nobody below 'node', and no receiver of its own. */
+static bool
+is_idle(const struct plan_tree *tree)
+{
+    const struct tree_config *c = &tree->config;
+
+    for (size_t i = 0; i < c->n_branches; i++) {
+        if (c->branches[i].kind == BRANCH_RECEIVER) {
+            return false;
+        }
+    }
+    return !tree->node->agent && !c->n_outer_da;
+}
+
+static void
+forget_branch(struct tree_config *c, uint16_t id)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_branches; i++) {
+        if (c->branches[i].id != BRANCH_ID_NODE(id)) {
+            c->branches[n++] = c->branches[i];
+        }
+    }
+    c->n_branches = n;
+}
+
+/* Makes 'tree' forget the node with this id.  A source agent keeps where it would send to, unless that
+ * is each edge. */
+static void
+forget_node(struct plan_tree *tree, uint16_t id)
+{
+    struct tree_config *c = &tree->config;
+    size_t n = 0;
+
+    forget_branch(c, id);
+    if (tree->node->agent && c->mode != MODE_INGRESS) {
+        return;
+    }
+    for (size_t i = 0; i < c->n_outer_da; i++) {
+        if (sid_node(&c->outer_da[i]) != id) {
+            c->outer_da[n++] = c->outer_da[i];
+        }
+    }
+    c->n_outer_da = n;
+}
+
+/* Takes one idle node out; false: there is none. */
+static bool
+remove_idle(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        if (is_idle(&plan->trees[i])) {
+            uint16_t id = plan->trees[i].node->id;
+
+            tree_config_uninit(&plan->trees[i].config);
+            plan->n_trees--;
+            memmove(&plan->trees[i], &plan->trees[i + 1],
+                    (plan->n_trees - i) * sizeof *plan->trees);
+            for (size_t j = 0; j < plan->n_trees; j++) {
+                forget_node(&plan->trees[j], id);
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+has_child(const struct tree_config *c, uint16_t id)
+{
+    for (size_t i = 0; i < c->n_outer_da; i++) {
+        if (sid_node(&c->outer_da[i]) == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is everyone who is provisioned in the tree of a node to which copies come? */
+static bool
+is_whole(const struct plan *plan, const struct plan_group *g)
+{
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        bool is_child = plan->trees[i].node->agent;
+
+        for (size_t j = 0; j < plan->n_trees && !is_child; j++) {
+            is_child = has_child(&plan->trees[j].config, plan->trees[i].node->id);
+        }
+        if (!is_child) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (g->members[i].provision && !plan_is_provisioned(plan, g->members[i].branch)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The id of a node that has no tree, since it was deleted, but is a child or a branch of this one; 0:
+ * none. */
+static uint16_t
+lost_below(const struct plan *plan, const struct plan_tree *tree)
+{
+    const struct tree_config *c = &tree->config;
+
+    for (size_t i = 0; i < c->n_outer_da && !tree->node->agent; i++) {
+        if (!find_tree(plan, sid_node(&c->outer_da[i]))) {
+            return sid_node(&c->outer_da[i]);
+        }
+    }
+    for (size_t i = 0; i < c->n_branches; i++) {
+        uint16_t id = (uint16_t) (c->branches[i].id - BRANCH_ID_NODE(0));
+
+        if (c->branches[i].kind == BRANCH_NODE && !find_tree(plan, id)) {
+            return id;
+        }
+    }
+    return 0;
+}
+
+/* Makes all trees forget one deleted node; false: they know of none. */
+static bool
+remove_lost(struct plan *plan)
+{
+    uint16_t lost = 0;
+
+    for (size_t i = 0; i < plan->n_trees && !lost; i++) {
+        lost = lost_below(plan, &plan->trees[i]);
+    }
+    for (size_t i = 0; i < plan->n_trees && lost; i++) {
+        forget_node(&plan->trees[i], lost);
+    }
+    return lost != 0;
+}
+
+/* Where only edges merge, one that has lost its last receiver does so no more, although it may have
+ * others behind it. */
+static void
+retire_edges(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        struct tree_config *c = &plan->trees[i].config;
+
+        if (c->mode == MODE_REPLICATE || c->n_branches || plan->trees[i].node->agent) {
+            continue;
+        }
+        c->parent_sid = in6addr_any;
+        for (size_t j = 0; j < plan->n_trees; j++) {
+            forget_branch(&plan->trees[j].config, plan->trees[i].node->id);
+        }
+    }
+}
+
+void
+plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *out)
+{
+    out->region_len = plan_region_len(g);
+    out->n_trees = 0;
+    out->trees = xcalloc(have->n_trees + 1, sizeof *out->trees);
+    for (size_t i = 0; i < have->n_trees; i++) {
+        struct plan_tree *tree = &out->trees[out->n_trees++];
+        struct tree_config *c = &tree->config;
+
+        tree->node = have->trees[i].node;
+        tree_config_clone(c, &have->trees[i].config);
+        c->generation = 0;
+        c->region_len = out->region_len;
+        c->open = tree->node->agent && g->open;
+        c->n_branches = keep_branches(g, c->branches, c->n_branches, false);
+        c->n_copies = keep_branches(g, c->copies, c->n_copies, true);
+    }
+    retire_edges(out);
+    while (remove_idle(out) || (is_whole(out, g) && remove_lost(out))) {
+    }
+    plan_set_policy(g, out);
+}
+
+/*
+ * Comparison.
+ */
+
+static bool
+same_branches(const struct tree_config *a, const struct tree_config *b)
+{
+    for (size_t i = 0; i < a->n_branches; i++) {
+        const struct branch_config *x = &a->branches[i];
+        const struct branch_config *y = find_branch(b->branches, b->n_branches, x->id);
+
+        if (!y || !IN6_ARE_ADDR_EQUAL(&x->address, &y->address)) {
+            return false;
+        }
+    }
+    return a->n_branches == b->n_branches;
+}
+
+static bool
+same_children(const struct tree_config *a, const struct tree_config *b)
+{
+    for (size_t i = 0; i < a->n_outer_da; i++) {
+        if (!has_child(b, sid_node(&a->outer_da[i]))) {
+            return false;
+        }
+    }
+    return a->n_outer_da == b->n_outer_da;
+}
+
+bool
+plan_same_shape(const struct plan *a, const struct plan *b)
+{
+    for (size_t i = 0; i < a->n_trees; i++) {
+        const struct tree_config *x = &a->trees[i].config;
+        const struct plan_tree *tree = find_tree(b, a->trees[i].node->id);
+        const struct tree_config *y;
+
+        if (!tree) {
+            return false;
+        }
+        y = &tree->config;
+        if (x->root != y->root || !IN6_ARE_ADDR_EQUAL(&x->parent_sid, &y->parent_sid)
+            || x->mode != y->mode || x->provisioned != y->provisioned
+            || !IN6_ARE_ADDR_EQUAL(&x->upstream, &y->upstream) || !same_children(x, y)
+            || !same_branches(x, y)) {
+            return false;
+        }
+    }
+    return a->n_trees == b->n_trees;
+}
+
+static bool
+has_outer_da(const struct tree_config *c, const struct in6_addr *da)
+{
+    for (size_t i = 0; i < c->n_outer_da; i++) {
+        if (IN6_ARE_ADDR_EQUAL(&c->outer_da[i], da)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+plan_same_addresses(const struct plan *a, const struct plan *b)
+{
+    for (size_t i = 0; i < a->n_trees; i++) {
+        const struct tree_config *x = &a->trees[i].config;
+        const struct plan_tree *tree = find_tree(b, a->trees[i].node->id);
+
+        if (a->trees[i].node->agent) {
+            continue;
+        }
+        if (!tree || !IN6_ARE_ADDR_EQUAL(&x->replication_sid, &tree->config.replication_sid)) {
+            return false;
+        }
+        for (size_t j = 0; j < x->n_outer_da; j++) {
+            if (!has_outer_da(&tree->config, &x->outer_da[j])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/*
+ * Is it still carried?
+ */
+
+/* The name of the node with this id, which the plan has no tree of. */
+static char *
+node_name(const struct plan *plan, uint16_t id)
+{
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        const struct tree_config *c = &plan->trees[i].config;
+        const struct branch_config *b = find_branch(c->branches, c->n_branches, BRANCH_ID_NODE(id));
+
+        if (b) {
+            return xstrdup(b->name);
+        }
+    }
+    return xasprintf("with id %u", id);
+}
+
+static char *
+check_children(const struct plan_topology *t, const struct plan *plan, const struct plan_tree *tree)
+{
+    for (size_t i = 0; i < tree->config.n_outer_da; i++) {
+        uint16_t id = sid_node(&tree->config.outer_da[i]);
+        const struct plan_tree *child = find_tree(plan, id);
+
+        if (!child) {
+            char *name = node_name(plan, id);
+            char *error = xasprintf("node %s, which the tree goes through, was deleted", name);
+
+            free(name);
+            return error;
+        }
+        if (tree->config.mode == MODE_MCAST
+                ? !plan_linked(t, tree->node->name, child->node->name)
+                : plan_hops(t, tree->node, child->node) == PLAN_NO_WAY) {
+            return xasprintf("no %s from %s to %s, which the tree goes through",
+                             tree->config.mode == MODE_MCAST ? "link" : "path", tree->node->name,
+                             child->node->name);
+        }
+    }
+    return NULL;
+}
+
+static char *
+check_receivers(const struct plan_topology *t, const struct plan_tree *tree)
+{
+    for (size_t i = 0; i < tree->config.n_branches; i++) {
+        const struct branch_config *b = &tree->config.branches[i];
+        const struct plan_host *host = plan_find_host(t, b->name);
+
+        if (b->kind == BRANCH_RECEIVER
+            && (!host || !IN6_ARE_ADDR_EQUAL(&host->address, &b->address)
+                || !plan_linked(t, b->name, tree->node->name))) {
+            return xasprintf("member %s is not behind %s any more", b->name, tree->node->name);
+        }
+    }
+    return NULL;
+}
+
+char *
+plan_check_carried(const struct plan_topology *t, const struct plan_group *g,
+                   const struct plan *plan)
+{
+    char *error = NULL;
+
+    for (size_t i = 0; !error && i < plan->n_trees; i++) {
+        const struct plan_tree *tree = &plan->trees[i];
+
+        error = check_children(t, plan, tree);
+        if (!error) {
+            error = check_receivers(t, tree);
+        }
+        if (!error && tree->node->agent && !plan_linked(t, g->source_host, tree->node->name)) {
+            error =
+                xasprintf("source %s is not behind %s any more", g->source_host, tree->node->name);
+        }
+    }
+    return error;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The planner, nodes: ports, routes and SIDs, from the topology alone.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "ctl/plan/plan.h"
+#include "util.h"
+
+#define MAX_PORT 4095
+
+/* The number that 'name' has already, 0: none. */
+static uint16_t
+known_port_number(const struct plan_node *node, const char *name)
+{
+    for (size_t i = 0; i < node->n_ports; i++) {
+        if (!strcmp(node->ports[i].name, name)) {
+            return node->ports[i].number;
+        }
+    }
+    return 0;
+}
+
+static bool
+port_number_taken(const struct node_config *config, const struct plan_node *node, uint16_t number)
+{
+    for (size_t i = 0; i < node->n_ports; i++) {
+        if (node->ports[i].number == number) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < config->n_ports; i++) {
+        if (config->ports[i].number == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int
+compare_port_configs(const void *a_, const void *b_)
+{
+    const struct port_config *a = a_, *b = b_;
+
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* Fills in what the other end of 'port' decides, but for its MAC address.  False: no such node or
+ * host. */
+static bool
+port_set_peer(const struct plan_topology *t, struct port_config *port, const char *peer)
+{
+    const struct plan_node *node = plan_find_node(t, peer);
+    const struct plan_host *host = plan_find_host(t, peer);
+
+    if (node) {
+        port->role = node->agent ? ROLE_AGENT : ROLE_FABRIC;
+        port->peer_address = node_address(node->id);
+    } else if (host) {
+        port->role = ROLE_HOST;
+        port->peer_address = host->address;
+    } else {
+        return false;
+    }
+    ovs_strlcpy(port->peer, peer, sizeof port->peer);
+    return true;
+}
+
+static char *
+plan_ports(const struct plan_topology *t, const struct plan_node *node, struct node_config *out)
+{
+    uint16_t next = 1;
+
+    out->ports = xcalloc(t->n_links + 1, sizeof *out->ports);
+    for (size_t i = 0; i < t->n_links; i++) {
+        struct port_config *port = &out->ports[out->n_ports];
+        struct plan_end end;
+
+        if (!plan_link_end(&t->links[i], node->name, &end) || !port_set_peer(t, port, end.peer)) {
+            continue;
+        }
+        ovs_strlcpy(port->name, end.port, sizeof port->name);
+        port->kind = end.kind;
+        if (!node->ovs && !node->router) {
+            port->tx = *end.to_peer;
+        }
+        if (port->role == ROLE_HOST) {
+            port->rx = *end.from_peer; /* a node would do it itself. */
+        }
+        port->number = known_port_number(node, end.port);
+        if (!port->number) {
+            while (port_number_taken(out, node, next)) {
+                next++;
+            }
+            port->number = next;
+        }
+        if (port->number > MAX_PORT) {
+            return xasprintf("node %s: more than %d ports", node->name, MAX_PORT);
+        }
+        node_port_mac(node->id, port->number, port->mac);
+        out->n_ports++;
+    }
+    qsort(out->ports, out->n_ports, sizeof *out->ports, compare_port_configs);
+    for (size_t i = 1; i < out->n_ports; i++) {
+        if (out->ports[i].number == out->ports[i - 1].number) {
+            return xasprintf("node %s: interface %s is used by two links", node->name,
+                             out->ports[i].name);
+        }
+    }
+    return NULL;
+}
+
+/* The port with this name; NULL: none. */
+static struct port_config *
+find_port(const struct node_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->n_ports; i++) {
+        if (!strcmp(config->ports[i].name, name)) {
+            return &config->ports[i];
+        }
+    }
+    return NULL;
+}
+
+/* Fills in the MAC addresses of the other ends, for a node that does not ask for them. */
+static char *
+plan_peer_macs(const struct plan_topology *t, const struct plan_node *node, struct node_config *out)
+{
+    for (size_t i = 0; i < t->n_links; i++) {
+        struct node_config peer_config = {.n_ports = 0};
+        const struct plan_node *peer;
+        struct plan_end end;
+
+        if (!plan_link_end(&t->links[i], node->name, &end)
+            || !(peer = plan_find_node(t, end.peer))) {
+            continue;
+        }
+        char *error = plan_ports(t, peer, &peer_config);
+        if (error) {
+            return error;
+        }
+        struct port_config *port = find_port(out, end.port);
+        const struct port_config *other = find_port(&peer_config, end.peer_port);
+        if (port && other) {
+            memcpy(port->peer_mac, other->mac, sizeof port->peer_mac);
+        }
+        node_config_uninit(&peer_config);
+    }
+    return NULL;
+}
+
+static void
+add_route(struct node_config *out, const struct in6_addr *prefix, uint8_t plen,
+          const struct port_config *port, const struct in6_addr *next_hop)
+{
+    out->routes[out->n_routes++] = (struct route_config){
+        .prefix = *prefix, .plen = plen, .port = port->number, .next_hop = *next_hop};
+}
+
+static int
+compare_routes(const void *a_, const void *b_)
+{
+    const struct route_config *a = a_, *b = b_;
+    int cmp = memcmp(&a->prefix, &b->prefix, sizeof a->prefix);
+
+    return cmp ? cmp : a->plen - b->plen;
+}
+
+/* The port with the lowest number of those that lead to 'peer'; NULL: none. */
+static const struct port_config *
+port_to_peer(const struct node_config *out, const char *peer)
+{
+    for (size_t i = 0; i < out->n_ports; i++) {
+        if (!strcmp(out->ports[i].peer, peer)) {
+            return &out->ports[i];
+        }
+    }
+    return NULL;
+}
+
+/* Routes by way of 'via', which must be a neighbour, to 'to': its locator and its hosts, except for
+ * those that hang on this node too. */
+static void
+add_routes_to(const struct plan_topology *t, const struct plan_node *via,
+              const struct plan_node *to, struct node_config *out)
+{
+    const struct port_config *port = port_to_peer(out, via->name);
+    struct in6_addr locator = node_locator(to->id);
+
+    add_route(out, &locator, 48, port, &port->peer_address);
+    for (size_t i = 0; i < t->n_hosts; i++) {
+        const struct plan_host *host = &t->hosts[i];
+
+        if (host->node == to && !port_to_peer(out, host->name)) {
+            add_route(out, &host->address, 128, port, &port->peer_address);
+        }
+    }
+}
+
+/* Hosts on the node's own links; every other node's locator and hosts by the shortest way; a source
+ * agent also sends everything else to its switch. */
+static void
+plan_routes(const struct plan_topology *t, const struct plan_node *node, struct node_config *out)
+{
+    const struct plan_node *uplink = node->agent ? plan_agent_switch(t, node) : NULL;
+    const struct in6_addr any = IN6ADDR_ANY_INIT;
+
+    out->routes = xcalloc(t->n_nodes + t->n_hosts + 1, sizeof *out->routes);
+    for (size_t i = 0; i < t->n_hosts; i++) {
+        const struct port_config *port = port_to_peer(out, t->hosts[i].name);
+
+        if (port) {
+            add_route(out, &t->hosts[i].address, 128, port, &any);
+        }
+    }
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        const struct plan_node *via = plan_next_node(t, node, &t->nodes[i]);
+
+        if (via) {
+            add_routes_to(t, via, &t->nodes[i], out);
+        }
+    }
+    if (uplink) {
+        const struct port_config *port = port_to_peer(out, uplink->name);
+
+        add_route(out, &any, 0, port, &port->peer_address);
+    }
+    qsort(out->routes, out->n_routes, sizeof *out->routes, compare_routes);
+}
+
+static void
+plan_sids(const struct plan_node *node, struct node_config *out)
+{
+    static const struct {
+        uint16_t function;
+        uint8_t plen;
+        enum sid_behaviour behaviour;
+        unsigned int roles; /* that have it: a bit for each. */
+    } sids[] = {
+        {SID_FUNC_END, 64, SID_END, 1u << NODE_SWITCH},
+        {SID_FUNC_END_MT, 64, SID_END_MT, 1u << NODE_SWITCH},
+        {SID_FUNC_RESPONSE, 64, SID_RESPONSE, 1u << NODE_SWITCH | 1u << NODE_AGENT},
+        {SID_FUNC_END_DT6, 64, SID_END_DT6, 1u << NODE_SWITCH},
+        /* Of all groups: 4 bits of function, 12 of Replication-ID. */
+        {SID_FUNC_REPLICATION, 52, SID_END_REPLICATE, 1u << NODE_SWITCH | 1u << NODE_OVS},
+    };
+
+    out->sids = xcalloc(ARRAY_SIZE(sids), sizeof *out->sids);
+    for (size_t i = 0; i < ARRAY_SIZE(sids); i++) {
+        if (sids[i].roles & 1u << out->role) {
+            out->sids[out->n_sids++] = (struct sid_config){
+                .prefix = node_sid(node->id, sids[i].function),
+                .plen = sids[i].plen,
+                .behaviour = sids[i].behaviour,
+            };
+        }
+    }
+}
+
+char *
+plan_node_config(const struct plan_topology *t, const struct plan_node *node,
+                 struct node_config *out)
+{
+    char *error;
+
+    memset(out, 0, sizeof *out);
+    ovs_strlcpy(out->name, node->name, sizeof out->name);
+    out->role = node->agent    ? NODE_AGENT
+                : node->ovs    ? NODE_OVS
+                : node->router ? NODE_ROUTER
+                               : NODE_SWITCH;
+    out->id = node->id;
+    out->address = node_address(node->id);
+    error = plan_ports(t, node, out);
+    if (!error && (node->ovs || node->router)) {
+        error = plan_peer_macs(t, node, out);
+    }
+    if (error) {
+        node_config_uninit(out);
+        return error;
+    }
+    plan_routes(t, node, out);
+    plan_sids(node, out);
+    return NULL;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What each node is to do, computed from topology and groups: ports, routes and
+ * SIDs of a node, and the trees of a group.
+ *
+ * Pure: plain data in, plain data out, no registry and no I/O.  The same input
+ * gives the same output, whatever its order.
+ */
+#ifndef CTL_PLAN_PLAN_H
+#define CTL_PLAN_PLAN_H 1
+
+#include "ctl/plan/topology.h"
+
+/* Fills *out with the node's ports, routes and SIDs, each sorted by its key, and no trees.  NULL, or
+ * a malloc'd sentence that says why not, with *out empty. */
+char *
+plan_node_config(const struct plan_topology *, const struct plan_node *, struct node_config *out);
+
+struct plan_member {
+    char host[NAME_SIZE];
+    uint64_t va; /* region; len 0: none. */
+    uint64_t len;
+    uint32_t rkey;
+    uint32_t branch; /* id, unique in the group epoch. */
+    uint32_t qpn;
+    bool provision; /* a branch of the tree at its edge. */
+    bool copy;      /* the source agent has copies made for it. */
+};
+
+struct plan_group {
+    char name[NAME_SIZE];
+    uint32_t epoch;
+    struct in6_addr proxy;
+    uint16_t replication_id;
+    uint32_t designated_qpn;
+    psn_t start_psn;
+    uint32_t mtu;
+    uint32_t designated_rkey;
+    char source_host[NAME_SIZE];
+    uint32_t source_qpn;
+    enum tree_mode mode;
+    bool provisioned;        /* packets name no receivers. */
+    enum reverse_nak nak;    /* what becomes of a NAK above the minimum. */
+    bool filter;             /* no copies of what is confirmed. */
+    struct auth_config auth; /* what its packets are to have, and the key; no secrets. */
+    bool prune;              /* what becomes of members that are lost. */
+    uint32_t liveness_msec;  /* of a node with nothing but receivers; 0: never. */
+    uint8_t timeout;         /* of its QPs. */
+    size_t n_members;
+    struct plan_member *members;
+    bool agent; /* the source agent has a tree. */
+    bool open;  /* it lets packets pass. */
+};
+
+/* One node's part. */
+struct plan_tree {
+    const struct plan_node *node;
+    struct tree_config config; /* 'generation' is 0. */
+};
+
+struct plan {
+    uint64_t region_len; /* least of the provisioned members. */
+    size_t n_trees;
+    struct plan_tree *trees; /* switches, then the source agent. */
+};
+
+/*
+ * tree.c: trees from the topology.
+ */
+
+/* Can the group's source be served at all?  NULL, or a malloc'd sentence why not. */
+char *plan_check_source(const struct plan_topology *, const struct plan_group *);
+/* Can this host be a receiver?  Supposes that plan_check_source() is content. */
+char *plan_check_member(const struct plan_topology *, const struct plan_group *, const char *host);
+/* Do the packets for all members that have 'copy' fit an SRH and the fabric?  Supposes that source and
+ * members were checked. */
+char *plan_check_size(const struct plan_topology *, const struct plan_group *);
+
+/* The least region of the members that have 'provision'; 0 as soon as one has none. */
+uint64_t plan_region_len(const struct plan_group *);
+
+/* The group's trees, with those members that have 'provision' or 'copy'.  Supposes that source and
+ * members were checked: NULL, or the first sentence of a check that fails, with *out empty. */
+char *plan_group(const struct plan_topology *, const struct plan_group *, struct plan *out);
+void plan_uninit(struct plan *);
+
+/* Gives all trees the group's 'nak', 'filter', 'prune', 'timeout' and 'liveness_msec'; the last times the height of
+ * each in the tree of aggregation, so that of all nodes above a silent receiver the nearest notices first. */
+void plan_set_policy(const struct plan_group *, struct plan *);
+
+/*
+ * epoch.c: trees that are there.
+ */
+
+/* The source agent's part, or NULL. */
+const struct plan_tree *plan_agent_tree(const struct plan *);
+/* Is the member with this branch id a receiver of a switch, of the source agent's copies? */
+bool plan_is_provisioned(const struct plan *, uint32_t branch);
+bool plan_is_copied(const struct plan *, uint32_t branch);
+
+/* Fills *out with the trees of 'have' as they are, without the receivers that have no 'provision',
+ * the copies that have no 'copy', and the nodes that are left with nothing to do or that are deleted
+ * with nobody behind them; open if the group is.  Nobody gets another SID or another parent. */
+void plan_reduce(const struct plan *have, const struct plan_group *, struct plan *out);
+
+/* Do both have the same ways down and up, in the same mode?  How a node with a child that has gone is
+ * addressed makes no difference, nor does what the source agent may send. */
+bool plan_same_shape(const struct plan *, const struct plan *);
+
+/* For trees of one shape: are all switches addressed alike? */
+bool plan_same_addresses(const struct plan *, const struct plan *);
+
+/* Does this topology still carry trees that were made for an earlier one?  NULL, or a malloc'd
+ * sentence that names what is gone. */
+char *
+plan_check_carried(const struct plan_topology *, const struct plan_group *, const struct plan *);
+
+#endif /* ctl/plan/plan.h */

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of a group's roll-out.
+ *
+ *   build   1. the agent closes, unless it is closed or has no tree
+ *           2. (applied, and nothing had started) switches get the planned trees
+ *           3. (applied) the agent gets the copies and opens
+ *   shrink  1. the agent loses the copies; the group stays open for the others
+ *           2. (applied) switches lose the receivers, and nodes that are left
+ *              with neither receivers nor children
+ *
+ * Building serves for members that join and for a topology that has changed.
+ *
+ * Why each state between is safe, whatever the order in which nodes apply it.
+ * "Counted" is a receiver that the epoch's completions stand for: a target.
+ *
+ * Build 1.  Switches are as they were.  What the agent still lets pass goes the
+ *   old ways, complete, to the receivers of before.
+ * Build 2.  The agent is closed and nothing of this epoch has gone down, nor
+ *   can: there is no packet to lose and no response to merge.  So all switches
+ *   may be told everything at once.
+ * Build 3.  All switches run the whole tree; not before may a packet go down.
+ *   One that knew of a child or receiver later would drop its copies.  One that
+ *   knew of a branch later would acknowledge for the others alone.
+ * Shrink 1.  Switches still count the one who leaves.  Packets without a copy
+ *   for it hold the others up no longer than until step 2.
+ * Shrink 2.  What a node may do before its neighbours: forget a branch, then
+ *   its minimum is that of the branches that stay, all of which it keeps; send
+ *   no copy to a child, or drop its whole tree, then only receivers that have
+ *   left are not reached.  A parent that still counts such a child gets no more
+ *   responses from it and merges nothing higher than before.  Before step 1 was
+ *   applied a node would, on the contrary, acknowledge for a receiver that is
+ *   still sent to.
+ *   Nobody else's SID or parent changes, because those would have to change at
+ *   two nodes at the same time: a node that loses its last child is still sent
+ *   to by its Replication-SID.
+ *
+ * Once a packet has gone down, a new receiver's first PSN is unknown to it, and
+ * a node that is new in the tree does not know what was confirmed below it: so
+ * nobody joins before the next epoch, and the epoch keeps the tree that it has.
+ * It still loses those who leave.  While the agent is closed nothing can start:
+ * that is why step 2 of building may rely on what step 1 found.
+ *
+ * What packets are authenticated with has an order of its own (rollout-auth.c),
+ * which goes on beside these.
+ *
+ * A closed agent keeps its tree, without copies, as long as there is a source:
+ * the tree is where the agent reports that the epoch has started.
+ */
+#include <config.h>
+
+#include "ctl/plan/rollout.h"
+
+#include <stdlib.h>
+
+#include "ctl/plan/rollout-auth.h"
+#include "util.h"
+
+/* The group with its targets only, as the source agent's tree allows. */
+static void
+ask_for_targets(struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        r->group.members[i].provision = r->group.members[i].copy = r->members[i].target;
+    }
+}
+
+/* The registered member with the lowest branch id above 'last'; SIZE_MAX: none. */
+static size_t
+next_registered(const struct rollout *r, uint32_t last)
+{
+    size_t next = SIZE_MAX;
+
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        uint32_t branch = r->group.members[i].branch;
+
+        if (r->members[i].registered && branch > last
+            && (next == SIZE_MAX || branch < r->group.members[next].branch)) {
+            next = i;
+        }
+    }
+    return next;
+}
+
+/* Who can be served by this topology?  In the order of branch ids, so that it is the latest who does
+ * not fit. */
+static void
+choose_targets(struct rollout *r)
+{
+    size_t i;
+
+    ask_for_targets(r);
+    for (uint32_t last = 0; (i = next_registered(r, last)) != SIZE_MAX;
+         last = r->group.members[i].branch) {
+        struct rollout_member *m = &r->members[i];
+        struct plan_member *asked = &r->group.members[i];
+
+        if (!m->error) {
+            m->error = plan_check_member(r->topology, &r->group, asked->host);
+        }
+        if (!m->error) {
+            asked->copy = true;
+            m->error = plan_check_size(r->topology, &r->group);
+            asked->copy = !m->error;
+        }
+        m->target = !m->error;
+    }
+}
+
+/* Who is in the tree of an epoch that has started? */
+static void
+keep_targets(struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        struct rollout_member *m = &r->members[i];
+
+        m->target = m->registered && !m->error && m->copied;
+        m->too_late = m->registered && !m->error && !m->copied;
+    }
+}
+
+/* A group that was not set up yet fails with its first member that cannot be served; one that was
+ * goes on without it. */
+static void
+fail_new_group(struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members && !r->error; i++) {
+        if (r->members[i].error) {
+            r->error = xstrdup(r->members[i].error);
+        }
+    }
+}
+
+/* Do the nodes have the trees that this topology gives the targets?  *exact: also with the same SIDs.  Also
+ * looks whether it can carry those that they have. */
+static bool
+is_as_planned(struct rollout *r, bool *exact)
+{
+    struct plan now, want;
+    char *error;
+    bool same;
+
+    ask_for_targets(r);
+    r->group.agent = plan_agent_tree(&r->have) != NULL;
+    plan_reduce(&r->have, &r->group, &now);
+    error = plan_group(r->topology, &r->group, &want);
+    same = !error && plan_same_shape(&now, &want);
+    *exact = same && plan_same_addresses(&now, &want);
+    if (r->started && r->n_targets) {
+        r->error = plan_check_carried(r->topology, &r->group, &now);
+    }
+    free(error);
+    plan_uninit(&now);
+    plan_uninit(&want);
+    return same;
+}
+
+/* No target is left: take out everyone, agent first. */
+static void
+step_down(struct rollout *r, const struct plan_tree *agent)
+{
+    bool agent_clear = !agent || (!agent->config.open && r->agent_applied);
+
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        agent_clear &= !r->members[i].copied;
+    }
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        r->group.members[i].provision = r->members[i].provisioned && !agent_clear;
+        r->group.members[i].copy = false;
+    }
+    r->group.agent = agent != NULL;
+    r->group.open = false;
+    plan_reduce(&r->have, &r->group, &r->plan);
+}
+
+/* The nodes have what all targets need: open, and take out those who leave. */
+static void
+step_hold(struct rollout *r, const struct plan_tree *agent)
+{
+    bool all_provisioned = true;
+
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        const struct rollout_member *m = &r->members[i];
+
+        all_provisioned &= !m->target || m->provisioned;
+        r->group.members[i].copy = m->target;
+        r->group.members[i].provision =
+            m->target || (m->provisioned && (m->copied || !r->agent_applied));
+    }
+    r->group.agent = true;
+    r->group.open = agent->config.open || (all_provisioned && rollout_auth_ready(r));
+    plan_reduce(&r->have, &r->group, &r->plan);
+}
+
+/* Some targets are new, or the tree is to be another one.  'exact': switches have what will be planned,
+ * and are not told of other SIDs in the moment in which the agent opens. */
+static void
+step_build(struct rollout *r, const struct plan_tree *agent, bool exact)
+{
+    bool closed = !agent || (!agent->config.open && r->agent_applied);
+    bool complete = closed && exact && rollout_auth_ready(r);
+
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        const struct rollout_member *m = &r->members[i];
+
+        r->group.members[i].provision = closed ? m->target : m->provisioned;
+        r->group.members[i].copy = m->target && (m->copied || complete);
+    }
+    r->group.agent = agent || complete;
+    r->group.open = complete;
+    if (closed) {
+        r->error = plan_group(r->topology, &r->group, &r->plan);
+    } else {
+        plan_reduce(&r->have, &r->group, &r->plan);
+    }
+}
+
+void
+rollout_step(struct rollout *r)
+{
+    const struct plan_tree *agent = plan_agent_tree(&r->have);
+    bool any_new = false;
+    bool build, as_planned, exact;
+
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        uint32_t branch = r->group.members[i].branch;
+
+        r->members[i].provisioned = branch && plan_is_provisioned(&r->have, branch);
+        r->members[i].copied = branch && plan_is_copied(&r->have, branch);
+    }
+    if (!r->error && r->source && !r->started) {
+        r->error = plan_check_source(r->topology, &r->group);
+    }
+    if (!r->error && r->source && r->started && !agent) {
+        r->error = xasprintf("the source agent was deleted, and this epoch with it "
+                             "(castctl group reset %s)",
+                             r->group.name);
+    }
+    if (r->error || !r->source) {
+        return;
+    }
+    if (r->started) {
+        keep_targets(r);
+    } else {
+        choose_targets(r);
+        if (!agent) {
+            fail_new_group(r);
+            if (r->error) {
+                return;
+            }
+        }
+    }
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        r->n_targets += r->members[i].target;
+        any_new |= r->members[i].target && !r->members[i].copied;
+    }
+    as_planned = is_as_planned(r, &exact);
+    rollout_auth_check(r);
+    build = !r->started && (any_new || !as_planned);
+    r->outdated = r->started && r->n_targets && !as_planned;
+    /* A target that needs no building is copied to, by the agent. */
+    ovs_assert(agent || build || !r->n_targets);
+    if (!r->n_targets) {
+        step_down(r, agent);
+    } else if (build) {
+        step_build(r, agent, exact);
+    } else {
+        step_hold(r, agent);
+    }
+    rollout_auth(r);
+    /* Shrinking does not interrupt the others, so it need not be waited for. */
+    r->serving = r->n_targets && !build && !r->error && r->group.open && agent && agent->config.open
+                 && (r->agent_applied || r->was_serving);
+}
+
+void
+rollout_uninit(struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        free(r->members[i].error);
+    }
+    free(r->members);
+    free(r->group.members);
+    free(r->error);
+    free(r->auth_error);
+    plan_uninit(&r->have);
+    plan_uninit(&r->plan);
+}

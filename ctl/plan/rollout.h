@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * In which order a group's trees are put into its nodes, changed and taken out.
+ *
+ * A pure step: from what the group should be and what its nodes have been told
+ * and have applied, to what they are to be told next.  Nothing is remembered
+ * between steps, so whoever runs it may die at any point.
+ */
+#ifndef CTL_PLAN_ROLLOUT_H
+#define CTL_PLAN_ROLLOUT_H 1
+
+#include "ctl/plan/plan.h"
+
+struct rollout_member {
+    /* In. */
+    bool registered; /* in this epoch, and not leaving. */
+
+    /* Out, but for an error that is there already: then its registration makes no sense. */
+    char *error;      /* why it cannot be served. */
+    bool provisioned; /* a node has been told of it. */
+    bool copied;      /* the source agent has been told of it. */
+    bool target;      /* it is served, or is to be. */
+    bool too_late;    /* it could be, but the epoch has started without it. */
+};
+
+struct rollout {
+    /* In. */
+    const struct plan_topology *topology;
+    struct plan have;      /* what the nodes have been told in this epoch. */
+    bool source;           /* the source is bound in this epoch. */
+    bool started;          /* a packet of this epoch has gone down. */
+    bool agent_applied;    /* the source agent runs what it was told. */
+    bool switches_applied; /* all switches that have a tree do. */
+    bool was_serving;      /* 'serving' of the step before. */
+
+    /* In; the step sets 'agent' and 'open', its members' 'provision' and 'copy'. */
+    struct plan_group group;
+    struct rollout_member *members; /* in the order of group.members. */
+
+    /* Out, but for an error that is there already: then the group has no plan. */
+    char *error;      /* why the group is not served. */
+    struct plan plan; /* what the nodes are to be told. */
+    size_t n_targets;
+    char *auth_error; /* why authentication stays as it is. */
+    bool serving;     /* the agent is open, for all targets. */
+    bool outdated;    /* the topology would now give another tree than this epoch has. */
+};
+
+void rollout_step(struct rollout *);
+/* Frees what it refers to, but for the topology. */
+void rollout_uninit(struct rollout *);
+
+#endif /* ctl/plan/rollout.h */

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The topology as plain data, and the shortest ways between nodes.
+ */
+#include <config.h>
+
+#include "ctl/plan/topology.h"
+
+#include <stdlib.h>
+
+#include "util.h"
+
+static int
+compare_nodes(const void *a_, const void *b_)
+{
+    const struct plan_node *a = a_, *b = b_;
+
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int
+compare_hosts(const void *a_, const void *b_)
+{
+    const struct plan_host *a = a_, *b = b_;
+
+    return strcmp(a->name, b->name);
+}
+
+static int
+compare_links(const void *a_, const void *b_)
+{
+    const struct plan_link *a = a_, *b = b_;
+    int cmp = strcmp(a->a, b->a);
+
+    return cmp ? cmp : strcmp(a->a_port, b->a_port);
+}
+
+static void
+sort(void *array, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+    if (n) {
+        qsort(array, n, size, compare);
+    }
+}
+
+const struct plan_node *
+plan_find_node(const struct plan_topology *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        if (!strcmp(t->nodes[i].name, name)) {
+            return &t->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+const struct plan_host *
+plan_find_host(const struct plan_topology *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_hosts; i++) {
+        if (!strcmp(t->hosts[i].name, name)) {
+            return &t->hosts[i];
+        }
+    }
+    return NULL;
+}
+
+const struct plan_node *
+plan_attachment(const struct plan_topology *t, const char *host)
+{
+    const struct plan_host *h = plan_find_host(t, host);
+
+    return h ? h->node : NULL;
+}
+
+bool
+plan_link_end(const struct plan_link *link, const char *name, struct plan_end *end)
+{
+    if (!strcmp(link->a, name)) {
+        *end = (struct plan_end){link->a_port, link->b,       link->b_port,
+                                 link->kind,   &link->a_to_b, &link->b_to_a};
+    } else if (!strcmp(link->b, name)) {
+        *end = (struct plan_end){link->b_port, link->a,       link->a_port,
+                                 link->kind,   &link->b_to_a, &link->a_to_b};
+    } else {
+        return false;
+    }
+    return strcmp(link->a, link->b) != 0;
+}
+
+bool
+plan_linked(const struct plan_topology *t, const char *a, const char *b)
+{
+    struct plan_end end;
+
+    for (size_t i = 0; i < t->n_links; i++) {
+        if (plan_link_end(&t->links[i], a, &end) && !strcmp(end.peer, b)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Fills in the nodes that hosts hang on. */
+static void
+attach_hosts(struct plan_topology *t)
+{
+    for (size_t i = 0; i < t->n_hosts; i++) {
+        struct plan_host *host = &t->hosts[i];
+        struct plan_end end;
+
+        host->node = NULL;
+        for (size_t j = 0; j < t->n_links && !host->node; j++) {
+            if (plan_link_end(&t->links[j], host->name, &end)) {
+                host->node = plan_find_node(t, end.peer);
+            }
+        }
+    }
+}
+
+/*
+ * Shortest ways.
+ */
+
+/* The ends of a link between nodes, as indexes. */
+struct edge {
+    size_t a, b;
+};
+
+static size_t
+node_index(const struct plan_topology *t, const struct plan_node *node)
+{
+    return (size_t) (node - t->nodes);
+}
+
+/* If 'from' is that many hops away, then 'to' is not more than one farther.  True: that is new. */
+static bool
+relax(const struct plan_topology *t, uint16_t *hops, size_t from, size_t to, uint16_t distance)
+{
+    if (hops[from] != distance || hops[to] != PLAN_NO_WAY || (distance && t->nodes[from].agent)) {
+        return false;
+    }
+    hops[to] = distance + 1;
+    return true;
+}
+
+/* Breadth first: the distances of all nodes from 'origin'. */
+static void
+measure(const struct plan_topology *t, const struct edge *edges, size_t n_edges, size_t origin)
+{
+    uint16_t *hops = &t->hops[origin * t->n_nodes];
+    bool grew = true;
+
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        hops[i] = i == origin ? 0 : PLAN_NO_WAY;
+    }
+    for (uint16_t distance = 0; grew; distance++) {
+        grew = false;
+        for (size_t i = 0; i < n_edges; i++) {
+            grew |= relax(t, hops, edges[i].a, edges[i].b, distance);
+            grew |= relax(t, hops, edges[i].b, edges[i].a, distance);
+        }
+    }
+}
+
+static void
+measure_all(struct plan_topology *t)
+{
+    struct edge *edges = xcalloc(t->n_links + 1, sizeof *edges);
+    size_t n_edges = 0;
+
+    for (size_t i = 0; i < t->n_links; i++) {
+        const struct plan_node *a = plan_find_node(t, t->links[i].a);
+        const struct plan_node *b = plan_find_node(t, t->links[i].b);
+
+        if (a && b) {
+            edges[n_edges++] = (struct edge){node_index(t, a), node_index(t, b)};
+        }
+    }
+    free(t->hops);
+    t->hops = xcalloc(t->n_nodes * t->n_nodes + 1, sizeof *t->hops);
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        measure(t, edges, n_edges, i);
+    }
+    free(edges);
+}
+
+unsigned
+plan_hops(const struct plan_topology *t, const struct plan_node *a, const struct plan_node *b)
+{
+    return t->hops[node_index(t, a) * t->n_nodes + node_index(t, b)];
+}
+
+const struct plan_node *
+plan_next_node(const struct plan_topology *t, const struct plan_node *from,
+               const struct plan_node *to)
+{
+    unsigned distance = plan_hops(t, from, to);
+
+    if (!distance || distance == PLAN_NO_WAY) {
+        return NULL;
+    }
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        const struct plan_node *via = &t->nodes[i];
+
+        if (plan_hops(t, from, via) == 1 && plan_hops(t, via, to) == distance - 1
+            && (via == to || !via->agent)) {
+            return via;
+        }
+    }
+    OVS_NOT_REACHED();
+}
+
+const struct plan_node *
+plan_agent_switch(const struct plan_topology *t, const struct plan_node *agent)
+{
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        if (!t->nodes[i].agent && plan_hops(t, agent, &t->nodes[i]) == 1) {
+            return &t->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+void
+plan_topology_prepare(struct plan_topology *t)
+{
+    sort(t->nodes, t->n_nodes, sizeof *t->nodes, compare_nodes);
+    sort(t->hosts, t->n_hosts, sizeof *t->hosts, compare_hosts);
+    sort(t->links, t->n_links, sizeof *t->links, compare_links);
+    attach_hosts(t);
+    measure_all(t);
+}
+
+void
+plan_topology_uninit(struct plan_topology *t)
+{
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        free(t->nodes[i].ports);
+    }
+    free(t->nodes);
+    free(t->hosts);
+    free(t->links);
+    free(t->hops);
+    memset(t, 0, sizeof *t);
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the daemons have in common.
+ *
+ * Everything that may depend on the working folder or on the caller's terminal
+ * is done before the process detaches.
+ */
+#include <config.h>
+
+#include "ctl/process/daemon-common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/nsfs.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "command-line.h"
+#include "ctl/process/privileges.h"
+#include "ctl/registry/values.h"
+#include "daemon.h"
+#include "dirs.h"
+#include "fatal-signal.h"
+#include "openvswitch/poll-loop.h"
+#include "openvswitch/vlog.h"
+#include "ovs-thread.h"
+#include "socket-util.h"
+#include "stream-ssl.h"
+#include "stream.h"
+#include "unixctl.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(daemon_common);
+
+#define EXIT_USAGE       1
+#define EXIT_REFUSED     2
+#define EXIT_UNAVAILABLE 3
+
+/* SIGTERM and SIGINT end the main loop, instead of the process where it stands. */
+static int signal_fd = -1;
+
+static void
+usage(enum daemon_kind kind, const char *purpose)
+{
+    printf("%s: rocecast, %s\n"
+           "usage: %s [OPTIONS]%s\n"
+           "\n"
+           "  --db=REMOTE       registry (default: $ROCECAST_DB, or unix:%s/db.sock)\n",
+           program_name, purpose, program_name, kind == DAEMON_AGENT ? " --node=NAME" : "",
+           rocecast_rundir());
+    if (kind == DAEMON_AGENT) {
+        printf("  --node=NAME       which of the registry's nodes this is\n"
+               "  --netns=NAME      network namespace of ports of kind 'packet': a name below\n"
+               "                    /run/netns or a path (default: this process's)\n");
+    }
+    printf("  --unixctl=SOCKET  control socket (default: below %s)\n"
+           "  -h, --help        this text\n"
+           "  -V, --version     version\n"
+           "\n"
+           "Environment: ROCECAST_DB, ROCECAST_RUNDIR (default /run/rocecast)\n",
+           rocecast_rundir());
+    daemon_usage();
+    vlog_usage();
+    stream_usage("registry", true, false, true);
+    exit(EXIT_SUCCESS);
+}
+
+static void OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN exit_because(int status, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "%s: ", program_name);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(status);
+}
+
+/* Because of how it was called. */
+#define refuse(...) exit_because(EXIT_USAGE, __VA_ARGS__)
+
+static int
+open_netns(const char *netns)
+{
+    char *path = strchr(netns, '/') ? xstrdup(netns) : xasprintf("/run/netns/%s", netns);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        refuse("--netns %s: %s: %s", netns, path, ovs_strerror(errno));
+    }
+    if (ioctl(fd, NS_GET_NSTYPE) != CLONE_NEWNET) {
+        refuse("--netns %s: %s: not a network namespace", netns, path);
+    }
+    free(path);
+    return fd;
+}
+
+/* A file that is missing would else be noticed only when a connection needs it, in the log. */
+static void
+check_readable(const char *option, const char *file)
+{
+    if (access(file, R_OK)) {
+        refuse("--%s %s: %s", option, file, ovs_strerror(errno));
+    }
+}
+
+/* Messages to what libopenvswitch cannot parse, or has to look up, would go nowhere. */
+static void
+check_syslog_target(const char *target)
+{
+    struct sockaddr_storage ss;
+
+    if (!inet_parse_active(target, -1, &ss, false, NULL)) {
+        refuse("--syslog-target %s: must be ADDRESS:PORT", target);
+    }
+}
+
+static void
+parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, const char *purpose)
+{
+    enum {
+        OPT_DB = UCHAR_MAX + 1,
+        OPT_NODE,
+        OPT_NETNS,
+        OPT_UNIXCTL,
+        OPT_PEER_CA_CERT,
+        OPT_BOOTSTRAP_CA_CERT,
+        DAEMON_OPTION_ENUMS,
+        VLOG_OPTION_ENUMS,
+        SSL_OPTION_ENUMS,
+    };
+    static const struct option long_options[] = {
+        {"db", required_argument, NULL, OPT_DB},
+        {"node", required_argument, NULL, OPT_NODE},
+        {"netns", required_argument, NULL, OPT_NETNS},
+        {"unixctl", required_argument, NULL, OPT_UNIXCTL},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        DAEMON_LONG_OPTIONS,
+        VLOG_LONG_OPTIONS,
+        STREAM_SSL_LONG_OPTIONS,
+        {"peer-ca-cert", required_argument, NULL, OPT_PEER_CA_CERT},
+        {"bootstrap-ca-cert", required_argument, NULL, OPT_BOOTSTRAP_CA_CERT},
+        {NULL, 0, NULL, 0},
+    };
+    char *short_options = ovs_cmdl_long_options_to_short_options(long_options);
+    int c;
+
+    while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+        if (c == OPT_SYSLOG_TARGET) {
+            check_syslog_target(optarg);
+        }
+        if (c == 'p' || c == 'c' || c == 'C' || c == OPT_PEER_CA_CERT) {
+            check_readable(c == 'p'   ? "private-key"
+                           : c == 'c' ? "certificate"
+                           : c == 'C' ? "ca-cert"
+                                      : "peer-ca-cert",
+                           optarg);
+        }
+        switch (c) {
+        case OPT_DB:
+            free(d->db);
+            d->db = xstrdup(optarg);
+            break;
+        case OPT_NODE:
+            free(d->node);
+            d->node = xstrdup(optarg);
+            break;
+        case OPT_NETNS: d->netns_fd = open_netns(optarg); break;
+        case OPT_UNIXCTL:
+            free(d->control);
+            d->control = abs_file_name(NULL, optarg);
+            break;
+        case 'h': usage(kind, purpose); break;
+        case 'V':
+            printf("%s (rocecast)\n", program_name);
+            exit(EXIT_SUCCESS);
+
+            DAEMON_OPTION_HANDLERS
+            VLOG_OPTION_HANDLERS
+            STREAM_SSL_OPTION_HANDLERS
+
+        case OPT_PEER_CA_CERT: stream_ssl_set_peer_ca_cert_file(optarg); break;
+        case OPT_BOOTSTRAP_CA_CERT: stream_ssl_set_ca_cert_file(optarg, true); break;
+        default: exit(EXIT_USAGE);
+        }
+    }
+    free(short_options);
+    if (optind < argc) {
+        refuse("unexpected argument '%s' (try --help)", argv[optind]);
+    }
+    if (kind == DAEMON_CONTROLLER && (d->node || d->netns_fd >= 0)) {
+        refuse("--node and --netns are for agents");
+    }
+    if (kind == DAEMON_AGENT && !d->node) {
+        refuse("--node=NAME is missing (try --help)");
+    }
+    if (d->node && !name_is_valid(d->node)) {
+        refuse("--node '%s': " NAME_RULE, d->node);
+    }
+    if (d->db && !db_is_valid(d->db)) {
+        refuse("--db %s: " DB_RULE, d->db);
+    }
+}
+
+/* Making a socket removes what has its name: that must not be another daemon's, nor a file. */
+static void
+check_control(const char *path)
+{
+    int fd = make_unix_socket(SOCK_STREAM, true, NULL, path);
+    char *folder = dir_name(path);
+    struct stat s;
+
+    if (fd >= 0 || fd == -EAGAIN) {
+        exit_because(EXIT_REFUSED, "control socket %s: another daemon answers there", path);
+    }
+    if (access(folder, W_OK | X_OK)) {
+        exit_because(EXIT_UNAVAILABLE, "control socket %s: %s", path, ovs_strerror(errno));
+    }
+    if (!lstat(path, &s) && !S_ISSOCK(s.st_mode)) {
+        exit_because(EXIT_UNAVAILABLE, "control socket %s: exists and is no socket", path);
+    }
+    free(folder);
+}
+
+/* Root may write everywhere only as long as it has capabilities: the folder of another user is of
+ * no use, since what is in it could not be reached later, nor be removed. */
+static void
+check_folder(const char *path)
+{
+    char *folder = dir_name(path);
+    int error = privileges_access(folder, W_OK | X_OK);
+
+    if (error) {
+        exit_because(EXIT_UNAVAILABLE, "control socket %s: %s, without capabilities", path,
+                     ovs_strerror(error));
+    }
+    free(folder);
+}
+
+static void
+exit_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS_UNUSED, void *d_)
+{
+    struct daemon *d = d_;
+
+    d->exiting = true;
+    unixctl_command_reply(conn, NULL);
+}
+
+static void
+catch_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (signal_fd < 0 || sigprocmask(SIG_BLOCK, &set, NULL)) {
+        ovs_fatal(errno, "signals");
+    }
+}
+
+void
+daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, const char *purpose)
+{
+    *d = (struct daemon){.netns_fd = -1};
+
+    set_program_name(argv[0]);
+    /* Where libopenvswitch puts pid files and logs that are given without a folder. */
+    if (rocecast_rundir()[0] != '/') {
+        refuse("ROCECAST_RUNDIR=%s: must be an absolute path", rocecast_rundir());
+    }
+    setenv("OVS_RUNDIR", rocecast_rundir(), 1);
+    setenv("OVS_LOGDIR", rocecast_rundir(), 0);
+    ignore(mkdir(rocecast_rundir(), 0755)); /* what cannot be made there says so. */
+    ovsthread_id_init();
+    ovs_cmdl_proctitle_init(argc, argv);
+    service_start(&argc, &argv);
+    vlog_set_levels(NULL, VLF_SYSLOG, VLL_WARN);
+    parse_options(d, argc, argv, kind, purpose);
+    if (!d->db) {
+        d->db = rocecast_default_db();
+        if (!db_is_valid(d->db)) {
+            refuse("ROCECAST_DB=%s: " DB_RULE, d->db);
+        }
+    }
+    if (db_needs_keys(d->db) && !stream_ssl_is_configured()) {
+        refuse("registry %s: ssl: needs --private-key, --certificate and --ca-cert", d->db);
+    }
+    if (!d->control) {
+        d->control = xasprintf("%s/%s%s%s.ctl", rocecast_rundir(), program_name, d->node ? "-" : "",
+                               d->node ? d->node : "");
+    }
+    check_control(d->control);
+    fatal_ignore_sigpipe();
+    daemonize_start(false);
+    check_folder(d->control);
+
+    if (unixctl_server_create(d->control, &d->unixctl)) {
+        fprintf(stderr, "%s: %s: the control socket cannot be made\n", program_name, d->control);
+        exit(EXIT_UNAVAILABLE);
+    }
+    unixctl_command_register("exit", "", 0, 0, exit_cb, d);
+    catch_signals();
+}
+
+/* An agent's ports come and go with its configuration. */
+static void
+give_up_privileges(const struct daemon *d)
+{
+    int error = privileges_drop(!d->node           ? PRIVILEGES_NONE
+                                : d->netns_fd >= 0 ? PRIVILEGES_NETNS
+                                                   : PRIVILEGES_PORTS);
+    if (error) {
+        exit_because(EXIT_UNAVAILABLE, "capabilities cannot be given up: %s", ovs_strerror(error));
+    }
+}
+
+void
+daemon_ready(struct daemon *d)
+{
+    if (!d->runs_programs) {
+        give_up_privileges(d);
+    }
+    daemonize_complete();
+}
+
+/* sd_notify(3), without libsystemd: one datagram to the socket that is named in the environment, an
+ * abstract one if it begins with '@'. */
+static void
+notify(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t len = path ? strlen(path) : 0;
+    int fd;
+
+    if (!len || len >= sizeof address.sun_path || (path[0] != '/' && path[0] != '@')) {
+        return;
+    }
+    memcpy(address.sun_path, path, len);
+    if (path[0] == '@') {
+        address.sun_path[0] = '\0';
+    }
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0
+        || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *) &address,
+                  (socklen_t) (offsetof(struct sockaddr_un, sun_path) + len))
+               < 0) {
+        VLOG_WARN("%s: %s", path, ovs_strerror(errno));
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+void
+daemon_serving(struct daemon *d)
+{
+    if (!d->serving) {
+        d->serving = true;
+        notify("READY=1");
+    }
+}
+
+void
+daemon_run(struct daemon *d)
+{
+    struct signalfd_siginfo info;
+
+    unixctl_server_run(d->unixctl);
+    if (read(signal_fd, &info, sizeof info) == sizeof info) {
+        d->exiting = true;
+    }
+}
+
+void
+daemon_wait(struct daemon *d)
+{
+    unixctl_server_wait(d->unixctl);
+    poll_fd_wait(signal_fd, POLLIN);
+    if (d->exiting) {
+        poll_immediate_wake();
+    }
+}
+
+void
+daemon_done(struct daemon *d)
+{
+    unixctl_server_destroy(d->unixctl);
+    close(signal_fd);
+    if (d->netns_fd >= 0) {
+        close(d->netns_fd);
+    }
+    free(d->db);
+    free(d->node);
+    free(d->control);
+    service_stop();
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the daemons have in common: options, environment, daemonizing and the
+ * control socket.
+ *
+ *     daemon_init(&d, argc, argv, DAEMON_AGENT, "SRv6 edge forwarder");
+ *     ... register commands, open things ...
+ *     daemon_ready(&d);
+ *     while (!d.exiting) {
+ *         daemon_run(&d);
+ *         ...
+ *         daemon_wait(&d);
+ *         poll_block();
+ *     }
+ *     daemon_done(&d);
+ */
+#ifndef CTL_PROCESS_DAEMON_COMMON_H
+#define CTL_PROCESS_DAEMON_COMMON_H 1
+
+#include <stdbool.h>
+
+#include "ctl/registry/paths.h"
+
+struct unixctl_server;
+
+enum daemon_kind {
+    DAEMON_CONTROLLER, /* castd. */
+    DAEMON_AGENT,      /* takes --node and --netns. */
+};
+
+struct daemon {
+    char *db;      /* --db, ROCECAST_DB or the default. */
+    char *node;    /* --node; agents only. */
+    int netns_fd;  /* --netns, for port_open(); -1: the daemon's own. */
+    char *control; /* absolute path of the control socket. */
+    struct unixctl_server *unixctl;
+    bool serving;       /* systemd knows. */
+    bool runs_programs; /* that need its capabilities: it keeps them.  Set before daemon_ready(). */
+    bool exiting;       /* set by "ovs-appctl exit", SIGTERM and SIGINT. */
+};
+
+/* Parses the command line; prints and exits on -h, -V and on errors (1: usage, 2: another daemon
+ * has the control socket, 3: it cannot be made).  With --detach the caller continues as the child. */
+void daemon_init(struct daemon *, int argc, char *argv[], enum daemon_kind, const char *purpose);
+/* Gives up the capabilities that the daemon has no more use for (ctl/process/privileges.h), or exits (3);
+ * tells the parent of a detached daemon that all is well. */
+void daemon_ready(struct daemon *);
+/* Tells systemd, if it has started this process and asked for that (Type=notify), that the daemon
+ * serves.  Does so once, however often it is called. */
+void daemon_serving(struct daemon *);
+void daemon_run(struct daemon *);
+void daemon_wait(struct daemon *);
+void daemon_done(struct daemon *);
+
+#endif /* ctl/process/daemon-common.h */

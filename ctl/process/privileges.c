@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Capabilities that programs give up, by libcap-ng.
+ *
+ * They are the calling thread's; programs have no other when they come here.
+ */
+#include <config.h>
+
+#include "ctl/process/privileges.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "util.h"
+
+static const struct {
+    enum privileges from;
+    unsigned int capability;
+} kept[] = {
+    {PRIVILEGES_PORTS, CAP_NET_ADMIN},
+    {PRIVILEGES_PORTS, CAP_NET_RAW},
+    {PRIVILEGES_NETNS, CAP_SYS_ADMIN},
+};
+
+/* The bounding set says what a file may give to who executes it, which no_new_privs excludes: that
+ * it can be changed only with CAP_SETPCAP costs nothing. */
+int
+privileges_drop(enum privileges keep)
+{
+    bool permitted[ARRAY_SIZE(kept)];
+    capng_select_t sets = CAPNG_SELECT_CAPS | CAPNG_SELECT_AMBIENT;
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
+        return errno;
+    }
+    if (capng_get_caps_process()) {
+        return EIO;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+        permitted[i] =
+            keep >= kept[i].from && capng_have_capability(CAPNG_PERMITTED, kept[i].capability);
+    }
+    if (capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP)) {
+        sets |= CAPNG_SELECT_BOUNDS;
+    }
+    capng_clear(sets);
+    for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+        if (permitted[i]) {
+            capng_update(CAPNG_ADD, CAPNG_PERMITTED, kept[i].capability);
+        }
+    }
+    return capng_apply(sets) ? EPERM : 0;
+}
+
+static void
+apply_caps(void)
+{
+    if (capng_apply(CAPNG_SELECT_CAPS)) {
+        ovs_abort(errno, "capabilities cannot be changed");
+    }
+}
+
+void
+privileges_use(bool use)
+{
+    if (capng_get_caps_process()) {
+        ovs_abort(0, "capabilities cannot be read");
+    }
+    for (unsigned int c = 0; c <= CAP_LAST_CAP; c++) {
+        capng_update(CAPNG_DROP, CAPNG_EFFECTIVE, c);
+    }
+    for (size_t i = 0; use && i < ARRAY_SIZE(kept); i++) {
+        if (capng_have_capability(CAPNG_PERMITTED, kept[i].capability)) {
+            capng_update(CAPNG_ADD, CAPNG_EFFECTIVE, kept[i].capability);
+        }
+    }
+    apply_caps();
+}
+
+int
+privileges_access(const char *path, int mode)
+{
+    if (capng_get_caps_process()) {
+        ovs_abort(0, "capabilities cannot be read");
+    }
+    void *now = capng_save_state();
+
+    privileges_use(false);
+    int error = faccessat(AT_FDCWD, path, mode, AT_EACCESS) ? errno : 0;
+    capng_restore_state(&now);
+    apply_caps();
+    return error;
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One node's rows in the registry read into plain data.
+ *
+ * Whoever can write to the registry can write nonsense into it.  Everything
+ * that a column's type does not exclude is checked here, once, so that nodes
+ * need not: they get a snapshot that makes sense, or none.
+ */
+#include <config.h>
+
+#include "ctl/registry/intent.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "ctl/registry/rocecast-idl.h"
+#include "ctl/registry/values.h"
+#include "util.h"
+
+/* The readers below return false after having put a sentence here. */
+struct reader {
+    char *error;
+};
+
+static bool OVS_PRINTF_FORMAT(4, 5)
+    bad(struct reader *r, const char *column, const char *value, const char *format, ...)
+{
+    va_list args;
+    char *why;
+
+    va_start(args, format);
+    why = xvasprintf(format, args);
+    va_end(args);
+    r->error = xasprintf("%s \"%s\": %s", column, value, why);
+    free(why);
+    return false;
+}
+
+static bool
+read_name(struct reader *r, const char *column, const char *s, char out[NAME_SIZE])
+{
+    if (!name_is_valid(s)) {
+        return bad(r, column, s, NAME_RULE);
+    }
+    ovs_strlcpy(out, s, NAME_SIZE);
+    return true;
+}
+
+static bool
+read_address(struct reader *r, const char *column, const char *s, struct in6_addr *out)
+{
+    return ip6_parse(s, out) || bad(r, column, s, "not an IPv6 address");
+}
+
+static bool
+read_prefix(struct reader *r, const char *column, const char *s, struct in6_addr *out,
+            uint8_t *plen)
+{
+    return ip6_prefix_parse(s, out, plen)
+           || bad(r, column, s, "not an IPv6 prefix, or it has bits beyond its length");
+}
+
+static bool
+read_integer(struct reader *r, const char *column, int64_t value, int64_t min, int64_t max)
+{
+    char text[32];
+
+    if (value >= min && value <= max) {
+        return true;
+    }
+    snprintf(text, sizeof text, "%" PRId64, value);
+    return bad(r, column, text, "must be %" PRId64 "..%" PRId64, min, max);
+}
+
+static bool
+read_mac(struct reader *r, const char *column, const char *s, uint8_t mac[6])
+{
+    unsigned int b[6];
+    int n = 0;
+
+    if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &n) != 6
+        || n != 17 || s[n] || b[0] & 1) {
+        return bad(r, column, s, "not a unicast MAC address");
+    }
+    for (int i = 0; i < 6; i++) {
+        mac[i] = (uint8_t) b[i];
+    }
+    return true;
+}
+
+static bool
+read_impairment(struct reader *r, const char *column, const char *s, struct impair_params *out)
+{
+    char *why;
+
+    if (impair_parse(s, out, &why)) {
+        return true;
+    }
+    bad(r, column, s, "%s", why);
+    free(why);
+    return false;
+}
+
+static bool
+read_port(struct reader *r, const struct rrec_port *row, struct port_config *p)
+{
+    if (!ifname_is_valid(row->name)) {
+        return bad(r, "Port.name", row->name, IFNAME_RULE);
+    }
+    ovs_strlcpy(p->name, row->name, sizeof p->name);
+    p->number = (uint16_t) row->number;
+    p->kind = !strcmp(row->kind, "tap") ? PORT_TAP : PORT_PACKET;
+    p->role = !strcmp(row->role, "host")    ? ROLE_HOST
+              : !strcmp(row->role, "agent") ? ROLE_AGENT
+                                            : ROLE_FABRIC;
+    return read_integer(r, "Port.number", row->number, 1, 4095)
+           && read_mac(r, "Port.mac", row->mac, p->mac)
+           && (!row->peer_mac || !row->peer_mac[0]
+               || read_mac(r, "Port.peer_mac", row->peer_mac, p->peer_mac))
+           && read_name(r, "Port.peer", row->peer, p->peer)
+           && read_address(r, "Port.peer_address", row->peer_address, &p->peer_address)
+           && read_impairment(r, "Port.rx_impairment", row->rx_impairment, &p->rx)
+           && read_impairment(r, "Port.tx_impairment", row->tx_impairment, &p->tx);
+}
+
+static const struct port_config *
+find_port(const struct node_config *c, uint16_t number)
+{
+    for (size_t i = 0; i < c->n_ports; i++) {
+        if (c->ports[i].number == number) {
+            return &c->ports[i];
+        }
+    }
+    return NULL;
+}
+
+static int
+compare_ports(const void *a_, const void *b_)
+{
+    const struct port_config *a = a_, *b = b_;
+
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static bool
+read_ports(struct reader *r, const struct rrec_node *row, struct node_config *out)
+{
+    out->ports = xcalloc(row->n_ports + 1, sizeof *out->ports);
+    for (size_t i = 0; i < row->n_ports; i++) {
+        if (!read_port(r, row->ports[i], &out->ports[i])) {
+            return false;
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (out->ports[j].number == out->ports[i].number
+                || !strcmp(out->ports[j].name, out->ports[i].name)) {
+                return bad(r, "Port.name", row->ports[i]->name, "name or number used twice");
+            }
+        }
+        out->n_ports++;
+    }
+    qsort(out->ports, out->n_ports, sizeof *out->ports, compare_ports);
+    return true;
+}
+
+static int
+compare_routes(const void *a_, const void *b_)
+{
+    const struct route_config *a = a_, *b = b_;
+    int cmp = memcmp(&a->prefix, &b->prefix, sizeof a->prefix);
+
+    return cmp ? cmp : a->plen - b->plen;
+}
+
+static bool
+read_routes(struct reader *r, const struct rrec_node *row, struct node_config *out)
+{
+    out->routes = xcalloc(row->n_routes + 1, sizeof *out->routes);
+    for (size_t i = 0; i < row->n_routes; i++) {
+        const struct rrec_route *route = row->routes[i];
+        struct route_config *c = &out->routes[i];
+
+        if (!read_prefix(r, "Route.prefix", route->prefix, &c->prefix, &c->plen)
+            || !read_address(r, "Route.next_hop", route->next_hop, &c->next_hop)
+            || !read_integer(r, "Route.port", route->port, 1, 4095)) {
+            return false;
+        }
+        c->port = (uint16_t) route->port;
+        if (!find_port(out, c->port)) {
+            return bad(r, "Route.port", route->prefix, "no port has number %u", c->port);
+        }
+        out->n_routes++;
+    }
+    qsort(out->routes, out->n_routes, sizeof *out->routes, compare_routes);
+    for (size_t i = 1; i < out->n_routes; i++) {
+        if (!compare_routes(&out->routes[i - 1], &out->routes[i])) {
+            return bad(r, "Route.prefix", ip6_text(&out->routes[i].prefix), "has two routes");
+        }
+    }
+    return true;
+}
+
+static bool
+read_behaviour(struct reader *r, const char *s, enum sid_behaviour *out)
+{
+    static const struct {
+        const char *name;
+        enum sid_behaviour behaviour;
+    } behaviours[] = {
+        {"End", SID_END},
+        {"End.MT", SID_END_MT},
+        {"End.Response", SID_RESPONSE},
+        {"End.DT6", SID_END_DT6},
+        {"End.Replicate", SID_END_REPLICATE},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(behaviours); i++) {
+        if (!strcmp(s, behaviours[i].name)) {
+            *out = behaviours[i].behaviour;
+            return true;
+        }
+    }
+    return bad(r, "Sid.behaviour", s, "unknown");
+}
+
+static int
+compare_sids(const void *a_, const void *b_)
+{
+    const struct sid_config *a = a_, *b = b_;
+    int cmp = memcmp(&a->prefix, &b->prefix, sizeof a->prefix);
+
+    return cmp ? cmp : a->plen - b->plen;
+}
+
+static bool
+read_sids(struct reader *r, const struct rrec_node *row, struct node_config *out)
+{
+    out->sids = xcalloc(row->n_sids + 1, sizeof *out->sids);
+    for (size_t i = 0; i < row->n_sids; i++) {
+        const struct rrec_sid *sid = row->sids[i];
+        struct sid_config *c = &out->sids[i];
+
+        if (!read_prefix(r, "Sid.prefix", sid->prefix, &c->prefix, &c->plen)
+            || !read_behaviour(r, sid->behaviour, &c->behaviour)) {
+            return false;
+        }
+        out->n_sids++;
+    }
+    qsort(out->sids, out->n_sids, sizeof *out->sids, compare_sids);
+    for (size_t i = 1; i < out->n_sids; i++) {
+        if (!compare_sids(&out->sids[i - 1], &out->sids[i])) {
+            return bad(r, "Sid.prefix", ip6_text(&out->sids[i].prefix), "is there twice");
+        }
+    }
+    return true;
+}
+
+static bool
+read_branch(struct reader *r, const struct rrec_branch *row, struct branch_config *b)
+{
+    b->kind = !strcmp(row->kind, "receiver") ? BRANCH_RECEIVER : BRANCH_NODE;
+    if (!read_integer(r, "Branch.id", row->id, 0, UINT32_MAX)
+        || !read_name(r, "Branch.name", row->name, b->name)
+        || !read_address(r, "Branch.address", row->address, &b->address)) {
+        return false;
+    }
+    b->id = (uint32_t) row->id;
+    if (b->kind == BRANCH_NODE) {
+        return true;
+    }
+    if (!read_address(r, "Branch.edge", row->edge, &b->edge)
+        || !read_integer(r, "Branch.qpn", row->qpn, 2, 0xfffffe)
+        || !read_integer(r, "Branch.rkey", row->rkey, 0, UINT32_MAX)
+        || !read_integer(r, "Branch.len", row->len, 0, INT64_MAX)) {
+        return false;
+    }
+    if (!number_parse(row->va, 0, UINT64_MAX - (uint64_t) row->len, &b->va)) {
+        return bad(r, "Branch.va", row->va, "not an address with Branch.len bytes behind it");
+    }
+    b->qpn = (uint32_t) row->qpn;
+    b->rkey = (uint32_t) row->rkey;
+    b->len = (uint64_t) row->len;
+    return true;
+}
+
+static int
+compare_branches(const void *a_, const void *b_)
+{
+    const struct branch_config *a = a_, *b = b_;
+    int cmp = memcmp(&a->edge, &b->edge, sizeof a->edge);
+
+    return cmp ? cmp : a->id < b->id ? -1 : a->id > b->id;
+}
+
+static bool
+read_branches(struct reader *r, struct rrec_branch **rows, size_t n, struct branch_config **out,
+              size_t *n_out)
+{
+    *out = xcalloc(n + 1, sizeof **out);
+    for (size_t i = 0; i < n; i++) {
+        if (!read_branch(r, rows[i], &(*out)[i])) {
+            return false;
+        }
+        for (size_t j = 0; j < i; j++) {
+            if ((*out)[j].id == (*out)[i].id) {
+                return bad(r, "Branch.id", rows[i]->name, "id %" PRId64 " is there twice",
+                           rows[i]->id);
+            }
+            if (!memcmp(&(*out)[j].address, &(*out)[i].address, sizeof(*out)[i].address)) {
+                return bad(r, "Branch.address", rows[i]->address, "is there twice");
+            }
+        }
+        ++*n_out;
+    }
+    qsort(*out, *n_out, sizeof **out, compare_branches);
+    return true;
+}
+
+static int
+compare_addresses(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct in6_addr));
+}
+
+static bool
+read_outer_das(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
+{
+    t->outer_da = xcalloc(row->n_outer_da + 1, sizeof *t->outer_da);
+    for (size_t i = 0; i < row->n_outer_da; i++) {
+        if (!read_address(r, "Tree_Node.outer_da", row->outer_da[i], &t->outer_da[i])) {
+            return false;
+        }
+        t->n_outer_da++;
+    }
+    qsort(t->outer_da, t->n_outer_da, sizeof *t->outer_da, compare_addresses);
+    for (size_t i = 1; i < t->n_outer_da; i++) {
+        if (IN6_ARE_ADDR_EQUAL(&t->outer_da[i - 1], &t->outer_da[i])) {
+            return bad(r, "Tree_Node.outer_da", ip6_text(&t->outer_da[i]), "is there twice");
+        }
+    }
+    return true;
+}
+
+/* Empty: none, that is, ::. */
+static bool
+read_sid(struct reader *r, const char *column, const char *s, struct in6_addr *out)
+{
+    return !s[0] || read_address(r, column, s, out);
+}
+
+/* Empty: of a registry that has been converted. */
+static bool
+read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
+{
+    if (row->mode && !tree_mode_parse(row->mode, &t->mode)) {
+        return bad(r, "Tree_Node.mode", row->mode, "unknown");
+    }
+    t->provisioned = row->provisioned;
+    if (t->mode != MODE_MCAST) {
+        return true;
+    }
+    if (!read_address(r, "Tree_Node.mcast_group", row->mcast_group, &t->mcast_group)
+        || !read_address(r, "Tree_Node.mcast_source", row->mcast_source, &t->mcast_source)
+        || !read_sid(r, "Tree_Node.upstream", row->upstream, &t->upstream)) {
+        return false;
+    }
+    return is_mcast_group_address(&t->mcast_group)
+           || bad(r, "Tree_Node.mcast_group", row->mcast_group, "not in ff3e::8000:0/116");
+}
+
+/* Empty: of a registry that has been converted, and castd was not there yet. */
+static bool
+read_nak(struct reader *r, const char *s, enum reverse_nak *out)
+{
+    return !s || nak_policy_parse(s, out) || bad(r, "Tree_Node.nak", s, "unknown");
+}
+
+static bool
+mtu_is_valid(int64_t mtu)
+{
+    return mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096;
+}
+
+static int
+compare_keys(const void *a_, const void *b_)
+{
+    const struct auth_key *a = a_, *b = b_;
+
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* A secret is not said in what is wrong with it. */
+static bool
+read_auth(struct reader *r, const struct rrec_tree_node *row, struct auth_config *c)
+{
+    c->tlvs = auth_tlvs_parse(row->auth, row->n_auth);
+    c->key = (uint32_t) row->auth_key;
+    c->keys = xcalloc(row->n_keys + 1, sizeof *c->keys);
+    for (size_t i = 0; i < row->n_keys; i++) {
+        struct auth_key *key = &c->keys[i];
+        char id[16];
+
+        key->id = (uint32_t) row->keys[i]->id;
+        snprintf(id, sizeof id, "%" PRIu32, key->id);
+        if (auth_find_key(c, key->id)) {
+            return bad(r, "Node_Key.id", id, "is there twice");
+        }
+        if (!secret_parse(row->keys[i]->secret, key)) {
+            return bad(r, "Node_Key.secret", id, "that of this key " SECRET_RULE);
+        }
+        c->n_keys++;
+    }
+    qsort(c->keys, c->n_keys, sizeof *c->keys, compare_keys);
+    return true;
+}
+
+static bool
+read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
+{
+    if (!read_name(r, "Tree_Node.group", row->group, t->group)
+        || !read_integer(r, "Tree_Node.generation", row->generation, 0, INT64_MAX)
+        || !read_integer(r, "Tree_Node.epoch", row->epoch, 1, UINT32_MAX)
+        || !read_address(r, "Tree_Node.proxy", row->proxy, &t->proxy)
+        || !read_integer(r, "Tree_Node.designated_qpn", row->designated_qpn, 2, 0xfffffe)
+        || !read_integer(r, "Tree_Node.start_psn", row->start_psn, 0, PSN_MASK)
+        || !read_integer(r, "Tree_Node.designated_rkey", row->designated_rkey, 0, UINT32_MAX)
+        || !read_integer(r, "Tree_Node.region_len", row->region_len, 0, INT64_MAX)
+        || !read_address(r, "Tree_Node.source_address", row->source_address, &t->source)
+        || !read_integer(r, "Tree_Node.source_qpn", row->source_qpn, 2, 0xfffffe)
+        || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
+        || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
+        || !read_mode(r, row, t) || !read_nak(r, row->nak, &t->nak)
+        || !read_integer(r, "Tree_Node.liveness", row->liveness, 0, UINT32_MAX)
+        || !read_integer(r, "Tree_Node.timeout", row->timeout, 0, 31)
+        || !read_auth(r, row, &t->auth) || !read_outer_das(r, row, t)
+        || !read_branches(r, row->branches, row->n_branches, &t->branches, &t->n_branches)
+        || !read_branches(r, row->copies, row->n_copies, &t->copies, &t->n_copies)) {
+        return false;
+    }
+    if (!is_proxy_address(&t->proxy)) {
+        return bad(r, "Tree_Node.proxy", row->proxy, "not in fd00:ffff::/32");
+    }
+    if (!mtu_is_valid(row->mtu)) {
+        return bad(r, "Tree_Node.mtu", row->group, "%" PRId64 " is no path MTU", row->mtu);
+    }
+    t->generation = (uint64_t) row->generation;
+    t->epoch = (uint32_t) row->epoch;
+    t->designated_qpn = (uint32_t) row->designated_qpn;
+    t->start_psn = psn_make((uint32_t) row->start_psn);
+    t->mtu = (uint32_t) row->mtu;
+    t->designated_rkey = (uint32_t) row->designated_rkey;
+    t->region_len = (uint64_t) row->region_len;
+    t->source_qpn = (uint32_t) row->source_qpn;
+    t->root = row->root;
+    t->filter = row->filter;
+    t->prune = row->prune;
+    t->liveness_msec = (uint32_t) row->liveness;
+    t->timeout = (uint8_t) row->timeout;
+    t->open = row->open;
+    t->started = row->started;
+    return true;
+}
+
+static int
+compare_trees(const void *a_, const void *b_)
+{
+    const struct tree_config *a = a_, *b = b_;
+    int cmp = memcmp(&a->proxy, &b->proxy, sizeof a->proxy);
+
+    return cmp ? cmp : a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
+}
+
+static bool
+read_trees(struct reader *r, const struct rrec_node *row, struct node_config *out)
+{
+    out->trees = xcalloc(row->n_trees + 1, sizeof *out->trees);
+    for (size_t i = 0; i < row->n_trees; i++) {
+        /* Counted first, so that a tree read in part is freed. */
+        out->n_trees++;
+        if (!read_tree(r, row->trees[i], &out->trees[i])) {
+            return false;
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (!memcmp(&out->trees[j].proxy, &out->trees[i].proxy, sizeof out->trees[i].proxy)
+                && out->trees[j].designated_qpn == out->trees[i].designated_qpn) {
+                return bad(r, "Tree_Node.group", row->trees[i]->group,
+                           "its Proxy Address and Designated QPN are there twice");
+            }
+        }
+    }
+    qsort(out->trees, out->n_trees, sizeof *out->trees, compare_trees);
+    return true;
+}
+
+bool
+intent_read_tree(const struct rrec_tree_node *row, struct tree_config *out, char **errp)
+{
+    struct reader r = {NULL};
+
+    memset(out, 0, sizeof *out);
+    if (read_tree(&r, row, out)) {
+        *errp = NULL;
+        return true;
+    }
+    tree_config_uninit(out);
+    *errp = r.error;
+    return false;
+}
+
+bool
+intent_read(const struct rrec_node *row, struct node_config *out, char **errp)
+{
+    struct reader r = {NULL};
+
+    memset(out, 0, sizeof *out);
+    if (read_name(&r, "Node.name", row->name, out->name)
+        && (node_role_parse(row->role, &out->role) || bad(&r, "Node.role", row->role, "unknown"))
+        && read_integer(&r, "Node.id", row->id, 1, 0xdfff)
+        && read_integer(&r, "Node.cfg", row->cfg, 0, INT64_MAX) && read_ports(&r, row, out)
+        && read_routes(&r, row, out) && read_sids(&r, row, out) && read_trees(&r, row, out)) {
+        out->generation = (uint64_t) row->cfg;
+        out->id = (uint16_t) row->id;
+        out->address = node_address(out->id);
+        out->verify_always = row->verify_always;
+        *errp = NULL;
+        return true;
+    }
+    node_config_uninit(out);
+    *errp = r.error;
+    return false;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One node's rows in the registry read into plain data.
+ */
+#ifndef CTL_REGISTRY_INTENT_H
+#define CTL_REGISTRY_INTENT_H 1
+
+#include <stdbool.h>
+
+#include "lib/node-config.h"
+
+struct rrec_node;
+struct rrec_tree_node;
+
+/* Builds the whole snapshot of 'node': its ports, routes, SIDs and trees, each list sorted by its
+ * key, with generation Node.cfg.  The caller frees *out with node_config_uninit().
+ *
+ * All or nothing: one value that cannot be right makes it false, with *out empty and a malloc'd
+ * sentence in *errp that names table, column and value. */
+bool intent_read(const struct rrec_node *node, struct node_config *out, char **errp);
+
+/* The same of one tree, to be freed with tree_config_uninit(). */
+bool intent_read_tree(const struct rrec_tree_node *row, struct tree_config *out, char **errp);
+
+#endif /* ctl/registry/intent.h */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Members of JSON objects that other programs have made.
+ */
+#ifndef CTL_REGISTRY_JSON_H
+#define CTL_REGISTRY_JSON_H 1
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct json;
+struct json_array;
+
+/* Members of objects: "", 0, false, or an empty array if 'object'
+ * has none of this type, or is no object. */
+const char *ctl_get_string(const struct json *object, const char *key);
+int64_t ctl_get_int(const struct json *object, const char *key);
+bool ctl_get_bool(const struct json *object, const char *key);
+const struct json_array *ctl_get_array(const struct json *object, const char *key);
+/* The member, NULL if there is none. */
+const struct json *ctl_get(const struct json *object, const char *key);
+
+#endif /* ctl/registry/json.h */

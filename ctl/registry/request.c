@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests of sources and receivers.
+ *
+ * Every transaction that changes anything increments Global.next_cfg and
+ * verifies that nobody else has since it was read.  So these transactions are
+ * serialized: what was checked is still true when it is written, or it is done
+ * again.
+ */
+#include <config.h>
+
+#include "ctl/registry/request.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "openvswitch/dynamic-string.h"
+#include "util.h"
+
+#define DEFAULT_FABRIC_MTU 9000
+
+static int OVS_PRINTF_FORMAT(3, 4) refuse(int error, char **whyp, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    *whyp = xvasprintf(format, args);
+    va_end(args);
+    return error;
+}
+
+/*
+ * Rows.
+ */
+
+const struct rrec_host *
+request_find_host(const struct ovsdb_idl *idl, const char *name)
+{
+    const struct rrec_host *row;
+
+    RREC_HOST_FOR_EACH (row, idl) {
+        if (!strcmp(row->name, name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+const struct rrec_group *
+request_find_group(const struct ovsdb_idl *idl, const char *name)
+{
+    const struct rrec_group *row;
+
+    RREC_GROUP_FOR_EACH (row, idl) {
+        if (!strcmp(row->name, name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+const struct rrec_source *
+request_find_source(const struct ovsdb_idl *idl, const struct rrec_group *group)
+{
+    const struct rrec_source *row;
+
+    RREC_SOURCE_FOR_EACH (row, idl) {
+        if (row->group == group) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+const struct rrec_member *
+request_find_member(const struct ovsdb_idl *idl, const struct rrec_group *group, const char *host)
+{
+    const struct rrec_member *row;
+
+    RREC_MEMBER_FOR_EACH (row, idl) {
+        if (row->group == group && !strcmp(row->host, host)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * What sources and receivers have in common.
+ */
+
+static int
+require_group(const struct ovsdb_idl *idl, const char *name, const struct rrec_group **groupp,
+              char **whyp)
+{
+    *groupp = request_find_group(idl, name);
+    return *groupp ? 0 : refuse(ENOENT, whyp, "no group named '%s'", name);
+}
+
+static int
+require_rows(const struct ovsdb_idl *idl, const char *group, const char *host,
+             const struct rrec_group **groupp, char **whyp)
+{
+    int error = require_group(idl, group, groupp, whyp);
+
+    if (!error && !request_find_host(idl, host)) {
+        error = refuse(ENOENT, whyp, "no host named '%s'", host);
+    }
+    return error;
+}
+
+static int
+check_epoch(const struct rrec_group *group, int64_t epoch, char **whyp)
+{
+    if (epoch && (epoch != group->epoch || group->resets != group->epoch_resets)) {
+        return refuse(ESTALE, whyp, "group %s is in epoch %" PRId64 ", not %" PRId64, group->name,
+                      group->epoch, epoch);
+    }
+    return 0;
+}
+
+/*
+ * Sources.
+ */
+
+int
+request_source_set(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
+                   const struct request_source *r, char **whyp)
+{
+    const struct rrec_group *group;
+    int error = require_rows(idl, r->group, r->host, &group, whyp);
+
+    if (error) {
+        return error;
+    }
+    const struct rrec_source *source = request_find_source(idl, group);
+    rrec_group_verify_epoch(group);
+    if (r->may_exist && source && source->epoch && source->epoch == group->epoch
+        && source->qpn == r->qpn && !strcmp(source->host, r->host)) {
+        return 0;
+    }
+    error = check_epoch(group, r->epoch, whyp);
+    if (error) {
+        return error;
+    }
+    if (r->epoch && (group->source_epoch == r->epoch || (source && !source->epoch))) {
+        return refuse(EEXIST, whyp,
+                      "epoch %" PRId64 " of group %s has had a source: "
+                      "castctl group reset %s starts another",
+                      r->epoch, group->name, group->name);
+    }
+    if (!source) {
+        source = rrec_source_insert(txn);
+        rrec_source_set_group(source, group);
+    }
+    rrec_source_set_host(source, r->host);
+    rrec_source_set_qpn(source, r->qpn);
+    rrec_source_set_epoch(source, r->epoch); /* 0: castd binds it. */
+    return 0;
+}
+
+/*
+ * Members.
+ */
+
+static bool
+is_same(const struct rrec_member *m, const struct request_member *r, const char *va)
+{
+    return m->qpn == r->qpn && m->n_rkey == r->has_region
+           && (!r->has_region || m->rkey[0] == r->rkey) && !strcmp(m->va, va) && m->len == r->len;
+}
+
+/* May the row that is there be written over?  0 with '*same': it says the same already. */
+static int
+check_existing(const struct rrec_member *m, const struct request_member *r, const char *va,
+               bool *same, char **whyp)
+{
+    const char *group = m->group->name;
+
+    *same = false;
+    if (strcmp(m->want, "active")) {
+        return strcmp(m->state, "left") ? refuse(EBUSY, whyp, "%s is still leaving group %s (%s)",
+                                                 m->host, group, m->state)
+                                        : 0;
+    }
+    if (m->epoch != m->group->epoch) {
+        return 0;
+    }
+    if (m->lost[0]) {
+        return refuse(EHOSTDOWN, whyp,
+                      "%s is lost in epoch %" PRId64 " of group %s: castctl group reset %s starts "
+                      "another",
+                      m->host, m->epoch, group, group);
+    }
+    *same = r->may_exist && is_same(m, r, va);
+    return *same ? 0
+                 : refuse(EEXIST, whyp,
+                          "%s is registered in epoch %" PRId64 " of group %s with QPN %" PRId64
+                          " already",
+                          m->host, m->epoch, group, m->qpn);
+}
+
+int
+request_member_add(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
+                   const struct request_member *r, char **whyp)
+{
+    const struct rrec_group *group;
+    char va[24];
+    int error = require_rows(idl, r->group, r->host, &group, whyp);
+
+    if (error) {
+        return error;
+    }
+    snprintf(va, sizeof va, r->has_region ? "0x%" PRIx64 : "", r->va);
+    rrec_group_verify_epoch(group);
+    error = check_epoch(group, r->epoch, whyp);
+    if (error) {
+        return error;
+    }
+    if (!group->epoch || group->resets != group->epoch_resets) {
+        return refuse(EAGAIN, whyp, "castd has not yet given group %s its epoch", group->name);
+    }
+    const struct rrec_member *m = request_find_member(idl, group, r->host);
+    if (m) {
+        bool same;
+
+        error = check_existing(m, r, va, &same, whyp);
+        if (error || same) {
+            return error;
+        }
+    } else {
+        m = rrec_member_insert(txn);
+        rrec_member_set_group(m, group);
+        rrec_member_set_host(m, r->host);
+    }
+    rrec_member_set_qpn(m, r->qpn);
+    rrec_member_set_rkey(m, &r->rkey, r->has_region);
+    rrec_member_set_va(m, va);
+    rrec_member_set_len(m, r->len);
+    rrec_member_set_epoch(m, group->epoch);
+    rrec_member_set_want(m, "active");
+    return 0;
+}
+
+/*
+ * Readiness.
+ */
+
+static size_t
+count_active(const struct ovsdb_idl *idl, const struct rrec_group *group)
+{
+    const struct rrec_member *m;
+    size_t n = 0;
+
+    RREC_MEMBER_FOR_EACH (m, idl) {
+        n += m->group == group && m->epoch == group->epoch && !strcmp(m->state, "active");
+    }
+    return n;
+}
+
+/* Where a group stands that is not ready. */
+static char *
+group_standing(const struct ovsdb_idl *idl, const struct rrec_group *group, uint64_t n_members)
+{
+    const struct rrec_member *m;
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    ds_put_format(&s, "epoch %" PRId64 ", state %s", group->epoch,
+                  group->state[0] ? group->state : "unknown to castd");
+    if (group->status[0]) {
+        ds_put_format(&s, ", %s", group->status);
+    }
+    ds_put_format(&s, "; %" PRIuSIZE " of %" PRIu64 " members active", count_active(idl, group),
+                  n_members);
+    RREC_MEMBER_FOR_EACH (m, idl) {
+        if (m->group == group && strcmp(m->state, "active") && strcmp(m->state, "left")) {
+            ds_put_format(&s, "; %s %s%s%s", m->host, m->state[0] ? m->state : "new",
+                          m->status[0] ? ": " : "", m->status);
+        }
+    }
+    return ds_steal_cstr(&s);
+}
+
+/* Has somebody asked for an epoch that castd has not begun yet? */
+static bool
+awaits_epoch(const struct ovsdb_idl *idl, const struct rrec_group *group)
+{
+    const struct rrec_source *source = request_find_source(idl, group);
+
+    return group->resets != group->epoch_resets || (source && !source->epoch);
+}
+
+int
+request_group_ready(const struct ovsdb_idl *idl, const char *name, int64_t epoch,
+                    uint64_t n_members, char **whyp)
+{
+    const struct rrec_group *group;
+    int error = require_group(idl, name, &group, whyp);
+
+    if (error) {
+        return error;
+    }
+    if (epoch && group->epoch > epoch) {
+        return refuse(ESTALE, whyp, "group %s is in epoch %" PRId64 ", %" PRId64 " is over",
+                      group->name, group->epoch, epoch);
+    }
+    if ((!epoch || group->epoch == epoch) && !strcmp(group->state, "ready")
+        && count_active(idl, group) >= n_members) {
+        return 0;
+    }
+    if (group->lost[0] && (!epoch || group->epoch == epoch) && !awaits_epoch(idl, group)) {
+        return refuse(EHOSTDOWN, whyp, "group %s has failed in epoch %" PRId64 ": %s", group->name,
+                      group->epoch, group->lost);
+    }
+    *whyp = group_standing(idl, group, n_members);
+    if (epoch > group->epoch) {
+        char *standing = *whyp;
+
+        *whyp = xasprintf("epoch %" PRId64 " has not begun; %s", epoch, standing);
+        free(standing);
+    }
+    return EAGAIN;
+}
+
+/*
+ * Numbers.
+ */
+
+void
+request_number(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn)
+{
+    const struct rrec_global *global = rrec_global_first(idl);
+
+    if (global) {
+        rrec_global_verify_next_cfg(global);
+        ovsdb_idl_txn_increment(txn, &global->header_, &rrec_global_col_next_cfg, false);
+    } else {
+        global = rrec_global_insert(txn);
+        rrec_global_set_fabric_mtu(global, DEFAULT_FABRIC_MTU);
+        rrec_global_set_next_cfg(global, 1);
+    }
+}
+
+int64_t
+request_get_number(const struct ovsdb_idl *idl, const struct ovsdb_idl_txn *txn,
+                   enum ovsdb_idl_txn_status status)
+{
+    const struct rrec_global *global = rrec_global_first(idl);
+
+    if (status == TXN_UNCHANGED) {
+        /* All is there already, but maybe castd has not taken it up. */
+        return global ? global->next_cfg : 0;
+    }
+    int64_t number = ovsdb_idl_txn_get_increment_new_value(txn);
+    return number ? number : 1; /* the row has been made. */
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests of sources and receivers: what castctl and librocecast check and
+ * write when one registers, and how a request is numbered so that its maker
+ * knows when castd has taken it up.
+ *
+ * Functions that check return 0, or a positive errno with a sentence in
+ * '*whyp', which the caller frees; nothing has been written then:
+ *
+ *   ENOENT     no such group or host
+ *   ESTALE     the group is in another epoch than the caller thinks
+ *   EEXIST     registered already with other values
+ *   EBUSY      the member's earlier registration is still on its way out
+ *   EAGAIN     castd has not given the group an epoch yet
+ *   EHOSTDOWN  the member is lost, or the epoch with it: only another one helps
+ */
+#ifndef CTL_REGISTRY_REQUEST_H
+#define CTL_REGISTRY_REQUEST_H 1
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ctl/registry/rocecast-idl.h"
+
+/* QPNs that an RC queue pair may have. */
+#define MIN_QPN 2
+#define MAX_QPN 0xfffffe
+
+/* Rows by name; NULL if there is none. */
+const struct rrec_host *request_find_host(const struct ovsdb_idl *, const char *name);
+const struct rrec_group *request_find_group(const struct ovsdb_idl *, const char *name);
+const struct rrec_source *request_find_source(const struct ovsdb_idl *, const struct rrec_group *);
+const struct rrec_member *
+request_find_member(const struct ovsdb_idl *, const struct rrec_group *, const char *host);
+
+struct request_source {
+    const char *group, *host;
+    int64_t qpn;
+    int64_t epoch; /* which it must be; 0: a new one if this one has had a source. */
+    bool may_exist;
+};
+
+int request_source_set(const struct ovsdb_idl *, struct ovsdb_idl_txn *,
+                       const struct request_source *, char **whyp);
+
+struct request_member {
+    const char *group, *host;
+    int64_t qpn;
+    bool has_region;
+    int64_t rkey;
+    uint64_t va;
+    int64_t len;
+    int64_t epoch; /* which it must be; 0: the current one. */
+    bool may_exist;
+};
+
+int request_member_add(const struct ovsdb_idl *, struct ovsdb_idl_txn *,
+                       const struct request_member *, char **whyp);
+
+/* Is the group ready in 'epoch' (0: whichever) with 'n_members' active ones?  EAGAIN: not yet,
+ * and '*whyp' says what it waits for. */
+int request_group_ready(const struct ovsdb_idl *, const char *group, int64_t epoch,
+                        uint64_t n_members, char **whyp);
+
+/* Numbers what 'txn' does, before it is committed; the commit fails with TXN_TRY_AGAIN if somebody
+ * else has written since 'idl' was read. */
+void request_number(const struct ovsdb_idl *, struct ovsdb_idl_txn *);
+/* After the commit succeeded or changed nothing: castd has taken it up when Global.nb_cfg has
+ * reached this. */
+int64_t request_get_number(const struct ovsdb_idl *, const struct ovsdb_idl_txn *,
+                           enum ovsdb_idl_txn_status);
+
+#endif /* ctl/registry/request.h */

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which of the registry's rows castd works with: what castctl would have
+ * refused, and the schema does not, is sorted out here.
+ */
+#include <config.h>
+
+#include "ctl/registry/rows.h"
+
+#include <stdlib.h>
+
+#include "ctl/registry/values.h"
+#include "lib/impair.h"
+#include "openvswitch/shash.h"
+#include "util.h"
+
+/* What is known of the rows that were let in before. */
+struct sorter {
+    struct registry_rows *rows;
+    struct shash nodes, hosts; /* names. */
+    struct shash ports;        /* "NODE:INTERFACE:PEER", what nodes have. */
+    struct shash ends;         /* "NAME:INTERFACE", of a host just "NAME": the link. */
+};
+
+static void OVS_PRINTF_FORMAT(2, 3) leave_out(struct sorter *s, const char *format, ...)
+{
+    va_list args;
+    char *text;
+
+    va_start(args, format);
+    text = xvasprintf(format, args);
+    va_end(args);
+    svec_add_nocopy(&s->rows->left_out, text);
+}
+
+static void
+sort_nodes(struct sorter *s, const struct ovsdb_idl *idl)
+{
+    struct registry_rows *rows = s->rows;
+    const struct rrec_node *row;
+    size_t n = 0;
+
+    RREC_NODE_FOR_EACH (row, idl) {
+        n++;
+    }
+    rows->nodes = xcalloc(n + 1, sizeof *rows->nodes);
+    RREC_NODE_FOR_EACH (row, idl) {
+        if (!name_is_valid(row->name)) {
+            leave_out(s, "Node \"%s\": the name " NAME_RULE, row->name);
+        } else if (!node_name_fits_role(row->name, row->role)) {
+            leave_out(s, "Node \"%s\": the name " OVS_NAME_RULE, row->name);
+        } else {
+            shash_add(&s->nodes, row->name, row);
+            rows->nodes[rows->n_nodes++] = row;
+        }
+    }
+}
+
+/* Why a host is left out; NULL: it is not.  There is one text of an address: so the schema's index
+ * sees to it that no two hosts have the same. */
+static char *
+host_problem(const struct sorter *s, const struct rrec_host *row)
+{
+    struct in6_addr address;
+    const char *why;
+
+    if (!name_is_valid(row->name)) {
+        return xstrdup("the name " NAME_RULE);
+    }
+    if (shash_find(&s->nodes, row->name)) {
+        return xstrdup("there is a node of that name");
+    }
+    if (!ip6_parse(row->address, &address)) {
+        return xasprintf("address \"%s\" is no IPv6 address", row->address);
+    }
+    why = host_address_check(&address);
+    if (why) {
+        return xasprintf("address %s %s", row->address, why);
+    }
+    return strcmp(row->address, ip6_text(&address))
+               ? xasprintf("address \"%s\" must be written %s", row->address, ip6_text(&address))
+               : NULL;
+}
+
+static void
+sort_hosts(struct sorter *s, const struct ovsdb_idl *idl)
+{
+    struct registry_rows *rows = s->rows;
+    const struct rrec_host *row;
+    size_t n = 0;
+
+    RREC_HOST_FOR_EACH (row, idl) {
+        n++;
+    }
+    rows->hosts = xcalloc(n + 1, sizeof *rows->hosts);
+    RREC_HOST_FOR_EACH (row, idl) {
+        char *problem = host_problem(s, row);
+
+        if (problem) {
+            leave_out(s, "Host \"%s\": %s", row->name, problem);
+            free(problem);
+        } else {
+            shash_add(&s->hosts, row->name, row);
+            rows->hosts[rows->n_hosts++] = row;
+        }
+    }
+}
+
+/* A host has one link, a node one for each interface. */
+static char *
+end_key(const struct sorter *s, const char *name, const char *port)
+{
+    return shash_find(&s->hosts, name) ? xstrdup(name) : xasprintf("%s:%s", name, port);
+}
+
+/* Why one end of a link is impossible; NULL: it is not. */
+static char *
+end_problem(const struct sorter *s, const char *name, const char *port)
+{
+    char *key, *problem = NULL;
+    const struct rrec_link *other;
+
+    if (!name_is_valid(name)) {
+        return xasprintf("name \"%s\" " NAME_RULE, name);
+    }
+    if (!ifname_is_valid(port)) {
+        return xasprintf("interface \"%s\" " IFNAME_RULE, port);
+    }
+    if (!shash_find(&s->nodes, name) && !shash_find(&s->hosts, name)) {
+        return xasprintf("there is no node or host %s", name);
+    }
+    key = end_key(s, name, port);
+    other = shash_find_data(&s->ends, key);
+    if (other) {
+        problem = xasprintf("%s has a link already, %s:%s %s:%s", key, other->a, other->a_port,
+                            other->b, other->b_port);
+    }
+    free(key);
+    return problem;
+}
+
+/* Likewise for a host's link to a node without an edge. */
+static char *
+hosts_problem(const struct sorter *s, const char *host, const char *name)
+{
+    const struct rrec_node *node = shash_find_data(&s->nodes, name);
+
+    return shash_find(&s->hosts, host) && node && node_role_text_is_foreign(node->role)
+               ? xasprintf("%s has role %s, and no hosts", name, node->role)
+               : NULL;
+}
+
+static char *
+link_problem(const struct sorter *s, const struct rrec_link *row)
+{
+    char *problem;
+
+    if (!strcmp(row->a, row->b)) {
+        return xasprintf("both ends are %s", row->a);
+    }
+    if (shash_find(&s->hosts, row->a) && shash_find(&s->hosts, row->b)) {
+        return xstrdup("both ends are hosts");
+    }
+    problem = hosts_problem(s, row->a, row->b);
+    problem = problem ? problem : hosts_problem(s, row->b, row->a);
+    if (problem) {
+        return problem;
+    }
+    problem = end_problem(s, row->a, row->a_port);
+    return problem ? problem : end_problem(s, row->b, row->b_port);
+}
+
+static void
+take_end(struct sorter *s, const char *name, const char *port, const struct rrec_link *row)
+{
+    char *key = end_key(s, name, port);
+
+    shash_add(&s->ends, key, row);
+    free(key);
+}
+
+/* Without it the link is as good as others. */
+static void
+check_impairment(struct sorter *s, const struct rrec_link *row, const char *column,
+                 const char *sender, const char *text)
+{
+    const struct rrec_node *node = shash_find_data(&s->nodes, sender);
+    struct impair_params params;
+    char *error;
+
+    if (text[0] && node && node_role_text_is_foreign(node->role)) {
+        leave_out(s, "Link %s:%s %s:%s: %s: %s has role %s, which makes no link bad", row->a,
+                  row->a_port, row->b, row->b_port, column, sender, node->role);
+    } else if (!impair_parse(text, &params, &error)) {
+        leave_out(s, "Link %s:%s %s:%s: %s: %s", row->a, row->a_port, row->b, row->b_port, column,
+                  error);
+        free(error);
+    }
+}
+
+/* Of two links that cannot both be, the one that nodes have ports for stays; of two new ones, the
+ * first by its names. */
+struct candidate {
+    const struct rrec_link *row;
+    bool used;
+};
+
+static int
+compare_candidates(const void *a_, const void *b_)
+{
+    const struct candidate *a = a_, *b = b_;
+    int cmp = strcmp(a->row->a, b->row->a);
+
+    return a->used != b->used ? b->used - a->used
+           : cmp              ? cmp
+                              : strcmp(a->row->a_port, b->row->a_port);
+}
+
+static char *
+port_key(const char *node, const char *port, const char *peer)
+{
+    return xasprintf("%s:%s:%s", node, port, peer);
+}
+
+/* The ports that nodes have. */
+static void
+find_ports(struct sorter *s)
+{
+    for (size_t i = 0; i < s->rows->n_nodes; i++) {
+        const struct rrec_node *node = s->rows->nodes[i];
+
+        for (size_t j = 0; j < node->n_ports; j++) {
+            shash_add_nocopy(
+                &s->ports, port_key(node->name, node->ports[j]->name, node->ports[j]->peer), node);
+        }
+    }
+}
+
+static bool
+has_port(const struct sorter *s, const char *node, const char *port, const char *peer)
+{
+    char *key = port_key(node, port, peer);
+    bool has = shash_find(&s->ports, key) != NULL;
+
+    free(key);
+    return has;
+}
+
+/* All of them, those that are to be let in before others first. */
+static struct candidate *
+find_candidates(struct sorter *s, const struct ovsdb_idl *idl, size_t *np)
+{
+    const struct rrec_link *row;
+    struct candidate *candidates;
+    size_t n = 0;
+
+    find_ports(s);
+    RREC_LINK_FOR_EACH (row, idl) {
+        n++;
+    }
+    candidates = xcalloc(n + 1, sizeof *candidates);
+    *np = n;
+    n = 0;
+    RREC_LINK_FOR_EACH (row, idl) {
+        candidates[n++] = (struct candidate){row, has_port(s, row->a, row->a_port, row->b)
+                                                      || has_port(s, row->b, row->b_port, row->a)};
+    }
+    if (n) {
+        qsort(candidates, n, sizeof *candidates, compare_candidates);
+    }
+    return candidates;
+}
+
+static void
+sort_links(struct sorter *s, const struct ovsdb_idl *idl)
+{
+    struct registry_rows *rows = s->rows;
+    size_t n;
+    struct candidate *candidates = find_candidates(s, idl, &n);
+
+    rows->links = xcalloc(n + 1, sizeof *rows->links);
+    for (size_t i = 0; i < n; i++) {
+        const struct rrec_link *row = candidates[i].row;
+        char *problem = link_problem(s, row);
+
+        if (problem) {
+            leave_out(s, "Link %s:%s %s:%s: %s", row->a, row->a_port, row->b, row->b_port, problem);
+            free(problem);
+            continue;
+        }
+        take_end(s, row->a, row->a_port, row);
+        take_end(s, row->b, row->b_port, row);
+        check_impairment(s, row, "a_to_b", row->a, row->a_to_b);
+        check_impairment(s, row, "b_to_a", row->b, row->b_to_a);
+        rows->links[rows->n_links++] = row;
+    }
+    free(candidates);
+}
+
+static void
+sort_groups(struct sorter *s, const struct ovsdb_idl *idl)
+{
+    struct registry_rows *rows = s->rows;
+    const struct rrec_group *row;
+    size_t n = 0;
+
+    RREC_GROUP_FOR_EACH (row, idl) {
+        n++;
+    }
+    rows->groups = xcalloc(n + 1, sizeof *rows->groups);
+    RREC_GROUP_FOR_EACH (row, idl) {
+        if (!name_is_valid(row->name)) {
+            leave_out(s, "Group \"%s\": the name " NAME_RULE, row->name);
+        } else {
+            rows->groups[rows->n_groups++] = row;
+        }
+    }
+}
+
+void
+registry_rows_init(struct registry_rows *rows, const struct ovsdb_idl *idl)
+{
+    struct sorter s = {.rows = rows};
+
+    *rows = (struct registry_rows){.n_nodes = 0};
+    svec_init(&rows->left_out);
+    shash_init(&s.nodes);
+    shash_init(&s.hosts);
+    shash_init(&s.ports);
+    shash_init(&s.ends);
+    sort_nodes(&s, idl);
+    sort_hosts(&s, idl);
+    sort_links(&s, idl);
+    sort_groups(&s, idl);
+    svec_sort(&rows->left_out);
+    shash_destroy(&s.nodes);
+    shash_destroy(&s.hosts);
+    shash_destroy(&s.ports);
+    shash_destroy(&s.ends);
+}
+
+void
+registry_rows_uninit(struct registry_rows *rows)
+{
+    free(rows->nodes);
+    free(rows->hosts);
+    free(rows->links);
+    free(rows->groups);
+    svec_destroy(&rows->left_out);
+}

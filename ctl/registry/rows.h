@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which of the registry's rows castd works with.
+ *
+ * castctl checks what it writes.  Rows that were written past it may make no
+ * sense: those are left out, and said by name, in castd's log and by
+ * 'castctl doctor'.  Of a node and a host with one name the host is left out,
+ * of links that exclude each other the one that no node has a port for.
+ */
+#ifndef CTL_REGISTRY_ROWS_H
+#define CTL_REGISTRY_ROWS_H 1
+
+#include "ctl/registry/rocecast-idl.h"
+#include "svec.h"
+
+struct registry_rows {
+    size_t n_nodes, n_hosts, n_links, n_groups;
+    const struct rrec_node **nodes;
+    const struct rrec_host **hosts;
+    const struct rrec_link **links;
+    const struct rrec_group **groups;
+    struct svec left_out; /* sentences: table, row, why. */
+};
+
+/* Sorts the rows out.  The rows are the IDL's. */
+void registry_rows_init(struct registry_rows *, const struct ovsdb_idl *);
+void registry_rows_uninit(struct registry_rows *);
+
+#endif /* ctl/registry/rows.h */

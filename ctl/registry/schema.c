@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether a registry has the schema that this program was made for.
+ */
+#include <config.h>
+
+#include "ctl/registry/schema.h"
+
+#include "openvswitch/dynamic-string.h"
+#include "ovsdb-idl-provider.h"
+#include "util.h"
+
+/* Missing columns that are named; the others are counted. */
+#define MAX_NAMED 3
+
+static size_t
+put_missing(const struct ovsdb_idl *idl, const struct ovsdb_idl_table_class *table, size_t n,
+            struct ds *s)
+{
+    const char *separator = n ? ", " : "";
+
+    if (!ovsdb_idl_server_has_table(idl, table)) {
+        if (n < MAX_NAMED) {
+            ds_put_format(s, "%stable %s", separator, table->name);
+        }
+        return n + 1;
+    }
+    for (size_t i = 0; i < table->n_columns; i++) {
+        if (!ovsdb_idl_server_has_column(idl, &table->columns[i]) && n++ < MAX_NAMED) {
+            ds_put_format(s, "%scolumn %s.%s", separator, table->name, table->columns[i].name);
+            separator = ", ";
+        }
+    }
+    return n;
+}
+
+char *
+registry_schema_problem(const struct ovsdb_idl *idl, unsigned int tables)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
+    size_t n = 0;
+
+    for (size_t i = 0; i < RREC_N_TABLES; i++) {
+        if (tables & 1u << i) {
+            n = put_missing(idl, &rrec_table_classes[i], n, &s);
+        }
+    }
+    if (!n) {
+        ds_destroy(&s);
+        return NULL;
+    }
+    if (n > MAX_NAMED) {
+        ds_put_format(&s, " and %" PRIuSIZE " more", n - MAX_NAMED);
+    }
+    char *problem = xasprintf("its schema lacks what version %s of 'rocecast' has: %s "
+                              "(" REGISTRY_SCHEMA_FIX ")",
+                              rrec_get_db_version(), ds_cstr(&s));
+    ds_destroy(&s);
+    return problem;
+}
+
+void
+registry_omit_secrets(struct ovsdb_idl *idl)
+{
+    ovsdb_idl_omit(idl, &rrec_key_col_secret);
+    ovsdb_idl_omit(idl, &rrec_node_key_col_secret);
+}

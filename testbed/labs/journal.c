@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a lab has made, written down before it is made.
+ *
+ * A text file of lines, only ever appended to; each line is written whole and
+ * synced before the step that it announces:
+ *
+ *     . KIND FIELD...    a fact about the lab (its name, nodes, ports)
+ *     + KIND FIELD...    this object is about to be made
+ *     = ID               the object of the last '+' exists, with this identity
+ *     -                  the object of the last '+' was not made
+ *
+ * Fields have no spaces.  Objects, with their identities:
+ *
+ *     + process NAME PID START            a process; PID and its start time are known before it
+ *                                         runs anything, so there is no '=' line.  A restart
+ *                                         adds a line: the last one of a NAME counts
+ *     + netns NAME                        = inode of the namespace
+ *     + tap NETDEV                        = interface index.  Its addresses, neighbours, routes and
+ *                                         sysctls are not listed: they end with it
+ *     + rule PREF FROM TO TABLE           an IPv6 policy rule 'iif lo'
+ *     + local-rule PREF                   'lookup local' moved from preference 0 to PREF
+ *     + rxe DEVICE NETDEV                 = RDMA device index
+ *
+ * A line that is not one of these, or has a field that is not what it must be, makes the whole
+ * journal invalid: better nothing is removed than what is not the lab's.
+ *
+ * '+' without '=' is a step that was cut short: the object may exist.  It did
+ * not exist, and nobody else's had its name, when the line was written.
+ *
+ * Facts:
+ *
+ *     . lab NAME
+ *     . netns INODE                       the network namespace of the hosts
+ *     . node NAME KIND
+ *     . port NODE NETDEV KIND PEER
+ *     . rdma yes|no
+ *     . up                                'castlab up' has finished
+ */
+#include <config.h>
+
+#include "testbed/labs/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/registry/values.h"
+#include "util.h"
+
+char *
+journal_open(struct journal *j, const char *path)
+{
+    j->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    return j->fd < 0 ? xasprintf("%s: %s", path, ovs_strerror(errno)) : NULL;
+}
+
+void
+journal_close(struct journal *j)
+{
+    close(j->fd);
+}
+
+static char *
+write_line(struct journal *j, char op, const char *text)
+{
+    char *line = text ? xasprintf("%c %s\n", op, text) : xasprintf("%c\n", op);
+    size_t len = strlen(line);
+    ssize_t n = write(j->fd, line, len);
+    int error = n < 0 ? errno : (size_t) n < len ? ENOSPC : fdatasync(j->fd) ? errno : 0;
+    free(line);
+    return error ? xasprintf("journal: %s", ovs_strerror(error)) : NULL;
+}
+
+char *
+journal_fact(struct journal *j, const char *text)
+{
+    return write_line(j, '.', text);
+}
+
+char *
+journal_intent(struct journal *j, const char *text)
+{
+    return write_line(j, '+', text);
+}
+
+char *
+journal_made(struct journal *j, const char *id)
+{
+    return write_line(j, '=', id);
+}
+
+char *
+journal_withdraw(struct journal *j)
+{
+    return write_line(j, '-', NULL);
+}
+
+static void
+entry_uninit(struct journal_entry *e)
+{
+    free(e->text);
+    free(e->id);
+}
+
+/* "KIND FIELD..." into an entry. */
+static void
+entry_init(struct journal_entry *e, char op, const char *text)
+{
+    *e = (struct journal_entry){.op = op, .text = xstrdup(text)};
+    char *save = NULL;
+    e->kind = strtok_r(e->text, " ", &save);
+    for (size_t i = 0; i < JOURNAL_MAX_FIELDS; i++) {
+        const char *field = e->kind ? strtok_r(NULL, " ", &save) : NULL;
+        e->fields[i] = field ? field : "";
+    }
+    if (!e->kind) {
+        e->kind = "";
+    }
+}
+
+/* What lines there are, and of each the fields: w a word, i a network device, u a number of 32 bits,
+ * n one of 64, d a process, a an address, p a prefix. */
+static const struct {
+    char op;
+    const char *kind, *fields;
+} formats[] = {
+    {'.', "lab", "w"},     {'.', "netns", "n"}, {'.', "node", "ww"},      {'.', "port", "wiww"},
+    {'.', "rdma", "w"},    {'.', "up", ""},     {'+', "netns", "w"},      {'+', "tap", "i"},
+    {'+', "rule", "uapu"}, {'+', "rxe", "wi"},  {'+', "local-rule", "u"}, {'+', "process", "wdn"},
+};
+
+#define WORD_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+/* NULL, or what a field must be. */
+static const char *
+field_problem(char format, const char *field)
+{
+    struct in6_addr address;
+    uint64_t number;
+    uint8_t plen;
+
+    switch (format) {
+    case 'w':
+        return field[0] && field[0] != '.' && !field[strspn(field, WORD_CHARS)] ? NULL : "a name";
+    case 'i': return ifname_is_valid(field) ? NULL : "a network device";
+    case 'd': return number_parse(field, 1, INT32_MAX, &number) ? NULL : "a process";
+    case 'u': return number_parse(field, 0, UINT32_MAX, &number) ? NULL : "a number of 32 bits";
+    case 'n': return number_parse(field, 0, UINT64_MAX, &number) ? NULL : "a number";
+    case 'a': return ip6_parse(field, &address) ? NULL : "an IPv6 address";
+    case 'p': return ip6_prefix_parse(field, &address, &plen) ? NULL : "an IPv6 prefix";
+    default: OVS_NOT_REACHED();
+    }
+}
+
+/* What 'down' would act on must be what 'up' has written.  NULL, or a malloc'd sentence. */
+static char *
+check_entry(const struct journal_entry *e, const char *line)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+        if (formats[i].op != e->op || strcmp(formats[i].kind, e->kind) != 0) {
+            continue;
+        }
+        size_t n = strlen(formats[i].fields);
+        for (size_t j = 0; j < n; j++) {
+            const char *problem = field_problem(formats[i].fields[j], e->fields[j]);
+            if (problem) {
+                return xasprintf("line '%s': '%s' must be %s", line, e->fields[j], problem);
+            }
+        }
+        return e->fields[n][0] ? xasprintf("line '%s': '%s' is too much", line, e->fields[n])
+                               : NULL;
+    }
+    return xasprintf("unexpected line '%s'", line);
+}
+
+static char *
+take_line(struct journal_list *list, const char *line)
+{
+    struct journal_entry *last = list->n ? &list->entries[list->n - 1] : NULL;
+    const char *text = line[0] && line[1] == ' ' ? line + 2 : "";
+    switch (line[0]) {
+    case '.':
+    case '+':
+        list->entries = xrealloc(list->entries, (list->n + 1) * sizeof *list->entries);
+        entry_init(&list->entries[list->n++], line[0], text);
+        return check_entry(&list->entries[list->n - 1], line);
+    case '=':
+        if (last && last->op == '+' && !last->id) {
+            last->id = xstrdup(text);
+            const char *problem = field_problem('n', text);
+            return problem ? xasprintf("line '%s': '%s' must be %s", line, text, problem) : NULL;
+        }
+        break;
+    case '-':
+        if (last && last->op == '+') {
+            entry_uninit(last);
+            list->n--;
+            return NULL;
+        }
+        break;
+    default: break;
+    }
+    return xasprintf("unexpected line '%s'", line);
+}
+
+char *
+journal_read(const char *path, struct journal_list *list)
+{
+    *list = (struct journal_list){.n = 0};
+    FILE *stream = fopen(path, "re");
+    if (!stream) {
+        return xasprintf("%s: %s", path, ovs_strerror(errno));
+    }
+    char *line = NULL;
+    size_t size = 0;
+    char *error = NULL;
+    unsigned int number = 0;
+    ssize_t len;
+    while (!error && (len = getline(&line, &size, stream)) > 0 && line[len - 1] == '\n') {
+        line[len - 1] = '\0';
+        number++;
+        char *problem = take_line(list, line);
+        if (problem) {
+            error = xasprintf("%s:%u: %s", path, number, problem);
+            free(problem);
+        }
+    }
+    if (!error && ferror(stream)) {
+        error = xasprintf("%s: %s", path, ovs_strerror(errno));
+    }
+    free(line);
+    fclose(stream);
+    if (error) {
+        journal_list_uninit(list);
+    }
+    return error;
+}
+
+void
+journal_list_uninit(struct journal_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        entry_uninit(&list->entries[i]);
+    }
+    free(list->entries);
+    *list = (struct journal_list){.n = 0};
+}
+
+const struct journal_entry *
+journal_find(const struct journal_list *list, const char *kind)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->entries[i].op == '.' && !strcmp(list->entries[i].kind, kind)) {
+            return &list->entries[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a lab has made, written down before it is made.
+ */
+#ifndef TESTBED_LABS_JOURNAL_H
+#define TESTBED_LABS_JOURNAL_H 1
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct journal {
+    int fd;
+};
+
+#define JOURNAL_MAX_FIELDS 8
+
+/* A line that has been read.  Fields point into 'text'. */
+struct journal_entry {
+    char *text;
+    char op; /* '.', '+' (with 'id' NULL or, if a '=' line followed, its id). */
+    const char *kind;
+    const char *fields[JOURNAL_MAX_FIELDS]; /* after the kind; missing ones are "". */
+    char *id;
+};
+
+struct journal_list {
+    size_t n;
+    struct journal_entry *entries;
+};
+
+/* Opens for appending; creates the file.  Functions return NULL or a malloc'd error. */
+char *journal_open(struct journal *, const char *path);
+void journal_close(struct journal *);
+
+/* Writes one line; when it returns, the line is on the disk.  'text' is "KIND FIELD...". */
+char *journal_fact(struct journal *, const char *text);
+char *journal_intent(struct journal *, const char *text);
+/* The object of the last intent exists and has this identity. */
+char *journal_made(struct journal *, const char *id);
+/* The object of the last intent was not made. */
+char *journal_withdraw(struct journal *);
+
+/* Reads what stands: facts, and intents that were not withdrawn, in order.
+ * A last line without its end is ignored. */
+char *journal_read(const char *path, struct journal_list *);
+void journal_list_uninit(struct journal_list *);
+/* The first fact of this kind, or NULL. */
+const struct journal_entry *journal_find(const struct journal_list *, const char *kind);
+
+#endif /* testbed/labs/journal.h */

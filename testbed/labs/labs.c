@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The labs of this machine.
+ */
+#include <config.h>
+
+#include "testbed/labs/labs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/registry/paths.h"
+#include "util.h"
+
+/* Start time and state letter from /proc/PID/stat.  False: no such process. */
+static bool
+read_stat(pid_t pid, unsigned long long *start, char *state)
+{
+    char path[64];
+    char text[1024];
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long) pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0) {
+        return false;
+    }
+    text[n] = '\0';
+    /* The name, in parentheses, may hold anything; what follows it does not. */
+    const char *rest = strrchr(text, ')');
+    return rest
+           && sscanf(rest + 1,
+                     " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+                     "%*d %*d %*d %*d %llu",
+                     state, start)
+                  == 2;
+}
+
+bool
+process_identify(pid_t pid, struct process_id *id)
+{
+    char state;
+    id->pid = pid;
+    return read_stat(pid, &id->start, &state);
+}
+
+bool
+process_alive(struct process_id id)
+{
+    unsigned long long start;
+    char state;
+    return read_stat(id.pid, &start, &state) && start == id.start && state != 'Z' && state != 'X';
+}
+
+char *
+lab_folder(const char *name)
+{
+    return xasprintf("%s/lab/%s", rocecast_rundir(), name);
+}
+
+char *
+lab_file(const char *name, const char *file)
+{
+    return xasprintf("%s/lab/%s/%s", rocecast_rundir(), name, file);
+}
+
+bool
+lab_exists(const char *name)
+{
+    char *path = lab_file(name, "journal");
+    bool exists = !access(path, F_OK);
+    free(path);
+    return exists;
+}
+
+void
+lab_list(struct svec *names)
+{
+    svec_init(names);
+    char *folder = xasprintf("%s/lab", rocecast_rundir());
+    DIR *dir = opendir(folder);
+    free(folder);
+    for (struct dirent *d; dir && (d = readdir(dir));) {
+        if (d->d_name[0] != '.' && lab_exists(d->d_name)) {
+            svec_add(names, d->d_name);
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+    svec_sort(names);
+}
+
+char *
+lab_read(const char *name, struct journal_list *list)
+{
+    char *path = lab_file(name, "journal");
+    char *error = journal_read(path, list);
+    free(path);
+    return error;
+}
+
+struct process_id
+lab_process_id(const struct journal_entry *e)
+{
+    return (struct process_id){.pid = (pid_t) atol(e->fields[1]),
+                               .start = strtoull(e->fields[2], NULL, 10)};
+}
+
+const struct journal_entry *
+lab_find_process(const struct journal_list *list, const char *name)
+{
+    for (size_t i = list->n; i-- > 0;) {
+        const struct journal_entry *e = &list->entries[i];
+        if (e->op == '+' && !strcmp(e->kind, "process") && !strcmp(e->fields[0], name)) {
+            return e;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The labs of this machine: their folders, <rundir>/lab/<name>, and processes
+ * as their journals name them.
+ */
+#ifndef TESTBED_LABS_LABS_H
+#define TESTBED_LABS_LABS_H 1
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "svec.h"
+#include "testbed/labs/journal.h"
+
+/* A process as the kernel knows it: the pid alone may have been reused. */
+struct process_id {
+    pid_t pid;
+    unsigned long long start; /* field 22 of /proc/PID/stat. */
+};
+
+/* The process that has this pid now; false: there is none. */
+bool process_identify(pid_t, struct process_id *);
+/* Whether it still runs (a zombie does not). */
+bool process_alive(struct process_id);
+
+/* Paths; malloc'd. */
+char *lab_folder(const char *name);
+char *lab_file(const char *name, const char *file);
+/* Names of all labs, sorted. */
+void lab_list(struct svec *names);
+bool lab_exists(const char *name);
+char *lab_read(const char *name, struct journal_list *);
+struct process_id lab_process_id(const struct journal_entry *);
+/* A process of the lab, if there were several the newest; NULL: none of this name. */
+const struct journal_entry *lab_find_process(const struct journal_list *, const char *name);
+
+#endif /* testbed/labs/labs.h */
