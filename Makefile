@@ -185,7 +185,7 @@ api_src := $(wildcard librocecast/*.c)
 fake_run_src := $(wildcard tests/bench/*.c)
 api_test_src := $(wildcard tests/api/*.c)
 fake_verbs_src := $(wildcard tests/api/fake/*.c)
-testbed_src := $(wildcard testbed/*.c)
+testbed_src := $(wildcard testbed/castlab/*.c)
 unit_src := $(wildcard tests/unit/*.c tests/model/*.c)
 sim_src := $(wildcard tests/sim/*.c)
 fuzz_src := $(wildcard tests/fuzz/*.c)
@@ -307,7 +307,7 @@ FUZZ_MAIN := $(if $(filter 1,$(FUZZ)),,$(B)/obj/tests/fuzz/replay.o)
 fuzz_lib_src := $(filter-out tests/fuzz/fuzz-% tests/fuzz/replay.c,$(fuzz_src)) \
         $(addprefix tests/unit/,agent-fixture.c modes-fixture.c node-fixture.c outer-fixture.c parse-check.c \
         reverse-compare.c reverse-model.c transit-fixture.c) \
-        $(addprefix testbed/,parameters.c topology.c yaml-doc.c)
+        $(addprefix testbed/castlab/,parameters.c topology.c yaml-doc.c)
 $(B)/libfuzz.a: $(call objs,$(fuzz_lib_src))
 $(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuzz.a $(LIBSWEDGE) $(LIBSRCAGENT) \
         $(LIBCASTFWD) $(CLIENT)
@@ -437,13 +437,13 @@ fuzz-corpus: fuzz ## make tests/fuzz/corpus/*/found again: as few inputs as poss
 demo: ## the whole thing in a few minutes
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all
-	$(Q)testbed/demo.sh
+	$(Q)testbed/demo/run.sh
 
 .PHONY: bench
 bench: ## the standard benchmark, on real soft-RoCE (KERNEL=6.12): up to 40 minutes
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all
-	$(Q)testbed/bench.sh
+	$(Q)bench/standard/run.sh
 
 #
 # Installation.  One list, of files below $(PREFIX), says what there is to install and to remove.
@@ -496,7 +496,7 @@ uninstall: ## remove what install has made
 	$(Q)$(ldconfig)
 
 own_c := $(plain_src) $(ovs_user_src)
-own_ch := $(own_c) $(wildcard lib/*.h ctl/*/*.h swedge/*.h srcagent/*.h castfwd/*.h bench/*.h testbed/*.h testbed/*/*.h librocecast/*.h \
+own_ch := $(own_c) $(wildcard lib/*.h ctl/*/*.h swedge/*.h srcagent/*.h castfwd/*.h bench/*.h testbed/*/*.h librocecast/*.h \
         tests/*/*.h)
 TIDY = clang-tidy --quiet --warnings-as-errors='*'
 tidy_flags := -std=gnu11 $(CPP_BASE)

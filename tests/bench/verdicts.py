@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testbed/bench-check: of a benchmark in which all is as it should be every requirement holds, and of
+"""bench/standard/check: of a benchmark in which all is as it should be every requirement holds, and of
 one in which a thing is not, that one does not."""
 import math
 import os
@@ -10,7 +10,7 @@ import sys
 
 from base import ROOT, check, equal
 
-PROGRAM = os.path.join(ROOT, 'testbed/bench-check')
+PROGRAM = os.path.join(ROOT, 'bench/standard/check')
 RATE, MIB = 20000000, 1 << 20
 SCHEMES = ('mcast', 'unicast', 'unicast-serial', 'primary', 'chain', 'chain-pipe', 'btree')
 FRAMES = {('mcast', 4096): 4422, ('unicast', 4096): 4174, ('mcast', 1024): 1166,

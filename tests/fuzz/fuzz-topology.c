@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "testbed/topology.h"
+#include "testbed/castlab/topology.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/parse-check.h"
 

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castlab: builds and removes a lab described by a topology file.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/registry/paths.h"
+#include "ctl/registry/values.h"
+#include "openvswitch/vlog.h"
+#include "svec.h"
+#include "testbed/castlab/lab.h"
+#include "testbed/castlab/netops.h"
+#include "testbed/castlab/topology.h"
+#include "util.h"
+
+#define DEFAULT_TIMEOUT 60
+
+static int __attribute__((format(printf, 1, 2))) usage_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "castlab: ");
+    vfprintf(stderr, format, args);
+    fprintf(stderr, " (castlab --help)\n");
+    va_end(args);
+    return EXIT_USAGE;
+}
+
+static int cmd_help(int argc, char *argv[]);
+
+/* The lab that a command is about: the one named, otherwise the only one.
+ * malloc'd; NULL after an error, with its exit code. */
+static char *
+choose_lab(const char *name, int *exit_code)
+{
+    if (name) {
+        if (topology_name_ok(name) && lab_exists(name)) {
+            return xstrdup(name);
+        }
+        lab_complain("there is no lab '%s' (castlab list)", name);
+        *exit_code = EXIT_REFUSED;
+        return NULL;
+    }
+    struct svec names;
+    lab_list(&names);
+    char *only = names.n == 1 ? xstrdup(names.names[0]) : NULL;
+    if (!only && names.n) {
+        char *all = svec_join(&names, ", ", "");
+        lab_complain("which lab? There are %s", all);
+        free(all);
+        *exit_code = EXIT_USAGE;
+    } else if (!only) {
+        lab_complain("there is no lab");
+        *exit_code = EXIT_REFUSED;
+    }
+    svec_destroy(&names);
+    return only;
+}
+
+/* Seconds that a command may wait for anything; 0 after an error. */
+static int
+parse_timeout(const char *text)
+{
+    uint64_t n;
+    if (!number_parse(text, 1, 3600, &n)) {
+        usage_error("--timeout %s: must be 1..3600 seconds", text);
+        return 0;
+    }
+    return (int) n;
+}
+
+/* Options of 'up'. */
+struct up_options {
+    struct svec parameters;
+    const char *name;
+    bool rdma;
+    int timeout;
+};
+
+static int
+parse_up(int argc, char *argv[], struct up_options *o)
+{
+    static const struct option options[] = {
+        {"param", required_argument, NULL, 'p'},
+        {"name", required_argument, NULL, 'n'},
+        {"timeout", required_argument, NULL, 't'},
+        {"no-rdma", no_argument, NULL, 'R'},
+        {NULL, 0, NULL, 0},
+    };
+    for (int c; (c = getopt_long(argc, argv, "p:", options, NULL)) != -1;) {
+        switch (c) {
+        case 'p': svec_add(&o->parameters, optarg); break;
+        case 'n':
+            o->name = optarg;
+            if (!topology_name_ok(optarg)) {
+                return usage_error("--name %s: a letter, then letters, digits, '_' and '-', 31 "
+                                   "characters at most",
+                                   optarg);
+            }
+            break;
+        case 't':
+            o->timeout = parse_timeout(optarg);
+            if (!o->timeout) {
+                return EXIT_USAGE;
+            }
+            break;
+        case 'R': o->rdma = false; break;
+        default: return EXIT_USAGE;
+        }
+    }
+    return optind + 1 == argc && argv[optind][0] ? EXIT_OK
+                                                 : usage_error("%s takes one topology file", "up");
+}
+
+static int
+cmd_up(int argc, char *argv[])
+{
+    struct up_options o = {
+        .parameters = SVEC_EMPTY_INITIALIZER, .rdma = true, .timeout = DEFAULT_TIMEOUT};
+    int exit_code = parse_up(argc, argv, &o);
+    if (!exit_code) {
+        struct topology *t;
+        char *error = topology_load(argv[optind], o.name, (const char *const *) o.parameters.names,
+                                    o.parameters.n, &t);
+        if (error) {
+            fprintf(stderr, "%s\n", error);
+            free(error);
+            exit_code = EXIT_USAGE;
+        } else {
+            exit_code = lab_up(t, o.rdma, o.timeout);
+            if (!exit_code) {
+                printf("lab '%s' is up\n", t->name);
+            }
+            topology_destroy(t);
+        }
+    }
+    svec_destroy(&o.parameters);
+    return exit_code;
+}
+
+static int
+down_all(void)
+{
+    struct svec names;
+    lab_list(&names);
+    int worst = EXIT_OK;
+    for (size_t i = 0; i < names.n; i++) {
+        int code = lab_down(names.names[i]);
+        worst = MAX(worst, code);
+    }
+    svec_destroy(&names);
+    return worst;
+}
+
+/* 'down' of what is not there is done already, so that it may be repeated. */
+static int
+down_one(const char *name)
+{
+    struct svec names;
+    lab_list(&names);
+    bool nothing = name ? topology_name_ok(name) && !lab_exists(name) : !names.n;
+    svec_destroy(&names);
+    if (nothing) {
+        lab_complain("%s%s is not up: nothing to do", name ? "lab " : "a lab", name ? name : "");
+        return EXIT_OK;
+    }
+    int exit_code = EXIT_OK;
+    char *lab = choose_lab(name, &exit_code);
+    if (lab) {
+        exit_code = lab_down(lab);
+    }
+    free(lab);
+    return exit_code;
+}
+
+static int
+cmd_down(int argc, char *argv[])
+{
+    static const struct option options[] = {{"all", no_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
+    bool all = false;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c != 'a') {
+            return EXIT_USAGE;
+        }
+        all = true;
+    }
+    if (argc - optind > (all ? 0 : 1)) {
+        return usage_error("%s takes one lab or --all", "down");
+    }
+    char *error = lab_lock();
+    if (error) {
+        lab_complain("%s", error);
+        free(error);
+        return EXIT_REFUSED;
+    }
+    /* Half a 'down' helps nobody; it is quick. */
+    child_catch_signals();
+    return all ? down_all() : down_one(argv[optind]);
+}
+
+static int
+cmd_status(int argc, char *argv[])
+{
+    if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
+        return usage_error("%s takes one lab", "status");
+    }
+    int exit_code = EXIT_OK;
+    char *name = choose_lab(argv[1], &exit_code);
+    if (name) {
+        exit_code = lab_status(name);
+    }
+    free(name);
+    return exit_code;
+}
+
+static int
+cmd_list(int argc, char *argv[] OVS_UNUSED)
+{
+    if (argc > 1) {
+        return usage_error("%s takes no argument", "list");
+    }
+    struct svec names;
+    lab_list(&names);
+    for (size_t i = 0; i < names.n; i++) {
+        puts(names.names[i]);
+    }
+    svec_destroy(&names);
+    return EXIT_OK;
+}
+
+static int
+cmd_env(int argc, char *argv[])
+{
+    if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
+        return usage_error("%s takes one lab", "env");
+    }
+    int exit_code = EXIT_OK;
+    char *name = choose_lab(argv[1], &exit_code);
+    if (name) {
+        char *db = lab_db(name);
+        printf("export ROCECAST_DB='%s'\n", db);
+        free(db);
+    }
+    free(name);
+    return exit_code;
+}
+
+/* Becomes the command, in the place of a node. */
+static int
+exec_in(const char *lab, const char *node, char *command[])
+{
+    struct journal_list list;
+    char *error = lab_read(lab, &list);
+    error = error ? error : lab_enter(lab, &list);
+    if (error) {
+        lab_complain("%s", error);
+        free(error);
+        return EXIT_REFUSED;
+    }
+    const struct journal_entry *fact = lab_find_node(&list, node);
+    if (!fact) {
+        lab_complain("lab '%s' has no node '%s' (castlab status)", lab, node);
+        return EXIT_REFUSED;
+    }
+    struct svec argv = SVEC_EMPTY_INITIALIZER;
+    if (strcmp(fact->fields[1], topology_kind_name(KIND_HOST)) != 0) {
+        /* It also gives the command a /sys of that namespace. */
+        svec_add(&argv, "ip");
+        svec_add(&argv, "netns");
+        svec_add(&argv, "exec");
+        svec_add_nocopy(&argv, lab_netns_name(lab, node));
+    }
+    for (size_t i = 0; command[i]; i++) {
+        svec_add(&argv, command[i]);
+    }
+    svec_terminate(&argv);
+    char *db = lab_db(lab);
+    setenv("ROCECAST_DB", db, 1);
+    free(db);
+    execvp(argv.names[0], argv.names);
+    lab_complain("%s: %s", argv.names[0], ovs_strerror(errno));
+    return 127;
+}
+
+static int
+cmd_exec(int argc, char *argv[])
+{
+    const char *lab = NULL;
+    for (int c; (c = getopt(argc, argv, "+l:")) != -1;) {
+        if (c != 'l') {
+            return EXIT_USAGE;
+        }
+        lab = optarg;
+    }
+    int i = optind;
+    const char *node = i < argc ? argv[i++] : NULL;
+    if (i < argc && !strcmp(argv[i], "--")) {
+        i++;
+    }
+    if (!node || i >= argc) {
+        return usage_error("%s takes a node and a command", "exec");
+    }
+    int exit_code = EXIT_OK;
+    char *name = choose_lab(lab, &exit_code);
+    if (name) {
+        exit_code = exec_in(name, node, &argv[i]);
+    }
+    free(name);
+    return exit_code;
+}
+
+/* 'what' comes with what the command does. */
+static int
+cmd_daemon(int argc, char *argv[], const char *command, struct lab_restart what)
+{
+    static const struct option options[] = {
+        {"lab", required_argument, NULL, 'l'},
+        {"kill", no_argument, NULL, 'k'},
+        {"timeout", required_argument, NULL, 't'},
+        {NULL, 0, NULL, 0},
+    };
+    const char *lab = NULL;
+    what.timeout = DEFAULT_TIMEOUT;
+    for (int c; (c = getopt_long(argc, argv, "l:", options, NULL)) != -1;) {
+        switch (c) {
+        case 'l': lab = optarg; break;
+        case 'k':
+            what.kill = true;
+            if (!what.stop) {
+                return usage_error("%s takes no --kill", command);
+            }
+            break;
+        case 't':
+            what.timeout = parse_timeout(optarg);
+            if (!what.timeout) {
+                return EXIT_USAGE;
+            }
+            if (!what.start) {
+                return usage_error("%s takes no --timeout", command);
+            }
+            break;
+        default: return EXIT_USAGE;
+        }
+    }
+    if (optind + 1 != argc) {
+        return usage_error("%s takes one node, 'castd' or 'ovsdb'", command);
+    }
+    int exit_code = EXIT_OK;
+    char *name = choose_lab(lab, &exit_code);
+    if (name) {
+        bool is_ovsdb = !strcmp(argv[optind], OVSDB_SHORT_NAME);
+        what.daemon = is_ovsdb ? OVSDB_NAME : argv[optind];
+        exit_code = lab_restart(name, &what);
+    }
+    free(name);
+    return exit_code;
+}
+
+static int
+cmd_stop(int argc, char *argv[])
+{
+    return cmd_daemon(argc, argv, "stop", (struct lab_restart){.stop = true});
+}
+
+static int
+cmd_start(int argc, char *argv[])
+{
+    return cmd_daemon(argc, argv, "start", (struct lab_restart){.start = true});
+}
+
+static int
+cmd_restart(int argc, char *argv[])
+{
+    return cmd_daemon(argc, argv, "restart", (struct lab_restart){.stop = true, .start = true});
+}
+
+/* The holder's process, see hosts.c: keeps the taps' carrier until it is
+ * ended. */
+static int
+cmd_hold(int argc, char *argv[])
+{
+    for (int i = 1; i < argc; i++) {
+        int fd; /* stays open. */
+        char *error = tap_hold(argv[i], &fd);
+        if (error) {
+            lab_complain("%s", error);
+            free(error);
+            return EXIT_REFUSED;
+        }
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char *argv[]);
+    const char *arguments;
+    const char *help;
+} commands[] = {
+    {"up", cmd_up, "FILE [-p KEY=VALUE]... [--name LAB] [--no-rdma] [--timeout SECONDS]",
+     "build the lab that the topology file describes"},
+    {"down", cmd_down, "[LAB | --all]", "remove a lab, from its journal alone"},
+    {"status", cmd_status, "[LAB]", "show its nodes, processes and devices"},
+    {"list", cmd_list, "", "names of the labs that are up"},
+    {"exec", cmd_exec, "[-l LAB] NODE [--] COMMAND...", "run a command where a node is"},
+    {"stop", cmd_stop, "NODE|castd|ovsdb [-l LAB] [--kill]",
+     "end one daemon, --kill: with SIGKILL"},
+    {"start", cmd_start, "NODE|castd|ovsdb [-l LAB] [--timeout SECONDS]",
+     "start a daemon that does not run"},
+    {"restart", cmd_restart, "NODE|castd|ovsdb [-l LAB] [--kill] [--timeout SECONDS]",
+     "end one daemon, --kill: with SIGKILL, and start it again"},
+    {"env", cmd_env, "[LAB]", "print ROCECAST_DB for eval"},
+    {"help", cmd_help, "", "this text"},
+    {"--hold", cmd_hold, NULL, NULL},
+};
+
+static int
+cmd_help(int argc, char *argv[] OVS_UNUSED)
+{
+    if (argc > 1) {
+        return usage_error("%s takes no argument", "help");
+    }
+    printf("castlab: a rocecast network on one machine\nusage: castlab COMMAND ...\n\n");
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+        if (commands[i].help) {
+            printf("  %s %s\n      %s\n", commands[i].name, commands[i].arguments,
+                   commands[i].help);
+        }
+    }
+    printf("\nLAB may be left out when there is only one.\n"
+           "Environment: ROCECAST_RUNDIR (default /run/rocecast)\n"
+           "Exit status: 0 done, 1 bad usage or topology file, 2 refused, 3 timed out,\n"
+           "4 some of a lab could not be removed, 130 interrupted\n");
+    return EXIT_OK;
+}
+
+int
+main(int argc, char *argv[])
+{
+    set_program_name(argv[0]);
+    vlog_set_levels(NULL, VLF_ANY_DESTINATION, VLL_ERR);
+    if (rocecast_rundir()[0] != '/') {
+        return usage_error("ROCECAST_RUNDIR=%s: must be an absolute path", rocecast_rundir());
+    }
+    const char *name = argc > 1 ? argv[1] : "help";
+    if (!strcmp(name, "-h") || !strcmp(name, "--help")) {
+        name = "help";
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+        if (!strcmp(commands[i].name, name)) {
+            argv[1] = xasprintf("castlab: %s", name); /* before what getopt says. */
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    }
+    return usage_error("unknown command '%s'", name);
+}

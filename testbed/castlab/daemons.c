@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Daemons of a lab: how each is started, and waiting for what they do.
+ *
+ * All run in the namespace of the hosts, in sessions of their own, and append
+ * to the same files every time: NAME.log, and NAME.out with what they print.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "openvswitch/poll-loop.h"
+#include "testbed/castlab/up.h"
+#include "timeval.h"
+#include "util.h"
+
+#define POLL_MSEC 50
+
+char *
+lab_start(struct lab *lab, const char *name, char *const argv[])
+{
+    char *file = xasprintf("%s.out", name);
+    char *output = lab_file(lab->name, file);
+    struct child p;
+    char *error = child_prepare(&p, argv, output);
+    if (!error) {
+        error = lab_intent(lab, "process %s %ld %llu", name, (long) p.id.pid, p.id.start);
+        if (error) {
+            child_abandon(&p);
+        } else {
+            lab->daemons = xrealloc(lab->daemons, (lab->n_daemons + 1) * sizeof *lab->daemons);
+            lab->daemons[lab->n_daemons++] = (struct lab_daemon){xstrdup(name), p.id};
+            error = child_release(&p);
+        }
+    }
+    free(output);
+    free(file);
+    return error;
+}
+
+/* What a dead daemon last said. */
+static char *
+last_words(const struct lab *lab, const char *name)
+{
+    char *file = xasprintf("%s.out", name);
+    char *path = lab_file(lab->name, file);
+    FILE *stream = fopen(path, "re");
+    char *line = NULL;
+    char *last = NULL;
+    size_t size = 0;
+    while (stream && getline(&line, &size, stream) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        if (line[0]) {
+            free(last);
+            last = xstrdup(line);
+        }
+    }
+    if (stream) {
+        fclose(stream);
+    }
+    free(line);
+    free(path);
+    free(file);
+    return last ? last : xstrdup("it printed nothing");
+}
+
+static char *
+check_daemons(struct lab *lab)
+{
+    for (size_t i = 0; i < lab->n_daemons; i++) {
+        if (!process_alive(lab->daemons[i].id)) {
+            char *words = last_words(lab, lab->daemons[i].name);
+            char *error = xasprintf("%s has ended: %s", lab->daemons[i].name, words);
+            free(words);
+            return error;
+        }
+    }
+    return NULL;
+}
+
+char *
+lab_wait(struct lab *lab, char *(*lacks)(struct lab *, const void *), const void *arg)
+{
+    long long int deadline = time_msec() + lab->timeout * 1000LL;
+    char *lack;
+    while ((lack = lacks(lab, arg))) {
+        char *error = check_daemons(lab);
+        if (!error && child_interrupted()) {
+            error = xstrdup("interrupted");
+        }
+        if (!error && time_msec() >= deadline) {
+            lab->exit_code = EXIT_TIMEOUT;
+            error = xasprintf("not done after %d s: %s", lab->timeout, lack);
+        }
+        free(lack);
+        if (error) {
+            return error;
+        }
+        if (lab->registry) {
+            registry_wait(lab->registry, POLL_MSEC);
+        } else {
+            poll_timer_wait(POLL_MSEC);
+            poll_block();
+        }
+    }
+    return NULL;
+}
+
+char *
+lab_start_daemon(struct lab *lab, const char *const prefix[], const char *program, const char *name,
+                 char *extra[])
+{
+    char *base = lab_file(lab->name, name);
+    char *argv[16] = {NULL};
+    size_t n = 0;
+    for (size_t i = 0; prefix && prefix[i]; i++) {
+        argv[n++] = xstrdup(prefix[i]);
+    }
+    argv[n++] = xstrdup(program);
+    argv[n++] = xstrdup("-vconsole:warn");
+    argv[n++] = xasprintf("--unixctl=%s.ctl", base);
+    argv[n++] = xasprintf("--pidfile=%s.pid", base);
+    argv[n++] = xasprintf("--log-file=%s.log", base);
+    for (size_t i = 0; extra[i]; i++) {
+        argv[n++] = extra[i];
+    }
+    char *error = lab_start(lab, name, argv);
+    for (size_t i = 0; i < n; i++) {
+        free(argv[i]);
+    }
+    free(base);
+    return error;
+}
+
+char *
+lab_start_ovsdb(struct lab *lab)
+{
+    char *socket = lab_file(lab->name, "db.sock");
+    char *extra[] = {xasprintf("--remote=punix:%s", socket), lab_file(lab->name, "registry.db"),
+                     NULL};
+    free(socket);
+    return lab_start_daemon(lab, NULL, lab->programs.ovsdb_server, OVSDB_NAME, extra);
+}
+
+/* "--db=..." */
+static char *
+db_option(const struct lab *lab)
+{
+    char *db = lab_db(lab->name);
+    char *option = xasprintf("--db=%s", db);
+    free(db);
+    return option;
+}
+
+char *
+lab_start_castd(struct lab *lab)
+{
+    char *extra[] = {db_option(lab), NULL};
+    return lab_start_daemon(lab, NULL, lab->programs.castd, CASTD_NAME, extra);
+}
+
+/* Confines this process, and with it the ones that it starts, to one of the CPUs in 'all'. */
+static void
+run_on_one_cpu(const cpu_set_t *all, unsigned int which)
+{
+    unsigned int n = which % (unsigned int) CPU_COUNT(all);
+    cpu_set_t one;
+
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, all) && !n--) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof one, &one);
+        }
+    }
+}
+
+char *
+lab_start_agent(struct lab *lab, const char *name, enum topology_kind kind, unsigned int number)
+{
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    if (sched_getaffinity(0, sizeof all, &all)) {
+        return xasprintf("CPU affinity: %s", ovs_strerror(errno));
+    }
+    const char *const programs[] = {
+        [KIND_SWEDGE] = lab->programs.swedge,
+        [KIND_SRCAGENT] = lab->programs.srcagent,
+        [KIND_OVS] = lab->programs.castfwd,
+        [KIND_ROUTER] = lab->programs.castfwd,
+    };
+    char *netns = lab_netns_name(lab->name, name);
+    char *extra[] = {
+        db_option(lab),
+        xasprintf("--node=%s", name),
+        xasprintf("--netns=%s", netns),
+        NULL,
+    };
+    free(netns);
+    run_on_one_cpu(&all, number);
+    char *error = kind == KIND_OVS ? lab_start_ovs(lab, name) : NULL;
+    error = error ? error : lab_start_daemon(lab, NULL, programs[kind], name, extra);
+    sched_setaffinity(0, sizeof all, &all);
+    return error;
+}
+
+void
+lab_uninit(struct lab *lab)
+{
+    for (size_t i = 0; i < lab->n_daemons; i++) {
+        free(lab->daemons[i].name);
+    }
+    free(lab->daemons);
+    registry_close(lab->registry);
+    net_close(lab->net);
+    programs_uninit(&lab->programs);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hosts: a tap each, with an address, a table of its own with a default route
+ * through the adjacent forwarder, and rules that make the host use it.
+ *
+ * All hosts share one namespace, so an address is local to every host; a rule
+ * before 'lookup local' (moved for that, with RDMA) makes even packets for
+ * another host of the lab leave through the tap:
+ *
+ *     pref 10 from H iif lo to HOSTS         lookup T_H
+ *     pref 10 from H iif lo to fd00:ffff::/32 lookup T_H      Proxy Addresses
+ *
+ * The gateway is fe80::1 with a permanent neighbour entry: connecting a queue
+ * pair never waits for neighbour discovery.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/registry/values.h"
+#include "svec.h"
+#include "testbed/castlab/rdma.h"
+#include "testbed/castlab/up.h"
+#include "util.h"
+
+#define FIRST_TABLE 47910
+
+static const struct in6_addr gateway = {.s6_addr = {0xfe, 0x80, [15] = 1}};
+static const struct prefix proxies = {{.s6_addr = {0xfd, 0x00, 0xff, 0xff}}, 32};
+
+static const struct topology_node *
+host_of(const struct lab *lab, const struct topology_link *link)
+{
+    return &lab->t->nodes[link->ends[0].node];
+}
+
+/* The shortest prefix with all hosts of the lab. */
+static struct prefix
+hosts_prefix(const struct topology *t)
+{
+    struct prefix p = {.plen = 129};
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        if (t->nodes[i].kind != KIND_HOST) {
+            continue;
+        }
+        const uint8_t *a = t->nodes[i].address.s6_addr;
+        if (p.plen > 128) {
+            p = (struct prefix){t->nodes[i].address, 128};
+        }
+        uint8_t same = 0;
+        while (same < p.plen
+               && !((a[same / 8] ^ p.address.s6_addr[same / 8]) >> (7 - same % 8) & 1)) {
+            same++;
+        }
+        p.plen = same;
+    }
+    for (unsigned int bit = p.plen; bit < 128; bit++) {
+        p.address.s6_addr[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
+    }
+    return p;
+}
+
+static char *
+add_rule(struct lab *lab, const struct in6_addr *from, struct prefix to, uint32_t table)
+{
+    const struct rule rule = {.pref = HOST_RULE_PREF, .from = from, .to = to, .table = table};
+    char *error = lab_intent(lab, "rule %u %s %s/%u %u", rule.pref, ip6_text(from),
+                             ip6_text(&to.address), to.plen, table);
+    return error ? error : lab_outcome(lab, rule_add(lab->net, &rule), 0);
+}
+
+static char *
+create_tap(struct lab *lab, const char *netdev)
+{
+    static const struct {
+        const char *name, *value;
+    } settings[] = {
+        /* A host has the one address that it was given and believes no router. */
+        {"addr_gen_mode", "1"}, {"accept_ra", "0"},    {"autoconf", "0"},
+        {"accept_dad", "0"},    {"disable_ipv6", "0"},
+    };
+    char *error = lab_intent(lab, "tap %s", netdev);
+    if (error) {
+        return error;
+    }
+    error = tap_create(netdev);
+    error = lab_outcome(lab, error, error ? 0 : (uint64_t) net_ifindex(lab->net, netdev));
+    for (size_t i = 0; i < ARRAY_SIZE(settings) && !error; i++) {
+        error = sysctl_set(netdev, settings[i].name, settings[i].value);
+    }
+    return error ? error : link_set_mtu(lab->net, netdev, lab->t->host_mtu);
+}
+
+static char *
+lacks_carrier(struct lab *lab, const void *netdev)
+{
+    return link_has_carrier(lab->net, netdev)
+               ? NULL
+               : xasprintf("tap %s has no carrier", (const char *) netdev);
+}
+
+/* Starts the holder for all taps. */
+static char *
+hold_taps(struct lab *lab)
+{
+    struct svec argv = SVEC_EMPTY_INITIALIZER;
+    svec_add(&argv, lab->programs.castlab);
+    svec_add(&argv, "--hold");
+    for (size_t i = 0; i < lab->t->n_links; i++) {
+        if (lab->t->links[i].is_tap) {
+            svec_add(&argv, lab->t->links[i].ends[0].netdev);
+        }
+    }
+    svec_terminate(&argv);
+    char *error = lab_start(lab, HOLDER_NAME, argv.names);
+    svec_destroy(&argv);
+    for (size_t i = 0; i < lab->t->n_links && !error; i++) {
+        if (lab->t->links[i].is_tap) {
+            error = lab_wait(lab, lacks_carrier, lab->t->links[i].ends[0].netdev);
+        }
+    }
+    return error;
+}
+
+static char *
+configure_host(struct lab *lab, const struct topology_link *link, struct prefix hosts,
+               uint32_t table)
+{
+    const struct topology_node *host = host_of(lab, link);
+    const struct topology_node *peer = &lab->t->nodes[link->ends[1].node];
+    const char *netdev = link->ends[0].netdev;
+    char mac[MAC_TEXT_SIZE];
+    if (!registry_port_mac(lab->registry, peer->name, netdev, mac)) {
+        return xasprintf("castd has withdrawn port '%s' of '%s'", netdev, peer->name);
+    }
+    char *error = link_set_up(lab->net, netdev);
+    error = error ? error : link_check_queue(lab->net, netdev);
+    error = error ? error : address_add(lab->net, netdev, &host->address);
+    error = error ? error : neighbour_add(lab->net, netdev, &gateway, mac);
+    error = error ? error : default_route_add(lab->net, netdev, &gateway, table);
+    error = error ? error : add_rule(lab, &host->address, hosts, table);
+    return error ? error : add_rule(lab, &host->address, proxies, table);
+}
+
+char *
+lab_hosts_create(struct lab *lab)
+{
+    const struct topology *t = lab->t;
+    char *error = NULL;
+    for (size_t i = 0; i < t->n_links && !error; i++) {
+        if (t->links[i].is_tap) {
+            error = create_tap(lab, t->links[i].ends[0].netdev);
+        }
+    }
+    error = error ? error : hold_taps(lab);
+    struct prefix hosts = hosts_prefix(t);
+    uint32_t table = free_tables(lab->net, FIRST_TABLE, t->n_nodes);
+    for (size_t i = 0; i < t->n_links && !error; i++) {
+        if (t->links[i].is_tap) {
+            error = configure_host(lab, &t->links[i], hosts, table++);
+        }
+    }
+    return error;
+}
+
+static char *
+lacks_rdma(struct lab *lab, const void *link)
+{
+    const struct topology_node *host = host_of(lab, link);
+    char *device = xasprintf("rxe_%s", host->name);
+    char *lack = NULL;
+    if (!rdma_port_ready(device, &host->address)) {
+        char *state = rdma_port_state(device);
+        lack = xasprintf("RDMA device %s: port state '%s', or the host's address is not in its "
+                         "GID table",
+                         device, state ? state : "unknown");
+        free(state);
+    }
+    free(device);
+    return lack;
+}
+
+static char *
+add_rdma_device(struct lab *lab, const struct topology_link *link)
+{
+    char *device = xasprintf("rxe_%s", host_of(lab, link)->name);
+    char *error = lab_intent(lab, "rxe %s %s", device, link->ends[0].netdev);
+    if (!error) {
+        uint32_t index = 0;
+        error = rdma_link_add(device, link->ends[0].netdev);
+        if (!error && !rdma_find(device, &index)) {
+            error = xasprintf("RDMA device %s has vanished", device);
+        }
+        error = lab_outcome(lab, error, index);
+    }
+    free(device);
+    return error;
+}
+
+char *
+lab_hosts_add_rdma(struct lab *lab)
+{
+    char *error = lab_intent(lab, "local-rule %d", LOCAL_RULE_PREF);
+    error = error ? error : local_rule_move(lab->net, LOCAL_RULE_PREF);
+    for (size_t i = 0; i < lab->t->n_links && !error; i++) {
+        if (lab->t->links[i].is_tap) {
+            error = add_rdma_device(lab, &lab->t->links[i]);
+        }
+    }
+    for (size_t i = 0; i < lab->t->n_links && !error; i++) {
+        if (lab->t->links[i].is_tap) {
+            error = lab_wait(lab, lacks_rdma, &lab->t->links[i]);
+        }
+    }
+    return error;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A lab: its folder, and what brings it up, takes it down and describes it.
+ *
+ * The folder is <rundir>/lab/<name>: the journal, the registry's file and
+ * socket, and for every daemon NAME.ctl (control socket), NAME.pid, NAME.log
+ * and NAME.out (what it printed).
+ */
+#ifndef TESTBED_CASTLAB_LAB_H
+#define TESTBED_CASTLAB_LAB_H 1
+
+#include <stdbool.h>
+
+#include "testbed/castlab/child.h"
+#include "testbed/castlab/topology.h"
+#include "testbed/labs/labs.h"
+
+/* Exit codes, those of castctl. */
+enum {
+    EXIT_OK = 0,
+    EXIT_USAGE = 1,
+    EXIT_REFUSED = 2,
+    EXIT_TIMEOUT = 3,
+    EXIT_PARTIAL = 4,
+    EXIT_INTERRUPTED = 130,
+};
+
+/* Processes of every lab; the forwarders' have the names of their nodes. */
+#define OVSDB_NAME       "ovsdb-server"
+#define OVSDB_SHORT_NAME "ovsdb" /* as users may say. */
+#define CASTD_NAME       "castd"
+#define HOLDER_NAME      "holder"
+
+/* lab.c */
+
+char *lab_db(const char *name); /* unix:..., malloc'd. */
+/* Name of a forwarder's namespace; malloc'd. */
+char *lab_netns_name(const char *name, const char *node);
+/* Holds off other castlabs that make or remove labs, until this program ends.  NULL or a malloc'd
+ * error. */
+char *lab_lock(void);
+/* The fact that names a node; NULL: none of this name. */
+const struct journal_entry *lab_find_node(const struct journal_list *, const char *name);
+/* Enters the network namespace in which the lab's hosts are.  NULL or a malloc'd error. */
+char *lab_enter(const char *name, const struct journal_list *);
+void lab_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* up.c: an exit code; errors have been printed.  A failure undoes itself. */
+int lab_up(const struct topology *, bool rdma, int timeout);
+
+/* down.c: likewise. */
+int lab_down(const char *name);
+
+/* restart.c: likewise.  Ends a daemon, starts it, or both. */
+struct lab_restart {
+    const char *daemon; /* CASTD_NAME, OVSDB_NAME or a forwarder. */
+    bool stop, start;
+    bool kill;   /* stop: by SIGKILL. */
+    int timeout; /* start: seconds for each wait until it is back. */
+};
+int lab_restart(const char *name, const struct lab_restart *);
+
+/* status.c: likewise. */
+int lab_status(const char *name);
+
+#endif /* testbed/castlab/lab.h */

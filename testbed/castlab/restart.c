@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ending one daemon of a lab, starting one that does not run, or both in turn.
+ *
+ * The journal says what the lab consists of; the daemon is started as 'up'
+ * started it.  The hosts' devices keep their carrier meanwhile, since the
+ * holder has a queue of each: queue pairs wait, and resend.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/castlab/up.h"
+#include "util.h"
+
+struct restart {
+    struct lab *lab;
+    const struct journal_list *list;
+    const struct lab_restart *what;
+    const struct journal_entry *node; /* NULL: castd or ovsdb-server. */
+};
+
+static char *
+lacks_castd(struct lab *lab, const void *arg OVS_UNUSED)
+{
+    return registry_lacks_castd(lab->registry);
+}
+
+static char *
+lacks_answer(struct lab *lab, const void *arg OVS_UNUSED)
+{
+    return registry_lacks_answer(lab->registry);
+}
+
+static char *
+lacks_no_agent(struct lab *lab, const void *node)
+{
+    return registry_lacks_no_agent(lab->registry, node);
+}
+
+static char *
+lacks_agent(struct lab *lab, const void *node)
+{
+    return registry_lacks_agent(lab->registry, node);
+}
+
+static char *
+connect_registry(struct lab *lab)
+{
+    char *db = lab_db(lab->name);
+    lab->registry = registry_open(db, NULL);
+    free(db);
+    return lab_wait(lab, lacks_castd, NULL);
+}
+
+static bool
+is_kind(const struct journal_entry *node, enum topology_kind kind)
+{
+    return !strcmp(node->fields[1], topology_kind_name(kind));
+}
+
+/* How many forwarders the lab has before this one. */
+static unsigned int
+number_of(const struct journal_list *list, const struct journal_entry *node)
+{
+    unsigned int n = 0;
+    for (const struct journal_entry *e = list->entries; e < node; e++) {
+        n += e->op == '.' && !strcmp(e->kind, "node") && !is_kind(e, KIND_HOST);
+    }
+    return n;
+}
+
+static char *
+start_server(struct lab *lab, char *(*start)(struct lab *) )
+{
+    char *error = start(lab);
+    error = error ? error : connect_registry(lab);
+    return error ? error : lab_wait(lab, lacks_answer, NULL);
+}
+
+/* Looks for what the start needs, before anything is ended. */
+static char *
+prepare(const struct restart *r)
+{
+    char *error = programs_find(&r->lab->programs);
+    if (!error && r->node && is_kind(r->node, KIND_OVS)) {
+        error = programs_find_ovs(&r->lab->programs);
+    }
+    return error || !r->node ? error : connect_registry(r->lab);
+}
+
+/* The generation that the old process has reported must not be taken for the new one's. */
+static char *
+start_agent(const struct restart *r)
+{
+    const char *name = r->what->daemon;
+    enum topology_kind kind = topology_kind_named(r->node->fields[1]);
+    char *error = lab_wait(r->lab, lacks_no_agent, name);
+    error = error ? error : lab_start_agent(r->lab, name, kind, number_of(r->list, r->node));
+    return error ? error : lab_wait(r->lab, lacks_agent, name);
+}
+
+static char *
+start_any(const struct restart *r)
+{
+    return r->node                                ? start_agent(r)
+           : !strcmp(r->what->daemon, OVSDB_NAME) ? start_server(r->lab, lab_start_ovsdb)
+                                                  : start_server(r->lab, lab_start_castd);
+}
+
+/* The processes of what is meant, the last one to be started first. */
+static void
+find_parts(const struct restart *r, const struct journal_entry *parts[1 + LAB_OVS_N_PARTS],
+           size_t *np)
+{
+    *np = 0;
+    parts[(*np)++] = lab_find_process(r->list, r->what->daemon);
+    for (int i = LAB_OVS_N_PARTS - 1; r->node && is_kind(r->node, KIND_OVS) && i >= 0; i--) {
+        char *name = lab_ovs_part(r->what->daemon, (enum lab_ovs_part) i);
+        parts[(*np)++] = lab_find_process(r->list, name);
+        free(name);
+    }
+}
+
+/* To stop what is dead and to start what runs is done already, so that each may be repeated. */
+static char *
+restart_any(const struct restart *r)
+{
+    const struct lab_restart *what = r->what;
+    const struct journal_entry *parts[1 + LAB_OVS_N_PARTS];
+    size_t n_parts, n_running = 0;
+
+    find_parts(r, parts, &n_parts);
+    for (size_t i = 0; i < n_parts; i++) {
+        n_running += parts[i] && process_alive(lab_process_id(parts[i]));
+    }
+    if (parts[0] && n_running == n_parts && !what->stop) {
+        lab_complain("'%s' runs, as process %s: nothing to do", what->daemon, parts[0]->fields[1]);
+        return NULL;
+    }
+    if (!n_running && !what->start) {
+        lab_complain("'%s' does not run: nothing to do", what->daemon);
+        return NULL;
+    }
+    char *error = what->start ? prepare(r) : NULL;
+    for (size_t i = 0; i < n_parts && !error; i++) {
+        error = parts[i] ? child_stop(lab_process_id(parts[i]), what->kill) : NULL;
+    }
+    return error || !what->start ? error : start_any(r);
+}
+
+/* The node whose daemon is meant; NULL for those that every lab has. */
+static char *
+find_node(struct restart *r)
+{
+    const char *name = r->what->daemon;
+    if (!strcmp(name, OVSDB_NAME) || !strcmp(name, CASTD_NAME)) {
+        return NULL;
+    }
+    r->node = lab_find_node(r->list, name);
+    if (!r->node) {
+        return xasprintf("lab '%s' has no node '%s' (castlab status)", r->lab->name, name);
+    }
+    return is_kind(r->node, KIND_HOST) ? xasprintf("'%s' is a host: it has no daemon", name) : NULL;
+}
+
+/* What 'up' has finished; anything else has a journal that nobody may add to. */
+static char *
+open_lab(struct lab *lab, struct journal_list *list)
+{
+    char *error = lab_lock();
+    error = error ? error : lab_read(lab->name, list);
+    if (!error && !journal_find(list, "up")) {
+        error = xasprintf("lab '%s' is not quite up (castlab down %s)", lab->name, lab->name);
+    }
+    error = error ? error : lab_enter(lab->name, list);
+    if (!error) {
+        char *path = lab_file(lab->name, "journal");
+        error = journal_open(&lab->journal, path);
+        free(path);
+    }
+    return error;
+}
+
+int
+lab_restart(const char *name, const struct lab_restart *what)
+{
+    struct lab lab = {.name = name, .timeout = what->timeout, .exit_code = EXIT_REFUSED};
+    struct journal_list list = {.n = 0};
+    struct restart r = {&lab, &list, what, NULL};
+    char *error = open_lab(&lab, &list);
+    if (!error) {
+        child_catch_signals();
+        error = find_node(&r);
+        error = error ? error : restart_any(&r);
+        journal_close(&lab.journal);
+    }
+    int exit_code = EXIT_OK;
+    if (error) {
+        exit_code = child_interrupted() ? EXIT_INTERRUPTED : lab.exit_code;
+        lab_complain("%s", error);
+    }
+    free(error);
+    journal_list_uninit(&list);
+    lab_uninit(&lab);
+    return exit_code;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What of a lab is there: the journal against the machine.
+ */
+#include <config.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "openvswitch/dynamic-string.h"
+#include "testbed/castlab/lab.h"
+#include "testbed/castlab/netops.h"
+#include "testbed/castlab/rdma.h"
+#include "testbed/castlab/up.h"
+#include "util.h"
+
+#define ROW_FORMAT "%-16s %-13s %-8s %-8s %-20s %-16s %s\n"
+
+/* "running" or "dead", and the process id. */
+static const char *
+process_state(const struct journal_list *list, const char *name, char pid[16])
+{
+    const struct journal_entry *e = lab_find_process(list, name);
+    snprintf(pid, 16, "%s", e ? e->fields[1] : "-");
+    return !e ? "absent" : process_alive(lab_process_id(e)) ? "running" : "dead";
+}
+
+static void
+print_part(const struct journal_list *list, const char *name)
+{
+    char pid[16];
+    const char *state = process_state(list, name, pid);
+    printf(ROW_FORMAT, name, "-", state, pid, "-", "-", "-");
+}
+
+/* "netdev>peer" of all ports of a node. */
+static char *
+ports_of(const struct journal_list *list, const char *node)
+{
+    struct ds out = DS_EMPTY_INITIALIZER;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct journal_entry *e = &list->entries[i];
+        if (e->op == '.' && !strcmp(e->kind, "port") && !strcmp(e->fields[0], node)) {
+            ds_put_format(&out, "%s%s>%s", out.length ? " " : "", e->fields[1], e->fields[3]);
+        }
+    }
+    return ds_steal_cstr(&out);
+}
+
+/* The device of a host, from its only port. */
+static const char *
+netdev_of(const struct journal_list *list, const char *host)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const struct journal_entry *e = &list->entries[i];
+        if (e->op == '.' && !strcmp(e->kind, "port") && !strcmp(e->fields[0], host)) {
+            return e->fields[1];
+        }
+    }
+    return "";
+}
+
+static void
+print_host(const struct journal_list *list, struct net *net, const char *name)
+{
+    const struct journal_entry *rdma = journal_find(list, "rdma");
+    const char *netdev = netdev_of(list, name);
+    const char *state = !net_ifindex(net, netdev)       ? "absent"
+                        : link_has_carrier(net, netdev) ? "carrier"
+                                                        : "down";
+    char *ports = ports_of(list, name);
+    char *device = xasprintf("rxe_%s", name);
+    char *rxe = rdma && !strcmp(rdma->fields[0], "yes") ? rdma_port_state(device) : xstrdup("-");
+    printf(ROW_FORMAT, name, "host", state, "-", "-", rxe ? rxe : "absent", ports);
+    free(rxe);
+    free(device);
+    free(ports);
+}
+
+static void
+print_forwarder(const struct journal_list *list, const char *lab, const char *name,
+                const char *kind)
+{
+    char pid[16];
+    const char *state = process_state(list, name, pid);
+    char *netns = lab_netns_name(lab, name);
+    char *ports = ports_of(list, name);
+    printf(ROW_FORMAT, name, kind, state, pid, netns_exists(netns) ? netns : "absent", "-", ports);
+    free(ports);
+    free(netns);
+}
+
+int
+lab_status(const char *name)
+{
+    struct journal_list list;
+    struct net *net = NULL;
+    char *error = lab_read(name, &list);
+    error = error ? error : lab_enter(name, &list);
+    error = error ? error : net_open(&net, -1);
+    if (error) {
+        lab_complain("%s", error);
+        free(error);
+        return EXIT_REFUSED;
+    }
+    printf("lab %s: %s\n\n", name,
+           journal_find(&list, "up") ? "up"
+                                     : "coming up, or cut short "
+                                       "(castlab down)");
+    printf(ROW_FORMAT, "NODE", "KIND", "STATE", "PID", "NAMESPACE", "RDMA", "PORTS");
+    print_part(&list, OVSDB_NAME);
+    print_part(&list, CASTD_NAME);
+    print_part(&list, HOLDER_NAME);
+    for (size_t i = 0; i < list.n; i++) {
+        const struct journal_entry *e = &list.entries[i];
+        if (e->op != '.' || strcmp(e->kind, "node")) {
+            continue;
+        }
+        if (!strcmp(e->fields[1], topology_kind_name(KIND_HOST))) {
+            print_host(&list, net, e->fields[0]);
+        } else {
+            print_forwarder(&list, name, e->fields[0], e->fields[1]);
+        }
+        for (int j = 0; !strcmp(e->fields[1], topology_kind_name(KIND_OVS)) && j < LAB_OVS_N_PARTS;
+             j++) {
+            char *part = lab_ovs_part(e->fields[0], (enum lab_ovs_part) j);
+            print_part(&list, part);
+            free(part);
+        }
+    }
+    net_close(net);
+    journal_list_uninit(&list);
+    return EXIT_OK;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bringing a lab up.
+ *
+ * First everything is looked at that could stand in the way, and refused by
+ * name; nothing has been made then.  After that each step goes to the journal
+ * before it is taken, so that whatever happens lab_down() can undo it; a step
+ * that fails, or Ctrl-C, does just that.
+ *
+ *     registry, castd            plan the topology: ports get their MAC addresses
+ *     namespaces, veth pairs     forwarders and the links between them
+ *     hosts                      hosts.c
+ *     swedge, srcagent           until each runs what castd wants of it
+ *     soft-RoCE devices          unless --no-rdma
+ *
+ * Hosts are in the namespace in which castlab runs, and so are the daemons:
+ * they open their taps there and their fabric ports in a namespace of theirs.
+ */
+#include <config.h>
+
+#include "testbed/castlab/up.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util.h"
+
+/* Journal. */
+
+static char *
+write_formatted(struct lab *lab, char *(*write_line)(struct journal *, const char *),
+                const char *format, va_list args)
+{
+    char *text = xvasprintf(format, args);
+    char *error = write_line(&lab->journal, text);
+    free(text);
+    return error;
+}
+
+char *
+lab_fact(struct lab *lab, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *error = write_formatted(lab, journal_fact, format, args);
+    va_end(args);
+    return error;
+}
+
+char *
+lab_intent(struct lab *lab, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *error = write_formatted(lab, journal_intent, format, args);
+    va_end(args);
+    return error;
+}
+
+char *
+lab_outcome(struct lab *lab, char *error, uint64_t id)
+{
+    if (error) {
+        free(journal_withdraw(&lab->journal));
+        return error;
+    }
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, id);
+    return id ? journal_made(&lab->journal, text) : NULL;
+}
+
+/* Registry. */
+
+static char *
+lacks_socket(struct lab *lab, const void *arg OVS_UNUSED)
+{
+    char *path = lab_file(lab->name, "db.sock");
+    char *lack = access(path, F_OK) ? xasprintf("ovsdb-server has not made %s", path) : NULL;
+    free(path);
+    return lack;
+}
+
+static char *
+lacks_castd(struct lab *lab, const void *arg OVS_UNUSED)
+{
+    return registry_lacks_castd(lab->registry);
+}
+
+static char *
+lacks_topology(struct lab *lab, const void *arg OVS_UNUSED)
+{
+    return registry_lacks_topology(lab->registry);
+}
+
+static char *
+lacks_plan(struct lab *lab, const void *arg OVS_UNUSED)
+{
+    return registry_lacks_plan(lab->registry);
+}
+
+static char *
+lacks_agents(struct lab *lab, const void *arg OVS_UNUSED)
+{
+    return registry_lacks_agents(lab->registry);
+}
+
+static char *
+create_registry(struct lab *lab)
+{
+    char *file = lab_file(lab->name, "registry.db");
+    char create[] = "create";
+    char *argv[] = {lab->programs.ovsdb_tool, create, file, lab->programs.schema, NULL};
+    char *error = child_run(argv);
+    free(file);
+    return error;
+}
+
+static char *
+start_registry(struct lab *lab)
+{
+    char *error = create_registry(lab);
+    error = error ? error : lab_start_ovsdb(lab);
+    error = error ? error : lab_wait(lab, lacks_socket, NULL);
+    error = error ? error : lab_start_castd(lab);
+    if (!error) {
+        char *db = lab_db(lab->name);
+        lab->registry = registry_open(db, lab->t);
+        free(db);
+    }
+    error = error ? error : lab_wait(lab, lacks_castd, NULL);
+    error = error ? error : lab_wait(lab, lacks_topology, NULL);
+    return error ? error : lab_wait(lab, lacks_plan, NULL);
+}
+
+/* Forwarders. */
+
+static char *
+create_netns(struct lab *lab, const struct topology_node *node)
+{
+    char *name = lab_netns_name(lab->name, node->name);
+    uint64_t inode = 0;
+    char *error = lab_intent(lab, "netns %s", name);
+    if (!error) {
+        error = netns_create(name, &inode);
+        error = lab_outcome(lab, error, inode);
+    }
+    free(name);
+    return error;
+}
+
+/* Opens the namespace of one end of a fabric link. */
+static char *
+open_end(struct lab *lab, const struct topology_end *end, int *fdp)
+{
+    char *name = lab_netns_name(lab->name, lab->t->nodes[end->node].name);
+    char *error = netns_open(name, fdp);
+    free(name);
+    return error;
+}
+
+/* The pair is not in the journal: it ends with the namespaces that it is in. */
+static char *
+create_fabric_link(struct lab *lab, const struct topology_link *link)
+{
+    int fds[2] = {-1, -1};
+    struct net *nets[2] = {NULL, NULL};
+    char *error = NULL;
+    for (size_t i = 0; i < 2 && !error; i++) {
+        error = open_end(lab, &link->ends[i], &fds[i]);
+        error = error ? error : net_open(&nets[i], fds[i]);
+    }
+    error = error ? error
+                  : veth_create(nets[0], link->ends[0].netdev, link->ends[1].netdev, fds[1],
+                                lab->t->fabric_mtu);
+    for (size_t i = 0; i < 2; i++) {
+        error = error ? error : link_set_up(nets[i], link->ends[i].netdev);
+        net_close(nets[i]);
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+    return error;
+}
+
+static char *
+create_fabric(struct lab *lab)
+{
+    char *error = NULL;
+    for (size_t i = 0; i < lab->t->n_nodes && !error; i++) {
+        if (lab->t->nodes[i].kind != KIND_HOST) {
+            error = create_netns(lab, &lab->t->nodes[i]);
+        }
+    }
+    for (size_t i = 0; i < lab->t->n_links && !error; i++) {
+        if (!lab->t->links[i].is_tap) {
+            error = create_fabric_link(lab, &lab->t->links[i]);
+        }
+    }
+    return error;
+}
+
+static char *
+start_agents(struct lab *lab)
+{
+    char *error = NULL;
+    unsigned int n_started = 0;
+    for (size_t i = 0; i < lab->t->n_nodes && !error; i++) {
+        const struct topology_node *node = &lab->t->nodes[i];
+        if (node->kind != KIND_HOST) {
+            error = lab_start_agent(lab, node->name, node->kind, n_started++);
+        }
+    }
+    return error ? error : lab_wait(lab, lacks_agents, NULL);
+}
+
+/* The whole. */
+
+/* The folder and the journal's facts: enough for 'status' without the file. */
+static char *
+create_folder(struct lab *lab)
+{
+    const struct topology *t = lab->t;
+    char *folder = lab_folder(t->name);
+    char *path = lab_file(t->name, "journal");
+    char *error = mkdir(folder, 0755) ? xasprintf("%s: %s", folder, ovs_strerror(errno))
+                                      : journal_open(&lab->journal, path);
+    free(path);
+    free(folder);
+    error = error ? error : lab_fact(lab, "lab %s", t->name);
+    error = error ? error : lab_fact(lab, "netns %" PRIu64, netns_inode("/proc/self/ns/net"));
+    error = error ? error : lab_fact(lab, "rdma %s", lab->rdma ? "yes" : "no");
+    for (size_t i = 0; i < t->n_nodes && !error; i++) {
+        error = lab_fact(lab, "node %s %s", t->nodes[i].name, topology_kind_name(t->nodes[i].kind));
+    }
+    for (size_t i = 0; i < t->n_links && !error; i++) {
+        const struct topology_link *link = &t->links[i];
+        for (size_t j = 0; j < 2 && !error; j++) {
+            error = lab_fact(lab, "port %s %s %s %s", t->nodes[link->ends[j].node].name,
+                             link->ends[j].netdev, link->is_tap ? "tap" : "packet",
+                             t->nodes[link->ends[!j].node].name);
+        }
+    }
+    return error;
+}
+
+/* Tells the user what comes next: under emulation, or with many hosts, a step takes its time. */
+static void __attribute__((format(printf, 2, 3)))
+announce(const struct lab *lab, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    printf("lab '%s': ", lab->name);
+    vprintf(format, args);
+    putchar('\n');
+    fflush(stdout);
+    va_end(args);
+}
+
+static char *
+build(struct lab *lab)
+{
+    size_t n_hosts = 0;
+    for (size_t i = 0; i < lab->t->n_nodes; i++) {
+        n_hosts += lab->t->nodes[i].kind == KIND_HOST;
+    }
+    size_t n_forwarders = lab->t->n_nodes - n_hosts;
+    char *error = create_folder(lab);
+    if (!error) {
+        announce(lab, "registry and castd");
+        error = start_registry(lab);
+    }
+    if (!error) {
+        announce(lab, "%zu namespaces, %zu links", n_forwarders, lab->t->n_links - n_hosts);
+        error = create_fabric(lab);
+    }
+    if (!error) {
+        announce(lab, "%zu hosts", n_hosts);
+        error = lab_hosts_create(lab);
+    }
+    if (!error) {
+        announce(lab, "%zu forwarders", n_forwarders);
+        error = start_agents(lab);
+    }
+    if (!error && lab->rdma) {
+        announce(lab, "%zu soft-RoCE devices", n_hosts);
+        error = lab_hosts_add_rdma(lab);
+    }
+    if (!error && child_interrupted()) {
+        error = xstrdup("interrupted");
+    }
+    return error ? error : lab_fact(lab, "up");
+}
+
+int
+lab_up(const struct topology *t, bool rdma, int timeout)
+{
+    struct lab lab = {
+        .name = t->name, .t = t, .rdma = rdma, .timeout = timeout, .exit_code = EXIT_REFUSED};
+    /* Before the lock, which makes the folder of all labs. */
+    char *error = lab_check_path(t->name);
+    error = error ? error : lab_lock();
+    error = error ? error : net_open(&lab.net, -1);
+    error = error ? error : lab_check(&lab);
+    if (!error) {
+        child_catch_signals();
+        error = build(&lab);
+        if (error) {
+            /* Ctrl-C also ends what castlab was waiting for: not that program's fault. */
+            if (child_interrupted()) {
+                lab.exit_code = EXIT_INTERRUPTED;
+            }
+            lab_complain("%s", error);
+            free(error);
+            error = xasprintf("lab '%s' was not brought up%s", t->name,
+                              lab_down(t->name) ? "" : "; nothing of it is left");
+        }
+    }
+    lab_uninit(&lab);
+    if (error) {
+        lab_complain("%s", error);
+        free(error);
+        return lab.exit_code;
+    }
+    return EXIT_OK;
+}

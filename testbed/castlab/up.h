@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared by the files that bring a lab up, or one of its daemons back.  Functions
+ * return NULL or a malloc'd error.
+ */
+#ifndef TESTBED_CASTLAB_UP_H
+#define TESTBED_CASTLAB_UP_H 1
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "testbed/castlab/lab.h"
+#include "testbed/castlab/netops.h"
+#include "testbed/castlab/registry.h"
+
+/* Where the kernel's 'lookup local' goes when hosts have rules before it. */
+#define HOST_RULE_PREF  10
+#define LOCAL_RULE_PREF 100
+
+struct programs {
+    char *ovsdb_server, *ovsdb_tool;
+    char *castd, *swedge, *srcagent, *castfwd, *castlab;
+    char *ovs_vswitchd, *ovs_vsctl, *nsenter; /* NULL: not looked for. */
+    char *schema;
+};
+
+/* A daemon that has to be running. */
+struct lab_daemon {
+    char *name;
+    struct process_id id;
+};
+
+struct lab {
+    const char *name;
+    const struct topology *t; /* NULL: only one of its daemons is dealt with. */
+    bool rdma;
+    int timeout; /* seconds that anything may take. */
+    struct programs programs;
+    struct journal journal;
+    struct net *net; /* of the hosts. */
+    struct registry *registry;
+    size_t n_daemons;
+    struct lab_daemon *daemons;
+    int exit_code; /* in case of an error. */
+};
+
+void lab_uninit(struct lab *);
+
+/* check.c: what stands in the way of this lab; finds the programs. */
+char *lab_check(struct lab *);
+/* Likewise, before anything at all: whether the paths of its sockets are short enough. */
+char *lab_check_path(const char *name);
+char *programs_find(struct programs *);
+char *programs_find_ovs(struct programs *);
+void programs_uninit(struct programs *);
+
+/* hosts.c */
+char *lab_hosts_create(struct lab *);
+/* Moves 'lookup local' behind the hosts' rules, makes the soft-RoCE devices. */
+char *lab_hosts_add_rdma(struct lab *);
+
+/* daemons.c */
+/* Starts a daemon with a NULL-terminated list of arguments; the first is its path.  It is in the
+ * journal before it runs. */
+char *lab_start(struct lab *, const char *name, char *const argv[]);
+/* One of the OVSDB-style daemons with the options that all have.  'prefix' is NULL or begins the
+ * command, 'extra' ends it; both end with NULL, and what is in 'extra' is freed. */
+char *lab_start_daemon(struct lab *, const char *const prefix[], const char *program,
+                       const char *name, char *extra[]);
+char *lab_start_ovsdb(struct lab *);
+char *lab_start_castd(struct lab *);
+/* A forwarder, the number-th of the lab.  It stays on one CPU: a veth queues frames on the sender's,
+ * so one that migrates between two frames reorders them, and RC answers that with a retransmission. */
+char *lab_start_agent(struct lab *, const char *name, enum topology_kind, unsigned int number);
+/* Waits until 'lacks' has nothing more to say.  An error if that takes too long, a daemon that was
+ * started has died or the user has interrupted. */
+char *lab_wait(struct lab *, char *(*lacks)(struct lab *, const void *), const void *arg);
+
+/* ovs.c: nodes of kind 'ovs'. */
+enum lab_ovs_part { LAB_OVS_DB, LAB_OVS_SWITCH, LAB_OVS_N_PARTS };
+/* The name of one of its processes, malloc'd. */
+char *lab_ovs_part(const char *node, enum lab_ovs_part);
+/* What stands in its way. */
+char *lab_check_ovs(struct lab *, const char *node);
+/* Starts its processes, but for castfwd. */
+char *lab_start_ovs(struct lab *, const char *node);
+
+/* up.c */
+/* Journal lines with printf() formats. */
+char *lab_fact(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *lab_intent(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Ends an intent: 'error' (passed on) says that nothing was made; otherwise the object has this
+ * identity, if 'id' is not 0. */
+char *lab_outcome(struct lab *, char *error, uint64_t id);
+
+#endif /* testbed/castlab/up.h */
