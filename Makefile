@@ -180,7 +180,7 @@ ctl_src := $(filter-out $(castd_src) $(castctl_src),$(wildcard ctl/*/*.c)) $(wil
 swedge_src := $(wildcard swedge/*.c)
 srcagent_src := $(wildcard srcagent/*.c)
 castfwd_src := $(wildcard castfwd/*.c)
-bench_src := $(wildcard bench/*.c)
+bench_src := $(wildcard bench/castbench/*.c)
 api_src := $(wildcard librocecast/*.c)
 fake_run_src := $(wildcard tests/bench/*.c)
 api_test_src := $(wildcard tests/api/*.c)
@@ -191,7 +191,7 @@ sim_src := $(wildcard tests/sim/*.c)
 fuzz_src := $(wildcard tests/fuzz/*.c)
 net_src := $(wildcard tests/net/test-*.c)
 perf_src := $(wildcard tests/perf/*.c)
-castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/registry.c bench/content.c
+castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/castbench/registry.c bench/castbench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
 
 plain_src := $(sort $(lib_src) $(bench_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src) \
@@ -203,7 +203,7 @@ LIBCAST := $(if $(lib_src),$(B)/libcast.a)
 LIBCTL := $(if $(IDL_H),$(B)/libctl.a)
 LIBSWEDGE := $(if $(filter-out swedge/main.c,$(swedge_src)),$(B)/libswedge.a)
 LIBCASTFWD := $(if $(filter-out castfwd/main.c,$(castfwd_src)),$(B)/libcastfwd.a)
-LIBBENCH := $(if $(filter-out bench/castbench.c,$(bench_src)),$(B)/libbench.a)
+LIBBENCH := $(if $(filter-out bench/castbench/castbench.c,$(bench_src)),$(B)/libbench.a)
 LIBSRCAGENT := $(if $(filter-out srcagent/main.c,$(srcagent_src)),$(B)/libsrcagent.a)
 CLIENT := $(LIBCTL) $(LIBCAST) $(LIBOVS)
 
@@ -226,7 +226,7 @@ $(B)/libcast.a: $(call objs,$(lib_src))
 $(B)/libctl.a: $(call objs,$(ctl_src)) $(B)/obj/gen/rocecast-idl.o
 $(B)/libswedge.a: $(call objs,$(filter-out swedge/main.c,$(swedge_src)))
 $(B)/libcastfwd.a: $(call objs,$(filter-out castfwd/main.c,$(castfwd_src)))
-$(B)/libbench.a: $(call objs,$(filter-out bench/castbench.c,$(bench_src)))
+$(B)/libbench.a: $(call objs,$(filter-out bench/castbench/castbench.c,$(bench_src)))
 $(B)/libsrcagent.a: $(call objs,$(filter-out srcagent/main.c,$(srcagent_src)))
 
 # program(name, objects' sources, archives, libraries); no sources, no program
@@ -243,7 +243,7 @@ $(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) 
 $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castfwd,$(wildcard castfwd/main.c),$(LIBCASTFWD) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
-$(eval $(call program,castbench,bench/castbench.c,$(LIBBENCH) $(LIBAPI),$(LINK_API) -libverbs $(LIBS_ISAL) -ljansson -lm))
+$(eval $(call program,castbench,bench/castbench/castbench.c,$(LIBBENCH) $(LIBAPI),$(LINK_API) -libverbs $(LIBS_ISAL) -ljansson -lm))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
 $(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
@@ -259,7 +259,7 @@ $(FAKE_VERBS): $(call objs,$(fake_verbs_src)) tests/api/fake/ibverbs.map
 
 # castbench with runs that are made up.
 FAKE_BENCH := $(if $(fake_run_src),$(B)/tests/castbench)
-$(FAKE_BENCH): $(call objs,bench/castbench.c $(fake_run_src)) $(LIBBENCH)
+$(FAKE_BENCH): $(call objs,bench/castbench/castbench.c $(fake_run_src)) $(LIBBENCH)
 $(FAKE_BENCH): LIBS = $(LIBS_ISAL) -ljansson -lm
 
 # A program of several Python files is one executable archive of them.
@@ -331,7 +331,7 @@ $(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(DP_PACKETS
 compile = $(Q)$(CC) $(CPP_BASE) $(INCS) $(CPPFLAGS) $(C_BASE) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 $(call objs,$(ovs_user_src)): INCS = $(CPP_OVS)
 $(call objs,$(testbed_src)): INCS = $(CPP_OVS) $(CPP_NL)
-$(call objs,bench/report-json.c): | $(GEN)/version.h
+$(call objs,bench/castbench/report-json.c): | $(GEN)/version.h
 $(call objs,$(ovs_user_src)): | $(OVS_READY) $(IDL_H)
 
 $(B)/obj/%.o: %.c Makefile
@@ -496,7 +496,7 @@ uninstall: ## remove what install has made
 	$(Q)$(ldconfig)
 
 own_c := $(plain_src) $(ovs_user_src)
-own_ch := $(own_c) $(wildcard lib/*.h ctl/*/*.h swedge/*.h srcagent/*.h castfwd/*.h bench/*.h testbed/*/*.h librocecast/*.h \
+own_ch := $(own_c) $(wildcard lib/*.h ctl/*/*.h swedge/*.h srcagent/*.h castfwd/*.h bench/*/*.h testbed/*/*.h librocecast/*.h \
         tests/*/*.h)
 TIDY = clang-tidy --quiet --warnings-as-errors='*'
 tidy_flags := -std=gnu11 $(CPP_BASE)

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/registry.h"
+#include "bench/castbench/registry.h"
 
 #define REGION_SIZE        (1u << 20) /* at most; blocks go round in it. */
 #define USEC_PER_SEC       UINT64_C(1000000)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bench/content.h"
+#include "bench/castbench/content.h"
 #include "tests/net/model-host.h"
 
 #define EXIT_RUN            2  /* the run failed, or a receiver lacks bytes. */

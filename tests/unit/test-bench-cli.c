@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/matrix.h"
-#include "bench/options.h"
+#include "bench/castbench/matrix.h"
+#include "bench/castbench/options.h"
 
 #include "tests/unit/suites.h"
 

@@ -2,14 +2,14 @@
  *
  * What castbench counts: lines of /proc, and a lab's processes.
  */
-#include "bench/counter.h"
+#include "bench/castbench/counter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/proc.h"
+#include "bench/castbench/proc.h"
 #include "tests/unit/suites.h"
 
 /* As Linux 6.12 writes them. */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/histogram.h"
-#include "bench/sampler.h"
-#include "bench/scheme.h"
+#include "bench/castbench/histogram.h"
+#include "bench/castbench/sampler.h"
+#include "bench/castbench/scheme.h"
 #include "tests/unit/suites.h"
 
 #define ARRAY_LEN(A) (sizeof(A) / sizeof *(A))

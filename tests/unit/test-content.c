@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/content.h"
+#include "bench/castbench/content.h"
 #include "tests/unit/suites.h"
 
 #define ARRAY_LEN(A) (sizeof(A) / sizeof *(A))

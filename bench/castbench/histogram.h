@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Times in a log-linear histogram of fixed size: every power of two is cut into
+ * as many equal parts, so that whatever it holds it is known to 1.6 %.
+ *
+ * Plain data without pointers: it may be in memory that processes share, with
+ * one writer at a time.
+ */
+#ifndef BENCH_CASTBENCH_HISTOGRAM_H
+#define BENCH_CASTBENCH_HISTOGRAM_H 1
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HISTOGRAM_PARTS_LOG2 6  /* parts of a power of two. */
+#define HISTOGRAM_BITS       40 /* longer times count as the longest, 2^40 ns = 18 minutes. */
+#define HISTOGRAM_BUCKETS    ((HISTOGRAM_BITS - HISTOGRAM_PARTS_LOG2 + 1) << HISTOGRAM_PARTS_LOG2)
+
+struct histogram {
+    uint64_t n;
+    uint64_t sum; /* nanoseconds. */
+    uint64_t min; /* exact, as is 'max'; both 0 if n is. */
+    uint64_t max;
+    uint64_t counts[HISTOGRAM_BUCKETS];
+};
+
+void histogram_add(struct histogram *, uint64_t ns);
+void histogram_merge(struct histogram *, const struct histogram *more);
+
+/* The time that 'percent' (0..100] of all do not exceed, rounded up to the end
+ * of its bucket, but never above the longest; 0 of an empty histogram. */
+uint64_t histogram_percentile(const struct histogram *, double percent);
+
+/* Bucket i holds times from histogram_low(i) to histogram_low(i + 1) - 1. */
+uint64_t histogram_low(size_t bucket);
+
+#endif /* bench/castbench/histogram.h */

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The matrix (see plan.h): what must hold for all its runs, and which they are.
+ */
+#include "bench/castbench/plan.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/castbench/content.h"
+#include "bench/castbench/out-file.h"
+
+const char *
+operation_name(enum operation op)
+{
+    static const char *const names[N_OPERATIONS] = {
+        [OP_WRITE] = "write", [OP_WRITE_IMM] = "write-imm", [OP_SEND] = "send"};
+
+    return names[op];
+}
+
+const char *
+pattern_name(enum pattern pattern)
+{
+    static const char *const names[] = {
+        [PATTERN_SEQ] = "seq", [PATTERN_RANDOM] = "random", [PATTERN_APPEND] = "append"};
+
+    return names[pattern];
+}
+
+bool
+plan_has_scheme(const struct plan *plan, enum scheme scheme)
+{
+    for (unsigned i = 0; i < plan->n_schemes; i++) {
+        if (plan->schemes[i] == scheme) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool __attribute__((format(printf, 3, 4)))
+bad(char *error, size_t size, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(error, size, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool
+check_hosts(const struct plan *plan, char *error, size_t size)
+{
+    const struct run_options *base = &plan->base;
+    bool has_group = plan_has_scheme(plan, SCHEME_MCAST);
+
+    if (!base->source || !base->n_receivers) {
+        return bad(error, size, "%s is missing (castbench --help)",
+                   base->source ? "--receivers" : "--source");
+    }
+    if (has_group && !plan->n_groups) {
+        return bad(error, size, "--group is missing: scheme mcast has one (castbench --help)");
+    }
+    if (!has_group && plan->n_groups) {
+        return bad(error, size, "--group %s: only scheme mcast has one (castbench --help)",
+                   base->groups[0]);
+    }
+    if (has_group && base->qps != plan->n_groups) {
+        return bad(error, size, "-q %u: there %s %u group%s, and each has one QP", base->qps,
+                   plan->n_groups == 1 ? "is" : "are", plan->n_groups,
+                   plan->n_groups == 1 ? "" : "s");
+    }
+    return true;
+}
+
+static bool
+check_replicas(const struct plan *plan, char *error, size_t size)
+{
+    unsigned n_receivers = plan->base.n_receivers, least = n_receivers;
+
+    for (unsigned i = 0; i < plan->n_replica_counts; i++) {
+        unsigned n = plan->replica_counts[i];
+
+        if (n > n_receivers) {
+            return bad(error, size, "--replicas %u: there %s %u receiver%s", n,
+                       n_receivers == 1 ? "is" : "are", n_receivers, n_receivers == 1 ? "" : "s");
+        }
+        least = n < least ? n : least;
+    }
+    return plan->quorum <= least
+           || bad(error, size, "--quorum %u: of %u replica%s", plan->quorum, least,
+                  least == 1 ? "" : "s");
+}
+
+static bool
+check_sizes(const struct plan *plan, char *error, size_t size)
+{
+    const struct run_options *base = &plan->base;
+
+    for (unsigned i = 0; i < plan->n_sizes; i++) {
+        uint32_t block = plan->sizes[i];
+        unsigned n_pieces = (block - 1) / base->chunk + 1;
+
+        if (!base->file && !content_init(base->pattern, block, 0, base->region_max, 0).n_slots) {
+            return bad(error, size, "-s %" PRIu32 ": larger than the region of %zu bytes%s", block,
+                       base->region_max,
+                       base->pattern == PATTERN_APPEND ? " behind the log's tail" : "");
+        }
+        if (plan_has_scheme(plan, SCHEME_CHAIN_PIPE) && n_pieces > MAX_PIECES) {
+            return bad(error, size,
+                       "--chunk %" PRIu32 ": a block of %" PRIu32 " bytes would be %u "
+                       "chunks, more than %u",
+                       base->chunk, block, n_pieces, MAX_PIECES);
+        }
+    }
+    return true;
+}
+
+static bool
+on_stdout(const char *path)
+{
+    return path && out_file_is_stdout(path);
+}
+
+/* Options that exclude each other. */
+static bool
+check_content(const struct plan *plan, char *error, size_t size)
+{
+    const struct run_options *base = &plan->base;
+
+    if (base->count && base->duration) {
+        return bad(error, size, "-n and -D: only one of them");
+    }
+    if (base->file && base->duration) {
+        return bad(error, size, "--file and -D: only one of them");
+    }
+    if (base->file && base->pattern != PATTERN_SEQ) {
+        return bad(error, size, "--file and --pattern %s: a file is sent in sequence",
+                   pattern_name(base->pattern));
+    }
+    if (base->store && base->out) {
+        return bad(error, size, "--store and --out: only one of them");
+    }
+    if (plan->json && plan->csv
+        && (!strcmp(plan->json, plan->csv) || (on_stdout(plan->json) && on_stdout(plan->csv)))) {
+        return bad(error, size, "--json and --csv: both are %s", plan->csv);
+    }
+    return !base->show_interval || (!on_stdout(plan->json) && !on_stdout(plan->csv))
+           || bad(error, size, "--interval: standard output is for %s",
+                  on_stdout(plan->json) ? "JSON" : "CSV");
+}
+
+static bool
+check_fail_if(const struct plan *plan, char *error, size_t size)
+{
+    for (unsigned i = 0; i < plan->n_fail_if; i++) {
+        const struct fail_if *f = &plan->fail_if[i];
+
+        if (f->has_scheme && !plan_has_scheme(plan, f->scheme)) {
+            return bad(error, size, "--fail-if %s: there is no run with scheme %s", f->text,
+                       scheme_name(f->scheme));
+        }
+        if (f->metric == METRIC_UPLINK && !plan->base.counted.n_devices) {
+            return bad(error, size, "--fail-if %s: --count-bytes is missing", f->text);
+        }
+        if (f->metric == METRIC_OVERDUE && plan->base.rate <= 0) {
+            return bad(error, size, "--fail-if %s: --rate is missing", f->text);
+        }
+    }
+    return true;
+}
+
+bool
+plan_check(const struct plan *plan, char *error, size_t size)
+{
+    return check_hosts(plan, error, size) && check_replicas(plan, error, size)
+           && check_sizes(plan, error, size) && check_content(plan, error, size)
+           && check_fail_if(plan, error, size);
+}
+
+unsigned
+plan_n_cells(const struct plan *plan)
+{
+    return plan->n_sizes * plan->n_replica_counts * plan->n_schemes;
+}
+
+unsigned
+plan_n_runs(const struct plan *plan)
+{
+    return plan->repeat * plan_n_cells(plan);
+}
+
+struct cell
+plan_cell(const struct plan *plan, unsigned i)
+{
+    struct cell cell;
+
+    cell.scheme = plan->schemes[i % plan->n_schemes];
+    i /= plan->n_schemes;
+    cell.n_replicas = plan->replica_counts[i % plan->n_replica_counts];
+    i /= plan->n_replica_counts;
+    cell.size = plan->sizes[i % plan->n_sizes];
+    cell.repeat = i / plan->n_sizes;
+    return cell;
+}
+
+struct run_options
+plan_run_options(const struct plan *plan, const struct cell *cell)
+{
+    struct run_options o = plan->base;
+
+    o.scheme = cell->scheme;
+    o.size = cell->size;
+    o.n_receivers = cell->n_replicas;
+    o.quorum = plan->quorum ? plan->quorum : cell->n_replicas / 2 + 1;
+    return o;
+}

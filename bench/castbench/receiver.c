@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A receiver process of a run: it offers a region, passes on what arrives if it
+ * is a relay, notes when things arrive if it is told, and at the end compares
+ * every byte.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench/castbench/fanout.h"
+
+/* A relay is not woken for each of its words to the source, only for every so many, which gives
+ * their places in the queue back. */
+#define ACKS_PER_COMPLETION 16
+
+/* What has arrived on one QP of the run. */
+struct inflow {
+    struct ibv_qp *qp;
+    uint64_t expected; /* receives that were posted. */
+    uint64_t noticed;  /* completions that came. */
+};
+
+struct receiver {
+    const struct run_ctx *run;
+    unsigned index, member;
+    struct endpoint ep;
+    unsigned char *region;
+    unsigned notices; /* per block. */
+    unsigned window;  /* receives that are posted at a time. */
+    struct inflow inflows[MAX_QPS];
+    struct fanout fanout; /* of a relay, */
+    struct ibv_qp *ack;   /* and to the source. */
+    unsigned n_acks;      /* that it was sent. */
+    struct host_count before;
+};
+
+static struct receiver receiver;
+
+/* A file that is written to through memory, whatever it held. */
+static unsigned char *
+store_map(const char *path, size_t len, char *error, size_t size)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int status = fd < 0 || ftruncate(fd, (off_t) len) ? errno : 0;
+    void *region = MAP_FAILED;
+
+    /* Pages that are not there when they are written to would kill the process. */
+    status = status ? status : posix_fallocate(fd, 0, (off_t) len);
+    if (!status) {
+        region = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        status = region == MAP_FAILED ? errno : 0;
+    }
+    if (status) {
+        snprintf(error, size, "--store %s: %s", path, strerror(status));
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return region == MAP_FAILED ? NULL : region;
+}
+
+static bool
+region_open(struct receiver *r, char *error, size_t size)
+{
+    const struct run_options *o = r->run->options;
+    struct shared *shared = r->run->shared;
+    size_t len = shared->content.region_len;
+    char path[4096];
+
+    if (o->store) {
+        if ((size_t) snprintf(path, sizeof path, "%s.%s", o->store, o->receivers[r->index])
+            >= sizeof path) {
+            return run_fail(error, size, "--store: the file's name is too long");
+        }
+        r->region = store_map(path, len, error, size);
+        if (!r->region) {
+            return false;
+        }
+    } else {
+        r->region = aligned_alloc(4096, (len + 4095) & ~(size_t) 4095);
+        if (!r->region) {
+            return run_fail(error, size, "out of memory");
+        }
+    }
+    content_poison(&shared->content, r->region, shared->expected);
+    return true;
+}
+
+/* The next receive, in the order in which pieces of a QP's blocks come. */
+static bool
+expect_notice(struct receiver *r, unsigned q, char *error, size_t size)
+{
+    const struct run_options *o = r->run->options;
+    struct inflow *in = &r->inflows[q];
+    uint64_t block = in->expected / r->notices * o->qps + q;
+    struct piece p = piece_get(r->run, block, (unsigned) (in->expected % r->notices));
+    struct ibv_sge sge = {
+        .addr = (uintptr_t) r->region + p.ofs, .length = p.len, .lkey = r->ep.mr->lkey};
+    struct ibv_recv_wr *bad, wr = {.wr_id = wr_id(WR_NOTICE, 0, q)};
+
+    if (o->op == OP_SEND && p.len) {
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+    }
+    int status = ibv_post_recv(in->qp, &wr, &bad);
+    if (status) {
+        snprintf(error, size, "post a receive: %s", strerror(status));
+        return false;
+    }
+    in->expected++;
+    return true;
+}
+
+static bool
+inflow_open(struct receiver *r, unsigned q, char *error, size_t size)
+{
+    struct inflow *in = &r->inflows[q];
+
+    in->qp = endpoint_qp_create(&r->ep, 1, r->window ? r->window : 1);
+    if (!in->qp) {
+        return run_fail(error, size, r->ep.error);
+    }
+    r->run->shared->members[r->member].qpn[q] = in->qp->qp_num;
+    for (unsigned i = 0; i < r->window; i++) {
+        if (!expect_notice(r, q, error, size)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* To the source a block counts as written before a receiver that is only told of it has taken note,
+ * hence twice as many receives as can be under way, and some: at depth 1, too, it may sleep for
+ * long before it is its turn, and one that has no receive left stops all of a group. */
+static unsigned
+notice_window(const struct receiver *r)
+{
+    const struct run_options *o = r->run->options;
+    unsigned under_way = o->depth * r->notices;
+    unsigned window = is_relay(r->run, r->member) || !r->notices ? under_way : 2 * under_way + 256;
+
+    return window < MAX_WR ? window : MAX_WR;
+}
+
+static bool
+receiver_open(struct receiver *r, char *error, size_t size)
+{
+    const struct run_options *o = r->run->options;
+    struct shared *shared = r->run->shared;
+    struct endpoint_where where = {.device = o->ib_dev, .gid_index = o->gid_index};
+    bool relay = is_relay(r->run, r->member);
+    unsigned n_children = relay ? shared->plan.members[r->member].n_children : 0;
+    unsigned n_acks = relay ? 2 * o->depth * o->qps + 4 * ACKS_PER_COMPLETION : 0;
+
+    r->notices = notices_per_block(r->run, r->member);
+    r->window = notice_window(r);
+    if (!region_open(r, error, size)) {
+        return false;
+    }
+    if (endpoint_open(&r->ep, &shared->addresses[r->member], &where, r->region,
+                      shared->content.region_len, true,
+                      (r->window + n_children * o->depth) * o->qps + n_acks + 1)) {
+        snprintf(error, size, "%s%s", r->ep.error,
+                 o->store && !r->ep.mr ? " (--store: some file systems' pages cannot be pinned for "
+                                         "RDMA; tmpfs's and hugetlbfs's can)"
+                                       : "");
+        return false;
+    }
+    for (unsigned q = 0; q < o->qps; q++) {
+        if (!inflow_open(r, q, error, size)) {
+            return false;
+        }
+    }
+    shared->members[r->member].rkey = r->ep.mr->rkey;
+    shared->members[r->member].va = (uintptr_t) r->region;
+    if (!relay) {
+        return true;
+    }
+    r->ack = endpoint_qp_create(&r->ep, n_acks, 1);
+    if (!r->ack) {
+        return run_fail(error, size, r->ep.error);
+    }
+    shared->members[r->member].ack_qpn = r->ack->qp_num;
+    return fanout_open(&r->fanout, r->run, r->member, &r->ep, r->region, error, size);
+}
+
+/* The source has begun the epoch of this run and no one else may begin another
+ * meanwhile, so a refused `member add` is an error, not a reason to try again. */
+static bool
+receiver_arm_group(struct receiver *r, unsigned q, char *error, size_t size)
+{
+    const struct run_options *o = r->run->options;
+    struct shared *shared = r->run->shared;
+    const struct group_info *group = &shared->groups[q];
+    struct endpoint_peer peer = group_peer(group);
+
+    if (endpoint_qp_connect(&r->ep, r->inflows[q].qp, &peer)) {
+        return run_fail(error, size, r->ep.error);
+    }
+    struct member_info member = {
+        .host = o->receivers[r->index],
+        .qpn = r->inflows[q].qp->qp_num,
+        .rkey = r->ep.mr->rkey,
+        .va = (uintptr_t) r->region,
+        .len = shared->content.region_len,
+    };
+    return !registry_member_add(o->groups[q], &member, group->epoch, error, size);
+}
+
+static bool
+receiver_arm(struct receiver *r, char *error, size_t size)
+{
+    const struct shared *shared = r->run->shared;
+    const struct shared_member *me = &shared->members[r->member];
+    bool ok = true;
+
+    for (unsigned q = 0; ok && q < r->run->options->qps; q++) {
+        if (is_mcast(r->run)) {
+            ok = receiver_arm_group(r, q, error, size);
+        } else {
+            struct endpoint_peer peer =
+                run_peer(r->run, shared->plan.members[r->member].parent, me->child_qpn[q]);
+
+            ok = !endpoint_qp_connect(&r->ep, r->inflows[q].qp, &peer)
+                 || run_fail(error, size, r->ep.error);
+        }
+    }
+    if (!ok || !r->ack) {
+        return ok;
+    }
+    struct endpoint_peer source = run_peer(r->run, 0, me->source_qpn);
+    if (endpoint_qp_connect(&r->ep, r->ack, &source)) {
+        return run_fail(error, size, r->ep.error);
+    }
+    return fanout_connect(&r->fanout, error, size);
+}
+
+/* The skew is known when the last receiver has the block. */
+static void
+note_skew(struct shared *shared, uint64_t block, unsigned n_receivers, uint64_t now)
+{
+    struct arrival *a = &shared->arrivals[block % RING_SIZE];
+
+    while (atomic_flag_test_and_set(&shared->lock)) {
+        sched_yield();
+    }
+    if (a->block != block + 1) {
+        *a = (struct arrival){.block = block + 1, .first = now};
+    }
+    if (++a->n == n_receivers) {
+        histogram_add(&shared->arrival_skew, now - a->first);
+    }
+    atomic_flag_clear(&shared->lock);
+}
+
+static void
+note_arrival(struct receiver *r, uint64_t block, uint64_t now)
+{
+    struct shared *shared = r->run->shared;
+    struct shared_replica *replica = &shared->replicas[r->index];
+    uint64_t began = shared->began[block % RING_SIZE];
+
+    replica->n_told++;
+    if (block >= r->run->options->warmup) {
+        histogram_add(&replica->arrived, now - began);
+        note_skew(shared, block, r->run->options->n_receivers, now);
+    }
+}
+
+static bool
+notice(struct receiver *r, const struct ibv_wc *wc, char *error, size_t size)
+{
+    const struct run_options *o = r->run->options;
+    unsigned q = wr_qp(wc);
+    struct inflow *in = &r->inflows[q];
+    uint64_t block = in->noticed / r->notices * o->qps + q;
+    unsigned piece = (unsigned) (in->noticed % r->notices);
+    uint64_t now = now_ns();
+
+    if (wc->status != IBV_WC_SUCCESS) {
+        snprintf(error, size, "receive of block %" PRIu64 ": %s", block,
+                 ibv_wc_status_str(wc->status));
+        return false;
+    }
+    if (ntohl(wc->imm_data) != (uint32_t) block) {
+        snprintf(error, size, "block %" PRIu64 " was due, told of block %" PRIu32, block,
+                 ntohl(wc->imm_data));
+        return false;
+    }
+    in->noticed++;
+    /* What others wait for comes first: it must not pay for the statistics, nor for their lock. */
+    if (r->ack && !fanout_piece(&r->fanout, block, piece, error, size)) {
+        return false;
+    }
+    if (!expect_notice(r, q, error, size)) {
+        return false;
+    }
+    if (piece == r->notices - 1) {
+        note_arrival(r, block, now);
+    }
+    return true;
+}
+
+/* Tells the source that all children have a block. */
+static bool
+send_ack(struct receiver *r, uint64_t block, char *error, size_t size)
+{
+    struct ibv_send_wr *bad, wr = {
+                                 .wr_id = wr_id(WR_ACK_SENT, 0, 0),
+                                 .opcode = IBV_WR_SEND_WITH_IMM,
+                                 .imm_data = htonl((uint32_t) block),
+                             };
+    wr.send_flags = ++r->n_acks % ACKS_PER_COMPLETION ? 0 : IBV_SEND_SIGNALED;
+    int status = ibv_post_send(r->ack, &wr, &bad);
+
+    if (status) {
+        snprintf(error, size, "confirm block %" PRIu64 ": %s", block, strerror(status));
+    }
+    return !status;
+}
+
+static bool
+completion(struct receiver *r, const struct ibv_wc *wc, char *error, size_t size)
+{
+    unsigned lane;
+    uint64_t block;
+    bool all;
+
+    switch (wr_kind(wc)) {
+    case WR_NOTICE: return notice(r, wc, error, size);
+    case WR_LANE:
+        return fanout_completion(&r->fanout, wc, &lane, &block, &all, error, size)
+               && (!all || send_ack(r, block, error, size));
+    case WR_ACK_SENT:
+        if (wc->status != IBV_WC_SUCCESS) {
+            snprintf(error, size, "confirm a block: %s", ibv_wc_status_str(wc->status));
+        }
+        return wc->status == IBV_WC_SUCCESS;
+    case WR_ACK: break;
+    }
+    return run_fail(error, size, "a completion of nothing that was posted");
+}
+
+/* Until the source has said that all replicas have all blocks of the phase. */
+static bool
+receiver_serve(struct receiver *r, enum phase phase, char *error, size_t size)
+{
+    struct shared *shared = r->run->shared;
+    struct ibv_wc wc;
+    int status;
+
+    if (!r->notices) {
+        return true;
+    }
+    while (!(status = endpoint_completion(&r->ep, &wc, UINT64_MAX, shared->over[phase][0]))) {
+        atomic_fetch_add(&shared->events, 1);
+        if (!completion(r, &wc, error, size)) {
+            return false;
+        }
+    }
+    return status == ECANCELED || run_fail(error, size, r->ep.error);
+}
+
+static bool
+receiver_compare(struct receiver *r, char *error, size_t size)
+{
+    const struct run_options *o = r->run->options;
+    struct shared *shared = r->run->shared;
+    struct shared_replica *me = &shared->replicas[r->index];
+    size_t len = shared->content.region_len;
+
+    me->bytes_ok = content_compare(&shared->content, r->region, shared->expected, shared->end,
+                                   &me->first_bad, me->why, sizeof me->why);
+    int status = o->store ? (msync(r->region, len, MS_SYNC) ? errno : 0) : 0;
+    if (status) {
+        snprintf(error, size, "--store %s.%s: %s", o->store, o->receivers[r->index],
+                 strerror(status));
+        return false;
+    }
+    status = o->out ? content_file_write(o->out, o->receivers[r->index], r->region, len) : 0;
+    if (status) {
+        snprintf(error, size, "cannot write the region to %s: %s", o->out, strerror(status));
+        return false;
+    }
+    return true;
+}
+
+bool
+receiver_step(void *aux, unsigned step, char *error, size_t size)
+{
+    const struct receiver_ctx *ctx = aux;
+    struct receiver *r = &receiver;
+    const char *device = r->ep.ctx ? ibv_get_device_name(r->ep.ctx->device) : NULL;
+    struct host_count *count = &ctx->run->shared->members[ctx->index + 1].count;
+
+    switch ((enum run_step) step) {
+    case STEP_OPEN:
+        r->run = ctx->run;
+        r->index = ctx->index;
+        r->member = ctx->index + 1;
+        return receiver_open(r, error, size);
+    case STEP_ARM: return receiver_arm(r, error, size);
+    case STEP_WARMUP: return receiver_serve(r, PHASE_WARMUP, error, size);
+    case STEP_COUNT: host_count_read(device, &r->before); return true;
+    case STEP_WORK: return receiver_serve(r, PHASE_WORK, error, size);
+    case STEP_COMPARE:
+        host_count_read(device, count);
+        host_count_since(count, &r->before);
+        return receiver_compare(r, error, size);
+    case N_RUN_STEPS: break;
+    }
+    return false;
+}

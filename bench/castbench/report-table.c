@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of runs (see report.h), in perftest's manner.
+ */
+#include "bench/castbench/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Of those that say something. */
+static int
+decimals(double v)
+{
+    return v < 10 ? 3 : v < 100 ? 2 : v < 10000 ? 1 : 0;
+}
+
+/* "-": not known. */
+static void
+put_number(int width, double v)
+{
+    if (isfinite(v)) {
+        printf("  %*.*f", width, decimals(v), v);
+    } else {
+        printf("  %*s", width, "-");
+    }
+}
+
+static const char *
+size_text(uint32_t size, char *buf, size_t buf_size)
+{
+    unsigned shift = size % (1u << 20) == 0 ? 20 : size % (1u << 10) == 0 ? 10 : 0;
+
+    snprintf(buf, buf_size, "%" PRIu32 " %s", size >> shift,
+             shift == 20 ? "MiB"
+             : shift     ? "KiB"
+                         : "bytes");
+    return buf;
+}
+
+void
+table_begin(const struct plan *plan, unsigned i, const struct cell *cell)
+{
+    char size[32];
+
+    if (plan_n_runs(plan) > 1 && isatty(STDERR_FILENO)) {
+        fprintf(stderr, "run %u of %u: %s %u replica%s %s ...\n", i + 1, plan_n_runs(plan),
+                scheme_name(cell->scheme), cell->n_replicas, cell->n_replicas == 1 ? "" : "s",
+                size_text(cell->size, size, sizeof size));
+    }
+}
+
+void
+table_end(const struct run_options *o)
+{
+    if (isatty(STDERR_FILENO) && !o->show_interval) {
+        fprintf(stderr, "\r%40s\r", "");
+    }
+}
+
+static void
+table_counted(const struct run_options *o, const struct run_result *r)
+{
+    struct totals t = totals_of(o, r);
+
+    if (!r->machine.n_devices) {
+        return;
+    }
+    if (r->machine.n_devices == 1) {
+        printf(" %s sent", r->machine.devices[0].where);
+    } else {
+        printf(" %u devices sent together", r->machine.n_devices);
+    }
+    printf(" %.0f bytes, %.3f of the %" PRIu64 " bytes written\n", t.counted_bytes,
+           t.counted_bytes / (double) r->bytes, r->bytes);
+}
+
+static void
+table_replica(const struct replica *replica, const struct run_result *r, bool only_bad)
+{
+    if (replica->bytes_ok != r->region_len) {
+        printf(" %s: %s%zu of %zu bytes right, first difference at offset %zu%s%s\n", replica->host,
+               run_find_lost(r, replica->host) ? "lost, " : "", replica->bytes_ok, r->region_len,
+               replica->first_bad, replica->why[0] ? ": " : "", replica->why);
+    } else if (!only_bad) {
+        printf(" %s: all %zu bytes right\n", replica->host, r->region_len);
+    }
+}
+
+void
+table_run(const struct plan *plan, unsigned i, const struct row *row, const struct run_options *o,
+          const struct run_result *r)
+{
+    static const enum metric columns[] = {
+        METRIC_MB_PER_S, METRIC_MESSAGES_PER_S, METRIC_P50, METRIC_P99, METRIC_P999,
+        METRIC_MAX,      METRIC_UPLINK_PER_BYTE};
+    bool is_single = plan_n_runs(plan) == 1;
+
+    if (!r->complete) {
+        return;
+    }
+    if (!i) {
+        printf(" scheme          replicas   #bytes  #iterations  depth       MB/s      msg/s"
+               "    p50[us]    p99[us]  p99.9[us]    max[us]     uplink\n");
+    }
+    printf(" %-14s  %8u  %7" PRIu32 "  %11" PRIu64 "  %5u", scheme_name(o->scheme), r->n_replicas,
+           o->size, r->count, o->depth);
+    for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
+        put_number(9, row->values[columns[k]]);
+    }
+    putchar('\n');
+    if (r->overdue) {
+        printf(" %" PRIu64
+               " more blocks were due and had not begun when the time was over: latency "
+               "lacks them\n",
+               r->overdue);
+    }
+    if (is_single) {
+        table_counted(o, r);
+    }
+    for (unsigned k = 0; k < r->n_replicas; k++) {
+        table_replica(&r->replicas[k], r, !is_single);
+    }
+    fflush(stdout);
+}
+
+void
+table_summary(const struct matrix *m)
+{
+    static const struct {
+        const char *name;
+        enum metric metric;
+    } columns[] = {
+        {"MB/s", METRIC_MB_PER_S},
+        {"p50[us]", METRIC_P50},
+        {"p99[us]", METRIC_P99},
+        {"uplink", METRIC_UPLINK_PER_BYTE},
+    };
+    const size_t n_columns = sizeof columns / sizeof columns[0];
+    struct summary s;
+
+    if (m->plan->repeat == 1 || !matrix_summary(m, 0, &s)) {
+        return;
+    }
+    printf("\n Medians of the repeats, and from the lowest to the highest:\n"
+           " scheme          replicas   #bytes  runs");
+    for (size_t k = 0; k < n_columns; k++) {
+        printf("  %24s", columns[k].name);
+    }
+    putchar('\n');
+    for (unsigned i = 0; i < plan_n_cells(m->plan) && matrix_summary(m, i, &s); i++) {
+        printf(" %-14s  %8u  %7" PRIu32 "  %4u", scheme_name(s.cell.scheme), s.cell.n_replicas,
+               s.cell.size, s.n_runs);
+        for (size_t k = 0; k < n_columns; k++) {
+            const struct spread *v = &s.values[columns[k].metric];
+            int n = decimals(v->median);
+            char text[64] = "-";
+
+            if (isfinite(v->median)) {
+                snprintf(text, sizeof text, "%.*f (%.*f..%.*f)", n, v->median, n, v->min, n,
+                         v->max);
+            }
+            printf("  %24s", text);
+        }
+        putchar('\n');
+    }
+}

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One run: prepares what the processes share, starts them and gives the turns.
+ *
+ * Order, for all schemes: all open their devices; the source arms, then the
+ * receivers (in a group it is the source that starts the epoch, and receivers
+ * register in it); the source transfers, and receivers do what is theirs
+ * meanwhile; the receivers compare.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench/castbench/interrupt.h"
+#include "bench/castbench/run-private.h"
+#include "bench/castbench/sampler.h"
+#include "bench/castbench/worker.h"
+
+/* More than what a process itself waits for anything, so that its own
+ * sentence, which says more, comes first. */
+#define GRACE       5
+/* How long a failure waits for its reason from the registry, in nanoseconds. */
+#define WAIT_REASON (5 * (uint64_t) NS_PER_SEC)
+
+/* The parent's. */
+struct parent {
+    struct run_ctx run;
+    struct run_result *result;
+    struct worker workers[1 + MAX_RECEIVERS]; /* the source is the first. */
+    struct receiver_ctx receivers[MAX_RECEIVERS];
+
+    /* From the transfer on. */
+    struct registry_watch *watches[MAX_QPS];
+    uint64_t started;
+    uint64_t reason_until; /* how long the registry's word is waited for; 0: was not yet. */
+    bool sampling;
+    unsigned long before; /* blocks completed by then. */
+    struct sampler sampler;
+    unsigned long shown; /* last progress on the terminal. */
+};
+
+bool
+run_fail(char *error, size_t size, const char *text)
+{
+    snprintf(error, size, "%s", text);
+    return false;
+}
+
+struct run_result *
+run_result_new(void)
+{
+    return calloc(1, sizeof(struct run_result));
+}
+
+/* Addresses of all members. */
+static bool
+resolve(const struct run_options *o, struct in6_addr *addresses, char *error, size_t size)
+{
+    const char *hosts[1 + MAX_RECEIVERS] = {o->source};
+
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        hosts[1 + i] = o->receivers[i];
+    }
+    return !registry_host_addresses(hosts, 1 + o->n_receivers, addresses, error, size);
+}
+
+static bool
+check_groups(const struct run_options *o, char *error, size_t size)
+{
+    struct group_info group;
+    uint32_t mtu = 0;
+
+    for (unsigned q = 0; o->scheme == SCHEME_MCAST && q < o->qps; q++) {
+        if (registry_group_show(o->groups[q], &group, error, size)) {
+            return false;
+        }
+        if (o->mtu && o->mtu != group.mtu) {
+            snprintf(error, size, "-m %" PRIu32 ": the path MTU of group %s is %" PRIu32, o->mtu,
+                     o->groups[q], group.mtu);
+            return false;
+        }
+        if (q && group.mtu != mtu) {
+            snprintf(error, size, "the path MTU of group %s is %" PRIu32 ", of %s %" PRIu32,
+                     o->groups[q], group.mtu, o->groups[0], mtu);
+            return false;
+        }
+        mtu = group.mtu;
+    }
+    return true;
+}
+
+static uint32_t
+chunk_of(const struct run_options *o)
+{
+    return o->scheme == SCHEME_CHAIN_PIPE && o->chunk < o->size ? o->chunk : o->size;
+}
+
+/* The shape of the run's bytes.  False: it cannot be. */
+static bool
+content_of(const struct run_options *o, struct content *content, uint64_t *n_blocks, char *error,
+           size_t size)
+{
+    size_t len = 0;
+
+    *n_blocks = o->count;
+    if (!o->file) {
+        *content = content_init(o->pattern, o->size, o->count ? o->warmup + o->count : 0,
+                                o->region_max, o->seed);
+        if (!content->n_slots) {
+            snprintf(error, size, "-s %" PRIu32 ": larger than the region", o->size);
+        }
+        return content->n_slots;
+    }
+    int status = content_file_len(o->file, &len);
+    if (status || !len || len > REGION_MAX) {
+        snprintf(error, size, "--file %s: %s", o->file,
+                 status ? strerror(status) : "must have 1 byte to 64 MiB");
+        return false;
+    }
+    *content = content_init_file(o->size, o->count ? o->warmup + o->count : 0, len);
+    *n_blocks = o->count ? o->count : content->n_slots;
+    return true;
+}
+
+bool
+run_check(const struct run_options *o, char *error, size_t size)
+{
+    uint32_t chunk = chunk_of(o), n_pieces = (o->size + chunk - 1) / chunk;
+    struct machine_count machine;
+    struct in6_addr addresses[1 + MAX_RECEIVERS];
+    struct content content;
+    uint64_t n_blocks;
+
+    n_pieces += o->pattern == PATTERN_APPEND;
+    if (o->pattern == PATTERN_APPEND && o->qps > 1) {
+        return run_fail(error, size,
+                        "--pattern append: must have one QP: nothing orders a tail behind "
+                        "records that come on another");
+    }
+    if (o->rate > 0 && o->rate * o->timeout < 1) {
+        snprintf(error, size, "--rate %g: less than a block in the %u s of --timeout", o->rate,
+                 o->timeout);
+        return false;
+    }
+    if (n_pieces > MAX_PIECES || n_pieces * o->depth > MAX_WR) {
+        snprintf(error, size,
+                 "%u blocks outstanding, each of %" PRIu32 " pieces of %" PRIu32
+                 " bytes: more than %d work requests",
+                 o->depth, n_pieces, chunk, MAX_WR);
+        return false;
+    }
+    return content_of(o, &content, &n_blocks, error, size) && check_groups(o, error, size)
+           && resolve(o, addresses, error, size)
+           && machine_count_read(&o->counted, &machine, error, size);
+}
+
+/* Schemes are compared with the same packets, hence with the group's MTU. */
+static bool
+fill_mtu(struct shared *shared, const struct run_options *o, char *error, size_t size)
+{
+    struct group_info group = {.mtu = DEFAULT_MTU};
+
+    if (!o->mtu && o->groups[0] && registry_group_show(o->groups[0], &group, error, size)) {
+        return false;
+    }
+    shared->mtu = o->mtu ? o->mtu : group.mtu;
+    return true;
+}
+
+/* Every packet is to have a stamp. */
+static uint32_t
+sector_of(const struct shared *shared)
+{
+    uint32_t n = shared->chunk < shared->mtu ? shared->chunk : shared->mtu;
+
+    return n < SECTOR_MIN ? SECTOR_MIN : n < SECTOR_MAX ? n : SECTOR_MAX;
+}
+
+/* Fills in what is the parent's. */
+static bool
+shared_fill(struct shared *shared, const struct run_options *o, char *error, size_t size)
+{
+    size_t len = shared->content.region_len;
+
+    shared->psn = (uint32_t) (o->seed * 0x9e3779b1 & 0xffffff);
+    shared->chunk = chunk_of(o);
+    shared->n_chunks = (o->size + shared->chunk - 1) / shared->chunk;
+    shared->n_pieces = shared->n_chunks + (o->pattern == PATTERN_APPEND);
+    shared->plan.n_members = 1 + o->n_receivers;
+    if (o->scheme != SCHEME_MCAST) {
+        relay_plan_make(&shared->plan, o->scheme, o->n_receivers);
+    }
+    if (!fill_mtu(shared, o, error, size)) {
+        return false;
+    }
+    shared->content.sector = sector_of(shared);
+    int status = 0;
+    if (o->file) {
+        status = content_file_read(o->file, shared->expected, len);
+    } else {
+        content_generate(&shared->content, shared->expected);
+    }
+    if (status) {
+        snprintf(error, size, "--file %s: %s", o->file, strerror(status));
+        return false;
+    }
+    bool ok = resolve(o, shared->addresses, error, size);
+    for (unsigned i = 0; ok && i < N_PHASES; i++) {
+        if (pipe2(shared->over[i], O_CLOEXEC)) {
+            snprintf(error, size, "cannot make a pipe: %s", strerror(errno));
+            ok = false;
+        }
+    }
+    return ok;
+}
+
+static void
+shared_free(struct shared *shared)
+{
+    for (unsigned i = 0; i < N_PHASES; i++) {
+        for (unsigned end = 0; end < 2; end++) {
+            if (shared->over[i][end]) {
+                close(shared->over[i][end]);
+            }
+        }
+    }
+    munmap(shared, sizeof *shared + shared->content.region_len);
+}
+
+static struct shared *
+shared_new(const struct run_options *o, char *error, size_t size)
+{
+    struct content content;
+    uint64_t n_blocks;
+
+    if (!content_of(o, &content, &n_blocks, error, size)) {
+        return NULL;
+    }
+    struct shared *shared = mmap(NULL, sizeof *shared + content.region_len, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        snprintf(error, size, "cannot map %zu bytes: %s", content.region_len, strerror(errno));
+        return NULL;
+    }
+    shared->content = content;
+    shared->n_blocks = n_blocks;
+    if (!shared_fill(shared, o, error, size)) {
+        shared_free(shared);
+        return NULL;
+    }
+    return shared;
+}
+
+const struct lost *
+run_find_lost(const struct run_result *r, const char *host)
+{
+    for (unsigned i = 0; i < r->n_lost; i++) {
+        if (!strcmp(r->lost[i].host, host)) {
+            return &r->lost[i];
+        }
+    }
+    return NULL;
+}
+
+static void
+note_lost(struct parent *p, const struct lost_info *info)
+{
+    struct run_result *r = p->result;
+
+    if (r->n_lost == MAX_RECEIVERS || run_find_lost(r, info->host)) {
+        return;
+    }
+    struct lost *lost = &r->lost[r->n_lost++];
+    snprintf(lost->host, sizeof lost->host, "%s", info->host);
+    snprintf(lost->why, sizeof lost->why, "%s", info->why);
+    lost->after_ms = (unsigned long) ((now_ns() - p->started) / NS_PER_MS);
+    fprintf(stderr, "%scastbench: %s is lost after %lu ms: %s\n", isatty(STDERR_FILENO) ? "\r" : "",
+            lost->host, lost->after_ms, lost->why);
+}
+
+/* Notes the receivers that are lost by now, or, if none is, the next that is by 'until'. */
+static void
+look_for_lost(struct parent *p, uint64_t until)
+{
+    struct lost_info info;
+    bool found = false;
+
+    for (unsigned q = 0; q < MAX_QPS && p->watches[q]; q++) {
+        uint64_t now = now_ns();
+        int wait_ms = !found && until > now ? (int) ((until - now) / NS_PER_MS) : 0;
+
+        while (registry_watch_lost(p->watches[q], found ? 0 : wait_ms, &info)) {
+            found = true;
+            note_lost(p, &info);
+        }
+    }
+}
+
+/* Notes how far the transfer is; at its 'end' for the last time. */
+static void
+sample(struct parent *p, bool end)
+{
+    const struct run_options *o = p->run.options;
+    const struct run_result *r = p->result;
+    unsigned long n = atomic_load(&p->run.shared->completed) - p->before;
+    uint64_t total = content_bytes(&p->run.shared->content, o->warmup, o->warmup + n);
+    uint64_t ms = (now_ns() - p->started) / NS_PER_MS;
+    uint32_t since = r->n_samples ? r->samples[r->n_samples - 1].ms : 0;
+    const struct sample *s = (end ? sampler_end : sampler_add)(&p->sampler, ms, total);
+
+    if (s && o->show_interval && s->ms > since) {
+        printf(" %8.3f s %12" PRIu64 " bytes %10.2f MB/s\n", s->ms / 1e3, s->bytes,
+               (double) s->bytes / 1e3 / (s->ms - since));
+        fflush(stdout);
+    }
+}
+
+/* Called while workers are awaited; the value changes while there is progress. */
+static unsigned long
+progress(void *aux)
+{
+    struct parent *p = aux;
+    const struct shared *shared = p->run.shared;
+
+    look_for_lost(p, 0);
+    if (p->sampling) {
+        sample(p, false);
+    }
+    unsigned long done = atomic_load(&shared->completed);
+    if (done != p->shown && isatty(STDERR_FILENO) && !p->run.options->show_interval) {
+        fprintf(stderr, "\r%lu blocks written ", done);
+        p->shown = done;
+    }
+    return atomic_load(&shared->events);
+}
+
+static bool
+start(struct parent *p, unsigned i, worker_step *step, void *aux, char *error, size_t size)
+{
+    const struct run_options *o = p->run.options;
+    struct worker *w = &p->workers[i];
+
+    snprintf(w->name, sizeof w->name, "%s %s", i ? "receiver" : "source",
+             i ? o->receivers[i - 1] : o->source);
+    int status = worker_start(w, N_RUN_STEPS, step, aux);
+    if (status) {
+        snprintf(error, size, "cannot start %s: %s", w->name, strerror(status));
+    }
+    return !status;
+}
+
+/* One turn of workers first..end-1.  The source is the last that is told: relays should wait for its
+ * first block, and not that block for relays that are still asleep. */
+static bool
+turn(struct parent *p, unsigned first, unsigned end)
+{
+    const struct run_options *o = p->run.options;
+
+    for (unsigned i = end; i-- > first;) {
+        worker_go(&p->workers[i]);
+    }
+    return workers_await(p->workers, o->n_receivers + 1, o->timeout + GRACE, o->interval_ms,
+                         progress, p, p->result->error, sizeof p->result->error);
+}
+
+static bool
+start_all(struct parent *p)
+{
+    char *error = p->result->error;
+    size_t size = sizeof p->result->error;
+    bool ok = start(p, 0, source_step, &p->run, error, size);
+
+    for (unsigned i = 0; ok && i < p->run.options->n_receivers; i++) {
+        p->receivers[i] = (struct receiver_ctx){.run = &p->run, .index = i};
+        ok = start(p, i + 1, receiver_step, &p->receivers[i], error, size);
+    }
+    return ok;
+}
+
+static bool
+watch_groups(struct parent *p)
+{
+    const struct run_options *o = p->run.options;
+    bool ok = true;
+
+    for (unsigned q = 0; ok && o->scheme == SCHEME_MCAST && q < o->qps; q++) {
+        ok = !registry_watch_open(o->groups[q], &p->watches[q], p->result->error,
+                                  sizeof p->result->error);
+    }
+    return ok;
+}
+
+/* The transfer that is measured. */
+static bool
+work(struct parent *p)
+{
+    const struct run_options *o = p->run.options;
+    struct run_result *r = p->result;
+    struct machine_count before;
+
+    if (!watch_groups(p) || !machine_count_read(&o->counted, &before, r->error, sizeof r->error)) {
+        return false;
+    }
+    p->before = atomic_load(&p->run.shared->completed);
+    p->started = now_ns();
+    p->sampling = true;
+    sampler_init(&p->sampler, r, o->interval_ms);
+    bool ok = turn(p, 0, o->n_receivers + 1);
+    p->sampling = false;
+    sample(p, true);
+    if (!ok) {
+        look_for_lost(p, now_ns() + WAIT_REASON);
+        return false;
+    }
+    return machine_count_read(&o->counted, &r->machine, r->error, sizeof r->error)
+           && machine_count_since(&r->machine, &before, r->error, sizeof r->error);
+}
+
+/* What regions must hold. */
+static bool
+finish_expected(struct parent *p)
+{
+    const struct run_options *o = p->run.options;
+    struct shared *shared = p->run.shared;
+
+    content_finish(&shared->content, shared->expected, shared->end);
+    int status =
+        o->out ? content_file_write(o->out, "source", shared->expected, shared->content.region_len)
+               : 0;
+    if (status) {
+        snprintf(p->result->error, sizeof p->result->error, "--out %s: %s", o->out,
+                 strerror(status));
+    }
+    return !status;
+}
+
+static bool
+run_workers(struct parent *p)
+{
+    unsigned n = p->run.options->n_receivers + 1;
+    bool ok = start_all(p) && turn(p, 0, n)           /* open */
+              && turn(p, 0, 1) && turn(p, 1, n)       /* arm */
+              && turn(p, 0, n) && turn(p, 0, n)       /* warm up; count */
+              && work(p)                              /* work */
+              && finish_expected(p) && turn(p, 0, n); /* compare */
+
+    workers_stop(p->workers, n);
+    return ok;
+}
+
+/* Request packets that one replica needs for the blocks that are measured. */
+static uint64_t
+packets_each(const struct run_ctx *run, uint64_t first, uint64_t end)
+{
+    uint64_t n = 0;
+
+    for (uint64_t block = first; block < end; block++) {
+        for (unsigned i = 0; i < run->shared->n_pieces; i++) {
+            uint32_t len = piece_get(run, block, i).len;
+
+            n += len ? (len + run->shared->mtu - 1) / run->shared->mtu : 1;
+        }
+    }
+    return n;
+}
+
+static void
+fill_replica(struct run_result *r, const struct run_ctx *run, unsigned i)
+{
+    const struct shared *shared = run->shared;
+    const struct shared_replica *from = &shared->replicas[i];
+    struct replica *to = &r->replicas[i];
+
+    to->bytes_ok = from->bytes_ok;
+    to->first_bad = from->first_bad;
+    memcpy(to->why, from->why, sizeof to->why);
+    to->arrived = from->arrived;
+    to->confirmed = is_mcast(run) ? shared->latency[RULE_ALL] : shared->confirmed[i];
+    to->host_count = shared->members[1 + i].count;
+}
+
+static void
+fill_result(struct run_result *r, const struct run_ctx *run)
+{
+    const struct run_options *o = run->options;
+    const struct shared *shared = run->shared;
+
+    r->first_block = o->warmup;
+    r->region_len = shared->content.region_len;
+    for (unsigned q = 0; q < o->qps; q++) {
+        r->epochs[q] = shared->groups[q].epoch;
+    }
+    r->mtu = shared->mtu;
+    r->seconds = shared->seconds;
+    r->overdue = shared->overdue;
+    memcpy(r->latency, shared->latency, sizeof r->latency);
+    if (shared->seconds > 0) {
+        r->count = shared->end - o->warmup;
+        r->bytes = content_bytes(&shared->content, o->warmup, shared->end);
+        r->packets = packets_each(run, o->warmup, shared->end) * o->n_receivers;
+    }
+    bool told = o->op != OP_WRITE; /* Relays always are, leaves not. */
+    r->has_skew = !r->n_lost && (told || o->scheme != SCHEME_MCAST);
+    if (r->has_skew) {
+        r->skew = told ? shared->arrival_skew : shared->confirm_skew;
+    }
+    r->source_count = shared->members[0].count;
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        fill_replica(r, run, i);
+    }
+}
+
+/* Is there a reason why a replica lacks something?  The registry may hear of it later than the
+ * source can go on. */
+static bool
+is_lost(struct parent *p, unsigned replica)
+{
+    const struct run_result *r = p->result;
+    const char *host = r->replicas[replica].host;
+
+    p->reason_until = p->reason_until ? p->reason_until : now_ns() + WAIT_REASON;
+    while (p->watches[0] && !run_find_lost(r, host) && now_ns() < p->reason_until
+           && !interrupt_signal()) {
+        look_for_lost(p, p->reason_until); /* others may be lost before it. */
+    }
+    return run_find_lost(r, host);
+}
+
+/* Was each receiver that is told of blocks told of all? */
+static void
+check_told(struct parent *p)
+{
+    const struct run_ctx *run = &p->run;
+    struct run_result *r = p->result;
+
+    for (unsigned i = 0; r->complete && i < r->n_replicas; i++) {
+        uint64_t n = run->shared->replicas[i].n_told;
+
+        if (notices_per_block(run, 1 + i) && n != run->shared->end && !is_lost(p, i)) {
+            snprintf(r->error, sizeof r->error,
+                     "receiver %s was told of %" PRIu64 " of %" PRIu64 " blocks",
+                     r->replicas[i].host, n, run->shared->end);
+            r->complete = false;
+        }
+    }
+}
+
+/* Which receivers lack bytes, and is there a reason? */
+static enum outcome
+judge(struct parent *p)
+{
+    struct run_result *r = p->result;
+    enum outcome outcome = r->complete ? OUTCOME_OK : OUTCOME_FAILED;
+
+    for (unsigned i = 0; i < r->n_replicas && outcome != OUTCOME_FAILED; i++) {
+        if (r->replicas[i].bytes_ok != r->region_len) {
+            outcome = is_lost(p, i) ? OUTCOME_PARTIAL : OUTCOME_FAILED;
+        }
+    }
+    return outcome;
+}
+
+void
+run(const struct run_options *o, struct run_result *r)
+{
+    static struct parent p;
+
+    memset(r, 0, sizeof *r);
+    r->outcome = OUTCOME_FAILED;
+    r->n_replicas = o->n_receivers;
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        snprintf(r->replicas[i].host, sizeof r->replicas[i].host, "%s", o->receivers[i]);
+    }
+    struct shared *shared = shared_new(o, r->error, sizeof r->error);
+    if (!shared) {
+        return;
+    }
+    p = (struct parent){.run = {.options = o, .shared = shared}, .result = r};
+    r->complete = run_workers(&p);
+    fill_result(r, &p.run);
+    check_told(&p);
+    r->outcome = judge(&p);
+    for (unsigned q = 0; q < MAX_QPS; q++) {
+        registry_watch_close(p.watches[q]);
+    }
+    shared_free(shared);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers as castbench's options take them.
+ */
+#ifndef BENCH_CASTBENCH_VALUES_H
+#define BENCH_CASTBENCH_VALUES_H 1
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Decimal or 0x..., as castctl takes numbers.  False: it is none, or outside of min..max. */
+bool value_number(const char *text, uint64_t min, uint64_t max, uint64_t *);
+/* Likewise, and K and M may follow a decimal number, for 2^10 and 2^20. */
+bool value_size(const char *text, uint64_t min, uint64_t max, uint64_t *);
+/* Digits, maybe with a point among them.  '*end', if not NULL, is what follows; otherwise nothing
+ * may. */
+bool value_decimal(const char *text, double min, double max, double *, const char **end);
+
+#endif /* bench/castbench/values.h */
