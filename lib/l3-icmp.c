@@ -62,7 +62,7 @@ send_error(struct l3 *l3, const struct packet *offender, uint32_t ofs,
           TRACE_ADDR(&bad->src));
     enum drop_reason dropped = send_answer(l3, p, to, now);
     if (dropped) {
-        l3->ops.drop(l3->ops.aux, dropped, 0);
+        l3->drops[dropped]++;
     }
 }
 

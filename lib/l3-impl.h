@@ -10,7 +10,8 @@
 #include "lib/neigh.h"
 
 struct l3 {
-    struct l3_ops ops;
+    struct node_io io;
+    uint64_t *drops; /* [N_DROP_REASONS] */
     struct tracer tracer;
     struct packet_pool *pool;
     struct in6_addr address;

@@ -84,13 +84,13 @@ send_nd(struct l3 *l3, const struct port_config *port, const uint8_t eth_dst[6],
 {
     struct packet *p = packet_get(l3->pool);
     if (!p) {
-        l3->ops.drop(l3->ops.aux, DROP_pool_empty, port->number);
+        l3->drops[DROP_pool_empty]++;
         return;
     }
     m->src = *own_address(l3, port);
     memcpy(m->mac, port->mac, sizeof m->mac);
     nd_build(p, port->mac, eth_dst, m);
-    l3->ops.tx(l3->ops.aux, port->number, p);
+    l3->io.tx(l3->io.aux, port->number, p);
     packet_put(p);
 }
 
@@ -107,7 +107,7 @@ l3_send_to_mac(struct l3 *l3, const struct port_config *port, struct packet *p,
         memcpy(eth->dst, mac, sizeof eth->dst);
         memcpy(eth->src, port->mac, sizeof eth->src);
         eth->type = be16_put(ETH_TYPE_IP6);
-        l3->ops.tx(l3->ops.aux, port->number, p);
+        l3->io.tx(l3->io.aux, port->number, p);
     }
     packet_put(p);
     return eth ? DROP_none : DROP_too_long;
@@ -164,7 +164,7 @@ static enum drop_reason
 check_mtu(const struct l3 *l3, const struct packet *p, const struct port_config *port,
           uint32_t *mtu)
 {
-    *mtu = l3->ops.mtu ? l3->ops.mtu(l3->ops.aux, port->number) : UINT32_MAX;
+    *mtu = l3->io.mtu ? l3->io.mtu(l3->io.aux, port->number) : UINT32_MAX;
     if (packet_size(p) <= *mtu) {
         return DROP_none;
     }
@@ -268,7 +268,7 @@ neigh_send(void *l3_, uint16_t number, struct packet *p, const uint8_t mac[6])
     struct l3 *l3 = l3_;
     enum drop_reason why = l3_send_to_mac(l3, neigh_port(l3, number), p, mac);
     if (why) {
-        l3->ops.drop(l3->ops.aux, why, number);
+        l3->drops[why]++;
     }
 }
 
@@ -277,7 +277,8 @@ neigh_drop(void *l3_, uint16_t number, struct packet *p, enum drop_reason why)
 {
     struct l3 *l3 = l3_;
 
-    l3->ops.drop(l3->ops.aux, why, number);
+    (void) number;
+    l3->drops[why]++;
     if (why == DROP_no_neighbour) {
         p->next = l3->unreachable; /* the table is busy: l3_timer() answers. */
         l3->unreachable = p;
@@ -366,7 +367,7 @@ l3_input(struct l3 *l3, uint16_t number, const struct packet *p, const struct pa
             neigh_learn(l3->neighs, number, &m.target, m.mac, now);
         }
         return true;
-    case ND_INVALID: l3->ops.drop(l3->ops.aux, DROP_nd_invalid, number); return true;
+    case ND_INVALID: l3->drops[DROP_nd_invalid]++; return true;
     case ND_OTHER: return true;
     case ND_NONE: break;
     }
@@ -388,13 +389,14 @@ l3_mac_ok(const struct l3 *l3, uint16_t number, const struct packet *p)
  */
 
 struct l3 *
-l3_create(const struct l3_ops *ops, struct packet_pool *pool)
+l3_create(const struct node_io *io, struct packet_pool *pool, uint64_t drops[N_DROP_REASONS])
 {
     struct l3 *l3 = calloc(1, sizeof *l3);
     if (!l3) {
         abort();
     }
-    l3->ops = *ops;
+    l3->io = *io;
+    l3->drops = drops;
     l3->pool = pool;
     l3->fib = fib_create();
     l3->neighs = neigh_table_create(&(struct neigh_ops){

@@ -18,19 +18,17 @@
 
 struct l3;
 
-/* Frames out of port 'number', complete with Ethernet header; 'p' stays the
- * caller's.  mtu() is the largest IPv6 packet that the port sends (NULL: no limit).
- * drop() is told about what no return value can say: packets that l3 held and gave
- * up, those made here that cannot be sent (port 0), and neighbour discovery messages
- * that are invalid. */
-struct l3_ops {
+/* Where frames go: out of port 'number', complete with Ethernet header; 'p' stays the
+ * node's.  mtu() is the largest IPv6 packet that the port sends (NULL: no limit). */
+struct node_io {
     void (*tx)(void *aux, uint16_t port, struct packet *p);
     uint32_t (*mtu)(void *aux, uint16_t port);
-    void (*drop)(void *aux, enum drop_reason, uint16_t port);
     void *aux;
 };
 
-struct l3 *l3_create(const struct l3_ops *, struct packet_pool *);
+/* 'drops' are the node's counters.  Here is counted what no return value can say: packets that were
+ * held and given up, those made here that cannot be sent, and invalid neighbour discovery messages. */
+struct l3 *l3_create(const struct node_io *, struct packet_pool *, uint64_t drops[N_DROP_REASONS]);
 /* Returns packets that wait to the pool without a word. */
 void l3_destroy(struct l3 *);
 

@@ -4,33 +4,11 @@
  */
 #include "lib/node-base.h"
 
-static void
-tx(void *base_, uint16_t port, struct packet *p)
-{
-    struct node_base *base = base_;
-    base->io.tx(base->io.aux, port, p);
-}
-
-static uint32_t
-mtu(void *base_, uint16_t port)
-{
-    struct node_base *base = base_;
-    return base->io.mtu ? base->io.mtu(base->io.aux, port) : UINT32_MAX;
-}
-
-static void
-dropped(void *base, enum drop_reason why, uint16_t port)
-{
-    (void) port;
-    node_count_drop(base, why);
-}
-
 void
 node_base_init(struct node_base *base, const struct node_io *io, struct packet_pool *pool)
 {
-    *base = (struct node_base){.io = *io, .pool = pool};
-    base->l3 =
-        l3_create(&(struct l3_ops){.tx = tx, .mtu = mtu, .drop = dropped, .aux = base}, pool);
+    *base = (struct node_base){.pool = pool};
+    base->l3 = l3_create(io, pool, base->drops);
 }
 
 void

@@ -11,7 +11,6 @@
 #include "lib/parse.h"
 
 struct node_base {
-    struct node_io io;
     struct tracer tracer;
     struct packet_pool *pool;
     struct l3 *l3;

@@ -14,14 +14,6 @@
 #include "lib/reverse.h"
 #include "lib/sid-table.h"
 
-/* Where frames go: out of port 'number', complete with Ethernet header; 'p'
- * stays the node's. */
-struct node_io {
-    void (*tx)(void *aux, uint16_t port, struct packet *p);
-    uint32_t (*mtu)(void *aux, uint16_t port); /* of the port; NULL: no limit. */
-    void *aux;
-};
-
 /* State of one group epoch, for display and for the registry. */
 struct tree_info {
     const struct tree_config *config; /* the node's own copy. */

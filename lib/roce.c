@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RoCE opcode table and RNR timers (IBTA volume 1, 9.2 and 9.7.5.2.8).
+ * RoCE opcode table and RNR timers (IBTA volume 1, 9.2 and 9.7.5.2.8), flow labels.
  */
 #include "lib/roce.h"
+
+#include <zlib.h>
 
 #define REQ    ROCE_F_REQUEST
 #define RESP   ROCE_F_RESPONSE
@@ -72,4 +74,17 @@ uint8_t
 roce_rnr_longer(uint8_t a, uint8_t b)
 {
     return roce_rnr_usec(a) >= roce_rnr_usec(b) ? a : b;
+}
+
+uint32_t
+roce_flow_label(const struct ip6_hdr_wire *ip, const struct udp_hdr *udp, const struct bth *bth)
+{
+    uLong hash = crc32(0, ip->src.s6_addr, sizeof ip->src);
+    hash = crc32(hash, ip->dst.s6_addr, sizeof ip->dst);
+    hash = crc32(hash, udp->sport.b, sizeof udp->sport);
+    hash = crc32(hash, udp->dport.b, sizeof udp->dport);
+    hash = crc32(hash, bth->dest_qp.b, sizeof bth->dest_qp);
+
+    uint32_t label = (uint32_t) (hash ^ hash >> 20) & 0xfffff;
+    return label ? label : 1;
 }

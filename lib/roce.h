@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/wire.h"
+
 enum roce_opcode {
     RC_SEND_FIRST = 0x00,
     RC_SEND_MIDDLE = 0x01,
@@ -68,5 +70,9 @@ const struct roce_opcode_info *roce_opcode_info(uint8_t opcode);
 uint32_t roce_rnr_usec(uint8_t code);
 /* The code of the longer of two timers. */
 uint8_t roce_rnr_longer(uint8_t a, uint8_t b);
+
+/* Flow label for a RoCE packet in IPv6: a 20-bit hash, never 0, of addresses,
+ * ports and dest_qp; equal for all packets of a QP. */
+uint32_t roce_flow_label(const struct ip6_hdr_wire *, const struct udp_hdr *, const struct bth *);
 
 #endif /* lib/roce.h */

@@ -13,7 +13,6 @@
 #include "lib/srh.h"
 
 #include <errno.h>
-#include <zlib.h>
 
 #define TEMPLATE_HOP_LIMIT 64
 #define SRH_ALIGN          8
@@ -132,17 +131,4 @@ encap_template_stamp(const struct encap_template *t, uint8_t *out, uint16_t inne
     memcpy(out, t->bytes, t->len);
     ip6_set_vtf(ip, tc, flow_label);
     ip->plen = be16_put((uint16_t) (t->len - IP6_HDR_LEN + inner_len));
-}
-
-uint32_t
-roce_flow_label(const struct ip6_hdr_wire *ip, const struct udp_hdr *udp, const struct bth *bth)
-{
-    uLong hash = crc32(0, ip->src.s6_addr, sizeof ip->src);
-    hash = crc32(hash, ip->dst.s6_addr, sizeof ip->dst);
-    hash = crc32(hash, udp->sport.b, sizeof udp->sport);
-    hash = crc32(hash, udp->dport.b, sizeof udp->dport);
-    hash = crc32(hash, bth->dest_qp.b, sizeof bth->dest_qp);
-
-    uint32_t label = (uint32_t) (hash ^ hash >> 20) & 0xfffff;
-    return label ? label : 1;
 }

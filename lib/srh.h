@@ -38,8 +38,4 @@ int encap_template_build(struct encap_template *t, const struct in6_addr *src,
 void encap_template_stamp(const struct encap_template *t, uint8_t *out, uint16_t inner_len,
                           uint8_t tc, uint32_t flow_label);
 
-/* Flow label for an inner RoCE packet: a 20-bit hash, never 0, of addresses,
- * ports and dest_qp; equal for all packets of a QP. */
-uint32_t roce_flow_label(const struct ip6_hdr_wire *, const struct udp_hdr *, const struct bth *);
-
 #endif /* lib/srh.h */

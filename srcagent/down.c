@@ -6,129 +6,77 @@
  * edge's TLVs only.  Copies share the request behind its IPv6 header; the last one
  * is the request itself.
  */
+#include "lib/fanout.h"
 #include "lib/icrc.h"
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 
 /* What the copies of a request have in common. */
 struct request {
+    const struct tree *tree;
     uint32_t flow_label;
     uint8_t tc;
-    uint16_t len;       /* of the inner packet. */
-    uint16_t after_qpn; /* bytes from behind DestQP to the ICRC. */
-    psn_t psn;
+    uint16_t len; /* of the inner packet. */
 };
 
 #define BTH_OFS (IP6_HDR_LEN + sizeof(struct udp_hdr)) /* in the inner packet. */
 
-/* As the root: has somebody whom a copy would reach not confirmed the PSN? */
-static bool
-is_needed(const struct tree *t, const struct encap *encap, psn_t psn)
+/* Where packets with this encapsulation go first. */
+static const struct in6_addr *
+encap_dst(const struct encap *encap)
 {
-    struct reverse *r = t->aggregate->reverse;
-
-    return encap->edge ? !reverse_filters(r, encap->edge, psn) : !reverse_filters_all(r, psn);
+    return &((const struct ip6_hdr_wire *) encap->template.bytes)->dst;
 }
 
-/* As the root: is one of those that a copy would reach to be asked? */
-static bool
-is_asked(const struct tree *t, const struct encap *encap)
-{
-    const struct reverse *r = t->aggregate->reverse;
-
-    return encap->edge ? reverse_asks(r, encap->edge) : reverse_asks_shared(r);
-}
-
-/* As the root: they got a copy, if it was 'sent'. */
-static void
-note_copied(const struct tree *t, const struct encap *encap, psn_t psn, bool sent)
-{
-    if (encap->edge) {
-        reverse_copied(t->aggregate->reverse, encap->edge, psn, sent);
-    } else {
-        reverse_copied_shared(t->aggregate->reverse, psn, sent);
-    }
-}
-
-/* As the root: nobody needs this PSN any more. */
-static void
-note_filtered(const struct tree *t, psn_t psn)
-{
-    for (size_t i = 0; i < t->config.n_branches; i++) {
-        reverse_filters(t->aggregate->reverse, t->config.branches[i].id, psn);
-    }
-}
-
-/* Sends 'p', the inner packet or a copy of it, whose ICRC is at 'icrc'.  Consumes it. */
+/* Sends a copy 'p' of the request in front of which 'encap' is put. */
 static enum drop_reason
-encapsulate(struct srcagent *sa, const struct tree *t, const struct encap *encap,
-            const struct request *r, struct packet *p, uint8_t *icrc, uint64_t now)
+send_copy(const struct fanout *f, const void *encap_, struct packet *p, uint8_t *icrc)
 {
+    const struct request *r = f->aux;
+    const struct tree_config *c = &r->tree->config;
+    const struct encap *encap = encap_;
     const struct encap_template *template = &encap->template;
-
-    if (is_asked(t, encap)) {
-        icrc_set_ack_req((struct bth *) (p->data + BTH_OFS), r->after_qpn, icrc);
-    }
     uint8_t *outer = packet_push(p, template->len);
+
+    (void) icrc;
     if (!outer) {
         packet_put(p);
         return DROP_too_long;
     }
     encap_template_stamp(template, outer, r->len, r->tc, r->flow_label);
-    TRACE(&sa->base.tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes",
-          t->config.group, t->config.epoch, r->psn.v,
-          TRACE_ADDR(&((const struct ip6_hdr_wire *) outer)->dst), template->len - IP6_HDR_LEN);
-    return t->config.mode == MODE_MCAST
-               ? l3_multicast(sa->base.l3, p, t->uplink, L3_ERRORS_NONE, now)
-               : l3_output(sa->base.l3, p, L3_ERRORS_NONE, now);
+    TRACE(&f->node->tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes", c->group,
+          c->epoch, f->psn.v, TRACE_ADDR(encap_dst(encap)), template->len - IP6_HDR_LEN);
+    return c->mode == MODE_MCAST
+               ? l3_multicast(f->node->l3, p, r->tree->uplink, L3_ERRORS_NONE, f->now)
+               : l3_output(f->node->l3, p, L3_ERRORS_NONE, f->now);
 }
 
-/* Sends a copy of 'original', or if it is the 'last' one the original itself. */
+/* A copy to each that needs one.  Consumes 'p'. */
 static enum drop_reason
-send_copy(struct srcagent *sa, const struct tree *t, const struct encap *encap,
-          const struct request *r, struct packet *original, bool last, uint64_t now)
+send_copies(struct srcagent *sa, const struct request *r, psn_t psn, struct packet *p, uint64_t now)
 {
-    bool may_ask = reverse_asks_any(t->aggregate->reverse);
-    uint32_t head_len = (uint32_t) (may_ask ? BTH_OFS + sizeof(struct bth) : IP6_HDR_LEN);
-    struct packet *p =
-        last ? original : packet_replicate(original, 0, head_len, may_ask ? ROCE_ICRC_LEN : 0);
-    enum drop_reason why = DROP_pool_empty;
+    struct fanout f = {
+        .node = &sa->base,
+        .reverse = r->tree->aggregate->reverse,
+        .what = "encapsulation",
+        .send = send_copy,
+        .aux = r,
+        .psn = psn,
+        .now = now,
+        .original = p,
+        .takes_original = true,
+        .head_len = IP6_HDR_LEN,
+        .bth_ofs = BTH_OFS,
+        .after_qpn =
+            (uint16_t) (p->len - ROCE_ICRC_LEN - (BTH_OFS + offsetof(struct bth, ack_req))),
+    };
 
-    if (p) {
-        why =
-            encapsulate(sa, t, encap, r, p, last ? p->data + p->len - ROCE_ICRC_LEN : p->tail, now);
+    for (size_t i = 0; i < r->tree->encaps.n; i++) {
+        const struct encap *encap = &r->tree->encaps.v[i];
+
+        fanout_add(&f, encap->branch, encap, encap_dst(encap));
     }
-    note_copied(t, encap, r->psn, !why);
-    return why;
-}
-
-/* To all that need it.  Consumes 'p'. */
-static enum drop_reason
-send_copies(struct srcagent *sa, const struct tree *t, const struct request *r, struct packet *p,
-            uint64_t now)
-{
-    const struct encap *held = NULL; /* gets its copy when the next one is found. */
-
-    for (size_t i = 0; i < t->encaps.n; i++) {
-        const struct encap *encap = &t->encaps.v[i];
-
-        if (encap->edge && reverse_is_pruned(t->aggregate->reverse, encap->edge)) {
-            node_count_drop(&sa->base, DROP_member_lost);
-            continue;
-        }
-        if (!is_needed(t, encap, r->psn)) {
-            continue;
-        }
-        if (held) {
-            node_count_drop(&sa->base, send_copy(sa, t, held, r, p, false, now));
-        }
-        held = encap;
-    }
-    if (!held) {
-        packet_put(p);
-        return DROP_none;
-    }
-    return send_copy(sa, t, held, r, p, true, now);
+    return fanout_end(&f);
 }
 
 /* Sends the inner packet 'p' (data at its IPv6 header) down.  Consumes it. */
@@ -138,28 +86,21 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
     struct ip6_hdr_wire *ip = (void *) p->data;
     const struct bth *bth = (const void *) (p->data + BTH_OFS);
     const struct request r = {
+        .tree = t,
         .flow_label = roce_flow_label(ip, (const void *) (ip + 1), bth),
         .tc = ip6_tc(ip),
         .len = (uint16_t) p->len,
-        .after_qpn =
-            (uint16_t) (p->len - ROCE_ICRC_LEN - (BTH_OFS + offsetof(struct bth, ack_req))),
-        .psn = bth_psn(bth),
     };
-    enum drop_reason why = DROP_none;
+    psn_t psn = bth_psn(bth);
 
     ip->hlim--; /* RFC 2473: the tunnel is one hop. */
     struct reverse_out out =
-        reverse_down(t->aggregate->reverse, r.psn, bth->ack_req & BTH_ACK_REQ, now);
-    if (!t->started || psn_cmp(r.psn, t->h) >= 0) {
-        t->h = psn_add(r.psn, 1);
+        reverse_down(t->aggregate->reverse, psn, bth->ack_req & BTH_ACK_REQ, now);
+    if (!t->started || psn_cmp(psn, t->h) >= 0) {
+        t->h = psn_add(psn, 1);
     }
     t->started = true;
-    if (reverse_filters_all(t->aggregate->reverse, r.psn)) {
-        note_filtered(t, r.psn);
-        packet_put(p);
-    } else {
-        why = send_copies(sa, t, &r, p, now);
-    }
+    enum drop_reason why = send_copies(sa, &r, psn, p, now);
     up_send(sa, t, &out, now);
     return why;
 }
@@ -169,7 +110,7 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
 static enum drop_reason
 admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
 {
-    const struct bth *bth = (const void *) (p->data + IP6_HDR_LEN + sizeof(struct udp_hdr));
+    const struct bth *bth = (const void *) (p->data + BTH_OFS);
     struct refusal *r = &t->refusal;
     psn_t psn = bth_psn(bth);
     bool confirmed = t->anchored && psn_cmp(psn, t->una) < 0; /* will be acknowledged again. */

@@ -70,7 +70,7 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
     if (!named) {
         abort();
     }
-    encap->edge = 0;
+    encap->branch = FANOUT_SHARED;
     for (size_t i = 0; i < config->n_copies; i++) {
         const struct branch_config *b = &config->copies[i];
         if (config->mode != MODE_INGRESS || is_sid_of(dst, &b->edge)) {
@@ -79,7 +79,7 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
     }
     for (size_t i = 0; i < config->n_branches && config->mode == MODE_INGRESS; i++) {
         if (is_sid_of(dst, &config->branches[i].address)) {
-            encap->edge = config->branches[i].id;
+            encap->branch = config->branches[i].id;
         }
     }
     int error = 0;

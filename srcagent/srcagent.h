@@ -14,6 +14,7 @@
 
 #include "lib/addr-map.h"
 #include "lib/aggregate.h"
+#include "lib/fanout.h"
 #include "lib/node-base.h"
 #include "lib/srh.h"
 
@@ -36,7 +37,7 @@ struct refusal {
 /* What is put in front of a copy of each request: of the only one, or, with a packet for each edge, of
  * that edge's. */
 struct encap {
-    uint32_t edge; /* branch id of the edge; 0: for all branches. */
+    uint32_t branch; /* the edge's; FANOUT_SHARED: for all. */
     struct encap_template template;
 };
 struct encaps {

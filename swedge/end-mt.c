@@ -6,9 +6,9 @@
  *
  * A copy differs from the original in IPv6 SA (the Proxy: an unmodified
  * endpoint drops anything else), DA, hop limit, ECN, UDP checksum (0), BTH
- * DestQP, AckReq if the branch is to be asked, and, where there is a RETH, rkey and VA.  Its ICRC is the original's
- * plus the CRC of those differences (lib/icrc.h): payloads are never read, and
- * what arrived corrupt stays corrupt, so that the receiver drops it.
+ * DestQP, and, where there is a RETH, rkey and VA; AckReq is lib/fanout.c's.  Its
+ * ICRC is the original's plus the CRC of those differences (lib/icrc.h): payloads are
+ * never read, and what arrived corrupt stays corrupt, so that the receiver drops it.
  *
  * The payload is shared: a copy has private headers and ICRC and refers to the
  * original's buffer for the rest.  The last receiver gets the original itself,
@@ -16,6 +16,7 @@
  */
 #include "lib/defect.h"
 #include "lib/ecn.h"
+#include "lib/fanout.h"
 #include "lib/icrc.h"
 #include "lib/roce.h"
 #include "swedge/swedge.h"
@@ -29,10 +30,6 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
     struct udp_hdr *udp = (struct udp_hdr *) (ip + 1);
     struct bth *bth = (struct bth *) (udp + 1);
     uint32_t change = icrc_shift(b->icrc_diff, o->after_qpn);
-
-    if (reverse_asks(o->tree->aggregate->reverse, b->config->id)) {
-        icrc_set_ack_req(bth, o->after_qpn, icrc);
-    }
 
     ip6_set_vtf(ip, o->tc, ip6_flow_label(ip));
     ip->hlim--;
@@ -59,6 +56,18 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
     icrc_store(icrc, icrc_load(icrc) ^ change);
 }
 
+/* Sends receiver 'branch' its copy 'p', which begins with the inner IPv6 header. */
+static enum drop_reason
+send_copy(const struct fanout *f, const void *branch, struct packet *p, uint8_t *icrc)
+{
+    const struct branch *b = branch;
+
+    rewrite(f->aux, b, p->data, icrc);
+    TRACE(&f->node->tracer, "End.MT: copy to %s, QPN 0x%x", TRACE_ADDR(&b->config->address),
+          b->config->qpn);
+    return l3_output(f->node->l3, p, L3_ERRORS_NONE, f->now);
+}
+
 /* May this branch have a copy?  'r' is what the TLV says; NULL: there is none. */
 static enum drop_reason
 check_branch(const struct original *o, const struct branch *b, const struct mt_receiver *r)
@@ -68,9 +77,6 @@ check_branch(const struct original *o, const struct branch *b, const struct mt_r
     }
     if (r && be24_get(r->qpn) != b->config->qpn) {
         return DROP_qpn_mismatch;
-    }
-    if (reverse_is_pruned(o->tree->aggregate->reverse, b->config->id)) {
-        return DROP_member_lost;
     }
     if (b->copied == o->tree->n_packets) {
         return DROP_mt_repeated;
@@ -82,43 +88,6 @@ check_branch(const struct original *o, const struct branch *b, const struct mt_r
     return DROP_none;
 }
 
-/* Does it have this PSN, as it has said? */
-static bool
-is_filtered(const struct swedge *sw, const struct original *o, const struct branch *b)
-{
-    if (!reverse_filters(o->tree->aggregate->reverse, b->config->id, o->psn)) {
-        return false;
-    }
-    TRACE(&sw->base.tracer, "End.MT: no copy to %s, which has confirmed PSN %u",
-          TRACE_ADDR(&b->config->address), o->psn.v);
-    return true;
-}
-
-/* A copy for branch 'b'.  The last one is made of the original. */
-static enum drop_reason
-send_copy(struct swedge *sw, struct rx *rx, const struct original *o, struct branch *b, bool last)
-{
-    struct packet *p;
-
-    if (last) {
-        p = rx->p;
-        rx->p = NULL;
-        packet_pull(p, rx->h.inner.ofs);
-        rewrite(o, b, p->data, p->data + p->len - ROCE_ICRC_LEN);
-    } else {
-        p = packet_replicate(rx->p, rx->h.inner.ofs, o->head_len, ROCE_ICRC_LEN);
-        if (!p) {
-            return DROP_pool_empty;
-        }
-        rewrite(o, b, p->data, p->tail);
-    }
-    b->n_copies++;
-    reverse_copied(o->tree->aggregate->reverse, b->config->id, o->psn, true);
-    TRACE(&sw->base.tracer, "End.MT: copy to %s, QPN 0x%x", TRACE_ADDR(&b->config->address),
-          b->config->qpn);
-    return l3_output(sw->base.l3, p, L3_ERRORS_NONE, rx->now);
-}
-
 enum drop_reason
 check_receivers(const struct rx *rx, struct original *o)
 {
@@ -128,40 +97,46 @@ check_receivers(const struct rx *rx, struct original *o)
     return ecn_decap(ip6_tc(rx_ip(rx)), ip6_tc(o->ip), &o->tc) ? DROP_none : DROP_ecn_ce;
 }
 
-/* Makes 'b' the one whose copy is to be sent next, if it may have one, and sends that of *held, which
- * was. */
+/* A copy for branch 'b', if it may have one. */
 static void
-take_branch(struct swedge *sw, struct rx *rx, const struct original *o, struct branch *b,
-            const struct mt_receiver *r, struct branch **held)
+add_branch(struct fanout *f, const struct original *o, struct branch *b,
+           const struct mt_receiver *r)
 {
     enum drop_reason why = check_branch(o, b, r);
 
     if (why) {
-        TRACE(&sw->base.tracer, "End.MT: no copy to %s: %s",
-              TRACE_ADDR(r ? &r->addr : &b->config->address), drop_help(why));
-        node_count_drop(&sw->base, why);
+        fanout_leave_out(f, r ? &r->addr : &b->config->address, why);
         return;
     }
     b->copied = o->tree->n_packets;
-    if (is_filtered(sw, o, b)) {
-        return;
-    }
-    if (*held) {
-        node_count_drop(&sw->base, send_copy(sw, rx, o, *held, false));
-    }
-    *held = b;
+    fanout_add(f, b->config->id, b, &b->config->address);
 }
 
 enum drop_reason
 copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bool last)
 {
     const struct tree_config *c = &o->tree->config;
-    struct branch *held = NULL; /* found, and sent when the next one is. */
     unsigned n_named = c->provisioned;
+    struct fanout f = {
+        .node = &sw->base,
+        .reverse = o->tree->aggregate->reverse,
+        .what = "End.MT",
+        .send = send_copy,
+        .aux = o,
+        .psn = o->psn,
+        .now = rx->now,
+        .original = rx->p,
+        .takes_original = last,
+        .rewrites = true,
+        .ofs = rx->h.inner.ofs,
+        .head_len = o->head_len,
+        .bth_ofs = (uint16_t) (rx->h.bth_ofs - rx->h.inner.ofs),
+        .after_qpn = o->after_qpn,
+    };
 
     for (size_t i = 0; c->provisioned && i < c->n_branches; i++) {
         if (c->branches[i].kind == BRANCH_RECEIVER) {
-            take_branch(sw, rx, o, &o->tree->branches[i], NULL, &held);
+            add_branch(&f, o, &o->tree->branches[i], NULL);
         }
     }
     for (uint8_t t = 0; !c->provisioned && t < rx->h.n_mt_tlvs; t++) {
@@ -173,12 +148,12 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
         }
         n_named += tlv->n_receivers;
         for (uint8_t i = 0; i < tlv->n_receivers; i++) {
-            take_branch(sw, rx, o, tree_receiver(o->tree, &receivers[i].addr), &receivers[i],
-                        &held);
+            add_branch(&f, o, tree_receiver(o->tree, &receivers[i].addr), &receivers[i]);
         }
     }
-    if (held) {
-        return send_copy(sw, rx, o, held, last);
+    if (last) {
+        rx->p = NULL;
     }
-    return n_named || !last ? DROP_none : DROP_mt_no_tlv;
+    enum drop_reason why = fanout_end(&f);
+    return n_named || !last ? why : DROP_mt_no_tlv;
 }

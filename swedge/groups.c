@@ -90,7 +90,6 @@ keep_counts(struct branch *b, const struct tree *old)
 {
     for (size_t i = 0; i < old->config.n_branches; i++) {
         if (old->config.branches[i].id == b->config->id) {
-            b->n_copies = old->branches[i].n_copies;
             b->copied = old->branches[i].copied;
         }
     }
@@ -118,7 +117,6 @@ find_direct(struct tree *t)
         bool indirect = b->config->kind == BRANCH_NODE && !b->direct;
 
         reverse_share(t->aggregate->reverse, b->config->id, indirect);
-        t->n_indirect += indirect;
     }
 }
 
@@ -145,7 +143,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
 
     tree_config_clone(&t->config, config);
     find_next_ports(sw, t);
-    t->n_receivers = t->n_indirect = 0;
+    t->n_receivers = 0;
     t->branches = calloc(config->n_branches + 1, sizeof *t->branches);
     if (!t->branches) {
         abort();

@@ -39,9 +39,8 @@ struct branch {
     const struct branch_config *config;
     uint16_t port;      /* host port it is reached by; 0: by the routes. */
     uint32_t icrc_diff; /* crc0 of the change of SA, DA and DestQP. */
-    uint64_t n_copies;
-    bool direct;     /* a node that one of the outer destinations belongs to. */
-    uint64_t copied; /* number of the packet of which it last had a copy. */
+    bool direct;        /* a node that one of the outer destinations belongs to. */
+    uint64_t copied;    /* number of the packet of which it last had a copy. */
 };
 
 /* A group epoch at this node.  An old epoch's may be there beside a new one's
@@ -54,7 +53,6 @@ struct tree {
     struct auth_verifier *auth; /* NULL: no receivers, so nothing here depends on the SRH. */
     struct branch *branches;    /* in the order of config.branches. */
     size_t n_receivers;         /* among them. */
-    size_t n_indirect;          /* likewise: nodes that are reached through others. */
     uint16_t *next_ports;       /* mode mcast: in the order of config.outer_da; 0: not there. */
     uint64_t n_packets;         /* that came down, this one included. */
     bool superseded;            /* there is a newer epoch of the Proxy. */

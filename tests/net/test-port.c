@@ -483,7 +483,7 @@ END_TEST
 
 /* A node with a host on its only port, driven by hand. */
 static struct port *node_port;
-static unsigned n_drops;
+static uint64_t node_drops[N_DROP_REASONS];
 
 static void
 node_tx(void *capture, uint16_t number, struct packet *p)
@@ -491,13 +491,6 @@ node_tx(void *capture, uint16_t number, struct packet *p)
     (void) number;
     pcap_writer_put(capture, p);
     ck_assert_int_eq(port_send(node_port, p), 0);
-}
-
-static void
-node_drop(void *aux, enum drop_reason why, uint16_t number)
-{
-    (void) aux, (void) why, (void) number;
-    n_drops++;
 }
 
 /* Hands l3 what arrives until the host's neighbour is resolved, or time is up. */
@@ -530,8 +523,7 @@ make_node(struct port_config *port, struct pcap_writer *capture)
                                  .ports = port,
                                  .n_routes = 1,
                                  .routes = &route};
-    struct l3 *l3 =
-        l3_create(&(struct l3_ops){.tx = node_tx, .drop = node_drop, .aux = capture}, pool);
+    struct l3 *l3 = l3_create(&(struct node_io){.tx = node_tx, .aux = capture}, pool, node_drops);
     l3_configure(l3, &config);
     return l3;
 }
@@ -574,7 +566,9 @@ START_TEST(kernel_answers_us)
         ck_assert_ptr_nonnull(p);
         ck_assert_mem_eq(p->data, config.mac, 6);
         packet_put(p);
-        ck_assert_uint_eq(n_drops, 0);
+        for (size_t i = 0; i < N_DROP_REASONS; i++) {
+            ck_assert_uint_eq(node_drops[i], 0);
+        }
 
         ck_assert_int_eq(pcap_writer_error(capture), 0);
         ck_assert_uint_eq(pcap_writer_n_frames(capture), 2);

@@ -32,7 +32,8 @@ static struct node_config config;
 static struct port_config ports[3];
 static struct route_config routes[5];
 
-static unsigned n_tx, n_dropped[N_DROP_REASONS];
+static unsigned n_tx;
+static uint64_t n_dropped[N_DROP_REASONS];
 static uint16_t tx_port; /* of the last frame. */
 static uint8_t tx[PACKET_ROOM];
 static char trace[1024];
@@ -46,13 +47,6 @@ on_tx(void *aux, uint16_t port, struct packet *p)
     n_tx++;
     tx_port = port;
     ck_assert_uint_gt(packet_flatten(p, tx, sizeof tx), 0);
-}
-
-static void
-on_drop(void *aux, enum drop_reason why, uint16_t port)
-{
-    (void) aux, (void) port;
-    n_dropped[why]++;
 }
 
 static uint32_t
@@ -110,7 +104,7 @@ resolve_peer(const struct port_config *port)
 static void
 setup(void)
 {
-    const struct l3_ops ops = {.tx = on_tx, .mtu = mtu, .drop = on_drop};
+    const struct node_io io = {.tx = on_tx, .mtu = mtu};
     struct in6_addr far_node = node_address(0x101), dead = node_address(0x102);
 
     ports[0] = (struct port_config){.number = HOST_PORT, .name = "h1", .role = ROLE_HOST};
@@ -130,7 +124,7 @@ setup(void)
                                   .n_routes = 5,
                                   .routes = routes};
     pool = packet_pool_create(N_PACKETS);
-    l3 = l3_create(&ops, pool);
+    l3 = l3_create(&io, pool, n_dropped);
     for (size_t i = 0; i < config.n_ports; i++) {
         node_port_mac(config.id, ports[i].number, ports[i].mac);
     }

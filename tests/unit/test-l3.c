@@ -22,7 +22,8 @@ static struct port_config ports[2];
 static struct route_config routes[3];
 static struct in6_addr host, node, far_node;
 
-static unsigned n_tx, n_dropped[N_DROP_REASONS];
+static unsigned n_tx;
+static uint64_t n_dropped[N_DROP_REASONS];
 static uint16_t tx_port; /* of the last frame. */
 static uint8_t tx[PACKET_ROOM];
 static size_t tx_len;
@@ -48,16 +49,9 @@ on_tx(void *aux, uint16_t port, struct packet *p)
 }
 
 static void
-on_drop(void *aux, enum drop_reason why, uint16_t port)
-{
-    (void) aux, (void) port;
-    n_dropped[why]++;
-}
-
-static void
 setup(void)
 {
-    const struct l3_ops ops = {.tx = on_tx, .drop = on_drop, .aux = NULL};
+    const struct node_io io = {.tx = on_tx};
 
     host = addr("fd00:1::1");
     node = node_address(NODE_ID);
@@ -87,7 +81,7 @@ setup(void)
                                   .routes = routes};
 
     pool = packet_pool_create(64);
-    l3 = l3_create(&ops, pool);
+    l3 = l3_create(&io, pool, n_dropped);
     l3_configure(l3, &config);
     n_tx = 0;
     memset(n_dropped, 0, sizeof n_dropped);

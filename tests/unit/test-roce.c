@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The opcode table and the RNR timers.
+ * The opcode table, the RNR timers, flow labels.
  */
 #include <string.h>
 
 #include "lib/roce.h"
+#include "tests/unit/hex.h"
 #include "tests/unit/suites.h"
 
 /* Lengths from the extended headers' definitions. */
@@ -88,6 +89,39 @@ START_TEST(rnr)
     }
 END_TEST
 
+/* Proves MT-6-R8754-14. */
+START_TEST(flow_label)
+    {
+        struct ip6_hdr_wire ip = {.src = hex_addr("fd00:1::100"), .dst = hex_addr("fd00:ffff::1")};
+        struct udp_hdr udp = {.sport = be16_put(0xc001), .dport = be16_put(UDP_PORT_ROCE)};
+        struct bth bth = {.dest_qp = be24_put(0x101)};
+        uint32_t label = roce_flow_label(&ip, &udp, &bth);
+
+        for (uint32_t i = 0; i < 100000; i++) {
+            bth.dest_qp = be24_put(i);
+            uint32_t other = roce_flow_label(&ip, &udp, &bth);
+            ck_assert_uint_ge(other, 1);
+            ck_assert_uint_le(other, 0xfffff);
+        }
+        bth.dest_qp = be24_put(0x101);
+
+        /* Equal for all packets of a QP. */
+        bth_set_psn(&bth, psn_make(5));
+        bth.opcode = 7;
+        bth.ack_req = BTH_ACK_REQ;
+        ip6_set_vtf(&ip, 3, 0x77);
+        ip.hlim = 1;
+        udp.len = be16_put(100);
+        ck_assert_uint_eq(roce_flow_label(&ip, &udp, &bth), label);
+
+        udp.sport = be16_put(0xc002);
+        ck_assert_uint_ne(roce_flow_label(&ip, &udp, &bth), label);
+        udp.sport = be16_put(0xc001);
+        bth.dest_qp = be24_put(0x102);
+        ck_assert_uint_ne(roce_flow_label(&ip, &udp, &bth), label);
+    }
+END_TEST
+
 Suite *
 roce_suite(void)
 {
@@ -96,6 +130,7 @@ roce_suite(void)
 
     tcase_add_test(tc, table);
     tcase_add_test(tc, rnr);
+    tcase_add_test(tc, flow_label);
     suite_add_tcase(suite, tc);
     return suite;
 }
