@@ -165,17 +165,6 @@ aggregate_tunnelled(struct aggregate *a, const uint8_t *data, const struct parse
     return aggregate_response(a, b, data, h, now, out);
 }
 
-bool
-aggregate_ack_first(struct aggregate *a, const struct reverse_out *out, struct reverse_out *ack)
-{
-    bool first = a->config->root && out->send && out->moved && out->syndrome == AETH_NAK_PSN_SEQ;
-
-    if (first) {
-        *ack = reverse_ack_before(a->reverse, out);
-    }
-    return first;
-}
-
 struct packet *
 aggregate_build(const struct aggregate *a, struct packet_pool *pool, const struct in6_addr *own,
                 const struct reverse_out *out, enum drop_reason *why)
@@ -195,4 +184,29 @@ aggregate_build(const struct aggregate *a, struct packet_pool *pool, const struc
         response_wrap(p, own, &c->parent_sid);
     }
     return p;
+}
+
+static bool
+send_one(const struct aggregate *a, struct node_base *node, const struct reverse_out *out,
+         uint64_t now)
+{
+    enum drop_reason why;
+    struct packet *p = aggregate_build(a, node->pool, &node->address, out, &why);
+
+    node_count_drop(node, p ? l3_output(node->l3, p, L3_ERRORS_NONE, now) : why);
+    return p != NULL;
+}
+
+bool
+aggregate_send(struct aggregate *a, struct node_base *node, const struct reverse_out *out,
+               uint64_t now)
+{
+    if (!out->send) {
+        return false;
+    }
+    if (a->config->root && out->moved && out->syndrome == AETH_NAK_PSN_SEQ) {
+        struct reverse_out ack = reverse_ack_before(a->reverse, out);
+        send_one(a, node, &ack, now);
+    }
+    return send_one(a, node, out, now);
 }

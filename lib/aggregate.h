@@ -12,6 +12,7 @@
 #define LIB_AGGREGATE_H 1
 
 #include "lib/addr-map.h"
+#include "lib/node-base.h"
 #include "lib/node-config.h"
 #include "lib/packet.h"
 #include "lib/parse.h"
@@ -52,15 +53,16 @@ aggregate_response(struct aggregate *, const struct branch_config *b, const uint
 enum drop_reason aggregate_tunnelled(struct aggregate *, const uint8_t *data,
                                      const struct parsed *h, uint64_t now, struct reverse_out *);
 
-/* Does the source need ACK(m - 1), *ack, before the sequence NAK(m) that 'out' says?  rxe goes back once
- * and then ignores sequence NAKs until an ACK or a completion (docs/draft-notes.md, R6).  Asked once
- * for each 'out' that is sent, since that ACK is counted. */
-bool
-aggregate_ack_first(struct aggregate *, const struct reverse_out *out, struct reverse_out *ack);
 /* The packet that says upwards what 'out' tells to send (out->send), complete from its outermost
  * IPv6 header on.  'own' is the node's address.  NULL, and why, if there is none. */
 struct packet *
 aggregate_build(const struct aggregate *, struct packet_pool *, const struct in6_addr *own,
                 const struct reverse_out *out, enum drop_reason *why);
+/* Sends upwards from 'node' what the machine decided, if anything: to the parent's response SID, or at
+ * the root to the source.  A sequence NAK(m) for the source follows ACK(m - 1): rxe goes back once and
+ * then ignores sequence NAKs until an ACK or a completion (docs/draft-notes.md, R6).  Why not, if it
+ * could not, is counted.  True: *out was said. */
+bool aggregate_send(struct aggregate *, struct node_base *node, const struct reverse_out *out,
+                    uint64_t now);
 
 #endif /* lib/aggregate.h */

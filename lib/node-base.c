@@ -52,3 +52,27 @@ node_base_sid(const void *node, size_t i, struct sid_info *info)
 {
     return sid_table_get(&((const struct node_base *) node)->sids, i, info);
 }
+
+enum drop_reason
+node_guard(const struct rx *rx, const struct port_config *port)
+{
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
+
+    switch (port->role) {
+    case ROLE_HOST:
+        if (rx->h.srh_ofs || rx->h.inner.ofs || rx->h.ip.proto == IP6_NH_IPV6
+            || address_is_sid(&ip->dst)) {
+            return DROP_source_guard;
+        }
+        if (IN6_IS_ADDR_LINKLOCAL(&ip->src) || IN6_IS_ADDR_UNSPECIFIED(&ip->src)) {
+            return DROP_none; /* neighbour discovery; never forwarded. */
+        }
+        return IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address) ? DROP_none : DROP_source_guard;
+    case ROLE_AGENT:
+        return !address_is_sid(&ip->dst) || IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address)
+                   ? DROP_none
+                   : DROP_source_guard;
+    case ROLE_FABRIC: break;
+    }
+    return DROP_none;
+}

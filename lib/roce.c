@@ -4,6 +4,7 @@
  */
 #include "lib/roce.h"
 
+#include <stddef.h>
 #include <zlib.h>
 
 #define REQ    ROCE_F_REQUEST
@@ -79,10 +80,10 @@ roce_rnr_longer(uint8_t a, uint8_t b)
 uint32_t
 roce_flow_label(const struct ip6_hdr_wire *ip, const struct udp_hdr *udp, const struct bth *bth)
 {
-    uLong hash = crc32(0, ip->src.s6_addr, sizeof ip->src);
-    hash = crc32(hash, ip->dst.s6_addr, sizeof ip->dst);
-    hash = crc32(hash, udp->sport.b, sizeof udp->sport);
-    hash = crc32(hash, udp->dport.b, sizeof udp->dport);
+    /* Source and destination are next to each other, of addresses as of ports. */
+    uLong hash = crc32(0, (const uint8_t *) ip + offsetof(struct ip6_hdr_wire, src),
+                       sizeof ip->src + sizeof ip->dst);
+    hash = crc32(hash, (const uint8_t *) udp, sizeof udp->sport + sizeof udp->dport);
     hash = crc32(hash, bth->dest_qp.b, sizeof bth->dest_qp);
 
     uint32_t label = (uint32_t) (hash ^ hash >> 20) & 0xfffff;

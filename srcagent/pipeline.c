@@ -19,19 +19,6 @@ forward(struct srcagent *sa, struct rx *rx)
     return l3_forward(sa->base.l3, p, &rx->h, rx->now);
 }
 
-/* The host may send only from its own address (BCP 38), without routing header
- * or tunnel, and not to SIDs (RFC 8754 section 5.1). */
-static bool
-host_may_send(const struct rx *rx, const struct port_config *port, const struct ip6_hdr_wire *ip)
-{
-    if (rx->h.srh_ofs || rx->h.inner.ofs || rx->h.ip.proto == IP6_NH_IPV6
-        || address_is_sid(&ip->dst)) {
-        return false;
-    }
-    return IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address) || IN6_IS_ADDR_LINKLOCAL(&ip->src)
-           || IN6_IS_ADDR_UNSPECIFIED(&ip->src);
-}
-
 /* Parses what is this node's business: what the host sends, what is for a SID, what
  * comes from a Proxy. */
 static enum drop_reason
@@ -48,7 +35,7 @@ parse_own(const struct srcagent *sa, struct rx *rx, const struct sid *sid, bool 
 }
 
 static enum drop_reason
-run(struct srcagent *sa, struct rx *rx)
+pipeline(struct srcagent *sa, struct rx *rx)
 {
     const struct port_config *port = l3_port(sa->base.l3, rx->port);
     enum drop_reason why = parse_outer(rx->p->data, rx->p->len, &rx->h);
@@ -63,11 +50,9 @@ run(struct srcagent *sa, struct rx *rx)
     struct sid *sid = sid_table_lookup(&sa->base.sids, &ip->dst);
     bool from_host = port->role == ROLE_HOST;
     why = parse_own(sa, rx, sid, from_host);
+    why = why ? why : node_guard(rx, port);
     if (why) {
         return why;
-    }
-    if (from_host && !host_may_send(rx, port, ip)) {
-        return DROP_source_guard;
     }
     if (l3_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now)) {
         return DROP_none;
@@ -95,6 +80,6 @@ srcagent_input(void *sa_, uint16_t port, struct packet *p, uint64_t now)
     struct srcagent *sa = sa_;
     struct rx rx = {.p = p, .port = port, .now = now};
 
-    node_count_drop(&sa->base, run(sa, &rx));
+    node_count_drop(&sa->base, pipeline(sa, &rx));
     packet_put(rx.p);
 }

@@ -84,19 +84,7 @@ up_merge(struct srcagent *sa, const struct rx *rx)
 void
 up_send(struct srcagent *sa, struct tree *t, const struct reverse_out *out, uint64_t now)
 {
-    struct reverse_out ack;
-    enum drop_reason why;
-
-    if (!out->send || !tree_may_answer(sa, t)) {
-        return;
+    if (out->send && tree_may_answer(sa, t) && aggregate_send(t->aggregate, &sa->base, out, now)) {
+        note_progress(sa, t, response_una(out->psn, out->syndrome), out->msn, now);
     }
-    if (aggregate_ack_first(t->aggregate, out, &ack)) {
-        up_send(sa, t, &ack, now);
-    }
-    struct packet *p = aggregate_build(t->aggregate, sa->base.pool, &sa->base.address, out, &why);
-    node_count_drop(&sa->base, p ? l3_output(sa->base.l3, p, L3_ERRORS_NONE, now) : why);
-    if (!p) {
-        return; /* nothing was said. */
-    }
-    note_progress(sa, t, response_una(out->psn, out->syndrome), out->msn, now);
 }

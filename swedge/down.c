@@ -20,9 +20,6 @@
 #include "lib/roce.h"
 #include "swedge/swedge.h"
 
-/* What the packet is addressed to. */
-enum arrival { BY_END_MT, BY_REPLICATE, BY_MCAST };
-
 /* RFC 8754 and draft-li 6.2, S01 to S03 and S13 to S15.  No ICMPv6 error may come from
  * here: each copy of a packet would raise one (RFC 9524 2.2.3).
  *
@@ -136,8 +133,8 @@ check_auth(const struct swedge *sw, const struct rx *rx, const struct tree *t)
     return r.why;
 }
 
-static enum drop_reason
-down_input(struct swedge *sw, struct rx *rx, enum arrival by)
+enum drop_reason
+group_input(struct swedge *sw, struct rx *rx, enum arrival by)
 {
     struct original o = {0};
     enum drop_reason why, to_receivers;
@@ -169,22 +166,4 @@ down_input(struct swedge *sw, struct rx *rx, enum arrival by)
     why = to_nodes ? copy_to_nodes(sw, rx, &o) : to_receivers;
     reverse_path_send(sw, o.tree, &out, rx->now);
     return why;
-}
-
-enum drop_reason
-end_mt_input(struct swedge *sw, struct rx *rx)
-{
-    return down_input(sw, rx, BY_END_MT);
-}
-
-enum drop_reason
-end_mt_multicast(struct swedge *sw, struct rx *rx)
-{
-    return down_input(sw, rx, BY_MCAST);
-}
-
-enum drop_reason
-replicate_input(struct swedge *sw, struct rx *rx)
-{
-    return down_input(sw, rx, BY_REPLICATE);
 }

@@ -157,3 +157,9 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
     enum drop_reason why = fanout_end(&f);
     return n_named || !last ? why : DROP_mt_no_tlv;
 }
+
+enum drop_reason
+end_mt_input(struct swedge *sw, struct rx *rx)
+{
+    return group_input(sw, rx, BY_END_MT);
+}

@@ -81,7 +81,7 @@ mcast_input(struct swedge *sw, struct rx *rx)
     if (t->n_receivers) {
         why = parse_rest(rx->p->data, rx->p->len, &rx->h);
         if (!why) {
-            why = end_mt_multicast(sw, rx);
+            why = group_input(sw, rx, BY_MCAST);
         }
     }
     if (!t->config.n_outer_da) {

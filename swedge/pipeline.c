@@ -15,66 +15,50 @@
  */
 #include "swedge/swedge.h"
 
-static behaviour_input *const behaviours[] = {
-    [SID_END] = end_input,
-    [SID_END_MT] = end_mt_input,
-    [SID_RESPONSE] = response_input,
-    [SID_END_DT6] = end_dt6_input,
-    [SID_END_REPLICATE] = replicate_input,
+static const struct behaviour {
+    behaviour_input *input;
+    bool roce;                      /* a group's packet or a response, or nothing. */
+    behaviour_malformed *malformed; /* NULL: an inconsistent SRH is dropped without a word. */
+} behaviours[] = {
+    [SID_END] = {end_input, .malformed = end_malformed},
+    [SID_END_MT] = {end_mt_input, .roce = true},
+    [SID_RESPONSE] = {response_input, .roce = true},
+    [SID_END_DT6] = {end_dt6_input},
+    [SID_END_REPLICATE] = {replicate_input, .roce = true},
 };
 
-/* BCP 38 and RFC 8754 section 5.1, by the port's role: a host speaks with its own
- * address only, without routing header or tunnel, and not to SIDs, wherever they
- * are; what an agent sends to a SID comes from the agent. */
+/* Parses what this node may look into: what is for a SID or an address of its own, and whatever a host
+ * sends.  That the innermost packet is no sound RoCE matters only where nothing else may go. */
 static enum drop_reason
-guard(const struct rx *rx, const struct port_config *port)
+parse_own(const struct swedge *sw, struct rx *rx, const struct port_config *port,
+          const struct behaviour *b)
 {
-    const struct ip6_hdr_wire *ip = rx_ip(rx);
+    const struct in6_addr *dst = &rx_ip(rx)->dst;
 
-    switch (port->role) {
-    case ROLE_HOST:
-        if (rx->h.srh_ofs || rx->h.inner.ofs || rx->h.ip.proto == IP6_NH_IPV6
-            || address_is_sid(&ip->dst)) {
-            return DROP_source_guard;
-        }
-        if (IN6_IS_ADDR_LINKLOCAL(&ip->src) || IN6_IS_ADDR_UNSPECIFIED(&ip->src)) {
-            return DROP_none; /* neighbour discovery; never forwarded. */
-        }
-        return IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address) ? DROP_none : DROP_source_guard;
-    case ROLE_AGENT:
-        return !address_is_sid(&ip->dst) || IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address)
-                   ? DROP_none
-                   : DROP_source_guard;
-    case ROLE_FABRIC: break;
+    if (!b && !l3_is_local(sw->base.l3, dst) && port->role != ROLE_HOST) {
+        return DROP_none;
     }
-    return DROP_none;
-}
-
-/* What goes there is a group's packet or a response, or nothing. */
-static bool
-takes_roce(const struct swedge *sw, const struct sid *sid, const struct in6_addr *dst)
-{
-    return sid ? sid->behaviour != SID_END && sid->behaviour != SID_END_DT6
-               : addr_map_contains(sw->trees.by_key, dst);
+    enum drop_reason why = parse_rest(rx->p->data, rx->p->len, &rx->h);
+    if (!parse_only_roce_failed(why)) {
+        return why;
+    }
+    bool roce = b ? b->roce : addr_map_contains(sw->trees.by_key, dst);
+    return roce ? why : DROP_none;
 }
 
 enum drop_reason
 swedge_admit(struct swedge *sw, struct rx *rx)
 {
     const struct port_config *port = l3_port(sw->base.l3, rx->port);
-    const struct in6_addr *dst = &rx_ip(rx)->dst;
-    const struct sid *sid = sid_table_lookup(&sw->base.sids, dst);
+    const struct sid *sid = sid_table_lookup(&sw->base.sids, &rx_ip(rx)->dst);
+    const struct behaviour *b = sid ? &behaviours[sid->behaviour] : NULL;
+    enum drop_reason malformed = parse_own(sw, rx, port, b);
+    enum drop_reason forbidden = node_guard(rx, port);
 
-    if (sid || l3_is_local(sw->base.l3, dst) || port->role == ROLE_HOST) {
-        enum drop_reason why = parse_rest(rx->p->data, rx->p->len, &rx->h);
-        if (why == DROP_srh_malformed && sid && sid->behaviour == SID_END && !guard(rx, port)) {
-            end_malformed(sw, rx);
-        }
-        if (why && !(parse_only_roce_failed(why) && !takes_roce(sw, sid, dst))) {
-            return why;
-        }
+    if (malformed == DROP_srh_malformed && b && b->malformed && !forbidden) {
+        b->malformed(sw, rx);
     }
-    return guard(rx, port);
+    return malformed ? malformed : forbidden;
 }
 
 enum drop_reason
@@ -87,7 +71,7 @@ swedge_dispatch(struct swedge *sw, struct rx *rx)
         TRACE(&sw->base.tracer, "SID %s/%u: %s", TRACE_ADDR(&sid->prefix), sid->plen,
               sid_behaviour_name(sid->behaviour));
         sid->n_packets++;
-        return behaviours[sid->behaviour](sw, rx);
+        return behaviours[sid->behaviour].input(sw, rx);
     }
     if (l3_is_local(sw->base.l3, dst)) {
         TRACE(&sw->base.tracer, "%s is this node's own address", TRACE_ADDR(dst));
@@ -98,9 +82,8 @@ swedge_dispatch(struct swedge *sw, struct rx *rx)
     return l3_forward(sw->base.l3, p, &rx->h, rx->now);
 }
 
-/* The pipeline itself. */
 static enum drop_reason
-run(struct swedge *sw, struct rx *rx)
+pipeline(struct swedge *sw, struct rx *rx)
 {
     const struct port_config *port = l3_port(sw->base.l3, rx->port);
     enum drop_reason why = parse_outer(rx->p->data, rx->p->len, &rx->h);
@@ -131,6 +114,6 @@ swedge_input(void *sw_, uint16_t port, struct packet *p, uint64_t now)
     struct swedge *sw = sw_;
     struct rx rx = {.p = p, .port = port, .now = now};
 
-    node_count_drop(&sw->base, run(sw, &rx));
+    node_count_drop(&sw->base, pipeline(sw, &rx));
     packet_put(rx.p);
 }

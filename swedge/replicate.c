@@ -54,3 +54,9 @@ copy_to_nodes(struct swedge *sw, struct rx *rx, const struct original *o)
     }
     return fanout_end(&f);
 }
+
+enum drop_reason
+replicate_input(struct swedge *sw, struct rx *rx)
+{
+    return group_input(sw, rx, BY_REPLICATE);
+}

@@ -84,15 +84,7 @@ response_input(struct swedge *sw, struct rx *rx)
 void
 reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *out, uint64_t now)
 {
-    struct reverse_out ack;
-    enum drop_reason why;
-
-    if (!out->send || t->superseded) {
-        return;
+    if (!t->superseded) {
+        aggregate_send(t->aggregate, &sw->base, out, now);
     }
-    if (aggregate_ack_first(t->aggregate, out, &ack)) {
-        reverse_path_send(sw, t, &ack, now);
-    }
-    struct packet *p = aggregate_build(t->aggregate, sw->base.pool, &sw->base.address, out, &why);
-    node_count_drop(&sw->base, p ? l3_output(sw->base.l3, p, L3_ERRORS_NONE, now) : why);
 }

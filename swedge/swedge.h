@@ -26,12 +26,14 @@ struct swedge;
  * inner packet (parse_rest()). */
 typedef enum drop_reason behaviour_input(struct swedge *, struct rx *);
 
-behaviour_input end_input;     /* end.c */
-behaviour_input end_dt6_input; /* end.c */
-/* end.c: answers a packet to an End SID whose SRH is inconsistent (RFC 8754 section 4.3.1.1). */
-void end_malformed(struct swedge *, struct rx *);
-behaviour_input end_mt_input;    /* down.c */
-behaviour_input replicate_input; /* down.c */
+/* Answers a packet to the SID whose SRH is inconsistent. */
+typedef void behaviour_malformed(struct swedge *, struct rx *);
+
+behaviour_input end_input;         /* end.c */
+behaviour_malformed end_malformed; /* RFC 8754 section 4.3.1.1. */
+behaviour_input end_dt6_input;
+behaviour_input end_mt_input;    /* end-mt.c */
+behaviour_input replicate_input; /* replicate.c */
 behaviour_input response_input;  /* reverse-path.c */
 
 /* A branch, and what is written into a copy for it if it is a receiver. */
@@ -81,6 +83,13 @@ void swedge_trees_configure(struct swedge *, const struct node_config *, uint64_
 struct tree *tree_find(const struct swedge *, const struct in6_addr *proxy, uint32_t designated_qpn,
                        enum drop_reason *why);
 
+/* What a group's packet is addressed to at this node. */
+enum arrival { BY_END_MT, BY_REPLICATE, BY_MCAST };
+
+/* down.c: checks a group's packet and has it copied.  By a multicast group address that is to the
+ * receivers here only; then the packet itself may be used up if it goes no further. */
+enum drop_reason group_input(struct swedge *, struct rx *, enum arrival);
+
 /* A packet of a group, checked: what its copies have in common. */
 struct original {
     struct tree *tree;
@@ -105,9 +114,6 @@ enum drop_reason copy_to_nodes(struct swedge *, struct rx *, const struct origin
 
 /* mcast.c: a packet to a group address of mode mcast. */
 enum drop_reason mcast_input(struct swedge *, struct rx *);
-/* down.c: what End.MT does with one that this edge listens to.  The packet itself may be used up if
- * it goes no further. */
-enum drop_reason end_mt_multicast(struct swedge *, struct rx *);
 
 /* reverse-path.c: a response of a receiver to the Proxy. */
 enum drop_reason reverse_path_input(struct swedge *, struct rx *);
