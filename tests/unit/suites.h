@@ -22,6 +22,7 @@
     SUITE(end)           \
     SUITE(end_mt)        \
     SUITE(end_mt_ip)     \
+    SUITE(fanout)        \
     SUITE(fib)           \
     SUITE(guard)         \
     SUITE(icmp6)         \
