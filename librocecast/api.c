@@ -26,7 +26,7 @@ rocecast_error(void)
 }
 
 int
-fail(int error, const char *format, ...)
+api_fail(int error, const char *format, ...)
 {
     va_list args;
 
@@ -43,9 +43,9 @@ fail(int error, const char *format, ...)
 static int
 check_size(const char *what, size_t size, size_t least)
 {
-    return size >= least
-               ? 0
-               : fail(EINVAL, "struct rocecast_%s: size is %zu, must be %zu", what, size, least);
+    return size >= least ? 0
+                         : api_fail(EINVAL, "struct rocecast_%s: size is %zu, must be %zu", what,
+                                    size, least);
 }
 
 int
@@ -70,7 +70,7 @@ check_name(const char *what, const char *name)
 {
     return name && name[0] && strlen(name) < ROCECAST_NAME_SIZE
                ? 0
-               : fail(EINVAL, "%s: must be 1 to %d characters", what, ROCECAST_NAME_SIZE - 1);
+               : api_fail(EINVAL, "%s: must be 1 to %d characters", what, ROCECAST_NAME_SIZE - 1);
 }
 
 static int
@@ -78,7 +78,7 @@ check_qpn(uint32_t qpn)
 {
     return qpn >= MIN_QPN && qpn <= MAX_QPN
                ? 0
-               : fail(EINVAL, "QPN %#x: must be %#x to %#x", qpn, MIN_QPN, MAX_QPN);
+               : api_fail(EINVAL, "QPN %#x: must be %#x to %#x", qpn, MIN_QPN, MAX_QPN);
 }
 
 /*
@@ -97,7 +97,7 @@ rocecast_open(const char *db, int timeout_ms, struct rocecast **rp)
     }
     if (!r || (db && !r->db)) {
         free(r);
-        return fail(ENOMEM, "open: out of memory");
+        return api_fail(ENOMEM, "open: out of memory");
     }
     int error = loop_get();
     if (error) {
@@ -184,13 +184,13 @@ rocecast_group_open(struct rocecast *r, const char *name, int timeout_ms,
     }
     struct rocecast_group *g = calloc(1, sizeof *g);
     if (!g) {
-        return fail(ENOMEM, "group open: out of memory");
+        return api_fail(ENOMEM, "group open: out of memory");
     }
     g->r = r;
     snprintf(g->name, sizeof g->name, "%s", name);
     g->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (g->fd < 0) {
-        error = fail(errno, "group open: eventfd: %s", strerror(errno));
+        error = api_fail(errno, "group open: eventfd: %s", strerror(errno));
         free(g);
         return error;
     }
@@ -236,7 +236,7 @@ rocecast_get_epoch(struct rocecast_group *g, struct rocecast_epoch *e)
         view_know_epoch(g);
     }
     loop_unlock();
-    return exists ? 0 : fail(ENOENT, "group %s has been deleted", g->name);
+    return exists ? 0 : api_fail(ENOENT, "group %s has been deleted", g->name);
 }
 
 int
@@ -281,13 +281,13 @@ rocecast_member_add(struct rocecast_group *g, const struct rocecast_member *m, i
     error = error ? error : check_name("host", m->host);
     error = error ? error : check_qpn(m->qpn);
     if (!error && !m->epoch) {
-        error = fail(EINVAL, "member: the epoch is missing");
+        error = api_fail(EINVAL, "member: the epoch is missing");
     }
     if (!error && (m->length > INT64_MAX || m->address > UINT64_MAX - m->length)) {
-        error = fail(EINVAL, "member: the region runs over the end of the address space");
+        error = api_fail(EINVAL, "member: the region runs over the end of the address space");
     }
     if (!error && !m->length && (m->address || m->rkey)) {
-        error = fail(EINVAL, "member: the region has an address or rkey, but no length");
+        error = api_fail(EINVAL, "member: the region has an address or rkey, but no length");
     }
     return error ? error : loop_call(&call);
 }

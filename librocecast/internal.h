@@ -180,7 +180,7 @@ void view_next_event(struct rocecast_group *, struct rocecast_event *);
 
 /* api.c */
 /* Leaves a sentence for rocecast_error(); 'error'. */
-int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int api_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* EINVAL if a struct of the caller's, whose size is set, is smaller than it must be. */
 int epoch_check_size(const struct rocecast_epoch *);
 

@@ -336,7 +336,7 @@ start(void)
 
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (wake_fd < 0) {
-        return fail(errno, "open: eventfd: %s", strerror(errno));
+        return api_fail(errno, "open: eventfd: %s", strerror(errno));
     }
     stopping = false;
     sigfillset(&all);
@@ -345,7 +345,7 @@ start(void)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error) {
         close(wake_fd);
-        return fail(error, "open: cannot start a thread: %s", strerror(error));
+        return api_fail(error, "open: cannot start a thread: %s", strerror(error));
     }
     pthread_setname_np(thread, "rocecast");
     loop_pid = getpid();
@@ -358,7 +358,7 @@ loop_check_process(void)
     pid_t pid = loop_pid;
 
     return pid && pid != getpid()
-               ? fail(EPERM, "not in a child process of the one that opened its connections")
+               ? api_fail(EPERM, "not in a child process of the one that opened its connections")
                : 0;
 }
 
@@ -440,5 +440,5 @@ loop_call(struct call *call)
         pthread_cond_wait(&answered, &lock);
     }
     loop_unlock();
-    return call->error ? fail(call->error, "%s", call->text) : 0;
+    return call->error ? api_fail(call->error, "%s", call->text) : 0;
 }

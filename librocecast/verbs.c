@@ -46,15 +46,15 @@ verbs_get(struct verbs *v)
     void *lib = dlopen(LIBIBVERBS, RTLD_NOW | RTLD_NOLOAD);
 
     if (!lib) {
-        fail(ENOSYS, "the program has not loaded " LIBIBVERBS);
+        api_fail(ENOSYS, "the program has not loaded " LIBIBVERBS);
         return ENOSYS;
     }
-#define VERB(RETURN, NAME, SYMBOL, VERSION, PARAMETERS)               \
-    v->NAME = (RETURN(*) PARAMETERS) dlvsym(lib, SYMBOL, VERSION);    \
-    if (!v->NAME) {                                                   \
-        dlclose(lib);                                                 \
-        fail(ENOSYS, LIBIBVERBS ": no function " SYMBOL "@" VERSION); \
-        return ENOSYS;                                                \
+#define VERB(RETURN, NAME, SYMBOL, VERSION, PARAMETERS)                   \
+    v->NAME = (RETURN(*) PARAMETERS) dlvsym(lib, SYMBOL, VERSION);        \
+    if (!v->NAME) {                                                       \
+        dlclose(lib);                                                     \
+        api_fail(ENOSYS, LIBIBVERBS ": no function " SYMBOL "@" VERSION); \
+        return ENOSYS;                                                    \
     }
     VERBS
 #undef VERB
@@ -117,9 +117,9 @@ rocecast_device_open(struct rocecast *r, const char *host, int timeout_ms,
             snprintf(closed, sizeof closed, "; %d could not be opened: %s", n_closed,
                      strerror(why));
         }
-        return fail(n_closed ? why : ENODEV,
-                    "none of %d RDMA devices has %s, the address of %s, in its GID table%s", n,
-                    text, host, closed);
+        return api_fail(n_closed ? why : ENODEV,
+                        "none of %d RDMA devices has %s, the address of %s, in its GID table%s", n,
+                        text, host, closed);
     }
     return 0;
 }
@@ -146,7 +146,7 @@ rocecast_qp_init(struct ibv_qp *qp, enum rocecast_role role)
         error = v.modify_qp(qp, &init,
                             IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     }
-    return error ? fail(error, "queue pair to INIT: %s", strerror(error)) : 0;
+    return error ? api_fail(error, "queue pair to INIT: %s", strerror(error)) : 0;
 }
 
 static enum ibv_mtu
@@ -168,14 +168,15 @@ check_mtu(const struct verbs *v, struct ibv_context *ctx, const struct rocecast_
     int error = v->query_port(ctx, PORT, &port);
 
     if (error) {
-        return fail(error, "port %d of the queue pair's device: %s", PORT, strerror(error));
+        return api_fail(error, "port %d of the queue pair's device: %s", PORT, strerror(error));
     }
     return port.active_mtu >= mtu_enum(e->mtu)
                ? 0
-               : fail(EMSGSIZE,
-                      "the group's path MTU is %u, that of the queue pair's device %u: raise the "
-                      "MTU of its network device",
-                      e->mtu, 128u << port.active_mtu);
+               : api_fail(
+                   EMSGSIZE,
+                   "the group's path MTU is %u, that of the queue pair's device %u: raise the "
+                   "MTU of its network device",
+                   e->mtu, 128u << port.active_mtu);
 }
 
 static int
@@ -202,8 +203,8 @@ to_rtr(const struct verbs *v, struct ibv_qp *qp, const struct rocecast_epoch *e,
                          | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     if (error) {
         inet_ntop(AF_INET6, &e->proxy, text, sizeof text);
-        return fail(error, "queue pair to RTR towards %s: %s%s", text, strerror(error),
-                    error == ETIMEDOUT ? ": nothing there answers neighbour discovery" : "");
+        return api_fail(error, "queue pair to RTR towards %s: %s%s", text, strerror(error),
+                        error == ETIMEDOUT ? ": nothing there answers neighbour discovery" : "");
     }
     return 0;
 }
@@ -222,7 +223,7 @@ to_rts(const struct verbs *v, struct ibv_qp *qp, const struct rocecast_epoch *e)
                              IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
                                  | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 
-    return error ? fail(error, "queue pair to RTS: %s", strerror(error)) : 0;
+    return error ? api_fail(error, "queue pair to RTS: %s", strerror(error)) : 0;
 }
 
 /* What connecting needs, and whether it can work. */
@@ -240,7 +241,7 @@ prepare(struct rocecast_group *g, const char *host, const struct ibv_qp *qp,
     }
     *gid_index = gid_find(v, qp->context, &address);
     return *gid_index < 0
-               ? fail(ENODEV, "the queue pair's device does not have the address of %s", host)
+               ? api_fail(ENODEV, "the queue pair's device does not have the address of %s", host)
                : check_mtu(v, qp->context, e);
 }
 

@@ -94,7 +94,7 @@ matrix_run(struct matrix *m, const struct matrix_observer *observer)
             break;
         }
         observer->begin(observer->aux, m->plan, m->n_rows, &row->cell);
-        run(&o, result);
+        bench_run(&o, result);
         row->outcome = result->outcome;
         row->count = result->count;
         metrics_of(&o, result, row->values);

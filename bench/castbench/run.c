@@ -566,7 +566,7 @@ judge(struct parent *p)
 }
 
 void
-run(const struct run_options *o, struct run_result *r)
+bench_run(const struct run_options *o, struct run_result *r)
 {
     static struct parent p;
 

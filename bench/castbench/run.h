@@ -130,7 +130,7 @@ bool run_check(const struct run_options *, char *error, size_t size);
 
 /* Runs what run_check() has found nothing against.  Fills 'result', also of a run that fails: what
  * is known by then. */
-void run(const struct run_options *, struct run_result *);
+void bench_run(const struct run_options *, struct run_result *);
 
 /* Who of the receivers was lost; NULL: 'host' was not. */
 const struct lost *run_find_lost(const struct run_result *, const char *host);

@@ -21,7 +21,7 @@
 struct drawing {
     const struct json *tree;
     struct sset drawn; /* names of nodes. */
-    bool psns;         /* some node's H is there, so the letters want explaining. */
+    bool psns;         /* some node's PSNs are there, so the words want explaining. */
 };
 
 /*
@@ -115,14 +115,14 @@ put_psns(struct drawing *d, const struct json *node, struct ds *s)
         return;
     }
     d->psns = true;
-    ds_put_format(s, "  H %" PRId64, ctl_get_int(live, "h"));
+    ds_put_format(s, "  sent_next %" PRId64, ctl_get_int(live, "sent_next"));
     if (!ctl_get_bool(live, "anchored")) {
-        ds_put_cstr(s, "  una not known yet");
+        ds_put_cstr(s, "  progress not known yet");
     } else if (!ctl_get_bool(node, "aggregates")) {
-        ds_put_format(s, "  una %" PRId64, ctl_get_int(live, "f"));
+        ds_put_format(s, "  confirmed %" PRId64, ctl_get_int(live, "told"));
     } else {
-        ds_put_format(s, "  m %" PRId64 "  F %" PRId64, ctl_get_int(live, "m"),
-                      ctl_get_int(live, "f"));
+        ds_put_format(s, "  confirmed %" PRId64 "  told %" PRId64, ctl_get_int(live, "confirmed"),
+                      ctl_get_int(live, "told"));
     }
 }
 
@@ -150,7 +150,7 @@ put_condition(const struct json *live, struct ds *s)
 static void
 put_progress(const struct drawing *d, const struct json *live, struct ds *s)
 {
-    int64_t una = ctl_get_int(live, "una");
+    int64_t confirmed = ctl_get_int(live, "confirmed");
     bool has_answered = ctl_get_int(live, "acks") || ctl_get_int(live, "naks")
                         || ctl_get_int(live, "rnrs") || ctl_get_int(live, "fatals");
 
@@ -158,15 +158,15 @@ put_progress(const struct drawing *d, const struct json *live, struct ds *s)
         return;
     }
     if (!ctl_get_bool(live, "anchored")) {
-        ds_put_cstr(s, ctl_get_bool(live, "pruned") ? "" : "  una not known yet");
+        ds_put_cstr(s, ctl_get_bool(live, "pruned") ? "" : "  progress not known yet");
         put_condition(live, s);
         return;
     }
-    if (!has_answered || (una == ctl_get_int(d->tree, "start_psn") && !ctl_get_int(live, "acks"))) {
-        ds_put_format(s, "  nothing acked yet, una %" PRId64, una);
+    if (!has_answered
+        || (confirmed == ctl_get_int(d->tree, "start_psn") && !ctl_get_int(live, "acks"))) {
+        ds_put_cstr(s, "  nothing confirmed yet");
     } else {
-        ds_put_format(s, "  acked PSN %" PRIu32 ", una %" PRId64,
-                      psn_add(psn_make((uint32_t) una), -1).v, una);
+        ds_put_format(s, "  confirmed %" PRId64, confirmed);
     }
     put_condition(live, s);
 }
@@ -385,8 +385,7 @@ tree_draw(const struct json *tree)
     }
     draw_rest(&d);
     if (d.psns) {
-        puts(
-            "H: next PSN to go down; una: first PSN not acked; m: lowest una; F: una told upwards");
+        puts("sent_next: the PSN that goes down next; confirmed: all below it are; told: what the parent knows");
     }
     sset_destroy(&d.drawn);
 }

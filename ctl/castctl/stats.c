@@ -28,8 +28,8 @@ has_tree_of(const struct rrec_node *node, const struct rrec_group *group)
 static struct json *
 groups_to_json(const struct json *groups, const struct rrec_group *only)
 {
-    static const char *const keys[] = {"group", "epoch", "started", "anchored", "h",
-                                       "m",     "f",     "waiting", "sent",     "branches"};
+    static const char *const keys[] = {"group",     "epoch", "started", "anchored", "sent_next",
+                                       "confirmed", "told",  "waiting", "sent",     "branches"};
     struct json *array = json_array_create_empty();
 
     for (size_t i = 0; groups->type == JSON_ARRAY && i < groups->array.n; i++) {
@@ -159,8 +159,9 @@ print_drops(const struct json *counters)
 static void
 print_group(const struct json *group)
 {
-    static const char *const keys[] = {"branch", "una",    "cond",    "acks",    "dups",     "naks",
-                                       "rnrs",   "fatals", "repeats", "useless", "filtered", NULL};
+    static const char *const keys[] = {"branch",  "confirmed", "cond",     "acks",
+                                       "dups",    "naks",      "rnrs",     "fatals",
+                                       "repeats", "useless",   "filtered", NULL};
     static const char *const sent[] = {"acks", "dups", "naks", "rnrs", "fatals", "presumed"};
     const struct json_array *branches = ctl_get_array(group, "branches");
     struct json *array = json_array_create_empty();
@@ -172,8 +173,9 @@ print_group(const struct json *group)
     } else if (ctl_get(group, "packets")) {
         printf("%" PRId64 " packets copied\n", ctl_get_int(group, "packets"));
     } else {
-        printf("H %" PRId64 "  m %" PRId64 "  F %" PRId64 "\n", ctl_get_int(group, "h"),
-               ctl_get_int(group, "m"), ctl_get_int(group, "f"));
+        printf("sent_next %" PRId64 "  confirmed %" PRId64 "  told %" PRId64 "\n",
+               ctl_get_int(group, "sent_next"), ctl_get_int(group, "confirmed"),
+               ctl_get_int(group, "told"));
     }
     if (ctl_get_bool(group, "started") && branches->n) {
         printf("    sent up:");
@@ -183,7 +185,7 @@ print_group(const struct json *group)
         putchar('\n');
     }
     for (size_t i = 0; i < branches->n; i++) {
-        if (ctl_get(branches->elems[i], "una")) {
+        if (ctl_get(branches->elems[i], "confirmed")) {
             struct json *o = json_deep_clone(branches->elems[i]);
 
             json_object_put_string(o, "branch", ctl_get_string(o, "name"));

@@ -156,7 +156,7 @@ branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
     put_int(o, "qpn", bc->qpn);
     if (d->class->branch(d->node, tree, bc->id, &info)) {
         json_object_put(o, "anchored", json_boolean_create(info.anchored));
-        put_int(o, "una", info.una.v);
+        put_int(o, "confirmed", info.una.v);
         json_object_put_string(o, "cond", conds[info.cond]);
         json_object_put_string(o, "lost", losses[info.lost]);
         json_object_put(o, "pruned", json_boolean_create(info.pruned));
@@ -209,9 +209,9 @@ group(const struct node_daemon *d, size_t tree)
     json_object_put(o, "started", json_boolean_create(info.started));
     json_object_put(o, "open", json_boolean_create(tc->open));
     json_object_put(o, "anchored", json_boolean_create(r->anchored));
-    put_int(o, "h", r->h.v);
-    put_int(o, "m", r->m.v);
-    put_int(o, "f", r->f.v);
+    put_int(o, "sent_next", r->h.v);
+    put_int(o, "confirmed", r->m.v);
+    put_int(o, "told", r->f.v);
     put_int(o, "waiting", info.n_waiting);
     put_int(o, "lost", r->n_lost);
     json_object_put_string(o, "nak", nak_policy_name(tc->nak));

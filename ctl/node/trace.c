@@ -165,9 +165,9 @@ put_changes(const struct node_daemon *d, struct node_trace *t, const struct tree
         const struct reverse_info *b = &after[i].reverse;
         const struct tree_config *tc = after[i].config;
 
-        put_change(t, tc, "H", a->h, b->h);
-        put_change(t, tc, "m", a->m, b->m);
-        put_change(t, tc, "F", a->f, b->f);
+        put_change(t, tc, "sent_next", a->h, b->h);
+        put_change(t, tc, "confirmed", a->m, b->m);
+        put_change(t, tc, "told", a->f, b->f);
     }
     free(after);
 }

@@ -97,7 +97,7 @@ spoil(const struct run_options *o, struct run_result *r, bool is_lost)
 }
 
 void
-run(const struct run_options *o, struct run_result *r)
+bench_run(const struct run_options *o, struct run_result *r)
 {
     unsigned i = n_run++;
 

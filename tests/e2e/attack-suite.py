@@ -150,17 +150,17 @@ class Transfer:
         wait_until('data flows', lambda: data_flows(self.lab, self.name, FIG1.root))
         self.shown = castctl_json('group', 'show', self.name)
 
-    def psn(self, what='h'):
-        """The root's word: 'h' what is sent next, 'm' what all have confirmed."""
+    def psn(self, what='sent_next'):
+        """The root's word: 'sent_next', or 'confirmed' by all."""
         return self.lab.group(FIG1.root, self.name)[what]
 
     def n_presumed(self):
         return self.lab.group(FIG1.root, self.name)['sent']['presumed']
 
     def progress(self, n_packets):
-        first = self.psn('m')
+        first = self.psn('confirmed')
         wait_until('%d packets more are confirmed' % n_packets,
-                   lambda: distance(self.psn('m'), first) >= n_packets)
+                   lambda: distance(self.psn('confirmed'), first) >= n_packets)
 
     def take(self, *ways):
         """Captures some packets of each way, (sender, node)."""
@@ -334,7 +334,7 @@ def forged_nacks(lab):
     t = Transfer(lab, 'forged')
     taken = t.take(('r1', 'n1'), ('n3', 'n5'), ('n4', 'n6'), ('n6', 'sa'))
     of_r1, of_n4, of_n6 = (taken.last(*way) for way in (('r1', 'n1'), ('n4', 'n6'), ('n6', 'sa')))
-    now, far = t.psn('m'), t.psn() + FAR
+    now, far = t.psn('confirmed'), t.psn() + FAR
     nak = around(of_n4, response(of_n4.inner, now, NAK_REMOTE_ACCESS))
     attack(lab, t, taken,
            # r1 in r2's name.

@@ -83,14 +83,14 @@ class Transfer:
                 branch, node = node, FIG1.parent[node]
             if node not in states:
                 states[node] = self.lab.group(node, self.group)
-            una = [b['una'] for b in states[node]['branches'] if b['name'] == branch] \
+            una = [b['confirmed'] for b in states[node]['branches'] if b['name'] == branch] \
                 if states[node] else []
             part[host] = (una[0] - self.start & PSN_MASK) * MTU / len(self.data) if una else 0
         return part
 
     def at_root(self, what):
-        """Bytes before a PSN that the root has: 'm', confirmed by all receivers; 'f', confirmed to
-        the source."""
+        """Bytes before a PSN that the root has: 'confirmed' by all receivers, or 'told' to the
+        source."""
         state = self.lab.group('n6', self.group)
         return (state[what] - self.start & PSN_MASK) * MTU if state else 0
 
@@ -121,11 +121,11 @@ def check_in_middle(when, part):
 def dead(lab, victim, transfer):
     """In its block the victim is dead, killed when the transfer was in its middle.  The value is
     pids() from before."""
-    transfer.wait_at_root('m', 1)
+    transfer.wait_at_root('confirmed', 1)
     running, connected = pids(lab), queue_pairs()
     check_equal('queue pairs', [(q[0], q[3]) for q in connected],
                 [('rxe_' + host, 'RTS') for host in ('h0', *FIG1.receivers)])
-    transfer.wait_at_root('m', KILL_FROM * len(transfer.data))
+    transfer.wait_at_root('confirmed', KILL_FROM * len(transfer.data))
     killed_at = time.monotonic()
     output('castlab', 'stop', victim, '--kill', '-l', lab.name)
     try:
@@ -159,7 +159,7 @@ def dead_server(lab, server, transfer):
     try:
         with dead(lab, server, transfer) as before:
             # The last responses may be on their way yet.
-            transfer.wait_at_root('f', transfer.at_root('f') + MEANWHILE + DEPTH * BLOCK)
+            transfer.wait_at_root('told', transfer.at_root('told') + MEANWHILE + DEPTH * BLOCK)
             # However slow the rest is, the server is to come back before the end.
             source = next(pid for device, _, pid, _ in queue_pairs() if device == 'rxe_h0')
             os.kill(source, signal.SIGSTOP)

@@ -116,7 +116,7 @@ def end_psn(group, n_blocks):
 def data_flows(lab, group, node):
     """Whether all branches of a node have confirmed something in the group's current epoch."""
     shown, state = castctl_json('group', 'show', group), lab.group(node, group)
-    return state and state['epoch'] == shown['epoch'] and state['f'] != shown['start_psn']
+    return state and state['epoch'] == shown['epoch'] and state['told'] != shown['start_psn']
 
 
 NETWORK = (('ip', '-6', 'rule'), ('ip', '-6', 'route', 'show', 'table', 'all'), ('ip', 'addr'),

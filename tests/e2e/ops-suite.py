@@ -142,7 +142,7 @@ def not_ready(group, messages, n_receives):
 
             def stopped():
                 root = lab.group('n6', group)
-                return root and root['sent']['rnrs'] and root['f'] == stop
+                return root and root['sent']['rnrs'] and root['told'] == stop
             wait_until('an RNR NAK went up, and all packets before %d are confirmed' % stop,
                        stopped)
             check_equal('who answered RNR', set(t.branches('rnrs')), R4_PATH)
@@ -312,9 +312,9 @@ def killed_is_pruned(tree, *edges):
         check_group(group, 'ready', r'^$')
 
         def rounds_since(psn):
-            return ((lab.group(tree.root, group)['f'] - psn & PSN_MASK)
+            return ((lab.group(tree.root, group)['told'] - psn & PSN_MASK)
                     / ROUND.packets(len(ROUND.messages)))
-        now = lab.group(tree.root, group)['f']
+        now = lab.group(tree.root, group)['told']
         wait_until('all that a region holds was written again', lambda: rounds_since(now) > 1)
         source.process.send_signal(signal.SIGTERM)
         check_equal("source's exit status", source.wait(), 0)

@@ -40,7 +40,7 @@ def write_16m(lab, mtu):
     check_equal('PSNs sent down, confirmed by all, sent up', [edge[k] for k in 'hmf'], [end] * 3)
     check_equal('branches', sorted(b['name'] for b in edge['branches']), lab.receivers)
     for branch in edge['branches']:
-        check_equal("%s's una" % branch['name'], branch['una'], end)
+        check_equal("%s's una" % branch['name'], branch['confirmed'], end)
         check(branch['acks'] >= count, '%s sent %d ACKs for %d writes', branch['name'],
               branch['acks'], count)
     sent = result['uplink']['tx_bytes']
@@ -269,12 +269,12 @@ def silent_receiver(lab):
 
     def stalled():
         state = lab.group('n1', 'silent')
-        una = {b['name']: b['una'] for b in state['branches']}
-        return state['f'] == una['r2'] != state['h'] == una['r1']
+        una = {b['name']: b['confirmed'] for b in state['branches']}
+        return state['told'] == una['r2'] != state['sent_next'] == una['r1']
     wait_until('r1 has everything that was sent and r2 has not', stalled)
-    stopped_at = lab.group('n1', 'silent')['f']
+    stopped_at = lab.group('n1', 'silent')['told']
     castctl('member', 'remove', 'silent', 'r2')
-    wait_until('the group goes on', lambda: lab.group('n1', 'silent')['f'] != stopped_at)
+    wait_until('the group goes on', lambda: lab.group('n1', 'silent')['told'] != stopped_at)
     check_equal('members', [m['host'] for m in castctl_json('group', 'show', 'silent')['members']],
                 ['r1'])
     source.process.send_signal(signal.SIGTERM)
@@ -305,7 +305,7 @@ def five(lab):
     check_replicas(lab, result, out)
     edge = lab.group('n1', 'five')
     check_equal('branches', len(edge['branches']), 5)
-    check_equal('PSNs', edge['f'], 0xffffff + (64 * 65536) // 4096 & PSN_MASK)
+    check_equal('PSNs', edge['told'], 0xffffff + (64 * 65536) // 4096 & PSN_MASK)
 
 
 #

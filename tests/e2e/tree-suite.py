@@ -112,8 +112,8 @@ def member_leaves(lab):
     castctl('member', 'remove', 'leave', 'r3')
 
     def rounds_since(psn):
-        return (lab.group('n6', 'leave')['f'] - psn & PSN_MASK) / (len(data) / MTU)
-    left_at = lab.group('n6', 'leave')['f']
+        return (lab.group('n6', 'leave')['told'] - psn & PSN_MASK) / (len(data) / MTU)
+    left_at = lab.group('n6', 'leave')['told']
     wait_until('all that a region holds was written again', lambda: rounds_since(left_at) > 1)
     source.process.send_signal(signal.SIGTERM)
     check_equal("source's exit status", source.wait(), 0)

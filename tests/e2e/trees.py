@@ -103,7 +103,7 @@ def check_confirmed(lab, group, tree, psn):
         if live['branches'] and (node['node'] != 'sa' or tree.root == 'sa'):
             found[node['node']] = sorted(b['name'] for b in live['branches'])
             for b in live['branches']:
-                check_equal('una of %s at %s' % (b['name'], node['node']), b['una'], psn)
-            check_equal('PSNs sent and confirmed at %s' % node['node'], (live['h'], live['m']),
+                check_equal('una of %s at %s' % (b['name'], node['node']), b['confirmed'], psn)
+            check_equal('PSNs sent and confirmed at %s' % node['node'], (live['sent_next'], live['confirmed']),
                         (psn, psn))
     check_equal('branches', found, {n: sorted(b) for n, b in tree.branches.items()})

@@ -256,9 +256,9 @@ def never_silent(lab):
     spoil(loop)
     before = resent(lab, 'ns')
     wait_until('the source asks again', lambda: resent(lab, 'ns') >= before + 20)
-    stuck = lab.group('n6', 'ns')['m']
+    stuck = lab.group('n6', 'ns')['confirmed']
     wait_until('and again', lambda: resent(lab, 'ns') >= before + 40)
-    check_equal('m', lab.group('n6', 'ns')['m'], stuck)
+    check_equal('confirmed', lab.group('n6', 'ns')['confirmed'], stuck)
     check_equal('lost', lost_at(lab, 'n1', 'ns'), 0)
     set_liveness('ns', liveness)
     expect_lost('ns', 'r1')

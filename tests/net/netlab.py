@@ -175,7 +175,7 @@ class Loop:
             if self.process.poll() is not None:
                 raise harness.Failure('castmodel has ended: ' + ''.join(self.process.communicate()))
             state = self.lab.group(node, self.group)
-            return state and state['started'] and state['m']
+            return state and state['started'] and state['confirmed']
         start = wait_until('the group has started at %s' % node, confirmed)
         wait_until('%d packets more confirmed at %s' % (n_packets, node),
                    lambda: n_packets <= confirmed() - start & PSN_MASK < 1 << 23)

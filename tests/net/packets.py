@@ -188,13 +188,13 @@ def traces(lab):
                 sorted(port[r] for r in RECEIVERS))
     after = psn + 1 & harness.PSN_MASK
     check_equal('state', trace['state'],
-                [{'group': 'gt', 'epoch': 1, 'what': 'H', 'before': psn, 'after': after}])
+                [{'group': 'gt', 'epoch': 1, 'what': 'sent_next', 'before': psn, 'after': after}])
     with capture(lab, 'n1', 'r1', 'none.pcap') as path:
         text = castctl('trace', 'n1', port['sa'], frame.hex(' '))
     check_equal('captured of a trace', data_frames(path), [])
     for pattern in (r'^received on sa, %d bytes: .*SRH with SL 1 and 1 End.MT TLV; inside '
                     % len(frame), r'^  sent from %s, .*PSN %d' % (port['r1'], psn),
-                    r'^  group gt epoch 1: H %d -> %d' % (psn, after)):
+                    r'^  group gt epoch 1: sent_next %d -> %d' % (psn, after)):
         check(re.search(pattern, text, re.M), 'no %r in\n%s', pattern, text)
 
     trace = castctl_json('trace', 'n1', port['sa'], frame[:60].hex())

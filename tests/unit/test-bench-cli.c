@@ -355,7 +355,7 @@ run_check(const struct run_options *o, char *text, size_t size)
 }
 
 void
-run(const struct run_options *o, struct run_result *r)
+bench_run(const struct run_options *o, struct run_result *r)
 {
     n_run++;
     r->n_replicas = o->n_receivers;
