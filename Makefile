@@ -159,6 +159,19 @@ $(IDL).h: $(IDL).ovsidl
 $(IDL).c: $(IDL).ovsidl $(IDL).h
 	$(Q)$(IDLC) c-idl-source $< >$@
 
+# What readers are told of the schema: a man page, and the end of a document that is read where it is.
+COLUMNS := $(addprefix ctl/registry/,columns.py columns.ini rocecast.ovsschema)
+SCHEMA_PAGE := $(GEN)/man/rocecast.ovsschema.5
+$(SCHEMA_PAGE): man/rocecast.ovsschema.5.in $(COLUMNS)
+	$(say) MAN $@
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) $(firstword $(COLUMNS)) man $< >$@
+
+docs: $(SCHEMA_PAGE) ## write what documents have from elsewhere: docs/registry.md, tests/bad-input/table.md
+	$(Q)$(PYTHON) $(firstword $(COLUMNS)) markdown docs/registry.md >$(GEN)/registry.md
+	$(Q)mv $(GEN)/registry.md docs
+	$(Q)tests/bad-input/run --write
+
 # What results are from: the library's version, and the commit if this is a clone.
 $(GEN)/version.h: FORCE
 	@mkdir -p $(@D)
@@ -348,9 +361,9 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/registry/%.c $(GEN)/ctl/registry/%.h Makefile
 #
 # Targets
 #
-.PHONY: all check unit net e2e walk demo install uninstall lint lint-c lint-scripts format clean deps help
+.PHONY: all check unit net e2e walk demo docs install uninstall lint lint-c lint-scripts format clean deps help
 
-all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(SCRIPTS) $(FAKE_VERBS) $(FAKE_BENCH) ## build all programs and libraries
+all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(SCRIPTS) $(FAKE_VERBS) $(FAKE_BENCH) $(SCHEMA_PAGE) ## build all programs and libraries
 
 deps: ## install missing Debian packages (root)
 	$(Q)deps/install
@@ -457,8 +470,10 @@ inst_programs := $(addprefix bin/,castd castctl castlab castbench castbench-repo
 inst_units := $(patsubst systemd/%.in,lib/systemd/system/%,$(wildcard systemd/*.in))
 inst_completions := $(patsubst completion/%,share/bash-completion/completions/%,$(wildcard completion/*))
 inst_topologies := $(patsubst testbed/%,share/rocecast/%,$(wildcard testbed/topologies/*.yaml))
-inst_docs := $(patsubst docs/%,share/doc/rocecast/%,$(wildcard docs/*.md))
-inst_man := $(foreach m,$(notdir $(wildcard man/*)),$(call man_dir,$(m))/$(m))
+# All but the two that are about the source tree.
+docs := $(filter-out docs/README.md docs/where-to-change.md,$(wildcard docs/*.md))
+inst_docs := $(docs:docs/%=share/doc/rocecast/%)
+inst_man := $(foreach m,$(patsubst %.in,%,$(notdir $(wildcard man/*))),$(call man_dir,$(m))/$(m))
 inst_lib := lib/librocecast.so.$(API_VERSION) lib/librocecast.so lib/pkgconfig/rocecast.pc include/rocecast.h
 installed := $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_docs) $(inst_man) \
         share/rocecast/rocecast.ovsschema
@@ -482,9 +497,10 @@ install: all ## install below PREFIX (/usr/local), in DESTDIR if that is set
 	$(Q)$(call with_paths,librocecast/rocecast.pc.in,lib/pkgconfig/rocecast.pc)
 	$(Q)install -m 644 ctl/registry/rocecast.ovsschema "$(DEST)/share/rocecast"
 	$(Q)install -m 644 testbed/topologies/*.yaml "$(DEST)/share/rocecast/topologies"
-	$(Q)install -m 644 docs/*.md "$(DEST)/share/doc/rocecast"
+	$(Q)install -m 644 $(docs) "$(DEST)/share/doc/rocecast"
 	$(Q)install -m 644 completion/* "$(DEST)/share/bash-completion/completions"
-	$(Q)for m in $(inst_man); do install -m 644 man/$${m##*/} "$(DEST)/$$m" || exit; done
+	$(Q)for m in $(inst_man); do \
+	    f=man/$${m##*/}; [ -e $$f ] || f=$(GEN)/$$f; install -m 644 $$f "$(DEST)/$$m" || exit; done
 	$(Q)for u in $(inst_units); do $(call with_paths,systemd/$${u##*/}.in,$$u) || exit; done
 	$(Q)$(ldconfig)
 
