@@ -381,8 +381,8 @@ check: ## install, build and run every tier (what CI runs)
 	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' \
 	    sim-compare='build/tests/castsim $(COMPARE)' --alone net=tests/net/run \
 	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
-	    bench=tests/bench/run lab=tests/lab/run bad-input=tests/bad-input/run e2e=tests/e2e/run walk=tests/walk/run \
-	    conformance='$(CONFORMANCE)'
+	    bench=tests/bench/run lab=tests/lab/run bad-input=tests/bad-input/run vm=tests/vm/run \
+	    e2e=tests/e2e/run walk=tests/walk/run conformance='$(CONFORMANCE)'
 
 .PHONY: unit-built net-built
 net-built: $(NET)
@@ -447,13 +447,13 @@ fuzz-regress: ## replay seeds, corpus and crashes through the fuzz targets (gcc,
 fuzz-corpus: fuzz ## make tests/fuzz/corpus/*/found again: as few inputs as possible of what fuzz-run found
 	$(Q)tests/fuzz/minimise $(or $(TARGET),$(fuzz_names))
 
-demo: ## the whole thing in a few minutes
+demo: ## the whole thing in a few minutes (KERNEL=6.12, ACCEL=kvm|tcg)
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all
 	$(Q)testbed/demo/run.sh
 
 .PHONY: bench
-bench: ## the standard benchmark, on real soft-RoCE (KERNEL=6.12): up to 40 minutes
+bench: ## the standard benchmark, on real soft-RoCE (KERNEL=6.12, ACCEL=kvm|tcg): up to 40 minutes
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all
 	$(Q)bench/standard/run.sh

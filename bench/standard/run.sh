@@ -5,7 +5,7 @@
 # real soft-RoCE inside a virtual machine, in three topologies
 # (docs/benchmarks.md).  What it has measured and shown is in build/bench/.
 #
-# usage: [KERNEL=6.12] bench/standard/run.sh [TOPOLOGY...]
+# usage: [KERNEL=6.12] [ACCEL=kvm|tcg] bench/standard/run.sh [TOPOLOGY...]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -14,6 +14,7 @@ kernel=${KERNEL:-6.12}
 
 fail() { echo "bench: $*" >&2; exit 1; }
 [[ $kernel =~ ^[0-9]+\.[0-9]+$ ]] || fail "KERNEL=$kernel: must be of the form 6.12"
+[[ ${ACCEL:-auto} =~ ^(auto|kvm|tcg)$ ]] || fail "ACCEL=$ACCEL: must be auto, kvm or tcg"
 for topology in "$@"; do
     [ -f "testbed/topologies/$topology.yaml" ] || fail "there is no topology '$topology'"
 done

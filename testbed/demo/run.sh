@@ -13,6 +13,7 @@ mib=${DEMO_MIB:-16}
 
 fail() { echo "demo: $*" >&2; exit 1; }
 [[ ${KERNEL:-6.1} =~ ^[0-9]+\.[0-9]+$ ]] || fail "KERNEL=$KERNEL: must be of the form 6.1"
+[[ ${ACCEL:-auto} =~ ^(auto|kvm|tcg)$ ]] || fail "ACCEL=$ACCEL: must be auto, kvm or tcg"
 [[ $mib =~ ^([1-9]|[1-5][0-9]|6[0-4])$ ]] || fail "DEMO_MIB=$mib: must be 1..64"
 
 rm -rf "$results"
