@@ -38,8 +38,8 @@ report(struct agent_registry *registry, uint64_t generation, const char *why, co
 static void
 run(struct worker *worker, struct daemon *daemon)
 {
-    struct agent_registry *registry =
-        agent_registry_create(daemon->db, daemon->node, "ovs or router", daemon->control);
+    struct agent_registry *registry = agent_registry_create(
+        daemon->db, daemon->node, 1u << NODE_OVS | 1u << NODE_ROUTER, daemon->control);
     char *last = NULL; /* why not, at the last generation. */
 
     daemon_serving(daemon);

@@ -145,11 +145,23 @@ forwarder_tell(struct forwarder *f)
     return error;
 }
 
+static const struct backend *
+backend_of(enum node_role role)
+{
+    switch (role) {
+    case NODE_OVS: return &ovs_backend;
+    case NODE_ROUTER: return &kernel_backend;
+    case NODE_SWITCH:
+    case NODE_AGENT: break; /* the agent takes no such row. */
+    }
+    OVS_NOT_REACHED();
+}
+
 /* A name or an id that is another one makes it another node. */
 void
 forwarder_configure(struct forwarder *f, struct node_config *config)
 {
-    const struct backend *backend = config->role == NODE_OVS ? &ovs_backend : &kernel_backend;
+    const struct backend *backend = backend_of(config->role);
 
     if (f->backend != backend || f->config.id != config->id
         || strcmp(f->config.name, config->name)) {

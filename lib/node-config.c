@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node's configuration: ownership, and the addresses that follow from its id.
+ * A node's configuration: its words, ownership, and the addresses that follow from a node's id.
  */
 #include "lib/node-config.h"
 
@@ -19,28 +19,78 @@ copy(const void *src, size_t n, size_t size)
     return dst;
 }
 
+static const char *const port_roles[] = {
+    [ROLE_HOST] = "host",
+    [ROLE_AGENT] = "agent",
+    [ROLE_FABRIC] = "fabric",
+};
+WORDS_DEFINE(port_role, enum port_role, port_roles);
+
+static const char *const sid_behaviours[] = {
+    [SID_END] = "End",
+    [SID_END_MT] = "End.MT",
+    [SID_RESPONSE] = "End.Response",
+    [SID_END_DT6] = "End.DT6",
+    [SID_END_REPLICATE] = "End.Replicate",
+};
+WORDS_DEFINE(sid_behaviour, enum sid_behaviour, sid_behaviours);
+
+static const char *const branch_kinds[] = {
+    [BRANCH_RECEIVER] = "receiver",
+    [BRANCH_NODE] = "node",
+};
+WORDS_DEFINE(branch_kind, enum branch_kind, branch_kinds);
+
+static const char *const tree_modes[] = {
+    [MODE_REPLICATE] = "replicate",
+    [MODE_MCAST] = "mcast",
+    [MODE_INGRESS] = "ingress",
+};
+WORDS_DEFINE(tree_mode, enum tree_mode, tree_modes);
+
+static const char *const receivers[] = {[false] = "tlv", [true] = "provisioned"};
+WORDS_DEFINE(receivers, bool, receivers);
+
+static const char *const loss_policies[] = {[false] = "fail-group", [true] = "prune"};
+WORDS_DEFINE(loss_policy, bool, loss_policies);
+
 static const char *const nak_policies[] = {
     [NAK_HOLD] = "hold",
     [NAK_LITERAL] = "literal",
     [NAK_SOLICIT] = "solicit",
 };
+WORDS_DEFINE(nak_policy, enum reverse_nak, nak_policies);
 
-const char *
-nak_policy_name(enum reverse_nak nak)
+static const char *const node_roles[] = {
+    [NODE_SWITCH] = "switch",
+    [NODE_AGENT] = "agent",
+    [NODE_OVS] = "ovs",
+    [NODE_ROUTER] = "router",
+};
+WORDS_DEFINE(node_role, enum node_role, node_roles);
+
+bool
+node_role_is_foreign(enum node_role role)
 {
-    return nak_policies[nak];
+    switch (role) {
+    case NODE_SWITCH:
+    case NODE_AGENT: return false;
+    case NODE_OVS:
+    case NODE_ROUTER: return true;
+    }
+    abort();
 }
 
 bool
-nak_policy_parse(const char *name, enum reverse_nak *nak)
+node_role_replicates(enum node_role role)
 {
-    for (size_t i = 0; i < sizeof nak_policies / sizeof *nak_policies; i++) {
-        if (!strcmp(name, nak_policies[i])) {
-            *nak = (enum reverse_nak) i;
-            return true;
-        }
+    switch (role) {
+    case NODE_SWITCH:
+    case NODE_OVS: return true;
+    case NODE_AGENT:
+    case NODE_ROUTER: return false;
     }
-    return false;
+    abort();
 }
 
 void
@@ -74,27 +124,6 @@ node_config_uninit(struct node_config *config)
     free(config->routes);
     free(config->ports);
     memset(config, 0, sizeof *config);
-}
-
-static const char *const mode_names[] = {
-    [MODE_REPLICATE] = "replicate", [MODE_MCAST] = "mcast", [MODE_INGRESS] = "ingress"};
-
-const char *
-tree_mode_name(enum tree_mode mode)
-{
-    return mode_names[mode];
-}
-
-bool
-tree_mode_parse(const char *s, enum tree_mode *mode)
-{
-    for (size_t i = 0; i < sizeof mode_names / sizeof *mode_names; i++) {
-        if (!strcmp(s, mode_names[i])) {
-            *mode = (enum tree_mode) i;
-            return true;
-        }
-    }
-    return false;
 }
 
 struct in6_addr

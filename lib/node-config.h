@@ -19,6 +19,7 @@
 #include "lib/port.h"
 #include "lib/reverse.h"
 #include "lib/wire.h"
+#include "lib/words.h"
 
 #define NAME_SIZE 64 /* with the terminating NUL. */
 
@@ -27,6 +28,7 @@ enum port_role {
     ROLE_AGENT,  /* a source agent: outer source is that agent's address. */
     ROLE_FABRIC, /* another forwarder. */
 };
+WORDS_DECLARE(port_role, enum port_role);
 
 struct port_config {
     uint16_t number; /* 1..4095, unique in the node. */
@@ -48,6 +50,7 @@ struct route_config {
 };
 
 enum sid_behaviour { SID_END, SID_END_MT, SID_RESPONSE, SID_END_DT6, SID_END_REPLICATE };
+WORDS_DECLARE(sid_behaviour, enum sid_behaviour);
 
 struct sid_config {
     struct in6_addr prefix;
@@ -59,6 +62,7 @@ enum branch_kind {
     BRANCH_RECEIVER, /* a host: responses have its inner source address. */
     BRANCH_NODE,     /* a forwarder: responses come in IPv6 from its address. */
 };
+WORDS_DECLARE(branch_kind, enum branch_kind);
 
 struct branch_config {
     uint32_t id; /* unique in the group epoch. */
@@ -78,15 +82,19 @@ enum tree_mode {
     MODE_MCAST,     /* one multicast group address all the way. */
     MODE_INGRESS,   /* the source agent sends each edge a packet of its own. */
 };
-const char *tree_mode_name(enum tree_mode);
-bool tree_mode_parse(const char *, enum tree_mode *);
+WORDS_DECLARE(tree_mode, enum tree_mode);
 
-/* "hold", "literal", "solicit".  False: none of these. */
-const char *nak_policy_name(enum reverse_nak);
-bool nak_policy_parse(const char *, enum reverse_nak *);
+/* How an edge knows for whom a packet is: is it provisioned, or do the packet's TLVs say so? */
+WORDS_DECLARE(receivers, bool);
+/* What becomes of a group when a member is lost: does it go on without the member? */
+WORDS_DECLARE(loss_policy, bool);
+WORDS_DECLARE(nak_policy, enum reverse_nak);
 /* Of groups that do not say. */
-#define DEFAULT_NAK    NAK_HOLD
-#define DEFAULT_FILTER true
+#define DEFAULT_MODE        MODE_REPLICATE
+#define DEFAULT_PROVISIONED false
+#define DEFAULT_PRUNE       false
+#define DEFAULT_NAK         NAK_HOLD
+#define DEFAULT_FILTER      true
 
 /* A group epoch's part in this node: RFC 9524 would call the forwarding half
  * of it a replication segment. */
@@ -148,6 +156,11 @@ enum node_role {
     NODE_OVS,    /* Open vSwitch: replicates, merges nothing. */
     NODE_ROUTER, /* a plain IPv6 router. */
 };
+WORDS_DECLARE(node_role, enum node_role);
+/* Is what forwards there no program of ours?  Such a node has no hosts and makes no link bad. */
+bool node_role_is_foreign(enum node_role);
+/* Does it make copies, for other nodes, of packets that come to a SID of its own? */
+bool node_role_replicates(enum node_role);
 
 struct node_config {
     uint64_t generation;

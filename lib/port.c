@@ -21,6 +21,28 @@
 #include "lib/port-impl.h"
 #include "lib/why.h"
 
+static const char *const port_kinds[] = {
+    [PORT_TAP] = "tap",
+    [PORT_PACKET] = "packet",
+};
+WORDS_DEFINE(port_kind, enum port_kind, port_kinds);
+
+enum port_kind
+port_kind_usual(bool host)
+{
+    return host ? PORT_TAP : PORT_PACKET;
+}
+
+static const struct port_class *
+class_of(enum port_kind kind)
+{
+    switch (kind) {
+    case PORT_TAP: return &port_tap;
+    case PORT_PACKET: return &port_packet;
+    }
+    abort();
+}
+
 int
 port_refresh(struct port *port)
 {
@@ -108,8 +130,7 @@ port_open(struct port **portp, enum port_kind kind, const char *netdev, int netn
     if (!port) {
         abort();
     }
-    *port = (struct port){
-        .class = kind == PORT_TAP ? &port_tap : &port_packet, .fd = -1, .query_fd = -1};
+    *port = (struct port){.class = class_of(kind), .fd = -1, .query_fd = -1};
 
     const char *why = NULL;
     int error = open_in(port, netdev, netns_fd, &why);

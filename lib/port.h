@@ -13,8 +13,12 @@
 #include <stdint.h>
 
 #include "lib/packet.h"
+#include "lib/words.h"
 
 enum port_kind { PORT_TAP, PORT_PACKET };
+WORDS_DECLARE(port_kind, enum port_kind);
+/* Of a link of which nobody says its kind: one that goes to a 'host', or one between nodes. */
+enum port_kind port_kind_usual(bool host);
 
 struct port;
 

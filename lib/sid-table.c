@@ -77,16 +77,3 @@ sid_table_get(const struct sid_table *t, size_t i, struct sid_info *info)
     *info = (struct sid_info){s->prefix, s->plen, sid_behaviour_name(s->behaviour), s->n_packets};
     return true;
 }
-
-const char *
-sid_behaviour_name(enum sid_behaviour behaviour)
-{
-    static const char *const names[] = {
-        [SID_END] = "End",
-        [SID_END_MT] = "End.MT",
-        [SID_RESPONSE] = "End.Response",
-        [SID_END_DT6] = "End.DT6",
-        [SID_END_REPLICATE] = "End.Replicate",
-    };
-    return names[behaviour];
-}

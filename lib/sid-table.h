@@ -35,7 +35,4 @@ struct sid_info {
 };
 bool sid_table_get(const struct sid_table *, size_t i, struct sid_info *);
 
-/* "End", "End.MT", ... */
-const char *sid_behaviour_name(enum sid_behaviour);
-
 #endif /* lib/sid-table.h */

@@ -151,7 +151,7 @@ get_branch(const void *sa, size_t i, uint32_t id, struct reverse_branch_info *in
 
 const struct node_class srcagent_class = {
     .name = "srcagent",
-    .role = "agent",
+    .role = NODE_AGENT,
     .create = create,
     .destroy = destroy,
     .configure = configure,

@@ -126,7 +126,7 @@ get_branch(const void *sw_, size_t i, uint32_t id, struct reverse_branch_info *i
 
 const struct node_class swedge_class = {
     .name = "swedge",
-    .role = "switch",
+    .role = NODE_SWITCH,
     .create = create,
     .destroy = destroy,
     .configure = configure,

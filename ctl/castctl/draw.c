@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include "lib/node-config.h"
 #include "lib/wire.h"
 #include "openvswitch/dynamic-string.h"
 #include "sset.h"
@@ -31,13 +32,13 @@ struct drawing {
 static bool
 is_agent(const struct json *node)
 {
-    return !strcmp(ctl_get_string(node, "role"), "agent");
+    return !strcmp(ctl_get_string(node, "role"), node_role_name(NODE_AGENT));
 }
 
 static bool
 is_receiver(const struct json *branch)
 {
-    return !strcmp(ctl_get_string(branch, "kind"), "receiver");
+    return !strcmp(ctl_get_string(branch, "kind"), branch_kind_name(BRANCH_RECEIVER));
 }
 
 static size_t
@@ -350,10 +351,11 @@ static void
 draw_mode(const struct json *tree)
 {
     const char *mode = ctl_get_string(tree, "mode");
-    bool provisioned = !strcmp(ctl_get_string(tree, "receivers"), "provisioned");
+    const char *receivers = ctl_get_string(tree, "receivers");
+    bool usual = !strcmp(receivers, receivers_name(DEFAULT_PROVISIONED));
 
-    if (strcmp(mode, "replicate") != 0 || provisioned) {
-        printf("mode %s%s\n", mode, provisioned ? ", receivers provisioned" : "");
+    if (strcmp(mode, tree_mode_name(DEFAULT_MODE)) || !usual) {
+        printf("mode %s%s%s\n", mode, usual ? "" : ", receivers ", usual ? "" : receivers);
     }
 }
 

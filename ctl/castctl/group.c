@@ -19,11 +19,8 @@
 
 #define FLAG(OPTION)       (1ull << (OPTION))
 
-#define DEFAULT_MODE       "replicate"
-#define DEFAULT_RECEIVERS  "tlv"
 #define DEFAULT_MTU        1024
 #define DEFAULT_QP_TIMEOUT 20
-#define DEFAULT_POLICY     "fail-group"
 #define DEFAULT_LIVENESS   10000 /* ms. */
 #define MAX_LIVENESS       3600000
 
@@ -69,7 +66,7 @@ option_receivers(const struct ctl *ctl, const char *otherwise)
 static const char *
 group_receivers(const struct rrec_group *group)
 {
-    return group->receivers ? group->receivers : DEFAULT_RECEIVERS;
+    return group->receivers ? group->receivers : receivers_name(DEFAULT_PROVISIONED);
 }
 
 /* Four times the QPs' time-out in milliseconds: a requester asks again not before that has passed, and
@@ -116,7 +113,7 @@ option_policy(const struct ctl *ctl, const char *otherwise)
 static const char *
 group_policy(const struct rrec_group *group)
 {
-    return group->policy ? group->policy : DEFAULT_POLICY;
+    return group->policy ? group->policy : loss_policy_name(DEFAULT_PRUNE);
 }
 
 static const char *
@@ -180,9 +177,9 @@ group_add(struct ctl *ctl)
     int64_t timeout = (int64_t) ctl_option_number(ctl, OPT_TIMEOUT, 1, 31, DEFAULT_QP_TIMEOUT);
     int64_t liveness = ctl_flag(ctl, OPT_LIVENESS) ? option_liveness(ctl, timeout, CTL_USAGE)
                                                    : liveness_default(timeout);
-    const char *policy = option_policy(ctl, DEFAULT_POLICY);
-    const char *mode = option_mode(ctl, DEFAULT_MODE);
-    const char *receivers = option_receivers(ctl, DEFAULT_RECEIVERS);
+    const char *policy = option_policy(ctl, loss_policy_name(DEFAULT_PRUNE));
+    const char *mode = option_mode(ctl, tree_mode_name(DEFAULT_MODE));
+    const char *receivers = option_receivers(ctl, receivers_name(DEFAULT_PROVISIONED));
     const char *nak = option_nak(ctl, nak_policy_name(DEFAULT_NAK));
     bool filter = option_filter(ctl);
     size_t n_psn = ctl_flag(ctl, OPT_PSN) ? 1 : 0;

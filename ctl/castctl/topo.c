@@ -513,7 +513,7 @@ link_add(struct ctl *ctl)
     check_may_have_host(ctl, &a, &b);
     check_may_have_host(ctl, &b, &a);
     if (!kind) {
-        kind = a.host || b.host ? "tap" : "packet";
+        kind = port_kind_name(port_kind_usual(a.host || b.host));
     }
     row = find_link(ctl, &a);
     if (row && link_has_end(row, &b) && ctl_flag(ctl, OPT_MAY_EXIST)) {

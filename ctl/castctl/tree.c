@@ -199,7 +199,8 @@ tree_to_json(const struct ctl *ctl, const struct rrec_group *group, bool *partia
     json_object_put_string(o, "group", group->name);
     ctl_put_int(o, "epoch", group->epoch);
     json_object_put_string(o, "mode", group->mode);
-    json_object_put_string(o, "receivers", group->receivers ? group->receivers : "tlv");
+    json_object_put_string(
+        o, "receivers", group->receivers ? group->receivers : receivers_name(DEFAULT_PROVISIONED));
     json_object_put_string(o, "proxy", group->proxy);
     ctl_put_int(o, "designated_qpn", group->designated_qpn);
     ctl_put_int(o, "start_psn", group->start_psn);

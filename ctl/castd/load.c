@@ -45,10 +45,8 @@ load_nodes(struct plan_topology *t, const struct registry_rows *rows)
 
         ovs_strlcpy(node->name, row->name, sizeof node->name);
         node->id = (uint16_t) row->id;
-        node->agent = !strcmp(row->role, "agent");
-        node->ovs = !strcmp(row->role, node_role_name(NODE_OVS));
-        node->router = !strcmp(row->role, node_role_name(NODE_ROUTER));
-        node->no_aggregation = row->no_aggregation || node->ovs || node->router;
+        node_role_parse(row->role, &node->role);
+        node->no_aggregation = row->no_aggregation || node_role_is_foreign(node->role);
         node->ports = xcalloc(row->n_ports + 1, sizeof *node->ports);
         for (size_t i = 0; i < row->n_ports; i++) {
             if (ifname_is_valid(row->ports[i]->name)) {
@@ -100,7 +98,7 @@ load_links(struct plan_topology *t, const struct registry_rows *rows)
         ovs_strlcpy(link->a_port, row->a_port, sizeof link->a_port);
         ovs_strlcpy(link->b, row->b, sizeof link->b);
         ovs_strlcpy(link->b_port, row->b_port, sizeof link->b_port);
-        link->kind = !strcmp(row->kind, "tap") ? PORT_TAP : PORT_PACKET;
+        port_kind_parse(row->kind, &link->kind);
         link->a_to_b = load_impairment(row->a_to_b);
         link->b_to_a = load_impairment(row->b_to_a);
     }
@@ -135,7 +133,9 @@ load_group(struct castd_group *g, const struct rrec_group *row, struct ovsdb_idl
     size_t n = 0;
 
     g->row = row;
-    g->prune = row->policy && !strcmp(row->policy, "prune");
+    if (row->policy) {
+        loss_policy_parse(row->policy, &g->prune);
+    }
     RREC_SOURCE_FOR_EACH (source, idl) {
         if (source->group == row) {
             g->source = source;

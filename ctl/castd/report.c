@@ -72,7 +72,7 @@ draining_for(const struct castd *c, const struct castd_group *g, struct ds *s)
     for (size_t i = 0; i < c->n_nodes && !known; i++) {
         const struct castd_node *n = &c->nodes[i];
 
-        if (n->node->agent && !n->caught_up && may_feed(c, g, n)) {
+        if (plan_is_agent(n->node) && !n->caught_up && may_feed(c, g, n)) {
             put_node(n->row, s);
         }
     }

@@ -98,7 +98,9 @@ load_request(const struct castd *c, struct castd_group *g)
         r->error = xasprintf("proxy \"%s\" is not in fd00:ffff::/32", row->proxy);
     }
     tree_mode_parse(row->mode, &p->mode); /* the schema has no others. */
-    p->provisioned = row->receivers && !strcmp(row->receivers, "provisioned");
+    if (row->receivers) {
+        receivers_parse(row->receivers, &p->provisioned);
+    }
 }
 
 /* Takes one node's tree, as it was told, into the plan that the nodes have. */
@@ -136,7 +138,7 @@ load_state(const struct castd *c, struct castd_group *g)
         if (!row) {
             continue;
         }
-        if (n->node->agent) {
+        if (plan_is_agent(n->node)) {
             r->agent_applied = castd_tree_applied(n->row, row);
         } else {
             r->switches_applied &= castd_tree_applied(n->row, row);

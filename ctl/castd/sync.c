@@ -43,8 +43,6 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
 static bool
 sync_port(const struct rrec_port *row, const struct port_config *p)
 {
-    static const char *const roles[] = {
-        [ROLE_HOST] = "host", [ROLE_AGENT] = "agent", [ROLE_FABRIC] = "fabric"};
     bool changed = false;
     char impairment[IMPAIR_TEXT_SIZE];
     char mac[MAC_TEXT_SIZE], peer_mac[MAC_TEXT_SIZE];
@@ -56,8 +54,8 @@ sync_port(const struct rrec_port *row, const struct port_config *p)
     mac_format(p->peer_mac, peer_mac);
     SYNC_STRING(port, row, name, p->name);
     SYNC_NUMBER(port, row, number, p->number);
-    SYNC_STRING(port, row, kind, p->kind == PORT_TAP ? "tap" : "packet");
-    SYNC_STRING(port, row, role, roles[p->role]);
+    SYNC_STRING(port, row, kind, port_kind_name(p->kind));
+    SYNC_STRING(port, row, role, port_role_name(p->role));
     SYNC_STRING(port, row, mac, mac);
     SYNC_STRING(port, row, peer, p->peer);
     SYNC_STRING(port, row, peer_address, ip6_text(&p->peer_address));
@@ -128,13 +126,6 @@ sync_routes(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct
 static bool
 sync_sids(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct node_config *want)
 {
-    static const char *const behaviours[] = {
-        [SID_END] = "End",
-        [SID_END_MT] = "End.MT",
-        [SID_RESPONSE] = "End.Response",
-        [SID_END_DT6] = "End.DT6",
-        [SID_END_REPLICATE] = "End.Replicate",
-    };
     struct rrec_sid **sids = xcalloc(want->n_sids + 1, sizeof *sids);
     bool changed = row->n_sids != want->n_sids;
 
@@ -153,7 +144,7 @@ sync_sids(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct n
             changed = true;
         }
         SYNC_STRING(sid, sids[i], prefix, prefix);
-        SYNC_STRING(sid, sids[i], behaviour, behaviours[want->sids[i].behaviour]);
+        SYNC_STRING(sid, sids[i], behaviour, sid_behaviour_name(want->sids[i].behaviour));
     }
     if (changed) {
         rrec_node_set_sids(row, sids, want->n_sids);
@@ -183,12 +174,12 @@ sync_branches(struct ovsdb_idl_txn *txn, struct rrec_branch **have, size_t n_hav
         }
         if (!row) {
             row = rrec_branch_insert(txn);
-            rrec_branch_set_kind(row, "receiver");
+            rrec_branch_set_kind(row, branch_kind_name(b->kind));
             changed = true;
         }
         snprintf(va, sizeof va, "0x%" PRIx64, b->va);
         SYNC_NUMBER(branch, row, id, b->id);
-        SYNC_STRING(branch, row, kind, b->kind == BRANCH_RECEIVER ? "receiver" : "node");
+        SYNC_STRING(branch, row, kind, branch_kind_name(b->kind));
         SYNC_STRING(branch, row, name, b->name);
         SYNC_STRING(branch, row, address, ip6_text(&b->address));
         SYNC_STRING(branch, row, edge, ip6_text(&b->edge));
@@ -406,7 +397,7 @@ is_fed(const struct castd *c, const struct rrec_tree_node *row)
         const struct castd_node *n = &c->nodes[i];
         const struct rrec_tree_node *tree = castd_find_tree(n->row, row->proxy, row->epoch);
 
-        if (n->node->agent
+        if (plan_is_agent(n->node)
             && ((tree && !is_wanted(c, n->node, tree)) || (n->node == agent && !n->caught_up))) {
             return true;
         }
@@ -420,7 +411,7 @@ kept_trees(const struct castd *c, const struct castd_node *n, struct rrec_tree_n
 {
     size_t n_kept = 0;
 
-    for (size_t i = 0; i < n->row->n_trees && !n->node->agent; i++) {
+    for (size_t i = 0; i < n->row->n_trees && !plan_is_agent(n->node); i++) {
         if (!is_wanted(c, n->node, n->row->trees[i]) && is_fed(c, n->row->trees[i])) {
             rows[n_kept++] = n->row->trees[i];
         }

@@ -49,7 +49,7 @@ struct agent_registry {
     struct ovsdb_idl *idl;
     struct ovsdb_idl_txn *txn;
     char *node_name;
-    char *role;
+    unsigned int roles; /* a bit for each that the row may have. */
     char *control;
     unsigned int seqno; /* of the IDL, when last looked at. */
     bool report;        /* there may be something to write. */
@@ -113,7 +113,8 @@ monitor(struct ovsdb_idl *idl, const char *node_name)
 }
 
 struct agent_registry *
-agent_registry_create(const char *db, const char *node_name, const char *role, const char *control)
+agent_registry_create(const char *db, const char *node_name, unsigned int roles,
+                      const char *control)
 {
     struct agent_registry *ar = xzalloc(sizeof *ar);
 
@@ -125,7 +126,7 @@ agent_registry_create(const char *db, const char *node_name, const char *role, c
     ovsdb_idl_set_lock(ar->idl, lock);
     free(lock);
     ar->node_name = xstrdup(node_name);
-    ar->role = xstrdup(role);
+    ar->roles = roles;
     ar->control = xstrdup(control);
     ar->state = xstrdup("");
     return ar;
@@ -140,7 +141,6 @@ agent_registry_destroy(struct agent_registry *ar)
         }
         ovsdb_idl_destroy(ar->idl);
         free(ar->node_name);
-        free(ar->role);
         free(ar->control);
         free(ar->state);
         free(ar->started);
@@ -289,26 +289,12 @@ forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
     ar->n_losses = n;
 }
 
-/* Is 'role' one of 'roles'? */
-static bool
-has_role(const char *roles, const char *role)
-{
-    size_t len = strlen(role);
-
-    for (const char *next; roles; roles = next ? next + strlen(" or ") : NULL) {
-        next = strstr(roles, " or ");
-        if (len == (next ? (size_t) (next - roles) : strlen(roles)) && !memcmp(roles, role, len)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Why this agent cannot follow this row at all, malloc'd; NULL: it can. */
 static char *
 row_problem(const struct agent_registry *ar, const struct rrec_node *row)
 {
     char *problem = registry_schema_problem(ar->idl, TABLES);
+    enum node_role role;
 
     if (problem) {
         char *sentence = xasprintf("the registry: %s", problem);
@@ -316,9 +302,13 @@ row_problem(const struct agent_registry *ar, const struct rrec_node *row)
         free(problem);
         return sentence;
     }
-    return !has_role(ar->role, row->role) ? xasprintf("the node has role %s, %s is for role %s",
-                                                      row->role, program_name, ar->role)
-                                          : NULL;
+    if (node_role_parse(row->role, &role) && ar->roles & 1u << role) {
+        return NULL;
+    }
+    char *roles = words_join(&node_role_words, ar->roles, ", ", " or ");
+    problem = xasprintf("the node has role %s, %s is for role %s", row->role, program_name, roles);
+    free(roles);
+    return problem;
 }
 
 /* Is there a generation that was not handed out yet, and does it make sense? */

@@ -170,7 +170,7 @@ static void
 run(struct node_daemon *d, struct daemon *daemon)
 {
     struct agent_registry *registry =
-        agent_registry_create(daemon->db, daemon->node, d->class->role, daemon->control);
+        agent_registry_create(daemon->db, daemon->node, 1u << d->class->role, daemon->control);
 
     /* With or without a registry: what an agent runs it keeps running while that is away. */
     daemon_serving(daemon);

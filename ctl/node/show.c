@@ -39,9 +39,6 @@ put_mac(struct json *object, const char *name, const uint8_t mac[6])
 static struct json *
 ports(const struct node_daemon *d)
 {
-    static const char *const kinds[] = {[PORT_TAP] = "tap", [PORT_PACKET] = "packet"};
-    static const char *const roles[] = {
-        [ROLE_HOST] = "host", [ROLE_AGENT] = "agent", [ROLE_FABRIC] = "fabric"};
     char impairment[IMPAIR_TEXT_SIZE];
     struct json *array = json_array_create_empty();
 
@@ -51,8 +48,8 @@ ports(const struct node_daemon *d)
 
         json_object_put_string(o, "name", np->config.name);
         put_int(o, "number", np->config.number);
-        json_object_put_string(o, "kind", kinds[np->config.kind]);
-        json_object_put_string(o, "role", roles[np->config.role]);
+        json_object_put_string(o, "kind", port_kind_name(np->config.kind));
+        json_object_put_string(o, "role", port_role_name(np->config.role));
         put_mac(o, "mac", np->config.mac);
         json_object_put_string(o, "peer", np->config.peer);
         put_addr(o, "peer_address", &np->config.peer_address);
@@ -152,7 +149,7 @@ branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
     put_int(o, "id", bc->id);
     json_object_put_string(o, "name", bc->name);
     put_addr(o, "address", &bc->address);
-    json_object_put_string(o, "kind", bc->kind == BRANCH_RECEIVER ? "receiver" : "node");
+    json_object_put_string(o, "kind", branch_kind_name(bc->kind));
     put_int(o, "qpn", bc->qpn);
     if (d->class->branch(d->node, tree, bc->id, &info)) {
         json_object_put(o, "anchored", json_boolean_create(info.anchored));
@@ -194,7 +191,7 @@ group(const struct node_daemon *d, size_t tree)
     put_int(o, "source_qpn", tc->source_qpn);
     put_int(o, "start_psn", tc->start_psn.v);
     json_object_put_string(o, "mode", tree_mode_name(tc->mode));
-    json_object_put_string(o, "receivers", tc->provisioned ? "provisioned" : "tlv");
+    json_object_put_string(o, "receivers", receivers_name(tc->provisioned));
     put_addr(o, "mcast_group", &tc->mcast_group);
     put_addr(o, "upstream", &tc->upstream);
     put_addr(o, "replication_sid", &tc->replication_sid);

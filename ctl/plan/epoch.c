@@ -14,7 +14,7 @@ const struct plan_tree *
 plan_agent_tree(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_trees; i++) {
-        if (plan->trees[i].node->agent) {
+        if (plan_is_agent(plan->trees[i].node)) {
             return &plan->trees[i];
         }
     }
@@ -115,7 +115,7 @@ is_idle(const struct plan_tree *tree)
             return false;
         }
     }
-    return !tree->node->agent && !c->n_outer_da;
+    return !plan_is_agent(tree->node) && !c->n_outer_da;
 }
 
 static void
@@ -140,7 +140,7 @@ forget_node(struct plan_tree *tree, uint16_t id)
     size_t n = 0;
 
     forget_branch(c, id);
-    if (tree->node->agent && c->mode != MODE_INGRESS) {
+    if (plan_is_agent(tree->node) && c->mode != MODE_INGRESS) {
         return;
     }
     for (size_t i = 0; i < c->n_outer_da; i++) {
@@ -188,7 +188,7 @@ static bool
 is_whole(const struct plan *plan, const struct plan_group *g)
 {
     for (size_t i = 0; i < plan->n_trees; i++) {
-        bool is_child = plan->trees[i].node->agent;
+        bool is_child = plan_is_agent(plan->trees[i].node);
 
         for (size_t j = 0; j < plan->n_trees && !is_child; j++) {
             is_child = has_child(&plan->trees[j].config, plan->trees[i].node->id);
@@ -212,7 +212,7 @@ lost_below(const struct plan *plan, const struct plan_tree *tree)
 {
     const struct tree_config *c = &tree->config;
 
-    for (size_t i = 0; i < c->n_outer_da && !tree->node->agent; i++) {
+    for (size_t i = 0; i < c->n_outer_da && !plan_is_agent(tree->node); i++) {
         if (!find_tree(plan, sid_node(&c->outer_da[i]))) {
             return sid_node(&c->outer_da[i]);
         }
@@ -250,7 +250,7 @@ retire_edges(struct plan *plan)
     for (size_t i = 0; i < plan->n_trees; i++) {
         struct tree_config *c = &plan->trees[i].config;
 
-        if (c->mode == MODE_REPLICATE || c->n_branches || plan->trees[i].node->agent) {
+        if (c->mode == MODE_REPLICATE || c->n_branches || plan_is_agent(plan->trees[i].node)) {
             continue;
         }
         c->parent_sid = in6addr_any;
@@ -274,7 +274,7 @@ plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *ou
         tree_config_clone(c, &have->trees[i].config);
         c->generation = 0;
         c->region_len = out->region_len;
-        c->open = tree->node->agent && g->open;
+        c->open = plan_is_agent(tree->node) && g->open;
         c->n_branches = keep_branches(g, c->branches, c->n_branches, false);
         c->n_copies = keep_branches(g, c->copies, c->n_copies, true);
     }
@@ -353,7 +353,7 @@ plan_same_addresses(const struct plan *a, const struct plan *b)
         const struct tree_config *x = &a->trees[i].config;
         const struct plan_tree *tree = find_tree(b, a->trees[i].node->id);
 
-        if (a->trees[i].node->agent) {
+        if (plan_is_agent(a->trees[i].node)) {
             continue;
         }
         if (!tree || !IN6_ARE_ADDR_EQUAL(&x->replication_sid, &tree->config.replication_sid)) {
@@ -441,7 +441,8 @@ plan_check_carried(const struct plan_topology *t, const struct plan_group *g,
         if (!error) {
             error = check_receivers(t, tree);
         }
-        if (!error && tree->node->agent && !plan_linked(t, g->source_host, tree->node->name)) {
+        if (!error && plan_is_agent(tree->node)
+            && !plan_linked(t, g->source_host, tree->node->name)) {
             error =
                 xasprintf("source %s is not behind %s any more", g->source_host, tree->node->name);
         }

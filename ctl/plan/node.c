@@ -56,7 +56,7 @@ port_set_peer(const struct plan_topology *t, struct port_config *port, const cha
     const struct plan_host *host = plan_find_host(t, peer);
 
     if (node) {
-        port->role = node->agent ? ROLE_AGENT : ROLE_FABRIC;
+        port->role = plan_is_agent(node) ? ROLE_AGENT : ROLE_FABRIC;
         port->peer_address = node_address(node->id);
     } else if (host) {
         port->role = ROLE_HOST;
@@ -83,7 +83,7 @@ plan_ports(const struct plan_topology *t, const struct plan_node *node, struct n
         }
         ovs_strlcpy(port->name, end.port, sizeof port->name);
         port->kind = end.kind;
-        if (!node->ovs && !node->router) {
+        if (!node_role_is_foreign(node->role)) {
             port->tx = *end.to_peer;
         }
         if (port->role == ROLE_HOST) {
@@ -204,7 +204,7 @@ add_routes_to(const struct plan_topology *t, const struct plan_node *via,
 static void
 plan_routes(const struct plan_topology *t, const struct plan_node *node, struct node_config *out)
 {
-    const struct plan_node *uplink = node->agent ? plan_agent_switch(t, node) : NULL;
+    const struct plan_node *uplink = plan_is_agent(node) ? plan_agent_switch(t, node) : NULL;
     const struct in6_addr any = IN6ADDR_ANY_INIT;
 
     out->routes = xcalloc(t->n_nodes + t->n_hosts + 1, sizeof *out->routes);
@@ -267,14 +267,11 @@ plan_node_config(const struct plan_topology *t, const struct plan_node *node,
 
     memset(out, 0, sizeof *out);
     ovs_strlcpy(out->name, node->name, sizeof out->name);
-    out->role = node->agent    ? NODE_AGENT
-                : node->ovs    ? NODE_OVS
-                : node->router ? NODE_ROUTER
-                               : NODE_SWITCH;
+    out->role = node->role;
     out->id = node->id;
     out->address = node_address(node->id);
     error = plan_ports(t, node, out);
-    if (!error && (node->ovs || node->router)) {
+    if (!error && node_role_is_foreign(node->role)) {
         error = plan_peer_macs(t, node, out);
     }
     if (error) {

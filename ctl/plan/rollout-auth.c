@@ -29,7 +29,7 @@
 static bool
 has_receivers(const struct plan_tree *tree)
 {
-    for (size_t i = 0; i < tree->config.n_branches && !tree->node->agent; i++) {
+    for (size_t i = 0; i < tree->config.n_branches && !plan_is_agent(tree->node); i++) {
         if (tree->config.branches[i].kind == BRANCH_RECEIVER) {
             return true;
         }
@@ -137,7 +137,7 @@ rollout_auth(struct rollout *r)
         struct auth_config *c = &r->plan.trees[i].config.auth;
 
         auth_config_uninit(c);
-        if (tree->node->agent) {
+        if (plan_is_agent(tree->node)) {
             const struct auth_config *makes = ready || !agent ? &want : &sends;
 
             c->tlvs = makes->tlvs;

@@ -137,7 +137,8 @@ node_index(const struct plan_topology *t, const struct plan_node *node)
 static bool
 relax(const struct plan_topology *t, uint16_t *hops, size_t from, size_t to, uint16_t distance)
 {
-    if (hops[from] != distance || hops[to] != PLAN_NO_WAY || (distance && t->nodes[from].agent)) {
+    if (hops[from] != distance || hops[to] != PLAN_NO_WAY
+        || (distance && plan_is_agent(&t->nodes[from]))) {
         return false;
     }
     hops[to] = distance + 1;
@@ -204,7 +205,7 @@ plan_next_node(const struct plan_topology *t, const struct plan_node *from,
         const struct plan_node *via = &t->nodes[i];
 
         if (plan_hops(t, from, via) == 1 && plan_hops(t, via, to) == distance - 1
-            && (via == to || !via->agent)) {
+            && (via == to || !plan_is_agent(via))) {
             return via;
         }
     }
@@ -215,7 +216,7 @@ const struct plan_node *
 plan_agent_switch(const struct plan_topology *t, const struct plan_node *agent)
 {
     for (size_t i = 0; i < t->n_nodes; i++) {
-        if (!t->nodes[i].agent && plan_hops(t, agent, &t->nodes[i]) == 1) {
+        if (!plan_is_agent(&t->nodes[i]) && plan_hops(t, agent, &t->nodes[i]) == 1) {
             return &t->nodes[i];
         }
     }

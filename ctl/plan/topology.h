@@ -23,13 +23,18 @@ struct plan_port {
 struct plan_node {
     char name[NAME_SIZE];
     uint16_t id;
-    bool agent;          /* a source agent, otherwise a switch. */
-    bool no_aggregation; /* a switch that only forwards and replicates; also each Open vSwitch. */
-    bool ovs;            /* Open vSwitch. */
-    bool router;         /* a plain router: it does not even replicate. */
+    enum node_role role;
+    bool no_aggregation; /* a switch that only forwards and replicates; also each foreign node. */
     size_t n_ports;
     struct plan_port *ports;
 };
+
+/* Is it a source agent? */
+static inline bool
+plan_is_agent(const struct plan_node *node)
+{
+    return node->role == NODE_AGENT;
+}
 
 struct plan_host {
     char name[NAME_SIZE];

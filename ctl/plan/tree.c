@@ -52,7 +52,7 @@ plan_check_source(const struct plan_topology *t, const struct plan_group *g)
     if (!agent) {
         return xasprintf("source %s: no path, the host has no link", g->source_host);
     }
-    if (!agent->agent) {
+    if (!plan_is_agent(agent)) {
         return xasprintf("source %s is behind switch %s: a source must be behind a source agent",
                          g->source_host, agent->name);
     }
@@ -60,7 +60,7 @@ plan_check_source(const struct plan_topology *t, const struct plan_group *g)
         return xasprintf("source %s: no path, source agent %s has no link to a switch",
                          g->source_host, agent->name);
     }
-    if (g->mode == MODE_REPLICATE && plan_agent_switch(t, agent)->router) {
+    if (g->mode == MODE_REPLICATE && !node_role_replicates(plan_agent_switch(t, agent)->role)) {
         return xasprintf("source %s: the first switch after source agent %s is %s, a plain router: "
                          "it cannot replicate, which mode ingress does not need",
                          g->source_host, agent->name, plan_agent_switch(t, agent)->name);
@@ -81,14 +81,14 @@ plan_check_member(const struct plan_topology *t, const struct plan_group *g, con
     if (!edge) {
         return xasprintf("member %s: no path, the host has no link", host);
     }
-    if (edge->agent) {
+    if (plan_is_agent(edge)) {
         return xasprintf("member %s is behind source agent %s: a receiver must be behind a switch",
                          host, edge->name);
     }
-    if (edge->ovs || edge->router) {
+    if (node_role_is_foreign(edge->role)) {
         return xasprintf("member %s is behind %s, which has role %s: a receiver must be behind a "
                          "switch",
-                         host, edge->name, edge->ovs ? "ovs" : "router");
+                         host, edge->name, node_role_name(edge->role));
     }
     if (edge->no_aggregation) {
         return xasprintf("member %s: its edge %s does not aggregate", host, edge->name);
@@ -98,10 +98,10 @@ plan_check_member(const struct plan_topology *t, const struct plan_group *g, con
     }
     for (const struct plan_node *node = edge; g->mode == MODE_MCAST;
          node = plan_next_node(t, node, root)) {
-        if (node->ovs || node->router) {
+        if (node_role_is_foreign(node->role)) {
             return xasprintf("member %s is reached by %s, which has role %s: mode mcast is for "
                              "switches only",
-                             host, node->name, node->ovs ? "ovs" : "router");
+                             host, node->name, node_role_name(node->role));
         }
         if (node == root) {
             break;
@@ -236,7 +236,7 @@ node_above(const struct shape *s, const struct plan_node *node)
 {
     do {
         node = plan_next_node(s->t, node, s->first);
-    } while (node->router); /* the first switch is none. */
+    } while (!node_role_replicates(node->role)); /* the first switch does. */
     return node;
 }
 
@@ -319,7 +319,7 @@ shape_aggregator(const struct shape *s, const struct plan_group *g, const struct
     }
     do {
         node = shape_parent(s, node);
-    } while (!node->agent && !shape_merges(s, node));
+    } while (!plan_is_agent(node) && !shape_merges(s, node));
     return node;
 }
 

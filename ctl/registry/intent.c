@@ -109,11 +109,9 @@ read_port(struct reader *r, const struct rrec_port *row, struct port_config *p)
     }
     ovs_strlcpy(p->name, row->name, sizeof p->name);
     p->number = (uint16_t) row->number;
-    p->kind = !strcmp(row->kind, "tap") ? PORT_TAP : PORT_PACKET;
-    p->role = !strcmp(row->role, "host")    ? ROLE_HOST
-              : !strcmp(row->role, "agent") ? ROLE_AGENT
-                                            : ROLE_FABRIC;
-    return read_integer(r, "Port.number", row->number, 1, 4095)
+    return (port_kind_parse(row->kind, &p->kind) || bad(r, "Port.kind", row->kind, "unknown"))
+           && (port_role_parse(row->role, &p->role) || bad(r, "Port.role", row->role, "unknown"))
+           && read_integer(r, "Port.number", row->number, 1, 4095)
            && read_mac(r, "Port.mac", row->mac, p->mac)
            && (!row->peer_mac || !row->peer_mac[0]
                || read_mac(r, "Port.peer_mac", row->peer_mac, p->peer_mac))
@@ -199,29 +197,6 @@ read_routes(struct reader *r, const struct rrec_node *row, struct node_config *o
     return true;
 }
 
-static bool
-read_behaviour(struct reader *r, const char *s, enum sid_behaviour *out)
-{
-    static const struct {
-        const char *name;
-        enum sid_behaviour behaviour;
-    } behaviours[] = {
-        {"End", SID_END},
-        {"End.MT", SID_END_MT},
-        {"End.Response", SID_RESPONSE},
-        {"End.DT6", SID_END_DT6},
-        {"End.Replicate", SID_END_REPLICATE},
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(behaviours); i++) {
-        if (!strcmp(s, behaviours[i].name)) {
-            *out = behaviours[i].behaviour;
-            return true;
-        }
-    }
-    return bad(r, "Sid.behaviour", s, "unknown");
-}
-
 static int
 compare_sids(const void *a_, const void *b_)
 {
@@ -239,9 +214,11 @@ read_sids(struct reader *r, const struct rrec_node *row, struct node_config *out
         const struct rrec_sid *sid = row->sids[i];
         struct sid_config *c = &out->sids[i];
 
-        if (!read_prefix(r, "Sid.prefix", sid->prefix, &c->prefix, &c->plen)
-            || !read_behaviour(r, sid->behaviour, &c->behaviour)) {
+        if (!read_prefix(r, "Sid.prefix", sid->prefix, &c->prefix, &c->plen)) {
             return false;
+        }
+        if (!sid_behaviour_parse(sid->behaviour, &c->behaviour)) {
+            return bad(r, "Sid.behaviour", sid->behaviour, "unknown");
         }
         out->n_sids++;
     }
@@ -257,11 +234,13 @@ read_sids(struct reader *r, const struct rrec_node *row, struct node_config *out
 static bool
 read_branch(struct reader *r, const struct rrec_branch *row, struct branch_config *b)
 {
-    b->kind = !strcmp(row->kind, "receiver") ? BRANCH_RECEIVER : BRANCH_NODE;
     if (!read_integer(r, "Branch.id", row->id, 0, UINT32_MAX)
         || !read_name(r, "Branch.name", row->name, b->name)
         || !read_address(r, "Branch.address", row->address, &b->address)) {
         return false;
+    }
+    if (!branch_kind_parse(row->kind, &b->kind)) {
+        return bad(r, "Branch.kind", row->kind, "unknown");
     }
     b->id = (uint32_t) row->id;
     if (b->kind == BRANCH_NODE) {

@@ -45,8 +45,12 @@ sort_nodes(struct sorter *s, const struct ovsdb_idl *idl)
     }
     rows->nodes = xcalloc(n + 1, sizeof *rows->nodes);
     RREC_NODE_FOR_EACH (row, idl) {
+        enum node_role role;
+
         if (!name_is_valid(row->name)) {
             leave_out(s, "Node \"%s\": the name " NAME_RULE, row->name);
+        } else if (!node_role_parse(row->role, &role)) {
+            leave_out(s, "Node \"%s\": role \"%s\" is unknown", row->name, row->role);
         } else if (!node_name_fits_role(row->name, row->role)) {
             leave_out(s, "Node \"%s\": the name " OVS_NAME_RULE, row->name);
         } else {
@@ -154,7 +158,11 @@ static char *
 link_problem(const struct sorter *s, const struct rrec_link *row)
 {
     char *problem;
+    enum port_kind kind;
 
+    if (!port_kind_parse(row->kind, &kind)) {
+        return xasprintf("kind \"%s\" is unknown", row->kind);
+    }
     if (!strcmp(row->a, row->b)) {
         return xasprintf("both ends are %s", row->a);
     }

@@ -193,10 +193,15 @@ secret_parse(const char *s, struct auth_key *key)
     return true;
 }
 
-static const struct {
-    unsigned int tlv;
-    const char *name;
-} auth_tlvs[] = {{AUTH_MT, "mt-auth"}, {AUTH_HMAC, "hmac"}};
+static const char *const auth_choices[] = {
+    [0] = "none",
+    [AUTH_MT] = "mt-auth",
+    [AUTH_HMAC] = "hmac",
+    [AUTH_MT | AUTH_HMAC] = "both",
+};
+WORDS_DEFINE(auth_choice, unsigned int, auth_choices);
+
+static const unsigned int single_tlvs[] = {AUTH_MT, AUTH_HMAC};
 
 unsigned int
 auth_tlvs_parse(char *const names[], size_t n)
@@ -204,8 +209,8 @@ auth_tlvs_parse(char *const names[], size_t n)
     unsigned int tlvs = 0;
 
     for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j < sizeof auth_tlvs / sizeof *auth_tlvs; j++) {
-            tlvs |= strcmp(names[i], auth_tlvs[j].name) ? 0 : auth_tlvs[j].tlv;
+        for (size_t j = 0; j < ARRAY_SIZE(single_tlvs); j++) {
+            tlvs |= strcmp(names[i], auth_choice_name(single_tlvs[j])) ? 0 : single_tlvs[j];
         }
     }
     return tlvs;
@@ -216,9 +221,9 @@ auth_tlvs_names(unsigned int tlvs, const char *names[2])
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < sizeof auth_tlvs / sizeof *auth_tlvs; i++) {
-        if (tlvs & auth_tlvs[i].tlv) {
-            names[n++] = auth_tlvs[i].name;
+    for (size_t i = 0; i < ARRAY_SIZE(single_tlvs); i++) {
+        if (tlvs & single_tlvs[i]) {
+            names[n++] = auth_choice_name(single_tlvs[i]);
         }
     }
     return n;
@@ -260,37 +265,6 @@ mac_format(const uint8_t mac[6], char text[MAC_TEXT_SIZE])
 {
     snprintf(text, MAC_TEXT_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
              mac[4], mac[5]);
-}
-
-static const char *const role_names[] = {
-    [NODE_SWITCH] = "switch",
-    [NODE_AGENT] = "agent",
-    [NODE_OVS] = "ovs",
-    [NODE_ROUTER] = "router",
-};
-
-bool
-node_role_parse(const char *s, enum node_role *role)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(role_names); i++) {
-        if (!strcmp(s, role_names[i])) {
-            *role = (enum node_role) i;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *
-node_role_name(enum node_role role)
-{
-    return role_names[role];
-}
-
-bool
-node_role_is_foreign(enum node_role role)
-{
-    return role == NODE_OVS || role == NODE_ROUTER;
 }
 
 bool

@@ -43,7 +43,9 @@ const char *ip6_text(const struct in6_addr *);
 
 /* Hexadecimal digits, AUTH_SECRET_MIN..AUTH_SECRET_MAX bytes of them. */
 bool secret_parse(const char *, struct auth_key *);
-/* TLVs by the names that the registry has for them: AUTH_MT, AUTH_HMAC. */
+/* TLVs that authenticate packets, AUTH_MT and AUTH_HMAC: none, one or both of them. */
+WORDS_DECLARE(auth_choice, unsigned int);
+/* The same from a set of their names, as the registry has it. */
 unsigned int auth_tlvs_parse(char *const names[], size_t n);
 /* The same the other way round; returns how many. */
 size_t auth_tlvs_names(unsigned int tlvs, const char *names[2]);
@@ -59,11 +61,7 @@ struct in6_addr proxy_address(uint32_t n);
 #define MAC_TEXT_SIZE 18
 void mac_format(const uint8_t mac[6], char text[MAC_TEXT_SIZE]);
 
-/* "switch", "agent", "ovs", "router"; false: it is none of them. */
-bool node_role_parse(const char *, enum node_role *);
-const char *node_role_name(enum node_role);
-/* Is what forwards there no program of ours?  Such a node has no hosts and makes no link bad. */
-bool node_role_is_foreign(enum node_role);
+/* node_role_is_foreign() of the role that a row has; false: it has none that is known. */
 bool node_role_text_is_foreign(const char *);
 /* The bridge of a node with role ovs is a network device, "br-" and the node's name. */
 #define OVS_NAME_MAX  12

@@ -192,7 +192,7 @@ carries_all(const struct lab *lab, const struct lab_node *n)
 {
     struct lab_set others = lab_set_without(&lab->members, &n->behind);
 
-    return n->plan->agent || lab_set_is_empty(&others)
+    return n->plan->role == NODE_AGENT || lab_set_is_empty(&others)
            || (n->plan->no_aggregation && n->depth == 1);
 }
 

@@ -22,7 +22,7 @@ lab_node_init(struct lab *lab, unsigned i)
     struct lab_node *n = &lab->nodes[i];
 
     n->lab = lab;
-    n->class = n->plan->agent ? &srcagent_class : &swedge_class;
+    n->class = n->plan->role == NODE_AGENT ? &srcagent_class : &swedge_class;
     char *error = plan_node_config(&lab->topology, n->plan, &n->base);
     LAB_REQUIRE(lab, !error, "%s", error);
 }
@@ -122,7 +122,7 @@ set_auth(const struct lab_node *n, struct tree_config *t)
     static const struct auth_key key = {.id = 9, .len = 32, .secret = "of this lab"};
     struct auth_config own = {
         .tlvs = n->lab->auth, .key = key.id, .n_keys = 1, .keys = &(struct auth_key){.id = key.id}};
-    bool concerned = n->plan->agent;
+    bool concerned = n->plan->role == NODE_AGENT;
 
     for (size_t i = 0; i < t->n_branches; i++) {
         concerned |= t->branches[i].kind == BRANCH_RECEIVER;
@@ -153,7 +153,8 @@ lab_node_n_crossing(const struct lab_node *n)
     for (unsigned i = 0; lab->mode == MODE_INGRESS && i < lab->n_nodes; i++) {
         const struct tree_config *tree = lab->nodes[i].n_trees ? &lab->nodes[i].trees[0] : NULL;
 
-        for (size_t j = 0; lab->nodes[i].plan->agent && tree && j < tree->n_branches; j++) {
+        for (size_t j = 0; lab->nodes[i].plan->role == NODE_AGENT && tree && j < tree->n_branches;
+             j++) {
             const struct plan_node *node = lab->nodes[i].plan;
             const struct plan_node *edge = plan_find_node(t, tree->branches[j].name);
 
@@ -373,7 +374,7 @@ oracle_takes(struct lab *lab, struct fabric_end to, const uint8_t *frame, size_t
 {
     struct parsed h;
 
-    if (lab->nodes[to.station].plan->agent || parse_frame(frame, (uint32_t) len, &h)
+    if (lab->nodes[to.station].plan->role == NODE_AGENT || parse_frame(frame, (uint32_t) len, &h)
         || !h.bth_ofs) {
         return false;
     }

@@ -33,7 +33,7 @@ unsigned
 lab_agent(const struct lab *lab)
 {
     unsigned i = 0;
-    while (!lab->nodes[i].plan->agent) {
+    while (lab->nodes[i].plan->role != NODE_AGENT) {
         i++;
     }
     return i;
@@ -113,7 +113,7 @@ add_station(struct plan_topology *t, const char *name)
         struct plan_node *n = &t->nodes[t->n_nodes++];
         snprintf(n->name, sizeof n->name, "%s", name);
         n->id = node_id(number_of(name));
-        n->agent = name[0] == 'a';
+        n->role = name[0] == 'a' ? NODE_AGENT : NODE_SWITCH;
         n->no_aggregation = name[0] == 't';
     }
 }
@@ -155,7 +155,7 @@ set_depths(struct lab *lab)
     const struct fabric *f = &lab->fabric;
 
     for (unsigned i = 0; i < lab->n_nodes; i++) {
-        lab->nodes[i].depth = lab->nodes[i].plan->agent ? 0 : LAB_MAX_NODES;
+        lab->nodes[i].depth = lab->nodes[i].plan->role == NODE_AGENT ? 0 : LAB_MAX_NODES;
     }
     for (unsigned round = 0; round < lab->n_nodes; round++) {
         for (unsigned i = 0; i < f->n_links; i++) {

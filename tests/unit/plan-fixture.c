@@ -37,7 +37,7 @@ plan_fixture_add_node(struct plan_topology *t, const char *name)
     n = &t->nodes[t->n_nodes++];
     ovs_strlcpy(n->name, name, sizeof n->name);
     n->id = (uint16_t) atoi(name + 1);
-    n->agent = name[0] == 'a';
+    n->role = name[0] == 'a' ? NODE_AGENT : NODE_SWITCH;
 }
 
 void
@@ -116,8 +116,7 @@ plan_fixture_topology(struct plan_topology *t, const char *text)
             plan_fixture_add_node(t, word + 1);
             struct plan_node *node = CONST_CAST(struct plan_node *, plan_find_node(t, word + 1));
             node->no_aggregation = true;
-            node->ovs = word[0] == '@';
-            node->router = word[0] == '~';
+            node->role = word[0] == '@' ? NODE_OVS : word[0] == '~' ? NODE_ROUTER : node->role;
         } else if (dash) {
             *dash = '\0';
             add_thing(t, word);
@@ -230,7 +229,7 @@ put_tree(const struct plan_topology *t, const struct plan_group *g, const struct
     for (size_t i = 0; i < c->n_branches; i++) {
         ds_put_format(s, " %s", c->branches[i].name);
     }
-    if (tree->node->agent) {
+    if (tree->node->role == NODE_AGENT) {
         ds_put_cstr(s, " [");
         for (size_t i = 0; i < c->n_copies; i++) {
             ds_put_format(s, "%s%s", i ? " " : "", c->copies[i].name);

@@ -61,7 +61,8 @@
     SUITE(tree_sim)      \
     SUITE(tunnelled)     \
     SUITE(values)        \
-    SUITE(wire)
+    SUITE(wire)          \
+    SUITE(words)
 
 #define SUITE(NAME) Suite *NAME##_suite(void);
 SUITES(SUITE)

@@ -393,7 +393,7 @@ walk(const struct in6_addr *sid, unsigned *reached, size_t depth)
 
     ck_assert_uint_lt(depth, plan.n_trees);
     ck_assert_ptr_nonnull(tree);
-    ck_assert(!tree->node->agent);
+    ck_assert(tree->node->role != NODE_AGENT);
     end_mt = node_sid(tree->node->id, SID_FUNC_END_MT);
     for (size_t i = 0; i < tree->config.n_branches; i++) {
         if (tree->config.branches[i].kind == BRANCH_RECEIVER) {
@@ -424,7 +424,7 @@ check_aggregator(const struct plan_tree *tree)
         size_t n_branches = 0;
 
         ck_assert_mem_eq(&sid, &tree->config.parent_sid, sizeof sid);
-        ck_assert(parent->node->agent || !parent->node->no_aggregation);
+        ck_assert(parent->node->role == NODE_AGENT || !parent->node->no_aggregation);
         for (size_t i = 0; i < parent->config.n_branches; i++) {
             n_branches += parent->config.branches[i].id == BRANCH_ID_NODE(tree->node->id);
         }
@@ -445,7 +445,7 @@ check_trees(void)
         bool merges = tree->config.root || !IN6_IS_ADDR_UNSPECIFIED(&tree->config.parent_sid);
 
         n_roots += tree->config.root;
-        if (!tree->node->agent) {
+        if (tree->node->role != NODE_AGENT) {
             ck_assert_int_eq(merges, !tree->node->no_aggregation);
         }
         for (size_t j = 0; j < tree->config.n_branches; j++) {

@@ -322,7 +322,7 @@ measure(const struct plan_topology *t, unsigned d[16][16])
         }
     }
     for (size_t k = 0; k < t->n_nodes; k++) {
-        for (size_t i = 0; !t->nodes[k].agent && i < t->n_nodes; i++) {
+        for (size_t i = 0; t->nodes[k].role != NODE_AGENT && i < t->n_nodes; i++) {
             for (size_t j = 0; j < t->n_nodes; j++) {
                 d[i][j] = MIN(d[i][j], d[i][k] + d[k][j]);
             }

@@ -100,7 +100,7 @@ step(void)
 
             tree->node = &m.topology.nodes[i];
             tree_config_clone(&tree->config, &m.nodes[i].row);
-            if (tree->node->agent) {
+            if (tree->node->role == NODE_AGENT) {
                 r.agent_applied = is_current(&m.nodes[i]);
             } else {
                 r.switches_applied &= is_current(&m.nodes[i]);
@@ -134,7 +134,7 @@ is_edge(size_t i)
 {
     const struct tree_config *c = &m.nodes[i].row;
 
-    for (size_t b = 0; b < c->n_branches && !m.topology.nodes[i].agent; b++) {
+    for (size_t b = 0; b < c->n_branches && m.topology.nodes[i].role != NODE_AGENT; b++) {
         if (c->branches[b].kind == BRANCH_RECEIVER) {
             return true;
         }
@@ -161,7 +161,7 @@ static const struct node *
 agent(void)
 {
     for (size_t i = 0; i < m.topology.n_nodes; i++) {
-        if (m.topology.nodes[i].agent) {
+        if (m.topology.nodes[i].role == NODE_AGENT) {
             return &m.nodes[i];
         }
     }
@@ -174,7 +174,7 @@ check_now(void)
     const struct node *a = agent();
 
     for (size_t i = 0; i < m.topology.n_nodes; i++) {
-        if (!is_edge(i) && !m.topology.nodes[i].agent) {
+        if (!is_edge(i) && m.topology.nodes[i].role != NODE_AGENT) {
             ck_assert_uint_eq(m.nodes[i].row.auth.n_keys, 0);
         }
     }
@@ -199,7 +199,7 @@ check_end(void)
     }
     for (size_t i = 0; i < m.topology.n_nodes; i++) {
         const struct auth_config *c = &m.nodes[i].tree.auth;
-        bool has = (is_edge(i) || m.topology.nodes[i].agent) && m.group.auth.tlvs;
+        bool has = (is_edge(i) || m.topology.nodes[i].role == NODE_AGENT) && m.group.auth.tlvs;
 
         ck_assert_uint_eq(c->tlvs, has ? m.group.auth.tlvs : 0);
         ck_assert_uint_eq(c->n_keys, has);
