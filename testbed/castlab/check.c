@@ -232,7 +232,7 @@ lab_check(struct lab *lab)
         }
     }
     for (size_t i = 0; i < lab->t->n_links && !error; i++) {
-        if (lab->t->links[i].is_tap) {
+        if (lab->t->links[i].has_host) {
             error = check_host(lab, &lab->t->links[i]);
         }
     }

@@ -108,7 +108,7 @@ hold_taps(struct lab *lab)
     svec_add(&argv, lab->programs.castlab);
     svec_add(&argv, "--hold");
     for (size_t i = 0; i < lab->t->n_links; i++) {
-        if (lab->t->links[i].is_tap) {
+        if (lab->t->links[i].has_host) {
             svec_add(&argv, lab->t->links[i].ends[0].netdev);
         }
     }
@@ -116,7 +116,7 @@ hold_taps(struct lab *lab)
     char *error = lab_start(lab, HOLDER_NAME, argv.names);
     svec_destroy(&argv);
     for (size_t i = 0; i < lab->t->n_links && !error; i++) {
-        if (lab->t->links[i].is_tap) {
+        if (lab->t->links[i].has_host) {
             error = lab_wait(lab, lacks_carrier, lab->t->links[i].ends[0].netdev);
         }
     }
@@ -149,7 +149,7 @@ lab_hosts_create(struct lab *lab)
     const struct topology *t = lab->t;
     char *error = NULL;
     for (size_t i = 0; i < t->n_links && !error; i++) {
-        if (t->links[i].is_tap) {
+        if (t->links[i].has_host) {
             error = create_tap(lab, t->links[i].ends[0].netdev);
         }
     }
@@ -157,7 +157,7 @@ lab_hosts_create(struct lab *lab)
     struct prefix hosts = hosts_prefix(t);
     uint32_t table = free_tables(lab->net, FIRST_TABLE, t->n_nodes);
     for (size_t i = 0; i < t->n_links && !error; i++) {
-        if (t->links[i].is_tap) {
+        if (t->links[i].has_host) {
             error = configure_host(lab, &t->links[i], hosts, table++);
         }
     }
@@ -204,12 +204,12 @@ lab_hosts_add_rdma(struct lab *lab)
     char *error = lab_intent(lab, "local-rule %d", LOCAL_RULE_PREF);
     error = error ? error : local_rule_move(lab->net, LOCAL_RULE_PREF);
     for (size_t i = 0; i < lab->t->n_links && !error; i++) {
-        if (lab->t->links[i].is_tap) {
+        if (lab->t->links[i].has_host) {
             error = add_rdma_device(lab, &lab->t->links[i]);
         }
     }
     for (size_t i = 0; i < lab->t->n_links && !error; i++) {
-        if (lab->t->links[i].is_tap) {
+        if (lab->t->links[i].has_host) {
             error = lab_wait(lab, lacks_rdma, &lab->t->links[i]);
         }
     }

@@ -56,15 +56,6 @@ registry_wait(struct registry *r, int msec)
     ovsdb_idl_run(r->idl);
 }
 
-static enum node_role
-role_of(enum topology_kind kind)
-{
-    return kind == KIND_SRCAGENT ? NODE_AGENT
-           : kind == KIND_OVS    ? NODE_OVS
-           : kind == KIND_ROUTER ? NODE_ROUTER
-                                 : NODE_SWITCH;
-}
-
 static void
 insert_node(struct ovsdb_idl_txn *txn, const struct topology_node *node)
 {
@@ -76,7 +67,7 @@ insert_node(struct ovsdb_idl_txn *txn, const struct topology_node *node)
         const struct rrec_node *row = rrec_node_insert(txn);
         rrec_node_set_name(row, node->name);
         rrec_node_set_id(row, node->id);
-        rrec_node_set_role(row, node_role_name(role_of(node->kind)));
+        rrec_node_set_role(row, node_role_name(topology_role(node->kind)));
         rrec_node_set_no_aggregation(row, node->no_aggregation);
     }
 }
@@ -89,7 +80,7 @@ insert_link(struct ovsdb_idl_txn *txn, const struct topology *t, const struct to
     rrec_link_set_a_port(row, link->ends[0].netdev);
     rrec_link_set_b(row, t->nodes[link->ends[1].node].name);
     rrec_link_set_b_port(row, link->ends[1].netdev);
-    rrec_link_set_kind(row, link->is_tap ? "tap" : "packet");
+    rrec_link_set_kind(row, port_kind_name(port_kind_usual(link->has_host)));
     rrec_link_set_a_to_b(row, link->impair[0]);
     rrec_link_set_b_to_a(row, link->impair[1]);
 }

@@ -95,7 +95,8 @@ static char *
 start_agent(const struct restart *r)
 {
     const char *name = r->what->daemon;
-    enum topology_kind kind = topology_kind_named(r->node->fields[1]);
+    enum topology_kind kind = KIND_HOST;
+    topology_kind_parse(r->node->fields[1], &kind); /* there is one of that name. */
     char *error = lab_wait(r->lab, lacks_no_agent, name);
     error = error ? error : lab_start_agent(r->lab, name, kind, number_of(r->list, r->node));
     return error ? error : lab_wait(r->lab, lacks_agent, name);

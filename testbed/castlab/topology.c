@@ -33,36 +33,29 @@ struct reader {
     const yaml_node_t **at; /* where each node of 't' is named in the file. */
 };
 
-static const char *const kind_names[] = {
-    [KIND_HOST] = "host", [KIND_SWEDGE] = "swedge", [KIND_SRCAGENT] = "srcagent",
-    [KIND_OVS] = "ovs",   [KIND_ROUTER] = "router", NULL,
+static const struct kind_row {
+    const char *name;
+    const char *with_article;
+    enum node_role role; /* of a forwarder. */
+} kinds[] = {
+    [KIND_HOST] = {.name = "host", .with_article = "a host"},
+    [KIND_SWEDGE] = {"swedge", "a swedge", NODE_SWITCH},
+    [KIND_SRCAGENT] = {"srcagent", "a srcagent", NODE_AGENT},
+    [KIND_OVS] = {"ovs", "an ovs", NODE_OVS},
+    [KIND_ROUTER] = {"router", "a router", NODE_ROUTER},
 };
+WORDS_DEFINE(topology_kind, enum topology_kind, kinds);
 
-/* "a swedge". */
 static const char *
 a_kind(const struct topology_node *node)
 {
-    static const char *const texts[] = {
-        [KIND_HOST] = "a host", [KIND_SWEDGE] = "a swedge", [KIND_SRCAGENT] = "a srcagent",
-        [KIND_OVS] = "an ovs",  [KIND_ROUTER] = "a router",
-    };
-    return texts[node->kind];
+    return kinds[node->kind].with_article;
 }
 
-const char *
-topology_kind_name(enum topology_kind kind)
+enum node_role
+topology_role(enum topology_kind kind)
 {
-    return kind_names[kind];
-}
-
-enum topology_kind
-topology_kind_named(const char *name)
-{
-    size_t i = 0;
-    while (strcmp(kind_names[i], name) != 0) {
-        i++;
-    }
-    return (enum topology_kind) i;
+    return kinds[kind].role;
 }
 
 bool
@@ -161,13 +154,14 @@ read_id(struct reader *r, const yaml_node_t *at, const char *text, struct topolo
 static void
 read_kind(struct reader *r, yaml_node_t *at, const char *text, struct topology_node *node)
 {
-    for (size_t i = 0; kind_names[i]; i++) {
-        if (!strcmp(text, kind_names[i])) {
-            node->kind = (enum topology_kind) i;
-            return;
-        }
+    const char *names[ARRAY_SIZE(kinds) + 1] = {NULL};
+    if (topology_kind_parse(text, &node->kind)) {
+        return;
     }
-    char *hint = did_you_mean(text, kind_names);
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        names[i] = kinds[i].name;
+    }
+    char *hint = did_you_mean(text, names);
     yaml_doc_error(&r->yd, at, "unknown kind '%s' of node '%s'%s", text, node->name, hint);
     free(hint);
 }
@@ -378,7 +372,7 @@ default_netdev(struct reader *r, const yaml_node_t *at, struct topology_end *end
 static bool
 is_foreign(const struct topology_node *node)
 {
-    return node->kind == KIND_OVS || node->kind == KIND_ROUTER;
+    return node->kind != KIND_HOST && node_role_is_foreign(topology_role(node->kind));
 }
 
 static void
@@ -428,7 +422,7 @@ check_netdevs(struct reader *r, const yaml_node_t *at, const struct topology_lin
             if (end_clashes(t, end, &other->ends[i >> 1])) {
                 yaml_doc_error(&r->yd, at, "duplicate interface '%s' of node '%s'%s", end->netdev,
                                t->nodes[end->node].name,
-                               link->is_tap ? "" : ": name both ends of parallel links");
+                               link->has_host ? "" : ": name both ends of parallel links");
             }
         }
     }
@@ -477,7 +471,7 @@ read_link(struct reader *r, const struct link_source *source, const struct range
     struct topology *t = r->t;
     t->links = xrealloc(t->links, (t->n_links + 1) * sizeof *t->links);
     struct topology_link *link = &t->links[t->n_links];
-    *link = (struct topology_link){.is_tap = false};
+    *link = (struct topology_link){.has_host = false};
     for (size_t i = 0; i < 2; i++) {
         char *text = parameters_expand(&r->ps, &r->yd, at[i], range);
         read_end(r, at[i], text, &link->ends[i]);
@@ -501,8 +495,8 @@ read_link(struct reader *r, const struct link_source *source, const struct range
         && t->nodes[link->ends[1].node].kind == KIND_HOST) {
         swap_ends(link);
     }
-    link->is_tap = t->nodes[link->ends[0].node].kind == KIND_HOST;
-    if (link->is_tap) {
+    link->has_host = t->nodes[link->ends[0].node].kind == KIND_HOST;
+    if (link->has_host) {
         check_host_link(r, at[0], link);
     } else {
         default_netdev(r, at[0], &link->ends[0], t->nodes[link->ends[1].node].name);

@@ -14,13 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/impair.h"
+#include "lib/node-config.h"
 
 #define TOPOLOGY_NAME_SIZE 32 /* of labs and nodes, with the terminating NUL. */
 #define TOPOLOGY_MAX_NODES 1024
 
 /* A forwarder is a swedge, a srcagent, an Open vSwitch or the kernel. */
 enum topology_kind { KIND_HOST, KIND_SWEDGE, KIND_SRCAGENT, KIND_OVS, KIND_ROUTER };
+WORDS_DECLARE(topology_kind, enum topology_kind);
+/* Of a forwarder. */
+enum node_role topology_role(enum topology_kind);
 
 struct topology_node {
     char name[TOPOLOGY_NAME_SIZE]; /* unique. */
@@ -39,7 +42,7 @@ struct topology_end {
 
 struct topology_link {
     struct topology_end ends[2];      /* a host comes first. */
-    bool is_tap;                      /* a host link. */
+    bool has_host;                    /* a host link: its device is a tap. */
     char impair[2][IMPAIR_TEXT_SIZE]; /* what ends[i] sends; "": it is a good link. */
 };
 
@@ -59,9 +62,6 @@ char *topology_load(const char *file, const char *name, const char *const parame
                     struct topology **topologyp);
 void topology_destroy(struct topology *);
 
-const char *topology_kind_name(enum topology_kind);
-/* The kind of that name, which there is. */
-enum topology_kind topology_kind_named(const char *);
 /* Whether it names a lab or node: a letter, then letters, digits, '_' and '-', not too long. */
 bool topology_name_ok(const char *);
 

@@ -197,7 +197,7 @@ create_fabric(struct lab *lab)
         }
     }
     for (size_t i = 0; i < lab->t->n_links && !error; i++) {
-        if (!lab->t->links[i].is_tap) {
+        if (!lab->t->links[i].has_host) {
             error = create_fabric_link(lab, &lab->t->links[i]);
         }
     }
@@ -241,7 +241,7 @@ create_folder(struct lab *lab)
         const struct topology_link *link = &t->links[i];
         for (size_t j = 0; j < 2 && !error; j++) {
             error = lab_fact(lab, "port %s %s %s %s", t->nodes[link->ends[j].node].name,
-                             link->ends[j].netdev, link->is_tap ? "tap" : "packet",
+                             link->ends[j].netdev, port_kind_name(port_kind_usual(link->has_host)),
                              t->nodes[link->ends[!j].node].name);
         }
     }

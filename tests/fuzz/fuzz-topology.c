@@ -48,7 +48,7 @@ check_link(const struct topology *t, const struct topology_link *l)
         REQUIRE(impair_parse(l->impair[e], &params, &error));
     }
     REQUIRE(l->ends[0].node != l->ends[1].node);
-    REQUIRE(l->is_tap == (t->nodes[l->ends[0].node].kind == KIND_HOST));
+    REQUIRE(l->has_host == (t->nodes[l->ends[0].node].kind == KIND_HOST));
     REQUIRE(t->nodes[l->ends[1].node].kind != KIND_HOST);
 }
 
