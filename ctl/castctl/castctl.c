@@ -18,6 +18,7 @@
 #include "ctl/process/privileges.h"
 #include "ctl/registry/values.h"
 #include "fatal-signal.h"
+#include "lib/node-config.h"
 #include "openvswitch/vlog.h"
 #include "ovs-thread.h"
 #include "stream-ssl.h"
@@ -36,11 +37,25 @@ static const struct ctl_command *const command_tables[] = {
 static const struct {
     const char *name;
     const char *arg;
+    const struct words *words;
 } ctl_options[] = {
-#define OPTION(ENUM, NAME, ARG) {NAME, ARG},
+#define OPTION(ENUM, NAME, VALUE) {.name = NAME, VALUE},
     CTL_OPTIONS
 #undef OPTION
 };
+
+static const char *const aggregates[] = {[AGGREGATE_YES] = "yes", [AGGREGATE_NO] = "no"};
+WORDS_DEFINE(ctl_aggregate, enum ctl_aggregate, aggregates);
+
+static const char *const verifies[] = {[VERIFY_AUTO] = "auto", [VERIFY_ALWAYS] = "always"};
+WORDS_DEFINE(ctl_verify, enum ctl_verify, verifies);
+
+static const char *const filters[] = {[FILTER_ON] = "on", [FILTER_OFF] = "off"};
+WORDS_DEFINE(ctl_filter, enum ctl_filter, filters);
+
+static const char *const waits[] = {
+    [WAIT_NONE] = "none", [WAIT_CASTD] = "castd", [WAIT_AGENTS] = "agents"};
+WORDS_DEFINE(ctl_wait, enum ctl_wait, waits);
 
 void
 ctl_fail(enum ctl_exit code, const char *format, ...)
@@ -78,6 +93,23 @@ ctl_option_number(const struct ctl *ctl, enum ctl_option option, uint64_t min, u
     return value;
 }
 
+unsigned int
+ctl_option_word(const struct ctl *ctl, enum ctl_option option, unsigned int otherwise)
+{
+    unsigned int value = otherwise;
+
+    if (ctl->options[option]) {
+        words_parse(ctl_options[option].words, ctl->options[option], &value);
+    }
+    return value;
+}
+
+const char *
+ctl_option_text(const struct ctl *ctl, enum ctl_option option, const char *otherwise)
+{
+    return ctl->options[option] ? ctl->options[option] : otherwise;
+}
+
 bool
 ctl_flag(const struct ctl *ctl, enum ctl_option option)
 {
@@ -96,6 +128,16 @@ ctl_check_name(const char *what, const char *name)
  * Help.
  */
 
+/* What an option is given, malloc'd; "" for a flag. */
+static char *
+argument_of(enum ctl_option option)
+{
+    const struct words *words = ctl_options[option].words;
+    const char *arg = ctl_options[option].arg;
+
+    return words ? words_join(words, WORDS_ALL, "|", "|") : xstrdup(arg ? arg : "");
+}
+
 static void
 print_usage_of(const struct ctl_command *cmd)
 {
@@ -103,10 +145,11 @@ print_usage_of(const struct ctl_command *cmd)
     for (int i = 0; i < N_CTL_OPTIONS; i++) {
         if (cmd->options & 1ull << i) {
             bool required = cmd->required & 1ull << i;
+            char *arg = argument_of((enum ctl_option) i);
 
-            printf(" %s--%s%s%s%s", required ? "" : "[", ctl_options[i].name,
-                   ctl_options[i].arg ? " " : "", ctl_options[i].arg ? ctl_options[i].arg : "",
-                   required ? "" : "]");
+            printf(" %s--%s%s%s%s", required ? "" : "[", ctl_options[i].name, arg[0] ? " " : "",
+                   arg, required ? "" : "]");
+            free(arg);
         }
     }
     printf("\n        %s\n", cmd->help);
@@ -144,7 +187,8 @@ usage(const char *topic)
     }
     printf("\noptions:\n"
            "  --db=REMOTE          registry (default: $ROCECAST_DB, or unix:%s/db.sock)\n"
-           "  --wait=WHOM          until castd (default) has taken it up, agents have applied it,\n"
+           "  --wait=%s\n"
+           "                       until castd (default) has taken it up, agents have applied it,\n"
            "                       or none\n"
            "  --timeout=SECONDS    for everything together (default %d)\n"
            "  -j, --json           JSON instead of text\n"
@@ -156,7 +200,7 @@ usage(const char *topic)
            "Numbers are decimal or 0x...\n"
            "Exit status: 0 done, 1 usage or bad value, 2 refused, 3 registry or castd unreachable\n"
            "or timed out, 4 partial.\n",
-           rocecast_rundir(), DEFAULT_TIMEOUT);
+           rocecast_rundir(), words_join(&ctl_wait_words, WORDS_ALL, "|", "|"), DEFAULT_TIMEOUT);
     exit(CTL_OK);
 }
 
@@ -189,18 +233,21 @@ static const struct option global_options[] = {
     {"bootstrap-ca-cert", required_argument, NULL, GLOBAL_BOOTSTRAP_CA_CERT},
 };
 
+/* Ends with a usage error if 'text' is none of the words that --'option' may have. */
+static void
+check_word(const char *option, const struct words *words, const char *text)
+{
+    if (!words_parse(words, text, &(unsigned int){0})) {
+        ctl_fail(CTL_USAGE, "--%s %s: must be %s", option, text,
+                 words_join(words, WORDS_ALL, ", ", " or "));
+    }
+}
+
 static void
 set_wait(struct ctl *ctl, const char *whom)
 {
-    if (!strcmp(whom, "none")) {
-        ctl->wait = WAIT_NONE;
-    } else if (!strcmp(whom, "castd")) {
-        ctl->wait = WAIT_CASTD;
-    } else if (!strcmp(whom, "agents")) {
-        ctl->wait = WAIT_AGENTS;
-    } else {
-        ctl_fail(CTL_USAGE, "--wait %s: must be none, castd or agents", whom);
-    }
+    check_word("wait", &ctl_wait_words, whom);
+    ctl_wait_parse(whom, &ctl->wait);
 }
 
 static void
@@ -288,9 +335,11 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
     memset(options, 0, sizeof options);
     for (int i = 0; i < N_CTL_OPTIONS; i++) {
         if (cmd->options & 1ull << i) {
-            options[n++] = (struct option){ctl_options[i].name,
-                                           ctl_options[i].arg ? required_argument : no_argument,
-                                           NULL, COMMAND_OPTION_BASE + i};
+            bool has_argument = ctl_options[i].arg || ctl_options[i].words;
+
+            options[n++] =
+                (struct option){ctl_options[i].name, has_argument ? required_argument : no_argument,
+                                NULL, COMMAND_OPTION_BASE + i};
         }
     }
     for (size_t i = 0; i < ARRAY_SIZE(global_options); i++) {
@@ -322,6 +371,11 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
         if (cmd->required & 1ull << i && !ctl->options[i]) {
             ctl_fail(CTL_USAGE, "%s: --%s is missing (castctl %s --help)", cmd->name,
                      ctl_options[i].name, cmd->name);
+        }
+    }
+    for (int i = 0; i < N_CTL_OPTIONS; i++) {
+        if (ctl->options[i] && ctl_options[i].words) {
+            check_word(ctl_options[i].name, ctl_options[i].words, ctl->options[i]);
         }
     }
 }

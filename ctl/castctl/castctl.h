@@ -10,6 +10,7 @@
 #include "compiler.h"
 #include "ctl/registry/json.h"
 #include "ctl/registry/rocecast-idl.h"
+#include "lib/words.h"
 #include "openvswitch/json.h"
 
 enum ctl_exit {
@@ -20,49 +21,61 @@ enum ctl_exit {
     CTL_PARTIAL = 4,     /* some of what was asked for could not be had. */
 };
 
-/* Options of single commands; name, argument (NULL: a flag). */
-#define CTL_OPTIONS                            \
-    OPTION(ID, "id", "N")                      \
-    OPTION(ROLE, "role", "ROLE")               \
-    OPTION(VERIFY, "verify", "WHEN")           \
-    OPTION(AGGREGATE, "aggregate", "yes|no")   \
-    OPTION(ADDRESS, "address", "ADDRESS")      \
-    OPTION(KIND, "kind", "KIND")               \
-    OPTION(MODE, "mode", "MODE")               \
-    OPTION(RECEIVERS, "receivers", "HOW")      \
-    OPTION(MTU, "mtu", "BYTES")                \
-    OPTION(PSN, "psn", "PSN")                  \
-    OPTION(TIMEOUT, "timeout", "T")            \
-    OPTION(POLICY, "policy", "POLICY")         \
-    OPTION(LIVENESS, "liveness", "MS")         \
-    OPTION(NAK, "nak", "NAK")                  \
-    OPTION(FILTER, "filter", "on|off")         \
-    OPTION(AUTH, "auth", "TLVS")               \
-    OPTION(KEY, "key", "KEY")                  \
-    OPTION(SECRET_FILE, "secret-file", "FILE") \
-    OPTION(GENERATE, "generate", NULL)         \
-    OPTION(HOST, "host", "HOST")               \
-    OPTION(QPN, "qpn", "QPN")                  \
-    OPTION(RKEY, "rkey", "RKEY")               \
-    OPTION(VA, "va", "ADDRESS")                \
-    OPTION(LEN, "len", "BYTES")                \
-    OPTION(EPOCH, "epoch", "EPOCH")            \
-    OPTION(MEMBERS, "members", "N")            \
-    OPTION(ALL, "all", NULL)                   \
-    OPTION(BOTH, "both", NULL)                 \
-    OPTION(DOT, "dot", NULL)                   \
-    OPTION(FORCE, "force", NULL)               \
-    OPTION(MAY_EXIST, "may-exist", NULL)       \
-    OPTION(IF_EXISTS, "if-exists", NULL)
+/* Options of single commands: the name, and the argument's name or the list of words that it is one of
+ * (NULL: a flag). */
+#define CTL_OPTIONS                                                \
+    OPTION(ID, "id", .arg = "N")                                   \
+    OPTION(ROLE, "role", .words = &node_role_words)                \
+    OPTION(CHECKED_ROLE, "role", .words = &ctl_checked_role_words) \
+    OPTION(VERIFY, "verify", .words = &ctl_verify_words)           \
+    OPTION(AGGREGATE, "aggregate", .words = &ctl_aggregate_words)  \
+    OPTION(ADDRESS, "address", .arg = "ADDRESS")                   \
+    OPTION(KIND, "kind", .words = &port_kind_words)                \
+    OPTION(MODE, "mode", .words = &tree_mode_words)                \
+    OPTION(RECEIVERS, "receivers", .words = &receivers_words)      \
+    OPTION(MTU, "mtu", .arg = "BYTES")                             \
+    OPTION(PSN, "psn", .arg = "PSN")                               \
+    OPTION(TIMEOUT, "timeout", .arg = "T")                         \
+    OPTION(POLICY, "policy", .words = &loss_policy_words)          \
+    OPTION(LIVENESS, "liveness", .arg = "MS")                      \
+    OPTION(NAK, "nak", .words = &nak_policy_words)                 \
+    OPTION(FILTER, "filter", .words = &ctl_filter_words)           \
+    OPTION(AUTH, "auth", .words = &auth_choice_words)              \
+    OPTION(KEY, "key", .arg = "KEY")                               \
+    OPTION(SECRET_FILE, "secret-file", .arg = "FILE")              \
+    OPTION(GENERATE, "generate", .arg = NULL)                      \
+    OPTION(HOST, "host", .arg = "HOST")                            \
+    OPTION(QPN, "qpn", .arg = "QPN")                               \
+    OPTION(RKEY, "rkey", .arg = "RKEY")                            \
+    OPTION(VA, "va", .arg = "ADDRESS")                             \
+    OPTION(LEN, "len", .arg = "BYTES")                             \
+    OPTION(EPOCH, "epoch", .arg = "EPOCH")                         \
+    OPTION(MEMBERS, "members", .arg = "N")                         \
+    OPTION(ALL, "all", .arg = NULL)                                \
+    OPTION(BOTH, "both", .arg = NULL)                              \
+    OPTION(DOT, "dot", .arg = NULL)                                \
+    OPTION(FORCE, "force", .arg = NULL)                            \
+    OPTION(MAY_EXIST, "may-exist", .arg = NULL)                    \
+    OPTION(IF_EXISTS, "if-exists", .arg = NULL)
 
 enum ctl_option {
-#define OPTION(ENUM, NAME, ARG) OPT_##ENUM,
+#define OPTION(ENUM, NAME, VALUE) OPT_##ENUM,
     CTL_OPTIONS
 #undef OPTION
         N_CTL_OPTIONS
 };
 
+/* Words that only options have. */
+enum ctl_aggregate { AGGREGATE_YES, AGGREGATE_NO };
+WORDS_DECLARE(ctl_aggregate, enum ctl_aggregate);
+enum ctl_verify { VERIFY_AUTO, VERIFY_ALWAYS };
+WORDS_DECLARE(ctl_verify, enum ctl_verify);
+enum ctl_filter { FILTER_ON, FILTER_OFF };
+WORDS_DECLARE(ctl_filter, enum ctl_filter);
+extern const struct words ctl_checked_role_words; /* doctor.c. */
+
 enum ctl_wait { WAIT_NONE, WAIT_CASTD, WAIT_AGENTS };
+WORDS_DECLARE(ctl_wait, enum ctl_wait);
 
 struct ctl_command;
 
@@ -111,7 +124,10 @@ extern const struct ctl_command ctl_doctor_commands[];
 /* Prints "castctl: ..." and exits; nothing has been written then. */
 void ctl_fail(enum ctl_exit, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
 
-/* Values of options and arguments; bad ones are usage errors that name option, value and range. */
+/* Values of options and arguments; bad ones are usage errors that name option, value and range.  What
+ * has a list of words was checked before the command. */
+unsigned int ctl_option_word(const struct ctl *, enum ctl_option, unsigned int otherwise);
+const char *ctl_option_text(const struct ctl *, enum ctl_option, const char *otherwise);
 uint64_t ctl_option_number(const struct ctl *, enum ctl_option, uint64_t min, uint64_t max,
                            uint64_t otherwise);
 bool ctl_flag(const struct ctl *, enum ctl_option);

@@ -17,24 +17,24 @@
 
 #define DEFAULT_PATH_MTU 1024
 
-static unsigned int
-parse_role(const struct ctl *ctl)
-{
-    const char *role = ctl->options[OPT_ROLE];
+/* What a machine is to be, and which checks matter for that. */
+static const struct {
+    const char *text;
+    unsigned int checks;
+} checked_roles[] = {
+    {"host", DOCTOR_HOST},
+    {"switch", DOCTOR_FORWARDER},
+    {"agent", DOCTOR_FORWARDER},
+    {"lab", DOCTOR_LAB},
+};
+const struct words ctl_checked_role_words = WORDS_INIT(checked_roles);
 
-    if (!role) {
-        return DOCTOR_HOST | DOCTOR_FORWARDER | DOCTOR_LAB;
-    }
-    if (!strcmp(role, "host")) {
-        return DOCTOR_HOST;
-    }
-    if (!strcmp(role, "switch") || !strcmp(role, "agent")) {
-        return DOCTOR_FORWARDER;
-    }
-    if (!strcmp(role, "lab")) {
-        return DOCTOR_LAB;
-    }
-    ctl_fail(CTL_USAGE, "--role %s: must be host, switch, agent or lab", role);
+static unsigned int
+option_role(const struct ctl *ctl)
+{
+    return ctl_flag(ctl, OPT_CHECKED_ROLE)
+               ? checked_roles[ctl_option_word(ctl, OPT_CHECKED_ROLE, 0)].checks
+               : DOCTOR_HOST | DOCTOR_FORWARDER | DOCTOR_LAB;
 }
 
 static void
@@ -74,7 +74,7 @@ doctor(struct ctl *ctl)
     static const char *const no_keys[] = {NULL};
     const char *env = getenv("ROCECAST_DB");
     struct doctor d = {
-        .roles = parse_role(ctl),
+        .roles = option_role(ctl),
         .path_mtu = (unsigned int) ctl_option_number(ctl, OPT_MTU, 256, 4096, DEFAULT_PATH_MTU),
         .db = ctl->db,
         .db_wanted = ctl->db_given || (env && env[0]),
@@ -99,9 +99,9 @@ doctor(struct ctl *ctl)
 }
 
 const struct ctl_command ctl_doctor_commands[] = {
-    {"doctor", "", 0, 0, CTL_LOCAL | 1ull << OPT_ROLE | 1ull << OPT_MTU, 0, NULL, doctor,
+    {"doctor", "", 0, 0, CTL_LOCAL | 1ull << OPT_CHECKED_ROLE | 1ull << OPT_MTU, 0, NULL, doctor,
      "what on this machine stands in the way, and what to do; ends with 2 if something does,\n"
-     "        with 3 if the registry at --db or ROCECAST_DB cannot be used; --role host, switch,\n"
-     "        agent or lab: only what matters for that"},
+     "        with 3 if the registry at --db or ROCECAST_DB cannot be used; --role: only what matters\n"
+     "        for that"},
     {.name = NULL},
 };

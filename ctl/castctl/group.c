@@ -41,29 +41,6 @@ option_mtu(const struct ctl *ctl)
 }
 
 static const char *
-option_mode(const struct ctl *ctl, const char *otherwise)
-{
-    const char *mode = ctl->options[OPT_MODE];
-    enum tree_mode parsed;
-
-    if (mode && !tree_mode_parse(mode, &parsed)) {
-        ctl_fail(CTL_USAGE, "--mode %s: must be replicate, mcast or ingress", mode);
-    }
-    return mode ? mode : otherwise;
-}
-
-static const char *
-option_receivers(const struct ctl *ctl, const char *otherwise)
-{
-    const char *receivers = ctl->options[OPT_RECEIVERS];
-
-    if (receivers && strcmp(receivers, "tlv") && strcmp(receivers, "provisioned")) {
-        ctl_fail(CTL_USAGE, "--receivers %s: must be tlv or provisioned", receivers);
-    }
-    return receivers ? receivers : otherwise;
-}
-
-static const char *
 group_receivers(const struct rrec_group *group)
 {
     return group->receivers ? group->receivers : receivers_name(DEFAULT_PROVISIONED);
@@ -100,32 +77,9 @@ option_liveness(const struct ctl *ctl, int64_t timeout, enum ctl_exit code)
 }
 
 static const char *
-option_policy(const struct ctl *ctl, const char *otherwise)
-{
-    const char *policy = ctl->options[OPT_POLICY];
-
-    if (policy && strcmp(policy, "fail-group") && strcmp(policy, "prune")) {
-        ctl_fail(CTL_USAGE, "--policy %s: must be fail-group or prune", policy);
-    }
-    return policy ? policy : otherwise;
-}
-
-static const char *
 group_policy(const struct rrec_group *group)
 {
     return group->policy ? group->policy : loss_policy_name(DEFAULT_PRUNE);
-}
-
-static const char *
-option_nak(const struct ctl *ctl, const char *otherwise)
-{
-    const char *nak = ctl->options[OPT_NAK];
-    enum reverse_nak parsed;
-
-    if (nak && !nak_policy_parse(nak, &parsed)) {
-        ctl_fail(CTL_USAGE, "--nak %s: must be hold, literal or solicit", nak);
-    }
-    return nak ? nak : otherwise;
 }
 
 static const char *
@@ -137,12 +91,7 @@ group_nak(const struct rrec_group *group)
 static bool
 option_filter(const struct ctl *ctl)
 {
-    const char *filter = ctl->options[OPT_FILTER];
-
-    if (filter && strcmp(filter, "on") && strcmp(filter, "off")) {
-        ctl_fail(CTL_USAGE, "--filter %s: must be on or off", filter);
-    }
-    return filter ? !strcmp(filter, "on") : DEFAULT_FILTER;
+    return ctl_option_word(ctl, OPT_FILTER, DEFAULT_FILTER ? FILTER_ON : FILTER_OFF) == FILTER_ON;
 }
 
 static bool
@@ -177,10 +126,11 @@ group_add(struct ctl *ctl)
     int64_t timeout = (int64_t) ctl_option_number(ctl, OPT_TIMEOUT, 1, 31, DEFAULT_QP_TIMEOUT);
     int64_t liveness = ctl_flag(ctl, OPT_LIVENESS) ? option_liveness(ctl, timeout, CTL_USAGE)
                                                    : liveness_default(timeout);
-    const char *policy = option_policy(ctl, loss_policy_name(DEFAULT_PRUNE));
-    const char *mode = option_mode(ctl, tree_mode_name(DEFAULT_MODE));
-    const char *receivers = option_receivers(ctl, receivers_name(DEFAULT_PROVISIONED));
-    const char *nak = option_nak(ctl, nak_policy_name(DEFAULT_NAK));
+    const char *policy = ctl_option_text(ctl, OPT_POLICY, loss_policy_name(DEFAULT_PRUNE));
+    const char *mode = ctl_option_text(ctl, OPT_MODE, tree_mode_name(DEFAULT_MODE));
+    const char *receivers =
+        ctl_option_text(ctl, OPT_RECEIVERS, receivers_name(DEFAULT_PROVISIONED));
+    const char *nak = ctl_option_text(ctl, OPT_NAK, nak_policy_name(DEFAULT_NAK));
     bool filter = option_filter(ctl);
     size_t n_psn = ctl_flag(ctl, OPT_PSN) ? 1 : 0;
     struct auth_option auth = ctl_option_auth(ctl, NULL);
@@ -244,10 +194,10 @@ static void
 group_set(struct ctl *ctl)
 {
     const struct rrec_group *group;
-    const char *policy = option_policy(ctl, NULL);
-    const char *mode = option_mode(ctl, NULL);
-    const char *receivers = option_receivers(ctl, NULL);
-    const char *nak = option_nak(ctl, NULL);
+    const char *policy = ctl->options[OPT_POLICY];
+    const char *mode = ctl->options[OPT_MODE];
+    const char *receivers = ctl->options[OPT_RECEIVERS];
+    const char *nak = ctl->options[OPT_NAK];
     bool filter = option_filter(ctl);
 
     if (!policy && !mode && !receivers && !nak && !ctl_flag(ctl, OPT_LIVENESS)

@@ -57,29 +57,7 @@ find_key(const struct ctl *ctl, int64_t id)
 const char *
 ctl_auth_text(char *const tlvs[], size_t n)
 {
-    switch (auth_tlvs_parse(tlvs, n)) {
-    case AUTH_MT: return "mt-auth";
-    case AUTH_HMAC: return "hmac";
-    case AUTH_MT | AUTH_HMAC: return "both";
-    default: return "none";
-    }
-}
-
-static unsigned int
-option_tlvs(const char *auth)
-{
-    static const struct {
-        const char *name;
-        unsigned int tlvs;
-    } values[] = {
-        {"none", 0}, {"mt-auth", AUTH_MT}, {"hmac", AUTH_HMAC}, {"both", AUTH_MT | AUTH_HMAC}};
-
-    for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
-        if (!strcmp(auth, values[i].name)) {
-            return values[i].tlvs;
-        }
-    }
-    ctl_fail(CTL_USAGE, "--auth %s: must be none, mt-auth, hmac or both", auth);
+    return auth_choice_name(auth_tlvs_parse(tlvs, n));
 }
 
 struct auth_option
@@ -94,15 +72,13 @@ ctl_option_auth(const struct ctl *ctl, const struct rrec_group *group)
         o.key = group->auth_key[0];
         o.n_key = 1;
     }
-    if (ctl_flag(ctl, OPT_AUTH)) {
-        o.tlvs = option_tlvs(ctl->options[OPT_AUTH]);
-    }
+    o.tlvs = ctl_option_word(ctl, OPT_AUTH, o.tlvs);
     if (ctl_flag(ctl, OPT_KEY)) {
         o.key = key_id("--key ", ctl->options[OPT_KEY]);
         o.n_key = 1;
         if (!o.tlvs) {
-            ctl_fail(CTL_USAGE, "--key %s: needs --auth mt-auth, hmac or both",
-                     ctl->options[OPT_KEY]);
+            ctl_fail(CTL_USAGE, "--key %s: needs --auth %s", ctl->options[OPT_KEY],
+                     words_join(&auth_choice_words, WORDS_ALL & ~1u, ", ", " or "));
         }
         if (!find_key(ctl, o.key)) {
             ctl_fail(CTL_REFUSED, "%s: no key with id %" PRId64 " (castctl key add)",

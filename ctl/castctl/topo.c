@@ -54,25 +54,33 @@ check_no_links(const struct ctl *ctl, const char *name)
  * Nodes.
  */
 
+static enum ctl_aggregate
+aggregate_of(bool no_aggregation)
+{
+    return no_aggregation ? AGGREGATE_NO : AGGREGATE_YES;
+}
+
 /* Does --aggregate say that the node does not?  Without the option, 'otherwise'. */
 static bool
 option_no_aggregation(const struct ctl *ctl, bool otherwise)
 {
-    const char *aggregate = ctl->options[OPT_AGGREGATE];
+    return ctl_option_word(ctl, OPT_AGGREGATE, aggregate_of(otherwise)) == AGGREGATE_NO;
+}
 
-    if (aggregate && strcmp(aggregate, "yes") && strcmp(aggregate, "no")) {
-        ctl_fail(CTL_USAGE, "--aggregate %s: must be yes or no", aggregate);
-    }
-    return aggregate ? !strcmp(aggregate, "no") : otherwise;
+/* Is it said of nodes with this role whether they aggregate? */
+static bool
+role_may_aggregate(const char *role)
+{
+    return !strcmp(role, node_role_name(NODE_SWITCH));
 }
 
 /* A source agent aggregates where the first switch does not: nobody decides that. */
 static void
 check_may_aggregate(const struct ctl *ctl, const char *name, const char *role)
 {
-    if (ctl->options[OPT_AGGREGATE] && strcmp(role, "switch")) {
-        ctl_fail(CTL_REFUSED, "%s: node %s has role %s: --aggregate is for role switch",
-                 ctl->command->name, name, role);
+    if (ctl->options[OPT_AGGREGATE] && !role_may_aggregate(role)) {
+        ctl_fail(CTL_REFUSED, "%s: node %s has role %s: --aggregate is for role %s",
+                 ctl->command->name, name, role, node_role_name(NODE_SWITCH));
     }
 }
 
@@ -86,9 +94,6 @@ node_add(struct ctl *ctl)
     const struct rrec_node *row;
 
     ctl_check_name("name", name);
-    if (!node_role_parse(role, &(enum node_role){NODE_SWITCH})) {
-        ctl_fail(CTL_USAGE, "--role %s: must be switch, agent, ovs or router", role);
-    }
     if (!node_name_fits_role(name, role)) {
         ctl_fail(CTL_USAGE, "name '%s': that " OVS_NAME_RULE, name);
     }
@@ -121,21 +126,17 @@ node_add(struct ctl *ctl)
 static void
 node_set(struct ctl *ctl)
 {
-    const char *verify = ctl->options[OPT_VERIFY];
     const struct rrec_node *row;
 
-    if (!verify && !ctl->options[OPT_AGGREGATE]) {
+    if (!ctl->options[OPT_VERIFY] && !ctl->options[OPT_AGGREGATE]) {
         ctl_fail(CTL_USAGE,
                  "node set: --verify or --aggregate is missing (castctl node set --help)");
-    }
-    if (verify && strcmp(verify, "auto") && strcmp(verify, "always")) {
-        ctl_fail(CTL_USAGE, "--verify %s: must be auto or always", verify);
     }
     row = ctl_require_node(ctl, ctl->argv[0]);
     check_may_aggregate(ctl, row->name, row->role);
     rrec_node_set_no_aggregation(row, option_no_aggregation(ctl, row->no_aggregation));
-    if (verify) {
-        rrec_node_set_verify_always(row, !strcmp(verify, "always"));
+    if (ctl->options[OPT_VERIFY]) {
+        rrec_node_set_verify_always(row, ctl_option_word(ctl, OPT_VERIFY, 0) == VERIFY_ALWAYS);
     }
 }
 
@@ -161,11 +162,12 @@ node_to_json(const struct rrec_node *row)
     json_object_put_string(o, "name", row->name);
     ctl_put_int(o, "id", row->id);
     json_object_put_string(o, "role", row->role);
-    json_object_put_string(o, "verify", row->verify_always ? "always" : "auto");
+    json_object_put_string(o, "verify",
+                           ctl_verify_name(row->verify_always ? VERIFY_ALWAYS : VERIFY_AUTO));
     json_object_put(o, "aggregate",
-                    strcmp(row->role, "switch")
-                        ? json_null_create()
-                        : json_string_create(row->no_aggregation ? "no" : "yes"));
+                    role_may_aggregate(row->role)
+                        ? json_string_create(ctl_aggregate_name(aggregate_of(row->no_aggregation)))
+                        : json_null_create());
     json_object_put_string(o, "address", ip6_text(&address));
     ctl_put_int(o, "wanted", row->cfg);
     ctl_put_int(o, "applied", row->nb_cfg);
@@ -467,11 +469,15 @@ check_may_have_host(const struct ctl *ctl, const struct end *host, const struct 
 {
     const struct rrec_node *row = host->host ? ctl_find_node(ctl, node->name) : NULL;
 
+    unsigned int roles = 0;
+
     if (row && node_role_text_is_foreign(row->role)) {
-        ctl_fail(
-            CTL_REFUSED,
-            "link add: node %s has role %s: a host's link goes to one with role switch or agent",
-            row->name, row->role);
+        for (unsigned int role = 0; role < node_role_words.n; role++) {
+            roles |= node_role_is_foreign((enum node_role) role) ? 0 : 1u << role;
+        }
+        ctl_fail(CTL_REFUSED,
+                 "link add: node %s has role %s: a host's link goes to one with role %s", row->name,
+                 row->role, words_join(&node_role_words, roles, ", ", " or "));
     }
 }
 
@@ -493,15 +499,12 @@ check_end_is_free(const struct ctl *ctl, const struct end *end)
 static void
 link_add(struct ctl *ctl)
 {
-    const char *kind = ctl->options[OPT_KIND];
+    const char *kind;
     const struct rrec_link *row;
     struct end a, b;
 
     parse_end(ctl->argv[0], &a);
     parse_end(ctl->argv[1], &b);
-    if (kind && strcmp(kind, "tap") && strcmp(kind, "packet")) {
-        ctl_fail(CTL_USAGE, "--kind %s: must be tap or packet", kind);
-    }
     if (!strcmp(a.name, b.name)) {
         ctl_fail(CTL_USAGE, "link add: both ends are %s", a.name);
     }
@@ -512,9 +515,7 @@ link_add(struct ctl *ctl)
     }
     check_may_have_host(ctl, &a, &b);
     check_may_have_host(ctl, &b, &a);
-    if (!kind) {
-        kind = port_kind_name(port_kind_usual(a.host || b.host));
-    }
+    kind = ctl_option_text(ctl, OPT_KIND, port_kind_name(port_kind_usual(a.host || b.host)));
     row = find_link(ctl, &a);
     if (row && link_has_end(row, &b) && ctl_flag(ctl, OPT_MAY_EXIST)) {
         if (strcmp(row->kind, kind)) {
@@ -617,8 +618,7 @@ link_list(struct ctl *ctl)
 const struct ctl_command ctl_topology_commands[] = {
     {"node add", "NAME", 1, 1,
      FLAG(OPT_ID) | FLAG(OPT_ROLE) | FLAG(OPT_AGGREGATE) | FLAG(OPT_MAY_EXIST),
-     FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL,
-     "add a forwarder: id 1..57343 (its node uSID), role switch, agent, ovs or router"},
+     FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL, "add a forwarder: id 1..57343 (its node uSID)"},
     {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY) | FLAG(OPT_AGGREGATE), 0, node_set, NULL,
      "verify the ICRC of data at this node always, or only where a PSN jumps (auto);\n"
      "        merge responses on their way up, or only replicate"},
@@ -634,7 +634,7 @@ const struct ctl_command ctl_topology_commands[] = {
     {"host list", "", 0, 0, 0, 0, NULL, host_list, "list hosts"},
     {"host show", "NAME", 1, 1, 0, 0, NULL, host_show, "show a host"},
     {"link add", "A:IF B:IF", 2, 2, FLAG(OPT_KIND) | FLAG(OPT_MAY_EXIST), 0, link_add, NULL,
-     "connect two nodes, or a node and a host; kind tap (default with a host) or packet"},
+     "connect two nodes, or a node and a host; default kind with a host: tap, else packet"},
     {"link del", "A:IF", 1, 1, FLAG(OPT_IF_EXISTS) | FLAG(OPT_FORCE), 0, link_del, NULL,
      "delete the link at this interface, unless a group's tree uses it; --force: also then, but not\n"
      "        the link of a host that is in a group"},
