@@ -41,13 +41,6 @@ static const char *const branch_kinds[] = {
 };
 WORDS_DEFINE(branch_kind, enum branch_kind, branch_kinds);
 
-static const char *const tree_modes[] = {
-    [MODE_REPLICATE] = "replicate",
-    [MODE_MCAST] = "mcast",
-    [MODE_INGRESS] = "ingress",
-};
-WORDS_DEFINE(tree_mode, enum tree_mode, tree_modes);
-
 static const char *const receivers[] = {[false] = "tlv", [true] = "provisioned"};
 WORDS_DEFINE(receivers, bool, receivers);
 

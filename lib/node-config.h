@@ -18,6 +18,7 @@
 #include "lib/impair.h"
 #include "lib/port.h"
 #include "lib/reverse.h"
+#include "lib/tree-mode.h"
 #include "lib/wire.h"
 #include "lib/words.h"
 
@@ -75,14 +76,6 @@ struct branch_config {
     uint64_t va;
     uint64_t len;
 };
-
-/* How a group's packets come to all edges. */
-enum tree_mode {
-    MODE_REPLICATE, /* each node addresses its copies to the next ones' SIDs (RFC 9524). */
-    MODE_MCAST,     /* one multicast group address all the way. */
-    MODE_INGRESS,   /* the source agent sends each edge a packet of its own. */
-};
-WORDS_DECLARE(tree_mode, enum tree_mode);
 
 /* How an edge knows for whom a packet is: is it provisioned, or do the packet's TLVs say so? */
 WORDS_DECLARE(receivers, bool);

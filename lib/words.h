@@ -28,13 +28,13 @@ struct words {
 const char *words_name(const struct words *, unsigned int value);
 /* False if 's' is none of them. */
 bool words_parse(const struct words *, const char *s, unsigned int *value);
-/* Those with a bit in 'mask', by value, in a malloc'd string: "a, b or c" has the separators ", " and
- * " or ". */
+/* Those with a bit in 'mask', by value, in a malloc'd string: "a, b or c" has the separators ", "
+ * and " or ". */
 char *words_join(const struct words *, unsigned int mask, const char *separator, const char *last);
 #define WORDS_ALL (~0u)
 
-/* The list NAME_words, NAME_name() and NAME_parse() for values of TYPE: in a header, and with the rows
- * in its .c file. */
+/* The list NAME_words, NAME_name() and NAME_parse() for values of TYPE: in a header, and with the
+ * rows in its .c file. */
 #define WORDS_DECLARE(NAME, TYPE)           \
     extern const struct words NAME##_words; \
     const char *NAME##_name(TYPE);          \

@@ -46,7 +46,7 @@ send_copy(const struct fanout *f, const void *encap_, struct packet *p, uint8_t 
     encap_template_stamp(template, outer, r->len, r->tc, r->flow_label);
     TRACE(&f->node->tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes", c->group,
           c->epoch, f->psn.v, TRACE_ADDR(encap_dst(encap)), template->len - IP6_HDR_LEN);
-    return c->mode == MODE_MCAST
+    return tree_mode(c->mode)->addressed_to_group
                ? l3_multicast(f->node->l3, p, r->tree->uplink, L3_ERRORS_NONE, f->now)
                : l3_output(f->node->l3, p, L3_ERRORS_NONE, f->now);
 }

@@ -63,6 +63,7 @@ static int
 add_encap(const struct in6_addr *own, const struct tree_config *config, const struct in6_addr *dst,
           struct encaps *encaps, size_t *n_named)
 {
+    bool per_edge = tree_mode(config->mode)->packet_per_edge;
     struct encap *encap = &encaps->v[encaps->n];
     struct srh_copy *named = calloc(config->n_copies + 1, sizeof *named);
     size_t n = 0;
@@ -73,11 +74,11 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
     encap->branch = FANOUT_SHARED;
     for (size_t i = 0; i < config->n_copies; i++) {
         const struct branch_config *b = &config->copies[i];
-        if (config->mode != MODE_INGRESS || is_sid_of(dst, &b->edge)) {
+        if (!per_edge || is_sid_of(dst, &b->edge)) {
             named[n++] = (struct srh_copy){b->edge, b->address, b->qpn};
         }
     }
-    for (size_t i = 0; i < config->n_branches && config->mode == MODE_INGRESS; i++) {
+    for (size_t i = 0; i < config->n_branches && per_edge; i++) {
         if (is_sid_of(dst, &config->branches[i].address)) {
             encap->branch = config->branches[i].id;
         }
@@ -114,7 +115,8 @@ build_encaps(const struct in6_addr *own, const struct tree_config *config, struc
     }
     for (size_t i = 0; i < config->n_outer_da && !error; i++) {
         error = add_encap(own, config,
-                          config->mode == MODE_MCAST ? &config->mcast_group : &config->outer_da[i],
+                          tree_mode(config->mode)->addressed_to_group ? &config->mcast_group
+                                                                      : &config->outer_da[i],
                           encaps, &n_named);
     }
     if (!error && (!n_named || n_named != config->n_copies)) {
@@ -169,11 +171,12 @@ tree_configure(const struct srcagent *sa, struct tree *t, const struct tree_conf
     struct reverse_out out = aggregate_configure(t->aggregate, &old, &t->config, now);
     tree_config_uninit(&old);
     for (size_t i = 0; i < config->n_branches; i++) {
-        reverse_share(t->aggregate->reverse, config->branches[i].id, config->mode != MODE_INGRESS);
+        reverse_share(t->aggregate->reverse, config->branches[i].id,
+                      !tree_mode(config->mode)->packet_per_edge);
     }
     encaps_uninit(&t->encaps);
     t->encaps = *encaps;
-    t->uplink = config->mode == MODE_MCAST && config->n_outer_da
+    t->uplink = tree_mode(config->mode)->addressed_to_group && config->n_outer_da
                     ? l3_port_to(sa->base.l3, &config->outer_da[0])
                     : 0;
     return out;

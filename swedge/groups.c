@@ -130,7 +130,7 @@ find_next_ports(const struct swedge *sw, struct tree *t)
     if (!t->next_ports) {
         abort();
     }
-    for (size_t i = 0; i < c->n_outer_da && c->mode == MODE_MCAST; i++) {
+    for (size_t i = 0; i < c->n_outer_da && tree_mode(c->mode)->addressed_to_group; i++) {
         t->next_ports[i] = l3_port_to(sw->base.l3, &c->outer_da[i]);
     }
 }
@@ -257,7 +257,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         }
         new.v[new.n++] = t;
         addr_map_insert(new.by_key, &t->config.proxy, t->config.designated_qpn, t);
-        if (t->config.mode == MODE_MCAST && !t->superseded) {
+        if (tree_mode(t->config.mode)->addressed_to_group && !t->superseded) {
             addr_map_insert(new.by_mcast, &t->config.mcast_group, 0, t);
         }
     }

@@ -21,8 +21,8 @@ enum ctl_exit {
     CTL_PARTIAL = 4,     /* some of what was asked for could not be had. */
 };
 
-/* Options of single commands: the name, and the argument's name or the list of words that it is one of
- * (NULL: a flag). */
+/* Options of single commands: the name, and the argument's name or the list of words that it is one
+ * of (NULL: a flag). */
 #define CTL_OPTIONS                                                \
     OPTION(ID, "id", .arg = "N")                                   \
     OPTION(ROLE, "role", .words = &node_role_words)                \
@@ -124,8 +124,8 @@ extern const struct ctl_command ctl_doctor_commands[];
 /* Prints "castctl: ..." and exits; nothing has been written then. */
 void ctl_fail(enum ctl_exit, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
 
-/* Values of options and arguments; bad ones are usage errors that name option, value and range.  What
- * has a list of words was checked before the command. */
+/* Values of options and arguments; bad ones are usage errors that name option, value and range.
+ * What has a list of words was checked before the command. */
 unsigned int ctl_option_word(const struct ctl *, enum ctl_option, unsigned int otherwise);
 const char *ctl_option_text(const struct ctl *, enum ctl_option, const char *otherwise);
 uint64_t ctl_option_number(const struct ctl *, enum ctl_option, uint64_t min, uint64_t max,

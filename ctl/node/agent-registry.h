@@ -24,9 +24,9 @@
 struct agent_registry;
 struct node_config;
 
-/* 'db' is an OVSDB remote, or several with commas between them; 'roles' is what Node.role may say, a bit
- * for each enum node_role; 'control' is the path of the agent's control socket, for Node.control.  The
- * strings are copied. */
+/* 'db' is an OVSDB remote, or several with commas between them; 'roles' is what Node.role may say, a
+ * bit for each enum node_role; 'control' is the path of the agent's control socket, for
+ * Node.control.  The strings are copied. */
 struct agent_registry *agent_registry_create(const char *db, const char *node_name,
                                              unsigned int roles, const char *control);
 void agent_registry_destroy(struct agent_registry *);

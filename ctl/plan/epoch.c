@@ -140,7 +140,7 @@ forget_node(struct plan_tree *tree, uint16_t id)
     size_t n = 0;
 
     forget_branch(c, id);
-    if (plan_is_agent(tree->node) && c->mode != MODE_INGRESS) {
+    if (plan_is_agent(tree->node) && !tree_mode(c->mode)->packet_per_edge) {
         return;
     }
     for (size_t i = 0; i < c->n_outer_da; i++) {
@@ -250,7 +250,8 @@ retire_edges(struct plan *plan)
     for (size_t i = 0; i < plan->n_trees; i++) {
         struct tree_config *c = &plan->trees[i].config;
 
-        if (c->mode == MODE_REPLICATE || c->n_branches || plan_is_agent(plan->trees[i].node)) {
+        if (tree_mode(c->mode)->switches_merge || c->n_branches
+            || plan_is_agent(plan->trees[i].node)) {
             continue;
         }
         c->parent_sid = in6addr_any;
@@ -401,12 +402,11 @@ check_children(const struct plan_topology *t, const struct plan *plan, const str
             free(name);
             return error;
         }
-        if (tree->config.mode == MODE_MCAST
-                ? !plan_linked(t, tree->node->name, child->node->name)
-                : plan_hops(t, tree->node, child->node) == PLAN_NO_WAY) {
+        bool is_neighbour = tree_mode(tree->config.mode)->addressed_to_group;
+        if (is_neighbour ? !plan_linked(t, tree->node->name, child->node->name)
+                         : plan_hops(t, tree->node, child->node) == PLAN_NO_WAY) {
             return xasprintf("no %s from %s to %s, which the tree goes through",
-                             tree->config.mode == MODE_MCAST ? "link" : "path", tree->node->name,
-                             child->node->name);
+                             is_neighbour ? "link" : "path", tree->node->name, child->node->name);
         }
     }
     return NULL;

@@ -60,7 +60,8 @@ plan_check_source(const struct plan_topology *t, const struct plan_group *g)
         return xasprintf("source %s: no path, source agent %s has no link to a switch",
                          g->source_host, agent->name);
     }
-    if (g->mode == MODE_REPLICATE && !node_role_replicates(plan_agent_switch(t, agent)->role)) {
+    if (tree_mode(g->mode)->switches_replicate
+        && !node_role_replicates(plan_agent_switch(t, agent)->role)) {
         return xasprintf("source %s: the first switch after source agent %s is %s, a plain router: "
                          "it cannot replicate, which mode ingress does not need",
                          g->source_host, agent->name, plan_agent_switch(t, agent)->name);
@@ -96,12 +97,12 @@ plan_check_member(const struct plan_topology *t, const struct plan_group *g, con
     if (plan_hops(t, root, edge) == PLAN_NO_WAY) {
         return xasprintf("member %s: no path from %s to %s", host, root->name, edge->name);
     }
-    for (const struct plan_node *node = edge; g->mode == MODE_MCAST;
+    for (const struct plan_node *node = edge; tree_mode(g->mode)->addressed_to_group;
          node = plan_next_node(t, node, root)) {
         if (node_role_is_foreign(node->role)) {
-            return xasprintf("member %s is reached by %s, which has role %s: mode mcast is for "
+            return xasprintf("member %s is reached by %s, which has role %s: mode %s is for "
                              "switches only",
-                             host, node->name, node_role_name(node->role));
+                             host, node->name, node_role_name(node->role), tree_mode_name(g->mode));
         }
         if (node == root) {
             break;
@@ -199,7 +200,7 @@ plan_check_size(const struct plan_topology *t, const struct plan_group *g)
         copies[i] = (struct srh_copy){branches[i].edge, branches[i].address, branches[i].qpn};
     }
     for (size_t i = 0; i < n && !error; i += n_of_edge) {
-        bool all = g->mode != MODE_INGRESS;
+        bool all = !tree_mode(g->mode)->packet_per_edge;
         char *who;
 
         for (n_of_edge = 1; i + n_of_edge < n; n_of_edge++) {
@@ -257,7 +258,7 @@ shape_init(struct shape *s, const struct plan_topology *t, const struct plan_gro
     s->parent = xcalloc(t->n_nodes, sizeof *s->parent);
     s->merges = xcalloc(t->n_nodes, sizeof *s->merges);
     for (size_t i = 0; i < t->n_nodes; i++) {
-        s->merges[i] = g->mode == MODE_REPLICATE && !t->nodes[i].no_aggregation;
+        s->merges[i] = tree_mode(g->mode)->switches_merge && !t->nodes[i].no_aggregation;
     }
     for (size_t i = 0; i < g->n_members; i++) {
         if (g->members[i].provision) {
@@ -266,7 +267,8 @@ shape_init(struct shape *s, const struct plan_topology *t, const struct plan_gro
             s->merges[node - t->nodes] = true;
             while (node != s->agent && !s->parent[node - t->nodes]) {
                 const struct plan_node *parent =
-                    node == s->first || g->mode == MODE_INGRESS ? s->agent : node_above(s, node);
+                    node == s->first || tree_mode(g->mode)->packet_per_edge ? s->agent
+                                                                            : node_above(s, node);
 
                 s->parent[node - t->nodes] = parent;
                 node = parent;
@@ -303,7 +305,7 @@ shape_merges(const struct shape *s, const struct plan_node *node)
 static bool
 shape_agent_is_root(const struct shape *s, const struct plan_group *g)
 {
-    return g->mode != MODE_REPLICATE || s->first->no_aggregation;
+    return tree_mode(g->mode)->agent_is_root || s->first->no_aggregation;
 }
 
 /* Who merges the responses of 'node', which aggregates: the nearest node above it that does so too
@@ -314,7 +316,7 @@ shape_aggregator(const struct shape *s, const struct plan_group *g, const struct
     if (node == s->agent || (node == s->first && !shape_agent_is_root(s, g))) {
         return NULL;
     }
-    if (g->mode != MODE_REPLICATE) {
+    if (!tree_mode(g->mode)->switches_merge) {
         return s->agent;
     }
     do {
@@ -396,7 +398,7 @@ add_child(const struct shape *s, const struct plan_group *g, const struct plan_n
           struct tree_config *c)
 {
     c->outer_da[c->n_outer_da++] =
-        g->mode == MODE_MCAST ? node_address(child->id) : arrival_sid(s, g, child);
+        tree_mode(g->mode)->addressed_to_group ? node_address(child->id) : arrival_sid(s, g, child);
 }
 
 /* To whom 'node' sends copies. */
@@ -409,7 +411,7 @@ plan_replication(const struct shape *s, const struct plan_group *g, const struct
             add_child(s, g, &s->t->nodes[i], c);
         }
     }
-    if (g->mode == MODE_MCAST) {
+    if (tree_mode(g->mode)->addressed_to_group) {
         c->mcast_group = mcast_group_address(g->replication_id);
         c->mcast_source = node_address(s->agent->id);
     }
@@ -422,7 +424,7 @@ plan_switch(const struct shape *s, const struct plan_group *g, const struct plan
     struct tree_config *c = add_tree(out, s->t, g, node);
 
     plan_replication(s, g, node, c);
-    if (g->mode == MODE_MCAST) {
+    if (tree_mode(g->mode)->addressed_to_group) {
         c->upstream = node_address(shape_parent(s, node)->id);
     } else if (c->n_outer_da) {
         c->replication_sid = replication_sid(g, node);
@@ -440,7 +442,7 @@ plan_agent(const struct shape *s, const struct plan_group *g, struct plan *out)
 
     c->open = g->open;
     plan_replication(s, g, s->agent, c);
-    if (!c->n_outer_da && g->mode != MODE_INGRESS) {
+    if (!c->n_outer_da && !tree_mode(g->mode)->packet_per_edge) {
         add_child(s, g, s->first, c); /* before there is anybody behind it. */
     }
     c->copies = copies_of(s->t, g, &c->n_copies);

@@ -334,7 +334,7 @@ read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         return bad(r, "Tree_Node.mode", row->mode, "unknown");
     }
     t->provisioned = row->provisioned;
-    if (t->mode != MODE_MCAST) {
+    if (!tree_mode(t->mode)->addressed_to_group) {
         return true;
     }
     if (!read_address(r, "Tree_Node.mcast_group", row->mcast_group, &t->mcast_group)

@@ -150,6 +150,16 @@ START_TEST(typed)
     }
 END_TEST
 
+/* A mode is one in which the source agent replicates, or switches do by SID or by group address. */
+START_TEST(modes)
+    {
+        const struct tree_mode_row *m = tree_mode((enum tree_mode) _i);
+
+        ck_assert_int_eq(m->switches_replicate + m->addressed_to_group + m->packet_per_edge, 1);
+        ck_assert(m->agent_is_root || m->switches_merge);
+    }
+END_TEST
+
 START_TEST(joined)
     {
         static const struct {
@@ -179,6 +189,7 @@ words_suite(void)
     tcase_add_test(tc, schema_has_no_other_lists);
     tcase_add_loop_test(tc, there_and_back, 0, ARRAY_SIZE(lists));
     tcase_add_test(tc, typed);
+    tcase_add_loop_test(tc, modes, 0, (int) tree_mode_words.n);
     tcase_add_loop_test(tc, joined, 0, 5);
     suite_add_tcase(suite, tc);
     return suite;
