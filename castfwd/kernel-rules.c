@@ -52,8 +52,8 @@ kernel_rules(const struct node_config *c, struct svec *rules)
                  ip6_text(&r->prefix), r->plen, ip6_text(&r->next_hop), forwarder_port(c, r)->name);
     }
     /* What nothing answers to in the own locator must not go elsewhere. */
-    rule_add(rules, "route replace unreachable %s/48 proto " KERNEL_ROUTE_PROTOCOL,
-             ip6_text(&locator));
+    rule_add(rules, "route replace unreachable %s/%d proto " KERNEL_ROUTE_PROTOCOL,
+             ip6_text(&locator), NODE_LOCATOR_PLEN);
     svec_sort_unique(rules);
     return NULL;
 }

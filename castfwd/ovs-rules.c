@@ -95,11 +95,9 @@ add_port(const struct port_config *port, struct svec *rules)
     if (port->role == ROLE_AGENT) {
         rule_add(rules, "flow table=0,priority=230,%s,ipv6_src=%s " ROUTE, from,
                  ip6_text(&port->peer_address));
-        rule_add(
-            rules,
-            "flow table=0,priority=220,%s,ipv6_dst=5f00::1/ffff:ffff:0:ffff:ffff:ffff:ffff:ffff " ROUTE,
-            from);
-        add_drop(rules, DROP_SOURCE_GUARD, 0, "priority=210,%s,ipv6_dst=5f00::/32", from);
+        rule_add(rules, "flow table=0,priority=220,%s,ipv6_dst=" NODE_ADDRESSES_TEXT " " ROUTE,
+                 from);
+        add_drop(rules, DROP_SOURCE_GUARD, 0, "priority=210,%s,ipv6_dst=" SID_BLOCK_TEXT, from);
     }
     rule_add(rules, "flow table=0,priority=100,%s " ROUTE, from);
     free(from);
@@ -131,9 +129,7 @@ add_route(const struct node_config *c, const struct route_config *route, struct 
 unsigned int
 ovs_group_id(const struct tree_config *t)
 {
-    const uint8_t *function = &t->replication_sid.s6_addr[NODE_LOCATOR_LEN];
-
-    return ((function[0] & 0x0fu) << 8 | function[1]) + 1; /* there is no group 0. */
+    return replication_id_of(&t->replication_sid) + 1u; /* there is no group 0. */
 }
 
 /* A copy for this SID.  Without a route there is none. */
@@ -200,7 +196,8 @@ ovs_rules(const struct node_config *c, struct svec *rules)
     for (size_t i = 0; i < c->n_trees; i++) {
         add_tree(c, i, rules);
     }
-    add_drop(rules, DROP_SID_UNKNOWN, 1, "priority=250,ipv6,ipv6_dst=%s/48", ip6_text(&locator));
+    add_drop(rules, DROP_SID_UNKNOWN, 1, "priority=250,ipv6,ipv6_dst=%s/%d", ip6_text(&locator),
+             NODE_LOCATOR_PLEN);
     for (size_t i = 0; i < c->n_routes; i++) {
         add_route(c, &c->routes[i], rules);
     }

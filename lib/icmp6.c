@@ -4,6 +4,7 @@
  */
 #include "lib/icmp6.h"
 
+#include "lib/address-plan.h"
 #include "lib/inet-csum.h"
 
 #define HOP_LIMIT           64
@@ -175,15 +176,6 @@ icmp6_echo_build(struct packet_pool *pool, const struct ip6_hdr_wire *request, c
  * Error messages.
  */
 
-/* A Proxy Address is on no interface: nobody is there to be told. */
-static bool
-is_proxy(const struct in6_addr *addr)
-{
-    static const uint8_t range[] = {0xfd, 0x00, 0xff, 0xff};
-
-    return !memcmp(addr, range, sizeof range);
-}
-
 /* RFC 4443 section 2.4(e), on the first 'len' bytes of the offender.  NULL, or what is against an
  * error message. */
 static const char *
@@ -199,7 +191,7 @@ objection(const struct icmp6_error *error, const uint8_t *offender, size_t len)
         || IN6_IS_ADDR_LOOPBACK(&ip->src)) {
         return "source is not one node";
     }
-    if (is_proxy(&ip->src)) {
+    if (is_proxy_address(&ip->src)) { /* it is on no interface: nobody is there to be told. */
         return "source is a proxy";
     }
     if (IN6_IS_ADDR_MULTICAST(&ip->dst) && !multicast_ok) {

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
+#include "lib/address-plan.h"
 #include "lib/drop.h"
 #include "lib/packet.h"
 
@@ -20,7 +21,7 @@
 #define NEIGH_RETRANS_USEC   1000000
 #define NEIGH_REACHABLE_USEC 30000000
 #define NEIGH_HOLD_USEC      1000000 /* no new question after one without answer. */
-#define NEIGH_PORTS          4096    /* port numbers are below. */
+#define NEIGH_PORTS          (PORT_NUMBER_MAX + 1)
 
 struct neigh_table;
 

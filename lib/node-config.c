@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node's configuration: its words, ownership, and the addresses that follow from a node's id.
+ * A node's configuration: its words, and ownership.
  */
 #include "lib/node-config.h"
 
@@ -25,15 +25,6 @@ static const char *const port_roles[] = {
     [ROLE_FABRIC] = "fabric",
 };
 WORDS_DEFINE(port_role, enum port_role, port_roles);
-
-static const char *const sid_behaviours[] = {
-    [SID_END] = "End",
-    [SID_END_MT] = "End.MT",
-    [SID_RESPONSE] = "End.Response",
-    [SID_END_DT6] = "End.DT6",
-    [SID_END_REPLICATE] = "End.Replicate",
-};
-WORDS_DEFINE(sid_behaviour, enum sid_behaviour, sid_behaviours);
 
 static const char *const branch_kinds[] = {
     [BRANCH_RECEIVER] = "receiver",
@@ -117,71 +108,4 @@ node_config_uninit(struct node_config *config)
     free(config->routes);
     free(config->ports);
     memset(config, 0, sizeof *config);
-}
-
-struct in6_addr
-mcast_group_address(uint16_t replication_id)
-{
-    return (struct in6_addr){.s6_addr = {0xff,
-                                         0x3e, [12] = 0x80, [14] = (uint8_t) (replication_id >> 8),
-                                         [15] = (uint8_t) replication_id}};
-}
-
-bool
-is_mcast_group_address(const struct in6_addr *addr)
-{
-    uint16_t id = (uint16_t) (addr->s6_addr[14] << 8 | addr->s6_addr[15]);
-    struct in6_addr group = mcast_group_address(id);
-
-    return id <= REPLICATION_ID_MAX && IN6_ARE_ADDR_EQUAL(addr, &group);
-}
-
-struct in6_addr
-node_locator(uint16_t id)
-{
-    return (struct in6_addr){.s6_addr = {0x5f, 0, 0, 0, (uint8_t) (id >> 8), (uint8_t) id}};
-}
-
-struct in6_addr
-node_address(uint16_t id)
-{
-    struct in6_addr addr = node_locator(id);
-
-    addr.s6_addr[15] = 1;
-    return addr;
-}
-
-struct in6_addr
-node_sid(uint16_t id, uint16_t function)
-{
-    struct in6_addr addr = node_locator(id);
-
-    addr.s6_addr[6] = (uint8_t) (function >> 8);
-    addr.s6_addr[7] = (uint8_t) function;
-    return addr;
-}
-
-uint16_t
-node_id_of(const struct in6_addr *addr)
-{
-    return (uint16_t) (addr->s6_addr[4] << 8 | addr->s6_addr[5]);
-}
-
-bool
-address_is_sid(const struct in6_addr *addr)
-{
-    struct in6_addr node = node_address(node_id_of(addr));
-
-    return !memcmp(addr, &node, 4) && memcmp(addr, &node, sizeof node);
-}
-
-void
-node_port_mac(uint16_t id, uint16_t port, uint8_t mac[6])
-{
-    mac[0] = 0x02; /* locally administered, unicast. */
-    mac[1] = 0x5f;
-    mac[2] = (uint8_t) (id >> 8);
-    mac[3] = (uint8_t) id;
-    mac[4] = (uint8_t) (port >> 8);
-    mac[5] = (uint8_t) port;
 }

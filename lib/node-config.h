@@ -14,6 +14,7 @@
 #include <net/if.h>
 #include <stdbool.h>
 
+#include "lib/address-plan.h"
 #include "lib/auth.h"
 #include "lib/impair.h"
 #include "lib/port.h"
@@ -32,7 +33,7 @@ enum port_role {
 WORDS_DECLARE(port_role, enum port_role);
 
 struct port_config {
-    uint16_t number; /* 1..4095, unique in the node. */
+    uint16_t number; /* 1..PORT_NUMBER_MAX, unique in the node. */
     char name[IFNAMSIZ];
     enum port_kind kind;
     enum port_role role;
@@ -49,9 +50,6 @@ struct route_config {
     uint16_t port;
     struct in6_addr next_hop; /* :: means on link. */
 };
-
-enum sid_behaviour { SID_END, SID_END_MT, SID_RESPONSE, SID_END_DT6, SID_END_REPLICATE };
-WORDS_DECLARE(sid_behaviour, enum sid_behaviour);
 
 struct sid_config {
     struct in6_addr prefix;
@@ -160,8 +158,8 @@ struct node_config {
     char name[NAME_SIZE];
     enum node_role role;
     uint16_t id;
-    struct in6_addr address; /* 5f00:0:<id>::1. */
-    bool verify_always;      /* the ICRC of every group packet (docs/draft-notes.md, H22). */
+    struct in6_addr address;
+    bool verify_always; /* the ICRC of every group packet (docs/draft-notes.md, H22). */
     size_t n_ports;
     struct port_config *ports;
     size_t n_routes;
@@ -178,31 +176,7 @@ void node_config_uninit(struct node_config *);
 void tree_config_clone(struct tree_config *dst, const struct tree_config *src);
 void tree_config_uninit(struct tree_config *);
 
-/* Addresses that follow from a node id (block 5f00:0::/32, 16-bit node uSID). */
-struct in6_addr node_address(uint16_t id);                /* 5f00:0:<id>::1. */
-uint16_t node_id_of(const struct in6_addr *);             /* whose address or SID it is. */
-struct in6_addr node_locator(uint16_t id);                /* NODE_LOCATOR_LEN bytes: /48. */
-struct in6_addr node_sid(uint16_t id, uint16_t function); /* /64. */
-#define NODE_LOCATOR_LEN     6
-#define SID_FUNC_END         0xe000
-#define SID_FUNC_END_MT      0xe001
-#define SID_FUNC_RESPONSE    0xe002
-#define SID_FUNC_END_DT6     0xe003
-#define SID_FUNC_REPLICATION 0xf000 /* + Replication-ID of the group, at most REPLICATION_ID_MAX. */
-#define REPLICATION_ID_MAX   4095
-
-/* The group address of packets in mode mcast, ff3e::8000:0 + Replication-ID: source-specific (RFC 4607),
- * in the range of RFC 3307 for groups that a host allocates. */
-struct in6_addr mcast_group_address(uint16_t replication_id);
-bool is_mcast_group_address(const struct in6_addr *);
-
 /* Branch ids: members have numbers from 1 on, nodes these. */
 #define BRANCH_ID_NODE(NODE_ID) (0x80000000u + (NODE_ID))
-
-/* In the block of SIDs, and not a node's address? */
-bool address_is_sid(const struct in6_addr *);
-
-/* Locally administered MAC of a node's port. */
-void node_port_mac(uint16_t id, uint16_t port, uint8_t mac[6]);
 
 #endif /* lib/node-config.h */

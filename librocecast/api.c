@@ -14,8 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define MIN_QPN 2
-#define MAX_QPN 0xfffffe
+#include "lib/address-plan.h"
 
 static _Thread_local char last_error[ERROR_SIZE];
 
@@ -76,9 +75,9 @@ check_name(const char *what, const char *name)
 static int
 check_qpn(uint32_t qpn)
 {
-    return qpn >= MIN_QPN && qpn <= MAX_QPN
+    return qpn >= QPN_MIN && qpn <= QPN_MAX
                ? 0
-               : api_fail(EINVAL, "QPN %#x: must be %#x to %#x", qpn, MIN_QPN, MAX_QPN);
+               : api_fail(EINVAL, "QPN %#x: must be %#x to %#x", qpn, QPN_MIN, QPN_MAX);
 }
 
 /*

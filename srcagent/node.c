@@ -53,12 +53,12 @@ announce(struct srcagent *sa, const struct node_config *config)
                   uplink ? uplink->number : 0);
 }
 
-/* An agent has a response SID and no other. */
+/* An agent has a response SID and no other, since there is nothing else that it could do. */
 static int
 check_sids(const struct node_config *config, char **errp)
 {
     for (size_t i = 0; i < config->n_sids; i++) {
-        if (config->sids[i].behaviour != SID_RESPONSE) {
+        if (!(sid_behaviour(config->sids[i].behaviour)->roles & 1u << NODE_AGENT)) {
             say_why(errp, "a source agent has no SID with behaviour %s",
                     sid_behaviour_name(config->sids[i].behaviour));
             return EOPNOTSUPP;

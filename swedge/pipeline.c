@@ -17,33 +17,31 @@
 
 static const struct behaviour {
     behaviour_input *input;
-    bool roce;                      /* a group's packet or a response, or nothing. */
     behaviour_malformed *malformed; /* NULL: an inconsistent SRH is dropped without a word. */
 } behaviours[] = {
-    [SID_END] = {end_input, .malformed = end_malformed},
-    [SID_END_MT] = {end_mt_input, .roce = true},
-    [SID_RESPONSE] = {response_input, .roce = true},
-    [SID_END_DT6] = {end_dt6_input},
-    [SID_END_REPLICATE] = {replicate_input, .roce = true},
+    [SID_END] = {end_input, end_malformed},  [SID_END_MT] = {end_mt_input},
+    [SID_RESPONSE] = {response_input},       [SID_END_DT6] = {end_dt6_input},
+    [SID_END_REPLICATE] = {replicate_input},
 };
 
 /* Parses what this node may look into: what is for a SID or an address of its own, and whatever a host
  * sends.  That the innermost packet is no sound RoCE matters only where nothing else may go. */
 static enum drop_reason
 parse_own(const struct swedge *sw, struct rx *rx, const struct port_config *port,
-          const struct behaviour *b)
+          const struct sid *sid)
 {
     const struct in6_addr *dst = &rx_ip(rx)->dst;
 
-    if (!b && !l3_is_local(sw->base.l3, dst) && port->role != ROLE_HOST) {
+    if (!sid && !l3_is_local(sw->base.l3, dst) && port->role != ROLE_HOST) {
         return DROP_none;
     }
     enum drop_reason why = parse_rest(rx->p->data, rx->p->len, &rx->h);
     if (!parse_only_roce_failed(why)) {
         return why;
     }
-    bool roce = b ? b->roce : addr_map_contains(sw->trees.by_key, dst);
-    return roce ? why : DROP_none;
+    bool takes_roce =
+        sid ? sid_behaviour(sid->behaviour)->takes_roce : addr_map_contains(sw->trees.by_key, dst);
+    return takes_roce ? why : DROP_none;
 }
 
 enum drop_reason
@@ -51,12 +49,12 @@ swedge_admit(struct swedge *sw, struct rx *rx)
 {
     const struct port_config *port = l3_port(sw->base.l3, rx->port);
     const struct sid *sid = sid_table_lookup(&sw->base.sids, &rx_ip(rx)->dst);
-    const struct behaviour *b = sid ? &behaviours[sid->behaviour] : NULL;
-    enum drop_reason malformed = parse_own(sw, rx, port, b);
+    enum drop_reason malformed = parse_own(sw, rx, port, sid);
     enum drop_reason forbidden = node_guard(rx, port);
 
-    if (malformed == DROP_srh_malformed && b && b->malformed && !forbidden) {
-        b->malformed(sw, rx);
+    if (malformed == DROP_srh_malformed && !forbidden && sid
+        && behaviours[sid->behaviour].malformed) {
+        behaviours[sid->behaviour].malformed(sw, rx);
     }
     return malformed ? malformed : forbidden;
 }

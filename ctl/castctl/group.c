@@ -486,7 +486,7 @@ source_set(struct ctl *ctl)
     const struct request_source request = {
         .group = ctl->argv[0],
         .host = ctl->options[OPT_HOST],
-        .qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, MIN_QPN, MAX_QPN, 0),
+        .qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, QPN_MIN, QPN_MAX, 0),
         .epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0),
         .may_exist = ctl_flag(ctl, OPT_MAY_EXIST),
     };

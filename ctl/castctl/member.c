@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "ctl/registry/request.h"
+#include "lib/address-plan.h"
 #include "util.h"
 
 #define FLAG(OPTION) (1ull << (OPTION))
@@ -23,7 +24,7 @@ parse_registration(const struct ctl *ctl)
     struct request_member r = {
         .group = ctl->argv[0],
         .host = ctl->argv[1],
-        .qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, MIN_QPN, MAX_QPN, 0),
+        .qpn = (int64_t) ctl_option_number(ctl, OPT_QPN, QPN_MIN, QPN_MAX, 0),
         .has_region = n > 0,
         .rkey = (int64_t) ctl_option_number(ctl, OPT_RKEY, 0, UINT32_MAX, 0),
         .va = ctl_option_number(ctl, OPT_VA, 0, UINT64_MAX, 0),

@@ -89,7 +89,7 @@ node_add(struct ctl *ctl)
 {
     const char *name = ctl->argv[0];
     const char *role = ctl->options[OPT_ROLE];
-    int64_t id = (int64_t) ctl_option_number(ctl, OPT_ID, 1, 0xdfff, 0);
+    int64_t id = (int64_t) ctl_option_number(ctl, OPT_ID, 1, NODE_ID_MAX, 0);
     bool no_aggregation = option_no_aggregation(ctl, false);
     const struct rrec_node *row;
 
@@ -538,12 +538,10 @@ link_add(struct ctl *ctl)
 static bool
 sends_to(const struct rrec_tree_node *tree, const struct rrec_node *peer)
 {
-    struct in6_addr locator = node_locator((uint16_t) peer->id);
-
     for (size_t i = 0; i < tree->n_outer_da; i++) {
         struct in6_addr sid;
 
-        if (ip6_parse(tree->outer_da[i], &sid) && !memcmp(&sid, &locator, NODE_LOCATOR_LEN)) {
+        if (ip6_parse(tree->outer_da[i], &sid) && address_is_of_node(&sid, (uint16_t) peer->id)) {
             return true;
         }
     }
@@ -618,7 +616,8 @@ link_list(struct ctl *ctl)
 const struct ctl_command ctl_topology_commands[] = {
     {"node add", "NAME", 1, 1,
      FLAG(OPT_ID) | FLAG(OPT_ROLE) | FLAG(OPT_AGGREGATE) | FLAG(OPT_MAY_EXIST),
-     FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL, "add a forwarder: id 1..57343 (its node uSID)"},
+     FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL,
+     "add a forwarder: id 1.." OVS_STRINGIZE(NODE_ID_MAX) " (its node uSID)"},
     {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY) | FLAG(OPT_AGGREGATE), 0, node_set, NULL,
      "verify the ICRC of data at this node always, or only where a PSN jumps (auto);\n"
      "        merge responses on their way up, or only replicate"},

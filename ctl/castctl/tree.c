@@ -63,9 +63,7 @@ owner_to_json(const struct ctl *ctl, const struct rrec_group *group, const char 
         return json_null_create();
     }
     RREC_NODE_FOR_EACH (node, ctl->idl) {
-        struct in6_addr locator = node_locator((uint16_t) node->id);
-
-        if (memcmp(&addr, &locator, 48 / 8)) {
+        if (!address_is_of_node(&addr, (uint16_t) node->id)) {
             continue;
         }
         for (size_t i = 0; i < node->n_trees; i++) {

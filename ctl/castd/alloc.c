@@ -58,8 +58,7 @@ replication_id_is_used(const struct castd *c, int64_t id)
     }
     for (size_t i = 0; i < c->n_nodes; i++) {
         const struct rrec_node *n = c->nodes[i].row;
-        struct in6_addr sid =
-            node_sid(c->nodes[i].node->id, (uint16_t) (SID_FUNC_REPLICATION + id));
+        struct in6_addr sid = node_replication_sid(c->nodes[i].node->id, (uint16_t) id);
         struct in6_addr group = mcast_group_address((uint16_t) id);
 
         for (size_t j = 0; j < n->n_trees; j++) {

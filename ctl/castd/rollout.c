@@ -95,7 +95,7 @@ load_request(const struct castd *c, struct castd_group *g)
         p->source_qpn = (uint32_t) g->source->qpn;
     }
     if (!r->error && (!ip6_parse(row->proxy, &p->proxy) || !is_proxy_address(&p->proxy))) {
-        r->error = xasprintf("proxy \"%s\" is not in fd00:ffff::/32", row->proxy);
+        r->error = xasprintf("proxy \"%s\" is not in " PROXY_PREFIX_TEXT, row->proxy);
     }
     tree_mode_parse(row->mode, &p->mode); /* the schema has no others. */
     if (row->receivers) {

@@ -13,7 +13,7 @@
 #include "lib/pcap-write.h"
 #include "simap.h"
 
-#define NODE_MAX_PORTS 4096
+#define NODE_MAX_PORTS (PORT_NUMBER_MAX + 1)
 
 struct json;
 struct node_trace;

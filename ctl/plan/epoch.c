@@ -64,13 +64,6 @@ plan_is_copied(const struct plan *plan, uint32_t branch)
     return agent && find_branch(agent->config.copies, agent->config.n_copies, branch);
 }
 
-/* The node that a SID or address is of. */
-static uint16_t
-sid_node(const struct in6_addr *sid)
-{
-    return (uint16_t) (sid->s6_addr[4] << 8 | sid->s6_addr[5]);
-}
-
 /*
  * Less of a tree.
  */
@@ -144,7 +137,7 @@ forget_node(struct plan_tree *tree, uint16_t id)
         return;
     }
     for (size_t i = 0; i < c->n_outer_da; i++) {
-        if (sid_node(&c->outer_da[i]) != id) {
+        if (node_id_of(&c->outer_da[i]) != id) {
             c->outer_da[n++] = c->outer_da[i];
         }
     }
@@ -176,7 +169,7 @@ static bool
 has_child(const struct tree_config *c, uint16_t id)
 {
     for (size_t i = 0; i < c->n_outer_da; i++) {
-        if (sid_node(&c->outer_da[i]) == id) {
+        if (node_id_of(&c->outer_da[i]) == id) {
             return true;
         }
     }
@@ -213,8 +206,8 @@ lost_below(const struct plan *plan, const struct plan_tree *tree)
     const struct tree_config *c = &tree->config;
 
     for (size_t i = 0; i < c->n_outer_da && !plan_is_agent(tree->node); i++) {
-        if (!find_tree(plan, sid_node(&c->outer_da[i]))) {
-            return sid_node(&c->outer_da[i]);
+        if (!find_tree(plan, node_id_of(&c->outer_da[i]))) {
+            return node_id_of(&c->outer_da[i]);
         }
     }
     for (size_t i = 0; i < c->n_branches; i++) {
@@ -307,7 +300,7 @@ static bool
 same_children(const struct tree_config *a, const struct tree_config *b)
 {
     for (size_t i = 0; i < a->n_outer_da; i++) {
-        if (!has_child(b, sid_node(&a->outer_da[i]))) {
+        if (!has_child(b, node_id_of(&a->outer_da[i]))) {
             return false;
         }
     }
@@ -392,7 +385,7 @@ static char *
 check_children(const struct plan_topology *t, const struct plan *plan, const struct plan_tree *tree)
 {
     for (size_t i = 0; i < tree->config.n_outer_da; i++) {
-        uint16_t id = sid_node(&tree->config.outer_da[i]);
+        uint16_t id = node_id_of(&tree->config.outer_da[i]);
         const struct plan_tree *child = find_tree(plan, id);
 
         if (!child) {

@@ -9,8 +9,6 @@
 #include "ctl/plan/plan.h"
 #include "util.h"
 
-#define MAX_PORT 4095
-
 /* The number that 'name' has already, 0: none. */
 static uint16_t
 known_port_number(const struct plan_node *node, const char *name)
@@ -96,8 +94,8 @@ plan_ports(const struct plan_topology *t, const struct plan_node *node, struct n
             }
             port->number = next;
         }
-        if (port->number > MAX_PORT) {
-            return xasprintf("node %s: more than %d ports", node->name, MAX_PORT);
+        if (port->number > PORT_NUMBER_MAX) {
+            return xasprintf("node %s: more than %d ports", node->name, PORT_NUMBER_MAX);
         }
         node_port_mac(node->id, port->number, port->mac);
         out->n_ports++;
@@ -189,7 +187,7 @@ add_routes_to(const struct plan_topology *t, const struct plan_node *via,
     const struct port_config *port = port_to_peer(out, via->name);
     struct in6_addr locator = node_locator(to->id);
 
-    add_route(out, &locator, 48, port, &port->peer_address);
+    add_route(out, &locator, NODE_LOCATOR_PLEN, port, &port->peer_address);
     for (size_t i = 0; i < t->n_hosts; i++) {
         const struct plan_host *host = &t->hosts[i];
 
@@ -233,27 +231,16 @@ plan_routes(const struct plan_topology *t, const struct plan_node *node, struct 
 static void
 plan_sids(const struct plan_node *node, struct node_config *out)
 {
-    static const struct {
-        uint16_t function;
-        uint8_t plen;
-        enum sid_behaviour behaviour;
-        unsigned int roles; /* that have it: a bit for each. */
-    } sids[] = {
-        {SID_FUNC_END, 64, SID_END, 1u << NODE_SWITCH},
-        {SID_FUNC_END_MT, 64, SID_END_MT, 1u << NODE_SWITCH},
-        {SID_FUNC_RESPONSE, 64, SID_RESPONSE, 1u << NODE_SWITCH | 1u << NODE_AGENT},
-        {SID_FUNC_END_DT6, 64, SID_END_DT6, 1u << NODE_SWITCH},
-        /* Of all groups: 4 bits of function, 12 of Replication-ID. */
-        {SID_FUNC_REPLICATION, 52, SID_END_REPLICATE, 1u << NODE_SWITCH | 1u << NODE_OVS},
-    };
+    out->sids = xcalloc(sid_behaviour_words.n, sizeof *out->sids);
+    for (size_t i = 0; i < sid_behaviour_words.n; i++) {
+        enum sid_behaviour behaviour = (enum sid_behaviour) i;
+        const struct sid_behaviour_row *row = sid_behaviour(behaviour);
 
-    out->sids = xcalloc(ARRAY_SIZE(sids), sizeof *out->sids);
-    for (size_t i = 0; i < ARRAY_SIZE(sids); i++) {
-        if (sids[i].roles & 1u << out->role) {
+        if (row->roles & 1u << node->role) {
             out->sids[out->n_sids++] = (struct sid_config){
-                .prefix = node_sid(node->id, sids[i].function),
-                .plen = sids[i].plen,
-                .behaviour = sids[i].behaviour,
+                .prefix = node_sid(node->id, row->function),
+                .plen = row->plen,
+                .behaviour = behaviour,
             };
         }
     }

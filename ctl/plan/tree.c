@@ -332,7 +332,7 @@ shape_aggregator(const struct shape *s, const struct plan_group *g, const struct
 static struct in6_addr
 replication_sid(const struct plan_group *g, const struct plan_node *node)
 {
-    return node_sid(node->id, (uint16_t) (SID_FUNC_REPLICATION + g->replication_id));
+    return node_replication_sid(node->id, g->replication_id);
 }
 
 /* By which packets of the group reach 'node'. */

@@ -111,7 +111,7 @@ read_port(struct reader *r, const struct rrec_port *row, struct port_config *p)
     p->number = (uint16_t) row->number;
     return (port_kind_parse(row->kind, &p->kind) || bad(r, "Port.kind", row->kind, "unknown"))
            && (port_role_parse(row->role, &p->role) || bad(r, "Port.role", row->role, "unknown"))
-           && read_integer(r, "Port.number", row->number, 1, 4095)
+           && read_integer(r, "Port.number", row->number, 1, PORT_NUMBER_MAX)
            && read_mac(r, "Port.mac", row->mac, p->mac)
            && (!row->peer_mac || !row->peer_mac[0]
                || read_mac(r, "Port.peer_mac", row->peer_mac, p->peer_mac))
@@ -179,7 +179,7 @@ read_routes(struct reader *r, const struct rrec_node *row, struct node_config *o
 
         if (!read_prefix(r, "Route.prefix", route->prefix, &c->prefix, &c->plen)
             || !read_address(r, "Route.next_hop", route->next_hop, &c->next_hop)
-            || !read_integer(r, "Route.port", route->port, 1, 4095)) {
+            || !read_integer(r, "Route.port", route->port, 1, PORT_NUMBER_MAX)) {
             return false;
         }
         c->port = (uint16_t) route->port;
@@ -247,7 +247,7 @@ read_branch(struct reader *r, const struct rrec_branch *row, struct branch_confi
         return true;
     }
     if (!read_address(r, "Branch.edge", row->edge, &b->edge)
-        || !read_integer(r, "Branch.qpn", row->qpn, 2, 0xfffffe)
+        || !read_integer(r, "Branch.qpn", row->qpn, QPN_MIN, QPN_MAX)
         || !read_integer(r, "Branch.rkey", row->rkey, 0, UINT32_MAX)
         || !read_integer(r, "Branch.len", row->len, 0, INT64_MAX)) {
         return false;
@@ -343,7 +343,7 @@ read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         return false;
     }
     return is_mcast_group_address(&t->mcast_group)
-           || bad(r, "Tree_Node.mcast_group", row->mcast_group, "not in ff3e::8000:0/116");
+           || bad(r, "Tree_Node.mcast_group", row->mcast_group, "not in " MCAST_PREFIX_TEXT);
 }
 
 /* Empty: of a registry that has been converted, and castd was not there yet. */
@@ -399,12 +399,12 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_integer(r, "Tree_Node.generation", row->generation, 0, INT64_MAX)
         || !read_integer(r, "Tree_Node.epoch", row->epoch, 1, UINT32_MAX)
         || !read_address(r, "Tree_Node.proxy", row->proxy, &t->proxy)
-        || !read_integer(r, "Tree_Node.designated_qpn", row->designated_qpn, 2, 0xfffffe)
+        || !read_integer(r, "Tree_Node.designated_qpn", row->designated_qpn, QPN_MIN, QPN_MAX)
         || !read_integer(r, "Tree_Node.start_psn", row->start_psn, 0, PSN_MASK)
         || !read_integer(r, "Tree_Node.designated_rkey", row->designated_rkey, 0, UINT32_MAX)
         || !read_integer(r, "Tree_Node.region_len", row->region_len, 0, INT64_MAX)
         || !read_address(r, "Tree_Node.source_address", row->source_address, &t->source)
-        || !read_integer(r, "Tree_Node.source_qpn", row->source_qpn, 2, 0xfffffe)
+        || !read_integer(r, "Tree_Node.source_qpn", row->source_qpn, QPN_MIN, QPN_MAX)
         || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
         || !read_mode(r, row, t) || !read_nak(r, row->nak, &t->nak)
@@ -416,7 +416,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         return false;
     }
     if (!is_proxy_address(&t->proxy)) {
-        return bad(r, "Tree_Node.proxy", row->proxy, "not in fd00:ffff::/32");
+        return bad(r, "Tree_Node.proxy", row->proxy, "not in " PROXY_PREFIX_TEXT);
     }
     if (!mtu_is_valid(row->mtu)) {
         return bad(r, "Tree_Node.mtu", row->group, "%" PRId64 " is no path MTU", row->mtu);
@@ -493,7 +493,7 @@ intent_read(const struct rrec_node *row, struct node_config *out, char **errp)
     memset(out, 0, sizeof *out);
     if (read_name(&r, "Node.name", row->name, out->name)
         && (node_role_parse(row->role, &out->role) || bad(&r, "Node.role", row->role, "unknown"))
-        && read_integer(&r, "Node.id", row->id, 1, 0xdfff)
+        && read_integer(&r, "Node.id", row->id, 1, NODE_ID_MAX)
         && read_integer(&r, "Node.cfg", row->cfg, 0, INT64_MAX) && read_ports(&r, row, out)
         && read_routes(&r, row, out) && read_sids(&r, row, out) && read_trees(&r, row, out)) {
         out->generation = (uint64_t) row->cfg;

@@ -22,10 +22,6 @@
 
 #include "ctl/registry/rocecast-idl.h"
 
-/* QPNs that an RC queue pair may have. */
-#define MIN_QPN 2
-#define MAX_QPN 0xfffffe
-
 /* Rows by name; NULL if there is none. */
 const struct rrec_host *request_find_host(const struct ovsdb_idl *, const char *name);
 const struct rrec_group *request_find_group(const struct ovsdb_idl *, const char *name);

@@ -229,21 +229,6 @@ auth_tlvs_names(unsigned int tlvs, const char *names[2])
     return n;
 }
 
-bool
-is_proxy_address(const struct in6_addr *addr)
-{
-    static const uint8_t prefix[4] = {0xfd, 0x00, 0xff, 0xff};
-
-    return !memcmp(addr, prefix, sizeof prefix);
-}
-
-struct in6_addr
-proxy_address(uint32_t n)
-{
-    return (struct in6_addr){.s6_addr = {0xfd, 0x00, 0xff, 0xff, [12] = (uint8_t) (n >> 24),
-                                         (uint8_t) (n >> 16), (uint8_t) (n >> 8), (uint8_t) n}};
-}
-
 const char *
 host_address_check(const struct in6_addr *addr)
 {
@@ -251,11 +236,11 @@ host_address_check(const struct in6_addr *addr)
         || IN6_IS_ADDR_V4MAPPED(addr) || IN6_IS_ADDR_LINKLOCAL(addr)) {
         return "must be a global or unique local IPv6 unicast address";
     }
-    if (addr->s6_addr[0] == 0x5f && addr->s6_addr[1] == 0) {
-        return "must not be in 5f00::/16, which is for SIDs";
+    if (address_is_in_sid_space(addr)) {
+        return "must not be in " SID_SPACE_TEXT ", which is for SIDs";
     }
     if (is_proxy_address(addr)) {
-        return "must not be in fd00:ffff::/32, which is for Proxy Addresses";
+        return "must not be in " PROXY_PREFIX_TEXT ", which is for Proxy Addresses";
     }
     return NULL;
 }

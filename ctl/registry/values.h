@@ -52,10 +52,6 @@ size_t auth_tlvs_names(unsigned int tlvs, const char *names[2]);
 
 /* NULL if a host may have this address, otherwise a static string that says what it must be. */
 const char *host_address_check(const struct in6_addr *);
-/* Is it a Proxy Address? */
-bool is_proxy_address(const struct in6_addr *);
-/* Proxy Address number n. */
-struct in6_addr proxy_address(uint32_t n);
 
 /* "02:..:.." */
 #define MAC_TEXT_SIZE 18

@@ -27,7 +27,6 @@
 #define FIRST_TABLE 47910
 
 static const struct in6_addr gateway = {.s6_addr = {0xfe, 0x80, [15] = 1}};
-static const struct prefix proxies = {{.s6_addr = {0xfd, 0x00, 0xff, 0xff}}, 32};
 
 static const struct topology_node *
 host_of(const struct lab *lab, const struct topology_link *link)
@@ -140,6 +139,7 @@ configure_host(struct lab *lab, const struct topology_link *link, struct prefix 
     error = error ? error : neighbour_add(lab->net, netdev, &gateway, mac);
     error = error ? error : default_route_add(lab->net, netdev, &gateway, table);
     error = error ? error : add_rule(lab, &host->address, hosts, table);
+    const struct prefix proxies = {proxy_address(0), PROXY_PREFIX_LEN};
     return error ? error : add_rule(lab, &host->address, proxies, table);
 }
 

@@ -23,7 +23,6 @@
 #define FABRIC_MTU_DEFAULT 9000
 #define MTU_MIN            1280
 #define MTU_MAX            65000
-#define ID_MAX             0xdfff
 #define FORWARDERS         (1u << KIND_SWEDGE | 1u << KIND_SRCAGENT | 1u << KIND_OVS | 1u << KIND_ROUTER)
 
 struct reader {
@@ -142,7 +141,7 @@ static void
 read_id(struct reader *r, const yaml_node_t *at, const char *text, struct topology_node *node)
 {
     char *what = xasprintf("id of node '%s'", node->name);
-    node->id = (uint16_t) read_number(r, at, what, text, 1, ID_MAX);
+    node->id = (uint16_t) read_number(r, at, what, text, 1, NODE_ID_MAX);
     free(what);
     for (const struct topology_node *n = r->t->nodes; n < node; n++) {
         if (n->kind != KIND_HOST && n->id == node->id) {

@@ -29,7 +29,7 @@ struct topology_node {
     char name[TOPOLOGY_NAME_SIZE]; /* unique. */
     enum topology_kind kind;
     struct in6_addr address; /* hosts: unicast, unique, outside the Proxy and locator ranges. */
-    uint16_t id;             /* forwarders: 0x0001..0xdfff, unique. */
+    uint16_t id;             /* forwarders: 1..NODE_ID_MAX, unique. */
     bool no_aggregation;     /* swedges: one that only replicates. */
     unsigned int n_links;    /* hosts: 1. */
 };

@@ -90,7 +90,7 @@ transit(struct sample *s)
     struct in6_addr rs = transit_rs();
     struct in6_addr das[FAN_OUT];
 
-    fixture_add_sid(f, SID_FUNC_REPLICATION, 52, SID_END_REPLICATE);
+    fixture_add_sid(f, SID_FUNC_END_REPLICATE, 52, SID_END_REPLICATE);
     for (uint16_t i = 0; i < FAN_OUT; i++) {
         uint16_t id = (uint16_t) (CHILD_A + i);
 

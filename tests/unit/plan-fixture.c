@@ -199,7 +199,7 @@ put_tree(const struct plan_topology *t, const struct plan_group *g, const struct
          struct ds *s)
 {
     const struct tree_config *c = &tree->config;
-    uint16_t replication = (uint16_t) (SID_FUNC_REPLICATION + g->replication_id);
+    uint16_t replication = (uint16_t) (SID_FUNC_END_REPLICATE + g->replication_id);
 
     ds_put_format(s, "%s%s", s->length ? "; " : "", tree->node->name);
     if (!IN6_IS_ADDR_UNSPECIFIED(&c->replication_sid)) {

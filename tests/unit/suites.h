@@ -8,6 +8,7 @@
 #include <check.h>
 
 #define SUITES(SUITE)    \
+    SUITE(address_plan)  \
     SUITE(aggregate)     \
     SUITE(auth)          \
     SUITE(auth_node)     \
@@ -53,6 +54,7 @@
     SUITE(roce)          \
     SUITE(rollout)       \
     SUITE(rollout_auth)  \
+    SUITE(schema)        \
     SUITE(srcagent)      \
     SUITE(srcagent_root) \
     SUITE(srh)           \

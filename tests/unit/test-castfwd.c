@@ -59,7 +59,7 @@ setup(void)
         trees[i] =
             (struct tree_config){.group = "g",
                                  .epoch = (uint32_t) i + 1,
-                                 .replication_sid = node_sid(4, SID_FUNC_REPLICATION + 0x123),
+                                 .replication_sid = node_sid(4, SID_FUNC_END_REPLICATE + 0x123),
                                  .n_outer_da = 2,
                                  .outer_da = das};
     }

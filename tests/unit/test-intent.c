@@ -165,7 +165,7 @@ END_TEST
 START_TEST(good_tree)
     {
         struct in6_addr parent = node_sid(0x100, SID_FUNC_RESPONSE);
-        struct in6_addr own = node_sid(0x101, SID_FUNC_REPLICATION + 3);
+        struct in6_addr own = node_sid(0x101, SID_FUNC_END_REPLICATE + 3);
         struct tree_config t;
         char *error;
 

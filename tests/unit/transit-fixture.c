@@ -32,7 +32,7 @@ transit_create(unsigned n_receivers)
     fixture_add_sid(f, SID_FUNC_END, 64, SID_END);
     fixture_add_sid(f, SID_FUNC_RESPONSE, 64, SID_RESPONSE);
     fixture_add_sid(f, SID_FUNC_END_DT6, 64, SID_END_DT6);
-    fixture_add_sid(f, SID_FUNC_REPLICATION, 52, SID_END_REPLICATE);
+    fixture_add_sid(f, SID_FUNC_END_REPLICATE, 52, SID_END_REPLICATE);
     fixture_add_node_branch(f, CHILD_A);
     fixture_add_node_branch(f, CHILD_B);
     fixture_set_outer_das(f, das, 2);

@@ -15,7 +15,7 @@
 #define PORT_A      20
 #define PORT_B      21
 #define PORT_PARENT 22
-#define GROUP_RS    (SID_FUNC_REPLICATION + 7)
+#define GROUP_RS    (SID_FUNC_END_REPLICATE + 7)
 
 /* Child A goes on with the replication, child B is an edge; both aggregate. */
 struct fixture *transit_create(unsigned n_receivers);
