@@ -3,13 +3,15 @@
  * castd's own structures: one computation, from the rows of the registry to
  * what they are to be, within one transaction.
  *
- *     castd_load()      rows -> topology, nodes, groups
- *     castd_allocate()  Proxy Addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
- *     castd_find_lost() members that nodes have lost
- *     castd_rollout()   each group's next step -> trees wanted
- *     castd_sync()      nodes' rows made equal to what is wanted; generations
- *     castd_report()    states and status texts of groups and members
- *     castd_unload()
+ *     load.c     castd_load()      rows -> topology, nodes, groups
+ *     alloc.c    castd_allocate()  Proxy Addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
+ *     loss.c     castd_find_lost() members that nodes have lost
+ *     rollout.c  castd_rollout()   each group's next step -> trees wanted
+ *     sync.c     castd_sync()      nodes' rows made equal to what is wanted; generations
+ *     report.c   castd_report()    states and status texts of groups and members
+ *     load.c     castd_unload()
+ *
+ * Calls between these files go up this list, never down.
  */
 #ifndef CTL_CASTD_CASTD_H
 #define CTL_CASTD_CASTD_H 1
@@ -52,16 +54,19 @@ void castd_rollout(struct castd *);
 void castd_sync(struct castd *);
 void castd_report(struct castd *);
 
+/* load.c. */
 /* The key with this id; NULL: none. */
 const struct rrec_key *castd_find_key(const struct ovsdb_idl *, int64_t id);
 /* A group's tree at a node in the current epoch; NULL: none. */
 const struct rrec_tree_node *
 castd_find_tree(const struct rrec_node *, const char *proxy, int64_t epoch);
-/* Has a node lost this registration in this epoch? */
-bool castd_is_lost(const struct rrec_member *);
 /* The source agent of a tree, as long as the topology knows it. */
 const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec_tree_node *);
-/* Does the node run this tree as it was last written? */
+
+/* loss.c: has a node lost this registration in this epoch? */
+bool castd_is_lost(const struct rrec_member *);
+
+/* rollout.c: does the node run this tree as it was last written? */
 bool castd_tree_applied(const struct rrec_node *, const struct rrec_tree_node *);
 
 #endif /* ctl/castd/castd.h */

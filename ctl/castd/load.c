@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The registry's rows as the planner's plain structures.
+ * The registry's rows as the planner's plain structures, and how to find some of both.
  *
  * Rows that castctl would not have written (a link to nowhere, a host with a
  * forbidden address) are left out, and said so in the log; which those are,
@@ -199,4 +199,49 @@ castd_unload(struct castd *c)
     free(c->groups);
     free(c->nodes);
     plan_topology_uninit(&c->topology);
+}
+
+/*
+ * What is found in rows and plain structures.
+ */
+
+const struct rrec_key *
+castd_find_key(const struct ovsdb_idl *idl, int64_t id)
+{
+    const struct rrec_key *row;
+
+    RREC_KEY_FOR_EACH (row, idl) {
+        if (row->id == id) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+const struct rrec_tree_node *
+castd_find_tree(const struct rrec_node *node, const char *proxy, int64_t epoch)
+{
+    for (size_t i = 0; i < node->n_trees; i++) {
+        if (node->trees[i]->epoch == epoch && !strcmp(node->trees[i]->proxy, proxy)) {
+            return node->trees[i];
+        }
+    }
+    return NULL;
+}
+
+const struct plan_node *
+castd_tree_agent(const struct castd *c, const struct rrec_tree_node *row)
+{
+    struct in6_addr source;
+
+    if (ip6_parse(row->source_address, &source)) {
+        for (size_t i = 0; i < c->topology.n_hosts; i++) {
+            const struct plan_host *host = &c->topology.hosts[i];
+
+            if (!memcmp(&host->address, &source, sizeof source)) {
+                return plan_attachment(&c->topology, host->name);
+            }
+        }
+    }
+    return NULL;
 }

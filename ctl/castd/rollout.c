@@ -17,17 +17,6 @@ VLOG_DEFINE_THIS_MODULE(castd_rollout);
 
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
 
-const struct rrec_tree_node *
-castd_find_tree(const struct rrec_node *node, const char *proxy, int64_t epoch)
-{
-    for (size_t i = 0; i < node->n_trees; i++) {
-        if (node->trees[i]->epoch == epoch && !strcmp(node->trees[i]->proxy, proxy)) {
-            return node->trees[i];
-        }
-    }
-    return NULL;
-}
-
 bool
 castd_tree_applied(const struct rrec_node *node, const struct rrec_tree_node *tree)
 {

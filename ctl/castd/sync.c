@@ -224,19 +224,6 @@ sid_text(const struct in6_addr *sid)
     return IN6_IS_ADDR_UNSPECIFIED(sid) ? "" : ip6_text(sid);
 }
 
-const struct rrec_key *
-castd_find_key(const struct ovsdb_idl *idl, int64_t id)
-{
-    const struct rrec_key *row;
-
-    RREC_KEY_FOR_EACH (row, idl) {
-        if (row->id == id) {
-            return row;
-        }
-    }
-    return NULL;
-}
-
 /* The node's copy of a key, of which all of its trees have the same; true if that changes. */
 static bool
 sync_key(const struct castd *c, const char *node, uint32_t id, struct rrec_node_key **copy)
@@ -367,23 +354,6 @@ is_wanted(const struct castd *c, const struct plan_node *node, const struct rrec
         }
     }
     return false;
-}
-
-const struct plan_node *
-castd_tree_agent(const struct castd *c, const struct rrec_tree_node *row)
-{
-    struct in6_addr source;
-
-    if (ip6_parse(row->source_address, &source)) {
-        for (size_t i = 0; i < c->topology.n_hosts; i++) {
-            const struct plan_host *host = &c->topology.hosts[i];
-
-            if (!memcmp(&host->address, &source, sizeof source)) {
-                return plan_attachment(&c->topology, host->name);
-            }
-        }
-    }
-    return NULL;
 }
 
 /* Must a switch keep this tree, which nobody wants, because a source agent may still send into it?
