@@ -60,7 +60,9 @@ has_branch(const struct tree_config *config, const struct branch_config *b)
 static uint64_t
 presume_usec(const struct tree_config *config)
 {
-    return config->root && config->timeout ? (UINT64_C(4096) << config->timeout) / 5000 : 0;
+    uint8_t timeout = config->policy.timeout;
+
+    return config->root && timeout ? (UINT64_C(4096) << timeout) / 5000 : 0;
 }
 
 int
@@ -85,6 +87,7 @@ struct reverse_out
 aggregate_configure(struct aggregate *a, const struct tree_config *old,
                     const struct tree_config *config, uint64_t now)
 {
+    const struct group_policy *p = &config->policy;
     uint32_t *left = calloc(old->n_branches + 1, sizeof *left);
     size_t n_left = 0;
 
@@ -97,10 +100,10 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
         }
     }
     reverse_set_policy(a->reverse, &(struct reverse_policy){
-                                       .nak = config->nak,
-                                       .filter = config->filter,
-                                       .prune = config->prune,
-                                       .liveness_usec = (uint64_t) config->liveness_msec * 1000,
+                                       .nak = p->nak,
+                                       .filter = p->filter,
+                                       .prune = p->prune,
+                                       .liveness_usec = (uint64_t) p->liveness_msec * 1000,
                                        .presume_usec = presume_usec(config),
                                    });
     struct reverse_out result = reverse_branches_remove(a->reverse, left, n_left, now);

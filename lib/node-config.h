@@ -16,6 +16,7 @@
 
 #include "lib/address-plan.h"
 #include "lib/auth.h"
+#include "lib/group-policy.h"
 #include "lib/impair.h"
 #include "lib/port.h"
 #include "lib/reverse.h"
@@ -122,14 +123,7 @@ struct tree_config {
      * The result goes to the source if this is the root, else to the parent's response SID. */
     bool root;
     struct in6_addr parent_sid;
-    /* reverse_set_policy(): NAKs above the minimum, and copies of what is confirmed. */
-    enum reverse_nak nak;
-    bool filter;
-    /* Branches that are lost: not counted any more, or else the group fails; and after how many
-     * milliseconds without progress one is (0: never). */
-    bool prune;
-    uint32_t liveness_msec;
-    uint8_t timeout; /* of the source's QP: 4.096 us * 2^timeout; 0: not known. */
+    struct group_policy policy; /* liveness_msec grows with this node's height in the tree. */
     size_t n_branches;
     struct branch_config *branches;
     /* At a node with receivers: what packets must have.  At the source agent: what they get. */

@@ -61,20 +61,20 @@ load_request(const struct castd *c, struct castd_group *g)
     p->start_psn = psn_make((uint32_t) row->start_psn);
     p->mtu = (uint32_t) row->mtu;
     p->designated_rkey = (uint32_t) row->designated_rkey;
-    p->nak = DEFAULT_NAK;
+    p->policy.nak = DEFAULT_NAK;
     if (row->nak) {
-        nak_policy_parse(row->nak, &p->nak); /* the schema has no others. */
+        nak_policy_parse(row->nak, &p->policy.nak); /* the schema has no others. */
     }
-    p->filter = row->n_filter ? row->filter[0] : DEFAULT_FILTER;
+    p->policy.filter = row->n_filter ? row->filter[0] : DEFAULT_FILTER;
     p->auth.tlvs = auth_tlvs_parse(row->auth, row->n_auth);
     p->auth.key = row->n_auth_key ? (uint32_t) row->auth_key[0] : 0;
     if (p->auth.tlvs && !castd_find_key(c->idl, p->auth.key)) {
         r->error = row->n_auth_key ? xasprintf("key %" PRIu32 " does not exist", p->auth.key)
                                    : xstrdup("it is to be authenticated, but has no key");
     }
-    p->prune = g->prune;
-    p->liveness_msec = (uint32_t) MIN(row->liveness, UINT32_MAX);
-    p->timeout = (uint8_t) row->timeout;
+    p->policy.prune = g->prune;
+    p->policy.liveness_msec = (uint32_t) MIN(row->liveness, UINT32_MAX);
+    p->policy.timeout = (uint8_t) row->timeout;
     for (size_t i = 0; i < g->n_members; i++) {
         load_member(&p->members[i], &r->members[i], g->members[i], g);
     }

@@ -48,7 +48,7 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
 
     if (b->lost == LOSS_SILENT) {
         snprintf(why, sizeof why, "no progress for %" PRIu32 " ms at PSN %" PRIu32,
-                 tree->liveness_msec, b->una.v);
+                 tree->policy.liveness_msec, b->una.v);
     } else {
         snprintf(why, sizeof why, "NAK 0x%02x (%s) at PSN %" PRIu32, b->code, nak_text(b->code),
                  b->una.v);

@@ -211,11 +211,11 @@ group(const struct node_daemon *d, size_t tree)
     put_int(o, "told", r->f.v);
     put_int(o, "waiting", info.n_waiting);
     put_int(o, "lost", r->n_lost);
-    json_object_put_string(o, "nak", nak_policy_name(tc->nak));
-    json_object_put(o, "filter", json_boolean_create(tc->filter));
-    json_object_put(o, "prune", json_boolean_create(tc->prune));
-    put_int(o, "liveness", tc->liveness_msec);
-    put_int(o, "timeout", tc->timeout);
+    json_object_put_string(o, "nak", nak_policy_name(tc->policy.nak));
+    json_object_put(o, "filter", json_boolean_create(tc->policy.filter));
+    json_object_put(o, "prune", json_boolean_create(tc->policy.prune));
+    put_int(o, "liveness", tc->policy.liveness_msec);
+    put_int(o, "timeout", tc->policy.timeout);
     if (info.refused) {
         put_int(o, "refused_psn", info.refused_psn.v);
         put_int(o, "refused_syndrome", info.refused_syndrome);

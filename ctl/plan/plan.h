@@ -39,13 +39,9 @@ struct plan_group {
     char source_host[NAME_SIZE];
     uint32_t source_qpn;
     enum tree_mode mode;
-    bool provisioned;        /* packets name no receivers. */
-    enum reverse_nak nak;    /* what becomes of a NAK above the minimum. */
-    bool filter;             /* no copies of what is confirmed. */
-    struct auth_config auth; /* what its packets are to have, and the key; no secrets. */
-    bool prune;              /* what becomes of members that are lost. */
-    uint32_t liveness_msec;  /* of a node with nothing but receivers; 0: never. */
-    uint8_t timeout;         /* of its QPs. */
+    bool provisioned;           /* packets name no receivers. */
+    struct group_policy policy; /* liveness_msec: of a node with nothing but receivers. */
+    struct auth_config auth;    /* what its packets are to have, and the key; no secrets. */
     size_t n_members;
     struct plan_member *members;
     bool agent; /* the source agent has a tree. */
@@ -84,8 +80,8 @@ uint64_t plan_region_len(const struct plan_group *);
 char *plan_group(const struct plan_topology *, const struct plan_group *, struct plan *out);
 void plan_uninit(struct plan *);
 
-/* Gives all trees the group's 'nak', 'filter', 'prune', 'timeout' and 'liveness_msec'; the last times the height of
- * each in the tree of aggregation, so that of all nodes above a silent receiver the nearest notices first. */
+/* Gives all trees the group's policy; its 'liveness_msec' times the height of each in the tree of
+ * aggregation, so that of all nodes above a silent receiver the nearest notices first. */
 void plan_set_policy(const struct plan_group *, struct plan *);
 
 /*

@@ -532,11 +532,9 @@ plan_set_policy(const struct plan_group *g, struct plan *plan)
     for (size_t i = 0; i < plan->n_trees; i++) {
         struct tree_config *c = &plan->trees[i].config;
 
-        c->nak = g->nak;
-        c->filter = g->filter;
-        c->prune = g->prune;
-        c->timeout = g->timeout;
-        c->liveness_msec = (uint32_t) MIN((uint64_t) g->liveness_msec * heights[i], UINT32_MAX);
+        c->policy = g->policy;
+        c->policy.liveness_msec =
+            (uint32_t) MIN((uint64_t) g->policy.liveness_msec * heights[i], UINT32_MAX);
     }
     free(heights);
 }

@@ -407,7 +407,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_integer(r, "Tree_Node.source_qpn", row->source_qpn, QPN_MIN, QPN_MAX)
         || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
-        || !read_mode(r, row, t) || !read_nak(r, row->nak, &t->nak)
+        || !read_mode(r, row, t) || !read_nak(r, row->nak, &t->policy.nak)
         || !read_integer(r, "Tree_Node.liveness", row->liveness, 0, UINT32_MAX)
         || !read_integer(r, "Tree_Node.timeout", row->timeout, 0, 31)
         || !read_auth(r, row, &t->auth) || !read_outer_das(r, row, t)
@@ -430,10 +430,10 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     t->region_len = (uint64_t) row->region_len;
     t->source_qpn = (uint32_t) row->source_qpn;
     t->root = row->root;
-    t->filter = row->filter;
-    t->prune = row->prune;
-    t->liveness_msec = (uint32_t) row->liveness;
-    t->timeout = (uint8_t) row->timeout;
+    t->policy.filter = row->filter;
+    t->policy.prune = row->prune;
+    t->policy.liveness_msec = (uint32_t) row->liveness;
+    t->policy.timeout = (uint8_t) row->timeout;
     t->open = row->open;
     t->started = row->started;
     return true;

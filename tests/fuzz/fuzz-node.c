@@ -378,14 +378,14 @@ change_tree(struct fuzz_input *in, struct tree_config *t, const struct tree_conf
     t->n_outer_da = whole->n_outer_da - (flags & 1 && whole->n_outer_da > 1);
     t->open = !(flags & 2) && whole->open;
     t->root = flags & 4 ? !whole->root : whole->root;
-    t->prune = flags & 8;
+    t->policy.prune = flags & 8;
     t->mtu = flags & 16 ? 256 : whole->mtu;
     t->region_len = flags & 32 ? 0 : whole->region_len;
-    t->liveness_msec = FUZZ_CHOOSE(in, times);
-    t->filter = flags & 64;
-    t->timeout = more & 16 ? 8 : 0;
+    t->policy.liveness_msec = FUZZ_CHOOSE(in, times);
+    t->policy.filter = flags & 64;
+    t->policy.timeout = more & 16 ? 8 : 0;
     t->started = more & 32;
-    t->nak = (enum reverse_nak) fuzz_below(in, 3);
+    t->policy.nak = (enum reverse_nak) fuzz_below(in, 3);
     t->provisioned = more & 1 ? !whole->provisioned : whole->provisioned;
     t->generation++;
     if (more & 2) {

@@ -43,8 +43,8 @@ void
 lab_loss_configure(struct lab *lab, struct lab_node *n)
 {
     for (size_t i = 0; i < n->n_trees; i++) {
-        n->trees[i].prune = lab->prune;
-        n->trees[i].liveness_msec = lab->liveness_msec * n->height;
+        n->trees[i].policy.prune = lab->prune;
+        n->trees[i].policy.liveness_msec = lab->liveness_msec * n->height;
     }
 }
 
@@ -83,7 +83,7 @@ check_node_loss(const struct lab *lab, const struct lab_node *n, const struct br
                 const struct reverse_branch_info *info, const struct lab_set *behind)
 {
     struct lab_set lost = lab_set_both(behind, &lab->lost);
-    uint64_t least = n->trees[0].liveness_msec * UINT64_C(1000) * 30 / 32;
+    uint64_t least = n->trees[0].policy.liveness_msec * UINT64_C(1000) * 30 / 32;
 
     if (lab->prune ? lab_set_equal(&lost, behind) : !lab_set_is_empty(&lost)) {
         return; /* It refuses, or its NAKs got lost. */
@@ -107,7 +107,7 @@ static void
 note_branch(struct lab *lab, struct lab_node *n, const struct branch_config *b,
             const struct reverse_branch_info *info)
 {
-    uint64_t least = n->trees[0].liveness_msec * UINT64_C(1000) * 30 / 32;
+    uint64_t least = n->trees[0].policy.liveness_msec * UINT64_C(1000) * 30 / 32;
     struct lab_set behind = {.words = {0}};
 
     if (b->kind == BRANCH_RECEIVER) {

@@ -206,9 +206,9 @@ lab_node_configure(struct lab *lab, unsigned i)
     plan_trees(n);
     lab_loss_configure(lab, n);
     for (size_t t = 0; t < n->n_trees; t++) {
-        n->trees[t].nak = lab->nak;
-        n->trees[t].filter = lab->filter;
-        n->trees[t].timeout = LAB_TIMEOUT;
+        n->trees[t].policy.nak = lab->nak;
+        n->trees[t].policy.filter = lab->filter;
+        n->trees[t].policy.timeout = LAB_TIMEOUT;
         n->trees[t].started = n->started[n->trees[t].designated_qpn - lab_designated_qpn(0)];
         set_auth(n, &n->trees[t]);
     }

@@ -258,7 +258,7 @@ START_TEST(presumes_after_a_fifth_of_the_timeout)
 
         setup(&b, 1);
         b.config.root = presumes[_i].root;
-        b.config.timeout = presumes[_i].timeout;
+        b.config.policy.timeout = presumes[_i].timeout;
         ck_assert(!apply(&b).send);
         ck_assert(!reverse_down(b.a->reverse, psn_make(START), true, NOW).send);
         ck_assert(

@@ -24,8 +24,8 @@ bud(enum reverse_nak nak, bool filter)
 {
     struct fixture *f = transit_create(2);
 
-    f->config.trees[0].nak = nak;
-    f->config.trees[0].filter = filter;
+    f->config.trees[0].policy.nak = nak;
+    f->config.trees[0].policy.filter = filter;
     fixture_configure(f);
     return f;
 }
@@ -156,7 +156,7 @@ START_TEST(no_copy_for_who_is_lost)
         static const uint16_t nodes[] = {CHILD_A, CHILD_B};
         struct fixture *f = transit_create(2);
 
-        f->config.trees[0].prune = true;
+        f->config.trees[0].policy.prune = true;
         fixture_configure(f);
         down(f, START);
         check_copies(f, START, ALL, 0);
@@ -177,7 +177,7 @@ START_TEST(what_all_have_is_answered)
     {
         struct fixture *f = transit_create(1);
 
-        f->config.trees[0].filter = true;
+        f->config.trees[0].policy.filter = true;
         fixture_configure(f);
         for (uint32_t i = 0; i < 3; i++) {
             down(f, START + i);
@@ -212,8 +212,8 @@ START_TEST(nodes_behind_a_plain_one)
         f->config.trees[0].branches[0].id = BRANCH_ID_NODE(0x311);
         f->config.trees[0].branches[1].address = node_address(0x312);
         f->config.trees[0].branches[1].id = BRANCH_ID_NODE(0x312);
-        f->config.trees[0].filter = true;
-        f->config.trees[0].nak = NAK_SOLICIT;
+        f->config.trees[0].policy.filter = true;
+        f->config.trees[0].policy.nak = NAK_SOLICIT;
         fixture_configure(f);
         for (uint32_t i = 0; i < 3; i++) {
             down(f, START + i);

@@ -93,8 +93,8 @@ START_TEST(who_is_left_out_is_traced)
     {
         struct bench b = bench_create(_i);
 
-        b.f->config.trees[0].filter = true;
-        b.f->config.trees[0].prune = true;
+        b.f->config.trees[0].policy.filter = true;
+        b.f->config.trees[0].policy.prune = true;
         fixture_configure(b.f);
         down(&b, START);
         size_t n_copies = b.f->n_frames;

@@ -146,9 +146,9 @@ START_TEST(good)
         const struct tree_config *t = &c.trees[0];
         ck_assert_uint_eq(t->start_psn.v, 0xffffff);
         ck_assert(t->root && t->open && t->started);
-        ck_assert(t->prune && t->liveness_msec == UINT32_MAX);
-        ck_assert_uint_eq(t->timeout, 31);
-        ck_assert(t->nak == NAK_SOLICIT && t->filter);
+        ck_assert(t->policy.prune && t->policy.liveness_msec == UINT32_MAX);
+        ck_assert_uint_eq(t->policy.timeout, 31);
+        ck_assert(t->policy.nak == NAK_SOLICIT && t->policy.filter);
         ck_assert_uint_eq(t->n_branches, 2);
         ck_assert_uint_eq(t->branches[0].id, 1);
         ck_assert_uint_eq(t->branches[1].va, 0xffffffffffff0000);

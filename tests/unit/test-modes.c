@@ -141,8 +141,8 @@ START_TEST(ingress_policies)
         struct tree_config *t = &f->config.trees[0];
         struct roce_spec spec = agent_request(RC_WRITE_ONLY, START + 2);
 
-        t->nak = NAK_SOLICIT;
-        t->filter = true;
+        t->policy.nak = NAK_SOLICIT;
+        t->policy.filter = true;
         fixture_configure(f);
         agent_write(f, START);
         agent_write(f, START + 1);
@@ -169,7 +169,7 @@ START_TEST(ingress_edge_is_lost)
         static const uint16_t edges[] = {STAR_EDGE_ID, EDGE_2};
         struct fixture *f = ingress_create();
 
-        f->config.trees[0].prune = true;
+        f->config.trees[0].policy.prune = true;
         fixture_configure(f);
         agent_write(f, START);
         edge_responds(f, edges[_i], AETH_NAK_REM_OP, START);

@@ -517,11 +517,12 @@ check_liveness(const char *node, uint32_t msec)
 {
     for (size_t i = 0; i < plan.n_trees; i++) {
         if (!strcmp(plan.trees[i].node->name, node)) {
-            ck_assert_msg(plan.trees[i].config.liveness_msec == msec, "%s: %u instead of %u", node,
-                          plan.trees[i].config.liveness_msec, msec);
-            ck_assert(plan.trees[i].config.prune);
-            ck_assert_uint_eq(plan.trees[i].config.timeout, 14);
-            ck_assert(plan.trees[i].config.nak == NAK_LITERAL && plan.trees[i].config.filter);
+            ck_assert_msg(plan.trees[i].config.policy.liveness_msec == msec, "%s: %u instead of %u",
+                          node, plan.trees[i].config.policy.liveness_msec, msec);
+            ck_assert(plan.trees[i].config.policy.prune);
+            ck_assert_uint_eq(plan.trees[i].config.policy.timeout, 14);
+            ck_assert(plan.trees[i].config.policy.nak == NAK_LITERAL
+                      && plan.trees[i].config.policy.filter);
             return;
         }
     }
@@ -533,11 +534,11 @@ START_TEST(liveness)
     {
         struct plan less;
 
-        group.prune = true;
-        group.nak = NAK_LITERAL;
-        group.filter = true;
-        group.timeout = 14;
-        group.liveness_msec = 100;
+        group.policy.prune = true;
+        group.policy.nak = NAK_LITERAL;
+        group.policy.filter = true;
+        group.policy.timeout = 14;
+        group.policy.liveness_msec = 100;
         make_plan(FIGURE_1 " n5-r6 !n6");
         check_liveness("n1", 100);
         check_liveness("n4", 200);
@@ -546,13 +547,13 @@ START_TEST(liveness)
         check_liveness("a9", 300);
 
         /* As much as fits. */
-        group.liveness_msec = UINT32_MAX / 2;
+        group.policy.liveness_msec = UINT32_MAX / 2;
         plan_set_policy(&group, &plan);
         check_liveness("n4", UINT32_MAX - 1);
         check_liveness("a9", UINT32_MAX);
 
         /* Below n5 only r6 is left, and n4 is gone. */
-        group.liveness_msec = 100;
+        group.policy.liveness_msec = 100;
         for (size_t i = 0; i < 5; i++) {
             members[i].provision = members[i].copy = false;
         }
@@ -567,14 +568,14 @@ END_TEST
 /* Rows that castd has not written do not keep it from coming to an end. */
 START_TEST(liveness_in_circle)
     {
-        group.prune = true;
-        group.liveness_msec = 100;
+        group.policy.prune = true;
+        group.policy.liveness_msec = 100;
         make_plan("h0-a9 a9-n1 n1-n2 n2-r2 n1-r1");
         ck_assert_uint_eq(plan.trees[1].config.n_branches, 1);
         plan.trees[1].config.branches[0] =
             (struct branch_config){.id = BRANCH_ID_NODE(1), .kind = BRANCH_NODE};
         plan_set_policy(&group, &plan);
-        ck_assert_uint_gt(plan.trees[0].config.liveness_msec, 0);
+        ck_assert_uint_gt(plan.trees[0].config.policy.liveness_msec, 0);
     }
 END_TEST
 

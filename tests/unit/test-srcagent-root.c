@@ -117,7 +117,7 @@ START_TEST(root_asks)
         struct fixture *f = root_agent();
         struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
 
-        f->config.trees[0].nak = NAK_SOLICIT;
+        f->config.trees[0].policy.nak = NAK_SOLICIT;
         fixture_configure(f);
         spec.ack_req = false;
         for (uint32_t i = 0; i < 4; i++) {
@@ -143,7 +143,7 @@ START_TEST(root_filters)
         struct fixture *f = root_agent();
         struct reverse_branch_info info;
 
-        f->config.trees[0].filter = true;
+        f->config.trees[0].policy.filter = true;
         fixture_configure(f);
         for (uint32_t i = 0; i < 3; i++) {
             agent_write(f, START + i);
