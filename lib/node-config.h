@@ -81,12 +81,6 @@ WORDS_DECLARE(receivers, bool);
 /* What becomes of a group when a member is lost: does it go on without the member? */
 WORDS_DECLARE(loss_policy, bool);
 WORDS_DECLARE(nak_policy, enum reverse_nak);
-/* Of groups that do not say. */
-#define DEFAULT_MODE        MODE_REPLICATE
-#define DEFAULT_PROVISIONED false
-#define DEFAULT_PRUNE       false
-#define DEFAULT_NAK         NAK_HOLD
-#define DEFAULT_FILTER      true
 
 /* A group epoch's part in this node: RFC 9524 would call the forwarding half
  * of it a replication segment. */

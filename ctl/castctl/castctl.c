@@ -16,6 +16,7 @@
 #include "command-line.h"
 #include "ctl/process/daemon-common.h"
 #include "ctl/process/privileges.h"
+#include "ctl/registry/group-settings.h"
 #include "ctl/registry/values.h"
 #include "fatal-signal.h"
 #include "lib/node-config.h"
@@ -49,9 +50,6 @@ WORDS_DEFINE(ctl_aggregate, enum ctl_aggregate, aggregates);
 
 static const char *const verifies[] = {[VERIFY_AUTO] = "auto", [VERIFY_ALWAYS] = "always"};
 WORDS_DEFINE(ctl_verify, enum ctl_verify, verifies);
-
-static const char *const filters[] = {[FILTER_ON] = "on", [FILTER_OFF] = "off"};
-WORDS_DEFINE(ctl_filter, enum ctl_filter, filters);
 
 static const char *const waits[] = {
     [WAIT_NONE] = "none", [WAIT_CASTD] = "castd", [WAIT_AGENTS] = "agents"};
@@ -138,10 +136,38 @@ argument_of(enum ctl_option option)
     return words ? words_join(words, WORDS_ALL, "|", "|") : xstrdup(arg ? arg : "");
 }
 
+/* A group's settings that the command takes. */
+static bool
+takes(const struct ctl_command *cmd, const struct group_setting *s)
+{
+    return cmd->options & CTL_SETTINGS
+           || (cmd->options & CTL_CHANGES && s->change != SETTING_FIXED);
+}
+
+static void
+print_setting(const struct group_setting *s, bool with_default)
+{
+    printf("          --%-9s  %s", s->option, s->help);
+    if (with_default) {
+        printf(" (default %s)", s->otherwise);
+    } else if (s->change == SETTING_NOT_STARTED) {
+        printf(" (only before an epoch's first packet)");
+    }
+    putchar('\n');
+}
+
 static void
 print_usage_of(const struct ctl_command *cmd)
 {
     printf("  %s%s%s", cmd->name, cmd->args[0] ? " " : "", cmd->args);
+    for (const struct group_setting *s = group_settings_table; s->option; s++) {
+        if (takes(cmd, s)) {
+            char *arg = group_setting_argument(s);
+
+            printf(" [--%s %s]", s->option, arg);
+            free(arg);
+        }
+    }
     for (int i = 0; i < N_CTL_OPTIONS; i++) {
         if (cmd->options & 1ull << i) {
             bool required = cmd->required & 1ull << i;
@@ -153,6 +179,11 @@ print_usage_of(const struct ctl_command *cmd)
         }
     }
     printf("\n        %s\n", cmd->help);
+    for (const struct group_setting *s = group_settings_table; s->option; s++) {
+        if (takes(cmd, s)) {
+            print_setting(s, cmd->options & CTL_SETTINGS);
+        }
+    }
 }
 
 /* Does a command begin so? */
@@ -217,8 +248,9 @@ enum {
     VLOG_OPTION_ENUMS,
     SSL_OPTION_ENUMS,
 };
-/* Options of commands have this added, so that they do not collide. */
+/* Options of commands and settings of groups have these added, so that they do not collide. */
 #define COMMAND_OPTION_BASE 0x2000
+#define SETTING_BASE        0x3000
 
 static const struct option global_options[] = {
     {"db", required_argument, NULL, GLOBAL_DB},
@@ -280,6 +312,10 @@ check_readable(int c, const char *file)
 static void
 handle_option(struct ctl *ctl, int c, const char *topic)
 {
+    if (c >= SETTING_BASE) {
+        smap_replace(&ctl->settings, group_settings_table[c - SETTING_BASE].option, optarg);
+        return;
+    }
     if (c >= COMMAND_OPTION_BASE) {
         ctl->options[c - COMMAND_OPTION_BASE] = optarg ? optarg : "";
         return;
@@ -323,16 +359,20 @@ parse_global_options(struct ctl *ctl, int argc, char *argv[])
     return optind;
 }
 
-/* Options and arguments after the command's name.  Its own options hide global ones of that name. */
-static void
-parse_command_options(struct ctl *ctl, int argc, char *argv[])
+/* What getopt is to know of a command; malloc'd.  Its own options hide global ones of that name. */
+static struct option *
+known_options(const struct ctl_command *cmd)
 {
-    const struct ctl_command *cmd = ctl->command;
-    struct option options[N_CTL_OPTIONS + ARRAY_SIZE(global_options) + 1];
+    struct option *options = xcalloc(
+        N_CTL_OPTIONS + group_settings_count() + ARRAY_SIZE(global_options) + 1, sizeof *options);
     size_t n = 0;
-    int c;
 
-    memset(options, 0, sizeof options);
+    for (size_t i = 0; group_settings_table[i].option; i++) {
+        if (takes(cmd, &group_settings_table[i])) {
+            options[n++] = (struct option){group_settings_table[i].option, required_argument, NULL,
+                                           SETTING_BASE + (int) i};
+        }
+    }
     for (int i = 0; i < N_CTL_OPTIONS; i++) {
         if (cmd->options & 1ull << i) {
             bool has_argument = ctl_options[i].arg || ctl_options[i].words;
@@ -353,12 +393,23 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
             options[n++] = global_options[i];
         }
     }
+    return options;
+}
+
+/* Options and arguments after the command's name. */
+static void
+parse_command_options(struct ctl *ctl, int argc, char *argv[])
+{
+    const struct ctl_command *cmd = ctl->command;
+    struct option *options = known_options(cmd);
+    int c;
 
     argv[0] = xasprintf("%s: %s", program_name, cmd->name); /* before what getopt says. */
     optind = 0;                                             /* getopt starts over. */
     while ((c = getopt_long(argc, argv, "jhVv::p:c:C:", options, NULL)) != -1) {
         handle_option(ctl, c, cmd->name);
     }
+    free(options);
     ctl->argc = argc - optind;
     ctl->argv = argv + optind;
     if (ctl->argc < cmd->min_args || ctl->argc > cmd->max_args) {
@@ -376,6 +427,13 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
     for (int i = 0; i < N_CTL_OPTIONS; i++) {
         if (ctl->options[i] && ctl_options[i].words) {
             check_word(ctl_options[i].name, ctl_options[i].words, ctl->options[i]);
+        }
+    }
+    for (const struct group_setting *s = group_settings_table; s->option; s++) {
+        const char *text = smap_get(&ctl->settings, s->option);
+
+        if (text && s->words) {
+            check_word(s->option, s->words, text);
         }
     }
 }
@@ -424,7 +482,9 @@ no_command(int argc, char *argv[])
 int
 main(int argc, char *argv[])
 {
-    struct ctl ctl = {.wait = WAIT_CASTD, .timeout = DEFAULT_TIMEOUT};
+    struct ctl ctl = {.wait = WAIT_CASTD,
+                      .timeout = DEFAULT_TIMEOUT,
+                      .settings = SMAP_INITIALIZER(&ctl.settings)};
     char *default_db = rocecast_default_db();
     int n_global, n_words = 0;
 
@@ -450,6 +510,7 @@ main(int argc, char *argv[])
     ctl.deadline = time_msec() + ctl.timeout * 1000LL;
     ctl_run(&ctl);
     free(default_db);
+    smap_destroy(&ctl.settings);
     if (fflush(stdout) || ferror(stdout)) {
         ctl_fail(CTL_PARTIAL, "standard output: write error");
     }

@@ -12,6 +12,7 @@
 #include "ctl/registry/rocecast-idl.h"
 #include "lib/words.h"
 #include "openvswitch/json.h"
+#include "smap.h"
 
 enum ctl_exit {
     CTL_OK = 0,
@@ -22,7 +23,7 @@ enum ctl_exit {
 };
 
 /* Options of single commands: the name, and the argument's name or the list of words that it is one
- * of (NULL: a flag). */
+ * of (NULL: a flag).  Those of a group's settings are in ctl/registry/group-settings.c. */
 #define CTL_OPTIONS                                                \
     OPTION(ID, "id", .arg = "N")                                   \
     OPTION(ROLE, "role", .words = &node_role_words)                \
@@ -31,15 +32,7 @@ enum ctl_exit {
     OPTION(AGGREGATE, "aggregate", .words = &ctl_aggregate_words)  \
     OPTION(ADDRESS, "address", .arg = "ADDRESS")                   \
     OPTION(KIND, "kind", .words = &port_kind_words)                \
-    OPTION(MODE, "mode", .words = &tree_mode_words)                \
-    OPTION(RECEIVERS, "receivers", .words = &receivers_words)      \
     OPTION(MTU, "mtu", .arg = "BYTES")                             \
-    OPTION(PSN, "psn", .arg = "PSN")                               \
-    OPTION(TIMEOUT, "timeout", .arg = "T")                         \
-    OPTION(POLICY, "policy", .words = &loss_policy_words)          \
-    OPTION(LIVENESS, "liveness", .arg = "MS")                      \
-    OPTION(NAK, "nak", .words = &nak_policy_words)                 \
-    OPTION(FILTER, "filter", .words = &ctl_filter_words)           \
     OPTION(AUTH, "auth", .words = &auth_choice_words)              \
     OPTION(KEY, "key", .arg = "KEY")                               \
     OPTION(SECRET_FILE, "secret-file", .arg = "FILE")              \
@@ -70,8 +63,6 @@ enum ctl_aggregate { AGGREGATE_YES, AGGREGATE_NO };
 WORDS_DECLARE(ctl_aggregate, enum ctl_aggregate);
 enum ctl_verify { VERIFY_AUTO, VERIFY_ALWAYS };
 WORDS_DECLARE(ctl_verify, enum ctl_verify);
-enum ctl_filter { FILTER_ON, FILTER_OFF };
-WORDS_DECLARE(ctl_filter, enum ctl_filter);
 extern const struct words ctl_checked_role_words; /* doctor.c. */
 
 enum ctl_wait { WAIT_NONE, WAIT_CASTD, WAIT_AGENTS };
@@ -92,10 +83,14 @@ struct ctl {
     int argc; /* the command's arguments, without its name. */
     char **argv;
     const char *options[N_CTL_OPTIONS]; /* NULL: not given; "" for a flag. */
+    struct smap settings;               /* of a group: what is given, by option. */
 };
 
 /* Among a command's options: it does without the registry; it has 'read' only. */
-#define CTL_LOCAL (1ull << 63)
+#define CTL_LOCAL    (1ull << 63)
+/* Likewise: it takes all settings of a group; only those that may change. */
+#define CTL_SETTINGS (1ull << 62)
+#define CTL_CHANGES  (1ull << 61)
 
 struct ctl_command {
     const char *name; /* one or two words. */

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include "ctl/registry/group-settings.h"
 #include "lib/node-config.h"
 #include "lib/wire.h"
 #include "openvswitch/dynamic-string.h"
@@ -352,9 +353,10 @@ draw_mode(const struct json *tree)
 {
     const char *mode = ctl_get_string(tree, "mode");
     const char *receivers = ctl_get_string(tree, "receivers");
-    bool usual = !strcmp(receivers, receivers_name(DEFAULT_PROVISIONED));
+    struct group_settings otherwise = group_settings_default();
+    bool usual = !strcmp(receivers, receivers_name(otherwise.provisioned));
 
-    if (strcmp(mode, tree_mode_name(DEFAULT_MODE)) || !usual) {
+    if (strcmp(mode, tree_mode_name(otherwise.mode)) || !usual) {
         printf("mode %s%s%s\n", mode, usual ? "" : ", receivers ", usual ? "" : receivers);
     }
 }
@@ -387,7 +389,8 @@ tree_draw(const struct json *tree)
     }
     draw_rest(&d);
     if (d.psns) {
-        puts("sent_next: the PSN that goes down next; confirmed: all below it are; told: what the parent knows");
+        puts(
+            "sent_next: the PSN that goes down next; confirmed: all below it are; told: what the parent knows");
     }
     sset_destroy(&d.drawn);
 }

@@ -10,94 +10,45 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/registry/group-settings.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
-#include "lib/node-config.h"
-#include "lib/wire.h"
 #include "openvswitch/dynamic-string.h"
+#include "svec.h"
 #include "util.h"
 
-#define FLAG(OPTION)       (1ull << (OPTION))
-
-#define DEFAULT_MTU        1024
-#define DEFAULT_QP_TIMEOUT 20
-#define DEFAULT_LIVENESS   10000 /* ms. */
-#define MAX_LIVENESS       3600000
+#define FLAG(OPTION) (1ull << (OPTION))
 
 /*
  * Groups.
  */
 
-static int64_t
-option_mtu(const struct ctl *ctl)
+/* Takes over what is given.  A value that does not go with the group's others ends castctl with
+ * 'code'. */
+static void
+take_settings(const struct ctl *ctl, struct group_settings *settings, enum ctl_exit code)
 {
-    uint64_t mtu = ctl_option_number(ctl, OPT_MTU, 256, 4096, DEFAULT_MTU);
+    for (const struct group_setting *s = group_settings_table; s->option; s++) {
+        const char *text = smap_get(&ctl->settings, s->option);
+        char *why;
+        int error = text ? group_setting_parse(s, text, settings, &why) : 0;
 
-    if (mtu & (mtu - 1)) {
-        ctl_fail(CTL_USAGE, "--mtu %s: must be 256, 512, 1024, 2048 or 4096",
-                 ctl->options[OPT_MTU]);
+        if (error) {
+            ctl_fail(error == ERANGE ? code : CTL_USAGE, "--%s %s: %s", s->option, text, why);
+        }
     }
-    return (int64_t) mtu;
-}
-
-static const char *
-group_receivers(const struct rrec_group *group)
-{
-    return group->receivers ? group->receivers : receivers_name(DEFAULT_PROVISIONED);
-}
-
-/* Four times the QPs' time-out in milliseconds: a requester asks again not before that has passed, and
- * it takes some of its questions to call a receiver silent. */
-static uint64_t
-liveness_min(int64_t timeout)
-{
-    return ((4096 * 4ull << timeout) + 999999) / 1000000;
-}
-
-static int64_t
-liveness_default(int64_t timeout)
-{
-    return (int64_t) MAX(DEFAULT_LIVENESS, liveness_min(timeout));
-}
-
-/* A wrong value ends castctl with 'code': whether it is one depends on the QPs' time-out. */
-static int64_t
-option_liveness(const struct ctl *ctl, int64_t timeout, enum ctl_exit code)
-{
-    uint64_t min = liveness_min(timeout);
-    uint64_t msec = ctl_option_number(ctl, OPT_LIVENESS, 0, MAX(MAX_LIVENESS, min), 0);
-
-    if (msec && msec < min) {
-        ctl_fail(code,
-                 "--liveness %" PRIu64 ": must be 0 (never) or at least %" PRIu64
-                 " ms, 4 times the QPs' time-out (4.096 us * 2^%" PRId64 ")",
-                 msec, min, timeout);
-    }
-    return (int64_t) msec;
-}
-
-static const char *
-group_policy(const struct rrec_group *group)
-{
-    return group->policy ? group->policy : loss_policy_name(DEFAULT_PRUNE);
-}
-
-static const char *
-group_nak(const struct rrec_group *group)
-{
-    return group->nak ? group->nak : nak_policy_name(DEFAULT_NAK);
 }
 
 static bool
-option_filter(const struct ctl *ctl)
+same_setting(const struct group_setting *s, const struct group_settings *a,
+             const struct group_settings *b)
 {
-    return ctl_option_word(ctl, OPT_FILTER, DEFAULT_FILTER ? FILTER_ON : FILTER_OFF) == FILTER_ON;
-}
+    char *a_text = s->text(a), *b_text = s->text(b);
+    bool same = nullable_string_is_equal(a_text, b_text);
 
-static bool
-group_filter(const struct rrec_group *group)
-{
-    return group->n_filter ? group->filter[0] : DEFAULT_FILTER;
+    free(a_text);
+    free(b_text);
+    return same;
 }
 
 static bool
@@ -117,45 +68,42 @@ set_auth(const struct rrec_group *group, const struct auth_option *auth)
     rrec_group_set_auth_key(group, &auth->key, auth->n_key);
 }
 
+/* The group is there: does it have what is wanted?  What never changes it must have in any case. */
+static void
+check_same(const struct ctl *ctl, const struct rrec_group *group, const struct group_settings *want,
+           const struct auth_option *auth)
+{
+    const char *other = NULL;
+    struct group_settings have;
+
+    group_settings_read(group, &have);
+    for (const struct group_setting *s = group_settings_table; s->option && !other; s++) {
+        if ((s->change == SETTING_FIXED || smap_get(&ctl->settings, s->option))
+            && !same_setting(s, &have, want)) {
+            other = s->option;
+        }
+    }
+    if (!other && auth->given && !same_auth(group, auth)) {
+        other = "auth or --key";
+    }
+    if (other) {
+        ctl_fail(CTL_REFUSED, "group add: group %s exists with another --%s", group->name, other);
+    }
+}
+
 static void
 group_add(struct ctl *ctl)
 {
     const char *name = ctl->argv[0];
-    int64_t mtu = option_mtu(ctl);
-    int64_t psn = (int64_t) ctl_option_number(ctl, OPT_PSN, 0, PSN_MASK, 0);
-    int64_t timeout = (int64_t) ctl_option_number(ctl, OPT_TIMEOUT, 1, 31, DEFAULT_QP_TIMEOUT);
-    int64_t liveness = ctl_flag(ctl, OPT_LIVENESS) ? option_liveness(ctl, timeout, CTL_USAGE)
-                                                   : liveness_default(timeout);
-    const char *policy = ctl_option_text(ctl, OPT_POLICY, loss_policy_name(DEFAULT_PRUNE));
-    const char *mode = ctl_option_text(ctl, OPT_MODE, tree_mode_name(DEFAULT_MODE));
-    const char *receivers =
-        ctl_option_text(ctl, OPT_RECEIVERS, receivers_name(DEFAULT_PROVISIONED));
-    const char *nak = ctl_option_text(ctl, OPT_NAK, nak_policy_name(DEFAULT_NAK));
-    bool filter = option_filter(ctl);
-    size_t n_psn = ctl_flag(ctl, OPT_PSN) ? 1 : 0;
-    struct auth_option auth = ctl_option_auth(ctl, NULL);
+    struct group_settings settings = group_settings_default();
     const struct rrec_group *row;
 
+    take_settings(ctl, &settings, CTL_USAGE);
+    struct auth_option auth = ctl_option_auth(ctl, NULL);
     ctl_check_name("name", name);
     row = ctl_find_group(ctl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
-        const char *other =
-            row->mtu != mtu                                           ? "mtu"
-            : row->timeout != timeout                                 ? "timeout"
-            : row->n_psn != n_psn || (n_psn && row->psn[0] != psn)    ? "psn"
-            : ctl_flag(ctl, OPT_MODE) && strcmp(row->mode, mode) != 0 ? "mode"
-            : ctl_flag(ctl, OPT_RECEIVERS) && strcmp(group_receivers(row), receivers) != 0
-                ? "receivers"
-            : ctl_flag(ctl, OPT_LIVENESS) && row->liveness != liveness            ? "liveness"
-            : ctl_flag(ctl, OPT_POLICY) && strcmp(group_policy(row), policy) != 0 ? "policy"
-            : ctl_flag(ctl, OPT_NAK) && strcmp(group_nak(row), nak) != 0          ? "nak"
-            : ctl_flag(ctl, OPT_FILTER) && group_filter(row) != filter            ? "filter"
-            : auth.given && !same_auth(row, &auth)                                ? "auth or --key"
-                                                                                  : NULL;
-
-        if (other) {
-            ctl_fail(CTL_REFUSED, "group add: group %s exists with another --%s", name, other);
-        }
+        check_same(ctl, row, &settings, &auth);
         return;
     }
     if (row) {
@@ -163,30 +111,25 @@ group_add(struct ctl *ctl)
     }
     row = rrec_group_insert(ctl->txn);
     rrec_group_set_name(row, name);
-    rrec_group_set_mode(row, mode);
-    rrec_group_set_receivers(row, receivers);
-    rrec_group_set_mtu(row, mtu);
-    rrec_group_set_psn(row, &psn, n_psn);
-    rrec_group_set_timeout(row, timeout);
-    rrec_group_set_policy(row, policy);
-    rrec_group_set_liveness(row, liveness);
-    rrec_group_set_nak(row, nak);
-    rrec_group_set_filter(row, &filter, 1);
+    group_settings_write(row, &settings);
     set_auth(row, &auth);
 }
 
 /* How packets travel is settled for an epoch with its first packet: a switch that takes its part in
  * another tree does not know what was confirmed before. */
 static void
-check_not_started(const struct rrec_group *group, const char *option, const char *has,
-                  const char *wanted)
+check_not_started(const struct ctl *ctl, const struct rrec_group *group,
+                  const struct group_settings *have, const struct group_settings *want)
 {
     rrec_group_verify_started(group);
-    if (group->started && wanted && strcmp(has, wanted) != 0) {
-        ctl_fail(CTL_REFUSED,
-                 "group set: --%s %s: epoch %" PRId64
-                 " of group %s has started with %s; set it after castctl group reset %s",
-                 option, wanted, group->epoch, group->name, has, group->name);
+    for (const struct group_setting *s = group_settings_table; s->option && group->started; s++) {
+        if (s->change == SETTING_NOT_STARTED && !same_setting(s, have, want)) {
+            ctl_fail(CTL_REFUSED,
+                     "group set: --%s %s: epoch %" PRId64
+                     " of group %s has started with %s; set it after castctl group reset %s",
+                     s->option, smap_get(&ctl->settings, s->option), group->epoch, group->name,
+                     s->text(have), group->name);
+        }
     }
 }
 
@@ -194,36 +137,18 @@ static void
 group_set(struct ctl *ctl)
 {
     const struct rrec_group *group;
-    const char *policy = ctl->options[OPT_POLICY];
-    const char *mode = ctl->options[OPT_MODE];
-    const char *receivers = ctl->options[OPT_RECEIVERS];
-    const char *nak = ctl->options[OPT_NAK];
-    bool filter = option_filter(ctl);
+    struct group_settings have, want;
 
-    if (!policy && !mode && !receivers && !nak && !ctl_flag(ctl, OPT_LIVENESS)
-        && !ctl_flag(ctl, OPT_FILTER) && !ctl_flag(ctl, OPT_AUTH) && !ctl_flag(ctl, OPT_KEY)) {
+    if (smap_is_empty(&ctl->settings) && !ctl_flag(ctl, OPT_AUTH) && !ctl_flag(ctl, OPT_KEY)) {
         ctl_fail(CTL_USAGE, "group set: nothing to set (castctl group set --help)");
     }
     group = ctl_require_group(ctl, ctl->argv[0]);
-    check_not_started(group, "mode", group->mode, mode);
-    check_not_started(group, "receivers", group_receivers(group), receivers);
-    if (mode) {
-        rrec_group_set_mode(group, mode);
-    }
-    if (receivers) {
-        rrec_group_set_receivers(group, receivers);
-    }
-    if (ctl_flag(ctl, OPT_LIVENESS)) {
-        rrec_group_set_liveness(group, option_liveness(ctl, group->timeout, CTL_REFUSED));
-    }
-    if (policy) {
-        rrec_group_set_policy(group, policy);
-    }
-    if (nak) {
-        rrec_group_set_nak(group, nak);
-    }
-    if (ctl_flag(ctl, OPT_FILTER)) {
-        rrec_group_set_filter(group, &filter, 1);
+    group_settings_read(group, &have);
+    want = have;
+    take_settings(ctl, &want, CTL_REFUSED);
+    check_not_started(ctl, group, &have, &want);
+    if (!smap_is_empty(&ctl->settings)) {
+        group_settings_write(group, &want);
     }
     struct auth_option auth = ctl_option_auth(ctl, group);
     if (auth.given) {
@@ -359,14 +284,38 @@ nodes_to_json(const struct ctl *ctl, const struct rrec_group *group)
 }
 
 static struct json *
+text_to_json(enum setting_type type, const char *text)
+{
+    switch (type) {
+    case SETTING_WORD: return json_string_create(text);
+    case SETTING_ON_OFF: return json_boolean_create(!strcmp(text, "on"));
+    case SETTING_NUMBER: return json_integer_create(strtoll(text, NULL, 10));
+    }
+    OVS_NOT_REACHED();
+}
+
+static void
+put_setting(struct json *o, const struct group_setting *s, const struct group_settings *settings)
+{
+    char *text = s->text(settings);
+
+    json_object_put(o, s->key, text ? text_to_json(s->type, text) : json_null_create());
+    free(text);
+}
+
+static struct json *
 group_to_json(const struct rrec_group *g)
 {
     struct json *o = json_object_create();
+    struct group_settings settings;
 
+    group_settings_read(g, &settings);
+    for (const struct group_setting *s = group_settings_table; s->option; s++) {
+        if (s->key) {
+            put_setting(o, s, &settings);
+        }
+    }
     json_object_put_string(o, "name", g->name);
-    json_object_put_string(o, "mode", g->mode);
-    json_object_put_string(o, "receivers", group_receivers(g));
-    ctl_put_int(o, "mtu", g->mtu);
     ctl_put_int(o, "epoch", g->epoch);
     json_object_put_string(o, "proxy", g->proxy);
     ctl_put_int(o, "designated_qpn", g->designated_qpn);
@@ -374,11 +323,6 @@ group_to_json(const struct rrec_group *g)
     ctl_put_int(o, "designated_rkey", g->designated_rkey);
     ctl_put_int(o, "region_va", 0);
     ctl_put_int(o, "region_len", g->region_len);
-    ctl_put_int(o, "qp_timeout", g->timeout);
-    json_object_put_string(o, "policy", group_policy(g));
-    ctl_put_int(o, "liveness", g->liveness);
-    json_object_put_string(o, "nak", group_nak(g));
-    json_object_put(o, "filter", json_boolean_create(group_filter(g)));
     json_object_put_string(o, "auth", ctl_auth_text(g->auth, g->n_auth));
     json_object_put(o, "key",
                     g->n_auth_key ? json_integer_create(g->auth_key[0]) : json_null_create());
@@ -389,26 +333,27 @@ group_to_json(const struct rrec_group *g)
     return o;
 }
 
-static const char *const group_keys[] = {
-    "name",       "mode",
-    "receivers",  "mtu",
-    "proxy",      "designated_qpn",
-    "start_psn",  "designated_rkey",
-    "region_va",  "region_len",
-    "qp_timeout", "policy",
-    "liveness",   "nak",
-    "filter",     "auth",
-    "key",        "host",
-    "qpn",        "rkey",
-    "va",         "len",
-    "epoch",      "generation",
-    "started",    "node",
-    "wanted",     "applied",
-    "keys",       "state",
-    "status",     "source",
-    "members",    "nodes",
-    NULL,
-};
+/* In the order of the text.  Settings without a place of their own are before "auth". */
+static const char *const *
+group_keys(void)
+{
+    static struct svec keys = SVEC_EMPTY_INITIALIZER;
+
+    if (svec_is_empty(&keys)) {
+        svec_parse_words(&keys, "name mode receivers mtu proxy designated_qpn start_psn "
+                                "designated_rkey region_va region_len");
+        for (const struct group_setting *s = group_settings_table; s->option; s++) {
+            if (s->key && !svec_contains_unsorted(&keys, s->key)) {
+                svec_add(&keys, s->key);
+            }
+        }
+        svec_parse_words(&keys,
+                         "auth key host qpn rkey va len epoch generation started node wanted "
+                         "applied keys state status source members nodes");
+        svec_terminate(&keys);
+    }
+    return (const char *const *) keys.names;
+}
 
 static void
 group_show(struct ctl *ctl)
@@ -419,7 +364,7 @@ group_show(struct ctl *ctl)
     json_object_put(o, "source", source_to_json(ctl_find_source(ctl, group)));
     json_object_put(o, "members", ctl_members_to_json(ctl, group));
     json_object_put(o, "nodes", nodes_to_json(ctl, group));
-    ctl_print(ctl, o, group_keys);
+    ctl_print(ctl, o, group_keys());
 }
 
 static void
@@ -448,7 +393,7 @@ print_epoch(struct ctl *ctl)
         printf("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64 ", start PSN %" PRId64 "\n",
                group->name, group->epoch, group->designated_qpn, group->start_psn);
     } else if (group) {
-        ctl_print(ctl, group_to_json(group), group_keys);
+        ctl_print(ctl, group_to_json(group), group_keys());
     }
 }
 
@@ -519,32 +464,17 @@ source_show(struct ctl *ctl)
     if (!source) {
         ctl_fail(CTL_REFUSED, "source show: group %s has no source", group->name);
     }
-    ctl_print(ctl, source_to_json(source), group_keys);
+    ctl_print(ctl, source_to_json(source), group_keys());
 }
 
 const struct ctl_command ctl_group_commands[] = {
     {"group add", "GROUP", 1, 1,
-     FLAG(OPT_MODE) | FLAG(OPT_RECEIVERS) | FLAG(OPT_MTU) | FLAG(OPT_PSN) | FLAG(OPT_TIMEOUT)
-         | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS) | FLAG(OPT_NAK) | FLAG(OPT_FILTER) | FLAG(OPT_AUTH)
-         | FLAG(OPT_KEY) | FLAG(OPT_MAY_EXIST),
-     0, group_add, NULL,
-     "add a group: how packets get to the edges, replicate (default), mcast or ingress; how an edge\n"
-     "        knows for whom a packet is, tlv (default: the packet says so) or provisioned (for all\n"
-     "        that castd told it of); path MTU (default 1024), start PSN (default random in each epoch), the QPs'\n"
-     "        recommended time-out 1..31 (default 20; 4.096 us * 2^T); what becomes of the group\n"
-     "        when a member is lost: fail-group (default) or prune, which goes on without it; after\n"
-     "        how many ms of silence a member is lost, 0: never (default 10000, or 4 time-outs if\n"
-     "        that is more); what becomes of a NAK while other members have confirmed less: hold\n"
-     "        (default), literal or solicit; and whether switches spare members what they have\n"
-     "        confirmed when it is sent again (default on); TLVs that authenticate packets: none\n"
-     "        (default), mt-auth, hmac or both, and the key for them"},
-    {"group set", "GROUP", 1, 1,
-     FLAG(OPT_MODE) | FLAG(OPT_RECEIVERS) | FLAG(OPT_POLICY) | FLAG(OPT_LIVENESS) | FLAG(OPT_NAK)
-         | FLAG(OPT_FILTER) | FLAG(OPT_AUTH) | FLAG(OPT_KEY),
-     0, group_set, NULL,
-     "change what becomes of lost members, of NAKs and of what is sent again, also of a group in\n"
-     "        use; how packets are authenticated: with --key nodes go over to another key, without\n"
-     "        loss; or how packets travel, before an epoch's first packet"},
+     CTL_SETTINGS | FLAG(OPT_AUTH) | FLAG(OPT_KEY) | FLAG(OPT_MAY_EXIST), 0, group_add, NULL,
+     "add a group; TLVs that authenticate its packets: none (default), mt-auth, hmac or both, and the\n"
+     "        key for them"},
+    {"group set", "GROUP", 1, 1, CTL_CHANGES | FLAG(OPT_AUTH) | FLAG(OPT_KEY), 0, group_set, NULL,
+     "change a group's settings, also of a group in use; how packets are authenticated: with --key\n"
+     "        nodes go over to another key, without loss"},
     {"group del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, group_del, NULL,
      "delete a group with its source and members"},
     {"group list", "", 0, 0, 0, 0, NULL, group_list, "list groups"},

@@ -13,6 +13,7 @@
 
 #include "ctl/castctl/tree.h"
 
+#include "ctl/registry/group-settings.h"
 #include "ctl/registry/values.h"
 #include "lib/node-config.h"
 #include "util.h"
@@ -193,12 +194,13 @@ tree_to_json(const struct ctl *ctl, const struct rrec_group *group, bool *partia
     struct json *o = json_object_create();
     struct json *nodes = json_array_create_empty();
     const struct rrec_node *node;
+    struct group_settings settings;
 
+    group_settings_read(group, &settings);
     json_object_put_string(o, "group", group->name);
     ctl_put_int(o, "epoch", group->epoch);
-    json_object_put_string(o, "mode", group->mode);
-    json_object_put_string(
-        o, "receivers", group->receivers ? group->receivers : receivers_name(DEFAULT_PROVISIONED));
+    json_object_put_string(o, "mode", tree_mode_name(settings.mode));
+    json_object_put_string(o, "receivers", receivers_name(settings.provisioned));
     json_object_put_string(o, "proxy", group->proxy);
     ctl_put_int(o, "designated_qpn", group->designated_qpn);
     ctl_put_int(o, "start_psn", group->start_psn);

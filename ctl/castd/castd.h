@@ -30,7 +30,6 @@ struct castd_group {
     const struct rrec_source *source; /* NULL: none. */
     size_t n_members;
     const struct rrec_member **members;
-    bool prune;             /* the group goes on without members that are lost. */
     struct rollout rollout; /* its members are in the order of 'members'. */
     bool changed;           /* one of its trees was written. */
 };

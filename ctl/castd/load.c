@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/registry/group-settings.h"
 #include "ctl/registry/rows.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/vlog.h"
@@ -126,6 +127,18 @@ compare_members(const void *a_, const void *b_)
 }
 
 static void
+load_settings(struct plan_group *p, const struct rrec_group *row)
+{
+    struct group_settings settings;
+
+    group_settings_read(row, &settings);
+    p->mode = settings.mode;
+    p->provisioned = settings.provisioned;
+    p->mtu = settings.mtu;
+    p->policy = settings.policy;
+}
+
+static void
 load_group(struct castd_group *g, const struct rrec_group *row, struct ovsdb_idl *idl)
 {
     const struct rrec_source *source;
@@ -133,9 +146,7 @@ load_group(struct castd_group *g, const struct rrec_group *row, struct ovsdb_idl
     size_t n = 0;
 
     g->row = row;
-    if (row->policy) {
-        loss_policy_parse(row->policy, &g->prune);
-    }
+    load_settings(&g->rollout.group, row);
     RREC_SOURCE_FOR_EACH (source, idl) {
         if (source->group == row) {
             g->source = source;

@@ -192,6 +192,6 @@ castd_find_lost(struct castd *c)
         const struct castd_group *g = &c->groups[i];
 
         find_lost_members(c, g);
-        (g->prune ? find_all_lost : find_first_lost)(c, g);
+        (g->rollout.group.policy.prune ? find_all_lost : find_first_lost)(c, g);
     }
 }

@@ -28,7 +28,7 @@ castd_tree_applied(const struct rrec_node *node, const struct rrec_tree_node *tr
 static bool
 is_pruned(const struct rrec_member *m, const struct castd_group *g)
 {
-    return g->prune && castd_is_lost(m) && !g->row->lost[0];
+    return g->rollout.group.policy.prune && castd_is_lost(m) && !g->row->lost[0];
 }
 
 static void
@@ -46,7 +46,7 @@ load_member(struct plan_member *p, struct rollout_member *r, const struct rrec_m
     }
 }
 
-/* The group and its members as the planner wants them. */
+/* The group and its members as the planner wants them; castd_load() has read the settings. */
 static void
 load_request(const struct castd *c, struct castd_group *g)
 {
@@ -59,22 +59,13 @@ load_request(const struct castd *c, struct castd_group *g)
     p->replication_id = (uint16_t) row->replication_id;
     p->designated_qpn = (uint32_t) row->designated_qpn;
     p->start_psn = psn_make((uint32_t) row->start_psn);
-    p->mtu = (uint32_t) row->mtu;
     p->designated_rkey = (uint32_t) row->designated_rkey;
-    p->policy.nak = DEFAULT_NAK;
-    if (row->nak) {
-        nak_policy_parse(row->nak, &p->policy.nak); /* the schema has no others. */
-    }
-    p->policy.filter = row->n_filter ? row->filter[0] : DEFAULT_FILTER;
     p->auth.tlvs = auth_tlvs_parse(row->auth, row->n_auth);
     p->auth.key = row->n_auth_key ? (uint32_t) row->auth_key[0] : 0;
     if (p->auth.tlvs && !castd_find_key(c->idl, p->auth.key)) {
         r->error = row->n_auth_key ? xasprintf("key %" PRIu32 " does not exist", p->auth.key)
                                    : xstrdup("it is to be authenticated, but has no key");
     }
-    p->policy.prune = g->prune;
-    p->policy.liveness_msec = (uint32_t) MIN(row->liveness, UINT32_MAX);
-    p->policy.timeout = (uint8_t) row->timeout;
     for (size_t i = 0; i < g->n_members; i++) {
         load_member(&p->members[i], &r->members[i], g->members[i], g);
     }
@@ -85,10 +76,6 @@ load_request(const struct castd *c, struct castd_group *g)
     }
     if (!r->error && (!ip6_parse(row->proxy, &p->proxy) || !is_proxy_address(&p->proxy))) {
         r->error = xasprintf("proxy \"%s\" is not in " PROXY_PREFIX_TEXT, row->proxy);
-    }
-    tree_mode_parse(row->mode, &p->mode); /* the schema has no others. */
-    if (row->receivers) {
-        receivers_parse(row->receivers, &p->provisioned);
     }
 }
 

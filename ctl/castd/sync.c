@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/registry/group-settings.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/vlog.h"
 #include "util.h"
@@ -315,14 +316,7 @@ sync_tree(const struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
     SYNC_NUMBER(tree_node, row, root, t->root);
     SYNC_STRING(tree_node, row, replication_sid, sid_text(&t->replication_sid));
     SYNC_STRING(tree_node, row, parent_sid, sid_text(&t->parent_sid));
-    if (!row->nak || strcmp(row->nak, nak_policy_name(t->policy.nak))) {
-        rrec_tree_node_set_nak(row, nak_policy_name(t->policy.nak));
-        changed = true;
-    }
-    SYNC_NUMBER(tree_node, row, filter, t->policy.filter);
-    SYNC_NUMBER(tree_node, row, prune, t->policy.prune);
-    SYNC_NUMBER(tree_node, row, liveness, t->policy.liveness_msec);
-    SYNC_NUMBER(tree_node, row, timeout, t->policy.timeout);
+    changed |= tree_policy_write(row, &t->policy);
     SYNC_NUMBER(tree_node, row, open, t->open);
     changed |= sync_outer_das(row, t);
     changed |= sync_auth(c, node, row, &t->auth);

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "ctl/registry/group-settings.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/values.h"
 #include "util.h"
@@ -346,11 +347,11 @@ read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config
            || bad(r, "Tree_Node.mcast_group", row->mcast_group, "not in " MCAST_PREFIX_TEXT);
 }
 
-/* Empty: of a registry that has been converted, and castd was not there yet. */
 static bool
-read_nak(struct reader *r, const char *s, enum reverse_nak *out)
+read_policy(struct reader *r, const struct rrec_tree_node *row, struct group_policy *p)
 {
-    return !s || nak_policy_parse(s, out) || bad(r, "Tree_Node.nak", s, "unknown");
+    r->error = tree_policy_read(row, p);
+    return !r->error;
 }
 
 static bool
@@ -407,10 +408,8 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_integer(r, "Tree_Node.source_qpn", row->source_qpn, QPN_MIN, QPN_MAX)
         || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
-        || !read_mode(r, row, t) || !read_nak(r, row->nak, &t->policy.nak)
-        || !read_integer(r, "Tree_Node.liveness", row->liveness, 0, UINT32_MAX)
-        || !read_integer(r, "Tree_Node.timeout", row->timeout, 0, 31)
-        || !read_auth(r, row, &t->auth) || !read_outer_das(r, row, t)
+        || !read_mode(r, row, t) || !read_policy(r, row, &t->policy) || !read_auth(r, row, &t->auth)
+        || !read_outer_das(r, row, t)
         || !read_branches(r, row->branches, row->n_branches, &t->branches, &t->n_branches)
         || !read_branches(r, row->copies, row->n_copies, &t->copies, &t->n_copies)) {
         return false;
@@ -430,10 +429,6 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     t->region_len = (uint64_t) row->region_len;
     t->source_qpn = (uint32_t) row->source_qpn;
     t->root = row->root;
-    t->policy.filter = row->filter;
-    t->policy.prune = row->prune;
-    t->policy.liveness_msec = (uint32_t) row->liveness;
-    t->policy.timeout = (uint8_t) row->timeout;
     t->open = row->open;
     t->started = row->started;
     return true;

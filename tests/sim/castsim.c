@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/registry/group-settings.h"
 #include "lib/defect.h"
 #include "tests/sim/castsim.h"
 
@@ -166,11 +167,12 @@ list_defects(void)
 static const struct sim_policy *
 parse_policy(const char *name)
 {
+    const struct group_policy otherwise = group_settings_default().policy;
     bool is_default = !strcmp(name, "default");
 
     for (unsigned i = 0; i < N_SIM_POLICIES; i++) {
         const struct sim_policy *p = &sim_policies[i];
-        if (is_default ? p->nak == DEFAULT_NAK && p->filter == DEFAULT_FILTER
+        if (is_default ? p->nak == otherwise.nak && p->filter == otherwise.filter
                        : !strcmp(name, p->name)) {
             return p;
         }

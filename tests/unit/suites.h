@@ -55,6 +55,7 @@
     SUITE(rollout)       \
     SUITE(rollout_auth)  \
     SUITE(schema)        \
+    SUITE(settings)      \
     SUITE(srcagent)      \
     SUITE(srcagent_root) \
     SUITE(srh)           \
