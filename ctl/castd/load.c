@@ -126,12 +126,14 @@ compare_members(const void *a_, const void *b_)
     return strcmp((*a)->host, (*b)->host);
 }
 
+/* What is wrong with them has been logged. */
 static void
 load_settings(struct plan_group *p, const struct rrec_group *row)
 {
     struct group_settings settings;
 
     group_settings_read(row, &settings);
+    free(group_settings_mend(&settings));
     p->mode = settings.mode;
     p->provisioned = settings.provisioned;
     p->mtu = settings.mtu;

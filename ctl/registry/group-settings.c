@@ -269,6 +269,25 @@ group_settings_default(void)
     return s;
 }
 
+char *
+group_settings_mend(struct group_settings *s)
+{
+    struct group_settings good = group_settings_default();
+    char *problem = NULL;
+
+    for (const struct group_setting *i = group_settings_table; i->option; i++) {
+        char *text = i->text(s), *why = NULL;
+
+        if (text && group_setting_parse(i, text, &good, &why) && !problem) {
+            problem = xasprintf("%s %s: %s", i->option, text, why);
+        }
+        free(text);
+        free(why);
+    }
+    *s = good;
+    return problem;
+}
+
 /*
  * Rows.
  */

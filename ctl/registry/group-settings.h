@@ -75,6 +75,10 @@ int group_setting_parse(const struct group_setting *, const char *, struct group
 
 /* Of a group of which nothing is said. */
 struct group_settings group_settings_default(void);
+/* Gives those that castctl would have refused their defaults: a row was written past it.  NULL, or a
+ * malloc'd sentence about the first of them. */
+char *group_settings_mend(struct group_settings *);
+
 /* A group's row.  Columns that are empty, in a registry that has been converted, are defaults. */
 void group_settings_read(const struct rrec_group *, struct group_settings *);
 void group_settings_write(const struct rrec_group *, const struct group_settings *);

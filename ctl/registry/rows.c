@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "ctl/registry/group-settings.h"
 #include "ctl/registry/values.h"
 #include "lib/impair.h"
 #include "openvswitch/shash.h"
@@ -305,6 +306,21 @@ sort_links(struct sorter *s, const struct ovsdb_idl *idl)
     free(candidates);
 }
 
+/* Without one that makes no sense the group is as good as others. */
+static void
+check_settings(struct sorter *s, const struct rrec_group *row)
+{
+    struct group_settings settings;
+    char *problem;
+
+    group_settings_read(row, &settings);
+    problem = group_settings_mend(&settings);
+    if (problem) {
+        leave_out(s, "Group \"%s\": %s", row->name, problem);
+        free(problem);
+    }
+}
+
 static void
 sort_groups(struct sorter *s, const struct ovsdb_idl *idl)
 {
@@ -320,6 +336,7 @@ sort_groups(struct sorter *s, const struct ovsdb_idl *idl)
         if (!name_is_valid(row->name)) {
             leave_out(s, "Group \"%s\": the name " NAME_RULE, row->name);
         } else {
+            check_settings(s, row);
             rows->groups[rows->n_groups++] = row;
         }
     }

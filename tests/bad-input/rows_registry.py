@@ -88,6 +88,9 @@ CASTD = (
      'log, doctor', 'Link k9:x r8:y: k9 has role router, and no hosts'),
     ('Group', {'name': 'x y', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20}, 'log, doctor',
      'Group "x y": the name must be 1 to 63 of A-Z a-z 0-9 . _ -'),
+    ('Group', {'name': 'x', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20, 'liveness': 1},
+     'log, doctor', 'Group "x": liveness 1: must be 0 (never) or at least 17180 ms, 4 times the QPs\' '
+     'time-out (4.096 us * 2^20)'),
     ('Group', {'name': 'x', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20, 'epoch': 1,
                'proxy': 'nonsense'}, 'Group x', 'proxy "nonsense" is not in fd00:ffff::/32'),
     ('Group', {'name': 'x', 'mode': 'replicate', 'mtu': 1024, 'timeout': 20, 'epoch': 1,

@@ -102,6 +102,29 @@ START_TEST(liveness_follows_timeout)
     }
 END_TEST
 
+/* What makes no sense gets its default, and nothing else does. */
+START_TEST(mended)
+    {
+        struct group_settings s = group_settings_default();
+        char *problem;
+
+        s.mode = MODE_MCAST;
+        s.psn = 7;
+        s.policy.prune = true;
+        s.policy.timeout = 14;
+        s.policy.liveness_msec = 269;
+        ck_assert_ptr_null(group_settings_mend(&s));
+        ck_assert_uint_eq(s.policy.liveness_msec, 269);
+        s.policy.liveness_msec = 268;
+        problem = group_settings_mend(&s);
+        ck_assert_str_eq(problem, "liveness 268: must be 0 (never) or at least 269 ms, 4 times the "
+                                  "QPs' time-out (4.096 us * 2^14)");
+        free(problem);
+        ck_assert_uint_eq(s.policy.liveness_msec, 10000);
+        ck_assert(s.mode == MODE_MCAST && s.psn == 7 && s.policy.prune && s.policy.timeout == 14);
+    }
+END_TEST
+
 Suite *
 settings_suite(void)
 {
@@ -111,6 +134,7 @@ settings_suite(void)
     tcase_add_loop_test(settings, settings_read_what_they_show, 0, (int) group_settings_count());
     tcase_add_test(settings, messages);
     tcase_add_test(settings, liveness_follows_timeout);
+    tcase_add_test(settings, mended);
     suite_add_tcase(suite, settings);
     return suite;
 }
