@@ -10,7 +10,17 @@ import statistics
 from collections import namedtuple
 
 VERSION = 2
-SCHEMES = ('mcast', 'unicast', 'unicast-serial', 'primary', 'chain', 'chain-pipe', 'btree')
+# How a block gets to N replicas.
+HOW = {
+    'mcast': 'one queue pair to the group; the network makes the copies',
+    'unicast': 'a queue pair to each replica, all at a time',
+    'unicast-serial': 'a queue pair to each replica, one after the other',
+    'primary': 'to the first replica, which writes to all others at a time',
+    'chain': 'from each replica to the next, once it has the block',
+    'chain-pipe': 'from each replica to the next in chunks: one is passed on while another comes',
+    'btree': 'binomial tree: whoever has the block writes it to one that has not',
+}
+SCHEMES = tuple(HOW)
 LARGEST = 10 ** 18      # of all numbers: what is larger was not measured.
 
 Spread = namedtuple('Spread', 'median min max')

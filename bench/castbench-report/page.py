@@ -7,7 +7,7 @@ import shlex
 
 import tree
 from charts import (against_replicas, distributions, lines, progress, scheme_index)
-from document import Key, came_to_its_end, merged_histogram, order, ratio, whole
+from document import HOW, Key, came_to_its_end, merged_histogram, order, ratio, scheme_order, whole
 from svg import DASH, Picture, duration, escape, multiple, number, replicas, short, size, times
 
 # Of conditions: metrics in microseconds, and what the others are in.
@@ -78,7 +78,8 @@ class Section:
         self.title = self.topology or os.path.basename(doc.path)
 
     def render(self):
-        parts = [tag('h2', escape(self.title), id=self.anchor), self.state(), self.facts()]
+        parts = [tag('h2', escape(self.title), id=self.anchor), self.state(), self.facts(),
+                 self.schemes()]
         sizes = self.doc.sizes()
         if len(sizes) > 1:
             parts += self.against_size(sizes)
@@ -133,6 +134,11 @@ class Section:
         again = tag('pre', ' '.join(tag('span', escape(shlex.quote(word))) for word in d['command'])
                     ) if d['command'] else DASH
         return tag('dl', rows + tag('dt', 'To run it again') + tag('dd', again))
+
+    def schemes(self):
+        found = sorted({key.scheme for key in self.doc.keys}, key=scheme_order)
+        return tag('dl', ''.join(tag('dt', swatch(s) + escape(s)) + tag('dd', escape(HOW[s]))
+                                 for s in found if s in HOW))
 
     # Of one block size.
 
@@ -261,7 +267,10 @@ class Section:
                     '%s, against replicas, by scheme' % caption, series, unit, show)))
         if not pictures:
             return []
-        return [tag('h3', 'Against replicas' + self.of_blocks(block)), legend(schemes),
+        counts = self.doc.counts(block)
+        title = ('Against replicas' + self.of_blocks(block) if len(counts) > 1 else
+                 'By scheme: %s, blocks of %s' % (replicas(counts[0]), size(block)))
+        return [tag('h3', title), legend(schemes),
                 tag('div', ''.join(pictures), 'pictures charts')]
 
     def against_size(self, sizes):

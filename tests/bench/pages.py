@@ -48,6 +48,8 @@ def head(w):
                        ('Receivers', '2: r1, r2'), ('rocecast', '0.1'),
                        ('To run it again', "castbench write --label 'a b' 'it'\"'\"'s'")):
         equal(name, facts[name], want)
+    for scheme, how in document.HOW.items():
+        equal(scheme, facts.get(scheme), how if scheme in ('mcast', 'unicast', 'btree') else None)
     check('pattern seq' in facts['Options'] and 'rate' not in facts['Options'], '%r', facts)
     equal('title', inside(root.find('body/h2')), 'T1')
 
@@ -164,7 +166,9 @@ def against_replicas(w):
         for a, b in zip(sorted(bars), sorted(want))), '%r, wanted %r', bars, want)
     uplink = pictures(w.page(value), 'uplink')[0]
     check('unicast 4.08' in texts(uplink) and 'mcast 1.08' in texts(uplink), '%r', texts(uplink))
-    bars = pictures(w.page(small(replicas=(2,), repeats=1)), 'uplink')[0]
+    root = w.page(small(replicas=(2,), repeats=1))
+    check('By scheme: 2 replicas, blocks of ' in inside(root), 'the heading')
+    bars = pictures(root, 'uplink')[0]
     lengths = [float(r.get('width')) for r in bars.iter('rect')]
     check(abs(lengths[1] / lengths[0] - 2.04 / 1.08) < 0.01, '%r', lengths)
 
