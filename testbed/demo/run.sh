@@ -29,4 +29,6 @@ echo "$sums"
 if [ "$(wc -l <<<"$sums")" != 6 ] || [ "$(cut -d' ' -f1 <<<"$sums" | sort -u | wc -l)" != 1 ]; then
     fail "the replicas differ from the source"
 fi
+build/bin/castbench report -o "$results/report.html" "$results/runs.json"
 echo "Equal.  The files and the runs as JSON are in $results/."
+echo "Look at $results/report.html: what was run, bytes on each link and times, as a page."
