@@ -102,7 +102,8 @@ class Bench:
     def castbench(self, part, group, schemes, replicas, *options, mtu=MTU):
         """Measures; returns what castbench says, which is kept as a file."""
         path = os.path.join(RESULTS, '%s-%s.json' % (self.topology, part))
-        labels = {'topology': self.topology, 'part': part, 'rate': self.rate or 'unlimited'}
+        labels = {'topology': self.topology, 'part': part, 'rate': self.rate or 'unlimited',
+                  'accelerator': os.environ.get('ACCEL', 'none')}
         uplink = '%s-%s:%s' % (self.topology, *self.uplink)
         start = time.monotonic()
         with_group = ['--group', group] if 'mcast' in schemes else []
