@@ -50,7 +50,7 @@ forwarder_check_ports(const struct node_config *c)
     for (size_t i = 0; i < c->n_ports; i++) {
         const struct port_config *port = &c->ports[i];
 
-        if (port->role == ROLE_HOST || port->kind != PORT_PACKET) {
+        if (port->role == ROLE_HOST || !port_kind_is_netdev(port->kind)) {
             return xasprintf("port %s: %s cannot be at a node with role %s", port->name, port->peer,
                              node_role_name(c->role));
         }

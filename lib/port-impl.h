@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the kinds of port share; for lib/port*.c only.
+ *
+ * A kind has a class.  If it has a state of its own, that is a struct which begins with a struct
+ * port.
  */
 #ifndef LIB_PORT_IMPL_H
 #define LIB_PORT_IMPL_H 1
@@ -11,18 +14,18 @@
 
 #include "lib/port.h"
 
-struct gso;
-
 struct port {
     const struct port_class *class;
     char netdev[IFNAMSIZ];
-    int fd;
+    int fd;       /* the kind's; closed with the port. */
     int query_fd; /* socket in the device's namespace, to ask about it. */
     unsigned mtu;
-    struct gso *gso; /* packet: what was received with several frames in one. */
 };
 
 struct port_class {
+    size_t size;      /* of the kind's struct, in which open() finds zeros behind struct port. */
+    bool is_host_nic; /* port_kind_is_host_nic(). */
+    bool is_netdev;   /* port_kind_is_netdev(). */
     /* Runs in the device's namespace; 'ifindex' exists.  Sets what is its own in the port.  0 or
      * errno, then *why is a static string: what could not be done. */
     int (*open)(struct port *, int ifindex, const char **why);
@@ -32,7 +35,8 @@ struct port_class {
     int (*send)(const struct port *, const struct packet *);
 };
 
-extern const struct port_class port_tap;
-extern const struct port_class port_packet;
+#define KIND(ENUM, TEXT) extern const struct port_class port_##TEXT;
+PORT_KINDS(KIND)
+#undef KIND
 
 #endif /* lib/port-impl.h */

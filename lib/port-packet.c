@@ -22,7 +22,6 @@
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -30,6 +29,11 @@
 
 #include "lib/port-gso.h"
 #include "lib/port-impl.h"
+
+struct packet_port {
+    struct port up;
+    struct gso gso; /* what was received with several frames in one. */
+};
 
 #define SOCKET_BUFFER (8 << 20) /* bursts of 129 packets from several QPs. */
 
@@ -106,10 +110,6 @@ packet_open(struct port *port, int ifindex, const char **why)
     }
     stop_merging(fd, port->netdev);
     port->fd = fd;
-    port->gso = calloc(1, sizeof *port->gso);
-    if (!port->gso) {
-        abort();
-    }
     return 0;
 }
 
@@ -128,7 +128,7 @@ down_or_gone(int fd)
 static int
 packet_recv(struct port *port, uint8_t *buf, size_t size, size_t *len)
 {
-    struct gso *gso = port->gso;
+    struct gso *gso = &((struct packet_port *) port)->gso;
     struct virtio_net_hdr vnet;
     struct iovec iov[] = {
         {&vnet, sizeof vnet},
@@ -176,4 +176,10 @@ packet_send(const struct port *port, const struct packet *p)
     return sendmsg(port->fd, &msg, 0) < 0 ? errno : 0;
 }
 
-const struct port_class port_packet = {packet_open, packet_recv, packet_send};
+const struct port_class port_packet = {
+    .size = sizeof(struct packet_port),
+    .is_netdev = true,
+    .open = packet_open,
+    .recv = packet_recv,
+    .send = packet_send,
+};

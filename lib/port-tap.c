@@ -85,4 +85,10 @@ tap_send(const struct port *port, const struct packet *p)
     return 0;
 }
 
-const struct port_class port_tap = {tap_open, tap_recv, tap_send};
+const struct port_class port_tap = {
+    .size = sizeof(struct port),
+    .is_host_nic = true,
+    .open = tap_open,
+    .recv = tap_recv,
+    .send = tap_send,
+};

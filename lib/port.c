@@ -21,9 +21,13 @@
 #include "lib/port-impl.h"
 #include "lib/why.h"
 
-static const char *const port_kinds[] = {
-    [PORT_TAP] = "tap",
-    [PORT_PACKET] = "packet",
+static const struct kind_row {
+    const char *text;
+    const struct port_class *class;
+} port_kinds[] = {
+#define KIND(ENUM, TEXT) [ENUM] = {#TEXT, &port_##TEXT},
+    PORT_KINDS(KIND)
+#undef KIND
 };
 WORDS_DEFINE(port_kind, enum port_kind, port_kinds);
 
@@ -33,14 +37,16 @@ port_kind_usual(bool host)
     return host ? PORT_TAP : PORT_PACKET;
 }
 
-static const struct port_class *
-class_of(enum port_kind kind)
+bool
+port_kind_is_host_nic(enum port_kind kind)
 {
-    switch (kind) {
-    case PORT_TAP: return &port_tap;
-    case PORT_PACKET: return &port_packet;
-    }
-    abort();
+    return port_kinds[kind].class->is_host_nic;
+}
+
+bool
+port_kind_is_netdev(enum port_kind kind)
+{
+    return port_kinds[kind].class->is_netdev;
 }
 
 int
@@ -118,7 +124,6 @@ port_close(struct port *port)
     if (port) {
         close_fd(port->fd);
         close_fd(port->query_fd);
-        free(port->gso);
         free(port);
     }
 }
@@ -126,11 +131,12 @@ port_close(struct port *port)
 int
 port_open(struct port **portp, enum port_kind kind, const char *netdev, int netns_fd, char **errp)
 {
-    struct port *port = malloc(sizeof *port);
+    const struct port_class *class = port_kinds[kind].class;
+    struct port *port = calloc(1, class->size);
     if (!port) {
         abort();
     }
-    *port = (struct port){.class = class_of(kind), .fd = -1, .query_fd = -1};
+    *port = (struct port){.class = class, .fd = -1, .query_fd = -1};
 
     const char *why = NULL;
     int error = open_in(port, netdev, netns_fd, &why);

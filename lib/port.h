@@ -2,9 +2,6 @@
  *
  * Ports: the only place where frames enter and leave a process.
  *
- *   tap     a queue of an existing persistent IFF_MULTI_QUEUE tap (a lab host's NIC)
- *   packet  an AF_PACKET socket on any existing network device
- *
  * Non-blocking, single-threaded.  Errors are positive errno values.
  */
 #ifndef LIB_PORT_H
@@ -15,10 +12,26 @@
 #include "lib/packet.h"
 #include "lib/words.h"
 
-enum port_kind { PORT_TAP, PORT_PACKET };
+/* Enumerator, text; port-<text>.c has the kind's struct port_class port_<text> (lib/port-impl.h). */
+#define PORT_KINDS(KIND)                                                           \
+    /* A queue of an existing persistent IFF_MULTI_QUEUE tap, a lab host's NIC. */ \
+    KIND(PORT_TAP, tap)                                                            \
+    /* An AF_PACKET socket on any existing network device. */                      \
+    KIND(PORT_PACKET, packet)
+
+enum port_kind {
+#define KIND(ENUM, TEXT) ENUM,
+    PORT_KINDS(KIND)
+#undef KIND
+};
 WORDS_DECLARE(port_kind, enum port_kind);
 /* Of a link of which nobody says its kind: one that goes to a 'host', or one between nodes. */
 enum port_kind port_kind_usual(bool host);
+/* Is the device a host's NIC?  It is then in the namespace in which the daemon was started, wherever
+ * the node's other devices are. */
+bool port_kind_is_host_nic(enum port_kind);
+/* Is the port nothing but the network device?  Then Open vSwitch or the kernel can have it, too. */
+bool port_kind_is_netdev(enum port_kind);
 
 struct port;
 

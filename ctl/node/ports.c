@@ -2,7 +2,7 @@
  *
  * The ports of a node's process.
  *
- * A tap belongs to the namespace in which the daemon was started (lab hosts
+ * A host's NIC is in the namespace in which the daemon was started (lab hosts
  * are there, because rxe works only in the initial one); every other device is
  * in the daemon's --netns.
  */
@@ -31,8 +31,8 @@ open_port(const struct node_daemon *d, struct node_port *np, char **errp)
     char *why = NULL;
 
     privileges_use(true);
-    int error =
-        port_open(&np->port, pc->kind, pc->name, pc->kind == PORT_TAP ? -1 : d->netns_fd, &why);
+    int netns_fd = port_kind_is_host_nic(pc->kind) ? -1 : d->netns_fd;
+    int error = port_open(&np->port, pc->kind, pc->name, netns_fd, &why);
     privileges_use(false);
     if (error) {
         np->port = NULL;
