@@ -172,12 +172,15 @@ docs: $(SCHEMA_PAGE) ## write what documents have from elsewhere: docs/registry.
 	$(Q)mv $(GEN)/registry.md docs
 	$(Q)tests/bad-input/run --write
 
-# What results are from: the library's version, and the commit if this is a clone.
+# What programs say of themselves, and results of where they are from: VERSION, and the commit if
+# this is a clone.
+VERSION := $(file <VERSION)
 $(GEN)/version.h: FORCE
 	@mkdir -p $(@D)
 	$(Q)v=; [ ! -e .git ] || v=$$(GIT_OPTIONAL_LOCKS=0 git describe --always --dirty --exclude='*' 2>/dev/null); \
-	text="#define ROCECAST_VERSION \"$(API_VERSION)$${v:++g$$v}\""; \
-	[ "$$(cat $@ 2>/dev/null)" = "$$text" ] || echo "$$text" >$@
+	printf '%s\n' "#define ROCECAST_VERSION \"$(VERSION)$${v:++g$$v}\"" '/* For printf(), of a program that has this name. */' \
+	    '#define ROCECAST_VERSION_LINE "%s (rocecast) " ROCECAST_VERSION "\n"' >$@.new; \
+	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 .PHONY: FORCE
 FORCE:
 
@@ -221,6 +224,7 @@ LIBSRCAGENT := $(if $(filter-out srcagent/main.c,$(srcagent_src)),$(B)/libsrcage
 CLIENT := $(LIBCTL) $(LIBCAST) $(LIBOVS)
 
 # librocecast: own objects first, so that fatal-signal.o is found before libopenvswitch's.
+# API_VERSION is in its soname: it changes when programs have to be built again for a new library.
 API_VERSION := 0
 LIBAPI := $(if $(api_src),$(B)/librocecast.so)
 $(B)/librocecast.so: $(B)/librocecast.so.$(API_VERSION)
@@ -277,11 +281,13 @@ $(FAKE_BENCH): LIBS = $(LIBS_ISAL) -ljansson -lm
 
 # A program of several Python files is one executable archive of them.
 SCRIPTS := $(B)/bin/castbench-report
-$(B)/bin/castbench-report: $(wildcard bench/castbench-report/*.py bench/castbench-report/*.css) Makefile
+report_src := $(wildcard bench/castbench-report/*.py bench/castbench-report/*.css)
+$(B)/bin/castbench-report: $(report_src) $(GEN)/version.h Makefile
 	$(say) ZIPAPP $@
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) -c 'import sys, zipapp; zipapp.create_archive("bench/$(@F)", sys.argv[1], "/usr/bin/env python3", \
-	    filter=lambda path: path.suffix in (".py", ".css"))' $@
+	$(Q)rm -rf $(B)/castbench-report && mkdir $(B)/castbench-report && cp $(report_src) $(B)/castbench-report
+	$(Q)sed -n 's/^#define ROCECAST_VERSION /VERSION = /p' $(GEN)/version.h >$(B)/castbench-report/version.py
+	$(Q)$(PYTHON) -m zipapp -p '/usr/bin/env python3' -o $@ $(B)/castbench-report
 
 # The examples in docs/api.md are its fenced blocks "```c NAME.c".
 EXAMPLES := $(if $(api_src),$(addprefix $(B)/bin/api-,source receiver))
@@ -344,7 +350,7 @@ $(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(DP_PACKETS
 compile = $(Q)$(CC) $(CPP_BASE) $(INCS) $(CPPFLAGS) $(C_BASE) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 $(call objs,$(ovs_user_src)): INCS = $(CPP_OVS)
 $(call objs,$(testbed_src)): INCS = $(CPP_OVS) $(CPP_NL)
-$(call objs,bench/castbench/report-json.c): | $(GEN)/version.h
+$(call objs,$(plain_src) $(ovs_user_src)): | $(GEN)/version.h
 $(call objs,$(ovs_user_src)): | $(OVS_READY) $(IDL_H)
 
 $(B)/obj/%.o: %.c Makefile
@@ -480,7 +486,7 @@ installed := $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(in
 
 # Units and the pkg-config file have paths in them.  DESTDIR may have spaces, PREFIX may not.
 prefix_ok := $(and $(filter 1,$(words $(PREFIX))),$(filter /%,$(PREFIX)))
-with_paths = sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(API_VERSION),; s,@bindir@,$(PREFIX)/bin,; \
+with_paths = sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),; s,@bindir@,$(PREFIX)/bin,; \
         s,@datadir@,$(PREFIX)/share/rocecast,' $(1) >"$(DEST)/$(2)" && chmod 644 "$(DEST)/$(2)"
 # Programs find a new library in these only if the linker's cache has it.
 ldconfig = case '$(DESTDIR)$(PREFIX)' in /usr | /usr/local) \

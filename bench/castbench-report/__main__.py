@@ -9,6 +9,7 @@ import tempfile
 from compare import compare, differences, worse
 from document import BadFile, load
 from page import render
+from version import VERSION
 
 USAGE = '''\
 usage: castbench-report report [-o FILE] RUN.json...
@@ -139,7 +140,7 @@ def run(argv):
         print(USAGE, end='')
         return 0
     if 'version' in options:
-        print('castbench-report (rocecast)')
+        print('castbench-report (rocecast) ' + VERSION)
         return 0
     if function is None:
         raise Usage("%s: there are 'report' and 'compare'"

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bench/castbench/values.h"
+#include "version.h"
 
 #define MAX_SIZE   (8u << 20) /* largest message of soft-RoCE before Linux 6.6. */
 #define MAX_REGION (1u << 30)
@@ -432,7 +433,7 @@ option(struct parser *p, int c, char *arg)
     case OPT_FAIL_IF: return add_fail_if(p, arg);
     case OPT_DB: setenv("ROCECAST_DB", arg, 1); return true;
     case 'h': fputs(usage, stdout); exit(0);
-    case 'V': puts("castbench (rocecast)"); exit(0);
+    case 'V': printf(ROCECAST_VERSION_LINE, "castbench"); exit(0);
     default: return false; /* getopt has said why. */
     }
 }

@@ -25,6 +25,7 @@
 #include "stream-ssl.h"
 #include "timeval.h"
 #include "util.h"
+#include "version.h"
 
 #define DEFAULT_TIMEOUT 30
 #define MAX_TIMEOUT     86400
@@ -331,7 +332,7 @@ handle_option(struct ctl *ctl, int c, const char *topic)
     case 'j': ctl->json = true; break;
     case 'h': usage(topic);
     case 'V':
-        printf("castctl (rocecast)\n");
+        printf(ROCECAST_VERSION_LINE, program_name);
         exit(CTL_OK);
 
         VLOG_OPTION_HANDLERS

@@ -41,6 +41,7 @@
 #include "stream.h"
 #include "unixctl.h"
 #include "util.h"
+#include "version.h"
 
 VLOG_DEFINE_THIS_MODULE(daemon_common);
 
@@ -186,7 +187,7 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
             break;
         case 'h': usage(kind, purpose); break;
         case 'V':
-            printf("%s (rocecast)\n", program_name);
+            printf(ROCECAST_VERSION_LINE, program_name);
             exit(EXIT_SUCCESS);
 
             DAEMON_OPTION_HANDLERS

@@ -20,6 +20,7 @@
 #include "testbed/castlab/netops.h"
 #include "testbed/castlab/topology.h"
 #include "util.h"
+#include "version.h"
 
 #define DEFAULT_TIMEOUT 60
 
@@ -401,6 +402,16 @@ cmd_hold(int argc, char *argv[])
     }
 }
 
+static int
+cmd_version(int argc, char *argv[] OVS_UNUSED)
+{
+    if (argc > 1) {
+        return usage_error("%s takes no argument", "--version");
+    }
+    printf(ROCECAST_VERSION_LINE, program_name);
+    return EXIT_OK;
+}
+
 static const struct command {
     const char *name;
     int (*run)(int argc, char *argv[]);
@@ -421,6 +432,7 @@ static const struct command {
      "end one daemon, --kill: with SIGKILL, and start it again"},
     {"env", cmd_env, "[LAB]", "print ROCECAST_DB for eval"},
     {"help", cmd_help, "", "this text"},
+    {"--version", cmd_version, NULL, NULL},
     {"--hold", cmd_hold, NULL, NULL},
 };
 
@@ -430,7 +442,8 @@ cmd_help(int argc, char *argv[] OVS_UNUSED)
     if (argc > 1) {
         return usage_error("%s takes no argument", "help");
     }
-    printf("castlab: a rocecast network on one machine\nusage: castlab COMMAND ...\n\n");
+    printf("castlab: a rocecast network on one machine\n"
+           "usage: castlab COMMAND ...\n       castlab --help | --version\n\n");
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
         if (commands[i].help) {
             printf("  %s %s\n      %s\n", commands[i].name, commands[i].arguments,
@@ -455,6 +468,9 @@ main(int argc, char *argv[])
     const char *name = argc > 1 ? argv[1] : "help";
     if (!strcmp(name, "-h") || !strcmp(name, "--help")) {
         name = "help";
+    }
+    if (!strcmp(name, "-V")) {
+        name = "--version";
     }
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
         if (!strcmp(commands[i].name, name)) {

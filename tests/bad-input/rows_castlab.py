@@ -9,6 +9,7 @@ COMMANDS = (
     ('castlab frob', 1, "castlab: unknown command 'frob' (castlab --help)"),
     ('castlab --frob', 1, "castlab: unknown command '--frob' (castlab --help)"),
     ('castlab help me', 1, 'castlab: help takes no argument (castlab --help)'),
+    ('castlab --version 2', 1, 'castlab: --version takes no argument (castlab --help)'),
     ('ROCECAST_RUNDIR=run castlab list', 1,
      'castlab: ROCECAST_RUNDIR=run: must be an absolute path (castlab --help)'),
     # up

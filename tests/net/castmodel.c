@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "tests/net/model-run.h"
+#include "version.h"
 
 #define EXIT_USAGE 1
 
@@ -31,6 +32,7 @@ static const char usage[] =
     "      --silent R1,...    receivers that take nothing more from SIGUSR1 on\n"
     "      --refuse R1,...    receivers that answer the next packet with NAK 0x62\n"
     "      --timeout S        give up after S seconds without progress (default 30)\n"
+    "      --version\n"
     "exit status: 0 every receiver has every byte, 1 usage, 2 it has not or the run failed\n";
 
 static void
@@ -144,7 +146,8 @@ parse_options(struct model_options *o, int argc, char *argv[])
         OPT_SEED,
         OPT_SILENT,
         OPT_REFUSE,
-        OPT_TIMEOUT
+        OPT_TIMEOUT,
+        OPT_VERSION
     };
     static const struct option longs[] = {
         {"group", required_argument, NULL, OPT_GROUP},
@@ -160,6 +163,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         {"silent", required_argument, NULL, OPT_SILENT},
         {"refuse", required_argument, NULL, OPT_REFUSE},
         {"timeout", required_argument, NULL, OPT_TIMEOUT},
+        {"version", no_argument, NULL, OPT_VERSION},
         {NULL, 0, NULL, 0},
     };
     int c;
@@ -179,6 +183,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         case OPT_SILENT: names(&o->silent, "--silent: too many, from", optarg); break;
         case OPT_REFUSE: names(&o->refuse, "--refuse: too many, from", optarg); break;
         case OPT_TIMEOUT: o->timeout = (unsigned) number("--timeout", optarg, 1, 3600); break;
+        case OPT_VERSION: printf(ROCECAST_VERSION_LINE, "castmodel"); exit(0);
         default: fputs(usage, stderr); exit(EXIT_USAGE);
         }
     }

@@ -12,6 +12,7 @@
 #include "ctl/registry/group-settings.h"
 #include "lib/defect.h"
 #include "tests/sim/castsim.h"
+#include "version.h"
 
 #define DEFECT_SEEDS 500 /* within which each known defect has to be found. */
 #define EVENTS_SEEDS 200 /* from so many on each event has to be frequent: ... */
@@ -53,6 +54,7 @@ static const char usage[] =
     "  --runs N          with --compare: of a cell (default 40)\n"
     "  --loss WHERE      with --compare: down, up (towards receivers, from them) or both (default)\n"
     "  --help            this text\n"
+    "  --version\n"
     "\n"
     "Exit status: 0, 1 if something was violated or not found, 2 for wrong usage.\n";
 
@@ -241,7 +243,8 @@ main(int argc, char *argv[])
         COMPARE,
         RUNS,
         LOSS,
-        HELP
+        HELP,
+        SHOW_VERSION
     };
     static const struct option options[] = {
         {"seed", required_argument, NULL, SEED},
@@ -257,6 +260,7 @@ main(int argc, char *argv[])
         {"runs", required_argument, NULL, RUNS},
         {"loss", required_argument, NULL, LOSS},
         {"help", no_argument, NULL, HELP},
+        {"version", no_argument, NULL, SHOW_VERSION},
         {NULL, 0, NULL, 0},
     };
     struct campaign c = {
@@ -292,6 +296,7 @@ main(int argc, char *argv[])
         case RUNS: compare.n_runs = parse_small("--runs", optarg, 100000); break;
         case LOSS: parse_loss(optarg, &compare); break;
         case HELP: fputs(usage, stdout); return 0;
+        case SHOW_VERSION: printf(ROCECAST_VERSION_LINE, "castsim"); return 0;
         default: fputs("Try 'castsim --help'.\n", stderr); return 2;
         }
     }
