@@ -8,17 +8,20 @@ import tempfile
 
 from compare import compare, differences, worse
 from document import BadFile, load
+from figure import draw
 from page import render
 from version import VERSION
 
 USAGE = '''\
-usage: castbench-report report [-o FILE] RUN.json...
+usage: castbench-report report [--svg] [-o FILE] RUN.json...
        castbench-report compare [--fail-if-worse PERCENT] A.json B.json
 Reads the JSON files that castbench writes.
 report: one page of HTML with all tables and pictures, that needs no other file and no network.
 compare: for each scheme, number of replicas and size how many times as much B has as A.
 options:
-  -o, --output FILE            report: write the page there (default: standard output)
+  -o, --output FILE            report: write it there (default: standard output)
+      --svg                    report: of one file a picture instead of the page: bytes on the
+                               source's uplink and times, by scheme
       --fail-if-worse PERCENT  compare: exit status 3 if a median is worse by more than that or
                                known only of A, or a run of B did not end well
   -h, --help  -V, --version
@@ -74,13 +77,16 @@ def report(options, files):
                 raise BadFile('-o %s: that is a file to be read' % output)
     elif sys.stdout.isatty():
         raise Usage('report: standard output is a terminal: -o FILE is missing')
-    page = render([load(path) for path in files])
+    if 'svg' in options and len(files) > 1:
+        raise Usage('report --svg: there must be one file, not %d' % len(files))
+    documents = [load(path) for path in files]
+    text = draw(*documents) if 'svg' in options else render(documents)
     try:
         if output is None:
-            sys.stdout.buffer.write(page.encode())
+            sys.stdout.buffer.write(text.encode())
             sys.stdout.buffer.flush()
         else:
-            write(output, page)
+            write(output, text)
     except BrokenPipeError:
         raise
     except OSError as e:
@@ -121,7 +127,7 @@ def compare_files(options, files):
     return 3 if bad else 0
 
 
-COMMANDS = {'report': (report, 'o:', ['output=']),
+COMMANDS = {'report': (report, 'o:', ['output=', 'svg']),
             'compare': (compare_files, '', ['fail-if-worse='])}
 ALIASES = {'-o': 'output', '-h': 'help', '-V': 'version'}
 

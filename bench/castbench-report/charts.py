@@ -8,6 +8,7 @@ from svg import (Picture, duration, log_ticks, nice_ticks, number, replicas, sho
 WIDTH, HEIGHT = 575, 330
 LEFT, RIGHT, TOP, BOTTOM = 58, 162, 14, 46
 LABEL_GAP = 15          # between lines of text
+BAR_ROW = 27            # height of one scheme's bar, with what is between it and the next
 STRIP = 92              # height of one scheme's progress
 TEXT_APART = 70         # of events in pixels: those closer are one
 MANY_PIXELS = 1.5       # points of a line closer than this are one
@@ -129,25 +130,37 @@ def name_lines(frame, last, show):
 
 def bars(what, values, title, unit='', show=number):
     """For each scheme one Spread, if there is but one number of replicas."""
-    left, row = 120, 27
-    p = Picture(WIDTH, TOP + row * len(values) + BOTTOM, what)
+    left = 120
+    p = Picture(WIDTH, TOP + BAR_ROW * len(values) + BOTTOM, what)
+    bar_names(p, values, left, TOP)
+    bar_rows(p, values, (left, WIDTH - 70), TOP, title, unit, show)
+    return p.render()
+
+
+def bar_names(p, schemes, right, top):
+    """What the rows of bar_rows() are of, ending at 'right'."""
+    for i, scheme in enumerate(schemes):
+        p.text(right - 8, top + BAR_ROW * (i + 0.5) + 4, short(scheme, 16), text_class(scheme), 'end')
+
+
+def bar_rows(p, values, sides, top, title, unit='', show=number):
+    """A bar for each scheme, from 0, between these sides, with the axis and its title below."""
+    left, right = sides
     ticks = nice_ticks(max(v.max for v in values.values()))
-    right, bottom = WIDTH - 70, TOP + row * len(values)
+    bottom = top + BAR_ROW * len(values)
     scale = (right - left) / ticks[-1]
     for t in ticks:
-        p.line(left + t * scale, TOP, left + t * scale, bottom)
+        p.line(left + t * scale, top, left + t * scale, bottom)
         p.text(left + t * scale, bottom + 17, label(t), 'tick', 'middle')
     for i, (scheme, v) in enumerate(values.items()):
-        y = TOP + row * i + row / 2
-        p.text(left - 8, y + 4, short(scheme, 16), text_class(scheme), 'end')
+        y = top + BAR_ROW * (i + 0.5)
         p.add('rect', '<title>%s%s</title>' % (show(v.median), unit), x=float(left), y=y - 8,
               width=v.median * scale, height=16.0, class_='dot f%d' % scheme_index(scheme))
         if v.min < v.max:
             p.line(left + v.min * scale, y, left + v.max * scale, y, 'whisker')
         p.text(left + v.max * scale + 6, y + 4, show(v.median), 'value')
-    p.line(left, TOP, left, bottom, 'axis')
+    p.line(left, top, left, bottom, 'axis')
     p.text((left + right) / 2, bottom + 36, title, 'title', 'middle')
-    return p.render()
 
 
 def thinned(points):

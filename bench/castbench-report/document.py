@@ -182,7 +182,7 @@ RUN = Object({
                                 'cpu_s': number, 'repeated_packets': integer})),
 }, loose=lambda run: run.get('ok') is not True)
 MEASURES = ('mb_per_s', 'messages_per_s', 'p50_us', 'p90_us', 'p99_us', 'p999_us', 'max_us',
-            'skew_p50_us', 'uplink_bytes', 'counted_bytes', 'cpu_busy_s_per_gb')
+            'skew_p50_us', 'uplink_bytes', 'uplink_per_byte', 'counted_bytes', 'cpu_busy_s_per_gb')
 SPREAD = Object({'median!': number, 'min!': number, 'max!': number})
 FILE = Object({
     'ok!': boolean, 'error?': text, 'started': text, 'command': List(text),
@@ -242,8 +242,7 @@ class Document:
 
     def uplink(self, key):
         """Bytes on the source's uplink for each byte written."""
-        return self.over_runs(key, lambda run: per_byte(run, run['uplink'] and
-                                                        run['uplink']['tx_bytes']))
+        return self.row(key, 'uplink_per_byte')
 
     def counted(self, key):
         """..., on all links that were counted."""

@@ -506,7 +506,8 @@ def render(documents):
             if titles.count(s.title) > 1 and s.title != file:
                 s.title = s.topology + ', ' + file if s.topology else file
     name = 'castbench: %s' % ', '.join(dict.fromkeys(s.title for s in sections))
-    style = pkgutil.get_data(__name__, 'style.css').decode()
+    style = ''.join(pkgutil.get_data(__name__, name).decode()
+                    for name in ('picture.css', 'style.css'))
     head = ('<meta charset="utf-8"/><meta name="viewport" content="width=device-width"/>'
             '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
             'style-src \'unsafe-inline\'"/>' + tag('title', escape(short(name, 120))) +

@@ -148,11 +148,19 @@ class Picture:
         return self.path('M' + 'L'.join('%.1f,%.1f' % (x + dx * r, y + dy * r)
                                         for dx, dy in shape) + 'Z', class_, hint)
 
-    def render(self):
+    def head(self):
         what = ('aria-hidden="true"' if self.what is None else
                 'role="img" aria-label="%s"' % escape(self.what))
-        return '<svg viewBox="0 0 %d %d" width="%d" height="%d" %s>%s</svg>' % (
-            self.width, self.height, self.width, self.height, what, ''.join(self.parts))
+        return 'viewBox="0 0 %d %d" width="%d" height="%d" %s' % (
+            self.width, self.height, self.width, self.height, what)
+
+    def render(self):
+        return '<svg %s>%s</svg>' % (self.head(), ''.join(self.parts))
+
+    def file(self, style):
+        """As a file of its own, an element a line."""
+        return '\n'.join(['<svg xmlns="http://www.w3.org/2000/svg" %s>' % self.head(),
+                          '<style>', style.rstrip(), '</style>', *self.parts, '</svg>', ''])
 
 
 def polygon(n, turn=0.0, stretch=1.15):

@@ -23,7 +23,7 @@ static const char usage[] =
     "usage: castbench write|write-imm|send --group G[,G2...] --source H --receivers R1,R2,...\n"
     "       castbench write|... --scheme NAME[,NAME...] ... --source H --receivers R1,R2,...\n"
     "       castbench compare [--fail-if-worse PERCENT] A.json B.json\n"
-    "       castbench report [-o FILE.html] RUN.json...\n"
+    "       castbench report [--svg] [-o FILE] RUN.json...\n"
     "Writes blocks into a region at every receiver and compares every byte.  Hosts are names of the\n"
     "registry; without scheme mcast also IPv6 addresses.\n"
     "What there is a run for, of each combination one:\n"

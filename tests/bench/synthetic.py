@@ -229,6 +229,8 @@ def summary(runs):
             row[name] = spread([(r['latency']['all'] or {}).get(name) for r in mine])
         row['skew_p50_us'] = spread([(r['skew'] or {}).get('p50_us') for r in mine])
         row['uplink_bytes'] = spread([(r['uplink'] or {}).get('tx_bytes') for r in mine])
+        row['uplink_per_byte'] = spread([r['uplink'] and r['uplink']['tx_bytes'] / r['bytes']
+                                         for r in mine])
         row['cpu_busy_s_per_gb'] = spread([r['cpu_s_per_gb']['busy'] for r in mine])
         rows.append(row)
     return rows
