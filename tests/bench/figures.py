@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of what each scheme costs."""
+"""The picture of what each scheme costs, and those in docs/figures/."""
+import glob
+import os
 import statistics
+import subprocess
 import xml.etree.ElementTree as ET
 
 import synthetic
-from base import check, equal, inside, small
+from base import PROGRAM, ROOT, check, equal, inside, small
 
 SVG = '{http://www.w3.org/2000/svg}'
 
@@ -83,3 +86,14 @@ def not_drawn(w):
     w.fails(1, 'report --svg: there must be one file, not 2', 'report', '--svg', *['good.json'] * 2)
     w.fails(1, '-o good.json: that is a file to be read', 'report', '--svg', '-o', 'good.json',
             'good.json')
+
+
+def committed(_):
+    """Each picture in docs/figures/ is what the program makes of the file beside it."""
+    files = glob.glob(os.path.join(ROOT, 'docs/figures/*.json'))
+    check(files, 'no figures')
+    for path in files:
+        made = subprocess.run([PROGRAM, 'report', '--svg', path], capture_output=True, check=True,
+                              encoding='utf-8').stdout
+        with open(path[:-len('json')] + 'svg', encoding='utf-8') as f:
+            equal(path, made, f.read())
