@@ -19,9 +19,11 @@ static const struct behaviour {
     behaviour_input *input;
     behaviour_malformed *malformed; /* NULL: an inconsistent SRH is dropped without a word. */
 } behaviours[] = {
-    [SID_END] = {end_input, end_malformed},  [SID_END_MT] = {end_mt_input},
-    [SID_RESPONSE] = {response_input},       [SID_END_DT6] = {end_dt6_input},
-    [SID_END_REPLICATE] = {replicate_input},
+    [SID_END] = {.input = end_input, .malformed = end_malformed},
+    [SID_END_MT] = {.input = end_mt_input},
+    [SID_RESPONSE] = {.input = response_input},
+    [SID_END_DT6] = {.input = end_dt6_input},
+    [SID_END_REPLICATE] = {.input = replicate_input},
 };
 
 /* Parses what this node may look into: what is for a SID or an address of its own, and whatever a host
