@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/alloc.h"
+
 struct slot {
     struct in6_addr addr;
     uint32_t number;
@@ -39,10 +41,7 @@ addr_map_create(size_t n)
     while (size < 2 * n) {
         size *= 2;
     }
-    struct addr_map *map = calloc(1, sizeof *map + size * sizeof map->slots[0]);
-    if (!map) {
-        abort();
-    }
+    struct addr_map *map = must_calloc(1, sizeof *map + size * sizeof map->slots[0]);
     map->mask = size - 1;
     map->n_free = n;
     return map;

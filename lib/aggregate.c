@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/alloc.h"
 #include "lib/response.h"
 #include "lib/roce.h"
 #include "lib/why.h"
@@ -14,17 +15,14 @@
 struct aggregate *
 aggregate_create(const struct tree_config *config)
 {
-    struct aggregate *a = calloc(1, sizeof *a);
-    struct reverse *r = reverse_create(&(struct reverse_params){
+    struct aggregate *a = must_calloc(1, sizeof *a);
+
+    a->reverse = reverse_create(&(struct reverse_params){
         .start_psn = config->start_psn,
         .started_before = config->started,
         .dup_ack_usec = REVERSE_DUP_ACK_USEC,
         .hold_usec = REVERSE_HOLD_USEC,
     });
-    if (!a || !r) {
-        abort();
-    }
-    a->reverse = r;
     a->sport = response_sport(&config->proxy, config->designated_qpn);
     return a;
 }
@@ -88,12 +86,9 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
                     const struct tree_config *config, uint64_t now)
 {
     const struct group_policy *p = &config->policy;
-    uint32_t *left = calloc(old->n_branches + 1, sizeof *left);
+    uint32_t *left = must_calloc(old->n_branches, sizeof *left);
     size_t n_left = 0;
 
-    if (!left) {
-        abort();
-    }
     for (size_t i = 0; i < old->n_branches; i++) {
         if (!has_branch(config, &old->branches[i])) {
             left[n_left++] = old->branches[i].id;

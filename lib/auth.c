@@ -26,6 +26,7 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
+#include "lib/alloc.h"
 #include "lib/parse.h"
 #include "lib/srh.h"
 
@@ -62,13 +63,7 @@ void
 auth_config_clone(struct auth_config *dst, const struct auth_config *src)
 {
     *dst = *src;
-    dst->keys = calloc(src->n_keys + 1, sizeof *dst->keys);
-    if (!dst->keys) {
-        abort();
-    }
-    if (src->n_keys) {
-        memcpy(dst->keys, src->keys, src->n_keys * sizeof *src->keys);
-    }
+    dst->keys = must_copy(src->keys, src->n_keys, sizeof *src->keys);
 }
 
 void
@@ -237,10 +232,7 @@ auth_sign(struct encap_template *t, const struct auth_config *c)
 struct auth_verifier *
 auth_verifier_create(void)
 {
-    struct auth_verifier *v = calloc(1, sizeof *v);
-    if (!v) {
-        abort();
-    }
+    struct auth_verifier *v = must_calloc(1, sizeof *v);
     v->until = UINT64_MAX;
     return v;
 }

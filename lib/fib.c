@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/alloc.h"
+
 #define MIN_SLOTS 16
 #define N_PLENS   129
 #define NO_PLEN   0xff /* slot is free. */
@@ -117,10 +119,7 @@ count(struct fib *fib, uint8_t plen, size_t n)
 struct fib *
 fib_create(void)
 {
-    struct fib *fib = calloc(1, sizeof *fib);
-    if (!fib) {
-        abort();
-    }
+    struct fib *fib = must_calloc(1, sizeof *fib);
     alloc_slots(fib, MIN_SLOTS);
     return fib;
 }

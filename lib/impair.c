@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/alloc.h"
 #include "lib/wire.h"
 
 #define MAX_HELD 65536 /* under way; packets of the pool, of which there are fewer. */
@@ -68,11 +69,8 @@ happens(struct impair *im, uint32_t ppm)
 struct impair *
 impair_create(const struct impair_params *params, uint64_t salt)
 {
-    struct impair *im = calloc(1, sizeof *im);
-    uint64_t *departures = calloc(params->queue + (size_t) 1, sizeof *departures);
-    if (!im || !departures) {
-        abort();
-    }
+    struct impair *im = must_calloc(1, sizeof *im);
+    uint64_t *departures = must_calloc(params->queue + (size_t) 1, sizeof *departures);
     im->params = *params;
     im->departures = departures;
     im->random = salt * 0x9e3779b97f4a7c15u ^ params->seed;

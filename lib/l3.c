@@ -14,6 +14,7 @@
  * never a next hop here, so none is ever learnt; questions from one are answered to
  * the MAC that they name.
  */
+#include "lib/alloc.h"
 #include "lib/l3-impl.h"
 
 #include <assert.h>
@@ -391,10 +392,7 @@ l3_mac_ok(const struct l3 *l3, uint16_t number, const struct packet *p)
 struct l3 *
 l3_create(const struct node_io *io, struct packet_pool *pool, uint64_t drops[N_DROP_REASONS])
 {
-    struct l3 *l3 = calloc(1, sizeof *l3);
-    if (!l3) {
-        abort();
-    }
+    struct l3 *l3 = must_calloc(1, sizeof *l3);
     l3->io = *io;
     l3->drops = drops;
     l3->pool = pool;
@@ -424,20 +422,6 @@ l3_destroy(struct l3 *l3)
     free(l3);
 }
 
-/* A copy of the array of n elements; NULL if n is 0. */
-static void *
-copy_array(const void *src, size_t n, size_t size)
-{
-    void *dst = n ? calloc(n, size) : NULL;
-    if (n) {
-        if (!dst) {
-            abort();
-        }
-        memcpy(dst, src, n * size);
-    }
-    return dst;
-}
-
 /* Do neighbours learnt on 'a' hold for 'b'? */
 static bool
 same_link(const struct port_config *a, const struct port_config *b)
@@ -462,7 +446,7 @@ configure_ports(struct l3 *l3, const struct node_config *config)
             neigh_flush(l3->neighs, i);
         }
         free(l3->ports[i]);
-        l3->ports[i] = copy_array(wanted[i], wanted[i] ? 1 : 0, sizeof *wanted[i]);
+        l3->ports[i] = must_copy(wanted[i], wanted[i] ? 1 : 0, sizeof *wanted[i]);
     }
 }
 
@@ -474,7 +458,7 @@ l3_configure(struct l3 *l3, const struct node_config *config)
     configure_ports(l3, config);
 
     free(l3->routes);
-    l3->routes = copy_array(config->routes, config->n_routes, sizeof *l3->routes);
+    l3->routes = must_copy(config->routes, config->n_routes, sizeof *l3->routes);
     l3->n_routes = config->n_routes;
     fib_destroy(l3->fib);
     l3->fib = fib_create();
@@ -486,7 +470,7 @@ l3_configure(struct l3 *l3, const struct node_config *config)
 void
 l3_set_proxies(struct l3 *l3, const struct in6_addr *proxies, size_t n)
 {
-    struct in6_addr *copy = copy_array(proxies, n, sizeof *proxies);
+    struct in6_addr *copy = must_copy(proxies, n, sizeof *proxies);
 
     free(l3->proxies);
     l3->proxies = copy;

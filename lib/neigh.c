@@ -31,6 +31,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/alloc.h"
+
 enum neigh_state { NEIGH_INCOMPLETE, NEIGH_REACHABLE, NEIGH_PROBE, NEIGH_FAILED };
 
 struct neigh {
@@ -234,10 +236,7 @@ make(struct neigh_table *t, uint16_t port, const struct in6_addr *addr)
 struct neigh_table *
 neigh_table_create(const struct neigh_ops *ops)
 {
-    struct neigh_table *t = calloc(1, sizeof *t);
-    if (!t) {
-        abort();
-    }
+    struct neigh_table *t = must_calloc(1, sizeof *t);
     t->ops = *ops;
     t->deadline = UINT64_MAX;
     for (size_t i = NEIGH_MAX; i-- > 0;) {

@@ -6,18 +6,7 @@
 
 #include <stdlib.h>
 
-static void *
-copy(const void *src, size_t n, size_t size)
-{
-    void *dst = calloc(n + 1, size);
-    if (!dst) {
-        abort();
-    }
-    if (n) {
-        memcpy(dst, src, n * size);
-    }
-    return dst;
-}
+#include "lib/alloc.h"
 
 static const char *const port_roles[] = {
     [ROLE_HOST] = "host",
@@ -81,9 +70,9 @@ void
 tree_config_clone(struct tree_config *dst, const struct tree_config *src)
 {
     *dst = *src;
-    dst->branches = copy(src->branches, src->n_branches, sizeof *src->branches);
-    dst->outer_da = copy(src->outer_da, src->n_outer_da, sizeof *src->outer_da);
-    dst->copies = copy(src->copies, src->n_copies, sizeof *src->copies);
+    dst->branches = must_copy(src->branches, src->n_branches, sizeof *src->branches);
+    dst->outer_da = must_copy(src->outer_da, src->n_outer_da, sizeof *src->outer_da);
+    dst->copies = must_copy(src->copies, src->n_copies, sizeof *src->copies);
     auth_config_clone(&dst->auth, &src->auth);
 }
 

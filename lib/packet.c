@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/alloc.h"
+
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #else
@@ -49,10 +51,7 @@ pool_return(struct packet *p)
 struct packet_pool *
 packet_pool_create(unsigned n)
 {
-    struct packet_pool *pool = calloc(1, sizeof *pool);
-    if (!pool) {
-        abort();
-    }
+    struct packet_pool *pool = must_calloc(1, sizeof *pool);
     pool->n = n;
     if (!n) {
         return pool;

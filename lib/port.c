@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/alloc.h"
 #include "lib/port-impl.h"
 #include "lib/why.h"
 
@@ -132,10 +133,7 @@ int
 port_open(struct port **portp, enum port_kind kind, const char *netdev, int netns_fd, char **errp)
 {
     const struct port_class *class = port_kinds[kind].class;
-    struct port *port = calloc(1, class->size);
-    if (!port) {
-        abort();
-    }
+    struct port *port = must_calloc(1, class->size);
     *port = (struct port){.class = class, .fd = -1, .query_fd = -1};
 
     const char *why = NULL;

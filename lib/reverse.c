@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/alloc.h"
 #include "lib/defect.h"
 #include "lib/roce.h"
 
@@ -44,14 +45,13 @@ is_quiesced(const struct reverse *r)
 struct reverse *
 reverse_create(const struct reverse_params *params)
 {
-    struct reverse *r = calloc(1, sizeof *r);
-    if (r) {
-        r->params = *params;
-        r->h = r->f = params->start_psn;
-        r->f_known = true;
-        r->tick_at = UINT64_MAX;
-        stall_reset(r);
-    }
+    struct reverse *r = must_calloc(1, sizeof *r);
+
+    r->params = *params;
+    r->h = r->f = params->start_psn;
+    r->f_known = true;
+    r->tick_at = UINT64_MAX;
+    stall_reset(r);
     return r;
 }
 

@@ -48,7 +48,6 @@ struct reverse_out {
     bool moved;   /* it confirms more than what was said before. */
 };
 
-/* NULL: no memory. */
 struct reverse *reverse_create(const struct reverse_params *);
 void reverse_destroy(struct reverse *);
 

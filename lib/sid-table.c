@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "lib/alloc.h"
+
 static bool
 prefix_match(const struct in6_addr *prefix, uint8_t plen, const struct in6_addr *addr)
 {
@@ -35,10 +37,7 @@ sid_table_uninit(struct sid_table *t)
 void
 sid_table_configure(struct sid_table *t, const struct node_config *config)
 {
-    struct sid_table new = {.sids = calloc(config->n_sids + 1, sizeof *new.sids)};
-    if (!new.sids) {
-        abort();
-    }
+    struct sid_table new = {.sids = must_calloc(config->n_sids, sizeof *new.sids)};
     for (size_t i = 0; i < config->n_sids; i++) {
         const struct sid_config *sc = &config->sids[i];
         const struct sid *old = sid_table_lookup(t, &sc->prefix);

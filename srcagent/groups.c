@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/alloc.h"
 #include "lib/why.h"
 #include "srcagent/srcagent.h"
 
@@ -65,12 +66,9 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
 {
     bool per_edge = tree_mode(config->mode)->packet_per_edge;
     struct encap *encap = &encaps->v[encaps->n];
-    struct srh_copy *named = calloc(config->n_copies + 1, sizeof *named);
+    struct srh_copy *named = must_calloc(config->n_copies, sizeof *named);
     size_t n = 0;
 
-    if (!named) {
-        abort();
-    }
     encap->branch = FANOUT_SHARED;
     for (size_t i = 0; i < config->n_copies; i++) {
         const struct branch_config *b = &config->copies[i];
@@ -109,10 +107,7 @@ build_encaps(const struct in6_addr *own, const struct tree_config *config, struc
     if (!config->open) {
         return 0;
     }
-    encaps->v = calloc(config->n_outer_da + 1, sizeof *encaps->v);
-    if (!encaps->v) {
-        abort();
-    }
+    encaps->v = must_calloc(config->n_outer_da, sizeof *encaps->v);
     for (size_t i = 0; i < config->n_outer_da && !error; i++) {
         error = add_encap(own, config,
                           tree_mode(config->mode)->addressed_to_group ? &config->mcast_group
@@ -138,10 +133,7 @@ srcagent_trees_prepare(const struct trees *trees, const struct node_config *conf
 {
     int error = 0;
 
-    *encaps = calloc(config->n_trees + 1, sizeof **encaps);
-    if (!*encaps) {
-        abort();
-    }
+    *encaps = must_calloc(config->n_trees, sizeof **encaps);
     for (size_t i = 0; !error && i < config->n_trees; i++) {
         const struct tree_config *tc = &config->trees[i];
         const struct tree *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
@@ -197,23 +189,17 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
     struct trees *trees = &sa->trees;
     size_t n = config->n_trees;
     struct trees new = {
-        .v = calloc(n + 1, sizeof *new.v),
+        .v = must_calloc(n, sizeof *new.v),
         .n = n,
         .by_key = addr_map_create(n),
         .by_source = addr_map_create(n),
     };
-    struct reverse_out *outs = calloc(n + 1, sizeof *outs);
-    if (!new.v || !outs) {
-        abort();
-    }
+    struct reverse_out *outs = must_calloc(n, sizeof *outs);
     for (size_t i = 0; i < n; i++) {
         const struct tree_config *tc = &config->trees[i];
         struct tree *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
         if (!t) {
-            t = calloc(1, sizeof *t);
-            if (!t) {
-                abort();
-            }
+            t = must_calloc(1, sizeof *t);
             t->aggregate = aggregate_create(tc);
         }
         outs[i] = tree_configure(sa, t, tc, &encaps[i], now);

@@ -5,16 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/alloc.h"
 #include "lib/why.h"
 #include "srcagent/srcagent.h"
 
 static void *
 create(const struct node_io *io, struct packet_pool *pool)
 {
-    struct srcagent *sa = calloc(1, sizeof *sa);
-    if (!sa) {
-        abort();
-    }
+    struct srcagent *sa = must_calloc(1, sizeof *sa);
     node_base_init(&sa->base, io, pool);
     return sa;
 }
@@ -34,13 +32,10 @@ destroy(void *sa_)
 static void
 announce(struct srcagent *sa, const struct node_config *config)
 {
-    struct in6_addr *proxies = calloc(config->n_trees + 1, sizeof *proxies);
+    struct in6_addr *proxies = must_calloc(config->n_trees, sizeof *proxies);
     const struct port_config *host = NULL;
     const struct port_config *uplink = NULL;
 
-    if (!proxies) {
-        abort();
-    }
     for (size_t i = 0; i < config->n_trees; i++) {
         proxies[i] = config->trees[i].proxy;
     }

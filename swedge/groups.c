@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "lib/alloc.h"
 #include "lib/defect.h"
 #include "lib/icrc.h"
 
@@ -126,10 +127,7 @@ find_next_ports(const struct swedge *sw, struct tree *t)
 {
     const struct tree_config *c = &t->config;
 
-    t->next_ports = calloc(c->n_outer_da + 1, sizeof *t->next_ports);
-    if (!t->next_ports) {
-        abort();
-    }
+    t->next_ports = must_calloc(c->n_outer_da, sizeof *t->next_ports);
     for (size_t i = 0; i < c->n_outer_da && tree_mode(c->mode)->addressed_to_group; i++) {
         t->next_ports[i] = l3_port_to(sw->base.l3, &c->outer_da[i]);
     }
@@ -144,10 +142,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     tree_config_clone(&t->config, config);
     find_next_ports(sw, t);
     t->n_receivers = 0;
-    t->branches = calloc(config->n_branches + 1, sizeof *t->branches);
-    if (!t->branches) {
-        abort();
-    }
+    t->branches = must_calloc(config->n_branches, sizeof *t->branches);
     for (size_t i = 0; i < config->n_branches; i++) {
         struct branch *b = &t->branches[i];
 
@@ -184,10 +179,7 @@ find_epoch(const struct trees *trees, const struct tree_config *config)
 static struct tree *
 tree_create(const struct tree_config *config)
 {
-    struct tree *t = calloc(1, sizeof *t);
-    if (!t) {
-        abort();
-    }
+    struct tree *t = must_calloc(1, sizeof *t);
     t->aggregate = aggregate_create(config);
     return t;
 }
@@ -237,13 +229,10 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
 {
     struct trees *trees = &sw->trees;
     struct trees new = {
-        .v = calloc(config->n_trees + 1, sizeof *new.v),
+        .v = must_calloc(config->n_trees, sizeof *new.v),
         .by_key = addr_map_create(config->n_trees),
         .by_mcast = addr_map_create(config->n_trees),
     };
-    if (!new.v) {
-        abort();
-    }
     for (size_t i = 0; i < config->n_trees; i++) {
         struct tree *t = find_epoch(trees, &config->trees[i]);
         bool is_new = !t;

@@ -7,13 +7,12 @@
 
 #include "swedge/swedge.h"
 
+#include "lib/alloc.h"
+
 static void *
 create(const struct node_io *io, struct packet_pool *pool)
 {
-    struct swedge *sw = calloc(1, sizeof *sw);
-    if (!sw) {
-        abort();
-    }
+    struct swedge *sw = must_calloc(1, sizeof *sw);
     node_base_init(&sw->base, io, pool);
     return sw;
 }
@@ -32,10 +31,7 @@ destroy(void *sw_)
 static void
 announce_proxies(struct swedge *sw)
 {
-    struct in6_addr *proxies = calloc(sw->trees.n + 1, sizeof *proxies);
-    if (!proxies) {
-        abort();
-    }
+    struct in6_addr *proxies = must_calloc(sw->trees.n, sizeof *proxies);
     for (size_t i = 0; i < sw->trees.n; i++) {
         proxies[i] = sw->trees.v[i]->config.proxy;
     }

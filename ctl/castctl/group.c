@@ -40,18 +40,6 @@ take_settings(const struct ctl *ctl, struct group_settings *settings, enum ctl_e
 }
 
 static bool
-same_setting(const struct group_setting *s, const struct group_settings *a,
-             const struct group_settings *b)
-{
-    char *a_text = s->text(a), *b_text = s->text(b);
-    bool same = nullable_string_is_equal(a_text, b_text);
-
-    free(a_text);
-    free(b_text);
-    return same;
-}
-
-static bool
 same_auth(const struct rrec_group *group, const struct auth_option *auth)
 {
     return auth_tlvs_parse(group->auth, group->n_auth) == auth->tlvs
@@ -79,7 +67,7 @@ check_same(const struct ctl *ctl, const struct rrec_group *group, const struct g
     group_settings_read(group, &have);
     for (const struct group_setting *s = group_settings_table; s->option && !other; s++) {
         if ((s->change == SETTING_FIXED || smap_get(&ctl->settings, s->option))
-            && !same_setting(s, &have, want)) {
+            && !group_setting_equal(s, &have, want)) {
             other = s->option;
         }
     }
@@ -123,12 +111,12 @@ check_not_started(const struct ctl *ctl, const struct rrec_group *group,
 {
     rrec_group_verify_started(group);
     for (const struct group_setting *s = group_settings_table; s->option && group->started; s++) {
-        if (s->change == SETTING_NOT_STARTED && !same_setting(s, have, want)) {
+        if (s->change == SETTING_NOT_STARTED && !group_setting_equal(s, have, want)) {
             ctl_fail(CTL_REFUSED,
                      "group set: --%s %s: epoch %" PRId64
                      " of group %s has started with %s; set it after castctl group reset %s",
                      s->option, smap_get(&ctl->settings, s->option), group->epoch, group->name,
-                     s->text(have), group->name);
+                     group_setting_text(s, have), group->name);
         }
     }
 }
@@ -283,23 +271,16 @@ nodes_to_json(const struct ctl *ctl, const struct rrec_group *group)
     return array;
 }
 
-static struct json *
-text_to_json(enum setting_type type, const char *text)
-{
-    switch (type) {
-    case SETTING_WORD: return json_string_create(text);
-    case SETTING_ON_OFF: return json_boolean_create(!strcmp(text, "on"));
-    case SETTING_NUMBER: return json_integer_create(strtoll(text, NULL, 10));
-    }
-    OVS_NOT_REACHED();
-}
-
 static void
 put_setting(struct json *o, const struct group_setting *s, const struct group_settings *settings)
 {
-    char *text = s->text(settings);
+    char *text = group_setting_text(s, settings);
 
-    json_object_put(o, s->key, text ? text_to_json(s->type, text) : json_null_create());
+    json_object_put(o, s->key,
+                    !text                        ? json_null_create()
+                    : group_setting_is_switch(s) ? json_boolean_create(!strcmp(text, "on"))
+                    : s->words                   ? json_string_create(text)
+                                                 : json_integer_create(strtoll(text, NULL, 10)));
     free(text);
 }
 

@@ -18,86 +18,17 @@
 #define MAX_LIVENESS     3600000
 #define MAX_TIMEOUT      31
 
-/*
- * Values.
- */
-
-static const char *const on_off[] = {"on", "off"};
-static const struct words on_off_words = WORDS_INIT(on_off);
+static const char *const off_on[] = {"off", "on"};
+static const struct words off_on_words = WORDS_INIT(off_on);
 
 static int
-parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *value, char **whyp)
+check_mtu(struct group_settings *s OVS_UNUSED, uint64_t mtu, char **whyp)
 {
-    if (number_parse(text, min, max, value)) {
-        return 0;
-    }
-    *whyp = xasprintf("must be %" PRIu64 "..%" PRIu64, min, max);
-    return EINVAL;
-}
-
-static int
-parse_mode(const char *text, struct group_settings *s, char **whyp OVS_UNUSED)
-{
-    return tree_mode_parse(text, &s->mode) ? 0 : EINVAL;
-}
-
-static char *
-mode_text(const struct group_settings *s)
-{
-    return xstrdup(tree_mode_name(s->mode));
-}
-
-static int
-parse_receivers(const char *text, struct group_settings *s, char **whyp OVS_UNUSED)
-{
-    return receivers_parse(text, &s->provisioned) ? 0 : EINVAL;
-}
-
-static char *
-receivers_text(const struct group_settings *s)
-{
-    return xstrdup(receivers_name(s->provisioned));
-}
-
-static int
-parse_mtu(const char *text, struct group_settings *s, char **whyp)
-{
-    uint64_t mtu;
-    int error = parse_number(text, 256, 4096, &mtu, whyp);
-
-    if (error) {
-        return error;
-    }
     if (mtu & (mtu - 1)) {
         *whyp = xstrdup("must be 256, 512, 1024, 2048 or 4096");
         return EINVAL;
     }
-    s->mtu = (uint32_t) mtu;
     return 0;
-}
-
-static char *
-mtu_text(const struct group_settings *s)
-{
-    return xasprintf("%" PRIu32, s->mtu);
-}
-
-static int
-parse_psn(const char *text, struct group_settings *s, char **whyp)
-{
-    uint64_t psn;
-    int error = parse_number(text, 0, PSN_MASK, &psn, whyp);
-
-    if (!error) {
-        s->psn = (int64_t) psn;
-    }
-    return error;
-}
-
-static char *
-psn_text(const struct group_settings *s)
-{
-    return s->psn == PSN_RANDOM ? NULL : xasprintf("%" PRId64, s->psn);
 }
 
 /* Four times the QPs' time-out in milliseconds: a requester asks again not before that has passed, and
@@ -110,44 +41,20 @@ liveness_min(uint8_t timeout)
 
 /* With it comes the default of the liveness time. */
 static int
-parse_timeout(const char *text, struct group_settings *s, char **whyp)
+check_timeout(struct group_settings *s, uint64_t timeout, char **whyp OVS_UNUSED)
 {
-    uint64_t timeout;
-    int error = parse_number(text, 1, MAX_TIMEOUT, &timeout, whyp);
-
-    if (!error) {
-        s->policy.timeout = (uint8_t) timeout;
-        s->policy.liveness_msec = (uint32_t) MAX(DEFAULT_LIVENESS, liveness_min(s->policy.timeout));
-    }
-    return error;
-}
-
-static char *
-timeout_text(const struct group_settings *s)
-{
-    return xasprintf("%d", s->policy.timeout);
+    s->policy.liveness_msec = (uint32_t) MAX(DEFAULT_LIVENESS, liveness_min((uint8_t) timeout));
+    return 0;
 }
 
 static int
-parse_policy(const char *text, struct group_settings *s, char **whyp OVS_UNUSED)
+check_liveness(struct group_settings *s, uint64_t msec, char **whyp)
 {
-    return loss_policy_parse(text, &s->policy.prune) ? 0 : EINVAL;
-}
+    uint64_t min = liveness_min(s->policy.timeout), max = MAX(MAX_LIVENESS, min);
 
-static char *
-policy_text(const struct group_settings *s)
-{
-    return xstrdup(loss_policy_name(s->policy.prune));
-}
-
-static int
-parse_liveness(const char *text, struct group_settings *s, char **whyp)
-{
-    uint64_t msec, min = liveness_min(s->policy.timeout);
-    int error = parse_number(text, 0, MAX(MAX_LIVENESS, min), &msec, whyp);
-
-    if (error) {
-        return error;
+    if (msec > max) {
+        *whyp = xasprintf("must be 0..%" PRIu64, max);
+        return EINVAL;
     }
     if (msec && msec < min) {
         *whyp = xasprintf("must be 0 (never) or at least %" PRIu64
@@ -155,72 +62,39 @@ parse_liveness(const char *text, struct group_settings *s, char **whyp)
                           min, s->policy.timeout);
         return ERANGE;
     }
-    s->policy.liveness_msec = (uint32_t) msec;
     return 0;
 }
 
-static char *
-liveness_text(const struct group_settings *s)
-{
-    return xasprintf("%" PRIu32, s->policy.liveness_msec);
-}
-
-static int
-parse_nak(const char *text, struct group_settings *s, char **whyp OVS_UNUSED)
-{
-    return nak_policy_parse(text, &s->policy.nak) ? 0 : EINVAL;
-}
-
-static char *
-nak_text(const struct group_settings *s)
-{
-    return xstrdup(nak_policy_name(s->policy.nak));
-}
-
-static int
-parse_filter(const char *text, struct group_settings *s, char **whyp OVS_UNUSED)
-{
-    unsigned int off;
-
-    if (!words_parse(&on_off_words, text, &off)) {
-        return EINVAL;
-    }
-    s->policy.filter = !off;
-    return 0;
-}
-
-static char *
-filter_text(const struct group_settings *s)
-{
-    return xstrdup(on_off[!s->policy.filter]);
-}
-
-/*
- * The table.
- */
+#define FIELD(MEMBER) \
+    offsetof(struct group_settings, MEMBER), sizeof(((struct group_settings *) 0)->MEMBER)
+#define WORD(MEMBER, WORDS)           FIELD(MEMBER), WORDS, NULL, 0, 0, NULL
+#define NUMBER(MEMBER, ARG, MIN, MAX) FIELD(MEMBER), NULL, ARG, MIN, MAX
 
 const struct group_setting group_settings_table[] = {
-    {"mode", "mode", NULL, &tree_mode_words, "replicate", SETTING_NOT_STARTED, SETTING_WORD,
-     "how packets get to the edges", parse_mode, mode_text},
-    {"receivers", "receivers", NULL, &receivers_words, "tlv", SETTING_NOT_STARTED, SETTING_WORD,
-     "how an edge knows for whom a packet is: the packet says so, or castd has", parse_receivers,
-     receivers_text},
-    {"mtu", "mtu", "BYTES", NULL, "1024", SETTING_FIXED, SETTING_NUMBER,
-     "path MTU: 256, 512, 1024, 2048 or 4096", parse_mtu, mtu_text},
-    {"psn", NULL, "PSN", NULL, "random in each epoch", SETTING_FIXED, SETTING_NUMBER,
-     "start PSN of all epochs", parse_psn, psn_text},
-    {"timeout", "qp_timeout", "T", NULL, "20", SETTING_FIXED, SETTING_NUMBER,
-     "recommended time-out of the QPs, 1..31: 4.096 us * 2^T", parse_timeout, timeout_text},
-    {"policy", "policy", NULL, &loss_policy_words, "fail-group", SETTING_ANY_TIME, SETTING_WORD,
-     "what becomes of a group that loses members: it fails, or goes on without them", parse_policy,
-     policy_text},
-    {"liveness", "liveness", "MS", NULL, "10000, or 4 time-outs if that is more", SETTING_ANY_TIME,
-     SETTING_NUMBER, "ms of silence after which a member is lost; 0: never", parse_liveness,
-     liveness_text},
-    {"nak", "nak", NULL, &nak_policy_words, "hold", SETTING_ANY_TIME, SETTING_WORD,
-     "what becomes of a NAK while other members have confirmed less", parse_nak, nak_text},
-    {"filter", "filter", NULL, &on_off_words, "on", SETTING_ANY_TIME, SETTING_ON_OFF,
-     "what is sent again spares members that have confirmed it", parse_filter, filter_text},
+    {"mode", "mode", "replicate", SETTING_NOT_STARTED, "how packets get to the edges",
+     WORD(mode, &tree_mode_words)},
+    {"receivers", "receivers", "tlv", SETTING_NOT_STARTED,
+     "how an edge knows for whom a packet is: the packet says so, or castd has",
+     WORD(provisioned, &receivers_words)},
+    {"mtu", "mtu", "1024", SETTING_FIXED, "path MTU: 256, 512, 1024, 2048 or 4096",
+     NUMBER(mtu, "BYTES", 256, 4096), check_mtu},
+    {"psn", NULL, "random in each epoch", SETTING_FIXED, "start PSN of all epochs",
+     NUMBER(psn, "PSN", 0, PSN_MASK), NULL},
+    {"timeout", "qp_timeout", "20", SETTING_FIXED,
+     "recommended time-out of the QPs, 1..31: 4.096 us * 2^T",
+     NUMBER(policy.timeout, "T", 1, MAX_TIMEOUT), check_timeout},
+    {"policy", "policy", "fail-group", SETTING_ANY_TIME,
+     "what becomes of a group that loses members: it fails, or goes on without them",
+     WORD(policy.prune, &loss_policy_words)},
+    {"liveness", "liveness", "10000, or 4 time-outs if that is more", SETTING_ANY_TIME,
+     "ms of silence after which a member is lost; 0: never",
+     NUMBER(policy.liveness_msec, "MS", 0, UINT32_MAX), check_liveness},
+    {"nak", "nak", "hold", SETTING_ANY_TIME,
+     "what becomes of a NAK while other members have confirmed less",
+     WORD(policy.nak, &nak_policy_words)},
+    {"filter", "filter", "on", SETTING_ANY_TIME,
+     "what is sent again spares members that have confirmed it",
+     WORD(policy.filter, &off_on_words)},
     {.option = NULL},
 };
 
@@ -230,27 +104,87 @@ group_settings_count(void)
     return ARRAY_SIZE(group_settings_table) - 1;
 }
 
+bool
+group_setting_is_switch(const struct group_setting *setting)
+{
+    return setting->words == &off_on_words;
+}
+
 char *
 group_setting_argument(const struct group_setting *setting)
 {
     return setting->words ? words_join(setting->words, WORDS_ALL, "|", "|") : xstrdup(setting->arg);
 }
 
+/* Fields are unsigned integers, enumerations and booleans of a size of their own. */
+static uint64_t
+get_field(const struct group_setting *setting, const struct group_settings *s)
+{
+    const void *field = (const char *) s + setting->ofs;
+
+    switch (setting->size) {
+    case 1: return *(const uint8_t *) field;
+    case 4: return *(const uint32_t *) field;
+    default: return *(const uint64_t *) field;
+    }
+}
+
+static void
+set_field(const struct group_setting *setting, struct group_settings *s, uint64_t value)
+{
+    void *field = (char *) s + setting->ofs;
+
+    switch (setting->size) {
+    case 1: *(uint8_t *) field = (uint8_t) value; break;
+    case 4: *(uint32_t *) field = (uint32_t) value; break;
+    default: *(uint64_t *) field = value; break;
+    }
+}
+
 int
 group_setting_parse(const struct group_setting *setting, const char *text, struct group_settings *s,
                     char **whyp)
 {
-    int error;
+    unsigned int word = 0;
+    uint64_t value;
 
     *whyp = NULL;
-    error = setting->parse(text, s, whyp);
-    if (error && !*whyp) {
-        char *words = words_join(setting->words, WORDS_ALL, ", ", " or ");
+    if (setting->words) {
+        if (!words_parse(setting->words, text, &word)) {
+            char *words = words_join(setting->words, WORDS_ALL, ", ", " or ");
 
-        *whyp = xasprintf("must be %s", words);
-        free(words);
+            *whyp = xasprintf("must be %s", words);
+            free(words);
+            return EINVAL;
+        }
+        value = word;
+    } else if (!number_parse(text, setting->min, setting->max, &value)) {
+        *whyp = xasprintf("must be %" PRIu64 "..%" PRIu64, setting->min, setting->max);
+        return EINVAL;
+    }
+    int error = setting->check ? setting->check(s, value, whyp) : 0;
+    if (!error) {
+        set_field(setting, s, value);
     }
     return error;
+}
+
+char *
+group_setting_text(const struct group_setting *setting, const struct group_settings *s)
+{
+    uint64_t value = get_field(setting, s);
+
+    if (setting->words) {
+        return xstrdup(words_name(setting->words, (unsigned int) value));
+    }
+    return value == (uint64_t) PSN_RANDOM ? NULL : xasprintf("%" PRIu64, value);
+}
+
+bool
+group_setting_equal(const struct group_setting *setting, const struct group_settings *a,
+                    const struct group_settings *b)
+{
+    return get_field(setting, a) == get_field(setting, b);
 }
 
 /* Defaults that are in words are no values, and stay as they are: that of the PSN is here, that of
@@ -276,7 +210,7 @@ group_settings_mend(struct group_settings *s)
     char *problem = NULL;
 
     for (const struct group_setting *i = group_settings_table; i->option; i++) {
-        char *text = i->text(s), *why = NULL;
+        char *text = group_setting_text(i, s), *why = NULL;
 
         if (text && group_setting_parse(i, text, &good, &why) && !problem) {
             problem = xasprintf("%s %s: %s", i->option, text, why);

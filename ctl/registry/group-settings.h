@@ -42,36 +42,39 @@ enum setting_change {
     SETTING_FIXED,       /* never. */
 };
 
-/* What its value is in JSON: a string, a boolean, a number. */
-enum setting_type { SETTING_WORD, SETTING_ON_OFF, SETTING_NUMBER };
-
 struct group_setting {
-    const char *option;        /* castctl's, without "--". */
-    const char *key;           /* where it is shown; NULL: it is not. */
-    const char *arg;           /* a name for a number. */
-    const struct words *words; /* or what it may be. */
+    const char *option;    /* castctl's, without "--". */
+    const char *key;       /* where it is shown; NULL: it is not. */
     const char *otherwise; /* its value if nobody gives it; in words if that depends on others. */
     enum setting_change change;
-    enum setting_type type;
     const char *help; /* one line. */
 
-    /* group_setting_parse(), but that '*whyp' stays NULL if the value is none of the words. */
-    int (*parse)(const char *, struct group_settings *, char **whyp);
-    /* The opposite, malloc'd; NULL: it has no value. */
-    char *(*text)(const struct group_settings *);
+    size_t ofs, size; /* of its field in struct group_settings. */
+    /* The words that it may be, or for a number a name, and its limits. */
+    const struct words *words;
+    const char *arg;
+    uint64_t min, max;
+    /* What else must hold, as group_setting_parse() says, and what follows from it; or NULL. */
+    int (*check)(struct group_settings *, uint64_t value, char **whyp);
 };
 
 /* Ends with a setting whose option is NULL.  The time-out is before the liveness time. */
 extern const struct group_setting group_settings_table[];
 size_t group_settings_count(void);
 
-/* What usage says for its value, malloc'd: "BYTES", "on|off". */
+/* Is it off or on? */
+bool group_setting_is_switch(const struct group_setting *);
+/* What usage says for its value, malloc'd: "BYTES", "off|on". */
 char *group_setting_argument(const struct group_setting *);
 
 /* Takes the value over: 0.  Or EINVAL, or ERANGE if it does not go with those of settings before it:
  * '*whyp' is a malloc'd sentence then that says what it must be. */
 int group_setting_parse(const struct group_setting *, const char *, struct group_settings *,
                         char **whyp);
+/* The opposite, malloc'd; NULL: it has no value. */
+char *group_setting_text(const struct group_setting *, const struct group_settings *);
+bool group_setting_equal(const struct group_setting *, const struct group_settings *,
+                         const struct group_settings *);
 
 /* Of a group of which nothing is said. */
 struct group_settings group_settings_default(void);

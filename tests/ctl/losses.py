@@ -276,7 +276,7 @@ def policy_options(w):
     w.refused('group add g --timeout 14 --nak literal --may-exist', 2, 'another --nak')
     w.refused('group add g --timeout 14 --filter off --may-exist', 2, 'another --filter')
     w.refused('group add h --nak Hold', 1, '--nak Hold: must be hold, literal or solicit')
-    w.refused('group add h --filter yes', 1, '--filter yes: must be on or off')
+    w.refused('group add h --filter yes', 1, '--filter yes: must be off or on')
     w.refused('group set g --filter', 1, "option '--filter' requires an argument")
     w.refused('group set g --nak holds', 1, '--nak holds: must be')
     w.refused('group set g --nak hold --filter 1', 1, '--filter 1: must be')
