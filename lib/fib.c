@@ -7,8 +7,8 @@
  * handful of lengths (/128 addresses, /64 functions, /48 locators, a default),
  * so this is a handful of probes however many routes there are.
  *
- * Open addressing with linear probing, at most half full; deletion moves later
- * entries of the run back, so there are no tombstones.
+ * Open addressing with linear probing, at most half full.  Nothing is deleted: a
+ * new configuration makes a new table.
  */
 #include "lib/fib.h"
 
@@ -32,7 +32,6 @@ struct fib {
     struct slot *slots;
     size_t n_slots; /* power of two. */
     size_t n;
-    size_t n_by_plen[N_PLENS];
     uint8_t plens[N_PLENS]; /* lengths in use, longest first. */
     size_t n_plens;
 };
@@ -79,10 +78,7 @@ find(const struct fib *fib, const struct in6_addr *prefix, uint8_t plen)
 static void
 alloc_slots(struct fib *fib, size_t n_slots)
 {
-    fib->slots = malloc(n_slots * sizeof *fib->slots);
-    if (!fib->slots) {
-        abort();
-    }
+    fib->slots = must_calloc(n_slots, sizeof *fib->slots);
     fib->n_slots = n_slots;
     for (size_t i = 0; i < n_slots; i++) {
         fib->slots[i].plen = NO_PLEN;
@@ -104,15 +100,19 @@ grow(struct fib *fib)
     free(old);
 }
 
+/* Notes that the length occurs. */
 static void
-count(struct fib *fib, uint8_t plen, size_t n)
+add_plen(struct fib *fib, uint8_t plen)
 {
-    fib->n_by_plen[plen] = n;
-    fib->n_plens = 0;
-    for (size_t i = N_PLENS; i-- > 0;) {
-        if (fib->n_by_plen[i]) {
-            fib->plens[fib->n_plens++] = (uint8_t) i;
-        }
+    size_t i = 0;
+
+    while (i < fib->n_plens && fib->plens[i] > plen) {
+        i++;
+    }
+    if (i == fib->n_plens || fib->plens[i] != plen) {
+        memmove(&fib->plens[i + 1], &fib->plens[i], fib->n_plens - i);
+        fib->plens[i] = plen;
+        fib->n_plens++;
     }
 }
 
@@ -146,42 +146,9 @@ fib_set(struct fib *fib, const struct in6_addr *prefix, uint8_t plen, uint32_t v
             s = find(fib, &masked, plen);
         }
         fib->n++;
-        count(fib, plen, fib->n_by_plen[plen] + 1);
+        add_plen(fib, plen);
     }
     *s = (struct slot){masked, plen, value};
-}
-
-bool
-fib_delete(struct fib *fib, const struct in6_addr *prefix, uint8_t plen)
-{
-    assert(plen < N_PLENS);
-    struct in6_addr masked = mask(prefix, plen);
-    struct slot *hole = find(fib, &masked, plen);
-
-    if (hole->plen == NO_PLEN) {
-        return false;
-    }
-    hole->plen = NO_PLEN;
-    fib->n--;
-    count(fib, plen, fib->n_by_plen[plen] - 1);
-
-    /* Entries behind the hole may have been pushed past it: put each where a
-     * search finds it now. */
-    for (size_t i = (size_t) (hole - fib->slots);;) {
-        i = (i + 1) & (fib->n_slots - 1);
-        if (fib->slots[i].plen == NO_PLEN) {
-            return true;
-        }
-        struct slot moved = fib->slots[i];
-        fib->slots[i].plen = NO_PLEN;
-        *find(fib, &moved.prefix, moved.plen) = moved;
-    }
-}
-
-size_t
-fib_count(const struct fib *fib)
-{
-    return fib->n;
 }
 
 bool

@@ -19,9 +19,6 @@ void fib_destroy(struct fib *);
 /* Adds prefix/plen or replaces its value.  plen <= 128; bits of 'prefix' behind
  * plen do not matter. */
 void fib_set(struct fib *, const struct in6_addr *prefix, uint8_t plen, uint32_t value);
-/* False if there is no such prefix. */
-bool fib_delete(struct fib *, const struct in6_addr *prefix, uint8_t plen);
-size_t fib_count(const struct fib *);
 
 /* Value of the longest prefix that covers 'addr'; false if none does. */
 bool fib_lookup(const struct fib *, const struct in6_addr *addr, uint32_t *value);

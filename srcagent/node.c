@@ -27,20 +27,13 @@ destroy(void *sa_)
     free(sa);
 }
 
-/* What neighbour discovery answers besides the node's own: the Proxies to the
- * host, and the host to the fabric. */
+/* Neighbour discovery answers the fabric for the host. */
 static void
-announce(struct srcagent *sa, const struct node_config *config)
+announce_host(struct srcagent *sa, const struct node_config *config)
 {
-    struct in6_addr *proxies = must_calloc(config->n_trees, sizeof *proxies);
     const struct port_config *host = NULL;
     const struct port_config *uplink = NULL;
 
-    for (size_t i = 0; i < config->n_trees; i++) {
-        proxies[i] = config->trees[i].proxy;
-    }
-    l3_set_proxies(sa->base.l3, proxies, config->n_trees);
-    free(proxies);
     for (size_t i = 0; i < config->n_ports; i++) {
         *(config->ports[i].role == ROLE_HOST ? &host : &uplink) = &config->ports[i];
     }
@@ -74,7 +67,7 @@ configure(void *sa_, const struct node_config *config, uint64_t now, char **errp
     }
     if (!error) {
         node_base_configure(&sa->base, config);
-        announce(sa, config);
+        announce_host(sa, config);
         srcagent_trees_configure(sa, config, encaps, now); /* may send. */
     }
     return error;

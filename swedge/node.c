@@ -27,18 +27,6 @@ destroy(void *sw_)
     free(sw);
 }
 
-/* The Proxies that hosts may ask for. */
-static void
-announce_proxies(struct swedge *sw)
-{
-    struct in6_addr *proxies = must_calloc(sw->trees.n, sizeof *proxies);
-    for (size_t i = 0; i < sw->trees.n; i++) {
-        proxies[i] = sw->trees.v[i]->config.proxy;
-    }
-    l3_set_proxies(sw->base.l3, proxies, sw->trees.n);
-    free(proxies);
-}
-
 static int
 configure(void *sw_, const struct node_config *config, uint64_t now, char **errp)
 {
@@ -49,7 +37,6 @@ configure(void *sw_, const struct node_config *config, uint64_t now, char **errp
         sw->verify_always = config->verify_always;
         node_base_configure(&sw->base, config);
         swedge_trees_configure(sw, config, now);
-        announce_proxies(sw);
     }
     return error;
 }

@@ -452,9 +452,3 @@ agent_registry_lost(struct agent_registry *ar, const struct in6_addr *proxy, uin
     ar->report = true;
     return true;
 }
-
-bool
-agent_registry_is_connected(const struct agent_registry *ar)
-{
-    return ovsdb_idl_is_connected(ar->idl);
-}

@@ -49,6 +49,4 @@ void agent_registry_started(struct agent_registry *, const struct in6_addr *prox
 bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
                          uint32_t branch, const char *why);
 
-bool agent_registry_is_connected(const struct agent_registry *);
-
 #endif /* ctl/node/agent-registry.h */
