@@ -161,7 +161,7 @@ down_all(void)
     return worst;
 }
 
-/* 'down' of what is not there is done already, so that it may be repeated. */
+/* A lab that is not there is down already, so 'down' may be repeated. */
 static int
 down_one(const char *name)
 {
@@ -202,7 +202,7 @@ cmd_down(int argc, char *argv[])
         free(error);
         return EXIT_REFUSED;
     }
-    /* Half a 'down' helps nobody; it is quick. */
+    /* Half a 'down' helps nobody, and a whole one is quick. */
     child_catch_signals();
     return all ? down_all() : down_one(argv[optind]);
 }
@@ -254,7 +254,7 @@ cmd_env(int argc, char *argv[])
     return exit_code;
 }
 
-/* Becomes the command, in the place of a node. */
+/* Becomes the command, where the node is. */
 static int
 exec_in(const char *lab, const char *node, char *command[])
 {
@@ -273,7 +273,7 @@ exec_in(const char *lab, const char *node, char *command[])
     }
     struct svec argv = SVEC_EMPTY_INITIALIZER;
     if (strcmp(fact->fields[1], topology_kind_name(KIND_HOST)) != 0) {
-        /* It also gives the command a /sys of that namespace. */
+        /* This also gives the command a /sys of that namespace. */
         svec_add(&argv, "ip");
         svec_add(&argv, "netns");
         svec_add(&argv, "exec");
@@ -318,7 +318,7 @@ cmd_exec(int argc, char *argv[])
     return exit_code;
 }
 
-/* 'what' comes with what the command does. */
+/* 'what' already says what the command does. */
 static int
 cmd_daemon(int argc, char *argv[], const char *command, struct lab_restart what)
 {
@@ -474,7 +474,7 @@ main(int argc, char *argv[])
     }
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
         if (!strcmp(commands[i].name, name)) {
-            argv[1] = xasprintf("castlab: %s", name); /* before what getopt says. */
+            argv[1] = xasprintf("castlab: %s", name); /* getopt's messages begin with it. */
             return commands[i].run(argc - 1, argv + 1);
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stands in the way of a lab: looked at before anything is made.
+ * What stands in the way of a lab, checked before anything is made.
  */
 #include <config.h>
 

@@ -55,7 +55,7 @@ static void __attribute__((noreturn)) become(char *const argv[], int go_fd, int 
     char go;
     setsid();
     if (read(go_fd, &go, 1) != 1) {
-        _exit(0); /* castlab has given it up, or is gone. */
+        _exit(0); /* castlab has abandoned it, or is gone. */
     }
     int null_fd = open("/dev/null", O_RDONLY);
     if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(output_fd, STDOUT_FILENO) < 0
@@ -143,7 +143,7 @@ child_stop(struct process_id id, bool at_once)
         return errno == ESRCH ? NULL
                               : xasprintf("process %ld: %s", (long) id.pid, ovs_strerror(errno));
     }
-    /* The descriptor holds the process; now it is certain whose it is. */
+    /* The descriptor holds the process, so from now on its identity cannot change. */
     if (process_alive(id)) {
         if (!at_once) {
             pidfd_send_signal(fd, SIGTERM, NULL, 0);
@@ -156,7 +156,7 @@ child_stop(struct process_id id, bool at_once)
         }
     }
     close(fd);
-    /* Ours if this is the castlab that started it. */
+    /* It is a child of ours if this castlab started it. */
     waitpid(id.pid, NULL, WNOHANG);
     return error;
 }

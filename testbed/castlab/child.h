@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processes of a lab: started so that they are in the journal before they run
- * anything, ended only when they are provably the same ones.
+ * Processes of a lab.  Each is in the journal before it runs anything.  It is
+ * ended only if it is provably the same one.
  */
 #ifndef TESTBED_CASTLAB_CHILD_H
 #define TESTBED_CASTLAB_CHILD_H 1
@@ -16,21 +16,21 @@ struct child {
     int go_fd;
 };
 
-/* Forks a process that will run argv in a session of its own, standard output
- * and error appended to 'output'.  It waits for child_release(), and ends if child_abandon()
- * is called or this program dies first.  Functions return NULL or a malloc'd error. */
+/* Forks a process that will run argv in a session of its own and append its standard output and
+ * error to 'output'.  It waits for child_release().  It ends if child_abandon() is called or this
+ * program dies first.  Functions return NULL or a malloc'd error. */
 char *child_prepare(struct child *, char *const argv[], const char *output);
 char *child_release(struct child *);
 void child_abandon(struct child *);
 
-/* SIGTERM, after a while or if 'at_once' SIGKILL; waits until it is gone.  Not an error if it is not
- * there. */
+/* Sends SIGTERM and after a while SIGKILL, or with 'at_once' only SIGKILL.  Waits until the process
+ * is gone.  A process that is not there is no error. */
 char *child_stop(struct process_id, bool at_once);
 
 /* Runs a program to its end; an error if it does not end with status 0. */
 char *child_run(char *const argv[]);
 
-/* The folder that this program's file is in. */
+/* The folder of this program's file. */
 char *child_own_folder(void);
 
 /* SIGINT, SIGTERM and SIGHUP from now on only set what interrupted() returns. */

@@ -163,7 +163,7 @@ lab_start_castd(struct lab *lab)
     return lab_start_daemon(lab, NULL, lab->programs.castd, CASTD_NAME, extra);
 }
 
-/* Confines this process, and with it the ones that it starts, to one of the CPUs in 'all'. */
+/* Confines this process and those that it starts to one of the CPUs in 'all'. */
 static void
 run_on_one_cpu(const cpu_set_t *all, unsigned int which)
 {

@@ -2,10 +2,10 @@
  *
  * Taking a lab down, from its journal alone.
  *
- * What the journal lists is removed in the opposite order, each object only if
- * it is still the one that was made.  What has gone already is no error, so
- * 'down' may be repeated, and a start that broke off anywhere is undone by the
- * same code.  The journal goes last, and stays if something could not be
+ * What the journal lists is removed in the opposite order.  An object is removed
+ * only if it is still the one that was made.  One that has gone already is no
+ * error, so 'down' may be repeated, and the same code undoes a start that broke
+ * off anywhere.  The journal goes last.  It stays if something could not be
  * removed.
  */
 #include <config.h>
@@ -23,7 +23,7 @@
 #include "testbed/castlab/rdma.h"
 #include "util.h"
 
-/* How often, and with which pause, to look for users of RDMA devices. */
+/* How often to look for users of RDMA devices, and the pause in between. */
 #define USER_TRIES 20
 #define USER_NSEC  100000000
 
@@ -83,7 +83,7 @@ static const struct {
     {"rule", undo_rule},       {"local-rule", undo_local_rule}, {"rxe", undo_rxe},
 };
 
-/* True if it is gone.  The journal's reader knows the same kinds. */
+/* Returns true if the object is gone.  The journal's reader knows the same kinds. */
 static bool
 undo(struct net *net, const struct journal_entry *e)
 {
@@ -126,7 +126,7 @@ remove_folder(const char *name)
     return !error;
 }
 
-/* Whether a program still has one of the lab's RDMA devices open. */
+/* Says which program still has one of the lab's RDMA devices open. */
 static char *
 find_user(const char *name, const struct journal_list *list)
 {

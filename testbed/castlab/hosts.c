@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hosts: a tap each, with an address, a table of its own with a default route
- * through the adjacent forwarder, and rules that make the host use it.
+ * Hosts: each has a tap with an address, a table of its own with a default route
+ * through the adjacent forwarder, and rules that make the host use that table.
  *
- * All hosts share one namespace, so an address is local to every host; a rule
- * before 'lookup local' (moved for that, with RDMA) makes even packets for
- * another host of the lab leave through the tap:
+ * All hosts share one namespace, so an address is local to every host.  A rule
+ * before 'lookup local' (which is moved for that, with RDMA) makes even packets
+ * for another host of the lab leave through the tap:
  *
  *     pref 10 from H iif lo to HOSTS         lookup T_H
  *     pref 10 from H iif lo to fd00:ffff::/32 lookup T_H      Proxy Addresses

@@ -73,8 +73,8 @@ lab_find_node(const struct journal_list *list, const char *name)
     return NULL;
 }
 
-/* Opens the network namespace of one of the lab's processes: all were started
- * in that of the hosts. */
+/* Opens the network namespace of one of the lab's processes.  All were started
+ * in the hosts' namespace. */
 static int
 open_process_netns(const struct journal_list *list)
 {

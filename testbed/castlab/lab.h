@@ -25,9 +25,9 @@ enum {
     EXIT_INTERRUPTED = 130,
 };
 
-/* Processes of every lab; the forwarders' have the names of their nodes. */
+/* Processes that every lab has.  A forwarder's process has the name of its node. */
 #define OVSDB_NAME       "ovsdb-server"
-#define OVSDB_SHORT_NAME "ovsdb" /* as users may say. */
+#define OVSDB_SHORT_NAME "ovsdb" /* what users may say instead. */
 #define CASTD_NAME       "castd"
 #define HOLDER_NAME      "holder"
 
@@ -45,13 +45,13 @@ const struct journal_entry *lab_find_node(const struct journal_list *, const cha
 char *lab_enter(const char *name, const struct journal_list *);
 void lab_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* up.c: an exit code; errors have been printed.  A failure undoes itself. */
+/* up.c: returns an exit code; errors have been printed.  A failure undoes itself. */
 int lab_up(const struct topology *, bool rdma, int timeout);
 
-/* down.c: likewise. */
+/* down.c: returns an exit code; errors have been printed. */
 int lab_down(const char *name);
 
-/* restart.c: likewise.  Ends a daemon, starts it, or both. */
+/* restart.c: ends a daemon, starts it, or both.  Returns an exit code; errors have been printed. */
 struct lab_restart {
     const char *daemon; /* CASTD_NAME, OVSDB_NAME or a forwarder. */
     bool stop, start;
@@ -60,7 +60,7 @@ struct lab_restart {
 };
 int lab_restart(const char *name, const struct lab_restart *);
 
-/* status.c: likewise. */
+/* status.c: returns an exit code; errors have been printed. */
 int lab_status(const char *name);
 
 #endif /* testbed/castlab/lab.h */

@@ -51,8 +51,8 @@ netns_open(const char *name, int *fdp)
     return error;
 }
 
-/* Makes /run/netns a shared mount point, so that a namespace removed here is
- * also removed from mount namespaces that were copied meanwhile. */
+/* Makes /run/netns a shared mount point: a namespace removed here is then also
+ * removed from mount namespaces that were copied meanwhile. */
 static int
 prepare_folder(void)
 {
@@ -72,7 +72,7 @@ prepare_folder(void)
                : 0;
 }
 
-/* In a child: moves to a new namespace and gives it its name.  An errno value. */
+/* In a child: moves to a new namespace and gives it its name.  Returns an errno value. */
 static int
 child_make(const char *path)
 {
@@ -122,7 +122,7 @@ netns_delete(const char *name, uint64_t inode)
     int error = 0;
     uint64_t found = netns_inode(path);
     if (found && (!inode || inode == found)) {
-        /* EINVAL: never mounted, an empty file of an interrupted start. */
+        /* EINVAL: it is an empty file of an interrupted start, and was never mounted. */
         if (umount2(path, MNT_DETACH) && errno != EINVAL) {
             error = errno;
         } else if (unlink(path) && errno != ENOENT) {

@@ -31,7 +31,7 @@ netops_error(const char *what, const char *name, int nle)
     return nle < 0 ? xasprintf("%s %s: %s", what, name, nl_geterror(nle)) : NULL;
 }
 
-/* A netlink socket belongs for ever to the namespace in which it was made. */
+/* A netlink socket belongs to the namespace in which it was made, for ever. */
 char *
 net_open(struct net **netp, int netns_fd)
 {
@@ -68,7 +68,7 @@ net_close(struct net *net)
     }
 }
 
-/* The device; NULL and *nlep if there is none.  The caller puts it. */
+/* Returns the device, which the caller puts; or NULL and the libnl code *nlep. */
 static struct rtnl_link *
 get_link(struct net *net, const char *netdev, int *nlep)
 {
@@ -199,7 +199,7 @@ sysctl_set(const char *netdev, const char *name, const char *value)
     return error;
 }
 
-/* With a prefix length. */
+/* An address with a prefix length. */
 struct nl_addr *
 netops_addr(const struct in6_addr *a, uint8_t plen)
 {

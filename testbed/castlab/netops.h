@@ -15,13 +15,13 @@
 
 struct net;
 
-/* fd is of a namespace, -1: the caller's.  The caller's namespace stays what it is. */
+/* 'netns_fd' is the namespace's file; -1: the caller's.  The caller stays in its own namespace. */
 char *net_open(struct net **, int netns_fd);
 void net_close(struct net *);
 
 /* Network namespaces with a name, as 'ip netns' keeps them. */
 #define NETNS_FOLDER "/run/netns"
-/* *inodep: the identity of the new namespace.  In it, IPv6 is off for all devices to come. */
+/* *inodep is the identity of the new namespace.  IPv6 is off there for all devices to come. */
 char *netns_create(const char *name, uint64_t *inodep);
 /* Removes it if it has this inode (0: any). */
 char *netns_delete(const char *name, uint64_t inode);
@@ -35,7 +35,7 @@ int net_ifindex(struct net *, const char *netdev);
 
 /* A persistent multi-queue tap in the caller's namespace.  EEXIST is an error. */
 char *tap_create(const char *netdev);
-/* Attaches to an existing tap and detaches the queue: as long as *fdp is open, the tap has carrier. */
+/* Attaches to an existing tap and detaches the queue.  The tap has carrier while *fdp is open. */
 char *tap_hold(const char *netdev, int *fdp);
 /* Deletes the device if it is a tap and has this index (0: any). */
 char *tap_delete(struct net *, const char *netdev, int ifindex);
@@ -45,7 +45,7 @@ char *veth_create(struct net *, const char *a, const char *b, int peer_fd, unsig
 
 char *link_set_mtu(struct net *, const char *netdev, unsigned int mtu);
 char *link_set_up(struct net *, const char *netdev);
-/* That the device queues packets: with 'noqueue' a soft-RoCE queue pair fails under load. */
+/* Checks that the device queues packets: with 'noqueue' a soft-RoCE queue pair fails under load. */
 char *link_check_queue(struct net *, const char *netdev);
 bool link_has_carrier(struct net *, const char *netdev);
 /* /proc/sys/net/ipv6/conf/<netdev>/<name> in the caller's namespace. */
@@ -64,21 +64,20 @@ struct prefix {
     uint8_t plen;
 };
 
-/* An IPv6 policy rule for packets that this machine sends ('iif lo'); with 'from' NULL a rule for
- * all packets. */
+/* An IPv6 policy rule for packets that this machine sends ('iif lo'). */
 struct rule {
     uint32_t pref;
-    const struct in6_addr *from;
+    const struct in6_addr *from; /* NULL: the rule is for all packets. */
     struct prefix to;
     uint32_t table;
 };
 char *rule_add(struct net *, const struct rule *);
 char *rule_delete(struct net *, const struct rule *);
 bool rule_exists(struct net *, uint32_t pref, uint32_t table);
-/* First of 'n' consecutive tables from 'start' on that no route and no rule uses. */
+/* The first of 'n' consecutive tables, from 'start' on, that no route and no rule uses. */
 uint32_t free_tables(struct net *, uint32_t start, size_t n);
 
-/* The preference-0 rule 'lookup local' becomes one of preference 'pref', and back. */
+/* Moves the rule 'lookup local' from preference 0 to 'pref', and back. */
 char *local_rule_move(struct net *, uint32_t pref);
 char *local_rule_restore(struct net *, uint32_t pref);
 bool local_rule_is_first(struct net *);

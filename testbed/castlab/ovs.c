@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node of kind 'ovs': an Open vSwitch of its own, two processes beside castfwd,
- * which has it do what castd wants.
+ * A node of kind 'ovs': an Open vSwitch of its own, which is two processes, and
+ * castfwd, which makes it do what castd wants.
  *
  *     NAME.ovsdb      its configuration, a database in <folder>/NAME.ovs
  *     NAME.vswitchd   the switch, in the node's namespace
@@ -22,7 +22,7 @@
 
 #define VSWITCH_SCHEMA "/usr/share/openvswitch/vswitch.ovsschema"
 
-/* A file of its own; malloc'd. */
+/* A file of the node's own Open vSwitch; malloc'd. */
 static char *
 ovs_file(const struct lab *lab, const char *node, const char *file)
 {
@@ -60,7 +60,7 @@ lab_check_ovs(struct lab *lab, const char *node)
     return error;
 }
 
-/* Its database, unless there is one from an earlier start. */
+/* Creates its database, unless there is one from an earlier start. */
 static char *
 create_database(struct lab *lab, const char *node)
 {
@@ -80,7 +80,7 @@ create_database(struct lab *lab, const char *node)
     return error;
 }
 
-/* So that what is seen afterwards is the new process's. */
+/* start_database() removes the old socket first: the one seen here is the new process's. */
 static char *
 lacks_socket(struct lab *lab, const void *node)
 {
@@ -110,7 +110,7 @@ start_database(struct lab *lab, const char *node)
     return error;
 }
 
-/* By nsenter, which becomes the switch: the process in the journal is that. */
+/* Starts nsenter, which becomes the switch: the process in the journal is the switch. */
 static char *
 start_switch(struct lab *lab, const char *node)
 {

@@ -131,7 +131,7 @@ parameters_uninit(struct parameters *ps)
     free(ps->list);
 }
 
-/* True for "i", "i+2", "i-1" and so on; *addp: what is added. */
+/* True for "i", "i+2", "i-1" and so on; *addp is what is added. */
 static bool
 is_index(const char *inner, long *addp)
 {
@@ -166,7 +166,7 @@ value_of(const struct parameters *ps, struct yaml_doc *yd, const yaml_node_t *sc
     return "";
 }
 
-/* One end of a range: a number or a parameter with one. */
+/* One end of a range: a number, or a parameter whose value is one. */
 static long
 range_end(const struct parameters *ps, struct yaml_doc *yd, const yaml_node_t *scalar,
           const char *text)
@@ -181,8 +181,8 @@ range_end(const struct parameters *ps, struct yaml_doc *yd, const yaml_node_t *s
     return n;
 }
 
-/* The text between the next pair of braces at or after *pos: malloc'd, and
- * *pos moves behind it, *startp to its opening brace.  NULL: no more. */
+/* The text between the next pair of braces at or after *pos, malloc'd.  *pos
+ * moves behind the pair, *startp to its opening brace.  NULL: no more. */
 static char *
 next_braces(struct yaml_doc *yd, const yaml_node_t *scalar, const char **pos, const char **startp)
 {

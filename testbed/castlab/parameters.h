@@ -25,8 +25,8 @@ void parameters_init(struct parameters *, struct yaml_doc *yd, yaml_node_t *map,
                      const char *const given[], size_t n);
 void parameters_uninit(struct parameters *);
 
-/* How often an entry is to be made.  A range is taken from the first of its strings that has one:
- * call for each; a second range is an error. */
+/* How often an entry is to be made.  The range comes from the first of the entry's strings that has
+ * one: call parameters_find_range() for each string.  A second range is an error. */
 struct range {
     bool is_range;
     long first, last, i;

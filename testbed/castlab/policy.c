@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * IPv6 policy routing: rules that send what a lab host sends to another out of
- * its own device, although both addresses are local.
+ * IPv6 policy routing.  What one lab host sends to another leaves through the
+ * sender's own device, although both addresses are local.
  *
- * The kernel's first rule, preference 0, is 'lookup local'.  For the hosts'
- * rules to come before it, it moves to another preference: added there before
- * it is deleted at 0, so that at no time there is none.
+ * The kernel's first rule, preference 0, is 'lookup local'.  It moves to another
+ * preference, so that the hosts' rules come before it.  It is added there before
+ * it is deleted at 0, so that there is one at any time.
  */
 #include <config.h>
 
@@ -31,7 +31,7 @@ build(const struct rule *r)
     rtnl_rule_set_action(rule, FR_ACT_TO_TBL);
     rtnl_rule_set_table(rule, r->table);
     if (r->from) {
-        /* Without 'iif lo' it would also take packets that arrive, and loop. */
+        /* Without 'iif lo' the rule would also take packets that arrive, and they would loop. */
         rtnl_rule_set_iif(rule, "lo");
         struct nl_addr *src = netops_addr(r->from, 128);
         rtnl_rule_set_src(rule, src);

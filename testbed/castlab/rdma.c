@@ -73,7 +73,7 @@ rdma_find(const char *device, uint32_t *indexp)
     return finder.found;
 }
 
-/* One message with all contexts of a device. */
+/* Takes one message with all contexts of a device. */
 static int
 on_contexts(struct nl_msg *msg, void *pid_)
 {
@@ -114,14 +114,14 @@ rdma_user(const char *device)
     return pid;
 }
 
-/* Sends 'msg' (and frees it), waits for the answer. */
+/* Sends 'msg', frees it and waits for the answer. */
 static int
 transact(struct nl_msg *msg)
 {
     struct nl_sock *sock;
     int nle = open_socket(&sock);
     if (nle >= 0) {
-        /* Frees nothing on error: the message is ours. */
+        /* On error it frees nothing: the message is ours. */
         nle = nl_send_auto(sock, msg);
         nle = nle < 0 ? nle : nl_wait_for_ack(sock);
         nl_socket_free(sock);

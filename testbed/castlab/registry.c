@@ -129,7 +129,7 @@ fill_nothing(struct registry *r OVS_UNUSED, struct ovsdb_idl_txn *txn, const cha
     ovsdb_idl_txn_add_comment(txn, "castlab: is castd there?");
 }
 
-/* Goes on with a transaction until it is done; each is a request that castd is to answer. */
+/* Goes on with a transaction until it is done.  Each is a request, which castd answers. */
 static char *
 lacks_txn(struct registry *r, filler *fill, const char *arg, const char *what)
 {

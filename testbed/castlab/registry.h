@@ -14,26 +14,28 @@
 
 struct registry;
 
-/* The topology may be NULL where no function below is said to need it. */
+/* The topology may be NULL unless a function below that speaks of it is called. */
 struct registry *registry_open(const char *db, const struct topology *);
 void registry_close(struct registry *);
 
-/* What is still missing, malloc'd, or NULL.  Each but the first is only for when castd was seen;
- * those that write do so until they lack nothing. */
+/* registry_lacks_...() return what is still missing, malloc'd, or NULL if nothing is.  All but
+ * registry_lacks_castd() are for when castd was seen.  Those that write do so until nothing is
+ * missing. */
 
-/* That castd has been there. */
+/* Has castd been there? */
 char *registry_lacks_castd(struct registry *);
-/* That the registry has the topology.  Writes it: nodes, hosts, links and the fabric's MTU. */
+/* Does the registry have the topology?  Writes it: nodes, hosts, links and the fabric's MTU. */
 char *registry_lacks_topology(struct registry *);
-/* That castd has given every port of the topology its address. */
+/* Has castd given every port of the topology its address? */
 char *registry_lacks_plan(struct registry *);
-/* That every agent of the topology, or one node's, runs what castd wants of it. */
+/* Does every agent of the topology run what castd wants of it? */
 char *registry_lacks_agents(struct registry *);
+/* Does this node's agent run what castd wants of it? */
 char *registry_lacks_agent(struct registry *, const char *node);
-/* That the registry names no agent of this node.  Writes it, for when the agent has ended, so that
- * what is there afterwards is its successor's. */
+/* Has the registry forgotten this node's agent?  Makes it forget the agent.  To be called when the
+ * agent has ended, so that what is there afterwards is its successor's. */
 char *registry_lacks_no_agent(struct registry *, const char *node);
-/* That castd has taken up a request made since the registry was opened.  Makes it. */
+/* Has castd taken up a request made since the registry was opened?  Makes the request. */
 char *registry_lacks_answer(struct registry *);
 
 /* Talks to the registry for at most 'msec', or until it has news. */

@@ -2,9 +2,9 @@
  *
  * Ending one daemon of a lab, starting one that does not run, or both in turn.
  *
- * The journal says what the lab consists of; the daemon is started as 'up'
- * started it.  The hosts' devices keep their carrier meanwhile, since the
- * holder has a queue of each: queue pairs wait, and resend.
+ * The journal says what the lab consists of.  The daemon is started as 'up'
+ * started it.  The hosts' devices keep their carrier meanwhile, since the holder
+ * has a queue of each.  Queue pairs wait, and resend.
  */
 #include <config.h>
 
@@ -90,7 +90,7 @@ prepare(const struct restart *r)
     return error || !r->node ? error : connect_registry(r->lab);
 }
 
-/* The generation that the old process has reported must not be taken for the new one's. */
+/* The old process's generation must not be taken for the new one's, hence lacks_no_agent. */
 static char *
 start_agent(const struct restart *r)
 {
@@ -110,7 +110,7 @@ start_any(const struct restart *r)
                                                   : start_server(r->lab, lab_start_castd);
 }
 
-/* The processes of what is meant, the last one to be started first. */
+/* The daemon's processes, in the opposite of the order in which they are started. */
 static void
 find_parts(const struct restart *r, const struct journal_entry *parts[1 + LAB_OVS_N_PARTS],
            size_t *np)
@@ -124,7 +124,7 @@ find_parts(const struct restart *r, const struct journal_entry *parts[1 + LAB_OV
     }
 }
 
-/* To stop what is dead and to start what runs is done already, so that each may be repeated. */
+/* Stopping what is dead is done already, and so is starting what runs: each may be repeated. */
 static char *
 restart_any(const struct restart *r)
 {
@@ -151,7 +151,7 @@ restart_any(const struct restart *r)
     return error || !what->start ? error : start_any(r);
 }
 
-/* The node whose daemon is meant; NULL for those that every lab has. */
+/* Finds the node whose daemon is meant.  It is NULL for a daemon that every lab has. */
 static char *
 find_node(struct restart *r)
 {
@@ -166,7 +166,7 @@ find_node(struct restart *r)
     return is_kind(r->node, KIND_HOST) ? xasprintf("'%s' is a host: it has no daemon", name) : NULL;
 }
 
-/* What 'up' has finished; anything else has a journal that nobody may add to. */
+/* Opens a lab that 'up' has finished.  Nobody may add to the journal of any other lab. */
 static char *
 open_lab(struct lab *lab, struct journal_list *list)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of a lab is there: the journal against the machine.
+ * Which parts of a lab are there: the journal compared with the machine.
  */
 #include <config.h>
 

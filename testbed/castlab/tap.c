@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A host's NIC: a persistent tap with many queues, one of them held detached
- * so that the tap has carrier while no daemon is attached.
+ * A host's NIC: a persistent tap with many queues.  One of them is held
+ * detached, so that the tap has carrier while no daemon is attached.
  */
 #include <config.h>
 

@@ -2,8 +2,8 @@
  *
  * A lab's topology file as a checked structure.
  *
- * Nodes are read first, then links, then what can only be said of the whole:
- * that every host has its link and that netdevs, ids and addresses are unique.
+ * Nodes are read first, then links.  Then the whole is checked: every host has
+ * its link, and netdevs, ids and addresses are unique.
  */
 #include <config.h>
 
@@ -176,11 +176,11 @@ read_aggregate(struct reader *r, const yaml_node_t *at, const char *text,
     }
 }
 
-/* What a node may say, by its kind. */
+/* What a node may say of itself, by its kind. */
 static const struct attribute {
     const char *key;
     void (*read)(struct reader *, const yaml_node_t *, const char *text, struct topology_node *);
-    unsigned int kinds; /* that have it: a bit for each. */
+    unsigned int kinds; /* those that have it, a bit for each. */
     bool is_optional;
 } attributes[] = {
     {"address", read_address, 1u << KIND_HOST, false},
@@ -223,7 +223,7 @@ read_attribute(struct reader *r, yaml_node_t *map, const struct range *range,
     }
 }
 
-/* The keys of a node; which there are depends on its kind. */
+/* Reads the keys of a node, which depend on its kind. */
 static void
 read_attributes(struct reader *r, yaml_node_t *map, const struct range *range,
                 struct topology_node *node)
@@ -252,7 +252,7 @@ read_attributes(struct reader *r, yaml_node_t *map, const struct range *range,
     }
 }
 
-/* Names of a lab's other processes. */
+/* Is it the name of another process of a lab? */
 static bool
 name_is_reserved(const char *name)
 {
@@ -367,7 +367,7 @@ default_netdev(struct reader *r, const yaml_node_t *at, struct topology_end *end
     ovs_strlcpy(end->netdev, name, sizeof end->netdev);
 }
 
-/* One whose packets no program of ours sees. */
+/* Is it a node whose packets no program of ours sees? */
 static bool
 is_foreign(const struct topology_node *node)
 {
@@ -427,7 +427,7 @@ check_netdevs(struct reader *r, const yaml_node_t *at, const struct topology_lin
     }
 }
 
-/* How bad the link is made for what 'end' sends; 'at' is NULL if the file does not say. */
+/* Reads how bad the link is for what 'end' sends.  'at' is NULL if the file does not say. */
 static void
 read_impairment(struct reader *r, const yaml_node_t *at, const struct range *range,
                 char text[IMPAIR_TEXT_SIZE])
@@ -450,7 +450,7 @@ read_impairment(struct reader *r, const yaml_node_t *at, const struct range *ran
 /* A link as the file has it, for one number of its range. */
 struct link_source {
     yaml_node_t *ends[2];
-    yaml_node_t *impair[2]; /* what ends[i] sends; NULL: nothing is said. */
+    yaml_node_t *impair[2]; /* of what ends[i] sends; NULL: the file does not say. */
 };
 
 static void
@@ -556,7 +556,7 @@ read_links(struct reader *r, yaml_node_t *list)
     }
 }
 
-/* What a node lacks is known when all links have been read. */
+/* Complains of nodes without a link, once all links have been read. */
 static void
 check_links_of_nodes(struct reader *r)
 {

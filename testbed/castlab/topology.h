@@ -22,7 +22,7 @@
 /* A forwarder is a swedge, a srcagent, an Open vSwitch or the kernel. */
 enum topology_kind { KIND_HOST, KIND_SWEDGE, KIND_SRCAGENT, KIND_OVS, KIND_ROUTER };
 WORDS_DECLARE(topology_kind, enum topology_kind);
-/* Of a forwarder. */
+/* The role of a forwarder of this kind. */
 enum node_role topology_role(enum topology_kind);
 
 struct topology_node {
@@ -30,7 +30,7 @@ struct topology_node {
     enum topology_kind kind;
     struct in6_addr address; /* hosts: unicast, unique, outside the Proxy and locator ranges. */
     uint16_t id;             /* forwarders: 1..NODE_ID_MAX, unique. */
-    bool no_aggregation;     /* swedges: one that only replicates. */
+    bool no_aggregation;     /* swedges: it only replicates. */
     unsigned int n_links;    /* hosts: 1. */
 };
 
@@ -43,7 +43,7 @@ struct topology_end {
 struct topology_link {
     struct topology_end ends[2];      /* a host comes first. */
     bool has_host;                    /* a host link: its device is a tap. */
-    char impair[2][IMPAIR_TEXT_SIZE]; /* what ends[i] sends; "": it is a good link. */
+    char impair[2][IMPAIR_TEXT_SIZE]; /* of what ends[i] sends; "": it is a good link. */
 };
 
 struct topology {
@@ -62,7 +62,7 @@ char *topology_load(const char *file, const char *name, const char *const parame
                     struct topology **topologyp);
 void topology_destroy(struct topology *);
 
-/* Whether it names a lab or node: a letter, then letters, digits, '_' and '-', not too long. */
+/* Can it name a lab or node?  A letter, then letters, digits, '_' and '-', not too long. */
 bool topology_name_ok(const char *);
 
 #endif /* testbed/castlab/topology.h */

@@ -2,19 +2,19 @@
  *
  * Bringing a lab up.
  *
- * First everything is looked at that could stand in the way, and refused by
- * name; nothing has been made then.  After that each step goes to the journal
- * before it is taken, so that whatever happens lab_down() can undo it; a step
- * that fails, or Ctrl-C, does just that.
+ * First everything that could stand in the way is looked at, and refused by
+ * name, while nothing has been made yet.  After that each step goes to the
+ * journal before it is taken, so that lab_down() can undo it whatever happens.
+ * A step that fails undoes the lab in this way, and so does Ctrl-C.
  *
  *     registry, castd            plan the topology: ports get their MAC addresses
  *     namespaces, veth pairs     forwarders and the links between them
  *     hosts                      hosts.c
- *     swedge, srcagent           until each runs what castd wants of it
+ *     swedge, srcagent           waits until each runs what castd wants of it
  *     soft-RoCE devices          unless --no-rdma
  *
- * Hosts are in the namespace in which castlab runs, and so are the daemons:
- * they open their taps there and their fabric ports in a namespace of theirs.
+ * Hosts are in the namespace in which castlab runs, and so are the daemons.  A
+ * daemon opens its taps there and its fabric ports in a namespace of its own.
  */
 #include <config.h>
 
@@ -163,7 +163,7 @@ open_end(struct lab *lab, const struct topology_end *end, int *fdp)
     return error;
 }
 
-/* The pair is not in the journal: it ends with the namespaces that it is in. */
+/* The pair is not in the journal, since it ends with the namespaces that it is in. */
 static char *
 create_fabric_link(struct lab *lab, const struct topology_link *link)
 {
@@ -220,7 +220,7 @@ start_agents(struct lab *lab)
 
 /* The whole. */
 
-/* The folder and the journal's facts: enough for 'status' without the file. */
+/* Creates the folder and the journal's facts, which are enough for 'status' without the file. */
 static char *
 create_folder(struct lab *lab)
 {
@@ -248,7 +248,7 @@ create_folder(struct lab *lab)
     return error;
 }
 
-/* Tells the user what comes next: under emulation, or with many hosts, a step takes its time. */
+/* Tells the user what comes next.  Under emulation, or with many hosts, a step takes its time. */
 static void __attribute__((format(printf, 2, 3)))
 announce(const struct lab *lab, const char *format, ...)
 {
@@ -310,7 +310,7 @@ lab_up(const struct topology *t, bool rdma, int timeout)
         child_catch_signals();
         error = build(&lab);
         if (error) {
-            /* Ctrl-C also ends what castlab was waiting for: not that program's fault. */
+            /* Ctrl-C also ends what castlab was waiting for, which is not that program's fault. */
             if (child_interrupted()) {
                 lab.exit_code = EXIT_INTERRUPTED;
             }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by the files that bring a lab up, or one of its daemons back.  Functions
- * return NULL or a malloc'd error.
+ * Shared by the files that bring up a lab, or one of its daemons again.
+ * Functions return NULL or a malloc'd error.
  */
 #ifndef TESTBED_CASTLAB_UP_H
 #define TESTBED_CASTLAB_UP_H 1
@@ -24,7 +24,7 @@ struct programs {
     char *schema;
 };
 
-/* A daemon that has to be running. */
+/* A daemon that must be running. */
 struct lab_daemon {
     char *name;
     struct process_id id;
@@ -37,7 +37,7 @@ struct lab {
     int timeout; /* seconds that anything may take. */
     struct programs programs;
     struct journal journal;
-    struct net *net; /* of the hosts. */
+    struct net *net; /* the hosts' namespace. */
     struct registry *registry;
     size_t n_daemons;
     struct lab_daemon *daemons;
@@ -46,9 +46,9 @@ struct lab {
 
 void lab_uninit(struct lab *);
 
-/* check.c: what stands in the way of this lab; finds the programs. */
+/* check.c: returns what stands in the way of this lab, and finds the programs. */
 char *lab_check(struct lab *);
-/* Likewise, before anything at all: whether the paths of its sockets are short enough. */
+/* Checks that the paths of the lab's sockets are short enough, before anything at all is done. */
 char *lab_check_path(const char *name);
 char *programs_find(struct programs *);
 char *programs_find_ovs(struct programs *);
@@ -56,41 +56,42 @@ void programs_uninit(struct programs *);
 
 /* hosts.c */
 char *lab_hosts_create(struct lab *);
-/* Moves 'lookup local' behind the hosts' rules, makes the soft-RoCE devices. */
+/* Moves 'lookup local' behind the hosts' rules and makes the soft-RoCE devices. */
 char *lab_hosts_add_rdma(struct lab *);
 
 /* daemons.c */
 /* Starts a daemon with a NULL-terminated list of arguments; the first is its path.  It is in the
  * journal before it runs. */
 char *lab_start(struct lab *, const char *name, char *const argv[]);
-/* One of the OVSDB-style daemons with the options that all have.  'prefix' is NULL or begins the
- * command, 'extra' ends it; both end with NULL, and what is in 'extra' is freed. */
+/* Starts an OVSDB-style daemon with the options that all of them have.  'prefix' is NULL or begins
+ * the command, 'extra' ends it.  Both end with NULL.  What is in 'extra' is freed. */
 char *lab_start_daemon(struct lab *, const char *const prefix[], const char *program,
                        const char *name, char *extra[]);
 char *lab_start_ovsdb(struct lab *);
 char *lab_start_castd(struct lab *);
-/* A forwarder, the number-th of the lab.  It stays on one CPU: a veth queues frames on the sender's,
- * so one that migrates between two frames reorders them, and RC answers that with a retransmission. */
+/* Starts a forwarder, the number-th of the lab.  It stays on one CPU: a veth queues frames on the
+ * sender's, so a forwarder that migrates between two frames reorders them, and RC answers that with
+ * a retransmission. */
 char *lab_start_agent(struct lab *, const char *name, enum topology_kind, unsigned int number);
-/* Waits until 'lacks' has nothing more to say.  An error if that takes too long, a daemon that was
- * started has died or the user has interrupted. */
+/* Waits until 'lacks' returns NULL.  Fails if that takes too long, a started daemon has died or the
+ * user has interrupted. */
 char *lab_wait(struct lab *, char *(*lacks)(struct lab *, const void *), const void *arg);
 
 /* ovs.c: nodes of kind 'ovs'. */
 enum lab_ovs_part { LAB_OVS_DB, LAB_OVS_SWITCH, LAB_OVS_N_PARTS };
 /* The name of one of its processes, malloc'd. */
 char *lab_ovs_part(const char *node, enum lab_ovs_part);
-/* What stands in its way. */
+/* Returns what stands in the way of such a node. */
 char *lab_check_ovs(struct lab *, const char *node);
-/* Starts its processes, but for castfwd. */
+/* Starts all its processes but castfwd. */
 char *lab_start_ovs(struct lab *, const char *node);
 
 /* up.c */
 /* Journal lines with printf() formats. */
 char *lab_fact(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *lab_intent(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Ends an intent: 'error' (passed on) says that nothing was made; otherwise the object has this
- * identity, if 'id' is not 0. */
+/* Ends an intent.  If there is an 'error', nothing was made, and it is passed on.  Otherwise the
+ * object has this identity, if 'id' is not 0. */
 char *lab_outcome(struct lab *, char *error, uint64_t id);
 
 #endif /* testbed/castlab/up.h */

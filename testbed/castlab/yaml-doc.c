@@ -13,8 +13,8 @@
 
 #include "util.h"
 
-#define MAX_SIZE  (1 << 20) /* with a line for each of 1024 nodes it has some 100 kB. */
-#define MAX_DEPTH 32        /* what is right has 5. */
+#define MAX_SIZE  (1 << 20) /* a file with a line for each of 1024 nodes has some 100 kB. */
+#define MAX_DEPTH 32        /* a correct file has 5. */
 
 static void __attribute__((format(printf, 3, 0)))
 set_error(struct yaml_doc *yd, const yaml_mark_t *at, const char *format, va_list args)
@@ -46,7 +46,7 @@ yaml_doc_error(struct yaml_doc *yd, const yaml_node_t *node, const char *format,
     va_end(args);
 }
 
-/* That nothing follows the first document. */
+/* Checks that nothing follows the first document. */
 static void
 check_end(struct yaml_doc *yd, yaml_parser_t *parser)
 {
@@ -62,7 +62,7 @@ check_end(struct yaml_doc *yd, yaml_parser_t *parser)
     yaml_document_delete(&next);
 }
 
-/* That strings are as long as they look: what follows a NUL byte would be lost unseen. */
+/* Checks that strings are as long as they look: what follows a NUL byte would be lost unseen. */
 static void
 check_strings(struct yaml_doc *yd)
 {
@@ -99,7 +99,7 @@ read_all(struct yaml_doc *yd, size_t *len)
     return text;
 }
 
-/* How much deeper than before it is after an event. */
+/* By how much an event changes the depth. */
 static int
 deeper_by(yaml_event_type_t type)
 {
@@ -108,7 +108,7 @@ deeper_by(yaml_event_type_t type)
                                                                                  : 0;
 }
 
-/* libyaml's time grows with the square of the depth.  What else is wrong the loader says. */
+/* libyaml's time grows with the square of the depth.  The loader says what else is wrong. */
 static void
 check_depth(struct yaml_doc *yd, const unsigned char *text, size_t len)
 {

@@ -14,7 +14,7 @@
 #include <yaml.h>
 
 struct yaml_doc {
-    const char *file; /* as in messages; the caller's. */
+    const char *file; /* as messages name it; the caller's. */
     yaml_document_t doc;
     char *error; /* malloc'd; NULL: none so far. */
 };
@@ -40,12 +40,12 @@ const char *yaml_doc_text(const yaml_node_t *);
 /* Value of 'key'; NULL if there is none. */
 yaml_node_t *yaml_doc_get(struct yaml_doc *, const yaml_node_t *map, const char *key);
 
-/* Checks of type.  'what' names the node in the message: "'nodes'".  True if it is so. */
+/* Checks of type; true if the node has it.  'what' names the node in the message: "'nodes'". */
 bool yaml_doc_is_mapping(struct yaml_doc *, const yaml_node_t *, const char *what);
 bool yaml_doc_is_sequence(struct yaml_doc *, const yaml_node_t *, const char *what);
 bool yaml_doc_is_scalar(struct yaml_doc *, const yaml_node_t *, const char *what);
-/* A mapping with none but these keys, each at most once; 'keys' ends with NULL and may be NULL
- * for any key. */
+/* Checks for a mapping with only these keys, each at most once.  'keys' ends with NULL; if it is
+ * NULL, any key will do. */
 bool yaml_doc_has_keys(struct yaml_doc *, const yaml_node_t *, const char *what,
                        const char *const keys[]);
 

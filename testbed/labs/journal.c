@@ -2,7 +2,7 @@
  *
  * What a lab has made, written down before it is made.
  *
- * A text file of lines, only ever appended to; each line is written whole and
+ * A text file of lines, only ever appended to.  Each line is written whole and
  * synced before the step that it announces:
  *
  *     . KIND FIELD...    a fact about the lab (its name, nodes, ports)
@@ -22,11 +22,11 @@
  *     + local-rule PREF                   'lookup local' moved from preference 0 to PREF
  *     + rxe DEVICE NETDEV                 = RDMA device index
  *
- * A line that is not one of these, or has a field that is not what it must be, makes the whole
- * journal invalid: better nothing is removed than what is not the lab's.
+ * A line that is not one of these, or that has a wrong field, makes the whole journal invalid:
+ * removing nothing is better than removing what is not the lab's.
  *
- * '+' without '=' is a step that was cut short: the object may exist.  It did
- * not exist, and nobody else's had its name, when the line was written.
+ * '+' without '=' is a step that was cut short: the object may exist.  When the
+ * line was written, neither it nor anyone else's object of its name existed.
  *
  * Facts:
  *
@@ -122,8 +122,8 @@ entry_init(struct journal_entry *e, char op, const char *text)
     }
 }
 
-/* What lines there are, and of each the fields: w a word, i a network device, u a number of 32 bits,
- * n one of 64, d a process, a an address, p a prefix. */
+/* All kinds of lines, and the fields of each: w a word, i a network device, u a number of 32 bits,
+ * n a number of 64 bits, d a process, a an address, p a prefix. */
 static const struct {
     char op;
     const char *kind, *fields;
@@ -135,7 +135,7 @@ static const struct {
 
 #define WORD_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-/* NULL, or what a field must be. */
+/* Returns NULL, or what the field must be. */
 static const char *
 field_problem(char format, const char *field)
 {
@@ -156,7 +156,8 @@ field_problem(char format, const char *field)
     }
 }
 
-/* What 'down' would act on must be what 'up' has written.  NULL, or a malloc'd sentence. */
+/* Checks that 'up' could have written the line, on which 'down' would act.  Returns NULL or a
+ * malloc'd sentence. */
 static char *
 check_entry(const struct journal_entry *e, const char *line)
 {

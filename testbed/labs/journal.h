@@ -17,10 +17,10 @@ struct journal {
 /* A line that has been read.  Fields point into 'text'. */
 struct journal_entry {
     char *text;
-    char op; /* '.', '+' (with 'id' NULL or, if a '=' line followed, its id). */
+    char op; /* '.' or '+'. */
     const char *kind;
     const char *fields[JOURNAL_MAX_FIELDS]; /* after the kind; missing ones are "". */
-    char *id;
+    char *id; /* '+': the one in the '=' line that followed; NULL: none did. */
 };
 
 struct journal_list {

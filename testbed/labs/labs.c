@@ -33,7 +33,7 @@ read_stat(pid_t pid, unsigned long long *start, char *state)
         return false;
     }
     text[n] = '\0';
-    /* The name, in parentheses, may hold anything; what follows it does not. */
+    /* The name, in parentheses, may hold anything, even parentheses; what follows it has none. */
     const char *rest = strrchr(text, ')');
     return rest
            && sscanf(rest + 1,

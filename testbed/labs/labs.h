@@ -20,7 +20,7 @@ struct process_id {
 
 /* The process that has this pid now; false: there is none. */
 bool process_identify(pid_t, struct process_id *);
-/* Whether it still runs (a zombie does not). */
+/* Does it still run?  A zombie does not. */
 bool process_alive(struct process_id);
 
 /* Paths; malloc'd. */
@@ -31,7 +31,7 @@ void lab_list(struct svec *names);
 bool lab_exists(const char *name);
 char *lab_read(const char *name, struct journal_list *);
 struct process_id lab_process_id(const struct journal_entry *);
-/* A process of the lab, if there were several the newest; NULL: none of this name. */
+/* The newest process of the lab with this name; NULL: there is none. */
 const struct journal_entry *lab_find_process(const struct journal_list *, const char *name);
 
 #endif /* testbed/labs/labs.h */
