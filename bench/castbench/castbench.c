@@ -22,7 +22,7 @@
 #define EXIT_FAIL_IF 3
 #define EXIT_LOST    4 /* only replicas of receivers that are lost are wrong. */
 
-/* At the end: a table that was cut off is no result. */
+/* Called at the end: a table that was cut off is no result. */
 static void
 check_stdout(void)
 {
@@ -50,7 +50,7 @@ exec_report(char *argv[])
     return EXIT_RUN;
 }
 
-/* The original goes into the report: what is taken apart is a copy. */
+/* Copies the arguments.  The original goes into the report, and the copy is taken apart. */
 static char **
 copy_arguments(int argc, char *argv[])
 {
@@ -79,7 +79,7 @@ free_arguments(char **copy)
 
 struct reports {
     struct json_report *json; /* NULL if nobody wants it. */
-    bool table;               /* standard output is not for a file. */
+    bool table;               /* the table is printed: standard output is free of files. */
 };
 
 static void
@@ -167,7 +167,7 @@ any_fail_if(const struct matrix *m)
     return any;
 }
 
-/* What has been measured earlier, or a file of something else. */
+/* Does it hold something, measured earlier or a file of something else? */
 static bool
 has_content(const char *path)
 {
@@ -176,8 +176,8 @@ has_content(const char *path)
     return !out_file_is_stdout(path) && !stat(path, &st) && S_ISREG(st.st_mode) && st.st_size;
 }
 
-/* JSON is written, too, but for a slip of the pen nothing is lost.  'plan': NULL if there is none.
- * Returns the exit status. */
+/* Says why nothing is run, in JSON too.  A wrong command line leaves a JSON file that holds
+ * something as it was.  'plan' is NULL if there is none.  Returns the exit status. */
 static int
 refuse(const struct plan *plan, int status, const char *json, const char *error, int argc,
        char *argv[])
@@ -196,7 +196,7 @@ refuse(const struct plan *plan, int status, const char *json, const char *error,
     return status;
 }
 
-/* Files that are written are no one else's. */
+/* Is every file that is written a file of its own? */
 static bool
 files_differ(const struct plan *plan, char *error, size_t size)
 {
@@ -263,7 +263,7 @@ main(int argc, char *argv[])
     }
     atexit(check_stdout);
     char **arguments = copy_arguments(argc, argv);
-    /* Nobody should wait for a run to hear that its results have no place. */
+    /* Checked first: nobody should wait for a run to hear that its results have no place. */
     if (!options_parse(&plan, argc, arguments, error, sizeof error)) {
         status = refuse(NULL, EXIT_USAGE, plan.json, error, argc, argv);
     } else if (!files_differ(&plan, error, sizeof error)) {

@@ -10,12 +10,12 @@
  * All little endian, CRC-32C.  A sector that is shorter than the stamp has as
  * much of it as fits: of the number the low bytes.
  *
- * Bodies are a slot's for the whole run, so that a block costs its stamps only;
- * these are in every sector, so that no sector of a block can be taken for that
- * of an earlier one.
+ * A slot keeps its bodies for the whole run, so a block costs only its stamps.
+ * Every sector has one, so that no sector of a block can be taken for that of an
+ * earlier one.
  *
- * The region is generated with numbers that are 0: poison, the complement, has
- * a number of which all bits are 1, which no block has.
+ * The region is generated with numbers that are 0.  Poison is the complement: all
+ * bits of its numbers are 1, which no block has.
  */
 #include "bench/castbench/content.h"
 
@@ -32,7 +32,7 @@
 #include <isa-l/crc.h>
 #endif
 
-#define N_ROUNDS 4 /* of the cipher behind PATTERN_RANDOM. */
+#define N_ROUNDS 4 /* rounds of the cipher behind PATTERN_RANDOM. */
 
 struct stamp {
     uint64_t number;
@@ -93,12 +93,12 @@ next_random(uint64_t *state)
 }
 
 /* PATTERN_RANDOM: the slot of block 'i' < n_slots, or with 'back' the block of slot 'i'.  A Feistel
- * cipher permutes the numbers of some even number of bits; as long as the result is no slot it goes
- * on, which ends since the cycle has 'i' in it. */
+ * cipher permutes the numbers of some even number of bits.  It is repeated until the result is a
+ * slot.  That ends, since 'i' itself is on the cycle. */
 static uint64_t
 permute(const struct content *c, uint64_t i, bool back)
 {
-    unsigned bits = 1; /* of a half. */
+    unsigned bits = 1; /* of each half. */
 
     while (UINT64_C(1) << 2 * bits < c->n_slots) {
         bits++;
@@ -191,7 +191,7 @@ body_crc(const unsigned char *sector, size_t len)
                : 0;
 }
 
-/* What is there before the first block, ahead of a body that is made. */
+/* Writes the stamp that is there before the first block.  The body must be there already. */
 static void
 sector_generate(unsigned char *sector, size_t len)
 {
@@ -215,7 +215,7 @@ sector_stamp(unsigned char *sector, size_t len, uint64_t block)
     memcpy(sector, &s, n);
 }
 
-/* What a sector is before any block, given what it is to be then. */
+/* Poisons a sector that holds what it should hold at the end. */
 static void
 sector_poison(const struct content *c, unsigned char *sector, size_t len)
 {
@@ -227,7 +227,7 @@ sector_poison(const struct content *c, unsigned char *sector, size_t len)
     }
 }
 
-/* Whether the stamp is that of a block, and of which. */
+/* Is the stamp that of a block?  '*block' is which one. */
 static bool
 sector_block(const unsigned char *sector, size_t len, uint64_t n_blocks, uint64_t *block)
 {
@@ -242,7 +242,7 @@ sector_block(const unsigned char *sector, size_t len, uint64_t n_blocks, uint64_
     *block = le64toh(number);
     memcpy(stamp, sector, n);
     sector_stamp(stamp, n, *block);
-    /* Without checksums any number is one. */
+    /* Without checksums any number looks like a block's. */
     return !memcmp(stamp, sector, n) && (n == sizeof stamp || *block < n_blocks);
 }
 
@@ -337,7 +337,7 @@ explain_header(const unsigned char *region, const unsigned char *expected, size_
     }
 }
 
-/* About the sector of 'len' bytes in which byte 'bad' is the first that is not as in 'expected'. */
+/* Explains a sector of 'len' bytes.  Byte 'bad' is its first that differs from 'expected'. */
 static void
 explain_sector(const struct content *c, const unsigned char *sector, const unsigned char *expected,
                size_t len, size_t bad, uint64_t block, uint64_t n_blocks, char *why, size_t size)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel has counted: bytes and packets that devices have sent, from
- * /proc/net/dev, which unlike sysfs shows the namespace that the reader is in;
- * CPU time of forwarders and of the machine; an RDMA device's counters.
+ * What the kernel has counted: bytes and packets that devices have sent, CPU
+ * time of forwarders and of the machine, and an RDMA device's counters.
  *
- * A lab says by its files what there is to count: NODE.pid in its folder is of
- * a forwarder, whose devices are in namespace LAB-NODE.
+ * Bytes and packets are from /proc/net/dev, which unlike sysfs shows the
+ * namespace that the reader is in.
+ *
+ * A lab's files say what there is to count: NODE.pid in its folder is of a
+ * forwarder, whose devices are in namespace LAB-NODE.
  */
 #include "bench/castbench/counter.h"
 
@@ -23,7 +25,7 @@
 
 #include "bench/castbench/proc.h"
 
-/* How a sentence ends that says why not. */
+/* Puts "what name: why" into 'error' and returns false. */
 static bool
 fail(char *error, size_t size, const char *what, const char *name, const char *why)
 {
@@ -33,8 +35,8 @@ fail(char *error, size_t size, const char *what, const char *name, const char *w
 
 /* Devices. */
 
-/* The devices of a namespace (NULL: of this one), to be read; NULL, and errno.  Goes there only to
- * open the file, which stays that namespace's. */
+/* Opens the list of a namespace's devices (NULL: of this one).  Goes there only to open the file,
+ * which stays that namespace's.  Returns NULL and sets errno on failure. */
 static FILE *
 open_devices(const char *netns)
 {
@@ -55,7 +57,7 @@ open_devices(const char *netns)
         stream = fopen(file, "re");
         int e = errno;
         if (setns(home, CLONE_NEWNET)) {
-            abort(); /* all that follows would be of the wrong namespace. */
+            abort(); /* all that follows would be in the wrong namespace. */
         }
         errno = e;
     }
@@ -81,7 +83,7 @@ find_device(struct machine_count *m, const char *where)
     return NULL;
 }
 
-/* False: there are too many.  A device that is there already is not added again. */
+/* Adds a device, unless it is there already.  False: there are too many. */
 static bool
 add_device(struct machine_count *m, const char *netns, const struct proc_device *d)
 {
@@ -98,7 +100,7 @@ add_device(struct machine_count *m, const char *netns, const struct proc_device 
     return true;
 }
 
-/* One device, as a user names it. */
+/* Reads one device, as a user names it. */
 static bool
 read_device(struct machine_count *m, const char *where, char *error, size_t size)
 {
@@ -129,7 +131,7 @@ read_device(struct machine_count *m, const char *where, char *error, size_t size
            || fail(error, size, "--count-bytes", where, "too many devices");
 }
 
-/* All of a namespace but "lo". */
+/* Reads all devices of a namespace but "lo". */
 static bool
 read_namespace(struct machine_count *m, const char *netns, char *error, size_t size)
 {
@@ -182,7 +184,7 @@ read_busy(struct machine_count *m, char *error, size_t size)
     return true;
 }
 
-/* Of the process whose pid file that is. */
+/* Reads what the process with this pid file has used. */
 static bool
 read_forwarder(struct machine_count *m, const char *path, const char *name, char *error,
                size_t size)
@@ -227,8 +229,8 @@ ends_in(const char *name, const char *end)
     return len > end_len && !strcmp(name + len - end_len, end);
 }
 
-/* A node NAME may be several processes: NAME, and of an Open vSwitch NAME.vswitchd and its database
- * NAME.ovsdb, which forwards nothing. */
+/* A node NAME may be several processes: NAME, and for an Open vSwitch also NAME.vswitchd and its
+ * database NAME.ovsdb, which forwards nothing. */
 static bool
 read_pid_file(struct machine_count *m, const char *lab, const char *folder, const char *file,
               char *error, size_t size)
@@ -291,7 +293,7 @@ machine_count_read(const struct counter_options *o, struct machine_count *m, cha
     return (!o->lab || read_lab(m, o->lab, error, size)) && read_busy(m, error, size);
 }
 
-/* A device that 'before' does not have yet has counted from nought. */
+/* A device that is not in 'before' has counted from 0. */
 static bool
 devices_since(struct machine_count *after, const struct machine_count *before, char *error,
               size_t size)
@@ -348,8 +350,7 @@ machine_count_since(struct machine_count *after, const struct machine_count *bef
 
 /* Hosts. */
 
-/* Counters of a device are its soft-RoCE's if they have these names (the same in Linux 6.1 and
- * 6.12). */
+/* Reads a counter.  Only soft-RoCE's have these names, the same in Linux 6.1 and 6.12. */
 static bool
 read_rdma(const char *device, const char *name, uint64_t *value)
 {
@@ -361,8 +362,8 @@ read_rdma(const char *device, const char *name, uint64_t *value)
            && read_line(path, line, sizeof line) && sscanf(line, "%" SCNu64, value) == 1;
 }
 
-/* The kernel reads counters afresh only when it last did so longer ago than "lifespan" says, in
- * milliseconds, and it counts in ticks of up to 10 ms: what has happened by now is seen after that. */
+/* Waits until what has happened by now is seen.  The kernel reads counters afresh only when it last
+ * did so more than "lifespan" milliseconds ago, and it counts in ticks of up to 10 ms. */
 static void
 wait_until_seen(const char *device)
 {
@@ -390,7 +391,7 @@ host_count_read(const char *rdma_device, struct host_count *c)
     if (rdma_device) {
         wait_until_seen(rdma_device);
     }
-    /* completer_retry_err also counts when a NAK is why. */
+    /* completer_retry_err also counts retries because of a NAK. */
     if (rdma_device && read_rdma(rdma_device, "duplicate_request", &duplicate)
         && read_rdma(rdma_device, "out_of_seq_request", &out_of_order)
         && read_rdma(rdma_device, "completer_retry_err", &c->retries)

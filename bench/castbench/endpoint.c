@@ -3,9 +3,9 @@
  * One side of a reliable connection (see endpoint.h).
  *
  * The device and the GID index follow from the host's address: users name
- * hosts, never devices.  Completions are waited for with events, not by
- * spinning: all endpoints of a lab share a few processors, and a spinning
- * source would take them from the forwarders it measures.
+ * hosts, never devices.  An endpoint waits for completions with events, not by
+ * spinning: all endpoints of a lab share a few processors, and a spinning source
+ * would take them from the forwarders it measures.
  */
 #include "bench/castbench/endpoint.h"
 
@@ -170,7 +170,7 @@ endpoint_qp_create(struct endpoint *ep, unsigned n_send, unsigned n_recv)
                 .max_recv_sge = 1,
                 .max_inline_data = sizeof(uint64_t)},
     };
-    /* Writes only: a group can carry neither READ nor ATOMIC. */
+    /* Only writes are allowed: a group can carry neither READ nor ATOMIC. */
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT,
         .port_num = 1,
@@ -233,7 +233,7 @@ endpoint_qp_connect(struct endpoint *ep, struct ibv_qp *qp, const struct endpoin
                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN
                               | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     if (error) {
-        /* ETIMEDOUT here: no neighbour answers on the way to the peer. */
+        /* ETIMEDOUT here means that no neighbour answers on the way to the peer. */
         inet_ntop(AF_INET6, &peer->address, text, sizeof text);
         return fail(ep, error, "queue pair to RTR towards %s", text);
     }
@@ -243,8 +243,8 @@ endpoint_qp_connect(struct endpoint *ep, struct ibv_qp *qp, const struct endpoin
     return error ? fail(ep, error, "queue pair to RTS") : 0;
 }
 
-/* One completion if there is one: 0, EAGAIN or an error.  Asks for an event
- * first when it looks a second time, so that none is lost. */
+/* Takes one completion if there is one.  Returns 0, EAGAIN or an error.  It asks
+ * for an event before it looks a second time, so that none is lost. */
 static int
 try_completion(struct endpoint *ep, struct ibv_wc *wc)
 {
@@ -269,8 +269,8 @@ endpoint_completion(struct endpoint *ep, struct ibv_wc *wc, uint64_t deadline, i
     bool stop = false;
     int status;
 
-    /* Events may be left over from completions already taken, so that one
-     * proves nothing: only the clock ends the wait, or that there is no more to come. */
+    /* An event proves nothing, since it may be left over from completions already taken.  Only the
+     * clock ends the wait, or the news that no more will come. */
     while ((status = try_completion(ep, wc)) == EAGAIN && !stop) {
         struct pollfd pfds[] = {{.fd = ep->channel->fd, .events = POLLIN},
                                 {.fd = stop_fd, .events = POLLIN}};

@@ -25,8 +25,7 @@ struct endpoint {
     char error[256];
 };
 
-/* What a queue pair needs to know about the other side, be it a group or a
- * host. */
+/* What a queue pair needs to know about the other side, a group or a host. */
 struct endpoint_peer {
     struct in6_addr address;
     uint32_t qpn;
@@ -56,10 +55,10 @@ struct ibv_qp *endpoint_qp_create(struct endpoint *ep, unsigned n_send, unsigned
 /* Takes a queue pair from INIT to RTS. */
 int endpoint_qp_connect(struct endpoint *ep, struct ibv_qp *qp, const struct endpoint_peer *peer);
 
-/* Takes a completion into 'wc', sleeping until 'deadline', in nanoseconds of
- * CLOCK_MONOTONIC, or as long as nothing can be read from 'stop_fd' (-1: none).
- * Returns 0, EAGAIN if there was none in time, ECANCELED if there is none and
- * 'stop_fd' is readable, or another errno. */
+/* Takes a completion into 'wc'.  Sleeps until there is one, but no longer than
+ * until 'deadline', in nanoseconds of CLOCK_MONOTONIC, or until 'stop_fd' (-1:
+ * none) is readable.  Returns 0, EAGAIN if there was no completion in time,
+ * ECANCELED if there is none and 'stop_fd' is readable, or another errno. */
 int endpoint_completion(struct endpoint *ep, struct ibv_wc *wc, uint64_t deadline, int stop_fd);
 
 #endif /* bench/castbench/endpoint.h */

@@ -16,7 +16,7 @@ struct unit {
     double factor;
 };
 
-/* The last is nothing: without a unit. */
+/* The last one, "", is for numbers without a unit. */
 static const struct unit times[] = {{"us", 1}, {"ns", 1e-3}, {"ms", 1e3}, {"s", 1e6}, {"", 1}};
 static const struct unit rates[] = {{"MB/s", 1}, {"", 1}};
 static const struct unit percents[] = {{"%", 1}, {"", 1}};
@@ -51,7 +51,7 @@ skip_spaces(const char *p)
     return p + strspn(p, " \t");
 }
 
-/* The word at 'p', which ends before any of 'stops', without spaces behind it. */
+/* Length of the word at 'p', which ends before any of 'stops', without the spaces at its end. */
 static size_t
 word_len(const char *p, const char *stops)
 {

@@ -13,21 +13,22 @@ enum comparison { COMPARE_GREATER, COMPARE_GREATER_EQUAL, COMPARE_LESS, COMPARE_
 struct fail_if {
     const char *text; /* as the user wrote it. */
     bool has_scheme;
-    enum scheme scheme; /* the only one it is for. */
+    enum scheme scheme; /* with 'has_scheme': the only one that the condition is for. */
     enum metric metric;
     enum comparison comparison;
     double limit; /* in the metric's own unit. */
 };
 
-/* Keeps 'text'.  False: 'error' says what of it cannot be. */
+/* Keeps 'text'.  False: 'error' says what is wrong with it. */
 bool fail_if_parse(struct fail_if *, const char *text, char *error, size_t size);
 
-/* Does it hold?  Of a value that is not known (NaN), too: what nobody has measured is not good
- * enough. */
+/* Does the condition hold for 'value'?  It also holds for a value that is not known (NaN): what
+ * nobody has measured is not good enough. */
 bool fail_if_holds(const struct fail_if *, double value);
 
-/* What it is about, as users write it, and the unit of values; "": none. */
+/* The metric that it is about, as users write it. */
 const char *fail_if_metric(const struct fail_if *);
+/* The unit of the metric's values; "": none. */
 const char *fail_if_unit(const struct fail_if *);
 
 #endif /* bench/castbench/fail-if.h */

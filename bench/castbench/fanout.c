@@ -20,7 +20,7 @@ piece_get(const struct run_ctx *run, uint64_t block, unsigned piece)
     if (piece >= shared->n_chunks) {
         return (struct piece){.ofs = 0, .len = sizeof(uint64_t), .is_tail = true};
     }
-    /* The last block of a file may be shorter: it has as many pieces, some of no length. */
+    /* A file's last block may be shorter.  It has as many pieces as others, some of length 0. */
     uint32_t begin = piece * chunk < len ? piece * chunk : len;
     uint32_t left = len - begin;
     return (struct piece){.ofs = content_block_ofs(content, block) + begin,
@@ -50,9 +50,9 @@ child_name(const struct fanout *f, unsigned lane)
     return is_mcast(f->run) ? "the group" : f->run->options->receivers[child_of(f, lane) - 1];
 }
 
-/* Blocks of one packet leave in the order in which they are posted, so that children of a binomial
- * tree have it one after the other without a wait for each: that would be a round trip and a wake-up
- * that no broadcast pays for.  Longer ones would share the uplink, and all be late. */
+/* Blocks of one packet leave in the order in which they are posted.  So the children of a binomial
+ * tree get one in turn without a wait for each, which would be a round trip and a wake-up that no
+ * broadcast pays for.  Longer blocks would share the uplink, and all be late. */
 static bool
 posts_in_order(const struct run_ctx *run)
 {
@@ -167,7 +167,7 @@ opcode(const struct fanout *f, const struct lane *lane, unsigned piece)
     return is_noticed(f, lane, piece) ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
 }
 
-/* The last piece of a block has a completion: it stands for all of them. */
+/* Only the last piece of a block has a completion, which stands for all pieces. */
 static bool
 post_piece(struct fanout *f, unsigned index, uint64_t block, unsigned piece, char *error,
            size_t size)

@@ -17,14 +17,14 @@ struct lane {
     struct ibv_qp *qp;
     uint64_t va; /* of the child's region. */
     uint32_t rkey;
-    unsigned notices; /* per block, that the child takes. */
+    unsigned notices; /* completions that the child takes per block. */
     uint64_t done;    /* blocks of this QP that the child has. */
 };
 
 struct fanout {
     const struct run_ctx *run;
     struct endpoint *ep;
-    const unsigned char *region; /* what is sent from. */
+    const unsigned char *region; /* blocks are sent from here. */
     unsigned member;
     unsigned n_lanes;
     bool serial;
@@ -36,21 +36,22 @@ struct fanout {
 bool fanout_open(struct fanout *, const struct run_ctx *, unsigned member, struct endpoint *,
                  const unsigned char *region, char *error, size_t size);
 
-/* Connects them to the children, which have opened theirs; not for a group. */
+/* Connects them to those of the children, which have opened theirs.  Not for a group. */
 bool fanout_connect(struct fanout *, char *error, size_t size);
 
-/* Writes a piece of a block to all children; if these take turns, the whole
- * block to the first, with its last piece. */
+/* Writes a piece of a block to all children.  If the children take turns, the
+ * last piece writes the whole block to the first child; others do nothing. */
 bool fanout_piece(struct fanout *, uint64_t block, unsigned piece, char *error, size_t size);
-/* All pieces. */
+/* fanout_piece() for all pieces. */
 bool fanout_block(struct fanout *, uint64_t block, char *error, size_t size);
 
-/* What the completion says: '*block' has arrived at child '*lane'; true in
- * '*all': now all have it.  Goes on with the next child, if these take turns. */
+/* Takes a completion, which says that '*block' has arrived at child '*lane'.
+ * '*all' is true if now all children have it.  Goes on with the next child, if
+ * the children take turns. */
 bool fanout_completion(struct fanout *, const struct ibv_wc *, unsigned *lane, uint64_t *block,
                        bool *all, char *error, size_t size);
 
-/* Work requests are told apart by their id: what, lane or other, QP. */
+/* A work request's id consists of its kind, an index and the QP. */
 enum wr_kind {
     WR_LANE,   /* a block to a child; 'index' is the lane. */
     WR_NOTICE, /* something has arrived. */

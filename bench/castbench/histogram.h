@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times in a log-linear histogram of fixed size: every power of two is cut into
- * as many equal parts, so that whatever it holds it is known to 1.6 %.
+ * Times in a log-linear histogram of fixed size.  Every power of two is cut into
+ * the same number of equal parts, so that every time is known to 1.6 %.
  *
  * Plain data without pointers: it may be in memory that processes share, with
  * one writer at a time.
@@ -19,16 +19,17 @@
 struct histogram {
     uint64_t n;
     uint64_t sum; /* nanoseconds. */
-    uint64_t min; /* exact, as is 'max'; both 0 if n is. */
-    uint64_t max;
+    uint64_t min; /* exact; 0 if n is 0. */
+    uint64_t max; /* exact; 0 if n is 0. */
     uint64_t counts[HISTOGRAM_BUCKETS];
 };
 
 void histogram_add(struct histogram *, uint64_t ns);
 void histogram_merge(struct histogram *, const struct histogram *more);
 
-/* The time that 'percent' (0..100] of all do not exceed, rounded up to the end
- * of its bucket, but never above the longest; 0 of an empty histogram. */
+/* The time that 'percent' (0..100] of all times do not exceed.  It is rounded up
+ * to the end of its bucket, but never above the longest time.  It is 0 if the
+ * histogram is empty. */
 uint64_t histogram_percentile(const struct histogram *, double percent);
 
 /* Bucket i holds times from histogram_low(i) to histogram_low(i + 1) - 1. */

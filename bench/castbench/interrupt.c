@@ -2,8 +2,8 @@
  *
  * Signals that end the program (see interrupt.h).
  *
- * Processes of a run inherit the handler: Ctrl-C reaches them, too, and it is the parent that is to
- * say so.  They end with it.
+ * Processes of a run inherit the handler, since Ctrl-C reaches them, too.  The parent reports the
+ * signal, and they end with the parent.
  */
 #include "bench/castbench/interrupt.h"
 
@@ -13,10 +13,10 @@
 #include "bench/castbench/clock.h"
 
 static volatile sig_atomic_t caught;
-static uint64_t since; /* of the handler. */
+static uint64_t since; /* the handler's: when it caught the first signal. */
 
-/* timeout(1) signals a program and then its group: two at a time are one.  And there is a SIGPIPE for
- * each thing said to nobody. */
+/* timeout(1) signals a program and then its group: signals within a second count as one.  A SIGPIPE
+ * never counts as another one: it comes for each thing that nobody reads. */
 static void
 handler(int signal_number)
 {
@@ -39,7 +39,7 @@ interrupt_catch(void)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction old;
 
-        /* nohup's program stays deaf. */
+        /* A signal that nohup ignores stays ignored. */
         if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN) {
             sigaction(signals[i], &action, NULL);
         }

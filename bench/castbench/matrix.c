@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The loop of runs (see matrix.h).  Schemes take turns within a repeat, and the repeats of a cell
- * lie far apart, so that what else the machine does meets all alike.
+ * are far apart, so that whatever else the machine does affects all schemes alike.
  */
 #include "bench/castbench/matrix.h"
 
@@ -27,7 +27,7 @@ matrix_uninit(struct matrix *m)
     free(m->rows);
 }
 
-/* Is there a run that cannot be?  Said before the first one has taken its time. */
+/* Is every run possible?  An impossible one is reported before the first one has taken its time. */
 static bool
 check_all(struct matrix *m)
 {

@@ -22,11 +22,11 @@ struct matrix {
     uint64_t since;          /* nanoseconds of CLOCK_MONOTONIC. */
     unsigned n_rows;         /* runs that are over. */
     struct row *rows;
-    /* Why not all runs of the plan were run, or the last one failed; empty if neither is so. */
+    /* Why some runs of the plan were not run, or why the last one failed; empty if all is well. */
     char error[700];
 };
 
-/* Told by matrix_run(). */
+/* matrix_run() calls it. */
 struct matrix_observer {
     void *aux;
     void (*begin)(void *aux, const struct plan *, unsigned i, const struct cell *);
@@ -38,10 +38,10 @@ struct matrix_observer {
 bool matrix_init(struct matrix *, const struct plan *);
 void matrix_uninit(struct matrix *);
 
-/* What is wrong with run i, and if there are several of them, which that is. */
+/* Says what is wrong with run i and, if the plan has several runs, which one that is. */
 void matrix_sentence(const struct plan *, unsigned i, const struct row *, char *text, size_t size);
 
-/* Ends after a run that fails, with 'error'. */
+/* Runs the plan.  Ends after a run that fails, and sets the matrix's 'error'. */
 void matrix_run(struct matrix *, const struct matrix_observer *);
 
 /* The worst of all rows; a matrix with an error has failed. */
@@ -51,7 +51,7 @@ struct spread {
     double median, min, max; /* NaN if there is no value. */
 };
 
-/* Of those that are not NaN; reorders them. */
+/* The spread of those values that are not NaN.  Reorders them. */
 struct spread spread_of(double values[], unsigned n);
 
 /* What the repeats of a cell come to. */
@@ -61,18 +61,19 @@ struct summary {
     struct spread values[N_METRICS];
 };
 
-/* Cell i, of plan_n_cells(), from the runs that have not failed.  False: there is none. */
+/* Sums up cell i of plan_n_cells(), from its runs that have not failed.  False: it has none. */
 bool matrix_summary(const struct matrix *, unsigned i, struct summary *);
 
-/* A condition, and a cell's median. */
+/* What a condition says of a cell's median. */
 struct verdict {
     const struct fail_if *condition;
     struct cell cell;
-    double value; /* NaN if it is not known. */
+    double value; /* the median; NaN if it is not known. */
     bool holds;
 };
 
-/* Condition i of the plan for a cell.  False: it is not for that one, or there was no run. */
+/* Judges a cell by condition i of the plan.  False: the condition is for another scheme, or
+ * matrix_summary() of the cell is false. */
 bool matrix_verdict(const struct matrix *, unsigned i, unsigned cell, struct verdict *);
 
 #endif /* bench/castbench/matrix.h */

@@ -17,18 +17,18 @@ metric_name(enum metric m)
     return names[m];
 }
 
-/* Of a run that did not come to its end, nothing means that nobody has looked. */
+/* 0 is a value only if the run came to its end; otherwise nobody has looked. */
 static double
 seconds_known(const struct run_result *r, double seconds)
 {
     return r->complete || seconds > 0 ? seconds : NAN;
 }
 
-/* Packets of a queue pair that soft-RoCE has under way at most. */
+/* Soft-RoCE has at most so many packets of a queue pair under way. */
 #define WINDOW 129
 
-/* Who goes back sends all again that is under way.  Receivers do not tell: behind a gap they count
- * nothing. */
+/* A sender that goes back sends all again that is under way.  Receivers cannot tell how much that
+ * is: behind a gap they count nothing. */
 static double
 resent_packets(const struct run_options *o, const struct run_result *r, const struct totals *t)
 {
@@ -53,7 +53,7 @@ totals_of(const struct run_options *o, const struct run_result *r)
         .cpu_busy = seconds_known(r, machine->busy_seconds),
     };
 
-    /* Those of the command line come first. */
+    /* The devices of the command line come first. */
     if (o->counted.n_devices && machine->n_devices) {
         t.uplink = &machine->devices[0];
     }

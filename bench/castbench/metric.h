@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of a run is compared with other runs: one number each, NaN if it is not known.
+ * The numbers by which runs are compared.  NaN: the number is not known.
  */
 #ifndef BENCH_CASTBENCH_METRIC_H
 #define BENCH_CASTBENCH_METRIC_H 1
 
 #include "bench/castbench/run.h"
 
-/* Metric, name of files.  MB are 10^6 bytes, GB 10^9, counted once however many replicas there are.
- * Latencies are until all replicas have a block. */
+/* Each metric and its name in files.  MB are 10^6 bytes, GB 10^9, counted once however many
+ * replicas there are.  Latencies are until all replicas have a block. */
 #define METRICS(METRIC)                                                             \
     METRIC(MB_PER_S, "mb_per_s")                                                    \
     METRIC(MESSAGES_PER_S, "messages_per_s")                                        \
@@ -37,14 +37,14 @@ const char *metric_name(enum metric);
 
 void metrics_of(const struct run_options *, const struct run_result *, double values[N_METRICS]);
 
-/* Sums over what a run has counted; NaN: nothing did. */
+/* Sums of what a run has counted; NaN: nothing was counted. */
 struct totals {
     const struct device_count *uplink; /* or NULL. */
     double counted_bytes;
-    double repeated_packets; /* that receivers have noticed. */
+    double repeated_packets; /* those that receivers have noticed. */
     double retries;          /* of all hosts. */
     double rnr_naks;
-    double resent_packets; /* at most. */
+    double resent_packets; /* an upper bound. */
     double cpu_source;     /* seconds. */
     double cpu_fabric;
     double cpu_receivers;

@@ -2,8 +2,8 @@
  *
  * The command line (see options.h).  Options are perftest's where perftest has them.
  *
- * Each option is checked as it comes, and what they mean together at the end; nothing has been
- * started by then.
+ * Each option is checked as it comes.  What they mean together is checked at the end.  Nothing has
+ * been started by then.
  */
 #include "bench/castbench/options.h"
 
@@ -139,7 +139,7 @@ static const struct option long_options[] = {
 
 #define FIELD(F) offsetof(struct plan, F), sizeof(((struct plan *) NULL)->F)
 
-/* Options that are a number in a field, and no more. */
+/* Options that only put a number into a field. */
 static const struct number_option {
     int c;
     const char *name;
@@ -159,12 +159,12 @@ static const struct number_option {
     {OPT_CHUNK, "--chunk", true, 1, MAX_SIZE, FIELD(base.chunk)},
     {OPT_QUORUM, "--quorum", false, 1, MAX_RECEIVERS, FIELD(quorum)},
     {OPT_REGION, "--region", true, 1, MAX_REGION, FIELD(base.region_max)},
-    /* JSON has no larger numbers. */
+    /* JSON's numbers are no larger. */
     {OPT_SEED, "--seed", false, 0, INT64_MAX, FIELD(base.seed)},
     {OPT_TIMEOUT, "--timeout", false, 1, 86400, FIELD(base.timeout)},
 };
 
-/* Options that are kept as they are. */
+/* Options whose text is kept as it is. */
 static const struct text_option {
     int c;
     size_t ofs, size;
@@ -285,7 +285,7 @@ add_scheme(struct parser *p, const char *option, char *text)
     return true;
 }
 
-/* To a list of at most 'max' names without one twice. */
+/* Adds to a list of at most 'max' names, none of them twice. */
 static bool
 add_name(struct parser *p, const char *option, char *text, const char *list[], unsigned *n,
          unsigned max)
@@ -318,7 +318,7 @@ add_receiver(struct parser *p, const char *option, char *text)
     return add_name(p, option, text, base->receivers, &base->n_receivers, MAX_RECEIVERS);
 }
 
-/* Splits 'text' at commas, in place. */
+/* Splits 'text' at commas, in place, and adds the parts. */
 static bool
 add_list(struct parser *p, const char *option, char *text,
          bool (*add)(struct parser *, const char *, char *))
@@ -438,7 +438,7 @@ option(struct parser *p, int c, char *arg)
     }
 }
 
-/* The arguments that are no options: the test. */
+/* Takes the arguments that are no options: the test. */
 static bool
 set_test(struct parser *p, char *const arguments[], int n)
 {
@@ -455,7 +455,7 @@ set_test(struct parser *p, char *const arguments[], int n)
                arguments[0]);
 }
 
-/* What was not given. */
+/* Fills in what was not given. */
 static bool
 set_defaults(struct parser *p)
 {
@@ -506,7 +506,7 @@ options_parse(struct plan *plan, int argc, char *argv[], char *error, size_t siz
     };
     plan->base.counted.devices = plan->counted;
     error[0] = '\0';
-    optind = 0; /* from the start, also if this is not the first command line. */
+    optind = 0; /* begin at the start, even if this is not the first command line. */
     opterr = 1;
     bool ok = true;
     for (int c;

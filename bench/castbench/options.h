@@ -7,9 +7,11 @@
 
 #include "bench/castbench/plan.h"
 
-/* Reorders 'argv' and splits some of it in place; what it points to must stay.  False: it is wrong;
- * if 'error' is empty, that has been printed; of the plan there is 'json', so that it can be written
- * there, too.  Help and version are printed, and end the program. */
+/* Reads the command line.  Reorders 'argv' and splits some of it in place.  The plan refers to what
+ * 'argv' points to, which must stay.  Help and version are printed, and end the program.
+ *
+ * False: the command line is wrong.  If 'error' is empty, the reason has been printed.  Of the plan
+ * 'json' is there, so that the reason can be written there, too. */
 bool options_parse(struct plan *, int argc, char *argv[], char *error, size_t size);
 
 #endif /* bench/castbench/options.h */

@@ -18,7 +18,7 @@ out_file_is_stdout(const char *path)
     return !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
 }
 
-/* Is there something else than a file, a terminal or a pipe for example? */
+/* Is something other than a regular file there, for example a terminal or a pipe? */
 static bool
 is_special(const char *path)
 {
@@ -54,7 +54,7 @@ out_file_check(const char *path)
     return error;
 }
 
-/* Of the folder that a file is in. */
+/* stat() of the folder that a file is in. */
 static bool
 stat_folder(const char *path, struct stat *st)
 {
@@ -82,7 +82,8 @@ out_file_is_same(const char *a, const char *b)
            && stat_folder(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* What mkstemp() made is for nobody else: as the file that it replaces, or as a new one. */
+/* mkstemp() makes a file for nobody else.  Gives it the mode of the file that it replaces, or of a
+ * new one. */
 static void
 set_mode(int fd, const char *path)
 {
@@ -91,17 +92,17 @@ set_mode(int fd, const char *path)
 
     umask(mask);
     if (fchmod(fd, stat(path, &st) ? 0666 & ~mask : st.st_mode & 0777)) {
-        /* Then it stays so. */
+        /* Then the mode stays as it is. */
     }
 }
 
-/* Where the file is written before it is moved to 'path'.  Negative: errno says why not. */
+/* Opens the file that is written before it is moved to 'path'.  Negative: errno says why not. */
 static int
 open_temporary(struct out_file *f, const char *path)
 {
     f->path = realpath(path, NULL);
     if (!f->path) {
-        f->path = strdup(path); /* there is none yet. */
+        f->path = strdup(path); /* there is no such file yet. */
     }
     if (!f->path || asprintf(&f->temporary, "%s.XXXXXX", f->path) < 0) {
         f->temporary = NULL;
@@ -115,7 +116,8 @@ open_temporary(struct out_file *f, const char *path)
     return fd;
 }
 
-/* Ends what out_file_open() has begun: 'error', or if that is 0 whether it is where it is to be. */
+/* Ends what out_file_open() has begun.  Returns 'error' or, if that is 0, 0 if the file is in its
+ * place and an errno if it is not. */
 static int
 finish(struct out_file *f, int error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The matrix (see plan.h): what must hold for all its runs, and which they are.
+ * The matrix (see plan.h): what must hold for all its runs, and which runs it has.
  */
 #include "bench/castbench/plan.h"
 
@@ -126,7 +126,7 @@ on_stdout(const char *path)
     return path && out_file_is_stdout(path);
 }
 
-/* Options that exclude each other. */
+/* Checks options that exclude each other. */
 static bool
 check_content(const struct plan *plan, char *error, size_t size)
 {

@@ -12,7 +12,7 @@
 #define MAX_LABELS  64
 #define MAX_FAIL_IF 32
 
-/* What the command line says; strings are its. */
+/* What the command line says.  Strings point into it. */
 struct plan {
     struct run_options base; /* what all runs have in common. */
     unsigned n_groups;
@@ -24,17 +24,17 @@ struct plan {
     unsigned n_replica_counts;
     unsigned replica_counts[MAX_RECEIVERS];
     unsigned repeat;
-    const char *counted[MAX_COUNTED]; /* base.counted has its address. */
+    const char *counted[MAX_COUNTED]; /* base.counted points to it. */
     unsigned n_labels;
     struct label {
-        const char *key; /* without an end: '=' follows. */
+        const char *key; /* '=' ends it, not NUL. */
         size_t key_len;
         const char *value;
     } labels[MAX_LABELS];
     unsigned n_fail_if;
     struct fail_if fail_if[MAX_FAIL_IF];
-    const char *json; /* files, "-" for standard output; or NULL. */
-    const char *csv;
+    const char *json; /* a file; "-": standard output; NULL: none. */
+    const char *csv;  /* a file; "-": standard output; NULL: none. */
 };
 
 /* One run of the matrix. */
@@ -47,13 +47,14 @@ struct cell {
 
 bool plan_has_scheme(const struct plan *, enum scheme);
 
-/* What of it cannot be, as far as can be seen without looking at anything: false with a sentence. */
+/* Is the plan possible, as far as it shows by itself?  False: 'error' says why not. */
 bool plan_check(const struct plan *, char *error, size_t size);
 
-/* Runs, and what differs among them apart from repeats: the first so many. */
+/* The number of runs. */
 unsigned plan_n_runs(const struct plan *);
+/* The number of runs per repeat: the first so many runs differ in more than their repeat. */
 unsigned plan_n_cells(const struct plan *);
-/* Run i: for each repeat, size and number of replicas all schemes, one after the other. */
+/* Run i.  For each repeat, size and number of replicas all schemes come one after the other. */
 struct cell plan_cell(const struct plan *, unsigned i);
 struct run_options plan_run_options(const struct plan *, const struct cell *);
 

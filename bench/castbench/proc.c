@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Behind the name: eight numbers of what was received, then bytes and packets sent. */
+/* The name is followed by eight numbers of what was received, then by bytes and packets sent. */
 bool
 proc_parse_device(const char *line, struct proc_device *d)
 {
@@ -37,7 +37,7 @@ proc_parse_process(const char *line, struct proc_process *p)
     return true;
 }
 
-/* Guests' time is in 'user' and 'nice' already; stolen time was another machine's. */
+/* 'user' and 'nice' include guests' time already.  Stolen time was another machine's. */
 bool
 proc_parse_busy(const char *line, uint64_t *ticks)
 {

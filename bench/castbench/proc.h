@@ -21,15 +21,14 @@ struct proc_device {
 bool proc_parse_device(const char *line, struct proc_device *);
 
 struct proc_process {
-    uint64_t ticks; /* of CPU time, its own and the kernel's on its behalf. */
-    uint64_t
-        started; /* ticks since the machine's start: with the id it names a process for good. */
+    uint64_t ticks;   /* of CPU time, its own and the kernel's on its behalf. */
+    uint64_t started; /* ticks since the machine's start; with its id, unique to a process. */
 };
 
 /* /proc/PID/stat. */
 bool proc_parse_process(const char *line, struct proc_process *);
 
-/* The first line of /proc/stat: ticks of all CPUs together in which one was not idle. */
+/* The first line of /proc/stat.  '*ticks' are those of all CPUs together that were not idle. */
 bool proc_parse_busy(const char *line, uint64_t *ticks);
 
 #endif /* bench/castbench/proc.h */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A receiver process of a run: it offers a region, passes on what arrives if it
- * is a relay, notes when things arrive if it is told, and at the end compares
- * every byte.
+ * A receiver process of a run.  It offers a region.  A relay passes on what
+ * arrives.  A receiver that is told of blocks notes when they arrive.  At the end
+ * it compares every byte.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,8 +17,8 @@
 
 #include "bench/castbench/fanout.h"
 
-/* A relay is not woken for each of its words to the source, only for every so many, which gives
- * their places in the queue back. */
+/* A relay is not woken for each of its messages to the source, but for one in so many.  That one
+ * gives back the places in the queue of all before it. */
 #define ACKS_PER_COMPLETION 16
 
 /* What has arrived on one QP of the run. */
@@ -33,18 +33,18 @@ struct receiver {
     unsigned index, member;
     struct endpoint ep;
     unsigned char *region;
-    unsigned notices; /* per block. */
+    unsigned notices; /* completions per block. */
     unsigned window;  /* receives that are posted at a time. */
     struct inflow inflows[MAX_QPS];
-    struct fanout fanout; /* of a relay, */
-    struct ibv_qp *ack;   /* and to the source. */
-    unsigned n_acks;      /* that it was sent. */
+    struct fanout fanout; /* of a relay: to its children. */
+    struct ibv_qp *ack;   /* of a relay: to the source. */
+    unsigned n_acks;      /* messages that the source was sent. */
     struct host_count before;
 };
 
 static struct receiver receiver;
 
-/* A file that is written to through memory, whatever it held. */
+/* Maps a file, which is written to through memory whatever it held. */
 static unsigned char *
 store_map(const char *path, size_t len, char *error, size_t size)
 {
@@ -52,7 +52,7 @@ store_map(const char *path, size_t len, char *error, size_t size)
     int status = fd < 0 || ftruncate(fd, (off_t) len) ? errno : 0;
     void *region = MAP_FAILED;
 
-    /* Pages that are not there when they are written to would kill the process. */
+    /* A write to a page that is not there would kill the process. */
     status = status ? status : posix_fallocate(fd, 0, (off_t) len);
     if (!status) {
         region = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -94,7 +94,7 @@ region_open(struct receiver *r, char *error, size_t size)
     return true;
 }
 
-/* The next receive, in the order in which pieces of a QP's blocks come. */
+/* Posts the next receive, in the order in which the pieces of a QP's blocks come. */
 static bool
 expect_notice(struct receiver *r, unsigned q, char *error, size_t size)
 {
@@ -137,9 +137,10 @@ inflow_open(struct receiver *r, unsigned q, char *error, size_t size)
     return true;
 }
 
-/* To the source a block counts as written before a receiver that is only told of it has taken note,
- * hence twice as many receives as can be under way, and some: at depth 1, too, it may sleep for
- * long before it is its turn, and one that has no receive left stops all of a group. */
+/* A receiver that is only told of blocks posts more receives than can be under way, twice as many
+ * and some.  To the source a block counts as written before the receiver has taken note of it.  The
+ * receiver may sleep for long before it is its turn, even at depth 1.  One that has no receive left
+ * stops the whole group. */
 static unsigned
 notice_window(const struct receiver *r)
 {
@@ -192,8 +193,8 @@ receiver_open(struct receiver *r, char *error, size_t size)
     return fanout_open(&r->fanout, r->run, r->member, &r->ep, r->region, error, size);
 }
 
-/* The source has begun the epoch of this run and no one else may begin another
- * meanwhile, so a refused `member add` is an error, not a reason to try again. */
+/* The source has begun the epoch of this run, and no one else may begin another
+ * meanwhile.  So a refused `member add` is an error, not a reason to try again. */
 static bool
 receiver_arm_group(struct receiver *r, unsigned q, char *error, size_t size)
 {
@@ -243,7 +244,7 @@ receiver_arm(struct receiver *r, char *error, size_t size)
     return fanout_connect(&r->fanout, error, size);
 }
 
-/* The skew is known when the last receiver has the block. */
+/* Notes an arrival.  The skew is known when the last receiver has the block. */
 static void
 note_skew(struct shared *shared, uint64_t block, unsigned n_receivers, uint64_t now)
 {
@@ -296,7 +297,7 @@ notice(struct receiver *r, const struct ibv_wc *wc, char *error, size_t size)
         return false;
     }
     in->noticed++;
-    /* What others wait for comes first: it must not pay for the statistics, nor for their lock. */
+    /* Others wait for this, so it comes first: it must not pay for the statistics or their lock. */
     if (r->ack && !fanout_piece(&r->fanout, block, piece, error, size)) {
         return false;
     }
@@ -349,7 +350,7 @@ completion(struct receiver *r, const struct ibv_wc *wc, char *error, size_t size
     return run_fail(error, size, "a completion of nothing that was posted");
 }
 
-/* Until the source has said that all replicas have all blocks of the phase. */
+/* Serves until the source has said that all replicas have all blocks of the phase. */
 static bool
 receiver_serve(struct receiver *r, enum phase phase, char *error, size_t size)
 {

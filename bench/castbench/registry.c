@@ -16,7 +16,7 @@
 /* For everything but group_wait(). */
 #define TIMEOUT_MS 30000
 
-/* Puts the reason of a failed call into 'error'; 'status'. */
+/* Puts the reason of a failed call into 'error'.  Returns 'status'. */
 static int
 explain(int status, char *error, size_t size)
 {
@@ -179,7 +179,7 @@ registry_watch_close(struct registry_watch *w)
     }
 }
 
-/* The next event that says so of those that are there. */
+/* Takes the events that are there up to the next one of a lost member. */
 static bool
 next_lost(struct registry_watch *w, struct lost_info *lost)
 {

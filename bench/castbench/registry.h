@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What castbench asks of the registry, through librocecast: the same way that
- * is open to any program (docs/api.md).
+ * What castbench asks of the registry, through librocecast.  This way is open to
+ * any program (docs/api.md).
  *
  * Every function has a connection of its own, since castbench forks between
  * them.
@@ -46,11 +46,12 @@ int registry_source_set(const char *group, const char *host, uint32_t qpn, struc
 int registry_member_add(const char *group, const struct member_info *member, uint32_t epoch,
                         char *error, size_t size);
 
-/* Waits until 'members' are active in 'epoch', at most 'timeout' seconds; 'info' is as it is then. */
+/* Waits until 'members' are active in 'epoch', at most 'timeout' seconds.  'info' is as it is
+ * then. */
 int registry_group_wait(const char *group, unsigned members, uint32_t epoch, unsigned timeout,
                         struct group_info *info, char *error, size_t size);
 
-/* Who of a group is lost, from now on. */
+/* Watches a group for members that are lost from now on. */
 struct registry_watch;
 
 /* A member that is lost, or has left. */
@@ -61,7 +62,7 @@ struct lost_info {
 
 int registry_watch_open(const char *group, struct registry_watch **, char *error, size_t size);
 void registry_watch_close(struct registry_watch *);
-/* The next one; false: none within 'wait_ms'. */
+/* The next lost member; false: none within 'wait_ms'. */
 bool registry_watch_lost(struct registry_watch *, int wait_ms, struct lost_info *);
 
 #endif /* bench/castbench/registry.h */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CSV of runs (see report.h): RFC 4180, with a header.  What is not known is empty.
+ * CSV of runs (see report.h): RFC 4180, with a header.  An unknown value is empty.
  */
 #include "bench/castbench/report.h"
 
@@ -9,7 +9,7 @@
 
 #include "bench/castbench/out-file.h"
 
-/* With quotes if it needs them. */
+/* Writes a field, with quotes if it needs them. */
 static void
 put_text(FILE *f, const char *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON of runs (see report.h).  It has a version: a field may be added, but none changes its meaning
- * without a new one.
+ * JSON of runs (see report.h).  It has a version: a field may be added, but the meaning of one
+ * changes only with a new version.
  */
 #include "bench/castbench/report.h"
 
@@ -69,7 +69,7 @@ object(void)
     return must(json_object());
 }
 
-/* JSON is UTF-8: what is something else, a file's name for example, loses all that is not ASCII. */
+/* JSON is UTF-8.  Text that is not, a file's name for example, loses all that is not ASCII. */
 static json_t *
 text_len(const char *s, size_t len)
 {
@@ -98,7 +98,7 @@ count(uint64_t n)
     return json_integer((json_int_t) n);
 }
 
-/* null if it is not known; what is whole has no point. */
+/* A number that is not known is null; a whole one has no point. */
 static json_t *
 number(double v)
 {
@@ -231,7 +231,7 @@ set_counted(json_t *o, const struct run_options *options, const struct run_resul
     set(o, "counted", counted);
     set(o, "counted_bytes", number(t.counted_bytes));
     set(o, "cpu_s", cpu(&t, 1));
-    /* Nothing was written: infinite, which is not known. */
+    /* If nothing was written, the quotient is infinite, and counts as not known. */
     set(o, "cpu_s_per_gb", cpu(&t, (double) r->bytes / 1e9));
 }
 
@@ -393,7 +393,7 @@ summaries(const struct matrix *m)
     return a;
 }
 
-/* "run" is the element of "summary", and the first of that cell's in "runs". */
+/* "run" is the index of the cell in "summary", and of the cell's first run in "runs". */
 static json_t *
 conditions(const struct matrix *m)
 {
@@ -415,7 +415,7 @@ conditions(const struct matrix *m)
     return a;
 }
 
-/* What was asked for; null where nobody knows, since the command line is wrong. */
+/* Writes what was asked for, or null if the command line is wrong and nobody knows. */
 static void
 set_plan(json_t *root, const struct plan *plan)
 {
@@ -429,7 +429,7 @@ set_plan(json_t *root, const struct plan *plan)
     set(root, "options", plan ? options_of(plan) : json_null());
 }
 
-/* A line for each key, and for each run. */
+/* Writes a line for each key and for each run. */
 static void
 dump(FILE *f, json_t *root)
 {

@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Of those that say something. */
+/* How many decimals of 'v' say something. */
 static int
 decimals(double v)
 {
     return v < 10 ? 3 : v < 100 ? 2 : v < 10000 ? 1 : 0;
 }
 
-/* "-": not known. */
+/* Prints a number; "-": it is not known. */
 static void
 put_number(int width, double v)
 {

@@ -7,26 +7,28 @@
 
 #include "bench/castbench/matrix.h"
 
-/* A line on a terminal before each of several runs. */
+/* Prints a line on a terminal before each of several runs. */
 void table_begin(const struct plan *, unsigned i, const struct cell *);
-/* Removes what a run has left there of its progress. */
+/* Removes from the terminal what a run has left of its progress. */
 void table_end(const struct run_options *);
-/* Run i: its line; of a single run also each replica, of several those that are wrong. */
+/* Prints the line of run i, with each replica if there is a single run, and with those that are
+ * wrong if there are several. */
 void table_run(const struct plan *, unsigned i, const struct row *, const struct run_options *,
                const struct run_result *);
-/* Medians, if there were repeats. */
+/* Prints medians, if there were repeats. */
 void table_summary(const struct matrix *);
 
-/* JSON is gathered while runs end.  What does not fit into memory ends the program. */
+/* JSON, gathered while runs end.  If memory does not suffice, the program ends. */
 struct json_report;
 
 struct json_report *json_report_new(int argc, char *argv[]);
 void json_report_run(struct json_report *, const struct row *, const struct run_options *,
                      const struct run_result *);
-/* Writes it and frees the report: 0 or an errno.  Of a matrix without a plan there is why. */
+/* Writes the report and frees it.  Returns 0 or an errno.  A matrix without a plan is reported with
+ * the reason. */
 int json_report_write(struct json_report *, const struct matrix *, const char *path);
 
-/* A line for each run, RFC 4180.  0 or an errno. */
+/* Writes a line for each run, RFC 4180.  Returns 0 or an errno. */
 int csv_write(const struct matrix *, const char *path);
 
 #endif /* bench/castbench/report.h */

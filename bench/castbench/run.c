@@ -2,10 +2,10 @@
  *
  * One run: prepares what the processes share, starts them and gives the turns.
  *
- * Order, for all schemes: all open their devices; the source arms, then the
- * receivers (in a group it is the source that starts the epoch, and receivers
- * register in it); the source transfers, and receivers do what is theirs
- * meanwhile; the receivers compare.
+ * The order is the same for all schemes.  All open their devices.  The source
+ * arms, then the receivers: in a group the source starts the epoch, and receivers
+ * register in it.  The source transfers, and meanwhile receivers do their part.
+ * The receivers compare.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,13 +21,13 @@
 #include "bench/castbench/sampler.h"
 #include "bench/castbench/worker.h"
 
-/* More than what a process itself waits for anything, so that its own
- * sentence, which says more, comes first. */
+/* The parent waits so many seconds longer than a process itself, whose own
+ * sentence says more and so comes first. */
 #define GRACE       5
 /* How long a failure waits for its reason from the registry, in nanoseconds. */
 #define WAIT_REASON (5 * (uint64_t) NS_PER_SEC)
 
-/* The parent's. */
+/* What only the parent has. */
 struct parent {
     struct run_ctx run;
     struct run_result *result;
@@ -37,9 +37,9 @@ struct parent {
     /* From the transfer on. */
     struct registry_watch *watches[MAX_QPS];
     uint64_t started;
-    uint64_t reason_until; /* how long the registry's word is waited for; 0: was not yet. */
+    uint64_t reason_until; /* end of the wait for the registry's word; 0: not begun. */
     bool sampling;
-    unsigned long before; /* blocks completed by then. */
+    unsigned long before; /* blocks completed before the transfer. */
     struct sampler sampler;
     unsigned long shown; /* last progress on the terminal. */
 };
@@ -57,7 +57,7 @@ run_result_new(void)
     return calloc(1, sizeof(struct run_result));
 }
 
-/* Addresses of all members. */
+/* Finds the addresses of all members. */
 static bool
 resolve(const struct run_options *o, struct in6_addr *addresses, char *error, size_t size)
 {
@@ -100,7 +100,7 @@ chunk_of(const struct run_options *o)
     return o->scheme == SCHEME_CHAIN_PIPE && o->chunk < o->size ? o->chunk : o->size;
 }
 
-/* The shape of the run's bytes.  False: it cannot be. */
+/* Finds the shape of the run's bytes.  False: there is none. */
 static bool
 content_of(const struct run_options *o, struct content *content, uint64_t *n_blocks, char *error,
            size_t size)
@@ -172,7 +172,7 @@ fill_mtu(struct shared *shared, const struct run_options *o, char *error, size_t
     return true;
 }
 
-/* Every packet is to have a stamp. */
+/* Bytes of a sector, such that every packet has a stamp. */
 static uint32_t
 sector_of(const struct shared *shared)
 {
@@ -181,7 +181,7 @@ sector_of(const struct shared *shared)
     return n < SECTOR_MIN ? SECTOR_MIN : n < SECTOR_MAX ? n : SECTOR_MAX;
 }
 
-/* Fills in what is the parent's. */
+/* Fills in the part that the parent writes. */
 static bool
 shared_fill(struct shared *shared, const struct run_options *o, char *error, size_t size)
 {
@@ -283,7 +283,7 @@ note_lost(struct parent *p, const struct lost_info *info)
             lost->host, lost->after_ms, lost->why);
 }
 
-/* Notes the receivers that are lost by now, or, if none is, the next that is by 'until'. */
+/* Notes the receivers that are lost by now.  If there are none, waits until 'until' for one. */
 static void
 look_for_lost(struct parent *p, uint64_t until)
 {
@@ -301,7 +301,7 @@ look_for_lost(struct parent *p, uint64_t until)
     }
 }
 
-/* Notes how far the transfer is; at its 'end' for the last time. */
+/* Notes how far the transfer is, at its 'end' for the last time. */
 static void
 sample(struct parent *p, bool end)
 {
@@ -320,7 +320,7 @@ sample(struct parent *p, bool end)
     }
 }
 
-/* Called while workers are awaited; the value changes while there is progress. */
+/* Called while workers are awaited.  The value changes while there is progress. */
 static unsigned long
 progress(void *aux)
 {
@@ -354,8 +354,8 @@ start(struct parent *p, unsigned i, worker_step *step, void *aux, char *error, s
     return !status;
 }
 
-/* One turn of workers first..end-1.  The source is the last that is told: relays should wait for its
- * first block, and not that block for relays that are still asleep. */
+/* Gives a turn to workers first..end-1.  The source is told last: relays should wait for its first
+ * block, rather than that block for relays that are still asleep. */
 static bool
 turn(struct parent *p, unsigned first, unsigned end)
 {
@@ -421,7 +421,7 @@ work(struct parent *p)
            && machine_count_since(&r->machine, &before, r->error, sizeof r->error);
 }
 
-/* What regions must hold. */
+/* Makes what regions must hold at the end. */
 static bool
 finish_expected(struct parent *p)
 {
@@ -504,7 +504,7 @@ fill_result(struct run_result *r, const struct run_ctx *run)
         r->bytes = content_bytes(&shared->content, o->warmup, shared->end);
         r->packets = packets_each(run, o->warmup, shared->end) * o->n_receivers;
     }
-    bool told = o->op != OP_WRITE; /* Relays always are, leaves not. */
+    bool told = o->op != OP_WRITE; /* then leaves are told, too; relays always are. */
     r->has_skew = !r->n_lost && (told || o->scheme != SCHEME_MCAST);
     if (r->has_skew) {
         r->skew = told ? shared->arrival_skew : shared->confirm_skew;
@@ -515,8 +515,7 @@ fill_result(struct run_result *r, const struct run_ctx *run)
     }
 }
 
-/* Is there a reason why a replica lacks something?  The registry may hear of it later than the
- * source can go on. */
+/* Was the replica's receiver lost?  The registry may hear of it later than the source goes on. */
 static bool
 is_lost(struct parent *p, unsigned replica)
 {
@@ -531,7 +530,7 @@ is_lost(struct parent *p, unsigned replica)
     return run_find_lost(r, host);
 }
 
-/* Was each receiver that is told of blocks told of all? */
+/* Checks that each receiver that is told of blocks was told of all. */
 static void
 check_told(struct parent *p)
 {
@@ -550,7 +549,7 @@ check_told(struct parent *p)
     }
 }
 
-/* Which receivers lack bytes, and is there a reason? */
+/* Judges by the receivers that lack bytes, and by whether each was lost. */
 static enum outcome
 judge(struct parent *p)
 {

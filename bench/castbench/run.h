@@ -21,7 +21,7 @@
 enum operation {
     OP_WRITE,     /* RDMA WRITE: receivers do not notice. */
     OP_WRITE_IMM, /* RDMA WRITE with immediate: each receiver takes a completion per block. */
-    OP_SEND,      /* SEND into a receive that lies where a WRITE would have gone. */
+    OP_SEND,      /* SEND into a receive that is where a WRITE would have gone. */
     N_OPERATIONS
 };
 
@@ -29,51 +29,51 @@ struct run_options {
     enum scheme scheme;
     enum operation op;
     enum pattern pattern;
-    const char *groups[MAX_QPS]; /* mcast: one for each of 'qps'. */
-    const char *source;          /* hosts by name; if not mcast, or by IPv6 address. */
-    const char *receivers[MAX_RECEIVERS];
+    const char *groups[MAX_QPS];          /* mcast: one for each of 'qps'. */
+    const char *source;                   /* a host's name; without mcast also an IPv6 address. */
+    const char *receivers[MAX_RECEIVERS]; /* names; without mcast also IPv6 addresses. */
     unsigned n_receivers;
     unsigned quorum; /* 1..n_receivers. */
     uint32_t size;
-    uint32_t chunk;     /* chain-pipe: what is passed on at a time; otherwise ignored. */
-    uint64_t count;     /* blocks; 0: 'duration', or as many as 'file' has. */
+    uint32_t chunk;     /* chain-pipe: bytes that are passed on at a time; otherwise ignored. */
+    uint64_t count;     /* blocks; 0: 'duration' decides, or as many as 'file' has. */
     unsigned duration;  /* seconds, if 'count' is 0. */
     uint64_t warmup;    /* blocks before those that are measured. */
-    unsigned depth;     /* blocks outstanding, of each QP. */
+    unsigned depth;     /* outstanding blocks of each QP. */
     unsigned qps;       /* connections to each peer, or groups; blocks take turns. */
-    double rate;        /* open loop: blocks per second, of all QPs; 0: closed loop. */
-    uint32_t mtu;       /* path MTU; 0: that of the first group, or without any 1024. */
+    double rate;        /* open loop: blocks per second, of all QPs together; 0: closed loop. */
+    uint32_t mtu;       /* path MTU; 0: the first group's, or 1024 if there is no group. */
     uint8_t qp_timeout; /* local ACK timeout; groups have their own. */
     uint64_t seed;
     unsigned timeout;   /* seconds without progress. */
     size_t region_max;  /* 0: REGION_MAX. */
-    const char *file;   /* source's bytes (PATTERN_SEQ), or NULL. */
+    const char *file;   /* the source's bytes (PATTERN_SEQ), or NULL. */
     const char *out;    /* folder for the regions, or NULL. */
     const char *store;  /* a receiver's region maps the file 'store'.HOST; or NULL. */
     const char *ib_dev; /* RDMA device; NULL: the one that has the host's address. */
-    int gid_index;      /* -1: where the host's address is. */
+    int gid_index;      /* -1: the one that has the host's address. */
     struct counter_options counted;
     unsigned interval_ms; /* between samples of the progress; not 0. */
-    bool show_interval;   /* print them, too. */
+    bool show_interval;   /* prints the samples, too. */
 };
 
-/* When a block counts as written: at the source, when so many replicas have confirmed it. */
+/* A block counts as written when the source knows that so many replicas have it. */
 enum rule { RULE_ANY, RULE_QUORUM, RULE_ALL, N_RULES };
 
 struct replica {
     char host[MAX_NAME];
     size_t bytes_ok;
-    size_t first_bad; /* if bytes_ok is less than the region's length, ... */
-    char why[128];    /* ... and what was seen there. */
-    /* From a block's start to when the source knows that this replica has it.  mcast: the network
-     * tells only of all. */
+    size_t first_bad; /* first wrong offset, if bytes_ok is less than the region's length. */
+    char why[128];    /* what was seen at 'first_bad'. */
+    /* From a block's start to when the source knows that this replica has it.  With mcast it is
+     * empty: the network only tells when all replicas have the block. */
     struct histogram confirmed;
-    /* From a block's start to when the receiver itself was told; empty if it is not. */
+    /* From a block's start to when the receiver itself was told; empty if it is not told. */
     struct histogram arrived;
     struct host_count host_count;
 };
 
-/* A receiver without which a group went on, or because of which it failed. */
+/* A lost receiver: the group went on without it, or failed because of it. */
 struct lost {
     char host[MAX_NAME];
     char why[256];
@@ -82,35 +82,35 @@ struct lost {
 
 struct sample {
     uint32_t ms;    /* since the transfer began. */
-    uint64_t bytes; /* of blocks that all replicas have, since then. */
+    uint64_t bytes; /* of blocks that all replicas got since the sample before. */
 };
 
 enum outcome {
     OUTCOME_OK,      /* every replica holds every byte. */
-    OUTCOME_PARTIAL, /* all do but those of receivers that were lost. */
+    OUTCOME_PARTIAL, /* every replica does, except those of lost receivers. */
     OUTCOME_FAILED,
 };
 
 #define MAX_SAMPLES 4096 /* then every second one is dropped, and the interval doubled. */
 
-/* Large: from run_result_new(). */
+/* Large: run_result_new() makes it. */
 struct run_result {
     enum outcome outcome;
     bool complete;        /* every replica was compared. */
-    char error[512];      /* why not. */
+    char error[512];      /* why 'complete' is false. */
     uint64_t count;       /* blocks that were measured. */
-    uint64_t bytes;       /* of these, once. */
-    uint64_t first_block; /* their first: the warm-up's are before it. */
-    uint64_t overdue;     /* open loop: were due when the time was over, and had not begun. */
+    uint64_t bytes;       /* of the measured blocks, counted once for all replicas. */
+    uint64_t first_block; /* the first measured one: the warm-up's are before it. */
+    uint64_t overdue;     /* open loop: blocks due when the time was over that had not begun. */
     size_t region_len;
     uint32_t epochs[MAX_QPS]; /* mcast. */
     uint32_t mtu;
-    double seconds;   /* from the first's start to the last's completion. */
-    uint64_t packets; /* request packets that replicas need for them, in sum. */
+    double seconds;   /* from the first measured block's start to the last one's completion. */
+    uint64_t packets; /* request packets for the measured blocks, summed over all replicas. */
     struct histogram latency[N_RULES];
-    /* From the first to the last replica that has a block, as far as that can be seen: at the
-     * receivers if they are told, otherwise at the source, and with mcast not at all. */
-    bool has_skew;
+    bool has_skew; /* 'skew' could be seen. */
+    /* From the first to the last replica that has a block.  It is seen at the receivers if they are
+     * told, otherwise at the source, and then not with mcast. */
     struct histogram skew;
     struct host_count source_count;
     struct machine_count machine;
@@ -122,17 +122,18 @@ struct run_result {
     struct replica replicas[MAX_RECEIVERS];
 };
 
-/* NULL: out of memory.  To be freed. */
+/* The caller frees the result.  NULL: out of memory. */
 struct run_result *run_result_new(void);
 
-/* What of the options cannot be, before anything is started: false with a sentence. */
+/* Are the options possible?  To be called before anything is started.  False: a sentence in 'error'
+ * says why not. */
 bool run_check(const struct run_options *, char *error, size_t size);
 
-/* Runs what run_check() has found nothing against.  Fills 'result', also of a run that fails: what
- * is known by then. */
+/* Runs options that run_check() has accepted.  Fills 'result'; if the run fails, with what is known
+ * by then. */
 void bench_run(const struct run_options *, struct run_result *);
 
-/* Who of the receivers was lost; NULL: 'host' was not. */
+/* How receiver 'host' was lost; NULL: it was not. */
 const struct lost *run_find_lost(const struct run_result *, const char *host);
 
 #endif /* bench/castbench/run.h */

@@ -2,8 +2,8 @@
  *
  * Samples of a run's progress (see sampler.h).
  *
- * They are due at multiples of the interval, so that one that is late does not put off those behind
- * it.  When there is no room for more every second one is dropped, and the interval doubled.
+ * Samples are due at multiples of the interval, so that a late one does not put off those behind
+ * it.  When there is no room for more, every second one is dropped and the interval doubled.
  */
 #include "bench/castbench/sampler.h"
 
@@ -14,7 +14,7 @@ sampler_init(struct sampler *s, struct run_result *result, unsigned interval_ms)
     result->n_samples = 0;
 }
 
-/* Their bytes go to the ones that stay. */
+/* The bytes of a dropped sample go to the one behind it. */
 static void
 drop_every_second(struct run_result *r)
 {

@@ -12,15 +12,15 @@ struct sampler {
     struct run_result *result;
     unsigned interval_ms;
     uint64_t next_ms; /* when the next one is due. */
-    uint64_t bytes;   /* of all so far. */
+    uint64_t bytes;   /* of all samples so far. */
 };
 
 void sampler_init(struct sampler *, struct run_result *, unsigned interval_ms);
 
-/* By 'ms' since the transfer began 'total' bytes were written.  NULL: that is no sample yet. */
+/* Notes that 'total' bytes were written by 'ms' since the transfer began.  NULL: no sample yet. */
 const struct sample *sampler_add(struct sampler *, uint64_t ms, uint64_t total);
 
-/* The same when nothing more will come.  NULL: nothing has come since the last sample. */
+/* Adds the last sample, whether it is due or not.  NULL: nothing has come since the one before. */
 const struct sample *sampler_end(struct sampler *, uint64_t ms, uint64_t total);
 
 #endif /* bench/castbench/sampler.h */

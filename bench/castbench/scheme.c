@@ -44,8 +44,8 @@ parent_of(enum scheme scheme, unsigned member)
     case SCHEME_PRIMARY: return member > 1;
     case SCHEME_CHAIN:
     case SCHEME_CHAIN_PIPE: return member - 1;
-    /* After k rounds members 0 to 2^k - 1 have the block, and each of them writes it to the one
-     * 2^k above.  The sooner a member has it, the more rounds are left for those below. */
+    /* After k rounds members 0 to 2^k - 1 have the block.  Each of them writes it to the member 2^k
+     * above.  The sooner a member has it, the more rounds are left for those below. */
     case SCHEME_BTREE: return member - (1u << (31 - (unsigned) __builtin_clz(member)));
     case SCHEME_MCAST:
     case N_SCHEMES: break;

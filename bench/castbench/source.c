@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The source process of a run: it opens and arms; its transfers are in
+ * The source process of a run: opening and arming.  Its transfers are in
  * transfer.c.
  */
 #include "bench/castbench/source.h"
@@ -15,7 +15,7 @@
 
 static struct source source;
 
-/* Connections from relays, which say by them what their children have. */
+/* Opens connections from relays, over which these say what their children have. */
 static bool
 acks_open(struct source *s, char *error, size_t size)
 {
@@ -73,7 +73,7 @@ source_open(struct source *s, const struct run_ctx *run, char *error, size_t siz
     unsigned n_lanes = is_mcast(run) ? 1 : shared->plan.members[0].n_children;
 
     s->run = run;
-    /* Latency counts from when a block was due: the kernel's 50 us of leisure would be part of it. */
+    /* Latency counts from when a block was due.  It would include the kernel's 50 us of leisure. */
     if (o->rate > 0) {
         prctl(PR_SET_TIMERSLACK, 1);
     }
@@ -137,7 +137,7 @@ source_arm(struct source *s, char *error, size_t size)
     return fanout_connect(&s->fanout, error, size);
 }
 
-/* A region's length is the least of its members', so it is known only now. */
+/* A group's region is as long as the shortest of its members', so the length is known only now. */
 static bool
 source_wait_groups(struct source *s, char *error, size_t size)
 {

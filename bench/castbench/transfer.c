@@ -2,14 +2,13 @@
  *
  * The source's transfers.
  *
- * A block is outstanding until every replica has it; each QP has up to 'depth'
- * of them.  Blocks are sent from one buffer laid out like the region: before a
- * block is posted its slot is stamped, which must not happen while the slot's
- * earlier block is still under way anywhere, hence the wait for all blocks
- * that are 'n_slots' older.
+ * A block is outstanding until every replica has it.  Each QP has up to 'depth'
+ * outstanding blocks.  Blocks are sent from one buffer laid out like the region.
+ * A block's slot is stamped before the block is posted.  That must not happen
+ * while the slot's earlier block is still under way anywhere, so the source waits
+ * for all blocks that are 'n_slots' older.
  *
- * Each source of news, a child or a relay, tells of a QP's blocks in order, so
- * that a QP's blocks end in order.
+ * A QP's blocks end in order: each child and each relay tells of them in order.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -33,7 +32,7 @@ oldest(const struct source *s)
     return min;
 }
 
-/* When a block is to be posted, in open loop. */
+/* When a block is due, in open loop. */
 static uint64_t
 due(const struct source *s, uint64_t block)
 {
@@ -42,7 +41,7 @@ due(const struct source *s, uint64_t block)
     return rate > 0 ? s->start + (uint64_t) ((double) (block - s->first) / rate * NS_PER_SEC) : 0;
 }
 
-/* The first block that is not due by then. */
+/* The first block that is not due by 'time'. */
 static uint64_t
 first_after(const struct source *s, uint64_t time)
 {
@@ -61,9 +60,9 @@ is_over(const struct source *s, uint64_t now)
     return s->timed && now >= s->until;
 }
 
-/* Once the time is over blocks are completed up to the last that was posted, so that none is
- * missing between those of different QPs.  In open loop others may have been due: they had to wait
- * for longer than any that is measured, so someone should know. */
+/* Once the time is over, blocks are completed up to the last that was posted, so that none is
+ * missing between those of different QPs.  In open loop more blocks may have been due.  They had to
+ * wait for longer than any that is measured, so they are counted as overdue. */
 static void
 end_if_over(struct source *s, uint64_t now)
 {
@@ -104,9 +103,9 @@ post(struct source *s, unsigned q, uint64_t block, uint64_t now, char *error, si
     return fanout_block(&s->fanout, block, error, size);
 }
 
-/* How far the newest block may be ahead of the oldest that not all replicas have.  A QP that is
- * faster than another one gets no further ahead than this: else the end of a run would be the slow
- * one's alone, which catches up on a region's worth of blocks. */
+/* How far the newest block may be ahead of the oldest that not all replicas have.  A fast QP gets
+ * no further ahead of a slow one.  Otherwise a run would end with the slow QP alone, which catches
+ * up on a region's worth of blocks. */
 static uint64_t
 window(const struct source *s)
 {
@@ -116,7 +115,7 @@ window(const struct source *s)
     return n_slots < lead ? n_slots : lead;
 }
 
-/* Posts what depth, slots and time allow; '*next' is when there will be more, if only time does not
+/* Posts what depth, slots and time allow.  If only the time forbids more, '*next' is when it will
  * allow it. */
 static bool
 post_all(struct source *s, uint64_t *next, char *error, size_t size)
@@ -138,7 +137,7 @@ post_all(struct source *s, uint64_t *next, char *error, size_t size)
                 *next = due(s, block) < *next ? due(s, block) : *next;
                 break;
             }
-            /* In open loop what was due in time begins, though this process has slept for longer. */
+            /* In open loop a block that was due in time begins, however long this process slept. */
             if (o->rate <= 0 && is_over(s, now)) {
                 break;
             }
@@ -167,7 +166,7 @@ note_confirmed(struct source *s, const struct block *b, unsigned n_more, uint64_
     }
 }
 
-/* 'n_more' replicas have the block, of which the QP's blocks before it were told earlier. */
+/* 'n_more' replicas have the block.  They have told of the QP's blocks before it earlier. */
 static void
 confirmed(struct source *s, uint64_t block, unsigned n_more, uint64_t now)
 {
@@ -224,7 +223,7 @@ lane_completion(struct source *s, const struct ibv_wc *wc, char *error, size_t s
     return true;
 }
 
-/* A relay says that its children have a block.  It says the low half of the block's number. */
+/* A relay says that its children have a block.  It sends the low half of the block's number. */
 static bool
 ack_completion(struct source *s, const struct ibv_wc *wc, char *error, size_t size)
 {
@@ -289,7 +288,7 @@ nothing_came(const struct source *s, char *error, size_t size)
     return false;
 }
 
-/* Where the phase ends. */
+/* Decides where the phase ends. */
 static void
 set_end(struct source *s)
 {

@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Decimal or 0x..., as castctl takes numbers.  False: it is none, or outside of min..max. */
+/* Decimal or 0x..., as castctl takes numbers.  False: it is no number, or outside of min..max. */
 bool value_number(const char *text, uint64_t min, uint64_t max, uint64_t *);
-/* Likewise, and K and M may follow a decimal number, for 2^10 and 2^20. */
+/* As value_number(), but K (2^10) or M (2^20) may follow a decimal number. */
 bool value_size(const char *text, uint64_t min, uint64_t max, uint64_t *);
-/* Digits, maybe with a point among them.  '*end', if not NULL, is what follows; otherwise nothing
- * may. */
+/* Digits, maybe with a point among them.  If 'end' is not NULL, '*end' is what follows them;
+ * otherwise nothing may follow. */
 bool value_decimal(const char *text, double min, double max, double *, const char **end);
 
 #endif /* bench/castbench/values.h */

@@ -2,8 +2,8 @@
  *
  * Processes that take turns with their parent (see worker.h).
  *
- * On the socket: parent to worker, one byte per step; worker to parent, one
- * report per step: empty text for success, else what went wrong.
+ * On the socket the parent sends a worker one byte per step.  The worker sends
+ * one report per step: an empty text for success, otherwise what went wrong.
  */
 #include "bench/castbench/worker.h"
 
@@ -76,7 +76,7 @@ worker_start(struct worker *w, unsigned n_steps, worker_step *step_cb, void *aux
 void
 worker_go(struct worker *w)
 {
-    /* A failure means that it died: workers_await() will say so. */
+    /* A failure means that the worker died: workers_await() will say so. */
     w->busy = send(w->fd, "", 1, MSG_NOSIGNAL) == 1 || errno == EPIPE;
 }
 
@@ -153,7 +153,7 @@ describe_timeout(const struct worker *w, size_t n, unsigned timeout, char *error
     }
 }
 
-/* Names those that someone has stopped: the others only wait for them. */
+/* Names the workers that someone has stopped: the others only wait for them. */
 static void
 add_stopped(const struct worker *w, size_t n, char *error, size_t size)
 {
@@ -201,7 +201,7 @@ workers_await(struct worker *w, size_t n, unsigned timeout, unsigned tick_ms,
             describe_timeout(w, n, timeout, error, size);
             ok = false;
         }
-        if (interrupt_signal()) { /* whatever else it has led to. */
+        if (interrupt_signal()) { /* it comes before whatever else it has led to. */
             snprintf(error, size, "interrupted (%s)", strsignal(interrupt_signal()));
             ok = false;
         }
@@ -218,7 +218,7 @@ workers_stop(struct worker *w, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (w[i].pid > 0) {
-            /* One that has reported its last step has nothing left to do. */
+            /* A worker that has reported its last step has nothing left to do. */
             kill(w[i].pid, SIGKILL);
             waitpid(w[i].pid, NULL, 0);
             w[i].pid = 0;
