@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stands in for bench/castbench/run.c: castbench with runs that are made up, and need neither RDMA nor time.
+ * Stands in for bench/castbench/run.c: castbench with runs that are made up, and need neither RDMA
+ * nor time.
  *
  * CASTBENCH_FAKE says how each run ends, a word per run, of which the last one stays: ok; lost (the
  * last receiver was); wrong (its bytes are); died (not complete); none (no run is possible); stop

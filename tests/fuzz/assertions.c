@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcheck's assertions for programs that use the fixtures of tests/unit and run no suite.  Linked in
- * place of libcheck's own, which report to the process that runs a suite.
+ * libcheck's assertions for programs that use the fixtures of tests/unit and run no suite.  Linked
+ * in place of libcheck's own, which report to the process that runs a suite.
  */
 #include <check.h>
 #include <stdarg.h>

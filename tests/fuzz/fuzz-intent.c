@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of the registry: what ctl/registry/intent.c makes of them, and what nodes of all kinds
- * do with that.  The input is lines: of rows (tests/fuzz/intent-rows.h), 'Apply', which hands what there
- * is so far to the nodes, as does the end of the input, and 'Send', which sends them packets of the trees
- * that they have then.
+ * Rows of the registry: what ctl/registry/intent.c makes of them, and what nodes of all kinds do
+ * with that.  The input is lines: of rows (tests/fuzz/intent-rows.h), 'Apply', which hands what
+ * there is so far to the nodes, as does the end of the input, and 'Send', which sends them packets
+ * of the trees that they have then.
  */
 #include <config.h>
 

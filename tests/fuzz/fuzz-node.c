@@ -141,8 +141,8 @@ n_auth_drops(const struct fixture *f)
            + fixture_drops(f, DROP_auth_unknown_key);
 }
 
-/* Of a frame that a node with receivers is given.  With another Segments Left it would be changed before
- * it is looked at. */
+/* Of a frame that a node with receivers is given.  With another Segments Left it would be changed
+ * before it is looked at. */
 static struct expectation
 expect(const struct bench *b, const uint8_t *frame, size_t len)
 {
@@ -235,8 +235,8 @@ check_frames(const struct bench *b)
     }
 }
 
-/* May this come from the port at all (BCP 38, RFC 8754 section 5.1)?  Nothing may be sent because of what
- * may not. */
+/* May this come from the port at all (BCP 38, RFC 8754 section 5.1)?  Nothing may be sent because
+ * of what may not. */
 static bool
 may_come(const struct port_config *port, const uint8_t *bytes, size_t len)
 {

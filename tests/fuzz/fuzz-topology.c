@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Topology files.  The input is one; behind PARAMETER it gets a parameter, as from the command line.
+ * Topology files.  The input is one; behind PARAMETER it gets a parameter, as from the command
+ * line.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -10,10 +10,10 @@ struct rrec_node;
 /* Begins anew: a node without anything, which is what lines are about. */
 const struct rrec_node *rows_begin(void);
 
-/* A line: a table's name begins a row with columns that make sense, COLUMN=VALUE changes one of the row
- * begun last; rows of Branch, Copy and Node_Key are the last tree's.  outer_da=VALUE and auth=VALUE add
- * one to the last tree's set.  What the schema refuses has no effect, nor has any other line.  'line' is
- * spoilt, and its values are not copied. */
+/* A line: a table's name begins a row with columns that make sense, COLUMN=VALUE changes one of the
+ * row begun last; rows of Branch, Copy and Node_Key are the last tree's.  outer_da=VALUE and
+ * auth=VALUE add one to the last tree's set.  What the schema refuses has no effect, nor has any
+ * other line.  'line' is spoilt, and its values are not copied. */
 void rows_line(char *line);
 
 #endif /* tests/fuzz/intent-rows.h */

@@ -11,7 +11,8 @@
 #define N_RECEIVERS 3
 #define MAX_IP_LEN  6000
 
-/* A packet, which is IPv6 unless mutated, in 'ip' (MAX_IP_LEN bytes, 4-aligned); returns its length. */
+/* A packet, which is IPv6 unless mutated, in 'ip' (MAX_IP_LEN bytes, 4-aligned); returns its
+ * length. */
 size_t choose_packet(struct fuzz_input *, uint8_t *ip);
 
 /* Spoils up to three bytes of a packet, cuts the end off or adds some; returns the length then. */

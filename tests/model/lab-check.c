@@ -71,7 +71,8 @@ check_response(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
     }
 }
 
-/* With the filter a copy is for somebody who has not confirmed the PSN, as far as the node knows. */
+/* With the filter a copy is for somebody who has not confirmed the PSN, as far as the node
+ * knows. */
 static void
 check_filter(const struct lab *lab, const struct lab_node *n, const uint8_t *frame,
              const struct parsed *h)

@@ -13,8 +13,8 @@
 #include "lib/roce.h"
 #include "tests/model/lab.h"
 
-/* A receiver that goes deaf may have had nothing to answer for this long: the source's timeout three
- * times, as what is sent again may get lost again, and some way. */
+/* A receiver that goes deaf may have had nothing to answer for this long: the source's timeout
+ * three times, as what is sent again may get lost again, and some way. */
 #define UNHEARD_USEC 70000
 
 /* As castd: what is nearest to a silent receiver notices first. */
@@ -199,8 +199,8 @@ lab_castd(void *lab_, unsigned unused, unsigned unused2)
     }
 }
 
-/* The source fails if somebody was lost, or with policy prune if all were.  Otherwise all others have
- * everything. */
+/* The source fails if somebody was lost, or with policy prune if all were.  Otherwise all others
+ * have everything. */
 void
 lab_loss_check_end(struct lab *lab)
 {

@@ -245,8 +245,8 @@ choose_mode(struct lab *lab)
     }
 }
 
-/* Half of the groups are authenticated, by one TLV, the other, or both.  Takes no chance from the rest
- * of the run. */
+/* Half of the groups are authenticated, by one TLV, the other, or both.  Takes no chance from the
+ * rest of the run. */
 static void
 choose_auth(struct lab *lab, uint64_t seed)
 {

@@ -20,7 +20,8 @@ enum scenario_kind {
     SCENARIO_RESTART,
     SCENARIO_EPOCH,
     SCENARIO_MIXED,
-    SCENARIO_LOSING, /* receivers that die, are deaf for a while, refuse, have no buffers for long. */
+    /* receivers that die, are deaf for a while, refuse, have no buffers for long. */
+    SCENARIO_LOSING,
     SCENARIO_DYING, /* nodes, besides. */
     SCENARIO_LOSING_RESTART,
     N_SCENARIO_KINDS

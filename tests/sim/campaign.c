@@ -61,8 +61,8 @@ seed_failed(const struct lab *lab, const char *condition, const char *text)
     _exit(1);
 }
 
-/* Most groups are small, since much of what goes wrong needs few to go wrong.  Where time passes until
- * somebody is lost, a large one takes long. */
+/* Most groups are small, since much of what goes wrong needs few to go wrong.  Where time passes
+ * until somebody is lost, a large one takes long. */
 static unsigned
 choose_n_receivers(struct fabric *chance, enum scenario_kind kind)
 {

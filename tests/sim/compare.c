@@ -212,7 +212,8 @@ print_row_name(unsigned row)
     printf("| %u | %u.%u %% |", sizes[row / N_LOSSES], loss / 100, loss / 10 % 10);
 }
 
-/* Of each policy: what goodput is multiplied by in all cells together, that is, the geometric mean. */
+/* Of each policy: what goodput is multiplied by in all cells together, that is, the geometric
+ * mean. */
 static void
 print_means(void)
 {

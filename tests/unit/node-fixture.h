@@ -61,8 +61,8 @@ void fixture_add_node_branch(struct fixture *, uint16_t id);
 /* What copies of tree 0 go to. */
 void fixture_set_outer_das(struct fixture *, const struct in6_addr *, size_t n);
 
-/* An IPv6 packet as a frame to 'port', addressed to the node, in 'out' (room PACKET_ROOM); returns its
- * length. */
+/* An IPv6 packet as a frame to 'port', addressed to the node, in 'out' (room PACKET_ROOM); returns
+ * its length. */
 size_t
 fixture_frame(const struct fixture *, uint16_t port, const uint8_t *ip, size_t len, uint8_t *out);
 /* Feeds an IPv6 packet as a frame to 'port', addressed to the node, having

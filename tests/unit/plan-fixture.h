@@ -18,14 +18,15 @@ void plan_fixture_add_link(struct plan_topology *, const char *a, const char *b)
  * aggregate, "@n7" an Open vSwitch, "~n7" a plain router.  The result is prepared. */
 void plan_fixture_topology(struct plan_topology *, const char *text);
 
-/* Group g with source h0, with no members; plan_fixture_add_member() gives them branch ids from 1 on. */
+/* Group g with source h0, with no members; plan_fixture_add_member() gives them branch ids from 1
+ * on. */
 void plan_fixture_group(struct plan_group *, struct plan_member *members);
 void plan_fixture_add_member(struct plan_group *, const char *host);
 
 /* The same as text, "n4 R >n1 >>n2 <n6 n1 n2; ...", one part for each tree: the node, R if packets
- * come by its Replication-SID, its children (> by End.MT, >> by Replication-SID, * by the group's multicast
- * address, in which case = is from whom that is taken), its parent
- * (<source: none, it is the root), its branches; of the source agent also [copies]. */
+ * come by its Replication-SID, its children (> by End.MT, >> by Replication-SID, * by the group's
+ * multicast address, in which case = is from whom that is taken), its parent (<source: none, it is
+ * the root), its branches; of the source agent also [copies]. */
 char *plan_fixture_plan_text(const struct plan_topology *, const struct plan_group *,
                              const struct plan *);
 

@@ -514,8 +514,8 @@ model_asks(struct model *m, uint32_t id)
            && b->last_copy < latest->order;
 }
 
-/* What a source has to repeat for a branch to be asked.  If the node does not know how far the source
- * is, that may be beyond what it knows of the branch. */
+/* What a source has to repeat for a branch to be asked.  If the node does not know how far the
+ * source is, that may be beyond what it knows of the branch. */
 static int64_t
 wanted_by(const struct model *m, const struct model_branch *b)
 {

@@ -25,8 +25,8 @@ struct model_branch {
     uint64_t order; /* number of this setting. */
     enum reverse_loss lost;
     bool pruned;
-    /* Liveness.  In this tick: was there a sign of life, and was it asked?  And in those before, the
-     * latest in bit 0: was it silent, and silent without being asked? */
+    /* Liveness.  In this tick: was there a sign of life, and was it asked?  And in those before,
+     * the latest in bit 0: was it silent, and silent without being asked? */
     bool life, asked;
     uint64_t silent_ticks, unasked_ticks;
     uint64_t last_copy; /* settings until then. */

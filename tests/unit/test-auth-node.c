@@ -222,8 +222,8 @@ START_TEST(between_nodes)
     }
 END_TEST
 
-/* In mode mcast a node forwards as a multicast router, which looks at no SRH: its own receivers only get
- * no copy. */
+/* In mode mcast a node forwards as a multicast router, which looks at no SRH: its own receivers
+ * only get no copy. */
 START_TEST(between_nodes_mcast)
     {
         struct fixture *bud = mcast_create(1);
@@ -244,8 +244,8 @@ START_TEST(between_nodes_mcast)
     }
 END_TEST
 
-/* A node whose receivers have left forgets what it asked for: of those that come later packets are not
- * taken by a key that was gone long before. */
+/* A node whose receivers have left forgets what it asked for: of those that come later packets are
+ * not taken by a key that was gone long before. */
 START_TEST(forgotten_with_the_receivers)
     {
         struct fixture *edge = fixture_create(&swedge_class, 2), *agent = agent_create(2);

@@ -419,7 +419,8 @@ START_TEST(wrong_key)
     }
 END_TEST
 
-/* Computed once; a forged one in between does not get into the cache, nor out of it what is there. */
+/* Computed once; a forged one in between does not get into the cache, nor out of it what is
+ * there. */
 START_TEST(cache)
     {
         unsigned int tlvs = alone[_i];
@@ -482,8 +483,8 @@ START_TEST(linger)
     }
 END_TEST
 
-/* What was right before is not only unused after that second, it is gone: it does not count even for a
- * packet that came earlier. */
+/* What was right before is not only unused after that second, it is gone: it does not count even
+ * for a packet that came earlier. */
 START_TEST(overwritten)
     {
         struct auth_verifier *v = verifier_of(AUTH_MT);

@@ -360,8 +360,8 @@ START_TEST(wrong_blocks)
     }
 END_TEST
 
-/* Packets of a second round that never come, while those of the first lie there: as long as there is
- * a sector in each, each is missed. */
+/* Packets of a second round that never come, while those of the first lie there: as long as there
+ * is a sector in each, each is missed. */
 START_TEST(missing_packet)
     {
         enum { SIZE = 10000 };

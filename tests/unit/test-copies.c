@@ -199,8 +199,8 @@ START_TEST(what_all_have_is_answered)
     }
 END_TEST
 
-/* A node that does not aggregate has others behind it, which answer for themselves: the copy that is for
- * all of them goes as long as one needs it, and asks if one is to be asked. */
+/* A node that does not aggregate has others behind it, which answer for themselves: the copy that
+ * is for all of them goes as long as one needs it, and asks if one is to be asked. */
 START_TEST(nodes_behind_a_plain_one)
     {
         struct fixture *f = transit_create(0);

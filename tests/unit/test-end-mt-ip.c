@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What End.MT and End.Replicate make of the IPv6 headers around an SRH: extension headers before it,
- * ECN, hop limits, the inner packet.
+ * What End.MT and End.Replicate make of the IPv6 headers around an SRH: extension headers before
+ * it, ECN, hop limits, the inner packet.
  */
 #include <check.h>
 
@@ -11,7 +11,8 @@
 #include "tests/unit/outer-fixture.h"
 #include "tests/unit/suites.h"
 
-/* What is inside has to be what an endpoint takes: IPv6, UDP right behind it, nothing behind that. */
+/* What is inside has to be what an endpoint takes: IPv6, UDP right behind it, nothing behind
+ * that. */
 static const struct {
     const char *what;
     uint8_t nh;       /* of the SRH; 0: IPv6. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What End.MT makes of an SRH and its TLVs, field by field: copies, or one counter and nothing else.
+ * What End.MT makes of an SRH and its TLVs, field by field: copies, or one counter and nothing
+ * else.
  */
 #include <check.h>
 
@@ -22,8 +23,8 @@ expect_copies(struct fixture *f, const struct outer *o, uint32_t psn, unsigned n
     ck_assert_uint_eq(fixture_total_drops(f), drops);
 }
 
-/* One counter and nothing else: no copy, no ICMPv6, and no state: what would have been sent down may
- * not be acknowledged. */
+/* One counter and nothing else: no copy, no ICMPv6, and no state: what would have been sent down
+ * may not be acknowledged. */
 static void
 expect_drop(struct fixture *f, const struct outer *o, uint32_t psn, enum drop_reason why)
 {
@@ -105,8 +106,8 @@ START_TEST(no_srh)
     }
 END_TEST
 
-/* All values of Last Entry against a list with room for four.  A longer list takes what is a TLV away:
- * here there are as many as entries that fit.
+/* All values of Last Entry against a list with room for four.  A longer list takes what is a TLV
+ * away: here there are as many as entries that fit.
  *
  * Proves MT-6-R8754-1. */
 START_TEST(last_entry)
@@ -258,8 +259,8 @@ START_TEST(nobody_named)
     }
 END_TEST
 
-/* A TLV whose count and length disagree, or which runs over the SRH's end, whoever's it is: what comes
- * behind it is not known to be where it seems to be. */
+/* A TLV whose count and length disagree, or which runs over the SRH's end, whoever's it is: what
+ * comes behind it is not known to be where it seems to be. */
 static const struct {
     uint16_t edge;
     uint8_t n, len; /* as the TLV has them; it is there with one receiver, and another follows. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies that are not made, or lost before they leave: what the trace says, and what the reverse-path
- * machine is told.  The same at edges, transit nodes and source agents.
+ * Copies that are not made, or lost before they leave: what the trace says, and what the
+ * reverse-path machine is told.  The same at edges, transit nodes and source agents.
  */
 #include <check.h>
 #include <stdio.h>

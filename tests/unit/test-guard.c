@@ -40,7 +40,8 @@ check_forwarded(struct fixture *f, uint16_t port, uint8_t *ip, size_t len, uint1
     ck_assert_uint_eq(fixture_total_drops(f), total);
 }
 
-/* A tunnel, a routing header and SIDs, from the host 'src' on 'port' to 'dst', which it may reach. */
+/* A tunnel, a routing header and SIDs, from the host 'src' on 'port' to 'dst', which it may
+ * reach. */
 static void
 check_host(struct fixture *f, uint16_t port, uint16_t own_id, struct in6_addr src,
            struct in6_addr dst, uint16_t out_port)
@@ -122,8 +123,8 @@ START_TEST(agents)
     }
 END_TEST
 
-/* An SRH that makes no sense is answered to who may send to SIDs, not to others in whose name somebody
- * does. */
+/* An SRH that makes no sense is answered to who may send to SIDs, not to others in whose name
+ * somebody does. */
 START_TEST(agents_malformed)
     {
         struct in6_addr agent = node_address(STAR_AGENT_ID);
@@ -314,8 +315,8 @@ build_kind(uint8_t *out, enum kind kind)
     }
 }
 
-/* By kind, what becomes of it on the port of receiver 1, of receiver 2, of the source agent and of a
- * node: DROP_none is that it is taken or sent on. */
+/* By kind, what becomes of it on the port of receiver 1, of receiver 2, of the source agent and of
+ * a node: DROP_none is that it is taken or sent on. */
 static const enum drop_reason roles[N_KINDS][4] = {
     [RESPONSE] = {DROP_none, DROP_source_guard, DROP_no_route, DROP_no_route},
     [TUNNELLED] = {DROP_source_guard, DROP_source_guard, DROP_source_guard, DROP_none},

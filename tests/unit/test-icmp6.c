@@ -166,8 +166,8 @@ static const struct {
     {IP("3a") "7f00000000000000", false, false},
     {IP("3a") "8900000000000000", false, false}, /* (e.2): redirect. */
     {IP("3a"), false, false},                    /* cut off: not known. */
-    /* Error messages behind Hop-by-Hop and Destination Options, a Routing header, as first fragment,
-     * and behind an Authentication Header. */
+    /* Error messages behind Hop-by-Hop and Destination Options, a Routing header, as first
+     * fragment, and behind an Authentication Header. */
     {IP("00") "3c00010400000000 3a00010400000000 03000000", false, false},
     {IP("2b") "3a02040100000000 fd00000000000000 0000000000000001 01000000", false, false},
     {IP("2b") "3a02040100000000 fd00000000000000 0000000000000001 80000000", true, true},

@@ -472,8 +472,8 @@ START_TEST(for_the_node)
                                            : UPLINK);
         }
 
-        /* Sent to many stations: only echo requests are answered, and unknown options of a type that
-         * begins with 10. */
+        /* Sent to many stations: only echo requests are answered, and unknown options of a type
+         * that begins with 10. */
         n_tx = 0;
         p->data[0] = 0x33;
         ck_assert_int_eq(local_input(locals[_i].port, p), locals[_i].why);

@@ -459,7 +459,8 @@ START_TEST(last_lost_branch_makes_way)
     }
 END_TEST
 
-/* The source was going back over START + 10.. when the node was started, and has got further since. */
+/* The source was going back over START + 10.. when the node was started, and has got further
+ * since. */
 START_TEST(lowest_of_an_earlier_round_is_forgotten)
     {
         setup_group(2, false);

@@ -48,7 +48,8 @@ edge_responds(struct fixture *f, uint16_t edge, uint8_t syndrome, uint32_t psn)
     fixture_input(f, UPLINK, bytes, len);
 }
 
-/* The frame is the request with this PSN for an edge with n receivers, of which the first is r<i+1>. */
+/* The frame is the request with this PSN for an edge with n receivers, of which the first is
+ * r<i+1>. */
 static void
 check_edge_copy(const struct frame *frame, uint16_t edge, unsigned n, unsigned i, uint32_t psn)
 {

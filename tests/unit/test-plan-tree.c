@@ -93,7 +93,8 @@ static const struct {
                       "n5 R >n3 <a9 n3; n6 R >>n4 >>n5; a9 >>n6 <source n4 n5 [r1 r2 r3 r4 r5]"},
     {FIGURE_1 " !n6 !n5", "n1 <n4 r1 r2; n2 <n4 r3; n3 <a9 r4 r5; n4 R >n1 >n2 <a9 n1 n2; "
                           "n5 R >n3; n6 R >>n4 >>n5; a9 >>n6 <source n3 n4 [r1 r2 r3 r4 r5]"},
-    /* Open vSwitch replicates; a router has no part: the node above sends a copy to each behind it. */
+    /* Open vSwitch replicates; a router has no part: the node above sends a copy to each behind
+     * it. */
     {FIGURE_1 " @n4", "n1 <n6 r1 r2; n2 <n6 r3; n3 <n5 r4 r5; n4 R >n1 >n2; n5 R >n3 <n6 n3; "
                       "n6 R >>n4 >>n5 <source n1 n2 n5; a9 >>n6 [r1 r2 r3 r4 r5]"},
     {FIGURE_1 " ~n4", "n1 <n6 r1 r2; n2 <n6 r3; n3 <n5 r4 r5; n5 R >n3 <n6 n3; "

@@ -3,8 +3,8 @@
  * Cutting super-frames.
  *
  * Frames are from scapy 2.5.0: Ether/IPv6/IPv6ExtHdrDestOpt/TCP with a timestamp option, and
- * Ether/IPv6/UDP.  A super-frame is one with all 25 bytes of payload and the pseudo-header's sum as its
- * checksum; what it stands for are frames made with 10, 10 and 5 of them.
+ * Ether/IPv6/UDP.  A super-frame is one with all 25 bytes of payload and the pseudo-header's sum as
+ * its checksum; what it stands for are frames made with 10, 10 and 5 of them.
  */
 #include <stdlib.h>
 #include <string.h>

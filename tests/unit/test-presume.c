@@ -201,7 +201,8 @@ START_TEST(waits_for_a_quarter_of_the_timeout)
     }
 END_TEST
 
-/* From a question to an answer it may take a NAK; what had to wait for a timer is no answer's time. */
+/* From a question to an answer it may take a NAK; what had to wait for a timer is no answer's
+ * time. */
 START_TEST(times_answers_only)
     {
         setup_root();

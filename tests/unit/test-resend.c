@@ -26,7 +26,8 @@ static const struct {
 };
 #define ONE_RECEIVER "s-a9 a9-n1 n1-r1"
 
-/* 64 KiB at path MTU 4096 and 1024, at about 10 Gb/s: the lab's packets are shorter, but as many. */
+/* 64 KiB at path MTU 4096 and 1024, at about 10 Gb/s: the lab's packets are shorter, but as
+ * many. */
 static const struct {
     unsigned n_packets; /* of a message. */
     uint64_t gap;
@@ -188,8 +189,8 @@ add(struct result *sum, const struct result *r)
     sum->n_filtered += r->n_filtered;
 }
 
-/* With the filter receivers get again what they lack, more than with the same policy without it; and
- * as the default is, it is at least half of what they get. */
+/* With the filter receivers get again what they lack, more than with the same policy without it;
+ * and as the default is, it is at least half of what they get. */
 START_TEST(resent_copies)
     {
         enum reverse_nak nak = (enum reverse_nak) _i;

@@ -79,7 +79,8 @@ costly_responses(struct cost *c, uint32_t n, uint32_t h, uint64_t *random)
 }
 
 /* Each event, and each copy, looks at no more branches than some times log2 n, whatever happens and
- * however many there are: events are as many as branches, so anything linear would be their square. */
+ * however many there are: events are as many as branches, so anything linear would be their
+ * square. */
 START_TEST(cost_grows_with_log_n)
     {
         static const uint32_t sizes[] = {10, 100, 1000, 4000};
@@ -112,8 +113,8 @@ START_TEST(cost_grows_with_log_n)
     }
 END_TEST
 
-/* Branches that share copies are not looked at for a PSN that comes next, and all of them once when one is
- * sent again or when a NAK is held that they are to be asked for. */
+/* Branches that share copies are not looked at for a PSN that comes next, and all of them once when
+ * one is sent again or when a NAK is held that they are to be asked for. */
 START_TEST(cost_of_shared_copies)
     {
         enum { N = 1000 };

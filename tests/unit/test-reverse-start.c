@@ -61,7 +61,8 @@ START_TEST(start_without_state_at_the_start_psn)
     }
 END_TEST
 
-/* The same PSN, and it has sent no other: the node was started again before anybody said anything. */
+/* The same PSN, and it has sent no other: the node was started again before anybody said
+ * anything. */
 START_TEST(start_again_with_the_first_packet)
     {
         setup_life(2, 100, true);

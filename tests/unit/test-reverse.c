@@ -417,7 +417,8 @@ START_TEST(h27_nobody_left)
         expect_ack(ack(1, 101), 101);
         expect_ack(ack(1, 101), 101);
         expect_nothing(ack(1, 101));
-        /* 102..104 were confirmed by nobody: nobody may confirm them now, nor join as if they were. */
+        /* 102..104 were confirmed by nobody: nobody may confirm them now, nor join as if they
+         * were. */
         expect_nothing(leave(1));
         ck_assert_uint_eq(reverse_deadline(r), UINT64_MAX);
         expect_nothing(reverse_timer(r, now + 1000000));
@@ -438,7 +439,8 @@ START_TEST(no_branches_nothing_went_down)
         expect_refused(1, AETH_ACK_UNLIMITED, 104, DROP_psn_not_sent);
         down(100, 104);
         expect_ack(ack(1, 104), 104);
-        /* Quiesced and empty: what is sent meanwhile is not acknowledged on behalf of a later one. */
+        /* Quiesced and empty: what is sent meanwhile is not acknowledged on behalf of a later
+         * one. */
         expect_nothing(leave(1));
         down(105, 109);
         ck_assert_int_eq(reverse_branch_add(r, 1, now), 0);

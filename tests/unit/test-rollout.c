@@ -253,8 +253,8 @@ deliver(const struct flight *p, const struct node *n, const struct plan_node *at
     }
 }
 
-/* Does 'n', at 'at', take a packet with this destination?  Mode mcast: if there is still a link to where
- * it comes from, and its entry names that. */
+/* Does 'n', at 'at', take a packet with this destination?  Mode mcast: if there is still a link to
+ * where it comes from, and its entry names that. */
 static bool
 takes(const struct node *n, const struct plan_node *at, const struct flight *p)
 {
@@ -441,8 +441,8 @@ load(struct rollout *r)
     }
 }
 
-/* One step, and the rows that follow from it: a switch keeps a tree that nobody wants as long as the
- * agent may send into it. */
+/* One step, and the rows that follow from it: a switch keeps a tree that nobody wants as long as
+ * the agent may send into it. */
 static void
 step(struct rollout *r)
 {
@@ -531,7 +531,8 @@ check_settled(const struct rollout *r)
     const struct node *agent = &m.nodes[AGENT];
 
     if (r->error) {
-        /* With a host's or a switch's last link there is nobody to be found, or everything waits. */
+        /* With a host's or a switch's last link there is nobody to be found, or everything
+         * waits. */
         ck_assert(!m.started || !r->serving);
         return;
     }

@@ -79,8 +79,8 @@ START_TEST(traffic_class)
     }
 END_TEST
 
-/* What a node of the tree says about a packet that does not fit ends here, counted: the host has no use
- * for it.
+/* What a node of the tree says about a packet that does not fit ends here, counted: the host has no
+ * use for it.
  *
  * Proves MT-6-R9524-8. */
 START_TEST(packet_too_big)

@@ -432,7 +432,8 @@ START_TEST(superseded_epoch)
     }
 END_TEST
 
-/* What receivers say in one group is nothing to another that they are in, whose Designated QPN may be
+/* What receivers say in one group is nothing to another that they are in, whose Designated QPN
+ * may be
  * the same.  Proves MT-8-6. */
 START_TEST(two_groups)
     {
