@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the host into the tree: a request to a Proxy is checked, held while the
- * group is not ready, and sent as it is inside outer IPv6 + SRH (H.Encaps.Red
- * of RFC 8986 with End.MT TLVs): once, or, in mode ingress, to each edge, with that
- * edge's TLVs only.  Copies share the request behind its IPv6 header; the last one
- * is the request itself.
+ * From the host into the tree.  A request to a Proxy is checked, held while the group is not
+ * ready, and sent as it is inside outer IPv6 + SRH (H.Encaps.Red of RFC 8986 with End.MT TLVs).
+ * It is sent once, or in mode ingress to each edge, with that edge's TLVs only.  Copies share
+ * the request behind its IPv6 header; the last one is the request itself.
  */
 #include "lib/fanout.h"
 #include "lib/icrc.h"
@@ -28,7 +27,7 @@ encap_dst(const struct encap *encap)
     return &((const struct ip6_hdr_wire *) encap->template.bytes)->dst;
 }
 
-/* Sends a copy 'p' of the request in front of which 'encap' is put. */
+/* Puts the encapsulation in front of 'p', a copy of the request, and sends it. */
 static enum drop_reason
 send_copy(const struct fanout *f, const void *encap_, struct packet *p, uint8_t *icrc)
 {
@@ -51,7 +50,7 @@ send_copy(const struct fanout *f, const void *encap_, struct packet *p, uint8_t 
                : l3_output(f->node->l3, p, L3_ERRORS_NONE, f->now);
 }
 
-/* A copy to each that needs one.  Consumes 'p'. */
+/* Sends a copy with each encapsulation that needs one.  Consumes 'p'. */
 static enum drop_reason
 send_copies(struct srcagent *sa, const struct request *r, psn_t psn, struct packet *p, uint64_t now)
 {
@@ -105,8 +104,8 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
     return why;
 }
 
-/* Lets a request pass that the group can carry, and latches another.  'p' is
- * the inner packet and is consumed. */
+/* Sends a request down if the group can carry it; otherwise latches it.  Consumes 'p', the inner
+ * packet. */
 static enum drop_reason
 admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
 {
@@ -126,7 +125,7 @@ admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
         return DROP_refused;
     }
     if (r->active) {
-        r->active = !psn_eq(psn, r->psn); /* what was wrong with it is no more. */
+        r->active = !psn_eq(psn, r->psn); /* the request at that PSN is a good one now. */
         r->n_seen = 0;
     }
     return send_down(sa, t, p, now);
@@ -161,7 +160,7 @@ down_release(struct srcagent *sa, struct tree *t, uint64_t now)
     }
 }
 
-/* A request, and nothing else. */
+/* The packet must be a request, and nothing else. */
 static enum drop_reason
 check(const struct rx *rx)
 {
@@ -181,16 +180,16 @@ check(const struct rx *rx)
     return DROP_none;
 }
 
-/* Is this, the first PSN of the host in this life of the agent, the epoch's first?  Not if one went
- * down in an earlier life: the host may have gone through all of them since. */
+/* Is this first PSN from the host in this life of the agent also the epoch's first?  False if a
+ * packet went down in an earlier life: the host may have gone through all PSNs since. */
 static bool
 is_first(const struct tree *t, psn_t psn)
 {
     return !t->config.started && psn_eq(psn, t->config.start_psn);
 }
 
-/* A PSN out of nowhere would move the bound for acknowledgements: it is believed
- * only if the packet is sound. */
+/* May this PSN be believed?  A PSN out of nowhere would move the bound for acknowledgements, so its
+ * packet's ICRC must be good. */
 static bool
 psn_is_sound(const struct rx *rx, const struct tree *t, psn_t psn)
 {
@@ -203,8 +202,8 @@ psn_is_sound(const struct rx *rx, const struct tree *t, psn_t psn)
            || icrc_ok(rx->p->data + rx->h.ip.ofs, (size_t) (rx->h.icrc_ofs - rx->h.ip.ofs));
 }
 
-/* The first PSN of the host decides whether the group's progress is known: a
- * start at the start, or one without state after a restart. */
+/* The first PSN from the host decides whether the group's progress is known.  It is known at the
+ * epoch's start, and unknown after a restart without state. */
 static void
 note_psn(struct tree *t, psn_t psn)
 {
@@ -239,7 +238,7 @@ down_input(struct srcagent *sa, struct rx *rx)
     note_psn(t, psn);
 
     rx->p = NULL;
-    p->len = rx->h.ip.end; /* Ethernet padding is nobody's. */
+    p->len = rx->h.ip.end; /* without Ethernet padding. */
     packet_pull(p, rx->h.ip.ofs);
     return t->config.open ? admit(sa, t, p, rx->now) : hold(sa, t, p);
 }

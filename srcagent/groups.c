@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Group state of the agent, made from the configuration: the encapsulation is
- * built here, once, and only stamped on packets.  A new epoch starts from
- * nothing.
+ * Group state of the agent, made from the configuration.  The encapsulation is built here once,
+ * and then only stamped on packets.  A new epoch starts from nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +17,8 @@ encaps_uninit(struct encaps *encaps)
     *encaps = (struct encaps){0};
 }
 
-/* What it holds must have been uncounted or the agent be ending. */
+/* The caller has subtracted the packets that it holds from the agent's, unless the agent is
+ * ending. */
 static void
 tree_destroy(struct tree *t)
 {
@@ -58,8 +58,9 @@ is_sid_of(const struct in6_addr *sid, const struct in6_addr *node)
     return !memcmp(sid, node, NODE_LOCATOR_LEN);
 }
 
-/* The encapsulation of copies that are addressed to 'dst': for all receivers, or those of the edge that
- * has this SID.  Adds none if there is nobody.  Adds their number to *n_named. */
+/* Builds the encapsulation of copies that are addressed to 'dst': for all receivers, or for those
+ * of the edge that has this SID.  Builds none if there are no receivers.  Adds their number to
+ * *n_named. */
 static int
 add_encap(const struct in6_addr *own, const struct tree_config *config, const struct in6_addr *dst,
           struct encaps *encaps, size_t *n_named)
@@ -95,7 +96,7 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
     return error;
 }
 
-/* The encapsulations of an open group; if there is an error, as far as they were made. */
+/* Builds the encapsulations of an open group.  On an error *encaps has those that were made. */
 static int
 build_encaps(const struct in6_addr *own, const struct tree_config *config, struct encaps *encaps,
              char **errp)
@@ -115,7 +116,7 @@ build_encaps(const struct in6_addr *own, const struct tree_config *config, struc
                           encaps, &n_named);
     }
     if (!error && (!n_named || n_named != config->n_copies)) {
-        error = EINVAL; /* nobody is sent to, or somebody not once. */
+        error = EINVAL; /* no receiver is named, or one is not named exactly once. */
     }
     if (error == ENOKEY) {
         say_why(errp, "group %s: no key %u to authenticate its packets with", config->group,
@@ -152,7 +153,7 @@ srcagent_trees_prepare(const struct trees *trees, const struct node_config *conf
     return error;
 }
 
-/* Gives 't' its configuration, and 'encaps'.  The result is for the host. */
+/* Gives 't' its configuration and 'encaps'.  Returns what to send to the host. */
 static struct reverse_out
 tree_configure(const struct srcagent *sa, struct tree *t, const struct tree_config *config,
                const struct encaps *encaps, uint64_t now)

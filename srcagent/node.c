@@ -41,7 +41,7 @@ announce_host(struct srcagent *sa, const struct node_config *config)
                   uplink ? uplink->number : 0);
 }
 
-/* An agent has a response SID and no other, since there is nothing else that it could do. */
+/* An agent has a response SID and no other, because there is nothing else that it can do. */
 static int
 check_sids(const struct node_config *config, char **errp)
 {

@@ -19,8 +19,7 @@ forward(struct srcagent *sa, struct rx *rx)
     return l3_forward(sa->base.l3, p, &rx->h, rx->now);
 }
 
-/* Parses what is this node's business: what the host sends, what is for a SID, what
- * comes from a Proxy. */
+/* Parses what this node may look into: packets from the host, to a SID, or from a Proxy. */
 static enum drop_reason
 parse_own(const struct srcagent *sa, struct rx *rx, const struct sid *sid, bool from_host)
 {

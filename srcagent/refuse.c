@@ -6,13 +6,12 @@
  *   READ, ATOMIC, SEND with invalidate, unknown    0x61 invalid request
  *   WRITE with another rkey or outside the region  0x62 remote access error
  *
- * A NAK with PSN e also acknowledges everything before e, so it has to wait
- * until the group has confirmed e - 1.  An agent without state (restarted) does
- * not know that.  It learns it from a response or, if nothing else is
- * outstanding, from the host: a requester that rewinds starts at its lowest
- * unacknowledged PSN, so a refused PSN that keeps coming with nothing lower in
- * between is that PSN, unless the lower ones were lost each time between host
- * and agent; hence REFUSE_REPEATS.
+ * A NAK with PSN e also acknowledges everything before e, so it waits until the group has
+ * confirmed e - 1.  A restarted agent has no state and does not know how far that is.  It
+ * learns it from a response or, if nothing else is outstanding, from the host.  A requester
+ * that rewinds starts at its lowest unacknowledged PSN.  So a refused PSN that keeps coming
+ * with nothing lower in between is that PSN, unless the lower ones were lost each time between
+ * host and agent.  Hence REFUSE_REPEATS.
  */
 #include "lib/icrc.h"
 #include "lib/response.h"

@@ -21,23 +21,23 @@
 /* A requester has at most this many packets in flight (rxe: 128 unacknowledged
  * and one more), so a queue of this length loses none of them. */
 #define AGENT_QUEUE_MAX   129
-/* Of all groups together: half of the buffers stay for those that are open. */
+/* Packets that all groups hold together.  Half of the buffers stay for groups that are open. */
 #define AGENT_QUEUE_TOTAL 2048
 
-/* A request that no receiver shall see.  Latched: what is behind it is not
- * forwarded either, and the NAK, which acknowledges everything before it, goes
- * to the host only when all receivers have confirmed that. */
+/* A request that no receiver may see.  It is latched: what is behind it is not forwarded either.
+ * Its NAK acknowledges everything before it, so the NAK goes to the host only when all receivers
+ * have confirmed that. */
 struct refusal {
     bool active;
     psn_t psn;
     uint8_t syndrome;
-    unsigned n_seen; /* times in a row, nothing lower in between. */
+    unsigned n_seen; /* how often it came in a row, with nothing lower in between. */
 };
 
-/* What is put in front of a copy of each request: of the only one, or, with a packet for each edge, of
- * that edge's. */
+/* What is put in front of a copy of each request.  A group has one, or one for each edge if each
+ * edge gets a packet of its own. */
 struct encap {
-    uint32_t branch; /* the edge's; FANOUT_SHARED: for all. */
+    uint32_t branch; /* the edge's; FANOUT_SHARED: it is for all. */
     struct encap_template template;
 };
 struct encaps {
@@ -50,8 +50,8 @@ struct tree {
     struct tree_config config; /* own copy. */
     struct encaps encaps;
     uint16_t uplink; /* mode mcast: the port that packets leave by. */
-    struct aggregate
-        *aggregate; /* merges responses if this is the root; sends what is made here. */
+    /* Merges responses if this is the root; sends what is made here. */
+    struct aggregate *aggregate;
 
     bool seen;     /* a PSN came from the host. */
     bool started;  /* a PSN went down; then h is valid. */
@@ -61,7 +61,7 @@ struct tree {
     uint32_t msn;  /* of the last response. */
     struct refusal refusal;
 
-    struct packet *head, *tail; /* held while the group is closed. */
+    struct packet *head, *tail; /* packets held while the group is closed. */
     uint32_t n_waiting;
 };
 
@@ -86,32 +86,31 @@ enum drop_reason down_input(struct srcagent *, struct rx *);
 /* Sends what was held while the group was closed. */
 void down_release(struct srcagent *, struct tree *, uint64_t now);
 
-/* up.c: may this packet from a Proxy, which another node is the root for, go to the host? */
+/* up.c: may this packet from a Proxy go to the host?  The root of its group is another node. */
 enum drop_reason up_check(struct srcagent *, const struct rx *);
-/* A response of a node below, for which this is the root. */
+/* Merges a response of a node below.  The agent is the root. */
 enum drop_reason up_merge(struct srcagent *, const struct rx *);
 /* Sends the host what the group's machine decided, if anything. */
 void up_send(struct srcagent *, struct tree *, const struct reverse_out *, uint64_t now);
 
-/* refuse.c.  'ip' is a request to 't', IPv6 header first, as long as its opcode
- * wants. */
-/* Why the group cannot carry it, or DROP_none. */
+/* refuse.c.  'ip' is a request to 't' from its IPv6 header on, with all headers of its opcode. */
+/* Why the group cannot carry the request, or DROP_none. */
 enum drop_reason refuse_check(const struct tree *, const uint8_t *ip);
-/* 'len' bytes with the ICRC. */
+/* Latches a request that is refused because of 'why'.  'len' counts the ICRC. */
 enum drop_reason refuse_latch(struct srcagent *, struct tree *, const uint8_t *ip, size_t len,
                               enum drop_reason why, uint64_t now);
 /* Sends the NAK if everything before it is confirmed. */
 void refuse_try(struct srcagent *, struct tree *, uint64_t now);
 
 /* groups.c. */
-/* May the host hear from this epoch?  Not if it uses the same QPN in a newer one, for which it would
- * take the answer. */
+/* May the host hear from this epoch?  False if the host uses the same QPN in a newer epoch: it
+ * would take the answer for that one's. */
 bool tree_may_answer(const struct srcagent *, const struct tree *);
 void srcagent_trees_uninit(struct trees *);
-/* Builds the encapsulations, one per tree of 'config', or says what is wrong. */
+/* Builds the encapsulations, one per tree of 'config'.  0, or an errno and a sentence in *errp. */
 int srcagent_trees_prepare(const struct trees *, const struct node_config *config,
                            struct encaps **encaps, char **errp);
-/* Takes 'encaps'. */
+/* Applies a configuration.  Takes over 'encaps'. */
 void srcagent_trees_configure(struct srcagent *, const struct node_config *, struct encaps *encaps,
                               uint64_t now);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the tree to the host.  Where a switch is the root, that has merged and
- * addressed the responses; the agent checks them and passes them on.  Where none
- * can do that, the nodes below send what they have merged to this agent's
- * response SID, and the agent is the root (lib/aggregate.h).  Either way it
- * follows the group's progress, and takes out what the host's stack cannot use.
+ * From the tree to the host.  Where a switch is the root, it has merged and addressed the
+ * responses; the agent checks them and passes them on.  Where no switch can be the root, the
+ * agent is (lib/aggregate.h): the nodes below send what they have merged to its response SID.
+ * Either way the agent follows the group's progress, and drops what the host's stack cannot
+ * use.
  */
 #include "lib/response.h"
 #include "srcagent/srcagent.h"
@@ -28,7 +28,7 @@ response_una(psn_t psn, uint8_t syndrome)
     return aeth_class(syndrome) == AETH_CLASS_ACK ? psn_add(psn, 1) : psn;
 }
 
-/* Nothing from the Proxy reaches the host but a sound response to its QP. */
+/* Only a sound response to the host's QP passes. */
 enum drop_reason
 up_check(struct srcagent *sa, const struct rx *rx)
 {

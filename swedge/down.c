@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A group's packet on its way down, by End.Replicate (RFC 9524) at a node that
- * has others below it, or by End.MT (draft-li section 6, completed as in
- * docs/draft-notes.md) at one that has only receivers.  A multicast group address
- * is at edges another name for the SID of End.MT; forwarding it is not this file's
- * business (mcast.c).
+ * A group's packet on its way down.
+ *
+ * A node with other nodes below it takes the packet by End.Replicate (RFC 9524).  A node with
+ * receivers only takes it by End.MT (draft-li section 6, completed as in docs/draft-notes.md).
+ * At edges a multicast group address is another name for the SID of End.MT; mcast.c forwards
+ * such packets.
  *
  * Theory of operation
  * -------------------
@@ -13,18 +14,19 @@
  * the first copy, and the reverse-path machine hears of a PSN before anybody can
  * answer it.
  *
- * A node with both nodes and receivers below it (RFC 9524: bud) is reached by its
- * replication SID and does what End.MT would do besides.
+ * A node with both nodes and receivers below it (RFC 9524: bud) is reached by its replication
+ * SID, and also does what End.MT does.
  */
 #include "lib/icrc.h"
 #include "lib/roce.h"
 #include "swedge/swedge.h"
 
-/* RFC 8754 and draft-li 6.2, S01 to S03 and S13 to S15.  No ICMPv6 error may come from
- * here: each copy of a packet would raise one (RFC 9524 2.2.3).
+/* RFC 8754 and draft-li 6.2, S01 to S03 and S13 to S15.  No ICMPv6 error may come from here: each
+ * copy of a packet would raise one (RFC 9524 2.2.3).
  *
- * With Segments Left 1, S02 makes it 0 and S03 the destination Segment List entry 0, the Proxy.
- * With more there would be SIDs that nobody visits, since what comes out of End.MT has no SRH. */
+ * With Segments Left 1, S02 makes it 0, and S03 makes Segment List entry 0, the Proxy, the
+ * destination.  With more, some SIDs would never be visited: what comes out of End.MT has no
+ * SRH. */
 static enum drop_reason
 check_segment(const struct rx *rx)
 {
@@ -37,16 +39,16 @@ check_segment(const struct rx *rx)
     return rx_ip(rx)->hlim <= 1 ? DROP_hop_limit : DROP_none;
 }
 
-/* What is before the SRH, or behind it, may forbid to go on: the exception to the rule of no errors. */
+/* An option before or behind the SRH may stop the packet.  Its ICMPv6 error is the exception to the
+ * rule above. */
 static enum drop_reason
 check_options(const struct swedge *sw, const struct rx *rx)
 {
     return rx->h.ip.n_ext > 1 ? l3_check_options(sw->base.l3, rx->p, &rx->h, rx->now) : DROP_none;
 }
 
-/* The inner packet is one request to a Proxy that may be copied, and nothing
- * else; Segment List entry 0, which S03 would make the destination, names the
- * same Proxy. */
+/* The inner packet must be one request to a Proxy that may be copied, and nothing else.  Segment
+ * List entry 0, which S03 would make the destination, must name the same Proxy. */
 static enum drop_reason
 check_inner(const struct rx *rx, struct original *o)
 {
@@ -65,7 +67,8 @@ check_inner(const struct rx *rx, struct original *o)
     return memcmp(context, &o->ip->dst, sizeof *context) ? DROP_mt_context : DROP_none;
 }
 
-/* Must the ICRC be good before the packet may say which PSN was sent? */
+/* Must the ICRC be good before this packet's PSN counts as sent?  *jump: the PSN is a suspicious
+ * jump. */
 static bool
 must_verify(const struct swedge *sw, const struct original *o, bool *jump)
 {
@@ -115,8 +118,8 @@ check_group(const struct swedge *sw, const struct rx *rx, enum arrival by, struc
     return DROP_none;
 }
 
-/* Where there are receivers nothing of the SRH counts before it is known who made it: not its TLVs,
- * and not the PSN that the packet would move H to.  A node without any passes the SRH on as it is. */
+/* A node with receivers verifies who made the SRH before it uses the TLVs or lets the PSN move H.
+ * A node without receivers passes the SRH on as it is. */
 static enum drop_reason
 check_auth(const struct swedge *sw, const struct rx *rx, const struct tree *t)
 {
@@ -143,7 +146,7 @@ group_input(struct swedge *sw, struct rx *rx, enum arrival by)
         || (why = check_group(sw, rx, by, &o)) || (why = check_auth(sw, rx, o.tree))) {
         return why;
     }
-    bool more = by != BY_END_MT && o.tree->config.n_outer_da; /* others are to get it. */
+    bool more = by != BY_END_MT && o.tree->config.n_outer_da; /* other nodes get it too. */
     bool to_nodes = more && by == BY_REPLICATE;
     to_receivers = o.tree->n_receivers ? check_receivers(rx, &o) : DROP_none;
     if (to_receivers && !to_nodes) {
@@ -151,7 +154,7 @@ group_input(struct swedge *sw, struct rx *rx, enum arrival by)
     }
     TRACE(&sw->base.tracer, "group %s epoch %u: %s, PSN %u", o.tree->config.group,
           o.tree->config.epoch, o.op->name, o.psn.v);
-    rx->p->len = rx->h.inner.end; /* Ethernet padding is nobody's. */
+    rx->p->len = rx->h.inner.end; /* without Ethernet padding. */
 
     const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
     struct reverse_out out =

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies of a group's packet for the receivers of this edge (draft-li 6.2, S05 to
- * S12): for each that a TLV names, or, in a group whose packets have no TLVs, for each
- * that is provisioned (section 8), one plain RoCEv2 packet.
+ * Copies of a group's packet for the receivers of this edge (draft-li 6.2, S05 to S12).  Each
+ * receiver that a TLV names gets one plain RoCEv2 packet.  In a group whose packets have no
+ * TLVs, each provisioned receiver does (section 8).
  *
- * A copy differs from the original in IPv6 SA (the Proxy: an unmodified
- * endpoint drops anything else), DA, hop limit, ECN, UDP checksum (0), BTH
- * DestQP, and, where there is a RETH, rkey and VA; AckReq is lib/fanout.c's.  Its
- * ICRC is the original's plus the CRC of those differences (lib/icrc.h): payloads are
- * never read, and what arrived corrupt stays corrupt, so that the receiver drops it.
+ * A copy differs from the original in IPv6 SA, DA, hop limit, ECN, UDP checksum (0), BTH
+ * DestQP, and, where there is a RETH, rkey and VA.  The SA is the Proxy: an unmodified endpoint
+ * drops anything else.  AckReq is lib/fanout.c's.
+ *
+ * The copy's ICRC is the original's plus the CRC of these differences (lib/icrc.h).  So
+ * payloads are never read.  What arrived corrupt stays corrupt, so that the receiver drops it.
  *
  * The payload is shared: a copy has private headers and ICRC and refers to the
  * original's buffer for the rest.  The last receiver gets the original itself,
@@ -21,8 +22,8 @@
 #include "lib/roce.h"
 #include "swedge/swedge.h"
 
-/* Makes the packet whose inner IPv6 header is at 'ip' (headers contiguous up to
- * the payload) the branch's.  'icrc' is where its ICRC is. */
+/* Rewrites a packet for branch 'b'.  'ip_bytes' is its inner IPv6 header; headers are contiguous up
+ * to the payload.  'icrc' is where its ICRC is. */
 static void
 rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uint8_t *icrc)
 {
@@ -68,7 +69,7 @@ send_copy(const struct fanout *f, const void *branch, struct packet *p, uint8_t 
     return l3_output(f->node->l3, p, L3_ERRORS_NONE, f->now);
 }
 
-/* May this branch have a copy?  'r' is what the TLV says; NULL: there is none. */
+/* May this branch have a copy?  'r' is its entry in the TLV; NULL: there is no TLV. */
 static enum drop_reason
 check_branch(const struct original *o, const struct branch *b, const struct mt_receiver *r)
 {
@@ -97,7 +98,7 @@ check_receivers(const struct rx *rx, struct original *o)
     return ecn_decap(ip6_tc(rx_ip(rx)), ip6_tc(o->ip), &o->tc) ? DROP_none : DROP_ecn_ce;
 }
 
-/* A copy for branch 'b', if it may have one. */
+/* Adds a copy for branch 'b', if it may have one. */
 static void
 add_branch(struct fanout *f, const struct original *o, struct branch *b,
            const struct mt_receiver *r)

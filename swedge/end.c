@@ -2,9 +2,9 @@
  *
  * Behaviours that know no groups: End (RFC 8986 section 4.1) and End.DT6 (4.6).
  *
- * What they make of a packet takes the way of any packet again, because the next
- * segment or the inner destination may be this node's too.  That ends: Segments
- * Left, hop limit or length go down each time.
+ * The packet that they make is dispatched like any other, because the next segment or the inner
+ * destination may be this node's too.  That ends, because Segments Left, hop limit or length goes
+ * down each time.
  */
 #include "lib/ecn.h"
 #include "lib/icmp6.h"
@@ -29,7 +29,7 @@ end_malformed(struct swedge *sw, struct rx *rx)
                          DROP_srh_malformed);
 }
 
-/* It has a new destination, and what is behind its headers may be another node's business. */
+/* The packet has a new destination.  What is behind its headers may be another node's business. */
 static enum drop_reason
 dispatch_again(struct swedge *sw, struct rx *rx)
 {

@@ -85,7 +85,7 @@ tree_receiver(const struct tree *t, const struct in6_addr *addr)
     return b ? &t->branches[b - t->config.branches] : NULL;
 }
 
-/* What 'old', the tree before, counted for branch 'b'. */
+/* Keeps what 'old', the tree before, counted for branch 'b'. */
 static void
 keep_counts(struct branch *b, const struct tree *old)
 {
@@ -121,7 +121,7 @@ find_direct(struct tree *t)
     }
 }
 
-/* Where packets to the group's multicast address go on. */
+/* Fills in the ports by which packets to the group's multicast address go on. */
 static void
 find_next_ports(const struct swedge *sw, struct tree *t)
 {
@@ -184,7 +184,7 @@ tree_create(const struct tree_config *config)
     return t;
 }
 
-/* DEFECT(EPOCH): 't' goes on where an earlier epoch of its group is. */
+/* DEFECT(EPOCH): 't' takes over the reverse-path state of an earlier epoch of its group. */
 static void
 inherit(struct tree *t, const struct trees *trees)
 {

@@ -3,15 +3,15 @@
  * Packets to the multicast group address of a group in mode mcast: static
  * forwarding entries, from the trees of the configuration.
  *
- * A packet goes on to the ports of its entry, with one hop less and nothing else
- * changed, if it came from the node that the entry names (reverse path
- * forwarding: without that check a link too many would make a loop).  This is a
- * multicast router's job: a node that has no receivers of the group is not
- * addressed, and does not look behind the IPv6 header (RFC 8754 section 4.2).  One
- * that has is a listener and takes the packet besides, as if it were addressed to
- * its SID of End.MT.
+ * A packet that came from the node that its entry names goes on to the ports of that entry.
+ * Only the hop limit changes.  A packet that came from elsewhere is dropped (reverse path
+ * forwarding): otherwise one link too many would make a loop.
  *
- * No ICMPv6 error but Packet Too Big answers such a packet (RFC 4443 section 2.4(e),
+ * This is a multicast router's job.  A node without receivers of the group is not addressed,
+ * and does not look behind the IPv6 header (RFC 8754 section 4.2).  A node with receivers is a
+ * listener, and also takes the packet as if it were addressed to its SID of End.MT.
+ *
+ * Packet Too Big is the only ICMPv6 error that answers such a packet (RFC 4443 section 2.4(e),
  * RFC 9524 section 2.2.3).
  */
 #include "swedge/swedge.h"
@@ -35,7 +35,7 @@ find_entry(const struct swedge *sw, const struct ip6_hdr_wire *ip, const struct 
     return t;
 }
 
-/* 'p' is the packet from its IPv6 header on, and is consumed. */
+/* Sends 'p', the packet from its IPv6 header on.  Consumes it. */
 static enum drop_reason
 send_copy(struct swedge *sw, struct packet *p, uint16_t port, uint64_t now)
 {
@@ -46,7 +46,7 @@ send_copy(struct swedge *sw, struct packet *p, uint16_t port, uint64_t now)
     return l3_multicast(sw->base.l3, p, port, L3_ERRORS_PTB, now);
 }
 
-/* To the next nodes.  Uses the packet up. */
+/* Sends the packet to the next nodes.  Uses it up. */
 static enum drop_reason
 forward(struct swedge *sw, struct rx *rx, const struct tree *t)
 {

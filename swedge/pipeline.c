@@ -26,8 +26,9 @@ static const struct behaviour {
     [SID_END_REPLICATE] = {.input = replicate_input},
 };
 
-/* Parses what this node may look into: what is for a SID or an address of its own, and whatever a host
- * sends.  That the innermost packet is no sound RoCE matters only where nothing else may go. */
+/* Parses what this node may look into: packets to a SID or an address of its own, and whatever a
+ * host sends.  An innermost packet that is no sound RoCE is an error only where nothing else may
+ * go. */
 static enum drop_reason
 parse_own(const struct swedge *sw, struct rx *rx, const struct port_config *port,
           const struct sid *sid)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies of a group's packet for the next nodes of its tree (RFC 9524, section
- * 2.2): a new outer destination from the replication state and the hop limit,
- * nothing else; SRH and inner packet stay as they are, but for AckReq in the copy for
- * a node that is to be asked how far it is (lib/fanout.c).
+ * Copies of a group's packet for the next nodes of its tree (RFC 9524, section 2.2).
+ *
+ * A copy gets a new outer destination, from the replication state, and a lower hop limit.  SRH
+ * and inner packet stay as they are.  The one exception is AckReq in the copy for a node that
+ * is asked how far it is (lib/fanout.c).
  *
  * Everything behind the outer IPv6 header is shared.  The last node gets the original itself.
  *
- * A copy for a node that aggregates is for that branch.  One for a node that does not is for all
- * branches behind it, and which these are is not known here: for all that are reached through others.
+ * A copy for a node that aggregates is for that branch.  A copy for a node that does not is for
+ * all branches behind it.  Which these are is not known here, so it counts for all branches
+ * that are reached through others.
  */
 #include "lib/fanout.h"
 #include "swedge/swedge.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reverse path: what the branches of a group answer ends here and feeds the
- * group's machine (lib/aggregate.h); what that decides goes towards the source as
- * a new packet.
+ * The reverse path: responses of a group's branches end here and feed the group's machine
+ * (lib/aggregate.h).  What the machine decides goes towards the source as a new packet.
  *
  * A receiver answers to the Proxy, on its host port.  A node answers to this
  * node's response SID (behaviour End.Response), on any port: its packet took the

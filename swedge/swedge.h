@@ -21,9 +21,8 @@
 
 struct swedge;
 
-/* What a SID does.  Returns why the packet went no further, having set rx->p to
- * NULL if it consumed it.  Validated before the call: outer IPv6 header, SRH and
- * inner packet (parse_rest()). */
+/* What a SID does.  parse_rest() has validated outer IPv6 header, SRH and inner packet before the
+ * call.  Sets rx->p to NULL if it consumes the packet.  Returns why the packet went no further. */
 typedef enum drop_reason behaviour_input(struct swedge *, struct rx *);
 
 /* Answers a packet to the SID whose SRH is inconsistent. */
@@ -36,61 +35,62 @@ behaviour_input end_mt_input;    /* end-mt.c */
 behaviour_input replicate_input; /* replicate.c */
 behaviour_input response_input;  /* reverse-path.c */
 
-/* A branch, and what is written into a copy for it if it is a receiver. */
+/* A branch, with what goes into the copies for it if it is a receiver. */
 struct branch {
     const struct branch_config *config;
-    uint16_t port;      /* host port it is reached by; 0: by the routes. */
+    uint16_t port;      /* host port that it is reached by; 0: reached by the routes. */
     uint32_t icrc_diff; /* crc0 of the change of SA, DA and DestQP. */
     bool direct;        /* a node that one of the outer destinations belongs to. */
-    uint64_t copied;    /* number of the packet of which it last had a copy. */
+    uint64_t copied;    /* n_packets of the tree when it last got a copy. */
 };
 
-/* A group epoch at this node.  An old epoch's may be there beside a new one's
- * while the source agent still has the old one.  It is over all the same: its
- * packets are stale, and nothing goes up from it, because the source may use the
- * same QPN in the new epoch and would take an old response for a new one. */
+/* A group epoch at this node.
+ *
+ * An old epoch's tree stays beside the new one's while the source agent still has the old epoch.
+ * The old epoch is over all the same: its packets are stale, and nothing goes up from it.  The
+ * source may use the same QPN in the new epoch, and would take an old response for a new one. */
 struct tree {
     struct tree_config config; /* own copy. */
     struct aggregate *aggregate;
     struct auth_verifier *auth; /* NULL: no receivers, so nothing here depends on the SRH. */
     struct branch *branches;    /* in the order of config.branches. */
-    size_t n_receivers;         /* among them. */
-    uint16_t *next_ports;       /* mode mcast: in the order of config.outer_da; 0: not there. */
-    uint64_t n_packets;         /* that came down, this one included. */
-    bool superseded;            /* there is a newer epoch of the Proxy. */
+    size_t n_receivers;         /* branches that are receivers. */
+    uint16_t *next_ports;       /* mode mcast: port to each config.outer_da, in order; 0: none. */
+    uint64_t n_packets;         /* packets that came down, including the current one. */
+    bool superseded;            /* the Proxy has a newer epoch. */
 };
 
-/* The branch with this address, or NULL. */
+/* The receiver with this address, or NULL. */
 struct branch *tree_receiver(const struct tree *, const struct in6_addr *);
-/* The node that has this SID or address, or NULL: it is no branch, or the copy goes to one that does not
- * aggregate, and through it to others that do. */
+/* The branch that is the node with this SID or address, or NULL.  A node that does not aggregate is
+ * no branch: a copy to it goes through to nodes that do. */
 struct branch *tree_node(const struct tree *, const struct in6_addr *outer_da);
 
 struct trees {
     struct tree **v;
     size_t n;
     struct addr_map *by_key;   /* by Proxy Address and Designated QPN. */
-    struct addr_map *by_mcast; /* mode mcast, newest epochs: by group address and 0. */
+    struct addr_map *by_mcast; /* newest epochs of mode mcast: by group address and 0. */
 };
 void swedge_trees_uninit(struct trees *);
-/* May this be applied?  If not, an errno value and a sentence. */
+/* Can this configuration be applied?  0, or an errno and a sentence in *errp. */
 int swedge_trees_check(const struct trees *, const struct node_config *, char **errp);
-/* Trees that stay keep their reverse-path state; branches that leave may move
- * the minimum, hence responses go out. */
+/* Applies a configuration.  Trees that stay keep their reverse-path state.  Branches that leave may
+ * move the minimum m, so responses may go out. */
 void swedge_trees_configure(struct swedge *, const struct node_config *, uint64_t now);
 
-/* The epoch (proxy, designated_qpn), or NULL and the reason. */
+/* The epoch (proxy, designated_qpn), or NULL and the reason in *why. */
 struct tree *tree_find(const struct swedge *, const struct in6_addr *proxy, uint32_t designated_qpn,
                        enum drop_reason *why);
 
 /* What a group's packet is addressed to at this node. */
 enum arrival { BY_END_MT, BY_REPLICATE, BY_MCAST };
 
-/* down.c: checks a group's packet and has it copied.  By a multicast group address that is to the
- * receivers here only; then the packet itself may be used up if it goes no further. */
+/* down.c: checks a group's packet and copies it.  BY_MCAST copies to the receivers here only, and
+ * may use the packet up if it goes no further. */
 enum drop_reason group_input(struct swedge *, struct rx *, enum arrival);
 
-/* A packet of a group, checked: what its copies have in common. */
+/* A checked packet of a group: what its copies have in common. */
 struct original {
     struct tree *tree;
     struct ip6_hdr_wire *ip; /* inner. */
@@ -98,18 +98,18 @@ struct original {
     psn_t psn;
     uint64_t va;
     uint32_t dma_len;
-    uint8_t tc;         /* of the copies for receivers, after RFC 6040. */
+    uint8_t tc;         /* traffic class of receivers' copies, after RFC 6040. */
     uint16_t after_qpn; /* bytes from behind DestQP to the ICRC. */
     uint16_t head_len;  /* inner headers up to the payload. */
 };
 
 /* end-mt.c: may receivers get this packet?  Fills o->tc. */
 enum drop_reason check_receivers(const struct rx *, struct original *);
-/* A copy to each receiver that a TLV of this edge names.  The packet itself may be used up if nobody
- * else is to get it ('last'); then there must be such a TLV. */
+/* Sends a copy to each receiver that a TLV of this edge names.  'last': nobody else gets the
+ * packet.  Then it is used up, and the absence of such a TLV is an error. */
 enum drop_reason
 copy_to_receivers(struct swedge *, struct rx *, const struct original *, bool last);
-/* replicate.c: to the next nodes of the tree.  Uses the packet up. */
+/* replicate.c: sends copies to the next nodes of the tree.  Uses the packet up. */
 enum drop_reason copy_to_nodes(struct swedge *, struct rx *, const struct original *);
 
 /* mcast.c: a packet to a group address of mode mcast. */
@@ -122,17 +122,17 @@ void reverse_path_send(struct swedge *, struct tree *, const struct reverse_out 
 
 struct swedge {
     struct node_base base; /* first. */
-    bool verify_always;    /* the ICRC of what comes down, not only where H jumps. */
+    bool verify_always;    /* verify the ICRC of all that comes down, not only where H jumps. */
     struct trees trees;
 };
 
 /* pipeline.c. */
 void swedge_input(void *sw, uint16_t port, struct packet *, uint64_t now);
-/* Parses as much as this node may look into, and asks whether the port may send that: also of what a
- * SID has taken out of another packet. */
+/* Parses as much as this node may look into, and checks that the port may send it.  Also for a
+ * packet that a SID has taken out of another. */
 enum drop_reason swedge_admit(struct swedge *, struct rx *);
-/* What happens to a packet that is addressed to this node or beyond, whatever
- * port it came in on: also for one that a SID has made a new packet of. */
+/* Handles a packet to this node or beyond, whatever port it came in on.  Also for a new packet that
+ * a SID has made. */
 enum drop_reason swedge_dispatch(struct swedge *, struct rx *);
 
 extern const struct node_class swedge_class;
