@@ -45,7 +45,8 @@ read_file(int fd)
     return text;
 }
 
-/* With signals as a program expects them, not as a daemon does.  0 or an errno. */
+/* Starts a program, with signals as a program expects them, not as a daemon has them.  0 or an
+ * errno. */
 static int
 start(pid_t *pid, const char *const argv[], const int fds[3])
 {
@@ -72,7 +73,7 @@ start(pid_t *pid, const char *const argv[], const int fds[3])
     return error;
 }
 
-/* What has not ended by then is killed. */
+/* Waits for the end of a program.  Kills it if the patience ends before. */
 static char *
 await_end(const struct patience *patience, const char *program, pid_t pid, int *status)
 {
@@ -103,7 +104,7 @@ await_end(const struct patience *patience, const char *program, pid_t pid, int *
     return error;
 }
 
-/* "ovs-ofctl: " and what it has said; a status without words is said too. */
+/* What went wrong: "ovs-ofctl: " and what the program said.  If it said nothing, its status. */
 static char *
 complaint(const char *program, int status, const char *output, const char *errors)
 {
@@ -114,7 +115,7 @@ complaint(const char *program, int status, const char *output, const char *error
     if (!len) {
         return xasprintf("%s: ended with status 0x%x", program, (unsigned int) status);
     }
-    /* Some say their name themselves. */
+    /* Some programs say their name themselves. */
     return !strncmp(text, program, n) && text[n] == ':' ? xasprintf("%.*s", len, text)
                                                         : xasprintf("%s: %.*s", program, len, text);
 }

@@ -46,7 +46,7 @@ device_is_up(const struct forwarder *f, const char *name)
     return ask(f, name, SIOCGIFFLAGS, &answer) && answer.ifr_flags & IFF_UP;
 }
 
-/* /proc/net is that of the process, whose main thread is in another namespace. */
+/* /proc/net is that of the main thread, which is in another namespace. */
 char *
 proc_net(const char *file)
 {

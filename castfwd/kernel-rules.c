@@ -2,8 +2,8 @@
  *
  * What the kernel is told: lines of ip(8), and of sysctl(8).
  *
- * Neighbours are told too, since castd knows them; that the kernel answers their
- * questions needs no more than the node's address on each device.
+ * Neighbours are told too, since castd knows them.  For the kernel to answer their questions,
+ * the node's address on each device is enough.
  */
 #include <config.h>
 
@@ -51,7 +51,7 @@ kernel_rules(const struct node_config *c, struct svec *rules)
         rule_add(rules, "route replace %s/%d via %s dev %s onlink proto " KERNEL_ROUTE_PROTOCOL,
                  ip6_text(&r->prefix), r->plen, ip6_text(&r->next_hop), forwarder_port(c, r)->name);
     }
-    /* What nothing answers to in the own locator must not go elsewhere. */
+    /* A packet to the own locator that nothing answers to must not go elsewhere. */
     rule_add(rules, "route replace unreachable %s/%d proto " KERNEL_ROUTE_PROTOCOL,
              ip6_text(&locator), NODE_LOCATOR_PLEN);
     svec_sort_unique(rules);

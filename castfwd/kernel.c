@@ -2,9 +2,9 @@
  *
  * The kernel as a node's forwarder, by ip(8) and sysctl(8).
  *
- * At first everything is told, which changes nothing where it is so already, and
- * routes of an agent before this one go that are not wanted any more; then only
- * what changes.  Without this agent the kernel goes on.
+ * At first the kernel is told everything.  That changes nothing where it is so already.  Then
+ * the routes of an earlier agent that are no longer wanted are removed.  After that the kernel
+ * is told only what changes.  Without this agent the kernel goes on.
  */
 #include <config.h>
 
@@ -17,7 +17,7 @@
 #include "openvswitch/json.h"
 #include "util.h"
 
-/* The rules that begin with 'command', as lines, without that. */
+/* The rules that begin with 'command', as lines, without 'command'. */
 static char *
 lines_of(const struct svec *rules, const char *command)
 {
@@ -54,7 +54,7 @@ run_sysctl(const struct forwarder *f, const struct svec *rules)
     return error;
 }
 
-/* Commands of ip's, unless there are none. */
+/* Has ip run these commands, if there are any. */
 static char *
 run_ip(const struct forwarder *f, const char *commands)
 {
@@ -63,7 +63,7 @@ run_ip(const struct forwarder *f, const char *commands)
     return commands[0] ? command_run(&f->patience, argv, commands, NULL) : NULL;
 }
 
-/* Those of the rules that are ip's, in an order in which each has what it needs. */
+/* Has ip add its part of the rules, in an order in which each has what it needs. */
 static char *
 add_rules(const struct forwarder *f, const struct svec *rules)
 {
@@ -82,7 +82,7 @@ add_rules(const struct forwarder *f, const struct svec *rules)
     return error;
 }
 
-/* Routes that an agent of this node has made, one before this one. */
+/* Removes routes that an earlier agent of this node has made and that are not among the rules. */
 static char *
 remove_routes(const struct forwarder *f, const struct svec *rules)
 {
@@ -107,7 +107,8 @@ remove_routes(const struct forwarder *f, const struct svec *rules)
     return error;
 }
 
-/* What this one has made.  Devices may be gone, and with them what was theirs. */
+/* Removes what this agent has made and 'rules' does not have.  Devices may be gone, and with them
+ * what was theirs. */
 static void
 remove_rest(const struct forwarder *f, const struct svec *rules)
 {
@@ -120,7 +121,7 @@ remove_rest(const struct forwarder *f, const struct svec *rules)
     free(commands);
 }
 
-/* It would have no routes, with no word about why. */
+/* A device that is down would have no routes, and nothing would say why. */
 static char *
 kernel_prepare(struct forwarder *f)
 {

@@ -18,7 +18,7 @@
 
 VLOG_DEFINE_THIS_MODULE(castfwd);
 
-/* Says what has become of a generation; in the log only if it is something else than before. */
+/* Reports what has become of a generation.  Logs it only if it differs from before. */
 static void
 report(struct agent_registry *registry, uint64_t generation, const char *why, const char *before)
 {
@@ -40,7 +40,7 @@ run(struct worker *worker, struct daemon *daemon)
 {
     struct agent_registry *registry = agent_registry_create(
         daemon->db, daemon->node, 1u << NODE_OVS | 1u << NODE_ROUTER, daemon->control);
-    char *last = NULL; /* why not, at the last generation. */
+    char *last = NULL; /* why the last generation was not applied. */
 
     daemon_serving(daemon);
     while (!daemon->exiting) {
@@ -67,7 +67,7 @@ run(struct worker *worker, struct daemon *daemon)
     agent_registry_destroy(registry);
 }
 
-/* A daemon's folder is /. */
+/* A relative path would count from /, which is a daemon's folder. */
 static void
 check_rundir(void)
 {

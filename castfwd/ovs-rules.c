@@ -2,20 +2,20 @@
  *
  * What Open vSwitch is told.
  *
- *     table 0   what comes in: neighbour solicitations and echo requests for the node's address are
- *               answered; IPv6 for the port's own MAC address goes on, from source agents only what
- *               they may send
- *     table 1   by destination: a group's SID to its OpenFlow group, prefixes to a port; the longest
- *               prefix has the highest priority
- *     table 2   the end of an answer to a solicitation: the option can only be written once the type
- *               is that of an advertisement
+ *     table 0   what comes in: neighbour solicitations and echo requests for the node's address
+ *               are answered; IPv6 for the port's own MAC address goes on; from source agents
+ *               only what they may send goes on
+ *     table 1   by destination: a group's SID to its OpenFlow group, prefixes to a port; the
+ *               longest prefix has the highest priority
+ *     table 2   the end of an answer to a solicitation: the option can only be written once the
+ *               type is that of an advertisement
  *
- * An OpenFlow group of type 'all' is a replication segment (RFC 9524): each
- * bucket sends a copy of its own with the hop limit decremented, the child's SID as destination and
- * the MAC addresses of the link.  Open vSwitch asks nobody for MAC addresses: castd tells them.
+ * An OpenFlow group of type 'all' is a replication segment (RFC 9524).  Each bucket sends a
+ * copy of its own with the hop limit decremented, the child's SID as destination and the MAC
+ * addresses of the link.  Open vSwitch asks nobody for MAC addresses: castd tells them.
  *
- * The in_port is cleared, since Open vSwitch would not send a packet to where it
- * came from, and a router may have to.
+ * The in_port is cleared, because a router may have to send a packet back to where it came
+ * from, and Open vSwitch would not.
  */
 #include <config.h>
 
@@ -54,7 +54,8 @@ add_drop(struct svec *rules, int why, int table, const char *format, ...)
     free(match);
 }
 
-/* Both, with the router, solicited and override flags in the former. */
+/* Adds the answers to solicitations, with the router, solicited and override flags, and to echo
+ * requests. */
 static void
 add_answers(const struct node_config *c, const struct port_config *port, struct svec *rules)
 {
@@ -73,7 +74,7 @@ add_answers(const struct node_config *c, const struct port_config *port, struct 
              "flow table=2,priority=100,in_port=%u,icmp6,icmpv6_type=136,icmpv6_code=0 "
              "actions=set_field:%s->nd_tll,IN_PORT",
              port->number, mac);
-    /* Of 65 hops the route takes one. */
+    /* The route takes one of the 65 hops. */
     rule_add(
         rules,
         "flow table=0,priority=290,in_port=%u,dl_dst=%s,icmp6,ipv6_dst=%s,icmpv6_type=128,"
@@ -83,7 +84,7 @@ add_answers(const struct node_config *c, const struct port_config *port, struct 
         port->number, mac, address, address);
 }
 
-/* To SIDs a source agent sends from its own address only (docs/architecture.md, "Guard"). */
+/* A source agent sends to SIDs from its own address only (docs/architecture.md, "Guard"). */
 static void
 add_port(const struct port_config *port, struct svec *rules)
 {
@@ -132,7 +133,7 @@ ovs_group_id(const struct tree_config *t)
     return replication_id_of(&t->replication_sid) + 1u; /* there is no group 0. */
 }
 
-/* A copy for this SID.  Without a route there is none. */
+/* Adds a copy for this SID, if there is a route to it. */
 static void
 add_bucket(const struct node_config *c, const struct in6_addr *sid, struct svec *buckets)
 {
@@ -146,8 +147,8 @@ add_bucket(const struct node_config *c, const struct in6_addr *sid, struct svec 
     }
 }
 
-/* Epochs of a group share a SID.  While an old one is being taken down a packet may so reach a child of
- * the other; that drops it. */
+/* Epochs of a group share a SID.  So while an old epoch is taken down, a packet may reach a child
+ * of the other epoch, which drops it. */
 static void
 add_tree(const struct node_config *c, size_t tree, struct svec *rules)
 {
@@ -225,7 +226,7 @@ is_group_of(const char *rule, const struct svec *rules)
     return false;
 }
 
-/* Flows go before the groups that they use, and come after them. */
+/* A flow is removed before the group that it uses, and added after it. */
 char *
 ovs_rules_change(const struct svec *from, const struct svec *to)
 {

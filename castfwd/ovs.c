@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Open vSwitch as a node's forwarder, by its own tools: the bridge and its ports
- * with ovs-vsctl, flows and groups with ovs-ofctl, in one transaction each, and
- * neither if nothing changes.
+ * Open vSwitch as a node's forwarder, by its own tools: the bridge and its ports with
+ * ovs-vsctl, flows and groups with ovs-ofctl, in one transaction each.  Neither runs if nothing
+ * changes.
  *
  * The bridge of node N is "br-N", with the userspace datapath; a port has the
  * number that it has in the registry.  What somebody else has put on the bridge
@@ -41,7 +41,7 @@ management(const struct forwarder *f)
     return xasprintf("%s/br-%s.mgmt", ovs_rundir(), f->config.name);
 }
 
-/* ovs-vsctl with arguments that are separated by blanks. */
+/* Runs ovs-vsctl with arguments that are separated by blanks. */
 static char *
 run_vsctl(const struct forwarder *f, const char *arguments, char **outputp)
 {
@@ -57,7 +57,7 @@ run_vsctl(const struct forwarder *f, const char *arguments, char **outputp)
     return error;
 }
 
-/* ovs-ofctl with a command and, unless that is NULL, one more argument. */
+/* Runs ovs-ofctl with a command and, unless 'argument' is NULL, one more argument. */
 static char *
 run_ofctl(const struct forwarder *f, const char *command, const char *argument, const char *input,
           char **outputp)
@@ -83,7 +83,8 @@ has_port(const struct node_config *c, const char *name)
     return false;
 }
 
-/* Of these, a line each, those that others have put on the bridge. */
+/* Removes the ports that others have put on the bridge.  'names' has all that it had, one a
+ * line. */
 static char *
 remove_others(const struct forwarder *f, const char *bridge, char *names)
 {
@@ -100,8 +101,8 @@ remove_others(const struct forwarder *f, const char *bridge, char *names)
     return error;
 }
 
-/* Has each port its number?  Open vSwitch takes another, or none, if it cannot.  Of each there is a
- * line with the number, and one with what is wrong. */
+/* Does each port have its number?  If Open vSwitch cannot give it that number, it takes another or
+ * none.  It answers with two lines for each port: the number, and what is wrong. */
 static char *
 check_ports(const struct forwarder *f)
 {
@@ -129,7 +130,7 @@ check_ports(const struct forwarder *f)
     return error;
 }
 
-/* The bridge and its ports, as far as they are not known to be so. */
+/* Makes the bridge and its ports, as far as they are not known to be right. */
 static char *
 ovs_prepare(struct forwarder *f)
 {
@@ -164,9 +165,10 @@ ovs_change(struct forwarder *f, const struct svec *rules)
     return error;
 }
 
-/* Its listening socket is a new one after each start of ovs-vswitchd, which is in the namespace of the
- * ports: a line "Num RefCount Protocol Flags Type St Inode Path" of the kernel's.  To connect would
- * show as well that it runs, and have it complain. */
+/* The bridge's listening socket identifies it: each start of ovs-vswitchd makes a new one.
+ * ovs-vswitchd is in the namespace of the ports.  The kernel has a line "Num RefCount Protocol
+ * Flags Type St Inode Path" for the socket.  Connecting would also show that it runs, but would
+ * make it complain. */
 static char *
 ovs_identity(const struct forwarder *f)
 {
@@ -219,7 +221,7 @@ ovs_drop_counts(const struct forwarder *f)
     return drops;
 }
 
-/* Of each group there is a line "group_id=N,...,packet_count=N,...". */
+/* For each group there is a line "group_id=N,...,packet_count=N,...". */
 static void
 ovs_copied(const struct forwarder *f, unsigned long long counts[])
 {

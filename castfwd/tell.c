@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Has the forwarder do what the configuration says.
+ * Makes the forwarder do what the configuration says.
  *
- * It is told what has changed since it was told last; everything, if it, or one
- * of its devices, is not the one any more that was told, if it is not known how
- * far it got, or if another castfwd may have told it.
+ * The forwarder is told what has changed since it was told last.  It is told everything if it,
+ * or one of its devices, is no longer the one that was told, if it is not known how far it got,
+ * or if another castfwd may have told it.
  */
 #include <config.h>
 
@@ -17,7 +17,7 @@
 #include "castfwd/castfwd.h"
 #include "util.h"
 
-/* What the ports' devices are at the moment: "NAME INDEX" each, and " down" where that matters. */
+/* Lists the ports' devices at the moment: "NAME INDEX" each, and " down" where that matters. */
 static void
 list_devices(const struct forwarder *f, struct svec *devices)
 {
@@ -30,7 +30,7 @@ list_devices(const struct forwarder *f, struct svec *devices)
     }
 }
 
-/* Is it another one, or in another state, than the one of that name that was told of? */
+/* Is this device another one, or in another state, than the forwarder was told of by that name? */
 static bool
 device_has_changed(const struct forwarder *f, const char *device)
 {
@@ -55,7 +55,7 @@ check_devices(const struct forwarder *f)
     return NULL;
 }
 
-/* At once: tools would wait for it. */
+/* Fails at once if the forwarder does not run: tools would wait for it. */
 static char *
 check_runs(const struct forwarder *f)
 {
@@ -92,8 +92,8 @@ forwarder_is_told(const struct forwarder *f)
     return same;
 }
 
-/* What has ended meanwhile has forgotten what it was told, and a difference to that may be nothing:
- * so it has to be the same one before and after. */
+/* A forwarder that has ended meanwhile has forgotten what it was told, and the difference to that
+ * may be empty.  So the forwarder must be the same one before and after. */
 static char *
 change(struct forwarder *f, const struct svec *rules)
 {
@@ -157,7 +157,7 @@ backend_of(enum node_role role)
     OVS_NOT_REACHED();
 }
 
-/* A name or an id that is another one makes it another node. */
+/* Another name or id makes it another node. */
 void
 forwarder_configure(struct forwarder *f, struct node_config *config)
 {

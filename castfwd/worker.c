@@ -2,13 +2,13 @@
  *
  * The thread that tells the forwarder, and asks it.
  *
- * Tools may take long, or wait for a forwarder that does not run; the registry
- * and the control socket do not wait for them.  The thread has the
- * forwarder to itself: what goes in and out is in the mailbox, under the lock.
+ * Tools may take long, or wait for a forwarder that does not run.  The registry and the control
+ * socket do not wait for them.  The thread has the forwarder to itself: what goes in and out is
+ * in the mailbox, under the lock.
  *
- * Configurations come first, and of those only the newest matters.  Once a second
- * the thread looks whether the forwarder is still the one that was told; what has
- * failed is so tried again.
+ * Configurations come first, and of those only the newest matters.  Once a second the thread
+ * looks whether the forwarder is still the one that was told.  So what has failed is tried
+ * again.
  */
 #include <config.h>
 
@@ -47,16 +47,16 @@ struct queue {
 struct worker {
     pthread_t thread;
     struct latch stop; /* set for good. */
-    struct latch work; /* there is something for the thread, */
-    struct latch news; /* and from it. */
+    struct latch work; /* there is something for the thread. */
+    struct latch news; /* there is something from the thread. */
 
     struct ovs_mutex lock;
     struct node_config *config; /* to be told; NULL: none. */
-    struct queue requests;      /* to be made, */
-    struct queue answers;       /* and made. */
+    struct queue requests;      /* answers to be made. */
+    struct queue answers;       /* answers that were made. */
     bool has_outcome;
     uint64_t generation;
-    char *why; /* NULL: it is applied. */
+    char *why; /* why the generation is not applied; NULL: it is. */
 };
 
 static struct node_config *
@@ -77,7 +77,7 @@ queue_init(struct queue *q)
     q->end = &q->first;
 }
 
-/* NULL: there is none. */
+/* The first request of 'from', or NULL. */
 static struct request *
 take(struct worker *w, struct queue *from)
 {
@@ -113,12 +113,12 @@ tell(struct worker *w, struct forwarder *f)
     free(w->why);
     w->why = why;
     w->generation = f->config.generation;
-    w->has_outcome = !w->config; /* of an old one nobody wants to know. */
+    w->has_outcome = !w->config; /* nobody wants to know of an old one. */
     ovs_mutex_unlock(&w->lock);
     latch_set(&w->news);
 }
 
-/* Does the first thing that there is to do.  Returns whether there was any. */
+/* Does the first thing that there is to do.  False if there was nothing. */
 static bool
 work(struct worker *w, struct forwarder *f)
 {
@@ -137,7 +137,7 @@ work(struct worker *w, struct forwarder *f)
     return config || r;
 }
 
-/* Not poll_block(): that would warn of what took long. */
+/* poll_block() would warn of work that took long. */
 static void
 wait_for_work(const struct worker *w, long long int msec)
 {
@@ -173,7 +173,7 @@ worker_main(void *w_)
     return NULL;
 }
 
-/* A thread is in the namespace of the one that makes it. */
+/* A thread starts in the namespace of the one that creates it. */
 struct worker *
 worker_create(int netns_fd)
 {
