@@ -26,7 +26,7 @@ VLOG_DEFINE_THIS_MODULE(agent_registry);
 
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
 
-/* That an agent reads. */
+/* Tables that an agent reads. */
 #define TABLES                                                                                 \
     (REGISTRY_TABLE(NODE) | REGISTRY_TABLE(PORT) | REGISTRY_TABLE(ROUTE) | REGISTRY_TABLE(SID) \
      | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH) | REGISTRY_TABLE(NODE_KEY))
@@ -195,7 +195,7 @@ row_has_lost(const struct rrec_tree_node *tree, uint32_t branch)
     return false;
 }
 
-/* One entry at a time: what an agent before this one has reported stays. */
+/* Adds one entry at a time: what an earlier agent has reported stays. */
 static void
 report_losses(const struct agent_registry *ar, const struct rrec_tree_node *tree)
 {
@@ -311,7 +311,7 @@ row_problem(const struct agent_registry *ar, const struct rrec_node *row)
     return problem;
 }
 
-/* Is there a generation that was not handed out yet, and does it make sense? */
+/* Reads a generation that was not handed out yet.  False: there is none, or it makes no sense. */
 static bool
 read_row(struct agent_registry *ar, const struct rrec_node *row, struct node_config *cfg)
 {

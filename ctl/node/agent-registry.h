@@ -24,16 +24,16 @@
 struct agent_registry;
 struct node_config;
 
-/* 'db' is an OVSDB remote, or several with commas between them; 'roles' is what Node.role may say, a
- * bit for each enum node_role; 'control' is the path of the agent's control socket, for
+/* 'db' is an OVSDB remote, or several with commas between them.  'roles' is what Node.role may say,
+ * a bit for each enum node_role.  'control' is the path of the agent's control socket, for
  * Node.control.  The strings are copied. */
 struct agent_registry *agent_registry_create(const char *db, const char *node_name,
                                              unsigned int roles, const char *control);
 void agent_registry_destroy(struct agent_registry *);
 
-/* Talks to the registry.  True if there is a configuration that was not handed out before: then it
- * is in *cfg, the caller's to free with node_config_uninit().  It is handed out again if only its
- * generation changed.  Every one is to be answered with agent_registry_applied() or _refused(). */
+/* Talks to the registry.  True if there is a configuration that was not handed out before.  It is
+ * in *cfg, the caller's to free with node_config_uninit().  It is handed out again if only its
+ * generation changed.  The caller answers each with agent_registry_applied() or _refused(). */
 bool agent_registry_run(struct agent_registry *, struct node_config *cfg);
 /* Arranges for poll_block() to wake up when agent_registry_run() has something to do. */
 void agent_registry_wait(struct agent_registry *);
@@ -44,8 +44,8 @@ void agent_registry_applied(struct agent_registry *, uint64_t generation);
 void agent_registry_refused(struct agent_registry *, uint64_t generation, const char *why);
 /* Source agent: a packet of this group epoch went down.  Idempotent and cheap. */
 void agent_registry_started(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch);
-/* A branch of this group epoch was lost: 'why' goes to Tree_Node.lost.  False, and cheap, if that was
- * said already; the first reason stays. */
+/* A branch of this group epoch was lost: 'why' goes to Tree_Node.lost.  False, and cheap, if that
+ * was said already; the first reason stays. */
 bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
                          uint32_t branch, const char *why);
 

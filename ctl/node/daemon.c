@@ -32,7 +32,8 @@ node_daemon_now(void)
     return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
 }
 
-/* A fatal NAK that a node below has sent up is not this node's to report: that one has lost the branch. */
+/* Is this loss this node's to report?  A fatal NAK that a node below has sent up is not: that node
+ * has lost the branch. */
 static bool
 is_own_loss(const struct branch_config *bc, const struct reverse_branch_info *b)
 {
@@ -74,7 +75,7 @@ report_losses(const struct node_daemon *d, struct agent_registry *registry, size
     }
 }
 
-/* Is that another number of the tree's group epoch than at the last time? */
+/* Does 'n' differ from the last number of the tree's group epoch?  Remembers 'n'. */
 static bool
 is_news(struct simap *last, const struct tree_config *tree, uint64_t n)
 {
@@ -88,7 +89,7 @@ is_news(struct simap *last, const struct tree_config *tree, uint64_t n)
     return news;
 }
 
-/* Packets that are not authentic: of each group the last one, and not each time. */
+/* Logs packets that are not authentic: the last one of each group, at a limited rate. */
 static void
 report_refused(struct node_daemon *d, const struct tree_info *info)
 {
@@ -105,8 +106,9 @@ report_refused(struct node_daemon *d, const struct tree_info *info)
                  s->refused.key, drop_help(s->refused.why));
 }
 
-/* What the node has found out about its trees.  It is asked after each burst of packets, and a tree may
- * have many branches: they are looked at when one more is lost, and after a new configuration. */
+/* Reports what the node has found out about its trees.  This runs after each burst of packets, and
+ * a tree may have many branches.  So branches are looked at only when one more is lost, and after a
+ * new configuration. */
 static void
 report_trees(struct node_daemon *d, struct agent_registry *registry)
 {
@@ -125,8 +127,8 @@ report_trees(struct node_daemon *d, struct agent_registry *registry)
     }
 }
 
-/* Brings node and ports to d->config as far as that is possible, and says how
- * far it is.  What had started and was lost goes first: castd relies on it. */
+/* Brings node and ports to d->config as far as that is possible, and reports how far.  What had
+ * started and was lost is reported first: castd relies on it. */
 static void
 apply(struct node_daemon *d, struct agent_registry *registry)
 {
@@ -158,8 +160,8 @@ is_complete(const struct node_daemon *d)
     return !d->pending && node_ports_all_open(d);
 }
 
-/* Something is not as it should be: a refused configuration (members in flight
- * may have landed), a device that is not there (yet, or any more). */
+/* Is something not as it should be?  A configuration was refused (members in flight may have
+ * landed), or a device is missing. */
 static bool
 must_retry(const struct node_daemon *d)
 {
@@ -172,7 +174,8 @@ run(struct node_daemon *d, struct daemon *daemon)
     struct agent_registry *registry =
         agent_registry_create(daemon->db, daemon->node, 1u << d->class->role, daemon->control);
 
-    /* With or without a registry: what an agent runs it keeps running while that is away. */
+    /* Serves without a registry, too: an agent keeps running what it runs while the registry is
+     * away. */
     daemon_serving(daemon);
     while (!daemon->exiting) {
         struct node_config config;

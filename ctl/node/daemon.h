@@ -26,7 +26,7 @@ struct node_port {
     char *capture_file;          /* its path, or NULL. */
     uint64_t rx_packets, rx_bytes, rx_errors;
     uint64_t tx_packets, tx_bytes, tx_errors, tx_too_long;
-    struct impair *rx, *tx; /* frames that the link holds; NULL: it is a good one. */
+    struct impair *rx, *tx; /* frames that a bad link holds; NULL: the link is good. */
 };
 
 struct node_daemon {
@@ -35,21 +35,21 @@ struct node_daemon {
     struct packet_pool *pool;
     int netns_fd;                            /* of packet ports; -1: ours. */
     struct node_port *ports[NODE_MAX_PORTS]; /* by number; NULL: none. */
-    uint16_t numbers[NODE_MAX_PORTS];        /* of the ports there are. */
+    uint16_t numbers[NODE_MAX_PORTS];        /* of the ports that exist. */
     size_t n_ports;
-    uint64_t no_port; /* frames for a port that there is not. */
+    uint64_t no_port; /* frames for a port that does not exist. */
 
     struct node_config config; /* the newest one. */
-    bool pending;              /* the node does not run it yet. */
-    char *why;                 /* why not all is as 'config' says, or NULL. */
+    bool pending;              /* the node does not run 'config' yet. */
+    char *why;                 /* why something is not as 'config' says, or NULL. */
     long long int retry_at;    /* msec. */
-    uint64_t refresh_at;       /* ports' MTUs, microseconds. */
+    uint64_t refresh_at;       /* when to read ports' MTUs again, microseconds. */
     int timer_fd;              /* wakes up for impaired links; -1: there was none yet. */
 
-    struct simap refused; /* packets of each group epoch that were not authentic, as last logged. */
-    struct simap lost;    /* branches of each that were lost, as last reported. */
+    struct simap refused; /* per group epoch: packets that were not authentic, as last logged. */
+    struct simap lost;    /* per group epoch: lost branches, as last reported. */
 
-    /* Gets what is sent, in a process that explains a frame; else NULL. */
+    /* In a process that explains a frame: gets what is sent.  Else NULL. */
     struct node_trace *trace;
 };
 
@@ -59,9 +59,9 @@ uint64_t node_daemon_now(void);
 /* Runs the daemon until told to exit; the exit status. */
 int node_daemon_main(int argc, char *argv[], const struct node_class *, const char *purpose);
 
-/* ports.c: opens, closes and keeps ports so that they are as d->config
- * says.  Those that could not be opened, or whose device went away since, are
- * tried by node_ports_open(); false: some are still not, and *errp names one. */
+/* ports.c: opens, closes and keeps ports so that they are as d->config says.  node_ports_open()
+ * tries those that could not be opened, or whose device went away since.  False: some are still not
+ * open, and *errp names one. */
 void node_ports_configure(struct node_daemon *d);
 bool node_ports_open(struct node_daemon *, char **errp);
 bool node_ports_all_open(const struct node_daemon *);
@@ -76,8 +76,8 @@ void node_port_send(struct node_port *, const struct packet *);
 void node_ports_tx(void *daemon, uint16_t port, struct packet *);
 uint32_t node_ports_mtu(void *daemon, uint16_t port);
 
-/* impair.c: frames that impaired links hold go on, when it is time or the link is to be another
- * one.  'salt' makes the links of different nodes differ. */
+/* impair.c: impaired links.  They let a frame go when its time has come, or when the link is about
+ * to change.  'salt' makes the links of different nodes differ. */
 void node_impair_run(struct node_daemon *, uint64_t now);
 void node_impair_wait(struct node_daemon *, uint64_t now);
 void node_impair_configure(struct node_daemon *, struct node_port *, const struct port_config *new,

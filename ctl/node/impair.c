@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bad links: what a port's configuration does to the frames that come from its
- * device (rx) and go to it (tx).  A capture has what was on the device: what
- * comes before rx, what goes after tx.
+ * Bad links: what a port's configuration does to the frames that come from its device (rx) and
+ * go to it (tx).  A capture has what was on the device: received frames before rx, sent frames
+ * after tx.
  */
 #include <config.h>
 
@@ -19,7 +19,7 @@
 
 VLOG_DEFINE_THIS_MODULE(node_impair);
 
-/* Lets go what has left by 'now'. */
+/* Gives the node the frames that have left the link by 'now'. */
 static void
 release_rx(struct node_daemon *d, struct node_port *np, uint64_t now)
 {
@@ -70,7 +70,8 @@ deadline(const struct node_daemon *d)
     return when;
 }
 
-/* The poll loop counts milliseconds, in which a fast link sends many frames. */
+/* A timer wakes up the poll loop, which counts milliseconds: in one a fast link sends many
+ * frames. */
 void
 node_impair_wait(struct node_daemon *d, uint64_t now)
 {

@@ -22,7 +22,7 @@
 VLOG_DEFINE_THIS_MODULE(node_ports);
 
 #define BURST        64
-#define REFRESH_USEC 1000000 /* how long an MTU that has changed may be taken for the old one. */
+#define REFRESH_USEC 1000000 /* how long a changed MTU may go unnoticed. */
 
 static void
 open_port(const struct node_daemon *d, struct node_port *np, char **errp)
@@ -172,7 +172,7 @@ receive(struct node_daemon *d, struct node_port *np, uint64_t now)
     return true;
 }
 
-/* A device that is gone is found out by port_recv(). */
+/* port_recv() finds out that a device is gone. */
 static void
 refresh(struct node_daemon *d, uint64_t now)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner, epochs under way: trees that nodes have, which may be other ones
- * than this topology would give.
+ * The planner, epochs under way: trees that nodes have.  This topology might give others.
  */
 #include <config.h>
 
@@ -97,7 +96,7 @@ keep_branches(const struct plan_group *g, struct branch_config *branches, size_t
     return n_kept;
 }
 
-/* Nobody below 'node', and no receiver of its own. */
+/* Is this a switch with nobody below it, and without receivers? */
 static bool
 is_idle(const struct plan_tree *tree)
 {
@@ -124,8 +123,8 @@ forget_branch(struct tree_config *c, uint16_t id)
     c->n_branches = n;
 }
 
-/* Makes 'tree' forget the node with this id.  A source agent keeps where it would send to, unless that
- * is each edge. */
+/* Makes 'tree' forget the node with this id.  A source agent keeps its destination, unless it sends
+ * to each edge. */
 static void
 forget_node(struct plan_tree *tree, uint16_t id)
 {
@@ -176,7 +175,8 @@ has_child(const struct tree_config *c, uint16_t id)
     return false;
 }
 
-/* Is everyone who is provisioned in the tree of a node to which copies come? */
+/* Do copies come to each node that has a tree, and is each provisioned member in one of the
+ * trees? */
 static bool
 is_whole(const struct plan *plan, const struct plan_group *g)
 {
@@ -198,8 +198,7 @@ is_whole(const struct plan *plan, const struct plan_group *g)
     return true;
 }
 
-/* The id of a node that has no tree, since it was deleted, but is a child or a branch of this one; 0:
- * none. */
+/* The id of a deleted node, which has no tree, that is a child or a branch of this one; 0: none. */
 static uint16_t
 lost_below(const struct plan *plan, const struct plan_tree *tree)
 {
@@ -235,8 +234,8 @@ remove_lost(struct plan *plan)
     return lost != 0;
 }
 
-/* Where only edges merge, one that has lost its last receiver does so no more, although it may have
- * others behind it. */
+/* Where only edges merge, an edge that has lost its last receiver merges no more, even if others
+ * are behind it. */
 static void
 retire_edges(struct plan *plan)
 {

@@ -45,8 +45,8 @@ compare_port_configs(const void *a_, const void *b_)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Fills in what the other end of 'port' decides, but for its MAC address.  False: no such node or
- * host. */
+/* Fills in what the other end of 'port' decides, except its MAC address.  False: there is no such
+ * node or host. */
 static bool
 port_set_peer(const struct plan_topology *t, struct port_config *port, const char *peer)
 {
@@ -178,8 +178,8 @@ port_to_peer(const struct node_config *out, const char *peer)
     return NULL;
 }
 
-/* Routes by way of 'via', which must be a neighbour, to 'to': its locator and its hosts, except for
- * those that hang on this node too. */
+/* Adds routes to 'to' by way of 'via', which must be a neighbour: to its locator and its hosts,
+ * except for hosts that hang on this node too. */
 static void
 add_routes_to(const struct plan_topology *t, const struct plan_node *via,
               const struct plan_node *to, struct node_config *out)
@@ -197,8 +197,8 @@ add_routes_to(const struct plan_topology *t, const struct plan_node *via,
     }
 }
 
-/* Hosts on the node's own links; every other node's locator and hosts by the shortest way; a source
- * agent also sends everything else to its switch. */
+/* Adds routes to hosts on the node's own links, and to every other node's locator and hosts by the
+ * shortest way.  A source agent also sends everything else to its switch. */
 static void
 plan_routes(const struct plan_topology *t, const struct plan_node *node, struct node_config *out)
 {

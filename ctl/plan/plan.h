@@ -11,15 +11,15 @@
 
 #include "ctl/plan/topology.h"
 
-/* Fills *out with the node's ports, routes and SIDs, each sorted by its key, and no trees.  NULL, or
- * a malloc'd sentence that says why not, with *out empty. */
+/* Fills *out with the node's ports, routes and SIDs, each sorted by its key, and no trees.  NULL,
+ * or a malloc'd sentence that says why not, with *out empty. */
 char *
 plan_node_config(const struct plan_topology *, const struct plan_node *, struct node_config *out);
 
 struct plan_member {
     char host[NAME_SIZE];
-    uint64_t va; /* region; len 0: none. */
-    uint64_t len;
+    uint64_t va;  /* start of the region. */
+    uint64_t len; /* of the region; 0: there is none. */
     uint32_t rkey;
     uint32_t branch; /* id, unique in the group epoch. */
     uint32_t qpn;
@@ -40,7 +40,7 @@ struct plan_group {
     uint32_t source_qpn;
     enum tree_mode mode;
     bool provisioned;           /* packets name no receivers. */
-    struct group_policy policy; /* liveness_msec: of a node with nothing but receivers. */
+    struct group_policy policy; /* liveness_msec: of a node with receivers only. */
     struct auth_config auth;    /* what its packets are to have, and the key; no secrets. */
     size_t n_members;
     struct plan_member *members;
@@ -68,20 +68,20 @@ struct plan {
 char *plan_check_source(const struct plan_topology *, const struct plan_group *);
 /* Can this host be a receiver?  Supposes that plan_check_source() is content. */
 char *plan_check_member(const struct plan_topology *, const struct plan_group *, const char *host);
-/* Do the packets for all members that have 'copy' fit an SRH and the fabric?  Supposes that source and
- * members were checked. */
+/* Do the packets for all members that have 'copy' fit an SRH and the fabric?  Supposes that source
+ * and members were checked. */
 char *plan_check_size(const struct plan_topology *, const struct plan_group *);
 
 /* The least region of the members that have 'provision'; 0 as soon as one has none. */
 uint64_t plan_region_len(const struct plan_group *);
 
 /* The group's trees, with those members that have 'provision' or 'copy'.  Supposes that source and
- * members were checked: NULL, or the first sentence of a check that fails, with *out empty. */
+ * members were checked.  NULL, or the sentence of the first check that fails, with *out empty. */
 char *plan_group(const struct plan_topology *, const struct plan_group *, struct plan *out);
 void plan_uninit(struct plan *);
 
-/* Gives all trees the group's policy; its 'liveness_msec' times the height of each in the tree of
- * aggregation, so that of all nodes above a silent receiver the nearest notices first. */
+/* Gives all trees the group's policy.  A tree's 'liveness_msec' is the group's times its height in
+ * the tree of aggregation.  So of all nodes above a silent receiver the nearest notices first. */
 void plan_set_policy(const struct plan_group *, struct plan *);
 
 /*
@@ -90,17 +90,18 @@ void plan_set_policy(const struct plan_group *, struct plan *);
 
 /* The source agent's part, or NULL. */
 const struct plan_tree *plan_agent_tree(const struct plan *);
-/* Is the member with this branch id a receiver of a switch, of the source agent's copies? */
+/* Is the member with this branch id a receiver of a switch?  Does the source agent copy to it? */
 bool plan_is_provisioned(const struct plan *, uint32_t branch);
 bool plan_is_copied(const struct plan *, uint32_t branch);
 
-/* Fills *out with the trees of 'have' as they are, without the receivers that have no 'provision',
- * the copies that have no 'copy', and the nodes that are left with nothing to do or that are deleted
- * with nobody behind them; open if the group is.  Nobody gets another SID or another parent. */
+/* Fills *out with the trees of 'have' as they are, less the receivers that have no 'provision', the
+ * copies that have no 'copy', the nodes that are left with nothing to do, and the deleted nodes
+ * that have nobody behind them.  Open if the group is.  Nobody gets another SID or another
+ * parent. */
 void plan_reduce(const struct plan *have, const struct plan_group *, struct plan *out);
 
-/* Do both have the same ways down and up, in the same mode?  How a node with a child that has gone is
- * addressed makes no difference, nor does what the source agent may send. */
+/* Do both have the same ways down and up, in the same mode?  It makes no difference how a node that
+ * has lost a child is addressed, nor what the source agent may send. */
 bool plan_same_shape(const struct plan *, const struct plan *);
 
 /* For trees of one shape: are all switches addressed alike? */

@@ -7,14 +7,13 @@
  *   2. (applied) the source agent makes what is wanted
  *   3. (applied) edges ask for exactly that, and forget other keys
  *
- * What the source agent was told and what it may still run are accepted by all
- * edges at any time: an edge gives nothing up, and asks for nothing new, before the
- * agent has applied what it was told last, and that is what is wanted.  Packets
- * that were sent before are on their way when step 3 comes: edges take them for
- * AUTH_LINGER_USEC.
+ * At any time all edges accept what the source agent was told and what it may still run.
+ * Before an edge gives anything up or asks for anything new, the agent has applied what it was
+ * told last, and that is what is wanted.  Packets that were sent before are on their way when
+ * step 3 comes: edges take them for AUTH_LINGER_USEC.
  *
- * While the agent is closed nothing is on its way: edges get what is wanted at
- * once, and the agent opens when they have applied it.
+ * While the agent is closed nothing is on its way.  Then edges get what is wanted at once, and
+ * the agent opens when they have applied it.
  *
  * Only nodes with receivers have keys, and the source agent its own.
  */
@@ -49,7 +48,7 @@ is_closed(const struct rollout *r, const struct plan_tree *agent)
     return !agent || (!agent->config.open && r->agent_applied);
 }
 
-/* What there is to be: not what is wanted if the packets of an epoch under way would not fit. */
+/* What is aimed at: what is wanted, unless the packets of an epoch under way would not fit. */
 static struct auth_config
 aim(const struct rollout *r, const struct plan_tree *agent)
 {

@@ -7,8 +7,8 @@
 
 #include "ctl/plan/rollout.h"
 
-/* Looks whether the packets of an epoch under way have room for it, when the members to copy to are
- * known.  Fills r->auth_error. */
+/* Checks whether the packets of an epoch under way have room for authentication, when the members
+ * to copy to are known.  Fills r->auth_error. */
 void rollout_auth_check(struct rollout *);
 
 /* Do all edges accept what the source agent is to make? */

@@ -19,27 +19,24 @@
  * Build 2.  The agent is closed and nothing of this epoch has gone down, nor
  *   can: there is no packet to lose and no response to merge.  So all switches
  *   may be told everything at once.
- * Build 3.  All switches run the whole tree; not before may a packet go down.
- *   One that knew of a child or receiver later would drop its copies.  One that
- *   knew of a branch later would acknowledge for the others alone.
- * Shrink 1.  Switches still count the one who leaves.  Packets without a copy
- *   for it hold the others up no longer than until step 2.
- * Shrink 2.  What a node may do before its neighbours: forget a branch, then
- *   its minimum is that of the branches that stay, all of which it keeps; send
- *   no copy to a child, or drop its whole tree, then only receivers that have
- *   left are not reached.  A parent that still counts such a child gets no more
- *   responses from it and merges nothing higher than before.  Before step 1 was
- *   applied a node would, on the contrary, acknowledge for a receiver that is
- *   still sent to.
- *   Nobody else's SID or parent changes, because those would have to change at
- *   two nodes at the same time: a node that loses its last child is still sent
- *   to by its Replication-SID.
+ * Build 3.  All switches run the whole tree; only now may a packet go down.  A switch that
+ *   learnt of a child or receiver later would drop its copies.  One that learnt of a branch
+ *   later would acknowledge for the others alone.
+ * Shrink 1.  Switches still count the one who leaves.  Packets without a copy for it hold the
+ *   others up no longer than until step 2.
+ * Shrink 2.  A node may do this before its neighbours.  If it forgets a branch, its minimum is
+ *   that of the branches that stay, all of which it keeps.  If it sends no copy to a child, or
+ *   drops its whole tree, only receivers that have left are not reached.  A parent that still
+ *   counts such a child gets no more responses from it and merges nothing higher than before.
+ *   Before step 1 was applied, however, a node would acknowledge for a receiver that is still
+ *   sent to.
+ *   Nobody else's SID or parent changes, because those would have to change at two nodes at the
+ *   same time.  So a node that loses its last child is still sent to by its Replication-SID.
  *
- * Once a packet has gone down, a new receiver's first PSN is unknown to it, and
- * a node that is new in the tree does not know what was confirmed below it: so
- * nobody joins before the next epoch, and the epoch keeps the tree that it has.
- * It still loses those who leave.  While the agent is closed nothing can start:
- * that is why step 2 of building may rely on what step 1 found.
+ * Once a packet has gone down, a new receiver does not know its first PSN, and a node that is
+ * new in the tree does not know what was confirmed below it.  So nobody joins before the next
+ * epoch, and the epoch keeps the tree that it has.  It still loses those who leave.  While the
+ * agent is closed nothing can start: so step 2 of building may rely on what step 1 found.
  *
  * What packets are authenticated with has an order of its own (rollout-auth.c),
  * which goes on beside these.
@@ -82,8 +79,8 @@ next_registered(const struct rollout *r, uint32_t last)
     return next;
 }
 
-/* Who can be served by this topology?  In the order of branch ids, so that it is the latest who does
- * not fit. */
+/* Finds who can be served by this topology.  It goes by branch id, so that the latest is the one
+ * who does not fit. */
 static void
 choose_targets(struct rollout *r)
 {
@@ -107,7 +104,7 @@ choose_targets(struct rollout *r)
     }
 }
 
-/* Who is in the tree of an epoch that has started? */
+/* Finds who is in the tree of an epoch that has started. */
 static void
 keep_targets(struct rollout *r)
 {
@@ -119,8 +116,8 @@ keep_targets(struct rollout *r)
     }
 }
 
-/* A group that was not set up yet fails with its first member that cannot be served; one that was
- * goes on without it. */
+/* A group that was not set up yet fails with its first member that cannot be served.  A group that
+ * was set up goes on without that member. */
 static void
 fail_new_group(struct rollout *r)
 {
@@ -131,8 +128,8 @@ fail_new_group(struct rollout *r)
     }
 }
 
-/* Do the nodes have the trees that this topology gives the targets?  *exact: also with the same SIDs.  Also
- * looks whether it can carry those that they have. */
+/* Do the nodes have the trees that this topology gives the targets?  *exact: also with the same
+ * SIDs.  Also checks that the topology can carry the trees that they have. */
 static bool
 is_as_planned(struct rollout *r, bool *exact)
 {
@@ -192,8 +189,8 @@ step_hold(struct rollout *r, const struct plan_tree *agent)
     plan_reduce(&r->have, &r->group, &r->plan);
 }
 
-/* Some targets are new, or the tree is to be another one.  'exact': switches have what will be planned,
- * and are not told of other SIDs in the moment in which the agent opens. */
+/* Some targets are new, or the tree changes.  'exact': switches have what will be planned, so that
+ * they are told of no other SIDs when the agent opens. */
 static void
 step_build(struct rollout *r, const struct plan_tree *agent, bool exact)
 {
@@ -268,7 +265,7 @@ rollout_step(struct rollout *r)
         step_hold(r, agent);
     }
     rollout_auth(r);
-    /* Shrinking does not interrupt the others, so it need not be waited for. */
+    /* Shrinking does not interrupt the others, so nobody waits for it. */
     r->serving = r->n_targets && !build && !r->error && r->group.open && agent && agent->config.open
                  && (r->agent_applied || r->was_serving);
 }

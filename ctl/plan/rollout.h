@@ -15,12 +15,13 @@ struct rollout_member {
     /* In. */
     bool registered; /* in this epoch, and not leaving. */
 
-    /* Out, but for an error that is there already: then its registration makes no sense. */
+    /* Out.  An error that is there before the step says that the member's registration makes no
+     * sense. */
     char *error;      /* why it cannot be served. */
     bool provisioned; /* a node has been told of it. */
     bool copied;      /* the source agent has been told of it. */
     bool target;      /* it is served, or is to be. */
-    bool too_late;    /* it could be, but the epoch has started without it. */
+    bool too_late;    /* it could be served, but the epoch has started without it. */
 };
 
 struct rollout {
@@ -30,14 +31,14 @@ struct rollout {
     bool source;           /* the source is bound in this epoch. */
     bool started;          /* a packet of this epoch has gone down. */
     bool agent_applied;    /* the source agent runs what it was told. */
-    bool switches_applied; /* all switches that have a tree do. */
+    bool switches_applied; /* all switches that have a tree run what they were told. */
     bool was_serving;      /* 'serving' of the step before. */
 
     /* In; the step sets 'agent' and 'open', its members' 'provision' and 'copy'. */
     struct plan_group group;
     struct rollout_member *members; /* in the order of group.members. */
 
-    /* Out, but for an error that is there already: then the group has no plan. */
+    /* Out.  An error that is there before the step says that the group has no plan. */
     char *error;      /* why the group is not served. */
     struct plan plan; /* what the nodes are to be told. */
     size_t n_targets;

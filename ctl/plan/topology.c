@@ -133,7 +133,7 @@ node_index(const struct plan_topology *t, const struct plan_node *node)
     return (size_t) (node - t->nodes);
 }
 
-/* If 'from' is that many hops away, then 'to' is not more than one farther.  True: that is new. */
+/* If 'from' is 'distance' hops away, 'to' is at most one farther.  True: that is new. */
 static bool
 relax(const struct plan_topology *t, uint16_t *hops, size_t from, size_t to, uint16_t distance)
 {

@@ -3,9 +3,9 @@
  * The topology as plain data: nodes, hosts, links, and the shortest ways
  * between nodes.
  *
- * A way is made of switches: a source agent may be an end of it, never in
- * between.  Of several neighbours that are equally near the one with the lowest
- * node id is next, so that whoever asks gets the same answer.
+ * A way is made of switches: a source agent may be an end of it, never in between.  Of several
+ * neighbours that are equally near, the one with the lowest node id is next.  So everybody who
+ * asks gets the same answer.
  */
 #ifndef CTL_PLAN_TOPOLOGY_H
 #define CTL_PLAN_TOPOLOGY_H 1
@@ -39,7 +39,7 @@ plan_is_agent(const struct plan_node *node)
 struct plan_host {
     char name[NAME_SIZE];
     struct in6_addr address;
-    const struct plan_node *node; /* that it hangs on, by the first of its links; NULL: none. */
+    const struct plan_node *node; /* at the other end of its first link; NULL: none. */
 };
 
 struct plan_link {
@@ -51,8 +51,8 @@ struct plan_link {
     struct impair_params a_to_b, b_to_a;
 };
 
-/* plan_topology_prepare() sorts it and fills in what follows from the rest: the planner wants it
- * so. */
+/* plan_topology_prepare() sorts it and fills in what follows from the rest.  The planner needs
+ * that. */
 struct plan_topology {
     size_t n_nodes;
     struct plan_node *nodes; /* by id. */
@@ -94,7 +94,7 @@ bool plan_linked(const struct plan_topology *, const char *a, const char *b);
 /* Length of the shortest way, in links; PLAN_NO_WAY if there is none. */
 unsigned
 plan_hops(const struct plan_topology *, const struct plan_node *, const struct plan_node *);
-/* The neighbour of 'from' that is next on the way to 'to', another node; NULL if there is no way. */
+/* The neighbour of 'from' that is next on the way to 'to', another node; NULL if there is none. */
 const struct plan_node *plan_next_node(const struct plan_topology *, const struct plan_node *from,
                                        const struct plan_node *to);
 

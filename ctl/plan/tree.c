@@ -2,20 +2,18 @@
  *
  * The planner, groups: trees of replication and aggregation.
  *
- * Replication: the shortest ways from the source agent's first switch to the
- * edges of all receivers, one tree because the way from a switch back to the
- * first is the same whichever edge asks for it.  A node sends one copy to each
- * of its children: to the child's Replication-SID if that has children itself
- * (it may have receivers too), to its End.MT SID if it is only an edge.
+ * Replication: the shortest ways from the source agent's first switch to the edges of all
+ * receivers.  They make one tree, because the way from a switch back to the first is the same
+ * whichever edge asks for it.  A node sends one copy to each of its children.  The copy goes to
+ * the child's Replication-SID if that has children itself (it may have receivers too), and to
+ * its End.MT SID if it is only an edge.
  *
- * Aggregation: a node that aggregates merges its receivers and those nodes
- * below it between which and itself no other node aggregates; the first switch
- * is the root, which answers the source.  Nodes that do not aggregate only
- * replicate, and none of them can be an edge; if the first switch is one of
- * them, the source agent is the root.  A node gives the one below it its liveness
- * time once more than that gives the next one: responses stop at all nodes above
- * a silent receiver at about the same time, and the one that it is behind is to
- * find it.
+ * Aggregation: a node that aggregates merges its receivers and the nearest aggregating nodes
+ * below it.  The first switch is the root, which answers the source.  Nodes that do not
+ * aggregate only replicate, and none of them can be an edge.  If the first switch is one of
+ * them, the source agent is the root.  A node waits at least one liveness time longer than each
+ * node that it merges.  The reason is that responses stop at all nodes above a silent receiver
+ * at about the same time, and the nearest one is to find it.
  *
  * That is mode replicate.  The others:
  *
@@ -120,8 +118,8 @@ compare_branches(const void *a_, const void *b_)
     return cmp ? cmp : a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Adds the receivers behind 'edge' that are provisioned to branches[*np]; NULL: those of all edges
- * that copies are made for. */
+/* Adds the provisioned receivers behind 'edge' to branches[*np].  With 'edge' NULL: the receivers
+ * behind all edges that copies are made for. */
 static void
 add_receivers(const struct plan_topology *t, const struct plan_group *g,
               const struct plan_node *edge, struct branch_config *branches, size_t *np)
@@ -226,9 +224,9 @@ plan_check_size(const struct plan_topology *t, const struct plan_group *g)
 struct shape {
     const struct plan_topology *t;
     const struct plan_node *agent;
-    const struct plan_node *first;   /* switch. */
+    const struct plan_node *first;   /* the first switch. */
     const struct plan_node **parent; /* by index in t->nodes; NULL: not in the tree. */
-    bool *merges;                    /* likewise: does it aggregate? */
+    bool *merges;                    /* by index in t->nodes: does it aggregate? */
 };
 
 /* The next node towards the first switch that has a part in trees. */
@@ -308,8 +306,9 @@ shape_agent_is_root(const struct shape *s, const struct plan_group *g)
     return tree_mode(g->mode)->agent_is_root || s->first->no_aggregation;
 }
 
-/* Who merges the responses of 'node', which aggregates: the nearest node above it that does so too
- * (with mcast not even a bud: its part in that is an edge's), NULL at the root. */
+/* The node that merges the responses of 'node', which aggregates: the nearest node above it that
+ * does so too.  Where switches do not merge it is the source agent: with mcast even a bud only has
+ * an edge's part in that.  NULL at the root. */
 static const struct plan_node *
 shape_aggregator(const struct shape *s, const struct plan_group *g, const struct plan_node *node)
 {
@@ -335,7 +334,7 @@ replication_sid(const struct plan_group *g, const struct plan_node *node)
     return node_replication_sid(node->id, g->replication_id);
 }
 
-/* By which packets of the group reach 'node'. */
+/* The SID by which packets of the group reach 'node'. */
 static struct in6_addr
 arrival_sid(const struct shape *s, const struct plan_group *g, const struct plan_node *node)
 {
@@ -392,7 +391,7 @@ plan_aggregation(const struct shape *s, const struct plan_group *g, const struct
     }
 }
 
-/* What a copy for 'child' is addressed to, or goes by. */
+/* Adds what a copy for 'child' is addressed to, or goes by. */
 static void
 add_child(const struct shape *s, const struct plan_group *g, const struct plan_node *child,
           struct tree_config *c)
@@ -401,7 +400,7 @@ add_child(const struct shape *s, const struct plan_group *g, const struct plan_n
         tree_mode(g->mode)->addressed_to_group ? node_address(child->id) : arrival_sid(s, g, child);
 }
 
-/* To whom 'node' sends copies. */
+/* Adds to whom 'node' sends copies. */
 static void
 plan_replication(const struct shape *s, const struct plan_group *g, const struct plan_node *node,
                  struct tree_config *c)
@@ -497,7 +496,8 @@ plan_group(const struct plan_topology *t, const struct plan_group *g, struct pla
     return NULL;
 }
 
-/* The height of a node in the tree of aggregation, from those of its children; 0: it merges nothing. */
+/* The height of a node in the tree of aggregation, from those of its children; 0: it merges
+ * nothing. */
 static uint32_t
 height_above(const struct plan *plan, const struct tree_config *c, const uint32_t heights[])
 {

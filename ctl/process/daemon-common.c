@@ -90,7 +90,7 @@ static void OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN exit_because(int status, const
     exit(status);
 }
 
-/* Because of how it was called. */
+/* Exits because of how the program was called. */
 #define refuse(...) exit_because(EXIT_USAGE, __VA_ARGS__)
 
 static int
@@ -109,7 +109,7 @@ open_netns(const char *netns)
     return fd;
 }
 
-/* A file that is missing would else be noticed only when a connection needs it, in the log. */
+/* Otherwise a missing file would be noticed only in the log, when a connection needs it. */
 static void
 check_readable(const char *option, const char *file)
 {
@@ -118,7 +118,8 @@ check_readable(const char *option, const char *file)
     }
 }
 
-/* Messages to what libopenvswitch cannot parse, or has to look up, would go nowhere. */
+/* Refuses a target that libopenvswitch cannot parse or has to look up: messages would go
+ * nowhere. */
 static void
 check_syslog_target(const char *target)
 {
@@ -217,7 +218,8 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
     }
 }
 
-/* Making a socket removes what has its name: that must not be another daemon's, nor a file. */
+/* Making a socket removes what has its name.  That must be neither another daemon's socket nor a
+ * file. */
 static void
 check_control(const char *path)
 {
@@ -237,8 +239,8 @@ check_control(const char *path)
     free(folder);
 }
 
-/* Root may write everywhere only as long as it has capabilities: the folder of another user is of
- * no use, since what is in it could not be reached later, nor be removed. */
+/* Root may write everywhere only as long as it has capabilities.  So another user's folder is of no
+ * use: what is in it could not be reached later, nor removed. */
 static void
 check_folder(const char *path)
 {
@@ -287,7 +289,7 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
     }
     setenv("OVS_RUNDIR", rocecast_rundir(), 1);
     setenv("OVS_LOGDIR", rocecast_rundir(), 0);
-    ignore(mkdir(rocecast_rundir(), 0755)); /* what cannot be made there says so. */
+    ignore(mkdir(rocecast_rundir(), 0755)); /* if this fails, what is to be made there says so. */
     ovsthread_id_init();
     ovs_cmdl_proctitle_init(argc, argv);
     service_start(&argc, &argv);
@@ -319,7 +321,7 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
     catch_signals();
 }
 
-/* An agent's ports come and go with its configuration. */
+/* An agent keeps what ports need: they come and go with its configuration. */
 static void
 give_up_privileges(const struct daemon *d)
 {
@@ -340,8 +342,8 @@ daemon_ready(struct daemon *d)
     daemonize_complete();
 }
 
-/* sd_notify(3), without libsystemd: one datagram to the socket that is named in the environment, an
- * abstract one if it begins with '@'. */
+/* sd_notify(3), without libsystemd: one datagram to the socket that is named in the environment.
+ * The socket is an abstract one if its name begins with '@'. */
 static void
 notify(const char *state)
 {

@@ -34,19 +34,21 @@ struct daemon {
     int netns_fd;  /* --netns, for port_open(); -1: the daemon's own. */
     char *control; /* absolute path of the control socket. */
     struct unixctl_server *unixctl;
-    bool serving;       /* systemd knows. */
-    bool runs_programs; /* that need its capabilities: it keeps them.  Set before daemon_ready(). */
-    bool exiting;       /* set by "ovs-appctl exit", SIGTERM and SIGINT. */
+    bool serving; /* systemd was told. */
+    /* It runs programs that need its capabilities, so it keeps them.  Set before daemon_ready(). */
+    bool runs_programs;
+    bool exiting; /* set by "ovs-appctl exit", SIGTERM and SIGINT. */
 };
 
-/* Parses the command line; prints and exits on -h, -V and on errors (1: usage, 2: another daemon
- * has the control socket, 3: it cannot be made).  With --detach the caller continues as the child. */
+/* Parses the command line.  Prints and exits on -h, -V and on errors (1: usage, 2: another daemon
+ * has the control socket, 3: it cannot be made).  With --detach the caller continues as the
+ * child. */
 void daemon_init(struct daemon *, int argc, char *argv[], enum daemon_kind, const char *purpose);
-/* Gives up the capabilities that the daemon has no more use for (ctl/process/privileges.h), or exits (3);
- * tells the parent of a detached daemon that all is well. */
+/* Gives up the capabilities that the daemon no longer needs (ctl/process/privileges.h), or exits
+ * (3).  Then tells the parent of a detached daemon that all is well. */
 void daemon_ready(struct daemon *);
-/* Tells systemd, if it has started this process and asked for that (Type=notify), that the daemon
- * serves.  Does so once, however often it is called. */
+/* Tells systemd that the daemon serves, if systemd started it with Type=notify.  Does so once,
+ * however often it is called. */
 void daemon_serving(struct daemon *);
 void daemon_run(struct daemon *);
 void daemon_wait(struct daemon *);

@@ -2,7 +2,7 @@
  *
  * Capabilities that programs give up, by libcap-ng.
  *
- * They are the calling thread's; programs have no other when they come here.
+ * They are the calling thread's.  Programs have only one thread when they come here.
  */
 #include <config.h>
 
@@ -25,8 +25,8 @@ static const struct {
     {PRIVILEGES_NETNS, CAP_SYS_ADMIN},
 };
 
-/* The bounding set says what a file may give to who executes it, which no_new_privs excludes: that
- * it can be changed only with CAP_SETPCAP costs nothing. */
+/* The bounding set limits what executing a file may give, and no_new_privs excludes that anyway.
+ * So it costs nothing that only CAP_SETPCAP may change the set. */
 int
 privileges_drop(enum privileges keep)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Capabilities: what a program that has been started as root, or with some of
- * them, gives up before it reads what others write.
+ * Capabilities.  A program that was started as root, or with some of them, gives them up before
+ * it reads what others write.
  *
- * An agent opens ports whenever its configuration names new ones.  It keeps what
- * that takes permitted, and has it in effect only while a port is being opened.
+ * An agent opens ports whenever its configuration names new ones.  It keeps the capabilities
+ * for that permitted, and has them in effect only while a port is being opened.
  */
 #ifndef CTL_PROCESS_PRIVILEGES_H
 #define CTL_PROCESS_PRIVILEGES_H 1
@@ -17,10 +17,10 @@ enum privileges {
     PRIVILEGES_NETNS, /* CAP_SYS_ADMIN besides, to enter another network namespace. */
 };
 
-/* Gives up all other capabilities, and the right to get any by executing a file; of those that it
- * keeps none is in effect.  What the process has not got it does not get.  0 or an errno. */
+/* Gives up all other capabilities, and the right to get any by executing a file.  Those that it
+ * keeps are not in effect.  Capabilities that the process lacks are not added.  0 or an errno. */
 int privileges_drop(enum privileges keep);
-/* Whether what was kept is in effect. */
+/* Puts what was kept into effect, or out of it. */
 void privileges_use(bool);
 
 /* access(2) as it will be after privileges_drop().  0 or an errno. */
