@@ -7,8 +7,8 @@
  *     5f00:0:<id>:<function>::          its SIDs: functions from 0xe000 on are its own, 0xf000 +
  *                                       Replication-ID is that of a group
  *     fd00:ffff::<number>               Proxy Addresses of groups
- *     ff3e::8000:<Replication-ID>       a group in mode mcast: source-specific (RFC 4607), in the range
- *                                       of RFC 3307 for groups that a host allocates
+ *     ff3e::8000:<Replication-ID>       a group in mode mcast: source-specific (RFC 4607), in the
+ *                                       range of RFC 3307 for groups that a host allocates
  *     02:5f:<id>:<port>                 MAC address of a node's port, locally administered
  */
 #ifndef LIB_ADDRESS_PLAN_H
@@ -20,16 +20,17 @@
 
 #include "lib/words.h"
 
-/* The registry's schema has these too.  The least is 1, of Replication-IDs 0, of QPNs QPN_MIN. */
+/* The registry's schema has these, too.  The least is 1; for Replication-IDs 0, for QPNs
+ * QPN_MIN. */
 #define NODE_ID_MAX         57343 /* 0xdfff: the next one is a function. */
 #define PORT_NUMBER_MAX     4095
 #define REPLICATION_ID_MAX  4095
-#define QPN_MIN             2 /* RC queue pairs: 0 and 1 are others', the highest is for multicast. */
-#define QPN_MAX             0xfffffe
+#define QPN_MIN             2        /* 0 and 1 are not for RC queue pairs. */
+#define QPN_MAX             0xfffffe /* the next one, the highest, is for multicast. */
 
 /* Prefixes as text. */
-#define SID_SPACE_TEXT      "5f00::/16" /* of which SIDs are, everybody's (RFC 9602). */
-#define SID_BLOCK_TEXT      "5f00::/32" /* those of this plan. */
+#define SID_SPACE_TEXT      "5f00::/16" /* everybody's SIDs (RFC 9602). */
+#define SID_BLOCK_TEXT      "5f00::/32" /* SIDs of this plan. */
 #define PROXY_PREFIX_TEXT   "fd00:ffff::/32"
 #define MCAST_PREFIX_TEXT   "ff3e::8000:0/116"
 /* All nodes' addresses: a value and a mask. */
@@ -43,7 +44,7 @@
 #define NODE_LOCATOR_LEN    (NODE_LOCATOR_PLEN / 8) /* bytes. */
 struct in6_addr node_locator(uint16_t id);
 struct in6_addr node_address(uint16_t id);
-/* Whose address or SID it is. */
+/* Id of the node whose address or SID this is. */
 uint16_t node_id_of(const struct in6_addr *);
 /* Is it in this node's locator? */
 bool address_is_of_node(const struct in6_addr *, uint16_t id);
@@ -53,8 +54,9 @@ void node_port_mac(uint16_t id, uint16_t port, uint8_t mac[6]);
  * SIDs.
  */
 
-/* What a node does with packets to SIDs of its own: enumerator, text, function, length of the SIDs'
- * prefix, the roles of nodes that have them, whether they take RoCE packets only.  By function. */
+/* What a node does with packets to SIDs of its own, by function.  Columns: enumerator, text,
+ * function, length of the SIDs' prefix, roles of the nodes that have them, do they take RoCE
+ * packets only? */
 #define SID_BEHAVIOURS(BEHAVIOUR)                                                     \
     BEHAVIOUR(END, "End", 0xe000, 64, ROLE(SWITCH), false)                            \
     BEHAVIOUR(END_MT, "End.MT", 0xe001, 64, ROLE(SWITCH), true)                       \
@@ -79,18 +81,18 @@ struct sid_behaviour_row {
     const char *text;
     uint16_t function;
     uint8_t plen;
-    bool takes_roce;    /* what else comes to such a SID is not as it should be. */
+    bool takes_roce;    /* only RoCE packets should come to such a SID. */
     unsigned int roles; /* a bit for each enum node_role. */
 };
 const struct sid_behaviour_row *sid_behaviour(enum sid_behaviour);
 
 struct in6_addr node_sid(uint16_t id, uint16_t function);
 struct in6_addr node_replication_sid(uint16_t id, uint16_t replication_id);
-/* Of a SID that node_replication_sid() has made. */
+/* The Replication-ID in a SID that node_replication_sid() has made. */
 uint16_t replication_id_of(const struct in6_addr *sid);
 /* Is it in the block of this plan, and not a node's address? */
 bool address_is_sid(const struct in6_addr *);
-/* Is it where nothing but SIDs may be? */
+/* Is it in the space where only SIDs may be? */
 bool address_is_in_sid_space(const struct in6_addr *);
 
 /*

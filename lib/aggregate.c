@@ -37,8 +37,8 @@ aggregate_destroy(struct aggregate *a)
     }
 }
 
-/* Is this very branch in 'config'?  Another QP or node under the same id has confirmed nothing of
- * what the first one has. */
+/* Does 'config' have this very branch?  Another QP or node with the same id is another branch:
+ * it has confirmed nothing of what this one has. */
 static bool
 has_branch(const struct tree_config *config, const struct branch_config *b)
 {
@@ -53,8 +53,8 @@ has_branch(const struct tree_config *config, const struct branch_config *b)
     return false;
 }
 
-/* How long an answer is not overdue (R14): one fifth of the time, 4.096 us * 2^timeout, after which the
- * source goes back of its own accord. */
+/* The least time until an answer is overdue (R14): one fifth of the source's timeout.  That is the
+ * time, 4.096 us * 2^timeout, after which the source goes back of its own accord. */
 static uint64_t
 presume_usec(const struct tree_config *config)
 {

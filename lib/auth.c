@@ -14,8 +14,8 @@
  *
  * Keys and requirements change while packets are on their way.  The controller
  * sees to it that all edges know a key before the source agent uses it, and takes
- * an old one out after; what was sent before that and comes after is what
- * AUTH_LINGER_USEC is for.  It is verified by the former configuration, without
+ * an old one out after.  AUTH_LINGER_USEC is for packets that were sent before
+ * that and come after: they are verified by the former configuration, without
  * the cache.
  */
 #include "lib/auth.h"
@@ -37,7 +37,7 @@
 struct auth_verifier {
     struct auth_config config;
     struct auth_config former; /* counts until 'until', and is overwritten then. */
-    uint64_t until;            /* UINT64_MAX: there is none. */
+    uint64_t until;            /* UINT64_MAX: there is no former one. */
     bool configured;
 
     /* What 'config' has verified last. */
@@ -128,7 +128,7 @@ compute(const struct auth_key *key, const struct piece *pieces, size_t n,
     return ok;
 }
 
-/* MT-AUTH's, which is at 'tlv'. */
+/* The HMAC of the MT-AUTH TLV, which is at 'tlv'. */
 static bool
 compute_mt(const struct auth_key *key, const struct in6_addr *src, const struct srh_hdr *srh,
            size_t srh_len, const struct auth_tlv *tlv, uint8_t out[AUTH_DIGEST_LEN])
@@ -147,7 +147,7 @@ compute_mt(const struct auth_key *key, const struct in6_addr *src, const struct 
     return compute(key, pieces, sizeof pieces / sizeof *pieces, out);
 }
 
-/* The HMAC TLV's (RFC 8754 2.1.2.1). */
+/* The HMAC of the HMAC TLV (RFC 8754 2.1.2.1). */
 static bool
 compute_rfc(const struct auth_key *key, const struct in6_addr *src, const struct srh_hdr *srh,
             const struct auth_tlv *tlv, uint8_t out[AUTH_DIGEST_LEN])
@@ -174,7 +174,7 @@ auth_len(unsigned int tlvs)
     return ((tlvs & AUTH_MT ? 1u : 0u) + (tlvs & AUTH_HMAC ? 1u : 0u)) * sizeof(struct auth_tlv);
 }
 
-/* Adds one at the end of 't', whose length is a multiple of 8, without its HMAC. */
+/* Adds a TLV without its HMAC at the end of 't', whose length is a multiple of 8. */
 static struct auth_tlv *
 append(struct encap_template *t, uint8_t type, uint16_t flags, uint32_t key_id)
 {
@@ -300,7 +300,7 @@ destination_ok(const struct covered *c, const struct auth_tlv *tlv)
                && !memcmp(&list[c->srh->segments_left], &c->ip->dst, sizeof *list));
 }
 
-/* Is what was verified more than the bytes of the cache? */
+/* Does the verdict depend on the destination, which is not in the cache? */
 static bool
 depends_on_destination(const struct auth_config *config, const uint8_t *data,
                        const struct parsed *h)
@@ -309,8 +309,8 @@ depends_on_destination(const struct auth_config *config, const uint8_t *data,
            && !(be16_get(((const struct auth_tlv *) (data + h->hmac_ofs))->flags) & HMAC_TLV_D);
 }
 
-/* The TLV at data[ofs], of type 'which'.  One that is not where or as long as it has to be is as
- * good as none. */
+/* Checks the TLV of type 'which' at data[ofs].  One at a wrong place or of a wrong length counts as
+ * missing. */
 static struct auth_result
 check_tlv(const struct auth_config *config, unsigned int which, const uint8_t *data, uint16_t ofs,
           const struct covered *c)
@@ -353,7 +353,7 @@ check(const struct auth_config *config, const uint8_t *data, const struct parsed
     return r;
 }
 
-/* Every byte that may not change, and some that may: equal to what was verified. */
+/* Are all bytes that may not change, and some that may, equal to what was verified? */
 static bool
 is_cached(const struct auth_verifier *v, const struct covered *c)
 {

@@ -26,8 +26,8 @@ struct parsed;
 #define AUTH_SECRET_MIN  16 /* bytes. */
 #define AUTH_SECRET_MAX  64 /* HMAC-SHA256 hashes what is longer. */
 
-/* After a change a node also takes, for that long, what was right before it:
- * packets that were on their way. */
+/* For this long after a change a node also takes packets that were right before it: they were on
+ * their way. */
 #define AUTH_LINGER_USEC 1000000
 
 struct auth_key {
@@ -41,9 +41,9 @@ struct auth_key {
 #define AUTH_HMAC (1u << 1)
 
 struct auth_config {
-    unsigned int tlvs; /* that packets have; edges drop those without. */
-    uint32_t key;      /* source agent: which of 'keys' it makes them with. */
-    size_t n_keys;     /* those that are accepted, by id. */
+    unsigned int tlvs; /* TLVs that packets have; edges drop packets without them. */
+    uint32_t key;      /* source agent: id of the key that it makes the TLVs with. */
+    size_t n_keys;     /* accepted keys, by id. */
     struct auth_key *keys;
 };
 
@@ -67,27 +67,27 @@ struct auth_verifier;
 /* What became of a packet. */
 struct auth_result {
     enum drop_reason why; /* DROP_none, or an auth_ reason. */
-    uint32_t key;         /* of the TLV that it is about; 0: there is none. */
+    uint32_t key;         /* key id of the TLV that 'why' is about; 0: there is none. */
     bool cached;          /* the SRH was equal to one verified before. */
 };
 
 struct auth_stats {
     uint64_t n_computed; /* SRHs verified by computing. */
-    uint64_t n_cached;   /* packets with one that was verified before. */
+    uint64_t n_cached;   /* packets with an SRH that was verified before. */
     uint64_t n_refused;
-    struct auth_result refused; /* the last one. */
+    struct auth_result refused; /* the last packet that was refused. */
 };
 
 struct auth_verifier *auth_verifier_create(void);
 void auth_verifier_destroy(struct auth_verifier *);
-/* The first call counts at once; a later one that changes anything as
- * AUTH_LINGER_USEC says. */
+/* The first configuration counts at once.  When a later one changes anything, the former one counts
+ * as well for AUTH_LINGER_USEC. */
 void auth_verifier_configure(struct auth_verifier *, const struct auth_config *, uint64_t now);
-/* Time at which auth_verifier_timer() wants to be called, to leave no secret in memory that does not
- * count any more; UINT64_MAX: never. */
+/* Time at which auth_verifier_timer() wants to be called; UINT64_MAX: never.  It takes secrets that
+ * do not count any more out of memory. */
 uint64_t auth_verifier_deadline(const struct auth_verifier *);
 void auth_verifier_timer(struct auth_verifier *, uint64_t now);
-/* Of the frame 'data' with an SRH, parsed with parse_rest(). */
+/* Verifies the frame 'data', which has an SRH and was parsed with parse_rest(). */
 struct auth_result
 auth_verify(struct auth_verifier *, const uint8_t *data, const struct parsed *, uint64_t now);
 const struct auth_stats *auth_verifier_stats(const struct auth_verifier *);

@@ -2,18 +2,19 @@
  *
  * One packet of a group on its way to several branches.
  *
- * A copy shares the original's bytes behind its own head.  While a branch may be asked how far it is,
- * the head reaches to the end of the BTH, because AckReq is there, and the ICRC is the copy's own.
+ * A copy shares the original's bytes behind its own head.  While a branch may be asked how far it
+ * is, the head reaches to the end of the BTH, because AckReq is there, and the ICRC is the copy's
+ * own.
  *
- * The machine is told that a copy was sent after it was: a branch whose copy was lost here keeps its
- * NAK, which goes up.
+ * The machine is told of a copy after it was sent: a branch whose copy was lost here keeps its NAK,
+ * which goes up.
  */
 #include "lib/fanout.h"
 
 #include "lib/icrc.h"
 #include "lib/roce.h"
 
-/* Has a branch that the copy would reach not confirmed the PSN? */
+/* Does this branch need a copy of the PSN? */
 static bool
 is_needed(const struct fanout *f, uint32_t branch)
 {
@@ -58,7 +59,7 @@ note_copied(struct fanout *f, uint32_t branch, bool sent)
     }
 }
 
-/* Sends the copy of the target that is held. */
+/* Makes and sends the copy for the target that is held. */
 static enum drop_reason
 send_copy(struct fanout *f, bool last)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One packet of a group on its way to several branches: who needs a copy, who is asked how far it is,
- * which copy is made of the original, and what the group's reverse-path machine (lib/reverse.h) is
- * told of all that.  The same for receivers at an edge, for nodes at a transit node, and at the source
- * agent.
+ * One packet of a group on its way to several branches: which branch needs a copy, which is asked
+ * how far it is, which copy is made of the original, and what the reverse-path machine of the group
+ * (lib/reverse.h) is told of all that.  Edges use it for receivers, transit nodes for nodes, and
+ * the source agent as well.
  *
  *     struct fanout f = {...};                          what is copied, and who sends a copy
  *     for each candidate: fanout_add(&f, branch, ...);  or fanout_leave_out()
@@ -22,9 +22,9 @@
 
 struct fanout;
 
-/* Makes 'copy' what 'target' is to get, and sends it: consumes it.  Its data begins with byte 'ofs' of the
- * original.  'icrc' is where its ICRC is if copies have one of their own, or if it is the original.
- * Returns what became of it. */
+/* Makes 'copy' what 'target' is to get, and sends it.  Consumes it.  The data of the copy begins
+ * with byte 'ofs' of the original.  'icrc' is where its ICRC is if copies have one of their own,
+ * or if it is the original.  Returns what became of it. */
 typedef enum drop_reason
 fanout_send(const struct fanout *, const void *target, struct packet *copy, uint8_t *icrc);
 
@@ -32,7 +32,7 @@ struct fanout {
     /* The caller's. */
     struct node_base *node;
     struct reverse *reverse;
-    const char *what; /* makes copies: for traces. */
+    const char *what; /* name of what makes the copies, for traces. */
     fanout_send *send;
     const void *aux; /* for 'send'. */
     psn_t psn;
@@ -41,16 +41,16 @@ struct fanout {
     bool takes_original; /* the last copy is made of it; in any case fanout_end() consumes it. */
     bool rewrites;       /* copies differ up to head_len, and have an ICRC of their own. */
     uint16_t ofs;        /* of the first byte that is copied. */
-    uint16_t head_len;   /* bytes from there on that copies have of their own. */
+    uint16_t head_len;   /* bytes from 'ofs' on that copies have of their own. */
     uint16_t bth_ofs;    /* counted from 'ofs'. */
     uint16_t after_qpn;  /* bytes from behind the BTH's DestQP to the ICRC. */
 
     /* Zero at first. */
-    const void *held; /* gets its copy when the next target is found; NULL: nobody is. */
+    const void *held; /* target that gets its copy when the next one is found; NULL: none. */
     uint32_t held_branch;
     bool shared;        /* a target for the branches that share was found. */
-    bool shared_needed; /* ... and has not confirmed the PSN everywhere. */
-    bool shared_lost;   /* ... and a copy for them could not be sent. */
+    bool shared_needed; /* these branches need a copy: reverse_filters_all() is false. */
+    bool shared_lost;   /* a copy for the branches that share could not be sent. */
 };
 
 /* 'target', at address 'to', is to get a copy if its branch needs one.  'branch' is an id or
@@ -58,7 +58,8 @@ struct fanout {
 void fanout_add(struct fanout *, uint32_t branch, const void *target, const struct in6_addr *to);
 /* Somebody at address 'to' gets no copy for this reason, which is counted. */
 void fanout_leave_out(struct fanout *, const struct in6_addr *to, enum drop_reason);
-/* Returns what became of the last copy, DROP_none if there was none; of the others it is counted. */
+/* Makes the last copy.  Returns what became of it, DROP_none if there was none.  What became of the
+ * others is counted. */
 enum drop_reason fanout_end(struct fanout *);
 
 #endif /* lib/fanout.h */

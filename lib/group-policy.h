@@ -16,8 +16,8 @@
 struct group_policy {
     enum reverse_nak nak;   /* what becomes of a NAK above the minimum. */
     bool filter;            /* no copies of what is confirmed. */
-    bool prune;             /* lost branches are not counted; or else the group fails. */
-    uint32_t liveness_msec; /* a branch without progress for so long is lost; 0: none is. */
+    bool prune;             /* true: lost branches are not counted; false: the group fails. */
+    uint32_t liveness_msec; /* a branch is lost after this time without progress; 0: never. */
     uint8_t timeout;        /* of the source's QP: 4.096 us * 2^timeout; 0: not known. */
 };
 

@@ -15,8 +15,8 @@
 #define FRAGMENT_LEN        8
 #define FRAGMENT_MORE       1
 
-/* Options of Hop-by-Hop and Destination Options headers: the upper bits say what to do about unknown
- * ones. */
+/* Options of Hop-by-Hop and Destination Options headers: the upper bits say what to do about
+ * unknown options. */
 #define OPTION_PAD1         0
 #define OPTION_ACTION_SHIFT 6
 
@@ -35,8 +35,8 @@ struct ext_hdr {
 };
 static_assert(sizeof(struct ext_hdr) == 4, "extension header");
 
-/* Length of the header of type 'nh', 0 if it is none that others follow: the upper layer's, or
- * that of a fragment that is not the first. */
+/* Length of the extension header of type 'nh'.  0: it is the upper layer's header, or that of a
+ * fragment other than the first. */
 static size_t
 ext_len(uint8_t nh, const struct ext_hdr *ext)
 {
@@ -50,8 +50,8 @@ ext_len(uint8_t nh, const struct ext_hdr *ext)
     }
 }
 
-/* The first option in ip[ofs, end), the contents of an options header, that is not to be skipped by
- * who does not know it (RFC 8200 section 4.2), or 0.  This node knows the paddings only. */
+/* The first option in ip[ofs, end), the contents of an options header, that a node must know to
+ * go on (RFC 8200 section 4.2), or 0.  This node knows the paddings only. */
 static uint32_t
 find_mandatory_option(const uint8_t *ip, size_t ofs, size_t end)
 {
@@ -70,8 +70,8 @@ find_mandatory_option(const uint8_t *ip, size_t ofs, size_t end)
     return 0;
 }
 
-/* Unlike lib/parse.c this refuses nothing that can be walked, and passes first fragments: it is also
- * for packets that are none of this node's business. */
+/* Unlike lib/parse.c this takes all that can be walked, and first fragments: it is also for packets
+ * that are none of this node's business. */
 bool
 icmp6_find_upper(const uint8_t *ip, size_t len, struct icmp6_upper *upper)
 {
@@ -176,8 +176,8 @@ icmp6_echo_build(struct packet_pool *pool, const struct ip6_hdr_wire *request, c
  * Error messages.
  */
 
-/* RFC 4443 section 2.4(e), on the first 'len' bytes of the offender.  NULL, or what is against an
- * error message. */
+/* Checks the first 'len' bytes of the offender by RFC 4443 section 2.4(e).  NULL, or what is
+ * against an error message. */
 static const char *
 objection(const struct icmp6_error *error, const uint8_t *offender, size_t len)
 {
@@ -191,7 +191,7 @@ objection(const struct icmp6_error *error, const uint8_t *offender, size_t len)
         || IN6_IS_ADDR_LOOPBACK(&ip->src)) {
         return "source is not one node";
     }
-    if (is_proxy_address(&ip->src)) { /* it is on no interface: nobody is there to be told. */
+    if (is_proxy_address(&ip->src)) { /* it is on no interface: nobody would hear. */
         return "source is a proxy";
     }
     if (IN6_IS_ADDR_MULTICAST(&ip->dst) && !multicast_ok) {

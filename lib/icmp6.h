@@ -49,9 +49,9 @@ struct icmp6_error {
 
 /* Where the extension headers of an IPv6 packet end. */
 struct icmp6_upper {
-    uint8_t proto;        /* what follows; IP6_NH_FRAGMENT: the middle of something. */
-    bool is_fragment;     /* of a longer packet. */
-    uint32_t ofs;         /* its header, from the IPv6 header; may be the packet's end. */
+    uint8_t proto;        /* what follows; IP6_NH_FRAGMENT: a fragment other than the first. */
+    bool is_fragment;     /* the packet is a fragment of a longer one. */
+    uint32_t ofs;         /* header of 'proto', from the IPv6 header; may be the packet's end. */
     uint32_t proto_ofs;   /* the field that says 'proto'. */
     uint32_t routing_ofs; /* first Routing header with segments left, 0: none. */
     uint32_t option_ofs;  /* first option that a destination must know to go on, 0: none. */

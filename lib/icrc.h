@@ -39,8 +39,8 @@ uint32_t icrc_diff_more(uint32_t crc, const uint8_t *diff, size_t n);
 /* crc0 moved past 'n' unchanged bytes: XOR the result into an ICRC.  n < 65536. */
 uint32_t icrc_shift(uint32_t crc, size_t n);
 
-/* Asks for an acknowledgement of the packet whose BTH this is: sets AckReq and adapts the ICRC at 'icrc',
- * 'after_qpn' bytes behind the end of DestQP. */
+/* Asks for an acknowledgement of the packet with this BTH: sets AckReq and adapts the ICRC at
+ * 'icrc', which is 'after_qpn' bytes behind the end of DestQP. */
 void icrc_set_ack_req(struct bth *, size_t after_qpn, uint8_t *icrc);
 
 /* "isa-l" or "zlib". */

@@ -20,7 +20,7 @@
 #include "lib/alloc.h"
 #include "lib/wire.h"
 
-#define MAX_HELD 65536 /* under way; packets of the pool, of which there are fewer. */
+#define MAX_HELD 65536 /* frames under way; the pool has fewer packets. */
 
 struct held {
     uint64_t due;
@@ -149,7 +149,8 @@ take_first(struct impair *im)
 
 /* The queue. */
 
-/* A frame that comes now has left at the rate at '*departed', in ns; false: the queue is full. */
+/* Sets *departed: when a frame that comes now has left at the rate, in ns.  False: the queue is
+ * full. */
 static bool
 depart(struct impair *im, size_t size, uint64_t now, uint64_t *departed)
 {

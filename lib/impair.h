@@ -18,8 +18,8 @@
 #include "lib/packet.h"
 
 #define IMPAIR_PPM       1000000u /* always. */
-#define IMPAIR_QUEUE     1000     /* defaults: frames, */
-#define IMPAIR_LATE_USEC 1000     /* microseconds. */
+#define IMPAIR_QUEUE     1000     /* default, in frames. */
+#define IMPAIR_LATE_USEC 1000     /* default, in microseconds. */
 #define IMPAIR_MAX_USEC  60000000u
 #define IMPAIR_TEXT_SIZE 200
 
@@ -28,7 +28,7 @@ struct impair_params {
     uint32_t queue; /* with a rate: frames that wait, with the one that is being sent. */
     uint32_t delay_usec;
     uint32_t jitter_usec; /* at most this much more or less; not less than 0 in all. */
-    uint32_t late_usec;   /* by so much reordered frames are late. */
+    uint32_t late_usec;   /* how much reordered frames are late. */
     uint32_t loss, duplicate, reorder, corrupt; /* of a million frames. */
     uint32_t seed;
 };
@@ -41,32 +41,32 @@ bool impair_parse(const char *text, struct impair_params *, char **errp);
 /* The same in a canonical form that impair_parse() understands: "" if nothing is impaired. */
 void impair_format(const struct impair_params *, char text[IMPAIR_TEXT_SIZE]);
 bool impair_same(const struct impair_params *, const struct impair_params *);
-/* Nothing happens to any frame? */
+/* Do all frames pass as they are? */
 bool impair_is_none(const struct impair_params *);
 
 struct impair_stats {
-    uint64_t n_frames;     /* that came. */
-    uint64_t n_queue_full; /* of these: dropped, the queue was full, ... */
-    uint64_t n_no_buffer;  /* ... there was no packet to hold it, ... */
-    uint64_t n_lost;       /* ... lost on the way. */
+    uint64_t n_frames;     /* frames that came. */
+    uint64_t n_queue_full; /* of n_frames: dropped, the queue was full. */
+    uint64_t n_no_buffer;  /* of n_frames: dropped, there was no packet to hold it. */
+    uint64_t n_lost;       /* of n_frames: lost on the way. */
     uint64_t n_corrupted, n_late;
-    uint64_t n_duplicated; /* further frames. */
+    uint64_t n_duplicated; /* further frames that were made. */
 };
 
 struct impair;
 
-/* 'salt' makes the two directions of a link, and links, differ under one seed.  Aborts if memory cannot
- * be had. */
+/* 'salt' makes the two directions of a link, and links, differ under one seed.  Aborts if memory
+ * cannot be had. */
 struct impair *impair_create(const struct impair_params *, uint64_t salt);
 /* Returns the packets it holds.  NULL is allowed. */
 void impair_destroy(struct impair *);
 
-/* A frame enters; it is copied, unless what is held, here and elsewhere, has used the pool up but for an
- * eighth. */
+/* A frame enters and is copied.  No copy is made when only an eighth of the pool is left by what is
+ * held here and elsewhere. */
 void impair_input(struct impair *, struct packet_pool *, const struct packet *, uint64_t now);
 /* When the next frame leaves; UINT64_MAX: there is none. */
 uint64_t impair_deadline(const struct impair *);
-/* The next frame that has left by now, the caller's; NULL: none. */
+/* The next frame that has left by now, which becomes the caller's; NULL: none. */
 struct packet *impair_output(struct impair *, uint64_t now);
 
 void impair_get_stats(const struct impair *, struct impair_stats *);

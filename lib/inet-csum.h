@@ -11,7 +11,8 @@
 
 #include "lib/wire.h"
 
-/* Checksum of data[0, len), ready to be stored.  Over data that includes a correct checksum it is 0. */
+/* Checksum of data[0, len), ready to be stored.  Over data that includes a correct checksum it
+ * is 0. */
 be16_t inet_csum(const void *data, size_t len);
 
 /* The same for an upper-layer packet of protocol 'proto' in IPv6. */

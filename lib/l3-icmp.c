@@ -15,7 +15,7 @@ ip_at(const struct packet *p, uint32_t ofs)
     return (const struct ip6_hdr_wire *) (p->data + ofs);
 }
 
-/* Where a frame came from: who has a link-local address is answered there. */
+/* Where a frame came from: a link-local address is answered there. */
 struct station {
     const struct port_config *port;
     const uint8_t *mac;
@@ -85,13 +85,13 @@ l3_answer_drop(struct l3 *l3, const struct packet *p, uint32_t ofs, enum l3_erro
     }
 }
 
-/* RFC 8200 section 4.2: the option's type says whether the sender is to know, ... */
+/* RFC 8200 section 4.2: is the sender told nothing of an option of this type? */
 #define OPTION_IS_SILENT(TYPE)   ((TYPE) >> 6 == 1)
-/* ... and whether also if many may have received it. */
+/* The same: is the sender told even if many may have received the packet? */
 #define OPTION_IS_FOR_MANY(TYPE) ((TYPE) >> 6 == 2)
 
-/* An error message about a frame: if it was sent to many stations, only about an option that wants
- * that, RFC 4443 section 2.4(e.4). */
+/* An error message about a frame.  About a frame to many stations there is one only for an option
+ * that wants it, RFC 4443 section 2.4(e.4). */
 static void
 answer_frame(struct l3 *l3, const struct packet *p, const struct parsed *h,
              const struct icmp6_error *error, const struct station *to, uint64_t now)
@@ -166,7 +166,7 @@ icmp_input(struct l3 *l3, const struct ip6_hdr_wire *ip, const uint8_t *icmp, si
     return reply ? send_answer(l3, reply, from, now) : DROP_pool_empty;
 }
 
-/* What the sender of something that nothing here takes hears.  False: nothing. */
+/* What the sender of a packet that nothing here takes is told.  False: nothing. */
 static bool
 refusal(const uint8_t *ip, const struct icmp6_upper *upper, struct icmp6_error *error)
 {

@@ -21,7 +21,7 @@ struct l3 {
     size_t n_routes;
     struct fib *fib; /* value: index in routes. */
     struct neigh_table *neighs;
-    struct packet *unreachable; /* given up, to be answered; linked by next. */
+    struct packet *unreachable; /* packets given up, to be answered; linked by next. */
     struct in6_addr *proxies;
     size_t n_proxies;
     struct in6_addr host; /* proxied on uplink_port. */
@@ -43,8 +43,8 @@ l3_is_group_frame(const struct packet *p)
     return ((const struct eth_hdr *) p->data)->dst[0] & 1;
 }
 
-/* The packet whose IPv6 header is at byte 'ofs' goes no further for this reason: sends the error
- * message that is due for it, if there is one that 'errors' allows.  'mtu' is the output port's, for
+/* Sends the error message that is due for the packet whose IPv6 header is at byte 'ofs', which
+ * goes no further for this reason, if 'errors' allows one.  'mtu' is the output port's, for
  * DROP_too_long.  The packet stays the caller's. */
 void l3_answer_drop(struct l3 *, const struct packet *, uint32_t ofs, enum l3_errors,
                     enum drop_reason, uint32_t mtu, uint64_t now);

@@ -65,7 +65,7 @@ l3_port_to(const struct l3 *l3, const struct in6_addr *node)
     return 0;
 }
 
-/* The port of a neighbour: its neighbours are forgotten before a port is. */
+/* The port of a neighbour.  It exists: a port's neighbours are forgotten before the port is. */
 static const struct port_config *
 neigh_port(const struct l3 *l3, uint16_t number)
 {

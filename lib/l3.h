@@ -26,8 +26,9 @@ struct node_io {
     void *aux;
 };
 
-/* 'drops' are the node's counters.  Here is counted what no return value can say: packets that were
- * held and given up, those made here that cannot be sent, and invalid neighbour discovery messages. */
+/* 'drops' are the node's counters.  What no return value can say is counted here: packets that
+ * were held and given up, packets made here that cannot be sent, and invalid neighbour discovery
+ * messages. */
 struct l3 *l3_create(const struct node_io *, struct packet_pool *, uint64_t drops[N_DROP_REASONS]);
 /* Returns packets that wait to the pool without a word. */
 void l3_destroy(struct l3 *);
@@ -36,9 +37,9 @@ void l3_destroy(struct l3 *);
  * that stay as they are are kept.  'config' is not kept. */
 void l3_configure(struct l3 *, const struct node_config *config);
 
-/* What neighbour solicitations are answered for, besides the node address on all
- * ports and fe80::1 on host ports: Proxy Addresses on host ports (a QP's move to
- * RTR must not wait for anything behind the node), and one host on an agent's
+/* Neighbour solicitations are answered for the node address on all ports, for
+ * fe80::1 on host ports, and for these: Proxy Addresses on host ports (a QP's move
+ * to RTR must not wait for anything behind the node), and one host on an agent's
  * uplink.  A null 'host' ends the latter. */
 void l3_set_proxies(struct l3 *, const struct in6_addr *proxies, size_t n);
 void l3_proxy_host(struct l3 *, const struct in6_addr *host, uint16_t uplink_port);
@@ -51,8 +52,8 @@ const struct port_config *l3_port(const struct l3 *, uint16_t number);
 /* Number of the port that this host is on by the routes, or 0. */
 uint16_t l3_host_port(const struct l3 *, const struct in6_addr *host);
 
-/* Number of the port at the other end of which the node with this address is, or 0; of several the
- * lowest. */
+/* Number of the port that leads to the node with this address at its other end, or 0; of several
+ * the lowest. */
 uint16_t l3_port_to(const struct l3 *, const struct in6_addr *node);
 
 /* Is this address the node's own? */
@@ -80,8 +81,8 @@ enum l3_errors {
  * ICMPv6 error message that is due and allowed.  Consumes p in every case.  Hop limit
  * is not touched.  Returns DROP_none if sent or waiting for a neighbour.
  *
- * No route goes into the node's own locator: what is there and has not been found to
- * be a SID or an address of the node before is dropped as sid_unknown. */
+ * No route goes into the node's own locator.  A destination there that was not found
+ * to be a SID or an address of the node before is dropped as sid_unknown. */
 enum drop_reason l3_output(struct l3 *, struct packet *p, enum l3_errors, uint64_t now);
 
 /* Likewise for a packet with a multicast destination, out of one port, to whoever listens there. */
@@ -112,9 +113,9 @@ l3_icmp_time_exceeded(struct l3 *, const struct packet *p, const struct parsed *
 void l3_icmp_param_problem(struct l3 *, const struct packet *p, const struct parsed *, uint8_t code,
                            uint32_t pointer, uint64_t now);
 
-/* Does a received frame p for this node, which was parsed to its upper layer, have an option that must
- * not be skipped by who does not know it?  Then DROP_ip6_option; an error message answers it only if
- * that is due however many have received the packet. */
+/* Does a received frame p for this node, which was parsed to its upper layer, have an option that a
+ * node must know to go on?  Then DROP_ip6_option.  An error message answers it only if one is due
+ * however many have received the packet. */
 enum drop_reason
 l3_check_options(struct l3 *, const struct packet *p, const struct parsed *, uint64_t now);
 

@@ -37,12 +37,12 @@ enum neigh_state { NEIGH_INCOMPLETE, NEIGH_REACHABLE, NEIGH_PROBE, NEIGH_FAILED 
 
 struct neigh {
     struct neigh *prev; /* in the port's list. */
-    struct neigh *next; /* there, or in the free list. */
+    struct neigh *next; /* in the port's list, or in the free list. */
     struct in6_addr addr;
     uint16_t port;
     uint8_t mac[6];
     enum neigh_state state;
-    unsigned n_solicits; /* sent in this state. */
+    unsigned n_solicits; /* questions sent in this state. */
     /* REACHABLE: verify when used after this; others: act then. */
     uint64_t deadline;
     struct packet *queue; /* oldest first, linked by packet's next. */
@@ -61,7 +61,7 @@ struct neigh_table {
     struct neigh_list ports[NEIGH_PORTS];
     struct neigh *free;
     size_t n;
-    unsigned n_queued; /* packets, in all entries. */
+    unsigned n_queued; /* packets that wait in all entries. */
     uint64_t deadline; /* not later than any entry's that has a timer. */
     struct neigh entries[NEIGH_MAX];
 };

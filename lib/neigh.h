@@ -16,11 +16,11 @@
 #define NEIGH_MAX            4096 /* entries in all. */
 #define NEIGH_MAX_PER_PORT   64   /* links are point to point: one is the rule. */
 #define NEIGH_QUEUE_MAX      160  /* packets waiting per entry: a requester sends 129 at once. */
-#define NEIGH_QUEUED_MAX     2048 /* in all: there must be buffers left to receive the answers in. */
+#define NEIGH_QUEUED_MAX     2048 /* packets in all: buffers must be left to receive the answers. */
 #define NEIGH_N_SOLICITS     3
 #define NEIGH_RETRANS_USEC   1000000
 #define NEIGH_REACHABLE_USEC 30000000
-#define NEIGH_HOLD_USEC      1000000 /* no new question after one without answer. */
+#define NEIGH_HOLD_USEC      1000000 /* time without a new question after one without answer. */
 #define NEIGH_PORTS          (PORT_NUMBER_MAX + 1)
 
 struct neigh_table;

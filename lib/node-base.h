@@ -57,10 +57,10 @@ rx_ip(const struct rx *rx)
     return rx_at(rx, rx->h.ip.ofs);
 }
 
-/* May the station on this port send that?  'rx' is parsed as far as this node looks into it: all of
- * what comes from a host.  By the port's role (BCP 38, RFC 8754 section 5.1): a host speaks with its
- * own address only, without routing header or tunnel, and not to SIDs, wherever they are; what an
- * agent sends to a SID comes from the agent. */
+/* May the station on this port send this frame, by the port's role (BCP 38, RFC 8754 section
+ * 5.1)?  A host speaks with its own address only, without routing header or tunnel, and not to
+ * SIDs, wherever they are.  What an agent sends to a SID comes from the agent.  'rx' is parsed
+ * as far as this node looks into it: fully if it comes from a host. */
 enum drop_reason node_guard(const struct rx *, const struct port_config *);
 
 #endif /* lib/node-base.h */

@@ -70,9 +70,9 @@ struct branch_config {
     char name[NAME_SIZE];
     struct in6_addr address;
     struct in6_addr edge; /* receiver: its edge node's address (what the TLV names). */
-    uint32_t qpn;         /* receiver: its QPN, rkey and base address. */
-    uint32_t rkey;
-    uint64_t va;
+    uint32_t qpn;         /* receiver: its QPN. */
+    uint32_t rkey;        /* receiver: its rkey. */
+    uint64_t va;          /* receiver: its base address. */
     uint64_t len;
 };
 
@@ -93,39 +93,37 @@ struct tree_config {
     psn_t start_psn;
     bool started; /* a packet of this epoch went down here, as far as the registry knows. */
     uint32_t mtu; /* path MTU of all QPs. */
-    uint32_t designated_rkey; /* region: VA 0, length region_len; 0: no WRITE. */
+    uint32_t designated_rkey; /* of the region with VA 0 and length region_len; 0: no WRITE. */
     uint64_t region_len;
     struct in6_addr source; /* the source host. */
     uint32_t source_qpn;
     enum tree_mode mode;
-    /* Packets name no receivers: an edge copies to all that it has, the source agent sends no TLVs. */
+    /* Packets name no receivers: an edge copies to all that it has, the source agent sends no
+     * TLVs. */
     bool provisioned;
-    /* Mode mcast: outer destination and source of all packets, and the node that this one gets them
-     * from; nobody else's are taken (:: at the source agent). */
-    struct in6_addr mcast_group;
-    struct in6_addr mcast_source;
+    struct in6_addr mcast_group;  /* mode mcast: outer destination of all packets. */
+    struct in6_addr mcast_source; /* mode mcast: outer source of all packets. */
+    /* Mode mcast: the node whose packets this one takes, and nobody else's; :: at the source
+     * agent. */
     struct in6_addr upstream;
-    /* The SID by which the group's packets come to this node: :: means its End.MT SID, or that this
-     * is the source agent; modes other than replicate do without. */
+    /* Mode replicate: the SID by which the group's packets come to this node.  :: means its End.MT
+     * SID, or that this is the source agent. */
     struct in6_addr replication_sid;
-    /* What the copies that this node sends are addressed to: SIDs of its replication children, or of
-     * the tree's first node at the source agent; of all edges there in mode ingress.  Mode mcast: not
-     * what they are addressed to, but the addresses of the nodes on the ports to which they go. */
     size_t n_outer_da;
+    /* Destinations of the copies that this node sends: SIDs of its replication children; at the
+     * source agent the SID of the tree's first node, in mode ingress those of all edges.  Mode
+     * mcast: addresses of the nodes on the ports to which the copies go, not their destinations. */
     struct in6_addr *outer_da;
-    /* Aggregation: branches whose responses are merged here (none: this node does not aggregate).
-     * The result goes to the source if this is the root, else to the parent's response SID. */
-    bool root;
-    struct in6_addr parent_sid;
-    struct group_policy policy; /* liveness_msec grows with this node's height in the tree. */
-    size_t n_branches;
-    struct branch_config *branches;
+    bool root;                      /* merged responses go to the source, not to parent_sid. */
+    struct in6_addr parent_sid;     /* the parent's response SID. */
+    struct group_policy policy;     /* liveness_msec grows with this node's height in the tree. */
+    size_t n_branches;              /* 0: this node does not aggregate. */
+    struct branch_config *branches; /* those whose responses are merged here. */
     /* At a node with receivers: what packets must have.  At the source agent: what they get. */
     struct auth_config auth;
-    /* Source agent only. */
-    bool open;       /* packets may pass. */
-    size_t n_copies; /* what the TLVs name, sorted by edge. */
-    struct branch_config *copies;
+    bool open;                    /* source agent: packets may pass. */
+    size_t n_copies;              /* source agent: length of 'copies'. */
+    struct branch_config *copies; /* source agent: what the TLVs name, sorted by edge. */
 };
 
 /* What forwards at a node. */
@@ -136,7 +134,7 @@ enum node_role {
     NODE_ROUTER, /* a plain IPv6 router. */
 };
 WORDS_DECLARE(node_role, enum node_role);
-/* Is what forwards there no program of ours?  Such a node has no hosts and makes no link bad. */
+/* Does a foreign program forward there?  Such a node has no hosts and makes no link bad. */
 bool node_role_is_foreign(enum node_role);
 /* Does it make copies, for other nodes, of packets that come to a SID of its own? */
 bool node_role_replicates(enum node_role);

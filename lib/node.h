@@ -28,7 +28,7 @@ struct tree_info {
 
 struct node_class {
     const char *name;
-    enum node_role role; /* that its row in the registry has. */
+    enum node_role role; /* as in its row in the registry. */
     void *(*create)(const struct node_io *, struct packet_pool *);
     void (*destroy)(void *node);
 

@@ -3,8 +3,8 @@
  * Packet buffers from a fixed pool.
  *
  * The pool is one allocation cut into equal slots; free slots are chained
- * through 'next'.  A packet that others share the payload of returns to the
- * pool when the last of them does.  Only a packet that is all head can be
+ * through 'next'.  A packet whose payload others share returns to the pool
+ * when the last of them does.  Only a packet that is all head can be
  * shared, so a chain of references is at most one deep.
  *
  * Under AddressSanitizer the bytes of free packets are poisoned.

@@ -58,8 +58,8 @@ struct parsed {
  *   error: proto says what it is, the forwarder passes it on.
  * - A RoCE packet whose opcode is unknown has ext_ofs == payload_ofs, and all up to the ICRC counts
  *   as its payload.
- * - Bytes after the end of a packet inside its bound (Ethernet padding) are allowed; who sends the
- *   packet on leaves them out.
+ * - Bytes after the end of a packet inside its bound (Ethernet padding) are allowed; whoever sends
+ *   the packet on leaves them out.
  * - An SRH behind which the inner packet is malformed, or one whose own lengths
  *   are inconsistent, is an error only for the node that it is addressed to
  *   (RFC 8754 4.2: others must not look).  Hence parse_outer() stops after the
@@ -69,8 +69,8 @@ enum drop_reason parse_outer(const uint8_t *data, uint32_t len, struct parsed *p
 enum drop_reason parse_rest(const uint8_t *data, uint32_t len, struct parsed *p);
 enum drop_reason parse_frame(const uint8_t *data, uint32_t len, struct parsed *p);
 
-/* Is this reason, which parse_rest() gave, about nothing but the RoCE port's upper layer?  Then the
- * packet is parsed but for that (bth_ofs is 0), and sound to everybody who does not want RoCE. */
+/* Is this reason of parse_rest() only about the RoCE port's upper layer?  Then all the rest is
+ * parsed (bth_ofs is 0), and the packet is sound to everybody who does not want RoCE. */
 static inline bool
 parse_only_roce_failed(enum drop_reason why)
 {

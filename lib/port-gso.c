@@ -48,7 +48,7 @@ gso_checksum(const struct virtio_net_hdr *vnet, uint8_t *frame, size_t len)
     }
     csum = inet_csum(frame + start, len - start);
     if (!be16_get(csum)) {
-        csum = be16_put(0xffff); /* UDP: 0 would mean none, and they are equal otherwise. */
+        csum = be16_put(0xffff); /* UDP: 0 would mean no checksum; else both are equal. */
     }
     memcpy(frame + start + vnet->csum_offset, &csum, sizeof csum);
     return true;
@@ -90,8 +90,8 @@ gso_start(struct gso *gso, const struct virtio_net_hdr *vnet, size_t len, size_t
     return true;
 }
 
-/* What distinguishes the upper-layer header of the segment with the payload frame[ofs, end) from the
- * super-frame's. */
+/* Changes a copy of the super-frame's upper-layer header to that of the segment with the payload
+ * frame[ofs, end). */
 static void
 adapt(const struct gso *gso, size_t ofs, size_t end, uint8_t *l4, size_t l4_len)
 {

@@ -22,17 +22,16 @@ struct gso {
     uint8_t frame[GSO_MAX];
 };
 
-/* Starts with the super-frame gso->frame[0, len).  False if it cannot be cut: headers in headers, not
- * IPv6, or segments longer than 'max'. */
+/* Starts with the super-frame gso->frame[0, len).  False if it cannot be cut: headers in
+ * headers, not IPv6, or segments longer than 'max'. */
 bool gso_start(struct gso *, const struct virtio_net_hdr *, size_t len, size_t max);
 
-/* The next segment, with checksum.  Returns its length, 0 if there is none; written only if it is not
- * longer than 'size'. */
+/* Writes the next segment, with checksum, if it fits 'size'.  Returns its length, 0 if there is
+ * none. */
 size_t gso_next(struct gso *, uint8_t *out, size_t size);
 
-/* Completes the checksum that the sender left to the device: over frame[csum_start, len), in which the
- * field holds the sum of the pseudo-header.  False if the frame does not contain what
- * the header says. */
+/* Completes the checksum over frame[csum_start, len) that the sender left to the device.  The field
+ * holds the sum of the pseudo-header.  False if the frame does not contain what the header says. */
 bool gso_checksum(const struct virtio_net_hdr *, uint8_t *frame, size_t len);
 
 #endif /* lib/port-gso.h */

@@ -26,8 +26,8 @@ struct port_class {
     size_t size;      /* of the kind's struct, in which open() finds zeros behind struct port. */
     bool is_host_nic; /* port_kind_is_host_nic(). */
     bool is_netdev;   /* port_kind_is_netdev(). */
-    /* Runs in the device's namespace; 'ifindex' exists.  Sets what is its own in the port.  0 or
-     * errno, then *why is a static string: what could not be done. */
+    /* Runs in the device's namespace; 'ifindex' exists.  Sets the kind's own fields of the port.
+     * 0 or errno; then *why is a static string that says what could not be done. */
     int (*open)(struct port *, int ifindex, const char **why);
     /* Receives up to 'size' bytes of one frame to 'buf'.  0 and *len, the length of
      * the whole frame, or errno. */

@@ -12,7 +12,8 @@
 #include "lib/packet.h"
 #include "lib/words.h"
 
-/* Enumerator, text; port-<text>.c has the kind's struct port_class port_<text> (lib/port-impl.h). */
+/* Enumerator, text; port-<text>.c has the kind's struct port_class port_<text>
+ * (lib/port-impl.h). */
 #define PORT_KINDS(KIND)                                                           \
     /* A queue of an existing persistent IFF_MULTI_QUEUE tap, a lab host's NIC. */ \
     KIND(PORT_TAP, tap)                                                            \
@@ -25,12 +26,12 @@ enum port_kind {
 #undef KIND
 };
 WORDS_DECLARE(port_kind, enum port_kind);
-/* Of a link of which nobody says its kind: one that goes to a 'host', or one between nodes. */
+/* The kind for a link whose kind is not given: a link to a host ('host'), or between nodes. */
 enum port_kind port_kind_usual(bool host);
-/* Is the device a host's NIC?  It is then in the namespace in which the daemon was started, wherever
- * the node's other devices are. */
+/* Is the device a host's NIC?  It is then in the namespace in which the daemon was started,
+ * wherever the node's other devices are. */
 bool port_kind_is_host_nic(enum port_kind);
-/* Is the port nothing but the network device?  Then Open vSwitch or the kernel can have it, too. */
+/* Is the port just the network device?  Then Open vSwitch or the kernel can have it, too. */
 bool port_kind_is_netdev(enum port_kind);
 
 struct port;
@@ -49,7 +50,7 @@ void port_close(struct port *);
 int port_fd(const struct port *);
 /* The device's MTU when the port was opened or refreshed. */
 unsigned port_mtu(const struct port *);
-/* Reads it again: an administrator may change it, and nobody tells.  Errors: the device is gone. */
+/* Reads the MTU again, since an administrator may change it unseen.  Errors: the device is gone. */
 int port_refresh(struct port *);
 
 /* One frame.  0 and *p (owned by the caller); EAGAIN: none; ENOBUFS: the pool is empty,

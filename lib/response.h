@@ -12,18 +12,19 @@
 
 #define RESPONSE_LEN (IP6_HDR_LEN + 8 + 12 + 4 + ROCE_ICRC_LEN)
 
-/* An IPv6 packet (no Ethernet header) with UDP checksum 0 and a valid ICRC, hop limit 64, or NULL if
- * the pool is empty.  'sport' is the same for all responses of a group, so that they stay in order. */
+/* An IPv6 packet (no Ethernet header) with UDP checksum 0, a valid ICRC and hop limit 64.  NULL:
+ * the pool is empty.  'sport' is the same for all responses of a group, so that they stay in
+ * order. */
 struct packet *
 response_build(struct packet_pool *, const struct in6_addr *src, const struct in6_addr *dst,
                uint16_t sport, uint32_t dest_qp, psn_t psn, uint8_t syndrome, uint32_t msn);
 /* Puts an IPv6 header from a node to its parent's response SID in front of a response. */
 void
 response_wrap(struct packet *, const struct in6_addr *src, const struct in6_addr *response_sid);
-/* Is this frame's innermost packet a response, the whole of it, with a good ICRC and nothing between
- * IPv6 and UDP?  DROP_none, or why not.  'h' is what parse_frame() made of 'data'. */
+/* Is this frame's innermost packet exactly a response, with a good ICRC and nothing between IPv6
+ * and UDP?  DROP_none, or why not.  'h' is what parse_frame() made of 'data'. */
 enum drop_reason response_check(const uint8_t *data, const struct parsed *h);
-/* Source port from 0xC000 on for a group. */
+/* Source port of a group's responses, 0xC000 or above. */
 uint16_t response_sport(const struct in6_addr *proxy, uint32_t designated_qpn);
 
 #endif /* lib/response.h */

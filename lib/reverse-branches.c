@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The branches of one group epoch: by id, by what they let go up, and those that
- * hold a NAK back.
+ * The branches of one group epoch: an array by id, a heap by what they let go up,
+ * and a list of those whose NAK is held.
  *
  * Anchored branches form a binary heap.  Its order is: lowest una; then the
  * condition that takes precedence (fatal, longest RNR, NAK, none); then the
  * latest setting; then the lowest id.  So the top alone gives m, the condition
- * to report and the MSN.  As long as una of all branches lies within 2^23
- * below H, which reverse_down() sees to, psn_cmp() orders them totally.
+ * to report and the MSN.  reverse_down() keeps una of all branches within 2^23
+ * below H, so psn_cmp() orders them totally.
  *
- * Sequence NAKs wait above the minimum in a list, oldest first, because the
- * time they are held is the same for all.  A NAK sent up makes the source go
- * back to m and so serves all of them: 'held_floor' empties the list at once.
+ * Sequence NAKs above the minimum wait in a list.  All are held for the same time,
+ * so the oldest is first.  A NAK sent up makes the source go back to m and so
+ * serves all of them: 'held_floor' empties the list at once.
  */
 #include "lib/reverse-impl.h"
 
@@ -213,7 +213,7 @@ branch_insert(struct reverse *r, uint32_t id)
     return b;
 }
 
-/* Nothing is known of 'b' any more. */
+/* Takes 'b' out of the held list and the heap. */
 static void
 branch_release(struct reverse *r, struct branch *b)
 {
@@ -274,8 +274,9 @@ branches_count_last(struct reverse *r, uint64_t now)
 
     b->pruned = false;
     r->n_pruned--;
-    /* Its own una may be too old to be compared with anything.  Nothing may have gone down at F yet,
-     * so this is not a setting that is to be reported, but is said when an answer is owed. */
+    /* The branch gets F as its una: its own may be too old to be compared with anything.
+     * Nothing may have gone down at F yet, so the NAK goes up only when an answer is owed:
+     * setting 0. */
     branch_update(r, b, r->f_known ? r->f : b->una, REVERSE_FATAL, b->code, now);
     b->setting = 0;
 }
@@ -284,8 +285,8 @@ void
 branch_lose(struct reverse *r, struct branch *b, psn_t una, enum reverse_loss loss, uint8_t code,
             uint64_t now)
 {
-    r->n_lost++; /* It stays so: nobody is lost twice. */
+    r->n_lost++; /* A branch is lost once, and stays lost. */
     b->lost = loss;
     branch_update(r, b, una, REVERSE_FATAL, code, now);
-    prune_if_lost(r, b); /* The others that are lost are out by now. */
+    prune_if_lost(r, b); /* Other lost branches are pruned already. */
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies of what goes down: who is to have one, and who got one.
+ * Copies of what goes down: which branches need one, and which got one.
  *
  * Branches that "share" all get the same copies: below this node something
- * replicates that does not aggregate.  A shared copy of the PSN that comes next costs
- * the same however many they are.  Nobody can have confirmed that PSN before, or have a
- * condition there, so it changes two things only: how far all are served, for which
- * there is one number, and who was asked, which liveness_ask_shared() keeps as a range
- * of PSNs.  Of any other PSN, which the source has most likely sent before, it is noted
- * for each of them.
+ * replicates that does not aggregate.  A shared copy of the next PSN costs the same
+ * however many branches share it.  No branch can have confirmed that PSN, or have a
+ * condition there, so the copy changes two things only.  How far all are served is
+ * one number.  Who was asked is a range of PSNs, in liveness_ask_shared().  A shared
+ * copy of any other PSN, which the source has most likely sent before, is noted for
+ * each of the branches.
  */
 #include "lib/reverse-impl.h"
 
@@ -49,14 +49,15 @@ reverse_asks_any(const struct reverse *r)
     return r->policy.nak == NAK_SOLICIT && r->held_last;
 }
 
-/* The settings until a copy went out to 'b' last. */
+/* Value of 'settings' when a copy last went out to 'b'. */
 static uint64_t
 served(const struct reverse *r, const struct branch *b)
 {
     return b->shares && b->served < r->shared_served ? r->shared_served : b->served;
 }
 
-/* Is 'b' to be asked how far it is, because of the latest NAK that is held? */
+/* Is 'b' asked how far it is?  It is if the latest held NAK is above its una and newer than its
+ * last copy. */
 static bool
 asks(const struct reverse *r, const struct branch *b)
 {

@@ -3,23 +3,23 @@
  * Branches that are silent (docs/draft-notes.md, H16): an rxe requester with
  * retry count 7 repeats for ever what one of them does not confirm.
  *
- * While anything that went down is not confirmed, time is cut into ticks.  At
- * each one every branch is looked at: one that lacks something, did not get
- * further and did not ask for time with an RNR NAK has been silent for another
- * tick.  After SILENT_TICKS in a row it is lost.  That is between 30/32 and 32/32
- * of the liveness time, since the first of them may be a part of one and the last
- * sign of life may have come right after a tick.  Packets cost nothing by this.
+ * While anything that went down is not confirmed, time is cut into ticks.  Each
+ * tick looks at every branch.  A branch that lacks something, got no further and
+ * did not ask for time with an RNR NAK has been silent for another tick.  After
+ * SILENT_TICKS in a row it is lost.  That takes between 30/32 and 32/32 of the
+ * liveness time: the first tick may be a part of one, and the last sign of life
+ * may have come right after a tick.  Packets cost nothing by this.
  *
- * A branch can only be silent when it is asked: if nobody sent it what it lacks
+ * A branch can only be silent when it is asked.  If nobody sent it what it lacks
  * for half the liveness time, the source has stopped, and the silence does not
- * count.  So that time has to be some time-outs of the source's QP long.
+ * count.  So the liveness time has to be some time-outs of the source's QP long.
  *
- * What a branch lacks that has not spoken since a start without state is not
- * known; and what anchored it may have been under way for so long that the source has
- * got further.  But a source goes back to what it lacks itself: the lowest PSN that it
- * keeps repeating is that one.  A NAK there completes nothing, and one below would be
- * ignored.  'lowest' is forgotten if it is not repeated for half the time: then it was
- * from a round before the source got further.
+ * After a start without state it is not known what a branch lacks until it speaks.
+ * The response that anchors it may have been under way for so long that the source
+ * has got further.  But a source goes back to what it lacks itself: that is 'lowest',
+ * the lowest PSN that it keeps repeating.  A NAK there completes nothing, and one
+ * below would be ignored.  'lowest' is forgotten if it is not repeated for half the
+ * liveness time: then it was from a round before the source got further.
  */
 #include "lib/reverse-impl.h"
 
@@ -28,9 +28,9 @@
 #define TICKS         32 /* in the liveness time. */
 #define SILENT_TICKS  (TICKS - 1)
 #define UNASKED_TICKS (TICKS / 2)
-/* When 'lowest' is forgotten, whoever did not answer it has been unasked for too long. */
+/* When 'lowest' is forgotten, a branch that did not answer it has been unasked for too long. */
 #define LOWEST_TICKS  (UNASKED_TICKS + 2)
-/* So that PSNs of the range can be compared with any una. */
+/* Most PSNs in the shared range, so that they can be compared with any una. */
 #define MAX_SHARED    (1 << 22)
 
 void
@@ -52,7 +52,7 @@ reverse_set_policy(struct reverse *r, const struct reverse_policy *policy)
     branches_prune(r);
 }
 
-/* Is there something that this branch has not confirmed, as far as is known? */
+/* Does this branch lack something, as far as is known? */
 static bool
 lacks(const struct reverse *r, const struct branch *b)
 {
@@ -88,7 +88,7 @@ liveness_ask(const struct reverse *r, struct branch *b, psn_t q)
     b->liveness.asked |= psn_eq(q, wants(r, b));
 }
 
-/* Who lacks a PSN of the range now lacked it when it went down: nobody goes back. */
+/* una never goes back: a branch that lacks a PSN of the range now lacked it when it went down. */
 void
 liveness_settle_shared(struct reverse *r)
 {
@@ -108,7 +108,7 @@ liveness_ask_shared(struct reverse *r, psn_t q)
     psn_t next = psn_add(q, 1);
 
     if (r->without_state && psn_eq(q, r->lowest)) {
-        return false; /* wants(): that may be what they lack. */
+        return false; /* wants(): the branches may lack this PSN. */
     }
     if (!psn_eq(q, r->shared_to) && !psn_eq(next, r->shared_to)) {
         liveness_settle_shared(r);

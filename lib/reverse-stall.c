@@ -1,40 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Losses that nobody reports (docs/draft-notes.md, R14): at the root, the minimum stands still
- * although somebody was asked.
+ * Losses that nobody reports (docs/draft-notes.md, R14): at the root, m stands still although some
+ * branch was asked.
  *
- * A receiver says once what it misses, and once what it has if the source asks for nothing more.
- * That a packet which was sent again got lost again it never says, and a source would ignore it.
- * Where that is lost the source's own timer is all there is, and that has to be thousands of times
- * as long as an answer takes.  So the root times answers and, when one is overdue, takes the
+ * A receiver says once what it misses.  It says once what it has, if the source asks for nothing
+ * more.  It never says that a packet that was sent again got lost again, and a source would ignore
+ * it.  Without such a response only the source's own timer is left, which has to be thousands of
+ * times as long as an answer takes.  So the root times answers and, when one is overdue, takes the
  * source back to m.
  *
- * An answer is awaited from the first question at or above m behind what may have repaired m last.
- * That is that m got further; that PSN m went down again; and that NAK(m) went up, which the packet
+ * An answer is awaited anew after each event that may repair m.  m gets further: at once, if a
+ * packet with AckReq at or above m has gone down, else from the next such packet on.  PSN m goes
+ * down again: from the next AckReq on, which may be its own.  NAK(m) goes up: at once, since PSN m
  * itself has to follow.
  */
 #include "lib/reverse-impl.h"
 
 #include "lib/roce.h"
 
-/* An answer takes this long until one was timed; and at most, unless the source's timer is longer. */
+/* The wait until an answer was timed, and the longest unless the source's timer is longer. */
 #define MAX_WAIT_USEC  1000000
-/* That is so many times the least wait. */
+/* The source's timer, in least waits. */
 #define TIMEOUT_WAITS  5
-/* How long it is remembered what an answer took, once or twice that. */
+/* The longest time of an answer is remembered for this long, or up to twice as long. */
 #define MEMORY_USEC    1000000
-/* How much longer a source may wait after an RNR NAK than that says: a tick of its clock. */
+/* How much longer than an RNR NAK says a source may wait: a tick of its clock. */
 #define RNR_SLACK_USEC 10000
-/* The shortest time that it can say (0 is the longest). */
+/* The RNR NAK with the shortest time (code 0 is the longest). */
 #define RNR_AT_ONCE    (AETH_RNR | 1)
-/* So often at the same m; then the source's timer is left to it. */
+/* Tries at the same m; then it is left to the source's timer. */
 #define MAX_TRIES      6
-/* So often the wait stays doubled when m got further: then it is longer than the source's timer. */
+/* Doublings of the wait that stay when m gets further: it is then longer than the source's
+ * timer. */
 #define MAX_CARRIED    3
 
-/* How long to wait for an answer; twice as long each time.  When m gets further this stays so until
- * an answer was timed: answers that now take longer than the wait are never timed, because what is
- * sent again in vain is all that they could be taken for. */
+/* How long to wait for an answer; twice as long each time.  The doubling stays when m gets further,
+ * until an answer was timed.  Without that, answers that take longer than the wait are never timed:
+ * each is taken for the answer to what was sent again in vain. */
 static uint64_t
 wait_usec(const struct reverse *r)
 {
@@ -90,7 +92,7 @@ stall_down(struct reverse *r, psn_t q, psn_t floor, bool ack_req, uint64_t now)
     }
     if (b && psn_eq(q, b->una)) {
         s->awaits = false;
-        /* Unless a NAK asked for it, a timer did, which takes longer than answers do. */
+        /* If no NAK asked for PSN m, a timer did, and that takes longer than answers do. */
         s->timing &= s->told && !s->n_tries && !s->served;
         s->served = s->told;
     }
@@ -156,7 +158,7 @@ stall_timer(struct reverse *r, uint64_t now)
     }
     s->awaits = false;
     if (b->cond == REVERSE_RNR || b->cond == REVERSE_FATAL) {
-        return 0; /* It has asked for time, or will not answer. */
+        return 0; /* The branch has asked for time, or will not answer. */
     }
     s->n_tries++;
     s->backoff++;

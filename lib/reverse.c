@@ -8,19 +8,19 @@
  * and why; the rule numbers below (R1..) are those of that text.
  *
  * Each branch has 'una', the next PSN that it has not confirmed, and a
- * condition (none, sequence NAK, RNR NAK, fatal NAK) that stands at una.  What
- * may go up is decided by m, the circular minimum of una: the branch that gives it
- * is found at once (reverse-branches.c).
+ * condition (none, sequence NAK, RNR NAK, fatal NAK) that stands at una.  m, the
+ * circular minimum of una, decides what may go up.  The branch that gives m is
+ * found at once (reverse-branches.c).
  *
  * Every setting of a condition has a number, from one counter.  A NAK sent up
- * speaks for all conditions that stand at m then, so 'told', the counter's
- * value at that time, says for each condition at m whether it was reported: no
- * per-branch flag has to be reset.  'told' begins anew when m advances.
+ * reports all conditions that stand at m then, and 'told' becomes the counter's
+ * value.  So a condition at m was reported if its number is at most 'told', and no
+ * flag per branch has to be reset.  'told' begins anew when m advances.
  *
  * An event costs O(log n) in the number of branches, and so does each copy that is
- * noted (those that branches share: reverse-copies.c); a tick of the liveness time (32 of them make it up) O(n), as does what the
- * configuration changes, and a start without state.  Memory is allocated only
- * when a branch is added.
+ * noted; for copies that branches share see reverse-copies.c.  A tick, of which the
+ * liveness time has 32, costs O(n), as do changes of the configuration and a start
+ * without state.  Memory is allocated only when a branch is added.
  */
 #include "lib/reverse-impl.h"
 
@@ -33,8 +33,8 @@
 
 static const struct reverse_out nothing;
 
-/* Is everything that was sent down confirmed, and was that sent up?  At no other
- * time may a branch count as confirmed up to H: it would acknowledge what nobody
+/* Is everything that was sent down confirmed, and was that sent up?  Only then may
+ * a branch be added as confirmed up to H: else it would acknowledge what nobody
  * received (R10). */
 static bool
 is_quiesced(const struct reverse *r)
@@ -83,7 +83,7 @@ reverse_branch_add(struct reverse *r, uint32_t id, uint64_t now)
         return ENOMEM;
     }
     branch_update(r, b, DEFECT(H9) ? psn_make(0) : r->h, REVERSE_NONE, 0, now);
-    branches_prune(r); /* One that was kept because it was the last. */
+    branches_prune(r); /* A lost branch that was kept as the last one. */
     return 0;
 }
 
@@ -151,7 +151,7 @@ send_again(struct reverse *r, const struct branch *b, uint64_t now)
     return send_up(r, b, AETH_ACK_UNLIMITED, now);
 }
 
-/* What is to be sent up now (R6).  'dup': somebody asks again for what was said. */
+/* Decides what to send up now (R6).  'dup': what was said before is asked for again. */
 static struct reverse_out
 decide(struct reverse *r, bool dup, uint64_t now)
 {
@@ -210,8 +210,8 @@ reverse_branches_remove(struct reverse *r, const uint32_t *ids, size_t n, uint64
     return decide(r, false, now);
 }
 
-/* Is this, the first packet that goes down, the epoch's first?  Not if there was one before, even if it
- * has the same PSN: the source may have gone through all of them since. */
+/* Is PSN q, the first to go down here, the epoch's first?  In an epoch that started in an
+ * earlier life of the node, start_psn is not: the source may have gone through all PSNs since. */
 static bool
 is_first(const struct reverse *r, psn_t q)
 {
@@ -224,7 +224,7 @@ reverse_jump_suspicious(const struct reverse *r, psn_t q)
     return r->started ? psn_cmp(q, r->h) >= REVERSE_MAX_UNVERIFIED_JUMP : !is_first(r, q);
 }
 
-/* The first packet down, and it is not the epoch's first: the node was
+/* The first packet that goes down here is not the epoch's first: the node was
  * restarted, or packets got lost on the way here.  Nothing is known (R8). */
 static void
 start_without_state(struct reverse *r, psn_t q)
@@ -268,9 +268,9 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     }
     liveness_expect(r, q, floor, now);
     stall_down(r, q, floor, ack_req, now);
-    /* A failed group says so whenever an answer is owed.  And what all have confirmed was asked for
-     * because an answer got lost.  Those below may have died since, and as they lack nothing nobody
-     * would ever miss them. */
+    /* A failed group says so whenever an answer is owed.  A PSN that all have confirmed comes again
+     * because an answer got lost.  The node answers: those below may have died since, and as they
+     * lack nothing, they never count as silent. */
     bool fatal = ack_req && b && b->cond == REVERSE_FATAL;
     bool confirmed = b && psn_cmp(q, b->una) < 0;
     return fatal || confirmed ? decide(r, true, now) : nothing;
@@ -310,8 +310,8 @@ parse_syndrome(uint8_t syndrome, enum reverse_cond *cond, uint8_t *code)
     return false;
 }
 
-/* May 'b' speak about 'psn': was it sent, and if this is to anchor the branch,
- * is it near enough? (R5, R8) */
+/* May 'b' speak about 'psn'?  It must have been sent, and near enough to anchor the branch if that
+ * is not anchored (R5, R8). */
 static bool
 psn_acceptable(const struct reverse *r, const struct branch *b, psn_t psn)
 {
@@ -334,8 +334,8 @@ says_nothing_new(const struct branch *b, psn_t psn, enum reverse_cond cond, uint
                || (cond == REVERSE_NAK && b->cond == REVERSE_RNR));
 }
 
-/* Is it one of a branch that gets further, or that asks for time?  Repeating what it has said does
- * not count. */
+/* Is the response a sign of life (R12): does it anchor the branch, raise una, or ask for time at
+ * una (RNR)?  Repeating an ACK or another NAK does not count. */
 static bool
 shows_life(const struct branch *b, psn_t una, enum reverse_cond cond)
 {
@@ -422,7 +422,7 @@ send_deadline(const struct reverse *r)
         return UINT64_MAX;
     }
     if (b->setting > r->told) {
-        return 0; /* reverse_copied() uncovered it. */
+        return 0; /* reverse_copied() uncovered this condition. */
     }
     uint64_t at = held_deadline(r);
     at = r->dup_pending && r->dup_not_before < at ? r->dup_not_before : at;

@@ -4,12 +4,13 @@
  * the branches into the one stream that an RC requester understands.
  *
  * A pure machine: no packets, clocks or I/O.  docs/draft-notes.md, "The
- * reverse-path rule", is its specification; draft-li 5.3.1, 5.3.2 and 8.
+ * reverse-path rule", is its specification (R1..); draft-li 5.3.1, 5.3.2 and 8.
+ * The glossary of una, H, m, F and told is at the top of lib/aggregate.h.
  *
  * A branch is lost when it has sent a fatal NAK, or makes no progress for the
  * liveness time although it is asked.  It then stands for a fatal NAK at its una,
  * or, with policy prune, is not counted any more.  The last branch is never
- * pruned: its NAK goes up, to a node that may have others.  (R12 of that text.)
+ * pruned: its NAK goes up, to a node that may have others (R12).
  *
  * Times are microseconds on any monotonic scale.
  */
@@ -34,17 +35,17 @@ struct reverse;
 
 struct reverse_params {
     psn_t start_psn;
-    bool started_before;   /* in an earlier life of the node, of which nothing is known: R8. */
+    bool started_before;   /* the epoch started in an earlier life of the node, now unknown: R8. */
     uint32_t dup_ack_usec; /* least time between two re-sent ACKs. */
-    uint32_t hold_usec;    /* how long a NAK above the minimum is held before NAK(m). */
+    uint32_t hold_usec;    /* how long a NAK above m is held before NAK(m) goes up. */
 };
 
-/* What is to be sent up after an event: nothing, or one response. */
+/* What to send up after an event: nothing, or one response. */
 struct reverse_out {
     bool send;
     uint8_t syndrome; /* AETH syndrome. */
     psn_t psn;
-    uint32_t msn; /* of the branch that gives the minimum. */
+    uint32_t msn; /* of the branch that gives m. */
     bool moved;   /* it confirms more than what was said before. */
 };
 
@@ -53,67 +54,66 @@ void reverse_destroy(struct reverse *);
 
 /* What becomes of a branch's sequence NAK while others have confirmed less (R7). */
 enum reverse_nak {
-    NAK_HOLD,    /* it waits for them, hold_usec at most; then NAK(m) goes up. */
-    NAK_LITERAL, /* NAK(m) at once, which is the draft's letter. */
-    NAK_SOLICIT, /* as NAK_HOLD, and they are asked: reverse_asks(). */
+    NAK_HOLD,    /* it waits for the others, hold_usec at most; then NAK(m) goes up. */
+    NAK_LITERAL, /* NAK(m) goes up at once, which is the draft's letter. */
+    NAK_SOLICIT, /* as NAK_HOLD, and the others are asked: reverse_asks(). */
 };
 
 struct reverse_policy {
     enum reverse_nak nak;
-    bool filter; /* no copy of what a branch has confirmed: reverse_filters(). */
-    /* What becomes of branches that are lost; takes effect on those that are lost already with the
-     * next event.  'liveness_usec' 0: no branch is ever silent.  Another time than before begins
-     * anew for all. */
+    bool filter; /* a branch gets no copy of what it has confirmed: reverse_filters(). */
+    /* Lost branches are not counted any more.  A change takes effect on branches that are lost
+     * already with the next event. */
     bool prune;
+    /* After this time a branch is silent; 0: never.  A change begins the time anew for all. */
     uint64_t liveness_usec;
-    /* At the root: losses that nobody reports are presumed when answers are overdue (R14), which they
-     * are no sooner than that; 0: never. */
+    /* At the root: least time until an answer is overdue and a loss presumed (R14); 0: never. */
     uint64_t presume_usec;
 };
-/* May be called at any time.  At first everything is 0. */
+/* May be called at any time.  Before the first call all fields are 0. */
 void reverse_set_policy(struct reverse *, const struct reverse_policy *);
 
-/* Branch set.  Ids are the caller's, unique, any value.  A branch added before the first packet went
- * down starts at start_psn; one added later counts as confirmed up to H (its receive PSN is H by
- * agreement), which is possible only while everything sent down is confirmed and that was sent up.
- * reverse_branch_add() returns 0, EEXIST, EBUSY (not quiesced; nothing changed) or ENOMEM.
- * Removal may move the minimum: the result says what to send, once all
- * 'ids' (or none) have gone.  If only pruned branches are left, one of them counts again, as lost. */
+/* Adds a branch.  The id is the caller's, unique, any value.  Before the first packet went down the
+ * branch starts at start_psn.  Later it counts as confirmed up to H: its receive PSN is H by
+ * agreement.  That needs quiescence: everything sent down is confirmed, and that was sent up.
+ * Returns 0, EEXIST, EBUSY (not quiesced; nothing changed) or ENOMEM. */
 int reverse_branch_add(struct reverse *, uint32_t id, uint64_t now);
+/* Removes n branches, or none.  That may move m: the result says what to send once all have gone.
+ * If only pruned branches are left, one of them counts again, as lost. */
 struct reverse_out
 reverse_branches_remove(struct reverse *, const uint32_t *ids, size_t n, uint64_t now);
 
 /* Would PSN q raise H by more than an unverified packet may?  Then the caller
  * verifies the ICRC first. */
 bool reverse_jump_suspicious(const struct reverse *, psn_t q);
-/* PSN q goes down.  The first call decides between start and anchoring; with no
- * branches nothing goes down and nothing changes.
- * 'ack_req' says that a response is owed: the packet's AckReq bit.  If a fatal
- * NAK is latched and owed again, the result is that NAK.  If all have confirmed q, the result
- * answers, since it may be that nobody below does. */
+/* PSN q goes down.  The first call decides between start and anchoring (R8).  Without branches
+ * nothing goes down and nothing changes (R9).  'ack_req' is the packet's AckReq bit: a response
+ * is owed.  If a fatal NAK is latched at m and a response is owed, the result is that NAK.  If
+ * all have confirmed q, the result answers, since those below may not. */
 struct reverse_out reverse_down(struct reverse *, psn_t q, bool ack_req, uint64_t now);
-/* With the filter: have all branches confirmed q, so that it goes to nobody? */
+/* With the filter: have all branches confirmed q?  Then it goes to nobody. */
 bool reverse_filters_all(const struct reverse *, psn_t q);
-/* For each branch that would get a copy of the PSN q that goes down, in this order: */
-/* With the filter: has it confirmed q?  Then no copy is made for it, and that is counted. */
+/* reverse_filters(), reverse_asks() and reverse_copied() are called in this order, for each branch
+ * that would get a copy of the PSN q that goes down. */
+/* With the filter: has the branch confirmed q?  Then it needs no copy, and that is counted. */
 bool reverse_filters(struct reverse *, uint32_t id, psn_t q);
-/* Is it to be asked how far it is?  Then its copy gets AckReq. */
+/* Is this branch asked how far it is?  Then its copy gets AckReq. */
 bool reverse_asks(const struct reverse *, uint32_t id);
-/* May it be that somebody is to be asked? */
+/* Can reverse_asks() be true for any branch? */
 bool reverse_asks_any(const struct reverse *);
-/* A copy was made for it, so an answer may be expected from it.  'sent': the copy went
- * out (the branch is being served: clears its sequence or RNR NAK at q). */
+/* A copy was made for the branch, so an answer may be expected from it.  'sent': the copy went out
+ * and serves the branch: its sequence or RNR NAK at q is cleared. */
 void reverse_copied(struct reverse *, uint32_t id, psn_t q, bool sent);
-/* Branches that share all get the same copies; at first none does.  For them, instead of the three above,
- * which would cost so much for each: */
+/* Branches that share all get the same copies.  At first none does.  For them the three _shared()
+ * calls replace the three above, which would cost too much for each. */
 void reverse_share(struct reverse *, uint32_t id, bool shares);
-/* Is one of them to be asked? */
+/* Is a branch that shares asked how far it is? */
 bool reverse_asks_shared(const struct reverse *);
-/* A copy was made for them.  Of a PSN that was not the next one, or else every 2^22, this costs O(n). */
+/* A copy was made for all that share.  Costs O(n) if q is not the next PSN, or else every 2^22. */
 void reverse_copied_shared(struct reverse *, psn_t q, bool sent);
-/* None was, because of reverse_filters_all(); O(n). */
+/* The filter spared all that share a copy of q: reverse_filters_all().  Costs O(n). */
 void reverse_filtered_shared(struct reverse *, psn_t q);
-/* Was the branch lost, and is it not counted any more?  Copies are of no use to it. */
+/* Is the branch lost, and not counted any more?  Copies are of no use to it. */
 bool reverse_is_pruned(const struct reverse *, uint32_t id);
 
 /* Response from a branch.  *why is DROP_none if it was taken in, otherwise
@@ -121,7 +121,7 @@ bool reverse_is_pruned(const struct reverse *, uint32_t id);
 struct reverse_out reverse_response(struct reverse *, uint32_t id, psn_t psn, uint8_t syndrome,
                                     uint32_t msn, uint64_t now, enum drop_reason *why);
 
-/* ACK(m - 1), which goes up before 'nak', the NAK(m) that was to be sent. */
+/* ACK(m - 1), which goes up before 'nak', a NAK(m). */
 struct reverse_out reverse_ack_before(struct reverse *, const struct reverse_out *nak);
 
 /* Time at which reverse_timer() wants to be called; UINT64_MAX: never. */
@@ -137,31 +137,32 @@ enum reverse_loss {
 };
 struct reverse_branch_info {
     uint32_t id;
-    bool anchored; /* una is known, and it counts. */
+    bool anchored; /* una is known, and the branch counts. */
     enum reverse_loss lost;
     bool pruned; /* lost, and does not count: una is where it was lost. */
     psn_t una;   /* next PSN not confirmed. */
     enum reverse_cond cond;
     uint8_t code; /* RNR timer code, or fatal syndrome. */
     uint32_t msn;
-    /* Responses taken in, by kind; n_dups: those that said nothing new. */
-    uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
-    /* Copies of PSNs that had gone down before; of them: those of what it had confirmed.  And copies
-     * that the filter spared it. */
-    uint64_t n_repeats, n_useless, n_filtered;
+    uint64_t n_acks, /* ACKs taken in that said something new; n_naks and so on likewise. */
+        n_dups,      /* responses of any kind that said nothing new. */
+        n_naks, n_rnrs, n_fatals;
+    uint64_t n_repeats, /* copies of PSNs that had gone down before. */
+        n_useless,      /* of n_repeats: copies of PSNs that the branch had confirmed. */
+        n_filtered;     /* copies that the filter spared the branch. */
 };
 struct reverse_info {
     bool started;  /* a PSN went down. */
-    bool anchored; /* there are branches, and una of all is known. */
+    bool anchored; /* there are branches that count, and una of all is known. */
     bool quiesced; /* a branch may be added now. */
-    psn_t h;       /* highest PSN sent down, + 1. */
+    psn_t h;       /* H: highest PSN sent down, + 1. */
     psn_t m;       /* minimum of una; f if it is not known. */
-    psn_t f;       /* last una sent up. */
+    psn_t f;       /* F: last una sent up. */
     size_t n_branches;
-    size_t n_lost; /* of them. */
-    /* n_sent_dups: those of n_sent_acks that were sent again.  n_sent_presumed: those of n_sent_naks
-     * and n_sent_rnrs that no branch asked for. */
-    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups, n_sent_presumed;
+    size_t n_lost; /* branches that are lost. */
+    uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals,
+        n_sent_dups,     /* of n_sent_acks: sent again. */
+        n_sent_presumed; /* of n_sent_naks and n_sent_rnrs: no branch asked for them. */
 };
 void reverse_get_info(const struct reverse *, struct reverse_info *);
 bool reverse_get_branch(const struct reverse *, uint32_t id, struct reverse_branch_info *);

@@ -80,7 +80,7 @@ roce_rnr_longer(uint8_t a, uint8_t b)
 uint32_t
 roce_flow_label(const struct ip6_hdr_wire *ip, const struct udp_hdr *udp, const struct bth *bth)
 {
-    /* Source and destination are next to each other, of addresses as of ports. */
+    /* Source and destination are adjacent, both the addresses and the ports. */
     uLong hash = crc32(0, (const uint8_t *) ip + offsetof(struct ip6_hdr_wire, src),
                        sizeof ip->src + sizeof ip->dst);
     hash = crc32(hash, (const uint8_t *) udp, sizeof udp->sport + sizeof udp->dport);

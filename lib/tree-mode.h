@@ -17,8 +17,8 @@ WORDS_DECLARE(tree_mode, enum tree_mode);
 
 struct tree_mode_row {
     const char *text;
-    /* Is each packet addressed to the group's multicast address and sent to a neighbour?  If not, it
-     * is addressed to another node's SID and routed. */
+    /* Is each packet addressed to the group's multicast address and sent to a neighbour?  If
+     * not, it is addressed to another node's SID and routed. */
     bool addressed_to_group;
     /* Do nodes between source agent and edges send copies to SIDs? */
     bool switches_replicate;

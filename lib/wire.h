@@ -212,8 +212,8 @@ static_assert(sizeof(struct srh_tlv) == 2, "SRH TLV");
 #define SRH_TLV_MT      124 /* End.MT, experimental range. */
 #define SRH_TLV_MT_AUTH 125 /* MT-AUTH, experimental range. */
 
-/* The HMAC TLV of RFC 8754 section 2.1.2 with an HMAC-SHA256, and MT-AUTH, which differs in type and
- * in what it covers (lib/auth.h).
+/* The HMAC TLV of RFC 8754 section 2.1.2 with an HMAC-SHA256, and MT-AUTH, which differs in type
+ * and in what it covers (lib/auth.h).
  *
  *      0                   1                   2                   3
  *      0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -280,7 +280,8 @@ static_assert(offsetof(struct bth, psn) == 9, "BTH PSN");
 #define BTH_TVER(FLAGS)   ((FLAGS) &0x0f)
 #define ROCE_PKEY_DEFAULT 0xffff
 #define ROCE_ICRC_LEN     4
-/* The RoCE headers around the largest payload: IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4. */
+/* The RoCE headers around the largest payload: IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4,
+ * ICRC 4. */
 #define ROCE_OVERHEAD     84
 
 static inline psn_t

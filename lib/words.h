@@ -28,8 +28,8 @@ struct words {
 const char *words_name(const struct words *, unsigned int value);
 /* False if 's' is none of them. */
 bool words_parse(const struct words *, const char *s, unsigned int *value);
-/* Those with a bit in 'mask', by value, in a malloc'd string: "a, b or c" has the separators ", "
- * and " or ". */
+/* The words with a bit in 'mask', by value, in a malloc'd string: "a, b or c" has the separator
+ * ", " and the last one " or ". */
 char *words_join(const struct words *, unsigned int mask, const char *separator, const char *last);
 #define WORDS_ALL (~0u)
 
