@@ -18,8 +18,7 @@
  *     una           per branch: next PSN that the branch has not confirmed.
  *     H             next PSN to go down: highest PSN that went down, plus 1.
  *     m             circular minimum of una over all counted branches.
- *     F             what was last said upwards: everything below F is confirmed.
- *     told          conditions set up to this number were reported upwards at this m.
+ *     F, told       the m that was last said upwards: everything below F is confirmed.
  */
 #ifndef LIB_AGGREGATE_H
 #define LIB_AGGREGATE_H 1

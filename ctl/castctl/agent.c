@@ -19,9 +19,9 @@
 
 /* How long one agent may take, so that a stopped one leaves time for the others. */
 #define AGENT_MSEC         2000
-#define FOREIGN_AGENT_MSEC 10000 /* runs tools to know. */
+#define FOREIGN_AGENT_MSEC 10000 /* it runs tools to find its answer. */
 
-/* Sends 'command' and waits for what is answered: 0 with the reply, or an errno value. */
+/* Sends 'command' and waits for the answer: 0 with the reply, or an errno value. */
 static int
 transact(struct jsonrpc *client, const char *command, struct json *params, long long int deadline,
          struct jsonrpc_msg **replyp)
@@ -53,7 +53,7 @@ params_of(const char *const args[])
     return params;
 }
 
-/* What unixctl ends each answer with. */
+/* Takes away the newline that ends each answer of unixctl. */
 static void
 remove_newline(char *s)
 {
@@ -108,7 +108,7 @@ ctl_agent_ask(const struct ctl *ctl, const struct rrec_node *node, const char *c
 
     if (ctl_agent_run(ctl, node, command, (const char *[]){"-j", NULL}, &answer) == CTL_OK) {
         json = json_from_string(answer);
-        if (json->type == JSON_STRING) { /* what json_from_string() says of bad JSON. */
+        if (json->type == JSON_STRING) { /* json_from_string()'s error for bad JSON. */
             json_destroy(json);
             json = NULL;
             free(answer);

@@ -127,7 +127,7 @@ ctl_check_name(const char *what, const char *name)
  * Help.
  */
 
-/* What an option is given, malloc'd; "" for a flag. */
+/* An option's argument as help shows it, malloc'd; "" for a flag. */
 static char *
 argument_of(enum ctl_option option)
 {
@@ -137,7 +137,7 @@ argument_of(enum ctl_option option)
     return words ? words_join(words, WORDS_ALL, "|", "|") : xstrdup(arg ? arg : "");
 }
 
-/* A group's settings that the command takes. */
+/* Does the command take this setting of a group? */
 static bool
 takes(const struct ctl_command *cmd, const struct group_setting *s)
 {
@@ -187,7 +187,7 @@ print_usage_of(const struct ctl_command *cmd)
     }
 }
 
-/* Does a command begin so? */
+/* Does a command's name begin with 's'? */
 static bool
 is_topic(const char *s)
 {
@@ -249,7 +249,7 @@ enum {
     VLOG_OPTION_ENUMS,
     SSL_OPTION_ENUMS,
 };
-/* Options of commands and settings of groups have these added, so that they do not collide. */
+/* Added to options of commands and to settings of groups, so that their numbers differ. */
 #define COMMAND_OPTION_BASE 0x2000
 #define SETTING_BASE        0x3000
 
@@ -294,7 +294,8 @@ set_timeout(struct ctl *ctl, const char *seconds)
     ctl->timeout = (int) value;
 }
 
-/* A file that is missing would else be noticed only when a connection needs it, in the log. */
+/* Refuses a file that cannot be read: otherwise only the log would say so, when a connection needs
+ * the file. */
 static void
 check_readable(int c, const char *file)
 {
@@ -360,7 +361,7 @@ parse_global_options(struct ctl *ctl, int argc, char *argv[])
     return optind;
 }
 
-/* What getopt is to know of a command; malloc'd.  Its own options hide global ones of that name. */
+/* A command's options for getopt, malloc'd.  Its own options hide global ones of the same name. */
 static struct option *
 known_options(const struct ctl_command *cmd)
 {
@@ -405,7 +406,7 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
     struct option *options = known_options(cmd);
     int c;
 
-    argv[0] = xasprintf("%s: %s", program_name, cmd->name); /* before what getopt says. */
+    argv[0] = xasprintf("%s: %s", program_name, cmd->name); /* begins getopt's messages. */
     optind = 0;                                             /* getopt starts over. */
     while ((c = getopt_long(argc, argv, "jhVv::p:c:C:", options, NULL)) != -1) {
         handle_option(ctl, c, cmd->name);
@@ -504,7 +505,7 @@ main(int argc, char *argv[])
     }
     /* The last word of the name stands in for argv[0]. */
     parse_command_options(&ctl, argc - n_words + 1, argv + n_words - 1);
-    /* What this machine lacks is to be seen with all that its user may do. */
+    /* Local commands keep all that the user may do, to see what this machine lacks. */
     if (!(ctl.command->options & CTL_LOCAL) && privileges_drop(PRIVILEGES_NONE)) {
         ctl_fail(CTL_UNAVAILABLE, "capabilities cannot be given up");
     }

@@ -22,8 +22,8 @@ enum ctl_exit {
     CTL_PARTIAL = 4,     /* some of what was asked for could not be had. */
 };
 
-/* Options of single commands: the name, and the argument's name or the list of words that it is one
- * of (NULL: a flag).  Those of a group's settings are in ctl/registry/group-settings.c. */
+/* Options of single commands: the name, and the argument's name or its list of words (NULL: a
+ * flag).  Options of a group's settings are in ctl/registry/group-settings.c. */
 #define CTL_OPTIONS                                                \
     OPTION(ID, "id", .arg = "N")                                   \
     OPTION(ROLE, "role", .words = &node_role_words)                \
@@ -74,7 +74,7 @@ struct ctl {
     const char *db;
     bool db_given; /* by --db. */
     struct ovsdb_idl *idl;
-    struct ovsdb_idl_txn *txn; /* commands that write. */
+    struct ovsdb_idl_txn *txn; /* of commands that write. */
     enum ctl_wait wait;
     int timeout;        /* seconds. */
     long long deadline; /* on time_msec()'s scale. */
@@ -83,13 +83,14 @@ struct ctl {
     int argc; /* the command's arguments, without its name. */
     char **argv;
     const char *options[N_CTL_OPTIONS]; /* NULL: not given; "" for a flag. */
-    struct smap settings;               /* of a group: what is given, by option. */
+    struct smap settings;               /* settings of a group that are given, by option. */
 };
 
-/* Among a command's options: it does without the registry; it has 'read' only. */
+/* In a command's 'options': it needs no registry, and has 'read' only. */
 #define CTL_LOCAL    (1ull << 63)
-/* Likewise: it takes all settings of a group; only those that may change. */
+/* Likewise: it takes all settings of a group. */
 #define CTL_SETTINGS (1ull << 62)
+/* Likewise: it takes the settings of a group that may change. */
 #define CTL_CHANGES  (1ull << 61)
 
 struct ctl_command {
@@ -97,10 +98,10 @@ struct ctl_command {
     const char *args; /* for the usage. */
     int min_args, max_args;
     uint64_t options;  /* 1 << OPT_x of those that it takes. */
-    uint64_t required; /* likewise. */
-    /* Commands that read have 'read' only.  For others 'write' checks and fills ctl->txn, maybe
-     * several times, and 'read', if there is one, runs when that has been taken up. */
+    uint64_t required; /* 1 << OPT_x of those that must be given. */
+    /* Checks and fills ctl->txn, maybe several times.  NULL: the command only reads. */
     void (*write)(struct ctl *);
+    /* Runs when what 'write' wrote, if anything, has been taken up.  NULL: nothing to do then. */
     void (*read)(struct ctl *);
     const char *help;
 };
@@ -119,8 +120,8 @@ extern const struct ctl_command ctl_doctor_commands[];
 /* Prints "castctl: ..." and exits; nothing has been written then. */
 void ctl_fail(enum ctl_exit, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
 
-/* Values of options and arguments; bad ones are usage errors that name option, value and range.
- * What has a list of words was checked before the command. */
+/* Values of options and arguments.  Bad ones are usage errors that name option, value and range.
+ * Values from a list of words were checked before the command ran. */
 unsigned int ctl_option_word(const struct ctl *, enum ctl_option, unsigned int otherwise);
 const char *ctl_option_text(const struct ctl *, enum ctl_option, const char *otherwise);
 uint64_t ctl_option_number(const struct ctl *, enum ctl_option, uint64_t min, uint64_t max,
@@ -142,12 +143,12 @@ ctl_find_member(const struct ctl *, const struct rrec_group *, const char *host)
 
 /* db.c: runs ctl->command against the registry. */
 void ctl_run(struct ctl *);
-/* Waits for a change in the registry; ends with CTL_UNAVAILABLE and 'waiting_for' at the deadline. */
+/* Waits for a change in the registry.  At the deadline: CTL_UNAVAILABLE and 'waiting_for'. */
 void ctl_wait_for_change(struct ctl *, const char *waiting_for);
 
-/* agent.c: runs a command of the control socket at a node's agent, with the arguments up to
- * NULL.  CTL_OK: *answerp is its answer; otherwise what went wrong, CTL_REFUSED if the agent said so.
- * The caller frees *answerp. */
+/* agent.c: runs a command of the control socket at a node's agent; NULL ends 'args'.  CTL_OK:
+ * *answerp is the agent's answer.  CTL_REFUSED: *answerp is the error that the agent answered.
+ * CTL_UNAVAILABLE: *answerp says what went wrong.  The caller frees *answerp. */
 enum ctl_exit ctl_agent_run(const struct ctl *, const struct rrec_node *, const char *command,
                             const char *const args[], char **answerp);
 /* The agent's answer with -j as JSON.  NULL, after a line on standard error, if there is none. */
@@ -155,10 +156,10 @@ struct json *ctl_agent_ask(const struct ctl *, const struct rrec_node *, const c
 /* Ends with CTL_PARTIAL if 'partial'. */
 void ctl_finish(bool partial);
 
-/* print.c: takes 'json' over.  As JSON, or as text: an object as lines, an array of objects as
- * a table.  'keys', ended by NULL, are what the text shows, in that order. */
+/* print.c: prints 'json', which it takes over, as JSON or as text: an object as lines, an array of
+ * objects as a table.  'keys', ended by NULL, are what the text shows, in that order. */
 void ctl_print(const struct ctl *, struct json *json, const char *const keys[]);
-/* An array of objects as a table; nothing if it is empty. */
+/* Prints an array of objects as a table; nothing if it is empty. */
 void ctl_print_table(const struct json *array, const char *const keys[], int indent);
 void ctl_put_int(struct json *object, const char *name, int64_t value);
 /* Sorts an array of objects by the string that each has under 'key': r9 before r10. */
@@ -173,7 +174,7 @@ struct auth_option {
     size_t n_key;
 };
 struct auth_option ctl_option_auth(const struct ctl *, const struct rrec_group *);
-/* As --auth has it. */
+/* The TLVs as --auth names them. */
 const char *ctl_auth_text(char *const tlvs[], size_t n);
 
 /* group.c: a group's members, by host. */

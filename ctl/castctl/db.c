@@ -142,7 +142,7 @@ ctl_wait_for_change(struct ctl *ctl, const char *waiting_for)
     }
 }
 
-/* A single unix socket that nobody listens on is a final answer; anything else may come up. */
+/* If nobody listens on a single unix socket, that is final; any other registry may come up. */
 static void
 connect_registry(struct ctl *ctl)
 {
@@ -201,7 +201,7 @@ commit(struct ctl *ctl)
     }
 }
 
-/* One attempt: true and the number of the request, or false if it is to be done again. */
+/* One attempt.  True, with the number of the request; false: try again. */
 static bool
 try_write(struct ctl *ctl, int64_t *request)
 {

@@ -17,7 +17,7 @@
 
 #define DEFAULT_PATH_MTU 1024
 
-/* What a machine is to be, and which checks matter for that. */
+/* What a machine is used for, and which checks matter for that. */
 static const struct {
     const char *text;
     unsigned int checks;

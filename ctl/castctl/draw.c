@@ -3,9 +3,9 @@
  * Drawings of a group's tree.
  *
  * The lines for a terminal follow the data: source, source agent, switches,
- * receivers.  A node whose responses go elsewhere than to the node above it
- * says so.  What is not known (an agent that cannot be reached, nothing sent
- * yet) is said, or left out.
+ * receivers.  A node whose responses go elsewhere than to the node above it has
+ * a remark.  What is not known (an agent that cannot be reached, nothing
+ * sent yet) is named as such, or left out.
  */
 #include <config.h>
 
@@ -23,7 +23,7 @@
 struct drawing {
     const struct json *tree;
     struct sset drawn; /* names of nodes. */
-    bool psns;         /* some node's PSNs are there, so the words want explaining. */
+    bool psns;         /* some node's PSNs are drawn: their words need explaining. */
 };
 
 /*
@@ -77,7 +77,7 @@ put_role(const struct json *node, struct ds *s)
     }
 }
 
-/* What keeps the node's state from being what the registry says, or being known. */
+/* Why the node's state is unknown or not what the registry says; what it holds or refused. */
 static void
 put_remarks(const struct json *node, struct ds *s)
 {
@@ -148,7 +148,7 @@ put_condition(const struct json *live, struct ds *s)
     }
 }
 
-/* How far a branch is, from its live state, which may be null. */
+/* How far a branch is.  'live' is its live state, or JSON's null. */
 static void
 put_progress(const struct drawing *d, const struct json *live, struct ds *s)
 {
@@ -173,7 +173,7 @@ put_progress(const struct drawing *d, const struct json *live, struct ds *s)
     put_condition(live, s);
 }
 
-/* What a branch has sent, and what it was sent again; counts of 0 are left out. */
+/* What a branch has sent, and what was sent to it again; counts of 0 are left out. */
 static void
 put_counts(const struct json *live, struct ds *s)
 {
@@ -200,7 +200,7 @@ find_node(const struct drawing *d, const char *name)
     return NULL;
 }
 
-/* What the node that gets this one's responses knows of it; NULL: it has no such branch. */
+/* The branch for this node at its parent, which gets its responses; NULL: there is none. */
 static const struct json *
 branch_at_parent(const struct drawing *d, const struct json *node)
 {
@@ -322,15 +322,15 @@ has_undrawn_parent(const struct drawing *d, const struct json *node)
     return false;
 }
 
-/* Nodes that have a part in the group but do not hang together with the source yet: a tree is
- * provisioned from its edges up, and goes away the other way round. */
+/* Draws nodes that have a part in the group but no connection to the source: a tree is provisioned
+ * from its edges up, and goes away in the opposite order. */
 static void
 draw_rest(struct drawing *d)
 {
     const struct json_array *nodes = ctl_get_array(d->tree, "nodes");
     bool any = false;
 
-    /* Where such a part begins, first; then what is left if they send in a circle. */
+    /* First the nodes where such a part begins; then what is left, which sends in a circle. */
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < nodes->n; i++) {
             const struct json *node = nodes->elems[i];
@@ -347,7 +347,7 @@ draw_rest(struct drawing *d)
     }
 }
 
-/* How packets travel, where that is not the usual. */
+/* How packets travel, if not as in a group with default settings. */
 static void
 draw_mode(const struct json *tree)
 {
@@ -399,7 +399,7 @@ tree_draw(const struct json *tree)
  * Graphviz.  Names have no characters that need quoting.
  */
 
-/* What the functions above put begins with the space that parts it from what is left of it. */
+/* The text without the space at its start, which parts it from what stands left of it in a line. */
 static const char *
 without_margin(struct ds *s)
 {

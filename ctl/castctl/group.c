@@ -23,8 +23,8 @@
  * Groups.
  */
 
-/* Takes over what is given.  A value that does not go with the group's others ends castctl with
- * 'code'. */
+/* Puts what is given into 'settings'.  A value that contradicts the group's others ends castctl
+ * with 'code'. */
 static void
 take_settings(const struct ctl *ctl, struct group_settings *settings, enum ctl_exit code)
 {
@@ -56,7 +56,8 @@ set_auth(const struct rrec_group *group, const struct auth_option *auth)
     rrec_group_set_auth_key(group, &auth->key, auth->n_key);
 }
 
-/* The group is there: does it have what is wanted?  What never changes it must have in any case. */
+/* Fails unless the existing group has what is given.  Settings that never change must be as wanted
+ * even if not given. */
 static void
 check_same(const struct ctl *ctl, const struct rrec_group *group, const struct group_settings *want,
            const struct auth_option *auth)
@@ -103,8 +104,8 @@ group_add(struct ctl *ctl)
     set_auth(row, &auth);
 }
 
-/* How packets travel is settled for an epoch with its first packet: a switch that takes its part in
- * another tree does not know what was confirmed before. */
+/* An epoch's first packet settles how packets travel: a switch that takes its part in another tree
+ * later does not know what was confirmed before. */
 static void
 check_not_started(const struct ctl *ctl, const struct rrec_group *group,
                   const struct group_settings *have, const struct group_settings *want)
@@ -314,7 +315,7 @@ group_to_json(const struct rrec_group *g)
     return o;
 }
 
-/* In the order of the text.  Settings without a place of their own are before "auth". */
+/* The keys in the order of the text.  Settings without a place of their own come before "auth". */
 static const char *const *
 group_keys(void)
 {

@@ -23,7 +23,7 @@ names_end(const char *s, const char *name, const char *port)
     return !strncmp(s, name, n) && (!s[n] || (s[n] == ':' && !strcmp(s + n + 1, port)));
 }
 
-/* The only link between these two ends; '*forward': from its a to its b. */
+/* The only link between these two ends.  '*forward': 'from' is its a, and 'to' its b. */
 static const struct rrec_link *
 require_link(const struct ctl *ctl, const char *from, const char *to, bool *forward)
 {
@@ -50,7 +50,7 @@ require_link(const struct ctl *ctl, const char *from, const char *to, bool *forw
     return found;
 }
 
-/* The words behind the ends in canonical form. */
+/* The words after the two ends, in canonical form. */
 static void
 parse_impairment(const struct ctl *ctl, char text[IMPAIR_TEXT_SIZE])
 {
@@ -68,7 +68,7 @@ parse_impairment(const struct ctl *ctl, char text[IMPAIR_TEXT_SIZE])
     impair_format(&params, text);
 }
 
-/* It is the sender that makes a link bad. */
+/* The sender makes a link bad, so its role must be able to. */
 static void
 check_may_impair(const struct ctl *ctl, const char *name, const char *text)
 {

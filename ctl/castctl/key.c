@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * castctl key: what groups are authenticated with.  A secret comes from a file or
- * from the random number generator, goes into the registry, and is never printed;
- * castctl does not read it back either (db.c).
+ * castctl key: the keys that authenticate groups.  A secret comes from a file or
+ * from the random number generator, and goes into the registry.  castctl never
+ * prints it, and does not read it back (db.c).
  */
 #include <config.h>
 
@@ -23,7 +23,7 @@
 
 #define GENERATED_LEN   32 /* bytes; as long as an HMAC-SHA256. */
 #define SECRET_DIGITS   (2 * AUTH_SECRET_MAX)
-/* With white space around it, and one character to notice what is too long. */
+/* Leaves room for white space around a secret, and for one character that shows it is too long. */
 #define SECRET_FILE_MAX (SECRET_DIGITS + 64)
 
 static int64_t
@@ -98,8 +98,8 @@ ctl_option_auth(const struct ctl *ctl, const struct rrec_group *group)
  * Keys.
  */
 
-/* The only word in 'file' ("-": standard input); it is read once, though a transaction may be tried
- * again. */
+/* The only word in 'file' ("-": standard input).  The file is read only once: a transaction may be
+ * tried again. */
 static const char *
 read_secret(const char *file)
 {
@@ -161,7 +161,7 @@ key_add(struct ctl *ctl)
     rrec_key_set_secret(row, secret);
 }
 
-/* Names, in order and with blanks between. */
+/* Puts the names, sorted, with blanks between.  Destroys 'names'. */
 static void
 put_names(struct json *o, const char *name, struct sset *names)
 {

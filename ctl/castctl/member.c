@@ -83,7 +83,7 @@ member_remove(struct ctl *ctl)
     set_want(ctl, "removed");
 }
 
-/* Until the member has left, or is gone. */
+/* Waits until the member has left or its row is gone. */
 static void
 wait_until_left(struct ctl *ctl)
 {

@@ -14,8 +14,8 @@
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
-/* Runs a command at the agent of the node that the first argument names; ends if that fails.  The
- * caller frees the answer. */
+/* Runs a command at the agent of the node that castctl's first argument names; exits if that fails.
+ * The caller frees the answer. */
 static char *
 run_at_node(const struct ctl *ctl, const char *command, const char *const args[])
 {
@@ -75,8 +75,8 @@ trace(struct ctl *ctl)
  * capture.
  */
 
-/* The one absolute path of a file, for an agent, whose folder is another.  It compares these.  The
- * caller frees. */
+/* The canonical absolute path of a file, malloc'd.  An agent runs in another folder, and compares
+ * paths. */
 static char *
 absolute_path(const char *file)
 {

@@ -36,7 +36,7 @@ is_nested(const struct json *value)
     return value && (value->type == JSON_OBJECT || value->type == JSON_ARRAY);
 }
 
-/* Length of a row of a table up to its last column, which is not padded. */
+/* Prints a row of a table.  All columns but the last are padded. */
 static void
 print_row(char *const *cells, const size_t *widths, size_t n, int indent)
 {
@@ -50,7 +50,7 @@ print_row(char *const *cells, const size_t *widths, size_t n, int indent)
     }
 }
 
-/* Which of 'keys' the first object has; a table has these columns. */
+/* Those of 'keys' that the first object has: the table's columns. */
 static size_t
 table_columns(const struct json *array, const char *const keys[], const char **columns)
 {
@@ -170,7 +170,7 @@ compare_objects(const void *a_, const void *b_)
 void
 ctl_sort_by(struct json *array, const char *key)
 {
-    if (array->array.n) { /* without elements there is no array, which qsort() must not get. */
+    if (array->array.n) { /* an array without elements is NULL, which qsort() must not get. */
         sort_key = key;
         qsort(array->array.elems, array->array.n, sizeof *array->array.elems, compare_objects);
     }

@@ -24,7 +24,7 @@ has_tree_of(const struct rrec_node *node, const struct rrec_group *group)
     return false;
 }
 
-/* Of an agent's groups those wanted, without what is configuration. */
+/* Those of an agent's groups that are wanted, without their configuration. */
 static struct json *
 groups_to_json(const struct json *groups, const struct rrec_group *only)
 {
@@ -88,7 +88,7 @@ to_array(const struct json *object, const char *key)
     return array;
 }
 
-/* "" for a reason that only the agent knows. */
+/* What a drop reason means; "" if only the agent knows it. */
 static const char *
 help_of(const char *reason)
 {

@@ -60,21 +60,21 @@ aggregate_of(bool no_aggregation)
     return no_aggregation ? AGGREGATE_NO : AGGREGATE_YES;
 }
 
-/* Does --aggregate say that the node does not?  Without the option, 'otherwise'. */
+/* True if --aggregate says that the node does not aggregate; without the option, 'otherwise'. */
 static bool
 option_no_aggregation(const struct ctl *ctl, bool otherwise)
 {
     return ctl_option_word(ctl, OPT_AGGREGATE, aggregate_of(otherwise)) == AGGREGATE_NO;
 }
 
-/* Is it said of nodes with this role whether they aggregate? */
+/* Is --aggregate an option for nodes with this role? */
 static bool
 role_may_aggregate(const char *role)
 {
     return !strcmp(role, node_role_name(NODE_SWITCH));
 }
 
-/* A source agent aggregates where the first switch does not: nobody decides that. */
+/* No operator decides for a source agent: it aggregates if the first switch does not. */
 static void
 check_may_aggregate(const struct ctl *ctl, const char *name, const char *role)
 {
@@ -416,7 +416,7 @@ struct end {
     bool host;
 };
 
-/* "NAME:IF", not looked up. */
+/* Splits "NAME:IF".  Neither is looked up. */
 static void
 parse_end(const char *s, struct end *end)
 {
@@ -534,7 +534,7 @@ link_add(struct ctl *ctl)
     rrec_link_set_kind(row, kind);
 }
 
-/* Does 'tree', which is at some node, send copies to 'peer'? */
+/* Does the node of 'tree' send copies to 'peer'? */
 static bool
 sends_to(const struct rrec_tree_node *tree, const struct rrec_node *peer)
 {
@@ -548,8 +548,8 @@ sends_to(const struct rrec_tree_node *tree, const struct rrec_node *peer)
     return false;
 }
 
-/* A host's link carries its groups; one between nodes, the trees that go from one to the other.
- * Without that link castd plans a tree anew, unless the epoch has started. */
+/* A host's link carries the host's groups.  A link between nodes carries the trees that go from one
+ * to the other; without it castd plans a tree anew, unless the epoch has started. */
 static void
 check_carries_no_group(const struct ctl *ctl, const struct rrec_link *link)
 {

@@ -2,9 +2,9 @@
  *
  * castctl tree: a group's tree, the registry's intent beside what the agents say.
  *
- * Two trees have the same nodes.  Data goes along 'children': to whom the copies
- * go that a node sends, and what they are addressed to.  Responses go to 'parent', the nearest node
- * above that merges them, which has the sender among its 'branches'.
+ * Two trees have the same nodes.  Data goes along 'children': the nodes that get
+ * a node's copies, and the address of each copy.  Responses go to 'parent', the
+ * nearest node above that merges them; it has the sender among its 'branches'.
  *
  * An agent that cannot be reached leaves its part blank, and the command ends
  * with CTL_PARTIAL.
@@ -53,7 +53,7 @@ is_of_group(const struct rrec_tree_node *tree, const struct rrec_group *group)
     return tree->epoch == group->epoch && !strcmp(tree->proxy, group->proxy);
 }
 
-/* Name of the node in whose locator a SID is, as JSON; null if that has no part in the group. */
+/* Name of the node whose locator has the SID, as JSON; null if it has no part in the group. */
 static struct json *
 owner_to_json(const struct ctl *ctl, const struct rrec_group *group, const char *sid)
 {
@@ -91,7 +91,7 @@ children_to_json(const struct ctl *ctl, const struct rrec_group *group,
     }
     ctl_sort_by(array, "outer_da");
     for (size_t i = 0; i < array->array.n && tree->mcast_group[0]; i++) {
-        /* That was the next node's address. */
+        /* So far it was the next node's address, to find and sort by. */
         json_object_put_string(array->array.elems[i], "outer_da", tree->mcast_group);
     }
     return array;
@@ -126,7 +126,7 @@ branches_to_json(const struct rrec_tree_node *tree, const struct json *live)
     return array;
 }
 
-/* What a source agent names in the packets. */
+/* The receivers that a source agent names in the packets. */
 static struct json *
 copies_to_json(const struct rrec_tree_node *tree)
 {

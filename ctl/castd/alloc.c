@@ -3,11 +3,11 @@
  * Allocations: Proxy Addresses, Replication-IDs, epochs with their Designated
  * QPN and start PSN, designated rkeys, branch ids.
  *
- * None is ever given twice: a Proxy Address not in the registry's life, a
- * Designated QPN not while its Proxy Address lives, a branch id not while its
- * group lives.  Only a Replication-ID, of which there are few, is given again
- * when its group and all trees that have it are gone.  What was given is in the
- * rows, so a castd that starts anew continues where the last one stopped.
+ * A Proxy Address is never given twice in a registry's life, a Designated QPN
+ * never in its Proxy Address's life, a branch id never in its group's life.
+ * Replication-IDs are few: one is given again when its group and all trees that
+ * have it are gone.  The rows say what was given, so a castd that starts anew
+ * continues where the last one stopped.
  */
 #include <config.h>
 
@@ -19,8 +19,8 @@
 
 VLOG_DEFINE_THIS_MODULE(castd_alloc);
 
-/* Above 0 and 1, which are special, and above the numbers that a fresh RDMA device
- * gives to its first QPs: a mix-up is then seen. */
+/* Above 0 and 1, which are special, and above the numbers that a fresh RDMA device gives to its
+ * first QPs, so that a mix-up is noticed. */
 #define DESIGNATED_QPN_BASE 0x100
 
 static uint32_t
@@ -71,7 +71,7 @@ replication_id_is_used(const struct castd *c, int64_t id)
     return false;
 }
 
-/* Gives the group its addresses and its first epoch; false: there is no Replication-ID for it. */
+/* Gives the group its addresses and its first epoch.  False: all Replication-IDs are in use. */
 static bool
 new_group(struct castd *c, struct castd_group *g)
 {
@@ -99,8 +99,8 @@ new_group(struct castd *c, struct castd_group *g)
     return true;
 }
 
-/* The first source of an epoch is bound to it; every later one starts an epoch, since the receivers'
- * expected PSNs are no longer the start PSN. */
+/* The first source of an epoch is bound to it.  Every later one starts a new epoch, since the
+ * receivers' expected PSNs are no longer the start PSN. */
 static void
 bind_source(struct castd_group *g)
 {
@@ -118,8 +118,8 @@ bind_source(struct castd_group *g)
     }
 }
 
-/* What the source agent reported outlives the row that it reported it in.  Nobody is lost before a
- * packet went down. */
+/* Keeps what the source agent reported, beyond the row that it reported it in.  A loss also says
+ * that the epoch has started: nobody is lost before a packet went down. */
 static void
 latch_started(const struct castd *c, struct castd_group *g)
 {

@@ -3,9 +3,9 @@
  * castd: the controller.
  *
  * Level-triggered: whenever the registry changes, everything that follows from
- * it is computed anew and the difference written in one transaction.  Nothing
- * lives in this process only, so it may be killed and started at any time, and
- * a second castd, which waits for the OVSDB lock, may take over.
+ * it is computed anew and the difference written in one transaction.  No state
+ * lives in this process only: it may be killed and started at any time.  A
+ * second castd waits for the OVSDB lock, to take over.
  */
 #include <config.h>
 
@@ -32,7 +32,7 @@ struct castd_loop {
     bool pending;              /* the registry changed since the last computation. */
     unsigned int seqno;
     char *status;  /* what status_text() said last. */
-    char *problem; /* with the schema, or NULL. */
+    char *problem; /* what is wrong with the schema; NULL: nothing. */
 };
 
 static const char *
@@ -61,7 +61,7 @@ compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn)
         rrec_global_set_fabric_mtu(rrec_global_insert(txn), DEFAULT_FABRIC_MTU);
         return;
     }
-    /* castctl counts each of its transactions there: if one came in between, start anew. */
+    /* castctl counts its transactions there.  If one came in between, this one is tried again. */
     rrec_global_verify_next_cfg(global);
     castd_load(&c, idl);
     castd_allocate(&c);

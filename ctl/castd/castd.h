@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * castd's own structures: one computation, from the rows of the registry to
- * what they are to be, within one transaction.
+ * castd's own structures.  One computation leads from the registry's rows to
+ * what they must be, within one transaction:
  *
- *     load.c     castd_load()      rows -> topology, nodes, groups
- *     alloc.c    castd_allocate()  Proxy Addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
- *     loss.c     castd_find_lost() members that nodes have lost
- *     rollout.c  castd_rollout()   each group's next step -> trees wanted
- *     sync.c     castd_sync()      nodes' rows made equal to what is wanted; generations
- *     report.c   castd_report()    states and status texts of groups and members
- *     load.c     castd_unload()
+ *   load.c     castd_load()      rows -> topology, nodes, groups
+ *   alloc.c    castd_allocate()  Proxy Addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
+ *   loss.c     castd_find_lost() members that nodes have lost
+ *   rollout.c  castd_rollout()   each group's next step -> trees wanted
+ *   sync.c     castd_sync()      nodes' rows made equal to what is wanted; generations
+ *   report.c   castd_report()    states and status texts of groups and members
+ *   load.c     castd_unload()
  *
  * Calls between these files go up this list, never down.
  */
@@ -22,7 +22,7 @@
 struct castd_node {
     const struct rrec_node *row;
     const struct plan_node *node;
-    bool caught_up; /* before this computation. */
+    bool caught_up; /* it had applied its generation before this computation. */
 };
 
 struct castd_group {
@@ -59,10 +59,10 @@ const struct rrec_key *castd_find_key(const struct ovsdb_idl *, int64_t id);
 /* A group's tree at a node in the current epoch; NULL: none. */
 const struct rrec_tree_node *
 castd_find_tree(const struct rrec_node *, const char *proxy, int64_t epoch);
-/* The source agent of a tree, as long as the topology knows it. */
+/* The source agent of a tree; NULL: the topology does not know it. */
 const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec_tree_node *);
 
-/* loss.c: has a node lost this registration in this epoch? */
+/* loss.c: is this registration lost in this epoch? */
 bool castd_is_lost(const struct rrec_member *);
 
 /* rollout.c: does the node run this tree as it was last written? */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The registry's rows as the planner's plain structures, and how to find some of both.
+ * The registry's rows as the planner's plain structures, and look-ups in both.
  *
  * Rows that castctl would not have written (a link to nowhere, a host with a
- * forbidden address) are left out, and said so in the log; which those are,
- * ctl/registry/rows.c says.
+ * forbidden address) are left out and logged; ctl/registry/rows.c says which.
  */
 #include <config.h>
 
@@ -21,7 +20,7 @@ VLOG_DEFINE_THIS_MODULE(castd_load);
 
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(60, 60);
 
-/* Once for each row, although everything is computed anew with every change. */
+/* Logs each row once, although everything is computed anew with every change. */
 static void
 log_left_out(const struct registry_rows *rows)
 {
@@ -73,7 +72,7 @@ load_hosts(struct plan_topology *t, const struct registry_rows *rows)
     }
 }
 
-/* None if the text is nonsense. */
+/* No impairment if the text is nonsense. */
 static struct impair_params
 load_impairment(const char *text)
 {
@@ -126,7 +125,7 @@ compare_members(const void *a_, const void *b_)
     return strcmp((*a)->host, (*b)->host);
 }
 
-/* What is wrong with them has been logged. */
+/* log_left_out() has logged what is wrong with a group's settings. */
 static void
 load_settings(struct plan_group *p, const struct rrec_group *row)
 {
@@ -215,7 +214,7 @@ castd_unload(struct castd *c)
 }
 
 /*
- * What is found in rows and plain structures.
+ * Look-ups in rows and plain structures.
  */
 
 const struct rrec_key *

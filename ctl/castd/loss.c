@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Members that are lost: from what nodes report of their branches to members by
- * name, and to what becomes of the group.
+ * Lost members: from what nodes report of their branches to members by name,
+ * and to what becomes of the group.
  *
  * A node's report is in its tree's row, which goes away when the tree shrinks.
- * So it is copied into the member's row, where it stays as long as the epoch
- * and the registration last, in the same transaction that has the tree shrink.
+ * The transaction that shrinks the tree copies the report into the member's row,
+ * where it stays as long as the epoch and the registration last.
  */
 #include <config.h>
 
@@ -25,7 +25,7 @@ castd_is_lost(const struct rrec_member *m)
     return m->lost[0] && m->epoch == m->group->epoch;
 }
 
-/* What 'tree' says of the branch 'id'; NULL: it is not lost there. */
+/* Why 'tree' has lost the branch 'id'; NULL: it has not. */
 static const char *
 lost_branch(const struct rrec_tree_node *tree, int64_t id)
 {
@@ -70,7 +70,8 @@ find_parent(const struct castd *c, const struct castd_group *g, const struct cas
     return NULL;
 }
 
-/* The first node's reason for having lost this branch, with its name.  malloc'd; NULL: none has. */
+/* Why the first node that has lost this branch has lost it, with its name.  malloc'd; NULL: none
+ * has lost it. */
 static char *
 find_report(const struct castd *c, const struct castd_group *g, int64_t branch)
 {
@@ -86,14 +87,14 @@ find_report(const struct castd *c, const struct castd_group *g, int64_t branch)
     return NULL;
 }
 
-/* What nodes say of one that the member is behind.  malloc'd; NULL: nothing. */
+/* Why the nearest lost node that the member is behind is lost.  malloc'd; NULL: none is lost. */
 static char *
 find_report_above(const struct castd *c, const struct castd_group *g, const struct rrec_member *m)
 {
     const struct castd_node *n = find_edge(c, g, m->branch);
     char *why = NULL;
 
-    /* No way up is longer than the number of nodes, unless somebody has written a circle. */
+    /* A way up with more steps than there are nodes is a circle that somebody has written. */
     for (size_t i = 0; !why && n && i < c->n_nodes; i++) {
         char *above = find_report(c, g, BRANCH_ID_NODE((int64_t) n->node->id));
 
@@ -106,7 +107,7 @@ find_report_above(const struct castd *c, const struct castd_group *g, const stru
     return why;
 }
 
-/* Also of one that is leaving: as long as it is counted, its loss is the group's. */
+/* Includes members that are leaving: as long as one is counted, its loss is the group's. */
 static void
 find_lost_members(const struct castd *c, const struct castd_group *g)
 {
@@ -116,8 +117,9 @@ find_lost_members(const struct castd *c, const struct castd_group *g)
         if (m->epoch == g->row->epoch && m->branch) {
             char *why = find_report(c, g, m->branch);
 
-            /* An edge that refuses for its last receiver, and the node above that prunes it for that, report
-             * at the same time: what the edge says tells more, whichever comes first. */
+            /* An edge may refuse for its last receiver, and the node above prune the edge for that:
+             * both report at the same time.  The edge's report tells more, so it wins, whichever
+             * comes first. */
             if (!why && !m->lost[0]) {
                 why = find_report_above(c, g, m);
             }
@@ -130,7 +132,7 @@ find_lost_members(const struct castd *c, const struct castd_group *g)
     }
 }
 
-/* Is anyone in the tree who is not lost and does not leave? */
+/* Does the tree have a member that stays: neither lost nor leaving? */
 static bool
 any_left(const struct castd *c, const struct castd_group *g)
 {
@@ -168,8 +170,8 @@ find_all_lost(const struct castd *c, const struct castd_group *g)
     ds_destroy(&s);
 }
 
-/* Policy fail-group: the epoch is over with the first that is lost while it is counted.  That stays
- * so when it is out: the source has been told. */
+/* Policy fail-group: the epoch is over with the first member that is lost while it is counted.  It
+ * stays over when that member is out: the source has been told. */
 static void
 find_first_lost(const struct castd *c, const struct castd_group *g)
 {

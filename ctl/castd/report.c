@@ -44,8 +44,8 @@ waiting_for(const struct castd *c, const struct castd_group *g, struct ds *s)
     }
 }
 
-/* Does a source agent that has no tree of the group any more, or one of an earlier epoch, perhaps
- * still send to its switches? */
+/* May this source agent still send to the group's switches, although it has no tree of the group
+ * any more, or one of an earlier epoch? */
 static bool
 may_feed(const struct castd *c, const struct castd_group *g, const struct castd_node *agent)
 {
@@ -62,8 +62,8 @@ may_feed(const struct castd *c, const struct castd_group *g, const struct castd_
     return false;
 }
 
-/* The nodes that keep its members from leaving.  Where a source agent was told to drop the whole
- * tree there is no tree left to tell by. */
+/* The nodes that keep the group's members from leaving.  A source agent that was told to drop the
+ * whole tree has no tree left to tell by; it is known by its generation. */
 static void
 draining_for(const struct castd *c, const struct castd_group *g, struct ds *s)
 {
@@ -139,7 +139,8 @@ report_group(const struct castd *c, const struct castd_group *g, struct ds *stat
     }
 }
 
-/* Does a switch keep a tree of an earlier epoch with this host, for what a source agent still sends? */
+/* Does a switch keep a tree of an earlier epoch with this host?  It does as long as a source agent
+ * may send into that tree. */
 static bool
 is_in_earlier_epoch(const struct castd *c, const struct castd_group *g, const char *host)
 {
@@ -160,7 +161,7 @@ is_in_earlier_epoch(const struct castd *c, const struct castd_group *g, const ch
     return false;
 }
 
-/* Is a member that wants out, or is of an earlier epoch, out everywhere? */
+/* Is a member that is leaving, perhaps from an earlier epoch, out everywhere? */
 static bool
 is_out(const struct castd *c, const struct castd_group *g, size_t i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One step of each group: what its nodes have now (rows and generations) goes
- * into the pure step, and the trees that come out are what is wanted.
+ * One step of each group.  What its nodes have now (rows and generations) goes
+ * into the pure step; the trees that come out are what is wanted.
  */
 #include <config.h>
 
@@ -23,8 +23,8 @@ castd_tree_applied(const struct rrec_node *node, const struct rrec_tree_node *tr
     return node->nb_cfg >= tree->generation;
 }
 
-/* A member that is lost is taken out where the group goes on without it.  When nobody is left all
- * stay: their nodes must go on telling the source. */
+/* A lost member is taken out if the group goes on without it.  If nobody is left all stay: their
+ * nodes must go on telling the source. */
 static bool
 is_pruned(const struct rrec_member *m, const struct castd_group *g)
 {
@@ -79,7 +79,7 @@ load_request(const struct castd *c, struct castd_group *g)
     }
 }
 
-/* Takes one node's tree, as it was told, into the plan that the nodes have. */
+/* Adds one node's tree, as the node was told it, to the plan that the nodes have. */
 static void
 load_tree(struct plan *have, const struct castd_node *n, const struct rrec_tree_node *row)
 {
@@ -123,7 +123,7 @@ load_state(const struct castd *c, struct castd_group *g)
     }
 }
 
-/* Without a plan nothing is wanted at any node: castd_sync() takes out what is there. */
+/* A group without a plan wants no tree at any node: castd_sync() takes out what is there. */
 void
 castd_rollout(struct castd *c)
 {

@@ -2,13 +2,13 @@
  *
  * Makes the nodes' rows equal to what is wanted.
  *
- * A difference: rows that are right stay as they are, with their UUID.  A node
- * of which anything changed gets a new generation (Node.cfg), and so do the
- * trees of it that changed; a request in Global.next_cfg that was not answered
- * yet also gives every node a new generation, so that --wait=agents hears from
- * agents and not from rows.
+ * Only differences are written: rows that are right stay as they are, with their
+ * UUID.  A node of which anything changed gets a new generation (Node.cfg), and
+ * so do those of its trees that changed.  A request in Global.next_cfg that is
+ * not answered yet gives every node a new generation, so that --wait=agents
+ * hears from agents and not from rows.
  *
- * Trees that nobody wants go away at source agents at once, at switches when
+ * Trees that nobody wants go away at source agents at once, and at switches when
  * the agent has applied that: packets on their way still find their receivers.
  */
 #include <config.h>
@@ -218,14 +218,14 @@ sync_outer_das(const struct rrec_tree_node *row, const struct tree_config *t)
     return changed;
 }
 
-/* Empty: none. */
+/* "" if there is no SID. */
 static const char *
 sid_text(const struct in6_addr *sid)
 {
     return IN6_IS_ADDR_UNSPECIFIED(sid) ? "" : ip6_text(sid);
 }
 
-/* The node's copy of a key, of which all of its trees have the same; true if that changes. */
+/* Updates the node's copy of a key, which all trees of the node share.  True if it changed. */
 static bool
 sync_key(const struct castd *c, const char *node, uint32_t id, struct rrec_node_key **copy)
 {
@@ -246,7 +246,7 @@ sync_key(const struct castd *c, const char *node, uint32_t id, struct rrec_node_
         rrec_node_key_set_id(*copy, id);
         changed = true;
     }
-    if (key) { /* else it keeps what it has: it was deleted past castctl. */
+    if (key) { /* NULL: deleted past castctl; the copy keeps what it has. */
         SYNC_STRING(node_key, *copy, secret, key->secret);
     }
     return changed;
@@ -350,8 +350,8 @@ is_wanted(const struct castd *c, const struct plan_node *node, const struct rrec
     return false;
 }
 
-/* Must a switch keep this tree, which nobody wants, because a source agent may still send into it?
- * To be asked before any row is changed. */
+/* May a source agent still send into this tree, which nobody wants?  Then switches keep it.  Ask
+ * before any row is changed. */
 static bool
 is_fed(const struct castd *c, const struct rrec_tree_node *row)
 {

@@ -11,15 +11,15 @@
 /* Adds a finding of the running check; takes the strings over. */
 void doctor_add(struct doctor *, enum doctor_state, char *found, char *fix);
 
-/* The path below the root that is looked at; malloc'd. */
+/* A path below the root that the checks look at; malloc'd. */
 char *doctor_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Whether there is such a file.  Takes 'path' over, as the following do. */
+/* Whether there is such a file.  Takes 'path' over. */
 bool doctor_exists(char *path);
-/* Its first line, without the end; NULL: none.  malloc'd. */
+/* The file's first line, without its end, malloc'd; NULL: none.  Takes 'path' over. */
 char *doctor_line(char *path);
-/* Whether one of its lines contains 'text'. */
+/* Whether one of the file's lines contains 'text'.  Takes 'path' over. */
 bool doctor_contains(char *path, const char *text);
-/* Names in a folder that start with 'prefix', sorted. */
+/* Names in a folder that start with 'prefix', sorted.  Takes 'folder' over. */
 void doctor_names(char *folder, const char *prefix, struct svec *);
 /* Whether this process has a capability. */
 bool doctor_has_capability(unsigned int capability);

@@ -20,7 +20,7 @@
 
 static const struct {
     const char *name;
-    unsigned int roles; /* that it matters for. */
+    unsigned int roles; /* DOCTOR_x that it matters for. */
     void (*run)(struct doctor *);
 } checks[] = {
     {"rdma_rxe", DOCTOR_HOST | DOCTOR_LAB, doctor_rdma_rxe},

@@ -2,9 +2,9 @@
  *
  * What on this machine stands in the way of rocecast, and what to do about it.
  *
- * The checks look only: they load no module, start no machine, send no packet.
- * What they look at below /sys, /proc, /dev and /lib is looked for below
- * $ROCECAST_SYSROOT if that is set: for tests, which seed faults there.
+ * The checks only look: they load no module, start no machine, send no packet.
+ * If $ROCECAST_SYSROOT is set, they look for /sys, /proc, /dev and /lib below
+ * it: tests seed faults there.
  */
 #ifndef CTL_DOCTOR_DOCTOR_H
 #define CTL_DOCTOR_DOCTOR_H 1
@@ -34,21 +34,21 @@ struct doctor_finding {
 
 struct doctor {
     unsigned int roles;    /* DOCTOR_x that the machine has. */
-    unsigned int path_mtu; /* that queue pairs are to have, bytes. */
+    unsigned int path_mtu; /* wanted for queue pairs, bytes. */
     const char *db;        /* the registry, or several remotes with commas between. */
-    bool db_wanted;        /* somebody named it: it must be there. */
-    long long deadline;    /* for the registry, on time_msec()'s scale. */
+    bool db_wanted;        /* somebody named the registry: it must be there. */
+    long long deadline;    /* for the registry's answers, on time_msec()'s scale. */
 
     /* Results. */
-    bool unreachable; /* the registry that was wanted. */
+    bool unreachable; /* the wanted registry cannot be used. */
     size_t n;
     struct doctor_finding *findings;
-    const char *check; /* running. */
+    const char *check; /* name of the running check. */
 };
 
 /* Runs the checks for d->roles, in order. */
 void doctor_run(struct doctor *d);
-/* Runs one of them, by its name. */
+/* Runs the check with this name. */
 void doctor_run_one(struct doctor *d, const char *check);
 void doctor_uninit(struct doctor *d);
 

@@ -21,7 +21,7 @@
 #include "testbed/labs/labs.h"
 #include "util.h"
 
-/* Of paths of sockets, with the 0 at the end. */
+/* Size of a socket's path, with the 0 at the end. */
 #define SUN_PATH_SIZE sizeof(((struct sockaddr_un *) 0)->sun_path)
 
 void
@@ -125,7 +125,7 @@ doctor_socket_paths(struct doctor *d)
     }
 }
 
-/* 0: somebody listens there; otherwise why not. */
+/* 0: somebody listens there; otherwise the errno that says why not. */
 static int
 knock(const char *path)
 {
@@ -177,7 +177,8 @@ doctor_sockets(struct doctor *d)
  * Labs.
  */
 
-/* Counts a lab's processes, each as the journal has it last, and names one that is dead. */
+/* Counts a lab's processes, by the journal's last entry for each.  Returns how many are dead, and
+ * names one of those. */
 static size_t
 count_dead(const struct journal_list *list, size_t *n_processes, const char **dead)
 {

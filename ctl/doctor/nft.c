@@ -3,10 +3,10 @@
  * Whether nftables drops what rocecast sends: asks nft for the rules of this
  * network namespace.
  *
- * A rule counts that names one of the three kinds of packet and drops or
- * rejects it, whatever else it asks for: that it may concern others only is for
- * the reader to see.  A base chain whose policy is drop is worth a warning if
- * none of its rules accepts that kind.
+ * A rule counts if it names one of the three kinds of packet and drops or
+ * rejects it.  Whatever else the rule asks for is ignored; the reader must see
+ * whether it concerns other packets only.  A base chain whose policy is drop is
+ * worth a warning if none of its rules accepts that kind.
  */
 #include <config.h>
 
@@ -26,7 +26,7 @@ static const struct kind {
     const char *title;
     int protocol;
     const char *name; /* as nft has it. */
-    int port;         /* 0: any. */
+    int port;         /* 0: it has no ports. */
     const char *exthdr;
 } kinds[] = {
     {"UDP 4791 (RoCEv2)", 17, "udp", 4791, NULL},
@@ -34,7 +34,7 @@ static const struct kind {
     {"protocol 43 (SRH)", 43, "ipv6-route", 0, "rt"},
 };
 
-/* Whether a value of a match is, or a set or range of them includes, this number or name. */
+/* Whether a match's value, set or range includes this number or name. */
 static bool
 includes(const struct json *value, int number, const char *name)
 {
@@ -64,9 +64,9 @@ includes(const struct json *value, int number, const char *name)
 }
 
 enum verdict {
-    OTHER, /* is about something else. */
-    YES,   /* names such packets. */
-    NO,    /* names others. */
+    OTHER, /* it is about something else. */
+    YES,   /* it names such packets. */
+    NO,    /* it names other packets. */
 };
 
 static enum verdict
@@ -97,7 +97,7 @@ judge_match(const struct json *match, const struct kind *kind)
         if (!same || !kind->port) {
             return NO;
         }
-        /* The source port of RoCEv2 is any. */
+        /* RoCEv2 packets have any source port. */
         return !strcmp(field, "dport") ? verdict(includes(right, kind->port, NULL), inverted)
                                        : OTHER;
     }

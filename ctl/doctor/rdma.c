@@ -95,8 +95,8 @@ doctor_crc32(struct doctor *d)
 void
 doctor_rxe_netns(struct doctor *d)
 {
-    /* The kernel has this setting once, and shows it in the initial namespace.  Comparing with
-     * process 1 would need root, and in a container that is the container's. */
+    /* The kernel has netdev_max_backlog once, and shows it in the initial namespace only.
+     * Comparing with process 1 would need root, and in a container process 1 is the container's. */
     if (doctor_kernel_since(7, 1)) {
         doctor_add(d, DOCTOR_OK, xstrdup("soft-RoCE of this kernel works in any namespace"), NULL);
     } else if (doctor_exists(doctor_path("/proc/sys/net/core/netdev_max_backlog"))) {
@@ -148,7 +148,7 @@ doctor_infiniband(struct doctor *d)
     svec_destroy(&devices);
 }
 
-/* What addresses a device's GID table has. */
+/* Which kinds of address a device's GID table has. */
 struct gid_table {
     bool link_local, ip4, usable;
 };

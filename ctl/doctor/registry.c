@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the registry answers, and is one that does its work: each server is
- * asked for the row of database 'rocecast' in its database '_Server'.
+ * Whether the registry answers and does its work.  Each server is asked for the
+ * row of database 'rocecast' in its database '_Server'.
  *
- * The usual client would not tell a member of a cluster without quorum from a
- * server that is not there: it goes on to the next.  It then reads the tables:
+ * The usual client cannot ask that: it goes on to the next server both when one
+ * is not there and when a cluster has no quorum.  It reads the tables afterwards:
  * their schema, and the rows that castd leaves out.
  */
 #include <config.h>
@@ -41,7 +41,7 @@ finish_connecting(struct stream *stream, long long deadline)
     return error == EAGAIN ? ETIMEDOUT : error;
 }
 
-/* The reply to the only request on this connection, which the caller frees. */
+/* 0 with the reply to the connection's only request, which the caller frees, or an error. */
 static int
 receive_reply(struct jsonrpc *rpc, long long deadline, struct jsonrpc_msg **replyp)
 {
@@ -69,7 +69,7 @@ receive_reply(struct jsonrpc *rpc, long long deadline, struct jsonrpc_msg **repl
     }
 }
 
-/* Asks one server; 0 and its reply, which the caller frees. */
+/* Asks one server: 0 with its reply, which the caller frees, or an error. */
 static int
 ask(const char *remote, long long deadline, struct jsonrpc_msg **replyp)
 {
@@ -99,8 +99,8 @@ first(const struct json *array)
     return array && array->type == JSON_ARRAY && array->array.n ? array->array.elems[0] : NULL;
 }
 
-/* What is wrong with one server, malloc'd; NULL: nothing.  '*fix' is changed if it is not the usual
- * one. */
+/* What is wrong with one server, malloc'd; NULL: nothing.  Changes '*fix' if the usual one does not
+ * help. */
 static char *
 check_server(const char *remote, long long deadline, const char **fix)
 {
@@ -181,7 +181,7 @@ doctor_registry(struct doctor *d)
         svec_add(&remotes, r);
     }
     for (size_t i = 0; i < remotes.n; i++) {
-        /* Each gets its share of the time that is left. */
+        /* Each server gets its share of the time that is left. */
         long long now = time_msec();
         long long left = MAX(d->deadline - now, 0) / (long long) (remotes.n - i);
         const char *fix = "start its ovsdb-server (a lab has its own: castlab env), or set --db or "

@@ -39,7 +39,7 @@ liveness_min(uint8_t timeout)
     return ((4096 * 4ull << timeout) + 999999) / 1000000;
 }
 
-/* With it comes the default of the liveness time. */
+/* Also sets the liveness time to its default, which depends on the time-out. */
 static int
 check_timeout(struct group_settings *s, uint64_t timeout, char **whyp OVS_UNUSED)
 {
@@ -229,7 +229,7 @@ group_settings_mend(struct group_settings *s)
 void
 group_settings_read(const struct rrec_group *row, struct group_settings *s)
 {
-    /* Of words the schema has no others. */
+    /* Words always parse: the schema allows no others. */
     *s = group_settings_default();
     tree_mode_parse(row->mode, &s->mode);
     if (row->receivers) {
@@ -267,7 +267,7 @@ group_settings_write(const struct rrec_group *row, const struct group_settings *
 char *
 tree_policy_read(const struct rrec_tree_node *row, struct group_policy *p)
 {
-    /* Empty: of a registry that has been converted, and castd was not there yet. */
+    /* The column is empty in a converted registry until castd has run. */
     if (row->nak && !nak_policy_parse(row->nak, &p->nak)) {
         return xasprintf("Tree_Node.nak \"%s\": unknown", row->nak);
     }

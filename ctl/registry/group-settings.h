@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The settings that operators give a group: one table, from which castctl has its options, their
- * help and what it shows, and castd what it plans with.
+ * The settings that operators give a group, in one table.  castctl takes its options, their help
+ * and what it shows from the table; castd plans with the settings.
  *
- * A new one that nodes act on is: a column in Group and in Tree_Node (rocecast.ovsschema); a field
- * of struct group_policy (lib/group-policy.h), which comes to nodes as a whole; in group-settings.c
- * a row of the table and a line in each function about rows; a line in ctl/node/show.c; and whoever
- * acts on it.  castctl takes, explains, compares and shows it without another line, and completes it;
- * tests/install wants it in the man page.
+ * A new setting that nodes act on needs:
  *
- * --auth and --key are no rows of the table: they are one setting of two options, and one of them
- * names a row of table Key.
+ *   - a column in Group and in Tree_Node (rocecast.ovsschema);
+ *   - a field of struct group_policy (lib/group-policy.h), which comes to nodes as a whole;
+ *   - in group-settings.c a row of the table, and a line in each function about rows;
+ *   - a line in ctl/node/show.c;
+ *   - the code that acts on it;
+ *   - a place in the man page, which tests/install checks.
+ *
+ * castctl needs no other line to take, explain, compare, show and complete it.
+ *
+ * --auth and --key are not in the table: the two options are one setting, and --key names a row of
+ * table Key.
  */
 #ifndef CTL_REGISTRY_GROUP_SETTINGS_H
 #define CTL_REGISTRY_GROUP_SETTINGS_H 1
@@ -25,7 +30,7 @@
 struct rrec_group;
 struct rrec_tree_node;
 
-/* Their values in a group. */
+/* The values of the settings in a group. */
 struct group_settings {
     enum tree_mode mode;
     bool provisioned; /* packets name no receivers. */
@@ -58,7 +63,7 @@ struct group_setting {
     int (*check)(struct group_settings *, uint64_t value, char **whyp);
 };
 
-/* Ends with a setting whose option is NULL.  The time-out is before the liveness time. */
+/* Ends with a setting whose option is NULL.  The time-out comes before the liveness time. */
 extern const struct group_setting group_settings_table[];
 size_t group_settings_count(void);
 
@@ -67,8 +72,9 @@ bool group_setting_is_switch(const struct group_setting *);
 /* What usage says for its value, malloc'd: "BYTES", "off|on". */
 char *group_setting_argument(const struct group_setting *);
 
-/* Takes the value over: 0.  Or EINVAL, or ERANGE if it does not go with those of settings before it:
- * '*whyp' is a malloc'd sentence then that says what it must be. */
+/* Parses the value into the settings.  Returns 0 or an errno; '*whyp' then says in a malloc'd
+ * sentence what the value must be.  ERANGE: it contradicts settings before it in the table.
+ * EINVAL: it is wrong otherwise. */
 int group_setting_parse(const struct group_setting *, const char *, struct group_settings *,
                         char **whyp);
 /* The opposite, malloc'd; NULL: it has no value. */
@@ -76,20 +82,21 @@ char *group_setting_text(const struct group_setting *, const struct group_settin
 bool group_setting_equal(const struct group_setting *, const struct group_settings *,
                          const struct group_settings *);
 
-/* Of a group of which nothing is said. */
+/* The settings of a group for which none is given. */
 struct group_settings group_settings_default(void);
-/* Gives those that castctl would have refused their defaults: a row was written past it.  NULL, or a
- * malloc'd sentence about the first of them. */
+/* Replaces values that castctl would have refused by their defaults; a row may have been written
+ * past castctl.  Returns NULL, or a malloc'd sentence about the first value replaced. */
 char *group_settings_mend(struct group_settings *);
 
-/* A group's row.  Columns that are empty, in a registry that has been converted, are defaults. */
+/* Reads a group's row.  Empty columns, as in a converted registry, read as defaults. */
 void group_settings_read(const struct rrec_group *, struct group_settings *);
+/* Writes them to a group's row. */
 void group_settings_write(const struct rrec_group *, const struct group_settings *);
 
-/* A tree's row, which brings the policy to its node.  NULL, or a malloc'd sentence that names column
- * and value. */
+/* Reads the policy from a tree's row, which brings it to its node.  Returns NULL, or a malloc'd
+ * sentence that names column and value. */
 char *tree_policy_read(const struct rrec_tree_node *, struct group_policy *);
-/* True if anything changed. */
+/* Writes the policy to a tree's row.  True if anything changed. */
 bool tree_policy_write(const struct rrec_tree_node *, const struct group_policy *);
 
 #endif /* ctl/registry/group-settings.h */

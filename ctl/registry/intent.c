@@ -320,14 +320,14 @@ read_outer_das(struct reader *r, const struct rrec_tree_node *row, struct tree_c
     return true;
 }
 
-/* Empty: none, that is, ::. */
+/* An empty column is no SID, that is, ::. */
 static bool
 read_sid(struct reader *r, const char *column, const char *s, struct in6_addr *out)
 {
     return !s[0] || read_address(r, column, s, out);
 }
 
-/* Empty: of a registry that has been converted. */
+/* Column mode is empty in a converted registry. */
 static bool
 read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
@@ -368,7 +368,7 @@ compare_keys(const void *a_, const void *b_)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* A secret is not said in what is wrong with it. */
+/* An error names the key, never the secret. */
 static bool
 read_auth(struct reader *r, const struct rrec_tree_node *row, struct auth_config *c)
 {

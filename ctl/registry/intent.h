@@ -15,11 +15,11 @@ struct rrec_tree_node;
 /* Builds the whole snapshot of 'node': its ports, routes, SIDs and trees, each list sorted by its
  * key, with generation Node.cfg.  The caller frees *out with node_config_uninit().
  *
- * All or nothing: one value that cannot be right makes it false, with *out empty and a malloc'd
- * sentence in *errp that names table, column and value. */
+ * All or nothing: if any value is invalid it returns false, with *out empty and a malloc'd sentence
+ * in *errp that names table, column and value. */
 bool intent_read(const struct rrec_node *node, struct node_config *out, char **errp);
 
-/* The same of one tree, to be freed with tree_config_uninit(). */
+/* The same for one tree.  The caller frees *out with tree_config_uninit(). */
 bool intent_read_tree(const struct rrec_tree_node *row, struct tree_config *out, char **errp);
 
 #endif /* ctl/registry/intent.h */

@@ -11,8 +11,8 @@
 struct json;
 struct json_array;
 
-/* Members of objects: "", 0, false, or an empty array if 'object'
- * has none of this type, or is no object. */
+/* Members of objects.  If 'object' is no object, or has no such member of this type: "", 0, false
+ * or an empty array. */
 const char *ctl_get_string(const struct json *object, const char *key);
 int64_t ctl_get_int(const struct json *object, const char *key);
 bool ctl_get_bool(const struct json *object, const char *key);

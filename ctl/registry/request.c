@@ -3,9 +3,9 @@
  * Requests of sources and receivers.
  *
  * Every transaction that changes anything increments Global.next_cfg and
- * verifies that nobody else has since it was read.  So these transactions are
- * serialized: what was checked is still true when it is written, or it is done
- * again.
+ * verifies that nobody else has incremented it since it was read.  This
+ * serializes the transactions: what was checked still holds when it is written,
+ * or the transaction is tried again.
  */
 #include <config.h>
 
@@ -172,7 +172,8 @@ is_same(const struct rrec_member *m, const struct request_member *r, const char 
            && (!r->has_region || m->rkey[0] == r->rkey) && !strcmp(m->va, va) && m->len == r->len;
 }
 
-/* May the row that is there be written over?  0 with '*same': it says the same already. */
+/* Checks that the existing row 'm' may be written over.  0: it may, or it says the same as 'r'
+ * already, and '*same' is true. */
 static int
 check_existing(const struct rrec_member *m, const struct request_member *r, const char *va,
                bool *same, char **whyp)
@@ -260,7 +261,7 @@ count_active(const struct ovsdb_idl *idl, const struct rrec_group *group)
     return n;
 }
 
-/* Where a group stands that is not ready. */
+/* How far a group has come that is not ready. */
 static char *
 group_standing(const struct ovsdb_idl *idl, const struct rrec_group *group, uint64_t n_members)
 {
@@ -350,9 +351,9 @@ request_get_number(const struct ovsdb_idl *idl, const struct ovsdb_idl_txn *txn,
     const struct rrec_global *global = rrec_global_first(idl);
 
     if (status == TXN_UNCHANGED) {
-        /* All is there already, but maybe castd has not taken it up. */
+        /* The rows say so already, but castd may not have taken that up yet. */
         return global ? global->next_cfg : 0;
     }
     int64_t number = ovsdb_idl_txn_get_increment_new_value(txn);
-    return number ? number : 1; /* the row has been made. */
+    return number ? number : 1; /* 0: the transaction made Global's row. */
 }

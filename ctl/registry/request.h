@@ -12,7 +12,7 @@
  *   EEXIST     registered already with other values
  *   EBUSY      the member's earlier registration is still on its way out
  *   EAGAIN     castd has not given the group an epoch yet
- *   EHOSTDOWN  the member is lost, or the epoch with it: only another one helps
+ *   EHOSTDOWN  the member is lost, or the whole epoch is: only a new epoch helps
  */
 #ifndef CTL_REGISTRY_REQUEST_H
 #define CTL_REGISTRY_REQUEST_H 1
@@ -32,7 +32,9 @@ request_find_member(const struct ovsdb_idl *, const struct rrec_group *, const c
 struct request_source {
     const char *group, *host;
     int64_t qpn;
-    int64_t epoch; /* which it must be; 0: a new one if this one has had a source. */
+    /* The epoch that the group must be in; 0: the current one, or a new one if that has had a
+     * source. */
+    int64_t epoch;
     bool may_exist;
 };
 
@@ -46,23 +48,23 @@ struct request_member {
     int64_t rkey;
     uint64_t va;
     int64_t len;
-    int64_t epoch; /* which it must be; 0: the current one. */
+    int64_t epoch; /* that the group must be in; 0: the current one. */
     bool may_exist;
 };
 
 int request_member_add(const struct ovsdb_idl *, struct ovsdb_idl_txn *,
                        const struct request_member *, char **whyp);
 
-/* Is the group ready in 'epoch' (0: whichever) with 'n_members' active ones?  EAGAIN: not yet,
- * and '*whyp' says what it waits for. */
+/* Is the group ready in 'epoch' (0: any) with at least 'n_members' active members?  EAGAIN: not
+ * yet; '*whyp' says what it waits for. */
 int request_group_ready(const struct ovsdb_idl *, const char *group, int64_t epoch,
                         uint64_t n_members, char **whyp);
 
-/* Numbers what 'txn' does, before it is committed; the commit fails with TXN_TRY_AGAIN if somebody
- * else has written since 'idl' was read. */
+/* Gives the request in 'txn' a number; call it before the commit.  The commit fails with
+ * TXN_TRY_AGAIN if somebody else has written since 'idl' was read. */
 void request_number(const struct ovsdb_idl *, struct ovsdb_idl_txn *);
-/* After the commit succeeded or changed nothing: castd has taken it up when Global.nb_cfg has
- * reached this. */
+/* The request's number, once the commit has succeeded or changed nothing.  castd has taken the
+ * request up when Global.nb_cfg has reached the number. */
 int64_t request_get_number(const struct ovsdb_idl *, const struct ovsdb_idl_txn *,
                            enum ovsdb_idl_txn_status);
 

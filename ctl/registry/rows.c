@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of the registry's rows castd works with: what castctl would have
- * refused, and the schema does not, is sorted out here.
+ * Which of the registry's rows castd works with.  Rows that castctl would have
+ * refused, but the schema allows, are sorted out here.
  */
 #include <config.h>
 
@@ -15,12 +15,12 @@
 #include "openvswitch/shash.h"
 #include "util.h"
 
-/* What is known of the rows that were let in before. */
+/* What is known of the rows let in so far. */
 struct sorter {
     struct registry_rows *rows;
-    struct shash nodes, hosts; /* names. */
-    struct shash ports;        /* "NODE:INTERFACE:PEER", what nodes have. */
-    struct shash ends;         /* "NAME:INTERFACE", of a host just "NAME": the link. */
+    struct shash nodes, hosts; /* rows by name. */
+    struct shash ports;        /* the ports that nodes have, by "NODE:INTERFACE:PEER". */
+    struct shash ends;         /* links by their ends, "NAME:INTERFACE", a host's just "NAME". */
 };
 
 static void OVS_PRINTF_FORMAT(2, 3) leave_out(struct sorter *s, const char *format, ...)
@@ -61,8 +61,8 @@ sort_nodes(struct sorter *s, const struct ovsdb_idl *idl)
     }
 }
 
-/* Why a host is left out; NULL: it is not.  There is one text of an address: so the schema's index
- * sees to it that no two hosts have the same. */
+/* Why a host is left out; NULL: it is let in.  An address has one valid text, so that the schema's
+ * index keeps two hosts from having the same address. */
 static char *
 host_problem(const struct sorter *s, const struct rrec_host *row)
 {
@@ -118,7 +118,7 @@ end_key(const struct sorter *s, const char *name, const char *port)
     return shash_find(&s->hosts, name) ? xstrdup(name) : xasprintf("%s:%s", name, port);
 }
 
-/* Why one end of a link is impossible; NULL: it is not. */
+/* Why one end of a link is impossible; NULL: it is possible. */
 static char *
 end_problem(const struct sorter *s, const char *name, const char *port)
 {
@@ -144,7 +144,7 @@ end_problem(const struct sorter *s, const char *name, const char *port)
     return problem;
 }
 
-/* Likewise for a host's link to a node without an edge. */
+/* Why a host cannot have a link to this node: the role has no edge.  NULL: it can. */
 static char *
 hosts_problem(const struct sorter *s, const char *host, const char *name)
 {
@@ -188,7 +188,7 @@ take_end(struct sorter *s, const char *name, const char *port, const struct rrec
     free(key);
 }
 
-/* Without it the link is as good as others. */
+/* An impairment that makes no sense is left out; its link stays. */
 static void
 check_impairment(struct sorter *s, const struct rrec_link *row, const char *column,
                  const char *sender, const char *text)
@@ -207,8 +207,8 @@ check_impairment(struct sorter *s, const struct rrec_link *row, const char *colu
     }
 }
 
-/* Of two links that cannot both be, the one that nodes have ports for stays; of two new ones, the
- * first by its names. */
+/* Of two links that exclude each other, the one that nodes have ports for stays; of two new ones,
+ * the first in order of names. */
 struct candidate {
     const struct rrec_link *row;
     bool used;
@@ -255,7 +255,7 @@ has_port(const struct sorter *s, const char *node, const char *port, const char 
     return has;
 }
 
-/* All of them, those that are to be let in before others first. */
+/* All links, in the order in which they are let in. */
 static struct candidate *
 find_candidates(struct sorter *s, const struct ovsdb_idl *idl, size_t *np)
 {
@@ -306,7 +306,7 @@ sort_links(struct sorter *s, const struct ovsdb_idl *idl)
     free(candidates);
 }
 
-/* Without one that makes no sense the group is as good as others. */
+/* A setting that makes no sense is left out; its group stays. */
 static void
 check_settings(struct sorter *s, const struct rrec_group *row)
 {

@@ -2,10 +2,10 @@
  *
  * Which of the registry's rows castd works with.
  *
- * castctl checks what it writes.  Rows that were written past it may make no
- * sense: those are left out, and said by name, in castd's log and by
- * 'castctl doctor'.  Of a node and a host with one name the host is left out,
- * of links that exclude each other the one that no node has a port for.
+ * castctl checks what it writes.  Rows written past it that make no sense are
+ * left out; castd's log and 'castctl doctor' name them.  Of a node and a host
+ * with one name, the host is left out.  Of two links that exclude each other,
+ * the one that no node has a port for is left out.
  */
 #ifndef CTL_REGISTRY_ROWS_H
 #define CTL_REGISTRY_ROWS_H 1

@@ -10,7 +10,7 @@
 #include "ovsdb-idl-provider.h"
 #include "util.h"
 
-/* Missing columns that are named; the others are counted. */
+/* How many missing columns are named; the others are counted. */
 #define MAX_NAMED 3
 
 static size_t

@@ -32,13 +32,13 @@ bool number_parse(const char *, uint64_t min, uint64_t max, uint64_t *);
 bool db_is_valid(const char *);
 /* Is one of its remotes ssl:? */
 bool db_needs_keys(const char *);
-/* Is it one unix socket?  That nobody listens there is then final; anything else may come up. */
+/* Is it one unix socket?  If nobody listens there, that is final; any other remote may come up. */
 bool db_is_one_socket(const char *);
 
 bool ip6_parse(const char *, struct in6_addr *);
 /* "<address>/<length>" without bits beyond the length. */
 bool ip6_prefix_parse(const char *, struct in6_addr *, uint8_t *plen);
-/* Canonical text, in a static buffer, of which each thread has a few. */
+/* Canonical text, in one of a few static buffers that each thread has. */
 const char *ip6_text(const struct in6_addr *);
 
 /* Hexadecimal digits, AUTH_SECRET_MIN..AUTH_SECRET_MAX bytes of them. */
@@ -47,7 +47,7 @@ bool secret_parse(const char *, struct auth_key *);
 WORDS_DECLARE(auth_choice, unsigned int);
 /* The same from a set of their names, as the registry has it. */
 unsigned int auth_tlvs_parse(char *const names[], size_t n);
-/* The same the other way round; returns how many. */
+/* The opposite: the names of a set; returns how many. */
 size_t auth_tlvs_names(unsigned int tlvs, const char *names[2]);
 
 /* NULL if a host may have this address, otherwise a static string that says what it must be. */
@@ -57,7 +57,7 @@ const char *host_address_check(const struct in6_addr *);
 #define MAC_TEXT_SIZE 18
 void mac_format(const uint8_t mac[6], char text[MAC_TEXT_SIZE]);
 
-/* node_role_is_foreign() of the role that a row has; false: it has none that is known. */
+/* node_role_is_foreign() for the role in a row; false if the role is unknown. */
 bool node_role_text_is_foreign(const char *);
 /* The bridge of a node with role ovs is a network device, "br-" and the node's name. */
 #define OVS_NAME_MAX  12
