@@ -2,7 +2,7 @@
  *
  * The functions of rocecast.h, but for those that use libibverbs.
  *
- * These are the program's threads: nothing of libopenvswitch may be called.
+ * They run in the program's threads, and may call nothing of libopenvswitch.
  */
 #include "librocecast/internal.h"
 
@@ -59,7 +59,7 @@ epoch_give(struct rocecast_epoch *to, const struct rocecast_epoch *from)
 {
     size_t size = to->size;
 
-    memset(to, 0, size); /* a later version's caller has more than this one knows. */
+    memset(to, 0, size); /* a caller of a later version has more than this version knows. */
     memcpy(to, from, sizeof *to);
     to->size = size;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What each call asks of the registry.  In the loop's thread.
+ * What each call asks of the registry.  Runs in the loop's thread.
  */
 #include <config.h>
 
@@ -41,8 +41,8 @@ check_schema(const struct rocecast *r, char **whyp)
     return 0;
 }
 
-/* The registry's contents are there.  A single unix socket that nobody listens on is a final
- * answer; anything else may come up, and so may what broke off. */
+/* Checks that the registry's contents are there.  If nobody listens on a single unix socket, that
+ * is final.  Any other registry may come up, and so may a connection that broke off. */
 static int
 check_contents(struct call *call, char **whyp)
 {
@@ -125,7 +125,7 @@ write_source(struct call *call, char **whyp)
     if (!call->tried) {
         call->old_epoch = there ? group->epoch : 0;
     }
-    /* An answer may have got lost with the connection: a second epoch would be one too many. */
+    /* The answer to an earlier try may have got lost with the connection: no second epoch then. */
     const struct request_source request = {
         .group = name,
         .host = call->host,
@@ -135,7 +135,7 @@ write_source(struct call *call, char **whyp)
     return request_source_set(call->r->idl, call->txn, &request, whyp);
 }
 
-/* The epoch is the source's if nobody else has come between. */
+/* The epoch is this source's, unless another source came in between. */
 static int
 check_source(struct call *call, char **whyp)
 {
@@ -165,7 +165,7 @@ write_no_source(struct call *call, char **whyp)
     if (source && !call->tried) {
         call->source = source->header_.uuid;
     }
-    /* If it is there again after an answer got lost, it is somebody else's. */
+    /* Another UUID is another source's row: an earlier try has deleted the right one. */
     if (source && uuid_equals(&source->header_.uuid, &call->source)) {
         rrec_source_delete(source);
     }

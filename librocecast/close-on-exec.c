@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sockets that programs which the host starts do not inherit.
+ * Keeps the library's sockets from programs that the host program starts.
  *
  * libopenvswitch opens its sockets without SOCK_CLOEXEC.  A child with a copy of
- * the connection would keep it open when the program has ended, and the registry
- * would go on sending to where nobody reads.  The linker (--wrap=socket) leads
- * all calls of the archives here.
+ * the connection would keep it open after the program has ended, and the registry
+ * would go on sending though nobody reads.  The linker (--wrap=socket) leads all
+ * calls of the archives here.
  */
 #include <sys/socket.h>
 

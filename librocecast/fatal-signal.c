@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libopenvswitch's handling of fatal signals, without any.
+ * Stands in for libopenvswitch's handling of fatal signals, and handles none.
  *
  * The original installs handlers for SIGTERM and others as soon as somebody
  * waits in poll_block(), and ignores SIGPIPE.  That is for programs; a library
  * leaves its host's signals alone.  The linker takes these functions instead of
- * the archive's member because it sees them first; all of the member's must be
- * here, or it would come in after all and clash.
+ * the archive's member because it sees them first.  All functions of the member
+ * must be here; otherwise it would be linked too, and clash.
  *
  * Nothing is lost: SIGPIPE stays blocked in the only thread that writes
- * (loop.c), and the hooks and files are those of servers.
+ * (loop.c), and only servers have hooks and files.
  */
 #include <config.h>
 

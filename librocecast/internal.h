@@ -2,12 +2,12 @@
  *
  * librocecast's inside: who runs where, and what they share.
  *
- * libopenvswitch is used by one thread only, the loop (loop.c): its poll loop,
- * RCU and statistics keep state per thread, and nothing of that may get into
- * threads of the program.  The program's threads (api.c, verbs.c) put calls into
- * a list and wait; the loop answers them from the registry's contents (calls.c).
- * What groups look like is kept beside (view.c), so that asking for it and for
- * events need not wait.
+ * Only one thread uses libopenvswitch: the loop (loop.c).  The poll loop, RCU
+ * and statistics of libopenvswitch keep state per thread, and nothing of that
+ * may get into threads of the program.  The program's threads (api.c, verbs.c)
+ * put calls into a list and wait; the loop answers them from the registry's
+ * contents (calls.c).  What groups look like is kept beside (view.c), so that
+ * asking for it and for events does not wait.
  *
  * One lock covers everything here.  The loop holds it except while it sleeps.
  */
@@ -45,8 +45,8 @@ struct call;
         *at_ = (X)->next;                \
     } while (0)
 
-/* At the start of every function that the program calls: until it returns pthread_cancel() waits,
- * for locks are held and calls are on the stack. */
+/* Stands at the start of every function that the program calls.  pthread_cancel() waits until the
+ * function returns, since locks are held and calls are on the stack. */
 #define NO_CANCELLATION \
     int cancel_state_ __attribute__((cleanup(cancel_restore), unused)) = cancel_disable()
 
@@ -68,11 +68,11 @@ cancel_restore(const int *state)
 struct rocecast {
     struct rocecast *next;
     char *db;              /* NULL until the loop has looked for the default. */
-    struct ovsdb_idl *idl; /* the loop's; NULL before and after. */
-    unsigned int seqno;    /* of the IDL, when groups were last looked at. */
-    bool connected;        /* and its contents are there. */
+    struct ovsdb_idl *idl; /* the loop's; NULL before the connection starts and after it closes. */
+    unsigned int seqno;    /* of the IDL, when groups were last refreshed. */
+    bool connected;        /* to the registry, whose contents are there. */
     bool closing, closed;
-    struct call *calls; /* being worked on. */
+    struct call *calls; /* the calls that are being worked on. */
     struct rocecast_group *groups;
     struct call *writer; /* the call that has a transaction under way. */
 };
@@ -93,12 +93,12 @@ struct rocecast_group {
     int fd;      /* eventfd: readable while 'raised'. */
     bool raised; /* there are events. */
 
-    /* What is. */
+    /* The group as it is. */
     bool exists, ready;
     struct rocecast_epoch epoch;
     char text[ROCECAST_TEXT_SIZE]; /* status. */
 
-    /* What the program knows. */
+    /* The group as the program knows it. */
     bool told_connected, told_exists, told_ready;
     struct rocecast_epoch told_epoch;
 
@@ -106,13 +106,16 @@ struct rocecast_group {
     struct member_view *members;
 };
 
-/* A function of the API that waits for the registry. */
+/* A function of the API that waits for the registry.
+ *
+ * write() and check() return 0, or an errno with a malloc'd sentence in '*whyp'.  EAGAIN and EBUSY:
+ * not now, again when the registry has changed. */
 struct call_class {
     const char *name;
-    /* Both return 0 or an errno with a sentence in '*whyp' (malloc'd).  EAGAIN and EBUSY: not now,
-     * again when the registry has changed.  NULL: nothing to do. */
-    int (*write)(struct call *, char **whyp); /* fills call->txn, maybe several times. */
-    int (*check)(struct call *, char **whyp); /* when castd has taken that up. */
+    /* Fills call->txn, maybe several times; NULL: there is nothing to write. */
+    int (*write)(struct call *, char **whyp);
+    /* Runs when castd has taken up what write() wrote, if anything; NULL: nothing to check. */
+    int (*check)(struct call *, char **whyp);
 };
 
 extern const struct call_class call_open;
@@ -140,48 +143,51 @@ struct call {
     struct in6_addr address;
     struct rocecast_epoch attributes;
     int error;
-    char text[ERROR_SIZE]; /* why not, or why not yet. */
+    char text[ERROR_SIZE]; /* why it failed, or what it waits for. */
     bool done;
 
     /* The loop's. */
     long long deadline;        /* on time_msec()'s scale. */
-    struct ovsdb_idl_txn *txn; /* under way. */
+    struct ovsdb_idl_txn *txn; /* the transaction under way; NULL: none. */
     bool tried;                /* a transaction has been sent. */
-    struct uuid source;        /* source del: the row that is meant, from the first try. */
-    int64_t old_epoch;         /* source set: before the first try, if the row said the same. */
-    int64_t number;            /* of the request that castd must take up; 0: none yet. */
+    struct uuid source;        /* source del: the row to delete, found by the first try. */
+    int64_t old_epoch; /* source set: before the first try, if the row said the same; or 0. */
+    int64_t number;    /* number of the request that castd must take up; 0: none yet. */
 };
 
 /* loop.c */
-/* Starts the loop with the first user and ends it with the last.  0 or an errno. */
+/* Adds a user of the loop; the first one starts it.  0 or an errno. */
 int loop_get(void);
+/* Takes a user away; the last one ends the loop. */
 void loop_put(void);
-/* Whether this is the child of a process that has the loop: nobody would answer, and locks may be
- * held for ever.  EPERM then. */
+/* EPERM in the child of a process that has the loop: nobody would answer there, and locks may be
+ * held for ever.  0 elsewhere. */
 int loop_check_process(void);
 void loop_lock(void);
 void loop_unlock(void);
-/* Adds a connection to the loop; takes it out and frees what is the loop's. */
+/* Adds a connection to the loop. */
 void loop_add(struct rocecast *);
+/* Takes a connection out of the loop and frees what the loop has made for it. */
 void loop_remove(struct rocecast *);
-/* Lets the loop work on a call until it is done, or timeout_ms have passed.  0 or an errno, which
- * rocecast_error() explains.  Without the lock. */
+/* Lets the loop work on a call until it is done or its timeout_ms have passed.  0 or an errno,
+ * which rocecast_error() explains.  Call it without the lock. */
 int loop_call(struct call *);
 
 /* remote.c */
-/* EINVAL, with a malloc'd sentence, if the library cannot connect to such a registry. */
+/* 0, or an errno with a malloc'd sentence: EINVAL if the library cannot connect to such a registry,
+ * others if a key file for ssl: cannot be read. */
 int remote_check(const char *db, char **whyp);
 
-/* view.c, all with the lock. */
+/* view.c.  Call these with the lock held. */
 void view_refresh(struct rocecast_group *);
-/* The program learns the current epoch. */
+/* Notes that the program knows the current epoch. */
 void view_know_epoch(struct rocecast_group *);
 void view_next_event(struct rocecast_group *, struct rocecast_event *);
 
 /* api.c */
-/* Leaves a sentence for rocecast_error(); 'error'. */
+/* Leaves a sentence for rocecast_error() and returns 'error'. */
 int api_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* EINVAL if a struct of the caller's, whose size is set, is smaller than it must be. */
+/* EINVAL if the caller's struct is too small by its 'size'. */
 int epoch_check_size(const struct rocecast_epoch *);
 
 #endif /* librocecast/internal.h */

@@ -2,14 +2,15 @@
  *
  * The loop: the library's own thread, and all that libopenvswitch does.
  *
- * It is there while any connection is.  It starts with all signals blocked, so
- * that none of the program's is delivered to it, and so that SIGPIPE from a
- * broken connection to the registry is not either.  It is a plain thread, not
- * one of libopenvswitch's: with one of those libopenvswitch would count itself
+ * It runs as long as any connection exists.  It starts with all signals blocked:
+ * neither the program's signals nor SIGPIPE from a broken connection to the
+ * registry are delivered to it.  It is a plain thread, not one of
+ * libopenvswitch's: with one of those libopenvswitch would count itself
  * multi-threaded and start a thread for RCU that never ends.
  *
- * A call goes through: write (one transaction at a time per connection; again
- * if it met another's), wait until castd has taken the request up, check.
+ * A call has three steps: write, wait until castd has taken the request up,
+ * check.  A connection has one transaction under way at a time; one that met
+ * another client's is tried again.
  */
 #include <config.h>
 
@@ -39,7 +40,7 @@ static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t answered = PTHREAD_COND_INITIALIZER;
 static pthread_t thread;
-static unsigned int n_users;   /* with 'life'. */
+static unsigned int n_users;   /* under 'life'. */
 static _Atomic pid_t loop_pid; /* of the process that has the thread. */
 static int wake_fd = -1;
 static bool stopping;
@@ -106,7 +107,7 @@ not_yet(struct call *call, char *why)
     free(why);
 }
 
-/* Does a class's write() or check().  True: go on with the call. */
+/* Calls a class's write() or check().  True: it returned 0, the call goes on. */
 static bool
 go_on(struct call *call, int (*function)(struct call *, char **whyp))
 {
@@ -235,7 +236,7 @@ connection_close(struct rocecast *r)
     pthread_cond_broadcast(&answered);
 }
 
-/* Without an IDL if the name of the registry is nonsense: call_open says so. */
+/* Makes no IDL if the registry's name is nonsense; call_open says so. */
 static void
 connection_start(struct rocecast *r)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a registry may be called, and the keys for ssl:.  In the loop's thread.
+ * What a registry may be called, and the keys for ssl:.  Runs in the loop's
+ * thread.
  *
- * libopenvswitch would try for ever to reach what it cannot parse, and wait for
- * connections on a ptcp:.
+ * Without the check libopenvswitch would try for ever to reach what it cannot
+ * parse, and would wait for connections on a ptcp:.
  */
 #include <config.h>
 
@@ -18,7 +19,7 @@
 #include "stream-ssl.h"
 #include "util.h"
 
-/* The file that an environment variable names, for ssl:; NULL: there is none that can be read. */
+/* The file for ssl: that an environment variable names; NULL, with '*error': it cannot be read. */
 static const char *
 key_file(const char *variable, int *error, char **whyp)
 {
@@ -47,7 +48,7 @@ use_keys(char **whyp)
     const char *ca = key_file("ROCECAST_CA_CERT", &error, whyp);
 
     if (!error) {
-        /* Nothing for the end of the process, where this thread still uses it. */
+        /* OpenSSL must not clean up when the process ends: this thread still uses it then. */
         OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
         stream_ssl_set_key_and_cert(key, certificate);
         stream_ssl_set_ca_cert_file(ca, false);

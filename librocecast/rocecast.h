@@ -2,8 +2,9 @@
  *
  * librocecast: how a program takes part in a group.  Reference: docs/api.md.
  *
- * Functions that return int return 0 or a positive errno; rocecast_error()
- * then says what was wrong.  Times are milliseconds, negative: for ever.
+ * Functions that return int return 0 or a positive errno, except rocecast_fd().
+ * After an errno rocecast_error() says what was wrong.  Time-outs are in
+ * milliseconds; a negative one means for ever.
  *
  * All functions may be called from any thread at any time, except that nobody
  * may use a handle while or after it is closed.  Functions with a time-out
@@ -43,12 +44,12 @@ const char *rocecast_error(void);
  * The registry.
  */
 
-/* Connects to the registry 'db', e.g. "unix:/run/rocecast/db.sock" or "tcp:192.0.2.1:6640"; NULL:
- * $ROCECAST_DB, or db.sock in $ROCECAST_RUNDIR or /run/rocecast.  For "ssl:192.0.2.1:6640",
- * $ROCECAST_PRIVATE_KEY, $ROCECAST_CERTIFICATE and $ROCECAST_CA_CERT name PEM files.  A connection
- * that breaks later is made again by itself. */
+/* Connects to the registry 'db', e.g. "unix:/run/rocecast/db.sock" or "tcp:192.0.2.1:6640".  NULL
+ * means $ROCECAST_DB, or else db.sock in $ROCECAST_RUNDIR, or else db.sock in /run/rocecast.  For
+ * "ssl:192.0.2.1:6640", $ROCECAST_PRIVATE_KEY, $ROCECAST_CERTIFICATE and $ROCECAST_CA_CERT name PEM
+ * files.  A connection that breaks later is made again by itself. */
 int rocecast_open(const char *db, int timeout_ms, struct rocecast **);
-/* Closes its groups too.  Nobody leaves a group by that.  NULL is ignored. */
+/* Closes the connection and its groups.  Registrations stay.  NULL is ignored. */
 void rocecast_close(struct rocecast *);
 
 int rocecast_host_address(struct rocecast *, const char *host, int timeout_ms, struct in6_addr *);
@@ -57,18 +58,17 @@ int rocecast_host_address(struct rocecast *, const char *host, int timeout_ms, s
  * Groups.
  */
 
-/* The attributes of a group's epoch.  'size' is set by the caller to sizeof: later versions may
- * have more at the end. */
+/* The attributes of a group's epoch.  Later versions may add members at the end. */
 struct rocecast_epoch {
-    size_t size;
-    uint32_t epoch;          /* its number, from 1. */
-    uint32_t designated_qpn; /* of the peer. */
-    struct in6_addr proxy;   /* address of the peer. */
-    uint32_t start_psn;      /* both ways. */
-    uint32_t mtu;            /* path MTU: 256..4096. */
-    uint32_t qp_timeout;     /* local ACK timeout: 4.096 us * 2^timeout. */
-    uint32_t designated_rkey;
-    uint64_t region_len; /* of the group's region, at address 0; 0 until there are members. */
+    size_t size;              /* set by the caller to sizeof. */
+    uint32_t epoch;           /* number of the epoch, from 1. */
+    uint32_t designated_qpn;  /* QPN of the peer. */
+    struct in6_addr proxy;    /* address of the peer. */
+    uint32_t start_psn;       /* both ways. */
+    uint32_t mtu;             /* path MTU in bytes: 256..4096. */
+    uint32_t qp_timeout;      /* local ACK timeout: 4.096 us * 2^qp_timeout. */
+    uint32_t designated_rkey; /* of the group's region. */
+    uint64_t region_len;      /* of the group's region, at address 0; 0 until there are members. */
 };
 
 /* Waits until castd knows the group. */
@@ -76,74 +76,75 @@ int
 rocecast_group_open(struct rocecast *, const char *name, int timeout_ms, struct rocecast_group **);
 void rocecast_group_close(struct rocecast_group *);
 
-/* The current epoch, as far as the registry has told. */
+/* The current epoch, as last heard from the registry. */
 int rocecast_get_epoch(struct rocecast_group *, struct rocecast_epoch *);
 
-/* Registers the source's QP.  If the epoch has had a source already this starts a new one; '*epoch'
- * is the one it is the source of. */
+/* Registers the source's QP.  If the epoch has had a source already a new epoch starts.  '*epoch'
+ * is the epoch that the QP is the source of. */
 int rocecast_source_set(struct rocecast_group *, const char *host, uint32_t qpn, int timeout_ms,
                         struct rocecast_epoch *epoch);
-/* The group has no source any more. */
+/* Takes the source out of the group. */
 int rocecast_source_del(struct rocecast_group *, int timeout_ms);
 
-/* A receiver.  'size' is sizeof. */
+/* A receiver. */
 struct rocecast_member {
-    size_t size;
+    size_t size; /* set by the caller to sizeof. */
     const char *host;
     uint32_t qpn;
-    uint32_t epoch; /* that the QP is set up for. */
-    /* Region for RDMA WRITE; all 0: SENDs only. */
-    uint64_t address;
-    uint64_t length;
-    uint32_t rkey;
+    uint32_t epoch;   /* the epoch that the QP is set up for. */
+    uint64_t address; /* of the region for RDMA WRITE; 0 if there is none. */
+    uint64_t length;  /* of the region for RDMA WRITE, bytes; 0: there is none, SENDs only. */
+    uint32_t rkey;    /* of the region for RDMA WRITE; 0 if there is none. */
 };
 
-/* Registers a receiver's QP, in RTR already.  ESTALE: the group is in another epoch by now.
- * EHOSTDOWN: the host was lost in this one. */
+/* Registers a receiver's QP, which must be in RTR already.  ESTALE: the group is in another epoch
+ * by now.  EHOSTDOWN: the host was lost in this epoch. */
 int rocecast_member_add(struct rocecast_group *, const struct rocecast_member *, int timeout_ms);
 /* Takes a receiver out and waits until it is out everywhere. */
 int rocecast_member_leave(struct rocecast_group *, const char *host, int timeout_ms);
 
-/* Waits until the group is ready in 'epoch' with at least 'n_members' active; '*attributes', if not
- * NULL, then have the length of the region.  ESTALE: that epoch is over.  EHOSTDOWN: it never will
- * be, members of it are lost; the error says which and why. */
+/* Waits until the group is ready in 'epoch' with at least 'n_members' active members.
+ * '*attributes', if not NULL, then have the length of the region.  ESTALE: that epoch is over.
+ * EHOSTDOWN: the group never will be ready in it, as members are lost; rocecast_error() says which
+ * and why. */
 int rocecast_wait_ready(struct rocecast_group *, uint32_t epoch, uint32_t n_members, int timeout_ms,
                         struct rocecast_epoch *attributes);
 
 /*
  * Events: the difference between what the program has been told and what is.
- * Nothing queues up for one that reads late; changes undone since are not seen.
+ * Nothing queues up for a program that reads late; it does not see changes that
+ * have been undone since.
  */
 
 enum rocecast_event_type {
     ROCECAST_EVENT_NONE,
     ROCECAST_EVENT_READY,         /* the group is ready. */
-    ROCECAST_EVENT_NOT_READY,     /* it is not any more; text: why. */
+    ROCECAST_EVENT_NOT_READY,     /* the group is no longer ready; text: why. */
     ROCECAST_EVENT_EPOCH,         /* a new epoch: register again. */
     ROCECAST_EVENT_GONE,          /* the group has been deleted. */
     ROCECAST_EVENT_MEMBER_ACTIVE, /* host */
-    ROCECAST_EVENT_MEMBER_LOST,   /* host: has refused data or fallen silent, text: why; or it was
-                                   * active or failed, and has left or must wait. */
+    ROCECAST_EVENT_MEMBER_LOST,   /* host; text: why.  It refused data or fell silent; or it
+                                   * was active or failed, and has left or must wait. */
     ROCECAST_EVENT_MEMBER_FAILED, /* host; text: why. */
-    ROCECAST_EVENT_REGISTRY_LOST, /* what is known gets old; data still flow. */
+    ROCECAST_EVENT_REGISTRY_LOST, /* no connection: what is known gets old, data still flow. */
     ROCECAST_EVENT_REGISTRY_BACK,
 };
 
 struct rocecast_event {
-    size_t size; /* sizeof. */
+    size_t size; /* set by the caller to sizeof. */
     enum rocecast_event_type type;
     uint32_t epoch;
     char host[ROCECAST_NAME_SIZE];
     char text[ROCECAST_TEXT_SIZE];
 };
 
-/* Readable while there are events; only for poll() and its like. */
+/* A descriptor that is readable while there are events; only for poll() and its like. */
 int rocecast_fd(const struct rocecast_group *);
 /* The next event; ROCECAST_EVENT_NONE if there is none. */
 int rocecast_next_event(struct rocecast_group *, struct rocecast_event *);
 
 /*
- * Verbs.  These use the libibverbs that the program has loaded, and are the only ones that do.
+ * Verbs.  Only these functions use libibverbs: the one that the program has loaded.
  */
 
 enum rocecast_role { ROCECAST_SOURCE, ROCECAST_RECEIVER };
@@ -153,15 +154,15 @@ int
 rocecast_device_open(struct rocecast *, const char *host, int timeout_ms, struct ibv_context **);
 /* Takes an RC QP from any state to INIT, through RESET. */
 int rocecast_qp_init(struct ibv_qp *, enum rocecast_role);
-/* Takes it from INIT to RTS, towards the group. */
+/* Takes the QP from INIT to RTS, with the group as its peer. */
 int rocecast_qp_connect(struct rocecast_group *, const char *host, struct ibv_qp *,
                         const struct rocecast_epoch *, int timeout_ms);
 
 /* Registers the source's QP, which is in INIT, and takes it to RTS. */
 int rocecast_source_join(struct rocecast_group *, const char *host, struct ibv_qp *, int timeout_ms,
                          struct rocecast_epoch *);
-/* Takes a receiver's QP from INIT to RTS and registers it with the region 'mr'; NULL: SENDs only.
- * ESTALE: a new epoch has begun meanwhile; back to rocecast_qp_init(). */
+/* Takes a receiver's QP from INIT to RTS and registers it with the region 'mr' (NULL: SENDs only).
+ * ESTALE: a new epoch has begun meanwhile; start over with rocecast_qp_init(). */
 int rocecast_member_join(struct rocecast_group *, const char *host, struct ibv_qp *,
                          const struct ibv_mr *mr, int timeout_ms, struct rocecast_epoch *);
 

@@ -3,8 +3,9 @@
  * Queue pairs on their way into a group.
  *
  * The library is not linked with libibverbs, so that programs without RDMA can
- * watch or drive groups.  Who has a struct ibv_qp has libibverbs loaded, and its
- * functions are taken from there, by the version that this is compiled for.
+ * watch or drive groups.  A program that has a struct ibv_qp has loaded
+ * libibverbs; the functions are taken from there, in the version that this is
+ * compiled for.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -58,13 +59,13 @@ verbs_get(struct verbs *v)
     }
     VERBS
 #undef VERB
-    /* The program's own reference keeps it. */
+    /* The program's own reference keeps it loaded. */
     dlclose(lib);
     return 0;
 }
 
-/* The index of 'address' among the GIDs of the device's port, or -1.  NICs have it twice: packets of
- * RoCE v1 are none that can be routed. */
+/* The index of 'address' among the GIDs of the device's port, or -1.  NICs have it twice; the one
+ * for RoCE v1 is not taken, as its packets cannot be routed. */
 static int
 gid_find(const struct verbs *v, struct ibv_context *ctx, const struct in6_addr *address)
 {
@@ -160,7 +161,8 @@ mtu_enum(uint32_t bytes)
     return mtu;
 }
 
-/* Soft-RoCE would connect the queue pair, and lose whatever is larger than the network device's MTU. */
+/* EMSGSIZE if the device cannot carry the group's path MTU.  Soft-RoCE would connect the queue pair
+ * all the same, and lose whatever is larger than the network device's MTU. */
 static int
 check_mtu(const struct verbs *v, struct ibv_context *ctx, const struct rocecast_epoch *e)
 {
@@ -226,7 +228,7 @@ to_rts(const struct verbs *v, struct ibv_qp *qp, const struct rocecast_epoch *e)
     return error ? api_fail(error, "queue pair to RTS: %s", strerror(error)) : 0;
 }
 
-/* What connecting needs, and whether it can work. */
+/* Gets what connecting needs, and checks that it can work. */
 static int
 prepare(struct rocecast_group *g, const char *host, const struct ibv_qp *qp,
         const struct rocecast_epoch *e, int timeout_ms, struct verbs *v, int *gid_index)
@@ -265,7 +267,7 @@ rocecast_source_join(struct rocecast_group *g, const char *host, struct ibv_qp *
     struct verbs v;
     int gid_index, error = rocecast_get_epoch(g, e);
 
-    /* What will not work is not registered. */
+    /* Checked first, so that a QP that cannot work is not registered. */
     error = error ? error : prepare(g, host, qp, e, timeout_ms, &v, &gid_index);
     error = error ? error : rocecast_source_set(g, host, qp->qp_num, timeout_ms, e);
     return error ? error : rocecast_qp_connect(g, host, qp, e, timeout_ms);

@@ -3,8 +3,9 @@
  * What a group looks like, and what the program knows of that.
  *
  * Events are not queued: they are the difference between the two, found when
- * they are asked for.  So they take a bounded amount of memory however long
- * nobody asks, and the descriptor is readable just while there is a difference.
+ * the program asks for events.  They take a bounded amount of memory however long
+ * it does not ask, and the descriptor is readable exactly while there is a
+ * difference.
  */
 #include <config.h>
 
@@ -126,7 +127,7 @@ view_next_event(struct rocecast_group *g, struct rocecast_event *event)
 }
 
 /*
- * From the registry.  In the loop's thread.
+ * From the registry.  Runs in the loop's thread.
  */
 
 static struct member_view *
@@ -174,7 +175,7 @@ refresh_members(struct rocecast_group *g, const struct rrec_group *group)
     }
     for (size_t i = 0; i < g->n_members; i++) {
         if (g->members[i].told == MEMBER_LOST && g->members[i].now == MEMBER_ABSENT) {
-            g->members[i].told = MEMBER_ABSENT; /* once is enough. */
+            g->members[i].told = MEMBER_ABSENT; /* it is not told again that it left. */
         }
         if (g->members[i].now != MEMBER_ABSENT || g->members[i].told != MEMBER_ABSENT) {
             g->members[n++] = g->members[i];
@@ -209,7 +210,7 @@ view_refresh(struct rocecast_group *g)
     if (g->r->connected) {
         row = request_find_group(g->r->idl, g->name);
         if (row && !row->epoch) {
-            row = NULL; /* castd has not seen it. */
+            row = NULL; /* castd has not seen the group yet. */
         }
         g->exists = row != NULL;
         g->ready = row && !strcmp(row->state, "ready");
