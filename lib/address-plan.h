@@ -23,6 +23,7 @@
 /* The registry's schema has these, too.  The least is 1; for Replication-IDs 0, for QPNs
  * QPN_MIN. */
 #define NODE_ID_MAX         57343 /* 0xdfff: the next one is a function. */
+#define NODE_ID_MAX_TEXT    "57343"
 #define PORT_NUMBER_MAX     4095
 #define REPLICATION_ID_MAX  4095
 #define QPN_MIN             2        /* 0 and 1 are not for RC queue pairs. */

@@ -617,7 +617,7 @@ const struct ctl_command ctl_topology_commands[] = {
     {"node add", "NAME", 1, 1,
      FLAG(OPT_ID) | FLAG(OPT_ROLE) | FLAG(OPT_AGGREGATE) | FLAG(OPT_MAY_EXIST),
      FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL,
-     "add a forwarder: id 1.." OVS_STRINGIZE(NODE_ID_MAX) " (its node uSID)"},
+     "add a forwarder: id 1.." NODE_ID_MAX_TEXT " (its node uSID)"},
     {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY) | FLAG(OPT_AGGREGATE), 0, node_set, NULL,
      "verify the ICRC of data at this node always, or only where a PSN jumps (auto);\n"
      "        merge responses on their way up, or only replicate"},

@@ -31,6 +31,14 @@ START_TEST(addresses)
     }
 END_TEST
 
+START_TEST(limit_as_text)
+    {
+        uint64_t max;
+
+        ck_assert(number_parse(NODE_ID_MAX_TEXT, NODE_ID_MAX, NODE_ID_MAX, &max));
+    }
+END_TEST
+
 START_TEST(port_mac)
     {
         static const uint8_t expected[6] = {0x02, 0x5f, 0x12, 0x34, 0x0f, 0xff};
@@ -107,6 +115,7 @@ address_plan_suite(void)
     TCase *tc = tcase_create("address-plan");
 
     tcase_add_test(tc, addresses);
+    tcase_add_test(tc, limit_as_text);
     tcase_add_test(tc, port_mac);
     tcase_add_test(tc, back);
     tcase_add_loop_test(tc, prefixes_as_text, 0, sizeof prefixes / sizeof *prefixes);
