@@ -148,8 +148,8 @@ static const struct test_case {
 static void
 run_case(const struct test_case *c, uint32_t n)
 {
-    struct sample down;
-    struct sample acks[FAN_OUT];
+    struct sample down = {0};
+    struct sample acks[FAN_OUT] = {0};
     struct fixture *f = c->create(&down);
 
     if (c->acked) {
