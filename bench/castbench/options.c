@@ -69,121 +69,25 @@ static const char usage[] =
     "cannot be written, 3 all that is well, but a condition of --fail-if holds, 4 all replicas do but\n"
     "those of receivers that a group has lost and gone on without\n";
 
-enum {
-    OPT_GROUP = 256,
-    OPT_SOURCE,
-    OPT_RECEIVERS,
-    OPT_SCHEME,
-    OPT_REPLICAS,
-    OPT_REPEAT,
-    OPT_WARMUP,
-    OPT_PATTERN,
-    OPT_RATE,
-    OPT_CHUNK,
-    OPT_QUORUM,
-    OPT_REGION,
-    OPT_STORE,
-    OPT_FILE,
-    OPT_SEED,
-    OPT_OUT,
-    OPT_TIMEOUT,
-    OPT_COUNT_BYTES,
-    OPT_LAB,
-    OPT_INTERVAL,
-    OPT_LABEL,
-    OPT_CSV,
-    OPT_FAIL_IF,
-    OPT_DB,
-};
-
-static const struct option long_options[] = {
-    {"group", required_argument, NULL, OPT_GROUP},
-    {"source", required_argument, NULL, OPT_SOURCE},
-    {"receivers", required_argument, NULL, OPT_RECEIVERS},
-    {"scheme", required_argument, NULL, OPT_SCHEME},
-    {"replicas", required_argument, NULL, OPT_REPLICAS},
-    {"size", required_argument, NULL, 's'},
-    {"all", no_argument, NULL, 'a'},
-    {"repeat", required_argument, NULL, OPT_REPEAT},
-    {"iters", required_argument, NULL, 'n'},
-    {"duration", required_argument, NULL, 'D'},
-    {"warmup", required_argument, NULL, OPT_WARMUP},
-    {"tx-depth", required_argument, NULL, 't'},
-    {"qp", required_argument, NULL, 'q'},
-    {"mtu", required_argument, NULL, 'm'},
-    {"qp-timeout", required_argument, NULL, 'u'},
-    {"ib-dev", required_argument, NULL, 'd'},
-    {"gid-index", required_argument, NULL, 'x'},
-    {"pattern", required_argument, NULL, OPT_PATTERN},
-    {"rate", required_argument, NULL, OPT_RATE},
-    {"chunk", required_argument, NULL, OPT_CHUNK},
-    {"quorum", required_argument, NULL, OPT_QUORUM},
-    {"region", required_argument, NULL, OPT_REGION},
-    {"store", required_argument, NULL, OPT_STORE},
-    {"file", required_argument, NULL, OPT_FILE},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"out", required_argument, NULL, OPT_OUT},
-    {"timeout", required_argument, NULL, OPT_TIMEOUT},
-    {"count-bytes", required_argument, NULL, OPT_COUNT_BYTES},
-    {"lab", required_argument, NULL, OPT_LAB},
-    {"interval", required_argument, NULL, OPT_INTERVAL},
-    {"label", required_argument, NULL, OPT_LABEL},
-    {"json", required_argument, NULL, 'j'},
-    {"csv", required_argument, NULL, OPT_CSV},
-    {"fail-if", required_argument, NULL, OPT_FAIL_IF},
-    {"db", required_argument, NULL, OPT_DB},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
-};
-
-#define FIELD(F) offsetof(struct plan, F), sizeof(((struct plan *) NULL)->F)
-
-/* Options that only put a number into a field. */
-static const struct number_option {
-    int c;
-    const char *name;
-    bool is_size;
-    uint64_t min, max;
-    size_t ofs, size;
-} number_options[] = {
-    {'n', "-n", false, 1, UINT32_MAX, FIELD(base.count)},
-    {'D', "-D", false, 1, 86400, FIELD(base.duration)},
-    {'t', "-t", false, 1, MAX_DEPTH, FIELD(base.depth)},
-    {'q', "-q", false, 1, MAX_QPS, FIELD(base.qps)},
-    {'m', "-m", false, 256, 4096, FIELD(base.mtu)},
-    {'u', "-u", false, 1, 31, FIELD(base.qp_timeout)},
-    {'x', "-x", false, 0, 255, FIELD(base.gid_index)},
-    {OPT_REPEAT, "--repeat", false, 1, 1000, FIELD(repeat)},
-    {OPT_WARMUP, "--warmup", false, 0, UINT32_MAX, FIELD(base.warmup)},
-    {OPT_CHUNK, "--chunk", true, 1, MAX_SIZE, FIELD(base.chunk)},
-    {OPT_QUORUM, "--quorum", false, 1, MAX_RECEIVERS, FIELD(quorum)},
-    {OPT_REGION, "--region", true, 1, MAX_REGION, FIELD(base.region_max)},
-    /* JSON's numbers are no larger. */
-    {OPT_SEED, "--seed", false, 0, INT64_MAX, FIELD(base.seed)},
-    {OPT_TIMEOUT, "--timeout", false, 1, 86400, FIELD(base.timeout)},
-};
-
-/* Options whose text is kept as it is. */
-static const struct text_option {
-    int c;
-    size_t ofs, size;
-} text_options[] = {
-    {OPT_SOURCE, FIELD(base.source)},
-    {OPT_STORE, FIELD(base.store)},
-    {OPT_FILE, FIELD(base.file)},
-    {OPT_OUT, FIELD(base.out)},
-    {OPT_LAB, FIELD(base.counted.lab)},
-    {'d', FIELD(base.ib_dev)},
-    {OPT_CSV, FIELD(csv)},
-    {'j', FIELD(json)},
-};
-
 struct parser {
     struct plan *plan;
     bool all_sizes;
+    const struct known_option *option; /* that is being set, ... */
+    char name[32];                     /* ... and how sentences name it. */
     char *error;
     size_t size;
+};
+
+/* An option of the command line. */
+struct known_option {
+    const char *name;
+    int letter;                           /* 0: it has none. */
+    bool (*set)(struct parser *, char *); /* takes the argument; NULL: it has none. */
+    bool is_list;                         /* the argument is taken in pieces, between commas. */
+    /* Of one that is a field of the plan, and no more. */
+    size_t ofs, size;
+    bool is_size;      /* a number that K and M may follow. */
+    uint64_t min, max; /* of a number. */
 };
 
 static bool __attribute__((format(printf, 2, 3))) bad(struct parser *p, const char *format, ...)
@@ -197,17 +101,15 @@ static bool __attribute__((format(printf, 2, 3))) bad(struct parser *p, const ch
 }
 
 static bool
-set_number(struct parser *p, const struct number_option *o, const char *text)
+set_number(struct parser *p, char *text)
 {
+    const struct known_option *o = p->option;
     unsigned char *field = (unsigned char *) p->plan + o->ofs;
     uint64_t v = 0;
 
     if (!(o->is_size ? value_size : value_number)(text, o->min, o->max, &v)) {
-        return bad(p, "%s %s: must be %llu..%llu", o->name, text, (unsigned long long) o->min,
+        return bad(p, "%s %s: must be %llu..%llu", p->name, text, (unsigned long long) o->min,
                    (unsigned long long) o->max);
-    }
-    if (o->c == 'm' && v & (v - 1)) {
-        return bad(p, "-m %s: must be 256, 512, 1024, 2048 or 4096", text);
     }
     switch (o->size) {
     case sizeof(uint8_t): memcpy(field, &(uint8_t){(uint8_t) v}, sizeof(uint8_t)); break;
@@ -218,38 +120,56 @@ set_number(struct parser *p, const struct number_option *o, const char *text)
 }
 
 static bool
-add_size(struct parser *p, const char *option, char *text)
+set_mtu(struct parser *p, char *text)
+{
+    if (!set_number(p, text)) {
+        return false;
+    }
+    uint32_t mtu = p->plan->base.mtu;
+    return !(mtu & (mtu - 1))
+           || bad(p, "%s %s: must be 256, 512, 1024, 2048 or 4096", p->name, text);
+}
+
+static bool
+set_text(struct parser *p, char *text)
+{
+    memcpy((unsigned char *) p->plan + p->option->ofs, &text, p->option->size);
+    return true;
+}
+
+static bool
+add_size(struct parser *p, char *text)
 {
     struct plan *plan = p->plan;
     uint64_t v;
 
     if (!value_size(text, 1, MAX_SIZE, &v)) {
-        return bad(p, "%s %s: must be 1..%u", option, text, MAX_SIZE);
+        return bad(p, "%s %s: must be 1..%u", p->name, text, MAX_SIZE);
     }
     for (unsigned i = 0; i < plan->n_sizes; i++) {
         if (plan->sizes[i] == v) {
-            return bad(p, "%s %s: named twice", option, text);
+            return bad(p, "%s %s: named twice", p->name, text);
         }
     }
     if (plan->n_sizes == MAX_SIZES) {
-        return bad(p, "%s %s: more than %u sizes", option, text, MAX_SIZES);
+        return bad(p, "%s %s: more than %u sizes", p->name, text, MAX_SIZES);
     }
     plan->sizes[plan->n_sizes++] = (uint32_t) v;
     return true;
 }
 
 static bool
-add_replica_count(struct parser *p, const char *option, char *text)
+add_replica_count(struct parser *p, char *text)
 {
     struct plan *plan = p->plan;
     uint64_t v;
 
     if (!value_number(text, 1, MAX_RECEIVERS, &v)) {
-        return bad(p, "%s %s: must be 1..%u", option, text, MAX_RECEIVERS);
+        return bad(p, "%s %s: must be 1..%u", p->name, text, MAX_RECEIVERS);
     }
     for (unsigned i = 0; i < plan->n_replica_counts; i++) {
         if (plan->replica_counts[i] == v) {
-            return bad(p, "%s %s: named twice", option, text);
+            return bad(p, "%s %s: named twice", p->name, text);
         }
     }
     plan->replica_counts[plan->n_replica_counts++] = (unsigned) v;
@@ -257,7 +177,7 @@ add_replica_count(struct parser *p, const char *option, char *text)
 }
 
 static bool
-add_scheme(struct parser *p, const char *option, char *text)
+add_scheme(struct parser *p, char *text)
 {
     struct plan *plan = p->plan;
     char known[128] = "";
@@ -276,10 +196,10 @@ add_scheme(struct parser *p, const char *option, char *text)
             snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
                      scheme_name((enum scheme) i));
         }
-        return bad(p, "%s %s: must be %s or all", option, text, known);
+        return bad(p, "%s %s: must be %s or all", p->name, text, known);
     }
     if (plan_has_scheme(plan, scheme)) {
-        return bad(p, "%s %s: named twice", option, text);
+        return bad(p, "%s %s: named twice", p->name, text);
     }
     plan->schemes[plan->n_schemes++] = scheme;
     return true;
@@ -287,69 +207,52 @@ add_scheme(struct parser *p, const char *option, char *text)
 
 /* Adds to a list of at most 'max' names, none of them twice. */
 static bool
-add_name(struct parser *p, const char *option, char *text, const char *list[], unsigned *n,
-         unsigned max)
+add_name(struct parser *p, char *text, const char *list[], unsigned *n, unsigned max)
 {
     for (unsigned i = 0; i < *n; i++) {
         if (!strcmp(text, list[i])) {
-            return bad(p, "%s %s: named twice", option, text);
+            return bad(p, "%s %s: named twice", p->name, text);
         }
     }
     if (*n == max) {
-        return bad(p, "%s %s: more than %u", option, text, max);
+        return bad(p, "%s %s: more than %u", p->name, text, max);
     }
     list[(*n)++] = text;
     return true;
 }
 
 static bool
-add_group(struct parser *p, const char *option, char *text)
+add_group(struct parser *p, char *text)
 {
     struct plan *plan = p->plan;
 
-    return add_name(p, option, text, plan->base.groups, &plan->n_groups, MAX_QPS);
+    return add_name(p, text, plan->base.groups, &plan->n_groups, MAX_QPS);
 }
 
 static bool
-add_receiver(struct parser *p, const char *option, char *text)
+add_receiver(struct parser *p, char *text)
 {
     struct run_options *base = &p->plan->base;
 
-    return add_name(p, option, text, base->receivers, &base->n_receivers, MAX_RECEIVERS);
-}
-
-/* Splits 'text' at commas, in place, and adds the parts. */
-static bool
-add_list(struct parser *p, const char *option, char *text,
-         bool (*add)(struct parser *, const char *, char *))
-{
-    for (char *entry; (entry = strsep(&text, ","));) {
-        if (!entry[0]) {
-            return bad(p, "%s: an entry of the list is empty", option);
-        }
-        if (!add(p, option, entry)) {
-            return false;
-        }
-    }
-    return true;
+    return add_name(p, text, base->receivers, &base->n_receivers, MAX_RECEIVERS);
 }
 
 static bool
-add_label(struct parser *p, const char *text)
+add_label(struct parser *p, char *text)
 {
     struct plan *plan = p->plan;
     size_t len = strcspn(text, "=");
 
     if (!len || !text[len]) {
-        return bad(p, "--label %s: must be KEY=VALUE", text);
+        return bad(p, "%s %s: must be KEY=VALUE", p->name, text);
     }
     for (unsigned i = 0; i < plan->n_labels; i++) {
         if (plan->labels[i].key_len == len && !memcmp(plan->labels[i].key, text, len)) {
-            return bad(p, "--label %s: %.*s is named twice", text, (int) len, text);
+            return bad(p, "%s %s: %.*s is named twice", p->name, text, (int) len, text);
         }
     }
     if (plan->n_labels == MAX_LABELS) {
-        return bad(p, "--label %s: more than %u labels", text, MAX_LABELS);
+        return bad(p, "%s %s: more than %u labels", p->name, text, MAX_LABELS);
     }
     plan->labels[plan->n_labels++] =
         (struct label){.key = text, .key_len = len, .value = text + len + 1};
@@ -357,20 +260,20 @@ add_label(struct parser *p, const char *text)
 }
 
 static bool
-add_fail_if(struct parser *p, const char *text)
+add_fail_if(struct parser *p, char *text)
 {
     struct plan *plan = p->plan;
     char why[256];
 
     if (plan->n_fail_if == MAX_FAIL_IF) {
-        return bad(p, "--fail-if %s: more than %u conditions", text, MAX_FAIL_IF);
+        return bad(p, "%s %s: more than %u conditions", p->name, text, MAX_FAIL_IF);
     }
     return fail_if_parse(&plan->fail_if[plan->n_fail_if++], text, why, sizeof why)
-           || bad(p, "--fail-if %s: %s", text, why);
+           || bad(p, "%s %s: %s", p->name, text, why);
 }
 
 static bool
-set_pattern(struct parser *p, const char *text)
+set_pattern(struct parser *p, char *text)
 {
     for (unsigned i = PATTERN_SEQ; i <= PATTERN_APPEND; i++) {
         if (!strcmp(text, pattern_name((enum pattern) i))) {
@@ -378,16 +281,16 @@ set_pattern(struct parser *p, const char *text)
             return true;
         }
     }
-    return bad(p, "--pattern %s: must be seq, random or append", text);
+    return bad(p, "%s %s: must be seq, random or append", p->name, text);
 }
 
 static bool
-set_interval(struct parser *p, const char *text)
+set_interval(struct parser *p, char *text)
 {
     double seconds;
 
     if (!value_decimal(text, 0.01, 3600, &seconds, NULL)) {
-        return bad(p, "--interval %s: must be 0.01..3600", text);
+        return bad(p, "%s %s: must be 0.01..3600", p->name, text);
     }
     p->plan->base.interval_ms = (unsigned) (seconds * 1000 + 0.5);
     p->plan->base.show_interval = true;
@@ -399,43 +302,116 @@ add_counted(struct parser *p, char *text)
 {
     struct counter_options *counted = &p->plan->base.counted;
 
-    return add_name(p, "--count-bytes", text, p->plan->counted, &counted->n_devices, MAX_COUNTED);
+    return add_name(p, text, p->plan->counted, &counted->n_devices, MAX_COUNTED);
+}
+
+static bool
+set_rate(struct parser *p, char *text)
+{
+    return value_decimal(text, 1e-3, 1e9, &p->plan->base.rate, NULL)
+           || bad(p, "%s %s: must be 0.001..1000000000", p->name, text);
+}
+
+static bool
+set_db(struct parser *p, char *text)
+{
+    (void) p;
+    setenv("ROCECAST_DB", text, 1);
+    return true;
+}
+
+#define FIELD(F) .ofs = offsetof(struct plan, F), .size = sizeof(((struct plan *) NULL)->F)
+
+static const struct known_option options[] = {
+    {"group", 0, .set = add_group, .is_list = true},
+    {"source", 0, .set = set_text, FIELD(base.source)},
+    {"receivers", 0, .set = add_receiver, .is_list = true},
+    {"scheme", 0, .set = add_scheme, .is_list = true},
+    {"replicas", 0, .set = add_replica_count, .is_list = true},
+    {"size", 's', .set = add_size, .is_list = true},
+    {"all", 'a', .set = NULL},
+    {"repeat", 0, .set = set_number, FIELD(repeat), .min = 1, .max = 1000},
+    {"iters", 'n', .set = set_number, FIELD(base.count), .min = 1, .max = UINT32_MAX},
+    {"duration", 'D', .set = set_number, FIELD(base.duration), .min = 1, .max = 86400},
+    {"warmup", 0, .set = set_number, FIELD(base.warmup), .max = UINT32_MAX},
+    {"tx-depth", 't', .set = set_number, FIELD(base.depth), .min = 1, .max = MAX_DEPTH},
+    {"qp", 'q', .set = set_number, FIELD(base.qps), .min = 1, .max = MAX_QPS},
+    {"mtu", 'm', .set = set_mtu, FIELD(base.mtu), .min = 256, .max = 4096},
+    {"qp-timeout", 'u', .set = set_number, FIELD(base.qp_timeout), .min = 1, .max = 31},
+    {"ib-dev", 'd', .set = set_text, FIELD(base.ib_dev)},
+    {"gid-index", 'x', .set = set_number, FIELD(base.gid_index), .max = 255},
+    {"pattern", 0, .set = set_pattern},
+    {"rate", 0, .set = set_rate},
+    {"chunk", 0, .set = set_number, FIELD(base.chunk), .is_size = true, .min = 1, .max = MAX_SIZE},
+    {"quorum", 0, .set = set_number, FIELD(quorum), .min = 1, .max = MAX_RECEIVERS},
+    {"region", 0, .set = set_number, FIELD(base.region_max), .is_size = true, .min = 1,
+     .max = MAX_REGION},
+    {"store", 0, .set = set_text, FIELD(base.store)},
+    {"file", 0, .set = set_text, FIELD(base.file)},
+    /* JSON has no larger numbers. */
+    {"seed", 0, .set = set_number, FIELD(base.seed), .max = INT64_MAX},
+    {"out", 0, .set = set_text, FIELD(base.out)},
+    {"timeout", 0, .set = set_number, FIELD(base.timeout), .min = 1, .max = 86400},
+    {"count-bytes", 0, .set = add_counted},
+    {"lab", 0, .set = set_text, FIELD(base.counted.lab)},
+    {"interval", 0, .set = set_interval},
+    {"label", 0, .set = add_label},
+    {"json", 'j', .set = set_text, FIELD(json)},
+    {"csv", 0, .set = set_text, FIELD(csv)},
+    {"fail-if", 0, .set = add_fail_if},
+    {"db", 0, .set = set_db},
+    {"help", 'h', .set = NULL},
+    {"version", 'V', .set = NULL},
+};
+
+#define N_OPTIONS (sizeof options / sizeof options[0])
+
+/* What getopt_long() returns for an option: those without a letter are numbered behind them. */
+static int
+value_of(size_t i)
+{
+    return options[i].letter ? options[i].letter : 256 + (int) i;
+}
+
+/* Takes an option's argument, of a list one entry after the other. */
+static bool
+set_option(struct parser *p, const struct known_option *o, char *arg)
+{
+    p->option = o;
+    if (o->letter) {
+        snprintf(p->name, sizeof p->name, "-%c", o->letter);
+    } else {
+        snprintf(p->name, sizeof p->name, "--%s", o->name);
+    }
+    if (!o->is_list) {
+        return o->set(p, arg);
+    }
+    for (char *entry; (entry = strsep(&arg, ","));) {
+        if (!entry[0]) {
+            return bad(p, "%s: an entry of the list is empty", p->name);
+        }
+        if (!o->set(p, entry)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool
 option(struct parser *p, int c, char *arg)
 {
-    for (size_t i = 0; i < sizeof number_options / sizeof number_options[0]; i++) {
-        if (number_options[i].c == c) {
-            return set_number(p, &number_options[i], arg);
-        }
-    }
-    for (size_t i = 0; i < sizeof text_options / sizeof text_options[0]; i++) {
-        if (text_options[i].c == c) {
-            memcpy((unsigned char *) p->plan + text_options[i].ofs, &arg, text_options[i].size);
-            return true;
-        }
-    }
     switch (c) {
-    case OPT_GROUP: return add_list(p, "--group", arg, add_group);
-    case OPT_RECEIVERS: return add_list(p, "--receivers", arg, add_receiver);
-    case OPT_SCHEME: return add_list(p, "--scheme", arg, add_scheme);
-    case OPT_REPLICAS: return add_list(p, "--replicas", arg, add_replica_count);
-    case 's': return add_list(p, "-s", arg, add_size);
     case 'a': p->all_sizes = true; return true;
-    case OPT_PATTERN: return set_pattern(p, arg);
-    case OPT_RATE:
-        return value_decimal(arg, 1e-3, 1e9, &p->plan->base.rate, NULL)
-               || bad(p, "--rate %s: must be 0.001..1000000000", arg);
-    case OPT_COUNT_BYTES: return add_counted(p, arg);
-    case OPT_INTERVAL: return set_interval(p, arg);
-    case OPT_LABEL: return add_label(p, arg);
-    case OPT_FAIL_IF: return add_fail_if(p, arg);
-    case OPT_DB: setenv("ROCECAST_DB", arg, 1); return true;
     case 'h': fputs(usage, stdout); exit(0);
     case 'V': printf(ROCECAST_VERSION_LINE, "castbench"); exit(0);
-    default: return false; /* getopt has said why. */
+    default: break;
     }
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (value_of(i) == c) {
+            return set_option(p, &options[i], arg);
+        }
+    }
+    return false; /* getopt has said why. */
 }
 
 /* Takes the arguments that are no options: the test. */
@@ -492,6 +468,7 @@ bool
 options_parse(struct plan *plan, int argc, char *argv[], char *error, size_t size)
 {
     struct parser p = {.plan = plan, .error = error, .size = size};
+    struct option long_options[N_OPTIONS + 1] = {{.name = NULL}};
 
     *plan = (struct plan){
         .base = {.chunk = 65536,
@@ -505,6 +482,13 @@ options_parse(struct plan *plan, int argc, char *argv[], char *error, size_t siz
         .repeat = 1,
     };
     plan->base.counted.devices = plan->counted;
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        long_options[i] = (struct option){
+            .name = options[i].name,
+            .has_arg = options[i].set ? required_argument : no_argument,
+            .val = value_of(i),
+        };
+    }
     error[0] = '\0';
     optind = 0; /* begin at the start, even if this is not the first command line. */
     opterr = 1;
