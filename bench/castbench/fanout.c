@@ -114,7 +114,7 @@ run_peer(const struct run_ctx *run, unsigned member, uint32_t qpn)
 }
 
 struct endpoint_peer
-group_peer(const struct group_info *group)
+group_peer(const struct rocecast_epoch *group)
 {
     return (struct endpoint_peer){
         .address = group->proxy,
@@ -122,7 +122,7 @@ group_peer(const struct group_info *group)
         .rq_psn = group->start_psn,
         .sq_psn = group->start_psn,
         .mtu = group->mtu,
-        .timeout = group->qp_timeout,
+        .timeout = (uint8_t) group->qp_timeout,
     };
 }
 

@@ -200,20 +200,22 @@ receiver_arm_group(struct receiver *r, unsigned q, char *error, size_t size)
 {
     const struct run_options *o = r->run->options;
     struct shared *shared = r->run->shared;
-    const struct group_info *group = &shared->groups[q];
+    const struct rocecast_epoch *group = &shared->groups[q];
     struct endpoint_peer peer = group_peer(group);
 
     if (endpoint_qp_connect(&r->ep, r->inflows[q].qp, &peer)) {
         return run_fail(error, size, r->ep.error);
     }
-    struct member_info member = {
+    struct rocecast_member member = {
+        .size = sizeof member,
         .host = o->receivers[r->index],
         .qpn = r->inflows[q].qp->qp_num,
+        .epoch = group->epoch,
+        .address = (uintptr_t) r->region,
+        .length = shared->content.region_len,
         .rkey = r->ep.mr->rkey,
-        .va = (uintptr_t) r->region,
-        .len = shared->content.region_len,
     };
-    return !registry_member_add(o->groups[q], &member, group->epoch, error, size);
+    return !registry_member_add(o->groups[q], &member, error, size);
 }
 
 static bool

@@ -11,32 +11,28 @@
 #include <stdlib.h>
 
 #include "bench/castbench/clock.h"
-#include "librocecast/rocecast.h"
 
 /* For everything but group_wait(). */
 #define TIMEOUT_MS 30000
 
-/* Puts the reason of a failed call into 'error'.  Returns 'status'. */
+/* Opens a group; rocecast_close() closes both. */
 static int
-explain(int status, char *error, size_t size)
+open_group(const char *group, struct rocecast **r, struct rocecast_group **g)
+{
+    int status = rocecast_open(NULL, TIMEOUT_MS, r);
+
+    return status ? status : rocecast_group_open(*r, group, TIMEOUT_MS, g);
+}
+
+/* Ends the connection after a call's 'status'; 'error' says why it failed. */
+static int
+finish(struct rocecast *r, int status, char *error, size_t size)
 {
     if (status) {
         snprintf(error, size, "%s", rocecast_error());
     }
+    rocecast_close(r);
     return status;
-}
-
-/* Opens a group; 'error' says why not.  rocecast_close() closes both. */
-static int
-open_group(const char *group, struct rocecast **r, struct rocecast_group **g, char *error,
-           size_t size)
-{
-    int status = rocecast_open(NULL, TIMEOUT_MS, r);
-
-    if (!status) {
-        status = rocecast_group_open(*r, group, TIMEOUT_MS, g);
-    }
-    return explain(status, error, size);
 }
 
 int
@@ -54,100 +50,58 @@ registry_host_addresses(const char *const *hosts, unsigned n, struct in6_addr *a
         if (!status) {
             status = rocecast_host_address(r, hosts[i], TIMEOUT_MS, &addresses[i]);
         }
-        explain(status, error, size);
     }
-    rocecast_close(r);
-    return status;
-}
-
-static void
-group_info_set(struct group_info *info, const struct rocecast_epoch *e)
-{
-    *info = (struct group_info){
-        .epoch = e->epoch,
-        .proxy = e->proxy,
-        .designated_qpn = e->designated_qpn,
-        .start_psn = e->start_psn,
-        .designated_rkey = e->designated_rkey,
-        .mtu = e->mtu,
-        .qp_timeout = (uint8_t) e->qp_timeout,
-        .region_len = e->region_len,
-    };
+    return finish(r, status, error, size);
 }
 
 int
-registry_group_show(const char *group, struct group_info *info, char *error, size_t size)
+registry_group_show(const char *group, struct rocecast_epoch *e, char *error, size_t size)
 {
-    struct rocecast_epoch e = {.size = sizeof e};
     struct rocecast_group *g;
     struct rocecast *r;
-    int status = open_group(group, &r, &g, error, size);
+    int status = open_group(group, &r, &g);
 
-    if (!status) {
-        status = explain(rocecast_get_epoch(g, &e), error, size);
-    }
-    rocecast_close(r);
-    group_info_set(info, &e);
-    return status;
+    *e = (struct rocecast_epoch){.size = sizeof *e};
+    status = status ? status : rocecast_get_epoch(g, e);
+    return finish(r, status, error, size);
 }
 
 int
-registry_source_set(const char *group, const char *host, uint32_t qpn, struct group_info *info,
+registry_source_set(const char *group, const char *host, uint32_t qpn, struct rocecast_epoch *e,
                     char *error, size_t size)
 {
-    struct rocecast_epoch e = {.size = sizeof e};
     struct rocecast_group *g;
     struct rocecast *r;
-    int status = open_group(group, &r, &g, error, size);
+    int status = open_group(group, &r, &g);
 
-    if (!status) {
-        status = explain(rocecast_source_set(g, host, qpn, TIMEOUT_MS, &e), error, size);
-    }
-    rocecast_close(r);
-    group_info_set(info, &e);
-    return status;
+    *e = (struct rocecast_epoch){.size = sizeof *e};
+    status = status ? status : rocecast_source_set(g, host, qpn, TIMEOUT_MS, e);
+    return finish(r, status, error, size);
 }
 
 int
-registry_member_add(const char *group, const struct member_info *member, uint32_t epoch,
-                    char *error, size_t size)
+registry_member_add(const char *group, const struct rocecast_member *member, char *error,
+                    size_t size)
 {
-    const struct rocecast_member m = {
-        .size = sizeof m,
-        .host = member->host,
-        .qpn = member->qpn,
-        .epoch = epoch,
-        .address = member->va,
-        .length = member->len,
-        .rkey = member->rkey,
-    };
     struct rocecast_group *g;
     struct rocecast *r;
-    int status = open_group(group, &r, &g, error, size);
+    int status = open_group(group, &r, &g);
 
-    if (!status) {
-        status = explain(rocecast_member_add(g, &m, TIMEOUT_MS), error, size);
-    }
-    rocecast_close(r);
-    return status;
+    status = status ? status : rocecast_member_add(g, member, TIMEOUT_MS);
+    return finish(r, status, error, size);
 }
 
 int
 registry_group_wait(const char *group, unsigned members, uint32_t epoch, unsigned timeout,
-                    struct group_info *info, char *error, size_t size)
+                    struct rocecast_epoch *e, char *error, size_t size)
 {
-    struct rocecast_epoch e = {.size = sizeof e};
     struct rocecast_group *g;
     struct rocecast *r;
-    int status = open_group(group, &r, &g, error, size);
+    int status = open_group(group, &r, &g);
 
-    if (!status) {
-        status =
-            explain(rocecast_wait_ready(g, epoch, members, (int) timeout * 1000, &e), error, size);
-    }
-    rocecast_close(r);
-    group_info_set(info, &e);
-    return status;
+    *e = (struct rocecast_epoch){.size = sizeof *e};
+    status = status ? status : rocecast_wait_ready(g, epoch, members, (int) timeout * 1000, e);
+    return finish(r, status, error, size);
 }
 
 struct registry_watch {
@@ -159,14 +113,19 @@ int
 registry_watch_open(const char *group, struct registry_watch **wp, char *error, size_t size)
 {
     struct registry_watch *w = calloc(1, sizeof *w);
-    int status = w ? open_group(group, &w->r, &w->g, error, size) : ENOMEM;
 
+    *wp = NULL;
     if (!w) {
         snprintf(error, size, "out of memory");
-    } else if (status) {
-        registry_watch_close(w);
+        return ENOMEM;
     }
-    *wp = status ? NULL : w;
+    int status = open_group(group, &w->r, &w->g);
+    if (status) {
+        finish(w->r, status, error, size);
+        free(w);
+    } else {
+        *wp = w;
+    }
     return status;
 }
 

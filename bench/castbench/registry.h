@@ -14,42 +14,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A group, as far as endpoints need it. */
-struct group_info {
-    uint32_t epoch;
-    struct in6_addr proxy;
-    uint32_t designated_qpn;
-    uint32_t start_psn;
-    uint32_t designated_rkey;
-    uint32_t mtu;
-    uint8_t qp_timeout;
-    uint64_t region_len;
-};
-
-/* A member's own part. */
-struct member_info {
-    const char *host;
-    uint32_t qpn;
-    uint32_t rkey;
-    uint64_t va;
-    uint64_t len;
-};
+#include "librocecast/rocecast.h"
 
 /* All return 0, or a positive errno and the reason in 'error'. */
 /* Addresses of hosts by their names; a name that is an IPv6 address stands for itself. */
 int registry_host_addresses(const char *const *hosts, unsigned n, struct in6_addr *addresses,
                             char *error, size_t size);
-int registry_group_show(const char *group, struct group_info *info, char *error, size_t size);
-/* 'info' is of the epoch that the source is in now. */
-int registry_source_set(const char *group, const char *host, uint32_t qpn, struct group_info *info,
+int registry_group_show(const char *group, struct rocecast_epoch *, char *error, size_t size);
+/* The epoch is the one that the source is in now. */
+int registry_source_set(const char *group, const char *host, uint32_t qpn, struct rocecast_epoch *,
                         char *error, size_t size);
-int registry_member_add(const char *group, const struct member_info *member, uint32_t epoch,
-                        char *error, size_t size);
+int
+registry_member_add(const char *group, const struct rocecast_member *, char *error, size_t size);
 
-/* Waits until 'members' are active in 'epoch', at most 'timeout' seconds.  'info' is as it is
- * then. */
+/* Waits until 'members' are active in 'epoch', at most 'timeout' seconds; '*e' is as it is then. */
 int registry_group_wait(const char *group, unsigned members, uint32_t epoch, unsigned timeout,
-                        struct group_info *info, char *error, size_t size);
+                        struct rocecast_epoch *e, char *error, size_t size);
 
 /* Watches a group for members that are lost from now on. */
 struct registry_watch;

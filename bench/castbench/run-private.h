@@ -68,11 +68,11 @@ struct shared {
     struct histogram arrival_skew;
     struct arrival arrivals[RING_SIZE];
 
-    /* Written by the source. */
-    struct group_info groups[MAX_QPS]; /* as they were when the source had registered. */
-    uint64_t began[RING_SIZE];         /* when the block began. */
-    uint64_t end;                      /* blocks; set when a phase is over. */
-    uint64_t overdue;                  /* blocks of PHASE_WORK. */
+    /* Source. */
+    struct rocecast_epoch groups[MAX_QPS]; /* as they were when the source had registered. */
+    uint64_t began[RING_SIZE];             /* when the block did. */
+    uint64_t end;                          /* blocks; set when a phase is over. */
+    uint64_t overdue;                      /* blocks; of PHASE_WORK. */
     double seconds;
     struct histogram latency[N_RULES];
     struct histogram confirm_skew;
@@ -115,7 +115,7 @@ bool receiver_step(void *aux, unsigned step, char *error, size_t size);
 /* The other side of a connection that is not a group's. */
 struct endpoint_peer run_peer(const struct run_ctx *, unsigned member, uint32_t qpn);
 /* The other side of a connection to a group. */
-struct endpoint_peer group_peer(const struct group_info *);
+struct endpoint_peer group_peer(const struct rocecast_epoch *);
 
 /* Puts 'text' into the error of 'size' bytes and returns false. */
 bool run_fail(char *error, size_t size, const char *text);

@@ -72,7 +72,7 @@ resolve(const struct run_options *o, struct in6_addr *addresses, char *error, si
 static bool
 check_groups(const struct run_options *o, char *error, size_t size)
 {
-    struct group_info group;
+    struct rocecast_epoch group;
     uint32_t mtu = 0;
 
     for (unsigned q = 0; o->scheme == SCHEME_MCAST && q < o->qps; q++) {
@@ -163,7 +163,7 @@ run_check(const struct run_options *o, char *error, size_t size)
 static bool
 fill_mtu(struct shared *shared, const struct run_options *o, char *error, size_t size)
 {
-    struct group_info group = {.mtu = DEFAULT_MTU};
+    struct rocecast_epoch group = {.mtu = DEFAULT_MTU};
 
     if (!o->mtu && o->groups[0] && registry_group_show(o->groups[0], &group, error, size)) {
         return false;

@@ -101,7 +101,7 @@ source_arm_group(struct source *s, unsigned q, char *error, size_t size)
 {
     const struct run_options *o = s->run->options;
     struct lane *lane = &s->fanout.lanes[0][q];
-    struct group_info *group = &s->run->shared->groups[q];
+    struct rocecast_epoch *group = &s->run->shared->groups[q];
 
     if (registry_source_set(o->groups[q], o->source, lane->qp->qp_num, group, error, size)) {
         return false;
@@ -143,7 +143,7 @@ source_wait_groups(struct source *s, char *error, size_t size)
 {
     const struct run_options *o = s->run->options;
     const struct shared *shared = s->run->shared;
-    struct group_info group;
+    struct rocecast_epoch group;
 
     for (unsigned q = 0; is_mcast(s->run) && q < o->qps; q++) {
         if (registry_group_wait(o->groups[q], o->n_receivers, shared->groups[q].epoch, o->timeout,

@@ -156,7 +156,7 @@ static void
 join_group(struct model_run *r)
 {
     const struct model_options *o = &r->options;
-    struct group_info group;
+    struct rocecast_epoch group;
     char error[512];
 
     if (registry_source_set(o->group, o->source, source_qpn(0), &group, error, sizeof error)) {
@@ -169,15 +169,17 @@ join_group(struct model_run *r)
     add_lane(r, &group.proxy, group.designated_qpn);
     r->lanes[0].rkey = group.designated_rkey;
     for (unsigned i = 0; i < o->receivers.n; i++) {
-        struct member_info member = {
+        struct rocecast_member member = {
+            .size = sizeof member,
             .host = o->receivers.names[i],
             .qpn = receiver_qpn(i),
+            .epoch = group.epoch,
+            .address = receiver_va(i),
+            .length = r->content.region_len,
             .rkey = receiver_rkey(i),
-            .va = receiver_va(i),
-            .len = r->content.region_len,
         };
         add_receiver(r, i, &group.proxy, group.designated_qpn);
-        if (registry_member_add(o->group, &member, group.epoch, error, sizeof error)) {
+        if (registry_member_add(o->group, &member, error, sizeof error)) {
             fail("%s", error);
         }
     }
