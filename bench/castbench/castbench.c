@@ -15,6 +15,7 @@
 #include "bench/castbench/interrupt.h"
 #include "bench/castbench/options.h"
 #include "bench/castbench/out-file.h"
+#include "bench/castbench/refuse.h"
 #include "bench/castbench/report.h"
 
 #define EXIT_USAGE   1
@@ -126,10 +127,7 @@ can_write(const char *option, const char *path, int check(const char *), char *e
 {
     int why = path ? check(path) : 0;
 
-    if (why) {
-        snprintf(error, size, "%s %s: %s", option, path, strerror(why));
-    }
-    return !why;
+    return !why || refuse(error, size, "%s %s: %s", option, path, strerror(why));
 }
 
 static bool
@@ -179,8 +177,8 @@ has_content(const char *path)
 /* Says why nothing is run, in JSON too.  A wrong command line leaves a JSON file that holds
  * something as it was.  'plan' is NULL if there is none.  Returns the exit status. */
 static int
-refuse(const struct plan *plan, int status, const char *json, const char *error, int argc,
-       char *argv[])
+end_refused(const struct plan *plan, int status, const char *json, const char *error, int argc,
+            char *argv[])
 {
     struct matrix m = {.plan = plan};
 
@@ -207,9 +205,8 @@ files_differ(const struct plan *plan, char *error, size_t size)
     for (unsigned i = 0; i < 3; i++) {
         for (unsigned j = i + 1; j < 3; j++) {
             if (files[i].path && files[j].path && out_file_is_same(files[i].path, files[j].path)) {
-                snprintf(error, size, "%s %s and %s %s: one file", files[i].option, files[i].path,
-                         files[j].option, files[j].path);
-                return false;
+                return refuse(error, size, "%s %s and %s %s: one file", files[i].option,
+                              files[i].path, files[j].option, files[j].path);
             }
         }
     }
@@ -265,14 +262,14 @@ main(int argc, char *argv[])
     char **arguments = copy_arguments(argc, argv);
     /* Checked first: nobody should wait for a run to hear that its results have no place. */
     if (!options_parse(&plan, argc, arguments, error, sizeof error)) {
-        status = refuse(NULL, EXIT_USAGE, plan.json, error, argc, argv);
+        status = end_refused(NULL, EXIT_USAGE, plan.json, error, argc, argv);
     } else if (!files_differ(&plan, error, sizeof error)) {
-        status = refuse(&plan, EXIT_USAGE, plan.json, error, argc, argv);
+        status = end_refused(&plan, EXIT_USAGE, plan.json, error, argc, argv);
     } else if (!can_write("--json", plan.json, out_file_check, error, sizeof error)) {
-        status = refuse(&plan, EXIT_RUN, NULL, error, argc, argv);
+        status = end_refused(&plan, EXIT_RUN, NULL, error, argc, argv);
     } else if (!can_write("--csv", plan.csv, out_file_check, error, sizeof error)
                || !can_write("--out", plan.base.out, folder_check, error, sizeof error)) {
-        status = refuse(&plan, EXIT_RUN, plan.json, error, argc, argv);
+        status = end_refused(&plan, EXIT_RUN, plan.json, error, argc, argv);
     } else {
         status = run_plan(&plan, argc, argv);
     }

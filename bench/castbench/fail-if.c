@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/castbench/refuse.h"
 #include "bench/castbench/values.h"
 
 struct unit {
@@ -104,8 +105,7 @@ parse_scheme(struct fail_if *f, const char **p, char *error, size_t size)
     size_t len = word_len(*p, ":");
     snprintf(name, sizeof name, "%.*s", (int) len, *p);
     if (!scheme_from_name(name, &f->scheme)) {
-        snprintf(error, size, "unknown scheme '%.*s'", (int) len, *p);
-        return false;
+        return refuse(error, size, "unknown scheme '%.*s'", (int) len, *p);
     }
     *p = skip_spaces(colon + 1);
     return true;
@@ -133,8 +133,7 @@ parse_limit(struct fail_if *f, const struct unit *units, const char *p, char *er
     const char *end;
 
     if (!value_decimal(p, 0, 1e18, &f->limit, &end)) {
-        snprintf(error, size, "'%s' is no number from 0 to 10^18", p);
-        return false;
+        return refuse(error, size, "'%s' is no number from 0 to 10^18", p);
     }
     end = skip_spaces(end);
     size_t len = word_len(end, "");
@@ -178,8 +177,7 @@ fail_if_parse(struct fail_if *f, const char *text, char *error, size_t size)
     f->metric = word->metric;
     p = skip_spaces(p + len);
     if (!parse_comparison(f, &p)) {
-        snprintf(error, size, "an operator must follow '%s': >, >=, < or <=", word->name);
-        return false;
+        return refuse(error, size, "an operator must follow '%s': >, >=, < or <=", word->name);
     }
     return parse_limit(f, word->units, p, error, size);
 }

@@ -77,7 +77,7 @@ fanout_open(struct fanout *f, const struct run_ctx *run, unsigned member, struct
     f->lanes = calloc(f->n_lanes, sizeof *f->lanes);
     f->n_have = calloc(o->qps, sizeof *f->n_have);
     if (!f->lanes || !f->n_have) {
-        return run_fail(error, size, "out of memory");
+        return refuse(error, size, "out of memory");
     }
     for (unsigned i = 0; i < f->n_lanes; i++) {
         for (unsigned q = 0; q < o->qps; q++) {
@@ -85,7 +85,7 @@ fanout_open(struct fanout *f, const struct run_ctx *run, unsigned member, struct
 
             lane->qp = endpoint_qp_create(ep, o->depth * shared->n_pieces, 1);
             if (!lane->qp) {
-                return run_fail(error, size, ep->error);
+                return refuse(error, size, "%s", ep->error);
             }
             if (is_mcast(run)) {
                 shared->members[0].qpn[q] = lane->qp->qp_num;
@@ -140,7 +140,7 @@ fanout_connect(struct fanout *f, char *error, size_t size)
             struct endpoint_peer peer = run_peer(f->run, child, m->qpn[q]);
 
             if (endpoint_qp_connect(f->ep, f->lanes[i][q].qp, &peer)) {
-                return run_fail(error, size, f->ep->error);
+                return refuse(error, size, "%s", f->ep->error);
             }
             f->lanes[i][q].va = m->va;
             f->lanes[i][q].rkey = m->rkey;
@@ -194,11 +194,9 @@ post_piece(struct fanout *f, unsigned index, uint64_t block, unsigned piece, cha
     wr.send_flags =
         (piece == shared->n_pieces - 1 ? IBV_SEND_SIGNALED : 0) | (p.is_tail ? IBV_SEND_INLINE : 0);
     int status = ibv_post_send(lane->qp, &wr, &bad);
-    if (status) {
-        snprintf(error, size, "post block %" PRIu64 " to %s: %s", block, child_name(f, index),
-                 strerror(status));
-    }
-    return !status;
+    return !status
+           || refuse(error, size, "post block %" PRIu64 " to %s: %s", block, child_name(f, index),
+                     strerror(status));
 }
 
 static bool
@@ -248,9 +246,8 @@ fanout_completion(struct fanout *f, const struct ibv_wc *wc, unsigned *index, ui
     struct lane *lane = &f->lanes[*index][q];
     *block = lane->done * o->qps + q;
     if (wc->status != IBV_WC_SUCCESS) {
-        snprintf(error, size, "block %" PRIu64 " to %s: %s", *block, child_name(f, *index),
-                 ibv_wc_status_str(wc->status));
-        return false;
+        return refuse(error, size, "block %" PRIu64 " to %s: %s", *block, child_name(f, *index),
+                      ibv_wc_status_str(wc->status));
     }
     uint8_t *n_have = &f->n_have[q][lane->done++ % o->depth];
     *all = ++*n_have == f->n_lanes;

@@ -5,12 +5,11 @@
 #include "bench/castbench/plan.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bench/castbench/content.h"
 #include "bench/castbench/out-file.h"
+#include "bench/castbench/refuse.h"
 
 const char *
 operation_name(enum operation op)
@@ -41,17 +40,6 @@ plan_has_scheme(const struct plan *plan, enum scheme scheme)
     return false;
 }
 
-static bool __attribute__((format(printf, 3, 4)))
-bad(char *error, size_t size, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(error, size, format, args);
-    va_end(args);
-    return false;
-}
-
 static bool
 check_hosts(const struct plan *plan, char *error, size_t size)
 {
@@ -59,20 +47,20 @@ check_hosts(const struct plan *plan, char *error, size_t size)
     bool has_group = plan_has_scheme(plan, SCHEME_MCAST);
 
     if (!base->source || !base->n_receivers) {
-        return bad(error, size, "%s is missing (castbench --help)",
-                   base->source ? "--receivers" : "--source");
+        return refuse(error, size, "%s is missing (castbench --help)",
+                      base->source ? "--receivers" : "--source");
     }
     if (has_group && !plan->n_groups) {
-        return bad(error, size, "--group is missing: scheme mcast has one (castbench --help)");
+        return refuse(error, size, "--group is missing: scheme mcast has one (castbench --help)");
     }
     if (!has_group && plan->n_groups) {
-        return bad(error, size, "--group %s: only scheme mcast has one (castbench --help)",
-                   base->groups[0]);
+        return refuse(error, size, "--group %s: only scheme mcast has one (castbench --help)",
+                      base->groups[0]);
     }
     if (has_group && base->qps != plan->n_groups) {
-        return bad(error, size, "-q %u: there %s %u group%s, and each has one QP", base->qps,
-                   plan->n_groups == 1 ? "is" : "are", plan->n_groups,
-                   plan->n_groups == 1 ? "" : "s");
+        return refuse(error, size, "-q %u: there %s %u group%s, and each has one QP", base->qps,
+                      plan->n_groups == 1 ? "is" : "are", plan->n_groups,
+                      plan->n_groups == 1 ? "" : "s");
     }
     return true;
 }
@@ -86,14 +74,15 @@ check_replicas(const struct plan *plan, char *error, size_t size)
         unsigned n = plan->replica_counts[i];
 
         if (n > n_receivers) {
-            return bad(error, size, "--replicas %u: there %s %u receiver%s", n,
-                       n_receivers == 1 ? "is" : "are", n_receivers, n_receivers == 1 ? "" : "s");
+            return refuse(error, size, "--replicas %u: there %s %u receiver%s", n,
+                          n_receivers == 1 ? "is" : "are", n_receivers,
+                          n_receivers == 1 ? "" : "s");
         }
         least = n < least ? n : least;
     }
     return plan->quorum <= least
-           || bad(error, size, "--quorum %u: of %u replica%s", plan->quorum, least,
-                  least == 1 ? "" : "s");
+           || refuse(error, size, "--quorum %u: of %u replica%s", plan->quorum, least,
+                     least == 1 ? "" : "s");
 }
 
 static bool
@@ -106,15 +95,15 @@ check_sizes(const struct plan *plan, char *error, size_t size)
         unsigned n_pieces = (block - 1) / base->chunk + 1;
 
         if (!base->file && !content_init(base->pattern, block, 0, base->region_max, 0).n_slots) {
-            return bad(error, size, "-s %" PRIu32 ": larger than the region of %zu bytes%s", block,
-                       base->region_max,
-                       base->pattern == PATTERN_APPEND ? " behind the log's tail" : "");
+            return refuse(error, size, "-s %" PRIu32 ": larger than the region of %zu bytes%s",
+                          block, base->region_max,
+                          base->pattern == PATTERN_APPEND ? " behind the log's tail" : "");
         }
         if (plan_has_scheme(plan, SCHEME_CHAIN_PIPE) && n_pieces > MAX_PIECES) {
-            return bad(error, size,
-                       "--chunk %" PRIu32 ": a block of %" PRIu32 " bytes would be %u "
-                       "chunks, more than %u",
-                       base->chunk, block, n_pieces, MAX_PIECES);
+            return refuse(error, size,
+                          "--chunk %" PRIu32 ": a block of %" PRIu32 " bytes would be %u "
+                          "chunks, more than %u",
+                          base->chunk, block, n_pieces, MAX_PIECES);
         }
     }
     return true;
@@ -133,25 +122,25 @@ check_content(const struct plan *plan, char *error, size_t size)
     const struct run_options *base = &plan->base;
 
     if (base->count && base->duration) {
-        return bad(error, size, "-n and -D: only one of them");
+        return refuse(error, size, "-n and -D: only one of them");
     }
     if (base->file && base->duration) {
-        return bad(error, size, "--file and -D: only one of them");
+        return refuse(error, size, "--file and -D: only one of them");
     }
     if (base->file && base->pattern != PATTERN_SEQ) {
-        return bad(error, size, "--file and --pattern %s: a file is sent in sequence",
-                   pattern_name(base->pattern));
+        return refuse(error, size, "--file and --pattern %s: a file is sent in sequence",
+                      pattern_name(base->pattern));
     }
     if (base->store && base->out) {
-        return bad(error, size, "--store and --out: only one of them");
+        return refuse(error, size, "--store and --out: only one of them");
     }
     if (plan->json && plan->csv
         && (!strcmp(plan->json, plan->csv) || (on_stdout(plan->json) && on_stdout(plan->csv)))) {
-        return bad(error, size, "--json and --csv: both are %s", plan->csv);
+        return refuse(error, size, "--json and --csv: both are %s", plan->csv);
     }
     return !base->show_interval || (!on_stdout(plan->json) && !on_stdout(plan->csv))
-           || bad(error, size, "--interval: standard output is for %s",
-                  on_stdout(plan->json) ? "JSON" : "CSV");
+           || refuse(error, size, "--interval: standard output is for %s",
+                     on_stdout(plan->json) ? "JSON" : "CSV");
 }
 
 static bool
@@ -161,14 +150,14 @@ check_fail_if(const struct plan *plan, char *error, size_t size)
         const struct fail_if *f = &plan->fail_if[i];
 
         if (f->has_scheme && !plan_has_scheme(plan, f->scheme)) {
-            return bad(error, size, "--fail-if %s: there is no run with scheme %s", f->text,
-                       scheme_name(f->scheme));
+            return refuse(error, size, "--fail-if %s: there is no run with scheme %s", f->text,
+                          scheme_name(f->scheme));
         }
         if (f->metric == METRIC_UPLINK && !plan->base.counted.n_devices) {
-            return bad(error, size, "--fail-if %s: --count-bytes is missing", f->text);
+            return refuse(error, size, "--fail-if %s: --count-bytes is missing", f->text);
         }
         if (f->metric == METRIC_OVERDUE && plan->base.rate <= 0) {
-            return bad(error, size, "--fail-if %s: --rate is missing", f->text);
+            return refuse(error, size, "--fail-if %s: --rate is missing", f->text);
         }
     }
     return true;

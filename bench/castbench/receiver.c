@@ -78,7 +78,7 @@ region_open(struct receiver *r, char *error, size_t size)
     if (o->store) {
         if ((size_t) snprintf(path, sizeof path, "%s.%s", o->store, o->receivers[r->index])
             >= sizeof path) {
-            return run_fail(error, size, "--store: the file's name is too long");
+            return refuse(error, size, "--store: the file's name is too long");
         }
         r->region = store_map(path, len, error, size);
         if (!r->region) {
@@ -87,7 +87,7 @@ region_open(struct receiver *r, char *error, size_t size)
     } else {
         r->region = aligned_alloc(4096, (len + 4095) & ~(size_t) 4095);
         if (!r->region) {
-            return run_fail(error, size, "out of memory");
+            return refuse(error, size, "out of memory");
         }
     }
     content_poison(&shared->content, r->region, shared->expected);
@@ -112,8 +112,7 @@ expect_notice(struct receiver *r, unsigned q, char *error, size_t size)
     }
     int status = ibv_post_recv(in->qp, &wr, &bad);
     if (status) {
-        snprintf(error, size, "post a receive: %s", strerror(status));
-        return false;
+        return refuse(error, size, "post a receive: %s", strerror(status));
     }
     in->expected++;
     return true;
@@ -126,7 +125,7 @@ inflow_open(struct receiver *r, unsigned q, char *error, size_t size)
 
     in->qp = endpoint_qp_create(&r->ep, 1, r->window ? r->window : 1);
     if (!in->qp) {
-        return run_fail(error, size, r->ep.error);
+        return refuse(error, size, "%s", r->ep.error);
     }
     r->run->shared->members[r->member].qpn[q] = in->qp->qp_num;
     for (unsigned i = 0; i < r->window; i++) {
@@ -169,11 +168,11 @@ receiver_open(struct receiver *r, char *error, size_t size)
     if (endpoint_open(&r->ep, &shared->addresses[r->member], &where, r->region,
                       shared->content.region_len, true,
                       (r->window + n_children * o->depth) * o->qps + n_acks + 1)) {
-        snprintf(error, size, "%s%s", r->ep.error,
-                 o->store && !r->ep.mr ? " (--store: some file systems' pages cannot be pinned for "
-                                         "RDMA; tmpfs's and hugetlbfs's can)"
-                                       : "");
-        return false;
+        return refuse(error, size, "%s%s", r->ep.error,
+                      o->store && !r->ep.mr
+                          ? " (--store: some file systems' pages cannot be pinned for "
+                            "RDMA; tmpfs's and hugetlbfs's can)"
+                          : "");
     }
     for (unsigned q = 0; q < o->qps; q++) {
         if (!inflow_open(r, q, error, size)) {
@@ -187,7 +186,7 @@ receiver_open(struct receiver *r, char *error, size_t size)
     }
     r->ack = endpoint_qp_create(&r->ep, n_acks, 1);
     if (!r->ack) {
-        return run_fail(error, size, r->ep.error);
+        return refuse(error, size, "%s", r->ep.error);
     }
     shared->members[r->member].ack_qpn = r->ack->qp_num;
     return fanout_open(&r->fanout, r->run, r->member, &r->ep, r->region, error, size);
@@ -204,7 +203,7 @@ receiver_arm_group(struct receiver *r, unsigned q, char *error, size_t size)
     struct endpoint_peer peer = group_peer(group);
 
     if (endpoint_qp_connect(&r->ep, r->inflows[q].qp, &peer)) {
-        return run_fail(error, size, r->ep.error);
+        return refuse(error, size, "%s", r->ep.error);
     }
     struct rocecast_member member = {
         .size = sizeof member,
@@ -233,7 +232,7 @@ receiver_arm(struct receiver *r, char *error, size_t size)
                 run_peer(r->run, shared->plan.members[r->member].parent, me->child_qpn[q]);
 
             ok = !endpoint_qp_connect(&r->ep, r->inflows[q].qp, &peer)
-                 || run_fail(error, size, r->ep.error);
+                 || refuse(error, size, "%s", r->ep.error);
         }
     }
     if (!ok || !r->ack) {
@@ -241,7 +240,7 @@ receiver_arm(struct receiver *r, char *error, size_t size)
     }
     struct endpoint_peer source = run_peer(r->run, 0, me->source_qpn);
     if (endpoint_qp_connect(&r->ep, r->ack, &source)) {
-        return run_fail(error, size, r->ep.error);
+        return refuse(error, size, "%s", r->ep.error);
     }
     return fanout_connect(&r->fanout, error, size);
 }
@@ -289,14 +288,12 @@ notice(struct receiver *r, const struct ibv_wc *wc, char *error, size_t size)
     uint64_t now = now_ns();
 
     if (wc->status != IBV_WC_SUCCESS) {
-        snprintf(error, size, "receive of block %" PRIu64 ": %s", block,
-                 ibv_wc_status_str(wc->status));
-        return false;
+        return refuse(error, size, "receive of block %" PRIu64 ": %s", block,
+                      ibv_wc_status_str(wc->status));
     }
     if (ntohl(wc->imm_data) != (uint32_t) block) {
-        snprintf(error, size, "block %" PRIu64 " was due, told of block %" PRIu32, block,
-                 ntohl(wc->imm_data));
-        return false;
+        return refuse(error, size, "block %" PRIu64 " was due, told of block %" PRIu32, block,
+                      ntohl(wc->imm_data));
     }
     in->noticed++;
     /* Others wait for this, so it comes first: it must not pay for the statistics or their lock. */
@@ -324,10 +321,7 @@ send_ack(struct receiver *r, uint64_t block, char *error, size_t size)
     wr.send_flags = ++r->n_acks % ACKS_PER_COMPLETION ? 0 : IBV_SEND_SIGNALED;
     int status = ibv_post_send(r->ack, &wr, &bad);
 
-    if (status) {
-        snprintf(error, size, "confirm block %" PRIu64 ": %s", block, strerror(status));
-    }
-    return !status;
+    return !status || refuse(error, size, "confirm block %" PRIu64 ": %s", block, strerror(status));
 }
 
 static bool
@@ -343,13 +337,11 @@ completion(struct receiver *r, const struct ibv_wc *wc, char *error, size_t size
         return fanout_completion(&r->fanout, wc, &lane, &block, &all, error, size)
                && (!all || send_ack(r, block, error, size));
     case WR_ACK_SENT:
-        if (wc->status != IBV_WC_SUCCESS) {
-            snprintf(error, size, "confirm a block: %s", ibv_wc_status_str(wc->status));
-        }
-        return wc->status == IBV_WC_SUCCESS;
+        return wc->status == IBV_WC_SUCCESS
+               || refuse(error, size, "confirm a block: %s", ibv_wc_status_str(wc->status));
     case WR_ACK: break;
     }
-    return run_fail(error, size, "a completion of nothing that was posted");
+    return refuse(error, size, "a completion of nothing that was posted");
 }
 
 /* Serves until the source has said that all replicas have all blocks of the phase. */
@@ -369,7 +361,7 @@ receiver_serve(struct receiver *r, enum phase phase, char *error, size_t size)
             return false;
         }
     }
-    return status == ECANCELED || run_fail(error, size, r->ep.error);
+    return status == ECANCELED || refuse(error, size, "%s", r->ep.error);
 }
 
 static bool
@@ -384,14 +376,12 @@ receiver_compare(struct receiver *r, char *error, size_t size)
                                    &me->first_bad, me->why, sizeof me->why);
     int status = o->store ? (msync(r->region, len, MS_SYNC) ? errno : 0) : 0;
     if (status) {
-        snprintf(error, size, "--store %s.%s: %s", o->store, o->receivers[r->index],
-                 strerror(status));
-        return false;
+        return refuse(error, size, "--store %s.%s: %s", o->store, o->receivers[r->index],
+                      strerror(status));
     }
     status = o->out ? content_file_write(o->out, o->receivers[r->index], r->region, len) : 0;
     if (status) {
-        snprintf(error, size, "cannot write the region to %s: %s", o->out, strerror(status));
-        return false;
+        return refuse(error, size, "cannot write the region to %s: %s", o->out, strerror(status));
     }
     return true;
 }

@@ -10,6 +10,7 @@
 
 #include "bench/castbench/clock.h"
 #include "bench/castbench/endpoint.h"
+#include "bench/castbench/refuse.h"
 #include "bench/castbench/registry.h"
 #include "bench/castbench/run.h"
 
@@ -116,9 +117,6 @@ bool receiver_step(void *aux, unsigned step, char *error, size_t size);
 struct endpoint_peer run_peer(const struct run_ctx *, unsigned member, uint32_t qpn);
 /* The other side of a connection to a group. */
 struct endpoint_peer group_peer(const struct rocecast_epoch *);
-
-/* Puts 'text' into the error of 'size' bytes and returns false. */
-bool run_fail(char *error, size_t size, const char *text);
 
 static inline bool
 is_mcast(const struct run_ctx *run)

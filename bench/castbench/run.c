@@ -44,13 +44,6 @@ struct parent {
     unsigned long shown; /* last progress on the terminal. */
 };
 
-bool
-run_fail(char *error, size_t size, const char *text)
-{
-    snprintf(error, size, "%s", text);
-    return false;
-}
-
 struct run_result *
 run_result_new(void)
 {
@@ -80,14 +73,12 @@ check_groups(const struct run_options *o, char *error, size_t size)
             return false;
         }
         if (o->mtu && o->mtu != group.mtu) {
-            snprintf(error, size, "-m %" PRIu32 ": the path MTU of group %s is %" PRIu32, o->mtu,
-                     o->groups[q], group.mtu);
-            return false;
+            return refuse(error, size, "-m %" PRIu32 ": the path MTU of group %s is %" PRIu32,
+                          o->mtu, o->groups[q], group.mtu);
         }
         if (q && group.mtu != mtu) {
-            snprintf(error, size, "the path MTU of group %s is %" PRIu32 ", of %s %" PRIu32,
-                     o->groups[q], group.mtu, o->groups[0], mtu);
-            return false;
+            return refuse(error, size, "the path MTU of group %s is %" PRIu32 ", of %s %" PRIu32,
+                          o->groups[q], group.mtu, o->groups[0], mtu);
         }
         mtu = group.mtu;
     }
@@ -111,16 +102,13 @@ content_of(const struct run_options *o, struct content *content, uint64_t *n_blo
     if (!o->file) {
         *content = content_init(o->pattern, o->size, o->count ? o->warmup + o->count : 0,
                                 o->region_max, o->seed);
-        if (!content->n_slots) {
-            snprintf(error, size, "-s %" PRIu32 ": larger than the region", o->size);
-        }
-        return content->n_slots;
+        return content->n_slots
+               || refuse(error, size, "-s %" PRIu32 ": larger than the region", o->size);
     }
     int status = content_file_len(o->file, &len);
     if (status || !len || len > REGION_MAX) {
-        snprintf(error, size, "--file %s: %s", o->file,
-                 status ? strerror(status) : "must have 1 byte to 64 MiB");
-        return false;
+        return refuse(error, size, "--file %s: %s", o->file,
+                      status ? strerror(status) : "must have 1 byte to 64 MiB");
     }
     *content = content_init_file(o->size, o->count ? o->warmup + o->count : 0, len);
     *n_blocks = o->count ? o->count : content->n_slots;
@@ -138,21 +126,19 @@ run_check(const struct run_options *o, char *error, size_t size)
 
     n_pieces += o->pattern == PATTERN_APPEND;
     if (o->pattern == PATTERN_APPEND && o->qps > 1) {
-        return run_fail(error, size,
-                        "--pattern append: must have one QP: nothing orders a tail behind "
-                        "records that come on another");
+        return refuse(error, size,
+                      "--pattern append: must have one QP: nothing orders a tail behind "
+                      "records that come on another");
     }
     if (o->rate > 0 && o->rate * o->timeout < 1) {
-        snprintf(error, size, "--rate %g: less than a block in the %u s of --timeout", o->rate,
-                 o->timeout);
-        return false;
+        return refuse(error, size, "--rate %g: less than a block in the %u s of --timeout", o->rate,
+                      o->timeout);
     }
     if (n_pieces > MAX_PIECES || n_pieces * o->depth > MAX_WR) {
-        snprintf(error, size,
-                 "%u blocks outstanding, each of %" PRIu32 " pieces of %" PRIu32
-                 " bytes: more than %d work requests",
-                 o->depth, n_pieces, chunk, MAX_WR);
-        return false;
+        return refuse(error, size,
+                      "%u blocks outstanding, each of %" PRIu32 " pieces of %" PRIu32
+                      " bytes: more than %d work requests",
+                      o->depth, n_pieces, chunk, MAX_WR);
     }
     return content_of(o, &content, &n_blocks, error, size) && check_groups(o, error, size)
            && resolve(o, addresses, error, size)
@@ -206,15 +192,12 @@ shared_fill(struct shared *shared, const struct run_options *o, char *error, siz
         content_generate(&shared->content, shared->expected);
     }
     if (status) {
-        snprintf(error, size, "--file %s: %s", o->file, strerror(status));
-        return false;
+        return refuse(error, size, "--file %s: %s", o->file, strerror(status));
     }
     bool ok = resolve(o, shared->addresses, error, size);
     for (unsigned i = 0; ok && i < N_PHASES; i++) {
-        if (pipe2(shared->over[i], O_CLOEXEC)) {
-            snprintf(error, size, "cannot make a pipe: %s", strerror(errno));
-            ok = false;
-        }
+        ok = !pipe2(shared->over[i], O_CLOEXEC)
+             || refuse(error, size, "cannot make a pipe: %s", strerror(errno));
     }
     return ok;
 }
@@ -348,10 +331,7 @@ start(struct parent *p, unsigned i, worker_step *step, void *aux, char *error, s
     snprintf(w->name, sizeof w->name, "%s %s", i ? "receiver" : "source",
              i ? o->receivers[i - 1] : o->source);
     int status = worker_start(w, N_RUN_STEPS, step, aux);
-    if (status) {
-        snprintf(error, size, "cannot start %s: %s", w->name, strerror(status));
-    }
-    return !status;
+    return !status || refuse(error, size, "cannot start %s: %s", w->name, strerror(status));
 }
 
 /* Gives a turn to workers first..end-1.  The source is told last: relays should wait for its first
@@ -432,11 +412,9 @@ finish_expected(struct parent *p)
     int status =
         o->out ? content_file_write(o->out, "source", shared->expected, shared->content.region_len)
                : 0;
-    if (status) {
-        snprintf(p->result->error, sizeof p->result->error, "--out %s: %s", o->out,
-                 strerror(status));
-    }
-    return !status;
+    return !status
+           || refuse(p->result->error, sizeof p->result->error, "--out %s: %s", o->out,
+                     strerror(status));
 }
 
 static bool

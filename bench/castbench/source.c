@@ -28,7 +28,7 @@ acks_open(struct source *s, char *error, size_t size)
         }
         s->acks[member] = endpoint_qp_create(&s->ep, 1, o->depth * o->qps);
         if (!s->acks[member]) {
-            return run_fail(error, size, s->ep.error);
+            return refuse(error, size, "%s", s->ep.error);
         }
         shared->members[member].source_qpn = s->acks[member]->qp_num;
         for (unsigned i = 0; i < o->depth * o->qps; i++) {
@@ -46,10 +46,7 @@ source_expect_ack(struct source *s, unsigned member, char *error, size_t size)
     struct ibv_recv_wr *bad, wr = {.wr_id = wr_id(WR_ACK, member, 0)};
     int status = ibv_post_recv(s->acks[member], &wr, &bad);
 
-    if (status) {
-        snprintf(error, size, "post a receive: %s", strerror(status));
-    }
-    return !status;
+    return !status || refuse(error, size, "post a receive: %s", strerror(status));
 }
 
 static unsigned
@@ -79,17 +76,17 @@ source_open(struct source *s, const struct run_ctx *run, char *error, size_t siz
     }
     s->buf = aligned_alloc(4096, (content->region_len + 4095) & ~(size_t) 4095);
     if (!s->buf) {
-        return run_fail(error, size, "out of memory");
+        return refuse(error, size, "out of memory");
     }
     memcpy(s->buf, shared->expected, content->region_len);
     if (endpoint_open(&s->ep, &shared->addresses[0], &where, s->buf, content->region_len, false,
                       (n_lanes + count_relays(run)) * o->depth * o->qps)) {
-        return run_fail(error, size, s->ep.error);
+        return refuse(error, size, "%s", s->ep.error);
     }
     for (unsigned q = 0; q < o->qps; q++) {
         s->stripes[q].blocks = calloc(o->depth, sizeof *s->stripes[q].blocks);
         if (!s->stripes[q].blocks) {
-            return run_fail(error, size, "out of memory");
+            return refuse(error, size, "out of memory");
         }
     }
     return fanout_open(&s->fanout, run, 0, &s->ep, s->buf, error, size)
@@ -108,7 +105,7 @@ source_arm_group(struct source *s, unsigned q, char *error, size_t size)
     }
     struct endpoint_peer peer = group_peer(group);
     if (endpoint_qp_connect(&s->ep, lane->qp, &peer)) {
-        return run_fail(error, size, s->ep.error);
+        return refuse(error, size, "%s", s->ep.error);
     }
     s->run->shared->mtu = group->mtu;
     return true;
@@ -131,7 +128,7 @@ source_arm(struct source *s, char *error, size_t size)
         struct endpoint_peer peer = run_peer(s->run, member, shared->members[member].ack_qpn);
 
         if (s->acks[member] && endpoint_qp_connect(&s->ep, s->acks[member], &peer)) {
-            return run_fail(error, size, s->ep.error);
+            return refuse(error, size, "%s", s->ep.error);
         }
     }
     return fanout_connect(&s->fanout, error, size);
@@ -151,9 +148,9 @@ source_wait_groups(struct source *s, char *error, size_t size)
             return false;
         }
         if (group.region_len < shared->content.region_len) {
-            snprintf(error, size, "the region of group %s has %" PRIu64 " bytes, the run needs %zu",
-                     o->groups[q], group.region_len, shared->content.region_len);
-            return false;
+            return refuse(error, size,
+                          "the region of group %s has %" PRIu64 " bytes, the run needs %zu",
+                          o->groups[q], group.region_len, shared->content.region_len);
         }
         s->fanout.lanes[0][q].rkey = group.designated_rkey;
     }

@@ -233,16 +233,14 @@ ack_completion(struct source *s, const struct ibv_wc *wc, char *error, size_t si
     uint64_t from = oldest(s), now = now_ns();
 
     if (wc->status != IBV_WC_SUCCESS) {
-        snprintf(error, size, "receive from %s: %s", o->receivers[member - 1],
-                 ibv_wc_status_str(wc->status));
-        return false;
+        return refuse(error, size, "receive from %s: %s", o->receivers[member - 1],
+                      ibv_wc_status_str(wc->status));
     }
     uint64_t block = from + (uint32_t) (ntohl(wc->imm_data) - (uint32_t) from);
     const struct stripe *stripe = &s->stripes[block % o->qps];
     if (block / o->qps < stripe->done || block / o->qps >= stripe->posted) {
-        snprintf(error, size, "%s confirms block %" PRIu64 ", which is not under way",
-                 o->receivers[member - 1], block);
-        return false;
+        return refuse(error, size, "%s confirms block %" PRIu64 ", which is not under way",
+                      o->receivers[member - 1], block);
     }
     for (unsigned i = 0; i < relay->n_children; i++) {
         replica_confirmed(s, relay->children[i], block, now);
@@ -330,7 +328,7 @@ source_transfer(struct source *s, enum phase phase, char *error, size_t size)
             continue;
         }
         if (status) {
-            return run_fail(error, size, s->ep.error);
+            return refuse(error, size, "%s", s->ep.error);
         }
         news = last = now_ns();
         if (!completion(s, &wc, error, size)) {
@@ -343,5 +341,5 @@ source_transfer(struct source *s, enum phase phase, char *error, size_t size)
     }
     /* Receivers stop waiting for more. */
     return write(shared->over[phase][1], "", 1) == 1
-           || run_fail(error, size, "cannot tell the receivers that it is over");
+           || refuse(error, size, "cannot tell the receivers that it is over");
 }

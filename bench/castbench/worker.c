@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "bench/castbench/interrupt.h"
+#include "bench/castbench/refuse.h"
 
 #define REPORT_SIZE 512
 #define MAX_TICK_MS 250
@@ -127,8 +128,7 @@ worker_read(struct worker *w, char *error, size_t size)
     w->busy = false;
     w->steps_left--;
     if (report[0]) {
-        snprintf(error, size, "%s: %s", w->name, report);
-        return false;
+        return refuse(error, size, "%s: %s", w->name, report);
     }
     return true;
 }
