@@ -42,21 +42,6 @@ histogram_add(struct histogram *h, uint64_t ns)
     h->counts[bucket_of(ns)]++;
 }
 
-void
-histogram_merge(struct histogram *h, const struct histogram *more)
-{
-    if (!more->n) {
-        return;
-    }
-    h->min = h->n && h->min < more->min ? h->min : more->min;
-    h->max = h->max > more->max ? h->max : more->max;
-    h->n += more->n;
-    h->sum += more->sum;
-    for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        h->counts[i] += more->counts[i];
-    }
-}
-
 uint64_t
 histogram_percentile(const struct histogram *h, double percent)
 {

@@ -25,7 +25,6 @@ struct histogram {
 };
 
 void histogram_add(struct histogram *, uint64_t ns);
-void histogram_merge(struct histogram *, const struct histogram *more);
 
 /* The time that 'percent' (0..100] of all times do not exceed.  It is rounded up
  * to the end of its bucket, but never above the longest time.  It is 0 if the
