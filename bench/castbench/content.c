@@ -215,16 +215,22 @@ sector_stamp(unsigned char *sector, size_t len, uint64_t block)
     memcpy(sector, &s, n);
 }
 
-/* Poisons a sector that holds what it should hold at the end. */
+static void
+complement(unsigned char *to, const unsigned char *from, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        to[i] = (unsigned char) ~from[i];
+    }
+}
+
+/* What a sector is before any block, given what it is to be then. */
 static void
 sector_poison(const struct content *c, unsigned char *sector, size_t len)
 {
     if (c->stamped) {
         sector_generate(sector, len);
     }
-    for (size_t i = 0; i < len; i++) {
-        sector[i] = (unsigned char) ~sector[i];
-    }
+    complement(sector, sector, len);
 }
 
 /* Is the stamp that of a block?  '*block' is which one. */
@@ -274,14 +280,6 @@ content_stamp(const struct content *c, unsigned char *region, uint64_t block)
 
     for (size_t i = 0; i < c->size && c->stamped; i += c->sector) {
         sector_stamp(region + ofs + i, min_size(c->size - i, c->sector), block);
-    }
-}
-
-static void
-complement(unsigned char *to, const unsigned char *from, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        to[i] = (unsigned char) ~from[i];
     }
 }
 

@@ -24,14 +24,7 @@
 #include <unistd.h>
 
 #include "bench/castbench/proc.h"
-
-/* Puts "what name: why" into 'error' and returns false. */
-static bool
-fail(char *error, size_t size, const char *what, const char *name, const char *why)
-{
-    snprintf(error, size, "%s %s: %s", what, name, why);
-    return false;
-}
+#include "bench/castbench/refuse.h"
 
 /* Devices. */
 
@@ -111,13 +104,13 @@ read_device(struct machine_count *m, const char *where, char *error, size_t size
     bool found = false;
 
     if (strlen(where) >= sizeof m->devices[0].where) {
-        return fail(error, size, "--count-bytes", where, "no such namespace or device");
+        return refuse(error, size, "--count-bytes %s: no such namespace or device", where);
     }
     snprintf(netns, sizeof netns, "%.*s", colon ? (int) (colon - where) : 0, where);
     FILE *stream = open_devices(colon ? netns : NULL);
     if (!stream) {
-        return fail(error, size, "--count-bytes", where,
-                    errno == ENOENT ? "no such namespace or device" : strerror(errno));
+        return refuse(error, size, "--count-bytes %s: %s", where,
+                      errno == ENOENT ? "no such namespace or device" : strerror(errno));
     }
     const char *name = colon ? colon + 1 : where;
     while (!found && fgets(line, sizeof line, stream)) {
@@ -125,10 +118,10 @@ read_device(struct machine_count *m, const char *where, char *error, size_t size
     }
     fclose(stream);
     if (!found) {
-        return fail(error, size, "--count-bytes", where, "no such namespace or device");
+        return refuse(error, size, "--count-bytes %s: no such namespace or device", where);
     }
     return add_device(m, colon ? netns : NULL, &d)
-           || fail(error, size, "--count-bytes", where, "too many devices");
+           || refuse(error, size, "--count-bytes %s: too many devices", where);
 }
 
 /* Reads all devices of a namespace but "lo". */
@@ -141,13 +134,13 @@ read_namespace(struct machine_count *m, const char *netns, char *error, size_t s
     bool ok = true;
 
     if (!stream) {
-        return fail(error, size, "namespace", netns, strerror(errno));
+        return refuse(error, size, "namespace %s: %s", netns, strerror(errno));
     }
     while (ok && fgets(line, sizeof line, stream)) {
         ok = !proc_parse_device(line, &d) || !strcmp(d.name, "lo") || add_device(m, netns, &d);
     }
     fclose(stream);
-    return ok || fail(error, size, "namespace", netns, "too many devices");
+    return ok || refuse(error, size, "namespace %s: too many devices", netns);
 }
 
 /* Processes. */
@@ -178,7 +171,7 @@ read_busy(struct machine_count *m, char *error, size_t size)
     uint64_t ticks;
 
     if (!read_line("/proc/stat", line, sizeof line) || !proc_parse_busy(line, &ticks)) {
-        return fail(error, size, "/proc/stat", "", "cannot be read");
+        return refuse(error, size, "/proc/stat : cannot be read");
     }
     m->busy_seconds = seconds(ticks);
     return true;
@@ -194,17 +187,17 @@ read_forwarder(struct machine_count *m, const char *path, const char *name, char
     char stat[64], line[1024];
 
     if (m->n_forwarders == MAX_FORWARDERS) {
-        return fail(error, size, "forwarder", name, "too many forwarders");
+        return refuse(error, size, "forwarder %s: too many forwarders", name);
     }
     if (!read_line(path, line, sizeof line) || sscanf(line, "%ld", &c->pid) != 1) {
-        return fail(error, size, "forwarder", name, "its pid file cannot be read");
+        return refuse(error, size, "forwarder %s: its pid file cannot be read", name);
     }
     snprintf(stat, sizeof stat, "/proc/%ld/stat", c->pid);
     if (!read_line(stat, line, sizeof line) || !proc_parse_process(line, &p)) {
-        return fail(error, size, "forwarder", name, "does not run (castlab status)");
+        return refuse(error, size, "forwarder %s: does not run (castlab status)", name);
     }
     if (snprintf(c->name, sizeof c->name, "%s", name) >= (int) sizeof c->name) {
-        return fail(error, size, "forwarder", name, strerror(ENAMETOOLONG));
+        return refuse(error, size, "forwarder %s: %s", name, strerror(ENAMETOOLONG));
     }
     c->started = p.started;
     c->seconds = seconds(p.ticks);
@@ -215,13 +208,6 @@ read_forwarder(struct machine_count *m, const char *path, const char *name, char
 
 /* Labs. */
 
-static int
-is_pid_file(const struct dirent *e)
-{
-    size_t len = strlen(e->d_name);
-    return len > 4 && !strcmp(e->d_name + len - 4, ".pid");
-}
-
 static bool
 ends_in(const char *name, const char *end)
 {
@@ -229,8 +215,14 @@ ends_in(const char *name, const char *end)
     return len > end_len && !strcmp(name + len - end_len, end);
 }
 
-/* A node NAME may be several processes: NAME, and for an Open vSwitch also NAME.vswitchd and its
- * database NAME.ovsdb, which forwards nothing. */
+static int
+is_pid_file(const struct dirent *e)
+{
+    return ends_in(e->d_name, ".pid");
+}
+
+/* A node NAME may be several processes: NAME, and of an Open vSwitch NAME.vswitchd and its database
+ * NAME.ovsdb, which forwards nothing. */
 static bool
 read_pid_file(struct machine_count *m, const char *lab, const char *folder, const char *file,
               char *error, size_t size)
@@ -242,7 +234,7 @@ read_pid_file(struct machine_count *m, const char *lab, const char *folder, cons
         return true;
     }
     if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int) sizeof path) {
-        return fail(error, size, "--lab", lab, strerror(ENAMETOOLONG));
+        return refuse(error, size, "--lab %s: %s", lab, strerror(ENAMETOOLONG));
     }
     if (!read_forwarder(m, path, name, error, size)) {
         return false;
@@ -262,11 +254,12 @@ read_lab(struct machine_count *m, const char *lab, char *error, size_t size)
     if (strchr(lab, '/')
         || snprintf(folder, sizeof folder, "%s/lab/%s", run && run[0] ? run : "/run/rocecast", lab)
                >= (int) sizeof folder) {
-        return fail(error, size, "--lab", lab, "no such lab");
+        return refuse(error, size, "--lab %s: no such lab", lab);
     }
     int n = scandir(folder, &files, is_pid_file, versionsort);
     if (n < 0) {
-        return fail(error, size, "--lab", lab, errno == ENOENT ? "no such lab" : strerror(errno));
+        return refuse(error, size, "--lab %s: %s", lab,
+                      errno == ENOENT ? "no such lab" : strerror(errno));
     }
     for (int i = 0; i < n; i++) {
         ok = ok && read_pid_file(m, lab, folder, files[i]->d_name, error, size);
@@ -274,7 +267,7 @@ read_lab(struct machine_count *m, const char *lab, char *error, size_t size)
     }
     free(files);
     if (ok && !m->n_forwarders) {
-        return fail(error, size, "--lab", lab, "none of its forwarders runs");
+        return refuse(error, size, "--lab %s: none of its forwarders runs", lab);
     }
     m->has_fabric = true;
     return ok;
@@ -302,10 +295,10 @@ devices_since(struct machine_count *after, const struct machine_count *before, c
         const struct device_count *b = &before->devices[i];
         struct device_count *a = find_device(after, b->where);
         if (!a) {
-            return fail(error, size, "device", b->where, "went away during the run");
+            return refuse(error, size, "device %s: went away during the run", b->where);
         }
         if (a->tx_bytes < b->tx_bytes || a->tx_packets < b->tx_packets) {
-            return fail(error, size, "device", b->where, "was made anew during the run");
+            return refuse(error, size, "device %s: was made anew during the run", b->where);
         }
         a->tx_bytes -= b->tx_bytes;
         a->tx_packets -= b->tx_packets;
@@ -324,11 +317,11 @@ forwarders_since(struct machine_count *after, const struct machine_count *before
             j++;
         }
         if (j == after->n_forwarders) {
-            return fail(error, size, "forwarder", b->name, "was stopped during the run");
+            return refuse(error, size, "forwarder %s: was stopped during the run", b->name);
         }
         struct process_count *a = &after->forwarders[j];
         if (a->pid != b->pid || a->started != b->started) {
-            return fail(error, size, "forwarder", b->name, "was started anew during the run");
+            return refuse(error, size, "forwarder %s: was started anew during the run", b->name);
         }
         a->seconds -= b->seconds;
     }

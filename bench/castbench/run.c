@@ -323,7 +323,7 @@ progress(void *aux)
 }
 
 static bool
-start(struct parent *p, unsigned i, worker_step *step, void *aux, char *error, size_t size)
+start(struct parent *p, unsigned i, worker_step *step, void *aux)
 {
     const struct run_options *o = p->run.options;
     struct worker *w = &p->workers[i];
@@ -331,7 +331,9 @@ start(struct parent *p, unsigned i, worker_step *step, void *aux, char *error, s
     snprintf(w->name, sizeof w->name, "%s %s", i ? "receiver" : "source",
              i ? o->receivers[i - 1] : o->source);
     int status = worker_start(w, N_RUN_STEPS, step, aux);
-    return !status || refuse(error, size, "cannot start %s: %s", w->name, strerror(status));
+    return !status
+           || refuse(p->result->error, sizeof p->result->error, "cannot start %s: %s", w->name,
+                     strerror(status));
 }
 
 /* Gives a turn to workers first..end-1.  The source is told last: relays should wait for its first
@@ -351,13 +353,11 @@ turn(struct parent *p, unsigned first, unsigned end)
 static bool
 start_all(struct parent *p)
 {
-    char *error = p->result->error;
-    size_t size = sizeof p->result->error;
-    bool ok = start(p, 0, source_step, &p->run, error, size);
+    bool ok = start(p, 0, source_step, &p->run);
 
     for (unsigned i = 0; ok && i < p->run.options->n_receivers; i++) {
         p->receivers[i] = (struct receiver_ctx){.run = &p->run, .index = i};
-        ok = start(p, i + 1, receiver_step, &p->receivers[i], error, size);
+        ok = start(p, i + 1, receiver_step, &p->receivers[i]);
     }
     return ok;
 }

@@ -17,9 +17,9 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench/castbench/clock.h"
 #include "bench/castbench/interrupt.h"
 #include "bench/castbench/refuse.h"
 
@@ -133,13 +133,10 @@ worker_read(struct worker *w, char *error, size_t size)
     return true;
 }
 
-static time_t
+static uint64_t
 seconds_now(void)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec;
+    return now_ns() / NS_PER_SEC;
 }
 
 static void
@@ -176,7 +173,7 @@ workers_await(struct worker *w, size_t n, unsigned timeout, unsigned tick_ms,
     int tick = tick_ms < MAX_TICK_MS ? (int) tick_ms : MAX_TICK_MS;
     struct pollfd *pfds = calloc(n, sizeof *pfds);
     unsigned long last = progress(aux);
-    time_t since = seconds_now();
+    uint64_t since = seconds_now();
     bool ok = pfds != NULL;
 
     if (!ok) {
@@ -197,7 +194,7 @@ workers_await(struct worker *w, size_t n, unsigned timeout, unsigned tick_ms,
             last = value;
             since = seconds_now();
         }
-        if (ok && any_busy(w, n) && seconds_now() - since > (time_t) timeout) {
+        if (ok && any_busy(w, n) && seconds_now() - since > timeout) {
             describe_timeout(w, n, timeout, error, size);
             ok = false;
         }
