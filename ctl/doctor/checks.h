@@ -11,12 +11,17 @@
 /* Adds a finding of the running check; takes the strings over. */
 void doctor_add(struct doctor *, enum doctor_state, char *found, char *fix);
 
+/* Adds the finding that all is well, which leaves nothing to do. */
+void doctor_ok(struct doctor *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* A path below the root that the checks look at; malloc'd. */
 char *doctor_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether there is such a file.  Takes 'path' over. */
 bool doctor_exists(char *path);
 /* The file's first line, without its end, malloc'd; NULL: none.  Takes 'path' over. */
 char *doctor_line(char *path);
+/* The first line that contains 'text', in the same way; 'text' may reach to the line's end. */
+char *doctor_line_with(char *path, const char *text);
 /* Whether one of the file's lines contains 'text'.  Takes 'path' over. */
 bool doctor_contains(char *path, const char *text);
 /* Names in a folder that start with 'prefix', sorted.  Takes 'folder' over. */

@@ -99,6 +99,15 @@ doctor_worst(const struct doctor *d)
 }
 
 void
+doctor_ok(struct doctor *d, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    doctor_add(d, DOCTOR_OK, xvasprintf(format, args), NULL);
+    va_end(args);
+}
+
+void
 doctor_add(struct doctor *d, enum doctor_state state, char *found, char *fix)
 {
     d->findings = xrealloc(d->findings, (d->n + 1) * sizeof *d->findings);
@@ -132,19 +141,21 @@ doctor_exists(char *path)
 }
 
 char *
-doctor_line(char *path)
+doctor_line_with(char *path, const char *text)
 {
     FILE *stream = fopen(path, "re");
     char *line = NULL;
     size_t size = 0;
+    bool found = false;
     free(path);
-    if (!stream) {
-        return NULL;
-    }
     /* Reading an empty slot of a GID table is an error. */
-    ssize_t len = getline(&line, &size, stream);
-    fclose(stream);
-    if (len < 0) {
+    while (stream && !found && getline(&line, &size, stream) >= 0) {
+        found = strstr(line, text) != NULL;
+    }
+    if (stream) {
+        fclose(stream);
+    }
+    if (!found) {
         free(line);
         return NULL;
     }
@@ -152,21 +163,18 @@ doctor_line(char *path)
     return line;
 }
 
+char *
+doctor_line(char *path)
+{
+    return doctor_line_with(path, "");
+}
+
 bool
 doctor_contains(char *path, const char *text)
 {
-    FILE *stream = fopen(path, "re");
-    char *line = NULL;
-    size_t size = 0;
-    bool found = false;
-    free(path);
-    while (stream && !found && getline(&line, &size, stream) >= 0) {
-        found = strstr(line, text) != NULL;
-    }
+    char *line = doctor_line_with(path, text);
+    bool found = line != NULL;
     free(line);
-    if (stream) {
-        fclose(stream);
-    }
     return found;
 }
 
@@ -190,22 +198,10 @@ doctor_names(char *folder, const char *prefix, struct svec *names)
 bool
 doctor_has_capability(unsigned int capability)
 {
-    FILE *stream = NULL;
-    char *path = doctor_path("/proc/self/status");
-    unsigned long long mask = 0;
-    char *line = NULL;
-    size_t size = 0;
-    stream = fopen(path, "re");
-    free(path);
-    while (stream && getline(&line, &size, stream) >= 0) {
-        if (!strncmp(line, "CapEff:", 7)) {
-            mask = strtoull(line + 7, NULL, 16);
-        }
-    }
+    static const char prefix[] = "CapEff:";
+    char *line = doctor_line_with(doctor_path("/proc/self/status"), prefix);
+    unsigned long long mask = line ? strtoull(line + strlen(prefix), NULL, 16) : 0;
     free(line);
-    if (stream) {
-        fclose(stream);
-    }
     return mask >> capability & 1;
 }
 

@@ -29,7 +29,7 @@ doctor_tun(struct doctor *d)
 {
     char *path = doctor_path("/dev/net/tun");
     if (!access(path, R_OK | W_OK)) {
-        doctor_add(d, DOCTOR_OK, xasprintf("%s may be opened", path), NULL);
+        doctor_ok(d, "%s may be opened", path);
     } else if (errno == ENOENT) {
         doctor_add(d, DOCTOR_PROBLEM, xasprintf("%s is missing: no taps", path),
                    xstrdup("modprobe tun; mkdir -p /dev/net && mknod -m 666 /dev/net/tun c 10 200; "
@@ -59,7 +59,7 @@ doctor_capabilities(struct doctor *d)
         }
     }
     if (!missing.length) {
-        doctor_add(d, DOCTOR_OK, xstrdup("those that swedge, srcagent and castlab need"), NULL);
+        doctor_ok(d, "those that swedge, srcagent and castlab need");
     } else if (geteuid()) {
         doctor_add(d, DOCTOR_WARNING, xstrdup("not root: swedge, srcagent and castlab need that"),
                    xstrdup("run this as root to see what they would find"));
@@ -77,15 +77,14 @@ doctor_kvm(struct doctor *d)
 {
     /* Nothing is booted to find out: testbed/vm/run does that. */
     char *path = doctor_path("/dev/kvm");
-    const char *found;
     if (!access(path, R_OK | W_OK)) {
-        found = "/dev/kvm may be opened: testbed/vm/run uses it if a trial boot works";
+        doctor_ok(d, "/dev/kvm may be opened: testbed/vm/run uses it if a trial boot works");
     } else if (errno == ENOENT) {
-        found = "no /dev/kvm, and none is needed: testbed/vm/run emulates the CPU";
+        doctor_ok(d, "no /dev/kvm, and none is needed: testbed/vm/run emulates the CPU");
     } else {
-        found = "/dev/kvm may not be opened, and need not be: testbed/vm/run emulates the CPU";
+        doctor_ok(d,
+                  "/dev/kvm may not be opened, and need not be: testbed/vm/run emulates the CPU");
     }
-    doctor_add(d, DOCTOR_OK, xstrdup(found), NULL);
     free(path);
 }
 
@@ -121,7 +120,7 @@ doctor_socket_paths(struct doctor *d)
         free(paths[i]);
     }
     if (d->n == before) {
-        doctor_add(d, DOCTOR_OK, xasprintf("sockets are below %s", rocecast_rundir()), NULL);
+        doctor_ok(d, "sockets are below %s", rocecast_rundir());
     }
 }
 
@@ -167,8 +166,7 @@ doctor_sockets(struct doctor *d)
         free(path);
     }
     if (d->n == before) {
-        doctor_add(d, DOCTOR_OK, xasprintf("%zu in %s, all served", n_live, rocecast_rundir()),
-                   NULL);
+        doctor_ok(d, "%zu in %s, all served", n_live, rocecast_rundir());
     }
     svec_destroy(&names);
 }
@@ -226,7 +224,7 @@ check_lab(struct doctor *d, const char *name)
                    xasprintf("lab '%s' is coming up, or that was cut short", name),
                    xasprintf("if no 'castlab up' runs: castlab down %s", name));
     } else {
-        doctor_add(d, DOCTOR_OK, xasprintf("lab '%s' is up", name), NULL);
+        doctor_ok(d, "lab '%s' is up", name);
     }
     journal_list_uninit(&list);
 }
@@ -240,7 +238,7 @@ doctor_labs(struct doctor *d)
         check_lab(d, names.names[i]);
     }
     if (!names.n) {
-        doctor_add(d, DOCTOR_OK, xasprintf("no lab below %s", rocecast_rundir()), NULL);
+        doctor_ok(d, "no lab below %s", rocecast_rundir());
     }
     svec_destroy(&names);
 }

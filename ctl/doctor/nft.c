@@ -19,7 +19,6 @@
 
 #include "ctl/registry/json.h"
 #include "openvswitch/json.h"
-#include "openvswitch/shash.h"
 #include "util.h"
 
 static const struct kind {
@@ -47,16 +46,14 @@ includes(const struct json *value, int number, const char *name)
     if (value->type == JSON_STRING) {
         return name && !strcmp(json_string(value), name);
     }
-    const struct json *range = ctl_get(value, "range");
-    if (range && range->type == JSON_ARRAY && range->array.n == 2
-        && range->array.elems[0]->type == JSON_INTEGER
-        && range->array.elems[1]->type == JSON_INTEGER) {
-        return json_integer(range->array.elems[0]) <= number
-               && number <= json_integer(range->array.elems[1]);
+    const struct json_array *range = ctl_get_array(value, "range");
+    if (range->n == 2 && range->elems[0]->type == JSON_INTEGER
+        && range->elems[1]->type == JSON_INTEGER) {
+        return json_integer(range->elems[0]) <= number && number <= json_integer(range->elems[1]);
     }
-    const struct json *set = ctl_get(value, "set");
-    for (size_t i = 0; set && set->type == JSON_ARRAY && i < set->array.n; i++) {
-        if (includes(set->array.elems[i], number, name)) {
+    const struct json_array *set = ctl_get_array(value, "set");
+    for (size_t i = 0; i < set->n; i++) {
+        if (includes(set->elems[i], number, name)) {
             return true;
         }
     }
@@ -108,11 +105,12 @@ judge_match(const struct json *match, const struct kind *kind)
 
 /* Whether a rule names this kind of packet. */
 static bool
-concerns(const struct json *expr, const struct kind *kind)
+concerns(const struct json *rule, const struct kind *kind)
 {
+    const struct json_array *expr = ctl_get_array(rule, "expr");
     bool named = false;
-    for (size_t i = 0; expr && expr->type == JSON_ARRAY && i < expr->array.n; i++) {
-        const struct json *match = ctl_get(expr->array.elems[i], "match");
+    for (size_t i = 0; i < expr->n; i++) {
+        const struct json *match = ctl_get(expr->elems[i], "match");
         enum verdict v = match ? judge_match(match, kind) : OTHER;
         if (v == NO) {
             return false;
@@ -123,11 +121,11 @@ concerns(const struct json *expr, const struct kind *kind)
 }
 
 static bool
-has_statement(const struct json *expr, const char *statement)
+has_statement(const struct json *rule, const char *statement)
 {
-    for (size_t i = 0; expr && expr->type == JSON_ARRAY && i < expr->array.n; i++) {
-        const struct json *e = expr->array.elems[i];
-        if (e->type == JSON_OBJECT && shash_find(json_object(e), statement)) {
+    const struct json_array *expr = ctl_get_array(rule, "expr");
+    for (size_t i = 0; i < expr->n; i++) {
+        if (ctl_get(expr->elems[i], statement)) {
             return true;
         }
     }
@@ -150,20 +148,24 @@ is_in(const struct json *rule, const struct json *chain)
            && !strcmp(ctl_get_string(rule, "chain"), ctl_get_string(chain, "name"));
 }
 
+/* A chain as nft's commands name it; 'key' is what the object calls it.  malloc'd. */
+static char *
+chain_of(const struct json *object, const char *key)
+{
+    return xasprintf("%s %s %s", ctl_get_string(object, "family"), ctl_get_string(object, "table"),
+                     ctl_get_string(object, key));
+}
+
 static void
 check_rule(struct doctor *d, const struct json *rule)
 {
-    const struct json *expr = ctl_get(rule, "expr");
-    if (!is_ip6(rule) || !(has_statement(expr, "drop") || has_statement(expr, "reject"))) {
+    if (!is_ip6(rule) || !(has_statement(rule, "drop") || has_statement(rule, "reject"))) {
         return;
     }
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        if (concerns(expr, &kinds[i])) {
-            const struct json *handle = ctl_get(rule, "handle");
-            long long number =
-                handle && handle->type == JSON_INTEGER ? (long long) json_integer(handle) : 0;
-            char *chain = xasprintf("%s %s %s", ctl_get_string(rule, "family"),
-                                    ctl_get_string(rule, "table"), ctl_get_string(rule, "chain"));
+        if (concerns(rule, &kinds[i])) {
+            long long number = (long long) ctl_get_int(rule, "handle");
+            char *chain = chain_of(rule, "chain");
             doctor_add(d, DOCTOR_PROBLEM,
                        xasprintf("nftables drops %s: rule %lld of chain %s", kinds[i].title, number,
                                  chain),
@@ -175,30 +177,28 @@ check_rule(struct doctor *d, const struct json *rule)
 }
 
 static void
-check_policy(struct doctor *d, const struct json *list, const struct json *chain)
+check_policy(struct doctor *d, const struct json_array *list, const struct json *chain)
 {
     if (!is_ip6(chain) || strcmp(ctl_get_string(chain, "policy"), "drop") != 0) {
         return;
     }
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         bool accepted = false;
-        for (size_t j = 0; j < list->array.n; j++) {
-            const struct json *rule = ctl_get(list->array.elems[j], "rule");
-            const struct json *expr = ctl_get(rule, "expr");
-            accepted |= rule && is_in(rule, chain) && has_statement(expr, "accept")
-                        && concerns(expr, &kinds[i]);
+        for (size_t j = 0; j < list->n; j++) {
+            const struct json *rule = ctl_get(list->elems[j], "rule");
+            accepted |= rule && is_in(rule, chain) && has_statement(rule, "accept")
+                        && concerns(rule, &kinds[i]);
         }
         if (!accepted) {
-            const char *match = kinds[i].port ? "udp dport 4791" : kinds[i].name;
+            char *name = chain_of(chain, "name");
             doctor_add(d, DOCTOR_WARNING,
-                       xasprintf("the policy of nftables chain %s %s %s is drop, and no rule there "
+                       xasprintf("the policy of nftables chain %s is drop, and no rule there "
                                  "accepts %s",
-                                 ctl_get_string(chain, "family"), ctl_get_string(chain, "table"),
-                                 ctl_get_string(chain, "name"), kinds[i].title),
-                       xasprintf("nft insert rule %s %s %s %s%s accept",
-                                 ctl_get_string(chain, "family"), ctl_get_string(chain, "table"),
-                                 ctl_get_string(chain, "name"),
-                                 kinds[i].port ? "" : "meta l4proto ", match));
+                                 name, kinds[i].title),
+                       xasprintf("nft insert rule %s %s%s accept", name,
+                                 kinds[i].port ? "" : "meta l4proto ",
+                                 kinds[i].port ? "udp dport 4791" : kinds[i].name));
+            free(name);
         }
     }
 }
@@ -219,7 +219,7 @@ check_ruleset(struct doctor *d, const struct json *ruleset)
         if (rule) {
             check_rule(d, rule);
         } else if (chain) {
-            check_policy(d, list, chain);
+            check_policy(d, &list->array, chain);
         }
     }
     if (d->n == before) {

@@ -60,14 +60,11 @@ doctor_rdma_rxe(struct doctor *d)
     struct svec devices;
     rdma_devices(&devices);
     if (module_is_loaded("rdma_rxe")) {
-        doctor_add(d, DOCTOR_OK, xstrdup("loaded"), NULL);
+        doctor_ok(d, "loaded");
     } else if (module_exists("rdma_rxe")) {
-        doctor_add(d, DOCTOR_OK, xstrdup("not loaded; 'rdma link add ... type rxe' loads it"),
-                   NULL);
+        doctor_ok(d, "not loaded; 'rdma link add ... type rxe' loads it");
     } else if (devices.n) {
-        doctor_add(d, DOCTOR_OK,
-                   xasprintf("this kernel has none; there is RDMA device %s", devices.names[0]),
-                   NULL);
+        doctor_ok(d, "this kernel has none; there is RDMA device %s", devices.names[0]);
     } else {
         doctor_add(d, DOCTOR_PROBLEM, xstrdup("this kernel has no module rdma_rxe (soft-RoCE)"),
                    xstrdup("boot a kernel that has it (Debian: linux-image-amd64; cloud kernels "
@@ -80,11 +77,11 @@ void
 doctor_crc32(struct doctor *d)
 {
     if (doctor_kernel_since(6, 15)) {
-        doctor_add(d, DOCTOR_OK, xstrdup("rdma_rxe of this kernel needs no module for it"), NULL);
+        doctor_ok(d, "rdma_rxe of this kernel needs no module for it");
     } else if (doctor_contains(doctor_path("/proc/crypto"), ": crc32\n")) {
-        doctor_add(d, DOCTOR_OK, xstrdup("there"), NULL);
+        doctor_ok(d, "there");
     } else if (module_exists("crc32_generic")) {
-        doctor_add(d, DOCTOR_OK, xstrdup("crc32_generic is not loaded; rdma_rxe loads it"), NULL);
+        doctor_ok(d, "crc32_generic is not loaded; rdma_rxe loads it");
     } else {
         doctor_add(d, DOCTOR_PROBLEM,
                    xstrdup("this kernel has no crc32 (crypto API): 'rdma link add' fails"),
@@ -98,9 +95,9 @@ doctor_rxe_netns(struct doctor *d)
     /* The kernel has netdev_max_backlog once, and shows it in the initial namespace only.
      * Comparing with process 1 would need root, and in a container process 1 is the container's. */
     if (doctor_kernel_since(7, 1)) {
-        doctor_add(d, DOCTOR_OK, xstrdup("soft-RoCE of this kernel works in any namespace"), NULL);
+        doctor_ok(d, "soft-RoCE of this kernel works in any namespace");
     } else if (doctor_exists(doctor_path("/proc/sys/net/core/netdev_max_backlog"))) {
-        doctor_add(d, DOCTOR_OK, xstrdup("this is the initial network namespace"), NULL);
+        doctor_ok(d, "this is the initial network namespace");
     } else if (!doctor_exists(doctor_path("/proc/sys/net/core"))) {
         doctor_add(d, DOCTOR_WARNING,
                    xstrdup("cannot see whether this is the initial network namespace: no "
@@ -248,16 +245,14 @@ doctor_mtu(struct doctor *d)
                                  "SRH, too (9000)",
                                  netdev, d->path_mtu + ROCE_OVERHEAD));
         } else {
-            doctor_add(d, DOCTOR_OK,
-                       xasprintf("%s (%s): MTU %lu carries path MTU %u", netdev, devices.names[i],
-                                 mtu, largest_path_mtu(mtu)),
-                       NULL);
+            doctor_ok(d, "%s (%s): MTU %lu carries path MTU %u", netdev, devices.names[i], mtu,
+                      largest_path_mtu(mtu));
         }
         free(line);
         free(netdev);
     }
     if (d->n == before) {
-        doctor_add(d, DOCTOR_OK, xstrdup("no RDMA device yet"), NULL);
+        doctor_ok(d, "no RDMA device yet");
     }
     svec_destroy(&devices);
 }
@@ -267,14 +262,13 @@ doctor_memlock(struct doctor *d)
 {
     struct rlimit limit;
     if (doctor_has_capability(CAP_IPC_LOCK)) {
-        doctor_add(d, DOCTOR_OK, xstrdup("no limit: CAP_IPC_LOCK"), NULL);
+        doctor_ok(d, "no limit: CAP_IPC_LOCK");
     } else if (getrlimit(RLIMIT_MEMLOCK, &limit)) {
         doctor_add(d, DOCTOR_WARNING, xasprintf("getrlimit: %s", ovs_strerror(errno)), NULL);
     } else if (limit.rlim_cur == RLIM_INFINITY) {
-        doctor_add(d, DOCTOR_OK, xstrdup("no limit"), NULL);
+        doctor_ok(d, "no limit");
     } else if (limit.rlim_cur >= MEMLOCK_USUAL) {
-        doctor_add(d, DOCTOR_OK, xasprintf("%llu KiB", (unsigned long long) limit.rlim_cur >> 10),
-                   NULL);
+        doctor_ok(d, "%llu KiB", (unsigned long long) limit.rlim_cur >> 10);
     } else {
         doctor_add(d, DOCTOR_WARNING,
                    xasprintf("a program may lock %llu KiB: its memory regions and queues "

@@ -193,7 +193,7 @@ doctor_registry(struct doctor *d)
         }
     }
     if (n_good) {
-        doctor_add(d, DOCTOR_OK, xasprintf("%s answers", d->db), NULL);
+        doctor_ok(d, "%s answers", d->db);
         check_contents(d);
     } else if (d->db_wanted) {
         d->unreachable = true;
