@@ -93,12 +93,15 @@ struct ctl {
 /* Likewise: it takes the settings of a group that may change. */
 #define CTL_CHANGES  (1ull << 61)
 
+/* An option in a command's 'options' or 'required'. */
+#define FLAG(OPTION) (1ull << (OPTION))
+
 struct ctl_command {
     const char *name; /* one or two words. */
     const char *args; /* for the usage. */
     int min_args, max_args;
-    uint64_t options;  /* 1 << OPT_x of those that it takes. */
-    uint64_t required; /* 1 << OPT_x of those that must be given. */
+    uint64_t options;  /* FLAG(OPT_x) of those that it takes. */
+    uint64_t required; /* FLAG(OPT_x) of those that must be given. */
     /* Checks and fills ctl->txn, maybe several times.  NULL: the command only reads. */
     void (*write)(struct ctl *);
     /* Runs when what 'write' wrote, if anything, has been taken up.  NULL: nothing to do then. */
@@ -157,12 +160,20 @@ struct json *ctl_agent_ask(const struct ctl *, const struct rrec_node *, const c
 void ctl_finish(bool partial);
 
 /* print.c: prints 'json', which it takes over, as JSON or as text: an object as lines, an array of
- * objects as a table.  'keys', ended by NULL, are what the text shows, in that order. */
+ * objects as a table.  'keys', ended by NULL, are what the text shows, in that order.  They may be
+ * NULL where the output is JSON. */
 void ctl_print(const struct ctl *, struct json *json, const char *const keys[]);
 /* Prints an array of objects as a table; nothing if it is empty. */
 void ctl_print_table(const struct json *array, const char *const keys[], int indent);
 void ctl_put_int(struct json *object, const char *name, int64_t value);
-/* Sorts an array of objects by the string that each has under 'key': r9 before r10. */
+void ctl_put_bool(struct json *object, const char *name, bool value);
+/* Put null for NULL. */
+void ctl_put_int_or_null(struct json *object, const char *name, const int64_t *value);
+void ctl_put_string_or_null(struct json *object, const char *name, const char *value);
+void ctl_put_copy_or_null(struct json *object, const char *name, const struct json *value);
+/* A new object at the array's end. */
+struct json *ctl_add_object(struct json *array);
+/* Sorts an array of objects by what each has under 'key', as text: r9 before r10. */
 void ctl_sort_by(struct json *array, const char *key);
 
 /* key.c. */
@@ -174,8 +185,6 @@ struct auth_option {
     size_t n_key;
 };
 struct auth_option ctl_option_auth(const struct ctl *, const struct rrec_group *);
-/* The TLVs as --auth names them. */
-const char *ctl_auth_text(char *const tlvs[], size_t n);
 
 /* group.c: a group's members, by host. */
 struct json *ctl_members_to_json(const struct ctl *, const struct rrec_group *);

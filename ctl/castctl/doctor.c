@@ -57,13 +57,12 @@ to_json(const struct doctor *d)
 
     for (size_t i = 0; i < d->n; i++) {
         const struct doctor_finding *f = &d->findings[i];
-        struct json *object = json_object_create();
+        struct json *object = ctl_add_object(array);
 
         json_object_put_string(object, "check", f->check);
         json_object_put_string(object, "state", doctor_state_name(f->state));
         json_object_put_string(object, "found", f->found);
         json_object_put_string(object, "fix", f->fix ? f->fix : "");
-        json_array_add(array, object);
     }
     return array;
 }
@@ -71,7 +70,6 @@ to_json(const struct doctor *d)
 static void
 doctor(struct ctl *ctl)
 {
-    static const char *const no_keys[] = {NULL};
     const char *env = getenv("ROCECAST_DB");
     struct doctor d = {
         .roles = option_role(ctl),
@@ -83,7 +81,7 @@ doctor(struct ctl *ctl)
 
     doctor_run(&d);
     if (ctl->json) {
-        ctl_print(ctl, to_json(&d), no_keys);
+        ctl_print(ctl, to_json(&d), NULL);
     } else {
         print_text(&d);
     }
@@ -99,7 +97,7 @@ doctor(struct ctl *ctl)
 }
 
 const struct ctl_command ctl_doctor_commands[] = {
-    {"doctor", "", 0, 0, CTL_LOCAL | 1ull << OPT_CHECKED_ROLE | 1ull << OPT_MTU, 0, NULL, doctor,
+    {"doctor", "", 0, 0, CTL_LOCAL | FLAG(OPT_CHECKED_ROLE) | FLAG(OPT_MTU), 0, NULL, doctor,
      "what on this machine stands in the way, and what to do; ends with 2 if something does,\n"
      "        with 3 if the registry at --db or ROCECAST_DB cannot be used; --role: only what matters\n"
      "        for that"},

@@ -17,8 +17,6 @@
 #include "svec.h"
 #include "util.h"
 
-#define FLAG(OPTION) (1ull << (OPTION))
-
 /*
  * Groups.
  */
@@ -199,27 +197,19 @@ ctl_members_to_json(const struct ctl *ctl, const struct rrec_group *group)
     const struct rrec_member *m;
 
     RREC_MEMBER_FOR_EACH (m, ctl->idl) {
-        struct json *o;
-
         if (m->group != group) {
             continue;
         }
-        o = json_object_create();
+        struct json *o = ctl_add_object(array);
         json_object_put_string(o, "host", m->host);
         ctl_put_int(o, "qpn", m->qpn);
-        if (m->n_rkey) {
-            ctl_put_int(o, "rkey", m->rkey[0]);
-            json_object_put_string(o, "va", m->va);
-        } else {
-            json_object_put(o, "rkey", json_null_create());
-            json_object_put(o, "va", json_null_create());
-        }
+        ctl_put_int_or_null(o, "rkey", m->n_rkey ? m->rkey : NULL);
+        ctl_put_string_or_null(o, "va", m->n_rkey ? m->va : NULL);
         ctl_put_int(o, "len", m->len);
         ctl_put_int(o, "epoch", m->epoch);
         json_object_put_string(o, "want", m->want);
         json_object_put_string(o, "state", m->state);
         json_object_put_string(o, "status", m->status);
-        json_array_add(array, o);
     }
     ctl_sort_by(array, "host");
     return array;
@@ -258,13 +248,12 @@ nodes_to_json(const struct ctl *ctl, const struct rrec_group *group)
             const struct rrec_tree_node *tree = node->trees[i];
 
             if (tree->epoch == group->epoch && !strcmp(tree->proxy, group->proxy)) {
-                struct json *o = json_object_create();
+                struct json *o = ctl_add_object(array);
 
                 json_object_put_string(o, "node", node->name);
                 ctl_put_int(o, "wanted", tree->generation);
                 ctl_put_int(o, "applied", node->nb_cfg);
                 json_object_put(o, "keys", key_ids(tree));
-                json_array_add(array, o);
             }
         }
     }
@@ -305,11 +294,10 @@ group_to_json(const struct rrec_group *g)
     ctl_put_int(o, "designated_rkey", g->designated_rkey);
     ctl_put_int(o, "region_va", 0);
     ctl_put_int(o, "region_len", g->region_len);
-    json_object_put_string(o, "auth", ctl_auth_text(g->auth, g->n_auth));
-    json_object_put(o, "key",
-                    g->n_auth_key ? json_integer_create(g->auth_key[0]) : json_null_create());
+    json_object_put_string(o, "auth", auth_choice_name(auth_tlvs_parse(g->auth, g->n_auth)));
+    ctl_put_int_or_null(o, "key", g->n_auth_key ? g->auth_key : NULL);
     ctl_put_int(o, "generation", g->generation);
-    json_object_put(o, "started", json_boolean_create(g->started));
+    ctl_put_bool(o, "started", g->started);
     json_object_put_string(o, "state", g->state);
     json_object_put_string(o, "status", g->status);
     return o;

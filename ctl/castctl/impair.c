@@ -12,8 +12,6 @@
 #include "lib/impair.h"
 #include "openvswitch/dynamic-string.h"
 
-#define FLAG(OPTION) (1ull << (OPTION))
-
 /* Is 's', "NAME" or "NAME:INTERFACE", this end of a link? */
 static bool
 names_end(const char *s, const char *name, const char *port)

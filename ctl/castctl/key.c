@@ -19,7 +19,6 @@
 #include "sset.h"
 #include "util.h"
 
-#define FLAG(OPTION)    (1ull << (OPTION))
 
 #define GENERATED_LEN   32 /* bytes; as long as an HMAC-SHA256. */
 #define SECRET_DIGITS   (2 * AUTH_SECRET_MAX)
@@ -53,12 +52,6 @@ find_key(const struct ctl *ctl, int64_t id)
 /*
  * --auth and --key, of groups.
  */
-
-const char *
-ctl_auth_text(char *const tlvs[], size_t n)
-{
-    return auth_choice_name(auth_tlvs_parse(tlvs, n));
-}
 
 struct auth_option
 ctl_option_auth(const struct ctl *ctl, const struct rrec_group *group)
@@ -165,18 +158,7 @@ key_add(struct ctl *ctl)
 static void
 put_names(struct json *o, const char *name, struct sset *names)
 {
-    const char **sorted = sset_sort(names);
-    char *text = xstrdup("");
-
-    for (size_t i = 0; i < sset_count(names); i++) {
-        char *longer = xasprintf("%s%s%s", text, i ? " " : "", sorted[i]);
-
-        free(text);
-        text = longer;
-    }
-    json_object_put_string(o, name, text);
-    free(text);
-    free(sorted);
+    json_object_put(o, name, json_string_create_nocopy(sset_join(names, " ", "")));
     sset_destroy(names);
 }
 
@@ -213,29 +195,18 @@ key_list(struct ctl *ctl)
     static const char *const keys[] = {"id", "groups", "nodes", NULL};
     struct json *array = json_array_create_empty();
     const struct rrec_key *row;
-    int64_t last = 0;
 
-    for (;;) {
-        const struct rrec_key *next = NULL;
+    RREC_KEY_FOR_EACH (row, ctl->idl) {
+        struct json *o = ctl_add_object(array);
         struct sset names;
 
-        RREC_KEY_FOR_EACH (row, ctl->idl) {
-            if (row->id > last && (!next || row->id < next->id)) {
-                next = row;
-            }
-        }
-        if (!next) {
-            break;
-        }
-        struct json *o = json_object_create();
-        last = next->id;
-        ctl_put_int(o, "id", last);
-        groups_of(ctl, last, &names);
+        ctl_put_int(o, "id", row->id);
+        groups_of(ctl, row->id, &names);
         put_names(o, "groups", &names);
-        nodes_of(ctl, last, &names);
+        nodes_of(ctl, row->id, &names);
         put_names(o, "nodes", &names);
-        json_array_add(array, o);
     }
+    ctl_sort_by(array, "id");
     ctl_print(ctl, array, keys);
 }
 

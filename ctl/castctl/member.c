@@ -14,8 +14,6 @@
 #include "lib/address-plan.h"
 #include "util.h"
 
-#define FLAG(OPTION) (1ull << (OPTION))
-
 /* A registration as the options give it. */
 static struct request_member
 parse_registration(const struct ctl *ctl)

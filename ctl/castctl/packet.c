@@ -174,9 +174,9 @@ const struct ctl_command ctl_packet_commands[] = {
     {"trace", "NODE PORT HEX|-", 3, 3, 0, 0, NULL, trace,
      "what an Ethernet frame would meet at a node, arriving on that port; nothing is sent or\n"
      "        changed; the frame is hexadecimal digits, - reads them from standard input"},
-    {"capture start", "NODE PORT FILE", 3, 3, 1ull << OPT_FORCE, 0, NULL, capture_start,
+    {"capture start", "NODE PORT FILE", 3, 3, FLAG(OPT_FORCE), 0, NULL, capture_start,
      "write what a port receives and sends to a pcap file; --force: also over an old file"},
-    {"capture stop", "NODE [PORT]", 1, 2, 1ull << OPT_ALL, 0, NULL, capture_stop,
+    {"capture stop", "NODE [PORT]", 1, 2, FLAG(OPT_ALL), 0, NULL, capture_stop,
      "end a port's capture, or with --all the node's, and say how many packets it has"},
     {"capture list", "[NODE]", 0, 1, 0, 0, NULL, capture_list, "list captures that run"},
     {.name = NULL},

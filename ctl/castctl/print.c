@@ -9,12 +9,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "svec.h"
 #include "util.h"
 
 void
 ctl_put_int(struct json *object, const char *name, int64_t value)
 {
     json_object_put(object, name, json_integer_create(value));
+}
+
+void
+ctl_put_bool(struct json *object, const char *name, bool value)
+{
+    json_object_put(object, name, json_boolean_create(value));
+}
+
+void
+ctl_put_int_or_null(struct json *object, const char *name, const int64_t *value)
+{
+    json_object_put(object, name, value ? json_integer_create(*value) : json_null_create());
+}
+
+void
+ctl_put_string_or_null(struct json *object, const char *name, const char *value)
+{
+    json_object_put(object, name, value ? json_string_create(value) : json_null_create());
+}
+
+void
+ctl_put_copy_or_null(struct json *object, const char *name, const struct json *value)
+{
+    json_object_put(object, name, value ? json_deep_clone(value) : json_null_create());
+}
+
+struct json *
+ctl_add_object(struct json *array)
+{
+    struct json *object = json_object_create();
+
+    json_array_add(array, object);
+    return object;
 }
 
 /* A value as one word, "-" for nothing; malloc'd. */
@@ -36,77 +70,51 @@ is_nested(const struct json *value)
     return value && (value->type == JSON_OBJECT || value->type == JSON_ARRAY);
 }
 
-/* Prints a row of a table.  All columns but the last are padded. */
-static void
-print_row(char *const *cells, const size_t *widths, size_t n, int indent)
-{
-    printf("%*s", indent, "");
-    for (size_t i = 0; i < n; i++) {
-        if (i + 1 < n) {
-            printf("%-*s  ", (int) widths[i], cells[i]);
-        } else {
-            printf("%s\n", cells[i]);
-        }
-    }
-}
-
-/* Those of 'keys' that the first object has: the table's columns. */
 static size_t
-table_columns(const struct json *array, const char *const keys[], const char **columns)
+column_width(const struct json *array, const char *key)
 {
-    const struct shash *first = json_object(array->array.elems[0]);
-    size_t n = 0;
+    size_t width = strlen(key);
 
-    for (size_t i = 0; keys[i]; i++) {
-        const struct json *value = shash_find_data(first, keys[i]);
+    for (size_t i = 0; i < array->array.n; i++) {
+        char *s = word(ctl_get(array->array.elems[i], key));
 
-        if (value && !is_nested(value)) {
-            columns[n++] = keys[i];
-        }
+        width = MAX(width, strlen(s));
+        free(s);
     }
-    return n;
-}
-
-static size_t
-count_keys(const char *const keys[])
-{
-    size_t n = 0;
-
-    while (keys[n]) {
-        n++;
-    }
-    return n;
+    return width;
 }
 
 void
 ctl_print_table(const struct json *array, const char *const keys[], int indent)
 {
-    size_t n_keys = count_keys(keys);
-    const char **columns = xcalloc(n_keys + 1, sizeof *columns);
-    size_t *widths = xcalloc(n_keys + 1, sizeof *widths);
-    char **cells = xcalloc(n_keys * (array->array.n + 1) + 1, sizeof *cells);
-    size_t n = array->array.n ? table_columns(array, keys, columns) : 0;
-    size_t n_rows = array->array.n + 1;
+    struct svec columns = SVEC_EMPTY_INITIALIZER;
+    size_t n_rows = array->array.n;
 
-    for (size_t row = 0; row < n_rows && n; row++) {
-        for (size_t i = 0; i < n; i++) {
-            char *cell =
-                row ? word(shash_find_data(json_object(array->array.elems[row - 1]), columns[i]))
-                    : xstrdup(columns[i]);
+    /* The columns are those of 'keys' that the first object has. */
+    for (size_t i = 0; keys[i] && n_rows; i++) {
+        const struct json *value = ctl_get(array->array.elems[0], keys[i]);
 
-            cells[row * n + i] = cell;
-            widths[i] = MAX(widths[i], strlen(cell));
+        if (value && !is_nested(value)) {
+            svec_add(&columns, keys[i]);
         }
     }
-    for (size_t row = 0; row < n_rows && n; row++) {
-        print_row(&cells[row * n], widths, n, indent);
+    size_t *widths = xcalloc(columns.n + 1, sizeof *widths);
+    for (size_t i = 0; i < columns.n; i++) {
+        widths[i] = column_width(array, columns.names[i]);
     }
-    for (size_t i = 0; i < n * n_rows; i++) {
-        free(cells[i]);
+    for (size_t row = 0; row <= n_rows && columns.n; row++) { /* row 0 is the heading. */
+        printf("%*s", indent, "");
+        for (size_t i = 0; i < columns.n; i++) {
+            const char *key = columns.names[i];
+            char *s = row ? word(ctl_get(array->array.elems[row - 1], key)) : xstrdup(key);
+            bool last = i + 1 == columns.n;
+
+            printf("%-*s%s", last ? 0 : (int) widths[i], s, last ? "\n" : "  ");
+            free(s);
+        }
     }
-    free(cells);
     free(widths);
-    free(columns);
+    svec_destroy(&columns);
 }
 
 static void
@@ -162,9 +170,12 @@ static int
 compare_objects(const void *a_, const void *b_)
 {
     const struct json *const *a = a_, *const *b = b_;
+    char *a_word = word(ctl_get(*a, sort_key)), *b_word = word(ctl_get(*b, sort_key));
+    int order = strverscmp(a_word, b_word);
 
-    return strverscmp(json_string(shash_find_data(json_object(*a), sort_key)),
-                      json_string(shash_find_data(json_object(*b), sort_key)));
+    free(a_word);
+    free(b_word);
+    return order;
 }
 
 void

@@ -34,20 +34,17 @@ groups_to_json(const struct json *groups, const struct rrec_group *only)
 
     for (size_t i = 0; groups->type == JSON_ARRAY && i < groups->array.n; i++) {
         const struct json *group = groups->array.elems[i];
-        struct json *o = json_object_create();
 
         if (only && strcmp(ctl_get_string(group, "proxy"), only->proxy)) {
-            json_destroy(o);
             continue;
         }
+        struct json *o = ctl_add_object(array);
         for (size_t j = 0; j < ARRAY_SIZE(keys); j++) {
-            const struct json *value = ctl_get(group, keys[j]);
-            json_object_put(o, keys[j], value ? json_deep_clone(value) : json_null_create());
+            ctl_put_copy_or_null(o, keys[j], ctl_get(group, keys[j]));
         }
         if (ctl_get(group, "packets")) {
-            json_object_put(o, "packets", json_deep_clone(ctl_get(group, "packets")));
+            ctl_put_copy_or_null(o, "packets", ctl_get(group, "packets"));
         }
-        json_array_add(array, o);
     }
     return array;
 }
@@ -142,12 +139,11 @@ print_drops(const struct json *counters)
     if (drops && drops->type == JSON_OBJECT) {
         SHASH_FOR_EACH (member, json_object(drops)) {
             if (ctl_get_int(drops, member->name)) {
-                struct json *o = json_object_create();
+                struct json *o = ctl_add_object(array);
 
                 json_object_put_string(o, "dropped", member->name);
                 ctl_put_int(o, "packets", ctl_get_int(drops, member->name));
                 json_object_put_string(o, "why", help_of(member->name));
-                json_array_add(array, o);
             }
         }
     }
@@ -235,7 +231,6 @@ print_stats(const struct json *all)
 static void
 stats(struct ctl *ctl)
 {
-    static const char *const keys[] = {NULL};
     const struct rrec_node *one = ctl->argc ? ctl_find_node(ctl, ctl->argv[0]) : NULL;
     const struct rrec_group *group = ctl->argc && !one ? ctl_find_group(ctl, ctl->argv[0]) : NULL;
     struct json *all = json_object_create();
@@ -254,7 +249,7 @@ stats(struct ctl *ctl)
         }
     }
     if (ctl->json) {
-        ctl_print(ctl, all, keys);
+        ctl_print(ctl, all, NULL);
     } else {
         print_stats(all);
         json_destroy(all);

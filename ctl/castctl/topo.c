@@ -12,8 +12,6 @@
 #include "lib/node-config.h"
 #include "util.h"
 
-#define FLAG(OPTION) (1ull << (OPTION))
-
 /* Nodes and hosts share one space of names, since links name either. */
 static void
 check_name_is_free(const struct ctl *ctl, const char *name)
@@ -164,10 +162,10 @@ node_to_json(const struct rrec_node *row)
     json_object_put_string(o, "role", row->role);
     json_object_put_string(o, "verify",
                            ctl_verify_name(row->verify_always ? VERIFY_ALWAYS : VERIFY_AUTO));
-    json_object_put(o, "aggregate",
-                    role_may_aggregate(row->role)
-                        ? json_string_create(ctl_aggregate_name(aggregate_of(row->no_aggregation)))
-                        : json_null_create());
+    ctl_put_string_or_null(o, "aggregate",
+                           role_may_aggregate(row->role)
+                               ? ctl_aggregate_name(aggregate_of(row->no_aggregation))
+                               : NULL);
     json_object_put_string(o, "address", ip6_text(&address));
     ctl_put_int(o, "wanted", row->cfg);
     ctl_put_int(o, "applied", row->nb_cfg);
@@ -205,7 +203,7 @@ ports_to_json(const struct rrec_node *row)
 
     for (size_t i = 0; i < row->n_ports; i++) {
         const struct rrec_port *p = row->ports[i];
-        struct json *o = json_object_create();
+        struct json *o = ctl_add_object(array);
 
         json_object_put_string(o, "name", p->name);
         ctl_put_int(o, "number", p->number);
@@ -214,7 +212,6 @@ ports_to_json(const struct rrec_node *row)
         json_object_put_string(o, "peer", p->peer);
         json_object_put_string(o, "peer_address", p->peer_address);
         json_object_put_string(o, "mac", p->mac);
-        json_array_add(array, o);
     }
     ctl_sort_by(array, "name");
     return array;
@@ -226,12 +223,11 @@ routes_to_json(const struct rrec_node *row)
     struct json *array = json_array_create_empty();
 
     for (size_t i = 0; i < row->n_routes; i++) {
-        struct json *o = json_object_create();
+        struct json *o = ctl_add_object(array);
 
         json_object_put_string(o, "prefix", row->routes[i]->prefix);
         ctl_put_int(o, "port", row->routes[i]->port);
         json_object_put_string(o, "next_hop", row->routes[i]->next_hop);
-        json_array_add(array, o);
     }
     ctl_sort_by(array, "prefix");
     return array;
@@ -243,11 +239,10 @@ sids_to_json(const struct rrec_node *row)
     struct json *array = json_array_create_empty();
 
     for (size_t i = 0; i < row->n_sids; i++) {
-        struct json *o = json_object_create();
+        struct json *o = ctl_add_object(array);
 
         json_object_put_string(o, "prefix", row->sids[i]->prefix);
         json_object_put_string(o, "behaviour", row->sids[i]->behaviour);
-        json_array_add(array, o);
     }
     ctl_sort_by(array, "prefix");
     return array;
@@ -260,18 +255,17 @@ trees_to_json(const struct rrec_node *row)
 
     for (size_t i = 0; i < row->n_trees; i++) {
         const struct rrec_tree_node *t = row->trees[i];
-        struct json *o = json_object_create();
+        struct json *o = ctl_add_object(array);
 
         json_object_put_string(o, "group", t->group);
         ctl_put_int(o, "epoch", t->epoch);
         ctl_put_int(o, "generation", t->generation);
-        json_object_put(o, "root", json_boolean_create(t->root));
-        json_object_put(o, "open", json_boolean_create(t->open));
-        json_object_put(o, "started", json_boolean_create(t->started));
+        ctl_put_bool(o, "root", t->root);
+        ctl_put_bool(o, "open", t->open);
+        ctl_put_bool(o, "started", t->started);
         ctl_put_int(o, "branches", (int64_t) (t->n_branches + t->n_copies));
         json_object_put_string(o, "replication_sid", t->replication_sid);
         json_object_put_string(o, "parent_sid", t->parent_sid);
-        json_array_add(array, o);
     }
     ctl_sort_by(array, "group");
     return array;
@@ -373,15 +367,9 @@ host_to_json(const struct ctl *ctl, const struct rrec_host *row)
 
     json_object_put_string(o, "name", row->name);
     json_object_put_string(o, "address", row->address);
-    if (link) {
-        bool is_a = !strcmp(link->a, row->name);
-
-        json_object_put_string(o, "netdev", is_a ? link->a_port : link->b_port);
-        json_object_put_string(o, "node", is_a ? link->b : link->a);
-    } else {
-        json_object_put(o, "netdev", json_null_create());
-        json_object_put(o, "node", json_null_create());
-    }
+    bool is_a = link && !strcmp(link->a, row->name);
+    ctl_put_string_or_null(o, "netdev", !link ? NULL : is_a ? link->a_port : link->b_port);
+    ctl_put_string_or_null(o, "node", !link ? NULL : is_a ? link->b : link->a);
     return o;
 }
 
@@ -600,14 +588,13 @@ link_list(struct ctl *ctl)
     const struct rrec_link *row;
 
     RREC_LINK_FOR_EACH (row, ctl->idl) {
-        struct json *o = json_object_create();
+        struct json *o = ctl_add_object(array);
 
         json_object_put_format(o, "a", "%s:%s", row->a, row->a_port);
         json_object_put_format(o, "b", "%s:%s", row->b, row->b_port);
         json_object_put_string(o, "kind", row->kind);
         json_object_put_string(o, "a_to_b", row->a_to_b);
         json_object_put_string(o, "b_to_a", row->b_to_a);
-        json_array_add(array, o);
     }
     ctl_sort_by(array, "a");
     ctl_print(ctl, array, keys);

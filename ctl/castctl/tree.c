@@ -18,7 +18,9 @@
 #include "lib/node-config.h"
 #include "util.h"
 
-const struct json *
+/* The state of one group epoch in an agent's answer to rocecast/groups, which may be NULL.  NULL:
+ * none. */
+static const struct json *
 live_group(const struct json *groups, const struct rrec_tree_node *tree)
 {
     for (size_t i = 0; groups && groups->type == JSON_ARRAY && i < groups->array.n; i++) {
@@ -32,7 +34,8 @@ live_group(const struct json *groups, const struct rrec_tree_node *tree)
     return NULL;
 }
 
-const struct json *
+/* The state of one branch in that of a group, which may be NULL.  NULL: none. */
+static const struct json *
 live_branch(const struct json *group, int64_t id)
 {
     const struct json_array *branches = ctl_get_array(group, "branches");
@@ -53,15 +56,15 @@ is_of_group(const struct rrec_tree_node *tree, const struct rrec_group *group)
     return tree->epoch == group->epoch && !strcmp(tree->proxy, group->proxy);
 }
 
-/* Name of the node whose locator has the SID, as JSON; null if it has no part in the group. */
-static struct json *
-owner_to_json(const struct ctl *ctl, const struct rrec_group *group, const char *sid)
+/* Name of the node whose locator has the SID; NULL if it has no part in the group. */
+static const char *
+owner_of(const struct ctl *ctl, const struct rrec_group *group, const char *sid)
 {
     const struct rrec_node *node;
     struct in6_addr addr;
 
     if (!ip6_parse(sid, &addr)) {
-        return json_null_create();
+        return NULL;
     }
     RREC_NODE_FOR_EACH (node, ctl->idl) {
         if (!address_is_of_node(&addr, (uint16_t) node->id)) {
@@ -69,11 +72,11 @@ owner_to_json(const struct ctl *ctl, const struct rrec_group *group, const char 
         }
         for (size_t i = 0; i < node->n_trees; i++) {
             if (is_of_group(node->trees[i], group)) {
-                return json_string_create(node->name);
+                return node->name;
             }
         }
     }
-    return json_null_create();
+    return NULL;
 }
 
 static struct json *
@@ -83,11 +86,10 @@ children_to_json(const struct ctl *ctl, const struct rrec_group *group,
     struct json *array = json_array_create_empty();
 
     for (size_t i = 0; i < tree->n_outer_da; i++) {
-        struct json *o = json_object_create();
+        struct json *o = ctl_add_object(array);
 
         json_object_put_string(o, "outer_da", tree->outer_da[i]);
-        json_object_put(o, "node", owner_to_json(ctl, group, tree->outer_da[i]));
-        json_array_add(array, o);
+        ctl_put_string_or_null(o, "node", owner_of(ctl, group, tree->outer_da[i]));
     }
     ctl_sort_by(array, "outer_da");
     for (size_t i = 0; i < array->array.n && tree->mcast_group[0]; i++) {
@@ -98,9 +100,9 @@ children_to_json(const struct ctl *ctl, const struct rrec_group *group,
 }
 
 static struct json *
-branch_to_json(const struct rrec_branch *row)
+add_branch(struct json *array, const struct rrec_branch *row)
 {
-    struct json *o = json_object_create();
+    struct json *o = ctl_add_object(array);
 
     ctl_put_int(o, "id", row->id);
     json_object_put_string(o, "name", row->name);
@@ -116,11 +118,9 @@ branches_to_json(const struct rrec_tree_node *tree, const struct json *live)
     struct json *array = json_array_create_empty();
 
     for (size_t i = 0; i < tree->n_branches; i++) {
-        const struct json *state = live_branch(live, tree->branches[i]->id);
-        struct json *o = branch_to_json(tree->branches[i]);
+        struct json *o = add_branch(array, tree->branches[i]);
 
-        json_object_put(o, "live", state ? json_deep_clone(state) : json_null_create());
-        json_array_add(array, o);
+        ctl_put_copy_or_null(o, "live", live_branch(live, tree->branches[i]->id));
     }
     ctl_sort_by(array, "name");
     return array;
@@ -133,10 +133,9 @@ copies_to_json(const struct rrec_tree_node *tree)
     struct json *array = json_array_create_empty();
 
     for (size_t i = 0; i < tree->n_copies; i++) {
-        struct json *o = branch_to_json(tree->copies[i]);
+        struct json *o = add_branch(array, tree->copies[i]);
 
         json_object_put_string(o, "edge", tree->copies[i]->edge);
-        json_array_add(array, o);
     }
     ctl_sort_by(array, "name");
     return array;
@@ -154,19 +153,19 @@ node_to_json(const struct ctl *ctl, const struct rrec_group *group, const struct
     json_object_put_string(o, "node", node->name);
     ctl_put_int(o, "id", node->id);
     json_object_put_string(o, "role", node->role);
-    json_object_put(o, "root", json_boolean_create(tree->root));
-    json_object_put(o, "aggregates", json_boolean_create(aggregates));
-    json_object_put(o, "open", json_boolean_create(tree->open));
+    ctl_put_bool(o, "root", tree->root);
+    ctl_put_bool(o, "aggregates", aggregates);
+    ctl_put_bool(o, "open", tree->open);
     ctl_put_int(o, "wanted", tree->generation);
     ctl_put_int(o, "applied", node->nb_cfg);
     json_object_put_string(o, "replication_sid", tree->replication_sid);
     json_object_put(o, "children", children_to_json(ctl, group, tree));
     json_object_put_string(o, "parent_sid", tree->parent_sid);
-    json_object_put(o, "parent", owner_to_json(ctl, group, tree->parent_sid));
+    ctl_put_string_or_null(o, "parent", owner_of(ctl, group, tree->parent_sid));
     json_object_put(o, "branches", branches_to_json(tree, live));
     json_object_put(o, "copies", copies_to_json(tree));
-    json_object_put(o, "reachable", json_boolean_create(groups != NULL));
-    json_object_put(o, "live", live ? json_deep_clone(live) : json_null_create());
+    ctl_put_bool(o, "reachable", groups != NULL);
+    ctl_put_copy_or_null(o, "live", live);
     *partial |= !groups;
     json_destroy(groups);
     return o;
@@ -222,7 +221,6 @@ tree_to_json(const struct ctl *ctl, const struct rrec_group *group, bool *partia
 static void
 tree_show(struct ctl *ctl)
 {
-    static const char *const keys[] = {NULL};
     const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
     bool partial = false;
 
@@ -231,7 +229,7 @@ tree_show(struct ctl *ctl)
     }
     struct json *tree = tree_to_json(ctl, group, &partial);
     if (ctl->json) {
-        ctl_print(ctl, tree, keys);
+        ctl_print(ctl, tree, NULL);
     } else {
         (ctl_flag(ctl, OPT_DOT) ? tree_draw_dot : tree_draw)(tree);
         json_destroy(tree);
@@ -240,7 +238,7 @@ tree_show(struct ctl *ctl)
 }
 
 const struct ctl_command ctl_tree_commands[] = {
-    {"tree show", "GROUP", 1, 1, 1ull << OPT_DOT, 0, NULL, tree_show,
+    {"tree show", "GROUP", 1, 1, FLAG(OPT_DOT), 0, NULL, tree_show,
      "draw a group's tree with what each node and branch has confirmed;\n"
      "        --dot: in Graphviz's language"},
     {.name = NULL},

@@ -11,12 +11,6 @@
 /* Asks the agents; *partial is set if one does not answer. */
 struct json *tree_to_json(const struct ctl *, const struct rrec_group *, bool *partial);
 
-/* The state of one group epoch in an agent's answer to rocecast/groups, which may be NULL.  NULL:
- * none. */
-const struct json *live_group(const struct json *groups, const struct rrec_tree_node *);
-/* The state of one branch in that of a group, which may be NULL.  NULL: none. */
-const struct json *live_branch(const struct json *group, int64_t id);
-
 /* To standard output, as lines for a terminal. */
 void tree_draw(const struct json *tree);
 /* To standard output, in Graphviz's language. */
