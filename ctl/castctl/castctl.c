@@ -70,10 +70,15 @@ ctl_fail(enum ctl_exit code, const char *format, ...)
     exit(code);
 }
 
-const char *
-ctl_option_name(enum ctl_option option)
+void
+ctl_refuse(const struct ctl *ctl, const char *format, ...)
 {
-    return ctl_options[option].name;
+    va_list args;
+
+    va_start(args, format);
+    char *why = xvasprintf(format, args);
+    va_end(args);
+    ctl_fail(CTL_REFUSED, "%s: %s", ctl->command->name, why);
 }
 
 uint64_t
@@ -86,7 +91,7 @@ ctl_option_number(const struct ctl *ctl, enum ctl_option option, uint64_t min, u
         return otherwise;
     }
     if (!number_parse(ctl->options[option], min, max, &value)) {
-        ctl_fail(CTL_USAGE, "--%s %s: must be %" PRIu64 "..%" PRIu64, ctl_option_name(option),
+        ctl_fail(CTL_USAGE, "--%s %s: must be %" PRIu64 "..%" PRIu64, ctl_options[option].name,
                  ctl->options[option], min, max);
     }
     return value;
@@ -101,12 +106,6 @@ ctl_option_word(const struct ctl *ctl, enum ctl_option option, unsigned int othe
         words_parse(ctl_options[option].words, ctl->options[option], &value);
     }
     return value;
-}
-
-const char *
-ctl_option_text(const struct ctl *ctl, enum ctl_option option, const char *otherwise)
-{
-    return ctl->options[option] ? ctl->options[option] : otherwise;
 }
 
 bool
@@ -264,6 +263,7 @@ static const struct option global_options[] = {
     STREAM_SSL_LONG_OPTIONS,
     {"peer-ca-cert", required_argument, NULL, GLOBAL_PEER_CA_CERT},
     {"bootstrap-ca-cert", required_argument, NULL, GLOBAL_BOOTSTRAP_CA_CERT},
+    {NULL, 0, NULL, 0},
 };
 
 /* Ends with a usage error if 'text' is none of the words that --'option' may have. */
@@ -349,13 +349,10 @@ handle_option(struct ctl *ctl, int c, const char *topic)
 static int
 parse_global_options(struct ctl *ctl, int argc, char *argv[])
 {
-    struct option options[ARRAY_SIZE(global_options) + 1];
     int c;
 
-    memcpy(options, global_options, sizeof global_options);
-    memset(&options[ARRAY_SIZE(global_options)], 0, sizeof options[0]);
     opterr = 1;
-    while ((c = getopt_long(argc, argv, "+jhVv::p:c:C:", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "+jhVv::p:c:C:", global_options, NULL)) != -1) {
         handle_option(ctl, c, NULL);
     }
     return optind;
@@ -366,7 +363,7 @@ static struct option *
 known_options(const struct ctl_command *cmd)
 {
     struct option *options = xcalloc(
-        N_CTL_OPTIONS + group_settings_count() + ARRAY_SIZE(global_options) + 1, sizeof *options);
+        N_CTL_OPTIONS + group_settings_count() + ARRAY_SIZE(global_options), sizeof *options);
     size_t n = 0;
 
     for (size_t i = 0; group_settings_table[i].option; i++) {
@@ -384,15 +381,14 @@ known_options(const struct ctl_command *cmd)
                                 NULL, COMMAND_OPTION_BASE + i};
         }
     }
-    for (size_t i = 0; i < ARRAY_SIZE(global_options); i++) {
+    for (const struct option *o = global_options; o->name; o++) {
         bool hidden = false;
 
         for (size_t j = 0; j < n; j++) {
-            hidden |= options[j].val >= COMMAND_OPTION_BASE
-                      && !strcmp(options[j].name, global_options[i].name);
+            hidden |= options[j].val >= COMMAND_OPTION_BASE && !strcmp(options[j].name, o->name);
         }
         if (!hidden) {
-            options[n++] = global_options[i];
+            options[n++] = *o;
         }
     }
     return options;

@@ -122,27 +122,23 @@ extern const struct ctl_command ctl_doctor_commands[];
 
 /* Prints "castctl: ..." and exits; nothing has been written then. */
 void ctl_fail(enum ctl_exit, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
+/* Likewise, with CTL_REFUSED and the command's name. */
+void ctl_refuse(const struct ctl *, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
 
 /* Values of options and arguments.  Bad ones are usage errors that name option, value and range.
  * Values from a list of words were checked before the command ran. */
 unsigned int ctl_option_word(const struct ctl *, enum ctl_option, unsigned int otherwise);
-const char *ctl_option_text(const struct ctl *, enum ctl_option, const char *otherwise);
 uint64_t ctl_option_number(const struct ctl *, enum ctl_option, uint64_t min, uint64_t max,
                            uint64_t otherwise);
 bool ctl_flag(const struct ctl *, enum ctl_option);
-const char *ctl_option_name(enum ctl_option);
 void ctl_check_name(const char *what, const char *name);
 
-/* Rows by name; the require_ ones fail with CTL_REFUSED if there is none. */
+/* Rows by name, besides those of ctl/registry/request.h; the require_ ones fail with CTL_REFUSED if
+ * there is none. */
 const struct rrec_node *ctl_find_node(const struct ctl *, const char *name);
-const struct rrec_host *ctl_find_host(const struct ctl *, const char *name);
-const struct rrec_group *ctl_find_group(const struct ctl *, const char *name);
 const struct rrec_node *ctl_require_node(const struct ctl *, const char *name);
 const struct rrec_host *ctl_require_host(const struct ctl *, const char *name);
 const struct rrec_group *ctl_require_group(const struct ctl *, const char *name);
-const struct rrec_source *ctl_find_source(const struct ctl *, const struct rrec_group *);
-const struct rrec_member *
-ctl_find_member(const struct ctl *, const struct rrec_group *, const char *host);
 
 /* db.c: runs ctl->command against the registry. */
 void ctl_run(struct ctl *);

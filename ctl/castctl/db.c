@@ -37,61 +37,32 @@ ctl_find_node(const struct ctl *ctl, const char *name)
     return NULL;
 }
 
-const struct rrec_host *
-ctl_find_host(const struct ctl *ctl, const char *name)
+/* 'row', if there is one. */
+static const void *
+require(const struct ctl *ctl, const void *row, const char *kind, const char *name)
 {
-    return request_find_host(ctl->idl, name);
-}
-
-const struct rrec_group *
-ctl_find_group(const struct ctl *ctl, const char *name)
-{
-    return request_find_group(ctl->idl, name);
+    if (!row) {
+        ctl_refuse(ctl, "no %s named '%s'", kind, name);
+    }
+    return row;
 }
 
 const struct rrec_node *
 ctl_require_node(const struct ctl *ctl, const char *name)
 {
-    const struct rrec_node *row = ctl_find_node(ctl, name);
-
-    if (!row) {
-        ctl_fail(CTL_REFUSED, "%s: no node named '%s'", ctl->command->name, name);
-    }
-    return row;
+    return require(ctl, ctl_find_node(ctl, name), "node", name);
 }
 
 const struct rrec_host *
 ctl_require_host(const struct ctl *ctl, const char *name)
 {
-    const struct rrec_host *row = ctl_find_host(ctl, name);
-
-    if (!row) {
-        ctl_fail(CTL_REFUSED, "%s: no host named '%s'", ctl->command->name, name);
-    }
-    return row;
+    return require(ctl, request_find_host(ctl->idl, name), "host", name);
 }
 
 const struct rrec_group *
 ctl_require_group(const struct ctl *ctl, const char *name)
 {
-    const struct rrec_group *row = ctl_find_group(ctl, name);
-
-    if (!row) {
-        ctl_fail(CTL_REFUSED, "%s: no group named '%s'", ctl->command->name, name);
-    }
-    return row;
-}
-
-const struct rrec_source *
-ctl_find_source(const struct ctl *ctl, const struct rrec_group *group)
-{
-    return request_find_source(ctl->idl, group);
-}
-
-const struct rrec_member *
-ctl_find_member(const struct ctl *ctl, const struct rrec_group *group, const char *host)
-{
-    return request_find_member(ctl->idl, group, host);
+    return require(ctl, request_find_group(ctl->idl, name), "group", name);
 }
 
 /*
@@ -216,8 +187,7 @@ try_write(struct ctl *ctl, int64_t *request)
     if (status == TXN_SUCCESS || status == TXN_UNCHANGED) {
         *request = request_get_number(ctl->idl, ctl->txn, status);
     } else if (status == TXN_ERROR && had_global) {
-        ctl_fail(CTL_REFUSED, "%s: the registry refused it: %s", ctl->command->name,
-                 ovsdb_idl_txn_get_error(ctl->txn));
+        ctl_refuse(ctl, "the registry refused it: %s", ovsdb_idl_txn_get_error(ctl->txn));
     }
     ovsdb_idl_txn_destroy(ctl->txn);
     ctl->txn = NULL;

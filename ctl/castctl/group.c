@@ -74,7 +74,7 @@ check_same(const struct ctl *ctl, const struct rrec_group *group, const struct g
         other = "auth or --key";
     }
     if (other) {
-        ctl_fail(CTL_REFUSED, "group add: group %s exists with another --%s", group->name, other);
+        ctl_refuse(ctl, "group %s exists with another --%s", group->name, other);
     }
 }
 
@@ -88,13 +88,13 @@ group_add(struct ctl *ctl)
     take_settings(ctl, &settings, CTL_USAGE);
     struct auth_option auth = ctl_option_auth(ctl, NULL);
     ctl_check_name("name", name);
-    row = ctl_find_group(ctl, name);
+    row = request_find_group(ctl->idl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
         check_same(ctl, row, &settings, &auth);
         return;
     }
     if (row) {
-        ctl_fail(CTL_REFUSED, "group add: a group named '%s' exists already", name);
+        ctl_refuse(ctl, "a group named '%s' exists already", name);
     }
     row = rrec_group_insert(ctl->txn);
     rrec_group_set_name(row, name);
@@ -111,11 +111,11 @@ check_not_started(const struct ctl *ctl, const struct rrec_group *group,
     rrec_group_verify_started(group);
     for (const struct group_setting *s = group_settings_table; s->option && group->started; s++) {
         if (s->change == SETTING_NOT_STARTED && !group_setting_equal(s, have, want)) {
-            ctl_fail(CTL_REFUSED,
-                     "group set: --%s %s: epoch %" PRId64
-                     " of group %s has started with %s; set it after castctl group reset %s",
-                     s->option, smap_get(&ctl->settings, s->option), group->epoch, group->name,
-                     group_setting_text(s, have), group->name);
+            ctl_refuse(ctl,
+                       "--%s %s: epoch %" PRId64
+                       " of group %s has started with %s; set it after castctl group reset %s",
+                       s->option, smap_get(&ctl->settings, s->option), group->epoch, group->name,
+                       group_setting_text(s, have), group->name);
         }
     }
 }
@@ -146,7 +146,7 @@ group_set(struct ctl *ctl)
 static void
 group_del(struct ctl *ctl)
 {
-    const struct rrec_group *group = ctl_find_group(ctl, ctl->argv[0]);
+    const struct rrec_group *group = request_find_group(ctl->idl, ctl->argv[0]);
     const struct rrec_source *source;
     const struct rrec_member *member, *next;
 
@@ -154,7 +154,7 @@ group_del(struct ctl *ctl)
         return;
     }
     group = ctl_require_group(ctl, ctl->argv[0]);
-    source = ctl_find_source(ctl, group);
+    source = request_find_source(ctl->idl, group);
     if (source) {
         rrec_source_delete(source);
     }
@@ -331,7 +331,7 @@ group_show(struct ctl *ctl)
     const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
     struct json *o = group_to_json(group);
 
-    json_object_put(o, "source", source_to_json(ctl_find_source(ctl, group)));
+    json_object_put(o, "source", source_to_json(request_find_source(ctl->idl, group)));
     json_object_put(o, "members", ctl_members_to_json(ctl, group));
     json_object_put(o, "nodes", nodes_to_json(ctl, group));
     ctl_print(ctl, o, group_keys());
@@ -357,7 +357,7 @@ group_list(struct ctl *ctl)
 static void
 print_epoch(struct ctl *ctl)
 {
-    const struct rrec_group *group = ctl_find_group(ctl, ctl->argv[0]);
+    const struct rrec_group *group = request_find_group(ctl->idl, ctl->argv[0]);
 
     if (group && !ctl->json) {
         printf("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64 ", start PSN %" PRId64 "\n",
@@ -381,7 +381,7 @@ group_wait(struct ctl *ctl)
             return;
         }
         if (error != EAGAIN) {
-            ctl_fail(CTL_REFUSED, "group wait: %s", why);
+            ctl_refuse(ctl, "%s", why);
         }
         char *standing =
             xasprintf("group %s not ready after %d s: %s", ctl->argv[0], ctl->timeout, why);
@@ -408,7 +408,7 @@ source_set(struct ctl *ctl)
     char *why;
 
     if (request_source_set(ctl->idl, ctl->txn, &request, &why)) {
-        ctl_fail(CTL_REFUSED, "source set: %s", why);
+        ctl_refuse(ctl, "%s", why);
     }
 }
 
@@ -416,12 +416,12 @@ static void
 source_del(struct ctl *ctl)
 {
     const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
-    const struct rrec_source *source = ctl_find_source(ctl, group);
+    const struct rrec_source *source = request_find_source(ctl->idl, group);
 
     if (source) {
         rrec_source_delete(source);
     } else if (!ctl_flag(ctl, OPT_IF_EXISTS)) {
-        ctl_fail(CTL_REFUSED, "source del: group %s has no source", group->name);
+        ctl_refuse(ctl, "group %s has no source", group->name);
     }
 }
 
@@ -429,10 +429,10 @@ static void
 source_show(struct ctl *ctl)
 {
     const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
-    const struct rrec_source *source = ctl_find_source(ctl, group);
+    const struct rrec_source *source = request_find_source(ctl->idl, group);
 
     if (!source) {
-        ctl_fail(CTL_REFUSED, "source show: group %s has no source", group->name);
+        ctl_refuse(ctl, "group %s has no source", group->name);
     }
     ctl_print(ctl, source_to_json(source), group_keys());
 }

@@ -32,10 +32,8 @@ require_link(const struct ctl *ctl, const char *from, const char *to, bool *forw
         bool ba = names_end(from, row->b, row->b_port) && names_end(to, row->a, row->a_port);
 
         if ((ab || ba) && found) {
-            ctl_fail(CTL_REFUSED,
-                     "link impair: %s and %s have several links: name the interfaces, "
-                     "%s:INTERFACE",
-                     from, to, from);
+            ctl_refuse(ctl, "%s and %s have several links: name the interfaces, %s:INTERFACE", from,
+                       to, from);
         }
         if (ab || ba) {
             found = row;
@@ -43,7 +41,7 @@ require_link(const struct ctl *ctl, const char *from, const char *to, bool *forw
         }
     }
     if (!found) {
-        ctl_fail(CTL_REFUSED, "link impair: no link between %s and %s", from, to);
+        ctl_refuse(ctl, "no link between %s and %s", from, to);
     }
     return found;
 }
@@ -73,8 +71,7 @@ check_may_impair(const struct ctl *ctl, const char *name, const char *text)
     const struct rrec_node *row = ctl_find_node(ctl, name);
 
     if (row && text[0] && node_role_text_is_foreign(row->role)) {
-        ctl_fail(CTL_REFUSED, "link impair: node %s has role %s, which makes no link bad",
-                 row->name, row->role);
+        ctl_refuse(ctl, "node %s has role %s, which makes no link bad", row->name, row->role);
     }
 }
 

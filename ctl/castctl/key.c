@@ -74,8 +74,7 @@ ctl_option_auth(const struct ctl *ctl, const struct rrec_group *group)
                      words_join(&auth_choice_words, WORDS_ALL & ~1u, ", ", " or "));
         }
         if (!find_key(ctl, o.key)) {
-            ctl_fail(CTL_REFUSED, "%s: no key with id %" PRId64 " (castctl key add)",
-                     ctl->command->name, o.key);
+            ctl_refuse(ctl, "no key with id %" PRId64 " (castctl key add)", o.key);
         }
     }
     if (o.tlvs && !o.n_key) {
@@ -147,7 +146,7 @@ key_add(struct ctl *ctl)
     }
     const char *secret = file ? read_secret(file) : generate_secret();
     if (find_key(ctl, id)) {
-        ctl_fail(CTL_REFUSED, "key add: key %" PRId64 " exists already", id);
+        ctl_refuse(ctl, "key %" PRId64 " exists already", id);
     }
     row = rrec_key_insert(ctl->txn);
     rrec_key_set_id(row, id);
@@ -221,19 +220,19 @@ key_del(struct ctl *ctl)
         return;
     }
     if (!row) {
-        ctl_fail(CTL_REFUSED, "key del: no key with id %" PRId64, id);
+        ctl_refuse(ctl, "no key with id %" PRId64, id);
     }
     groups_of(ctl, id, &names);
     if (!sset_is_empty(&names)) {
-        ctl_fail(CTL_REFUSED, "key del: group %s uses key %" PRId64, SSET_FIRST(&names), id);
+        ctl_refuse(ctl, "group %s uses key %" PRId64, SSET_FIRST(&names), id);
     }
     sset_destroy(&names);
     nodes_of(ctl, id, &names);
     if (!sset_is_empty(&names)) {
-        ctl_fail(CTL_REFUSED,
-                 "key del: node %s still has key %" PRId64 ": a roll-over has not come to its end "
-                 "(castctl key list)",
-                 SSET_FIRST(&names), id);
+        ctl_refuse(ctl,
+                   "node %s still has key %" PRId64 ": a roll-over has not come to its end "
+                   "(castctl key list)",
+                   SSET_FIRST(&names), id);
     }
     sset_destroy(&names);
     rrec_key_delete(row);

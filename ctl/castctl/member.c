@@ -51,7 +51,7 @@ member_add(struct ctl *ctl)
     char *why;
 
     if (request_member_add(ctl->idl, ctl->txn, &request, &why)) {
-        ctl_fail(CTL_REFUSED, "member add: %s", why);
+        ctl_refuse(ctl, "%s", why);
     }
 }
 
@@ -59,13 +59,12 @@ static void
 set_want(struct ctl *ctl, const char *want)
 {
     const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
-    const struct rrec_member *m = ctl_find_member(ctl, group, ctl->argv[1]);
+    const struct rrec_member *m = request_find_member(ctl->idl, group, ctl->argv[1]);
 
     if (m) {
         rrec_member_set_want(m, want);
     } else if (!ctl_flag(ctl, OPT_IF_EXISTS)) {
-        ctl_fail(CTL_REFUSED, "%s: %s is not a member of group %s", ctl->command->name,
-                 ctl->argv[1], group->name);
+        ctl_refuse(ctl, "%s is not a member of group %s", ctl->argv[1], group->name);
     }
 }
 
@@ -86,8 +85,9 @@ static void
 wait_until_left(struct ctl *ctl)
 {
     for (;;) {
-        const struct rrec_group *group = ctl_find_group(ctl, ctl->argv[0]);
-        const struct rrec_member *m = group ? ctl_find_member(ctl, group, ctl->argv[1]) : NULL;
+        const struct rrec_group *group = request_find_group(ctl->idl, ctl->argv[0]);
+        const struct rrec_member *m =
+            group ? request_find_member(ctl->idl, group, ctl->argv[1]) : NULL;
         char *standing;
 
         if (!m || !strcmp(m->state, "left")) {

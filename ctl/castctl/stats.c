@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/registry/request.h"
 #include "lib/drop.h"
 #include "openvswitch/shash.h"
 #include "util.h"
@@ -232,13 +233,14 @@ static void
 stats(struct ctl *ctl)
 {
     const struct rrec_node *one = ctl->argc ? ctl_find_node(ctl, ctl->argv[0]) : NULL;
-    const struct rrec_group *group = ctl->argc && !one ? ctl_find_group(ctl, ctl->argv[0]) : NULL;
+    const struct rrec_group *group =
+        ctl->argc && !one ? request_find_group(ctl->idl, ctl->argv[0]) : NULL;
     struct json *all = json_object_create();
     const struct rrec_node *node;
     bool partial = false;
 
     if (ctl->argc && !one && !group) {
-        ctl_fail(CTL_REFUSED, "stats: no node or group named '%s'", ctl->argv[0]);
+        ctl_refuse(ctl, "no node or group named '%s'", ctl->argv[0]);
     }
     RREC_NODE_FOR_EACH (node, ctl->idl) {
         if (one ? node == one : !group || has_tree_of(node, group)) {

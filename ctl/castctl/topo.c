@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
 #include "lib/node-config.h"
 #include "util.h"
@@ -17,20 +18,29 @@ static void
 check_name_is_free(const struct ctl *ctl, const char *name)
 {
     if (ctl_find_node(ctl, name)) {
-        ctl_fail(CTL_REFUSED, "%s: a node named '%s' exists already", ctl->command->name, name);
+        ctl_refuse(ctl, "a node named '%s' exists already", name);
     }
-    if (ctl_find_host(ctl, name)) {
-        ctl_fail(CTL_REFUSED, "%s: a host named '%s' exists already", ctl->command->name, name);
+    if (request_find_host(ctl->idl, name)) {
+        ctl_refuse(ctl, "a host named '%s' exists already", name);
     }
 }
 
+/* Is one of the link's ends 'port' of a node or host, NULL: any? */
+static bool
+link_has_end(const struct rrec_link *link, const char *name, const char *port)
+{
+    return (!strcmp(link->a, name) && (!port || !strcmp(link->a_port, port)))
+           || (!strcmp(link->b, name) && (!port || !strcmp(link->b_port, port)));
+}
+
+/* The first link at 'port' of a node or host, NULL: at any. */
 static const struct rrec_link *
-find_link_of(const struct ctl *ctl, const char *name)
+find_link(const struct ctl *ctl, const char *name, const char *port)
 {
     const struct rrec_link *row;
 
     RREC_LINK_FOR_EACH (row, ctl->idl) {
-        if (!strcmp(row->a, name) || !strcmp(row->b, name)) {
+        if (link_has_end(row, name, port)) {
             return row;
         }
     }
@@ -40,11 +50,11 @@ find_link_of(const struct ctl *ctl, const char *name)
 static void
 check_no_links(const struct ctl *ctl, const char *name)
 {
-    const struct rrec_link *link = find_link_of(ctl, name);
+    const struct rrec_link *link = find_link(ctl, name, NULL);
 
     if (link) {
-        ctl_fail(CTL_REFUSED, "%s: %s still has link %s:%s %s:%s", ctl->command->name, name,
-                 link->a, link->a_port, link->b, link->b_port);
+        ctl_refuse(ctl, "%s still has link %s:%s %s:%s", name, link->a, link->a_port, link->b,
+                   link->b_port);
     }
 }
 
@@ -77,8 +87,8 @@ static void
 check_may_aggregate(const struct ctl *ctl, const char *name, const char *role)
 {
     if (ctl->options[OPT_AGGREGATE] && !role_may_aggregate(role)) {
-        ctl_fail(CTL_REFUSED, "%s: node %s has role %s: --aggregate is for role %s",
-                 ctl->command->name, name, role, node_role_name(NODE_SWITCH));
+        ctl_refuse(ctl, "node %s has role %s: --aggregate is for role %s", name, role,
+                   node_role_name(NODE_SWITCH));
     }
 }
 
@@ -99,19 +109,19 @@ node_add(struct ctl *ctl)
     row = ctl_find_node(ctl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
         if (row->id != id || strcmp(row->role, role)) {
-            ctl_fail(CTL_REFUSED, "node add: node %s exists with id %" PRId64 " and role %s", name,
-                     row->id, row->role);
+            ctl_refuse(ctl, "node %s exists with id %" PRId64 " and role %s", name, row->id,
+                       row->role);
         }
         if (ctl->options[OPT_AGGREGATE] && row->no_aggregation != no_aggregation) {
-            ctl_fail(CTL_REFUSED, "node add: node %s exists and %s", name,
-                     row->no_aggregation ? "does not aggregate" : "aggregates");
+            ctl_refuse(ctl, "node %s exists and %s", name,
+                       row->no_aggregation ? "does not aggregate" : "aggregates");
         }
         return;
     }
     check_name_is_free(ctl, name);
     RREC_NODE_FOR_EACH (row, ctl->idl) {
         if (row->id == id) {
-            ctl_fail(CTL_REFUSED, "node add: node %s has id %" PRId64 " already", row->name, id);
+            ctl_refuse(ctl, "node %s has id %" PRId64 " already", row->name, id);
         }
     }
     row = rrec_node_insert(ctl->txn);
@@ -305,18 +315,17 @@ host_add(struct ctl *ctl)
     if (why) {
         ctl_fail(CTL_USAGE, "--address %s: %s", text, why);
     }
-    row = ctl_find_host(ctl, name);
+    row = request_find_host(ctl->idl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
         if (strcmp(row->address, ip6_text(&address))) {
-            ctl_fail(CTL_REFUSED, "host add: host %s exists with address %s", name, row->address);
+            ctl_refuse(ctl, "host %s exists with address %s", name, row->address);
         }
         return;
     }
     check_name_is_free(ctl, name);
     RREC_HOST_FOR_EACH (row, ctl->idl) {
         if (!strcmp(row->address, ip6_text(&address))) {
-            ctl_fail(CTL_REFUSED, "host add: host %s has address %s already", row->name,
-                     row->address);
+            ctl_refuse(ctl, "host %s has address %s already", row->name, row->address);
         }
     }
     row = rrec_host_insert(ctl->txn);
@@ -333,14 +342,12 @@ check_host_unused(const struct ctl *ctl, const char *name)
 
     RREC_SOURCE_FOR_EACH (source, ctl->idl) {
         if (!strcmp(source->host, name)) {
-            ctl_fail(CTL_REFUSED, "%s: host %s is the source of group %s", ctl->command->name, name,
-                     source->group->name);
+            ctl_refuse(ctl, "host %s is the source of group %s", name, source->group->name);
         }
     }
     RREC_MEMBER_FOR_EACH (member, ctl->idl) {
         if (!strcmp(member->host, name) && strcmp(member->state, "left")) {
-            ctl_fail(CTL_REFUSED, "%s: host %s is a member of group %s", ctl->command->name, name,
-                     member->group->name);
+            ctl_refuse(ctl, "host %s is a member of group %s", name, member->group->name);
         }
     }
 }
@@ -350,19 +357,19 @@ host_del(struct ctl *ctl)
 {
     const char *name = ctl->argv[0];
 
-    if (!ctl_find_host(ctl, name) && ctl_flag(ctl, OPT_IF_EXISTS)) {
+    if (!request_find_host(ctl->idl, name) && ctl_flag(ctl, OPT_IF_EXISTS)) {
         return;
     }
     ctl_require_host(ctl, name);
     check_host_unused(ctl, name);
     check_no_links(ctl, name);
-    rrec_host_delete(ctl_find_host(ctl, name));
+    rrec_host_delete(request_find_host(ctl->idl, name));
 }
 
 static struct json *
 host_to_json(const struct ctl *ctl, const struct rrec_host *row)
 {
-    const struct rrec_link *link = find_link_of(ctl, row->name);
+    const struct rrec_link *link = find_link(ctl, row->name, NULL);
     struct json *o = json_object_create();
 
     json_object_put_string(o, "name", row->name);
@@ -423,32 +430,12 @@ parse_end(const char *s, struct end *end)
     ovs_strlcpy(end->port, colon + 1, sizeof end->port);
 }
 
-static bool
-link_has_end(const struct rrec_link *link, const struct end *end)
-{
-    return (!strcmp(link->a, end->name) && !strcmp(link->a_port, end->port))
-           || (!strcmp(link->b, end->name) && !strcmp(link->b_port, end->port));
-}
-
-static const struct rrec_link *
-find_link(const struct ctl *ctl, const struct end *end)
-{
-    const struct rrec_link *row;
-
-    RREC_LINK_FOR_EACH (row, ctl->idl) {
-        if (link_has_end(row, end)) {
-            return row;
-        }
-    }
-    return NULL;
-}
-
 static void
 lookup_end(const struct ctl *ctl, struct end *end)
 {
-    end->host = ctl_find_host(ctl, end->name) != NULL;
+    end->host = request_find_host(ctl->idl, end->name) != NULL;
     if (!end->host && !ctl_find_node(ctl, end->name)) {
-        ctl_fail(CTL_REFUSED, "%s: no node or host named '%s'", ctl->command->name, end->name);
+        ctl_refuse(ctl, "no node or host named '%s'", end->name);
     }
 }
 
@@ -463,24 +450,23 @@ check_may_have_host(const struct ctl *ctl, const struct end *host, const struct 
         for (unsigned int role = 0; role < node_role_words.n; role++) {
             roles |= node_role_is_foreign((enum node_role) role) ? 0 : 1u << role;
         }
-        ctl_fail(CTL_REFUSED,
-                 "link add: node %s has role %s: a host's link goes to one with role %s", row->name,
-                 row->role, words_join(&node_role_words, roles, ", ", " or "));
+        ctl_refuse(ctl, "node %s has role %s: a host's link goes to one with role %s", row->name,
+                   row->role, words_join(&node_role_words, roles, ", ", " or "));
     }
 }
 
 static void
 check_end_is_free(const struct ctl *ctl, const struct end *end)
 {
-    const struct rrec_link *link = end->host ? find_link_of(ctl, end->name) : find_link(ctl, end);
+    const struct rrec_link *link = find_link(ctl, end->name, end->host ? NULL : end->port);
 
-    if (link && !link_has_end(link, end)) {
-        ctl_fail(CTL_REFUSED, "link add: host %s has a link already, %s:%s %s:%s: it has one",
-                 end->name, link->a, link->a_port, link->b, link->b_port);
+    if (link && !link_has_end(link, end->name, end->port)) {
+        ctl_refuse(ctl, "host %s has a link already, %s:%s %s:%s: it has one", end->name, link->a,
+                   link->a_port, link->b, link->b_port);
     }
     if (link) {
-        ctl_fail(CTL_REFUSED, "link add: %s:%s is in use by link %s:%s %s:%s", end->name, end->port,
-                 link->a, link->a_port, link->b, link->b_port);
+        ctl_refuse(ctl, "%s:%s is in use by link %s:%s %s:%s", end->name, end->port, link->a,
+                   link->a_port, link->b, link->b_port);
     }
 }
 
@@ -499,16 +485,17 @@ link_add(struct ctl *ctl)
     lookup_end(ctl, &a);
     lookup_end(ctl, &b);
     if (a.host && b.host) {
-        ctl_fail(CTL_REFUSED, "link add: %s and %s are both hosts", a.name, b.name);
+        ctl_refuse(ctl, "%s and %s are both hosts", a.name, b.name);
     }
     check_may_have_host(ctl, &a, &b);
     check_may_have_host(ctl, &b, &a);
-    kind = ctl_option_text(ctl, OPT_KIND, port_kind_name(port_kind_usual(a.host || b.host)));
-    row = find_link(ctl, &a);
-    if (row && link_has_end(row, &b) && ctl_flag(ctl, OPT_MAY_EXIST)) {
+    kind = ctl->options[OPT_KIND] ? ctl->options[OPT_KIND]
+                                  : port_kind_name(port_kind_usual(a.host || b.host));
+    row = find_link(ctl, a.name, a.port);
+    if (row && link_has_end(row, b.name, b.port) && ctl_flag(ctl, OPT_MAY_EXIST)) {
         if (strcmp(row->kind, kind)) {
-            ctl_fail(CTL_REFUSED, "link add: link %s:%s %s:%s exists with kind %s", row->a,
-                     row->a_port, row->b, row->b_port, row->kind);
+            ctl_refuse(ctl, "link %s:%s %s:%s exists with kind %s", row->a, row->a_port, row->b,
+                       row->b_port, row->kind);
         }
         return;
     }
@@ -554,9 +541,8 @@ check_carries_no_group(const struct ctl *ctl, const struct rrec_link *link)
         for (size_t j = 0; j < b->n_trees; j++) {
             if (!strcmp(a->trees[i]->proxy, b->trees[j]->proxy)
                 && (sends_to(a->trees[i], b) || sends_to(b->trees[j], a))) {
-                ctl_fail(CTL_REFUSED,
-                         "link del: group %s uses the link between %s and %s (--force)",
-                         a->trees[i]->group, a->name, b->name);
+                ctl_refuse(ctl, "group %s uses the link between %s and %s (--force)",
+                           a->trees[i]->group, a->name, b->name);
             }
         }
     }
@@ -569,12 +555,12 @@ link_del(struct ctl *ctl)
     struct end end;
 
     parse_end(ctl->argv[0], &end);
-    row = find_link(ctl, &end);
+    row = find_link(ctl, end.name, end.port);
     if (!row && ctl_flag(ctl, OPT_IF_EXISTS)) {
         return;
     }
     if (!row) {
-        ctl_fail(CTL_REFUSED, "link del: no link at %s:%s", end.name, end.port);
+        ctl_refuse(ctl, "no link at %s:%s", end.name, end.port);
     }
     check_carries_no_group(ctl, row);
     rrec_link_delete(row);

@@ -14,6 +14,7 @@
 #include "ctl/castctl/tree.h"
 
 #include "ctl/registry/group-settings.h"
+#include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
 #include "lib/node-config.h"
 #include "util.h"
@@ -174,8 +175,8 @@ node_to_json(const struct ctl *ctl, const struct rrec_group *group, const struct
 static struct json *
 source_to_json(const struct ctl *ctl, const struct rrec_group *group)
 {
-    const struct rrec_source *source = ctl_find_source(ctl, group);
-    const struct rrec_host *host = source ? ctl_find_host(ctl, source->host) : NULL;
+    const struct rrec_source *source = request_find_source(ctl->idl, group);
+    const struct rrec_host *host = source ? request_find_host(ctl->idl, source->host) : NULL;
 
     if (!source) {
         return json_null_create();
