@@ -194,25 +194,18 @@ try_write(struct ctl *ctl, int64_t *request)
     return status == TXN_SUCCESS || status == TXN_UNCHANGED;
 }
 
+/* Of those that are waited for, who has not taken the request up; malloc'd. */
 static char *
-castd_silent(const struct ctl *ctl, int64_t request)
-{
-    const struct rrec_global *global = rrec_global_first(ctl->idl);
-
-    return xasprintf("castd did not answer in %d s: registry reachable, request %" PRId64
-                     " not taken up (nb_cfg %" PRId64 ")",
-                     ctl->timeout, request, global ? global->nb_cfg : 0);
-}
-
-static char *
-agents_silent(const struct ctl *ctl, int64_t request)
+who_is_silent(const struct ctl *ctl, int64_t request)
 {
     const struct rrec_global *global = rrec_global_first(ctl->idl);
     const struct rrec_node *node;
     struct ds s = DS_EMPTY_INITIALIZER;
 
-    if (!global || global->nb_cfg < request) {
-        return castd_silent(ctl, request);
+    if (ctl->wait == WAIT_CASTD || !global || global->nb_cfg < request) {
+        return xasprintf("castd did not answer in %d s: registry reachable, request %" PRId64
+                         " not taken up (nb_cfg %" PRId64 ")",
+                         ctl->timeout, request, global ? global->nb_cfg : 0);
     }
     ds_put_format(&s, "agents did not apply request %" PRId64 " in %d s:", request, ctl->timeout);
     RREC_NODE_FOR_EACH (node, ctl->idl) {
@@ -248,8 +241,7 @@ write_and_wait(struct ctl *ctl)
         }
     }
     while (!is_answered(ctl, request)) {
-        char *why =
-            ctl->wait == WAIT_CASTD ? castd_silent(ctl, request) : agents_silent(ctl, request);
+        char *why = who_is_silent(ctl, request);
 
         ctl_wait_for_change(ctl, why);
         free(why);

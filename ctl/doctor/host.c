@@ -149,10 +149,8 @@ doctor_sockets(struct doctor *d)
     size_t before = d->n, n_live = 0;
     doctor_names(xstrdup(rocecast_rundir()), "", &names);
     for (size_t i = 0; i < names.n; i++) {
-        size_t len = strlen(names.names[i]);
         char *path = xasprintf("%s/%s", rocecast_rundir(), names.names[i]);
-        bool is_socket = (len > 4 && !strcmp(names.names[i] + len - 4, ".ctl"))
-                         || (len > 5 && !strcmp(names.names[i] + len - 5, ".sock"));
+        bool is_socket = string_ends_with(path, ".ctl") || string_ends_with(path, ".sock");
         int error = is_socket ? knock(path) : 0;
         if (error == ECONNREFUSED) {
             doctor_add(d, DOCTOR_WARNING,

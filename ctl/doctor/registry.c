@@ -26,21 +26,6 @@
 #include "timeval.h"
 #include "util.h"
 
-/* Waits for the connection; 0 or an error. */
-static int
-finish_connecting(struct stream *stream, long long deadline)
-{
-    int error;
-    while ((error = stream_connect(stream)) == EAGAIN && time_msec() < deadline) {
-        stream_run(stream);
-        stream_run_wait(stream);
-        stream_connect_wait(stream);
-        poll_timer_wait_until(deadline);
-        poll_block();
-    }
-    return error == EAGAIN ? ETIMEDOUT : error;
-}
-
 /* 0 with the reply to the connection's only request, which the caller frees, or an error. */
 static int
 receive_reply(struct jsonrpc *rpc, long long deadline, struct jsonrpc_msg **replyp)
@@ -74,13 +59,9 @@ static int
 ask(const char *remote, long long deadline, struct jsonrpc_msg **replyp)
 {
     struct stream *stream;
-    int error = jsonrpc_stream_open(remote, &stream, DSCP_DEFAULT);
+    int error = stream_open_block(jsonrpc_stream_open(remote, &stream, DSCP_DEFAULT),
+                                  MAX(deadline - time_msec(), 0), &stream);
     if (error) {
-        return error;
-    }
-    error = finish_connecting(stream, deadline);
-    if (error) {
-        stream_close(stream);
         return error;
     }
     struct jsonrpc *rpc = jsonrpc_open(stream);

@@ -314,8 +314,7 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
     check_folder(d->control);
 
     if (unixctl_server_create(d->control, &d->unixctl)) {
-        fprintf(stderr, "%s: %s: the control socket cannot be made\n", program_name, d->control);
-        exit(EXIT_UNAVAILABLE);
+        exit_because(EXIT_UNAVAILABLE, "%s: the control socket cannot be made", d->control);
     }
     unixctl_command_register("exit", "", 0, 0, exit_cb, d);
     catch_signals();
