@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "openvswitch/poll-loop.h"
 #include "testbed/castlab/up.h"
@@ -108,6 +109,47 @@ lab_wait(struct lab *lab, char *(*lacks)(struct lab *, const void *), const void
         }
     }
     return NULL;
+}
+
+struct registry_wait {
+    registry_lacks *lacks;
+    const char *node;
+};
+
+static char *
+lacks_in_registry(struct lab *lab, const void *wait_)
+{
+    const struct registry_wait *wait = wait_;
+    return wait->lacks(lab->registry, wait->node);
+}
+
+char *
+lab_wait_registry(struct lab *lab, registry_lacks *lacks, const char *node)
+{
+    const struct registry_wait wait = {lacks, node};
+    return lab_wait(lab, lacks_in_registry, &wait);
+}
+
+static char *
+lacks_socket(struct lab *lab OVS_UNUSED, const void *path)
+{
+    return access(path, F_OK) ? xasprintf("ovsdb-server has not made %s", (const char *) path)
+                              : NULL;
+}
+
+char *
+lab_wait_socket(struct lab *lab, const char *path)
+{
+    return lab_wait(lab, lacks_socket, path);
+}
+
+char *
+lab_connect_registry(struct lab *lab)
+{
+    char *db = lab_db(lab->name);
+    lab->registry = registry_open(db, lab->t);
+    free(db);
+    return lab_wait_registry(lab, registry_lacks_castd, NULL);
 }
 
 char *

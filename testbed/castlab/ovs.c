@@ -80,17 +80,6 @@ create_database(struct lab *lab, const char *node)
     return error;
 }
 
-/* start_database() removes the old socket first: the one seen here is the new process's. */
-static char *
-lacks_socket(struct lab *lab, const void *node)
-{
-    char *path = ovs_file(lab, node, "db.sock");
-    char *lack = access(path, F_OK) ? xasprintf("ovsdb-server has not made %s", path) : NULL;
-
-    free(path);
-    return lack;
-}
-
 static char *
 start_database(struct lab *lab, const char *node)
 {
@@ -100,10 +89,11 @@ start_database(struct lab *lab, const char *node)
     char db[PATH_MAX + 16], no_wait[] = "--no-wait", init[] = "init";
     char *argv[] = {lab->programs.ovs_vsctl, db, no_wait, init, NULL};
 
+    /* The socket seen from now on is the new process's. */
     unlink(socket);
     snprintf(db, sizeof db, "--db=unix:%s", socket);
     char *error = lab_start_daemon(lab, NULL, lab->programs.ovsdb_server, name, extra);
-    error = error ? error : lab_wait(lab, lacks_socket, node);
+    error = error ? error : lab_wait_socket(lab, socket);
     error = error ? error : child_run(argv);
     free(socket);
     free(name);

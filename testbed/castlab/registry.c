@@ -157,7 +157,7 @@ lacks_txn(struct registry *r, filler *fill, const char *arg, const char *what)
 }
 
 char *
-registry_lacks_castd(struct registry *r)
+registry_lacks_castd(struct registry *r, const char *name OVS_UNUSED)
 {
     return rrec_global_first(r->idl)              ? NULL
            : ovsdb_idl_has_ever_connected(r->idl) ? xstrdup("castd has not set up the registry")
@@ -165,7 +165,7 @@ registry_lacks_castd(struct registry *r)
 }
 
 char *
-registry_lacks_topology(struct registry *r)
+registry_lacks_topology(struct registry *r, const char *name OVS_UNUSED)
 {
     return lacks_txn(r, fill_topology, NULL, "the topology");
 }
@@ -177,7 +177,7 @@ registry_lacks_no_agent(struct registry *r, const char *node)
 }
 
 char *
-registry_lacks_answer(struct registry *r)
+registry_lacks_answer(struct registry *r, const char *name OVS_UNUSED)
 {
     char *lack = r->request ? NULL : lacks_txn(r, fill_nothing, NULL, "a request");
     if (!lack && rrec_global_first(r->idl)->nb_cfg < r->request) {
@@ -201,7 +201,7 @@ registry_port_mac(struct registry *r, const char *node, const char *port, char m
 }
 
 char *
-registry_lacks_plan(struct registry *r)
+registry_lacks_plan(struct registry *r, const char *name OVS_UNUSED)
 {
     for (size_t i = 0; i < r->t->n_links; i++) {
         for (size_t j = 0; j < 2; j++) {
@@ -230,7 +230,7 @@ registry_lacks_agent(struct registry *r, const char *node)
 }
 
 char *
-registry_lacks_agents(struct registry *r)
+registry_lacks_agents(struct registry *r, const char *name OVS_UNUSED)
 {
     char *lack = NULL;
     for (size_t i = 0; i < r->t->n_nodes && !lack; i++) {

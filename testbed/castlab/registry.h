@@ -22,21 +22,24 @@ void registry_close(struct registry *);
  * registry_lacks_castd() are for when castd was seen.  Those that write do so until nothing is
  * missing. */
 
+/* 'node' is NULL for what is not about one node. */
+typedef char *registry_lacks(struct registry *, const char *node);
+
 /* Has castd been there? */
-char *registry_lacks_castd(struct registry *);
+registry_lacks registry_lacks_castd;
 /* Does the registry have the topology?  Writes it: nodes, hosts, links and the fabric's MTU. */
-char *registry_lacks_topology(struct registry *);
+registry_lacks registry_lacks_topology;
 /* Has castd given every port of the topology its address? */
-char *registry_lacks_plan(struct registry *);
+registry_lacks registry_lacks_plan;
 /* Does every agent of the topology run what castd wants of it? */
-char *registry_lacks_agents(struct registry *);
+registry_lacks registry_lacks_agents;
 /* Does this node's agent run what castd wants of it? */
-char *registry_lacks_agent(struct registry *, const char *node);
+registry_lacks registry_lacks_agent;
 /* Has the registry forgotten this node's agent?  Makes it forget the agent.  To be called when the
  * agent has ended, so that what is there afterwards is its successor's. */
-char *registry_lacks_no_agent(struct registry *, const char *node);
+registry_lacks registry_lacks_no_agent;
 /* Has castd taken up a request made since the registry was opened?  Makes the request. */
-char *registry_lacks_answer(struct registry *);
+registry_lacks registry_lacks_answer;
 
 /* Talks to the registry for at most 'msec', or until it has news. */
 void registry_wait(struct registry *, int msec);

@@ -21,39 +21,6 @@ struct restart {
     const struct journal_entry *node; /* NULL: castd or ovsdb-server. */
 };
 
-static char *
-lacks_castd(struct lab *lab, const void *arg OVS_UNUSED)
-{
-    return registry_lacks_castd(lab->registry);
-}
-
-static char *
-lacks_answer(struct lab *lab, const void *arg OVS_UNUSED)
-{
-    return registry_lacks_answer(lab->registry);
-}
-
-static char *
-lacks_no_agent(struct lab *lab, const void *node)
-{
-    return registry_lacks_no_agent(lab->registry, node);
-}
-
-static char *
-lacks_agent(struct lab *lab, const void *node)
-{
-    return registry_lacks_agent(lab->registry, node);
-}
-
-static char *
-connect_registry(struct lab *lab)
-{
-    char *db = lab_db(lab->name);
-    lab->registry = registry_open(db, NULL);
-    free(db);
-    return lab_wait(lab, lacks_castd, NULL);
-}
-
 static bool
 is_kind(const struct journal_entry *node, enum topology_kind kind)
 {
@@ -75,8 +42,8 @@ static char *
 start_server(struct lab *lab, char *(*start)(struct lab *) )
 {
     char *error = start(lab);
-    error = error ? error : connect_registry(lab);
-    return error ? error : lab_wait(lab, lacks_answer, NULL);
+    error = error ? error : lab_connect_registry(lab);
+    return error ? error : lab_wait_registry(lab, registry_lacks_answer, NULL);
 }
 
 /* Looks for what the start needs, before anything is ended. */
@@ -87,19 +54,19 @@ prepare(const struct restart *r)
     if (!error && r->node && is_kind(r->node, KIND_OVS)) {
         error = programs_find_ovs(&r->lab->programs);
     }
-    return error || !r->node ? error : connect_registry(r->lab);
+    return error || !r->node ? error : lab_connect_registry(r->lab);
 }
 
-/* The old process's generation must not be taken for the new one's, hence lacks_no_agent. */
+/* The old process's generation must not be taken for the new one's, hence registry_lacks_no_agent. */
 static char *
 start_agent(const struct restart *r)
 {
     const char *name = r->what->daemon;
     enum topology_kind kind = KIND_HOST;
     topology_kind_parse(r->node->fields[1], &kind); /* there is one of that name. */
-    char *error = lab_wait(r->lab, lacks_no_agent, name);
+    char *error = lab_wait_registry(r->lab, registry_lacks_no_agent, name);
     error = error ? error : lab_start_agent(r->lab, name, kind, number_of(r->list, r->node));
-    return error ? error : lab_wait(r->lab, lacks_agent, name);
+    return error ? error : lab_wait_registry(r->lab, registry_lacks_agent, name);
 }
 
 static char *

@@ -77,39 +77,6 @@ lab_outcome(struct lab *lab, char *error, uint64_t id)
 /* Registry. */
 
 static char *
-lacks_socket(struct lab *lab, const void *arg OVS_UNUSED)
-{
-    char *path = lab_file(lab->name, "db.sock");
-    char *lack = access(path, F_OK) ? xasprintf("ovsdb-server has not made %s", path) : NULL;
-    free(path);
-    return lack;
-}
-
-static char *
-lacks_castd(struct lab *lab, const void *arg OVS_UNUSED)
-{
-    return registry_lacks_castd(lab->registry);
-}
-
-static char *
-lacks_topology(struct lab *lab, const void *arg OVS_UNUSED)
-{
-    return registry_lacks_topology(lab->registry);
-}
-
-static char *
-lacks_plan(struct lab *lab, const void *arg OVS_UNUSED)
-{
-    return registry_lacks_plan(lab->registry);
-}
-
-static char *
-lacks_agents(struct lab *lab, const void *arg OVS_UNUSED)
-{
-    return registry_lacks_agents(lab->registry);
-}
-
-static char *
 create_registry(struct lab *lab)
 {
     char *file = lab_file(lab->name, "registry.db");
@@ -123,18 +90,15 @@ create_registry(struct lab *lab)
 static char *
 start_registry(struct lab *lab)
 {
+    char *socket = lab_file(lab->name, "db.sock");
     char *error = create_registry(lab);
     error = error ? error : lab_start_ovsdb(lab);
-    error = error ? error : lab_wait(lab, lacks_socket, NULL);
+    error = error ? error : lab_wait_socket(lab, socket);
     error = error ? error : lab_start_castd(lab);
-    if (!error) {
-        char *db = lab_db(lab->name);
-        lab->registry = registry_open(db, lab->t);
-        free(db);
-    }
-    error = error ? error : lab_wait(lab, lacks_castd, NULL);
-    error = error ? error : lab_wait(lab, lacks_topology, NULL);
-    return error ? error : lab_wait(lab, lacks_plan, NULL);
+    error = error ? error : lab_connect_registry(lab);
+    error = error ? error : lab_wait_registry(lab, registry_lacks_topology, NULL);
+    free(socket);
+    return error ? error : lab_wait_registry(lab, registry_lacks_plan, NULL);
 }
 
 /* Forwarders. */
@@ -215,7 +179,7 @@ start_agents(struct lab *lab)
             error = lab_start_agent(lab, node->name, node->kind, n_started++);
         }
     }
-    return error ? error : lab_wait(lab, lacks_agents, NULL);
+    return error ? error : lab_wait_registry(lab, registry_lacks_agents, NULL);
 }
 
 /* The whole. */

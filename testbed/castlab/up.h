@@ -77,6 +77,13 @@ char *lab_start_agent(struct lab *, const char *name, enum topology_kind, unsign
  * user has interrupted. */
 char *lab_wait(struct lab *, char *(*lacks)(struct lab *, const void *), const void *arg);
 
+/* Likewise, for what the registry lacks. */
+char *lab_wait_registry(struct lab *, registry_lacks *lacks, const char *node);
+/* Waits until ovsdb-server listens there. */
+char *lab_wait_socket(struct lab *, const char *path);
+/* Opens the registry and waits until castd has set it up. */
+char *lab_connect_registry(struct lab *);
+
 /* ovs.c: nodes of kind 'ovs'. */
 enum lab_ovs_part { LAB_OVS_DB, LAB_OVS_SWITCH, LAB_OVS_N_PARTS };
 /* The name of one of its processes, malloc'd. */
