@@ -246,9 +246,7 @@ cmd_env(int argc, char *argv[])
     int exit_code = EXIT_OK;
     char *name = choose_lab(argv[1], &exit_code);
     if (name) {
-        char *db = lab_db(name);
-        printf("export ROCECAST_DB='%s'\n", db);
-        free(db);
+        printf("export ROCECAST_DB='%s'\n", lab_db(name).text);
     }
     free(name);
     return exit_code;
@@ -277,15 +275,13 @@ exec_in(const char *lab, const char *node, char *command[])
         svec_add(&argv, "ip");
         svec_add(&argv, "netns");
         svec_add(&argv, "exec");
-        svec_add_nocopy(&argv, lab_netns_name(lab, node));
+        svec_add(&argv, lab_netns_name(lab, node).text);
     }
     for (size_t i = 0; command[i]; i++) {
         svec_add(&argv, command[i]);
     }
     svec_terminate(&argv);
-    char *db = lab_db(lab);
-    setenv("ROCECAST_DB", db, 1);
-    free(db);
+    setenv("ROCECAST_DB", lab_db(lab).text, 1);
     execvp(argv.names[0], argv.names);
     lab_complain("%s: %s", argv.names[0], ovs_strerror(errno));
     return 127;

@@ -116,28 +116,31 @@ programs_uninit(struct programs *p)
 }
 
 char *
-lab_check_path(const char *name)
+check_socket_path(const char *path)
 {
-    char *socket = lab_file(name, "db.sock");
-    char *why = doctor_socket_path(socket);
+    char *why = doctor_socket_path(path);
     char *error = why ? xasprintf("%s: set ROCECAST_RUNDIR to a shorter path", why) : NULL;
     free(why);
-    free(socket);
     return error;
+}
+
+char *
+lab_check_path(const char *name)
+{
+    return check_socket_path(lab_file(name, "db.sock").text);
 }
 
 static char *
 check_folder(const char *name)
 {
-    char *folder = lab_folder(name);
-    char *error = NULL;
+    const struct lab_text folder = lab_folder(name);
     if (lab_exists(name)) {
-        error = xasprintf("lab '%s' is already up (castlab down %s)", name, name);
-    } else if (rmdir(folder) && errno != ENOENT) {
-        error = xasprintf("%s exists and is no lab (%s)", folder, ovs_strerror(errno));
+        return xasprintf("lab '%s' is already up (castlab down %s)", name, name);
     }
-    free(folder);
-    return error;
+    if (rmdir(folder.text) && errno != ENOENT) {
+        return xasprintf("%s exists and is no lab (%s)", folder.text, ovs_strerror(errno));
+    }
+    return NULL;
 }
 
 static char *
@@ -154,25 +157,19 @@ check_host(struct lab *lab, const struct topology_link *link)
                          ip6_text(&host->address), host->name);
     }
     uint32_t index;
-    char *device = xasprintf("rxe_%s", host->name);
-    char *error = NULL;
-    if (lab->rdma && rdma_find(device, &index)) {
-        error = xasprintf("RDMA device '%s' exists already and is not this lab's", device);
-    }
-    free(device);
-    return error;
+    const struct lab_text device = lab_rdma_device(host->name);
+    return lab->rdma && rdma_find(device.text, &index)
+               ? xasprintf("RDMA device '%s' exists already and is not this lab's", device.text)
+               : NULL;
 }
 
 static char *
 check_netns(struct lab *lab, const struct topology_node *node)
 {
-    char *name = lab_netns_name(lab->name, node->name);
-    char *error = NULL;
-    if (netns_exists(name)) {
-        error = xasprintf("network namespace '%s' exists already and is not this lab's", name);
-    }
-    free(name);
-    return error;
+    const struct lab_text name = lab_netns_name(lab->name, node->name);
+    return netns_exists(name.text)
+               ? xasprintf("network namespace '%s' exists already and is not this lab's", name.text)
+               : NULL;
 }
 
 /* The first of these checks of 'castctl doctor' that found a problem. */

@@ -21,13 +21,17 @@
 
 #define POLL_MSEC 50
 
+static struct lab_text
+output_file(const struct lab *lab, const char *name)
+{
+    return lab_file(lab->name, lab_text("%s.out", name).text);
+}
+
 char *
 lab_start(struct lab *lab, const char *name, char *const argv[])
 {
-    char *file = xasprintf("%s.out", name);
-    char *output = lab_file(lab->name, file);
     struct child p;
-    char *error = child_prepare(&p, argv, output);
+    char *error = child_prepare(&p, argv, output_file(lab, name).text);
     if (!error) {
         error = lab_intent(lab, "process %s %ld %llu", name, (long) p.id.pid, p.id.start);
         if (error) {
@@ -38,8 +42,6 @@ lab_start(struct lab *lab, const char *name, char *const argv[])
             error = child_release(&p);
         }
     }
-    free(output);
-    free(file);
     return error;
 }
 
@@ -47,9 +49,7 @@ lab_start(struct lab *lab, const char *name, char *const argv[])
 static char *
 last_words(const struct lab *lab, const char *name)
 {
-    char *file = xasprintf("%s.out", name);
-    char *path = lab_file(lab->name, file);
-    FILE *stream = fopen(path, "re");
+    FILE *stream = fopen(output_file(lab, name).text, "re");
     char *line = NULL;
     char *last = NULL;
     size_t size = 0;
@@ -64,8 +64,6 @@ last_words(const struct lab *lab, const char *name)
         fclose(stream);
     }
     free(line);
-    free(path);
-    free(file);
     return last ? last : xstrdup("it printed nothing");
 }
 
@@ -146,9 +144,7 @@ lab_wait_socket(struct lab *lab, const char *path)
 char *
 lab_connect_registry(struct lab *lab)
 {
-    char *db = lab_db(lab->name);
-    lab->registry = registry_open(db, lab->t);
-    free(db);
+    lab->registry = registry_open(lab_db(lab->name).text, lab->t);
     return lab_wait_registry(lab, registry_lacks_castd, NULL);
 }
 
@@ -156,7 +152,7 @@ char *
 lab_start_daemon(struct lab *lab, const char *const prefix[], const char *program, const char *name,
                  char *extra[])
 {
-    char *base = lab_file(lab->name, name);
+    const struct lab_text base = lab_file(lab->name, name);
     char *argv[16] = {NULL};
     size_t n = 0;
     for (size_t i = 0; prefix && prefix[i]; i++) {
@@ -164,9 +160,9 @@ lab_start_daemon(struct lab *lab, const char *const prefix[], const char *progra
     }
     argv[n++] = xstrdup(program);
     argv[n++] = xstrdup("-vconsole:warn");
-    argv[n++] = xasprintf("--unixctl=%s.ctl", base);
-    argv[n++] = xasprintf("--pidfile=%s.pid", base);
-    argv[n++] = xasprintf("--log-file=%s.log", base);
+    argv[n++] = xasprintf("--unixctl=%s.ctl", base.text);
+    argv[n++] = xasprintf("--pidfile=%s.pid", base.text);
+    argv[n++] = xasprintf("--log-file=%s.log", base.text);
     for (size_t i = 0; extra[i]; i++) {
         argv[n++] = extra[i];
     }
@@ -174,17 +170,14 @@ lab_start_daemon(struct lab *lab, const char *const prefix[], const char *progra
     for (size_t i = 0; i < n; i++) {
         free(argv[i]);
     }
-    free(base);
     return error;
 }
 
 char *
 lab_start_ovsdb(struct lab *lab)
 {
-    char *socket = lab_file(lab->name, "db.sock");
-    char *extra[] = {xasprintf("--remote=punix:%s", socket), lab_file(lab->name, "registry.db"),
-                     NULL};
-    free(socket);
+    char *extra[] = {xasprintf("--remote=punix:%s", lab_file(lab->name, "db.sock").text),
+                     xstrdup(lab_file(lab->name, "registry.db").text), NULL};
     return lab_start_daemon(lab, NULL, lab->programs.ovsdb_server, OVSDB_NAME, extra);
 }
 
@@ -192,10 +185,7 @@ lab_start_ovsdb(struct lab *lab)
 static char *
 db_option(const struct lab *lab)
 {
-    char *db = lab_db(lab->name);
-    char *option = xasprintf("--db=%s", db);
-    free(db);
-    return option;
+    return xasprintf("--db=%s", lab_db(lab->name).text);
 }
 
 char *
@@ -235,14 +225,12 @@ lab_start_agent(struct lab *lab, const char *name, enum topology_kind kind, unsi
         [KIND_OVS] = lab->programs.castfwd,
         [KIND_ROUTER] = lab->programs.castfwd,
     };
-    char *netns = lab_netns_name(lab->name, name);
     char *extra[] = {
         db_option(lab),
         xasprintf("--node=%s", name),
-        xasprintf("--netns=%s", netns),
+        xasprintf("--netns=%s", lab_netns_name(lab->name, name).text),
         NULL,
     };
-    free(netns);
     run_on_one_cpu(&all, number);
     char *error = kind == KIND_OVS ? lab_start_ovs(lab, name) : NULL;
     error = error ? error : lab_start_daemon(lab, NULL, programs[kind], name, extra);

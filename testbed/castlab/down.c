@@ -112,17 +112,16 @@ remove_one(const char *path, const struct stat *st OVS_UNUSED, int type OVS_UNUS
 static bool
 remove_folder(const char *name)
 {
-    char *folder = lab_folder(name);
-    char *journal = lab_file(name, "journal");
-    int error = nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    if (!error && ((unlink(journal) && errno != ENOENT) || (rmdir(folder) && errno != ENOENT))) {
+    const struct lab_text folder = lab_folder(name);
+    const struct lab_text journal = lab_file(name, "journal");
+    int error = nftw(folder.text, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (!error
+        && ((unlink(journal.text) && errno != ENOENT) || (rmdir(folder.text) && errno != ENOENT))) {
         error = errno;
     }
     if (error) {
-        lab_complain("%s: %s", folder, ovs_strerror(error));
+        lab_complain("%s: %s", folder.text, ovs_strerror(error));
     }
-    free(journal);
-    free(folder);
     return !error;
 }
 

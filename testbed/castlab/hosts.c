@@ -168,34 +168,32 @@ static char *
 lacks_rdma(struct lab *lab, const void *link)
 {
     const struct topology_node *host = host_of(lab, link);
-    char *device = xasprintf("rxe_%s", host->name);
-    char *lack = NULL;
-    if (!rdma_port_ready(device, &host->address)) {
-        char *state = rdma_port_state(device);
-        lack = xasprintf("RDMA device %s: port state '%s', or the host's address is not in its "
-                         "GID table",
-                         device, state ? state : "unknown");
-        free(state);
+    const struct lab_text device = lab_rdma_device(host->name);
+    if (rdma_port_ready(device.text, &host->address)) {
+        return NULL;
     }
-    free(device);
+    char *state = rdma_port_state(device.text);
+    char *lack = xasprintf("RDMA device %s: port state '%s', or the host's address is not in its "
+                           "GID table",
+                           device.text, state ? state : "unknown");
+    free(state);
     return lack;
 }
 
 static char *
 add_rdma_device(struct lab *lab, const struct topology_link *link)
 {
-    char *device = xasprintf("rxe_%s", host_of(lab, link)->name);
-    char *error = lab_intent(lab, "rxe %s %s", device, link->ends[0].netdev);
-    if (!error) {
-        uint32_t index = 0;
-        error = rdma_link_add(device, link->ends[0].netdev);
-        if (!error && !rdma_find(device, &index)) {
-            error = xasprintf("RDMA device %s has vanished", device);
-        }
-        error = lab_outcome(lab, error, index);
+    const struct lab_text device = lab_rdma_device(host_of(lab, link)->name);
+    char *error = lab_intent(lab, "rxe %s %s", device.text, link->ends[0].netdev);
+    if (error) {
+        return error;
     }
-    free(device);
-    return error;
+    uint32_t index = 0;
+    error = rdma_link_add(device.text, link->ends[0].netdev);
+    if (!error && !rdma_find(device.text, &index)) {
+        error = xasprintf("RDMA device %s has vanished", device.text);
+    }
+    return lab_outcome(lab, error, index);
 }
 
 char *

@@ -21,16 +21,22 @@
 #include "testbed/castlab/netops.h"
 #include "util.h"
 
-char *
+struct lab_text
 lab_db(const char *name)
 {
-    return xasprintf("unix:%s/lab/%s/db.sock", rocecast_rundir(), name);
+    return lab_text("unix:%s/lab/%s/db.sock", rocecast_rundir(), name);
 }
 
-char *
+struct lab_text
 lab_netns_name(const char *name, const char *node)
 {
-    return xasprintf("%s-%s", name, node);
+    return lab_text("%s-%s", name, node);
+}
+
+struct lab_text
+lab_rdma_device(const char *host)
+{
+    return lab_text("rxe_%s", host);
 }
 
 void
@@ -47,18 +53,14 @@ lab_complain(const char *format, ...)
 char *
 lab_lock(void)
 {
-    char *folder = xasprintf("%s/lab", rocecast_rundir());
+    const struct lab_text folder = lab_text("%s/lab", rocecast_rundir());
     int fd = -1;
     if ((!mkdir(rocecast_rundir(), 0755) || errno == EEXIST)
-        && (!mkdir(folder, 0755) || errno == EEXIST)) {
-        fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        && (!mkdir(folder.text, 0755) || errno == EEXIST)) {
+        fd = open(folder.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
-    char *error = NULL;
-    if (fd < 0 || flock(fd, LOCK_EX)) {
-        error = xasprintf("%s: %s", folder, ovs_strerror(errno));
-    }
-    free(folder);
-    return error;
+    return fd < 0 || flock(fd, LOCK_EX) ? xasprintf("%s: %s", folder.text, ovs_strerror(errno))
+                                        : NULL;
 }
 
 const struct journal_entry *
@@ -81,9 +83,8 @@ open_process_netns(const struct journal_list *list)
     for (size_t i = 0; i < list->n; i++) {
         const struct journal_entry *e = &list->entries[i];
         if (e->op == '+' && !strcmp(e->kind, "process") && process_alive(lab_process_id(e))) {
-            char *path = xasprintf("/proc/%ld/ns/net", (long) lab_process_id(e).pid);
-            int fd = open(path, O_RDONLY | O_CLOEXEC);
-            free(path);
+            long pid = lab_process_id(e).pid;
+            int fd = open(lab_text("/proc/%ld/ns/net", pid).text, O_RDONLY | O_CLOEXEC);
             if (fd >= 0) {
                 return fd;
             }
@@ -101,13 +102,10 @@ lab_enter(const char *name, const struct journal_list *list)
     }
     int fd = open_process_netns(list);
     if (fd < 0) {
-        char *folder = lab_folder(name);
-        char *error = xasprintf("lab '%s' was made in another network namespace and none of its "
-                                "processes runs: run castlab there, or remove %s if that "
-                                "namespace is gone",
-                                name, folder);
-        free(folder);
-        return error;
+        return xasprintf("lab '%s' was made in another network namespace and none of its "
+                         "processes runs: run castlab there, or remove %s if that namespace is "
+                         "gone",
+                         name, lab_folder(name).text);
     }
     char *error = setns(fd, CLONE_NEWNET) ? xasprintf("entering the network namespace of lab "
                                                       "'%s': %s",

@@ -33,9 +33,11 @@ enum {
 
 /* lab.c */
 
-char *lab_db(const char *name); /* unix:..., malloc'd. */
-/* Name of a forwarder's namespace; malloc'd. */
-char *lab_netns_name(const char *name, const char *node);
+struct lab_text lab_db(const char *name); /* unix:... */
+/* Name of a forwarder's namespace. */
+struct lab_text lab_netns_name(const char *name, const char *node);
+/* Name of a host's RDMA device. */
+struct lab_text lab_rdma_device(const char *host);
 /* Holds off other castlabs that make or remove labs, until this program ends.  NULL or a malloc'd
  * error. */
 char *lab_lock(void);

@@ -17,12 +17,13 @@
 #include <unistd.h>
 
 #include "testbed/castlab/netops.h"
+#include "testbed/labs/labs.h"
 #include "util.h"
 
-static char *
+static struct lab_text
 netns_path(const char *name)
 {
-    return xasprintf(NETNS_FOLDER "/%s", name);
+    return lab_text(NETNS_FOLDER "/%s", name);
 }
 
 uint64_t
@@ -35,20 +36,14 @@ netns_inode(const char *path)
 bool
 netns_exists(const char *name)
 {
-    char *path = netns_path(name);
-    bool exists = !access(path, F_OK);
-    free(path);
-    return exists;
+    return !access(netns_path(name).text, F_OK);
 }
 
 char *
 netns_open(const char *name, int *fdp)
 {
-    char *path = netns_path(name);
-    *fdp = open(path, O_RDONLY | O_CLOEXEC);
-    char *error = *fdp < 0 ? xasprintf("namespace %s: %s", name, ovs_strerror(errno)) : NULL;
-    free(path);
-    return error;
+    *fdp = open(netns_path(name).text, O_RDONLY | O_CLOEXEC);
+    return *fdp < 0 ? xasprintf("namespace %s: %s", name, ovs_strerror(errno)) : NULL;
 }
 
 /* Makes /run/netns a shared mount point: a namespace removed here is then also
@@ -90,9 +85,9 @@ child_make(const char *path)
 char *
 netns_create(const char *name, uint64_t *inodep)
 {
-    char *path = netns_path(name);
+    const struct lab_text path = netns_path(name);
     int error = prepare_folder();
-    int fd = error ? -1 : open(path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+    int fd = error ? -1 : open(path.text, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
     if (fd < 0) {
         error = error ? error : errno;
     } else {
@@ -100,35 +95,33 @@ netns_create(const char *name, uint64_t *inodep)
         int status = 0;
         pid_t pid = fork();
         if (!pid) {
-            _exit(child_make(path));
+            _exit(child_make(path.text));
         }
         error = pid < 0 ? errno : 0;
         while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
         }
         error = error ? error : WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
         if (error) {
-            unlink(path);
+            unlink(path.text);
         }
     }
-    *inodep = error ? 0 : netns_inode(path);
-    free(path);
+    *inodep = error ? 0 : netns_inode(path.text);
     return error ? xasprintf("namespace %s: %s", name, ovs_strerror(error)) : NULL;
 }
 
 char *
 netns_delete(const char *name, uint64_t inode)
 {
-    char *path = netns_path(name);
+    const struct lab_text path = netns_path(name);
     int error = 0;
-    uint64_t found = netns_inode(path);
+    uint64_t found = netns_inode(path.text);
     if (found && (!inode || inode == found)) {
         /* EINVAL: it is an empty file of an interrupted start, and was never mounted. */
-        if (umount2(path, MNT_DETACH) && errno != EINVAL) {
+        if (umount2(path.text, MNT_DETACH) && errno != EINVAL) {
             error = errno;
-        } else if (unlink(path) && errno != ENOENT) {
+        } else if (unlink(path.text) && errno != ENOENT) {
             error = errno;
         }
     }
-    free(path);
     return error ? xasprintf("namespace %s: %s", name, ovs_strerror(error)) : NULL;
 }

@@ -23,6 +23,7 @@
 
 #include "testbed/castlab/netops-private.h"
 #include "testbed/castlab/netops.h"
+#include "testbed/labs/labs.h"
 #include "util.h"
 
 char *
@@ -186,16 +187,15 @@ link_has_carrier(struct net *net, const char *netdev)
 char *
 sysctl_set(const char *netdev, const char *name, const char *value)
 {
-    char *path = xasprintf("/proc/sys/net/ipv6/conf/%s/%s", netdev, name);
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    const struct lab_text path = lab_text("/proc/sys/net/ipv6/conf/%s/%s", netdev, name);
+    int fd = open(path.text, O_WRONLY | O_CLOEXEC);
     char *error = NULL;
     if (fd < 0 || write(fd, value, strlen(value)) < 0) {
-        error = xasprintf("%s: %s", path, ovs_strerror(errno));
+        error = xasprintf("%s: %s", path.text, ovs_strerror(errno));
     }
     if (fd >= 0) {
         close(fd);
     }
-    free(path);
     return error;
 }
 

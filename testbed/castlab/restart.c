@@ -57,7 +57,7 @@ prepare(const struct restart *r)
     return error || !r->node ? error : lab_connect_registry(r->lab);
 }
 
-/* The old process's generation must not be taken for the new one's, hence registry_lacks_no_agent. */
+/* The old process's generation must not be taken for the new one's: registry_lacks_no_agent(). */
 static char *
 start_agent(const struct restart *r)
 {
@@ -85,9 +85,8 @@ find_parts(const struct restart *r, const struct journal_entry *parts[1 + LAB_OV
     *np = 0;
     parts[(*np)++] = lab_find_process(r->list, r->what->daemon);
     for (int i = LAB_OVS_N_PARTS - 1; r->node && is_kind(r->node, KIND_OVS) && i >= 0; i--) {
-        char *name = lab_ovs_part(r->what->daemon, (enum lab_ovs_part) i);
-        parts[(*np)++] = lab_find_process(r->list, name);
-        free(name);
+        parts[(*np)++] =
+            lab_find_process(r->list, lab_ovs_part(r->what->daemon, (enum lab_ovs_part) i).text);
     }
 }
 
@@ -143,12 +142,7 @@ open_lab(struct lab *lab, struct journal_list *list)
         error = xasprintf("lab '%s' is not quite up (castlab down %s)", lab->name, lab->name);
     }
     error = error ? error : lab_enter(lab->name, list);
-    if (!error) {
-        char *path = lab_file(lab->name, "journal");
-        error = journal_open(&lab->journal, path);
-        free(path);
-    }
-    return error;
+    return error ? error : journal_open(&lab->journal, lab_file(lab->name, "journal").text);
 }
 
 int

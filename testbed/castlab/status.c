@@ -70,11 +70,11 @@ print_host(const struct journal_list *list, struct net *net, const char *name)
                         : link_has_carrier(net, netdev) ? "carrier"
                                                         : "down";
     char *ports = ports_of(list, name);
-    char *device = xasprintf("rxe_%s", name);
-    char *rxe = rdma && !strcmp(rdma->fields[0], "yes") ? rdma_port_state(device) : xstrdup("-");
+    char *rxe = rdma && !strcmp(rdma->fields[0], "yes")
+                    ? rdma_port_state(lab_rdma_device(name).text)
+                    : xstrdup("-");
     printf(ROW_FORMAT, name, "host", state, "-", "-", rxe ? rxe : "absent", ports);
     free(rxe);
-    free(device);
     free(ports);
 }
 
@@ -84,11 +84,11 @@ print_forwarder(const struct journal_list *list, const char *lab, const char *na
 {
     char pid[16];
     const char *state = process_state(list, name, pid);
-    char *netns = lab_netns_name(lab, name);
+    const struct lab_text netns = lab_netns_name(lab, name);
     char *ports = ports_of(list, name);
-    printf(ROW_FORMAT, name, kind, state, pid, netns_exists(netns) ? netns : "absent", "-", ports);
+    printf(ROW_FORMAT, name, kind, state, pid, netns_exists(netns.text) ? netns.text : "absent",
+           "-", ports);
     free(ports);
-    free(netns);
 }
 
 int
@@ -124,9 +124,7 @@ lab_status(const char *name)
         }
         for (int j = 0; !strcmp(e->fields[1], topology_kind_name(KIND_OVS)) && j < LAB_OVS_N_PARTS;
              j++) {
-            char *part = lab_ovs_part(e->fields[0], (enum lab_ovs_part) j);
-            print_part(&list, part);
-            free(part);
+            print_part(&list, lab_ovs_part(e->fields[0], (enum lab_ovs_part) j).text);
         }
     }
     net_close(net);

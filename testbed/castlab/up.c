@@ -79,25 +79,21 @@ lab_outcome(struct lab *lab, char *error, uint64_t id)
 static char *
 create_registry(struct lab *lab)
 {
-    char *file = lab_file(lab->name, "registry.db");
+    struct lab_text file = lab_file(lab->name, "registry.db");
     char create[] = "create";
-    char *argv[] = {lab->programs.ovsdb_tool, create, file, lab->programs.schema, NULL};
-    char *error = child_run(argv);
-    free(file);
-    return error;
+    char *argv[] = {lab->programs.ovsdb_tool, create, file.text, lab->programs.schema, NULL};
+    return child_run(argv);
 }
 
 static char *
 start_registry(struct lab *lab)
 {
-    char *socket = lab_file(lab->name, "db.sock");
     char *error = create_registry(lab);
     error = error ? error : lab_start_ovsdb(lab);
-    error = error ? error : lab_wait_socket(lab, socket);
+    error = error ? error : lab_wait_socket(lab, lab_file(lab->name, "db.sock").text);
     error = error ? error : lab_start_castd(lab);
     error = error ? error : lab_connect_registry(lab);
     error = error ? error : lab_wait_registry(lab, registry_lacks_topology, NULL);
-    free(socket);
     return error ? error : lab_wait_registry(lab, registry_lacks_plan, NULL);
 }
 
@@ -106,25 +102,21 @@ start_registry(struct lab *lab)
 static char *
 create_netns(struct lab *lab, const struct topology_node *node)
 {
-    char *name = lab_netns_name(lab->name, node->name);
+    const struct lab_text name = lab_netns_name(lab->name, node->name);
     uint64_t inode = 0;
-    char *error = lab_intent(lab, "netns %s", name);
-    if (!error) {
-        error = netns_create(name, &inode);
-        error = lab_outcome(lab, error, inode);
+    char *error = lab_intent(lab, "netns %s", name.text);
+    if (error) {
+        return error;
     }
-    free(name);
-    return error;
+    error = netns_create(name.text, &inode);
+    return lab_outcome(lab, error, inode);
 }
 
 /* Opens the namespace of one end of a fabric link. */
 static char *
 open_end(struct lab *lab, const struct topology_end *end, int *fdp)
 {
-    char *name = lab_netns_name(lab->name, lab->t->nodes[end->node].name);
-    char *error = netns_open(name, fdp);
-    free(name);
-    return error;
+    return netns_open(lab_netns_name(lab->name, lab->t->nodes[end->node].name).text, fdp);
 }
 
 /* The pair is not in the journal, since it ends with the namespaces that it is in. */
@@ -189,12 +181,10 @@ static char *
 create_folder(struct lab *lab)
 {
     const struct topology *t = lab->t;
-    char *folder = lab_folder(t->name);
-    char *path = lab_file(t->name, "journal");
-    char *error = mkdir(folder, 0755) ? xasprintf("%s: %s", folder, ovs_strerror(errno))
-                                      : journal_open(&lab->journal, path);
-    free(path);
-    free(folder);
+    const struct lab_text folder = lab_folder(t->name);
+    char *error = mkdir(folder.text, 0755)
+                      ? xasprintf("%s: %s", folder.text, ovs_strerror(errno))
+                      : journal_open(&lab->journal, lab_file(t->name, "journal").text);
     error = error ? error : lab_fact(lab, "lab %s", t->name);
     error = error ? error : lab_fact(lab, "netns %" PRIu64, netns_inode("/proc/self/ns/net"));
     error = error ? error : lab_fact(lab, "rdma %s", lab->rdma ? "yes" : "no");

@@ -50,6 +50,8 @@ void lab_uninit(struct lab *);
 char *lab_check(struct lab *);
 /* Checks that the paths of the lab's sockets are short enough, before anything at all is done. */
 char *lab_check_path(const char *name);
+/* The same for one path. */
+char *check_socket_path(const char *path);
 char *programs_find(struct programs *);
 char *programs_find_ovs(struct programs *);
 void programs_uninit(struct programs *);
@@ -86,8 +88,8 @@ char *lab_connect_registry(struct lab *);
 
 /* ovs.c: nodes of kind 'ovs'. */
 enum lab_ovs_part { LAB_OVS_DB, LAB_OVS_SWITCH, LAB_OVS_N_PARTS };
-/* The name of one of its processes, malloc'd. */
-char *lab_ovs_part(const char *node, enum lab_ovs_part);
+/* The name of one of its processes. */
+struct lab_text lab_ovs_part(const char *node, enum lab_ovs_part);
 /* Returns what stands in the way of such a node. */
 char *lab_check_ovs(struct lab *, const char *node);
 /* Starts all its processes but castfwd. */

@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,34 +60,40 @@ process_alive(struct process_id id)
     return read_stat(id.pid, &start, &state) && start == id.start && state != 'Z' && state != 'X';
 }
 
-char *
-lab_folder(const char *name)
+struct lab_text
+lab_text(const char *format, ...)
 {
-    return xasprintf("%s/lab/%s", rocecast_rundir(), name);
+    struct lab_text t;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(t.text, sizeof t.text, format, args);
+    va_end(args);
+    return t;
 }
 
-char *
+struct lab_text
+lab_folder(const char *name)
+{
+    return lab_text("%s/lab/%s", rocecast_rundir(), name);
+}
+
+struct lab_text
 lab_file(const char *name, const char *file)
 {
-    return xasprintf("%s/lab/%s/%s", rocecast_rundir(), name, file);
+    return lab_text("%s/lab/%s/%s", rocecast_rundir(), name, file);
 }
 
 bool
 lab_exists(const char *name)
 {
-    char *path = lab_file(name, "journal");
-    bool exists = !access(path, F_OK);
-    free(path);
-    return exists;
+    return !access(lab_file(name, "journal").text, F_OK);
 }
 
 void
 lab_list(struct svec *names)
 {
     svec_init(names);
-    char *folder = xasprintf("%s/lab", rocecast_rundir());
-    DIR *dir = opendir(folder);
-    free(folder);
+    DIR *dir = opendir(lab_text("%s/lab", rocecast_rundir()).text);
     for (struct dirent *d; dir && (d = readdir(dir));) {
         if (d->d_name[0] != '.' && lab_exists(d->d_name)) {
             svec_add(names, d->d_name);
@@ -101,10 +108,7 @@ lab_list(struct svec *names)
 char *
 lab_read(const char *name, struct journal_list *list)
 {
-    char *path = lab_file(name, "journal");
-    char *error = journal_read(path, list);
-    free(path);
-    return error;
+    return journal_read(lab_file(name, "journal").text, list);
 }
 
 struct process_id

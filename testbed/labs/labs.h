@@ -6,6 +6,7 @@
 #ifndef TESTBED_LABS_LABS_H
 #define TESTBED_LABS_LABS_H 1
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -23,9 +24,13 @@ bool process_identify(pid_t, struct process_id *);
 /* Does it still run?  A zombie does not. */
 bool process_alive(struct process_id);
 
-/* Paths; malloc'd. */
-char *lab_folder(const char *name);
-char *lab_file(const char *name, const char *file);
+/* A name or a path, by value.  One that is cut off is too long for every system call. */
+struct lab_text {
+    char text[PATH_MAX + 16];
+};
+struct lab_text lab_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+struct lab_text lab_folder(const char *name);
+struct lab_text lab_file(const char *name, const char *file);
 /* Names of all labs, sorted. */
 void lab_list(struct svec *names);
 bool lab_exists(const char *name);
