@@ -17,40 +17,24 @@
 #include "openvswitch/json.h"
 #include "util.h"
 
-/* The rules that begin with 'command', as lines, without 'command'. */
-static char *
-lines_of(const struct svec *rules, const char *command)
-{
-    struct ds s = DS_EMPTY_INITIALIZER;
-    size_t len = strlen(command);
-
-    for (size_t i = 0; i < rules->n; i++) {
-        if (!strncmp(rules->names[i], command, len)) {
-            ds_put_format(&s, "%s\n", rules->names[i] + len);
-        }
-    }
-    return ds_steal_cstr(&s);
-}
-
 static char *
 run_sysctl(const struct forwarder *f, const struct svec *rules)
 {
     struct svec argv = SVEC_EMPTY_INITIALIZER;
-    char *lines = lines_of(rules, "sysctl ");
-    char *save = NULL;
     char *error = NULL;
 
     svec_add(&argv, "sysctl");
     svec_add(&argv, "-qw");
-    for (char *line = strtok_r(lines, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        svec_add(&argv, line);
+    for (size_t i = 0; i < rules->n; i++) {
+        if (!strncmp(rules->names[i], "sysctl ", strlen("sysctl "))) {
+            svec_add(&argv, rules->names[i] + strlen("sysctl "));
+        }
     }
     if (argv.n > 2) {
         svec_terminate(&argv);
         error = command_run(&f->patience, (const char *const *) argv.names, NULL, NULL);
     }
     svec_destroy(&argv);
-    free(lines);
     return error;
 }
 

@@ -213,13 +213,14 @@ is_flow(const char *rule)
     return !strncmp(rule, "flow ", 5);
 }
 
+/* Is there one that is the same as 'line' up to 'end', and with that? */
 static bool
-is_group_of(const char *rule, const struct svec *rules)
+has_same_start(const struct svec *lines, const char *line, const char *end)
 {
-    size_t len = strcspn(rule, ",");
+    size_t len = strcspn(line, end);
 
-    for (size_t i = 0; i < rules->n; i++) {
-        if (!strncmp(rules->names[i], rule, len + 1)) {
+    for (size_t i = 0; i < lines->n; i++) {
+        if (!strncmp(lines->names[i], line, len + 1)) {
             return true;
         }
     }
@@ -245,7 +246,7 @@ ovs_rules_change(const struct svec *from, const struct svec *to)
         }
     }
     for (size_t i = 0; i < old.n; i++) {
-        if (!is_flow(old.names[i]) && !is_group_of(old.names[i], to)) {
+        if (!is_flow(old.names[i]) && !has_same_start(to, old.names[i], ",")) {
             ds_put_format(&s, "group delete %.*s\n",
                           (int) strcspn(old.names[i], ",") - (int) strlen("group "),
                           old.names[i] + strlen("group "));
@@ -275,19 +276,6 @@ ovs_ports(const struct node_config *c, struct svec *ports)
     svec_sort(ports);
 }
 
-static bool
-is_port_of(const char *port, const struct svec *ports)
-{
-    size_t len = strcspn(port, " ");
-
-    for (size_t i = 0; i < ports->n; i++) {
-        if (!strncmp(ports->names[i], port, len + 1)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 char *
 ovs_ports_change(const char *bridge, const struct svec *from, const struct svec *to,
                  long long int stamp)
@@ -305,7 +293,7 @@ ovs_ports_change(const char *bridge, const struct svec *from, const struct svec 
                       bridge, bridge, stamp, bridge);
     }
     for (size_t i = 0; i < old.n; i++) {
-        if (!is_port_of(old.names[i], to)) {
+        if (!has_same_start(to, old.names[i], " ")) {
             ds_put_format(&s, " -- --if-exists del-port %s %.*s", bridge,
                           (int) strcspn(old.names[i], " "), old.names[i]);
         }
