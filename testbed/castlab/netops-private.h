@@ -13,6 +13,8 @@ struct net {
     struct nl_sock *sock;
 };
 
+/* A socket of this netlink protocol; a negative libnl code: none. */
+int netops_connect(struct nl_sock **, int protocol);
 /* A sentence for a negative libnl code, otherwise NULL. */
 char *netops_error(const char *what, const char *name, int nle);
 struct nl_addr *netops_addr(const struct in6_addr *, uint8_t plen);

@@ -32,6 +32,19 @@ netops_error(const char *what, const char *name, int nle)
     return nle < 0 ? xasprintf("%s %s: %s", what, name, nl_geterror(nle)) : NULL;
 }
 
+int
+netops_connect(struct nl_sock **sockp, int protocol)
+{
+    struct nl_sock *sock = nl_socket_alloc();
+    int nle = sock ? nl_connect(sock, protocol) : -NLE_NOMEM;
+    if (nle < 0) {
+        nl_socket_free(sock);
+        return nle;
+    }
+    *sockp = sock;
+    return 0;
+}
+
 /* A netlink socket belongs to the namespace in which it was made, for ever. */
 char *
 net_open(struct net **netp, int netns_fd)
@@ -44,14 +57,13 @@ net_open(struct net **netp, int netns_fd)
         }
         return error;
     }
-    struct nl_sock *sock = nl_socket_alloc();
-    int nle = sock ? nl_connect(sock, NETLINK_ROUTE) : -NLE_NOMEM;
+    struct nl_sock *sock;
+    int nle = netops_connect(&sock, NETLINK_ROUTE);
     if (netns_fd >= 0 && setns(own_fd, CLONE_NEWNET)) {
         ovs_fatal(errno, "cannot return to the hosts' network namespace");
     }
     close(own_fd);
     if (nle < 0) {
-        nl_socket_free(sock);
         return netops_error("netlink", "socket", nle);
     }
     struct net *net = xzalloc(sizeof *net);

@@ -16,24 +16,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/castlab/netops.h"
+#include "testbed/castlab/netops-private.h"
 #include "util.h"
 
 #define NLDEV(COMMAND) RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_##COMMAND)
 #define SYSFS_CLASS    "/sys/class/infiniband"
 #define MAX_GIDS       128
 
-static int
-open_socket(struct nl_sock **sockp)
+/* Sends 'msg' (and frees it); each message of the answer goes to 'on_message'. */
+static void
+dump(struct nl_msg *msg, nl_recvmsg_msg_cb_t on_message, void *arg)
 {
-    struct nl_sock *sock = nl_socket_alloc();
-    int nle = sock ? nl_connect(sock, NETLINK_RDMA) : -NLE_NOMEM;
-    if (nle < 0) {
+    struct nl_sock *sock;
+    if (netops_connect(&sock, NETLINK_RDMA) >= 0) {
+        nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, on_message, arg);
+        if (nl_send_auto(sock, msg) >= 0) {
+            nl_recvmsgs_default(sock);
+        }
         nl_socket_free(sock);
-        return nle;
     }
-    *sockp = sock;
-    return 0;
+    nlmsg_free(msg);
 }
 
 struct finder {
@@ -60,15 +62,7 @@ bool
 rdma_find(const char *device, uint32_t *indexp)
 {
     struct finder finder = {.device = device};
-    struct nl_sock *sock;
-    if (open_socket(&sock) < 0) {
-        return false;
-    }
-    nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, on_device, &finder);
-    if (nl_send_simple(sock, NLDEV(GET), NLM_F_DUMP, NULL, 0) >= 0) {
-        nl_recvmsgs_default(sock);
-    }
-    nl_socket_free(sock);
+    dump(nlmsg_alloc_simple(NLDEV(GET), NLM_F_REQUEST | NLM_F_DUMP), on_device, &finder);
     *indexp = finder.index;
     return finder.found;
 }
@@ -98,19 +92,13 @@ pid_t
 rdma_user(const char *device)
 {
     uint32_t index;
-    struct nl_sock *sock;
     pid_t pid = 0;
-    if (!rdma_find(device, &index) || open_socket(&sock) < 0) {
+    if (!rdma_find(device, &index)) {
         return 0;
     }
     struct nl_msg *msg = nlmsg_alloc_simple(NLDEV(RES_CTX_GET), NLM_F_REQUEST | NLM_F_DUMP);
     nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, index);
-    nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, on_contexts, &pid);
-    if (nl_send_auto(sock, msg) >= 0) {
-        nl_recvmsgs_default(sock);
-    }
-    nlmsg_free(msg);
-    nl_socket_free(sock);
+    dump(msg, on_contexts, &pid);
     return pid;
 }
 
@@ -119,7 +107,7 @@ static int
 transact(struct nl_msg *msg)
 {
     struct nl_sock *sock;
-    int nle = open_socket(&sock);
+    int nle = netops_connect(&sock, NETLINK_RDMA);
     if (nle >= 0) {
         /* On error it frees nothing: the message is ours. */
         nle = nl_send_auto(sock, msg);
