@@ -256,13 +256,9 @@ read_attributes(struct reader *r, yaml_node_t *map, const struct range *range,
 static bool
 name_is_reserved(const char *name)
 {
-    static const char *const names[] = {CASTD_NAME, OVSDB_NAME, OVSDB_SHORT_NAME, HOLDER_NAME};
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        if (!strcmp(name, names[i])) {
-            return true;
-        }
-    }
-    return false;
+    static const char *const names[] = {CASTD_NAME, OVSDB_NAME, OVSDB_SHORT_NAME, HOLDER_NAME,
+                                        NULL};
+    return is_one_of(name, names);
 }
 
 static void
@@ -571,15 +567,21 @@ check_links_of_nodes(struct reader *r)
 
 /* The file. */
 
+static yaml_node_t *
+require(struct reader *r, yaml_node_t *map, const char *key, const char *where)
+{
+    yaml_node_t *value = yaml_doc_get(&r->yd, map, key);
+    if (!value) {
+        yaml_doc_error(&r->yd, map, "%s has no '%s'", where, key);
+    }
+    return value;
+}
+
 static void
 read_name(struct reader *r, yaml_node_t *root, const char *override)
 {
-    yaml_node_t *value = yaml_doc_get(&r->yd, root, "name");
-    if (!value) {
-        yaml_doc_error(&r->yd, root, "the file has no 'name'");
-        return;
-    }
-    if (!yaml_doc_is_scalar(&r->yd, value, "'name'")) {
+    yaml_node_t *value = require(r, root, "name", "the file");
+    if (!value || !yaml_doc_is_scalar(&r->yd, value, "'name'")) {
         return;
     }
     const char *name = override ? override : yaml_doc_text(value);
@@ -591,16 +593,6 @@ read_name(struct reader *r, yaml_node_t *root, const char *override)
         return;
     }
     ovs_strlcpy(r->t->name, name, sizeof r->t->name);
-}
-
-static yaml_node_t *
-require(struct reader *r, yaml_node_t *map, const char *key, const char *where)
-{
-    yaml_node_t *value = yaml_doc_get(&r->yd, map, key);
-    if (!value) {
-        yaml_doc_error(&r->yd, map, "%s has no '%s'", where, key);
-    }
-    return value;
 }
 
 static void

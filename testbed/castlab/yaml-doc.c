@@ -268,7 +268,7 @@ yaml_doc_is_scalar(struct yaml_doc *yd, const yaml_node_t *node, const char *wha
     return is_type(yd, node, what, YAML_SCALAR_NODE, "a scalar");
 }
 
-static bool
+bool
 is_one_of(const char *word, const char *const words[])
 {
     for (size_t i = 0; words[i]; i++) {
