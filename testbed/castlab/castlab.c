@@ -66,6 +66,19 @@ choose_lab(const char *name, int *exit_code)
     return only;
 }
 
+/* Calls 'act' for the lab that a command is about. */
+static int
+for_lab(const char *name, int (*act)(const char *lab))
+{
+    int exit_code = EXIT_OK;
+    char *lab = choose_lab(name, &exit_code);
+    if (lab) {
+        exit_code = act(lab);
+    }
+    free(lab);
+    return exit_code;
+}
+
 /* Seconds that a command may wait for anything; 0 after an error. */
 static int
 parse_timeout(const char *text)
@@ -173,13 +186,7 @@ down_one(const char *name)
         lab_complain("%s%s is not up: nothing to do", name ? "lab " : "a lab", name ? name : "");
         return EXIT_OK;
     }
-    int exit_code = EXIT_OK;
-    char *lab = choose_lab(name, &exit_code);
-    if (lab) {
-        exit_code = lab_down(lab);
-    }
-    free(lab);
-    return exit_code;
+    return for_lab(name, lab_down);
 }
 
 static int
@@ -198,36 +205,32 @@ cmd_down(int argc, char *argv[])
     }
     char *error = lab_lock();
     if (error) {
-        lab_complain("%s", error);
-        free(error);
-        return EXIT_REFUSED;
+        return lab_refuse(error);
     }
     /* Half a 'down' helps nobody, and a whole one is quick. */
     child_catch_signals();
     return all ? down_all() : down_one(argv[optind]);
 }
 
+/* A command whose only argument is the lab. */
 static int
-cmd_status(int argc, char *argv[])
+about_one_lab(int argc, char *argv[], const char *command, int (*act)(const char *lab))
 {
     if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
-        return usage_error("%s takes one lab", "status");
+        return usage_error("%s takes one lab", command);
     }
-    int exit_code = EXIT_OK;
-    char *name = choose_lab(argv[1], &exit_code);
-    if (name) {
-        exit_code = lab_status(name);
-    }
-    free(name);
-    return exit_code;
+    return for_lab(argv[1], act);
 }
 
 static int
-cmd_list(int argc, char *argv[] OVS_UNUSED)
+cmd_status(int argc, char *argv[])
 {
-    if (argc > 1) {
-        return usage_error("%s takes no argument", "list");
-    }
+    return about_one_lab(argc, argv, "status", lab_status);
+}
+
+static int
+cmd_list(int argc OVS_UNUSED, char *argv[] OVS_UNUSED)
+{
     struct svec names;
     lab_list(&names);
     for (size_t i = 0; i < names.n; i++) {
@@ -238,18 +241,16 @@ cmd_list(int argc, char *argv[] OVS_UNUSED)
 }
 
 static int
+print_env(const char *lab)
+{
+    printf("export ROCECAST_DB='%s'\n", lab_db(lab).text);
+    return EXIT_OK;
+}
+
+static int
 cmd_env(int argc, char *argv[])
 {
-    if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
-        return usage_error("%s takes one lab", "env");
-    }
-    int exit_code = EXIT_OK;
-    char *name = choose_lab(argv[1], &exit_code);
-    if (name) {
-        printf("export ROCECAST_DB='%s'\n", lab_db(name).text);
-    }
-    free(name);
-    return exit_code;
+    return about_one_lab(argc, argv, "env", print_env);
 }
 
 /* Becomes the command, where the node is. */
@@ -260,9 +261,7 @@ exec_in(const char *lab, const char *node, char *command[])
     char *error = lab_read(lab, &list);
     error = error ? error : lab_enter(lab, &list);
     if (error) {
-        lab_complain("%s", error);
-        free(error);
-        return EXIT_REFUSED;
+        return lab_refuse(error);
     }
     const struct journal_entry *fact = lab_find_node(&list, node);
     if (!fact) {
@@ -388,9 +387,7 @@ cmd_hold(int argc, char *argv[])
         int fd; /* stays open. */
         char *error = tap_hold(argv[i], &fd);
         if (error) {
-            lab_complain("%s", error);
-            free(error);
-            return EXIT_REFUSED;
+            return lab_refuse(error);
         }
     }
     for (;;) {
@@ -399,11 +396,8 @@ cmd_hold(int argc, char *argv[])
 }
 
 static int
-cmd_version(int argc, char *argv[] OVS_UNUSED)
+cmd_version(int argc OVS_UNUSED, char *argv[] OVS_UNUSED)
 {
-    if (argc > 1) {
-        return usage_error("%s takes no argument", "--version");
-    }
     printf(ROCECAST_VERSION_LINE, program_name);
     return EXIT_OK;
 }
@@ -428,16 +422,13 @@ static const struct command {
      "end one daemon, --kill: with SIGKILL, and start it again"},
     {"env", cmd_env, "[LAB]", "print ROCECAST_DB for eval"},
     {"help", cmd_help, "", "this text"},
-    {"--version", cmd_version, NULL, NULL},
-    {"--hold", cmd_hold, NULL, NULL},
+    {"--version", cmd_version, "", NULL},
+    {"--hold", cmd_hold, "NETDEV...", NULL},
 };
 
 static int
-cmd_help(int argc, char *argv[] OVS_UNUSED)
+cmd_help(int argc OVS_UNUSED, char *argv[] OVS_UNUSED)
 {
-    if (argc > 1) {
-        return usage_error("%s takes no argument", "help");
-    }
     printf("castlab: a rocecast network on one machine\n"
            "usage: castlab COMMAND ...\n       castlab --help | --version\n\n");
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
@@ -470,6 +461,9 @@ main(int argc, char *argv[])
     }
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
         if (!strcmp(commands[i].name, name)) {
+            if (!commands[i].arguments[0] && argc > 2) {
+                return usage_error("%s takes no argument", name);
+            }
             argv[1] = xasprintf("castlab: %s", name); /* getopt's messages begin with it. */
             return commands[i].run(argc - 1, argv + 1);
         }

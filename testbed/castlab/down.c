@@ -129,9 +129,9 @@ remove_folder(const char *name)
 static char *
 find_user(const char *name, const struct journal_list *list)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        const struct journal_entry *e = &list->entries[i];
-        pid_t pid = e->op == '+' && !strcmp(e->kind, "rxe") ? rdma_user(e->fields[0]) : 0;
+    const struct journal_entry *e = NULL;
+    while ((e = journal_next(list, e, '+', "rxe", NULL))) {
+        pid_t pid = rdma_user(e->fields[0]);
         if (pid) {
             return xasprintf("lab '%s': process %ld has RDMA device %s open: end it first, the "
                              "kernel would wait for it",
@@ -160,18 +160,14 @@ lab_down(const char *name)
     struct net *net = NULL;
     char *error = lab_read(name, &list);
     if (error) {
-        lab_complain("%s", error);
-        free(error);
-        return EXIT_REFUSED;
+        return lab_refuse(error);
     }
     error = lab_enter(name, &list);
     error = error ? error : check_unused(name, &list);
     error = error ? error : net_open(&net, -1);
     if (error) {
-        lab_complain("%s", error);
-        free(error);
         journal_list_uninit(&list);
-        return EXIT_REFUSED;
+        return lab_refuse(error);
     }
     bool all_gone = true;
     for (size_t i = list.n; i-- > 0;) {

@@ -39,6 +39,14 @@ lab_rdma_device(const char *host)
     return lab_text("rxe_%s", host);
 }
 
+int
+lab_refuse(char *error)
+{
+    lab_complain("%s", error);
+    free(error);
+    return EXIT_REFUSED;
+}
+
 void
 lab_complain(const char *format, ...)
 {
@@ -66,13 +74,7 @@ lab_lock(void)
 const struct journal_entry *
 lab_find_node(const struct journal_list *list, const char *name)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        const struct journal_entry *e = &list->entries[i];
-        if (e->op == '.' && !strcmp(e->kind, "node") && !strcmp(e->fields[0], name)) {
-            return e;
-        }
-    }
-    return NULL;
+    return journal_next(list, NULL, '.', "node", name);
 }
 
 /* Opens the network namespace of one of the lab's processes.  All were started
@@ -80,9 +82,9 @@ lab_find_node(const struct journal_list *list, const char *name)
 static int
 open_process_netns(const struct journal_list *list)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        const struct journal_entry *e = &list->entries[i];
-        if (e->op == '+' && !strcmp(e->kind, "process") && process_alive(lab_process_id(e))) {
+    const struct journal_entry *e = NULL;
+    while ((e = journal_next(list, e, '+', "process", NULL))) {
+        if (process_alive(lab_process_id(e))) {
             long pid = lab_process_id(e).pid;
             int fd = open(lab_text("/proc/%ld/ns/net", pid).text, O_RDONLY | O_CLOEXEC);
             if (fd >= 0) {

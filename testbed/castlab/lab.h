@@ -45,6 +45,8 @@ char *lab_lock(void);
 const struct journal_entry *lab_find_node(const struct journal_list *, const char *name);
 /* Enters the network namespace in which the lab's hosts are.  NULL or a malloc'd error. */
 char *lab_enter(const char *name, const struct journal_list *);
+/* Prints an error and frees it; returns EXIT_REFUSED. */
+int lab_refuse(char *error);
 void lab_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* up.c: returns an exit code; errors have been printed.  A failure undoes itself. */

@@ -39,11 +39,9 @@ static char *
 ports_of(const struct journal_list *list, const char *node)
 {
     struct ds out = DS_EMPTY_INITIALIZER;
-    for (size_t i = 0; i < list->n; i++) {
-        const struct journal_entry *e = &list->entries[i];
-        if (e->op == '.' && !strcmp(e->kind, "port") && !strcmp(e->fields[0], node)) {
-            ds_put_format(&out, "%s%s>%s", out.length ? " " : "", e->fields[1], e->fields[3]);
-        }
+    const struct journal_entry *e = NULL;
+    while ((e = journal_next(list, e, '.', "port", node))) {
+        ds_put_format(&out, "%s%s>%s", out.length ? " " : "", e->fields[1], e->fields[3]);
     }
     return ds_steal_cstr(&out);
 }
@@ -52,13 +50,8 @@ ports_of(const struct journal_list *list, const char *node)
 static const char *
 netdev_of(const struct journal_list *list, const char *host)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        const struct journal_entry *e = &list->entries[i];
-        if (e->op == '.' && !strcmp(e->kind, "port") && !strcmp(e->fields[0], host)) {
-            return e->fields[1];
-        }
-    }
-    return "";
+    const struct journal_entry *port = journal_next(list, NULL, '.', "port", host);
+    return port ? port->fields[1] : "";
 }
 
 static void
@@ -100,9 +93,7 @@ lab_status(const char *name)
     error = error ? error : lab_enter(name, &list);
     error = error ? error : net_open(&net, -1);
     if (error) {
-        lab_complain("%s", error);
-        free(error);
-        return EXIT_REFUSED;
+        return lab_refuse(error);
     }
     printf("lab %s: %s\n\n", name,
            journal_find(&list, "up") ? "up"
@@ -112,11 +103,8 @@ lab_status(const char *name)
     print_part(&list, OVSDB_NAME);
     print_part(&list, CASTD_NAME);
     print_part(&list, HOLDER_NAME);
-    for (size_t i = 0; i < list.n; i++) {
-        const struct journal_entry *e = &list.entries[i];
-        if (e->op != '.' || strcmp(e->kind, "node")) {
-            continue;
-        }
+    const struct journal_entry *e = NULL;
+    while ((e = journal_next(&list, e, '.', "node", NULL))) {
         if (!strcmp(e->fields[1], topology_kind_name(KIND_HOST))) {
             print_host(&list, net, e->fields[0]);
         } else {

@@ -252,12 +252,20 @@ journal_list_uninit(struct journal_list *list)
 }
 
 const struct journal_entry *
-journal_find(const struct journal_list *list, const char *kind)
+journal_next(const struct journal_list *list, const struct journal_entry *previous, char op,
+             const char *kind, const char *name)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        if (list->entries[i].op == '.' && !strcmp(list->entries[i].kind, kind)) {
-            return &list->entries[i];
+    for (size_t i = previous ? (size_t) (previous - list->entries) + 1 : 0; i < list->n; i++) {
+        const struct journal_entry *e = &list->entries[i];
+        if (e->op == op && !strcmp(e->kind, kind) && (!name || !strcmp(e->fields[0], name))) {
+            return e;
         }
     }
     return NULL;
+}
+
+const struct journal_entry *
+journal_find(const struct journal_list *list, const char *kind)
+{
+    return journal_next(list, NULL, '.', kind, NULL);
 }

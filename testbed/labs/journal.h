@@ -44,6 +44,11 @@ char *journal_withdraw(struct journal *);
  * A last line without its end is ignored. */
 char *journal_read(const char *path, struct journal_list *);
 void journal_list_uninit(struct journal_list *);
+/* The next entry after 'previous' (NULL: the first) with this 'op' and kind and, unless that is
+ * NULL, this first field; NULL: no more. */
+const struct journal_entry *
+journal_next(const struct journal_list *, const struct journal_entry *previous, char op,
+             const char *kind, const char *name);
 /* The first fact of this kind, or NULL. */
 const struct journal_entry *journal_find(const struct journal_list *, const char *kind);
 

@@ -121,11 +121,9 @@ lab_process_id(const struct journal_entry *e)
 const struct journal_entry *
 lab_find_process(const struct journal_list *list, const char *name)
 {
-    for (size_t i = list->n; i-- > 0;) {
-        const struct journal_entry *e = &list->entries[i];
-        if (e->op == '+' && !strcmp(e->kind, "process") && !strcmp(e->fields[0], name)) {
-            return e;
-        }
+    const struct journal_entry *newest = NULL, *e = NULL;
+    while ((e = journal_next(list, e, '+', "process", name))) {
+        newest = e;
     }
-    return NULL;
+    return newest;
 }
