@@ -47,15 +47,17 @@ check_timeout(struct group_settings *s, uint64_t timeout, char **whyp OVS_UNUSED
     return 0;
 }
 
+static uint64_t
+liveness_max(const struct group_settings *s)
+{
+    return MAX(MAX_LIVENESS, liveness_min(s->policy.timeout));
+}
+
 static int
 check_liveness(struct group_settings *s, uint64_t msec, char **whyp)
 {
-    uint64_t min = liveness_min(s->policy.timeout), max = MAX(MAX_LIVENESS, min);
+    uint64_t min = liveness_min(s->policy.timeout);
 
-    if (msec > max) {
-        *whyp = xasprintf("must be 0..%" PRIu64, max);
-        return EINVAL;
-    }
     if (msec && msec < min) {
         *whyp = xasprintf("must be 0 (never) or at least %" PRIu64
                           " ms, 4 times the QPs' time-out (4.096 us * 2^%d)",
@@ -67,7 +69,7 @@ check_liveness(struct group_settings *s, uint64_t msec, char **whyp)
 
 #define FIELD(MEMBER) \
     offsetof(struct group_settings, MEMBER), sizeof(((struct group_settings *) 0)->MEMBER)
-#define WORD(MEMBER, WORDS)           FIELD(MEMBER), WORDS, NULL, 0, 0, NULL
+#define WORD(MEMBER, WORDS)           FIELD(MEMBER), WORDS, NULL, 0, 0, NULL, NULL
 #define NUMBER(MEMBER, ARG, MIN, MAX) FIELD(MEMBER), NULL, ARG, MIN, MAX
 
 const struct group_setting group_settings_table[] = {
@@ -77,18 +79,18 @@ const struct group_setting group_settings_table[] = {
      "how an edge knows for whom a packet is: the packet says so, or castd has",
      WORD(provisioned, &receivers_words)},
     {"mtu", "mtu", "1024", SETTING_FIXED, "path MTU: 256, 512, 1024, 2048 or 4096",
-     NUMBER(mtu, "BYTES", 256, 4096), check_mtu},
+     NUMBER(mtu, "BYTES", 256, 4096), check_mtu, NULL},
     {"psn", NULL, "random in each epoch", SETTING_FIXED, "start PSN of all epochs",
-     NUMBER(psn, "PSN", 0, PSN_MASK), NULL},
+     NUMBER(psn, "PSN", 0, PSN_MASK), NULL, NULL},
     {"timeout", "qp_timeout", "20", SETTING_FIXED,
      "recommended time-out of the QPs, 1..31: 4.096 us * 2^T",
-     NUMBER(policy.timeout, "T", 1, MAX_TIMEOUT), check_timeout},
+     NUMBER(policy.timeout, "T", 1, MAX_TIMEOUT), check_timeout, NULL},
     {"policy", "policy", "fail-group", SETTING_ANY_TIME,
      "what becomes of a group that loses members: it fails, or goes on without them",
      WORD(policy.prune, &loss_policy_words)},
     {"liveness", "liveness", "10000, or 4 time-outs if that is more", SETTING_ANY_TIME,
      "ms of silence after which a member is lost; 0: never",
-     NUMBER(policy.liveness_msec, "MS", 0, UINT32_MAX), check_liveness},
+     NUMBER(policy.liveness_msec, "MS", 0, MAX_LIVENESS), check_liveness, liveness_max},
     {"nak", "nak", "hold", SETTING_ANY_TIME,
      "what becomes of a NAK while other members have confirmed less",
      WORD(policy.nak, &nak_policy_words)},
@@ -145,6 +147,7 @@ int
 group_setting_parse(const struct group_setting *setting, const char *text, struct group_settings *s,
                     char **whyp)
 {
+    uint64_t max = setting->max_for ? setting->max_for(s) : setting->max;
     unsigned int word = 0;
     uint64_t value;
 
@@ -158,8 +161,8 @@ group_setting_parse(const struct group_setting *setting, const char *text, struc
             return EINVAL;
         }
         value = word;
-    } else if (!number_parse(text, setting->min, setting->max, &value)) {
-        *whyp = xasprintf("must be %" PRIu64 "..%" PRIu64, setting->min, setting->max);
+    } else if (!number_parse(text, setting->min, max, &value)) {
+        *whyp = xasprintf("must be %" PRIu64 "..%" PRIu64, setting->min, max);
         return EINVAL;
     }
     int error = setting->check ? setting->check(s, value, whyp) : 0;

@@ -61,6 +61,8 @@ struct group_setting {
     uint64_t min, max;
     /* What else must hold, as group_setting_parse() says, and what follows from it; or NULL. */
     int (*check)(struct group_settings *, uint64_t value, char **whyp);
+    /* The most that it may be, if that depends on others; or NULL. */
+    uint64_t (*max_for)(const struct group_settings *);
 };
 
 /* Ends with a setting whose option is NULL.  The time-out comes before the liveness time. */
