@@ -37,7 +37,7 @@ def write_16m(lab, mtu):
 
     end = psn + (16 << 20) // mtu & PSN_MASK
     edge = lab.group('n1', group)
-    check_equal('PSNs sent down, confirmed by all, sent up', [edge[k] for k in 'hmf'], [end] * 3)
+    check_equal('PSNs', [edge[k] for k in ('sent_next', 'confirmed', 'told')], [end] * 3)
     check_equal('branches', sorted(b['name'] for b in edge['branches']), lab.receivers)
     for branch in edge['branches']:
         check_equal("%s's una" % branch['name'], branch['confirmed'], end)
