@@ -78,7 +78,9 @@ ctl_refuse(const struct ctl *ctl, const char *format, ...)
     va_start(args, format);
     char *why = xvasprintf(format, args);
     va_end(args);
-    ctl_fail(CTL_REFUSED, "%s: %s", ctl->command->name, why);
+    ctl_fail(CTL_REFUSED, "%s: %s%s", ctl->command->name, why,
+             ctl->uncertain ? " (the connection was lost before: perhaps it has been done then)"
+                            : "");
 }
 
 uint64_t

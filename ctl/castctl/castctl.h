@@ -75,6 +75,7 @@ struct ctl {
     bool db_given; /* by --db. */
     struct ovsdb_idl *idl;
     struct ovsdb_idl_txn *txn; /* of commands that write. */
+    bool uncertain;            /* an attempt to write it may have been done: nobody has heard. */
     enum ctl_wait wait;
     int timeout;        /* seconds. */
     long long deadline; /* on time_msec()'s scale. */

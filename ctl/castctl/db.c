@@ -162,7 +162,12 @@ commit(struct ctl *ctl)
             return status;
         }
         ovsdb_idl_run(ctl->idl);
-        check_alive(ctl);
+        if (!ovsdb_idl_is_alive(ctl->idl)) {
+            ctl_fail(CTL_UNAVAILABLE,
+                     "registry %s: the connection was lost during a transaction: it may have been "
+                     "done or not",
+                     ctl->db);
+        }
         if (!block(ctl)) {
             ctl_fail(CTL_UNAVAILABLE,
                      "registry %s did not answer a transaction in %d s: it may have been done or "
@@ -176,7 +181,7 @@ commit(struct ctl *ctl)
 static bool
 try_write(struct ctl *ctl, int64_t *request)
 {
-    bool had_global = rrec_global_first(ctl->idl) != NULL;
+    bool has_global = rrec_global_first(ctl->idl) != NULL;
     enum ovsdb_idl_txn_status status;
 
     ctl->txn = ovsdb_idl_txn_create(ctl->idl);
@@ -186,7 +191,10 @@ try_write(struct ctl *ctl, int64_t *request)
     status = commit(ctl);
     if (status == TXN_SUCCESS || status == TXN_UNCHANGED) {
         *request = request_get_number(ctl->idl, ctl->txn, status);
-    } else if (status == TXN_ERROR && had_global) {
+    } else if (status == TXN_TRY_AGAIN && !ovsdb_idl_is_connected(ctl->idl)) {
+        ctl->uncertain = true;
+    } else if (status == TXN_ERROR && (has_global || !rrec_global_first(ctl->idl))) {
+        /* Not so if somebody else has made the only row of Global meanwhile. */
         ctl_refuse(ctl, "the registry refused it: %s", ovsdb_idl_txn_get_error(ctl->txn));
     }
     ovsdb_idl_txn_destroy(ctl->txn);

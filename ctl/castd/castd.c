@@ -5,23 +5,25 @@
  * Level-triggered: whenever the registry changes, everything that follows from
  * it is computed anew and the difference written in one transaction.  No state
  * lives in this process only: it may be killed and started at any time.  A
- * second castd waits for the OVSDB lock, to take over.
+ * second castd waits for the OVSDB lock, to take over.  What the registry
+ * refuses is computed and written again after a while.
  */
 #include <config.h>
 
 #include "ctl/castd/castd.h"
 
 #include "ctl/process/daemon-common.h"
+#include "ctl/registry/retry.h"
 #include "ctl/registry/schema.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "ovsdb-idl.h"
+#include "random.h"
+#include "timeval.h"
 #include "unixctl.h"
 #include "util.h"
 
 VLOG_DEFINE_THIS_MODULE(castd);
-
-static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
 
 #define LOCK_NAME          "rocecast_castd"
 #define DEFAULT_FABRIC_MTU 9000
@@ -33,6 +35,7 @@ struct castd_loop {
     unsigned int seqno;
     char *status;  /* what status_text() said last. */
     char *problem; /* what is wrong with the schema; NULL: nothing. */
+    struct registry_retry retry;
 };
 
 static const char *
@@ -44,10 +47,25 @@ status_text(const struct castd_loop *loop)
                                               : "standby: another castd is active";
 }
 
-static void
-status_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS_UNUSED, void *loop)
+static bool
+may_compute(const struct castd_loop *loop)
 {
-    unixctl_command_reply(conn, status_text(loop));
+    return ovsdb_idl_has_lock(loop->idl) && ovsdb_idl_has_ever_connected(loop->idl)
+           && !loop->problem;
+}
+
+static void
+status_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS_UNUSED,
+          void *loop_)
+{
+    const struct castd_loop *loop = loop_;
+    char *refusal = may_compute(loop) ? registry_retry_text(&loop->retry) : NULL;
+    char *reply =
+        xasprintf("%s%s%s", status_text(loop), refusal ? ", but " : "", refusal ? refusal : "");
+
+    unixctl_command_reply(conn, reply);
+    free(reply);
+    free(refusal);
 }
 
 /* Fills a transaction. */
@@ -80,26 +98,20 @@ run_txn(struct castd_loop *loop)
     switch (status) {
     case TXN_INCOMPLETE: return;
     case TXN_UNCHANGED:
-    case TXN_SUCCESS: break;
+    case TXN_SUCCESS: registry_retry_taken(&loop->retry); break;
     case TXN_TRY_AGAIN:
     case TXN_NOT_LOCKED: loop->pending = true; break;
     case TXN_ERROR:
     case TXN_UNCOMMITTED:
     case TXN_ABORTED:
     default:
-        VLOG_ERR_RL(&rl, "the registry refused a transaction: %s",
-                    ovsdb_idl_txn_get_error(loop->txn));
+        loop->pending = true;
+        registry_retry_refused(&loop->retry, ovsdb_idl_txn_get_error(loop->txn), time_msec(),
+                               random_uint32());
         break;
     }
     ovsdb_idl_txn_destroy(loop->txn);
     loop->txn = NULL;
-}
-
-static bool
-may_compute(const struct castd_loop *loop)
-{
-    return ovsdb_idl_has_lock(loop->idl) && ovsdb_idl_has_ever_connected(loop->idl)
-           && !loop->problem;
 }
 
 /* A registry may be converted to another schema while castd runs. */
@@ -131,7 +143,8 @@ run(struct castd_loop *loop)
     if (loop->txn) {
         run_txn(loop);
     }
-    if (!loop->txn && loop->pending && may_compute(loop)) {
+    if (!loop->txn && loop->pending && may_compute(loop)
+        && !registry_retry_waits(&loop->retry, time_msec())) {
         loop->pending = false;
         loop->txn = ovsdb_idl_txn_create(loop->idl);
         compute(loop->idl, loop->txn);
@@ -146,7 +159,7 @@ wait(struct castd_loop *loop)
     if (loop->txn) {
         ovsdb_idl_txn_wait(loop->txn);
     } else if (loop->pending && may_compute(loop)) {
-        poll_immediate_wake();
+        poll_timer_wait_until(loop->retry.why ? loop->retry.next : 0);
     }
 }
 
@@ -181,6 +194,7 @@ main(int argc, char *argv[])
     ovsdb_idl_destroy(loop.idl);
     free(loop.status);
     free(loop.problem);
+    registry_retry_uninit(&loop.retry);
     daemon_done(&daemon);
     return 0;
 }

@@ -4,8 +4,8 @@
  *
  * Level-triggered: what is to be written is the difference between what the
  * agent reported and what its Node row says, so that a lost transaction or a
- * registry that came back empty needs no handling of its own.  At most one
- * transaction is in flight.
+ * registry that came back empty needs no handling of its own.  A refused one is
+ * tried again after a while.  At most one transaction is in flight.
  */
 #include <config.h>
 
@@ -14,12 +14,16 @@
 #include <stdlib.h>
 
 #include "ctl/registry/intent.h"
+#include "ctl/registry/retry.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/schema.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "ovsdb-idl.h"
+#include "random.h"
+#include "timeval.h"
+#include "unixctl.h"
 #include "util.h"
 
 VLOG_DEFINE_THIS_MODULE(agent_registry);
@@ -54,6 +58,7 @@ struct agent_registry {
     unsigned int seqno; /* of the IDL, when last looked at. */
     bool report;        /* there may be something to write. */
     bool was_connected;
+    struct registry_retry retry;
 
     /* What was handed out last.  A Node row that was deleted and made again starts over. */
     struct uuid row_uuid;
@@ -112,6 +117,49 @@ monitor(struct ovsdb_idl *idl, const char *node_name)
     ovsdb_idl_condition_destroy(&own);
 }
 
+static const struct rrec_node *
+own_row(const struct agent_registry *ar)
+{
+    const struct rrec_node *row;
+
+    RREC_NODE_FOR_EACH (row, ar->idl) {
+        if (!strcmp(row->name, ar->node_name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/* What keeps the agent from following its row; NULL: nothing. */
+static const char *
+obstacle(const struct agent_registry *ar)
+{
+    return !ovsdb_idl_is_connected(ar->idl)       ? "registry not connected"
+           : ovsdb_idl_is_lock_contended(ar->idl) ? "another agent has the node"
+           : !ovsdb_idl_has_lock(ar->idl)         ? "registry connected, no answer yet"
+           : !own_row(ar)                         ? "the registry has no such node"
+                                                  : NULL;
+}
+
+static void
+status_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS_UNUSED, void *ar_)
+{
+    const struct agent_registry *ar = ar_;
+    const char *why = obstacle(ar);
+    char *refusal = why ? NULL : registry_retry_text(&ar->retry);
+    char *applied = xasprintf("generation %" PRId64 " is applied", ar->applied);
+    const char *state = why                                       ? why
+                        : ar->state[0] && strcmp(ar->state, "ok") ? ar->state
+                        : ar->applied                             ? applied
+                                                                  : "nothing is applied yet";
+    char *reply = xasprintf("%s%s%s", state, refusal ? "; " : "", refusal ? refusal : "");
+
+    unixctl_command_reply(conn, reply);
+    free(reply);
+    free(applied);
+    free(refusal);
+}
+
 struct agent_registry *
 agent_registry_create(const char *db, const char *node_name, unsigned int roles,
                       const char *control)
@@ -129,6 +177,7 @@ agent_registry_create(const char *db, const char *node_name, unsigned int roles,
     ar->roles = roles;
     ar->control = xstrdup(control);
     ar->state = xstrdup("");
+    unixctl_command_register("rocecast/status", "", 0, 0, status_cb, ar);
     return ar;
 }
 
@@ -148,21 +197,9 @@ agent_registry_destroy(struct agent_registry *ar)
             free(ar->losses[i].why);
         }
         free(ar->losses);
+        registry_retry_uninit(&ar->retry);
         free(ar);
     }
-}
-
-static const struct rrec_node *
-own_row(const struct agent_registry *ar)
-{
-    const struct rrec_node *row;
-
-    RREC_NODE_FOR_EACH (row, ar->idl) {
-        if (!strcmp(row->name, ar->node_name)) {
-            return row;
-        }
-    }
-    return NULL;
 }
 
 static bool
@@ -248,8 +285,11 @@ run_txn(struct agent_registry *ar)
     if (status == TXN_TRY_AGAIN || status == TXN_NOT_LOCKED) {
         ar->report = true;
     } else if (status == TXN_ERROR) {
-        VLOG_WARN_RL(&rl, "node %s: the registry refused a report: %s", ar->node_name,
-                     ovsdb_idl_txn_get_error(ar->txn));
+        ar->report = true;
+        registry_retry_refused(&ar->retry, ovsdb_idl_txn_get_error(ar->txn), time_msec(),
+                               random_uint32());
+    } else {
+        registry_retry_taken(&ar->retry);
     }
     ovsdb_idl_txn_destroy(ar->txn);
     ar->txn = NULL;
@@ -381,7 +421,8 @@ agent_registry_run(struct agent_registry *ar, struct node_config *cfg)
         }
     }
     /* A configuration just handed out is answered first, so that one transaction says it all. */
-    row = ar->report && !fresh ? own_row(ar) : NULL;
+    row =
+        ar->report && !fresh && !registry_retry_waits(&ar->retry, time_msec()) ? own_row(ar) : NULL;
     if (row) {
         report(ar, row);
         run_txn(ar);
@@ -396,7 +437,7 @@ agent_registry_wait(struct agent_registry *ar)
     if (ar->txn) {
         ovsdb_idl_txn_wait(ar->txn);
     } else if (ar->report && ovsdb_idl_has_lock(ar->idl) && own_row(ar)) {
-        poll_immediate_wake();
+        poll_timer_wait_until(ar->retry.why ? ar->retry.next : 0);
     }
 }
 

@@ -3,7 +3,7 @@
  * An agent's side of the registry: swedge and srcagent both follow one Node
  * row, apply what it says and report the generation that they applied.
  *
- * The connection is retried for ever.  While the registry is away, or the row
+ * The connection is retried for ever, and so is what the registry refuses.  While the registry is away, or the row
  * is missing or invalid, agent_registry_run() says nothing and the agent keeps
  * what it has.
  *
@@ -26,7 +26,8 @@ struct node_config;
 
 /* 'db' is an OVSDB remote, or several with commas between them.  'roles' is what Node.role may say,
  * a bit for each enum node_role.  'control' is the path of the agent's control socket, for
- * Node.control.  The strings are copied. */
+ * Node.control.  The strings are copied.  The control socket gets the command rocecast/status, so
+ * a process may have one of these, until it ends. */
 struct agent_registry *agent_registry_create(const char *db, const char *node_name,
                                              unsigned int roles, const char *control);
 void agent_registry_destroy(struct agent_registry *);

@@ -172,6 +172,7 @@ CONTROL = (
     ('n2 rocecast/capture-stop bad-r9', 'port bad-r9 is not being captured'),
     ('n2 rocecast/capture-stop -x n1', "unknown option '-x'"),
     ('n2 rocecast/capture-list n1', 'the only argument is -j'),
+    ('n1 rocecast/status now', '"rocecast/status" command takes at most 0 arguments'),
     ('castd rocecast/status now', '"rocecast/status" command takes at most 0 arguments'),
 )
 

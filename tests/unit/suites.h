@@ -47,6 +47,7 @@
     SUITE(presume)       \
     SUITE(resend)        \
     SUITE(response)      \
+    SUITE(retry)         \
     SUITE(reverse)       \
     SUITE(reverse_cost)  \
     SUITE(reverse_model) \
