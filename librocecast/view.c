@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "ctl/registry/group-state.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
 #include "librocecast/internal.h"
@@ -213,7 +214,7 @@ view_refresh(struct rocecast_group *g)
             row = NULL; /* castd has not seen the group yet. */
         }
         g->exists = row != NULL;
-        g->ready = row && !strcmp(row->state, "ready");
+        g->ready = row && group_serves(row);
         snprintf(g->text, sizeof g->text, "%s", row ? row->status : "");
         if (row) {
             refresh_epoch(&g->epoch, row);

@@ -183,7 +183,11 @@ struct auth_option {
 };
 struct auth_option ctl_option_auth(const struct ctl *, const struct rrec_group *);
 
-/* group.c: a group's members, by host. */
+/* group.c. */
+/* A group's members, by host. */
 struct json *ctl_members_to_json(const struct ctl *, const struct rrec_group *);
+/* Puts a group's state and status, how many members are active and how many should be, and those
+ * that are lacking.  In text the state of a degraded group has the two numbers. */
+void ctl_put_group_state(const struct ctl *, struct json *object, const struct rrec_group *);
 
 #endif /* ctl/castctl/castctl.h */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "ctl/registry/group-settings.h"
+#include "ctl/registry/group-state.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/dynamic-string.h"
@@ -274,8 +275,41 @@ put_setting(struct json *o, const struct group_setting *s, const struct group_se
     free(text);
 }
 
+void
+ctl_put_group_state(const struct ctl *ctl, struct json *o, const struct rrec_group *g)
+{
+    struct json *lacking = json_array_create_empty();
+    const struct rrec_member *m;
+    int64_t n_active = 0;
+
+    RREC_MEMBER_FOR_EACH (m, ctl->idl) {
+        if (m->group != g) {
+            continue;
+        }
+        n_active += member_is_active(m);
+        if (member_is_lacking(m)) {
+            struct json *who = ctl_add_object(lacking);
+
+            json_object_put_string(who, "host", m->host);
+            json_object_put_string(who, "state", m->state);
+            json_object_put_string(who, "status", m->status);
+        }
+    }
+    ctl_sort_by(lacking, "host");
+    int64_t n_wanted = n_active + (int64_t) lacking->array.n;
+    if (!ctl->json && !strcmp(g->state, group_state_name(GROUP_DEGRADED))) {
+        json_object_put_format(o, "state", "%s %" PRId64 "/%" PRId64, g->state, n_active, n_wanted);
+    } else {
+        json_object_put_string(o, "state", g->state);
+    }
+    json_object_put_string(o, "status", g->status);
+    ctl_put_int(o, "active_members", n_active);
+    ctl_put_int(o, "wanted_members", n_wanted);
+    json_object_put(o, "lacking", lacking);
+}
+
 static struct json *
-group_to_json(const struct rrec_group *g)
+group_to_json(const struct ctl *ctl, const struct rrec_group *g)
 {
     struct json *o = json_object_create();
     struct group_settings settings;
@@ -298,8 +332,7 @@ group_to_json(const struct rrec_group *g)
     ctl_put_int_or_null(o, "key", g->n_auth_key ? g->auth_key : NULL);
     ctl_put_int(o, "generation", g->generation);
     ctl_put_bool(o, "started", g->started);
-    json_object_put_string(o, "state", g->state);
-    json_object_put_string(o, "status", g->status);
+    ctl_put_group_state(ctl, o, g);
     return o;
 }
 
@@ -329,7 +362,7 @@ static void
 group_show(struct ctl *ctl)
 {
     const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
-    struct json *o = group_to_json(group);
+    struct json *o = group_to_json(ctl, group);
 
     json_object_put(o, "source", source_to_json(request_find_source(ctl->idl, group)));
     json_object_put(o, "members", ctl_members_to_json(ctl, group));
@@ -340,14 +373,14 @@ group_show(struct ctl *ctl)
 static void
 group_list(struct ctl *ctl)
 {
-    static const char *const keys[] = {"name",     "mode",   "mtu",   "policy",
-                                       "liveness", "epoch",  "proxy", "designated_qpn",
-                                       "state",    "status", NULL};
+    static const char *const keys[] = {"name",        "mode",   "mtu",   "policy",
+                                       "liveness_ms", "epoch",  "proxy", "designated_qpn",
+                                       "state",       "status", NULL};
     struct json *array = json_array_create_empty();
     const struct rrec_group *group;
 
     RREC_GROUP_FOR_EACH (group, ctl->idl) {
-        json_array_add(array, group_to_json(group));
+        json_array_add(array, group_to_json(ctl, group));
     }
     ctl_sort_by(array, "name");
     ctl_print(ctl, array, keys);
@@ -363,7 +396,7 @@ print_epoch(struct ctl *ctl)
         printf("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64 ", start PSN %" PRId64 "\n",
                group->name, group->epoch, group->designated_qpn, group->start_psn);
     } else if (group) {
-        ctl_print(ctl, group_to_json(group), group_keys());
+        ctl_print(ctl, group_to_json(ctl, group), group_keys());
     }
 }
 

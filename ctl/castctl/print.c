@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/figure.h"
 #include "svec.h"
 #include "util.h"
 
@@ -51,15 +52,21 @@ ctl_add_object(struct json *array)
     return object;
 }
 
-/* A value as one word, "-" for nothing; malloc'd. */
+/* The value that an object has under 'key', "-" for nothing; malloc'd. */
 static char *
-word(const struct json *value)
+word(const char *key, const struct json *value)
 {
+    char text[FIGURE_SIZE];
+
     if (!value || value->type == JSON_NULL) {
         return xstrdup("-");
     }
     if (value->type == JSON_STRING) {
         return xstrdup(json_string(value)[0] ? json_string(value) : "-");
+    }
+    if (value->type == JSON_INTEGER) {
+        figure_format(key, json_integer(value), text);
+        return xstrdup(text);
     }
     return json_to_string(value, 0);
 }
@@ -73,10 +80,10 @@ is_nested(const struct json *value)
 static size_t
 column_width(const struct json *array, const char *key)
 {
-    size_t width = strlen(key);
+    size_t width = strlen(figure_label(key));
 
     for (size_t i = 0; i < array->array.n; i++) {
-        char *s = word(ctl_get(array->array.elems[i], key));
+        char *s = word(key, ctl_get(array->array.elems[i], key));
 
         width = MAX(width, strlen(s));
         free(s);
@@ -106,7 +113,8 @@ ctl_print_table(const struct json *array, const char *const keys[], int indent)
         printf("%*s", indent, "");
         for (size_t i = 0; i < columns.n; i++) {
             const char *key = columns.names[i];
-            char *s = row ? word(ctl_get(array->array.elems[row - 1], key)) : xstrdup(key);
+            char *s = row ? word(key, ctl_get(array->array.elems[row - 1], key))
+                          : xstrdup(figure_label(key));
             bool last = i + 1 == columns.n;
 
             printf("%-*s%s", last ? 0 : (int) widths[i], s, last ? "\n" : "  ");
@@ -124,7 +132,7 @@ print_object(const struct json *object, const char *const keys[], int indent)
 
     for (size_t i = 0; keys[i]; i++) {
         if (shash_find(json_object(object), keys[i])) {
-            width = MAX(width, strlen(keys[i]));
+            width = MAX(width, strlen(figure_label(keys[i])));
         }
     }
     for (size_t i = 0; keys[i]; i++) {
@@ -134,9 +142,9 @@ print_object(const struct json *object, const char *const keys[], int indent)
             continue;
         }
         if (!is_nested(value)) {
-            char *s = word(value);
+            char *s = word(keys[i], value);
 
-            printf("%*s%-*s %s\n", indent, "", (int) width, keys[i], s);
+            printf("%*s%-*s %s\n", indent, "", (int) width, figure_label(keys[i]), s);
             free(s);
         } else if (value->type == JSON_OBJECT) {
             printf("%*s%s\n", indent, "", keys[i]);
@@ -170,7 +178,7 @@ static int
 compare_objects(const void *a_, const void *b_)
 {
     const struct json *const *a = a_, *const *b = b_;
-    char *a_word = word(ctl_get(*a, sort_key)), *b_word = word(ctl_get(*b, sort_key));
+    char *a_word = word("", ctl_get(*a, sort_key)), *b_word = word("", ctl_get(*b, sort_key));
     int order = strverscmp(a_word, b_word);
 
     free(a_word);

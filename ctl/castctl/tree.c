@@ -204,8 +204,7 @@ tree_to_json(const struct ctl *ctl, const struct rrec_group *group, bool *partia
     json_object_put_string(o, "proxy", group->proxy);
     ctl_put_int(o, "designated_qpn", group->designated_qpn);
     ctl_put_int(o, "start_psn", group->start_psn);
-    json_object_put_string(o, "state", group->state);
-    json_object_put_string(o, "status", group->status);
+    ctl_put_group_state(ctl, o, group);
     json_object_put(o, "source", source_to_json(ctl, group));
     RREC_NODE_FOR_EACH (node, ctl->idl) {
         for (size_t i = 0; i < node->n_trees; i++) {

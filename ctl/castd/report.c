@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/registry/group-state.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/vlog.h"
 #include "util.h"
@@ -101,23 +102,24 @@ missing(const struct castd_group *g, struct ds *s)
     }
 }
 
-static void
-report_group(const struct castd *c, const struct castd_group *g, struct ds *status)
+/* A group's state and status, but for members that are lacking. */
+static enum group_state
+whole_state(const struct castd *c, const struct castd_group *g, struct ds *status)
 {
     const struct rrec_group *row = g->row;
-    const char *state = "pending";
+    enum group_state state = GROUP_PENDING;
 
     if (g->rollout.error) {
-        state = "failed";
+        state = GROUP_FAILED;
         ds_put_cstr(status, g->rollout.error);
     } else if (row->lost[0]) {
-        state = "failed";
+        state = GROUP_FAILED;
         ds_put_format(status, "%s (castctl group reset %s)", row->lost, row->name);
     } else if (!g->rollout.n_targets) {
         missing(g, status);
     } else {
         if (g->rollout.serving) {
-            state = "ready";
+            state = GROUP_READY;
         }
         waiting_for(c, g, status);
         if (g->rollout.auth_error) {
@@ -128,12 +130,39 @@ report_group(const struct castd *c, const struct castd_group *g, struct ds *stat
             ds_put_format(status, "%s" OUTDATED, status->length ? "; " : "", row->name);
         }
     }
-    if (strcmp(row->state, state)) {
-        VLOG_INFO("group %s: %s%s%s", row->name, state, status->length ? ": " : "",
-                  ds_cstr(status));
+    return state;
+}
+
+/* A ready group's state, after its members': it is degraded as long as any is lacking, and the status
+ * says which and why. */
+static enum group_state
+with_members(const struct castd_group *g, struct ds *status)
+{
+    enum group_state state = GROUP_READY;
+
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct rrec_member *m = g->members[i];
+
+        if (member_is_lacking(m)) {
+            ds_put_format(status, "%s%s %s: %s", status->length ? "; " : "", m->host, m->state,
+                          m->status);
+            state = GROUP_DEGRADED;
+        }
     }
-    rrec_group_set_state(row, state);
-    rrec_group_set_status(row, ds_cstr(status));
+    return state;
+}
+
+static void
+set_group(const struct castd_group *g, enum group_state state, const char *status)
+{
+    const struct rrec_group *row = g->row;
+    const char *name = group_state_name(state);
+
+    if (strcmp(row->state, name)) {
+        VLOG_INFO("group %s: %s%s%s", row->name, name, status[0] ? ": " : "", status);
+    }
+    rrec_group_set_state(row, name);
+    rrec_group_set_status(row, status);
     if (g->changed) {
         rrec_group_set_generation(row, row->generation + 1);
     }
@@ -235,10 +264,14 @@ castd_report(struct castd *c)
         const struct castd_group *g = &c->groups[i];
         struct ds status = DS_EMPTY_INITIALIZER;
 
-        report_group(c, g, &status);
+        enum group_state state = whole_state(c, g, &status);
         for (size_t j = 0; j < g->n_members; j++) {
             report_member(c, g, j, ds_cstr(&status));
         }
+        if (state == GROUP_READY) {
+            state = with_members(g, &status);
+        }
+        set_group(g, state, ds_cstr(&status));
         ds_destroy(&status);
     }
     for (size_t i = 0; i < c->n_nodes; i++) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/registry/group-state.h"
 #include "ctl/registry/intent.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/vlog.h"
@@ -104,7 +105,7 @@ load_state(const struct castd *c, struct castd_group *g)
 
     r->topology = &c->topology;
     r->started = g->row->started;
-    r->was_serving = !strcmp(g->row->state, "ready");
+    r->was_serving = group_serves(g->row);
     r->switches_applied = true;
     r->have.trees = xcalloc(c->n_nodes + 1, sizeof *r->have.trees);
     for (size_t i = 0; i < c->n_nodes; i++) {

@@ -12,6 +12,7 @@
 
 #include "ctl/node/agent-registry.h"
 #include "ctl/process/daemon-common.h"
+#include "lib/figure.h"
 #include "lib/packet-text.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/util.h"
@@ -48,8 +49,10 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
     char why[128];
 
     if (b->lost == LOSS_SILENT) {
-        snprintf(why, sizeof why, "no progress for %" PRIu32 " ms at PSN %" PRIu32,
-                 tree->policy.liveness_msec, b->una.v);
+        char time[FIGURE_SIZE];
+
+        figure_format_msec(tree->policy.liveness_msec, time);
+        snprintf(why, sizeof why, "no progress for %s at PSN %" PRIu32, time, b->una.v);
     } else {
         snprintf(why, sizeof why, "NAK 0x%02x (%s) at PSN %" PRIu32, b->code, nak_text(b->code),
                  b->una.v);

@@ -214,8 +214,8 @@ group(const struct node_daemon *d, size_t tree)
     json_object_put_string(o, "nak", nak_policy_name(tc->policy.nak));
     json_object_put(o, "filter", json_boolean_create(tc->policy.filter));
     json_object_put(o, "prune", json_boolean_create(tc->policy.prune));
-    put_int(o, "liveness", tc->policy.liveness_msec);
-    put_int(o, "timeout", tc->policy.timeout);
+    put_int(o, "liveness_ms", tc->policy.liveness_msec);
+    put_int(o, "qp_timeout", tc->policy.timeout);
     if (info.refused) {
         put_int(o, "refused_psn", info.refused_psn.v);
         put_int(o, "refused_syndrome", info.refused_syndrome);

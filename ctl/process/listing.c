@@ -6,6 +6,7 @@
 
 #include "ctl/process/listing.h"
 
+#include "lib/figure.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/json.h"
 #include "unixctl.h"
@@ -17,12 +18,17 @@ struct registered {
     const void *listing;
 };
 
-/* A string, number or boolean. */
+/* A string, number or boolean that is called 'key'. */
 static void
-format_value(const struct json *json, struct ds *s)
+format_value(const char *key, const struct json *json, struct ds *s)
 {
+    char text[FIGURE_SIZE];
+
     if (json->type == JSON_STRING) {
         ds_put_cstr(s, json_string(json));
+    } else if (json->type == JSON_INTEGER) {
+        figure_format(key, json_integer(json), text);
+        ds_put_cstr(s, text);
     } else {
         json_to_ds(json, 0, s);
     }
@@ -42,7 +48,7 @@ format_text(const struct json *json, int indent, struct ds *s)
     }
     if (json->type != JSON_OBJECT) {
         ds_put_format(s, "%*s", indent, "");
-        format_value(json, s);
+        format_value("", json, s);
         ds_put_char(s, '\n');
         return;
     }
@@ -53,8 +59,8 @@ format_text(const struct json *json, int indent, struct ds *s)
             ds_put_format(s, "%*s%s:\n", indent, "", nodes[i]->name);
             format_text(value, indent + 2, s);
         } else if (value->type != JSON_INTEGER || json_integer(value) || indent < 2) {
-            ds_put_format(s, "%*s%-18s ", indent, "", nodes[i]->name);
-            format_value(value, s);
+            ds_put_format(s, "%*s%-18s ", indent, "", figure_label(nodes[i]->name));
+            format_value(nodes[i]->name, value, s);
             ds_put_char(s, '\n');
         }
     }

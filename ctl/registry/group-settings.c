@@ -88,7 +88,7 @@ const struct group_setting group_settings_table[] = {
     {"policy", "policy", "fail-group", SETTING_ANY_TIME,
      "what becomes of a group that loses members: it fails, or goes on without them",
      WORD(policy.prune, &loss_policy_words)},
-    {"liveness", "liveness", "10000, or 4 time-outs if that is more", SETTING_ANY_TIME,
+    {"liveness", "liveness_ms", "10000, or 4 time-outs if that is more", SETTING_ANY_TIME,
      "ms of silence after which a member is lost; 0: never",
      NUMBER(policy.liveness_msec, "MS", 0, MAX_LIVENESS), check_liveness, liveness_max},
     {"nak", "nak", "hold", SETTING_ANY_TIME,

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/registry/group-state.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
@@ -198,7 +199,7 @@ check_existing(const struct rrec_member *m, const struct request_member *r, cons
     *same = r->may_exist && is_same(m, r, va);
     return *same ? 0
                  : refuse(EEXIST, whyp,
-                          "%s is registered in epoch %" PRId64 " of group %s with QPN %" PRId64
+                          "%s is registered in epoch %" PRId64 " of group %s with QPN 0x%" PRIx64
                           " already",
                           m->host, m->epoch, group, m->qpn);
 }
@@ -256,7 +257,7 @@ count_active(const struct ovsdb_idl *idl, const struct rrec_group *group)
     size_t n = 0;
 
     RREC_MEMBER_FOR_EACH (m, idl) {
-        n += m->group == group && m->epoch == group->epoch && !strcmp(m->state, "active");
+        n += m->group == group && member_is_active(m);
     }
     return n;
 }
@@ -276,7 +277,10 @@ group_standing(const struct ovsdb_idl *idl, const struct rrec_group *group, uint
     ds_put_format(&s, "; %" PRIuSIZE " of %" PRIu64 " members active", count_active(idl, group),
                   n_members);
     RREC_MEMBER_FOR_EACH (m, idl) {
-        if (m->group == group && strcmp(m->state, "active") && strcmp(m->state, "left")) {
+        /* The status of a degraded group has those that are lacking. */
+        bool said = group_serves(group) && member_is_lacking(m);
+
+        if (m->group == group && !said && strcmp(m->state, "active") && strcmp(m->state, "left")) {
             ds_put_format(&s, "; %s %s%s%s", m->host, m->state[0] ? m->state : "new",
                           m->status[0] ? ": " : "", m->status);
         }
@@ -307,7 +311,7 @@ request_group_ready(const struct ovsdb_idl *idl, const char *name, int64_t epoch
         return refuse(ESTALE, whyp, "group %s is in epoch %" PRId64 ", %" PRId64 " is over",
                       group->name, group->epoch, epoch);
     }
-    if ((!epoch || group->epoch == epoch) && !strcmp(group->state, "ready")
+    if ((!epoch || group->epoch == epoch) && group_serves(group)
         && count_active(idl, group) >= n_members) {
         return 0;
     }

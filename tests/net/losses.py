@@ -41,8 +41,8 @@ def start(lab, group, tree, *options, policy):
 
 def silence(group, height=1):
     """How the reason begins for which a node loses what is so many levels below it."""
-    return 'no progress for %d ms at PSN ' % (
-        height * castctl_json('group', 'show', group)['liveness'])
+    msec = height * castctl_json('group', 'show', group)['liveness_ms']
+    return 'no progress for %s at PSN ' % ('%.3g s' % (msec / 1000) if msec >= 1000 else '%d ms' % msec)
 
 
 def spoil(loop):
@@ -110,7 +110,7 @@ def silent_is_pruned(lab):
     check(why.startswith(silence('sp')) and why.endswith(' (seen by n2)'),
           'r3 is lost: %s', why)
     goes_on(loop, FIG1, 'r3')
-    expect_state('sp', 'ready')
+    expect_state('sp', 'degraded')
     wait_until('n2 has no tree', lambda: 'n2' not in
                [n['node'] for n in castctl_json('tree', 'show', 'sp')['nodes']])
     output('castctl', 'group', 'wait', 'sp', '--members', '4')
@@ -140,7 +140,7 @@ def refusal_is_pruned(lab):
     for why in expect_lost('rp', 'r1', 'r4').values():
         check(why.startswith('NAK 0x62 (remote access error) at PSN '), '%s', why)
     goes_on(loop, FIG1, 'r1', 'r4')
-    expect_state('rp', 'ready')
+    expect_state('rp', 'degraded')
 
 
 def refusal_fails_group(lab):
@@ -158,7 +158,7 @@ def all_of_an_edge(lab):
     spoil(loop)
     expect_lost('ae', 'r4', 'r5')
     goes_on(loop, FIG1, 'r4', 'r5')
-    expect_state('ae', 'ready')
+    expect_state('ae', 'degraded')
 
 
 def everybody(lab):
@@ -190,7 +190,7 @@ def dead_node(lab):
               'lost: %s', lost)
         loop.wait_progress(FIG1.root)
     goes_on(loop, FIG1, 'r1', 'r2', 'r3')
-    expect_state('dn', 'ready')
+    expect_state('dn', 'degraded')
 
 
 def registry_down(lab):

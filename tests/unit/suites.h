@@ -25,6 +25,7 @@
     SUITE(end_mt_ip)     \
     SUITE(fanout)        \
     SUITE(fib)           \
+    SUITE(figure)        \
     SUITE(guard)         \
     SUITE(icmp6)         \
     SUITE(impair)        \

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What castctl says: whether it is true, with which units and in which base, and as JSON."""
+import json
+import re
+
+import losses
+from world import check, check_equal, wait_until
+
+WHY = r'r2 lost: no progress for 17\.2 s at PSN 7 \(seen by n1\)'
+
+
+def row(text, first):
+    """The line of a table that begins with this word, by the table's heading."""
+    lines = text.splitlines()
+    line = next(line for line in lines[1:] if line.split()[0] == first)
+    return dict(zip(lines[0].split(), re.split(r'  +', line)))
+
+
+def value(text, name):
+    return next(line.split(None, 1)[1].strip() for line in text.splitlines()
+                if line.split(None, 1)[0] == name)
+
+
+def degraded(w):
+    """A group that goes on without a member does not say that it is ready; who wants to send may."""
+    losses.ready_group(w, 'prune')
+    check_equal('whole', [w.show()[k] for k in ('state', 'active_members', 'wanted_members', 'lacking')],
+                ['ready', 3, 3, []])
+    losses.report(w, 'n1', 'r2', losses.SILENT)
+    w.apply_all_until('r2 is out', lambda: losses.all_applied(w) and w.members_at('n1') == ['r1', 'r3'])
+    w.expect_state('degraded', '^%s$' % WHY)
+    shown = w.show()
+    check_equal('numbers', (shown['active_members'], shown['wanted_members']), (2, 3))
+    check_equal('who', [(m['host'], m['state']) for m in shown['lacking']], [('r2', 'lost')])
+    check(re.fullmatch('no progress for .* .seen by n1.', shown['lacking'][0]['status']), '%r',
+          shown['lacking'])
+    check_equal('listed', json.loads(w.castctl('-j group list'))[0], {
+        k: v for k, v in shown.items() if k not in ('source', 'members', 'nodes')})
+
+    text = w.castctl('group show g')
+    check_equal('state', value(text, 'state'), 'degraded 2/3')
+    check(re.fullmatch(WHY, value(text, 'status')), 'status: %s', text)
+    listed = row(w.castctl('group list'), 'g')
+    check_equal('state in the list', listed['state'], 'degraded 2/3')
+    check(re.fullmatch(WHY, listed['status']), 'status in the list: %r', listed)
+    check(w.run('tree', 'show', 'g').stdout.startswith('group g  epoch 1  degraded 2/3: r2 lost: '),
+          'tree show')
+
+    # It serves all the same.
+    w.castctl('group wait g --epoch 1 --members 2')
+    w.refused('--timeout 1 group wait g --members 3', 3, 'state degraded, r2 lost: .*2 of 3')
+    w.restart_castd()
+    w.castctl('group set g --nak literal')
+    w.apply_all_until('a setting is applied', lambda: losses.all_applied(w))
+    w.expect_state('degraded', '^%s$' % WHY)
+    w.expect_member('r1', 'active')
+    # Who has left is not wanted any more.
+    w.castctl('member leave g r2')
+    w.apply_all_until('r2 has left', lambda: w.member('r2')['state'] == 'left')
+    w.expect_state('ready', '^$')
+    check_equal('numbers', [w.show()[k] for k in ('active_members', 'wanted_members')], [2, 2])
+
+
+def degraded_by_failure(w):
+    """A member that no tree reaches any more is missing like a lost one; one that comes too late is
+    not: it was never served in this epoch."""
+    w.ready_group(['r1', 'r9'])
+    w.cut('n1', 'n2')
+    w.apply_all_until('r9 fails', lambda: w.member('r9')['state'] == 'failed')
+    w.apply_all_until('the others go on', lambda: losses.all_applied(w))
+    w.expect_state('degraded', '(^|; )r9 failed: .*no path')
+    w.castctl('group wait g --members 1')
+    w.castctl('member leave g r9')
+    w.apply_all_until('r9 has left', lambda: w.member('r9')['state'] == 'left')
+    wait_until('whole again', lambda: w.show()['state'] == 'ready')
+    w.set_started()
+    w.castctl('member add g r3 --qpn 17')
+    w.expect_member('r3', 'joining', 'has started')
+    check_equal('state', w.show()['state'], 'ready')
+
+
+def figures(w):
+    """Times have units in texts, and in the names of JSON's members; lengths are in bytes."""
+    w.ready_group(['r1'])
+    text = w.castctl('group show g')
+    check_equal('texts', [value(text, k) for k in ('liveness', 'qp_timeout', 'mtu', 'region_len')],
+                ['17.2 s', '20 (4.29 s)', '1024 bytes', '4096 bytes'])
+    check_equal('JSON', [w.show()[k] for k in ('liveness_ms', 'qp_timeout', 'mtu', 'region_len')],
+                [17180, 20, 1024, 4096])
+    check('liveness' not in w.show(), 'a time without a unit in JSON')
+    check_equal('listed', row(w.castctl('group list'), 'g')['liveness'], '17.2 s')
+    check_equal('len', row(w.castctl('member list g'), 'r1')['len'], '4096 bytes')
+    for msec, shown in ((0, 'never'), (20000, '20 s'), (123456, '123 s'), (3600000, '3600 s')):
+        w.castctl('group set g --liveness %d' % msec)
+        check_equal('liveness', value(w.castctl('group show g'), 'liveness'), shown)
+    w.castctl('group add quick --timeout 14')
+    w.castctl('group set quick --liveness 269')
+    text = w.castctl('group show quick')
+    check_equal('less than a second', (value(text, 'liveness'), value(text, 'qp_timeout')),
+                ('269 ms', '14 (67.1 ms)'))
+
+
+def bases(w):
+    """QPNs and keys are hexadecimal in texts, numbers in JSON, and taken in both ways."""
+    w.star()
+    w.castctl('group add g')
+    w.castctl('source set g --host h0 --qpn 0x12')
+    w.castctl('member add g r1 --qpn 0x11 --rkey 0xabc --va 4096 --len 0x1000')
+    w.castctl('member add g r1 --qpn 17 --rkey 2748 --va 0x1000 --len 4096 --may-exist')
+    w.apply_all_until('ready', lambda: w.show()['state'] == 'ready')
+    text, shown = w.castctl('group show g'), w.show()
+    check_equal('designated', [value(text, k) for k in ('designated_qpn', 'designated_rkey', 'region_va')],
+                ['0x101', '%#x' % shown['designated_rkey'], '0x0'])
+    check_equal('JSON', (shown['designated_qpn'], shown['source']['qpn'], shown['members'][0]['rkey']),
+                (0x101, 0x12, 0xabc))
+    check_equal('member', [row(w.castctl('member list g'), 'r1')[k] for k in ('qpn', 'rkey', 'va')],
+                ['0x11', '0xabc', '0x1000'])
+    check_equal('source', value(w.castctl('source show g'), 'qpn'), '0x12')
+    check_equal('group list', row(w.castctl('group list'), 'g')['designated_qpn'], '0x101')
+    check('epoch 2, Designated QPN 0x102, ' in w.castctl('group reset g'), 'group reset')
+    w.castctl('member add g r1 --qpn 17')
+    w.refused('member add g r1 --qpn 18', 2, 'with QPN 0x11 already')
+
+
+CASES = (degraded, degraded_by_failure, figures, bases)
