@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "ctl/registry/values.h"
 #include "fatal-signal.h"
 #include "lib/node-config.h"
+#include "openvswitch/dynamic-string.h"
 #include "openvswitch/vlog.h"
 #include "ovs-thread.h"
 #include "stream-ssl.h"
@@ -29,6 +29,7 @@
 
 #define DEFAULT_TIMEOUT 30
 #define MAX_TIMEOUT     86400
+#define SYNOPSIS_WIDTH  28 /* of a command with its arguments, in a list of verbs. */
 
 static const struct ctl_command *const command_tables[] = {
     ctl_topology_commands, ctl_impair_commands, ctl_group_commands,
@@ -55,33 +56,6 @@ WORDS_DEFINE(ctl_verify, enum ctl_verify, verifies);
 static const char *const waits[] = {
     [WAIT_NONE] = "none", [WAIT_CASTD] = "castd", [WAIT_AGENTS] = "agents"};
 WORDS_DEFINE(ctl_wait, enum ctl_wait, waits);
-
-void
-ctl_fail(enum ctl_exit code, const char *format, ...)
-{
-    va_list args;
-
-    fflush(stdout);
-    fprintf(stderr, "%s: ", program_name);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    exit(code);
-}
-
-void
-ctl_refuse(const struct ctl *ctl, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    char *why = xvasprintf(format, args);
-    va_end(args);
-    ctl_fail(CTL_REFUSED, "%s: %s%s", ctl->command->name, why,
-             ctl->uncertain ? " (the connection was lost before: perhaps it has been done then)"
-                            : "");
-}
 
 uint64_t
 ctl_option_number(const struct ctl *ctl, enum ctl_option option, uint64_t min, uint64_t max,
@@ -218,22 +192,23 @@ usage(const char *topic)
             }
         }
     }
-    printf("\noptions:\n"
-           "  --db=REMOTE          registry (default: $ROCECAST_DB, or unix:%s/db.sock)\n"
-           "  --wait=%s\n"
-           "                       until castd (default) has taken it up, agents have applied it,\n"
-           "                       or none\n"
-           "  --timeout=SECONDS    for everything together (default %d)\n"
-           "  -j, --json           JSON instead of text\n"
-           "  --private-key=FILE, --certificate=FILE, --ca-cert=FILE, --bootstrap-ca-cert=FILE\n"
-           "                       for ssl: remotes\n"
-           "  -v, --verbose[=SPEC] log to standard error\n"
-           "  -h, --help           this text; 'castctl group --help' is about groups only\n"
-           "  -V, --version        version\n"
-           "Numbers are decimal or 0x...\n"
-           "Exit status: 0 done, 1 usage or bad value, 2 refused, 3 registry or castd unreachable\n"
-           "or timed out, 4 partial.\n",
-           rocecast_rundir(), words_join(&ctl_wait_words, WORDS_ALL, "|", "|"), DEFAULT_TIMEOUT);
+    printf(
+        "\noptions:\n"
+        "  --db=REMOTE          registry (default: $ROCECAST_DB, or unix:%s/db.sock)\n"
+        "  --wait=%s\n"
+        "                       until castd (default) has taken it up, agents have applied it,\n"
+        "                       or none\n"
+        "  --timeout=SECONDS    for everything together (default %d)\n"
+        "  -j, --json           JSON instead of text, also for what is wrong: {\"error\", \"status\"}\n"
+        "  --private-key=FILE, --certificate=FILE, --ca-cert=FILE, --bootstrap-ca-cert=FILE\n"
+        "                       for ssl: remotes\n"
+        "  -v, --verbose[=SPEC] log to standard error\n"
+        "  -h, --help           this text; 'castctl group --help' is about groups only\n"
+        "  -V, --version        version\n"
+        "Numbers are decimal or 0x...\n"
+        "Exit status: 0 done, 1 usage or bad value, 2 refused, 3 registry or castd unreachable\n"
+        "or timed out, 4 partial.\n",
+        rocecast_rundir(), words_join(&ctl_wait_words, WORDS_ALL, "|", "|"), DEFAULT_TIMEOUT);
     exit(CTL_OK);
 }
 
@@ -253,6 +228,8 @@ enum {
 /* Added to options of commands and to settings of groups, so that their numbers differ. */
 #define COMMAND_OPTION_BASE 0x2000
 #define SETTING_BASE        0x3000
+
+#define SHORT_OPTIONS       ":jhVv::p:c:C:" /* ':': ctl_fail_over_option() says what is wrong. */
 
 static const struct option global_options[] = {
     {"db", required_argument, NULL, GLOBAL_DB},
@@ -312,6 +289,17 @@ check_readable(int c, const char *file)
     }
 }
 
+/* Refuses a log level that makes no sense in castctl's own way. */
+static void
+check_verbosity(int c, const char *spec)
+{
+    char *why = c == 'v' && spec ? vlog_set_levels_from_string(spec) : NULL;
+
+    if (why) {
+        ctl_fail(CTL_USAGE, "--verbose %s: %s", spec, why);
+    }
+}
+
 /* One option.  'topic' is the command so far, for --help. */
 static void
 handle_option(struct ctl *ctl, int c, const char *topic)
@@ -325,6 +313,7 @@ handle_option(struct ctl *ctl, int c, const char *topic)
         return;
     }
     check_readable(c, optarg);
+    check_verbosity(c, optarg);
     switch (c) {
     case GLOBAL_DB:
         ctl->db = optarg;
@@ -343,7 +332,7 @@ handle_option(struct ctl *ctl, int c, const char *topic)
 
     case GLOBAL_PEER_CA_CERT: stream_ssl_set_peer_ca_cert_file(optarg); break;
     case GLOBAL_BOOTSTRAP_CA_CERT: stream_ssl_set_ca_cert_file(optarg, true); break;
-    default: exit(CTL_USAGE); /* getopt has said why. */
+    default: OVS_NOT_REACHED();
     }
 }
 
@@ -353,8 +342,10 @@ parse_global_options(struct ctl *ctl, int argc, char *argv[])
 {
     int c;
 
-    opterr = 1;
-    while ((c = getopt_long(argc, argv, "+jhVv::p:c:C:", global_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "+" SHORT_OPTIONS, global_options, NULL)) != -1) {
+        if (c == '?' || c == ':') {
+            ctl_fail_over_option(c, argv, SHORT_OPTIONS, global_options, NULL);
+        }
         handle_option(ctl, c, NULL);
     }
     return optind;
@@ -404,9 +395,11 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
     struct option *options = known_options(cmd);
     int c;
 
-    argv[0] = xasprintf("%s: %s", program_name, cmd->name); /* begins getopt's messages. */
-    optind = 0;                                             /* getopt starts over. */
-    while ((c = getopt_long(argc, argv, "jhVv::p:c:C:", options, NULL)) != -1) {
+    optind = 0; /* getopt starts over. */
+    while ((c = getopt_long(argc, argv, SHORT_OPTIONS, options, NULL)) != -1) {
+        if (c == '?' || c == ':') {
+            ctl_fail_over_option(c, argv, SHORT_OPTIONS, options, cmd->name);
+        }
         handle_option(ctl, c, cmd->name);
     }
     free(options);
@@ -462,6 +455,28 @@ find_command(int argc, char *argv[], int *n_words)
     return NULL;
 }
 
+/* If 'word' is the first of commands of two words, fails with what can follow, a line each. */
+static void
+check_verb(const char *word)
+{
+    struct ds lines = DS_EMPTY_INITIALIZER;
+    size_t len = strlen(word);
+
+    for (size_t i = 0; i < ARRAY_SIZE(command_tables); i++) {
+        for (const struct ctl_command *c = command_tables[i]; c->name; c++) {
+            if (!strncmp(c->name, word, len) && c->name[len] == ' ') {
+                ds_put_format(&lines, "\n  %s %-*s  %.*s", c->name,
+                              (int) (SYNOPSIS_WIDTH - strlen(c->name)), c->args,
+                              (int) strcspn(c->help, ":;\n"), c->help);
+            }
+        }
+    }
+    if (lines.length) {
+        ctl_fail(CTL_USAGE, "%s: a verb is missing (castctl %s --help):%s", word, word,
+                 ds_cstr(&lines));
+    }
+}
+
 /* No such command: says so, or helps with "castctl help" and "castctl group --help". */
 static void OVS_NO_RETURN
 no_command(int argc, char *argv[])
@@ -475,8 +490,26 @@ no_command(int argc, char *argv[])
     if (!argc) {
         ctl_fail(CTL_USAGE, "a command is missing (castctl --help)");
     }
+    if (argc == 1 || argv[1][0] == '-') {
+        check_verb(argv[0]);
+    }
     ctl_fail(CTL_USAGE, "unknown command '%s%s%s' (castctl --help)", argv[0], argc > 1 ? " " : "",
              argc > 1 ? argv[1] : "");
+}
+
+/* Is JSON wanted, by an option that may stand behind what is wrong? */
+static bool
+wants_json(int argc, char *argv[])
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+        const char *arg = argv[i];
+
+        if (!strcmp(arg, "--json")
+            || (arg[0] == '-' && memchr(arg + 1, 'j', strspn(arg + 1, "jhV")))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int
@@ -493,6 +526,9 @@ main(int argc, char *argv[])
     ovsthread_id_init();
     vlog_set_levels(NULL, VLF_ANY_DESTINATION, VLL_OFF);
 
+    if (wants_json(argc, argv)) {
+        ctl_fail_as_json();
+    }
     ctl.db = default_db;
     n_global = parse_global_options(&ctl, argc, argv);
     argc -= n_global;

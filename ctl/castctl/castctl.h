@@ -69,6 +69,7 @@ enum ctl_wait { WAIT_NONE, WAIT_CASTD, WAIT_AGENTS };
 WORDS_DECLARE(ctl_wait, enum ctl_wait);
 
 struct ctl_command;
+struct option;
 
 struct ctl {
     const char *db;
@@ -121,10 +122,18 @@ extern const struct ctl_command ctl_stats_commands[];
 extern const struct ctl_command ctl_packet_commands[];
 extern const struct ctl_command ctl_doctor_commands[];
 
+/* fail.c. */
 /* Prints "castctl: ..." and exits; nothing has been written then. */
 void ctl_fail(enum ctl_exit, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
 /* Likewise, with CTL_REFUSED and the command's name. */
 void ctl_refuse(const struct ctl *, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
+
+/* From now on failures are JSON, too. */
+void ctl_fail_as_json(void);
+/* Fails over what getopt_long() has just answered: 'c' is ':' or '?', and 'short_options' began with
+ * ':'.  'command' is the command that the options are of; NULL: none. */
+void ctl_fail_over_option(int c, char *const argv[], const char *short_options,
+                          const struct option *options, const char *command) OVS_NO_RETURN;
 
 /* Values of options and arguments.  Bad ones are usage errors that name option, value and range.
  * Values from a list of words were checked before the command ran. */

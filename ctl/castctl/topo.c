@@ -592,7 +592,7 @@ const struct ctl_command ctl_topology_commands[] = {
      FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL,
      "add a forwarder: id 1.." NODE_ID_MAX_TEXT " (its node uSID)"},
     {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY) | FLAG(OPT_AGGREGATE), 0, node_set, NULL,
-     "verify the ICRC of data at this node always, or only where a PSN jumps (auto);\n"
+     "change what a node does: verify the ICRC of data always, or only where a PSN jumps (auto);\n"
      "        merge responses on their way up, or only replicate"},
     {"node del", "NAME", 1, 1, FLAG(OPT_IF_EXISTS), 0, node_del, NULL,
      "delete a node that has no links"},

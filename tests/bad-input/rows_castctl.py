@@ -5,7 +5,12 @@ from table import Commands
 ROWS = (
     # The command itself
     ('castctl gruop list', 1, "castctl: unknown command 'gruop list' (castctl --help)"),
-    ('castctl group', 1, "castctl: unknown command 'group' (castctl --help)"),
+    ('castctl source', 1, 'castctl: source: a verb is missing (castctl source --help):\n'
+     "  source set GROUP               register the source's QP\n"
+     "  source show GROUP              show a group's source\n"
+     "  source del GROUP               delete a group's source"),
+    ('castctl -j group show nonsense', 2, "castctl: group show: no group named 'nonsense'"),
+    ('castctl --nonsense -j', 1, "castctl: unrecognized option '--nonsense'"),
     ('castctl help nonsense', 1, "castctl: no command begins with 'nonsense' (castctl --help)"),
     ('castctl --nonsense', 1, "castctl: unrecognized option '--nonsense'"),
     ('castctl -x', 1, "castctl: invalid option -- 'x'"),
@@ -420,9 +425,9 @@ ROWS = (
     ('castctl member add g nobody --qpn 18', 2, "castctl: member add: no host named 'nobody'"),
     ('castctl member add x r2 --qpn 18', 2, "castctl: member add: no group named 'x'"),
     ('castctl member add g r1 --qpn 18', 2,
-     'castctl: member add: r1 is registered in epoch 1 of group g with QPN 17 already'),
+     'castctl: member add: r1 is registered in epoch 1 of group g with QPN 0x11 already'),
     ('castctl member add g r1 --qpn 18 --may-exist', 2,
-     'castctl: member add: r1 is registered in epoch 1 of group g with QPN 17 already'),
+     'castctl: member add: r1 is registered in epoch 1 of group g with QPN 0x11 already'),
     ('castctl member leave g', 1,
      'castctl: member leave: missing argument: member leave GROUP HOST (castctl member leave '
      '--help)'),
@@ -557,7 +562,7 @@ ROWS = (
     ('castctl --bootstrap-ca-cert', 1,
      "castctl: option '--bootstrap-ca-cert' requires an argument"),
     ('castctl --verbose=nonsense group list', 1,
-     'castctl: processing "nonsense": no destination, level, or module "nonsense"'),
+     'castctl: --verbose nonsense: no destination, level, or module "nonsense"'),
     ('castctl --help=me', 1, "castctl: option '--help' doesn't allow an argument"),
     ('castctl --version=2', 1, "castctl: option '--version' doesn't allow an argument"),
 )

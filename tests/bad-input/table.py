@@ -116,7 +116,7 @@ class Commands(Section):
         status, out, err = run(row[0])
         check_said(err.rstrip('\n'), row[2])
         check_equal('exit status', status, row[1])
-        if '--json -' in row[0]:
+        if re.search(r'--json -|^castctl .*(-j|--json)( |$)', row[0]):
             check_equal('error', json.loads(out)['error'], err.rstrip('\n').split(': ', 1)[1])
         else:
             check(not out or status == 4, 'printed %r', out)

@@ -122,4 +122,80 @@ def bases(w):
     w.refused('member add g r1 --qpn 18', 2, 'with QPN 0x11 already')
 
 
-CASES = (degraded, degraded_by_failure, figures, bases)
+FAMILIES = {
+    'node': ['add', 'set', 'del', 'list', 'show'],
+    'host': ['add', 'del', 'list', 'show'],
+    'link': ['add', 'del', 'list', 'impair'],
+    'group': ['add', 'set', 'del', 'list', 'show', 'reset', 'wait'],
+    'source': ['set', 'show', 'del'],
+    'key': ['add', 'list', 'del'],
+    'member': ['add', 'leave', 'drain', 'remove', 'list'],
+    'tree': ['show'],
+    'capture': ['start', 'stop', 'list'],
+}
+
+
+def families(w):
+    """The first word of a command alone: what can follow, a line each."""
+    for family, verbs in FAMILIES.items():
+        p = w.run(family)
+        lines = p.stderr.splitlines()
+        check_equal(family + ': exit status, standard output', (p.returncode, p.stdout), (1, ''))
+        check_equal(family + ', first line', lines[0],
+                    'castctl: %s: a verb is missing (castctl %s --help):' % (family, family))
+        for line, verb in zip(lines[1:], verbs, strict=True):
+            check(re.fullmatch(r'  %s %s( .*)?   *[a-z].*[^;:,]' % (family, verb), line), '%s: %r', family, line)
+            check(len(line) <= 120, '%s: %r', family, line)
+        for options in ([], ['--db', 'x']):
+            expect_error(w, 1, '^%s: a verb is missing' % family, *options, family, '-j')
+
+
+def expect_error(w, status, pattern, *argv):
+    """castctl ends so, and says the same to people and as JSON."""
+    p = w.run(*argv)
+    check_equal('%r: exit status' % (argv,), p.returncode, status)
+    said = json.loads(p.stdout)
+    check_equal('%r: members' % (argv,), (sorted(said), said['status']), (['error', 'status'], status))
+    check(re.search(pattern, said['error']), '%r says %r, not %s', argv, said['error'], pattern)
+    check_equal('%r: standard error' % (argv,), p.stderr, 'castctl: %s\n' % said['error'])
+
+
+def json_errors(w):
+    """With -j errors are JSON, whatever is wrong, and wherever -j stands."""
+    for status, pattern, line in (
+            (1, "^a command is missing", '-j'),
+            (1, "^unknown command 'nonsense'", '-j nonsense'),
+            (1, "^unknown command 'group nonsense'", 'group nonsense --json'),
+            (1, "^unrecognized option '--nonsense'$", '-j --nonsense group list'),
+            (1, "^unrecognized option '--nonsense'$", '--nonsense -j group list'),
+            (1, "^group list: unrecognized option '--nonsense=1'$", 'group list --nonsense=1 -j'),
+            (1, "^group list: option '--json' doesn't allow an argument$", 'group list -j --json=1'),
+            (1, "^group list: invalid option -- 'x'$", 'group list -j -x'),
+            (1, "^group wait: option '--members' requires an argument$", 'group wait g -j --members'),
+            (1, "^group list: option requires an argument -- 'p'$", 'group list -j -p'),
+            (1, "^group add: option '--m' is ambiguous; possibilities: '--mode' '--mtu' '--may-exist'$",
+             'group add g -j --m'),
+            (1, '^group show: missing argument: group show GROUP', '-j group show'),
+            (1, "^group list: unexpected argument 'x'", '-j group list x'),
+            (1, '^--wait x: must be', '-j --wait=x group list'),
+            (1, '^--timeout 0: must be', '-j --timeout 0 group list'),
+            (1, '^--mtu 7: must be', '-j group add g --mtu 7'),
+            (1, '^--verbose x:y:z: ', '-j --verbose=x:y:z group list'),
+            (1, '^--ca-cert /nonsense: No such file', '-j --ca-cert=/nonsense group list'),
+            (1, "^no command begins with 'x'", '-j help x'),
+            (1, '^--db nonsense: must be', '-j --db=nonsense group list'),
+            (2, "^group show: no group named 'g'$", '-j group show g'),
+            (2, "^source set: no group named 'g'$", '-j source set g --host h --qpn 17'),
+            (3, '^registry unix:/nonsense: ', '-j --db=unix:/nonsense group list')):
+        expect_error(w, status, pattern, *line.split())
+    expect_error(w, 1, 'line 1\nline 2', '-j', 'group', 'show', 'a', 'line 1\nline 2')
+    w.ready_group(['r1'])
+    expect_error(w, 3, '^group g not ready after 1 s: ', '-j', '--timeout', '1', 'group', 'wait', 'g', '--members', '2')
+    # Agents that do not answer: the result is there, and why it is not whole.
+    p = w.run('-j', 'stats', 'n1')
+    check_equal('exit status', p.returncode, 4)
+    check_equal('the result', json.loads(p.stdout), {'n1': None})
+    check_equal('what is missing', p.stderr, 'castctl: node n1: no agent has connected yet\n')
+
+
+CASES = (degraded, degraded_by_failure, figures, bases, families, json_errors)
