@@ -333,7 +333,7 @@ $(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuz
 $(FUZZERS): LIBS = -lyaml $(LIBS_CAST) $(LIBS_OVS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer)
 
 NET := $(if $(net_src),$(B)/tests/net)
-$(B)/tests/net: $(call objs,$(net_src)) $(LIBCAST)
+$(B)/tests/net: $(call objs,$(net_src) tests/unit/hex.c) $(LIBCAST)
 $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 
 $(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(DP_PACKETS) $(FUZZERS):

@@ -2,9 +2,9 @@
  *
  * What Open vSwitch is told.
  *
- *     table 0   what comes in: neighbour solicitations and echo requests for the node's address
- *               are answered; IPv6 for the port's own MAC address goes on; from source agents
- *               only what they may send goes on
+ *     table 0   what comes in: frames of VLANs are dropped; neighbour solicitations and echo
+ *               requests for the node's address are answered; IPv6 for the port's own MAC
+ *               address goes on; from source agents only what they may send goes on
  *     table 1   by destination: a group's SID to its OpenFlow group, prefixes to a port; the
  *               longest prefix has the highest priority
  *     table 2   the end of an answer to a solicitation: the option can only be written once the
@@ -27,12 +27,16 @@
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
-enum { DROP_OTHER, DROP_NO_ROUTE, DROP_SID_UNKNOWN, DROP_HOP_LIMIT, DROP_SOURCE_GUARD };
+enum { DROP_OTHER, DROP_NO_ROUTE, DROP_SID_UNKNOWN, DROP_HOP_LIMIT, DROP_SOURCE_GUARD, DROP_VLAN };
 
 const char *const ovs_drops[] = {
-    [DROP_OTHER] = "not_for_node",        [DROP_NO_ROUTE] = "no_route",
-    [DROP_SID_UNKNOWN] = "sid_unknown",   [DROP_HOP_LIMIT] = "hop_limit",
-    [DROP_SOURCE_GUARD] = "source_guard", NULL,
+    [DROP_OTHER] = "not_for_node",
+    [DROP_NO_ROUTE] = "no_route",
+    [DROP_SID_UNKNOWN] = "sid_unknown",
+    [DROP_HOP_LIMIT] = "hop_limit",
+    [DROP_SOURCE_GUARD] = "source_guard",
+    [DROP_VLAN] = "vlan",
+    NULL,
 };
 
 #define ROUTE "actions=load:0->NXM_OF_IN_PORT[],resubmit(,1)"
@@ -188,6 +192,10 @@ ovs_rules(const struct node_config *c, struct svec *rules)
         return error;
     }
     add_drop(rules, DROP_OTHER, 0, "priority=0");
+    /* As in lib/port.h: a tag without a VLAN makes no difference. */
+    add_drop(rules, DROP_VLAN, 0, "priority=400,vlan_tci=0x1000/0x1000");
+    rule_add(rules, "flow table=0,priority=410,vlan_tci=0x1000/0x1fff "
+                    "actions=strip_vlan,resubmit(,0)");
     for (size_t i = 0; i < c->n_ports; i++) {
         add_answers(c, &c->ports[i], rules);
         add_port(&c->ports[i], rules);

@@ -13,6 +13,7 @@
     DROP(too_long, "longer than a packet buffer or the port's MTU")                           \
     DROP(eth_short, "shorter than an Ethernet header")                                        \
     DROP(eth_type, "not IPv6")                                                                \
+    DROP(vlan, "of a VLAN: ports take untagged frames only")                                  \
     DROP(eth_not_mine, "Ethernet destination is another station")                             \
     DROP(ip6_short, "shorter than an IPv6 header or its payload length")                      \
     DROP(ip6_version, "IP version is not 6")                                                  \

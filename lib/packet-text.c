@@ -163,6 +163,10 @@ packet_text(const uint8_t *frame, size_t len, char out[PACKET_TEXT_SIZE])
         put(&t, "Ethernet type 0x%04x", be16_get(eth->type));
         return;
     }
+    if (why == DROP_vlan) {
+        put(&t, "VLAN %u", vlan_id(eth_vlan_tag(frame, len)));
+        return;
+    }
     if (why) {
         put(&t, "%s", drop_help(why));
         return;

@@ -214,7 +214,7 @@ parse_outer(const uint8_t *data, uint32_t len, struct parsed *p)
         return DROP_eth_short;
     }
     if (be16_get(((const struct eth_hdr *) data)->type) != ETH_TYPE_IP6) {
-        return DROP_eth_type;
+        return eth_vlan_tag(data, len) ? DROP_vlan : DROP_eth_type;
     }
     if (len > UINT16_MAX) {
         return DROP_too_long;

@@ -2,8 +2,14 @@
  *
  * Ports on an AF_PACKET socket.
  *
- * The socket is bound to IPv6 frames: nothing else is forwarded, and unlike
- * ETH_P_ALL this does not show what the host itself sends on the device.
+ * The socket sees all that arrives, before the kernel has looked for who wants it: later
+ * nothing says any more of which VLAN a frame was.  A filter leaves IPv6 and frames with several
+ * tags; nothing else is forwarded.  What the host itself sends on the device is left out.
+ *
+ * The kernel has taken a frame's outermost VLAN tag out of the bytes and says what it was
+ * (PACKET_AUXDATA).  A tag of a VLAN goes back to where it was, so that captures show it and the
+ * node drops the frame.  A tag without a VLAN (IEEE 802.1Q: priority-tagged) makes no
+ * difference, here as in lib/port.c.
  *
  * Each frame comes and goes with a virtio_net_hdr (PACKET_VNET_HDR).  A frame
  * that a kernel at the other end of a veth sent with checksum offload says there
@@ -18,6 +24,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/ethtool.h>
+#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
@@ -29,6 +36,7 @@
 
 #include "lib/port-gso.h"
 #include "lib/port-impl.h"
+#include "lib/wire.h"
 
 struct packet_port {
     struct port up;
@@ -49,21 +57,53 @@ set_buffer(int fd, int force, int plain)
     }
 }
 
+/* Lets through what has the type of IPv6 or of a VLAN tag behind the tag that the kernel has taken
+ * off. */
+static int
+set_filter(int fd)
+{
+    static struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PROTOCOL)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_8021Q, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_8021AD, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+    };
+    const struct sock_fprog filter = {sizeof code / sizeof *code, code};
+
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+}
+
 static int
 prepare(int fd, int ifindex, const char **why)
 {
+    static const struct {
+        int name;
+        const char *why;
+    } options[] = {
+        {PACKET_VNET_HDR, "cannot ask for offload information"},
+        {PACKET_AUXDATA, "cannot ask for VLAN tags"},
+        {PACKET_IGNORE_OUTGOING, "cannot leave out what the host itself sends"},
+    };
     const int on = 1;
     const struct packet_mreq promisc = {.mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC};
     const struct sockaddr_ll sll = {
         .sll_family = AF_PACKET,
-        .sll_protocol = htons(ETH_P_IPV6),
+        .sll_protocol = htons(ETH_P_ALL),
         .sll_ifindex = ifindex,
     };
 
     set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
     set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-    if (setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on)) {
-        *why = "cannot ask for offload information";
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (setsockopt(fd, SOL_PACKET, options[i].name, &on, sizeof on)) {
+            *why = options[i].why;
+            return errno;
+        }
+    }
+    if (set_filter(fd)) {
+        *why = "cannot leave out other protocols";
         return errno;
     }
     if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promisc, sizeof promisc)) {
@@ -125,6 +165,42 @@ down_or_gone(int fd)
                                                                                     : ENETDOWN;
 }
 
+/* The tag that the kernel has taken out of the frame.  False: there was none, or it has no VLAN. */
+static bool
+vlan_of(struct msghdr *msg, struct vlan_tag *tag)
+{
+    struct tpacket_auxdata aux;
+    const struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+    if (!c || c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA) {
+        return false;
+    }
+    memcpy(&aux, CMSG_DATA(c), sizeof aux);
+    if (!(aux.tp_status & TP_STATUS_VLAN_VALID)) {
+        return false;
+    }
+    bool has_type = aux.tp_status & TP_STATUS_VLAN_TPID_VALID;
+    *tag = (struct vlan_tag){be16_put(has_type ? aux.tp_vlan_tpid : ETH_TYPE_VLAN),
+                             be16_put(aux.tp_vlan_tci)};
+    return vlan_id(tag);
+}
+
+/* Puts a tag back into the frame of 'len' bytes, of which 'buf' has up to 'size'.  Returns the
+ * frame's length.  What does not fit any more is cut off, since the frame goes nowhere. */
+static size_t
+put_tag(const struct vlan_tag *tag, uint8_t *buf, size_t size, size_t len)
+{
+    const size_t ofs = offsetof(struct eth_hdr, type);
+
+    if (size < ofs + sizeof *tag || len < ofs) {
+        return len;
+    }
+    len = len < size - sizeof *tag ? len : size - sizeof *tag;
+    memmove(buf + ofs + sizeof *tag, buf + ofs, len - ofs);
+    memcpy(buf + ofs, tag, sizeof *tag);
+    return len + sizeof *tag;
+}
+
 static int
 packet_recv(struct port *port, uint8_t *buf, size_t size, size_t *len)
 {
@@ -135,7 +211,17 @@ packet_recv(struct port *port, uint8_t *buf, size_t size, size_t *len)
         {buf, size},
         {gso->frame + size, sizeof gso->frame - size}, /* where a super-frame goes on. */
     };
-    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 3};
+    union {
+        struct cmsghdr align;
+        uint8_t bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+    } control;
+    struct msghdr msg = {
+        .msg_iov = iov,
+        .msg_iovlen = 3,
+        .msg_control = &control,
+        .msg_controllen = sizeof control,
+    };
+    struct vlan_tag tag;
 
     *len = gso_next(gso, buf, size);
     if (*len) {
@@ -150,6 +236,10 @@ packet_recv(struct port *port, uint8_t *buf, size_t size, size_t *len)
         }
     }
     *len = (size_t) n - sizeof vnet;
+    if (vlan_of(&msg, &tag)) {
+        *len = put_tag(&tag, buf, size, *len);
+        return 0;
+    }
     if (vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE) {
         memcpy(gso->frame, buf, *len < size ? *len : size);
         if (!gso_start(gso, &vnet, *len, PACKET_ROOM)) {

@@ -21,6 +21,7 @@
 #include "lib/alloc.h"
 #include "lib/port-impl.h"
 #include "lib/why.h"
+#include "lib/wire.h"
 
 static const struct kind_row {
     const char *text;
@@ -159,6 +160,18 @@ port_mtu(const struct port *port)
     return port->mtu;
 }
 
+void
+port_strip_priority_tags(struct packet *p)
+{
+    const size_t ofs = offsetof(struct eth_hdr, type);
+    const struct vlan_tag *tag;
+
+    while ((tag = eth_vlan_tag(p->data, p->len)) && !vlan_id(tag)) {
+        memmove(p->data + sizeof *tag, p->data, ofs);
+        packet_pull(p, sizeof *tag);
+    }
+}
+
 int
 port_recv(struct port *port, struct packet_pool *pool, struct packet **pp)
 {
@@ -179,6 +192,7 @@ port_recv(struct port *port, struct packet_pool *pool, struct packet **pp)
         return error;
     }
     p->len = (uint32_t) len;
+    port_strip_priority_tags(p);
     *pp = p;
     return 0;
 }

@@ -131,7 +131,35 @@ struct eth_hdr {
 };
 static_assert(sizeof(struct eth_hdr) == 14, "Ethernet header");
 
-#define ETH_TYPE_IP6 0x86dd
+#define ETH_TYPE_IP6   0x86dd
+#define ETH_TYPE_VLAN  0x8100 /* C-tag. */
+#define ETH_TYPE_SVLAN 0x88a8 /* S-tag. */
+
+/* A VLAN tag in front of a frame's type, IEEE 802.1Q section 9. */
+struct vlan_tag {
+    be16_t type;
+    be16_t tci; /* priority 3, DEI 1, VLAN ID 12. */
+};
+static_assert(sizeof(struct vlan_tag) == 4, "VLAN tag");
+
+/* 0: the frame has a priority and no VLAN. */
+static inline uint16_t
+vlan_id(const struct vlan_tag *tag)
+{
+    return be16_get(tag->tci) & 0xfff;
+}
+
+/* The outermost tag in the bytes of an Ethernet frame, or NULL. */
+static inline const struct vlan_tag *
+eth_vlan_tag(const uint8_t *frame, size_t len)
+{
+    if (len < sizeof(struct eth_hdr) + sizeof(struct vlan_tag)) {
+        return NULL;
+    }
+    const struct vlan_tag *tag = (const struct vlan_tag *) (frame + offsetof(struct eth_hdr, type));
+    uint16_t type = be16_get(tag->type);
+    return type == ETH_TYPE_VLAN || type == ETH_TYPE_SVLAN ? tag : NULL;
+}
 
 /* IPv6, RFC 8200 section 3. */
 struct ip6_hdr_wire {

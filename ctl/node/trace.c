@@ -191,6 +191,7 @@ explain(struct node_daemon *d, const struct node_port *np, const uint8_t *frame,
     after = before;
     struct packet *p = packet_from_bytes(d->pool, frame, len);
     if (p) {
+        port_strip_priority_tags(p);
         d->trace = t;
         d->class->set_tracer(d->node, &tracer);
         d->class->input(d->node, np->config.number, p, node_daemon_now());

@@ -229,7 +229,7 @@ class Lab:
 
 
 # Reasons that only a fault in the forwarders, or a packet that should not exist, can give.
-FAULTS = ('pool_empty too_long ext_chain ip6_option srh_malformed srh_tlv mt_tlv_malformed '
+FAULTS = ('pool_empty too_long vlan ext_chain ip6_option srh_malformed srh_tlv mt_tlv_malformed '
           'inner_malformed roce_short roce_tver hop_limit no_route no_neighbour neigh_queue '
           'tx_error source_guard mt_no_srh mt_segments_left mt_inner mt_no_tlv mt_context '
           'group_unknown stale_epoch inner_source not_provisioned qpn_mismatch icrc psn_jump '

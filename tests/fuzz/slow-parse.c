@@ -209,7 +209,8 @@ slow_parse(const uint8_t *data, size_t len, struct parsed *p)
         return DROP_eth_short;
     }
     if (field(s, 12, 2) != 0x86dd) {
-        return DROP_eth_type;
+        bool tagged = field(s, 12, 2) == 0x8100 || field(s, 12, 2) == 0x88a8;
+        return tagged && len >= 18 ? DROP_vlan : DROP_eth_type;
     }
     if (len > 65535) {
         return DROP_too_long;

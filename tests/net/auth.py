@@ -3,11 +3,9 @@
 somebody on the path."""
 import json
 import os
-import subprocess
-import sys
 
 from netlab import Loop, exact, group_add, model, no_faults
-from packets import bth_of, capture, data_frames
+from packets import bth_of, capture, data_frames, send
 
 import harness
 from harness import castctl, castctl_json, check, check_equal, wait_until
@@ -16,10 +14,6 @@ from trees import FIG1
 SRH = 14 + 40
 EDGES = ('n1', 'n2', 'n3')
 REASONS = ('auth_missing', 'auth_bad', 'auth_unknown_key')
-
-# Sends frames, in hexadecimal on standard input, from a device.
-SENDER = ('import socket, sys; s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); '
-          's.bind((sys.argv[1], 0)); [s.send(bytes.fromhex(l)) for l in sys.stdin]')
 
 
 def keys(*ids):
@@ -103,10 +97,7 @@ def on_path(lab):
     frame = max(f for f in data_frames(path) if f[20] == 43)
     forged = [f for _, f in altered(frame)]
     before = refused(lab)
-    p = subprocess.run(['castlab', 'exec', 'n4', '--', sys.executable, '-c', SENDER,
-                        lab.port('n4', 'n1')], input='\n'.join(f.hex() for f in forged * 20),
-                       capture_output=True, text=True, check=False)
-    check(p.returncode == 0, 'sender: %s', p.stderr)
+    send(lab, 'n4', 'n1', forged * 20)
     wait_until('%d forged packets are refused' % (20 * len(forged)), lambda: refused(lab).get(
         ('n1', 'auth_bad'), 0) - before.get(('n1', 'auth_bad'), 0) == 20 * len(forged))
     loop.wait_progress('n6', 500)

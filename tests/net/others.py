@@ -6,6 +6,8 @@ import re
 import shutil
 
 from netlab import Lab, Loop, exact, group_add, model
+from packets import (FOREIGN_TAGS, PRIORITY_TAGS, capture, data_frames, dropped, frames, send,
+                     tagged)
 
 import harness
 from foreign import buckets, copied, forwarded
@@ -71,6 +73,20 @@ def node_addresses(lab):
     run('ping', '-6', '-c', '1', '-W', '1', '-t', '3', '-I', lab.address('h0'), lab.address('r1'))
     wait_until('n4 has dropped a packet without hops left',
                lambda: lab.faults().get(('n4', 'hop_limit')) == 1)
+
+
+def vlans(lab):
+    """Open vSwitch does not copy what comes in a VLAN."""
+    group_add('gv', '--filter', 'off')
+    with capture(lab, 'n6', 'n4', 'vlan-ovs.pcap') as path:
+        model('gv', OTHERS.receivers, '-n', '1')
+    frame = next(f for f in data_frames(path) if f[20] == 43)
+    with capture(lab, 'n1', 'n4', 'copies-ovs.pcap') as copies:
+        send(lab, 'n6', 'n4', tagged(frame, *FOREIGN_TAGS[:3]))
+        send(lab, 'n6', 'n4', tagged(frame, '', PRIORITY_TAGS[0]))
+        wait_until('n4 has counted the others', lambda: dropped(lab, 'n4', 'vlan') == 3)
+        wait_until('two are copied', lambda: len(data_frames(copies)) == 2)
+    check_equal('types of frames', {f[12:14] for f in frames(copies)}, {b'\x86\xdd'})
 
 
 def member_leaves(lab):
@@ -311,7 +327,7 @@ def rules_of_router(lab):
     check_equal('routes', sorted(r if '/' in r else r + '/128' for r in routes), told)
 
 
-CASES = [ovs_and_router, ('tree', shape(OTHERS)), node_addresses, member_leaves, link_leaves,
+CASES = [ovs_and_router, ('tree', shape(OTHERS)), node_addresses, vlans, member_leaves, link_leaves,
          restart('n4'), restart('n7'), switch_dies, tools_are_few, tool_fails, tool_hangs,
          mcast_is_refused, device_comes_back, rules_of_router]
 ROUTERS_CASES = [('tree', shape(ROUTERS))]

@@ -4,8 +4,10 @@ import contextlib
 import json
 import os
 import re
+import socket
 import struct
 import subprocess
+import sys
 
 from netlab import Loop, group_add, model
 
@@ -13,6 +15,14 @@ import harness
 from harness import castctl, castctl_json, check, check_equal, output, wait_until
 
 RECEIVERS = ['r1', 'r2', 'r3']
+
+# Sends frames, in hexadecimal on standard input, from a device.
+SENDER = ('import socket, sys; s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); '
+          's.bind((sys.argv[1], 0)); [s.send(bytes.fromhex(l)) for l in sys.stdin]')
+
+# VLAN tags as in a frame: of a VLAN, and such that make no difference.
+FOREIGN_TAGS = ('8100004d', '88a80005', '88a800058100004d', '8100a0008100004d')
+PRIORITY_TAGS = ('8100a000', '8100a0008100a000')
 
 
 def frames(path):
@@ -44,6 +54,34 @@ def bth_of(frame):
 def data_frames(path):
     """Those with a RoCE request."""
     return [f for f in frames(path) if bth_of(f) and f[bth_of(f)] <= 0x0b]
+
+
+def send(lab, node, peer, frames):
+    """Sends frames from the device of 'node' that leads to 'peer', past the node."""
+    p = subprocess.run(['castlab', 'exec', node, '--', sys.executable, '-c', SENDER,
+                        lab.port(node, peer)], input='\n'.join(f.hex() for f in frames),
+                       capture_output=True, text=True, check=False)
+    check(p.returncode == 0, 'sender: %s', p.stderr)
+
+
+def tagged(frame, *tags):
+    """The frame with each of these VLAN tags."""
+    return [frame[:12] + bytes.fromhex(tag) + frame[12:] for tag in tags]
+
+
+def dropped(lab, node, reason):
+    return lab.faults().get((node, reason), 0)
+
+
+def echo_request(eth, src, dst):
+    """An ICMPv6 echo request behind 12 bytes of Ethernet addresses."""
+    src, dst = (socket.inet_pton(socket.AF_INET6, a) for a in (src, dst))
+    icmp = bytes.fromhex('8000000012340001')
+    total = sum(struct.unpack('!20H', src + dst + struct.pack('!HH', len(icmp), 58) + icmp[:4]))
+    total += sum(struct.unpack('!2H', icmp[4:]))
+    total = (total & 0xffff) + (total >> 16)
+    icmp = icmp[:2] + struct.pack('!H', ~((total & 0xffff) + (total >> 16)) & 0xffff) + icmp[4:]
+    return eth + bytes.fromhex('86dd60000000') + struct.pack('!HBB', len(icmp), 58, 9) + src + dst + icmp
 
 
 @contextlib.contextmanager
@@ -210,4 +248,31 @@ def traces(lab):
     check_equal('child processes', children(lab), '')
 
 
-CASES = [captures, captures_refused, capture_disk_full, traces]
+def vlans(lab):
+    """A frame of a VLAN is counted, and nothing else happens.  A priority tag makes no difference."""
+    group_add('gv', '--filter', 'off')    # a packet that is sent again is copied again
+    with capture(lab, 'n1', 'sa', 'vlan.pcap') as path:
+        model('gv', RECEIVERS, '-n', '1')
+    write = data_frames(path)[0]
+    address = {n['name']: n['address'] for n in castctl_json('node', 'list')}
+    echo = echo_request(write[:12], address['sa'], address['n1'])
+    before = dropped(lab, 'n1', 'vlan')
+    with capture(lab, 'n1', 'r1', 'copies.pcap') as copies, \
+            capture(lab, 'n1', 'sa', 'answers.pcap') as answers:
+        for frame in (write, echo):
+            send(lab, 'sa', 'n1', tagged(frame, *FOREIGN_TAGS))
+            send(lab, 'sa', 'n1', tagged(frame, '', *PRIORITY_TAGS))
+        wait_until('what is left is answered', lambda: frames(answers)[-1][54:55] == b'\x81')
+        replies = [f for f in frames(answers) if f[20] == 58 and f[54] == 129]
+        check_equal('copies and replies', (len(data_frames(copies)), len(replies)), (3, 3))
+    check_equal('dropped', dropped(lab, 'n1', 'vlan') - before, 2 * len(FOREIGN_TAGS))
+    shown = [f for f in frames(answers) if f[12:14] in (b'\x81\x00', b'\x88\xa8')]
+    check_equal('frames of VLANs in the capture', sorted(shown), sorted(
+        [f for frame in (write, echo) for f in tagged(frame, *FOREIGN_TAGS[:3])
+         + tagged(frame, '8100004d')]))
+    for tag, drops in (('8100004d', ['vlan']), ('8100a000', [])):
+        trace = castctl_json('trace', 'n1', lab.port('n1', 'sa'), tagged(echo, tag)[0].hex())
+        check_equal('drops of %s' % tag, [d['reason'] for d in trace['drops']], drops)
+
+
+CASES = [captures, captures_refused, capture_disk_full, traces, vlans]

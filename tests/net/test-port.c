@@ -29,11 +29,14 @@
 
 #include "lib/inet-csum.h"
 #include "lib/l3.h"
+#include "lib/parse.h"
 #include "lib/pcap-write.h"
 #include "lib/port.h"
+#include "tests/unit/hex.h"
 
 #define WAIT_MSEC 3000
 #define NODE_ID   0x100
+#define TAGS_OFS  12 /* in a frame: VLAN tags, then the type. */
 
 static struct packet_pool *pool;
 
@@ -387,40 +390,51 @@ START_TEST(offloaded_checksum)
     }
 END_TEST
 
-/* A TCP segment with 25 bytes of payload that the device is to send as three, and how the kernel
- * is told: with a port's virtio_net_hdr in front. */
+/* A TCP segment that the device is to send as several with 10 bytes of payload each, and how the
+ * kernel is told: with a port's virtio_net_hdr in front.  The payload is the alphabet. */
 static void
-send_super_frame(const char *netdev)
+send_super_frame(const char *netdev, const char *tag, uint16_t len)
 {
+    static uint8_t bytes[18 + 60 + UINT16_MAX];
+    const size_t eth_len = TAGS_OFS + hex_bytes(tag, bytes + TAGS_OFS, 4) + 2;
     const struct virtio_net_hdr vnet = {
         .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
         .gso_type = VIRTIO_NET_HDR_GSO_TCPV6,
-        .hdr_len = 74,
+        .hdr_len = (uint16_t) (eth_len + 60),
         .gso_size = 10,
-        .csum_start = 54,
+        .csum_start = (uint16_t) (eth_len + 40),
         .csum_offset = 16,
     };
     const struct sockaddr_ll sll = {.sll_family = AF_PACKET,
                                     .sll_ifindex = (int) if_nametoindex(netdev)};
     const int on = 1;
-    struct packet *p = frame(54 + 20 + 25, 0);
+    struct packet *p = frame(54, 0);
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (p->data + 14);
     ip->nh = IPPROTO_TCP;
     ip->dst = (struct in6_addr){.s6_addr = {0xfd, [15] = 2}};
-    p->data[54 + 12] = 5 << 4;
-    memcpy(p->data + 74, "abcdefghijklmnopqrstuvwxy", 25);
+    ip->plen = be16_put((uint16_t) (20 + len));
+    memcpy(bytes, p->data, TAGS_OFS);
+    memcpy(bytes + eth_len - 2, p->data + TAGS_OFS, 2 + 40);
+
+    uint8_t *tcp = bytes + eth_len + 40;
+    memset(tcp, 0, 20);
+    tcp[12] = 5 << 4;
+    for (uint16_t i = 0; i < len; i++) {
+        tcp[20 + i] = (uint8_t) ('a' + i % 26);
+    }
     be16_t csum = inet_csum_ip6(&ip->src, &ip->dst, IPPROTO_TCP, "", 0);
-    uint32_t sum = (uint16_t) ~be16_get(csum) + 45u; /* the pseudo-header's, length and all. */
+    uint32_t sum =
+        (uint16_t) ~be16_get(csum) + 20u + len; /* the pseudo-header's, length and all. */
     csum = be16_put((uint16_t) (sum + (sum >> 16)));
-    memcpy(p->data + 54 + 16, &csum, 2);
+    memcpy(tcp + 16, &csum, 2);
+    packet_put(p);
 
     int s = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(setsockopt(s, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on), 0);
     ck_assert_int_eq(bind(s, (const struct sockaddr *) &sll, sizeof sll), 0);
-    struct iovec iov[] = {{(void *) (uintptr_t) &vnet, sizeof vnet}, {p->data, p->len}};
-    ck_assert_int_eq(writev(s, iov, 2), (ssize_t) (sizeof vnet + p->len));
+    struct iovec iov[] = {{(void *) (uintptr_t) &vnet, sizeof vnet}, {bytes, eth_len + 60 + len}};
+    ck_assert_int_eq(writev(s, iov, 2), (ssize_t) (sizeof vnet + eth_len + 60 + len));
     close(s);
-    packet_put(p);
 }
 
 START_TEST(super_frames_are_cut)
@@ -432,7 +446,7 @@ START_TEST(super_frames_are_cut)
         make_veth("v0", "v1");
         struct port *port = must_open(PORT_PACKET, "v1", -1);
         for (int round = 0; round < 2; round++) {
-            send_super_frame("v0");
+            send_super_frame("v0", "", 25);
             if (round) { /* what there is no buffer for is lost, and nothing else. */
                 struct pollfd pfd = {.fd = port_fd(port), .events = POLLIN};
                 ck_assert_int_eq(poll(&pfd, 1, WAIT_MSEC), 1);
@@ -455,6 +469,148 @@ START_TEST(super_frames_are_cut)
         }
         port_close(port);
         packet_pool_destroy(empty);
+    }
+END_TEST
+
+/* Frames on the wire with these tags before the type of IPv6, and what a port makes of them: a tag
+ * without a VLAN is left out, another stays where it was. */
+static const struct {
+    const char *sent, *received;
+} tags[] = {
+    {"", ""},
+    {"8100 004d", "8100 004d"},
+    {"8100 6001", "8100 6001"}, /* priority 3. */
+    {"8100 0fff", "8100 0fff"},
+    {"88a8 0005", "88a8 0005"},
+    {"8100 a000", ""},
+    {"88a8 0000", ""},
+    {"8100 a000 8100 6000", ""},
+    {"8100 a000 8100 004d", "8100 004d"},
+    {"8100 004d 8100 a000", "8100 004d 8100 a000"},
+    {"88a8 0005 8100 004d", "88a8 0005 8100 004d"},
+};
+
+/* A frame of 'len' bytes without its tags. */
+static struct packet *
+tagged_frame(const char *text, uint32_t len)
+{
+    struct packet *p = frame(len, 0x5a);
+    uint8_t bytes[8];
+    size_t n = hex_bytes(text, bytes, sizeof bytes);
+
+    memmove(p->data + TAGS_OFS + n, p->data + TAGS_OFS, p->len - TAGS_OFS);
+    memcpy(p->data + TAGS_OFS, bytes, n);
+    p->len += (uint32_t) n;
+    return p;
+}
+
+/* Sends a frame with these tags to 'port', whatever is at its other end. */
+static void
+check_tags(struct port *sender, struct port *port, size_t i, uint32_t len)
+{
+    struct packet *p = tagged_frame(tags[i].sent, len);
+    struct packet *want = tagged_frame(tags[i].received, len);
+    struct parsed h;
+
+    ck_assert_int_eq(port_send(sender, p), 0);
+    packet_put(p);
+    do {
+        p = next(port, WAIT_MSEC);
+        ck_assert_ptr_nonnull(p);
+    } while (p->len != want->len && (packet_put(p), true)); /* the kernel's. */
+    ck_assert_mem_eq(p->data, want->data, want->len);
+    ck_assert_int_eq(parse_outer(p->data, p->len, &h), *tags[i].received ? DROP_vlan : DROP_none);
+    packet_put(p);
+    packet_put(want);
+}
+
+START_TEST(vlan_tags)
+    {
+        make_veth("v0", "v1");
+        struct port *a = must_open(PORT_PACKET, "v0", -1), *b = must_open(PORT_PACKET, "v1", -1);
+        check_tags(a, b, (size_t) _i, 777);
+        port_close(a);
+        port_close(b);
+    }
+END_TEST
+
+START_TEST(vlan_tags_on_a_tap)
+    {
+        sh("ip tuntap add dev t0 mode tap multi_queue");
+        sh("sysctl -qw net.ipv6.conf.t0.disable_ipv6=1; ip link set t0 up");
+        struct port *tap = must_open_tap("t0"), *host = must_open(PORT_PACKET, "t0", -1);
+        check_tags(host, tap, (size_t) _i, 777);
+        port_close(tap);
+        port_close(host);
+    }
+END_TEST
+
+/* The device of a VLAN is a port of that VLAN; the device below it has other traffic. */
+START_TEST(vlan_device)
+    {
+        make_veth("v0", "v1");
+        if (system("ip link add link v1 name v1.77 type vlan id 77")) {
+            fprintf(stderr, "not tested: this kernel has no VLAN devices\n");
+            return;
+        }
+        sh("sysctl -qw net.ipv6.conf.v1/77.disable_ipv6=1; ip link set v1.77 up");
+        struct port *a = must_open(PORT_PACKET, "v0", -1);
+        struct port *below = must_open(PORT_PACKET, "v1", -1);
+        struct port *vlan = must_open(PORT_PACKET, "v1.77", -1);
+        struct packet *p = tagged_frame("8100 004d", 100);
+        struct parsed h;
+
+        ck_assert_int_eq(port_send(a, p), 0);
+        packet_put(p);
+        p = next(below, WAIT_MSEC);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_int_eq(parse_outer(p->data, p->len, &h), DROP_vlan);
+        packet_put(p);
+        p = next(vlan, WAIT_MSEC);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_uint_eq(p->len, 100);
+        ck_assert_int_eq(parse_outer(p->data, p->len, &h), DROP_none);
+        packet_put(p);
+
+        /* And back. */
+        p = frame(100, 0);
+        ck_assert_int_eq(port_send(vlan, p), 0);
+        packet_put(p);
+        p = next(a, WAIT_MSEC);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_mem_eq(p->data + TAGS_OFS, "\x81\x00\x00\x4d\x86\xdd", 6);
+        packet_put(p);
+        port_close(a);
+        port_close(below);
+        port_close(vlan);
+    }
+END_TEST
+
+/* Frames of VLANs that are too long for a buffer are dropped like others of their VLAN. */
+START_TEST(vlan_frames_are_long)
+    {
+        struct packet *p;
+        struct parsed h;
+
+        make_veth("v0", "v1");
+        struct port *port = must_open(PORT_PACKET, "v1", -1);
+        send_super_frame("v0", "8100004d", 60000);
+        p = next(port, WAIT_MSEC);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_uint_eq(p->len, PACKET_ROOM);
+        ck_assert_int_eq(parse_outer(p->data, p->len, &h), DROP_vlan);
+        packet_put(p);
+        ck_assert_int_eq(port_recv(port, pool, &p), EAGAIN);
+
+        /* Where there is no buffer nothing is written. */
+        struct packet_pool *empty = packet_pool_create(0);
+        send_super_frame("v0", "8100004d", 60000);
+        struct pollfd pfd = {.fd = port_fd(port), .events = POLLIN};
+        ck_assert_int_eq(poll(&pfd, 1, WAIT_MSEC), 1);
+        ck_assert_int_eq(port_recv(port, empty, &p), ENOBUFS);
+        ck_assert_int_eq(port_recv(port, pool, &p), EAGAIN);
+        packet_pool_destroy(empty);
+        port_close(port);
     }
 END_TEST
 
@@ -622,6 +778,10 @@ main(void)
     tcase_add_test(tc, offloaded_checksum);
     tcase_add_test(tc, super_frames_are_cut);
     tcase_add_test(tc, receive_offload_is_off);
+    tcase_add_loop_test(tc, vlan_tags, 0, sizeof tags / sizeof *tags);
+    tcase_add_loop_test(tc, vlan_tags_on_a_tap, 0, sizeof tags / sizeof *tags);
+    tcase_add_test(tc, vlan_device);
+    tcase_add_test(tc, vlan_frames_are_long);
     tcase_add_test(tc, kernel_answers_us);
     tcase_add_test(tc, we_answer_the_kernel);
     suite_add_tcase(s, tc);

@@ -113,6 +113,9 @@ START_TEST(ovs_copies)
         /* The guard is at the source agent's port. */
         expect_rule("flow cookie=0xd4,table=0,priority=210,in_port=1,dl_dst=02:5f:00:04:00:01,ipv6,"
                     "ipv6_dst=5f00::/32 actions=drop");
+        expect_rule("flow cookie=0xd5,table=0,priority=400,vlan_tci=0x1000/0x1000 actions=drop");
+        expect_rule("flow table=0,priority=410,vlan_tci=0x1000/0x1fff "
+                    "actions=strip_vlan,resubmit(,0)");
     }
 END_TEST
 

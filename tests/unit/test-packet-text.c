@@ -22,6 +22,8 @@ static const struct {
 } frames[] = {
     {"", "shorter than an Ethernet header"},
     {"020000000001 020000000002 0806 0001", "Ethernet type 0x0806"},
+    {"020000000001 020000000002 8100 604d 86dd", "VLAN 77"},
+    {"020000000001 020000000002 8100 60", "Ethernet type 0x8100"},
     {ETH "60", "shorter than an IPv6 header or its payload length"},
     {ETH IP("0000 3b07") A B, "fd00:1::1 > fd00:1::2, hop limit 7, next header 59"},
     {ETH IP("0004 3a40") A B "80000000",

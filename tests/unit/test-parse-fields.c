@@ -132,6 +132,16 @@ START_TEST(ethernet)
         assert_frame(&f, DROP_eth_type, &p);
         ck_assert_uint_eq(p.ip.ofs, 0);
 
+        /* A VLAN tag that is whole, with the type behind it. */
+        static const uint8_t types[][2] = {{0x81, 0x00}, {0x88, 0xa8}};
+        for (size_t i = 0; i < 2; i++) {
+            memcpy(f.bytes + 12, types[i], 2);
+            assert_frame(&f, DROP_vlan, &p);
+            ck_assert_uint_eq(p.ip.ofs, 0);
+            ck_assert_int_eq(parse_check(f.bytes, 18, &p), DROP_vlan);
+            ck_assert_int_eq(parse_check(f.bytes, 17, &p), DROP_eth_type);
+        }
+
         /* Padding behind the IPv6 packet belongs to nobody. */
         make_roce(&f, RC_SEND_ONLY, 16);
         size_t end = f.len;
