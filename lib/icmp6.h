@@ -76,7 +76,8 @@ icmp6_error_build(struct packet_pool *, const struct icmp6_error *, const struct
 struct packet *icmp6_echo_build(struct packet_pool *, const struct ip6_hdr_wire *request,
                                 const uint8_t *icmp, size_t len);
 
-/* Rate limit for error messages of one node (RFC 4443 section 2.4(f)): a token bucket. */
+/* Rate limit for error messages about packets of one port (RFC 4443 section 2.4(f)): a token
+ * bucket. */
 #define ICMP6_ERRORS_PER_SEC 100
 #define ICMP6_ERRORS_BURST   20
 

@@ -6,8 +6,14 @@
  * Error messages and replies leave by the routes like anything else, and none is
  * made about them.  Only what goes to a link-local address goes back to the station
  * that asked, because such an address means nothing to the routes.
+ *
+ * Error messages have a rate for each port that offenders come in on.  A rate for the node as
+ * a whole would let one host take Packet Too Big away from the others.  The node's sum is
+ * bounded all the same: by the number of its ports.
  */
 #include "lib/l3-impl.h"
+
+#include <assert.h>
 
 static const struct ip6_hdr_wire *
 ip_at(const struct packet *p, uint32_t ofs)
@@ -46,10 +52,11 @@ send_error(struct l3 *l3, const struct packet *offender, uint32_t ofs,
     struct packet *p = NULL;
     const char *why = "source is link-local";
 
+    assert(offender->in_port < NEIGH_PORTS);
     if (to || !IN6_IS_ADDR_LINKLOCAL(&bad->src)) {
         p = icmp6_error_build(l3->pool, error, src, offender, ofs, &why);
     }
-    if (p && !icmp6_limit_take(&l3->errors, now)) {
+    if (p && !icmp6_limit_take(&l3->errors[offender->in_port], now)) {
         packet_put(p);
         p = NULL;
         why = "too many";

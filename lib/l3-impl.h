@@ -26,7 +26,7 @@ struct l3 {
     size_t n_proxies;
     struct in6_addr host; /* proxied on uplink_port. */
     uint16_t uplink_port; /* 0: none. */
-    struct icmp6_limit errors;
+    struct icmp6_limit errors[NEIGH_PORTS]; /* by the port that the offender came in on. */
 };
 
 /* What the node calls itself on host ports: fe80::1. */

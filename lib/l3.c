@@ -444,6 +444,7 @@ configure_ports(struct l3 *l3, const struct node_config *config)
     for (uint16_t i = 0; i < NEIGH_PORTS; i++) {
         if (l3->ports[i] && !(wanted[i] && same_link(l3->ports[i], wanted[i]))) {
             neigh_flush(l3->neighs, i);
+            l3->errors[i] = (struct icmp6_limit){0};
         }
         free(l3->ports[i]);
         l3->ports[i] = must_copy(wanted[i], wanted[i] ? 1 : 0, sizeof *wanted[i]);

@@ -109,6 +109,7 @@ packet_get(struct packet_pool *pool)
     p->body = NULL;
     p->body_data = NULL;
     p->tail_len = 0;
+    p->in_port = 0;
     p->refs = 1;
     p->next = NULL;
     return p;
@@ -176,6 +177,7 @@ packet_replicate(struct packet *src, uint32_t ofs, uint32_t head_len, uint8_t ta
     p->data += (uintptr_t) (src->data + ofs - p->data) % ALIGNMENT;
     memcpy(p->data, src->data + ofs, head_len);
     p->len = head_len;
+    p->in_port = src->in_port;
     memcpy(p->tail, src->data + src->len - tail_len, tail_len);
     p->tail_len = tail_len;
     p->body_len = src->len - ofs - head_len - tail_len;

@@ -37,6 +37,7 @@ struct packet {
     uint8_t tail[PACKET_TAIL];
     uint8_t tail_len;
     uint8_t l3_errors; /* enum l3_errors, while lib/l3.c waits for a neighbour. */
+    uint16_t in_port;  /* that it, or what it is a copy of, came in on; 0: was made here. */
     uint32_t refs;
     struct packet_pool *pool;
     struct packet *next; /* free for use by the current owner (queues). */

@@ -79,6 +79,7 @@ srcagent_input(void *sa_, uint16_t port, struct packet *p, uint64_t now)
     struct srcagent *sa = sa_;
     struct rx rx = {.p = p, .port = port, .now = now};
 
+    p->in_port = port;
     node_count_drop(&sa->base, pipeline(sa, &rx));
     packet_put(rx.p);
 }

@@ -115,6 +115,7 @@ swedge_input(void *sw_, uint16_t port, struct packet *p, uint64_t now)
     struct swedge *sw = sw_;
     struct rx rx = {.p = p, .port = port, .now = now};
 
+    p->in_port = port;
     node_count_drop(&sw->base, pipeline(sw, &rx));
     packet_put(rx.p);
 }

@@ -466,6 +466,27 @@ START_TEST(length)
     }
 END_TEST
 
+/* What the host does leaves the fabric's ICMPv6 errors alone. */
+START_TEST(errors_by_port)
+    {
+        struct fixture *f = agent_create(2);
+        uint8_t bytes[IP6_HDR_LEN];
+
+        ip6_build(bytes, star_source, star_receiver(1), IP6_NH_NONE, 0);
+        bytes[offsetof(struct ip6_hdr_wire, hlim)] = 1;
+        do {
+            fixture_input(f, HOST_PORT, bytes, sizeof bytes);
+        } while (f->n_frames);
+        ip6_build(bytes, star_receiver(1), star_source, IP6_NH_NONE, 0);
+        bytes[offsetof(struct ip6_hdr_wire, hlim)] = 1;
+        fixture_input(f, UPLINK, bytes, sizeof bytes);
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_icmp6_error(&f->frames[0], UPLINK, ICMP6_TIME, ICMP6_TIME_HOP_LIMIT, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_hop_limit), ICMP6_ERRORS_BURST + 2);
+        fixture_destroy(f);
+    }
+END_TEST
+
 START_TEST(response_sid_only)
     {
         struct fixture *f = agent_create(1);
@@ -539,6 +560,7 @@ srcagent_suite(void)
     tcase_add_test(tc, closed_group_refuses_nothing);
     tcase_add_test(tc, corrupt_psn);
     tcase_add_test(tc, length);
+    tcase_add_test(tc, errors_by_port);
     tcase_add_test(tc, response_sid_only);
     tcase_add_test(tc, two_epochs);
     tcase_add_test(tc, old_epoch_refuses_nothing);

@@ -305,6 +305,116 @@ START_TEST(copy_cannot_be_sent)
     }
 END_TEST
 
+/* A packet of a host that is too long for the way to child A; is it told so? */
+static bool
+is_told(struct fixture *f, unsigned receiver)
+{
+    uint8_t bytes[IP6_HDR_LEN + 1400];
+
+    f->mtu[PORT_A] = 1300;
+    ip6_build(bytes, star_receiver(receiver), node_address(CHILD_A), IP6_NH_NONE, 1400);
+    fixture_input(f, star_port(receiver), bytes, sizeof bytes);
+    if (f->n_frames) {
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_icmp6_error(&f->frames[0], star_port(receiver), ICMP6_TOO_BIG, 0, 1300);
+    }
+    return f->n_frames;
+}
+
+/* A host has a route traced, and again, and again. */
+static void
+flood(struct fixture *f, unsigned receiver)
+{
+    uint8_t bytes[IP6_HDR_LEN];
+
+    ip6_build(bytes, star_receiver(receiver), node_address(CHILD_A), IP6_NH_NONE, 0);
+    bytes[offsetof(struct ip6_hdr_wire, hlim)] = 1;
+    do {
+        fixture_input(f, star_port(receiver), bytes, sizeof bytes);
+    } while (f->n_frames);
+    ck_assert(!is_told(f, receiver));
+}
+
+/* What one port's packets draw leaves other ports' Packet Too Big alone. */
+START_TEST(errors_by_port)
+    {
+        struct fixture *f = transit_create(2);
+
+        flood(f, 0);
+        for (unsigned i = 0; i < ICMP6_ERRORS_BURST; i++) {
+            ck_assert(is_told(f, 1));
+        }
+        ck_assert(!is_told(f, 1));
+        f->now += 1000000 / ICMP6_ERRORS_PER_SEC;
+        ck_assert(is_told(f, 0));
+        ck_assert(!is_told(f, 0));
+        ck_assert(is_told(f, 1));
+        ck_assert(!is_told(f, 1));
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* A packet that waited for a neighbour in vain is the business of the port that it came in on. */
+START_TEST(errors_by_port_after_a_wait)
+    {
+        struct fixture *f = transit_create(2);
+        uint8_t bytes[IP6_HDR_LEN];
+
+        ck_assert(is_told(f, 0)); /* the hosts' own addresses are known. */
+        ck_assert(is_told(f, 1));
+        f->mute = true;
+        for (unsigned i = 0; i < 2; i++) {
+            ip6_build(bytes, star_receiver(i), node_address(PARENT), IP6_NH_NONE, 0);
+            fixture_input(f, star_port(i), bytes, sizeof bytes);
+            ck_assert_uint_eq(f->n_frames, 0);
+        }
+        while (!fixture_drops(f, DROP_no_neighbour)) {
+            f->now = f->class->deadline(f->node);
+            flood(f, 0);
+            fixture_timer(f);
+        }
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_icmp6_error(&f->frames[0], star_port(1), ICMP6_UNREACHABLE, ICMP6_UNREACHABLE_ADDRESS,
+                          0);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* A port that stays keeps what it has used; a new one in its place has used nothing. */
+START_TEST(errors_of_ports_that_come_and_go)
+    {
+        struct fixture *f = transit_create(2);
+        size_t n_ports = f->config.n_ports, i = 0;
+
+        while (f->config.ports[i].number != star_port(1)) {
+            i++;
+        }
+        struct port_config *port = &f->config.ports[i], last = f->config.ports[n_ports - 1];
+
+        flood(f, 0);
+        flood(f, 1);
+        fixture_configure(f);
+        ck_assert(!is_told(f, 0));
+        ck_assert(!is_told(f, 1));
+
+        port->name[0]++;
+        fixture_configure(f);
+        ck_assert(!is_told(f, 0));
+        ck_assert(is_told(f, 1));
+
+        flood(f, 1);
+        f->config.ports[n_ports - 1] = *port;
+        *port = last;
+        f->config.n_ports--;
+        fixture_configure(f);
+        f->config.n_ports++;
+        fixture_configure(f);
+        ck_assert(!is_told(f, 0));
+        ck_assert(is_told(f, 1));
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* H28: a PSN out of nowhere is believed only if the packet is sound; but what has no
  * state has nothing to protect. */
 START_TEST(psn_jump)
@@ -380,6 +490,9 @@ transit_suite(void)
     tcase_add_test(tc, padding);
     tcase_add_test(tc, replica_cannot_be_sent);
     tcase_add_test(tc, copy_cannot_be_sent);
+    tcase_add_test(tc, errors_by_port);
+    tcase_add_test(tc, errors_by_port_after_a_wait);
+    tcase_add_test(tc, errors_of_ports_that_come_and_go);
     tcase_add_test(tc, psn_jump);
     tcase_add_test(tc, cnp_goes_nowhere);
     suite_add_tcase(s, tc);
