@@ -55,6 +55,7 @@
     DROP(qpn_mismatch, "TLV QPN differs from the provisioned one")                            \
     DROP(icrc, "ICRC wrong")                                                                  \
     DROP(psn_jump, "PSN too far ahead with an ICRC that is wrong")                            \
+    DROP(pkey, "P_Key is not that of the default partition (0xffff or 0x7fff)")               \
     DROP(mr_range, "RETH outside the receiver's region")                                      \
     DROP(rkey, "RETH rkey is not the group's designated rkey")                                \
     DROP(opcode, "opcode not supported in a group")                                           \
@@ -73,6 +74,7 @@
     DROP(wrong_port, "response from a branch on a port it is not on")                         \
     DROP(psn_not_sent, "response for a PSN never sent in this epoch")                         \
     DROP(resp_opcode, "not an acknowledgement")                                               \
+    DROP(resp_payload, "acknowledgement with a payload")                                      \
     DROP(cnp, "CNP consumed")
 
 enum drop_reason {

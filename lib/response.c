@@ -90,7 +90,13 @@ response_check(const uint8_t *data, const struct parsed *h)
     if (h->opcode == ROCE_CNP) {
         return DROP_cnp;
     }
-    return h->opcode == RC_ACK ? DROP_none : DROP_resp_opcode;
+    if (h->opcode != RC_ACK) {
+        return DROP_resp_opcode;
+    }
+    if (h->payload_ofs != h->icrc_ofs) {
+        return DROP_resp_payload;
+    }
+    return bth_pkey_ok((const struct bth *) (data + h->bth_ofs)) ? DROP_none : DROP_pkey;
 }
 
 uint16_t

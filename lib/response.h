@@ -21,8 +21,10 @@ response_build(struct packet_pool *, const struct in6_addr *src, const struct in
 /* Puts an IPv6 header from a node to its parent's response SID in front of a response. */
 void
 response_wrap(struct packet *, const struct in6_addr *src, const struct in6_addr *response_sid);
-/* Is this frame's innermost packet exactly a response, with a good ICRC and nothing between IPv6
- * and UDP?  DROP_none, or why not.  'h' is what parse_frame() made of 'data'. */
+/* Is this frame's innermost packet exactly a response, with a good ICRC, nothing between IPv6 and
+ * UDP, no payload and a P_Key of the group's?  DROP_none, or why not.  A node merges what passes
+ * into a packet of its own, in which nobody would see what was wrong.  'h' is what parse_frame()
+ * made of 'data'. */
 enum drop_reason response_check(const uint8_t *data, const struct parsed *h);
 /* Source port of a group's responses, 0xC000 or above. */
 uint16_t response_sport(const struct in6_addr *proxy, uint32_t designated_qpn);

@@ -307,6 +307,7 @@ static_assert(offsetof(struct bth, psn) == 9, "BTH PSN");
 #define BTH_PAD(FLAGS)    (((FLAGS) >> 4) & 3)
 #define BTH_TVER(FLAGS)   ((FLAGS) &0x0f)
 #define ROCE_PKEY_DEFAULT 0xffff
+#define ROCE_PKEY_BASE    0x7fff
 #define ROCE_ICRC_LEN     4
 /* The RoCE headers around the largest payload: IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4,
  * ICRC 4. */
@@ -322,6 +323,15 @@ static inline void
 bth_set_psn(struct bth *b, psn_t psn)
 {
     b->psn = be24_put(psn.v);
+}
+
+/* Is the P_Key one of the default partition, in which all queue pairs of a group are?  The upper bit
+ * says full or limited member.  It makes no difference here: two P_Keys match if one of them is a
+ * full member's (IBTA volume 1, 10.9.3), and nodes and rxe's queue pairs are full members. */
+static inline bool
+bth_pkey_ok(const struct bth *b)
+{
+    return (be16_get(b->pkey) & ROCE_PKEY_BASE) == (ROCE_PKEY_DEFAULT & ROCE_PKEY_BASE);
 }
 
 /* RDMA Extended Transport Header. */

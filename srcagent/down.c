@@ -177,7 +177,7 @@ check(const struct rx *rx)
         || roce_opcode_info(h->opcode)->flags & ROCE_F_RESPONSE) {
         return DROP_opcode;
     }
-    return DROP_none;
+    return bth_pkey_ok(rx_at(rx, h->bth_ofs)) ? DROP_none : DROP_pkey;
 }
 
 /* Is this first PSN from the host in this life of the agent also the epoch's first?  False if a

@@ -444,7 +444,7 @@ roce_build(uint8_t *out, const struct roce_spec *s)
         (struct udp_hdr){be16_put(0xc123), be16_put(UDP_PORT_ROCE), be16_put(udp_len), be16_put(0)};
     bth->opcode = s->opcode;
     bth->flags = (uint8_t) (0x40 | pad << 4);
-    bth->pkey = be16_put(ROCE_PKEY_DEFAULT);
+    bth->pkey = be16_put(s->pkey ? s->pkey : ROCE_PKEY_DEFAULT);
     bth->dest_qp = be24_put(s->dest_qp);
     bth->ack_req = s->ack_req ? BTH_ACK_REQ : 0;
     bth->psn = be24_put(s->psn);

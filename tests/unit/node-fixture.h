@@ -102,6 +102,7 @@ struct roce_spec {
     uint8_t syndrome;
     uint32_t msn;
     size_t payload_len;
+    uint16_t pkey; /* 0: that of the default partition. */
 };
 size_t roce_build(uint8_t *out, const struct roce_spec *);
 /* What node 'from' sends to the response SID of node 'to'; returns its length. */

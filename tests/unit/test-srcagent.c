@@ -264,6 +264,27 @@ START_TEST(responses)
     }
 END_TEST
 
+/* A request with a P_Key that no member of the group can have goes nowhere: each receiver would
+ * drop it. */
+START_TEST(foreign_pkey)
+    {
+        struct fixture *f = agent_create(2);
+        struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
+
+        spec.pkey = 0xfffe;
+        agent_from_host(f, &spec);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_pkey), 1);
+        agent_response(f, AETH_ACK_UNLIMITED, START, STAR_SOURCE_QPN);
+        ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
+        spec.pkey = 0x7fff;
+        agent_from_host(f, &spec);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 2);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* What is not multicast passes both ways; a host has one address.
  *
  * Proves MT-9-4. */
@@ -553,6 +574,7 @@ srcagent_suite(void)
     tcase_add_test(tc, refusal_after_restart);
     tcase_add_test(tc, refusal_after_restart_at_the_start);
     tcase_add_test(tc, responses);
+    tcase_add_test(tc, foreign_pkey);
     tcase_add_test(tc, plain_traffic);
     tcase_add_test(tc, stale_epoch);
     tcase_add_test(tc, refusal_withdrawn);

@@ -240,6 +240,48 @@ START_TEST(forged_responses)
     }
 END_TEST
 
+/* What no endpoint sends as an answer is not merged into an answer that looks sound.  A P_Key of
+ * the default partition is right with both kinds of membership. */
+static const struct {
+    uint16_t pkey;
+    size_t payload_len;
+    enum drop_reason why;
+} odd_answers[] = {
+    {0, 0, DROP_none},      {0x7fff, 0, DROP_none},    {0xfffe, 0, DROP_pkey},    {1, 0, DROP_pkey},
+    {0x8000, 0, DROP_pkey}, {0, 4, DROP_resp_payload}, {0, 1, DROP_resp_payload},
+};
+
+START_TEST(odd_responses)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 1);
+        struct roce_spec spec = write_only(START);
+        struct in6_addr r = star_receiver(0);
+        enum drop_reason why = odd_answers[_i].why;
+        uint8_t bytes[256];
+
+        down(f, &spec, 1);
+        size_t len = roce_build(bytes, &(struct roce_spec){
+                                           .src = &r,
+                                           .dst = &star_proxy,
+                                           .dest_qp = STAR_DQPN,
+                                           .opcode = RC_ACK,
+                                           .psn = START,
+                                           .syndrome = AETH_ACK_UNLIMITED,
+                                           .pkey = odd_answers[_i].pkey,
+                                           .payload_len = odd_answers[_i].payload_len,
+                                       });
+        fixture_input(f, star_port(0), bytes, len);
+        ck_assert_uint_eq(fixture_total_drops(f), why != DROP_none);
+        if (why) {
+            ck_assert_uint_eq(f->n_frames, 0);
+            ck_assert_uint_eq(fixture_drops(f, why), 1);
+        } else {
+            check_response(f, AETH_ACK_UNLIMITED, START);
+        }
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* H28: a PSN out of nowhere is believed only if the packet is sound. */
 START_TEST(psn_jump)
     {
@@ -600,6 +642,7 @@ swedge_suite(void)
     tcase_add_test(tc, verify_always);
     tcase_add_test(tc, acks_are_merged);
     tcase_add_test(tc, forged_responses);
+    tcase_add_loop_test(tc, odd_responses, 0, sizeof odd_answers / sizeof odd_answers[0]);
     tcase_add_test(tc, psn_jump);
     tcase_add_test(tc, wrong_port);
     tcase_add_loop_test(tc, bad_packets_are_named, 0, sizeof bad_down / sizeof bad_down[0]);

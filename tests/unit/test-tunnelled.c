@@ -18,6 +18,7 @@ enum {
     INNER_SRC = INNER + 8 + 15,
     INNER_DST = INNER + 24 + 15,
     INNER_BTH = INNER + IP6_HDR_LEN + sizeof(struct udp_hdr),
+    INNER_PKEY = INNER_BTH + offsetof(struct bth, pkey),
     INNER_QPN = INNER_BTH + offsetof(struct bth, dest_qp) + 2,
     INNER_AETH = INNER_BTH + sizeof(struct bth),
     RESPONSE_SIZE = IP6_HDR_LEN + RESPONSE_LEN,
@@ -37,6 +38,8 @@ static const struct {
     {INNER_SRC, 2, false, DROP_group_unknown},
     {INNER_DST, 2, false, DROP_response_outer},
     {INNER_QPN, 4, false, DROP_stale_epoch},
+    {INNER_PKEY, 1, false, DROP_pkey},
+    {INNER_PKEY + 1, 1, false, DROP_pkey},
     {INNER_BTH, RC_ACK ^ RC_SEND_ONLY, false, DROP_resp_opcode},
     {INNER_AETH, 0x80, false, DROP_resp_opcode}, /* reserved syndrome. */
 };
@@ -121,6 +124,14 @@ START_TEST(something_between)
         icrc_store(bytes + len + 8 - ROCE_ICRC_LEN,
                    icrc_compute(bytes + INNER, RESPONSE_LEN + 8 - ROCE_ICRC_LEN));
         check_refused(bytes, len + 8, DROP_not_for_us);
+
+        response_of_b(bytes, START);
+        insert(bytes, len - ROCE_ICRC_LEN, 2, zeros); /* a payload. */
+        ((struct udp_hdr *) (bytes + INNER + IP6_HDR_LEN))->len =
+            be16_put(RESPONSE_LEN + 8 - IP6_HDR_LEN);
+        icrc_store(bytes + len + 8 - ROCE_ICRC_LEN,
+                   icrc_compute(bytes + INNER, RESPONSE_LEN + 8 - ROCE_ICRC_LEN));
+        check_refused(bytes, len + 8, DROP_resp_payload);
 
         response_of_b(bytes, START);
         insert(bytes, len, 2, zeros); /* behind the ICRC. */
