@@ -12,6 +12,9 @@
  * epoch is enough, because a source agent has one template for what it sends to
  * an edge.
  *
+ * Neither HMAC is over anything that tells a group's epochs apart, so the key does.  It is
+ * derived when a node is configured: packets cost no more for that.
+ *
  * Keys and requirements change while packets are on their way.  The controller
  * sees to it that all edges know a key before the source agent uses it, and takes
  * an old one out after.  AUTH_LINGER_USEC is for packets that were sent before
@@ -35,7 +38,8 @@
 #define COVERED_OFS offsetof(struct srh_hdr, last_entry)
 
 struct auth_verifier {
-    struct auth_config config;
+    struct auth_epoch epoch;
+    struct auth_config config; /* its keys are the epoch's. */
     struct auth_config former; /* counts until 'until', and is overwritten then. */
     uint64_t until;            /* UINT64_MAX: there is no former one. */
     bool configured;
@@ -102,7 +106,7 @@ struct piece {
     size_t len;
 };
 
-/* HMAC-SHA256 over the pieces. */
+/* HMAC-SHA256 over the pieces.  A key without a secret makes none. */
 static bool
 compute(const struct auth_key *key, const struct piece *pieces, size_t n,
         uint8_t out[AUTH_DIGEST_LEN])
@@ -118,7 +122,7 @@ compute(const struct auth_key *key, const struct piece *pieces, size_t n,
     if (!mac) {
         mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
     }
-    EVP_MAC_CTX *ctx = mac ? EVP_MAC_CTX_new(mac) : NULL;
+    EVP_MAC_CTX *ctx = mac && key->len ? EVP_MAC_CTX_new(mac) : NULL;
     bool ok = ctx && EVP_MAC_init(ctx, key->secret, key->len, params);
     for (size_t i = 0; ok && i < n; i++) {
         ok = EVP_MAC_update(ctx, pieces[i].bytes, pieces[i].len);
@@ -126,6 +130,25 @@ compute(const struct auth_key *key, const struct piece *pieces, size_t n,
     ok = ok && EVP_MAC_final(ctx, out, &len, AUTH_DIGEST_LEN) && len == AUTH_DIGEST_LEN;
     EVP_MAC_CTX_free(ctx);
     return ok;
+}
+
+/* Makes *key the one that counts in an epoch.  It has the shared key's id; no secret if libcrypto
+ * does not work. */
+static void
+derive_key(const struct auth_key *shared, const struct auth_epoch *epoch, struct auth_key *key)
+{
+    static const char label[] = "SRv6 multicast epoch";
+    const be32_t qpn = be32_put(epoch->designated_qpn);
+    const struct piece pieces[] = {
+        {label, sizeof label - 1},
+        {&epoch->proxy, sizeof epoch->proxy},
+        {&qpn, sizeof qpn},
+    };
+
+    *key = (struct auth_key){.id = shared->id};
+    if (compute(shared, pieces, sizeof pieces / sizeof *pieces, key->secret)) {
+        key->len = AUTH_DIGEST_LEN;
+    }
 }
 
 /* The HMAC of the MT-AUTH TLV, which is at 'tlv'. */
@@ -187,36 +210,40 @@ append(struct encap_template *t, uint8_t type, uint16_t flags, uint32_t key_id)
 }
 
 int
-auth_sign(struct encap_template *t, const struct auth_config *c)
+auth_sign(struct encap_template *t, const struct auth_config *c, const struct auth_epoch *epoch)
 {
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) t->bytes;
     struct srh_hdr *srh = (struct srh_hdr *) (ip + 1);
-    const struct auth_key *key = auth_find_key(c, c->key);
+    const struct auth_key *shared = auth_find_key(c, c->key);
     size_t srh_len = t->len - IP6_HDR_LEN + auth_len(c->tlvs);
     bool ok = true;
 
     if (!c->tlvs) {
         return 0;
     }
-    if (!key) {
+    if (!shared) {
         return ENOKEY;
     }
     if (srh_len > SRH_MAX_LEN) {
         return EMSGSIZE;
     }
+    struct auth_key key;
     uint16_t len = t->len;
+
+    derive_key(shared, epoch, &key);
     srh->hdr_ext_len = (uint8_t) (srh_len / 8 - 1);
     /* MT-AUTH covers the other one. */
     if (c->tlvs & AUTH_HMAC) {
-        struct auth_tlv *tlv = append(t, SRH_TLV_HMAC, HMAC_TLV_D, key->id);
+        struct auth_tlv *tlv = append(t, SRH_TLV_HMAC, HMAC_TLV_D, key.id);
 
-        ok = compute_rfc(key, &ip->src, srh, tlv, tlv->hmac);
+        ok = compute_rfc(&key, &ip->src, srh, tlv, tlv->hmac);
     }
     if (ok && c->tlvs & AUTH_MT) {
-        struct auth_tlv *tlv = append(t, SRH_TLV_MT_AUTH, 0, key->id);
+        struct auth_tlv *tlv = append(t, SRH_TLV_MT_AUTH, 0, key.id);
 
-        ok = compute_mt(key, &ip->src, srh, srh_len, tlv, tlv->hmac);
+        ok = compute_mt(&key, &ip->src, srh, srh_len, tlv, tlv->hmac);
     }
+    OPENSSL_cleanse(&key, sizeof key);
     if (!ok) {
         t->len = len;
         srh->hdr_ext_len = (uint8_t) ((len - IP6_HDR_LEN) / 8 - 1);
@@ -230,9 +257,11 @@ auth_sign(struct encap_template *t, const struct auth_config *c)
  */
 
 struct auth_verifier *
-auth_verifier_create(void)
+auth_verifier_create(const struct auth_epoch *epoch)
 {
     struct auth_verifier *v = must_calloc(1, sizeof *v);
+
+    v->epoch = *epoch;
     v->until = UINT64_MAX;
     return v;
 }
@@ -250,7 +279,14 @@ auth_verifier_destroy(struct auth_verifier *v)
 void
 auth_verifier_configure(struct auth_verifier *v, const struct auth_config *config, uint64_t now)
 {
-    if (v->configured && same_config(&v->config, config)) {
+    struct auth_config derived;
+
+    auth_config_clone(&derived, config);
+    for (size_t i = 0; i < derived.n_keys; i++) {
+        derive_key(&config->keys[i], &v->epoch, &derived.keys[i]);
+    }
+    if (v->configured && same_config(&v->config, &derived)) {
+        auth_config_uninit(&derived);
         return;
     }
     auth_config_uninit(&v->former);
@@ -258,7 +294,7 @@ auth_verifier_configure(struct auth_verifier *v, const struct auth_config *confi
     v->until = v->configured ? now + AUTH_LINGER_USEC : UINT64_MAX;
     v->configured = true;
     v->srh_len = 0;
-    auth_config_clone(&v->config, config);
+    v->config = derived;
 }
 
 uint64_t

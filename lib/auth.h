@@ -8,6 +8,12 @@
  *     MT-AUTH  source address, Last Entry, Flags, Tag, Segment List and all bytes
  *              of all TLVs, with its own HMAC field zeroed: End.MT TLVs too.
  *
+ * Both are made with a key that is derived from the shared one for each group epoch:
+ *
+ *     HMAC-SHA256(shared key, "SRv6 multicast epoch" | Proxy Address | 0 | Designated QPN)
+ *
+ * So what was made for one epoch authenticates nothing in another.
+ *
  * Neither covers what changes on the way of a packet through its tree (outer
  * destination, Segments Left, hop limit), so both are made once for all packets
  * that are encapsulated alike.
@@ -47,6 +53,12 @@ struct auth_config {
     struct auth_key *keys;
 };
 
+/* The group epoch that digests are made for. */
+struct auth_epoch {
+    struct in6_addr proxy;
+    uint32_t designated_qpn;
+};
+
 /* NULL: none. */
 const struct auth_key *auth_find_key(const struct auth_config *, uint32_t id);
 void auth_config_clone(struct auth_config *dst, const struct auth_config *src);
@@ -56,10 +68,11 @@ void auth_config_uninit(struct auth_config *);
 /* What these TLVs add to an SRH, in bytes. */
 size_t auth_len(unsigned int tlvs);
 
-/* Adds the TLVs to 't', an SRH of whose bytes then only Segments Left may change.
+/* Adds the TLVs for that epoch to 't', an SRH of whose bytes then only Segments Left may change.
  * Returns 0; EMSGSIZE if it would exceed SRH_MAX_LEN; ENOKEY if 'config' has no such
  * key; EIO if libcrypto does not work.  't' is as it was then. */
-int auth_sign(struct encap_template *t, const struct auth_config *config);
+int auth_sign(struct encap_template *t, const struct auth_config *config,
+              const struct auth_epoch *epoch);
 
 /* An edge's side, for one group epoch. */
 struct auth_verifier;
@@ -78,7 +91,7 @@ struct auth_stats {
     struct auth_result refused; /* the last packet that was refused. */
 };
 
-struct auth_verifier *auth_verifier_create(void);
+struct auth_verifier *auth_verifier_create(const struct auth_epoch *);
 void auth_verifier_destroy(struct auth_verifier *);
 /* The first configuration counts at once.  When a later one changes anything, the former one counts
  * as well for AUTH_LINGER_USEC. */

@@ -86,6 +86,12 @@ tree_config_uninit(struct tree_config *t)
     *t = (struct tree_config){0};
 }
 
+struct auth_epoch
+tree_config_auth_epoch(const struct tree_config *t)
+{
+    return (struct auth_epoch){.proxy = t->proxy, .designated_qpn = t->designated_qpn};
+}
+
 void
 node_config_uninit(struct node_config *config)
 {

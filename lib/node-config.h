@@ -161,6 +161,8 @@ void node_config_uninit(struct node_config *);
 /* Deep copy of a tree's configuration, and its end. */
 void tree_config_clone(struct tree_config *dst, const struct tree_config *src);
 void tree_config_uninit(struct tree_config *);
+/* What its digests are bound to. */
+struct auth_epoch tree_config_auth_epoch(const struct tree_config *);
 
 /* Branch ids: members have numbers from 1 on, nodes these. */
 #define BRANCH_ID_NODE(NODE_ID) (0x80000000u + (NODE_ID))

@@ -68,6 +68,7 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
     bool per_edge = tree_mode(config->mode)->packet_per_edge;
     struct encap *encap = &encaps->v[encaps->n];
     struct srh_copy *named = must_calloc(config->n_copies, sizeof *named);
+    struct auth_epoch epoch = tree_config_auth_epoch(config);
     size_t n = 0;
 
     encap->branch = FANOUT_SHARED;
@@ -87,7 +88,7 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
         error = encap_template_build(&encap->template, own, dst, &config->proxy, named,
                                      config->provisioned ? 0 : n);
         if (!error) {
-            error = auth_sign(&encap->template, &config->auth);
+            error = auth_sign(&encap->template, &config->auth, &epoch);
         }
         encaps->n++;
     }

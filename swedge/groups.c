@@ -155,7 +155,9 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
         keep_counts(b, &old);
     }
     if (t->n_receivers) {
-        t->auth = t->auth ? t->auth : auth_verifier_create();
+        struct auth_epoch epoch = tree_config_auth_epoch(config);
+
+        t->auth = t->auth ? t->auth : auth_verifier_create(&epoch);
         auth_verifier_configure(t->auth, &t->config.auth, now);
     } else {
         auth_verifier_destroy(t->auth);

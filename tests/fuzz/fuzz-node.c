@@ -73,6 +73,19 @@ mend_icmp6(uint8_t *frame, const struct parsed_ip6 *ip)
     }
 }
 
+/* The epoch that a frame's inner packet is of. */
+static struct auth_epoch
+epoch_of(const uint8_t *frame, const struct parsed *h)
+{
+    if (!h->inner.ofs || !h->bth_ofs) {
+        return (struct auth_epoch){star_proxy, STAR_DQPN};
+    }
+    const struct ip6_hdr_wire *inner = (const void *) (frame + h->inner.ofs);
+    const struct bth *bth = (const void *) (frame + h->bth_ofs);
+
+    return (struct auth_epoch){inner->dst, be24_get(bth->dest_qp)};
+}
+
 /* If the frame is RoCE with a wrong ICRC, or ICMPv6, MEND makes that right; SIGN its digests. */
 static void
 mend(uint8_t *frame, size_t len, uint8_t how)
@@ -85,7 +98,8 @@ mend(uint8_t *frame, size_t len, uint8_t how)
     if (how & SIGN && h.srh_ofs) {
         uint8_t key = how >> KEY_SHIFT & 3;
         struct auth_key k = auth_key_of(key < N_KEYS + 1 ? key + 1u : 1, key > N_KEYS);
-        srh_auth_sign(frame, &h, &k);
+        struct auth_epoch epoch = epoch_of(frame, &h);
+        srh_auth_sign(frame, &h, &k, &epoch);
     }
     if (how & MEND && parsed_innermost(&h)->proto == IP6_NH_ICMPV6) {
         mend_icmp6(frame, parsed_innermost(&h));
@@ -159,7 +173,8 @@ expect(const struct bench *b, const uint8_t *frame, size_t len)
         has_receivers |= t.config->branches[i].kind == BRANCH_RECEIVER;
     }
     if (has_receivers && t.config->auth.tlvs) {
-        e.authentic = srh_auth_ok(frame, &h, &t.config->auth);
+        struct auth_epoch epoch = epoch_of(frame, &h);
+        e.authentic = srh_auth_ok(frame, &h, &t.config->auth, &epoch);
         e.forged = !e.authentic && b->f->now >= b->configured + AUTH_LINGER_USEC;
         e.before = t;
     }
@@ -201,7 +216,8 @@ check_signed(const struct bench *b, const struct frame *frame)
         one.n_keys--;
     }
     one.n_keys = one.n_keys > 0;
-    REQUIRE(srh_auth_ok(frame->bytes, &frame->h, &one));
+    struct auth_epoch epoch = epoch_of(frame->bytes, &frame->h);
+    REQUIRE(srh_auth_ok(frame->bytes, &frame->h, &one, &epoch));
 }
 
 static bool

@@ -64,12 +64,29 @@ mt_text(struct text *t, const uint8_t *frame, const struct parsed *h, size_t tlv
 }
 
 static void
-digest(const struct text *t, const struct auth_key *key, uint8_t out[DIGEST_LEN])
+hmac(const uint8_t *key, size_t key_len, const struct text *t, uint8_t out[DIGEST_LEN])
 {
     unsigned int len = 0;
 
-    REQUIRE(HMAC(EVP_sha256(), key->secret, key->len, t->bytes, t->len, out, &len));
+    REQUIRE(HMAC(EVP_sha256(), key, (int) key_len, t->bytes, t->len, out, &len));
     REQUIRE(len == DIGEST_LEN);
+}
+
+/* The digest of a text, by the key of this epoch. */
+static void
+digest(const struct text *t, const struct auth_key *key, const struct auth_epoch *epoch,
+       uint8_t out[DIGEST_LEN])
+{
+    uint32_t qpn = epoch->designated_qpn;
+    const uint8_t qpn_bytes[] = {0, (uint8_t) (qpn >> 16), (uint8_t) (qpn >> 8), (uint8_t) qpn};
+    uint8_t epoch_key[DIGEST_LEN];
+    struct text of_epoch = {.len = 0};
+
+    add(&of_epoch, (const uint8_t *) "SRv6 multicast epoch", 20);
+    add(&of_epoch, epoch->proxy.s6_addr, 16);
+    add(&of_epoch, qpn_bytes, sizeof qpn_bytes);
+    hmac(key->secret, key->len, &of_epoch, epoch_key);
+    hmac(epoch_key, sizeof epoch_key, t, out);
 }
 
 static uint32_t
@@ -88,19 +105,20 @@ put_key_id(uint8_t *tlv, uint32_t id)
 }
 
 void
-srh_auth_sign(uint8_t *frame, const struct parsed *h, const struct auth_key *key)
+srh_auth_sign(uint8_t *frame, const struct parsed *h, const struct auth_key *key,
+              const struct auth_epoch *epoch)
 {
     struct text t;
 
     if (h->hmac_ofs && frame[h->hmac_ofs + LENGTH] == TLV_LEN - 2) {
         put_key_id(frame + h->hmac_ofs, key->id);
         rfc_text(&t, frame, h, (size_t) (h->hmac_ofs - h->srh_ofs));
-        digest(&t, key, frame + h->hmac_ofs + DIGEST);
+        digest(&t, key, epoch, frame + h->hmac_ofs + DIGEST);
     }
     if (h->auth_ofs) { /* covers the other one. */
         put_key_id(frame + h->auth_ofs, key->id);
         mt_text(&t, frame, h, (size_t) (h->auth_ofs - h->srh_ofs));
-        digest(&t, key, frame + h->auth_ofs + DIGEST);
+        digest(&t, key, epoch, frame + h->auth_ofs + DIGEST);
     }
 }
 
@@ -118,7 +136,7 @@ destination_ok(const uint8_t *frame, const struct parsed *h, const uint8_t *tlv)
 
 static bool
 tlv_ok(const uint8_t *frame, const struct parsed *h, size_t ofs, const struct auth_config *config,
-       bool rfc)
+       const struct auth_epoch *epoch, bool rfc)
 {
     const uint8_t *tlv = frame + ofs;
     uint8_t expected[DIGEST_LEN];
@@ -135,7 +153,7 @@ tlv_ok(const uint8_t *frame, const struct parsed *h, size_t ofs, const struct au
     }
     for (size_t i = 0; i < config->n_keys; i++) {
         if (config->keys[i].id == key_id(tlv)) {
-            digest(&t, &config->keys[i], expected);
+            digest(&t, &config->keys[i], epoch, expected);
             return !memcmp(expected, tlv + DIGEST, DIGEST_LEN);
         }
     }
@@ -143,8 +161,9 @@ tlv_ok(const uint8_t *frame, const struct parsed *h, size_t ofs, const struct au
 }
 
 bool
-srh_auth_ok(const uint8_t *frame, const struct parsed *h, const struct auth_config *config)
+srh_auth_ok(const uint8_t *frame, const struct parsed *h, const struct auth_config *config,
+            const struct auth_epoch *epoch)
 {
-    return (!(config->tlvs & AUTH_MT) || tlv_ok(frame, h, h->auth_ofs, config, false))
-           && (!(config->tlvs & AUTH_HMAC) || tlv_ok(frame, h, h->hmac_ofs, config, true));
+    return (!(config->tlvs & AUTH_MT) || tlv_ok(frame, h, h->auth_ofs, config, epoch, false))
+           && (!(config->tlvs & AUTH_HMAC) || tlv_ok(frame, h, h->hmac_ofs, config, epoch, true));
 }

@@ -8,11 +8,13 @@
 #include "lib/auth.h"
 #include "lib/parse.h"
 
-/* Puts the key's id and the digests into the HMAC and MT-AUTH TLVs of a frame, those that it
+/* Puts the key's id and the digests for this epoch into the HMAC and MT-AUTH TLVs of a frame, those that it
  * has. */
-void srh_auth_sign(uint8_t *frame, const struct parsed *, const struct auth_key *);
+void srh_auth_sign(uint8_t *frame, const struct parsed *, const struct auth_key *,
+                   const struct auth_epoch *);
 
-/* Does the SRH have what 'config' wants, by one of its keys? */
-bool srh_auth_ok(const uint8_t *frame, const struct parsed *, const struct auth_config *config);
+/* Does the SRH have what 'config' wants in this epoch, by one of its keys? */
+bool srh_auth_ok(const uint8_t *frame, const struct parsed *, const struct auth_config *config,
+                 const struct auth_epoch *);
 
 #endif /* tests/fuzz/srh-auth.h */

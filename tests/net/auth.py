@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Authenticated groups: through the tree, with keys that change while traffic runs, and against
 somebody on the path."""
+import hmac
 import json
 import os
 
@@ -8,7 +9,8 @@ from netlab import Loop, exact, group_add, model, no_faults
 from packets import bth_of, capture, data_frames, send
 
 import harness
-from harness import castctl, castctl_json, check, check_equal, wait_until
+from captures import icrc, packed
+from harness import PSN_MASK, castctl, castctl_json, check, check_equal, wait_until
 from trees import FIG1
 
 SRH = 14 + 40
@@ -132,4 +134,63 @@ def traced(lab):
     check('auth' not in json.dumps(trace), 'n4: %r', trace)
 
 
-CASES = [tlvs, roll_over, on_path, traced]
+SECRET = bytes(range(1, 33))
+
+
+def digests(frame, group):
+    """What the digests of a frame's HMAC and MT-AUTH TLVs are to be in the group's epoch, by the
+    definitions of RFC 8754 2.1.2.1 and docs/security.md; and what they are."""
+    epoch = b'SRv6 multicast epoch' + packed(group['proxy']) + group['designated_qpn'].to_bytes(4, 'big')
+    key = hmac.digest(SECRET, epoch, 'sha256')
+    srh = frame[SRH:SRH + 8 * (frame[SRH + 1] + 1)]
+    source, segments = frame[22:38], srh[8:24]
+    wanted, found, at = {}, {}, 24
+    while at < len(srh):
+        kind, value = srh[at], at + 2
+        if kind == 5:
+            text = source + srh[4:6] + srh[at + 2:at + 8] + segments
+        elif kind == 125:
+            text = source + srh[4:at + 8] + bytes(32) + srh[at + 40:]
+        if kind in (5, 125):
+            wanted[kind] = hmac.digest(key, text, 'sha256')
+            found[kind] = srh[at + 8:at + 40]
+        at = value + srh[at + 1]
+    return wanted, found
+
+
+def moved(frame, qpn, psn):
+    """The frame's data as the packet with this PSN of the epoch with this Designated QPN."""
+    bth = bth_of(frame)
+    inner = bytearray(frame[bth - 48:])
+    inner[48 + 5:48 + 8] = qpn.to_bytes(3, 'big')
+    inner[48 + 9:48 + 12] = (psn & PSN_MASK).to_bytes(3, 'big')
+    inner[-8:-4] = b'\xee' * 4
+    return frame[:bth - 48] + bytes(inner[:-4]) + icrc(bytes(inner[:-4]))
+
+
+# Proves MT-9-2.
+def epochs(lab):
+    """Digests are an epoch's own: with those of the epoch before, the next packet of this one is
+    refused, which is taken with this one's."""
+    castctl('key', 'add', '4', '--secret-file', harness.work_file('secret', SECRET.hex().encode()))
+    group_add('epochs', '--auth', 'both', '--key', '4')
+    frames, shown = [], []
+    for _ in range(2):
+        with capture(lab, 'n1', 'n4', 'epoch.pcap') as path:
+            model('epochs', FIG1.receivers, '-n', '2')
+        frames.append(data_frames(path)[0])
+        shown.append(castctl_json('group', 'show', 'epochs'))
+        wanted, found = digests(frames[-1], shown[-1])
+        check_equal('digests', found, wanted)
+        check_equal('kinds of digests', sorted(found), [5, 125])
+        os.remove(path)
+    check_equal('epochs', [g['epoch'] for g in shown], [1, 2])
+    psn = lab.group('n1', 'epochs')['sent_next']
+    for frame, reasons in zip(frames, (['auth_bad'], [])):
+        trace = castctl_json('trace', 'n1', lab.port('n1', 'n4'),
+                             moved(frame, shown[1]['designated_qpn'], psn).hex())
+        check_equal('drops', [d['reason'] for d in trace['drops']], reasons)
+        check_equal('is copied', bool(trace['sent']), not reasons)
+
+
+CASES = [tlvs, roll_over, on_path, traced, epochs]

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/auth.h"
+#include "lib/roce.h"
 #include "lib/srh.h"
 #include "swedge/swedge.h"
 #include "tests/unit/agent-fixture.h"
@@ -129,6 +130,62 @@ START_TEST(at_an_edge)
 
         fixture_destroy(agent);
         fixture_destroy(plain);
+        fixture_destroy(edge);
+    }
+END_TEST
+
+/* A WRITE of the group's next epoch, with a good ICRC, behind outer header and SRH of 'seen'. */
+static size_t
+move_to_next_epoch(uint8_t *out, const uint8_t *seen)
+{
+    size_t srh_len = 8u * (seen[IP6_HDR_LEN + offsetof(struct srh_hdr, hdr_ext_len)] + 1u);
+    struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
+
+    memcpy(out, seen, IP6_HDR_LEN + srh_len);
+    spec.dest_qp++;
+    spec.dma_len = spec.payload_len = 60;
+    size_t inner_len = roce_build(out + IP6_HDR_LEN + srh_len, &spec);
+    ((struct ip6_hdr_wire *) out)->plen = be16_put((uint16_t) (srh_len + inner_len));
+    return IP6_HDR_LEN + srh_len + inner_len;
+}
+
+/* Somebody who has seen an epoch's packets knows the next one's Designated QPN, but the SRH that
+ * he has seen belongs to no packet of that: each epoch has digests of its own.
+ *
+ * Proves MT-9-2. */
+START_TEST(srh_of_another_epoch)
+    {
+        unsigned int tlvs = which[_i];
+        struct fixture *agent = agent_create(2), *edge = fixture_create(&swedge_class, 2);
+        uint8_t seen[PACKET_ROOM], bytes[PACKET_ROOM];
+        struct tree_info info;
+
+        configure_auth(agent, tlvs, 1, &old_key, NULL);
+        configure_auth(edge, tlvs, 0, &old_key, NULL);
+        edge->now += AUTH_LINGER_USEC;
+        size_t len = encapsulate(agent, seen, START);
+        check_taken(edge, seen, len, 2);
+
+        fixture_add_epoch(edge);
+        len = move_to_next_epoch(bytes, seen);
+        fixture_input(edge, 1, bytes, len);
+        ck_assert_uint_eq(edge->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(edge, DROP_auth_bad), 1);
+        ck_assert_uint_eq(fixture_total_drops(edge), 1);
+        edge->class->tree(edge->node, 1, &info);
+        ck_assert(!info.started);
+
+        agent->config.trees[0].epoch++;
+        agent->config.trees[0].designated_qpn++;
+        fixture_configure(agent);
+        struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
+        spec.dest_qp++;
+        agent_from_host(agent, &spec);
+        ck_assert_uint_eq(agent->n_frames, 1);
+        len = agent->frames[0].len - sizeof(struct eth_hdr);
+        memcpy(bytes, agent->frames[0].bytes + sizeof(struct eth_hdr), len);
+        check_taken(edge, bytes, len, 2);
+        fixture_destroy(agent);
         fixture_destroy(edge);
     }
 END_TEST
@@ -293,6 +350,7 @@ auth_node_suite(void)
     TCase *tc = tcase_create("auth-node");
 
     tcase_add_loop_test(tc, at_an_edge, 0, 3);
+    tcase_add_loop_test(tc, srh_of_another_epoch, 0, 3);
     tcase_add_test(tc, nobody_asks);
     tcase_add_test(tc, roll_over);
     tcase_add_test(tc, forgotten_by_timer);

@@ -22,16 +22,21 @@ static struct auth_key keys[] = {
     {.id = KEY, .len = 16},
     {.id = UINT32_MAX, .len = 64},
 };
-#define N_KEYS (sizeof keys / sizeof *keys)
+#define N_KEYS         (sizeof keys / sizeof *keys)
+
+/* The generator's group epoch. */
+#define DESIGNATED_QPN 0x101u
+static struct auth_epoch epoch;
 
 static void
-fill_keys(void)
+fill_inputs(void)
 {
     for (uint8_t i = 0; i < 64; i++) {
         keys[0].secret[i] = i < 32 ? i : 0;
         keys[2].secret[i] = (uint8_t) (255 - i);
     }
     memcpy(keys[1].secret, "0123456789abcdef", 16);
+    epoch = (struct auth_epoch){hex_addr("fd00:ffff::1"), DESIGNATED_QPN};
 }
 
 static struct auth_config
@@ -96,7 +101,7 @@ make_sample(struct sample *s, unsigned int tlvs)
     struct auth_config c = config_of(tlvs, KEY);
 
     ck_assert_int_eq(build(&t, fig1, 3), 0);
-    ck_assert_int_eq(auth_sign(&t, &c), 0);
+    ck_assert_int_eq(auth_sign(&t, &c, &epoch), 0);
     sample_of(s, &t);
 }
 
@@ -104,7 +109,7 @@ make_sample(struct sample *s, unsigned int tlvs)
 static struct auth_verifier *
 verifier_of(unsigned int tlvs)
 {
-    struct auth_verifier *v = auth_verifier_create();
+    struct auth_verifier *v = auth_verifier_create(&epoch);
     struct auth_config c = config_of(tlvs, 0);
 
     auth_verifier_configure(v, &c, 0);
@@ -121,21 +126,38 @@ verify_once(unsigned int tlvs, const struct sample *s)
     return why;
 }
 
+static const struct {
+    unsigned int tlvs;
+    size_t key;
+    size_t n_edges;
+    uint32_t designated_qpn;
+} vectors[] = {
+    {AUTH_MT, 0, 3, DESIGNATED_QPN},
+    {AUTH_HMAC, 0, 3, DESIGNATED_QPN},
+    {AUTH_MT | AUTH_HMAC, 0, 3, DESIGNATED_QPN},
+    {AUTH_MT, 1, 3, DESIGNATED_QPN},
+    {AUTH_HMAC, 1, 3, DESIGNATED_QPN},
+    {AUTH_MT | AUTH_HMAC, 1, 3, DESIGNATED_QPN},
+    {AUTH_MT, 2, 3, DESIGNATED_QPN},
+    {AUTH_HMAC, 2, 3, DESIGNATED_QPN},
+    {AUTH_MT | AUTH_HMAC, 2, 3, DESIGNATED_QPN},
+    {AUTH_MT, 1, 0, DESIGNATED_QPN},
+    {AUTH_MT | AUTH_HMAC, 1, 3, DESIGNATED_QPN + 1},
+};
+
 /* Proves MT-9-2, MT-6-R9524-9. */
 START_TEST(same_as_vectors)
     {
-        static const unsigned int which[] = {AUTH_MT, AUTH_HMAC, AUTH_MT | AUTH_HMAC};
-        bool last = _i == 9;
-        struct auth_config c =
-            config_of(last ? AUTH_MT : which[_i % 3], keys[last ? 1 : _i / 3].id);
+        struct auth_config c = config_of(vectors[_i].tlvs, keys[vectors[_i].key].id);
         struct encap_template t;
         struct sample s;
         uint32_t len;
         uint8_t *frame = pcap_file_frame("tests/vectors/auth-scapy.pcap", (unsigned) _i, &len);
 
-        ck_assert_int_eq(build(&t, fig1, last ? 0 : 3), 0);
+        epoch.designated_qpn = vectors[_i].designated_qpn;
+        ck_assert_int_eq(build(&t, fig1, vectors[_i].n_edges), 0);
         size_t plain = t.len;
-        ck_assert_int_eq(auth_sign(&t, &c), 0);
+        ck_assert_int_eq(auth_sign(&t, &c, &epoch), 0);
         ck_assert_uint_eq(t.len, plain + auth_len(c.tlvs));
         ck_assert_uint_lt(t.len, len);
         uint8_t out[ENCAP_MAX_LEN];
@@ -166,14 +188,14 @@ START_TEST(capacity)
             counts[i] = most[_i].n_each;
         }
         ck_assert_int_eq(build(&t, counts, most[_i].n_edges), 0);
-        ck_assert_int_eq(auth_sign(&t, &c), 0);
+        ck_assert_int_eq(auth_sign(&t, &c, &epoch), 0);
         ck_assert_uint_le(t.len, ENCAP_MAX_LEN);
 
         /* One edge more fits without the TLV at most. */
         if (!build(&t, counts, most[_i].n_edges + 1)) {
             struct encap_template before = t;
 
-            ck_assert_int_eq(auth_sign(&t, &c), EMSGSIZE);
+            ck_assert_int_eq(auth_sign(&t, &c, &epoch), EMSGSIZE);
             ck_assert_mem_eq(&t, &before, sizeof t);
         }
     }
@@ -186,9 +208,9 @@ START_TEST(not_signed)
 
         ck_assert_int_eq(build(&t, fig1, 3), 0);
         before = t;
-        ck_assert_int_eq(auth_sign(&t, &none), 0);
+        ck_assert_int_eq(auth_sign(&t, &none, &epoch), 0);
         ck_assert_mem_eq(&t, &before, sizeof t);
-        ck_assert_int_eq(auth_sign(&t, &unknown), ENOKEY);
+        ck_assert_int_eq(auth_sign(&t, &unknown, &epoch), ENOKEY);
         ck_assert_mem_eq(&t, &before, sizeof t);
     }
 END_TEST
@@ -214,6 +236,29 @@ is_covered(const struct sample *s, unsigned int tlvs, size_t ofs)
 }
 
 static const unsigned int alone[] = {AUTH_MT, AUTH_HMAC};
+
+/* The digests of an epoch fit no other: neither another Designated QPN, nor another Proxy Address,
+ * even though the Segment List of the SRH says which Proxy it is for. */
+START_TEST(each_epoch_has_its_own)
+    {
+        unsigned int tlvs = alone[_i];
+        struct sample s;
+
+        make_sample(&s, tlvs);
+        ck_assert_int_eq(verify_once(tlvs, &s), DROP_none);
+        for (unsigned bit = 0; bit < 24; bit++) {
+            epoch.designated_qpn ^= 1u << bit;
+            ck_assert_int_eq(verify_once(tlvs, &s), DROP_auth_bad);
+            epoch.designated_qpn ^= 1u << bit;
+        }
+        for (unsigned bit = 0; bit < 128; bit++) {
+            epoch.proxy.s6_addr[bit / 8] ^= (uint8_t) (1u << bit % 8);
+            ck_assert_int_eq(verify_once(tlvs, &s), DROP_auth_bad);
+            epoch.proxy.s6_addr[bit / 8] ^= (uint8_t) (1u << bit % 8);
+        }
+        ck_assert_int_eq(verify_once(tlvs, &s), DROP_none);
+    }
+END_TEST
 
 /* Each bit of outer header and SRH turned over, one at a time: where the parser has no objection,
  * what is covered is refused and what is not is accepted, by a verifier that has seen the right one
@@ -276,10 +321,11 @@ START_TEST(hmac_without_d)
         struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (s.bytes + s.h.ip.ofs);
         struct srh_hdr *srh = (struct srh_hdr *) (s.bytes + s.h.srh_ofs);
         struct auth_tlv *tlv = (struct auth_tlv *) (s.bytes + s.h.hmac_ofs);
-        /* Of HMAC-SHA256("0123456789abcdef", 5f00:0:200::1 | 0 0 | 0 0 | 7 | fd00:ffff::1), by
+        /* Of HMAC-SHA256(K, 5f00:0:200::1 | 0 0 | 0 0 | 7 | fd00:ffff::1), with K =
+         * HMAC-SHA256("0123456789abcdef", "SRv6 multicast epoch" | fd00:ffff::1 | 0 0x101), by
          * Python's hmac. */
         tlv->flags = be16_put(0);
-        hex_bytes("0b36856db2988fd31e956eafa018d8ff284216ee4b907b550b6fcab54afd3311", tlv->hmac,
+        hex_bytes("5ffc0cd3dbeb3cd3265c15aea30e306c50993778a6ccc44a067b638975a3a047", tlv->hmac,
                   32);
         srh->segments_left = 0;
         ip->dst = hex_addr("fd00:ffff::1");
@@ -393,7 +439,7 @@ START_TEST(wrong_key)
         unsigned int tlvs = alone[_i];
         struct auth_key other[] = {keys[0], keys[1]};
         struct auth_config c = {.tlvs = tlvs, .n_keys = 2, .keys = other};
-        struct auth_verifier *v = auth_verifier_create();
+        struct auth_verifier *v = auth_verifier_create(&epoch);
         struct auth_result r;
         struct sample s;
 
@@ -405,7 +451,7 @@ START_TEST(wrong_key)
         ck_assert_uint_eq(r.key, KEY);
         auth_verifier_destroy(v);
 
-        v = auth_verifier_create();
+        v = auth_verifier_create(&epoch);
         c.n_keys = 1;
         auth_verifier_configure(v, &c, 0);
         r = auth_verify(v, s.bytes, &s.h, 0);
@@ -511,10 +557,11 @@ auth_suite(void)
     Suite *suite = suite_create("auth");
     TCase *tc = tcase_create("auth");
 
-    tcase_add_checked_fixture(tc, fill_keys, NULL);
-    tcase_add_loop_test(tc, same_as_vectors, 0, 10);
+    tcase_add_checked_fixture(tc, fill_inputs, NULL);
+    tcase_add_loop_test(tc, same_as_vectors, 0, sizeof vectors / sizeof vectors[0]);
     tcase_add_loop_test(tc, capacity, 0, sizeof most / sizeof most[0]);
     tcase_add_test(tc, not_signed);
+    tcase_add_loop_test(tc, each_epoch_has_its_own, 0, 2);
     tcase_add_loop_test(tc, every_bit, 0, 2);
     tcase_add_loop_test(tc, what_may_change, 0, 2);
     tcase_add_test(tc, hmac_without_d);

@@ -9,7 +9,7 @@ tests/unit/test-parse.c).  Needs scapy 2.5; run from the repository's root.
 
 And auth-scapy.pcap, what lib/auth.c must add to that (tests/unit/test-auth.c).
 Its HMACs are made here with Python's hmac, from RFC 8754 2.1.2.1 and from the
-definition of MT-AUTH in docs/security.md.
+definitions of MT-AUTH and of an epoch's key in docs/security.md.
 """
 import hmac
 import socket
@@ -31,6 +31,7 @@ AGENT = '5f00:0:200::1'
 REPLICATION_SID = '5f00:0:100:f000::'
 TC = 2
 FLOW_LABEL = 0x12345
+DESIGNATED_QPN = 0x101
 
 
 class Receiver(Packet):
@@ -75,7 +76,7 @@ def roce(payload):
     """A RoCEv2 SEND_ONLY; scapy knows no ICRC over IPv6, so it is made here by the IBTA's rule."""
     packet = bytearray(bytes(IPv6(src=SOURCE, dst=PROXY, tc=TC, hlim=64) /
                              UDP(sport=0xc001, dport=4791, chksum=0) /
-                             BTH(opcode=4, padcount=0, pkey=0xffff, dqpn=0x101, ackreq=1, psn=7, icrc=0) /
+                             BTH(opcode=4, padcount=0, pkey=0xffff, dqpn=DESIGNATED_QPN, ackreq=1, psn=7, icrc=0) /
                              Raw(payload)))
     # scapy leaves room for the ICRC but, being told that it is 0, does not compute it.
     del packet[-4:]
@@ -112,13 +113,16 @@ def digest_tlv(kind, flags, key, digest=bytes(32)):
     return bytes([kind, 38]) + flags.to_bytes(2, 'big') + key.to_bytes(4, 'big') + digest
 
 
-def authenticated(copies, key, hmac_tlv, mt_auth):
+def authenticated(copies, key, hmac_tlv, mt_auth, designated_qpn=DESIGNATED_QPN):
     """A frame with an HMAC TLV, an MT-AUTH TLV or both behind the padding of the End.MT TLVs."""
     def address(text):
         return socket.inet_pton(socket.AF_INET6, text)
 
+    epoch = b'SRv6 multicast epoch' + address(PROXY) + designated_qpn.to_bytes(4, 'big')
+    epoch_key = hmac.new(KEYS[key], epoch, 'sha256').digest()
+
     def digest(text):
-        return hmac.new(KEYS[key], text, 'sha256').digest()
+        return hmac.new(epoch_key, text, 'sha256').digest()
 
     body = b''.join(bytes(t) for t in tlvs(copies))
     if len(body) % 8:
@@ -142,6 +146,7 @@ def authenticated_frames():
         for which in ((False, True), (True, False), (True, True)):
             yield authenticated(fig1, key, *which)
     yield authenticated([], 7, False, True)
+    yield authenticated(fig1, 7, True, True, DESIGNATED_QPN + 1)
 
 
 def frames():
