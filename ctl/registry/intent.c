@@ -235,7 +235,7 @@ read_sids(struct reader *r, const struct rrec_node *row, struct node_config *out
 static bool
 read_branch(struct reader *r, const struct rrec_branch *row, struct branch_config *b)
 {
-    if (!read_integer(r, "Branch.id", row->id, 0, UINT32_MAX)
+    if (!read_integer(r, "Branch.id", row->id, 1, UINT32_MAX)
         || !read_name(r, "Branch.name", row->name, b->name)
         || !read_address(r, "Branch.address", row->address, &b->address)) {
         return false;

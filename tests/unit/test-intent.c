@@ -243,6 +243,7 @@ static const struct {
     {&outer_da[0], "5f00:0:100:e001::/64", NULL, 0, "Tree_Node.outer_da"},
     {NULL, NULL, &branch_rows[0].id, 1, "id 1 is there twice"},
     {NULL, NULL, &branch_rows[0].id, -1, "Branch.id"},
+    {NULL, NULL, &branch_rows[0].id, 0, "Branch.id \"0\": must be 1..4294967295"},
     {&branch_rows[0].name, "", NULL, 0, "Branch.name"},
     {&branch_rows[0].address, "", NULL, 0, "Branch.address"},
     {&branch_rows[0].address, "fd00:1::1", NULL, 0, "Branch.address \"fd00:1::1\": is there twice"},
