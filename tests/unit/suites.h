@@ -46,6 +46,7 @@
     SUITE(policy)        \
     SUITE(port_gso)      \
     SUITE(presume)       \
+    SUITE(printable)     \
     SUITE(resend)        \
     SUITE(response)      \
     SUITE(retry)         \
