@@ -206,7 +206,11 @@ check_lab(struct doctor *d, const char *name)
         return;
     }
     size_t n_dead = count_dead(&list, &n_processes, &dead);
-    if (n_dead == n_processes) {
+    if (lab_former_boot(&list)) {
+        doctor_add(d, DOCTOR_WARNING,
+                   xasprintf("lab '%s' is from before this machine booted", name),
+                   xasprintf("castlab down %s", name));
+    } else if (n_dead == n_processes) {
         doctor_add(d, DOCTOR_WARNING,
                    xasprintf("lab '%s' is left over from an earlier run: none of its %zu "
                              "processes runs",

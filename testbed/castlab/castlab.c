@@ -14,6 +14,7 @@
 
 #include "ctl/registry/paths.h"
 #include "ctl/registry/values.h"
+#include "lib/printable.h"
 #include "openvswitch/vlog.h"
 #include "svec.h"
 #include "testbed/castlab/lab.h"
@@ -28,10 +29,10 @@ static int __attribute__((format(printf, 1, 2))) usage_error(const char *format,
 {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "castlab: ");
-    vfprintf(stderr, format, args);
-    fprintf(stderr, " (castlab --help)\n");
+    char *why = xvasprintf(format, args);
     va_end(args);
+    lab_complain("%s (castlab --help)", why);
+    free(why);
     return EXIT_USAGE;
 }
 
@@ -145,7 +146,9 @@ cmd_up(int argc, char *argv[])
         char *error = topology_load(argv[optind], o.name, (const char *const *) o.parameters.names,
                                     o.parameters.n, &t);
         if (error) {
-            fprintf(stderr, "%s\n", error);
+            char *line = printable(error);
+            fprintf(stderr, "%s\n", line);
+            free(line);
             free(error);
             exit_code = EXIT_USAGE;
         } else {

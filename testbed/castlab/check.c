@@ -135,7 +135,15 @@ check_folder(const char *name)
 {
     const struct lab_text folder = lab_folder(name);
     if (lab_exists(name)) {
-        return xasprintf("lab '%s' is already up (castlab down %s)", name, name);
+        struct journal_list list;
+        char *error = lab_read(name, &list);
+        bool former_boot = !error && lab_former_boot(&list);
+        if (!error) {
+            journal_list_uninit(&list);
+        }
+        free(error);
+        return former_boot ? lab_is_of_former_boot(name)
+                           : xasprintf("lab '%s' is already up (castlab down %s)", name, name);
     }
     if (rmdir(folder.text) && errno != ENOENT) {
         return xasprintf("%s exists and is no lab (%s)", folder.text, ovs_strerror(errno));

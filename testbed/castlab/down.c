@@ -6,12 +6,13 @@
  * only if it is still the one that was made.  One that has gone already is no
  * error, so 'down' may be repeated, and the same code undoes a start that broke
  * off anywhere.  The journal goes last.  It stays if something could not be
- * removed.
+ * removed.  Nothing outlives a reboot but the lab's files.
  */
 #include <config.h>
 
 #include <errno.h>
 #include <ftw.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -161,6 +162,11 @@ lab_down(const char *name)
     char *error = lab_read(name, &list);
     if (error) {
         return lab_refuse(error);
+    }
+    if (lab_former_boot(&list)) {
+        journal_list_uninit(&list);
+        printf("lab %s: from before this machine booted, only its files are removed\n", name);
+        return remove_folder(name) ? EXIT_OK : EXIT_PARTIAL;
     }
     error = lab_enter(name, &list);
     error = error ? error : check_unused(name, &list);

@@ -66,7 +66,7 @@ add_rule(struct lab *lab, const struct in6_addr *from, struct prefix to, uint32_
     const struct rule rule = {.pref = HOST_RULE_PREF, .from = from, .to = to, .table = table};
     char *error = lab_intent(lab, "rule %u %s %s/%u %u", rule.pref, ip6_text(from),
                              ip6_text(&to.address), to.plen, table);
-    return error ? error : lab_outcome(lab, rule_add(lab->net, &rule), 0);
+    return error ? error : lab_outcome(lab, rule_add(lab->net, &rule), NO_ID);
 }
 
 static char *
@@ -84,7 +84,8 @@ create_tap(struct lab *lab, const char *netdev)
         return error;
     }
     error = tap_create(netdev);
-    error = lab_outcome(lab, error, error ? 0 : (uint64_t) net_ifindex(lab->net, netdev));
+    int index = net_ifindex(lab->net, netdev);
+    error = lab_outcome(lab, error, index ? (uint64_t) index : NO_ID);
     for (size_t i = 0; i < ARRAY_SIZE(settings) && !error; i++) {
         error = sysctl_set(netdev, settings[i].name, settings[i].value);
     }

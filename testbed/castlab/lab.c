@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "ctl/registry/paths.h"
+#include "lib/printable.h"
 #include "testbed/castlab/netops.h"
 #include "util.h"
 
@@ -25,18 +26,6 @@ struct lab_text
 lab_db(const char *name)
 {
     return lab_text("unix:%s/lab/%s/db.sock", rocecast_rundir(), name);
-}
-
-struct lab_text
-lab_netns_name(const char *name, const char *node)
-{
-    return lab_text("%s-%s", name, node);
-}
-
-struct lab_text
-lab_rdma_device(const char *host)
-{
-    return lab_text("rxe_%s", host);
 }
 
 int
@@ -52,9 +41,7 @@ lab_complain(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "castlab: ");
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    printable_line(stderr, "castlab: ", format, args);
     va_end(args);
 }
 
@@ -77,18 +64,29 @@ lab_find_node(const struct journal_list *list, const char *name)
     return journal_next(list, NULL, '.', "node", name);
 }
 
-/* Opens the network namespace of one of the lab's processes.  All were started
- * in the hosts' namespace. */
+char *
+lab_is_of_former_boot(const char *name)
+{
+    return xasprintf("lab '%s' is from before this machine booted: castlab down %s removes its "
+                     "files",
+                     name, name);
+}
+
+/* Opens the network namespace with this inode, which is that of one of the lab's processes.  Nearly
+ * all were started there: an Open vSwitch is in its node's. */
 static int
-open_process_netns(const struct journal_list *list)
+open_process_netns(const struct journal_list *list, uint64_t inode)
 {
     const struct journal_entry *e = NULL;
     while ((e = journal_next(list, e, '+', "process", NULL))) {
         if (process_alive(lab_process_id(e))) {
             long pid = lab_process_id(e).pid;
             int fd = open(lab_text("/proc/%ld/ns/net", pid).text, O_RDONLY | O_CLOEXEC);
-            if (fd >= 0) {
+            if (fd >= 0 && netns_inode(lab_text("/proc/self/fd/%d", fd).text) == inode) {
                 return fd;
+            }
+            if (fd >= 0) {
+                close(fd);
             }
         }
     }
@@ -98,11 +96,15 @@ open_process_netns(const struct journal_list *list)
 char *
 lab_enter(const char *name, const struct journal_list *list)
 {
+    if (lab_former_boot(list)) {
+        return lab_is_of_former_boot(name);
+    }
     const struct journal_entry *fact = journal_find(list, "netns");
-    if (!fact || strtoull(fact->fields[0], NULL, 10) == netns_inode("/proc/self/ns/net")) {
+    uint64_t inode = fact ? strtoull(fact->fields[0], NULL, 10) : 0;
+    if (!fact || inode == netns_inode("/proc/self/ns/net")) {
         return NULL;
     }
-    int fd = open_process_netns(list);
+    int fd = open_process_netns(list, inode);
     if (fd < 0) {
         return xasprintf("lab '%s' was made in another network namespace and none of its "
                          "processes runs: run castlab there, or remove %s if that namespace is "

@@ -34,19 +34,18 @@ enum {
 /* lab.c */
 
 struct lab_text lab_db(const char *name); /* unix:... */
-/* Name of a forwarder's namespace. */
-struct lab_text lab_netns_name(const char *name, const char *node);
-/* Name of a host's RDMA device. */
-struct lab_text lab_rdma_device(const char *host);
 /* Holds off other castlabs that make or remove labs, until this program ends.  NULL or a malloc'd
  * error. */
 char *lab_lock(void);
 /* The fact that names a node; NULL: none of this name. */
 const struct journal_entry *lab_find_node(const struct journal_list *, const char *name);
-/* Enters the network namespace in which the lab's hosts are.  NULL or a malloc'd error. */
+/* Enters the network namespace in which the lab's hosts are.  Refuses a lab of a former boot.  NULL
+ * or a malloc'd error. */
 char *lab_enter(const char *name, const struct journal_list *);
 /* Prints an error and frees it; returns EXIT_REFUSED. */
 int lab_refuse(char *error);
+/* What is wrong with a lab of a former boot; malloc'd. */
+char *lab_is_of_former_boot(const char *name);
 void lab_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* up.c: returns an exit code; errors have been printed.  A failure undoes itself. */

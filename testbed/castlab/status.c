@@ -90,6 +90,13 @@ lab_status(const char *name)
     struct journal_list list;
     struct net *net = NULL;
     char *error = lab_read(name, &list);
+    if (!error && lab_former_boot(&list)) {
+        journal_list_uninit(&list);
+        printf("lab %s: from before this machine booted, only its files are left (castlab down "
+               "%s)\n",
+               name, name);
+        return EXIT_OK;
+    }
     error = error ? error : lab_enter(name, &list);
     error = error ? error : net_open(&net, -1);
     if (error) {

@@ -33,17 +33,13 @@ struct reader {
 };
 
 static const struct kind_row {
-    const char *name;
     const char *with_article;
     enum node_role role; /* of a forwarder. */
 } kinds[] = {
-    [KIND_HOST] = {.name = "host", .with_article = "a host"},
-    [KIND_SWEDGE] = {"swedge", "a swedge", NODE_SWITCH},
-    [KIND_SRCAGENT] = {"srcagent", "a srcagent", NODE_AGENT},
-    [KIND_OVS] = {"ovs", "an ovs", NODE_OVS},
-    [KIND_ROUTER] = {"router", "a router", NODE_ROUTER},
+    [KIND_HOST] = {.with_article = "a host"},     [KIND_SWEDGE] = {"a swedge", NODE_SWITCH},
+    [KIND_SRCAGENT] = {"a srcagent", NODE_AGENT}, [KIND_OVS] = {"an ovs", NODE_OVS},
+    [KIND_ROUTER] = {"a router", NODE_ROUTER},
 };
-WORDS_DEFINE(topology_kind, enum topology_kind, kinds);
 
 static const char *
 a_kind(const struct topology_node *node)
@@ -158,7 +154,7 @@ read_kind(struct reader *r, yaml_node_t *at, const char *text, struct topology_n
         return;
     }
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        names[i] = kinds[i].name;
+        names[i] = topology_kind_name((enum topology_kind) i);
     }
     char *hint = did_you_mean(text, names);
     yaml_doc_error(&r->yd, at, "unknown kind '%s' of node '%s'%s", text, node->name, hint);

@@ -15,13 +15,11 @@
 #include <stdint.h>
 
 #include "lib/node-config.h"
+#include "testbed/labs/labs.h"
 
 #define TOPOLOGY_NAME_SIZE 32 /* of labs and nodes, with the terminating NUL. */
 #define TOPOLOGY_MAX_NODES 1024
 
-/* A forwarder is a swedge, a srcagent, an Open vSwitch or the kernel. */
-enum topology_kind { KIND_HOST, KIND_SWEDGE, KIND_SRCAGENT, KIND_OVS, KIND_ROUTER };
-WORDS_DECLARE(topology_kind, enum topology_kind);
 /* The role of a forwarder of this kind. */
 enum node_role topology_role(enum topology_kind);
 

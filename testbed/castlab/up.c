@@ -71,7 +71,7 @@ lab_outcome(struct lab *lab, char *error, uint64_t id)
     }
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, id);
-    return id ? journal_made(&lab->journal, text) : NULL;
+    return id == NO_ID ? NULL : journal_made(&lab->journal, text);
 }
 
 /* Registry. */
@@ -185,6 +185,7 @@ create_folder(struct lab *lab)
     char *error = mkdir(folder.text, 0755)
                       ? xasprintf("%s: %s", folder.text, ovs_strerror(errno))
                       : journal_open(&lab->journal, lab_file(t->name, "journal").text);
+    error = error ? error : lab_fact(lab, "boot %s", lab_boot_id().text);
     error = error ? error : lab_fact(lab, "lab %s", t->name);
     error = error ? error : lab_fact(lab, "netns %" PRIu64, netns_inode("/proc/self/ns/net"));
     error = error ? error : lab_fact(lab, "rdma %s", lab->rdma ? "yes" : "no");

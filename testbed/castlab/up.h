@@ -13,10 +13,6 @@
 #include "testbed/castlab/netops.h"
 #include "testbed/castlab/registry.h"
 
-/* Where the kernel's 'lookup local' goes when hosts have rules before it. */
-#define HOST_RULE_PREF  10
-#define LOCAL_RULE_PREF 100
-
 struct programs {
     char *ovsdb_server, *ovsdb_tool;
     char *castd, *swedge, *srcagent, *castfwd, *castlab;
@@ -100,7 +96,8 @@ char *lab_start_ovs(struct lab *, const char *node);
 char *lab_fact(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *lab_intent(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Ends an intent.  If there is an 'error', nothing was made, and it is passed on.  Otherwise the
- * object has this identity, if 'id' is not 0. */
+ * object has this identity, if 'id' is not NO_ID. */
+#define NO_ID UINT64_MAX
 char *lab_outcome(struct lab *, char *error, uint64_t id);
 
 #endif /* testbed/castlab/up.h */

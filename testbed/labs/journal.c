@@ -10,6 +10,9 @@
  *     = ID               the object of the last '+' exists, with this identity
  *     -                  the object of the last '+' was not made
  *
+ * A last line without its end is what a crash in mid-write left: the step that it announces was
+ * not taken, or its outcome is not known.  Readers pass over it.  Who appends removes it first.
+ *
  * Fields have no spaces.  Objects, with their identities:
  *
  *     + process NAME PID START            a process; PID and its start time are known before it
@@ -26,10 +29,13 @@
  * removing nothing is better than removing what is not the lab's.
  *
  * '+' without '=' is a step that was cut short: the object may exist.  When the
- * line was written, neither it nor anyone else's object of its name existed.
+ * line was written, neither it nor anyone else's object of its name existed.  If the object has an
+ * identity, such a line is the last one.
  *
  * Facts:
  *
+ *     . boot ID                           the boot in which all this was made: the first line.  After
+ *                                         another one none of the objects exists
  *     . lab NAME
  *     . netns INODE                       the network namespace of the hosts
  *     . node NAME KIND
@@ -51,11 +57,32 @@
 #include "ctl/registry/values.h"
 #include "util.h"
 
+/* Cuts off what is behind the last end of a line.  Returns 0, or -1 and errno. */
+static int
+cut_torn_line(int fd)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    off_t whole = size;
+    char last;
+
+    while (whole > 0 && pread(fd, &last, 1, whole - 1) == 1 && last != '\n') {
+        whole--;
+    }
+    return size < 0 || (whole < size && ftruncate(fd, whole)) ? -1 : 0;
+}
+
 char *
 journal_open(struct journal *j, const char *path)
 {
-    j->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-    return j->fd < 0 ? xasprintf("%s: %s", path, ovs_strerror(errno)) : NULL;
+    j->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (j->fd >= 0 && !cut_torn_line(j->fd)) {
+        return NULL;
+    }
+    char *error = xasprintf("%s: %s", path, ovs_strerror(errno));
+    if (j->fd >= 0) {
+        close(j->fd);
+    }
+    return error;
 }
 
 void
@@ -64,13 +91,32 @@ journal_close(struct journal *j)
     close(j->fd);
 }
 
+/* Returns 0 once all is on the disk, otherwise an errno value. */
+static int
+write_all(int fd, const char *text, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno != EINTR) {
+            return errno;
+        }
+        if (n > 0) {
+            text += n;
+            len -= (size_t) n;
+        }
+    }
+    return fdatasync(fd) ? errno : 0;
+}
+
 static char *
 write_line(struct journal *j, char op, const char *text)
 {
     char *line = text ? xasprintf("%c %s\n", op, text) : xasprintf("%c\n", op);
-    size_t len = strlen(line);
-    ssize_t n = write(j->fd, line, len);
-    int error = n < 0 ? errno : (size_t) n < len ? ENOSPC : fdatasync(j->fd) ? errno : 0;
+    off_t before = lseek(j->fd, 0, SEEK_END);
+    int error = write_all(j->fd, line, strlen(line));
+    if (error && before >= 0) {
+        ignore(ftruncate(j->fd, before)); /* if this fails, the next journal_open() does it. */
+    }
     free(line);
     return error ? xasprintf("journal: %s", ovs_strerror(error)) : NULL;
 }
@@ -123,33 +169,55 @@ entry_init(struct journal_entry *e, char op, const char *text)
 }
 
 /* All kinds of lines, and the fields of each: w a word, i a network device, u a number of 32 bits,
- * n a number of 64 bits, d a process, a an address, p a prefix. */
-static const struct {
+ * n a number of 64 bits, N one that is not 0, d a process, a an address, p a prefix. */
+static const struct format {
     char op;
     const char *kind, *fields;
+    char id; /* '+': field of the '=' line that follows; 0: none does. */
 } formats[] = {
-    {'.', "lab", "w"},     {'.', "netns", "n"}, {'.', "node", "ww"},      {'.', "port", "wiww"},
-    {'.', "rdma", "w"},    {'.', "up", ""},     {'+', "netns", "w"},      {'+', "tap", "i"},
-    {'+', "rule", "uapu"}, {'+', "rxe", "wi"},  {'+', "local-rule", "u"}, {'+', "process", "wdn"},
+    {'.', "boot", "w", 0},      {'.', "lab", "w", 0},     {'.', "netns", "n", 0},
+    {'.', "node", "ww", 0},     {'.', "port", "wiww", 0}, {'.', "rdma", "w", 0},
+    {'.', "up", "", 0},         {'+', "netns", "w", 'N'}, {'+', "tap", "i", 'N'},
+    {'+', "rule", "uapu", 0},   {'+', "rxe", "wi", 'n'},  {'+', "local-rule", "u", 0},
+    {'+', "process", "wdn", 0},
 };
 
+/* NULL: there is no such kind. */
+static const struct format *
+find_format(const struct journal_entry *e)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+        if (formats[i].op == e->op && !strcmp(formats[i].kind, e->kind)) {
+            return &formats[i];
+        }
+    }
+    return NULL;
+}
+
 #define WORD_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+static bool
+decimal_parse(const char *s, uint64_t min, uint64_t max)
+{
+    uint64_t number;
+    return !s[strspn(s, "0123456789")] && number_parse(s, min, max, &number);
+}
 
 /* Returns NULL, or what the field must be. */
 static const char *
 field_problem(char format, const char *field)
 {
     struct in6_addr address;
-    uint64_t number;
     uint8_t plen;
 
     switch (format) {
     case 'w':
         return field[0] && field[0] != '.' && !field[strspn(field, WORD_CHARS)] ? NULL : "a name";
     case 'i': return ifname_is_valid(field) ? NULL : "a network device";
-    case 'd': return number_parse(field, 1, INT32_MAX, &number) ? NULL : "a process";
-    case 'u': return number_parse(field, 0, UINT32_MAX, &number) ? NULL : "a number of 32 bits";
-    case 'n': return number_parse(field, 0, UINT64_MAX, &number) ? NULL : "a number";
+    case 'd': return decimal_parse(field, 1, INT32_MAX) ? NULL : "a process";
+    case 'u': return decimal_parse(field, 0, UINT32_MAX) ? NULL : "a number of 32 bits";
+    case 'n': return decimal_parse(field, 0, UINT64_MAX) ? NULL : "a number";
+    case 'N': return decimal_parse(field, 1, UINT64_MAX) ? NULL : "a number from 1 on";
     case 'a': return ip6_parse(field, &address) ? NULL : "an IPv6 address";
     case 'p': return ip6_prefix_parse(field, &address, &plen) ? NULL : "an IPv6 prefix";
     default: OVS_NOT_REACHED();
@@ -161,43 +229,53 @@ field_problem(char format, const char *field)
 static char *
 check_entry(const struct journal_entry *e, const char *line)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-        if (formats[i].op != e->op || strcmp(formats[i].kind, e->kind) != 0) {
-            continue;
-        }
-        size_t n = strlen(formats[i].fields);
-        for (size_t j = 0; j < n; j++) {
-            const char *problem = field_problem(formats[i].fields[j], e->fields[j]);
-            if (problem) {
-                return xasprintf("line '%s': '%s' must be %s", line, e->fields[j], problem);
-            }
-        }
-        return e->fields[n][0] ? xasprintf("line '%s': '%s' is too much", line, e->fields[n])
-                               : NULL;
+    const struct format *format = find_format(e);
+    if (!format) {
+        return xasprintf("unexpected line '%s'", line);
     }
-    return xasprintf("unexpected line '%s'", line);
+    size_t n = strlen(format->fields);
+    for (size_t j = 0; j < n; j++) {
+        const char *problem = field_problem(format->fields[j], e->fields[j]);
+        if (problem) {
+            return xasprintf("line '%s': '%s' must be %s", line, e->fields[j], problem);
+        }
+    }
+    return e->fields[n][0] ? xasprintf("line '%s': '%s' is too much", line, e->fields[n]) : NULL;
+}
+
+/* Is this an intent whose '=' or '-' line is still to come? */
+static bool
+awaits_outcome(const struct journal_entry *e)
+{
+    return e && e->op == '+' && !e->id && find_format(e)->id;
 }
 
 static char *
-take_line(struct journal_list *list, const char *line)
+take_line(struct journal_list *list, const char *line, unsigned int number)
 {
     struct journal_entry *last = list->n ? &list->entries[list->n - 1] : NULL;
     const char *text = line[0] && line[1] == ' ' ? line + 2 : "";
     switch (line[0]) {
     case '.':
     case '+':
+        if (awaits_outcome(last)) {
+            return xasprintf("line '%s': line %u is to be followed by '=' or '-'", line,
+                             last->line);
+        }
         list->entries = xrealloc(list->entries, (list->n + 1) * sizeof *list->entries);
-        entry_init(&list->entries[list->n++], line[0], text);
-        return check_entry(&list->entries[list->n - 1], line);
+        last = &list->entries[list->n++];
+        entry_init(last, line[0], text);
+        last->line = number;
+        return check_entry(last, line);
     case '=':
-        if (last && last->op == '+' && !last->id) {
+        if (awaits_outcome(last)) {
             last->id = xstrdup(text);
-            const char *problem = field_problem('n', text);
+            const char *problem = field_problem(find_format(last)->id, text);
             return problem ? xasprintf("line '%s': '%s' must be %s", line, text, problem) : NULL;
         }
         break;
     case '-':
-        if (last && last->op == '+') {
+        if (last && last->op == '+' && !last->id) {
             entry_uninit(last);
             list->n--;
             return NULL;
@@ -224,7 +302,8 @@ journal_read(const char *path, struct journal_list *list)
     while (!error && (len = getline(&line, &size, stream)) > 0 && line[len - 1] == '\n') {
         line[len - 1] = '\0';
         number++;
-        char *problem = take_line(list, line);
+        char *problem = strlen(line) + 1 < (size_t) len ? xstrdup("a line with a NUL byte")
+                                                        : take_line(list, line, number);
         if (problem) {
             error = xasprintf("%s:%u: %s", path, number, problem);
             free(problem);

@@ -20,7 +20,8 @@ struct journal_entry {
     char op; /* '.' or '+'. */
     const char *kind;
     const char *fields[JOURNAL_MAX_FIELDS]; /* after the kind; missing ones are "". */
-    char *id; /* '+': the one in the '=' line that followed; NULL: none did. */
+    char *id;          /* '+': the one in the '=' line that followed; NULL: none did. */
+    unsigned int line; /* number in the file, from 1 on. */
 };
 
 struct journal_list {
@@ -28,11 +29,13 @@ struct journal_list {
     struct journal_entry *entries;
 };
 
-/* Opens for appending; creates the file.  Functions return NULL or a malloc'd error. */
+/* Opens for appending; creates the file.  Removes the end of a record that was cut short.  Functions
+ * return NULL or a malloc'd error. */
 char *journal_open(struct journal *, const char *path);
 void journal_close(struct journal *);
 
-/* Writes one line; when it returns, the line is on the disk.  'text' is "KIND FIELD...". */
+/* Writes one line.  Without an error the line is on the disk, with one the journal is as before.
+ * 'text' is "KIND FIELD...". */
 char *journal_fact(struct journal *, const char *text);
 char *journal_intent(struct journal *, const char *text);
 /* The object of the last intent exists and has this identity. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ctl/registry/paths.h"
+#include "lib/port.h"
 #include "util.h"
 
 /* Start time and state letter from /proc/PID/stat.  False: no such process. */
@@ -105,10 +106,134 @@ lab_list(struct svec *names)
     svec_sort(names);
 }
 
+struct lab_text
+lab_netns_name(const char *name, const char *node)
+{
+    return lab_text("%s-%s", name, node);
+}
+
+struct lab_text
+lab_rdma_device(const char *host)
+{
+    return lab_text("rxe_%s", host);
+}
+
+static const char *const kinds[] = {
+    [KIND_HOST] = "host", [KIND_SWEDGE] = "swedge", [KIND_SRCAGENT] = "srcagent",
+    [KIND_OVS] = "ovs",   [KIND_ROUTER] = "router",
+};
+WORDS_DEFINE(topology_kind, enum topology_kind, kinds);
+
+static bool
+is_tap(const struct journal_list *list, const char *netdev)
+{
+    const struct journal_entry *e = NULL;
+    while ((e = journal_next(list, e, '.', "port", NULL))) {
+        if (!strcmp(e->fields[1], netdev) && !strcmp(e->fields[2], port_kind_name(PORT_TAP))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+is_netns(const struct journal_list *list, const char *lab, const char *netns)
+{
+    const struct journal_entry *e = NULL;
+    while ((e = journal_next(list, e, '.', "node", NULL))) {
+        if (!strcmp(lab_netns_name(lab, e->fields[0]).text, netns)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+is_rdma_device(const struct journal_list *list, const char *device)
+{
+    const struct journal_entry *e = NULL;
+    while ((e = journal_next(list, e, '.', "node", NULL))) {
+        if (!strcmp(lab_rdma_device(e->fields[0]).text, device)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Would the lab, as its facts describe it, have made this?  Returns NULL, or what it is not. */
+static const char *
+foreign(const struct journal_list *list, const char *lab, const struct journal_entry *e)
+{
+    const char *name = e->fields[0];
+    enum topology_kind kind;
+    if (e->op == '.' && !strcmp(e->kind, "lab")) {
+        return strcmp(name, lab) ? "the name" : NULL;
+    }
+    if (e->op == '.') {
+        bool bad_kind = !strcmp(e->kind, "node") && !topology_kind_parse(e->fields[1], &kind);
+        return bad_kind ? "a node of a known kind" : NULL;
+    }
+    if (!strcmp(e->kind, "netns")) {
+        return is_netns(list, lab, name) ? NULL : "a namespace";
+    }
+    if (!strcmp(e->kind, "tap")) {
+        return is_tap(list, name) ? NULL : "a tap";
+    }
+    if (!strcmp(e->kind, "rxe")) {
+        return is_rdma_device(list, name) && is_tap(list, e->fields[1]) ? NULL : "an RDMA device";
+    }
+    if (!strcmp(e->kind, "rule")) {
+        return strtoul(name, NULL, 10) == HOST_RULE_PREF ? NULL : "the preference of a rule";
+    }
+    if (!strcmp(e->kind, "local-rule")) {
+        return strtoul(name, NULL, 10) == LOCAL_RULE_PREF ? NULL
+                                                          : "the preference of 'lookup local'";
+    }
+    return NULL; /* a process, which its start time identifies. */
+}
+
 char *
 lab_read(const char *name, struct journal_list *list)
 {
-    return journal_read(lab_file(name, "journal").text, list);
+    const struct lab_text path = lab_file(name, "journal");
+    char *error = journal_read(path.text, list);
+    for (size_t i = 0; i < list->n && !error; i++) {
+        const struct journal_entry *e = &list->entries[i];
+        const char *what = foreign(list, name, e);
+        if (what) {
+            error = xasprintf("%s:%u: '%s' is not %s of lab '%s'", path.text, e->line, e->fields[0],
+                              what, name);
+        }
+    }
+    if (error) {
+        journal_list_uninit(list);
+    }
+    return error;
+}
+
+struct lab_text
+lab_boot_id(void)
+{
+    struct lab_text id = lab_text("unknown");
+    FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (stream) {
+        ignore(fscanf(stream, "%63s", id.text));
+        fclose(stream);
+    }
+    return id;
+}
+
+bool
+lab_former_boot(const struct journal_list *list)
+{
+    const struct lab_text now = lab_boot_id();
+    const struct journal_entry *e = NULL;
+    while ((e = journal_next(list, e, '.', "boot", NULL))) {
+        if (strcmp(e->fields[0], now.text) != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 struct process_id

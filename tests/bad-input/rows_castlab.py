@@ -158,7 +158,7 @@ JOURNALS = (
     ('+ process n1 5', "line '+ process n1 5': '' must be a number"),
     ('+ process n1 5 7 9', "line '+ process n1 5 7 9': '9' is too much"),
     ('+ netns ../x', "line '+ netns ../x': '../x' must be a name"),
-    ('+ netns hurt-n1\n= x', "line '= x': 'x' must be a number", 4),
+    ('+ netns hurt-n1\n= x', "line '= x': 'x' must be a number from 1 on", 4),
     ('+ tap averyveryverylongone',
      "line '+ tap averyveryverylongone': 'averyveryverylongone' must be a network device"),
     ('+ rule x fd00::1 fd00::/16 7', "line '+ rule x fd00::1 fd00::/16 7': 'x' must be a number of "
@@ -172,6 +172,18 @@ JOURNALS = (
     ('+ local-rule', "line '+ local-rule': '' must be a number of 32 bits"),
     ('+ rxe rxe_h1', "line '+ rxe rxe_h1': '' must be a network device"),
     ('+ rxe a/b h1', "line '+ rxe a/b h1': 'a/b' must be a name"),
+    ('+ local-rule 0x64', "line '+ local-rule 0x64': '0x64' must be a number of 32 bits"),
+    ('+ netns hurt-n1\n= 0', "line '= 0': '0' must be a number from 1 on", 4),
+    ('+ netns hurt-n1\n. up', "line '. up': line 3 is to be followed by '=' or '-'", 4),
+    ('+ netns hurt-n1\0', 'a line with a NUL byte'),
+    ('+ bridge \x1b[2J\x9b', "unexpected line '+ bridge \\x1b[2J\\u009b'"),
+    ('. lab bad', "'bad' is not the name of lab 'hurt'"),
+    ('. node n2 switch', "'n2' is not a node of a known kind of lab 'hurt'"),
+    ('+ netns bad-n1', "'bad-n1' is not a namespace of lab 'hurt'"),
+    ('+ tap eth0', "'eth0' is not a tap of lab 'hurt'"),
+    ('+ rxe rxe_n1 eth0', "'rxe_n1' is not an RDMA device of lab 'hurt'"),
+    ('+ rule 5 fd00::1 fd00::/16 7', "'5' is not the preference of a rule of lab 'hurt'"),
+    ('+ local-rule 0', "'0' is not the preference of 'lookup local' of lab 'hurt'"),
 )
 
 # What is replaced in BASE, by what, and what castlab must then say after the file's name.

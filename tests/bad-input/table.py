@@ -59,6 +59,7 @@ def cell(text):
     if len(text) > 100 and ' ' not in text:
         text = text[:60] + '...'
     text = text.rstrip('\n').replace('|', '\\|').replace('\0', '\\0').replace('\t', '\\t')
+    text = re.sub('[\x01-\x09\x0b-\x1f\x7f-\x9f]', lambda m: '\\x%02x' % ord(m[0]), text)
     return '`%s`' % text.replace('\n', '` `') if text else '(nothing)'
 
 
