@@ -18,6 +18,8 @@
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/schema.h"
 #include "ctl/registry/values.h"
+#include "hash.h"
+#include "openvswitch/hmap.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "ovsdb-idl.h"
@@ -35,18 +37,20 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
     (REGISTRY_TABLE(NODE) | REGISTRY_TABLE(PORT) | REGISTRY_TABLE(ROUTE) | REGISTRY_TABLE(SID) \
      | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH) | REGISTRY_TABLE(NODE_KEY))
 
-/* A group epoch that has started. */
-struct started {
-    struct in6_addr proxy;
-    uint32_t epoch;
-};
-
 /* A branch that was lost. */
 struct loss {
-    struct in6_addr proxy;
-    uint32_t epoch;
     uint32_t branch;
     char *why;
+};
+
+/* What was reported of a group epoch. */
+struct epoch {
+    struct hmap_node hmap_node; /* in agent_registry.epochs. */
+    struct in6_addr proxy;
+    uint32_t epoch;
+    bool started;
+    size_t n_losses;
+    struct loss *losses;
 };
 
 struct agent_registry {
@@ -67,10 +71,7 @@ struct agent_registry {
     /* What the agent reported. */
     int64_t applied; /* 0: nothing. */
     char *state;
-    size_t n_started;
-    struct started *started;
-    size_t n_losses;
-    struct loss *losses;
+    struct hmap epochs;
 };
 
 static void
@@ -115,6 +116,50 @@ monitor(struct ovsdb_idl *idl, const char *node_name)
     rrec_node_add_clause_name(&own, OVSDB_F_EQ, node_name);
     rrec_node_set_condition(idl, &own);
     ovsdb_idl_condition_destroy(&own);
+}
+
+static uint32_t
+hash_epoch(const struct in6_addr *proxy, uint32_t epoch)
+{
+    return hash_bytes(proxy, sizeof *proxy, epoch);
+}
+
+static struct epoch *
+find_epoch(const struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
+{
+    struct epoch *e;
+
+    HMAP_FOR_EACH_WITH_HASH (e, hmap_node, hash_epoch(proxy, epoch), &ar->epochs) {
+        if (e->epoch == epoch && IN6_ARE_ADDR_EQUAL(&e->proxy, proxy)) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+static struct epoch *
+make_epoch(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
+{
+    struct epoch *e = find_epoch(ar, proxy, epoch);
+
+    if (!e) {
+        e = xzalloc(sizeof *e);
+        e->proxy = *proxy;
+        e->epoch = epoch;
+        hmap_insert(&ar->epochs, &e->hmap_node, hash_epoch(proxy, epoch));
+    }
+    return e;
+}
+
+static void
+forget_epoch(struct agent_registry *ar, struct epoch *e)
+{
+    hmap_remove(&ar->epochs, &e->hmap_node);
+    for (size_t i = 0; i < e->n_losses; i++) {
+        free(e->losses[i].why);
+    }
+    free(e->losses);
+    free(e);
 }
 
 static const struct rrec_node *
@@ -177,6 +222,7 @@ agent_registry_create(const char *db, const char *node_name, unsigned int roles,
     ar->roles = roles;
     ar->control = xstrdup(control);
     ar->state = xstrdup("");
+    hmap_init(&ar->epochs);
     unixctl_command_register("rocecast/status", "", 0, 0, status_cb, ar);
     return ar;
 }
@@ -184,6 +230,8 @@ agent_registry_create(const char *db, const char *node_name, unsigned int roles,
 void
 agent_registry_destroy(struct agent_registry *ar)
 {
+    struct epoch *e;
+
     if (ar) {
         if (ar->txn) {
             ovsdb_idl_txn_destroy(ar->txn);
@@ -192,33 +240,13 @@ agent_registry_destroy(struct agent_registry *ar)
         free(ar->node_name);
         free(ar->control);
         free(ar->state);
-        free(ar->started);
-        for (size_t i = 0; i < ar->n_losses; i++) {
-            free(ar->losses[i].why);
+        HMAP_FOR_EACH_SAFE (e, hmap_node, &ar->epochs) {
+            forget_epoch(ar, e);
         }
-        free(ar->losses);
+        hmap_destroy(&ar->epochs);
         registry_retry_uninit(&ar->retry);
         free(ar);
     }
-}
-
-static bool
-is_started(const struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
-{
-    for (size_t i = 0; i < ar->n_started; i++) {
-        if (ar->started[i].epoch == epoch && !memcmp(&ar->started[i].proxy, proxy, sizeof *proxy)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool
-row_has_started(const struct agent_registry *ar, const struct rrec_tree_node *tree)
-{
-    struct in6_addr proxy;
-
-    return ip6_parse(tree->proxy, &proxy) && is_started(ar, &proxy, (uint32_t) tree->epoch);
 }
 
 static bool
@@ -232,18 +260,21 @@ row_has_lost(const struct rrec_tree_node *tree, uint32_t branch)
     return false;
 }
 
-/* Adds one entry at a time: what an earlier agent has reported stays. */
+/* Writes what the tree's row does not say yet.  Losses are added one at a time: what an earlier agent
+ * has reported stays. */
 static void
-report_losses(const struct agent_registry *ar, const struct rrec_tree_node *tree)
+report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
 {
     struct in6_addr proxy;
+    const struct epoch *e =
+        ip6_parse(tree->proxy, &proxy) ? find_epoch(ar, &proxy, (uint32_t) tree->epoch) : NULL;
 
-    for (size_t i = 0; i < ar->n_losses && ip6_parse(tree->proxy, &proxy); i++) {
-        const struct loss *loss = &ar->losses[i];
-
-        if (loss->epoch == tree->epoch && !memcmp(&loss->proxy, &proxy, sizeof proxy)
-            && !row_has_lost(tree, loss->branch)) {
-            rrec_tree_node_update_lost_setkey(tree, loss->branch, loss->why);
+    if (e && e->started && !tree->started) {
+        rrec_tree_node_set_started(tree, true);
+    }
+    for (size_t i = 0; e && i < e->n_losses; i++) {
+        if (!row_has_lost(tree, e->losses[i].branch)) {
+            rrec_tree_node_update_lost_setkey(tree, e->losses[i].branch, e->losses[i].why);
         }
     }
 }
@@ -264,11 +295,8 @@ report(struct agent_registry *ar, const struct rrec_node *row)
     if (same_row && ar->applied && row->nb_cfg != ar->applied) {
         rrec_node_set_nb_cfg(row, ar->applied);
     }
-    for (size_t i = 0; i < row->n_trees; i++) {
-        if (!row->trees[i]->started && row_has_started(ar, row->trees[i])) {
-            rrec_tree_node_set_started(row->trees[i], true);
-        }
-        report_losses(ar, row->trees[i]);
+    for (size_t i = 0; i < row->n_trees && !hmap_is_empty(&ar->epochs); i++) {
+        report_tree(ar, row->trees[i]);
     }
     ar->report = false;
     ar->txn = txn;
@@ -295,38 +323,25 @@ run_txn(struct agent_registry *ar)
     ar->txn = NULL;
 }
 
-static bool
-has_tree(const struct node_config *cfg, const struct in6_addr *proxy, uint32_t epoch)
-{
-    for (size_t i = 0; i < cfg->n_trees; i++) {
-        if (cfg->trees[i].epoch == epoch && !memcmp(&cfg->trees[i].proxy, proxy, sizeof *proxy)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Forgets epochs that the node has no tree of any more. */
 static void
 forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
 {
-    size_t n = 0;
+    struct hmap kept = HMAP_INITIALIZER(&kept);
+    struct epoch *e;
 
-    for (size_t i = 0; i < ar->n_started; i++) {
-        if (has_tree(cfg, &ar->started[i].proxy, ar->started[i].epoch)) {
-            ar->started[n++] = ar->started[i];
+    for (size_t i = 0; i < cfg->n_trees; i++) {
+        e = find_epoch(ar, &cfg->trees[i].proxy, cfg->trees[i].epoch);
+        if (e) {
+            hmap_remove(&ar->epochs, &e->hmap_node);
+            hmap_insert(&kept, &e->hmap_node, hash_epoch(&e->proxy, e->epoch));
         }
     }
-    ar->n_started = n;
-    n = 0;
-    for (size_t i = 0; i < ar->n_losses; i++) {
-        if (has_tree(cfg, &ar->losses[i].proxy, ar->losses[i].epoch)) {
-            ar->losses[n++] = ar->losses[i];
-        } else {
-            free(ar->losses[i].why);
-        }
+    HMAP_FOR_EACH_SAFE (e, hmap_node, &ar->epochs) {
+        forget_epoch(ar, e);
     }
-    ar->n_losses = n;
+    hmap_swap(&ar->epochs, &kept);
+    hmap_destroy(&kept);
 }
 
 /* Why this agent cannot follow this row at all, malloc'd; NULL: it can. */
@@ -468,28 +483,25 @@ agent_registry_refused(struct agent_registry *ar, uint64_t generation, const cha
 void
 agent_registry_started(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
 {
-    if (is_started(ar, proxy, epoch)) {
-        return;
-    }
-    ar->started = xrealloc(ar->started, (ar->n_started + 1) * sizeof *ar->started);
-    ar->started[ar->n_started++] = (struct started){*proxy, epoch};
-    ar->report = true;
+    struct epoch *e = make_epoch(ar, proxy, epoch);
+
+    ar->report |= !e->started;
+    e->started = true;
 }
 
 bool
 agent_registry_lost(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
                     uint32_t branch, const char *why)
 {
-    for (size_t i = 0; i < ar->n_losses; i++) {
-        const struct loss *loss = &ar->losses[i];
+    struct epoch *e = make_epoch(ar, proxy, epoch);
 
-        if (loss->branch == branch && loss->epoch == epoch
-            && !memcmp(&loss->proxy, proxy, sizeof *proxy)) {
+    for (size_t i = 0; i < e->n_losses; i++) {
+        if (e->losses[i].branch == branch) {
             return false;
         }
     }
-    ar->losses = xrealloc(ar->losses, (ar->n_losses + 1) * sizeof *ar->losses);
-    ar->losses[ar->n_losses++] = (struct loss){*proxy, epoch, branch, xstrdup(why)};
+    e->losses = xrealloc(e->losses, (e->n_losses + 1) * sizeof *e->losses);
+    e->losses[e->n_losses++] = (struct loss){branch, xstrdup(why)};
     ar->report = true;
     return true;
 }

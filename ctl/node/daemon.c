@@ -22,8 +22,10 @@
 
 VLOG_DEFINE_THIS_MODULE(node_daemon);
 
-#define POOL_SIZE  4096
-#define RETRY_MSEC 1000
+#define POOL_SIZE     4096
+#define RETRY_MSEC    1000
+
+#define TREES_AT_ONCE 64
 
 uint64_t
 node_daemon_now(void)
@@ -109,24 +111,47 @@ report_refused(struct node_daemon *d, const struct tree_info *info)
                  s->refused.key, drop_help(s->refused.why));
 }
 
-/* Reports what the node has found out about its trees.  This runs after each burst of packets, and
- * a tree may have many branches.  So branches are looked at only when one more is lost, and after a
- * new configuration. */
+/* Reports what the node has found out about a tree, which may have many branches.  So branches are
+ * looked at only when one more is lost, and after a new configuration. */
 static void
-report_trees(struct node_daemon *d, struct agent_registry *registry)
+report_tree(struct node_daemon *d, struct agent_registry *registry, size_t i)
+{
+    struct tree_info info;
+
+    d->class->tree(d->node, i, &info);
+    if (info.started) {
+        agent_registry_started(registry, &info.config->proxy, info.config->epoch);
+    }
+    if (info.auth && info.auth->n_refused) {
+        report_refused(d, &info);
+    }
+    if (info.reverse.n_lost && is_news(&d->lost, info.config, info.reverse.n_lost)) {
+        report_losses(d, registry, i, info.config);
+    }
+}
+
+static void
+report_all_trees(struct node_daemon *d, struct agent_registry *registry)
 {
     for (size_t i = 0; i < d->class->n_trees(d->node); i++) {
-        struct tree_info info;
-        d->class->tree(d->node, i, &info);
-        if (info.started) {
-            agent_registry_started(registry, &info.config->proxy, info.config->epoch);
-        }
-        if (info.auth && info.auth->n_refused) {
-            report_refused(d, &info);
-        }
-        if (info.reverse.n_lost && is_news(&d->lost, info.config, info.reverse.n_lost)) {
-            report_losses(d, registry, i, info.config);
-        }
+        report_tree(d, registry, i);
+    }
+    d->n_unseen = 0;
+}
+
+/* Reports what the node has found out about some of its trees.  This runs after each burst of packets,
+ * so it looks at few trees, and at all in turn until nothing more can have happened.  'active':
+ * something may have happened since the last call. */
+static void
+report_some_trees(struct node_daemon *d, struct agent_registry *registry, bool active)
+{
+    size_t n = d->class->n_trees(d->node);
+
+    d->n_unseen = active ? n : MIN(d->n_unseen, n);
+    for (size_t i = 0; i < TREES_AT_ONCE && d->n_unseen; i++) {
+        d->next_tree = d->next_tree < n ? d->next_tree : 0;
+        report_tree(d, registry, d->next_tree++);
+        d->n_unseen--;
     }
 }
 
@@ -142,7 +167,7 @@ apply(struct node_daemon *d, struct agent_registry *registry)
         node_ports_configure(d);
     }
     simap_clear(&d->lost);
-    report_trees(d, registry);
+    report_all_trees(d, registry);
     if (!d->pending && node_ports_open(d, &why)) {
         agent_registry_applied(registry, d->config.generation);
     } else {
@@ -194,16 +219,18 @@ run(struct node_daemon *d, struct daemon *daemon)
         } else if (must_retry(d) && time_msec() >= d->retry_at) {
             apply(d, registry);
         }
+        uint64_t n_input = d->n_input;
         bool more = node_ports_run(d, node_daemon_now());
         node_impair_run(d, node_daemon_now());
         uint64_t now = node_daemon_now();
-        if (d->class->deadline(d->node) <= now) {
+        bool timed_out = d->class->deadline(d->node) <= now;
+        if (timed_out) {
             d->class->timer(d->node, now);
         }
-        report_trees(d, registry);
+        report_some_trees(d, registry, timed_out || d->n_input != n_input);
 
         uint64_t deadline = d->class->deadline(d->node);
-        if (more) {
+        if (more || d->n_unseen) {
             poll_immediate_wake();
         } else if (deadline != UINT64_MAX) {
             poll_timer_wait((long long int) (deadline > now ? (deadline - now + 999) / 1000 : 0));

@@ -38,6 +38,9 @@ struct node_daemon {
     uint16_t numbers[NODE_MAX_PORTS];        /* of the ports that exist. */
     size_t n_ports;
     uint64_t no_port; /* frames for a port that does not exist. */
+    uint64_t n_input; /* frames that the node has got. */
+    size_t next_tree; /* which tree is looked at next for what is to be reported. */
+    size_t n_unseen;  /* how many have to be looked at before nothing can be new. */
 
     struct node_config config; /* the newest one. */
     bool pending;              /* the node does not run 'config' yet. */

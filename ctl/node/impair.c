@@ -26,6 +26,7 @@ release_rx(struct node_daemon *d, struct node_port *np, uint64_t now)
     struct packet *p;
 
     while (np->rx && (p = impair_output(np->rx, now))) {
+        d->n_input++;
         d->class->input(d->node, np->config.number, p, node_daemon_now());
     }
 }

@@ -152,6 +152,7 @@ receive(struct node_daemon *d, struct node_port *np, uint64_t now)
                 impair_input(np->rx, d->pool, p, now);
                 packet_put(p);
             } else {
+                d->n_input++;
                 d->class->input(d->node, np->config.number, p, now);
             }
         } else if (error == EAGAIN) {
