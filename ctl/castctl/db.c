@@ -127,6 +127,9 @@ connect_registry(struct ctl *ctl)
 
     ctl->idl = ovsdb_idl_create(ctl->db, &rrec_idl_class, true, !db_is_one_socket(ctl->db));
     registry_omit_secrets(ctl->idl);
+    if (!(ctl->command->options & CTL_INTENT)) {
+        registry_omit_intent(ctl->idl);
+    }
     while (!ovsdb_idl_has_ever_connected(ctl->idl)) {
         ovsdb_idl_run(ctl->idl);
         check_alive(ctl);

@@ -481,7 +481,7 @@ const struct ctl_command ctl_group_commands[] = {
     {"group del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, group_del, NULL,
      "delete a group with its source and members"},
     {"group list", "", 0, 0, 0, 0, NULL, group_list, "list groups"},
-    {"group show", "GROUP", 1, 1, 0, 0, NULL, group_show,
+    {"group show", "GROUP", 1, 1, CTL_INTENT, 0, NULL, group_show,
      "show a group, its source, members and nodes"},
     {"group reset", "GROUP", 1, 1, 0, 0, group_reset, print_epoch,
      "start a new epoch: source and members register again"},

@@ -242,9 +242,9 @@ const struct ctl_command ctl_key_commands[] = {
     {"key add", "ID", 1, 1, FLAG(OPT_SECRET_FILE) | FLAG(OPT_GENERATE), 0, key_add, NULL,
      "add a key for groups: 32 to 128 hexadecimal digits in FILE (-: standard input), or 64 random\n"
      "        ones"},
-    {"key list", "", 0, 0, 0, 0, NULL, key_list,
+    {"key list", "", 0, 0, CTL_INTENT, 0, NULL, key_list,
      "list keys, which groups use them and which nodes have them; never their secrets"},
-    {"key del", "ID", 1, 1, FLAG(OPT_IF_EXISTS), 0, key_del, NULL,
+    {"key del", "ID", 1, 1, CTL_INTENT | FLAG(OPT_IF_EXISTS), 0, key_del, NULL,
      "delete a key that no group uses and no node has any more"},
     {.name = NULL},
 };

@@ -260,7 +260,7 @@ stats(struct ctl *ctl)
 }
 
 const struct ctl_command ctl_stats_commands[] = {
-    {"stats", "[NODE|GROUP]", 0, 1, 0, 0, NULL, stats,
+    {"stats", "[NODE|GROUP]", 0, 1, CTL_INTENT, 0, NULL, stats,
      "counters of all nodes, of one, or of those in a group's tree: ports, drops, responses"},
     {.name = NULL},
 };

@@ -597,7 +597,7 @@ const struct ctl_command ctl_topology_commands[] = {
     {"node del", "NAME", 1, 1, FLAG(OPT_IF_EXISTS), 0, node_del, NULL,
      "delete a node that has no links"},
     {"node list", "", 0, 0, 0, 0, NULL, node_list, "list nodes"},
-    {"node show", "NAME", 1, 1, 0, 0, NULL, node_show,
+    {"node show", "NAME", 1, 1, CTL_INTENT, 0, NULL, node_show,
      "show a node with the ports, routes, SIDs and trees that castd gave it"},
     {"host add", "NAME", 1, 1, FLAG(OPT_ADDRESS) | FLAG(OPT_MAY_EXIST), FLAG(OPT_ADDRESS), host_add,
      NULL, "add a host by the IPv6 address of its RDMA device"},
@@ -607,7 +607,8 @@ const struct ctl_command ctl_topology_commands[] = {
     {"host show", "NAME", 1, 1, 0, 0, NULL, host_show, "show a host"},
     {"link add", "A:IF B:IF", 2, 2, FLAG(OPT_KIND) | FLAG(OPT_MAY_EXIST), 0, link_add, NULL,
      "connect two nodes, or a node and a host; default kind with a host: tap, else packet"},
-    {"link del", "A:IF", 1, 1, FLAG(OPT_IF_EXISTS) | FLAG(OPT_FORCE), 0, link_del, NULL,
+    {"link del", "A:IF", 1, 1, CTL_INTENT | FLAG(OPT_IF_EXISTS) | FLAG(OPT_FORCE), 0, link_del,
+     NULL,
      "delete the link at this interface, unless a group's tree uses it; --force: also then, but not\n"
      "        the link of a host that is in a group"},
     {"link list", "", 0, 0, 0, 0, NULL, link_list, "list links"},

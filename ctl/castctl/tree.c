@@ -238,7 +238,7 @@ tree_show(struct ctl *ctl)
 }
 
 const struct ctl_command ctl_tree_commands[] = {
-    {"tree show", "GROUP", 1, 1, FLAG(OPT_DOT), 0, NULL, tree_show,
+    {"tree show", "GROUP", 1, 1, CTL_INTENT | FLAG(OPT_DOT), 0, NULL, tree_show,
      "draw a group's tree with what each node and branch has confirmed;\n"
      "        --dot: in Graphviz's language"},
     {.name = NULL},

@@ -65,3 +65,22 @@ registry_omit_secrets(struct ovsdb_idl *idl)
     ovsdb_idl_omit(idl, &rrec_key_col_secret);
     ovsdb_idl_omit(idl, &rrec_node_key_col_secret);
 }
+
+void
+registry_omit_intent(struct ovsdb_idl *idl)
+{
+    struct ovsdb_idl_condition none = OVSDB_IDL_CONDITION_INIT(&none);
+
+    /* No rows; the columns stay, for the schema is to be looked at. */
+    rrec_tree_node_set_condition(idl, &none);
+    rrec_branch_set_condition(idl, &none);
+    rrec_node_key_set_condition(idl, &none);
+    rrec_port_set_condition(idl, &none);
+    rrec_route_set_condition(idl, &none);
+    rrec_sid_set_condition(idl, &none);
+    ovsdb_idl_condition_destroy(&none);
+    ovsdb_idl_omit(idl, &rrec_node_col_trees);
+    ovsdb_idl_omit(idl, &rrec_node_col_ports);
+    ovsdb_idl_omit(idl, &rrec_node_col_routes);
+    ovsdb_idl_omit(idl, &rrec_node_col_sids);
+}

@@ -26,4 +26,7 @@ char *registry_schema_problem(const struct ovsdb_idl *, unsigned int tables);
 /* Leaves the keys' secrets out of what the IDL reads.  Call it before the IDL connects. */
 void registry_omit_secrets(struct ovsdb_idl *);
 
+/* Likewise what nodes are told: nearly all of a registry with many groups. */
+void registry_omit_intent(struct ovsdb_idl *);
+
 #endif /* ctl/registry/schema.h */
