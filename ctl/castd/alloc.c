@@ -11,6 +11,7 @@
  */
 #include <config.h>
 
+#include "bitmap.h"
 #include "ctl/castd/castd.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/vlog.h"
@@ -34,6 +35,7 @@ new_epoch(struct castd_group *g)
 {
     const struct rrec_group *row = g->row;
 
+    g->written = true;
     rrec_group_set_epoch(row, row->epoch + 1);
     rrec_group_set_designated_qpn(row, DESIGNATED_QPN_BASE + row->epoch);
     rrec_group_set_start_psn(row, start_psn(row));
@@ -48,46 +50,72 @@ new_epoch(struct castd_group *g)
               row->designated_qpn);
 }
 
-static bool
-replication_id_is_used(const struct castd *c, int64_t id)
+static void
+use_replication_id(struct castd *c, int64_t id)
 {
-    for (size_t i = 0; i < c->n_groups; i++) {
-        if (c->groups[i].row->proxy[0] && c->groups[i].row->replication_id == id) {
-            return true;
-        }
+    if (id >= 0 && id <= REPLICATION_ID_MAX) {
+        bitmap_set1(c->replication_ids, (size_t) id);
     }
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct rrec_node *n = c->nodes[i].row;
-        struct in6_addr sid = node_replication_sid(c->nodes[i].node->id, (uint16_t) id);
-        struct in6_addr group = mcast_group_address((uint16_t) id);
+}
 
-        for (size_t j = 0; j < n->n_trees; j++) {
-            if (!strcmp(n->trees[j]->replication_sid, ip6_text(&sid))
-                || !strcmp(n->trees[j]->mcast_group, ip6_text(&group))) {
-                return true;
-            }
+/* A tree has its group's, which may be gone, in one of its two addresses. */
+static void
+use_tree_replication_id(struct castd *c, const struct castd_tree *tree)
+{
+    struct in6_addr sid, group;
+
+    if (ip6_parse(tree->row->replication_sid, &sid)) {
+        uint16_t id = replication_id_of(&sid);
+        struct in6_addr own = node_replication_sid(tree->node->node->id, id);
+
+        if (IN6_ARE_ADDR_EQUAL(&sid, &own)) {
+            use_replication_id(c, id);
         }
     }
-    return false;
+    if (ip6_parse(tree->row->mcast_group, &group) && is_mcast_group_address(&group)) {
+        use_replication_id(c, group.s6_addr[14] << 8 | group.s6_addr[15]);
+    }
+}
+
+static void
+find_replication_ids(struct castd *c)
+{
+    c->replication_ids = bitmap_allocate(REPLICATION_ID_MAX + 1);
+    for (size_t i = 0; i < c->n_groups; i++) {
+        const struct castd_group *g = &c->groups[i];
+
+        if (g->row->proxy[0]) {
+            use_replication_id(c, g->row->replication_id);
+        }
+        for (size_t j = 0; j < g->trees.n; j++) {
+            use_tree_replication_id(c, &g->trees.trees[j]);
+        }
+    }
+    for (size_t i = 0; i < c->orphans.n; i++) {
+        use_tree_replication_id(c, &c->orphans.trees[i]);
+    }
 }
 
 /* Gives the group its addresses and its first epoch.  False: all Replication-IDs are in use. */
 static bool
 new_group(struct castd *c, struct castd_group *g)
 {
-    int64_t replication_id = 0;
+    size_t replication_id;
     int64_t number = MAX(c->global->next_proxy, 1);
     struct in6_addr proxy = proxy_address((uint32_t) number);
     uint32_t rkey;
 
-    while (replication_id_is_used(c, replication_id)) {
-        if (++replication_id > REPLICATION_ID_MAX) {
-            g->rollout.error = xasprintf("group %s: all %d Replication-IDs are in use",
-                                         g->row->name, REPLICATION_ID_MAX + 1);
-            return false;
-        }
+    if (!c->replication_ids) {
+        find_replication_ids(c);
     }
-    rrec_group_set_replication_id(g->row, replication_id);
+    replication_id = bitmap_scan(c->replication_ids, false, 0, REPLICATION_ID_MAX + 1);
+    if (replication_id > REPLICATION_ID_MAX) {
+        g->rollout.error = xasprintf("group %s: all %d Replication-IDs are in use", g->row->name,
+                                     REPLICATION_ID_MAX + 1);
+        return false;
+    }
+    bitmap_set1(c->replication_ids, replication_id);
+    rrec_group_set_replication_id(g->row, (int64_t) replication_id);
     rrec_global_set_next_proxy(c->global, number + 1);
     rrec_group_set_proxy(g->row, ip6_text(&proxy));
     do {
@@ -121,13 +149,12 @@ bind_source(struct castd_group *g)
 /* Keeps what the source agent reported, beyond the row that it reported it in.  A loss also says
  * that the epoch has started: nobody is lost before a packet went down. */
 static void
-latch_started(const struct castd *c, struct castd_group *g)
+latch_started(struct castd_group *g)
 {
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct rrec_tree_node *tree =
-            castd_find_tree(c->nodes[i].row, g->row->proxy, g->row->epoch);
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct rrec_tree_node *tree = g->trees.trees[i].row;
 
-        if (tree && (tree->started || tree->n_lost)) {
+        if (tree->epoch == g->row->epoch && (tree->started || tree->n_lost)) {
             rrec_group_set_started(g->row, true);
         }
     }
@@ -136,8 +163,8 @@ latch_started(const struct castd *c, struct castd_group *g)
 void
 castd_allocate(struct castd *c)
 {
-    for (size_t i = 0; i < c->n_groups; i++) {
-        struct castd_group *g = &c->groups[i];
+    for (size_t i = 0; i < c->n_due; i++) {
+        struct castd_group *g = c->due[i];
 
         if (!g->row->proxy[0]) {
             if (!new_group(c, g)) {
@@ -148,7 +175,7 @@ castd_allocate(struct castd *c)
             new_epoch(g);
         }
         bind_source(g);
-        latch_started(c, g);
+        latch_started(g);
         for (size_t j = 0; j < g->n_members; j++) {
             const struct rrec_member *m = g->members[j];
 

@@ -2,19 +2,21 @@
  *
  * castd: the controller.
  *
- * Level-triggered: whenever the registry changes, everything that follows from
- * it is computed anew and the difference written in one transaction.  No state
- * lives in this process only: it may be killed and started at any time.  A
- * second castd waits for the OVSDB lock, to take over.  What the registry
- * refuses is computed and written again after a while.
+ * Level-triggered: whenever the registry changes, what follows from that is
+ * computed anew and the difference written, in transactions of bounded size
+ * (work.c).  No state lives in this process only: it may be killed and started
+ * at any time.  A second castd waits for the OVSDB lock, to take over.  What the
+ * registry refuses is computed and written again after a while.
  */
 #include <config.h>
 
 #include "ctl/castd/castd.h"
 
 #include "ctl/process/daemon-common.h"
+#include "ctl/process/listing.h"
 #include "ctl/registry/retry.h"
 #include "ctl/registry/schema.h"
+#include "openvswitch/json.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "ovsdb-idl.h"
@@ -35,6 +37,7 @@ struct castd_loop {
     unsigned int seqno;
     char *status;  /* what status_text() said last. */
     char *problem; /* what is wrong with the schema; NULL: nothing. */
+    struct work work;
     struct registry_retry retry;
 };
 
@@ -68,9 +71,24 @@ status_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS
     free(refusal);
 }
 
+static void
+counters_cb(struct unixctl_conn *conn, const void *loop_, bool as_json)
+{
+    const struct castd_loop *loop = loop_;
+    const struct work_counters *counters = &loop->work.counters;
+    struct json *o = json_object_create();
+
+    json_object_put(o, "computations",
+                    json_integer_create((long long int) counters->n_computations));
+    json_object_put(o, "groups_computed", json_integer_create((long long int) counters->n_groups));
+    json_object_put(o, "conflicts", json_integer_create((long long int) counters->n_conflicts));
+    listing_reply(conn, o, as_json);
+    json_destroy(o);
+}
+
 /* Fills a transaction. */
 static void
-compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn)
+compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn, struct work *work)
 {
     const struct rrec_global *global = rrec_global_first(idl);
     struct castd c;
@@ -81,12 +99,16 @@ compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn)
     }
     /* castctl counts its transactions there.  If one came in between, this one is tried again. */
     rrec_global_verify_next_cfg(global);
-    castd_load(&c, idl);
-    castd_allocate(&c);
-    castd_find_lost(&c);
-    castd_rollout(&c);
-    castd_sync(&c);
-    castd_report(&c);
+    castd_load(&c, idl, work);
+    castd_sync_nodes(&c);
+    while (castd_take(&c)) {
+        castd_allocate(&c);
+        castd_find_lost(&c);
+        castd_rollout(&c);
+        castd_sync(&c);
+        castd_report(&c);
+    }
+    castd_sync_rest(&c);
     castd_unload(&c);
 }
 
@@ -98,13 +120,21 @@ run_txn(struct castd_loop *loop)
     switch (status) {
     case TXN_INCOMPLETE: return;
     case TXN_UNCHANGED:
-    case TXN_SUCCESS: registry_retry_taken(&loop->retry); break;
+    case TXN_SUCCESS:
+        work_done(&loop->work);
+        loop->pending |= work_is_left(&loop->work);
+        registry_retry_taken(&loop->retry);
+        break;
     case TXN_TRY_AGAIN:
-    case TXN_NOT_LOCKED: loop->pending = true; break;
+    case TXN_NOT_LOCKED:
+        work_again(&loop->work, status == TXN_TRY_AGAIN);
+        loop->pending = true;
+        break;
     case TXN_ERROR:
     case TXN_UNCOMMITTED:
     case TXN_ABORTED:
     default:
+        work_again(&loop->work, false);
         loop->pending = true;
         registry_retry_refused(&loop->retry, ovsdb_idl_txn_get_error(loop->txn), time_msec(),
                                random_uint32());
@@ -147,7 +177,7 @@ run(struct castd_loop *loop)
         && !registry_retry_waits(&loop->retry, time_msec())) {
         loop->pending = false;
         loop->txn = ovsdb_idl_txn_create(loop->idl);
-        compute(loop->idl, loop->txn);
+        compute(loop->idl, loop->txn, &loop->work);
         run_txn(loop);
     }
 }
@@ -169,11 +199,13 @@ main(int argc, char *argv[])
     struct castd_loop loop = {.pending = true, .status = xstrdup("")};
     struct daemon daemon;
 
+    work_init(&loop.work);
     daemon_init(&daemon, argc, argv, DAEMON_CONTROLLER, "controller");
     loop.idl = ovsdb_idl_create(daemon.db, &rrec_idl_class, true, true);
     ovsdb_idl_set_lock(loop.idl, LOCK_NAME);
     ovsdb_idl_set_write_changed_only_all(loop.idl, true);
     unixctl_command_register("rocecast/status", "", 0, 0, status_cb, &loop);
+    listing_register("rocecast/counters", counters_cb, &loop);
     daemon_ready(&daemon);
 
     while (!daemon.exiting) {
@@ -195,6 +227,7 @@ main(int argc, char *argv[])
     free(loop.status);
     free(loop.problem);
     registry_retry_uninit(&loop.retry);
+    work_uninit(&loop.work);
     daemon_done(&daemon);
     return 0;
 }

@@ -3,62 +3,111 @@
  * castd's own structures.  One computation leads from the registry's rows to
  * what they must be, within one transaction:
  *
- *   load.c     castd_load()      rows -> topology, nodes, groups
- *   alloc.c    castd_allocate()  Proxy Addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
- *   loss.c     castd_find_lost() members that nodes have lost
- *   rollout.c  castd_rollout()   each group's next step -> trees wanted
- *   sync.c     castd_sync()      nodes' rows made equal to what is wanted; generations
- *   report.c   castd_report()    states and status texts of groups and members
+ *   load.c     castd_load()        rows -> topology, nodes, groups; which groups are due
+ *   sync.c     castd_sync_nodes()  ports, routes and SIDs
+ *   load.c     castd_take()        some of the groups that are due, again and again:
+ *   alloc.c    castd_allocate()    Proxy Addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
+ *   loss.c     castd_find_lost()   members that nodes have lost
+ *   rollout.c  castd_rollout()     each group's next step -> trees wanted
+ *   sync.c     castd_sync()        nodes' trees made equal to what is wanted; generations
+ *   report.c   castd_report()      states and status texts of groups and members
+ *   sync.c     castd_sync_rest()   trees of groups that are gone; requests that are answered
  *   load.c     castd_unload()
  *
- * Calls between these files go up this list, never down.
+ * Calls between these files go up this list, never down.  work.c keeps, from one computation to the
+ * next, which groups are due.
  */
 #ifndef CTL_CASTD_CASTD_H
 #define CTL_CASTD_CASTD_H 1
 
+#include "ctl/castd/work.h"
 #include "ctl/plan/rollout.h"
 #include "ctl/registry/rocecast-idl.h"
+#include "openvswitch/hmap.h"
 
 struct castd_node {
     const struct rrec_node *row;
     const struct plan_node *node;
     bool caught_up; /* it had applied its generation before this computation. */
+    bool changed;   /* it has a new generation: something of what it is told was written. */
+};
+
+/* A tree that a node has. */
+struct castd_tree {
+    struct castd_node *node;
+    const struct rrec_tree_node *row;
+};
+
+struct castd_trees {
+    size_t n, allocated;
+    struct castd_tree *trees; /* by node, in the order of castd.nodes. */
 };
 
 struct castd_group {
+    struct hmap_node by_row;   /* in castd.groups_by_row. */
+    struct hmap_node by_proxy; /* in castd.groups_by_proxy, if it has a Proxy Address. */
+    struct work_group *work;
     const struct rrec_group *row;
     const struct rrec_source *source; /* NULL: none. */
-    size_t n_members;
+    size_t n_members, allocated_members;
     const struct rrec_member **members;
+    struct castd_trees trees; /* of its Proxy Address, in any epoch. */
+
+    /* Of a group that is due. */
     struct rollout rollout; /* its members are in the order of 'members'. */
     bool changed;           /* one of its trees was written. */
+    bool written;           /* anything was. */
+};
+
+/* A key, or a node's copy of one. */
+struct castd_key {
+    struct hmap_node hmap_node;
+    const struct rrec_key *key;
+    const struct rrec_node_key *copy;
 };
 
 struct castd {
     struct ovsdb_idl *idl;
+    struct work *work;
     const struct rrec_global *global;
     struct plan_topology topology;
     size_t n_nodes;
     struct castd_node *nodes; /* in the order of topology.nodes. */
     size_t n_groups;
     struct castd_group *groups;
+    struct hmap groups_by_row, groups_by_proxy;
+    size_t n_due, allocated_due;
+    struct castd_group **due;      /* taken together. */
+    size_t n_looked_at, n_written; /* rows, more or less. */
+    struct castd_trees orphans;    /* trees of no group. */
+    struct hmap keys, node_keys;
+    unsigned long *replication_ids; /* those in use; NULL: not known yet. */
 };
 
-void castd_load(struct castd *, struct ovsdb_idl *);
+void castd_load(struct castd *, struct ovsdb_idl *, struct work *);
 void castd_unload(struct castd *);
 
+void castd_sync_nodes(struct castd *);
+/* Takes up groups that are due, in c->due; the functions below are about these.  False: none is left,
+ * or the transaction is big enough. */
+bool castd_take(struct castd *);
 void castd_allocate(struct castd *);
 void castd_find_lost(struct castd *);
 void castd_rollout(struct castd *);
 void castd_sync(struct castd *);
 void castd_report(struct castd *);
+void castd_sync_rest(struct castd *);
 
 /* load.c. */
 /* The key with this id; NULL: none. */
-const struct rrec_key *castd_find_key(const struct ovsdb_idl *, int64_t id);
-/* A group's tree at a node in the current epoch; NULL: none. */
+const struct rrec_key *castd_find_key(const struct castd *, int64_t id);
+/* A node's copy of a key; NULL: it has none. */
+const struct rrec_node_key *castd_find_node_key(const struct castd *, const char *node, int64_t id);
+void castd_add_node_key(struct castd *, const struct rrec_node_key *);
+void castd_add_tree(struct castd_trees *, struct castd_node *, const struct rrec_tree_node *);
+/* A node's tree of this epoch; NULL: none. */
 const struct rrec_tree_node *
-castd_find_tree(const struct rrec_node *, const char *proxy, int64_t epoch);
+castd_find_tree(const struct castd_trees *, const struct plan_node *, int64_t epoch);
 /* The source agent of a tree; NULL: the topology does not know it. */
 const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec_tree_node *);
 

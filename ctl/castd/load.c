@@ -4,6 +4,9 @@
  *
  * Rows that castctl would not have written (a link to nowhere, a host with a
  * forbidden address) are left out and logged; ctl/registry/rows.c says which.
+ *
+ * All rows are looked at once, whatever has changed; what takes longer than that
+ * is done for groups that are due.
  */
 #include <config.h>
 
@@ -13,12 +16,21 @@
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/rows.h"
 #include "ctl/registry/values.h"
+#include "hash.h"
+#include "openvswitch/dynamic-string.h"
+#include "openvswitch/shash.h"
 #include "openvswitch/vlog.h"
+#include "ovsdb-idl.h"
 #include "util.h"
 
 VLOG_DEFINE_THIS_MODULE(castd_load);
 
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(60, 60);
+
+/* Rows of groups: that are taken together, and that one transaction looks at, if it finds nothing to
+ * write.  Both take milliseconds. */
+#define TOGETHER      200
+#define MAX_LOOKED_AT 20000
 
 /* Logs each row once, although everything is computed anew with every change. */
 static void
@@ -104,17 +116,248 @@ load_links(struct plan_topology *t, const struct registry_rows *rows)
     }
 }
 
-static const struct rrec_node *
-find_node_row(struct ovsdb_idl *idl, const char *name)
-{
-    const struct rrec_node *row;
+/*
+ * What has changed since the registry was read last.
+ */
 
-    RREC_NODE_FOR_EACH (row, idl) {
-        if (!strcmp(row->name, name)) {
-            return row;
+static bool
+has_changed(const struct castd *c, const struct ovsdb_idl_row *row)
+{
+    return (int) (ovsdb_idl_row_get_seqno(row, OVSDB_IDL_CHANGE_INSERT) - c->work->seqno) > 0
+           || (int) (ovsdb_idl_row_get_seqno(row, OVSDB_IDL_CHANGE_MODIFY) - c->work->seqno) > 0;
+}
+
+/* Stores what there is now, and tells if it differs from what there was. */
+static bool
+is_news(char **before, struct ds *now)
+{
+    bool news = !*before || strcmp(*before, ds_cstr(now));
+
+    free(*before);
+    *before = ds_steal_cstr(now);
+    return news;
+}
+
+/* All that groups and nodes' ports, routes and SIDs follow from. */
+static bool
+topology_has_changed(const struct castd *c, const struct registry_rows *rows)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    ds_put_format(&s, "mtu %" PRId64 "\n", c->global->fabric_mtu);
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct plan_node *n = c->nodes[i].node;
+
+        ds_put_format(&s, "node " UUID_FMT " %s %u %d %d",
+                      UUID_ARGS(&c->nodes[i].row->header_.uuid), n->name, n->id, n->role,
+                      n->no_aggregation);
+        for (size_t j = 0; j < n->n_ports; j++) {
+            ds_put_format(&s, " %s %u", n->ports[j].name, n->ports[j].number);
+        }
+        ds_put_char(&s, '\n');
+    }
+    for (size_t i = 0; i < rows->n_hosts; i++) {
+        ds_put_format(&s, "host %s %s\n", rows->hosts[i]->name, rows->hosts[i]->address);
+    }
+    for (size_t i = 0; i < rows->n_links; i++) {
+        const struct rrec_link *l = rows->links[i];
+
+        ds_put_format(&s, "link %s %s %s %s %s %s, %s\n", l->a, l->a_port, l->b, l->b_port, l->kind,
+                      l->a_to_b, l->b_to_a);
+    }
+    return is_news(&c->work->topology, &s);
+}
+
+static bool
+generations_have_changed(const struct castd *c)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_node *n = c->nodes[i].row;
+
+        ds_put_format(&s, "%s %" PRId64 " %" PRId64 " %s\n", n->name, n->cfg, n->nb_cfg, n->state);
+    }
+    return is_news(&c->work->generations, &s);
+}
+
+/* Somebody else has written what only castd writes. */
+static bool
+base_has_changed(const struct castd *c)
+{
+    const struct rrec_port *port;
+    const struct rrec_route *route;
+    const struct rrec_sid *sid;
+    bool changed = false;
+    size_t n = 0;
+
+    RREC_PORT_FOR_EACH (port, c->idl) {
+        changed |= has_changed(c, &port->header_);
+        n++;
+    }
+    RREC_ROUTE_FOR_EACH (route, c->idl) {
+        changed |= has_changed(c, &route->header_);
+        n++;
+    }
+    RREC_SID_FOR_EACH (sid, c->idl) {
+        changed |= has_changed(c, &sid->header_);
+        n++;
+    }
+    changed |= n != c->work->n_base_rows;
+    c->work->n_base_rows = n;
+    return changed;
+}
+
+static size_t
+branches_have_changed(const struct castd *c, struct rrec_branch **branches, size_t n, bool *changed)
+{
+    for (size_t i = 0; i < n; i++) {
+        *changed |= has_changed(c, &branches[i]->header_);
+    }
+    return n;
+}
+
+static void
+check_group(const struct castd *c, struct castd_group *g)
+{
+    bool changed = has_changed(c, &g->row->header_);
+    size_t n = g->n_members + g->trees.n + (g->source != NULL);
+
+    changed |= g->source && has_changed(c, &g->source->header_);
+    for (size_t i = 0; i < g->n_members; i++) {
+        changed |= has_changed(c, &g->members[i]->header_);
+    }
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct rrec_tree_node *row = g->trees.trees[i].row;
+
+        changed |= has_changed(c, &row->header_);
+        n += branches_have_changed(c, row->branches, row->n_branches, &changed);
+        n += branches_have_changed(c, row->copies, row->n_copies, &changed);
+        n += row->n_keys;
+        for (size_t j = 0; j < row->n_keys; j++) {
+            changed |= has_changed(c, &row->keys[j]->header_);
+        }
+    }
+    if (changed || n != g->work->n_rows) {
+        g->work->n_rows = n;
+        work_make_due(c->work, g->work);
+    }
+}
+
+/*
+ * Groups, and what belongs to them.
+ */
+
+static struct castd_group *
+find_group(const struct castd *c, const struct rrec_group *row)
+{
+    struct castd_group *g;
+
+    HMAP_FOR_EACH_WITH_HASH (g, by_row, hash_pointer(row, 0), &c->groups_by_row) {
+        if (g->row == row) {
+            return g;
         }
     }
     return NULL;
+}
+
+static struct castd_group *
+find_proxy(const struct castd *c, const char *proxy)
+{
+    struct castd_group *g;
+
+    HMAP_FOR_EACH_WITH_HASH (g, by_proxy, hash_string(proxy, 0), &c->groups_by_proxy) {
+        if (!strcmp(g->row->proxy, proxy)) {
+            return g;
+        }
+    }
+    return NULL;
+}
+
+static void
+load_groups(struct castd *c, const struct registry_rows *rows)
+{
+    c->groups = xcalloc(rows->n_groups + 1, sizeof *c->groups);
+    for (; c->n_groups < rows->n_groups; c->n_groups++) {
+        struct castd_group *g = &c->groups[c->n_groups];
+
+        g->row = rows->groups[c->n_groups];
+        g->work = work_find(c->work, &g->row->header_.uuid);
+        g->work->group = g;
+        hmap_insert(&c->groups_by_row, &g->by_row, hash_pointer(g->row, 0));
+        if (g->row->proxy[0]) {
+            hmap_insert(&c->groups_by_proxy, &g->by_proxy, hash_string(g->row->proxy, 0));
+        }
+    }
+}
+
+static void
+load_members(struct castd *c)
+{
+    const struct rrec_source *source;
+    const struct rrec_member *member;
+
+    RREC_SOURCE_FOR_EACH (source, c->idl) {
+        struct castd_group *g = find_group(c, source->group);
+
+        if (g) {
+            g->source = source;
+        }
+    }
+    RREC_MEMBER_FOR_EACH (member, c->idl) {
+        struct castd_group *g = find_group(c, member->group);
+
+        if (g) {
+            if (g->n_members == g->allocated_members) {
+                g->members = x2nrealloc(g->members, &g->allocated_members, sizeof *g->members);
+            }
+            g->members[g->n_members++] = member;
+        }
+    }
+}
+
+static void
+load_trees(struct castd *c)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        struct castd_node *n = &c->nodes[i];
+
+        for (size_t j = 0; j < n->row->n_trees; j++) {
+            struct castd_group *g = find_proxy(c, n->row->trees[j]->proxy);
+
+            castd_add_tree(g ? &g->trees : &c->orphans, n, n->row->trees[j]);
+        }
+    }
+}
+
+static void
+load_keys(struct castd *c)
+{
+    const struct rrec_key *key;
+    const struct rrec_node_key *copy;
+    bool changed = false;
+    size_t n = 0;
+
+    RREC_KEY_FOR_EACH (key, c->idl) {
+        struct castd_key *k = xzalloc(sizeof *k);
+
+        k->key = key;
+        hmap_insert(&c->keys, &k->hmap_node, hash_uint64((uint64_t) key->id));
+        changed |= has_changed(c, &key->header_);
+        n++;
+    }
+    RREC_NODE_KEY_FOR_EACH(copy, c->idl)
+    {
+        castd_add_node_key(c, copy);
+    }
+    if (changed || n != c->work->n_keys) {
+        c->work->n_keys = n;
+        for (size_t i = 0; i < c->n_groups; i++) {
+            if (c->groups[i].row->n_auth) {
+                work_make_due(c->work, c->groups[i].work);
+            }
+        }
+    }
 }
 
 static int
@@ -139,77 +382,154 @@ load_settings(struct plan_group *p, const struct rrec_group *row)
     p->policy = settings.policy;
 }
 
-static void
-load_group(struct castd_group *g, const struct rrec_group *row, struct ovsdb_idl *idl)
+/* About how many rows a group has, or will have. */
+static size_t
+size_of(const struct castd_group *g)
 {
-    const struct rrec_source *source;
-    const struct rrec_member *member;
-    size_t n = 0;
-
-    g->row = row;
-    load_settings(&g->rollout.group, row);
-    RREC_SOURCE_FOR_EACH (source, idl) {
-        if (source->group == row) {
-            g->source = source;
-        }
-    }
-    RREC_MEMBER_FOR_EACH (member, idl) {
-        n += member->group == row;
-    }
-    g->members = xcalloc(n + 1, sizeof *g->members);
-    RREC_MEMBER_FOR_EACH (member, idl) {
-        if (member->group == row) {
-            g->members[g->n_members++] = member;
-        }
-    }
-    qsort(g->members, g->n_members, sizeof *g->members, compare_members);
-    g->rollout.members = xcalloc(n + 1, sizeof *g->rollout.members);
-    g->rollout.group.members = xcalloc(n + 1, sizeof *g->rollout.group.members);
-    g->rollout.group.n_members = g->n_members;
+    return 1 + 4 * g->n_members + g->work->n_rows;
 }
 
-void
-castd_load(struct castd *c, struct ovsdb_idl *idl)
+static void
+release(struct castd *c)
 {
-    struct registry_rows rows;
+    for (size_t i = 0; i < c->n_due; i++) {
+        c->n_looked_at += size_of(c->due[i]);
+        c->n_written += c->due[i]->written ? size_of(c->due[i]) : 0;
+        rollout_uninit(&c->due[i]->rollout);
+    }
+    c->n_due = 0;
+}
 
-    memset(c, 0, sizeof *c);
-    c->idl = idl;
-    c->global = rrec_global_first(idl);
-    c->topology.fabric_mtu = (unsigned int) c->global->fabric_mtu;
-    registry_rows_init(&rows, idl);
-    log_left_out(&rows);
-    load_nodes(&c->topology, &rows);
-    load_hosts(&c->topology, &rows);
-    load_links(&c->topology, &rows);
-    plan_topology_prepare(&c->topology);
+static void
+take(struct castd *c, struct castd_group *g)
+{
+    struct rollout *r = &g->rollout;
 
+    if (c->n_due == c->allocated_due) {
+        c->due = x2nrealloc(c->due, &c->allocated_due, sizeof *c->due);
+    }
+    c->due[c->n_due++] = g;
+    load_settings(&r->group, g->row);
+    if (g->n_members) {
+        qsort(g->members, g->n_members, sizeof *g->members, compare_members);
+    }
+    r->members = xcalloc(g->n_members + 1, sizeof *r->members);
+    r->group.members = xcalloc(g->n_members + 1, sizeof *r->group.members);
+    r->group.n_members = g->n_members;
+}
+
+bool
+castd_take(struct castd *c)
+{
+    size_t budget = work_budget(c->work);
+    struct work_group *work;
+    size_t n = 0;
+
+    release(c);
+    while (c->n_written + n < budget && c->n_looked_at + n < MAX_LOOKED_AT && n < TOGETHER
+           && (work = work_take(c->work)) != NULL) {
+        take(c, work->group);
+        n += size_of(work->group);
+    }
+    return n > 0;
+}
+
+static void
+find_due(struct castd *c, const struct registry_rows *rows)
+{
+    if (topology_has_changed(c, rows)) {
+        c->work->base = true;
+        work_make_all_due(c->work, false);
+    }
+    c->work->base |= base_has_changed(c);
+    if (generations_have_changed(c)) {
+        work_make_all_due(c->work, true);
+    }
+    for (size_t i = 0; i < c->n_groups; i++) {
+        check_group(c, &c->groups[i]);
+    }
+    work_end(c->work, ovsdb_idl_get_seqno(c->idl));
+    work_request(c->work, c->global->next_cfg, c->global->nb_cfg);
+}
+
+static void
+load_node_rows(struct castd *c, const struct registry_rows *rows)
+{
+    struct shash by_name = SHASH_INITIALIZER(&by_name);
+
+    for (size_t i = 0; i < rows->n_nodes; i++) {
+        shash_add(&by_name, rows->nodes[i]->name, rows->nodes[i]);
+    }
     c->n_nodes = c->topology.n_nodes;
     c->nodes = xcalloc(c->n_nodes + 1, sizeof *c->nodes);
     for (size_t i = 0; i < c->n_nodes; i++) {
         struct castd_node *node = &c->nodes[i];
 
         node->node = &c->topology.nodes[i];
-        node->row = find_node_row(idl, node->node->name);
+        node->row = shash_find_data(&by_name, node->node->name);
         node->caught_up = node->row->nb_cfg >= node->row->cfg;
     }
+    shash_destroy(&by_name);
+}
 
-    c->groups = xcalloc(rows.n_groups + 1, sizeof *c->groups);
-    for (; c->n_groups < rows.n_groups; c->n_groups++) {
-        load_group(&c->groups[c->n_groups], rows.groups[c->n_groups], idl);
-    }
+void
+castd_load(struct castd *c, struct ovsdb_idl *idl, struct work *work)
+{
+    struct registry_rows rows;
+
+    memset(c, 0, sizeof *c);
+    c->idl = idl;
+    c->work = work;
+    c->global = rrec_global_first(idl);
+    c->topology.fabric_mtu = (unsigned int) c->global->fabric_mtu;
+    hmap_init(&c->groups_by_row);
+    hmap_init(&c->groups_by_proxy);
+    hmap_init(&c->keys);
+    hmap_init(&c->node_keys);
+    registry_rows_init(&rows, idl);
+    log_left_out(&rows);
+    load_nodes(&c->topology, &rows);
+    load_hosts(&c->topology, &rows);
+    load_links(&c->topology, &rows);
+    plan_topology_prepare(&c->topology);
+    load_node_rows(c, &rows);
+    work_begin(work);
+    load_groups(c, &rows);
+    load_members(c);
+    load_trees(c);
+    load_keys(c);
+    find_due(c, &rows);
     registry_rows_uninit(&rows);
+}
+
+static void
+destroy_keys(struct hmap *keys)
+{
+    struct castd_key *k;
+
+    HMAP_FOR_EACH_POP (k, hmap_node, keys) {
+        free(k);
+    }
+    hmap_destroy(keys);
 }
 
 void
 castd_unload(struct castd *c)
 {
+    release(c);
     for (size_t i = 0; i < c->n_groups; i++) {
-        rollout_uninit(&c->groups[i].rollout);
         free(c->groups[i].members);
+        free(c->groups[i].trees.trees);
     }
+    free(c->due);
     free(c->groups);
     free(c->nodes);
+    free(c->orphans.trees);
+    free(c->replication_ids);
+    hmap_destroy(&c->groups_by_row);
+    hmap_destroy(&c->groups_by_proxy);
+    destroy_keys(&c->keys);
+    destroy_keys(&c->node_keys);
     plan_topology_uninit(&c->topology);
 }
 
@@ -218,24 +538,61 @@ castd_unload(struct castd *c)
  */
 
 const struct rrec_key *
-castd_find_key(const struct ovsdb_idl *idl, int64_t id)
+castd_find_key(const struct castd *c, int64_t id)
 {
-    const struct rrec_key *row;
+    const struct castd_key *k;
 
-    RREC_KEY_FOR_EACH (row, idl) {
-        if (row->id == id) {
-            return row;
+    HMAP_FOR_EACH_WITH_HASH (k, hmap_node, hash_uint64((uint64_t) id), &c->keys) {
+        if (k->key->id == id) {
+            return k->key;
         }
     }
     return NULL;
 }
 
-const struct rrec_tree_node *
-castd_find_tree(const struct rrec_node *node, const char *proxy, int64_t epoch)
+static uint32_t
+hash_node_key(const char *node, int64_t id)
 {
-    for (size_t i = 0; i < node->n_trees; i++) {
-        if (node->trees[i]->epoch == epoch && !strcmp(node->trees[i]->proxy, proxy)) {
-            return node->trees[i];
+    return hash_string(node, hash_uint64((uint64_t) id));
+}
+
+const struct rrec_node_key *
+castd_find_node_key(const struct castd *c, const char *node, int64_t id)
+{
+    const struct castd_key *k;
+
+    HMAP_FOR_EACH_WITH_HASH (k, hmap_node, hash_node_key(node, id), &c->node_keys) {
+        if (k->copy->id == id && !strcmp(k->copy->node, node)) {
+            return k->copy;
+        }
+    }
+    return NULL;
+}
+
+void
+castd_add_node_key(struct castd *c, const struct rrec_node_key *copy)
+{
+    struct castd_key *k = xzalloc(sizeof *k);
+
+    k->copy = copy;
+    hmap_insert(&c->node_keys, &k->hmap_node, hash_node_key(copy->node, copy->id));
+}
+
+void
+castd_add_tree(struct castd_trees *t, struct castd_node *node, const struct rrec_tree_node *row)
+{
+    if (t->n == t->allocated) {
+        t->trees = x2nrealloc(t->trees, &t->allocated, sizeof *t->trees);
+    }
+    t->trees[t->n++] = (struct castd_tree){node, row};
+}
+
+const struct rrec_tree_node *
+castd_find_tree(const struct castd_trees *t, const struct plan_node *node, int64_t epoch)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->trees[i].node->node == node && t->trees[i].row->epoch == epoch) {
+            return t->trees[i].row;
         }
     }
     return NULL;

@@ -37,34 +37,36 @@ lost_branch(const struct rrec_tree_node *tree, int64_t id)
     return NULL;
 }
 
-/* The node that has this branch; NULL: it is not in the tree. */
-static const struct castd_node *
-find_edge(const struct castd *c, const struct castd_group *g, int64_t branch)
+/* The tree of this epoch that has this branch; NULL: none. */
+static const struct castd_tree *
+find_edge(const struct castd_group *g, int64_t branch)
 {
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct rrec_tree_node *tree =
-            castd_find_tree(c->nodes[i].row, g->row->proxy, g->row->epoch);
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct castd_tree *t = &g->trees.trees[i];
 
-        for (size_t j = 0; tree && j < tree->n_branches; j++) {
-            if (tree->branches[j]->id == branch) {
-                return &c->nodes[i];
+        for (size_t j = 0; t->row->epoch == g->row->epoch && j < t->row->n_branches; j++) {
+            if (t->row->branches[j]->id == branch) {
+                return t;
             }
         }
     }
     return NULL;
 }
 
-static const struct castd_node *
-find_parent(const struct castd *c, const struct castd_group *g, const struct castd_node *n)
+static const struct castd_tree *
+find_parent(const struct castd_group *g, const struct castd_tree *below)
 {
-    const struct rrec_tree_node *tree = castd_find_tree(n->row, g->row->proxy, g->row->epoch);
     struct in6_addr sid;
 
-    for (size_t i = 0; tree && ip6_parse(tree->parent_sid, &sid) && i < c->n_nodes; i++) {
-        struct in6_addr response = node_sid(c->nodes[i].node->id, SID_FUNC_RESPONSE);
+    if (!ip6_parse(below->row->parent_sid, &sid)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct castd_tree *t = &g->trees.trees[i];
+        struct in6_addr response = node_sid(t->node->node->id, SID_FUNC_RESPONSE);
 
-        if (IN6_ARE_ADDR_EQUAL(&sid, &response)) {
-            return &c->nodes[i];
+        if (t->row->epoch == g->row->epoch && IN6_ARE_ADDR_EQUAL(&sid, &response)) {
+            return t;
         }
     }
     return NULL;
@@ -73,15 +75,14 @@ find_parent(const struct castd *c, const struct castd_group *g, const struct cas
 /* Why the first node that has lost this branch has lost it, with its name.  malloc'd; NULL: none
  * has lost it. */
 static char *
-find_report(const struct castd *c, const struct castd_group *g, int64_t branch)
+find_report(const struct castd_group *g, int64_t branch)
 {
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct rrec_node *n = c->nodes[i].row;
-        const struct rrec_tree_node *tree = castd_find_tree(n, g->row->proxy, g->row->epoch);
-        const char *why = tree ? lost_branch(tree, branch) : NULL;
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct castd_tree *t = &g->trees.trees[i];
+        const char *why = t->row->epoch == g->row->epoch ? lost_branch(t->row, branch) : NULL;
 
         if (why) {
-            return xasprintf("%s (seen by %s)", why, n->name);
+            return xasprintf("%s (seen by %s)", why, t->node->row->name);
         }
     }
     return NULL;
@@ -89,39 +90,39 @@ find_report(const struct castd *c, const struct castd_group *g, int64_t branch)
 
 /* Why the nearest lost node that the member is behind is lost.  malloc'd; NULL: none is lost. */
 static char *
-find_report_above(const struct castd *c, const struct castd_group *g, const struct rrec_member *m)
+find_report_above(const struct castd_group *g, const struct rrec_member *m)
 {
-    const struct castd_node *n = find_edge(c, g, m->branch);
+    const struct castd_tree *t = find_edge(g, m->branch);
     char *why = NULL;
 
-    /* A way up with more steps than there are nodes is a circle that somebody has written. */
-    for (size_t i = 0; !why && n && i < c->n_nodes; i++) {
-        char *above = find_report(c, g, BRANCH_ID_NODE((int64_t) n->node->id));
+    /* A way up with more steps than there are trees is a circle that somebody has written. */
+    for (size_t i = 0; !why && t && i < g->trees.n; i++) {
+        char *above = find_report(g, BRANCH_ID_NODE((int64_t) t->node->node->id));
 
         if (above) {
-            why = xasprintf("behind node %s: %s", n->node->name, above);
+            why = xasprintf("behind node %s: %s", t->node->node->name, above);
             free(above);
         }
-        n = find_parent(c, g, n);
+        t = find_parent(g, t);
     }
     return why;
 }
 
 /* Includes members that are leaving: as long as one is counted, its loss is the group's. */
 static void
-find_lost_members(const struct castd *c, const struct castd_group *g)
+find_lost_members(const struct castd_group *g)
 {
     for (size_t i = 0; i < g->n_members; i++) {
         const struct rrec_member *m = g->members[i];
 
         if (m->epoch == g->row->epoch && m->branch) {
-            char *why = find_report(c, g, m->branch);
+            char *why = find_report(g, m->branch);
 
             /* An edge may refuse for its last receiver, and the node above prune the edge for that:
              * both report at the same time.  The edge's report tells more, so it wins, whichever
              * comes first. */
             if (!why && !m->lost[0]) {
-                why = find_report_above(c, g, m);
+                why = find_report_above(g, m);
             }
             if (why && strcmp(why, m->lost)) {
                 VLOG_WARN("group %s: member %s is lost: %s", g->row->name, m->host, why);
@@ -134,13 +135,13 @@ find_lost_members(const struct castd *c, const struct castd_group *g)
 
 /* Does the tree have a member that stays: neither lost nor leaving? */
 static bool
-any_left(const struct castd *c, const struct castd_group *g)
+any_left(const struct castd_group *g)
 {
     for (size_t i = 0; i < g->n_members; i++) {
         const struct rrec_member *m = g->members[i];
 
         if (m->epoch == g->row->epoch && !strcmp(m->want, "active") && !m->lost[0]
-            && find_edge(c, g, m->branch)) {
+            && find_edge(g, m->branch)) {
             return true;
         }
     }
@@ -149,11 +150,11 @@ any_left(const struct castd *c, const struct castd_group *g)
 
 /* Policy prune: the epoch is over when nobody is left. */
 static void
-find_all_lost(const struct castd *c, const struct castd_group *g)
+find_all_lost(const struct castd_group *g)
 {
     struct ds s = DS_EMPTY_INITIALIZER;
 
-    if (any_left(c, g)) {
+    if (any_left(g)) {
         rrec_group_set_lost(g->row, "");
         return;
     }
@@ -173,12 +174,12 @@ find_all_lost(const struct castd *c, const struct castd_group *g)
 /* Policy fail-group: the epoch is over with the first member that is lost while it is counted.  It
  * stays over when that member is out: the source has been told. */
 static void
-find_first_lost(const struct castd *c, const struct castd_group *g)
+find_first_lost(const struct castd_group *g)
 {
     for (size_t i = 0; i < g->n_members && !g->row->lost[0]; i++) {
         const struct rrec_member *m = g->members[i];
 
-        if (castd_is_lost(m) && find_edge(c, g, m->branch)) {
+        if (castd_is_lost(m) && find_edge(g, m->branch)) {
             char *why = xasprintf("member %s is lost: %s", m->host, m->lost);
 
             rrec_group_set_lost(g->row, why);
@@ -190,10 +191,10 @@ find_first_lost(const struct castd *c, const struct castd_group *g)
 void
 castd_find_lost(struct castd *c)
 {
-    for (size_t i = 0; i < c->n_groups; i++) {
-        const struct castd_group *g = &c->groups[i];
+    for (size_t i = 0; i < c->n_due; i++) {
+        const struct castd_group *g = c->due[i];
 
-        find_lost_members(c, g);
-        (g->rollout.group.policy.prune ? find_all_lost : find_first_lost)(c, g);
+        find_lost_members(g);
+        (g->rollout.group.policy.prune ? find_all_lost : find_first_lost)(g);
     }
 }

@@ -2,7 +2,8 @@
  *
  * States and status texts: what a group or member is waiting for, by name.
  *
- * Runs last, on rows as this transaction leaves them.
+ * Runs last, on rows as this transaction leaves them.  A generation that another group begins later
+ * makes this group due again.
  */
 #include <config.h>
 
@@ -33,14 +34,13 @@ put_node(const struct rrec_node *n, struct ds *s)
 
 /* The nodes that have not applied what they were told about this group. */
 static void
-waiting_for(const struct castd *c, const struct castd_group *g, struct ds *s)
+waiting_for(const struct castd_group *g, struct ds *s)
 {
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct rrec_node *n = c->nodes[i].row;
-        const struct rrec_tree_node *tree = castd_find_tree(n, g->row->proxy, g->row->epoch);
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct castd_tree *t = &g->trees.trees[i];
 
-        if (tree && !castd_tree_applied(n, tree)) {
-            put_node(n, s);
+        if (t->row->epoch == g->row->epoch && !castd_tree_applied(t->node->row, t->row)) {
+            put_node(t->node->row, s);
         }
     }
 }
@@ -50,14 +50,9 @@ waiting_for(const struct castd *c, const struct castd_group *g, struct ds *s)
 static bool
 may_feed(const struct castd *c, const struct castd_group *g, const struct castd_node *agent)
 {
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct rrec_node *n = c->nodes[i].row;
-
-        for (size_t j = 0; j < n->n_trees; j++) {
-            if (!strcmp(n->trees[j]->proxy, g->row->proxy)
-                && castd_tree_agent(c, n->trees[j]) == agent->node) {
-                return true;
-            }
+    for (size_t i = 0; i < g->trees.n; i++) {
+        if (castd_tree_agent(c, g->trees.trees[i].row) == agent->node) {
+            return true;
         }
     }
     return false;
@@ -68,7 +63,7 @@ may_feed(const struct castd *c, const struct castd_group *g, const struct castd_
 static void
 draining_for(const struct castd *c, const struct castd_group *g, struct ds *s)
 {
-    waiting_for(c, g, s);
+    waiting_for(g, s);
     bool known = s->length > 0;
     for (size_t i = 0; i < c->n_nodes && !known; i++) {
         const struct castd_node *n = &c->nodes[i];
@@ -104,7 +99,7 @@ missing(const struct castd_group *g, struct ds *s)
 
 /* A group's state and status, but for members that are lacking. */
 static enum group_state
-whole_state(const struct castd *c, const struct castd_group *g, struct ds *status)
+whole_state(const struct castd_group *g, struct ds *status)
 {
     const struct rrec_group *row = g->row;
     enum group_state state = GROUP_PENDING;
@@ -121,7 +116,7 @@ whole_state(const struct castd *c, const struct castd_group *g, struct ds *statu
         if (g->rollout.serving) {
             state = GROUP_READY;
         }
-        waiting_for(c, g, status);
+        waiting_for(g, status);
         if (g->rollout.auth_error) {
             ds_put_format(status, "%sauthentication stays as it is: %s", status->length ? "; " : "",
                           g->rollout.auth_error);
@@ -153,7 +148,7 @@ with_members(const struct castd_group *g, struct ds *status)
 }
 
 static void
-set_group(const struct castd_group *g, enum group_state state, const char *status)
+set_group(struct castd_group *g, enum group_state state, const char *status)
 {
     const struct rrec_group *row = g->row;
     const char *name = group_state_name(state);
@@ -161,6 +156,7 @@ set_group(const struct castd_group *g, enum group_state state, const char *statu
     if (strcmp(row->state, name)) {
         VLOG_INFO("group %s: %s%s%s", row->name, name, status[0] ? ": " : "", status);
     }
+    g->written |= strcmp(row->state, name) || strcmp(row->status, status);
     rrec_group_set_state(row, name);
     rrec_group_set_status(row, status);
     if (g->changed) {
@@ -171,19 +167,14 @@ set_group(const struct castd_group *g, enum group_state state, const char *statu
 /* Does a switch keep a tree of an earlier epoch with this host?  It does as long as a source agent
  * may send into that tree. */
 static bool
-is_in_earlier_epoch(const struct castd *c, const struct castd_group *g, const char *host)
+is_in_earlier_epoch(const struct castd_group *g, const char *host)
 {
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct rrec_node *n = c->nodes[i].row;
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct rrec_tree_node *tree = g->trees.trees[i].row;
 
-        for (size_t j = 0; j < n->n_trees; j++) {
-            const struct rrec_tree_node *tree = n->trees[j];
-
-            for (size_t k = 0; k < tree->n_branches; k++) {
-                if (tree->epoch != g->row->epoch && !strcmp(tree->proxy, g->row->proxy)
-                    && !strcmp(tree->branches[k]->name, host)) {
-                    return true;
-                }
+        for (size_t j = 0; j < tree->n_branches; j++) {
+            if (tree->epoch != g->row->epoch && !strcmp(tree->branches[j]->name, host)) {
+                return true;
             }
         }
     }
@@ -192,13 +183,13 @@ is_in_earlier_epoch(const struct castd *c, const struct castd_group *g, const ch
 
 /* Is a member that is leaving, perhaps from an earlier epoch, out everywhere? */
 static bool
-is_out(const struct castd *c, const struct castd_group *g, size_t i)
+is_out(const struct castd_group *g, size_t i)
 {
     const struct rollout_member *in = &g->rollout.members[i];
     const struct plan_member *out = &g->rollout.group.members[i];
 
     return !in->copied && !in->provisioned && !out->copy && !out->provision
-           && g->rollout.switches_applied && !is_in_earlier_epoch(c, g, g->members[i]->host);
+           && g->rollout.switches_applied && !is_in_earlier_epoch(g, g->members[i]->host);
 }
 
 static void
@@ -214,7 +205,7 @@ report_leaving(const struct castd *c, const struct castd_group *g, size_t i)
     const struct rrec_member *m = g->members[i];
     struct ds status = DS_EMPTY_INITIALIZER;
 
-    if (!is_out(c, g, i)) {
+    if (!is_out(g, i)) {
         draining_for(c, g, &status);
         set_member(m, "draining", ds_cstr(&status));
     } else if (!strcmp(m->want, "removed")) {
@@ -255,16 +246,36 @@ report_member(const struct castd *c, const struct castd_group *g, size_t i,
     free(status);
 }
 
+/* Is nothing of the group in flight that a node's generation would move on? */
+static bool
+is_settled(const struct castd_group *g)
+{
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct castd_tree *t = &g->trees.trees[i];
+
+        if (t->row->epoch != g->row->epoch || !castd_tree_applied(t->node->row, t->row)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct rrec_member *m = g->members[i];
+
+        if (strcmp(m->want, "active") && strcmp(m->state, "left")) {
+            return false;
+        }
+    }
+    return g->row->proxy[0] && g->trees.n == g->rollout.plan.n_trees;
+}
+
 void
 castd_report(struct castd *c)
 {
-    bool all_applied = true;
-
-    for (size_t i = 0; i < c->n_groups; i++) {
-        const struct castd_group *g = &c->groups[i];
+    for (size_t i = 0; i < c->n_due; i++) {
+        struct castd_group *g = c->due[i];
         struct ds status = DS_EMPTY_INITIALIZER;
 
-        enum group_state state = whole_state(c, g, &status);
+        enum group_state state = whole_state(g, &status);
+        g->work->settled = is_settled(g);
         for (size_t j = 0; j < g->n_members; j++) {
             report_member(c, g, j, ds_cstr(&status));
         }
@@ -273,12 +284,5 @@ castd_report(struct castd *c)
         }
         set_group(g, state, ds_cstr(&status));
         ds_destroy(&status);
-    }
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        all_applied &= c->nodes[i].row->nb_cfg >= c->nodes[i].row->cfg;
-    }
-    rrec_global_set_nb_cfg(c->global, c->global->next_cfg);
-    if (all_applied) {
-        rrec_global_set_agents_cfg(c->global, c->global->next_cfg);
     }
 }

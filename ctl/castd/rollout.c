@@ -63,7 +63,7 @@ load_request(const struct castd *c, struct castd_group *g)
     p->designated_rkey = (uint32_t) row->designated_rkey;
     p->auth.tlvs = auth_tlvs_parse(row->auth, row->n_auth);
     p->auth.key = row->n_auth_key ? (uint32_t) row->auth_key[0] : 0;
-    if (p->auth.tlvs && !castd_find_key(c->idl, p->auth.key)) {
+    if (p->auth.tlvs && !castd_find_key(c, p->auth.key)) {
         r->error = row->n_auth_key ? xasprintf("key %" PRIu32 " does not exist", p->auth.key)
                                    : xstrdup("it is to be authenticated, but has no key");
     }
@@ -107,12 +107,13 @@ load_state(const struct castd *c, struct castd_group *g)
     r->started = g->row->started;
     r->was_serving = group_serves(g->row);
     r->switches_applied = true;
-    r->have.trees = xcalloc(c->n_nodes + 1, sizeof *r->have.trees);
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct castd_node *n = &c->nodes[i];
-        const struct rrec_tree_node *row = castd_find_tree(n->row, g->row->proxy, g->row->epoch);
+    r->have.trees = xcalloc(g->trees.n + 1, sizeof *r->have.trees);
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct castd_node *n = g->trees.trees[i].node;
+        const struct rrec_tree_node *row = g->trees.trees[i].row;
 
-        if (!row) {
+        /* Of two that somebody has written the first counts. */
+        if (row != castd_find_tree(&g->trees, n->node, g->row->epoch)) {
             continue;
         }
         if (plan_is_agent(n->node)) {
@@ -128,8 +129,8 @@ load_state(const struct castd *c, struct castd_group *g)
 void
 castd_rollout(struct castd *c)
 {
-    for (size_t i = 0; i < c->n_groups; i++) {
-        struct castd_group *g = &c->groups[i];
+    for (size_t i = 0; i < c->n_due; i++) {
+        struct castd_group *g = c->due[i];
 
         load_request(c, g);
         load_state(c, g);

@@ -227,23 +227,17 @@ sid_text(const struct in6_addr *sid)
 
 /* Updates the node's copy of a key, which all trees of the node share.  True if it changed. */
 static bool
-sync_key(const struct castd *c, const char *node, uint32_t id, struct rrec_node_key **copy)
+sync_key(struct castd *c, const char *node, uint32_t id, struct rrec_node_key **copy)
 {
-    const struct rrec_key *key = castd_find_key(c->idl, id);
-    const struct rrec_node_key *row;
+    const struct rrec_key *key = castd_find_key(c, id);
     bool changed = false;
 
-    *copy = NULL;
-    RREC_NODE_KEY_FOR_EACH(row, c->idl)
-    {
-        if (row->id == id && !strcmp(row->node, node)) {
-            *copy = CONST_CAST(struct rrec_node_key *, row);
-        }
-    }
+    *copy = CONST_CAST(struct rrec_node_key *, castd_find_node_key(c, node, id));
     if (!*copy) {
         *copy = rrec_node_key_insert(ovsdb_idl_txn_get(&c->global->header_));
         rrec_node_key_set_node(*copy, node);
         rrec_node_key_set_id(*copy, id);
+        castd_add_node_key(c, *copy);
         changed = true;
     }
     if (key) { /* NULL: deleted past castctl; the copy keeps what it has. */
@@ -264,7 +258,7 @@ has_key(const struct rrec_tree_node *row, uint32_t id)
 }
 
 static bool
-sync_auth(const struct castd *c, const char *node, const struct rrec_tree_node *row,
+sync_auth(struct castd *c, const char *node, const struct rrec_tree_node *row,
           const struct auth_config *want)
 {
     struct rrec_node_key **keys = xcalloc(want->n_keys + 1, sizeof *keys);
@@ -289,7 +283,7 @@ sync_auth(const struct castd *c, const char *node, const struct rrec_tree_node *
 }
 
 static bool
-sync_tree(const struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
+sync_tree(struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
           const struct rrec_tree_node *row, const struct tree_config *t)
 {
     struct rrec_branch **rows;
@@ -333,89 +327,138 @@ sync_tree(const struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
     return changed;
 }
 
-/* Is this tree at 'node' one of those wanted? */
-static bool
-is_wanted(const struct castd *c, const struct plan_node *node, const struct rrec_tree_node *row)
+/* Of each node once in a transaction. */
+static void
+begin_generation(struct castd_node *n)
 {
-    for (size_t i = 0; i < c->n_groups; i++) {
-        const struct castd_group *g = &c->groups[i];
-
-        for (size_t j = 0; j < g->rollout.plan.n_trees; j++) {
-            if (g->rollout.plan.trees[j].node == node && row->epoch == g->row->epoch
-                && !strcmp(row->proxy, g->row->proxy)) {
-                return true;
-            }
-        }
+    if (!n->changed) {
+        n->changed = true;
+        rrec_node_set_cfg(n->row, n->row->cfg + 1);
     }
-    return false;
 }
 
-/* May a source agent still send into this tree, which nobody wants?  Then switches keep it.  Ask
- * before any row is changed. */
+/* The group's planned tree at 'node'; NULL: none. */
+static const struct plan_tree *
+find_plan(const struct castd_group *g, const struct plan_node *node)
+{
+    for (size_t i = 0; i < g->rollout.plan.n_trees; i++) {
+        if (g->rollout.plan.trees[i].node == node) {
+            return &g->rollout.plan.trees[i];
+        }
+    }
+    return NULL;
+}
+
+/* Is this tree wanted?  Of two that somebody has written the first is.  The group may be NULL: it is
+ * gone. */
 static bool
-is_fed(const struct castd *c, const struct rrec_tree_node *row)
+is_wanted(const struct castd_group *g, const struct castd_tree *t)
+{
+    return g && t->row->epoch == g->row->epoch && find_plan(g, t->node->node)
+           && castd_find_tree(&g->trees, t->node->node, g->row->epoch) == t->row;
+}
+
+/* May a source agent still send into this tree, which nobody wants?  Then switches keep it.  'trees'
+ * are those of its Proxy Address.  Ask before any row is changed. */
+static bool
+is_fed(const struct castd *c, const struct castd_group *g, const struct castd_trees *trees,
+       const struct rrec_tree_node *row)
 {
     const struct plan_node *agent = castd_tree_agent(c, row);
 
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct castd_node *n = &c->nodes[i];
-        const struct rrec_tree_node *tree = castd_find_tree(n->row, row->proxy, row->epoch);
+    for (size_t i = 0; i < trees->n; i++) {
+        const struct castd_tree *t = &trees->trees[i];
 
-        if (plan_is_agent(n->node)
-            && ((tree && !is_wanted(c, n->node, tree)) || (n->node == agent && !n->caught_up))) {
+        if (plan_is_agent(t->node->node) && t->row->epoch == row->epoch && !is_wanted(g, t)) {
             return true;
         }
     }
-    return false;
+    return agent && !c->nodes[agent - c->topology.nodes].caught_up;
 }
 
-/* Fills rows[] with the trees that stay although nobody wants them. */
-static size_t
-kept_trees(const struct castd *c, const struct castd_node *n, struct rrec_tree_node **rows)
+/* Takes out those of one Proxy Address's trees that nobody wants: at source agents at once, at
+ * switches unless they are fed. */
+static void
+remove_unwanted(const struct castd *c, const struct castd_group *g, struct castd_trees *trees)
 {
-    size_t n_kept = 0;
+    bool *stays = xcalloc(trees->n + 1, sizeof *stays);
+    size_t n = 0;
 
-    for (size_t i = 0; i < n->row->n_trees && !plan_is_agent(n->node); i++) {
-        if (!is_wanted(c, n->node, n->row->trees[i]) && is_fed(c, n->row->trees[i])) {
-            rows[n_kept++] = n->row->trees[i];
+    for (size_t i = 0; i < trees->n; i++) {
+        const struct castd_tree *t = &trees->trees[i];
+
+        stays[i] =
+            is_wanted(g, t) || (!plan_is_agent(t->node->node) && is_fed(c, g, trees, t->row));
+    }
+    for (size_t i = 0; i < trees->n; i++) {
+        struct castd_tree *t = &trees->trees[i];
+
+        if (stays[i]) {
+            trees->trees[n++] = *t;
+        } else {
+            rrec_node_update_trees_delvalue(t->node->row, t->row);
+            begin_generation(t->node);
         }
     }
-    return n_kept;
+    trees->n = n;
+    free(stays);
 }
 
-static bool
-sync_trees(struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_node *n,
-           struct rrec_tree_node **rows, size_t n_rows)
+static void
+sync_group(struct castd *c, struct ovsdb_idl_txn *txn, struct castd_group *g)
 {
-    bool changed = false;
+    remove_unwanted(c, g, &g->trees);
+    for (size_t i = 0; i < g->rollout.plan.n_trees; i++) {
+        const struct plan_tree *tree = &g->rollout.plan.trees[i];
+        struct castd_node *n = &c->nodes[tree->node - c->topology.nodes];
+        const struct rrec_tree_node *row = castd_find_tree(&g->trees, tree->node, g->row->epoch);
+        bool is_new = !row;
 
-    for (size_t i = 0; i < c->n_groups; i++) {
-        struct castd_group *g = &c->groups[i];
-
-        for (size_t j = 0; j < g->rollout.plan.n_trees; j++) {
-            const struct plan_tree *tree = &g->rollout.plan.trees[j];
-            const struct rrec_tree_node *row;
-
-            if (tree->node != n->node) {
-                continue;
-            }
-            row = castd_find_tree(n->row, g->row->proxy, g->row->epoch);
-            if (!row) {
-                row = rrec_tree_node_insert(txn);
-            }
-            if (sync_tree(c, txn, n->row->name, row, &tree->config)) {
-                rrec_tree_node_set_generation(row, n->row->cfg + 1);
-                g->changed = true;
-                changed = true;
-            }
-            rows[n_rows++] = CONST_CAST(struct rrec_tree_node *, row);
+        if (is_new) {
+            row = rrec_tree_node_insert(txn);
+            rrec_node_update_trees_addvalue(n->row, row);
+        }
+        if (sync_tree(c, txn, n->row->name, row, &tree->config)) {
+            begin_generation(n);
+            rrec_tree_node_set_generation(row, n->row->cfg);
+            g->changed = g->written = true;
+        }
+        if (is_new) {
+            castd_add_tree(&g->trees, n, row);
         }
     }
-    if (changed || n_rows != n->row->n_trees) {
-        rrec_node_set_trees(n->row, rows, n_rows);
-        return true;
+}
+
+static int
+compare_proxies(const void *a_, const void *b_)
+{
+    const struct castd_tree *a = a_, *b = b_;
+
+    return strcmp(a->row->proxy, b->row->proxy);
+}
+
+/* Takes out the trees of groups that are gone, as many as a transaction may be about. */
+static void
+remove_orphans(struct castd *c)
+{
+    struct castd_trees *all = &c->orphans;
+    size_t n_removed = 0;
+
+    if (all->n) {
+        qsort(all->trees, all->n, sizeof *all->trees, compare_proxies);
     }
-    return false;
+    c->work->more = false;
+    for (size_t i = 0, n; i < all->n && !c->work->more; i += n) {
+        struct castd_trees one = {.trees = &all->trees[i]};
+
+        while (i + one.n < all->n && !compare_proxies(one.trees, &one.trees[one.n])) {
+            one.n++;
+        }
+        n = one.n;
+        remove_unwanted(c, NULL, &one);
+        n_removed += n - one.n;
+        c->work->more = n_removed >= work_budget(c->work);
+    }
 }
 
 static bool
@@ -438,27 +481,43 @@ sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_n
 }
 
 void
+castd_sync_nodes(struct castd *c)
+{
+    for (size_t i = 0; i < c->n_nodes && c->work->base; i++) {
+        if (sync_base(c, ovsdb_idl_txn_get(&c->global->header_), &c->nodes[i])) {
+            begin_generation(&c->nodes[i]);
+        }
+    }
+    c->work->base = false;
+}
+
+void
 castd_sync(struct castd *c)
 {
-    struct ovsdb_idl_txn *txn = ovsdb_idl_txn_get(&c->global->header_);
-    bool asked = c->global->nb_cfg != c->global->next_cfg;
-    struct rrec_tree_node ***trees = xcalloc(c->n_nodes + 1, sizeof *trees);
-    size_t *n_kept = xcalloc(c->n_nodes + 1, sizeof *n_kept);
-
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        trees[i] = xcalloc(c->nodes[i].row->n_trees + c->n_groups + 1, sizeof *trees[i]);
-        n_kept[i] = kept_trees(c, &c->nodes[i], trees[i]);
+    for (size_t i = 0; i < c->n_due; i++) {
+        sync_group(c, ovsdb_idl_txn_get(&c->global->header_), c->due[i]);
     }
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct castd_node *n = &c->nodes[i];
-        bool changed = sync_base(c, txn, n);
+}
 
-        changed |= sync_trees(c, txn, n, trees[i], n_kept[i]);
-        if (changed || asked || !n->row->cfg) {
-            rrec_node_set_cfg(n->row, n->row->cfg + 1);
+void
+castd_sync_rest(struct castd *c)
+{
+    bool asked = work_is_answered(c->work) && c->global->nb_cfg < c->work->request;
+    bool all_applied = true;
+
+    remove_orphans(c);
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        struct castd_node *n = &c->nodes[i];
+
+        if (asked || !n->row->cfg) {
+            begin_generation(n);
         }
-        free(trees[i]);
+        all_applied &= n->row->nb_cfg >= n->row->cfg;
     }
-    free(trees);
-    free(n_kept);
+    if (asked) {
+        rrec_global_set_nb_cfg(c->global, c->work->request);
+    }
+    if (all_applied) {
+        rrec_global_set_agents_cfg(c->global, c->global->nb_cfg);
+    }
 }

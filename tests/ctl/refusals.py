@@ -246,7 +246,7 @@ def castd_is_refused(w):
                 r = relayed_castd(world, nth(n, how))
                 check_equal('write %d: %s: the end' % (n, how), play(world), want)
                 check(r.n_refused == (n <= r.n_written), 'write %d was not refused', n)
-                check_equal('status', world.status('castd'), 'active')
+                wait_until('castd is active', lambda c=world: c.status('castd') == 'active')
             finally:
                 world.close()
 

@@ -53,7 +53,7 @@ def listens(path):
 
 
 class Db:
-    """An OVSDB client (RFC 7047) that only transacts."""
+    """An OVSDB client (RFC 7047)."""
 
     def __init__(self, path):
         self.sock = socket.socket(socket.AF_UNIX)
@@ -74,18 +74,24 @@ class Db:
                 check(data, 'the registry closed the connection')
                 self.buffer += data.decode()
 
-    def attempt(self, *operations):
-        """The registry's answer, whatever it is."""
+    def answer(self, echo):
+        self.sock.sendall(json.dumps({'result': echo['params'], 'error': None,
+                                      'id': echo['id']}).encode())
+
+    def call(self, method, params):
+        """The result, whatever it is."""
         number = next(self.ids)
-        self.sock.sendall(json.dumps({'method': 'transact', 'id': number,
-                                      'params': ['rocecast', *operations]}).encode())
+        self.sock.sendall(json.dumps({'method': method, 'id': number, 'params': params}).encode())
         while True:
             message = self.receive()
             if message.get('method') == 'echo':
-                self.sock.sendall(json.dumps({'result': message['params'], 'error': None,
-                                              'id': message['id']}).encode())
+                self.answer(message)
             elif message.get('id') == number:
                 return message['result']
+
+    def attempt(self, *operations):
+        """The registry's answer, whatever it is."""
+        return self.call('transact', ['rocecast', *operations])
 
     def transact(self, *operations):
         results = self.attempt(*operations)

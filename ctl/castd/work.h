@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which groups are to be computed anew, in which order, and which request of
+ * castctl that answers.
+ *
+ * What a group is to be follows from its own rows (Group, Source, Member, its
+ * Tree_Nodes with their Branches), from the topology and the keys, and, as long
+ * as it is not settled, from the generations that nodes have applied.  So a group
+ * is due when one of these has changed.  The groups that are due wait in a queue;
+ * a transaction takes some off its head.  The bound keeps a transaction short
+ * however many groups are due: the connection's keepalive is answered, and the
+ * daemon ends, between two of them.
+ *
+ * Everything here follows from the registry: a castd that starts has all groups
+ * due, and finds what the one before has left.
+ */
+#ifndef CTL_CASTD_WORK_H
+#define CTL_CASTD_WORK_H 1
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "openvswitch/hmap.h"
+#include "openvswitch/list.h"
+#include "uuid.h"
+
+struct castd_group;
+
+struct work_group {
+    struct hmap_node hmap_node; /* in work.groups. */
+    struct uuid uuid;           /* of its Group row. */
+    struct ovs_list queue_node; /* in work.queue or work.taken; empty: not due. */
+    uint64_t ticket;            /* grows along the queue. */
+    unsigned int round;         /* when its row was there last. */
+    bool settled;               /* no node's generation can make it due. */
+    size_t n_rows;              /* how many rows it had: a row less is seen only by that. */
+    struct castd_group *group;  /* while there is a computation. */
+};
+
+/* Since the start. */
+struct work_counters {
+    uint64_t n_computations;
+    uint64_t n_groups;    /* that were computed, each as often as it was. */
+    uint64_t n_conflicts; /* computations that were in vain: others came in between. */
+};
+
+struct work {
+    struct hmap groups;
+    unsigned int round; /* how often the registry was read. */
+    struct ovs_list queue, taken;
+    uint64_t last_ticket;
+    unsigned int seqno;       /* of the IDL, when it was read last. */
+    bool base;                /* nodes' ports, routes and SIDs are due. */
+    bool more;                /* there is more of what has no queue. */
+    unsigned int n_conflicts; /* transactions in a row that others came in between of. */
+    size_t n_base_rows;       /* of Port, Route and Sid. */
+    size_t n_keys;
+    struct work_counters counters;
+    char *topology;    /* as text; NULL: never read. */
+    char *generations; /* of the nodes, as text. */
+
+    /* The request that is being answered: it is once no group is left that was due when it was seen. */
+    int64_t request;
+    uint64_t request_ticket;
+};
+
+void work_init(struct work *);
+void work_uninit(struct work *);
+
+/* Reading the registry: work_begin(), work_find() for each group, work_end().  work_find() makes what
+ * is not there yet, and has it due. */
+void work_begin(struct work *);
+struct work_group *work_find(struct work *, const struct uuid *);
+void work_end(struct work *, unsigned int seqno);
+
+void work_make_due(struct work *, struct work_group *);
+void work_make_all_due(struct work *, bool only_unsettled);
+
+/* Notes that requests up to this number have been seen, after what they changed was made due. */
+void work_request(struct work *, int64_t number, int64_t answered);
+/* Is nothing due any more that the noted request has to wait for? */
+bool work_is_answered(const struct work *);
+
+/* The group at the head of the queue, which is taken off it; NULL: none. */
+struct work_group *work_take(struct work *);
+/* How many rows a transaction may write, more or less. */
+size_t work_budget(const struct work *);
+
+/* Is there anything left to do, whatever the registry says next? */
+bool work_is_left(const struct work *);
+
+/* What was taken is done; or is due again, in front of all. */
+void work_done(struct work *);
+void work_again(struct work *, bool conflict);
+
+#endif /* ctl/castd/work.h */
