@@ -5,8 +5,8 @@
  *     table 0   what comes in: frames of VLANs are dropped; neighbour solicitations and echo
  *               requests for the node's address are answered; IPv6 for the port's own MAC
  *               address goes on; from source agents only what they may send goes on
- *     table 1   by destination: a group's SID to its OpenFlow group, prefixes to a port; the
- *               longest prefix has the highest priority
+ *     table 1   by destination: a group's SID, from its source agent, to its OpenFlow group;
+ *               prefixes to a port; the longest prefix has the highest priority
  *     table 2   the end of an answer to a solicitation: the option can only be written once the
  *               type is that of an advertisement
  *
@@ -27,7 +27,15 @@
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
-enum { DROP_OTHER, DROP_NO_ROUTE, DROP_SID_UNKNOWN, DROP_HOP_LIMIT, DROP_SOURCE_GUARD, DROP_VLAN };
+enum {
+    DROP_OTHER,
+    DROP_NO_ROUTE,
+    DROP_SID_UNKNOWN,
+    DROP_HOP_LIMIT,
+    DROP_SOURCE_GUARD,
+    DROP_VLAN,
+    DROP_OUTER_SOURCE,
+};
 
 const char *const ovs_drops[] = {
     [DROP_OTHER] = "not_for_node",
@@ -36,6 +44,7 @@ const char *const ovs_drops[] = {
     [DROP_HOP_LIMIT] = "hop_limit",
     [DROP_SOURCE_GUARD] = "source_guard",
     [DROP_VLAN] = "vlan",
+    [DROP_OUTER_SOURCE] = "outer_source",
     NULL,
 };
 
@@ -173,8 +182,9 @@ add_tree(const struct node_config *c, size_t tree, struct svec *rules)
     svec_sort_unique(&buckets);
     joined = svec_join(&buckets, "", "");
     rule_add(rules, "group group_id=%u,type=all%s", ovs_group_id(&c->trees[tree]), joined);
-    rule_add(rules, "flow table=1,priority=300,ipv6,ipv6_dst=%s actions=group:%u", ip6_text(sid),
-             ovs_group_id(&c->trees[tree]));
+    rule_add(rules, "flow table=1,priority=300,ipv6,ipv6_src=%s,ipv6_dst=%s actions=group:%u",
+             ip6_text(&c->trees[tree].outer_source), ip6_text(sid), ovs_group_id(&c->trees[tree]));
+    add_drop(rules, DROP_OUTER_SOURCE, 1, "priority=290,ipv6,ipv6_dst=%s", ip6_text(sid));
     free(joined);
     svec_destroy(&buckets);
 }

@@ -41,6 +41,7 @@
     DROP(mt_inner, "End.MT: inside is not an IPv6 RoCE request to a Proxy Address")           \
     DROP(mt_no_tlv, "End.MT: no TLV names a receiver of this edge")                           \
     DROP(mt_context, "End.MT: Segment List entry 0 is not the inner destination")             \
+    DROP(mt_not_planned, "End.MT: this node gets the group's packets at another address")     \
     DROP(mt_repeated, "End.MT: receiver named twice in one packet")                           \
     DROP(auth_missing, "SRH without the MT-AUTH or HMAC TLV that the group's packets have")   \
     DROP(auth_bad, "MT-AUTH or HMAC TLV that does not fit the SRH")                           \
@@ -49,6 +50,7 @@
     DROP(group_unknown, "no group with this Proxy Address")                                   \
     DROP(stale_epoch, "Designated QPN is not the current epoch's")                            \
     DROP(group_closed, "group not ready: packets held back and the queue is full")            \
+    DROP(outer_source, "outer source address is not that of the group's source agent")        \
     DROP(inner_source, "inner source address is not the group's source")                      \
     DROP(not_provisioned, "TLV receiver is not in the provisioned branch set")                \
     DROP(member_lost, "receiver was lost and the group goes on without it")                   \

@@ -101,13 +101,13 @@ struct tree_config {
     /* Packets name no receivers: an edge copies to all that it has, the source agent sends no
      * TLVs. */
     bool provisioned;
+    struct in6_addr outer_source; /* of all packets: the source agent's address. */
     struct in6_addr mcast_group;  /* mode mcast: outer destination of all packets. */
-    struct in6_addr mcast_source; /* mode mcast: outer source of all packets. */
     /* Mode mcast: the node whose packets this one takes, and nobody else's; :: at the source
      * agent. */
     struct in6_addr upstream;
-    /* Mode replicate: the SID by which the group's packets come to this node.  :: means its End.MT
-     * SID, or that this is the source agent. */
+    /* Mode replicate: the only SID by which the group's packets come to this node.  :: means its
+     * End.MT SID, or that this is the source agent. */
     struct in6_addr replication_sid;
     size_t n_outer_da;
     /* Destinations of the copies that this node sends: SIDs of its replication children; at the

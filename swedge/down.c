@@ -77,6 +77,26 @@ must_verify(const struct swedge *sw, const struct original *o, bool *jump)
     return *jump || sw->verify_always;
 }
 
+/* A node gets a group's packets from the source agent, and by one address.  By another one they
+ * would go to a part of those who are to have them, or came from somebody who knows no better. */
+static enum drop_reason
+check_arrival(const struct tree_config *c, const struct ip6_hdr_wire *outer, enum arrival by)
+{
+    bool end_mt =
+        !tree_mode(c->mode)->addressed_to_group && IN6_IS_ADDR_UNSPECIFIED(&c->replication_sid);
+
+    if (by == BY_END_MT && !end_mt) {
+        return DROP_mt_not_planned;
+    }
+    if (by == BY_REPLICATE && memcmp(&c->replication_sid, &outer->dst, sizeof outer->dst)) {
+        return DROP_rs_unknown;
+    }
+    if (by == BY_MCAST && memcmp(&c->mcast_group, &outer->dst, sizeof outer->dst)) {
+        return DROP_mcast_unknown;
+    }
+    return memcmp(&c->outer_source, &outer->src, sizeof outer->src) ? DROP_outer_source : DROP_none;
+}
+
 static enum drop_reason
 check_group(const struct swedge *sw, const struct rx *rx, enum arrival by, struct original *o)
 {
@@ -89,12 +109,8 @@ check_group(const struct swedge *sw, const struct rx *rx, enum arrival by, struc
         return why;
     }
     const struct tree_config *c = &o->tree->config;
-    if (by == BY_REPLICATE
-        && memcmp(&c->replication_sid, &rx_ip(rx)->dst, sizeof(struct in6_addr))) {
-        return DROP_rs_unknown;
-    }
-    if (by == BY_MCAST && memcmp(&c->mcast_group, &rx_ip(rx)->dst, sizeof(struct in6_addr))) {
-        return DROP_mcast_unknown;
+    if ((why = check_arrival(c, rx_ip(rx), by))) {
+        return why;
     }
     if (memcmp(&o->ip->src, &c->source, sizeof o->ip->src)) {
         return DROP_inner_source;

@@ -23,7 +23,7 @@ find_entry(const struct swedge *sw, const struct ip6_hdr_wire *ip, const struct 
 {
     const struct tree *t = addr_map_find(sw->trees.by_mcast, &ip->dst, 0);
 
-    if (!t || memcmp(&t->config.mcast_source, &ip->src, sizeof ip->src)) {
+    if (!t || memcmp(&t->config.outer_source, &ip->src, sizeof ip->src)) {
         *why = DROP_mcast_unknown;
         return NULL;
     }

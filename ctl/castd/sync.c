@@ -304,8 +304,8 @@ sync_tree(struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
         changed = true;
     }
     SYNC_NUMBER(tree_node, row, provisioned, t->provisioned);
+    SYNC_STRING(tree_node, row, outer_source, sid_text(&t->outer_source));
     SYNC_STRING(tree_node, row, mcast_group, sid_text(&t->mcast_group));
-    SYNC_STRING(tree_node, row, mcast_source, sid_text(&t->mcast_source));
     SYNC_STRING(tree_node, row, upstream, sid_text(&t->upstream));
     SYNC_NUMBER(tree_node, row, root, t->root);
     SYNC_STRING(tree_node, row, replication_sid, sid_text(&t->replication_sid));

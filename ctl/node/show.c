@@ -192,6 +192,7 @@ group(const struct node_daemon *d, size_t tree)
     put_int(o, "start_psn", tc->start_psn.v);
     json_object_put_string(o, "mode", tree_mode_name(tc->mode));
     json_object_put_string(o, "receivers", receivers_name(tc->provisioned));
+    put_addr(o, "outer_source", &tc->outer_source);
     put_addr(o, "mcast_group", &tc->mcast_group);
     put_addr(o, "upstream", &tc->upstream);
     put_addr(o, "replication_sid", &tc->replication_sid);

@@ -256,6 +256,8 @@ retire_edges(struct plan *plan)
 void
 plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *out)
 {
+    const struct plan_tree *agent = plan_agent_tree(have);
+
     out->region_len = plan_region_len(g);
     out->n_trees = 0;
     out->trees = xcalloc(have->n_trees + 1, sizeof *out->trees);
@@ -267,6 +269,9 @@ plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *ou
         tree_config_clone(c, &have->trees[i].config);
         c->generation = 0;
         c->region_len = out->region_len;
+        if (agent) { /* trees in a converted registry do not have it. */
+            c->outer_source = node_address(agent->node->id);
+        }
         c->open = plan_is_agent(tree->node) && g->open;
         c->n_branches = keep_branches(g, c->branches, c->n_branches, false);
         c->n_copies = keep_branches(g, c->copies, c->n_copies, true);

@@ -342,9 +342,10 @@ arrival_sid(const struct shape *s, const struct plan_group *g, const struct plan
 }
 
 static struct tree_config *
-add_tree(struct plan *plan, const struct plan_topology *t, const struct plan_group *g,
+add_tree(struct plan *plan, const struct shape *s, const struct plan_group *g,
          const struct plan_node *node)
 {
+    const struct plan_topology *t = s->t;
     struct plan_tree *tree = &plan->trees[plan->n_trees++];
     struct tree_config *c = &tree->config;
 
@@ -361,6 +362,7 @@ add_tree(struct plan *plan, const struct plan_topology *t, const struct plan_gro
     c->source_qpn = g->source_qpn;
     c->mode = g->mode;
     c->provisioned = g->provisioned;
+    c->outer_source = node_address(s->agent->id);
     c->outer_da = xcalloc(t->n_nodes, sizeof *c->outer_da);
     c->branches = xcalloc(t->n_nodes + g->n_members, sizeof *c->branches);
     return c;
@@ -412,7 +414,6 @@ plan_replication(const struct shape *s, const struct plan_group *g, const struct
     }
     if (tree_mode(g->mode)->addressed_to_group) {
         c->mcast_group = mcast_group_address(g->replication_id);
-        c->mcast_source = node_address(s->agent->id);
     }
 }
 
@@ -420,7 +421,7 @@ static void
 plan_switch(const struct shape *s, const struct plan_group *g, const struct plan_node *node,
             struct plan *out)
 {
-    struct tree_config *c = add_tree(out, s->t, g, node);
+    struct tree_config *c = add_tree(out, s, g, node);
 
     plan_replication(s, g, node, c);
     if (tree_mode(g->mode)->addressed_to_group) {
@@ -437,7 +438,7 @@ plan_switch(const struct shape *s, const struct plan_group *g, const struct plan
 static void
 plan_agent(const struct shape *s, const struct plan_group *g, struct plan *out)
 {
-    struct tree_config *c = add_tree(out, s->t, g, s->agent);
+    struct tree_config *c = add_tree(out, s, g, s->agent);
 
     c->open = g->open;
     plan_replication(s, g, s->agent, c);

@@ -327,10 +327,13 @@ read_sid(struct reader *r, const char *column, const char *s, struct in6_addr *o
     return !s[0] || read_address(r, column, s, out);
 }
 
-/* Column mode is empty in a converted registry. */
+/* Columns mode and outer_source are empty in a converted registry until castd has run. */
 static bool
 read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
+    if (!read_sid(r, "Tree_Node.outer_source", row->outer_source, &t->outer_source)) {
+        return false;
+    }
     if (row->mode && !tree_mode_parse(row->mode, &t->mode)) {
         return bad(r, "Tree_Node.mode", row->mode, "unknown");
     }
@@ -339,7 +342,6 @@ read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         return true;
     }
     if (!read_address(r, "Tree_Node.mcast_group", row->mcast_group, &t->mcast_group)
-        || !read_address(r, "Tree_Node.mcast_source", row->mcast_source, &t->mcast_source)
         || !read_sid(r, "Tree_Node.upstream", row->upstream, &t->upstream)) {
         return false;
     }

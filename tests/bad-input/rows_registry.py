@@ -169,6 +169,7 @@ AGENT = (
     ('Tree_Node', 'proxy', 'nonsense', 'Tree_Node.proxy "nonsense": not an IPv6 address'),
     ('Tree_Node', 'mtu', 1000, 'Tree_Node.mtu "g": 1000 is no path MTU'),
     ('Tree_Node', 'mode', 'mcast', 'Tree_Node.mcast_group "": not an IPv6 address'),
+    ('Tree_Node', 'outer_source', 'sa', 'Tree_Node.outer_source "sa": not an IPv6 address'),
     ('Tree_Node', 'start_psn', 1 << 24, 'Tree_Node.start_psn "16777216": must be 0..16777215'),
     ('Branch', 'address', 'nonsense', 'Branch.address "nonsense": not an IPv6 address'),
     ('Branch', 'va', '-1', 'Branch.va "-1": not an address with Branch.len bytes behind it'),

@@ -232,9 +232,8 @@ send_encapsulated(struct nodes *nodes, struct subject *s, const struct port_conf
             named[n++] = (struct srh_copy){s->config.address, b->address, b->qpn};
         }
     }
-    REQUIRE(!encap_template_build(&template,
-                                  t->mode == MODE_MCAST ? &t->mcast_source : &port->peer_address,
-                                  dst, &t->proxy, named, t->provisioned ? 0 : n));
+    REQUIRE(!encap_template_build(&template, &t->outer_source, dst, &t->proxy, named,
+                                  t->provisioned ? 0 : n));
     struct auth_epoch epoch = tree_config_auth_epoch(t);
     auth_sign(&template, &t->auth, &epoch); /* or does not, without a key. */
     encap_template_stamp(&template, out, (uint16_t) inner_len, 2, 1);

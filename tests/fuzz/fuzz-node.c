@@ -370,7 +370,7 @@ change_mode(struct fuzz_input *in, struct tree_config *t, const struct tree_conf
 {
     t->mode = (enum tree_mode) fuzz_below(in, 3);
     t->mcast_group = mcast_group_address((uint16_t) (REPLICATION_ID + fuzz_below(in, 2)));
-    t->mcast_source = fuzz_below(in, 4) ? node_address(STAR_AGENT_ID) : choose_address(in);
+    t->outer_source = fuzz_below(in, 4) ? node_address(STAR_AGENT_ID) : choose_address(in);
     t->upstream = fuzz_below(in, 4) ? node_address(STAR_AGENT_ID) : choose_address(in);
     t->replication_sid = fuzz_below(in, 4) ? whole->replication_sid : choose_address(in);
     t->parent_sid = fuzz_below(in, 4) ? whole->parent_sid : choose_address(in);

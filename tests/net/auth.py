@@ -6,7 +6,7 @@ import json
 import os
 
 from netlab import Loop, exact, group_add, model, no_faults
-from packets import bth_of, capture, data_frames, send
+from packets import bth_of, capture, data_frames, send, traced_drops
 
 import harness
 from captures import icrc, packed
@@ -76,14 +76,15 @@ def roll_over(lab):
 
 
 def altered(frame):
-    """The frame with one byte changed, in each of the places where that must be noticed."""
+    """The frame with one byte changed, in each of the places where that must be noticed, and the
+    reason.  Another source is noticed before digests are looked at."""
     length = 8 * (frame[SRH + 1] + 1)
     places = {'source': 14 + 8 + 15, 'Flags': SRH + 5, 'Tag': SRH + 7, 'End.MT QPN': SRH + 24 + 24 + 18,
               'End.MT receiver': SRH + 24 + 24 + 15, 'HMAC': SRH + length - 1}
     for name, at in places.items():
         changed = bytearray(frame)
         changed[at] ^= 1
-        yield name, bytes(changed)
+        yield name, bytes(changed), 'outer_source' if name == 'source' else 'auth_bad'
 
 
 # Proves MT-9-6, MT-9-7.
@@ -97,7 +98,7 @@ def on_path(lab):
     with capture(lab, 'n1', 'n4', 'path.pcap') as path:
         loop.wait_progress('n6', 200)
     frame = max(f for f in data_frames(path) if f[20] == 43)
-    forged = [f for _, f in altered(frame)]
+    forged = [f for _, f, why in altered(frame) if why == 'auth_bad']
     before = refused(lab)
     send(lab, 'n4', 'n1', forged * 20)
     wait_until('%d forged packets are refused' % (20 * len(forged)), lambda: refused(lab).get(
@@ -124,11 +125,9 @@ def traced(lab):
     check('group trace epoch 1: SRH is one that was verified before, key 1' in trace['steps'],
           'steps: %r', trace['steps'])
     check_equal('drops', trace['drops'], [])
-    for name, changed in altered(frame):
-        trace = castctl_json('trace', 'n1', port, changed.hex())
-        check_equal('drops with another %s' % name, [d['reason'] for d in trace['drops']],
-                    ['auth_bad'])
-        check_equal('sent', trace['sent'], [])
+    for name, changed, why in altered(frame):
+        check_equal('drops with another %s, and is sent on' % name,
+                    traced_drops(lab, 'n1', 'n4', changed), ([why], False))
     # A node between does not look.
     trace = castctl_json('trace', 'n4', lab.port('n4', 'n6'), changed.hex())
     check('auth' not in json.dumps(trace), 'n4: %r', trace)
@@ -187,10 +186,9 @@ def epochs(lab):
     check_equal('epochs', [g['epoch'] for g in shown], [1, 2])
     psn = lab.group('n1', 'epochs')['sent_next']
     for frame, reasons in zip(frames, (['auth_bad'], [])):
-        trace = castctl_json('trace', 'n1', lab.port('n1', 'n4'),
-                             moved(frame, shown[1]['designated_qpn'], psn).hex())
-        check_equal('drops', [d['reason'] for d in trace['drops']], reasons)
-        check_equal('is copied', bool(trace['sent']), not reasons)
+        forged = moved(frame, shown[1]['designated_qpn'], psn)
+        check_equal('drops, and is sent on', traced_drops(lab, 'n1', 'n4', forged),
+                    (reasons, not reasons))
 
 
 CASES = [tlvs, roll_over, on_path, traced, epochs]

@@ -6,7 +6,7 @@ import re
 import shutil
 
 from netlab import Lab, Loop, exact, group_add, model
-from packets import (FOREIGN_TAGS, PRIORITY_TAGS, capture, data_frames, dropped, frames, send,
+from packets import (FOREIGN_TAGS, PRIORITY_TAGS, addressed, capture, data_frames, dropped, frames, send,
                      tagged)
 
 import harness
@@ -54,6 +54,18 @@ def shape(tree):
             group_add('g' + mtu, '--mtu', mtu)
             exact(lab, 'g' + mtu, tree, *FEW)
     return case
+
+
+def foreign_source(lab):
+    """Open vSwitch too copies for a group only what is from its source agent."""
+    group_add('g-foreign')
+    with capture(lab, 'n6', 'n4', 'g-foreign.pcap') as path:
+        model('g-foreign', OTHERS.receivers, *FEW)
+    before = lab.faults().get(('n4', 'outer_source'), 0)
+    n5 = next(n['address'] for n in castctl_json('node', 'list') if n['name'] == 'n5')
+    send(lab, 'n6', 'n4', [addressed(f, src=n5) for f in data_frames(path)[-1:] * 5])
+    wait_until('n4 has dropped 5 packets',
+               lambda: lab.faults().get(('n4', 'outer_source'), 0) - before == 5)
 
 
 def node_addresses(lab):
@@ -327,7 +339,7 @@ def rules_of_router(lab):
     check_equal('routes', sorted(r if '/' in r else r + '/128' for r in routes), told)
 
 
-CASES = [ovs_and_router, ('tree', shape(OTHERS)), node_addresses, vlans, member_leaves, link_leaves,
-         restart('n4'), restart('n7'), switch_dies, tools_are_few, tool_fails, tool_hangs,
+CASES = [ovs_and_router, foreign_source, ('tree', shape(OTHERS)), node_addresses, vlans, member_leaves,
+         link_leaves, restart('n4'), restart('n7'), switch_dies, tools_are_few, tool_fails, tool_hangs,
          mcast_is_refused, device_comes_back, rules_of_router]
 ROUTERS_CASES = [('tree', shape(ROUTERS))]

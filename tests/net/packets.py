@@ -12,6 +12,7 @@ import sys
 from netlab import Loop, group_add, model
 
 import harness
+from captures import packed
 from harness import castctl, castctl_json, check, check_equal, output, wait_until
 
 RECEIVERS = ['r1', 'r2', 'r3']
@@ -96,6 +97,37 @@ def capture(lab, node, peer, name):
         stopped, = castctl_json('capture', 'stop', node, port)
     check_equal('what stop says', stopped, {'node': node, 'port': port, 'file': path, 'error': '',
                                             'packets': len(frames(path))})
+
+
+def addressed(frame, src=None, dst=None):
+    """A frame with other addresses in its outer IPv6 header."""
+    frame = frame[:22] + packed(src) + frame[38:] if src else frame
+    return frame[:38] + packed(dst) + frame[54:] if dst else frame
+
+
+def traced_drops(lab, node, peer, frame):
+    """Why a frame from 'peer' would go no further, and whether anything would be sent."""
+    trace = castctl_json('trace', node, lab.port(node, peer), frame.hex())
+    return [d['reason'] for d in trace['drops']], bool(trace['sent'])
+
+
+def foreign_data(lab):
+    """A group's packets come from its source agent, and by the one address that the node has for
+    them: what says that it is from another node, or comes by the End.MT SID of a bud, goes nowhere."""
+    addresses = {n['name']: n['address'] for n in castctl_json('node', 'list')}
+    group_add('foreign')
+    for node, peer, end_mt in (('n2', 'n1', '5f00:0:102:e001::'), ('n3', 'n2', None)):
+        with capture(lab, node, peer, node + '.pcap') as path:
+            model('foreign', RECEIVERS, '-n', '2')
+        frame = data_frames(path)[-1]
+        check_equal('a sound one', traced_drops(lab, node, peer, frame), ([], True))
+        check_equal('from another node',
+                    traced_drops(lab, node, peer, addressed(frame, src=addresses['n1'])),
+                    (['outer_source'], False))
+        if end_mt:
+            check_equal('by the End.MT SID',
+                        traced_drops(lab, node, peer, addressed(frame, dst=end_mt)),
+                        (['mt_not_planned'], False))
 
 
 def refused(status, pattern, *argv, stdin=''):

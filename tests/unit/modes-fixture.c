@@ -36,7 +36,6 @@ set_mcast(struct fixture *f, const struct in6_addr *next, size_t n_next)
 
     t->mode = MODE_MCAST;
     t->mcast_group = mcast_group_address(REPLICATION_ID);
-    t->mcast_source = node_address(STAR_AGENT_ID);
     t->replication_sid = in6addr_any;
     fixture_set_outer_das(f, next, n_next);
 }

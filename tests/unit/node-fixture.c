@@ -206,6 +206,7 @@ star_config(struct node_config *c, bool edge, unsigned n)
         .region_len = STAR_REGION,
         .source = star_source,
         .source_qpn = STAR_SOURCE_QPN,
+        .outer_source = node_address(STAR_AGENT_ID),
         .root = edge,
         .outer_da = zalloc(1, sizeof *t->outer_da),
     };

@@ -201,6 +201,7 @@ put_tree(const struct plan_topology *t, const struct plan_group *g, const struct
     const struct tree_config *c = &tree->config;
     uint16_t replication = (uint16_t) (SID_FUNC_END_REPLICATE + g->replication_id);
 
+    ck_assert(plan_is_agent(address_owner(t, &c->outer_source)));
     ds_put_format(s, "%s%s", s->length ? "; " : "", tree->node->name);
     if (!IN6_IS_ADDR_UNSPECIFIED(&c->replication_sid)) {
         ck_assert_ptr_eq(sid_owner(t, &c->replication_sid, replication), tree->node);

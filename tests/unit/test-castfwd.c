@@ -59,6 +59,7 @@ setup(void)
         trees[i] =
             (struct tree_config){.group = "g",
                                  .epoch = (uint32_t) i + 1,
+                                 .outer_source = node_address(1),
                                  .replication_sid = node_sid(4, SID_FUNC_END_REPLICATE + 0x123),
                                  .n_outer_da = 2,
                                  .outer_da = das};
@@ -105,7 +106,11 @@ START_TEST(ovs_copies)
     {
         make_rules(ovs_rules);
         expect_rule(GROUP);
-        expect_rule("flow table=1,priority=300,ipv6,ipv6_dst=5f00:0:4:f123:: actions=group:292");
+        /* Copies are made of what comes from the source agent. */
+        expect_rule("flow table=1,priority=300,ipv6,ipv6_src=5f00:0:1::1,"
+                    "ipv6_dst=5f00:0:4:f123:: actions=group:292");
+        expect_rule("flow cookie=0xd5,table=1,priority=290,ipv6,ipv6_dst=5f00:0:4:f123:: "
+                    "actions=drop");
         expect_rule("flow table=1,priority=148,ipv6,ipv6_dst=5f00:0:2::/48 actions=dec_ttl," TO_N2);
         expect_rule("flow table=1,priority=132,ipv6,ipv6_dst=5f00::/32 actions=dec_ttl," TO_N2);
         expect_rule(
@@ -125,9 +130,18 @@ START_TEST(ovs_two_epochs)
         trees[0].n_outer_da = 1;
         trees[1].outer_da = &das[1];
         trees[1].n_outer_da = 1;
+        trees[1].outer_source = node_address(2); /* the source has moved. */
         config.n_trees = 2;
         make_rules(ovs_rules);
         expect_rule(GROUP);
+        for (unsigned i = 1; i <= 2; i++) {
+            char *rule = xasprintf("flow table=1,priority=300,ipv6,ipv6_src=5f00:0:%u::1,"
+                                   "ipv6_dst=5f00:0:4:f123:: actions=group:292",
+                                   i);
+
+            expect_rule(rule);
+            free(rule);
+        }
     }
 END_TEST
 

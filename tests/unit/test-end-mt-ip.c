@@ -161,7 +161,7 @@ static const struct {
     {IP6_NH_HOPOPT, HEADERS(43, 0, 0x9e, 4, 0, 0, 0, 0), DROP_ip6_option, 42},
 };
 
-/* By the End.MT SID and by the replication SID, of a bud.
+/* By the End.MT SID of an edge, and by the replication SID of a bud.
  *
  * Proves MT-6-R8200-1, MT-6-R8200-2, MT-6-R9524-7. */
 START_TEST(extension_headers)
@@ -170,7 +170,7 @@ START_TEST(extension_headers)
         struct in6_addr agent = node_address(STAR_AGENT_ID);
 
         for (unsigned i = 0; i < 2; i++) {
-            struct fixture *f = transit_create(1);
+            struct fixture *f = i ? transit_create(1) : fixture_create(&swedge_class, 1);
             struct outer o = outer_plain();
 
             o.dst_function = functions[i];

@@ -82,6 +82,7 @@ set_tree(void)
     t->liveness = UINT32_MAX;
     t->timeout = 31;
     t->started = true;
+    t->outer_source = STR("5f00:0:200::1");
     t->replication_sid = STR("");
     t->parent_sid = STR("");
     t->branches = branches;
@@ -155,6 +156,8 @@ START_TEST(good)
         ck_assert_uint_eq(t->branches[1].rkey, UINT32_MAX);
         ck_assert_uint_eq(t->n_outer_da, 2);
         ck_assert_uint_eq(t->outer_da[0].s6_addr[5], 0); /* sorted. */
+        struct in6_addr agent = node_address(0x200);
+        ck_assert(IN6_ARE_ADDR_EQUAL(&t->outer_source, &agent));
         ck_assert(IN6_IS_ADDR_UNSPECIFIED(&t->replication_sid));
         ck_assert(IN6_IS_ADDR_UNSPECIFIED(&t->parent_sid));
         node_config_uninit(&c);
@@ -186,6 +189,12 @@ START_TEST(good_tree)
         ck_assert_uint_eq(t.n_branches, 2);
         ck_assert_int_eq(t.branches[0].kind, BRANCH_NODE);
         ck_assert_uint_eq(t.branches[0].id, 0x80000007);
+        tree_config_uninit(&t);
+
+        /* In a converted registry. */
+        tree_rows[0].outer_source = STR("");
+        ck_assert(intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert(IN6_IS_ADDR_UNSPECIFIED(&t.outer_source));
         tree_config_uninit(&t);
 
         tree_rows[0].mtu = 1000;
@@ -234,6 +243,7 @@ static const struct {
     {NULL, NULL, &tree_rows[0].region_len, -1, "Tree_Node.region_len \"-1\""},
     {&tree_rows[0].source_address, "h0", NULL, 0, "Tree_Node.source_address"},
     {NULL, NULL, &tree_rows[0].source_qpn, 0xffffff, "Tree_Node.source_qpn"},
+    {&tree_rows[0].outer_source, "sa", NULL, 0, "Tree_Node.outer_source \"sa\""},
     {&tree_rows[0].parent_sid, "x", NULL, 0, "Tree_Node.parent_sid"},
     {NULL, NULL, &tree_rows[0].liveness, 1LL << 32, "Tree_Node.liveness \"4294967296\""},
     {NULL, NULL, &tree_rows[0].timeout, 32, "Tree_Node.timeout \"32\": must be 0..31"},

@@ -170,7 +170,7 @@ START_TEST(other_mode)
             ck_assert_int_eq(c->provisioned, group.provisioned);
             ck_assert(IN6_IS_ADDR_UNSPECIFIED(&c->replication_sid));
             ck_assert_int_eq(IN6_ARE_ADDR_EQUAL(&c->mcast_group, &address), mcast);
-            ck_assert_int_eq(IN6_ARE_ADDR_EQUAL(&c->mcast_source, &agent), mcast);
+            ck_assert(IN6_ARE_ADDR_EQUAL(&c->outer_source, &agent));
         }
     }
 END_TEST
@@ -227,6 +227,22 @@ START_TEST(bud_without_receivers)
         ck_assert_ptr_null(plan_group(&topology, &group, &want));
         ck_assert(plan_same_shape(&less, &want));
         plan_uninit(&want);
+        plan_uninit(&less);
+    }
+END_TEST
+
+/* Trees of a registry that was converted do not say from where packets come.  They are told, also
+ * in an epoch that has started: nobody takes its packets otherwise. */
+START_TEST(outer_source_of_older_trees)
+    {
+        struct plan less;
+
+        make_plan("h0-a9 a9-n1 n1-n2 n1-r1 n2-r2");
+        for (size_t i = 0; i < plan.n_trees; i++) {
+            plan.trees[i].config.outer_source = in6addr_any;
+        }
+        plan_reduce(&plan, &group, &less);
+        free(plan_fixture_plan_text(&topology, &group, &less)); /* checks it. */
         plan_uninit(&less);
     }
 END_TEST
@@ -591,6 +607,7 @@ plan_tree_suite(void)
     tcase_add_loop_test(tcase, other_mode, 0, ARRAY_SIZE(other_modes));
     tcase_add_loop_test(tcase, edge_leaves, MODE_MCAST, MODE_INGRESS + 1);
     tcase_add_test(tcase, bud_without_receivers);
+    tcase_add_test(tcase, outer_source_of_older_trees);
     tcase_add_loop_test(tcase, link_goes, MODE_REPLICATE, MODE_INGRESS + 1);
     tcase_add_test(tcase, sizes);
     tcase_add_test(tcase, contents);

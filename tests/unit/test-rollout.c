@@ -253,15 +253,19 @@ deliver(const struct flight *p, const struct node *n, const struct plan_node *at
     }
 }
 
-/* Does 'n', at 'at', take a packet with this destination?  Mode mcast: if there is still a link to
- * where it comes from, and its entry names that. */
+/* Does 'n', at 'at', take a packet with this destination from the source agent?  Mode mcast: if
+ * there is still a link to where it comes from, and its entry names that. */
 static bool
 takes(const struct node *n, const struct plan_node *at, const struct flight *p)
 {
     const struct plan_node *from = &m.topology.nodes[p->from];
     struct in6_addr upstream = node_address(from->id);
+    struct in6_addr source = node_address(m.topology.nodes[AGENT].id);
     struct in6_addr end_mt = node_sid(at->id, SID_FUNC_END_MT);
 
+    if (n->runs && !IN6_ARE_ADDR_EQUAL(&n->tree.outer_source, &source)) {
+        return false;
+    }
     if (p->mode == MODE_MCAST) {
         m.torn |= !plan_linked(&m.topology, from->name, at->name);
         return n->runs && n->tree.mode == MODE_MCAST
@@ -273,8 +277,9 @@ takes(const struct node *n, const struct plan_node *at, const struct flight *p)
         return false;
     }
     return n->runs
-           && (IN6_ARE_ADDR_EQUAL(&p->da, &n->tree.replication_sid)
-               || IN6_ARE_ADDR_EQUAL(&p->da, &end_mt));
+           && IN6_ARE_ADDR_EQUAL(&p->da, IN6_IS_ADDR_UNSPECIFIED(&n->tree.replication_sid)
+                                             ? &end_mt
+                                             : &n->tree.replication_sid);
 }
 
 /* The oldest copy arrives at the next node of the tree. */
@@ -348,6 +353,7 @@ check_less(const struct tree_config *old, const struct tree_config *new)
     ck_assert_int_eq(old->mode, new->mode);
     ck_assert_int_eq(old->provisioned, new->provisioned);
     ck_assert_mem_eq(&old->upstream, &new->upstream, sizeof old->upstream);
+    ck_assert_mem_eq(&old->outer_source, &new->outer_source, sizeof old->outer_source);
     ck_assert(retires || IN6_ARE_ADDR_EQUAL(&old->parent_sid, &new->parent_sid));
     ck_assert_mem_eq(&old->replication_sid, &new->replication_sid, sizeof old->parent_sid);
     for (size_t i = 0; i < new->n_branches; i++) {
@@ -376,6 +382,7 @@ same_tree(const struct tree_config *a, const struct tree_config *b)
            && IN6_ARE_ADDR_EQUAL(&a->parent_sid, &b->parent_sid)
            && IN6_ARE_ADDR_EQUAL(&a->replication_sid, &b->replication_sid) && a->mode == b->mode
            && a->provisioned == b->provisioned && IN6_ARE_ADDR_EQUAL(&a->upstream, &b->upstream)
+           && IN6_ARE_ADDR_EQUAL(&a->outer_source, &b->outer_source)
            && same_list(a->branches, a->n_branches, b->branches, b->n_branches, sizeof *a->branches)
            && same_list(a->copies, a->n_copies, b->copies, b->n_copies, sizeof *a->copies)
            && same_list(a->outer_da, a->n_outer_da, b->outer_da, b->n_outer_da,

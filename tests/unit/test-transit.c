@@ -36,7 +36,6 @@ START_TEST(bud)
     {
         struct fixture *f = transit_create(2);
         uint8_t bytes[PACKET_ROOM];
-        struct in6_addr end_mt = node_sid(STAR_EDGE_ID, SID_FUNC_END_MT);
 
         size_t len = transit_down(f, bytes, START, 2);
         ck_assert_uint_eq(f->n_frames, 4);
@@ -47,14 +46,72 @@ START_TEST(bud)
         transit_check_replica(&f->frames[2], PORT_A, node_sid(CHILD_A, GROUP_RS), bytes, len);
         transit_check_replica(&f->frames[3], PORT_B, node_sid(CHILD_B, SID_FUNC_END_MT), bytes,
                               len);
-
-        /* By its End.MT SID it serves its receivers only. */
-        struct roce_spec next = transit_write(START + 1);
-        len = transit_encapsulated(bytes, &end_mt, &next, 2);
-        fixture_input(f, AGENT_PORT, bytes, len);
-        ck_assert_uint_eq(f->n_frames, 2);
-        ck_assert_uint_eq(f->frames[1].port, star_port(1));
         ck_assert_uint_eq(fixture_total_drops(f), 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Nobody gets a copy, one counter says why, and the PSN does not count as sent. */
+static void
+check_not_taken(struct fixture *f, uint16_t port, const uint8_t *bytes, size_t len,
+                enum drop_reason why)
+{
+    struct tree_info info;
+
+    fixture_input(f, port, bytes, len);
+    ck_assert_uint_eq(f->n_frames, 0);
+    swedge_class.tree(f->node, 0, &info);
+    ck_assert(!info.started);
+    ck_assert_uint_eq(fixture_drops(f, why), 1);
+    ck_assert_uint_eq(fixture_total_drops(f), 1);
+}
+
+/* A bud gets the group's packets by its Replication-SID.  By its End.MT SID a packet would reach its
+ * receivers, but no node below it.
+ *
+ * Proves MT-6-R9524-2. */
+START_TEST(end_mt_sid_of_a_bud)
+    {
+        struct fixture *f = transit_create(2);
+        struct in6_addr end_mt = node_sid(STAR_EDGE_ID, SID_FUNC_END_MT);
+        struct roce_spec spec = transit_write(START);
+        uint8_t bytes[PACKET_ROOM];
+
+        size_t len = transit_encapsulated(bytes, &end_mt, &spec, 2);
+        check_not_taken(f, AGENT_PORT, bytes, len, DROP_mt_not_planned);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* A group's packets come from its source agent, whichever way: another node's address as outer
+ * source makes nothing of them, at a bud, a node without receivers and an edge.
+ *
+ * Proves MT-6-R9524-2. */
+START_TEST(foreign_outer_source)
+    {
+        static const unsigned n_receivers[] = {2, 0, 2};
+        bool edge = _i == 2;
+        struct fixture *f = transit_create(n_receivers[_i]);
+        struct in6_addr other = node_address(CHILD_A);
+        struct in6_addr dst = edge ? node_sid(STAR_EDGE_ID, SID_FUNC_END_MT) : transit_rs();
+        struct roce_spec spec = transit_write(START);
+        uint8_t bytes[PACKET_ROOM];
+        struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) bytes;
+
+        if (edge) {
+            f->config.trees[0].replication_sid = in6addr_any;
+            f->config.trees[0].n_outer_da = 0;
+            f->config.trees[0].n_branches = 2;
+            fixture_configure(f);
+        }
+        size_t len = transit_encapsulated(bytes, &dst, &spec, n_receivers[_i]);
+        struct in6_addr agent = ip->src;
+        ip->src = other;
+        check_not_taken(f, PORT_A, bytes, len, DROP_outer_source);
+        ip->src = agent;
+        fixture_input(f, PORT_A, bytes, len); /* routed that way. */
+        ck_assert_uint_eq(f->n_frames, n_receivers[_i] + (edge ? 0 : 2));
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
         fixture_destroy(f);
     }
 END_TEST
@@ -209,40 +266,40 @@ END_TEST
  * Proves MT-6-Ref2. */
 START_TEST(padding)
     {
-        struct fixture *f = transit_create(1);
+        struct fixture *nodes[] = {transit_create(1), fixture_create(&swedge_class, 1)};
         struct in6_addr dsts[] = {transit_rs(), node_sid(STAR_EDGE_ID, SID_FUNC_END_MT)};
         struct roce_spec spec = transit_write(START);
         uint8_t bytes[PACKET_ROOM];
         struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) bytes;
-        size_t len = transit_encapsulated(bytes, &dsts[0], &spec, 1);
 
-        memset(bytes + len, 0xaa, 10);
-        fixture_input(f, AGENT_PORT, bytes, len + 10);
-        ck_assert_uint_eq(f->n_frames, 3);
-        transit_check_replica(&f->frames[1], PORT_A, node_sid(CHILD_A, GROUP_RS), bytes, len);
-        transit_check_replica(&f->frames[2], PORT_B, node_sid(CHILD_B, SID_FUNC_END_MT), bytes,
-                              len);
-        size_t copy_len = roce_build((uint8_t[PACKET_ROOM]){0}, &spec);
-        ck_assert_uint_eq(f->frames[0].len, sizeof(struct eth_hdr) + copy_len);
-        ck_assert(frame_icrc_ok(&f->frames[0]));
-
-        /* The receiver's copy made of the packet itself. */
-        ip->dst = dsts[1];
-        fixture_input(f, AGENT_PORT, bytes, len + 10);
-        ck_assert_uint_eq(f->n_frames, 1);
-        ck_assert_uint_eq(f->frames[0].len, sizeof(struct eth_hdr) + copy_len);
-        ck_assert(frame_icrc_ok(&f->frames[0]));
-        ck_assert_uint_eq(fixture_total_drops(f), 0);
-
-        ip->plen = be16_put((uint16_t) (be16_get(ip->plen) + 4));
         for (unsigned i = 0; i < 2; i++) {
-            ip->dst = dsts[i];
+            struct fixture *f = nodes[i];
+            size_t len = transit_encapsulated(bytes, &dsts[i], &spec, 1);
+            size_t copy_len = roce_build((uint8_t[PACKET_ROOM]){0}, &spec);
+
+            memset(bytes + len, 0xaa, 10);
+            fixture_input(f, AGENT_PORT, bytes, len + 10);
+            ck_assert_uint_eq(f->frames[0].len, sizeof(struct eth_hdr) + copy_len);
+            ck_assert(frame_icrc_ok(&f->frames[0]));
+            if (i == 0) {
+                ck_assert_uint_eq(f->n_frames, 3);
+                transit_check_replica(&f->frames[1], PORT_A, node_sid(CHILD_A, GROUP_RS), bytes,
+                                      len);
+                transit_check_replica(&f->frames[2], PORT_B, node_sid(CHILD_B, SID_FUNC_END_MT),
+                                      bytes, len);
+            } else {
+                /* The receiver's copy made of the packet itself. */
+                ck_assert_uint_eq(f->n_frames, 1);
+            }
+            ck_assert_uint_eq(fixture_total_drops(f), 0);
+
+            ip->plen = be16_put((uint16_t) (be16_get(ip->plen) + 4));
             fixture_input(f, AGENT_PORT, bytes, len + 10);
             ck_assert_uint_eq(f->n_frames, 0);
-            ck_assert_uint_eq(fixture_drops(f, DROP_mt_inner), i + 1);
+            ck_assert_uint_eq(fixture_drops(f, DROP_mt_inner), 1);
+            ck_assert_uint_eq(fixture_total_drops(f), 1);
+            fixture_destroy(f);
         }
-        ck_assert_uint_eq(fixture_total_drops(f), 2);
-        fixture_destroy(f);
     }
 END_TEST
 
@@ -482,6 +539,8 @@ transit_suite(void)
 
     tcase_add_test(tc, replicas_are_exact);
     tcase_add_test(tc, bud);
+    tcase_add_test(tc, end_mt_sid_of_a_bud);
+    tcase_add_loop_test(tc, foreign_outer_source, 0, 3);
     tcase_add_test(tc, receivers_problems);
     tcase_add_test(tc, refused_silently);
     tcase_add_test(tc, merged_for_the_parent);
