@@ -96,14 +96,23 @@ find_replication_ids(struct castd *c)
     }
 }
 
-/* Gives the group its addresses and its first epoch.  False: all Replication-IDs are in use. */
+/* Gives the group its addresses and its first epoch.  False: all Replication-IDs or Proxy Addresses
+ * are in use. */
 static bool
 new_group(struct castd *c, struct castd_group *g)
 {
     size_t replication_id;
     int64_t number = MAX(c->global->next_proxy, 1);
-    struct in6_addr proxy = proxy_address((uint32_t) number);
     uint32_t rkey;
+
+    /* No number is used twice, nor one of somebody who wrote nonsense to the registry. */
+    if (c->global->next_proxy < 0 || number > UINT32_MAX) {
+        g->rollout.error = xasprintf("group %s: there is no Proxy Address left: "
+                                     "Global.next_proxy is %" PRId64 ", must be 0..%" PRIu32,
+                                     g->row->name, c->global->next_proxy, UINT32_MAX);
+        return false;
+    }
+    struct in6_addr proxy = proxy_address((uint32_t) number);
 
     if (!c->replication_ids) {
         find_replication_ids(c);

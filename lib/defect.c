@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Known mistakes that can be switched on, for castsim only.
- */
-#include "lib/defect.h"
-
-unsigned int defects;
