@@ -8,6 +8,8 @@
  *
  * Each frame is one write to the file, and a frame that is not written whole is
  * cut off again: whoever reads the file meanwhile finds whole frames only.
+ * What was on a wire is nobody's but the capturing user's business: mode 0600, whatever the file
+ * had before, and no symbolic link is followed to a file elsewhere.
  * The file is locked, so that no two captures, of whichever processes, write
  * over each other.
  */
@@ -80,17 +82,20 @@ static int
 open_file(const char *path, bool replace, const char **why)
 {
     struct stat st;
-    int fd = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | (replace ? 0 : O_EXCL), 0644);
+    int flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
+    int fd = open(path, flags | (replace ? 0 : O_EXCL), 0600);
 
     if (fd < 0) {
-        *why = errno == EEXIST ? "exists already" : strerror(errno);
+        *why = errno == EEXIST  ? "exists already"
+               : errno == ELOOP ? "a symbolic link"
+                                : strerror(errno);
         return -1;
     }
     if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
         *why = "not a regular file";
     } else if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
         *why = "another capture writes to it";
-    } else if (ftruncate(fd, 0)) {
+    } else if (fchmod(fd, 0600) || ftruncate(fd, 0)) {
         *why = strerror(errno);
     } else {
         return fd;

@@ -11,7 +11,7 @@
 
 struct pcap_writer;
 
-/* Creates 'path'; an existing regular file is emptied if 'replace', else refused.  NULL on failure;
+/* Creates 'path' with mode 0600; an existing regular file is emptied if 'replace', else refused.  NULL on failure;
  * *errp then gets a malloc'd sentence. */
 struct pcap_writer *pcap_writer_open(const char *path, bool replace, char **errp);
 

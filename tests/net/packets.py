@@ -177,6 +177,8 @@ def captures_refused(lab):
     fifo = harness.work_file('fifo')
     os.mkfifo(fifo)
     old = harness.work_file('old.pcap', b'old')
+    link = harness.work_file('link.pcap')
+    os.symlink(old, link)
     castctl('capture', 'start', 'n1', port, path)
     for pattern, *argv in (
             ('port %s is being captured already, to %s' % (port, path), port, path + '2'),
@@ -184,6 +186,7 @@ def captures_refused(lab):
             ('%s: .*exists already' % old, other, old),
             ('/nowhere/x: .*No such file or directory', other, '/nowhere/x'),
             ('%s: .*not a regular file|No such device' % fifo, other, fifo, '--force'),
+            ('%s: .*a symbolic link' % link, other, link, '--force'),
             ('%s: .*Is a directory' % harness.WORK, other, harness.WORK, '--force'),
             ("no port 'xyz'", 'xyz', path)):
         refused(2, 'capture start: node n1: ' + pattern, 'capture', 'start', 'n1', *argv)

@@ -41,6 +41,7 @@
     SUITE(packet_text)   \
     SUITE(parse)         \
     SUITE(parse_fields)  \
+    SUITE(pcap_write)    \
     SUITE(plan)          \
     SUITE(plan_tree)     \
     SUITE(policy)        \
