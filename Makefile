@@ -66,9 +66,16 @@ SANFLAGS += -fsanitize=fuzzer-no-link
 WARN := -w
 endif
 
+# What makes a mistake in a program harder to exploit.  Sanitizers and fuzzers have checks of their own;
+# the C library's need an optimizer.
+ifeq ($(SANFLAGS),)
+HARDEN := -fstack-protector-strong $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+endif
+LDFLAGS_HARDEN := -Wl,-z,relro -Wl,-z,now
+
 CPP_BASE := -D_GNU_SOURCE -I. -I$(GEN)
-C_BASE := -std=gnu11 -fPIC $(SANFLAGS)
-LDFLAGS_BASE := -Wl,--as-needed $(SANFLAGS)
+C_BASE := -std=gnu11 -fPIC $(SANFLAGS) $(HARDEN)
+LDFLAGS_BASE := -Wl,--as-needed $(LDFLAGS_HARDEN) $(SANFLAGS)
 
 # libisal exists for these machines only; lib/icrc.c has a portable fallback.
 ifneq ($(and $(wildcard /usr/include/isa-l.h),$(filter x86_64 aarch64,$(shell uname -m))),)
@@ -135,7 +142,7 @@ $(OVS_READY): $(OVS_UNPACKED)
 define ovs_rule
 $(OVS_B)/obj/$(1).o: $(OVS_READY)
 	$$(say) CC ovs/$(1).c
-	$$(Q)$$(CC) -std=gnu11 -O2 -g -w -fPIC -D_FILE_OFFSET_BITS=64 -I$(OVS_B) -I$(OVS_B)/include -I$(OVS_B)/lib \
+	$$(Q)$$(CC) -std=gnu11 -O2 -g -w -fPIC $$(HARDEN) -D_FILE_OFFSET_BITS=64 -I$(OVS_B) -I$(OVS_B)/include -I$(OVS_B)/lib \
 	    -I$(OVS_SRC)/include -I$(OVS_SRC)/lib -I$(OVS_SRC) -c -o $$@ $(2)/lib/$(1).c
 endef
 $(foreach o,$(filter-out dirs ovsdb-server-idl,$(ovs_objs)),$(eval $(call ovs_rule,$(o),$(OVS_SRC))))
@@ -309,7 +316,10 @@ $(B)/tests/unit: LIBS = $(LIBS_CHECK) $(LIBS_CAST) $(LIBS_OVS)
 
 # Not a unit test: groups in virtual time, by the thousand.
 CASTSIM := $(if $(sim_src),$(B)/tests/castsim)
-$(B)/tests/castsim: $(call objs,$(sim_src) $(wildcard tests/model/*.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
+# The files with known defects are compiled for it alone: in no other program can any be switched on.
+defect_src := lib/reverse.c lib/reverse-copies.c swedge/end-mt.c swedge/groups.c
+defect_objs := $(defect_src:%.c=$(B)/obj/defects/%.o)
+$(B)/tests/castsim: $(defect_objs) $(call objs,$(sim_src) $(wildcard tests/model/*.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
 $(B)/tests/castsim: LIBS = $(LIBS_CAST) $(LIBS_OVS)
 
 # Nor this: packets whose instructions are counted.
@@ -339,7 +349,7 @@ $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 $(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(DP_PACKETS) $(FUZZERS):
 	$(say) LD $@
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+	$(Q)$(CC) -pie $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
 
 # Afresh each time: 'ar r' would keep members whose source has gone.
 %.a:
@@ -348,13 +358,18 @@ $(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(DP_PACKETS
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 compile = $(Q)$(CC) $(CPP_BASE) $(INCS) $(CPPFLAGS) $(C_BASE) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
-$(call objs,$(ovs_user_src)): INCS = $(CPP_OVS)
+$(call objs,$(ovs_user_src)) $(defect_objs): INCS = $(CPP_OVS)
 $(call objs,$(testbed_src)): INCS = $(CPP_OVS) $(CPP_NL)
 $(call objs,$(plain_src) $(ovs_user_src)): | $(GEN)/version.h
-$(call objs,$(ovs_user_src)): | $(OVS_READY) $(IDL_H)
+$(call objs,$(ovs_user_src)) $(defect_objs): | $(OVS_READY) $(IDL_H)
 
 $(B)/obj/%.o: %.c Makefile
 	$(say) CC $<
+	@mkdir -p $(@D)
+	$(compile)
+$(B)/obj/defects/%.o: CPPFLAGS += -DROCECAST_DEFECTS
+$(B)/obj/defects/%.o: %.c Makefile
+	$(say) CC "$< (defects)"
 	@mkdir -p $(@D)
 	$(compile)
 $(B)/obj/gen/%.o: $(GEN)/ctl/registry/%.c $(GEN)/ctl/registry/%.h Makefile
@@ -362,7 +377,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/registry/%.c $(GEN)/ctl/registry/%.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPP_BASE) $(CPP_OVS) $(C_BASE) $(CFLAGS) -w -c -o $@ $<
 
--include $(patsubst %.o,%.d,$(call objs,$(plain_src) $(ovs_user_src)))
+-include $(patsubst %.o,%.d,$(call objs,$(plain_src) $(ovs_user_src)) $(defect_objs))
 
 #
 # Targets

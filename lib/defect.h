@@ -5,10 +5,13 @@
  *
  * Each is what an implementer gets who follows the draft's letter, by the hole in
  * docs/draft-notes.md that it falls into, or one that we have made ourselves.  The code
- * asks DEFECT(NAME) at the one place where it matters.  No program but castsim sets any.
+ * asks DEFECT(NAME) at the one place where it matters.  castsim has files of its own with these
+ * places (ROCECAST_DEFECTS; 'defect_src' in the Makefile); in all others DEFECT() is false.
  */
 #ifndef LIB_DEFECT_H
 #define LIB_DEFECT_H 1
+
+#include <stdbool.h>
 
 /* name as on the command line, what goes wrong. */
 #define DEFECTS                                                                    \
@@ -31,8 +34,11 @@ enum defect {
         N_DEFECTS
 };
 
-/* Bit by bit; 0 in all programs but castsim. */
-extern unsigned int defects;
+extern unsigned int defects; /* bit by bit; castsim.c. */
+#ifdef ROCECAST_DEFECTS
 #define DEFECT(NAME) (defects & (1u << DEFECT_##NAME))
+#else
+#define DEFECT(NAME) false
+#endif
 
 #endif /* lib/defect.h */

@@ -18,6 +18,8 @@
 #define EVENTS_SEEDS 200 /* from so many on each event has to be frequent: ... */
 #define EVENTS_OF    5   /* ... more than once in this many. */
 
+unsigned int defects;
+
 static const struct {
     const char *name, *help;
 } known[] = {
