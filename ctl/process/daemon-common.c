@@ -39,6 +39,7 @@
 #include "socket-util.h"
 #include "stream-ssl.h"
 #include "stream.h"
+#include "timeval.h"
 #include "unixctl.h"
 #include "util.h"
 #include "version.h"
@@ -332,6 +333,21 @@ give_up_privileges(const struct daemon *d)
     }
 }
 
+/* sd_watchdog_enabled(3): how often the watchdog is to be fed, in milliseconds; 0: there is none, or
+ * it watches another process. */
+static long long
+watchdog_interval(void)
+{
+    const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    uint64_t n;
+
+    if ((pid && (!number_parse(pid, 1, INT32_MAX, &n) || (pid_t) n != getpid())) || !usec
+        || !number_parse(usec, 1, INT64_MAX, &n)) {
+        return 0;
+    }
+    return MAX((long long) (n / 1000 / 2), 1);
+}
+
 void
 daemon_ready(struct daemon *d)
 {
@@ -339,6 +355,7 @@ daemon_ready(struct daemon *d)
         give_up_privileges(d);
     }
     daemonize_complete();
+    d->watchdog_msec = watchdog_interval();
 }
 
 /* sd_notify(3), without libsystemd: one datagram to the socket that is named in the environment.
@@ -379,11 +396,21 @@ daemon_serving(struct daemon *d)
     }
 }
 
+static void
+feed_watchdog(struct daemon *d)
+{
+    if (d->watchdog_msec && time_msec() >= d->watchdog_next) {
+        d->watchdog_next = time_msec() + d->watchdog_msec;
+        notify("WATCHDOG=1");
+    }
+}
+
 void
 daemon_run(struct daemon *d)
 {
     struct signalfd_siginfo info;
 
+    feed_watchdog(d);
     unixctl_server_run(d->unixctl);
     if (read(signal_fd, &info, sizeof info) == sizeof info) {
         d->exiting = true;
@@ -395,6 +422,9 @@ daemon_wait(struct daemon *d)
 {
     unixctl_server_wait(d->unixctl);
     poll_fd_wait(signal_fd, POLLIN);
+    if (d->watchdog_msec) {
+        poll_timer_wait_until(d->watchdog_next);
+    }
     if (d->exiting) {
         poll_immediate_wake();
     }
@@ -403,6 +433,7 @@ daemon_wait(struct daemon *d)
 void
 daemon_done(struct daemon *d)
 {
+    notify("STOPPING=1");
     unixctl_server_destroy(d->unixctl);
     close(signal_fd);
     if (d->netns_fd >= 0) {

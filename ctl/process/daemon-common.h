@@ -35,6 +35,9 @@ struct daemon {
     char *control; /* absolute path of the control socket. */
     struct unixctl_server *unixctl;
     bool serving; /* systemd was told. */
+    /* Half of what systemd's watchdog waits; 0: there is none.  And when it is told next, on
+     * time_msec()'s scale. */
+    long long watchdog_msec, watchdog_next;
     /* It runs programs that need its capabilities, so it keeps them.  Set before daemon_ready(). */
     bool runs_programs;
     bool exiting; /* set by "ovs-appctl exit", SIGTERM and SIGINT. */
@@ -50,6 +53,7 @@ void daemon_ready(struct daemon *);
 /* Tells systemd that the daemon serves, if systemd started it with Type=notify.  Does so once,
  * however often it is called. */
 void daemon_serving(struct daemon *);
+/* Once in each round of the main loop: that it gets here is what feeds systemd's watchdog. */
 void daemon_run(struct daemon *);
 void daemon_wait(struct daemon *);
 void daemon_done(struct daemon *);
