@@ -382,7 +382,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/registry/%.c $(GEN)/ctl/registry/%.h Makefile
 #
 # Targets
 #
-.PHONY: all check unit net e2e walk demo docs install uninstall lint lint-c lint-scripts format clean deps help
+.PHONY: all check check-long unit net e2e walk demo docs install uninstall lint lint-c lint-scripts format clean deps help
 
 all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(SCRIPTS) $(FAKE_VERBS) $(FAKE_BENCH) $(SCHEMA_PAGE) ## build all programs and libraries
 
@@ -390,6 +390,11 @@ deps: ## install missing Debian packages (root)
 	$(Q)deps/install
 
 CONFORMANCE = tests/conformance/run$(if $(filter 1,$(V)), -v)
+
+# What both 'make check' and 'make conformance' run: tiers that tests of the draft's requirements are in.
+# castsim takes seeds that are always the same, and others.
+SIM_TIERS = sim-defects='build/tests/castsim --defects' sim-compare='build/tests/castsim $(COMPARE)'
+ALONE_TIERS = net=tests/net/run ctl=tests/ctl/run api=tests/api/run
 
 # Library and header tests above are evaluated when make starts, hence a second make once the
 # packages are there.
@@ -399,11 +404,24 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers sim-built
 	+$(Q)! tests/fuzz/has-libfuzzer || $(MAKE) --no-print-directory FUZZ=1 fuzzers
 	$(Q)tests/summary --beside unit-san=build-san/tests/unit unit=build/tests/unit fuzz='tests/fuzz/check 20' \
-	    sim='build-san/tests/castsim --count 200' sim-defects='build/tests/castsim --defects' \
-	    sim-compare='build/tests/castsim $(COMPARE)' --alone net=tests/net/run \
-	    ctl=tests/ctl/run api=tests/api/run doctor=tests/doctor/run install=tests/install/run \
-	    bench=tests/bench/run lab=tests/lab/run bad-input=tests/bad-input/run vm=tests/vm/run \
-	    e2e=tests/e2e/run walk=tests/walk/run conformance='$(CONFORMANCE)'
+	    sim='build-san/tests/castsim --count 200 --fresh 100' $(SIM_TIERS) --alone $(ALONE_TIERS) \
+	    doctor=tests/doctor/run install=tests/install/run bench=tests/bench/run lab=tests/lab/run \
+	    bad-input=tests/bad-input/run vm=tests/vm/run e2e=tests/e2e/run walk=tests/walk/run \
+	    conformance='$(CONFORMANCE)'
+
+# The longer forms of tiers of 'make check', and what is too long for it, one a line.
+LONG_TIERS = \
+    sim-long='build-san/tests/castsim --seeds 1..2000 --fresh 3000' \
+    sim-compare-long='build/tests/castsim --compare' \
+    fuzz-long='tests/fuzz/run 600 $(fuzz_names)' \
+    e2e-long='env KERNEL=6.12 LONG=1 tests/e2e/run'
+
+check-long: develop-deps ## what is too long for 'make check': more seeds, fuzzing, e2e on Linux 6.12 (hours)
+	$(Q)deps/install
+	+$(Q)$(MAKE) --no-print-directory all sim-built
+	+$(Q)$(MAKE) --no-print-directory SAN=1 sim-built
+	+$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzzers
+	$(Q)tests/summary $(LONG_TIERS)
 
 .PHONY: unit-built net-built
 net-built: $(NET)
@@ -420,8 +438,9 @@ unit: unit-built ## unit tests; SAN=1 for ASan and UBSan
 sim-built: $(CASTSIM)
 
 SEEDS = 1..500
-sim: sim-built ## castsim: groups in virtual time, SEEDS=1..500; SAN=1 for ASan and UBSan
-	$(Q)tests/summary sim='$(CASTSIM) --seeds $(SEEDS)'
+FRESH = 100
+sim: sim-built ## castsim: groups in virtual time, SEEDS=1..500, FRESH=100 others; SAN=1 for ASan and UBSan
+	$(Q)tests/summary sim='$(CASTSIM) --seeds $(SEEDS) --fresh $(FRESH)'
 
 sim-defects: sim-built ## castsim finds each known defect
 	$(Q)tests/summary sim-defects='$(CASTSIM) --defects'
@@ -445,8 +464,10 @@ net: all net-built ## real daemons and ports in network namespaces, without RDMA
 
 .PHONY: conformance
 conformance: all unit-built net-built sim-built ## is each requirement of docs/conformance.md proven by a test (root)
-	$(Q)tests/summary --beside unit=$(B)/tests/unit sim='$(CASTSIM) --count 200' --alone ctl=tests/ctl/run api=tests/api/run \
-	    net=tests/net/run conformance='$(CONFORMANCE)'
+	$(Q)status=0; \
+	tests/summary --missing --beside unit=$(B)/tests/unit sim='$(CASTSIM) --count 200 --fresh 100' $(SIM_TIERS) \
+	    --alone $(ALONE_TIERS) e2e=tests/e2e/run || status=1; \
+	$(CONFORMANCE) && exit $$status
 
 walk: all ## the commands of README and docs, as a reader would type them (root)
 	$(Q)tests/summary walk=tests/walk/run

@@ -4,6 +4,7 @@ import os
 import tempfile
 
 import table
+from table import results
 
 DOCUMENT = '''# A title
 
@@ -66,7 +67,12 @@ GOOD = {
     'tests/sim/sim.c': SIM_TESTS % 'Proves',
     'results/sim-san.log': 'ok    all [tests/sim/sim.c:run_all]\n',
     'results/unit.tap': 'ok 1 - x.c:cases:one: Passed\nok 2 - x.c:cases:two: Passed\n'
-                        'ok 3 - x.c:cases:one: Passed\n1..3\n',
+                        'ok 3 - x.c:cases:one: Passed\nok 4 - x.c:unit-cases:one: Passed\n1..4\n',
+    'results/unit.log': '100%: Checks: 4, Failures: 0, Errors: 0\n',
+    'results/ctl.log': 'ok    there [tests/ctl/run:there]\n1 passed, 0 failed\n',
+    'results/net.log': 'ok    lab up (0.1 s) [tests/net/run:up]\n1 passed, 0 failed\n',
+    'results/sim-defects.log': 'ok H2: seed 1: what\n1 passed, 0 failed\n',
+    'build/tests/net': 'a program',
     'results/t.log': 'ok    grow it (0.1 s) [tests/t/run:grow]\nnoise\n'
                      'ok    a shape [tests/t/run:make]\n3 passed, 0 failed\n',
 }
@@ -83,10 +89,17 @@ CASES = (
     ('a case that failed, with the reason', 'results/t.log', 'ok    grow it (0.1 s) [tests/t/run:grow]',
      'FAIL  grow it (0.1 s) [tests/t/run:grow]: why', 'MT-6-R8754-2 failed: tests/t/run:grow'),
     ('a test that did not run', 'results/t.log', 'ok    grow', 'skipped grow',
-     'MT-6-R8754-2 no test that ran (not run: tests/t/run:grow)'),
+     'MT-6-R8754-2 no result: tests/t/run:grow'),
+    ('one of several tests that did not run', 'results/unit.tap', 'ok 2 - x.c:cases:two: Passed\n', '',
+     'MT-6-S01 no result: tests/t/test-t.c:two'),
+    ('a tier that did not run', 'results/t.log', None, None, 'tier t has no results of this tree'),
+    ('a tier that did not end', 'results/t.json', '', '', 'tier t has no results of this tree, but of another'),
+    ('results of another tree', 'results/t.json', '',
+     '{"tier": "t", "command": "tests/t/run", "failed": 0, "tree": "another"}',
+     'tier t has no results of this tree, but of another'),
     ('a case that failed in castsim', 'results/sim-san.log', 'ok ', 'FAIL ',
      'MT-6-S01 failed: tests/sim/sim.c:run_all'),
-    ('no results', 'results', None, None, 'no results'),
+    ('no results', 'results', None, None, 'tier unit has no results of this tree'),
     ('an unknown id in C', 'tests/t/test-t.c', 'MT-6-S01. */\n/*', 'MT-6-S02. */\n/*',
      'tests/t/test-t.c:two: proves MT-6-S02, which is not in docs/conformance.md'),
     ('an unknown id in Python', 'tests/t/run', 'MT-6-R8754-2', 'MT-6-R8754-3',
@@ -116,7 +129,7 @@ CASES = (
     ('open, but for another reason', 'docs/conformance.md', 'later: congestion', 'later: time',
      'MT-5.3.3-1: does not say where it is implemented'),
     ('to come, but proven', 'tests/t/run', 'MT-6-R8754-2.', 'MT-6-R8754-2, MT-5.3.3-1.',
-     'MT-5.3.3-1 is to come, but proven by tests/t/run:grow'),
+     'MT-5.3.3-1 is later: congestion, but proven by tests/t/run:grow'),
     ('a hole that does not exist', 'docs/conformance.md', '(H1)', '(H4)',
      ':6: MT-6-S01: H4 is not in docs/draft-notes.md'),
     ('another table of holes', 'docs/draft-notes.md', 'Shown by', 'Why', 'no table with the columns #'),
@@ -132,29 +145,62 @@ CASES = (
     ('a hole that an unknown defect shows', 'lib/defect.h', 'H2', 'H4', 'H2: build/tests/castsim'),
     ('a hole that any command shows', 'docs/draft-notes.md', 'unit suite', 'true suite',
      'H1: true suite one: is not a command'),
-    ('a hole whose test failed', 'results/unit.tap', '1..3', 'not ok 4 - x.c:unit-cases:one: no\n1..4',
-     'H1: unit suite one: failed'),
+    ('a hole whose test failed', 'results/unit.tap', 'ok 4', 'not ok 4', 'H1: unit suite one: failed'),
+    ('a hole whose test did not run', 'results/unit.tap', 'ok 4', '#', 'H1: unit suite one: no result'),
+    ('a hole whose case failed', 'results/ctl.log', 'ok ', 'FAIL ', 'H1: tests/ctl/run there: failed'),
+    ('a hole whose lab failed', 'results/net.log', 'ok ', 'FAIL ', 'H2: tests/net/run lab: failed'),
+    ('a hole whose lab did not run', 'results/net.log', 'ok    lab', 'ok    other', 'H2: tests/net/run lab: no result'),
+    ('a hole whose defect is not found', 'results/sim-defects.log', 'ok ', 'FAIL ',
+     'H2: build/tests/castsim --defect H2 --count 2: failed'),
+    ('a hole of a tier that did not run', 'results/sim-defects.log', None, None,
+     'tier sim-defects has no results of this tree'),
+    ('not met, without a reason', 'docs/conformance.md', '| later: congestion | |', '| not met | |',
+     'MT-5.3.3-1: does not say why it is not met'),
+    ('not met, but proven', 'docs/conformance.md', '`lib/a.c:table` | not quite', 'not met | not quite',
+     'MT-6-S01 is not met, but proven by tests/sim/sim.c:run_all'),
     ('a deviation without a number', 'docs/conformance.md', '(H1)', '', 'deviates without an H number'),
     ('a test in two files', 'tests/t/test-u.c', None, 'tcase_create("cases")\nSTART_TEST(two)\n',
      'tests/t/test-t.c and tests/t/test-u.c both have two in a test case cases'),
 )
 
 
-PROVEN = '4 requirements: 3 proven, 0 failed, 1 later, 0 not run'
-NOT_RUN = ['not run MT-6-R8754-2 neither proven nor refuted: tests/t/run:grow',
-           '4 requirements: 2 proven, 0 failed, 1 later, 1 not run; tiers that did not run: t']
+PROVEN = '4 requirements: 3 proven, 0 failed, 0 not run, 0 not met, 1 later'
+
+# What changes after the tiers have run: are their results still of this tree?
+CHANGES = (
+    ('a document', 'docs/draft-notes.md', True),
+    ('a source', 'lib/a.c', False),
+    ('a test', 'tests/t/run', False),
+    ('a program', 'build/tests/net', False),
+)
 
 
-def said_about(files):
-    """(Lines that are printed of all that is not proven, how much is wrong) with these files."""
+def place(name):
+    """Where a file of GOOD stands below the root."""
+    return 'build/' + name if name.startswith('results/') else name
+
+
+def write(root, name, text):
+    path = os.path.join(root, place(name))
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write(text)
+
+
+def said_about(files, changed=None):
+    """(Lines that are printed of all that is not proven, how much is wrong) with these files; 'changed'
+    gets a line more when the tiers have run."""
     with tempfile.TemporaryDirectory(prefix='conformance') as root:
         for name, text in files.items():
-            path = os.path.join(root, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, 'w', encoding='utf-8') as f:
-                f.write(text)
-        lines, _, wrong = table.report(root, os.path.join(root, 'results'),
-                                       lambda _, verdict: verdict == 'not run')
+            write(root, name, text)
+        for name in files:
+            tier = name.removeprefix('results/').removesuffix('.log')
+            if name.endswith('.log') and 'results/%s.json' % tier not in files:
+                command = 'tests/%s/run' % tier
+                results.note(root, tier, command, results.digest(root, command), failed=0)
+        if changed:
+            write(root, changed, files[changed] + '\n')
+        lines, _, wrong = table.report(root, os.path.join(root, results.FOLDER), lambda _row, _verdict: False)
         return [' '.join(line.split()) for line in lines], wrong
 
 
@@ -169,10 +215,10 @@ def spoilt(name, old, new):
 
 def run(verbose):
     """Returns (passed, failed)."""
-    results = []
+    outcomes = []
 
     def check(what, good, said):
-        results.append(good)
+        outcomes.append(good)
         if verbose or not good:
             print('%-7s self-test: %s%s' % ('ok' if good else 'FAIL', what, '' if good else ': %r' % said))
 
@@ -181,6 +227,9 @@ def run(verbose):
     for what, name, old, new, wanted in CASES:
         said, wrong = said_about(spoilt(name, old, new))
         check(what, wrong and any('FAIL' in line and wanted in line for line in said), said)
-    said, wrong = said_about(spoilt('results/t.log', None, None))
-    check('a tier that did not run', not wrong and said == NOT_RUN, said)
-    return results.count(True), results.count(False)
+    for what, name, still in CHANGES:
+        said, wrong = said_about(GOOD, name)
+        check('%s has changed' % what,
+              not wrong if still else wrong and any('net has no results of this tree, but' in line for line in said),
+              said)
+    return outcomes.count(True), outcomes.count(False)

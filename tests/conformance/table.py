@@ -8,22 +8,29 @@ A row of the document is a requirement.  A test says which ones it proves by 'Pr
 
 The commands in the table of docs/draft-notes.md are looked at too (holes.py).
 
-Results are what tests/summary leaves for each tier of a run: TIER.tap, which libcheck writes, and
+Results are what tests/summary leaves for each tier (tests/results.py): TIER.tap, which libcheck writes, and
 TIER.log, in which lines 'ok ... [FILE:FUNCTION]' and 'FAIL ... [FILE:FUNCTION]' count (tests/proof.py).
-Tests of tests/NAME/ run in the tiers NAME and NAME-san.
+Those of another tree do not count.  Tests of tests/NAME/ run in the tiers NAME, NAME-san and NAME-long.  A row is
+proven if each test that names it has passed.
 """
 import ast
 import collections
 import glob
 import os
 import re
+import sys
 
 import holes
 from holes import NOTES
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+
+import results                                          # noqa: E402 pylint: disable=wrong-import-position
+
 DOC = 'docs/conformance.md'
 HEADER = ['Id', 'Requirement', 'Where', 'Deviation']
-LATER = 'later: congestion'
+# What may stand where a row is implemented if it is not.
+OPEN = {'later: congestion': 'later', 'not met': 'not met'}
 
 ID = re.compile(r'MT-\d+(\.\d+)*-(R\d+-\d+|Ref\d|S\d\d|\d+)')
 ID_LIKE = re.compile(r'MT-\d(?:[\w.-]*\w)?')
@@ -103,8 +110,10 @@ def check_where(root, row):
 def check_row(root, row, known):
     if not row.requirement:
         yield 'requires nothing'
-    if row.where != LATER:
+    if row.where not in OPEN:
         yield from check_where(root, row)
+    if row.where == 'not met' and row.deviation in ('', '-'):
+        yield 'does not say why it is not met'
     numbers = re.findall(r'\bH\d+\b', ' '.join(row[2:]))
     for number in numbers:
         if number not in known:
@@ -231,80 +240,90 @@ def tier_of(test):
     return test.split('/')[1]
 
 
-def read_results(root, folder):
-    """{test: did it pass wherever and as often as it ran}, tiers that ran, and errors."""
-    files, errors = test_files(root)
-    passed = {}
+def family(tier):
+    """The tier that this one is a variant of."""
+    return tier.removesuffix('-san').removesuffix('-long')
 
-    def note(test, good):
-        passed[test] = passed.get(test, True) and good
 
-    for path in sorted(glob.glob(os.path.join(folder, '*.tap'))):
-        for line in read(path).splitlines():
-            m = TAP.match(line)
-            if m and (m[2], m[3]) in files:
-                note('%s:%s' % (files[m[2], m[3]], m[3]), m[1] == 'ok')
-    for path in sorted(glob.glob(os.path.join(folder, '*.log'))):
-        for line in read(path).splitlines():
-            m = RESULT.match(line)
-            if m:
-                note(m[2], m[1] == 'ok')
-    if not passed:
-        errors.append('%s: no results' % folder)
-    logs = glob.glob(os.path.join(folder, '*.log'))
-    return passed, {os.path.basename(log)[:-4].removesuffix('-san') for log in logs}, errors
+class Results:
+    """passed: {test: did it pass wherever and as often as it ran}; tiers: {tier: what it printed} of those
+    with results of this tree; stale: tiers that have others; errors."""
+
+    def __init__(self, root, folder):
+        files, self.errors = test_files(root)
+        self.passed, self.tiers = {}, {}
+        noted, stale = results.fresh(root, folder)
+        for tier in noted:
+            log = read(folder, tier + '.log')
+            self.tiers[family(tier)] = self.tiers.get(family(tier), '') + log
+            for line in log.splitlines():
+                m = RESULT.match(line)
+                if m:
+                    self.note(m[2], m[1] == 'ok')
+            tap = os.path.join(folder, tier + '.tap')
+            for line in read(tap).splitlines() if os.path.exists(tap) else []:
+                m = TAP.match(line)
+                if m and (m[2], m[3]) in files:
+                    self.note('%s:%s' % (files[m[2], m[3]], m[3]), m[1] == 'ok')
+        self.stale = {family(tier) for tier in stale} - set(self.tiers)
+
+    def note(self, test, good):
+        self.passed[test] = self.passed.get(test, True) and good
+
+
+def absence(tier, stale):
+    """Why a tier has no results."""
+    return ('tier %s has no results of this tree%s' % (
+        tier, ', but of another' if tier in stale else ''))
 
 
 #
 # All together.
 #
 
-def judge(row, tests, passed, tiers):
-    """('ok', 'FAIL', 'later', or 'not run', what to say about it)."""
-    failed = [t for t in tests if passed.get(t) is False]
-    good = [t for t in tests if passed.get(t)]
-    missing = [t for t in tests if t not in passed]
-    not_run = ' (not run: %s)' % ', '.join(missing) if missing else ''
-    if row.where == LATER:
+def judge(row, tests, found):
+    """('ok', 'FAIL', 'not run', 'later' or 'not met', what to say about it)."""
+    failed = [t for t in tests if found.passed.get(t) is False]
+    missing = [t for t in tests if t not in found.passed]
+    if row.where in OPEN:
         if tests:
-            return 'FAIL', 'is to come, but proven by ' + ', '.join(tests)
-        return 'later', row.where
+            return 'FAIL', 'is %s, but proven by %s' % (row.where, ', '.join(tests))
+        return OPEN[row.where], row.where
     if failed:
         return 'FAIL', 'failed: ' + ', '.join(failed)
-    if good:
-        return 'ok', ', '.join(good) + not_run
     if not tests:
         return 'FAIL', 'no test'
-    if any(tier_of(t) in tiers for t in tests):
-        return 'FAIL', 'no test that ran' + not_run
-    return 'not run', 'neither proven nor refuted: %s' % ', '.join(missing)
+    if any(tier_of(t) in found.tiers for t in missing):
+        return 'FAIL', 'no result: ' + ', '.join(t for t in missing if tier_of(t) in found.tiers)
+    if missing:
+        return 'not run', 'no result: ' + ', '.join(missing)
+    return 'ok', ', '.join(tests)
 
 
-def join(root, results):
-    """Verdicts [(row, verdict, text)], tiers that have tests of rows but did not run, and errors."""
+def join(root, folder):
+    """Verdicts [(row, verdict, text)] and errors."""
     rows, errors = parse_document(root)
     proofs, more = find_annotations(root)
-    errors += more
-    passed, tiers, more = read_results(root, results)
-    errors += more
-    errors += holes.check(root, read(root, NOTES), passed)
+    found = Results(root, folder)
+    errors += more + found.errors
+    problems, needed = holes.check(root, read(root, NOTES), found)
+    errors += problems
     known = {row.id for row in rows}
     for number in sorted(set(proofs) - known):
         errors.append('%s: proves %s, which is not in %s' % (', '.join(proofs[number]), number, DOC))
-    verdicts = [(row,) + judge(row, proofs.get(row.id, []), passed, tiers) for row in rows]
-    absent = {tier_of(t) for tests in proofs.values() for t in tests} - tiers
-    return verdicts, sorted(absent), errors
+    needed |= {tier_of(t) for tests in proofs.values() for t in tests}
+    errors += [absence(tier, found.stale) for tier in sorted(needed - set(found.tiers))]
+    return [(row,) + judge(row, proofs.get(row.id, []), found) for row in rows], errors
 
 
-def report(root, results, show):
+def report(root, folder, show):
     """Lines to print, of rows that failed or that show(row, verdict) wants; how many rows are proven,
     and how many things are wrong."""
-    verdicts, absent, errors = join(root, results)
+    verdicts, errors = join(root, folder)
     lines = ['%-7s %-15s %s' % (verdict, row.id, text) for row, verdict, text in verdicts
              if verdict == 'FAIL' or show(row, verdict)]
     lines += ['FAIL    ' + error for error in errors]
     n = collections.Counter(verdict for _, verdict, _ in verdicts)
-    lines.append('%d requirements: %d proven, %d failed, %d later, %d not run%s' % (
-        len(verdicts), n['ok'], n['FAIL'], n['later'], n['not run'],
-        '; tiers that did not run: ' + ', '.join(absent) if absent else ''))
-    return lines, n['ok'], n['FAIL'] + len(errors)
+    lines.append('%d requirements: %d proven, %d failed, %d not run, %d not met, %d later' % (
+        len(verdicts), n['ok'], n['FAIL'], n['not run'], n['not met'], n['later']))
+    return lines, n['ok'], n['FAIL'] + n['not run'] + len(errors)

@@ -428,9 +428,11 @@ def main():
     before = network_snapshot()
     lab = Lab('fig1')
     if suite.case('Figure 1 comes up', lambda lab: lab.up(), lab):
-        for op in 'send', 'send-imm', 'write-imm':
-            suite.case('%s to five, of which one is not ready' % op,
-                       not_ready(op, of_one_kind(op), 4), lab)
+        suite.case('send to five, of which one is not ready',
+                   not_ready('send', of_one_kind('send'), 4), lab)
+        for op in 'send-imm', 'write-imm':
+            suite.long_case('%s to five, of which one is not ready' % op,
+                            not_ready(op, of_one_kind(op), 4), lab)
         suite.case('write behind a send to one that is not ready',
                    not_ready('write', WRITES, 1), lab)
         suite.case('all operations on one QP, one is not ready', not_ready('mixed', MIXED, 3), lab)
@@ -438,22 +440,23 @@ def main():
         suite.case('a receiver refuses the key',
                    refused(Messages(('send', 100), ('write', 3000)), 'r5', '--bad-rkey',
                            NAK_REMOTE_ACCESS, REM_ACCESS_ERR), lab)
-        suite.case('a receiver refuses writes',
-                   refused(Messages(('send', 100), ('write', 3000)), 'r4', '--no-access',
-                           NAK_INVALID_REQUEST, REM_INV_REQ_ERR), lab)
-        suite.case("a receiver's buffer is too small",
-                   refused(Messages(('send', 0), ('send', 2000)), 'r3', '--short-recv',
-                           NAK_REMOTE_OPERATION, REM_OP_ERR), lab)
+        suite.long_case('a receiver refuses writes',
+                        refused(Messages(('send', 100), ('write', 3000)), 'r4', '--no-access',
+                                NAK_INVALID_REQUEST, REM_INV_REQ_ERR), lab)
+        suite.long_case("a receiver's buffer is too small",
+                        refused(Messages(('send', 0), ('send', 2000)), 'r3', '--short-recv',
+                                NAK_REMOTE_OPERATION, REM_OP_ERR), lab)
         suite.case('a receiver is killed, policy fail-group', killed_fails_group, lab)
         suite.case('two receivers are killed, policy prune', killed_is_pruned(FIG1, 'n2', 'n3'),
                    lab)
         suite.case('a receiver refuses the key, policy prune', refusal_is_pruned, lab)
         suite.case('castbench names who is lost, policy fail-group',
                    castbench_names('fail-group'), lab)
-        suite.case('castbench names who is lost, policy prune', castbench_names('prune'), lab)
-        for policy in 'fail-group', 'prune':
-            suite.case('castbench hears late who is lost, policy ' + policy,
-                       castbench_hears_late(policy), lab)
+        suite.long_case('castbench names who is lost, policy prune', castbench_names('prune'), lab)
+        suite.case('castbench hears late who is lost, policy fail-group',
+                   castbench_hears_late('fail-group'), lab)
+        suite.long_case('castbench hears late who is lost, policy prune',
+                        castbench_hears_late('prune'), lab)
         suite.case('librocecast names who is lost', library_names, lab)
     suite.case('Figure 1 goes', down_leaves_nothing, lab, before)
 

@@ -14,6 +14,7 @@
 #include "tests/sim/castsim.h"
 #include "version.h"
 
+#define MAX_FRESH    1000000
 #define DEFECT_SEEDS 500 /* within which each known defect has to be found. */
 #define EVENTS_SEEDS 200 /* from so many on each event has to be frequent: ... */
 #define EVENTS_OF    5   /* ... more than once in this many. */
@@ -45,6 +46,7 @@ static const char usage[] =
     "  --seed S          this seed\n"
     "  --seeds A..B      these (default 1..500)\n"
     "  --count N         so many, from the first on\n"
+    "  --fresh N         and so many that nobody has chosen; it says which\n"
     "  --trace           with --seed: every packet, to stderr\n"
     "  --jobs N          processes (default: one per processor)\n"
     "  --policy NAME     all groups have it: hold, literal, solicit, each also with '+filter', or\n"
@@ -106,10 +108,10 @@ print_events(const struct campaign *c)
     return ok;
 }
 
-/* The last line but one is for tests/conformance.
+/* The last line is for tests/conformance.
  *
  * Proves MT-5.2-11, MT-5.3-1, MT-5.3.1-1, MT-5.3.2-1. */
-static int
+static bool
 run_campaign(struct campaign *c)
 {
     printf("seeds %" PRIu64 "..%" PRIu64 "\n", c->first, c->last);
@@ -117,7 +119,42 @@ run_campaign(struct campaign *c)
     bool ok = print_events(c) && !c->n_failed;
     printf("%s seeds %" PRIu64 "..%" PRIu64 " [tests/sim/castsim.c:%s]\n", ok ? "ok   " : "FAIL ",
            c->first, c->last, __func__);
-    printf("%" PRIu64 " passed, %" PRIu64 " failed\n", c->n_run - c->n_failed, c->n_failed);
+    return ok;
+}
+
+/* The same with 'n' seeds from anywhere. */
+static bool
+run_fresh(struct campaign *c, uint64_t n)
+{
+    uint32_t first;
+
+    if (getentropy(&first, sizeof first)) {
+        perror("castsim: getentropy");
+        return false;
+    }
+    *c = (struct campaign){.first = first,
+                           .last = first + n - 1,
+                           .n_jobs = c->n_jobs,
+                           .policy = c->policy,
+                           .options = c->options};
+    printf("fresh seeds, again with: castsim%s --seeds %" PRIu64 "..%" PRIu64 "\n", c->options,
+           c->first, c->last);
+    return run_campaign(c);
+}
+
+/* The seeds of 'c', and 'n_fresh' others. */
+static int
+run_campaigns(struct campaign *c, uint64_t n_fresh)
+{
+    bool ok = run_campaign(c);
+    uint64_t n_run = c->n_run, n_failed = c->n_failed;
+
+    if (n_fresh) {
+        ok = run_fresh(c, n_fresh) && ok;
+        n_run += c->n_run;
+        n_failed += c->n_failed;
+    }
+    printf("%" PRIu64 " passed, %" PRIu64 " failed\n", n_run - n_failed, n_failed);
     return ok ? 0 : 1;
 }
 
@@ -236,6 +273,7 @@ main(int argc, char *argv[])
         SEED = 1,
         SEEDS,
         COUNT,
+        FRESH,
         TRACE,
         JOBS,
         POLICY,
@@ -252,6 +290,7 @@ main(int argc, char *argv[])
         {"seed", required_argument, NULL, SEED},
         {"seeds", required_argument, NULL, SEEDS},
         {"count", required_argument, NULL, COUNT},
+        {"fresh", required_argument, NULL, FRESH},
         {"trace", no_argument, NULL, TRACE},
         {"jobs", required_argument, NULL, JOBS},
         {"policy", required_argument, NULL, POLICY},
@@ -270,6 +309,7 @@ main(int argc, char *argv[])
     struct compare compare = {.n_runs = 40, .lose_down = true, .lose_up = true};
     char replay[128] = "";
     bool trace = false, find = false, compares = false;
+    unsigned n_fresh = 0;
     char *end;
 
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -282,6 +322,7 @@ main(int argc, char *argv[])
                 wrong("--count", optarg);
             }
             break;
+        case FRESH: n_fresh = parse_small("--fresh", optarg, MAX_FRESH); break;
         case TRACE: trace = true; break;
         case JOBS: c.n_jobs = parse_small("--jobs", optarg, 64); break;
         case POLICY:
@@ -321,5 +362,5 @@ main(int argc, char *argv[])
         printf("1 passed, 0 failed\n");
         return 0;
     }
-    return run_campaign(&c);
+    return run_campaigns(&c, n_fresh);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lib/icmp6.h"
+#include "lib/icrc.h"
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 #include "tests/unit/agent-fixture.h"
@@ -75,6 +76,42 @@ START_TEST(traffic_class)
             ck_assert_uint_eq(ip6_tc(inner), tc);
             ck_assert_uint_eq(ip6_flow_label(inner), 0x777);
         }
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* The outer flow label is that of the inner flow: others for other flows, one for all packets of
+ * each.
+ *
+ * Proves MT-6-R8754-14. */
+START_TEST(flow_label)
+    {
+        struct fixture *f = agent_create(1);
+        uint32_t first[16];
+        unsigned n_others = 0;
+
+        for (uint32_t i = 0; i < 2 * 16; i++) {
+            struct roce_spec spec = agent_request(RC_WRITE_ONLY, START + i / 16);
+            uint8_t bytes[PACKET_ROOM];
+            size_t len = roce_build(bytes, &spec);
+            const struct ip6_hdr_wire *inner = (const void *) bytes;
+            struct udp_hdr *udp = (void *) (bytes + sizeof *inner);
+
+            udp->sport = be16_put((uint16_t) (0xc000 + i % 16));
+            icrc_store(bytes + len - 4, icrc_compute(bytes, len - 4));
+            fixture_input(f, HOST_PORT, bytes, len);
+            ck_assert_uint_eq(f->n_frames, 1);
+            const struct frame *frame = &f->frames[0];
+            uint32_t label = ip6_flow_label((const void *) (frame->bytes + frame->h.ip.ofs));
+            ck_assert_uint_eq(label, roce_flow_label(inner, udp, (const void *) (udp + 1)));
+            if (i < 16) {
+                first[i] = label;
+                n_others += label != first[0];
+            } else {
+                ck_assert_uint_eq(label, first[i % 16]);
+            }
+        }
+        ck_assert_uint_eq(n_others, 15);
         fixture_destroy(f);
     }
 END_TEST
@@ -567,6 +604,7 @@ srcagent_suite(void)
 
     tcase_add_test(tc, encapsulation);
     tcase_add_test(tc, traffic_class);
+    tcase_add_test(tc, flow_label);
     tcase_add_test(tc, packet_too_big);
     tcase_add_test(tc, gate);
     tcase_add_loop_test(tc, refusals, 0, sizeof refused / sizeof refused[0]);
