@@ -154,6 +154,7 @@ def library(lab):
         check_equal('members', [m['state'] for m in group['members']], ['left'] * len(receivers))
 
 
+# Proves MT-3-6.
 def joinrc_both(lab):
     """Source and receivers that use nothing but libibverbs and castctl."""
     group_add('join')

@@ -65,6 +65,7 @@ check_copies(const struct fixture *f, uint32_t psn, unsigned copied, unsigned as
 
 #define ALL 0xfu
 
+/* Proves MT-5.2-8, MT-6-S09, MT-6-Ref2, MT-6-R9524-4. */
 START_TEST(those_behind_are_asked)
     {
         struct fixture *f = bud(NAK_SOLICIT, false);
@@ -121,6 +122,7 @@ START_TEST(literal_sends_the_source_back)
     }
 END_TEST
 
+/* Proves MT-5.2-6, MT-6-S06, MT-6-R9524-3. */
 START_TEST(no_copy_of_what_is_confirmed)
     {
         struct fixture *f = bud(NAK_HOLD, true);

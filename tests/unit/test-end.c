@@ -12,6 +12,7 @@
 
 #define SEGMENTS_LEFT offsetof(struct srh_hdr, segments_left)
 
+/* Proves MT-3-2. */
 START_TEST(end)
     {
         struct fixture *f = transit_create(0);
@@ -51,6 +52,7 @@ START_TEST(end)
     }
 END_TEST
 
+/* Proves MT-3-2. */
 START_TEST(end_dt6)
     {
         struct fixture *f = transit_create(0);

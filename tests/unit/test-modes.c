@@ -269,7 +269,7 @@ check_forwarded(const struct frame *frame, uint16_t port, const uint8_t *bytes, 
 }
 
 /* Nothing is changed but the hop limit, nothing is looked at, and nobody has to be resolved.
- * Proves MT-1.1-1, MT-5.2-3, MT-6-R7761-1. */
+ * Proves MT-1.1-1, MT-3-3, MT-5.2-3, MT-6-R7761-1. */
 START_TEST(mcast_forwards)
     {
         struct fixture *f = mcast_create(0);

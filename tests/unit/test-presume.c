@@ -50,7 +50,9 @@ setup_root(void)
     expect_deadline(UINT64_MAX);
 }
 
-/* The ACK of a branch, its NAK, or the packet and all behind it got lost: all look alike. */
+/* The ACK of a branch, its NAK, or the packet and all behind it got lost: all look alike.
+ *
+ * Proves MT-5.3.2-1, MT-5.3.2-4. */
 START_TEST(presumes_what_is_overdue)
     {
         setup_root();
@@ -76,7 +78,9 @@ START_TEST(presumes_what_is_overdue)
     }
 END_TEST
 
-/* What was sent again got lost again.  The source would ignore another sequence NAK. */
+/* What was sent again got lost again.  The source would ignore another sequence NAK.
+ *
+ * Proves MT-5.3.2-1, MT-5.3.2-4. */
 START_TEST(presumes_lost_again)
     {
         setup_root();

@@ -13,7 +13,7 @@
 #include "tests/unit/agent-fixture.h"
 #include "tests/unit/suites.h"
 
-/* Proves MT-5.1-4, MT-5.1-6, MT-5.2-1, MT-5.2-2, MT-6-R2473-1, MT-6-R9524-5, MT-7.1-2. */
+/* Proves MT-3-7, MT-5.1-4, MT-5.1-6, MT-5.2-1, MT-5.2-2, MT-6-R2473-1, MT-6-R9524-5, MT-7.1-2. */
 START_TEST(encapsulation)
     {
         struct fixture *f = agent_create(2);

@@ -92,7 +92,7 @@ check_response(const struct fixture *f, uint8_t syndrome, uint32_t psn)
     ck_assert(frame_icrc_ok(frame));
 }
 
-/* Proves MT-5.2-4, MT-5.2-6, MT-5.2-7, MT-5.2-8, MT-5.2-9, MT-5.2-10, MT-5.2-11, MT-6-S06,
+/* Proves MT-3-4, MT-5.2-4, MT-5.2-6, MT-5.2-7, MT-5.2-8, MT-5.2-9, MT-5.2-10, MT-5.2-11, MT-6-S06,
  * MT-6-S07, MT-6-S08, MT-6-S09, MT-6-S10, MT-6-S11, MT-6-S12, MT-6-Ref2, MT-6-Ref3. */
 START_TEST(copies_are_exact)
     {

@@ -11,7 +11,7 @@
 #include "tests/unit/suites.h"
 #include "tests/unit/transit-fixture.h"
 
-/* Proves MT-1.1-1, MT-5.2-3, MT-6-R9524-3, MT-6-R9524-4. */
+/* Proves MT-1.1-1, MT-3-3, MT-5.2-3, MT-6-R9524-3, MT-6-R9524-4. */
 START_TEST(replicas_are_exact)
     {
         struct fixture *f = transit_create(0);
