@@ -109,7 +109,7 @@ START_TEST(ovs_copies)
         /* Copies are made of what comes from the source agent. */
         expect_rule("flow table=1,priority=300,ipv6,ipv6_src=5f00:0:1::1,"
                     "ipv6_dst=5f00:0:4:f123:: actions=group:292");
-        expect_rule("flow cookie=0xd5,table=1,priority=290,ipv6,ipv6_dst=5f00:0:4:f123:: "
+        expect_rule("flow cookie=0xd6,table=1,priority=290,ipv6,ipv6_dst=5f00:0:4:f123:: "
                     "actions=drop");
         expect_rule("flow table=1,priority=148,ipv6,ipv6_dst=5f00:0:2::/48 actions=dec_ttl," TO_N2);
         expect_rule("flow table=1,priority=132,ipv6,ipv6_dst=5f00::/32 actions=dec_ttl," TO_N2);
