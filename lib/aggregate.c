@@ -99,6 +99,8 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
                                        .filter = p->filter,
                                        .prune = p->prune,
                                        .liveness_usec = (uint64_t) p->liveness_msec * 1000,
+                                       .min_rate = p->min_rate,
+                                       .lose_slow = p->lose_slow,
                                        .presume_usec = presume_usec(config),
                                    });
     struct reverse_out result = reverse_branches_remove(a->reverse, left, n_left, now);

@@ -14,18 +14,22 @@
 #include <stdbool.h>
 
 /* name as on the command line, what goes wrong. */
-#define DEFECTS                                                                    \
-    DEFECT_ENTRY(H1, "copies keep the source's address instead of the Proxy's")    \
-    DEFECT_ENTRY(H9, "the acknowledged PSN of a branch starts at 0")               \
-    DEFECT_ENTRY(H10, "what a branch has confirmed may go backwards")              \
-    DEFECT_ENTRY(ACK_CLEARS_NAK, "a duplicate ACK clears a NAK")                   \
-    DEFECT_ENTRY(H13, "an ACK that does not move the minimum is never repeated")   \
-    DEFECT_ENTRY(H14, "an RNR NAK goes up as it is, whatever other branches have") \
-    DEFECT_ENTRY(H15, "a fatal NAK is not latched: a copy clears it")              \
-    DEFECT_ENTRY(H27, "a branch that leaves goes on to hold the minimum")          \
-    DEFECT_ENTRY(H28, "responses for PSNs that were never sent count")             \
-    DEFECT_ENTRY(EPOCH, "a new epoch goes on with the state of the one before")    \
-    DEFECT_ENTRY(ANCHOR, "after a restart everything before the first packet seen is confirmed")
+#define DEFECTS                                                                                  \
+    DEFECT_ENTRY(H1, "copies keep the source's address instead of the Proxy's")                  \
+    DEFECT_ENTRY(H9, "the acknowledged PSN of a branch starts at 0")                             \
+    DEFECT_ENTRY(H10, "what a branch has confirmed may go backwards")                            \
+    DEFECT_ENTRY(ACK_CLEARS_NAK, "a duplicate ACK clears a NAK")                                 \
+    DEFECT_ENTRY(H13, "an ACK that does not move the minimum is never repeated")                 \
+    DEFECT_ENTRY(H14, "an RNR NAK goes up as it is, whatever other branches have")               \
+    DEFECT_ENTRY(H15, "a fatal NAK is not latched: a copy clears it")                            \
+    DEFECT_ENTRY(H27, "a branch that leaves goes on to hold the minimum")                        \
+    DEFECT_ENTRY(H28, "responses for PSNs that were never sent count")                           \
+    DEFECT_ENTRY(EPOCH, "a new epoch goes on with the state of the one before")                  \
+    DEFECT_ENTRY(ANCHOR, "after a restart everything before the first packet seen is confirmed") \
+    DEFECT_ENTRY(RNR_CODES,                                                                      \
+                 "RNR NAKs that differ in their time count without a copy between them")         \
+    DEFECT_ENTRY(PACE_UNSEEN, "a receiver that holds up the group is never called slow")         \
+    DEFECT_ENTRY(PACE_EARLY, "a branch is called slow after a fourth of the liveness time")
 
 enum defect {
 #define DEFECT_ENTRY(NAME, HELP) DEFECT_##NAME,

@@ -18,7 +18,9 @@ struct group_policy {
     bool filter;            /* no copies of what is confirmed. */
     bool prune;             /* true: lost branches are not counted; false: the group fails. */
     uint32_t liveness_msec; /* a branch is lost after this time without progress; 0: never. */
-    uint8_t timeout;        /* of the source's QP: 4.096 us * 2^timeout; 0: not known. */
+    uint32_t min_rate; /* PSNs a second that a branch must confirm when asked; 0: any number. */
+    bool lose_slow;    /* true: a branch that confirms fewer is lost; false: that is said. */
+    uint8_t timeout;   /* of the source's QP: 4.096 us * 2^timeout; 0: not known. */
 };
 
 #endif /* lib/group-policy.h */

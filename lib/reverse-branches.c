@@ -172,6 +172,7 @@ branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond 
         b->anchored = true;
         heap_push(r, b);
     }
+    pace_moved(r, b);
 }
 
 /* Makes room for one more branch. */
@@ -286,6 +287,7 @@ branch_lose(struct reverse *r, struct branch *b, psn_t una, enum reverse_loss lo
             uint64_t now)
 {
     r->n_lost++; /* A branch is lost once, and stays lost. */
+    pace_reset(r, b);
     b->lost = loss;
     branch_update(r, b, una, REVERSE_FATAL, code, now);
     prune_if_lost(r, b); /* Other lost branches are pruned already. */

@@ -7,12 +7,26 @@
 
 #include "lib/reverse.h"
 
+/* Ticks in the liveness time. */
+#define LIVENESS_TICKS 32
+
 /* What a branch did and was asked; reverse-liveness.c. */
 struct liveness {
     bool alive;            /* it got further, or asked for time, since the last tick. */
     bool asked;            /* a copy of what it lacks was made for it since the last tick. */
     uint8_t silent_ticks;  /* ticks in a row in which it lacked something and was not alive. */
     uint8_t unasked_ticks; /* silent ticks in a row in which it was not asked. */
+};
+
+/* How fast a branch confirms; reverse-pace.c. */
+struct pace {
+    bool slow;
+    bool caught_up;     /* it owed nothing at some time since the last tick. */
+    uint8_t owed_ticks; /* in a row in which it owed an answer; LIVENESS_TICKS at most. */
+    uint8_t slow_ticks; /* since 'slow' was last judged. */
+    uint8_t next;       /* ticks so far: where in 'una_at' una of the next one goes. */
+    psn_t una_at[LIVENESS_TICKS];
+    uint32_t n_confirmed; /* PSNs in the liveness time before 'slow' was last judged. */
 };
 
 struct branch {
@@ -29,6 +43,7 @@ struct branch {
     enum reverse_loss lost;
     bool pruned; /* lost, and out of the heap for good. */
     struct liveness liveness;
+    struct pace pace;
     bool shares;     /* it gets the same copies as others; reverse-copies.c. */
     uint64_t served; /* value of 'settings' when a copy last went out to it; see 'shared_served'. */
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
@@ -61,6 +76,7 @@ struct reverse {
     bool continues; /* the PSN that goes down is H. */
     psn_t h;
     psn_t f;
+    psn_t asked_to;     /* 1 + the highest PSN that went down with AckReq; m if m is beyond that. */
     bool f_known;       /* false after a start without state. */
     bool confirmed;     /* m - 1 is a PSN of this epoch, so it may be acknowledged. */
     psn_t anchor_floor; /* lowest PSN that anchors a branch. */
@@ -90,6 +106,8 @@ struct reverse {
     uint64_t shared_served; /* as 'served', for all branches that share. */
     psn_t shared_from,      /* first PSN of the shared copies that are not yet noted per branch. */
         shared_to;          /* 1 + the last of these PSNs. */
+
+    uint64_t n_paced; /* how often 'pace.slow' was set or cleared. */
 
     uint64_t tick_usec; /* length of a tick; 0: no branch is ever silent. */
     uint64_t tick_at;   /* time of the next tick; UINT64_MAX: no branch lacks anything. */
@@ -135,6 +153,17 @@ bool liveness_ask_shared(struct reverse *, psn_t q);
 void liveness_settle_shared(struct reverse *);
 /* The tick at 'tick_at'.  May lose branches. */
 void liveness_tick(struct reverse *, uint64_t now);
+
+/* reverse-pace.c */
+
+/* PSN q went down; 'h' is set.  'floor': m, or what is below it. */
+void pace_expect(struct reverse *, psn_t q, psn_t floor, bool ack_req);
+/* The branch was given another una. */
+void pace_moved(const struct reverse *, struct branch *);
+/* A tick, after that of its liveness.  'asked': it was, or answered, not too long ago. */
+void pace_tick(struct reverse *, struct branch *, bool asked);
+/* Nothing is known of how fast it is. */
+void pace_reset(struct reverse *, struct branch *);
 
 /* reverse-stall.c */
 

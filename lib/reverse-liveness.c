@@ -25,9 +25,8 @@
 
 #include "lib/roce.h"
 
-#define TICKS         32 /* in the liveness time. */
-#define SILENT_TICKS  (TICKS - 1)
-#define UNASKED_TICKS (TICKS / 2)
+#define SILENT_TICKS  (LIVENESS_TICKS - 1)
+#define UNASKED_TICKS (LIVENESS_TICKS / 2)
 /* When 'lowest' is forgotten, a branch that did not answer it has been unasked for too long. */
 #define LOWEST_TICKS  (UNASKED_TICKS + 2)
 /* Most PSNs in the shared range, so that they can be compared with any una. */
@@ -36,9 +35,15 @@
 void
 reverse_set_policy(struct reverse *r, const struct reverse_policy *policy)
 {
-    uint64_t tick_usec = (policy->liveness_usec + TICKS - 1) / TICKS;
+    uint64_t tick_usec = (policy->liveness_usec + LIVENESS_TICKS - 1) / LIVENESS_TICKS;
+    bool other_ticks = tick_usec != r->tick_usec;
 
-    if (tick_usec != r->tick_usec) {
+    for (size_t i = 0; i < r->n_branches; i++) {
+        if (other_ticks || policy->min_rate != r->policy.min_rate) {
+            pace_reset(r, r->branches[i]);
+        }
+    }
+    if (other_ticks) {
         /* Ticks of another length say nothing about the new time. */
         r->tick_usec = tick_usec;
         r->tick_at = UINT64_MAX;
@@ -152,8 +157,11 @@ liveness_tick(struct reverse *r, uint64_t now)
         struct branch *b = r->branches[i];
 
         reverse_n_visits++;
-        if (tick_branch(r, b)) {
-            branch_lose(r, b, wants(r, b), LOSS_SILENT, AETH_NAK_REM_OP, now);
+        bool silent = tick_branch(r, b);
+        pace_tick(r, b, b->liveness.unasked_ticks <= UNASKED_TICKS);
+        bool slow = b->pace.slow && r->policy.lose_slow;
+        if (silent || slow) {
+            branch_lose(r, b, wants(r, b), silent ? LOSS_SILENT : LOSS_SLOW, AETH_NAK_REM_OP, now);
         }
         more |= lacks(r, b);
     }

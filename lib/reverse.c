@@ -48,7 +48,7 @@ reverse_create(const struct reverse_params *params)
     struct reverse *r = must_calloc(1, sizeof *r);
 
     r->params = *params;
-    r->h = r->f = params->start_psn;
+    r->h = r->f = r->asked_to = params->start_psn;
     r->f_known = true;
     r->tick_at = UINT64_MAX;
     stall_reset(r);
@@ -229,7 +229,7 @@ reverse_jump_suspicious(const struct reverse *r, psn_t q)
 static void
 start_without_state(struct reverse *r, psn_t q)
 {
-    r->h = q;
+    r->h = r->asked_to = q;
     r->f_known = false;
     r->without_state = true;
     r->may_be_new = psn_cmp(q, r->params.start_psn) >= 0;
@@ -267,6 +267,7 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
         r->h = h;
     }
     liveness_expect(r, q, floor, now);
+    pace_expect(r, q, floor, ack_req);
     stall_down(r, q, floor, ack_req, now);
     /* A failed group says so whenever an answer is owed.  A PSN that all have confirmed comes again
      * because an answer got lost.  The node answers: those below may have died since, and as they
@@ -319,6 +320,16 @@ psn_acceptable(const struct reverse *r, const struct branch *b, psn_t psn)
            && (b->anchored || psn_cmp(psn, r->anchor_floor) >= 0);
 }
 
+/* Is an RNR NAK with this code no news where the branch stands?  Only one with a longer time is:
+ * a receiver says RNR once for each copy, and a copy clears what stands. */
+static bool
+rnr_is_known(const struct branch *b, uint8_t code)
+{
+    return b->cond == REVERSE_RNR
+           && (b->code == code
+               || (roce_rnr_longer(b->code, code) == b->code && !DEFECT(RNR_CODES)));
+}
+
 /* Does the response leave the branch as it is? (R2, R3, R4) */
 static bool
 says_nothing_new(const struct branch *b, psn_t psn, enum reverse_cond cond, uint8_t code)
@@ -329,9 +340,11 @@ says_nothing_new(const struct branch *b, psn_t psn, enum reverse_cond cond, uint
     if (b->cond == REVERSE_FATAL || (psn_cmp(psn, b->una) < 0 && !DEFECT(H10))) {
         return true;
     }
-    return cond != REVERSE_NONE && psn_eq(psn, b->una)
-           && ((cond == b->cond && code == b->code)
-               || (cond == REVERSE_NAK && b->cond == REVERSE_RNR));
+    if (!psn_eq(psn, b->una)) {
+        return false;
+    }
+    return cond == REVERSE_RNR ? rnr_is_known(b, code)
+                               : cond == REVERSE_NAK && b->cond != REVERSE_NONE;
 }
 
 /* Is the response a sign of life (R12): does it anchor the branch, raise una, or ask for time at
@@ -474,6 +487,7 @@ reverse_get_info(const struct reverse *r, struct reverse_info *info)
         .f = r->f,
         .n_branches = r->n_branches,
         .n_lost = r->n_lost,
+        .n_paced = r->n_paced,
         .n_sent_acks = r->n_sent_acks,
         .n_sent_naks = r->n_sent_naks,
         .n_sent_rnrs = r->n_sent_rnrs,
@@ -493,6 +507,8 @@ reverse_get_branch(const struct reverse *r, uint32_t id, struct reverse_branch_i
             .anchored = b->anchored,
             .lost = b->lost,
             .pruned = b->pruned,
+            .slow = b->pace.slow,
+            .n_confirmed = b->pace.slow ? b->pace.n_confirmed : 0,
             .una = b->una,
             .cond = b->cond,
             .code = b->code,

@@ -12,6 +12,9 @@
  * or, with policy prune, is not counted any more.  The last branch is never
  * pruned: its NAK goes up, to a node that may have others (R12).
  *
+ * A branch is slow when it owes an answer for the liveness time on end and confirms
+ * less than the least rate meanwhile (R15).  That is said, or loses it.
+ *
  * Times are microseconds on any monotonic scale.
  */
 #ifndef LIB_REVERSE_H
@@ -67,6 +70,10 @@ struct reverse_policy {
     bool prune;
     /* After this time a branch is silent; 0: never.  A change begins the time anew for all. */
     uint64_t liveness_usec;
+    /* PSNs a second: a branch that owes an answer and confirms fewer is slow; 0: none is, nor with
+     * liveness_usec 0, the time over which that is measured. */
+    uint32_t min_rate;
+    bool lose_slow; /* slow branches are lost. */
     /* At the root: least time until an answer is overdue and a loss presumed (R14); 0: never. */
     uint64_t presume_usec;
 };
@@ -134,13 +141,16 @@ enum reverse_loss {
     LOSS_NONE,
     LOSS_REFUSED, /* it sent a fatal NAK: 'code'. */
     LOSS_SILENT,
+    LOSS_SLOW,
 };
 struct reverse_branch_info {
     uint32_t id;
     bool anchored; /* una is known, and the branch counts. */
     enum reverse_loss lost;
-    bool pruned; /* lost, and does not count: una is where it was lost. */
-    psn_t una;   /* next PSN not confirmed. */
+    bool pruned;          /* lost, and does not count: una is where it was lost. */
+    bool slow;            /* not lost for that. */
+    uint32_t n_confirmed; /* if slow: PSNs in the last liveness time. */
+    psn_t una;            /* next PSN not confirmed. */
     enum reverse_cond cond;
     uint8_t code; /* RNR timer code, or fatal syndrome. */
     uint32_t msn;
@@ -159,7 +169,8 @@ struct reverse_info {
     psn_t m;       /* minimum of una; f if it is not known. */
     psn_t f;       /* F: last una sent up. */
     size_t n_branches;
-    size_t n_lost; /* branches that are lost. */
+    size_t n_lost;    /* branches that are lost. */
+    uint64_t n_paced; /* how often a branch began or ceased to be slow, or was found so again. */
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals,
         n_sent_dups,     /* of n_sent_acks: sent again. */
         n_sent_presumed; /* of n_sent_naks and n_sent_rnrs: no branch asked for them. */

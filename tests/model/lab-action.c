@@ -163,6 +163,32 @@ act_deafen(struct lab *lab)
 }
 
 static void
+get_fast(void *lab_, unsigned receiver, unsigned unused)
+{
+    struct lab *lab = lab_;
+    struct lab_receiver *r = &lab->receivers[receiver];
+
+    (void) unused;
+    lab_slow_check_end(lab, r);
+    rc_slow(r->endpoint, 0);
+}
+
+/* It takes a packet now and then, less often than it has to, or none at all. */
+static void
+act_slow(struct lab *lab)
+{
+    unsigned i = lab_random(lab, lab->n);
+    uint32_t liveness = lab->liveness_msec * 1000;
+    uint64_t usec = lab_random(lab, 2) ? UINT64_MAX : 3 * UINT64_C(1000000) / lab->min_rate;
+
+    lab->receivers[i].slow_since = lab->fabric.now;
+    rc_slow(lab->receivers[i].endpoint, usec);
+    fabric_schedule(&lab->fabric,
+                    lab->fabric.now + LAB_SLOW_SEEN(lab) + lab_random(lab, 4 * liveness), get_fast,
+                    i, 0);
+}
+
+static void
 start_again(void *lab_, unsigned node, unsigned unused)
 {
     struct lab *lab = lab_;
@@ -231,7 +257,7 @@ static void
 act(struct lab *lab, const struct lab_action *action)
 {
     static const char *const names[] = {
-        "reconfigure", "remove", "restart", "new epoch", "fatal", "calm", "deafen", "kill",
+        "reconfigure", "remove", "restart", "new epoch", "fatal", "calm", "deafen", "kill", "slow",
     };
 
     if (lab->trace) {
@@ -252,6 +278,7 @@ act(struct lab *lab, const struct lab_action *action)
     case LAB_FATAL: act_fail(lab); break;
     case LAB_DEAFEN: act_deafen(lab); break;
     case LAB_KILL: act_kill(lab, action->node); break;
+    case LAB_SLOW: act_slow(lab); break;
     case LAB_CALM:
         fabric_calm(&lab->fabric);
         lab->calm_since = lab->fabric.now;

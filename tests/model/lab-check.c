@@ -24,6 +24,26 @@ ip_at(const uint8_t *frame, const struct parsed_ip6 *ip)
     return (const void *) (frame + ip->ofs);
 }
 
+/* What makes RNR NAKs go up: each branch's first one since the last copy, and one that asks for more
+ * time; and those that nobody asked for (R14). */
+#define MAX_RNRS(N_BRANCHES) (2 * (N_BRANCHES) + 6)
+
+static void
+check_rnrs(const struct lab *lab, struct lab_node *n, const struct bth *bth, unsigned epoch)
+{
+    const struct aeth *aeth = (const void *) (bth + 1);
+    struct lab_set counted = n->counted[epoch];
+
+    if (aeth_class(aeth->syndrome) != AETH_CLASS_RNR) {
+        return;
+    }
+    n->n_rnrs = psn_eq(n->rnr_psn, bth_psn(bth)) ? n->n_rnrs + 1 : 1;
+    n->rnr_psn = bth_psn(bth);
+    LAB_REQUIRE(lab, n->n_rnrs <= MAX_RNRS(lab_set_count(&counted)),
+                "%s says %u RNR NAKs of %06x, and makes no copy", n->plan->name, n->n_rnrs,
+                n->rnr_psn.v);
+}
+
 /* A response on its way: did all receivers that it speaks for confirm what it
  * says, and is it not less than what the node said before?  One that was spoilt on the way is
  * nobody's word. */
@@ -64,6 +84,7 @@ check_response(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
                     lab_confirmed_by(lab, epoch, i).v);
     }
     if (own) {
+        check_rnrs(lab, n, bth, epoch);
         LAB_REQUIRE(lab, !n->said[epoch].known || psn_cmp(una, n->said[epoch].una) >= 0,
                     "%s says %06x, after %06x", n->plan->name, una.v, n->said[epoch].una.v);
         n->said[epoch].known = true;
@@ -111,6 +132,9 @@ lab_check_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
         return;
     }
     n->n_requests_out++;
+    if (psn_eq(bth_psn((const void *) (frame + h->bth_ofs)), n->rnr_psn)) {
+        n->n_rnrs = 0;
+    }
     check_filter(lab, n, frame, h);
     /* Nor what waited for a neighbour of a node that was started again. */
     if (!h->inner.ofs && !(lab->faults & LAB_FAULT_RESTART)) {

@@ -45,6 +45,8 @@ struct parsed;
     EVENT(left_and_moved, "a receiver left, which moved the minimum")              \
     EVENT(silent, "a receiver was lost because it was silent")                     \
     EVENT(refused, "a receiver was lost because it refused")                       \
+    EVENT(slow, "a branch was called slow")                                        \
+    EVENT(slow_lost, "a receiver was lost because it was slow")                    \
     EVENT(node_lost, "a node was lost because it was silent")                      \
     EVENT(pruned_and_moved, "a branch was pruned, which moved the minimum")        \
     EVENT(source_failed, "the source failed, as it should")                        \

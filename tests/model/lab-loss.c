@@ -44,6 +44,8 @@ lab_loss_configure(struct lab *lab, struct lab_node *n)
 {
     for (size_t i = 0; i < n->n_trees; i++) {
         n->trees[i].policy.prune = lab->prune;
+        n->trees[i].policy.min_rate = lab->min_rate;
+        n->trees[i].policy.lose_slow = lab->lose_slow;
         n->trees[i].policy.liveness_msec = lab->liveness_msec * n->height;
     }
 }
@@ -61,7 +63,14 @@ lab_loss_start(struct lab *lab)
     lab->members = lab_counted(lab, 0);
 }
 
-/* Has this receiver given up, or been deaf for as long as that takes? */
+/* Is it slow, and was so for as long as it takes to see that? */
+static bool
+receiver_is_slow(const struct lab *lab, const struct lab_receiver *r, uint64_t least)
+{
+    return r->slow_since && lab->fabric.now - r->slow_since + UNHEARD_USEC >= least;
+}
+
+/* Has this receiver given up, or been slow, or been deaf for as long as that takes? */
 static bool
 receiver_is_lost(const struct lab *lab, const struct lab_receiver *r, enum reverse_loss loss,
                  uint64_t least)
@@ -71,6 +80,9 @@ receiver_is_lost(const struct lab *lab, const struct lab_receiver *r, enum rever
     rc_get_info(r->endpoint, &info);
     if (info.failed) {
         return true; /* It may have said so to a node that was started again since. */
+    }
+    if (loss == LOSS_SLOW) {
+        return lab->lose_slow && receiver_is_slow(lab, r, least);
     }
     return loss == LOSS_SILENT && r->deaf_since
            && lab->fabric.now - r->deaf_since + UNHEARD_USEC >= least
@@ -100,6 +112,7 @@ count_loss(struct lab *lab, const struct branch_config *b, enum reverse_loss los
 {
     lab->n_seen[b->kind == BRANCH_NODE ? LAB_SAW_node_lost
                 : loss == LOSS_SILENT  ? LAB_SAW_silent
+                : loss == LOSS_SLOW    ? LAB_SAW_slow_lost
                                        : LAB_SAW_refused]++;
 }
 
@@ -151,6 +164,64 @@ note_branch(struct lab *lab, struct lab_node *n, const struct branch_config *b,
     }
 }
 
+/* Whom this branch speaks for. */
+static struct lab_set
+receivers_behind(const struct lab *lab, const struct lab_node *n, const struct branch_config *b)
+{
+    struct lab_set behind = {.words = {0}};
+
+    if (b->kind == BRANCH_RECEIVER) {
+        lab_set_add(&behind, b->id - 1);
+        return behind;
+    }
+    const struct plan_node *child = plan_find_node(&lab->topology, b->name);
+
+    return lab_set_without(&lab->nodes[child - lab->topology.nodes].behind, &n->removed);
+}
+
+/* A node says that a branch is slow: somebody behind it is. */
+static void
+note_slow(struct lab *lab, const struct lab_node *n, const struct branch_config *b)
+{
+    uint64_t least = n->trees[0].policy.liveness_msec * UINT64_C(1000) * 30 / 32;
+    struct lab_set behind = receivers_behind(lab, n, b);
+    bool any = false;
+
+    LAB_SET_FOR_EACH (i, &behind) {
+        any |= receiver_is_slow(lab, &lab->receivers[i], least);
+        lab->receivers[i].slow_seen |= b->kind == BRANCH_RECEIVER;
+    }
+    LAB_REQUIRE(lab, any, "%s says that %s is slow", n->plan->name, b->name);
+    lab->n_seen[LAB_SAW_slow]++;
+}
+
+static void
+note_all_slow(struct lab *lab, struct lab_node *n, const struct tree_info *t)
+{
+    if (t->reverse.n_paced == n->n_paced) {
+        return;
+    }
+    n->n_paced = t->reverse.n_paced;
+    for (size_t i = 0; i < t->config->n_branches; i++) {
+        struct reverse_branch_info info;
+        if (n->class->branch(n->node, 0, t->config->branches[i].id, &info) && info.slow) {
+            note_slow(lab, n, &t->config->branches[i]);
+        }
+    }
+}
+
+/* Unless it is slow no more, as it is lost or everything is over. */
+void
+lab_slow_check_end(const struct lab *lab, const struct lab_receiver *r)
+{
+    bool lost = lab_set_has(&lab->lost, (unsigned) (r - lab->receivers));
+
+    LAB_REQUIRE(lab,
+                r->slow_seen || lost || !rc_takes_nothing(r->endpoint)
+                    || lab->n_done == lab->n_messages || lab->failure != RC_WC_SUCCESS,
+                "r%u was slow, and nobody said so", (unsigned) (r - lab->receivers) + 1);
+}
+
 void
 lab_note_losses(struct lab *lab, struct lab_node *n)
 {
@@ -160,6 +231,7 @@ lab_note_losses(struct lab *lab, struct lab_node *n)
         return;
     }
     n->class->tree(n->node, 0, &t);
+    note_all_slow(lab, n, &t);
     if (t.reverse.n_lost == n->n_lost && n->base.generation == n->lost_generation) {
         return;
     }

@@ -23,6 +23,8 @@
  * - a node makes no more packets of one than its job allows;
  * - a node calls only those lost that refused or heard nothing for long enough, and prunes only if
  *   that is the policy, never all;
+ * - it calls only those slow that are, and those that do nothing but ask for time soon enough;
+ * - it says only so many RNR NAKs for each copy;
  * and at the end of a run that everything was completed (or failed, where a
  * receiver did, or was lost, or with policy prune all were) within a bound of virtual
  * time, that nodes dropped nothing but for reasons that the run's faults explain, and
@@ -39,12 +41,16 @@
 #include "tests/model/lab-set.h"
 #include "tests/model/rc-endpoint.h"
 
-#define LAB_MTU          256
-#define LAB_TIMEOUT_USEC 20000 /* of the source. */
-#define LAB_TIMEOUT      12    /* the same as nodes are told: 4.096 us * 2^12, the nearest below. */
-#define LAB_MAX_NODES    100
-#define LAB_MAX_MESSAGES 4096
-#define LAB_MAX_ACTIONS  8
+#define LAB_MTU            256
+#define LAB_TIMEOUT_USEC   20000 /* of the source. */
+#define LAB_TIMEOUT        12 /* the same as nodes are told: 4.096 us * 2^12, the nearest below. */
+#define LAB_MAX_NODES      100
+#define LAB_MAX_MESSAGES   4096
+#define LAB_MAX_ACTIONS    8
+/* A receiver that takes nothing is called slow within this time: a liveness time of a node that is
+ * high up, and some ticks. */
+#define LAB_MAX_HEIGHT     6
+#define LAB_SLOW_SEEN(LAB) ((LAB)->liveness_msec * UINT64_C(1000) * LAB_MAX_HEIGHT * 35 / 32)
 
 struct lab;
 
@@ -73,8 +79,12 @@ struct lab_node {
         bool known;
         psn_t una;
     } said[LAB_N_EPOCHS];
+    /* RNR NAKs that it has said of a PSN since a copy of that one left it. */
+    psn_t rnr_psn;
+    unsigned n_rnrs;
     struct lab_seen seen;     /* lab-event.c. */
     size_t n_lost;            /* branches, when lab-loss.c looked, */
+    uint64_t n_paced;         /* likewise; */
     uint64_t lost_generation; /* and with which configuration. */
     uint64_t deadline;        /* of 'node'. */
     /* Packets that left it, neighbour discovery excluded, and those of them that are requests. */
@@ -90,6 +100,8 @@ struct lab_receiver {
     psn_t confirmed[LAB_N_EPOCHS];   /* in epochs that are over. */
     uint64_t n_requests;             /* packets that reached it in all epochs. */
     uint64_t deaf_since, deaf_until; /* hears nothing and says nothing; 0: never. */
+    uint64_t slow_since;             /* it takes its time; 0: it never did. */
+    bool slow_seen;                  /* a node has said that it is slow. */
 };
 
 /* A plan and what it was made for. */
@@ -117,6 +129,7 @@ enum lab_action_kind {
     LAB_CALM,   /* the links get perfect. */
     LAB_DEAFEN, /* a receiver, for good, for a while or for long. */
     LAB_KILL,   /* a node, for good. */
+    LAB_SLOW,   /* a receiver, for some time. */
 };
 
 /* What has interfered, and explains drops. */
@@ -178,7 +191,9 @@ struct lab {
     unsigned max_removed;   /* receivers. */
     uint32_t max_downtime;  /* of a node that is started again. */
     uint32_t liveness_msec; /* of a node with receivers only; 0: nobody is ever lost. */
-    enum reverse_nak nak;   /* policies of the group, like the next. */
+    uint32_t min_rate;      /* of branches, in PSNs a second; 0: nobody is ever slow. */
+    bool lose_slow;
+    enum reverse_nak nak; /* policies of the group, like the next. */
     bool filter;
     bool prune;
     bool castd;         /* takes members out that were pruned. */
@@ -299,6 +314,8 @@ void lab_loss_configure(struct lab *, struct lab_node *);
 void lab_note_losses(struct lab *, struct lab_node *);
 void lab_castd(void *lab, unsigned unused, unsigned unused2);
 void lab_loss_check_end(struct lab *);
+/* A receiver that was slow gets fast again: somebody must have said what it was. */
+void lab_slow_check_end(const struct lab *, const struct lab_receiver *);
 
 /* lab-oracle.c. */
 /* PSN q goes down. */

@@ -85,7 +85,9 @@ struct rc_endpoint {
     uint32_t msn;
     bool sent_psn_nak;
     bool failed;
-    uint8_t fail_next; /* syndrome; 0: no. */
+    uint8_t fail_next;  /* syndrome; 0: no. */
+    uint64_t slow_usec; /* between two requests that are accepted. */
+    uint64_t ready_at;
     bool in_message;
     bool is_write;
     uint8_t *cursor; /* where the next packet of the message goes, and how much fits. */
@@ -285,9 +287,23 @@ length_ok(const struct rc_endpoint *ep, const struct rx *rx)
     return rx->payload_len <= mtu && (!ep->is_write || rx->payload_len == ep->resid);
 }
 
+/* True: it is too early for another one, and that was said. */
+static bool
+ask_for_time(struct rc_endpoint *ep, uint64_t now)
+{
+    if (!ep->slow_usec || now >= ep->ready_at) {
+        ep->ready_at = now + ep->slow_usec;
+        return false;
+    }
+    for (unsigned i = 0; i < RC_SLOW_RNRS; i++) {
+        send_ack(ep, (uint8_t) (AETH_RNR | (ep->config.min_rnr_timer - i % 2)), ep->resp_psn);
+    }
+    return true;
+}
+
 /* A packet that is in sequence. */
 static void
-execute(struct rc_endpoint *ep, const struct rx *rx)
+execute(struct rc_endpoint *ep, const struct rx *rx, uint64_t now)
 {
     bool start = rx->op->flags & ROCE_F_START;
     bool end = rx->op->flags & ROCE_F_END;
@@ -298,6 +314,9 @@ execute(struct rc_endpoint *ep, const struct rx *rx)
     }
     if (!opcode_in_sequence(ep, rx)) {
         fail(ep, AETH_NAK_INVALID_REQ);
+        return;
+    }
+    if (ask_for_time(ep, now)) {
         return;
     }
     bool is_send = rx->bth->opcode < RC_WRITE_FIRST;
@@ -331,7 +350,7 @@ execute(struct rc_endpoint *ep, const struct rx *rx)
 }
 
 static void
-request_input(struct rc_endpoint *ep, const struct rx *rx)
+request_input(struct rc_endpoint *ep, const struct rx *rx, uint64_t now)
 {
     if (ep->failed) {
         return;
@@ -354,7 +373,7 @@ request_input(struct rc_endpoint *ep, const struct rx *rx)
         return;
     }
     ep->sent_psn_nak = false;
-    execute(ep, rx);
+    execute(ep, rx, now);
 }
 
 /* Requester. */
@@ -637,7 +656,7 @@ rc_input(struct rc_endpoint *ep, const uint8_t *ip, size_t len, uint64_t now)
     if (!check(ep, ip, len, &rx)) {
         ep->n_dropped++;
     } else if (rx.op->flags & ROCE_F_REQUEST) {
-        request_input(ep, &rx);
+        request_input(ep, &rx, now);
     } else {
         response_input(ep, &rx, now);
     }
@@ -678,6 +697,19 @@ void
 rc_fail_next(struct rc_endpoint *ep, uint8_t syndrome)
 {
     ep->fail_next = syndrome;
+}
+
+void
+rc_slow(struct rc_endpoint *ep, uint64_t usec)
+{
+    ep->slow_usec = usec;
+    ep->ready_at = usec == UINT64_MAX ? UINT64_MAX : 0;
+}
+
+bool
+rc_takes_nothing(const struct rc_endpoint *ep)
+{
+    return ep->slow_usec == UINT64_MAX;
 }
 
 uint64_t

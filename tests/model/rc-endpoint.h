@@ -107,6 +107,13 @@ void rc_timer(struct rc_endpoint *, uint64_t now);
 /* The next request that is in sequence draws this fatal NAK (0x61 to 0x63). */
 void rc_fail_next(struct rc_endpoint *, uint8_t syndrome);
 
+/* From now on only one request that is in sequence is accepted in so many microseconds; 0: all are.
+ * Each of the others draws RNR NAKs of two times in turn. */
+#define RC_SLOW_RNRS 16
+void rc_slow(struct rc_endpoint *, uint64_t usec);
+/* Is that UINT64_MAX: nothing is accepted? */
+bool rc_takes_nothing(const struct rc_endpoint *);
+
 struct rc_info {
     /* Responder: next PSN, messages done, whether it has said that it misses the next PSN (and is
      * silent until that comes), and whether it has failed. */

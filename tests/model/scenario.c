@@ -13,8 +13,8 @@
 #define LARGE_PACKETS 64
 
 static const char *const names[] = {
-    "exact",     "disorder", "lossy", "spoilt", "rnr",    "forged", "failing",
-    "shrinking", "restart",  "epoch", "mixed",  "losing", "dying",  "losing-restart",
+    "exact",   "disorder", "lossy", "spoilt", "rnr",   "forged",         "failing", "shrinking",
+    "restart", "epoch",    "mixed", "losing", "dying", "losing-restart", "slow",
 };
 
 const char *
@@ -159,7 +159,7 @@ static const uint32_t max_downtimes[] = {0, 20000, 2000000};
 static void
 choose_links(struct lab *lab, enum scenario_kind kind)
 {
-    unsigned n_bad = kind == SCENARIO_EXACT ? 0 : 1 + lab_random(lab, 5);
+    unsigned n_bad = kind == SCENARIO_EXACT || kind == SCENARIO_SLOW ? 0 : 1 + lab_random(lab, 5);
 
     for (unsigned i = 0; i < lab->fabric.n_links; i++) {
         for (unsigned side = 0; side < 2; side++) {
@@ -196,6 +196,7 @@ choose_action(struct lab *lab, enum scenario_kind kind, unsigned i)
     case SCENARIO_EPOCH: return LAB_NEW_EPOCH;
     case SCENARIO_LOSING: return losses[lab_random(lab, 6)];
     case SCENARIO_DYING: return i < 2 ? LAB_KILL : losses[lab_random(lab, 6)];
+    case SCENARIO_SLOW: return i ? LAB_RECONFIGURE : LAB_SLOW;
     case SCENARIO_LOSING_RESTART: return i ? LAB_RESTART : losses[lab_random(lab, 6)];
     default: return mix[lab_random(lab, 5)];
     }
@@ -230,6 +231,16 @@ choose_losses(struct lab *lab)
     lab->buffers = lab_random(lab, 3) ? LAB_BUFFERS_READY : LAB_BUFFERS_MIXED;
     lab->max_stall = 1000000;
     lab->min_rnr_timer = 20; /* 10 ms. */
+}
+
+/* All but one do what they can. */
+static void
+choose_slow(struct lab *lab)
+{
+    choose_losses(lab);
+    lab->min_rate = 100;
+    lab->lose_slow = lab_random(lab, 3);
+    lab->buffers = LAB_BUFFERS_READY;
 }
 
 /* A quarter of the runs is in another mode than replicate with TLVs; SRHs have no room for all
@@ -278,7 +289,9 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
     lab->buffers = kind == SCENARIO_RNR     ? LAB_BUFFERS_LATE
                    : kind == SCENARIO_MIXED ? LAB_BUFFERS_MIXED
                                             : LAB_BUFFERS_READY;
-    if (kind >= SCENARIO_LOSING) {
+    if (kind == SCENARIO_SLOW) {
+        choose_slow(lab);
+    } else if (kind >= SCENARIO_LOSING) {
         choose_losses(lab);
     }
     choose_links(lab, kind);

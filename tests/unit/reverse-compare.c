@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lib/reverse.c on an event string: against the brute-force model, and against
- * a ledger that knows only what each branch can have confirmed at most, and when
- * it was heard of last.
+ * a ledger that knows only what each branch can have confirmed at most, when
+ * it was heard of last, and since when it has owed an answer.
  */
 #include "tests/unit/reverse-compare.h"
 
@@ -18,7 +18,9 @@ struct ledger_entry {
     uint64_t since;    /* it lacks something, and gave no sign of life. */
     uint64_t asked;    /* last time. */
     bool refused;
-    bool lost, pruned; /* as the machine says. */
+    bool owes;               /* it has not confirmed all that went down with AckReq, */
+    uint64_t owes_since;     /* since then. */
+    bool lost, pruned, slow; /* as the machine says. */
 };
 
 struct run {
@@ -31,6 +33,7 @@ struct run {
     struct reverse_policy policy;
     uint64_t tick;
     int64_t h;       /* the ledger's. */
+    int64_t asked;   /* 1 + the highest PSN that went down with AckReq. */
     int64_t sent_up; /* una of the last response up. */
     size_t n;
     struct ledger_entry ledger[MODEL_MAX_BRANCHES];
@@ -73,6 +76,7 @@ compare(struct run *run)
     REQUIRE(run, a.n_sent_acks == b.n_sent_acks && a.n_sent_naks == b.n_sent_naks);
     REQUIRE(run, a.n_sent_rnrs == b.n_sent_rnrs && a.n_sent_fatals == b.n_sent_fatals);
     REQUIRE(run, a.n_sent_dups == b.n_sent_dups && a.n_sent_presumed == b.n_sent_presumed);
+    REQUIRE(run, a.n_paced == b.n_paced);
     REQUIRE(run, reverse_deadline(run->r) == model_deadline(&run->m));
 
     bool asks_shared = false;
@@ -82,6 +86,7 @@ compare(struct run *run)
         model_get_branch(&run->m, run->m.b[i].id, &y);
         REQUIRE(run, x.anchored == y.anchored);
         REQUIRE(run, x.lost == y.lost && x.pruned == y.pruned);
+        REQUIRE(run, x.slow == y.slow && x.n_confirmed == y.n_confirmed);
         REQUIRE(run, x.pruned == reverse_is_pruned(run->r, x.id));
         REQUIRE(run, !(x.anchored || x.pruned) || x.una.v == y.una.v);
         REQUIRE(run, x.cond == y.cond && x.code == y.code && x.msn == y.msn);
@@ -93,6 +98,32 @@ compare(struct run *run)
         asks_shared |= shares(x.id) && model_asks(&run->m, x.id);
     }
     REQUIRE(run, reverse_asks_shared(run->r) == asks_shared);
+}
+
+/* Since when do branches owe answers? */
+static void
+note_debts(struct run *run)
+{
+    for (size_t i = 0; i < run->n; i++) {
+        struct ledger_entry *e = &run->ledger[i];
+        bool owes = e->spoke && e->confirmed < run->asked;
+
+        e->owes_since = owes && !e->owes ? run->now : e->owes_since;
+        e->owes = owes;
+    }
+}
+
+/* Who is slow now has owed an answer for long enough. */
+static void
+note_slow(const struct run *run, struct ledger_entry *e, const struct reverse_branch_info *b)
+{
+    bool slow = b->slow || (b->lost == LOSS_SLOW && !e->lost);
+
+    REQUIRE(run, !slow || e->slow || (e->owes && run->now - e->owes_since >= 32 * run->tick));
+    REQUIRE(run, !slow || run->policy.min_rate);
+    REQUIRE(run, !b->slow || !b->lost);
+    REQUIRE(run, b->lost != LOSS_SLOW || e->lost || run->policy.lose_slow);
+    e->slow = b->slow;
 }
 
 /* Who is lost now has refused or was silent for long enough, and one at least counts. */
@@ -107,13 +138,15 @@ note_losses(struct run *run)
 
         reverse_get_branch(run->r, e->id, &b);
         int64_t una = model_extend(b.una, run->h);
+        note_slow(run, e, &b);
         if (b.lost && !e->lost) {
             REQUIRE(run, b.lost != LOSS_REFUSED || e->refused);
             REQUIRE(run, b.lost != LOSS_SILENT || (!e->spoke || e->confirmed < run->h));
             REQUIRE(run, b.lost != LOSS_SILENT || run->now - e->since >= 30 * run->tick);
             REQUIRE(run, b.lost != LOSS_SILENT || e->asked >= e->since);
             REQUIRE(run, una < run->h);
-            if (b.lost == LOSS_SILENT && run->without_state && (!e->spoke || una > e->confirmed)) {
+            bool presumed = b.lost != LOSS_REFUSED && run->without_state;
+            if (presumed && (!e->spoke || una > e->confirmed)) {
                 e->confirmed = una; /* the source repeats from there. */
             }
             REQUIRE(run, una <= e->confirmed);
@@ -232,7 +265,7 @@ note_start(struct run *run, psn_t q)
 
     run->without_state = !fresh;
     if (!fresh) {
-        run->h = run->h - run->h % (PSN_MASK + 1) + (int64_t) q.v;
+        run->h = run->asked = run->h - run->h % (PSN_MASK + 1) + (int64_t) q.v;
         run->sent_up = run->h - (1 << 22);
     }
     for (size_t i = 0; i < run->n; i++) {
@@ -324,6 +357,11 @@ down_both(struct run *run, psn_t q, bool ack_req)
         REQUIRE(run, model_extend(after.h, run->h) > run->h);
         note_h(run, model_extend(after.h, run->h));
     }
+    int64_t next = model_extend(q, run->h) + 1;
+    if (run->n && ack_req && next <= run->h && next > run->asked) {
+        run->asked = next;
+    }
+    note_debts(run);
     check_output(run, out, model_down(&run->m, q, ack_req, run->now));
 }
 
@@ -398,6 +436,7 @@ respond_both(struct run *run, uint32_t id, psn_t psn, uint8_t syndrome)
             e->spoke = true;
         }
     }
+    note_debts(run);
     check_output(run, a, b);
 }
 
@@ -433,10 +472,13 @@ static void
 choose_policy(struct run *run)
 {
     static const uint64_t least[] = {1, 4000, 13421, 1759218};
+    static const uint32_t rates[] = {0, 10, 500, UINT32_MAX};
 
     run->policy.nak = (enum reverse_nak) rnd(run, 3);
     run->policy.filter = rnd(run, 2);
     run->policy.presume_usec = rnd(run, 2) ? least[rnd(run, 4)] : 0;
+    run->policy.min_rate = rates[rnd(run, 4)];
+    run->policy.lose_slow = !rnd(run, 4);
 }
 
 static void
@@ -451,7 +493,7 @@ event_policy(struct run *run)
     policy->liveness_usec = rnd(run, 4) ? times[rnd(run, 5)] : policy->liveness_usec;
     run->tick = (policy->liveness_usec + 31) / 32;
     for (size_t i = 0; tick != run->tick && i < run->n; i++) {
-        run->ledger[i].since = run->now;
+        run->ledger[i].since = run->ledger[i].owes_since = run->now;
     }
     reverse_set_policy(run->r, policy);
     model_set_policy(&run->m, policy);
@@ -550,7 +592,7 @@ reverse_compare(const struct reverse_string *string)
 
     run.r = reverse_create(&params);
     model_init(&run.m, &params);
-    run.h = run.sent_up = run.m.start;
+    run.h = run.asked = run.sent_up = run.m.start;
     run.without_state = !rnd(&run, 4); /* or not, until something goes down: note_start(). */
     run.next_id = 2;
     choose_policy(&run);

@@ -25,7 +25,7 @@ model_init(struct model *m, const struct reverse_params *params)
         .next_tick = UINT64_MAX,
         .timed = -1,
     };
-    m->h = m->f = m->asked_below = m->start;
+    m->h = m->f = m->asked_below = m->asked_up_to = m->start;
 }
 
 int64_t
@@ -326,6 +326,25 @@ next_by_id(struct model *m, int64_t after, bool lost)
     return next;
 }
 
+/* R15: whether it is slow is not known. */
+static void
+forget_pace(struct model *m, struct model_branch *b)
+{
+    m->n_paced += b->slow;
+    b->slow = false;
+    b->owed_ticks = 0;
+}
+
+/* R15: who owes nothing now? */
+static void
+note_debts(struct model *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        struct model_branch *b = &m->b[i];
+        b->owed_nothing |= b->lost || !b->known || b->una >= m->asked_up_to;
+    }
+}
+
 /* With policy prune nobody waits for those that are lost, as long as there is another one. */
 static void
 prune(struct model *m)
@@ -341,7 +360,8 @@ void
 model_set_policy(struct model *m, const struct reverse_policy *policy)
 {
     uint64_t tick = policy->liveness_usec / 32 + (policy->liveness_usec % 32 != 0);
-    if (tick != m->tick) {
+    bool new_ticks = tick != m->tick;
+    if (new_ticks) {
         m->tick = tick;
         m->next_tick = UINT64_MAX;
         m->repeated_ago = 18;
@@ -350,6 +370,13 @@ model_set_policy(struct model *m, const struct reverse_policy *policy)
             m->b[i].silent_ticks = m->b[i].unasked_ticks = 0;
         }
     }
+    for (size_t i = 0; i < m->n; i++) {
+        if (new_ticks || m->min_rate != policy->min_rate) {
+            forget_pace(m, &m->b[i]);
+        }
+    }
+    m->min_rate = policy->min_rate;
+    m->lose_slow = policy->lose_slow;
     m->nak = policy->nak;
     m->filter = policy->filter;
     m->prune = policy->prune;
@@ -374,6 +401,7 @@ model_branch_add(struct model *m, uint32_t id)
     }
     m->b[m->n++] = (struct model_branch){.id = id, .known = true, .una = m->h};
     prune(m);
+    note_debts(m);
     return 0;
 }
 
@@ -385,6 +413,7 @@ model_branch_remove(struct model *m, uint32_t id, uint64_t now)
         return silent;
     }
     *b = m->b[--m->n];
+    note_debts(m);
     if (m->n && !n_counted(m)) {
         /* Somebody has to say that all are lost. */
         b = next_by_id(m, -1, false);
@@ -453,7 +482,7 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
             m->anchor_floor = m->h - (INT64_C(1) << 22);
             m->repeated = m->h;
             m->repeated_ago = 0;
-            m->asked_below = m->h;
+            m->asked_below = m->asked_up_to = m->h;
             for (size_t i = 0; i < m->n; i++) {
                 m->b[i].known = false;
             }
@@ -475,6 +504,10 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
     if (m->tick && m->next_tick == UINT64_MAX) {
         m->next_tick = now + m->tick;
     }
+    if (x < m->h && ack_req && x >= m->asked_up_to) {
+        m->asked_up_to = x + 1;
+    }
+    note_debts(m);
     if (x < m->h && x >= (known ? min : m->anchor_floor)) {
         note_question(m, x, ack_req, known ? min : INT64_MAX, now);
     }
@@ -556,6 +589,7 @@ lose(struct model *m, struct model_branch *b, int64_t una, enum reverse_loss los
     b->known = true;
     b->una = una;
     b->lost = loss;
+    forget_pace(m, b);
     set(m, b, REVERSE_FATAL, code, now);
     prune(m);
 }
@@ -564,6 +598,41 @@ static bool
 lacks_something(const struct model *m, const struct model_branch *b)
 {
     return !b->lost && (!b->known || b->una < m->h);
+}
+
+/* R15: fewer PSNs in 32 ticks than so many a second. */
+static bool
+is_few(const struct model *m, int64_t n)
+{
+    return (double) n < (double) m->min_rate * 32 * (double) m->tick / 1e6;
+}
+
+/* R15.  True: it is slow. */
+static bool
+look_at_pace(struct model *m, struct model_branch *b)
+{
+    bool asked = (b->unasked_ticks & 0x1ffff) != 0x1ffff;
+    bool was_slow = b->slow;
+
+    for (unsigned i = 32; i > 0; i--) {
+        b->una_at[i] = b->una_at[i - 1];
+    }
+    b->una_at[0] = b->una;
+    if (b->owed_nothing) {
+        forget_pace(m, b);
+    } else {
+        b->owed_ticks = asked ? b->owed_ticks << 1 | 1 : 0;
+    }
+    b->owed_nothing = false;
+    if ((b->owed_ticks & UINT32_MAX) != UINT32_MAX || (was_slow && ++b->n_slow < 32)) {
+        return b->slow;
+    }
+    int64_t n = b->una_at[0] - b->una_at[32];
+    b->slow = is_few(m, n);
+    m->n_paced += b->slow || was_slow;
+    b->n_slow = 0;
+    b->n_confirmed = (uint32_t) n;
+    return b->slow;
 }
 
 /* Silent for 31 ticks, and at each of them there was a question among the last 17. */
@@ -593,11 +662,13 @@ end_of_tick(struct model *m, uint64_t now)
         b->silent_ticks = b->silent_ticks << 1 | quiet;
         b->unasked_ticks = b->unasked_ticks << 1 | (quiet && !b->asked);
         b->life = b->asked = false;
-        if (is_silent(b)) {
-            lose(m, b, wanted_by(m, b), LOSS_SILENT, 0x63, now);
+        bool slow = look_at_pace(m, b);
+        if (is_silent(b) || (slow && m->lose_slow)) {
+            lose(m, b, wanted_by(m, b), is_silent(b) ? LOSS_SILENT : LOSS_SLOW, 0x63, now);
         }
         more = more || lacks_something(m, b);
     }
+    note_debts(m);
     m->next_tick = more ? now + m->tick : UINT64_MAX;
 }
 
@@ -629,8 +700,10 @@ take_nak(struct model *m, struct model_branch *b, int64_t e, enum reverse_cond c
     bool repeated = b->known && e == b->una && b->cond == cond && b->code == code;
     b->life = b->life || !b->known || e > b->una || (e == b->una && cond == REVERSE_RNR);
     bool trailing = b->known && e == b->una && b->cond == REVERSE_RNR && cond == REVERSE_NAK;
+    bool shorter = b->known && e == b->una && b->cond == REVERSE_RNR && cond == REVERSE_RNR && code
+                   && (!b->code || code < b->code);
 
-    if (stale || repeated || trailing) {
+    if (stale || repeated || trailing || shorter) {
         b->n_dups++;
         return;
     }
@@ -682,6 +755,7 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
     } else {
         take_nak(m, b, x, REVERSE_FATAL, syndrome, msn, now);
     }
+    note_debts(m);
     return after_event(m, dup, now);
 }
 
@@ -761,6 +835,7 @@ model_get_info(const struct model *m, struct reverse_info *info)
         .f = wire(m->f),
         .n_branches = m->n,
         .n_lost = n_lost(m),
+        .n_paced = m->n_paced,
         .n_sent_acks = m->n_sent_acks,
         .n_sent_naks = m->n_sent_naks,
         .n_sent_rnrs = m->n_sent_rnrs,
@@ -781,6 +856,8 @@ model_get_branch(const struct model *m, uint32_t id, struct reverse_branch_info 
                 .anchored = b->known,
                 .lost = b->lost,
                 .pruned = b->pruned,
+                .slow = b->slow,
+                .n_confirmed = b->slow ? b->n_confirmed : 0,
                 .una = wire(b->una),
                 .cond = b->cond,
                 .code = b->code,

@@ -29,6 +29,14 @@ struct model_branch {
      * the latest in bit 0: was it silent, and silent without being asked? */
     bool life, asked;
     uint64_t silent_ticks, unasked_ticks;
+    /* R15: does it owe nothing, now or since the last tick?  In those before, the latest in bit 0:
+     * did it owe, and was it asked?  What had it confirmed at each, the latest first? */
+    bool owed_nothing;
+    uint64_t owed_ticks;
+    int64_t una_at[33];
+    bool slow;
+    unsigned n_slow; /* ticks since that was said. */
+    uint32_t n_confirmed;
     uint64_t last_copy; /* settings until then. */
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
     uint64_t n_repeats, n_useless, n_filtered;
@@ -50,8 +58,11 @@ struct model {
     enum reverse_nak nak;
     bool filter;
     bool prune;
-    bool repeats;  /* what goes down is not new. */
-    uint64_t tick; /* length; 0: none. */
+    uint32_t min_rate;
+    bool lose_slow;
+    int64_t asked_up_to; /* what had AckReq is below. */
+    bool repeats;        /* what goes down is not new. */
+    uint64_t tick;       /* length; 0: none. */
     uint64_t next_tick;
     uint64_t n_settings;
     bool dup_waiting;
@@ -72,6 +83,7 @@ struct model {
     struct {
         uint64_t at, usec;
     } times[MODEL_MAX_TIMES];
+    uint64_t n_paced;
     size_t n;
     struct model_branch b[MODEL_MAX_BRANCHES];
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups, n_sent_presumed;

@@ -37,6 +37,7 @@
     SUITE(modes)         \
     SUITE(neigh)         \
     SUITE(node_config)   \
+    SUITE(pace)          \
     SUITE(packet)        \
     SUITE(packet_text)   \
     SUITE(parse)         \
