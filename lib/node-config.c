@@ -27,6 +27,9 @@ WORDS_DEFINE(receivers, bool, receivers);
 static const char *const loss_policies[] = {[false] = "fail-group", [true] = "prune"};
 WORDS_DEFINE(loss_policy, bool, loss_policies);
 
+static const char *const slow_policies[] = {[false] = "report", [true] = "lose"};
+WORDS_DEFINE(slow_policy, bool, slow_policies);
+
 static const char *const nak_policies[] = {
     [NAK_HOLD] = "hold",
     [NAK_LITERAL] = "literal",

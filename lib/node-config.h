@@ -80,6 +80,7 @@ struct branch_config {
 WORDS_DECLARE(receivers, bool);
 /* What becomes of a group when a member is lost: does it go on without the member? */
 WORDS_DECLARE(loss_policy, bool);
+WORDS_DECLARE(slow_policy, bool);
 WORDS_DECLARE(nak_policy, enum reverse_nak);
 
 /* A group epoch's part in this node: RFC 9524 would call the forwarding half

@@ -149,7 +149,7 @@ find_member(struct rocecast_group *g, const char *host)
 static enum member_state
 state_of(const struct rrec_member *row)
 {
-    return !strcmp(row->state, "active")   ? MEMBER_ACTIVE
+    return member_is_active(row)           ? MEMBER_ACTIVE
            : !strcmp(row->state, "failed") ? MEMBER_FAILED
            : !strcmp(row->state, "lost")   ? MEMBER_LOST
                                            : MEMBER_ABSENT;

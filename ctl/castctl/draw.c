@@ -142,7 +142,10 @@ put_condition(const struct json *live, struct ds *s)
     } else if (!strcmp(cond, "fatal")) {
         ds_put_format(s, "  fatal (syndrome 0x%02" PRIx64 ")", code);
     }
-    if (!strcmp(lost, "refused") || !strcmp(lost, "silent")) {
+    if (ctl_get_bool(live, "slow")) {
+        ds_put_cstr(s, "  SLOW");
+    }
+    if (strcmp(lost, "") && strcmp(lost, "no")) {
         ds_put_format(s, "  LOST, %s%s", lost,
                       ctl_get_bool(live, "pruned") ? ", not counted any more" : "");
     }

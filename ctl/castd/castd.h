@@ -113,6 +113,10 @@ const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec
 
 /* loss.c: is this registration lost in this epoch? */
 bool castd_is_lost(const struct rrec_member *);
+/* How slow the member is, or a node of the group's tree, with its name; malloc'd.  NULL: it is not,
+ * or none is. */
+char *castd_find_slow(const struct castd_group *, const struct rrec_member *);
+char *castd_find_slow_node(const struct castd *, const struct castd_group *);
 
 /* rollout.c: does the node run this tree as it was last written? */
 bool castd_tree_applied(const struct rrec_node *, const struct rrec_tree_node *);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lost members: from what nodes report of their branches to members by name,
+ * Lost and slow members: from what nodes report of their branches to members by name,
  * and to what becomes of the group.
  *
  * A node's report is in its tree's row, which goes away when the tree shrinks.
  * The transaction that shrinks the tree copies the report into the member's row,
- * where it stays as long as the epoch and the registration last.
+ * where it stays as long as the epoch and the registration last.  Who is slow is not
+ * kept: it may be fast again.
  */
 #include <config.h>
 
@@ -25,16 +26,29 @@ castd_is_lost(const struct rrec_member *m)
     return m->lost[0] && m->epoch == m->group->epoch;
 }
 
+static const char *
+find_branch(const int64_t *ids, char *const *texts, size_t n, int64_t id)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i] == id) {
+            return texts[i];
+        }
+    }
+    return NULL;
+}
+
 /* Why 'tree' has lost the branch 'id'; NULL: it has not. */
 static const char *
 lost_branch(const struct rrec_tree_node *tree, int64_t id)
 {
-    for (size_t i = 0; i < tree->n_lost; i++) {
-        if (tree->key_lost[i] == id) {
-            return tree->value_lost[i];
-        }
-    }
-    return NULL;
+    return find_branch(tree->key_lost, tree->value_lost, tree->n_lost, id);
+}
+
+/* How slow the branch is. */
+static const char *
+slow_branch(const struct rrec_tree_node *tree, int64_t id)
+{
+    return find_branch(tree->key_slow, tree->value_slow, tree->n_slow, id);
 }
 
 /* The tree of this epoch that has this branch; NULL: none. */
@@ -72,17 +86,41 @@ find_parent(const struct castd_group *g, const struct castd_tree *below)
     return NULL;
 }
 
-/* Why the first node that has lost this branch has lost it, with its name.  malloc'd; NULL: none
- * has lost it. */
+/* What the first node that has something to say of this branch says, with its name.  malloc'd; NULL:
+ * none has. */
 static char *
-find_report(const struct castd_group *g, int64_t branch)
+find_report(const struct castd_group *g, int64_t branch,
+            const char *(*say)(const struct rrec_tree_node *, int64_t branch))
 {
     for (size_t i = 0; i < g->trees.n; i++) {
         const struct castd_tree *t = &g->trees.trees[i];
-        const char *why = t->row->epoch == g->row->epoch ? lost_branch(t->row, branch) : NULL;
+        const char *text = t->row->epoch == g->row->epoch ? say(t->row, branch) : NULL;
 
-        if (why) {
-            return xasprintf("%s (seen by %s)", why, t->node->row->name);
+        if (text) {
+            return xasprintf("%s (seen by %s)", text, t->node->row->name);
+        }
+    }
+    return NULL;
+}
+
+char *
+castd_find_slow(const struct castd_group *g, const struct rrec_member *m)
+{
+    return find_report(g, m->branch, slow_branch);
+}
+
+char *
+castd_find_slow_node(const struct castd *c, const struct castd_group *g)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct plan_node *n = c->nodes[i].node;
+        char *how = find_report(g, BRANCH_ID_NODE((int64_t) n->id), slow_branch);
+
+        if (how) {
+            char *text = xasprintf("node %s slow: %s", n->name, how);
+
+            free(how);
+            return text;
         }
     }
     return NULL;
@@ -97,7 +135,7 @@ find_report_above(const struct castd_group *g, const struct rrec_member *m)
 
     /* A way up with more steps than there are trees is a circle that somebody has written. */
     for (size_t i = 0; !why && t && i < g->trees.n; i++) {
-        char *above = find_report(g, BRANCH_ID_NODE((int64_t) t->node->node->id));
+        char *above = find_report(g, BRANCH_ID_NODE((int64_t) t->node->node->id), lost_branch);
 
         if (above) {
             why = xasprintf("behind node %s: %s", t->node->node->name, above);
@@ -116,7 +154,7 @@ find_lost_members(const struct castd_group *g)
         const struct rrec_member *m = g->members[i];
 
         if (m->epoch == g->row->epoch && m->branch) {
-            char *why = find_report(g, m->branch);
+            char *why = find_report(g, m->branch, lost_branch);
 
             /* An edge may refuse for its last receiver, and the node above prune the edge for that:
              * both report at the same time.  The edge's report tells more, so it wins, whichever

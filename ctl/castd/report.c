@@ -128,23 +128,31 @@ whole_state(const struct castd_group *g, struct ds *status)
     return state;
 }
 
-/* A ready group's state, after its members': it is degraded as long as any is lacking, and the status
- * says which and why. */
+/* A ready group's state, after its members': it is degraded as long as any is lacking, otherwise slow
+ * as long as any is slow, and the status says which and why.  A slow member makes the nodes above it
+ * slow, too: of nodes the status speaks only if no member is. */
 static enum group_state
-with_members(const struct castd_group *g, struct ds *status)
+with_members(const struct castd *c, const struct castd_group *g, struct ds *status)
 {
-    enum group_state state = GROUP_READY;
+    bool lacking = false, slow = false;
 
     for (size_t i = 0; i < g->n_members; i++) {
         const struct rrec_member *m = g->members[i];
 
-        if (member_is_lacking(m)) {
+        lacking |= member_is_lacking(m);
+        slow |= member_is_slow(m);
+        if (member_is_lacking(m) || member_is_slow(m)) {
             ds_put_format(status, "%s%s %s: %s", status->length ? "; " : "", m->host, m->state,
                           m->status);
-            state = GROUP_DEGRADED;
         }
     }
-    return state;
+    char *node = slow ? NULL : castd_find_slow_node(c, g);
+    if (node) {
+        ds_put_format(status, "%s%s", status->length ? "; " : "", node);
+        free(node);
+        slow = true;
+    }
+    return lacking ? GROUP_DEGRADED : slow ? GROUP_SLOW : GROUP_READY;
 }
 
 static void
@@ -238,8 +246,9 @@ report_member(const struct castd *c, const struct castd_group *g, size_t i,
         status = xasprintf(TOO_LATE, g->row->name);
         set_member(m, "joining", status);
     } else if (r->copied && g->rollout.group.members[i].copy
-               && (g->rollout.serving || !strcmp(m->state, "active"))) {
-        set_member(m, "active", "");
+               && (g->rollout.serving || member_is_active(m))) {
+        status = castd_find_slow(g, m);
+        set_member(m, status ? "slow" : "active", status ? status : "");
     } else {
         set_member(m, "joining", group_status);
     }
@@ -280,7 +289,7 @@ castd_report(struct castd *c)
             report_member(c, g, j, ds_cstr(&status));
         }
         if (state == GROUP_READY) {
-            state = with_members(g, &status);
+            state = with_members(c, g, &status);
         }
         set_group(g, state, ds_cstr(&status));
         ds_destroy(&status);

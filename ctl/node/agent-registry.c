@@ -37,10 +37,15 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
     (REGISTRY_TABLE(NODE) | REGISTRY_TABLE(PORT) | REGISTRY_TABLE(ROUTE) | REGISTRY_TABLE(SID) \
      | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH) | REGISTRY_TABLE(NODE_KEY))
 
-/* A branch that was lost. */
-struct loss {
+/* What there is to say of a branch: why it was lost, or how slow it is. */
+struct remark {
     uint32_t branch;
-    char *why;
+    char *text;
+};
+
+struct remarks {
+    size_t n;
+    struct remark *remarks;
 };
 
 /* What was reported of a group epoch. */
@@ -49,8 +54,7 @@ struct epoch {
     struct in6_addr proxy;
     uint32_t epoch;
     bool started;
-    size_t n_losses;
-    struct loss *losses;
+    struct remarks losses, slow;
 };
 
 struct agent_registry {
@@ -124,6 +128,40 @@ hash_epoch(const struct in6_addr *proxy, uint32_t epoch)
     return hash_bytes(proxy, sizeof *proxy, epoch);
 }
 
+static void
+remarks_uninit(struct remarks *set)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        free(set->remarks[i].text);
+    }
+    free(set->remarks);
+}
+
+static struct remark *
+remarks_find(const struct remarks *set, uint32_t branch)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        if (set->remarks[i].branch == branch) {
+            return &set->remarks[i];
+        }
+    }
+    return NULL;
+}
+
+static void
+remarks_add(struct remarks *set, uint32_t branch, const char *text)
+{
+    set->remarks = xrealloc(set->remarks, (set->n + 1) * sizeof *set->remarks);
+    set->remarks[set->n++] = (struct remark){branch, xstrdup(text)};
+}
+
+static void
+remarks_remove(struct remarks *set, struct remark *r)
+{
+    free(r->text);
+    *r = set->remarks[--set->n];
+}
+
 static struct epoch *
 find_epoch(const struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
 {
@@ -155,10 +193,8 @@ static void
 forget_epoch(struct agent_registry *ar, struct epoch *e)
 {
     hmap_remove(&ar->epochs, &e->hmap_node);
-    for (size_t i = 0; i < e->n_losses; i++) {
-        free(e->losses[i].why);
-    }
-    free(e->losses);
+    remarks_uninit(&e->losses);
+    remarks_uninit(&e->slow);
     free(e);
 }
 
@@ -260,6 +296,27 @@ row_has_lost(const struct rrec_tree_node *tree, uint32_t branch)
     return false;
 }
 
+/* Who is slow; NULL: nobody.  What an earlier agent has reported is over: a node that was started again
+ * knows of nobody. */
+static void
+report_slow(const struct rrec_tree_node *tree, const struct remarks *slow)
+{
+    size_t n = slow ? slow->n : 0;
+
+    if (!n && !tree->n_slow) {
+        return;
+    }
+    int64_t *branches = xmalloc((n + 1) * sizeof *branches);
+    const char **texts = xmalloc((n + 1) * sizeof *texts);
+    for (size_t i = 0; i < n; i++) {
+        branches[i] = slow->remarks[i].branch;
+        texts[i] = slow->remarks[i].text;
+    }
+    rrec_tree_node_set_slow(tree, branches, texts, n);
+    free(branches);
+    free(texts);
+}
+
 /* Writes what the tree's row does not say yet.  Losses are added one at a time: what an earlier agent
  * has reported stays. */
 static void
@@ -272,9 +329,12 @@ report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
     if (e && e->started && !tree->started) {
         rrec_tree_node_set_started(tree, true);
     }
-    for (size_t i = 0; e && i < e->n_losses; i++) {
-        if (!row_has_lost(tree, e->losses[i].branch)) {
-            rrec_tree_node_update_lost_setkey(tree, e->losses[i].branch, e->losses[i].why);
+    report_slow(tree, e ? &e->slow : NULL);
+    for (size_t i = 0; e && i < e->losses.n; i++) {
+        const struct remark *loss = &e->losses.remarks[i];
+
+        if (!row_has_lost(tree, loss->branch)) {
+            rrec_tree_node_update_lost_setkey(tree, loss->branch, loss->text);
         }
     }
 }
@@ -295,8 +355,10 @@ report(struct agent_registry *ar, const struct rrec_node *row)
     if (same_row && ar->applied && row->nb_cfg != ar->applied) {
         rrec_node_set_nb_cfg(row, ar->applied);
     }
-    for (size_t i = 0; i < row->n_trees && !hmap_is_empty(&ar->epochs); i++) {
-        report_tree(ar, row->trees[i]);
+    for (size_t i = 0; i < row->n_trees; i++) {
+        if (!hmap_is_empty(&ar->epochs) || row->trees[i]->n_slow) {
+            report_tree(ar, row->trees[i]);
+        }
     }
     ar->report = false;
     ar->txn = txn;
@@ -323,7 +385,23 @@ run_txn(struct agent_registry *ar)
     ar->txn = NULL;
 }
 
-/* Forgets epochs that the node has no tree of any more. */
+static void
+forget_slow(struct epoch *e, const struct tree_config *tree)
+{
+    for (size_t i = e->slow.n; i-- > 0;) {
+        struct remark *r = &e->slow.remarks[i];
+        bool has_left = true;
+
+        for (size_t j = 0; j < tree->n_branches; j++) {
+            has_left &= tree->branches[j].id != r->branch;
+        }
+        if (has_left) {
+            remarks_remove(&e->slow, r);
+        }
+    }
+}
+
+/* Forgets epochs that the node has no tree of any more, and slow branches that have left. */
 static void
 forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
 {
@@ -333,6 +411,7 @@ forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
     for (size_t i = 0; i < cfg->n_trees; i++) {
         e = find_epoch(ar, &cfg->trees[i].proxy, cfg->trees[i].epoch);
         if (e) {
+            forget_slow(e, &cfg->trees[i]);
             hmap_remove(&ar->epochs, &e->hmap_node);
             hmap_insert(&kept, &e->hmap_node, hash_epoch(&e->proxy, e->epoch));
         }
@@ -495,13 +574,30 @@ agent_registry_lost(struct agent_registry *ar, const struct in6_addr *proxy, uin
 {
     struct epoch *e = make_epoch(ar, proxy, epoch);
 
-    for (size_t i = 0; i < e->n_losses; i++) {
-        if (e->losses[i].branch == branch) {
-            return false;
-        }
+    if (remarks_find(&e->losses, branch)) {
+        return false;
     }
-    e->losses = xrealloc(e->losses, (e->n_losses + 1) * sizeof *e->losses);
-    e->losses[e->n_losses++] = (struct loss){branch, xstrdup(why)};
+    remarks_add(&e->losses, branch, why);
+    ar->report = true;
+    return true;
+}
+
+bool
+agent_registry_slow(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
+                    uint32_t branch, const char *how)
+{
+    struct epoch *e = make_epoch(ar, proxy, epoch);
+    struct remark *r = remarks_find(&e->slow, branch);
+
+    if (r ? how && !strcmp(r->text, how) : !how) {
+        return false;
+    }
+    if (r) {
+        remarks_remove(&e->slow, r);
+    }
+    if (how) {
+        remarks_add(&e->slow, branch, how);
+    }
     ar->report = true;
     return true;
 }

@@ -49,5 +49,9 @@ void agent_registry_started(struct agent_registry *, const struct in6_addr *prox
  * was said already; the first reason stays. */
 bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
                          uint32_t branch, const char *why);
+/* A branch of this group epoch is slow: 'how' goes to Tree_Node.slow; NULL: it is not, or no more.
+ * True if that is news. */
+bool agent_registry_slow(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
+                         uint32_t branch, const char *how);
 
 #endif /* ctl/node/agent-registry.h */

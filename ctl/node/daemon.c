@@ -40,7 +40,7 @@ node_daemon_now(void)
 static bool
 is_own_loss(const struct branch_config *bc, const struct reverse_branch_info *b)
 {
-    return b->lost == LOSS_SILENT
+    return b->lost == LOSS_SILENT || b->lost == LOSS_SLOW
            || (b->lost == LOSS_REFUSED && (bc->kind == BRANCH_RECEIVER || b->pruned));
 }
 
@@ -55,6 +55,9 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
 
         figure_format_msec(tree->policy.liveness_msec, time);
         snprintf(why, sizeof why, "no progress for %s at PSN %" PRIu32, time, b->una.v);
+    } else if (b->lost == LOSS_SLOW) {
+        snprintf(why, sizeof why, "slower than %" PRIu32 " packets/s at PSN %" PRIu32,
+                 tree->policy.min_rate, b->una.v);
     } else {
         snprintf(why, sizeof why, "NAK 0x%02x (%s) at PSN %" PRIu32, b->code, nak_text(b->code),
                  b->una.v);
@@ -76,6 +79,37 @@ report_losses(const struct node_daemon *d, struct agent_registry *registry, size
 
         if (d->class->branch(d->node, tree, bc->id, &b) && is_own_loss(bc, &b)) {
             report_loss(registry, config, bc, &b);
+        }
+    }
+}
+
+static void
+report_pace(struct agent_registry *registry, const struct tree_config *tree,
+            const struct branch_config *bc, const struct reverse_branch_info *b)
+{
+    double rate = 1000.0 * b->n_confirmed / MAX(tree->policy.liveness_msec, 1);
+    char how[128];
+
+    snprintf(how, sizeof how,
+             rate < 10 ? "confirms %.2g packets/s, the least is %" PRIu32
+                       : "confirms %.0f packets/s, the least is %" PRIu32,
+             rate, tree->policy.min_rate);
+    if (agent_registry_slow(registry, &tree->proxy, tree->epoch, bc->id, b->slow ? how : NULL)) {
+        VLOG_WARN("group %s, epoch %" PRIu32 ": %s %s is %s%s", tree->group, tree->epoch,
+                  bc->kind == BRANCH_RECEIVER ? "member" : "node", bc->name,
+                  b->slow ? "slow: " : "not slow any more", b->slow ? how : "");
+    }
+}
+
+static void
+report_paces(const struct node_daemon *d, struct agent_registry *registry, size_t tree,
+             const struct tree_config *config)
+{
+    for (size_t i = 0; i < config->n_branches; i++) {
+        struct reverse_branch_info b;
+
+        if (d->class->branch(d->node, tree, config->branches[i].id, &b)) {
+            report_pace(registry, config, &config->branches[i], &b);
         }
     }
 }
@@ -112,7 +146,7 @@ report_refused(struct node_daemon *d, const struct tree_info *info)
 }
 
 /* Reports what the node has found out about a tree, which may have many branches.  So branches are
- * looked at only when one more is lost, and after a new configuration. */
+ * looked at only when one more is lost, or its pace has changed, and after a new configuration. */
 static void
 report_tree(struct node_daemon *d, struct agent_registry *registry, size_t i)
 {
@@ -127,6 +161,9 @@ report_tree(struct node_daemon *d, struct agent_registry *registry, size_t i)
     }
     if (info.reverse.n_lost && is_news(&d->lost, info.config, info.reverse.n_lost)) {
         report_losses(d, registry, i, info.config);
+    }
+    if (info.reverse.n_paced && is_news(&d->paced, info.config, info.reverse.n_paced)) {
+        report_paces(d, registry, i, info.config);
     }
 }
 
@@ -167,6 +204,7 @@ apply(struct node_daemon *d, struct agent_registry *registry)
         node_ports_configure(d);
     }
     simap_clear(&d->lost);
+    simap_clear(&d->paced);
     report_all_trees(d, registry);
     if (!d->pending && node_ports_open(d, &why)) {
         agent_registry_applied(registry, d->config.generation);
@@ -260,6 +298,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     d->timer_fd = -1;
     simap_init(&d->refused);
     simap_init(&d->lost);
+    simap_init(&d->paced);
     d->node = class->create(&(struct node_io){.tx = node_ports_tx, .mtu = node_ports_mtu, .aux = d},
                             d->pool);
     node_show_init(d);
@@ -274,6 +313,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     free(d->why);
     simap_destroy(&d->refused);
     simap_destroy(&d->lost);
+    simap_destroy(&d->paced);
     class->destroy(d->node);
     packet_pool_destroy(d->pool);
     free(d);

@@ -51,6 +51,7 @@ struct node_daemon {
 
     struct simap refused; /* per group epoch: packets that were not authentic, as last logged. */
     struct simap lost;    /* per group epoch: lost branches, as last reported. */
+    struct simap paced;   /* likewise, how often branches began or ceased to be slow. */
 
     /* In a process that explains a frame: gets what is sent.  Else NULL. */
     struct node_trace *trace;

@@ -141,8 +141,10 @@ branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
                                         [REVERSE_NAK] = "nak",
                                         [REVERSE_RNR] = "rnr",
                                         [REVERSE_FATAL] = "fatal"};
-    static const char *const losses[] = {
-        [LOSS_NONE] = "no", [LOSS_REFUSED] = "refused", [LOSS_SILENT] = "silent"};
+    static const char *const losses[] = {[LOSS_NONE] = "no",
+                                         [LOSS_REFUSED] = "refused",
+                                         [LOSS_SILENT] = "silent",
+                                         [LOSS_SLOW] = "slow"};
     struct reverse_branch_info info;
     struct json *o = json_object_create();
 
@@ -157,6 +159,7 @@ branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
         json_object_put_string(o, "cond", conds[info.cond]);
         json_object_put_string(o, "lost", losses[info.lost]);
         json_object_put(o, "pruned", json_boolean_create(info.pruned));
+        json_object_put(o, "slow", json_boolean_create(info.slow));
         put_int(o, "code", info.code);
         put_int(o, "acks", info.n_acks);
         put_int(o, "dups", info.n_dups);
@@ -216,6 +219,8 @@ group(const struct node_daemon *d, size_t tree)
     json_object_put(o, "filter", json_boolean_create(tc->policy.filter));
     json_object_put(o, "prune", json_boolean_create(tc->policy.prune));
     put_int(o, "liveness_ms", tc->policy.liveness_msec);
+    put_int(o, "min_rate", tc->policy.min_rate);
+    json_object_put_string(o, "slow", slow_policy_name(tc->policy.lose_slow));
     put_int(o, "qp_timeout", tc->policy.timeout);
     if (info.refused) {
         put_int(o, "refused_psn", info.refused_psn.v);

@@ -17,6 +17,7 @@
 #define DEFAULT_LIVENESS 10000 /* ms. */
 #define MAX_LIVENESS     3600000
 #define MAX_TIMEOUT      31
+#define MAX_MIN_RATE     1000000000
 
 static const char *const off_on[] = {"off", "on"};
 static const struct words off_on_words = WORDS_INIT(off_on);
@@ -91,6 +92,12 @@ const struct group_setting group_settings_table[] = {
     {"liveness", "liveness_ms", "10000, or 4 time-outs if that is more", SETTING_ANY_TIME,
      "ms of silence after which a member is lost; 0: never",
      NUMBER(policy.liveness_msec, "MS", 0, MAX_LIVENESS), check_liveness, liveness_max},
+    {"min-rate", "min_rate", "10", SETTING_ANY_TIME,
+     "packets a second: who owes answers for the liveness time and confirms fewer is slow; 0: nobody",
+     NUMBER(policy.min_rate, "PACKETS", 0, MAX_MIN_RATE), NULL, NULL},
+    {"slow", "slow", "report", SETTING_ANY_TIME,
+     "what becomes of a slow member: it is reported, or lost",
+     WORD(policy.lose_slow, &slow_policy_words)},
     {"nak", "nak", "hold", SETTING_ANY_TIME,
      "what becomes of a NAK while other members have confirmed less",
      WORD(policy.nak, &nak_policy_words)},
@@ -245,6 +252,12 @@ group_settings_read(const struct rrec_group *row, struct group_settings *s)
         loss_policy_parse(row->policy, &s->policy.prune);
     }
     s->policy.liveness_msec = (uint32_t) MIN(row->liveness, UINT32_MAX);
+    if (row->n_min_rate) {
+        s->policy.min_rate = (uint32_t) MIN(row->min_rate[0], UINT32_MAX);
+    }
+    if (row->slow) {
+        slow_policy_parse(row->slow, &s->policy.lose_slow);
+    }
     if (row->nak) {
         nak_policy_parse(row->nak, &s->policy.nak);
     }
@@ -263,6 +276,8 @@ group_settings_write(const struct rrec_group *row, const struct group_settings *
     rrec_group_set_timeout(row, s->policy.timeout);
     rrec_group_set_policy(row, loss_policy_name(s->policy.prune));
     rrec_group_set_liveness(row, s->policy.liveness_msec);
+    rrec_group_set_min_rate(row, &(int64_t){s->policy.min_rate}, 1);
+    rrec_group_set_slow(row, slow_policy_name(s->policy.lose_slow));
     rrec_group_set_nak(row, nak_policy_name(s->policy.nak));
     rrec_group_set_filter(row, &s->policy.filter, 1);
 }
@@ -278,6 +293,10 @@ tree_policy_read(const struct rrec_tree_node *row, struct group_policy *p)
         return xasprintf("Tree_Node.liveness \"%" PRId64 "\": must be 0..%" PRIu32, row->liveness,
                          UINT32_MAX);
     }
+    if (row->min_rate < 0 || row->min_rate > UINT32_MAX) {
+        return xasprintf("Tree_Node.min_rate \"%" PRId64 "\": must be 0..%" PRIu32, row->min_rate,
+                         UINT32_MAX);
+    }
     if (row->timeout < 0 || row->timeout > MAX_TIMEOUT) {
         return xasprintf("Tree_Node.timeout \"%" PRId64 "\": must be 0..%d", row->timeout,
                          MAX_TIMEOUT);
@@ -285,6 +304,8 @@ tree_policy_read(const struct rrec_tree_node *row, struct group_policy *p)
     p->filter = row->filter;
     p->prune = row->prune;
     p->liveness_msec = (uint32_t) row->liveness;
+    p->min_rate = (uint32_t) row->min_rate;
+    p->lose_slow = row->lose_slow;
     p->timeout = (uint8_t) row->timeout;
     return NULL;
 }
@@ -295,13 +316,16 @@ tree_policy_write(const struct rrec_tree_node *row, const struct group_policy *p
     const char *nak = nak_policy_name(p->nak);
 
     if (row->nak && !strcmp(row->nak, nak) && row->filter == p->filter && row->prune == p->prune
-        && row->liveness == p->liveness_msec && row->timeout == p->timeout) {
+        && row->liveness == p->liveness_msec && row->min_rate == p->min_rate
+        && row->lose_slow == p->lose_slow && row->timeout == p->timeout) {
         return false;
     }
     rrec_tree_node_set_nak(row, nak);
     rrec_tree_node_set_filter(row, p->filter);
     rrec_tree_node_set_prune(row, p->prune);
     rrec_tree_node_set_liveness(row, p->liveness_msec);
+    rrec_tree_node_set_min_rate(row, p->min_rate);
+    rrec_tree_node_set_lose_slow(row, p->lose_slow);
     rrec_tree_node_set_timeout(row, p->timeout);
     return true;
 }

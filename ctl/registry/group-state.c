@@ -12,6 +12,7 @@
 
 static const char *const states[] = {[GROUP_PENDING] = "pending",
                                      [GROUP_READY] = "ready",
+                                     [GROUP_SLOW] = "slow",
                                      [GROUP_DEGRADED] = "degraded",
                                      [GROUP_FAILED] = "failed"};
 WORDS_DEFINE(group_state, enum group_state, states);
@@ -24,7 +25,7 @@ group_serves(const struct rrec_group *group)
     enum group_state state;
 
     return group_state_parse(group->state, &state)
-           && (state == GROUP_READY || state == GROUP_DEGRADED);
+           && (state == GROUP_READY || state == GROUP_SLOW || state == GROUP_DEGRADED);
 }
 
 bool
@@ -42,7 +43,13 @@ member_is_lacking(const struct rrec_member *m)
 }
 
 bool
+member_is_slow(const struct rrec_member *m)
+{
+    return m->epoch == m->group->epoch && !strcmp(m->state, "slow");
+}
+
+bool
 member_is_active(const struct rrec_member *m)
 {
-    return m->epoch == m->group->epoch && !strcmp(m->state, "active");
+    return member_is_slow(m) || (m->epoch == m->group->epoch && !strcmp(m->state, "active"));
 }

@@ -277,8 +277,8 @@ group_standing(const struct ovsdb_idl *idl, const struct rrec_group *group, uint
     ds_put_format(&s, "; %" PRIuSIZE " of %" PRIu64 " members active", count_active(idl, group),
                   n_members);
     RREC_MEMBER_FOR_EACH (m, idl) {
-        /* The status of a degraded group has those that are lacking. */
-        bool said = group_serves(group) && member_is_lacking(m);
+        /* The status of a group that serves has those that are lacking or slow. */
+        bool said = group_serves(group) && (member_is_lacking(m) || member_is_slow(m));
 
         if (m->group == group && !said && strcmp(m->state, "active") && strcmp(m->state, "left")) {
             ds_put_format(&s, "; %s %s%s%s", m->host, m->state[0] ? m->state : "new",

@@ -198,6 +198,32 @@ def lost_while_leaving(w):
     w.expect_state('failed', '^member r2 is lost')
 
 
+def say_slow(w, node, **how):
+    """The node's agent says who is slow, by name: nobody else is."""
+    tree = w.tree(node)
+    w.db.update('Tree_Node', {'_uuid': tree['_uuid']}, slow=['map', [
+        [tree['branches'][name]['id'], text] for name, text in how.items()]])
+
+
+def slow_members(w):
+    """Who is slow is active, and the group serves; what is said of nodes counts if no member is."""
+    ready_figure_1(w, 'prune')
+    say_slow(w, 'n1', r1='confirms 2 packets/s')
+    say_slow(w, 'n6', n4='confirms 3 packets/s')
+    w.expect_member('r1', 'slow', r'^confirms 2 packets/s \(seen by n1\)$')
+    w.expect_state('slow', r'^r1 slow: confirms 2 packets/s \(seen by n1\)$')
+    check_equal('active', w.show()['active_members'], 5)
+    w.castctl('group wait g --members 5')
+    say_slow(w, 'n1')
+    w.expect_state('slow', r'^node n4 slow: confirms 3 packets/s \(seen by n6\)$')
+    w.expect_member('r1', 'active', '^$')
+    report(w, 'n3', 'r4', SILENT)
+    w.apply_all_until('r4 is out', lambda: all_applied(w) and w.show()['state'] == 'degraded')
+    w.expect_state('degraded', '^r4 lost: .*; node n4 slow: ')
+    say_slow(w, 'n6')
+    w.expect_state('degraded', r'^r4 lost: [^;]*$')
+
+
 def lost_in_earlier_epoch(w):
     """A report about an epoch that is over means nothing."""
     ready_group(w, 'fail-group')
@@ -228,6 +254,11 @@ def policies(w):
     check_equal('nak', set(told('nak').values()), {'hold'})
     check_equal('filter', set(told('filter').values()), {True})
     check_equal('timeout', set(told('timeout').values()), {20})
+    check_equal('pace', (set(told('min_rate').values()), set(told('lose_slow').values())),
+                ({10}, {False}))
+    w.castctl('group set g --min-rate 500 --slow lose')
+    check_equal('pace', (set(told('min_rate').values()), set(told('lose_slow').values())),
+                ({500}, {True}))
     w.castctl('group set g --nak solicit')
     check_equal('nak', set(told('nak').values()), {'solicit'})
     w.castctl('group set g --filter off --nak literal')
@@ -303,6 +334,6 @@ def policy_options(w):
                == ('hold', True))
 
 
-CASES = (lost_fails_group, lost_is_pruned, lost_all, lost_all_at_once, lost_node, lost_behind_node,
+CASES = (slow_members, lost_fails_group, lost_is_pruned, lost_all, lost_all_at_once, lost_node, lost_behind_node,
          lost_at_agent, lost_without_castd, lost_while_leaving, lost_in_earlier_epoch, policies,
          policy_after_loss, policy_options)

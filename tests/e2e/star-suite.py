@@ -233,8 +233,9 @@ def bad_requests(lab):
 
 
 def send_rnr(lab):
-    """SEND waits for the receiver that has no buffer, and then goes on."""
-    group_add('rnr')
+    """SEND waits for the receiver that has no buffer, and then goes on.  Meanwhile the group says
+    for whom it waits."""
+    group_add('rnr', '--timeout', '17', '--liveness', '2200')
     data = pattern(16384, 13)
     send = ['--op', 'send', '-s', '4096']
     r1 = Receiver(lab, 'rnr', 'r1', len(data), *send)
@@ -249,8 +250,13 @@ def send_rnr(lab):
     wait_until('r2 answers RNR', r2_not_ready)
     check(source.process.poll() is None, 'source did not wait: %s', source.text())
     check(lab.group('n1', 'rnr')['sent']['rnrs'] > 0, 'no RNR NAK went up')
+    wait_until('the group is slow', lambda: castctl_json('group', 'show', 'rnr')['state'] == 'slow')
+    check_equal('status', castctl_json('group', 'show', 'rnr')['status'],
+                'r2 slow: confirms 0 packets/s, the least is 10 (seen by n1)')
     r2.tell('recv')
     source.done()
+    wait_until('the group is ready',
+               lambda: castctl_json('group', 'show', 'rnr')['state'] == 'ready')
     for r in (r1, r2):
         check(r.region() == data, "%s's memory differs", r.name)
         check_equal('%s: messages' % r.name, r.count('received send 4096'), 4)

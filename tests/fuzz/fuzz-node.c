@@ -385,6 +385,7 @@ static void
 change_tree(struct fuzz_input *in, struct tree_config *t, const struct tree_config *whole)
 {
     const uint32_t times[] = {0, 1, 100, 60000};
+    const uint32_t rates[] = {0, 10, UINT32_MAX};
     uint8_t flags = fuzz_byte(in), more = fuzz_byte(in);
     size_t fewer_branches = fuzz_below(in, 8), fewer_copies = fuzz_below(in, 8);
 
@@ -399,6 +400,8 @@ change_tree(struct fuzz_input *in, struct tree_config *t, const struct tree_conf
     t->region_len = flags & 32 ? 0 : whole->region_len;
     t->policy.liveness_msec = FUZZ_CHOOSE(in, times);
     t->policy.filter = flags & 64;
+    t->policy.min_rate = rates[more >> 6 & 1 ? 1 + (more >> 7) : 0];
+    t->policy.lose_slow = flags & 128;
     t->policy.timeout = more & 16 ? 8 : 0;
     t->started = more & 32;
     t->policy.nak = (enum reverse_nak) fuzz_below(in, 3);

@@ -118,6 +118,8 @@ static const struct column tree_columns[] = {
     TRUTH_COLUMN(rrec_tree_node, filter),
     TRUTH_COLUMN(rrec_tree_node, prune),
     RANGE_COLUMN(rrec_tree_node, liveness, 0, UINT32_MAX),
+    RANGE_COLUMN(rrec_tree_node, min_rate, 0, UINT32_MAX),
+    TRUTH_COLUMN(rrec_tree_node, lose_slow),
     RANGE_COLUMN(rrec_tree_node, timeout, 0, 31),
     RANGE_COLUMN(rrec_tree_node, auth_key, 0, UINT32_MAX),
     TRUTH_COLUMN(rrec_tree_node, open),

@@ -30,6 +30,8 @@ static const char usage[] =
     "      --gap USEC         between packets of a connection (default 0)\n"
     "      --seed N           of the bytes (default 1)\n"
     "      --silent R1,...    receivers that take nothing more from SIGUSR1 on\n"
+    "      --slow R1,...      receivers that ask for time after each packet, half a second each,\n"
+    "                         from SIGUSR1 to the next one\n"
     "      --refuse R1,...    receivers that answer the next packet with NAK 0x62\n"
     "      --timeout S        give up after S seconds without progress (default 30)\n"
     "      --version\n"
@@ -145,6 +147,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         OPT_GAP,
         OPT_SEED,
         OPT_SILENT,
+        OPT_SLOW,
         OPT_REFUSE,
         OPT_TIMEOUT,
         OPT_VERSION
@@ -161,6 +164,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         {"gap", required_argument, NULL, OPT_GAP},
         {"seed", required_argument, NULL, OPT_SEED},
         {"silent", required_argument, NULL, OPT_SILENT},
+        {"slow", required_argument, NULL, OPT_SLOW},
         {"refuse", required_argument, NULL, OPT_REFUSE},
         {"timeout", required_argument, NULL, OPT_TIMEOUT},
         {"version", no_argument, NULL, OPT_VERSION},
@@ -181,6 +185,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         case OPT_GAP: o->gap = number("--gap", optarg, 0, 1000000); break;
         case OPT_SEED: o->seed = number("--seed", optarg, 0, UINT64_MAX); break;
         case OPT_SILENT: names(&o->silent, "--silent: too many, from", optarg); break;
+        case OPT_SLOW: names(&o->slow, "--slow: too many, from", optarg); break;
         case OPT_REFUSE: names(&o->refuse, "--refuse: too many, from", optarg); break;
         case OPT_TIMEOUT: o->timeout = (unsigned) number("--timeout", optarg, 1, 3600); break;
         case OPT_VERSION: printf(ROCECAST_VERSION_LINE, "castmodel"); exit(0);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receivers that refuse data or fall silent in mid-transfer, and what fails beside them."""
 import os
+import re
 import signal
 import time
 
@@ -161,6 +162,43 @@ def all_of_an_edge(lab):
     expect_state('ae', 'degraded')
 
 
+def slow_is_reported(lab):
+    """Alive, and in everybody's way: the group says who it is and by how much, as long as it is
+    so."""
+    loop = start(lab, 'sl', FIG1, '--slow', 'r1', policy='prune')
+    castctl('group', 'set', 'sl', '--min-rate', '50')
+    spoil(loop)
+    expect_state('sl', 'slow')
+    shown = castctl_json('group', 'show', 'sl')
+    pattern = r'r1 slow: confirms \d(\.\d)? packets/s, the least is 50 \(seen by n1\)'
+    check(re.fullmatch(pattern, shown['status']), 'status: %s', shown['status'])
+    check_equal('members', {host: state for host, (state, _) in states('sl').items()},
+                dict.fromkeys(FIG1.receivers, 'active') | {'r1': 'slow'})
+    listed = [g for g in castctl_json('group', 'list') if g['name'] == 'sl']
+    check_equal('listed', (listed[0]['state'], listed[0]['active_members']), ('slow', 5))
+    output('castctl', 'group', 'wait', 'sl', '--members', '5')
+    # Of 16 RNR NAKs for each packet, with two times in turn, a node says two at most.
+    branch, = [b for b in lab.group('n1', 'sl')['branches'] if b['name'] == 'r1']
+    check(branch['slow'] and branch['dups'] >= 14 * branch['rnrs'] // 2, 'r1 at n1: %s', branch)
+    drawn = output('castctl', 'tree', 'show', 'sl')
+    check([line for line in drawn.splitlines() if '- r1 ' in line and '  SLOW  ' in line],
+          'r1 is not drawn as slow:\n%s', drawn)
+    spoil(loop)
+    expect_state('sl', 'ready')
+    loop.wait_progress(FIG1.root)
+    loop.stop()
+
+
+def slow_is_lost(lab):
+    loop = start(lab, 'so', FIG1, '--slow', 'r3', policy='prune')
+    castctl('group', 'set', 'so', '--min-rate', '50', '--slow', 'lose')
+    spoil(loop)
+    why = expect_lost('so', 'r3')['r3']
+    check(re.fullmatch(r'slower than 50 packets/s at PSN \d+ \(seen by n2\)', why), 'r3: %s', why)
+    goes_on(loop, FIG1, 'r3')
+    expect_state('so', 'degraded')
+
+
 def everybody(lab):
     """Nobody is left: the source gets the error although the policy is to go on."""
     loop = start(lab, 'ev', FIG1, '--silent', ','.join(FIG1.receivers), policy='prune')
@@ -280,6 +318,6 @@ def agent_is_root(lab):
     goes_on(loop, NOAGG, 'r4')
 
 
-FIG1_CASES = [silent_is_pruned, silent_fails_group, refusal_is_pruned, refusal_fails_group,
+FIG1_CASES = [silent_is_pruned, silent_fails_group, slow_is_reported, slow_is_lost, refusal_is_pruned, refusal_fails_group,
               all_of_an_edge, everybody, only_receiver, dead_node, registry_down, castd_down,
               edge_restarted, policy_changed, never_silent]

@@ -22,6 +22,7 @@
 #define USEC_PER_SEC       UINT64_C(1000000)
 /* Of unicast connections; a group has its own. */
 #define UNICAST_QP_TIMEOUT 18
+#define SLOW_USEC          (USEC_PER_SEC / 2)
 
 static volatile sig_atomic_t stop, spoil;
 static sigset_t waiting_mask; /* of signals, while waiting: ours come only then. */
@@ -340,6 +341,12 @@ spoil_receivers(struct model_run *r)
 {
     for (unsigned i = 0; i < r->options.silent.n; i++) {
         find_receiver(r, r->options.silent.names[i])->silent = true;
+    }
+    for (unsigned i = 0; i < r->options.slow.n; i++) {
+        struct receiver *receiver = find_receiver(r, r->options.slow.names[i]);
+
+        receiver->slow = !receiver->slow;
+        rc_slow(receiver->ep, receiver->slow ? SLOW_USEC : 0);
     }
     for (unsigned i = 0; i < r->options.refuse.n; i++) {
         rc_fail_next(find_receiver(r, r->options.refuse.names[i])->ep, AETH_NAK_REM_ACCESS);

@@ -25,7 +25,7 @@ struct model_names {
 struct model_options {
     const char *group, *source;
     struct model_names receivers;
-    struct model_names silent, refuse; /* those that do so from SIGUSR1 on. */
+    struct model_names silent, slow, refuse; /* those that do so from SIGUSR1 on. */
     uint32_t size;
     uint64_t count;
     unsigned depth;
@@ -50,6 +50,7 @@ struct receiver {
     struct rc_endpoint *ep;
     uint8_t *region;
     bool silent;        /* takes nothing more. */
+    bool slow;          /* takes a packet now and then. */
     uint64_t n_buffers; /* posted. */
     size_t bytes_ok;
 };

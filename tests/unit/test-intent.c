@@ -80,6 +80,8 @@ set_tree(void)
     t->filter = true;
     t->prune = true;
     t->liveness = UINT32_MAX;
+    t->min_rate = 17;
+    t->lose_slow = true;
     t->timeout = 31;
     t->started = true;
     t->outer_source = STR("5f00:0:200::1");
@@ -148,6 +150,7 @@ START_TEST(good)
         ck_assert_uint_eq(t->start_psn.v, 0xffffff);
         ck_assert(t->root && t->open && t->started);
         ck_assert(t->policy.prune && t->policy.liveness_msec == UINT32_MAX);
+        ck_assert(t->policy.min_rate == 17 && t->policy.lose_slow);
         ck_assert_uint_eq(t->policy.timeout, 31);
         ck_assert(t->policy.nak == NAK_SOLICIT && t->policy.filter);
         ck_assert_uint_eq(t->n_branches, 2);
@@ -246,6 +249,8 @@ static const struct {
     {&tree_rows[0].outer_source, "sa", NULL, 0, "Tree_Node.outer_source \"sa\""},
     {&tree_rows[0].parent_sid, "x", NULL, 0, "Tree_Node.parent_sid"},
     {NULL, NULL, &tree_rows[0].liveness, 1LL << 32, "Tree_Node.liveness \"4294967296\""},
+    {NULL, NULL, &tree_rows[0].min_rate, 1LL << 32, "Tree_Node.min_rate \"4294967296\""},
+    {NULL, NULL, &tree_rows[0].min_rate, -1, "Tree_Node.min_rate \"-1\""},
     {NULL, NULL, &tree_rows[0].timeout, 32, "Tree_Node.timeout \"32\": must be 0..31"},
     {NULL, NULL, &tree_rows[0].timeout, -1, "Tree_Node.timeout \"-1\""},
     {&tree_rows[0].replication_sid, "5f00::/64", NULL, 0, "Tree_Node.replication_sid"},

@@ -26,6 +26,7 @@ static const struct list {
     {"Group", "nak", &nak_policy_words, WORDS_ALL},
     {"Group", "policy", &loss_policy_words, WORDS_ALL},
     {"Group", "receivers", &receivers_words, WORDS_ALL},
+    {"Group", "slow", &slow_policy_words, WORDS_ALL},
     {"Link", "kind", &port_kind_words, WORDS_ALL},
     {"Node", "role", &node_role_words, WORDS_ALL},
     {"Port", "kind", &port_kind_words, WORDS_ALL},
