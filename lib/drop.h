@@ -20,6 +20,7 @@
     DROP(ip6_src, "IPv6 source is multicast or unspecified where it must not be")             \
     DROP(ext_chain, "extension header chain too long, truncated or out of bounds")            \
     DROP(ip6_option, "unknown option that must not be skipped (RFC 8200 4.2)")                \
+    DROP(routing_header, "unknown Routing header with segments left (RFC 8200 4.4)")          \
     DROP(srh_malformed, "SRH lengths, Last Entry or Segments Left inconsistent (RFC 8754)")   \
     DROP(srh_tlv, "SRH TLV runs over the header's end")                                       \
     DROP(mt_tlv_malformed, "End.MT TLV length does not match its receiver count")             \

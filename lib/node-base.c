@@ -72,6 +72,14 @@ node_base_sid(const void *node, size_t i, struct sid_info *info)
 }
 
 enum drop_reason
+node_parse(struct rx *rx)
+{
+    enum drop_reason why = parse_rest(rx->p->data, rx->p->len, &rx->h);
+
+    return parsed_routing_stops(&rx->h) ? DROP_routing_header : why;
+}
+
+enum drop_reason
 node_guard(const struct rx *rx, const struct port_config *port)
 {
     const struct ip6_hdr_wire *ip = rx_ip(rx);

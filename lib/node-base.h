@@ -57,6 +57,9 @@ rx_ip(const struct rx *rx)
     return rx_at(rx, rx->h.ip.ofs);
 }
 
+/* Parses a packet that is addressed to this node: parse_rest(), and DROP_routing_header. */
+enum drop_reason node_parse(struct rx *);
+
 /* May the station on this port send this frame, by the port's role (BCP 38, RFC 8754 section
  * 5.1)?  A host speaks with its own address only, without routing header or tunnel, and not to
  * SIDs, wherever they are.  What an agent sends to a SID comes from the agent.  'rx' is parsed

@@ -16,7 +16,6 @@ static_assert(sizeof(struct srh_hdr) + sizeof(struct in6_addr)
               "PARSE_MAX_MT_TLV");
 
 #define EXT_MIN_LEN          8
-#define ROUTING_TYPE_OFS     2
 
 /* The value lengths of HMAC TLVs (RFC 8754 2.1.2), with 8 to 32 bytes of digest. */
 #define HMAC_TLV_LEN_OK(LEN) ((LEN) >= 14 && (LEN) <= 38 && ((LEN) -6) % 8 == 0)
@@ -121,7 +120,22 @@ parse_srh(const uint8_t *data, uint16_t ofs, uint16_t len, struct parsed *p)
                       p);
 }
 
-/* Follows the extension headers of 'ip'.  An SRH goes to *srh_to, or is skipped
+/* The Routing header at data[ofs], 'len' bytes of which lie within the packet. */
+static enum drop_reason
+parse_routing(const uint8_t *data, uint16_t ofs, uint16_t len, struct parsed *p)
+{
+    const struct srh_hdr *hdr = (const struct srh_hdr *) (data + ofs); /* the same in all types. */
+
+    if (hdr->type == SRH_ROUTING_TYPE) {
+        return parse_srh(data, ofs, len, p);
+    }
+    if (hdr->segments_left && !p->routing_ofs) {
+        p->routing_ofs = ofs;
+    }
+    return DROP_none;
+}
+
+/* Follows the extension headers of 'ip'.  Routing headers go to *srh_to, or are skipped
  * like any other header if that is NULL. */
 static enum drop_reason
 parse_ext(const uint8_t *data, struct parsed_ip6 *ip, struct parsed *srh_to)
@@ -142,9 +156,8 @@ parse_ext(const uint8_t *data, struct parsed_ip6 *ip, struct parsed *srh_to)
         if (remaining < len) {
             return DROP_ext_chain;
         }
-        if (srh_to && ip->proto == IP6_NH_ROUTING
-            && data[ofs + ROUTING_TYPE_OFS] == SRH_ROUTING_TYPE) {
-            enum drop_reason reason = parse_srh(data, ofs, len, srh_to);
+        if (srh_to && ip->proto == IP6_NH_ROUTING) {
+            enum drop_reason reason = parse_routing(data, ofs, len, srh_to);
             if (reason != DROP_none) {
                 return reason;
             }

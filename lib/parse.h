@@ -34,6 +34,7 @@ struct parsed {
     uint16_t srh_ofs;
     uint16_t srh_len;     /* bytes. */
     uint16_t bad_srh_ofs; /* one that DROP_srh_malformed is about. */
+    uint16_t routing_ofs; /* first Routing header of another type with segments left. */
     uint8_t n_segments;   /* last_entry + 1. */
     uint8_t segments_left;
     uint8_t n_mt_tlvs;
@@ -75,6 +76,15 @@ static inline bool
 parse_only_roce_failed(enum drop_reason why)
 {
     return why == DROP_udp_short || why == DROP_roce_short || why == DROP_roce_tver;
+}
+
+/* Must the node that the packet is addressed to discard it because of a Routing header of unknown
+ * type (RFC 8200 section 4.4)?  Says so also if parse_rest() has found something wrong behind that.
+ * One behind an SRH with segments left is the business of the next segment. */
+static inline bool
+parsed_routing_stops(const struct parsed *p)
+{
+    return p->routing_ofs && (p->routing_ofs < p->srh_ofs || !p->segments_left);
 }
 
 /* The packet that carries the RoCE headers: inner if there is one. */

@@ -29,7 +29,7 @@ parse_own(const struct srcagent *sa, struct rx *rx, const struct sid *sid, bool 
     if (!of_group && !from_host) {
         return DROP_none;
     }
-    enum drop_reason why = parse_rest(rx->p->data, rx->p->len, &rx->h);
+    enum drop_reason why = sid ? node_parse(rx) : parse_rest(rx->p->data, rx->p->len, &rx->h);
     return parse_only_roce_failed(why) && !of_group ? DROP_none : why;
 }
 

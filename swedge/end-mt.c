@@ -92,6 +92,9 @@ check_branch(const struct original *o, const struct branch *b, const struct mt_r
 enum drop_reason
 check_receivers(const struct rx *rx, struct original *o)
 {
+    if (rx->h.routing_ofs) {
+        return DROP_routing_header; /* behind the SRH, which ends here. */
+    }
     if (o->ip->hlim <= 1) {
         return DROP_hop_limit;
     }

@@ -22,13 +22,6 @@ param_problem(struct swedge *sw, struct rx *rx, uint8_t code, size_t ofs, enum d
     return why;
 }
 
-void
-end_malformed(struct swedge *sw, struct rx *rx)
-{
-    (void) param_problem(sw, rx, ICMP6_PARAMETER_FIELD, rx->h.bad_srh_ofs + SEGMENTS_LEFT_OFS,
-                         DROP_srh_malformed);
-}
-
 /* The packet has a new destination.  What is behind its headers may be another node's business. */
 static enum drop_reason
 dispatch_again(struct swedge *sw, struct rx *rx)

@@ -79,7 +79,7 @@ mcast_input(struct swedge *sw, struct rx *rx)
     TRACE(&sw->base.tracer, "multicast group %s: %zu ports%s", TRACE_ADDR(&rx_ip(rx)->dst),
           t->config.n_outer_da, t->n_receivers ? ", and End.MT" : "");
     if (t->n_receivers) {
-        why = parse_rest(rx->p->data, rx->p->len, &rx->h);
+        why = node_parse(rx);
         if (!why) {
             why = group_input(sw, rx, BY_MCAST);
         }

@@ -13,16 +13,17 @@
  * Every function on the way returns a drop reason; it is counted here and
  * nowhere else, and what was not consumed is freed here and nowhere else.
  */
+#include "lib/icmp6.h"
 #include "swedge/swedge.h"
 
 static const struct behaviour {
     behaviour_input *input;
-    behaviour_malformed *malformed; /* NULL: an inconsistent SRH is dropped without a word. */
+    bool answers; /* a Routing header that is no good draws an ICMPv6 error. */
 } behaviours[] = {
-    [SID_END] = {.input = end_input, .malformed = end_malformed},
+    [SID_END] = {.input = end_input, .answers = true},
     [SID_END_MT] = {.input = end_mt_input},
     [SID_RESPONSE] = {.input = response_input},
-    [SID_END_DT6] = {.input = end_dt6_input},
+    [SID_END_DT6] = {.input = end_dt6_input, .answers = true},
     [SID_END_REPLICATE] = {.input = replicate_input},
 };
 
@@ -38,13 +39,28 @@ parse_own(const struct swedge *sw, struct rx *rx, const struct port_config *port
     if (!sid && !l3_is_local(sw->base.l3, dst) && port->role != ROLE_HOST) {
         return DROP_none;
     }
-    enum drop_reason why = parse_rest(rx->p->data, rx->p->len, &rx->h);
+    enum drop_reason why = sid ? node_parse(rx) : parse_rest(rx->p->data, rx->p->len, &rx->h);
     if (!parse_only_roce_failed(why)) {
         return why;
     }
     bool takes_roce =
         sid ? sid_behaviour(sid->behaviour)->takes_roce : addr_map_contains(sw->trees.by_key, dst);
     return takes_roce ? why : DROP_none;
+}
+
+/* Tells the sender what is wrong with a Routing header: an inconsistent SRH (RFC 8754 section
+ * 4.3.1.1), or an unknown type with segments left (RFC 8200 section 4.4). */
+static void
+answer_routing(struct swedge *sw, const struct rx *rx, enum drop_reason why)
+{
+    size_t ofs = why == DROP_routing_header
+                     ? rx->h.routing_ofs + offsetof(struct srh_hdr, type)
+                     : rx->h.bad_srh_ofs + offsetof(struct srh_hdr, segments_left);
+
+    if (why == DROP_routing_header || why == DROP_srh_malformed) {
+        l3_icmp_param_problem(sw->base.l3, rx->p, &rx->h, ICMP6_PARAMETER_FIELD,
+                              (uint32_t) (ofs - rx->h.ip.ofs), rx->now);
+    }
 }
 
 enum drop_reason
@@ -55,9 +71,8 @@ swedge_admit(struct swedge *sw, struct rx *rx)
     enum drop_reason malformed = parse_own(sw, rx, port, sid);
     enum drop_reason forbidden = node_guard(rx, port);
 
-    if (malformed == DROP_srh_malformed && !forbidden && sid
-        && behaviours[sid->behaviour].malformed) {
-        behaviours[sid->behaviour].malformed(sw, rx);
+    if (!forbidden && sid && behaviours[sid->behaviour].answers) {
+        answer_routing(sw, rx, malformed);
     }
     return malformed ? malformed : forbidden;
 }

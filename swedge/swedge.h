@@ -25,11 +25,7 @@ struct swedge;
  * call.  Sets rx->p to NULL if it consumes the packet.  Returns why the packet went no further. */
 typedef enum drop_reason behaviour_input(struct swedge *, struct rx *);
 
-/* Answers a packet to the SID whose SRH is inconsistent. */
-typedef void behaviour_malformed(struct swedge *, struct rx *);
-
-behaviour_input end_input;         /* end.c */
-behaviour_malformed end_malformed; /* RFC 8754 section 4.3.1.1. */
+behaviour_input end_input; /* end.c */
 behaviour_input end_dt6_input;
 behaviour_input end_mt_input;    /* end-mt.c */
 behaviour_input replicate_input; /* replicate.c */

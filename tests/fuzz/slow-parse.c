@@ -142,6 +142,10 @@ read_extensions(struct parsed_ip6 *ip, struct slice *rest, struct parsed *p)
             return DROP_ext_chain;
         }
         struct slice ext = part(*rest, 0, 8 + 8 * field(*rest, 1, 1));
+        if (p && proto == ROUTING && field(ext, 2, 1) != SEGMENTS && field(ext, 3, 1)
+            && !p->routing_ofs) {
+            p->routing_ofs = (uint16_t) ext.start;
+        }
         if (p && proto == ROUTING && field(ext, 2, 1) == SEGMENTS) {
             enum drop_reason why = read_srh(ext, p);
             if (why) {

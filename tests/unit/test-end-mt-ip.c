@@ -148,6 +148,10 @@ static const struct {
     {IP6_NH_ROUTING,
      HEADERS(43, 2, 4, 0, 0, 0, 0, 0, 0xfd, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1),
      DROP_srh_malformed, 0},
+    /* Routing headers of unknown type, without and with segments left. */
+    {IP6_NH_ROUTING, HEADERS(43, 0, 0, 0, 0, 0, 0, 0), DROP_none, 0},
+    {IP6_NH_ROUTING, HEADERS(43, 0, 0, 1, 0, 0, 0, 0), DROP_routing_header, 0},
+    {IP6_NH_HOPOPT, HEADERS(43, 0, PADN, 43, 0, 253, 255, 0, 0, 0, 0), DROP_routing_header, 0},
     /* Nine headers with the SRH. */
     {IP6_NH_DSTOPT,
      HEADERS(60, 0, PADN, 60, 0, PADN, 60, 0, PADN, 60, 0, PADN, 60, 0, PADN, 60, 0, PADN, 60, 0,
@@ -163,7 +167,7 @@ static const struct {
 
 /* By the End.MT SID of an edge, and by the replication SID of a bud.
  *
- * Proves MT-6-R8200-1, MT-6-R8200-2, MT-6-R9524-7. */
+ * Proves MT-6-R8200-1, MT-6-R8200-2, MT-6-R8200-4, MT-6-R9524-7. */
 START_TEST(extension_headers)
     {
         static const char *const functions[] = {"mt", "rs"};
@@ -196,6 +200,37 @@ START_TEST(extension_headers)
             } else {
                 ck_assert_uint_eq(f->n_frames, 0);
             }
+            fixture_destroy(f);
+        }
+    }
+END_TEST
+
+/* A Routing header behind the SRH is the business of the nodes that take the SRH off: receivers get
+ * no copy if it has segments left, nodes do.
+ *
+ * Proves MT-6-R8200-4. */
+START_TEST(routing_header_behind_srh)
+    {
+        static const char *const functions[] = {"mt", "rs"};
+
+        for (unsigned i = 0; i < 4; i++) {
+            bool bud = i / 2, stops = i % 2;
+            struct fixture *f = transit_create(1);
+            struct roce_spec spec = transit_write(START);
+            struct outer o = outer_plain();
+            uint8_t inner[PACKET_ROOM] = {IP6_NH_IPV6, 0, 253, stops}, bytes[PACKET_ROOM];
+
+            o.dst_function = functions[bud];
+            o.inner_nh = IP6_NH_ROUTING;
+            outer_put_mt(&o, STAR_EDGE_ID, 0, 1, 0);
+            size_t inner_len = 8 + roce_build(inner + 8, &spec);
+            fixture_input(f, AGENT_PORT, bytes, outer_build(bytes, &o, inner, inner_len));
+            ck_assert_uint_eq(f->n_frames, !stops + 2u * bud);
+            if (!stops) {
+                check_copy(&f->frames[0], 0, &spec);
+            }
+            ck_assert_uint_eq(fixture_drops(f, DROP_routing_header), stops);
+            ck_assert_uint_eq(fixture_total_drops(f), stops);
             fixture_destroy(f);
         }
     }
@@ -291,6 +326,7 @@ end_mt_ip_suite(void)
     tcase_add_loop_test(tc, inner_packet, 0, sizeof inners / sizeof *inners);
     tcase_add_test(tc, ecn_and_hop);
     tcase_add_loop_test(tc, extension_headers, 0, sizeof headers / sizeof *headers);
+    tcase_add_test(tc, routing_header_behind_srh);
     tcase_add_test(tc, replica_of_anything);
     tcase_add_test(tc, srh_of_another_node);
     tcase_add_test(tc, udp_checksum);

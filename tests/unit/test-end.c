@@ -121,13 +121,139 @@ START_TEST(end_malformed_srh)
         check_icmp6_error(&f->frames[0], PORT_PARENT, ICMP6_PARAMETER, ICMP6_PARAMETER_FIELD,
                           IP6_HDR_LEN + 8 + SEGMENTS_LEFT);
 
-        /* Only End says so: each copy of a group's packet would raise one. */
+        ip6_build(bytes, node_address(PARENT), node_sid(STAR_EDGE_ID, SID_FUNC_END_DT6),
+                  IP6_NH_ROUTING, 24);
+        srh_build(srh, &sid, 1, 2, IP6_NH_NONE);
+        fixture_input(f, PORT_PARENT, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_icmp6_error(&f->frames[0], PORT_PARENT, ICMP6_PARAMETER, ICMP6_PARAMETER_FIELD,
+                          IP6_HDR_LEN + SEGMENTS_LEFT);
+
+        /* No SID of a group says so: each copy of a group's packet would raise one. */
         ip6_build(bytes, node_address(PARENT), transit_rs(), IP6_NH_ROUTING, 24);
         srh_build(srh, &sid, 1, 2, IP6_NH_NONE);
         fixture_input(f, PORT_PARENT, bytes, len);
         ck_assert_uint_eq(f->n_frames, 0);
-        ck_assert_uint_eq(fixture_drops(f, DROP_srh_malformed), 4);
-        ck_assert_uint_eq(fixture_total_drops(f), 4);
+        ck_assert_uint_eq(fixture_drops(f, DROP_srh_malformed), 5);
+        ck_assert_uint_eq(fixture_total_drops(f), 5);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Routing headers before and behind the SRH; NO: there is none. */
+#define NO 0xff
+struct routing {
+    uint8_t before_left, before_type;
+    uint8_t segments_left; /* of the SRH. */
+    uint8_t behind_left, behind_type;
+    enum drop_reason why;
+    uint32_t pointer; /* of the Parameter Problem. */
+};
+
+static uint8_t *
+put_routing(uint8_t *at, uint8_t nh, uint8_t type, uint8_t segments_left)
+{
+    memcpy(at, (uint8_t[8]){nh, 0, type, segments_left}, 8);
+    return at + 8;
+}
+
+#define SRH_LEN (8 + 2 * 16)
+
+/* Writes the packet up to the upper layer 'nh'; returns where that begins. */
+static uint8_t *
+put_headers(uint8_t *out, const struct routing *r, struct in6_addr sid, uint8_t nh,
+            size_t upper_len)
+{
+    struct in6_addr segments[] = {node_address(CHILD_B), sid};
+    bool before = r->before_left != NO, srh = r->segments_left != NO, behind = r->behind_left != NO;
+    size_t len = before * 8u + srh * SRH_LEN + behind * 8u + upper_len;
+    uint8_t *at = ip6_build(out, node_address(PARENT), sid, IP6_NH_ROUTING, len);
+
+    if (before) {
+        at = put_routing(at, srh || behind ? IP6_NH_ROUTING : nh, r->before_type, r->before_left);
+    }
+    if (srh) {
+        at += srh_build(at, segments, 2, r->segments_left, behind ? IP6_NH_ROUTING : nh);
+    }
+    return behind ? put_routing(at, nh, r->behind_type, r->behind_left) : at;
+}
+
+static void
+check_routing(struct fixture *f, const struct routing *r, const uint8_t *bytes, size_t len)
+{
+    uint64_t before = fixture_drops(f, r->why), total = fixture_total_drops(f);
+
+    fixture_input(f, PORT_PARENT, bytes, len);
+    ck_assert_uint_eq(f->n_frames, 1);
+    ck_assert_uint_eq(fixture_total_drops(f), total + (r->why != DROP_none));
+    if (r->why == DROP_none) {
+        ck_assert_uint_eq(f->frames[0].port, PORT_B);
+        return;
+    }
+    ck_assert_uint_eq(fixture_drops(f, r->why), before + 1);
+    check_icmp6_error(&f->frames[0], PORT_PARENT, ICMP6_PARAMETER,
+                      r->why == DROP_sid_upper ? ICMP6_PARAMETER_SR_UPPER : ICMP6_PARAMETER_FIELD,
+                      r->pointer);
+}
+
+/* RFC 8200 section 4.4: a Routing header of unknown type stops the packet here if it has segments
+ * left, and is ignored if not.  One behind an SRH with segments left is for the next segment.
+ *
+ * Proves MT-6-R8200-4. */
+START_TEST(end_unknown_routing)
+    {
+        static const struct routing cases[] = {
+            {1, 0, 1, NO, 0, DROP_routing_header, 42},
+            {254, 253, 1, NO, 0, DROP_routing_header, 42},
+            {1, 0, 0, NO, 0, DROP_routing_header, 42},
+            {1, 3, NO, NO, 0, DROP_routing_header, 42},
+            {0, 0, 1, NO, 0, DROP_none, 0},
+            {0, 3, 0, NO, 0, DROP_sid_upper, 40 + 8 + SRH_LEN},
+            {NO, 0, 1, 1, 0, DROP_none, 0},
+            {NO, 0, 0, 1, 0, DROP_routing_header, 40 + SRH_LEN + 2},
+            {NO, 0, 0, 0, 0, DROP_sid_upper, 40 + SRH_LEN + 8},
+            {0, 0, 0, 1, 0, DROP_routing_header, 40 + 8 + SRH_LEN + 2},
+            {1, 0, 0, 1, 0, DROP_routing_header, 42},
+            {1, 0, 3, NO, 0, DROP_routing_header, 42}, /* that SRH would be wrong. */
+        };
+        struct fixture *f = transit_create(1);
+        struct in6_addr sid = node_sid(STAR_EDGE_ID, SID_FUNC_END);
+        uint8_t bytes[256];
+
+        f->mangled = true; /* forwarded with headers that are the next node's. */
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            uint8_t *upper = put_headers(bytes, &cases[i], sid, IP6_NH_NONE, 0);
+            check_routing(f, &cases[i], bytes, (size_t) (upper - bytes));
+        }
+
+        /* Hosts hear nothing of SIDs. */
+        uint8_t *upper = put_headers(bytes, &cases[0], sid, IP6_NH_NONE, 0);
+        ((struct ip6_hdr_wire *) bytes)->src = star_receiver(0);
+        fixture_input(f, star_port(0), bytes, (size_t) (upper - bytes));
+        ck_assert_uint_eq(f->n_frames, 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Proves MT-6-R8200-4. */
+START_TEST(end_dt6_unknown_routing)
+    {
+        static const struct routing cases[] = {
+            {1, 0, NO, NO, 0, DROP_routing_header, 42},
+            {1, 0, 0, NO, 0, DROP_routing_header, 42},
+            {0, 0, 0, 0, 0, DROP_none, 0},
+            {NO, 0, 0, 9, 5, DROP_routing_header, 40 + SRH_LEN + 2},
+            {NO, 0, 1, 9, 5, DROP_sid_segments_left, 40 + SEGMENTS_LEFT},
+        };
+        struct fixture *f = transit_create(0);
+        struct in6_addr sid = node_sid(STAR_EDGE_ID, SID_FUNC_END_DT6);
+        uint8_t bytes[256];
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            uint8_t *inner = put_headers(bytes, &cases[i], sid, IP6_NH_IPV6, IP6_HDR_LEN);
+            ip6_build(inner, star_source, node_address(CHILD_B), IP6_NH_NONE, 0);
+            check_routing(f, &cases[i], bytes, (size_t) (inner - bytes) + IP6_HDR_LEN);
+        }
         fixture_destroy(f);
     }
 END_TEST
@@ -206,7 +332,9 @@ end_suite(void)
 
     tcase_add_test(tc, end);
     tcase_add_test(tc, end_malformed_srh);
+    tcase_add_test(tc, end_unknown_routing);
     tcase_add_test(tc, end_dt6);
+    tcase_add_test(tc, end_dt6_unknown_routing);
     tcase_add_test(tc, end_dt6_ecn);
     tcase_add_test(tc, end_dt6_padding);
     suite_add_tcase(s, tc);

@@ -66,6 +66,14 @@ check_host(struct fixture *f, uint16_t port, uint16_t own_id, struct in6_addr sr
     }
     ip6_build(bytes, src, dst, IP6_NH_NONE, 0);
     check_forwarded(f, port, bytes, IP6_HDR_LEN, out_port);
+
+    /* A Routing header of another kind is the business of who is addressed. */
+    upper = ip6_build(bytes, src, dst, IP6_NH_ROUTING, 8);
+    memcpy(upper, (uint8_t[8]){IP6_NH_NONE, 0, 3, 1}, 8);
+    check_forwarded(f, port, bytes, IP6_HDR_LEN + 8, out_port);
+    upper = ip6_build(bytes, src, sids[0], IP6_NH_ROUTING, 8);
+    memcpy(upper, (uint8_t[8]){IP6_NH_NONE, 0, 3, 1}, 8);
+    check_refused(f, port, bytes, IP6_HDR_LEN + 8, DROP_routing_header);
 }
 
 /* Proves MT-6-R8754-13, MT-9-1, MT-9-4. */

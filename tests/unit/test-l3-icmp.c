@@ -382,7 +382,8 @@ END_TEST
 #define ECHO "80000000 12340007 61"
 #define UDP  "0035003500080000"
 #define OPT  "00010400000000"
-#define SEGS "0000000000 fd00000000000000 0000000000000001" /* Last Entry and on. */
+#define LIST "fd00000000000000 0000000000000001"
+#define SEGS "00000000" LIST /* Last Entry and on. */
 static const struct {
     unsigned port, nh;
     const char *src, *dst;
@@ -417,6 +418,14 @@ static const struct {
     /* A segment list that goes on although this is no SID, and one that does not. */
     {UPLINK, 43, HOST, NODE, "11020401" SEGS UDP, DROP_not_for_us, ICMP6_PARAMETER, 0, 42},
     {UPLINK, 43, HOST, NODE, "11020400" SEGS UDP, DROP_not_for_us, ICMP6_UNREACHABLE, 4, 0},
+    /* Other Routing headers: RFC 8200 section 4.4. */
+    {HOST_PORT, 43, HOST, NODE, "11000001 00000000" UDP, DROP_not_for_us, ICMP6_PARAMETER, 0, 42},
+    {UPLINK, 43, HOST, NODE, "3a00fd05 00000000" ECHO, DROP_not_for_us, ICMP6_PARAMETER, 0, 42},
+    {UPLINK, 43, HOST, NODE, "3a00fd00 00000000" ECHO, DROP_none, ICMP6_REPLY, 0, 0x12340007},
+    {UPLINK, 43, HOST, NODE, "2b020400 00000000" LIST "11000001 00000000" UDP, DROP_not_for_us,
+     ICMP6_PARAMETER, 0, 66},
+    {UPLINK, 43, HOST, NODE, "2b00fd00 00000000 11000001 00000000" UDP, DROP_not_for_us,
+     ICMP6_PARAMETER, 0, 50},
     /* Options that nobody here knows: to be skipped, dropped, or told about. */
     {HOST_PORT, 60, HOST, NODE, "3a001e0400000000" ECHO, DROP_none, ICMP6_REPLY, 0, 0x12340007},
     {HOST_PORT, 60, HOST, NODE, "3a005e0400000000" ECHO, DROP_not_for_us, NONE, 0, 0},

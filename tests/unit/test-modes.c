@@ -341,7 +341,7 @@ START_TEST(mcast_too_big)
 END_TEST
 
 /* A listener takes the packet as by its End.MT SID, and forwards it whatever becomes of that.
- * Proves MT-5.1-5, MT-5.2-4, MT-5.2-5. */
+ * Proves MT-5.1-5, MT-5.2-4, MT-5.2-5, MT-6-R8200-4. */
 START_TEST(mcast_bud)
     {
         struct fixture *f = mcast_create(2);
@@ -375,6 +375,18 @@ START_TEST(mcast_bud)
         ck_assert_uint_eq(f->n_frames, 2);
         check_forwarded(&f->frames[1], PORT_B, bytes, len);
         ck_assert_uint_eq(fixture_total_drops(f), 2);
+
+        len = transit_encapsulated(bytes, &dst, &spec, 2);
+        memmove(bytes + IP6_HDR_LEN + 8, bytes + IP6_HDR_LEN, len - IP6_HDR_LEN);
+        memcpy(bytes + IP6_HDR_LEN, (uint8_t[8]){IP6_NH_ROUTING, 0, 253, 1}, 8);
+        len += 8;
+        struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) bytes;
+        ip->plen = be16_put((uint16_t) (len - IP6_HDR_LEN));
+        fixture_input(f, AGENT_PORT, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 2);
+        check_forwarded(&f->frames[0], PORT_A, bytes, len);
+        ck_assert_uint_eq(fixture_drops(f, DROP_routing_header), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 3);
 
         transit_receiver_responds(f, AETH_ACK_UNLIMITED, START);
         ck_assert_uint_eq(f->n_frames, 0); /* the other receiver has not. */

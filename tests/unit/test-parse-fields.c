@@ -286,6 +286,41 @@ START_TEST(srh_fields)
     }
 END_TEST
 
+/* The first Routing header of unknown type that has segments left, and whether it is left to the
+ * next segment. */
+START_TEST(unknown_routing)
+    {
+        static const struct {
+            uint8_t types[3], left[3];
+            int found; /* -1: none. */
+            bool stops;
+        } cases[] = {
+            {{0, 3, 253}, {0, 0, 0}, -1, false}, {{0, 3, 253}, {0, 1, 2}, 1, true},
+            {{0, 4, 3}, {1, 1, 1}, 0, true},     {{0, 4, 3}, {0, 1, 1}, 2, false},
+            {{0, 4, 3}, {0, 0, 1}, 2, true},     {{0, 4, 3}, {0, 0, 0}, -1, false},
+            {{4, 0, 3}, {0, 255, 1}, 1, true},   {{4, 0, 3}, {1, 255, 1}, 1, false},
+        };
+        static struct frame f;
+        struct parsed p;
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            uint16_t ofs[3];
+            put_eth(&f);
+            put_ip6(&f, IP6_NH_ROUTING);
+            for (size_t j = 0; j < 3; j++) {
+                ofs[j] = (uint16_t) f.len;
+                struct srh_hdr *srh = put_srh(&f, j < 2 ? IP6_NH_ROUTING : IP6_NH_NONE, 0);
+                srh->type = cases[i].types[j];
+                srh->segments_left = cases[i].left[j];
+            }
+            finish(&f, ETH_LEN);
+            assert_frame(&f, DROP_none, &p);
+            ck_assert_uint_eq(p.routing_ofs, cases[i].found < 0 ? 0 : ofs[cases[i].found]);
+            ck_assert_int_eq(parsed_routing_stops(&p), cases[i].stops);
+        }
+    }
+END_TEST
+
 /* Proves MT-6-R8200-1. */
 START_TEST(second_srh)
     {
@@ -519,6 +554,7 @@ parse_fields_suite(void)
     tcase_add_test(tc, extension_headers);
     tcase_add_test(tc, fragment);
     tcase_add_test(tc, srh_fields);
+    tcase_add_test(tc, unknown_routing);
     tcase_add_test(tc, second_srh);
     tcase_add_test(tc, mt_tlv);
     tcase_add_test(tc, most_mt_tlvs);
