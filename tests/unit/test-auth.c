@@ -201,6 +201,28 @@ START_TEST(capacity)
     }
 END_TEST
 
+/* With the TLV 2048 bytes, which Hdr Ext Len can say, and 2056, which it cannot. */
+START_TEST(limit_to_the_byte)
+    {
+        static const unsigned fits[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 7, 7};
+        static const unsigned exceeds[] = {7, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 6, 6};
+        static struct encap_template t, before;
+        struct auth_config c = config_of(AUTH_MT, KEY);
+
+        ck_assert_int_eq(build(&t, fits, sizeof fits / sizeof *fits), 0);
+        ck_assert_uint_eq(t.len, IP6_HDR_LEN + SRH_MAX_LEN - 40);
+        ck_assert_int_eq(auth_sign(&t, &c, &epoch), 0);
+        ck_assert_uint_eq(t.len, IP6_HDR_LEN + SRH_MAX_LEN);
+        ck_assert_uint_eq(t.bytes[IP6_HDR_LEN + offsetof(struct srh_hdr, hdr_ext_len)], 255);
+
+        ck_assert_int_eq(build(&t, exceeds, sizeof exceeds / sizeof *exceeds), 0);
+        ck_assert_uint_eq(t.len, IP6_HDR_LEN + SRH_MAX_LEN - 32);
+        before = t;
+        ck_assert_int_eq(auth_sign(&t, &c, &epoch), EMSGSIZE);
+        ck_assert_mem_eq(&t, &before, sizeof t);
+    }
+END_TEST
+
 START_TEST(not_signed)
     {
         static struct encap_template t, before;
@@ -560,6 +582,7 @@ auth_suite(void)
     tcase_add_checked_fixture(tc, fill_inputs, NULL);
     tcase_add_loop_test(tc, same_as_vectors, 0, sizeof vectors / sizeof vectors[0]);
     tcase_add_loop_test(tc, capacity, 0, sizeof most / sizeof most[0]);
+    tcase_add_test(tc, limit_to_the_byte);
     tcase_add_test(tc, not_signed);
     tcase_add_loop_test(tc, each_epoch_has_its_own, 0, 2);
     tcase_add_loop_test(tc, every_bit, 0, 2);

@@ -412,6 +412,71 @@ START_TEST(mcast_new_epoch)
     }
 END_TEST
 
+/* Outside is what one group's packets have, inside is a packet of another group, which this node
+ * has too: by Replication-SIDs and by multicast addresses it is neither's, and no receiver gets a
+ * copy.  A multicast router forwards it all the same, as it looks at the outside only. */
+START_TEST(packet_of_another_group)
+    {
+        bool mcast = _i;
+        struct fixture *f = mcast ? mcast_create(1) : transit_create(1);
+        struct in6_addr dst = mcast ? mcast_group_address(REPLICATION_ID) : transit_rs();
+        struct in6_addr other = star_proxy;
+        struct roce_spec spec = transit_write(START);
+        uint8_t bytes[PACKET_ROOM];
+        struct tree_info info;
+
+        other.s6_addr[15]++;
+        fixture_add_epoch(f); /* makes the second tree, of which another group is made. */
+        struct tree_config *b = &f->config.trees[1];
+        b->epoch = f->config.trees[0].epoch;
+        b->proxy = other;
+        b->replication_sid = mcast ? in6addr_any : node_sid(STAR_EDGE_ID, GROUP_RS + 1);
+        b->mcast_group = mcast_group_address(REPLICATION_ID + 1);
+        fixture_configure(f);
+        spec.dst = &other;
+        spec.dest_qp = b->designated_qpn;
+
+        size_t len = transit_encapsulated(bytes, &dst, &spec, 1);
+        /* The Segment List says what is inside. */
+        memcpy(bytes + IP6_HDR_LEN + sizeof(struct srh_hdr), &other, sizeof other);
+        fixture_input(f, AGENT_PORT, bytes, len);
+        ck_assert_uint_eq(f->n_frames, mcast ? 2 : 0);
+        ck_assert_uint_eq(fixture_drops(f, mcast ? DROP_mcast_unknown : DROP_rs_unknown), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        for (size_t i = 0; i < 2; i++) {
+            swedge_class.tree(f->node, i, &info);
+            ck_assert(!info.started);
+        }
+
+        /* By its own address it is taken. */
+        ((struct ip6_hdr_wire *) bytes)->dst = mcast ? b->mcast_group : b->replication_sid;
+        fixture_input(f, AGENT_PORT, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 3);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* In mode mcast nothing comes by the End.MT SID. */
+START_TEST(mcast_by_end_mt_sid)
+    {
+        struct fixture *f = mcast_create(1);
+        struct in6_addr end_mt = node_sid(STAR_EDGE_ID, SID_FUNC_END_MT);
+        struct roce_spec spec = transit_write(START);
+        uint8_t bytes[PACKET_ROOM];
+        struct tree_info info;
+
+        size_t len = transit_encapsulated(bytes, &end_mt, &spec, 1);
+        fixture_input(f, AGENT_PORT, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_mt_not_planned), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        swedge_class.tree(f->node, 0, &info);
+        ck_assert(!info.started);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /*
  * Edges, receivers provisioned.
  */
@@ -509,6 +574,8 @@ modes_suite(void)
     tcase_add_test(tc, mcast_too_big);
     tcase_add_test(tc, mcast_bud);
     tcase_add_test(tc, mcast_new_epoch);
+    tcase_add_loop_test(tc, packet_of_another_group, 0, 2);
+    tcase_add_test(tc, mcast_by_end_mt_sid);
     tcase_add_test(tc, provisioned_edge);
     suite_add_tcase(s, tc);
     return s;

@@ -459,11 +459,13 @@ START_TEST(who_can_be_served)
     }
 END_TEST
 
+#define N_EDGES 13
+
 static const struct {
     unsigned fabric_mtu;
     uint32_t path_mtu;
-    size_t n[2];     /* receivers at each edge. */
-    const char *why; /* NULL: it fits. */
+    size_t n[N_EDGES]; /* receivers at each edge. */
+    const char *why;   /* NULL: it fits. */
 } sizes[] = {
     /* 4096 + 84 + 40, SRH 8 + 16 + 24 + 20, padded to 72. */
     {4292, 4096, {1, 0}, NULL},
@@ -496,6 +498,12 @@ static const struct {
     {65535, 256, {91, 0}, "91 members need an SRH of 2064 bytes, and 2048 is the most"},
     {65535, 256, {88, 2}, NULL},
     {65535, 256, {45, 45}, "90 members need an SRH of 2064 bytes, and 2048 is the most"},
+    /* To the byte. */
+    {65535, 256, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, NULL},
+    {65535,
+     256,
+     {7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6},
+     "86 members need an SRH of 2056 bytes, and 2048 is the most"},
 };
 
 /* Proves MT-6-R8754-11. */
@@ -505,17 +513,20 @@ START_TEST(packet_sizes)
         struct plan_topology t;
         struct plan_group g;
 
-        plan_fixture_topology(&t, "h0-a9 a9-n1 n1-n2");
+        plan_fixture_topology(&t, "h0-a9 a9-n1 n1-n2 n1-n3 n1-n4 n1-n5 n1-n6 n1-n7 n1-n8 n1-n10 "
+                                  "n1-n11 n1-n12 n1-n13 n1-n14");
         plan_fixture_group(&g, members);
         g.mtu = sizes[_i].path_mtu;
         t.fabric_mtu = sizes[_i].fabric_mtu;
-        for (size_t edge = 0; edge < 2; edge++) {
+        for (size_t edge = 0; edge < N_EDGES; edge++) {
             for (size_t i = 0; i < sizes[_i].n[edge]; i++) {
-                char name[8];
+                char name[24], node[24];
 
                 snprintf(name, sizeof name, "r%zu", i + 1 + edge * 100);
+                /* Id 9 is the source agent's. */
+                snprintf(node, sizeof node, "n%zu", edge + 1 + (edge >= 8));
                 plan_fixture_add_host(&t, name);
-                plan_fixture_add_link(&t, edge ? "n2" : "n1", name);
+                plan_fixture_add_link(&t, node, name);
                 plan_fixture_add_member(&g, name);
             }
         }

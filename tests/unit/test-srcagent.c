@@ -301,6 +301,56 @@ START_TEST(responses)
     }
 END_TEST
 
+/* A response that is wrapped once more goes nowhere, although each of its headers is right: the host
+ * has no use for a tunnel, and what is inside was not sent by the root.  The agent learns nothing
+ * from it.
+ *
+ * Proves MT-9-3. */
+START_TEST(response_in_a_tunnel)
+    {
+        struct fixture *f = agent_create(2);
+        uint8_t inner[256], bytes[512];
+        struct tree_info info;
+
+        agent_write(f, START);
+        size_t len = roce_build(inner, &(struct roce_spec){
+                                           .src = &star_proxy,
+                                           .dst = &star_source,
+                                           .dest_qp = STAR_SOURCE_QPN,
+                                           .opcode = RC_ACK,
+                                           .psn = START,
+                                           .syndrome = AETH_ACK_UNLIMITED,
+                                       });
+        memcpy(ip6_build(bytes, star_proxy, star_source, IP6_NH_IPV6, len), inner, len);
+        fixture_input(f, UPLINK, bytes, IP6_HDR_LEN + len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_not_for_us), 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 1);
+        srcagent_class.tree(f->node, 0, &info);
+        ck_assert_uint_eq(info.reverse.m.v, START);
+        fixture_input(f, UPLINK, inner, len);
+        agent_check_made(f, 0, AETH_ACK_UNLIMITED, START);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* A WRITE of no bytes is not refused for its rkey or its address. */
+START_TEST(zero_length_write)
+    {
+        struct fixture *f = agent_create(2);
+        struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
+
+        spec.dma_len = spec.payload_len = 0;
+        spec.rkey = STAR_RKEY + 1;
+        spec.va = UINT64_MAX;
+        agent_from_host(f, &spec);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(f->frames[0].port, UPLINK);
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* A request with a P_Key that no member of the group can have goes nowhere: each receiver would
  * drop it. */
 START_TEST(foreign_pkey)
@@ -612,6 +662,8 @@ srcagent_suite(void)
     tcase_add_test(tc, refusal_after_restart);
     tcase_add_test(tc, refusal_after_restart_at_the_start);
     tcase_add_test(tc, responses);
+    tcase_add_test(tc, response_in_a_tunnel);
+    tcase_add_test(tc, zero_length_write);
     tcase_add_test(tc, foreign_pkey);
     tcase_add_test(tc, plain_traffic);
     tcase_add_test(tc, stale_epoch);

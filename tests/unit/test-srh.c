@@ -163,6 +163,36 @@ START_TEST(round_trip)
     }
 END_TEST
 
+/* The most that fits, to the byte, and the next longer SRH that there is: one of 2056 bytes has no
+ * Hdr Ext Len, which would be 0.  The last is that long only by its padding.
+ *
+ * Proves MT-6-R8754-11. */
+static const struct {
+    size_t len;
+    unsigned n_edges, n_with_more, n_more; /* the first of them have that many, others one less. */
+} around_limit[] = {{2048, 11, 11, 8}, {2056, 13, 8, 7}, {2056, 12, 3, 8}};
+
+START_TEST(limit_to_the_byte)
+    {
+        static struct srh_copy copies[128];
+        static struct encap_template t;
+        unsigned counts[13];
+
+        for (unsigned i = 0; i < around_limit[_i].n_edges; i++) {
+            counts[i] = around_limit[_i].n_more - (i >= around_limit[_i].n_with_more);
+        }
+        size_t n = make_copies(copies, counts, around_limit[_i].n_edges);
+        ck_assert_uint_eq(srh_len(copies, n), around_limit[_i].len);
+        if (around_limit[_i].len > SRH_MAX_LEN) {
+            ck_assert_int_eq(build(&t, copies, n), EMSGSIZE);
+        } else {
+            check_round_trip(copies, n);
+            ck_assert_int_eq(build(&t, copies, n), 0);
+            ck_assert_uint_eq(t.bytes[IP6_HDR_LEN + offsetof(struct srh_hdr, hdr_ext_len)], 255);
+        }
+    }
+END_TEST
+
 /* 91 receivers of one edge need 2048 - 24 - 9 x 24 = 1808 >= 90 x 20 bytes: 90
  * fit, 91 do not; and 46 edges with one receiver each fit, 47 do not.
  *
@@ -203,6 +233,7 @@ srh_suite(void)
 
     tcase_add_loop_test(tc, same_as_scapy, 0, sizeof cases / sizeof cases[0]);
     tcase_add_test(tc, round_trip);
+    tcase_add_loop_test(tc, limit_to_the_byte, 0, sizeof around_limit / sizeof around_limit[0]);
     tcase_add_test(tc, limit);
     suite_add_tcase(suite, tc);
     return suite;

@@ -137,6 +137,44 @@ START_TEST(middle_and_send_have_no_reth)
     }
 END_TEST
 
+/* A WRITE of no bytes touches no memory: an endpoint takes it with any rkey and address, so the
+ * edge lets these through as they are.
+ *
+ * Proves MT-6-S09. */
+START_TEST(zero_length_write)
+    {
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct roce_spec spec = write_only(START);
+
+        spec.dma_len = spec.payload_len = 0;
+        spec.rkey = STAR_RKEY + 1;
+        spec.va = UINT64_MAX;
+        down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 2);
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+        for (unsigned i = 0; i < 2; i++) {
+            const struct frame *frame = &f->frames[i];
+            const struct bth *bth = (const void *) (frame->bytes + frame->h.bth_ofs);
+            const struct reth *reth = (const void *) (frame->bytes + frame->h.ext_ofs);
+
+            ck_assert_uint_eq(frame->port, star_port(i));
+            ck_assert_uint_eq(be24_get(bth->dest_qp), star_qpn(i));
+            ck_assert_uint_eq(be64_get(reth->va), spec.va);
+            ck_assert_uint_eq(be32_get(reth->rkey), spec.rkey);
+            ck_assert_uint_eq(be32_get(reth->dma_len), 0);
+            ck_assert(frame_icrc_ok(frame));
+        }
+
+        /* One byte is checked. */
+        spec.psn = psn_make(START + 1).v;
+        spec.dma_len = spec.payload_len = 1;
+        down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_rkey), 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* H22: what arrives corrupt stays corrupt.
  *
  * Proves MT-5.2-9, MT-6-S10. */
@@ -638,6 +676,7 @@ swedge_suite(void)
 
     tcase_add_test(tc, copies_are_exact);
     tcase_add_test(tc, middle_and_send_have_no_reth);
+    tcase_add_test(tc, zero_length_write);
     tcase_add_test(tc, corruption_is_not_laundered);
     tcase_add_test(tc, verify_always);
     tcase_add_test(tc, acks_are_merged);

@@ -67,9 +67,7 @@ check_not_taken(struct fixture *f, uint16_t port, const uint8_t *bytes, size_t l
 }
 
 /* A bud gets the group's packets by its Replication-SID.  By its End.MT SID a packet would reach its
- * receivers, but no node below it.
- *
- * Proves MT-6-R9524-2. */
+ * receivers, but no node below it. */
 START_TEST(end_mt_sid_of_a_bud)
     {
         struct fixture *f = transit_create(2);
@@ -84,9 +82,7 @@ START_TEST(end_mt_sid_of_a_bud)
 END_TEST
 
 /* A group's packets come from its source agent, whichever way: another node's address as outer
- * source makes nothing of them, at a bud, a node without receivers and an edge.
- *
- * Proves MT-6-R9524-2. */
+ * source makes nothing of them, at a bud, a node without receivers and an edge. */
 START_TEST(foreign_outer_source)
     {
         static const unsigned n_receivers[] = {2, 0, 2};
