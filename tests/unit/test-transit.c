@@ -91,8 +91,8 @@ START_TEST(foreign_outer_source)
         struct in6_addr other = node_address(CHILD_A);
         struct in6_addr dst = edge ? node_sid(STAR_EDGE_ID, SID_FUNC_END_MT) : transit_rs();
         struct roce_spec spec = transit_write(START);
+        struct in6_addr agent = node_address(STAR_AGENT_ID);
         uint8_t bytes[PACKET_ROOM];
-        struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) bytes;
 
         if (edge) {
             f->config.trees[0].replication_sid = in6addr_any;
@@ -101,7 +101,7 @@ START_TEST(foreign_outer_source)
             fixture_configure(f);
         }
         size_t len = transit_encapsulated(bytes, &dst, &spec, n_receivers[_i]);
-        struct in6_addr agent = ip->src;
+        struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) bytes;
         ip->src = other;
         check_not_taken(f, PORT_A, bytes, len, DROP_outer_source);
         ip->src = agent;
@@ -266,11 +266,11 @@ START_TEST(padding)
         struct in6_addr dsts[] = {transit_rs(), node_sid(STAR_EDGE_ID, SID_FUNC_END_MT)};
         struct roce_spec spec = transit_write(START);
         uint8_t bytes[PACKET_ROOM];
-        struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) bytes;
 
         for (unsigned i = 0; i < 2; i++) {
             struct fixture *f = nodes[i];
             size_t len = transit_encapsulated(bytes, &dsts[i], &spec, 1);
+            struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) bytes;
             size_t copy_len = roce_build((uint8_t[PACKET_ROOM]){0}, &spec);
 
             memset(bytes + len, 0xaa, 10);
