@@ -133,6 +133,23 @@ find_next_ports(const struct swedge *sw, struct tree *t)
     }
 }
 
+/* A node without receivers verifies nothing, and forgets what it asked for. */
+static void
+configure_auth(struct tree *t, uint64_t now)
+{
+    if (!t->n_receivers) {
+        auth_verifier_destroy(t->auth);
+        t->auth = NULL;
+        return;
+    }
+    if (!t->auth) {
+        struct auth_epoch epoch = tree_config_auth_epoch(&t->config);
+
+        t->auth = auth_verifier_create(&epoch);
+    }
+    auth_verifier_configure(t->auth, &t->config.auth, now);
+}
+
 /* Gives 't' the branch set of 'config'. */
 static void
 tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *config, uint64_t now)
@@ -154,15 +171,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
         }
         keep_counts(b, &old);
     }
-    if (t->n_receivers) {
-        struct auth_epoch epoch = tree_config_auth_epoch(config);
-
-        t->auth = t->auth ? t->auth : auth_verifier_create(&epoch);
-        auth_verifier_configure(t->auth, &t->config.auth, now);
-    } else {
-        auth_verifier_destroy(t->auth);
-        t->auth = NULL;
-    }
+    configure_auth(t, now);
     struct reverse_out out = aggregate_configure(t->aggregate, &old.config, &t->config, now);
     find_direct(t);
     reverse_path_send(sw, t, &out, now);
