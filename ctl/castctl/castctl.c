@@ -192,23 +192,22 @@ usage(const char *topic)
             }
         }
     }
-    printf(
-        "\noptions:\n"
-        "  --db=REMOTE          registry (default: $ROCECAST_DB, or unix:%s/db.sock)\n"
-        "  --wait=%s\n"
-        "                       until castd (default) has taken it up, agents have applied it,\n"
-        "                       or none\n"
-        "  --timeout=SECONDS    for everything together (default %d)\n"
-        "  -j, --json           JSON instead of text, also for what is wrong: {\"error\", \"status\"}\n"
-        "  --private-key=FILE, --certificate=FILE, --ca-cert=FILE, --bootstrap-ca-cert=FILE\n"
-        "                       for ssl: remotes\n"
-        "  -v, --verbose[=SPEC] log to standard error\n"
-        "  -h, --help           this text; 'castctl group --help' is about groups only\n"
-        "  -V, --version        version\n"
-        "Numbers are decimal or 0x...\n"
-        "Exit status: 0 done, 1 usage or bad value, 2 refused, 3 registry or castd unreachable\n"
-        "or timed out, 4 partial.\n",
-        rocecast_rundir(), words_join(&ctl_wait_words, WORDS_ALL, "|", "|"), DEFAULT_TIMEOUT);
+    printf("\noptions:\n"
+           "  --db=REMOTE          registry (default: $ROCECAST_DB, or unix:%s/db.sock)\n"
+           "  --wait=%s\n"
+           "                       until castd (default) has taken it up, agents have applied it,\n"
+           "                       or none\n"
+           "  --timeout=SECONDS    for everything together (default %d)\n"
+           "  -j, --json           JSON instead of text, also of errors\n"
+           "  --private-key=FILE, --certificate=FILE, --ca-cert=FILE, --bootstrap-ca-cert=FILE\n"
+           "                       for ssl: remotes\n"
+           "  -v, --verbose[=SPEC] log to standard error\n"
+           "  -h, --help           this text; 'castctl group --help' is about groups only\n"
+           "  -V, --version        version\n"
+           "Numbers are decimal or 0x...\n"
+           "Exit status: 0 done, 1 usage or bad value, 2 refused, 3 registry or castd unreachable\n"
+           "or timed out, 4 partial.\n",
+           rocecast_rundir(), words_join(&ctl_wait_words, WORDS_ALL, "|", "|"), DEFAULT_TIMEOUT);
     exit(CTL_OK);
 }
 

@@ -44,7 +44,9 @@ ctl_fail(enum ctl_exit code, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    fail(code, xvasprintf(format, args));
+    char *why = xvasprintf(format, args);
+    va_end(args);
+    fail(code, why);
 }
 
 void
@@ -53,8 +55,10 @@ ctl_refuse(const struct ctl *ctl, const char *format, ...)
     va_list args;
 
     va_start(args, format);
+    char *why = xvasprintf(format, args);
+    va_end(args);
     fail(CTL_REFUSED,
-         xasprintf("%s: %s%s", ctl->command->name, xvasprintf(format, args),
+         xasprintf("%s: %s%s", ctl->command->name, why,
                    ctl->uncertain
                        ? " (the connection was lost before: perhaps it has been done then)"
                        : ""));

@@ -486,7 +486,7 @@ const struct ctl_command ctl_group_commands[] = {
     {"group reset", "GROUP", 1, 1, 0, 0, group_reset, print_epoch,
      "start a new epoch: source and members register again"},
     {"group wait", "GROUP", 1, 1, FLAG(OPT_MEMBERS) | FLAG(OPT_EPOCH), 0, NULL, group_wait,
-     "wait until the group is ready with at least N (default 1) active members"},
+     "wait until the group is ready, or degraded, with at least N (default 1) active members"},
     {"source set", "GROUP", 1, 1,
      FLAG(OPT_HOST) | FLAG(OPT_QPN) | FLAG(OPT_EPOCH) | FLAG(OPT_MAY_EXIST),
      FLAG(OPT_HOST) | FLAG(OPT_QPN), source_set, print_epoch,
