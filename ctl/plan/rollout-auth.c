@@ -61,7 +61,8 @@ rollout_auth_check(struct rollout *r)
     const struct plan_tree *agent = plan_agent_tree(&r->have);
 
     if (r->started && agent && !same_auth(&agent->config.auth, &r->group.auth)) {
-        r->auth_error = plan_check_size(r->topology, &r->group);
+        /* The sizes of a tree that the topology carries no more cannot be known. */
+        r->auth_error = r->error ? xstrdup(r->error) : plan_check_size(r->topology, &r->group);
     }
 }
 

@@ -199,5 +199,19 @@ def keys_fit_or_not(w):
     w.expect_state('ready', 'authentication stays as it is: .*packets of 1300 bytes')
 
 
+def keys_without_host(w):
+    """What a group is authenticated with changes when a member's host has lost its link, or is gone."""
+    w.ready_group()
+    w.set_started()
+    add_keys(w)
+    w.cut_host('n1', 'r1')
+    w.castctl('group set g --auth mt-auth --key 1')
+    w.expect_state('failed', 'r1')
+    check_equal('told', (told(w, 'n1'), told(w, 'a0')), (([], 0, []), ([], 0, [])))
+    w.db.transact({'op': 'delete', 'table': 'Host', 'where': [['name', '==', 'r1']]})
+    w.castctl('group set g --key 2')
+    w.expect_state('failed', 'r1')
+
+
 CASES = (keys_commands, keys_roll_over, keys_back_in_mid_roll_over, keys_on_and_off,
-         keys_where_needed, keys_fit_or_not)
+         keys_where_needed, keys_fit_or_not, keys_without_host)
