@@ -174,6 +174,7 @@ CONTROL = (
     ('n2 rocecast/capture-list n1', 'the only argument is -j'),
     ('n1 rocecast/status now', '"rocecast/status" command takes at most 0 arguments'),
     ('castd rocecast/status now', '"rocecast/status" command takes at most 0 arguments'),
+    ('castd rocecast/counters now', 'the only argument is -j'),
 )
 
 SECTIONS = (
