@@ -75,7 +75,9 @@ LDFLAGS_HARDEN := -Wl,-z,relro -Wl,-z,now
 
 CPP_BASE := -D_GNU_SOURCE -I. -I$(GEN)
 C_BASE := -std=gnu11 -fPIC $(SANFLAGS) $(HARDEN)
-LDFLAGS_BASE := -Wl,--as-needed $(LDFLAGS_HARDEN) $(SANFLAGS)
+# ctl/process/log.c.
+LDFLAGS_LOG := -Wl,--wrap=vlog -Wl,--wrap=vlog_rate_limit -Wl,--wrap=vlog_fatal
+LDFLAGS_BASE := -Wl,--as-needed $(LDFLAGS_HARDEN) $(LDFLAGS_LOG) $(SANFLAGS)
 
 # libisal exists for these machines only; lib/icrc.c has a portable fallback.
 ifneq ($(and $(wildcard /usr/include/isa-l.h),$(filter x86_64 aarch64,$(shell uname -m))),)
@@ -267,7 +269,7 @@ $(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) 
 $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castfwd,$(wildcard castfwd/main.c),$(LIBCASTFWD) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
-$(eval $(call program,castbench,bench/castbench/castbench.c,$(LIBBENCH) $(LIBAPI),$(LINK_API) -libverbs $(LIBS_ISAL) -ljansson -lm))
+$(eval $(call program,castbench,bench/castbench/castbench.c,$(LIBBENCH) $(LIBCAST) $(LIBAPI),$(LINK_API) -libverbs $(LIBS_ISAL) -ljansson -lm))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
 $(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
@@ -283,7 +285,7 @@ $(FAKE_VERBS): $(call objs,$(fake_verbs_src)) tests/api/fake/ibverbs.map
 
 # castbench with runs that are made up.
 FAKE_BENCH := $(if $(fake_run_src),$(B)/tests/castbench)
-$(FAKE_BENCH): $(call objs,bench/castbench/castbench.c $(fake_run_src)) $(LIBBENCH)
+$(FAKE_BENCH): $(call objs,bench/castbench/castbench.c $(fake_run_src)) $(LIBBENCH) $(LIBCAST)
 $(FAKE_BENCH): LIBS = $(LIBS_ISAL) -ljansson -lm
 
 # A program of several Python files is one executable archive of them.

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What becomes of a byte at most: "\xHH".  Longer escapes stand for more than one byte. */
-#define ESCAPE_LEN 4
+/* What becomes of a byte at most: "\uHHHH". */
+#define ESCAPE_LEN 6
 
 /* Length of the UTF-8 character at 's', which is *cp; 0: there is none. */
 static size_t
@@ -65,7 +65,7 @@ printable(const char *text)
             out += len;
         } else if (*s == '\n' || *s == '\r' || *s == '\t') {
             out += snprintf(out, room, "\\%c", *s == '\n' ? 'n' : *s == '\r' ? 'r' : 't');
-        } else if (len > 1) {
+        } else if (len && cp >= 0x7f) {
             out += snprintf(out, room, "\\u%04x", cp);
         } else {
             out += snprintf(out, room, "\\x%02x", *s);
@@ -88,4 +88,14 @@ printable_line(FILE *stream, const char *before, const char *format, va_list arg
     fprintf(stream, "%s%s\n", before, line);
     free(line);
     free(text);
+}
+
+void
+printable_put(FILE *stream, const char *before, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    printable_line(stream, before, format, args);
+    va_end(args);
 }

@@ -17,6 +17,7 @@
 #include "bench/castbench/out-file.h"
 #include "bench/castbench/refuse.h"
 #include "bench/castbench/report.h"
+#include "lib/printable.h"
 
 #define EXIT_USAGE   1
 #define EXIT_RUN     2 /* a run failed or a replica is wrong. */
@@ -106,7 +107,7 @@ end(void *aux, const struct plan *plan, unsigned i, const struct row *row,
     if (row->outcome == OUTCOME_PARTIAL) {
         char text[sizeof((struct matrix *) NULL)->error];
         matrix_sentence(plan, i, row, text, sizeof text);
-        fprintf(stderr, "castbench: %s\n", text);
+        printable_put(stderr, "castbench: ", "%s", text);
     }
 }
 
@@ -134,7 +135,7 @@ static bool
 written(const char *path, int error)
 {
     if (error) {
-        fprintf(stderr, "castbench: %s: %s\n", path, strerror(error));
+        printable_put(stderr, "castbench: ", "%s: %s", path, strerror(error));
     }
     return !error;
 }
@@ -183,11 +184,11 @@ end_refused(const struct plan *plan, int status, const char *json, const char *e
     struct matrix m = {.plan = plan};
 
     if (error[0]) {
-        fprintf(stderr, "castbench: %s\n", error);
+        printable_put(stderr, "castbench: ", "%s", error);
     }
     snprintf(m.error, sizeof m.error, "%s", error[0] ? error : "the command line is wrong");
     if (json && status == EXIT_USAGE && has_content(json)) {
-        fprintf(stderr, "castbench: %s stays as it was\n", json);
+        printable_put(stderr, "castbench: ", "%s stays as it was", json);
     } else if (json) {
         written(json, json_report_write(json_report_new(argc, argv), &m, json));
     }
@@ -234,7 +235,7 @@ run_plan(const struct plan *plan, int argc, char *argv[])
         fflush(stdout);
     }
     if (matrix.error[0]) {
-        fprintf(stderr, "castbench: %s\n", matrix.error);
+        printable_put(stderr, "castbench: ", "%s", matrix.error);
     }
     bool ok =
         !plan->json || written(plan->json, json_report_write(reports.json, &matrix, plan->json));

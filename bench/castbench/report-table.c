@@ -3,6 +3,7 @@
  * The table of runs (see report.h), in perftest's manner.
  */
 #include "bench/castbench/report.h"
+#include "lib/printable.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -80,11 +81,12 @@ static void
 table_replica(const struct replica *replica, const struct run_result *r, bool only_bad)
 {
     if (replica->bytes_ok != r->region_len) {
-        printf(" %s: %s%zu of %zu bytes right, first difference at offset %zu%s%s\n", replica->host,
-               run_find_lost(r, replica->host) ? "lost, " : "", replica->bytes_ok, r->region_len,
-               replica->first_bad, replica->why[0] ? ": " : "", replica->why);
+        printable_put(
+            stdout, " ", "%s: %s%zu of %zu bytes right, first difference at offset %zu%s%s",
+            replica->host, run_find_lost(r, replica->host) ? "lost, " : "", replica->bytes_ok,
+            r->region_len, replica->first_bad, replica->why[0] ? ": " : "", replica->why);
     } else if (!only_bad) {
-        printf(" %s: all %zu bytes right\n", replica->host, r->region_len);
+        printable_put(stdout, " ", "%s: all %zu bytes right", replica->host, r->region_len);
     }
 }
 

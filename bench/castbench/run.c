@@ -20,6 +20,7 @@
 #include "bench/castbench/run-private.h"
 #include "bench/castbench/sampler.h"
 #include "bench/castbench/worker.h"
+#include "lib/printable.h"
 
 /* The parent waits so many seconds longer than a process itself, whose own
  * sentence says more and so comes first. */
@@ -262,8 +263,8 @@ note_lost(struct parent *p, const struct lost_info *info)
     snprintf(lost->host, sizeof lost->host, "%s", info->host);
     snprintf(lost->why, sizeof lost->why, "%s", info->why);
     lost->after_ms = (unsigned long) ((now_ns() - p->started) / NS_PER_MS);
-    fprintf(stderr, "%scastbench: %s is lost after %lu ms: %s\n", isatty(STDERR_FILENO) ? "\r" : "",
-            lost->host, lost->after_ms, lost->why);
+    printable_put(stderr, isatty(STDERR_FILENO) ? "\rcastbench: " : "castbench: ",
+                  "%s is lost after %lu ms: %s", lost->host, lost->after_ms, lost->why);
 }
 
 /* Notes the receivers that are lost by now.  If there are none, waits until 'until' for one. */

@@ -116,7 +116,7 @@ ctl_agent_ask(const struct ctl *ctl, const struct rrec_node *node, const char *c
         }
     }
     if (!json) {
-        fprintf(stderr, "%s: node %s: %s\n", program_name, node->name, answer);
+        ctl_warn("node %s: %s", node->name, answer);
     }
     free(answer);
     return json;

@@ -19,6 +19,7 @@
 #include "ctl/registry/values.h"
 #include "fatal-signal.h"
 #include "lib/node-config.h"
+#include "lib/printable.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/vlog.h"
 #include "ovs-thread.h"
@@ -464,15 +465,15 @@ check_verb(const char *word)
     for (size_t i = 0; i < ARRAY_SIZE(command_tables); i++) {
         for (const struct ctl_command *c = command_tables[i]; c->name; c++) {
             if (!strncmp(c->name, word, len) && c->name[len] == ' ') {
-                ds_put_format(&lines, "\n  %s %-*s  %.*s", c->name,
+                ds_put_format(&lines, "  %s %-*s  %.*s\n", c->name,
                               (int) (SYNOPSIS_WIDTH - strlen(c->name)), c->args,
                               (int) strcspn(c->help, ":;\n"), c->help);
             }
         }
     }
     if (lines.length) {
-        ctl_fail(CTL_USAGE, "%s: a verb is missing (castctl %s --help):%s", word, word,
-                 ds_cstr(&lines));
+        ctl_fail_with_list(CTL_USAGE, ds_cstr(&lines), "%s: a verb is missing (castctl %s --help)",
+                           word, word);
     }
 }
 

@@ -128,7 +128,12 @@ extern const struct ctl_command ctl_doctor_commands[];
 /* fail.c. */
 /* Prints "castctl: ..." and exits; nothing has been written then. */
 void ctl_fail(enum ctl_exit, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
-/* Likewise, with CTL_REFUSED and the command's name. */
+/* Likewise, with lines of our own behind it. */
+void ctl_fail_with_list(enum ctl_exit, const char *list, const char *format, ...)
+    OVS_PRINTF_FORMAT(3, 4) OVS_NO_RETURN;
+/* Likewise, and goes on. */
+void ctl_warn(const char *format, ...) OVS_PRINTF_FORMAT(1, 2);
+/* As ctl_fail(), with CTL_REFUSED and the command's name. */
 void ctl_refuse(const struct ctl *, const char *format, ...) OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN;
 
 /* From now on failures are JSON, too. */
@@ -172,7 +177,12 @@ void ctl_finish(bool partial);
  * objects as a table.  'keys', ended by NULL, are what the text shows, in that order.  They may be
  * NULL where the output is JSON. */
 void ctl_print(const struct ctl *, struct json *json, const char *const keys[]);
-/* Prints an array of objects as a table; nothing if it is empty. */
+/* Prints one line of text, in which control characters are escapes. */
+void ctl_print_line(const char *format, ...) OVS_PRINTF_FORMAT(1, 2);
+/* Likewise, the lines of a text; JSON stays JSON. */
+void ctl_print_lines(char *text);
+/* Prints an array of objects, which is printable (ctl_json_printable()), as a table; nothing if it is
+ * empty. */
 void ctl_print_table(const struct json *array, const char *const keys[], int indent);
 void ctl_put_int(struct json *object, const char *name, int64_t value);
 void ctl_put_bool(struct json *object, const char *name, bool value);

@@ -43,9 +43,9 @@ print_text(const struct doctor *d)
     for (size_t i = 0; i < d->n; i++) {
         const struct doctor_finding *f = &d->findings[i];
 
-        printf("%-8s %-12s %s\n", doctor_state_name(f->state), f->check, f->found);
+        ctl_print_line("%-8s %-12s %s", doctor_state_name(f->state), f->check, f->found);
         if (f->fix) {
-            printf("%-8s %-12s -> %s\n", "", "", f->fix);
+            ctl_print_line("%-8s %-12s -> %s", "", "", f->fix);
         }
     }
 }

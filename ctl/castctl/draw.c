@@ -12,6 +12,8 @@
 #include "ctl/castctl/tree.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "ctl/registry/group-settings.h"
 #include "lib/node-config.h"
@@ -365,8 +367,9 @@ draw_mode(const struct json *tree)
 }
 
 void
-tree_draw(const struct json *tree)
+tree_draw(const struct json *raw)
 {
+    struct json *tree = ctl_json_printable(raw);
     const struct json *source = ctl_get(tree, "source");
     const struct json_array *nodes = ctl_get_array(tree, "nodes");
     const char *status = ctl_get_string(tree, "status");
@@ -396,11 +399,31 @@ tree_draw(const struct json *tree)
             "sent_next: the PSN that goes down next; confirmed: all below it are; told: what the parent knows");
     }
     sset_destroy(&d.drawn);
+    json_destroy(tree);
 }
 
 /*
- * Graphviz.  Names have no characters that need quoting.
+ * Graphviz.
  */
+
+/* A name as it may be in quotes.  One that castctl has let in needs none; neither is one that was
+ * written to the registry past it of use. */
+static struct json *
+without_quotes(const struct json *raw)
+{
+    char *text = json_to_string(raw, 0);
+
+    for (char *s = text; (s = strchr(s, '\\')); s += 2) {
+        if (s[1] == '"' || s[1] == '\\') {
+            s[0] = s[1] = '_';
+        }
+    }
+    struct json *safe = json_from_string(text);
+    struct json *tree = ctl_json_printable(safe);
+    json_destroy(safe);
+    free(text);
+    return tree;
+}
 
 /* The text without the space at its start, which parts it from what stands left of it in a line. */
 static const char *
@@ -495,8 +518,9 @@ dot_responses(const struct drawing *d, const struct json *node)
 }
 
 void
-tree_draw_dot(const struct json *tree)
+tree_draw_dot(const struct json *raw)
 {
+    struct json *tree = without_quotes(raw);
     const struct json_array *nodes = ctl_get_array(tree, "nodes");
     const struct json *source = ctl_get(tree, "source");
     struct drawing d = {.tree = tree, .drawn = SSET_INITIALIZER(&d.drawn)};
@@ -516,4 +540,5 @@ tree_draw_dot(const struct json *tree)
     }
     puts("}");
     sset_destroy(&d.drawn);
+    json_destroy(tree);
 }

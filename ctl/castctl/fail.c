@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/printable.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
@@ -23,8 +24,9 @@ ctl_fail_as_json(void)
     as_json = true;
 }
 
+/* 'list': lines of our own that follow in text; NULL: none. */
 static void OVS_NO_RETURN
-fail(enum ctl_exit code, const char *why)
+fail(enum ctl_exit code, const char *why, const char *list)
 {
     if (as_json && !ferror(stdout)) {
         struct json *o = json_object_create();
@@ -34,7 +36,8 @@ fail(enum ctl_exit code, const char *why)
         ctl_print(&(struct ctl){.json = true}, o, NULL);
     }
     fflush(stdout);
-    fprintf(stderr, "%s: %s\n", program_name, why);
+    printable_put(stderr, "castctl: ", list ? "%s:" : "%s", why);
+    fputs(list ? list : "", stderr);
     exit(code);
 }
 
@@ -46,7 +49,28 @@ ctl_fail(enum ctl_exit code, const char *format, ...)
     va_start(args, format);
     char *why = xvasprintf(format, args);
     va_end(args);
-    fail(code, why);
+    fail(code, why, NULL);
+}
+
+void
+ctl_fail_with_list(enum ctl_exit code, const char *list, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    char *why = xvasprintf(format, args);
+    va_end(args);
+    fail(code, why, list);
+}
+
+void
+ctl_warn(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    printable_line(stderr, "castctl: ", format, args);
+    va_end(args);
 }
 
 void
@@ -61,7 +85,8 @@ ctl_refuse(const struct ctl *ctl, const char *format, ...)
          xasprintf("%s: %s%s", ctl->command->name, why,
                    ctl->uncertain
                        ? " (the connection was lost before: perhaps it has been done then)"
-                       : ""));
+                       : ""),
+         NULL);
 }
 
 /* Fails with the options that begin with 'arg', or because none does. */

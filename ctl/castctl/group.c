@@ -393,8 +393,9 @@ print_epoch(struct ctl *ctl)
     const struct rrec_group *group = request_find_group(ctl->idl, ctl->argv[0]);
 
     if (group && !ctl->json) {
-        printf("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64 ", start PSN %" PRId64 "\n",
-               group->name, group->epoch, group->designated_qpn, group->start_psn);
+        ctl_print_line("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64
+                       ", start PSN %" PRId64,
+                       group->name, group->epoch, group->designated_qpn, group->start_psn);
     } else if (group) {
         ctl_print(ctl, group_to_json(ctl, group), group_keys());
     }

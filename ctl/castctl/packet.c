@@ -66,7 +66,8 @@ trace(struct ctl *ctl)
     char *answer = run_at_node(ctl, "rocecast/trace",
                                ctl->json ? (const char *[]){"-j", ctl->argv[1], hex, NULL}
                                          : (const char *[]){ctl->argv[1], hex, NULL});
-    puts(answer);
+    /* Whoever writes to the registry says where an agent is. */
+    ctl_print_lines(answer);
     free(answer);
     free(hex);
 }

@@ -6,10 +6,12 @@
 
 #include "ctl/castctl/castctl.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/figure.h"
+#include "lib/printable.h"
 #include "svec.h"
 #include "util.h"
 
@@ -162,12 +164,17 @@ ctl_print(const struct ctl *ctl, struct json *json, const char *const keys[])
     if (ctl->json) {
         char *s = json_to_string(json, JSSF_PRETTY | JSSF_SORT);
 
-        puts(s);
+        ctl_print_lines(s);
         free(s);
-    } else if (json->type == JSON_ARRAY) {
-        ctl_print_table(json, keys, 0);
     } else {
-        print_object(json, keys, 0);
+        struct json *text = ctl_json_printable(json);
+
+        if (text->type == JSON_ARRAY) {
+            ctl_print_table(text, keys, 0);
+        } else {
+            print_object(text, keys, 0);
+        }
+        json_destroy(text);
     }
     json_destroy(json);
 }
@@ -192,5 +199,25 @@ ctl_sort_by(struct json *array, const char *key)
     if (array->array.n) { /* an array without elements is NULL, which qsort() must not get. */
         sort_key = key;
         qsort(array->array.elems, array->array.n, sizeof *array->array.elems, compare_objects);
+    }
+}
+
+void
+ctl_print_line(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    printable_line(stdout, "", format, args);
+    va_end(args);
+}
+
+void
+ctl_print_lines(char *text)
+{
+    char *save = NULL;
+
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        ctl_print_line("%s", line);
     }
 }

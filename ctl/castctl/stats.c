@@ -221,12 +221,14 @@ print_node(const char *name, const struct json *counters)
 static void
 print_stats(const struct json *all)
 {
-    const struct shash_node **nodes = shash_sort(json_object(all));
+    struct json *text = ctl_json_printable(all);
+    const struct shash_node **nodes = shash_sort(json_object(text));
 
-    for (size_t i = 0; i < shash_count(json_object(all)); i++) {
+    for (size_t i = 0; i < shash_count(json_object(text)); i++) {
         print_node(nodes[i]->name, nodes[i]->data);
     }
     free(nodes);
+    json_destroy(text);
 }
 
 static void

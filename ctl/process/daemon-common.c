@@ -33,6 +33,7 @@
 #include "daemon.h"
 #include "dirs.h"
 #include "fatal-signal.h"
+#include "lib/printable.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "ovs-thread.h"
@@ -81,13 +82,13 @@ usage(enum daemon_kind kind, const char *purpose)
 
 static void OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN exit_because(int status, const char *format, ...)
 {
+    char *before = xasprintf("%s: ", program_name);
     va_list args;
 
-    fprintf(stderr, "%s: ", program_name);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    printable_line(stderr, before, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    free(before);
     exit(status);
 }
 

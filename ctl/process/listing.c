@@ -6,6 +6,7 @@
 
 #include "ctl/process/listing.h"
 
+#include "ctl/registry/json.h"
 #include "lib/figure.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/json.h"
@@ -75,7 +76,10 @@ listing_reply(struct unixctl_conn *conn, const struct json *json, bool as_json)
     if (as_json) {
         json_to_ds(json, JSSF_SORT, &s);
     } else {
-        format_text(json, 0, &s);
+        struct json *text = ctl_json_printable(json);
+
+        format_text(text, 0, &s);
+        json_destroy(text);
     }
     unixctl_command_reply(conn, ds_cstr(&s));
     ds_destroy(&s);

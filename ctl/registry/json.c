@@ -6,6 +6,9 @@
 
 #include "ctl/registry/json.h"
 
+#include <stdlib.h>
+
+#include "lib/printable.h"
 #include "openvswitch/json.h"
 #include "openvswitch/shash.h"
 
@@ -46,4 +49,33 @@ ctl_get_array(const struct json *object, const char *key)
     const struct json *value = ctl_get(object, key);
 
     return value && value->type == JSON_ARRAY ? &value->array : &none;
+}
+
+struct json *
+ctl_json_printable(const struct json *json)
+{
+    if (json->type == JSON_STRING) {
+        return json_string_create_nocopy(printable(json_string(json)));
+    }
+    if (json->type == JSON_ARRAY) {
+        struct json *array = json_array_create_empty();
+
+        for (size_t i = 0; i < json->array.n; i++) {
+            json_array_add(array, ctl_json_printable(json->array.elems[i]));
+        }
+        return array;
+    }
+    if (json->type == JSON_OBJECT) {
+        struct json *object = json_object_create();
+        const struct shash_node *member;
+
+        SHASH_FOR_EACH (member, json_object(json)) {
+            char *name = printable(member->name);
+
+            json_object_put(object, name, ctl_json_printable(member->data));
+            free(name);
+        }
+        return object;
+    }
+    return json_deep_clone(json);
 }

@@ -17,6 +17,8 @@ const char *ctl_get_string(const struct json *object, const char *key);
 int64_t ctl_get_int(const struct json *object, const char *key);
 bool ctl_get_bool(const struct json *object, const char *key);
 const struct json_array *ctl_get_array(const struct json *object, const char *key);
+/* A copy for text: strings and names of members are printable() there. */
+struct json *ctl_json_printable(const struct json *);
 /* The member, NULL if there is none. */
 const struct json *ctl_get(const struct json *object, const char *key);
 

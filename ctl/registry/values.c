@@ -98,6 +98,12 @@ inet_remote_is_valid(const char *s, size_t len)
 bool
 db_is_valid(const char *s)
 {
+    /* It is shown, and logged, as it is. */
+    for (const char *c = s; *c; c++) {
+        if ((unsigned char) *c < ' ' || *c == 0x7f) {
+            return false;
+        }
+    }
     for (;;) {
         size_t len = strcspn(s, ",");
         bool inet = !strncmp(s, "tcp:", 4) || !strncmp(s, "ssl:", 4);

@@ -174,7 +174,7 @@ def outcomes(w):
         p = fake(w, runs, *argv, '--json', 'x.json', '--csv', 'x.csv')
         equal(runs, p.returncode, status)
         if said is not None:
-            equal(runs, p.stderr, said and 'castbench: %s\n' % said)
+            equal(runs, p.stderr, said and 'castbench: %s\n' % said.replace('\n', '\\n'))
         value = document.load(w.file('x.json')).data
         equal('ok', value['ok'], status == 0)
         equal('runs', [run['ok'] for run in value['runs']], oks)
