@@ -92,6 +92,7 @@ struct rocecast_group {
     char name[ROCECAST_NAME_SIZE];
     int fd;      /* eventfd: readable while 'raised'. */
     bool raised; /* there are events. */
+    bool ecn;    /* queue pairs get ECT(0). */
 
     /* The group as it is. */
     bool exists, ready;

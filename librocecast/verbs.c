@@ -181,8 +181,11 @@ check_mtu(const struct verbs *v, struct ibv_context *ctx, const struct rocecast_
                    e->mtu, 128u << port.active_mtu);
 }
 
+#define TCLASS_ECT0 2 /* RFC 3168 section 5, in the traffic class. */
+
 static int
-to_rtr(const struct verbs *v, struct ibv_qp *qp, const struct rocecast_epoch *e, int gid_index)
+to_rtr(const struct verbs *v, struct ibv_qp *qp, const struct rocecast_epoch *e, int gid_index,
+       bool ecn)
 {
     struct ibv_qp_attr rtr = {
         .qp_state = IBV_QPS_RTR,
@@ -194,7 +197,7 @@ to_rtr(const struct verbs *v, struct ibv_qp *qp, const struct rocecast_epoch *e,
                     .port_num = PORT,
                     .grh = {.sgid_index = (uint8_t) gid_index,
                             .hop_limit = 64,
-                            .traffic_class = 2 /* ECT(0) */}},
+                            .traffic_class = ecn ? TCLASS_ECT0 : 0}},
     };
     char text[INET6_ADDRSTRLEN];
 
@@ -248,6 +251,20 @@ prepare(struct rocecast_group *g, const char *host, const struct ibv_qp *qp,
 }
 
 int
+rocecast_qp_set_ecn(struct rocecast_group *g, int on)
+{
+    NO_CANCELLATION;
+    int error = loop_check_process();
+
+    if (!error) {
+        loop_lock();
+        g->ecn = on;
+        loop_unlock();
+    }
+    return error;
+}
+
+int
 rocecast_qp_connect(struct rocecast_group *g, const char *host, struct ibv_qp *qp,
                     const struct rocecast_epoch *e, int timeout_ms)
 {
@@ -255,7 +272,13 @@ rocecast_qp_connect(struct rocecast_group *g, const char *host, struct ibv_qp *q
     struct verbs v;
     int gid_index, error = prepare(g, host, qp, e, timeout_ms, &v, &gid_index);
 
-    error = error ? error : to_rtr(&v, qp, e, gid_index);
+    if (error) {
+        return error;
+    }
+    loop_lock();
+    bool ecn = g->ecn;
+    loop_unlock();
+    error = to_rtr(&v, qp, e, gid_index, ecn);
     return error ? error : to_rts(&v, qp, e);
 }
 

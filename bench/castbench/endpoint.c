@@ -216,7 +216,7 @@ endpoint_qp_connect(struct endpoint *ep, struct ibv_qp *qp, const struct endpoin
                     .port_num = 1,
                     .grh = {.sgid_index = (uint8_t) ep->gid_index,
                             .hop_limit = 64,
-                            .traffic_class = 2 /* ECT(0) */}},
+                            .traffic_class = peer->ecn ? 2 : 0 /* ECT(0), Not-ECT */}},
     };
     struct ibv_qp_attr rts = {
         .qp_state = IBV_QPS_RTS,

@@ -33,6 +33,7 @@ struct endpoint_peer {
     uint32_t sq_psn; /* what this side starts with. */
     uint32_t mtu;    /* path MTU: 256..4096. */
     uint8_t timeout; /* local ACK timeout: 4.096 us * 2^timeout. */
+    bool ecn;        /* ECT(0) instead of Not-ECT. */
 };
 
 /* Where to look for a host's address; NULL and -1: everywhere. */

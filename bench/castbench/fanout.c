@@ -110,11 +110,12 @@ run_peer(const struct run_ctx *run, unsigned member, uint32_t qpn)
         .sq_psn = run->shared->psn,
         .mtu = run->shared->mtu,
         .timeout = run->options->qp_timeout,
+        .ecn = run->options->ecn,
     };
 }
 
 struct endpoint_peer
-group_peer(const struct rocecast_epoch *group)
+group_peer(const struct run_ctx *run, const struct rocecast_epoch *group)
 {
     return (struct endpoint_peer){
         .address = group->proxy,
@@ -123,6 +124,7 @@ group_peer(const struct rocecast_epoch *group)
         .sq_psn = group->start_psn,
         .mtu = group->mtu,
         .timeout = (uint8_t) group->qp_timeout,
+        .ecn = run->options->ecn,
     };
 }
 

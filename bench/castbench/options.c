@@ -41,6 +41,7 @@ static const char usage[] =
     "  -q, --qp QPS           QPs to each peer, 1..16; mcast: a group each (default 1)\n"
     "  -m, --mtu MTU          path MTU (default: of the group, else 1024); of groups only checked\n"
     "  -u, --qp-timeout T     local ACK timeout, 4.096 us * 2^T, but not of groups (default 18)\n"
+    "  -E, --ecn              packets say ECT(0); without it Not-ECT, since nothing slows down\n"
     "  -d, --ib-dev DEV       RDMA device (default: the one that has the host's address)\n"
     "  -x, --gid-index I      in its GID table (default: where the address is)\n"
     "      --pattern NAME     seq (default), random, or append: a log with a tail pointer\n"
@@ -338,6 +339,7 @@ static const struct known_option options[] = {
     {"qp", 'q', .set = set_number, FIELD(base.qps), .min = 1, .max = MAX_QPS},
     {"mtu", 'm', .set = set_mtu, FIELD(base.mtu), .min = 256, .max = 4096},
     {"qp-timeout", 'u', .set = set_number, FIELD(base.qp_timeout), .min = 1, .max = 31},
+    {"ecn", 'E', .set = NULL},
     {"ib-dev", 'd', .set = set_text, FIELD(base.ib_dev)},
     {"gid-index", 'x', .set = set_number, FIELD(base.gid_index), .max = 255},
     {"pattern", 0, .set = set_pattern},
@@ -402,6 +404,7 @@ option(struct parser *p, int c, char *arg)
 {
     switch (c) {
     case 'a': p->all_sizes = true; return true;
+    case 'E': p->plan->base.ecn = true; return true;
     case 'h': fputs(usage, stdout); exit(0);
     case 'V': printf(ROCECAST_VERSION_LINE, "castbench"); exit(0);
     default: break;
@@ -494,7 +497,7 @@ options_parse(struct plan *plan, int argc, char *argv[], char *error, size_t siz
     opterr = 1;
     bool ok = true;
     for (int c;
-         (c = getopt_long(argc, argv, "s:an:D:t:q:m:u:d:x:j:hV", long_options, NULL)) != -1;) {
+         (c = getopt_long(argc, argv, "s:an:D:t:q:m:u:Ed:x:j:hV", long_options, NULL)) != -1;) {
         if (ok) {
             ok = option(&p, c, optarg);
             opterr = ok; /* one sentence is enough. */

@@ -200,7 +200,7 @@ receiver_arm_group(struct receiver *r, unsigned q, char *error, size_t size)
     const struct run_options *o = r->run->options;
     struct shared *shared = r->run->shared;
     const struct rocecast_epoch *group = &shared->groups[q];
-    struct endpoint_peer peer = group_peer(group);
+    struct endpoint_peer peer = group_peer(r->run, group);
 
     if (endpoint_qp_connect(&r->ep, r->inflows[q].qp, &peer)) {
         return refuse(error, size, "%s", r->ep.error);

@@ -116,7 +116,7 @@ bool receiver_step(void *aux, unsigned step, char *error, size_t size);
 /* The other side of a connection that is not a group's. */
 struct endpoint_peer run_peer(const struct run_ctx *, unsigned member, uint32_t qpn);
 /* The other side of a connection to a group. */
-struct endpoint_peer group_peer(const struct rocecast_epoch *);
+struct endpoint_peer group_peer(const struct run_ctx *, const struct rocecast_epoch *);
 
 static inline bool
 is_mcast(const struct run_ctx *run)

@@ -44,6 +44,7 @@ struct run_options {
     double rate;        /* open loop: blocks per second, of all QPs together; 0: closed loop. */
     uint32_t mtu;       /* path MTU; 0: the first group's, or 1024 if there is no group. */
     uint8_t qp_timeout; /* local ACK timeout; groups have their own. */
+    bool ecn;           /* queue pairs say ECT(0). */
     uint64_t seed;
     unsigned timeout;   /* seconds without progress. */
     size_t region_max;  /* 0: REGION_MAX. */

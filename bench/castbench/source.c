@@ -103,7 +103,7 @@ source_arm_group(struct source *s, unsigned q, char *error, size_t size)
     if (registry_source_set(o->groups[q], o->source, lane->qp->qp_num, group, error, size)) {
         return false;
     }
-    struct endpoint_peer peer = group_peer(group);
+    struct endpoint_peer peer = group_peer(s->run, group);
     if (endpoint_qp_connect(&s->ep, lane->qp, &peer)) {
         return refuse(error, size, "%s", s->ep.error);
     }

@@ -446,6 +446,8 @@ run(int argc, char *argv[])
         cancel();
     } else if (!strcmp(command, "join") && argc == 3) {
         join(argv[1], !strcmp(argv[2], "source"));
+    } else if (!strcmp(command, "ecn") && argc == 2) {
+        answer_status(rocecast_qp_set_ecn(g, atoi(argv[1])));
     } else if (!strcmp(command, "qp")) {
         answer_status(rocecast_qp_init(NULL, ROCECAST_SOURCE));
     } else if (!strcmp(command, "unharmed")) {

@@ -90,6 +90,7 @@ CASTBENCH = (
     (WRITE + ' -m 8192', 1, 'castbench: -m 8192: must be 256..4096'),
     (WRITE + ' -m 4096', 2, 'castbench: -m 4096: the path MTU of group g is 1024'),
     (WRITE + ' --qp-timeout 32', 1, 'castbench: -u 32: must be 1..31'),
+    (WRITE + ' --ecn=0', 1, "castbench: option '--ecn' doesn't allow an argument"),
     (WRITE + ' --gid-index 256', 1, 'castbench: -x 256: must be 0..255'),
     (WRITE + ' --ib-dev nothing', 2, 'castbench: …nothing…'),
     (WRITE + ' --rate 0', 1, 'castbench: --rate 0: must be 0.001..1000000000'),

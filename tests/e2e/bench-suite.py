@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 
@@ -292,6 +293,32 @@ def refused(lab):
             check(not result['ok'] and wanted in result['error'], '%s: %s', options, result)
 
 
+def ecn_fields(lab, scheme, *options):
+    """Of the RoCE packets between n1 and r1 in a run."""
+    path, port = work_file('ecn.pcap'), lab.port('n1', 'r1')
+    castctl('capture', 'start', 'n1', port, path, '--force')
+    try:
+        r, = measured(lab, 'write', scheme, *sizes(), *options)['runs']
+    finally:
+        castctl('capture', 'stop', 'n1', port)
+    check_right(lab, r)
+    data, found, at = read(path), set(), 24
+    while at < len(data):
+        length, = struct.unpack_from('=I', data, at + 8)
+        frame = data[at + 16:at + 16 + length]
+        at += 16 + length
+        if frame[20] == 17 and frame[56:58] == b'\x12\xb7':
+            found.add(frame[15] >> 4 & 3)
+    return found
+
+
+def ecn(lab):
+    """Queue pairs do not say that they react to congestion, unless --ecn has them say so."""
+    for scheme in ('mcast', 'unicast', 'chain'):
+        check_equal('ECN fields, %s' % scheme, ecn_fields(lab, scheme), {0})
+        check_equal('ECN fields, %s --ecn' % scheme, ecn_fields(lab, scheme, '--ecn'), {2})
+
+
 def main():
     os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
     suite = Suite()
@@ -305,6 +332,7 @@ def main():
         suite.case('castbench: files and stores are equal', files_equal, lab)
         suite.case('castbench: the bytes of a file', a_file, lab)
         suite.case('castbench: a matrix of runs', matrix, lab)
+        suite.case('castbench: ECN', ecn, lab)
         suite.case('castbench: time, rate, conditions', other_ends, lab)
         suite.case('castbench: more is due than can be written', too_fast, lab)
         suite.case('castbench: counters that the kernel keeps for a while', stale_counters, lab)

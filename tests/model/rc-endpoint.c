@@ -138,7 +138,7 @@ build(const struct rc_endpoint *ep, uint8_t *out, uint8_t opcode, bool ack_req, 
     uint16_t udp_len = (uint16_t) (sizeof *udp + sizeof *bth + len + ROCE_ICRC_LEN);
 
     memset(out, 0, HEADERS_LEN);
-    ip6_set_vtf(ip, 2, 0); /* ECT(0). */
+    ip6_set_vtf(ip, ep->config.ecn ? 2 : 0, 0); /* ECT(0), Not-ECT. */
     ip->plen = be16_put(udp_len);
     ip->nh = IP6_NH_UDP;
     ip->hlim = 64;

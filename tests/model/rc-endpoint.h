@@ -80,6 +80,7 @@ struct rc_config {
     uint8_t rnr_retry;
     uint8_t min_rnr_timer; /* code. */
     uint64_t gap_usec;     /* between two request packets: the speed of the link. */
+    bool ecn;              /* packets say ECT(0), not Not-ECT. */
     /* Region that WRITEs reach; length 0: none. */
     uint8_t *region;
     uint64_t va;

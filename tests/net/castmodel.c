@@ -28,6 +28,7 @@ static const char usage[] =
     "  -m, --mtu MTU          path MTU without a group (default 1024)\n"
     "      --op NAME          write (default), write_imm, send or send_imm\n"
     "      --gap USEC         between packets of a connection (default 0)\n"
+    "      --ecn              packets say ECT(0), not Not-ECT\n"
     "      --seed N           of the bytes (default 1)\n"
     "      --silent R1,...    receivers that take nothing more from SIGUSR1 on\n"
     "      --slow R1,...      receivers that ask for time after each packet, half a second each,\n"
@@ -150,6 +151,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         OPT_SLOW,
         OPT_REFUSE,
         OPT_TIMEOUT,
+        OPT_ECN,
         OPT_VERSION
     };
     static const struct option longs[] = {
@@ -167,6 +169,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         {"slow", required_argument, NULL, OPT_SLOW},
         {"refuse", required_argument, NULL, OPT_REFUSE},
         {"timeout", required_argument, NULL, OPT_TIMEOUT},
+        {"ecn", no_argument, NULL, OPT_ECN},
         {"version", no_argument, NULL, OPT_VERSION},
         {NULL, 0, NULL, 0},
     };
@@ -188,6 +191,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         case OPT_SLOW: names(&o->slow, "--slow: too many, from", optarg); break;
         case OPT_REFUSE: names(&o->refuse, "--refuse: too many, from", optarg); break;
         case OPT_TIMEOUT: o->timeout = (unsigned) number("--timeout", optarg, 1, 3600); break;
+        case OPT_ECN: o->ecn = true; break;
         case OPT_VERSION: printf(ROCECAST_VERSION_LINE, "castmodel"); exit(0);
         default: fputs(usage, stderr); exit(EXIT_USAGE);
         }

@@ -228,6 +228,7 @@ model_run_prepare(struct model_run *r)
     r->config.retry_cnt = r->config.rnr_retry = RC_RETRY_FOREVER;
     r->config.min_rnr_timer = 12;
     r->config.gap_usec = o->gap;
+    r->config.ecn = o->ecn;
     r->buf = malloc(r->content.region_len);
     if (!r->buf) {
         fail("out of memory");

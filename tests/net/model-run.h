@@ -32,6 +32,7 @@ struct model_options {
     uint32_t mtu;
     enum rc_op op;
     uint64_t gap;
+    bool ecn;
     uint64_t seed;
     unsigned timeout;
 };

@@ -310,4 +310,25 @@ def vlans(lab):
         check_equal('drops of %s' % tag, [d['reason'] for d in trace['drops']], drops)
 
 
-CASES = [captures, captures_refused, capture_disk_full, traces, vlans]
+def ecn_of(frame):
+    """The ECN fields of the IPv6 headers of a RoCE packet, the outermost one first."""
+    inner = 62 + 8 * frame[55] if frame[20] == 43 else None
+    return tuple(frame[at + 1] >> 4 & 3 for at in (14, inner) if at)
+
+
+def ecn(lab):
+    """Queue pairs do not say that they react to congestion, unless they are told to say so."""
+    group_add('ge')
+    for options, codepoint in (((), 0), (('--ecn',), 2)):
+        name = 'ecn%d.pcap' % codepoint
+        with capture(lab, 'n1', 'sa', name) as up, capture(lab, 'n1', 'r1', 'r1-' + name) as down:
+            model('ge', RECEIVERS, '-n', '1', *options)
+        requests, copies = data_frames(up), [f for f in frames(down) if bth_of(f)]
+        check(len(requests) > 1 and len(copies) > 2, 'only %d and %d packets', len(requests),
+              len(copies))
+        check_equal('ECN in and around requests', {ecn_of(f) for f in requests},
+                    {(codepoint, codepoint)})
+        check_equal('ECN of copies and answers', {ecn_of(f) for f in copies}, {(codepoint,)})
+
+
+CASES = [captures, captures_refused, capture_disk_full, traces, vlans, ecn]

@@ -185,10 +185,12 @@ qp_connect(const struct group *g)
         .min_rnr_timer = (uint8_t) opt.rnr_timer,
         .ah_attr = {.is_global = 1,
                     .port_num = 1,
-                    .grh = {.dgid = g->proxy,
+                    .grh =
+                        {
+                            .dgid = g->proxy,
                             .sgid_index = (uint8_t) gid_index,
                             .hop_limit = 64,
-                            .traffic_class = 2 /* ECT(0) */}},
+                        }},
     };
     qp_modify(&rtr,
               IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
