@@ -415,6 +415,7 @@ check: ## install, build and run every tier (what CI runs)
 LONG_TIERS = \
     sim-long='build-san/tests/castsim --seeds 1..2000 --fresh 3000' \
     sim-compare-long='build/tests/castsim --compare' \
+    ctl-scale=tests/ctl/scale \
     fuzz-long='tests/fuzz/run 600 $(fuzz_names)' \
     e2e-long='env KERNEL=6.12 LONG=1 tests/e2e/run'
 
