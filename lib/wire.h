@@ -327,7 +327,7 @@ bth_set_psn(struct bth *b, psn_t psn)
 
 /* Is the P_Key one of the default partition, in which all queue pairs of a group are?  The upper bit
  * says full or limited member.  It makes no difference here: two P_Keys match if one of them is a
- * full member's (IBTA volume 1, 10.9.3), and nodes and rxe's queue pairs are full members. */
+ * full member's, and nodes and rxe's queue pairs are full members. */
 static inline bool
 bth_pkey_ok(const struct bth *b)
 {

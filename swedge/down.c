@@ -77,8 +77,8 @@ must_verify(const struct swedge *sw, const struct original *o, bool *jump)
     return *jump || sw->verify_always;
 }
 
-/* A node gets a group's packets from the source agent, and by one address.  By another one they
- * would go to a part of those who are to have them, or came from somebody who knows no better. */
+/* A node gets a group's packets from the source agent, and by one address.  By another address a
+ * packet would miss some of those below who are to have it. */
 static enum drop_reason
 check_arrival(const struct tree_config *c, const struct ip6_hdr_wire *outer, enum arrival by)
 {
