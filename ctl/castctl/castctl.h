@@ -94,8 +94,8 @@ struct ctl {
 #define CTL_SETTINGS (1ull << 62)
 /* Likewise: it takes the settings of a group that may change. */
 #define CTL_CHANGES  (1ull << 61)
-/* Likewise: it looks at what nodes are told.  Other commands do not fetch that: with many groups it is
- * most of the registry. */
+/* Likewise: it looks at what nodes are told.  Other commands do not fetch that: with many groups it
+ * is most of the registry. */
 #define CTL_INTENT   (1ull << 60)
 
 /* An option in a command's 'options' or 'required'. */

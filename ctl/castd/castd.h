@@ -6,7 +6,7 @@
  *   load.c     castd_load()        rows -> topology, nodes, groups; which groups are due
  *   sync.c     castd_sync_nodes()  ports, routes and SIDs
  *   load.c     castd_take()        some of the groups that are due, again and again:
- *   alloc.c    castd_allocate()    Proxy Addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
+ *   alloc.c    castd_allocate()    addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
  *   loss.c     castd_find_lost()   members that nodes have lost
  *   rollout.c  castd_rollout()     each group's next step -> trees wanted
  *   sync.c     castd_sync()        nodes' trees made equal to what is wanted; generations
@@ -88,8 +88,8 @@ void castd_load(struct castd *, struct ovsdb_idl *, struct work *);
 void castd_unload(struct castd *);
 
 void castd_sync_nodes(struct castd *);
-/* Takes up groups that are due, in c->due; the functions below are about these.  False: none is left,
- * or the transaction is big enough. */
+/* Takes up groups that are due, in c->due; the functions below are about these.  False: none is
+ * left, or the transaction is big enough. */
 bool castd_take(struct castd *);
 void castd_allocate(struct castd *);
 void castd_find_lost(struct castd *);

@@ -27,8 +27,8 @@ VLOG_DEFINE_THIS_MODULE(castd_load);
 
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(60, 60);
 
-/* Rows of groups: that are taken together, and that one transaction looks at, if it finds nothing to
- * write.  Both take milliseconds. */
+/* Rows of groups that are taken together, and that one transaction looks at if it finds nothing to
+ * write.  The latter takes tens of milliseconds. */
 #define TOGETHER      200
 #define MAX_LOOKED_AT 20000
 

@@ -349,8 +349,8 @@ find_plan(const struct castd_group *g, const struct plan_node *node)
     return NULL;
 }
 
-/* Is this tree wanted?  Of two that somebody has written the first is.  The group may be NULL: it is
- * gone. */
+/* Is this tree wanted?  Of two that somebody has written the first is.  The group may be NULL: it
+ * is gone. */
 static bool
 is_wanted(const struct castd_group *g, const struct castd_tree *t)
 {
@@ -358,8 +358,8 @@ is_wanted(const struct castd_group *g, const struct castd_tree *t)
            && castd_find_tree(&g->trees, t->node->node, g->row->epoch) == t->row;
 }
 
-/* May a source agent still send into this tree, which nobody wants?  Then switches keep it.  'trees'
- * are those of its Proxy Address.  Ask before any row is changed. */
+/* May a source agent still send into this tree, which nobody wants?  Then switches keep it.
+ * 'trees' are those of its Proxy Address.  Ask before any row is changed. */
 static bool
 is_fed(const struct castd *c, const struct castd_group *g, const struct castd_trees *trees,
        const struct rrec_tree_node *row)

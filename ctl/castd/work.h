@@ -59,7 +59,8 @@ struct work {
     char *topology;    /* as text; NULL: never read. */
     char *generations; /* of the nodes, as text. */
 
-    /* The request that is being answered: it is once no group is left that was due when it was seen. */
+    /* The request that is being answered.  It is answered once no group is left that was due when
+     * the request was seen. */
     int64_t request;
     uint64_t request_ticket;
 };
@@ -67,8 +68,8 @@ struct work {
 void work_init(struct work *);
 void work_uninit(struct work *);
 
-/* Reading the registry: work_begin(), work_find() for each group, work_end().  work_find() makes what
- * is not there yet, and has it due. */
+/* Reading the registry: work_begin(), work_find() for each group, work_end().  work_find() makes
+ * what is not there yet, and has it due. */
 void work_begin(struct work *);
 struct work_group *work_find(struct work *, const struct uuid *);
 void work_end(struct work *, unsigned int seqno);

@@ -296,8 +296,8 @@ row_has_lost(const struct rrec_tree_node *tree, uint32_t branch)
     return false;
 }
 
-/* Who is slow; NULL: nobody.  What an earlier agent has reported is over: a node that was started again
- * knows of nobody. */
+/* Who is slow; NULL: nobody.  What an earlier agent has reported is over: a node that was started
+ * again knows of nobody. */
 static void
 report_slow(const struct rrec_tree_node *tree, const struct remarks *slow)
 {
@@ -317,8 +317,8 @@ report_slow(const struct rrec_tree_node *tree, const struct remarks *slow)
     free(texts);
 }
 
-/* Writes what the tree's row does not say yet.  Losses are added one at a time: what an earlier agent
- * has reported stays. */
+/* Writes what the tree's row does not say yet.  Losses are added one at a time: what an earlier
+ * agent has reported stays. */
 static void
 report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
 {

@@ -3,9 +3,9 @@
  * An agent's side of the registry: swedge and srcagent both follow one Node
  * row, apply what it says and report the generation that they applied.
  *
- * The connection is retried for ever, and so is what the registry refuses.  While the registry is away, or the row
- * is missing or invalid, agent_registry_run() says nothing and the agent keeps
- * what it has.
+ * The connection is retried for ever, and so is what the registry refuses.
+ * While the registry is away, or the row is missing or invalid,
+ * agent_registry_run() says nothing and the agent keeps what it has.
  *
  * A node has one agent: a second one waits until the first is gone.
  *

@@ -176,9 +176,9 @@ report_all_trees(struct node_daemon *d, struct agent_registry *registry)
     d->n_unseen = 0;
 }
 
-/* Reports what the node has found out about some of its trees.  This runs after each burst of packets,
- * so it looks at few trees, and at all in turn until nothing more can have happened.  'active':
- * something may have happened since the last call. */
+/* Reports what the node has found out about some of its trees.  This runs after each burst of
+ * packets.  So it looks at few trees, and at all in turn until nothing more can have happened.
+ * 'active': something may have happened since the last call. */
 static void
 report_some_trees(struct node_daemon *d, struct agent_registry *registry, bool active)
 {
