@@ -215,7 +215,7 @@ START_TEST(routing_header_behind_srh)
 
         for (unsigned i = 0; i < 4; i++) {
             bool bud = i / 2, stops = i % 2;
-            struct fixture *f = transit_create(1);
+            struct fixture *f = bud ? transit_create(1) : fixture_create(&swedge_class, 1);
             struct roce_spec spec = transit_write(START);
             struct outer o = outer_plain();
             uint8_t inner[PACKET_ROOM] = {IP6_NH_IPV6, 0, 253, stops}, bytes[PACKET_ROOM];
