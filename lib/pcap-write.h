@@ -11,8 +11,8 @@
 
 struct pcap_writer;
 
-/* Creates 'path' with mode 0600; an existing regular file is emptied if 'replace', else refused.  NULL on failure;
- * *errp then gets a malloc'd sentence. */
+/* Creates 'path' with mode 0600; an existing regular file is emptied if 'replace', else refused.
+ * NULL on failure; *errp then gets a malloc'd sentence. */
 struct pcap_writer *pcap_writer_open(const char *path, bool replace, char **errp);
 
 /* Adds a frame with the time of day.  A capture must not disturb what it watches:

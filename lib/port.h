@@ -56,8 +56,8 @@ int port_refresh(struct port *);
 /* One frame.  0 and *p (owned by the caller); EAGAIN: none; ENOBUFS: the pool is empty,
  * frame lost; EMSGSIZE: frame too long or segmentation offload of a kind not known, lost;
  * EIO, ENETDOWN: device down, try later; ENODEV: device gone, close and open again.
- * An AF_PACKET port returns IPv6 frames and frames of VLANs only, none that this host sent on the device
- * itself, and completes what was left to offload: checksums, and segmentation of TCP and
+ * An AF_PACKET port returns IPv6 frames and frames of VLANs only, none that this host sent on the
+ * device itself, and completes what was left to offload: checksums, and segmentation of TCP and
  * (since Linux 6.2) UDP that is not in a tunnel.
  * A frame of a VLAN has its tag, and goes nowhere (DROP_vlan); if it is too long it is cut off. */
 int port_recv(struct port *, struct packet_pool *, struct packet **p);

@@ -325,9 +325,9 @@ bth_set_psn(struct bth *b, psn_t psn)
     b->psn = be24_put(psn.v);
 }
 
-/* Is the P_Key one of the default partition, in which all queue pairs of a group are?  The upper bit
- * says full or limited member.  It makes no difference here: two P_Keys match if one of them is a
- * full member's, and nodes and rxe's queue pairs are full members. */
+/* Is the P_Key one of the default partition, in which all queue pairs of a group are?  The upper
+ * bit says full or limited member.  It makes no difference here: two P_Keys match if one of them is
+ * a full member's, and nodes and rxe's queue pairs are full members. */
 static inline bool
 bth_pkey_ok(const struct bth *b)
 {

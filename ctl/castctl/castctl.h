@@ -138,8 +138,8 @@ void ctl_refuse(const struct ctl *, const char *format, ...) OVS_PRINTF_FORMAT(2
 
 /* From now on failures are JSON, too. */
 void ctl_fail_as_json(void);
-/* Fails over what getopt_long() has just answered: 'c' is ':' or '?', and 'short_options' began with
- * ':'.  'command' is the command that the options are of; NULL: none. */
+/* Fails over what getopt_long() has just answered: 'c' is ':' or '?', and 'short_options' began
+ * with ':'.  'command' is the command that the options are of; NULL: none. */
 void ctl_fail_over_option(int c, char *const argv[], const char *short_options,
                           const struct option *options, const char *command) OVS_NO_RETURN;
 
@@ -181,8 +181,8 @@ void ctl_print(const struct ctl *, struct json *json, const char *const keys[]);
 void ctl_print_line(const char *format, ...) OVS_PRINTF_FORMAT(1, 2);
 /* Likewise, the lines of a text; JSON stays JSON. */
 void ctl_print_lines(char *text);
-/* Prints an array of objects, which is printable (ctl_json_printable()), as a table; nothing if it is
- * empty. */
+/* Prints an array of objects, which is printable (ctl_json_printable()), as a table; nothing if it
+ * is empty. */
 void ctl_print_table(const struct json *array, const char *const keys[], int indent);
 void ctl_put_int(struct json *object, const char *name, int64_t value);
 void ctl_put_bool(struct json *object, const char *name, bool value);

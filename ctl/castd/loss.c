@@ -86,8 +86,8 @@ find_parent(const struct castd_group *g, const struct castd_tree *below)
     return NULL;
 }
 
-/* What the first node that has something to say of this branch says, with its name.  malloc'd; NULL:
- * none has. */
+/* What the first node that has something to say of this branch says, with its name.  malloc'd;
+ * NULL: none has. */
 static char *
 find_report(const struct castd_group *g, int64_t branch,
             const char *(*say)(const struct rrec_tree_node *, int64_t branch))

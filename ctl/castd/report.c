@@ -128,9 +128,9 @@ whole_state(const struct castd_group *g, struct ds *status)
     return state;
 }
 
-/* A ready group's state, after its members': it is degraded as long as any is lacking, otherwise slow
- * as long as any is slow, and the status says which and why.  A slow member makes the nodes above it
- * slow, too: of nodes the status speaks only if no member is. */
+/* A ready group's state, after its members': it is degraded as long as any is lacking, otherwise
+ * slow as long as any is slow, and the status says which and why.  A slow member makes the nodes
+ * above it slow, too: of nodes the status speaks only if no member is. */
 static enum group_state
 with_members(const struct castd *c, const struct castd_group *g, struct ds *status)
 {

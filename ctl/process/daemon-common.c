@@ -334,8 +334,8 @@ give_up_privileges(const struct daemon *d)
     }
 }
 
-/* sd_watchdog_enabled(3): how often the watchdog is to be fed, in milliseconds; 0: there is none, or
- * it watches another process. */
+/* sd_watchdog_enabled(3): how often the watchdog is to be fed, in milliseconds; 0: there is none,
+ * or it watches another process. */
 static long long
 watchdog_interval(void)
 {

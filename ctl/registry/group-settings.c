@@ -32,8 +32,8 @@ check_mtu(struct group_settings *s OVS_UNUSED, uint64_t mtu, char **whyp)
     return 0;
 }
 
-/* Four times the QPs' time-out in milliseconds: a requester asks again not before that has passed, and
- * it takes some of its questions to call a receiver silent. */
+/* Four times the QPs' time-out in milliseconds: a requester asks again not before that has passed,
+ * and it takes some of its questions to call a receiver silent. */
 static uint64_t
 liveness_min(uint8_t timeout)
 {

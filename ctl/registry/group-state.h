@@ -3,7 +3,7 @@
  * States of groups as castd derives them and others read them.
  *
  * A degraded group serves like a ready one, but some members are lacking: they have registered and
- * are not served as they should be.  A slow group serves, too, but members that are slow hold it up.
+ * are not served as they should be.  A slow group serves, too, but slow members hold it up.
  */
 #ifndef CTL_REGISTRY_GROUP_STATE_H
 #define CTL_REGISTRY_GROUP_STATE_H 1
