@@ -319,7 +319,7 @@ $(B)/tests/unit: LIBS = $(LIBS_CHECK) $(LIBS_CAST) $(LIBS_OVS)
 # Not a unit test: groups in virtual time, by the thousand.
 CASTSIM := $(if $(sim_src),$(B)/tests/castsim)
 # The files with known defects are compiled for it alone: in no other program can any be switched on.
-defect_src := lib/reverse.c lib/reverse-copies.c swedge/end-mt.c swedge/groups.c
+defect_src := $(shell grep -lw DEFECT lib/*.c swedge/*.c srcagent/*.c)
 defect_objs := $(defect_src:%.c=$(B)/obj/defects/%.o)
 $(B)/tests/castsim: $(defect_objs) $(call objs,$(sim_src) $(wildcard tests/model/*.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
 $(B)/tests/castsim: LIBS = $(LIBS_CAST) $(LIBS_OVS)
