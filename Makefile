@@ -44,6 +44,7 @@ say = @printf '  %-8s%s\n'
 endif
 
 B := build$(if $(filter 1,$(SAN)),-san)
+OVS_CC := $(CC)
 # Of 'make fuzz': for libFuzzer, which comes with clang.
 ifeq ($(FUZZ),1)
 B := build/fuzz
@@ -68,8 +69,10 @@ endif
 
 # What makes a mistake in a program harder to exploit.  Sanitizers and fuzzers have checks of their own;
 # the C library's need an optimizer.
+PROTECT := -fstack-protector-strong
+FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 ifeq ($(SANFLAGS),)
-HARDEN := -fstack-protector-strong $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+HARDEN := $(PROTECT) $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),$(FORTIFY))
 endif
 LDFLAGS_HARDEN := -Wl,-z,relro -Wl,-z,now
 
@@ -113,7 +116,7 @@ ovs_objs := aes128 async-append-aio backtrace byteq command-line coverage crc32c
         skiplist smap socket-util socket-util-unix sort sset stream stream-fd stream-replay stream-ssl \
         stream-tcp stream-unix svec syslog-direct syslog-libc syslog-null table timeval token-bucket unicode \
         unixctl util uuid vlog
-OVS_OBJS := $(ovs_objs:%=$(OVS_B)/obj/%.o)
+OVS_OBJS := $(ovs_objs:%=$(OVS_B)/hardened/%.o)
 LIBOVS := $(GEN)/libopenvswitch.a
 
 ifneq ($(OVS_UNPACKED),)
@@ -131,10 +134,10 @@ endif
 # the daemons' sockets without options.
 $(OVS_READY): $(OVS_UNPACKED)
 	$(say) CONFIG $(OVS_B)
-	$(Q)rm -rf $(OVS_B) && mkdir -p $(OVS_B)/obj
+	$(Q)rm -rf $(OVS_B) && mkdir -p $(OVS_B)
 	$(Q)src=$$(cd $(OVS_SRC) && pwd) && cd $(OVS_B) && { \
 	  "$$src"/configure -q --enable-ssl --disable-libcapng --disable-afxdp --disable-dependency-tracking \
-	      --prefix=/usr --localstatedir=/var --sysconfdir=/etc CC='$(CC)' PYTHON3=$(PYTHON) && \
+	      --prefix=/usr --localstatedir=/var --sysconfdir=/etc CC='$(OVS_CC)' PYTHON3=$(PYTHON) && \
 	  env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s include/odp-netlink.h include/odp-netlink-macros.h \
 	      lib/dirs.c lib/ovsdb-server-idl.c lib/ovsdb-server-idl.h; \
 	} >configure.log 2>&1 || { tail -n 20 configure.log >&2; exit 1; }
@@ -142,9 +145,10 @@ $(OVS_READY): $(OVS_UNPACKED)
 
 # A list, not a pattern, for the sources: two are generated into $(OVS_B).
 define ovs_rule
-$(OVS_B)/obj/$(1).o: $(OVS_READY)
+$(OVS_B)/hardened/$(1).o: $(OVS_READY)
 	$$(say) CC ovs/$(1).c
-	$$(Q)$$(CC) -std=gnu11 -O2 -g -w -fPIC $$(HARDEN) -D_FILE_OFFSET_BITS=64 -I$(OVS_B) -I$(OVS_B)/include -I$(OVS_B)/lib \
+	@mkdir -p $$(@D)
+	$$(Q)$$(OVS_CC) -std=gnu11 -O2 -g -w -fPIC $$(PROTECT) $$(FORTIFY) -D_FILE_OFFSET_BITS=64 -I$(OVS_B) -I$(OVS_B)/include -I$(OVS_B)/lib \
 	    -I$(OVS_SRC)/include -I$(OVS_SRC)/lib -I$(OVS_SRC) -c -o $$@ $(2)/lib/$(1).c
 endef
 $(foreach o,$(filter-out dirs ovsdb-server-idl,$(ovs_objs)),$(eval $(call ovs_rule,$(o),$(OVS_SRC))))
@@ -369,7 +373,7 @@ $(B)/obj/%.o: %.c Makefile
 	$(say) CC $<
 	@mkdir -p $(@D)
 	$(compile)
-$(B)/obj/defects/%.o: CPPFLAGS += -DROCECAST_DEFECTS
+$(B)/obj/defects/%.o: override CPPFLAGS += -DROCECAST_DEFECTS
 $(B)/obj/defects/%.o: %.c Makefile
 	$(say) CC "$< (defects)"
 	@mkdir -p $(@D)

@@ -39,6 +39,7 @@
 
 struct auth_verifier {
     struct auth_epoch epoch;
+    struct auth_config shared; /* as configured: a node gets it again with each generation. */
     struct auth_config config; /* its keys are the epoch's. */
     struct auth_config former; /* counts until 'until', and is overwritten then. */
     uint64_t until;            /* UINT64_MAX: there is no former one. */
@@ -270,6 +271,7 @@ void
 auth_verifier_destroy(struct auth_verifier *v)
 {
     if (v) {
+        auth_config_uninit(&v->shared);
         auth_config_uninit(&v->config);
         auth_config_uninit(&v->former);
         free(v);
@@ -279,22 +281,20 @@ auth_verifier_destroy(struct auth_verifier *v)
 void
 auth_verifier_configure(struct auth_verifier *v, const struct auth_config *config, uint64_t now)
 {
-    struct auth_config derived;
-
-    auth_config_clone(&derived, config);
-    for (size_t i = 0; i < derived.n_keys; i++) {
-        derive_key(&config->keys[i], &v->epoch, &derived.keys[i]);
-    }
-    if (v->configured && same_config(&v->config, &derived)) {
-        auth_config_uninit(&derived);
+    if (v->configured && same_config(&v->shared, config)) {
         return;
     }
+    auth_config_uninit(&v->shared);
+    auth_config_clone(&v->shared, config);
     auth_config_uninit(&v->former);
     v->former = v->config;
     v->until = v->configured ? now + AUTH_LINGER_USEC : UINT64_MAX;
     v->configured = true;
     v->srh_len = 0;
-    v->config = derived;
+    auth_config_clone(&v->config, config);
+    for (size_t i = 0; i < config->n_keys; i++) {
+        derive_key(&config->keys[i], &v->epoch, &v->config.keys[i]);
+    }
 }
 
 uint64_t

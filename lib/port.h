@@ -59,7 +59,8 @@ int port_refresh(struct port *);
  * An AF_PACKET port returns IPv6 frames and frames of VLANs only, none that this host sent on the
  * device itself, and completes what was left to offload: checksums, and segmentation of TCP and
  * (since Linux 6.2) UDP that is not in a tunnel.
- * A frame of a VLAN has its tag, and goes nowhere (DROP_vlan); if it is too long it is cut off. */
+ * A frame of a VLAN has its tag, and goes nowhere (DROP_vlan); if it is too long it is cut off.  For
+ * the tag's sake frames come before the device's ingress filters (tc, nftables netdev). */
 int port_recv(struct port *, struct packet_pool *, struct packet **p);
 /* What port_recv() has done: tags without a VLAN (802.1p) are not in a frame. */
 void port_strip_priority_tags(struct packet *);

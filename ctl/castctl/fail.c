@@ -125,7 +125,7 @@ ctl_fail_over_option(int c, char *const argv[], const char *short_options,
         ctl_fail(CTL_USAGE, "%soption requires an argument -- '%c'", where, optopt);
     } else if (!optopt) {
         fail_over_name(where, arg, options);
-    } else if (optopt <= UCHAR_MAX && !strchr(short_options, optopt)) {
+    } else if (optopt == ':' || (optopt <= UCHAR_MAX && !strchr(short_options, optopt))) {
         ctl_fail(CTL_USAGE, "%sinvalid option -- '%c'", where, optopt);
     } else {
         ctl_fail(CTL_USAGE, "%soption '--%s' doesn't allow an argument", where, option->name);

@@ -47,6 +47,8 @@
 
 VLOG_DEFINE_THIS_MODULE(daemon_common);
 
+static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
+
 #define EXIT_USAGE       1
 #define EXIT_REFUSED     2
 #define EXIT_UNAVAILABLE 3
@@ -376,12 +378,13 @@ notify(const char *state)
     if (path[0] == '@') {
         address.sun_path[0] = '\0';
     }
-    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    /* Who forwards packets does not wait for a service manager. */
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0
         || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *) &address,
                   (socklen_t) (offsetof(struct sockaddr_un, sun_path) + len))
                < 0) {
-        VLOG_WARN("%s: %s", path, ovs_strerror(errno));
+        VLOG_WARN_RL(&rl, "%s: %s", path, ovs_strerror(errno));
     }
     if (fd >= 0) {
         close(fd);

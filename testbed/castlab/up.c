@@ -69,6 +69,11 @@ lab_outcome(struct lab *lab, char *error, uint64_t id)
         free(journal_withdraw(&lab->journal));
         return error;
     }
+    if (!id) {
+        /* The record stays as that of something of which nobody knows if it was done: whatever is
+         * there is taken down. */
+        return xstrdup("the kernel does not tell what it has made");
+    }
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, id);
     return id == NO_ID ? NULL : journal_made(&lab->journal, text);

@@ -96,7 +96,8 @@ char *lab_start_ovs(struct lab *, const char *node);
 char *lab_fact(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *lab_intent(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Ends an intent.  If there is an 'error', nothing was made, and it is passed on.  Otherwise the
- * object has this identity, if 'id' is not NO_ID. */
+ * object has this identity, if 'id' is not NO_ID; 0: it has one, which is not known, and that is an
+ * error. */
 #define NO_ID UINT64_MAX
 char *lab_outcome(struct lab *, char *error, uint64_t id);
 

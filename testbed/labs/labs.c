@@ -18,6 +18,8 @@
 #include "lib/port.h"
 #include "util.h"
 
+#define UNKNOWN_BOOT "unknown"
+
 /* Start time and state letter from /proc/PID/stat.  False: no such process. */
 static bool
 read_stat(pid_t pid, unsigned long long *start, char *state)
@@ -214,7 +216,7 @@ lab_read(const char *name, struct journal_list *list)
 struct lab_text
 lab_boot_id(void)
 {
-    struct lab_text id = lab_text("unknown");
+    struct lab_text id = lab_text(UNKNOWN_BOOT);
     FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (stream) {
         ignore(fscanf(stream, "%63s", id.text));
@@ -229,7 +231,9 @@ lab_former_boot(const struct journal_list *list)
     const struct lab_text now = lab_boot_id();
     const struct journal_entry *e = NULL;
     while ((e = journal_next(list, e, '.', "boot", NULL))) {
-        if (strcmp(e->fields[0], now.text) != 0) {
+        /* What is not known is no reason to leave a lab's processes alone. */
+        if (strcmp(e->fields[0], now.text) != 0 && strcmp(e->fields[0], UNKNOWN_BOOT) != 0
+            && strcmp(now.text, UNKNOWN_BOOT) != 0) {
             return true;
         }
     }
