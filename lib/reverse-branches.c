@@ -158,6 +158,7 @@ branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond 
     if (is_held(r, b)) {
         held_remove(r, b);
     }
+    b->pace.waits &= psn_eq(b->una, una);
     b->una = una;
     b->cond = cond;
     b->code = code;
@@ -172,7 +173,6 @@ branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond 
         b->anchored = true;
         heap_push(r, b);
     }
-    pace_moved(r, b);
 }
 
 /* Makes room for one more branch. */
@@ -287,8 +287,8 @@ branch_lose(struct reverse *r, struct branch *b, psn_t una, enum reverse_loss lo
             uint64_t now)
 {
     r->n_lost++; /* A branch is lost once, and stays lost. */
-    pace_reset(r, b);
     b->lost = loss;
     branch_update(r, b, una, REVERSE_FATAL, code, now);
     prune_if_lost(r, b); /* Other lost branches are pruned already. */
+    pace_reset_all(r);   /* It may have held up the others. */
 }

@@ -21,12 +21,17 @@ struct liveness {
 /* How fast a branch confirms; reverse-pace.c. */
 struct pace {
     bool slow;
-    bool caught_up;     /* it owed nothing at some time since the last tick. */
-    uint8_t owed_ticks; /* in a row in which it owed an answer; LIVENESS_TICKS at most. */
-    uint8_t slow_ticks; /* since 'slow' was last judged. */
-    uint8_t next;       /* ticks so far: where in 'una_at' una of the next one goes. */
-    psn_t una_at[LIVENESS_TICKS];
-    uint32_t n_confirmed; /* PSNs in the liveness time before 'slow' was last judged. */
+    bool waits;          /* it has asked for time where it stands. */
+    uint8_t owed_ticks;  /* in a row in which it owed an answer; LIVENESS_TICKS at most. */
+    uint8_t slow_ticks;  /* since 'slow' was last judged. */
+    uint8_t not_minimum; /* ticks in a row in which it was not at m; LIVENESS_TICKS at most. */
+    /* At the last tick: was una known, what was it, and did the branch wait? */
+    bool known, waited;
+    psn_t una;
+    uint8_t next;                  /* ticks so far: which of 'rose' is the oldest. */
+    uint32_t rose[LIVENESS_TICKS]; /* by how much una rose in each of the last ticks... */
+    uint64_t n;                    /* ...and in all of them. */
+    uint64_t n_confirmed;          /* 'n' when 'slow' was last judged. */
 };
 
 struct branch {
@@ -77,6 +82,7 @@ struct reverse {
     psn_t h;
     psn_t f;
     psn_t asked_to;     /* 1 + the highest PSN that went down with AckReq; m if m is beyond that. */
+    psn_t asked_before; /* the same at the last tick, or m if that is beyond. */
     bool f_known;       /* false after a start without state. */
     bool confirmed;     /* m - 1 is a PSN of this epoch, so it may be acknowledged. */
     psn_t anchor_floor; /* lowest PSN that anchors a branch. */
@@ -156,14 +162,14 @@ void liveness_tick(struct reverse *, uint64_t now);
 
 /* reverse-pace.c */
 
-/* PSN q went down; 'h' is set.  'floor': m, or what is below it. */
-void pace_expect(struct reverse *, psn_t q, psn_t floor, bool ack_req);
-/* The branch was given another una. */
-void pace_moved(const struct reverse *, struct branch *);
+/* PSN q went down; 'h' is set.  'floor': m, or what is below it.  'gap': how many PSNs are between
+ * H, as it was before, and q. */
+void pace_expect(struct reverse *, psn_t q, psn_t floor, bool ack_req, int32_t gap);
 /* A tick, after that of its liveness.  'asked': it was, or answered, not too long ago. */
 void pace_tick(struct reverse *, struct branch *, bool asked);
-/* Nothing is known of how fast it is. */
+/* Nothing is known of how fast it is, or how fast any is. */
 void pace_reset(struct reverse *, struct branch *);
+void pace_reset_all(struct reverse *);
 
 /* reverse-stall.c */
 

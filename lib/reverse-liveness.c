@@ -38,10 +38,9 @@ reverse_set_policy(struct reverse *r, const struct reverse_policy *policy)
     uint64_t tick_usec = (policy->liveness_usec + LIVENESS_TICKS - 1) / LIVENESS_TICKS;
     bool other_ticks = tick_usec != r->tick_usec;
 
-    for (size_t i = 0; i < r->n_branches; i++) {
-        if (other_ticks || policy->min_rate != r->policy.min_rate) {
-            pace_reset(r, r->branches[i]);
-        }
+    if (other_ticks || policy->min_rate != r->policy.min_rate
+        || policy->lose_slow != r->policy.lose_slow) {
+        pace_reset_all(r);
     }
     if (other_ticks) {
         /* Ticks of another length say nothing about the new time. */
@@ -165,5 +164,6 @@ liveness_tick(struct reverse *r, uint64_t now)
         }
         more |= lacks(r, b);
     }
+    r->asked_before = r->asked_to;
     r->tick_at = more ? now + r->tick_usec : UINT64_MAX;
 }

@@ -48,7 +48,7 @@ reverse_create(const struct reverse_params *params)
     struct reverse *r = must_calloc(1, sizeof *r);
 
     r->params = *params;
-    r->h = r->f = r->asked_to = params->start_psn;
+    r->h = r->f = r->asked_to = r->asked_before = params->start_psn;
     r->f_known = true;
     r->tick_at = UINT64_MAX;
     stall_reset(r);
@@ -229,7 +229,7 @@ reverse_jump_suspicious(const struct reverse *r, psn_t q)
 static void
 start_without_state(struct reverse *r, psn_t q)
 {
-    r->h = r->asked_to = q;
+    r->h = r->asked_to = r->asked_before = q;
     r->f_known = false;
     r->without_state = true;
     r->may_be_new = psn_cmp(q, r->params.start_psn) >= 0;
@@ -261,13 +261,14 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     const struct branch *b = branches_minimum(r);
     psn_t floor = b ? b->una : r->anchor_floor;
     psn_t h = psn_add(q, 1);
-    r->repeats = psn_cmp(q, r->h) < 0;
-    r->continues = psn_eq(q, r->h);
+    int32_t gap = psn_cmp(q, r->h);
+    r->repeats = gap < 0;
+    r->continues = !gap;
     if (psn_cmp(h, r->h) > 0 && psn_cmp(h, floor) > 0) {
         r->h = h;
     }
     liveness_expect(r, q, floor, now);
-    pace_expect(r, q, floor, ack_req);
+    pace_expect(r, q, floor, ack_req, gap);
     stall_down(r, q, floor, ack_req, now);
     /* A failed group says so whenever an answer is owed.  A PSN that all have confirmed comes again
      * because an answer got lost.  The node answers: those below may have died since, and as they
@@ -388,6 +389,7 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
 
     if (says_nothing_new(b, psn, cond, code)) {
         b->n_dups++;
+        b->pace.waits |= cond == REVERSE_RNR && psn_eq(psn, b->una);
         if (DEFECT(ACK_CLEARS_NAK) && cond == REVERSE_NONE && b->cond == REVERSE_NAK) {
             branch_update(r, b, b->una, REVERSE_NONE, 0, now);
         }
@@ -406,6 +408,7 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         branch_lose(r, b, una, LOSS_REFUSED, code, now);
     } else {
         branch_update(r, b, una, cond, code, now);
+        b->pace.waits |= cond == REVERSE_RNR;
     }
     if (DEFECT(H14) && cond == REVERSE_RNR) {
         return send_up(r, b, syndrome, now);

@@ -149,7 +149,7 @@ struct reverse_branch_info {
     enum reverse_loss lost;
     bool pruned;          /* lost, and does not count: una is where it was lost. */
     bool slow;            /* not lost for that. */
-    uint32_t n_confirmed; /* if slow: PSNs in the last liveness time. */
+    uint64_t n_confirmed; /* if slow: PSNs in the last liveness time. */
     psn_t una;            /* next PSN not confirmed. */
     enum reverse_cond cond;
     uint8_t code; /* RNR timer code, or fatal syndrome. */

@@ -385,23 +385,7 @@ run_txn(struct agent_registry *ar)
     ar->txn = NULL;
 }
 
-static void
-forget_slow(struct epoch *e, const struct tree_config *tree)
-{
-    for (size_t i = e->slow.n; i-- > 0;) {
-        struct remark *r = &e->slow.remarks[i];
-        bool has_left = true;
-
-        for (size_t j = 0; j < tree->n_branches; j++) {
-            has_left &= tree->branches[j].id != r->branch;
-        }
-        if (has_left) {
-            remarks_remove(&e->slow, r);
-        }
-    }
-}
-
-/* Forgets epochs that the node has no tree of any more, and slow branches that have left. */
+/* Forgets epochs that the node has no tree of any more. */
 static void
 forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
 {
@@ -411,7 +395,6 @@ forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
     for (size_t i = 0; i < cfg->n_trees; i++) {
         e = find_epoch(ar, &cfg->trees[i].proxy, cfg->trees[i].epoch);
         if (e) {
-            forget_slow(e, &cfg->trees[i]);
             hmap_remove(&ar->epochs, &e->hmap_node);
             hmap_insert(&kept, &e->hmap_node, hash_epoch(&e->proxy, e->epoch));
         }
@@ -580,6 +563,25 @@ agent_registry_lost(struct agent_registry *ar, const struct in6_addr *proxy, uin
     remarks_add(&e->losses, branch, why);
     ar->report = true;
     return true;
+}
+
+void
+agent_registry_has_tree(struct agent_registry *ar, const struct tree_config *tree)
+{
+    struct epoch *e = find_epoch(ar, &tree->proxy, tree->epoch);
+
+    for (size_t i = e ? e->slow.n : 0; i-- > 0;) {
+        struct remark *r = &e->slow.remarks[i];
+        bool has_left = true;
+
+        for (size_t j = 0; j < tree->n_branches; j++) {
+            has_left &= tree->branches[j].id != r->branch;
+        }
+        if (has_left) {
+            remarks_remove(&e->slow, r);
+            ar->report = true;
+        }
+    }
 }
 
 bool

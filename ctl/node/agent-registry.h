@@ -23,6 +23,7 @@
 
 struct agent_registry;
 struct node_config;
+struct tree_config;
 
 /* 'db' is an OVSDB remote, or several with commas between them.  'roles' is what Node.role may say,
  * a bit for each enum node_role.  'control' is the path of the agent's control socket, for
@@ -49,6 +50,8 @@ void agent_registry_started(struct agent_registry *, const struct in6_addr *prox
  * was said already; the first reason stays. */
 bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
                          uint32_t branch, const char *why);
+/* The node runs this tree: what was said of slow branches that it has no more is over. */
+void agent_registry_has_tree(struct agent_registry *, const struct tree_config *);
 /* A branch of this group epoch is slow: 'how' goes to Tree_Node.slow; NULL: it is not, or no more.
  * True if that is news. */
 bool agent_registry_slow(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,

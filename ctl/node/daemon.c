@@ -87,7 +87,7 @@ static void
 report_pace(struct agent_registry *registry, const struct tree_config *tree,
             const struct branch_config *bc, const struct reverse_branch_info *b)
 {
-    double rate = 1000.0 * b->n_confirmed / MAX(tree->policy.liveness_msec, 1);
+    double rate = 1000.0 * (double) b->n_confirmed / MAX(tree->policy.liveness_msec, 1);
     char how[128];
 
     snprintf(how, sizeof how,
@@ -105,6 +105,7 @@ static void
 report_paces(const struct node_daemon *d, struct agent_registry *registry, size_t tree,
              const struct tree_config *config)
 {
+    agent_registry_has_tree(registry, config);
     for (size_t i = 0; i < config->n_branches; i++) {
         struct reverse_branch_info b;
 

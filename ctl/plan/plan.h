@@ -81,7 +81,8 @@ char *plan_group(const struct plan_topology *, const struct plan_group *, struct
 void plan_uninit(struct plan *);
 
 /* Gives all trees the group's policy.  A tree's 'liveness_msec' is the group's times its height in
- * the tree of aggregation.  So of all nodes above a silent receiver the nearest notices first. */
+ * the tree of aggregation, its 'min_rate' the group's divided by that.  So of all nodes above a
+ * silent or slow receiver the nearest notices first. */
 void plan_set_policy(const struct plan_group *, struct plan *);
 
 /*

@@ -536,6 +536,7 @@ plan_set_policy(const struct plan_group *g, struct plan *plan)
         c->policy = g->policy;
         c->policy.liveness_msec =
             (uint32_t) MIN((uint64_t) g->policy.liveness_msec * heights[i], UINT32_MAX);
+        c->policy.min_rate = heights[i] ? g->policy.min_rate / heights[i] : 0;
     }
     free(heights);
 }

@@ -17,7 +17,7 @@
 #define DEFAULT_LIVENESS 10000 /* ms. */
 #define MAX_LIVENESS     3600000
 #define MAX_TIMEOUT      31
-#define MAX_MIN_RATE     1000000000
+#define MAX_MIN_RATE     100000000
 
 static const char *const off_on[] = {"off", "on"};
 static const struct words off_on_words = WORDS_INIT(off_on);

@@ -254,11 +254,12 @@ def policies(w):
     check_equal('nak', set(told('nak').values()), {'hold'})
     check_equal('filter', set(told('filter').values()), {True})
     check_equal('timeout', set(told('timeout').values()), {20})
-    check_equal('pace', (set(told('min_rate').values()), set(told('lose_slow').values())),
-                ({10}, {False}))
+    check_equal('rates', told('min_rate'), {'n1': 10, 'n3': 10, 'n4': 5, 'n5': 5, 'n6': 3, 'a0': 0})
+    check_equal('lose', set(told('lose_slow').values()), {False})
     w.castctl('group set g --min-rate 500 --slow lose')
-    check_equal('pace', (set(told('min_rate').values()), set(told('lose_slow').values())),
-                ({500}, {True}))
+    check_equal('rates', told('min_rate'),
+                {'n1': 500, 'n3': 500, 'n4': 250, 'n5': 250, 'n6': 166, 'a0': 0})
+    check_equal('lose', set(told('lose_slow').values()), {True})
     w.castctl('group set g --nak solicit')
     check_equal('nak', set(told('nak').values()), {'solicit'})
     w.castctl('group set g --filter off --nak literal')

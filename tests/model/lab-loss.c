@@ -44,7 +44,7 @@ lab_loss_configure(struct lab *lab, struct lab_node *n)
 {
     for (size_t i = 0; i < n->n_trees; i++) {
         n->trees[i].policy.prune = lab->prune;
-        n->trees[i].policy.min_rate = lab->min_rate;
+        n->trees[i].policy.min_rate = n->height ? lab->min_rate / n->height : 0;
         n->trees[i].policy.lose_slow = lab->lose_slow;
         n->trees[i].policy.liveness_msec = lab->liveness_msec * n->height;
     }

@@ -170,7 +170,7 @@ def slow_is_reported(lab):
     spoil(loop)
     expect_state('sl', 'slow')
     shown = castctl_json('group', 'show', 'sl')
-    pattern = r'r1 slow: confirms \d(\.\d)? packets/s, the least is 50 \(seen by n1\)'
+    pattern = r'r1 slow: confirms \d+(\.\d)? packets/s, the least is 50 \(seen by n1\)'
     check(re.fullmatch(pattern, shown['status']), 'status: %s', shown['status'])
     check_equal('members', {host: state for host, (state, _) in states('sl').items()},
                 dict.fromkeys(FIG1.receivers, 'active') | {'r1': 'slow'})

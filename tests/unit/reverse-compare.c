@@ -18,7 +18,8 @@ struct ledger_entry {
     uint64_t since;    /* it lacks something, and gave no sign of life. */
     uint64_t asked;    /* last time. */
     bool refused;
-    bool owes;               /* it has not confirmed all that went down with AckReq, */
+    bool waits;              /* it has asked for time where it stands. */
+    bool owes;               /* so it owes, or has not confirmed all that went down with AckReq, */
     uint64_t owes_since;     /* since then. */
     bool lost, pruned, slow; /* as the machine says. */
 };
@@ -106,7 +107,7 @@ note_debts(struct run *run)
 {
     for (size_t i = 0; i < run->n; i++) {
         struct ledger_entry *e = &run->ledger[i];
-        bool owes = e->spoke && e->confirmed < run->asked;
+        bool owes = e->spoke && (e->confirmed < run->asked || e->waits);
 
         e->owes_since = owes && !e->owes ? run->now : e->owes_since;
         e->owes = owes;
@@ -352,13 +353,14 @@ down_both(struct run *run, psn_t q, bool ack_req)
     if (!before.started && after.started) {
         note_start(run, q);
     }
+    int64_t h = run->h;
     if (!psn_eq(before.h, after.h) || (!before.started && after.started)) {
         REQUIRE(run, psn_eq(after.h, psn_add(q, 1)));
         REQUIRE(run, model_extend(after.h, run->h) > run->h);
         note_h(run, model_extend(after.h, run->h));
     }
     int64_t next = model_extend(q, run->h) + 1;
-    if (run->n && ack_req && next <= run->h && next > run->asked) {
+    if (run->n && ack_req && next <= run->h && next > run->asked && next <= h + 257) {
         run->asked = next;
     }
     note_debts(run);
@@ -430,6 +432,9 @@ respond_both(struct run *run, uint32_t id, psn_t psn, uint8_t syndrome)
             if (rnr || !e->spoke || confirmed > e->confirmed) {
                 e->since = run->now;
             }
+            e->waits &= e->spoke && confirmed <= e->confirmed;
+            e->waits |=
+                aeth_class(syndrome) == AETH_CLASS_RNR && (!e->spoke || confirmed >= e->confirmed);
             if (!e->spoke || confirmed > e->confirmed) {
                 e->confirmed = confirmed;
             }

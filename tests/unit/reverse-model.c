@@ -25,7 +25,7 @@ model_init(struct model *m, const struct reverse_params *params)
         .next_tick = UINT64_MAX,
         .timed = -1,
     };
-    m->h = m->f = m->asked_below = m->asked_up_to = m->start;
+    m->h = m->f = m->asked_below = m->asked_up_to = m->asked_before = m->start;
 }
 
 int64_t
@@ -335,13 +335,12 @@ forget_pace(struct model *m, struct model_branch *b)
     b->owed_ticks = 0;
 }
 
-/* R15: who owes nothing now? */
 static void
-note_debts(struct model *m)
+forget_paces(struct model *m)
 {
+    m->asked_before = m->asked_up_to;
     for (size_t i = 0; i < m->n; i++) {
-        struct model_branch *b = &m->b[i];
-        b->owed_nothing |= b->lost || !b->known || b->una >= m->asked_up_to;
+        forget_pace(m, &m->b[i]);
     }
 }
 
@@ -370,10 +369,8 @@ model_set_policy(struct model *m, const struct reverse_policy *policy)
             m->b[i].silent_ticks = m->b[i].unasked_ticks = 0;
         }
     }
-    for (size_t i = 0; i < m->n; i++) {
-        if (new_ticks || m->min_rate != policy->min_rate) {
-            forget_pace(m, &m->b[i]);
-        }
+    if (new_ticks || m->min_rate != policy->min_rate || m->lose_slow != policy->lose_slow) {
+        forget_paces(m);
     }
     m->min_rate = policy->min_rate;
     m->lose_slow = policy->lose_slow;
@@ -401,7 +398,6 @@ model_branch_add(struct model *m, uint32_t id)
     }
     m->b[m->n++] = (struct model_branch){.id = id, .known = true, .una = m->h};
     prune(m);
-    note_debts(m);
     return 0;
 }
 
@@ -413,7 +409,6 @@ model_branch_remove(struct model *m, uint32_t id, uint64_t now)
         return silent;
     }
     *b = m->b[--m->n];
-    note_debts(m);
     if (m->n && !n_counted(m)) {
         /* Somebody has to say that all are lost. */
         b = next_by_id(m, -1, false);
@@ -482,13 +477,14 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
             m->anchor_floor = m->h - (INT64_C(1) << 22);
             m->repeated = m->h;
             m->repeated_ago = 0;
-            m->asked_below = m->asked_up_to = m->h;
+            m->asked_below = m->asked_up_to = m->asked_before = m->h;
             for (size_t i = 0; i < m->n; i++) {
                 m->b[i].known = false;
             }
         }
     }
     bool known = minimum(m, &min);
+    int64_t h_before = m->h;
     int64_t h = model_extend(q, m->h) + 1;
     m->repeats = h <= m->h;
     if (h > m->h && h < (known ? min : m->anchor_floor) + HALF_SPACE) {
@@ -504,10 +500,9 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
     if (m->tick && m->next_tick == UINT64_MAX) {
         m->next_tick = now + m->tick;
     }
-    if (x < m->h && ack_req && x >= m->asked_up_to) {
+    if (x < m->h && ack_req && x >= m->asked_up_to && x <= h_before + 256) {
         m->asked_up_to = x + 1;
     }
-    note_debts(m);
     if (x < m->h && x >= (known ? min : m->anchor_floor)) {
         note_question(m, x, ack_req, known ? min : INT64_MAX, now);
     }
@@ -589,9 +584,9 @@ lose(struct model *m, struct model_branch *b, int64_t una, enum reverse_loss los
     b->known = true;
     b->una = una;
     b->lost = loss;
-    forget_pace(m, b);
     set(m, b, REVERSE_FATAL, code, now);
     prune(m);
+    forget_paces(m);
 }
 
 static bool
@@ -611,27 +606,35 @@ is_few(const struct model *m, int64_t n)
 static bool
 look_at_pace(struct model *m, struct model_branch *b)
 {
+    int64_t min, n = 0;
+    bool known = minimum(m, &min);
     bool asked = (b->unasked_ticks & 0x1ffff) != 0x1ffff;
+    bool owed = !b->lost && b->known && b->known_at[0]
+                && (b->una < m->asked_before || (b->waits_at[0] && b->una == b->una_at[0]));
     bool was_slow = b->slow;
 
     for (unsigned i = 32; i > 0; i--) {
         b->una_at[i] = b->una_at[i - 1];
+        b->known_at[i] = b->known_at[i - 1];
+        b->waits_at[i] = b->waits_at[i - 1];
     }
     b->una_at[0] = b->una;
-    if (b->owed_nothing) {
+    b->known_at[0] = b->known;
+    b->waits_at[0] = b->waits;
+    b->minimum_ticks = b->minimum_ticks << 1 | (known && b->known && b->una == min);
+    if (!owed) {
         forget_pace(m, b);
     } else {
         b->owed_ticks = asked ? b->owed_ticks << 1 | 1 : 0;
     }
-    b->owed_nothing = false;
     if ((b->owed_ticks & UINT32_MAX) != UINT32_MAX || (was_slow && ++b->n_slow < 32)) {
         return b->slow;
     }
-    int64_t n = b->una_at[0] - b->una_at[32];
-    b->slow = is_few(m, n);
+    n = b->una_at[0] - b->una_at[32];
+    b->slow = is_few(m, n) && b->minimum_ticks & UINT32_MAX;
     m->n_paced += b->slow || was_slow;
     b->n_slow = 0;
-    b->n_confirmed = (uint32_t) n;
+    b->n_confirmed = (uint64_t) n;
     return b->slow;
 }
 
@@ -668,7 +671,7 @@ end_of_tick(struct model *m, uint64_t now)
         }
         more = more || lacks_something(m, b);
     }
-    note_debts(m);
+    m->asked_before = m->asked_up_to;
     m->next_tick = more ? now + m->tick : UINT64_MAX;
 }
 
@@ -682,6 +685,7 @@ take_ack(struct model_branch *b, int64_t p, uint32_t msn)
     }
     b->known = true;
     b->una = p + 1;
+    b->waits = false;
     b->life = true;
     b->cond = REVERSE_NONE;
     b->code = 0;
@@ -703,6 +707,8 @@ take_nak(struct model *m, struct model_branch *b, int64_t e, enum reverse_cond c
     bool shorter = b->known && e == b->una && b->cond == REVERSE_RNR && cond == REVERSE_RNR && code
                    && (!b->code || code < b->code);
 
+    b->waits = (b->waits && e == b->una) || (b->waits && stale)
+               || (cond == REVERSE_RNR && !(b->known && e < b->una));
     if (stale || repeated || trailing || shorter) {
         b->n_dups++;
         return;
@@ -755,7 +761,6 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
     } else {
         take_nak(m, b, x, REVERSE_FATAL, syndrome, msn, now);
     }
-    note_debts(m);
     return after_event(m, dup, now);
 }
 

@@ -29,14 +29,17 @@ struct model_branch {
      * the latest in bit 0: was it silent, and silent without being asked? */
     bool life, asked;
     uint64_t silent_ticks, unasked_ticks;
-    /* R15: does it owe nothing, now or since the last tick?  In those before, the latest in bit 0:
-     * did it owe, and was it asked?  What had it confirmed at each, the latest first? */
-    bool owed_nothing;
-    uint64_t owed_ticks;
+    /* R15: has it asked for time where it stands?  In the ticks so far, the latest in bit 0: did it
+     * owe, being asked, and was it at the minimum?  At the end of each, the latest first: what had
+     * it confirmed, was that known, and did it wait for its time? */
+    bool waits;
+    uint64_t owed_ticks, minimum_ticks;
     int64_t una_at[33];
+    bool known_at[33];
+    bool waits_at[33];
     bool slow;
     unsigned n_slow; /* ticks since that was said. */
-    uint32_t n_confirmed;
+    uint64_t n_confirmed;
     uint64_t last_copy; /* settings until then. */
     uint64_t n_acks, n_dups, n_naks, n_rnrs, n_fatals;
     uint64_t n_repeats, n_useless, n_filtered;
@@ -60,9 +63,10 @@ struct model {
     bool prune;
     uint32_t min_rate;
     bool lose_slow;
-    int64_t asked_up_to; /* what had AckReq is below. */
-    bool repeats;        /* what goes down is not new. */
-    uint64_t tick;       /* length; 0: none. */
+    int64_t asked_up_to;  /* what had AckReq is below, */
+    int64_t asked_before; /* and at the last tick was. */
+    bool repeats;         /* what goes down is not new. */
+    uint64_t tick;        /* length; 0: none. */
     uint64_t next_tick;
     uint64_t n_settings;
     bool dup_waiting;

@@ -205,6 +205,110 @@ START_TEST(who_was_not_asked_is_not_slow)
     }
 END_TEST
 
+/* Asking for time where nothing was asked about yet: a long message, whose source stops at an RNR NAK
+ * before its next AckReq. */
+START_TEST(rnr_without_ack_req_is_slow)
+    {
+        setup_policy(2, report);
+        down(START, START + 9);
+        respond(1, AETH_RNR | 12, START);
+        for (unsigned i = 0; i < 34; i++) {
+            expect_nothing(reverse_down(r, psn_make(START), false, now));
+            reverse_copied(r, 1, psn_make(START), true);
+            respond(1, AETH_RNR | 12, START);
+            now += TICK;
+            reverse_timer(r, now);
+        }
+        ck_assert(branch(1).slow);
+        ck_assert(!branch(2).slow);
+    }
+END_TEST
+
+/* A source that has always something open, and sends little: answers come within a tick. */
+START_TEST(source_that_sends_little_makes_nobody_slow)
+    {
+        setup_policy(2, report);
+        send_down(START, START);
+        for (uint32_t q = START; q < START + 200; q++) {
+            now += TICK / 2;
+            send_down(q + 1, q + 1);
+            now += TICK / 2;
+            reverse_timer(r, now);
+            ack(1, q);
+            ack(2, q);
+        }
+        ck_assert_uint_eq(info().n_paced, 0);
+    }
+END_TEST
+
+/* Others wait for branch 1, and for branch 2 nobody. */
+START_TEST(who_is_not_at_the_minimum_is_not_slow)
+    {
+        setup_policy(2, report);
+        send_down(START, START + 9);
+        expect_nothing(ack(2, START + 4));
+        ask_for_time(100, START);
+        ck_assert(branch(1).slow && !branch(2).slow);
+    }
+END_TEST
+
+/* They may owe as long as the one that is lost has held them up. */
+START_TEST(others_begin_anew_when_one_is_lost)
+    {
+        setup_policy(3, lose);
+        send_down(START, START + 9);
+        expect_nothing(ack(2, START + 4));
+        expect_nothing(ack(3, START + 9));
+        for (unsigned i = 0; i < 40; i++) {
+            tick(START);
+            respond(1, AETH_RNR | 12, START);
+        }
+        ck_assert(branch(1).pruned && !branch(2).lost);
+        for (unsigned i = 0; i < 24; i++) {
+            tick(START + 5);
+        }
+        ck_assert(!branch(2).lost);
+    }
+END_TEST
+
+/* A node above may have called its branch slow for as long as the policy was to say so. */
+START_TEST(losing_begins_anew)
+    {
+        setup_policy(2, report);
+        send_down(START, START + 9);
+        expect_nothing(ack(2, START + 9));
+        ask_for_time(40, START);
+        ck_assert(branch(1).slow);
+        reverse_set_policy(r, &lose);
+        ck_assert(!branch(1).slow);
+        ask_for_time(31, START);
+        ck_assert(!branch(1).lost);
+        ask_for_time(3, START);
+        ck_assert(branch(1).lost == LOSS_SLOW);
+    }
+END_TEST
+
+/* Nobody can confirm what a spoilt PSN, which nobody has verified, makes of H. */
+START_TEST(spoilt_psn_makes_nobody_slow)
+    {
+        setup_policy(2, report);
+        send_down(START, START);
+        ack(1, START);
+        ack(2, START);
+        reverse_down(r, psn_make(START + 2049), true, now);
+        for (uint32_t q = START + 1; q < START + 80; q++) {
+            reverse_down(r, psn_make(q), true, now);
+            reverse_copied(r, 1, psn_make(q), true);
+            reverse_copied(r, 2, psn_make(q), true);
+            ack(1, q);
+            ack(2, q);
+            now += TICK;
+            reverse_timer(r, now);
+        }
+        ck_assert_uint_eq(info().n_paced, 0);
+    }
+END_TEST
+
 START_TEST(slow_ends_when_it_caught_up)
     {
         setup_policy(2, report);
@@ -286,6 +390,12 @@ pace_suite(void)
     tcase_add_test(tc, who_caught_up_is_not_slow);
     tcase_add_test(tc, source_that_stops_makes_nobody_slow);
     tcase_add_test(tc, who_was_not_asked_is_not_slow);
+    tcase_add_test(tc, rnr_without_ack_req_is_slow);
+    tcase_add_test(tc, source_that_sends_little_makes_nobody_slow);
+    tcase_add_test(tc, who_is_not_at_the_minimum_is_not_slow);
+    tcase_add_test(tc, others_begin_anew_when_one_is_lost);
+    tcase_add_test(tc, losing_begins_anew);
+    tcase_add_test(tc, spoilt_psn_makes_nobody_slow);
     tcase_add_test(tc, slow_ends_when_it_caught_up);
     tcase_add_test(tc, policy_begins_anew);
     tcase_add_test(tc, slow_branch_is_lost);
