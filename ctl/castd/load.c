@@ -168,11 +168,13 @@ topology_has_changed(const struct castd *c, const struct registry_rows *rows)
     return is_news(&c->work->topology, &s);
 }
 
+/* What groups that are not settled wait for: nodes, and addresses. */
 static bool
 generations_have_changed(const struct castd *c)
 {
     struct ds s = DS_EMPTY_INITIALIZER;
 
+    ds_put_format(&s, "%" PRId64 "\n", c->global->next_proxy);
     for (size_t i = 0; i < c->n_nodes; i++) {
         const struct rrec_node *n = c->nodes[i].row;
 

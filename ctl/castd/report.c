@@ -201,33 +201,36 @@ is_out(const struct castd_group *g, size_t i)
 }
 
 static void
-set_member(const struct rrec_member *m, const char *state, const char *status)
+set_member(struct castd_group *g, size_t i, const char *state, const char *status)
 {
+    const struct rrec_member *m = g->members[i];
+
+    g->written |= strcmp(m->state, state) || strcmp(m->status, status);
     rrec_member_set_state(m, state);
     rrec_member_set_status(m, status);
 }
 
 static void
-report_leaving(const struct castd *c, const struct castd_group *g, size_t i)
+report_leaving(const struct castd *c, struct castd_group *g, size_t i)
 {
     const struct rrec_member *m = g->members[i];
     struct ds status = DS_EMPTY_INITIALIZER;
 
     if (!is_out(g, i)) {
         draining_for(c, g, &status);
-        set_member(m, "draining", ds_cstr(&status));
+        set_member(g, i, "draining", ds_cstr(&status));
     } else if (!strcmp(m->want, "removed")) {
         rrec_member_delete(m);
+        g->written = true;
     } else {
         rrec_member_set_branch(m, 0);
-        set_member(m, "left", "");
+        set_member(g, i, "left", "");
     }
     ds_destroy(&status);
 }
 
 static void
-report_member(const struct castd *c, const struct castd_group *g, size_t i,
-              const char *group_status)
+report_member(const struct castd *c, struct castd_group *g, size_t i, const char *group_status)
 {
     const struct rrec_member *m = g->members[i];
     const struct rollout_member *r = &g->rollout.members[i];
@@ -237,20 +240,20 @@ report_member(const struct castd *c, const struct castd_group *g, size_t i,
         report_leaving(c, g, i);
     } else if (m->epoch != g->row->epoch) {
         status = xasprintf("must register again in epoch %" PRId64, g->row->epoch);
-        set_member(m, "joining", status);
+        set_member(g, i, "joining", status);
     } else if (castd_is_lost(m)) {
-        set_member(m, "lost", m->lost);
+        set_member(g, i, "lost", m->lost);
     } else if (r->error) {
-        set_member(m, "failed", r->error);
+        set_member(g, i, "failed", r->error);
     } else if (r->too_late) {
         status = xasprintf(TOO_LATE, g->row->name);
-        set_member(m, "joining", status);
+        set_member(g, i, "joining", status);
     } else if (r->copied && g->rollout.group.members[i].copy
                && (g->rollout.serving || member_is_active(m))) {
         status = castd_find_slow(g, m);
-        set_member(m, status ? "slow" : "active", status ? status : "");
+        set_member(g, i, status ? "slow" : "active", status ? status : "");
     } else {
-        set_member(m, "joining", group_status);
+        set_member(g, i, "joining", group_status);
     }
     free(status);
 }

@@ -407,7 +407,10 @@ remove_unwanted(const struct castd *c, const struct castd_group *g, struct castd
 static void
 sync_group(struct castd *c, struct ovsdb_idl_txn *txn, struct castd_group *g)
 {
+    size_t n_before = g->trees.n;
+
     remove_unwanted(c, g, &g->trees);
+    g->written |= g->trees.n < n_before;
     for (size_t i = 0; i < g->rollout.plan.n_trees; i++) {
         const struct plan_tree *tree = &g->rollout.plan.trees[i];
         struct castd_node *n = &c->nodes[tree->node - c->topology.nodes];
@@ -488,6 +491,7 @@ castd_sync_nodes(struct castd *c)
             begin_generation(&c->nodes[i]);
         }
     }
+    c->work->base_taken |= c->work->base;
     c->work->base = false;
 }
 
@@ -502,10 +506,11 @@ castd_sync(struct castd *c)
 void
 castd_sync_rest(struct castd *c)
 {
-    bool asked = work_is_answered(c->work) && c->global->nb_cfg < c->work->request;
     bool all_applied = true;
 
     remove_orphans(c);
+    bool asked =
+        work_is_answered(c->work) && !c->work->more && c->global->nb_cfg != c->work->request;
     for (size_t i = 0; i < c->n_nodes; i++) {
         struct castd_node *n = &c->nodes[i];
 
@@ -517,7 +522,8 @@ castd_sync_rest(struct castd *c)
     if (asked) {
         rrec_global_set_nb_cfg(c->global, c->work->request);
     }
-    if (all_applied) {
+    /* A group that is due may have another step to take. */
+    if (all_applied && !work_is_left(c->work)) {
         rrec_global_set_agents_cfg(c->global, c->global->nb_cfg);
     }
 }

@@ -113,7 +113,8 @@ work_make_all_due(struct work *w, bool only_unsettled)
 void
 work_request(struct work *w, int64_t number, int64_t answered)
 {
-    if (w->request <= answered && number != w->request) {
+    /* A registry that was replaced may count from the start. */
+    if (number < w->request || (w->request <= answered && number != w->request)) {
         w->request = number;
         w->request_ticket = w->last_ticket;
     }
@@ -163,6 +164,7 @@ work_done(struct work *w)
         ovs_list_init(&g->queue_node);
     }
     w->n_conflicts = 0;
+    w->base_taken = false;
 }
 
 void
@@ -170,7 +172,8 @@ work_again(struct work *w, bool conflict)
 {
     ovs_list_push_back_all(&w->taken, &w->queue);
     ovs_list_push_back_all(&w->queue, &w->taken);
-    w->base = true;
+    w->base |= w->base_taken;
+    w->base_taken = false;
     w->n_conflicts += conflict;
     w->counters.n_conflicts += conflict;
 }
