@@ -36,6 +36,7 @@ fail(enum ctl_exit code, const char *why, const char *list)
         ctl_print(&(struct ctl){.json = true}, o, NULL);
     }
     fflush(stdout);
+    list = as_json ? NULL : list;
     printable_put(stderr, "castctl: ", list ? "%s:" : "%s", why);
     fputs(list ? list : "", stderr);
     exit(code);

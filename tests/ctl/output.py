@@ -151,13 +151,14 @@ def families(w):
 
 
 def expect_error(w, status, pattern, *argv):
-    """castctl ends so, and says the same to people and as JSON."""
+    """castctl ends so, and says the same to people, for whom it is one line, and as JSON."""
     p = w.run(*argv)
     check_equal('%r: exit status' % (argv,), p.returncode, status)
     said = json.loads(p.stdout)
     check_equal('%r: members' % (argv,), (sorted(said), said['status']), (['error', 'status'], status))
     check(re.search(pattern, said['error']), '%r says %r, not %s', argv, said['error'], pattern)
-    check_equal('%r: standard error' % (argv,), p.stderr, 'castctl: %s\n' % said['error'])
+    check_equal('%r: standard error' % (argv,), p.stderr,
+                'castctl: %s\n' % said['error'].replace('\n', r'\n'))
 
 
 def json_errors(w):
@@ -173,7 +174,7 @@ def json_errors(w):
             (1, "^group list: invalid option -- 'x'$", 'group list -j -x'),
             (1, "^group wait: option '--members' requires an argument$", 'group wait g -j --members'),
             (1, "^group list: option requires an argument -- 'p'$", 'group list -j -p'),
-            (1, "^group add: option '--m' is ambiguous; possibilities: '--mode' '--mtu' '--may-exist'$",
+            (1, "^group add: option '--m' is ambiguous; possibilities: '--mode' '--mtu' '--min-rate' '--may-exist'$",
              'group add g -j --m'),
             (1, '^group show: missing argument: group show GROUP', '-j group show'),
             (1, "^group list: unexpected argument 'x'", '-j group list x'),
