@@ -163,15 +163,16 @@ START_TEST(round_trip)
     }
 END_TEST
 
-/* The most that fits, to the byte, and the next longer SRH that there is: one of 2056 bytes has no
- * Hdr Ext Len, which would be 0.  The last is that long only by its padding.
- *
- * Proves MT-6-R8754-11. */
+/* The last is that long only by its padding. */
 static const struct {
     size_t len;
     unsigned n_edges, n_with_more, n_more; /* the first of them have that many, others one less. */
 } around_limit[] = {{2048, 11, 11, 8}, {2056, 13, 8, 7}, {2056, 12, 3, 8}};
 
+/* The most that fits, to the byte, and the next longer SRH that there is: one of 2056 bytes has no
+ * Hdr Ext Len, which would be 0.
+ *
+ * Proves MT-6-R8754-11. */
 START_TEST(limit_to_the_byte)
     {
         static struct srh_copy copies[128];
