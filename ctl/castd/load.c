@@ -120,11 +120,18 @@ load_links(struct plan_topology *t, const struct registry_rows *rows)
  * What has changed since the registry was read last.
  */
 
+/* Is this sequence number of the IDL from after the last look?  0: it never happened. */
+static bool
+is_since(const struct castd *c, unsigned int seqno)
+{
+    return seqno && (int) (seqno - c->work->seqno) > 0;
+}
+
 static bool
 has_changed(const struct castd *c, const struct ovsdb_idl_row *row)
 {
-    return (int) (ovsdb_idl_row_get_seqno(row, OVSDB_IDL_CHANGE_INSERT) - c->work->seqno) > 0
-           || (int) (ovsdb_idl_row_get_seqno(row, OVSDB_IDL_CHANGE_MODIFY) - c->work->seqno) > 0;
+    return is_since(c, ovsdb_idl_row_get_seqno(row, OVSDB_IDL_CHANGE_INSERT))
+           || is_since(c, ovsdb_idl_row_get_seqno(row, OVSDB_IDL_CHANGE_MODIFY));
 }
 
 /* Stores what there is now, and tells if it differs from what there was. */
