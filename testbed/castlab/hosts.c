@@ -84,7 +84,8 @@ create_tap(struct lab *lab, const char *netdev)
         return error;
     }
     error = tap_create(netdev);
-    error = lab_outcome(lab, error, (uint64_t) net_ifindex(lab->net, netdev));
+    int index = net_ifindex(lab->net, netdev);
+    error = lab_outcome(lab, error, index ? (uint64_t) index : UNKNOWN_ID);
     for (size_t i = 0; i < ARRAY_SIZE(settings) && !error; i++) {
         error = sysctl_set(netdev, settings[i].name, settings[i].value);
     }

@@ -69,7 +69,7 @@ lab_outcome(struct lab *lab, char *error, uint64_t id)
         free(journal_withdraw(&lab->journal));
         return error;
     }
-    if (!id) {
+    if (id == UNKNOWN_ID) {
         /* The record stays as that of something of which nobody knows if it was done: whatever is
          * there is taken down. */
         return xstrdup("the kernel does not tell what it has made");
@@ -114,7 +114,7 @@ create_netns(struct lab *lab, const struct topology_node *node)
         return error;
     }
     error = netns_create(name.text, &inode);
-    return lab_outcome(lab, error, inode);
+    return lab_outcome(lab, error, inode ? inode : UNKNOWN_ID);
 }
 
 /* Opens the namespace of one end of a fabric link. */

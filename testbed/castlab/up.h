@@ -96,9 +96,9 @@ char *lab_start_ovs(struct lab *, const char *node);
 char *lab_fact(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *lab_intent(struct lab *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Ends an intent.  If there is an 'error', nothing was made, and it is passed on.  Otherwise the
- * object has this identity, if 'id' is not NO_ID; 0: it has one, which is not known, and that is an
- * error. */
-#define NO_ID UINT64_MAX
+ * object has this identity, if 'id' is not NO_ID; UNKNOWN_ID is an error. */
+#define NO_ID      UINT64_MAX
+#define UNKNOWN_ID (UINT64_MAX - 1)
 char *lab_outcome(struct lab *, char *error, uint64_t id);
 
 #endif /* testbed/castlab/up.h */

@@ -173,6 +173,16 @@ start_own(void)
     note_state();
 }
 
+/* A thread that was joined may be in /proc for a moment. */
+static unsigned
+count_threads(unsigned wanted)
+{
+    for (int i = 0; i < 100 && count_entries("/proc/self/task") != wanted; i++) {
+        usleep(10000);
+    }
+    return count_entries("/proc/self/task");
+}
+
 /* Is all as it was?  'closed': the library has been left as well. */
 static void
 check_unharmed(bool closed)
@@ -194,7 +204,7 @@ check_unharmed(bool closed)
         answer("error: the signal mask is another");
     } else if (waitpid(-1, &status, WNOHANG) != -1 || errno != ECHILD) {
         answer("error: there are child processes");
-    } else if (count_entries("/proc/self/task") != n_threads + !closed) {
+    } else if (count_threads(n_threads + !closed) != n_threads + !closed) {
         answer("error: %u threads instead of %u", count_entries("/proc/self/task"),
                n_threads + !closed);
     } else if (count_inherited() != n_inherited) {
