@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members that are lost: what castd and castctl make of what nodes report."""
 import json
+import re
 import signal
 
 from world import check_equal, wait_until
@@ -205,6 +206,11 @@ def say_slow(w, node, **how):
         [tree['branches'][name]['id'], text] for name, text in how.items()]])
 
 
+def expect_degraded(w, status):
+    w.apply_all_until('degraded: %s' % status, lambda: re.fullmatch(status, w.show()['status']))
+    check_equal('state', w.show()['state'], 'degraded')
+
+
 def slow_members(w):
     """Who is slow is active, and the group serves; what is said of nodes counts if no member is."""
     ready_figure_1(w, 'prune')
@@ -218,10 +224,9 @@ def slow_members(w):
     w.expect_state('slow', r'^node n4 slow: confirms 3 packets/s \(seen by n6\)$')
     w.expect_member('r1', 'active', '^$')
     report(w, 'n3', 'r4', SILENT)
-    w.apply_all_until('r4 is out', lambda: all_applied(w) and w.show()['state'] == 'degraded')
-    w.expect_state('degraded', '^r4 lost: .*; node n4 slow: ')
+    expect_degraded(w, r'r4 lost: [^;]*; node n4 slow: confirms 3 .*')
     say_slow(w, 'n6')
-    w.expect_state('degraded', r'^r4 lost: [^;]*$')
+    expect_degraded(w, r'r4 lost: [^;]*')
 
 
 def lost_in_earlier_epoch(w):
