@@ -38,14 +38,10 @@ enum {
 };
 
 const char *const ovs_drops[] = {
-    [DROP_OTHER] = "not_for_node",
-    [DROP_NO_ROUTE] = "no_route",
-    [DROP_SID_UNKNOWN] = "sid_unknown",
-    [DROP_HOP_LIMIT] = "hop_limit",
-    [DROP_SOURCE_GUARD] = "source_guard",
-    [DROP_VLAN] = "vlan",
-    [DROP_OUTER_SOURCE] = "outer_source",
-    NULL,
+    [DROP_OTHER] = "not_for_node",        [DROP_NO_ROUTE] = "no_route",
+    [DROP_SID_UNKNOWN] = "sid_unknown",   [DROP_HOP_LIMIT] = "hop_limit",
+    [DROP_SOURCE_GUARD] = "source_guard", [DROP_VLAN] = "vlan",
+    [DROP_OUTER_SOURCE] = "outer_source", NULL,
 };
 
 #define ROUTE "actions=load:0->NXM_OF_IN_PORT[],resubmit(,1)"
