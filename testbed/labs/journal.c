@@ -275,9 +275,8 @@ take_line(struct journal_list *list, const char *line, unsigned int number)
         }
         break;
     case '-':
-        if (last && last->op == '+' && !last->id) {
-            entry_uninit(last);
-            list->n--;
+        if (last && last->op == '+' && !last->id && !line[1]) {
+            last->op = '-';
             return NULL;
         }
         break;

@@ -17,7 +17,7 @@ struct journal {
 /* A line that has been read.  Fields point into 'text'. */
 struct journal_entry {
     char *text;
-    char op; /* '.' or '+'. */
+    char op; /* '.', '+', or '-' for an intent that was withdrawn. */
     const char *kind;
     const char *fields[JOURNAL_MAX_FIELDS]; /* after the kind; missing ones are "". */
     char *id;          /* '+': the one in the '=' line that followed; NULL: none did. */
@@ -43,8 +43,7 @@ char *journal_made(struct journal *, const char *id);
 /* The object of the last intent was not made. */
 char *journal_withdraw(struct journal *);
 
-/* Reads what stands: facts, and intents that were not withdrawn, in order.
- * A last line without its end is ignored. */
+/* Reads facts and intents, in order.  A last line without its end is ignored. */
 char *journal_read(const char *path, struct journal_list *);
 void journal_list_uninit(struct journal_list *);
 /* The next entry after 'previous' (NULL: the first) with this 'op' and kind and, unless that is

@@ -126,11 +126,21 @@ static const char *const kinds[] = {
 };
 WORDS_DEFINE(topology_kind, enum topology_kind, kinds);
 
+/* The lab's facts that come before 'object' tell what it may be: with them, all that a crash has
+ * left of a journal reads as the whole of it did. */
+static const struct journal_entry *
+next_fact(const struct journal_list *list, const struct journal_entry *object,
+          const struct journal_entry *previous, const char *kind)
+{
+    const struct journal_entry *e = journal_next(list, previous, '.', kind, NULL);
+    return e && e < object ? e : NULL;
+}
+
 static bool
-is_tap(const struct journal_list *list, const char *netdev)
+is_tap(const struct journal_list *list, const struct journal_entry *object, const char *netdev)
 {
     const struct journal_entry *e = NULL;
-    while ((e = journal_next(list, e, '.', "port", NULL))) {
+    while ((e = next_fact(list, object, e, "port"))) {
         if (!strcmp(e->fields[1], netdev) && !strcmp(e->fields[2], port_kind_name(PORT_TAP))) {
             return true;
         }
@@ -139,11 +149,11 @@ is_tap(const struct journal_list *list, const char *netdev)
 }
 
 static bool
-is_netns(const struct journal_list *list, const char *lab, const char *netns)
+is_netns(const struct journal_list *list, const char *lab, const struct journal_entry *object)
 {
     const struct journal_entry *e = NULL;
-    while ((e = journal_next(list, e, '.', "node", NULL))) {
-        if (!strcmp(lab_netns_name(lab, e->fields[0]).text, netns)) {
+    while ((e = next_fact(list, object, e, "node"))) {
+        if (!strcmp(lab_netns_name(lab, e->fields[0]).text, object->fields[0])) {
             return true;
         }
     }
@@ -151,11 +161,11 @@ is_netns(const struct journal_list *list, const char *lab, const char *netns)
 }
 
 static bool
-is_rdma_device(const struct journal_list *list, const char *device)
+is_rdma_device(const struct journal_list *list, const struct journal_entry *object)
 {
     const struct journal_entry *e = NULL;
-    while ((e = journal_next(list, e, '.', "node", NULL))) {
-        if (!strcmp(lab_rdma_device(e->fields[0]).text, device)) {
+    while ((e = next_fact(list, object, e, "node"))) {
+        if (!strcmp(lab_rdma_device(e->fields[0]).text, object->fields[0])) {
             return true;
         }
     }
@@ -176,13 +186,13 @@ foreign(const struct journal_list *list, const char *lab, const struct journal_e
         return bad_kind ? "a node of a known kind" : NULL;
     }
     if (!strcmp(e->kind, "netns")) {
-        return is_netns(list, lab, name) ? NULL : "a namespace";
+        return is_netns(list, lab, e) ? NULL : "a namespace";
     }
     if (!strcmp(e->kind, "tap")) {
-        return is_tap(list, name) ? NULL : "a tap";
+        return is_tap(list, e, name) ? NULL : "a tap";
     }
     if (!strcmp(e->kind, "rxe")) {
-        return is_rdma_device(list, name) && is_tap(list, e->fields[1]) ? NULL : "an RDMA device";
+        return is_rdma_device(list, e) && is_tap(list, e, e->fields[1]) ? NULL : "an RDMA device";
     }
     if (!strcmp(e->kind, "rule")) {
         return strtoul(name, NULL, 10) == HOST_RULE_PREF ? NULL : "the preference of a rule";

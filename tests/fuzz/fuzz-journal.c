@@ -82,7 +82,7 @@ check_object(const struct journal_list *list, size_t i)
         REQUIRE(strtoul(e->fields[0], NULL, 10) == LOCAL_RULE_PREF);
     }
     if (is_tap || is_netns) {
-        REQUIRE(e->id ? strtoull(e->id, NULL, 10) > 0 : i + 1 == list->n);
+        REQUIRE(e->id ? strtoull(e->id, NULL, 10) > 0 : e->op == '-' || i + 1 == list->n);
     }
 }
 
@@ -105,10 +105,8 @@ read_journal(void)
         return n;
     }
     for (size_t i = 0; i < list.n; i++) {
-        if (list.entries[i].op == '+') {
+        if (list.entries[i].op != '.') {
             check_object(&list, i);
-        } else {
-            REQUIRE(list.entries[i].op == '.');
         }
     }
     lab_former_boot(&list);
