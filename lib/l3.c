@@ -92,7 +92,6 @@ send_nd(struct l3 *l3, const struct port_config *port, const uint8_t eth_dst[6],
     memcpy(m->mac, port->mac, sizeof m->mac);
     nd_build(p, port->mac, eth_dst, m);
     l3->io.tx(l3->io.aux, port->number, p);
-    packet_put(p);
 }
 
 /*
@@ -104,14 +103,15 @@ l3_send_to_mac(struct l3 *l3, const struct port_config *port, struct packet *p,
                const uint8_t mac[6])
 {
     struct eth_hdr *eth = packet_push(p, sizeof *eth);
-    if (eth) {
-        memcpy(eth->dst, mac, sizeof eth->dst);
-        memcpy(eth->src, port->mac, sizeof eth->src);
-        eth->type = be16_put(ETH_TYPE_IP6);
-        l3->io.tx(l3->io.aux, port->number, p);
+    if (!eth) {
+        packet_put(p);
+        return DROP_too_long;
     }
-    packet_put(p);
-    return eth ? DROP_none : DROP_too_long;
+    memcpy(eth->dst, mac, sizeof eth->dst);
+    memcpy(eth->src, port->mac, sizeof eth->src);
+    eth->type = be16_put(ETH_TYPE_IP6);
+    l3->io.tx(l3->io.aux, port->number, p);
+    return DROP_none;
 }
 
 static const struct route_config *

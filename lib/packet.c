@@ -28,7 +28,8 @@
 #define ALIGNMENT 4
 static_assert(offsetof(struct packet, buf) % ALIGNMENT == 0, "packet buffer's alignment");
 
-#define BUF_SIZE   (PACKET_HEADROOM + PACKET_ROOM + ALIGNMENT)
+#define BUF_SIZE (PACKET_HEADROOM + PACKET_ROOM + ALIGNMENT)
+static_assert(PACKET_OVER <= ALIGNMENT, "room behind the largest frame");
 #define CACHE_LINE 64
 #define SLOT_SIZE  ((sizeof(struct packet) + BUF_SIZE + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
 

@@ -24,6 +24,7 @@
  * behind an Ethernet header at a new packet's start IPv6 addresses are aligned. */
 #define PACKET_HEADROOM 2178
 #define PACKET_ROOM     9248 /* largest frame: MTU 9216 + Ethernet. */
+#define PACKET_OVER     1    /* bytes of room behind it, to find out that a frame is longer. */
 #define PACKET_TAIL     4
 
 struct packet_pool;

@@ -27,13 +27,23 @@ struct port_class {
     bool is_host_nic; /* port_kind_is_host_nic(). */
     bool is_netdev;   /* port_kind_is_netdev(). */
     /* Runs in the device's namespace; 'ifindex' exists.  Sets the kind's own fields of the port.
-     * 0 or errno; then *why is a static string that says what could not be done. */
+     * 0 or errno; then the kind's own fields need no release, and *why is a static string that says what could not be done. */
     int (*open)(struct port *, int ifindex, const char **why);
-    /* Receives up to 'size' bytes of one frame to 'buf'.  0 and *len, the length of
-     * the whole frame, or errno. */
-    int (*recv)(struct port *, uint8_t *buf, size_t size, size_t *len);
-    int (*send)(const struct port *, const struct packet *);
+    /* Releases the kind's own fields of a port that was opened; NULL: nothing to do. */
+    void (*close)(struct port *);
+    /* As port_recv() and port_send().  Priority tags may be left.  recv() is given an empty burst;
+     * send(): ENOBUFS is EAGAIN. */
+    int (*recv)(struct port *, struct packet_pool *, struct port_burst *);
+    size_t (*send)(struct port *, struct packet *const *, size_t n, int *why);
 };
+
+/* A frame was taken and is lost. */
+static inline void
+port_burst_lost(struct port_burst *b, int why)
+{
+    b->n_lost++;
+    b->why_lost = why;
+}
 
 #define KIND(ENUM, TEXT) extern const struct port_class port_##TEXT;
 PORT_KINDS(KIND)

@@ -20,6 +20,9 @@
  *
  * A device that merges frames as they come in loses what they were.  It is told not
  * to; what it merges all the same is cut again like the above.
+ *
+ * Frames come and go many at a time.  Those behind a super-frame wait in the port until it is cut.
+ * What is sent leaves by a socket of its own, without the virtio_net_hdr.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,6 +34,7 @@
 #include <net/if.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,10 +42,32 @@
 #include "lib/port-impl.h"
 #include "lib/wire.h"
 
+/* A frame as recvmmsg() has left it. */
+struct received {
+    struct virtio_net_hdr vnet;
+    union {
+        struct cmsghdr align;
+        uint8_t bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+    } control;
+    struct packet *p;
+};
+
 struct packet_port {
     struct port up;
-    struct gso gso; /* what was received with several frames in one. */
+    int tx_fd;
+    struct gso gso; /* the super-frame that is being cut. */
+    /* What was received: entries [next, n) are still to be looked at. */
+    struct received received[PORT_BURST];
+    struct mmsghdr msgs[PORT_BURST];
+    struct iovec iovs[PORT_BURST][3];
+    unsigned next, n;
+    unsigned n_wanted; /* how many frames the next call asks for. */
+    /* Where a super-frame goes on, for each entry.  Pages that no super-frame has reached take no
+     * memory. */
+    uint8_t (*over)[GSO_MAX];
 };
+
+#define MIN_WANTED    4
 
 #define SOCKET_BUFFER (8 << 20) /* bursts of 129 packets from several QPs. */
 
@@ -88,14 +114,8 @@ prepare(int fd, int ifindex, const char **why)
     };
     const int on = 1;
     const struct packet_mreq promisc = {.mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC};
-    const struct sockaddr_ll sll = {
-        .sll_family = AF_PACKET,
-        .sll_protocol = htons(ETH_P_ALL),
-        .sll_ifindex = ifindex,
-    };
 
     set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
-    set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (setsockopt(fd, SOL_PACKET, options[i].name, &on, sizeof on)) {
             *why = options[i].why;
@@ -108,10 +128,6 @@ prepare(int fd, int ifindex, const char **why)
     }
     if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promisc, sizeof promisc)) {
         *why = "cannot make the device promiscuous";
-        return errno;
-    }
-    if (bind(fd, (const struct sockaddr *) &sll, sizeof sll)) {
-        *why = "cannot bind to the device";
         return errno;
     }
     return 0;
@@ -134,23 +150,85 @@ stop_merging(int fd, const char *netdev)
     }
 }
 
+/* A socket that receives nothing: protocol 0. */
 static int
-packet_open(struct port *port, int ifindex, const char **why)
+open_socket(const char **why)
 {
-    /* Protocol 0: nothing arrives before bind() has named the device. */
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         *why = "cannot open a packet socket";
+    }
+    return fd;
+}
+
+static int
+bind_to(int fd, int ifindex, uint16_t protocol, const char **why)
+{
+    const struct sockaddr_ll sll = {
+        .sll_family = AF_PACKET,
+        .sll_protocol = htons(protocol),
+        .sll_ifindex = ifindex,
+    };
+
+    if (bind(fd, (const struct sockaddr *) &sll, sizeof sll)) {
+        *why = "cannot bind to the device";
         return errno;
     }
-    int error = prepare(fd, ifindex, why);
-    if (error) {
-        close(fd);
-        return error;
-    }
-    stop_merging(fd, port->netdev);
-    port->fd = fd;
     return 0;
+}
+
+static void
+packet_close(struct port *port)
+{
+    struct packet_port *pp = (struct packet_port *) port;
+
+    for (; pp->next < pp->n; pp->next++) {
+        packet_put(pp->received[pp->next].p);
+    }
+    munmap(pp->over, PORT_BURST * sizeof *pp->over);
+    if (pp->tx_fd >= 0) {
+        close(pp->tx_fd);
+    }
+}
+
+static int
+open_sockets(struct packet_port *pp, int ifindex, const char **why)
+{
+    struct port *port = &pp->up;
+
+    pp->tx_fd = open_socket(why);
+    port->fd = pp->tx_fd < 0 ? -1 : open_socket(why);
+    if (port->fd < 0) {
+        return errno;
+    }
+    set_buffer(pp->tx_fd, SO_SNDBUFFORCE, SO_SNDBUF);
+    int error = bind_to(pp->tx_fd, ifindex, 0, why);
+    error = error ? error : prepare(port->fd, ifindex, why);
+    /* Until here nothing arrives. */
+    return error ? error : bind_to(port->fd, ifindex, ETH_P_ALL, why);
+}
+
+static int
+packet_open(struct port *port, int ifindex, const char **why)
+{
+    struct packet_port *pp = (struct packet_port *) port;
+    void *over = mmap(NULL, PORT_BURST * sizeof *pp->over, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    pp->n_wanted = MIN_WANTED;
+    pp->tx_fd = -1;
+    if (over == MAP_FAILED) {
+        *why = "no memory for long frames";
+        return errno;
+    }
+    pp->over = over;
+    int error = open_sockets(pp, ifindex, why);
+    if (error) {
+        packet_close(port);
+    } else {
+        stop_merging(port->fd, port->netdev);
+    }
+    return error;
 }
 
 /* ENETDOWN is said once for a device that went down, and for one that went away:
@@ -201,75 +279,204 @@ put_tag(const struct vlan_tag *tag, uint8_t *buf, size_t size, size_t len)
     return len + sizeof *tag;
 }
 
-static int
-packet_recv(struct port *port, uint8_t *buf, size_t size, size_t *len)
+/* Completes a frame of 'len' bytes, of which r->p has up to PACKET_ROOM.  Returns its length, or 0:
+ * it is lost.  A super-frame becomes its first segment. */
+static size_t
+complete(struct packet_port *pp, struct received *r, struct msghdr *msg, size_t len)
 {
-    struct gso *gso = &((struct packet_port *) port)->gso;
-    struct virtio_net_hdr vnet;
-    struct iovec iov[] = {
-        {&vnet, sizeof vnet},
-        {buf, size},
-        {gso->frame + size, sizeof gso->frame - size}, /* where a super-frame goes on. */
-    };
-    union {
-        struct cmsghdr align;
-        uint8_t bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
-    } control;
-    struct msghdr msg = {
-        .msg_iov = iov,
-        .msg_iovlen = 3,
-        .msg_control = &control,
-        .msg_controllen = sizeof control,
-    };
     struct vlan_tag tag;
 
-    *len = gso_next(gso, buf, size);
-    if (*len) {
+    if (vlan_of(msg, &tag)) {
+        return put_tag(&tag, r->p->data, PACKET_ROOM, len);
+    }
+    if (r->vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE) {
+        size_t here = len < PACKET_ROOM ? len : PACKET_ROOM;
+
+        if (len > sizeof pp->gso.frame) {
+            return 0;
+        }
+        memcpy(pp->gso.frame, r->p->data, here);
+        memcpy(pp->gso.frame + here, pp->over[r - pp->received], len - here);
+        bool can_cut = gso_start(&pp->gso, &r->vnet, len, PACKET_ROOM);
+        return can_cut ? gso_next(&pp->gso, r->p->data, PACKET_ROOM) : 0;
+    }
+    if (len > PACKET_ROOM
+        || (r->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM
+            && !gso_checksum(&r->vnet, r->p->data, len))) {
         return 0;
     }
-    ssize_t n = recvmsg(port->fd, &msg, MSG_TRUNC);
+    return len;
+}
+
+static void
+put_frame(struct port_burst *burst, struct packet *p, size_t len)
+{
+    if (len) {
+        p->len = (uint32_t) len;
+        burst->frames[burst->n++] = p;
+    } else {
+        port_burst_lost(burst, EMSGSIZE);
+        packet_put(p);
+    }
+}
+
+/* Puts one more frame into the burst, or counts it as lost.  False: the port has none. */
+static bool
+take(struct packet_port *pp, struct packet_pool *pool, struct port_burst *burst)
+{
+    uint8_t nowhere[1];
+
+    if (pp->gso.len) {
+        struct packet *p = packet_get(pool);
+        if (p) {
+            put_frame(burst, p, gso_next(&pp->gso, p->data, PACKET_ROOM));
+        } else {
+            gso_next(&pp->gso, nowhere, sizeof nowhere);
+            port_burst_lost(burst, ENOBUFS);
+        }
+        return true;
+    }
+    if (pp->next == pp->n) {
+        return false;
+    }
+    struct mmsghdr *msg = &pp->msgs[pp->next];
+    struct received *r = &pp->received[pp->next++];
+    put_frame(burst, r->p, complete(pp, r, &msg->msg_hdr, msg->msg_len - sizeof r->vnet));
+    return true;
+}
+
+static int
+receive_error(const struct packet_port *pp, struct port_burst *burst)
+{
+    switch (errno) {
+    case EINVAL: /* offload of a kind that the header cannot describe. */
+        port_burst_lost(burst, EMSGSIZE);
+        return 0;
+    case ENETDOWN: return down_or_gone(pp->up.fd);
+    default: return errno;
+    }
+}
+
+/* Without a buffer the frame is taken all the same: left where it is it would keep the descriptor
+ * readable.  Of a super-frame one segment is lost. */
+static int
+throw_away(struct packet_port *pp, struct port_burst *burst)
+{
+    struct received r;
+    struct iovec iov[] = {{&r.vnet, sizeof r.vnet}, {pp->gso.frame, sizeof pp->gso.frame}};
+    struct msghdr msg = {
+        .msg_iov = iov,
+        .msg_iovlen = 2,
+        .msg_control = &r.control,
+        .msg_controllen = sizeof r.control,
+    };
+    struct vlan_tag tag;
+    uint8_t nowhere[1];
+
+    ssize_t n = recvmsg(pp->up.fd, &msg, 0);
     if (n < 0) {
-        switch (errno) {
-        case EINVAL: return EMSGSIZE; /* offload of a kind that the header cannot describe. */
-        case ENETDOWN: return down_or_gone(port->fd);
-        default: return errno;
+        return receive_error(pp, burst);
+    }
+    if (r.vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE && !vlan_of(&msg, &tag)
+        && gso_start(&pp->gso, &r.vnet, (size_t) n - sizeof r.vnet, PACKET_ROOM)) {
+        gso_next(&pp->gso, nowhere, sizeof nowhere);
+    }
+    port_burst_lost(burst, ENOBUFS);
+    return 0;
+}
+
+/* Has up to 'max' frames received.  At least one, unless it returns an error or has counted
+ * one as lost. */
+static int
+receive(struct packet_port *pp, struct packet_pool *pool, unsigned max, struct port_burst *burst)
+{
+    unsigned want = max < pp->n_wanted ? max : pp->n_wanted;
+    unsigned n_bufs = 0;
+
+    for (struct packet *p; n_bufs < want && (p = packet_get(pool)); n_bufs++) {
+        struct received *r = &pp->received[n_bufs];
+        struct iovec *iov = pp->iovs[n_bufs];
+
+        r->p = p;
+        iov[0] = (struct iovec){&r->vnet, sizeof r->vnet};
+        iov[1] = (struct iovec){p->data, PACKET_ROOM};
+        iov[2] = (struct iovec){pp->over[n_bufs], GSO_MAX - PACKET_ROOM};
+        pp->msgs[n_bufs].msg_hdr = (struct msghdr){
+            .msg_iov = iov,
+            .msg_iovlen = 3,
+            .msg_control = &r->control,
+            .msg_controllen = sizeof r->control,
+        };
+    }
+    if (!n_bufs) {
+        return throw_away(pp, burst);
+    }
+    int n = recvmmsg(pp->up.fd, pp->msgs, n_bufs, MSG_TRUNC, NULL);
+    int error = n < 0 ? receive_error(pp, burst) : (unsigned) n < n_bufs ? EAGAIN : 0;
+    pp->next = 0;
+    pp->n = n < 0 ? 0 : (unsigned) n;
+    for (unsigned i = pp->n; i < n_bufs; i++) {
+        packet_put(pp->received[i].p);
+    }
+    /* As many as come at a time, since buffers for more cost time as well. */
+    pp->n_wanted = pp->n == n_bufs ? 2 * n_bufs : 2 * pp->n;
+    pp->n_wanted = pp->n_wanted < MIN_WANTED   ? MIN_WANTED
+                   : pp->n_wanted > PORT_BURST ? PORT_BURST
+                                               : pp->n_wanted;
+    return error;
+}
+
+static int
+packet_recv(struct port *port, struct packet_pool *pool, struct port_burst *burst)
+{
+    struct packet_port *pp = (struct packet_port *) port;
+    int why = 0;
+
+    while (burst->n + burst->n_lost < PORT_BURST) {
+        if (burst->n_lost && burst->why_lost == ENOBUFS) {
+            return 0; /* who has the buffers may return some. */
         }
-    }
-    *len = (size_t) n - sizeof vnet;
-    if (vlan_of(&msg, &tag)) {
-        *len = put_tag(&tag, buf, size, *len);
-        return 0;
-    }
-    if (vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE) {
-        memcpy(gso->frame, buf, *len < size ? *len : size);
-        if (!gso_start(gso, &vnet, *len, PACKET_ROOM)) {
-            return EMSGSIZE;
+        if (take(pp, pool, burst)) {
+            continue;
         }
-        *len = gso_next(gso, buf, size);
-        return 0;
-    }
-    if (vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM && *len <= size
-        && !gso_checksum(&vnet, buf, *len)) {
-        return EMSGSIZE;
+        if (why) {
+            return why;
+        }
+        why = receive(pp, pool, (unsigned) (PORT_BURST - burst->n - burst->n_lost), burst);
     }
     return 0;
 }
 
-static int
-packet_send(const struct port *port, const struct packet *p)
+static size_t
+packet_send(struct port *port, struct packet *const *frames, size_t n, int *why)
 {
-    static const struct virtio_net_hdr no_offload;
-    struct iovec iov[4] = {{(void *) (uintptr_t) &no_offload, sizeof no_offload}};
-    struct msghdr msg = {.msg_iov = iov};
+    const struct packet_port *pp = (struct packet_port *) port;
+    struct mmsghdr msgs[PORT_BURST];
+    struct iovec iovs[PORT_BURST][3];
+    size_t n_sent = 0;
 
-    msg.msg_iovlen = 1 + (size_t) packet_iov(p, iov + 1);
-    return sendmsg(port->fd, &msg, 0) < 0 ? errno : 0;
+    while (n_sent < n) {
+        unsigned k = 0;
+
+        for (; k < PORT_BURST && n_sent + k < n; k++) {
+            size_t n_iov = (size_t) packet_iov(frames[n_sent + k], iovs[k]);
+            msgs[k].msg_hdr = (struct msghdr){.msg_iov = iovs[k], .msg_iovlen = n_iov};
+        }
+        int n_taken = sendmmsg(pp->tx_fd, msgs, k, 0);
+        if (n_taken < 0) {
+            *why = errno;
+            break;
+        }
+        n_sent += (size_t) n_taken;
+    }
+    return n_sent;
 }
 
 const struct port_class port_packet = {
     .size = sizeof(struct packet_port),
     .is_netdev = true,
     .open = packet_open,
+    .close = packet_close,
     .recv = packet_recv,
     .send = packet_send,
 };

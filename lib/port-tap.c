@@ -58,31 +58,63 @@ tap_open(struct port *port, int ifindex __attribute__((unused)), const char **wh
     return 0;
 }
 
+/* The device is gone. */
 static int
-tap_recv(struct port *port, uint8_t *buf, size_t size, size_t *len)
+device_error(void)
 {
-    /* read() does not say that it cut a frame short: one byte more finds out. */
-    uint8_t over;
-    const struct iovec iov[] = {{buf, size}, {&over, sizeof over}};
-    ssize_t n = readv(port->fd, iov, 2);
+    return errno == EBADFD ? ENODEV : errno;
+}
 
+/* One frame; the room behind PACKET_ROOM shows whether it was longer. */
+static int
+recv_one(struct port *port, struct packet_pool *pool, struct port_burst *burst)
+{
+    struct packet *p = packet_get(pool);
+    uint8_t nowhere[1];
+
+    /* Without a buffer the frame is taken all the same: left where it is it would keep the
+     * descriptor readable. */
+    ssize_t n =
+        read(port->fd, p ? p->data : nowhere, p ? PACKET_ROOM + PACKET_OVER : sizeof nowhere);
     if (n < 0) {
-        return errno == EBADFD ? ENODEV : errno; /* EBADFD: the device is gone. */
+        int error = device_error();
+        packet_put(p);
+        return error;
     }
-    *len = (size_t) n;
+    if (!p || n > PACKET_ROOM) {
+        port_burst_lost(burst, p ? EMSGSIZE : ENOBUFS);
+        packet_put(p);
+        return 0;
+    }
+    p->len = (uint32_t) n;
+    burst->frames[burst->n++] = p;
     return 0;
 }
 
 static int
-tap_send(const struct port *port, const struct packet *p)
+tap_recv(struct port *port, struct packet_pool *pool, struct port_burst *burst)
 {
-    struct iovec iov[3];
-    int n = packet_iov(p, iov);
+    int why = 0;
 
-    if (writev(port->fd, iov, n) < 0) {
-        return errno == EBADFD ? ENODEV : errno;
+    while (!why && burst->n < PORT_BURST && !burst->n_lost) {
+        why = recv_one(port, pool, burst);
     }
-    return 0;
+    return why;
+}
+
+static size_t
+tap_send(struct port *port, struct packet *const *frames, size_t n, int *why)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct iovec iov[3];
+        int n_iov = packet_iov(frames[i], iov);
+
+        if (writev(port->fd, iov, n_iov) < 0) {
+            *why = device_error();
+            return i;
+        }
+    }
+    return n;
 }
 
 const struct port_class port_tap = {

@@ -120,13 +120,22 @@ close_fd(int fd)
     }
 }
 
+static void
+discard(struct port *port)
+{
+    close_fd(port->fd);
+    close_fd(port->query_fd);
+    free(port);
+}
+
 void
 port_close(struct port *port)
 {
     if (port) {
-        close_fd(port->fd);
-        close_fd(port->query_fd);
-        free(port);
+        if (port->class->close) {
+            port->class->close(port);
+        }
+        discard(port);
     }
 }
 
@@ -140,7 +149,7 @@ port_open(struct port **portp, enum port_kind kind, const char *netdev, int netn
     const char *why = NULL;
     int error = open_in(port, netdev, netns_fd, &why);
     if (error) {
-        port_close(port);
+        discard(port);
         port = NULL;
         say_why(errp, "%s: %s (%s)", netdev, why, strerror(error));
     }
@@ -173,34 +182,24 @@ port_strip_priority_tags(struct packet *p)
 }
 
 int
-port_recv(struct port *port, struct packet_pool *pool, struct packet **pp)
+port_recv(struct port *port, struct packet_pool *pool, struct port_burst *burst)
 {
-    struct packet *p = packet_get(pool);
-    uint8_t nowhere[1];
-    size_t len;
-
-    *pp = NULL;
-    /* Without a buffer the frame is taken all the same: left where it is it would
-     * keep the descriptor readable. */
-    int error =
-        port->class->recv(port, p ? p->data : nowhere, p ? PACKET_ROOM : sizeof nowhere, &len);
-    if (!error) {
-        error = !p ? ENOBUFS : len > PACKET_ROOM ? EMSGSIZE : 0;
+    burst->n = 0;
+    burst->n_lost = 0;
+    int why = port->class->recv(port, pool, burst);
+    for (size_t i = 0; i < burst->n; i++) {
+        port_strip_priority_tags(burst->frames[i]);
     }
-    if (error) {
-        packet_put(p);
-        return error;
-    }
-    p->len = (uint32_t) len;
-    port_strip_priority_tags(p);
-    *pp = p;
-    return 0;
+    return why;
 }
 
-int
-port_send(struct port *port, const struct packet *p)
+size_t
+port_send(struct port *port, struct packet *const *frames, size_t n, int *why)
 {
-    int error = port->class->send(port, p);
+    size_t n_sent = port->class->send(port, frames, n, why);
     /* The kernel says ENOBUFS where a queueing discipline or a driver is full. */
-    return error == ENOBUFS ? EAGAIN : error;
+    if (n_sent < n && *why == ENOBUFS) {
+        *why = EAGAIN;
+    }
+    return n_sent;
 }

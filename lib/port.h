@@ -34,6 +34,8 @@ bool port_kind_is_host_nic(enum port_kind);
 /* Is the port just the network device?  Then Open vSwitch or the kernel can have it, too. */
 bool port_kind_is_netdev(enum port_kind);
 
+#define PORT_BURST 64 /* most frames that a call receives. */
+
 struct port;
 
 /* Opens 'netdev'.  'netns_fd' is the network namespace that the device is in, -1 for
@@ -53,19 +55,29 @@ unsigned port_mtu(const struct port *);
 /* Reads the MTU again, since an administrator may change it unseen.  Errors: the device is gone. */
 int port_refresh(struct port *);
 
-/* One frame.  0 and *p (owned by the caller); EAGAIN: none; ENOBUFS: the pool is empty,
- * frame lost; EMSGSIZE: frame too long or segmentation offload of a kind not known, lost;
- * EIO, ENETDOWN: device down, try later; ENODEV: device gone, close and open again.
+/* What port_recv() got, in the order in which it arrived. */
+struct port_burst {
+    struct packet *frames[PORT_BURST]; /* owned by the caller. */
+    size_t n;
+    unsigned n_lost; /* frames that were taken and lost, the last of them for 'why_lost'. */
+    int why_lost;    /* ENOBUFS: the pool is empty; EMSGSIZE: too long, or segmentation offload of
+                      * a kind not known. */
+};
+
+/* Receives up to PORT_BURST frames.  Returns 0: there may be more; EAGAIN: none is left; EIO,
+ * ENETDOWN: device down, try later; ENODEV: device gone, close and open again.  Whatever it returns,
+ * *burst has what came before.
  * An AF_PACKET port returns IPv6 frames and frames of VLANs only, none that this host sent on the
  * device itself, and completes what was left to offload: checksums, and segmentation of TCP and
  * (since Linux 6.2) UDP that is not in a tunnel.
  * A frame of a VLAN has its tag, and goes nowhere (DROP_vlan); if it is too long it is cut off.  For
  * the tag's sake frames come before the device's ingress filters (tc, nftables netdev). */
-int port_recv(struct port *, struct packet_pool *, struct packet **p);
+int port_recv(struct port *, struct packet_pool *, struct port_burst *burst);
 /* What port_recv() has done: tags without a VLAN (802.1p) are not in a frame. */
 void port_strip_priority_tags(struct packet *);
-/* Sends without taking ownership.  EAGAIN: full, frame lost; EMSGSIZE: over the MTU;
- * ENXIO: device gone; others as above. */
-int port_send(struct port *, const struct packet *);
+/* Sends frames in order, without taking ownership.  Returns how many were sent.  If that is fewer
+ * than 'n', *why says what is wrong with the next one, and what is behind it was not tried: EAGAIN:
+ * full; EMSGSIZE: over the MTU; ENXIO: device gone; others as above. */
+size_t port_send(struct port *, struct packet *const *frames, size_t n, int *why);
 
 #endif /* lib/port.h */

@@ -266,6 +266,7 @@ run(struct node_daemon *d, struct daemon *daemon)
         if (timed_out) {
             d->class->timer(d->node, now);
         }
+        tx_queues_flush(&d->tx_queues);
         report_some_trees(d, registry, timed_out || d->n_input != n_input);
 
         uint64_t deadline = d->class->deadline(d->node);
@@ -295,6 +296,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     struct node_daemon *d = xzalloc(sizeof *d);
     d->class = class;
     d->pool = packet_pool_create(POOL_SIZE);
+    tx_queues_init(&d->tx_queues, d->pool, node_ports_send, d);
     d->netns_fd = daemon.netns_fd;
     d->timer_fd = -1;
     simap_init(&d->refused);
@@ -316,6 +318,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     simap_destroy(&d->lost);
     simap_destroy(&d->paced);
     class->destroy(d->node);
+    tx_queues_uninit(&d->tx_queues);
     packet_pool_destroy(d->pool);
     free(d);
     daemon_done(&daemon);

@@ -11,6 +11,7 @@
 
 #include "lib/node.h"
 #include "lib/pcap-write.h"
+#include "lib/tx-queues.h"
 #include "simap.h"
 
 #define NODE_MAX_PORTS (PORT_NUMBER_MAX + 1)
@@ -37,6 +38,7 @@ struct node_daemon {
     struct node_port *ports[NODE_MAX_PORTS]; /* by number; NULL: none. */
     uint16_t numbers[NODE_MAX_PORTS];        /* of the ports that exist. */
     size_t n_ports;
+    struct tx_queues tx_queues;
     uint64_t no_port; /* frames for a port that does not exist. */
     uint64_t n_input; /* frames that the node has got. */
     size_t next_tree; /* which tree is looked at next for what is to be reported. */
@@ -74,8 +76,10 @@ void node_ports_close(struct node_daemon *);
 bool node_ports_run(struct node_daemon *, uint64_t now);
 void node_ports_wait(const struct node_daemon *);
 struct node_port *node_ports_find(const struct node_daemon *, const char *name);
-/* Sends a frame from an open port, past its impairment. */
-void node_port_send(struct node_port *, const struct packet *);
+/* Sends frames from a port, past its impairment and its queue. */
+void node_port_send(struct node_port *, struct packet *const *frames, size_t n);
+/* Of the output queues: tx_queues_send. */
+void node_ports_send(void *daemon, uint16_t port, struct packet **frames, size_t n);
 /* struct node_io's functions. */
 void node_ports_tx(void *daemon, uint16_t port, struct packet *);
 uint32_t node_ports_mtu(void *daemon, uint16_t port);

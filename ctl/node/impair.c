@@ -37,11 +37,7 @@ release_tx(struct node_port *np, uint64_t now)
     struct packet *p;
 
     while (np->tx && (p = impair_output(np->tx, now))) {
-        if (np->port) {
-            node_port_send(np, p);
-        } else {
-            np->tx_errors++;
-        }
+        node_port_send(np, &p, 1);
         packet_put(p);
     }
 }

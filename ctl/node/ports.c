@@ -21,7 +21,6 @@
 
 VLOG_DEFINE_THIS_MODULE(node_ports);
 
-#define BURST        64
 #define REFRESH_USEC 1000000 /* how long a changed MTU may go unnoticed. */
 
 static void
@@ -136,41 +135,54 @@ node_ports_find(const struct node_daemon *d, const char *name)
     return NULL;
 }
 
+/* Gives the node what came in. */
+static void
+input(struct node_daemon *d, struct node_port *np, const struct port_burst *burst, uint64_t now)
+{
+    for (size_t i = 0; i < burst->n; i++) {
+        struct packet *p = burst->frames[i];
+
+        np->rx_packets++;
+        np->rx_bytes += packet_size(p);
+        pcap_writer_put(np->capture, p);
+        if (np->rx) {
+            impair_input(np->rx, d->pool, p, now);
+            packet_put(p);
+        } else {
+            d->n_input++;
+            d->class->input(d->node, np->config.number, p, now);
+        }
+    }
+}
+
+static void
+receive_failed(struct node_port *np, unsigned n, int why)
+{
+    static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(1, 5);
+
+    np->rx_errors += n;
+    VLOG_WARN_RL(&rl, "port %s: receive: %s", np->config.name, ovs_strerror(why));
+}
+
 /* A burst from one port; true if it may have more. */
 static bool
 receive(struct node_daemon *d, struct node_port *np, uint64_t now)
 {
-    for (int i = 0; i < BURST; i++) {
-        struct packet *p;
-        int error = port_recv(np->port, d->pool, &p);
+    struct port_burst burst;
+    int why = port_recv(np->port, d->pool, &burst);
 
-        if (!error) {
-            np->rx_packets++;
-            np->rx_bytes += packet_size(p);
-            pcap_writer_put(np->capture, p);
-            if (np->rx) {
-                impair_input(np->rx, d->pool, p, now);
-                packet_put(p);
-            } else {
-                d->n_input++;
-                d->class->input(d->node, np->config.number, p, now);
-            }
-        } else if (error == EAGAIN) {
-            return false;
-        } else {
-            static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(1, 5);
-            np->rx_errors++;
-            VLOG_WARN_RL(&rl, "port %s: receive: %s", np->config.name, ovs_strerror(error));
-            if (error != ENOBUFS && error != EMSGSIZE) {
-                if (error != EIO && error != ENETDOWN) {
-                    port_close(np->port); /* the device went away: look for a new one. */
-                    np->port = NULL;
-                }
-                return false;
-            }
+    input(d, np, &burst, now);
+    if (burst.n_lost) {
+        receive_failed(np, burst.n_lost, burst.why_lost);
+    }
+    if (why && why != EAGAIN) {
+        receive_failed(np, 1, why);
+        if (why != EIO && why != ENETDOWN) {
+            port_close(np->port); /* the device went away: look for a new one. */
+            np->port = NULL;
         }
     }
-    return true;
+    return !why;
 }
 
 /* port_recv() finds out that a device is gone. */
@@ -197,6 +209,7 @@ node_ports_run(struct node_daemon *d, uint64_t now)
     for (size_t i = 0; i < d->n_ports; i++) {
         struct node_port *np = d->ports[d->numbers[i]];
         more = (np->port && receive(d, np, now)) || more;
+        tx_queues_flush(&d->tx_queues);
     }
     return more;
 }
@@ -222,14 +235,36 @@ node_ports_mtu(void *d_, uint16_t number)
 }
 
 void
-node_port_send(struct node_port *np, const struct packet *p)
+node_port_send(struct node_port *np, struct packet *const *frames, size_t n)
 {
-    if (port_send(np->port, p)) {
-        np->tx_errors++;
+    size_t i = 0;
+
+    while (i < n) {
+        int why;
+        size_t n_sent = np->port ? port_send(np->port, frames + i, n - i, &why) : 0;
+
+        for (size_t end = i + n_sent; i < end; i++) {
+            np->tx_packets++;
+            np->tx_bytes += packet_size(frames[i]);
+            pcap_writer_put(np->capture, frames[i]);
+        }
+        if (i < n) {
+            np->tx_errors++;
+            i++;
+        }
+    }
+}
+
+void
+node_ports_send(void *d_, uint16_t number, struct packet **frames, size_t n)
+{
+    struct node_daemon *d = d_;
+    struct node_port *np = d->ports[number];
+
+    if (np) {
+        node_port_send(np, frames, n);
     } else {
-        np->tx_packets++;
-        np->tx_bytes += packet_size(p);
-        pcap_writer_put(np->capture, p);
+        d->no_port += n;
     }
 }
 
@@ -250,6 +285,8 @@ node_ports_tx(void *d_, uint16_t number, struct packet *p)
     } else if (np->tx) {
         impair_input(np->tx, d->pool, p, node_daemon_now());
     } else {
-        node_port_send(np, p);
+        tx_queues_put(&d->tx_queues, number, p);
+        return;
     }
+    packet_put(p);
 }

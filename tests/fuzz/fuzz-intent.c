@@ -66,6 +66,7 @@ put(void *subject_, uint16_t port, struct packet *p)
 
     REQUIRE(has_port(&s->config, port) || has_port(s->next, port));
     REQUIRE(packet_size(p) >= sizeof(struct eth_hdr));
+    packet_put(p);
 }
 
 /* What intent.h and node-config.h promise. */

@@ -257,6 +257,8 @@ node_tx(void *n_, uint16_t port, struct packet *p)
     struct lab *lab = n->lab;
     uint8_t frame[PACKET_ROOM];
     size_t len = packet_flatten(p, frame, sizeof frame);
+
+    packet_put(p);
     struct fabric_end from = {(unsigned) (n - lab->nodes), port};
     struct fabric_end to = fabric_peer(&lab->fabric, from);
     struct parsed h;

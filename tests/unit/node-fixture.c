@@ -115,10 +115,12 @@ tx(void *f_, uint16_t port, struct packet *p)
 
     if (f->discard) {
         f->n_frames++;
+        packet_put(p);
         return;
     }
     ck_assert_uint_lt(f->n_frames, FIXTURE_MAX_FRAMES);
     frame->len = packet_flatten(p, frame->bytes, sizeof frame->bytes);
+    packet_put(p);
     frame->port = port;
     ck_assert_int_eq(parse_outer(frame->bytes, (uint32_t) frame->len, &frame->h), DROP_none);
     enum drop_reason why = parse_rest(frame->bytes, (uint32_t) frame->len, &frame->h);

@@ -47,6 +47,7 @@ on_tx(void *aux, uint16_t port, struct packet *p)
     n_tx++;
     tx_port = port;
     ck_assert_uint_gt(packet_flatten(p, tx, sizeof tx), 0);
+    packet_put(p);
 }
 
 static uint32_t

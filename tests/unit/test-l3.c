@@ -46,6 +46,7 @@ on_tx(void *aux, uint16_t port, struct packet *p)
     n_tx++;
     tx_port = port;
     tx_len = packet_flatten(p, tx, sizeof tx);
+    packet_put(p);
 }
 
 static void
