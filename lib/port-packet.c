@@ -40,6 +40,7 @@
 
 #include "lib/port-gso.h"
 #include "lib/port-impl.h"
+#include "lib/steer.h"
 #include "lib/wire.h"
 
 /* A frame as recvmmsg() has left it. */
@@ -84,9 +85,9 @@ set_buffer(int fd, int force, int plain)
 }
 
 /* Lets through what has the type of IPv6 or of a VLAN tag behind the tag that the kernel has taken
- * off. */
+ * off; or nothing ('open' is false). */
 static int
-set_filter(int fd)
+set_filter(int fd, bool open, const char **why)
 {
     static struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_H | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PROTOCOL)),
@@ -96,9 +97,14 @@ set_filter(int fd)
         BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
         BPF_STMT(BPF_RET | BPF_K, 0),
     };
-    const struct sock_fprog filter = {sizeof code / sizeof *code, code};
+    const unsigned short len = sizeof code / sizeof *code;
+    const struct sock_fprog filter = {open ? len : 1, open ? code : code + len - 1};
 
-    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+    if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter)) {
+        *why = "cannot leave out other protocols";
+        return errno;
+    }
+    return 0;
 }
 
 static int
@@ -122,8 +128,7 @@ prepare(int fd, int ifindex, const char **why)
             return errno;
         }
     }
-    if (set_filter(fd)) {
-        *why = "cannot leave out other protocols";
+    if (set_filter(fd, false, why)) {
         return errno;
     }
     if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promisc, sizeof promisc)) {
@@ -191,8 +196,42 @@ packet_close(struct port *port)
     }
 }
 
+#ifndef PACKET_FANOUT_FLAG_IGNORE_OUTGOING
+#define PACKET_FANOUT_FLAG_IGNORE_OUTGOING 0x4000 /* since Linux 5.14. */
+#endif
+
+/* Has the sockets of one device share its frames, those of a group going to one of them. */
 static int
-open_sockets(struct packet_port *pp, int ifindex, const char **why)
+share(int fd, const struct port_queue *queue, const char **why)
+{
+    struct sock_filter code[STEER_PROGRAM_LEN];
+    const struct sock_fprog program = {STEER_PROGRAM_LEN, code};
+    int type = (PACKET_FANOUT_CBPF | PACKET_FANOUT_FLAG_IGNORE_OUTGOING) << 16;
+    socklen_t len = sizeof type;
+
+    if (!queue->index) {
+        type |= PACKET_FANOUT_FLAG_UNIQUEID << 16;
+    } else if (!queue->first) {
+        *why = "the first thread's port is not open";
+        return ENETDOWN;
+    } else if (getsockopt(queue->first->fd, SOL_PACKET, PACKET_FANOUT, &type, &len)) {
+        *why = "cannot find the sockets of other threads";
+        return errno;
+    }
+    if (setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &type, sizeof type)) {
+        *why = "cannot share the device between threads";
+        return errno;
+    }
+    steer_program(code, queue->n);
+    if (!queue->index && setsockopt(fd, SOL_PACKET, PACKET_FANOUT_DATA, &program, sizeof program)) {
+        *why = "cannot tell which thread gets which packets";
+        return errno;
+    }
+    return 0;
+}
+
+static int
+open_sockets(struct packet_port *pp, int ifindex, const struct port_queue *queue, const char **why)
 {
     struct port *port = &pp->up;
 
@@ -204,12 +243,14 @@ open_sockets(struct packet_port *pp, int ifindex, const char **why)
     set_buffer(pp->tx_fd, SO_SNDBUFFORCE, SO_SNDBUF);
     int error = bind_to(pp->tx_fd, ifindex, 0, why);
     error = error ? error : prepare(port->fd, ifindex, why);
-    /* Until here nothing arrives. */
-    return error ? error : bind_to(port->fd, ifindex, ETH_P_ALL, why);
+    /* Nothing passes the filter until it is clear who gets what. */
+    error = error ? error : bind_to(port->fd, ifindex, ETH_P_ALL, why);
+    error = error || queue->n == 1 ? error : share(port->fd, queue, why);
+    return error ? error : set_filter(port->fd, true, why);
 }
 
 static int
-packet_open(struct port *port, int ifindex, const char **why)
+packet_open(struct port *port, int ifindex, const struct port_queue *queue, const char **why)
 {
     struct packet_port *pp = (struct packet_port *) port;
     void *over = mmap(NULL, PORT_BURST * sizeof *pp->over, PROT_READ | PROT_WRITE,
@@ -222,7 +263,7 @@ packet_open(struct port *port, int ifindex, const char **why)
         return errno;
     }
     pp->over = over;
-    int error = open_sockets(pp, ifindex, why);
+    int error = open_sockets(pp, ifindex, queue, why);
     if (error) {
         packet_close(port);
     } else {

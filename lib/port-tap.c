@@ -42,7 +42,8 @@ attach(int fd, const char *netdev, const char **why)
 }
 
 static int
-tap_open(struct port *port, int ifindex __attribute__((unused)), const char **why)
+tap_open(struct port *port, int ifindex __attribute__((unused)),
+         const struct port_queue *queue __attribute__((unused)), const char **why)
 {
     int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {

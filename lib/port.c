@@ -67,7 +67,7 @@ port_refresh(struct port *port)
 
 /* In the device's namespace. */
 static int
-open_here(struct port *port, const char *netdev, const char **why)
+open_here(struct port *port, const char *netdev, const struct port_queue *queue, const char **why)
 {
     int ifindex = strlen(netdev) < IFNAMSIZ ? (int) if_nametoindex(netdev) : 0;
     if (!ifindex) {
@@ -81,14 +81,15 @@ open_here(struct port *port, const char *netdev, const char **why)
         *why = "cannot read the MTU";
         return error;
     }
-    return port->class->open(port, ifindex, why);
+    return port->class->open(port, ifindex, queue, why);
 }
 
 static int
-open_in(struct port *port, const char *netdev, int netns_fd, const char **why)
+open_in(struct port *port, const char *netdev, int netns_fd, const struct port_queue *queue,
+        const char **why)
 {
     if (netns_fd < 0) {
-        return open_here(port, netdev, why);
+        return open_here(port, netdev, queue, why);
     }
 
     int back = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -101,7 +102,7 @@ open_in(struct port *port, const char *netdev, int netns_fd, const char **why)
         error = errno;
         *why = "cannot enter the device's network namespace";
     } else {
-        error = open_here(port, netdev, why);
+        error = open_here(port, netdev, queue, why);
         /* In the wrong namespace everything that follows would be wrong. */
         if (setns(back, CLONE_NEWNET)) {
             perror("returning to the network namespace");
@@ -140,14 +141,16 @@ port_close(struct port *port)
 }
 
 int
-port_open(struct port **portp, enum port_kind kind, const char *netdev, int netns_fd, char **errp)
+port_open(struct port **portp, enum port_kind kind, const char *netdev, int netns_fd,
+          const struct port_queue *queue, char **errp)
 {
+    static const struct port_queue whole = {.n = 1};
     const struct port_class *class = port_kinds[kind].class;
     struct port *port = must_calloc(1, class->size);
     *port = (struct port){.class = class, .fd = -1, .query_fd = -1};
 
     const char *why = NULL;
-    int error = open_in(port, netdev, netns_fd, &why);
+    int error = open_in(port, netdev, netns_fd, queue ? queue : &whole, &why);
     if (error) {
         discard(port);
         port = NULL;

@@ -38,14 +38,24 @@ bool port_kind_is_netdev(enum port_kind);
 
 struct port;
 
+/* Which part of a device's frames a port is to get, if several ports share it. */
+struct port_queue {
+    unsigned index, n;        /* 0 <= index < n; n is 1 if the port has the device to itself. */
+    const struct port *first; /* the open port with index 0, for the others. */
+};
+
 /* Opens 'netdev'.  'netns_fd' is the network namespace that the device is in, -1 for
  * the caller's; the caller's namespace is unchanged on return.  ENODEV if there is no
  * such device (a tap is never created), EINVAL if a tap is not persistent or not
  * multi-queue.  *errp gets a malloc'd sentence on failure.
  *
+ * 'queue', NULL for all: each frame comes to one of the ports that share the device; to which, the
+ * kernel decides for a tap, and lib/steer.h's program for a packet port.
+ *
  * A packet port takes the device over: it is promiscuous while open, and generic and
  * large receive offload, which merge frames that others sent, are turned off for good. */
-int port_open(struct port **, enum port_kind, const char *netdev, int netns_fd, char **errp);
+int port_open(struct port **, enum port_kind, const char *netdev, int netns_fd,
+              const struct port_queue *queue, char **errp);
 void port_close(struct port *);
 
 /* For poll(), after port_recv() has said EAGAIN: before, frames may be left in the port. */

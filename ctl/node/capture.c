@@ -14,13 +14,37 @@
 #include "unixctl.h"
 #include "util.h"
 
-void
-node_capture_stop(struct node_port *np)
+/* Of each port; protects what is written, since all workers have the same writers. */
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
+static char *files[NODE_MAX_PORTS]; /* by number of the port: where its capture goes. */
+
+static void
+set_writer(const struct node_daemon *d, uint16_t number, struct pcap_writer *writer)
 {
-    pcap_writer_close(np->capture);
-    free(np->capture_file);
-    np->capture = NULL;
-    np->capture_file = NULL;
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        if (d->workers[i]->ports[number]) {
+            d->workers[i]->ports[number]->capture = writer;
+        }
+    }
+}
+
+void
+node_capture_stop(const struct node_daemon *d, uint16_t number)
+{
+    pcap_writer_close(d->workers[0]->ports[number]->capture);
+    set_writer(d, number, NULL);
+    free(files[number]);
+    files[number] = NULL;
+}
+
+void
+node_capture_put(struct node_port *np, const struct packet *p)
+{
+    if (np->capture) {
+        pthread_mutex_lock(&writing);
+        pcap_writer_put(np->capture, p);
+        pthread_mutex_unlock(&writing);
+    }
 }
 
 static struct json *
@@ -30,7 +54,7 @@ capture_to_json(const struct node_port *np)
     int error = pcap_writer_error(np->capture);
 
     json_object_put_string(o, "port", np->config.name);
-    json_object_put_string(o, "file", np->capture_file);
+    json_object_put_string(o, "file", files[np->config.number]);
     json_object_put(o, "packets",
                     json_integer_create((long long int) pcap_writer_n_frames(np->capture)));
     json_object_put_string(o, "error", error ? ovs_strerror(error) : "");
@@ -40,10 +64,11 @@ capture_to_json(const struct node_port *np)
 struct json *
 node_captures_to_json(const struct node_daemon *d)
 {
+    const struct node_worker *w = d->workers[0];
     struct json *array = json_array_create_empty();
 
-    for (size_t i = 0; i < d->n_ports; i++) {
-        const struct node_port *np = d->ports[d->numbers[i]];
+    for (size_t i = 0; i < w->n_ports; i++) {
+        const struct node_port *np = w->ports[w->numbers[i]];
         if (np->capture) {
             json_array_add(array, capture_to_json(np));
         }
@@ -55,9 +80,11 @@ node_captures_to_json(const struct node_daemon *d)
 static const struct node_port *
 find_by_file(const struct node_daemon *d, const char *file)
 {
-    for (size_t i = 0; i < d->n_ports; i++) {
-        const struct node_port *np = d->ports[d->numbers[i]];
-        if (np->capture && !strcmp(np->capture_file, file)) {
+    const struct node_worker *w = d->workers[0];
+
+    for (size_t i = 0; i < w->n_ports; i++) {
+        const struct node_port *np = w->ports[w->numbers[i]];
+        if (np->capture && !strcmp(files[np->config.number], file)) {
             return np;
         }
     }
@@ -71,15 +98,17 @@ start(struct unixctl_conn *conn, int argc, const char *argv[], void *d_)
     const char *name = argv[argc - 2];
     const char *file = argv[argc - 1];
     struct node_daemon *d = d_;
-    struct node_port *np = node_ports_find(d, name);
     char *error = NULL;
 
+    node_workers_stop(d);
+    struct node_port *np = node_ports_find(d, name);
     if (argc > 3 && strcmp(argv[1], "--force")) {
         error = xasprintf("unknown option '%s'", argv[1]);
     } else if (!np) {
         error = xasprintf("no port '%s'", name);
     } else if (np->capture) {
-        error = xasprintf("port %s is being captured already, to %s", name, np->capture_file);
+        error =
+            xasprintf("port %s is being captured already, to %s", name, files[np->config.number]);
     } else if (file[0] != '/') {
         error = xasprintf("%s: must be an absolute path", file);
     } else if (find_by_file(d, file)) {
@@ -88,9 +117,11 @@ start(struct unixctl_conn *conn, int argc, const char *argv[], void *d_)
     } else if (argc <= 3 && !access(file, F_OK)) {
         error = xasprintf("%s: exists already (--force writes over it)", file);
     } else {
-        np->capture = pcap_writer_open(file, argc > 3, &error);
-        np->capture_file = np->capture ? xstrdup(file) : NULL;
+        struct pcap_writer *writer = pcap_writer_open(file, argc > 3, &error);
+        set_writer(d, np->config.number, writer);
+        files[np->config.number] = writer ? xstrdup(file) : NULL;
     }
+    node_workers_go(d);
     if (error) {
         unixctl_command_reply_error(conn, error);
     } else {
@@ -106,14 +137,16 @@ stop(struct unixctl_conn *conn, int argc, const char *argv[], void *d_)
     const char *name = argv[argc - 1];
     bool all = !strcmp(name, "--all");
     struct node_daemon *d = d_;
+    const struct node_worker *w = d->workers[0];
     struct json *stopped = json_array_create_empty();
     char *error = NULL;
 
-    for (size_t i = 0; (argc < 3 || !strcmp(argv[1], "-j")) && i < d->n_ports; i++) {
-        struct node_port *np = d->ports[d->numbers[i]];
+    node_workers_stop(d);
+    for (size_t i = 0; (argc < 3 || !strcmp(argv[1], "-j")) && i < w->n_ports; i++) {
+        const struct node_port *np = w->ports[w->numbers[i]];
         if (np->capture && (all || !strcmp(np->config.name, name))) {
             json_array_add(stopped, capture_to_json(np));
-            node_capture_stop(np);
+            node_capture_stop(d, np->config.number);
         }
     }
     if (argc > 2 && strcmp(argv[1], "-j")) {
@@ -123,6 +156,7 @@ stop(struct unixctl_conn *conn, int argc, const char *argv[], void *d_)
     } else if (!all && !stopped->array.n) {
         error = xasprintf("port %s is not being captured", name);
     }
+    node_workers_go(d);
     if (error) {
         unixctl_command_reply_error(conn, error);
     } else {

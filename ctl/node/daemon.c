@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Main loop of swedge and srcagent.
+ * Main thread of swedge and srcagent.
  *
  * Configuration comes from the registry only, as whole snapshots; while the
  * registry is away the last good one stays in force.  A generation is reported
@@ -9,6 +9,9 @@
 #include <config.h>
 
 #include "ctl/node/daemon.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
 
 #include "ctl/node/agent-registry.h"
 #include "ctl/process/daemon-common.h"
@@ -22,8 +25,8 @@
 
 VLOG_DEFINE_THIS_MODULE(node_daemon);
 
-#define POOL_SIZE     4096
 #define RETRY_MSEC    1000
+#define REPORT_MSEC   5 /* between looks at what workers have found out. */
 
 #define TREES_AT_ONCE 64
 
@@ -70,14 +73,14 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
 }
 
 static void
-report_losses(const struct node_daemon *d, struct agent_registry *registry, size_t tree,
+report_losses(const struct node_worker *w, struct agent_registry *registry, size_t tree,
               const struct tree_config *config)
 {
     for (size_t i = 0; i < config->n_branches; i++) {
         const struct branch_config *bc = &config->branches[i];
         struct reverse_branch_info b;
 
-        if (d->class->branch(d->node, tree, bc->id, &b) && is_own_loss(bc, &b)) {
+        if (w->daemon->class->branch(w->node, tree, bc->id, &b) && is_own_loss(bc, &b)) {
             report_loss(registry, config, bc, &b);
         }
     }
@@ -102,14 +105,14 @@ report_pace(struct agent_registry *registry, const struct tree_config *tree,
 }
 
 static void
-report_paces(const struct node_daemon *d, struct agent_registry *registry, size_t tree,
+report_paces(const struct node_worker *w, struct agent_registry *registry, size_t tree,
              const struct tree_config *config)
 {
     agent_registry_has_tree(registry, config);
     for (size_t i = 0; i < config->n_branches; i++) {
         struct reverse_branch_info b;
 
-        if (d->class->branch(d->node, tree, config->branches[i].id, &b)) {
+        if (w->daemon->class->branch(w->node, tree, config->branches[i].id, &b)) {
             report_pace(registry, config, &config->branches[i], &b);
         }
     }
@@ -146,14 +149,15 @@ report_refused(struct node_daemon *d, const struct tree_info *info)
                  s->refused.key, drop_help(s->refused.why));
 }
 
-/* Reports what the node has found out about a tree, which may have many branches.  So branches are
+/* Reports what the worker has found out about a tree, which may have many branches.  So branches are
  * looked at only when one more is lost, or its pace has changed, and after a new configuration. */
 static void
-report_tree(struct node_daemon *d, struct agent_registry *registry, size_t i)
+report_tree(struct node_worker *w, struct agent_registry *registry, size_t i)
 {
+    struct node_daemon *d = w->daemon;
     struct tree_info info;
 
-    d->class->tree(d->node, i, &info);
+    d->class->tree(w->node, i, &info);
     if (info.started) {
         agent_registry_started(registry, &info.config->proxy, info.config->epoch);
     }
@@ -161,53 +165,148 @@ report_tree(struct node_daemon *d, struct agent_registry *registry, size_t i)
         report_refused(d, &info);
     }
     if (info.reverse.n_lost && is_news(&d->lost, info.config, info.reverse.n_lost)) {
-        report_losses(d, registry, i, info.config);
+        report_losses(w, registry, i, info.config);
     }
     if (info.reverse.n_paced && is_news(&d->paced, info.config, info.reverse.n_paced)) {
-        report_paces(d, registry, i, info.config);
+        report_paces(w, registry, i, info.config);
     }
 }
 
 static void
 report_all_trees(struct node_daemon *d, struct agent_registry *registry)
 {
-    for (size_t i = 0; i < d->class->n_trees(d->node); i++) {
-        report_tree(d, registry, i);
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        struct node_worker *w = d->workers[i];
+
+        for (size_t j = 0; j < d->class->n_trees(w->node); j++) {
+            report_tree(w, registry, j);
+        }
+        w->n_unseen = 0;
     }
-    d->n_unseen = 0;
 }
 
-/* Reports what the node has found out about some of its trees.  This runs after each burst of
- * packets.  So it looks at few trees, and at all in turn until nothing more can have happened.
- * 'active': something may have happened since the last call. */
+/* Reports what a worker has found out about some of its trees.  It stands still meanwhile.  So this
+ * looks at few trees, and at all in turn until nothing more can have happened.  'active': something
+ * may have happened since the last call. */
 static void
-report_some_trees(struct node_daemon *d, struct agent_registry *registry, bool active)
+report_some_trees(struct node_worker *w, struct agent_registry *registry, bool active)
 {
-    size_t n = d->class->n_trees(d->node);
+    size_t n = w->daemon->class->n_trees(w->node);
 
-    d->n_unseen = active ? n : MIN(d->n_unseen, n);
-    for (size_t i = 0; i < TREES_AT_ONCE && d->n_unseen; i++) {
-        d->next_tree = d->next_tree < n ? d->next_tree : 0;
-        report_tree(d, registry, d->next_tree++);
-        d->n_unseen--;
+    w->n_unseen = active ? n : MIN(w->n_unseen, n);
+    for (size_t i = 0; i < TREES_AT_ONCE && w->n_unseen; i++) {
+        w->next_tree = w->next_tree < n ? w->next_tree : 0;
+        report_tree(w, registry, w->next_tree++);
+        w->n_unseen--;
     }
 }
 
-/* Brings node and ports to d->config as far as that is possible, and reports how far.  What had
+/* Reports what workers have told that there is to report, but not too often: they stand still
+ * meanwhile.  Returns whether something is left. */
+static bool
+report(struct node_daemon *d, struct agent_registry *registry, bool more)
+{
+    eventfd_t told;
+
+    if (time_msec() < d->report_at || (eventfd_read(d->news_fd, &told) && !more)) {
+        return more;
+    }
+    more = false;
+    node_workers_stop(d);
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        struct node_worker *w = d->workers[i];
+
+        report_some_trees(w, registry, atomic_exchange(&w->has_told, false));
+        more |= w->n_unseen > 0;
+    }
+    d->complete = node_ports_all_open(d);
+    node_workers_go(d);
+    d->report_at = time_msec() + REPORT_MSEC;
+    return more;
+}
+
+static void
+report_wait(const struct node_daemon *d, bool more)
+{
+    if (time_msec() < d->report_at) {
+        poll_timer_wait_until(d->report_at);
+    } else if (more) {
+        poll_immediate_wake();
+    } else {
+        poll_fd_wait(d->news_fd, POLLIN);
+    }
+}
+
+/* The part of the configuration that is a worker's: all but the trees that other workers have.  Its
+ * trees are borrowed; the caller frees the array. */
+static struct node_config
+config_of(const struct node_worker *w)
+{
+    const struct node_daemon *d = w->daemon;
+    struct node_config part = d->config;
+
+    part.trees = xcalloc(MAX(d->config.n_trees, 1), sizeof *part.trees);
+    part.n_trees = 0;
+    for (size_t i = 0; i < d->config.n_trees; i++) {
+        if (steer_proxy(&d->steer, &d->config.trees[i].proxy) == w->index) {
+            part.trees[part.n_trees++] = d->config.trees[i];
+        }
+    }
+    return part;
+}
+
+/* Gives each worker its part; 0 or an errno. */
+static int
+configure_workers(struct node_daemon *d, char **why)
+{
+    uint64_t now = node_daemon_now();
+    int error = 0;
+
+    for (unsigned i = 0; i < d->n_workers && !error; i++) {
+        struct node_worker *w = d->workers[i];
+        struct node_config part = config_of(w);
+
+        error = d->class->configure(w->node, &part, now, why);
+        tx_queues_flush(&w->tx_queues);
+        free(part.trees);
+    }
+    if (!error) {
+        steer_configure(&d->steer, &d->config);
+    }
+    return error;
+}
+
+/* What one thread only can do: then a sentence, to be freed; otherwise NULL. */
+static char *
+needs_one_thread(const struct node_daemon *d)
+{
+    for (size_t i = 0; i < d->config.n_ports && d->n_workers > 1; i++) {
+        const struct port_config *pc = &d->config.ports[i];
+
+        if (!impair_is_none(&pc->rx) || !impair_is_none(&pc->tx)) {
+            return xasprintf("port %s: a link that is made bad needs --threads=1", pc->name);
+        }
+    }
+    return NULL;
+}
+
+/* Brings workers and ports to d->config as far as that is possible, and reports how far.  What had
  * started and was lost is reported first: castd relies on it. */
 static void
 apply(struct node_daemon *d, struct agent_registry *registry)
 {
-    char *why = NULL;
-
-    if (d->pending && !d->class->configure(d->node, &d->config, node_daemon_now(), &why)) {
+    node_workers_stop(d);
+    char *why = d->pending ? needs_one_thread(d) : NULL;
+    if (!why && d->pending && !configure_workers(d, &why)) {
         d->pending = false;
         node_ports_configure(d);
     }
     simap_clear(&d->lost);
     simap_clear(&d->paced);
     report_all_trees(d, registry);
-    if (!d->pending && node_ports_open(d, &why)) {
+    d->complete = !d->pending && node_ports_open(d, &why);
+    node_workers_go(d);
+    if (d->complete) {
         agent_registry_applied(registry, d->config.generation);
     } else {
         ovs_assert(why);
@@ -221,18 +320,12 @@ apply(struct node_daemon *d, struct agent_registry *registry)
     d->retry_at = time_msec() + RETRY_MSEC;
 }
 
-static bool
-is_complete(const struct node_daemon *d)
-{
-    return !d->pending && node_ports_all_open(d);
-}
-
 /* Is something not as it should be?  A configuration was refused (members in flight may have
  * landed), or a device is missing. */
 static bool
 must_retry(const struct node_daemon *d)
 {
-    return !is_complete(d) || d->why;
+    return d->pending || !d->complete || d->why;
 }
 
 static void
@@ -244,6 +337,7 @@ run(struct node_daemon *d, struct daemon *daemon)
     /* Serves without a registry, too: an agent keeps running what it runs while the registry is
      * away. */
     daemon_serving(daemon);
+    bool more = false;
     while (!daemon->exiting) {
         struct node_config config;
 
@@ -258,28 +352,11 @@ run(struct node_daemon *d, struct daemon *daemon)
         } else if (must_retry(d) && time_msec() >= d->retry_at) {
             apply(d, registry);
         }
-        uint64_t n_input = d->n_input;
-        bool more = node_ports_run(d, node_daemon_now());
-        node_impair_run(d, node_daemon_now());
-        uint64_t now = node_daemon_now();
-        bool timed_out = d->class->deadline(d->node) <= now;
-        if (timed_out) {
-            d->class->timer(d->node, now);
-        }
-        tx_queues_flush(&d->tx_queues);
-        report_some_trees(d, registry, timed_out || d->n_input != n_input);
-
-        uint64_t deadline = d->class->deadline(d->node);
-        if (more || d->n_unseen) {
-            poll_immediate_wake();
-        } else if (deadline != UINT64_MAX) {
-            poll_timer_wait((long long int) (deadline > now ? (deadline - now + 999) / 1000 : 0));
-        }
+        more = report(d, registry, more);
+        report_wait(d, more);
         if (must_retry(d)) {
             poll_timer_wait_until(d->retry_at);
         }
-        node_ports_wait(d);
-        node_impair_wait(d, now);
         agent_registry_wait(registry);
         daemon_wait(daemon);
         poll_block();
@@ -291,35 +368,29 @@ int
 node_daemon_main(int argc, char *argv[], const struct node_class *class, const char *purpose)
 {
     struct daemon daemon;
-    daemon_init(&daemon, argc, argv, DAEMON_AGENT, purpose);
+    daemon_init(&daemon, argc, argv, DAEMON_FORWARDER, purpose);
 
     struct node_daemon *d = xzalloc(sizeof *d);
     d->class = class;
-    d->pool = packet_pool_create(POOL_SIZE);
-    tx_queues_init(&d->tx_queues, d->pool, node_ports_send, d);
     d->netns_fd = daemon.netns_fd;
-    d->timer_fd = -1;
     simap_init(&d->refused);
     simap_init(&d->lost);
     simap_init(&d->paced);
-    d->node = class->create(&(struct node_io){.tx = node_ports_tx, .mtu = node_ports_mtu, .aux = d},
-                            d->pool);
+    node_workers_create(d, daemon.n_threads);
     node_show_init(d);
     node_capture_init(d);
     node_trace_init(d);
     daemon_ready(&daemon);
+    node_workers_start(d);
 
     run(d, &daemon);
 
-    node_ports_close(d);
+    node_workers_destroy(d);
     node_config_uninit(&d->config);
     free(d->why);
     simap_destroy(&d->refused);
     simap_destroy(&d->lost);
     simap_destroy(&d->paced);
-    class->destroy(d->node);
-    tx_queues_uninit(&d->tx_queues);
-    packet_pool_destroy(d->pool);
     free(d);
     daemon_done(&daemon);
     return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ports of a node's process.
+ * The ports of a node's process.  Each worker has its own descriptor of each.
  *
  * A host's NIC is in the namespace in which the daemon was started (lab hosts
  * are there, because rxe works only in the initial one); every other device is
@@ -11,10 +11,11 @@
 #include "ctl/node/daemon.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 
+#include "ctl/node/frame-ring.h"
 #include "ctl/process/privileges.h"
-#include "openvswitch/poll-loop.h"
 #include "openvswitch/util.h"
 #include "openvswitch/vlog.h"
 #include "util.h"
@@ -23,136 +24,241 @@ VLOG_DEFINE_THIS_MODULE(node_ports);
 
 #define REFRESH_USEC 1000000 /* how long a changed MTU may go unnoticed. */
 
-static void
-open_port(const struct node_daemon *d, struct node_port *np, char **errp)
+/* Opens the port for a worker; 0 or an errno. */
+static int
+open_port(struct node_worker *w, struct node_port *np, char **why)
 {
     const struct port_config *pc = &np->config;
-    char *why = NULL;
+    const struct node_port *first = w->daemon->workers[0]->ports[pc->number];
+    const struct port_queue queue = {
+        .index = w->index,
+        .n = w->daemon->n_workers,
+        .first = w->index ? first->port : NULL,
+    };
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = pc->number};
 
     privileges_use(true);
-    int netns_fd = port_kind_is_host_nic(pc->kind) ? -1 : d->netns_fd;
-    int error = port_open(&np->port, pc->kind, pc->name, netns_fd, &why);
+    int netns_fd = port_kind_is_host_nic(pc->kind) ? -1 : w->daemon->netns_fd;
+    int error = port_open(&np->port, pc->kind, pc->name, netns_fd, &queue, why);
     privileges_use(false);
-    if (error) {
+    if (!error && epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, port_fd(np->port), &event)) {
+        error = errno;
+        *why = xasprintf("%s: cannot wait for it (%s)", pc->name, ovs_strerror(error));
+        port_close(np->port);
         np->port = NULL;
-        free(*errp);
-        *errp = why;
-    } else {
-        VLOG_INFO("port %s: open, number %d, peer %s", pc->name, pc->number, pc->peer);
     }
+    return error;
+}
+
+static bool
+open_ports(struct node_worker *w, char **errp)
+{
+    bool all_open = true;
+
+    for (size_t i = 0; i < w->n_ports; i++) {
+        struct node_port *np = w->ports[w->numbers[i]];
+        char *why = NULL;
+
+        if (np->port) {
+            continue;
+        }
+        if (open_port(w, np, &why)) {
+            free(*errp);
+            *errp = why;
+            all_open = false;
+        } else if (!w->index) {
+            VLOG_INFO("port %s: open, number %d, peer %s", np->config.name, np->config.number,
+                      np->config.peer);
+        }
+    }
+    return all_open;
 }
 
 static void
-close_port(struct node_daemon *d, struct node_port *np)
+close_port(struct node_worker *w, struct node_port *np)
 {
-    VLOG_INFO("port %s: closed", np->config.name);
-    d->ports[np->config.number] = NULL;
-    node_capture_stop(np);
+    if (!w->index) {
+        VLOG_INFO("port %s: closed", np->config.name);
+        node_capture_stop(w->daemon, np->config.number);
+    }
+    w->ports[np->config.number] = NULL;
     node_impair_close(np);
     port_close(np->port);
     free(np);
 }
 
 static void
-list_ports(struct node_daemon *d)
+list_ports(struct node_worker *w)
 {
-    d->n_ports = 0;
+    w->n_ports = w->n_ready = 0;
     for (uint16_t i = 0; i < NODE_MAX_PORTS; i++) {
-        if (d->ports[i]) {
-            d->numbers[d->n_ports++] = i;
+        if (w->ports[i]) {
+            w->numbers[w->n_ports++] = i;
+            w->ports[i]->ready = false;
+            node_port_ready(w, i);
         }
     }
 }
 
-void
-node_ports_configure(struct node_daemon *d)
+static void
+configure_ports(struct node_worker *w)
 {
-    const struct node_config *config = &d->config;
+    const struct node_config *config = &w->daemon->config;
     const struct port_config *want[NODE_MAX_PORTS] = {NULL};
 
     for (size_t i = 0; i < config->n_ports; i++) {
         want[config->ports[i].number] = &config->ports[i];
     }
-    for (size_t i = 0; i < d->n_ports; i++) {
-        struct node_port *np = d->ports[d->numbers[i]];
+    for (size_t i = 0; i < w->n_ports; i++) {
+        struct node_port *np = w->ports[w->numbers[i]];
         const struct port_config *pc = want[np->config.number];
 
         if (!pc || strcmp(pc->name, np->config.name) || pc->kind != np->config.kind) {
-            close_port(d, np);
+            close_port(w, np);
         }
     }
     for (size_t i = 0; i < config->n_ports; i++) {
         const struct port_config *pc = &config->ports[i];
-        if (!d->ports[pc->number]) {
-            d->ports[pc->number] = xzalloc(sizeof *d->ports[pc->number]);
+        if (!w->ports[pc->number]) {
+            w->ports[pc->number] = xzalloc(sizeof *w->ports[pc->number]);
         }
-        node_impair_configure(d, d->ports[pc->number], pc, config->id);
-        d->ports[pc->number]->config = *pc;
+        node_impair_configure(w, w->ports[pc->number], pc, config->id);
+        w->ports[pc->number]->config = *pc;
     }
-    list_ports(d);
+    list_ports(w);
+}
+
+void
+node_ports_configure(struct node_daemon *d)
+{
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        configure_ports(d->workers[i]);
+    }
 }
 
 bool
 node_ports_open(struct node_daemon *d, char **errp)
 {
-    for (size_t i = 0; i < d->n_ports; i++) {
-        struct node_port *np = d->ports[d->numbers[i]];
-        if (!np->port) {
-            open_port(d, np, errp);
-        }
+    bool all_open = true;
+
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        all_open = open_ports(d->workers[i], errp) && all_open;
     }
-    return node_ports_all_open(d);
+    return all_open;
 }
 
 bool
 node_ports_all_open(const struct node_daemon *d)
 {
-    for (size_t i = 0; i < d->n_ports; i++) {
-        if (!d->ports[d->numbers[i]]->port) {
-            return false;
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        const struct node_worker *w = d->workers[i];
+        for (size_t j = 0; j < w->n_ports; j++) {
+            if (!w->ports[w->numbers[j]]->port) {
+                return false;
+            }
         }
     }
     return true;
 }
 
 void
-node_ports_close(struct node_daemon *d)
+node_ports_close(struct node_worker *w)
 {
-    for (size_t i = 0; i < d->n_ports; i++) {
-        close_port(d, d->ports[d->numbers[i]]);
+    for (size_t i = 0; i < w->n_ports; i++) {
+        close_port(w, w->ports[w->numbers[i]]);
     }
-    d->n_ports = 0;
+    w->n_ports = 0;
 }
 
 struct node_port *
 node_ports_find(const struct node_daemon *d, const char *name)
 {
-    for (size_t i = 0; i < d->n_ports; i++) {
-        if (!strcmp(d->ports[d->numbers[i]]->config.name, name)) {
-            return d->ports[d->numbers[i]];
+    const struct node_worker *w = d->workers[0];
+
+    for (size_t i = 0; i < w->n_ports; i++) {
+        if (!strcmp(w->ports[w->numbers[i]]->config.name, name)) {
+            return w->ports[w->numbers[i]];
         }
     }
     return NULL;
 }
 
-/* Gives the node what came in. */
-static void
-input(struct node_daemon *d, struct node_port *np, const struct port_burst *burst, uint64_t now)
+void
+node_port_ready(struct node_worker *w, uint16_t number)
 {
+    struct node_port *np = w->ports[number];
+
+    if (np && !np->ready) { /* it may be gone since the event. */
+        np->ready = true;
+        w->ready[w->n_ready++] = number;
+    }
+}
+
+static void
+hand_over(struct node_worker *w, unsigned to, const struct node_port *np, const struct packet *p)
+{
+    if (frame_ring_put(w->daemon->workers[to]->from[w->index], np->config.number, p->data,
+                       p->len)) {
+        w->n_handed_over++;
+    } else {
+        w->n_handover_full++;
+    }
+}
+
+/* Gives the frame to whose it is: this worker's node, or other workers.  Returns the worker, or
+ * STEER_ALL. */
+static unsigned
+dispatch(struct node_worker *w, const struct node_port *np, struct packet *p, uint64_t now)
+{
+    struct node_daemon *d = w->daemon;
+    unsigned to = steer_frame(&d->steer, p);
+
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        if (i != w->index && (to == i || to == STEER_ALL)) {
+            hand_over(w, i, np, p);
+        }
+    }
+    if (to == w->index || to == STEER_ALL) {
+        w->n_input++;
+        d->class->input(w->node, np->config.number, p, now);
+    } else {
+        packet_put(p);
+    }
+    return to;
+}
+
+static void
+wake(const struct node_worker *w, const bool handed[NODE_MAX_THREADS])
+{
+    for (unsigned i = 0; i < w->daemon->n_workers; i++) {
+        if (handed[i] && i != w->index) {
+            ignore(eventfd_write(w->daemon->workers[i]->wake_fd, 1));
+        }
+    }
+}
+
+static void
+input(struct node_worker *w, struct node_port *np, const struct port_burst *burst, uint64_t now)
+{
+    bool handed[NODE_MAX_THREADS] = {false};
+
     for (size_t i = 0; i < burst->n; i++) {
         struct packet *p = burst->frames[i];
 
         np->rx_packets++;
         np->rx_bytes += packet_size(p);
-        pcap_writer_put(np->capture, p);
+        node_capture_put(np, p);
         if (np->rx) {
-            impair_input(np->rx, d->pool, p, now);
+            impair_input(np->rx, w->pool, p, now);
             packet_put(p);
-        } else {
-            d->n_input++;
-            d->class->input(d->node, np->config.number, p, now);
+            continue;
+        }
+        unsigned to = dispatch(w, np, p, now);
+        for (unsigned j = 0; j < w->daemon->n_workers; j++) {
+            handed[j] |= to == j || to == STEER_ALL;
         }
     }
+    wake(w, handed);
 }
 
 static void
@@ -166,12 +272,12 @@ receive_failed(struct node_port *np, unsigned n, int why)
 
 /* A burst from one port; true if it may have more. */
 static bool
-receive(struct node_daemon *d, struct node_port *np, uint64_t now)
+receive(struct node_worker *w, struct node_port *np, uint64_t now)
 {
     struct port_burst burst;
-    int why = port_recv(np->port, d->pool, &burst);
+    int why = port_recv(np->port, w->pool, &burst);
 
-    input(d, np, &burst, now);
+    input(w, np, &burst, now);
     if (burst.n_lost) {
         receive_failed(np, burst.n_lost, burst.why_lost);
     }
@@ -180,6 +286,7 @@ receive(struct node_daemon *d, struct node_port *np, uint64_t now)
         if (why != EIO && why != ENETDOWN) {
             port_close(np->port); /* the device went away: look for a new one. */
             np->port = NULL;
+            node_worker_tell(w);
         }
     }
     return !why;
@@ -187,49 +294,69 @@ receive(struct node_daemon *d, struct node_port *np, uint64_t now)
 
 /* port_recv() finds out that a device is gone. */
 static void
-refresh(struct node_daemon *d, uint64_t now)
+refresh(struct node_worker *w, uint64_t now)
 {
-    for (size_t i = 0; i < d->n_ports; i++) {
-        struct node_port *np = d->ports[d->numbers[i]];
-        if (np->port) {
-            (void) port_refresh(np->port);
+    for (size_t i = 0; i < w->n_ports; i++) {
+        struct node_port *np = w->ports[w->numbers[i]];
+        if (np->port && port_refresh(np->port)) {
+            node_port_ready(w, np->config.number);
         }
     }
-    d->refresh_at = now + REFRESH_USEC;
-}
-
-bool
-node_ports_run(struct node_daemon *d, uint64_t now)
-{
-    bool more = false;
-
-    if (now >= d->refresh_at) {
-        refresh(d, now);
-    }
-    for (size_t i = 0; i < d->n_ports; i++) {
-        struct node_port *np = d->ports[d->numbers[i]];
-        more = (np->port && receive(d, np, now)) || more;
-        tx_queues_flush(&d->tx_queues);
-    }
-    return more;
+    w->refresh_at = now + REFRESH_USEC;
 }
 
 void
-node_ports_wait(const struct node_daemon *d)
+node_ports_run(struct node_worker *w, uint64_t now)
 {
-    for (size_t i = 0; i < d->n_ports; i++) {
-        const struct node_port *np = d->ports[d->numbers[i]];
-        if (np->port) {
-            poll_fd_wait(port_fd(np->port), POLLIN);
+    if (now >= w->refresh_at) {
+        refresh(w, now);
+    }
+    size_t n = w->n_ready, n_more = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint16_t number = w->ready[i];
+        struct node_port *np = w->ports[number];
+
+        np->ready = np->port && receive(w, np, now);
+        if (np->ready) {
+            w->ready[n_more++] = number;
         }
+        tx_queues_flush(&w->tx_queues);
+    }
+    w->n_ready = n_more;
+    w->n_rounds += n > 0;
+}
+
+void
+node_ports_take_over(struct node_worker *w, uint64_t now)
+{
+    for (unsigned i = 0; i < w->daemon->n_workers; i++) {
+        const uint8_t *frame;
+        uint16_t number;
+        size_t len;
+
+        /* As many as a port gives at a time. */
+        for (int n = 0;
+             w->from[i] && n < PORT_BURST && (frame = frame_ring_peek(w->from[i], &number, &len));
+             n++) {
+            struct packet *p = w->ports[number] ? packet_from_bytes(w->pool, frame, len) : NULL;
+
+            frame_ring_drop(w->from[i]);
+            if (p) {
+                w->n_input++;
+                w->daemon->class->input(w->node, number, p, now);
+            } else {
+                w->n_handover_full++;
+            }
+        }
+        tx_queues_flush(&w->tx_queues);
     }
 }
 
 uint32_t
-node_ports_mtu(void *d_, uint16_t number)
+node_ports_mtu(void *w_, uint16_t number)
 {
-    const struct node_daemon *d = d_;
-    const struct node_port *np = number < NODE_MAX_PORTS ? d->ports[number] : NULL;
+    const struct node_worker *w = w_;
+    const struct node_port *np = number < NODE_MAX_PORTS ? w->ports[number] : NULL;
 
     return np && np->port ? port_mtu(np->port) : UINT32_MAX;
 }
@@ -246,7 +373,7 @@ node_port_send(struct node_port *np, struct packet *const *frames, size_t n)
         for (size_t end = i + n_sent; i < end; i++) {
             np->tx_packets++;
             np->tx_bytes += packet_size(frames[i]);
-            pcap_writer_put(np->capture, frames[i]);
+            node_capture_put(np, frames[i]);
         }
         if (i < n) {
             np->tx_errors++;
@@ -256,36 +383,36 @@ node_port_send(struct node_port *np, struct packet *const *frames, size_t n)
 }
 
 void
-node_ports_send(void *d_, uint16_t number, struct packet **frames, size_t n)
+node_ports_send(void *w_, uint16_t number, struct packet **frames, size_t n)
 {
-    struct node_daemon *d = d_;
-    struct node_port *np = d->ports[number];
+    struct node_worker *w = w_;
+    struct node_port *np = w->ports[number];
 
     if (np) {
         node_port_send(np, frames, n);
     } else {
-        d->no_port += n;
+        w->no_port += n;
     }
 }
 
 void
-node_ports_tx(void *d_, uint16_t number, struct packet *p)
+node_ports_tx(void *w_, uint16_t number, struct packet *p)
 {
-    struct node_daemon *d = d_;
-    struct node_port *np = number < NODE_MAX_PORTS ? d->ports[number] : NULL;
+    struct node_worker *w = w_;
+    struct node_port *np = number < NODE_MAX_PORTS ? w->ports[number] : NULL;
 
     if (!np) {
-        d->no_port++;
+        w->no_port++;
     } else if (!np->port) {
         np->tx_errors++;
     } else if (packet_size(p) > port_mtu(np->port) + sizeof(struct eth_hdr)) {
         np->tx_too_long++;
-    } else if (d->trace) {
-        node_trace_sent(d->trace, np, p);
+    } else if (w->trace) {
+        node_trace_sent(w->trace, np, p);
     } else if (np->tx) {
-        impair_input(np->tx, d->pool, p, node_daemon_now());
+        impair_input(np->tx, w->pool, p, node_daemon_now());
     } else {
-        tx_queues_put(&d->tx_queues, number, p);
+        tx_queues_put(&w->tx_queues, number, p);
         return;
     }
     packet_put(p);

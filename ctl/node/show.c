@@ -36,14 +36,27 @@ put_mac(struct json *object, const char *name, const uint8_t mac[6])
     json_object_put_string(object, name, text);
 }
 
+/* Is the port open in all workers? */
+static bool
+is_open(const struct node_daemon *d, uint16_t number)
+{
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        if (!d->workers[i]->ports[number] || !d->workers[i]->ports[number]->port) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static struct json *
 ports(const struct node_daemon *d)
 {
     char impairment[IMPAIR_TEXT_SIZE];
+    const struct node_worker *w = d->workers[0];
     struct json *array = json_array_create_empty();
 
-    for (size_t i = 0; i < d->n_ports; i++) {
-        const struct node_port *np = d->ports[d->numbers[i]];
+    for (size_t i = 0; i < w->n_ports; i++) {
+        const struct node_port *np = w->ports[w->numbers[i]];
         struct json *o = json_object_create();
 
         json_object_put_string(o, "name", np->config.name);
@@ -57,7 +70,7 @@ ports(const struct node_daemon *d)
         json_object_put_string(o, "rx_impairment", impairment);
         impair_format(&np->config.tx, impairment);
         json_object_put_string(o, "tx_impairment", impairment);
-        json_object_put(o, "open", json_boolean_create(np->port != NULL));
+        json_object_put(o, "open", json_boolean_create(is_open(d, np->config.number)));
         put_int(o, "mtu", np->port ? port_mtu(np->port) : 0);
         json_array_add(array, o);
     }
@@ -85,14 +98,15 @@ add_impaired(struct json *array, const struct node_port *np, const char *directi
     json_array_add(array, o);
 }
 
-/* What has become of frames on links that are made bad here. */
+/* What has become of frames on links that are made bad here: the node has one worker. */
 static struct json *
 impaired(const struct node_daemon *d)
 {
+    const struct node_worker *w = d->workers[0];
     struct json *array = json_array_create_empty();
 
-    for (size_t i = 0; i < d->n_ports; i++) {
-        const struct node_port *np = d->ports[d->numbers[i]];
+    for (size_t i = 0; i < w->n_ports; i++) {
+        const struct node_port *np = w->ports[w->numbers[i]];
         if (np->rx) {
             add_impaired(array, np, "rx", np->rx);
         }
@@ -103,39 +117,93 @@ impaired(const struct node_daemon *d)
     return array;
 }
 
+/* What all workers have counted at a port. */
 static struct json *
-counters(const struct node_daemon *d)
+port_counters(const struct node_daemon *d, uint16_t number)
 {
     struct json *o = json_object_create();
-    struct json *by_port = json_object_create();
-    struct json *by_reason = json_object_create();
-    const uint64_t *drops = d->class->drops(d->node);
+    struct node_port sum = {.rx_packets = 0};
 
-    for (size_t i = 0; i < d->n_ports; i++) {
-        const struct node_port *np = d->ports[d->numbers[i]];
-        struct json *p = json_object_create();
-        put_int(p, "rx_packets", np->rx_packets);
-        put_int(p, "rx_bytes", np->rx_bytes);
-        put_int(p, "rx_errors", np->rx_errors);
-        put_int(p, "tx_packets", np->tx_packets);
-        put_int(p, "tx_bytes", np->tx_bytes);
-        put_int(p, "tx_errors", np->tx_errors);
-        put_int(p, "tx_too_long", np->tx_too_long);
-        json_object_put(by_port, np->config.name, p);
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        const struct node_port *np = d->workers[i]->ports[number];
+
+        sum.rx_packets += np->rx_packets;
+        sum.rx_bytes += np->rx_bytes;
+        sum.rx_errors += np->rx_errors;
+        sum.tx_packets += np->tx_packets;
+        sum.tx_bytes += np->tx_bytes;
+        sum.tx_errors += np->tx_errors;
+        sum.tx_too_long += np->tx_too_long;
     }
-    for (enum drop_reason why = DROP_none + 1; why < N_DROP_REASONS; why++) {
-        put_int(by_reason, drop_name(why), drops[why]);
-    }
-    json_object_put(o, "ports", by_port);
-    json_object_put(o, "drops", by_reason);
-    json_object_put(o, "impaired", impaired(d));
-    put_int(o, "no_port", d->no_port);
-    put_int(o, "buffers_free", packet_pool_n_free(d->pool));
+    put_int(o, "rx_packets", sum.rx_packets);
+    put_int(o, "rx_bytes", sum.rx_bytes);
+    put_int(o, "rx_errors", sum.rx_errors);
+    put_int(o, "tx_packets", sum.tx_packets);
+    put_int(o, "tx_bytes", sum.tx_bytes);
+    put_int(o, "tx_errors", sum.tx_errors);
+    put_int(o, "tx_too_long", sum.tx_too_long);
     return o;
 }
 
 static struct json *
-branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
+counters(const struct node_daemon *d)
+{
+    const struct node_worker *first = d->workers[0];
+    struct json *o = json_object_create();
+    struct json *by_port = json_object_create();
+    struct json *by_reason = json_object_create();
+    uint64_t no_port = 0, handover_full = 0, buffers_free = 0;
+
+    for (size_t i = 0; i < first->n_ports; i++) {
+        uint16_t number = first->numbers[i];
+        json_object_put(by_port, first->ports[number]->config.name, port_counters(d, number));
+    }
+    for (enum drop_reason why = DROP_none + 1; why < N_DROP_REASONS; why++) {
+        uint64_t n = 0;
+
+        for (unsigned i = 0; i < d->n_workers; i++) {
+            n += d->class->drops(d->workers[i]->node)[why];
+        }
+        put_int(by_reason, drop_name(why), n);
+    }
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        no_port += d->workers[i]->no_port;
+        handover_full += d->workers[i]->n_handover_full;
+        buffers_free += packet_pool_n_free(d->workers[i]->pool);
+    }
+    json_object_put(o, "ports", by_port);
+    json_object_put(o, "drops", by_reason);
+    json_object_put(o, "impaired", impaired(d));
+    put_int(o, "no_port", no_port);
+    put_int(o, "handover_full", handover_full);
+    put_int(o, "buffers_free", buffers_free);
+    return o;
+}
+
+static struct json *
+threads(const struct node_daemon *d)
+{
+    struct json *array = json_array_create_empty();
+
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        const struct node_worker *w = d->workers[i];
+        struct json *o = json_object_create();
+
+        put_int(o, "thread", i);
+        put_int(o, "tid", (uint64_t) w->tid);
+        put_int(o, "groups", d->class->n_trees(w->node));
+        put_int(o, "packets", w->n_input);
+        put_int(o, "rounds", w->n_rounds);
+        put_int(o, "handed_over", w->n_handed_over);
+        put_int(o, "handover_full", w->n_handover_full);
+        put_int(o, "buffers_free", packet_pool_n_free(w->pool));
+        json_array_add(array, o);
+    }
+    return array;
+}
+
+static struct json *
+branch(const struct node_worker *w, size_t tree, const struct branch_config *bc)
 {
     static const char *const conds[] = {[REVERSE_NONE] = "none",
                                         [REVERSE_NAK] = "nak",
@@ -153,7 +221,7 @@ branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
     put_addr(o, "address", &bc->address);
     json_object_put_string(o, "kind", branch_kind_name(bc->kind));
     put_int(o, "qpn", bc->qpn);
-    if (d->class->branch(d->node, tree, bc->id, &info)) {
+    if (w->daemon->class->branch(w->node, tree, bc->id, &info)) {
         json_object_put(o, "anchored", json_boolean_create(info.anchored));
         put_int(o, "confirmed", info.una.v);
         json_object_put_string(o, "cond", conds[info.cond]);
@@ -174,7 +242,7 @@ branch(const struct node_daemon *d, size_t tree, const struct branch_config *bc)
 }
 
 static struct json *
-group(const struct node_daemon *d, size_t tree)
+group(const struct node_worker *w, size_t tree)
 {
     struct json *o = json_object_create();
     struct json *branches = json_array_create_empty();
@@ -182,7 +250,7 @@ group(const struct node_daemon *d, size_t tree)
     struct json *sent = json_object_create();
     struct tree_info info;
 
-    d->class->tree(d->node, tree, &info);
+    w->daemon->class->tree(w->node, tree, &info);
     const struct tree_config *tc = info.config;
     const struct reverse_info *r = &info.reverse;
     json_object_put_string(o, "group", tc->group);
@@ -227,7 +295,7 @@ group(const struct node_daemon *d, size_t tree)
         put_int(o, "refused_syndrome", info.refused_syndrome);
     }
     for (size_t i = 0; i < tc->n_branches; i++) {
-        json_array_add(branches, branch(d, tree, &tc->branches[i]));
+        json_array_add(branches, branch(w, tree, &tc->branches[i]));
     }
     json_object_put(o, "branches", branches);
     put_int(sent, "acks", r->n_sent_acks);
@@ -240,13 +308,34 @@ group(const struct node_daemon *d, size_t tree)
     return o;
 }
 
+static int
+by_name(const void *a_, const void *b_)
+{
+    const struct json *const *a = a_;
+    const struct json *const *b = b_;
+    const struct shash *ao = json_object(*a), *bo = json_object(*b);
+    int order = strcmp(json_string(shash_find_data(ao, "group")),
+                       json_string(shash_find_data(bo, "group")));
+    long long ae = json_integer(shash_find_data(ao, "epoch"));
+    long long be = json_integer(shash_find_data(bo, "epoch"));
+
+    return order ? order : (ae > be) - (ae < be);
+}
+
 static struct json *
 groups(const struct node_daemon *d)
 {
     struct json *array = json_array_create_empty();
 
-    for (size_t i = 0; i < d->class->n_trees(d->node); i++) {
-        json_array_add(array, group(d, i));
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        const struct node_worker *w = d->workers[i];
+
+        for (size_t j = 0; j < d->class->n_trees(w->node); j++) {
+            json_array_add(array, group(w, j));
+        }
+    }
+    if (d->n_workers > 1) {
+        qsort(array->array.elems, array->array.n, sizeof *array->array.elems, by_name);
     }
     return array;
 }
@@ -257,14 +346,21 @@ sids(const struct node_daemon *d)
     struct json *array = json_array_create_empty();
     struct sid_info info;
 
-    for (size_t i = 0; d->class->sid && d->class->sid(d->node, i, &info); i++) {
+    for (size_t i = 0; d->class->sid && d->class->sid(d->workers[0]->node, i, &info); i++) {
         struct json *o = json_object_create();
         char text[INET6_ADDRSTRLEN];
+        uint64_t n_packets = 0;
 
+        /* All workers have the same SIDs in the same order. */
+        for (unsigned j = 0; j < d->n_workers; j++) {
+            struct sid_info other;
+            d->class->sid(d->workers[j]->node, i, &other);
+            n_packets += other.n_packets;
+        }
         inet_ntop(AF_INET6, &info.prefix, text, sizeof text);
         json_object_put_format(o, "prefix", "%s/%d", text, info.plen);
         json_object_put_string(o, "behaviour", info.behaviour);
-        put_int(o, "packets", info.n_packets);
+        put_int(o, "packets", n_packets);
         json_array_add(array, o);
     }
     return array;
@@ -273,7 +369,7 @@ sids(const struct node_daemon *d)
 static const char *
 port_name(const struct node_daemon *d, uint16_t number)
 {
-    const struct node_port *np = number < NODE_MAX_PORTS ? d->ports[number] : NULL;
+    const struct node_port *np = number < NODE_MAX_PORTS ? d->workers[0]->ports[number] : NULL;
 
     return np ? np->config.name : "";
 }
@@ -281,7 +377,7 @@ port_name(const struct node_daemon *d, uint16_t number)
 static struct json *
 routes(const struct node_daemon *d)
 {
-    const struct l3 *l3 = d->class->l3(d->node);
+    const struct l3 *l3 = d->class->l3(d->workers[0]->node);
     struct json *array = json_array_create_empty();
     struct route_config route;
 
@@ -299,11 +395,11 @@ routes(const struct node_daemon *d)
     return array;
 }
 
-static struct json *
-neighbours(const struct node_daemon *d)
+/* Each worker has asked for itself. */
+static void
+add_neighbours(const struct node_daemon *d, const struct node_worker *w, struct json *array)
 {
-    const struct l3 *l3 = d->class->l3(d->node);
-    struct json *array = json_array_create_empty();
+    const struct l3 *l3 = d->class->l3(w->node);
     struct l3_neigh_info info;
 
     for (size_t i = 0; i < l3_n_neighs(l3) && l3_get_neigh(l3, i, &info); i++) {
@@ -314,7 +410,20 @@ neighbours(const struct node_daemon *d)
         json_object_put_string(o, "port_name", port_name(d, info.port));
         put_mac(o, "mac", info.mac);
         json_object_put(o, "resolved", json_boolean_create(info.resolved));
+        if (d->n_workers > 1) {
+            put_int(o, "thread", w->index);
+        }
         json_array_add(array, o);
+    }
+}
+
+static struct json *
+neighbours(const struct node_daemon *d)
+{
+    struct json *array = json_array_create_empty();
+
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        add_neighbours(d, d->workers[i], array);
     }
     return array;
 }
@@ -325,23 +434,22 @@ struct listing {
 };
 
 static const struct listing listings[] = {
-    {"rocecast/ports", ports},
-    {"rocecast/sids", sids},
-    {"rocecast/groups", groups},
-    {"rocecast/counters", counters},
-    {"rocecast/routes", routes},
-    {"rocecast/neighbours", neighbours},
-    {"rocecast/capture-list", node_captures_to_json},
+    {"rocecast/ports", ports},     {"rocecast/sids", sids},
+    {"rocecast/groups", groups},   {"rocecast/counters", counters},
+    {"rocecast/routes", routes},   {"rocecast/neighbours", neighbours},
+    {"rocecast/threads", threads}, {"rocecast/capture-list", node_captures_to_json},
 };
 
-static const struct node_daemon *shown; /* one node a process. */
+static struct node_daemon *shown; /* one node a process. */
 
 static void
 list(struct unixctl_conn *conn, const void *listing_, bool as_json)
 {
     const struct listing *listing = listing_;
-    struct json *json = listing->make(shown);
 
+    node_workers_stop(shown);
+    struct json *json = listing->make(shown);
+    node_workers_go(shown);
     listing_reply(conn, json, as_json);
     json_destroy(json);
 }

@@ -9,7 +9,7 @@
  * received, with a listener at its trace points and at its ports, so nothing is
  * sent and nothing changes here.  What the child saw comes back through a pipe.
  *
- * The node stands still meanwhile, hence the time limit.  The child shares this
+ * The main thread waits for it, hence the time limit.  The child shares this
  * process's files and sockets: it writes to the pipe only and leaves by _exit().
  * Timers do not run: what the node would do later (ask for a neighbour again,
  * repeat a NAK) is not part of the answer.
@@ -94,13 +94,13 @@ struct losses {
 };
 
 static void
-count_losses(const struct node_daemon *d, struct losses *n)
+count_losses(const struct node_worker *w, struct losses *n)
 {
-    *n = (struct losses){.no_port = d->no_port};
-    memcpy(n->drops, d->class->drops(d->node), sizeof n->drops);
-    for (size_t i = 0; i < d->n_ports; i++) {
-        n->tx_errors += d->ports[d->numbers[i]]->tx_errors;
-        n->tx_too_long += d->ports[d->numbers[i]]->tx_too_long;
+    *n = (struct losses){.no_port = w->no_port};
+    memcpy(n->drops, w->daemon->class->drops(w->node), sizeof n->drops);
+    for (size_t i = 0; i < w->n_ports; i++) {
+        n->tx_errors += w->ports[w->numbers[i]]->tx_errors;
+        n->tx_too_long += w->ports[w->numbers[i]]->tx_too_long;
     }
 }
 
@@ -144,23 +144,23 @@ put_change(struct node_trace *t, const struct tree_config *tc, const char *what,
 
 /* H, m and F of all trees; the caller frees. */
 static struct tree_info *
-get_trees(const struct node_daemon *d)
+get_trees(const struct node_worker *w)
 {
-    size_t n = d->class->n_trees(d->node);
+    size_t n = w->daemon->class->n_trees(w->node);
     struct tree_info *trees = xcalloc(n + 1, sizeof *trees);
 
     for (size_t i = 0; i < n; i++) {
-        d->class->tree(d->node, i, &trees[i]);
+        w->daemon->class->tree(w->node, i, &trees[i]);
     }
     return trees;
 }
 
 static void
-put_changes(const struct node_daemon *d, struct node_trace *t, const struct tree_info *before)
+put_changes(const struct node_worker *w, struct node_trace *t, const struct tree_info *before)
 {
-    struct tree_info *after = get_trees(d);
+    struct tree_info *after = get_trees(w);
 
-    for (size_t i = 0; i < d->class->n_trees(d->node); i++) {
+    for (size_t i = 0; i < w->daemon->class->n_trees(w->node); i++) {
         const struct reverse_info *a = &before[i].reverse;
         const struct reverse_info *b = &after[i].reverse;
         const struct tree_config *tc = after[i].config;
@@ -172,35 +172,52 @@ put_changes(const struct node_daemon *d, struct node_trace *t, const struct tree
     free(after);
 }
 
+/* The worker that such a frame is for.  Frames for all change nothing but what is known of links. */
+static struct node_worker *
+find_worker(const struct node_daemon *d, const uint8_t *frame, size_t len)
+{
+    struct packet *p = packet_from_bytes(d->workers[0]->pool, frame, len);
+    unsigned i = 0;
+
+    if (p) {
+        port_strip_priority_tags(p);
+        i = steer_frame(&d->steer, p);
+        packet_put(p);
+    }
+    return d->workers[i == STEER_ALL ? 0 : i];
+}
+
 /* Puts the frame through the node. */
 static void
-explain(struct node_daemon *d, const struct node_port *np, const uint8_t *frame, size_t len,
+explain(struct node_worker *w, uint16_t number, const uint8_t *frame, size_t len,
         struct node_trace *t)
 {
+    const struct node_class *class = w->daemon->class;
     const struct tracer tracer = {.line = put_line, .aux = t};
-    struct tree_info *trees = get_trees(d);
+    struct tree_info *trees = get_trees(w);
     struct losses before, after;
     char summary[PACKET_TEXT_SIZE];
 
-    for (size_t i = 0; i < d->n_ports; i++) {
-        d->ports[d->numbers[i]]->capture = NULL;
+    for (size_t i = 0; i < w->n_ports; i++) {
+        w->ports[w->numbers[i]]->capture = NULL;
     }
     packet_text(frame, len, summary);
-    ds_put_format(&t->text, "received on %s, %zu bytes: %s\n", np->config.name, len, summary);
-    count_losses(d, &before);
+    ds_put_format(&t->text, "received on %s, %zu bytes: %s\n", w->ports[number]->config.name, len,
+                  summary);
+    count_losses(w, &before);
     after = before;
-    struct packet *p = packet_from_bytes(d->pool, frame, len);
+    struct packet *p = packet_from_bytes(w->pool, frame, len);
     if (p) {
         port_strip_priority_tags(p);
-        d->trace = t;
-        d->class->set_tracer(d->node, &tracer);
-        d->class->input(d->node, np->config.number, p, node_daemon_now());
-        count_losses(d, &after);
+        w->trace = t;
+        class->set_tracer(w->node, &tracer);
+        class->input(w->node, number, p, node_daemon_now());
+        count_losses(w, &after);
     } else {
         after.drops[DROP_pool_empty]++;
     }
     put_losses(t, &before, &after);
-    put_changes(d, t, trees);
+    put_changes(w, t, trees);
     if (!t->sent->array.n) {
         ds_put_cstr(&t->text, "  nothing is sent\n");
     }
@@ -208,8 +225,8 @@ explain(struct node_daemon *d, const struct node_port *np, const uint8_t *frame,
 }
 
 static void OVS_NO_RETURN
-child(struct node_daemon *d, const struct node_port *np, const uint8_t *frame, size_t len,
-      bool as_json, int fd)
+child(const struct node_daemon *d, uint16_t number, const uint8_t *frame, size_t len, bool as_json,
+      int fd)
 {
     struct node_trace t = {
         .text = DS_EMPTY_INITIALIZER,
@@ -221,7 +238,7 @@ child(struct node_daemon *d, const struct node_port *np, const uint8_t *frame, s
     size_t written;
 
     fatal_signal_fork();
-    explain(d, np, frame, len, &t);
+    explain(find_worker(d, frame, len), number, frame, len, &t);
     if (as_json) {
         struct json *o = json_object_create();
 
@@ -266,8 +283,8 @@ read_all(int fd, struct ds *out)
 
 /* The child's answer in *out; NULL, or what went wrong (malloc'd). */
 static char *
-run_child(struct node_daemon *d, const struct node_port *np, const uint8_t *frame, size_t len,
-          bool as_json, struct ds *out)
+run_child(struct node_daemon *d, uint16_t number, const uint8_t *frame, size_t len, bool as_json,
+          struct ds *out)
 {
     int fds[2];
     int status;
@@ -275,11 +292,13 @@ run_child(struct node_daemon *d, const struct node_port *np, const uint8_t *fram
     if (pipe2(fds, O_CLOEXEC)) {
         return xasprintf("pipe: %s", ovs_strerror(errno));
     }
+    node_workers_stop(d); /* so that the child has a copy of what holds together. */
     pid_t pid = fork();
     if (!pid) {
-        child(d, np, frame, len, as_json, fds[1]);
+        child(d, number, frame, len, as_json, fds[1]);
     }
     int error = errno;
+    node_workers_go(d);
     close(fds[1]);
     bool complete = pid > 0 && read_all(fds[0], out);
     close(fds[0]);
@@ -319,7 +338,7 @@ trace(struct unixctl_conn *conn, int argc, const char *argv[], void *d_)
     } else if (!np) {
         error = xasprintf("no port '%s'", name);
     } else if (packet_from_text(argv[argc - 1], frame, sizeof frame, &len, &error)) {
-        error = run_child(d, np, frame, len, argc > 3, &answer);
+        error = run_child(d, np->config.number, frame, len, argc > 3, &answer);
     }
     if (error) {
         unixctl_command_reply_error(conn, error);

@@ -63,12 +63,16 @@ usage(enum daemon_kind kind, const char *purpose)
            "usage: %s [OPTIONS]%s\n"
            "\n"
            "  --db=REMOTE       registry (default: $ROCECAST_DB, or unix:%s/db.sock)\n",
-           program_name, purpose, program_name, kind == DAEMON_AGENT ? " --node=NAME" : "",
+           program_name, purpose, program_name, kind != DAEMON_CONTROLLER ? " --node=NAME" : "",
            rocecast_rundir());
-    if (kind == DAEMON_AGENT) {
+    if (kind != DAEMON_CONTROLLER) {
         printf("  --node=NAME       which of the registry's nodes this is\n"
                "  --netns=NAME      network namespace of ports of kind 'packet': a name below\n"
                "                    /run/netns or a path (default: this process's)\n");
+    }
+    if (kind == DAEMON_FORWARDER) {
+        printf(
+            "  --threads=N       threads that forward, each with groups of its own (default: 1)\n");
     }
     printf("  --unixctl=SOCKET  control socket (default: below %s)\n"
            "  -h, --help        this text\n"
@@ -113,6 +117,17 @@ open_netns(const char *netns)
     return fd;
 }
 
+static unsigned
+parse_threads(const char *text)
+{
+    uint64_t n;
+
+    if (!number_parse(text, 1, DAEMON_MAX_THREADS, &n)) {
+        refuse("--threads %s: must be a number from 1 to %d", text, DAEMON_MAX_THREADS);
+    }
+    return (unsigned) n;
+}
+
 /* Otherwise a missing file would be noticed only in the log, when a connection needs it. */
 static void
 check_readable(const char *option, const char *file)
@@ -142,6 +157,7 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
         OPT_NODE,
         OPT_NETNS,
         OPT_UNIXCTL,
+        OPT_THREADS,
         OPT_PEER_CA_CERT,
         OPT_BOOTSTRAP_CA_CERT,
         DAEMON_OPTION_ENUMS,
@@ -153,6 +169,7 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
         {"node", required_argument, NULL, OPT_NODE},
         {"netns", required_argument, NULL, OPT_NETNS},
         {"unixctl", required_argument, NULL, OPT_UNIXCTL},
+        {"threads", required_argument, NULL, OPT_THREADS},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},
         DAEMON_LONG_OPTIONS,
@@ -190,6 +207,7 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
             free(d->control);
             d->control = abs_file_name(NULL, optarg);
             break;
+        case OPT_THREADS: d->n_threads = parse_threads(optarg); break;
         case 'h': usage(kind, purpose); break;
         case 'V':
             printf(ROCECAST_VERSION_LINE, program_name);
@@ -211,7 +229,11 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
     if (kind == DAEMON_CONTROLLER && (d->node || d->netns_fd >= 0)) {
         refuse("--node and --netns are for agents");
     }
-    if (kind == DAEMON_AGENT && !d->node) {
+    if (kind != DAEMON_FORWARDER && d->n_threads) {
+        refuse("--threads is for swedge and srcagent");
+    }
+    d->n_threads = MAX(d->n_threads, 1);
+    if (kind != DAEMON_CONTROLLER && !d->node) {
         refuse("--node=NAME is missing (try --help)");
     }
     if (d->node && !name_is_valid(d->node)) {

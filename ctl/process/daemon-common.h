@@ -23,16 +23,20 @@
 
 struct unixctl_server;
 
+#define DAEMON_MAX_THREADS 16
+
 enum daemon_kind {
     DAEMON_CONTROLLER, /* castd. */
     DAEMON_AGENT,      /* takes --node and --netns. */
+    DAEMON_FORWARDER,  /* an agent that takes --threads, too. */
 };
 
 struct daemon {
-    char *db;      /* --db, ROCECAST_DB or the default. */
-    char *node;    /* --node; agents only. */
-    int netns_fd;  /* --netns, for port_open(); -1: the daemon's own. */
-    char *control; /* absolute path of the control socket. */
+    char *db;           /* --db, ROCECAST_DB or the default. */
+    char *node;         /* --node; agents only. */
+    int netns_fd;       /* --netns, for port_open(); -1: the daemon's own. */
+    unsigned n_threads; /* --threads: that forward, 1 or more; forwarders only. */
+    char *control;      /* absolute path of the control socket. */
     struct unixctl_server *unixctl;
     bool serving; /* systemd was told. */
     /* Half of what systemd's watchdog waits; 0: there is none.  And when it is told next, on

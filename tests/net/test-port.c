@@ -70,7 +70,7 @@ must_open(enum port_kind kind, const char *netdev, int netns_fd)
 {
     struct port *port;
     char *why = NULL;
-    int error = port_open(&port, kind, netdev, netns_fd, &why);
+    int error = port_open(&port, kind, netdev, netns_fd, NULL, &why);
     ck_assert_msg(!error, "%s", why);
     return port;
 }
@@ -100,7 +100,7 @@ must_fail(enum port_kind kind, const char *netdev, int want)
 {
     struct port *port;
     char *why = NULL;
-    ck_assert_int_eq(port_open(&port, kind, netdev, -1, &why), want);
+    ck_assert_int_eq(port_open(&port, kind, netdev, -1, NULL, &why), want);
     ck_assert_ptr_null(port);
     ck_assert_ptr_nonnull(strstr(why, netdev));
     free(why);
