@@ -209,6 +209,10 @@ print_node(const char *name, const struct json *counters)
     for (size_t i = 0; i < groups->n; i++) {
         print_group(groups->elems[i]);
     }
+    if (ctl_get_int(counters, "handover_full")) {
+        printf("  %" PRId64 " frames for another thread, which was too slow\n",
+               ctl_get_int(counters, "handover_full"));
+    }
     if (ctl_get_int(counters, "no_port")) {
         printf("  %" PRId64 " frames for ports that do not exist\n",
                ctl_get_int(counters, "no_port"));

@@ -328,6 +328,17 @@ must_retry(const struct node_daemon *d)
     return d->pending || !d->complete || d->why;
 }
 
+/* The watchdog is for all threads: with a worker that hangs the main thread does not get through
+ * here. */
+static void
+watch_workers(struct node_daemon *d, const struct daemon *daemon)
+{
+    if (daemon->watchdog_msec && time_msec() >= daemon->watchdog_next) {
+        node_workers_stop(d);
+        node_workers_go(d);
+    }
+}
+
 static void
 run(struct node_daemon *d, struct daemon *daemon)
 {
@@ -341,6 +352,7 @@ run(struct node_daemon *d, struct daemon *daemon)
     while (!daemon->exiting) {
         struct node_config config;
 
+        watch_workers(d, daemon);
         daemon_run(daemon);
         if (agent_registry_run(registry, &config)) {
             node_config_uninit(&d->config);

@@ -17,6 +17,7 @@
 #include "lib/printable.h"
 #include "openvswitch/vlog.h"
 #include "svec.h"
+#include "ctl/process/daemon-common.h"
 #include "testbed/castlab/lab.h"
 #include "testbed/castlab/netops.h"
 #include "testbed/castlab/topology.h"
@@ -92,23 +93,32 @@ parse_timeout(const char *text)
     return (int) n;
 }
 
+/* 0: it is none. */
+static unsigned int
+parse_threads(const char *text)
+{
+    uint64_t n;
+    if (!number_parse(text, 1, DAEMON_MAX_THREADS, &n)) {
+        usage_error("--threads %s: must be 1..%d", text, DAEMON_MAX_THREADS);
+        return 0;
+    }
+    return (unsigned int) n;
+}
+
 /* Options of 'up'. */
 struct up_options {
     struct svec parameters;
     const char *name;
-    bool rdma;
-    int timeout;
+    struct lab_up up;
 };
 
 static int
 parse_up(int argc, char *argv[], struct up_options *o)
 {
     static const struct option options[] = {
-        {"param", required_argument, NULL, 'p'},
-        {"name", required_argument, NULL, 'n'},
-        {"timeout", required_argument, NULL, 't'},
-        {"no-rdma", no_argument, NULL, 'R'},
-        {NULL, 0, NULL, 0},
+        {"param", required_argument, NULL, 'p'},   {"name", required_argument, NULL, 'n'},
+        {"timeout", required_argument, NULL, 't'}, {"no-rdma", no_argument, NULL, 'R'},
+        {"threads", required_argument, NULL, 'T'}, {NULL, 0, NULL, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "p:", options, NULL)) != -1;) {
         switch (c) {
@@ -122,12 +132,18 @@ parse_up(int argc, char *argv[], struct up_options *o)
             }
             break;
         case 't':
-            o->timeout = parse_timeout(optarg);
-            if (!o->timeout) {
+            o->up.timeout = parse_timeout(optarg);
+            if (!o->up.timeout) {
                 return EXIT_USAGE;
             }
             break;
-        case 'R': o->rdma = false; break;
+        case 'R': o->up.rdma = false; break;
+        case 'T':
+            o->up.n_threads = parse_threads(optarg);
+            if (!o->up.n_threads) {
+                return EXIT_USAGE;
+            }
+            break;
         default: return EXIT_USAGE;
         }
     }
@@ -139,7 +155,9 @@ static int
 cmd_up(int argc, char *argv[])
 {
     struct up_options o = {
-        .parameters = SVEC_EMPTY_INITIALIZER, .rdma = true, .timeout = DEFAULT_TIMEOUT};
+        .parameters = SVEC_EMPTY_INITIALIZER,
+        .up = {.rdma = true, .timeout = DEFAULT_TIMEOUT, .n_threads = 1},
+    };
     int exit_code = parse_up(argc, argv, &o);
     if (!exit_code) {
         struct topology *t;
@@ -152,7 +170,7 @@ cmd_up(int argc, char *argv[])
             free(error);
             exit_code = EXIT_USAGE;
         } else {
-            exit_code = lab_up(t, o.rdma, o.timeout);
+            exit_code = lab_up(t, &o.up);
             if (!exit_code) {
                 printf("lab '%s' is up\n", t->name);
             }
@@ -411,7 +429,9 @@ static const struct command {
     const char *arguments;
     const char *help;
 } commands[] = {
-    {"up", cmd_up, "FILE [-p KEY=VALUE]... [--name LAB] [--no-rdma] [--timeout SECONDS]",
+    {"up", cmd_up,
+     "FILE [-p KEY=VALUE]... [--name LAB] [--no-rdma] [--threads N]\n"
+     "                       [--timeout SECONDS]",
      "build the lab that the topology file describes"},
     {"down", cmd_down, "[LAB | --all]", "remove a lab, from its journal alone"},
     {"status", cmd_status, "[LAB]", "show its nodes, processes and devices"},

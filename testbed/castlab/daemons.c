@@ -225,13 +225,17 @@ lab_start_agent(struct lab *lab, const char *name, enum topology_kind kind, unsi
         [KIND_OVS] = lab->programs.castfwd,
         [KIND_ROUTER] = lab->programs.castfwd,
     };
+    bool forwards = kind == KIND_SWEDGE || kind == KIND_SRCAGENT;
     char *extra[] = {
         db_option(lab),
         xasprintf("--node=%s", name),
         xasprintf("--netns=%s", lab_netns_name(lab->name, name).text),
+        forwards ? xasprintf("--threads=%u", lab->n_threads) : NULL,
         NULL,
     };
-    run_on_one_cpu(&all, number);
+    if (!forwards || lab->n_threads == 1) {
+        run_on_one_cpu(&all, number);
+    }
     char *error = kind == KIND_OVS ? lab_start_ovs(lab, name) : NULL;
     error = error ? error : lab_start_daemon(lab, NULL, programs[kind], name, extra);
     sched_setaffinity(0, sizeof all, &all);

@@ -49,7 +49,12 @@ char *lab_is_of_former_boot(const char *name);
 void lab_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* up.c: returns an exit code; errors have been printed.  A failure undoes itself. */
-int lab_up(const struct topology *, bool rdma, int timeout);
+struct lab_up {
+    bool rdma;
+    int timeout;            /* seconds for each wait. */
+    unsigned int n_threads; /* of each swedge and srcagent. */
+};
+int lab_up(const struct topology *, const struct lab_up *);
 
 /* down.c: returns an exit code; errors have been printed. */
 int lab_down(const char *name);

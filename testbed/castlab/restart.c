@@ -64,6 +64,8 @@ start_agent(const struct restart *r)
     const char *name = r->what->daemon;
     enum topology_kind kind = KIND_HOST;
     topology_kind_parse(r->node->fields[1], &kind); /* there is one of that name. */
+    const struct journal_entry *threads = journal_find(r->list, "threads");
+    r->lab->n_threads = threads ? (unsigned int) strtoul(threads->fields[0], NULL, 10) : 1;
     char *error = lab_wait_registry(r->lab, registry_lacks_no_agent, name);
     error = error ? error : lab_start_agent(r->lab, name, kind, number_of(r->list, r->node));
     return error ? error : lab_wait_registry(r->lab, registry_lacks_agent, name);

@@ -194,6 +194,7 @@ create_folder(struct lab *lab)
     error = error ? error : lab_fact(lab, "lab %s", t->name);
     error = error ? error : lab_fact(lab, "netns %" PRIu64, netns_inode("/proc/self/ns/net"));
     error = error ? error : lab_fact(lab, "rdma %s", lab->rdma ? "yes" : "no");
+    error = error ? error : lab_fact(lab, "threads %u", lab->n_threads);
     for (size_t i = 0; i < t->n_nodes && !error; i++) {
         error = lab_fact(lab, "node %s %s", t->nodes[i].name, topology_kind_name(t->nodes[i].kind));
     }
@@ -257,10 +258,16 @@ build(struct lab *lab)
 }
 
 int
-lab_up(const struct topology *t, bool rdma, int timeout)
+lab_up(const struct topology *t, const struct lab_up *up)
 {
     struct lab lab = {
-        .name = t->name, .t = t, .rdma = rdma, .timeout = timeout, .exit_code = EXIT_REFUSED};
+        .name = t->name,
+        .t = t,
+        .rdma = up->rdma,
+        .timeout = up->timeout,
+        .n_threads = up->n_threads,
+        .exit_code = EXIT_REFUSED,
+    };
     /* Before the lock, which makes the folder of all labs. */
     char *error = lab_check_path(t->name);
     error = error ? error : lab_lock();

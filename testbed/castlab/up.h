@@ -30,6 +30,7 @@ struct lab {
     const char *name;
     const struct topology *t; /* NULL: only one of its daemons is dealt with. */
     bool rdma;
+    unsigned int n_threads;
     int timeout; /* seconds that anything may take. */
     struct programs programs;
     struct journal journal;

@@ -41,6 +41,7 @@
  *     . node NAME KIND
  *     . port NODE NETDEV KIND PEER
  *     . rdma yes|no
+ *     . threads N                         that each swedge and srcagent forwards with
  *     . up                                'castlab up' has finished
  */
 #include <config.h>
@@ -177,7 +178,7 @@ static const struct format {
 } formats[] = {
     {'.', "boot", "w", 0},      {'.', "lab", "w", 0},     {'.', "netns", "n", 0},
     {'.', "node", "ww", 0},     {'.', "port", "wiww", 0}, {'.', "rdma", "w", 0},
-    {'.', "up", "", 0},         {'+', "netns", "w", 'N'}, {'+', "tap", "i", 'N'},
+    {'.', "threads", "u", 0},   {'.', "up", "", 0},         {'+', "netns", "w", 'N'}, {'+', "tap", "i", 'N'},
     {'+', "rule", "uapu", 0},   {'+', "rxe", "wi", 'n'},  {'+', "local-rule", "u", 0},
     {'+', "process", "wdn", 0},
 };

@@ -26,6 +26,7 @@ OPTIONS = (
     ('castd --ssl-ciphers', 1, "castd: option '--ssl-ciphers' requires an argument"),
     ('castd --node=n1', 1, 'castd: --node and --netns are for agents'),
     ('castd --netns=bad-n1', 1, 'castd: --node and --netns are for agents'),
+    ('castd --threads=2', 1, 'castd: --threads is for swedge and srcagent'),
     ('castd --unixctl', 1, "castd: option '--unixctl' requires an argument"),
     ('castd --unixctl=/nonexistent/x.ctl', 3,
      'castd: control socket /nonexistent/x.ctl: No such file or directory'),
@@ -75,6 +76,8 @@ OPTIONS = (
     ('swedge --node=n1 --db=nonsense', 1,
      'swedge: --db nonsense: must be unix:FILE, tcp:ADDRESS:PORT or ssl:ADDRESS:PORT, several '
      'with commas'),
+    ('swedge --node=n1 --threads=0', 1, 'swedge: --threads 0: must be a number from 1 to 16'),
+    ('swedge --node=n1 --threads=17', 1, 'swedge: --threads 17: must be a number from 1 to 16'),
     ('swedge --node=n1 --netns=nothing', 1,
      'swedge: --netns nothing: /run/netns/nothing: No such file or directory'),
     ('swedge --node=n1 --netns=DIR/lab.yaml', 1,

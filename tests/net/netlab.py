@@ -21,6 +21,9 @@ from trees import check_confirmed                         # noqa: E402
 # for a transfer to which neither happened: if need be, for a shorter one.
 EXACT_ATTEMPTS = 6
 
+# Of each forwarder.
+THREADS = os.environ.get('THREADS', '1')
+
 
 class Lab(harness.Lab):
     """A topology file's lab, without RDMA."""
@@ -42,7 +45,7 @@ class Lab(harness.Lab):
     def up(self):
         self.before = snapshot()
         path = harness.work_file(self.name + '.yaml', self.text.encode())
-        output('castlab', 'up', '--no-rdma', path, *self.parameters)
+        output('castlab', 'up', '--no-rdma', '--threads', THREADS, path, *self.parameters)
         env = output('castlab', 'env', self.name)
         os.environ['ROCECAST_DB'] = re.search("ROCECAST_DB='(.*)'", env)[1]
         nodes = castctl_json('node', 'list')
