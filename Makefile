@@ -220,11 +220,12 @@ sim_src := $(wildcard tests/sim/*.c)
 fuzz_src := $(wildcard tests/fuzz/*.c)
 net_src := $(wildcard tests/net/test-*.c)
 perf_src := $(wildcard tests/perf/*.c)
+bench_dp_src := $(wildcard bench/dp/*.c)
 castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/castbench/registry.c bench/castbench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
 
 plain_src := $(sort $(lib_src) $(bench_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src) \
-        $(fake_verbs_src))
+        $(fake_verbs_src) $(bench_dp_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
         $(api_src) $(fuzz_src) $(sim_src) $(perf_src)
 
@@ -334,6 +335,11 @@ $(B)/tests/dp-packets: $(call objs,$(perf_src) tests/fuzz/assertions.c \
         $(addprefix tests/unit/,agent-fixture.c node-fixture.c transit-fixture.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
 $(B)/tests/dp-packets: LIBS = $(LIBS_CAST) $(LIBS_OVS)
 
+# What the data plane's benchmark compares with and measures by: a program for each file.
+BENCH_DP := $(bench_dp_src:bench/dp/%.c=$(B)/tests/dp-%)
+$(BENCH_DP): $(B)/tests/dp-%: $(B)/obj/bench/dp/%.o $(LIBCAST)
+$(BENCH_DP): LIBS = $(LIBS_CAST)
+
 # Fuzz targets, tests/fuzz/fuzz-NAME.c: with FUZZ=1 for libFuzzer, otherwise programs that replay inputs.
 fuzz_names := $(patsubst tests/fuzz/fuzz-%.c,%,$(filter tests/fuzz/fuzz-%,$(fuzz_src)))
 FUZZ_DIR := $(B)$(if $(filter 1,$(FUZZ)),,/tests/fuzz)
@@ -352,7 +358,7 @@ NET := $(if $(net_src),$(B)/tests/net)
 $(B)/tests/net: $(call objs,$(net_src) tests/unit/hex.c) $(LIBCAST)
 $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 
-$(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(DP_PACKETS) $(FUZZERS):
+$(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(DP_PACKETS) $(BENCH_DP) $(FUZZERS):
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pie $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
@@ -510,6 +516,12 @@ bench: ## the standard benchmark, on real soft-RoCE (KERNEL=6.12, ACCEL=kvm|tcg)
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all
 	$(Q)bench/standard/run.sh
+
+.PHONY: bench-dp bench-dp-built
+bench-dp-built: $(BENCH_DP)
+
+bench-dp: all bench-dp-built ## the data plane, natively, in namespaces of its own (root; CASES=, AGAINST=an older build)
+	$(Q)bench/dp/run $(AGAINST:%=--against %) $(CASES)
 
 #
 # Installation.  One list, of files below $(PREFIX), says what there is to install and to remove.

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is compared with what, and what must hold.
+
+A case is a name and a Comparison: lanes that are given the same packets in turn.  A requirement is a
+ratio of two lanes' times per copy, each pair measured one right after the other, and its bound.
+"""
+import os
+import subprocess
+
+import lanes
+from lanes import Agent, Aggregator, Bare, Edge, Job, OpenVSwitch, Skipped, Transit
+
+# Copies a second that a rate-limited flood makes: less than half of what one CPU can.
+COPIES_PER_SECOND = 160000
+PACKETS_PER_SECOND = 20000
+AGAINST = ' (against)'
+PAYLOADS = (256, 1024, 4096)
+BARE, SWEDGE, SRCAGENT, OVS = 'bare loop', 'swedge', 'srcagent', 'Open vSwitch'
+
+
+class Requirement:
+    """Median of 'of' / 'to', of the lanes' times per copy.  'bound' None: it is only shown."""
+
+    def __init__(self, of, to, bound=None, at_most=False):
+        self.of, self.to, self.bound, self.at_most = of, to, bound, at_most
+
+    def holds(self, value):
+        return value <= self.bound if self.at_most else value >= self.bound
+
+
+class Comparison:
+    """'make' is given a World and a build or None, and returns the lanes.  With a build it returns
+    those of that build only."""
+
+    def __init__(self, name, title, make, requirements=(), copies=8, payload=1024, unit='copy',
+                 burst=64, run=None, exact=True):
+        self.name = name
+        self.title = title
+        self.make = make
+        self.requirements = list(requirements)
+        self.copies = copies
+        self.payload = payload
+        self.unit = unit
+        self.burst = burst
+        self.run = run
+        self.exact = exact          # is every loss a defect?
+
+    @property
+    def rate(self):
+        return min(PACKETS_PER_SECOND, COPIES_PER_SECOND // self.copies)
+
+    def lanes(self, world, against):
+        """Those of the build, and those of the other."""
+        yield from self.make(world, None)
+        if against:
+            for lane in self.make(world, against):
+                lane.name += AGAINST
+                yield lane
+
+
+def only(build, make_ours, *make_others):
+    """Our lane, of 'build'; and those that it is compared with, unless 'build' is another one."""
+    ours = make_ours()
+    yield ours
+    if not build:
+        for make in make_others:
+            yield make(ours)
+
+
+def end_mt(copies, payload, **more):
+    def make(world, build):
+        yield from only(build, lambda: Edge(world, SWEDGE, Job(copies, payload), build=build),
+                        lambda other: Bare(world, other))
+    bound = 0.9 if copies == 8 and payload >= 1024 and not more else None
+    return Comparison(more.pop('name', 'end-mt-%d' % copies),
+                      'End.MT to %d taps' % copies, make, [Requirement(BARE, SWEDGE, bound)], copies,
+                      payload, **more)
+
+
+def offload(payload):
+    def make(world, build):
+        yield from only(
+            build, lambda: Edge(world, SWEDGE, Job(8, payload), build=build, endpoint=True),
+            lambda other: Bare(world, other, endpoint=True))
+    return Comparison('offload', 'End.MT to 8 taps, endpoints\' sockets', make,
+                      [Requirement(BARE, SWEDGE, 1.5)], 8, payload)
+
+
+def replicate(copies, payload, kind='packet'):
+    def make(world, build):
+        yield from only(
+            build, lambda: Transit(world, SWEDGE, Job(copies, payload), build=build, port_kind=kind),
+            lambda other: Bare(world, other), lambda other: OpenVSwitch(world, other))
+    bare, ovs = (1.0, 2.0 if kind == 'xdp' else 1.5) if copies == 8 else (None, None)
+    name = 'replicate-%d' % copies if kind == 'packet' else 'replicate-%s-%d' % (kind, copies)
+    return Comparison(name, 'End.Replicate to %d veths, ports of kind %s' % (copies, kind), make,
+                      [Requirement(BARE, SWEDGE, bare), Requirement(OVS, SWEDGE, ovs)], copies,
+                      payload, exact=payload <= 1024)
+
+
+def srcagent(payload):
+    def make(world, build):
+        yield from only(build, lambda: Agent(world, SRCAGENT, Job(8, payload), build=build),
+                        lambda other: Bare(world, other))
+    return Comparison('srcagent', 'srcagent down, tap to veth, 8 receivers named', make,
+                      [Requirement(BARE, SRCAGENT, 0.9)], 1, payload)
+
+
+def auth(payload):
+    def make(world, build):
+        for name, on in (('MT-AUTH off', False), ('MT-AUTH on', True)):
+            yield Edge(world, name, Job(8, payload, auth=on), build=build)
+    return Comparison('auth', 'End.MT to 8 taps, with MT-AUTH and without', make,
+                      [Requirement('MT-AUTH off', 'MT-AUTH on', 0.97)], 8, payload)
+
+
+def groups(name, run, title):
+    def make(world, build):
+        for n in (1, 8, 64, 512):
+            yield Edge(world, '%d groups' % n, Job(8, 1024, groups=n), build=build)
+    return Comparison(name, title, make, [Requirement('1 groups', '%d groups' % n, 0.8)
+                                          for n in (8, 64, 512)], 8, 1024, run=run)
+
+
+def reverse():
+    def make(world, build):
+        for n in (8, 100, 1000):
+            yield Aggregator(world, '%d branches' % n, n, build=build)
+    return Comparison('reverse', 'Reverse path, answers of so many nodes', make,
+                      [Requirement('100 branches', '8 branches'),
+                       Requirement('1000 branches', '8 branches', 2, at_most=True)], 1, 0,
+                      unit='ACK', run=1)
+
+
+def has_threads(build):
+    text = subprocess.run([os.path.join(build, 'bin/swedge'), '--help'], stdout=subprocess.PIPE,
+                          text=True, check=True).stdout
+    return '--threads' in text
+
+
+def threads():
+    def make(world, build):
+        if not has_threads(build or world.build):
+            raise Skipped('swedge has no option --threads')
+        for n in (1, 2):
+            yield Edge(world, '%d thread%s' % (n, 's' * (n > 1)), Job(8, 1024, groups=2), build=build,
+                       options=['--threads=%d' % n],
+                       cpus={lanes.FORWARDER_CPU} if n == 1 else {0, 1})
+    return Comparison('threads', 'End.MT to 8 taps, two groups, by threads', make,
+                      [Requirement('2 threads', '1 thread', 1.1, at_most=True)], 8, 1024)
+
+
+def every():
+    """All comparisons in order."""
+    for n in (1, 4, 8, 32):
+        for payload in PAYLOADS if n == 8 else (1024,):
+            yield end_mt(n, payload)
+    yield end_mt(8, 1024, name='burst-1', burst=1)
+    for payload in (1024, 4096):
+        yield offload(payload)
+    for n in (1, 4, 8):
+        for payload in PAYLOADS if n == 8 else (1024,):
+            yield replicate(n, payload)
+    yield replicate(8, 1024, 'xdp')
+    for payload in PAYLOADS:
+        yield srcagent(payload)
+    yield auth(1024)
+    yield groups('groups', None, 'End.MT to 8 taps, groups by turns, 64 packets each')
+    yield groups('groups-mixed', 1, 'End.MT to 8 taps, each packet of another group')
+    yield reverse()
+    yield threads()

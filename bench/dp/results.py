@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What measurements come to: a table, requirements with verdicts, JSON (docs/performance.md describes
+it)."""
+import json
+import os
+import platform
+import time
+
+from measure import Figure, per_unit_ns
+
+VERSION = 1
+
+
+def comparison(c, lanes, samples):
+    variants = []
+    for lane, of_lane in zip(lanes, samples):
+        variants.append({
+            'name': lane.name, 'frame_len': lane.frame_len,
+            'ns': Figure(per_unit_ns(s) for s in of_lane).json(),
+            'lost': sum(s['lost'] for s in of_lane),
+            'node_drops': sum(s['node_drops'] for s in of_lane),
+            'kernel_drops': sum(s['kernel_drops'] for s in of_lane),
+            'refused': sum(s['refused'] for s in of_lane), 'samples': of_lane})
+    return {'case': c.name, 'title': c.title, 'copies': c.copies, 'payload': c.payload,
+            'unit': c.unit, 'burst': c.burst, 'rate': c.rate, 'exact': c.exact,
+            'variants': variants, 'ratios': ratios(c, variants)}
+
+
+def ratios(c, variants):
+    """What is required, and each lane of another build against its like."""
+    by_name = {v['name']: v for v in variants}
+    found = [ratio(by_name, r.of, r.to, r) for r in c.requirements
+             if r.of in by_name and r.to in by_name]
+    for name in by_name:
+        if name + ' (against)' in by_name:
+            found.append(ratio(by_name, name + ' (against)', name, None))
+    return found
+
+
+def ratio(by_name, of, to, requirement):
+    value = Figure(a / b for a, b in zip(by_name[of]['ns']['values'], by_name[to]['ns']['values']))
+    found = {'of': of, 'to': to, 'ratio': value.json()}
+    if requirement and requirement.bound is not None:
+        found['bound'] = requirement.bound
+        found['at_most'] = requirement.at_most
+        found['holds'] = requirement.holds(value.median)
+    return found
+
+
+def skipped(c, why):
+    return {'case': c.name, 'title': c.title, 'payload': c.payload, 'skipped': why}
+
+
+def failed(c, why):
+    return {'case': c.name, 'title': c.title, 'payload': c.payload, 'failed': why}
+
+
+def inexact(found):
+    """What is wrong with the counts: None, or a sentence."""
+    if 'failed' in found:
+        return found['failed']
+    for v in found.get('variants', ()):
+        wrong = {k: v[k] for k in ('lost', 'node_drops', 'kernel_drops', 'refused') if v[k]}
+        if wrong and found['exact']:
+            return '%s: %s of %d packets' % (
+                v['name'], ', '.join('%s %d' % w for w in wrong.items()),
+                sum(s['packets'] for s in v['samples']))
+    return None
+
+
+def head(found):
+    return '%s, payload %d' % (found['case'], found['payload'])
+
+
+def spread(figure, digits=0):
+    return '%.*f (%.*f..%.*f)' % (digits, figure['median'], digits, figure['min'], digits,
+                                  figure['max'])
+
+
+def verdict(r):
+    if 'bound' not in r:
+        return ''
+    return '  %s %g  %s' % ('at most' if r['at_most'] else 'at least', r['bound'],
+                            'OK' if r['holds'] else 'MISSED')
+
+
+def show(found, quick):
+    """Prints one comparison."""
+    wrong = inexact(found)
+    if quick:
+        if 'skipped' in found:
+            print('-     %s: %s' % (head(found), found['skipped']), flush=True)
+        else:
+            print(('FAIL  %s: %s' % (head(found), wrong)) if wrong else 'ok    ' + head(found),
+                  flush=True)
+        return
+    print('\n%s: %s' % (head(found), found['title']))
+    if 'skipped' in found:
+        print('  skipped: ' + found['skipped'])
+    for v in found.get('variants', ()):
+        lost = ''.join('  %s %d' % (k.replace('_', ' '), v[k])
+                       for k in ('lost', 'node_drops', 'kernel_drops', 'refused') if v[k])
+        print('  %-24s %22s ns per %s  frames of %d%s' % (
+            v['name'], spread(v['ns']), found['unit'], v['frame_len'], lost))
+    for r in found.get('ratios', ()):
+        print('  %-36s %s%s' % ('%s / %s' % (r['of'], r['to']), spread(r['ratio'], 3), verdict(r)))
+    if wrong:
+        print('  WRONG: ' + wrong)
+    print(end='', flush=True)
+
+
+def cpu_model():
+    with open('/proc/cpuinfo', encoding='utf-8') as f:
+        return next((line.split(':', 1)[1].strip() for line in f if line.startswith('model name')),
+                    platform.machine())
+
+
+def document(found, options):
+    return {'bench_dp': VERSION, 'time': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
+            'machine': {'kernel': platform.release(), 'cpu': cpu_model(), 'cpus': os.cpu_count()},
+            'options': {'packets': options.packets, 'repeats': options.repeats,
+                        'against': options.against},
+            'comparisons': found}
+
+
+def write(doc, folder):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, 'results.json'), 'w', encoding='utf-8') as f:
+        json.dump(doc, f, indent=1)
+        f.write('\n')
+
+
+def conclude(doc, quick):
+    """Prints what it all comes to; returns the exit status."""
+    wrong = [c for c in doc['comparisons'] if inexact(c)]
+    if quick:
+        done = [c for c in doc['comparisons'] if 'skipped' not in c]
+        print('%d passed, %d failed' % (len(done) - len(wrong), len(wrong)))
+        return 2 if wrong or not done else 0
+    judged = [(c, r) for c in doc['comparisons'] for r in c.get('ratios', ()) if 'bound' in r]
+    if judged:
+        print('\nRequirements:')
+    for c, r in judged:
+        print('  %-26s %-34s %s%s' % (head(c), '%s / %s' % (r['of'], r['to']),
+                                      spread(r['ratio'], 3), verdict(r)))
+    for c in wrong:
+        print('  %-26s %s' % (head(c), inexact(c)))
+    return 2 if wrong else 0 if all(r['holds'] for _, r in judged) else 3
