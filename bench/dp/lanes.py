@@ -45,9 +45,10 @@ class Job:
 class World:
     """What lanes share: folder, builds with their registries."""
 
-    def __init__(self, folder, build):
+    def __init__(self, folder, build, tools):
         self.folder = folder
         self.build = build
+        self.tools = tools
         self.registries = {}
         self.n_lanes = 0
         self.lanes = []         # that are there.
@@ -61,7 +62,7 @@ class World:
         return self.registries[build]
 
     def tool(self, name):
-        return os.path.join(self.build, 'tests/dp-' + name)
+        return os.path.join(self.tools, 'tests/dp-' + name)
 
     def close_lanes(self):
         """Also those that could not be made whole."""
