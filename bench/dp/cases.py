@@ -8,7 +8,8 @@ import os
 import subprocess
 
 import lanes
-from lanes import Agent, Aggregator, Bare, Edge, Job, OpenVSwitch, Skipped, Transit
+from kernel import Alone, KernelEnd, KernelMulticast
+from lanes import Agent, Aggregator, Bare, Edge, End, Job, OpenVSwitch, Skipped, Transit
 
 # Copies a second that a rate-limited flood makes: less than half of what one CPU can.
 COPIES_PER_SECOND = 160000
@@ -33,7 +34,7 @@ class Comparison:
     those of that build only."""
 
     def __init__(self, name, title, make, requirements=(), copies=8, payload=1024, unit='copy',
-                 burst=64, run=None, exact=True):
+                 burst=64, run=None, exact=True, minus=()):
         self.name = name
         self.title = title
         self.make = make
@@ -44,6 +45,7 @@ class Comparison:
         self.burst = burst
         self.run = run
         self.exact = exact          # is every loss a defect?
+        self.minus = dict(minus)    # {lane: the one whose time per packet is taken off its}.
 
     @property
     def rate(self):
@@ -96,6 +98,27 @@ def replicate(copies, payload, kind='packet'):
     return Comparison(name, 'End.Replicate to %d veths, ports of kind %s' % (copies, kind), make,
                       [Requirement(BARE, SWEDGE, bare), Requirement(OVS, SWEDGE, ovs)], copies,
                       payload, exact=payload <= 1024)
+
+
+ALONE, KERNEL_END, IP6MR = 'flooder alone', 'kernel seg6 End', 'kernel ip6mr'
+
+
+def end():
+    def make(world, build):
+        yield from only(build, lambda: End(world, SWEDGE, Job(1), build=build),
+                        lambda other: Bare(world, other), lambda other: KernelEnd(world, other),
+                        lambda other: Alone(world, other))
+    return Comparison('end', 'End, one veth to another', make,
+                      [Requirement(BARE, SWEDGE), Requirement(KERNEL_END, SWEDGE)], 1, 1024,
+                      minus={KERNEL_END: ALONE})
+
+
+def ip6mr(copies):
+    def make(world, build):
+        yield from only(build, lambda: Transit(world, SWEDGE, Job(copies), build=build),
+                        lambda other: KernelMulticast(world, other), lambda other: Alone(world, other))
+    return Comparison('ip6mr-%d' % copies, 'End.Replicate and the kernel\'s multicast to %d veths' % copies,
+                      make, [Requirement(IP6MR, SWEDGE)], copies, 1024, minus={IP6MR: ALONE})
 
 
 def srcagent(payload):
@@ -162,6 +185,9 @@ def every():
         for payload in PAYLOADS if n == 8 else (1024,):
             yield replicate(n, payload)
     yield replicate(8, 1024, 'xdp')
+    yield end()
+    for n in (1, 8):
+        yield ip6mr(n)
     for payload in PAYLOADS:
         yield srcagent(payload)
     yield auth(1024)

@@ -18,6 +18,8 @@ def output(*argv, text=None):
 def prepare_namespace():
     """Nothing is sent that nobody asked for: no listener reports, no solicitations."""
     output('ip', 'link', 'set', 'lo', 'up')
+    os.makedirs('/run/netns', exist_ok=True)
+    output('mount', '-t', 'tmpfs', 'none', '/run/netns')
     for name, value in (('disable_ipv6', 1), ('accept_dad', 0), ('accept_ra', 0),
                         ('router_solicitations', 0), ('addr_gen_mode', 1)):
         with open('/proc/sys/net/ipv6/conf/default/' + name, 'w', encoding='ascii') as f:
@@ -60,6 +62,16 @@ class Veths:
 
     def close(self):
         ip_batch('link del %s' % near for near, _ in self.pairs)
+
+
+class Gone:
+    """A device that goes, with the other end of it that another namespace has."""
+
+    def __init__(self, netdev):
+        self.netdev = netdev
+
+    def close(self):
+        output('ip', 'link', 'del', self.netdev)
 
 
 class Taps:

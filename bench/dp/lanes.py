@@ -142,6 +142,10 @@ class Lane:
     def cpu_ns(self):
         return devices.cpu_ns(self.process.pid)
 
+    def cpu_of(self, said, threads):  # pylint: disable=unused-argument
+        """Of one measurement, in ns: what the flooder said, and what each thread took."""
+        return sum(threads.values())
+
     def counted(self):
         """Copies that have come to the sinks.
 
@@ -225,6 +229,14 @@ def down_frames(lane, sid, one_each):
     return made
 
 
+def end_packet(lane):
+    """To the SID of End, then to a child's; and the length of the packet in it."""
+    inner = request(lane, 0)
+    header = frames.srh(node_address(lane.agent), node_sid(lane.child(0), registry.END_MT), [])
+    return frames.tunnelled(node_address(lane.agent), node_sid(lane.node, registry.END), header,
+                            inner), len(inner)
+
+
 def copy_len(job):
     """Of a receiver's copy, from the IPv6 header on."""
     return len(frames.write('::', '::', 0, 0, job.payload, middle=job.middle))
@@ -276,6 +288,13 @@ class Node(Lane):
                   routes=[rows.route(*r) for r in routes],
                   sids=rows.sids(self.node, functions), trees=trees)
         return rows.operations
+
+    def bare_packet(self, lane):
+        """What a bare loop is given in this lane's place: a copy that this lane makes (of srcagent a
+        request, so that both read the same); and the length of its innermost packet."""
+        packet = frames.write(proxy(0), lane.host(0), 0x200, registry.RKEY, self.job.payload,
+                              middle=self.job.middle)
+        return packet, len(packet)
 
     def check_kind(self, kind):
         with open(os.path.join(self.build, '../ctl/registry/rocecast.ovsschema'),
@@ -385,6 +404,12 @@ class Transit(Node):
             for g in range(self.job.groups)]
         return self.rows_of(rows, ports, routes, trees, registry.SWITCH_SIDS)
 
+    def bare_packet(self, lane):
+        inner = request(lane, 0)
+        srh = frames.srh(node_address(lane.agent), proxy(0), receivers(lane, 0, self.copies, True))
+        return frames.tunnelled(node_address(lane.agent), node_sid(self.child(0), registry.END_MT), srh,
+                                inner), len(inner)
+
     def make_sinks(self):
         self.sinks = self.own(devices.HookSinks(
             self.prefix, [self.out_far(i) for i in range(self.copies)], frames.NH_ROUTING))
@@ -393,6 +418,19 @@ class Transit(Node):
         made = down_frames(self, lambda g: node_sid(self.node, registry.REPLICATE + g), True)
         self.sink_len, self.sink_head = len(made[0].bytes) - frames.ETH_LEN, 0
         self.set_frames(made)
+
+
+class End(Transit):
+    """swedge, End: to the next segment."""
+
+    def bare_packet(self, lane):
+        return end_packet(lane)
+
+    def make_frames(self):
+        packet, inner_len = end_packet(self)
+        self.sink_len, self.sink_head = len(packet), 0
+        self.set_frames([frames.Frame(self.far, registry.port_mac(self.node, 1), AGENT_MAC, packet,
+                                      inner_len)])
 
 
 class Agent(Node):
@@ -519,7 +557,6 @@ class Bare(Lane):
 
     def __init__(self, world, other, name='bare loop', endpoint=False):
         super().__init__(world, name, other.job)
-        self.sink_len, self.sink_head = other.sink_len, other.sink_head
         agent = isinstance(other, Agent)
         to_taps = isinstance(other, Edge)
         outs = ['%s%s%d' % (self.prefix, 't' if to_taps else 'o', i) for i in range(self.copies)]
@@ -546,21 +583,9 @@ class Bare(Lane):
         else:
             self.sinks = self.own(devices.HookSinks(
                 self.prefix, ends, frames.NH_UDP if to_taps or agent else frames.NH_ROUTING))
-        if to_taps or agent:
-            packet = frames.write(proxy(0), self.host(0), 0x200, registry.RKEY, self.job.payload,
-                                  middle=self.job.middle)
-            inner_len = len(packet)
-            self.sink_len, self.sink_head = inner_len, 0
-        else:
-            packet, inner_len = self.transit_packet()
+        packet, inner_len = other.bare_packet(self)
+        self.sink_len, self.sink_head = len(packet), 0
         self.set_frames([frames.Frame(self.far, OTHER_MAC, AGENT_MAC, packet, inner_len)])
-
-    def transit_packet(self):
-        inner = request(self, 0)
-        srh = frames.srh(node_address(self.agent), proxy(0),
-                         receivers(self, 0, self.copies, True))
-        return frames.tunnelled(node_address(self.agent), node_sid(self.child(0), registry.END_MT),
-                                srh, inner), len(inner)
 
 
 class OpenVSwitch(Lane):

@@ -64,7 +64,7 @@ def sample(lane, n, **how):
     return {'packets': said['sent'], 'refused': n - said['sent'], 'copies': copies,
             'units': lane.units(said['sent'], copies), 'lost': lane.lost(said['sent'], copies),
             'node_drops': lane.own_drops() - drops, 'kernel_drops': lane.other_drops() - lost,
-            'cpu_ns': sum(threads.values()), 'threads_ns': sorted(threads.values(), reverse=True),
+            'cpu_ns': lane.cpu_of(said, threads), 'threads_ns': sorted(threads.values(), reverse=True),
             'wall_ns': said['wall_ns'], 'flooder_ns': said['cpu_ns']}
 
 

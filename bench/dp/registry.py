@@ -155,4 +155,4 @@ class Rows:
 SWITCH_SIDS = (('End', 0xe000, 64), ('End.MT', 0xe001, 64), ('End.Response', 0xe002, 64),
                ('End.DT6', 0xe003, 64), ('End.Replicate', 0xf000, 52))
 AGENT_SIDS = SWITCH_SIDS[2:3]
-END_MT, RESPONSE, REPLICATE = 0xe001, 0xe002, 0xf000
+END, END_MT, RESPONSE, REPLICATE = 0xe000, 0xe001, 0xe002, 0xf000

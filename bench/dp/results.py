@@ -13,10 +13,12 @@ VERSION = 1
 
 def comparison(c, lanes, samples):
     variants = []
+    by_name = {lane.name: of_lane for lane, of_lane in zip(lanes, samples)}
     for lane, of_lane in zip(lanes, samples):
+        other = by_name.get(c.minus.get(lane.name))
         variants.append({
-            'name': lane.name, 'frame_len': lane.frame_len,
-            'ns': Figure(per_unit_ns(s) for s in of_lane).json(),
+            'name': lane.name, 'frame_len': lane.frame_len, 'minus': c.minus.get(lane.name),
+            'ns': Figure(difference_ns(of_lane, other) if other else map(per_unit_ns, of_lane)).json(),
             'lost': sum(s['lost'] for s in of_lane),
             'node_drops': sum(s['node_drops'] for s in of_lane),
             'kernel_drops': sum(s['kernel_drops'] for s in of_lane),
@@ -24,6 +26,12 @@ def comparison(c, lanes, samples):
     return {'case': c.name, 'title': c.title, 'copies': c.copies, 'payload': c.payload,
             'unit': c.unit, 'burst': c.burst, 'rate': c.rate, 'exact': c.exact,
             'variants': variants, 'ratios': ratios(c, variants)}
+
+
+def difference_ns(samples, others):
+    """Per copy, without what the packets take in the other lane."""
+    return [(s['cpu_ns'] - o['cpu_ns'] * s['packets'] / o['packets']) / s['units']
+            for s, o in zip(samples, others)]
 
 
 def ratios(c, variants):
@@ -100,8 +108,9 @@ def show(found, quick):
     for v in found.get('variants', ()):
         lost = ''.join('  %s %d' % (k.replace('_', ' '), v[k])
                        for k in ('lost', 'node_drops', 'kernel_drops', 'refused') if v[k])
-        print('  %-24s %22s ns per %s  frames of %d%s' % (
-            v['name'], spread(v['ns']), found['unit'], v['frame_len'], lost))
+        print('  %-24s %22s ns per %s%s  frames of %d%s' % (
+            v['name'], spread(v['ns']), found['unit'], ' without %s' % v['minus'] if v['minus'] else '',
+            v['frame_len'], lost))
     for r in found.get('ratios', ()):
         print('  %-36s %s%s' % ('%s / %s' % (r['of'], r['to']), spread(r['ratio'], 3), verdict(r)))
     if wrong:
