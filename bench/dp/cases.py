@@ -9,7 +9,7 @@ import subprocess
 
 import lanes
 from kernel import Alone, KernelEnd, KernelMulticast
-from lanes import Agent, Aggregator, Bare, Edge, End, Job, OpenVSwitch, Skipped, Transit
+from lanes import Agent, Aggregator, Bare, Edge, End, Job, OpenVSwitch, Skipped, Threaded, Transit
 
 # Copies a second that a rate-limited flood makes: less than half of what one CPU can.
 COPIES_PER_SECOND = 160000
@@ -34,7 +34,7 @@ class Comparison:
     those of that build only."""
 
     def __init__(self, name, title, make, requirements=(), copies=8, payload=1024, unit='copy',
-                 burst=64, run=None, exact=True, minus=()):
+                 burst=64, run=None, exact=True, minus=(), saturate=False):
         self.name = name
         self.title = title
         self.make = make
@@ -45,6 +45,7 @@ class Comparison:
         self.burst = burst
         self.run = run
         self.exact = exact          # is every loss a defect?
+        self.saturate = saturate    # also as fast as it goes?
         self.minus = dict(minus)    # {lane: the one whose time per packet is taken off its}.
 
     @property
@@ -166,11 +167,11 @@ def threads():
         if not has_threads(build or world.build):
             raise Skipped('swedge has no option --threads')
         for n in (1, 2):
-            yield Edge(world, '%d thread%s' % (n, 's' * (n > 1)), Job(8, 1024, groups=2), build=build,
-                       options=['--threads=%d' % n],
-                       cpus={lanes.FORWARDER_CPU} if n == 1 else {0, 1})
+            yield Threaded(world, '%d thread%s' % (n, 's' * (n > 1)), Job(8, 1024), n, build=build,
+                           options=['--threads=%d' % n],
+                           cpus={lanes.FORWARDER_CPU} if n == 1 else {0, 1})
     return Comparison('threads', 'End.MT to 8 taps, two groups, by threads', make,
-                      [Requirement('2 threads', '1 thread', 1.1, at_most=True)], 8, 1024)
+                      [Requirement('2 threads', '1 thread', 1.1, at_most=True)], 8, 1024, saturate=True)
 
 
 def every():

@@ -35,24 +35,25 @@ def enable_ipv6(netdev):
         f.write('0')
 
 
-def dropped(netdevs):
+def dropped(netdevs, ways=('rx', 'tx')):
     """Frames that these devices themselves have dropped."""
     total = 0
     with open('/proc/net/dev', encoding='ascii') as f:
         for line in f:
             name, _, numbers = line.partition(':')
             if name.strip() in netdevs:
-                fields = numbers.split()
-                total += int(fields[3]) + int(fields[11])
+                fields = dict(zip(('rx', 'tx'), numbers.split()[3::8]))
+                total += sum(int(fields[way]) for way in ways)
     return total
 
 
 class Veths:
     """Pairs of (this end, far end); an address makes the kernel answer for it at the far end."""
 
-    def __init__(self, pairs):
+    def __init__(self, pairs, mtu=9216):
         self.pairs = [(near, far) for near, far, _ in pairs]
-        ip_batch('link add %s mtu 9216 type veth peer name %s mtu 9216' % p for p in self.pairs)
+        ip_batch('link add %s mtu %d type veth peer name %s mtu %d' % (near, mtu, far, mtu)
+                 for near, far in self.pairs)
         for _, far, address in pairs:
             if address:
                 enable_ipv6(far)
@@ -134,6 +135,15 @@ def cpu_ns(pid):
         with open('/proc/%d/task/%s/schedstat' % (pid, tid), encoding='ascii') as f:
             times[int(tid)] = int(f.read().split()[0])
     return times
+
+
+def discovery(netdevs):
+    """Questions and answers about neighbours that the kernel has received on these devices."""
+    total = 0
+    for netdev in netdevs:
+        with open('/proc/net/dev_snmp6/' + netdev, encoding='ascii') as f:
+            total += sum(int(line.split()[1]) for line in f if line.startswith('Icmp6InNeighbor'))
+    return total
 
 
 def rss_kib(pid):

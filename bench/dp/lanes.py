@@ -22,6 +22,7 @@ from registry import Failed, Port, Receiver, Rows, node_address, node_sid, proxy
 FORWARDER_CPU = 1
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+XDP_MTU = 3000          # a frame has to fit into a page.
 # What the far end of a lane's input is known as.
 AGENT_MAC = '02:aa:00:00:00:01'
 OTHER_MAC = '02:aa:00:00:00:02'
@@ -160,6 +161,9 @@ class Lane:
                              % (self.name, packets, n_bytes, self.sink_len))
             total += share // (self.sink_len - self.sink_head)
         return total
+
+    def warmed(self):
+        """After the first packets, before measurements."""
 
     def before(self, rounds):
         """What has to happen before so many packets of each frame."""
@@ -349,6 +353,34 @@ class Edge(Node):
         self.set_frames(down_frames(self, lambda g: node_sid(self.node, registry.END_MT), False))
 
 
+class Threaded(Edge):
+    """With two groups that different threads handle, if there are several threads."""
+
+    CANDIDATES = 16
+    PACKETS = 512
+
+    def __init__(self, world, name, job, n_threads, **more):
+        self.n_threads = n_threads
+        super().__init__(world, name, Job(job.copies, job.payload, self.CANDIDATES), **more)
+
+    def warmed(self):
+        """Which thread is busy with a group is seen when it is sent packets."""
+        lines = self.flood_text.splitlines(keepends=True)
+        by_thread = {}
+        for line in lines:
+            before = self.cpu_ns()
+            measure.flood(self, self.PACKETS, rate=20000, text=line)
+            measure.settle(self)
+            grown = {tid: ns - before.get(tid, 0) for tid, ns in self.cpu_ns().items()}
+            by_thread.setdefault(max(grown, key=grown.get), []).append(line)
+        self.psn += self.PACKETS
+        if len(by_thread) < self.n_threads:
+            raise Failed('%s: %d threads handle %d groups' % (self.name, len(by_thread), len(lines)))
+        ways = list(by_thread.values())
+        self.n_frames = 2
+        self.flood_text = ways[0][0] + (ways[1][0] if self.n_threads > 1 else ways[0][1])
+
+
 class SocketSink:
     """dp-sink: datagrams that an endpoint's socket gets, with their bytes as at a hook."""
 
@@ -385,7 +417,8 @@ class Transit(Node):
         self.own(devices.Veths(
             [(self.input, self.far, node_address(self.agent))]
             + [(self.out(i), self.out_far(i), node_address(self.child(i)))
-               for i in range(self.copies)]))
+               for i in range(self.copies)],
+            XDP_MTU if self.port_kind == 'xdp' else 9216))
 
     def rows(self):
         rows = Rows()

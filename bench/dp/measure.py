@@ -44,6 +44,11 @@ def drain(lane, expected):
         time.sleep(0.02)
 
 
+def settle(lane):
+    """Waits until no copies come any more."""
+    drain(lane, float('inf'))
+
+
 def pass_through(lane, n, **how):
     """Sends 'n' packets, a multiple of the number of the lane's frames.  Returns what the flooder
     says, and how many copies came."""
@@ -75,6 +80,7 @@ def warm(lane):
     _, copies = pass_through(lane, n, burst=16, run=1, rate=2000)
     if not copies:
         raise Failed('%s: no copy came\n%s' % (lane.name, lane.log()))
+    lane.warmed()
 
 
 class Figure:
@@ -97,9 +103,7 @@ def per_unit_ns(s):
 
 
 def compare(lanes, repeats, n, **how):
-    """Samples of each lane, taken in turn: [[sample, ...] for each lane]."""
-    for lane in lanes:
-        warm(lane)
+    """Samples of each lane, which are warm, taken in turn: [[sample, ...] for each lane]."""
     samples = [[] for _ in lanes]
     for _ in range(repeats):
         for lane, of_lane in zip(lanes, samples):

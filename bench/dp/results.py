@@ -11,7 +11,7 @@ from measure import Figure, per_unit_ns
 VERSION = 1
 
 
-def comparison(c, lanes, samples):
+def comparison(c, lanes, samples, saturated):
     variants = []
     by_name = {lane.name: of_lane for lane, of_lane in zip(lanes, samples)}
     for lane, of_lane in zip(lanes, samples):
@@ -23,6 +23,8 @@ def comparison(c, lanes, samples):
             'node_drops': sum(s['node_drops'] for s in of_lane),
             'kernel_drops': sum(s['kernel_drops'] for s in of_lane),
             'refused': sum(s['refused'] for s in of_lane), 'samples': of_lane})
+    for v, s in zip(variants, saturated):
+        v['saturated'] = {'copies_per_s': s['copies'] * 1e9 / s['wall_ns'], 'sample': s}
     return {'case': c.name, 'title': c.title, 'copies': c.copies, 'payload': c.payload,
             'unit': c.unit, 'burst': c.burst, 'rate': c.rate, 'exact': c.exact,
             'variants': variants, 'ratios': ratios(c, variants)}
@@ -111,6 +113,10 @@ def show(found, quick):
         print('  %-24s %22s ns per %s%s  frames of %d%s' % (
             v['name'], spread(v['ns']), found['unit'], ' without %s' % v['minus'] if v['minus'] else '',
             v['frame_len'], lost))
+    for v in found.get('variants', ()):
+        if 'saturated' in v:
+            print('  %-24s %22.0f copies/s as fast as it goes' % (v['name'],
+                                                               v['saturated']['copies_per_s']))
     for r in found.get('ratios', ()):
         print('  %-36s %s%s' % ('%s / %s' % (r['of'], r['to']), spread(r['ratio'], 3), verdict(r)))
     if wrong:
