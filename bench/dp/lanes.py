@@ -4,6 +4,7 @@
 All lanes of a comparison stand side by side, and one at a time is given packets; those that are idle
 cost nothing.  What is said of a lane:
 
+    ours        is a packet that is missing a defect of ours?
     copies      packets per packet sent
     frames      what the flooder sends: one for each group or answering branch, in turn
     pid         the process whose threads' CPU time is measured
@@ -78,6 +79,8 @@ class World:
 
 class Lane:
     """A lane is made in three steps: devices, the forwarder's process, then sinks."""
+
+    ours = False
 
     def __init__(self, world, name, job):
         world.n_lanes += 1
@@ -253,6 +256,7 @@ def copy_len(job):
 class Node(Lane):
     """swedge or srcagent of a build."""
 
+    ours = True
     program = 'swedge'
     role = 'switch'
 
