@@ -520,8 +520,8 @@ bench: ## the standard benchmark, on real soft-RoCE (KERNEL=6.12, ACCEL=kvm|tcg)
 .PHONY: bench-dp bench-dp-built
 bench-dp-built: $(BENCH_DP)
 
-bench-dp: all bench-dp-built ## the data plane, natively, in namespaces of its own (root; CASES=, AGAINST=an older build)
-	$(Q)bench/dp/run $(AGAINST:%=--against %) $(CASES)
+bench-dp: all bench-dp-built ## CPU time per copy of the data plane, natively (root; CASES=, REPEATS=5, AGAINST=another build)
+	$(Q)bench/dp/run $(REPEATS:%=--repeats %) $(AGAINST:%=--against %) $(CASES)
 
 #
 # Installation.  One list, of files below $(PREFIX), says what there is to install and to remove.

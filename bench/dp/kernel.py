@@ -37,7 +37,7 @@ class Alone(Lane):
     def cpu_ns(self):
         return {}
 
-    def other_drops(self):
+    def in_drops(self):
         return devices.dropped({self.input, self.far})
 
 
@@ -83,8 +83,11 @@ class Kernel(Alone):
         self.sink_len, self.sink_head = len(packet), 0
         self.set_frames([frames.Frame(self.far, dst, AGENT_MAC, packet, inner_len)])
 
-    def other_drops(self):
+    def in_drops(self):
         return devices.dropped({self.far})
+
+    def out_drops(self):
+        return 0                # of devices in another namespace: counted as lost.
 
 
 class KernelEnd(Kernel):

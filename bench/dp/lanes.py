@@ -95,6 +95,7 @@ class Lane:
         self.input = self.prefix + 'in'
         self.far = self.prefix + 'far'
         self.copies = job.copies
+        self.outs = []          # devices that copies leave by.
         self.owned = []         # to be closed, last first.
         self.process = None
         self.sinks = None
@@ -186,7 +187,11 @@ class Lane:
         """Packets that the forwarder says it has dropped or not sent."""
         return 0
 
-    def other_drops(self):
+    def out_drops(self):
+        """Copies that devices have dropped on the way to the sinks."""
+        return devices.dropped(set(self.outs))
+
+    def in_drops(self):
         """Frames that got lost in the kernel on the way into the forwarder."""
         return devices.socket_drops(self.process.pid) + devices.dropped({self.input, self.far})
 
@@ -325,6 +330,7 @@ class Edge(Node):
 
     def make_devices(self):
         self.own(devices.Veths([(self.input, self.far, node_address(self.agent))]))
+        self.outs = [self.tap(i) for i in range(self.copies)]
         self.own(devices.Taps([(self.tap(i), self.host(i)) for i in range(self.copies)]))
 
     def rows(self):
@@ -347,11 +353,10 @@ class Edge(Node):
 
     def make_sinks(self):
         self.sink_len, self.sink_head = copy_len(self.job), frames.IP6_LEN + frames.UDP_LEN
-        taps = [self.tap(i) for i in range(self.copies)]
         if self.endpoint:
             self.sinks = self.own(SocketSink(self, [self.host(i) for i in range(self.copies)]))
         else:
-            self.sinks = self.own(devices.HookSinks(self.prefix, taps, frames.NH_UDP))
+            self.sinks = self.own(devices.HookSinks(self.prefix, self.outs, frames.NH_UDP))
 
     def make_frames(self):
         self.set_frames(down_frames(self, lambda g: node_sid(self.node, registry.END_MT), False))
@@ -418,6 +423,7 @@ class Transit(Node):
 
     def make_devices(self):
         self.check_kind(self.port_kind)
+        self.outs = [self.out(i) for i in range(self.copies)]
         self.own(devices.Veths(
             [(self.input, self.far, node_address(self.agent))]
             + [(self.out(i), self.out_far(i), node_address(self.child(i)))
@@ -483,6 +489,7 @@ class Agent(Node):
     def make_devices(self):
         self.far = self.input
         self.uplink, self.uplink_far = self.prefix + 'up', self.prefix + 'upf'
+        self.outs = [self.uplink]
         self.own(devices.Taps([(self.input, None)]))
         self.own(devices.Veths([(self.uplink, self.uplink_far, node_address(self.child(0)))]))
 
@@ -523,6 +530,7 @@ class Aggregator(Node):
 
     def make_devices(self):
         self.up, self.up_far = self.prefix + 'up', self.prefix + 'upf'
+        self.outs = [self.up]
         self.own(devices.Veths([(self.input, self.far, node_address(self.child(0))),
                                 (self.up, self.up_far, node_address(self.agent))]))
 
@@ -596,7 +604,7 @@ class Bare(Lane):
         super().__init__(world, name, other.job)
         agent = isinstance(other, Agent)
         to_taps = isinstance(other, Edge)
-        outs = ['%s%s%d' % (self.prefix, 't' if to_taps else 'o', i) for i in range(self.copies)]
+        outs = self.outs = ['%s%s%d' % (self.prefix, 't' if to_taps else 'o', i) for i in range(self.copies)]
         ends = ['%sp%d' % (self.prefix, i) for i in range(self.copies)]
         if agent:
             self.far = self.input
@@ -632,7 +640,7 @@ class OpenVSwitch(Lane):
 
     def __init__(self, world, other, name='Open vSwitch'):
         super().__init__(world, name, other.job)
-        outs = ['%so%d' % (self.prefix, i) for i in range(self.copies)]
+        outs = self.outs = ['%so%d' % (self.prefix, i) for i in range(self.copies)]
         ends = ['%sp%d' % (self.prefix, i) for i in range(self.copies)]
         self.own(devices.Veths([(self.input, self.far, None)]
                                + [(near, far, None) for near, far in zip(outs, ends)]))

@@ -3,6 +3,7 @@
 in turn, and what follows from them."""
 import json
 import os
+import signal
 import statistics
 import subprocess
 import time
@@ -63,12 +64,14 @@ def sample(lane, n, **how):
     next to nothing."""
     n = -(-n // lane.n_frames) * lane.n_frames
     lane.before(n // lane.n_frames)
-    drops, lost, cpu = lane.own_drops(), lane.other_drops(), lane.cpu_ns()
+    drops, in_drops, out_drops = lane.own_drops(), lane.in_drops(), lane.out_drops()
+    cpu = lane.cpu_ns()
     said, copies = pass_through(lane, n, **how)
     threads = {tid: ns - cpu.get(tid, 0) for tid, ns in lane.cpu_ns().items()}
     return {'packets': said['sent'], 'refused': n - said['sent'], 'copies': copies,
             'units': lane.units(said['sent'], copies), 'lost': lane.lost(said['sent'], copies),
-            'node_drops': lane.own_drops() - drops, 'kernel_drops': lane.other_drops() - lost,
+            'node_drops': lane.own_drops() - drops, 'in_drops': lane.in_drops() - in_drops,
+            'out_drops': lane.out_drops() - out_drops,
             'cpu_ns': lane.cpu_of(said, threads), 'threads_ns': sorted(threads.values(), reverse=True),
             'wall_ns': said['wall_ns'], 'flooder_ns': said['cpu_ns']}
 
@@ -81,6 +84,20 @@ def warm(lane):
     if not copies:
         raise Failed('%s: no copy came\n%s' % (lane.name, lane.log()))
     lane.warmed()
+
+
+def profile(lane, path, n, **how):
+    """perf's report of the lane's process while it handles 'n' packets, by symbol.  Virtual machines have
+    no counter of cycles to sample by: the CPU's clock does."""
+    perf = subprocess.Popen(['perf', 'record', '-q', '-e', 'cpu-clock', '-F', '5000', '-o', path, '-p',
+                             str(lane.process.pid)], stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    pass_through(lane, -(-n // lane.n_frames) * lane.n_frames, **how)
+    perf.send_signal(signal.SIGINT)
+    perf.wait()
+    return subprocess.run(['perf', 'report', '-q', '--stdio', '-i', path, '--sort', 'dso,symbol',
+                           '--percent-limit', '0.7'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, check=True).stdout
 
 
 class Figure:

@@ -22,7 +22,8 @@ def comparison(c, lanes, samples, saturated):
             'ns': Figure(difference_ns(of_lane, other) if other else map(per_unit_ns, of_lane)).json(),
             'lost': sum(s['lost'] for s in of_lane),
             'node_drops': sum(s['node_drops'] for s in of_lane),
-            'kernel_drops': sum(s['kernel_drops'] for s in of_lane),
+            'in_drops': sum(s['in_drops'] for s in of_lane),
+            'out_drops': sum(s['out_drops'] for s in of_lane),
             'refused': sum(s['refused'] for s in of_lane), 'samples': of_lane})
     for v, s in zip(variants, saturated):
         v['saturated'] = {'copies_per_s': s['copies'] * 1e9 / s['wall_ns'], 'sample': s}
@@ -68,13 +69,14 @@ def failed(c, why):
 def inexact(found, quick):
     """What is wrong with the counts: None, or a sentence.
 
-    Nothing may be missing of few packets.  Of many some may not fit into the socket in front of a
-    forwarder that waits for its CPU; then each copy that is missing is one of these.
+    Nothing may be missing of few packets.  Of many the kernel may drop some in front of a forwarder
+    that waits for its CPU, or behind it; then each copy that is missing is one of these.
     """
     if 'failed' in found:
         return found['failed']
     for v in found.get('variants', ()):
-        unexplained = v['lost'] - v['kernel_drops'] * (found['copies'] if found['unit'] == 'copy' else 1)
+        per_packet = found['copies'] if found['unit'] == 'copy' else 1
+        unexplained = v['lost'] - v['in_drops'] * per_packet - v['out_drops']
         wrong = {'lost': v['lost'] if quick else unexplained, 'node_drops': v['node_drops'],
                  'refused': v['refused']}
         if v['ours'] and any(wrong.values()):
@@ -115,7 +117,7 @@ def show(found, quick):
         print('  skipped: ' + found['skipped'])
     for v in found.get('variants', ()):
         lost = ''.join('  %s %d' % (k.replace('_', ' '), v[k])
-                       for k in ('lost', 'node_drops', 'kernel_drops', 'refused') if v[k])
+                       for k in ('lost', 'node_drops', 'in_drops', 'out_drops', 'refused') if v[k])
         print('  %-24s %22s ns per %s%s  frames of %d%s' % (
             v['name'], spread(v['ns']), found['unit'], ' without %s' % v['minus'] if v['minus'] else '',
             v['frame_len'], lost))

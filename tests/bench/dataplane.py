@@ -87,7 +87,7 @@ def dp_auth(_):
 
 def sample(ns, copies=100, **more):
     return dict({'packets': 10, 'refused': 0, 'copies': copies, 'units': copies, 'lost': 0,
-                 'node_drops': 0, 'kernel_drops': 0, 'cpu_ns': ns * copies, 'threads_ns': [ns * copies],
+                 'node_drops': 0, 'in_drops': 0, 'out_drops': 0, 'cpu_ns': ns * copies, 'threads_ns': [ns * copies],
                  'wall_ns': 1e9, 'flooder_ns': 1000}, **more)
 
 
@@ -161,9 +161,9 @@ def dp_counts(_):
         bad['variants'][0]['ours'] = False
         equal('%s elsewhere' % kind, results.inexact(bad, True), None)
     full = copy.deepcopy(good)
-    full['variants'][0].update(lost=16, kernel_drops=2)
-    equal('two packets of 8 copies did not fit', results.inexact(full, False), None)
-    equal('nor of few', results.inexact(full, True), 'a: lost 16 of 10 packets')
+    full['variants'][0].update(lost=19, in_drops=2, out_drops=3)
+    equal('two packets of 8 copies did not come in, 3 copies did not go out', results.inexact(full, False), None)
+    equal('nor of few', results.inexact(full, True), 'a: lost 19 of 10 packets')
     c = cases.Comparison('case-1', 'A title', None)
     failed = results.failed(c, 'it does not start')
     equal('failed', conclude(document(failed), True), 2)
