@@ -215,18 +215,24 @@ packet_iov(const struct packet *p, struct iovec iov[3])
 }
 
 size_t
-packet_flatten(const struct packet *p, uint8_t *out, size_t size)
+packet_flatten_from(const struct packet *p, size_t ofs, uint8_t *out, size_t size)
 {
-    struct iovec iov[3];
-    size_t len = 0;
+    size_t head_len = p->len - ofs;
 
-    if (packet_size(p) > size) {
+    assert(ofs <= p->len);
+    if (packet_size(p) - ofs > size) {
         return 0;
     }
-    int n = packet_iov(p, iov);
-    for (int i = 0; i < n; i++) {
-        memcpy(out + len, iov[i].iov_base, iov[i].iov_len);
-        len += iov[i].iov_len;
+    memcpy(out, p->data + ofs, head_len);
+    if (p->body_len) {
+        memcpy(out + head_len, p->body_data, p->body_len);
     }
-    return len;
+    memcpy(out + head_len + p->body_len, p->tail, p->tail_len);
+    return packet_size(p) - ofs;
+}
+
+size_t
+packet_flatten(const struct packet *p, uint8_t *out, size_t size)
+{
+    return packet_flatten_from(p, 0, out, size);
 }

@@ -90,5 +90,7 @@ int packet_iov(const struct packet *, struct iovec iov[3]);
 /* Copies the whole packet to 'out' (room 'size'); returns its length, or 0 if
  * it does not fit. */
 size_t packet_flatten(const struct packet *, uint8_t *out, size_t size);
+/* The same without its first 'ofs' bytes, which are in the head. */
+size_t packet_flatten_from(const struct packet *, size_t ofs, uint8_t *out, size_t size);
 
 #endif /* lib/packet.h */

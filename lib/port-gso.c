@@ -14,10 +14,6 @@
 #include "lib/icmp6.h"
 #include "lib/inet-csum.h"
 
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* since Linux 6.2. */
-#endif
-
 #define NH_TCP 6
 
 struct tcp_hdr {

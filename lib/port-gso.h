@@ -11,6 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* since Linux 6.2. */
+#endif
+
 #define GSO_MAX (14 + 40 + 65535) /* longest IPv6 packet that is no jumbogram, with Ethernet. */
 
 /* A super-frame that is being cut. */

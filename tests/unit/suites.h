@@ -47,6 +47,7 @@
     SUITE(plan_tree)     \
     SUITE(policy)        \
     SUITE(port_gso)      \
+    SUITE(port_uso)      \
     SUITE(presume)       \
     SUITE(printable)     \
     SUITE(resend)        \
