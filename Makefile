@@ -218,7 +218,7 @@ testbed_src := $(wildcard testbed/castlab/*.c)
 unit_src := $(wildcard tests/unit/*.c tests/model/*.c)
 sim_src := $(wildcard tests/sim/*.c)
 fuzz_src := $(wildcard tests/fuzz/*.c)
-net_src := $(wildcard tests/net/test-*.c)
+net_src := $(wildcard tests/net/test-*.c) tests/net/port-fixture.c
 perf_src := $(wildcard tests/perf/*.c)
 bench_dp_src := $(wildcard bench/dp/*.c)
 castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/castbench/registry.c bench/castbench/content.c
@@ -355,7 +355,7 @@ $(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuz
 $(FUZZERS): LIBS = -lyaml $(LIBS_CAST) $(LIBS_OVS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer)
 
 NET := $(if $(net_src),$(B)/tests/net)
-$(B)/tests/net: $(call objs,$(net_src) tests/unit/hex.c) $(LIBCAST)
+$(B)/tests/net: $(call objs,$(net_src) $(addprefix tests/unit/,hex.c uso-frames.c)) $(LIBCAST)
 $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 
 $(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(DP_PACKETS) $(BENCH_DP) $(FUZZERS):

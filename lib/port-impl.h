@@ -9,6 +9,7 @@
 #define LIB_PORT_IMPL_H 1
 
 #include <net/if.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -20,6 +21,7 @@ struct port {
     int fd;       /* the kind's; closed with the port. */
     int query_fd; /* socket in the device's namespace, to ask about it. */
     unsigned mtu;
+    bool offload; /* may be used: port_use_offload(). */
 };
 
 struct port_class {

@@ -2,61 +2,44 @@
  *
  * Ports on a queue of a persistent multi-queue tap.
  *
- * TUNSETIFF makes a device if there is none of that name in the namespace, and
- * a tap that only this process holds would take a host's NIC with it when the
- * process ends.  So a device must exist before, and be persistent after;
- * one that came to be in between is not, and goes with the descriptor.
+ * With segmentation offload frames that go together leave as one super-frame (lib/port-uso.h), which
+ * the kernel cuts where the next one to look at it wants single packets: a socket, or a device.
  */
+#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/if_tun.h>
-#include <net/if.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "lib/port-gso.h"
 #include "lib/port-impl.h"
+#include "lib/port-uso.h"
+#include "lib/tap-queue.h"
 
-static int
-attach(int fd, const char *netdev, const char **why)
+#define VNET_HDR_LEN (sizeof(struct virtio_net_hdr))
+
+struct tap_port {
+    struct port port;
+    bool vnet_hdr, uso; /* of struct tap_queue. */
+};
+
+static struct tap_port *
+tap_port(struct port *port)
 {
-    struct ifreq ifr;
-
-    memset(&ifr, 0, sizeof ifr);
-    memcpy(ifr.ifr_name, netdev, strlen(netdev));
-    ifr.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_MULTI_QUEUE;
-    if (ioctl(fd, TUNSETIFF, &ifr)) {
-        *why = errno == EINVAL ? "not a multi-queue tap" : "cannot attach to the tap";
-        return errno;
-    }
-    if (ioctl(fd, TUNGETIFF, &ifr)) {
-        *why = "cannot read the tap's flags";
-        return errno;
-    }
-    if (!(ifr.ifr_flags & IFF_PERSIST)) {
-        *why = "the tap is not persistent";
-        return EINVAL;
-    }
-    return 0;
+    return (struct tap_port *) port;
 }
 
 static int
 tap_open(struct port *port, int ifindex __attribute__((unused)),
-         const struct port_queue *queue __attribute__((unused)), const char **why)
+         const struct port_queue *share __attribute__((unused)), const char **why)
 {
-    int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) {
-        *why = "cannot open /dev/net/tun";
-        return errno;
+    struct tap_queue queue;
+    int error = tap_queue_open(&queue, port->netdev, port->offload, why);
+
+    if (!error) {
+        port->fd = queue.fd;
+        tap_port(port)->vnet_hdr = queue.vnet_hdr;
+        tap_port(port)->uso = queue.uso;
     }
-    int error = attach(fd, port->netdev, why);
-    if (error) {
-        close(fd);
-        return error;
-    }
-    port->fd = fd;
-    return 0;
+    return error;
 }
 
 /* The device is gone. */
@@ -66,28 +49,43 @@ device_error(void)
     return errno == EBADFD ? ENODEV : errno;
 }
 
+/* Completes a frame with the header in front of it.  Nothing is left to do where this process says
+ * what is offloaded; any other that has a queue of the tap may say otherwise. */
+static bool
+complete(struct packet *p)
+{
+    struct virtio_net_hdr vnet;
+
+    memcpy(&vnet, p->data - sizeof vnet, sizeof vnet);
+    return vnet.gso_type == VIRTIO_NET_HDR_GSO_NONE
+           && (!(vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) || gso_checksum(&vnet, p->data, p->len));
+}
+
 /* One frame; the room behind PACKET_ROOM shows whether it was longer. */
 static int
 recv_one(struct port *port, struct packet_pool *pool, struct port_burst *burst)
 {
     struct packet *p = packet_get(pool);
-    uint8_t nowhere[1];
+    const size_t hdr_len = tap_port(port)->vnet_hdr ? VNET_HDR_LEN : 0;
+    uint8_t nowhere[VNET_HDR_LEN];
 
     /* Without a buffer the frame is taken all the same: left where it is it would keep the
      * descriptor readable. */
-    ssize_t n =
-        read(port->fd, p ? p->data : nowhere, p ? PACKET_ROOM + PACKET_OVER : sizeof nowhere);
+    ssize_t n = read(port->fd, p ? p->data - hdr_len : nowhere,
+                     p ? hdr_len + PACKET_ROOM + PACKET_OVER : sizeof nowhere);
     if (n < 0) {
         int error = device_error();
         packet_put(p);
         return error;
     }
-    if (!p || n > PACKET_ROOM) {
+    if (p) {
+        p->len = (uint32_t) ((size_t) n - hdr_len);
+    }
+    if (!p || p->len > PACKET_ROOM || (hdr_len && !complete(p))) {
         port_burst_lost(burst, p ? EMSGSIZE : ENOBUFS);
         packet_put(p);
         return 0;
     }
-    p->len = (uint32_t) n;
     burst->frames[burst->n++] = p;
     return 0;
 }
@@ -103,23 +101,44 @@ tap_recv(struct port *port, struct packet_pool *pool, struct port_burst *burst)
     return why;
 }
 
-/* One frame in one piece: a copy into a buffer costs less than a vector of three. */
+/* Sends frames in one write, in one piece: copying them together costs less than a vector does. */
 static ssize_t
-send_one(const struct port *port, const struct packet *p)
+send_joined(const struct tap_port *tap, struct packet *const *frames, size_t n)
 {
-    uint8_t buf[GSO_MAX];
+    struct {
+        struct virtio_net_hdr vnet;
+        uint8_t frame[GSO_MAX];
+    } buf;
+    static_assert(offsetof(typeof(buf), frame) == VNET_HDR_LEN, "frame behind the header");
+    size_t len;
 
-    if (!p->body_len && !p->tail_len) {
-        return write(port->fd, p->data, p->len);
+    if (n > 1) {
+        len = uso_join(frames, n, &buf.vnet, buf.frame);
+    } else {
+        memset(&buf.vnet, 0, sizeof buf.vnet);
+        len = packet_flatten(frames[0], buf.frame, sizeof buf.frame);
     }
-    return write(port->fd, buf, packet_flatten(p, buf, sizeof buf));
+    return tap->vnet_hdr ? write(tap->port.fd, &buf, VNET_HDR_LEN + len)
+                         : write(tap->port.fd, buf.frame, len);
+}
+
+static ssize_t
+send_run(const struct tap_port *tap, struct packet *const *frames, size_t n)
+{
+    const struct packet *p = frames[0];
+    const bool in_one_piece = !tap->vnet_hdr && !p->body_len && !p->tail_len;
+
+    return in_one_piece ? write(tap->port.fd, p->data, p->len) : send_joined(tap, frames, n);
 }
 
 static size_t
 tap_send(struct port *port, struct packet *const *frames, size_t n, int *why)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (send_one(port, frames[i]) < 0) {
+    const struct tap_port *tap = tap_port(port);
+
+    for (size_t i = 0, count; i < n; i += count) {
+        count = tap->uso ? uso_count(frames + i, n - i) : 1;
+        if (send_run(tap, frames + i, count) < 0) {
             *why = device_error();
             return i;
         }
@@ -128,7 +147,7 @@ tap_send(struct port *port, struct packet *const *frames, size_t n, int *why)
 }
 
 const struct port_class port_tap = {
-    .size = sizeof(struct port),
+    .size = sizeof(struct tap_port),
     .is_host_nic = true,
     .open = tap_open,
     .recv = tap_recv,

@@ -33,6 +33,14 @@ static const struct kind_row {
 };
 WORDS_DEFINE(port_kind, enum port_kind, port_kinds);
 
+static bool use_offload = true;
+
+void
+port_use_offload(bool use)
+{
+    use_offload = use;
+}
+
 enum port_kind
 port_kind_usual(bool host)
 {
@@ -147,7 +155,7 @@ port_open(struct port **portp, enum port_kind kind, const char *netdev, int netn
     static const struct port_queue whole = {.n = 1};
     const struct port_class *class = port_kinds[kind].class;
     struct port *port = must_calloc(1, class->size);
-    *port = (struct port){.class = class, .fd = -1, .query_fd = -1};
+    *port = (struct port){.class = class, .fd = -1, .query_fd = -1, .offload = use_offload};
 
     const char *why = NULL;
     int error = open_in(port, netdev, netns_fd, queue ? queue : &whole, &why);

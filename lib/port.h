@@ -7,6 +7,7 @@
 #ifndef LIB_PORT_H
 #define LIB_PORT_H 1
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/packet.h"
@@ -57,6 +58,9 @@ struct port_queue {
 int port_open(struct port **, enum port_kind, const char *netdev, int netns_fd,
               const struct port_queue *queue, char **errp);
 void port_close(struct port *);
+/* Whether ports that are opened from now on may send frames by segmentation offload, where their
+ * kind and the kernel have it.  They may unless told otherwise. */
+void port_use_offload(bool use);
 
 /* For poll(), after port_recv() has said EAGAIN: before, frames may be left in the port. */
 int port_fd(const struct port *);

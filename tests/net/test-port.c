@@ -32,68 +32,11 @@
 #include "lib/parse.h"
 #include "lib/pcap-write.h"
 #include "lib/port.h"
+#include "tests/net/port-fixture.h"
 #include "tests/unit/hex.h"
 
-#define WAIT_MSEC 3000
-#define NODE_ID   0x100
-#define TAGS_OFS  12 /* in a frame: VLAN tags, then the type. */
-
-static struct packet_pool *pool;
-
-static void __attribute__((format(printf, 1, 2))) sh(const char *format, ...)
-{
-    char command[512];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(command, sizeof command, format, args);
-    va_end(args);
-    ck_assert_msg(system(command) == 0, "%s", command);
-}
-
-static void
-setup(void)
-{
-    ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
-    sh("ip link set lo up");
-    pool = packet_pool_create(64);
-}
-
-static void
-teardown(void)
-{
-    packet_pool_destroy(pool);
-}
-
-static struct port *
-must_open(enum port_kind kind, const char *netdev, int netns_fd)
-{
-    struct port *port;
-    char *why = NULL;
-    int error = port_open(&port, kind, netdev, netns_fd, NULL, &why);
-    ck_assert_msg(!error, "%s", why);
-    return port;
-}
-
-/* Waits until a device that has a carrier is started: up to a second after that
- * comes, the kernel throws away what is sent on it. */
-static void
-wait_started(const char *netdev)
-{
-    sh("for i in $(seq 100); do"
-       " ip -o link show %s | grep -q 'state UP' && exit 0; sleep 0.05; done; exit 1",
-       netdev);
-    sh("ip link set %s up", netdev); /* takes the kernel's lock: the start is complete. */
-}
-
-/* Opens a tap that is up; its carrier comes with this queue. */
-static struct port *
-must_open_tap(const char *netdev)
-{
-    struct port *port = must_open(PORT_TAP, netdev, -1);
-    wait_started(netdev);
-    return port;
-}
+#define NODE_ID  0x100
+#define TAGS_OFS 12 /* in a frame: VLAN tags, then the type. */
 
 static void
 must_fail(enum port_kind kind, const char *netdev, int want)
@@ -104,58 +47,6 @@ must_fail(enum port_kind kind, const char *netdev, int want)
     ck_assert_ptr_null(port);
     ck_assert_ptr_nonnull(strstr(why, netdev));
     free(why);
-}
-
-/* One frame of what port_recv() gave for this port: 0 and *p, or why there is none.  ENOBUFS,
- * EMSGSIZE: one was lost. */
-static int
-recv_one(struct port *port, struct packet_pool *from, struct packet **p)
-{
-    static struct port_burst burst;
-    static const struct port *burst_of;
-    static size_t next_frame;
-    static int burst_why;
-
-    *p = NULL;
-    if (burst_of != port || (next_frame == burst.n && !burst.n_lost)) {
-        ck_assert(!burst_of || next_frame == burst.n);
-        burst_why = port_recv(port, from, &burst);
-        burst_of = port;
-        next_frame = 0;
-    }
-    if (next_frame < burst.n) {
-        *p = burst.frames[next_frame++];
-        return 0;
-    }
-    if (burst.n_lost) {
-        burst.n_lost--;
-        return burst.why_lost;
-    }
-    burst_of = NULL;
-    return burst_why;
-}
-
-static int
-send_one(struct port *port, struct packet *p)
-{
-    int why = -1;
-
-    return port_send(port, &p, 1, &why) == 1 ? 0 : why;
-}
-
-/* The next frame, or NULL when none came in time. */
-static struct packet *
-next(struct port *port, int msec)
-{
-    struct pollfd pfd = {.fd = port_fd(port), .events = POLLIN};
-    struct packet *p;
-    int error;
-
-    do {
-        error = recv_one(port, pool, &p);
-    } while (error == EAGAIN && poll(&pfd, 1, msec) > 0);
-    ck_assert_msg(!error || error == EAGAIN, "%s", strerror(error));
-    return p;
 }
 
 /* A frame of 'len' bytes whose payload is nobody's protocol. */
@@ -651,19 +542,6 @@ START_TEST(vlan_frames_are_long)
     }
 END_TEST
 
-static uint32_t
-ethtool(const char *netdev, uint32_t cmd, uint32_t data)
-{
-    struct ethtool_value value = {.cmd = cmd, .data = data};
-    struct ifreq ifr = {.ifr_data = (void *) &value};
-    int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-    memcpy(ifr.ifr_name, netdev, strlen(netdev));
-    ck_assert_int_eq(ioctl(s, SIOCETHTOOL, &ifr), 0);
-    close(s);
-    return value.data;
-}
-
 START_TEST(receive_offload_is_off)
     {
         make_veth("v0", "v1");
@@ -825,6 +703,7 @@ main(void)
     suite_add_tcase(s, tc);
 
     SRunner *runner = srunner_create(s);
+    srunner_add_suite(runner, port_tap_suite());
     srunner_run_all(runner, CK_NORMAL);
     int n_failed = srunner_ntests_failed(runner);
     srunner_free(runner);
