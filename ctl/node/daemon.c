@@ -381,6 +381,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
 {
     struct daemon daemon;
     daemon_init(&daemon, argc, argv, DAEMON_FORWARDER, purpose);
+    port_use_offload(!daemon.no_offload);
 
     struct node_daemon *d = xzalloc(sizeof *d);
     d->class = class;

@@ -72,7 +72,8 @@ usage(enum daemon_kind kind, const char *purpose)
     }
     if (kind == DAEMON_FORWARDER) {
         printf(
-            "  --threads=N       threads that forward, each with groups of its own (default: 1)\n");
+            "  --threads=N       threads that forward, each with groups of its own (default: 1)\n"
+            "  --no-offload      every frame to a tap is a write of its own\n");
     }
     printf("  --unixctl=SOCKET  control socket (default: below %s)\n"
            "  -h, --help        this text\n"
@@ -156,6 +157,7 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
         OPT_DB = UCHAR_MAX + 1,
         OPT_NODE,
         OPT_NETNS,
+        OPT_NO_OFFLOAD,
         OPT_UNIXCTL,
         OPT_THREADS,
         OPT_PEER_CA_CERT,
@@ -168,6 +170,7 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
         {"db", required_argument, NULL, OPT_DB},
         {"node", required_argument, NULL, OPT_NODE},
         {"netns", required_argument, NULL, OPT_NETNS},
+        {"no-offload", no_argument, NULL, OPT_NO_OFFLOAD},
         {"unixctl", required_argument, NULL, OPT_UNIXCTL},
         {"threads", required_argument, NULL, OPT_THREADS},
         {"help", no_argument, NULL, 'h'},
@@ -203,6 +206,7 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
             d->node = xstrdup(optarg);
             break;
         case OPT_NETNS: d->netns_fd = open_netns(optarg); break;
+        case OPT_NO_OFFLOAD: d->no_offload = true; break;
         case OPT_UNIXCTL:
             free(d->control);
             d->control = abs_file_name(NULL, optarg);
@@ -233,6 +237,9 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
         refuse("--threads is for swedge and srcagent");
     }
     d->n_threads = MAX(d->n_threads, 1);
+    if (kind != DAEMON_FORWARDER && d->no_offload) {
+        refuse("--no-offload is for swedge and srcagent");
+    }
     if (kind != DAEMON_CONTROLLER && !d->node) {
         refuse("--node=NAME is missing (try --help)");
     }

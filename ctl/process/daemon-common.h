@@ -3,7 +3,7 @@
  * What the daemons have in common: options, environment, daemonizing and the
  * control socket.
  *
- *     daemon_init(&d, argc, argv, DAEMON_AGENT, "SRv6 edge forwarder");
+ *     daemon_init(&d, argc, argv, DAEMON_FORWARDER, "SRv6 edge forwarder");
  *     ... register commands, open things ...
  *     daemon_ready(&d);
  *     while (!d.exiting) {
@@ -28,13 +28,14 @@ struct unixctl_server;
 enum daemon_kind {
     DAEMON_CONTROLLER, /* castd. */
     DAEMON_AGENT,      /* takes --node and --netns. */
-    DAEMON_FORWARDER,  /* an agent that takes --threads, too. */
+    DAEMON_FORWARDER,  /* an agent with ports of its own: takes --threads and --no-offload. */
 };
 
 struct daemon {
     char *db;           /* --db, ROCECAST_DB or the default. */
     char *node;         /* --node; agents only. */
     int netns_fd;       /* --netns, for port_open(); -1: the daemon's own. */
+    bool no_offload;    /* --no-offload, for port_use_offload(). */
     unsigned n_threads; /* --threads: that forward, 1 or more; forwarders only. */
     char *control;      /* absolute path of the control socket. */
     struct unixctl_server *unixctl;

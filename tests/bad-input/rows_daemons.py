@@ -27,6 +27,7 @@ OPTIONS = (
     ('castd --node=n1', 1, 'castd: --node and --netns are for agents'),
     ('castd --netns=bad-n1', 1, 'castd: --node and --netns are for agents'),
     ('castd --threads=2', 1, 'castd: --threads is for swedge and srcagent'),
+    ('castd --no-offload', 1, 'castd: --no-offload is for swedge and srcagent'),
     ('castd --unixctl', 1, "castd: option '--unixctl' requires an argument"),
     ('castd --unixctl=/nonexistent/x.ctl', 3,
      'castd: control socket /nonexistent/x.ctl: No such file or directory'),
@@ -125,6 +126,8 @@ OPTIONS = (
     ('ROCECAST_DB=nonsense swedge --node=n1', 1,
      'swedge: ROCECAST_DB=nonsense: must be unix:FILE, tcp:ADDRESS:PORT or ssl:ADDRESS:PORT, '
      'several with commas'),
+    ('swedge --node=n1 --no-offload=1', 1,
+     "swedge: option '--no-offload' doesn't allow an argument"),
     ('srcagent', 1, 'srcagent: --node=NAME is missing (try --help)'),
     ('srcagent a0', 1, "srcagent: unexpected argument 'a0' (try --help)"),
     ('srcagent --node=', 1, "srcagent: --node '': must be 1 to 63 of A-Z a-z 0-9 . _ -"),
@@ -135,9 +138,13 @@ OPTIONS = (
     ('ROCECAST_OVS_RUNDIR=run castfwd --node=n1', 1,
      'castfwd: ROCECAST_OVS_RUNDIR=run: must be an absolute path'),
 )
-# castfwd has the same options as swedge.
+# castfwd has the same options as swedge, but one.
 OPTIONS += tuple((line.replace('swedge', 'castfwd'), status, said.replace('swedge', 'castfwd'))
                  for line, status, said in OPTIONS if 'swedge' in line)
+OPTIONS += (
+    ('castfwd --node=n1 --no-offload', 1,
+     'castfwd: --no-offload is for swedge and srcagent'),
+)
 
 # At the lab's running daemons.
 CONTROL = (
