@@ -332,7 +332,7 @@ $(B)/tests/castsim: LIBS = $(LIBS_CAST) $(LIBS_OVS)
 # Nor this: packets whose instructions are counted.
 DP_PACKETS := $(if $(perf_src),$(B)/tests/dp-packets)
 $(B)/tests/dp-packets: $(call objs,$(perf_src) tests/fuzz/assertions.c \
-        $(addprefix tests/unit/,agent-fixture.c node-fixture.c transit-fixture.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
+        tests/model/sent-frames.c $(addprefix tests/unit/,agent-fixture.c node-fixture.c transit-fixture.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
 $(B)/tests/dp-packets: LIBS = $(LIBS_CAST) $(LIBS_OVS)
 
 # What the data plane's benchmark compares with and measures by: a program for each file.
@@ -347,7 +347,7 @@ FUZZERS := $(addprefix $(FUZZ_DIR)/,$(fuzz_names))
 FUZZ_MAIN := $(if $(filter 1,$(FUZZ)),,$(B)/obj/tests/fuzz/replay.o)
 fuzz_lib_src := $(filter-out tests/fuzz/fuzz-% tests/fuzz/replay.c,$(fuzz_src)) \
         $(addprefix tests/unit/,agent-fixture.c modes-fixture.c node-fixture.c outer-fixture.c parse-check.c \
-        reverse-compare.c reverse-model.c transit-fixture.c) \
+        reverse-compare.c reverse-model.c transit-fixture.c) tests/model/sent-frames.c \
         $(addprefix testbed/castlab/,parameters.c topology.c yaml-doc.c)
 $(B)/libfuzz.a: $(call objs,$(fuzz_lib_src))
 $(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuzz.a $(LIBSWEDGE) $(LIBSRCAGENT) \

@@ -317,6 +317,7 @@ step_bytes(struct bench *b, struct fuzz_input *in)
     f->mangled = true;
     f->n_frames = 0;
     f->class->input(f->node, port, p, f->now);
+    fixture_settle(f);
     REQUIRE(f->n_frames <= MAX_PER_FRAME || b->was_mute);
 }
 
@@ -330,6 +331,7 @@ run_timers(struct bench *b)
         REQUIRE(i < MAX_TIMERS);
         f->n_frames = 0;
         f->class->timer(f->node, f->now);
+        fixture_settle(f);
     }
 }
 
@@ -458,6 +460,7 @@ step_configure(struct bench *b, struct fuzz_input *in)
         b->shape = shape;
         b->configured = f->now;
     }
+    fixture_settle(f);
 }
 
 static void

@@ -191,6 +191,14 @@ report_started(struct lab_node *n)
     }
 }
 
+/* The event at the node is over: what it has sent leaves. */
+static void
+settle(struct lab *lab, struct lab_node *n)
+{
+    LAB_REQUIRE(lab, sent_frames_flush(&n->sent), "%s changed a frame after it was sent",
+                n->plan->name);
+}
+
 void
 lab_node_configure(struct lab *lab, unsigned i)
 {
@@ -225,6 +233,7 @@ lab_node_configure(struct lab *lab, unsigned i)
     c.n_trees = n->n_trees;
     int err = n->class->configure(n->node, &c, lab->fabric.now, &error);
     LAB_REQUIRE(lab, !err, "configure %s: %s", n->plan->name, error ? error : "");
+    settle(lab, n);
     n->deadline = n->class->deadline(n->node);
     lab_event_look(lab, n, false, n->n_trees && n->trees[0].n_branches < n_before);
 }
@@ -258,7 +267,7 @@ node_tx(void *n_, uint16_t port, struct packet *p)
     uint8_t frame[PACKET_ROOM];
     size_t len = packet_flatten(p, frame, sizeof frame);
 
-    packet_put(p);
+    sent_frames_put(&n->sent, p);
     struct fabric_end from = {(unsigned) (n - lab->nodes), port};
     struct fabric_end to = fabric_peer(&lab->fabric, from);
     struct parsed h;
@@ -332,6 +341,7 @@ lab_node_stop(struct lab *lab, unsigned i)
 static void
 note_event(struct lab *lab, struct lab_node *n)
 {
+    settle(lab, n);
     n->deadline = n->class->deadline(n->node);
     lab_note_losses(lab, n);
 }

@@ -40,6 +40,7 @@
 #include "tests/model/lab-event.h"
 #include "tests/model/lab-set.h"
 #include "tests/model/rc-endpoint.h"
+#include "tests/model/sent-frames.h"
 
 #define LAB_MTU            256
 #define LAB_TIMEOUT_USEC   20000 /* of the source. */
@@ -82,6 +83,7 @@ struct lab_node {
     /* RNR NAKs that it has said of a PSN since a copy of that one left it. */
     psn_t rnr_psn;
     unsigned n_rnrs;
+    struct sent_frames sent;  /* until the event is over. */
     struct lab_seen seen;     /* lab-event.c. */
     size_t n_lost;            /* branches, when lab-loss.c looked, */
     uint64_t n_paced;         /* likewise; */

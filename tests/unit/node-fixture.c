@@ -113,14 +113,13 @@ tx(void *f_, uint16_t port, struct packet *p)
     struct fixture *f = f_;
     struct frame *frame = &f->frames[f->n_frames];
 
-    if (f->discard) {
-        f->n_frames++;
-        packet_put(p);
+    if (f->sink) {
+        f->sink(f, p);
         return;
     }
     ck_assert_uint_lt(f->n_frames, FIXTURE_MAX_FRAMES);
     frame->len = packet_flatten(p, frame->bytes, sizeof frame->bytes);
-    packet_put(p);
+    sent_frames_put(&f->sent, p);
     frame->port = port;
     ck_assert_int_eq(parse_outer(frame->bytes, (uint32_t) frame->len, &frame->h), DROP_none);
     enum drop_reason why = parse_rest(frame->bytes, (uint32_t) frame->len, &frame->h);
@@ -128,6 +127,12 @@ tx(void *f_, uint16_t port, struct packet *p)
     if (!answer_nd(f, frame)) {
         f->n_frames++;
     }
+}
+
+void
+fixture_settle(struct fixture *f)
+{
+    ck_assert_msg(sent_frames_flush(&f->sent), "a frame was changed after it was sent");
 }
 
 static uint32_t
@@ -299,6 +304,7 @@ fixture_configure(struct fixture *f)
     f->config.generation++;
     int err = f->class->configure(f->node, &f->config, f->now, &error);
     ck_assert_msg(!err, "configure: %s", error ? error : "");
+    fixture_settle(f);
 }
 
 void
@@ -319,11 +325,17 @@ fixture_add_epoch(struct fixture *f)
 struct fixture *
 fixture_create(const struct node_class *class, unsigned n_receivers)
 {
+    return fixture_create_with(class, n_receivers, 256);
+}
+
+struct fixture *
+fixture_create_with(const struct node_class *class, unsigned n_receivers, unsigned n_packets)
+{
     struct fixture *f = zalloc(1, sizeof *f);
 
     f->class = class;
     f->now = 1000000;
-    f->pool = packet_pool_create(256);
+    f->pool = packet_pool_create(n_packets);
     f->node = class->create(&(struct node_io){.tx = tx, .mtu = mtu, .aux = f}, f->pool);
     star_config(&f->config, class == &swedge_class, n_receivers);
     fixture_configure(f);
@@ -333,8 +345,9 @@ fixture_create(const struct node_class *class, unsigned n_receivers)
 void
 fixture_destroy(struct fixture *f)
 {
+    fixture_settle(f);
     f->class->destroy(f->node);
-    ck_assert_uint_eq(packet_pool_n_free(f->pool), 256);
+    ck_assert_uint_eq(packet_pool_n_free(f->pool), packet_pool_size(f->pool));
     packet_pool_destroy(f->pool);
     node_config_uninit(&f->config);
     free(f);
@@ -359,6 +372,7 @@ fixture_input_more(struct fixture *f, uint16_t port, const uint8_t *ip, size_t l
     struct packet *p = packet_from_bytes(f->pool, bytes, fixture_frame(f, port, ip, len, bytes));
     ck_assert_ptr_nonnull(p);
     f->class->input(f->node, port, p, f->now);
+    fixture_settle(f);
 }
 
 void
@@ -377,6 +391,7 @@ fixture_timer(struct fixture *f)
     f->now = when > f->now ? when : f->now;
     f->n_frames = 0;
     f->class->timer(f->node, f->now);
+    fixture_settle(f);
 }
 
 bool
@@ -396,6 +411,7 @@ fixture_solicit(struct fixture *f, uint16_t port, struct in6_addr target)
     nd_build(p, ns.mac, port_of(f, port)->mac, &ns);
     f->n_frames = 0;
     f->class->input(f->node, port, p, f->now);
+    fixture_settle(f);
     if (!f->n_frames) {
         return false;
     }

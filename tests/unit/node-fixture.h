@@ -7,6 +7,7 @@
 
 #include "lib/node.h"
 #include "lib/parse.h"
+#include "tests/model/sent-frames.h"
 
 #define FIXTURE_MAX_FRAMES 64
 #define FIXTURE_MAX_PORTS  32
@@ -36,7 +37,8 @@ struct fixture {
     bool mute;                       /* neighbours do not answer who they are. */
     bool mangled;                    /* what is sent need not make sense behind its IPv6 header. */
     uint32_t mtu[FIXTURE_MAX_PORTS]; /* of ports; 0: no limit. */
-    bool discard;                    /* what is sent is counted in n_frames, and not kept. */
+    void (*sink)(struct fixture *, struct packet *); /* consumes what is sent; NULL: 'frames'. */
+    struct sent_frames sent;                         /* frames that wait until the event is over. */
     size_t n_frames;
     struct frame frames[FIXTURE_MAX_FRAMES]; /* sent, neighbour discovery excluded. */
 };
@@ -46,6 +48,9 @@ struct in6_addr addr_of(const char *text);
 /* A node with this many receivers: swedge_class makes the edge, srcagent_class
  * the agent. */
 struct fixture *fixture_create(const struct node_class *, unsigned n_receivers);
+/* The same with a pool of so many packets. */
+struct fixture *
+fixture_create_with(const struct node_class *, unsigned n_receivers, unsigned n_packets);
 void fixture_destroy(struct fixture *);
 /* Applies f->config again (the test has changed it), with the next generation. */
 void fixture_configure(struct fixture *);
@@ -69,6 +74,10 @@ fixture_frame(const struct fixture *, uint16_t port, const uint8_t *ip, size_t l
  * forgotten earlier frames. */
 void fixture_input(struct fixture *, uint16_t port, const uint8_t *ip, size_t len);
 void fixture_input_more(struct fixture *, uint16_t port, const uint8_t *ip, size_t len);
+
+/* The event at the node is over: what it has sent leaves, as it was when it was sent.  For those who
+ * call the node themselves. */
+void fixture_settle(struct fixture *);
 
 /* Goes to the node's next deadline and calls its timer, having forgotten earlier frames. */
 void fixture_timer(struct fixture *);
