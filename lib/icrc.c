@@ -5,14 +5,17 @@
  * In full: the CRC runs over a short private copy of the headers with the
  * masked fields set, and goes on over the packet itself.
  *
- * As a change: moving a CRC past n bytes multiplies it by x^(8n) modulo the
- * polynomial.  zlib makes that multiplier; as it takes a few microseconds and
- * depends on n only, each is kept once made.  The table is not locked: one
- * thread per process uses this.
+ * As a change: moving a CRC past n bytes multiplies it by x^(8n) modulo the polynomial.
+ * zlib makes that multiplier; as it takes a microsecond and depends on n only, each is kept
+ * once made, for all threads.  A product is the sum of what the factor's half bytes give, so
+ * a table of these makes it eight look-ups.  Each thread has such tables for the lengths that
+ * it met last.  Making one takes the time of two products by zlib, and a packet needs few, so
+ * a stream of ever new lengths slows nobody down by much.
  */
 #include "lib/icrc.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -25,6 +28,17 @@
 #define ONES_LEN   8
 #define MASKED_LEN (IP6_HDR_LEN + sizeof(struct udp_hdr) + sizeof(struct bth))
 #define SHIFT_MAX  65536
+#define POLYNOMIAL UINT32_C(0xedb88320) /* bit 31 is that of x^0; without x^32. */
+
+/* Multiplication by x^(8 * bytes). */
+struct shifter {
+    size_t bytes;             /* plus 1; 0: not made yet. */
+    uint32_t products[8][16]; /* of half byte i of a CRC, counted from its lowest bit. */
+};
+
+/* By length.  Few differ in a group: first, middle and last packet of a message. */
+#define SHIFTER_BITS 5
+static _Thread_local struct shifter shifters[1 << SHIFTER_BITS];
 
 /* CRC-32 of zlib, continued from 'crc'. */
 static uint32_t
@@ -89,16 +103,64 @@ icrc_diff_more(uint32_t crc, const uint8_t *diff, size_t n)
     return ~crc32_more(~crc, diff, n);
 }
 
+/* x^(8n). */
+static uint32_t
+multiplier(size_t n)
+{
+    static _Atomic uint32_t known[SHIFT_MAX]; /* 0: not made yet; none is 0. */
+    uint32_t m = atomic_load_explicit(&known[n], memory_order_relaxed);
+
+    if (!m) {
+        m = (uint32_t) crc32_combine_gen((z_off_t) n);
+        atomic_store_explicit(&known[n], m, memory_order_relaxed);
+    }
+    return m;
+}
+
+static void
+shifter_init(struct shifter *s, size_t n)
+{
+    uint32_t product = multiplier(n);
+
+    s->bytes = n + 1;
+    for (size_t i = 8; i-- > 0;) {
+        uint32_t *of = s->products[i];
+
+        of[0] = 0;
+        for (size_t bit = 8; bit; bit /= 2) {
+            of[bit] = product;
+            product = product >> 1 ^ (product & 1 ? POLYNOMIAL : 0); /* times x. */
+        }
+        for (size_t v = 1; v < 16; v++) {
+            of[v] = of[v & -v] ^ of[v & (v - 1)];
+        }
+    }
+}
+
 uint32_t
 icrc_shift(uint32_t crc, size_t n)
 {
-    static uint32_t multipliers[SHIFT_MAX]; /* 0: not made yet; none is 0. */
+    struct shifter *s = &shifters[(uint32_t) n * 0x9e3779b1u >> (32 - SHIFTER_BITS)];
+    uint32_t product = 0;
 
     assert(n < SHIFT_MAX);
-    if (!multipliers[n]) {
-        multipliers[n] = (uint32_t) crc32_combine_gen((z_off_t) n);
+    if (s->bytes != n + 1) {
+        shifter_init(s, n);
     }
-    return (uint32_t) crc32_combine_op(crc, 0, multipliers[n]);
+    for (size_t i = 0; i < 8; i++) {
+        product ^= s->products[i][crc >> (4 * i) & 0xf];
+    }
+    return product;
+}
+
+/* The CRC register takes bytes lowest bit first: what is XORed into it is shifted with it. */
+uint32_t
+icrc_diff_be64(uint64_t diff, size_t n)
+{
+    uint32_t first = __builtin_bswap32((uint32_t) (diff >> 32));
+    uint32_t second = __builtin_bswap32((uint32_t) diff);
+
+    return icrc_shift(first, n + 8) ^ icrc_shift(second, n + 4);
 }
 
 void
@@ -107,7 +169,7 @@ icrc_set_ack_req(struct bth *bth, size_t after_qpn, uint8_t *icrc)
     uint8_t diff = ~bth->ack_req & BTH_ACK_REQ;
 
     bth->ack_req |= BTH_ACK_REQ;
-    icrc_store(icrc, icrc_load(icrc) ^ icrc_shift(icrc_diff(&diff, 1), after_qpn - 1));
+    icrc_store(icrc, icrc_load(icrc) ^ icrc_shift(diff, after_qpn));
 }
 
 const char *

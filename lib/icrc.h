@@ -38,6 +38,9 @@ uint32_t icrc_diff(const uint8_t *diff, size_t n);
 uint32_t icrc_diff_more(uint32_t crc, const uint8_t *diff, size_t n);
 /* crc0 moved past 'n' unchanged bytes: XOR the result into an ICRC.  n < 65536. */
 uint32_t icrc_shift(uint32_t crc, size_t n);
+/* crc0 of a difference of 8 bytes in big-endian order, followed by 'n' unchanged ones.
+ * n < 65528. */
+uint32_t icrc_diff_be64(uint64_t diff, size_t n);
 
 /* Asks for an acknowledgement of the packet with this BTH: sets AckReq and adapts the ICRC at
  * 'icrc', which is 'after_qpn' bytes behind the end of DestQP. */

@@ -30,7 +30,7 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) ip_bytes;
     struct udp_hdr *udp = (struct udp_hdr *) (ip + 1);
     struct bth *bth = (struct bth *) (udp + 1);
-    uint32_t change = icrc_shift(b->icrc_diff, o->after_qpn);
+    uint32_t change;
 
     ip6_set_vtf(ip, o->tc, ip6_flow_label(ip));
     ip->hlim--;
@@ -42,17 +42,15 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
     bth->dest_qp = be24_put(b->config->qpn);
     if (o->op->flags & ROCE_F_RETH && o->dma_len) {
         struct reth *reth = (struct reth *) (bth + 1);
-        struct reth old = *reth;
-        uint8_t diff[offsetof(struct reth, dma_len)];
+        uint64_t va = o->va + b->config->va;
+        const uint8_t *after_rkey = (const uint8_t *) &reth->dma_len;
 
-        reth->va = be64_put(o->va + b->config->va);
+        reth->va = be64_put(va);
         reth->rkey = be32_put(b->config->rkey);
-        for (size_t i = 0; i < sizeof diff; i++) {
-            diff[i] = ((const uint8_t *) &old)[i] ^ ((const uint8_t *) reth)[i];
-        }
-        size_t after_rkey =
-            o->after_qpn - (sizeof *bth - offsetof(struct bth, ack_req)) - sizeof diff;
-        change ^= icrc_shift(icrc_diff(diff, sizeof diff), after_rkey);
+        change = b->icrc_diff_reth ^ icrc_diff_be64(o->va ^ va, sizeof reth->rkey);
+        change = icrc_shift(change, o->after_qpn - (size_t) (after_rkey - &bth->ack_req));
+    } else {
+        change = icrc_shift(b->icrc_diff, o->after_qpn);
     }
     icrc_store(icrc, icrc_load(icrc) ^ change);
 }

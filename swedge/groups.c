@@ -78,6 +78,17 @@ header_diff(const struct tree_config *tree, const struct branch_config *b)
     return icrc_diff(old, sizeof old);
 }
 
+/* The same up to the end of the RETH's rkey, and what the rkey's change adds. */
+static uint32_t
+header_diff_reth(const struct tree_config *tree, const struct branch_config *b)
+{
+    enum { AFTER = sizeof(struct bth) - offsetof(struct bth, ack_req) };
+    uint64_t rkeys = tree->designated_rkey ^ b->rkey; /* the lower half of 8 bytes. */
+
+    return icrc_shift(header_diff(tree, b), AFTER + offsetof(struct reth, dma_len))
+           ^ icrc_diff_be64(rkeys, 0);
+}
+
 struct branch *
 tree_receiver(const struct tree *t, const struct in6_addr *addr)
 {
@@ -168,6 +179,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
             t->n_receivers++;
             b->port = l3_host_port(sw->base.l3, &b->config->address);
             b->icrc_diff = header_diff(config, b->config);
+            b->icrc_diff_reth = header_diff_reth(config, b->config);
         }
         keep_counts(b, &old);
     }

@@ -34,10 +34,11 @@ behaviour_input response_input;  /* reverse-path.c */
 /* A branch, with what goes into the copies for it if it is a receiver. */
 struct branch {
     const struct branch_config *config;
-    uint16_t port;      /* host port that it is reached by; 0: reached by the routes. */
-    uint32_t icrc_diff; /* crc0 of the change of SA, DA and DestQP. */
-    bool direct;        /* a node that one of the outer destinations belongs to. */
-    uint64_t copied;    /* n_packets of the tree when it last got a copy. */
+    uint16_t port;           /* host port that it is reached by; 0: reached by the routes. */
+    uint32_t icrc_diff;      /* crc0 of the change of SA, DA and DestQP. */
+    uint32_t icrc_diff_reth; /* the same, up to the RETH's rkey, and of the rkey's change. */
+    bool direct;             /* a node that one of the outer destinations belongs to. */
+    uint64_t copied;         /* n_packets of the tree when it last got a copy. */
 };
 
 /* A group epoch at this node.

@@ -165,6 +165,41 @@ START_TEST(shift)
     }
 END_TEST
 
+/* More lengths than are remembered, in turn, and again those that were displaced. */
+START_TEST(shift_by_many_lengths)
+    {
+        uint32_t crc = icrc_diff((const uint8_t *) "lengths", 7);
+
+        for (size_t n = 0; n < 65536; n += n < 1200 ? 1 : 337) {
+            uint32_t expected = (uint32_t) crc32_combine_op(crc, 0, crc32_combine_gen((z_off_t) n));
+
+            ck_assert_uint_eq(icrc_shift(crc, n), expected);
+            ck_assert_uint_eq(icrc_shift(crc, 3), icrc_diff_more(crc, (uint8_t[3]){0}, 3));
+            for (unsigned bit = 0; bit < 32; bit++) {
+                ck_assert_uint_eq(icrc_shift(crc ^ UINT32_C(1) << bit, n) ^ expected,
+                                  icrc_shift(UINT32_C(1) << bit, n));
+            }
+        }
+    }
+END_TEST
+
+START_TEST(diff_of_8_bytes)
+    {
+        static const uint64_t diffs[] = {0, 1, UINT64_C(1) << 63, UINT64_C(0x0123456789abcdef)};
+        static const size_t lengths[] = {0, 1, 4, 12, 1024, 65527};
+
+        for (size_t i = 0; i < sizeof diffs / sizeof *diffs; i++) {
+            be64_t bytes = be64_put(diffs[i]);
+            uint32_t crc = icrc_diff((const uint8_t *) &bytes, sizeof bytes);
+
+            for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+                ck_assert_uint_eq(icrc_diff_be64(diffs[i], lengths[k]),
+                                  icrc_shift(crc, lengths[k]));
+            }
+        }
+    }
+END_TEST
+
 /* What was corrupt stays corrupt, by exactly the same difference. */
 START_TEST(update_keeps_corruption)
     {
@@ -205,6 +240,8 @@ icrc_suite(void)
     tcase_add_test(tc, all_lengths);
     tcase_add_test(tc, update);
     tcase_add_test(tc, shift);
+    tcase_add_test(tc, shift_by_many_lengths);
+    tcase_add_test(tc, diff_of_8_bytes);
     tcase_add_test(tc, update_keeps_corruption);
     tcase_add_test(tc, implementation);
     suite_add_tcase(suite, tc);
