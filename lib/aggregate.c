@@ -109,6 +109,7 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
     addr_map_destroy(a->branches);
     a->branches = addr_map_create(config->n_branches);
     a->config = config;
+    a->next = (struct l3_next){.until = 0};
     for (size_t i = 0; i < config->n_branches; i++) {
         const struct branch_config *b = &config->branches[i];
 
@@ -187,13 +188,12 @@ aggregate_build(const struct aggregate *a, struct packet_pool *pool, const struc
 }
 
 static bool
-send_one(const struct aggregate *a, struct node_base *node, const struct reverse_out *out,
-         uint64_t now)
+send_one(struct aggregate *a, struct node_base *node, const struct reverse_out *out, uint64_t now)
 {
     enum drop_reason why;
     struct packet *p = aggregate_build(a, node->pool, &node->address, out, &why);
 
-    node_count_drop(node, p ? l3_output(node->l3, p, L3_ERRORS_NONE, now) : why);
+    node_count_drop(node, p ? l3_output_next(node->l3, p, &a->next, L3_ERRORS_NONE, now) : why);
     return p != NULL;
 }
 

@@ -35,6 +35,7 @@ struct aggregate {
     struct reverse *reverse;
     struct addr_map *branches; /* of config->branches, by address and kind. */
     uint16_t sport;            /* of responses made here. */
+    struct l3_next next;       /* where they go. */
 };
 
 /* Has no branches until aggregate_configure(), which ignores config->started. */

@@ -87,7 +87,7 @@ fanout_leave_out(struct fanout *f, const struct in6_addr *to, enum drop_reason w
 }
 
 void
-fanout_add(struct fanout *f, uint32_t branch, const void *target, const struct in6_addr *to)
+fanout_add(struct fanout *f, uint32_t branch, void *target, const struct in6_addr *to)
 {
     if (branch != FANOUT_SHARED && reverse_is_pruned(f->reverse, branch)) {
         fanout_leave_out(f, to, DROP_member_lost);

@@ -26,7 +26,7 @@ struct fanout;
  * with byte 'ofs' of the original.  'icrc' is where its ICRC is if copies have one of their own,
  * or if it is the original.  Returns what became of it. */
 typedef enum drop_reason
-fanout_send(const struct fanout *, const void *target, struct packet *copy, uint8_t *icrc);
+fanout_send(const struct fanout *, void *target, struct packet *copy, uint8_t *icrc);
 
 struct fanout {
     /* The caller's. */
@@ -46,7 +46,7 @@ struct fanout {
     uint16_t after_qpn;  /* bytes from behind the BTH's DestQP to the ICRC. */
 
     /* Zero at first. */
-    const void *held; /* target that gets its copy when the next one is found; NULL: none. */
+    void *held; /* target that gets its copy when the next one is found; NULL: none. */
     uint32_t held_branch;
     bool shared;        /* a target for the branches that share was found. */
     bool shared_needed; /* these branches need a copy: reverse_filters_all() is false. */
@@ -55,7 +55,7 @@ struct fanout {
 
 /* 'target', at address 'to', is to get a copy if its branch needs one.  'branch' is an id or
  * FANOUT_SHARED.  'target' must not be NULL. */
-void fanout_add(struct fanout *, uint32_t branch, const void *target, const struct in6_addr *to);
+void fanout_add(struct fanout *, uint32_t branch, void *target, const struct in6_addr *to);
 /* Somebody at address 'to' gets no copy for this reason, which is counted. */
 void fanout_leave_out(struct fanout *, const struct in6_addr *to, enum drop_reason);
 /* Makes the last copy.  Returns what became of it, DROP_none if there was none.  What became of the

@@ -98,20 +98,37 @@ send_nd(struct l3 *l3, const struct port_config *port, const uint8_t eth_dst[6],
  * Output.
  */
 
+static struct eth_hdr
+make_eth(const struct port_config *port, const uint8_t mac[6])
+{
+    struct eth_hdr eth = {.type = be16_put(ETH_TYPE_IP6)};
+
+    memcpy(eth.dst, mac, sizeof eth.dst);
+    memcpy(eth.src, port->mac, sizeof eth.src);
+    return eth;
+}
+
+/* Puts 'eth' in front and sends.  Consumes p. */
+static enum drop_reason
+send_frame(struct l3 *l3, uint16_t port, struct packet *p, const struct eth_hdr *eth)
+{
+    void *start = packet_push(p, sizeof *eth);
+    if (!start) {
+        packet_put(p);
+        return DROP_too_long;
+    }
+    memcpy(start, eth, sizeof *eth);
+    l3->io.tx(l3->io.aux, port, p);
+    return DROP_none;
+}
+
 enum drop_reason
 l3_send_to_mac(struct l3 *l3, const struct port_config *port, struct packet *p,
                const uint8_t mac[6])
 {
-    struct eth_hdr *eth = packet_push(p, sizeof *eth);
-    if (!eth) {
-        packet_put(p);
-        return DROP_too_long;
-    }
-    memcpy(eth->dst, mac, sizeof eth->dst);
-    memcpy(eth->src, port->mac, sizeof eth->src);
-    eth->type = be16_put(ETH_TYPE_IP6);
-    l3->io.tx(l3->io.aux, port->number, p);
-    return DROP_none;
+    struct eth_hdr eth = make_eth(port, mac);
+
+    return send_frame(l3, port->number, p, &eth);
 }
 
 static const struct route_config *
@@ -160,12 +177,18 @@ route(const struct l3 *l3, const struct in6_addr *dst, const struct port_config 
     return *port ? DROP_none : DROP_port_down;
 }
 
+static uint32_t
+mtu_of(const struct l3 *l3, uint16_t port)
+{
+    return l3->io.mtu ? l3->io.mtu(l3->io.aux, port) : UINT32_MAX;
+}
+
 /* Does the packet fit the port, whose MTU is put into *mtu? */
 static enum drop_reason
 check_mtu(const struct l3 *l3, const struct packet *p, const struct port_config *port,
           uint32_t *mtu)
 {
-    *mtu = l3->io.mtu ? l3->io.mtu(l3->io.aux, port->number) : UINT32_MAX;
+    *mtu = mtu_of(l3, port->number);
     if (packet_size(p) <= *mtu) {
         return DROP_none;
     }
@@ -190,9 +213,45 @@ l3_multicast(struct l3 *l3, struct packet *p, uint16_t number, enum l3_errors er
     return l3_send_to_mac(l3, port, p, mac);
 }
 
+/* Does *next hold for 'p'?  A listener to traces hears how it was found out. */
+static bool
+is_known(const struct l3 *l3, const struct packet *p, const struct l3_next *next, uint64_t now)
+{
+    return now < next->until && *next->changes == next->seen && !l3->tracer.line
+           && packet_size(p) <= mtu_of(l3, next->port);
+}
+
+/* Notes in *next how neigh_resolve() has just sent to 'mac'. */
+static void
+note_next(const struct l3 *l3, struct l3_next *next, const struct port_config *port,
+          const uint8_t mac[6])
+{
+    const uint64_t *changes = neigh_changes(l3->neighs, port->number);
+
+    *next = (struct l3_next){
+        .until = neigh_until(l3->neighs, port->number),
+        .changes = changes,
+        .seen = *changes,
+        .port = port->number,
+        .eth = make_eth(port, mac),
+    };
+}
+
 enum drop_reason
 l3_output(struct l3 *l3, struct packet *p, enum l3_errors errors, uint64_t now)
 {
+    struct l3_next next = {.until = 0};
+
+    return l3_output_next(l3, p, &next, errors, now);
+}
+
+enum drop_reason
+l3_output_next(struct l3 *l3, struct packet *p, struct l3_next *next, enum l3_errors errors,
+               uint64_t now)
+{
+    if (is_known(l3, p, next, now)) {
+        return send_frame(l3, next->port, p, &next->eth);
+    }
     const struct port_config *port;
     struct in6_addr next_hop;
     const uint8_t *mac = NULL;
@@ -216,7 +275,8 @@ l3_output(struct l3 *l3, struct packet *p, enum l3_errors errors, uint64_t now)
         l3_answer_drop(l3, p, 0, errors, why, mtu, now);
         packet_put(p);
     } else if (mac) {
-        why = l3_send_to_mac(l3, port, p, mac);
+        note_next(l3, next, port, mac);
+        why = send_frame(l3, port->number, p, &next->eth);
     }
     return why;
 }
@@ -456,6 +516,7 @@ l3_configure(struct l3 *l3, const struct node_config *config)
 {
     l3->address = config->address;
     l3->locator = node_locator(config->id);
+    neigh_touch(l3->neighs);
     configure_ports(l3, config);
 
     free(l3->routes);

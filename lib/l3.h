@@ -15,6 +15,7 @@
 #include "lib/packet.h"
 #include "lib/parse.h"
 #include "lib/trace.h"
+#include "lib/wire.h"
 
 struct l3;
 
@@ -84,6 +85,20 @@ enum l3_errors {
  * No route goes into the node's own locator.  A destination there that was not found
  * to be a SID or an address of the node before is dropped as sid_unknown. */
 enum drop_reason l3_output(struct l3 *, struct packet *p, enum l3_errors, uint64_t now);
+
+/* Where packets to one destination address leave, as l3_output() has found it.  All zero at first
+ * and when the destination is another one.  Belongs to one struct l3. */
+struct l3_next {
+    uint64_t until;          /* holds before this time, 0: not at all, */
+    const uint64_t *changes; /* and while this counter of the port's neighbours */
+    uint64_t seen;           /* has this value. */
+    uint16_t port;
+    struct eth_hdr eth;
+};
+/* The same as l3_output() in all respects.  Looks for the destination only if *next does not hold
+ * any more. */
+enum drop_reason
+l3_output_next(struct l3 *, struct packet *p, struct l3_next *next, enum l3_errors, uint64_t now);
 
 /* Likewise for a packet with a multicast destination, out of one port, to whoever listens there. */
 enum drop_reason

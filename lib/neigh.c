@@ -54,6 +54,7 @@ struct neigh_list {
     struct neigh *first; /* most recently used. */
     struct neigh *last;
     unsigned n;
+    uint64_t changes; /* of the list, its order, and of MAC, state and time of what is in it. */
 };
 
 struct neigh_table {
@@ -69,6 +70,7 @@ struct neigh_table {
 static void
 list_push(struct neigh_list *list, struct neigh *e)
 {
+    list->changes++;
     e->prev = NULL;
     e->next = list->first;
     if (list->first) {
@@ -83,6 +85,7 @@ list_push(struct neigh_list *list, struct neigh *e)
 static void
 list_remove(struct neigh_list *list, struct neigh *e)
 {
+    list->changes++;
     if (e->prev) {
         e->prev->next = e->next;
     } else {
@@ -168,6 +171,7 @@ solicit(struct neigh_table *t, struct neigh *e, uint64_t now)
 static void
 start_asking(struct neigh_table *t, struct neigh *e, enum neigh_state state, uint64_t now)
 {
+    t->ports[e->port].changes++;
     e->state = state;
     e->n_solicits = 0;
     solicit(t, e, now);
@@ -297,12 +301,35 @@ neigh_resolve(struct neigh_table *t, uint16_t port, const struct in6_addr *addr,
     return DROP_none;
 }
 
+const uint64_t *
+neigh_changes(const struct neigh_table *t, uint16_t port)
+{
+    return &t->ports[port].changes;
+}
+
+uint64_t
+neigh_until(const struct neigh_table *t, uint16_t port)
+{
+    const struct neigh *e = t->ports[port].first;
+
+    return e->state == NEIGH_REACHABLE ? e->deadline : UINT64_MAX;
+}
+
+void
+neigh_touch(struct neigh_table *t)
+{
+    for (size_t port = 0; port < NEIGH_PORTS; port++) {
+        t->ports[port].changes++;
+    }
+}
+
 /* The neighbour is at e->mac.  Sends what waited. */
 static void
 resolved(struct neigh_table *t, struct neigh *e, uint64_t verify_after)
 {
     struct packet *p;
 
+    t->ports[e->port].changes++;
     e->state = NEIGH_REACHABLE;
     e->deadline = verify_after;
     while ((p = dequeue(t, e))) {

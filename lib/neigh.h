@@ -51,6 +51,17 @@ void neigh_table_destroy(struct neigh_table *);
 enum drop_reason neigh_resolve(struct neigh_table *, uint16_t port, const struct in6_addr *addr,
                                struct packet *p, uint64_t now, const uint8_t **mac);
 
+/* Calls of neigh_resolve() that can be left out.
+ *
+ * If one has set *mac, the next ones for this neighbour would set the same and do nothing else as
+ * long as *neigh_changes() of its port stays as it is after the call, and 'now' is below
+ * neigh_until().  The counter's address stays until the table is destroyed. */
+const uint64_t *neigh_changes(const struct neigh_table *, uint16_t port);
+/* Of the neighbour that neigh_resolve() was called for last on this port. */
+uint64_t neigh_until(const struct neigh_table *, uint16_t port);
+/* Changes the counters of all ports. */
+void neigh_touch(struct neigh_table *);
+
 /* An answer to a question: 'mac' is NULL if it named none.  Ignored unless this
  * table has asked and waits.  'override' is the advertisement's O flag. */
 void neigh_answer(struct neigh_table *, uint16_t port, const struct in6_addr *addr,

@@ -29,11 +29,11 @@ encap_dst(const struct encap *encap)
 
 /* Puts the encapsulation in front of 'p', a copy of the request, and sends it. */
 static enum drop_reason
-send_copy(const struct fanout *f, const void *encap_, struct packet *p, uint8_t *icrc)
+send_copy(const struct fanout *f, void *encap_, struct packet *p, uint8_t *icrc)
 {
     const struct request *r = f->aux;
     const struct tree_config *c = &r->tree->config;
-    const struct encap *encap = encap_;
+    struct encap *encap = encap_;
     const struct encap_template *template = &encap->template;
     uint8_t *outer = packet_push(p, template->len);
 
@@ -47,7 +47,7 @@ send_copy(const struct fanout *f, const void *encap_, struct packet *p, uint8_t 
           c->epoch, f->psn.v, TRACE_ADDR(encap_dst(encap)), template->len - IP6_HDR_LEN);
     return tree_mode(c->mode)->addressed_to_group
                ? l3_multicast(f->node->l3, p, r->tree->uplink, L3_ERRORS_NONE, f->now)
-               : l3_output(f->node->l3, p, L3_ERRORS_NONE, f->now);
+               : l3_output_next(f->node->l3, p, &encap->next, L3_ERRORS_NONE, f->now);
 }
 
 /* Sends a copy with each encapsulation that needs one.  Consumes 'p'. */
@@ -71,7 +71,7 @@ send_copies(struct srcagent *sa, const struct request *r, psn_t psn, struct pack
     };
 
     for (size_t i = 0; i < r->tree->encaps.n; i++) {
-        const struct encap *encap = &r->tree->encaps.v[i];
+        struct encap *encap = &r->tree->encaps.v[i];
 
         fanout_add(&f, encap->branch, encap, encap_dst(encap));
     }

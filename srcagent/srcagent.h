@@ -37,7 +37,8 @@ struct refusal {
 /* What is put in front of a copy of each request.  A group has one, or one for each edge if each
  * edge gets a packet of its own. */
 struct encap {
-    uint32_t branch; /* the edge's; FANOUT_SHARED: it is for all. */
+    uint32_t branch;     /* the edge's; FANOUT_SHARED: it is for all. */
+    struct l3_next next; /* for packets with it. */
     struct encap_template template;
 };
 struct encaps {

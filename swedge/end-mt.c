@@ -57,14 +57,14 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
 
 /* Sends receiver 'branch' its copy 'p', which begins with the inner IPv6 header. */
 static enum drop_reason
-send_copy(const struct fanout *f, const void *branch, struct packet *p, uint8_t *icrc)
+send_copy(const struct fanout *f, void *branch, struct packet *p, uint8_t *icrc)
 {
-    const struct branch *b = branch;
+    struct branch *b = branch;
 
     rewrite(f->aux, b, p->data, icrc);
     TRACE(&f->node->tracer, "End.MT: copy to %s, QPN 0x%x", TRACE_ADDR(&b->config->address),
           b->config->qpn);
-    return l3_output(f->node->l3, p, L3_ERRORS_NONE, f->now);
+    return l3_output_next(f->node->l3, p, &b->next, L3_ERRORS_NONE, f->now);
 }
 
 /* May this branch have a copy?  'r' is its entry in the TLV; NULL: there is no TLV. */

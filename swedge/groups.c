@@ -13,6 +13,7 @@
 
 #include "lib/alloc.h"
 #include "lib/defect.h"
+#include "lib/fanout.h"
 #include "lib/icrc.h"
 
 struct tree *
@@ -35,6 +36,7 @@ tree_destroy(struct tree *t)
     aggregate_destroy(t->aggregate);
     auth_verifier_destroy(t->auth);
     free(t->branches);
+    free(t->children);
     free(t->next_ports);
     tree_config_uninit(&t->config);
     free(t);
@@ -107,7 +109,9 @@ keep_counts(struct branch *b, const struct tree *old)
     }
 }
 
-struct branch *
+/* The branch that is the node with this SID or address, or NULL.  A node that does not aggregate is
+ * no branch: a copy to it goes through to nodes that do. */
+static struct branch *
 tree_node(const struct tree *t, const struct in6_addr *outer_da)
 {
     struct in6_addr addr = node_address(node_id_of(outer_da));
@@ -115,11 +119,20 @@ tree_node(const struct tree *t, const struct in6_addr *outer_da)
     return b ? &t->branches[b - t->config.branches] : NULL;
 }
 
+/* Who gets copies, and which branches get those of others. */
 static void
-find_direct(struct tree *t)
+find_children(struct tree *t)
 {
-    for (size_t i = 0; i < t->config.n_outer_da; i++) {
-        struct branch *b = tree_node(t, &t->config.outer_da[i]);
+    const struct tree_config *c = &t->config;
+
+    t->children = must_calloc(c->n_outer_da, sizeof *t->children);
+    for (size_t i = 0; i < c->n_outer_da; i++) {
+        struct branch *b = tree_node(t, &c->outer_da[i]);
+
+        t->children[i] = (struct child){
+            .outer_da = &c->outer_da[i],
+            .branch = b ? b->config->id : FANOUT_SHARED,
+        };
         if (b) {
             b->direct = true;
         }
@@ -185,9 +198,10 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     }
     configure_auth(t, now);
     struct reverse_out out = aggregate_configure(t->aggregate, &old.config, &t->config, now);
-    find_direct(t);
+    find_children(t);
     reverse_path_send(sw, t, &out, now);
     free(old.branches);
+    free(old.children);
     free(old.next_ports);
     tree_config_uninit(&old.config);
 }

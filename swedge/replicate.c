@@ -17,15 +17,16 @@
 
 /* Sends a node its copy 'p', which begins with the outer IPv6 header. */
 static enum drop_reason
-send_copy(const struct fanout *f, const void *outer_da, struct packet *p, uint8_t *icrc)
+send_copy(const struct fanout *f, void *child_, struct packet *p, uint8_t *icrc)
 {
+    struct child *child = child_;
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) p->data;
 
     (void) icrc;
-    ip->dst = *(const struct in6_addr *) outer_da;
+    ip->dst = *child->outer_da;
     ip->hlim--;
     TRACE(&f->node->tracer, "replicate: copy to %s, hop limit %u", TRACE_ADDR(&ip->dst), ip->hlim);
-    return l3_output(f->node->l3, p, L3_ERRORS_PTB, f->now);
+    return l3_output_next(f->node->l3, p, &child->next, L3_ERRORS_PTB, f->now);
 }
 
 enum drop_reason
@@ -49,10 +50,9 @@ copy_to_nodes(struct swedge *sw, struct rx *rx, const struct original *o)
 
     rx->p = NULL;
     for (size_t i = 0; i < c->n_outer_da; i++) {
-        const struct in6_addr *dst = &c->outer_da[i];
-        const struct branch *b = tree_node(o->tree, dst);
+        struct child *child = &o->tree->children[i];
 
-        fanout_add(&f, b ? b->config->id : FANOUT_SHARED, dst, dst);
+        fanout_add(&f, child->branch, child, child->outer_da);
     }
     return fanout_end(&f);
 }

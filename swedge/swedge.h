@@ -37,8 +37,16 @@ struct branch {
     uint16_t port;           /* host port that it is reached by; 0: reached by the routes. */
     uint32_t icrc_diff;      /* crc0 of the change of SA, DA and DestQP. */
     uint32_t icrc_diff_reth; /* the same, up to the RETH's rkey, and of the rkey's change. */
+    struct l3_next next;     /* for copies to it. */
     bool direct;             /* a node that one of the outer destinations belongs to. */
     uint64_t copied;         /* n_packets of the tree when it last got a copy. */
+};
+
+/* A next node of the tree, which copies go to. */
+struct child {
+    const struct in6_addr *outer_da; /* in the tree's configuration. */
+    uint32_t branch;                 /* id, or FANOUT_SHARED. */
+    struct l3_next next;
 };
 
 /* A group epoch at this node.
@@ -52,6 +60,7 @@ struct tree {
     struct auth_verifier *auth; /* NULL: no receivers, so nothing here depends on the SRH. */
     struct branch *branches;    /* in the order of config.branches. */
     size_t n_receivers;         /* branches that are receivers. */
+    struct child *children;     /* in the order of config.outer_da. */
     uint16_t *next_ports;       /* mode mcast: port to each config.outer_da, in order; 0: none. */
     uint64_t n_packets;         /* packets that came down, including the current one. */
     bool superseded;            /* the Proxy has a newer epoch. */
@@ -59,9 +68,6 @@ struct tree {
 
 /* The receiver with this address, or NULL. */
 struct branch *tree_receiver(const struct tree *, const struct in6_addr *);
-/* The branch that is the node with this SID or address, or NULL.  A node that does not aggregate is
- * no branch: a copy to it goes through to nodes that do. */
-struct branch *tree_node(const struct tree *, const struct in6_addr *outer_da);
 
 struct trees {
     struct tree **v;

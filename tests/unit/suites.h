@@ -33,6 +33,7 @@
     SUITE(intent)        \
     SUITE(l3)            \
     SUITE(l3_icmp)       \
+    SUITE(l3_next)       \
     SUITE(loss)          \
     SUITE(modes)         \
     SUITE(neigh)         \
