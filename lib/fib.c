@@ -17,13 +17,19 @@
 #include <string.h>
 
 #include "lib/alloc.h"
+#include "lib/wire.h"
 
 #define MIN_SLOTS 16
 #define N_PLENS   129
 #define NO_PLEN   0xff /* slot is free. */
 
+/* An address as two numbers, so that masks are shifts. */
+struct halves {
+    uint64_t high, low;
+};
+
 struct slot {
-    struct in6_addr prefix; /* masked. */
+    struct halves prefix; /* masked. */
     uint8_t plen;
     uint32_t value;
 };
@@ -36,40 +42,48 @@ struct fib {
     size_t n_plens;
 };
 
-static struct in6_addr
-mask(const struct in6_addr *addr, uint8_t plen)
+static struct halves
+halves_of(const struct in6_addr *addr)
 {
-    struct in6_addr m = *addr;
-    size_t whole = plen / 8;
+    be64_t half[2];
 
-    if (whole < sizeof m.s6_addr) {
-        m.s6_addr[whole] &= (uint8_t) (0xff00 >> plen % 8);
-        memset(&m.s6_addr[whole] + 1, 0, sizeof m.s6_addr - whole - 1);
-    }
-    return m;
+    memcpy(half, addr, sizeof half);
+    return (struct halves){be64_get(half[0]), be64_get(half[1])};
+}
+
+/* The first n bits of 64. */
+static uint64_t
+first_bits(unsigned n)
+{
+    return n ? UINT64_MAX << (64 - n) : 0;
+}
+
+static struct halves
+mask(struct halves a, uint8_t plen)
+{
+    a.high &= first_bits(plen < 64 ? plen : 64);
+    a.low &= first_bits(plen < 64 ? 0 : plen - 64u);
+    return a;
 }
 
 static size_t
-hash(const struct fib *fib, const struct in6_addr *prefix, uint8_t plen)
+hash(const struct fib *fib, struct halves prefix, uint8_t plen)
 {
-    uint64_t half[2];
-
-    memcpy(half, prefix, sizeof half);
-    uint64_t h = (half[0] ^ plen) * 0x9e3779b97f4a7c15u;
-    h = (h ^ h >> 32 ^ half[1]) * 0xd6e8feb86659fd93u;
+    uint64_t h = (prefix.high ^ plen) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32 ^ prefix.low) * 0xd6e8feb86659fd93u;
     return (size_t) (h ^ h >> 32) & (fib->n_slots - 1);
 }
 
 /* The slot of prefix/plen, or the free one where it belongs.  'prefix' is masked. */
 static struct slot *
-find(const struct fib *fib, const struct in6_addr *prefix, uint8_t plen)
+find(const struct fib *fib, struct halves prefix, uint8_t plen)
 {
     size_t i = hash(fib, prefix, plen);
 
     for (;; i = (i + 1) & (fib->n_slots - 1)) {
         struct slot *s = &fib->slots[i];
         if (s->plen == NO_PLEN
-            || (s->plen == plen && !memcmp(&s->prefix, prefix, sizeof *prefix))) {
+            || (s->plen == plen && s->prefix.high == prefix.high && s->prefix.low == prefix.low)) {
             return s;
         }
     }
@@ -94,7 +108,7 @@ grow(struct fib *fib)
     alloc_slots(fib, 2 * n_old);
     for (size_t i = 0; i < n_old; i++) {
         if (old[i].plen != NO_PLEN) {
-            *find(fib, &old[i].prefix, old[i].plen) = old[i];
+            *find(fib, old[i].prefix, old[i].plen) = old[i];
         }
     }
     free(old);
@@ -137,13 +151,13 @@ void
 fib_set(struct fib *fib, const struct in6_addr *prefix, uint8_t plen, uint32_t value)
 {
     assert(plen < N_PLENS);
-    struct in6_addr masked = mask(prefix, plen);
-    struct slot *s = find(fib, &masked, plen);
+    struct halves masked = mask(halves_of(prefix), plen);
+    struct slot *s = find(fib, masked, plen);
 
     if (s->plen == NO_PLEN) {
         if (2 * (fib->n + 1) > fib->n_slots) {
             grow(fib);
-            s = find(fib, &masked, plen);
+            s = find(fib, masked, plen);
         }
         fib->n++;
         add_plen(fib, plen);
@@ -154,10 +168,11 @@ fib_set(struct fib *fib, const struct in6_addr *prefix, uint8_t plen, uint32_t v
 bool
 fib_lookup(const struct fib *fib, const struct in6_addr *addr, uint32_t *value)
 {
+    struct halves halves = halves_of(addr);
+
     for (size_t i = 0; i < fib->n_plens; i++) {
         uint8_t plen = fib->plens[i];
-        struct in6_addr masked = mask(addr, plen);
-        const struct slot *s = find(fib, &masked, plen);
+        const struct slot *s = find(fib, mask(halves, plen), plen);
         if (s->plen != NO_PLEN) {
             *value = s->value;
             return true;

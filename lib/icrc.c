@@ -79,9 +79,10 @@ icrc_load(const uint8_t *at)
 void
 icrc_store(uint8_t *at, uint32_t icrc)
 {
-    for (int i = 0; i < ROCE_ICRC_LEN; i++) {
-        at[i] = (uint8_t) (icrc >> (8 * i));
-    }
+    at[0] = (uint8_t) icrc;
+    at[1] = (uint8_t) (icrc >> 8);
+    at[2] = (uint8_t) (icrc >> 16);
+    at[3] = (uint8_t) (icrc >> 24);
 }
 
 bool

@@ -40,6 +40,7 @@ bool node_base_sid(const void *node, size_t i, struct sid_info *);
 struct rx {
     struct packet *p; /* NULL once somebody has consumed it. */
     struct parsed h;  /* offsets into p's bytes. */
+    struct sid *sid;  /* swedge: that it is addressed to, once it is admitted; NULL: none. */
     uint16_t port;
     uint64_t now;
 };

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Local SIDs by longest prefix.  A node has a handful: they are looked through in
- * order.
+ * Local SIDs by longest prefix.
  */
 #include "lib/sid-table.h"
 
 #include <stdlib.h>
 
 #include "lib/alloc.h"
-
-static bool
-prefix_match(const struct in6_addr *prefix, uint8_t plen, const struct in6_addr *addr)
-{
-    uint8_t bytes = plen / 8;
-    uint8_t mask = (uint8_t) (0xff00 >> (plen % 8));
-
-    return !memcmp(prefix, addr, bytes)
-           && (plen % 8 == 0 || !((prefix->s6_addr[bytes] ^ addr->s6_addr[bytes]) & mask));
-}
+#include "lib/fib.h"
 
 static int
 longer_first(const void *a_, const void *b_)
@@ -31,13 +21,15 @@ void
 sid_table_uninit(struct sid_table *t)
 {
     free(t->sids);
+    fib_destroy(t->fib);
     *t = (struct sid_table){0};
 }
 
 void
 sid_table_configure(struct sid_table *t, const struct node_config *config)
 {
-    struct sid_table new = {.sids = must_calloc(config->n_sids, sizeof *new.sids)};
+    struct sid_table new = {.sids = must_calloc(config->n_sids, sizeof *new.sids),
+                            .fib = fib_create()};
     for (size_t i = 0; i < config->n_sids; i++) {
         const struct sid_config *sc = &config->sids[i];
         const struct sid *old = sid_table_lookup(t, &sc->prefix);
@@ -51,6 +43,10 @@ sid_table_configure(struct sid_table *t, const struct node_config *config)
         };
     }
     qsort(new.sids, new.n, sizeof *new.sids, longer_first);
+    /* Of two SIDs with one prefix the first counts. */
+    for (size_t i = new.n; i-- > 0;) {
+        fib_set(new.fib, &new.sids[i].prefix, new.sids[i].plen, (uint32_t) i);
+    }
     sid_table_uninit(t);
     *t = new;
 }
@@ -58,12 +54,9 @@ sid_table_configure(struct sid_table *t, const struct node_config *config)
 struct sid *
 sid_table_lookup(const struct sid_table *t, const struct in6_addr *addr)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        if (prefix_match(&t->sids[i].prefix, t->sids[i].plen, addr)) {
-            return &t->sids[i];
-        }
-    }
-    return NULL;
+    uint32_t i;
+
+    return t->fib && fib_lookup(t->fib, addr, &i) ? &t->sids[i] : NULL;
 }
 
 bool

@@ -18,6 +18,7 @@ struct sid {
 struct sid_table {
     struct sid *sids; /* longest prefix first. */
     size_t n;
+    struct fib *fib; /* value: index in 'sids'; NULL: there are none. */
 };
 
 void sid_table_uninit(struct sid_table *);

@@ -17,7 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Big-endian integers on the wire. */
+/* Big-endian integers on the wire.  Compilers make one load or store of what is written out like
+ * this, not of a loop. */
 typedef struct {
     uint8_t b[2];
 } be16_t;
@@ -52,11 +53,9 @@ be32_get(be32_t x)
 static inline uint64_t
 be64_get(be64_t x)
 {
-    uint64_t v = 0;
-    for (size_t i = 0; i < sizeof x.b; i++) {
-        v = v << 8 | x.b[i];
-    }
-    return v;
+    return (uint64_t) x.b[0] << 56 | (uint64_t) x.b[1] << 48 | (uint64_t) x.b[2] << 40
+           | (uint64_t) x.b[3] << 32 | (uint64_t) x.b[4] << 24 | (uint64_t) x.b[5] << 16
+           | (uint64_t) x.b[6] << 8 | x.b[7];
 }
 
 static inline be16_t
@@ -80,11 +79,9 @@ be32_put(uint32_t v)
 static inline be64_t
 be64_put(uint64_t v)
 {
-    be64_t x;
-    for (size_t i = 0; i < sizeof x.b; i++) {
-        x.b[i] = (uint8_t) (v >> (56 - 8 * i));
-    }
-    return x;
+    return (be64_t){{(uint8_t) (v >> 56), (uint8_t) (v >> 48), (uint8_t) (v >> 40),
+                     (uint8_t) (v >> 32), (uint8_t) (v >> 24), (uint8_t) (v >> 16),
+                     (uint8_t) (v >> 8), (uint8_t) v}};
 }
 
 /* An address inside a packet: struct in6_addr as such wants an alignment of 4. */

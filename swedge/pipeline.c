@@ -67,7 +67,7 @@ enum drop_reason
 swedge_admit(struct swedge *sw, struct rx *rx)
 {
     const struct port_config *port = l3_port(sw->base.l3, rx->port);
-    const struct sid *sid = sid_table_lookup(&sw->base.sids, &rx_ip(rx)->dst);
+    const struct sid *sid = rx->sid = sid_table_lookup(&sw->base.sids, &rx_ip(rx)->dst);
     enum drop_reason malformed = parse_own(sw, rx, port, sid);
     enum drop_reason forbidden = node_guard(rx, port);
 
@@ -81,7 +81,7 @@ enum drop_reason
 swedge_dispatch(struct swedge *sw, struct rx *rx)
 {
     const struct in6_addr *dst = &rx_ip(rx)->dst;
-    struct sid *sid = sid_table_lookup(&sw->base.sids, dst);
+    struct sid *sid = rx->sid;
 
     if (sid) {
         TRACE(&sw->base.tracer, "SID %s/%u: %s", TRACE_ADDR(&sid->prefix), sid->plen,

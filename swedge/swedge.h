@@ -134,8 +134,8 @@ void swedge_input(void *sw, uint16_t port, struct packet *, uint64_t now);
 /* Parses as much as this node may look into, and checks that the port may send it.  Also for a
  * packet that a SID has taken out of another. */
 enum drop_reason swedge_admit(struct swedge *, struct rx *);
-/* Handles a packet to this node or beyond, whatever port it came in on.  Also for a new packet that
- * a SID has made. */
+/* Handles an admitted packet to this node or beyond, whatever port it came in on.  Also for a new
+ * packet that a SID has made. */
 enum drop_reason swedge_dispatch(struct swedge *, struct rx *);
 
 extern const struct node_class swedge_class;
