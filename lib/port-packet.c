@@ -24,20 +24,16 @@
  * Frames come and go many at a time.  Those behind a super-frame wait in the port until it is cut.
  * What is sent leaves by a socket of its own, without the virtio_net_hdr.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <linux/ethtool.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <linux/sockios.h>
-#include <net/if.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/port-device.h"
 #include "lib/port-gso.h"
 #include "lib/port-impl.h"
 #include "lib/steer.h"
@@ -68,21 +64,7 @@ struct packet_port {
     uint8_t (*over)[GSO_MAX];
 };
 
-#define MIN_WANTED    4
-
-#define SOCKET_BUFFER (8 << 20) /* bursts of 129 packets from several QPs. */
-
-static void
-set_buffer(int fd, int force, int plain)
-{
-    int size = SOCKET_BUFFER;
-
-    /* Above the system's maximum with CAP_NET_ADMIN, up to it without; less is
-     * slower, not wrong. */
-    if (setsockopt(fd, SOL_SOCKET, force, &size, sizeof size)) {
-        (void) setsockopt(fd, SOL_SOCKET, plain, &size, sizeof size);
-    }
-}
+#define MIN_WANTED 4
 
 /* Lets through what has the type of IPv6 or of a VLAN tag behind the tag that the kernel has taken
  * off; or nothing ('open' is false). */
@@ -119,9 +101,8 @@ prepare(int fd, int ifindex, const char **why)
         {PACKET_IGNORE_OUTGOING, "cannot leave out what the host itself sends"},
     };
     const int on = 1;
-    const struct packet_mreq promisc = {.mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC};
 
-    set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
+    device_large_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (setsockopt(fd, SOL_PACKET, options[i].name, &on, sizeof on)) {
             *why = options[i].why;
@@ -131,55 +112,7 @@ prepare(int fd, int ifindex, const char **why)
     if (set_filter(fd, false, why)) {
         return errno;
     }
-    if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promisc, sizeof promisc)) {
-        *why = "cannot make the device promiscuous";
-        return errno;
-    }
-    return 0;
-}
-
-/* Generic and large receive offload off.  Not every device has them. */
-static void
-stop_merging(int fd, const char *netdev)
-{
-    struct ethtool_value value = {.cmd = ETHTOOL_SGRO, .data = 0};
-    struct ifreq ifr = {.ifr_data = (void *) &value};
-
-    memcpy(ifr.ifr_name, netdev, strlen(netdev));
-    (void) ioctl(fd, SIOCETHTOOL, &ifr);
-    value.cmd = ETHTOOL_GFLAGS;
-    if (!ioctl(fd, SIOCETHTOOL, &ifr) && value.data & ETH_FLAG_LRO) {
-        value.cmd = ETHTOOL_SFLAGS;
-        value.data &= ~(uint32_t) ETH_FLAG_LRO;
-        (void) ioctl(fd, SIOCETHTOOL, &ifr);
-    }
-}
-
-/* A socket that receives nothing: protocol 0. */
-static int
-open_socket(const char **why)
-{
-    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        *why = "cannot open a packet socket";
-    }
-    return fd;
-}
-
-static int
-bind_to(int fd, int ifindex, uint16_t protocol, const char **why)
-{
-    const struct sockaddr_ll sll = {
-        .sll_family = AF_PACKET,
-        .sll_protocol = htons(protocol),
-        .sll_ifindex = ifindex,
-    };
-
-    if (bind(fd, (const struct sockaddr *) &sll, sizeof sll)) {
-        *why = "cannot bind to the device";
-        return errno;
-    }
-    return 0;
+    return device_promiscuous(fd, ifindex, why);
 }
 
 static void
@@ -235,16 +168,16 @@ open_sockets(struct packet_port *pp, int ifindex, const struct port_queue *queue
 {
     struct port *port = &pp->up;
 
-    pp->tx_fd = open_socket(why);
-    port->fd = pp->tx_fd < 0 ? -1 : open_socket(why);
+    pp->tx_fd = device_socket(why);
+    port->fd = pp->tx_fd < 0 ? -1 : device_socket(why);
     if (port->fd < 0) {
         return errno;
     }
-    set_buffer(pp->tx_fd, SO_SNDBUFFORCE, SO_SNDBUF);
-    int error = bind_to(pp->tx_fd, ifindex, 0, why);
+    device_large_buffer(pp->tx_fd, SO_SNDBUFFORCE, SO_SNDBUF);
+    int error = device_bind(pp->tx_fd, ifindex, 0, why);
     error = error ? error : prepare(port->fd, ifindex, why);
     /* Nothing passes the filter until it is clear who gets what. */
-    error = error ? error : bind_to(port->fd, ifindex, ETH_P_ALL, why);
+    error = error ? error : device_bind(port->fd, ifindex, ETH_P_ALL, why);
     error = error || queue->n == 1 ? error : share(port->fd, queue, why);
     return error ? error : set_filter(port->fd, true, why);
 }
@@ -267,21 +200,9 @@ packet_open(struct port *port, int ifindex, const struct port_queue *queue, cons
     if (error) {
         packet_close(port);
     } else {
-        stop_merging(port->fd, port->netdev);
+        device_stop_merging(port->fd, port->netdev);
     }
     return error;
-}
-
-/* ENETDOWN is said once for a device that went down, and for one that went away:
- * the former comes back by itself, from the latter the socket is unbound. */
-static int
-down_or_gone(int fd)
-{
-    struct sockaddr_ll sll = {.sll_ifindex = 0};
-    socklen_t len = sizeof sll;
-
-    return !getsockname(fd, (struct sockaddr *) &sll, &len) && sll.sll_ifindex <= 0 ? ENODEV
-                                                                                    : ENETDOWN;
 }
 
 /* The tag that the kernel has taken out of the frame.  False: there was none, or it has no VLAN. */
@@ -393,7 +314,7 @@ receive_error(const struct packet_port *pp, struct port_burst *burst)
     case EINVAL: /* offload of a kind that the header cannot describe. */
         port_burst_lost(burst, EMSGSIZE);
         return 0;
-    case ENETDOWN: return down_or_gone(pp->up.fd);
+    case ENETDOWN: return device_down_or_gone(pp->up.fd);
     default: return errno;
     }
 }
