@@ -90,7 +90,7 @@ endif
 # Debian keeps libnl's headers in a folder of their own.
 CPP_NL := -isystem /usr/include/libnl3
 
-LIBS_CAST := -lz -lcrypto $(LIBS_ISAL)
+LIBS_CAST := -lz -lcrypto -lxdp -lbpf $(LIBS_ISAL)
 LIBS_OVS := -lssl -lcrypto -lm -lpthread
 LIBS_CAPS := -lcap-ng
 LIBS_CHECK = $(shell pkg-config --libs check)

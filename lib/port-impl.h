@@ -21,7 +21,8 @@ struct port {
     int fd;       /* the kind's; closed with the port. */
     int query_fd; /* socket in the device's namespace, to ask about it. */
     unsigned mtu;
-    bool offload; /* may be used: port_use_offload(). */
+    unsigned mtu_max; /* the kind's; 0: it has none. */
+    bool offload;     /* may be used: port_use_offload(). */
 };
 
 struct port_class {

@@ -70,6 +70,9 @@ port_refresh(struct port *port)
         return errno;
     }
     port->mtu = (unsigned) ifr.ifr_mtu;
+    if (port->mtu_max && port->mtu > port->mtu_max) {
+        port->mtu = port->mtu_max;
+    }
     return 0;
 }
 

@@ -19,7 +19,9 @@
     /* A queue of an existing persistent IFF_MULTI_QUEUE tap, a lab host's NIC. */ \
     KIND(PORT_TAP, tap)                                                            \
     /* An AF_PACKET socket on any existing network device. */                      \
-    KIND(PORT_PACKET, packet)
+    KIND(PORT_PACKET, packet)                                                      \
+    /* AF_XDP sockets on an existing network device, hardware or veth. */          \
+    KIND(PORT_XDP, xdp)
 
 enum port_kind {
 #define KIND(ENUM, TEXT) ENUM,
@@ -51,10 +53,13 @@ struct port_queue {
  * multi-queue.  *errp gets a malloc'd sentence on failure.
  *
  * 'queue', NULL for all: each frame comes to one of the ports that share the device; to which, the
- * kernel decides for a tap, and lib/steer.h's program for a packet port.
+ * kernel decides for a tap, and lib/steer.h's program for a packet port.  An XDP port cannot share:
+ * EINVAL.
  *
- * A packet port takes the device over: it is promiscuous while open, and generic and
- * large receive offload, which merge frames that others sent, are turned off for good. */
+ * A packet or XDP port takes the device over: it is promiscuous while open, and generic and
+ * large receive offload, which merge frames that others sent, are turned off for good.
+ * So is, for an XDP port, the offload of VLAN tags (rxvlan).  EOPNOTSUPP: the device is neither
+ * hardware nor a veth, or the kernel is too old for it; EBUSY: another program has it by XDP. */
 int port_open(struct port **, enum port_kind, const char *netdev, int netns_fd,
               const struct port_queue *queue, char **errp);
 void port_close(struct port *);
@@ -85,7 +90,8 @@ struct port_burst {
  * device itself, and completes what was left to offload: checksums, and segmentation of TCP and
  * (since Linux 6.2) UDP that is not in a tunnel.
  * A frame of a VLAN has its tag, and goes nowhere (DROP_vlan); if it is too long it is cut off.  For
- * the tag's sake frames come before the device's ingress filters (tc, nftables netdev). */
+ * the tag's sake frames come before the device's ingress filters (tc, nftables netdev).
+ * An XDP port returns untagged IPv6 frames only, and nobody else gets these. */
 int port_recv(struct port *, struct packet_pool *, struct port_burst *burst);
 /* What port_recv() has done: tags without a VLAN (802.1p) are not in a frame. */
 void port_strip_priority_tags(struct packet *);

@@ -22,6 +22,9 @@ static const struct {
 } kept[] = {
     {PRIVILEGES_PORTS, CAP_NET_ADMIN},
     {PRIVILEGES_PORTS, CAP_NET_RAW},
+    /* Of kind xdp: to load a program, and to lock memory. */
+    {PRIVILEGES_PORTS, CAP_BPF},
+    {PRIVILEGES_PORTS, CAP_IPC_LOCK},
     {PRIVILEGES_NETNS, CAP_SYS_ADMIN},
 };
 

@@ -13,7 +13,7 @@
 
 enum privileges {
     PRIVILEGES_NONE,  /* nothing for good. */
-    PRIVILEGES_PORTS, /* CAP_NET_ADMIN and CAP_NET_RAW for ports. */
+    PRIVILEGES_PORTS, /* what ports need. */
     PRIVILEGES_NETNS, /* CAP_SYS_ADMIN besides, to enter another network namespace. */
 };
 

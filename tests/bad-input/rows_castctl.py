@@ -152,7 +152,7 @@ ROWS = (
     ('castctl link add n1:x:z n2:y', 1,
      "castctl: interface 'x:z': must be 1 to 15 characters, without '/', ':' and blanks"),
     ('castctl link add n1:x n1:y', 1, 'castctl: link add: both ends are n1'),
-    ('castctl link add n1:x n2:y --kind wifi', 1, 'castctl: --kind wifi: must be tap or packet'),
+    ('castctl link add n1:x n2:y --kind wifi', 1, 'castctl: --kind wifi: must be tap, packet or xdp'),
     ('castctl link add n1:x n9:y', 2, "castctl: link add: no node or host named 'n9'"),
     ('castctl link add h0:x r1:y', 2, 'castctl: link add: h0 and r1 are both hosts'),
     ('castctl link add n1:a0 n2:y', 2, 'castctl: link add: n1:a0 is in use by link a0:n1 n1:a0'),

@@ -24,7 +24,7 @@ REFUSED = (
      'constraint violation: Transaction causes multiple rows in "Host" table to have identical '
      'values ("fd00:1::1") for index on column "address".…'),
     ('Link', {'a': 'r8', 'a_port': 'x', 'b': 'n2', 'b_port': 'y', 'kind': 'wifi'},
-     'constraint violation: wifi is not one of the allowed values ([packet, tap])'),
+     'constraint violation: wifi is not one of the allowed values ([packet, tap, xdp])'),
     ('Group', {'name': 'x', 'mode': 'replicate', 'mtu': 1000, 'timeout': 20},
      'constraint violation: 1000 is not one of the allowed values ([256, 512, 1024, 2048, 4096])'),
     ('Group', {'name': 'x', 'mode': 'replicate', 'mtu': 1024, 'timeout': 0},

@@ -73,7 +73,7 @@ static const struct column node_columns[] = {
 static const struct column port_columns[] = {
     TEXT_COLUMN(rrec_port, name),
     RANGE_COLUMN(rrec_port, number, 1, 4095),
-    WORD_COLUMN(rrec_port, kind, " tap packet "),
+    WORD_COLUMN(rrec_port, kind, " tap packet xdp "),
     WORD_COLUMN(rrec_port, role, " host agent fabric "),
     TEXT_COLUMN(rrec_port, mac),
     TEXT_COLUMN(rrec_port, peer),

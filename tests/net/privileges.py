@@ -12,9 +12,9 @@ import harness
 from harness import castctl, check, check_equal, output, run, wait_until
 
 NOTHING = {'CapInh': 0, 'CapPrm': 0, 'CapEff': 0, 'CapBnd': 0, 'CapAmb': 0, 'NoNewPrivs': 1}
-NET_ADMIN, NET_RAW, SYS_ADMIN = (1 << n for n in (12, 13, 21))
+NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, BPF = (1 << n for n in (12, 13, 14, 21, 39))
 # Daemons of a lab enter their node's namespace for a port.
-AGENT = {**NOTHING, 'CapPrm': NET_ADMIN | NET_RAW | SYS_ADMIN}
+AGENT = {**NOTHING, 'CapPrm': NET_ADMIN | NET_RAW | IPC_LOCK | SYS_ADMIN | BPF}
 
 
 def privileges(pid):

@@ -35,8 +35,13 @@
 #include "tests/net/port-fixture.h"
 #include "tests/unit/hex.h"
 
-#define NODE_ID  0x100
-#define TAGS_OFS 12 /* in a frame: VLAN tags, then the type. */
+#define MAX_BURST 4096
+#define NODE_ID   0x100
+#define TAGS_OFS  12 /* in a frame: VLAN tags, then the type. */
+
+/* Kinds of port that take a veth, for tests in a loop. */
+static const enum port_kind veth_kinds[] = {PORT_PACKET, PORT_XDP};
+#define N_VETH_KINDS (sizeof veth_kinds / sizeof *veth_kinds)
 
 static void
 must_fail(enum port_kind kind, const char *netdev, int want)
@@ -128,7 +133,7 @@ START_TEST(vanishing_devices)
         sh("ip tuntap add dev t0 mode tap multi_queue; ip link set t0 up");
         make_veth("v0", "v1");
         struct port *tap = must_open(PORT_TAP, "t0", -1),
-                    *packet = must_open(PORT_PACKET, "v0", -1);
+                    *packet = must_open(veth_kinds[_i], "v0", -1);
         struct packet *p;
 
         sh("ip link set v0 down");
@@ -150,7 +155,7 @@ START_TEST(mtu_changes)
         sh("ip tuntap add dev t0 mode tap multi_queue; ip link set t0 mtu 4200");
         make_veth("v0", "v1");
         struct port *tap = must_open(PORT_TAP, "t0", -1),
-                    *packet = must_open(PORT_PACKET, "v0", -1);
+                    *packet = must_open(veth_kinds[_i], "v0", -1);
 
         sh("ip link set t0 mtu 1400; ip link set v0 mtu 1500");
         ck_assert_uint_eq(port_mtu(tap), 4200);
@@ -181,10 +186,20 @@ START_TEST(other_namespace)
     }
 END_TEST
 
+/* Ports of all pairs of kinds at the ends of a veth. */
+#define N_PAIRS (N_VETH_KINDS * N_VETH_KINDS)
+static void
+open_pair(size_t i, struct port **a, struct port **b)
+{
+    make_veth("v0", "v1");
+    *a = must_open(veth_kinds[i % N_VETH_KINDS], "v0", -1);
+    *b = must_open(veth_kinds[i / N_VETH_KINDS], "v1", -1);
+}
+
 START_TEST(veth_both_ways)
     {
-        make_veth("v0", "v1");
-        struct port *a = must_open(PORT_PACKET, "v0", -1), *b = must_open(PORT_PACKET, "v1", -1);
+        struct port *a, *b;
+        open_pair((size_t) _i, &a, &b);
         struct packet *p;
 
         struct packet *whole = frame(9014, 7);
@@ -218,8 +233,8 @@ END_TEST
 
 START_TEST(no_buffer)
     {
-        make_veth("v0", "v1");
-        struct port *a = must_open(PORT_PACKET, "v0", -1), *b = must_open(PORT_PACKET, "v1", -1);
+        struct port *a, *b;
+        open_pair((size_t) _i, &a, &b);
         struct packet_pool *empty = packet_pool_create(0);
         struct packet *p;
 
@@ -685,11 +700,11 @@ main(void)
     tcase_set_timeout(tc, 30);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, only_existing_persistent_multiqueue_taps);
-    tcase_add_test(tc, vanishing_devices);
-    tcase_add_test(tc, mtu_changes);
+    tcase_add_loop_test(tc, vanishing_devices, 0, N_VETH_KINDS);
+    tcase_add_loop_test(tc, mtu_changes, 0, N_VETH_KINDS);
     tcase_add_test(tc, other_namespace);
-    tcase_add_test(tc, veth_both_ways);
-    tcase_add_test(tc, no_buffer);
+    tcase_add_loop_test(tc, veth_both_ways, 0, N_PAIRS);
+    tcase_add_loop_test(tc, no_buffer, 0, N_PAIRS);
     tcase_add_test(tc, tap_sizes);
     tcase_add_test(tc, offloaded_checksum);
     tcase_add_test(tc, super_frames_are_cut);
