@@ -32,13 +32,22 @@ inet_csum(const void *data, size_t len)
     return finish(add(0, data, len));
 }
 
+static uint64_t
+add_pseudo(const struct in6_addr *src, const struct in6_addr *dst, uint8_t proto, size_t len)
+{
+    return add(add(len + proto, src, sizeof *src), dst, sizeof *dst);
+}
+
 be16_t
 inet_csum_ip6(const struct in6_addr *src, const struct in6_addr *dst, uint8_t proto,
               const void *data, size_t len)
 {
-    uint64_t sum = len + proto;
+    return finish(add(add_pseudo(src, dst, proto, len), data, len));
+}
 
-    sum = add(sum, src, sizeof *src);
-    sum = add(sum, dst, sizeof *dst);
-    return finish(add(sum, data, len));
+uint16_t
+inet_csum_ip6_pseudo(const struct in6_addr *src, const struct in6_addr *dst, uint8_t proto,
+                     size_t len)
+{
+    return (uint16_t) ~be16_get(finish(add_pseudo(src, dst, proto, len)));
 }

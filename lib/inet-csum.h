@@ -19,4 +19,9 @@ be16_t inet_csum(const void *data, size_t len);
 be16_t inet_csum_ip6(const struct in6_addr *src, const struct in6_addr *dst, uint8_t proto,
                      const void *data, size_t len);
 
+/* The sum of the pseudo-header of such a packet of 'len' bytes, which a kernel stores where the
+ * device is to complete the checksum. */
+uint16_t inet_csum_ip6_pseudo(const struct in6_addr *src, const struct in6_addr *dst, uint8_t proto,
+                              size_t len);
+
 #endif /* lib/inet-csum.h */

@@ -50,6 +50,32 @@ gso_checksum(const struct virtio_net_hdr *vnet, uint8_t *frame, size_t len)
     return true;
 }
 
+void
+gso_unmarked_checksum(uint8_t *frame, size_t len)
+{
+    const size_t l4_ofs = sizeof(struct eth_hdr) + sizeof(struct ip6_hdr_wire);
+    const struct eth_hdr *eth = (const struct eth_hdr *) frame;
+    const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) (eth + 1);
+    be16_t field;
+
+    if (len < l4_ofs || be16_get(eth->type) != ETH_TYPE_IP6
+        || (ip->nh != IP6_NH_UDP && ip->nh != NH_TCP)) {
+        return;
+    }
+    size_t l4_len = be16_get(ip->plen);
+    size_t ofs =
+        ip->nh == IP6_NH_UDP ? offsetof(struct udp_hdr, csum) : offsetof(struct tcp_hdr, csum);
+    if (l4_len > len - l4_ofs || l4_len < ofs + sizeof field) {
+        return;
+    }
+    memcpy(&field, frame + l4_ofs + ofs, sizeof field);
+    if (be16_get(field) == inet_csum_ip6_pseudo(&ip->src, &ip->dst, ip->nh, l4_len)) {
+        const struct virtio_net_hdr vnet = {.csum_start = (uint16_t) l4_ofs,
+                                            .csum_offset = (uint16_t) ofs};
+        gso_checksum(&vnet, frame, l4_ofs + l4_len);
+    }
+}
+
 bool
 gso_start(struct gso *gso, const struct virtio_net_hdr *vnet, size_t len, size_t max)
 {

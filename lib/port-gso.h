@@ -38,4 +38,9 @@ size_t gso_next(struct gso *, uint8_t *out, size_t size);
  * holds the sum of the pseudo-header.  False if the frame does not contain what the header says. */
 bool gso_checksum(const struct virtio_net_hdr *, uint8_t *frame, size_t len);
 
+/* The same where nothing but the field itself says that it is so: completes the checksum of UDP or
+ * TCP directly in IPv6 if the field holds the sum of the pseudo-header.  A complete and right
+ * checksum that is the same number stays what it is. */
+void gso_unmarked_checksum(uint8_t *frame, size_t len);
+
 #endif /* lib/port-gso.h */

@@ -15,6 +15,12 @@
  * Where the driver can, it uses the chunks itself (zero copy); otherwise the kernel copies.  Where
  * the driver has no XDP of its own, the kernel runs the program later on the way (generic mode).
  *
+ * What a kernel at the other end of a veth has left to the device reaches the program without a
+ * word about it.  Segmentation offload the kernel turns off there while an XDP program is attached;
+ * where a checksum is missing its field says so (gso_unmarked_checksum()).  That is found for UDP
+ * and TCP directly in IPv6, not in a tunnel and not behind extension headers: where a kernel's own
+ * TCP is encapsulated on the other side, use kind 'packet'.
+ *
  * A frame that is accepted for sending is in the ring between the port and the kernel.  The kernel
  * empties it when told to.  What it leaves there, because the driver is full, goes with the next
  * call of either direction; until then epoll reports the socket as soon as it is writable.
@@ -36,6 +42,7 @@
 
 #include "lib/alloc.h"
 #include "lib/port-device.h"
+#include "lib/port-gso.h"
 #include "lib/port-impl.h"
 #include "lib/wire.h"
 #include "lib/xdp-program.h"
@@ -78,6 +85,7 @@ struct xdp_port {
     unsigned next_queue; /* that receives first. */
     uint64_t free[N_TX]; /* addresses of chunks to send in. */
     unsigned n_free;
+    bool is_veth;
     bool waits_to_send; /* epoll reports when the first queue is writable. */
     int send_error;     /* of the last attempt to have the kernel send; 0 or EAGAIN: none. */
 };
@@ -349,6 +357,7 @@ xdp_open(struct port *port, int ifindex, const struct port_queue *share, const c
         xdp_close(port);
         return error;
     }
+    xp->is_veth = device.is_veth;
     for (uint64_t i = 0; i < N_TX; i++) {
         xp->free[xp->n_free++] = (N_RX + i) * CHUNK_SIZE;
     }
@@ -366,9 +375,12 @@ start_frame(struct queue *q, struct packet_pool *pool)
 
 /* Ends it. */
 static void
-end_frame(struct queue *q, struct port_burst *burst)
+end_frame(struct xdp_port *xp, struct queue *q, struct port_burst *burst)
 {
     if (q->p) {
+        if (xp->is_veth) {
+            gso_unmarked_checksum(q->p->data, q->p->len);
+        }
         burst->frames[burst->n++] = q->p;
     } else {
         port_burst_lost(burst, q->why_lost);
@@ -409,7 +421,7 @@ wake_receiver(struct queue *q)
 
 /* Takes what a queue has received, as far as the burst has room. */
 static void
-receive(struct queue *q, struct packet_pool *pool, struct port_burst *burst)
+receive(struct xdp_port *xp, struct queue *q, struct packet_pool *pool, struct port_burst *burst)
 {
     uint64_t used[PORT_BURST];
     uint32_t from = 0, to = 0, n;
@@ -428,7 +440,7 @@ receive(struct queue *q, struct packet_pool *pool, struct port_burst *burst)
             }
             append(q, q->chunks + desc->addr, desc->len);
             if (!(desc->options & XDP_PKT_CONTD)) {
-                end_frame(q, burst);
+                end_frame(xp, q, burst);
             }
             used[i] = desc->addr;
         }
@@ -476,9 +488,11 @@ transmit(struct xdp_port *xp)
     struct queue *q = xp->queues;
     int error = 0;
 
-    while (has_unsent(q) && xsk_ring_prod__needs_wakeup(&q->tx)) {
+    /* After an error, also to find out whether that is over. */
+    while (xp->send_error || (has_unsent(q) && xsk_ring_prod__needs_wakeup(&q->tx))) {
         uint32_t before = n_taken(q);
 
+        xp->send_error = 0;
         error = sendto(xsk_socket__fd(q->xsk), NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 ? errno : 0;
         if (error == EBUSY || error == ENOBUFS) {
             error = EAGAIN;
@@ -502,7 +516,7 @@ xdp_recv(struct port *port, struct packet_pool *pool, struct port_burst *burst)
         transmit(xp);
     }
     for (unsigned i = 0; i < xp->n_queues && !is_full(burst); i++) {
-        receive(&xp->queues[xp->next_queue], pool, burst);
+        receive(xp, &xp->queues[xp->next_queue], pool, burst);
         xp->next_queue = (xp->next_queue + 1) % xp->n_queues;
     }
     if (is_full(burst)) {
@@ -514,7 +528,11 @@ xdp_recv(struct port *port, struct packet_pool *pool, struct port_burst *burst)
     if (getsockopt(xp->watch_fd, SOL_SOCKET, SO_ERROR, &error, &len)) {
         return errno;
     }
-    return error == ENETDOWN ? device_down_or_gone(xp->watch_fd) : error ? error : EAGAIN;
+    if (error != ENETDOWN) {
+        return error ? error : EAGAIN;
+    }
+    xp->send_error = ENETDOWN; /* the next attempt asks the kernel first. */
+    return device_down_or_gone(xp->watch_fd);
 }
 
 /* Takes back chunks whose frames were sent. */

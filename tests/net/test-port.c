@@ -35,7 +35,6 @@
 #include "tests/net/port-fixture.h"
 #include "tests/unit/hex.h"
 
-#define MAX_BURST 4096
 #define NODE_ID   0x100
 #define TAGS_OFS  12 /* in a frame: VLAN tags, then the type. */
 
@@ -56,9 +55,9 @@ must_fail(enum port_kind kind, const char *netdev, int want)
 
 /* A frame of 'len' bytes whose payload is nobody's protocol. */
 static struct packet *
-frame(uint32_t len, uint8_t tag)
+frame_from(struct packet_pool *from, uint32_t len, uint8_t tag)
 {
-    struct packet *p = packet_get(pool);
+    struct packet *p = packet_get(from);
 
     memset(p->data, 0, len);
     memcpy(p->data, "\x33\x33\0\0\0\1\2\0\0\0\0\1\x86\xdd", 14);
@@ -72,6 +71,12 @@ frame(uint32_t len, uint8_t tag)
     p->data[len - 1] = tag;
     p->len = len;
     return p;
+}
+
+static struct packet *
+frame(uint32_t len, uint8_t tag)
+{
+    return frame_from(pool, len, tag);
 }
 
 /* The next frame of frame()'s making; others on the link are the kernel's. */
@@ -256,6 +261,129 @@ START_TEST(no_buffer)
     }
 END_TEST
 
+/* Numbered frames from one end to the other, of lengths that change from one to the next. */
+static void
+send_burst(struct port *a, struct packet_pool *from, uint32_t n)
+{
+    struct packet **frames = calloc(n, sizeof *frames);
+    int why;
+
+    for (uint32_t i = 0; i < n; i++) {
+        static const uint32_t lens[] = {64, 1110, 4096, 4097, 2000, 9014};
+        frames[i] = frame_from(from, n > 256 ? 64 : lens[i % 6], 0);
+        memcpy(frames[i]->data + 54, &i, sizeof i);
+    }
+    ck_assert_uint_eq(port_send(a, frames, n, &why), n);
+    for (uint32_t i = 0; i < n; i++) {
+        packet_put(frames[i]);
+    }
+    free(frames);
+}
+
+/* Returns how many came, in order. */
+static uint32_t
+receive_burst(struct port *b, uint32_t n)
+{
+    uint32_t n_received = 0, least = 0;
+    struct packet *p;
+
+    while (n_received < n && (p = next_frame(b, 300))) {
+        uint32_t i;
+        memcpy(&i, p->data + 54, sizeof i);
+        ck_assert_uint_ge(i, least);
+        ck_assert_uint_lt(i, n);
+        least = i + 1;
+        n_received++;
+        packet_put(p);
+    }
+    return n_received;
+}
+
+START_TEST(bursts)
+    {
+        static const uint32_t sizes[] = {1, 2, 64, 65, 256, 1024, 4096, 64};
+        struct packet_pool *from = packet_pool_create(4096);
+        struct port *a, *b;
+
+        open_pair((size_t) _i, &a, &b);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            send_burst(a, from, sizes[i]);
+            uint32_t n = receive_burst(b, sizes[i]);
+            /* The buffers of a port have room for so many in any case. */
+            ck_assert_uint_ge(n, sizes[i] < 2048 ? sizes[i] : 2048);
+            ck_assert_ptr_null(next_frame(b, 0));
+            ck_assert_uint_eq(packet_pool_n_free(from), 4096);
+            ck_assert_uint_eq(packet_pool_n_free(pool), 64);
+        }
+        packet_pool_destroy(from);
+        port_close(a);
+        port_close(b);
+    }
+END_TEST
+
+START_TEST(down_and_up)
+    {
+        struct port *a, *b;
+        struct packet *p;
+        int error;
+
+        open_pair((size_t) _i, &a, &b);
+        sh("ip link set v0 down");
+        struct pollfd pfd = {.fd = port_fd(a), .events = POLLIN};
+        ck_assert_int_eq(poll(&pfd, 1, WAIT_MSEC), 1);
+        while ((error = recv_one(a, pool, &p)) == 0) {
+            packet_put(p);
+        }
+        ck_assert_int_eq(error, ENETDOWN);
+        ck_assert_int_eq(recv_one(a, pool, &p), EAGAIN);
+        ck_assert_int_eq(poll(&pfd, 1, 0), 0);
+        p = frame(100, 1);
+        ck_assert_int_eq(send_one(a, p), ENETDOWN);
+        ck_assert_int_eq(send_one(a, p), ENETDOWN);
+        packet_put(p);
+        sh("ip link set v0 up");
+        wait_started("v0");
+        wait_started("v1");
+        while ((error = recv_one(b, pool, &p)) == 0 || error == ENETDOWN) {
+            packet_put(p);
+        }
+        send_burst(a, pool, 20);
+        ck_assert_uint_eq(receive_burst(b, 20), 20);
+        send_burst(b, pool, 20);
+        ck_assert_uint_eq(receive_burst(a, 20), 20);
+        port_close(a);
+        port_close(b);
+    }
+END_TEST
+
+/* What a port has taken before its device went away is gone with it. */
+START_TEST(gone_in_a_burst)
+    {
+        struct port *a, *b;
+        struct packet *p, *frames[10];
+        int error, why = 0;
+
+        open_pair((size_t) _i, &a, &b);
+        send_burst(b, pool, 30);
+        sh("ip link del v0");
+        for (size_t i = 0; i < 10; i++) {
+            frames[i] = frame(9014, 0);
+        }
+        for (int i = 0; i < 3 && port_send(a, frames, 10, &why) == 10; i++) {
+        }
+        ck_assert_int_eq(why, ENXIO);
+        for (size_t i = 0; i < 10; i++) {
+            packet_put(frames[i]);
+        }
+        while ((error = recv_one(a, pool, &p)) == 0) {
+            packet_put(p);
+        }
+        ck_assert_int_eq(error, ENODEV);
+        port_close(a);
+        port_close(b);
+    }
+END_TEST
+
 static void
 make_host_tap(void)
 {
@@ -320,7 +448,7 @@ START_TEST(offloaded_checksum)
         wait_started("v0");
         sh("ip addr add fd00:1::1/64 dev v0 nodad");
         sh("ip neigh add fd00:1::2 lladdr 02:00:00:00:00:02 dev v0 nud permanent");
-        struct port *port = must_open(PORT_PACKET, "v1", -1);
+        struct port *port = must_open(veth_kinds[_i], "v1", -1);
 
         send_udp("fd00:1::2");
         struct packet *p = next_udp(port);
@@ -387,7 +515,7 @@ START_TEST(super_frames_are_cut)
         struct packet *p;
 
         make_veth("v0", "v1");
-        struct port *port = must_open(PORT_PACKET, "v1", -1);
+        struct port *port = must_open(veth_kinds[_i], "v1", -1);
         for (int round = 0; round < 2; round++) {
             send_super_frame("v0", "", 25);
             if (round) { /* what there is no buffer for is lost, and nothing else. */
@@ -705,9 +833,12 @@ main(void)
     tcase_add_test(tc, other_namespace);
     tcase_add_loop_test(tc, veth_both_ways, 0, N_PAIRS);
     tcase_add_loop_test(tc, no_buffer, 0, N_PAIRS);
+    tcase_add_loop_test(tc, bursts, 0, N_PAIRS);
+    tcase_add_loop_test(tc, down_and_up, 0, N_PAIRS);
+    tcase_add_loop_test(tc, gone_in_a_burst, 0, N_PAIRS);
     tcase_add_test(tc, tap_sizes);
-    tcase_add_test(tc, offloaded_checksum);
-    tcase_add_test(tc, super_frames_are_cut);
+    tcase_add_loop_test(tc, offloaded_checksum, 0, N_VETH_KINDS);
+    tcase_add_loop_test(tc, super_frames_are_cut, 0, N_VETH_KINDS);
     tcase_add_test(tc, receive_offload_is_off);
     tcase_add_loop_test(tc, vlan_tags, 0, sizeof tags / sizeof *tags);
     tcase_add_loop_test(tc, vlan_tags_on_a_tap, 0, sizeof tags / sizeof *tags);
