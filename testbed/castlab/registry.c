@@ -80,7 +80,7 @@ insert_link(struct ovsdb_idl_txn *txn, const struct topology *t, const struct to
     rrec_link_set_a_port(row, link->ends[0].netdev);
     rrec_link_set_b(row, t->nodes[link->ends[1].node].name);
     rrec_link_set_b_port(row, link->ends[1].netdev);
-    rrec_link_set_kind(row, port_kind_name(port_kind_usual(link->has_host)));
+    rrec_link_set_kind(row, port_kind_name(link->kind));
     rrec_link_set_a_to_b(row, link->impair[0]);
     rrec_link_set_b_to_a(row, link->impair[1]);
 }

@@ -443,7 +443,32 @@ read_impairment(struct reader *r, const yaml_node_t *at, const struct range *ran
 struct link_source {
     yaml_node_t *ends[2];
     yaml_node_t *impair[2]; /* of what ends[i] sends; NULL: the file does not say. */
+    yaml_node_t *kind;      /* of ports; NULL: the usual. */
 };
+
+/* Reads the kind of ports of a link whose ends are known. */
+static void
+read_port_kind(struct reader *r, const yaml_node_t *at, const struct range *range,
+               struct topology_link *link)
+{
+    link->kind = port_kind_usual(link->has_host);
+    if (!at || r->yd.error) {
+        return;
+    }
+    char *text = parameters_expand(&r->ps, &r->yd, at, range);
+    enum port_kind kind;
+    if (!port_kind_parse(text, &kind)) {
+        char *known = words_join(&port_kind_words, WORDS_ALL, ", ", " or ");
+        yaml_doc_error(&r->yd, at, "unknown kind '%s' of a link's ports: must be %s", text, known);
+        free(known);
+    } else if (port_kind_is_netdev(kind) == link->has_host) {
+        yaml_doc_error(&r->yd, at, "kind '%s': not for a link %s", text,
+                       link->has_host ? "to a host" : "between forwarders");
+    } else {
+        link->kind = kind;
+    }
+    free(text);
+}
 
 static void
 swap_ends(struct topology_link *link)
@@ -494,6 +519,7 @@ read_link(struct reader *r, const struct link_source *source, const struct range
         default_netdev(r, at[1], &link->ends[1], t->nodes[link->ends[0].node].name);
     }
     check_netdevs(r, at[0], link);
+    read_port_kind(r, source->kind, range, link);
     t->nodes[link->ends[0].node].n_links++;
     t->nodes[link->ends[1].node].n_links++;
     t->n_links++;
@@ -502,7 +528,7 @@ read_link(struct reader *r, const struct link_source *source, const struct range
 static void
 read_link_entry(struct reader *r, yaml_node_t *map)
 {
-    static const char *const keys[] = {"endpoints", "forward", "backward", NULL};
+    static const char *const keys[] = {"endpoints", "forward", "backward", "kind", NULL};
     if (!yaml_doc_has_keys(&r->yd, map, "a link", keys)) {
         return;
     }
@@ -517,9 +543,13 @@ read_link_entry(struct reader *r, yaml_node_t *map)
     struct link_source source = {
         .ends = {yaml_doc_item(&r->yd, list, 0), yaml_doc_item(&r->yd, list, 1)},
         .impair = {yaml_doc_get(&r->yd, map, "forward"), yaml_doc_get(&r->yd, map, "backward")},
+        .kind = yaml_doc_get(&r->yd, map, "kind"),
     };
     if (!source.ends[0] || !source.ends[1] || yaml_doc_item(&r->yd, list, 2)) {
         yaml_doc_error(&r->yd, list, "a link has two endpoints");
+        return;
+    }
+    if (source.kind && !yaml_doc_is_scalar(&r->yd, source.kind, "'kind'")) {
         return;
     }
     struct range range = {.is_range = false};

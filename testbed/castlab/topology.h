@@ -41,6 +41,7 @@ struct topology_end {
 struct topology_link {
     struct topology_end ends[2];      /* a host comes first. */
     bool has_host;                    /* a host link: its device is a tap. */
+    enum port_kind kind;              /* of forwarders' ports. */
     char impair[2][IMPAIR_TEXT_SIZE]; /* of what ends[i] sends; "": it is a good link. */
 };
 

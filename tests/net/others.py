@@ -343,3 +343,5 @@ CASES = [ovs_and_router, foreign_source, ('tree', shape(OTHERS)), node_addresses
          link_leaves, restart('n4'), restart('n7'), switch_dies, tools_are_few, tool_fails, tool_hangs,
          mcast_is_refused, device_comes_back, rules_of_router]
 ROUTERS_CASES = [('tree', shape(ROUTERS))]
+# What depends on the kind of ports.
+PORTS_CASES = [('tree', shape(OTHERS)), vlans, restart('n4'), device_comes_back]

@@ -6,10 +6,13 @@
  * and /dev/net/tun.
  */
 #include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ethtool.h>
+#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <linux/sockios.h>
@@ -17,6 +20,7 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +28,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -108,6 +113,8 @@ START_TEST(only_existing_persistent_multiqueue_taps)
         must_fail(PORT_PACKET, "nothing0", ENODEV);
         must_fail(PORT_TAP, "name-of-a-device-too-long", ENODEV);
         must_fail(PORT_TAP, "lo", EINVAL);
+        must_fail(PORT_XDP, "nothing0", ENODEV);
+        must_fail(PORT_XDP, "lo", EOPNOTSUPP);
         sh("ip tuntap add dev single mode tap");
         must_fail(PORT_TAP, "single", EINVAL);
 
@@ -616,6 +623,201 @@ START_TEST(vlan_tags_on_a_tap)
     }
 END_TEST
 
+/* An XDP port leaves frames of VLANs to the kernel, whatever sends them. */
+START_TEST(vlan_tags_by_xdp)
+    {
+        const bool is_vlan = *tags[_i].received;
+
+        for (size_t k = 0; k < N_VETH_KINDS; k++) {
+            make_veth("v0", "v1");
+            struct port *a = must_open(veth_kinds[k], "v0", -1), *b = must_open(PORT_XDP, "v1", -1),
+                        *kernel = must_open(PORT_PACKET, "v1", -1);
+            check_tags(a, is_vlan ? kernel : b, (size_t) _i, 777);
+            ck_assert_ptr_null(next_frame(is_vlan ? b : kernel, 0));
+            port_close(a);
+            port_close(b);
+            port_close(kernel);
+            sh("ip link del v0");
+        }
+    }
+END_TEST
+
+/* Has the kernel tag what leaves by the device, beside the bytes as its VLAN devices do. */
+static void
+push_tags(const char *netdev, uint16_t tci)
+{
+    const struct bpf_insn program[] = {
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = htons(ETH_P_8021Q)},
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = tci},
+        {.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_skb_vlan_push},
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0}, /* TC_ACT_OK. */
+        {.code = BPF_JMP | BPF_EXIT},
+    };
+    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int) if_nametoindex(netdev),
+                .attach_point = BPF_TC_EGRESS);
+    LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .priority = 1, .flags = BPF_TC_F_REPLACE);
+
+    libbpf_set_print(NULL); /* the second time there is a hook. */
+    opts.prog_fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tag", "GPL", program,
+                                 sizeof program / sizeof *program, NULL);
+    ck_assert_int_ge(opts.prog_fd, 0);
+    int error = bpf_tc_hook_create(&hook);
+    ck_assert(!error || error == -EEXIST);
+    ck_assert_int_eq(bpf_tc_attach(&hook, &opts), 0);
+    close(opts.prog_fd);
+}
+
+/* A tag that is not in the bytes, where the kernel at the other end of a veth leaves it. */
+START_TEST(hidden_vlan_tags)
+    {
+        struct packet *p;
+        struct parsed h;
+
+        make_veth("v0", "v1");
+        struct port *a = must_open(PORT_PACKET, "v0", -1), *b = must_open(PORT_XDP, "v1", -1),
+                    *kernel = must_open(PORT_PACKET, "v1", -1);
+        push_tags("v0", 3 << 13 | 77);
+        send_burst(a, pool, 10);
+        for (int i = 0; i < 10; i++) {
+            p = next(kernel, WAIT_MSEC);
+            ck_assert_ptr_nonnull(p);
+            ck_assert_int_eq(parse_outer(p->data, p->len, &h), DROP_vlan);
+            packet_put(p);
+        }
+        ck_assert_ptr_null(next(b, 0));
+
+        push_tags("v0", 3 << 13); /* a priority and no VLAN. */
+        send_burst(a, pool, 10);
+        ck_assert_uint_eq(receive_burst(b, 10), 10);
+        ck_assert_ptr_null(next(kernel, 0));
+        port_close(a);
+        port_close(b);
+        port_close(kernel);
+    }
+END_TEST
+
+/* What is not IPv6 stays the kernel's: here a question for its IPv4 address, from which it learns
+ * who asks. */
+START_TEST(xdp_leaves_the_rest)
+    {
+        struct packet *p = packet_get(pool);
+
+        make_veth("v0", "v1");
+        sh("ip addr add 192.0.2.2/24 dev v1");
+        struct port *a = must_open(PORT_PACKET, "v0", -1), *b = must_open(PORT_XDP, "v1", -1);
+        p->len = (uint32_t) hex_bytes("ffffffffffff 020000000001 0806 0001 0800 06 04 0001"
+                                      "020000000001 c0000201 000000000000 c0000202",
+                                      p->data, PACKET_ROOM);
+        ck_assert_int_eq(send_one(a, p), 0);
+        packet_put(p);
+        sh("for i in $(seq 60); do"
+           " ip neigh show 192.0.2.1 dev v1 | grep -q 02:00:00:00:00:01 && exit 0; sleep 0.05;"
+           " done; exit 1");
+        ck_assert_ptr_null(next(b, 0));
+        port_close(a);
+        port_close(b);
+    }
+END_TEST
+
+/* A process that is killed leaves no program behind. */
+START_TEST(xdp_ends_with_the_process)
+    {
+        int opened[2];
+        char c;
+
+        make_veth("v0", "v1");
+        ck_assert_int_eq(pipe(opened), 0);
+        pid_t child = fork();
+        if (!child) {
+            must_open(PORT_XDP, "v1", -1);
+            (void) !write(opened[1], "", 1);
+            pause();
+        }
+        ck_assert_int_eq(read(opened[0], &c, 1), 1);
+        must_fail(PORT_XDP, "v1", EBUSY);
+        sh("ip link show v1 | grep -q xdp");
+        kill(child, SIGKILL);
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+        sh("! ip link show v1 | grep -q xdp");
+        port_close(must_open(PORT_XDP, "v1", -1));
+    }
+END_TEST
+
+/* A tap is as hardware is: tags are in the bytes, and there is no call to ask for them.  With a
+ * long MTU the kernel runs the program in generic mode. */
+START_TEST(xdp_on_a_tap)
+    {
+        static const uint32_t mtus[] = {1500, 3826, 3827, 9000};
+        uint32_t mtu = mtus[_i];
+        struct packet *p;
+
+        sh("ip tuntap add dev t0 mode tap multi_queue");
+        sh("sysctl -qw net.ipv6.conf.t0.disable_ipv6=1; ip link set t0 mtu %u up", mtu);
+        struct port *tap = must_open_tap("t0"), *b = must_open(PORT_XDP, "t0", -1),
+                    *kernel = must_open(PORT_PACKET, "t0", -1);
+        ck_assert_uint_eq(port_mtu(b), mtu);
+        for (uint32_t len = 64; len <= mtu + 14; len += (mtu - 50) / 10) {
+            struct packet *sent = frame(len, 7);
+            ck_assert_int_eq(send_one(tap, sent), 0);
+            p = next_frame(b, WAIT_MSEC);
+            ck_assert_ptr_nonnull(p);
+            ck_assert_uint_eq(p->len, len);
+            ck_assert_mem_eq(p->data, sent->data, len);
+            packet_put(p);
+            ck_assert_int_eq(send_one(b, sent), 0);
+            p = next_frame(tap, WAIT_MSEC);
+            ck_assert_ptr_nonnull(p);
+            ck_assert_mem_eq(p->data, sent->data, len);
+            packet_put(p);
+            packet_put(sent);
+        }
+        for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+            check_tags(tap, *tags[i].received ? kernel : b, i, 777);
+        }
+        ck_assert_ptr_null(next_frame(b, 0));
+        ck_assert_ptr_null(next_frame(kernel, 0));
+
+        /* A port whose frames are one chunk each does not grow. */
+        sh("ip link set t0 mtu 9100");
+        ck_assert_int_eq(port_refresh(b), 0);
+        ck_assert_uint_eq(port_mtu(b), mtu <= 3826 ? 3826 : 9100);
+        port_close(tap);
+        port_close(b);
+        port_close(kernel);
+    }
+END_TEST
+
+START_TEST(xdp_takes_all_queues)
+    {
+        bool in_order = true;
+        uint32_t n = 0;
+        struct packet *p;
+
+        sh("ip link add v0 numtxqueues 4 numrxqueues 4 type veth peer name v1"
+           " numtxqueues 4 numrxqueues 4");
+        sh("sysctl -qw net.ipv6.conf.v0.disable_ipv6=1 net.ipv6.conf.v1.disable_ipv6=1");
+        sh("ip link set v0 up; ip link set v1 up");
+        wait_started("v0");
+        wait_started("v1");
+        struct port *a = must_open(PORT_PACKET, "v0", -1), *b = must_open(PORT_XDP, "v1", -1);
+        for (uint8_t i = 0; i < 60; i++) {
+            p = frame(100, i);
+            p->data[14 + 8 + 15] = i; /* another flow. */
+            ck_assert_int_eq(send_one(a, p), 0);
+            packet_put(p);
+        }
+        while (n < 60 && (p = next_frame(b, WAIT_MSEC))) {
+            in_order = in_order && p->data[99] == n;
+            n++;
+            packet_put(p);
+        }
+        ck_assert_uint_eq(n, 60);
+        ck_assert(!in_order); /* otherwise one queue had all. */
+        port_close(a);
+        port_close(b);
+    }
+END_TEST
+
 /* The device of a VLAN is a port of that VLAN; the device below it has other traffic. */
 START_TEST(vlan_device)
     {
@@ -842,6 +1044,12 @@ main(void)
     tcase_add_test(tc, receive_offload_is_off);
     tcase_add_loop_test(tc, vlan_tags, 0, sizeof tags / sizeof *tags);
     tcase_add_loop_test(tc, vlan_tags_on_a_tap, 0, sizeof tags / sizeof *tags);
+    tcase_add_loop_test(tc, vlan_tags_by_xdp, 0, sizeof tags / sizeof *tags);
+    tcase_add_test(tc, hidden_vlan_tags);
+    tcase_add_test(tc, xdp_leaves_the_rest);
+    tcase_add_test(tc, xdp_ends_with_the_process);
+    tcase_add_loop_test(tc, xdp_on_a_tap, 0, 4);
+    tcase_add_test(tc, xdp_takes_all_queues);
     tcase_add_test(tc, vlan_device);
     tcase_add_test(tc, vlan_frames_are_long);
     tcase_add_test(tc, kernel_answers_us);
