@@ -13,8 +13,8 @@
     SUITE(auth)          \
     SUITE(auth_node)     \
     SUITE(bench)         \
-    SUITE(bench_counter) \
     SUITE(bench_cli)     \
+    SUITE(bench_counter) \
     SUITE(castfwd)       \
     SUITE(content)       \
     SUITE(copies)        \
@@ -26,10 +26,11 @@
     SUITE(fanout)        \
     SUITE(fib)           \
     SUITE(figure)        \
+    SUITE(frame_ring)    \
     SUITE(guard)         \
     SUITE(icmp6)         \
-    SUITE(impair)        \
     SUITE(icrc)          \
+    SUITE(impair)        \
     SUITE(intent)        \
     SUITE(l3)            \
     SUITE(l3_icmp)       \
@@ -66,10 +67,12 @@
     SUITE(srcagent)      \
     SUITE(srcagent_root) \
     SUITE(srh)           \
+    SUITE(steer)         \
     SUITE(swedge)        \
     SUITE(transit)       \
     SUITE(tree_sim)      \
     SUITE(tunnelled)     \
+    SUITE(tx_queues)     \
     SUITE(values)        \
     SUITE(wire)          \
     SUITE(words)
