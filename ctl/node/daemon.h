@@ -125,8 +125,8 @@ void node_ports_close(struct node_worker *);
 struct node_port *node_ports_find(const struct node_daemon *, const char *name);
 /* Receives a burst from every port that is ready.  Those that may have more are ready then. */
 void node_ports_run(struct node_worker *, uint64_t now);
-/* Gives the node what other workers have received for it. */
-void node_ports_take_over(struct node_worker *, uint64_t now);
+/* Gives the node what other workers have received for it; true if there may be more. */
+bool node_ports_take_over(struct node_worker *, uint64_t now);
 /* The port may have frames. */
 void node_port_ready(struct node_worker *, uint16_t number);
 /* Sends frames from a port, past its impairment and its queue. */

@@ -326,30 +326,39 @@ node_ports_run(struct node_worker *w, uint64_t now)
     w->n_rounds += n > 0;
 }
 
-void
+/* As many frames as a port gives at a time; true if there may be more. */
+static bool
+take_over(struct node_worker *w, struct frame_ring *ring, uint64_t now)
+{
+    const uint8_t *frame;
+    uint16_t number;
+    size_t len;
+    int n;
+
+    for (n = 0; n < PORT_BURST && (frame = frame_ring_peek(ring, &number, &len)); n++) {
+        struct packet *p = w->ports[number] ? packet_from_bytes(w->pool, frame, len) : NULL;
+
+        frame_ring_drop(ring);
+        if (p) {
+            w->n_input++;
+            w->daemon->class->input(w->node, number, p, now);
+        } else {
+            w->n_handover_full++;
+        }
+    }
+    tx_queues_flush(&w->tx_queues);
+    return n == PORT_BURST;
+}
+
+bool
 node_ports_take_over(struct node_worker *w, uint64_t now)
 {
+    bool more = false;
+
     for (unsigned i = 0; i < w->daemon->n_workers; i++) {
-        const uint8_t *frame;
-        uint16_t number;
-        size_t len;
-
-        /* As many as a port gives at a time. */
-        for (int n = 0;
-             w->from[i] && n < PORT_BURST && (frame = frame_ring_peek(w->from[i], &number, &len));
-             n++) {
-            struct packet *p = w->ports[number] ? packet_from_bytes(w->pool, frame, len) : NULL;
-
-            frame_ring_drop(w->from[i]);
-            if (p) {
-                w->n_input++;
-                w->daemon->class->input(w->node, number, p, now);
-            } else {
-                w->n_handover_full++;
-            }
-        }
-        tx_queues_flush(&w->tx_queues);
+        more = (w->from[i] && take_over(w, w->from[i], now)) || more;
     }
+    return more;
 }
 
 uint32_t

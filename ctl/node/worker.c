@@ -61,8 +61,8 @@ node_worker_tell(struct node_worker *w)
     }
 }
 
-/* What the worker does before it waits again. */
-static void
+/* What the worker does before it waits again; true if there is more to do. */
+static bool
 make_round(struct node_worker *w)
 {
     const struct node_class *class = w->daemon->class;
@@ -70,7 +70,7 @@ make_round(struct node_worker *w)
     uint64_t n_input = w->n_input;
 
     node_ports_run(w, now);
-    node_ports_take_over(w, now);
+    bool more = node_ports_take_over(w, now);
     node_impair_run(w, now);
     now = node_daemon_now();
     bool timed_out = class->deadline(w->node) <= now;
@@ -81,6 +81,7 @@ make_round(struct node_worker *w)
     if (timed_out || w->n_input != n_input) {
         node_worker_tell(w);
     }
+    return more || w->n_ready > 0;
 }
 
 /* Waits for events, not longer than until the node has something to do. */
@@ -128,9 +129,8 @@ worker_main(void *w_)
         pthread_mutex_lock(&w->mutex);
         pthread_mutex_unlock(&w->turn);
         note_events(w, events, n);
-        make_round(w);
+        bool more = make_round(w);
         uint64_t deadline = MIN(w->daemon->class->deadline(w->node), node_impair_deadline(w));
-        bool more = w->n_ready > 0;
         pthread_mutex_unlock(&w->mutex);
         n = wait_for_events(w, events, more ? 0 : deadline);
     }

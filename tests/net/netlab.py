@@ -31,6 +31,7 @@ class Lab(harness.Lab):
     def __init__(self, text, *parameters):
         super().__init__(None, *parameters, name=re.search('^name: (.*)$', text, re.M)[1])
         self.text = text
+        self.threads = THREADS
         self.before = None
         self.ports = {}
         self.routers = []
@@ -45,7 +46,7 @@ class Lab(harness.Lab):
     def up(self):
         self.before = snapshot()
         path = harness.work_file(self.name + '.yaml', self.text.encode())
-        output('castlab', 'up', '--no-rdma', '--threads', THREADS, path, *self.parameters)
+        output('castlab', 'up', '--no-rdma', '--threads', self.threads, path, *self.parameters)
         env = output('castlab', 'env', self.name)
         os.environ['ROCECAST_DB'] = re.search("ROCECAST_DB='(.*)'", env)[1]
         nodes = castctl_json('node', 'list')
