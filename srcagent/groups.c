@@ -20,8 +20,9 @@ encaps_uninit(struct encaps *encaps)
 /* The caller has subtracted the packets that it holds from the agent's, unless the agent is
  * ending. */
 static void
-tree_destroy(struct tree *t)
+tree_destroy(struct srcagent *sa, struct tree *t)
 {
+    deadlines_set(&sa->deadlines, &t->deadline, UINT64_MAX, t);
     while (t->head) {
         struct packet *p = t->head;
         t->head = p->next;
@@ -40,11 +41,14 @@ tree_may_answer(const struct srcagent *sa, const struct tree *t)
 }
 
 void
-srcagent_trees_uninit(struct trees *trees)
+srcagent_trees_uninit(struct srcagent *sa)
 {
+    struct trees *trees = &sa->trees;
+
     for (size_t i = 0; i < trees->n; i++) {
-        tree_destroy(trees->v[i]);
+        tree_destroy(sa, trees->v[i]);
     }
+    deadlines_uninit(&sa->deadlines);
     free(trees->v);
     addr_map_destroy(trees->by_key);
     addr_map_destroy(trees->by_source);
@@ -197,6 +201,7 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
         .by_source = addr_map_create(n),
     };
     struct reverse_out *outs = must_calloc(n, sizeof *outs);
+    deadlines_reserve(&sa->deadlines, trees->n + n);
     for (size_t i = 0; i < n; i++) {
         const struct tree_config *tc = &config->trees[i];
         struct tree *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
@@ -218,7 +223,7 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
         struct tree *t = trees->v[i];
         if (!addr_map_find(new.by_key, &t->config.proxy, t->config.designated_qpn)) {
             sa->n_waiting -= t->n_waiting;
-            tree_destroy(t);
+            tree_destroy(sa, t);
         }
     }
     free(encaps);

@@ -22,7 +22,7 @@ destroy(void *sa_)
 {
     struct srcagent *sa = sa_;
 
-    srcagent_trees_uninit(&sa->trees);
+    srcagent_trees_uninit(sa);
     node_base_uninit(&sa->base);
     free(sa);
 }
@@ -77,13 +77,10 @@ static uint64_t
 deadline(const void *sa_)
 {
     const struct srcagent *sa = sa_;
-    uint64_t when = l3_deadline(sa->base.l3);
+    uint64_t l3 = l3_deadline(sa->base.l3);
+    uint64_t trees = deadlines_first(&sa->deadlines);
 
-    for (size_t i = 0; i < sa->trees.n; i++) {
-        uint64_t t = reverse_deadline(sa->trees.v[i]->aggregate->reverse);
-        when = t < when ? t : when;
-    }
-    return when;
+    return l3 < trees ? l3 : trees;
 }
 
 static void
@@ -91,12 +88,18 @@ timer(void *sa_, uint64_t now)
 {
     struct srcagent *sa = sa_;
 
-    for (size_t i = 0; i < sa->trees.n; i++) {
-        struct tree *t = sa->trees.v[i];
-        if (reverse_deadline(t->aggregate->reverse) <= now) {
-            struct reverse_out out = reverse_timer(t->aggregate->reverse, now);
-            up_send(sa, t, &out, now);
-        }
+    struct tree *due = NULL;
+    struct tree *t;
+
+    /* Each is called once, whatever its next deadline is. */
+    while ((t = deadlines_due(&sa->deadlines, now))) {
+        deadlines_set(&sa->deadlines, &t->deadline, UINT64_MAX, t);
+        t->due = due;
+        due = t;
+    }
+    for (; due; due = due->due) {
+        struct reverse_out out = reverse_timer(due->aggregate->reverse, now);
+        up_send(sa, due, &out, now);
     }
     l3_timer(sa->base.l3, now);
 }

@@ -14,6 +14,7 @@
 
 #include "lib/addr-map.h"
 #include "lib/aggregate.h"
+#include "lib/deadlines.h"
 #include "lib/fanout.h"
 #include "lib/node-base.h"
 #include "lib/srh.h"
@@ -64,6 +65,9 @@ struct tree {
 
     struct packet *head, *tail; /* packets held while the group is closed. */
     uint32_t n_waiting;
+
+    struct deadline deadline; /* in the agent's; up_send() sets it. */
+    struct tree *due;         /* next one whose timer is to be called. */
 };
 
 struct trees {
@@ -76,7 +80,8 @@ struct trees {
 struct srcagent {
     struct node_base base; /* first. */
     struct trees trees;
-    uint32_t n_waiting; /* packets held in all groups. */
+    struct deadlines deadlines; /* of trees. */
+    uint32_t n_waiting;         /* packets held in all groups. */
 };
 
 /* pipeline.c. */
@@ -91,7 +96,8 @@ void down_release(struct srcagent *, struct tree *, uint64_t now);
 enum drop_reason up_check(struct srcagent *, const struct rx *);
 /* Merges a response of a node below.  The agent is the root. */
 enum drop_reason up_merge(struct srcagent *, const struct rx *);
-/* Sends the host what the group's machine decided, if anything. */
+/* The end of each event at a tree: sends the host what the group's machine decided, if anything, and
+ * notes the tree's deadline. */
 void up_send(struct srcagent *, struct tree *, const struct reverse_out *, uint64_t now);
 
 /* refuse.c.  'ip' is a request to 't' from its IPv6 header on, with all headers of its opcode. */
@@ -107,7 +113,7 @@ void refuse_try(struct srcagent *, struct tree *, uint64_t now);
 /* May the host hear from this epoch?  False if the host uses the same QPN in a newer epoch: it
  * would take the answer for that one's. */
 bool tree_may_answer(const struct srcagent *, const struct tree *);
-void srcagent_trees_uninit(struct trees *);
+void srcagent_trees_uninit(struct srcagent *);
 /* Builds the encapsulations, one per tree of 'config'.  0, or an errno and a sentence in *errp. */
 int srcagent_trees_prepare(const struct trees *, const struct node_config *config,
                            struct encaps **encaps, char **errp);

@@ -87,4 +87,5 @@ up_send(struct srcagent *sa, struct tree *t, const struct reverse_out *out, uint
     if (out->send && tree_may_answer(sa, t) && aggregate_send(t->aggregate, &sa->base, out, now)) {
         note_progress(sa, t, response_una(out->psn, out->syndrome), out->msn, now);
     }
+    deadlines_set(&sa->deadlines, &t->deadline, reverse_deadline(t->aggregate->reverse), t);
 }

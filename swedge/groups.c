@@ -31,8 +31,9 @@ tree_find(const struct swedge *sw, const struct in6_addr *proxy, uint32_t design
 }
 
 static void
-tree_destroy(struct tree *t)
+tree_destroy(struct swedge *sw, struct tree *t)
 {
+    deadlines_set(&sw->deadlines, &t->deadline, UINT64_MAX, t);
     aggregate_destroy(t->aggregate);
     auth_verifier_destroy(t->auth);
     free(t->branches);
@@ -43,11 +44,14 @@ tree_destroy(struct tree *t)
 }
 
 void
-swedge_trees_uninit(struct trees *trees)
+swedge_trees_uninit(struct swedge *sw)
 {
+    struct trees *trees = &sw->trees;
+
     for (size_t i = 0; i < trees->n; i++) {
-        tree_destroy(trees->v[i]);
+        tree_destroy(sw, trees->v[i]);
     }
+    deadlines_uninit(&sw->deadlines);
     free(trees->v);
     addr_map_destroy(trees->by_key);
     addr_map_destroy(trees->by_mcast);
@@ -270,6 +274,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         .by_key = addr_map_create(config->n_trees),
         .by_mcast = addr_map_create(config->n_trees),
     };
+    deadlines_reserve(&sw->deadlines, trees->n + config->n_trees);
     for (size_t i = 0; i < config->n_trees; i++) {
         struct tree *t = find_epoch(trees, &config->trees[i]);
         bool is_new = !t;
@@ -280,6 +285,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         tree_configure(sw, t, &config->trees[i], now);
         if (is_new && DEFECT(EPOCH)) {
             inherit(t, trees);
+            tree_touched(sw, t);
         }
         new.v[new.n++] = t;
         addr_map_insert(new.by_key, &t->config.proxy, t->config.designated_qpn, t);
@@ -289,7 +295,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
     }
     for (size_t i = 0; i < trees->n; i++) {
         if (!find_epoch(&new, &trees->v[i]->config)) {
-            tree_destroy(trees->v[i]);
+            tree_destroy(sw, trees->v[i]);
         }
     }
     free(trees->v);

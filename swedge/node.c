@@ -22,7 +22,7 @@ destroy(void *sw_)
 {
     struct swedge *sw = sw_;
 
-    swedge_trees_uninit(&sw->trees);
+    swedge_trees_uninit(sw);
     node_base_uninit(&sw->base);
     free(sw);
 }
@@ -50,17 +50,34 @@ tree_deadline(const struct tree *t)
     return auth < reverse ? auth : reverse;
 }
 
+void
+tree_touched(struct swedge *sw, struct tree *t)
+{
+    deadlines_set(&sw->deadlines, &t->deadline, tree_deadline(t), t);
+}
+
 static uint64_t
 deadline(const void *sw_)
 {
     const struct swedge *sw = sw_;
-    uint64_t when = l3_deadline(sw->base.l3);
+    uint64_t l3 = l3_deadline(sw->base.l3);
+    uint64_t trees = deadlines_first(&sw->deadlines);
 
-    for (size_t i = 0; i < sw->trees.n; i++) {
-        uint64_t t = tree_deadline(sw->trees.v[i]);
-        when = t < when ? t : when;
+    return l3 < trees ? l3 : trees;
+}
+
+static void
+tree_timer(struct swedge *sw, struct tree *t, uint64_t now)
+{
+    struct reverse_out out = {.send = false};
+
+    if (t->auth) {
+        auth_verifier_timer(t->auth, now);
     }
-    return when;
+    if (reverse_deadline(t->aggregate->reverse) <= now) {
+        out = reverse_timer(t->aggregate->reverse, now);
+    }
+    reverse_path_send(sw, t, &out, now);
 }
 
 static void
@@ -68,15 +85,17 @@ timer(void *sw_, uint64_t now)
 {
     struct swedge *sw = sw_;
 
-    for (size_t i = 0; i < sw->trees.n; i++) {
-        struct tree *t = sw->trees.v[i];
-        if (reverse_deadline(t->aggregate->reverse) <= now) {
-            struct reverse_out out = reverse_timer(t->aggregate->reverse, now);
-            reverse_path_send(sw, t, &out, now);
-        }
-        if (t->auth) {
-            auth_verifier_timer(t->auth, now);
-        }
+    struct tree *due = NULL;
+    struct tree *t;
+
+    /* Each is called once, whatever its next deadline is. */
+    while ((t = deadlines_due(&sw->deadlines, now))) {
+        deadlines_set(&sw->deadlines, &t->deadline, UINT64_MAX, t);
+        t->due = due;
+        due = t;
+    }
+    for (; due; due = due->due) {
+        tree_timer(sw, due, now);
     }
     l3_timer(sw->base.l3, now);
 }

@@ -86,4 +86,5 @@ reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *o
     if (!t->superseded) {
         aggregate_send(t->aggregate, &sw->base, out, now);
     }
+    tree_touched(sw, t);
 }

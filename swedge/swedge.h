@@ -17,6 +17,7 @@
 
 #include "lib/addr-map.h"
 #include "lib/aggregate.h"
+#include "lib/deadlines.h"
 #include "lib/node-base.h"
 
 struct swedge;
@@ -64,6 +65,8 @@ struct tree {
     uint16_t *next_ports;       /* mode mcast: port to each config.outer_da, in order; 0: none. */
     uint64_t n_packets;         /* packets that came down, including the current one. */
     bool superseded;            /* the Proxy has a newer epoch. */
+    struct deadline deadline;   /* in the node's; tree_touched() sets it. */
+    struct tree *due;           /* next one whose timer is to be called. */
 };
 
 /* The receiver with this address, or NULL. */
@@ -75,7 +78,7 @@ struct trees {
     struct addr_map *by_key;   /* by Proxy Address and Designated QPN. */
     struct addr_map *by_mcast; /* newest epochs of mode mcast: by group address and 0. */
 };
-void swedge_trees_uninit(struct trees *);
+void swedge_trees_uninit(struct swedge *);
 /* Can this configuration be applied?  0, or an errno and a sentence in *errp. */
 int swedge_trees_check(const struct trees *, const struct node_config *, char **errp);
 /* Applies a configuration.  Trees that stay keep their reverse-path state.  Branches that leave may
@@ -120,13 +123,15 @@ enum drop_reason mcast_input(struct swedge *, struct rx *);
 
 /* reverse-path.c: a response of a receiver to the Proxy. */
 enum drop_reason reverse_path_input(struct swedge *, struct rx *);
-/* Sends what the machine decided, if anything. */
+/* The end of each event at a tree: sends what the machine decided, if anything, and notes the tree's
+ * deadline. */
 void reverse_path_send(struct swedge *, struct tree *, const struct reverse_out *, uint64_t now);
 
 struct swedge {
     struct node_base base; /* first. */
     bool verify_always;    /* verify the ICRC of all that comes down, not only where H jumps. */
     struct trees trees;
+    struct deadlines deadlines; /* of trees. */
 };
 
 /* pipeline.c. */
@@ -137,6 +142,9 @@ enum drop_reason swedge_admit(struct swedge *, struct rx *);
 /* Handles an admitted packet to this node or beyond, whatever port it came in on.  Also for a new
  * packet that a SID has made. */
 enum drop_reason swedge_dispatch(struct swedge *, struct rx *);
+
+/* node.c: the reverse path or the authentication of a tree may have another deadline. */
+void tree_touched(struct swedge *, struct tree *);
 
 extern const struct node_class swedge_class;
 

@@ -18,6 +18,7 @@
     SUITE(castfwd)       \
     SUITE(content)       \
     SUITE(copies)        \
+    SUITE(deadlines)     \
     SUITE(drop)          \
     SUITE(ecn)           \
     SUITE(end)           \

@@ -4,6 +4,7 @@
  * what these send up.
  */
 #include <check.h>
+#include <stdlib.h>
 
 #include "lib/icmp6.h"
 #include "lib/roce.h"
@@ -527,6 +528,67 @@ START_TEST(cnp_goes_nowhere)
     }
 END_TEST
 
+/* When the node's timer is to be called, by looking at each tree. */
+static uint64_t
+deadline_of_all(const struct fixture *f)
+{
+    const struct swedge *sw = f->node;
+    uint64_t when = l3_deadline(sw->base.l3);
+
+    for (size_t i = 0; i < sw->trees.n; i++) {
+        const struct tree *t = sw->trees.v[i];
+        uint64_t auth = t->auth ? auth_verifier_deadline(t->auth) : UINT64_MAX;
+        uint64_t reverse = reverse_deadline(t->aggregate->reverse);
+
+        when = reverse < when ? reverse : when;
+        when = auth < when ? auth : when;
+    }
+    return when;
+}
+
+/* The node knows its deadline whatever happens to its groups: copies, responses, timers, branches
+ * that leave. */
+START_TEST(deadline_is_the_earliest)
+    {
+        static const uint8_t syndromes[] = {AETH_ACK_UNLIMITED, AETH_NAK_PSN_SEQ, AETH_RNR | 7};
+        struct fixture *f = transit_create(2);
+        uint8_t bytes[PACKET_ROOM];
+        unsigned n_timers = 0;
+
+        fixture_add_epoch(f);
+        f->config.trees[0].epoch = f->config.trees[1].epoch + 1; /* the one that packets are of. */
+        fixture_configure(f);
+        srand((unsigned) _i);
+        for (uint32_t i = 0; i < 400; i++) {
+            struct tree_config *t = &f->config.trees[rand() % 2];
+            uint32_t psn = START + i / 8;
+            uint8_t syndrome = syndromes[rand() % 3];
+
+            f->now += (uint64_t) (rand() % 600);
+            switch (rand() % 8) {
+            case 0:
+            case 1: transit_down(f, bytes, psn, 2); break;
+            case 2:
+            case 3: transit_respond(f, rand() % 2 ? CHILD_A : CHILD_B, syndrome, psn - 1); break;
+            case 4:
+            case 5: transit_receiver_responds(f, syndrome, psn - 1); break;
+            case 6:
+                t->policy.liveness_msec = (uint32_t) (rand() % 3);
+                fixture_configure(f);
+                break;
+            default:
+                if (deadline_of_all(f) != UINT64_MAX) {
+                    fixture_timer(f);
+                    n_timers++;
+                }
+            }
+            ck_assert_uint_eq(f->class->deadline(f->node), deadline_of_all(f));
+        }
+        ck_assert_uint_gt(n_timers, 10);
+        fixture_destroy(f);
+    }
+END_TEST
+
 Suite *
 transit_suite(void)
 {
@@ -546,6 +608,7 @@ transit_suite(void)
     tcase_add_test(tc, replica_cannot_be_sent);
     tcase_add_test(tc, copy_cannot_be_sent);
     tcase_add_test(tc, errors_by_port);
+    tcase_add_loop_test(tc, deadline_is_the_earliest, 0, 10);
     tcase_add_test(tc, errors_by_port_after_a_wait);
     tcase_add_test(tc, errors_of_ports_that_come_and_go);
     tcase_add_test(tc, psn_jump);
