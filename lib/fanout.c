@@ -4,7 +4,9 @@
  *
  * A copy shares the original's bytes behind its own head.  While a branch may be asked how far it
  * is, the head reaches to the end of the BTH, because AckReq is there, and the ICRC is the copy's
- * own.
+ * own.  A copy that was sent may still wait in a queue, so what it shares must stay as it is
+ * while the last copy is made of the original itself.  Hence the first copy decides for all of
+ * this packet's: nothing that was shared by one is written in another.
  *
  * The machine is told of a copy after it was sent: a branch whose copy was lost here keeps its NAK,
  * which goes up.
@@ -29,9 +31,20 @@ is_asked(const struct fanout *f, uint32_t branch)
                                    : reverse_asks(f->reverse, branch);
 }
 
+/* Decides what copies have of their own. */
+static void
+begin(struct fanout *f)
+{
+    uint32_t to_bth = f->bth_ofs + (uint32_t) sizeof(struct bth);
+
+    f->begun = true;
+    f->may_ask = reverse_asks_any(f->reverse);
+    f->own_len = f->may_ask && f->head_len < to_bth ? to_bth : f->head_len;
+}
+
 /* A copy, or the original itself; NULL: no buffer is free.  *icrcp is where its ICRC is. */
 static struct packet *
-make_copy(const struct fanout *f, bool may_ask, bool last, uint8_t **icrcp)
+make_copy(const struct fanout *f, bool last, uint8_t **icrcp)
 {
     struct packet *p = f->original;
 
@@ -42,9 +55,7 @@ make_copy(const struct fanout *f, bool may_ask, bool last, uint8_t **icrcp)
         *icrcp = p->data + p->len - ROCE_ICRC_LEN;
         return p;
     }
-    uint32_t to_bth = f->bth_ofs + (uint32_t) sizeof(struct bth);
-    uint32_t head_len = may_ask && f->head_len < to_bth ? to_bth : f->head_len;
-    p = packet_replicate(p, f->ofs, head_len, may_ask || f->rewrites ? ROCE_ICRC_LEN : 0);
+    p = packet_replicate(p, f->ofs, f->own_len, f->may_ask || f->rewrites ? ROCE_ICRC_LEN : 0);
     *icrcp = p ? p->tail : NULL;
     return p;
 }
@@ -63,13 +74,16 @@ note_copied(struct fanout *f, uint32_t branch, bool sent)
 static enum drop_reason
 send_copy(struct fanout *f, bool last)
 {
-    bool may_ask = reverse_asks_any(f->reverse);
     enum drop_reason why = DROP_pool_empty;
     uint8_t *icrc;
-    struct packet *p = make_copy(f, may_ask, last, &icrc);
+
+    if (!f->begun) {
+        begin(f);
+    }
+    struct packet *p = make_copy(f, last, &icrc);
 
     if (p) {
-        if (may_ask && is_asked(f, f->held_branch)) {
+        if (f->may_ask && is_asked(f, f->held_branch)) {
             TRACE(&f->node->tracer, "%s: the next copy has AckReq", f->what);
             icrc_set_ack_req((struct bth *) (p->data + f->bth_ofs), f->after_qpn, icrc);
         }

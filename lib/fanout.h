@@ -48,6 +48,9 @@ struct fanout {
     /* Zero at first. */
     void *held; /* target that gets its copy when the next one is found; NULL: none. */
     uint32_t held_branch;
+    uint32_t own_len;   /* bytes from 'ofs' on that are each copy's own. */
+    bool begun;         /* 'may_ask' and 'own_len' are known. */
+    bool may_ask;       /* copies may get AckReq. */
     bool shared;        /* a target for the branches that share was found. */
     bool shared_needed; /* these branches need a copy: reverse_filters_all() is false. */
     bool shared_lost;   /* a copy for the branches that share could not be sent. */

@@ -151,6 +151,26 @@ branch_find(const struct reverse *r, uint32_t id)
     return i < r->n_branches && r->branches[i]->id == id ? r->branches[i] : NULL;
 }
 
+struct branch *
+branch_find_near(struct reverse *r, uint32_t id)
+{
+    size_t i = r->found;
+
+    for (; i < r->n_branches && i <= r->found + 1; i++) {
+        reverse_n_visits++;
+        if (r->branches[i]->id == id) {
+            r->found = i;
+            return r->branches[i];
+        }
+    }
+    i = branch_index(r, id);
+    if (i == r->n_branches || r->branches[i]->id != id) {
+        return NULL;
+    }
+    r->found = i;
+    return r->branches[i];
+}
+
 void
 branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond cond, uint8_t code,
               uint64_t now)

@@ -39,7 +39,7 @@ filters(const struct reverse *r, struct branch *b, psn_t q)
 bool
 reverse_filters(struct reverse *r, uint32_t id, psn_t q)
 {
-    struct branch *b = r->policy.filter ? branch_find(r, id) : NULL;
+    struct branch *b = r->policy.filter ? branch_find_near(r, id) : NULL;
     return b && filters(r, b, q);
 }
 
@@ -92,7 +92,7 @@ note_copy(struct reverse *r, struct branch *b, psn_t q, bool sent)
 void
 reverse_copied(struct reverse *r, uint32_t id, psn_t q, bool sent)
 {
-    struct branch *b = branch_find(r, id);
+    struct branch *b = branch_find_near(r, id);
     if (b) {
         note_copy(r, b, q, sent);
     }

@@ -93,6 +93,7 @@ struct reverse {
 
     struct branch **branches; /* sorted by id. */
     struct branch **heap;
+    size_t found; /* index of the branch that branch_find_near() found last. */
     size_t n_branches;
     size_t n_heap;
     size_t n_lost, n_pruned;
@@ -128,6 +129,8 @@ extern uint64_t reverse_n_visits;
 
 /* NULL: there is none with this id. */
 struct branch *branch_find(const struct reverse *, uint32_t id);
+/* The same, and O(1) for the branch that it found last, and for the next one. */
+struct branch *branch_find_near(struct reverse *, uint32_t id);
 /* Adds a branch of which nothing is known; NULL: no memory. */
 struct branch *branch_insert(struct reverse *, uint32_t id);
 void branch_delete(struct reverse *, struct branch *);

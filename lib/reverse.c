@@ -364,7 +364,7 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
 {
     enum reverse_cond cond;
     uint8_t code;
-    struct branch *b = branch_find(r, id);
+    struct branch *b = branch_find_near(r, id);
 
     if (!b) {
         *why = DROP_unknown_branch;

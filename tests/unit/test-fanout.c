@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/fanout.h"
 #include "lib/roce.h"
 #include "swedge/swedge.h"
 #include "tests/unit/agent-fixture.h"
@@ -148,6 +149,89 @@ START_TEST(copy_lost_here_was_not_sent)
     }
 END_TEST
 
+/* A fan-out by itself: copies wait, and while the first is sent a NAK comes that asks others. */
+static struct sent_frames waiting;
+static unsigned n_copies, n_asked;
+
+static enum drop_reason
+send_and_hear_nak(const struct fanout *f, void *target, struct packet *p, uint8_t *icrc)
+{
+    uint8_t bytes[PACKET_ROOM];
+    enum drop_reason why;
+
+    (void) target;
+    (void) icrc;
+    ck_assert_uint_gt(packet_flatten(p, bytes, sizeof bytes), 0);
+    n_asked += ((const struct bth *) (bytes + f->bth_ofs))->ack_req == BTH_ACK_REQ;
+    sent_frames_put(&waiting, p);
+    if (!n_copies++) {
+        reverse_response(f->reverse, 1, psn_add(f->psn, -1), AETH_NAK_PSN_SEQ, 0, 0, &why);
+        ck_assert_int_eq(why, DROP_none);
+        ck_assert(reverse_asks_any(f->reverse));
+    }
+    return DROP_none;
+}
+
+static void
+fan_out(struct reverse *r, struct node_base *node, struct packet *p, psn_t psn)
+{
+    enum { BTH_OFS = IP6_HDR_LEN + sizeof(struct udp_hdr) };
+    static int target;
+    struct fanout f = {
+        .node = node,
+        .reverse = r,
+        .what = "test",
+        .send = send_and_hear_nak,
+        .psn = psn,
+        .original = p,
+        .takes_original = true,
+        .head_len = IP6_HDR_LEN,
+        .bth_ofs = BTH_OFS,
+        .after_qpn = (uint16_t) (p->len - ROCE_ICRC_LEN - BTH_OFS - offsetof(struct bth, ack_req)),
+    };
+
+    reverse_down(r, psn, false, 0);
+    for (uint32_t id = 1; id <= 3; id++) {
+        fanout_add(&f, id, &target, &star_proxy);
+    }
+    ck_assert_int_eq(fanout_end(&f), DROP_none);
+}
+
+START_TEST(copies_that_wait_stay_as_they_are)
+    {
+        struct packet_pool *pool = packet_pool_create(8);
+        struct reverse *r = reverse_create(&(struct reverse_params){
+            .start_psn = psn_make(START), .dup_ack_usec = 500, .hold_usec = 1000});
+        struct node_base node = {.pool = pool};
+        struct roce_spec spec = transit_write(START + 1);
+        uint8_t bytes[PACKET_ROOM];
+
+        spec.ack_req = false;
+        size_t len = roce_build(bytes, &spec);
+        reverse_set_policy(r, &(struct reverse_policy){.nak = NAK_SOLICIT});
+        for (uint32_t id = 1; id <= 3; id++) {
+            ck_assert_int_eq(reverse_branch_add(r, id, 0), 0);
+        }
+        reverse_down(r, psn_make(START), false, 0);
+        reverse_down(r, psn_make(START + 1), false, 0);
+        n_copies = n_asked = 0;
+        fan_out(r, &node, packet_from_bytes(pool, bytes, len), psn_make(START + 2));
+        ck_assert_uint_eq(n_copies, 3);
+        ck_assert(sent_frames_flush(&waiting));
+        ck_assert_uint_eq(n_asked, 0);
+
+        /* NAKs that were there before ask those behind. */
+        n_copies = 0;
+        fan_out(r, &node, packet_from_bytes(pool, bytes, len), psn_make(START + 3));
+        ck_assert_uint_eq(n_copies, 3);
+        ck_assert_uint_eq(n_asked, 2);
+        ck_assert(sent_frames_flush(&waiting));
+        ck_assert_uint_eq(packet_pool_n_free(pool), 8);
+        reverse_destroy(r);
+        packet_pool_destroy(pool);
+    }
+END_TEST
+
 Suite *
 fanout_suite(void)
 {
@@ -156,6 +240,7 @@ fanout_suite(void)
 
     tcase_add_loop_test(tc, who_is_left_out_is_traced, 0, 3);
     tcase_add_loop_test(tc, copy_lost_here_was_not_sent, 0, 3);
+    tcase_add_test(tc, copies_that_wait_stay_as_they_are);
     suite_add_tcase(suite, tc);
     return suite;
 }
