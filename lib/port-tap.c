@@ -2,8 +2,8 @@
  *
  * Ports on a queue of a persistent multi-queue tap.
  *
- * With segmentation offload frames that go together leave as one super-frame (lib/port-uso.h), which
- * the kernel cuts where the next one to look at it wants single packets: a socket, or a device.
+ * With segmentation offload frames that go together leave as one super-frame (lib/port-uso.h).
+ * The kernel cuts it in front of what wants single packets: a socket, or a device.
  */
 #include <assert.h>
 #include <errno.h>
@@ -49,8 +49,8 @@ device_error(void)
     return errno == EBADFD ? ENODEV : errno;
 }
 
-/* Completes a frame with the header in front of it.  Nothing is left to do where this process says
- * what is offloaded; any other that has a queue of the tap may say otherwise. */
+/* Completes a frame by the header in front of it; false: it is a super-frame.  There is something
+ * to do only if another program has turned receive offload on for the device. */
 static bool
 complete(struct packet *p)
 {

@@ -23,8 +23,8 @@
  * one's length, but the last may be shorter.  1: the first one leaves alone.  n > 0. */
 size_t uso_count(struct packet *const *frames, size_t n);
 
-/* Writes the super-frame of frames[0, n) to 'out', for n > 1 as uso_count() returned it; returns its
- * length.  *vnet, in the machine's byte order, says how it is cut. */
+/* Writes the super-frame of frames[0, n) to 'out', for n > 1 as uso_count() returned it.  Returns
+ * its length.  *vnet, in the machine's byte order, says how it is cut. */
 size_t
 uso_join(struct packet *const *frames, size_t n, struct virtio_net_hdr *vnet, uint8_t out[GSO_MAX]);
 

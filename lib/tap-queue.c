@@ -7,10 +7,10 @@
  * process ends.  So a device must exist before, and be persistent after;
  * one that came to be in between is not, and goes with the descriptor.
  *
- * USO is for what a queue sends.  A kernel has no question for that, but refuses to hand over
- * super-frames, the other direction, if it does not know them; both came with Linux 6.2.  So this is
- * asked for, and given back at once: what a queue receives is complete.  Frames that the host sends
- * in between may not be; their headers say so.
+ * USO is for what a queue sends.  A kernel cannot be asked for that.  But it refuses to hand over
+ * super-frames, the other direction, if it does not know them, and both came with Linux 6.2.  So
+ * this is turned on, and off again at once: what a queue receives is complete.  Frames that the host
+ * sends in between may be incomplete; their headers say so.
  *
  * A header costs about 0.1 us a frame.  So there is none where the kernel has no USO.
  */

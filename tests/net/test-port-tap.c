@@ -56,7 +56,7 @@ kernel_has_uso(void)
     return major > 6 || (major == 6 && minor >= 2);
 }
 
-/* Has the device headers, and does the port use offload? */
+/* Does the device have headers? */
 static bool
 tap_has_headers(const char *netdev)
 {
@@ -158,7 +158,7 @@ static void
 must_receive(size_t flow, const struct packet *p)
 {
     struct pollfd pfd = {.fd = sockets[flow], .events = POLLIN};
-    struct sockaddr_in6 from;
+    struct sockaddr_in6 from = {.sin6_family = AF_INET6};
     socklen_t from_len = sizeof from;
     uint8_t frame[PACKET_ROOM], got[PACKET_ROOM];
     const size_t len = packet_flatten(p, frame, sizeof frame) - UDP_OFS - 8;
@@ -406,7 +406,7 @@ is_udp_ok(const struct packet *p)
     return !be16_get(inet_csum_ip6(&ip->src, &ip->dst, IP6_NH_UDP, ip + 1, be16_get(ip->plen)));
 }
 
-/* What the port does with the next UDP packet of the host; the kernel's own packets do not count. */
+/* What the port does with the next UDP packet of the host.  Others are the kernel's own. */
 static int
 receive_udp(struct port *port, struct packet **p)
 {
@@ -420,8 +420,8 @@ receive_udp(struct port *port, struct packet **p)
     return error;
 }
 
-/* Frames from the host are complete; if another has turned receive offload on, they are completed, or
- * lost by name. */
+/* Frames from the host are complete.  If another has turned receive offload on, they are completed,
+ * or lost by name. */
 START_TEST(from_the_host)
     {
         struct tap_queue other;

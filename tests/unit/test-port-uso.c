@@ -238,10 +238,13 @@ START_TEST(random_vectors)
         struct made made[sizeof frames / sizeof *frames];
         size_t n = 1 + (size_t) nrand48(seed) % (sizeof made / sizeof *made);
 
+        struct made next = {0, *lens};
+
         for (size_t i = 0; i < n; i++) {
-            made[i].flow = i && nrand48(seed) % 8 ? made[i - 1].flow : (size_t) nrand48(seed) % 3;
-            made[i].len = i && nrand48(seed) % 8 ? made[i - 1].len : lens[nrand48(seed) % 5];
-            add(made[i].flow, made[i].len);
+            next.flow = nrand48(seed) % 8 ? next.flow : (size_t) nrand48(seed) % 3;
+            next.len = nrand48(seed) % 8 ? next.len : lens[nrand48(seed) % 5];
+            made[i] = next;
+            add(next.flow, next.len);
         }
         for (size_t i = 0, count; i < n; i += count) {
             count = uso_count(frames + i, n - i);
