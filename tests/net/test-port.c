@@ -11,6 +11,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -26,7 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -743,6 +746,49 @@ START_TEST(xdp_ends_with_the_process)
     }
 END_TEST
 
+/* The calling process keeps these capabilities only. */
+static void
+keep(uint64_t capabilities)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{.permitted = (uint32_t) capabilities},
+                                             {.permitted = (uint32_t) (capabilities >> 32)}};
+
+    data[0].effective = data[0].permitted;
+    data[1].effective = data[1].permitted;
+    ck_assert_int_eq(syscall(SYS_capset, &header, data), 0);
+}
+
+/* What a port needs of what daemons keep (ctl/process/privileges.c), and what it says otherwise. */
+#define ENOUGH (1 << CAP_NET_ADMIN | 1 << CAP_NET_RAW | 1ull << CAP_BPF | 1 << CAP_IPC_LOCK)
+static const struct {
+    uint64_t capabilities;
+    int error;
+} privileges[] = {
+    {ENOUGH, 0},
+    {ENOUGH & ~(1ull << CAP_NET_ADMIN), EPERM},
+    {ENOUGH & ~(1ull << CAP_NET_RAW), EPERM},
+    {ENOUGH & ~(1ull << CAP_BPF), EPERM},
+    {ENOUGH & ~(1ull << CAP_IPC_LOCK), ENOBUFS},
+};
+START_TEST(xdp_needs_capabilities)
+    {
+        make_veth("v0", "v1");
+        ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){0, 0}), 0);
+        keep(privileges[_i].capabilities);
+        if (privileges[_i].error) {
+            must_fail(PORT_XDP, "v0", privileges[_i].error);
+        } else {
+            struct port *a = must_open(PORT_XDP, "v0", -1), *b = must_open(PORT_XDP, "v1", -1);
+            keep(0); /* from here on none is needed. */
+            send_burst(a, pool, 20);
+            ck_assert_uint_eq(receive_burst(b, 20), 20);
+            port_close(a);
+            port_close(b);
+        }
+    }
+END_TEST
+
 /* A tap is as hardware is: tags are in the bytes, and there is no call to ask for them.  With a
  * long MTU the kernel runs the program in generic mode. */
 START_TEST(xdp_on_a_tap)
@@ -1048,6 +1094,7 @@ main(void)
     tcase_add_test(tc, hidden_vlan_tags);
     tcase_add_test(tc, xdp_leaves_the_rest);
     tcase_add_test(tc, xdp_ends_with_the_process);
+    tcase_add_loop_test(tc, xdp_needs_capabilities, 0, sizeof privileges / sizeof *privileges);
     tcase_add_loop_test(tc, xdp_on_a_tap, 0, 4);
     tcase_add_test(tc, xdp_takes_all_queues);
     tcase_add_test(tc, vlan_device);
