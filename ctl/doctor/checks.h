@@ -43,6 +43,7 @@ void doctor_memlock(struct doctor *);
 /* host.c */
 void doctor_tun(struct doctor *);
 void doctor_capabilities(struct doctor *);
+void doctor_xdp(struct doctor *);
 void doctor_kvm(struct doctor *);
 void doctor_socket_paths(struct doctor *);
 void doctor_sockets(struct doctor *);

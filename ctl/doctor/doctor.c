@@ -32,6 +32,7 @@ static const struct {
     {"memlock", DOCTOR_HOST, doctor_memlock},
     {"tun", DOCTOR_FORWARDER | DOCTOR_LAB, doctor_tun},
     {"capabilities", DOCTOR_FORWARDER | DOCTOR_LAB, doctor_capabilities},
+    {"xdp", DOCTOR_FORWARDER | DOCTOR_LAB, doctor_xdp},
     {"nftables", ALL, doctor_nftables},
     {"kvm", DOCTOR_LAB, doctor_kvm},
     {"leftovers", DOCTOR_LAB, doctor_labs},

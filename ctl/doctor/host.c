@@ -73,6 +73,18 @@ doctor_capabilities(struct doctor *d)
 }
 
 void
+doctor_xdp(struct doctor *d)
+{
+    if (!doctor_contains(doctor_path("/proc/net/protocols"), "XDP ")) {
+        doctor_ok(d, "none, and none is needed: this kernel has no AF_XDP for ports of kind xdp");
+    } else if (!doctor_kernel_since(6, 8)) {
+        doctor_ok(d, "ports of kind xdp on NICs; on veths they need Linux 6.8");
+    } else {
+        doctor_ok(d, "ports of kind xdp on NICs and veths");
+    }
+}
+
+void
 doctor_kvm(struct doctor *d)
 {
     /* Nothing is booted to find out: testbed/vm/run does that. */
