@@ -61,7 +61,8 @@
 #define AREA_SIZE  ((size_t) (N_RX + N_TX) * CHUNK_SIZE)
 /* The longest frame that the kernel puts into one chunk. */
 #define ONE_CHUNK  (CHUNK_SIZE - 256)
-#define MAX_CHUNKS ((PACKET_ROOM + CHUNK_SIZE - 1) / CHUNK_SIZE)
+/* The longest packet's, with all that was pushed in front. */
+#define MAX_CHUNKS ((PACKET_HEADROOM + PACKET_ROOM + PACKET_TAIL + CHUNK_SIZE - 1) / CHUNK_SIZE)
 #define WATCH_TYPE 0x88b5 /* IEEE 802: for local experiments.  Nothing is read. */
 
 struct queue {
@@ -90,10 +91,9 @@ struct xdp_port {
     int send_error;     /* of the last attempt to have the kernel send; 0 or EAGAIN: none. */
 };
 
-/* What the device is like. */
+/* What the device is like, besides. */
 struct device {
     int ifindex;
-    bool is_veth;
     bool fragments; /* frames are longer than a chunk. */
     uint32_t mode;  /* XDP_FLAGS_DRV_MODE or XDP_FLAGS_SKB_MODE. */
 };
@@ -129,20 +129,21 @@ keep_tags(int fd, const char *netdev)
 
 /* Finds out whether the program will see all VLAN tags. */
 static int
-check_device(int fd, const char *netdev, struct device *device, const char **why)
+check_device(struct xdp_port *xp, const char **why)
 {
+    const char *netdev = xp->up.netdev;
     struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
 
-    if (device_ethtool(fd, netdev, &info)) {
+    if (device_ethtool(xp->watch_fd, netdev, &info)) {
         memset(&info, 0, sizeof info);
     }
-    device->is_veth = !strcmp(info.driver, "veth");
+    xp->is_veth = !strcmp(info.driver, "veth");
     /* Other devices without hardware get frames from those below them, tags beside the bytes. */
-    if (!device->is_veth && !*info.bus_info) {
+    if (!xp->is_veth && !*info.bus_info) {
         *why = "neither hardware nor a veth; use kind 'packet'";
         return EOPNOTSUPP;
     }
-    if (!device->is_veth && !keep_tags(fd, netdev)) {
+    if (!xp->is_veth && !keep_tags(xp->watch_fd, netdev)) {
         *why = "cannot turn VLAN offload off (rxvlan); use kind 'packet'";
         return EOPNOTSUPP;
     }
@@ -225,7 +226,7 @@ attach(struct xdp_port *xp, struct device *device, const char **why)
 {
     static const uint32_t modes[] = {XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE};
     const struct xdp_program_options options = {
-        .veth = device->is_veth ? device->ifindex : 0,
+        .veth = xp->is_veth ? device->ifindex : 0,
         .fragments = device->fragments,
     };
     int map_fd = bpf_map_create(BPF_MAP_TYPE_XSKMAP, "rocecast", sizeof(uint32_t), sizeof(uint32_t),
@@ -235,7 +236,7 @@ attach(struct xdp_port *xp, struct device *device, const char **why)
         return -1;
     }
     int program_fd = xdp_program_load(map_fd, &options, why);
-    for (size_t i = 0; program_fd >= 0 && i < (device->is_veth ? 1 : 2); i++) {
+    for (size_t i = 0; program_fd >= 0 && i < (xp->is_veth ? 1 : 2); i++) {
         LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = modes[i]);
         xp->link_fd = bpf_link_create(program_fd, device->ifindex, BPF_XDP, &opts);
         device->mode = modes[i];
@@ -247,7 +248,9 @@ attach(struct xdp_port *xp, struct device *device, const char **why)
         int error = errno;
         if (program_fd >= 0) {
             *why = error == EBUSY ? "another XDP program is attached"
-                                  : "cannot attach the XDP program";
+                   : error == ENOSPC && xp->is_veth
+                       ? "fewer receive queues than the other end has to send on"
+                       : "cannot attach the XDP program";
             close(program_fd);
         }
         close(map_fd);
@@ -296,7 +299,7 @@ open_device(struct xdp_port *xp, struct device *device, const char **why)
     if (xp->watch_fd < 0) {
         return errno;
     }
-    int error = check_device(xp->watch_fd, xp->up.netdev, device, why);
+    int error = check_device(xp, why);
     error = error ? error : device_promiscuous(xp->watch_fd, device->ifindex, why);
     error = error ? error : device_bind(xp->watch_fd, device->ifindex, WATCH_TYPE, why);
     if (error) {
@@ -305,7 +308,7 @@ open_device(struct xdp_port *xp, struct device *device, const char **why)
     device_stop_merging(xp->watch_fd, xp->up.netdev);
     xp->n_queues = count_queues(xp->watch_fd, xp->up.netdev);
     xp->queues = must_calloc(xp->n_queues, sizeof *xp->queues);
-    device->fragments = device->is_veth || xp->up.mtu + sizeof(struct eth_hdr) > ONE_CHUNK;
+    device->fragments = xp->is_veth || xp->up.mtu + sizeof(struct eth_hdr) > ONE_CHUNK;
     xp->up.mtu_max = device->fragments ? 0 : ONE_CHUNK - sizeof(struct eth_hdr);
 
     *why = "cannot wait for the device";
@@ -357,7 +360,6 @@ xdp_open(struct port *port, int ifindex, const struct port_queue *share, const c
         xdp_close(port);
         return error;
     }
-    xp->is_veth = device.is_veth;
     for (uint64_t i = 0; i < N_TX; i++) {
         xp->free[xp->n_free++] = (N_RX + i) * CHUNK_SIZE;
     }

@@ -170,7 +170,7 @@ xdp_program_load(int map_fd, const struct xdp_program_options *options, const ch
     if (options->veth) {
         int32_t function = kernel_function("bpf_xdp_metadata_rx_vlan_tag");
         if (!function) {
-            *why = "cannot tell VLANs apart on a veth; that needs Linux 6.8";
+            *why = "cannot tell VLANs apart on a veth; that needs Linux 6.8 with BTF";
             return -1;
         }
         check_hidden_tag(&p, function);

@@ -118,6 +118,9 @@ START_TEST(only_existing_persistent_multiqueue_taps)
         must_fail(PORT_TAP, "lo", EINVAL);
         must_fail(PORT_XDP, "nothing0", ENODEV);
         must_fail(PORT_XDP, "lo", EOPNOTSUPP);
+        sh("ip link add v0 numrxqueues 1 numtxqueues 4 type veth peer name v1 numrxqueues 4"
+           " numtxqueues 4");
+        must_fail(PORT_XDP, "v0", ENOSPC);
         sh("ip tuntap add dev single mode tap");
         must_fail(PORT_TAP, "single", EINVAL);
 

@@ -143,6 +143,60 @@ START_TEST(refused)
     }
 END_TEST
 
+/* Frames with a checksum that was left to the device, and what becomes of it; nothing else says so.
+ * Wanted are sums of RFC 8200 section 8.1, computed by other means. */
+static const struct {
+    const char *frame, *checksum;
+    size_t ofs;
+} unmarked[] = {
+    {LINK "6000000000211140" ADDRS
+          "000100020021fa47 6162636465666768696a6b6c6d6e6f70717273747576777879",
+     "7772", 60},
+    {LINK "60000000001e0640" ADDRS
+          "0001000200000001 00000000 5010 2000 fa39 0000 6162636465666768696a",
+     "9ab1", 70},
+    /* Complete ones, of which one is wrong; none at all. */
+    {LINK "6000000000121140" ADDRS "0001000200120ab2 6162636465666768696a", "0ab2", 60},
+    {LINK "6000000000121140" ADDRS "0001000200120ab3 6162636465666768696a", "0ab3", 60},
+    {LINK "6000000000121140" ADDRS "0001000200120000 6162636465666768696a", "0000", 60},
+    /* Neither UDP nor TCP; not IPv6. */
+    {LINK "6000000000123b40" ADDRS "000100020012fa38 6162636465666768696a", "fa38", 60},
+    {"020000000002020000000001 0800 6000000000121140" ADDRS "000100020012fa38 6162636465666768696a",
+     "fa38", 60},
+};
+#define N_UNMARKED ((int) (sizeof unmarked / sizeof unmarked[0]))
+
+START_TEST(unmarked_checksums)
+    {
+        uint8_t want[256], checksum[2];
+        size_t len = hex_bytes(unmarked[_i].frame, want, sizeof want);
+        uint8_t *frame = malloc(len);
+
+        memcpy(frame, want, len);
+        hex_bytes(unmarked[_i].checksum, checksum, sizeof checksum);
+        memcpy(want + unmarked[_i].ofs, checksum, sizeof checksum);
+        gso_unmarked_checksum(frame, len);
+        ck_assert_mem_eq(frame, want, len);
+        free(frame);
+    }
+END_TEST
+
+/* A frame that is shorter than it says is left alone. */
+START_TEST(unmarked_and_truncated)
+    {
+        uint8_t bytes[256];
+        size_t len = hex_bytes(unmarked[_i].frame, bytes, sizeof bytes);
+
+        for (size_t n = 0; n < len; n++) {
+            uint8_t *frame = malloc(n + !n);
+            memcpy(frame, bytes, n);
+            gso_unmarked_checksum(frame, n);
+            ck_assert(!memcmp(frame, bytes, n));
+            free(frame);
+        }
+    }
+END_TEST
+
 Suite *
 port_gso_suite(void)
 {
@@ -155,6 +209,8 @@ port_gso_suite(void)
     tcase_add_loop_test(tc, no_room, 0, n);
     tcase_add_loop_test(tc, truncated, 0, n);
     tcase_add_loop_test(tc, refused, 0, n);
+    tcase_add_loop_test(tc, unmarked_checksums, 0, N_UNMARKED);
+    tcase_add_loop_test(tc, unmarked_and_truncated, 0, N_UNMARKED);
     suite_add_tcase(s, tc);
     return s;
 }
