@@ -50,10 +50,9 @@ def dropped(netdevs, ways=('rx', 'tx')):
 class Veths:
     """Pairs of (this end, far end); an address makes the kernel answer for it at the far end."""
 
-    def __init__(self, pairs, mtu=9216):
+    def __init__(self, pairs):
         self.pairs = [(near, far) for near, far, _ in pairs]
-        ip_batch('link add %s mtu %d type veth peer name %s mtu %d' % (near, mtu, far, mtu)
-                 for near, far in self.pairs)
+        ip_batch('link add %s mtu 9216 type veth peer name %s mtu 9216' % p for p in self.pairs)
         for _, far, address in pairs:
             if address:
                 enable_ipv6(far)

@@ -23,7 +23,6 @@ from registry import Failed, Port, Receiver, Rows, node_address, node_sid, proxy
 FORWARDER_CPU = 1
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-XDP_MTU = 3000          # a frame has to fit into a page.
 # What the far end of a lane's input is known as.
 AGENT_MAC = '02:aa:00:00:00:01'
 OTHER_MAC = '02:aa:00:00:00:02'
@@ -427,8 +426,7 @@ class Transit(Node):
         self.own(devices.Veths(
             [(self.input, self.far, node_address(self.agent))]
             + [(self.out(i), self.out_far(i), node_address(self.child(i)))
-               for i in range(self.copies)],
-            XDP_MTU if self.port_kind == 'xdp' else 9216))
+               for i in range(self.copies)]))
 
     def rows(self):
         rows = Rows()

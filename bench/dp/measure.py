@@ -87,7 +87,7 @@ def warm(lane):
 
 
 def profile(lane, path, n, **how):
-    """perf's report of the lane's process while it handles 'n' packets, by symbol.  Virtual machines have
+    """(percent, object, symbol) of the lane's process while it handles 'n' packets, by perf.  Virtual machines have
     no counter of cycles to sample by: the CPU's clock does."""
     perf = subprocess.Popen(['perf', 'record', '-q', '-e', 'cpu-clock', '-F', '5000', '-o', path, '-p',
                              str(lane.process.pid)], stderr=subprocess.DEVNULL)
@@ -95,9 +95,16 @@ def profile(lane, path, n, **how):
     pass_through(lane, -(-n // lane.n_frames) * lane.n_frames, **how)
     perf.send_signal(signal.SIGINT)
     perf.wait()
-    return subprocess.run(['perf', 'report', '-q', '--stdio', '-i', path, '--sort', 'dso,symbol',
-                           '--percent-limit', '0.7'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True, check=True).stdout
+    shares = []
+    for line in subprocess.run(['perf', 'report', '-q', '--stdio', '-i', path, '--fields',
+                                'overhead,dso,symbol', '--field-separator', '|'],
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                               check=True).stdout.splitlines():
+        overhead, _, rest = line.partition('|')
+        if rest:
+            dso, _, symbol = rest.partition('|')
+            shares.append((float(overhead.strip(' %')), dso.strip(), symbol.split(']')[-1].strip()))
+    return shares
 
 
 class Figure:

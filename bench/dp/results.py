@@ -10,6 +10,7 @@ import plots
 from measure import Figure, per_unit_ns
 
 VERSION = 1
+DASH = '\u2013'
 
 
 def comparison(c, lanes, samples, saturated):
@@ -132,6 +133,23 @@ def show(found, quick):
     print(end='', flush=True)
 
 
+KERNEL = '[kernel.kallsyms]'
+
+
+def show_profile(c, name, shares):
+    """Prints what takes most in the kernel, and what does outside it."""
+    by_object = {}
+    for percent, dso, _ in shares:
+        by_object[dso] = by_object.get(dso, 0) + percent
+    print('\n%s, payload %d, %s:' % (c.title, c.payload, name))
+    print('  ' + ', '.join('%s %.1f %%' % (dso, percent) for dso, percent in sorted(
+        by_object.items(), key=lambda item: -item[1]) if percent >= 0.5))
+    for title, wanted in (('kernel', True), ('outside', False)):
+        top = [s for s in shares if (s[1] == KERNEL) == wanted and s[0] >= 0.3][:25]
+        print('  %-8s %s' % (title, ', '.join('%s %.1f' % (symbol, percent) for percent, _, symbol in top)))
+    print(end='', flush=True)
+
+
 def cpu_model():
     with open('/proc/cpuinfo', encoding='utf-8') as f:
         return next((line.split(':', 1)[1].strip() for line in f if line.startswith('model name')),
@@ -153,6 +171,20 @@ def write(doc, folder):
         f.write('\n')
     with open(os.path.join(folder, 'report.html'), 'w', encoding='utf-8') as f:
         f.write(plots.page(doc))
+
+
+def markdown(doc):
+    """The figures as the table of docs/performance.md."""
+    lines = ['| case | payload | ns per copy, median (least..greatest) | ratios |', '|---|---|---|---|']
+    for c in doc['comparisons']:
+        if 'variants' not in c:
+            continue
+        times = '<br>'.join('%s %s' % (v['name'], spread(v['ns'])) for v in c['variants'])
+        ratio_texts = '<br>'.join(
+            '%s / %s %s%s' % (r['of'], r['to'], spread(r['ratio'], 2), verdict(r).replace('  ', ', '))
+            for r in c['ratios'])
+        lines.append('| `%s` | %s | %s | %s |' % (c['case'], c['payload'] or DASH, times, ratio_texts))
+    return '\n'.join(lines)
 
 
 def conclude(doc, quick):
