@@ -392,7 +392,9 @@ host_sends(const char *to, size_t n)
     int s = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     ck_assert_int_eq(inet_pton(AF_INET6, to, &sin6.sin6_addr), 1);
-    ck_assert_int_eq(setsockopt(s, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment), 0);
+    if (n > 1) {
+        ck_assert_int_eq(setsockopt(s, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment), 0);
+    }
     ck_assert_uint_eq(sendto(s, bytes, n * 1000, 0, (struct sockaddr *) &sin6, sizeof sin6),
                       n * 1000);
     close(s);
@@ -434,15 +436,11 @@ START_TEST(from_the_host)
         ck_assert_int_eq(tap_queue_open(&other, "t0", true, &why), 0);
         ck_assert_int_eq(ioctl(other.fd, TUNSETQUEUE, &detach), 0);
         struct port *port = must_open_tap("t0");
-        for (int i = 0; i < 3; i++) {
-            host_sends("fd00:1::9", 3);
-        }
-        for (int i = 0; i < 9; i++) {
-            ck_assert_int_eq(receive_udp(port, &p), 0);
-            ck_assert_uint_eq(p->len, 1062);
-            ck_assert(is_udp_ok(p));
-            packet_put(p);
-        }
+        host_sends("fd00:1::9", 1);
+        ck_assert_int_eq(receive_udp(port, &p), 0);
+        ck_assert_uint_eq(p->len, 1062);
+        ck_assert(is_udp_ok(p));
+        packet_put(p);
         if (other.uso) {
             ck_assert_int_eq(ioctl(other.fd, TUNSETOFFLOAD, TUN_F_CSUM), 0);
             host_sends("fd00:1::9", 1);
