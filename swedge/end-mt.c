@@ -114,11 +114,29 @@ add_branch(struct fanout *f, const struct original *o, struct branch *b,
     fanout_add(f, b->config->id, b, &b->config->address);
 }
 
+/* The receiver with this address, or NULL.  It is tried first whether it is the one behind the last
+ * that was found, at *next: packets mostly name them in the order of the configuration. */
+static struct branch *
+next_receiver(const struct tree *t, const struct in6_addr *addr, size_t *next)
+{
+    struct branch *b = *next < t->config.n_branches ? &t->branches[*next] : NULL;
+
+    if (!b || b->config->kind != BRANCH_RECEIVER
+        || memcmp(&b->config->address, addr, sizeof *addr)) {
+        b = tree_receiver(t, addr);
+    }
+    if (b) {
+        *next = (size_t) (b - t->branches) + 1;
+    }
+    return b;
+}
+
 enum drop_reason
 copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bool last)
 {
     const struct tree_config *c = &o->tree->config;
     unsigned n_named = c->provisioned;
+    size_t next = 0;
     struct fanout f = {
         .node = &sw->base,
         .reverse = o->tree->aggregate->reverse,
@@ -150,7 +168,9 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
         }
         n_named += tlv->n_receivers;
         for (uint8_t i = 0; i < tlv->n_receivers; i++) {
-            add_branch(&f, o, tree_receiver(o->tree, &receivers[i].addr), &receivers[i]);
+            const struct mt_receiver *r = &receivers[i];
+
+            add_branch(&f, o, next_receiver(o->tree, &r->addr, &next), r);
         }
     }
     if (last) {
