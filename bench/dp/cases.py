@@ -7,9 +7,10 @@ ratio of two lanes' times per copy, each pair measured one right after the other
 import os
 import subprocess
 
-import lanes
 from kernel import Alone, KernelEnd, KernelMulticast
-from lanes import Agent, Aggregator, Bare, Edge, End, Job, OpenVSwitch, Skipped, Threaded, Transit
+from lanes import FORWARDER_CPU, Job, Skipped
+from nodes import Agent, Aggregator, Edge, End, Threaded, Transit
+from rivals import Bare, OpenVSwitch
 
 # Copies a second that a rate-limited flood makes: less than half of what one CPU can.  'slower' in a
 # comparison divides it.
@@ -84,6 +85,14 @@ def end_mt(copies, payload, **more):
     return Comparison(more.pop('name', 'end-mt-%d' % copies),
                       'End.MT to %d taps' % copies, make, [Requirement(BARE, SWEDGE, bound)], copies,
                       payload, slower=slower(payload), **more)
+
+
+def middle(payload):
+    def make(world, build):
+        yield from only(build, lambda: Edge(world, SWEDGE, Job(8, payload, middle=True), build=build),
+                        lambda other: Bare(world, other))
+    return Comparison('middle', 'End.MT to 8 taps, in the middle of long messages', make,
+                      [Requirement(BARE, SWEDGE)], 8, payload)
 
 
 def offload(payload):
@@ -176,7 +185,7 @@ def threads():
         for n in (1, 2):
             yield Threaded(world, '%d thread%s' % (n, 's' * (n > 1)), Job(8, 1024), n, build=build,
                            options=['--threads=%d' % n],
-                           cpus={lanes.FORWARDER_CPU} if n == 1 else {0, 1})
+                           cpus={FORWARDER_CPU} if n == 1 else {0, 1})
     return Comparison('threads', 'End.MT to 8 taps, two groups, by threads', make,
                       [Requirement('2 threads', '1 thread', 1.1, at_most=True)], 8, 1024, saturate=True)
 
@@ -187,6 +196,7 @@ def every():
         for payload in PAYLOADS if n == 8 else (1024,):
             yield end_mt(n, payload)
     yield end_mt(8, 1024, name='burst-1', burst=1)
+    yield middle(1024)
     for payload in (1024, 4096):
         yield offload(payload)
     for n in (1, 4, 8):

@@ -136,6 +136,15 @@ def cpu_ns(pid):
     return times
 
 
+def is_runnable(pid):
+    """Does any of the process's threads run, or wait for a CPU?"""
+    for tid in os.listdir('/proc/%d/task' % pid):
+        with open('/proc/%d/task/%s/stat' % (pid, tid), encoding='ascii', errors='replace') as f:
+            if f.read().rsplit(')', 1)[1].split()[0] == 'R':
+                return True
+    return False
+
+
 def discovery(netdevs):
     """Questions and answers about neighbours that the kernel has received on these devices."""
     total = 0

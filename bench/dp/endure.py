@@ -7,7 +7,8 @@ import devices
 import frames
 import measure
 import registry
-from lanes import Edge, Job
+from lanes import Job
+from nodes import Edge
 
 COPIES = 8
 BURST = 64

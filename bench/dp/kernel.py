@@ -37,6 +37,9 @@ class Alone(Lane):
     def cpu_ns(self):
         return {}
 
+    def busy(self):
+        return False
+
     def in_drops(self):
         return devices.dropped({self.input, self.far})
 

@@ -34,14 +34,15 @@ def flood(lane, n, burst=64, run=None, rate=0, text=None, psn=None):
 
 
 def drain(lane, expected):
-    """Waits until all copies are there, or none has come for some time; returns how many came."""
+    """Waits until all copies are there, or none has come for some time in which the forwarder had nothing
+    to do; returns how many came."""
     before, since = None, time.monotonic()
     while True:
         n = lane.counted()
+        if n != before or lane.busy():
+            before, since = n, time.monotonic()
         if n >= expected or time.monotonic() - since > 0.4:
             return n
-        if n != before:
-            before, since = n, time.monotonic()
         time.sleep(0.02)
 
 
@@ -87,8 +88,9 @@ def warm(lane):
 
 
 def profile(lane, path, n, **how):
-    """(percent, object, symbol) of the lane's process while it handles 'n' packets, by perf.  Virtual machines have
-    no counter of cycles to sample by: the CPU's clock does."""
+    """(percent, object, symbol) of the lane's process while it handles 'n' packets, by perf.
+
+    Virtual machines have no counter of cycles to sample by: the CPU's clock does."""
     perf = subprocess.Popen(['perf', 'record', '-q', '-e', 'cpu-clock', '-F', '5000', '-o', path, '-p',
                              str(lane.process.pid)], stderr=subprocess.DEVNULL)
     time.sleep(0.5)

@@ -140,6 +140,6 @@ def page(document):
             '<div class="pictures charts">%s</div>' % ''.join(map(bars, measured))]
     body += ['<p class="muted">%s</p>' % escape('%s, payload %d: %s' % (
         c['case'], c['payload'], c.get('skipped') or c.get('failed'))) for c in left_out]
-    return ('<!DOCTYPE html>\n<html xmlns="http://www.w3.org/1999/xhtml" lang="en"><head><meta charset="utf-8"/>'
-            '<meta name="viewport" content="width=device-width"/><title>The data plane, natively</title>'
+    return ('<!DOCTYPE html>\n<html xmlns="http://www.w3.org/1999/xhtml" lang="en"><head>'
+            '<meta charset="utf-8"/><meta name="viewport" content="width=device-width"/><title>The data plane, natively</title>'
             '<style>%s</style></head><body>%s</body></html>\n' % (css(), '\n'.join(body)))

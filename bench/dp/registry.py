@@ -48,9 +48,6 @@ class Registry:
         self.socket = os.path.join(folder, 'db.sock')
         database = os.path.join(folder, 'registry.db')
         subprocess.run(['ovsdb-tool', 'create', database, schema], check=True)
-        with open(schema, encoding='utf-8') as f:
-            self.columns = {name: set(table['columns'])
-                            for name, table in json.load(f)['tables'].items()}
         self.process = subprocess.Popen(
             ['ovsdb-server', '--remote=punix:' + self.socket, '--unixctl=%s/db.ctl' % folder,
              '-vconsole:off', '--log-file=%s/db.log' % folder, database])
@@ -76,10 +73,6 @@ class Registry:
         if bad:
             raise Failed('the registry refuses: %s' % bad[0])
         return answer['result']
-
-    def insert_node(self, node, rows):
-        self.transact(rows)
-        self.name = node
 
     def wait_applied(self, name, process):
         """Waits until the agent does what its rows say."""

@@ -19,7 +19,8 @@ def comparison(c, lanes, samples, saturated):
     for lane, of_lane in zip(lanes, samples):
         other = by_name.get(c.minus.get(lane.name))
         variants.append({
-            'name': lane.name, 'ours': lane.ours, 'frame_len': lane.frame_len, 'minus': c.minus.get(lane.name),
+            'name': lane.name, 'ours': lane.ours, 'frame_len': lane.frame_len,
+            'minus': c.minus.get(lane.name),
             'ns': Figure(difference_ns(of_lane, other) if other else map(per_unit_ns, of_lane)).json(),
             'lost': sum(s['lost'] for s in of_lane),
             'node_drops': sum(s['node_drops'] for s in of_lane),
