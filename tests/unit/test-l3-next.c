@@ -147,6 +147,7 @@ output(void)
         struct packet *p = packet_get(sides[s].pool);
 
         ck_assert_ptr_nonnull(p);
+        p->data += sizeof(struct eth_hdr); /* aligned, see PACKET_HEADROOM. */
         p->len = (uint32_t) (IP6_HDR_LEN + payload);
         memset(p->data, 0, p->len);
         struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) p->data;
@@ -251,6 +252,7 @@ START_TEST(known_is_not_looked_for)
         nexts[0].eth.dst[5] = 0x77; /* only *next says so. */
         sides[FAST].log_len = 0;
         struct packet *p = packet_get(sides[FAST].pool);
+        p->data += sizeof(struct eth_hdr);
         p->len = IP6_HDR_LEN;
         memset(p->data, 0, p->len);
         ck_assert_int_eq(l3_output_next(sides[FAST].l3, p, &nexts[0], L3_ERRORS_NONE, now),
