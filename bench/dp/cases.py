@@ -4,6 +4,7 @@
 A case is a name and a Comparison: lanes that are given the same packets in turn.  A requirement is a
 ratio of two lanes' times per copy, each pair measured one right after the other, and its bound.
 """
+import functools
 import os
 import subprocess
 
@@ -77,31 +78,29 @@ def only(build, make_ours, *make_others):
             yield make(ours)
 
 
-def end_mt(copies, payload, **more):
+@functools.lru_cache(None)
+def has_option(build, option):
+    """Does the build's swedge have it?"""
+    text = subprocess.run([os.path.join(build, 'bin/swedge'), '--help'], stdout=subprocess.PIPE,
+                          text=True, check=True).stdout
+    return option in text
+
+
+def edge(world, name, job, build, offload=True, **more):
+    """An edge.  Without 'offload' each copy is a write of its own, as it is for the bare loop."""
+    options = []
+    if not offload and has_option(build or world.build, '--no-offload'):
+        options = ['--no-offload']
+    return Edge(world, name, job, build=build, options=options, **more)
+
+
+def end_mt(name, title, job, bound=None, offload=False, endpoint=False, **more):
+    """An edge beside a bare loop."""
     def make(world, build):
-        yield from only(build, lambda: Edge(world, SWEDGE, Job(copies, payload), build=build),
-                        lambda other: Bare(world, other))
-    bound = 0.9 if copies == 8 and payload >= 1024 and not more else None
-    return Comparison(more.pop('name', 'end-mt-%d' % copies),
-                      'End.MT to %d taps' % copies, make, [Requirement(BARE, SWEDGE, bound)], copies,
-                      payload, slower=slower(payload), **more)
-
-
-def middle(payload):
-    def make(world, build):
-        yield from only(build, lambda: Edge(world, SWEDGE, Job(8, payload, middle=True), build=build),
-                        lambda other: Bare(world, other))
-    return Comparison('middle', 'End.MT to 8 taps, in the middle of long messages', make,
-                      [Requirement(BARE, SWEDGE)], 8, payload)
-
-
-def offload(payload):
-    def make(world, build):
-        yield from only(
-            build, lambda: Edge(world, SWEDGE, Job(8, payload), build=build, endpoint=True),
-            lambda other: Bare(world, other, endpoint=True))
-    return Comparison('offload', 'End.MT to 8 taps, endpoints\' sockets', make,
-                      [Requirement(BARE, SWEDGE, 1.5)], 8, payload, slower=2 * slower(payload))
+        yield from only(build, lambda: edge(world, SWEDGE, job, build, offload, endpoint=endpoint),
+                        lambda other: Bare(world, other, endpoint=endpoint))
+    return Comparison(name, title, make, [Requirement(BARE, SWEDGE, bound)], job.copies, job.payload,
+                      slower=slower(job.payload) * (2 if endpoint else 1), **more)
 
 
 def replicate(copies, payload, kind='packet'):
@@ -149,7 +148,7 @@ def srcagent(payload):
 def auth(payload):
     def make(world, build):
         for name, on in (('MT-AUTH off', False), ('MT-AUTH on', True)):
-            yield Edge(world, name, Job(8, payload, auth=on), build=build)
+            yield edge(world, name, Job(8, payload, auth=on), build)
     return Comparison('auth', 'End.MT to 8 taps, with MT-AUTH and without', make,
                       [Requirement('MT-AUTH off', 'MT-AUTH on', 0.97)], 8, payload)
 
@@ -157,7 +156,7 @@ def auth(payload):
 def groups(name, run, title):
     def make(world, build):
         for n in (1, 8, 64, 512):
-            yield Edge(world, '%d groups' % n, Job(8, 1024, groups=n), build=build)
+            yield edge(world, '%d groups' % n, Job(8, 1024, groups=n), build, offload=False)
     return Comparison(name, title, make, [Requirement('1 groups', '%d groups' % n, 0.8)
                                           for n in (8, 64, 512)], 8, 1024, run=run)
 
@@ -172,15 +171,9 @@ def reverse():
                       unit='ACK', run=1)
 
 
-def has_threads(build):
-    text = subprocess.run([os.path.join(build, 'bin/swedge'), '--help'], stdout=subprocess.PIPE,
-                          text=True, check=True).stdout
-    return '--threads' in text
-
-
 def threads():
     def make(world, build):
-        if not has_threads(build or world.build):
+        if not has_option(build or world.build, '--threads'):
             raise Skipped('swedge has no option --threads')
         for n in (1, 2):
             yield Threaded(world, '%d thread%s' % (n, 's' * (n > 1)), Job(8, 1024), n, build=build,
@@ -194,11 +187,14 @@ def every():
     """All comparisons in order."""
     for n in (1, 4, 8, 32):
         for payload in PAYLOADS if n == 8 else (1024,):
-            yield end_mt(n, payload)
-    yield end_mt(8, 1024, name='burst-1', burst=1)
-    yield middle(1024)
+            yield end_mt('end-mt-%d' % n, 'End.MT to %d taps' % n, Job(n, payload),
+                         0.9 if n == 8 and payload >= 1024 else None)
+    yield end_mt('burst-1', 'End.MT to 8 taps, packets evenly spaced', Job(8, 1024), burst=1)
+    yield end_mt('middle', 'End.MT to 8 taps, in the middle of long messages', Job(8, 1024, middle=True))
     for payload in (1024, 4096):
-        yield offload(payload)
+        yield end_mt('offload', "End.MT to 8 taps with offload, endpoints' sockets", Job(8, payload), 1.5,
+                     offload=True, endpoint=True)
+        yield end_mt('offload-hook', 'End.MT to 8 taps with offload', Job(8, payload), offload=True)
     for n in (1, 4, 8):
         for payload in PAYLOADS if n == 8 else (1024,):
             yield replicate(n, payload)
