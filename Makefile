@@ -430,12 +430,13 @@ LONG_TIERS = \
     sim-long='build-san/tests/castsim --seeds 1..2000 --fresh 3000' \
     sim-compare-long='build/tests/castsim --compare' \
     ctl-scale=tests/ctl/scale \
+    bench-dp-long='bench/dp/run --long 600' \
     fuzz-long='tests/fuzz/run 600 $(fuzz_names)' \
     e2e-long='env KERNEL=6.12 LONG=1 tests/e2e/run'
 
 check-long: develop-deps ## what is too long for 'make check': more seeds, fuzzing, e2e on Linux 6.12 (hours)
 	$(Q)deps/install
-	+$(Q)$(MAKE) --no-print-directory all sim-built
+	+$(Q)$(MAKE) --no-print-directory all sim-built bench-dp-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 sim-built
 	+$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzzers
 	$(Q)tests/summary $(LONG_TIERS)
