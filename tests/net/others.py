@@ -344,4 +344,4 @@ CASES = [ovs_and_router, foreign_source, ('tree', shape(OTHERS)), node_addresses
          mcast_is_refused, device_comes_back, rules_of_router]
 ROUTERS_CASES = [('tree', shape(ROUTERS))]
 # What depends on the kind of ports.
-PORTS_CASES = [('tree', shape(OTHERS)), vlans, restart('n4'), device_comes_back]
+PORTS_CASES = [('tree', shape(OTHERS)), restart('n4'), device_comes_back]
