@@ -27,6 +27,7 @@
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "lib/alloc.h"
@@ -107,12 +108,20 @@ struct piece {
     size_t len;
 };
 
+static EVP_MAC *hmac_sha256; /* all threads'. */
+
+static void
+fetch_hmac(void)
+{
+    hmac_sha256 = EVP_MAC_fetch(NULL, "HMAC", NULL);
+}
+
 /* HMAC-SHA256 over the pieces.  A key without a secret makes none. */
 static bool
 compute(const struct auth_key *key, const struct piece *pieces, size_t n,
         uint8_t out[AUTH_DIGEST_LEN])
 {
-    static EVP_MAC *mac;
+    static pthread_once_t fetched = PTHREAD_ONCE_INIT;
     char digest[] = "SHA256";
     const OSSL_PARAM params[] = {
         OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
@@ -120,10 +129,8 @@ compute(const struct auth_key *key, const struct piece *pieces, size_t n,
     };
     size_t len = 0;
 
-    if (!mac) {
-        mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-    }
-    EVP_MAC_CTX *ctx = mac && key->len ? EVP_MAC_CTX_new(mac) : NULL;
+    pthread_once(&fetched, fetch_hmac);
+    EVP_MAC_CTX *ctx = hmac_sha256 && key->len ? EVP_MAC_CTX_new(hmac_sha256) : NULL;
     bool ok = ctx && EVP_MAC_init(ctx, key->secret, key->len, params);
     for (size_t i = 0; ok && i < n; i++) {
         ok = EVP_MAC_update(ctx, pieces[i].bytes, pieces[i].len);

@@ -20,7 +20,7 @@
 
 #include "lib/roce.h"
 
-uint64_t reverse_n_visits;
+_Thread_local uint64_t reverse_n_visits;
 
 /* Heap. */
 

@@ -125,7 +125,7 @@ struct reverse {
 /* reverse-branches.c */
 
 /* Branches looked at so far, in all events of all machines: a test counts what an event costs. */
-extern uint64_t reverse_n_visits;
+extern _Thread_local uint64_t reverse_n_visits;
 
 /* NULL: there is none with this id. */
 struct branch *branch_find(const struct reverse *, uint32_t id);

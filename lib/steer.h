@@ -14,6 +14,7 @@
 #include "lib/node-config.h"
 #include "lib/packet.h"
 
+#define STEER_MAX 16         /* workers. */
 #define STEER_ALL UINT32_MAX /* a frame that each worker needs: who is at the end of a link. */
 
 struct steer {

@@ -16,7 +16,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "ctl/process/daemon-common.h"
 #include "lib/node.h"
 #include "lib/pcap-write.h"
 #include "lib/steer.h"
@@ -24,7 +23,7 @@
 #include "simap.h"
 
 #define NODE_MAX_PORTS   (PORT_NUMBER_MAX + 1)
-#define NODE_MAX_THREADS DAEMON_MAX_THREADS
+#define NODE_MAX_THREADS STEER_MAX
 
 struct frame_ring;
 struct json;

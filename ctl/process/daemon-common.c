@@ -34,6 +34,7 @@
 #include "dirs.h"
 #include "fatal-signal.h"
 #include "lib/printable.h"
+#include "lib/steer.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
 #include "ovs-thread.h"
@@ -123,8 +124,8 @@ parse_threads(const char *text)
 {
     uint64_t n;
 
-    if (!number_parse(text, 1, DAEMON_MAX_THREADS, &n)) {
-        refuse("--threads %s: must be a number from 1 to %d", text, DAEMON_MAX_THREADS);
+    if (!number_parse(text, 1, STEER_MAX, &n)) {
+        refuse("--threads %s: must be a number from 1 to %d", text, STEER_MAX);
     }
     return (unsigned) n;
 }

@@ -23,8 +23,6 @@
 
 struct unixctl_server;
 
-#define DAEMON_MAX_THREADS 16
-
 enum daemon_kind {
     DAEMON_CONTROLLER, /* castd. */
     DAEMON_AGENT,      /* takes --node and --netns. */

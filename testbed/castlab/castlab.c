@@ -15,9 +15,9 @@
 #include "ctl/registry/paths.h"
 #include "ctl/registry/values.h"
 #include "lib/printable.h"
+#include "lib/steer.h"
 #include "openvswitch/vlog.h"
 #include "svec.h"
-#include "ctl/process/daemon-common.h"
 #include "testbed/castlab/lab.h"
 #include "testbed/castlab/netops.h"
 #include "testbed/castlab/topology.h"
@@ -98,8 +98,8 @@ static unsigned int
 parse_threads(const char *text)
 {
     uint64_t n;
-    if (!number_parse(text, 1, DAEMON_MAX_THREADS, &n)) {
-        usage_error("--threads %s: must be 1..%d", text, DAEMON_MAX_THREADS);
+    if (!number_parse(text, 1, STEER_MAX, &n)) {
+        usage_error("--threads %s: must be 1..%d", text, STEER_MAX);
         return 0;
     }
     return (unsigned int) n;

@@ -2,10 +2,11 @@
 """Forwarders with several threads.  That they do the same as with one, the cases of other labs
 show; here is who does what."""
 import json
-import struct
 
+import harness
 from harness import castctl, castctl_json, check, check_equal, group_add, run, wait_until
 from netlab import exact, model
+from packets import frames
 from trees import FIG1
 
 GROUPS = ['t%d' % i for i in range(4)]
@@ -53,27 +54,16 @@ def nothing_is_lost_between(lab):
                  if c.get('handover_full')}, {})
 
 
-def frames_of(path):
-    """The frames of a capture."""
-    with open(path, 'rb') as f:
-        data = f.read()
-    ofs = 24
-    while ofs < len(data):
-        length = struct.unpack_from('<I', data, ofs + 8)[0]
-        yield data[ofs + 16:ofs + 16 + length]
-        ofs += 16 + length
-
-
 def capture_has_all(lab):
     """One file has the frames of all threads; a trace of each is made by the thread that has the
     group."""
-    path = '/tmp/%s-threads.pcap' % lab.name
+    path = harness.work_file('threads.pcap')
     lab.appctl('n6', 'rocecast/capture-start', '--force', lab.port('n6', 'sa'), path)
     sent = sum(model(group, FIG1.receivers, '-n', '2', '-s', '16384')['lanes'][0]['sent']
                for group in GROUPS)
     stopped = json.loads(lab.appctl('n6', 'rocecast/capture-stop', '-j', lab.port('n6', 'sa')))
     check(stopped[0]['packets'] >= sent, '%d frames captured of %d', stopped[0]['packets'], sent)
-    by_proxy = {frame[62:78]: frame for frame in frames_of(path) if frame[20] == 43}
+    by_proxy = {frame[62:78]: frame for frame in frames(path) if frame[20] == 43}
     check_equal('Proxy Addresses in the capture', len(by_proxy), len(GROUPS))
     for frame in by_proxy.values():
         trace = castctl_json('trace', 'n6', lab.port('n6', 'sa'), frame.hex())
