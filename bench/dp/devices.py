@@ -145,12 +145,13 @@ def is_runnable(pid):
     return False
 
 
-def discovery(netdevs):
-    """Questions and answers about neighbours that the kernel has received on these devices."""
+def discovery(netdevs, direction):
+    """Questions and answers about neighbours that the kernel has received ('In') or sent ('Out') on
+    these devices."""
     total = 0
     for netdev in netdevs:
         with open('/proc/net/dev_snmp6/' + netdev, encoding='ascii') as f:
-            total += sum(int(line.split()[1]) for line in f if line.startswith('Icmp6InNeighbor'))
+            total += sum(int(line.split()[1]) for line in f if line.startswith('Icmp6%sNeighbor' % direction))
     return total
 
 

@@ -14,7 +14,7 @@ COPIES = 8
 BURST = 64
 CHUNK = BURST * (1 + COPIES) * 2000
 GROWTH_KIB = 512        # of a process that keeps nothing: pages of its code, a log line.
-NEIGHBOURS = 64         # packets of neighbour discovery, which some counters have and some have not.
+NEIGHBOURS = 64         # what else the kernel sends when a device comes up.
 # What acknowledgements may be dropped for: packets that they are of were lost on their way in.
 OF_ANSWERS = ('psn_not_sent',)
 
@@ -25,12 +25,12 @@ def counts(lane):
     ports = counters['ports']
     taps = {lane.tap(i) for i in range(lane.copies)}
     return {
-        'packets': ports[lane.input]['rx_packets'],
+        'packets': ports[lane.input]['rx_packets'] - devices.discovery({lane.far}, 'Out'),
         'packets_lost': devices.socket_drops(lane.process.pid) + devices.dropped({lane.input, lane.far}),
-        'answers': sum(ports[t]['rx_packets'] for t in taps),
+        'answers': sum(ports[t]['rx_packets'] for t in taps) - devices.discovery(taps, 'Out'),
         'answers_lost': devices.dropped(taps, ['tx']),
         'rx_errors': sum(p['rx_errors'] for p in ports.values()),
-        'copies': sum(ports[t]['tx_packets'] for t in taps) - devices.discovery(taps),
+        'copies': sum(ports[t]['tx_packets'] for t in taps) - devices.discovery(taps, 'In'),
         'tx_errors': sum(ports[t]['tx_errors'] for t in taps),
         'copies_lost': devices.dropped(taps, ['rx']),
         'arrived': lane.counted(),
