@@ -36,9 +36,10 @@ struct shifter {
     uint32_t products[8][16]; /* of half byte i of a CRC, counted from its lowest bit. */
 };
 
-/* By length.  Few differ in a group: first, middle and last packet of a message. */
-#define SHIFTER_BITS 5
-static _Thread_local struct shifter shifters[1 << SHIFTER_BITS];
+/* By length.  Few differ in a group: first, middle and last packet of a message.  Those of one packet
+ * are so close together that none takes another's place. */
+#define N_SHIFTERS 64
+static _Thread_local struct shifter shifters[N_SHIFTERS];
 
 /* CRC-32 of zlib, continued from 'crc'. */
 static uint32_t
@@ -141,7 +142,7 @@ shifter_init(struct shifter *s, size_t n)
 uint32_t
 icrc_shift(uint32_t crc, size_t n)
 {
-    struct shifter *s = &shifters[(uint32_t) n * 0x9e3779b1u >> (32 - SHIFTER_BITS)];
+    struct shifter *s = &shifters[n % N_SHIFTERS];
     uint32_t product = 0;
 
     assert(n < SHIFT_MAX);

@@ -22,6 +22,7 @@
 
 VLOG_DEFINE_THIS_MODULE(node_ports);
 
+#define BURST_BYTES  32768   /* of frames whose copies leave together: caches should have them. */
 #define REFRESH_USEC 1000000 /* how long a changed MTU may go unnoticed. */
 
 /* Opens the port for a worker; 0 or an errno. */
@@ -241,10 +242,16 @@ static void
 input(struct node_worker *w, struct node_port *np, const struct port_burst *burst, uint64_t now)
 {
     bool handed[NODE_MAX_THREADS] = {false};
+    size_t n_bytes = 0;
 
     for (size_t i = 0; i < burst->n; i++) {
         struct packet *p = burst->frames[i];
 
+        n_bytes += packet_size(p);
+        if (n_bytes > BURST_BYTES) {
+            tx_queues_flush(&w->tx_queues);
+            n_bytes = 0;
+        }
         np->rx_packets++;
         np->rx_bytes += packet_size(p);
         node_capture_put(np, p);

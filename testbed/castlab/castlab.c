@@ -430,8 +430,7 @@ static const struct command {
     const char *help;
 } commands[] = {
     {"up", cmd_up,
-     "FILE [-p KEY=VALUE]... [--name LAB] [--no-rdma] [--threads N]\n"
-     "                       [--timeout SECONDS]",
+     "FILE [-p KEY=VALUE]... [--name LAB] [--no-rdma] [--threads N] [--timeout SECONDS]",
      "build the lab that the topology file describes"},
     {"down", cmd_down, "[LAB | --all]", "remove a lab, from its journal alone"},
     {"status", cmd_status, "[LAB]", "show its nodes, processes and devices"},

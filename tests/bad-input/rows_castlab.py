@@ -34,8 +34,8 @@ COMMANDS = (
     ('castlab up --name xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx DIR/lab.yaml', 1,
      "castlab: --name xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx: a letter, then letters, digits, '_' and "
      "'-', 31 characters at most (castlab --help)"),
-    ('castlab up --threads 0 DIR/lab.yaml', 1, 'castlab: --threads 0: must be 1..16'),
-    ('castlab up --threads 17 DIR/lab.yaml', 1, 'castlab: --threads 17: must be 1..16'),
+    ('castlab up --threads 0 DIR/lab.yaml', 1, 'castlab: --threads 0: must be 1..16 (castlab --help)'),
+    ('castlab up --threads 17 DIR/lab.yaml', 1, 'castlab: --threads 17: must be 1..16 (castlab --help)'),
     ('castlab up --no-rdma=x DIR/lab.yaml', 1,
      "castlab: up: option '--no-rdma' doesn't allow an argument"),
     ('castlab up --timeout 0 DIR/lab.yaml', 1,

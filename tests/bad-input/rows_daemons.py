@@ -154,6 +154,7 @@ CONTROL = (
     ('n1 rocecast/ports n1', 'the only argument is -j'),
     ('n1 rocecast/ports -j n1', '"rocecast/ports" command takes at most 1 arguments'),
     ('n1 rocecast/sids -x', 'the only argument is -j'),
+    ('n1 rocecast/threads -x', 'the only argument is -j'),
     ('n1 rocecast/groups g', 'the only argument is -j'),
     ('n1 rocecast/counters g', 'the only argument is -j'),
     ('n1 rocecast/routes fd00::1', 'the only argument is -j'),
