@@ -176,11 +176,11 @@ static const struct format {
     const char *kind, *fields;
     char id; /* '+': field of the '=' line that follows; 0: none does. */
 } formats[] = {
-    {'.', "boot", "w", 0},      {'.', "lab", "w", 0},     {'.', "netns", "n", 0},
-    {'.', "node", "ww", 0},     {'.', "port", "wiww", 0}, {'.', "rdma", "w", 0},
-    {'.', "threads", "u", 0},   {'.', "up", "", 0},         {'+', "netns", "w", 'N'}, {'+', "tap", "i", 'N'},
-    {'+', "rule", "uapu", 0},   {'+', "rxe", "wi", 'n'},  {'+', "local-rule", "u", 0},
-    {'+', "process", "wdn", 0},
+    {'.', "boot", "w", 0},       {'.', "lab", "w", 0},       {'.', "netns", "n", 0},
+    {'.', "node", "ww", 0},      {'.', "port", "wiww", 0},   {'.', "rdma", "w", 0},
+    {'.', "threads", "u", 0},    {'.', "up", "", 0},         {'+', "netns", "w", 'N'},
+    {'+', "tap", "i", 'N'},      {'+', "rule", "uapu", 0},   {'+', "rxe", "wi", 'n'},
+    {'+', "local-rule", "u", 0}, {'+', "process", "wdn", 0},
 };
 
 /* NULL: there is no such kind. */
