@@ -191,7 +191,8 @@ FILE = Object({
     'receivers': List(text), 'groups': List(text), 'options': map_of(scalar),
     'runs!': List(RUN),
     'summary!': List(Object(dict({'scheme!': text, 'replicas_n!': positive, 'size!': positive,
-                                     'runs': integer}, **{m: SPREAD for m in MEASURES}))),
+                                     'runs': integer, 'cpu_fabric_s_per_gb?': SPREAD},
+                                    **{m: SPREAD for m in MEASURES}))),
     'fail_if': List(Object({'condition': text, 'value': number, 'failed': boolean,
                                'run': integer})),
 })

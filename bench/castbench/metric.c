@@ -107,6 +107,7 @@ metrics_of(const struct run_options *o, const struct run_result *r, double value
     values[METRIC_UPLINK] = t.uplink ? (double) t.uplink->tx_bytes : NAN;
     values[METRIC_UPLINK_PER_BYTE] = per(values[METRIC_UPLINK], (double) r->bytes);
     values[METRIC_COUNTED] = t.counted_bytes;
+    values[METRIC_CPU_FABRIC] = per(t.cpu_fabric, (double) r->bytes / 1e9);
     values[METRIC_CPU_BUSY] = per(t.cpu_busy, (double) r->bytes / 1e9);
     values[METRIC_OVERDUE] = o->rate > 0 && r->seconds > 0 ? (double) r->overdue : NAN;
 }

@@ -23,6 +23,7 @@
     METRIC(UPLINK, "uplink_bytes")                                                  \
     METRIC(UPLINK_PER_BYTE, "uplink_per_byte") /* that is written. */               \
     METRIC(COUNTED, "counted_bytes")                                                \
+    METRIC(CPU_FABRIC, "cpu_fabric_s_per_gb") /* of the lab's forwarders. */        \
     METRIC(CPU_BUSY, "cpu_busy_s_per_gb")                                           \
     METRIC(OVERDUE, "overdue") /* blocks, in open loop. */
 
@@ -46,7 +47,7 @@ struct totals {
     double rnr_naks;
     double resent_packets; /* an upper bound. */
     double cpu_source;     /* seconds. */
-    double cpu_fabric;
+    double cpu_fabric;     /* of the lab's forwarders. */
     double cpu_receivers;
     double cpu_busy;
 };

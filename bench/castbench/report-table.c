@@ -95,8 +95,8 @@ table_run(const struct plan *plan, unsigned i, const struct row *row, const stru
           const struct run_result *r)
 {
     static const enum metric columns[] = {
-        METRIC_MB_PER_S, METRIC_MESSAGES_PER_S, METRIC_P50, METRIC_P99, METRIC_P999,
-        METRIC_MAX,      METRIC_UPLINK_PER_BYTE};
+        METRIC_MB_PER_S, METRIC_MESSAGES_PER_S,  METRIC_P50,       METRIC_P99, METRIC_P999,
+        METRIC_MAX,      METRIC_UPLINK_PER_BYTE, METRIC_CPU_FABRIC};
     bool is_single = plan_n_runs(plan) == 1;
 
     if (!r->complete) {
@@ -104,7 +104,7 @@ table_run(const struct plan *plan, unsigned i, const struct row *row, const stru
     }
     if (!i) {
         printf(" scheme          replicas   #bytes  #iterations  depth       MB/s      msg/s"
-               "    p50[us]    p99[us]  p99.9[us]    max[us]     uplink\n");
+               "    p50[us]    p99[us]  p99.9[us]    max[us]     uplink  fwd[s/GB]\n");
     }
     printf(" %-14s  %8u  %7" PRIu32 "  %11" PRIu64 "  %5u", scheme_name(o->scheme), r->n_replicas,
            o->size, r->count, o->depth);
@@ -134,10 +134,9 @@ table_summary(const struct matrix *m)
         const char *name;
         enum metric metric;
     } columns[] = {
-        {"MB/s", METRIC_MB_PER_S},
-        {"p50[us]", METRIC_P50},
-        {"p99[us]", METRIC_P99},
-        {"uplink", METRIC_UPLINK_PER_BYTE},
+        {"MB/s", METRIC_MB_PER_S},        {"p50[us]", METRIC_P50},
+        {"p99[us]", METRIC_P99},          {"uplink", METRIC_UPLINK_PER_BYTE},
+        {"fwd[s/GB]", METRIC_CPU_FABRIC},
     };
     const size_t n_columns = sizeof columns / sizeof columns[0];
     struct summary s;

@@ -70,6 +70,8 @@ fill_measured(const struct run_options *o, struct run_result *r)
         r->replicas[i].host_count = (struct host_count){.cpu_seconds = 0.25, .has_rdma = true};
     }
     r->machine.busy_seconds = 2;
+    r->machine.has_fabric = o->counted.lab != NULL;
+    r->machine.fabric_seconds = o->counted.lab ? 0.375 : 0;
     r->machine.n_devices = o->counted.n_devices;
     for (unsigned i = 0; i < o->counted.n_devices; i++) {
         struct device_count *d = &r->machine.devices[i];

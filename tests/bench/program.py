@@ -222,6 +222,23 @@ def values(w):
     equal('latency', set(run['latency'].values()), {None})
 
 
+def forwarders_cpu(w):
+    """CPU time of a lab's forwarders is in the tables, of each run and of the repeats."""
+    def cells(*argv):
+        """Last cells of the lines below a headline: '0.375', of a summary '0.375 (0.375..0.375)'."""
+        lines = fake(w, 'ok', *argv, '--json', 'x.json').stdout.splitlines()
+        return [re.split('  +', lines[i + 1])[-1] for i, line in enumerate(lines)
+                if line.endswith(' fwd[s/GB]')]
+    of_run = 0.375 / (10 * 65536 / 1e9)
+    equal('one run', cells('--lab', 'l'), ['%.1f' % of_run])
+    equal('repeats', cells('--lab', 'l', '--repeat', '2'),
+          ['%.1f' % of_run, '%.1f (%.1f..%.1f)' % (of_run, of_run, of_run)])
+    value = document.load(w.file('x.json')).data
+    equal('JSON', [round(run['cpu_s_per_gb']['fabric'], 6) for run in value['runs']],
+          [round(of_run, 6)] * 2)
+    equal('no lab', cells('--repeat', '2'), ['-', '-'])
+
+
 def columns(w):
     """CSV has the columns that docs/castbench-json.md names, and the summary's values."""
     with open(os.path.join(ROOT, 'docs/castbench-json.md'), encoding='utf-8') as f:
@@ -229,7 +246,7 @@ def columns(w):
     names = re.findall(r'`(\w+)`', text.split('\n## CSV\n')[1].split('\n## ')[0])
     rows = text.split('\n## Summary\n')[1].split('\n## ')[0].split('|---|---|')[1].splitlines()
     measures = re.findall(r'`(\w+)`', '\n'.join(row.split(' | ')[0] for row in rows))
-    fake(w, 'ok', '--count-bytes', 'sa', '--csv', 'x.csv', '--json', 'x.json')
+    fake(w, 'ok', '--count-bytes', 'sa', '--lab', 'l', '--csv', 'x.csv', '--json', 'x.json')
     with open(w.file('x.csv'), newline='', encoding='utf-8') as f:
         got = list(csv.DictReader(f))
     equal('columns', list(got[0]), names[:names.index('error')] + measures + ['error'])

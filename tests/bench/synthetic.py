@@ -231,6 +231,7 @@ def summary(runs):
         row['uplink_bytes'] = spread([(r['uplink'] or {}).get('tx_bytes') for r in mine])
         row['uplink_per_byte'] = spread([r['uplink'] and r['uplink']['tx_bytes'] / r['bytes']
                                          for r in mine])
+        row['cpu_fabric_s_per_gb'] = spread([r['cpu_s_per_gb']['fabric'] for r in mine])
         row['cpu_busy_s_per_gb'] = spread([r['cpu_s_per_gb']['busy'] for r in mine])
         rows.append(row)
     return rows

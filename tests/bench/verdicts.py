@@ -33,6 +33,7 @@ def one_run(scheme, n, size, count, frame, repeat, mtu=4096):
     return {'scheme': scheme, 'replicas_n': n, 'size': size, 'repeat': repeat, 'ok': True,
             'count': count, 'mtu': mtu, 'region_len': size, 'packets': packets * n,
             'seconds': busiest * packets * frame * 8 / RATE, 'mb_per_s': 8.0,
+            'cpu_s_per_gb': {'fabric': 100.0 + repeat},
             'latency': {'all': {'mean_us': ms, 'p50_us': ms}}, 'resent_packets': 0,
             'uplink': {'tx_bytes': uplink * packets * frame},
             'replicas': [{'bytes_ok': size}] * n}
@@ -64,8 +65,8 @@ def whole():
                         'mcast': [{'opcode': 7, 'srh': 208, 'length': 4422, 'count': 9}]}}
 
 
-def verdicts(w, parts):
-    """(exit status, [(verdict, requirement)])."""
+def report(w, parts):
+    """(exit status, [what is printed, by columns])."""
     folder = w.file('results')
     shutil.rmtree(folder, ignore_errors=True)
     os.mkdir(folder)
@@ -74,8 +75,13 @@ def verdicts(w, parts):
     p = subprocess.run([sys.executable, PROGRAM, folder, 'star-1x8'], capture_output=True, text=True,
                        check=False, timeout=60)
     equal('errors', p.stderr, '')
-    lines = [re.split('  +', line.strip())[:2] for line in p.stdout.splitlines()]
-    return p.returncode, [tuple(line) for line in lines if line[0] in ('ok', 'FAILED')]
+    return p.returncode, [re.split('  +', line.strip()) for line in p.stdout.splitlines()]
+
+
+def verdicts(w, parts):
+    """(exit status, [(verdict, requirement)])."""
+    status, lines = report(w, parts)
+    return status, [tuple(line[:2]) for line in lines if line[0] in ('ok', 'FAILED')]
 
 
 def every_run(parts, part, scheme, n):
@@ -157,6 +163,20 @@ def all_hold(w):
     equal('do not hold', [what for verdict, what in lines if verdict != 'ok'], [])
     check(len(lines) > 20, 'requirements: %s', lines)
     equal('exit status', status, 0)
+
+
+def forwarders_cpu(w):
+    """A figure without a bound, which not every run has."""
+    def shown(parts):
+        status, lines = report(w, parts)
+        return status, [line[2] for line in lines
+                        if line[:2] == ['-', "mcast(8) on links without limit, forwarders' CPU s/GB"]]
+    parts = whole()
+    equal('counted', shown(parts), (0, ['101.000 (100.000..102.000)']))
+    for run in parts['unlimited']['runs']:
+        run['cpu_s_per_gb']['fabric'] = None
+    status, lines = shown(parts)
+    equal('not counted', (status, [line[:13] for line in lines]), (0, ['not measured:']))
 
 
 def each_can_fail(w):
