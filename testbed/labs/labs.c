@@ -20,10 +20,13 @@
 
 #define UNKNOWN_BOOT "unknown"
 
-/* Start time and state letter from /proc/PID/stat.  False: no such process. */
+/* Start time from /proc/PID/stat, and whether the process has ended.  One whose first thread has
+ * ended has not, as long as another one has its files and sockets.  False: no such process. */
 static bool
-read_stat(pid_t pid, unsigned long long *start, char *state)
+read_stat(pid_t pid, unsigned long long *start, bool *ended)
 {
+    char state;
+    int n_threads;
     char path[64];
     char text[1024];
     snprintf(path, sizeof path, "/proc/%ld/stat", (long) pid);
@@ -39,28 +42,32 @@ read_stat(pid_t pid, unsigned long long *start, char *state)
     text[n] = '\0';
     /* The name, in parentheses, may hold anything, even parentheses; what follows it has none. */
     const char *rest = strrchr(text, ')');
-    return rest
-           && sscanf(rest + 1,
-                     " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
-                     "%*d %*d %*d %*d %llu",
-                     state, start)
-                  == 2;
+    if (!rest
+        || sscanf(rest + 1,
+                  " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+                  "%*d %*d %d %*d %llu",
+                  &state, &n_threads, start)
+               != 3) {
+        return false;
+    }
+    *ended = state == 'X' || (state == 'Z' && n_threads <= 1);
+    return true;
 }
 
 bool
 process_identify(pid_t pid, struct process_id *id)
 {
-    char state;
+    bool ended;
     id->pid = pid;
-    return read_stat(pid, &id->start, &state);
+    return read_stat(pid, &id->start, &ended);
 }
 
 bool
 process_alive(struct process_id id)
 {
     unsigned long long start;
-    char state;
-    return read_stat(id.pid, &start, &state) && start == id.start && state != 'Z' && state != 'X';
+    bool ended;
+    return read_stat(id.pid, &start, &ended) && start == id.start && !ended;
 }
 
 struct lab_text

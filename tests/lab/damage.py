@@ -23,10 +23,12 @@ def write_journal(text):
 
 
 def is_dead(pid):
-    """It has no open files any more, either: a process loses its command line before these."""
+    """It has no open files any more, either: a process loses its command line before these, and its
+    first thread may end before others."""
     try:
         with open('/proc/%d/stat' % pid) as f:
-            return f.read().rpartition(')')[2].split()[0] in 'ZX'
+            fields = f.read().rpartition(')')[2].split()
+        return fields[0] in 'ZX' and int(fields[17]) <= 1
     except (FileNotFoundError, ProcessLookupError):
         return True
 
