@@ -44,8 +44,8 @@
 #include "tests/net/port-fixture.h"
 #include "tests/unit/hex.h"
 
-#define NODE_ID   0x100
-#define TAGS_OFS  12 /* in a frame: VLAN tags, then the type. */
+#define NODE_ID  0x100
+#define TAGS_OFS 12 /* in a frame: VLAN tags, then the type. */
 
 /* Kinds of port that take a veth, for tests in a loop. */
 static const enum port_kind veth_kinds[] = {PORT_PACKET, PORT_XDP};
