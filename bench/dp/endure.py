@@ -74,13 +74,13 @@ def run(world, seconds):
         rounds = CHUNK // (1 + COPIES)
         lane.psn = lane.psn + rounds & measure.PSN_MASK
         sent += rounds
-        rss.append(devices.rss_kib(lane.process.pid))
+        rss.append(devices.memory_kib(lane.process.pid))
     measure.settle(lane)
     grown = {k: n - before[k] for k, n in counts(lane).items()}
     early, late = max(rss[:len(rss) // 4 + 1]), max(rss)
     print('%d packets sent, and as many answers of each of %d receivers' % (sent, COPIES))
     print(', '.join('%s %d' % item for item in grown.items()))
-    print('memory: %d KiB in the first quarter, %d KiB later' % (early, late))
+    print('memory without the packet pool: %d KiB in the first quarter, %d KiB later' % (early, late))
     found = wrong(sent, grown)
     if late > early + GROWTH_KIB:
         found.append('memory has grown by %d KiB' % (late - early))
