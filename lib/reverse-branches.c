@@ -183,7 +183,10 @@ branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond 
     b->cond = cond;
     b->code = code;
     b->since = now;
-    b->setting = cond == REVERSE_NONE ? 0 : ++r->settings;
+    /* What stands where nothing has gone down is no news: it cannot be named (R16). */
+    bool news = cond != REVERSE_NONE && (cond != REVERSE_FATAL || psn_cmp(una, r->h) < 0);
+    b->setting = news ? ++r->settings : 0;
+    join_bound(r, b);
     if (cond == REVERSE_NAK) {
         held_append(r, b);
     }
@@ -255,22 +258,44 @@ branch_delete(struct reverse *r, struct branch *b)
     branch_release(r, b);
     r->n_lost -= b->lost != LOSS_NONE;
     r->n_pruned -= b->pruned;
+    r->n_waiting -= b->waits;
+    r->n_ready -= b->ready;
+    r->n_bounded -= b->bounded;
+    r->n_idle_asked -= b->idle_asked && !b->lost;
+    r->n_due -= b->liveness.due;
+    r->due_from = 0;
     r->n_branches--;
     memmove(&r->branches[i], &r->branches[i + 1], (r->n_branches - i) * sizeof(struct branch *));
     free(b);
 }
 
+size_t
+branches_counted(const struct reverse *r)
+{
+    return r->n_branches - r->n_pruned - r->n_waiting;
+}
+
 const struct branch *
 branches_minimum(const struct reverse *r)
 {
-    return r->n_heap && r->n_heap == r->n_branches - r->n_pruned ? r->heap[0] : NULL;
+    return r->n_heap && r->n_heap == branches_counted(r) ? r->heap[0] : NULL;
+}
+
+void
+branch_join(struct reverse *r, struct branch *b, psn_t una, uint64_t now)
+{
+    b->waits = false;
+    r->n_waiting--;
+    b->liveness = (struct liveness){.alive = true};
+    branch_update(r, b, una, REVERSE_NONE, 0, now);
+    branches_prune(r); /* A lost branch that was kept as the last one. */
 }
 
 static void
 prune_if_lost(struct reverse *r, struct branch *b)
 {
     reverse_n_visits++;
-    if (b->lost && !b->pruned && r->policy.prune && r->n_branches - r->n_pruned > 1) {
+    if (b->lost && !b->pruned && !b->waits && r->policy.prune && branches_counted(r) > 1) {
         branch_release(r, b);
         b->pruned = true;
         r->n_pruned++;
@@ -288,10 +313,15 @@ branches_prune(struct reverse *r)
 void
 branches_count_last(struct reverse *r, uint64_t now)
 {
-    if (!r->n_branches || r->n_pruned < r->n_branches) {
+    size_t i = 0;
+
+    if (!r->n_pruned || branches_counted(r)) {
         return;
     }
-    struct branch *b = r->branches[0];
+    while (!r->branches[i]->pruned) {
+        i++; /* it waits. */
+    }
+    struct branch *b = r->branches[i];
 
     b->pruned = false;
     r->n_pruned--;
@@ -307,7 +337,12 @@ branch_lose(struct reverse *r, struct branch *b, psn_t una, enum reverse_loss lo
             uint64_t now)
 {
     r->n_lost++; /* A branch is lost once, and stays lost. */
+    r->n_idle_asked -= b->idle_asked;
     b->lost = loss;
+    if (b->waits) {
+        b->code = code;
+        return; /* It does not count, and never will. */
+    }
     branch_update(r, b, una, REVERSE_FATAL, code, now);
     prune_if_lost(r, b); /* Other lost branches are pruned already. */
     pace_reset_all(r);   /* It may have held up the others. */

@@ -16,6 +16,9 @@ struct liveness {
     bool asked;            /* a copy of what it lacks was made for it since the last tick. */
     uint8_t silent_ticks;  /* ticks in a row in which it lacked something and was not alive. */
     uint8_t unasked_ticks; /* silent ticks in a row in which it was not asked. */
+    bool heard;            /* it said anything since the last tick. */
+    bool question;         /* it was sent one, and nothing was heard of it since. */
+    bool due;              /* one is to be sent. */
 };
 
 /* How fast a branch confirms; reverse-pace.c. */
@@ -37,6 +40,7 @@ struct pace {
 struct branch {
     uint32_t id;
     bool anchored; /* una is known, and the branch is in the heap. */
+    bool risen;    /* una has risen, or was unknown. */
     psn_t una;
     enum reverse_cond cond;
     uint8_t code;               /* RNR timer code or fatal syndrome. */
@@ -46,7 +50,13 @@ struct branch {
     size_t pos;                 /* index in the heap. */
     struct branch *prev, *next; /* in the held list; see is_held(). */
     enum reverse_loss lost;
-    bool pruned; /* lost, and out of the heap for good. */
+    bool pruned;       /* lost, and out of the heap for good. */
+    bool idle_asked;   /* it may be asked while it lacks nothing. */
+    bool waits, ready; /* R17; reverse-join.c. */
+    bool is_node;      /* of those that wait. */
+    bool late;         /* it has waited... */
+    bool bounded;      /* ...and PSNs below 'first' may still come. */
+    psn_t first;
     struct liveness liveness;
     struct pace pace;
     bool shares;     /* it gets the same copies as others; reverse-copies.c. */
@@ -96,7 +106,16 @@ struct reverse {
     size_t found; /* index of the branch that branch_find_near() found last. */
     size_t n_branches;
     size_t n_heap;
-    size_t n_lost, n_pruned;
+    size_t n_lost, n_pruned, n_waiting;
+    size_t n_ready;      /* receivers among those that wait. */
+    size_t n_bounded;    /* branches with 'bounded'. */
+    size_t n_idle_asked; /* branches with 'idle_asked' that are not lost. */
+    size_t n_due;        /* branches with a question due, none of them before index... */
+    size_t due_from;     /* ...this. */
+    uint64_t n_joined;
+    bool admits;  /* the PSN that goes down begins a message: it admits receivers. */
+    bool passing; /* the PSN that goes down is to be answered if nobody counts. */
+    uint32_t msn; /* that went up last. */
     size_t allocated;
 
     uint64_t settings; /* how often a condition was set. */
@@ -150,7 +169,25 @@ void branches_prune(struct reverse *);
 /* If only pruned branches are left, one of them counts again, as lost. */
 void branches_count_last(struct reverse *, uint64_t now);
 
+/* Branches that count. */
+size_t branches_counted(const struct reverse *);
+/* A branch that waits counts from 'una' on. */
+void branch_join(struct reverse *, struct branch *b, psn_t una, uint64_t now);
+
+/* reverse-join.c */
+
+/* A branch that waits has said that it expects 'una'; returns what is to go up. */
+void join_node(struct reverse *, struct branch *b, psn_t una, uint64_t now);
+/* 'b' has confirmed up to 'una': is there an end to its bound? */
+void join_bound(struct reverse *, struct branch *b);
+
 /* reverse-liveness.c */
+
+/* Something was heard of 'b'.  Had it been asked, and was it silent since? */
+bool liveness_hear(struct branch *b);
+/* Are ticks needed that nothing has started yet? */
+bool liveness_must_start(const struct reverse *);
+void liveness_start(struct reverse *, uint64_t now);
 
 /* PSN q went down and has to be confirmed, unless it is below 'floor'. */
 void liveness_expect(struct reverse *, psn_t q, psn_t floor, uint64_t now);

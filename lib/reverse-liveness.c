@@ -51,6 +51,7 @@ reverse_set_policy(struct reverse *r, const struct reverse_policy *policy)
         for (size_t i = 0; i < r->n_branches; i++) {
             r->branches[i]->liveness = (struct liveness){.alive = false};
         }
+        r->n_due = 0;
     }
     r->policy = *policy;
     branches_prune(r);
@@ -60,7 +61,96 @@ reverse_set_policy(struct reverse *r, const struct reverse_policy *policy)
 static bool
 lacks(const struct reverse *r, const struct branch *b)
 {
-    return !b->lost && (!b->anchored || psn_cmp(b->una, r->h) < 0);
+    return !b->lost && !b->waits && (!b->anchored || psn_cmp(b->una, r->h) < 0);
+}
+
+/* R16: may 'b' be asked, who lacks nothing? */
+static bool
+may_ask(const struct reverse *r, const struct branch *b)
+{
+    bool known = r->started || !r->params.started_before;
+
+    return b->idle_asked && !b->lost && (b->waits ? !b->ready : known && !lacks(r, b));
+}
+
+static void
+ask(struct reverse *r, struct branch *b)
+{
+    b->liveness.question = true;
+    if (!b->liveness.due) {
+        b->liveness.due = true;
+        r->n_due++;
+        r->due_from = 0;
+    }
+}
+
+void
+reverse_ask_when_idle(struct reverse *r, uint32_t id, bool may)
+{
+    struct branch *b = branch_find(r, id);
+
+    if (b && b->idle_asked != may) {
+        b->idle_asked = may;
+        if (!b->lost) {
+            r->n_idle_asked += may ? 1 : (size_t) -1;
+        }
+        if (may && b->waits) {
+            ask(r, b); /* It cannot be admitted before it has answered. */
+        }
+    }
+}
+
+bool
+reverse_next_question(struct reverse *r, uint32_t *id, psn_t *psn)
+{
+    for (; r->n_due && r->due_from < r->n_branches; r->due_from++) {
+        struct branch *b = r->branches[r->due_from];
+
+        if (b->liveness.due) {
+            b->liveness.due = false;
+            r->n_due--;
+            if (!may_ask(r, b)) {
+                continue;
+            }
+            *id = b->id;
+            *psn = psn_add(b->una, -1);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+liveness_hear(struct branch *b)
+{
+    bool was_asked = b->liveness.question;
+
+    b->liveness.heard = true;
+    b->liveness.alive |= was_asked; /* even if it has come to lack something meanwhile. */
+    b->liveness.question = false;
+    return was_asked;
+}
+
+void
+reverse_heard(struct reverse *r, uint32_t id)
+{
+    struct branch *b = branch_find(r, id);
+
+    if (b) {
+        (void) liveness_hear(b);
+    }
+}
+
+bool
+liveness_must_start(const struct reverse *r)
+{
+    return r->tick_usec && r->tick_at == UINT64_MAX && r->n_idle_asked;
+}
+
+void
+liveness_start(struct reverse *r, uint64_t now)
+{
+    r->tick_at = now + r->tick_usec;
 }
 
 void
@@ -129,9 +219,10 @@ static bool
 tick_branch(const struct reverse *r, struct branch *b)
 {
     struct liveness *l = &b->liveness;
-    bool silent = lacks(r, b) && !l->alive;
+    bool lacking = lacks(r, b);
+    bool silent = lacking ? !l->alive : l->question && !b->lost;
 
-    if (!silent || l->asked) {
+    if (!silent || l->asked || !lacking) {
         l->unasked_ticks = 0;
     } else if (l->unasked_ticks <= UNASKED_TICKS) {
         l->unasked_ticks++;
@@ -141,8 +232,20 @@ tick_branch(const struct reverse *r, struct branch *b)
     } else {
         l->silent_ticks = 0;
     }
-    l->alive = l->asked = false;
     return l->silent_ticks >= SILENT_TICKS;
+}
+
+/* A new tick begins for 'b'. */
+static void
+begin_tick(struct reverse *r, struct branch *b)
+{
+    struct liveness *l = &b->liveness;
+
+    l->question &= may_ask(r, b);
+    if (may_ask(r, b) && !l->heard) {
+        ask(r, b);
+    }
+    l->alive = l->asked = l->heard = false;
 }
 
 void
@@ -162,8 +265,9 @@ liveness_tick(struct reverse *r, uint64_t now)
         if (silent || slow) {
             branch_lose(r, b, wants(r, b), silent ? LOSS_SILENT : LOSS_SLOW, AETH_NAK_REM_OP, now);
         }
+        begin_tick(r, b);
         more |= lacks(r, b);
     }
     r->asked_before = r->asked_to;
-    r->tick_at = more ? now + r->tick_usec : UINT64_MAX;
+    r->tick_at = more || r->n_idle_asked ? now + r->tick_usec : UINT64_MAX;
 }

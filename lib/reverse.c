@@ -108,6 +108,8 @@ send_up(struct reverse *r, const struct branch *b, uint8_t syndrome, uint64_t no
     bool moved = !r->f_known || psn_cmp(b->una, r->f) > 0;
     psn_t psn = b->una;
 
+    r->msn = b->late && !b->is_node ? r->msn : b->msn;
+
     switch (aeth_class(syndrome)) {
     case AETH_CLASS_ACK:
         psn = psn_add(psn, -1);
@@ -130,7 +132,7 @@ send_up(struct reverse *r, const struct branch *b, uint8_t syndrome, uint64_t no
         stall_told(r, now);
     }
     return (struct reverse_out){
-        .send = true, .syndrome = syndrome, .psn = psn, .msn = b->msn, .moved = moved};
+        .send = true, .syndrome = syndrome, .psn = psn, .msn = r->msn, .moved = moved};
 }
 
 /* When the oldest NAK above m has waited for long enough. */
@@ -259,11 +261,13 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     }
 
     const struct branch *b = branches_minimum(r);
-    psn_t floor = b ? b->una : r->anchor_floor;
+    psn_t floor = b ? b->una : r->f_known && !branches_counted(r) ? r->f : r->anchor_floor;
     psn_t h = psn_add(q, 1);
     int32_t gap = psn_cmp(q, r->h);
     r->repeats = gap < 0;
     r->continues = !gap;
+    r->admits = false;
+    r->passing = ack_req || (r->f_known && psn_cmp(q, r->f) < 0);
     if (psn_cmp(h, r->h) > 0 && psn_cmp(h, floor) > 0) {
         r->h = h;
     }
@@ -317,8 +321,10 @@ parse_syndrome(uint8_t syndrome, enum reverse_cond *cond, uint8_t *code)
 static bool
 psn_acceptable(const struct reverse *r, const struct branch *b, psn_t psn)
 {
+    psn_t floor = b->waits ? psn_add(r->h, -REVERSE_ANCHOR_WINDOW) : r->anchor_floor;
+
     return r->started && (psn_cmp(psn, r->h) < 0 || DEFECT(H28))
-           && (b->anchored || psn_cmp(psn, r->anchor_floor) >= 0);
+           && (b->anchored || psn_cmp(psn, floor) >= 0);
 }
 
 /* Is an RNR NAK with this code no news where the branch stands?  Only one with a longer time is:
@@ -374,7 +380,8 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         *why = DROP_resp_opcode;
         return nothing;
     }
-    if (b->pruned) {
+    bool was_asked = liveness_hear(b);
+    if (b->pruned || (b->waits && (!b->is_node || cond != REVERSE_NONE))) {
         *why = DROP_none;
         b->n_dups++;
         return nothing;
@@ -385,7 +392,18 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
     }
     *why = DROP_none;
     psn_t una = cond == REVERSE_NONE ? psn_add(psn, 1) : psn;
+    if (b->waits) {
+        b->n_acks++;
+        b->msn = msn;
+        join_node(r, b, una, now);
+        return decide(r, false, now);
+    }
     b->liveness.alive |= shows_life(b, una, cond);
+    if (was_asked && cond == REVERSE_NONE && b->cond == REVERSE_NONE && b->anchored
+        && psn_eq(una, b->una)) {
+        b->n_dups++;
+        return nothing; /* the answer to a question. */
+    }
 
     if (says_nothing_new(b, psn, cond, code)) {
         b->n_dups++;
@@ -404,6 +422,7 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
     };
     ++*counters[cond];
     b->msn = msn;
+    b->risen |= !b->anchored || psn_cmp(una, b->una) > 0;
     if (cond == REVERSE_FATAL) {
         branch_lose(r, b, una, LOSS_REFUSED, code, now);
     } else {
@@ -414,6 +433,13 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         return send_up(r, b, syndrome, now);
     }
     return decide(r, false, now);
+}
+
+bool
+reverse_has_confirmed(const struct reverse *r, uint32_t id)
+{
+    const struct branch *b = branch_find(r, id);
+    return b && b->risen;
 }
 
 struct reverse_out
@@ -448,6 +474,9 @@ send_deadline(const struct reverse *r)
 uint64_t
 reverse_deadline(const struct reverse *r)
 {
+    if (liveness_must_start(r)) {
+        return 0;
+    }
     uint64_t send = send_deadline(r);
     return r->tick_at < send ? r->tick_at : send;
 }
@@ -455,6 +484,9 @@ reverse_deadline(const struct reverse *r)
 struct reverse_out
 reverse_timer(struct reverse *r, uint64_t now)
 {
+    if (liveness_must_start(r)) {
+        liveness_start(r, now);
+    }
     if (now >= r->tick_at) {
         liveness_tick(r, now);
     }
@@ -490,6 +522,8 @@ reverse_get_info(const struct reverse *r, struct reverse_info *info)
         .f = r->f,
         .n_branches = r->n_branches,
         .n_lost = r->n_lost,
+        .n_waiting = r->n_waiting,
+        .n_joined = r->n_joined,
         .n_paced = r->n_paced,
         .n_sent_acks = r->n_sent_acks,
         .n_sent_naks = r->n_sent_naks,
@@ -508,6 +542,9 @@ reverse_get_branch(const struct reverse *r, uint32_t id, struct reverse_branch_i
         *info = (struct reverse_branch_info){
             .id = id,
             .anchored = b->anchored,
+            .waits = b->waits,
+            .late = b->late,
+            .first = b->first,
             .lost = b->lost,
             .pruned = b->pruned,
             .slow = b->pace.slow,

@@ -85,6 +85,35 @@ void reverse_set_policy(struct reverse *, const struct reverse_policy *);
  * agreement.  That needs quiescence: everything sent down is confirmed, and that was sent up.
  * Returns 0, EEXIST, EBUSY (not quiesced; nothing changed) or ENOMEM. */
 int reverse_branch_add(struct reverse *, uint32_t id, uint64_t now);
+/* R16: may this branch be asked while it lacks nothing?  At first none is. */
+void reverse_ask_when_idle(struct reverse *, uint32_t id, bool may);
+/* A question to be sent now, after reverse_timer(); false: there is none.  *psn is in the epoch's
+ * numbers.  For a branch that waits it is not given: one below what its queue pair expects. */
+bool reverse_next_question(struct reverse *, uint32_t *id, psn_t *psn);
+/* The branch has shown that it lives, and nothing else. */
+void reverse_heard(struct reverse *, uint32_t id);
+/* Has the branch confirmed anything, as far as this machine knows? */
+bool reverse_has_confirmed(const struct reverse *, uint32_t id);
+
+/* R17: adds a branch that waits, at any time: a node, or a receiver.  0, EEXIST or ENOMEM. */
+int reverse_branch_wait(struct reverse *, uint32_t id, bool is_node);
+/* The branch has waited in an earlier life of the node, and counts from PSN 'first' on. */
+void reverse_set_first(struct reverse *, uint32_t id, psn_t first);
+/* A receiver that waits has answered: is its queue pair where it was said to be?  If so it is ready,
+ * otherwise lost. */
+void reverse_position(struct reverse *, uint32_t id, bool as_said, uint64_t now);
+/* Would receivers be admitted if a message began with PSN q?  Then the caller verifies that packet's
+ * ICRC first. */
+bool reverse_may_admit(const struct reverse *, psn_t q);
+/* The packet of the last reverse_down() begins a message and is intact: the copies that are made of it
+ * admit receivers. */
+void reverse_admit(struct reverse *);
+/* May this branch have a copy of PSN q, the one that goes down?  May admit the branch. */
+bool reverse_takes(struct reverse *, uint32_t id, psn_t q, uint64_t now);
+/* Copies of the PSN of the last reverse_down() were made.  If all branches wait, it answers.  Not
+ * to be called at the root. */
+struct reverse_out reverse_passed(struct reverse *);
+
 /* Removes n branches, or none.  That may move m: the result says what to send once all have gone.
  * If only pruned branches are left, one of them counts again, as lost. */
 struct reverse_out
@@ -142,10 +171,14 @@ enum reverse_loss {
     LOSS_REFUSED, /* it sent a fatal NAK: 'code'. */
     LOSS_SILENT,
     LOSS_SLOW,
+    LOSS_ELSEWHERE, /* while it waited: its queue pair expects another PSN. */
 };
 struct reverse_branch_info {
     uint32_t id;
     bool anchored; /* una is known, and the branch counts. */
+    bool waits;    /* R17: it does not count yet. */
+    bool late;     /* it has waited, and counts now... */
+    psn_t first;   /* ...from this PSN on. */
     enum reverse_loss lost;
     bool pruned;          /* lost, and does not count: una is where it was lost. */
     bool slow;            /* not lost for that. */
@@ -169,8 +202,10 @@ struct reverse_info {
     psn_t m;       /* minimum of una; f if it is not known. */
     psn_t f;       /* F: last una sent up. */
     size_t n_branches;
-    size_t n_lost;    /* branches that are lost. */
-    uint64_t n_paced; /* how often a branch began or ceased to be slow, or was found so again. */
+    size_t n_lost;     /* branches that are lost. */
+    size_t n_waiting;  /* branches that wait. */
+    uint64_t n_joined; /* how often a branch ceased to wait. */
+    uint64_t n_paced;  /* how often a branch began or ceased to be slow, or was found so again. */
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals,
         n_sent_dups,     /* of n_sent_acks: sent again. */
         n_sent_presumed; /* of n_sent_naks and n_sent_rnrs: no branch asked for them. */

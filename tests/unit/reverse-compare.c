@@ -22,6 +22,8 @@ struct ledger_entry {
     bool owes;               /* so it owes, or has not confirmed all that went down with AckReq, */
     uint64_t owes_since;     /* since then. */
     bool lost, pruned, slow; /* as the machine says. */
+    bool joining, is_node;   /* it does not count yet. */
+    bool is_asked, question; /* while it lacks nothing; and was, and was not heard since. */
 };
 
 struct run {
@@ -39,6 +41,8 @@ struct run {
     size_t n;
     struct ledger_entry ledger[MODEL_MAX_BRANCHES];
     uint32_t next_id;
+    bool is_root;
+    uint64_t shared_copy; /* settings when a copy last went out to those that share. */
 };
 
 static uint32_t
@@ -78,6 +82,7 @@ compare(struct run *run)
     REQUIRE(run, a.n_sent_rnrs == b.n_sent_rnrs && a.n_sent_fatals == b.n_sent_fatals);
     REQUIRE(run, a.n_sent_dups == b.n_sent_dups && a.n_sent_presumed == b.n_sent_presumed);
     REQUIRE(run, a.n_paced == b.n_paced);
+    REQUIRE(run, a.n_waiting == b.n_waiting && a.n_joined == b.n_joined);
     REQUIRE(run, reverse_deadline(run->r) == model_deadline(&run->m));
 
     bool asks_shared = false;
@@ -89,6 +94,8 @@ compare(struct run *run)
         REQUIRE(run, x.lost == y.lost && x.pruned == y.pruned);
         REQUIRE(run, x.slow == y.slow && x.n_confirmed == y.n_confirmed);
         REQUIRE(run, x.pruned == reverse_is_pruned(run->r, x.id));
+        REQUIRE(run, x.waits == y.waits && x.late == y.late && (!x.late || x.first.v == y.first.v));
+        REQUIRE(run, reverse_has_confirmed(run->r, x.id) == model_has_confirmed(&run->m, x.id));
         REQUIRE(run, !(x.anchored || x.pruned) || x.una.v == y.una.v);
         REQUIRE(run, x.cond == y.cond && x.code == y.code && x.msn == y.msn);
         REQUIRE(run, x.n_acks == y.n_acks && x.n_dups == y.n_dups && x.n_naks == y.n_naks);
@@ -131,7 +138,7 @@ note_slow(const struct run *run, struct ledger_entry *e, const struct reverse_br
 static void
 note_losses(struct run *run)
 {
-    size_t n_counted = 0;
+    size_t n_counted = 0, n_pruned = 0;
 
     for (size_t i = 0; i < run->n; i++) {
         struct ledger_entry *e = &run->ledger[i];
@@ -142,15 +149,17 @@ note_losses(struct run *run)
         note_slow(run, e, &b);
         if (b.lost && !e->lost) {
             REQUIRE(run, b.lost != LOSS_REFUSED || e->refused);
-            REQUIRE(run, b.lost != LOSS_SILENT || (!e->spoke || e->confirmed < run->h));
+            bool owes = e->question || (!e->joining && (!e->spoke || e->confirmed < run->h));
+            REQUIRE(run, b.lost != LOSS_SILENT || owes);
+            REQUIRE(run, (b.lost == LOSS_ELSEWHERE) <= e->joining);
             REQUIRE(run, b.lost != LOSS_SILENT || run->now - e->since >= 30 * run->tick);
             REQUIRE(run, b.lost != LOSS_SILENT || e->asked >= e->since);
-            REQUIRE(run, una < run->h);
+            REQUIRE(run, e->joining || una < run->h || (e->question && una == run->h));
             bool presumed = b.lost != LOSS_REFUSED && run->without_state;
             if (presumed && (!e->spoke || una > e->confirmed)) {
                 e->confirmed = una; /* the source repeats from there. */
             }
-            REQUIRE(run, una <= e->confirmed);
+            REQUIRE(run, e->joining || una <= e->confirmed);
             e->spoke = true;
         }
         REQUIRE(run, b.lost || !e->lost);
@@ -160,9 +169,10 @@ note_losses(struct run *run)
         }
         e->lost = b.lost;
         e->pruned = b.pruned;
-        n_counted += !b.pruned;
+        n_counted += !b.pruned && !e->joining;
+        n_pruned += b.pruned;
     }
-    REQUIRE(run, !run->n || n_counted);
+    REQUIRE(run, !n_pruned || n_counted);
 }
 
 /* The machine's output against the model's and against the ledger. */
@@ -184,8 +194,10 @@ check_output(struct run *run, struct reverse_out a, struct reverse_out b)
     REQUIRE(run, run->n > 0);
     REQUIRE(run, psn < run->h);
     for (size_t i = 0; i < run->n; i++) {
-        REQUIRE(run, run->ledger[i].pruned || run->ledger[i].spoke);
-        REQUIRE(run, run->ledger[i].pruned || una <= run->ledger[i].confirmed);
+        bool counts = !run->ledger[i].pruned && !run->ledger[i].joining;
+
+        REQUIRE(run, !counts || run->ledger[i].spoke);
+        REQUIRE(run, !counts || una <= run->ledger[i].confirmed);
     }
     REQUIRE(run, run->without_state || psn >= run->m.start);
     REQUIRE(run, una >= run->sent_up);
@@ -213,12 +225,101 @@ add_both(struct run *run, uint32_t id)
     }
 }
 
+/* Something was heard of the branch. */
+static void
+note_heard(struct run *run, struct ledger_entry *e)
+{
+    e->since = e->question ? run->now : e->since;
+    e->question = false;
+}
+
+/* What is to be asked now; some receivers that join answer at once. */
+static void
+ask_both(struct run *run)
+{
+    uint32_t id, model_id;
+    psn_t psn, model_psn;
+    bool any;
+
+    while ((any = reverse_next_question(run->r, &id, &psn))) {
+        REQUIRE(run, model_next_question(&run->m, &model_id, &model_psn) && id == model_id);
+        for (size_t i = 0; i < run->n; i++) {
+            struct ledger_entry *e = &run->ledger[i];
+
+            if (e->id == id) {
+                REQUIRE(run, e->is_asked && !e->lost);
+                /* It has that PSN, and no other may be executed. */
+                REQUIRE(run, e->joining || model_extend(psn, run->h) == e->confirmed - 1);
+                REQUIRE(run, e->joining || psn_eq(psn, model_psn));
+                e->since = e->question ? e->since : run->now;
+                e->question = true;
+                e->asked = run->now;
+            }
+        }
+    }
+    REQUIRE(run, !model_next_question(&run->m, &model_id, &model_psn));
+}
+
+/* It says where its queue pair is, or just something. */
+static void
+event_heard(struct run *run)
+{
+    struct ledger_entry *e = run->n ? &run->ledger[rnd(run, (uint32_t) run->n)] : NULL;
+    bool as_said = rnd(run, 16);
+
+    if (!e) {
+        return;
+    }
+    reverse_heard(run->r, e->id);
+    model_heard(&run->m, e->id);
+    note_heard(run, e);
+    if (rnd(run, 2)) {
+        reverse_position(run->r, e->id, as_said, run->now);
+        model_position(&run->m, e->id, as_said, run->now);
+        note_losses(run);
+    }
+}
+
+static void
+wait_both(struct run *run, uint32_t id)
+{
+    bool is_node = shares(id) || !rnd(run, 3);
+    int error = reverse_branch_wait(run->r, id, is_node);
+
+    REQUIRE(run, error == model_branch_wait(&run->m, id, is_node));
+    if (!error) {
+        run->ledger[run->n++] =
+            (struct ledger_entry){.id = id, .joining = true, .is_node = is_node, .since = run->now};
+        reverse_share(run->r, id, shares(id));
+        run->m.b[run->m.n - 1].last_copy = shares(id) ? run->shared_copy : 0;
+    }
+}
+
+/* Receivers may be asked. */
+static void
+ask_when_idle_both(struct run *run, bool may)
+{
+    for (size_t i = 0; i < run->n; i++) {
+        struct ledger_entry *e = &run->ledger[i];
+
+        if (!e->is_node && may != e->is_asked) {
+            reverse_ask_when_idle(run->r, e->id, may);
+            model_ask_when_idle(&run->m, e->id, may);
+            e->is_asked = may;
+        }
+    }
+    ask_both(run);
+}
+
 static void
 event_add(struct run *run)
 {
     if (run->n < MODEL_MAX_BRANCHES) {
         bool again = run->n && !rnd(run, 8);
-        add_both(run, again ? run->ledger[rnd(run, (uint32_t) run->n)].id : new_id(run));
+        uint32_t id = again ? run->ledger[rnd(run, (uint32_t) run->n)].id : new_id(run);
+
+        (rnd(run, 2) ? add_both : wait_both)(run, id);
+        ask_when_idle_both(run, rnd(run, 4));
     }
 }
 
@@ -280,9 +381,12 @@ static void
 note_h(struct run *run, int64_t h)
 {
     for (size_t i = 0; i < run->n; i++) {
-        if (run->ledger[i].confirmed == run->h) {
-            run->ledger[i].since = run->now;
+        struct ledger_entry *e = &run->ledger[i];
+
+        if (e->confirmed == run->h && !e->question) {
+            e->since = run->now;
         }
+        e->question &= e->joining; /* soon it is a packet that it has not answered. */
     }
     run->h = h;
 }
@@ -301,6 +405,31 @@ filtered_by_both(struct run *run, const struct ledger_entry *e, psn_t q)
     return filtered;
 }
 
+/* May there be a copy of PSN q for this branch?  That may be what it joins by. */
+static bool
+taken_by_both(struct run *run, struct ledger_entry *e, psn_t q)
+{
+    bool takes = reverse_takes(run->r, e->id, q, run->now);
+    struct reverse_branch_info b;
+
+    REQUIRE(run, takes == model_takes(&run->m, e->id, q, run->now));
+    reverse_get_branch(run->r, e->id, &b);
+    if (e->joining && !b.waits) {
+        /* Whoever joins has it all from q on, and nothing behind q has gone down. */
+        REQUIRE(run, !e->is_node && takes && model_extend(q, run->h) + 1 == run->h);
+        REQUIRE(run, psn_eq(b.first, q) && psn_eq(b.una, q));
+        e->joining = false;
+        e->spoke = true;
+        e->question = false;
+        e->confirmed = run->h - 1;
+        e->since = run->now;
+        note_losses(run);
+    }
+    REQUIRE(run, takes == (!e->joining || e->is_node)
+                     || (b.late && !e->is_node && psn_cmp(q, b.first) < 0));
+    return takes;
+}
+
 /* Those that share get all copies, or none. */
 static void
 copy_shared_both(struct run *run, psn_t q, bool all)
@@ -317,6 +446,7 @@ copy_shared_both(struct run *run, psn_t q, bool all)
         return;
     }
     reverse_copied_shared(run->r, q, sent);
+    run->shared_copy = sent ? run->m.n_settings : run->shared_copy;
     for (size_t i = 0; i < run->n; i++) {
         if (shares(run->ledger[i].id)) {
             model_copied(&run->m, run->ledger[i].id, q, sent);
@@ -333,7 +463,8 @@ copy_both(struct run *run, psn_t q, bool all)
     for (size_t i = 0; i < run->n; i++) {
         struct ledger_entry *e = &run->ledger[i];
 
-        if (!shares(e->id) && (all || rnd(run, 5)) && !filtered_by_both(run, e, q)) {
+        if (!shares(e->id) && (all || rnd(run, 5)) && taken_by_both(run, e, q)
+            && !filtered_by_both(run, e, q)) {
             bool sent = rnd(run, 16);
             reverse_copied(run->r, e->id, q, sent);
             model_copied(&run->m, e->id, q, sent);
@@ -378,8 +509,19 @@ event_down(struct run *run)
     if (suspicious && run->m.started && rnd(run, 8)) {
         return; /* The caller found its ICRC wrong. */
     }
+    bool starts = !rnd(run, 3) && reverse_may_admit(run->r, q);
+    REQUIRE(run, reverse_may_admit(run->r, q) == model_may_admit(&run->m, q));
+    int64_t h = run->h;
     down_both(run, q, ack_req);
+    if (starts && run->h > h) {
+        reverse_admit(run->r);
+        model_admit(&run->m);
+    }
     copy_both(run, q, false);
+    if (!run->is_root) {
+        struct reverse_out out = reverse_passed(run->r);
+        check_output(run, out, model_passed(&run->m));
+    }
 }
 
 static int64_t
@@ -421,10 +563,30 @@ respond_both(struct run *run, uint32_t id, psn_t psn, uint8_t syndrome)
     struct reverse_out b = model_response(&run->m, id, psn, syndrome, msn, run->now, &why_b);
 
     REQUIRE(run, why_a == why_b);
+    for (size_t i = 0; why_a != DROP_unknown_branch && why_a != DROP_resp_opcode && i < run->n;
+         i++) {
+        if (run->ledger[i].id == id) {
+            note_heard(run, &run->ledger[i]);
+        }
+    }
     for (size_t i = 0; why_a == DROP_none && i < run->n; i++) {
         struct ledger_entry *e = &run->ledger[i];
         int64_t x = model_extend(psn, run->h);
-        if (e->id == id && !e->pruned) {
+        if (e->id == id && e->joining) {
+            struct reverse_branch_info branch;
+
+            reverse_get_branch(run->r, id, &branch);
+            e->joining = branch.waits;
+            if (!branch.waits) {
+                /* A node, of which nothing was needed below what it has said, or has gone up. */
+                int64_t first = model_extend(branch.first, run->h);
+                REQUIRE(run, e->is_node && aeth_class(syndrome) == AETH_CLASS_ACK);
+                REQUIRE(run, first == x + 1 || (first > x + 1 && first == run->sent_up));
+                e->spoke = true;
+                e->confirmed = first;
+                e->since = run->now;
+            }
+        } else if (e->id == id && !e->pruned) {
             REQUIRE(run, x < run->h);
             int64_t confirmed = x + (aeth_class(syndrome) == AETH_CLASS_ACK);
             bool rnr = aeth_class(syndrome) == AETH_CLASS_RNR && confirmed == e->confirmed;
@@ -458,6 +620,7 @@ timer_both(struct run *run)
 {
     struct reverse_out out = reverse_timer(run->r, run->now);
     check_output(run, out, model_timer(&run->m, run->now));
+    ask_both(run);
 }
 
 static void
@@ -499,6 +662,7 @@ event_policy(struct run *run)
     run->tick = (policy->liveness_usec + 31) / 32;
     for (size_t i = 0; tick != run->tick && i < run->n; i++) {
         run->ledger[i].since = run->ledger[i].owes_since = run->now;
+        run->ledger[i].question = false;
     }
     reverse_set_policy(run->r, policy);
     model_set_policy(&run->m, policy);
@@ -541,7 +705,7 @@ ask_again(struct run *run)
     for (size_t i = 0; i < run->n; i++) {
         struct reverse_branch_info b;
         reverse_get_branch(run->r, run->ledger[i].id, &b);
-        REQUIRE(run, b.lost || filtered_by_both(run, &run->ledger[i], q));
+        REQUIRE(run, b.lost || b.waits || filtered_by_both(run, &run->ledger[i], q));
     }
     if (reverse_deadline(run->r) != UINT64_MAX) {
         run->now += REVERSE_DUP_ACK_USEC;
@@ -558,27 +722,29 @@ static void
 finish(struct run *run)
 {
     struct reverse_info i;
-    bool failed = false;
+    bool failed = false, any = false;
 
+    ask_when_idle_both(run, false);
     for (size_t k = 0; k < run->n; k++) {
         struct reverse_branch_info b;
         reverse_get_branch(run->r, run->ledger[k].id, &b);
+        any |= !b.waits && !b.pruned;
         failed |= b.cond == REVERSE_FATAL && !b.pruned;
         if (run->m.started) {
             respond_both(run, b.id, psn_make((uint32_t) run->h - 1), AETH_ACK_UNLIMITED);
         }
     }
     for (int n = 0; reverse_deadline(run->r) != UINT64_MAX; n++) {
-        REQUIRE(run, n < 4);
+        REQUIRE(run, n < 5);
         if (reverse_deadline(run->r) > run->now) {
             run->now = reverse_deadline(run->r);
         }
         timer_both(run);
     }
     reverse_get_info(run->r, &i);
-    REQUIRE(run, !run->n || failed || psn_eq(i.f, i.h));
+    REQUIRE(run, !any || failed || psn_eq(i.f, i.h));
     compare(run);
-    if (run->policy.filter && run->n && i.started && !failed) {
+    if (run->policy.filter && any && i.started && !failed) {
         ask_again(run);
     }
 }
@@ -600,6 +766,7 @@ reverse_compare(const struct reverse_string *string)
     run.h = run.asked = run.sent_up = run.m.start;
     run.without_state = !rnd(&run, 4); /* or not, until something goes down: note_start(). */
     run.next_id = 2;
+    run.is_root = rnd(&run, 2);
     choose_policy(&run);
     reverse_set_policy(run.r, &run.policy);
     model_set_policy(&run.m, &run.policy);
@@ -616,6 +783,7 @@ reverse_compare(const struct reverse_string *string)
          : x < 244 ? event_timer
          : x < 246 ? event_policy
          : x < 250 ? event_silence
+         : x < 252 ? event_heard
          : x < 254 ? event_add
                    : event_remove)(&run);
         compare(&run);

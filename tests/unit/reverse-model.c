@@ -63,7 +63,7 @@ n_counted(const struct model *m)
 {
     size_t n = 0;
     for (size_t i = 0; i < m->n; i++) {
-        n += !m->b[i].pruned;
+        n += !m->b[i].pruned && !m->b[i].joining;
     }
     return n;
 }
@@ -73,7 +73,7 @@ minimum(const struct model *m, int64_t *min)
 {
     *min = INT64_MAX;
     for (size_t i = 0; i < m->n; i++) {
-        if (m->b[i].pruned) {
+        if (m->b[i].pruned || m->b[i].joining) {
             continue;
         }
         if (!m->b[i].known) {
@@ -107,7 +107,7 @@ speaker(const struct model *m, int64_t min)
     const struct model_branch *best = NULL;
     for (size_t i = 0; i < m->n; i++) {
         const struct model_branch *b = &m->b[i];
-        if (b->una != min || b->pruned) {
+        if (b->una != min || b->pruned || b->joining) {
             continue;
         }
         if (!best || precedence(b) > precedence(best)
@@ -127,7 +127,7 @@ unreported(const struct model *m, int64_t min)
     const struct model_branch *s = speaker(m, min);
     for (size_t i = 0; i < m->n; i++) {
         const struct model_branch *b = &m->b[i];
-        if (!b->pruned && b->una == min && b->cond != REVERSE_NONE && !b->reported
+        if (!b->pruned && !b->joining && b->una == min && b->cond != REVERSE_NONE && !b->reported
             && precedence(b) == precedence(s)) {
             return true;
         }
@@ -200,6 +200,16 @@ note_progress(struct model *m, int64_t min, uint64_t now)
     }
 }
 
+/* rxe never reads it; who came late counts its own messages only. */
+static uint32_t
+msn_up(struct model *m, int64_t min)
+{
+    const struct model_branch *s = speaker(m, min);
+
+    m->msn = s->late && !s->is_node ? m->msn : s->msn;
+    return m->msn;
+}
+
 static struct reverse_out
 send_ack(struct model *m, int64_t min, uint64_t now)
 {
@@ -212,7 +222,7 @@ send_ack(struct model *m, int64_t min, uint64_t now)
     m->f_known = true;
     m->dup_waiting = false;
     m->n_sent_acks++;
-    return (struct reverse_out){true, 0x1f, wire(min - 1), speaker(m, min)->msn, moved};
+    return (struct reverse_out){true, 0x1f, wire(min - 1), msn_up(m, min), moved};
 }
 
 /* A NAK speaks for all conditions at the minimum; and it takes the source back,
@@ -239,7 +249,7 @@ send_nak(struct model *m, int64_t min, uint8_t syndrome, uint64_t now)
     *(syndrome < 0x40    ? &m->n_sent_rnrs
       : syndrome == 0x60 ? &m->n_sent_naks
                          : &m->n_sent_fatals) += 1;
-    return (struct reverse_out){true, syndrome, wire(min), speaker(m, min)->msn, moved};
+    return (struct reverse_out){true, syndrome, wire(min), msn_up(m, min), moved};
 }
 
 static struct reverse_out
@@ -319,7 +329,8 @@ next_by_id(struct model *m, int64_t after, bool lost)
     struct model_branch *next = NULL;
     for (size_t i = 0; i < m->n; i++) {
         struct model_branch *b = &m->b[i];
-        if (b->id > after && (!lost || (b->lost && !b->pruned)) && (!next || b->id < next->id)) {
+        if (b->id > after && (!lost || (b->lost && !b->pruned && !b->joining))
+            && (!next || b->id < next->id)) {
             next = b;
         }
     }
@@ -367,6 +378,7 @@ model_set_policy(struct model *m, const struct reverse_policy *policy)
         for (size_t i = 0; i < m->n; i++) {
             m->b[i].life = m->b[i].asked = false;
             m->b[i].silent_ticks = m->b[i].unasked_ticks = 0;
+            m->b[i].question = m->b[i].due = m->b[i].heard = false;
         }
     }
     if (new_ticks || m->min_rate != policy->min_rate || m->lose_slow != policy->lose_slow) {
@@ -409,9 +421,12 @@ model_branch_remove(struct model *m, uint32_t id, uint64_t now)
         return silent;
     }
     *b = m->b[--m->n];
-    if (m->n && !n_counted(m)) {
+    b = next_by_id(m, -1, false);
+    while (b && !b->pruned) {
+        b = next_by_id(m, b->id, false);
+    }
+    if (b && !n_counted(m)) {
         /* Somebody has to say that all are lost. */
-        b = next_by_id(m, -1, false);
         b->pruned = false;
         b->known = true;
         b->una = m->f_known ? m->f : b->una;
@@ -486,13 +501,16 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
     bool known = minimum(m, &min);
     int64_t h_before = m->h;
     int64_t h = model_extend(q, m->h) + 1;
+    int64_t lowest = known ? min : !n_counted(m) && m->f_known ? m->f : m->anchor_floor;
     m->repeats = h <= m->h;
-    if (h > m->h && h < (known ? min : m->anchor_floor) + HALF_SPACE) {
+    m->admits = false;
+    m->wants_answer = ack_req || (m->f_known && is_before(model_extend(q, m->f), m->f));
+    if (h > m->h && h < lowest + HALF_SPACE) {
         m->h = h;
     }
     /* H may not have moved: below that q means what it says. */
     int64_t x = model_extend(q, m->h);
-    if (x >= (known ? min : m->anchor_floor) && x < m->h
+    if (x >= lowest && x < m->h
         && (m->repeated_ago > 17 || x == m->repeated || is_before(x, m->repeated))) {
         m->repeated = x;
         m->repeated_ago = 0;
@@ -503,7 +521,7 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
     if (x < m->h && ack_req && x >= m->asked_up_to && x <= h_before + 256) {
         m->asked_up_to = x + 1;
     }
-    if (x < m->h && x >= (known ? min : m->anchor_floor)) {
+    if (x < m->h && x >= lowest) {
         note_question(m, x, ack_req, known ? min : INT64_MAX, now);
     }
     bool fatal = ack_req && known && speaker(m, min)->cond == REVERSE_FATAL;
@@ -581,10 +599,20 @@ static void
 lose(struct model *m, struct model_branch *b, int64_t una, enum reverse_loss loss, uint8_t code,
      uint64_t now)
 {
+    if (b->joining) {
+        b->lost = loss;
+        b->code = code;
+        return;
+    }
     b->known = true;
     b->una = una;
     b->lost = loss;
     set(m, b, REVERSE_FATAL, code, now);
+    if (una >= m->h) {
+        b->reported = true; /* nothing went down that it could name. */
+        b->order = 0;
+        m->n_settings--;
+    }
     prune(m);
     forget_paces(m);
 }
@@ -592,7 +620,175 @@ lose(struct model *m, struct model_branch *b, int64_t una, enum reverse_loss los
 static bool
 lacks_something(const struct model *m, const struct model_branch *b)
 {
-    return !b->lost && (!b->known || b->una < m->h);
+    return !b->lost && !b->joining && (!b->known || b->una < m->h);
+}
+
+/* R16. */
+static bool
+may_be_asked(const struct model *m, const struct model_branch *b)
+{
+    if (!b->idle_asked || b->lost) {
+        return false;
+    }
+    return b->joining ? !b->ready
+                      : (m->started || !m->params.started_before) && b->known && b->una >= m->h;
+}
+
+static void
+ask(struct model_branch *b)
+{
+    b->question = b->due = true;
+}
+
+void
+model_ask_when_idle(struct model *m, uint32_t id, bool may)
+{
+    struct model_branch *b = find(m, id);
+
+    if (b && may && !b->idle_asked && b->joining) {
+        ask(b);
+    }
+    if (b) {
+        b->idle_asked = may;
+    }
+}
+
+bool
+model_next_question(struct model *m, uint32_t *id, psn_t *psn)
+{
+    for (struct model_branch *b = NULL; (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
+        bool due = b->due;
+        b->due = false;
+        if (due && may_be_asked(m, b)) {
+            *id = b->id;
+            *psn = wire(b->una - 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+void
+model_heard(struct model *m, uint32_t id)
+{
+    struct model_branch *b = find(m, id);
+
+    if (b) {
+        b->heard = true;
+        b->life = b->life || b->question;
+        b->question = false;
+    }
+}
+
+bool
+model_has_confirmed(struct model *m, uint32_t id)
+{
+    const struct model_branch *b = find(m, id);
+    return b && b->rose;
+}
+
+/* Nobody has started the ticks that questions need. */
+static bool
+ticks_missing(const struct model *m)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < m->n; i++) {
+        any |= m->b[i].idle_asked && !m->b[i].lost;
+    }
+    return any && m->tick && m->next_tick == UINT64_MAX;
+}
+
+/* R17. */
+int
+model_branch_wait(struct model *m, uint32_t id, bool is_node)
+{
+    if (find(m, id)) {
+        return EEXIST;
+    }
+    m->b[m->n++] = (struct model_branch){.id = id, .joining = true, .is_node = is_node};
+    return 0;
+}
+
+void
+model_position(struct model *m, uint32_t id, bool as_said, uint64_t now)
+{
+    struct model_branch *b = find(m, id);
+
+    if (!b || !b->joining || b->is_node || b->lost || b->ready) {
+        return;
+    }
+    b->ready = as_said;
+    if (!as_said) {
+        lose(m, b, 0, LOSS_ELSEWHERE, 0x63, now);
+    }
+}
+
+bool
+model_may_admit(struct model *m, psn_t q)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < m->n; i++) {
+        any |= m->b[i].ready;
+    }
+    return any && model_extend(q, m->h) >= m->h;
+}
+
+void
+model_admit(struct model *m)
+{
+    m->admits = true;
+}
+
+static void
+join(struct model *m, struct model_branch *b, int64_t una)
+{
+    b->joining = b->ready = false;
+    b->late = true;
+    b->first = b->una = una;
+    b->known = true;
+    b->life = true;
+    b->asked = b->heard = b->question = b->due = false;
+    b->silent_ticks = b->unasked_ticks = 0;
+    m->n_joined++;
+    prune(m);
+}
+
+bool
+model_takes(struct model *m, uint32_t id, psn_t q, uint64_t now)
+{
+    struct model_branch *b = find(m, id);
+
+    (void) now;
+    if (!b || b->is_node) {
+        return true;
+    }
+    if (b->joining && b->ready && m->admits) {
+        join(m, b, model_extend(q, m->h));
+    }
+    b->unbounded = b->unbounded || b->una - b->first > 1 << 20;
+    return !b->joining && (!b->late || b->unbounded || !is_before(model_extend(q, m->h), b->first));
+}
+
+struct reverse_out
+model_passed(struct model *m)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < m->n; i++) {
+        any |= m->b[i].joining;
+    }
+    if (!m->wants_answer || n_counted(m) || !any) {
+        return silent;
+    }
+    bool moved = !m->f_known || m->h > m->f;
+
+    m->f = m->h;
+    m->f_known = true;
+    m->ever_confirmed = true;
+    m->n_sent_acks++;
+    return (struct reverse_out){true, 0x1f, wire(m->h - 1), m->msn, moved};
 }
 
 /* R15: fewer PSNs in 32 ticks than so many a second. */
@@ -661,15 +857,21 @@ end_of_tick(struct model *m, uint64_t now)
 
     m->repeated_ago++;
     for (struct model_branch *b = NULL; (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
-        bool quiet = lacks_something(m, b) && !b->life;
+        bool lacks = lacks_something(m, b);
+        bool quiet = lacks ? !b->life : b->question && !b->lost;
         b->silent_ticks = b->silent_ticks << 1 | quiet;
-        b->unasked_ticks = b->unasked_ticks << 1 | (quiet && !b->asked);
+        b->unasked_ticks = b->unasked_ticks << 1 | (quiet && lacks && !b->asked);
         b->life = b->asked = false;
         bool slow = look_at_pace(m, b);
         if (is_silent(b) || (slow && m->lose_slow)) {
             lose(m, b, wanted_by(m, b), is_silent(b) ? LOSS_SILENT : LOSS_SLOW, 0x63, now);
         }
-        more = more || lacks_something(m, b);
+        b->question = b->question && may_be_asked(m, b);
+        if (may_be_asked(m, b) && !b->heard) {
+            ask(b);
+        }
+        b->heard = false;
+        more = more || lacks_something(m, b) || (b->idle_asked && !b->lost);
     }
     m->asked_before = m->asked_up_to;
     m->next_tick = more ? now + m->tick : UINT64_MAX;
@@ -683,6 +885,7 @@ take_ack(struct model_branch *b, int64_t p, uint32_t msn)
         b->n_dups++;
         return true;
     }
+    b->rose = b->rose || !b->known || p + 1 > b->una;
     b->known = true;
     b->una = p + 1;
     b->waits = false;
@@ -713,6 +916,7 @@ take_nak(struct model *m, struct model_branch *b, int64_t e, enum reverse_cond c
         b->n_dups++;
         return;
     }
+    b->rose = b->rose || !b->known || e > b->una;
     b->known = true;
     b->una = e;
     b->msn = msn;
@@ -742,16 +946,29 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
         *why = DROP_resp_opcode;
         return silent;
     }
-    if (b->pruned) {
+    bool was_asked = b->question;
+    model_heard(m, id);
+    if (b->pruned || (b->joining && (!b->is_node || syndrome >= 0x20))) {
         *why = DROP_none;
         b->n_dups++;
         return silent;
     }
-    if (!m->started || x >= m->h || (!b->known && x < m->anchor_floor)) {
+    if (!m->started || x >= m->h
+        || (!b->known && x < (b->joining ? m->h - (1 << 22) : m->anchor_floor))) {
         *why = DROP_psn_not_sent;
         return silent;
     }
     *why = DROP_none;
+    if (b->joining) {
+        b->n_acks++;
+        b->msn = msn;
+        join(m, b, m->f_known && m->f > x + 1 ? m->f : x + 1);
+        return after_event(m, false, now);
+    }
+    if (was_asked && syndrome < 0x20 && b->known && b->cond == REVERSE_NONE && x + 1 == b->una) {
+        b->n_dups++;
+        return silent;
+    }
     if (syndrome < 0x20) {
         dup = take_ack(b, x, msn);
     } else if (syndrome < 0x40) {
@@ -782,7 +999,7 @@ send_deadline(const struct model *m)
 uint64_t
 model_deadline(const struct model *m)
 {
-    uint64_t when = send_deadline(m);
+    uint64_t when = ticks_missing(m) ? 0 : send_deadline(m);
     return when < m->next_tick ? when : m->next_tick;
 }
 
@@ -790,6 +1007,9 @@ struct reverse_out
 model_timer(struct model *m, uint64_t now)
 {
     int64_t min;
+    if (ticks_missing(m)) {
+        m->next_tick = now + m->tick;
+    }
     if (now >= m->next_tick) {
         end_of_tick(m, now);
     }
@@ -817,6 +1037,16 @@ model_timer(struct model *m, uint64_t now)
 }
 
 static size_t
+n_waiting(const struct model *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        n += m->b[i].joining;
+    }
+    return n;
+}
+
+static size_t
 n_lost(const struct model *m)
 {
     size_t n = 0;
@@ -839,6 +1069,8 @@ model_get_info(const struct model *m, struct reverse_info *info)
         .m = wire(known ? min : m->f),
         .f = wire(m->f),
         .n_branches = m->n,
+        .n_waiting = n_waiting(m),
+        .n_joined = m->n_joined,
         .n_lost = n_lost(m),
         .n_paced = m->n_paced,
         .n_sent_acks = m->n_sent_acks,
@@ -859,6 +1091,9 @@ model_get_branch(const struct model *m, uint32_t id, struct reverse_branch_info 
             *info = (struct reverse_branch_info){
                 .id = id,
                 .anchored = b->known,
+                .waits = b->joining,
+                .late = b->late,
+                .first = wire(b->first),
                 .lost = b->lost,
                 .pruned = b->pruned,
                 .slow = b->slow,

@@ -25,6 +25,14 @@ struct model_branch {
     uint64_t order; /* number of this setting. */
     enum reverse_loss lost;
     bool pruned;
+    /* R17: does it wait, for what, and may it be admitted?  What it counts from. */
+    bool joining, is_node, ready, late;
+    int64_t first;
+    bool unbounded; /* nothing below that can still come. */
+    bool rose;
+    /* R16: may it be asked, was it asked and not heard since, is a question to be sent, and was it
+     * heard in this tick? */
+    bool idle_asked, question, due, heard;
     /* Liveness.  In this tick: was there a sign of life, and was it asked?  And in those before,
      * the latest in bit 0: was it silent, and silent without being asked? */
     bool life, asked;
@@ -87,7 +95,10 @@ struct model {
     struct {
         uint64_t at, usec;
     } times[MODEL_MAX_TIMES];
-    uint64_t n_paced;
+    uint64_t n_paced, n_joined;
+    bool admits;       /* what goes down begins a message, */
+    bool wants_answer; /* or asks. */
+    uint32_t msn;      /* of the last response up. */
     size_t n;
     struct model_branch b[MODEL_MAX_BRANCHES];
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups, n_sent_presumed;
@@ -99,6 +110,16 @@ int64_t model_extend(psn_t, int64_t near);
 
 /* As the functions of lib/reverse.h with the same names. */
 int model_branch_add(struct model *, uint32_t id);
+void model_ask_when_idle(struct model *, uint32_t id, bool may);
+bool model_next_question(struct model *, uint32_t *id, psn_t *psn);
+void model_heard(struct model *, uint32_t id);
+bool model_has_confirmed(struct model *, uint32_t id);
+int model_branch_wait(struct model *, uint32_t id, bool is_node);
+void model_position(struct model *, uint32_t id, bool as_said, uint64_t now);
+bool model_may_admit(struct model *, psn_t q);
+void model_admit(struct model *);
+bool model_takes(struct model *, uint32_t id, psn_t q, uint64_t now);
+struct reverse_out model_passed(struct model *);
 struct reverse_out model_branch_remove(struct model *, uint32_t id, uint64_t now);
 void model_set_policy(struct model *, const struct reverse_policy *);
 /* What is to be said once the policy has changed. */

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Branches that come while data flows (docs/draft-notes.md, R17).
+ *
+ * A branch that waits is in the array, and neither in the heap nor in the held list: it
+ * does not count.  A node ceases to wait with its first ACK, a receiver with the first
+ * copy of a new message.
+ *
+ * A receiver that was admitted gets no PSN below its first.  That is asked for each copy
+ * only as long as such a PSN can still come: a source repeats what it has outstanding.
+ */
+#include <errno.h>
+
+#include "lib/defect.h"
+#include "lib/reverse-impl.h"
+#include "lib/roce.h"
+
+/* More PSNs than a source has outstanding. */
+#define MAX_OUTSTANDING (1 << 20)
+
+static const struct reverse_out nothing;
+
+int
+reverse_branch_wait(struct reverse *r, uint32_t id, bool is_node)
+{
+    if (branch_find(r, id)) {
+        return EEXIST;
+    }
+    struct branch *b = branch_insert(r, id);
+    if (!b) {
+        return ENOMEM;
+    }
+    b->waits = true;
+    b->is_node = is_node;
+    r->n_waiting++;
+    return 0;
+}
+
+static void
+set_first(struct reverse *r, struct branch *b, psn_t first)
+{
+    b->late = true;
+    b->first = first;
+    if (!b->is_node && !b->bounded) {
+        b->bounded = true;
+        r->n_bounded++;
+    }
+}
+
+void
+reverse_set_first(struct reverse *r, uint32_t id, psn_t first)
+{
+    struct branch *b = branch_find(r, id);
+
+    if (b) {
+        set_first(r, b, first);
+    }
+}
+
+void
+reverse_position(struct reverse *r, uint32_t id, bool as_said, uint64_t now)
+{
+    struct branch *b = branch_find(r, id);
+
+    if (!b || !b->waits || b->is_node || b->lost || b->ready) {
+        return;
+    }
+    if (as_said) {
+        b->ready = true;
+        r->n_ready++;
+    } else {
+        branch_lose(r, b, b->una, LOSS_ELSEWHERE, AETH_NAK_REM_OP, now);
+    }
+}
+
+bool
+reverse_may_admit(const struct reverse *r, psn_t q)
+{
+    return r->n_ready && psn_cmp(q, r->h) >= 0;
+}
+
+void
+reverse_admit(struct reverse *r)
+{
+    r->admits = true;
+}
+
+static void
+join(struct reverse *r, struct branch *b, psn_t una, uint64_t now)
+{
+    set_first(r, b, una);
+    r->n_ready -= b->ready;
+    b->ready = false;
+    r->n_joined++;
+    branch_join(r, b,
+                DEFECT(JOIN_EARLY)  ? psn_add(una, -1)
+                : DEFECT(JOIN_LATE) ? psn_add(una, 1)
+                                    : una,
+                now);
+}
+
+void
+join_node(struct reverse *r, struct branch *b, psn_t una, uint64_t now)
+{
+    join(r, b, r->f_known && psn_cmp(r->f, una) > 0 ? r->f : una, now);
+}
+
+void
+join_bound(struct reverse *r, struct branch *b)
+{
+    if (b->bounded && psn_cmp(b->una, b->first) > MAX_OUTSTANDING) {
+        b->bounded = false;
+        r->n_bounded--;
+    }
+}
+
+bool
+reverse_takes(struct reverse *r, uint32_t id, psn_t q, uint64_t now)
+{
+    if (!r->n_waiting && !r->n_bounded) {
+        return true;
+    }
+    struct branch *b = branch_find_near(r, id);
+
+    if (!b || (!b->waits && !b->bounded) || (b->waits && b->is_node)) {
+        return true;
+    }
+    if (b->waits && b->ready && r->admits) {
+        join(r, b, q, now);
+    }
+    return !b->waits && psn_cmp(q, b->first) >= 0;
+}
+
+struct reverse_out
+reverse_passed(struct reverse *r)
+{
+    if (!r->passing || branches_counted(r) || !r->n_waiting) {
+        return nothing;
+    }
+    bool moved = !r->f_known || psn_cmp(r->h, r->f) > 0;
+
+    r->f = r->h;
+    r->f_known = true;
+    r->confirmed = true;
+    r->told = 0;
+    r->n_sent_acks++;
+    return (struct reverse_out){
+        .send = true,
+        .syndrome = AETH_ACK_UNLIMITED,
+        .psn = psn_add(r->h, -1),
+        .msn = r->msn,
+        .moved = moved,
+    };
+}
