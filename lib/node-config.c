@@ -21,6 +21,13 @@ static const char *const branch_kinds[] = {
 };
 WORDS_DEFINE(branch_kind, enum branch_kind, branch_kinds);
 
+static const char *const branch_joins[] = {
+    [BRANCH_COUNTS] = "counts", /* the registry has an empty column. */
+    [BRANCH_WAITS] = "wait",
+    [BRANCH_ADMITTED] = "admit",
+};
+WORDS_DEFINE(branch_join, enum branch_join, branch_joins);
+
 static const char *const receivers[] = {[false] = "tlv", [true] = "provisioned"};
 WORDS_DEFINE(receivers, bool, receivers);
 

@@ -64,6 +64,14 @@ enum branch_kind {
 };
 WORDS_DECLARE(branch_kind, enum branch_kind);
 
+/* How far a branch is that joins an epoch under way. */
+enum branch_join {
+    BRANCH_COUNTS,   /* it has joined, or was there from the start. */
+    BRANCH_WAITS,    /* it does not count.  A node does with its first response. */
+    BRANCH_ADMITTED, /* receiver: it counts from the next message on whose packets name it. */
+};
+WORDS_DECLARE(branch_join, enum branch_join);
+
 struct branch_config {
     uint32_t id; /* unique in the group epoch. */
     enum branch_kind kind;
@@ -74,6 +82,10 @@ struct branch_config {
     uint32_t rkey;        /* receiver: its rkey. */
     uint64_t va;          /* receiver: its base address. */
     uint64_t len;
+    enum branch_join join;
+    psn_t psn;   /* receiver: what its queue pair expects first. */
+    bool late;   /* receiver: it counts from 'first' on; otherwise from the start PSN. */
+    psn_t first; /* as the source counts; its queue pair has 'psn' there. */
 };
 
 /* How an edge knows for whom a packet is: is it provisioned, or do the packet's TLVs say so? */

@@ -40,6 +40,7 @@ load_member(struct plan_member *p, struct rollout_member *r, const struct rrec_m
     ovs_strlcpy(p->host, m->host, sizeof p->host);
     p->branch = (uint32_t) m->branch;
     p->qpn = (uint32_t) m->qpn;
+    p->psn = m->n_psn ? psn_make((uint32_t) m->psn[0]) : g->rollout.group.start_psn;
     p->rkey = m->n_rkey ? (uint32_t) m->rkey[0] : 0;
     p->len = m->n_rkey ? (uint64_t) m->len : 0;
     if (p->len && !number_parse(m->va, 0, UINT64_MAX - p->len, &p->va)) {

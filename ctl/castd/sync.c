@@ -41,6 +41,17 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
         }                                            \
     } while (0)
 
+/* The same for a column that is empty unless IS_SET. */
+#define SYNC_OPTIONAL(TABLE, ROW, COLUMN, IS_SET, VALUE)                               \
+    do {                                                                               \
+        int64_t value_ = (VALUE);                                                      \
+        bool is_set_ = (IS_SET);                                                       \
+        if ((ROW)->n_##COLUMN != is_set_ || (is_set_ && (ROW)->COLUMN[0] != value_)) { \
+            rrec_##TABLE##_set_##COLUMN(ROW, &value_, is_set_);                        \
+            changed = true;                                                            \
+        }                                                                              \
+    } while (0)
+
 static bool
 sync_port(const struct rrec_port *row, const struct port_config *p)
 {
@@ -154,10 +165,38 @@ sync_sids(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct n
     return changed;
 }
 
+/* Makes a row of a tree with this start PSN equal to 'b'.  True if it changed. */
+static bool
+sync_branch(const struct rrec_branch *row, psn_t start_psn, const struct branch_config *b)
+{
+    const char *join = b->join == BRANCH_COUNTS ? NULL : branch_join_name(b->join);
+    bool is_receiver = b->kind == BRANCH_RECEIVER;
+    bool changed = false;
+    char va[24];
+
+    snprintf(va, sizeof va, "0x%" PRIx64, b->va);
+    SYNC_NUMBER(branch, row, id, b->id);
+    SYNC_STRING(branch, row, kind, branch_kind_name(b->kind));
+    SYNC_STRING(branch, row, name, b->name);
+    SYNC_STRING(branch, row, address, ip6_text(&b->address));
+    SYNC_STRING(branch, row, edge, ip6_text(&b->edge));
+    SYNC_NUMBER(branch, row, qpn, b->qpn);
+    SYNC_NUMBER(branch, row, rkey, b->rkey);
+    SYNC_STRING(branch, row, va, va);
+    SYNC_NUMBER(branch, row, len, (int64_t) b->len);
+    SYNC_OPTIONAL(branch, row, psn, is_receiver && !psn_eq(b->psn, start_psn), b->psn.v);
+    SYNC_OPTIONAL(branch, row, first, b->late, b->first.v);
+    if (!row->join != !join || (join && strcmp(row->join, join))) {
+        rrec_branch_set_join(row, join);
+        changed = true;
+    }
+    return changed;
+}
+
 /* Makes *rows, a set of branches, equal to 'want'; true if anything changed.  The caller sets the
  * column to *rows, which is malloc'd. */
 static bool
-sync_branches(struct ovsdb_idl_txn *txn, struct rrec_branch **have, size_t n_have,
+sync_branches(struct ovsdb_idl_txn *txn, struct rrec_branch **have, size_t n_have, psn_t start_psn,
               const struct branch_config *want, size_t n_want, struct rrec_branch ***rows)
 {
     bool changed = n_have != n_want;
@@ -166,7 +205,6 @@ sync_branches(struct ovsdb_idl_txn *txn, struct rrec_branch **have, size_t n_hav
     for (size_t i = 0; i < n_want; i++) {
         const struct branch_config *b = &want[i];
         struct rrec_branch *row = NULL;
-        char va[24];
 
         for (size_t j = 0; j < n_have && !row; j++) {
             if (have[j]->id == b->id) {
@@ -178,16 +216,7 @@ sync_branches(struct ovsdb_idl_txn *txn, struct rrec_branch **have, size_t n_hav
             rrec_branch_set_kind(row, branch_kind_name(b->kind));
             changed = true;
         }
-        snprintf(va, sizeof va, "0x%" PRIx64, b->va);
-        SYNC_NUMBER(branch, row, id, b->id);
-        SYNC_STRING(branch, row, kind, branch_kind_name(b->kind));
-        SYNC_STRING(branch, row, name, b->name);
-        SYNC_STRING(branch, row, address, ip6_text(&b->address));
-        SYNC_STRING(branch, row, edge, ip6_text(&b->edge));
-        SYNC_NUMBER(branch, row, qpn, b->qpn);
-        SYNC_NUMBER(branch, row, rkey, b->rkey);
-        SYNC_STRING(branch, row, va, va);
-        SYNC_NUMBER(branch, row, len, (int64_t) b->len);
+        changed |= sync_branch(row, start_psn, b);
         (*rows)[i] = row;
     }
     return changed;
@@ -314,12 +343,14 @@ sync_tree(struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
     SYNC_NUMBER(tree_node, row, open, t->open);
     changed |= sync_outer_das(row, t);
     changed |= sync_auth(c, node, row, &t->auth);
-    if (sync_branches(txn, row->branches, row->n_branches, t->branches, t->n_branches, &rows)) {
+    if (sync_branches(txn, row->branches, row->n_branches, t->start_psn, t->branches, t->n_branches,
+                      &rows)) {
         rrec_tree_node_set_branches(row, rows, t->n_branches);
         changed = true;
     }
     free(rows);
-    if (sync_branches(txn, row->copies, row->n_copies, t->copies, t->n_copies, &rows)) {
+    if (sync_branches(txn, row->copies, row->n_copies, t->start_psn, t->copies, t->n_copies,
+                      &rows)) {
         rrec_tree_node_set_copies(row, rows, t->n_copies);
         changed = true;
     }

@@ -23,6 +23,7 @@ struct plan_member {
     uint32_t rkey;
     uint32_t branch; /* id, unique in the group epoch. */
     uint32_t qpn;
+    psn_t psn;      /* what its queue pair expects first. */
     bool provision; /* a branch of the tree at its edge. */
     bool copy;      /* the source agent has copies made for it. */
 };

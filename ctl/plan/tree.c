@@ -146,6 +146,7 @@ add_receivers(const struct plan_topology *t, const struct plan_group *g,
         b->rkey = m->rkey;
         b->va = m->va;
         b->len = m->len;
+        b->psn = m->psn;
     }
     qsort(branches, *np, sizeof *branches, compare_branches);
 }

@@ -232,8 +232,43 @@ read_sids(struct reader *r, const struct rrec_node *row, struct node_config *out
     return true;
 }
 
+/* An optional column; *out stays if it is empty. */
 static bool
-read_branch(struct reader *r, const struct rrec_branch *row, struct branch_config *b)
+read_psn(struct reader *r, const char *column, const int64_t *value, size_t n, psn_t *out)
+{
+    if (n && !read_integer(r, column, value[0], 0, PSN_MASK)) {
+        return false;
+    }
+    if (n) {
+        *out = psn_make((uint32_t) value[0]);
+    }
+    return true;
+}
+
+static bool
+read_join(struct reader *r, const struct rrec_branch *row, struct branch_config *b)
+{
+    if (row->join && !branch_join_parse(row->join, &b->join)) {
+        return bad(r, "Branch.join", row->join, "unknown");
+    }
+    if (b->kind == BRANCH_NODE) {
+        return b->join != BRANCH_ADMITTED
+               || bad(r, "Branch.join", row->join, "%s is a node, which is not admitted",
+                      row->name);
+    }
+    b->late = row->n_first > 0;
+    if (b->late && b->join != BRANCH_COUNTS) {
+        return bad(r, "Branch.join", row->join, "%s has joined: it has Branch.first %" PRId64,
+                   row->name, row->first[0]);
+    }
+    return read_psn(r, "Branch.psn", row->psn, row->n_psn, &b->psn)
+           && read_psn(r, "Branch.first", row->first, row->n_first, &b->first);
+}
+
+/* Of a tree with this start PSN. */
+static bool
+read_branch(struct reader *r, const struct rrec_branch *row, psn_t start_psn,
+            struct branch_config *b)
 {
     if (!read_integer(r, "Branch.id", row->id, 1, UINT32_MAX)
         || !read_name(r, "Branch.name", row->name, b->name)
@@ -244,6 +279,10 @@ read_branch(struct reader *r, const struct rrec_branch *row, struct branch_confi
         return bad(r, "Branch.kind", row->kind, "unknown");
     }
     b->id = (uint32_t) row->id;
+    b->psn = b->first = start_psn;
+    if (!read_join(r, row, b)) {
+        return false;
+    }
     if (b->kind == BRANCH_NODE) {
         return true;
     }
@@ -272,12 +311,12 @@ compare_branches(const void *a_, const void *b_)
 }
 
 static bool
-read_branches(struct reader *r, struct rrec_branch **rows, size_t n, struct branch_config **out,
-              size_t *n_out)
+read_branches(struct reader *r, struct rrec_branch **rows, size_t n, psn_t start_psn,
+              struct branch_config **out, size_t *n_out)
 {
     *out = xcalloc(n + 1, sizeof **out);
     for (size_t i = 0; i < n; i++) {
-        if (!read_branch(r, rows[i], &(*out)[i])) {
+        if (!read_branch(r, rows[i], start_psn, &(*out)[i])) {
             return false;
         }
         for (size_t j = 0; j < i; j++) {
@@ -398,6 +437,7 @@ read_auth(struct reader *r, const struct rrec_tree_node *row, struct auth_config
 static bool
 read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
+    t->start_psn = psn_make((uint32_t) row->start_psn);
     if (!read_name(r, "Tree_Node.group", row->group, t->group)
         || !read_integer(r, "Tree_Node.generation", row->generation, 0, INT64_MAX)
         || !read_integer(r, "Tree_Node.epoch", row->epoch, 1, UINT32_MAX)
@@ -412,8 +452,9 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
         || !read_mode(r, row, t) || !read_policy(r, row, &t->policy) || !read_auth(r, row, &t->auth)
         || !read_outer_das(r, row, t)
-        || !read_branches(r, row->branches, row->n_branches, &t->branches, &t->n_branches)
-        || !read_branches(r, row->copies, row->n_copies, &t->copies, &t->n_copies)) {
+        || !read_branches(r, row->branches, row->n_branches, t->start_psn, &t->branches,
+                          &t->n_branches)
+        || !read_branches(r, row->copies, row->n_copies, t->start_psn, &t->copies, &t->n_copies)) {
         return false;
     }
     if (!is_proxy_address(&t->proxy)) {
@@ -425,7 +466,6 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     t->generation = (uint64_t) row->generation;
     t->epoch = (uint32_t) row->epoch;
     t->designated_qpn = (uint32_t) row->designated_qpn;
-    t->start_psn = psn_make((uint32_t) row->start_psn);
     t->mtu = (uint32_t) row->mtu;
     t->designated_rkey = (uint32_t) row->designated_rkey;
     t->region_len = (uint64_t) row->region_len;

@@ -161,6 +161,7 @@ plan_fixture_add_member(struct plan_group *g, const char *host)
         .rkey = 200 + (uint32_t) g->n_members,
         .va = 0x1000 * g->n_members,
         .len = 4096,
+        .psn = g->start_psn,
         .provision = true,
         .copy = true,
     };

@@ -26,6 +26,7 @@ static struct rrec_sid *sids[1];
 static struct rrec_branch *branches[2];
 static struct rrec_tree_node *trees[1];
 static char *outer_da[2];
+static int64_t branch_psn, branch_first;
 
 #define STR(S) CONST_CAST(char *, S)
 
@@ -56,6 +57,8 @@ set_branch(int i, int64_t id, const char *name, const char *address)
     branch_rows[i].rkey = UINT32_MAX;
     branch_rows[i].va = STR("0xffffffffffff0000");
     branch_rows[i].len = 0xffff;
+    branch_rows[i].psn = &branch_psn;
+    branch_rows[i].first = &branch_first;
     branches[i] = &branch_rows[i];
 }
 
@@ -208,6 +211,79 @@ START_TEST(good_tree)
     }
 END_TEST
 
+/* A receiver's queue pair expects the epoch's start PSN unless its row says something else, and it
+ * counts from there on unless it has joined later. */
+static const struct {
+    const char *join;
+    size_t n_psn, n_first;
+    struct branch_config want;
+} joins[] = {
+    {NULL, 0, 0, {.psn = {0xffffff}, .first = {0xffffff}}},
+    {NULL, 1, 0, {.psn = {7}, .first = {0xffffff}}},
+    {NULL, 0, 1, {.psn = {0xffffff}, .late = true, .first = {9}}},
+    {NULL, 1, 1, {.psn = {7}, .late = true, .first = {9}}},
+    {"wait", 1, 0, {.join = BRANCH_WAITS, .psn = {7}, .first = {0xffffff}}},
+    {"admit", 0, 0, {.join = BRANCH_ADMITTED, .psn = {0xffffff}, .first = {0xffffff}}},
+};
+
+START_TEST(joining)
+    {
+        const struct branch_config *want = &joins[_i].want;
+        struct tree_config t;
+        char *error;
+
+        branch_psn = 7;
+        branch_first = 9;
+        branch_rows[1].join = STR(joins[_i].join);
+        branch_rows[1].n_psn = joins[_i].n_psn;
+        branch_rows[1].n_first = joins[_i].n_first;
+        ck_assert(intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert_int_eq(t.branches[0].join, want->join);
+        ck_assert_uint_eq(t.branches[0].psn.v, want->psn.v);
+        ck_assert_int_eq(t.branches[0].late, want->late);
+        ck_assert_uint_eq(t.branches[0].first.v, want->first.v);
+        ck_assert_int_eq(t.branches[1].join, BRANCH_COUNTS);
+        tree_config_uninit(&t);
+    }
+END_TEST
+
+static const struct {
+    const char *kind, *join;
+    size_t n_psn;
+    int64_t psn;
+    size_t n_first;
+    int64_t first;
+    const char *named;
+} bad_joins[] = {
+    {"receiver", "later", 0, 0, 0, 0, "Branch.join \"later\": unknown"},
+    {"receiver", "", 0, 0, 0, 0, "Branch.join \"\": unknown"},
+    {"receiver", NULL, 1, -1, 0, 0, "Branch.psn \"-1\": must be 0..16777215"},
+    {"receiver", NULL, 1, 1 << 24, 0, 0, "Branch.psn \"16777216\""},
+    {"receiver", NULL, 0, 0, 1, -1, "Branch.first \"-1\": must be 0..16777215"},
+    {"receiver", NULL, 0, 0, 1, 1 << 24, "Branch.first \"16777216\""},
+    {"receiver", "wait", 0, 0, 1, 9, "Branch.join \"wait\": r1 has joined: it has Branch.first 9"},
+    {"receiver", "admit", 0, 0, 1, 9, "Branch.join \"admit\": r1 has joined"},
+    {"node", "admit", 0, 0, 0, 0, "Branch.join \"admit\": r1 is a node, which is not admitted"},
+    {"node", "later", 0, 0, 0, 0, "Branch.join \"later\": unknown"},
+};
+
+START_TEST(bad_joining)
+    {
+        struct tree_config t;
+        char *error;
+
+        branch_psn = bad_joins[_i].psn;
+        branch_first = bad_joins[_i].first;
+        branch_rows[1].kind = STR(bad_joins[_i].kind);
+        branch_rows[1].join = STR(bad_joins[_i].join);
+        branch_rows[1].n_psn = bad_joins[_i].n_psn;
+        branch_rows[1].n_first = bad_joins[_i].n_first;
+        ck_assert(!intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert_msg(strstr(error, bad_joins[_i].named), "%s", error);
+        free(error);
+    }
+END_TEST
+
 /* One column spoiled: a string or a number, and what the sentence must name. */
 static const struct {
     char **string;
@@ -297,6 +373,8 @@ intent_suite(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, good);
     tcase_add_test(tcase, good_tree);
+    tcase_add_loop_test(tcase, joining, 0, ARRAY_SIZE(joins));
+    tcase_add_loop_test(tcase, bad_joining, 0, ARRAY_SIZE(bad_joins));
     tcase_add_loop_test(tcase, bad, 0, ARRAY_SIZE(spoilt));
     suite_add_tcase(suite, tcase);
     return suite;

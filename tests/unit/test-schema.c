@@ -20,6 +20,7 @@ static const struct list {
     const struct words *words;
     unsigned int mask;
 } lists[] = {
+    {"Branch", "join", &branch_join_words, 1u << BRANCH_WAITS | 1u << BRANCH_ADMITTED},
     {"Branch", "kind", &branch_kind_words, WORDS_ALL},
     {"Group", "auth", &auth_choice_words, 1u << AUTH_MT | 1u << AUTH_HMAC},
     {"Group", "mode", &tree_mode_words, WORDS_ALL},
