@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "lib/alloc.h"
+#include "lib/defect.h"
+#include "lib/question.h"
 #include "lib/response.h"
 #include "lib/roce.h"
 #include "lib/why.h"
@@ -71,14 +73,37 @@ aggregate_check(const struct aggregate *a, const struct tree_config *config, cha
     if (a) {
         reverse_get_info(a->reverse, &info);
     }
-    for (size_t i = 0; !info.quiesced && i < config->n_branches; i++) {
-        if (!has_branch(a->config, &config->branches[i])) {
+    for (size_t i = 0; i < config->n_branches; i++) {
+        const struct branch_config *b = &config->branches[i];
+        struct reverse_branch_info branch;
+        bool known = a && a->config && has_branch(a->config, b);
+
+        if (!info.quiesced && !known && b->join == BRANCH_COUNTS) {
             say_why(errp, "group %s: %s cannot join while packets are in flight", config->group,
-                    config->branches[i].name);
+                    b->name);
+            return EBUSY;
+        }
+        if (known && b->join == BRANCH_COUNTS && reverse_get_branch(a->reverse, b->id, &branch)
+            && branch.waits) {
+            say_why(errp, "group %s: %s is said to count, and has not joined", config->group,
+                    b->name);
             return EBUSY;
         }
     }
     return 0;
+}
+
+/* Adds a branch that was not there; aggregate_check() was asked. */
+static void
+add_branch(struct aggregate *a, const struct branch_config *b, uint64_t now)
+{
+    if (b->join == BRANCH_COUNTS ? reverse_branch_add(a->reverse, b->id, now)
+                                 : reverse_branch_wait(a->reverse, b->id, b->kind == BRANCH_NODE)) {
+        abort();
+    }
+    if (b->late) {
+        reverse_set_first(a->reverse, b->id, b->first);
+    }
 }
 
 struct reverse_out
@@ -109,14 +134,18 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
     addr_map_destroy(a->branches);
     a->branches = addr_map_create(config->n_branches);
     a->config = config;
+    a->any_joins = false;
     a->next = (struct l3_next){.until = 0};
     for (size_t i = 0; i < config->n_branches; i++) {
         const struct branch_config *b = &config->branches[i];
 
         addr_map_insert(a->branches, &b->address, b->kind, (void *) (uintptr_t) b);
-        if (!has_branch(old, b) && reverse_branch_add(a->reverse, b->id, now)) {
-            abort(); /* aggregate_check() was asked. */
+        if (!has_branch(old, b)) {
+            add_branch(a, b, now);
         }
+        a->any_joins |= b->join != BRANCH_COUNTS;
+        reverse_ask_when_idle(a->reverse, b->id,
+                              b->kind == BRANCH_RECEIVER && b->join != BRANCH_WAITS);
     }
     return result;
 }
@@ -136,16 +165,104 @@ aggregate_check_tunnelled(const uint8_t *data, const struct parsed *h)
     return response_check(data, h);
 }
 
+int32_t
+aggregate_shift(const struct aggregate *a, const struct branch_config *b)
+{
+    struct reverse_branch_info info;
+
+    if (b->kind != BRANCH_RECEIVER || (!b->late && !a->any_joins)) {
+        return 0;
+    }
+    if (b->late) {
+        return psn_cmp(b->psn, b->first);
+    }
+    bool joined = reverse_get_branch(a->reverse, b->id, &info) && info.late;
+    return joined ? psn_cmp(b->psn, info.first) : 0;
+}
+
+struct packet *
+aggregate_question(struct aggregate *a, struct packet_pool *pool, const struct branch_config **to)
+{
+    const struct tree_config *c = a->config;
+    uint32_t id;
+    psn_t psn;
+
+    while (reverse_next_question(a->reverse, &id, &psn)) {
+        for (size_t i = 0; i < c->n_branches; i++) {
+            const struct branch_config *b = &c->branches[i];
+
+            if (b->id != id) {
+                continue;
+            }
+            struct reverse_branch_info info;
+            bool waits = reverse_get_branch(a->reverse, id, &info) && info.waits;
+            psn_t ask = waits ? psn_add(b->psn, -1) : psn_add(psn, aggregate_shift(a, b));
+            struct packet *p = question_build(pool, &c->proxy, &b->address, a->sport, b->qpn, ask);
+
+            if (p) {
+                *to = b;
+                return p; /* Without a buffer it is asked again in the next tick. */
+            }
+        }
+    }
+    return NULL;
+}
+
+static psn_t
+shift_back(psn_t psn, int32_t shift)
+{
+    bool wraps = (int32_t) psn.v - shift < 0 || (int32_t) psn.v - shift > (int32_t) PSN_MASK;
+
+    return psn_add(psn, DEFECT(JOIN_SIGN) && wraps ? shift : -shift);
+}
+
+/* What a queue pair that has received nothing says to a duplicate (H44). */
+static bool
+is_fresh(psn_t psn, uint8_t syndrome, uint32_t msn)
+{
+    return aeth_class(syndrome) == AETH_CLASS_ACK && psn.v == PSN_MASK && !msn;
+}
+
+/* A response of a receiver that waits: it tells where its queue pair is. */
+static void
+take_position(struct aggregate *a, const struct branch_config *b, psn_t psn, uint8_t syndrome,
+              uint32_t msn, uint64_t now)
+{
+    bool is_ack = aeth_class(syndrome) == AETH_CLASS_ACK;
+    psn_t expected = is_ack ? psn_add(psn, 1) : psn;
+    bool fatal = aeth_class(syndrome) == AETH_CLASS_NAK && syndrome != AETH_NAK_PSN_SEQ;
+
+    reverse_heard(a->reverse, b->id);
+    reverse_position(a->reverse, b->id,
+                     !fatal && (is_fresh(psn, syndrome, msn) || psn_eq(expected, b->psn)), now);
+}
+
 enum drop_reason
 aggregate_response(struct aggregate *a, const struct branch_config *b, const uint8_t *data,
                    const struct parsed *h, uint64_t now, struct reverse_out *out)
 {
     const struct bth *bth = (const void *) (data + h->bth_ofs);
     const struct aeth *aeth = (const void *) (data + h->ext_ofs);
+    psn_t psn = bth_psn(bth);
+    uint32_t msn = be24_get(aeth->msn);
     enum drop_reason why;
 
-    *out = reverse_response(a->reverse, b->id, bth_psn(bth), aeth->syndrome, be24_get(aeth->msn),
-                            now, &why);
+    if (b->kind == BRANCH_RECEIVER) {
+        struct reverse_branch_info info;
+
+        if (b->join != BRANCH_COUNTS && reverse_get_branch(a->reverse, b->id, &info)
+            && info.waits) {
+            take_position(a, b, psn, aeth->syndrome, msn, now);
+            return DROP_none;
+        }
+        if (is_fresh(psn, aeth->syndrome, msn) && reverse_may_be_fresh(a->reverse, b->id)
+            && !DEFECT(JOIN_BELOW)) {
+            reverse_heard(a->reverse, b->id);
+            return DROP_none;
+        }
+        psn = shift_back(psn, aggregate_shift(a, b));
+    }
+    *out = reverse_response(a->reverse, b->id, psn, aeth->syndrome, msn, now, &why);
     return why;
 }
 

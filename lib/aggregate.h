@@ -34,6 +34,7 @@ struct aggregate {
     const struct tree_config *config; /* the owner's. */
     struct reverse *reverse;
     struct addr_map *branches; /* of config->branches, by address and kind. */
+    bool any_joins;            /* one of config->branches is not BRANCH_COUNTS. */
     uint16_t sport;            /* of responses made here. */
     struct l3_next next;       /* where they go. */
 };
@@ -58,6 +59,13 @@ aggregate_branch(const struct aggregate *, enum branch_kind, const struct in6_ad
 /* Is this frame to a response SID an intact response directly in IPv6?  DROP_none, or why not.
  * 'h' is what parse_frame() made of 'data'. */
 enum drop_reason aggregate_check_tunnelled(const uint8_t *data, const struct parsed *h);
+/* By how much the PSNs of receiver 'b' are above the epoch's (R17): copies get that much more, and what
+ * it says that much less. */
+int32_t aggregate_shift(const struct aggregate *, const struct branch_config *b);
+/* The questions that are due now (R16), one at a time; NULL: no more.  *to is the receiver that the
+ * packet goes to. */
+struct packet *
+aggregate_question(struct aggregate *, struct packet_pool *, const struct branch_config **to);
 /* Merges a checked response of branch 'b'. */
 enum drop_reason
 aggregate_response(struct aggregate *, const struct branch_config *b, const uint8_t *data,

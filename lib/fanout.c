@@ -107,6 +107,12 @@ fanout_add(struct fanout *f, uint32_t branch, void *target, const struct in6_add
         fanout_leave_out(f, to, DROP_member_lost);
         return;
     }
+    if (branch != FANOUT_SHARED && !reverse_takes(f->reverse, branch, f->psn, f->now)) {
+        TRACE(&f->node->tracer,
+              "%s: no copy to %s, which gets what comes from its first message on", f->what,
+              TRACE_ADDR(to));
+        return;
+    }
     bool needed = is_needed(f, branch);
     if (branch == FANOUT_SHARED) {
         f->shared = true;

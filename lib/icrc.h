@@ -38,6 +38,14 @@ uint32_t icrc_diff(const uint8_t *diff, size_t n);
 uint32_t icrc_diff_more(uint32_t crc, const uint8_t *diff, size_t n);
 /* crc0 moved past 'n' unchanged bytes: XOR the result into an ICRC.  n < 65536. */
 uint32_t icrc_shift(uint32_t crc, size_t n);
+/* A difference of 4 bytes in big-endian order, to be XORed into the crc0 of what is in front of them
+ * before that is shifted past them and the rest. */
+static inline uint32_t
+icrc_word(uint32_t diff)
+{
+    return __builtin_bswap32(diff);
+}
+
 /* crc0 of a difference of 8 bytes in big-endian order, followed by 'n' unchanged ones.
  * n < 65528. */
 uint32_t icrc_diff_be64(uint64_t diff, size_t n);

@@ -40,7 +40,8 @@ struct pace {
 struct branch {
     uint32_t id;
     bool anchored; /* una is known, and the branch is in the heap. */
-    bool risen;    /* una has risen, or was unknown. */
+    bool risen;       /* una has risen, or was unknown. */
+    bool asked_fresh; /* a question was due before that. */
     psn_t una;
     enum reverse_cond cond;
     uint8_t code;               /* RNR timer code or fatal syndrome. */

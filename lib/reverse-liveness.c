@@ -77,6 +77,7 @@ static void
 ask(struct reverse *r, struct branch *b)
 {
     b->liveness.question = true;
+    b->asked_fresh |= !b->risen;
     if (!b->liveness.due) {
         b->liveness.due = true;
         r->n_due++;
@@ -248,6 +249,12 @@ begin_tick(struct reverse *r, struct branch *b)
     l->alive = l->asked = l->heard = false;
 }
 
+static enum reverse_loss
+loss_of(const struct reverse *r, const struct branch *b, bool silent)
+{
+    return !silent ? LOSS_SLOW : lacks(r, b) ? LOSS_SILENT : LOSS_UNANSWERED;
+}
+
 void
 liveness_tick(struct reverse *r, uint64_t now)
 {
@@ -263,7 +270,7 @@ liveness_tick(struct reverse *r, uint64_t now)
         pace_tick(r, b, b->liveness.unasked_ticks <= UNASKED_TICKS);
         bool slow = b->pace.slow && r->policy.lose_slow;
         if (silent || slow) {
-            branch_lose(r, b, wants(r, b), silent ? LOSS_SILENT : LOSS_SLOW, AETH_NAK_REM_OP, now);
+            branch_lose(r, b, wants(r, b), loss_of(r, b, silent), AETH_NAK_REM_OP, now);
         }
         begin_tick(r, b);
         more |= lacks(r, b);

@@ -92,8 +92,9 @@ void reverse_ask_when_idle(struct reverse *, uint32_t id, bool may);
 bool reverse_next_question(struct reverse *, uint32_t *id, psn_t *psn);
 /* The branch has shown that it lives, and nothing else. */
 void reverse_heard(struct reverse *, uint32_t id);
-/* Has the branch confirmed anything, as far as this machine knows? */
-bool reverse_has_confirmed(const struct reverse *, uint32_t id);
+/* Was the branch asked before it had confirmed anything, and has it confirmed nothing since?  Its answer
+ * may then be that of a queue pair that has received nothing. */
+bool reverse_may_be_fresh(const struct reverse *, uint32_t id);
 
 /* R17: adds a branch that waits, at any time: a node, or a receiver.  0, EEXIST or ENOMEM. */
 int reverse_branch_wait(struct reverse *, uint32_t id, bool is_node);
@@ -171,7 +172,8 @@ enum reverse_loss {
     LOSS_REFUSED, /* it sent a fatal NAK: 'code'. */
     LOSS_SILENT,
     LOSS_SLOW,
-    LOSS_ELSEWHERE, /* while it waited: its queue pair expects another PSN. */
+    LOSS_UNANSWERED, /* it lacked nothing, and answered no question. */
+    LOSS_ELSEWHERE,  /* while it waited: its queue pair expects another PSN. */
 };
 struct reverse_branch_info {
     uint32_t id;

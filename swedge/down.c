@@ -67,14 +67,14 @@ check_inner(const struct rx *rx, struct original *o)
     return memcmp(context, &o->ip->dst, sizeof *context) ? DROP_mt_context : DROP_none;
 }
 
-/* Must the ICRC be good before this packet's PSN counts as sent?  *jump: the PSN is a suspicious
- * jump. */
+/* Must the ICRC be good before this packet's PSN counts as sent, or receivers join with it?  *jump: the
+ * PSN is a suspicious jump. */
 static bool
 must_verify(const struct swedge *sw, const struct original *o, bool *jump)
 {
     *jump =
         o->tree->config.n_branches && reverse_jump_suspicious(o->tree->aggregate->reverse, o->psn);
-    return *jump || sw->verify_always;
+    return *jump || sw->verify_always || o->admits;
 }
 
 /* A node gets a group's packets from the source agent, and by one address.  By another address a
@@ -124,6 +124,8 @@ check_group(const struct swedge *sw, const struct rx *rx, enum arrival by, struc
         }
     }
     o->psn = bth_psn(bth);
+    o->admits =
+        o->op->flags & ROCE_F_START && reverse_may_admit(o->tree->aggregate->reverse, o->psn);
     if (must_verify(sw, o, &jump)
         && !icrc_ok((const uint8_t *) o->ip, (size_t) (rx->h.icrc_ofs - rx->h.inner.ofs))) {
         return jump ? DROP_psn_jump : DROP_icrc;
@@ -176,6 +178,9 @@ group_input(struct swedge *sw, struct rx *rx, enum arrival by)
     struct reverse_out out =
         reverse_down(o.tree->aggregate->reverse, o.psn, bth->ack_req & BTH_ACK_REQ, rx->now);
     o.tree->n_packets++;
+    if (o.admits) {
+        reverse_admit(o.tree->aggregate->reverse);
+    }
     if (!to_receivers && (o.tree->n_receivers || !to_nodes)) {
         to_receivers = copy_to_receivers(sw, rx, &o, !more);
     }
@@ -183,6 +188,9 @@ group_input(struct swedge *sw, struct rx *rx, enum arrival by)
         node_count_drop(&sw->base, to_receivers);
     }
     why = to_nodes ? copy_to_nodes(sw, rx, &o) : to_receivers;
+    if (!out.send && !o.tree->config.root) {
+        out = reverse_passed(o.tree->aggregate->reverse);
+    }
     reverse_path_send(sw, o.tree, &out, rx->now);
     return why;
 }

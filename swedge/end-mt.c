@@ -5,7 +5,8 @@
  * TLVs, each provisioned receiver does (section 8).
  *
  * A copy differs from the original in IPv6 SA, DA, hop limit, ECN, UDP checksum (0), BTH
- * DestQP, and, where there is a RETH, rkey and VA.  The SA is the Proxy: an unmodified endpoint
+ * DestQP, where there is a RETH rkey and VA, and, for a receiver that joined later, PSN.  The SA is
+ * the Proxy: an unmodified endpoint
  * drops anything else.  AckReq is lib/fanout.c's.
  *
  * The copy's ICRC is the original's plus the CRC of these differences (lib/icrc.h).  So
@@ -30,7 +31,7 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) ip_bytes;
     struct udp_hdr *udp = (struct udp_hdr *) (ip + 1);
     struct bth *bth = (struct bth *) (udp + 1);
-    uint32_t change;
+    uint32_t change, psn_diff = 0; /* the latter of AckReq and PSN, which follow DestQP. */
 
     ip6_set_vtf(ip, o->tc, ip6_flow_label(ip));
     ip->hlim--;
@@ -40,6 +41,12 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
     ip->dst = b->config->address;
     udp->csum = be16_put(0);
     bth->dest_qp = be24_put(b->config->qpn);
+    if (b->shift) {
+        psn_t psn = psn_add(o->psn, b->shift);
+
+        bth_set_psn(bth, psn);
+        psn_diff = icrc_word(o->psn.v ^ psn.v);
+    }
     if (o->op->flags & ROCE_F_RETH && o->dma_len) {
         struct reth *reth = (struct reth *) (bth + 1);
         uint64_t va = o->va + b->config->va;
@@ -49,8 +56,9 @@ rewrite(const struct original *o, const struct branch *b, uint8_t *ip_bytes, uin
         reth->rkey = be32_put(b->config->rkey);
         change = b->icrc_diff_reth ^ icrc_diff_be64(o->va ^ va, sizeof reth->rkey);
         change = icrc_shift(change, o->after_qpn - (size_t) (after_rkey - &bth->ack_req));
+        change ^= psn_diff ? icrc_shift(psn_diff, o->after_qpn) : 0;
     } else {
-        change = icrc_shift(b->icrc_diff, o->after_qpn);
+        change = icrc_shift(b->icrc_diff ^ psn_diff, o->after_qpn);
     }
     icrc_store(icrc, icrc_load(icrc) ^ change);
 }
@@ -60,7 +68,13 @@ static enum drop_reason
 send_copy(const struct fanout *f, void *branch, struct packet *p, uint8_t *icrc)
 {
     struct branch *b = branch;
+    const struct original *o = f->aux;
 
+    if (!b->joined) {
+        /* The copy that it joins by, or one soon after. */
+        b->shift = aggregate_shift(o->tree->aggregate, b->config);
+        b->joined = true;
+    }
     rewrite(f->aux, b, p->data, icrc);
     TRACE(&f->node->tracer, "End.MT: copy to %s, QPN 0x%x", TRACE_ADDR(&b->config->address),
           b->config->qpn);

@@ -203,6 +203,10 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     configure_auth(t, now);
     struct reverse_out out = aggregate_configure(t->aggregate, &old.config, &t->config, now);
     find_children(t);
+    for (size_t i = 0; i < config->n_branches; i++) {
+        t->branches[i].shift = aggregate_shift(t->aggregate, t->branches[i].config);
+        t->branches[i].joined = t->branches[i].config->join == BRANCH_COUNTS;
+    }
     reverse_path_send(sw, t, &out, now);
     free(old.branches);
     free(old.children);

@@ -39,6 +39,8 @@ struct branch {
     uint32_t icrc_diff;      /* crc0 of the change of SA, DA and DestQP. */
     uint32_t icrc_diff_reth; /* the same, up to the RETH's rkey, and of the rkey's change. */
     struct l3_next next;     /* for copies to it. */
+    int32_t shift;           /* aggregate_shift() of a receiver. */
+    bool joined;             /* 'shift' will not change any more. */
     bool direct;             /* a node that one of the outer destinations belongs to. */
     uint64_t copied;         /* n_packets of the tree when it last got a copy. */
 };
@@ -102,6 +104,7 @@ struct original {
     struct ip6_hdr_wire *ip; /* inner. */
     const struct roce_opcode_info *op;
     psn_t psn;
+    bool admits; /* it may admit receivers that wait: it begins a message, and its ICRC is good. */
     uint64_t va;
     uint32_t dma_len;
     uint8_t tc;         /* traffic class of receivers' copies, after RFC 6040. */

@@ -24,6 +24,7 @@
 #include "openvswitch/vlog.h"
 #include "ovsdb-idl.h"
 #include "random.h"
+#include "simap.h"
 #include "timeval.h"
 #include "unixctl.h"
 #include "util.h"
@@ -55,6 +56,7 @@ struct epoch {
     uint32_t epoch;
     bool started;
     struct remarks losses, slow;
+    struct simap joined; /* branch (decimal) to its first PSN. */
 };
 
 struct agent_registry {
@@ -184,6 +186,7 @@ make_epoch(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epo
         e = xzalloc(sizeof *e);
         e->proxy = *proxy;
         e->epoch = epoch;
+        simap_init(&e->joined);
         hmap_insert(&ar->epochs, &e->hmap_node, hash_epoch(proxy, epoch));
     }
     return e;
@@ -195,6 +198,7 @@ forget_epoch(struct agent_registry *ar, struct epoch *e)
     hmap_remove(&ar->epochs, &e->hmap_node);
     remarks_uninit(&e->losses);
     remarks_uninit(&e->slow);
+    simap_destroy(&e->joined);
     free(e);
 }
 
@@ -317,6 +321,24 @@ report_slow(const struct rrec_tree_node *tree, const struct remarks *slow)
     free(texts);
 }
 
+static void
+report_joined(const struct rrec_tree_node *tree, const struct simap *joined)
+{
+    const struct simap_node *node;
+
+    SIMAP_FOR_EACH (node, joined) {
+        int64_t branch = strtoll(node->name, NULL, 10);
+        bool said = false;
+
+        for (size_t i = 0; i < tree->n_joined; i++) {
+            said |= tree->key_joined[i] == branch && tree->value_joined[i] == node->data;
+        }
+        if (!said) {
+            rrec_tree_node_update_joined_setkey(tree, branch, node->data);
+        }
+    }
+}
+
 /* Writes what the tree's row does not say yet.  Losses are added one at a time: what an earlier
  * agent has reported stays. */
 static void
@@ -330,6 +352,9 @@ report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
         rrec_tree_node_set_started(tree, true);
     }
     report_slow(tree, e ? &e->slow : NULL);
+    if (e) {
+        report_joined(tree, &e->joined);
+    }
     for (size_t i = 0; e && i < e->losses.n; i++) {
         const struct remark *loss = &e->losses.remarks[i];
 
@@ -549,6 +574,22 @@ agent_registry_started(struct agent_registry *ar, const struct in6_addr *proxy, 
 
     ar->report |= !e->started;
     e->started = true;
+}
+
+bool
+agent_registry_joined(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
+                      uint32_t branch, psn_t first)
+{
+    struct epoch *e = make_epoch(ar, proxy, epoch);
+    char name[16];
+
+    snprintf(name, sizeof name, "%" PRIu32, branch);
+    if (simap_contains(&e->joined, name) && simap_get(&e->joined, name) == first.v) {
+        return false;
+    }
+    simap_put(&e->joined, name, first.v);
+    ar->report = true;
+    return true;
 }
 
 bool

@@ -21,6 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/wire.h"
+
 struct agent_registry;
 struct node_config;
 struct tree_config;
@@ -46,6 +48,10 @@ void agent_registry_applied(struct agent_registry *, uint64_t generation);
 void agent_registry_refused(struct agent_registry *, uint64_t generation, const char *why);
 /* Source agent: a packet of this group epoch went down.  Idempotent and cheap. */
 void agent_registry_started(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch);
+/* A branch of this group epoch has waited, and counts from 'first' on: goes to Tree_Node.joined.  False,
+ * and cheap, if that was said before. */
+bool agent_registry_joined(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
+                           uint32_t branch, psn_t first);
 /* A branch of this group epoch was lost: 'why' goes to Tree_Node.lost.  False, and cheap, if that
  * was said already; the first reason stays. */
 bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,

@@ -43,8 +43,7 @@ node_daemon_now(void)
 static bool
 is_own_loss(const struct branch_config *bc, const struct reverse_branch_info *b)
 {
-    return b->lost == LOSS_SILENT || b->lost == LOSS_SLOW
-           || (b->lost == LOSS_REFUSED && (bc->kind == BRANCH_RECEIVER || b->pruned));
+    return b->lost && (b->lost != LOSS_REFUSED || bc->kind == BRANCH_RECEIVER || b->pruned);
 }
 
 static void
@@ -58,6 +57,13 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
 
         figure_format_msec(tree->policy.liveness_msec, time);
         snprintf(why, sizeof why, "no progress for %s at PSN %" PRIu32, time, b->una.v);
+    } else if (b->lost == LOSS_UNANSWERED) {
+        char time[FIGURE_SIZE];
+
+        figure_format_msec(tree->policy.liveness_msec, time);
+        snprintf(why, sizeof why, "its queue pair does not answer, asked for %s", time);
+    } else if (b->lost == LOSS_ELSEWHERE) {
+        snprintf(why, sizeof why, "its queue pair does not expect PSN %" PRIu32, bc->psn.v);
     } else if (b->lost == LOSS_SLOW) {
         snprintf(why, sizeof why, "slower than %" PRIu32 " packets/s at PSN %" PRIu32,
                  tree->policy.min_rate, b->una.v);
@@ -82,6 +88,25 @@ report_losses(const struct node_worker *w, struct agent_registry *registry, size
 
         if (w->daemon->class->branch(w->node, tree, bc->id, &b) && is_own_loss(bc, &b)) {
             report_loss(registry, config, bc, &b);
+        }
+    }
+}
+
+/* Reports from which PSN on branches count that have waited. */
+static void
+report_joined(const struct node_worker *w, struct agent_registry *registry, size_t tree,
+              const struct tree_config *config)
+{
+    for (size_t i = 0; i < config->n_branches; i++) {
+        const struct branch_config *bc = &config->branches[i];
+        struct reverse_branch_info b;
+
+        if (bc->join != BRANCH_COUNTS && w->daemon->class->branch(w->node, tree, bc->id, &b)
+            && b.late
+            && agent_registry_joined(registry, &config->proxy, config->epoch, bc->id, b.first)) {
+            VLOG_INFO("group %s, epoch %" PRIu32 ": %s %s counts from PSN %" PRIu32 " on",
+                      config->group, config->epoch, bc->kind == BRANCH_RECEIVER ? "member" : "node",
+                      bc->name, b.first.v);
         }
     }
 }
@@ -166,6 +191,9 @@ report_tree(struct node_worker *w, struct agent_registry *registry, size_t i)
     }
     if (info.reverse.n_lost && is_news(&d->lost, info.config, info.reverse.n_lost)) {
         report_losses(w, registry, i, info.config);
+    }
+    if (info.reverse.n_joined && is_news(&d->joined, info.config, info.reverse.n_joined)) {
+        report_joined(w, registry, i, info.config);
     }
     if (info.reverse.n_paced && is_news(&d->paced, info.config, info.reverse.n_paced)) {
         report_paces(w, registry, i, info.config);
@@ -302,6 +330,7 @@ apply(struct node_daemon *d, struct agent_registry *registry)
         node_ports_configure(d);
     }
     simap_clear(&d->lost);
+    simap_clear(&d->joined);
     simap_clear(&d->paced);
     report_all_trees(d, registry);
     d->complete = !d->pending && node_ports_open(d, &why);
@@ -388,6 +417,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     d->netns_fd = daemon.netns_fd;
     simap_init(&d->refused);
     simap_init(&d->lost);
+    simap_init(&d->joined);
     simap_init(&d->paced);
     node_workers_create(d, daemon.n_threads);
     node_show_init(d);
@@ -403,6 +433,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     free(d->why);
     simap_destroy(&d->refused);
     simap_destroy(&d->lost);
+    simap_destroy(&d->joined);
     simap_destroy(&d->paced);
     free(d);
     daemon_done(&daemon);

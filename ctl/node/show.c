@@ -209,10 +209,9 @@ branch(const struct node_worker *w, size_t tree, const struct branch_config *bc)
                                         [REVERSE_NAK] = "nak",
                                         [REVERSE_RNR] = "rnr",
                                         [REVERSE_FATAL] = "fatal"};
-    static const char *const losses[] = {[LOSS_NONE] = "no",
-                                         [LOSS_REFUSED] = "refused",
-                                         [LOSS_SILENT] = "silent",
-                                         [LOSS_SLOW] = "slow"};
+    static const char *const losses[] = {
+        [LOSS_NONE] = "no",   [LOSS_REFUSED] = "refused",       [LOSS_SILENT] = "silent",
+        [LOSS_SLOW] = "slow", [LOSS_UNANSWERED] = "unanswered", [LOSS_ELSEWHERE] = "elsewhere"};
     struct reverse_branch_info info;
     struct json *o = json_object_create();
 
@@ -226,6 +225,10 @@ branch(const struct node_worker *w, size_t tree, const struct branch_config *bc)
         put_int(o, "confirmed", info.una.v);
         json_object_put_string(o, "cond", conds[info.cond]);
         json_object_put_string(o, "lost", losses[info.lost]);
+        json_object_put(o, "waits", json_boolean_create(info.waits));
+        if (info.late) {
+            put_int(o, "first", info.first.v);
+        }
         json_object_put(o, "pruned", json_boolean_create(info.pruned));
         json_object_put(o, "slow", json_boolean_create(info.slow));
         put_int(o, "code", info.code);

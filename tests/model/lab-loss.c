@@ -84,7 +84,7 @@ receiver_is_lost(const struct lab *lab, const struct lab_receiver *r, enum rever
     if (loss == LOSS_SLOW) {
         return lab->lose_slow && receiver_is_slow(lab, r, least);
     }
-    return loss == LOSS_SILENT && r->deaf_since
+    return (loss == LOSS_SILENT || loss == LOSS_UNANSWERED) && r->deaf_since
            && lab->fabric.now - r->deaf_since + UNHEARD_USEC >= least
            && (!r->deaf_until || r->deaf_until - r->deaf_since > least / 2);
 }
@@ -110,10 +110,11 @@ check_node_loss(const struct lab *lab, const struct lab_node *n, const struct br
 static void
 count_loss(struct lab *lab, const struct branch_config *b, enum reverse_loss loss)
 {
-    lab->n_seen[b->kind == BRANCH_NODE ? LAB_SAW_node_lost
-                : loss == LOSS_SILENT  ? LAB_SAW_silent
-                : loss == LOSS_SLOW    ? LAB_SAW_slow_lost
-                                       : LAB_SAW_refused]++;
+    lab->n_seen[b->kind == BRANCH_NODE    ? LAB_SAW_node_lost
+                : loss == LOSS_SILENT     ? LAB_SAW_silent
+                : loss == LOSS_UNANSWERED ? LAB_SAW_unanswered
+                : loss == LOSS_SLOW       ? LAB_SAW_slow_lost
+                                          : LAB_SAW_refused]++;
 }
 
 static void

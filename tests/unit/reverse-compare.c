@@ -95,7 +95,7 @@ compare(struct run *run)
         REQUIRE(run, x.slow == y.slow && x.n_confirmed == y.n_confirmed);
         REQUIRE(run, x.pruned == reverse_is_pruned(run->r, x.id));
         REQUIRE(run, x.waits == y.waits && x.late == y.late && (!x.late || x.first.v == y.first.v));
-        REQUIRE(run, reverse_has_confirmed(run->r, x.id) == model_has_confirmed(&run->m, x.id));
+        REQUIRE(run, reverse_may_be_fresh(run->r, x.id) == model_may_be_fresh(&run->m, x.id));
         REQUIRE(run, !(x.anchored || x.pruned) || x.una.v == y.una.v);
         REQUIRE(run, x.cond == y.cond && x.code == y.code && x.msn == y.msn);
         REQUIRE(run, x.n_acks == y.n_acks && x.n_dups == y.n_dups && x.n_naks == y.n_naks);
@@ -149,11 +149,13 @@ note_losses(struct run *run)
         note_slow(run, e, &b);
         if (b.lost && !e->lost) {
             REQUIRE(run, b.lost != LOSS_REFUSED || e->refused);
+            bool silent = b.lost == LOSS_SILENT || b.lost == LOSS_UNANSWERED;
+            REQUIRE(run, b.lost != LOSS_UNANSWERED || e->question);
             bool owes = e->question || (!e->joining && (!e->spoke || e->confirmed < run->h));
-            REQUIRE(run, b.lost != LOSS_SILENT || owes);
+            REQUIRE(run, !silent || owes);
             REQUIRE(run, (b.lost == LOSS_ELSEWHERE) <= e->joining);
-            REQUIRE(run, b.lost != LOSS_SILENT || run->now - e->since >= 30 * run->tick);
-            REQUIRE(run, b.lost != LOSS_SILENT || e->asked >= e->since);
+            REQUIRE(run, !silent || run->now - e->since >= 30 * run->tick);
+            REQUIRE(run, !silent || e->asked >= e->since);
             REQUIRE(run, e->joining || una < run->h || (e->question && una == run->h));
             bool presumed = b.lost != LOSS_REFUSED && run->without_state;
             if (presumed && (!e->spoke || una > e->confirmed)) {

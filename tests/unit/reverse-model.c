@@ -638,6 +638,7 @@ static void
 ask(struct model_branch *b)
 {
     b->question = b->due = true;
+    b->asked_fresh = b->asked_fresh || !b->rose;
 }
 
 void
@@ -681,10 +682,10 @@ model_heard(struct model *m, uint32_t id)
 }
 
 bool
-model_has_confirmed(struct model *m, uint32_t id)
+model_may_be_fresh(struct model *m, uint32_t id)
 {
     const struct model_branch *b = find(m, id);
-    return b && b->rose;
+    return b && b->asked_fresh && !b->rose;
 }
 
 /* Nobody has started the ticks that questions need. */
@@ -864,7 +865,11 @@ end_of_tick(struct model *m, uint64_t now)
         b->life = b->asked = false;
         bool slow = look_at_pace(m, b);
         if (is_silent(b) || (slow && m->lose_slow)) {
-            lose(m, b, wanted_by(m, b), is_silent(b) ? LOSS_SILENT : LOSS_SLOW, 0x63, now);
+            lose(m, b, wanted_by(m, b),
+                 !is_silent(b) ? LOSS_SLOW
+                 : lacks       ? LOSS_SILENT
+                               : LOSS_UNANSWERED,
+                 0x63, now);
         }
         b->question = b->question && may_be_asked(m, b);
         if (may_be_asked(m, b) && !b->heard) {

@@ -29,7 +29,7 @@ struct model_branch {
     bool joining, is_node, ready, late;
     int64_t first;
     bool unbounded; /* nothing below that can still come. */
-    bool rose;
+    bool rose, asked_fresh;
     /* R16: may it be asked, was it asked and not heard since, is a question to be sent, and was it
      * heard in this tick? */
     bool idle_asked, question, due, heard;
@@ -113,7 +113,7 @@ int model_branch_add(struct model *, uint32_t id);
 void model_ask_when_idle(struct model *, uint32_t id, bool may);
 bool model_next_question(struct model *, uint32_t *id, psn_t *psn);
 void model_heard(struct model *, uint32_t id);
-bool model_has_confirmed(struct model *, uint32_t id);
+bool model_may_be_fresh(struct model *, uint32_t id);
 int model_branch_wait(struct model *, uint32_t id, bool is_node);
 void model_position(struct model *, uint32_t id, bool as_said, uint64_t now);
 bool model_may_admit(struct model *, psn_t q);
