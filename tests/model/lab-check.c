@@ -92,15 +92,33 @@ check_response(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
     }
 }
 
-/* Is this a question (R16) of PSN una - 1? */
+/* A question (R16) is a WRITE of nothing that no source sends. */
 static bool
-is_question(const uint8_t *frame, const struct parsed *h, psn_t una)
+is_question(const uint8_t *frame, const struct parsed *h)
 {
-    const struct bth *bth = (const void *) (frame + h->bth_ofs);
     const struct reth *reth = (const void *) (frame + h->ext_ofs);
 
-    return h->opcode == RC_WRITE_ONLY && !be32_get(reth->dma_len) && !be32_get(reth->rkey)
-           && bth->ack_req & BTH_ACK_REQ && psn_eq(bth_psn(bth), psn_add(una, -1));
+    return !h->inner.ofs && h->opcode == RC_WRITE_ONLY && !be32_get(reth->dma_len)
+           && !be32_get(reth->rkey);
+}
+
+/* Nobody who is asked may execute the question: it has that PSN. */
+static void
+check_question(const struct lab *lab, const struct lab_node *n, const uint8_t *frame,
+               const struct parsed *h)
+{
+    const struct bth *bth = (const void *) (frame + h->bth_ofs);
+    struct in6_addr dst;
+
+    memcpy(&dst, &ip_at(frame, parsed_innermost(h))->dst, sizeof dst);
+    uint32_t number = lab_receiver_number(&dst);
+    LAB_REQUIRE(lab, number && bth->ack_req & BTH_ACK_REQ, "%s asks nobody", n->plan->name);
+    for (unsigned epoch = 0; epoch <= lab->epoch; epoch++) {
+        bool of_epoch = be24_get(bth->dest_qp) == lab_receiver_qpn(epoch, number - 1);
+        LAB_REQUIRE(
+            lab, !of_epoch || psn_cmp(bth_psn(bth), lab_confirmed_by(lab, epoch, number - 1)) < 0,
+            "%s asks r%u with %06x", n->plan->name, number, bth_psn(bth).v);
+    }
 }
 
 /* With the filter a copy is for somebody who has not confirmed the PSN, as far as the node
@@ -128,7 +146,7 @@ check_filter(const struct lab *lab, const struct lab_node *n, const uint8_t *fra
                                     : id && qpn == lab_receiver_qpn(epoch, id - 1);
         LAB_REQUIRE(lab,
                     !of_tree || !n->class->branch(n->node, i, id, &info) || !info.anchored
-                        || psn_cmp(bth_psn(bth), info.una) >= 0 || is_question(frame, h, info.una),
+                        || psn_cmp(bth_psn(bth), info.una) >= 0,
                     "%s sends %06x to branch %x, which has confirmed it", n->plan->name,
                     bth_psn(bth).v, id);
     }
@@ -140,6 +158,10 @@ lab_check_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
     lab_note_losses(lab, n);
     if (h->bth_ofs && h->opcode == RC_ACK) {
         check_response(lab, n, frame, h);
+        return;
+    }
+    if (is_question(frame, h)) {
+        check_question(lab, n, frame, h);
         return;
     }
     n->n_requests_out++;
