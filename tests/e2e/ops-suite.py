@@ -211,6 +211,8 @@ QUICK = ['--timeout', '17', '--liveness', '2200']
 SILENT = r'no progress for [\d.]+ m?s at PSN \d+ \(seen by %s\)$'
 # The same, of an edge's only receiver.  The edge refuses then, and the node above may be the first
 # to say so.
+UNANSWERED_ALONE = (r'its queue pair does not answer, asked for [\d.]+ m?s \(seen by %s\)$'
+                    r'|behind node %s: NAK 0x63 ')
 SILENT_ALONE = SILENT + r'|behind node %s: NAK 0x63 '
 
 
@@ -322,6 +324,29 @@ def killed_is_pruned(tree, *edges):
         wait_until('they are out of the tree',
                    lambda: not [b for _, b in t.branches('address') if b in hosts])
     return case
+
+
+def killed_while_idle(lab):
+    """Receivers die when all was confirmed.  Their edges ask, and nobody else notices."""
+    messages = Messages(('send', 100), ('write', 3000))
+    t = Transfer(lab, 'killed-idle', messages, group_options=QUICK + ['--policy', 'prune'])
+    lost = {}
+
+    def kill(host, edge):
+        lost[host] = UNANSWERED_ALONE % (edge, edge)
+        t.receivers[host].kill()
+        start = time.monotonic()
+        check_lost('killed-idle', lost)
+        print('      the registry has it after %.1f s' % (time.monotonic() - start))
+        check_group('killed-idle', 'degraded', r'^%s lost: ' % host)
+    t.source().done()
+    kill('r2', 'n1')
+    kill('r5', 'n3')
+    time.sleep(3)   # longer than the liveness time
+    check_lost('killed-idle', lost)
+    t.check_regions(*lost)
+    for host in set(lab.receivers) - set(lost):
+        check_equal("%s's receives" % host, t.lines(host), messages.received())
 
 
 def refusal_is_pruned(lab):
@@ -449,6 +474,7 @@ def main():
         suite.case('a receiver is killed, policy fail-group', killed_fails_group, lab)
         suite.case('two receivers are killed, policy prune', killed_is_pruned(FIG1, 'n2', 'n3'),
                    lab)
+        suite.case('receivers are killed while nothing is sent', killed_while_idle, lab)
         suite.case('a receiver refuses the key, policy prune', refusal_is_pruned, lab)
         suite.case('castbench names who is lost, policy fail-group',
                    castbench_names('fail-group'), lab)
