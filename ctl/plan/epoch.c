@@ -367,13 +367,18 @@ plan_same_addresses(const struct plan *a, const struct plan *b)
 }
 
 /*
- * Is it still carried?
+ * More of a tree.
  */
 
-/* The name of the node with this id, which the plan has no tree of. */
+/* The name of the node with this id, which the plan may have no tree of. */
 static char *
 node_name(const struct plan *plan, uint16_t id)
 {
+    const struct plan_tree *tree = find_tree(plan, id);
+
+    if (tree) {
+        return xstrdup(tree->node->name);
+    }
     for (size_t i = 0; i < plan->n_trees; i++) {
         const struct tree_config *c = &plan->trees[i].config;
         const struct branch_config *b = find_branch(c->branches, c->n_branches, BRANCH_ID_NODE(id));
@@ -384,6 +389,137 @@ node_name(const struct plan *plan, uint16_t id)
     }
     return xasprintf("with id %u", id);
 }
+
+/* The ways of packets through 'old', which would be 'new': what is different? */
+static char *
+check_way_down(const struct plan *want, const struct plan_tree *old, const struct plan_tree *new)
+{
+    const struct tree_config *x = &old->config, *y = &new->config;
+    const char *name = old->node->name;
+
+    if (!IN6_ARE_ADDR_EQUAL(&x->outer_source, &y->outer_source)) {
+        return xasprintf("%s would get packets from another source agent", name);
+    }
+    if (!IN6_ARE_ADDR_EQUAL(&x->upstream, &y->upstream)) {
+        return xasprintf("%s would get packets from another node", name);
+    }
+    if (IN6_IS_ADDR_UNSPECIFIED(&x->replication_sid)
+        && !IN6_IS_ADDR_UNSPECIFIED(&y->replication_sid)) {
+        char *child = node_name(want, node_id_of(&y->outer_da[0]));
+        char *error = xasprintf("%s would be behind %s, which gets packets by another SID as long "
+                                "as no node is behind it",
+                                child, name);
+
+        free(child);
+        return error;
+    }
+    for (size_t i = 0; i < x->n_outer_da; i++) {
+        uint16_t id = node_id_of(&x->outer_da[i]);
+
+        if (!has_child(y, id)) {
+            char *child = node_name(want, id);
+            char *error = xasprintf("%s would get packets from another node than %s", child, name);
+
+            free(child);
+            return error;
+        }
+    }
+    return NULL;
+}
+
+/* The same for responses. */
+static char *
+check_way_up(const struct plan_tree *old, const struct plan_tree *new)
+{
+    const struct tree_config *x = &old->config, *y = &new->config;
+
+    /* A node that merges nothing yet answers nobody: it may begin to. */
+    if (x->n_branches
+        && (x->root != y->root || !IN6_ARE_ADDR_EQUAL(&x->parent_sid, &y->parent_sid))) {
+        return xasprintf("%s would answer to another node", old->node->name);
+    }
+    for (size_t i = 0; i < x->n_branches; i++) {
+        const struct branch_config *b = find_branch(y->branches, y->n_branches, x->branches[i].id);
+
+        if (!b) {
+            return xasprintf("%s would answer to another node than %s", x->branches[i].name,
+                             old->node->name);
+        }
+        if (!IN6_ARE_ADDR_EQUAL(&b->address, &x->branches[i].address)) {
+            return xasprintf("%s would have another address", b->name);
+        }
+    }
+    return NULL;
+}
+
+char *
+plan_grows(const struct plan *have, const struct plan *want)
+{
+    char *error = NULL;
+
+    for (size_t i = 0; i < have->n_trees && !error; i++) {
+        const struct plan_tree *old = &have->trees[i];
+        const struct plan_tree *new = find_tree(want, old->node->id);
+
+        if (!new) {
+            return xasprintf("%s would have no part in the tree", old->node->name);
+        }
+        if (old->config.mode != new->config.mode
+            || old->config.provisioned != new->config.provisioned) {
+            return xasprintf(
+                "mode %s with receivers %s would be %s with %s", tree_mode_name(old->config.mode),
+                receivers_name(old->config.provisioned), tree_mode_name(new->config.mode),
+                receivers_name(new->config.provisioned));
+        }
+        error = check_way_down(want, old, new);
+        if (!error) {
+            error = check_way_up(old, new);
+        }
+    }
+    return error;
+}
+
+static void
+keep_outer_das(const struct tree_config *old, struct tree_config *c)
+{
+    for (size_t i = 0; i < old->n_outer_da; i++) {
+        for (size_t j = 0; j < c->n_outer_da; j++) {
+            if (node_id_of(&old->outer_da[i]) == node_id_of(&c->outer_da[j])) {
+                c->outer_da[j] = old->outer_da[i];
+            }
+        }
+    }
+}
+
+void
+plan_join(const struct plan *have, struct plan *want)
+{
+    for (size_t i = 0; i < want->n_trees; i++) {
+        const struct plan_tree *tree = find_tree(have, want->trees[i].node->id);
+        const struct tree_config *old = tree ? &tree->config : NULL;
+        struct tree_config *c = &want->trees[i].config;
+
+        for (size_t j = 0; j < c->n_branches; j++) {
+            struct branch_config *b = &c->branches[j];
+            const struct branch_config *was =
+                old ? find_branch(old->branches, old->n_branches, b->id) : NULL;
+
+            if (was) {
+                *b = *was;
+            } else {
+                b->join = BRANCH_WAITS;
+            }
+        }
+        if (old) {
+            c->replication_sid = old->replication_sid;
+            keep_outer_das(old, c);
+        }
+    }
+}
+
+/*
+ * Is it still carried?
+ */
 
 static char *
 check_children(const struct plan_topology *t, const struct plan *plan, const struct plan_tree *tree)

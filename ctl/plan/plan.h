@@ -109,6 +109,15 @@ bool plan_same_shape(const struct plan *, const struct plan *);
 /* For trees of one shape: are all switches addressed alike? */
 bool plan_same_addresses(const struct plan *, const struct plan *);
 
+/* Is 'want' only more than 'have', so that all nodes go on with what they do while they learn the
+ * rest?  NULL, or a malloc'd sentence that names what would change.  A node that has lost all nodes
+ * behind it may keep the SID that it has for them: plan_join() sees to that. */
+char *plan_grows(const struct plan *have, const struct plan *want);
+
+/* After plan_grows() was content: what 'have' has of 'want' keeps its addresses, and each branch
+ * what it has of joining.  New branches wait. */
+void plan_join(const struct plan *have, struct plan *want);
+
 /* Does this topology still carry trees that were made for an earlier one?  NULL, or a malloc'd
  * sentence that names what is gone. */
 char *

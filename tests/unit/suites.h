@@ -47,6 +47,7 @@
     SUITE(parse_fields)  \
     SUITE(pcap_write)    \
     SUITE(plan)          \
+    SUITE(plan_grow)     \
     SUITE(plan_tree)     \
     SUITE(policy)        \
     SUITE(port_gso)      \
