@@ -386,12 +386,18 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         b->n_dups++;
         return nothing;
     }
+    psn_t una = cond == REVERSE_NONE ? psn_add(psn, 1) : psn;
+    if (was_asked && cond == REVERSE_NONE && b->cond == REVERSE_NONE && b->anchored
+        && psn_eq(una, b->una)) {
+        *why = DROP_none;
+        b->n_dups++;
+        return nothing; /* the answer to a question, perhaps before anything went down. */
+    }
     if (!psn_acceptable(r, b, psn)) {
         *why = DROP_psn_not_sent;
         return nothing;
     }
     *why = DROP_none;
-    psn_t una = cond == REVERSE_NONE ? psn_add(psn, 1) : psn;
     if (b->waits) {
         b->n_acks++;
         b->msn = msn;
@@ -399,11 +405,6 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         return decide(r, false, now);
     }
     b->liveness.alive |= shows_life(b, una, cond);
-    if (was_asked && cond == REVERSE_NONE && b->cond == REVERSE_NONE && b->anchored
-        && psn_eq(una, b->una)) {
-        b->n_dups++;
-        return nothing; /* the answer to a question. */
-    }
 
     if (says_nothing_new(b, psn, cond, code)) {
         b->n_dups++;

@@ -42,17 +42,27 @@ find_branch(const struct branch_config *branches, size_t n, uint32_t id)
     return NULL;
 }
 
-bool
-plan_is_provisioned(const struct plan *plan, uint32_t branch)
+const struct branch_config *
+plan_find_branch(const struct plan *plan, uint32_t id, const struct plan_tree **tree)
 {
     for (size_t i = 0; i < plan->n_trees; i++) {
         const struct tree_config *c = &plan->trees[i].config;
+        const struct branch_config *b = find_branch(c->branches, c->n_branches, id);
 
-        if (find_branch(c->branches, c->n_branches, branch)) {
-            return true;
+        if (b) {
+            *tree = &plan->trees[i];
+            return b;
         }
     }
-    return false;
+    return NULL;
+}
+
+bool
+plan_is_provisioned(const struct plan *plan, uint32_t branch)
+{
+    const struct plan_tree *tree;
+
+    return plan_find_branch(plan, branch, &tree) != NULL;
 }
 
 bool
@@ -513,6 +523,24 @@ plan_join(const struct plan *have, struct plan *want)
         if (old) {
             c->replication_sid = old->replication_sid;
             keep_outer_das(old, c);
+        }
+    }
+}
+
+void
+plan_add_copy(struct plan *plan, uint32_t branch)
+{
+    const struct plan_tree *tree;
+    const struct branch_config *b = plan_find_branch(plan, branch, &tree);
+
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        struct tree_config *c = &plan->trees[i].config;
+
+        if (plan_is_agent(plan->trees[i].node)) {
+            c->copies = xrealloc(c->copies, (c->n_copies + 1) * sizeof *c->copies);
+            c->copies[c->n_copies] = *b;
+            c->copies[c->n_copies++].join = BRANCH_COUNTS;
+            qsort(c->copies, c->n_copies, sizeof *c->copies, plan_compare_branches);
         }
     }
 }

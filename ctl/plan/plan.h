@@ -65,6 +65,9 @@ struct plan {
  * tree.c: trees from the topology.
  */
 
+/* For qsort(): the order of a tree's branches and copies, by edge and id. */
+int plan_compare_branches(const void *, const void *);
+
 /* Can the group's source be served at all?  NULL, or a malloc'd sentence why not. */
 char *plan_check_source(const struct plan_topology *, const struct plan_group *);
 /* Can this host be a receiver?  Supposes that plan_check_source() is content. */
@@ -92,6 +95,9 @@ void plan_set_policy(const struct plan_group *, struct plan *);
 
 /* The source agent's part, or NULL. */
 const struct plan_tree *plan_agent_tree(const struct plan *);
+/* The branch with this id, and in *tree the node that merges it; NULL: none does. */
+const struct branch_config *
+plan_find_branch(const struct plan *, uint32_t id, const struct plan_tree **tree);
 /* Is the member with this branch id a receiver of a switch?  Does the source agent copy to it? */
 bool plan_is_provisioned(const struct plan *, uint32_t branch);
 bool plan_is_copied(const struct plan *, uint32_t branch);
@@ -117,6 +123,9 @@ char *plan_grows(const struct plan *have, const struct plan *want);
 /* After plan_grows() was content: what 'have' has of 'want' keeps its addresses, and each branch
  * what it has of joining.  New branches wait. */
 void plan_join(const struct plan *have, struct plan *want);
+
+/* Has the source agent make copies for this receiver of a switch, too. */
+void plan_add_copy(struct plan *, uint32_t branch);
 
 /* Does this topology still carry trees that were made for an earlier one?  NULL, or a malloc'd
  * sentence that names what is gone. */

@@ -109,8 +109,8 @@ plan_check_member(const struct plan_topology *t, const struct plan_group *g, con
     return NULL;
 }
 
-static int
-compare_branches(const void *a_, const void *b_)
+int
+plan_compare_branches(const void *a_, const void *b_)
 {
     const struct branch_config *a = a_, *b = b_;
     int cmp = memcmp(&a->edge, &b->edge, sizeof a->edge);
@@ -148,7 +148,7 @@ add_receivers(const struct plan_topology *t, const struct plan_group *g,
         b->len = m->len;
         b->psn = m->psn;
     }
-    qsort(branches, *np, sizeof *branches, compare_branches);
+    qsort(branches, *np, sizeof *branches, plan_compare_branches);
 }
 
 /* What the source agent's TLVs name, by edge. */

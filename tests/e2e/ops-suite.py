@@ -338,7 +338,7 @@ def killed_while_idle(lab):
         start = time.monotonic()
         check_lost('killed-idle', lost)
         print('      the registry has it after %.1f s' % (time.monotonic() - start))
-        check_group('killed-idle', 'degraded', r'^%s lost: ' % host)
+        check_group('killed-idle', 'degraded', r'(^|; )%s lost: ' % host)
     t.source().done()
     kill('r2', 'n1')
     kill('r5', 'n3')

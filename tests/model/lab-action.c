@@ -253,11 +253,26 @@ act_restart(struct lab *lab, unsigned node)
     }
 }
 
+/* One of those that are not there; they are in their order. */
+static void
+act_join(struct lab *lab)
+{
+    unsigned start = lab_random(lab, lab->n);
+
+    for (unsigned i = 0; i < lab->n; i++) {
+        if (lab->receivers[(start + i) % lab->n].absent) {
+            lab_join(lab, (start + i) % lab->n);
+            return;
+        }
+    }
+}
+
 static void
 act(struct lab *lab, const struct lab_action *action)
 {
     static const char *const names[] = {
-        "reconfigure", "remove", "restart", "new epoch", "fatal", "calm", "deafen", "kill", "slow",
+        "reconfigure", "remove", "restart", "new epoch", "fatal",
+        "calm",        "deafen", "kill",    "slow",      "join",
     };
 
     if (lab->trace) {
@@ -279,6 +294,7 @@ act(struct lab *lab, const struct lab_action *action)
     case LAB_DEAFEN: act_deafen(lab); break;
     case LAB_KILL: act_kill(lab, action->node); break;
     case LAB_SLOW: act_slow(lab); break;
+    case LAB_JOIN: act_join(lab); break;
     case LAB_CALM:
         fabric_calm(&lab->fabric);
         lab->calm_since = lab->fabric.now;

@@ -115,9 +115,9 @@ check_question(const struct lab *lab, const struct lab_node *n, const uint8_t *f
     LAB_REQUIRE(lab, number && bth->ack_req & BTH_ACK_REQ, "%s asks nobody", n->plan->name);
     for (unsigned epoch = 0; epoch <= lab->epoch; epoch++) {
         bool of_epoch = be24_get(bth->dest_qp) == lab_receiver_qpn(epoch, number - 1);
-        LAB_REQUIRE(
-            lab, !of_epoch || psn_cmp(bth_psn(bth), lab_confirmed_by(lab, epoch, number - 1)) < 0,
-            "%s asks r%u with %06x", n->plan->name, number, bth_psn(bth).v);
+        LAB_REQUIRE(lab,
+                    !of_epoch || psn_cmp(bth_psn(bth), lab_expected_by(lab, epoch, number - 1)) < 0,
+                    "%s asks r%u with %06x", n->plan->name, number, bth_psn(bth).v);
     }
 }
 
@@ -139,6 +139,7 @@ check_filter(const struct lab *lab, const struct lab_node *n, const uint8_t *fra
     for (size_t i = 0; i < n->class->n_trees(n->node); i++) {
         struct reverse_branch_info info;
         struct tree_info t;
+        int32_t shift = h->inner.ofs || !id ? 0 : lab_shift(&lab->receivers[id - 1]);
 
         n->class->tree(n->node, i, &t);
         unsigned epoch = t.config->designated_qpn - lab_designated_qpn(0);
@@ -146,7 +147,7 @@ check_filter(const struct lab *lab, const struct lab_node *n, const uint8_t *fra
                                     : id && qpn == lab_receiver_qpn(epoch, id - 1);
         LAB_REQUIRE(lab,
                     !of_tree || !n->class->branch(n->node, i, id, &info) || !info.anchored
-                        || psn_cmp(bth_psn(bth), info.una) >= 0,
+                        || psn_cmp(psn_add(bth_psn(bth), -shift), info.una) >= 0,
                     "%s sends %06x to branch %x, which has confirmed it", n->plan->name,
                     bth_psn(bth).v, id);
     }
@@ -155,6 +156,7 @@ check_filter(const struct lab *lab, const struct lab_node *n, const uint8_t *fra
 void
 lab_check_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struct parsed *h)
 {
+    lab_note_joins(lab);
     lab_note_losses(lab, n);
     if (h->bth_ofs && h->opcode == RC_ACK) {
         check_response(lab, n, frame, h);
@@ -222,16 +224,27 @@ lab_check_accepted(struct lab *lab, unsigned station, const struct rc_endpoint *
                 lab_station_name(lab, station));
 }
 
+bool
+lab_has_to_have(const struct lab_receiver *r, const struct lab_message *m)
+{
+    return !r->is_late || (r->joined && psn_cmp(m->last_psn, r->first) >= 0);
+}
+
 void
 lab_check_completed(struct lab *lab, unsigned message)
 {
     const struct lab_message *m = &lab->messages[message];
+
+    lab_note_joins(lab);
     struct lab_set all = lab_counted(lab, lab->epoch);
     struct lab_set counted = lab_set_without(&all, &lab->pruned);
 
     LAB_REQUIRE(lab, !lab_set_is_empty(&counted), "message %u completed, and nobody counts",
                 message);
     LAB_SET_FOR_EACH (i, &counted) {
+        if (!lab_has_to_have(&lab->receivers[i], m)) {
+            continue;
+        }
         LAB_REQUIRE(lab,
                     psn_cmp(lab_confirmed_by(lab, lab->epoch, i), m->last_psn) > 0
                         && !memcmp(lab->receivers[i].memory + m->ofs, lab->data + m->ofs, m->len),
@@ -273,14 +286,14 @@ static const struct {
     {DROP_icmp_error, LAB_FAULT_MODE},
     {DROP_no_neighbour, LAB_FAULT_RESTART},
     /* An answer to a Proxy that is none any more at an edge whose last receiver has left. */
-    {DROP_no_route, LAB_FAULT_REMOVE},
+    {DROP_no_route, LAB_FAULT_REMOVE | LAB_FAULT_JOIN},
     /* While one node has the change and another has not. */
-    {DROP_unknown_branch, LAB_FAULT_REMOVE},
-    {DROP_not_provisioned, LAB_FAULT_REMOVE},
-    {DROP_mt_no_tlv, LAB_FAULT_REMOVE},
-    {DROP_group_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH},
-    {DROP_rs_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH},
-    {DROP_mcast_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH},
+    {DROP_unknown_branch, LAB_FAULT_REMOVE | LAB_FAULT_JOIN},
+    {DROP_not_provisioned, LAB_FAULT_REMOVE | LAB_FAULT_JOIN},
+    {DROP_mt_no_tlv, LAB_FAULT_REMOVE | LAB_FAULT_JOIN},
+    {DROP_group_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH | LAB_FAULT_JOIN},
+    {DROP_rs_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH | LAB_FAULT_JOIN},
+    {DROP_mcast_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH | LAB_FAULT_JOIN},
     {DROP_stale_epoch, LAB_FAULT_EPOCH},
     {DROP_member_lost, LAB_FAULT_LOSS},
 };

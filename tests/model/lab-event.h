@@ -45,6 +45,7 @@ struct parsed;
     EVENT(left_and_moved, "a receiver left, which moved the minimum")              \
     EVENT(silent, "a receiver was lost because it was silent")                     \
     EVENT(unanswered, "a receiver was lost that did not answer questions")         \
+    EVENT(joined, "a receiver joined in mid-stream")                               \
     EVENT(refused, "a receiver was lost because it refused")                       \
     EVENT(slow, "a branch was called slow")                                        \
     EVENT(slow_lost, "a receiver was lost because it was slow")                    \

@@ -103,7 +103,11 @@ counted_by(const struct lab_node *n, unsigned epoch)
         const struct branch_config *b = &t->branches[i];
 
         if (b->kind == BRANCH_RECEIVER) {
-            lab_set_add(&counted, b->id - 1);
+            const struct lab_receiver *r = &n->lab->receivers[b->id - 1];
+
+            if (!r->is_late || r->joined) {
+                lab_set_add(&counted, b->id - 1);
+            }
             continue;
         }
         const struct plan_node *child = plan_find_node(&n->lab->topology, b->name);
@@ -200,6 +204,16 @@ settle(struct lab *lab, struct lab_node *n)
 }
 
 void
+lab_recount(struct lab *lab)
+{
+    for (unsigned j = 0; j < lab->n_nodes; j++) {
+        for (unsigned epoch = 0; epoch < LAB_N_EPOCHS; epoch++) {
+            lab->nodes[j].counted[epoch] = counted_by(&lab->nodes[j], epoch);
+        }
+    }
+}
+
+void
 lab_node_configure(struct lab *lab, unsigned i)
 {
     struct lab_node *n = &lab->nodes[i];
@@ -222,10 +236,8 @@ lab_node_configure(struct lab *lab, unsigned i)
     }
     for (unsigned j = 0; j < lab->n_nodes; j++) {
         note_outputs(&lab->nodes[j]);
-        for (unsigned epoch = 0; epoch < LAB_N_EPOCHS; epoch++) {
-            lab->nodes[j].counted[epoch] = counted_by(&lab->nodes[j], epoch);
-        }
     }
+    lab_recount(lab);
 
     n->base.generation++;
     struct node_config c = n->base;

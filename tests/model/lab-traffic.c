@@ -76,7 +76,8 @@ lab_plan_group(const struct lab *lab, unsigned epoch, const struct lab_set *remo
         abort();
     }
     for (unsigned i = 0; i < lab->n; i++) {
-        bool is_member = !lab_set_has(removed, i);
+        const struct lab_receiver *r = &lab->receivers[i];
+        bool is_member = !lab_set_has(removed, i) && !r->absent;
         struct plan_member *m = &g.members[g.n_members++];
 
         *m = (struct plan_member){
@@ -86,7 +87,8 @@ lab_plan_group(const struct lab *lab, unsigned epoch, const struct lab_set *remo
             .branch = i + 1,
             .qpn = lab_receiver_qpn(epoch, i),
             .provision = is_member,
-            .copy = is_member,
+            .psn = r->is_late ? r->psn : g.start_psn,
+            .copy = is_member && (!r->is_late || r->named),
         };
         snprintf(m->host, sizeof m->host, "r%u", i + 1);
     }
@@ -94,10 +96,16 @@ lab_plan_group(const struct lab *lab, unsigned epoch, const struct lab_set *remo
 }
 
 psn_t
-lab_confirmed_by(const struct lab *lab, unsigned epoch, unsigned receiver)
+lab_expected_by(const struct lab *lab, unsigned epoch, unsigned receiver)
 {
     const struct lab_receiver *r = &lab->receivers[receiver];
     return epoch < lab->epoch ? r->confirmed[epoch] : rc_expected(r->endpoint);
+}
+
+psn_t
+lab_confirmed_by(const struct lab *lab, unsigned epoch, unsigned receiver)
+{
+    return psn_add(lab_expected_by(lab, epoch, receiver), -lab_shift(&lab->receivers[receiver]));
 }
 
 /* Receive buffers. */
@@ -220,6 +228,7 @@ receiver_start(struct lab *lab, unsigned i, const struct rc_config *source)
     c.va = receiver_va(i);
     c.region_len = lab->region_len;
     c.rkey = receiver_rkey(i);
+    c.start_psn = r->is_late ? r->psn : c.start_psn;
     r->lab = lab;
     r->endpoint = rc_create(&c, &(struct rc_ops){.tx = receiver_tx, .aux = r});
     r->n_buffers = 0;

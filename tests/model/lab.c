@@ -59,7 +59,7 @@ lab_choose_messages(struct lab *lab, uint32_t max_packets, bool buffers)
 {
     static const unsigned sizes[] = {1, 16, 64};
     unsigned limit = 1 + lab_random(lab, MOST_MESSAGES);
-    bool all_kinds = buffers || lab_random(lab, 2);
+    bool all_kinds = buffers || (!lab->writes_only && lab_random(lab, 2));
 
     while (lab->n_messages < limit && lab->n_packets + 64 <= max_packets) {
         uint32_t n = lab->warm_up && !lab->n_messages ? 1 : sizes[lab_random(lab, 3)];

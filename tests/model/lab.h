@@ -9,6 +9,7 @@
  *   lab-node.c      nodes: configuration, start and end, frames in and out
  *   lab-traffic.c   endpoints and what they send each other
  *   lab-action.c    what happens in mid-stream
+ *   lab-join.c      receivers that join in mid-stream
  *   lab-loss.c      members that are lost, and who says so
  *   lab-event.c     what happened how often
  *   lab-oracle.c    an aggregator that knows all, to compare with
@@ -104,6 +105,10 @@ struct lab_receiver {
     uint64_t deaf_since, deaf_until; /* hears nothing and says nothing; 0: never. */
     uint64_t slow_since;             /* it takes its time; 0: it never did. */
     bool slow_seen;                  /* a node has said that it is slow. */
+    /* It is not there at first.  It is in no tree; its edge may admit it; it counts. */
+    bool is_late, absent, named, joined;
+    psn_t psn;   /* what it expects at first. */
+    psn_t first; /* the same for the source, if it counts. */
 };
 
 /* A plan and what it was made for. */
@@ -132,6 +137,7 @@ enum lab_action_kind {
     LAB_DEAFEN, /* a receiver, for good, for a while or for long. */
     LAB_KILL,   /* a node, for good. */
     LAB_SLOW,   /* a receiver, for some time. */
+    LAB_JOIN,   /* a receiver. */
 };
 
 /* What has interfered, and explains drops. */
@@ -144,6 +150,7 @@ enum {
     LAB_FAULT_LOSS = 1 << 5,
     LAB_FAULT_MODE =
         1 << 6, /* not replicate: bursts to cold neighbours, ICMPv6 errors from afar. */
+    LAB_FAULT_JOIN = 1 << 7,
 };
 
 struct lab_action {
@@ -204,6 +211,7 @@ struct lab {
     struct lab_message messages[LAB_MAX_MESSAGES];
     unsigned n_messages;
     uint32_t n_packets; /* of all of them. */
+    bool writes_only;   /* messages are. */
     struct lab_action actions[LAB_MAX_ACTIONS];
     unsigned n_actions;
 
@@ -289,6 +297,8 @@ void lab_node_configure(struct lab *, unsigned i);
 /* Mode ingress: packets for other nodes, of those for all edges, that cross this one. */
 unsigned lab_node_n_crossing(const struct lab_node *);
 uint64_t lab_node_drops(const struct lab_node *, enum drop_reason); /* in all its lives. */
+/* Whom nodes speak for may have changed. */
+void lab_recount(struct lab *);
 void lab_node_timer(struct lab *, struct lab_node *);
 void lab_deliver(void *lab, struct fabric_end, const uint8_t *frame, size_t len);
 void lab_host_send(struct lab *, unsigned station, const uint8_t *ip, size_t len);
@@ -301,6 +311,8 @@ uint32_t lab_source_qpn(unsigned epoch);
 uint32_t lab_receiver_qpn(unsigned epoch, unsigned i);
 /* The planner's view of an epoch from which 'removed' are gone; free 'members'. */
 struct plan_group lab_plan_group(const struct lab *, unsigned epoch, const struct lab_set *removed);
+/* What it expects next, in its own numbers and, as the next one, in those of the epoch. */
+psn_t lab_expected_by(const struct lab *, unsigned epoch, unsigned receiver);
 psn_t lab_confirmed_by(const struct lab *, unsigned epoch, unsigned receiver);
 void lab_post_work(struct lab *);
 void lab_endpoints_start(struct lab *);
@@ -308,6 +320,14 @@ void lab_endpoints_stop(struct lab *);
 
 /* lab-action.c. */
 void lab_act_if_due(struct lab *);
+
+/* lab-join.c. */
+/* Receiver i joins, if the tree can grow by it. */
+void lab_join(struct lab *, unsigned i);
+/* Has a receiver been admitted since? */
+void lab_note_joins(struct lab *);
+/* How far its numbers are above the epoch's. */
+int32_t lab_shift(const struct lab_receiver *);
 
 /* lab-loss.c. */
 void lab_loss_start(struct lab *);
@@ -333,6 +353,8 @@ struct lab_set lab_counted(const struct lab *, unsigned epoch);
 void lab_check_sent(struct lab *, struct lab_node *, const uint8_t *frame, const struct parsed *);
 void
 lab_check_delivered(struct lab *, unsigned station, const uint8_t *frame, const struct parsed *);
+/* Is this message for the receiver?  It is not if it began before the receiver joined. */
+bool lab_has_to_have(const struct lab_receiver *, const struct lab_message *);
 /* After a frame that came to an endpoint. */
 void lab_check_accepted(struct lab *, unsigned station, const struct rc_endpoint *);
 void lab_check_completed(struct lab *, unsigned message);

@@ -14,7 +14,7 @@
 
 static const char *const names[] = {
     "exact",   "disorder", "lossy", "spoilt", "rnr",   "forged",         "failing", "shrinking",
-    "restart", "epoch",    "mixed", "losing", "dying", "losing-restart", "slow",
+    "restart", "epoch",    "mixed", "losing", "dying", "losing-restart", "joining", "slow",
 };
 
 const char *
@@ -196,6 +196,7 @@ choose_action(struct lab *lab, enum scenario_kind kind, unsigned i)
     case SCENARIO_EPOCH: return LAB_NEW_EPOCH;
     case SCENARIO_LOSING: return losses[lab_random(lab, 6)];
     case SCENARIO_DYING: return i < 2 ? LAB_KILL : losses[lab_random(lab, 6)];
+    case SCENARIO_JOINING: return i % 4 == 3 ? LAB_RECONFIGURE : LAB_JOIN;
     case SCENARIO_SLOW: return i ? LAB_RECONFIGURE : LAB_SLOW;
     case SCENARIO_LOSING_RESTART: return i ? LAB_RESTART : losses[lab_random(lab, 6)];
     default: return mix[lab_random(lab, 5)];
@@ -241,6 +242,24 @@ choose_slow(struct lab *lab)
     lab->min_rate = 100;
     lab->lose_slow = lab_random(lab, 3);
     lab->buffers = LAB_BUFFERS_READY;
+}
+
+/* Some are not there at first: not all.  What they expect is their own affair. */
+static void
+choose_late(struct lab *lab)
+{
+    lab->liveness_msec = 200;
+    lab->prune = true;
+    lab->buffers = LAB_BUFFERS_READY;
+    lab->writes_only = true;
+    lab->gap = 100 + lab_random(lab, 1000); /* It takes a while. */
+    for (unsigned i = 1; i < lab->n; i++) {
+        struct lab_receiver *r = &lab->receivers[i];
+
+        r->is_late = r->absent = lab_random(lab, 2);
+        r->psn =
+            psn_make(lab_random(lab, 2) ? 0u - lab_random(lab, 100) : lab_random(lab, PSN_MASK));
+    }
 }
 
 /* A quarter of the runs is in another mode than replicate with TLVs; SRHs have no room for all
@@ -291,6 +310,8 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
                                             : LAB_BUFFERS_READY;
     if (kind == SCENARIO_SLOW) {
         choose_slow(lab);
+    } else if (kind == SCENARIO_JOINING) {
+        choose_late(lab);
     } else if (kind >= SCENARIO_LOSING) {
         choose_losses(lab);
     }

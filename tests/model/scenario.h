@@ -24,7 +24,8 @@ enum scenario_kind {
     SCENARIO_LOSING,
     SCENARIO_DYING, /* nodes, besides. */
     SCENARIO_LOSING_RESTART,
-    SCENARIO_SLOW, /* a receiver takes its time. */
+    SCENARIO_JOINING, /* receivers come in mid-stream. */
+    SCENARIO_SLOW,    /* a receiver takes its time. */
     N_SCENARIO_KINDS
 };
 const char *scenario_name(enum scenario_kind);

@@ -87,7 +87,7 @@ choose_kind(struct fabric *chance)
         [SCENARIO_RESTART] = 4,  [SCENARIO_EPOCH] = 5,
         [SCENARIO_MIXED] = 5,    [SCENARIO_LOSING] = 11,
         [SCENARIO_DYING] = 8,    [SCENARIO_LOSING_RESTART] = 6,
-        [SCENARIO_SLOW] = 12,
+        [SCENARIO_JOINING] = 12, [SCENARIO_SLOW] = 12,
     };
     unsigned total = 0;
 

@@ -958,6 +958,11 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
         b->n_dups++;
         return silent;
     }
+    if (was_asked && syndrome < 0x20 && b->known && b->cond == REVERSE_NONE && x + 1 == b->una) {
+        *why = DROP_none;
+        b->n_dups++;
+        return silent;
+    }
     if (!m->started || x >= m->h
         || (!b->known && x < (b->joining ? m->h - (1 << 22) : m->anchor_floor))) {
         *why = DROP_psn_not_sent;
@@ -969,10 +974,6 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
         b->msn = msn;
         join(m, b, m->f_known && m->f > x + 1 ? m->f : x + 1);
         return after_event(m, false, now);
-    }
-    if (was_asked && syndrome < 0x20 && b->known && b->cond == REVERSE_NONE && x + 1 == b->una) {
-        b->n_dups++;
-        return silent;
     }
     if (syndrome < 0x20) {
         dup = take_ack(b, x, msn);
