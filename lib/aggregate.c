@@ -97,8 +97,9 @@ aggregate_check(const struct aggregate *a, const struct tree_config *config, cha
 static void
 add_branch(struct aggregate *a, const struct branch_config *b, uint64_t now)
 {
-    if (b->join == BRANCH_COUNTS ? reverse_branch_add(a->reverse, b->id, now)
-                                 : reverse_branch_wait(a->reverse, b->id, b->kind == BRANCH_NODE)) {
+    if (b->join == BRANCH_COUNTS
+            ? reverse_branch_add(a->reverse, b->id, now)
+            : reverse_branch_wait(a->reverse, b->id, b->kind == BRANCH_NODE, b->psn)) {
         abort();
     }
     if (b->late) {
@@ -255,12 +256,13 @@ aggregate_response(struct aggregate *a, const struct branch_config *b, const uin
             take_position(a, b, psn, aeth->syndrome, msn, now);
             return DROP_none;
         }
-        if (is_fresh(psn, aeth->syndrome, msn) && reverse_may_be_fresh(a->reverse, b->id)
-            && !DEFECT(JOIN_BELOW)) {
+        bool fresh = is_fresh(psn, aeth->syndrome, msn);
+
+        psn = shift_back(psn, aggregate_shift(a, b));
+        if (fresh && reverse_may_be_fresh(a->reverse, b->id, psn) && !DEFECT(JOIN_BELOW)) {
             reverse_heard(a->reverse, b->id);
             return DROP_none;
         }
-        psn = shift_back(psn, aggregate_shift(a, b));
     }
     *out = reverse_response(a->reverse, b->id, psn, aeth->syndrome, msn, now, &why);
     return why;

@@ -187,6 +187,7 @@ branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond 
     bool news = cond != REVERSE_NONE && (cond != REVERSE_FATAL || psn_cmp(una, r->h) < 0);
     b->setting = news ? ++r->settings : 0;
     join_bound(r, b);
+    b->asked_fresh &= !b->anchored || psn_cmp(una, b->fresh) <= 0;
     if (cond == REVERSE_NAK) {
         held_append(r, b);
     }
@@ -233,6 +234,7 @@ branch_insert(struct reverse *r, uint32_t id)
         r->branches[i] = b;
         r->n_branches++;
         b->id = id;
+        b->fresh = psn_make(PSN_MASK);
     }
     return b;
 }

@@ -39,9 +39,10 @@ struct pace {
 
 struct branch {
     uint32_t id;
-    bool anchored; /* una is known, and the branch is in the heap. */
+    bool anchored;    /* una is known, and the branch is in the heap. */
     bool risen;       /* una has risen, or was unknown. */
-    bool asked_fresh; /* a question was due before that. */
+    bool asked_fresh; /* a question was due before that, and una is not yet above... */
+    psn_t fresh;      /* ...the PSN of the answer of a queue pair that has received nothing. */
     psn_t una;
     enum reverse_cond cond;
     uint8_t code;               /* RNR timer code or fatal syndrome. */
@@ -57,6 +58,7 @@ struct branch {
     bool is_node;      /* of those that wait. */
     bool late;         /* it has waited... */
     bool bounded;      /* ...and PSNs below 'first' may still come. */
+    psn_t expects;     /* what a receiver that waits expects, in its own numbers. */
     psn_t first;
     struct liveness liveness;
     struct pace pace;

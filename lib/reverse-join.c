@@ -21,7 +21,7 @@
 static const struct reverse_out nothing;
 
 int
-reverse_branch_wait(struct reverse *r, uint32_t id, bool is_node)
+reverse_branch_wait(struct reverse *r, uint32_t id, bool is_node, psn_t psn)
 {
     if (branch_find(r, id)) {
         return EEXIST;
@@ -32,6 +32,7 @@ reverse_branch_wait(struct reverse *r, uint32_t id, bool is_node)
     }
     b->waits = true;
     b->is_node = is_node;
+    b->expects = psn;
     r->n_waiting++;
     return 0;
 }
@@ -41,6 +42,7 @@ set_first(struct reverse *r, struct branch *b, psn_t first)
 {
     b->late = true;
     b->first = first;
+    b->fresh = psn_add(first, psn_cmp(psn_make(PSN_MASK), b->expects));
     if (!b->is_node && !b->bounded) {
         b->bounded = true;
         r->n_bounded++;
@@ -132,7 +134,7 @@ reverse_takes(struct reverse *r, uint32_t id, psn_t q, uint64_t now)
 }
 
 struct reverse_out
-reverse_passed(struct reverse *r)
+reverse_passed(struct reverse *r, uint64_t now)
 {
     if (!r->passing || branches_counted(r) || !r->n_waiting) {
         return nothing;
@@ -144,6 +146,9 @@ reverse_passed(struct reverse *r)
     r->confirmed = true;
     r->told = 0;
     r->n_sent_acks++;
+    if (moved) {
+        stall_moved(r, r->h, now);
+    }
     return (struct reverse_out){
         .send = true,
         .syndrome = AETH_ACK_UNLIMITED,

@@ -437,10 +437,10 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
 }
 
 bool
-reverse_may_be_fresh(const struct reverse *r, uint32_t id)
+reverse_may_be_fresh(const struct reverse *r, uint32_t id, psn_t psn)
 {
     const struct branch *b = branch_find(r, id);
-    return b && b->asked_fresh && !b->risen;
+    return b && b->asked_fresh && psn_eq(psn, b->fresh);
 }
 
 struct reverse_out

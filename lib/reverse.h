@@ -92,12 +92,13 @@ void reverse_ask_when_idle(struct reverse *, uint32_t id, bool may);
 bool reverse_next_question(struct reverse *, uint32_t *id, psn_t *psn);
 /* The branch has shown that it lives, and nothing else. */
 void reverse_heard(struct reverse *, uint32_t id);
-/* Was the branch asked before it had confirmed anything, and has it confirmed nothing since?  Its answer
- * may then be that of a queue pair that has received nothing. */
-bool reverse_may_be_fresh(const struct reverse *, uint32_t id);
+/* May ACK(psn) with MSN 0 be what a queue pair answers that has received nothing (R16)?  It may if the
+ * branch was asked before it had confirmed anything, and PSN 'psn' is what that answer has. */
+bool reverse_may_be_fresh(const struct reverse *, uint32_t id, psn_t psn);
 
-/* R17: adds a branch that waits, at any time: a node, or a receiver.  0, EEXIST or ENOMEM. */
-int reverse_branch_wait(struct reverse *, uint32_t id, bool is_node);
+/* R17: adds a branch that waits, at any time: a node, or a receiver whose queue pair expects 'psn'.  0,
+ * EEXIST or ENOMEM. */
+int reverse_branch_wait(struct reverse *, uint32_t id, bool is_node, psn_t psn);
 /* The branch has waited in an earlier life of the node, and counts from PSN 'first' on. */
 void reverse_set_first(struct reverse *, uint32_t id, psn_t first);
 /* A receiver that waits has answered: is its queue pair where it was said to be?  If so it is ready,
@@ -113,7 +114,7 @@ void reverse_admit(struct reverse *);
 bool reverse_takes(struct reverse *, uint32_t id, psn_t q, uint64_t now);
 /* Copies of the PSN of the last reverse_down() were made.  If all branches wait, it answers.  Not
  * to be called at the root. */
-struct reverse_out reverse_passed(struct reverse *);
+struct reverse_out reverse_passed(struct reverse *, uint64_t now);
 
 /* Removes n branches, or none.  That may move m: the result says what to send once all have gone.
  * If only pruned branches are left, one of them counts again, as lost. */

@@ -189,7 +189,7 @@ group_input(struct swedge *sw, struct rx *rx, enum arrival by)
     }
     why = to_nodes ? copy_to_nodes(sw, rx, &o) : to_receivers;
     if (!out.send && !o.tree->config.root) {
-        out = reverse_passed(o.tree->aggregate->reverse);
+        out = reverse_passed(o.tree->aggregate->reverse, rx->now);
     }
     reverse_path_send(sw, o.tree, &out, rx->now);
     return why;

@@ -279,8 +279,9 @@ static const struct {
     {DROP_too_long, 0},
     {DROP_no_parent, 0},
     {DROP_group_closed, 0},
-    /* A node that was started again learns anew what was sent; a forger names what never was. */
-    {DROP_psn_not_sent, LAB_FAULT_RESTART | LAB_FAULT_FORGED},
+    /* A node that was started again learns anew what was sent; a forger names what never was; and
+     * who has nothing names any. */
+    {DROP_psn_not_sent, LAB_FAULT_RESTART | LAB_FAULT_FORGED | LAB_FAULT_JOIN},
     /* A solicitation to a node that was down is repeated after a second. */
     {DROP_neigh_queue, LAB_FAULT_RESTART | LAB_FAULT_MODE},
     {DROP_icmp_error, LAB_FAULT_MODE},

@@ -202,13 +202,29 @@ forge(struct lab *lab, unsigned station, const uint8_t *ip, size_t len)
 }
 
 static void
+say_again(void *lab_, unsigned receiver, unsigned unused)
+{
+    struct lab *lab = lab_;
+    const struct lab_receiver *r = &lab->receivers[receiver];
+
+    (void) unused;
+    lab_host_send(lab, lab_source_station(lab) + 1 + receiver, r->repeat, r->repeat_len);
+}
+
+static void
 receiver_tx(void *r_, const uint8_t *ip, size_t len)
 {
-    const struct lab_receiver *r = r_;
+    struct lab_receiver *r = r_;
     struct lab *lab = r->lab;
     unsigned station = lab_source_station(lab) + 1 + (unsigned) (r - lab->receivers);
 
     lab_host_send(lab, station, ip, len);
+    if (r->is_late && !r->repeat_len) {
+        memcpy(r->repeat, ip, len);
+        r->repeat_len = len;
+        fabric_schedule(&lab->fabric, lab->fabric.now + lab_random(lab, 30000), say_again,
+                        (unsigned) (r - lab->receivers), 0);
+    }
     if (lab->forged && lab_random(lab, 8) == 0) {
         forge(lab, station, ip, len);
     }

@@ -109,6 +109,9 @@ struct lab_receiver {
     bool is_late, absent, named, joined;
     psn_t psn;   /* what it expects at first. */
     psn_t first; /* the same for the source, if it counts. */
+    /* What it said at first, which the network says once more later. */
+    uint8_t repeat[RC_MAX_PACKET];
+    size_t repeat_len;
 };
 
 /* A plan and what it was made for. */

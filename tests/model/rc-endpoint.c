@@ -81,7 +81,8 @@ struct rc_endpoint {
 
     /* Responder. */
     uint64_t n_requests, n_duplicates, n_ahead, n_acks, n_naks;
-    psn_t resp_psn; /* expected. */
+    psn_t resp_psn;    /* expected. */
+    bool has_executed; /* anything. */
     uint32_t msn;
     bool sent_psn_nak;
     bool failed;
@@ -342,6 +343,7 @@ execute(struct rc_endpoint *ep, const struct rx *rx, uint64_t now)
     }
     ep->in_message = !end;
     ep->msn += end;
+    ep->has_executed = true;
     psn_t psn = ep->resp_psn;
     ep->resp_psn = psn_add(psn, 1);
     if (rx->bth->ack_req & BTH_ACK_REQ) {
@@ -368,7 +370,9 @@ request_input(struct rc_endpoint *ep, const struct rx *rx, uint64_t now)
     }
     if (ahead < 0) {
         if (rx->op->flags & ROCE_F_MULTICAST) {
-            send_ack(ep, AETH_ACK_UNLIMITED, psn_add(ep->resp_psn, -1));
+            /* As rxe: the PSN of the last one that was executed, or nothing that makes sense. */
+            psn_t last = ep->has_executed ? psn_add(ep->resp_psn, -1) : psn_make(PSN_MASK);
+            send_ack(ep, AETH_ACK_UNLIMITED, last);
         }
         return;
     }

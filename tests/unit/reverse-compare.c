@@ -95,7 +95,11 @@ compare(struct run *run)
         REQUIRE(run, x.slow == y.slow && x.n_confirmed == y.n_confirmed);
         REQUIRE(run, x.pruned == reverse_is_pruned(run->r, x.id));
         REQUIRE(run, x.waits == y.waits && x.late == y.late && (!x.late || x.first.v == y.first.v));
-        REQUIRE(run, reverse_may_be_fresh(run->r, x.id) == model_may_be_fresh(&run->m, x.id));
+        for (uint32_t k = 0; k < 3; k++) {
+            psn_t psn = k ? psn_add(x.una, (int32_t) k - 2) : psn_make(PSN_MASK);
+            REQUIRE(run, reverse_may_be_fresh(run->r, x.id, psn)
+                             == model_may_be_fresh(&run->m, x.id, psn));
+        }
         REQUIRE(run, !(x.anchored || x.pruned) || x.una.v == y.una.v);
         REQUIRE(run, x.cond == y.cond && x.code == y.code && x.msn == y.msn);
         REQUIRE(run, x.n_acks == y.n_acks && x.n_dups == y.n_dups && x.n_naks == y.n_naks);
@@ -286,9 +290,10 @@ static void
 wait_both(struct run *run, uint32_t id)
 {
     bool is_node = shares(id) || !rnd(run, 3);
-    int error = reverse_branch_wait(run->r, id, is_node);
+    psn_t psn = psn_make(rnd(run, 2) ? 0u - rnd(run, 20) : rnd(run, PSN_MASK));
+    int error = reverse_branch_wait(run->r, id, is_node, psn);
 
-    REQUIRE(run, error == model_branch_wait(&run->m, id, is_node));
+    REQUIRE(run, error == model_branch_wait(&run->m, id, is_node, psn));
     if (!error) {
         run->ledger[run->n++] =
             (struct ledger_entry){.id = id, .joining = true, .is_node = is_node, .since = run->now};
@@ -521,8 +526,8 @@ event_down(struct run *run)
     }
     copy_both(run, q, false);
     if (!run->is_root) {
-        struct reverse_out out = reverse_passed(run->r);
-        check_output(run, out, model_passed(&run->m));
+        struct reverse_out out = reverse_passed(run->r, run->now);
+        check_output(run, out, model_passed(&run->m, run->now));
     }
 }
 

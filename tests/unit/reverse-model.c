@@ -47,6 +47,16 @@ wire(int64_t x)
     return psn_make((uint32_t) (x % PSN_SPACE));
 }
 
+/* The branch confirms up to 'una'.  Once that is above what it answers while it has nothing, that says
+ * nothing any more. */
+static void
+note_una(struct model_branch *b, int64_t una)
+{
+    if (b->known && model_extend(wire(b->nonsense), una) < una) {
+        b->asked_fresh = false;
+    }
+}
+
 static struct model_branch *
 find(struct model *m, uint32_t id)
 {
@@ -408,7 +418,8 @@ model_branch_add(struct model *m, uint32_t id)
     if (m->started && (!m->f_known || m->f != m->h)) {
         return EBUSY;
     }
-    m->b[m->n++] = (struct model_branch){.id = id, .known = true, .una = m->h};
+    m->b[m->n++] =
+        (struct model_branch){.id = id, .known = true, .una = m->h, .nonsense = PSN_SPACE - 1};
     prune(m);
     return 0;
 }
@@ -604,6 +615,7 @@ lose(struct model *m, struct model_branch *b, int64_t una, enum reverse_loss los
         b->code = code;
         return;
     }
+    note_una(b, una);
     b->known = true;
     b->una = una;
     b->lost = loss;
@@ -682,10 +694,10 @@ model_heard(struct model *m, uint32_t id)
 }
 
 bool
-model_may_be_fresh(struct model *m, uint32_t id)
+model_may_be_fresh(struct model *m, uint32_t id, psn_t psn)
 {
-    const struct model_branch *b = find(m, id);
-    return b && b->asked_fresh && !b->rose;
+    struct model_branch *b = find(m, id);
+    return b && b->asked_fresh && wire(b->nonsense).v == psn.v;
 }
 
 /* Nobody has started the ticks that questions need. */
@@ -702,12 +714,13 @@ ticks_missing(const struct model *m)
 
 /* R17. */
 int
-model_branch_wait(struct model *m, uint32_t id, bool is_node)
+model_branch_wait(struct model *m, uint32_t id, bool is_node, psn_t psn)
 {
     if (find(m, id)) {
         return EEXIST;
     }
-    m->b[m->n++] = (struct model_branch){.id = id, .joining = true, .is_node = is_node};
+    m->b[m->n++] = (struct model_branch){
+        .id = id, .joining = true, .is_node = is_node, .expects = psn, .nonsense = PSN_SPACE - 1};
     return 0;
 }
 
@@ -748,6 +761,7 @@ join(struct model *m, struct model_branch *b, int64_t una)
     b->joining = b->ready = false;
     b->late = true;
     b->first = b->una = una;
+    b->nonsense = una + PSN_SPACE - 1 - (int64_t) b->expects.v;
     b->known = true;
     b->life = true;
     b->asked = b->heard = b->question = b->due = false;
@@ -773,7 +787,7 @@ model_takes(struct model *m, uint32_t id, psn_t q, uint64_t now)
 }
 
 struct reverse_out
-model_passed(struct model *m)
+model_passed(struct model *m, uint64_t now)
 {
     bool any = false;
 
@@ -785,6 +799,9 @@ model_passed(struct model *m)
     }
     bool moved = !m->f_known || m->h > m->f;
 
+    if (moved) {
+        note_progress(m, m->h, now);
+    }
     m->f = m->h;
     m->f_known = true;
     m->ever_confirmed = true;
@@ -891,6 +908,7 @@ take_ack(struct model_branch *b, int64_t p, uint32_t msn)
         return true;
     }
     b->rose = b->rose || !b->known || p + 1 > b->una;
+    note_una(b, p + 1);
     b->known = true;
     b->una = p + 1;
     b->waits = false;
@@ -922,6 +940,7 @@ take_nak(struct model *m, struct model_branch *b, int64_t e, enum reverse_cond c
         return;
     }
     b->rose = b->rose || !b->known || e > b->una;
+    note_una(b, e);
     b->known = true;
     b->una = e;
     b->msn = msn;

@@ -30,6 +30,8 @@ struct model_branch {
     int64_t first;
     bool unbounded; /* nothing below that can still come. */
     bool rose, asked_fresh;
+    psn_t expects;    /* in its own numbers; */
+    int64_t nonsense; /* what it answers while it has nothing. */
     /* R16: may it be asked, was it asked and not heard since, is a question to be sent, and was it
      * heard in this tick? */
     bool idle_asked, question, due, heard;
@@ -113,13 +115,13 @@ int model_branch_add(struct model *, uint32_t id);
 void model_ask_when_idle(struct model *, uint32_t id, bool may);
 bool model_next_question(struct model *, uint32_t *id, psn_t *psn);
 void model_heard(struct model *, uint32_t id);
-bool model_may_be_fresh(struct model *, uint32_t id);
-int model_branch_wait(struct model *, uint32_t id, bool is_node);
+bool model_may_be_fresh(struct model *, uint32_t id, psn_t psn);
+int model_branch_wait(struct model *, uint32_t id, bool is_node, psn_t psn);
 void model_position(struct model *, uint32_t id, bool as_said, uint64_t now);
 bool model_may_admit(struct model *, psn_t q);
 void model_admit(struct model *);
 bool model_takes(struct model *, uint32_t id, psn_t q, uint64_t now);
-struct reverse_out model_passed(struct model *);
+struct reverse_out model_passed(struct model *, uint64_t now);
 struct reverse_out model_branch_remove(struct model *, uint32_t id, uint64_t now);
 void model_set_policy(struct model *, const struct reverse_policy *);
 /* What is to be said once the policy has changed. */
