@@ -6,6 +6,7 @@
  * what shrinks in the opposite order; each level waits for the one before.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "lib/roce.h"
@@ -160,6 +161,37 @@ act_deafen(struct lab *lab)
                         lab->fabric.now + liveness + lab_random(lab, (uint32_t) liveness * 4),
                         hear_again, i, 0);
     }
+}
+
+static void
+wake_up(void *lab_, unsigned unused, unsigned unused2)
+{
+    struct lab *lab = lab_;
+
+    (void) unused, (void) unused2;
+    lab->rests = false;
+    lab_post_work(lab);
+}
+
+static void
+deafen_idle(void *lab, unsigned unused, unsigned unused2)
+{
+    (void) unused, (void) unused2;
+    act_deafen(lab);
+}
+
+void
+lab_rest(struct lab *lab)
+{
+    uint32_t liveness = lab->liveness_msec * 1000;
+    uint64_t now = lab->fabric.now;
+
+    lab->rests_before = UINT_MAX; /* It is asked again. */
+    for (unsigned n = 1 + lab_random(lab, 2); n; n--) {
+        fabric_schedule(&lab->fabric, now + lab_random(lab, liveness), deafen_idle, 0, 0);
+    }
+    fabric_schedule(&lab->fabric, now + 2 * liveness + lab_random(lab, 3 * liveness), wake_up, 0,
+                    0);
 }
 
 static void

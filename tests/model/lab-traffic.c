@@ -3,6 +3,7 @@
  * The endpoints of a lab and what they send each other.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,14 @@ lab_post_work(struct lab *lab)
     unsigned depth = lab->warm_up && !lab->n_done ? 1 : lab->depth;
 
     while (lab->n_posted < lab->n_messages && lab->n_posted < lab->n_done + depth) {
+        bool now = lab->rests && lab->n_posted == lab->rests_before;
+
+        if (now && lab->n_done == lab->n_posted) {
+            lab_rest(lab);
+        }
+        if (now || (lab->rests && lab->rests_before == UINT_MAX)) {
+            return;
+        }
         const struct lab_message *m = &lab->messages[lab->n_posted];
         rc_post(lab->source,
                 &(struct rc_wr){

@@ -208,8 +208,10 @@ struct lab {
     enum reverse_nak nak; /* policies of the group, like the next. */
     bool filter;
     bool prune;
-    bool castd;         /* takes members out that were pruned. */
-    uint32_t max_stall; /* before a receiver posts its first late buffer. */
+    bool castd;            /* takes members out that were pruned. */
+    bool rests;            /* the source, for some liveness times, while receivers die... */
+    unsigned rests_before; /* ...before it posts this message. */
+    uint32_t max_stall;    /* before a receiver posts its first late buffer. */
     uint8_t min_rnr_timer;
     struct lab_message messages[LAB_MAX_MESSAGES];
     unsigned n_messages;
@@ -323,6 +325,8 @@ void lab_endpoints_stop(struct lab *);
 
 /* lab-action.c. */
 void lab_act_if_due(struct lab *);
+/* The source rests: all is confirmed, and receivers go deaf. */
+void lab_rest(struct lab *);
 
 /* lab-join.c. */
 /* Receiver i joins, if the tree can grow by it. */

@@ -317,6 +317,8 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
     }
     choose_links(lab, kind);
     lab_choose_messages(lab, lab->n > N_SMALL ? LARGE_PACKETS : MAX_PACKETS, kind == SCENARIO_RNR);
+    lab->rests = kind == SCENARIO_LOSING || kind == SCENARIO_LOSING_RESTART;
+    lab->rests_before = lab_random(lab, 1 + lab->n_messages);
     choose_actions(lab, kind);
     return lab;
 }
