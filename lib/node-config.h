@@ -66,8 +66,10 @@ WORDS_DECLARE(branch_kind, enum branch_kind);
 
 /* How far a branch is that joins an epoch under way. */
 enum branch_join {
-    BRANCH_COUNTS,   /* it has joined, or was there from the start. */
-    BRANCH_WAITS,    /* it does not count.  A node does with its first response. */
+    BRANCH_COUNTS, /* it has joined, as the node itself has said, or was there from the start. */
+    /* It does not count.  A node does with its first response that is not below what may be
+     * confirmed without it: some of that may have been said already. */
+    BRANCH_WAITS,
     BRANCH_ADMITTED, /* receiver: it counts from the next message on whose packets name it. */
 };
 WORDS_DECLARE(branch_join, enum branch_join);

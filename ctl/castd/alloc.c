@@ -45,6 +45,7 @@ new_epoch(struct castd_group *g)
     for (size_t i = 0; i < g->n_members; i++) {
         rrec_member_set_branch(g->members[i], 0);
         rrec_member_set_lost(g->members[i], "");
+        rrec_member_set_first_psn(g->members[i], NULL, 0);
     }
     VLOG_INFO("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64, row->name, row->epoch,
               row->designated_qpn);
@@ -192,6 +193,7 @@ castd_allocate(struct castd *c)
                 rrec_group_set_next_branch(g->row, g->row->next_branch + 1);
                 rrec_member_set_branch(m, g->row->next_branch);
                 rrec_member_set_lost(m, "");
+                rrec_member_set_first_psn(m, NULL, 0);
             }
         }
     }

@@ -54,7 +54,7 @@ struct castd_group {
     struct castd_trees trees; /* of its Proxy Address, in any epoch. */
 
     /* Of a group that is due. */
-    struct rollout rollout; /* its members are in the order of 'members'. */
+    struct rollout rollout; /* its first members are in the order of 'members'. */
     bool changed;           /* one of its trees was written. */
     bool written;           /* anything was. */
 };
@@ -113,6 +113,8 @@ const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec
 
 /* loss.c: is this registration lost in this epoch? */
 bool castd_is_lost(const struct rrec_member *);
+/* Is the member in a tree, where it does not only wait? */
+bool castd_counts(const struct castd_group *, const struct rrec_member *);
 /* How slow the member is, or a node of the group's tree, with its name; malloc'd.  NULL: it is not,
  * or none is. */
 char *castd_find_slow(const struct castd_group *, const struct rrec_member *);

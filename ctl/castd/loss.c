@@ -67,6 +67,32 @@ find_edge(const struct castd_group *g, int64_t branch)
     return NULL;
 }
 
+static bool
+has_joined(const struct rrec_tree_node *tree, int64_t branch)
+{
+    for (size_t i = 0; i < tree->n_joined; i++) {
+        if (tree->key_joined[i] == branch) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+castd_counts(const struct castd_group *g, const struct rrec_member *m)
+{
+    const struct castd_tree *t = m->branch ? find_edge(g, m->branch) : NULL;
+
+    for (size_t i = 0; t && i < t->row->n_branches; i++) {
+        const struct rrec_branch *b = t->row->branches[i];
+
+        if (b->id == m->branch) {
+            return !b->join || has_joined(t->row, b->id);
+        }
+    }
+    return false;
+}
+
 static const struct castd_tree *
 find_parent(const struct castd_group *g, const struct castd_tree *below)
 {
@@ -171,7 +197,7 @@ find_lost_members(const struct castd_group *g)
     }
 }
 
-/* Does the tree have a member that stays: neither lost nor leaving? */
+/* Does the tree have a member that stays: neither lost nor leaving, nor only waiting? */
 static bool
 any_left(const struct castd_group *g)
 {
@@ -179,7 +205,7 @@ any_left(const struct castd_group *g)
         const struct rrec_member *m = g->members[i];
 
         if (m->epoch == g->row->epoch && !strcmp(m->want, "active") && !m->lost[0]
-            && find_edge(g, m->branch)) {
+            && castd_counts(g, m)) {
             return true;
         }
     }
@@ -209,6 +235,18 @@ find_all_lost(const struct castd_group *g)
     ds_destroy(&s);
 }
 
+/* Is the loss of this member one of the group?  That of one who only waits is not, unless it is
+ * a node's above it. */
+static bool
+hurts_group(const struct castd_group *g, const struct rrec_member *m)
+{
+    char *above = castd_counts(g, m) ? NULL : find_report_above(g, m);
+    bool hurts = castd_is_lost(m) && (castd_counts(g, m) || above);
+
+    free(above);
+    return hurts;
+}
+
 /* Policy fail-group: the epoch is over with the first member that is lost while it is counted.  It
  * stays over when that member is out: the source has been told. */
 static void
@@ -217,7 +255,7 @@ find_first_lost(const struct castd_group *g)
     for (size_t i = 0; i < g->n_members && !g->row->lost[0]; i++) {
         const struct rrec_member *m = g->members[i];
 
-        if (castd_is_lost(m) && find_edge(g, m->branch)) {
+        if (hurts_group(g, m)) {
             char *why = xasprintf("member %s is lost: %s", m->host, m->lost);
 
             rrec_group_set_lost(g->row, why);

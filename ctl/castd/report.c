@@ -17,7 +17,7 @@
 
 VLOG_DEFINE_THIS_MODULE(castd_report);
 
-#define TOO_LATE "the group has started: joins in the next epoch (castctl group reset %s)"
+#define NEXT_EPOCH "joins in the next epoch (castctl group reset %s)"
 
 #define OUTDATED                                                         \
     "the topology has changed: this epoch keeps its tree, the next one " \
@@ -79,19 +79,15 @@ static void
 missing(const struct castd_group *g, struct ds *s)
 {
     const struct rrec_group *row = g->row;
-    bool too_late = false;
 
-    for (size_t i = 0; i < g->n_members; i++) {
-        too_late |= g->rollout.members[i].too_late;
-    }
     if (!g->source) {
         ds_put_format(s, "waiting for a source (castctl source set %s)", row->name);
     } else if (g->source->epoch != row->epoch) {
         ds_put_format(s,
                       "the source must be set again in epoch %" PRId64 " (castctl source set %s)",
                       row->epoch, row->name);
-    } else if (too_late || row->started) {
-        ds_put_format(s, TOO_LATE, row->name);
+    } else if (row->started) {
+        ds_put_format(s, "the group has started: who comes " NEXT_EPOCH, row->name);
     } else {
         ds_put_format(s, "waiting for members: none is registered in epoch %" PRId64, row->epoch);
     }
@@ -229,6 +225,33 @@ report_leaving(const struct castd *c, struct castd_group *g, size_t i)
     ds_destroy(&status);
 }
 
+/* What a member waits for that joins an epoch under way. */
+static void
+report_newcomer(struct castd_group *g, size_t i)
+{
+    const struct rollout_member *r = &g->rollout.members[i];
+    struct ds status = DS_EMPTY_INITIALIZER;
+
+    waiting_for(g, &status);
+    if (!status.length && r->unanswered) {
+        ds_put_format(&status, "waiting for node %s to answer", r->unanswered->name);
+    } else if (!status.length && r->admitted) {
+        ds_put_cstr(&status, "waiting for the next message");
+    }
+    set_member(g, i, "joining", ds_cstr(&status));
+    ds_destroy(&status);
+}
+
+static void
+set_first_psn(struct castd_group *g, size_t i)
+{
+    const struct rrec_member *m = g->members[i];
+    int64_t first = g->rollout.members[i].first.v;
+
+    g->written |= !m->n_first_psn || m->first_psn[0] != first;
+    rrec_member_set_first_psn(m, &first, 1);
+}
+
 static void
 report_member(const struct castd *c, struct castd_group *g, size_t i, const char *group_status)
 {
@@ -246,10 +269,13 @@ report_member(const struct castd *c, struct castd_group *g, size_t i, const char
     } else if (r->error) {
         set_member(g, i, "failed", r->error);
     } else if (r->too_late) {
-        status = xasprintf(TOO_LATE, g->row->name);
+        status = xasprintf("the group has started, and %s: " NEXT_EPOCH, r->too_late, g->row->name);
         set_member(g, i, "joining", status);
-    } else if (r->copied && g->rollout.group.members[i].copy
+    } else if (g->rollout.started && g->rollout.group.members[i].provision && !r->counts) {
+        report_newcomer(g, i);
+    } else if (r->copied && g->rollout.group.members[i].copy && r->counts
                && (g->rollout.serving || member_is_active(m))) {
+        set_first_psn(g, i);
         status = castd_find_slow(g, m);
         set_member(g, i, status ? "slow" : "active", status ? status : "");
     } else {

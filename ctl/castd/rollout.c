@@ -24,12 +24,13 @@ castd_tree_applied(const struct rrec_node *node, const struct rrec_tree_node *tr
     return node->nb_cfg >= tree->generation;
 }
 
-/* A lost member is taken out if the group goes on without it.  If nobody is left all stay: their
- * nodes must go on telling the source. */
+/* A lost member is taken out if the group goes on without it, as it does without one that has not
+ * joined.  If nobody is left all stay: their nodes must go on telling the source. */
 static bool
 is_pruned(const struct rrec_member *m, const struct castd_group *g)
 {
-    return g->rollout.group.policy.prune && castd_is_lost(m) && !g->row->lost[0];
+    return castd_is_lost(m) && !g->row->lost[0]
+           && (g->rollout.group.policy.prune || !castd_counts(g, m));
 }
 
 static void
@@ -106,6 +107,7 @@ load_state(const struct castd *c, struct castd_group *g)
 
     r->topology = &c->topology;
     r->started = g->row->started;
+    r->over = g->row->lost[0];
     r->was_serving = group_serves(g->row);
     r->switches_applied = true;
     r->have.trees = xcalloc(g->trees.n + 1, sizeof *r->have.trees);
@@ -123,6 +125,53 @@ load_state(const struct castd *c, struct castd_group *g)
             r->switches_applied &= castd_tree_applied(n->row, row);
         }
         load_tree(&r->have, n, row);
+        r->lost = xrealloc(r->lost, (r->n_lost + row->n_lost + 1) * sizeof *r->lost);
+        for (size_t j = 0; j < row->n_lost; j++) {
+            r->lost[r->n_lost++] = (uint32_t) row->key_lost[j];
+        }
+    }
+}
+
+static bool
+has_member(const struct plan_group *p, uint32_t branch)
+{
+    for (size_t i = 0; i < p->n_members; i++) {
+        if (p->members[i].branch == branch) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+add_former(struct rollout *r, const struct branch_config *branches, size_t n)
+{
+    struct plan_group *p = &r->group;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct branch_config *b = &branches[i];
+
+        if (b->kind == BRANCH_RECEIVER && !has_member(p, b->id)) {
+            p->members = xrealloc(p->members, (p->n_members + 1) * sizeof *p->members);
+            r->members = xrealloc(r->members, (p->n_members + 1) * sizeof *r->members);
+            r->members[p->n_members] = (struct rollout_member){.registered = false};
+            p->members[p->n_members] = (struct plan_member){.branch = b->id};
+            ovs_strlcpy(p->members[p->n_members].host, b->name, NAME_SIZE);
+            p->n_members++;
+        }
+    }
+}
+
+/* Receivers in the trees that are no member's branch: their registration was replaced.  They are
+ * on the way out, behind the members. */
+static void
+add_former_members(struct rollout *r)
+{
+    for (size_t i = 0; i < r->have.n_trees; i++) {
+        const struct tree_config *c = &r->have.trees[i].config;
+
+        add_former(r, c->branches, c->n_branches);
+        add_former(r, c->copies, c->n_copies);
     }
 }
 
@@ -135,6 +184,7 @@ castd_rollout(struct castd *c)
 
         load_request(c, g);
         load_state(c, g);
+        add_former_members(&g->rollout);
         rollout_step(&g->rollout);
         if (g->rollout.plan.n_trees) {
             rrec_group_set_region_len(g->row, (int64_t) g->rollout.plan.region_len);

@@ -8,8 +8,15 @@
  *   shrink  1. the agent loses the copies; the group stays open for the others
  *           2. (applied) switches lose the receivers, and nodes that are left
  *              with neither receivers nor children
+ *   grow    1. (applied, and nobody leaves) switches get the newcomers' branches, and new nodes
+ *              with their branches: all of them wait; in mode ingress the agent gets the new edges
+ *           2. (applied) the agent gets the copies
+ *           3. (applied, and all nodes above a newcomer have said that they count) its edge is
+ *              told to admit it
+ *           4. (its edge has said from which PSN on it counts) it is a branch like any other
  *
- * Building serves for members that join and for a topology that has changed.
+ * Building serves for members that join and for a topology that has changed before an epoch's first
+ * packet.  Growing serves for members that join after it.
  *
  * Why each state between is safe, whatever the order in which nodes apply it.
  * "Counted" is a receiver that the epoch's completions stand for: a target.
@@ -34,9 +41,28 @@
  *   same time.  So a node that loses its last child is still sent to by its Replication-SID.
  *
  * Once a packet has gone down, a new receiver does not know its first PSN, and a node that is
- * new in the tree does not know what was confirmed below it.  So nobody joins before the next
- * epoch, and the epoch keeps the tree that it has.  It still loses those who leave.  While the
- * agent is closed nothing can start: so step 2 of building may rely on what step 1 found.
+ * new in the tree does not know what was confirmed below it.  So the epoch keeps the tree that it
+ * has: it loses those who leave, and it grows.  While the agent is closed nothing can start: so
+ * step 2 of building may rely on what step 1 found.
+ *
+ * Grow 1.  What waits is not counted, so nobody is held up by it and nothing is confirmed on its
+ *   account: nodes may apply this in any order, and copies may reach a new node before it has
+ *   applied it, which are lost.  All other nodes keep parent, SIDs and children (plan_grows()).  A
+ *   node's number comes back with it: that everything was applied before means that no node takes
+ *   it for the one that has left.
+ * Grow 2.  An edge makes no copy for a receiver that waits, though packets name it.  A new edge in
+ *   mode ingress gets packets only now.
+ * Grow 3.  A node counts in its parent from the first response on that is not below the parent's
+ *   minimum, which may have been said already.  A node below which everything waits confirms what
+ *   passes, so that response comes.  That it counts is in the parent's row
+ *   (Tree_Node.joined), so that a parent that starts anew does not take it for one that waits.
+ *   An acknowledgement at the root stands for all branches that count, and those below them that
+ *   do.  Every node above the receiver counts: from the PSN on that its edge admits it at, nothing
+ *   is confirmed without it, and nothing below that PSN is for it.
+ * Grow 4.  This only says what is so already.  An edge that starts anew learns from the row where
+ *   the receiver began.
+ *
+ * Who leaves or is lost while it waits is taken out as by shrinking.
  *
  * What packets are authenticated with has an order of its own (rollout-auth.c),
  * which goes on beside these.
@@ -112,7 +138,6 @@ keep_targets(struct rollout *r)
         struct rollout_member *m = &r->members[i];
 
         m->target = m->registered && !m->error && m->copied;
-        m->too_late = m->registered && !m->error && !m->copied;
     }
 }
 
@@ -152,6 +177,235 @@ is_as_planned(struct rollout *r, bool *exact)
     return same;
 }
 
+/*
+ * Growing.
+ */
+
+/* Is the member in the tree, and waits there? */
+static bool
+waits(const struct plan *plan, uint32_t branch)
+{
+    const struct plan_tree *tree;
+    const struct branch_config *b = branch ? plan_find_branch(plan, branch, &tree) : NULL;
+
+    return b && b->join != BRANCH_COUNTS;
+}
+
+/* The nearest node above this branch that its parent does not count; NULL: all are counted. */
+static const struct plan_node *
+find_unanswered(const struct plan *plan, uint32_t branch)
+{
+    const struct plan_tree *tree = NULL;
+
+    plan_find_branch(plan, branch, &tree);
+    /* A way up with more steps than there are trees is a circle that somebody has written. */
+    for (size_t i = 0; i < plan->n_trees && tree && !tree->config.root; i++) {
+        const struct plan_node *node = tree->node;
+        const struct branch_config *b = plan_find_branch(plan, BRANCH_ID_NODE(node->id), &tree);
+
+        if (!b || b->join != BRANCH_COUNTS) {
+            return node;
+        }
+    }
+    ovs_assert(tree);
+    return tree->config.root ? NULL : tree->node;
+}
+
+/* Is anybody on the way out, as of this step? */
+static bool
+any_leaving(const struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        const struct rollout_member *m = &r->members[i];
+        const struct plan_member *p = &r->group.members[i];
+
+        if ((m->provisioned && !p->provision) || (m->copied && !p->copy)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Can the epoch under way take this member, whatever its tree is?  Its source may be writing all of
+ * the region that there is. */
+static char *
+check_newcomer(const struct rollout *r, const struct plan_member *newcomer)
+{
+    uint64_t len = plan_agent_tree(&r->have)->config.region_len;
+    char *error = plan_check_member(r->topology, &r->group, newcomer->host);
+
+    if (!error && newcomer->len < len) {
+        error = xasprintf("member %s: its region has %" PRIu64 " bytes, that of the group has "
+                          "%" PRIu64 " in this epoch",
+                          newcomer->host, newcomer->len, len);
+    }
+    return error;
+}
+
+/* Do the packets fit, with all that are in the tree and this member? */
+static char *
+check_size_with(struct rollout *r, struct plan_member *newcomer)
+{
+    char *error;
+
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        struct plan_member *p = &r->group.members[i];
+
+        p->copy = p->provision || p == newcomer;
+    }
+    error = plan_check_size(r->topology, &r->group);
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        r->group.members[i].copy = r->members[i].target;
+    }
+    return error;
+}
+
+/* A node that was lost stays lost: its number says so as long as the epoch lasts. */
+static char *
+check_new_nodes(const struct rollout *r, const struct plan *want)
+{
+    for (size_t i = 0; i < r->n_lost; i++) {
+        const struct plan_tree *tree;
+        const struct branch_config *b = plan_find_branch(want, r->lost[i], &tree);
+
+        if (b && b->kind == BRANCH_NODE && !plan_find_branch(&r->plan, r->lost[i], &tree)) {
+            return xasprintf("node %s was lost in this epoch", b->name);
+        }
+    }
+    return NULL;
+}
+
+/* The plan with this member, too, who is not in it.  NULL, or why that cannot be. */
+static char *
+plan_with(struct rollout *r, struct plan_member *newcomer, struct plan *want)
+{
+    char *error;
+
+    newcomer->provision = true;
+    error = plan_group(r->topology, &r->group, want);
+    newcomer->provision = false;
+    error = error ? error : plan_grows(&r->plan, want);
+    return error ? error : check_new_nodes(r, want);
+}
+
+/* Takes a member into the plan, or says why not. */
+static void
+add_newcomer(struct rollout *r, size_t i, bool settled)
+{
+    struct rollout_member *m = &r->members[i];
+    struct plan_member *newcomer = &r->group.members[i];
+    struct plan want = {.n_trees = 0};
+
+    m->too_late = r->over ? xstrdup("it has failed") : plan_check_source(r->topology, &r->group);
+    m->error = m->too_late ? NULL : check_newcomer(r, newcomer);
+    if (!m->error && !m->too_late) {
+        m->too_late = plan_with(r, newcomer, &want);
+    }
+    if (!m->error && !m->too_late) {
+        m->error = check_size_with(r, newcomer); /* all in the tree were checked. */
+    }
+    if (!m->error && !m->too_late && settled) {
+        plan_join(&r->plan, &want);
+        plan_uninit(&r->plan);
+        r->plan = want;
+        newcomer->provision = true;
+    } else {
+        plan_uninit(&want);
+    }
+}
+
+/* Step 1. */
+static void
+add_newcomers(struct rollout *r, bool settled)
+{
+    size_t i;
+
+    for (uint32_t last = 0; (i = next_registered(r, last)) != SIZE_MAX;
+         last = r->group.members[i].branch) {
+        if (!r->members[i].error && !r->members[i].copied && !r->members[i].provisioned) {
+            add_newcomer(r, i, settled);
+        }
+    }
+}
+
+/* Step 2. */
+static void
+add_copies(struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        struct rollout_member *m = &r->members[i];
+
+        if (m->registered && !m->error && !m->copied
+            && waits(&r->have, r->group.members[i].branch)) {
+            plan_add_copy(&r->plan, r->group.members[i].branch);
+            r->group.members[i].copy = true;
+        }
+    }
+}
+
+/* Step 3. */
+static void
+admit(const struct rollout *r, struct tree_config *c)
+{
+    for (size_t i = 0; i < c->n_branches; i++) {
+        struct branch_config *b = &c->branches[i];
+
+        if (b->kind == BRANCH_RECEIVER && b->join == BRANCH_WAITS
+            && plan_is_provisioned(&r->have, b->id) && !find_unanswered(&r->have, b->id)) {
+            b->join = BRANCH_ADMITTED;
+        }
+    }
+}
+
+/* r->plan is what stays of what nodes have. */
+static void
+grow(struct rollout *r)
+{
+    bool settled = r->switches_applied && r->agent_applied && !any_leaving(r);
+
+    add_newcomers(r, settled);
+    if (settled && !r->over) {
+        add_copies(r);
+    }
+    for (size_t i = 0; i < r->plan.n_trees && settled && !r->over; i++) {
+        admit(r, &r->plan.trees[i].config);
+    }
+}
+
+/* The region of an epoch that has started stays as it is: its source knows it, and who comes back
+ * may have no more. */
+static void
+keep_region(struct rollout *r, const struct plan_tree *agent)
+{
+    r->plan.region_len = agent->config.region_len;
+    for (size_t i = 0; i < r->plan.n_trees; i++) {
+        r->plan.trees[i].config.region_len = r->plan.region_len;
+    }
+}
+
+/* What became of each member in this step. */
+static void
+note_members(struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        struct rollout_member *m = &r->members[i];
+        uint32_t branch = r->group.members[i].branch;
+        const struct plan_tree *tree;
+        const struct branch_config *b = branch ? plan_find_branch(&r->plan, branch, &tree) : NULL;
+
+        if (b) {
+            m->counts = b->join == BRANCH_COUNTS;
+            m->admitted = b->join == BRANCH_ADMITTED;
+            m->first = b->late ? b->first : r->group.start_psn;
+            m->unanswered = b->join == BRANCH_WAITS ? find_unanswered(&r->plan, branch) : NULL;
+        }
+    }
+}
+
+/*
+ * The step.
+ */
+
 /* No target is left: take out everyone, agent first. */
 static void
 step_down(struct rollout *r, const struct plan_tree *agent)
@@ -162,8 +416,13 @@ step_down(struct rollout *r, const struct plan_tree *agent)
         agent_clear &= !r->members[i].copied;
     }
     for (size_t i = 0; i < r->group.n_members; i++) {
-        r->group.members[i].provision = r->members[i].provisioned && !agent_clear;
+        struct rollout_member *m = &r->members[i];
+
+        r->group.members[i].provision = m->provisioned && !agent_clear;
         r->group.members[i].copy = false;
+        if (m->registered && !m->error) {
+            m->too_late = xstrdup("nobody is left in it");
+        }
     }
     r->group.agent = agent != NULL;
     r->group.open = false;
@@ -182,11 +441,15 @@ step_hold(struct rollout *r, const struct plan_tree *agent)
         all_provisioned &= !m->target || m->provisioned;
         r->group.members[i].copy = m->target;
         r->group.members[i].provision =
-            m->target || (m->provisioned && (m->copied || !r->agent_applied));
+            m->target || (m->provisioned && (m->copied || !r->agent_applied))
+            || (m->registered && !m->error && waits(&r->have, r->group.members[i].branch));
     }
     r->group.agent = true;
     r->group.open = agent->config.open || (all_provisioned && rollout_auth_ready(r));
     plan_reduce(&r->have, &r->group, &r->plan);
+    if (r->started && !r->error) {
+        grow(r);
+    }
 }
 
 /* Some targets are new, or the tree changes.  'exact': switches have what will be planned, so that
@@ -264,6 +527,10 @@ rollout_step(struct rollout *r)
     } else {
         step_hold(r, agent);
     }
+    if (r->started) {
+        keep_region(r, agent);
+    }
+    note_members(r);
     rollout_auth(r);
     /* Shrinking does not interrupt the others, so nobody waits for it. */
     r->serving = r->n_targets && !build && !r->error && r->group.open && agent && agent->config.open
@@ -275,7 +542,9 @@ rollout_uninit(struct rollout *r)
 {
     for (size_t i = 0; i < r->group.n_members; i++) {
         free(r->members[i].error);
+        free(r->members[i].too_late);
     }
+    free(r->lost);
     free(r->members);
     free(r->group.members);
     free(r->error);

@@ -20,8 +20,13 @@ struct rollout_member {
     char *error;      /* why it cannot be served. */
     bool provisioned; /* a node has been told of it. */
     bool copied;      /* the source agent has been told of it. */
-    bool target;      /* it is served, or is to be. */
-    bool too_late;    /* it could be served, but the epoch has started without it. */
+    bool target;      /* it is served, or is to be, or is about to join. */
+    char *too_late;   /* why it cannot join before the next epoch. */
+    bool counts;      /* nodes wait for what it confirms, 'first' and what follows. */
+    psn_t first;
+    bool admitted; /* its edge was told to let it join. */
+    /* It cannot be admitted yet: the node above this one does not count this one. */
+    const struct plan_node *unanswered;
 };
 
 struct rollout {
@@ -33,6 +38,9 @@ struct rollout {
     bool agent_applied;    /* the source agent runs what it was told. */
     bool switches_applied; /* all switches that have a tree run what they were told. */
     bool was_serving;      /* 'serving' of the step before. */
+    bool over;             /* the epoch has failed: nobody joins it. */
+    size_t n_lost;         /* ids of branches that nodes have lost in this epoch. */
+    uint32_t *lost;
 
     /* In; the step sets 'agent' and 'open', its members' 'provision' and 'copy'. */
     struct plan_group group;

@@ -232,6 +232,28 @@ read_sids(struct reader *r, const struct rrec_node *row, struct node_config *out
     return true;
 }
 
+/* What the node itself has reported of a branch that was to join is true, also for the next agent
+ * of the node. */
+static bool
+read_joined(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
+{
+    for (size_t i = 0; i < row->n_joined; i++) {
+        if (!read_integer(r, "Tree_Node.joined", row->value_joined[i], 0, PSN_MASK)) {
+            return false;
+        }
+        for (size_t j = 0; j < t->n_branches; j++) {
+            struct branch_config *b = &t->branches[j];
+
+            if (b->id == row->key_joined[i] && b->join != BRANCH_COUNTS) {
+                b->join = BRANCH_COUNTS;
+                b->late = b->kind == BRANCH_RECEIVER;
+                b->first = psn_make((uint32_t) row->value_joined[i]);
+            }
+        }
+    }
+    return true;
+}
+
 /* An optional column; *out stays if it is empty. */
 static bool
 read_psn(struct reader *r, const char *column, const int64_t *value, size_t n, psn_t *out)
@@ -454,6 +476,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_outer_das(r, row, t)
         || !read_branches(r, row->branches, row->n_branches, t->start_psn, &t->branches,
                           &t->n_branches)
+        || !read_joined(r, row, t)
         || !read_branches(r, row->copies, row->n_copies, t->start_psn, &t->copies, &t->n_copies)) {
         return false;
     }

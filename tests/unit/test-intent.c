@@ -284,6 +284,49 @@ START_TEST(bad_joining)
     }
 END_TEST
 
+/* Who has joined counts, whatever castd has written by then. */
+START_TEST(joined)
+    {
+        int64_t ids[] = {5, BRANCH_ID_NODE(7), 9}, psns[] = {77, 78, 79};
+        struct tree_config t;
+        char *error;
+
+        branch_rows[0].join = STR("admit"); /* r5. */
+        branch_rows[1] = (struct rrec_branch){
+            .id = BRANCH_ID_NODE(7),
+            .kind = STR("node"),
+            .name = STR("n7"),
+            .address = STR("5f00:0:7::1"),
+            .join = STR("wait"),
+        };
+        tree_rows[0].key_joined = ids;
+        tree_rows[0].value_joined = psns;
+        for (tree_rows[0].n_joined = 0; tree_rows[0].n_joined <= 3; tree_rows[0].n_joined++) {
+            ck_assert(intent_read_tree(&tree_rows[0], &t, &error));
+            const struct branch_config *node = &t.branches[0], *r5 = &t.branches[1];
+            ck_assert_uint_eq(r5->id, 5);
+            ck_assert_int_eq(r5->join, tree_rows[0].n_joined > 0 ? BRANCH_COUNTS : BRANCH_ADMITTED);
+            ck_assert_int_eq(r5->late, tree_rows[0].n_joined > 0);
+            ck_assert_uint_eq(r5->first.v, tree_rows[0].n_joined > 0 ? 77 : 0xffffff);
+            ck_assert_int_eq(node->join, tree_rows[0].n_joined > 1 ? BRANCH_COUNTS : BRANCH_WAITS);
+            ck_assert(!node->late);
+            tree_config_uninit(&t);
+        }
+        /* The row has it from castd, who had it from an earlier report. */
+        tree_rows[0].n_joined = 1;
+        branch_rows[0].join = NULL;
+        branch_first = 76;
+        branch_rows[0].n_first = 1;
+        ck_assert(intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert_uint_eq(t.branches[1].first.v, 76);
+        tree_config_uninit(&t);
+        psns[0] = 1 << 24;
+        ck_assert(!intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert_ptr_nonnull(strstr(error, "Tree_Node.joined \"16777216\": must be 0..16777215"));
+        free(error);
+    }
+END_TEST
+
 /* One column spoiled: a string or a number, and what the sentence must name. */
 static const struct {
     char **string;
@@ -375,6 +418,7 @@ intent_suite(void)
     tcase_add_test(tcase, good_tree);
     tcase_add_loop_test(tcase, joining, 0, ARRAY_SIZE(joins));
     tcase_add_loop_test(tcase, bad_joining, 0, ARRAY_SIZE(bad_joins));
+    tcase_add_test(tcase, joined);
     tcase_add_loop_test(tcase, bad, 0, ARRAY_SIZE(spoilt));
     suite_add_tcase(suite, tcase);
     return suite;

@@ -8,6 +8,12 @@
  * merges as its tree says, as last applied; a receiver confirms what it got in
  * order.  So a copy that does not arrive, or a PSN acknowledged that a receiver
  * has not got, is the fault of an order that was wrong.
+ *
+ * Who joins in mid-stream is admitted by its edge at the next packet that begins a
+ * message.  A new node counts in its parent with its first response that is not below the
+ * minimum there; what says so reaches the registry later, or never, if the node ends before.
+ * A node that starts anew knows what its row says, and answers when all branches have spoken.  A receiver that was admitted by an earlier life of its edge which did not
+ * say so has got what the edge does not know of: the edge takes it for lost.
  */
 #include <config.h>
 
@@ -31,6 +37,13 @@ struct node {
     bool told, runs, current; /* has a row, has a tree, and that is what the row says. */
     struct tree_config row, tree;
     unsigned una[N_BRANCHES]; /* what each branch has confirmed. */
+    bool waiting[N_BRANCHES]; /* it is not counted. */
+    bool silent[N_BRANCHES];  /* it is counted, and has not spoken since the node was started. */
+    bool seen;                /* a packet came, */
+    unsigned h;               /* and this is behind the last. */
+    /* Branches that were to join, and count: as the node knows, and as its row has it. */
+    bool joined[N_BRANCHES], reported[N_BRANCHES];
+    unsigned first[N_BRANCHES], reported_first[N_BRANCHES];
 };
 
 /* A copy on its way. */
@@ -40,6 +53,7 @@ struct flight {
     enum tree_mode mode;
     bool provisioned;
     unsigned psn;
+    bool begins;                /* a message. */
     bool copies[N_MEMBERS + 1]; /* by branch id. */
 };
 
@@ -48,6 +62,7 @@ static struct model {
     struct plan_member members[N_MEMBERS];
     struct plan_group group;
     bool registered[N_MEMBERS];
+    bool dead[N_MEMBERS]; /* its queue pair stands where its edge does not expect it. */
     struct node nodes[N_NODES];
     struct flight packets[N_PACKETS];
     size_t head, tail;
@@ -161,27 +176,137 @@ change_topology(void)
  * Nodes.
  */
 
+static const struct branch_config *
+find_branch(const struct tree_config *c, uint32_t id)
+{
+    for (size_t i = 0; c && i < c->n_branches; i++) {
+        if (c->branches[i].id == id) {
+            return &c->branches[i];
+        }
+    }
+    return NULL;
+}
+
+/* The node's row as it reads it: what it has said itself is true. */
+static void
+read_row(const struct node *n, struct tree_config *out)
+{
+    tree_config_clone(out, &n->row);
+    for (size_t i = 0; i < out->n_branches; i++) {
+        struct branch_config *b = &out->branches[i];
+        size_t branch = branch_index(b->id);
+
+        if (b->join != BRANCH_COUNTS && n->reported[branch]) {
+            b->join = BRANCH_COUNTS;
+            b->late = b->kind == BRANCH_RECEIVER;
+            b->first = psn_make(n->reported_first[branch]);
+        }
+    }
+}
+
+/* From now on the branch counts. */
+static void
+join(struct node *n, size_t branch, unsigned psn)
+{
+    n->waiting[branch] = false;
+    n->joined[branch] = true;
+    n->first[branch] = n->una[branch] = psn;
+}
+
+static void
+add_branch(struct node *n, const struct branch_config *b)
+{
+    size_t branch = branch_index(b->id);
+
+    n->waiting[branch] = b->join != BRANCH_COUNTS;
+    n->silent[branch] = false;
+    n->joined[branch] = false;
+    n->una[branch] = 0;
+}
+
+/* Whom the node's row does not have as one that is to join, of that it has nothing to say. */
+static void
+forget_reports(struct node *n)
+{
+    bool joins[N_BRANCHES] = {false};
+
+    for (size_t i = 0; n->told && i < n->row.n_branches; i++) {
+        joins[branch_index(n->row.branches[i].id)] = n->row.branches[i].join != BRANCH_COUNTS;
+    }
+    for (size_t i = 0; i < N_BRANCHES; i++) {
+        n->reported[i] &= joins[i];
+        n->joined[i] &= joins[i];
+    }
+}
+
 static void
 apply(struct node *n)
 {
-    const struct tree_config old = n->tree;
+    struct tree_config old = n->tree;
 
     if (n == &m.nodes[AGENT]) {
         m.started |= m.sent > 0; /* what is to be reported goes with it. */
     }
-    for (size_t i = 0; n->told && i < n->row.n_branches; i++) {
-        uint32_t id = n->row.branches[i].id;
+    n->tree = (struct tree_config){.epoch = 0};
+    if (n->told) {
+        read_row(n, &n->tree);
+    }
+    for (size_t i = 0; i < n->tree.n_branches; i++) {
+        const struct branch_config *b = &n->tree.branches[i];
 
-        if (!n->runs || !has_branch(old.branches, old.n_branches, id)) {
-            ck_assert_uint_eq(m.sent, 0); /* nobody joins what has started. */
-            n->una[branch_index(id)] = 0;
+        if (!n->runs || !has_branch(old.branches, old.n_branches, b->id)) {
+            ck_assert(!m.sent || b->join == BRANCH_WAITS); /* else nobody knows what it has. */
+            add_branch(n, b);
+        } else if (b->join == BRANCH_COUNTS) {
+            ck_assert(!n->waiting[branch_index(b->id)]); /* because it said so. */
+        } else if (find_branch(&old, b->id)->join == BRANCH_COUNTS) {
+            add_branch(n, b); /* the node has not seen it leave. */
         }
     }
-    tree_config_uninit(&n->tree);
+    if (!n->runs) {
+        n->seen = false;
+    }
+    tree_config_uninit(&old);
     n->runs = n->told;
     n->current = true;
+    forget_reports(n);
+}
+
+/* The node ends and starts: it knows its row, and what receivers say when they are asked. */
+static void
+restart(struct node *n)
+{
+    tree_config_uninit(&n->tree);
+    n->tree = (struct tree_config){.epoch = 0};
     if (n->told) {
-        tree_config_clone(&n->tree, &n->row);
+        read_row(n, &n->tree);
+    }
+    n->runs = n->told;
+    n->current = true;
+    n->seen = false;
+    for (size_t i = 0; i < n->tree.n_branches; i++) {
+        const struct branch_config *b = &n->tree.branches[i];
+        bool was_admitted = n->joined[branch_index(b->id)];
+
+        add_branch(n, b);
+        n->silent[branch_index(b->id)] = m.sent && !n->waiting[branch_index(b->id)];
+        if (b->id <= N_MEMBERS && was_admitted && b->join != BRANCH_COUNTS) {
+            m.dead[b->id - 1] = true;
+            m.registered[b->id - 1] = false; /* castd is told that it is lost. */
+        }
+    }
+    forget_reports(n);
+}
+
+/* What the node knows of joining goes to its row. */
+static void
+report(struct node *n)
+{
+    for (size_t i = 0; i < N_BRANCHES; i++) {
+        if (n->joined[i]) {
+            n->reported[i] = true;
+            n->reported_first[i] = n->first[i];
+        }
     }
 }
 
@@ -214,9 +339,10 @@ is_sent_to(const struct tree_config *agent, const struct in6_addr *sid)
 static void
 send_packet(void)
 {
-    const struct node *agent = &m.nodes[AGENT];
+    struct node *agent = &m.nodes[AGENT];
     struct flight p = {
         .psn = m.sent,
+        .begins = rand() % 3 == 0,
         .from = AGENT,
         .mode = agent->tree.mode,
         .provisioned = agent->tree.provisioned,
@@ -227,7 +353,8 @@ send_packet(void)
         for (size_t i = 0; i < agent->tree.n_copies; i++) {
             p.copies[agent->tree.copies[i].id] = true;
         }
-        m.sent++;
+        agent->h = ++m.sent;
+        agent->seen = true;
         for (size_t i = 0; i < agent->tree.n_outer_da; i++) {
             if (p.mode != MODE_INGRESS || is_sent_to(&agent->tree, &agent->tree.outer_da[i])) {
                 put_packet(&p, &agent->tree.outer_da[i]);
@@ -236,21 +363,39 @@ send_packet(void)
     }
 }
 
+/* Is the copy for this branch, which may be admitted with it? */
+static bool
+is_for(const struct flight *p, struct node *n, const struct branch_config *b)
+{
+    size_t branch = branch_index(b->id);
+    bool named = n->tree.provisioned || (!p->provisioned && p->copies[b->id]);
+    bool is_new = !n->seen || p->psn >= n->h;
+
+    if (named && n->waiting[branch] && b->join == BRANCH_ADMITTED && p->begins && is_new
+        && !m.dead[b->id - 1]) {
+        join(n, branch, p->psn);
+        m.received[b->id] = p->psn;
+    }
+    return named && !n->waiting[branch];
+}
+
 static void
-deliver(const struct flight *p, const struct node *n, const struct plan_node *at)
+deliver(const struct flight *p, struct node *n, const struct plan_node *at)
 {
     for (size_t i = 0; i < n->tree.n_branches; i++) {
         uint32_t id = n->tree.branches[i].id;
 
-        if (id > N_MEMBERS || !(n->tree.provisioned || (!p->provisioned && p->copies[id]))) {
+        if (id > N_MEMBERS || !is_for(p, n, &n->tree.branches[i])) {
             continue;
         }
         if (!plan_linked(&m.topology, m.members[id - 1].host, at->name)) {
             m.torn = true;
-        } else if (m.received[id] == p->psn) {
+        } else if (m.received[id] == p->psn && !m.dead[id - 1]) {
             m.received[id]++;
         }
     }
+    n->h = n->seen ? MAX(n->h, p->psn + 1) : p->psn + 1;
+    n->seen = true;
 }
 
 /* Does 'n', at 'at', take a packet with this destination from the source agent?  Mode mcast: if
@@ -288,7 +433,7 @@ forward_packet(void)
 {
     struct flight p;
     const struct plan_node *at;
-    const struct node *n;
+    struct node *n;
     bool replicate;
 
     if (m.head == m.tail) {
@@ -307,23 +452,38 @@ forward_packet(void)
     }
 }
 
+/* What the node can confirm.  If nobody counts it confirms what passes.  False: nothing yet. */
+static bool
+find_minimum(struct node *n, unsigned *min)
+{
+    bool any = false, silent = false;
+
+    *min = n->h;
+    for (size_t i = 0; i < n->tree.n_branches; i++) {
+        size_t branch = branch_index(n->tree.branches[i].id);
+
+        if (!n->waiting[branch]) {
+            if (branch <= N_MEMBERS && !m.dead[branch - 1]) {
+                n->una[branch] = MAX(n->una[branch], m.received[branch]);
+                n->silent[branch] = false;
+            }
+            silent |= n->silent[branch];
+            *min = any ? MIN(*min, n->una[branch]) : n->una[branch];
+            any = true;
+        }
+    }
+    return (any || n->seen) && !silent;
+}
+
 /* What a node has merged goes up, unless a link is missing that it would take. */
 static void
 merge(struct node *n)
 {
-    unsigned min = UINT32_MAX;
     struct node *parent;
+    unsigned min, least;
 
-    if (!n->runs || !n->tree.n_branches) {
+    if (!n->runs || !n->tree.n_branches || !find_minimum(n, &min)) {
         return;
-    }
-    for (size_t i = 0; i < n->tree.n_branches; i++) {
-        size_t branch = branch_index(n->tree.branches[i].id);
-
-        if (branch <= N_MEMBERS) {
-            n->una[branch] = MAX(n->una[branch], m.received[branch]);
-        }
-        min = MIN(min, n->una[branch]);
     }
     if (n->tree.root) {
         m.acked = MAX(m.acked, min);
@@ -332,10 +492,19 @@ merge(struct node *n)
     parent = &m.nodes[sid_index(&n->tree.parent_sid)];
     for (size_t i = 0; parent->runs && i < parent->tree.n_branches; i++) {
         uint32_t id = parent->tree.branches[i].id;
+        size_t branch = branch_index(id);
 
-        if (id == BRANCH_ID_NODE(m.topology.nodes[n - m.nodes].id)) {
-            parent->una[branch_index(id)] = MAX(parent->una[branch_index(id)], min);
+        if (id != BRANCH_ID_NODE(m.topology.nodes[n - m.nodes].id)) {
+            continue;
         }
+        if (parent->waiting[branch]) {
+            if (!find_minimum(parent, &least) || min < least) {
+                continue;
+            }
+            join(parent, branch, min);
+        }
+        parent->silent[branch] = false;
+        parent->una[branch] = MAX(parent->una[branch], min);
     }
 }
 
@@ -343,30 +512,36 @@ merge(struct node *n)
  * The controller.
  */
 
-/* Is there nothing in 'new' that is not in 'old'? */
+/* A tree may change like this while packets are under way; 'old' is NULL for a new one. */
 static void
-check_less(const struct tree_config *old, const struct tree_config *new)
+check_change(const struct tree_config *old, const struct tree_config *new)
 {
-    bool retires = new->mode == MODE_MCAST && !new->n_branches; /* a bud that was an edge. */
+    for (size_t i = 0; i < new->n_branches; i++) {
+        const struct branch_config *b = &new->branches[i];
+        const struct branch_config *was = find_branch(old, b->id);
+
+        switch (b->join) {
+        case BRANCH_COUNTS: ck_assert_ptr_nonnull(was); break;
+        case BRANCH_WAITS: ck_assert(!was || was->join == BRANCH_WAITS); break;
+        case BRANCH_ADMITTED: ck_assert(was && was->join != BRANCH_COUNTS); break;
+        }
+    }
+    if (!old) {
+        ck_assert(!new->root);
+        return;
+    }
+    /* Where only edges merge: a bud that was an edge, or becomes one. */
+    bool retires = new->mode == MODE_MCAST && !new->n_branches;
+    bool begins = new->mode == MODE_MCAST && !old->n_branches;
 
     ck_assert_int_eq(old->root, new->root);
     ck_assert_int_eq(old->mode, new->mode);
     ck_assert_int_eq(old->provisioned, new->provisioned);
+    ck_assert_uint_eq(old->region_len, new->region_len);
     ck_assert_mem_eq(&old->upstream, &new->upstream, sizeof old->upstream);
     ck_assert_mem_eq(&old->outer_source, &new->outer_source, sizeof old->outer_source);
-    ck_assert(retires || IN6_ARE_ADDR_EQUAL(&old->parent_sid, &new->parent_sid));
+    ck_assert(retires || begins || IN6_ARE_ADDR_EQUAL(&old->parent_sid, &new->parent_sid));
     ck_assert_mem_eq(&old->replication_sid, &new->replication_sid, sizeof old->parent_sid);
-    for (size_t i = 0; i < new->n_branches; i++) {
-        ck_assert(has_branch(old->branches, old->n_branches, new->branches[i].id));
-    }
-    for (size_t i = 0; i < new->n_outer_da; i++) {
-        bool found = false;
-
-        for (size_t j = 0; j < old->n_outer_da; j++) {
-            found |= IN6_ARE_ADDR_EQUAL(&old->outer_da[j], &new->outer_da[i]);
-        }
-        ck_assert(found);
-    }
 }
 
 static bool
@@ -408,13 +583,20 @@ tell(struct node *n, const struct tree_config *want, bool under_way)
         n->current = false;
     }
     if (want && under_way) {
-        ck_assert(n->told);
-        check_less(&n->row, want);
+        struct tree_config row = {.epoch = 0};
+
+        if (n->told) {
+            read_row(n, &row);
+        }
+        check_change(n->told ? &row : NULL, want);
+        tree_config_uninit(&row);
     }
     tree_config_uninit(&n->row);
     n->told = want != NULL;
     if (want) {
         tree_config_clone(&n->row, want);
+    } else {
+        memset(n->reported, 0, sizeof n->reported);
     }
 }
 
@@ -442,7 +624,7 @@ load(struct rollout *r)
             struct plan_tree *tree = &r->have.trees[r->have.n_trees++];
 
             tree->node = &m.topology.nodes[i];
-            tree_config_clone(&tree->config, &m.nodes[i].row);
+            read_row(&m.nodes[i], &tree->config);
             r->switches_applied &= i == AGENT || m.nodes[i].current;
         }
     }
@@ -475,26 +657,57 @@ step(struct rollout *r)
  * Invariants.
  */
 
-/* Does the source still send to it, so that an acknowledgement must speak for it? */
-static bool
-is_counted(size_t i)
-{
-    const struct node *agent = &m.nodes[AGENT];
-
-    return agent->runs && has_branch(agent->tree.copies, agent->tree.n_copies, m.members[i].branch);
-}
-
-static bool
-is_receiver(size_t i)
+/* The edge that has the member, or NULL. */
+static const struct node *
+find_edge(size_t i)
 {
     for (size_t j = 0; j < N_SWITCHES; j++) {
         const struct node *n = &m.nodes[j];
 
         if (n->runs && has_branch(n->tree.branches, n->tree.n_branches, m.members[i].branch)) {
-            return true;
+            return n;
         }
     }
-    return false;
+    return NULL;
+}
+
+/* Does the source still send to it, and must an acknowledgement speak for it?  Whatever the agent
+ * sends, an edge has a receiver for it. */
+static bool
+is_counted(size_t i)
+{
+    const struct node *agent = &m.nodes[AGENT];
+    const struct node *edge = find_edge(i);
+
+    if (!agent->runs
+        || !has_branch(agent->tree.copies, agent->tree.n_copies, m.members[i].branch)) {
+        return false;
+    }
+    ck_assert(!agent->tree.open || edge);
+    return !m.dead[i] && edge && !edge->waiting[m.members[i].branch];
+}
+
+/* Is nothing left of a member anywhere, nor on its way, so that it can come back as another? */
+static bool
+is_out(size_t i)
+{
+    uint32_t id = m.members[i].branch;
+
+    for (size_t j = 0; j < N_NODES; j++) {
+        const struct node *n = &m.nodes[j];
+
+        if ((n->told && find_branch(&n->row, id)) || (n->runs && find_branch(&n->tree, id))
+            || (n->told && has_branch(n->row.copies, n->row.n_copies, id))
+            || (n->runs && has_branch(n->tree.copies, n->tree.n_copies, id))) {
+            return false;
+        }
+    }
+    for (size_t j = m.head; j < m.tail; j++) {
+        if (m.packets[j].copies[id]) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void
@@ -503,18 +716,23 @@ check_model(void)
     for (size_t i = 0; i < N_MEMBERS; i++) {
         if (is_counted(i)) {
             ck_assert_uint_le(m.acked, m.received[m.members[i].branch]);
-            /* Whatever the agent sends, an edge has a receiver for it. */
-            ck_assert(!m.nodes[AGENT].tree.open || is_receiver(i));
         }
     }
 }
 
-/* Everybody applies at once, packets arrive, and responses go up, until nothing changes. */
+/* Everybody applies and reports at once, packets arrive, and responses go up, until nothing changes.
+ * If packets have been sent some more are, each of which begins a message. */
 static void
 settle(struct rollout *r)
 {
     step(r);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 60; i++) {
+        if (m.sent && i < 50) {
+            send_packet();
+            for (size_t j = m.head; j < m.tail; j++) {
+                m.packets[j].begins = true;
+            }
+        }
         while (m.head != m.tail) {
             forward_packet();
         }
@@ -524,6 +742,7 @@ settle(struct rollout *r)
         for (int pass = 0; pass < N_NODES; pass++) {
             for (size_t j = 0; j < N_NODES; j++) {
                 merge(&m.nodes[j]);
+                report(&m.nodes[j]);
             }
         }
         check_model();
@@ -551,6 +770,7 @@ check_settled(const struct rollout *r)
         ck_assert_int_eq(member->target, m.registered[i] && !member->error && !member->too_late);
         ck_assert(m.started || !member->too_late);
         if (member->target && !m.torn) {
+            ck_assert(member->counts);
             ck_assert_uint_eq(m.received[m.members[i].branch], m.sent);
         }
     }
@@ -578,7 +798,12 @@ random_event(void)
     if (dice < 2) {
         size_t i = (size_t) rand() % N_MEMBERS;
 
-        m.registered[i] = !m.registered[i];
+        if (m.registered[i]) {
+            m.registered[i] = false;
+        } else if (!m.sent || is_out(i)) {
+            m.registered[i] = true;
+            m.dead[i] = false;
+        }
     } else if (dice < 3) {
         change_topology();
     } else if (dice < 4 && !m.started) {
@@ -598,6 +823,10 @@ random_event(void)
     } else if (dice < 160) {
         step(&r);
         rollout_uninit(&r);
+    } else if (dice < 161) {
+        restart(&m.nodes[rand() % N_SWITCHES]);
+    } else if (dice < 170) {
+        report(&m.nodes[rand() % N_NODES]);
     } else {
         apply(&m.nodes[rand() % N_SWITCHES]);
     }
