@@ -98,7 +98,7 @@ struct rocecast_member {
 };
 
 /* Registers a receiver's QP, which must be in RTR already.  ESTALE: the group is in another epoch
- * by now.  EHOSTDOWN: the host was lost in this epoch. */
+ * by now.  EHOSTDOWN: the host was lost in this epoch, and the group has failed. */
 int rocecast_member_add(struct rocecast_group *, const struct rocecast_member *, int timeout_ms);
 /* Takes a receiver out and waits until it is out everywhere. */
 int rocecast_member_leave(struct rocecast_group *, const char *host, int timeout_ms);

@@ -42,6 +42,7 @@ enum ctl_exit {
     OPTION(RKEY, "rkey", .arg = "RKEY")                            \
     OPTION(VA, "va", .arg = "ADDRESS")                             \
     OPTION(LEN, "len", .arg = "BYTES")                             \
+    OPTION(PSN, "psn", .arg = "PSN")                               \
     OPTION(EPOCH, "epoch", .arg = "EPOCH")                         \
     OPTION(MEMBERS, "members", .arg = "N")                         \
     OPTION(ALL, "all", .arg = NULL)                                \

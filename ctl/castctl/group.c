@@ -209,6 +209,8 @@ ctl_members_to_json(const struct ctl *ctl, const struct rrec_group *group)
         ctl_put_int(o, "len", m->len);
         ctl_put_int(o, "epoch", m->epoch);
         json_object_put_string(o, "want", m->want);
+        ctl_put_int_or_null(o, "psn", m->n_psn ? m->psn : NULL);
+        ctl_put_int_or_null(o, "first_psn", m->n_first_psn ? m->first_psn : NULL);
         json_object_put_string(o, "state", m->state);
         json_object_put_string(o, "status", m->status);
     }
@@ -350,9 +352,10 @@ group_keys(void)
                 svec_add(&keys, s->key);
             }
         }
-        svec_parse_words(&keys,
-                         "auth key host qpn rkey va len epoch generation started node wanted "
-                         "applied keys state status source members nodes");
+        svec_parse_words(
+            &keys,
+            "auth key host qpn rkey va len psn first_psn epoch generation started node wanted "
+            "applied keys state status source members nodes");
         svec_terminate(&keys);
     }
     return (const char *const *) keys.names;

@@ -12,7 +12,7 @@
  *   EEXIST     registered already with other values
  *   EBUSY      the member's earlier registration is still on its way out
  *   EAGAIN     castd has not given the group an epoch yet
- *   EHOSTDOWN  the member is lost, or the whole epoch is: only a new epoch helps
+ *   EHOSTDOWN  the group has failed in this epoch: only a new one helps
  */
 #ifndef CTL_REGISTRY_REQUEST_H
 #define CTL_REGISTRY_REQUEST_H 1
@@ -48,6 +48,8 @@ struct request_member {
     int64_t rkey;
     uint64_t va;
     int64_t len;
+    bool has_psn; /* its queue pair expects 'psn' first, otherwise the start PSN of the epoch. */
+    int64_t psn;
     int64_t epoch; /* that the group must be in; 0: the current one. */
     bool may_exist;
 };

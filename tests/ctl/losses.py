@@ -64,7 +64,7 @@ def lost_fails_group(w):
     w.refused('--timeout 20 group wait g --members 3', 2, 'r2 is lost')
     w.refused('--timeout 1 group wait g --epoch 2', 3, 'failed')
     w.refused('member add g r2 --qpn 17 --rkey 7 --va 0x1000 --len 4096 --may-exist', 2,
-              'r2 is lost in epoch 1 of group g: castctl group reset g')
+              'r2 is lost in epoch 1 of group g, which has failed: castctl group reset g')
     # A second loss changes nothing, nor does the removal of the first.
     report(w, 'n1', 'r3', SILENT)
     w.expect_member('r3', 'lost', 'no progress')
@@ -94,13 +94,79 @@ def lost_is_pruned(w):
     check_equal('r9', (w.member('r9')['want'], w.member('r9')['status']), ('active', why))
     w.castctl('group wait g --members 2')
     w.refused('--timeout 1 group wait g --members 3', 3, 'r9 lost: no progress.*2 of 3')
-    w.refused('member add g r9 --qpn 20', 2, 'r9 is lost in epoch 1')
     w.castctl('member leave g r9')
     w.apply_all_until('r9 has left', lambda: w.member('r9')['state'] == 'left')
     w.castctl('member add g r9 --qpn 20')
-    w.expect_member('r9', 'joining', 'has started')
+    w.expect_member('r9', 'failed', 'its region has 0 bytes')
     check_equal('r9', w.db.row('Member', host='r9')['lost'], '')
     start_anew(w, ['r1', 'r2', 'r9'])
+
+
+MEMBER = 'member add g %s --qpn %d --rkey 7 --va 0x1000 --len 4096'
+
+
+def lost_comes_back(w):
+    """Another registration takes the place of a lost one, which goes first, as another branch."""
+    ready_group(w, 'prune', ['r1', 'r2', 'r9'])
+    lost = w.tree('n2')['branches']['r9']['id']
+    report(w, 'n2', 'r9', SILENT)
+    w.expect_member('r9', 'lost')
+    w.castctl(MEMBER % ('r9', 20))
+    w.expect('a0', (['r1', 'r2'], True))
+    w.settled()
+    check_equal('n2, before the agent applied', w.tree('n2')['branches']['r9']['qpn'], 17)
+    w.expect_member('r9', 'joining', '^waiting for node a0 ')
+    w.expect_state('ready')
+    w.apply('a0')
+    w.expect('n2', None)
+    w.restart_castd()
+    w.expect('n1', ['r1', 'r2'])
+    w.apply('n1')
+    w.expect('n2', ['r9'])
+    new = w.tree('n2')['branches']['r9']
+    check_equal('QPN', new['qpn'], 20)
+    check_equal('another branch', new['id'] > lost, True)
+    check_equal('n1', w.joining('n1')['n2'], ('wait', None))
+    w.apply_all_until('n2 is waited for', lambda: w.member('r9')['status']
+                      == 'waiting for node n2 to answer')
+    w.say_joined('n1', n2=70)
+    w.apply_all_until('r9 is admitted', lambda: w.joining('n2') == {'r9': ('admit', None)})
+    w.say_joined('n2', r9=71)
+    w.apply_all_until('r9 is active', lambda: w.member('r9')['state'] == 'active')
+    w.apply_all_until('all is applied', lambda: w.show()['status'] == '')
+    check_equal('it', (w.show()['state'], w.member('r9')['first_psn'],
+                       w.db.row('Member', host='r9')['lost']), ('ready', 71, ''))
+    w.refused(MEMBER % ('r9', 21), 2, 'is registered in epoch 1 .* with QPN 0x14 already')
+
+
+def lost_before_it_joined(w):
+    """Who is lost while it waits is taken out and named, and nobody else is hurt."""
+    ready_group(w, 'fail-group', ['r1', 'r2'])
+    w.set_started()
+    w.castctl(MEMBER % ('r3', 20))
+    w.apply_all_until('r3 is admitted', lambda: w.members_at('n1') == ['r1', 'r2', 'r3']
+                      and w.joining('n1')['r3'] == ('admit', None))
+    why = 'its queue pair expects PSN 5, not 7'
+    report(w, 'n1', 'r3', why)
+    w.expect_member('r3', 'lost', '^%s .seen by n1.$' % why)
+    w.apply_all_until('r3 is out', lambda: w.members_at('n1') == ['r1', 'r2'] and all_applied(w))
+    w.expect_state('degraded', '^r3 lost: %s' % why)
+    check_equal('the agent', w.members_at('a0'), (['r1', 'r2'], True))
+    w.castctl('group set g --policy prune')
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    w.castctl('group set g --policy fail-group')
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    check_equal('n1', w.members_at('n1'), ['r1', 'r2'])
+    # It comes again, and is lost only after it has joined: that is the group's loss.
+    w.castctl(MEMBER % ('r3', 21))
+    w.apply_all_until('r3 is admitted', lambda: w.members_at('n1') == ['r1', 'r2', 'r3']
+                      and w.joining('n1')['r3'] == ('admit', None))
+    w.castd.send_signal(signal.SIGSTOP)
+    w.say_joined('n1', r3=9)
+    report(w, 'n1', 'r3', SILENT)
+    w.restart_castd()
+    w.expect_state('failed', '^member r3 is lost: no progress')
+    w.refused(MEMBER % ('r3', 22), 2, 'r3 is lost in epoch 1 of group g, which has failed')
 
 
 def lost_all(w):
@@ -340,6 +406,7 @@ def policy_options(w):
                == ('hold', True))
 
 
-CASES = (slow_members, lost_fails_group, lost_is_pruned, lost_all, lost_all_at_once, lost_node, lost_behind_node,
+CASES = (slow_members, lost_fails_group, lost_is_pruned,
+         lost_comes_back, lost_before_it_joined, lost_all, lost_all_at_once, lost_node, lost_behind_node,
          lost_at_agent, lost_without_castd, lost_while_leaving, lost_in_earlier_epoch, policies,
          policy_after_loss, policy_options)

@@ -62,8 +62,8 @@ def degraded(w):
 
 
 def degraded_by_failure(w):
-    """A member that no tree reaches any more is missing like a lost one; one that comes too late is
-    not: it was never served in this epoch."""
+    """A member that no tree reaches any more is missing like a lost one; one that is about to
+    join is not: it was never served in this epoch."""
     w.ready_group(['r1', 'r9'])
     w.cut('n1', 'n2')
     w.apply_all_until('r9 fails', lambda: w.member('r9')['state'] == 'failed')
@@ -74,8 +74,8 @@ def degraded_by_failure(w):
     w.apply_all_until('r9 has left', lambda: w.member('r9')['state'] == 'left')
     wait_until('whole again', lambda: w.show()['state'] == 'ready')
     w.set_started()
-    w.castctl('member add g r3 --qpn 17')
-    w.expect_member('r3', 'joining', 'has started')
+    w.castctl('member add g r3 --qpn 17 --rkey 7 --va 0x1000 --len 4096')
+    w.expect_member('r3', 'joining', '^waiting for node n1 ')
     check_equal('state', w.show()['state'], 'ready')
 
 

@@ -271,6 +271,19 @@ class World:
     def set_started(self):
         self.db.update('Tree_Node', {'_uuid': self.tree('a0')['_uuid']}, started=True)
 
+    def say_joined(self, node, **first):
+        """The node's agent says which branches, by name, count, and from which PSN on."""
+        tree = self.tree(node)
+        self.db.update('Tree_Node', {'_uuid': tree['_uuid']}, joined=['map', [
+            [tree['branches'][name]['id'], psn] for name, psn in first.items()]])
+
+    def joining(self, node):
+        """What the node's branches have of joining, by name."""
+        def value(column):
+            return None if column == ['set', []] else column
+        return {name: (value(b['join']), value(b['first']))
+                for name, b in self.tree(node)['branches'].items()}
+
     def shape(self, node):
         """Where the node's only tree leads, as text: children (> by End.MT, >> by its
         Replication-SID), parent, branches.  None: it has no tree."""
