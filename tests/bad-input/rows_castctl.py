@@ -429,6 +429,9 @@ ROWS = (
     ('castctl member add g r2 --qpn 18 --rkey 1 --va 0xffffffffffffffff --len 2', 1,
      'castctl: --va 0xffffffffffffffff --len 2: the region runs over the end of the address '
      'space'),
+    ('castctl member add g r2 --qpn 18 --psn 16777216', 1,
+     'castctl: --psn 16777216: must be 0..16777215'),
+    ('castctl member add g r2 --qpn 18 --psn -1', 1, 'castctl: --psn -1: must be 0..16777215'),
     ('castctl member add g r2 --qpn 18 --epoch 0', 1, 'castctl: --epoch 0: must be 1..4294967295'),
     ('castctl member add g r2 --qpn 18 --epoch 7', 2,
      'castctl: member add: group g is in epoch 1, not 7'),
