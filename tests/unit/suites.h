@@ -76,6 +76,7 @@
     SUITE(tunnelled)     \
     SUITE(tx_queues)     \
     SUITE(values)        \
+    SUITE(view)          \
     SUITE(wire)          \
     SUITE(words)
 

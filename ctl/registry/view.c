@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Views of groups, and what lies between two of them.
+ *
+ * Both views are sorted alike, so two groups or members with the same place in the order are
+ * compared, and one without a partner was added or has gone.  Names are unique in the registry.
+ */
+#include <config.h>
+
+#include "ctl/registry/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/registry/group-state.h"
+#include "ctl/registry/values.h"
+#include "util.h"
+
+static const struct {
+    const char *name;
+    unsigned int of;
+} events[] = {
+#define VIEW_EVENT(ENUM, NAME, OF) [EVENT_##ENUM] = {NAME, OF},
+    VIEW_EVENTS
+#undef VIEW_EVENT
+};
+WORDS_DEFINE(view_event, enum view_event, events);
+
+unsigned int
+view_event_of(enum view_event event)
+{
+    return events[event].of;
+}
+
+/*
+ * Reading.
+ */
+
+static int
+compare_groups(const void *a_, const void *b_)
+{
+    const struct group_view *a = a_, *b = b_;
+
+    return strverscmp(a->name, b->name);
+}
+
+static int
+compare_members(const void *a_, const void *b_)
+{
+    const struct member_view *a = a_, *b = b_;
+
+    return strverscmp(a->host, b->host);
+}
+
+static char *
+state_of(const char *state, enum view_event otherwise)
+{
+    return xstrdup(state[0] ? state : view_event_name(otherwise));
+}
+
+static void
+read_group(struct group_view *g, const struct rrec_group *row)
+{
+    *g = (struct group_view){
+        .uuid = row->header_.uuid,
+        .name = xstrdup(row->name),
+        .epoch = row->epoch,
+        .designated_qpn = row->designated_qpn,
+        .start_psn = row->start_psn,
+        .state = state_of(row->state, EVENT_PENDING),
+        .status = xstrdup(row->status),
+    };
+}
+
+static void
+read_member(struct group_view *g, const struct rrec_member *row)
+{
+    g->members = xrealloc(g->members, (g->n_members + 1) * sizeof *g->members);
+    g->members[g->n_members++] = (struct member_view){
+        .uuid = row->header_.uuid,
+        .host = xstrdup(row->host),
+        .qpn = row->qpn,
+        .state = state_of(row->state, EVENT_JOINING),
+        .status = xstrdup(row->status),
+    };
+    g->n_active += member_is_active(row);
+    g->n_lacking += member_is_lacking(row);
+    g->n_registered += row->epoch == g->epoch && !strcmp(row->want, "active");
+}
+
+/* A source of an earlier epoch is none. */
+static void
+read_source(struct group_view *g, const struct rrec_source *row)
+{
+    if (row->epoch == g->epoch) {
+        g->source = xstrdup(row->host);
+        g->source_qpn = row->qpn;
+    }
+}
+
+static struct group_view *
+find(const struct view *view, const char *group)
+{
+    const struct group_view key = {.name = CONST_CAST(char *, group)};
+
+    return view->n_groups
+               ? bsearch(&key, view->groups, view->n_groups, sizeof *view->groups, compare_groups)
+               : NULL;
+}
+
+void
+view_read(struct view *view, const struct ovsdb_idl *idl, const char *only)
+{
+    const struct rrec_group *group;
+    const struct rrec_source *source;
+    const struct rrec_member *member;
+    size_t allocated = 0;
+
+    *view = (struct view){.n_groups = 0};
+    RREC_GROUP_FOR_EACH (group, idl) {
+        if (!only || !strcmp(group->name, only)) {
+            if (view->n_groups == allocated) {
+                view->groups = x2nrealloc(view->groups, &allocated, sizeof *view->groups);
+            }
+            read_group(&view->groups[view->n_groups++], group);
+        }
+    }
+    if (!view->n_groups) {
+        return;
+    }
+    qsort(view->groups, view->n_groups, sizeof *view->groups, compare_groups);
+    RREC_SOURCE_FOR_EACH (source, idl) {
+        struct group_view *g = find(view, source->group->name);
+
+        if (g) {
+            read_source(g, source);
+        }
+    }
+    RREC_MEMBER_FOR_EACH (member, idl) {
+        struct group_view *g = find(view, member->group->name);
+
+        if (g) {
+            read_member(g, member);
+        }
+    }
+    for (size_t i = 0; i < view->n_groups; i++) {
+        struct group_view *g = &view->groups[i];
+
+        if (g->n_members) {
+            qsort(g->members, g->n_members, sizeof *g->members, compare_members);
+        }
+    }
+}
+
+void
+view_uninit(struct view *view)
+{
+    for (size_t i = 0; i < view->n_groups; i++) {
+        struct group_view *g = &view->groups[i];
+
+        for (size_t j = 0; j < g->n_members; j++) {
+            free(g->members[j].host);
+            free(g->members[j].state);
+            free(g->members[j].status);
+        }
+        free(g->members);
+        free(g->name);
+        free(g->state);
+        free(g->status);
+        free(g->source);
+    }
+    free(view->groups);
+    *view = (struct view){.n_groups = 0};
+}
+
+/*
+ * Comparing.
+ */
+
+struct comparison {
+    void (*report)(const struct view_change *, void *aux);
+    void *aux;
+    bool begins; /* there is no earlier view: what is there now has not happened now. */
+};
+
+static void
+report_event(const struct comparison *c, enum view_event event,
+             const struct group_view *group_before, const struct group_view *group,
+             const struct member_view *member_before, const struct member_view *member)
+{
+    c->report(&(struct view_change){view_event_name(event), false, group_before, group,
+                                    member_before, member},
+              c->aux);
+}
+
+/* The state is another: that of the member, or without one of the group. */
+static void
+report_state(const struct comparison *c, const struct group_view *group_before,
+             const struct group_view *group, const struct member_view *member_before,
+             const struct member_view *member)
+{
+    c->report(&(struct view_change){member ? member->state : group->state, true, group_before,
+                                    group, member_before, member},
+              c->aux);
+}
+
+static void
+compare_source(const struct comparison *c, const struct group_view *before,
+               const struct group_view *now)
+{
+    const char *was = before ? before->source : NULL, *is = now ? now->source : NULL;
+
+    if (is
+        && (!was || strcmp(was, is) || before->source_qpn != now->source_qpn
+            || before->epoch != now->epoch)) {
+        report_event(c, EVENT_SOURCE_SET, before, now, NULL, NULL);
+    } else if (was && !is) {
+        report_event(c, EVENT_SOURCE_GONE, before, now, NULL, NULL);
+    }
+}
+
+/* One member, which both views have, or one of them. */
+static void
+compare_member(const struct comparison *c, const struct group_view *group_before,
+               const struct group_view *group, const struct member_view *before,
+               const struct member_view *now)
+{
+    if (before && now && !uuid_equals(&before->uuid, &now->uuid)) {
+        compare_member(c, group_before, group, before, NULL);
+        compare_member(c, group_before, group, NULL, now);
+        return;
+    }
+    if (!now) {
+        report_event(c, EVENT_REMOVED, group_before, group, before, NULL);
+        return;
+    }
+    if (before && before->qpn != now->qpn) {
+        report_event(c, EVENT_REPLACED, group_before, group, before, now);
+    }
+    if (!before || strcmp(before->state, now->state)) {
+        report_state(c, group_before, group, before, now);
+    }
+}
+
+static void
+compare_members_of(const struct comparison *c, const struct group_view *before,
+                   const struct group_view *now)
+{
+    size_t n_before = before ? before->n_members : 0, n_now = now ? now->n_members : 0;
+
+    for (size_t i = 0, j = 0; i < n_before || j < n_now;) {
+        const struct member_view *b = i < n_before ? &before->members[i] : NULL;
+        const struct member_view *n = j < n_now ? &now->members[j] : NULL;
+        int order = b && n ? compare_members(b, n) : b ? -1 : 1;
+
+        i += order <= 0;
+        j += order >= 0;
+        compare_member(c, before, now, order <= 0 ? b : NULL, order >= 0 ? n : NULL);
+    }
+}
+
+/* Is the group's state another, or does it lack another number of members?  If it lacks none and is
+ * degraded all the same, castd has yet to see that. */
+static bool
+has_other_state(const struct group_view *before, const struct group_view *now)
+{
+    return strcmp(before->state, now->state)
+           || (now->n_lacking && before->n_lacking != now->n_lacking);
+}
+
+/* One group, which both views have, or one of them. */
+static void
+compare_group(const struct comparison *c, const struct group_view *before,
+              const struct group_view *now)
+{
+    if (before && now && !uuid_equals(&before->uuid, &now->uuid)) {
+        compare_group(c, before, NULL);
+        compare_group(c, NULL, now);
+        return;
+    }
+    if (!before && !c->begins) {
+        report_event(c, EVENT_ADDED, before, now, NULL, NULL);
+    }
+    if (now && now->epoch != (before ? before->epoch : 0) && !c->begins) {
+        report_event(c, EVENT_EPOCH, before, now, NULL, NULL);
+    }
+    compare_source(c, before, now);
+    compare_members_of(c, before, now);
+    if (!now) {
+        report_event(c, EVENT_DELETED, before, now, NULL, NULL);
+    } else if (!before || has_other_state(before, now)) {
+        report_state(c, before, now, NULL, NULL);
+    }
+}
+
+void
+view_compare(const struct view *before, const struct view *now,
+             void (*report_)(const struct view_change *, void *aux), void *aux)
+{
+    const struct comparison c = {.report = report_, .aux = aux, .begins = !before};
+    size_t n_before = before ? before->n_groups : 0;
+
+    for (size_t i = 0, j = 0; i < n_before || j < now->n_groups;) {
+        const struct group_view *b = i < n_before ? &before->groups[i] : NULL;
+        const struct group_view *n = j < now->n_groups ? &now->groups[j] : NULL;
+        int order = b && n ? compare_groups(b, n) : b ? -1 : 1;
+
+        i += order <= 0;
+        j += order >= 0;
+        compare_group(&c, order <= 0 ? b : NULL, order >= 0 ? n : NULL);
+    }
+}
+
+bool
+view_lost_psn(const struct member_view *member, int64_t *psn)
+{
+    const char *at = strstr(member->status, VIEW_AT_PSN);
+    char digits[9] = ""; /* of 24 bits. */
+    uint64_t value;
+
+    if (strcmp(member->state, view_event_name(EVENT_LOST)) || !at) {
+        return false;
+    }
+    at += strlen(VIEW_AT_PSN);
+    size_t len = strspn(at, "0123456789");
+    if (len >= sizeof digits) {
+        return false;
+    }
+    memcpy(digits, at, len);
+    if (!number_parse(digits, 0, 0xffffff, &value)) {
+        return false;
+    }
+    *psn = (int64_t) value;
+    return true;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the registry says of groups at one time, as plain data, and the events that lie between two
+ * such views.
+ *
+ * Whatever happened between two views is one difference: a state that came and went is not in it,
+ * one that has lasted is.  Rows are known by their UUIDs, so that a group deleted and added again
+ * is another group.
+ */
+#ifndef CTL_REGISTRY_VIEW_H
+#define CTL_REGISTRY_VIEW_H 1
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/words.h"
+#include "openvswitch/uuid.h"
+
+struct ovsdb_idl;
+
+struct member_view {
+    struct uuid uuid;
+    char *host;
+    int64_t qpn;
+    char *state; /* "joining" until castd says more. */
+    char *status;
+};
+
+struct group_view {
+    struct uuid uuid;
+    char *name;
+    int64_t epoch;
+    int64_t designated_qpn;
+    int64_t start_psn;
+    char *state; /* "pending" until castd says more. */
+    char *status;
+    char *source; /* host of this epoch's source; NULL: none is set. */
+    int64_t source_qpn;
+    size_t n_active;     /* members that are active. */
+    size_t n_lacking;    /* members that are registered and not served. */
+    size_t n_registered; /* members that are registered in this epoch and to be served. */
+    size_t n_members;
+    struct member_view *members; /* by host, r9 before r10. */
+};
+
+struct view {
+    size_t n_groups;
+    struct group_view *groups; /* by name, likewise. */
+};
+
+/* Copies what is in the registry of all groups, or of the one with this name.  The caller frees
+ * *view with view_uninit(). */
+void view_read(struct view *, const struct ovsdb_idl *, const char *only);
+void view_uninit(struct view *);
+
+/* Whose events they are. */
+#define VIEW_OF_GROUP    1
+#define VIEW_OF_MEMBER   2
+#define VIEW_OF_REGISTRY 4
+
+/* Events: the word, and whose it is.  States have the words that castd writes. */
+#define VIEW_EVENTS                                              \
+    VIEW_EVENT(ADDED, "added", VIEW_OF_GROUP)                    \
+    VIEW_EVENT(DELETED, "deleted", VIEW_OF_GROUP)                \
+    VIEW_EVENT(EPOCH, "epoch", VIEW_OF_GROUP)                    \
+    VIEW_EVENT(SOURCE_SET, "source-set", VIEW_OF_GROUP)          \
+    VIEW_EVENT(SOURCE_GONE, "source-gone", VIEW_OF_GROUP)        \
+    VIEW_EVENT(PENDING, "pending", VIEW_OF_GROUP)                \
+    VIEW_EVENT(READY, "ready", VIEW_OF_GROUP)                    \
+    VIEW_EVENT(DEGRADED, "degraded", VIEW_OF_GROUP)              \
+    VIEW_EVENT(SLOW, "slow", VIEW_OF_GROUP | VIEW_OF_MEMBER)     \
+    VIEW_EVENT(FAILED, "failed", VIEW_OF_GROUP | VIEW_OF_MEMBER) \
+    VIEW_EVENT(JOINING, "joining", VIEW_OF_MEMBER)               \
+    VIEW_EVENT(ACTIVE, "active", VIEW_OF_MEMBER)                 \
+    VIEW_EVENT(LOST, "lost", VIEW_OF_MEMBER)                     \
+    VIEW_EVENT(DRAINING, "draining", VIEW_OF_MEMBER)             \
+    VIEW_EVENT(LEFT, "left", VIEW_OF_MEMBER)                     \
+    VIEW_EVENT(REPLACED, "replaced", VIEW_OF_MEMBER)             \
+    VIEW_EVENT(REMOVED, "removed", VIEW_OF_MEMBER)               \
+    VIEW_EVENT(REGISTRY_LOST, "registry-lost", VIEW_OF_REGISTRY) \
+    VIEW_EVENT(REGISTRY_BACK, "registry-back", VIEW_OF_REGISTRY)
+
+enum view_event {
+#define VIEW_EVENT(ENUM, NAME, OF) EVENT_##ENUM,
+    VIEW_EVENTS
+#undef VIEW_EVENT
+};
+WORDS_DECLARE(view_event, enum view_event);
+/* VIEW_OF_x, one or two. */
+unsigned int view_event_of(enum view_event);
+
+/* One event: a word of VIEW_EVENTS, or the state that there is now.  The registry's states are any
+ * words, such as that of another event. */
+struct view_change {
+    const char *event;
+    bool is_state;
+    const struct group_view *group_before;            /* NULL: added, or there from the start. */
+    const struct group_view *group;                   /* NULL: deleted. */
+    const struct member_view *member_before, *member; /* both NULL: the group's event. */
+};
+
+/* Calls 'report' for each event between two views of one registry: group by group, a group's
+ * members before its state.  'before' NULL: each state that there is now is an event. */
+void view_compare(const struct view *before, const struct view *now,
+                  void (*report)(const struct view_change *, void *aux), void *aux);
+
+/* In reasons of losses, before the lowest PSN that the member has not confirmed. */
+#define VIEW_AT_PSN " at PSN "
+/* The PSN in a lost member's status.  False: it has none. */
+bool view_lost_psn(const struct member_view *, int64_t *psn);
+
+#endif /* ctl/registry/view.h */

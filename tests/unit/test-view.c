@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lies between two views of the registry's groups.
+ */
+#include <config.h>
+
+#include "ctl/registry/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "openvswitch/dynamic-string.h"
+#include "tests/unit/suites.h"
+#include "util.h"
+
+#define STR(S) CONST_CAST(char *, S)
+
+/* A member; rows with the same number are the same row. */
+static struct member_view
+member(unsigned int row, const char *host, int64_t qpn, const char *state, const char *status)
+{
+    return (struct member_view){.uuid = {.parts = {row}},
+                                .host = STR(host),
+                                .qpn = qpn,
+                                .state = STR(state),
+                                .status = STR(status)};
+}
+
+static struct group_view
+group(unsigned int row, const char *name, int64_t epoch, const char *state, size_t n_lacking,
+      struct member_view *members, size_t n_members)
+{
+    return (struct group_view){.uuid = {.parts = {row}},
+                               .name = STR(name),
+                               .epoch = epoch,
+                               .state = STR(state),
+                               .status = STR(""),
+                               .n_lacking = n_lacking,
+                               .n_members = n_members,
+                               .members = members};
+}
+
+/* "g:r1:lost(active)": group, member if it is its event, event with a "!" if that is no state, state
+ * before. */
+static void
+put_change(const struct view_change *c, void *s_)
+{
+    const struct group_view *g = c->group ? c->group : c->group_before;
+    const struct member_view *m = c->member ? c->member : c->member_before;
+    struct ds *s = s_;
+
+    ds_put_format(s, "%s%s", s->length ? " " : "", g->name);
+    if (m) {
+        ck_assert(!c->is_state || c->event == m->state);
+        ds_put_format(s, ":%s:%s%s(%s)", m->host, c->event, c->is_state ? "" : "!",
+                      c->member_before ? c->member_before->state : "");
+    } else {
+        ck_assert(!c->is_state || c->event == g->state);
+        ds_put_format(s, ":%s%s(%s)", c->event, c->is_state ? "" : "!",
+                      c->group_before ? c->group_before->state : "");
+    }
+}
+
+static void
+expect(const struct view *before, const struct view *now, const char *events)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    view_compare(before, now, put_change, &s);
+    ck_assert_str_eq(ds_cstr(&s), events);
+    ds_destroy(&s);
+}
+
+/* Between two states of one group; nothing lies between a view and itself. */
+static void
+expect_group(struct group_view before, struct group_view now, const char *events)
+{
+    const struct view a = {1, &before}, b = {1, &now};
+
+    expect(&a, &b, events);
+    expect(&a, &a, "");
+    expect(&b, &b, "");
+}
+
+static const struct view nothing;
+
+START_TEST(what_is_there_at_the_start)
+    {
+        struct member_view members[] = {member(1, "r1", 17, "active", ""),
+                                        member(2, "r2", 17, "lost", "")};
+        struct group_view groups[] = {group(1, "g", 3, "degraded", 1, members, 2),
+                                      group(2, "h", 1, "pending", 0, NULL, 0)};
+        const struct view view = {2, groups};
+
+        groups[0].source = STR("h0");
+        expect(NULL, &view, "g:source-set!() g:r1:active() g:r2:lost() g:degraded() h:pending()");
+        expect(NULL, &nothing, "");
+    }
+END_TEST
+
+START_TEST(groups_come_and_go)
+    {
+        struct member_view members[] = {member(1, "r1", 17, "joining", "")};
+        struct group_view one[] = {group(1, "g2", 1, "ready", 0, members, 1)};
+        struct group_view two[] = {group(1, "g2", 1, "ready", 0, members, 1),
+                                   group(2, "g10", 0, "pending", 0, NULL, 0)};
+        struct group_view again[] = {group(3, "g2", 1, "pending", 0, NULL, 0)};
+        const struct view a = {1, one}, b = {2, two}, c = {1, again};
+
+        one[0].source = two[0].source = STR("h0");
+        expect(&nothing, &a, "g2:added!() g2:epoch!() g2:source-set!() g2:r1:joining() g2:ready()");
+        expect(&a, &b, "g10:added!() g10:pending()");
+        expect(&b, &a, "g10:deleted!(pending)");
+        expect(&a, &nothing, "g2:source-gone!(ready) g2:r1:removed!(joining) g2:deleted!(ready)");
+        /* Another row of the same name is another group. */
+        expect(&a, &c,
+               "g2:source-gone!(ready) g2:r1:removed!(joining) g2:deleted!(ready) "
+               "g2:added!() g2:epoch!() g2:pending()");
+    }
+END_TEST
+
+START_TEST(states_of_groups)
+    {
+        struct group_view ready = group(1, "g", 1, "ready", 0, NULL, 0);
+        struct group_view degraded = group(1, "g", 1, "degraded", 1, NULL, 0);
+        struct group_view worse = group(1, "g", 1, "degraded", 2, NULL, 0);
+        struct group_view reset = group(1, "g", 2, "pending", 0, NULL, 0);
+        struct group_view odd = group(1, "g", 1, "upside down", 0, NULL, 0);
+        struct group_view worst = group(1, "g", 1, "deleted", 0, NULL, 0);
+
+        expect_group(ready, degraded, "g:degraded(ready)");
+        expect_group(degraded, worse, "g:degraded(degraded)");
+        expect_group(worse, degraded, "g:degraded(degraded)");
+        expect_group(worse, ready, "g:ready(degraded)");
+        struct group_view unseen = group(1, "g", 1, "degraded", 0, NULL, 0);
+        expect_group(degraded, unseen, ""); /* its member has left: castd says more. */
+        expect_group(unseen, ready, "g:ready(degraded)");
+        expect_group(ready, reset, "g:epoch!(ready) g:pending(ready)");
+        expect_group(ready, odd, "g:upside down(ready)");
+        expect_group(ready, worst, "g:deleted(ready)");
+        odd.status = STR("which way?"); /* a status by itself is no event. */
+        expect_group(odd, odd, "");
+    }
+END_TEST
+
+START_TEST(sources)
+    {
+        struct group_view none = group(1, "g", 1, "ready", 0, NULL, 0), set = none, other = none,
+                          next = none;
+
+        set.source = other.source = next.source = STR("h0");
+        set.source_qpn = next.source_qpn = 18;
+        other.source_qpn = 19;
+        next.epoch = 2;
+        expect_group(none, set, "g:source-set!(ready)");
+        expect_group(set, none, "g:source-gone!(ready)");
+        expect_group(set, other, "g:source-set!(ready)");
+        expect_group(set, next, "g:epoch!(ready) g:source-set!(ready)");
+        other = set;
+        other.source = STR("h1");
+        expect_group(set, other, "g:source-set!(ready)");
+    }
+END_TEST
+
+/* Between two sets of members of a group that stays as it is. */
+static void
+expect_members(struct member_view *before, size_t n_before, struct member_view *now, size_t n_now,
+               const char *events)
+{
+    expect_group(group(1, "g", 1, "ready", 0, before, n_before),
+                 group(1, "g", 1, "ready", 0, now, n_now), events);
+}
+
+START_TEST(members)
+    {
+        struct member_view a[] = {member(1, "r1", 17, "active", ""),
+                                  member(2, "r9", 17, "active", ""),
+                                  member(3, "r10", 17, "draining", "")};
+        struct member_view b[] = {
+            member(1, "r1", 17, "lost", "why"), member(4, "r2", 17, "joining", ""),
+            member(2, "r9", 18, "active", ""), member(3, "r10", 17, "left", "")};
+        struct member_view c[] = {member(1, "r1", 18, "joining", "")};
+        struct member_view d[] = {member(5, "r1", 17, "active", "")};
+
+        expect_members(
+            a, 3, b, 4,
+            "g:r1:lost(active) g:r2:joining() g:r9:replaced!(active) g:r10:left(draining)");
+        expect_members(b, 4, a, 3,
+                       "g:r1:active(lost) g:r2:removed!(joining) g:r9:replaced!(active) "
+                       "g:r10:draining(left)");
+        expect_members(b, 1, c, 1, "g:r1:replaced!(lost) g:r1:joining(lost)");
+        /* Removed and registered again between two views. */
+        expect_members(a, 1, d, 1, "g:r1:removed!(active) g:r1:active()");
+        expect_members(a, 3, NULL, 0,
+                       "g:r1:removed!(active) g:r9:removed!(active) g:r10:removed!(draining)");
+    }
+END_TEST
+
+START_TEST(psn_of_losses)
+    {
+        static const struct {
+            const char *state, *status;
+            int64_t psn; /* -1: none. */
+        } cases[] = {
+            {"lost", "no progress for 17.2 s at PSN 7 (seen by n1)", 7},
+            {"lost", "slower than 10 packets/s at PSN 16777215 (seen by n1)", 16777215},
+            {"lost", "behind node n3: NAK 0x62 (remote access error) at PSN 0 (seen by n5)", 0},
+            {"lost", "no progress for 17.2 s at PSN 16777216", -1},
+            {"lost", "at PSN 99999999999999999999999", -1},
+            {"lost", "x at PSN 99999999999999999999999", -1},
+            {"lost", "x at PSN ", -1},
+            {"lost", "", -1},
+            {"slow", "no progress for 17.2 s at PSN 7", -1},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+            const struct member_view m = member(1, "r1", 17, cases[i].state, cases[i].status);
+            int64_t psn = -1;
+
+            ck_assert_int_eq(view_lost_psn(&m, &psn), cases[i].psn >= 0);
+            ck_assert_int_eq(psn, cases[i].psn);
+        }
+    }
+END_TEST
+
+START_TEST(words)
+    {
+        enum view_event event;
+
+        ck_assert(view_event_parse("source-set", &event));
+        ck_assert_int_eq(view_event_of(event), VIEW_OF_GROUP);
+        ck_assert(view_event_parse("failed", &event));
+        ck_assert_int_eq(view_event_of(event), VIEW_OF_GROUP | VIEW_OF_MEMBER);
+        ck_assert(!view_event_parse("registry", &event));
+    }
+END_TEST
+
+Suite *
+view_suite(void)
+{
+    Suite *suite = suite_create("view");
+    TCase *tc = tcase_create("core");
+
+    tcase_add_test(tc, what_is_there_at_the_start);
+    tcase_add_test(tc, groups_come_and_go);
+    tcase_add_test(tc, states_of_groups);
+    tcase_add_test(tc, sources);
+    tcase_add_test(tc, members);
+    tcase_add_test(tc, psn_of_losses);
+    tcase_add_test(tc, words);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
