@@ -33,9 +33,9 @@
 #define SYNOPSIS_WIDTH  28 /* of a command with its arguments, in a list of verbs. */
 
 static const struct ctl_command *const command_tables[] = {
-    ctl_topology_commands, ctl_impair_commands, ctl_group_commands,
-    ctl_key_commands,      ctl_member_commands, ctl_tree_commands,
-    ctl_stats_commands,    ctl_packet_commands, ctl_doctor_commands,
+    ctl_topology_commands, ctl_impair_commands, ctl_group_commands, ctl_key_commands,
+    ctl_member_commands,   ctl_tree_commands,   ctl_stats_commands, ctl_watch_commands,
+    ctl_packet_commands,   ctl_doctor_commands,
 };
 
 static const struct {
@@ -271,6 +271,7 @@ set_timeout(struct ctl *ctl, const char *seconds)
         ctl_fail(CTL_USAGE, "--timeout %s: must be 1..%d seconds", seconds, MAX_TIMEOUT);
     }
     ctl->timeout = (int) value;
+    ctl->timeout_given = true;
 }
 
 /* Refuses a file that cannot be read: otherwise only the log would say so, when a connection needs
@@ -536,6 +537,9 @@ main(int argc, char *argv[])
     ctl.command = find_command(argc, argv, &n_words);
     if (!ctl.command) {
         no_command(argc, argv);
+    }
+    if (ctl.command->options & CTL_STREAM) {
+        ctl_fail_in_lines();
     }
     /* The last word of the name stands in for argv[0]. */
     parse_command_options(&ctl, argc - n_words + 1, argv + n_words - 1);

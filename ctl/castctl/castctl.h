@@ -45,6 +45,8 @@ enum ctl_exit {
     OPTION(PSN, "psn", .arg = "PSN")                               \
     OPTION(EPOCH, "epoch", .arg = "EPOCH")                         \
     OPTION(MEMBERS, "members", .arg = "N")                         \
+    OPTION(UNTIL, "until", .arg = "EVENT")                         \
+    OPTION(COUNT, "count", .arg = "N")                             \
     OPTION(ALL, "all", .arg = NULL)                                \
     OPTION(BOTH, "both", .arg = NULL)                              \
     OPTION(DOT, "dot", .arg = NULL)                                \
@@ -79,8 +81,11 @@ struct ctl {
     struct ovsdb_idl_txn *txn; /* of commands that write. */
     bool uncertain;            /* an attempt to write it may have been done: nobody has heard. */
     enum ctl_wait wait;
-    int timeout;        /* seconds. */
+    int timeout; /* seconds. */
+    bool timeout_given;
     long long deadline; /* on time_msec()'s scale. */
+    unsigned int seqno; /* of the IDL's content that ctl_next_news() has told of. */
+    bool lost;          /* it has told that the registry is lost. */
     bool json;
     const struct ctl_command *command;
     int argc; /* the command's arguments, without its name. */
@@ -98,6 +103,10 @@ struct ctl {
 /* Likewise: it looks at what nodes are told.  Other commands do not fetch that: with many groups it
  * is most of the registry. */
 #define CTL_INTENT   (1ull << 60)
+
+/* Likewise: it goes on for as long as it is let, without the registry, too; with -j it prints an
+ * object a line, also of errors. */
+#define CTL_STREAM   (1ull << 59)
 
 /* An option in a command's 'options' or 'required'. */
 #define FLAG(OPTION) (1ull << (OPTION))
@@ -123,6 +132,7 @@ extern const struct ctl_command ctl_group_commands[];
 extern const struct ctl_command ctl_member_commands[];
 extern const struct ctl_command ctl_tree_commands[];
 extern const struct ctl_command ctl_stats_commands[];
+extern const struct ctl_command ctl_watch_commands[];
 extern const struct ctl_command ctl_packet_commands[];
 extern const struct ctl_command ctl_doctor_commands[];
 
@@ -139,6 +149,8 @@ void ctl_refuse(const struct ctl *, const char *format, ...) OVS_PRINTF_FORMAT(2
 
 /* From now on failures are JSON, too. */
 void ctl_fail_as_json(void);
+/* If they are, they have a line each. */
+void ctl_fail_in_lines(void);
 /* Fails over what getopt_long() has just answered: 'c' is ':' or '?', and 'short_options' began
  * with ':'.  'command' is the command that the options are of; NULL: none. */
 void ctl_fail_over_option(int c, char *const argv[], const char *short_options,
@@ -163,6 +175,11 @@ const struct rrec_group *ctl_require_group(const struct ctl *, const char *name)
 void ctl_run(struct ctl *);
 /* Waits for a change in the registry.  At the deadline: CTL_UNAVAILABLE and 'waiting_for'. */
 void ctl_wait_for_change(struct ctl *, const char *waiting_for);
+/* For commands with CTL_STREAM: waits until the registry has another content (NEWS_CHANGED), is lost
+ * or is back, with whatever content; NEWS_NONE: the deadline has passed.  While it is lost its last
+ * content stays. */
+enum ctl_news { NEWS_NONE, NEWS_CHANGED, NEWS_LOST, NEWS_BACK };
+enum ctl_news ctl_next_news(struct ctl *);
 
 /* agent.c: runs a command of the control socket at a node's agent; NULL ends 'args'.  CTL_OK:
  * *answerp is the agent's answer.  CTL_REFUSED: *answerp is the error that the agent answered.
@@ -182,9 +199,13 @@ void ctl_print(const struct ctl *, struct json *json, const char *const keys[]);
 void ctl_print_line(const char *format, ...) OVS_PRINTF_FORMAT(1, 2);
 /* Likewise, the lines of a text; JSON stays JSON. */
 void ctl_print_lines(char *text);
+/* Prints 'json', which it takes over, on one line. */
+void ctl_print_json_line(struct json *json);
 /* Prints an array of objects, which is printable (ctl_json_printable()), as a table; nothing if it
  * is empty. */
 void ctl_print_table(const struct json *array, const char *const keys[], int indent);
+/* The time of day, "2026-11-22T22:01:03.123Z". */
+void ctl_put_time(struct json *object, const char *name);
 void ctl_put_int(struct json *object, const char *name, int64_t value);
 void ctl_put_bool(struct json *object, const char *name, bool value);
 /* Put null for NULL. */

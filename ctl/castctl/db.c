@@ -80,6 +80,16 @@ check_alive(const struct ctl *ctl)
     }
 }
 
+static void
+check_schema(const struct ctl *ctl)
+{
+    char *problem = registry_schema_problem(ctl->idl, REGISTRY_ALL_TABLES);
+
+    if (problem) {
+        ctl_fail(CTL_REFUSED, "registry %s: %s", ctl->db, problem);
+    }
+}
+
 /* Sleeps until 'idl' or 'txn' has news.  False: the deadline has passed. */
 static bool
 block(struct ctl *ctl)
@@ -111,6 +121,30 @@ ctl_wait_for_change(struct ctl *ctl, const char *waiting_for)
             ctl_fail(CTL_UNAVAILABLE, "%s", waiting_for);
         }
     }
+}
+
+enum ctl_news
+ctl_next_news(struct ctl *ctl)
+{
+    do {
+        ovsdb_idl_run(ctl->idl);
+        /* Without a connection nothing changes, so what is new now was new before it was lost. */
+        if (ovsdb_idl_get_seqno(ctl->idl) != ctl->seqno) {
+            bool was_lost = ctl->lost;
+
+            ctl->seqno = ovsdb_idl_get_seqno(ctl->idl);
+            ctl->lost = false;
+            if (was_lost) {
+                check_schema(ctl); /* the server may have been given another meanwhile. */
+            }
+            return was_lost ? NEWS_BACK : NEWS_CHANGED;
+        }
+        if (!ovsdb_idl_is_connected(ctl->idl) && !ctl->lost) {
+            ctl->lost = true;
+            return NEWS_LOST;
+        }
+    } while (block(ctl));
+    return NEWS_NONE;
 }
 
 /* If nobody listens on a single unix socket, that is final; any other registry may come up. */
@@ -145,9 +179,10 @@ connect_registry(struct ctl *ctl)
                      error ? ovs_retval_to_string(error) : "");
         }
     }
-    char *problem = registry_schema_problem(ctl->idl, REGISTRY_ALL_TABLES);
-    if (problem) {
-        ctl_fail(CTL_REFUSED, "registry %s: %s", ctl->db, problem);
+    check_schema(ctl);
+    if (ctl->command->options & CTL_STREAM) {
+        ovsdb_idl_enable_reconnect(ctl->idl);
+        ctl->seqno = ovsdb_idl_get_seqno(ctl->idl);
     }
 }
 

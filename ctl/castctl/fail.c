@@ -16,12 +16,18 @@
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
-static bool as_json;
+static bool as_json, in_lines;
 
 void
 ctl_fail_as_json(void)
 {
     as_json = true;
+}
+
+void
+ctl_fail_in_lines(void)
+{
+    in_lines = true;
 }
 
 /* 'list': lines of our own that follow in text; NULL: none. */
@@ -33,7 +39,11 @@ fail(enum ctl_exit code, const char *why, const char *list)
 
         json_object_put_string(o, "error", why);
         ctl_put_int(o, "status", code);
-        ctl_print(&(struct ctl){.json = true}, o, NULL);
+        if (in_lines) {
+            ctl_print_json_line(o);
+        } else {
+            ctl_print(&(struct ctl){.json = true}, o, NULL);
+        }
     }
     fflush(stdout);
     list = as_json ? NULL : list;

@@ -12,8 +12,18 @@
 
 #include "lib/figure.h"
 #include "lib/printable.h"
+#include "openvswitch/dynamic-string.h"
 #include "svec.h"
+#include "timeval.h"
 #include "util.h"
+
+void
+ctl_put_time(struct json *object, const char *name)
+{
+    json_object_put(object, name,
+                    json_string_create_nocopy(
+                        xastrftime_msec("%Y-%m-%dT%H:%M:%S.###Z", time_wall_msec(), true)));
+}
 
 void
 ctl_put_int(struct json *object, const char *name, int64_t value)
@@ -176,6 +186,16 @@ ctl_print(const struct ctl *ctl, struct json *json, const char *const keys[])
         }
         json_destroy(text);
     }
+    json_destroy(json);
+}
+
+void
+ctl_print_json_line(struct json *json)
+{
+    char *s = json_to_string(json, JSSF_SORT);
+
+    ctl_print_line("%s", s);
+    free(s);
     json_destroy(json);
 }
 

@@ -12,7 +12,7 @@ SHOWN = r'x\x1b[2J\x07\nforged line\rforged line\u007f\u009b31m\u202eyz'
 COMMANDS = ('node list', 'node show n1', 'node show a0', 'host list', 'link list', 'group list',
             'group show g', 'group wait g', 'host show h0', 'source show g', 'key list', 'member list g', 'tree show g',
             'tree show g --dot', 'stats', 'stats g', 'capture list', 'trace n1 tr1 00',
-            'doctor')
+            'doctor', 'watch --until ready')
 
 
 def harmless(what, text):
@@ -48,7 +48,8 @@ def outputs(w):
             p = w.run('--timeout', '1', '-j', *line.split())
             harmless('castctl -j ' + line, p.stderr)
             harmless('castctl -j ' + line, p.stdout)
-            values += json.dumps(json.loads(p.stdout)) if p.stdout else ''
+            whole = p.stdout.splitlines() if line.startswith('watch') else [p.stdout]
+            values += ''.join(json.dumps(json.loads(part)) for part in whole if part)
     return text, values
 
 

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * castctl watch: a line for each event of groups and members, until it is told to end.
+ *
+ * Events are what lies between one view of the registry and the next (ctl/registry/view.h).  Lines
+ * are flushed view by view, before the next one is taken: a reader that is slow gets fewer events,
+ * never old ones.
+ */
+#include <config.h>
+
+#include "ctl/castctl/castctl.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/registry/group-state.h"
+#include "ctl/registry/view.h"
+#include "openvswitch/dynamic-string.h"
+#include "ovsdb-idl.h"
+#include "util.h"
+
+struct watch {
+    const struct ctl *ctl;
+    const char *only;   /* the group that is watched; NULL: all are. */
+    struct view view;   /* what has been told. */
+    bool begins;        /* what is told now is the start, not a change. */
+    const char *until;  /* NULL: no event ends it. */
+    unsigned int of;    /* whose event 'until' is. */
+    const char *member; /* the one whose event it is; NULL: any. */
+    uint64_t count;     /* so many events end it; 0: none does. */
+    uint64_t n_events;
+    bool done; /* as was asked for. */
+    bool gone; /* the group that is watched. */
+};
+
+/*
+ * When it ends.
+ */
+
+/* --until EVENT or EVENT:MEMBER. */
+static void
+parse_until(struct watch *w, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    char *word = colon ? xmemdup0(text, (size_t) (colon - text)) : xstrdup(text);
+    enum view_event event;
+
+    if (!view_event_parse(word, &event)) {
+        ctl_fail(CTL_USAGE, "--until %s: must be EVENT or EVENT:MEMBER, with an EVENT of %s", text,
+                 words_join(&view_event_words, WORDS_ALL, ", ", " or "));
+    }
+    w->until = view_event_name(event);
+    w->of = view_event_of(event);
+    if (colon && !(w->of & VIEW_OF_MEMBER)) {
+        ctl_fail(CTL_USAGE, "--until %s: '%s' is no event of members", text, word);
+    }
+    if (colon) {
+        w->member = colon + 1;
+        ctl_check_name("--until: member", w->member);
+    }
+    free(word);
+}
+
+/* Does this event end the watch?  A word that both have is the group's unless a member is named. */
+static bool
+is_awaited(const struct watch *w, const char *event, const char *member)
+{
+    if (!w->until || strcmp(w->until, event)) {
+        return false;
+    }
+    if (w->member) {
+        return member && !strcmp(member, w->member);
+    }
+    return !member || !(w->of & VIEW_OF_GROUP);
+}
+
+/* An event has been printed.  What is there at the start is not counted. */
+static void
+note_event(struct watch *w, const char *event, const char *member)
+{
+    w->n_events += !w->begins;
+    w->done = is_awaited(w, event, member) || (w->count && w->n_events >= w->count);
+}
+
+/*
+ * Lines.
+ */
+
+/* Prints an event, which has 'details' as JSON and 'text'.  Takes 'details' over. */
+static void
+print_event(const struct watch *w, struct json *details, const char *group, const char *member,
+            const char *event, const char *text)
+{
+    ctl_put_time(details, "time");
+    ctl_put_string_or_null(details, "group", group);
+    ctl_put_string_or_null(details, "member", member);
+    json_object_put_string(details, "event", event);
+    ctl_put_bool(details, "initial", w->begins);
+    if (w->ctl->json) {
+        ctl_print_json_line(details);
+    } else {
+        ctl_print_line("%s  %s  %s  %s%s", ctl_get_string(details, "time"), group ? group : "-",
+                       member ? member : "-", event, text);
+        json_destroy(details);
+    }
+}
+
+static void
+put_status(struct json *o, struct ds *s, const char *status)
+{
+    json_object_put_string(o, "status", status);
+    ds_put_format(s, "%s%s", status[0] ? ": " : "", status);
+}
+
+/* Behind a group's state: how many members are active, if it is degraded. */
+static void
+put_lack(struct ds *s, const struct group_view *g)
+{
+    if (!strcmp(g->state, group_state_name(GROUP_DEGRADED))) {
+        ds_put_format(s, " %" PRIuSIZE "/%" PRIuSIZE, g->n_active, g->n_active + g->n_lacking);
+    }
+}
+
+static void
+put_source(struct json *o, struct ds *s, const struct group_view *g)
+{
+    json_object_put_string(o, "host", g->source);
+    ctl_put_int(o, "qpn", g->source_qpn);
+    ds_put_format(s, ": %s, QPN 0x%" PRIx64, g->source, g->source_qpn);
+}
+
+static void
+put_group_event(struct json *o, struct ds *s, const struct view_change *c)
+{
+    const struct group_view *before = c->group_before, *now = c->group;
+    const struct group_view *g = now ? now : before;
+
+    ctl_put_int(o, "epoch", g->epoch);
+    ctl_put_string_or_null(o, "before", before ? before->state : NULL);
+    ctl_put_string_or_null(o, "state", now ? now->state : NULL);
+    ctl_put_int(o, "active_members", (int64_t) g->n_active);
+    ctl_put_int(o, "wanted_members", (int64_t) (g->n_active + g->n_lacking));
+    if (c->is_state && now) {
+        put_lack(s, now);
+        if (before) {
+            ds_put_format(s, " (was %s", before->state);
+            put_lack(s, before);
+            ds_put_char(s, ')');
+        }
+        put_status(o, s, now->status);
+    } else if (!strcmp(c->event, view_event_name(EVENT_EPOCH))) {
+        ctl_put_int(o, "designated_qpn", g->designated_qpn);
+        ctl_put_int(o, "start_psn", g->start_psn);
+        ds_put_format(s, " %" PRId64 ": Designated QPN 0x%" PRIx64 ", start PSN %" PRId64, g->epoch,
+                      g->designated_qpn, g->start_psn);
+    } else if (!strcmp(c->event, view_event_name(EVENT_SOURCE_SET)) && now) {
+        put_source(o, s, now);
+    } else if (!strcmp(c->event, view_event_name(EVENT_SOURCE_GONE)) && before) {
+        put_source(o, s, before);
+    }
+}
+
+static void
+put_member_event(struct json *o, struct ds *s, const struct view_change *c)
+{
+    const struct member_view *before = c->member_before, *now = c->member;
+    const struct member_view *m = now ? now : before;
+    int64_t psn;
+
+    ctl_put_int(o, "epoch", (c->group ? c->group : c->group_before)->epoch);
+    ctl_put_string_or_null(o, "before", before ? before->state : NULL);
+    ctl_put_string_or_null(o, "state", now ? now->state : NULL);
+    ctl_put_int(o, "qpn", m->qpn);
+    if (!c->is_state && before && now) { /* replaced. */
+        ctl_put_int(o, "qpn_before", before->qpn);
+        ds_put_format(s, ": QPN 0x%" PRIx64 ", it was 0x%" PRIx64, now->qpn, before->qpn);
+        return;
+    }
+    if (before) {
+        ds_put_format(s, " (was %s)", before->state);
+    }
+    if (now) {
+        if (view_lost_psn(now, &psn)) {
+            ctl_put_int(o, "psn", psn);
+        }
+        put_status(o, s, now->status);
+    }
+}
+
+static void
+print_change(const struct view_change *c, void *w_)
+{
+    struct watch *w = w_;
+    const char *group = (c->group ? c->group : c->group_before)->name;
+    const char *member = c->member          ? c->member->host
+                         : c->member_before ? c->member_before->host
+                                            : NULL;
+    struct json *o;
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    if (w->done || w->gone) {
+        return;
+    }
+    o = json_object_create();
+    (member ? put_member_event : put_group_event)(o, &s, c);
+    print_event(w, o, group, member, c->event, ds_cstr(&s));
+    ds_destroy(&s);
+    note_event(w, c->event, member);
+    w->gone =
+        w->only && !member && !c->is_state && !strcmp(c->event, view_event_name(EVENT_DELETED));
+}
+
+static void
+print_registry_event(struct watch *w, enum view_event event)
+{
+    int error = event == EVENT_REGISTRY_LOST ? ovsdb_idl_get_last_error(w->ctl->idl) : 0;
+    const char *status = error ? ovs_retval_to_string(error) : "";
+    struct json *o = json_object_create();
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    put_status(o, &s, status);
+    print_event(w, o, NULL, NULL, view_event_name(event), ds_cstr(&s));
+    ds_destroy(&s);
+    note_event(w, view_event_name(event), NULL);
+}
+
+/*
+ * The command.
+ */
+
+/* Prints what has changed since the last view, or at first what there is. */
+static void
+take_view(struct watch *w)
+{
+    struct view now;
+
+    view_read(&now, w->ctl->idl, w->only);
+    view_compare(w->begins ? NULL : &w->view, &now, print_change, w);
+    view_uninit(&w->view);
+    w->view = now;
+    w->begins = false;
+}
+
+static void
+end_at_deadline(const struct watch *w)
+{
+    if (w->until) {
+        ctl_fail(CTL_UNAVAILABLE, "watch: no '%s' in %d s", w->ctl->options[OPT_UNTIL],
+                 w->ctl->timeout);
+    } else if (w->count) {
+        ctl_fail(CTL_UNAVAILABLE, "watch: %" PRIu64 " of %" PRIu64 " events in %d s", w->n_events,
+                 w->count, w->ctl->timeout);
+    }
+}
+
+static void
+watch(struct ctl *ctl)
+{
+    struct watch w = {
+        .ctl = ctl,
+        .only = ctl->argc ? ctl->argv[0] : NULL,
+        .begins = true,
+        .count = ctl_option_number(ctl, OPT_COUNT, 1, UINT32_MAX, 0),
+    };
+    enum ctl_news news = NEWS_CHANGED;
+
+    if (ctl->options[OPT_UNTIL]) {
+        parse_until(&w, ctl->options[OPT_UNTIL]);
+    }
+    if (w.only) {
+        ctl_require_group(ctl, w.only);
+    }
+    if (!ctl->timeout_given) {
+        ctl->deadline = LLONG_MAX;
+    }
+    do {
+        if (news == NEWS_LOST || news == NEWS_BACK) {
+            print_registry_event(&w, news == NEWS_LOST ? EVENT_REGISTRY_LOST : EVENT_REGISTRY_BACK);
+        }
+        if (!w.done && news != NEWS_LOST) {
+            take_view(&w);
+        }
+        if (fflush(stdout) || ferror(stdout)) {
+            break; /* main() says so. */
+        }
+        if (!w.done && w.gone) {
+            ctl_refuse(ctl, "group %s was deleted", w.only);
+        }
+    } while (!w.done && (news = ctl_next_news(ctl)) != NEWS_NONE);
+    if (news == NEWS_NONE) {
+        end_at_deadline(&w);
+    }
+    view_uninit(&w.view);
+}
+
+const struct ctl_command ctl_watch_commands[] = {
+    {"watch", "[GROUP]", 0, 1, CTL_STREAM | FLAG(OPT_UNTIL) | FLAG(OPT_COUNT), 0, NULL, watch,
+     "print a line for each state of groups and members that there is, and for each event from then\n"
+     "        on; ends after N events, with an EVENT (EVENT:MEMBER for one member's), or with the group"},
+    {.name = NULL},
+};
