@@ -15,11 +15,18 @@
 #include "lib/sid-table.h"
 
 /* State of one group epoch, for display and for the registry. */
+/* What a source agent has sent down, resends too: requests of the host, and their bytes from the
+ * IPv6 header to the ICRC. */
+struct down_stats {
+    uint64_t n_packets, n_bytes;
+};
+
 struct tree_info {
     const struct tree_config *config; /* the node's own copy. */
     bool started;                     /* a PSN of this epoch went down here. */
     struct reverse_info reverse;      /* h, m, f. */
     const struct auth_stats *auth;    /* NULL: this node verifies nothing. */
+    const struct down_stats *down;    /* NULL: this node is no source agent. */
     uint32_t n_waiting;               /* packets held until the group is open. */
     bool refused;                     /* source agent: a request was refused. */
     psn_t refused_psn;

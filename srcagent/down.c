@@ -99,6 +99,8 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
         t->h = psn_add(psn, 1);
     }
     t->started = true;
+    t->down.n_packets++;
+    t->down.n_bytes += r.len;
     enum drop_reason why = send_copies(sa, &r, psn, p, now);
     up_send(sa, t, &out, now);
     return why;

@@ -118,6 +118,7 @@ get_tree(const void *sa_, size_t i, struct tree_info *info)
     *info = (struct tree_info){
         .config = &t->config,
         .started = t->started,
+        .down = &t->down,
         .n_waiting = t->n_waiting,
         .refused = t->refusal.active,
         .refused_psn = t->refusal.psn,

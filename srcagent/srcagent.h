@@ -17,6 +17,7 @@
 #include "lib/deadlines.h"
 #include "lib/fanout.h"
 #include "lib/node-base.h"
+#include "lib/node.h"
 #include "lib/srh.h"
 
 /* A requester has at most this many packets in flight (rxe: 128 unacknowledged
@@ -55,9 +56,10 @@ struct tree {
     /* Merges responses if this is the root; sends what is made here. */
     struct aggregate *aggregate;
 
-    bool seen;     /* a PSN came from the host. */
-    bool started;  /* a PSN went down; then h is valid. */
-    psn_t h;       /* highest PSN sent down, + 1. */
+    bool seen;    /* a PSN came from the host. */
+    bool started; /* a PSN went down; then h is valid. */
+    psn_t h;      /* highest PSN sent down, + 1. */
+    struct down_stats down;
     bool anchored; /* una is known. */
     psn_t una;     /* next PSN that the group has not confirmed. */
     uint32_t msn;  /* of the last response. */

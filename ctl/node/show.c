@@ -308,6 +308,13 @@ group(const struct node_worker *w, size_t tree)
     put_int(sent, "fatals", r->n_sent_fatals);
     put_int(sent, "presumed", r->n_sent_presumed);
     json_object_put(o, "sent", sent);
+    if (info.down) {
+        struct json *down = json_object_create();
+
+        put_int(down, "packets", info.down->n_packets);
+        put_int(down, "bytes", info.down->n_bytes);
+        json_object_put(o, "down", down);
+    }
     return o;
 }
 

@@ -180,6 +180,45 @@ START_TEST(gate)
     }
 END_TEST
 
+static void
+check_down(const struct fixture *f, uint64_t n_packets, uint64_t n_bytes)
+{
+    struct tree_info info;
+
+    srcagent_class.tree(f->node, 0, &info);
+    ck_assert_uint_eq(info.down->n_packets, n_packets);
+    ck_assert_uint_eq(info.down->n_bytes, n_bytes);
+}
+
+/* What goes down is counted, also again; not what is held or refused. */
+START_TEST(counts)
+    {
+        struct fixture *f = agent_create(2);
+        struct roce_spec write_spec = agent_request(RC_WRITE_ONLY, START);
+        struct roce_spec bad = agent_request(RC_READ_REQ, START + 2),
+                         small = agent_request(RC_SEND_ONLY, START + 2);
+        uint8_t bytes[PACKET_ROOM];
+        uint64_t write = roce_build(bytes, &write_spec);
+
+        check_down(f, 0, 0);
+        agent_write(f, START);
+        agent_write(f, START);
+        check_down(f, 2, 2 * write);
+        f->config.trees[0].open = false;
+        fixture_configure(f);
+        agent_write(f, START + 1);
+        check_down(f, 2, 2 * write);
+        f->config.trees[0].open = true;
+        fixture_configure(f);
+        check_down(f, 3, 3 * write);
+        agent_from_host(f, &bad);
+        check_down(f, 3, 3 * write);
+        agent_from_host(f, &small);
+        check_down(f, 4, 3 * write + roce_build(bytes, &small));
+        fixture_destroy(f);
+    }
+END_TEST
+
 static const struct {
     uint64_t va;
     uint32_t rkey;
@@ -657,6 +696,7 @@ srcagent_suite(void)
     tcase_add_test(tc, flow_label);
     tcase_add_test(tc, packet_too_big);
     tcase_add_test(tc, gate);
+    tcase_add_test(tc, counts);
     tcase_add_loop_test(tc, refusals, 0, sizeof refused / sizeof refused[0]);
     tcase_add_test(tc, refusal_at_the_start);
     tcase_add_test(tc, refusal_after_restart);
