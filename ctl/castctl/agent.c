@@ -101,24 +101,35 @@ ctl_agent_run(const struct ctl *ctl, const struct rrec_node *node, const char *c
 }
 
 struct json *
-ctl_agent_ask(const struct ctl *ctl, const struct rrec_node *node, const char *command)
+ctl_agent_try(const struct ctl *ctl, const struct rrec_node *node, const char *command, char **whyp)
 {
     char *answer;
-    struct json *json = NULL;
+    enum ctl_exit result = ctl_agent_run(ctl, node, command, (const char *[]){"-j", NULL}, &answer);
 
-    if (ctl_agent_run(ctl, node, command, (const char *[]){"-j", NULL}, &answer) == CTL_OK) {
-        json = json_from_string(answer);
-        if (json->type == JSON_STRING) { /* json_from_string()'s error for bad JSON. */
-            json_destroy(json);
-            json = NULL;
-            free(answer);
-            answer = xasprintf("%s: answered no JSON", node->control);
-        }
+    if (result != CTL_OK) {
+        *whyp = answer;
+        return NULL;
     }
-    if (!json) {
-        ctl_warn("node %s: %s", node->name, answer);
-    }
+    struct json *json = json_from_string(answer);
     free(answer);
+    if (json->type == JSON_STRING) { /* json_from_string()'s error for bad JSON. */
+        json_destroy(json);
+        *whyp = xasprintf("%s: answered no JSON", node->control);
+        return NULL;
+    }
+    return json;
+}
+
+struct json *
+ctl_agent_ask(const struct ctl *ctl, const struct rrec_node *node, const char *command)
+{
+    char *why;
+    struct json *json = ctl_agent_try(ctl, node, command, &why);
+
+    if (!json) {
+        ctl_warn("node %s: %s", node->name, why);
+        free(why);
+    }
     return json;
 }
 

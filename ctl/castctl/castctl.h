@@ -46,6 +46,7 @@ enum ctl_exit {
     OPTION(EPOCH, "epoch", .arg = "EPOCH")                         \
     OPTION(MEMBERS, "members", .arg = "N")                         \
     OPTION(UNTIL, "until", .arg = "EVENT")                         \
+    OPTION(INTERVAL, "interval", .arg = "SECONDS")                 \
     OPTION(COUNT, "count", .arg = "N")                             \
     OPTION(ALL, "all", .arg = NULL)                                \
     OPTION(BOTH, "both", .arg = NULL)                              \
@@ -133,6 +134,7 @@ extern const struct ctl_command ctl_member_commands[];
 extern const struct ctl_command ctl_tree_commands[];
 extern const struct ctl_command ctl_stats_commands[];
 extern const struct ctl_command ctl_watch_commands[];
+extern const struct ctl_command ctl_top_commands[];
 extern const struct ctl_command ctl_packet_commands[];
 extern const struct ctl_command ctl_doctor_commands[];
 
@@ -186,7 +188,11 @@ enum ctl_news ctl_next_news(struct ctl *);
  * CTL_UNAVAILABLE: *answerp says what went wrong.  The caller frees *answerp. */
 enum ctl_exit ctl_agent_run(const struct ctl *, const struct rrec_node *, const char *command,
                             const char *const args[], char **answerp);
-/* The agent's answer with -j as JSON.  NULL, after a line on standard error, if there is none. */
+/* The agent's answer with -j as JSON.  NULL: there is none, for the reason in *whyp, which the caller
+ * frees. */
+struct json *
+ctl_agent_try(const struct ctl *, const struct rrec_node *, const char *command, char **whyp);
+/* Likewise; why there is none is a line on standard error. */
 struct json *ctl_agent_ask(const struct ctl *, const struct rrec_node *, const char *command);
 /* Ends with CTL_PARTIAL if 'partial'. */
 void ctl_finish(bool partial);
@@ -226,6 +232,9 @@ struct auth_option {
     size_t n_key;
 };
 struct auth_option ctl_option_auth(const struct ctl *, const struct rrec_group *);
+
+/* stats.c: has the node a part in the group, of whatever epoch? */
+bool ctl_has_tree_of(const struct rrec_node *, const struct rrec_group *);
 
 /* group.c. */
 /* A group's members, by host. */

@@ -14,8 +14,8 @@
 #include "openvswitch/shash.h"
 #include "util.h"
 
-static bool
-has_tree_of(const struct rrec_node *node, const struct rrec_group *group)
+bool
+ctl_has_tree_of(const struct rrec_node *node, const struct rrec_group *group)
 {
     for (size_t i = 0; i < node->n_trees; i++) {
         if (!strcmp(node->trees[i]->proxy, group->proxy)) {
@@ -31,6 +31,7 @@ groups_to_json(const struct json *groups, const struct rrec_group *only)
 {
     static const char *const keys[] = {"group",     "epoch", "started", "anchored", "sent_next",
                                        "confirmed", "told",  "waiting", "sent",     "branches"};
+    static const char *const some[] = {"packets", "down"}; /* that not all agents have. */
     struct json *array = json_array_create_empty();
 
     for (size_t i = 0; groups->type == JSON_ARRAY && i < groups->array.n; i++) {
@@ -43,8 +44,10 @@ groups_to_json(const struct json *groups, const struct rrec_group *only)
         for (size_t j = 0; j < ARRAY_SIZE(keys); j++) {
             ctl_put_copy_or_null(o, keys[j], ctl_get(group, keys[j]));
         }
-        if (ctl_get(group, "packets")) {
-            ctl_put_copy_or_null(o, "packets", ctl_get(group, "packets"));
+        for (size_t j = 0; j < ARRAY_SIZE(some); j++) {
+            if (ctl_get(group, some[j])) {
+                ctl_put_copy_or_null(o, some[j], ctl_get(group, some[j]));
+            }
         }
     }
     return array;
@@ -181,6 +184,11 @@ print_group(const struct json *group)
         }
         putchar('\n');
     }
+    if (ctl_get(group, "down")) {
+        printf("    sent down:  packets %" PRId64 "  bytes %" PRId64 "\n",
+               ctl_get_int(ctl_get(group, "down"), "packets"),
+               ctl_get_int(ctl_get(group, "down"), "bytes"));
+    }
     for (size_t i = 0; i < branches->n; i++) {
         if (ctl_get(branches->elems[i], "confirmed")) {
             struct json *o = json_deep_clone(branches->elems[i]);
@@ -249,7 +257,7 @@ stats(struct ctl *ctl)
         ctl_refuse(ctl, "no node or group named '%s'", ctl->argv[0]);
     }
     RREC_NODE_FOR_EACH (node, ctl->idl) {
-        if (one ? node == one : !group || has_tree_of(node, group)) {
+        if (one ? node == one : !group || ctl_has_tree_of(node, group)) {
             struct json *counters = node_to_json(ctl, node, group);
 
             partial |= counters->type == JSON_NULL;

@@ -108,6 +108,12 @@ find(const struct view *view, const char *group)
                : NULL;
 }
 
+const struct group_view *
+view_find(const struct view *view, const char *group)
+{
+    return find(view, group);
+}
+
 void
 view_read(struct view *view, const struct ovsdb_idl *idl, const char *only)
 {

@@ -53,6 +53,9 @@ struct view {
 void view_read(struct view *, const struct ovsdb_idl *, const char *only);
 void view_uninit(struct view *);
 
+/* NULL: no such group. */
+const struct group_view *view_find(const struct view *, const char *group);
+
 /* Whose events they are. */
 #define VIEW_OF_GROUP    1
 #define VIEW_OF_MEMBER   2

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
@@ -114,6 +115,30 @@ class Db:
 
     def close(self):
         self.sock.close()
+
+
+class FakeAgent:
+    """An agent's control socket that answers commands with JSON, or with what a function returns."""
+
+    def __init__(self, path, answers):
+        self.answers = answers
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            connection, _ = self.listener.accept()
+            with connection:
+                request = b''
+                while not request.endswith(b'}'):
+                    request += connection.recv(4096)
+                message = json.loads(request)
+                answer = self.answers[message['method']]
+                answer = json.dumps(answer() if callable(answer) else answer) + '\n'
+                connection.sendall(json.dumps({'result': answer, 'error': None,
+                                               'id': message['id']}).encode())
 
 
 def references(value):

@@ -196,6 +196,19 @@ START_TEST(members)
     }
 END_TEST
 
+START_TEST(finds_groups)
+    {
+        struct group_view groups[] = {group(1, "g9", 1, "ready", 0, NULL, 0),
+                                      group(2, "g10", 1, "ready", 0, NULL, 0)};
+        const struct view view = {2, groups};
+
+        ck_assert_ptr_eq(view_find(&view, "g9"), &groups[0]);
+        ck_assert_ptr_eq(view_find(&view, "g10"), &groups[1]);
+        ck_assert_ptr_null(view_find(&view, "g1"));
+        ck_assert_ptr_null(view_find(&nothing, "g9"));
+    }
+END_TEST
+
 START_TEST(psn_of_losses)
     {
         static const struct {
@@ -246,6 +259,7 @@ view_suite(void)
     tcase_add_test(tc, states_of_groups);
     tcase_add_test(tc, sources);
     tcase_add_test(tc, members);
+    tcase_add_test(tc, finds_groups);
     tcase_add_test(tc, psn_of_losses);
     tcase_add_test(tc, words);
     suite_add_tcase(suite, tc);
