@@ -185,6 +185,12 @@ put_member_event(struct json *o, struct ds *s, const struct view_change *c)
         if (view_lost_psn(now, &psn)) {
             ctl_put_int(o, "psn", psn);
         }
+        if (now->has_first) {
+            ctl_put_int(o, "first_psn", now->first_psn);
+        }
+        if (now->has_first && !strcmp(c->event, view_event_name(EVENT_ACTIVE))) {
+            ds_put_format(s, " from PSN %" PRId64, now->first_psn);
+        }
         put_status(o, s, now->status);
     }
 }

@@ -82,6 +82,8 @@ read_member(struct group_view *g, const struct rrec_member *row)
         .qpn = row->qpn,
         .state = state_of(row->state, EVENT_JOINING),
         .status = xstrdup(row->status),
+        .has_first = row->n_first_psn > 0,
+        .first_psn = row->n_first_psn ? row->first_psn[0] : 0,
     };
     g->n_active += member_is_active(row);
     g->n_lacking += member_is_lacking(row);

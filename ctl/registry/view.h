@@ -24,6 +24,8 @@ struct member_view {
     int64_t qpn;
     char *state; /* "joining" until castd says more. */
     char *status;
+    bool has_first;    /* castd says with which PSN its first message begins. */
+    int64_t first_psn; /* that one. */
 };
 
 struct group_view {

@@ -252,6 +252,23 @@ def watch_merges(w):
         check('g:deleted' in watch.words(), 'told %r', watch.words())
 
 
+def watch_first_psn(w):
+    """Of a member that joined late its first PSN is told, once it is known."""
+    w.ready_group(['r1'])
+    w.castd.send_signal(signal.SIGSTOP)  # the test writes in its place.
+    w.db.update('Member', {'host': 'r1'}, state='joining', status='waits')
+    with Watch(w, 'g') as watch, Watch(w, 'g', text=True) as text:
+        watch.take('g:r1:joining=')
+        check_equal('joining', fields(watch.last(), 'first_psn', 'status'), {'first_psn': None, 'status': 'waits'})
+        wait_until('the text begins', lambda: any('joining: waits' in line for line in text.lines))
+        w.db.update('Member', {'host': 'r1'}, state='active', status='', first_psn=4711)
+        watch.take('g:r1:active')
+        check_equal('active', fields(watch.last(), 'first_psn', 'before'), {'first_psn': 4711, 'before': 'joining'})
+        wait_until('the text', lambda: any(line.endswith('  g  r1  active (was joining) from PSN 4711')
+                                           for line in text.lines))
+    w.castd.send_signal(signal.SIGCONT)
+
+
 def watch_any_words(w):
     """States written past castd, which are words of other events: they are states all the same."""
     w.ready_group(['r1'])
@@ -303,4 +320,4 @@ def watch_ends(w):
     check_equal('nowhere to write', (p.returncode, p.stderr), (4, 'castctl: standard output: write error\n'))
 
 
-CASES = (watch_losses, watch_membership, watch_deleted, watch_two_groups, watch_registry, watch_merges, watch_any_words, watch_ends)
+CASES = (watch_losses, watch_membership, watch_deleted, watch_two_groups, watch_registry, watch_merges, watch_first_psn, watch_any_words, watch_ends)
