@@ -256,7 +256,7 @@ def watch_first_psn(w):
     """Of a member that joined late its first PSN is told, once it is known."""
     w.ready_group(['r1'])
     w.castd.send_signal(signal.SIGSTOP)  # the test writes in its place.
-    w.db.update('Member', {'host': 'r1'}, state='joining', status='waits')
+    w.db.update('Member', {'host': 'r1'}, state='joining', status='waits', first_psn=['set', []])
     with Watch(w, 'g') as watch, Watch(w, 'g', text=True) as text:
         watch.take('g:r1:joining=')
         check_equal('joining', fields(watch.last(), 'first_psn', 'status'), {'first_psn': None, 'status': 'waits'})

@@ -64,13 +64,14 @@ class Messages:
 class Transfer:
     """A group with a receiver on every host, some of which have options of their own."""
 
-    def __init__(self, lab, group, messages, own_options=None, tree=FIG1, group_options=()):
+    def __init__(self, lab, group, messages, own_options=None, tree=FIG1, group_options=(),
+                 late=()):
         self.lab, self.group, self.messages, self.tree = lab, group, messages, tree
         group_add(group, '--mtu', str(MTU), '--psn', '0xfffffa', *group_options)
         self.start_psn = 0xfffffa
         # More than the messages fill: what nobody wrote must stay zero.
         self.receivers = {host: self.receiver(host, *(own_options or {}).get(host, []))
-                          for host in lab.receivers}
+                          for host in lab.receivers if host not in late}
         self.armed(1)
 
     def receiver(self, host, *options):
@@ -84,7 +85,7 @@ class Transfer:
     def source(self, *options):
         return Source(self.lab, self.group, '--file',
                       work_file(self.group + '.in', self.messages.data), *self.messages.options,
-                      *options)
+                      '--members', str(len(self.receivers)), *options)
 
     def source_in_mid_transfer(self):
         source = self.source('--keep-sending')
@@ -349,6 +350,37 @@ def killed_while_idle(lab):
         check_equal("%s's receives" % host, t.lines(host), messages.received())
 
 
+def joins(lab):
+    """Receivers join in mid-stream: behind an edge that has others, and behind one that is new in the
+    tree; one is killed and comes back."""
+    t = Transfer(lab, 'joins', Messages(*[('write', 5000), ('write', 100)] * 8),
+                 group_options=QUICK + ['--policy', 'prune'], late=('r2', 'r3'))
+    source = t.source_in_mid_transfer()
+
+    def member(host):
+        return {m['host']: m for m in castctl_json('member', 'list', 'joins')}.get(host, {'state': ''})
+
+    def join(host):
+        t.receivers[host] = t.receiver(host)
+        start = time.monotonic()
+        wait_until('%s is active' % host, lambda: member(host)['state'] == 'active')
+        print('      %s is active after %.1f s, from PSN %s on'
+              % (host, time.monotonic() - start, member(host)['first_psn']))
+    join('r2')      # n1 has r1
+    join('r3')      # n2 has nobody
+    for _ in range(2):
+        t.receivers['r2'].kill()
+        wait_until('r2 is lost', lambda: member('r2')['state'] == 'lost')
+        join('r2')
+    told = lab.group(t.tree.root, 'joins')['told']
+    n = t.messages.packets(len(t.messages.messages))
+    wait_until('all was written again',
+               lambda: lab.group(t.tree.root, 'joins')['told'] - told & PSN_MASK > 2 * n)
+    source.process.send_signal(signal.SIGTERM)
+    check_equal("source's exit status", source.wait(), 0)
+    t.check_regions()
+
+
 def refusal_is_pruned(lab):
     """A receiver that has registered a wrong key refuses; for the others it is an ordinary
     transfer."""
@@ -475,6 +507,7 @@ def main():
         suite.case('two receivers are killed, policy prune', killed_is_pruned(FIG1, 'n2', 'n3'),
                    lab)
         suite.case('receivers are killed while nothing is sent', killed_while_idle, lab)
+        suite.case('receivers join in mid-stream', joins, lab)
         suite.case('a receiver refuses the key, policy prune', refusal_is_pruned, lab)
         suite.case('castbench names who is lost, policy fail-group',
                    castbench_names('fail-group'), lab)
