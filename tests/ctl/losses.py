@@ -7,6 +7,7 @@ import signal
 from world import check_equal, wait_until
 
 SILENT = 'no progress for 17.2 s at PSN 7'
+MEMBER = 'member add g %s --qpn %d --rkey 7 --va 0x1000 --len 4096'
 REFUSED = 'NAK 0x62 (remote access error) at PSN 7'
 
 
@@ -100,9 +101,6 @@ def lost_is_pruned(w):
     w.expect_member('r9', 'failed', 'its region has 0 bytes')
     check_equal('r9', w.db.row('Member', host='r9')['lost'], '')
     start_anew(w, ['r1', 'r2', 'r9'])
-
-
-MEMBER = 'member add g %s --qpn %d --rkey 7 --va 0x1000 --len 4096'
 
 
 def lost_comes_back(w):
@@ -205,6 +203,19 @@ def lost_node(w):
     w.expect_state('degraded', '^r1 lost: behind node n4: .*; r2 lost: .*; r3 lost: ')
     report(w, 'n5', 'n3', SILENT)
     w.expect_state('failed', 'all members are lost: r1 .*, r4 .behind node n3: ')
+
+
+def lost_node_stays_lost(w):
+    """Its number says so as long as the epoch lasts: who is behind it comes back in the next."""
+    ready_figure_1(w, 'prune')
+    report(w, 'n6', 'n4', SILENT)
+    w.expect_member('r1', 'lost', '^behind node n4')
+    w.apply_all_until('all is applied', lambda: all_applied(w) and not w.tree('n4'))
+    w.castctl(MEMBER % ('r1', 20))
+    w.expect_member('r1', 'joining', '^the group has started, and node n4 was lost in this epoch: '
+                                     'joins in the next epoch')
+    check_equal('n4', w.tree('n4'), None)
+    start_anew(w, ['r1', 'r4'])
 
 
 def lost_behind_node(w):
@@ -407,6 +418,6 @@ def policy_options(w):
 
 
 CASES = (slow_members, lost_fails_group, lost_is_pruned,
-         lost_comes_back, lost_before_it_joined, lost_all, lost_all_at_once, lost_node, lost_behind_node,
+         lost_comes_back, lost_before_it_joined, lost_all, lost_all_at_once, lost_node, lost_node_stays_lost, lost_behind_node,
          lost_at_agent, lost_without_castd, lost_while_leaving, lost_in_earlier_epoch, policies,
          policy_after_loss, policy_options)
