@@ -132,49 +132,6 @@ load_state(const struct castd *c, struct castd_group *g)
     }
 }
 
-static bool
-has_member(const struct plan_group *p, uint32_t branch)
-{
-    for (size_t i = 0; i < p->n_members; i++) {
-        if (p->members[i].branch == branch) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void
-add_former(struct rollout *r, const struct branch_config *branches, size_t n)
-{
-    struct plan_group *p = &r->group;
-
-    for (size_t i = 0; i < n; i++) {
-        const struct branch_config *b = &branches[i];
-
-        if (b->kind == BRANCH_RECEIVER && !has_member(p, b->id)) {
-            p->members = xrealloc(p->members, (p->n_members + 1) * sizeof *p->members);
-            r->members = xrealloc(r->members, (p->n_members + 1) * sizeof *r->members);
-            r->members[p->n_members] = (struct rollout_member){.registered = false};
-            p->members[p->n_members] = (struct plan_member){.branch = b->id};
-            ovs_strlcpy(p->members[p->n_members].host, b->name, NAME_SIZE);
-            p->n_members++;
-        }
-    }
-}
-
-/* Receivers in the trees that are no member's branch: their registration was replaced.  They are
- * on the way out, behind the members. */
-static void
-add_former_members(struct rollout *r)
-{
-    for (size_t i = 0; i < r->have.n_trees; i++) {
-        const struct tree_config *c = &r->have.trees[i].config;
-
-        add_former(r, c->branches, c->n_branches);
-        add_former(r, c->copies, c->n_copies);
-    }
-}
-
 /* A group without a plan wants no tree at any node: castd_sync() takes out what is there. */
 void
 castd_rollout(struct castd *c)
@@ -184,7 +141,6 @@ castd_rollout(struct castd *c)
 
         load_request(c, g);
         load_state(c, g);
-        add_former_members(&g->rollout);
         rollout_step(&g->rollout);
         if (g->rollout.plan.n_trees) {
             rrec_group_set_region_len(g->row, (int64_t) g->rollout.plan.region_len);

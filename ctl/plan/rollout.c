@@ -79,6 +79,49 @@
 #include "ctl/plan/rollout-auth.h"
 #include "util.h"
 
+static bool
+has_member(const struct plan_group *p, uint32_t branch)
+{
+    for (size_t i = 0; i < p->n_members; i++) {
+        if (p->members[i].branch == branch) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+add_former(struct rollout *r, const struct branch_config *branches, size_t n)
+{
+    struct plan_group *p = &r->group;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct branch_config *b = &branches[i];
+
+        if (b->kind == BRANCH_RECEIVER && !has_member(p, b->id)) {
+            p->members = xrealloc(p->members, (p->n_members + 1) * sizeof *p->members);
+            r->members = xrealloc(r->members, (p->n_members + 1) * sizeof *r->members);
+            r->members[p->n_members] = (struct rollout_member){.registered = false};
+            p->members[p->n_members] = (struct plan_member){.branch = b->id};
+            ovs_strlcpy(p->members[p->n_members].host, b->name, NAME_SIZE);
+            p->n_members++;
+        }
+    }
+}
+
+/* Receivers in the trees that are no member's branch: their registration was replaced.  They are
+ * on the way out, as further members. */
+static void
+add_former_members(struct rollout *r)
+{
+    for (size_t i = 0; i < r->have.n_trees; i++) {
+        const struct tree_config *c = &r->have.trees[i].config;
+
+        add_former(r, c->branches, c->n_branches);
+        add_former(r, c->copies, c->n_copies);
+    }
+}
+
 /* The group with its targets only, as the source agent's tree allows. */
 static void
 ask_for_targets(struct rollout *r)
@@ -482,6 +525,7 @@ rollout_step(struct rollout *r)
     bool any_new = false;
     bool build, as_planned, exact;
 
+    add_former_members(r);
     for (size_t i = 0; i < r->group.n_members; i++) {
         uint32_t branch = r->group.members[i].branch;
 

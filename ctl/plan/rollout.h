@@ -44,7 +44,9 @@ struct rollout {
 
     /* In; the step sets 'agent' and 'open', its members' 'provision' and 'copy'. */
     struct plan_group group;
-    struct rollout_member *members; /* in the order of group.members. */
+    /* In the order of group.members.  The step adds receivers that the nodes have and that are no
+     * member's branch any more: they are on the way out. */
+    struct rollout_member *members;
 
     /* Out.  An error that is there before the step says that the group has no plan. */
     char *error;      /* why the group is not served. */
