@@ -418,6 +418,6 @@ def policy_options(w):
 
 
 CASES = (slow_members, lost_fails_group, lost_is_pruned,
-         lost_comes_back, lost_before_it_joined, lost_all, lost_all_at_once, lost_node, lost_node_stays_lost, lost_behind_node,
-         lost_at_agent, lost_without_castd, lost_while_leaving, lost_in_earlier_epoch, policies,
+         lost_comes_back, lost_before_it_joined, lost_all, lost_all_at_once, lost_node,
+         lost_node_stays_lost, lost_behind_node, lost_at_agent, lost_without_castd, lost_while_leaving, lost_in_earlier_epoch, policies,
          policy_after_loss, policy_options)
