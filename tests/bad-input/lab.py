@@ -46,7 +46,7 @@ node add k9 --id 303 --role router
 link add o9:k9 k9:o9
 host add r8 --address fd00:1::8
 group add empty
-group add g
+group add g --liveness 0
 member add g r1 --qpn 17 --rkey 7 --va 0x1000 --len 4096
 source set g --host h0 --qpn 18
 group wait g
