@@ -75,17 +75,10 @@ aggregate_check(const struct aggregate *a, const struct tree_config *config, cha
     }
     for (size_t i = 0; i < config->n_branches; i++) {
         const struct branch_config *b = &config->branches[i];
-        struct reverse_branch_info branch;
         bool known = a && a->config && has_branch(a->config, b);
 
         if (!info.quiesced && !known && b->join == BRANCH_COUNTS) {
             say_why(errp, "group %s: %s cannot join while packets are in flight", config->group,
-                    b->name);
-            return EBUSY;
-        }
-        if (known && b->join == BRANCH_COUNTS && reverse_get_branch(a->reverse, b->id, &branch)
-            && branch.waits) {
-            say_why(errp, "group %s: %s is said to count, and has not joined", config->group,
                     b->name);
             return EBUSY;
         }
@@ -104,6 +97,20 @@ add_branch(struct aggregate *a, const struct branch_config *b, uint64_t now)
     }
     if (b->late) {
         reverse_set_first(a->reverse, b->id, b->first);
+    }
+}
+
+/* Its own report, from before the node was started again, says that a branch has joined. */
+static void
+count_branch(struct aggregate *a, const struct branch_config *b)
+{
+    struct reverse_branch_info info;
+
+    if (reverse_get_branch(a->reverse, b->id, &info) && info.waits) {
+        reverse_branch_count(a->reverse, b->id);
+        if (b->late) {
+            reverse_set_first(a->reverse, b->id, b->first);
+        }
     }
 }
 
@@ -143,6 +150,8 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
         addr_map_insert(a->branches, &b->address, b->kind, (void *) (uintptr_t) b);
         if (!has_branch(old, b)) {
             add_branch(a, b, now);
+        } else if (b->join == BRANCH_COUNTS) {
+            count_branch(a, b);
         }
         a->any_joins |= b->join != BRANCH_COUNTS;
         reverse_ask_when_idle(a->reverse, b->id,

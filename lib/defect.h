@@ -31,6 +31,7 @@
     DEFECT_ENTRY(PACE_UNSEEN, "a receiver that holds up the group is never called slow")         \
     DEFECT_ENTRY(JOIN_EARLY, "a receiver that joins counts from the PSN before its first")       \
     DEFECT_ENTRY(JOIN_LATE, "a receiver that joins counts from the PSN behind its first")        \
+    DEFECT_ENTRY(JOIN_BEHIND, "a node has joined with what it says first, however old")          \
     DEFECT_ENTRY(JOIN_SIGN, "a late receiver's PSNs are moved the wrong way where they wrap")    \
     DEFECT_ENTRY(JOIN_BELOW, "what a late receiver has from before its first PSN is taken")      \
     DEFECT_ENTRY(PACE_EARLY, "a branch is called slow after a fourth of the liveness time")

@@ -56,8 +56,8 @@ struct branch {
     bool idle_asked;   /* it may be asked while it lacks nothing. */
     bool waits, ready; /* R17; reverse-join.c. */
     bool is_node;      /* of those that wait. */
-    bool late;         /* it has waited... */
-    bool bounded;      /* ...and PSNs below 'first' may still come. */
+    bool late;         /* it has waited, and has joined. */
+    bool bounded;      /* PSNs below 'first' may still come. */
     psn_t expects;     /* what a receiver that waits expects, in its own numbers. */
     psn_t first;
     struct liveness liveness;
@@ -179,7 +179,7 @@ void branch_join(struct reverse *, struct branch *b, psn_t una, uint64_t now);
 
 /* reverse-join.c */
 
-/* A branch that waits has said that it expects 'una'; returns what is to go up. */
+/* A node that waits, or has not joined yet, has confirmed what is below 'una'. */
 void join_node(struct reverse *, struct branch *b, psn_t una, uint64_t now);
 /* 'b' has confirmed up to 'una': is there an end to its bound? */
 void join_bound(struct reverse *, struct branch *b);

@@ -40,7 +40,6 @@ reverse_branch_wait(struct reverse *r, uint32_t id, bool is_node, psn_t psn)
 static void
 set_first(struct reverse *r, struct branch *b, psn_t first)
 {
-    b->late = true;
     b->first = first;
     b->fresh = psn_add(first, psn_cmp(psn_make(PSN_MASK), b->expects));
     if (!b->is_node && !b->bounded) {
@@ -55,7 +54,21 @@ reverse_set_first(struct reverse *r, uint32_t id, psn_t first)
     struct branch *b = branch_find(r, id);
 
     if (b) {
+        b->late = true;
         set_first(r, b, first);
+    }
+}
+
+void
+reverse_branch_count(struct reverse *r, uint32_t id)
+{
+    struct branch *b = branch_find(r, id);
+
+    if (b && b->waits) {
+        b->waits = false;
+        r->n_waiting--;
+        r->n_ready -= b->ready;
+        b->ready = false;
     }
 }
 
@@ -87,13 +100,13 @@ reverse_admit(struct reverse *r)
     r->admits = true;
 }
 
+/* It counts from 'una' on. */
 static void
 join(struct reverse *r, struct branch *b, psn_t una, uint64_t now)
 {
     set_first(r, b, una);
     r->n_ready -= b->ready;
     b->ready = false;
-    r->n_joined++;
     branch_join(r, b,
                 DEFECT(JOIN_EARLY)  ? psn_add(una, -1)
                 : DEFECT(JOIN_LATE) ? psn_add(una, 1)
@@ -101,10 +114,22 @@ join(struct reverse *r, struct branch *b, psn_t una, uint64_t now)
                 now);
 }
 
+static void
+has_joined(struct reverse *r, struct branch *b)
+{
+    b->late = true;
+    r->n_joined++;
+}
+
 void
 join_node(struct reverse *r, struct branch *b, psn_t una, uint64_t now)
 {
-    join(r, b, r->f_known && psn_cmp(r->f, una) > 0 ? r->f : una, now);
+    if (b->waits) {
+        join(r, b, psn_cmp(r->f, una) > 0 && !DEFECT(JOIN_BEHIND) ? r->f : una, now);
+    }
+    if (!b->late && (psn_cmp(una, b->first) >= 0 || DEFECT(JOIN_BEHIND))) {
+        has_joined(r, b);
+    }
 }
 
 void
@@ -129,6 +154,7 @@ reverse_takes(struct reverse *r, uint32_t id, psn_t q, uint64_t now)
     }
     if (b->waits && b->ready && r->admits) {
         join(r, b, q, now);
+        has_joined(r, b);
     }
     return !b->waits && psn_cmp(q, b->first) >= 0;
 }

@@ -398,11 +398,18 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         return nothing;
     }
     *why = DROP_none;
+    if (b->waits && !r->f_known) {
+        b->n_dups++;
+        return nothing; /* What was said here before may be beyond that. */
+    }
     if (b->waits) {
         b->n_acks++;
         b->msn = msn;
         join_node(r, b, una, now);
         return decide(r, false, now);
+    }
+    if (b->is_node && !b->late) {
+        join_node(r, b, una, now);
     }
     b->liveness.alive |= shows_life(b, una, cond);
 

@@ -101,6 +101,8 @@ bool reverse_may_be_fresh(const struct reverse *, uint32_t id, psn_t psn);
 int reverse_branch_wait(struct reverse *, uint32_t id, bool is_node, psn_t psn);
 /* The branch has waited in an earlier life of the node, and counts from PSN 'first' on. */
 void reverse_set_first(struct reverse *, uint32_t id, psn_t first);
+/* The branch, if it waits, is said to have joined in an earlier life of the node: una is unknown (R8). */
+void reverse_branch_count(struct reverse *, uint32_t id);
 /* A receiver that waits has answered: is its queue pair where it was said to be?  If so it is ready,
  * otherwise lost. */
 void reverse_position(struct reverse *, uint32_t id, bool as_said, uint64_t now);
@@ -180,7 +182,7 @@ struct reverse_branch_info {
     uint32_t id;
     bool anchored; /* una is known, and the branch counts. */
     bool waits;    /* R17: it does not count yet. */
-    bool late;     /* it has waited, and counts now... */
+    bool late;     /* it has waited, and has joined... */
     psn_t first;   /* ...from this PSN on. */
     enum reverse_loss lost;
     bool pruned;          /* lost, and does not count: una is where it was lost. */

@@ -23,6 +23,7 @@ struct ledger_entry {
     uint64_t owes_since;     /* since then. */
     bool lost, pruned, slow; /* as the machine says. */
     bool joining, is_node;   /* it does not count yet. */
+    bool has_joined;         /* of nodes. */
     bool is_asked, question; /* while it lacks nothing; and was, and was not heard since. */
 };
 
@@ -579,9 +580,15 @@ respond_both(struct run *run, uint32_t id, psn_t psn, uint8_t syndrome)
     for (size_t i = 0; why_a == DROP_none && i < run->n; i++) {
         struct ledger_entry *e = &run->ledger[i];
         int64_t x = model_extend(psn, run->h);
-        if (e->id == id && e->joining) {
-            struct reverse_branch_info branch;
+        struct reverse_branch_info branch;
 
+        if (e->id == id && e->is_node && reverse_get_branch(run->r, id, &branch) && branch.late
+            && !e->has_joined) {
+            /* It is at least where the source may have been told that all are. */
+            REQUIRE(run, x + (aeth_class(syndrome) == AETH_CLASS_ACK) >= run->sent_up);
+            e->has_joined = true;
+        }
+        if (e->id == id && e->joining) {
             reverse_get_branch(run->r, id, &branch);
             e->joining = branch.waits;
             if (!branch.waits) {

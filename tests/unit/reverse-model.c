@@ -759,15 +759,26 @@ static void
 join(struct model *m, struct model_branch *b, int64_t una)
 {
     b->joining = b->ready = false;
-    b->late = true;
     b->first = b->una = una;
     b->nonsense = una + PSN_SPACE - 1 - (int64_t) b->expects.v;
     b->known = true;
     b->life = true;
     b->asked = b->heard = b->question = b->due = false;
     b->silent_ticks = b->unasked_ticks = 0;
-    m->n_joined++;
     prune(m);
+}
+
+/* A node has said everything below x. */
+static void
+join_node(struct model *m, struct model_branch *b, int64_t x)
+{
+    if (b->joining) {
+        join(m, b, m->f > x ? m->f : x);
+    }
+    if (!b->late && x >= b->first) {
+        b->late = true;
+        m->n_joined++;
+    }
 }
 
 bool
@@ -781,6 +792,8 @@ model_takes(struct model *m, uint32_t id, psn_t q, uint64_t now)
     }
     if (b->joining && b->ready && m->admits) {
         join(m, b, model_extend(q, m->h));
+        b->late = true;
+        m->n_joined++;
     }
     b->unbounded = b->unbounded || b->una - b->first > 1 << 20;
     return !b->joining && (!b->late || b->unbounded || !is_before(model_extend(q, m->h), b->first));
@@ -988,11 +1001,18 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
         return silent;
     }
     *why = DROP_none;
+    if (b->joining && !m->f_known) {
+        b->n_dups++;
+        return silent;
+    }
     if (b->joining) {
         b->n_acks++;
         b->msn = msn;
-        join(m, b, m->f_known && m->f > x + 1 ? m->f : x + 1);
+        join_node(m, b, x + 1);
         return after_event(m, false, now);
+    }
+    if (b->is_node && !b->late) {
+        join_node(m, b, syndrome < 0x20 ? x + 1 : x);
     }
     if (syndrome < 0x20) {
         dup = take_ack(b, x, msn);
