@@ -243,6 +243,9 @@ take_position(struct aggregate *a, const struct branch_config *b, psn_t psn, uin
     bool fatal = aeth_class(syndrome) == AETH_CLASS_NAK && syndrome != AETH_NAK_PSN_SEQ;
 
     reverse_heard(a->reverse, b->id);
+    if (b->join != BRANCH_ADMITTED) {
+        return; /* Nobody has asked. */
+    }
     reverse_position(a->reverse, b->id,
                      !fatal && (is_fresh(psn, syndrome, msn) || psn_eq(expected, b->psn)), now);
 }

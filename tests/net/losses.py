@@ -309,6 +309,7 @@ def agent_is_root(lab):
     spoil(loop)
     expect_lost('ar', 'r4')
     goes_on(loop, NOAGG, 'r4')
+    castctl('group', 'set', 'ar', '--liveness', '0')    # its receivers' addresses are used again
     loop = start(lab, 'an', NOAGG, policy='prune')
     with down(lab, 'n6'):
         why = expect_lost('an', 'r4')['r4']

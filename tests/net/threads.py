@@ -4,8 +4,8 @@ show; here is who does what."""
 import json
 
 import harness
-from harness import castctl, castctl_json, check, check_equal, group_add, run, wait_until
-from netlab import exact, model
+from harness import castctl, castctl_json, check, check_equal, run, wait_until
+from netlab import exact, group_add, model
 from packets import frames
 from trees import FIG1
 

@@ -33,6 +33,7 @@
     SUITE(icrc)          \
     SUITE(impair)        \
     SUITE(intent)        \
+    SUITE(join)          \
     SUITE(l3)            \
     SUITE(l3_icmp)       \
     SUITE(l3_next)       \

@@ -8,89 +8,8 @@
 #include "lib/roce.h"
 #include "lib/srh.h"
 #include "swedge/swedge.h"
-#include "tests/unit/node-fixture.h"
+#include "tests/unit/edge-fixture.h"
 #include "tests/unit/suites.h"
-
-/* A multicast packet as the agent sends it, for the first n receivers. */
-static size_t
-encapsulated(uint8_t *out, const struct roce_spec *spec, unsigned n)
-{
-    struct srh_copy copies[32];
-    struct encap_template t;
-    struct in6_addr src = node_address(STAR_AGENT_ID);
-    struct in6_addr dst = node_sid(STAR_EDGE_ID, SID_FUNC_END_MT);
-    uint8_t inner[PACKET_ROOM];
-    size_t inner_len = roce_build(inner, spec);
-
-    for (unsigned i = 0; i < n; i++) {
-        copies[i] = (struct srh_copy){node_address(STAR_EDGE_ID), star_receiver(i), star_qpn(i)};
-    }
-    ck_assert_int_eq(encap_template_build(&t, &src, &dst, &star_proxy, copies, n), 0);
-    encap_template_stamp(&t, out, (uint16_t) inner_len, 2, 0x12345);
-    memcpy(out + t.len, inner, inner_len);
-    return t.len + inner_len;
-}
-
-static struct roce_spec
-write_only(uint32_t psn)
-{
-    return (struct roce_spec){
-        .src = &star_source,
-        .dst = &star_proxy,
-        .dest_qp = STAR_DQPN,
-        .opcode = RC_WRITE_ONLY,
-        .ack_req = true,
-        .psn = psn,
-        .va = 0x40,
-        .rkey = STAR_RKEY,
-        .dma_len = 101,
-        .payload_len = 101,
-    };
-}
-
-static void
-respond(struct fixture *f, unsigned receiver, uint8_t syndrome, uint32_t psn, uint32_t dest_qp)
-{
-    struct in6_addr src = star_receiver(receiver);
-    uint8_t bytes[256];
-    size_t len = roce_build(bytes, &(struct roce_spec){
-                                       .src = &src,
-                                       .dst = &star_proxy,
-                                       .dest_qp = dest_qp,
-                                       .opcode = RC_ACK,
-                                       .psn = psn,
-                                       .syndrome = syndrome,
-                                       .msn = 1,
-                                   });
-    fixture_input(f, star_port(receiver), bytes, len);
-}
-
-/* Feeds a write to n receivers. */
-static void
-down(struct fixture *f, const struct roce_spec *spec, unsigned n)
-{
-    uint8_t bytes[PACKET_ROOM];
-    size_t len = encapsulated(bytes, spec, n);
-    fixture_input(f, 1, bytes, len);
-}
-
-static void
-check_response(const struct fixture *f, uint8_t syndrome, uint32_t psn)
-{
-    ck_assert_uint_eq(f->n_frames, 1);
-    const struct frame *frame = &f->frames[0];
-    const struct ip6_hdr_wire *ip = (const void *) (frame->bytes + frame->h.ip.ofs);
-    const struct bth *bth = (const void *) (frame->bytes + frame->h.bth_ofs);
-    const struct aeth *aeth = (const void *) (frame->bytes + frame->h.ext_ofs);
-
-    ck_assert_uint_eq(frame->port, 1);
-    ck_assert_mem_eq(&ip->src, &star_proxy, 16);
-    ck_assert_mem_eq(&ip->dst, &star_source, 16);
-    ck_assert_uint_eq(be24_get(bth->dest_qp), STAR_SOURCE_QPN);
-    ck_assert_uint_eq(bth_psn(bth).v, psn);
-    ck_assert_uint_eq(aeth->syndrome, syndrome);
-    ck_assert(frame_icrc_ok(frame));
-}
 
 /* Proves MT-3-4, MT-5.2-4, MT-5.2-6, MT-5.2-7, MT-5.2-8, MT-5.2-9, MT-5.2-10, MT-5.2-11, MT-6-S06,
  * MT-6-S07, MT-6-S08, MT-6-S09, MT-6-S10, MT-6-S11, MT-6-S12, MT-6-Ref2, MT-6-Ref3. */
@@ -100,11 +19,11 @@ START_TEST(copies_are_exact)
         struct fixture *f = fixture_create(&swedge_class, 5);
 
         for (unsigned n = 1; n <= 5; n++) {
-            struct roce_spec spec = write_only(START + n - 1);
+            struct roce_spec spec = edge_write(START + n - 1);
             spec.opcode = opcodes[n % 2];
             spec.psn &= PSN_MASK;
             spec.payload_len = spec.dma_len = 100 + n;
-            down(f, &spec, n);
+            edge_down(f, &spec, n);
             ck_assert_uint_eq(f->n_frames, n);
             for (unsigned i = 0; i < n; i++) {
                 check_copy(&f->frames[i], i, &spec);
@@ -125,10 +44,10 @@ START_TEST(middle_and_send_have_no_reth)
         struct fixture *f = fixture_create(&swedge_class, 2);
 
         for (unsigned k = 0; k < 4; k++) {
-            struct roce_spec spec = write_only((START + k) & PSN_MASK);
+            struct roce_spec spec = edge_write((START + k) & PSN_MASK);
             spec.opcode = opcodes[k];
             spec.payload_len = 1024;
-            down(f, &spec, 2);
+            edge_down(f, &spec, 2);
             ck_assert_uint_eq(f->n_frames, 2);
             check_copy(&f->frames[0], 0, &spec);
             check_copy(&f->frames[1], 1, &spec);
@@ -144,12 +63,12 @@ END_TEST
 START_TEST(zero_length_write)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
 
         spec.dma_len = spec.payload_len = 0;
         spec.rkey = STAR_RKEY + 1;
         spec.va = UINT64_MAX;
-        down(f, &spec, 2);
+        edge_down(f, &spec, 2);
         ck_assert_uint_eq(f->n_frames, 2);
         ck_assert_uint_eq(fixture_total_drops(f), 0);
         for (unsigned i = 0; i < 2; i++) {
@@ -168,7 +87,7 @@ START_TEST(zero_length_write)
         /* One byte is checked. */
         spec.psn = psn_make(START + 1).v;
         spec.dma_len = spec.payload_len = 1;
-        down(f, &spec, 2);
+        edge_down(f, &spec, 2);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_drops(f, DROP_rkey), 1);
         fixture_destroy(f);
@@ -181,9 +100,9 @@ END_TEST
 START_TEST(corruption_is_not_laundered)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         uint8_t bytes[PACKET_ROOM];
-        size_t len = encapsulated(bytes, &spec, 2);
+        size_t len = edge_encapsulated(bytes, &spec, 2);
 
         bytes[len - 10] ^= 1;
         fixture_input(f, 1, bytes, len);
@@ -198,9 +117,9 @@ END_TEST
 START_TEST(verify_always)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         uint8_t bytes[PACKET_ROOM];
-        size_t len = encapsulated(bytes, &spec, 2);
+        size_t len = edge_encapsulated(bytes, &spec, 2);
 
         f->config.verify_always = true;
         fixture_configure(f);
@@ -223,16 +142,16 @@ START_TEST(acks_are_merged)
         struct fixture *f = fixture_create(&swedge_class, 2);
 
         for (unsigned k = 0; k < 3; k++) {
-            struct roce_spec spec = write_only((START + k) & PSN_MASK);
-            down(f, &spec, 2);
+            struct roce_spec spec = edge_write((START + k) & PSN_MASK);
+            edge_down(f, &spec, 2);
         }
-        respond(f, 0, AETH_ACK_UNLIMITED, 0, STAR_DQPN);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, 0, STAR_DQPN);
         ck_assert_uint_eq(f->n_frames, 0);
-        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
-        check_response(f, AETH_ACK_UNLIMITED, START);
-        respond(f, 1, AETH_ACK_UNLIMITED, 0, STAR_DQPN);
-        check_response(f, AETH_ACK_UNLIMITED, 0);
-        respond(f, 1, AETH_NAK_REM_OP, 0, STAR_DQPN); /* below una: changes nothing. */
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, 0, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, 0);
+        edge_respond(f, 1, AETH_NAK_REM_OP, 0, STAR_DQPN); /* below una: changes nothing. */
         ck_assert_uint_eq(f->n_frames, 0);
         fixture_destroy(f);
     }
@@ -244,16 +163,16 @@ END_TEST
 START_TEST(forged_responses)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         struct in6_addr r1 = star_receiver(1);
         uint8_t bytes[256];
 
-        down(f, &spec, 2);
-        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
-        respond(f, 1, AETH_ACK_UNLIMITED, (START + 1) & PSN_MASK, STAR_DQPN);
+        edge_down(f, &spec, 2);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, (START + 1) & PSN_MASK, STAR_DQPN);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
-        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 1);
 
@@ -292,12 +211,12 @@ static const struct {
 START_TEST(odd_responses)
     {
         struct fixture *f = fixture_create(&swedge_class, 1);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         struct in6_addr r = star_receiver(0);
         enum drop_reason why = odd_answers[_i].why;
         uint8_t bytes[256];
 
-        down(f, &spec, 1);
+        edge_down(f, &spec, 1);
         size_t len = roce_build(bytes, &(struct roce_spec){
                                            .src = &r,
                                            .dst = &star_proxy,
@@ -314,7 +233,7 @@ START_TEST(odd_responses)
             ck_assert_uint_eq(f->n_frames, 0);
             ck_assert_uint_eq(fixture_drops(f, why), 1);
         } else {
-            check_response(f, AETH_ACK_UNLIMITED, START);
+            edge_check_response(f, AETH_ACK_UNLIMITED, START);
         }
         fixture_destroy(f);
     }
@@ -324,23 +243,23 @@ END_TEST
 START_TEST(psn_jump)
     {
         struct fixture *f = fixture_create(&swedge_class, 1);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         uint8_t bytes[PACKET_ROOM];
 
-        down(f, &spec, 1);
+        edge_down(f, &spec, 1);
         spec.psn = psn_make(START + 1 + REVERSE_MAX_UNVERIFIED_JUMP).v;
-        size_t len = encapsulated(bytes, &spec, 1);
+        size_t len = edge_encapsulated(bytes, &spec, 1);
         bytes[len - 1] ^= 1;
         fixture_input(f, 1, bytes, len);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_drops(f, DROP_psn_jump), 1);
         ck_assert_uint_eq(fixture_total_drops(f), 1);
-        respond(f, 0, AETH_ACK_UNLIMITED, psn_make(START + 1).v, STAR_DQPN); /* not sent. */
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, psn_make(START + 1).v, STAR_DQPN); /* not sent. */
         ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
-        down(f, &spec, 1);
+        edge_down(f, &spec, 1);
         ck_assert_uint_eq(f->n_frames, 1);
         spec.psn = psn_make(START + 1 + 2 * REVERSE_MAX_UNVERIFIED_JUMP).v; /* just near enough. */
-        len = encapsulated(bytes, &spec, 1);
+        len = edge_encapsulated(bytes, &spec, 1);
         bytes[len - 1] ^= 1;
         fixture_input(f, 1, bytes, len);
         ck_assert_uint_eq(f->n_frames, 1);
@@ -354,7 +273,7 @@ END_TEST
 START_TEST(wrong_port)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         struct in6_addr r0 = star_receiver(0);
         uint8_t bytes[256];
 
@@ -365,7 +284,7 @@ START_TEST(wrong_port)
         }
         f->config.trees[0].n_branches = 1;
         fixture_configure(f);
-        down(f, &spec, 1);
+        edge_down(f, &spec, 1);
         size_t len = roce_build(bytes, &(struct roce_spec){
                                            .src = &r0,
                                            .dst = &star_proxy,
@@ -379,7 +298,7 @@ START_TEST(wrong_port)
         ck_assert_uint_eq(fixture_drops(f, DROP_wrong_port), 1);
         ck_assert_uint_eq(fixture_total_drops(f), 1);
         fixture_input(f, star_port(0), bytes, len);
-        check_response(f, AETH_ACK_UNLIMITED, START);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
         fixture_destroy(f);
     }
 END_TEST
@@ -405,9 +324,9 @@ static const struct {
 START_TEST(bad_packets_are_named)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         uint8_t bytes[PACKET_ROOM];
-        size_t len = encapsulated(bytes, &spec, 2);
+        size_t len = edge_encapsulated(bytes, &spec, 2);
 
         if (bad_down[_i].why == DROP_ecn_ce) {
             struct ip6_hdr_wire *outer = (void *) bytes;
@@ -431,25 +350,25 @@ START_TEST(bad_requests_are_named)
         struct in6_addr other = star_receiver(7);
         struct roce_spec spec;
 
-        spec = write_only(START), spec.dest_qp++;
-        down(f, &spec, 2);
+        spec = edge_write(START), spec.dest_qp++;
+        edge_down(f, &spec, 2);
         ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 1);
-        spec = write_only(START), spec.src = &other;
-        down(f, &spec, 2);
+        spec = edge_write(START), spec.src = &other;
+        edge_down(f, &spec, 2);
         ck_assert_uint_eq(fixture_drops(f, DROP_inner_source), 1);
-        spec = write_only(START), spec.rkey++;
-        down(f, &spec, 2);
+        spec = edge_write(START), spec.rkey++;
+        edge_down(f, &spec, 2);
         ck_assert_uint_eq(fixture_drops(f, DROP_rkey), 1);
-        spec = write_only(START), spec.opcode = RC_READ_REQ;
-        down(f, &spec, 2);
+        spec = edge_write(START), spec.opcode = RC_READ_REQ;
+        edge_down(f, &spec, 2);
         ck_assert_uint_eq(fixture_drops(f, DROP_opcode), 1);
         ck_assert_uint_eq(fixture_total_drops(f), 4);
         ck_assert_uint_eq(f->n_frames, 0);
-        spec = write_only(START), spec.va = STAR_REGION - 100;
-        down(f, &spec, 2); /* a drop for each receiver. */
+        spec = edge_write(START), spec.va = STAR_REGION - 100;
+        edge_down(f, &spec, 2); /* a drop for each receiver. */
         ck_assert_uint_eq(fixture_drops(f, DROP_mr_range), 2);
-        spec = write_only(START);
-        down(f, &spec, 3); /* one receiver too many in the TLV. */
+        spec = edge_write(START);
+        edge_down(f, &spec, 3); /* one receiver too many in the TLV. */
         ck_assert_uint_eq(f->n_frames, 2);
         ck_assert_uint_eq(fixture_drops(f, DROP_not_provisioned), 1);
         fixture_destroy(f);
@@ -461,21 +380,21 @@ END_TEST
 START_TEST(epochs)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
 
-        down(f, &spec, 2);
-        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_down(f, &spec, 2);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
         fixture_configure(f);
-        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
-        check_response(f, AETH_ACK_UNLIMITED, START);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
 
         f->config.trees[0].epoch = 2;
         f->config.trees[0].designated_qpn++;
         fixture_configure(f);
-        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
-        down(f, &spec, 2);
+        edge_down(f, &spec, 2);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 1);
         fixture_destroy(f);
@@ -487,15 +406,15 @@ END_TEST
 START_TEST(superseded_epoch)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
 
-        down(f, &spec, 2);
-        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_down(f, &spec, 2);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
         f->n_frames = 0;
         fixture_add_epoch(f);
-        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
         ck_assert_uint_eq(f->n_frames, 0);
-        down(f, &spec, 2);
+        edge_down(f, &spec, 2);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 2);
         f->config.trees[0].n_branches = 1; /* moves its minimum, but says nothing. */
@@ -503,11 +422,11 @@ START_TEST(superseded_epoch)
         ck_assert_uint_eq(f->n_frames, 0);
 
         spec.dest_qp++;
-        down(f, &spec, 2);
+        edge_down(f, &spec, 2);
         ck_assert_uint_eq(f->n_frames, 2);
-        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
-        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
-        check_response(f, AETH_ACK_UNLIMITED, START);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN + 1);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
         fixture_destroy(f);
     }
 END_TEST
@@ -518,7 +437,7 @@ END_TEST
 START_TEST(two_groups)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         struct in6_addr r1 = star_receiver(1), other = star_proxy;
         uint8_t bytes[256];
 
@@ -528,8 +447,8 @@ START_TEST(two_groups)
         f->config.trees[1].designated_qpn = STAR_DQPN;
         f->config.trees[1].proxy = other;
         fixture_configure(f);
-        down(f, &spec, 2);
-        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_down(f, &spec, 2);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
         size_t len = roce_build(bytes, &(struct roce_spec){
                                            .src = &r1,
                                            .dst = &other,
@@ -541,8 +460,8 @@ START_TEST(two_groups)
         fixture_input(f, star_port(1), bytes, len);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
-        respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
-        check_response(f, AETH_ACK_UNLIMITED, START);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
         fixture_destroy(f);
     }
 END_TEST
@@ -551,14 +470,14 @@ END_TEST
 START_TEST(removal_moves_the_minimum)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
 
-        down(f, &spec, 2);
-        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_down(f, &spec, 2);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
         ck_assert_uint_eq(f->n_frames, 0);
         f->config.trees[0].n_branches = 1;
         fixture_configure(f);
-        check_response(f, AETH_ACK_UNLIMITED, START);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
         fixture_destroy(f);
     }
 END_TEST
@@ -567,21 +486,21 @@ END_TEST
 START_TEST(no_join_in_flight)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         char *error = NULL;
 
         f->config.trees[0].n_branches = 1;
         fixture_configure(f);
-        down(f, &spec, 1);
+        edge_down(f, &spec, 1);
         f->config.trees[0].n_branches = 2;
         ck_assert_int_ne(swedge_class.configure(f->node, &f->config, f->now, &error), 0);
         ck_assert_str_eq(error, "group g: r2 cannot join while packets are in flight");
         free(error);
-        respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
-        check_response(f, AETH_ACK_UNLIMITED, START);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
         fixture_configure(f);
-        spec = write_only(START + 1);
-        down(f, &spec, 2);
+        spec = edge_write(START + 1);
+        edge_down(f, &spec, 2);
         ck_assert_uint_eq(f->n_frames, 2);
         fixture_destroy(f);
     }
@@ -597,7 +516,7 @@ START_TEST(receiver_named_twice)
         struct in6_addr dst = node_sid(STAR_EDGE_ID, SID_FUNC_END_MT);
         struct srh_copy copies[9];
         struct encap_template t;
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         uint8_t inner[PACKET_ROOM], bytes[PACKET_ROOM];
         size_t inner_len = roce_build(inner, &spec);
 
@@ -622,7 +541,7 @@ START_TEST(plain_forwarding)
         struct fixture *f = fixture_create(&swedge_class, 2);
         struct in6_addr a = star_receiver(0), b = star_receiver(1);
         uint8_t bytes[PACKET_ROOM];
-        struct roce_spec spec = write_only(5);
+        struct roce_spec spec = edge_write(5);
         spec.src = &a;
         spec.dst = &b;
         size_t len = roce_build(bytes, &spec);
@@ -647,9 +566,9 @@ END_TEST
 START_TEST(mangled_packets)
     {
         struct fixture *f = fixture_create(&swedge_class, 3);
-        struct roce_spec spec = write_only(START);
+        struct roce_spec spec = edge_write(START);
         uint8_t good[PACKET_ROOM], bytes[PACKET_ROOM];
-        size_t len = encapsulated(good, &spec, 3);
+        size_t len = edge_encapsulated(good, &spec, 3);
 
         for (size_t n = 0; n <= len; n++) {
             fixture_input(f, 1, good, n);

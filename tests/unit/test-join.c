@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * swedge as an edge that asks idle receivers, and whose receivers join in mid-stream
+ * (docs/draft-notes.md, R16 and R17).
+ */
+#include <check.h>
+
+#include "lib/roce.h"
+#include "swedge/swedge.h"
+#include "tests/unit/edge-fixture.h"
+#include "tests/unit/suites.h"
+
+#define LIVENESS_MSEC 3200
+#define EXPECTED      0xfffffeu /* by the queue pair of who comes late: it wraps soon. */
+
+/* The only frame is a question to this receiver, with this PSN. */
+static void
+check_question(const struct fixture *f, unsigned receiver, uint32_t psn)
+{
+    struct in6_addr to = star_receiver(receiver);
+
+    ck_assert_uint_eq(f->n_frames, 1);
+    const struct frame *frame = &f->frames[0];
+    const struct ip6_hdr_wire *ip = (const void *) (frame->bytes + frame->h.ip.ofs);
+    const struct bth *bth = (const void *) (frame->bytes + frame->h.bth_ofs);
+    const struct reth *reth = (const void *) (frame->bytes + frame->h.ext_ofs);
+
+    ck_assert_uint_eq(frame->port, star_port(receiver));
+    ck_assert_mem_eq(&ip->src, &star_proxy, 16);
+    ck_assert_mem_eq(&ip->dst, &to, 16);
+    ck_assert_uint_eq(frame->h.opcode, RC_WRITE_ONLY);
+    ck_assert_uint_eq(be24_get(bth->dest_qp), star_qpn(receiver));
+    ck_assert_uint_eq(bth_psn(bth).v, psn);
+    ck_assert_uint_eq(bth->ack_req, BTH_ACK_REQ);
+    ck_assert_uint_eq(be32_get(reth->dma_len), 0);
+    ck_assert(frame_icrc_ok(frame));
+}
+
+static struct reverse_branch_info
+branch(const struct fixture *f, unsigned receiver)
+{
+    struct reverse_branch_info info;
+
+    ck_assert(swedge_class.branch(f->node, 0, f->config.trees[0].branches[receiver].id, &info));
+    return info;
+}
+
+static struct fixture *
+edge(unsigned n, bool prune)
+{
+    struct fixture *f = fixture_create(&swedge_class, n);
+
+    f->config.trees[0].policy.liveness_msec = LIVENESS_MSEC;
+    f->config.trees[0].policy.prune = prune;
+    fixture_configure(f);
+    return f;
+}
+
+/* Who has nothing to say is asked, and an answer goes no further. */
+START_TEST(idle_is_asked)
+    {
+        struct fixture *f = edge(1, false);
+        struct roce_spec spec = edge_write(START);
+
+        edge_down(f, &spec, 1);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
+        fixture_timer(f); /* It was heard in this tick. */
+        ck_assert_uint_eq(f->n_frames, 0);
+        for (unsigned i = 0; i < 100; i++) {
+            fixture_timer(f);
+            if (f->n_frames) {
+                check_question(f, 0, START);
+                edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+                ck_assert_uint_eq(f->n_frames, 0);
+            }
+        }
+        ck_assert_int_eq(branch(f, 0).lost, LOSS_NONE);
+        ck_assert_uint_gt(branch(f, 0).n_dups, 40);
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Who does not answer is lost within a liveness time and a tick.  The source is told when it asks. */
+START_TEST(idle_is_lost)
+    {
+        bool prune = _i;
+        struct fixture *f = edge(2, prune);
+        struct roce_spec spec = edge_write(START);
+
+        edge_down(f, &spec, 2);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        uint64_t since = f->now;
+        while (!branch(f, 1).lost) {
+            fixture_timer(f);
+            ck_assert_uint_le(f->now - since, LIVENESS_MSEC * 1000 * 34 / 32);
+            bool asked = false;
+            for (size_t i = 0; i < f->n_frames; i++) {
+                asked |= f->frames[i].port == star_port(0);
+            }
+            if (asked) {
+                edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+                ck_assert_uint_eq(f->n_frames, 0);
+            }
+        }
+        ck_assert_uint_ge(f->now - since, LIVENESS_MSEC * 1000 * 30 / 32);
+        ck_assert_int_eq(branch(f, 1).lost, LOSS_UNANSWERED);
+        ck_assert_int_eq(branch(f, 0).lost, LOSS_NONE);
+
+        spec = edge_write(START + 1);
+        edge_down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, prune ? 1 : 3);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START + 1, STAR_DQPN);
+        if (prune) {
+            edge_check_response(f, AETH_ACK_UNLIMITED, START + 1);
+        }
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* The last receiver comes late. */
+static struct fixture *
+edge_with_late(unsigned n, enum branch_join join)
+{
+    struct fixture *f = edge(n, true);
+    struct branch_config *late = &f->config.trees[0].branches[n - 1];
+    struct roce_spec spec = edge_write(START);
+
+    f->config.trees[0].n_branches = n - 1;
+    fixture_configure(f);
+    edge_down(f, &spec, n - 1);
+    f->config.trees[0].n_branches = n;
+    late->join = join;
+    late->psn = psn_make(EXPECTED);
+    f->n_frames = 0;
+    fixture_configure(f);
+    return f;
+}
+
+/* The frame is the copy for this receiver, with this PSN and otherwise the payload of 'other'. */
+static void
+check_moved(const struct frame *frame, unsigned receiver, const struct frame *other, uint32_t psn)
+{
+    const struct bth *bth = (const void *) (frame->bytes + frame->h.bth_ofs);
+
+    ck_assert_uint_eq(frame->port, star_port(receiver));
+    ck_assert_uint_eq(be24_get(bth->dest_qp), star_qpn(receiver));
+    ck_assert_uint_eq(bth_psn(bth).v, psn);
+    ck_assert_uint_eq(frame->len, other->len);
+    ck_assert_mem_eq(frame->bytes + frame->h.payload_ofs, other->bytes + other->h.payload_ofs,
+                     (size_t) (frame->h.icrc_ofs - frame->h.payload_ofs));
+    ck_assert(frame_icrc_ok(frame));
+}
+
+START_TEST(joins_at_a_message)
+    {
+        struct fixture *f = edge_with_late(2, BRANCH_ADMITTED);
+        struct roce_spec spec = edge_write(START + 1);
+
+        fixture_settle(f);
+        check_question(f, 1, EXPECTED - 1);
+        /* Not before it has answered. */
+        edge_down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_copy(&f->frames[0], 0, &spec);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED - 1, STAR_DQPN);
+        ck_assert_uint_eq(f->n_frames, 0);
+        /* Nor in the middle of a message, nor with one that comes again. */
+        spec = edge_write(START + 2);
+        spec.opcode = RC_SEND_MIDDLE;
+        edge_down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 1);
+        spec = edge_write(START + 1);
+        edge_down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert(branch(f, 1).waits);
+
+        for (uint32_t i = 0; i < 5; i++) {
+            spec = edge_write((START + 3 + i) & PSN_MASK);
+            spec.opcode = i == 2 ? RC_SEND_ONLY : RC_WRITE_ONLY;
+            edge_down(f, &spec, 2);
+            ck_assert_uint_eq(f->n_frames, 2);
+            check_copy(&f->frames[0], 0, &spec);
+            check_moved(&f->frames[1], 1, &f->frames[0], (EXPECTED + i) & PSN_MASK);
+        }
+        ck_assert(branch(f, 1).late);
+        ck_assert_uint_eq(branch(f, 1).first.v, (START + 3) & PSN_MASK);
+
+        /* It counts, in the epoch's numbers. */
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, (START + 7) & PSN_MASK, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, (START + 2) & PSN_MASK);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, (EXPECTED + 3) & PSN_MASK, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, (START + 6) & PSN_MASK);
+        edge_respond(f, 1, AETH_NAK_PSN_SEQ, (EXPECTED + 4) & PSN_MASK, STAR_DQPN);
+        edge_check_response(f, AETH_NAK_PSN_SEQ, (START + 7) & PSN_MASK);
+        /* What is below its first PSN is not sent to it. */
+        spec = edge_write((START + 2) & PSN_MASK);
+        edge_down(f, &spec, 2);
+        for (size_t i = 0; i < f->n_frames; i++) {
+            ck_assert_uint_ne(f->frames[i].port, star_port(1));
+        }
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Its queue pair is where it was not said to be; or it refuses. */
+START_TEST(is_elsewhere)
+    {
+        static const struct {
+            uint8_t syndrome;
+            uint32_t psn;
+        } answers[] = {
+            {AETH_ACK_UNLIMITED, EXPECTED},
+            {AETH_ACK_UNLIMITED, EXPECTED - 2},
+            {AETH_NAK_PSN_SEQ, EXPECTED + 1},
+            {AETH_NAK_REM_OP, EXPECTED},
+        };
+        struct fixture *f = edge_with_late(2, BRANCH_ADMITTED);
+        struct roce_spec spec = edge_write(START + 1);
+
+        edge_respond(f, 1, answers[_i].syndrome, answers[_i].psn, STAR_DQPN);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_int_eq(branch(f, 1).lost, LOSS_ELSEWHERE);
+        edge_down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 1);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START + 1, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START + 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* One that may not be admitted is not asked; nor does a packet admit whose ICRC is wrong. */
+START_TEST(is_not_admitted)
+    {
+        struct fixture *f = edge_with_late(2, _i ? BRANCH_ADMITTED : BRANCH_WAITS);
+        struct roce_spec spec = edge_write(START + 1);
+        uint8_t bytes[PACKET_ROOM];
+
+        fixture_settle(f);
+        ck_assert_uint_eq(f->n_frames, (unsigned) _i);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED - 1, STAR_DQPN);
+        size_t len = edge_encapsulated(bytes, &spec, 2);
+        bytes[len - 1] ^= 1;
+        fixture_input(f, 1, bytes, len);
+        ck_assert_uint_eq(f->n_frames, _i ? 0 : 1);
+        ck_assert_uint_eq(fixture_drops(f, DROP_icrc), (unsigned) _i);
+        ck_assert(branch(f, 1).waits);
+        fixture_destroy(f);
+    }
+END_TEST
+
+Suite *
+join_suite(void)
+{
+    Suite *s = suite_create("join");
+    TCase *tc = tcase_create("edge");
+
+    tcase_add_test(tc, idle_is_asked);
+    tcase_add_loop_test(tc, idle_is_lost, 0, 2);
+    tcase_add_test(tc, joins_at_a_message);
+    tcase_add_loop_test(tc, is_elsewhere, 0, 4);
+    tcase_add_loop_test(tc, is_not_admitted, 0, 2);
+    suite_add_tcase(s, tc);
+    return s;
+}
