@@ -321,19 +321,52 @@ report_slow(const struct rrec_tree_node *tree, const struct remarks *slow)
     free(texts);
 }
 
-static void
-report_joined(const struct rrec_tree_node *tree, const struct simap *joined)
+/* Is this a branch that the row has as one that joins? */
+static bool
+row_has_joining(const struct rrec_tree_node *tree, int64_t branch)
 {
-    const struct simap_node *node;
-
-    SIMAP_FOR_EACH (node, joined) {
-        int64_t branch = strtoll(node->name, NULL, 10);
-        bool said = false;
-
-        for (size_t i = 0; i < tree->n_joined; i++) {
-            said |= tree->key_joined[i] == branch && tree->value_joined[i] == node->data;
+    for (size_t i = 0; i < tree->n_branches; i++) {
+        if (tree->branches[i]->id == branch) {
+            return tree->branches[i]->join != NULL;
         }
-        if (!said) {
+    }
+    return false;
+}
+
+static const int64_t *
+find_joined(const struct rrec_tree_node *tree, int64_t branch)
+{
+    for (size_t i = 0; i < tree->n_joined; i++) {
+        if (tree->key_joined[i] == branch) {
+            return &tree->value_joined[i];
+        }
+    }
+    return NULL;
+}
+
+/* Says who has joined, until castd has taken that up: then the row's branch does not join any more.  A
+ * node that comes back later joins anew, under the same id. */
+static void
+report_joined(const struct rrec_tree_node *tree, struct simap *joined)
+{
+    struct simap_node *node, *next;
+
+    for (size_t i = 0; i < tree->n_joined; i++) {
+        if (!row_has_joining(tree, tree->key_joined[i])) {
+            rrec_tree_node_update_joined_delkey(tree, tree->key_joined[i]);
+        }
+    }
+    if (!joined) {
+        return;
+    }
+    SIMAP_FOR_EACH_SAFE(node, next, joined)
+    {
+        int64_t branch = strtoll(node->name, NULL, 10);
+        const int64_t *said = find_joined(tree, branch);
+
+        if (!row_has_joining(tree, branch)) {
+            simap_delete(joined, node);
+        } else if (!said || *said != node->data) {
             rrec_tree_node_update_joined_setkey(tree, branch, node->data);
         }
     }
@@ -345,16 +378,14 @@ static void
 report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
 {
     struct in6_addr proxy;
-    const struct epoch *e =
+    struct epoch *e =
         ip6_parse(tree->proxy, &proxy) ? find_epoch(ar, &proxy, (uint32_t) tree->epoch) : NULL;
 
     if (e && e->started && !tree->started) {
         rrec_tree_node_set_started(tree, true);
     }
     report_slow(tree, e ? &e->slow : NULL);
-    if (e) {
-        report_joined(tree, &e->joined);
-    }
+    report_joined(tree, e ? &e->joined : NULL);
     for (size_t i = 0; e && i < e->losses.n; i++) {
         const struct remark *loss = &e->losses.remarks[i];
 
@@ -381,7 +412,7 @@ report(struct agent_registry *ar, const struct rrec_node *row)
         rrec_node_set_nb_cfg(row, ar->applied);
     }
     for (size_t i = 0; i < row->n_trees; i++) {
-        if (!hmap_is_empty(&ar->epochs) || row->trees[i]->n_slow) {
+        if (!hmap_is_empty(&ar->epochs) || row->trees[i]->n_slow || row->trees[i]->n_joined) {
             report_tree(ar, row->trees[i]);
         }
     }
