@@ -46,7 +46,7 @@ lab_loss_configure(struct lab *lab, struct lab_node *n)
         n->trees[i].policy.prune = lab->prune;
         n->trees[i].policy.min_rate = n->height ? lab->min_rate / n->height : 0;
         n->trees[i].policy.lose_slow = lab->lose_slow;
-        n->trees[i].policy.liveness_msec = lab->liveness_msec * n->height;
+        n->trees[i].policy.liveness_msec = lab->asks_no_more ? 0 : lab->liveness_msec * n->height;
     }
 }
 

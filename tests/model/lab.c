@@ -170,9 +170,18 @@ is_quiet(const struct lab *lab)
 /* Gives nodes the time to say what they have held back; that may be what a source
  * is stuck for. */
 static void
-linger(void *lab, unsigned a, unsigned b)
+linger(void *lab_, unsigned a, unsigned b)
 {
-    (void) lab, (void) a, (void) b;
+    struct lab *lab = lab_;
+
+    (void) a, (void) b;
+    if (!is_over(lab)) {
+        return; /* It was stuck for a while. */
+    }
+    lab->asks_no_more = true;
+    for (unsigned i = 0; lab->liveness_msec && i < lab->n_nodes; i++) {
+        lab_node_configure(lab, i); /* Questions would go on for ever. */
+    }
 }
 
 void

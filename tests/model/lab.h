@@ -242,6 +242,7 @@ struct lab {
     bool calm_in_flight;                  /* something was in flight then. */
     uint64_t last_restart;                /* of a node; 0: never. */
     uint64_t over_since;                  /* all is done, or the source failed or is stuck. */
+    bool asks_no_more;                    /* nodes are told of no liveness time any more. */
     unsigned next_action;
     uint64_t n_seen[N_LAB_EVENTS]; /* lab-event.c. */
     struct lab_oracle of_switch;

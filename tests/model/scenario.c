@@ -166,6 +166,9 @@ choose_links(struct lab *lab, enum scenario_kind kind)
             bool bad = lab_random(lab, 2 * lab->fabric.n_links) < n_bad;
             struct fabric_quality *q = &lab->fabric.links[i].quality[side];
             q->delay = 1 + lab_random(lab, 40);
+            if (kind == SCENARIO_JOINING && lab_random(lab, 4) == 0) {
+                q->delay += lab_random(lab, 15000); /* Some are far behind the others. */
+            }
             if (bad) {
                 q->loss = kind == SCENARIO_DISORDER
                               ? 0
