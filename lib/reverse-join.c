@@ -91,7 +91,10 @@ reverse_position(struct reverse *r, uint32_t id, bool as_said, uint64_t now)
 bool
 reverse_may_admit(const struct reverse *r, psn_t q)
 {
-    return r->n_ready && psn_cmp(q, r->h) >= 0;
+    /* After a start without state q may be below what an earlier life has said. */
+    bool is_known = r->f_known && (r->started || !r->params.started_before);
+
+    return r->n_ready && is_known && psn_cmp(q, r->h) >= 0;
 }
 
 void

@@ -746,7 +746,8 @@ model_may_admit(struct model *m, psn_t q)
     for (size_t i = 0; i < m->n; i++) {
         any |= m->b[i].ready;
     }
-    return any && model_extend(q, m->h) >= m->h;
+    return any && m->f_known && (m->started || !m->params.started_before)
+           && model_extend(q, m->h) >= m->h;
 }
 
 void
