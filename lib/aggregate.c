@@ -96,7 +96,7 @@ add_branch(struct aggregate *a, const struct branch_config *b, uint64_t now)
         abort();
     }
     if (b->late) {
-        reverse_set_first(a->reverse, b->id, b->first);
+        reverse_set_first(a->reverse, b->id, b->first, b->psn);
     }
 }
 
@@ -109,7 +109,7 @@ count_branch(struct aggregate *a, const struct branch_config *b)
     if (reverse_get_branch(a->reverse, b->id, &info) && info.waits) {
         reverse_branch_count(a->reverse, b->id);
         if (b->late) {
-            reverse_set_first(a->reverse, b->id, b->first);
+            reverse_set_first(a->reverse, b->id, b->first, b->psn);
         }
     }
 }

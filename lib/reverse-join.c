@@ -38,24 +38,23 @@ reverse_branch_wait(struct reverse *r, uint32_t id, bool is_node, psn_t psn)
 }
 
 static void
-set_first(struct reverse *r, struct branch *b, psn_t first)
+set_first(struct branch *b, psn_t first)
 {
     b->first = first;
     b->fresh = psn_add(first, psn_cmp(psn_make(PSN_MASK), b->expects));
-    if (!b->is_node && !b->bounded) {
-        b->bounded = true;
-        r->n_bounded++;
-    }
 }
 
+/* PSNs below 'first' are no matter: what is below what it expects is a duplicate for its queue pair. */
 void
-reverse_set_first(struct reverse *r, uint32_t id, psn_t first)
+reverse_set_first(struct reverse *r, uint32_t id, psn_t first, psn_t psn)
 {
     struct branch *b = branch_find(r, id);
 
     if (b) {
         b->late = true;
-        set_first(r, b, first);
+        b->expects = psn;
+        b->asked_fresh = true; /* it may have been. */
+        set_first(b, first);
     }
 }
 
@@ -107,7 +106,11 @@ reverse_admit(struct reverse *r)
 static void
 join(struct reverse *r, struct branch *b, psn_t una, uint64_t now)
 {
-    set_first(r, b, una);
+    set_first(b, una);
+    if (!b->is_node) {
+        b->bounded = true;
+        r->n_bounded++;
+    }
     r->n_ready -= b->ready;
     b->ready = false;
     branch_join(r, b,

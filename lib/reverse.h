@@ -99,8 +99,9 @@ bool reverse_may_be_fresh(const struct reverse *, uint32_t id, psn_t psn);
 /* R17: adds a branch that waits, at any time: a node, or a receiver whose queue pair expects 'psn'.  0,
  * EEXIST or ENOMEM. */
 int reverse_branch_wait(struct reverse *, uint32_t id, bool is_node, psn_t psn);
-/* The branch has waited in an earlier life of the node, and counts from PSN 'first' on. */
-void reverse_set_first(struct reverse *, uint32_t id, psn_t first);
+/* The branch has joined in an earlier life of the node: it counts from PSN 'first' on, where its queue
+ * pair expected 'psn'. */
+void reverse_set_first(struct reverse *, uint32_t id, psn_t first, psn_t psn);
 /* The branch, if it waits, is said to have joined in an earlier life of the node: una is unknown (R8). */
 void reverse_branch_count(struct reverse *, uint32_t id);
 /* A receiver that waits has answered: is its queue pair where it was said to be?  If so it is ready,
