@@ -183,9 +183,6 @@ aggregate_shift(const struct aggregate *a, const struct branch_config *b)
     if (b->kind != BRANCH_RECEIVER || (!b->late && !a->any_joins)) {
         return 0;
     }
-    if (b->late) {
-        return psn_cmp(b->psn, b->first);
-    }
     bool joined = reverse_get_branch(a->reverse, b->id, &info) && info.late;
     return joined ? psn_cmp(b->psn, info.first) : 0;
 }

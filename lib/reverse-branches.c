@@ -178,6 +178,8 @@ branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond 
     if (is_held(r, b)) {
         held_remove(r, b);
     }
+    bool rises = b->anchored && !psn_eq(b->una, una);
+
     b->pace.waits &= psn_eq(b->una, una);
     b->una = una;
     b->cond = cond;
@@ -187,7 +189,7 @@ branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond 
     bool news = cond != REVERSE_NONE && (cond != REVERSE_FATAL || psn_cmp(una, r->h) < 0);
     b->setting = news ? ++r->settings : 0;
     join_bound(r, b);
-    b->asked_fresh &= !b->anchored || psn_cmp(una, b->fresh) <= 0;
+    b->asked_fresh &= !rises || psn_cmp(b->fresh, una) >= 0;
     if (cond == REVERSE_NAK) {
         held_append(r, b);
     }
@@ -265,6 +267,7 @@ branch_delete(struct reverse *r, struct branch *b)
     r->n_bounded -= b->bounded;
     r->n_idle_asked -= b->idle_asked && !b->lost;
     r->n_due -= b->liveness.due;
+    r->n_doubted -= b->doubted;
     r->due_from = 0;
     r->n_branches--;
     memmove(&r->branches[i], &r->branches[i + 1], (r->n_branches - i) * sizeof(struct branch *));
@@ -340,8 +343,12 @@ branch_lose(struct reverse *r, struct branch *b, psn_t una, enum reverse_loss lo
 {
     r->n_lost++; /* A branch is lost once, and stays lost. */
     r->n_idle_asked -= b->idle_asked;
+    r->n_doubted -= b->doubted;
+    b->doubted = false;
     b->lost = loss;
     if (b->waits) {
+        r->n_ready -= b->ready;
+        b->ready = false;
         b->code = code;
         return; /* It does not count, and never will. */
     }

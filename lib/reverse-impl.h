@@ -57,9 +57,13 @@ struct branch {
     bool waits, ready; /* R17; reverse-join.c. */
     bool is_node;      /* of those that wait. */
     bool late;         /* it has waited, and has joined. */
+    bool proven;       /* it was heard long enough after a start without state. */
     bool bounded;      /* PSNs below 'first' may still come. */
     psn_t expects;     /* what a receiver that waits expects, in its own numbers. */
     psn_t first;
+    bool doubted;     /* somebody wants to know whether it lives... */
+    uint8_t n_doubts; /* ...and has asked it so many times... */
+    bool unanswered;  /* ...in vain, and it lacked nothing. */
     struct liveness liveness;
     struct pace pace;
     bool shares;     /* it gets the same copies as others; reverse-copies.c. */
@@ -100,6 +104,8 @@ struct reverse {
     bool confirmed;     /* m - 1 is a PSN of this epoch, so it may be acknowledged. */
     psn_t anchor_floor; /* lowest PSN that anchors a branch. */
     bool without_state; /* started without state: the source may have got further than una. */
+    bool proven;        /* F is at least what was said in an earlier life. */
+    uint64_t proven_by; /* when all that was under way at such a start has arrived. */
     bool may_be_new;    /* such a start was at start_psn or above: nothing may be confirmed yet. */
     psn_t lowest;       /* after a start without state: lowest PSN that the source repeats. */
     uint8_t lowest_age; /* ticks since 'lowest' went down last. */
@@ -115,9 +121,12 @@ struct reverse {
     size_t n_idle_asked; /* branches with 'idle_asked' that are not lost. */
     size_t n_due;        /* branches with a question due, none of them before index... */
     size_t due_from;     /* ...this. */
+    size_t n_doubted;    /* branches with 'doubted'. */
+    uint64_t doubt_at;   /* when they are asked next. */
     uint64_t n_joined;
     bool admits;  /* the PSN that goes down begins a message: it admits receivers. */
     bool passing; /* the PSN that goes down is to be answered if nobody counts. */
+    psn_t down;   /* the PSN that goes down. */
     uint32_t msn; /* that went up last. */
     size_t allocated;
 
@@ -138,8 +147,8 @@ struct reverse {
 
     uint64_t n_paced; /* how often 'pace.slow' was set or cleared. */
 
-    uint64_t tick_usec; /* length of a tick; 0: no branch is ever silent. */
-    uint64_t tick_at;   /* time of the next tick; UINT64_MAX: no branch lacks anything. */
+    uint64_t tick_usec; /* length of a tick; 0: no branch that counts is ever silent. */
+    uint64_t tick_at;   /* time of the next tick; UINT64_MAX: nobody is to be looked at. */
 
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups, n_sent_presumed;
 };
@@ -172,7 +181,7 @@ void branches_prune(struct reverse *);
 /* If only pruned branches are left, one of them counts again, as lost. */
 void branches_count_last(struct reverse *, uint64_t now);
 
-/* Branches that count. */
+/* How many branches count. */
 size_t branches_counted(const struct reverse *);
 /* A branch that waits counts from 'una' on. */
 void branch_join(struct reverse *, struct branch *b, psn_t una, uint64_t now);
@@ -187,11 +196,7 @@ void join_bound(struct reverse *, struct branch *b);
 /* reverse-liveness.c */
 
 /* Something was heard of 'b'.  Had it been asked, and was it silent since? */
-bool liveness_hear(struct branch *b);
-/* Are ticks needed that nothing has started yet? */
-bool liveness_must_start(const struct reverse *);
-void liveness_start(struct reverse *, uint64_t now);
-
+bool liveness_hear(struct reverse *, struct branch *b);
 /* PSN q went down and has to be confirmed, unless it is below 'floor'. */
 void liveness_expect(struct reverse *, psn_t q, psn_t floor, uint64_t now);
 /* A copy of PSN q was made for 'b'. */
@@ -200,8 +205,10 @@ void liveness_ask(const struct reverse *, struct branch *b, psn_t q);
 bool liveness_ask_shared(struct reverse *, psn_t q);
 /* Notes for each branch what was noted for all that share. */
 void liveness_settle_shared(struct reverse *);
-/* The tick at 'tick_at'.  May lose branches. */
-void liveness_tick(struct reverse *, uint64_t now);
+/* The tick at 'tick_at', and questions to those who are doubted.  May lose branches. */
+void liveness_timer(struct reverse *, uint64_t now);
+/* When liveness_timer() wants to be called; UINT64_MAX: never. */
+uint64_t liveness_deadline(const struct reverse *);
 
 /* reverse-pace.c */
 

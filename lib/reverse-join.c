@@ -63,11 +63,21 @@ reverse_branch_count(struct reverse *r, uint32_t id)
 {
     struct branch *b = branch_find(r, id);
 
-    if (b && b->waits) {
-        b->waits = false;
-        r->n_waiting--;
-        r->n_ready -= b->ready;
-        b->ready = false;
+    if (!b || !b->waits) {
+        return;
+    }
+    b->waits = false;
+    r->n_waiting--;
+    r->n_ready -= b->ready;
+    b->ready = false;
+    if (b->lost) {
+        /* It was lost as one that waits, which said nothing upwards. */
+        b->lost = LOSS_NONE;
+        r->n_lost--;
+        r->n_idle_asked += b->idle_asked;
+    }
+    if (r->started) {
+        r->anchor_floor = psn_add(r->h, -REVERSE_ANCHOR_WINDOW);
     }
 }
 
@@ -76,24 +86,47 @@ reverse_position(struct reverse *r, uint32_t id, bool as_said, uint64_t now)
 {
     struct branch *b = branch_find(r, id);
 
-    if (!b || !b->waits || b->is_node || b->lost || b->ready) {
+    if (!b || !b->waits || b->is_node || b->lost) {
         return;
     }
     if (as_said) {
+        r->n_ready += !b->ready;
         b->ready = true;
-        r->n_ready++;
     } else {
         branch_lose(r, b, b->una, LOSS_ELSEWHERE, AETH_NAK_REM_OP, now);
     }
 }
 
-bool
-reverse_may_admit(const struct reverse *r, psn_t q)
+/* Is nothing that was said upwards above H?  After a start without state that is known when all
+ * branches were heard long enough after it. */
+static bool
+is_proven(struct reverse *r)
 {
-    /* After a start without state q may be below what an earlier life has said. */
-    bool is_known = r->f_known && (r->started || !r->params.started_before);
+    if (!r->without_state || r->proven) {
+        return r->started || !r->params.started_before;
+    }
+    for (size_t i = 0; i < r->n_branches; i++) {
+        const struct branch *b = r->branches[i];
 
-    return r->n_ready && is_known && psn_cmp(q, r->h) >= 0;
+        reverse_n_visits++;
+        if (!b->proven && !b->waits && !b->pruned) {
+            return false;
+        }
+    }
+    r->proven = true;
+    return true;
+}
+
+bool
+reverse_may_admit(struct reverse *r, psn_t q)
+{
+    return r->n_ready && r->f_known && psn_cmp(q, r->h) >= 0 && is_proven(r);
+}
+
+bool
+reverse_confirms_alone(const struct reverse *r)
+{
+    return r->n_waiting && !branches_counted(r);
 }
 
 void
@@ -168,23 +201,28 @@ reverse_takes(struct reverse *r, uint32_t id, psn_t q, uint64_t now)
 struct reverse_out
 reverse_passed(struct reverse *r, uint64_t now)
 {
-    if (!r->passing || branches_counted(r) || !r->n_waiting) {
+    if (!r->passing || !reverse_confirms_alone(r)) {
         return nothing;
     }
-    bool moved = !r->f_known || psn_cmp(r->h, r->f) > 0;
+    psn_t next = psn_add(r->down, 1);
+    bool moved =
+        r->f_known ? psn_cmp(next, r->h) <= 0 && psn_cmp(next, r->f) > 0 : psn_eq(next, r->h);
 
-    r->f = r->h;
+    if (!moved && !(r->f_known && r->confirmed)) {
+        return nothing;
+    }
+    r->f = moved ? next : r->f;
     r->f_known = true;
     r->confirmed = true;
     r->told = 0;
     r->n_sent_acks++;
     if (moved) {
-        stall_moved(r, r->h, now);
+        stall_moved(r, r->f, now);
     }
     return (struct reverse_out){
         .send = true,
         .syndrome = AETH_ACK_UNLIMITED,
-        .psn = psn_add(r->h, -1),
+        .psn = psn_add(r->f, -1),
         .msn = r->msn,
         .moved = moved,
     };

@@ -25,12 +25,18 @@
 
 #include "lib/roce.h"
 
-#define SILENT_TICKS  (LIVENESS_TICKS - 1)
-#define UNASKED_TICKS (LIVENESS_TICKS / 2)
+#define SILENT_TICKS      (LIVENESS_TICKS - 1)
+#define UNASKED_TICKS     (LIVENESS_TICKS / 2)
+/* Ticks of those that wait, if the group has no liveness time. */
+#define WAITING_TICK_USEC (2000000 / LIVENESS_TICKS)
+/* Who is doubted is asked so often, */
+#define DOUBTS            8
+/* after each of these times. */
+#define DOUBT_USEC        50000
 /* When 'lowest' is forgotten, a branch that did not answer it has been unasked for too long. */
-#define LOWEST_TICKS  (UNASKED_TICKS + 2)
+#define LOWEST_TICKS      (UNASKED_TICKS + 2)
 /* Most PSNs in the shared range, so that they can be compared with any una. */
-#define MAX_SHARED    (1 << 22)
+#define MAX_SHARED        (1 << 22)
 
 void
 reverse_set_policy(struct reverse *r, const struct reverse_policy *policy)
@@ -64,13 +70,22 @@ lacks(const struct reverse *r, const struct branch *b)
     return !b->lost && !b->waits && (!b->anchored || psn_cmp(b->una, r->h) < 0);
 }
 
-/* R16: may 'b' be asked, who lacks nothing? */
+/* Is the PSN below una one that 'b' has (R16)? */
+static bool
+can_ask(const struct reverse *r, const struct branch *b)
+{
+    bool known = b->anchored && (r->started || !r->params.started_before);
+
+    return b->idle_asked && !b->lost && (b->waits || known);
+}
+
+/* R16: is 'b' to be asked?  Not if copies of what it lacks ask it. */
 static bool
 may_ask(const struct reverse *r, const struct branch *b)
 {
-    bool known = r->started || !r->params.started_before;
+    bool copies_ask = !b->waits && lacks(r, b) && b->liveness.unasked_ticks <= UNASKED_TICKS;
 
-    return b->idle_asked && !b->lost && (b->waits ? !b->ready : known && !lacks(r, b));
+    return can_ask(r, b) && !copies_ask;
 }
 
 static void
@@ -110,7 +125,7 @@ reverse_next_question(struct reverse *r, uint32_t *id, psn_t *psn)
         if (b->liveness.due) {
             b->liveness.due = false;
             r->n_due--;
-            if (!may_ask(r, b)) {
+            if (!may_ask(r, b) && !(b->doubted && can_ask(r, b))) {
                 continue;
             }
             *id = b->id;
@@ -122,9 +137,12 @@ reverse_next_question(struct reverse *r, uint32_t *id, psn_t *psn)
 }
 
 bool
-liveness_hear(struct branch *b)
+liveness_hear(struct reverse *r, struct branch *b)
 {
     bool was_asked = b->liveness.question;
+
+    r->n_doubted -= b->doubted;
+    b->doubted = b->unanswered = false;
 
     b->liveness.heard = true;
     b->liveness.alive |= was_asked; /* even if it has come to lack something meanwhile. */
@@ -138,20 +156,44 @@ reverse_heard(struct reverse *r, uint32_t id)
     struct branch *b = branch_find(r, id);
 
     if (b) {
-        (void) liveness_hear(b);
+        (void) liveness_hear(r, b);
     }
 }
 
-bool
-liveness_must_start(const struct reverse *r)
+void
+reverse_doubt(struct reverse *r, uint32_t id, uint64_t now)
 {
-    return r->tick_usec && r->tick_at == UINT64_MAX && r->n_idle_asked;
+    struct branch *b = branch_find(r, id);
+
+    if (b && !b->lost) {
+        r->n_doubted += !b->doubted;
+        b->doubted = true;
+        b->unanswered = false;
+        b->n_doubts = 0;
+        r->doubt_at = now;
+    }
 }
 
-void
-liveness_start(struct reverse *r, uint64_t now)
+/* Somebody is to be looked at, even if nothing goes down: who may be asked.  Without a liveness time
+ * that is only who waits. */
+static bool
+ticks_always(const struct reverse *r)
 {
-    r->tick_at = now + r->tick_usec;
+    return r->n_idle_asked && (r->tick_usec || r->n_waiting);
+}
+
+static uint64_t
+tick_length(const struct reverse *r)
+{
+    return r->tick_usec ? r->tick_usec : WAITING_TICK_USEC;
+}
+
+uint64_t
+liveness_deadline(const struct reverse *r)
+{
+    uint64_t tick = r->tick_at == UINT64_MAX && ticks_always(r) ? 0 : r->tick_at;
+
+    return r->n_doubted && r->doubt_at < tick ? r->doubt_at : tick;
 }
 
 void
@@ -205,7 +247,9 @@ liveness_ask_shared(struct reverse *r, psn_t q)
     if (r->without_state && psn_eq(q, r->lowest)) {
         return false; /* wants(): the branches may lack this PSN. */
     }
-    if (!psn_eq(q, r->shared_to) && !psn_eq(next, r->shared_to)) {
+    bool is_last = psn_eq(next, r->shared_to) && !psn_eq(r->shared_from, r->shared_to);
+
+    if (!psn_eq(q, r->shared_to) && !is_last) {
         liveness_settle_shared(r);
         r->shared_from = q;
     } else if (psn_cmp(next, r->shared_from) >= MAX_SHARED) {
@@ -228,7 +272,7 @@ tick_branch(const struct reverse *r, struct branch *b)
     } else if (l->unasked_ticks <= UNASKED_TICKS) {
         l->unasked_ticks++;
     }
-    if (silent && l->unasked_ticks <= UNASKED_TICKS) {
+    if (silent && (l->question || l->unasked_ticks <= UNASKED_TICKS)) {
         l->silent_ticks++;
     } else {
         l->silent_ticks = 0;
@@ -255,8 +299,8 @@ loss_of(const struct reverse *r, const struct branch *b, bool silent)
     return !silent ? LOSS_SLOW : lacks(r, b) ? LOSS_SILENT : LOSS_UNANSWERED;
 }
 
-void
-liveness_tick(struct reverse *r, uint64_t now)
+static void
+tick(struct reverse *r, uint64_t now)
 {
     bool more = false;
 
@@ -266,6 +310,9 @@ liveness_tick(struct reverse *r, uint64_t now)
         struct branch *b = r->branches[i];
 
         reverse_n_visits++;
+        if (!r->tick_usec && !b->waits) {
+            continue;
+        }
         bool silent = tick_branch(r, b);
         pace_tick(r, b, b->liveness.unasked_ticks <= UNASKED_TICKS);
         bool slow = b->pace.slow && r->policy.lose_slow;
@@ -276,5 +323,44 @@ liveness_tick(struct reverse *r, uint64_t now)
         more |= lacks(r, b);
     }
     r->asked_before = r->asked_to;
-    r->tick_at = more || r->n_idle_asked ? now + r->tick_usec : UINT64_MAX;
+    r->tick_at = (r->tick_usec && more) || ticks_always(r) ? now + tick_length(r) : UINT64_MAX;
+}
+
+/* Asks those who are doubted.  Who never answers is lost if it lacks something; otherwise nobody waits
+ * for it, and it is only said. */
+static void
+doubt(struct reverse *r, uint64_t now)
+{
+    for (size_t i = 0; i < r->n_branches; i++) {
+        struct branch *b = r->branches[i];
+
+        if (!b->doubted) {
+            continue;
+        }
+        if (b->n_doubts == DOUBTS && !lacks(r, b)) {
+            b->doubted = false;
+            b->unanswered = true;
+            r->n_doubted--;
+        } else if (b->n_doubts == DOUBTS) {
+            branch_lose(r, b, wants(r, b), LOSS_SILENT, AETH_NAK_REM_OP, now);
+        } else if (can_ask(r, b)) {
+            b->n_doubts++;
+            ask(r, b);
+        }
+    }
+    r->doubt_at = now + DOUBT_USEC;
+}
+
+void
+liveness_timer(struct reverse *r, uint64_t now)
+{
+    if (r->tick_at == UINT64_MAX && ticks_always(r)) {
+        r->tick_at = now + tick_length(r);
+    }
+    if (now >= r->tick_at) {
+        tick(r, now);
+    }
+    if (r->n_doubted && now >= r->doubt_at) {
+        doubt(r, now);
+    }
 }

@@ -229,20 +229,27 @@ reverse_jump_suspicious(const struct reverse *r, psn_t q)
 /* The first packet that goes down here is not the epoch's first: the node was
  * restarted, or packets got lost on the way here.  Nothing is known (R8). */
 static void
-start_without_state(struct reverse *r, psn_t q)
+start_without_state(struct reverse *r, psn_t q, uint64_t now)
 {
     r->h = r->asked_to = r->asked_before = q;
     r->f_known = false;
     r->without_state = true;
+    r->proven_by = now + REVERSE_LIFETIME_USEC;
     r->may_be_new = psn_cmp(q, r->params.start_psn) >= 0;
     r->anchor_floor = psn_add(q, -REVERSE_ANCHOR_WINDOW);
     r->n_heap = 0;
     stall_reset(r);
     for (size_t i = 0; i < r->n_branches; i++) {
-        r->branches[i]->anchored = false;
+        struct branch *b = r->branches[i];
+
+        b->anchored = false;
         reverse_n_visits++;
         if (DEFECT(ANCHOR)) {
-            branch_update(r, r->branches[i], q, REVERSE_NONE, 0, 0);
+            branch_update(r, b, q, REVERSE_NONE, 0, now);
+        } else if (b->lost && !b->waits && !b->pruned) {
+            /* It had answered no question, and has got nothing. */
+            branch_update(r, b, r->may_be_new ? r->params.start_psn : r->anchor_floor,
+                          REVERSE_FATAL, b->code, now);
         }
     }
 }
@@ -256,7 +263,7 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     if (!r->started) {
         r->started = true;
         if (!is_first(r, q)) {
-            start_without_state(r, q);
+            start_without_state(r, q, now);
         }
     }
 
@@ -267,6 +274,7 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     r->repeats = gap < 0;
     r->continues = !gap;
     r->admits = false;
+    r->down = q;
     r->passing = ack_req || (r->f_known && psn_cmp(q, r->f) < 0);
     if (psn_cmp(h, r->h) > 0 && psn_cmp(h, floor) > 0) {
         r->h = h;
@@ -380,7 +388,7 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         *why = DROP_resp_opcode;
         return nothing;
     }
-    bool was_asked = liveness_hear(b);
+    bool was_asked = liveness_hear(r, b);
     if (b->pruned || (b->waits && (!b->is_node || cond != REVERSE_NONE))) {
         *why = DROP_none;
         b->n_dups++;
@@ -391,6 +399,7 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         && psn_eq(una, b->una)) {
         *why = DROP_none;
         b->n_dups++;
+        b->proven |= now >= r->proven_by;
         return nothing; /* the answer to a question, perhaps before anything went down. */
     }
     if (!psn_acceptable(r, b, psn)) {
@@ -412,6 +421,7 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         join_node(r, b, una, now);
     }
     b->liveness.alive |= shows_life(b, una, cond);
+    b->proven |= now >= r->proven_by;
 
     if (says_nothing_new(b, psn, cond, code)) {
         b->n_dups++;
@@ -482,22 +492,14 @@ send_deadline(const struct reverse *r)
 uint64_t
 reverse_deadline(const struct reverse *r)
 {
-    if (liveness_must_start(r)) {
-        return 0;
-    }
-    uint64_t send = send_deadline(r);
-    return r->tick_at < send ? r->tick_at : send;
+    uint64_t send = send_deadline(r), look = liveness_deadline(r);
+    return look < send ? look : send;
 }
 
 struct reverse_out
 reverse_timer(struct reverse *r, uint64_t now)
 {
-    if (liveness_must_start(r)) {
-        liveness_start(r, now);
-    }
-    if (now >= r->tick_at) {
-        liveness_tick(r, now);
-    }
+    liveness_timer(r, now);
     struct reverse_out out = decide(r, false, now);
     const struct branch *b = branches_minimum(r);
     if (out.send || !b) {
@@ -554,6 +556,8 @@ reverse_get_branch(const struct reverse *r, uint32_t id, struct reverse_branch_i
             .late = b->late,
             .first = b->first,
             .lost = b->lost,
+            .doubted = b->doubted,
+            .unanswered = b->unanswered,
             .pruned = b->pruned,
             .slow = b->pace.slow,
             .n_confirmed = b->pace.slow ? b->pace.n_confirmed : 0,

@@ -33,6 +33,8 @@ struct reverse;
 #define REVERSE_HOLD_USEC           1000
 /* How far a packet whose ICRC was not verified may move H. */
 #define REVERSE_MAX_UNVERIFIED_JUMP 4096
+/* What is under way in the network arrives within this time, or never. */
+#define REVERSE_LIFETIME_USEC       1000000
 /* How far below H the first response of an unanchored branch may be. */
 #define REVERSE_ANCHOR_WINDOW       (1 << 22)
 
@@ -90,6 +92,10 @@ void reverse_ask_when_idle(struct reverse *, uint32_t id, bool may);
 /* A question to be sent now, after reverse_timer(); false: there is none.  *psn is in the epoch's
  * numbers.  For a branch that waits it is not given: one below what its queue pair expects. */
 bool reverse_next_question(struct reverse *, uint32_t *id, psn_t *psn);
+/* Asks the branch at once whether it lives, whatever it lacks: reverse_next_question() has the first
+ * question after the next reverse_timer().  If it answers none of 8 in 0.4 s that is said (below),
+ * and it is lost if it lacks something. */
+void reverse_doubt(struct reverse *, uint32_t id, uint64_t now);
 /* The branch has shown that it lives, and nothing else. */
 void reverse_heard(struct reverse *, uint32_t id);
 /* May ACK(psn) with MSN 0 be what a queue pair answers that has received nothing (R16)?  It may if the
@@ -109,14 +115,16 @@ void reverse_branch_count(struct reverse *, uint32_t id);
 void reverse_position(struct reverse *, uint32_t id, bool as_said, uint64_t now);
 /* Would receivers be admitted if a message began with PSN q?  Then the caller verifies that packet's
  * ICRC first. */
-bool reverse_may_admit(const struct reverse *, psn_t q);
+bool reverse_may_admit(struct reverse *, psn_t q);
+/* Does the node confirm by itself what goes down, as all branches wait?  Then the caller verifies
+ * each packet's ICRC first. */
+bool reverse_confirms_alone(const struct reverse *);
 /* The packet of the last reverse_down() begins a message and is intact: the copies that are made of it
  * admit receivers. */
 void reverse_admit(struct reverse *);
 /* May this branch have a copy of PSN q, the one that goes down?  May admit the branch. */
 bool reverse_takes(struct reverse *, uint32_t id, psn_t q, uint64_t now);
-/* Copies of the PSN of the last reverse_down() were made.  If all branches wait, it answers.  Not
- * to be called at the root. */
+/* Copies of the PSN of the last reverse_down() were made.  If all branches wait, it answers. */
 struct reverse_out reverse_passed(struct reverse *, uint64_t now);
 
 /* Removes n branches, or none.  That may move m: the result says what to send once all have gone.
@@ -186,6 +194,8 @@ struct reverse_branch_info {
     bool late;     /* it has waited, and has joined... */
     psn_t first;   /* ...from this PSN on. */
     enum reverse_loss lost;
+    bool doubted;         /* reverse_doubt(), and it has not answered yet... */
+    bool unanswered;      /* ...nor ever. */
     bool pruned;          /* lost, and does not count: una is where it was lost. */
     bool slow;            /* not lost for that. */
     uint64_t n_confirmed; /* if slow: PSNs in the last liveness time. */

@@ -74,7 +74,8 @@ must_verify(const struct swedge *sw, const struct original *o, bool *jump)
 {
     *jump =
         o->tree->config.n_branches && reverse_jump_suspicious(o->tree->aggregate->reverse, o->psn);
-    return *jump || sw->verify_always || o->admits;
+    return *jump || sw->verify_always || o->admits
+           || reverse_confirms_alone(o->tree->aggregate->reverse);
 }
 
 /* A node gets a group's packets from the source agent, and by one address.  By another address a
@@ -188,7 +189,7 @@ group_input(struct swedge *sw, struct rx *rx, enum arrival by)
         node_count_drop(&sw->base, to_receivers);
     }
     why = to_nodes ? copy_to_nodes(sw, rx, &o) : to_receivers;
-    if (!out.send && !o.tree->config.root) {
+    if (!out.send) {
         out = reverse_passed(o.tree->aggregate->reverse, rx->now);
     }
     reverse_path_send(sw, o.tree, &out, rx->now);

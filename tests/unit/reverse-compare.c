@@ -25,6 +25,8 @@ struct ledger_entry {
     bool joining, is_node;   /* it does not count yet. */
     bool has_joined;         /* of nodes. */
     bool is_asked, question; /* while it lacks nothing; and was, and was not heard since. */
+    bool doubted;            /* was it, ever? */
+    unsigned n_questions;    /* since it was heard. */
 };
 
 struct run {
@@ -93,6 +95,7 @@ compare(struct run *run)
         model_get_branch(&run->m, run->m.b[i].id, &y);
         REQUIRE(run, x.anchored == y.anchored);
         REQUIRE(run, x.lost == y.lost && x.pruned == y.pruned);
+        REQUIRE(run, x.doubted == y.doubted && x.unanswered == y.unanswered);
         REQUIRE(run, x.slow == y.slow && x.n_confirmed == y.n_confirmed);
         REQUIRE(run, x.pruned == reverse_is_pruned(run->r, x.id));
         REQUIRE(run, x.waits == y.waits && x.late == y.late && (!x.late || x.first.v == y.first.v));
@@ -159,7 +162,8 @@ note_losses(struct run *run)
             bool owes = e->question || (!e->joining && (!e->spoke || e->confirmed < run->h));
             REQUIRE(run, !silent || owes);
             REQUIRE(run, (b.lost == LOSS_ELSEWHERE) <= e->joining);
-            REQUIRE(run, !silent || run->now - e->since >= 30 * run->tick);
+            bool in_vain = e->doubted && e->n_questions >= 8;
+            REQUIRE(run, !silent || in_vain || run->now - e->since >= 30 * run->tick);
             REQUIRE(run, !silent || e->asked >= e->since);
             REQUIRE(run, e->joining || una < run->h || (e->question && una == run->h));
             bool presumed = b.lost != LOSS_REFUSED && run->without_state;
@@ -236,8 +240,12 @@ add_both(struct run *run, uint32_t id)
 static void
 note_heard(struct run *run, struct ledger_entry *e)
 {
-    e->since = e->question ? run->now : e->since;
+    /* If it lacks something by now the copies of that ask it, and the question may be void. */
+    bool counts = e->question && (e->joining || e->confirmed >= run->h);
+
+    e->since = counts ? run->now : e->since;
     e->question = false;
+    e->n_questions = 0;
 }
 
 /* What is to be asked now; some receivers that join answer at once. */
@@ -258,8 +266,10 @@ ask_both(struct run *run)
                 /* It has that PSN, and no other may be executed. */
                 REQUIRE(run, e->joining || model_extend(psn, run->h) == e->confirmed - 1);
                 REQUIRE(run, e->joining || psn_eq(psn, model_psn));
-                e->since = e->question ? e->since : run->now;
+                bool lacks = !e->joining && e->confirmed < run->h;
+                e->since = e->question || lacks ? e->since : run->now;
                 e->question = true;
+                e->n_questions++;
                 e->asked = run->now;
             }
         }
@@ -275,6 +285,12 @@ event_heard(struct run *run)
     bool as_said = rnd(run, 16);
 
     if (!e) {
+        return;
+    }
+    if (!rnd(run, 3)) {
+        reverse_doubt(run->r, e->id, run->now);
+        model_doubt(&run->m, e->id, run->now);
+        e->doubted = true;
         return;
     }
     reverse_heard(run->r, e->id);

@@ -52,7 +52,7 @@ wire(int64_t x)
 static void
 note_una(struct model_branch *b, int64_t una)
 {
-    if (b->known && model_extend(wire(b->nonsense), una) < una) {
+    if (b->known && una != b->una && model_extend(wire(b->nonsense), una) < una) {
         b->asked_fresh = false;
     }
 }
@@ -485,6 +485,16 @@ note_question(struct model *m, int64_t x, bool ack_req, int64_t min, uint64_t no
     }
 }
 
+static void
+set(struct model *m, struct model_branch *b, enum reverse_cond cond, uint8_t code, uint64_t now)
+{
+    b->cond = cond;
+    b->code = code;
+    b->reported = b->rewound = false;
+    b->when = now;
+    b->order = ++m->n_settings;
+}
+
 struct reverse_out
 model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
 {
@@ -504,8 +514,24 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
             m->repeated = m->h;
             m->repeated_ago = 0;
             m->asked_below = m->asked_up_to = m->asked_before = m->h;
+            m->proven_by = now + 1000000;
             for (size_t i = 0; i < m->n; i++) {
-                m->b[i].known = false;
+                struct model_branch *b = &m->b[i];
+
+                b->known = false;
+                if (b->lost && !b->joining && !b->pruned) {
+                    int64_t una =
+                        m->may_be_new ? model_extend(m->params.start_psn, m->h) : m->anchor_floor;
+                    note_una(b, una);
+                    b->known = true;
+                    b->una = una;
+                    set(m, b, REVERSE_FATAL, b->code, now);
+                    if (una >= m->h) {
+                        b->reported = true;
+                        b->order = 0;
+                        m->n_settings--;
+                    }
+                }
             }
         }
     }
@@ -515,6 +541,7 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
     int64_t lowest = known ? min : !n_counted(m) && m->f_known ? m->f : m->anchor_floor;
     m->repeats = h <= m->h;
     m->admits = false;
+    m->down = q;
     m->wants_answer = ack_req || (m->f_known && is_before(model_extend(q, m->f), m->f));
     if (h > m->h && h < lowest + HALF_SPACE) {
         m->h = h;
@@ -597,22 +624,14 @@ model_copied(struct model *m, uint32_t id, psn_t q, bool sent)
 }
 
 static void
-set(struct model *m, struct model_branch *b, enum reverse_cond cond, uint8_t code, uint64_t now)
-{
-    b->cond = cond;
-    b->code = code;
-    b->reported = b->rewound = false;
-    b->when = now;
-    b->order = ++m->n_settings;
-}
-
-static void
 lose(struct model *m, struct model_branch *b, int64_t una, enum reverse_loss loss, uint8_t code,
      uint64_t now)
 {
+    b->doubted = false;
     if (b->joining) {
         b->lost = loss;
         b->code = code;
+        b->ready = false;
         return;
     }
     note_una(b, una);
@@ -635,15 +654,25 @@ lacks_something(const struct model *m, const struct model_branch *b)
     return !b->lost && !b->joining && (!b->known || b->una < m->h);
 }
 
-/* R16. */
+/* R16: what it has is known, or it waits and said so. */
+static bool
+can_be_asked(const struct model *m, const struct model_branch *b)
+{
+    return b->idle_asked && !b->lost
+           && (b->joining || ((m->started || !m->params.started_before) && b->known));
+}
+
+/* No copy of what it lacks was made for it for 17 ticks on end. */
+static bool
+is_forgotten(const struct model_branch *b)
+{
+    return (b->unasked_ticks & 0x1ffff) == 0x1ffff;
+}
+
 static bool
 may_be_asked(const struct model *m, const struct model_branch *b)
 {
-    if (!b->idle_asked || b->lost) {
-        return false;
-    }
-    return b->joining ? !b->ready
-                      : (m->started || !m->params.started_before) && b->known && b->una >= m->h;
+    return can_be_asked(m, b) && (!lacks_something(m, b) || is_forgotten(b));
 }
 
 static void
@@ -672,7 +701,7 @@ model_next_question(struct model *m, uint32_t *id, psn_t *psn)
     for (struct model_branch *b = NULL; (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
         bool due = b->due;
         b->due = false;
-        if (due && may_be_asked(m, b)) {
+        if (due && (may_be_asked(m, b) || (b->doubted && can_be_asked(m, b)))) {
             *id = b->id;
             *psn = wire(b->una - 1);
             return true;
@@ -690,6 +719,20 @@ model_heard(struct model *m, uint32_t id)
         b->heard = true;
         b->life = b->life || b->question;
         b->question = false;
+        b->doubted = b->unanswered = false;
+    }
+}
+
+void
+model_doubt(struct model *m, uint32_t id, uint64_t now)
+{
+    struct model_branch *b = find(m, id);
+
+    if (b && !b->lost) {
+        b->doubted = true;
+        b->unanswered = false;
+        b->n_doubts = 0;
+        m->doubt_at = now;
     }
 }
 
@@ -700,16 +743,26 @@ model_may_be_fresh(struct model *m, uint32_t id, psn_t psn)
     return b && b->asked_fresh && wire(b->nonsense).v == psn.v;
 }
 
-/* Nobody has started the ticks that questions need. */
+static size_t
+n_waiting(const struct model *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        n += m->b[i].joining;
+    }
+    return n;
+}
+
+/* Ticks go on whether anything goes down or not. */
 static bool
-ticks_missing(const struct model *m)
+ticks_needed(const struct model *m)
 {
     bool any = false;
 
     for (size_t i = 0; i < m->n; i++) {
         any |= m->b[i].idle_asked && !m->b[i].lost;
     }
-    return any && m->tick && m->next_tick == UINT64_MAX;
+    return any && (m->tick || n_waiting(m));
 }
 
 /* R17. */
@@ -729,7 +782,7 @@ model_position(struct model *m, uint32_t id, bool as_said, uint64_t now)
 {
     struct model_branch *b = find(m, id);
 
-    if (!b || !b->joining || b->is_node || b->lost || b->ready) {
+    if (!b || !b->joining || b->is_node || b->lost) {
         return;
     }
     b->ready = as_said;
@@ -741,13 +794,16 @@ model_position(struct model *m, uint32_t id, bool as_said, uint64_t now)
 bool
 model_may_admit(struct model *m, psn_t q)
 {
-    bool any = false;
+    bool any = false, all = true;
 
     for (size_t i = 0; i < m->n; i++) {
         any |= m->b[i].ready;
+        all = all && (m->b[i].proven || m->b[i].joining || m->b[i].pruned);
     }
+    m->proven =
+        m->proven || (any && m->f_known && model_extend(q, m->h) >= m->h && m->lost_state && all);
     return any && m->f_known && (m->started || !m->params.started_before)
-           && model_extend(q, m->h) >= m->h;
+           && (!m->lost_state || m->proven) && model_extend(q, m->h) >= m->h;
 }
 
 void
@@ -811,16 +867,21 @@ model_passed(struct model *m, uint64_t now)
     if (!m->wants_answer || n_counted(m) || !any) {
         return silent;
     }
-    bool moved = !m->f_known || m->h > m->f;
+    int64_t next = model_extend(m->down, m->h) + 1;
+    bool moved = m->f_known ? next <= m->h && next > m->f : next == m->h;
+
+    if (!moved && !(m->f_known && m->ever_confirmed)) {
+        return silent;
+    }
 
     if (moved) {
-        note_progress(m, m->h, now);
+        note_progress(m, next, now);
+        m->f = next;
     }
-    m->f = m->h;
     m->f_known = true;
     m->ever_confirmed = true;
     m->n_sent_acks++;
-    return (struct reverse_out){true, 0x1f, wire(m->h - 1), m->msn, moved};
+    return (struct reverse_out){true, 0x1f, wire(m->f - 1), m->msn, moved};
 }
 
 /* R15: fewer PSNs in 32 ticks than so many a second. */
@@ -836,7 +897,7 @@ look_at_pace(struct model *m, struct model_branch *b)
 {
     int64_t min, n = 0;
     bool known = minimum(m, &min);
-    bool asked = (b->unasked_ticks & 0x1ffff) != 0x1ffff;
+    bool asked = !is_forgotten(b);
     bool owed = !b->lost && b->known && b->known_at[0]
                 && (b->una < m->asked_before || (b->waits_at[0] && b->una == b->una_at[0]));
     bool was_slow = b->slow;
@@ -875,7 +936,7 @@ is_silent(const struct model_branch *b)
         while (unasked < 17 && b->unasked_ticks >> (i + unasked) & 1) {
             unasked++;
         }
-        if (!(b->silent_ticks >> i & 1) || unasked == 17) {
+        if (!(b->silent_ticks >> i & 1) || (unasked == 17 && !(b->question_ticks >> i & 1))) {
             return false;
         }
     }
@@ -891,7 +952,11 @@ end_of_tick(struct model *m, uint64_t now)
     for (struct model_branch *b = NULL; (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
         bool lacks = lacks_something(m, b);
         bool quiet = lacks ? !b->life : b->question && !b->lost;
+        if (!m->tick && !b->joining) {
+            continue;
+        }
         b->silent_ticks = b->silent_ticks << 1 | quiet;
+        b->question_ticks = b->question_ticks << 1 | b->question;
         b->unasked_ticks = b->unasked_ticks << 1 | (quiet && lacks && !b->asked);
         b->life = b->asked = false;
         bool slow = look_at_pace(m, b);
@@ -907,10 +972,35 @@ end_of_tick(struct model *m, uint64_t now)
             ask(b);
         }
         b->heard = false;
-        more = more || lacks_something(m, b) || (b->idle_asked && !b->lost);
+        more = more || lacks_something(m, b);
     }
     m->asked_before = m->asked_up_to;
-    m->next_tick = more ? now + m->tick : UINT64_MAX;
+    m->next_tick =
+        (m->tick && more) || ticks_needed(m) ? now + (m->tick ? m->tick : 62500) : UINT64_MAX;
+}
+
+/* Who is doubted is asked 8 times, 50 ms apart, and then lost. */
+static void
+ask_doubted(struct model *m, uint64_t now)
+{
+    bool any = false;
+
+    if (now < m->doubt_at) {
+        return;
+    }
+    for (struct model_branch *b = NULL; (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
+        any = any || b->doubted;
+        if (b->doubted && b->n_doubts == 8 && !lacks_something(m, b)) {
+            b->doubted = false;
+            b->unanswered = true;
+        } else if (b->doubted && b->n_doubts == 8) {
+            lose(m, b, wanted_by(m, b), LOSS_SILENT, 0x63, now);
+        } else if (b->doubted && can_be_asked(m, b)) {
+            b->n_doubts++;
+            ask(b);
+        }
+    }
+    m->doubt_at = any ? now + 50000 : m->doubt_at;
 }
 
 /* ACK(p): everything up to p is confirmed.  Returns true for a duplicate. */
@@ -985,6 +1075,7 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
         return silent;
     }
     bool was_asked = b->question;
+    bool proven = now >= m->proven_by;
     model_heard(m, id);
     if (b->pruned || (b->joining && (!b->is_node || syndrome >= 0x20))) {
         *why = DROP_none;
@@ -994,6 +1085,7 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
     if (was_asked && syndrome < 0x20 && b->known && b->cond == REVERSE_NONE && x + 1 == b->una) {
         *why = DROP_none;
         b->n_dups++;
+        b->proven = b->proven || proven;
         return silent;
     }
     if (!m->started || x >= m->h
@@ -1015,6 +1107,7 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
     if (b->is_node && !b->late) {
         join_node(m, b, syndrome < 0x20 ? x + 1 : x);
     }
+    b->proven = b->proven || proven;
     if (syndrome < 0x20) {
         dup = take_ack(b, x, msn);
     } else if (syndrome < 0x40) {
@@ -1045,20 +1138,26 @@ send_deadline(const struct model *m)
 uint64_t
 model_deadline(const struct model *m)
 {
-    uint64_t when = ticks_missing(m) ? 0 : send_deadline(m);
-    return when < m->next_tick ? when : m->next_tick;
+    uint64_t when = send_deadline(m);
+    uint64_t tick = m->next_tick == UINT64_MAX && ticks_needed(m) ? 0 : m->next_tick;
+
+    for (size_t i = 0; i < m->n; i++) {
+        when = m->b[i].doubted && m->doubt_at < when ? m->doubt_at : when;
+    }
+    return when < tick ? when : tick;
 }
 
 struct reverse_out
 model_timer(struct model *m, uint64_t now)
 {
     int64_t min;
-    if (ticks_missing(m)) {
-        m->next_tick = now + m->tick;
+    if (m->next_tick == UINT64_MAX && ticks_needed(m)) {
+        m->next_tick = now + (m->tick ? m->tick : 62500);
     }
     if (now >= m->next_tick) {
         end_of_tick(m, now);
     }
+    ask_doubted(m, now);
     struct reverse_out out = after_event(m, false, now);
     if (out.send || !minimum(m, &min)) {
         return out;
@@ -1080,16 +1179,6 @@ model_timer(struct model *m, uint64_t now)
     }
     await_answer(m, now + 10000);
     return send_nak(m, min, 0x21, now);
-}
-
-static size_t
-n_waiting(const struct model *m)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < m->n; i++) {
-        n += m->b[i].joining;
-    }
-    return n;
 }
 
 static size_t
@@ -1141,6 +1230,8 @@ model_get_branch(const struct model *m, uint32_t id, struct reverse_branch_info 
                 .late = b->late,
                 .first = wire(b->first),
                 .lost = b->lost,
+                .doubted = b->doubted,
+                .unanswered = b->unanswered,
                 .pruned = b->pruned,
                 .slow = b->slow,
                 .n_confirmed = b->slow ? b->n_confirmed : 0,

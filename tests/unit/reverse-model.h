@@ -38,7 +38,11 @@ struct model_branch {
     /* Liveness.  In this tick: was there a sign of life, and was it asked?  And in those before,
      * the latest in bit 0: was it silent, and silent without being asked? */
     bool life, asked;
-    uint64_t silent_ticks, unasked_ticks;
+    uint64_t silent_ticks, unasked_ticks, question_ticks;
+    /* R16: asked again and again, and in vain. */
+    bool doubted, unanswered;
+    unsigned n_doubts;
+    bool proven; /* R17: heard long enough after a start without state. */
     /* R15: has it asked for time where it stands?  In the ticks so far, the latest in bit 0: did it
      * owe, being asked, and was it at the minimum?  At the end of each, the latest first: what had
      * it confirmed, was that known, and did it wait for its time? */
@@ -100,7 +104,10 @@ struct model {
     uint64_t n_paced, n_joined;
     bool admits;       /* what goes down begins a message, */
     bool wants_answer; /* or asks. */
-    uint32_t msn;      /* of the last response up. */
+    psn_t down;        /* what goes down. */
+    bool proven;       /* all were heard long enough after a start without state: then. */
+    uint64_t proven_by, doubt_at;
+    uint32_t msn; /* of the last response up. */
     size_t n;
     struct model_branch b[MODEL_MAX_BRANCHES];
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals, n_sent_dups, n_sent_presumed;
@@ -115,6 +122,7 @@ int model_branch_add(struct model *, uint32_t id);
 void model_ask_when_idle(struct model *, uint32_t id, bool may);
 bool model_next_question(struct model *, uint32_t *id, psn_t *psn);
 void model_heard(struct model *, uint32_t id);
+void model_doubt(struct model *, uint32_t id, uint64_t now);
 bool model_may_be_fresh(struct model *, uint32_t id, psn_t psn);
 int model_branch_wait(struct model *, uint32_t id, bool is_node, psn_t psn);
 void model_position(struct model *, uint32_t id, bool as_said, uint64_t now);
