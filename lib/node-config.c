@@ -25,6 +25,7 @@ static const char *const branch_joins[] = {
     [BRANCH_COUNTS] = "counts", /* the registry has an empty column. */
     [BRANCH_WAITS] = "wait",
     [BRANCH_ADMITTED] = "admit",
+    [BRANCH_ASKED] = "ask",
 };
 WORDS_DEFINE(branch_join, enum branch_join, branch_joins);
 

@@ -71,6 +71,9 @@ enum branch_join {
      * confirmed without it: some of that may have been said already. */
     BRANCH_WAITS,
     BRANCH_ADMITTED, /* receiver: it counts from the next message on whose packets name it. */
+    /* Receiver: its queue pair is from an earlier epoch, and where it stands is to be found out.
+     * It does not count, nor gets copies. */
+    BRANCH_ASKED,
 };
 WORDS_DECLARE(branch_join, enum branch_join);
 
@@ -85,9 +88,13 @@ struct branch_config {
     uint64_t va;          /* receiver: its base address. */
     uint64_t len;
     enum branch_join join;
+    bool found;  /* BRANCH_ASKED: where its queue pair stands was found out: 'psn'. */
     psn_t psn;   /* receiver: what its queue pair expects first. */
     bool late;   /* receiver: it counts from 'first' on; otherwise from the start PSN. */
     psn_t first; /* as the source counts; its queue pair has 'psn' there. */
+    /* Receiver: what its queue pair is connected to, and its responses have as DestQP, if that is
+     * the Designated QPN of an earlier epoch.  0: it is the tree's. */
+    uint32_t designated_qpn;
 };
 
 /* How an edge knows for whom a packet is: is it provisioned, or do the packet's TLVs say so? */

@@ -244,10 +244,32 @@ read_joined(struct reader *r, const struct rrec_tree_node *row, struct tree_conf
         for (size_t j = 0; j < t->n_branches; j++) {
             struct branch_config *b = &t->branches[j];
 
-            if (b->id == row->key_joined[i] && b->join != BRANCH_COUNTS) {
+            if (b->id == row->key_joined[i] && b->join != BRANCH_COUNTS
+                && b->join != BRANCH_ASKED) {
                 b->join = BRANCH_COUNTS;
                 b->late = b->kind == BRANCH_RECEIVER;
                 b->first = psn_make((uint32_t) row->value_joined[i]);
+            }
+        }
+    }
+    return true;
+}
+
+/* What the node itself has found out of a branch that is asked stays true, too: nobody else sends to
+ * that queue pair. */
+static bool
+read_found(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
+{
+    for (size_t i = 0; i < row->n_found; i++) {
+        if (!read_integer(r, "Tree_Node.found", row->value_found[i], 0, PSN_MASK)) {
+            return false;
+        }
+        for (size_t j = 0; j < t->n_branches; j++) {
+            struct branch_config *b = &t->branches[j];
+
+            if (b->id == row->key_found[i] && b->join == BRANCH_ASKED) {
+                b->found = true;
+                b->psn = psn_make((uint32_t) row->value_found[i]);
             }
         }
     }
@@ -274,9 +296,8 @@ read_join(struct reader *r, const struct rrec_branch *row, struct branch_config 
         return bad(r, "Branch.join", row->join, "unknown");
     }
     if (b->kind == BRANCH_NODE) {
-        return b->join != BRANCH_ADMITTED
-               || bad(r, "Branch.join", row->join, "%s is a node, which is not admitted",
-                      row->name);
+        return b->join == BRANCH_COUNTS || b->join == BRANCH_WAITS
+               || bad(r, "Branch.join", row->join, "%s is a node, which only waits", row->name);
     }
     b->late = row->n_first > 0;
     if (b->late && b->join != BRANCH_COUNTS) {
@@ -316,6 +337,12 @@ read_branch(struct reader *r, const struct rrec_branch *row, psn_t start_psn,
     }
     if (!number_parse(row->va, 0, UINT64_MAX - (uint64_t) row->len, &b->va)) {
         return bad(r, "Branch.va", row->va, "not an address with Branch.len bytes behind it");
+    }
+    if (row->n_designated_qpn) {
+        if (!read_integer(r, "Branch.designated_qpn", row->designated_qpn[0], QPN_MIN, QPN_MAX)) {
+            return false;
+        }
+        b->designated_qpn = (uint32_t) row->designated_qpn[0];
     }
     b->qpn = (uint32_t) row->qpn;
     b->rkey = (uint32_t) row->rkey;
@@ -476,7 +503,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_outer_das(r, row, t)
         || !read_branches(r, row->branches, row->n_branches, t->start_psn, &t->branches,
                           &t->n_branches)
-        || !read_joined(r, row, t)
+        || !read_joined(r, row, t) || !read_found(r, row, t)
         || !read_branches(r, row->copies, row->n_copies, t->start_psn, &t->copies, &t->n_copies)) {
         return false;
     }

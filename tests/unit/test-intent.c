@@ -26,7 +26,7 @@ static struct rrec_sid *sids[1];
 static struct rrec_branch *branches[2];
 static struct rrec_tree_node *trees[1];
 static char *outer_da[2];
-static int64_t branch_psn, branch_first;
+static int64_t branch_psn, branch_first, branch_designated_qpn;
 
 #define STR(S) CONST_CAST(char *, S)
 
@@ -59,6 +59,7 @@ set_branch(int i, int64_t id, const char *name, const char *address)
     branch_rows[i].len = 0xffff;
     branch_rows[i].psn = &branch_psn;
     branch_rows[i].first = &branch_first;
+    branch_rows[i].designated_qpn = &branch_designated_qpn;
     branches[i] = &branch_rows[i];
 }
 
@@ -224,6 +225,7 @@ static const struct {
     {NULL, 1, 1, {.psn = {7}, .late = true, .first = {9}}},
     {"wait", 1, 0, {.join = BRANCH_WAITS, .psn = {7}, .first = {0xffffff}}},
     {"admit", 0, 0, {.join = BRANCH_ADMITTED, .psn = {0xffffff}, .first = {0xffffff}}},
+    {"ask", 0, 0, {.join = BRANCH_ASKED, .psn = {0xffffff}, .first = {0xffffff}}},
 };
 
 START_TEST(joining)
@@ -263,7 +265,9 @@ static const struct {
     {"receiver", NULL, 0, 0, 1, 1 << 24, "Branch.first \"16777216\""},
     {"receiver", "wait", 0, 0, 1, 9, "Branch.join \"wait\": r1 has joined: it has Branch.first 9"},
     {"receiver", "admit", 0, 0, 1, 9, "Branch.join \"admit\": r1 has joined"},
-    {"node", "admit", 0, 0, 0, 0, "Branch.join \"admit\": r1 is a node, which is not admitted"},
+    {"receiver", "ask", 0, 0, 1, 9, "Branch.join \"ask\": r1 has joined"},
+    {"node", "admit", 0, 0, 0, 0, "Branch.join \"admit\": r1 is a node, which only waits"},
+    {"node", "ask", 0, 0, 0, 0, "Branch.join \"ask\": r1 is a node, which"},
     {"node", "later", 0, 0, 0, 0, "Branch.join \"later\": unknown"},
 };
 
@@ -323,6 +327,53 @@ START_TEST(joined)
         psns[0] = 1 << 24;
         ck_assert(!intent_read_tree(&tree_rows[0], &t, &error));
         ck_assert_ptr_nonnull(strstr(error, "Tree_Node.joined \"16777216\": must be 0..16777215"));
+        free(error);
+    }
+END_TEST
+
+/* Where a queue pair stands that is from an earlier epoch, as soon as the node has found it out; and
+ * whom it answers. */
+START_TEST(found)
+    {
+        int64_t ids[] = {9, 5}, psns[] = {77, 78};
+        struct tree_config t;
+        char *error;
+
+        branch_designated_qpn = 0x100;
+        branch_rows[0].join = STR("ask"); /* r5. */
+        branch_rows[0].n_designated_qpn = 1;
+        tree_rows[0].key_found = tree_rows[0].key_joined = ids;
+        tree_rows[0].value_found = tree_rows[0].value_joined = psns;
+        tree_rows[0].n_joined = 2; /* nonsense of somebody's: who is asked has not joined. */
+        for (tree_rows[0].n_found = 0; tree_rows[0].n_found <= 2; tree_rows[0].n_found++) {
+            ck_assert(intent_read_tree(&tree_rows[0], &t, &error));
+            ck_assert_uint_eq(t.branches[1].id, 5);
+            ck_assert_int_eq(t.branches[1].join, BRANCH_ASKED);
+            ck_assert_int_eq(t.branches[1].found, tree_rows[0].n_found == 2);
+            ck_assert_uint_eq(t.branches[1].psn.v, tree_rows[0].n_found == 2 ? 78 : 0xffffff);
+            ck_assert_uint_eq(t.branches[1].designated_qpn, 0x100);
+            ck_assert_uint_eq(t.branches[0].designated_qpn, 0);
+            ck_assert(!t.branches[0].found);
+            tree_config_uninit(&t);
+        }
+        /* castd has taken it up. */
+        tree_rows[0].n_found = 2;
+        tree_rows[0].n_joined = 0;
+        branch_rows[0].join = NULL;
+        branch_rows[0].n_psn = 1;
+        branch_psn = 7;
+        ck_assert(intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert(!t.branches[1].found);
+        ck_assert_uint_eq(t.branches[1].psn.v, 7);
+        tree_config_uninit(&t);
+        psns[0] = -1;
+        ck_assert(!intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert_ptr_nonnull(strstr(error, "Tree_Node.found \"-1\": must be 0..16777215"));
+        free(error);
+        psns[0] = 0;
+        branch_designated_qpn = 1;
+        ck_assert(!intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert_ptr_nonnull(strstr(error, "Branch.designated_qpn \"1\": must be 2..16777214"));
         free(error);
     }
 END_TEST
@@ -419,6 +470,7 @@ intent_suite(void)
     tcase_add_loop_test(tcase, joining, 0, ARRAY_SIZE(joins));
     tcase_add_loop_test(tcase, bad_joining, 0, ARRAY_SIZE(bad_joins));
     tcase_add_test(tcase, joined);
+    tcase_add_test(tcase, found);
     tcase_add_loop_test(tcase, bad, 0, ARRAY_SIZE(spoilt));
     suite_add_tcase(suite, tcase);
     return suite;

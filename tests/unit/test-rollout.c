@@ -524,6 +524,7 @@ check_change(const struct tree_config *old, const struct tree_config *new)
         case BRANCH_COUNTS: ck_assert_ptr_nonnull(was); break;
         case BRANCH_WAITS: ck_assert(!was || was->join == BRANCH_WAITS); break;
         case BRANCH_ADMITTED: ck_assert(was && was->join != BRANCH_COUNTS); break;
+        case BRANCH_ASKED: ck_abort_msg("nobody is asked"); break;
         }
     }
     if (!old) {

@@ -20,7 +20,8 @@ static const struct list {
     const struct words *words;
     unsigned int mask;
 } lists[] = {
-    {"Branch", "join", &branch_join_words, 1u << BRANCH_WAITS | 1u << BRANCH_ADMITTED},
+    {"Branch", "join", &branch_join_words,
+     1u << BRANCH_WAITS | 1u << BRANCH_ADMITTED | 1u << BRANCH_ASKED},
     {"Branch", "kind", &branch_kind_words, WORDS_ALL},
     {"Group", "auth", &auth_choice_words, 1u << AUTH_MT | 1u << AUTH_HMAC},
     {"Group", "mode", &tree_mode_words, WORDS_ALL},
@@ -134,9 +135,13 @@ static const struct limits {
     const char *table, *column;
     int64_t min, max;
 } limits[] = {
-    {"Node", "id", 1, NODE_ID_MAX},         {"Group", "replication_id", 0, REPLICATION_ID_MAX},
-    {"Port", "number", 1, PORT_NUMBER_MAX}, {"Source", "qpn", QPN_MIN, QPN_MAX},
+    {"Node", "id", 1, NODE_ID_MAX},
+    {"Group", "replication_id", 0, REPLICATION_ID_MAX},
+    {"Port", "number", 1, PORT_NUMBER_MAX},
+    {"Source", "qpn", QPN_MIN, QPN_MAX},
     {"Member", "qpn", QPN_MIN, QPN_MAX},
+    {"Member", "designated_qpn", QPN_MIN, QPN_MAX},
+    {"Branch", "designated_qpn", QPN_MIN, QPN_MAX},
 };
 
 START_TEST(schema_has_the_limits)
