@@ -35,12 +35,20 @@ aggregate_destroy(struct aggregate *a)
     if (a) {
         reverse_destroy(a->reverse);
         addr_map_destroy(a->branches);
+        free(a->asked);
         free(a);
     }
 }
 
-/* Does 'config' have this very branch?  Another QP or node with the same id is another branch:
- * it has confirmed nothing of what this one has. */
+/* Does the machine know the branch? */
+static bool
+is_in_machine(const struct branch_config *b)
+{
+    return b->join != BRANCH_ASKED;
+}
+
+/* Does the machine of 'config' have this very branch?  Another QP or node with the same id is another
+ * branch: it has confirmed nothing of what this one has. */
 static bool
 has_branch(const struct tree_config *config, const struct branch_config *b)
 {
@@ -48,7 +56,7 @@ has_branch(const struct tree_config *config, const struct branch_config *b)
         const struct branch_config *other = &config->branches[i];
 
         if (other->id == b->id) {
-            return other->kind == b->kind && other->qpn == b->qpn
+            return is_in_machine(other) && other->kind == b->kind && other->qpn == b->qpn
                    && IN6_ARE_ADDR_EQUAL(&other->address, &b->address);
         }
     }
@@ -114,6 +122,59 @@ count_branch(struct aggregate *a, const struct branch_config *b)
     }
 }
 
+static struct asked_branch *
+find_asked(const struct aggregate *a, uint32_t id)
+{
+    for (size_t i = 0; i < a->n_asked; i++) {
+        if (a->asked[i].id == id) {
+            return &a->asked[i];
+        }
+    }
+    return NULL;
+}
+
+/* Looks for where the queue pairs of those stand that 'config' wants to know of. */
+static void
+configure_asked(struct aggregate *a, const struct tree_config *config, uint64_t now)
+{
+    struct asked_branch *asked = must_calloc(config->n_branches, sizeof *asked);
+    size_t n = 0;
+
+    for (size_t i = 0; i < config->n_branches; i++) {
+        const struct branch_config *b = &config->branches[i];
+        const struct asked_branch *before = find_asked(a, b->id);
+
+        if (b->join != BRANCH_ASKED || b->found) {
+            continue;
+        }
+        asked[n].id = b->id;
+        if (before) {
+            asked[n] = *before;
+        } else {
+            position_init(&asked[n].position, b->psn, now);
+        }
+        n++;
+    }
+    free(a->asked);
+    a->asked = asked;
+    a->n_asked = n;
+}
+
+/* Somebody wants to know whether the branch lives. */
+static void
+doubt_branch(struct aggregate *a, const struct tree_config *old, const struct branch_config *b,
+             uint64_t now)
+{
+    uint32_t before = 0;
+
+    for (size_t i = 0; i < old->n_branches; i++) {
+        before = old->branches[i].id == b->id ? old->branches[i].doubt : before;
+    }
+    if (b->doubt && b->doubt != before) {
+        reverse_doubt(a->reverse, b->id, now);
+    }
+}
+
 struct reverse_out
 aggregate_configure(struct aggregate *a, const struct tree_config *old,
                     const struct tree_config *config, uint64_t now)
@@ -123,7 +184,7 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
     size_t n_left = 0;
 
     for (size_t i = 0; i < old->n_branches; i++) {
-        if (!has_branch(config, &old->branches[i])) {
+        if (is_in_machine(&old->branches[i]) && !has_branch(config, &old->branches[i])) {
             left[n_left++] = old->branches[i].id;
         }
     }
@@ -144,10 +205,14 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
     a->config = config;
     a->any_joins = false;
     a->next = (struct l3_next){.until = 0};
+    configure_asked(a, config, now);
     for (size_t i = 0; i < config->n_branches; i++) {
         const struct branch_config *b = &config->branches[i];
 
         addr_map_insert(a->branches, &b->address, b->kind, (void *) (uintptr_t) b);
+        if (!is_in_machine(b)) {
+            continue;
+        }
         if (!has_branch(old, b)) {
             add_branch(a, b, now);
         } else if (b->join == BRANCH_COUNTS) {
@@ -156,6 +221,7 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
         a->any_joins |= b->join != BRANCH_COUNTS;
         reverse_ask_when_idle(a->reverse, b->id,
                               b->kind == BRANCH_RECEIVER && b->join != BRANCH_WAITS);
+        doubt_branch(a, old, b, now);
     }
     return result;
 }
@@ -187,32 +253,128 @@ aggregate_shift(const struct aggregate *a, const struct branch_config *b)
     return joined ? psn_cmp(b->psn, info.first) : 0;
 }
 
-struct packet *
-aggregate_question(struct aggregate *a, struct packet_pool *pool, const struct branch_config **to)
+static const struct branch_config *
+find_branch(const struct tree_config *c, uint32_t id)
 {
-    const struct tree_config *c = a->config;
-    uint32_t id;
-    psn_t psn;
-
-    while (reverse_next_question(a->reverse, &id, &psn)) {
-        for (size_t i = 0; i < c->n_branches; i++) {
-            const struct branch_config *b = &c->branches[i];
-
-            if (b->id != id) {
-                continue;
-            }
-            struct reverse_branch_info info;
-            bool waits = reverse_get_branch(a->reverse, id, &info) && info.waits;
-            psn_t ask = waits ? psn_add(b->psn, -1) : psn_add(psn, aggregate_shift(a, b));
-            struct packet *p = question_build(pool, &c->proxy, &b->address, a->sport, b->qpn, ask);
-
-            if (p) {
-                *to = b;
-                return p; /* Without a buffer it is asked again in the next tick. */
-            }
+    for (size_t i = 0; i < c->n_branches; i++) {
+        if (c->branches[i].id == id) {
+            return &c->branches[i];
         }
     }
     return NULL;
+}
+
+/* The next question of the machine; *psn is in the receiver's numbers. */
+static const struct branch_config *
+next_question(struct aggregate *a, psn_t *psn)
+{
+    uint32_t id;
+
+    if (!reverse_next_question(a->reverse, &id, psn)) {
+        return NULL;
+    }
+    const struct branch_config *b = find_branch(a->config, id);
+    struct reverse_branch_info info;
+    bool waits = reverse_get_branch(a->reverse, id, &info) && info.waits;
+
+    *psn = waits ? psn_add(b->psn, -1) : psn_add(*psn, aggregate_shift(a, b));
+    return b;
+}
+
+/* Notes whose position has become known. */
+static void
+note_positions(struct aggregate *a)
+{
+    for (size_t i = 0; i < a->n_asked; i++) {
+        struct asked_branch *asked = &a->asked[i];
+
+        if (!asked->said && position_deadline(&asked->position) == UINT64_MAX) {
+            asked->said = true;
+            a->n_decided++;
+        }
+    }
+}
+
+/* The next question to one whose position is looked for. */
+static const struct branch_config *
+next_look(struct aggregate *a, uint64_t now, psn_t *psn)
+{
+    for (size_t i = 0; i < a->n_asked; i++) {
+        if (position_timer(&a->asked[i].position, now, psn)) {
+            return find_branch(a->config, a->asked[i].id);
+        }
+    }
+    return NULL;
+}
+
+struct packet *
+aggregate_question(struct aggregate *a, struct packet_pool *pool, uint64_t now,
+                   const struct branch_config **to)
+{
+    const struct tree_config *c = a->config;
+    const struct branch_config *b;
+    psn_t psn;
+
+    while ((b = next_question(a, &psn)) || (b = next_look(a, now, &psn))) {
+        struct packet *p = question_build(pool, &c->proxy, &b->address, a->sport, b->qpn, psn);
+
+        if (p) {
+            *to = b;
+            return p; /* Without a buffer it is asked again in the next tick. */
+        }
+    }
+    note_positions(a);
+    return NULL;
+}
+
+uint64_t
+aggregate_deadline(const struct aggregate *a)
+{
+    uint64_t first = reverse_deadline(a->reverse);
+
+    for (size_t i = 0; i < a->n_asked; i++) {
+        uint64_t deadline = position_deadline(&a->asked[i].position);
+
+        first = deadline < first ? deadline : first;
+    }
+    return first;
+}
+
+struct reverse_out
+aggregate_timer(struct aggregate *a, uint64_t now)
+{
+    return reverse_deadline(a->reverse) <= now ? reverse_timer(a->reverse, now)
+                                               : (struct reverse_out){.send = false};
+}
+
+void
+aggregate_get_info(const struct aggregate *a, struct reverse_info *info)
+{
+    reverse_get_info(a->reverse, info);
+    info->n_decided += a->n_decided;
+}
+
+bool
+aggregate_get_branch(const struct aggregate *a, uint32_t id, struct reverse_branch_info *info)
+{
+    static const enum reverse_loss losses[] = {
+        [POSITION_LOOKING] = LOSS_NONE,      [POSITION_TESTING] = LOSS_NONE,
+        [POSITION_FOUND] = LOSS_NONE,        [POSITION_HALF] = LOSS_HALF,
+        [POSITION_SILENT] = LOSS_UNANSWERED,
+    };
+    const struct asked_branch *asked = find_asked(a, id);
+
+    if (!asked) {
+        return reverse_get_branch(a->reverse, id, info);
+    }
+    *info = (struct reverse_branch_info){
+        .id = id,
+        .waits = true,
+        .found = asked->position.state == POSITION_FOUND,
+        .una = asked->position.psn,
+        .lost = losses[asked->position.state],
+    };
+    return true;
 }
 
 static psn_t
@@ -257,6 +419,14 @@ aggregate_response(struct aggregate *a, const struct branch_config *b, const uin
     uint32_t msn = be24_get(aeth->msn);
     enum drop_reason why;
 
+    if (!is_in_machine(b)) {
+        struct asked_branch *asked = find_asked(a, b->id);
+
+        if (asked) {
+            position_answer(&asked->position, aeth->syndrome, psn, msn, now);
+        }
+        return DROP_none;
+    }
     if (b->kind == BRANCH_RECEIVER) {
         struct reverse_branch_info info;
 

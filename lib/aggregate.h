@@ -28,15 +28,26 @@
 #include "lib/node-config.h"
 #include "lib/packet.h"
 #include "lib/parse.h"
+#include "lib/position.h"
 #include "lib/reverse.h"
+
+/* A receiver whose queue pair has served an earlier source, as long as its position is looked for. */
+struct asked_branch {
+    uint32_t id;
+    bool said; /* that it is over. */
+    struct position position;
+};
 
 struct aggregate {
     const struct tree_config *config; /* the owner's. */
     struct reverse *reverse;
     struct addr_map *branches; /* of config->branches, by address and kind. */
     bool any_joins;            /* one of config->branches is not BRANCH_COUNTS. */
-    uint16_t sport;            /* of responses made here. */
-    struct l3_next next;       /* where they go. */
+    size_t n_asked;            /* of config->branches: BRANCH_ASKED, and not found out yet. */
+    struct asked_branch *asked;
+    uint64_t n_decided;  /* how often it became known where one stands. */
+    uint16_t sport;      /* of responses made here. */
+    struct l3_next next; /* where they go. */
 };
 
 /* Has no branches until aggregate_configure(), which ignores config->started. */
@@ -62,10 +73,18 @@ enum drop_reason aggregate_check_tunnelled(const uint8_t *data, const struct par
 /* By how much the PSNs of receiver 'b' are above the epoch's (R17): copies get that much more, and what
  * it says that much less. */
 int32_t aggregate_shift(const struct aggregate *, const struct branch_config *b);
-/* The questions that are due now (R16), one at a time; NULL: no more.  *to is the receiver that the
- * packet goes to. */
-struct packet *
-aggregate_question(struct aggregate *, struct packet_pool *, const struct branch_config **to);
+/* The questions that are due now (R16, R18), one at a time; NULL: no more.  *to is the receiver that
+ * the packet goes to. */
+struct packet *aggregate_question(struct aggregate *, struct packet_pool *, uint64_t now,
+                                  const struct branch_config **to);
+/* Time at which aggregate_timer() wants to be called; UINT64_MAX: never. */
+uint64_t aggregate_deadline(const struct aggregate *);
+/* May be called at any time; aggregate_question() after it. */
+struct reverse_out aggregate_timer(struct aggregate *, uint64_t now);
+/* As reverse_get_info() and reverse_get_branch(), with the branches of which the machine does not
+ * know yet (R18). */
+void aggregate_get_info(const struct aggregate *, struct reverse_info *);
+bool aggregate_get_branch(const struct aggregate *, uint32_t id, struct reverse_branch_info *);
 /* Merges a checked response of branch 'b'. */
 enum drop_reason
 aggregate_response(struct aggregate *, const struct branch_config *b, const uint8_t *data,

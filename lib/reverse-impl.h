@@ -122,6 +122,7 @@ struct reverse {
     size_t n_due;        /* branches with a question due, none of them before index... */
     size_t due_from;     /* ...this. */
     size_t n_doubted;    /* branches with 'doubted'. */
+    uint64_t n_decided;  /* how often a branch ceased to be doubted. */
     uint64_t doubt_at;   /* when they are asked next. */
     uint64_t n_joined;
     bool admits;  /* the PSN that goes down begins a message: it admits receivers. */

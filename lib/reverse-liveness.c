@@ -141,6 +141,7 @@ liveness_hear(struct reverse *r, struct branch *b)
 {
     bool was_asked = b->liveness.question;
 
+    r->n_decided += b->doubted || b->unanswered;
     r->n_doubted -= b->doubted;
     b->doubted = b->unanswered = false;
 
@@ -340,9 +341,10 @@ doubt(struct reverse *r, uint64_t now)
         if (b->n_doubts == DOUBTS && !lacks(r, b)) {
             b->doubted = false;
             b->unanswered = true;
+            r->n_decided++;
             r->n_doubted--;
         } else if (b->n_doubts == DOUBTS) {
-            branch_lose(r, b, wants(r, b), LOSS_SILENT, AETH_NAK_REM_OP, now);
+            branch_lose(r, b, wants(r, b), LOSS_UNANSWERED, AETH_NAK_REM_OP, now);
         } else if (can_ask(r, b)) {
             b->n_doubts++;
             ask(r, b);

@@ -534,6 +534,7 @@ reverse_get_info(const struct reverse *r, struct reverse_info *info)
         .n_lost = r->n_lost,
         .n_waiting = r->n_waiting,
         .n_joined = r->n_joined,
+        .n_decided = r->n_decided,
         .n_paced = r->n_paced,
         .n_sent_acks = r->n_sent_acks,
         .n_sent_naks = r->n_sent_naks,

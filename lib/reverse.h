@@ -184,8 +184,9 @@ enum reverse_loss {
     LOSS_REFUSED, /* it sent a fatal NAK: 'code'. */
     LOSS_SILENT,
     LOSS_SLOW,
-    LOSS_UNANSWERED, /* it lacked nothing, and answered no question. */
+    LOSS_UNANSWERED, /* it answered no question: it lacked nothing, or was doubted. */
     LOSS_ELSEWHERE,  /* while it waited: its queue pair expects another PSN. */
+    LOSS_HALF,       /* while it was asked where it stands: it had a part of a message. */
 };
 struct reverse_branch_info {
     uint32_t id;
@@ -193,6 +194,7 @@ struct reverse_branch_info {
     bool waits;    /* R17: it does not count yet. */
     bool late;     /* it has waited, and has joined... */
     psn_t first;   /* ...from this PSN on. */
+    bool found;    /* lib/aggregate.h: where its queue pair stands is known: 'una', in its numbers. */
     enum reverse_loss lost;
     bool doubted;         /* reverse_doubt(), and it has not answered yet... */
     bool unanswered;      /* ...nor ever. */
@@ -221,6 +223,7 @@ struct reverse_info {
     size_t n_lost;     /* branches that are lost. */
     size_t n_waiting;  /* branches that wait. */
     uint64_t n_joined; /* how often a branch ceased to wait. */
+    uint64_t n_decided; /* how often it became known whether or where a branch is. */
     uint64_t n_paced;  /* how often a branch began or ceased to be slow, or was found so again. */
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals,
         n_sent_dups,     /* of n_sent_acks: sent again. */

@@ -6,8 +6,7 @@
  *
  * A copy differs from the original in IPv6 SA, DA, hop limit, ECN, UDP checksum (0), BTH
  * DestQP, where there is a RETH rkey and VA, and, for a receiver that joined later, PSN.  The SA is
- * the Proxy: an unmodified endpoint
- * drops anything else.  AckReq is lib/fanout.c's.
+ * the Proxy: an unmodified endpoint drops anything else.  AckReq is lib/fanout.c's.
  *
  * The copy's ICRC is the original's plus the CRC of these differences (lib/icrc.h).  So
  * payloads are never read.  What arrived corrupt stays corrupt, so that the receiver drops it.
@@ -85,7 +84,7 @@ send_copy(const struct fanout *f, void *branch, struct packet *p, uint8_t *icrc)
 static enum drop_reason
 check_branch(const struct original *o, const struct branch *b, const struct mt_receiver *r)
 {
-    if (!b) {
+    if (!b || b->config->join == BRANCH_ASKED) {
         return DROP_not_provisioned;
     }
     if (r && be24_get(r->qpn) != b->config->qpn) {
@@ -169,7 +168,7 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
     };
 
     for (size_t i = 0; c->provisioned && i < c->n_branches; i++) {
-        if (c->branches[i].kind == BRANCH_RECEIVER) {
+        if (c->branches[i].kind == BRANCH_RECEIVER && c->branches[i].join != BRANCH_ASKED) {
             add_branch(&f, o, &o->tree->branches[i], NULL);
         }
     }

@@ -55,6 +55,7 @@ swedge_trees_uninit(struct swedge *sw)
     free(trees->v);
     addr_map_destroy(trees->by_key);
     addr_map_destroy(trees->by_mcast);
+    addr_map_destroy(trees->by_alias);
     *trees = (struct trees){0};
 }
 
@@ -93,6 +94,16 @@ header_diff_reth(const struct tree_config *tree, const struct branch_config *b)
 
     return icrc_shift(header_diff(tree, b), AFTER + offsetof(struct reth, dma_len))
            ^ icrc_diff_be64(rkeys, 0);
+}
+
+struct tree *
+tree_find_for_receiver(const struct swedge *sw, const struct in6_addr *proxy, uint32_t qpn,
+                       enum drop_reason *why)
+{
+    struct tree *t = addr_map_find(sw->trees.by_alias, proxy, qpn);
+
+    *why = DROP_none;
+    return t ? t : tree_find(sw, proxy, qpn, why);
 }
 
 struct branch *
@@ -269,6 +280,32 @@ is_superseded(const struct node_config *config, const struct tree_config *tree)
     return false;
 }
 
+/* Receivers whose queue pairs are connected to the Designated QPN of an earlier epoch. */
+static size_t
+count_aliases(const struct node_config *config)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < config->n_trees; i++) {
+        for (size_t j = 0; j < config->trees[i].n_branches; j++) {
+            n += config->trees[i].branches[j].designated_qpn != 0;
+        }
+    }
+    return n;
+}
+
+static void
+insert_aliases(struct addr_map *by_alias, struct tree *t)
+{
+    for (size_t i = 0; i < t->config.n_branches; i++) {
+        uint32_t qpn = t->config.branches[i].designated_qpn;
+
+        if (qpn && !addr_map_find(by_alias, &t->config.proxy, qpn)) {
+            addr_map_insert(by_alias, &t->config.proxy, qpn, t);
+        }
+    }
+}
+
 void
 swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint64_t now)
 {
@@ -277,6 +314,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         .v = must_calloc(config->n_trees, sizeof *new.v),
         .by_key = addr_map_create(config->n_trees),
         .by_mcast = addr_map_create(config->n_trees),
+        .by_alias = addr_map_create(count_aliases(config)),
     };
     deadlines_reserve(&sw->deadlines, trees->n + config->n_trees);
     for (size_t i = 0; i < config->n_trees; i++) {
@@ -293,6 +331,9 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         }
         new.v[new.n++] = t;
         addr_map_insert(new.by_key, &t->config.proxy, t->config.designated_qpn, t);
+        if (!t->superseded) {
+            insert_aliases(new.by_alias, t);
+        }
         if (tree_mode(t->config.mode)->addressed_to_group && !t->superseded) {
             addr_map_insert(new.by_mcast, &t->config.mcast_group, 0, t);
         }
@@ -305,5 +346,6 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
     free(trees->v);
     addr_map_destroy(trees->by_key);
     addr_map_destroy(trees->by_mcast);
+    addr_map_destroy(trees->by_alias);
     *trees = new;
 }

@@ -44,7 +44,7 @@ configure(void *sw_, const struct node_config *config, uint64_t now, char **errp
 static uint64_t
 tree_deadline(const struct tree *t)
 {
-    uint64_t reverse = reverse_deadline(t->aggregate->reverse);
+    uint64_t reverse = aggregate_deadline(t->aggregate);
     uint64_t auth = t->auth ? auth_verifier_deadline(t->auth) : UINT64_MAX;
 
     return auth < reverse ? auth : reverse;
@@ -69,14 +69,11 @@ deadline(const void *sw_)
 static void
 tree_timer(struct swedge *sw, struct tree *t, uint64_t now)
 {
-    struct reverse_out out = {.send = false};
-
     if (t->auth) {
         auth_verifier_timer(t->auth, now);
     }
-    if (reverse_deadline(t->aggregate->reverse) <= now) {
-        out = reverse_timer(t->aggregate->reverse, now);
-    }
+    struct reverse_out out = aggregate_timer(t->aggregate, now);
+
     reverse_path_send(sw, t, &out, now);
 }
 
@@ -116,14 +113,13 @@ get_tree(const void *sw_, size_t i, struct tree_info *info)
         .started = t->n_packets > 0,
         .auth = t->auth ? auth_verifier_stats(t->auth) : NULL,
     };
-    reverse_get_info(t->aggregate->reverse, &info->reverse);
+    aggregate_get_info(t->aggregate, &info->reverse);
 }
 
 static bool
 get_branch(const void *sw_, size_t i, uint32_t id, struct reverse_branch_info *info)
 {
-    return reverse_get_branch(((const struct swedge *) sw_)->trees.v[i]->aggregate->reverse, id,
-                              info);
+    return aggregate_get_branch(((const struct swedge *) sw_)->trees.v[i]->aggregate, id, info);
 }
 
 const struct node_class swedge_class = {

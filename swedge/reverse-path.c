@@ -10,14 +10,13 @@
 #include "lib/response.h"
 #include "swedge/swedge.h"
 
-/* The epoch of a response that came for 'proxy'. */
-static struct tree *
-find_tree(const struct swedge *sw, const struct rx *rx, const struct in6_addr *proxy,
-          enum drop_reason *why)
+/* The QPN that a response came for. */
+static uint32_t
+dest_qp(const struct rx *rx)
 {
     const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
 
-    return tree_find(sw, proxy, be24_get(bth->dest_qp), why);
+    return be24_get(bth->dest_qp);
 }
 
 static void
@@ -42,7 +41,7 @@ reverse_path_input(struct swedge *sw, struct rx *rx)
     if (why) {
         return why;
     }
-    struct tree *tree = find_tree(sw, rx, &ip->dst, &why);
+    struct tree *tree = tree_find_for_receiver(sw, &ip->dst, dest_qp(rx), &why);
     if (!tree) {
         return why;
     }
@@ -52,6 +51,10 @@ reverse_path_input(struct swedge *sw, struct rx *rx)
     }
     if (b->port && b->port != rx->port) {
         return DROP_wrong_port;
+    }
+    uint32_t own = b->config->designated_qpn;
+    if (dest_qp(rx) != (own ? own : tree->config.designated_qpn)) {
+        return DROP_stale_epoch;
     }
     TRACE(&sw->base.tracer, "response of receiver %s", b->config->name);
     why = aggregate_response(tree->aggregate, b->config, rx->p->data, &rx->h, rx->now, &out);
@@ -69,7 +72,7 @@ response_input(struct swedge *sw, struct rx *rx)
         return why;
     }
     const struct ip6_hdr_wire *inner = rx_at(rx, rx->h.inner.ofs);
-    struct tree *tree = find_tree(sw, rx, &inner->src, &why);
+    struct tree *tree = tree_find(sw, &inner->src, dest_qp(rx), &why);
     if (!tree) {
         return why;
     }
@@ -80,14 +83,14 @@ response_input(struct swedge *sw, struct rx *rx)
     return why;
 }
 
-/* Asks receivers that are idle, or wait. */
+/* Asks receivers that are idle, wait, or have served an earlier source. */
 static void
 ask(struct swedge *sw, struct tree *t, uint64_t now)
 {
     const struct branch_config *b;
     struct packet *p;
 
-    while ((p = aggregate_question(t->aggregate, sw->base.pool, &b))) {
+    while ((p = aggregate_question(t->aggregate, sw->base.pool, now, &b))) {
         TRACE(&sw->base.tracer, "group %s epoch %u: a question to %s", t->config.group,
               t->config.epoch, b->name);
         node_count_drop(&sw->base,

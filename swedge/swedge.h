@@ -79,6 +79,9 @@ struct trees {
     size_t n;
     struct addr_map *by_key;   /* by Proxy Address and Designated QPN. */
     struct addr_map *by_mcast; /* newest epochs of mode mcast: by group address and 0. */
+    /* Newest epochs, by Proxy Address and each Designated QPN of earlier ones that a receiver's queue
+     * pair is still connected to. */
+    struct addr_map *by_alias;
 };
 void swedge_trees_uninit(struct swedge *);
 /* Can this configuration be applied?  0, or an errno and a sentence in *errp. */
@@ -90,6 +93,11 @@ void swedge_trees_configure(struct swedge *, const struct node_config *, uint64_
 /* The epoch (proxy, designated_qpn), or NULL and the reason in *why. */
 struct tree *tree_find(const struct swedge *, const struct in6_addr *proxy, uint32_t designated_qpn,
                        enum drop_reason *why);
+
+/* The epoch that a receiver means which answers to (proxy, qpn): its queue pair may have been connected
+ * in an earlier one. */
+struct tree *tree_find_for_receiver(const struct swedge *, const struct in6_addr *proxy,
+                                    uint32_t qpn, enum drop_reason *why);
 
 /* What a group's packet is addressed to at this node. */
 enum arrival { BY_END_MT, BY_REPLICATE, BY_MCAST };

@@ -56,7 +56,7 @@ struct epoch {
     uint32_t epoch;
     bool started;
     struct remarks losses, slow;
-    struct simap joined; /* branch (decimal) to its first PSN. */
+    struct simap notes[N_BRANCH_NOTES]; /* branch (decimal) to the number that is said of it. */
 };
 
 struct agent_registry {
@@ -186,7 +186,9 @@ make_epoch(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epo
         e = xzalloc(sizeof *e);
         e->proxy = *proxy;
         e->epoch = epoch;
-        simap_init(&e->joined);
+        for (size_t i = 0; i < N_BRANCH_NOTES; i++) {
+            simap_init(&e->notes[i]);
+        }
         hmap_insert(&ar->epochs, &e->hmap_node, hash_epoch(proxy, epoch));
     }
     return e;
@@ -198,7 +200,9 @@ forget_epoch(struct agent_registry *ar, struct epoch *e)
     hmap_remove(&ar->epochs, &e->hmap_node);
     remarks_uninit(&e->losses);
     remarks_uninit(&e->slow);
-    simap_destroy(&e->joined);
+    for (size_t i = 0; i < N_BRANCH_NOTES; i++) {
+        simap_destroy(&e->notes[i]);
+    }
     free(e);
 }
 
@@ -321,53 +325,97 @@ report_slow(const struct rrec_tree_node *tree, const struct remarks *slow)
     free(texts);
 }
 
-/* Is this a branch that the row has as one that joins? */
+/* A column of Tree_Node with a number for some branches. */
+struct note_column {
+    const int64_t *keys, *values;
+    size_t n;
+    void (*set)(const struct rrec_tree_node *, int64_t key, int64_t value);
+    void (*delete)(const struct rrec_tree_node *, int64_t key);
+};
+
+static struct note_column
+note_column(const struct rrec_tree_node *t, enum branch_note note)
+{
+    switch (note) {
+    case NOTE_JOINED:
+        return (struct note_column){t->key_joined, t->value_joined, t->n_joined,
+                                    rrec_tree_node_update_joined_setkey,
+                                    rrec_tree_node_update_joined_delkey};
+    case NOTE_FOUND:
+        return (struct note_column){t->key_found, t->value_found, t->n_found,
+                                    rrec_tree_node_update_found_setkey,
+                                    rrec_tree_node_update_found_delkey};
+    case NOTE_ANSWERED:
+        return (struct note_column){t->key_answered, t->value_answered, t->n_answered,
+                                    rrec_tree_node_update_answered_setkey,
+                                    rrec_tree_node_update_answered_delkey};
+    case NOTE_SILENT:
+        return (struct note_column){t->key_silent, t->value_silent, t->n_silent,
+                                    rrec_tree_node_update_silent_setkey,
+                                    rrec_tree_node_update_silent_delkey};
+    case N_BRANCH_NOTES: break;
+    }
+    OVS_NOT_REACHED();
+}
+
+/* Does castd still want to be told this of the branch? */
 static bool
-row_has_joining(const struct rrec_tree_node *tree, int64_t branch)
+is_wanted(const struct rrec_branch *b, enum branch_note note)
+{
+    bool is_asked = b->join && !strcmp(b->join, "ask");
+
+    return note == NOTE_JOINED  ? b->join && !is_asked
+           : note == NOTE_FOUND ? is_asked
+                                : b->n_doubt > 0;
+}
+
+static bool
+row_wants(const struct rrec_tree_node *tree, enum branch_note note, int64_t branch)
 {
     for (size_t i = 0; i < tree->n_branches; i++) {
         if (tree->branches[i]->id == branch) {
-            return tree->branches[i]->join != NULL;
+            return is_wanted(tree->branches[i], note);
         }
     }
     return false;
 }
 
 static const int64_t *
-find_joined(const struct rrec_tree_node *tree, int64_t branch)
+find_note(const struct note_column *column, int64_t branch)
 {
-    for (size_t i = 0; i < tree->n_joined; i++) {
-        if (tree->key_joined[i] == branch) {
-            return &tree->value_joined[i];
+    for (size_t i = 0; i < column->n; i++) {
+        if (column->keys[i] == branch) {
+            return &column->values[i];
         }
     }
     return NULL;
 }
 
-/* Says who has joined, until castd has taken that up: then the row's branch does not join any more.  A
- * node that comes back later joins anew, under the same id. */
+/* Says it of branches, until castd has taken that up.  A node that comes back later joins anew, under
+ * the same id. */
 static void
-report_joined(const struct rrec_tree_node *tree, struct simap *joined)
+report_notes(const struct rrec_tree_node *tree, enum branch_note note, struct simap *notes)
 {
+    struct note_column column = note_column(tree, note);
     struct simap_node *node, *next;
 
-    for (size_t i = 0; i < tree->n_joined; i++) {
-        if (!row_has_joining(tree, tree->key_joined[i])) {
-            rrec_tree_node_update_joined_delkey(tree, tree->key_joined[i]);
+    for (size_t i = 0; i < column.n; i++) {
+        if (!row_wants(tree, note, column.keys[i])) {
+            column.delete(tree, column.keys[i]);
         }
     }
-    if (!joined) {
+    if (!notes) {
         return;
     }
-    SIMAP_FOR_EACH_SAFE(node, next, joined)
+    SIMAP_FOR_EACH_SAFE(node, next, notes)
     {
         int64_t branch = strtoll(node->name, NULL, 10);
-        const int64_t *said = find_joined(tree, branch);
+        const int64_t *said = find_note(&column, branch);
 
-        if (!row_has_joining(tree, branch)) {
-            simap_delete(joined, node);
+        if (!row_wants(tree, note, branch)) {
+            simap_delete(notes, node);
         } else if (!said || *said != node->data) {
-            rrec_tree_node_update_joined_setkey(tree, branch, node->data);
+            column.set(tree, branch, node->data);
         }
     }
 }
@@ -385,7 +433,9 @@ report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
         rrec_tree_node_set_started(tree, true);
     }
     report_slow(tree, e ? &e->slow : NULL);
-    report_joined(tree, e ? &e->joined : NULL);
+    for (enum branch_note note = 0; note < N_BRANCH_NOTES; note++) {
+        report_notes(tree, note, e ? &e->notes[note] : NULL);
+    }
     for (size_t i = 0; e && i < e->losses.n; i++) {
         const struct remark *loss = &e->losses.remarks[i];
 
@@ -412,8 +462,12 @@ report(struct agent_registry *ar, const struct rrec_node *row)
         rrec_node_set_nb_cfg(row, ar->applied);
     }
     for (size_t i = 0; i < row->n_trees; i++) {
-        if (!hmap_is_empty(&ar->epochs) || row->trees[i]->n_slow || row->trees[i]->n_joined) {
-            report_tree(ar, row->trees[i]);
+        const struct rrec_tree_node *tree = row->trees[i];
+        size_t n_said =
+            tree->n_slow + tree->n_joined + tree->n_found + tree->n_answered + tree->n_silent;
+
+        if (!hmap_is_empty(&ar->epochs) || n_said) {
+            report_tree(ar, tree);
         }
     }
     ar->report = false;
@@ -608,17 +662,17 @@ agent_registry_started(struct agent_registry *ar, const struct in6_addr *proxy, 
 }
 
 bool
-agent_registry_joined(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
-                      uint32_t branch, psn_t first)
+agent_registry_note(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
+                    uint32_t branch, enum branch_note note, uint32_t value)
 {
-    struct epoch *e = make_epoch(ar, proxy, epoch);
-    char name[16];
+    struct simap *notes = &make_epoch(ar, proxy, epoch)->notes[note];
+    char id[16];
 
-    snprintf(name, sizeof name, "%" PRIu32, branch);
-    if (simap_contains(&e->joined, name) && simap_get(&e->joined, name) == first.v) {
+    snprintf(id, sizeof id, "%" PRIu32, branch);
+    if (simap_contains(notes, id) && simap_get(notes, id) == value) {
         return false;
     }
-    simap_put(&e->joined, name, first.v);
+    simap_put(notes, id, value);
     ar->report = true;
     return true;
 }

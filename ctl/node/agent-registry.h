@@ -48,10 +48,17 @@ void agent_registry_applied(struct agent_registry *, uint64_t generation);
 void agent_registry_refused(struct agent_registry *, uint64_t generation, const char *why);
 /* Source agent: a packet of this group epoch went down.  Idempotent and cheap. */
 void agent_registry_started(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch);
-/* A branch of this group epoch has waited, and counts from 'first' on: goes to Tree_Node.joined.  False,
- * and cheap, if that was said before. */
-bool agent_registry_joined(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
-                           uint32_t branch, psn_t first);
+/* What a node says of a branch by a number, for castd to take up; as long as it wants that. */
+enum branch_note {
+    NOTE_JOINED,   /* Tree_Node.joined: it has waited, and counts from this PSN on. */
+    NOTE_FOUND,    /* Tree_Node.found: its queue pair expects this PSN. */
+    NOTE_ANSWERED, /* Tree_Node.answered: its queue pair lives, as of this doubt. */
+    NOTE_SILENT,   /* Tree_Node.silent: it does not answer, as of this doubt. */
+    N_BRANCH_NOTES,
+};
+/* False, and cheap, if that was said before. */
+bool agent_registry_note(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
+                         uint32_t branch, enum branch_note, uint32_t value);
 /* A branch of this group epoch was lost: 'why' goes to Tree_Node.lost.  False, and cheap, if that
  * was said already; the first reason stays. */
 bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,

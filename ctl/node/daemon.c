@@ -65,6 +65,10 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
         snprintf(why, sizeof why, "its queue pair does not answer, asked for %s", time);
     } else if (b->lost == LOSS_ELSEWHERE) {
         snprintf(why, sizeof why, "its queue pair does not expect PSN %" PRIu32, bc->psn.v);
+    } else if (b->lost == LOSS_HALF) {
+        snprintf(why, sizeof why,
+                 VIEW_RESTART_NEEDED
+                 "its queue pair had a part of a message when the source changed");
     } else if (b->lost == LOSS_SLOW) {
         snprintf(why, sizeof why, "slower than %" PRIu32 " packets/s" VIEW_AT_PSN "%" PRIu32,
                  tree->policy.min_rate, b->una.v);
@@ -93,21 +97,61 @@ report_losses(const struct node_worker *w, struct agent_registry *registry, size
     }
 }
 
-/* Reports from which PSN on branches count that have waited. */
+/* Reports from which PSN on a branch counts that has waited. */
 static void
-report_joined(const struct node_worker *w, struct agent_registry *registry, size_t tree,
-              const struct tree_config *config)
+report_joined(struct agent_registry *registry, const struct tree_config *tree,
+              const struct branch_config *bc, const struct reverse_branch_info *b)
+{
+    if (agent_registry_note(registry, &tree->proxy, tree->epoch, bc->id, NOTE_JOINED, b->first.v)) {
+        VLOG_INFO("group %s, epoch %" PRIu32 ": %s %s counts from PSN %" PRIu32 " on", tree->group,
+                  tree->epoch, bc->kind == BRANCH_RECEIVER ? "member" : "node", bc->name,
+                  b->first.v);
+    }
+}
+
+/* Reports where a queue pair stands that has served an earlier source. */
+static void
+report_found(struct agent_registry *registry, const struct tree_config *tree,
+             const struct branch_config *bc, const struct reverse_branch_info *b)
+{
+    if (agent_registry_note(registry, &tree->proxy, tree->epoch, bc->id, NOTE_FOUND, b->una.v)) {
+        VLOG_INFO("group %s, epoch %" PRIu32 ": the queue pair of member %s expects PSN %" PRIu32,
+                  tree->group, tree->epoch, bc->name, b->una.v);
+    }
+}
+
+/* Reports whether a queue pair lives that was doubted. */
+static void
+report_doubt(struct agent_registry *registry, const struct tree_config *tree,
+             const struct branch_config *bc, const struct reverse_branch_info *b)
+{
+    enum branch_note note = b->unanswered ? NOTE_SILENT : NOTE_ANSWERED;
+
+    if (agent_registry_note(registry, &tree->proxy, tree->epoch, bc->id, note, bc->doubt)) {
+        VLOG_INFO("group %s, epoch %" PRIu32 ": the queue pair of member %s %s", tree->group,
+                  tree->epoch, bc->name, b->unanswered ? "does not answer" : "answers");
+    }
+}
+
+static void
+report_decided(const struct node_worker *w, struct agent_registry *registry, size_t tree,
+               const struct tree_config *config)
 {
     for (size_t i = 0; i < config->n_branches; i++) {
         const struct branch_config *bc = &config->branches[i];
         struct reverse_branch_info b;
 
-        if (bc->join != BRANCH_COUNTS && w->daemon->class->branch(w->node, tree, bc->id, &b)
-            && b.late
-            && agent_registry_joined(registry, &config->proxy, config->epoch, bc->id, b.first)) {
-            VLOG_INFO("group %s, epoch %" PRIu32 ": %s %s counts from PSN %" PRIu32 " on",
-                      config->group, config->epoch, bc->kind == BRANCH_RECEIVER ? "member" : "node",
-                      bc->name, b.first.v);
+        if (!w->daemon->class->branch(w->node, tree, bc->id, &b)) {
+            continue;
+        }
+        if (bc->join != BRANCH_COUNTS && b.late) {
+            report_joined(registry, config, bc, &b);
+        }
+        if (b.found) {
+            report_found(registry, config, bc, &b);
+        }
+        if (bc->doubt && !b.doubted && !b.lost) {
+            report_doubt(registry, config, bc, &b);
         }
     }
 }
@@ -190,11 +234,14 @@ report_tree(struct node_worker *w, struct agent_registry *registry, size_t i)
     if (info.auth && info.auth->n_refused) {
         report_refused(d, &info);
     }
+    uint64_t n_decided = info.reverse.n_joined + info.reverse.n_decided;
+
     if (info.reverse.n_lost && is_news(&d->lost, info.config, info.reverse.n_lost)) {
         report_losses(w, registry, i, info.config);
     }
-    if (info.reverse.n_joined && is_news(&d->joined, info.config, info.reverse.n_joined)) {
-        report_joined(w, registry, i, info.config);
+    if (n_decided && is_news(&d->decided, info.config, n_decided)) {
+        report_decided(w, registry, i, info.config);
+        report_losses(w, registry, i, info.config);
     }
     if (info.reverse.n_paced && is_news(&d->paced, info.config, info.reverse.n_paced)) {
         report_paces(w, registry, i, info.config);
@@ -331,7 +378,7 @@ apply(struct node_daemon *d, struct agent_registry *registry)
         node_ports_configure(d);
     }
     simap_clear(&d->lost);
-    simap_clear(&d->joined);
+    simap_clear(&d->decided);
     simap_clear(&d->paced);
     report_all_trees(d, registry);
     d->complete = !d->pending && node_ports_open(d, &why);
@@ -418,7 +465,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     d->netns_fd = daemon.netns_fd;
     simap_init(&d->refused);
     simap_init(&d->lost);
-    simap_init(&d->joined);
+    simap_init(&d->decided);
     simap_init(&d->paced);
     node_workers_create(d, daemon.n_threads);
     node_show_init(d);
@@ -434,7 +481,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     free(d->why);
     simap_destroy(&d->refused);
     simap_destroy(&d->lost);
-    simap_destroy(&d->joined);
+    simap_destroy(&d->decided);
     simap_destroy(&d->paced);
     free(d);
     daemon_done(&daemon);

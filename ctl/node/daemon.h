@@ -94,7 +94,7 @@ struct node_daemon {
 
     struct simap refused; /* per group epoch: packets that were not authentic, as last logged. */
     struct simap lost;    /* per group epoch: lost branches, as last reported. */
-    struct simap joined;  /* likewise, how often branches ceased to wait. */
+    struct simap decided; /* likewise, how often it became known whether or where a branch is. */
     struct simap paced;   /* likewise, how often branches began or ceased to be slow. */
 };
 

@@ -211,7 +211,8 @@ branch(const struct node_worker *w, size_t tree, const struct branch_config *bc)
                                         [REVERSE_FATAL] = "fatal"};
     static const char *const losses[] = {
         [LOSS_NONE] = "no",   [LOSS_REFUSED] = "refused",       [LOSS_SILENT] = "silent",
-        [LOSS_SLOW] = "slow", [LOSS_UNANSWERED] = "unanswered", [LOSS_ELSEWHERE] = "elsewhere"};
+        [LOSS_SLOW] = "slow", [LOSS_UNANSWERED] = "unanswered", [LOSS_ELSEWHERE] = "elsewhere",
+        [LOSS_HALF] = "half"};
     struct reverse_branch_info info;
     struct json *o = json_object_create();
 

@@ -344,6 +344,12 @@ read_branch(struct reader *r, const struct rrec_branch *row, psn_t start_psn,
         }
         b->designated_qpn = (uint32_t) row->designated_qpn[0];
     }
+    if (row->n_doubt) {
+        if (!read_integer(r, "Branch.doubt", row->doubt[0], 1, UINT32_MAX)) {
+            return false;
+        }
+        b->doubt = (uint32_t) row->doubt[0];
+    }
     b->qpn = (uint32_t) row->qpn;
     b->rkey = (uint32_t) row->rkey;
     b->len = (uint64_t) row->len;

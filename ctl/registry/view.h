@@ -111,6 +111,8 @@ void view_compare(const struct view *before, const struct view *now,
 
 /* In reasons of losses, before the lowest PSN that the member has not confirmed. */
 #define VIEW_AT_PSN " at PSN "
+/* How the reason begins if the receiver itself has to come back with another queue pair. */
+#define VIEW_RESTART_NEEDED "restart needed: "
 /* The PSN in a lost member's status.  False: it has none. */
 bool view_lost_psn(const struct member_view *, int64_t *psn);
 

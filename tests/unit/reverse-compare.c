@@ -158,11 +158,11 @@ note_losses(struct run *run)
         if (b.lost && !e->lost) {
             REQUIRE(run, b.lost != LOSS_REFUSED || e->refused);
             bool silent = b.lost == LOSS_SILENT || b.lost == LOSS_UNANSWERED;
-            REQUIRE(run, b.lost != LOSS_UNANSWERED || e->question);
+            bool in_vain = e->doubted && e->n_questions >= 8;
+            REQUIRE(run, b.lost != LOSS_UNANSWERED || e->question || in_vain);
             bool owes = e->question || (!e->joining && (!e->spoke || e->confirmed < run->h));
             REQUIRE(run, !silent || owes);
             REQUIRE(run, (b.lost == LOSS_ELSEWHERE) <= e->joining);
-            bool in_vain = e->doubted && e->n_questions >= 8;
             REQUIRE(run, !silent || in_vain || run->now - e->since >= 30 * run->tick);
             REQUIRE(run, !silent || e->asked >= e->since);
             REQUIRE(run, e->joining || una < run->h || (e->question && una == run->h));

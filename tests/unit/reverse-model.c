@@ -994,7 +994,7 @@ ask_doubted(struct model *m, uint64_t now)
             b->doubted = false;
             b->unanswered = true;
         } else if (b->doubted && b->n_doubts == 8) {
-            lose(m, b, wanted_by(m, b), LOSS_SILENT, 0x63, now);
+            lose(m, b, wanted_by(m, b), LOSS_UNANSWERED, 0x63, now);
         } else if (b->doubted && can_be_asked(m, b)) {
             b->n_doubts++;
             ask(b);

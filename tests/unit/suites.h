@@ -53,6 +53,7 @@
     SUITE(policy)        \
     SUITE(port_gso)      \
     SUITE(port_uso)      \
+    SUITE(position)      \
     SUITE(presume)       \
     SUITE(printable)     \
     SUITE(resend)        \
