@@ -516,7 +516,7 @@ plan_join(const struct plan *have, struct plan *want)
 
             if (was) {
                 *b = *was;
-            } else {
+            } else if (b->join != BRANCH_ASKED) {
                 b->join = BRANCH_WAITS;
             }
         }

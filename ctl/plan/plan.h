@@ -23,9 +23,11 @@ struct plan_member {
     uint32_t rkey;
     uint32_t branch; /* id, unique in the group epoch. */
     uint32_t qpn;
-    psn_t psn;      /* what its queue pair expects first. */
-    bool provision; /* a branch of the tree at its edge. */
-    bool copy;      /* the source agent has copies made for it. */
+    psn_t psn;               /* what its queue pair expects first. */
+    bool ask;                /* nobody knows that: its edge is to find out. */
+    uint32_t designated_qpn; /* what its queue pair is connected to; 0: the group's. */
+    bool provision;          /* a branch of the tree at its edge. */
+    bool copy;               /* the source agent has copies made for it. */
 };
 
 struct plan_group {
@@ -121,7 +123,7 @@ bool plan_same_addresses(const struct plan *, const struct plan *);
 char *plan_grows(const struct plan *have, const struct plan *want);
 
 /* After plan_grows() was content: what 'have' has of 'want' keeps its addresses, and each branch
- * what it has of joining.  New branches wait. */
+ * what it has of joining.  New branches wait, or are asked. */
 void plan_join(const struct plan *have, struct plan *want);
 
 /* Has the source agent make copies for this receiver of a switch, too. */

@@ -8,6 +8,10 @@
  *   shrink  1. the agent loses the copies; the group stays open for the others
  *           2. (applied) switches lose the receivers, and nodes that are left
  *              with neither receivers nor children
+ *   ask     1. (nothing of an earlier epoch is sent to a receiver that is in this one with the queue
+ *              pair that it had) its edge is told to ask where that stands
+ *           2. (found) it is a branch like any other, before the agent opens; after an epoch's first
+ *              packet it is one that waits
  *   grow    1. (applied, and nobody leaves) switches get the newcomers' branches, and new nodes
  *              with their branches: all of them wait; in mode ingress the agent gets the new edges
  *           2. (applied) the agent gets the copies
@@ -16,7 +20,7 @@
  *           4. (its edge has said from which PSN on it counts) it is a branch like any other
  *
  * Building serves for members that join and for a topology that has changed before an epoch's first
- * packet.  Growing serves for members that join after it.
+ * packet, and for asking.  Growing serves for members that join after it.
  *
  * Why each state between is safe, whatever the order in which nodes apply it.
  * "Counted" is a receiver that the epoch's completions stand for: a target.
@@ -62,7 +66,12 @@
  * Grow 4.  This only says what is so already.  An edge that starts anew learns from the row where
  *   the receiver began.
  *
- * Who leaves or is lost while it waits is taken out as by shrinking.
+ * Ask 1.  The edge sends to the queue pair, which moves it on, so nobody else may.  Who is asked
+ *   gets no copies and is not counted.
+ * Ask 2.  The agent opens when all switches have applied that no branch is asked any more: it is as
+ *   in step 3 of building.  Who waits is as after step 1 of growing.
+ *
+ * Who leaves or is lost while it waits or is asked is taken out as by shrinking.
  *
  * What packets are authenticated with has an order of its own (rollout-auth.c),
  * which goes on beside these.
@@ -122,6 +131,62 @@ add_former_members(struct rollout *r)
     }
 }
 
+static const struct branch_config *
+find_receiver(const struct plan *plan, const struct plan_member *m)
+{
+    const struct plan_tree *tree;
+
+    return m->branch ? plan_find_branch(plan, m->branch, &tree) : NULL;
+}
+
+/* Is its edge told to ask where its queue pair stands? */
+static bool
+is_asked(const struct plan *plan, const struct plan_member *m)
+{
+    const struct branch_config *b = find_receiver(plan, m);
+
+    return b && b->join == BRANCH_ASKED;
+}
+
+/* Edges have found out where queue pairs stand. */
+static void
+take_found(struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        struct plan_member *p = &r->group.members[i];
+        const struct branch_config *b = find_receiver(&r->have, p);
+
+        if (p->ask && b && b->join == BRANCH_ASKED && b->found) {
+            p->ask = false;
+            p->psn = b->psn;
+            r->members[i].found = true;
+        }
+    }
+}
+
+/* Is a member to be asked where its queue pair stands, or does its edge not know yet that it has
+ * been? */
+static bool
+any_asked(const struct rollout *r)
+{
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        const struct rollout_member *m = &r->members[i];
+        const struct plan_member *p = &r->group.members[i];
+
+        if (m->registered && !m->error && (p->ask || is_asked(&r->have, p))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Must its edge not know of it yet? */
+static bool
+is_held(const struct rollout *r, size_t i)
+{
+    return r->group.members[i].ask && r->members[i].fed;
+}
+
 /* The group with its targets only, as the source agent's tree allows. */
 static void
 ask_for_targets(struct rollout *r)
@@ -169,7 +234,7 @@ choose_targets(struct rollout *r)
             m->error = plan_check_size(r->topology, &r->group);
             asked->copy = !m->error;
         }
-        m->target = !m->error;
+        m->target = !m->error && !is_held(r, i);
     }
 }
 
@@ -224,12 +289,11 @@ is_as_planned(struct rollout *r, bool *exact)
  * Growing.
  */
 
-/* Is the member in the tree, and waits there? */
+/* Is the member in the tree, and waits there, or is asked? */
 static bool
-waits(const struct plan *plan, uint32_t branch)
+waits(const struct plan *plan, const struct plan_member *m)
 {
-    const struct plan_tree *tree;
-    const struct branch_config *b = branch ? plan_find_branch(plan, branch, &tree) : NULL;
+    const struct branch_config *b = find_receiver(plan, m);
 
     return b && b->join != BRANCH_COUNTS;
 }
@@ -365,7 +429,8 @@ add_newcomers(struct rollout *r, bool settled)
 
     for (uint32_t last = 0; (i = next_registered(r, last)) != SIZE_MAX;
          last = r->group.members[i].branch) {
-        if (!r->members[i].error && !r->members[i].copied && !r->members[i].provisioned) {
+        if (!r->members[i].error && !r->members[i].copied && !r->members[i].provisioned
+            && !is_held(r, i)) {
             add_newcomer(r, i, settled);
         }
     }
@@ -378,10 +443,12 @@ add_copies(struct rollout *r)
     for (size_t i = 0; i < r->group.n_members; i++) {
         struct rollout_member *m = &r->members[i];
 
-        if (m->registered && !m->error && !m->copied
-            && waits(&r->have, r->group.members[i].branch)) {
-            plan_add_copy(&r->plan, r->group.members[i].branch);
-            r->group.members[i].copy = true;
+        struct plan_member *p = &r->group.members[i];
+
+        if (m->registered && !m->error && !m->copied && waits(&r->have, p)
+            && !is_asked(&r->have, p)) {
+            plan_add_copy(&r->plan, p->branch);
+            p->copy = true;
         }
     }
 }
@@ -400,6 +467,24 @@ admit(const struct rollout *r, struct tree_config *c)
     }
 }
 
+/* Who was asked, and is found after the epoch's first packet, waits from now on. */
+static void
+let_found_wait(struct rollout *r)
+{
+    for (size_t i = 0; i < r->plan.n_trees; i++) {
+        struct tree_config *c = &r->plan.trees[i].config;
+
+        for (size_t j = 0; j < c->n_branches; j++) {
+            struct branch_config *b = &c->branches[j];
+
+            if (b->join == BRANCH_ASKED && b->found) {
+                b->join = BRANCH_WAITS;
+                b->found = false;
+            }
+        }
+    }
+}
+
 /* r->plan is what stays of what nodes have. */
 static void
 grow(struct rollout *r)
@@ -413,6 +498,7 @@ grow(struct rollout *r)
     for (size_t i = 0; i < r->plan.n_trees && settled && !r->over; i++) {
         admit(r, &r->plan.trees[i].config);
     }
+    let_found_wait(r);
 }
 
 /* The region of an epoch that has started stays as it is: its source knows it, and who comes back
@@ -433,8 +519,7 @@ note_members(struct rollout *r)
     for (size_t i = 0; i < r->group.n_members; i++) {
         struct rollout_member *m = &r->members[i];
         uint32_t branch = r->group.members[i].branch;
-        const struct plan_tree *tree;
-        const struct branch_config *b = branch ? plan_find_branch(&r->plan, branch, &tree) : NULL;
+        const struct branch_config *b = find_receiver(&r->plan, &r->group.members[i]);
 
         if (b) {
             m->counts = b->join == BRANCH_COUNTS;
@@ -448,6 +533,13 @@ note_members(struct rollout *r)
 /*
  * The step.
  */
+
+/* May a closed agent open, if the nodes have what all targets need? */
+static bool
+may_open(const struct rollout *r)
+{
+    return rollout_auth_ready(r) && (r->started || !any_asked(r));
+}
 
 /* No target is left: take out everyone, agent first. */
 static void
@@ -463,7 +555,7 @@ step_down(struct rollout *r, const struct plan_tree *agent)
 
         r->group.members[i].provision = m->provisioned && !agent_clear;
         r->group.members[i].copy = false;
-        if (m->registered && !m->error) {
+        if (r->started && m->registered && !m->error) {
             m->too_late = xstrdup("nobody is left in it");
         }
     }
@@ -485,10 +577,10 @@ step_hold(struct rollout *r, const struct plan_tree *agent)
         r->group.members[i].copy = m->target;
         r->group.members[i].provision =
             m->target || (m->provisioned && (m->copied || !r->agent_applied))
-            || (m->registered && !m->error && waits(&r->have, r->group.members[i].branch));
+            || (m->registered && !m->error && waits(&r->have, &r->group.members[i]));
     }
     r->group.agent = true;
-    r->group.open = agent->config.open || (all_provisioned && rollout_auth_ready(r));
+    r->group.open = agent->config.open || (all_provisioned && may_open(r));
     plan_reduce(&r->have, &r->group, &r->plan);
     if (r->started && !r->error) {
         grow(r);
@@ -501,7 +593,7 @@ static void
 step_build(struct rollout *r, const struct plan_tree *agent, bool exact)
 {
     bool closed = !agent || (!agent->config.open && r->agent_applied);
-    bool complete = closed && exact && rollout_auth_ready(r);
+    bool complete = closed && exact && may_open(r);
 
     for (size_t i = 0; i < r->group.n_members; i++) {
         const struct rollout_member *m = &r->members[i];
@@ -526,6 +618,7 @@ rollout_step(struct rollout *r)
     bool build, as_planned, exact;
 
     add_former_members(r);
+    take_found(r);
     for (size_t i = 0; i < r->group.n_members; i++) {
         uint32_t branch = r->group.members[i].branch;
 

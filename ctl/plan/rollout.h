@@ -14,6 +14,7 @@
 struct rollout_member {
     /* In. */
     bool registered; /* in this epoch, and not leaving. */
+    bool fed;        /* nodes may still send it packets of an earlier epoch. */
 
     /* Out.  An error that is there before the step says that the member's registration makes no
      * sense. */
@@ -24,6 +25,7 @@ struct rollout_member {
     char *too_late;   /* why it cannot join before the next epoch. */
     bool counts;      /* nodes wait for what it confirms, 'first' and what follows. */
     psn_t first;
+    bool found;    /* its edge has found out what its queue pair expects, which is in its 'psn'. */
     bool admitted; /* its edge was told to let it join. */
     /* It cannot be admitted yet: the node above this one does not count this one. */
     const struct plan_node *unanswered;
@@ -42,7 +44,8 @@ struct rollout {
     size_t n_lost;         /* ids of branches that nodes have lost in this epoch. */
     uint32_t *lost;
 
-    /* In; the step sets 'agent' and 'open', its members' 'provision' and 'copy'. */
+    /* In; the step sets 'agent' and 'open', its members' 'provision' and 'copy', and 'psn' and 'ask'
+     * of those that were found. */
     struct plan_group group;
     /* In the order of group.members.  The step adds receivers that the nodes have and that are no
      * member's branch any more: they are on the way out. */

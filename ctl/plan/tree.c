@@ -147,6 +147,8 @@ add_receivers(const struct plan_topology *t, const struct plan_group *g,
         b->va = m->va;
         b->len = m->len;
         b->psn = m->psn;
+        b->join = m->ask ? BRANCH_ASKED : BRANCH_COUNTS;
+        b->designated_qpn = m->designated_qpn;
     }
     qsort(branches, *np, sizeof *branches, plan_compare_branches);
 }

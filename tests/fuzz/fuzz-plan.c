@@ -32,6 +32,7 @@ struct world {
     bool behind[MAX_NODES];        /* has a tree that it has not applied, by node. */
     bool started, was_serving, source;
     bool registered[MAX_HOSTS];
+    bool fed[MAX_HOSTS]; /* packets of an earlier epoch may still be sent to it. */
     struct plan_group group;
     struct plan_member members[MAX_HOSTS];
     uint32_t last_branch;
@@ -253,6 +254,10 @@ join_or_leave(struct world *w)
         m->len = fuzz_below(&w->in, 3) * 4096;
         m->rkey = m->len ? 7 : 0;
         m->va = m->len ? 0x1000 : 0;
+        m->ask = fuzz_below(&w->in, 4) == 0; /* its queue pair is that of an earlier epoch. */
+        m->psn = w->group.start_psn;
+        m->designated_qpn = m->ask ? 0x101 : 0;
+        w->fed[i] = m->ask && fuzz_below(&w->in, 2);
     }
 }
 
@@ -353,12 +358,25 @@ check_plan(const struct world *w, const struct rollout *r)
     if (agent && agent->config.open && !(had && had->config.open)) {
         REQUIRE(r->switches_applied);
         for (size_t i = 0; i < agent->config.n_copies; i++) {
-            REQUIRE(plan_is_provisioned(&r->have, agent->config.copies[i].id));
+            const struct plan_tree *edge;
+            const struct branch_config *b =
+                plan_find_branch(&r->have, agent->config.copies[i].id, &edge);
+
+            REQUIRE(b && b->join != BRANCH_ASKED);
         }
     }
-    /* Who is served is copied to; who is new in an epoch that has started waits. */
+    /* Who is served is copied to; who is new in an epoch that has started waits.  Nobody is copied to
+     * or counted as long as it is to be asked. */
     for (size_t i = 0; i < r->group.n_members; i++) {
         const struct rollout_member *m = &r->members[i];
+        const struct plan_member *p = &r->group.members[i];
+        const struct plan_tree *edge;
+        const struct branch_config *b =
+            p->branch ? plan_find_branch(&r->plan, p->branch, &edge) : NULL;
+
+        REQUIRE(!p->ask || !plan_is_copied(&r->plan, p->branch));
+        REQUIRE(!p->ask || !b || b->join == BRANCH_ASKED);
+        REQUIRE(!p->ask || !b || !m->fed || plan_is_provisioned(&r->have, p->branch));
 
         REQUIRE(!r->serving || !m->target || m->copied);
         REQUIRE(!w->started || !m->target || m->copied);
@@ -374,7 +392,7 @@ check_plan(const struct world *w, const struct rollout *r)
             const struct branch_config *b = &t->config.branches[j];
 
             REQUIRE((old && names(old->config.branches, old->config.n_branches, b->id))
-                    || b->join == BRANCH_WAITS);
+                    || b->join == BRANCH_WAITS || b->join == BRANCH_ASKED);
         }
         if (!old) {
             REQUIRE(!t->config.root);
@@ -481,6 +499,7 @@ fill_rollout(struct world *w, const struct plan_topology *t, struct rollout *r)
     r->group.members = xmemdup(w->members, sizeof w->members);
     for (size_t i = 0; i < w->group.n_members; i++) {
         r->members[i].registered = w->registered[i];
+        r->members[i].fed = w->fed[i];
     }
 }
 
@@ -523,6 +542,10 @@ step(struct world *w)
     plan_uninit(&w->have);
     w->have = have;
     w->was_serving = r.serving;
+    for (size_t i = 0; i < w->group.n_members; i++) {
+        w->members[i].ask = r.group.members[i].ask;
+        w->members[i].psn = r.group.members[i].psn;
+    }
     if (r.group.n_members && r.serving) {
         REQUIRE(r.n_targets && plan_agent_tree(&r.have)->config.open);
     }
@@ -533,7 +556,8 @@ step(struct world *w)
     return news;
 }
 
-/* A node says that a branch which was to join counts. */
+/* A node says that a branch which was to join counts, or where the queue pair stands of one that it
+ * was to ask. */
 static void
 join(struct world *w)
 {
@@ -545,7 +569,10 @@ join(struct world *w)
             bool may =
                 b->kind == BRANCH_NODE ? b->join == BRANCH_WAITS : b->join == BRANCH_ADMITTED;
 
-            if (may && fuzz_below(&w->in, 2)) {
+            if (b->join == BRANCH_ASKED && !b->found) {
+                b->found = fuzz_below(&w->in, 2);
+                b->psn = psn_make(77);
+            } else if (may && fuzz_below(&w->in, 2)) {
                 b->join = BRANCH_COUNTS;
                 b->late = b->kind == BRANCH_RECEIVER;
             }
@@ -584,8 +611,9 @@ act(struct world *w)
         break;
     }
     case 11: join(w); break;
-    default: /* a node applies what it has been told. */
+    default: /* a node applies what it has been told, or the last packets have arrived. */
         w->behind[fuzz_below(&w->in, (uint32_t) w->topology.n_nodes)] = false;
+        w->fed[fuzz_below(&w->in, (uint32_t) w->topology.n_hosts)] = false;
         break;
     }
 }

@@ -12,6 +12,8 @@
  * Who joins in mid-stream is admitted by its edge at the next packet that begins a
  * message.  A new node counts in its parent with its first response that is not below the
  * minimum there; what says so reaches the registry later, or never, if the node ends before.
+ * Who comes with the queue pair of an earlier epoch is asked: its edge sends it a packet of its own,
+ * which moves it on, and says then what it expects.  One that has half a message is lost.
  * A node that starts anew knows what its row says, and answers when all branches have spoken.  A receiver that was admitted by an earlier life of its edge which did not
  * say so has got what the edge does not know of: the edge takes it for lost.
  */
@@ -44,6 +46,9 @@ struct node {
     /* Branches that were to join, and count: as the node knows, and as its row has it. */
     bool joined[N_BRANCHES], reported[N_BRANCHES];
     unsigned first[N_BRANCHES], reported_first[N_BRANCHES];
+    /* The same of branches that it was to ask: where they stand. */
+    bool found[N_MEMBERS + 1], reported_found[N_MEMBERS + 1];
+    uint32_t position[N_MEMBERS + 1];
 };
 
 /* A copy on its way. */
@@ -63,6 +68,9 @@ static struct model {
     struct plan_group group;
     bool registered[N_MEMBERS];
     bool dead[N_MEMBERS]; /* its queue pair stands where its edge does not expect it. */
+    /* Of who comes with the queue pair of an earlier epoch, and may get that one's packets. */
+    bool half[N_MEMBERS], fed[N_MEMBERS];
+    uint32_t expects[N_MEMBERS]; /* PSN of the queue pair, before this epoch's first packet. */
     struct node nodes[N_NODES];
     struct flight packets[N_PACKETS];
     size_t head, tail;
@@ -120,6 +128,23 @@ choose_mode(void)
     m.group.provisioned = rand() % 2;
 }
 
+/* A member registers, perhaps with the queue pair of an earlier epoch. */
+static void
+register_member(size_t i)
+{
+    m.registered[i] = true;
+    m.dead[i] = false;
+    m.half[i] = m.fed[i] = false;
+    m.members[i].psn = m.group.start_psn;
+    m.members[i].ask = rand() % 2;
+    m.expects[i] = m.group.start_psn.v;
+    if (m.members[i].ask) {
+        m.half[i] = rand() % 4 == 0;
+        m.fed[i] = rand() % 2;
+        m.expects[i] = (uint32_t) rand() & PSN_MASK;
+    }
+}
+
 static void
 setup(void)
 {
@@ -133,7 +158,10 @@ setup(void)
         snprintf(name, sizeof name, "r%zu", i + 1);
         plan_fixture_add_member(&m.group, name);
         plan_fixture_add_link(&m.topology, m.topology.nodes[rand() % N_SWITCHES].name, name);
-        m.registered[i] = rand() % 2;
+        m.expects[i] = m.group.start_psn.v;
+        if (rand() % 2) {
+            register_member(i);
+        }
     }
     random_links();
     plan_topology_prepare(&m.topology);
@@ -200,6 +228,9 @@ read_row(const struct node *n, struct tree_config *out)
             b->join = BRANCH_COUNTS;
             b->late = b->kind == BRANCH_RECEIVER;
             b->first = psn_make(n->reported_first[branch]);
+        } else if (b->join == BRANCH_ASKED && n->reported_found[branch]) {
+            b->found = true;
+            b->psn = psn_make(n->position[branch]);
         }
     }
 }
@@ -224,18 +255,34 @@ add_branch(struct node *n, const struct branch_config *b)
     n->una[branch] = 0;
 }
 
+/* A receiver that counts from this epoch's start is sent what its queue pair expects. */
+static void
+check_position(const struct branch_config *b)
+{
+    if (b->id <= N_MEMBERS && b->join == BRANCH_COUNTS && !b->late) {
+        ck_assert_uint_eq(b->psn.v, m.expects[b->id - 1]);
+    }
+}
+
 /* Whom the node's row does not have as one that is to join, of that it has nothing to say. */
 static void
 forget_reports(struct node *n)
 {
-    bool joins[N_BRANCHES] = {false};
+    bool joins[N_BRANCHES] = {false}, asked[N_BRANCHES] = {false};
 
     for (size_t i = 0; n->told && i < n->row.n_branches; i++) {
-        joins[branch_index(n->row.branches[i].id)] = n->row.branches[i].join != BRANCH_COUNTS;
+        const struct branch_config *b = &n->row.branches[i];
+
+        joins[branch_index(b->id)] = b->join == BRANCH_WAITS || b->join == BRANCH_ADMITTED;
+        asked[branch_index(b->id)] = b->join == BRANCH_ASKED;
     }
     for (size_t i = 0; i < N_BRANCHES; i++) {
         n->reported[i] &= joins[i];
         n->joined[i] &= joins[i];
+    }
+    for (size_t i = 0; i <= N_MEMBERS; i++) {
+        n->reported_found[i] &= asked[i];
+        n->found[i] &= asked[i];
     }
 }
 
@@ -254,12 +301,16 @@ apply(struct node *n)
     for (size_t i = 0; i < n->tree.n_branches; i++) {
         const struct branch_config *b = &n->tree.branches[i];
 
-        if (!n->runs || !has_branch(old.branches, old.n_branches, b->id)) {
-            ck_assert(!m.sent || b->join == BRANCH_WAITS); /* else nobody knows what it has. */
+        const struct branch_config *was = n->runs ? find_branch(&old, b->id) : NULL;
+
+        check_position(b);
+        if (!was || (was->join == BRANCH_ASKED && b->join != BRANCH_ASKED)) {
+            /* Else nobody knows what it has. */
+            ck_assert(!m.sent || b->join == BRANCH_WAITS || b->join == BRANCH_ASKED);
             add_branch(n, b);
         } else if (b->join == BRANCH_COUNTS) {
             ck_assert(!n->waiting[branch_index(b->id)]); /* because it said so. */
-        } else if (find_branch(&old, b->id)->join == BRANCH_COUNTS) {
+        } else if (was->join == BRANCH_COUNTS) {
             add_branch(n, b); /* the node has not seen it leave. */
         }
     }
@@ -306,6 +357,31 @@ report(struct node *n)
         if (n->joined[i]) {
             n->reported[i] = true;
             n->reported_first[i] = n->first[i];
+        }
+    }
+    for (size_t i = 0; i <= N_MEMBERS; i++) {
+        n->reported_found[i] |= n->found[i];
+    }
+}
+
+/* The node asks whom it is to ask. */
+static void
+ask(struct node *n)
+{
+    for (size_t i = 0; n->runs && i < n->tree.n_branches; i++) {
+        const struct branch_config *b = &n->tree.branches[i];
+        size_t member = b->id - 1;
+
+        if (b->join != BRANCH_ASKED || b->found || n->found[b->id]) {
+            continue;
+        }
+        ck_assert(!m.fed[member]);
+        if (m.half[member]) {
+            m.registered[member] = false; /* castd is told that it is lost. */
+        } else {
+            m.expects[member] = (m.expects[member] + 1) & PSN_MASK;
+            n->found[b->id] = true;
+            n->position[b->id] = m.expects[member];
         }
     }
 }
@@ -522,9 +598,12 @@ check_change(const struct tree_config *old, const struct tree_config *new)
 
         switch (b->join) {
         case BRANCH_COUNTS: ck_assert_ptr_nonnull(was); break;
-        case BRANCH_WAITS: ck_assert(!was || was->join == BRANCH_WAITS); break;
+        case BRANCH_WAITS:
+            ck_assert(!was || was->join == BRANCH_WAITS
+                      || (was->join == BRANCH_ASKED && was->found));
+            break;
         case BRANCH_ADMITTED: ck_assert(was && was->join != BRANCH_COUNTS); break;
-        case BRANCH_ASKED: ck_abort_msg("nobody is asked"); break;
+        case BRANCH_ASKED: ck_assert(!was || was->join == BRANCH_ASKED); break;
         }
     }
     if (!old) {
@@ -598,6 +677,7 @@ tell(struct node *n, const struct tree_config *want, bool under_way)
         tree_config_clone(&n->row, want);
     } else {
         memset(n->reported, 0, sizeof n->reported);
+        memset(n->reported_found, 0, sizeof n->reported_found);
     }
 }
 
@@ -618,6 +698,7 @@ load(struct rollout *r)
     r->have.trees = xcalloc(N_NODES, sizeof *r->have.trees);
     for (size_t i = 0; i < N_MEMBERS; i++) {
         r->members[i].registered = m.registered[i];
+        r->members[i].fed = m.fed[i];
         r->group.members[i].provision = r->group.members[i].copy = false;
     }
     for (size_t i = 0; i < N_NODES; i++) {
@@ -652,6 +733,10 @@ step(struct rollout *r)
         }
     }
     m.serving = r->serving;
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        m.members[i].ask = r->group.members[i].ask;
+        m.members[i].psn = r->group.members[i].psn;
+    }
 }
 
 /*
@@ -726,6 +811,7 @@ check_model(void)
 static void
 settle(struct rollout *r)
 {
+    memset(m.fed, 0, sizeof m.fed);
     step(r);
     for (int i = 0; i < 60; i++) {
         if (m.sent && i < 50) {
@@ -743,6 +829,7 @@ settle(struct rollout *r)
         for (int pass = 0; pass < N_NODES; pass++) {
             for (size_t j = 0; j < N_NODES; j++) {
                 merge(&m.nodes[j]);
+                ask(&m.nodes[j]);
                 report(&m.nodes[j]);
             }
         }
@@ -801,9 +888,10 @@ random_event(void)
 
         if (m.registered[i]) {
             m.registered[i] = false;
-        } else if (!m.sent || is_out(i)) {
-            m.registered[i] = true;
-            m.dead[i] = false;
+        } else if (is_out(i)) {
+            register_member(i);
+        } else if (!m.sent) {
+            m.registered[i] = true; /* the same registration. */
         }
     } else if (dice < 3) {
         change_topology();
@@ -826,7 +914,11 @@ random_event(void)
         rollout_uninit(&r);
     } else if (dice < 161) {
         restart(&m.nodes[rand() % N_SWITCHES]);
+    } else if (dice < 165) {
+        ask(&m.nodes[rand() % N_SWITCHES]);
     } else if (dice < 170) {
+        m.fed[rand() % N_MEMBERS] = false;
+    } else if (dice < 180) {
         report(&m.nodes[rand() % N_NODES]);
     } else {
         apply(&m.nodes[rand() % N_SWITCHES]);
