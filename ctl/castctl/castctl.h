@@ -43,6 +43,7 @@ enum ctl_exit {
     OPTION(VA, "va", .arg = "ADDRESS")                             \
     OPTION(LEN, "len", .arg = "BYTES")                             \
     OPTION(PSN, "psn", .arg = "PSN")                               \
+    OPTION(KEEP, "keep", .arg = NULL)                              \
     OPTION(EPOCH, "epoch", .arg = "EPOCH")                         \
     OPTION(MEMBERS, "members", .arg = "N")                         \
     OPTION(UNTIL, "until", .arg = "EVENT")                         \

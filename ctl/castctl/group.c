@@ -209,6 +209,8 @@ ctl_members_to_json(const struct ctl *ctl, const struct rrec_group *group)
         ctl_put_int(o, "len", m->len);
         ctl_put_int(o, "epoch", m->epoch);
         json_object_put_string(o, "want", m->want);
+        json_object_put(o, "keep", json_boolean_create(m->keep));
+        ctl_put_int_or_null(o, "designated_qpn", m->n_designated_qpn ? m->designated_qpn : NULL);
         ctl_put_int_or_null(o, "psn", m->n_psn ? m->psn : NULL);
         ctl_put_int_or_null(o, "first_psn", m->n_first_psn ? m->first_psn : NULL);
         json_object_put_string(o, "state", m->state);
@@ -354,7 +356,7 @@ group_keys(void)
         }
         svec_parse_words(
             &keys,
-            "auth key host qpn rkey va len psn first_psn epoch generation started node wanted "
+            "auth key host qpn rkey va len keep psn first_psn epoch generation started node wanted "
             "applied keys state status source members nodes");
         svec_terminate(&keys);
     }

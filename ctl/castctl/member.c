@@ -30,6 +30,7 @@ parse_registration(const struct ctl *ctl)
         .len = (int64_t) ctl_option_number(ctl, OPT_LEN, 1, INT64_MAX, 0),
         .has_psn = ctl_flag(ctl, OPT_PSN),
         .psn = (int64_t) ctl_option_number(ctl, OPT_PSN, 0, PSN_MASK, 0),
+        .keep = ctl_flag(ctl, OPT_KEEP),
         .epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0),
         .may_exist = ctl_flag(ctl, OPT_MAY_EXIST),
     };
@@ -106,18 +107,19 @@ wait_until_left(struct ctl *ctl)
 static void
 member_list(struct ctl *ctl)
 {
-    static const char *const keys[] = {"host", "qpn",       "rkey",  "va",     "len", "epoch",
-                                       "want", "first_psn", "state", "status", NULL};
+    static const char *const keys[] = {"host", "qpn",  "rkey",      "va",    "len",    "epoch",
+                                       "want", "keep", "first_psn", "state", "status", NULL};
 
     ctl_print(ctl, ctl_members_to_json(ctl, ctl_require_group(ctl, ctl->argv[0])), keys);
 }
 
 const struct ctl_command ctl_member_commands[] = {
     {"member add", "GROUP HOST", 2, 2,
-     FLAG(OPT_QPN) | FLAG(OPT_RKEY) | FLAG(OPT_VA) | FLAG(OPT_LEN) | FLAG(OPT_PSN) | FLAG(OPT_EPOCH)
-         | FLAG(OPT_MAY_EXIST),
+     FLAG(OPT_QPN) | FLAG(OPT_RKEY) | FLAG(OPT_VA) | FLAG(OPT_LEN) | FLAG(OPT_PSN) | FLAG(OPT_KEEP)
+         | FLAG(OPT_EPOCH) | FLAG(OPT_MAY_EXIST),
      FLAG(OPT_QPN), member_add, NULL,
-     "register a receiver's QP, its region if it takes RDMA WRITE, the PSN that it expects"},
+     "register a receiver's QP, its region if it takes RDMA WRITE, the PSN that it expects; "
+     "--keep: the QP outlives epochs"},
     {"member leave", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_leave, NULL,
      "take a receiver out, without waiting until it is out"},
     {"member drain", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_leave, wait_until_left,

@@ -4,7 +4,8 @@
  * QPN and start PSN, designated rkeys, branch ids.
  *
  * A Proxy Address is never given twice in a registry's life, a Designated QPN
- * never in its Proxy Address's life, a branch id never in its group's life.
+ * never in its Proxy Address's life (so that no epoch has one that a kept queue
+ * pair is connected to), a branch id never in its group's life.
  * Replication-IDs are few: one is given again when its group and all trees that
  * have it are gone.  The rows say what was given, so a castd that starts anew
  * continues where the last one stopped.
@@ -30,12 +31,37 @@ start_psn(const struct rrec_group *row)
     return row->n_psn ? (uint32_t) row->psn[0] : random_uint32() & PSN_MASK;
 }
 
+/* Does the epoch that begins find this member's queue pair as the last one has left it? */
+static bool
+is_kept(const struct castd_group *g, const struct rrec_member *m)
+{
+    return m->keep && m->epoch == g->row->epoch && !strcmp(m->want, "active") && !m->lost[0];
+}
+
+/* Takes those members into the next epoch. */
+static void
+keep_members(const struct castd_group *g)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct rrec_member *m = g->members[i];
+
+        if (is_kept(g, m)) {
+            if (!m->n_designated_qpn) {
+                rrec_member_set_designated_qpn(m, &g->row->designated_qpn, 1);
+            }
+            rrec_member_set_epoch(m, g->row->epoch + 1);
+            rrec_member_set_psn(m, NULL, 0);
+        }
+    }
+}
+
 static void
 new_epoch(struct castd_group *g)
 {
     const struct rrec_group *row = g->row;
 
     g->written = true;
+    keep_members(g);
     rrec_group_set_epoch(row, row->epoch + 1);
     rrec_group_set_designated_qpn(row, DESIGNATED_QPN_BASE + row->epoch);
     rrec_group_set_start_psn(row, start_psn(row));
@@ -156,17 +182,42 @@ bind_source(struct castd_group *g)
     }
 }
 
+/* Has the node lost a branch that it was not only asking?  None is lost otherwise before a packet
+ * went down. */
+static bool
+has_lost(const struct rrec_tree_node *tree)
+{
+    for (size_t i = 0; i < tree->n_branches; i++) {
+        const struct rrec_branch *b = tree->branches[i];
+
+        if ((!b->join || strcmp(b->join, branch_join_name(BRANCH_ASKED)))
+            && castd_lost_branch(tree, b->id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Keeps what the source agent reported, beyond the row that it reported it in.  A loss also says
- * that the epoch has started: nobody is lost before a packet went down. */
+ * that the epoch has started, as long as there is an agent that a packet may have come from. */
 static void
 latch_started(struct castd_group *g)
 {
+    bool has_agent = false, any_lost = false;
+
     for (size_t i = 0; i < g->trees.n; i++) {
         const struct rrec_tree_node *tree = g->trees.trees[i].row;
 
-        if (tree->epoch == g->row->epoch && (tree->started || tree->n_lost)) {
-            rrec_group_set_started(g->row, true);
+        if (tree->epoch == g->row->epoch) {
+            has_agent |= plan_is_agent(g->trees.trees[i].node->node);
+            any_lost |= has_lost(tree);
+            if (tree->started) {
+                rrec_group_set_started(g->row, true);
+            }
         }
+    }
+    if (has_agent && any_lost) {
+        rrec_group_set_started(g->row, true);
     }
 }
 

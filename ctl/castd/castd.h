@@ -113,7 +113,10 @@ const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec
 
 /* loss.c: is this registration lost in this epoch? */
 bool castd_is_lost(const struct rrec_member *);
-/* Is the member in a tree, where it does not only wait? */
+/* Why the node has lost the branch 'id'; NULL: it has not. */
+const char *castd_lost_branch(const struct rrec_tree_node *, int64_t id);
+/* Must this epoch's completions stand for the member?  Not as long as nothing has gone down, nor as
+ * long as it only waits. */
 bool castd_counts(const struct castd_group *, const struct rrec_member *);
 /* How slow the member is, or a node of the group's tree, with its name; malloc'd.  NULL: it is not,
  * or none is. */
@@ -122,5 +125,8 @@ char *castd_find_slow_node(const struct castd *, const struct castd_group *);
 
 /* rollout.c: does the node run this tree as it was last written? */
 bool castd_tree_applied(const struct rrec_node *, const struct rrec_tree_node *);
+/* Does a switch keep a tree of an earlier epoch with this host?  It does as long as a source agent
+ * may send into that tree. */
+bool castd_is_in_earlier_epoch(const struct castd_group *, const char *host);
 
 #endif /* ctl/castd/castd.h */

@@ -37,9 +37,8 @@ find_branch(const int64_t *ids, char *const *texts, size_t n, int64_t id)
     return NULL;
 }
 
-/* Why 'tree' has lost the branch 'id'; NULL: it has not. */
-static const char *
-lost_branch(const struct rrec_tree_node *tree, int64_t id)
+const char *
+castd_lost_branch(const struct rrec_tree_node *tree, int64_t id)
 {
     return find_branch(tree->key_lost, tree->value_lost, tree->n_lost, id);
 }
@@ -81,7 +80,7 @@ has_joined(const struct rrec_tree_node *tree, int64_t branch)
 bool
 castd_counts(const struct castd_group *g, const struct rrec_member *m)
 {
-    const struct castd_tree *t = m->branch ? find_edge(g, m->branch) : NULL;
+    const struct castd_tree *t = g->row->started && m->branch ? find_edge(g, m->branch) : NULL;
 
     for (size_t i = 0; t && i < t->row->n_branches; i++) {
         const struct rrec_branch *b = t->row->branches[i];
@@ -161,7 +160,8 @@ find_report_above(const struct castd_group *g, const struct rrec_member *m)
 
     /* A way up with more steps than there are trees is a circle that somebody has written. */
     for (size_t i = 0; !why && t && i < g->trees.n; i++) {
-        char *above = find_report(g, BRANCH_ID_NODE((int64_t) t->node->node->id), lost_branch);
+        char *above =
+            find_report(g, BRANCH_ID_NODE((int64_t) t->node->node->id), castd_lost_branch);
 
         if (above) {
             why = xasprintf("behind node %s: %s", t->node->node->name, above);
@@ -180,7 +180,7 @@ find_lost_members(const struct castd_group *g)
         const struct rrec_member *m = g->members[i];
 
         if (m->epoch == g->row->epoch && m->branch) {
-            char *why = find_report(g, m->branch, lost_branch);
+            char *why = find_report(g, m->branch, castd_lost_branch);
 
             /* An edge may refuse for its last receiver, and the node above prune the edge for that:
              * both report at the same time.  The edge's report tells more, so it wins, whichever
@@ -212,13 +212,13 @@ any_left(const struct castd_group *g)
     return false;
 }
 
-/* Policy prune: the epoch is over when nobody is left. */
+/* Policy prune: the epoch is over when nobody is left, once it has begun. */
 static void
 find_all_lost(const struct castd_group *g)
 {
     struct ds s = DS_EMPTY_INITIALIZER;
 
-    if (any_left(g)) {
+    if (!g->row->started || any_left(g)) {
         rrec_group_set_lost(g->row, "");
         return;
     }

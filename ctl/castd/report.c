@@ -74,6 +74,55 @@ draining_for(const struct castd *c, const struct castd_group *g, struct ds *s)
     }
 }
 
+/* Is the member asked where its queue pair stands, or to be asked? */
+static bool
+is_asked(const struct castd_group *g, size_t i)
+{
+    const struct rrec_member *m = g->members[i];
+
+    return g->rollout.source && g->rollout.group.members[i].ask && m->epoch == g->row->epoch
+           && !strcmp(m->want, "active") && !castd_is_lost(m) && !g->rollout.members[i].error;
+}
+
+static bool
+any_asked(const struct castd_group *g)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (is_asked(g, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The nodes that a member waits for who is to be asked, and so its group. */
+static void
+asking_waits_for(const struct castd *c, const struct castd_group *g, struct ds *s)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (is_asked(g, i) && castd_is_in_earlier_epoch(g, g->members[i]->host)) {
+            draining_for(c, g, s);
+            return;
+        }
+    }
+    waiting_for(g, s);
+}
+
+/* Who is asked: the group does not open before. */
+static void
+put_asked(const struct castd_group *g, struct ds *s)
+{
+    const char *before = s->length ? "; asking " : "asking ";
+
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (is_asked(g, i)) {
+            ds_put_format(s, "%s%s", before, g->members[i]->host);
+            before = ", ";
+        }
+    }
+    ds_put_cstr(s, " where the queue pair stands");
+}
+
 /* Why a group that has a plan has nobody to serve. */
 static void
 missing(const struct castd_group *g, struct ds *s)
@@ -95,7 +144,7 @@ missing(const struct castd_group *g, struct ds *s)
 
 /* A group's state and status, but for members that are lacking. */
 static enum group_state
-whole_state(const struct castd_group *g, struct ds *status)
+whole_state(const struct castd *c, const struct castd_group *g, struct ds *status)
 {
     const struct rrec_group *row = g->row;
     enum group_state state = GROUP_PENDING;
@@ -106,6 +155,9 @@ whole_state(const struct castd_group *g, struct ds *status)
     } else if (row->lost[0]) {
         state = GROUP_FAILED;
         ds_put_format(status, "%s (castctl group reset %s)", row->lost, row->name);
+    } else if (!row->started && any_asked(g)) {
+        asking_waits_for(c, g, status);
+        put_asked(g, status);
     } else if (!g->rollout.n_targets) {
         missing(g, status);
     } else {
@@ -168,23 +220,6 @@ set_group(struct castd_group *g, enum group_state state, const char *status)
     }
 }
 
-/* Does a switch keep a tree of an earlier epoch with this host?  It does as long as a source agent
- * may send into that tree. */
-static bool
-is_in_earlier_epoch(const struct castd_group *g, const char *host)
-{
-    for (size_t i = 0; i < g->trees.n; i++) {
-        const struct rrec_tree_node *tree = g->trees.trees[i].row;
-
-        for (size_t j = 0; j < tree->n_branches; j++) {
-            if (tree->epoch != g->row->epoch && !strcmp(tree->branches[j]->name, host)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 /* Is a member that is leaving, perhaps from an earlier epoch, out everywhere? */
 static bool
 is_out(const struct castd_group *g, size_t i)
@@ -193,7 +228,7 @@ is_out(const struct castd_group *g, size_t i)
     const struct plan_member *out = &g->rollout.group.members[i];
 
     return !in->copied && !in->provisioned && !out->copy && !out->provision
-           && g->rollout.switches_applied && !is_in_earlier_epoch(g, g->members[i]->host);
+           && g->rollout.switches_applied && !castd_is_in_earlier_epoch(g, g->members[i]->host);
 }
 
 static void
@@ -242,6 +277,20 @@ report_newcomer(struct castd_group *g, size_t i)
     ds_destroy(&status);
 }
 
+/* What a member waits for that came into the epoch with the queue pair of an earlier one. */
+static void
+report_asked(const struct castd *c, struct castd_group *g, size_t i)
+{
+    struct ds status = DS_EMPTY_INITIALIZER;
+
+    asking_waits_for(c, g, &status);
+    if (!status.length) {
+        ds_put_cstr(&status, "where its queue pair stands is being asked");
+    }
+    set_member(g, i, "joining", ds_cstr(&status));
+    ds_destroy(&status);
+}
+
 static void
 set_first_psn(struct castd_group *g, size_t i)
 {
@@ -268,6 +317,8 @@ report_member(const struct castd *c, struct castd_group *g, size_t i, const char
         set_member(g, i, "lost", m->lost);
     } else if (r->error) {
         set_member(g, i, "failed", r->error);
+    } else if (is_asked(g, i) && !g->rollout.error && !r->too_late) {
+        report_asked(c, g, i);
     } else if (r->too_late) {
         status = xasprintf("the group has started, and %s: " NEXT_EPOCH, r->too_late, g->row->name);
         set_member(g, i, "joining", status);
@@ -312,7 +363,7 @@ castd_report(struct castd *c)
         struct castd_group *g = c->due[i];
         struct ds status = DS_EMPTY_INITIALIZER;
 
-        enum group_state state = whole_state(g, &status);
+        enum group_state state = whole_state(c, g, &status);
         g->work->settled = is_settled(g);
         for (size_t j = 0; j < g->n_members; j++) {
             report_member(c, g, j, ds_cstr(&status));

@@ -24,6 +24,21 @@ castd_tree_applied(const struct rrec_node *node, const struct rrec_tree_node *tr
     return node->nb_cfg >= tree->generation;
 }
 
+bool
+castd_is_in_earlier_epoch(const struct castd_group *g, const char *host)
+{
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct rrec_tree_node *tree = g->trees.trees[i].row;
+
+        for (size_t j = 0; j < tree->n_branches; j++) {
+            if (tree->epoch != g->row->epoch && !strcmp(tree->branches[j]->name, host)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* A lost member is taken out if the group goes on without it, as it does without one that has not
  * joined.  If nobody is left all stay: their nodes must go on telling the source. */
 static bool
@@ -38,10 +53,13 @@ load_member(struct plan_member *p, struct rollout_member *r, const struct rrec_m
             const struct castd_group *g)
 {
     r->registered = m->epoch == g->row->epoch && !strcmp(m->want, "active") && !is_pruned(m, g);
+    r->fed = castd_is_in_earlier_epoch(g, m->host);
     ovs_strlcpy(p->host, m->host, sizeof p->host);
     p->branch = (uint32_t) m->branch;
     p->qpn = (uint32_t) m->qpn;
     p->psn = m->n_psn ? psn_make((uint32_t) m->psn[0]) : g->rollout.group.start_psn;
+    p->ask = m->n_designated_qpn && !m->n_psn;
+    p->designated_qpn = m->n_designated_qpn ? (uint32_t) m->designated_qpn[0] : 0;
     p->rkey = m->n_rkey ? (uint32_t) m->rkey[0] : 0;
     p->len = m->n_rkey ? (uint64_t) m->len : 0;
     if (p->len && !number_parse(m->va, 0, UINT64_MAX - p->len, &p->va)) {
@@ -132,6 +150,20 @@ load_state(const struct castd *c, struct castd_group *g)
     }
 }
 
+/* What edges have found out stays true when their trees are gone. */
+static void
+keep_found(struct castd_group *g)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (g->rollout.members[i].found) {
+            int64_t psn = g->rollout.group.members[i].psn.v;
+
+            rrec_member_set_psn(g->members[i], &psn, 1);
+            g->written = true;
+        }
+    }
+}
+
 /* A group without a plan wants no tree at any node: castd_sync() takes out what is there. */
 void
 castd_rollout(struct castd *c)
@@ -142,6 +174,7 @@ castd_rollout(struct castd *c)
         load_request(c, g);
         load_state(c, g);
         rollout_step(&g->rollout);
+        keep_found(g);
         if (g->rollout.plan.n_trees) {
             rrec_group_set_region_len(g->row, (int64_t) g->rollout.plan.region_len);
         }

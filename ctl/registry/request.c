@@ -169,9 +169,9 @@ request_source_set(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
 static bool
 is_same(const struct rrec_member *m, const struct request_member *r, const char *va)
 {
-    return m->qpn == r->qpn && m->n_psn == r->has_psn && (!r->has_psn || m->psn[0] == r->psn)
-           && m->n_rkey == r->has_region && (!r->has_region || m->rkey[0] == r->rkey)
-           && !strcmp(m->va, va) && m->len == r->len;
+    return m->qpn == r->qpn && m->keep == r->keep && m->n_psn == r->has_psn
+           && (!r->has_psn || m->psn[0] == r->psn) && m->n_rkey == r->has_region
+           && (!r->has_region || m->rkey[0] == r->rkey) && !strcmp(m->va, va) && m->len == r->len;
 }
 
 /* Checks that the existing row 'm' may be written over.  0: it may, or it says the same as 'r'
@@ -200,6 +200,9 @@ check_existing(const struct rrec_member *m, const struct request_member *r, cons
     }
     if (m->lost[0]) {
         return 0; /* the group goes on without it. */
+    }
+    if (m->n_designated_qpn && !member_is_active(m)) {
+        return 0; /* castd has kept it, but its host says that it has another queue pair now. */
     }
     *same = r->may_exist && is_same(m, r, va);
     return *same ? 0
@@ -247,6 +250,8 @@ request_member_add(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
     rrec_member_set_va(m, va);
     rrec_member_set_len(m, r->len);
     rrec_member_set_psn(m, &r->psn, r->has_psn);
+    rrec_member_set_keep(m, r->keep);
+    rrec_member_set_designated_qpn(m, NULL, 0);
     rrec_member_set_epoch(m, group->epoch);
     rrec_member_set_branch(m, 0); /* it is another receiver now. */
     rrec_member_set_want(m, "active");

@@ -48,6 +48,7 @@ struct request_member {
     int64_t rkey;
     uint64_t va;
     int64_t len;
+    bool keep;    /* its queue pair stays as it is when another epoch begins. */
     bool has_psn; /* its queue pair expects 'psn' first, otherwise the start PSN of the epoch. */
     int64_t psn;
     int64_t epoch; /* that the group must be in; 0: the current one. */

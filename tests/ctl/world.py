@@ -293,8 +293,8 @@ class World:
             return False
         wait_until(what, step)
 
-    def set_started(self):
-        self.db.update('Tree_Node', {'_uuid': self.tree('a0')['_uuid']}, started=True)
+    def set_started(self, agent='a0'):
+        self.db.update('Tree_Node', {'_uuid': self.tree(agent)['_uuid']}, started=True)
 
     def say_joined(self, node, **first):
         """The node's agent says which branches, by name, count, and from which PSN on."""
