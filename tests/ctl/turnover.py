@@ -3,6 +3,7 @@
 import signal
 
 from losses import SILENT, all_applied, report
+from watch import Watch
 from world import check_equal, wait_until
 
 KEPT = 'member add g %s --qpn %d --rkey 7 --va 0x1000 --len 4096 --keep'
@@ -357,5 +358,25 @@ def late_answer(w):
     w.expect_member('r2', 'lost', 'no progress')
 
 
+def watched(w):
+    """What a turnover looks like to castctl watch."""
+    ready_kept(w, 'prune', ('r1', 'r2'))
+    with Watch(w, 'g') as watch:
+        watch.take('g:ready=')
+        w.castctl('source set g --host h0 --qpn 19')
+        # Between castctl's request and castd's answer there is no source of the epoch.
+        check_equal('begins', [word for word in watch.take('g:pending') if word != 'g:source-gone'],
+                    ['g:epoch', 'g:source-set', 'g:r1:joining', 'g:r2:joining', 'g:pending'])
+        until_asked(w, 'n1', ['r1', 'r2'])
+        report(w, 'n1', 'r2', HALF, 2)
+        check_equal('lost', watch.take('g:r2:lost'), ['g:r2:lost'])
+        check_equal('why', watch.last()['status'], HALF + ' (seen by n1)')
+        say_found(w, 'n1', r1=5)
+        w.apply_all_until('degraded', lambda: w.show()['state'] == 'degraded')
+        check_equal('ends', watch.take('g:degraded'),
+                    ['g:pending', 'g:r1:active', 'g:degraded'])  # pending: it lacks one more.
+        check_equal('without', (watch.last()['active_members'], watch.last()['wanted_members']), (1, 2))
+
+
 CASES = (all_found, some_lost_fail_group, some_lost_prune, all_lost, registers_again, twice_quickly,
-         without_keep, other_host, leaves_meanwhile, late_answer)
+         without_keep, other_host, leaves_meanwhile, late_answer, watched)
