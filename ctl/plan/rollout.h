@@ -44,8 +44,8 @@ struct rollout {
     size_t n_lost;         /* ids of branches that nodes have lost in this epoch. */
     uint32_t *lost;
 
-    /* In; the step sets 'agent' and 'open', its members' 'provision' and 'copy', and 'psn' and 'ask'
-     * of those that were found. */
+    /* In; the step sets 'agent' and 'open', its members' 'provision' and 'copy', and 'psn' and
+     * 'ask' of those that were found. */
     struct plan_group group;
     /* In the order of group.members.  The step adds receivers that the nodes have and that are no
      * member's branch any more: they are on the way out. */

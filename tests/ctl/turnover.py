@@ -293,8 +293,8 @@ def other_host(w):
 
 
 def leaves_meanwhile(w):
-    """Who is asked leaves, is removed, or its group is deleted: nobody waits for its answer, and what
-    comes later means nothing."""
+    """Who is asked leaves, is removed, or its group is deleted: nobody waits for its answer, and
+    what comes later means nothing."""
     ready_kept(w, 'fail-group', ('r1', 'r2', 'r3'))
     w.castctl('source set g --host h0 --qpn 19')
     until_asked(w, 'n1', ['r1', 'r2', 'r3'])
@@ -375,7 +375,7 @@ def watched(w):
         w.apply_all_until('degraded', lambda: w.show()['state'] == 'degraded')
         check_equal('ends', watch.take('g:degraded'),
                     ['g:pending', 'g:r1:active', 'g:degraded'])  # pending: it lacks one more.
-        check_equal('without', (watch.last()['active_members'], watch.last()['wanted_members']), (1, 2))
+        check_equal('without', [watch.last()[k] for k in ('active_members', 'wanted_members')], [1, 2])
 
 
 CASES = (all_found, some_lost_fail_group, some_lost_prune, all_lost, registers_again, twice_quickly,

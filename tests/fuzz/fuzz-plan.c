@@ -365,8 +365,8 @@ check_plan(const struct world *w, const struct rollout *r)
             REQUIRE(b && b->join != BRANCH_ASKED);
         }
     }
-    /* Who is served is copied to; who is new in an epoch that has started waits.  Nobody is copied to
-     * or counted as long as it is to be asked. */
+    /* Who is served is copied to; who is new in an epoch that has started waits.  Nobody is copied
+     * to or counted as long as it is to be asked. */
     for (size_t i = 0; i < r->group.n_members; i++) {
         const struct rollout_member *m = &r->members[i];
         const struct plan_member *p = &r->group.members[i];

@@ -12,8 +12,8 @@
  * Who joins in mid-stream is admitted by its edge at the next packet that begins a
  * message.  A new node counts in its parent with its first response that is not below the
  * minimum there; what says so reaches the registry later, or never, if the node ends before.
- * Who comes with the queue pair of an earlier epoch is asked: its edge sends it a packet of its own,
- * which moves it on, and says then what it expects.  One that has half a message is lost.
+ * Who comes with the queue pair of an earlier epoch is asked: its edge sends it a packet of its
+ * own, which moves it on, and says then what it expects.  One that has half a message is lost.
  * A node that starts anew knows what its row says, and answers when all branches have spoken.  A receiver that was admitted by an earlier life of its edge which did not
  * say so has got what the edge does not know of: the edge takes it for lost.
  */
