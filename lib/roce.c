@@ -21,7 +21,7 @@
 /* A request that can be copied. */
 #define COPY   (ROCE_F_REQUEST | ROCE_F_PAYLOAD | ROCE_F_MULTICAST)
 
-static const struct roce_opcode_info opcodes[256] = {
+const struct roce_opcode_info roce_opcodes[256] = {
     [RC_SEND_FIRST] = {"SEND_FIRST", COPY | FIRST, 0},
     [RC_SEND_MIDDLE] = {"SEND_MIDDLE", COPY, 0},
     [RC_SEND_LAST] = {"SEND_LAST", COPY | LAST, 0},
@@ -52,12 +52,6 @@ static const struct roce_opcode_info opcodes[256] = {
     /* 16 reserved bytes; neither a request nor a response of a PSN. */
     [ROCE_CNP] = {"CNP", 0, 16},
 };
-
-const struct roce_opcode_info *
-roce_opcode_info(uint8_t opcode)
-{
-    return &opcodes[opcode];
-}
 
 uint32_t
 roce_rnr_usec(uint8_t code)

@@ -63,8 +63,14 @@ struct roce_opcode_info {
     uint8_t ext_len; /* bytes of extended headers after the BTH. */
 };
 
+extern const struct roce_opcode_info roce_opcodes[256];
+
 /* Never NULL; an unknown opcode has a NULL name and no flags. */
-const struct roce_opcode_info *roce_opcode_info(uint8_t opcode);
+static inline const struct roce_opcode_info *
+roce_opcode_info(uint8_t opcode)
+{
+    return &roce_opcodes[opcode];
+}
 
 /* RNR timer code (5 bits) to microseconds; code 0 is the longest. */
 uint32_t roce_rnr_usec(uint8_t code);
