@@ -11,6 +11,7 @@
 #define LIB_NODE_H 1
 
 #include "lib/l3.h"
+#include "lib/messages.h"
 #include "lib/reverse.h"
 #include "lib/sid-table.h"
 
@@ -60,6 +61,8 @@ struct node_class {
     size_t (*n_trees)(const void *node);
     void (*tree)(const void *node, size_t i, struct tree_info *);
     bool (*branch)(const void *node, size_t i, uint32_t id, struct reverse_branch_info *);
+    /* Source agent: messages_find() for tree i.  NULL: this node is none. */
+    enum messages_answer (*message)(const void *node, size_t i, psn_t, uint64_t *number);
 };
 
 #endif /* lib/node.h */

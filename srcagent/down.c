@@ -99,6 +99,7 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
         t->h = psn_add(psn, 1);
     }
     t->started = true;
+    messages_note(t->messages, psn, roce_opcode_info(bth->opcode)->flags);
     t->down.n_packets++;
     t->down.n_bytes += r.len;
     enum drop_reason why = send_copies(sa, &r, psn, p, now);

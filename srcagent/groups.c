@@ -29,6 +29,7 @@ tree_destroy(struct srcagent *sa, struct tree *t)
         packet_put(p);
     }
     aggregate_destroy(t->aggregate);
+    messages_destroy(t->messages);
     tree_config_uninit(&t->config);
     encaps_uninit(&t->encaps);
     free(t);
@@ -208,6 +209,7 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
         if (!t) {
             t = must_calloc(1, sizeof *t);
             t->aggregate = aggregate_create(tc);
+            t->messages = messages_create(tc->start_psn, !tc->started);
         }
         outs[i] = tree_configure(sa, t, tc, &encaps[i], now);
         new.v[i] = t;

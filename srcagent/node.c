@@ -141,6 +141,12 @@ get_branch(const void *sa, size_t i, uint32_t id, struct reverse_branch_info *in
     return reverse_get_branch(t->aggregate->reverse, id, info);
 }
 
+static enum messages_answer
+find_message(const void *sa, size_t i, psn_t psn, uint64_t *number)
+{
+    return messages_find(((const struct srcagent *) sa)->trees.v[i]->messages, psn, number);
+}
+
 const struct node_class srcagent_class = {
     .name = "srcagent",
     .role = NODE_AGENT,
@@ -157,4 +163,5 @@ const struct node_class srcagent_class = {
     .n_trees = n_trees,
     .tree = get_tree,
     .branch = get_branch,
+    .message = find_message,
 };

@@ -16,6 +16,7 @@
 #include "lib/aggregate.h"
 #include "lib/deadlines.h"
 #include "lib/fanout.h"
+#include "lib/messages.h"
 #include "lib/node-base.h"
 #include "lib/node.h"
 #include "lib/srh.h"
@@ -60,6 +61,7 @@ struct tree {
     bool started; /* a PSN went down; then h is valid. */
     psn_t h;      /* highest PSN sent down, + 1. */
     struct down_stats down;
+    struct messages *messages; /* of the host that went down. */
     bool anchored; /* una is known. */
     psn_t una;     /* next PSN that the group has not confirmed. */
     uint32_t msn;  /* of the last response. */

@@ -38,6 +38,7 @@
     SUITE(l3_icmp)       \
     SUITE(l3_next)       \
     SUITE(loss)          \
+    SUITE(messages)      \
     SUITE(modes)         \
     SUITE(neigh)         \
     SUITE(node_config)   \

@@ -219,6 +219,76 @@ START_TEST(counts)
     }
 END_TEST
 
+/* Feeds a packet of a SEND. */
+static void
+send_part(struct fixture *f, uint8_t opcode, uint32_t psn)
+{
+    struct roce_spec spec = agent_request(opcode, psn);
+
+    agent_from_host(f, &spec);
+}
+
+static void
+check_message(const struct fixture *f, uint32_t psn, enum messages_answer want, uint64_t number)
+{
+    uint64_t found = 0;
+
+    ck_assert_int_eq(srcagent_class.message(f->node, 0, psn_make(psn), &found), want);
+    ck_assert_uint_eq(found, number);
+}
+
+/* Messages are those that went down, however often: not what is held or refused. */
+START_TEST(messages)
+    {
+        struct fixture *f = agent_create(2);
+
+        check_message(f, START, MESSAGE_KNOWN, 0);
+        send_part(f, RC_SEND_FIRST, START);
+        send_part(f, RC_SEND_MIDDLE, START + 1);
+        check_message(f, START + 2, MESSAGE_KNOWN, 0);
+        send_part(f, RC_SEND_LAST, START + 2);
+        send_part(f, RC_SEND_FIRST, START);
+        check_message(f, START, MESSAGE_KNOWN, 0);
+        check_message(f, START + 3, MESSAGE_KNOWN, 1);
+        agent_write(f, START + 4);
+        check_message(f, START + 4, MESSAGE_NOT_YET, 0);
+        f->config.trees[0].open = false;
+        fixture_configure(f);
+        agent_write(f, START + 3);
+        check_message(f, START + 4, MESSAGE_NOT_YET, 0);
+        f->config.trees[0].open = true;
+        fixture_configure(f);
+        check_message(f, START + 4, MESSAGE_KNOWN, 2);
+        send_part(f, RC_READ_REQ, START + 5);
+        check_message(f, START + 5, MESSAGE_KNOWN, 3);
+        check_message(f, START + 6, MESSAGE_NOT_YET, 0);
+        check_message(f, START - 1, MESSAGE_UNKNOWN, 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* An agent that was started again in mid-epoch knows no numbers, whatever comes.  In the next epoch it
+ * does. */
+START_TEST(messages_after_restart)
+    {
+        struct fixture *f = agent_create(2);
+        struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
+
+        for (unsigned i = 0; i < 2; i++) {
+            bool started = i == 0;
+
+            f->config.trees[0].epoch++;
+            spec.dest_qp = ++f->config.trees[0].designated_qpn;
+            f->config.trees[0].started = started;
+            fixture_configure(f);
+            agent_from_host(f, &spec);
+            ck_assert_uint_eq(f->n_frames, 1);
+            check_message(f, START, started ? MESSAGE_UNKNOWN : MESSAGE_KNOWN, 0);
+        }
+        fixture_destroy(f);
+    }
+END_TEST
+
 static const struct {
     uint64_t va;
     uint32_t rkey;
@@ -697,6 +767,8 @@ srcagent_suite(void)
     tcase_add_test(tc, packet_too_big);
     tcase_add_test(tc, gate);
     tcase_add_test(tc, counts);
+    tcase_add_test(tc, messages);
+    tcase_add_test(tc, messages_after_restart);
     tcase_add_loop_test(tc, refusals, 0, sizeof refused / sizeof refused[0]);
     tcase_add_test(tc, refusal_at_the_start);
     tcase_add_test(tc, refusal_after_restart);
