@@ -42,6 +42,7 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
 struct remark {
     uint32_t branch;
     char *text;
+    int64_t una; /* of one that was lost and counted; -1: it did not. */
 };
 
 struct remarks {
@@ -49,7 +50,14 @@ struct remarks {
     struct remark *remarks;
 };
 
-/* What was reported of a group epoch. */
+/* A PSN of which castd asks in which message it is. */
+struct question {
+    psn_t psn;
+    enum { QUESTION_OPEN, QUESTION_ANSWERED, QUESTION_GIVEN_UP } state;
+    uint64_t message;
+};
+
+/* What was reported of a group epoch, and what is asked. */
 struct epoch {
     struct hmap_node hmap_node; /* in agent_registry.epochs. */
     struct in6_addr proxy;
@@ -57,6 +65,8 @@ struct epoch {
     bool started;
     struct remarks losses, slow;
     struct simap notes[N_BRANCH_NOTES]; /* branch (decimal) to the number that is said of it. */
+    size_t n_questions;
+    struct question *questions;
 };
 
 struct agent_registry {
@@ -67,6 +77,7 @@ struct agent_registry {
     char *control;
     unsigned int seqno; /* of the IDL, when last looked at. */
     bool report;        /* there may be something to write. */
+    bool asked;         /* there are questions that were not there before. */
     bool was_connected;
     struct registry_retry retry;
 
@@ -151,10 +162,10 @@ remarks_find(const struct remarks *set, uint32_t branch)
 }
 
 static void
-remarks_add(struct remarks *set, uint32_t branch, const char *text)
+remarks_add(struct remarks *set, uint32_t branch, const char *text, int64_t una)
 {
     set->remarks = xrealloc(set->remarks, (set->n + 1) * sizeof *set->remarks);
-    set->remarks[set->n++] = (struct remark){branch, xstrdup(text)};
+    set->remarks[set->n++] = (struct remark){branch, xstrdup(text), una};
 }
 
 static void
@@ -203,7 +214,19 @@ forget_epoch(struct agent_registry *ar, struct epoch *e)
     for (size_t i = 0; i < N_BRANCH_NOTES; i++) {
         simap_destroy(&e->notes[i]);
     }
+    free(e->questions);
     free(e);
+}
+
+static struct question *
+find_question(const struct epoch *e, psn_t psn)
+{
+    for (size_t i = 0; i < e->n_questions; i++) {
+        if (psn_eq(e->questions[i].psn, psn)) {
+            return &e->questions[i];
+        }
+    }
+    return NULL;
 }
 
 static const struct rrec_node *
@@ -420,6 +443,48 @@ report_notes(const struct rrec_tree_node *tree, enum branch_note note, struct si
     }
 }
 
+static bool
+row_asks(const struct rrec_tree_node *tree, int64_t psn)
+{
+    for (size_t i = 0; i < tree->n_psns; i++) {
+        if (tree->psns[i] == psn) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const int64_t *
+find_message(const struct rrec_tree_node *tree, int64_t psn)
+{
+    for (size_t i = 0; i < tree->n_messages; i++) {
+        if (tree->key_messages[i] == psn) {
+            return &tree->value_messages[i];
+        }
+    }
+    return NULL;
+}
+
+/* Answers what castd asks, and only that.  What an earlier agent has answered stays. */
+static void
+report_messages(const struct rrec_tree_node *tree, const struct epoch *e)
+{
+    for (size_t i = 0; i < tree->n_messages; i++) {
+        if (!row_asks(tree, tree->key_messages[i])) {
+            rrec_tree_node_update_messages_delkey(tree, tree->key_messages[i]);
+        }
+    }
+    for (size_t i = 0; e && i < e->n_questions; i++) {
+        const struct question *q = &e->questions[i];
+        const int64_t *said = find_message(tree, q->psn.v);
+
+        if (q->state == QUESTION_ANSWERED && row_asks(tree, q->psn.v)
+            && (!said || (uint64_t) *said != q->message)) {
+            rrec_tree_node_update_messages_setkey(tree, q->psn.v, (int64_t) q->message);
+        }
+    }
+}
+
 /* Writes what the tree's row does not say yet.  Losses are added one at a time: what an earlier
  * agent has reported stays. */
 static void
@@ -436,11 +501,15 @@ report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
     for (enum branch_note note = 0; note < N_BRANCH_NOTES; note++) {
         report_notes(tree, note, e ? &e->notes[note] : NULL);
     }
+    report_messages(tree, e);
     for (size_t i = 0; e && i < e->losses.n; i++) {
         const struct remark *loss = &e->losses.remarks[i];
 
         if (!row_has_lost(tree, loss->branch)) {
             rrec_tree_node_update_lost_setkey(tree, loss->branch, loss->text);
+            if (loss->una >= 0) {
+                rrec_tree_node_update_lost_psn_setkey(tree, loss->branch, loss->una);
+            }
         }
     }
 }
@@ -464,7 +533,8 @@ report(struct agent_registry *ar, const struct rrec_node *row)
     for (size_t i = 0; i < row->n_trees; i++) {
         const struct rrec_tree_node *tree = row->trees[i];
         size_t n_said =
-            tree->n_slow + tree->n_joined + tree->n_found + tree->n_answered + tree->n_silent;
+            tree->n_slow + tree->n_joined + tree->n_found + tree->n_answered + tree->n_silent
+            + tree->n_messages;
 
         if (!hmap_is_empty(&ar->epochs) || n_said) {
             report_tree(ar, tree);
@@ -565,6 +635,35 @@ read_row(struct agent_registry *ar, const struct rrec_node *row, struct node_con
     return true;
 }
 
+/* Reads of which PSNs castd asks.  Those of before keep their answers, as long as they are asked. */
+static void
+read_questions(struct agent_registry *ar, const struct rrec_tree_node *tree)
+{
+    struct in6_addr proxy;
+    struct question *now;
+    struct epoch *e;
+
+    if (!ip6_parse(tree->proxy, &proxy)) {
+        return;
+    }
+    e = tree->n_psns ? make_epoch(ar, &proxy, (uint32_t) tree->epoch)
+                     : find_epoch(ar, &proxy, (uint32_t) tree->epoch);
+    if (!e) {
+        return;
+    }
+    now = xcalloc(MAX(tree->n_psns, 1), sizeof *now);
+    for (size_t i = 0; i < tree->n_psns; i++) {
+        psn_t psn = psn_make((uint32_t) tree->psns[i]);
+        const struct question *before = find_question(e, psn);
+
+        now[i] = before ? *before : (struct question){.psn = psn};
+        ar->asked |= !before;
+    }
+    free(e->questions);
+    e->questions = now;
+    e->n_questions = tree->n_psns;
+}
+
 static void
 log_connection(struct agent_registry *ar)
 {
@@ -602,6 +701,9 @@ agent_registry_run(struct agent_registry *ar, struct node_config *cfg)
         row = own_row(ar);
         if (row) {
             fresh = read_row(ar, row, cfg);
+            for (size_t i = 0; i < row->n_trees; i++) {
+                read_questions(ar, row->trees[i]);
+            }
         } else {
             VLOG_WARN_RL(&rl, "the registry has no node '%s' (castctl node add %s)", ar->node_name,
                          ar->node_name);
@@ -679,14 +781,14 @@ agent_registry_note(struct agent_registry *ar, const struct in6_addr *proxy, uin
 
 bool
 agent_registry_lost(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
-                    uint32_t branch, const char *why)
+                    uint32_t branch, const char *why, const psn_t *una)
 {
     struct epoch *e = make_epoch(ar, proxy, epoch);
 
     if (remarks_find(&e->losses, branch)) {
         return false;
     }
-    remarks_add(&e->losses, branch, why);
+    remarks_add(&e->losses, branch, why, una ? (int64_t) una->v : -1);
     ar->report = true;
     return true;
 }
@@ -724,8 +826,40 @@ agent_registry_slow(struct agent_registry *ar, const struct in6_addr *proxy, uin
         remarks_remove(&e->slow, r);
     }
     if (how) {
-        remarks_add(&e->slow, branch, how);
+        remarks_add(&e->slow, branch, how, -1);
     }
     ar->report = true;
     return true;
+}
+
+bool
+agent_registry_asks(struct agent_registry *ar)
+{
+    bool asks = ar->asked;
+
+    ar->asked = false;
+    return asks;
+}
+
+void
+agent_registry_answer(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
+                      agent_registry_find *find, const void *aux)
+{
+    struct epoch *e = find_epoch(ar, proxy, epoch);
+
+    for (size_t i = 0; e && i < e->n_questions; i++) {
+        struct question *q = &e->questions[i];
+
+        if (q->state != QUESTION_OPEN) {
+            continue;
+        }
+        switch (find(aux, q->psn, &q->message)) {
+        case MESSAGE_KNOWN:
+            q->state = QUESTION_ANSWERED;
+            ar->report = true;
+            break;
+        case MESSAGE_UNKNOWN: q->state = QUESTION_GIVEN_UP; break;
+        case MESSAGE_NOT_YET: break;
+        }
+    }
 }

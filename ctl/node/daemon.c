@@ -76,7 +76,8 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
         snprintf(why, sizeof why, "NAK 0x%02x (%s)" VIEW_AT_PSN "%" PRIu32, b->code,
                  nak_text(b->code), b->una.v);
     }
-    if (agent_registry_lost(registry, &tree->proxy, tree->epoch, b->id, why)) {
+    if (agent_registry_lost(registry, &tree->proxy, tree->epoch, b->id, why,
+                            b->waits ? NULL : &b->una)) {
         VLOG_WARN("group %s, epoch %" PRIu32 ": %s %s is lost%s: %s", tree->group, tree->epoch,
                   bc->kind == BRANCH_RECEIVER ? "member" : "node", bc->name,
                   b->pruned ? " and not counted any more" : "", why);
@@ -188,6 +189,19 @@ report_paces(const struct node_worker *w, struct agent_registry *registry, size_
     }
 }
 
+struct tree_ref {
+    const struct node_worker *worker;
+    size_t tree;
+};
+
+static enum messages_answer
+find_message(const void *ref_, psn_t psn, uint64_t *number)
+{
+    const struct tree_ref *ref = ref_;
+
+    return ref->worker->daemon->class->message(ref->worker->node, ref->tree, psn, number);
+}
+
 /* Does 'n' differ from the last number of the tree's group epoch?  Remembers 'n'. */
 static bool
 is_news(struct simap *last, const struct tree_config *tree, uint64_t n)
@@ -246,6 +260,10 @@ report_tree(struct node_worker *w, struct agent_registry *registry, size_t i)
     if (info.reverse.n_paced && is_news(&d->paced, info.config, info.reverse.n_paced)) {
         report_paces(w, registry, i, info.config);
     }
+    if (d->class->message) {
+        agent_registry_answer(registry, &info.config->proxy, info.config->epoch, find_message,
+                              &(struct tree_ref){w, i});
+    }
 }
 
 static void
@@ -275,6 +293,16 @@ report_some_trees(struct node_worker *w, struct agent_registry *registry, bool a
         report_tree(w, registry, w->next_tree++);
         w->n_unseen--;
     }
+}
+
+/* All trees are to be looked at, although nothing may have happened at them.  Returns true. */
+static bool
+look_at_all_trees(const struct node_daemon *d)
+{
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        d->workers[i]->n_unseen = SIZE_MAX;
+    }
+    return true;
 }
 
 /* Reports what workers have told that there is to report, but not too often: they stand still
@@ -440,6 +468,9 @@ run(struct node_daemon *d, struct daemon *daemon)
             apply(d, registry);
         } else if (must_retry(d) && time_msec() >= d->retry_at) {
             apply(d, registry);
+        }
+        if (agent_registry_asks(registry)) {
+            more = look_at_all_trees(d);
         }
         more = report(d, registry, more);
         report_wait(d, more);
