@@ -55,6 +55,17 @@ keep_members(const struct castd_group *g)
     }
 }
 
+/* Nothing of an earlier registration or epoch is said of the member any more. */
+static void
+forget_past(const struct rrec_member *m)
+{
+    rrec_member_set_lost(m, "");
+    rrec_member_set_lost_psn(m, NULL, 0);
+    rrec_member_set_good_messages(m, NULL, 0);
+    rrec_member_set_first_psn(m, NULL, 0);
+    rrec_member_set_first_message(m, NULL, 0);
+}
+
 static void
 new_epoch(struct castd_group *g)
 {
@@ -70,8 +81,7 @@ new_epoch(struct castd_group *g)
     rrec_group_set_lost(row, "");
     for (size_t i = 0; i < g->n_members; i++) {
         rrec_member_set_branch(g->members[i], 0);
-        rrec_member_set_lost(g->members[i], "");
-        rrec_member_set_first_psn(g->members[i], NULL, 0);
+        forget_past(g->members[i]);
     }
     VLOG_INFO("group %s: epoch %" PRId64 ", Designated QPN 0x%" PRIx64, row->name, row->epoch,
               row->designated_qpn);
@@ -243,8 +253,7 @@ castd_allocate(struct castd *c)
             if (m->epoch == g->row->epoch && !m->branch && !strcmp(m->want, "active")) {
                 rrec_group_set_next_branch(g->row, g->row->next_branch + 1);
                 rrec_member_set_branch(m, g->row->next_branch);
-                rrec_member_set_lost(m, "");
-                rrec_member_set_first_psn(m, NULL, 0);
+                forget_past(m);
             }
         }
     }

@@ -107,6 +107,7 @@ compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn, struct work *work)
         castd_rollout(&c);
         castd_sync(&c);
         castd_report(&c);
+        castd_number_messages(&c);
     }
     castd_sync_rest(&c);
     castd_unload(&c);

@@ -11,6 +11,7 @@
  *   rollout.c  castd_rollout()     each group's next step -> trees wanted
  *   sync.c     castd_sync()        nodes' trees made equal to what is wanted; generations
  *   report.c   castd_report()      states and status texts of groups and members
+ *   messages.c castd_number_messages()  which messages members begin with, and lost ones have
  *   sync.c     castd_sync_rest()   trees of groups that are gone; requests that are answered
  *   load.c     castd_unload()
  *
@@ -96,6 +97,7 @@ void castd_find_lost(struct castd *);
 void castd_rollout(struct castd *);
 void castd_sync(struct castd *);
 void castd_report(struct castd *);
+void castd_number_messages(struct castd *);
 void castd_sync_rest(struct castd *);
 
 /* load.c. */

@@ -111,6 +111,20 @@ find_parent(const struct castd_group *g, const struct castd_tree *below)
     return NULL;
 }
 
+/* The first tree that has lost the branch; NULL: none has. */
+static const struct rrec_tree_node *
+find_loss(const struct castd_group *g, int64_t branch)
+{
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct rrec_tree_node *row = g->trees.trees[i].row;
+
+        if (row->epoch == g->row->epoch && castd_lost_branch(row, branch)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
 /* What the first node that has something to say of this branch says, with its name.  malloc'd;
  * NULL: none has. */
 static char *
@@ -151,25 +165,46 @@ castd_find_slow_node(const struct castd *c, const struct castd_group *g)
     return NULL;
 }
 
-/* Why the nearest lost node that the member is behind is lost.  malloc'd; NULL: none is lost. */
-static char *
-find_report_above(const struct castd_group *g, const struct rrec_member *m)
+/* The tree of the nearest lost node that the member is behind; NULL: none is lost. */
+static const struct castd_tree *
+find_lost_above(const struct castd_group *g, const struct rrec_member *m)
 {
     const struct castd_tree *t = find_edge(g, m->branch);
-    char *why = NULL;
 
     /* A way up with more steps than there are trees is a circle that somebody has written. */
-    for (size_t i = 0; !why && t && i < g->trees.n; i++) {
-        char *above =
-            find_report(g, BRANCH_ID_NODE((int64_t) t->node->node->id), castd_lost_branch);
-
-        if (above) {
-            why = xasprintf("behind node %s: %s", t->node->node->name, above);
-            free(above);
+    for (size_t i = 0; t && i < g->trees.n; i++) {
+        if (find_loss(g, BRANCH_ID_NODE((int64_t) t->node->node->id))) {
+            return t;
         }
         t = find_parent(g, t);
     }
-    return why;
+    return NULL;
+}
+
+/* Up to which PSN the branch had confirmed when it was lost. */
+static const int64_t *
+find_lost_psn(const struct castd_group *g, int64_t branch)
+{
+    const struct rrec_tree_node *tree = find_loss(g, branch);
+
+    for (size_t i = 0; tree && i < tree->n_lost_psn; i++) {
+        if (tree->key_lost_psn[i] == branch) {
+            return &tree->value_lost_psn[i];
+        }
+    }
+    return NULL;
+}
+
+/* The member is lost, as is said of this branch: its own, or that of a node above it. */
+static void
+set_lost(const struct castd_group *g, const struct rrec_member *m, const char *why, int64_t branch)
+{
+    const int64_t *psn = find_lost_psn(g, branch);
+
+    VLOG_WARN("group %s: member %s is lost: %s", g->row->name, m->host, why);
+    rrec_member_set_lost(m, why);
+    rrec_member_set_lost_psn(m, psn, psn != NULL);
+    rrec_member_set_good_messages(m, NULL, 0);
 }
 
 /* Includes members that are leaving: as long as one is counted, its loss is the group's. */
@@ -180,17 +215,22 @@ find_lost_members(const struct castd_group *g)
         const struct rrec_member *m = g->members[i];
 
         if (m->epoch == g->row->epoch && m->branch) {
-            char *why = find_report(g, m->branch, castd_lost_branch);
+            int64_t branch = m->branch;
+            char *why = find_report(g, branch, castd_lost_branch);
 
             /* An edge may refuse for its last receiver, and the node above prune the edge for that:
              * both report at the same time.  The edge's report tells more, so it wins, whichever
              * comes first. */
-            if (!why && !m->lost[0]) {
-                why = find_report_above(g, m);
+            const struct castd_tree *above = why || m->lost[0] ? NULL : find_lost_above(g, m);
+            if (above) {
+                branch = BRANCH_ID_NODE((int64_t) above->node->node->id);
+                char *said = find_report(g, branch, castd_lost_branch);
+
+                why = xasprintf("behind node %s: %s", above->node->node->name, said);
+                free(said);
             }
             if (why && strcmp(why, m->lost)) {
-                VLOG_WARN("group %s: member %s is lost: %s", g->row->name, m->host, why);
-                rrec_member_set_lost(m, why);
+                set_lost(g, m, why, branch);
             }
             free(why);
         }
@@ -240,11 +280,7 @@ find_all_lost(const struct castd_group *g)
 static bool
 hurts_group(const struct castd_group *g, const struct rrec_member *m)
 {
-    char *above = castd_counts(g, m) ? NULL : find_report_above(g, m);
-    bool hurts = castd_is_lost(m) && (castd_counts(g, m) || above);
-
-    free(above);
-    return hurts;
+    return castd_is_lost(m) && (castd_counts(g, m) || find_lost_above(g, m));
 }
 
 /* Policy fail-group: the epoch is over with the first member that is lost while it is counted.  It

@@ -291,14 +291,19 @@ report_asked(const struct castd *c, struct castd_group *g, size_t i)
     ds_destroy(&status);
 }
 
+/* The number of a late member's first message is the source agent's to say (messages.c). */
 static void
 set_first_psn(struct castd_group *g, size_t i)
 {
+    static const int64_t first_message = 0;
     const struct rrec_member *m = g->members[i];
     int64_t first = g->rollout.members[i].first.v;
 
     g->written |= !m->n_first_psn || m->first_psn[0] != first;
     rrec_member_set_first_psn(m, &first, 1);
+    if (!g->rollout.members[i].late) {
+        rrec_member_set_first_message(m, &first_message, 1);
+    }
 }
 
 static void

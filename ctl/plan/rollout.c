@@ -524,6 +524,7 @@ note_members(struct rollout *r)
         if (b) {
             m->counts = b->join == BRANCH_COUNTS;
             m->admitted = b->join == BRANCH_ADMITTED;
+            m->late = b->late;
             m->first = b->late ? b->first : r->group.start_psn;
             m->unanswered = b->join == BRANCH_WAITS ? find_unanswered(&r->plan, branch) : NULL;
         }

@@ -26,6 +26,7 @@ struct rollout_member {
     bool counts;      /* nodes wait for what it confirms, 'first' and what follows. */
     psn_t first;
     bool found;    /* its edge has found out what its queue pair expects, which is in its 'psn'. */
+    bool late;     /* it has joined in mid-stream: 'first' is not the start PSN. */
     bool admitted; /* its edge was told to let it join. */
     /* It cannot be admitted yet: the node above this one does not count this one. */
     const struct plan_node *unanswered;
