@@ -213,6 +213,9 @@ ctl_members_to_json(const struct ctl *ctl, const struct rrec_group *group)
         ctl_put_int_or_null(o, "designated_qpn", m->n_designated_qpn ? m->designated_qpn : NULL);
         ctl_put_int_or_null(o, "psn", m->n_psn ? m->psn : NULL);
         ctl_put_int_or_null(o, "first_psn", m->n_first_psn ? m->first_psn : NULL);
+        ctl_put_int_or_null(o, "first_message", m->n_first_message ? m->first_message : NULL);
+        ctl_put_int_or_null(o, "lost_psn", m->n_lost_psn ? m->lost_psn : NULL);
+        ctl_put_int_or_null(o, "good_messages", m->n_good_messages ? m->good_messages : NULL);
         json_object_put_string(o, "state", m->state);
         json_object_put_string(o, "status", m->status);
     }
@@ -356,7 +359,8 @@ group_keys(void)
         }
         svec_parse_words(
             &keys,
-            "auth key host qpn rkey va len keep psn first_psn epoch generation started node wanted "
+            "auth key host qpn rkey va len keep psn first_psn first_message lost_psn good_messages epoch "
+            "generation started node wanted "
             "applied keys state status source members nodes");
         svec_terminate(&keys);
     }

@@ -107,8 +107,9 @@ wait_until_left(struct ctl *ctl)
 static void
 member_list(struct ctl *ctl)
 {
-    static const char *const keys[] = {"host", "qpn",  "rkey",      "va",    "len",    "epoch",
-                                       "want", "keep", "first_psn", "state", "status", NULL};
+    static const char *const keys[] = {
+        "host",      "qpn",           "rkey",          "va",    "len",    "epoch", "want", "keep",
+        "first_psn", "first_message", "good_messages", "state", "status", NULL};
 
     ctl_print(ctl, ctl_members_to_json(ctl, ctl_require_group(ctl, ctl->argv[0])), keys);
 }

@@ -167,12 +167,27 @@ put_member_event(struct json *o, struct ds *s, const struct view_change *c)
 {
     const struct member_view *before = c->member_before, *now = c->member;
     const struct member_view *m = now ? now : before;
-    int64_t psn;
 
     ctl_put_int(o, "epoch", (c->group ? c->group : c->group_before)->epoch);
     ctl_put_string_or_null(o, "before", before ? before->state : NULL);
     ctl_put_string_or_null(o, "state", now ? now->state : NULL);
     ctl_put_int(o, "qpn", m->qpn);
+    if (now && now->has_lost_psn) {
+        ctl_put_int(o, "psn", now->lost_psn);
+    }
+    if (now && now->has_first) {
+        ctl_put_int(o, "first_psn", now->first_psn);
+    }
+    if (now && now->has_message) {
+        ctl_put_int(o, "message", now->message);
+    }
+    if (now && !c->is_state && !strcmp(c->event, view_event_name(EVENT_NUMBERED))) {
+        ds_put_format(s,
+                      now->has_lost_psn ? ": it has all messages before %" PRId64
+                                        : ": it begins with message %" PRId64,
+                      now->message);
+        return;
+    }
     if (!c->is_state && before && now) { /* replaced. */
         ctl_put_int(o, "qpn_before", before->qpn);
         ds_put_format(s, ": QPN 0x%" PRIx64 ", it was 0x%" PRIx64, now->qpn, before->qpn);
@@ -182,12 +197,6 @@ put_member_event(struct json *o, struct ds *s, const struct view_change *c)
         ds_put_format(s, " (was %s)", before->state);
     }
     if (now) {
-        if (view_lost_psn(now, &psn)) {
-            ctl_put_int(o, "psn", psn);
-        }
-        if (now->has_first) {
-            ctl_put_int(o, "first_psn", now->first_psn);
-        }
         if (now->has_first && !strcmp(c->event, view_event_name(EVENT_ACTIVE))) {
             ds_put_format(s, " from PSN %" PRId64, now->first_psn);
         }

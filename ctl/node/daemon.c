@@ -15,7 +15,6 @@
 
 #include "ctl/node/agent-registry.h"
 #include "ctl/process/daemon-common.h"
-#include "ctl/registry/view.h"
 #include "lib/figure.h"
 #include "lib/packet-text.h"
 #include "openvswitch/poll-loop.h"
@@ -57,7 +56,7 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
         char time[FIGURE_SIZE];
 
         figure_format_msec(tree->policy.liveness_msec, time);
-        snprintf(why, sizeof why, "no progress for %s" VIEW_AT_PSN "%" PRIu32, time, b->una.v);
+        snprintf(why, sizeof why, "no progress for %s at PSN %" PRIu32, time, b->una.v);
     } else if (b->lost == LOSS_UNANSWERED) {
         char time[FIGURE_SIZE];
 
@@ -70,11 +69,11 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
                  VIEW_RESTART_NEEDED
                  "its queue pair had a part of a message when the source changed");
     } else if (b->lost == LOSS_SLOW) {
-        snprintf(why, sizeof why, "slower than %" PRIu32 " packets/s" VIEW_AT_PSN "%" PRIu32,
+        snprintf(why, sizeof why, "slower than %" PRIu32 " packets/s at PSN %" PRIu32,
                  tree->policy.min_rate, b->una.v);
     } else {
-        snprintf(why, sizeof why, "NAK 0x%02x (%s)" VIEW_AT_PSN "%" PRIu32, b->code,
-                 nak_text(b->code), b->una.v);
+        snprintf(why, sizeof why, "NAK 0x%02x (%s) at PSN %" PRIu32, b->code, nak_text(b->code),
+                 b->una.v);
     }
     if (agent_registry_lost(registry, &tree->proxy, tree->epoch, b->id, why,
                             b->waits ? NULL : &b->una)) {

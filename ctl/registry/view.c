@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "ctl/registry/group-state.h"
-#include "ctl/registry/values.h"
 #include "util.h"
 
 static const struct {
@@ -75,6 +74,9 @@ read_group(struct group_view *g, const struct rrec_group *row)
 static void
 read_member(struct group_view *g, const struct rrec_member *row)
 {
+    size_t n_message = row->n_lost_psn ? row->n_good_messages : row->n_first_message;
+    const int64_t *message = row->n_lost_psn ? row->good_messages : row->first_message;
+
     g->members = xrealloc(g->members, (g->n_members + 1) * sizeof *g->members);
     g->members[g->n_members++] = (struct member_view){
         .uuid = row->header_.uuid,
@@ -84,6 +86,10 @@ read_member(struct group_view *g, const struct rrec_member *row)
         .status = xstrdup(row->status),
         .has_first = row->n_first_psn > 0,
         .first_psn = row->n_first_psn ? row->first_psn[0] : 0,
+        .has_lost_psn = row->n_lost_psn > 0,
+        .lost_psn = row->n_lost_psn ? row->lost_psn[0] : 0,
+        .has_message = n_message > 0,
+        .message = n_message ? message[0] : 0,
     };
     g->n_active += member_is_active(row);
     g->n_lacking += member_is_lacking(row);
@@ -227,6 +233,22 @@ compare_source(const struct comparison *c, const struct group_view *before,
     }
 }
 
+/* Is there a number to tell?  That who was there from the start begins with message 0 is none. */
+static bool
+is_numbered(const struct member_view *m)
+{
+    return m->has_message && (m->message || m->has_lost_psn);
+}
+
+static bool
+has_new_number(const struct member_view *before, const struct member_view *now)
+{
+    bool same = before && is_numbered(before) && before->message == now->message
+                && before->has_lost_psn == now->has_lost_psn;
+
+    return is_numbered(now) && !same;
+}
+
 /* One member, which both views have, or one of them. */
 static void
 compare_member(const struct comparison *c, const struct group_view *group_before,
@@ -247,6 +269,9 @@ compare_member(const struct comparison *c, const struct group_view *group_before
     }
     if (!before || strcmp(before->state, now->state)) {
         report_state(c, group_before, group, before, now);
+    }
+    if (has_new_number(before, now)) {
+        report_event(c, EVENT_NUMBERED, group_before, group, before, now);
     }
 }
 
@@ -317,27 +342,4 @@ view_compare(const struct view *before, const struct view *now,
         j += order >= 0;
         compare_group(&c, order <= 0 ? b : NULL, order >= 0 ? n : NULL);
     }
-}
-
-bool
-view_lost_psn(const struct member_view *member, int64_t *psn)
-{
-    const char *at = strstr(member->status, VIEW_AT_PSN);
-    char digits[9] = ""; /* of 24 bits. */
-    uint64_t value;
-
-    if (strcmp(member->state, view_event_name(EVENT_LOST)) || !at) {
-        return false;
-    }
-    at += strlen(VIEW_AT_PSN);
-    size_t len = strspn(at, "0123456789");
-    if (len >= sizeof digits) {
-        return false;
-    }
-    memcpy(digits, at, len);
-    if (!number_parse(digits, 0, 0xffffff, &value)) {
-        return false;
-    }
-    *psn = (int64_t) value;
-    return true;
 }

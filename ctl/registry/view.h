@@ -26,6 +26,10 @@ struct member_view {
     char *status;
     bool has_first;    /* castd says with which PSN its first message begins. */
     int64_t first_psn; /* that one. */
+    bool has_lost_psn; /* it is lost, and castd says up to where it had confirmed. */
+    int64_t lost_psn;  /* the lowest PSN that it had not. */
+    bool has_message;  /* castd says which message is at lost_psn, or otherwise at first_psn. */
+    int64_t message;   /* its number. */
 };
 
 struct group_view {
@@ -80,6 +84,7 @@ const struct group_view *view_find(const struct view *, const char *group);
     VIEW_EVENT(LOST, "lost", VIEW_OF_MEMBER)                     \
     VIEW_EVENT(DRAINING, "draining", VIEW_OF_MEMBER)             \
     VIEW_EVENT(LEFT, "left", VIEW_OF_MEMBER)                     \
+    VIEW_EVENT(NUMBERED, "numbered", VIEW_OF_MEMBER)             \
     VIEW_EVENT(REPLACED, "replaced", VIEW_OF_MEMBER)             \
     VIEW_EVENT(REMOVED, "removed", VIEW_OF_MEMBER)               \
     VIEW_EVENT(REGISTRY_LOST, "registry-lost", VIEW_OF_REGISTRY) \
@@ -109,11 +114,7 @@ struct view_change {
 void view_compare(const struct view *before, const struct view *now,
                   void (*report)(const struct view_change *, void *aux), void *aux);
 
-/* In reasons of losses, before the lowest PSN that the member has not confirmed. */
-#define VIEW_AT_PSN " at PSN "
-/* How the reason begins if the receiver itself has to come back with another queue pair. */
+/* How the reason of a loss begins if the receiver itself has to come back with another queue pair. */
 #define VIEW_RESTART_NEEDED "restart needed: "
-/* The PSN in a lost member's status.  False: it has none. */
-bool view_lost_psn(const struct member_view *, int64_t *psn);
 
 #endif /* ctl/registry/view.h */

@@ -14,8 +14,12 @@ REFUSED = 'NAK 0x62 (remote access error) at PSN 7'
 def report(w, node, name, why, epoch=None):
     """The node's agent reports that it has lost a branch, by name."""
     tree = w.tree(node, epoch)
-    entry = ['map', [[tree['branches'][name]['id'], why]]]
-    w.db.transact({'op': 'mutate', 'table': 'Tree_Node', 'mutations': [['lost', 'insert', entry]],
+    branch = tree['branches'][name]['id']
+    mutations = [['lost', 'insert', ['map', [[branch, why]]]]]
+    at = re.search(r' at PSN (\d+)$', why)
+    if at:
+        mutations.append(['lost_psn', 'insert', ['map', [[branch, int(at[1])]]]])
+    w.db.transact({'op': 'mutate', 'table': 'Tree_Node', 'mutations': mutations,
                    'where': [['_uuid', '==', tree['_uuid']]]})
 
 

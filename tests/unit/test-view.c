@@ -209,30 +209,28 @@ START_TEST(finds_groups)
     }
 END_TEST
 
-START_TEST(psn_of_losses)
+/* What is known of messages is told once, behind the state: of who came late, and of who is lost. */
+START_TEST(numbers)
     {
-        static const struct {
-            const char *state, *status;
-            int64_t psn; /* -1: none. */
-        } cases[] = {
-            {"lost", "no progress for 17.2 s at PSN 7 (seen by n1)", 7},
-            {"lost", "slower than 10 packets/s at PSN 16777215 (seen by n1)", 16777215},
-            {"lost", "behind node n3: NAK 0x62 (remote access error) at PSN 0 (seen by n5)", 0},
-            {"lost", "no progress for 17.2 s at PSN 16777216", -1},
-            {"lost", "at PSN 99999999999999999999999", -1},
-            {"lost", "x at PSN 99999999999999999999999", -1},
-            {"lost", "x at PSN ", -1},
-            {"lost", "", -1},
-            {"slow", "no progress for 17.2 s at PSN 7", -1},
-        };
+        struct member_view start = member(1, "r1", 17, "active", "");
+        struct member_view unknown = start, late, lost = member(1, "r1", 17, "lost", "why"), known;
 
-        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-            const struct member_view m = member(1, "r1", 17, cases[i].state, cases[i].status);
-            int64_t psn = -1;
-
-            ck_assert_int_eq(view_lost_psn(&m, &psn), cases[i].psn >= 0);
-            ck_assert_int_eq(psn, cases[i].psn);
-        }
+        unknown.has_first = true;
+        start = late = unknown;
+        start.has_message = late.has_message = true;
+        late.message = 100;
+        lost.has_lost_psn = true;
+        known = lost;
+        known.has_message = true;
+        expect_members(&unknown, 1, &start, 1, "");
+        expect_members(&unknown, 1, &late, 1, "g:r1:numbered!(active)");
+        expect_members(&late, 1, &late, 1, "");
+        expect_members(NULL, 0, &late, 1, "g:r1:active() g:r1:numbered!()");
+        expect_members(&late, 1, &lost, 1, "g:r1:lost(active)");
+        expect_members(&lost, 1, &known, 1, "g:r1:numbered!(lost)");
+        known.message = 100;
+        expect_members(&late, 1, &known, 1, "g:r1:lost(active) g:r1:numbered!(active)");
+        expect_members(&known, 1, &known, 1, "");
     }
 END_TEST
 
@@ -260,7 +258,7 @@ view_suite(void)
     tcase_add_test(tc, sources);
     tcase_add_test(tc, members);
     tcase_add_test(tc, finds_groups);
-    tcase_add_test(tc, psn_of_losses);
+    tcase_add_test(tc, numbers);
     tcase_add_test(tc, words);
     suite_add_tcase(suite, tc);
     return suite;
