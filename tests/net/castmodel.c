@@ -30,6 +30,7 @@ static const char usage[] =
     "      --gap USEC         between packets of a connection (default 0)\n"
     "      --ecn              packets say ECT(0), not Not-ECT\n"
     "      --seed N           of the bytes (default 1)\n"
+    "      --late R1,...      receivers that join the group on SIGUSR1 only\n"
     "      --silent R1,...    receivers that take nothing more from SIGUSR1 on\n"
     "      --slow R1,...      receivers that ask for time after each packet, half a second each,\n"
     "                         from SIGUSR1 to the next one\n"
@@ -46,6 +47,7 @@ print_endpoint(const struct rc_endpoint *ep, uint64_t n_stray)
     rc_get_info(ep, &info);
     printf("\"expected\": %" PRIu32 ", \"una\": %" PRIu32 ", \"next\": %" PRIu32 ", ",
            info.expected.v, info.una.v, info.next.v);
+    printf("\"messages\": %" PRIu32 ", ", info.msn);
     printf("\"requests\": %" PRIu64 ", \"duplicates\": %" PRIu64 ", \"ahead\": %" PRIu64 ", ",
            info.n_requests, info.n_duplicates, info.n_ahead);
     printf("\"acks\": %" PRIu64 ", \"naks\": %" PRIu64 ", \"sent\": %" PRIu64 ", ", info.n_acks,
@@ -147,6 +149,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         OPT_OP,
         OPT_GAP,
         OPT_SEED,
+        OPT_LATE,
         OPT_SILENT,
         OPT_SLOW,
         OPT_REFUSE,
@@ -165,6 +168,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         {"op", required_argument, NULL, OPT_OP},
         {"gap", required_argument, NULL, OPT_GAP},
         {"seed", required_argument, NULL, OPT_SEED},
+        {"late", required_argument, NULL, OPT_LATE},
         {"silent", required_argument, NULL, OPT_SILENT},
         {"slow", required_argument, NULL, OPT_SLOW},
         {"refuse", required_argument, NULL, OPT_REFUSE},
@@ -187,6 +191,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         case OPT_OP: o->op = operation(optarg); break;
         case OPT_GAP: o->gap = number("--gap", optarg, 0, 1000000); break;
         case OPT_SEED: o->seed = number("--seed", optarg, 0, UINT64_MAX); break;
+        case OPT_LATE: names(&o->late, "--late: too many, from", optarg); break;
         case OPT_SILENT: names(&o->silent, "--silent: too many, from", optarg); break;
         case OPT_SLOW: names(&o->slow, "--slow: too many, from", optarg); break;
         case OPT_REFUSE: names(&o->refuse, "--refuse: too many, from", optarg); break;

@@ -18,10 +18,10 @@ LIVENESS_MIN, LIVENESS_PACKETS = 300, 4000
 REM_ACCESS, REM_OP = 4, 5    # enum rc_status.
 
 
-def begin(lab, group, receivers, root, *options, policy):
-    """A transfer that goes on, in a group of its own.  Returns it, and the liveness time in ms that
+def begin(lab, group, receivers, root, *options, policy, settings=()):
+    """A transfer that goes on, in a group of its own with these settings.  Returns it, and the liveness time in ms that
     suits it; none is set."""
-    group_add(group, '--timeout', '14', '--liveness', '0', '--policy', policy)
+    group_add(group, '--timeout', '14', '--liveness', '0', '--policy', policy, *settings)
     loop = Loop(lab, group, receivers, *options)
     loop.wait_progress(root, 1)
     begun = time.monotonic()
@@ -33,9 +33,10 @@ def set_liveness(group, liveness):
     castctl('--wait=agents', 'group', 'set', group, '--liveness', str(liveness))
 
 
-def start(lab, group, tree, *options, policy):
+def start(lab, group, tree, *options, policy, settings=()):
     """A transfer in which silence is found out soon."""
-    loop, liveness = begin(lab, group, tree.receivers, tree.root, *options, policy=policy)
+    loop, liveness = begin(lab, group, tree.receivers, tree.root, *options, policy=policy,
+                           settings=settings)
     set_liveness(group, liveness)
     return loop
 

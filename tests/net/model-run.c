@@ -152,6 +152,36 @@ add_receiver(struct model_run *r, unsigned i, const struct in6_addr *peer, uint3
     receiver->ep = model_host_add(&receiver->host, config, NULL, NULL);
 }
 
+static bool
+is_named(const struct model_names *n, const char *name)
+{
+    for (unsigned i = 0; i < n->n; i++) {
+        if (!strcmp(n->names[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+register_receiver(struct model_run *r, unsigned i)
+{
+    struct rocecast_member member = {
+        .size = sizeof member,
+        .host = r->options.receivers.names[i],
+        .qpn = receiver_qpn(i),
+        .epoch = r->epoch,
+        .address = receiver_va(i),
+        .length = r->content.region_len,
+        .rkey = receiver_rkey(i),
+    };
+    char error[512];
+
+    if (registry_member_add(r->options.group, &member, error, sizeof error)) {
+        fail("%s", error);
+    }
+}
+
 /* The order of docs/joining.md, with all roles in one process. */
 static void
 join_group(struct model_run *r)
@@ -170,22 +200,13 @@ join_group(struct model_run *r)
     add_lane(r, &group.proxy, group.designated_qpn);
     r->lanes[0].rkey = group.designated_rkey;
     for (unsigned i = 0; i < o->receivers.n; i++) {
-        struct rocecast_member member = {
-            .size = sizeof member,
-            .host = o->receivers.names[i],
-            .qpn = receiver_qpn(i),
-            .epoch = group.epoch,
-            .address = receiver_va(i),
-            .length = r->content.region_len,
-            .rkey = receiver_rkey(i),
-        };
         add_receiver(r, i, &group.proxy, group.designated_qpn);
-        if (registry_member_add(o->group, &member, error, sizeof error)) {
-            fail("%s", error);
+        if (!is_named(&o->late, o->receivers.names[i])) {
+            register_receiver(r, i);
         }
     }
-    if (registry_group_wait(o->group, o->receivers.n, group.epoch, o->timeout, &group, error,
-                            sizeof error)) {
+    if (registry_group_wait(o->group, o->receivers.n - o->late.n, group.epoch, o->timeout, &group,
+                            error, sizeof error)) {
         fail("%s", error);
     }
 }
@@ -336,10 +357,15 @@ find_receiver(struct model_run *r, const char *name)
     fail("%s is none of the receivers", name);
 }
 
-/* Some receivers go out of order, as they were told. */
+/* Some receivers join or go out of order, as they were told. */
 static void
 spoil_receivers(struct model_run *r)
 {
+    for (unsigned i = 0; i < r->options.receivers.n; i++) {
+        if (is_named(&r->options.late, r->options.receivers.names[i])) {
+            register_receiver(r, i);
+        }
+    }
     for (unsigned i = 0; i < r->options.silent.n; i++) {
         find_receiver(r, r->options.silent.names[i])->silent = true;
     }

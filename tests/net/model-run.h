@@ -25,6 +25,7 @@ struct model_names {
 struct model_options {
     const char *group, *source;
     struct model_names receivers;
+    struct model_names late;                 /* of 'receivers': those that join on SIGUSR1. */
     struct model_names silent, slow, refuse; /* those that do so from SIGUSR1 on. */
     uint32_t size;
     uint64_t count;
