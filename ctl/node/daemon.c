@@ -15,6 +15,7 @@
 
 #include "ctl/node/agent-registry.h"
 #include "ctl/process/daemon-common.h"
+#include "ctl/registry/view.h"
 #include "lib/figure.h"
 #include "lib/packet-text.h"
 #include "openvswitch/poll-loop.h"
