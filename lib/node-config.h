@@ -88,9 +88,11 @@ struct branch_config {
     uint64_t va;          /* receiver: its base address. */
     uint64_t len;
     enum branch_join join;
-    bool found;  /* BRANCH_ASKED: where its queue pair stands was found out: 'psn'. */
-    psn_t psn;   /* receiver: what its queue pair expects first. */
-    bool late;   /* receiver: it counts from 'first' on; otherwise from the start PSN. */
+    bool found; /* BRANCH_ASKED: where its queue pair stands was found out: 'psn'. */
+    psn_t psn;  /* receiver: what its queue pair expects first. */
+    /* Receiver: its PSNs are not the epoch's.  It counts from 'first' on; otherwise from the start
+     * PSN. */
+    bool late;
     psn_t first; /* as the source counts; its queue pair has 'psn' there. */
     /* Receiver: what its queue pair is connected to, and its responses have as DestQP, if that is
      * the Designated QPN of an earlier epoch.  0: it is the tree's. */

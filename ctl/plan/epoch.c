@@ -518,6 +518,7 @@ plan_join(const struct plan *have, struct plan *want)
                 *b = *was;
             } else if (b->join != BRANCH_ASKED) {
                 b->join = BRANCH_WAITS;
+                b->late = false; /* where it begins is not known yet. */
             }
         }
         if (old) {

@@ -149,6 +149,8 @@ add_receivers(const struct plan_topology *t, const struct plan_group *g,
         b->psn = m->psn;
         b->join = m->ask ? BRANCH_ASKED : BRANCH_COUNTS;
         b->designated_qpn = m->designated_qpn;
+        b->late = edge && !m->ask && !psn_eq(m->psn, g->start_psn);
+        b->first = g->start_psn;
     }
     qsort(branches, *np, sizeof *branches, plan_compare_branches);
 }

@@ -235,6 +235,7 @@ START_TEST(keeps_state)
             }
         }
         set_member(&members[3], true);
+        members[3].psn = psn_make(5);
         plan_for(&topology, &want);
         ck_assert_ptr_null(plan_grows(&have, &want));
         plan_join(&have, &want);
@@ -247,6 +248,8 @@ START_TEST(keeps_state)
         ck_assert_int_eq(branch_of(n4, BRANCH_ID_NODE(1))->join, BRANCH_COUNTS);
         ck_assert_int_eq(branch_of(n4, BRANCH_ID_NODE(2))->join, BRANCH_WAITS);
         ck_assert_int_eq(branch_of(n3, 4)->join, BRANCH_WAITS);
+        ck_assert_uint_eq(branch_of(n3, 4)->psn.v, 5);
+        ck_assert(!branch_of(n3, 4)->late);
     }
 END_TEST
 

@@ -316,6 +316,7 @@ START_TEST(contents)
         make_plan(FIGURE_1);
         members[3].len = 4095; /* r4. */
         members[4].copy = false;
+        members[2].psn = psn_make(7); /* r3. */
         plan_uninit(&plan);
         ck_assert_ptr_null(plan_group(&topology, &group, &plan));
         ck_assert_uint_eq(plan.region_len, 4095);
@@ -346,6 +347,14 @@ START_TEST(contents)
         ck_assert_uint_eq(receiver->rkey, 204);
         ck_assert_uint_eq(receiver->va, 0x4000);
         ck_assert_uint_eq(receiver->len, 4095);
+        ck_assert_uint_eq(receiver->psn.v, 0xffffff);
+        ck_assert(!receiver->late);
+
+        receiver = &plan.trees[1].config.branches[0];
+        ck_assert_str_eq(receiver->name, "r3");
+        ck_assert_uint_eq(receiver->psn.v, 7);
+        ck_assert(receiver->late);
+        ck_assert_uint_eq(receiver->first.v, 0xffffff);
 
         const struct branch_config *node = &plan.trees[5].config.branches[1];
         ck_assert_int_eq(node->kind, BRANCH_NODE);
