@@ -47,17 +47,36 @@ is_in_machine(const struct branch_config *b)
     return b->join != BRANCH_ASKED;
 }
 
-/* Does the machine of 'config' have this very branch?  Another QP or node with the same id is another
- * branch: it has confirmed nothing of what this one has. */
+/* Are these, one after the other, the same branch of the machine?  Another QP or node with the same id is another
+ * branch: it has confirmed nothing of what this one has.  So is one that counted and is to join now:
+ * it has left meanwhile. */
+static bool
+is_same(const struct branch_config *old, const struct branch_config *new)
+{
+    return is_in_machine(old) && is_in_machine(new) && old->id == new->id && old->kind == new->kind
+           && old->qpn == new->qpn &&IN6_ARE_ADDR_EQUAL(&old->address, &new->address)
+           && (old->join != BRANCH_COUNTS || new->join == BRANCH_COUNTS);
+}
+
+/* Had 'old' this branch? */
+static bool
+had_branch(const struct tree_config *old, const struct branch_config *b)
+{
+    for (size_t i = 0; i < old->n_branches; i++) {
+        if (is_same(&old->branches[i], b)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does 'config' still have this branch of before? */
 static bool
 has_branch(const struct tree_config *config, const struct branch_config *b)
 {
     for (size_t i = 0; i < config->n_branches; i++) {
-        const struct branch_config *other = &config->branches[i];
-
-        if (other->id == b->id) {
-            return is_in_machine(other) && other->kind == b->kind && other->qpn == b->qpn
-                   && IN6_ARE_ADDR_EQUAL(&other->address, &b->address);
+        if (is_same(b, &config->branches[i])) {
+            return true;
         }
     }
     return false;
@@ -83,7 +102,7 @@ aggregate_check(const struct aggregate *a, const struct tree_config *config, cha
     }
     for (size_t i = 0; i < config->n_branches; i++) {
         const struct branch_config *b = &config->branches[i];
-        bool known = a && a->config && has_branch(a->config, b);
+        bool known = a && a->config && had_branch(a->config, b);
 
         if (!info.quiesced && !known && b->join == BRANCH_COUNTS) {
             say_why(errp, "group %s: %s cannot join while packets are in flight", config->group,
@@ -213,7 +232,7 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
         if (!is_in_machine(b)) {
             continue;
         }
-        if (!has_branch(old, b)) {
+        if (!had_branch(old, b)) {
             add_branch(a, b, now);
         } else if (b->join == BRANCH_COUNTS) {
             count_branch(a, b);

@@ -157,6 +157,31 @@ START_TEST(another_branch_under_an_id)
     }
 END_TEST
 
+/* A node that is to join has left meanwhile, if it counted: what it has confirmed is over. */
+START_TEST(joins_anew)
+    {
+        struct reverse_branch_info info;
+        struct bench b;
+
+        setup(&b, 2);
+        b.branches[1].kind = BRANCH_NODE;
+        apply(&b);
+        sent_down(&b, 2);
+        b.branches[1].join = BRANCH_WAITS;
+        apply(&b);
+        ck_assert(reverse_get_branch(b.a->reverse, 2, &info));
+        ck_assert(info.waits);
+        ck_assert(reverse_get_branch(b.a->reverse, 1, &info));
+        ck_assert(!info.waits);
+        b.branches[1].join = BRANCH_COUNTS; /* as it has said itself. */
+        ck_assert_int_eq(aggregate_check(b.a, &b.config, NULL), 0);
+        apply(&b);
+        ck_assert(reverse_get_branch(b.a->reverse, 2, &info));
+        ck_assert(!info.waits);
+        teardown(&b);
+    }
+END_TEST
+
 /* A branch that is the same one stays, wherever it is in the list and whatever else changes. */
 START_TEST(same_branch)
     {
@@ -278,6 +303,7 @@ aggregate_suite(void)
 
     tcase_add_test(tc, branches_leave_together);
     tcase_add_loop_test(tc, another_branch_under_an_id, 0, N_REPLACEMENTS);
+    tcase_add_test(tc, joins_anew);
     tcase_add_test(tc, same_branch);
     tcase_add_test(tc, build);
     tcase_add_loop_test(tc, presumes_after_a_fifth_of_the_timeout, 0,
