@@ -276,6 +276,22 @@ read_found(struct reader *r, const struct rrec_tree_node *row, struct tree_confi
     return true;
 }
 
+/* A receiver that was lost before it had joined is never admitted, also not by the next agent of the
+ * node. */
+static void
+read_lost(const struct rrec_tree_node *row, struct tree_config *t)
+{
+    for (size_t i = 0; i < row->n_lost; i++) {
+        for (size_t j = 0; j < t->n_branches; j++) {
+            struct branch_config *b = &t->branches[j];
+
+            if (b->id == row->key_lost[i] && b->join == BRANCH_ADMITTED) {
+                b->join = BRANCH_WAITS;
+            }
+        }
+    }
+}
+
 /* An optional column; *out stays if it is empty. */
 static bool
 read_psn(struct reader *r, const char *column, const int64_t *value, size_t n, psn_t *out)
@@ -519,6 +535,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     if (!mtu_is_valid(row->mtu)) {
         return bad(r, "Tree_Node.mtu", row->group, "%" PRId64 " is no path MTU", row->mtu);
     }
+    read_lost(row, t);
     t->generation = (uint64_t) row->generation;
     t->epoch = (uint32_t) row->epoch;
     t->designated_qpn = (uint32_t) row->designated_qpn;

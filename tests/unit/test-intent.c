@@ -378,6 +378,31 @@ START_TEST(found)
     }
 END_TEST
 
+/* Who was lost while it waited is not admitted; who has joined before it was lost counts. */
+START_TEST(lost_while_waiting)
+    {
+        int64_t lost[] = {9, 5}, id = 5, psn = 77;
+        struct tree_config t;
+        char *error;
+
+        branch_rows[0].join = STR("admit"); /* r5. */
+        tree_rows[0].key_lost = lost;
+        for (size_t n = 0; n <= 2; n++) {
+            tree_rows[0].n_lost = n;
+            ck_assert(intent_read_tree(&tree_rows[0], &t, &error));
+            ck_assert_uint_eq(t.branches[1].id, 5);
+            ck_assert_int_eq(t.branches[1].join, n == 2 ? BRANCH_WAITS : BRANCH_ADMITTED);
+            tree_config_uninit(&t);
+        }
+        tree_rows[0].key_joined = &id;
+        tree_rows[0].value_joined = &psn;
+        tree_rows[0].n_joined = 1;
+        ck_assert(intent_read_tree(&tree_rows[0], &t, &error));
+        ck_assert_int_eq(t.branches[1].join, BRANCH_COUNTS);
+        tree_config_uninit(&t);
+    }
+END_TEST
+
 /* One column spoiled: a string or a number, and what the sentence must name. */
 static const struct {
     char **string;
@@ -471,6 +496,7 @@ intent_suite(void)
     tcase_add_loop_test(tcase, bad_joining, 0, ARRAY_SIZE(bad_joins));
     tcase_add_test(tcase, joined);
     tcase_add_test(tcase, found);
+    tcase_add_test(tcase, lost_while_waiting);
     tcase_add_loop_test(tcase, bad, 0, ARRAY_SIZE(spoilt));
     suite_add_tcase(suite, tcase);
     return suite;
