@@ -20,6 +20,9 @@
 
 VLOG_DEFINE_THIS_MODULE(castd_loss);
 
+/* How Group.lost begins then. */
+#define ALL_LOST "all members are lost: "
+
 bool
 castd_is_lost(const struct rrec_member *m)
 {
@@ -252,20 +255,23 @@ any_left(const struct castd_group *g)
     return false;
 }
 
-/* Policy prune: the epoch is over when nobody is left, once it has begun. */
+/* Policy prune: the epoch is over when nobody is left, once it has begun.  It stays over: the source is
+ * told, and who is admitted after that does not change it. */
 static void
 find_all_lost(const struct castd_group *g)
 {
     struct ds s = DS_EMPTY_INITIALIZER;
 
+    if (!strncmp(g->row->lost, ALL_LOST, strlen(ALL_LOST))) {
+        return;
+    }
     if (!g->row->started || any_left(g)) {
         rrec_group_set_lost(g->row, "");
         return;
     }
     for (size_t i = 0; i < g->n_members; i++) {
         if (castd_is_lost(g->members[i])) {
-            ds_put_format(&s, "%s%s (%s)",
-                          s.length ? ", " : "all members are lost: ", g->members[i]->host,
+            ds_put_format(&s, "%s%s (%s)", s.length ? ", " : ALL_LOST, g->members[i]->host,
                           g->members[i]->lost);
         }
     }

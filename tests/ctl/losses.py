@@ -185,6 +185,24 @@ def lost_all(w):
     start_anew(w, ['r1', 'r2'])
 
 
+def lost_all_before_admission(w):
+    """The epoch is over with the last that counts: who is admitted just then does not change it."""
+    ready_group(w, 'prune', ['r1'])
+    w.set_started()
+    w.castctl(MEMBER % ('r2', 20))
+    w.apply_all_until('r2 is admitted', lambda: w.members_at('n1') == ['r1', 'r2']
+                      and w.joining('n1')['r2'] == ('admit', None))
+    report(w, 'n1', 'r1', SILENT)
+    w.expect_state('failed', '^all members are lost: r1 .no progress')
+    w.say_joined('n1', r2=9)
+    w.settled()
+    w.expect_state('failed', '^all members are lost: r1 .no progress')
+    w.restart_castd()
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    w.expect_state('failed', '^all members are lost: r1 .no progress')
+    start_anew(w, ['r1', 'r2'])
+
+
 def lost_all_at_once(w):
     ready_group(w, 'prune', ['r1', 'r2'])
     ids = {name: b['id'] for name, b in w.tree('n1')['branches'].items()}
@@ -422,6 +440,7 @@ def policy_options(w):
 
 
 CASES = (slow_members, lost_fails_group, lost_is_pruned,
-         lost_comes_back, lost_before_it_joined, lost_all, lost_all_at_once, lost_node,
-         lost_node_stays_lost, lost_behind_node, lost_at_agent, lost_without_castd, lost_while_leaving, lost_in_earlier_epoch, policies,
-         policy_after_loss, policy_options)
+         lost_comes_back, lost_before_it_joined, lost_all,
+         lost_all_before_admission, lost_all_at_once, lost_node,
+         lost_node_stays_lost, lost_behind_node, lost_at_agent, lost_without_castd,
+         lost_while_leaving, lost_in_earlier_epoch, policies, policy_after_loss, policy_options)
