@@ -62,7 +62,10 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
         char time[FIGURE_SIZE];
 
         figure_format_msec(tree->policy.liveness_msec, time);
-        snprintf(why, sizeof why, "its queue pair does not answer, asked for %s", time);
+        int n = snprintf(why, sizeof why, "its queue pair does not answer, asked for %s", time);
+        if (!b->waits) { /* who waits lacks nothing. */
+            snprintf(why + n, sizeof why - (size_t) n, " at PSN %" PRIu32, b->una.v);
+        }
     } else if (b->lost == LOSS_ELSEWHERE) {
         snprintf(why, sizeof why, "its queue pair does not expect PSN %" PRIu32, bc->psn.v);
     } else if (b->lost == LOSS_HALF) {

@@ -212,7 +212,8 @@ QUICK = ['--timeout', '17', '--liveness', '2200']
 SILENT = r'no progress for [\d.]+ m?s at PSN \d+ \(seen by %s\)$'
 # The same, of an edge's only receiver.  The edge refuses then, and the node above may be the first
 # to say so.
-UNANSWERED_ALONE = (r'its queue pair does not answer, asked for [\d.]+ m?s \(seen by %s\)$'
+UNANSWERED_ALONE = (r'its queue pair does not answer, asked for [\d.]+ m?s at PSN \d+ '
+                    r'\(seen by %s\)$'
                     r'|behind node %s: NAK 0x63 ')
 SILENT_ALONE = SILENT + r'|behind node %s: NAK 0x63 '
 
