@@ -54,6 +54,7 @@ load_member(struct plan_member *p, struct rollout_member *r, const struct rrec_m
 {
     r->registered = m->epoch == g->row->epoch && !strcmp(m->want, "active") && !is_pruned(m, g);
     r->fed = castd_is_in_earlier_epoch(g, m->host);
+    r->has_counted = m->n_first_psn > 0;
     ovs_strlcpy(p->host, m->host, sizeof p->host);
     p->branch = (uint32_t) m->branch;
     p->qpn = (uint32_t) m->qpn;

@@ -52,8 +52,8 @@
  * Grow 1.  What waits is not counted, so nobody is held up by it and nothing is confirmed on its
  *   account: nodes may apply this in any order, and copies may reach a new node before it has
  *   applied it, which are lost.  All other nodes keep parent, SIDs and children (plan_grows()).  A
- *   node's number comes back with it: that everything was applied before means that no node takes
- *   it for the one that has left.
+ *   node's number comes back with it.  A node above may not have applied yet that it has left, if
+ *   that one had left, too: it knows by the row, which says that one that counted is to join.
  * Grow 2.  An edge makes no copy for a receiver that waits, though packets name it.  A new edge in
  *   mode ingress gets packets only now.
  * Grow 3.  A node counts in its parent from the first response on that is not below the parent's
@@ -238,6 +238,55 @@ choose_targets(struct rollout *r)
     }
 }
 
+/* Have the nodes ever waited for what this member confirms? */
+static bool
+has_counted(const struct rollout *r, size_t i)
+{
+    const struct plan_tree *tree;
+    const struct branch_config *b = plan_find_branch(&r->have, r->group.members[i].branch, &tree);
+
+    return b ? b->join == BRANCH_COUNTS : r->members[i].has_counted;
+}
+
+/* Does the topology carry the trees, as far as they are there for those who count and for this
+ * member, if it is not SIZE_MAX? */
+static char *
+check_carried_for(struct rollout *r, size_t member)
+{
+    struct plan now;
+    char *error;
+
+    for (size_t i = 0; i < r->group.n_members; i++) {
+        const struct rollout_member *m = &r->members[i];
+        struct plan_member *p = &r->group.members[i];
+
+        p->provision = p->copy =
+            i == member || (m->registered && !m->error && m->copied && has_counted(r, i));
+    }
+    plan_reduce(&r->have, &r->group, &now);
+    error = plan_check_carried(r->topology, &r->group, &now);
+    plan_uninit(&now);
+    return error;
+}
+
+/* Whom the topology does not carry any more before it has counted, leaves.  That is no matter of the
+ * group. */
+static void
+check_newcomers_carried(struct rollout *r)
+{
+    char *error = check_carried_for(r, SIZE_MAX);
+    bool carried = !error;
+
+    free(error);
+    for (size_t i = 0; i < r->group.n_members && carried; i++) {
+        struct rollout_member *m = &r->members[i];
+
+        if (m->registered && !m->error && (m->provisioned || m->copied) && !has_counted(r, i)) {
+            m->error = check_carried_for(r, i);
+        }
+    }
+}
+
 /* Finds who is in the tree of an epoch that has started. */
 static void
 keep_targets(struct rollout *r)
@@ -349,7 +398,7 @@ check_newcomer(const struct rollout *r, const struct plan_member *newcomer)
     return error;
 }
 
-/* Do the packets fit, with all that are in the tree and this member? */
+/* Do the packets fit, with all that stay in the tree and this member? */
 static char *
 check_size_with(struct rollout *r, struct plan_member *newcomer)
 {
@@ -358,7 +407,7 @@ check_size_with(struct rollout *r, struct plan_member *newcomer)
     for (size_t i = 0; i < r->group.n_members; i++) {
         struct plan_member *p = &r->group.members[i];
 
-        p->copy = p->provision || p == newcomer;
+        p->copy = (p->provision && r->members[i].registered) || p == newcomer;
     }
     error = plan_check_size(r->topology, &r->group);
     for (size_t i = 0; i < r->group.n_members; i++) {
@@ -638,6 +687,7 @@ rollout_step(struct rollout *r)
         return;
     }
     if (r->started) {
+        check_newcomers_carried(r);
         keep_targets(r);
     } else {
         choose_targets(r);

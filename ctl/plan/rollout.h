@@ -13,8 +13,9 @@
 
 struct rollout_member {
     /* In. */
-    bool registered; /* in this epoch, and not leaving. */
-    bool fed;        /* nodes may still send it packets of an earlier epoch. */
+    bool registered;  /* in this epoch, and not leaving. */
+    bool fed;         /* nodes may still send it packets of an earlier epoch. */
+    bool has_counted; /* in this epoch, whether its branch is still there or not. */
 
     /* Out.  An error that is there before the step says that the member's registration makes no
      * sense. */

@@ -67,6 +67,7 @@
     SUITE(roce)          \
     SUITE(rollout)       \
     SUITE(rollout_auth)  \
+    SUITE(rollout_join)  \
     SUITE(schema)        \
     SUITE(settings)      \
     SUITE(srcagent)      \

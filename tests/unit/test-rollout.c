@@ -14,8 +14,9 @@
  * minimum there; what says so reaches the registry later, or never, if the node ends before.
  * Who comes with the queue pair of an earlier epoch is asked: its edge sends it a packet of its
  * own, which moves it on, and says then what it expects.  One that has half a message is lost.
- * A node that starts anew knows what its row says, and answers when all branches have spoken.  A receiver that was admitted by an earlier life of its edge which did not
- * say so has got what the edge does not know of: the edge takes it for lost.
+ * A node that starts anew knows what its row says, and answers when all branches have spoken.  A
+ * receiver that was admitted by an earlier life of its edge which did not say so has got what the
+ * edge does not know of: the edge takes it for lost.
  */
 #include <config.h>
 
@@ -67,7 +68,8 @@ static struct model {
     struct plan_member members[N_MEMBERS];
     struct plan_group group;
     bool registered[N_MEMBERS];
-    bool dead[N_MEMBERS]; /* its queue pair stands where its edge does not expect it. */
+    bool counted[N_MEMBERS]; /* it has been active. */
+    bool dead[N_MEMBERS];    /* its queue pair stands where its edge does not expect it. */
     /* Of who comes with the queue pair of an earlier epoch, and may get that one's packets. */
     bool half[N_MEMBERS], fed[N_MEMBERS];
     uint32_t expects[N_MEMBERS]; /* PSN of the queue pair, before this epoch's first packet. */
@@ -81,6 +83,9 @@ static struct model {
     bool serving;
     bool torn; /* the topology has lost something. */
 } m;
+
+/* How often somebody has come into a tree under way. */
+static size_t n_joined;
 
 /* Where a branch's number is in 'una'. */
 static size_t
@@ -133,7 +138,7 @@ static void
 register_member(size_t i)
 {
     m.registered[i] = true;
-    m.dead[i] = false;
+    m.counted[i] = m.dead[i] = false;
     m.half[i] = m.fed[i] = false;
     m.members[i].psn = m.group.start_psn;
     m.members[i].ask = rand() % 2;
@@ -159,7 +164,7 @@ setup(void)
         plan_fixture_add_member(&m.group, name);
         plan_fixture_add_link(&m.topology, m.topology.nodes[rand() % N_SWITCHES].name, name);
         m.expects[i] = m.group.start_psn.v;
-        if (rand() % 2) {
+        if (i == 0 || rand() % 3 == 0) {
             register_member(i);
         }
     }
@@ -699,6 +704,7 @@ load(struct rollout *r)
     for (size_t i = 0; i < N_MEMBERS; i++) {
         r->members[i].registered = m.registered[i];
         r->members[i].fed = m.fed[i];
+        r->members[i].has_counted = m.counted[i];
         r->group.members[i].provision = r->group.members[i].copy = false;
     }
     for (size_t i = 0; i < N_NODES; i++) {
@@ -724,6 +730,13 @@ step(struct rollout *r)
 
     load(r);
     rollout_step(r);
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        m.counted[i] |= r->serving && r->members[i].copied && r->members[i].counts;
+    }
+    for (size_t i = 0; m.started && i < N_MEMBERS; i++) {
+        n_joined +=
+            !r->members[i].provisioned && plan_is_provisioned(&r->plan, m.members[i].branch);
+    }
     fed = !caught_up || (agent->told && !wanted_at(&r->plan, AGENT));
     for (size_t i = 0; i < N_NODES; i++) {
         const struct tree_config *want = wanted_at(&r->plan, i);
@@ -880,10 +893,10 @@ check_settled(const struct rollout *r)
 static void
 random_event(void)
 {
-    int dice = rand() % 200;
+    int dice = rand() % 203;
     struct rollout r;
 
-    if (dice < 2) {
+    if (dice < 2 || dice >= 200) {
         size_t i = (size_t) rand() % N_MEMBERS;
 
         if (m.registered[i]) {
@@ -894,7 +907,9 @@ random_event(void)
             m.registered[i] = true; /* the same registration. */
         }
     } else if (dice < 3) {
-        change_topology();
+        if (rand() % 3 == 0) {
+            change_topology();
+        }
     } else if (dice < 4 && !m.started) {
         choose_mode();
     } else if (dice < 20) {
@@ -928,11 +943,12 @@ random_event(void)
 START_TEST(random_order)
     {
         srand((unsigned int) _i);
-        for (int run = 0; run < 6; run++) {
+        n_joined = 0;
+        for (int run = 0; run < 12; run++) {
             struct rollout r;
 
             setup();
-            for (int n = rand() % 2000; n > 0; n--) {
+            for (int n = rand() % 4000; n > 0; n--) {
                 random_event();
                 check_model();
             }
@@ -941,6 +957,7 @@ START_TEST(random_order)
             rollout_uninit(&r);
             teardown();
         }
+        ck_assert_uint_ge(n_joined, 3);
     }
 END_TEST
 
