@@ -176,14 +176,13 @@ write_no_source(struct call *call, char **whyp)
  * Members.
  */
 
-static int
-write_member(struct call *call, char **whyp)
+static struct request_member
+member_request(const struct call *call)
 {
     const struct rocecast_member *m = call->member;
-    const char *name = call->group->name;
-    const struct rrec_group *group = request_find_group(call->r->idl, name);
-    const struct request_member request = {
-        .group = name,
+
+    return (struct request_member){
+        .group = call->group->name,
         .host = m->host,
         .qpn = m->qpn,
         .has_region = m->length > 0,
@@ -193,12 +192,29 @@ write_member(struct call *call, char **whyp)
         .epoch = m->epoch,
         .may_exist = true,
     };
+}
+
+static int
+write_member(struct call *call, char **whyp)
+{
+    const char *name = call->group->name;
+    const struct rrec_group *group = request_find_group(call->r->idl, name);
+    const struct request_member request = member_request(call);
 
     /* Not ESTALE yet: the caller could not know the new epoch. */
     if (group && group->resets != group->epoch_resets) {
         return refuse(EAGAIN, whyp, "castd has not yet given group %s its new epoch", name);
     }
     return request_member_add(call->r->idl, call->txn, &request, whyp);
+}
+
+/* The caller's may be in the place of a registration that has to be found dead first. */
+static int
+check_member(struct call *call, char **whyp)
+{
+    const struct request_member request = member_request(call);
+
+    return request_member_answer(call->r->idl, &request, whyp);
 }
 
 static int
@@ -251,6 +267,6 @@ const struct call_class call_host_address = {"host address", NULL, check_address
 const struct call_class call_group_open = {"group open", NULL, check_group};
 const struct call_class call_source_set = {"source set", write_source, check_source};
 const struct call_class call_source_del = {"source del", write_no_source, NULL};
-const struct call_class call_member_add = {"member add", write_member, NULL};
+const struct call_class call_member_add = {"member add", write_member, check_member};
 const struct call_class call_member_leave = {"member leave", write_leave, check_left};
 const struct call_class call_wait_ready = {"wait", NULL, check_ready};

@@ -97,8 +97,9 @@ struct rocecast_member {
     uint32_t rkey;    /* of the region for RDMA WRITE; 0 if there is none. */
 };
 
-/* Registers a receiver's QP, which must be in RTR already.  ESTALE: the group is in another epoch
- * by now.  EHOSTDOWN: the host was lost in this epoch, and the group has failed. */
+/* Registers a receiver's QP, which must be in RTR already.  If the host is an active member with
+ * another QP, its edge asks that one first.  EBUSY: it answers, so it stays.  ESTALE: the group is in
+ * another epoch by now.  EHOSTDOWN: the host was lost in this epoch, and the group has failed. */
 int rocecast_member_add(struct rocecast_group *, const struct rocecast_member *, int timeout_ms);
 /* Takes a receiver out and waits until it is out everywhere. */
 int rocecast_member_leave(struct rocecast_group *, const char *host, int timeout_ms);

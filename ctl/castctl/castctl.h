@@ -54,6 +54,7 @@ enum ctl_exit {
     OPTION(DOT, "dot", .arg = NULL)                                \
     OPTION(FORCE, "force", .arg = NULL)                            \
     OPTION(MAY_EXIST, "may-exist", .arg = NULL)                    \
+    OPTION(REPLACE, "replace", .arg = NULL)                        \
     OPTION(IF_EXISTS, "if-exists", .arg = NULL)
 
 enum ctl_option {

@@ -6,6 +6,7 @@
 
 #include "ctl/castctl/castctl.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ parse_registration(const struct ctl *ctl)
         .keep = ctl_flag(ctl, OPT_KEEP),
         .epoch = (int64_t) ctl_option_number(ctl, OPT_EPOCH, 1, UINT32_MAX, 0),
         .may_exist = ctl_flag(ctl, OPT_MAY_EXIST),
+        .replace = ctl_flag(ctl, OPT_REPLACE),
     };
 
     if (n && n != 3) {
@@ -56,6 +58,29 @@ member_add(struct ctl *ctl)
 
     if (request_member_add(ctl->idl, ctl->txn, &request, &why)) {
         ctl_refuse(ctl, "%s", why);
+    }
+}
+
+/* Waits until it is decided whether the registration takes the place of an earlier one. */
+static void
+wait_for_place(struct ctl *ctl)
+{
+    struct request_member request = parse_registration(ctl);
+
+    for (;;) {
+        char *why;
+        int error = request_member_answer(ctl->idl, &request, &why);
+
+        if (!error) {
+            return;
+        }
+        if (error != EAGAIN) {
+            ctl_refuse(ctl, "%s", why);
+        }
+        char *standing = xasprintf("not decided after %d s: %s", ctl->timeout, why);
+        ctl_wait_for_change(ctl, standing);
+        free(standing);
+        free(why);
     }
 }
 
@@ -117,10 +142,10 @@ member_list(struct ctl *ctl)
 const struct ctl_command ctl_member_commands[] = {
     {"member add", "GROUP HOST", 2, 2,
      FLAG(OPT_QPN) | FLAG(OPT_RKEY) | FLAG(OPT_VA) | FLAG(OPT_LEN) | FLAG(OPT_PSN) | FLAG(OPT_KEEP)
-         | FLAG(OPT_EPOCH) | FLAG(OPT_MAY_EXIST),
-     FLAG(OPT_QPN), member_add, NULL,
-     "register a receiver's QP, its region if it takes RDMA WRITE, the PSN that it expects; "
-     "--keep: the QP outlives epochs"},
+         | FLAG(OPT_EPOCH) | FLAG(OPT_MAY_EXIST) | FLAG(OPT_REPLACE),
+     FLAG(OPT_QPN), member_add, wait_for_place,
+     "register a receiver's QP, its region if it takes RDMA WRITE, the PSN that it expects; in place "
+     "of a registration of the host that is dead; --keep: the QP outlives epochs"},
     {"member leave", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_leave, NULL,
      "take a receiver out, without waiting until it is out"},
     {"member drain", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_leave, wait_until_left,

@@ -14,6 +14,7 @@
 
 #include "bitmap.h"
 #include "ctl/castd/castd.h"
+#include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/vlog.h"
 #include "random.h"
@@ -51,6 +52,9 @@ keep_members(const struct castd_group *g)
             }
             rrec_member_set_epoch(m, g->row->epoch + 1);
             rrec_member_set_psn(m, NULL, 0);
+            if (m->n_new_qpn) {
+                request_member_close(m, "another epoch has begun"); /* its QP was set up before. */
+            }
         }
     }
 }

@@ -102,6 +102,7 @@ compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn, struct work *work)
     castd_load(&c, idl, work);
     castd_sync_nodes(&c);
     while (castd_take(&c)) {
+        castd_replace(&c);
         castd_allocate(&c);
         castd_find_lost(&c);
         castd_rollout(&c);

@@ -6,6 +6,7 @@
  *   load.c     castd_load()        rows -> topology, nodes, groups; which groups are due
  *   sync.c     castd_sync_nodes()  ports, routes and SIDs
  *   load.c     castd_take()        some of the groups that are due, again and again:
+ *   replace.c  castd_replace()     who gets the place of a member that is registered
  *   alloc.c    castd_allocate()    addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
  *   loss.c     castd_find_lost()   members that nodes have lost
  *   rollout.c  castd_rollout()     each group's next step -> trees wanted
@@ -92,6 +93,7 @@ void castd_sync_nodes(struct castd *);
 /* Takes up groups that are due, in c->due; the functions below are about these.  False: none is
  * left, or the transaction is big enough. */
 bool castd_take(struct castd *);
+void castd_replace(struct castd *);
 void castd_allocate(struct castd *);
 void castd_find_lost(struct castd *);
 void castd_rollout(struct castd *);
@@ -117,6 +119,8 @@ const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec
 bool castd_is_lost(const struct rrec_member *);
 /* Why the node has lost the branch 'id'; NULL: it has not. */
 const char *castd_lost_branch(const struct rrec_tree_node *, int64_t id);
+/* The tree of this epoch that has this branch; NULL: none. */
+const struct castd_tree *castd_find_edge(const struct castd_group *, int64_t branch);
 /* Must this epoch's completions stand for the member?  Not as long as nothing has gone down, nor as
  * long as it only waits. */
 bool castd_counts(const struct castd_group *, const struct rrec_member *);

@@ -53,9 +53,8 @@ slow_branch(const struct rrec_tree_node *tree, int64_t id)
     return find_branch(tree->key_slow, tree->value_slow, tree->n_slow, id);
 }
 
-/* The tree of this epoch that has this branch; NULL: none. */
-static const struct castd_tree *
-find_edge(const struct castd_group *g, int64_t branch)
+const struct castd_tree *
+castd_find_edge(const struct castd_group *g, int64_t branch)
 {
     for (size_t i = 0; i < g->trees.n; i++) {
         const struct castd_tree *t = &g->trees.trees[i];
@@ -83,7 +82,8 @@ has_joined(const struct rrec_tree_node *tree, int64_t branch)
 bool
 castd_counts(const struct castd_group *g, const struct rrec_member *m)
 {
-    const struct castd_tree *t = g->row->started && m->branch ? find_edge(g, m->branch) : NULL;
+    const struct castd_tree *t =
+        g->row->started && m->branch ? castd_find_edge(g, m->branch) : NULL;
 
     for (size_t i = 0; t && i < t->row->n_branches; i++) {
         const struct rrec_branch *b = t->row->branches[i];
@@ -172,7 +172,7 @@ castd_find_slow_node(const struct castd *c, const struct castd_group *g)
 static const struct castd_tree *
 find_lost_above(const struct castd_group *g, const struct rrec_member *m)
 {
-    const struct castd_tree *t = find_edge(g, m->branch);
+    const struct castd_tree *t = castd_find_edge(g, m->branch);
 
     /* A way up with more steps than there are trees is a circle that somebody has written. */
     for (size_t i = 0; t && i < g->trees.n; i++) {

@@ -291,6 +291,27 @@ report_asked(const struct castd *c, struct castd_group *g, size_t i)
     ds_destroy(&status);
 }
 
+/* What becomes of one that wants the member's place, malloc'd; NULL: there was none. */
+static char *
+wanted_place(const struct castd_group *g, const struct rrec_member *m)
+{
+    const struct castd_tree *edge = m->n_new_qpn ? castd_find_edge(g, m->branch) : NULL;
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    if (!edge) {
+        return m->refused[0] ? xstrdup(m->refused) : NULL;
+    }
+    if (castd_tree_applied(edge->node->row, edge->row)) {
+        ds_put_format(&s, "node %s asks its queue pair", edge->node->row->name);
+    } else {
+        put_node(edge->node->row, &s);
+    }
+    char *text =
+        xasprintf("QPN 0x%" PRIx64 " is to take its place: %s", m->new_qpn[0], ds_cstr(&s));
+    ds_destroy(&s);
+    return text;
+}
+
 /* The number of a late member's first message is the source agent's to say (messages.c). */
 static void
 set_first_psn(struct castd_group *g, size_t i)
@@ -331,9 +352,12 @@ report_member(const struct castd *c, struct castd_group *g, size_t i, const char
         report_newcomer(g, i);
     } else if (r->copied && g->rollout.group.members[i].copy && r->counts
                && (g->rollout.serving || member_is_active(m))) {
+        char *place = wanted_place(g, m);
+
         set_first_psn(g, i);
         status = castd_find_slow(g, m);
-        set_member(g, i, status ? "slow" : "active", status ? status : "");
+        set_member(g, i, status ? "slow" : "active", status ? status : place ? place : "");
+        free(place);
     } else {
         set_member(g, i, "joining", group_status);
     }

@@ -436,6 +436,35 @@ remove_unwanted(const struct castd *c, const struct castd_group *g, struct castd
     free(stays);
 }
 
+/* Is the member with this branch doubted?  NULL: it is not. */
+static const struct rrec_member *
+find_doubted(const struct castd_group *g, int64_t branch)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct rrec_member *m = g->members[i];
+
+        if (m->n_new_qpn && m->branch == branch && m->epoch == g->row->epoch) {
+            return m;
+        }
+    }
+    return NULL;
+}
+
+/* Tells edges whom they are to ask whether they are alive. */
+static bool
+sync_doubts(const struct castd_group *g, const struct rrec_tree_node *tree)
+{
+    bool changed = false;
+
+    for (size_t i = 0; i < tree->n_branches; i++) {
+        const struct rrec_branch *b = tree->branches[i];
+        const struct rrec_member *m = find_doubted(g, b->id);
+
+        SYNC_OPTIONAL(branch, b, doubt, m != NULL, m ? m->doubt : 0);
+    }
+    return changed;
+}
+
 static void
 sync_group(struct castd *c, struct ovsdb_idl_txn *txn, struct castd_group *g)
 {
@@ -453,7 +482,7 @@ sync_group(struct castd *c, struct ovsdb_idl_txn *txn, struct castd_group *g)
             row = rrec_tree_node_insert(txn);
             rrec_node_update_trees_addvalue(n->row, row);
         }
-        if (sync_tree(c, txn, n->row->name, row, &tree->config)) {
+        if (sync_tree(c, txn, n->row->name, row, &tree->config) | sync_doubts(g, row)) {
             begin_generation(n);
             rrec_tree_node_set_generation(row, n->row->cfg);
             g->changed = g->written = true;

@@ -174,15 +174,27 @@ is_same(const struct rrec_member *m, const struct request_member *r, const char 
            && (!r->has_region || m->rkey[0] == r->rkey) && !strcmp(m->va, va) && m->len == r->len;
 }
 
-/* Checks that the existing row 'm' may be written over.  0: it may, or it says the same as 'r'
- * already, and '*same' is true. */
+static void
+format_va(const struct request_member *r, char va[24])
+{
+    snprintf(va, 24, r->has_region ? "0x%" PRIx64 : "", r->va);
+}
+
+/* What becomes of an existing row. */
+enum existing {
+    EXISTING_IS_SAME, /* it says the same already. */
+    EXISTING_GOES,    /* it is written over. */
+    EXISTING_DOUBTED, /* it is, if its queue pair is dead. */
+};
+
+/* 0, with the answer in '*what', or why the row 'm' stays as it is. */
 static int
 check_existing(const struct rrec_member *m, const struct request_member *r, const char *va,
-               bool *same, char **whyp)
+               enum existing *what, char **whyp)
 {
     const char *group = m->group->name;
 
-    *same = false;
+    *what = EXISTING_GOES;
     if (strcmp(m->want, "active")) {
         return strcmp(m->state, "left") ? refuse(EBUSY, whyp, "%s is still leaving group %s (%s)",
                                                  m->host, group, m->state)
@@ -204,12 +216,44 @@ check_existing(const struct rrec_member *m, const struct request_member *r, cons
     if (m->n_designated_qpn && !member_is_active(m)) {
         return 0; /* castd has kept it, but its host says that it has another queue pair now. */
     }
-    *same = r->may_exist && is_same(m, r, va);
-    return *same ? 0
-                 : refuse(EEXIST, whyp,
-                          "%s is registered in epoch %" PRId64 " of group %s with QPN 0x%" PRIx64
-                          " already",
-                          m->host, m->epoch, group, m->qpn);
+    if (r->may_exist && is_same(m, r, va)) {
+        *what = EXISTING_IS_SAME;
+        return 0;
+    }
+    /* One with the same QPN could not be told from it. */
+    if (m->qpn != r->qpn && (r->replace || member_is_active(m))) {
+        *what = EXISTING_DOUBTED;
+        return 0;
+    }
+    return refuse(EEXIST, whyp,
+                  "%s is registered in epoch %" PRId64 " of group %s with QPN 0x%" PRIx64
+                  " already",
+                  m->host, m->epoch, group, m->qpn);
+}
+
+/* Leaves the request beside the registration; castd decides about it. */
+static void
+set_new(const struct rrec_member *m, const struct request_member *r, const char *va)
+{
+    rrec_member_set_new_qpn(m, &r->qpn, 1);
+    rrec_member_set_new_rkey(m, &r->rkey, r->has_region);
+    rrec_member_set_new_va(m, va);
+    rrec_member_set_new_len(m, r->len);
+    rrec_member_set_new_psn(m, &r->psn, r->has_psn);
+    rrec_member_set_new_keep(m, r->keep);
+    rrec_member_set_refused(m, "");
+}
+
+void
+request_member_close(const struct rrec_member *m, const char *refused)
+{
+    rrec_member_set_new_qpn(m, NULL, 0);
+    rrec_member_set_new_rkey(m, NULL, 0);
+    rrec_member_set_new_va(m, "");
+    rrec_member_set_new_len(m, 0);
+    rrec_member_set_new_psn(m, NULL, 0);
+    rrec_member_set_new_keep(m, false);
+    rrec_member_set_refused(m, refused);
 }
 
 int
@@ -223,7 +267,7 @@ request_member_add(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
     if (error) {
         return error;
     }
-    snprintf(va, sizeof va, r->has_region ? "0x%" PRIx64 : "", r->va);
+    format_va(r, va);
     rrec_group_verify_epoch(group);
     error = check_epoch(group, r->epoch, whyp);
     if (error) {
@@ -234,11 +278,15 @@ request_member_add(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
     }
     const struct rrec_member *m = request_find_member(idl, group, r->host);
     if (m) {
-        bool same;
+        enum existing what;
 
-        error = check_existing(m, r, va, &same, whyp);
-        if (error || same) {
+        error = check_existing(m, r, va, &what, whyp);
+        if (error || what == EXISTING_IS_SAME) {
             return error;
+        }
+        if (what == EXISTING_DOUBTED) {
+            set_new(m, r, va);
+            return 0;
         }
     } else {
         m = rrec_member_insert(txn);
@@ -255,7 +303,30 @@ request_member_add(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
     rrec_member_set_epoch(m, group->epoch);
     rrec_member_set_branch(m, 0); /* it is another receiver now. */
     rrec_member_set_want(m, "active");
+    request_member_close(m, "");
     return 0;
+}
+
+int
+request_member_answer(const struct ovsdb_idl *idl, const struct request_member *r, char **whyp)
+{
+    const struct rrec_group *group = request_find_group(idl, r->group);
+    const struct rrec_member *m = group ? request_find_member(idl, group, r->host) : NULL;
+    char va[24];
+
+    format_va(r, va);
+    if (!m || is_same(m, r, va)) {
+        return 0; /* or gone since. */
+    }
+    if (m->n_new_qpn && m->new_qpn[0] == r->qpn) {
+        return refuse(EAGAIN, whyp,
+                      "%s is registered in epoch %" PRId64 " of group %s with QPN 0x%" PRIx64
+                      ", and whether that is alive is not known: %s",
+                      m->host, m->epoch, group->name, m->qpn, m->status);
+    }
+    return refuse(EBUSY, whyp, "%s%s",
+                  m->refused[0] ? m->refused : "another registration came in between of ",
+                  m->refused[0] ? "" : m->host);
 }
 
 /*

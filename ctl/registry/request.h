@@ -10,7 +10,7 @@
  *   ENOENT     no such group or host
  *   ESTALE     the group is in another epoch than the caller thinks
  *   EEXIST     registered already with other values
- *   EBUSY      the member's earlier registration is still on its way out
+ *   EBUSY      the member's earlier registration is still on its way out, or is alive
  *   EAGAIN     castd has not given the group an epoch yet
  *   EHOSTDOWN  the group has failed in this epoch: only a new one helps
  */
@@ -53,10 +53,19 @@ struct request_member {
     int64_t psn;
     int64_t epoch; /* that the group must be in; 0: the current one. */
     bool may_exist;
+    bool replace; /* also in place of a registration that is not active (yet). */
 };
 
+/* Registers.  Where a registration with another QPN is active nothing is changed before its edge has
+ * asked that queue pair: request_member_answer() says what came of it. */
 int request_member_add(const struct ovsdb_idl *, struct ovsdb_idl_txn *,
                        const struct request_member *, char **whyp);
+/* Once castd has taken up the registration: is it in the place of an earlier one, if there was one?
+ * EAGAIN: that is not decided yet, '*whyp' says what it waits for.  EBUSY: the earlier one is alive,
+ * or another request came in between. */
+int request_member_answer(const struct ovsdb_idl *, const struct request_member *, char **whyp);
+/* Nobody wants the member's place any more; 'refused' is why it was not given, or "". */
+void request_member_close(const struct rrec_member *, const char *refused);
 
 /* Is the group ready in 'epoch' (0: any) with at least 'n_members' active members?  EAGAIN: not
  * yet; '*whyp' says what it waits for. */

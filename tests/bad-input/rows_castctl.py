@@ -437,9 +437,11 @@ ROWS = (
      'castctl: member add: group g is in epoch 1, not 7'),
     ('castctl member add g nobody --qpn 18', 2, "castctl: member add: no host named 'nobody'"),
     ('castctl member add x r2 --qpn 18', 2, "castctl: member add: no group named 'x'"),
-    ('castctl member add g r1 --qpn 18', 2,
+    ('castctl member add g r1 --qpn 17', 2,
      'castctl: member add: r1 is registered in epoch 1 of group g with QPN 0x11 already'),
-    ('castctl member add g r1 --qpn 18 --may-exist', 2,
+    ('castctl member add g r1 --qpn 17 --may-exist', 2,
+     'castctl: member add: r1 is registered in epoch 1 of group g with QPN 0x11 already'),
+    ('castctl member add g r1 --qpn 17 --replace', 2,
      'castctl: member add: r1 is registered in epoch 1 of group g with QPN 0x11 already'),
     ('castctl member leave g', 1,
      'castctl: member leave: missing argument: member leave GROUP HOST (castctl member leave '

@@ -138,7 +138,7 @@ def lost_comes_back(w):
     w.apply_all_until('all is applied', lambda: w.show()['status'] == '')
     check_equal('it', (w.show()['state'], w.member('r9')['first_psn'],
                        w.db.row('Member', host='r9')['lost']), ('ready', 71, ''))
-    w.refused(MEMBER % ('r9', 21), 2, 'is registered in epoch 1 .* with QPN 0x14 already')
+    w.refused(MEMBER % ('r9', 20), 2, 'is registered in epoch 1 .* with QPN 0x14 already')
 
 
 def lost_before_it_joined(w):
