@@ -269,8 +269,8 @@ check_carried_for(struct rollout *r, size_t member)
     return error;
 }
 
-/* Whom the topology does not carry any more before it has counted, leaves.  That is no matter of the
- * group. */
+/* Whom the topology does not carry any more before it has counted, leaves.  That is no matter of
+ * the group. */
 static void
 check_newcomers_carried(struct rollout *r)
 {

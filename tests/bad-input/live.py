@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import threading
 
 import lab
 from table import Section, cell, check_said, matches, named, real, run
@@ -14,6 +15,9 @@ from world import Db, check, check_equal, references, wait_until
 
 # Where a row that castd leaves out is named.
 LEFT_OUT = 'log, doctor'
+
+# What an edge does in a section of Places.
+STOPPED, ANSWERS = 'does not run', 'says that it answers'
 
 # What castd tells nodes.
 TOLD = ('Branch', 'Port', 'Route', 'Sid', 'Tree_Node')
@@ -162,6 +166,94 @@ class Agent(Section):
 
     def cells(self, row):
         return cell('%s.%s' % row[:2]), cell(str(row[2])), cell(row[3])
+
+
+def registered():
+    """Who is registered, and what castd has told the edges of them."""
+    db = Db(lab.path('db.sock'))
+    members = db.rows('Member')
+    branches = db.rows('Branch')
+    db.close()
+    kept = ('host', 'qpn', 'rkey', 'va', 'len', 'psn', 'epoch', 'want', 'branch', 'lost', 'state')
+    return {**{'Member ' + m['host']: json.dumps([m[c] for c in kept]) for m in members},
+            **{'Branch ' + b['_uuid'][1]: json.dumps([b['id'], b['qpn']]) for b in branches}}
+
+
+class Places(Section):
+    """Rows (what the edge n1 does, command, exit status, what standard error says), where r1 is an
+    active member.  The edge is stopped, and the test says in its place that r1's queue pair
+    answers."""
+
+    head = ('edge', 'input', 'exit', 'says')
+
+    def __init__(self, name, about, rows):
+        super().__init__(name, about, rows, (registered,))
+
+    def begin(self, row):
+        with open(lab.path('n1.pid'), encoding='ascii') as f:
+            self.edge = int(f.read())
+        os.kill(self.edge, signal.SIGSTOP)
+
+    def answer(self):
+        """As the agent of the edge, when it is asked."""
+        db = Db(lab.path('db.sock'))
+        asked = wait_until('a doubt', lambda: [b for b in db.rows('Branch')
+                                               if b['doubt'] != ['set', []]])[0]
+        for tree in db.rows('Tree_Node'):
+            if asked['_uuid'][1] in references(tree['branches']):
+                db.update('Tree_Node', {'_uuid': tree['_uuid']},
+                          answered=['map', [[asked['id'], asked['doubt']]]])
+        db.close()
+
+    def try_row(self, row):
+        edge = threading.Thread(target=self.answer)
+        if row[0] == ANSWERS:
+            edge.start()
+        status, out, err = run(row[1])
+        if row[0] == ANSWERS:
+            edge.join()
+        check_said(err.rstrip('\n'), row[3])
+        check_equal('exit status', status, row[2])
+        check(not out, 'printed %r', out)
+
+    def end(self, row):
+        """The request that may stand is withdrawn."""
+        db = Db(lab.path('db.sock'))
+        db.update('Member', {}, new_qpn=['set', []], refused='')
+        db.update('Tree_Node', {}, answered=['map', []])
+        db.close()
+        os.kill(self.edge, signal.SIGCONT)
+        lab.output('castctl', 'group', 'reset', 'settled')
+        wait_until('everything is at rest', lab.at_rest)
+
+    def inputs(self):
+        return [row[1] for row in self.rows]
+
+    def title(self, row):
+        return row[1]
+
+    def cells(self, row):
+        return row[0], cell(row[1]), str(row[2]), cell(row[3])
+
+
+class Newcomers(Places):
+    """The same, where r2 has been added, and the edge was told."""
+
+    def begin(self, row):
+        super().begin(row)
+        lab.output('castctl', 'member', 'add', 'g', 'r2', '--qpn', '18', '--rkey', '7', '--va', '0',
+                   '--len', '4096')
+        db = Db(lab.path('db.sock'))
+        wait_until('the edge was told of r2', lambda: matches(
+            'waiting for node n1 …', db.row('Member', host='r2')['status']))
+        db.close()
+
+    def end(self, row):
+        lab.output('castctl', '--wait=none', 'member', 'remove', 'g', 'r2')
+        super().end(row)
+        lab.output('castctl', 'member', 'remove', 'g', 'r2', '--if-exists')
+        lab.output('castctl', 'group', 'wait', 'g')
+        wait_until('everything is at rest', lab.at_rest)
 
 
 class Started(Section):

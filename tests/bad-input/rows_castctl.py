@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong command lines of castctl."""
+from live import ANSWERS, STOPPED, Newcomers, Places
 from table import Commands
 
 ROWS = (
@@ -603,7 +604,29 @@ ROWS = (
     ('castctl --version=2', 1, "castctl: option '--version' doesn't allow an argument"),
 )
 
+ALIVE = 'castctl: member add: r1 is registered with QPN 0x11, and its queue pair answers'
+UNDECIDED = ('castctl: not decided after 1 s: r1 is registered in epoch 1 of group g with QPN 0x11, and '
+             'whether that is alive is not known: QPN 0x12 is to take its place: waiting for node n1 '
+             '(generation …, applied …)')
+
+PLACES = (
+    (ANSWERS, 'castctl member add g r1 --qpn 18', 2, ALIVE),
+    (ANSWERS, 'castctl member add g r1 --qpn 18 --replace', 2, ALIVE),
+    (STOPPED, 'castctl --timeout 1 member add g r1 --qpn 18', 3, UNDECIDED),
+    (STOPPED, 'castctl --timeout 1 member add g r1 --qpn 18 --replace', 3, UNDECIDED),
+)
+
+NEWCOMERS = (
+    (STOPPED, 'castctl --timeout 2 group wait g --members 2', 3,
+     'castctl: group g not ready after 2 s: epoch 1, state pending, waiting for node n1 (generation …, '
+     'applied …); 1 of 2 members active; r2 joining: waiting for node n1 (generation …, applied …)'),
+)
+
 SECTIONS = (
     Commands('castctl', 'Group g is ready with member r1 and source h0, group empty has neither.',
              ROWS),
+    Places('castctl: the place of a member', 'r1 of group g is active, and stays. The edge is the node '
+           'n1.', PLACES),
+    Newcomers('castctl: a member whose edge does not run', 'r2 was added to group g, and is behind n1.',
+              NEWCOMERS),
 )
