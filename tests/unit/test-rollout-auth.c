@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whatever the operator asks for, and in whatever order nodes apply what they are
- * told: every packet that the source agent sends is accepted by every edge, and in
- * the end all have what is wanted and nothing else.
+ * Whatever the operator asks for, whoever joins, and in whatever order nodes apply
+ * what they are told: every packet that the source agent sends is accepted by every
+ * edge, and in the end all have what is wanted and nothing else.
  */
 #include <config.h>
 
@@ -28,6 +28,7 @@ static struct model {
     struct plan_topology topology;
     struct plan_member members[N_MEMBERS];
     struct plan_group group;
+    bool registered[N_MEMBERS];
     struct node nodes[MAX_NODES];
     bool started;
 } m;
@@ -43,6 +44,7 @@ setup(void)
 
         snprintf(name, sizeof name, "r%zu", i + 1);
         plan_fixture_add_member(&m.group, name);
+        m.registered[i] = i == 0 || rand() % 2;
     }
 }
 
@@ -70,12 +72,28 @@ same_auth(const struct auth_config *a, const struct auth_config *b)
     return true;
 }
 
+/* Do all branches wait, or not, as they did? */
+static bool
+same_joining(const struct tree_config *a, const struct tree_config *b)
+{
+    for (size_t i = 0; i < a->n_branches; i++) {
+        if (a->branches[i].id != b->branches[i].id || a->branches[i].join != b->branches[i].join) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool
 is_current(const struct node *n)
 {
     return n->runs == n->told && n->row.open == n->tree.open && n->row.n_copies == n->tree.n_copies
-           && n->row.n_branches == n->tree.n_branches && same_auth(&n->row.auth, &n->tree.auth);
+           && n->row.n_branches == n->tree.n_branches && same_joining(&n->row, &n->tree)
+           && same_auth(&n->row.auth, &n->tree.auth);
 }
+
+/* How often somebody has come into a tree under way. */
+static size_t n_joined;
 
 static void
 step(void)
@@ -92,7 +110,7 @@ step(void)
     r.group.members = xmemdup(m.members, sizeof m.members);
     r.have.trees = xcalloc(MAX_NODES, sizeof *r.have.trees);
     for (size_t i = 0; i < N_MEMBERS; i++) {
-        r.members[i].registered = true;
+        r.members[i].registered = m.registered[i];
     }
     for (size_t i = 0; i < m.topology.n_nodes; i++) {
         if (m.nodes[i].told) {
@@ -109,6 +127,9 @@ step(void)
     }
     rollout_step(&r);
     ck_assert_ptr_null(r.error);
+    for (size_t i = 0; m.started && i < N_MEMBERS; i++) {
+        n_joined += !r.members[i].provisioned && plan_is_provisioned(&r.plan, m.members[i].branch);
+    }
     for (size_t i = 0; i < r.plan.n_trees; i++) {
         struct node *n = &m.nodes[r.plan.trees[i].node - m.topology.nodes];
 
@@ -129,6 +150,19 @@ apply(struct node *n)
     }
 }
 
+/* The node says who has joined: all who may. */
+static void
+report(struct node *n)
+{
+    for (size_t i = 0; i < n->row.n_branches && is_current(n); i++) {
+        struct branch_config *b = &n->row.branches[i];
+
+        if (b->join == (b->kind == BRANCH_NODE ? BRANCH_WAITS : BRANCH_ADMITTED)) {
+            b->join = n->tree.branches[i].join = BRANCH_COUNTS;
+        }
+    }
+}
+
 static bool
 is_edge(size_t i)
 {
@@ -142,7 +176,22 @@ is_edge(size_t i)
     return false;
 }
 
-/* What the open agent runs now, all edges accept as they run now. */
+/* Does a receiver of this edge count? */
+static bool
+is_needed(const struct node *n)
+{
+    for (size_t i = 0; i < n->row.n_branches; i++) {
+        const struct branch_config *b = &n->row.branches[i];
+
+        if (b->kind == BRANCH_RECEIVER && b->join == BRANCH_COUNTS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the open agent runs now, all edges accept as they run now.  One that has only who is to join
+ * may not run yet. */
 static void
 check_accepted(const struct auth_config *sends)
 {
@@ -150,7 +199,7 @@ check_accepted(const struct auth_config *sends)
         const struct auth_config *edge = &m.nodes[i].tree.auth;
 
         if (is_edge(i)) {
-            ck_assert(m.nodes[i].runs);
+            ck_assert(m.nodes[i].runs || !is_needed(&m.nodes[i]));
             ck_assert_uint_eq(edge->tlvs & ~sends->tlvs, 0);
             ck_assert(!edge->tlvs || auth_find_key(edge, sends->key));
         }
@@ -196,6 +245,9 @@ check_end(void)
             apply(&m.nodes[n]);
             check_now();
         }
+        for (size_t n = 0; n < m.topology.n_nodes; n++) {
+            report(&m.nodes[n]);
+        }
     }
     for (size_t i = 0; i < m.topology.n_nodes; i++) {
         const struct auth_config *c = &m.nodes[i].tree.auth;
@@ -214,7 +266,7 @@ run_seed(unsigned seed)
     srand(seed);
     setup();
     for (int i = 0; i < STEPS; i++) {
-        switch (rand() % 8) {
+        switch (rand() % 10) {
         case 0:
             m.group.auth.tlvs = (unsigned) rand() % 4;
             m.group.auth.key = m.group.auth.tlvs ? 1 + (uint32_t) rand() % 3 : 0;
@@ -222,6 +274,8 @@ run_seed(unsigned seed)
         case 1:
         case 2:
         case 3: step(); break;
+        case 4: m.registered[rand() % N_MEMBERS] |= rand() % 4 == 0; break;
+        case 5: report(&m.nodes[(size_t) rand() % m.topology.n_nodes]); break;
         default: apply(&m.nodes[(size_t) rand() % m.topology.n_nodes]);
         }
         check_now();
@@ -235,6 +289,7 @@ START_TEST(any_order)
         for (unsigned seed = 0; seed < SEEDS; seed++) {
             run_seed(seed);
         }
+        ck_assert_uint_ge(n_joined, SEEDS / 10);
     }
 END_TEST
 
