@@ -5,8 +5,8 @@
  * A copy shares the original's bytes behind its own head.  While a branch may be asked how far it
  * is, the head reaches to the end of the BTH, because AckReq is there, and the ICRC is the copy's
  * own.  A copy that was sent may still wait in a queue, so what it shares must stay as it is
- * while the last copy is made of the original itself.  Hence the first copy decides for all of
- * this packet's: nothing that was shared by one is written in another.
+ * while the last copy is made of the original itself.  Hence that is decided once for all copies of
+ * a packet: nothing that was shared by one is written in another.
  *
  * The machine is told of a copy after it was sent: a branch whose copy was lost here keeps its NAK,
  * which goes up.
@@ -31,13 +31,14 @@ is_asked(const struct fanout *f, uint32_t branch)
                                    : reverse_asks(f->reverse, branch);
 }
 
-/* Decides what copies have of their own. */
+/* Decides what copies have of their own, and if branches are to be looked at. */
 static void
 begin(struct fanout *f)
 {
     uint32_t to_bth = f->bth_ofs + (uint32_t) sizeof(struct bth);
 
     f->begun = true;
+    f->takes_all = reverse_takes_all(f->reverse, f->psn);
     f->may_ask = reverse_asks_any(f->reverse);
     f->own_len = f->may_ask && f->head_len < to_bth ? to_bth : f->head_len;
 }
@@ -77,9 +78,6 @@ send_copy(struct fanout *f, bool last)
     enum drop_reason why = DROP_pool_empty;
     uint8_t *icrc;
 
-    if (!f->begun) {
-        begin(f);
-    }
     struct packet *p = make_copy(f, last, &icrc);
 
     if (p) {
@@ -103,11 +101,15 @@ fanout_leave_out(struct fanout *f, const struct in6_addr *to, enum drop_reason w
 void
 fanout_add(struct fanout *f, uint32_t branch, void *target, const struct in6_addr *to)
 {
+    if (!f->begun) {
+        begin(f);
+    }
     if (branch != FANOUT_SHARED && reverse_is_pruned(f->reverse, branch)) {
         fanout_leave_out(f, to, DROP_member_lost);
         return;
     }
-    if (branch != FANOUT_SHARED && !reverse_takes(f->reverse, branch, f->psn, f->now)) {
+    if (!f->takes_all && branch != FANOUT_SHARED
+        && !reverse_takes(f->reverse, branch, f->psn, f->now)) {
         TRACE(&f->node->tracer,
               "%s: no copy to %s, which gets what comes from its first message on", f->what,
               TRACE_ADDR(to));

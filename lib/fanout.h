@@ -49,7 +49,8 @@ struct fanout {
     void *held; /* target that gets its copy when the next one is found; NULL: none. */
     uint32_t held_branch;
     uint32_t own_len;   /* bytes from 'ofs' on that are each copy's own. */
-    bool begun;         /* 'may_ask' and 'own_len' are known. */
+    bool begun;         /* 'takes_all', 'may_ask' and 'own_len' are known. */
+    bool takes_all;     /* no branch has to be looked at for reverse_takes(). */
     bool may_ask;       /* copies may get AckReq. */
     bool shared;        /* a target for the branches that share was found. */
     bool shared_needed; /* these branches need a copy: reverse_filters_all() is false. */

@@ -274,12 +274,6 @@ branch_delete(struct reverse *r, struct branch *b)
     free(b);
 }
 
-size_t
-branches_counted(const struct reverse *r)
-{
-    return r->n_branches - r->n_pruned - r->n_waiting;
-}
-
 const struct branch *
 branches_minimum(const struct reverse *r)
 {

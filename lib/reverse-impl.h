@@ -118,6 +118,7 @@ struct reverse {
     size_t n_lost, n_pruned, n_waiting;
     size_t n_ready;      /* receivers among those that wait. */
     size_t n_bounded;    /* branches with 'bounded'. */
+    psn_t last_first;    /* the highest 'first' of those. */
     size_t n_idle_asked; /* branches with 'idle_asked' that are not lost. */
     size_t n_due;        /* branches with a question due, none of them before index... */
     size_t due_from;     /* ...this. */
@@ -183,7 +184,12 @@ void branches_prune(struct reverse *);
 void branches_count_last(struct reverse *, uint64_t now);
 
 /* How many branches count. */
-size_t branches_counted(const struct reverse *);
+static inline size_t
+branches_counted(const struct reverse *r)
+{
+    return r->n_branches - r->n_pruned - r->n_waiting;
+}
+
 /* A branch that waits counts from 'una' on. */
 void branch_join(struct reverse *, struct branch *b, psn_t una, uint64_t now);
 

@@ -6,8 +6,9 @@
  * does not count.  A node ceases to wait with its first ACK, a receiver with the first
  * copy of a new message.
  *
- * A receiver that was admitted gets no PSN below its first.  That is asked for each copy
- * only as long as such a PSN can still come: a source repeats what it has outstanding.
+ * A receiver that was admitted gets no PSN below its first.  That is asked only as long as such a
+ * PSN can still come, since a source repeats what it has outstanding, and only for PSNs that are
+ * below the first of the receiver that was admitted last.
  */
 #include <errno.h>
 
@@ -143,6 +144,7 @@ join(struct reverse *r, struct branch *b, psn_t una, uint64_t now)
     if (!b->is_node) {
         b->bounded = true;
         r->n_bounded++;
+        r->last_first = una; /* It is new here. */
     }
     r->n_ready -= b->ready;
     b->ready = false;
@@ -181,9 +183,15 @@ join_bound(struct reverse *r, struct branch *b)
 }
 
 bool
+reverse_takes_all(const struct reverse *r, psn_t q)
+{
+    return !r->n_waiting && (!r->n_bounded || psn_cmp(q, r->last_first) >= 0);
+}
+
+bool
 reverse_takes(struct reverse *r, uint32_t id, psn_t q, uint64_t now)
 {
-    if (!r->n_waiting && !r->n_bounded) {
+    if (reverse_takes_all(r, q)) {
         return true;
     }
     struct branch *b = branch_find_near(r, id);

@@ -117,6 +117,12 @@ reverse_ask_when_idle(struct reverse *r, uint32_t id, bool may)
 }
 
 bool
+reverse_has_questions(const struct reverse *r)
+{
+    return r->n_due;
+}
+
+bool
 reverse_next_question(struct reverse *r, uint32_t *id, psn_t *psn)
 {
     for (; r->n_due && r->due_from < r->n_branches; r->due_from++) {

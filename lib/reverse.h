@@ -92,6 +92,8 @@ void reverse_ask_when_idle(struct reverse *, uint32_t id, bool may);
 /* A question to be sent now, after reverse_timer(); false: there is none.  *psn is in the epoch's
  * numbers.  For a branch that waits it is not given: one below what its queue pair expects. */
 bool reverse_next_question(struct reverse *, uint32_t *id, psn_t *psn);
+/* Can there be one? */
+bool reverse_has_questions(const struct reverse *);
 /* Asks the branch at once whether it lives, whatever it lacks: reverse_next_question() has the first
  * question after the next reverse_timer().  If it answers none of 8 in 0.4 s that is said (below),
  * and it is lost if it lacks something. */
@@ -124,6 +126,8 @@ bool reverse_confirms_alone(const struct reverse *);
 void reverse_admit(struct reverse *);
 /* May this branch have a copy of PSN q, the one that goes down?  May admit the branch. */
 bool reverse_takes(struct reverse *, uint32_t id, psn_t q, uint64_t now);
+/* Is that known to be true of each branch? */
+bool reverse_takes_all(const struct reverse *, psn_t q);
 /* Copies of the PSN of the last reverse_down() were made.  If all branches wait, it answers. */
 struct reverse_out reverse_passed(struct reverse *, uint64_t now);
 

@@ -104,7 +104,9 @@ reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *o
 {
     if (!t->superseded) {
         aggregate_send(t->aggregate, &sw->base, out, now);
-        ask(sw, t, now);
+        if (reverse_has_questions(t->aggregate->reverse)) {
+            ask(sw, t, now);
+        }
     }
     tree_touched(sw, t);
 }
