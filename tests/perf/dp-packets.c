@@ -116,7 +116,8 @@ set_psn(struct sample *s, uint32_t psn)
     ((struct bth *) (s->bytes + s->h.bth_ofs))->psn = be24_put(psn & PSN_MASK);
 }
 
-/* The ICRC of a request is let become wrong: no node looks at it while PSNs come in order. */
+/* The ICRC of a request is let become wrong: no node looks at it while PSNs come in order and nobody
+ * joins. */
 static void
 feed_request(uint32_t psn)
 {
@@ -126,12 +127,18 @@ feed_request(uint32_t psn)
 }
 
 static void
-feed_ack(struct sample *s)
+make_icrc(struct sample *s)
 {
     uint16_t ip = parsed_innermost(&s->h)->ofs;
 
     icrc_store(s->bytes + s->h.icrc_ofs,
                icrc_compute(s->bytes + ip, (size_t) (s->h.icrc_ofs - ip)));
+}
+
+static void
+feed_ack(struct sample *s)
+{
+    make_icrc(s);
     feed(s);
 }
 
@@ -228,15 +235,96 @@ down_sample(const struct in6_addr *sid)
     sample_init(&bench.down, AGENT_PORT, bytes, t.len + inner_len);
 }
 
+static void
+start_edge(unsigned n)
+{
+    struct in6_addr sid = node_sid(STAR_EDGE_ID, SID_FUNC_END_MT);
+
+    configure(n);
+    down_sample(&sid);
+}
+
 /* An edge with FAN_OUT receivers in n groups. */
 static void
 edge(unsigned n)
 {
-    struct in6_addr sid = node_sid(STAR_EDGE_ID, SID_FUNC_END_MT);
-
     bench.f = fixture_create_with(&swedge_class, FAN_OUT, N_PACKETS);
-    configure(n);
-    down_sample(&sid);
+    start_edge(n);
+}
+
+static void
+make_acks(void)
+{
+    for (unsigned i = 0; i < FAN_OUT; i++) {
+        struct in6_addr r = star_receiver(i);
+        struct roce_spec ack = {.src = &r,
+                                .dst = &star_proxy,
+                                .dest_qp = STAR_DQPN,
+                                .opcode = RC_ACK,
+                                .syndrome = 0x1f};
+        uint8_t bytes[PACKET_ROOM];
+
+        sample_init(&bench.acks[i], star_port(i), bytes, roce_build(bytes, &ack));
+    }
+}
+
+/* What the queue pairs of receivers expected that joined later. */
+#define EXPECTED (START + 0x654321)
+
+/* An edge without receivers, and where to configure those that come. */
+static struct branch_config *
+empty_edge(void)
+{
+    bench.f = fixture_create_with(&swedge_class, FAN_OUT, N_PACKETS);
+    struct tree_config *tree = bench.f->config.trees;
+
+    tree->n_branches = 0;
+    fixture_configure(bench.f);
+    tree->n_branches = FAN_OUT;
+    return tree->branches;
+}
+
+/* An edge whose receivers joined in an earlier life of the node. */
+static void
+late_edge(unsigned n)
+{
+    struct branch_config *branches = empty_edge();
+
+    for (unsigned i = 0; i < FAN_OUT; i++) {
+        branches[i].late = true;
+        branches[i].first = psn_make(START);
+        branches[i].psn = psn_make(EXPECTED);
+    }
+    start_edge(n);
+}
+
+/* An edge whose receivers join with the second packet. */
+static void
+joining_edge(unsigned n)
+{
+    struct branch_config *branches = empty_edge();
+
+    for (unsigned i = 0; i < FAN_OUT; i++) {
+        branches[i].join = BRANCH_ADMITTED;
+        branches[i].psn = psn_make(EXPECTED);
+    }
+    start_edge(n);
+    make_acks();
+}
+
+/* The receivers have said where they stand before the second packet comes, whose ICRC is looked at. */
+static void
+feed_joining(uint32_t i)
+{
+    for (unsigned b = 0; i == 1 && b < FAN_OUT; b++) {
+        set_psn(&bench.acks[b], EXPECTED - 1);
+        feed_ack(&bench.acks[b]);
+    }
+    if (i == 1) {
+        set_psn(&bench.down, START + i);
+        make_icrc(&bench.down);
+    }
+    feed_group(i);
 }
 
 /* A transit node with FAN_OUT nodes below it in n groups. */
@@ -284,17 +372,7 @@ static void
 acked_edge(unsigned n)
 {
     edge(n);
-    for (unsigned i = 0; i < FAN_OUT; i++) {
-        struct in6_addr r = star_receiver(i);
-        struct roce_spec ack = {.src = &r,
-                                .dst = &star_proxy,
-                                .dest_qp = STAR_DQPN,
-                                .opcode = RC_ACK,
-                                .syndrome = 0x1f};
-        uint8_t bytes[PACKET_ROOM];
-
-        sample_init(&bench.acks[i], star_port(i), bytes, roce_build(bytes, &ack));
-    }
+    make_acks();
 }
 
 static void
@@ -359,6 +437,9 @@ static const struct test_case cases[] = {
     {"end-mt-64", edge, 64, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"end-mt-512", edge, 512, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"end-mt-acked", acked_edge, 1, feed_acked, RC_WRITE_ONLY, 0, FAN_OUT + 1},
+    {"end-mt-late", late_edge, 1, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
+    {"end-mt-late-middle", late_edge, 1, feed_group, RC_WRITE_MIDDLE, 0, FAN_OUT},
+    {"end-mt-joined", joining_edge, 1, feed_joining, RC_WRITE_ONLY, 0, FAN_OUT},
     {"replicate", transit, 1, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"replicate-8", transit, 8, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"replicate-64", transit, 64, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
