@@ -220,15 +220,17 @@ set_group(struct castd_group *g, enum group_state state, const char *status)
     }
 }
 
-/* Is a member that is leaving, perhaps from an earlier epoch, out everywhere? */
+/* Is a member that is leaving, perhaps from an earlier epoch, out everywhere?  Who has left stays out,
+ * whatever switches have to apply since. */
 static bool
 is_out(const struct castd_group *g, size_t i)
 {
     const struct rollout_member *in = &g->rollout.members[i];
     const struct plan_member *out = &g->rollout.group.members[i];
+    bool applied = g->rollout.switches_applied || !strcmp(g->members[i]->state, "left");
 
-    return !in->copied && !in->provisioned && !out->copy && !out->provision
-           && g->rollout.switches_applied && !castd_is_in_earlier_epoch(g, g->members[i]->host);
+    return !in->copied && !in->provisioned && !out->copy && !out->provision && applied
+           && !castd_is_in_earlier_epoch(g, g->members[i]->host);
 }
 
 static void
