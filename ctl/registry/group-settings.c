@@ -202,8 +202,14 @@ group_setting_equal(const struct group_setting *setting, const struct group_sett
 struct group_settings
 group_settings_default(void)
 {
-    struct group_settings s = {.psn = PSN_RANDOM};
+    static _Thread_local struct group_settings s; /* castd asks for each group, again and again. */
+    static _Thread_local bool known;
 
+    if (known) {
+        return s;
+    }
+    s = (struct group_settings){.psn = PSN_RANDOM};
+    known = true;
     for (const struct group_setting *i = group_settings_table; i->option; i++) {
         char *why;
 
@@ -213,9 +219,31 @@ group_settings_default(void)
     return s;
 }
 
+/* Do all settings make sense?  Words do. */
+static bool
+are_good(const struct group_settings *s)
+{
+    struct group_settings other = *s; /* checks may change it. */
+    bool good = true;
+
+    for (const struct group_setting *i = group_settings_table; i->option && good; i++) {
+        uint64_t value = get_field(i, s), max = i->max_for ? i->max_for(s) : i->max;
+        char *why = NULL;
+
+        if (!i->words && value != (uint64_t) PSN_RANDOM) {
+            good = value >= i->min && value <= max && !(i->check && i->check(&other, value, &why));
+        }
+        free(why);
+    }
+    return good;
+}
+
 char *
 group_settings_mend(struct group_settings *s)
 {
+    if (are_good(s)) {
+        return NULL;
+    }
     struct group_settings good = group_settings_default();
     char *problem = NULL;
 
