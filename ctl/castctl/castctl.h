@@ -111,6 +111,9 @@ struct ctl {
  * object a line, also of errors. */
 #define CTL_STREAM   (1ull << 59)
 
+/* Likewise: its second argument is a host, and of members it looks at this host's only. */
+#define CTL_ONE_HOST (1ull << 58)
+
 /* An option in a command's 'options' or 'required'. */
 #define FLAG(OPTION) (1ull << (OPTION))
 

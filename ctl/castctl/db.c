@@ -147,6 +147,17 @@ ctl_next_news(struct ctl *ctl)
     return NEWS_NONE;
 }
 
+/* Most rows of a registry with many groups are members'. */
+static void
+omit_other_hosts(const struct ctl *ctl)
+{
+    struct ovsdb_idl_condition host = OVSDB_IDL_CONDITION_INIT(&host);
+
+    rrec_member_add_clause_host(&host, OVSDB_F_EQ, ctl->argv[1]);
+    rrec_member_set_condition(ctl->idl, &host);
+    ovsdb_idl_condition_destroy(&host);
+}
+
 /* If nobody listens on a single unix socket, that is final; any other registry may come up. */
 static void
 connect_registry(struct ctl *ctl)
@@ -163,6 +174,9 @@ connect_registry(struct ctl *ctl)
     registry_omit_secrets(ctl->idl);
     if (!(ctl->command->options & CTL_INTENT)) {
         registry_omit_intent(ctl->idl);
+    }
+    if (ctl->command->options & CTL_ONE_HOST) {
+        omit_other_hosts(ctl);
     }
     while (!ovsdb_idl_has_ever_connected(ctl->idl)) {
         ovsdb_idl_run(ctl->idl);

@@ -142,16 +142,16 @@ member_list(struct ctl *ctl)
 const struct ctl_command ctl_member_commands[] = {
     {"member add", "GROUP HOST", 2, 2,
      FLAG(OPT_QPN) | FLAG(OPT_RKEY) | FLAG(OPT_VA) | FLAG(OPT_LEN) | FLAG(OPT_PSN) | FLAG(OPT_KEEP)
-         | FLAG(OPT_EPOCH) | FLAG(OPT_MAY_EXIST) | FLAG(OPT_REPLACE),
+         | FLAG(OPT_EPOCH) | FLAG(OPT_MAY_EXIST) | FLAG(OPT_REPLACE) | CTL_ONE_HOST,
      FLAG(OPT_QPN), member_add, wait_for_place,
      "register a receiver's QP, its region if it takes RDMA WRITE, the PSN that it expects; in place "
      "of a registration of the host that is dead; --keep: the QP outlives epochs"},
-    {"member leave", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_leave, NULL,
+    {"member leave", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS) | CTL_ONE_HOST, 0, member_leave, NULL,
      "take a receiver out, without waiting until it is out"},
-    {"member drain", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_leave, wait_until_left,
-     "take a receiver out, and wait until it is out everywhere"},
-    {"member remove", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS), 0, member_remove, wait_until_left,
-     "as drain, and forget it"},
+    {"member drain", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS) | CTL_ONE_HOST, 0, member_leave,
+     wait_until_left, "take a receiver out, and wait until it is out everywhere"},
+    {"member remove", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS) | CTL_ONE_HOST, 0, member_remove,
+     wait_until_left, "as drain, and forget it"},
     {"member list", "GROUP", 1, 1, 0, 0, NULL, member_list, "list a group's members"},
     {.name = NULL},
 };
