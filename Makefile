@@ -221,10 +221,12 @@ fuzz_src := $(wildcard tests/fuzz/*.c)
 net_src := $(wildcard tests/net/test-*.c) tests/net/port-fixture.c
 perf_src := $(wildcard tests/perf/*.c)
 bench_dp_src := $(wildcard bench/dp/*.c)
-castmodel_src := $(filter-out $(net_src),$(wildcard tests/net/*.c)) bench/castbench/registry.c bench/castbench/content.c
+castcrowd_src := tests/net/castcrowd.c tests/net/model-host.c
+castmodel_src := $(filter-out $(net_src) tests/net/castcrowd.c,$(wildcard tests/net/*.c)) bench/castbench/registry.c \
+        bench/castbench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
 
-plain_src := $(sort $(lib_src) $(bench_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(api_test_src) \
+plain_src := $(sort $(lib_src) $(bench_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(castcrowd_src) $(api_test_src) \
         $(fake_verbs_src) $(bench_dp_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
         $(api_src) $(fuzz_src) $(sim_src) $(perf_src)
@@ -354,11 +356,13 @@ $(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuz
         $(LIBCASTFWD) $(CLIENT)
 $(FUZZERS): LIBS = -lyaml $(LIBS_CAST) $(LIBS_OVS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer)
 
-NET := $(if $(net_src),$(B)/tests/net)
+NET := $(if $(net_src),$(B)/tests/net $(B)/tests/castcrowd)
+$(B)/tests/castcrowd: $(call objs,$(castcrowd_src) tests/model/rc-endpoint.c) $(LIBCAST)
+$(B)/tests/castcrowd: LIBS = $(LIBS_CAST)
 $(B)/tests/net: $(call objs,$(net_src) $(addprefix tests/unit/,hex.c uso-frames.c)) $(LIBCAST)
 $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 
-$(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(B)/tests/net $(CASTSIM) $(DP_PACKETS) $(BENCH_DP) $(FUZZERS):
+$(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(NET) $(CASTSIM) $(DP_PACKETS) $(BENCH_DP) $(FUZZERS):
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pie $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
@@ -430,13 +434,15 @@ LONG_TIERS = \
     sim-long='build-san/tests/castsim --seeds 1..2000 --fresh 3000' \
     sim-compare-long='build/tests/castsim --compare' \
     ctl-scale=tests/ctl/scale \
+    net-joins=tests/net/joins \
+    net-joining-long='env LONG=1 tests/net/run joining' \
     bench-dp-long='bench/dp/run --long 600' \
     fuzz-long='tests/fuzz/run 600 $(fuzz_names)' \
     e2e-long='env KERNEL=6.12 LONG=1 tests/e2e/run'
 
 check-long: develop-deps ## what is too long for 'make check': more seeds, fuzzing, e2e on Linux 6.12 (hours)
 	$(Q)deps/install
-	+$(Q)$(MAKE) --no-print-directory all sim-built bench-dp-built
+	+$(Q)$(MAKE) --no-print-directory all net-built sim-built bench-dp-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 sim-built
 	+$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzzers
 	$(Q)tests/summary $(LONG_TIERS)

@@ -71,7 +71,9 @@ void
 model_host_close(struct model_host *h)
 {
     for (size_t i = 0; i < h->n_qps; i++) {
-        rc_destroy(h->qps[i].ep);
+        if (h->qps[i].ep) {
+            rc_destroy(h->qps[i].ep);
+        }
     }
     close(h->rx_fd);
     close(h->tx_fd);
@@ -102,8 +104,13 @@ complete(void *aux, uint64_t id, enum rc_status status)
 struct rc_endpoint *
 model_host_add(struct model_host *h, struct rc_config config, model_complete *done, void *aux)
 {
-    assert(h->n_qps < MODEL_HOST_MAX_QPS);
-    struct model_qp *qp = &h->qps[h->n_qps++];
+    struct model_qp *qp = h->qps;
+
+    while (qp < h->qps + h->n_qps && qp->ep) {
+        qp++;
+    }
+    h->n_qps += qp == h->qps + h->n_qps;
+    assert(h->n_qps <= MODEL_HOST_MAX_QPS);
     struct rc_ops ops = {.tx = transmit, .complete = complete, .aux = qp};
 
     config.own = h->address;
@@ -121,11 +128,22 @@ static struct rc_endpoint *
 find(const struct model_host *h, uint32_t qpn)
 {
     for (size_t i = 0; i < h->n_qps; i++) {
-        if (h->qps[i].qpn == qpn) {
+        if (h->qps[i].ep && h->qps[i].qpn == qpn) {
             return h->qps[i].ep;
         }
     }
     return NULL;
+}
+
+void
+model_host_remove(struct model_host *h, uint32_t qpn)
+{
+    for (size_t i = 0; i < h->n_qps; i++) {
+        if (h->qps[i].ep && h->qps[i].qpn == qpn) {
+            rc_destroy(h->qps[i].ep);
+            h->qps[i].ep = NULL;
+        }
+    }
 }
 
 /* A datagram whose payload is at ip + HEADERS_LEN.  Puts the headers that the kernel took off in

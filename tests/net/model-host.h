@@ -16,14 +16,14 @@
 
 #include "tests/model/rc-endpoint.h"
 
-#define MODEL_HOST_MAX_QPS 128
+#define MODEL_HOST_MAX_QPS 1024
 
 typedef void model_complete(void *aux, uint64_t id, enum rc_status);
 
 struct model_qp {
     const struct model_host *host;
     uint32_t qpn;
-    struct rc_endpoint *ep;
+    struct rc_endpoint *ep; /* NULL: the place is free. */
     model_complete *complete;
     void *aux;
 };
@@ -31,7 +31,7 @@ struct model_qp {
 struct model_host {
     struct in6_addr address;
     int rx_fd, tx_fd;
-    size_t n_qps;
+    size_t n_qps; /* places that are or were in use. */
     struct model_qp qps[MODEL_HOST_MAX_QPS];
     uint64_t n_stray; /* packets received for no queue pair of this host. */
 };
@@ -44,6 +44,9 @@ void model_host_close(struct model_host *);
  * belongs to the host. */
 struct rc_endpoint *
 model_host_add(struct model_host *, struct rc_config, model_complete *, void *aux);
+
+/* Removes the queue pair with this number, if there is one. */
+void model_host_remove(struct model_host *, uint32_t qpn);
 
 /* Gives the queue pairs what has arrived. */
 void model_host_receive(struct model_host *, uint64_t now);
