@@ -13,8 +13,8 @@
  *   show GROUP                      JSON
  *   forget GROUP                    with all its queue pairs
  *
- * Every message overwrites the same place in each receiver's region.  It says which one it is, so that
- * what a region has shows which message it is from, and if that is whole.
+ * Every message overwrites the same place in each receiver's region.  It says which one it is, so
+ * that what a region has shows which message it is from, and if that is whole.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -339,8 +339,9 @@ forget(char *words[])
     return "no such group";
 }
 
-/* {"posted": of messages, "completed", "status": of the first work request that failed, or 0, "sent": packets,
- * "retries", "receivers": {HOST: {"message": number of the one in its region, or 0, "requests": packets,
+/* {"posted": messages, "completed", "status": of the first work request that failed, or 0,
+ * "sent": packets, "retries",
+ * "receivers": {HOST: {"message": number of the one in its region, or 0, "requests": packets,
  * "duplicates", "naks"}}} */
 static const char *
 show(char *words[])
