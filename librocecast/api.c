@@ -39,6 +39,9 @@ api_fail(int error, const char *format, ...)
  * Sized structs.
  */
 
+/* Sizes of before something was added at the end. */
+#define EVENT_SIZE_0 offsetof(struct rocecast_event, place)
+
 static int
 check_size(const char *what, size_t size, size_t least)
 {
@@ -47,21 +50,34 @@ check_size(const char *what, size_t size, size_t least)
                                     size, least);
 }
 
+/* The same for the caller's struct, which begins with its size. */
+static int
+check_struct(const char *what, const void *s, size_t least)
+{
+    return s ? check_size(what, *(const size_t *) s, least)
+             : api_fail(EINVAL, "struct rocecast_%s: is missing", what);
+}
+
 int
 epoch_check_size(const struct rocecast_epoch *e)
 {
-    return check_size("epoch", e->size, sizeof *e);
+    return check_struct("epoch", e, sizeof *e);
 }
 
-/* Copies into the caller's struct, whose size has been checked. */
+/* Copies a struct of 'from_size' bytes into the caller's of 'to_size'.  A caller of an earlier
+ * version gets what it knows, one of a later version zeros behind what this version knows. */
+static void
+struct_give(void *to, size_t to_size, const void *from, size_t from_size)
+{
+    memset(to, 0, to_size);
+    memcpy(to, from, to_size < from_size ? to_size : from_size);
+    memcpy(to, &to_size, sizeof to_size);
+}
+
 static void
 epoch_give(struct rocecast_epoch *to, const struct rocecast_epoch *from)
 {
-    size_t size = to->size;
-
-    memset(to, 0, size); /* a caller of a later version has more than this version knows. */
-    memcpy(to, from, sizeof *to);
-    to->size = size;
+    struct_give(to, to->size, from, sizeof *from);
 }
 
 static int
@@ -275,7 +291,7 @@ rocecast_member_add(struct rocecast_group *g, const struct rocecast_member *m, i
     NO_CANCELLATION;
     struct call call = {
         .class = &call_member_add, .r = g->r, .group = g, .member = m, .timeout_ms = timeout_ms};
-    int error = check_size("member", m->size, sizeof *m);
+    int error = check_struct("member", m, sizeof *m);
 
     error = error ? error : check_name("host", m->host);
     error = error ? error : check_qpn(m->qpn);
@@ -322,6 +338,34 @@ rocecast_wait_ready(struct rocecast_group *g, uint32_t epoch, uint32_t n_members
     return error;
 }
 
+int
+rocecast_get_members(struct rocecast_group *g, struct rocecast_member_status *members, size_t size,
+                     size_t *n)
+{
+    NO_CANCELLATION;
+    int error = n ? check_size("member_status", size, sizeof *members)
+                  : api_fail(EINVAL, "members: their number is missing");
+
+    if (!error && *n && !members) {
+        error = api_fail(EINVAL, "members: no room, although there is for %zu", *n);
+    }
+    error = error ? error : loop_check_process();
+    if (error) {
+        return error;
+    }
+    size_t room = *n;
+    *n = 0;
+    loop_lock();
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (g->members[i].exists && (*n)++ < room) {
+            struct_give((char *) members + (*n - 1) * size, size, &g->members[i].now,
+                        sizeof g->members[i].now);
+        }
+    }
+    loop_unlock();
+    return 0;
+}
+
 /*
  * Events.
  */
@@ -336,17 +380,16 @@ int
 rocecast_next_event(struct rocecast_group *g, struct rocecast_event *event)
 {
     NO_CANCELLATION;
-    size_t size = event->size;
-    int error = check_size("event", size, sizeof *event);
+    struct rocecast_event next = {.size = sizeof next};
+    int error = check_struct("event", event, EVENT_SIZE_0);
 
     error = error ? error : loop_check_process();
     if (error) {
         return error;
     }
-    memset(event, 0, size);
-    event->size = size;
     loop_lock();
-    view_next_event(g, event);
+    view_next_event(g, &next, event->size < sizeof next);
     loop_unlock();
+    struct_give(event, event->size, &next, sizeof next);
     return 0;
 }

@@ -78,12 +78,16 @@ struct rocecast {
 };
 
 /* A member, as it is and as the program knows it. */
-enum member_state { MEMBER_ABSENT, MEMBER_ACTIVE, MEMBER_FAILED, MEMBER_LOST };
+struct seen_member {
+    struct rocecast_member_status now;
+    bool exists;      /* it has a row in the registry. */
+    int64_t branch;   /* which of its registrations this is. */
+    bool came_later;  /* its first message is not the epoch's first. */
+    bool needs_reset; /* lost: its queue pair has half a message. */
 
-struct member_view {
-    char host[ROCECAST_NAME_SIZE];
-    char text[ROCECAST_TEXT_SIZE];
-    enum member_state now, told;
+    enum rocecast_member_state told;
+    int64_t told_branch;
+    char told_text[ROCECAST_TEXT_SIZE];
 };
 
 struct rocecast_group {
@@ -95,16 +99,16 @@ struct rocecast_group {
     bool ecn;    /* queue pairs get ECT(0). */
 
     /* The group as it is. */
-    bool exists, ready;
+    bool exists, ready, degraded;
     struct rocecast_epoch epoch;
     char text[ROCECAST_TEXT_SIZE]; /* status. */
 
     /* The group as the program knows it. */
-    bool told_connected, told_exists, told_ready;
+    bool told_connected, told_exists, told_ready, told_degraded;
     struct rocecast_epoch told_epoch;
 
     size_t n_members;
-    struct member_view *members;
+    struct seen_member *members;
 };
 
 /* A function of the API that waits for the registry.
@@ -183,7 +187,8 @@ int remote_check(const char *db, char **whyp);
 void view_refresh(struct rocecast_group *);
 /* Notes that the program knows the current epoch. */
 void view_know_epoch(struct rocecast_group *);
-void view_next_event(struct rocecast_group *, struct rocecast_event *);
+/* 'earlier': the program knows no later events than REGISTRY_BACK, and no places. */
+void view_next_event(struct rocecast_group *, struct rocecast_event *, bool earlier);
 
 /* api.c */
 /* Leaves a sentence for rocecast_error() and returns 'error'. */

@@ -112,6 +112,46 @@ int rocecast_wait_ready(struct rocecast_group *, uint32_t epoch, uint32_t n_memb
                         struct rocecast_epoch *attributes);
 
 /*
+ * Members, as last heard from the registry.
+ */
+
+/* A place in an epoch: the beginning of a message, or a packet of one. */
+struct rocecast_place {
+    uint32_t known;   /* ROCECAST_PLACE_x: what of it is known, bitwise. */
+    uint32_t psn;     /* as the source counts, 24 bits. */
+    uint64_t message; /* number of the message; the epoch's first one is 0. */
+};
+#define ROCECAST_PLACE_PSN     1u
+#define ROCECAST_PLACE_MESSAGE 2u
+
+enum rocecast_member_state {
+    ROCECAST_MEMBER_LEFT,    /* it is out everywhere. */
+    ROCECAST_MEMBER_WAITING, /* it is registered and not served yet; text: what it waits for. */
+    ROCECAST_MEMBER_ACTIVE,  /* copies are made for it, and its acknowledgements count. */
+    ROCECAST_MEMBER_LEAVING, /* it is on its way out; text: what that waits for. */
+    ROCECAST_MEMBER_LOST,    /* it has refused data or fallen silent; text: why. */
+    ROCECAST_MEMBER_FAILED,  /* it cannot be served; text: why. */
+};
+
+struct rocecast_member_status {
+    size_t size; /* set by the library. */
+    enum rocecast_member_state state;
+    uint32_t qpn;
+    struct rocecast_place first; /* its first message, once it has been active. */
+    /* Lost: what it is known to have ends before this.  'message': it has all messages before. */
+    struct rocecast_place good;
+    char host[ROCECAST_NAME_SIZE];
+    char text[ROCECAST_TEXT_SIZE];
+};
+
+/* The members that are registered in the current epoch, in any order.  'members' has room for '*n'
+ * of them, each of 'size' bytes, which the caller sets to sizeof *members.  '*n' becomes the number
+ * of members that there are: if that is more than there is room for, the rest is missing.  'members'
+ * may be NULL if '*n' is 0. */
+int rocecast_get_members(struct rocecast_group *, struct rocecast_member_status *members,
+                         size_t size, size_t *n);
+
+/*
  * Events: the difference between what the program has been told and what is.
  * Nothing queues up for a program that reads late; it does not see changes that
  * have been undone since.
@@ -123,12 +163,20 @@ enum rocecast_event_type {
     ROCECAST_EVENT_NOT_READY,     /* the group is no longer ready; text: why. */
     ROCECAST_EVENT_EPOCH,         /* a new epoch: register again. */
     ROCECAST_EVENT_GONE,          /* the group has been deleted. */
-    ROCECAST_EVENT_MEMBER_ACTIVE, /* host */
-    ROCECAST_EVENT_MEMBER_LOST,   /* host; text: why.  It refused data or fell silent; or it
-                                   * was active or failed, and has left or must wait. */
+    ROCECAST_EVENT_MEMBER_ACTIVE, /* host: it has all that is sent in the epoch. */
+    ROCECAST_EVENT_MEMBER_LOST,   /* host; text: why; place: what it is known to have ends before.
+                                   * It refused data or fell silent. */
     ROCECAST_EVENT_MEMBER_FAILED, /* host; text: why. */
     ROCECAST_EVENT_REGISTRY_LOST, /* no connection: what is known gets old, data still flow. */
     ROCECAST_EVENT_REGISTRY_BACK,
+    ROCECAST_EVENT_MEMBER_JOINED,  /* host; place: its first message.  It is active, and came later
+                                    * than the epoch's first message. */
+    ROCECAST_EVENT_MEMBER_WAITING, /* host; text: for what.  Told again when that changes. */
+    ROCECAST_EVENT_MEMBER_LEFT,    /* host: it is out everywhere. */
+    ROCECAST_EVENT_GROUP_DEGRADED, /* the group goes on without some members; text: which. */
+    ROCECAST_EVENT_GROUP_WHOLE,    /* no member is lacking any more. */
+    ROCECAST_EVENT_RESTART_NEEDED, /* host; text: why; place: as MEMBER_LOST.  It is lost as its
+                                    * queue pair has half a message: reset and register it. */
 };
 
 struct rocecast_event {
@@ -137,11 +185,15 @@ struct rocecast_event {
     uint32_t epoch;
     char host[ROCECAST_NAME_SIZE];
     char text[ROCECAST_TEXT_SIZE];
+    struct rocecast_place place;
 };
 
 /* A descriptor that is readable while there are events; only for poll() and its like. */
 int rocecast_fd(const struct rocecast_group *);
-/* The next event; ROCECAST_EVENT_NONE if there is none. */
+/* The next event; ROCECAST_EVENT_NONE if there is none.  Who passes a struct without 'place', as
+ * programs do that were built with an earlier header, gets the events of then: MEMBER_ACTIVE for
+ * MEMBER_JOINED; MEMBER_LOST for MEMBER_LEFT, RESTART_NEEDED, and for the MEMBER_WAITING of one that
+ * was active or failed; no others of the new ones. */
 int rocecast_next_event(struct rocecast_group *, struct rocecast_event *);
 
 /*

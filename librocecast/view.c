@@ -17,10 +17,13 @@
 #include "ctl/registry/group-state.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
+#include "ctl/registry/view.h"
 #include "librocecast/internal.h"
 #include "util.h"
 
-#define HAS_LEFT "has left"
+#define HAS_LEFT       "has left"
+/* How the reason begins for which a member is lost whose queue pair has half a message. */
+#define RESTART_NEEDED "restart needed: "
 
 static bool
 same_epoch(const struct rocecast_epoch *a, const struct rocecast_epoch *b)
@@ -29,9 +32,45 @@ same_epoch(const struct rocecast_epoch *a, const struct rocecast_epoch *b)
     return a->epoch == b->epoch && !memcmp(&a->proxy, &b->proxy, sizeof a->proxy);
 }
 
+/* The event that tells the member's state, or which place it has in the epoch. */
+static enum rocecast_event_type
+state_event(const struct seen_member *m)
+{
+    switch (m->now.state) {
+    case ROCECAST_MEMBER_LEFT: return ROCECAST_EVENT_MEMBER_LEFT;
+    case ROCECAST_MEMBER_WAITING: return ROCECAST_EVENT_MEMBER_WAITING;
+    case ROCECAST_MEMBER_ACTIVE:
+        return m->came_later ? ROCECAST_EVENT_MEMBER_JOINED : ROCECAST_EVENT_MEMBER_ACTIVE;
+    case ROCECAST_MEMBER_LEAVING: break; /* it is told when it is out. */
+    case ROCECAST_MEMBER_LOST:
+        return m->needs_reset ? ROCECAST_EVENT_RESTART_NEEDED : ROCECAST_EVENT_MEMBER_LOST;
+    case ROCECAST_MEMBER_FAILED: return ROCECAST_EVENT_MEMBER_FAILED;
+    }
+    return ROCECAST_EVENT_NONE;
+}
+
+/* The program has not been told what the member is now.  One that came back is another member: that
+ * it was away may not have been seen. */
+static bool
+member_differs(const struct seen_member *m)
+{
+    bool other_state = m->told != m->now.state;
+
+    switch (m->now.state) {
+    case ROCECAST_MEMBER_ACTIVE:
+    case ROCECAST_MEMBER_LOST: return other_state || m->told_branch != m->branch;
+    case ROCECAST_MEMBER_WAITING: /* without a text castd has yet to see it. */
+        return m->now.text[0] && (other_state || strcmp(m->told_text, m->now.text));
+    case ROCECAST_MEMBER_LEAVING: return false;
+    case ROCECAST_MEMBER_LEFT:
+    case ROCECAST_MEMBER_FAILED: break;
+    }
+    return other_state;
+}
+
 /* The first event there is; '*memberp' is the member it is about, if any. */
 static enum rocecast_event_type
-difference(struct rocecast_group *g, struct member_view **memberp)
+difference(struct rocecast_group *g, struct seen_member **memberp)
 {
     *memberp = NULL;
     if (g->told_connected != g->r->connected) {
@@ -44,17 +83,16 @@ difference(struct rocecast_group *g, struct member_view **memberp)
         return ROCECAST_EVENT_EPOCH;
     }
     for (size_t i = 0; i < g->n_members; i++) {
-        struct member_view *m = &g->members[i];
-
-        if (m->told != m->now) {
-            *memberp = m;
-            return m->now == MEMBER_ACTIVE   ? ROCECAST_EVENT_MEMBER_ACTIVE
-                   : m->now == MEMBER_FAILED ? ROCECAST_EVENT_MEMBER_FAILED
-                                             : ROCECAST_EVENT_MEMBER_LOST;
+        if (member_differs(&g->members[i])) {
+            *memberp = &g->members[i];
+            return state_event(*memberp);
         }
     }
     if (g->told_ready != g->ready) {
         return g->ready ? ROCECAST_EVENT_READY : ROCECAST_EVENT_NOT_READY;
+    }
+    if (g->ready && g->told_degraded != g->degraded) {
+        return g->degraded ? ROCECAST_EVENT_GROUP_DEGRADED : ROCECAST_EVENT_GROUP_WHOLE;
     }
     return ROCECAST_EVENT_NONE;
 }
@@ -62,7 +100,7 @@ difference(struct rocecast_group *g, struct member_view **memberp)
 static void
 update_fd(struct rocecast_group *g)
 {
-    struct member_view *m;
+    struct seen_member *m;
     bool raise = difference(g, &m) != ROCECAST_EVENT_NONE;
     eventfd_t count;
 
@@ -80,9 +118,9 @@ know_epoch(struct rocecast_group *g)
     g->told_exists = g->exists;
     if (!same_epoch(&g->epoch, &g->told_epoch)) {
         g->told_epoch = g->epoch;
-        g->told_ready = false;
+        g->told_ready = g->told_degraded = false;
         for (size_t i = 0; i < g->n_members; i++) {
-            g->members[i].told = MEMBER_ABSENT;
+            g->members[i].told = ROCECAST_MEMBER_LEFT;
         }
     }
 }
@@ -94,36 +132,106 @@ view_know_epoch(struct rocecast_group *g)
     update_fd(g);
 }
 
-void
-view_next_event(struct rocecast_group *g, struct rocecast_event *event)
+/* Puts into the event what there is to say about the member, and notes that it is told. */
+static void
+tell_member(struct seen_member *m, struct rocecast_event *event)
 {
-    struct member_view *m;
+    bool left = m->now.state == ROCECAST_MEMBER_LEFT;
+
+    snprintf(event->host, sizeof event->host, "%s", m->now.host);
+    snprintf(event->text, sizeof event->text, "%s", left ? HAS_LEFT : m->now.text);
+    if (m->now.state == ROCECAST_MEMBER_LOST) {
+        event->place = m->now.good;
+    } else if (m->came_later) {
+        event->place = m->now.first;
+    }
+    m->told = m->now.state;
+    m->told_branch = m->branch;
+    snprintf(m->told_text, sizeof m->told_text, "%s", m->now.text);
+}
+
+/* What a program gets that knows only the earlier events.  NONE: nothing. */
+static enum rocecast_event_type
+earlier_type(enum rocecast_event_type type, enum rocecast_member_state before)
+{
+    bool served = before == ROCECAST_MEMBER_ACTIVE || before == ROCECAST_MEMBER_FAILED;
+
+    switch (type) {
+    case ROCECAST_EVENT_MEMBER_JOINED: return ROCECAST_EVENT_MEMBER_ACTIVE;
+    case ROCECAST_EVENT_RESTART_NEEDED: return ROCECAST_EVENT_MEMBER_LOST;
+    case ROCECAST_EVENT_MEMBER_WAITING:
+    case ROCECAST_EVENT_MEMBER_LEFT:
+        return served ? ROCECAST_EVENT_MEMBER_LOST : ROCECAST_EVENT_NONE;
+    case ROCECAST_EVENT_GROUP_DEGRADED:
+    case ROCECAST_EVENT_GROUP_WHOLE: return ROCECAST_EVENT_NONE;
+    case ROCECAST_EVENT_NONE:
+    case ROCECAST_EVENT_READY:
+    case ROCECAST_EVENT_NOT_READY:
+    case ROCECAST_EVENT_EPOCH:
+    case ROCECAST_EVENT_GONE:
+    case ROCECAST_EVENT_MEMBER_ACTIVE:
+    case ROCECAST_EVENT_MEMBER_LOST:
+    case ROCECAST_EVENT_MEMBER_FAILED:
+    case ROCECAST_EVENT_REGISTRY_LOST:
+    case ROCECAST_EVENT_REGISTRY_BACK: break;
+    }
+    return type;
+}
+
+/* Notes that the program is told the first event there is, and puts it into '*event'. */
+static void
+tell(struct rocecast_group *g, struct rocecast_event *event, bool earlier)
+{
+    struct seen_member *m;
 
     event->type = difference(g, &m);
     event->epoch = g->epoch.epoch;
-    if (m) {
-        snprintf(event->host, sizeof event->host, "%s", m->host);
-        snprintf(event->text, sizeof event->text, "%s", m->text);
-        m->told = m->now;
-    }
     switch (event->type) {
     case ROCECAST_EVENT_REGISTRY_LOST:
     case ROCECAST_EVENT_REGISTRY_BACK: g->told_connected = g->r->connected; break;
     case ROCECAST_EVENT_GONE:
         g->told_exists = false;
-        g->told_ready = false;
+        g->told_ready = g->told_degraded = false;
         break;
     case ROCECAST_EVENT_EPOCH: know_epoch(g); break;
     case ROCECAST_EVENT_READY:
     case ROCECAST_EVENT_NOT_READY:
         g->told_ready = g->ready;
+        g->told_degraded = false;
+        snprintf(event->text, sizeof event->text, "%s", g->text);
+        break;
+    case ROCECAST_EVENT_GROUP_DEGRADED:
+    case ROCECAST_EVENT_GROUP_WHOLE:
+        g->told_degraded = g->degraded;
         snprintf(event->text, sizeof event->text, "%s", g->text);
         break;
     case ROCECAST_EVENT_NONE:
     case ROCECAST_EVENT_MEMBER_ACTIVE:
+    case ROCECAST_EVENT_MEMBER_JOINED:
+    case ROCECAST_EVENT_MEMBER_WAITING:
+    case ROCECAST_EVENT_MEMBER_LEFT:
     case ROCECAST_EVENT_MEMBER_LOST:
-    case ROCECAST_EVENT_MEMBER_FAILED: break;
+    case ROCECAST_EVENT_MEMBER_FAILED:
+    case ROCECAST_EVENT_RESTART_NEEDED: break;
     }
+    enum rocecast_member_state before = m ? m->told : ROCECAST_MEMBER_LEFT;
+    if (m) {
+        tell_member(m, event);
+    }
+    if (earlier) {
+        event->type = earlier_type(event->type, before);
+    }
+}
+
+void
+view_next_event(struct rocecast_group *g, struct rocecast_event *event, bool earlier)
+{
+    struct seen_member *m;
+
+    do {
+        *event = (struct rocecast_event){.size = sizeof *event};
+        tell(g, event, earlier);
+    } while (event->type == ROCECAST_EVENT_NONE && difference(g, &m) != ROCECAST_EVENT_NONE);
     update_fd(g);
 }
 
@@ -131,28 +239,73 @@ view_next_event(struct rocecast_group *g, struct rocecast_event *event)
  * From the registry.  Runs in the loop's thread.
  */
 
-static struct member_view *
+static struct seen_member *
 find_member(struct rocecast_group *g, const char *host)
 {
     for (size_t i = 0; i < g->n_members; i++) {
-        if (!strcmp(g->members[i].host, host)) {
+        if (!strcmp(g->members[i].now.host, host)) {
             return &g->members[i];
         }
     }
     g->members = xrealloc(g->members, (g->n_members + 1) * sizeof *g->members);
-    struct member_view *m = &g->members[g->n_members++];
-    *m = (struct member_view){.now = MEMBER_ABSENT};
-    snprintf(m->host, sizeof m->host, "%s", host);
+    struct seen_member *m = &g->members[g->n_members++];
+    *m = (struct seen_member){.told = ROCECAST_MEMBER_LEFT};
+    snprintf(m->now.host, sizeof m->now.host, "%s", host);
     return m;
 }
 
-static enum member_state
+static enum rocecast_member_state
 state_of(const struct rrec_member *row)
 {
-    return member_is_active(row)           ? MEMBER_ACTIVE
-           : !strcmp(row->state, "failed") ? MEMBER_FAILED
-           : !strcmp(row->state, "lost")   ? MEMBER_LOST
-                                           : MEMBER_ABSENT;
+    if (strcmp(row->want, "active")) {
+        return strcmp(row->state, "left") ? ROCECAST_MEMBER_LEAVING : ROCECAST_MEMBER_LEFT;
+    }
+    if (!row->branch) {
+        return ROCECAST_MEMBER_WAITING; /* castd has yet to see it: the state is of one before. */
+    }
+    return member_is_active(row)           ? ROCECAST_MEMBER_ACTIVE
+           : !strcmp(row->state, "failed") ? ROCECAST_MEMBER_FAILED
+           : !strcmp(row->state, "lost")   ? ROCECAST_MEMBER_LOST
+                                           : ROCECAST_MEMBER_WAITING;
+}
+
+static struct rocecast_place
+first_place(const struct rrec_member *row)
+{
+    return row->n_first_psn ? (struct rocecast_place){.known = ROCECAST_PLACE_PSN,
+                                                      .psn = (uint32_t) row->first_psn[0]}
+                            : (struct rocecast_place){.known = 0};
+}
+
+static struct rocecast_place
+good_place(const struct rrec_member *row)
+{
+    const struct member_view lost = {.state = row->state, .status = row->status};
+    int64_t psn;
+
+    return view_lost_psn(&lost, &psn)
+               ? (struct rocecast_place){.known = ROCECAST_PLACE_PSN, .psn = (uint32_t) psn}
+               : (struct rocecast_place){.known = 0};
+}
+
+static void
+refresh_member(struct seen_member *m, const struct rrec_member *row)
+{
+    struct rocecast_member_status *now = &m->now;
+
+    m->exists = true;
+    m->branch = row->branch;
+    now->state = state_of(row);
+    now->qpn = (uint32_t) row->qpn;
+    snprintf(now->text, sizeof now->text, "%s", row->branch ? row->status : "");
+    if (now->state == ROCECAST_MEMBER_ACTIVE || now->state == ROCECAST_MEMBER_LOST) {
+        now->first = first_place(row);
+        m->came_later = row->n_first_psn && row->first_psn[0] != row->group->start_psn;
+    }
+    if (now->state == ROCECAST_MEMBER_LOST) {
+        now->good = good_place(row);
+        m->needs_reset = !strncmp(row->status, RESTART_NEEDED, strlen(RESTART_NEEDED));
+    }
 }
 
 static void
@@ -162,24 +315,27 @@ refresh_members(struct rocecast_group *g, const struct rrec_group *group)
     size_t n = 0;
 
     for (size_t i = 0; i < g->n_members; i++) {
-        g->members[i].now = MEMBER_ABSENT;
-        snprintf(g->members[i].text, sizeof g->members[i].text, HAS_LEFT);
+        struct seen_member *m = &g->members[i];
+
+        m->exists = m->came_later = m->needs_reset = false;
+        m->now.state = ROCECAST_MEMBER_LEFT;
+        m->now.first = m->now.good = (struct rocecast_place){.known = 0};
     }
+    g->degraded = false;
     RREC_MEMBER_FOR_EACH (row, g->r->idl) {
         if (group && row->group == group && row->epoch == group->epoch) {
-            struct member_view *m = find_member(g, row->host);
-
-            m->now = state_of(row);
-            snprintf(m->text, sizeof m->text, "%s",
-                     strcmp(row->want, "active") ? HAS_LEFT : row->status);
+            refresh_member(find_member(g, row->host), row);
+            g->degraded |= member_is_lacking(row);
         }
     }
     for (size_t i = 0; i < g->n_members; i++) {
-        if (g->members[i].told == MEMBER_LOST && g->members[i].now == MEMBER_ABSENT) {
-            g->members[i].told = MEMBER_ABSENT; /* it is not told again that it left. */
+        struct seen_member *m = &g->members[i];
+
+        if (m->told == ROCECAST_MEMBER_LOST && m->now.state == ROCECAST_MEMBER_LEFT) {
+            m->told = ROCECAST_MEMBER_LEFT; /* it is not told again that it is out. */
         }
-        if (g->members[i].now != MEMBER_ABSENT || g->members[i].told != MEMBER_ABSENT) {
-            g->members[n++] = g->members[i];
+        if (m->exists || m->told != ROCECAST_MEMBER_LEFT) {
+            g->members[n++] = *m;
         }
     }
     g->n_members = n;

@@ -26,9 +26,15 @@
 
 #include "librocecast/rocecast.h"
 
-#define MAX_ARGS  10
-#define N_THREADS 8
+#define MAX_ARGS           10
+#define N_THREADS          8
 
+/* Of struct rocecast_event, before it had places. */
+#define EARLIER_EVENT_SIZE offsetof(struct rocecast_event, place)
+#define MAX_MEMBERS        16
+
+static size_t event_size = sizeof(struct rocecast_event);
+static bool deaf; /* asks for no events. */
 static struct rocecast *r;
 static struct rocecast_group *g;
 static pthread_t main_thread, own_thread;
@@ -296,8 +302,10 @@ static void
 sizes(void)
 {
     struct rocecast_epoch e = {.size = sizeof e - 1};
-    struct rocecast_event event = {.size = 0};
+    struct rocecast_event event = {.size = EARLIER_EVENT_SIZE - 1};
     struct rocecast_member m = {.size = 1, .host = "r1", .qpn = 17};
+    struct rocecast_member_status status;
+    size_t none = 0, one = 1;
     struct {
         struct rocecast_epoch e;
         uint64_t later;
@@ -306,8 +314,16 @@ sizes(void)
     if (rocecast_get_epoch(g, &e) != EINVAL || rocecast_next_event(g, &event) != EINVAL
         || rocecast_source_set(g, "h0", 18, 30000, &e) != EINVAL
         || rocecast_wait_ready(g, 0, 0, 30000, &e) != EINVAL
-        || rocecast_member_add(g, &m, 0) != EINVAL) {
+        || rocecast_member_add(g, &m, 0) != EINVAL
+        || rocecast_get_members(g, &status, sizeof status - 1, &one) != EINVAL) {
         answer("error: too small a size was taken");
+    } else if (rocecast_get_epoch(g, NULL) != EINVAL || rocecast_next_event(g, NULL) != EINVAL
+               || rocecast_member_add(g, NULL, 0) != EINVAL
+               || rocecast_get_members(g, &status, sizeof status, NULL) != EINVAL
+               || rocecast_get_members(g, NULL, sizeof status, &one) != EINVAL) {
+        answer("error: NULL was taken");
+    } else if (rocecast_get_members(g, NULL, sizeof status, &none)) {
+        answer("error: members could not be counted: %s", rocecast_error());
     } else if (rocecast_get_epoch(g, &larger.e) || larger.e.size != sizeof larger || larger.later) {
         answer("error: a larger size was not taken");
     } else {
@@ -387,6 +403,49 @@ add_member(char *const argv[])
     answer_status(rocecast_member_add(g, &m, atoi(argv[7])));
 }
 
+/* "@PSN/MESSAGE", as far as it is known. */
+static const char *
+place_text(const struct rocecast_place *place)
+{
+    static char text[40];
+    size_t n = 0;
+
+    text[0] = '\0';
+    if (place->known & ROCECAST_PLACE_PSN) {
+        n += (size_t) snprintf(text, sizeof text, "@%" PRIu32, place->psn);
+    }
+    if (place->known & ROCECAST_PLACE_MESSAGE) {
+        snprintf(&text[n], sizeof text - n, "/%" PRIu64, place->message);
+    }
+    return text;
+}
+
+/* Members as the library has them, in one line. */
+static void
+print_members(void)
+{
+    static const char *const states[] = {"left", "waiting", "active", "leaving", "lost", "failed"};
+    struct rocecast_member_status all[MAX_MEMBERS];
+    char line[4096] = "ok";
+    size_t n = MAX_MEMBERS;
+    int status = rocecast_get_members(g, all, sizeof *all, &n);
+
+    for (size_t i = 0; !status && i < n; i++) {
+        const struct rocecast_member_status *m = &all[i];
+        size_t used = strlen(line);
+
+        snprintf(&line[used], sizeof line - used, "; %s %s 0x%" PRIx32 " first%s", m->host,
+                 states[m->state], m->qpn, place_text(&m->first));
+        used = strlen(line);
+        snprintf(&line[used], sizeof line - used, " good%s %s", place_text(&m->good), m->text);
+    }
+    if (status) {
+        answer_status(status);
+    } else {
+        answer("%s", line);
+    }
+}
+
 /* Needs a libibverbs, maybe a made-up one. */
 static void
 join(const char *host, bool source)
@@ -458,6 +517,14 @@ run(int argc, char *argv[])
         join(argv[1], !strcmp(argv[2], "source"));
     } else if (!strcmp(command, "ecn") && argc == 2) {
         answer_status(rocecast_qp_set_ecn(g, atoi(argv[1])));
+    } else if (!strcmp(command, "members")) {
+        print_members();
+    } else if (!strcmp(command, "deaf") || !strcmp(command, "hear")) {
+        deaf = !strcmp(command, "deaf");
+        answer("ok");
+    } else if (!strcmp(command, "earlier")) {
+        event_size = EARLIER_EVENT_SIZE;
+        answer("ok");
     } else if (!strcmp(command, "qp")) {
         answer_status(rocecast_qp_init(NULL, ROCECAST_SOURCE));
     } else if (!strcmp(command, "unharmed")) {
@@ -476,13 +543,14 @@ run(int argc, char *argv[])
 static void
 print_events(void)
 {
-    static const char *const names[] = {"none",   "ready", "not-ready", "epoch", "gone",
-                                        "active", "lost",  "failed",    "away",  "back"};
-    struct rocecast_event event = {.size = sizeof event};
+    static const char *const names[] = {
+        "none", "ready", "not-ready", "epoch",   "gone", "active",   "lost",  "failed",
+        "away", "back",  "joined",    "waiting", "left", "degraded", "whole", "restart-needed"};
+    struct rocecast_event event = {.size = event_size};
 
     while (!rocecast_next_event(g, &event) && event.type != ROCECAST_EVENT_NONE) {
-        answer("event %s %" PRIu32 " %s %s", names[event.type], event.epoch, event.host,
-               event.text);
+        answer("event %s %" PRIu32 " %s%s %s", names[event.type], event.epoch, event.host,
+               place_text(&event.place), event.text);
     }
 }
 
@@ -518,7 +586,7 @@ main(void)
     for (;;) {
         struct pollfd fds[2] = {
             {.fd = STDIN_FILENO, .events = POLLIN},
-            {.fd = g ? rocecast_fd(g) : -1, .events = POLLIN},
+            {.fd = g && !deaf ? rocecast_fd(g) : -1, .events = POLLIN},
         };
 
         if (poll(fds, 2, -1) < 0 && errno != EINTR) {
