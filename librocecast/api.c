@@ -40,6 +40,7 @@ api_fail(int error, const char *format, ...)
  */
 
 /* Sizes of before something was added at the end. */
+#define EPOCH_SIZE_0 offsetof(struct rocecast_epoch, had_source)
 #define EVENT_SIZE_0 offsetof(struct rocecast_event, place)
 
 static int
@@ -61,7 +62,7 @@ check_struct(const char *what, const void *s, size_t least)
 int
 epoch_check_size(const struct rocecast_epoch *e)
 {
-    return check_struct("epoch", e, sizeof *e);
+    return check_struct("epoch", e, EPOCH_SIZE_0);
 }
 
 /* Copies a struct of 'from_size' bytes into the caller's of 'to_size'.  A caller of an earlier
@@ -254,16 +255,16 @@ rocecast_get_epoch(struct rocecast_group *g, struct rocecast_epoch *e)
     return exists ? 0 : api_fail(ENOENT, "group %s has been deleted", g->name);
 }
 
-int
-rocecast_source_set(struct rocecast_group *g, const char *host, uint32_t qpn, int timeout_ms,
-                    struct rocecast_epoch *e)
+static int
+source_set(struct rocecast_group *g, const char *host, uint32_t qpn,
+           const struct rocecast_epoch *seen, int timeout_ms, struct rocecast_epoch *e)
 {
-    NO_CANCELLATION;
     struct call call = {.class = &call_source_set,
                         .r = g->r,
                         .group = g,
                         .host = host,
                         .qpn = qpn,
+                        .seen = seen,
                         .timeout_ms = timeout_ms};
     int error = epoch_check_size(e);
 
@@ -274,6 +275,25 @@ rocecast_source_set(struct rocecast_group *g, const char *host, uint32_t qpn, in
         epoch_give(e, &call.attributes);
     }
     return error;
+}
+
+int
+rocecast_source_set(struct rocecast_group *g, const char *host, uint32_t qpn, int timeout_ms,
+                    struct rocecast_epoch *e)
+{
+    NO_CANCELLATION;
+
+    return source_set(g, host, qpn, NULL, timeout_ms, e);
+}
+
+int
+rocecast_source_set_if(struct rocecast_group *g, const char *host, uint32_t qpn,
+                       const struct rocecast_epoch *seen, int timeout_ms, struct rocecast_epoch *e)
+{
+    NO_CANCELLATION;
+    int error = check_struct("epoch", seen, sizeof *seen);
+
+    return error ? error : source_set(g, host, qpn, seen, timeout_ms, e);
 }
 
 int

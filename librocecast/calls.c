@@ -5,6 +5,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "ctl/registry/request.h"
@@ -113,15 +114,50 @@ check_group(struct call *call, char **whyp)
  * Sources.
  */
 
+/* Is the group still what the caller has seen of it? */
+static int
+check_seen(const struct call *call, const struct rrec_group *group,
+           const struct rrec_source *source, char **whyp)
+{
+    const struct rocecast_epoch *seen = call->seen;
+    struct in6_addr proxy;
+
+    if (group->resets != group->epoch_resets || (source && !source->epoch)) {
+        return refuse(EAGAIN, whyp, "castd has not yet given group %s its new epoch", group->name);
+    }
+    if (!ip6_parse(group->proxy, &proxy) || memcmp(&proxy, &seen->proxy, sizeof proxy)) {
+        return refuse(ESTALE, whyp, "group %s has been deleted and made again", group->name);
+    }
+    if (group->epoch != seen->epoch) {
+        return refuse(ESTALE, whyp, "group %s is in epoch %" PRId64 ", not %" PRIu32, group->name,
+                      group->epoch, seen->epoch);
+    }
+    return group->source_epoch != group->epoch || seen->had_source
+               ? 0
+               : refuse(ESTALE, whyp,
+                        "epoch %" PRId64 " of group %s has got a source meanwhile%s%s",
+                        group->epoch, group->name, source ? ": " : "", source ? source->host : "");
+}
+
 static int
 write_source(struct call *call, char **whyp)
 {
     const char *name = call->group->name;
     const struct rrec_group *group = request_find_group(call->r->idl, name);
     const struct rrec_source *source = group ? request_find_source(call->r->idl, group) : NULL;
-    bool there = source && source->epoch == group->epoch && source->qpn == call->qpn
-                 && !strcmp(source->host, call->host);
+    bool same = source && source->qpn == call->qpn && !strcmp(source->host, call->host);
+    bool there = same && source->epoch == group->epoch;
+    /* An earlier try has written it, and castd is to give it an epoch or has. */
+    bool written =
+        call->tried && same && (!source->epoch || (there && group->epoch != call->old_epoch));
 
+    if (group && call->seen && !written) {
+        int error = check_seen(call, group, source, whyp);
+
+        if (error) {
+            return error;
+        }
+    }
     if (!call->tried) {
         call->old_epoch = there ? group->epoch : 0;
     }
@@ -130,7 +166,7 @@ write_source(struct call *call, char **whyp)
         .group = name,
         .host = call->host,
         .qpn = call->qpn,
-        .may_exist = call->tried && there && group->epoch != call->old_epoch,
+        .may_exist = written,
     };
     return request_source_set(call->r->idl, call->txn, &request, whyp);
 }

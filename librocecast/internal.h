@@ -142,6 +142,7 @@ struct call {
     const char *host;
     uint32_t qpn, epoch, n_members;
     const struct rocecast_member *member;
+    const struct rocecast_epoch *seen; /* source set: what the group still must be; or NULL. */
     int timeout_ms;
 
     /* Answers. */

@@ -69,6 +69,7 @@ struct rocecast_epoch {
     uint32_t qp_timeout;      /* local ACK timeout: 4.096 us * 2^qp_timeout. */
     uint32_t designated_rkey; /* of the group's region. */
     uint64_t region_len;      /* of the group's region, at address 0; 0 until there are members. */
+    uint32_t had_source; /* 1: it has, or has had, a source; the next one begins another epoch. */
 };
 
 /* Waits until castd knows the group. */
@@ -83,6 +84,12 @@ int rocecast_get_epoch(struct rocecast_group *, struct rocecast_epoch *);
  * is the epoch that the QP is the source of. */
 int rocecast_source_set(struct rocecast_group *, const char *host, uint32_t qpn, int timeout_ms,
                         struct rocecast_epoch *epoch);
+/* The same if the group still is what the caller has 'seen' of it, by rocecast_get_epoch() or
+ * another function: in that epoch, and with a source only if it had one then.  ESTALE: it is not, as
+ * somebody else has come before.  Of several that have seen the same, one succeeds. */
+int
+rocecast_source_set_if(struct rocecast_group *, const char *host, uint32_t qpn,
+                       const struct rocecast_epoch *seen, int timeout_ms, struct rocecast_epoch *);
 /* Takes the source out of the group. */
 int rocecast_source_del(struct rocecast_group *, int timeout_ms);
 

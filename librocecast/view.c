@@ -353,6 +353,7 @@ refresh_epoch(struct rocecast_epoch *e, const struct rrec_group *row)
         .qp_timeout = (uint32_t) row->timeout,
         .designated_rkey = (uint32_t) row->designated_rkey,
         .region_len = (uint64_t) row->region_len,
+        .had_source = row->source_epoch == row->epoch,
     };
     if (!ip6_parse(row->proxy, &e->proxy)) {
         e->proxy = in6addr_any;

@@ -29,12 +29,14 @@
 #define MAX_ARGS           10
 #define N_THREADS          8
 
-/* Of struct rocecast_event, before it had places. */
+/* Of structs in version 0.1.0. */
+#define EARLIER_EPOCH_SIZE offsetof(struct rocecast_epoch, had_source)
 #define EARLIER_EVENT_SIZE offsetof(struct rocecast_event, place)
 #define MAX_MEMBERS        16
 
 static size_t event_size = sizeof(struct rocecast_event);
-static bool deaf; /* asks for no events. */
+static struct rocecast_epoch seen; /* what "see" has returned. */
+static bool deaf;                  /* asks for no events. */
 static struct rocecast *r;
 static struct rocecast_group *g;
 static pthread_t main_thread, own_thread;
@@ -301,7 +303,8 @@ in_child(void)
 static void
 sizes(void)
 {
-    struct rocecast_epoch e = {.size = sizeof e - 1};
+    struct rocecast_epoch e = {.size = EARLIER_EPOCH_SIZE - 1};
+    struct rocecast_epoch earlier = {.size = EARLIER_EPOCH_SIZE, .had_source = 77};
     struct rocecast_event event = {.size = EARLIER_EVENT_SIZE - 1};
     struct rocecast_member m = {.size = 1, .host = "r1", .qpn = 17};
     struct rocecast_member_status status;
@@ -313,11 +316,16 @@ sizes(void)
 
     if (rocecast_get_epoch(g, &e) != EINVAL || rocecast_next_event(g, &event) != EINVAL
         || rocecast_source_set(g, "h0", 18, 30000, &e) != EINVAL
+        || rocecast_source_set_if(g, "h0", 18, &earlier, 30000, &seen) != EINVAL
         || rocecast_wait_ready(g, 0, 0, 30000, &e) != EINVAL
         || rocecast_member_add(g, &m, 0) != EINVAL
         || rocecast_get_members(g, &status, sizeof status - 1, &one) != EINVAL) {
         answer("error: too small a size was taken");
-    } else if (rocecast_get_epoch(g, NULL) != EINVAL || rocecast_next_event(g, NULL) != EINVAL
+    } else if (rocecast_get_epoch(g, &earlier) || earlier.size != EARLIER_EPOCH_SIZE
+               || !earlier.epoch || earlier.had_source != 77) {
+        answer("error: a size of an earlier version was not taken, or written past");
+    } else if (rocecast_source_set_if(g, "h0", 18, NULL, 30000, &earlier) != EINVAL
+               || rocecast_get_epoch(g, NULL) != EINVAL || rocecast_next_event(g, NULL) != EINVAL
                || rocecast_member_add(g, NULL, 0) != EINVAL
                || rocecast_get_members(g, &status, sizeof status, NULL) != EINVAL
                || rocecast_get_members(g, NULL, sizeof status, &one) != EINVAL) {
@@ -494,6 +502,13 @@ run(int argc, char *argv[])
     } else if (!strcmp(command, "source") && argc == 4) {
         answer_epoch(rocecast_source_set(g, argv[1], (uint32_t) strtoul(argv[2], NULL, 0),
                                          atoi(argv[3]), &e),
+                     &e);
+    } else if (!strcmp(command, "see")) {
+        seen = (struct rocecast_epoch){.size = sizeof seen};
+        answer_epoch(rocecast_get_epoch(g, &seen), &seen);
+    } else if (!strcmp(command, "source-if") && argc == 4) {
+        answer_epoch(rocecast_source_set_if(g, argv[1], (uint32_t) strtoul(argv[2], NULL, 0), &seen,
+                                            atoi(argv[3]), &e),
                      &e);
     } else if (!strcmp(command, "unsource")) {
         answer_status(rocecast_source_del(g, 30000));
