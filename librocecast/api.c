@@ -7,6 +7,7 @@
 #include "librocecast/internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +41,9 @@ api_fail(int error, const char *format, ...)
  */
 
 /* Sizes of before something was added at the end. */
-#define EPOCH_SIZE_0 offsetof(struct rocecast_epoch, had_source)
-#define EVENT_SIZE_0 offsetof(struct rocecast_event, place)
+#define EPOCH_SIZE_0  offsetof(struct rocecast_epoch, had_source)
+#define MEMBER_SIZE_0 offsetof(struct rocecast_member, flags)
+#define EVENT_SIZE_0  offsetof(struct rocecast_event, place)
 
 static int
 check_size(const char *what, size_t size, size_t least)
@@ -75,7 +77,7 @@ struct_give(void *to, size_t to_size, const void *from, size_t from_size)
     memcpy(to, &to_size, sizeof to_size);
 }
 
-static void
+void
 epoch_give(struct rocecast_epoch *to, const struct rocecast_epoch *from)
 {
     struct_give(to, to->size, from, sizeof *from);
@@ -146,6 +148,9 @@ rocecast_close(struct rocecast *r)
     NO_CANCELLATION;
 
     if (r && !loop_check_process()) {
+        for (struct rocecast_group *g = r->groups; g; g = g->next) {
+            requests_destroy(g);
+        }
         loop_remove(r);
         while (r->groups) {
             struct rocecast_group *g = r->groups;
@@ -231,6 +236,7 @@ rocecast_group_close(struct rocecast_group *g)
     NO_CANCELLATION;
 
     if (g && !loop_check_process()) {
+        requests_destroy(g);
         group_unlink(g);
     }
 }
@@ -255,26 +261,59 @@ rocecast_get_epoch(struct rocecast_group *g, struct rocecast_epoch *e)
     return exists ? 0 : api_fail(ENOENT, "group %s has been deleted", g->name);
 }
 
+int
+request_set_endpoint(struct rocecast_request *q, const char *host, uint32_t qpn)
+{
+    int error = check_name("host", host);
+
+    error = error ? error : check_qpn(qpn);
+    if (!error) {
+        snprintf(q->host, sizeof q->host, "%s", host);
+        q->member.host = q->host;
+        q->member.qpn = qpn;
+    }
+    return error;
+}
+
+int
+request_set_seen(struct rocecast_request *q, const struct rocecast_epoch *seen)
+{
+    int error = seen ? check_struct("epoch", seen, sizeof *seen) : 0;
+
+    if (!error && seen) {
+        q->seen = *seen;
+        q->has_seen = true;
+    }
+    return error;
+}
+
+int
+request_take_epoch(struct rocecast_request *q)
+{
+    q->epoch = q->call.attributes;
+    return 0;
+}
+
+static int
+source_set_begin(struct rocecast_request *q, const char *host, uint32_t qpn,
+                 const struct rocecast_epoch *seen)
+{
+    int error = request_set_endpoint(q, host, qpn);
+
+    error = error ? error : request_set_seen(q, seen);
+    return error ? error : request_call(q, &call_source_set, request_take_epoch);
+}
+
 static int
 source_set(struct rocecast_group *g, const char *host, uint32_t qpn,
            const struct rocecast_epoch *seen, int timeout_ms, struct rocecast_epoch *e)
 {
-    struct call call = {.class = &call_source_set,
-                        .r = g->r,
-                        .group = g,
-                        .host = host,
-                        .qpn = qpn,
-                        .seen = seen,
-                        .timeout_ms = timeout_ms};
+    struct rocecast_request q;
     int error = epoch_check_size(e);
 
-    error = error ? error : check_name("host", host);
-    error = error ? error : check_qpn(qpn);
-    error = error ? error : loop_call(&call);
-    if (!error) {
-        epoch_give(e, &call.attributes);
-    }
-    return error;
+    request_init(&q, g, timeout_ms);
+    error = error ? error : source_set_begin(&q, host, qpn, seen);
+    return error ? error : request_wait(&q, e);
 }
 
 int
@@ -297,6 +336,17 @@ rocecast_source_set_if(struct rocecast_group *g, const char *host, uint32_t qpn,
 }
 
 int
+rocecast_source_set_start(struct rocecast_group *g, const char *host, uint32_t qpn,
+                          const struct rocecast_epoch *seen, int timeout_ms,
+                          struct rocecast_request **qp)
+{
+    NO_CANCELLATION;
+    int error = request_create(g, timeout_ms, qp);
+
+    return error ? error : request_created(qp, source_set_begin(*qp, host, qpn, seen));
+}
+
+int
 rocecast_source_del(struct rocecast_group *g, int timeout_ms)
 {
     NO_CANCELLATION;
@@ -306,15 +356,23 @@ rocecast_source_del(struct rocecast_group *g, int timeout_ms)
 }
 
 int
-rocecast_member_add(struct rocecast_group *g, const struct rocecast_member *m, int timeout_ms)
+member_check_flags(uint64_t flags)
 {
-    NO_CANCELLATION;
-    struct call call = {
-        .class = &call_member_add, .r = g->r, .group = g, .member = m, .timeout_ms = timeout_ms};
-    int error = check_struct("member", m, sizeof *m);
+    return flags ? api_fail(EINVAL, "member: flags %#" PRIx64 " are not known", flags) : 0;
+}
 
-    error = error ? error : check_name("host", m->host);
-    error = error ? error : check_qpn(m->qpn);
+static int
+member_add_begin(struct rocecast_request *q, const struct rocecast_member *m)
+{
+    int error = check_struct("member", m, MEMBER_SIZE_0);
+
+    if (error) {
+        return error;
+    }
+    struct_give(&q->member, sizeof q->member, m, m->size);
+    error = request_set_endpoint(q, m->host, m->qpn);
+    m = &q->member;
+    error = error ? error : member_check_flags(m->flags);
     if (!error && !m->epoch) {
         error = api_fail(EINVAL, "member: the epoch is missing");
     }
@@ -324,18 +382,57 @@ rocecast_member_add(struct rocecast_group *g, const struct rocecast_member *m, i
     if (!error && !m->length && (m->address || m->rkey)) {
         error = api_fail(EINVAL, "member: the region has an address or rkey, but no length");
     }
-    return error ? error : loop_call(&call);
+    return error ? error : request_call(q, &call_member_add, NULL);
+}
+
+int
+rocecast_member_add(struct rocecast_group *g, const struct rocecast_member *m, int timeout_ms)
+{
+    NO_CANCELLATION;
+    struct rocecast_request q;
+
+    request_init(&q, g, timeout_ms);
+    int error = member_add_begin(&q, m);
+    return error ? error : request_wait(&q, NULL);
+}
+
+int
+rocecast_member_add_start(struct rocecast_group *g, const struct rocecast_member *m, int timeout_ms,
+                          struct rocecast_request **qp)
+{
+    NO_CANCELLATION;
+    int error = request_create(g, timeout_ms, qp);
+
+    return error ? error : request_created(qp, member_add_begin(*qp, m));
+}
+
+static int
+member_leave_begin(struct rocecast_request *q, const char *host)
+{
+    int error = request_set_endpoint(q, host, QPN_MIN);
+
+    return error ? error : request_call(q, &call_member_leave, NULL);
 }
 
 int
 rocecast_member_leave(struct rocecast_group *g, const char *host, int timeout_ms)
 {
     NO_CANCELLATION;
-    struct call call = {
-        .class = &call_member_leave, .r = g->r, .group = g, .host = host, .timeout_ms = timeout_ms};
-    int error = check_name("host", host);
+    struct rocecast_request q;
 
-    return error ? error : loop_call(&call);
+    request_init(&q, g, timeout_ms);
+    int error = member_leave_begin(&q, host);
+    return error ? error : request_wait(&q, NULL);
+}
+
+int
+rocecast_member_leave_start(struct rocecast_group *g, const char *host, int timeout_ms,
+                            struct rocecast_request **qp)
+{
+    NO_CANCELLATION;
+    int error = request_create(g, timeout_ms, qp);
+
+    return error ? error : request_created(qp, member_leave_begin(*qp, host));
 }
 
 int

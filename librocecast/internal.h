@@ -5,9 +5,9 @@
  * Only one thread uses libopenvswitch: the loop (loop.c).  The poll loop, RCU
  * and statistics of libopenvswitch keep state per thread, and nothing of that
  * may get into threads of the program.  The program's threads (api.c, verbs.c)
- * put calls into a list and wait; the loop answers them from the registry's
- * contents (calls.c).  What groups look like is kept beside (view.c), so that
- * asking for it and for events does not wait.
+ * put calls into a list, and wait or look again later (requests.c); the loop
+ * answers them from the registry's contents (calls.c).  What groups look like is
+ * kept beside (view.c), so that asking for it and for events does not wait.
  *
  * One lock covers everything here.  The loop holds it except while it sleeps.
  */
@@ -109,6 +109,8 @@ struct rocecast_group {
 
     size_t n_members;
     struct seen_member *members;
+
+    struct rocecast_request *requests; /* that the program has started and not closed. */
 };
 
 /* A function of the API that waits for the registry.
@@ -151,14 +153,40 @@ struct call {
     int error;
     char text[ERROR_SIZE]; /* why it failed, or what it waits for. */
     bool done;
+    int done_fd; /* eventfd, which is readable when it is done; -1: none. */
 
     /* The loop's. */
-    long long deadline;        /* on time_msec()'s scale. */
+    bool cancelled;            /* nobody waits for it any more. */
+    long long deadline;        /* on time_msec()'s scale; 0: to be reckoned from timeout_ms. */
     struct ovsdb_idl_txn *txn; /* the transaction under way; NULL: none. */
     bool tried;                /* a transaction has been sent. */
     struct uuid source;        /* source del: the row to delete, found by the first try. */
     int64_t old_epoch; /* source set: before the first try, if the row said the same; or 0. */
     int64_t number;    /* number of the request that castd must take up; 0: none yet. */
+};
+
+/* One call after another, for a program that goes on meanwhile or for a function that blocks. */
+struct rocecast_request {
+    struct rocecast_request *next;
+    struct rocecast_group *g;
+    struct call call;
+    bool under_way; /* 'call' is the loop's; otherwise the request has ended. */
+    /* What follows when the call has succeeded; NULL: nothing.  It may begin another call.  Returns
+     * 0 or an errno, which rocecast_error() explains. */
+    int (*then)(struct rocecast_request *);
+
+    /* Arguments, as far as the request has them. */
+    char host[ROCECAST_NAME_SIZE];
+    struct rocecast_member member; /* host and qpn also of a source. */
+    struct ibv_qp *qp;
+    struct in6_addr address; /* of the host, once it is known. */
+    bool has_seen;
+    struct rocecast_epoch seen;
+
+    /* Answers. */
+    struct rocecast_epoch epoch;
+    int error;
+    char text[ERROR_SIZE]; /* why it failed. */
 };
 
 /* loop.c */
@@ -176,8 +204,14 @@ void loop_add(struct rocecast *);
 /* Takes a connection out of the loop and frees what the loop has made for it. */
 void loop_remove(struct rocecast *);
 /* Lets the loop work on a call until it is done or its timeout_ms have passed.  0 or an errno,
- * which rocecast_error() explains.  Call it without the lock. */
+ * which rocecast_error() explains.  Call these without the lock. */
 int loop_call(struct call *);
+/* The same in parts: begins; EPERM if there is no loop for this process. */
+int loop_start(struct call *);
+bool loop_is_done(struct call *);
+void loop_wait(struct call *);
+/* Ends a call that nobody wants any more.  What it has written stays. */
+void loop_cancel(struct call *);
 
 /* remote.c */
 /* 0, or an errno with a malloc'd sentence: EINVAL if the library cannot connect to such a registry,
@@ -191,10 +225,34 @@ void view_know_epoch(struct rocecast_group *);
 /* 'earlier': the program knows no later events than REGISTRY_BACK, and no places. */
 void view_next_event(struct rocecast_group *, struct rocecast_event *, bool earlier);
 
+/* requests.c */
+/* Makes a request without a descriptor, which ends with request_wait(). */
+void request_init(struct rocecast_request *, struct rocecast_group *, int timeout_ms);
+/* Makes one with a descriptor, which ends with rocecast_request_close().  0 or an errno. */
+int request_create(struct rocecast_group *, int timeout_ms, struct rocecast_request **);
+/* Ends it at once if its first call could not begin, because of 'error'.  Returns 'error'. */
+int request_created(struct rocecast_request **, int error);
+/* Begins the first call, or in then() the next one. */
+int request_call(struct rocecast_request *, const struct call_class *,
+                 int (*then)(struct rocecast_request *));
+int request_wait(struct rocecast_request *, struct rocecast_epoch *);
+/* Closes all that the program has not closed. */
+void requests_destroy(struct rocecast_group *);
+
 /* api.c */
 /* Leaves a sentence for rocecast_error() and returns 'error'. */
 int api_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* EINVAL if the caller's struct is too small by its 'size'. */
 int epoch_check_size(const struct rocecast_epoch *);
+/* Copies into the caller's struct, whose size has been checked. */
+void epoch_give(struct rocecast_epoch *to, const struct rocecast_epoch *from);
+/* Puts the host and QPN into the request.  0 or EINVAL. */
+int request_set_endpoint(struct rocecast_request *, const char *host, uint32_t qpn);
+/* Puts in what the group still must be; 'seen' NULL: anything.  0 or EINVAL. */
+int request_set_seen(struct rocecast_request *, const struct rocecast_epoch *seen);
+/* then() of requests for a source: takes the epoch. */
+int request_take_epoch(struct rocecast_request *);
+/* EINVAL if there are flags that this version does not know. */
+int member_check_flags(uint64_t flags);
 
 #endif /* librocecast/internal.h */

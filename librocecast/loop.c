@@ -96,6 +96,9 @@ static void OVS_PRINTF_FORMAT(3, 4) finish(struct call *call, int error, const c
     call->error = error;
     call->done = true;
     LIST_REMOVE(call->r->calls, call);
+    if (call->done_fd >= 0) {
+        eventfd_write(call->done_fd, 1);
+    }
     pthread_cond_broadcast(&answered);
 }
 
@@ -180,6 +183,10 @@ call_run(struct call *call)
 {
     const struct call_class *class = call->class;
 
+    if (call->cancelled) {
+        finish(call, ECANCELED, "cancelled");
+        return;
+    }
     if (class->write && !call->number) {
         if (!call->txn) {
             begin(call);
@@ -426,20 +433,58 @@ deadline(int timeout_ms)
 }
 
 int
-loop_call(struct call *call)
+loop_start(struct call *call)
 {
     int error = loop_check_process();
 
-    if (error) {
-        return error;
+    if (!error) {
+        call->deadline = call->deadline ? call->deadline : deadline(call->timeout_ms);
+        loop_lock();
+        LIST_APPEND(call->r->calls, call);
+        wake();
+        loop_unlock();
     }
-    call->deadline = deadline(call->timeout_ms);
+    return error;
+}
+
+bool
+loop_is_done(struct call *call)
+{
     loop_lock();
-    LIST_APPEND(call->r->calls, call);
-    wake();
+    bool done = call->done;
+    loop_unlock();
+    return done;
+}
+
+void
+loop_wait(struct call *call)
+{
+    loop_lock();
     while (!call->done) {
         pthread_cond_wait(&answered, &lock);
     }
     loop_unlock();
+}
+
+void
+loop_cancel(struct call *call)
+{
+    loop_lock();
+    call->cancelled = true;
+    wake();
+    loop_unlock();
+    loop_wait(call);
+}
+
+int
+loop_call(struct call *call)
+{
+    call->done_fd = -1;
+    int error = loop_start(call);
+
+    if (error) {
+        return error;
+    }
+    loop_wait(call);
     return call->error ? api_fail(call->error, "%s", call->text) : 0;
 }

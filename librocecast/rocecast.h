@@ -2,13 +2,15 @@
  *
  * librocecast: how a program takes part in a group.  Reference: docs/api.md.
  *
- * Functions that return int return 0 or a positive errno, except rocecast_fd().
+ * Functions that return int return 0 or a positive errno, except those named _fd.
  * After an errno rocecast_error() says what was wrong.  Time-outs are in
  * milliseconds; a negative one means for ever.
  *
  * All functions may be called from any thread at any time, except that nobody
- * may use a handle while or after it is closed.  Functions with a time-out
- * block, those without do not.  No function is a cancellation point.
+ * may use a handle while or after it is closed, and that one thread at a time
+ * uses a request.  Functions with a time-out block, unless their name ends with
+ * _start; those without do not, except rocecast_request_wait().  No function is
+ * a cancellation point.
  *
  * The library has one thread of its own while a handle is open, with all
  * signals blocked.  It installs no signal handler, starts no process, registers
@@ -31,8 +33,9 @@ struct ibv_context;
 struct ibv_mr;
 struct ibv_qp;
 
-struct rocecast;       /* a connection to the registry. */
-struct rocecast_group; /* a group, as one program sees it. */
+struct rocecast;         /* a connection to the registry. */
+struct rocecast_group;   /* a group, as one program sees it. */
+struct rocecast_request; /* something that was started. */
 
 #define ROCECAST_NAME_SIZE 64
 #define ROCECAST_TEXT_SIZE 256
@@ -49,7 +52,7 @@ const char *rocecast_error(void);
  * "ssl:192.0.2.1:6640", $ROCECAST_PRIVATE_KEY, $ROCECAST_CERTIFICATE and $ROCECAST_CA_CERT name PEM
  * files.  A connection that breaks later is made again by itself. */
 int rocecast_open(const char *db, int timeout_ms, struct rocecast **);
-/* Closes the connection and its groups.  Registrations stay.  NULL is ignored. */
+/* Closes the connection, its groups and their requests.  Registrations stay.  NULL is ignored. */
 void rocecast_close(struct rocecast *);
 
 int rocecast_host_address(struct rocecast *, const char *host, int timeout_ms, struct in6_addr *);
@@ -102,6 +105,7 @@ struct rocecast_member {
     uint64_t address; /* of the region for RDMA WRITE; 0 if there is none. */
     uint64_t length;  /* of the region for RDMA WRITE, bytes; 0: there is none, SENDs only. */
     uint32_t rkey;    /* of the region for RDMA WRITE; 0 if there is none. */
+    uint64_t flags;   /* none are known yet: 0. */
 };
 
 /* Registers a receiver's QP, which must be in RTR already.  If the host is an active member with
@@ -229,6 +233,46 @@ int rocecast_source_join(struct rocecast_group *, const char *host, struct ibv_q
  * ESTALE: a new epoch has begun meanwhile; start over with rocecast_qp_init(). */
 int rocecast_member_join(struct rocecast_group *, const char *host, struct ibv_qp *,
                          const struct ibv_mr *mr, int timeout_ms, struct rocecast_epoch *);
+
+/*
+ * Requests: the same for programs that do not block.
+ *
+ * A function that starts a request checks its arguments, copies them and returns 0; then '*request'
+ * is one that the caller closes, otherwise NULL.  Only the queue pair is not copied: it must live
+ * until the request has ended or is closed.  The request's descriptor is readable when
+ * rocecast_request_poll() has something to do; that changes the queue pair, in the thread that calls
+ * it.  Time-outs are for the whole request.
+ */
+
+/* 'seen': as for rocecast_source_set_if(); NULL: as for rocecast_source_set(). */
+int rocecast_source_set_start(struct rocecast_group *, const char *host, uint32_t qpn,
+                              const struct rocecast_epoch *seen, int timeout_ms,
+                              struct rocecast_request **request);
+int rocecast_source_join_start(struct rocecast_group *, const char *host, struct ibv_qp *,
+                               const struct rocecast_epoch *seen, int timeout_ms,
+                               struct rocecast_request **request);
+int rocecast_member_add_start(struct rocecast_group *, const struct rocecast_member *,
+                              int timeout_ms, struct rocecast_request **request);
+/* 'flags': as in struct rocecast_member. */
+int rocecast_member_join_start(struct rocecast_group *, const char *host, struct ibv_qp *,
+                               const struct ibv_mr *mr, uint64_t flags, int timeout_ms,
+                               struct rocecast_request **request);
+int rocecast_member_leave_start(struct rocecast_group *, const char *host, int timeout_ms,
+                                struct rocecast_request **request);
+
+/* A descriptor that is readable while rocecast_request_poll() has something to do, or the request
+ * has ended; only for poll() and its like. */
+int rocecast_request_fd(const struct rocecast_request *);
+/* Goes on with a request.  EINPROGRESS: it has not ended; rocecast_error() says what it waits for.
+ * Otherwise what the function that blocks would have returned, and '*epoch', if not NULL, what that
+ * would have given (member_add, member_leave: zeros), as often as it is asked. */
+int rocecast_request_poll(struct rocecast_request *, struct rocecast_epoch *epoch);
+/* The same, but blocks until the request has ended. */
+int rocecast_request_wait(struct rocecast_request *, struct rocecast_epoch *epoch);
+/* Closes a request at any time.  If it has not ended, what it has written stays, as after
+ * ETIMEDOUT, and the queue pair is somewhere between INIT and RTS.  Closing a group closes its
+ * requests.  NULL is ignored. */
+void rocecast_request_close(struct rocecast_request *);
 
 #ifdef __cplusplus
 }

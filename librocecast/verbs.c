@@ -231,23 +231,37 @@ to_rts(const struct verbs *v, struct ibv_qp *qp, const struct rocecast_epoch *e)
     return error ? api_fail(error, "queue pair to RTS: %s", strerror(error)) : 0;
 }
 
-/* Gets what connecting needs, and checks that it can work. */
+/* Gets what connecting needs, and checks that it can work.  'address' is the host's. */
 static int
-prepare(struct rocecast_group *g, const char *host, const struct ibv_qp *qp,
-        const struct rocecast_epoch *e, int timeout_ms, struct verbs *v, int *gid_index)
+prepare(const char *host, const struct in6_addr *address, const struct ibv_qp *qp,
+        const struct rocecast_epoch *e, struct verbs *v, int *gid_index)
 {
-    struct in6_addr address;
-    int error = epoch_check_size(e);
+    int error = verbs_get(v);
 
-    error = error ? error : verbs_get(v);
-    error = error ? error : rocecast_host_address(g->r, host, timeout_ms, &address);
     if (error) {
         return error;
     }
-    *gid_index = gid_find(v, qp->context, &address);
+    *gid_index = gid_find(v, qp->context, address);
     return *gid_index < 0
                ? api_fail(ENODEV, "the queue pair's device does not have the address of %s", host)
                : check_mtu(v, qp->context, e);
+}
+
+static int
+connect_qp(struct rocecast_group *g, const char *host, const struct in6_addr *address,
+           struct ibv_qp *qp, const struct rocecast_epoch *e)
+{
+    struct verbs v;
+    int gid_index, error = prepare(host, address, qp, e, &v, &gid_index);
+
+    if (error) {
+        return error;
+    }
+    loop_lock();
+    bool ecn = g->ecn;
+    loop_unlock();
+    error = to_rtr(&v, qp, e, gid_index, ecn);
+    return error ? error : to_rts(&v, qp, e);
 }
 
 int
@@ -269,17 +283,59 @@ rocecast_qp_connect(struct rocecast_group *g, const char *host, struct ibv_qp *q
                     const struct rocecast_epoch *e, int timeout_ms)
 {
     NO_CANCELLATION;
+    struct in6_addr address;
     struct verbs v;
-    int gid_index, error = prepare(g, host, qp, e, timeout_ms, &v, &gid_index);
+    int error = epoch_check_size(e);
 
-    if (error) {
-        return error;
-    }
-    loop_lock();
-    bool ecn = g->ecn;
-    loop_unlock();
-    error = to_rtr(&v, qp, e, gid_index, ecn);
-    return error ? error : to_rts(&v, qp, e);
+    error = error ? error : verbs_get(&v);
+    error = error ? error : rocecast_host_address(g->r, host, timeout_ms, &address);
+    return error ? error : connect_qp(g, host, &address, qp, e);
+}
+
+/*
+ * Joining.
+ */
+
+/* Begins with the address of the host, by which the device is checked. */
+static int
+join_begin(struct rocecast_request *q, const char *host, struct ibv_qp *qp,
+           int (*then)(struct rocecast_request *))
+{
+    struct verbs v;
+    int error = qp ? verbs_get(&v) : api_fail(EINVAL, "join: the queue pair is missing");
+
+    error = error ? error : request_set_endpoint(q, host, qp->qp_num);
+    q->qp = qp;
+    return error ? error : request_call(q, &call_host_address, then);
+}
+
+static int
+source_connect(struct rocecast_request *q)
+{
+    request_take_epoch(q);
+    return connect_qp(q->g, q->host, &q->address, q->qp, &q->epoch);
+}
+
+/* Checked before, so that a QP that cannot work is not registered. */
+static int
+source_register(struct rocecast_request *q)
+{
+    struct verbs v;
+    int gid_index;
+
+    q->address = q->call.address;
+    int error = rocecast_get_epoch(q->g, &q->epoch);
+    error = error ? error : prepare(q->host, &q->address, q->qp, &q->epoch, &v, &gid_index);
+    return error ? error : request_call(q, &call_source_set, source_connect);
+}
+
+static int
+source_join_begin(struct rocecast_request *q, const char *host, struct ibv_qp *qp,
+                  const struct rocecast_epoch *seen)
+{
+    int error = request_set_seen(q, seen);
+
+    return error ? error : join_begin(q, host, qp, source_register);
 }
 
 int
@@ -287,13 +343,49 @@ rocecast_source_join(struct rocecast_group *g, const char *host, struct ibv_qp *
                      struct rocecast_epoch *e)
 {
     NO_CANCELLATION;
-    struct verbs v;
-    int gid_index, error = rocecast_get_epoch(g, e);
+    struct rocecast_request q;
+    int error = epoch_check_size(e);
 
-    /* Checked first, so that a QP that cannot work is not registered. */
-    error = error ? error : prepare(g, host, qp, e, timeout_ms, &v, &gid_index);
-    error = error ? error : rocecast_source_set(g, host, qp->qp_num, timeout_ms, e);
-    return error ? error : rocecast_qp_connect(g, host, qp, e, timeout_ms);
+    request_init(&q, g, timeout_ms);
+    error = error ? error : source_join_begin(&q, host, qp, NULL);
+    return error ? error : request_wait(&q, e);
+}
+
+int
+rocecast_source_join_start(struct rocecast_group *g, const char *host, struct ibv_qp *qp,
+                           const struct rocecast_epoch *seen, int timeout_ms,
+                           struct rocecast_request **requestp)
+{
+    NO_CANCELLATION;
+    int error = request_create(g, timeout_ms, requestp);
+
+    return error ? error : request_created(requestp, source_join_begin(*requestp, host, qp, seen));
+}
+
+static int
+member_register(struct rocecast_request *q)
+{
+    int error = rocecast_get_epoch(q->g, &q->epoch);
+
+    error = error ? error : connect_qp(q->g, q->host, &q->call.address, q->qp, &q->epoch);
+    q->member.epoch = q->epoch.epoch;
+    return error ? error : request_call(q, &call_member_add, NULL);
+}
+
+static int
+member_join_begin(struct rocecast_request *q, const char *host, struct ibv_qp *qp,
+                  const struct ibv_mr *mr, uint64_t flags)
+{
+    int error = member_check_flags(flags);
+
+    q->member = (struct rocecast_member){
+        .size = sizeof q->member,
+        .address = mr ? (uintptr_t) mr->addr : 0,
+        .length = mr ? mr->length : 0,
+        .rkey = mr ? mr->rkey : 0,
+        .flags = flags,
+    };
+    return error ? error : join_begin(q, host, qp, member_register);
 }
 
 int
@@ -301,20 +393,22 @@ rocecast_member_join(struct rocecast_group *g, const char *host, struct ibv_qp *
                      const struct ibv_mr *mr, int timeout_ms, struct rocecast_epoch *e)
 {
     NO_CANCELLATION;
-    int error = rocecast_get_epoch(g, e);
+    struct rocecast_request q;
+    int error = epoch_check_size(e);
 
-    error = error ? error : rocecast_qp_connect(g, host, qp, e, timeout_ms);
-    if (error) {
-        return error;
-    }
-    struct rocecast_member member = {
-        .size = sizeof member,
-        .host = host,
-        .qpn = qp->qp_num,
-        .epoch = e->epoch,
-        .address = mr ? (uintptr_t) mr->addr : 0,
-        .length = mr ? mr->length : 0,
-        .rkey = mr ? mr->rkey : 0,
-    };
-    return rocecast_member_add(g, &member, timeout_ms);
+    request_init(&q, g, timeout_ms);
+    error = error ? error : member_join_begin(&q, host, qp, mr, 0);
+    return error ? error : request_wait(&q, e);
+}
+
+int
+rocecast_member_join_start(struct rocecast_group *g, const char *host, struct ibv_qp *qp,
+                           const struct ibv_mr *mr, uint64_t flags, int timeout_ms,
+                           struct rocecast_request **requestp)
+{
+    NO_CANCELLATION;
+    int error = request_create(g, timeout_ms, requestp);
+
+    return error ? error
+                 : request_created(requestp, member_join_begin(*requestp, host, qp, mr, flags));
 }

@@ -26,7 +26,8 @@
 
 #include "librocecast/rocecast.h"
 
-#define MAX_ARGS           10
+#define MAX_ARGS           12
+#define N_REQUESTS         256
 #define N_THREADS          8
 
 /* Of structs in version 0.1.0. */
@@ -36,7 +37,10 @@
 
 static size_t event_size = sizeof(struct rocecast_event);
 static struct rocecast_epoch seen; /* what "see" has returned. */
-static bool deaf;                  /* asks for no events. */
+/* What was started, and not closed, and its queue pair if it has one. */
+static struct rocecast_request *requests[N_REQUESTS];
+static struct ibv_qp queue_pairs[N_REQUESTS];
+static bool deaf; /* asks for no events. */
 static struct rocecast *r;
 static struct rocecast_group *g;
 static pthread_t main_thread, own_thread;
@@ -279,23 +283,33 @@ in_child(void)
 {
     struct rocecast_epoch e = {.size = sizeof e};
     struct rocecast_event event = {.size = sizeof event};
+    struct rocecast_request *request, *pending;
     struct rocecast_group *other_group;
     struct rocecast *other;
     int status;
 
+    if (rocecast_source_set_start(g, "nosuch", 18, NULL, 30000, &pending)) {
+        answer("error: nothing could be started: %s", rocecast_error());
+        return;
+    }
     if (!fork()) {
         alarm(30); /* nothing may hang. */
         if (rocecast_open(NULL, 1000, &other) != EPERM
             || rocecast_group_open(r, "g", 1000, &other_group) != EPERM
-            || rocecast_get_epoch(g, &e) != EPERM || rocecast_next_event(g, &event) != EPERM
+            || rocecast_member_leave_start(g, "r1", 1000, &request) != EPERM
+            || rocecast_request_poll(pending, &e) != EPERM
+            || rocecast_request_wait(pending, &e) != EPERM || rocecast_get_epoch(g, &e) != EPERM
+            || rocecast_next_event(g, &event) != EPERM
             || rocecast_wait_ready(g, 1, 1, 1000, &e) != EPERM) {
             _exit(1);
         }
+        rocecast_request_close(pending);
         rocecast_group_close(g);
         rocecast_close(r);
         _exit(0);
     }
     wait(&status);
+    rocecast_request_close(pending);
     answer(status ? "error: the child could use the library" : "ok");
 }
 
@@ -308,6 +322,7 @@ sizes(void)
     struct rocecast_event event = {.size = EARLIER_EVENT_SIZE - 1};
     struct rocecast_member m = {.size = 1, .host = "r1", .qpn = 17};
     struct rocecast_member_status status;
+    struct rocecast_request *request = (void *) &m;
     size_t none = 0, one = 1;
     struct {
         struct rocecast_epoch e;
@@ -330,6 +345,16 @@ sizes(void)
                || rocecast_get_members(g, &status, sizeof status, NULL) != EINVAL
                || rocecast_get_members(g, NULL, sizeof status, &one) != EINVAL) {
         answer("error: NULL was taken");
+    } else if (rocecast_member_add_start(g, &m, 0, &request) != EINVAL || request
+               || rocecast_member_add_start(g, NULL, 0, &request) != EINVAL
+               || rocecast_member_leave_start(g, NULL, 0, &request) != EINVAL
+               || rocecast_member_leave_start(g, "r1", 0, NULL) != EINVAL
+               || rocecast_source_set_start(g, "h0", 18, &earlier, 0, &request) != EINVAL
+               || rocecast_source_join_start(g, "h0", NULL, NULL, 0, &request) != EINVAL
+               || rocecast_member_join_start(g, "r1", NULL, NULL, 0, 0, &request) != EINVAL
+               || request || rocecast_request_poll(NULL, NULL) != EINVAL
+               || rocecast_request_wait(NULL, NULL) != EINVAL || rocecast_request_fd(NULL) != -1) {
+        answer("error: a request that cannot be was started");
     } else if (rocecast_get_members(g, NULL, sizeof status, &none)) {
         answer("error: members could not be counted: %s", rocecast_error());
     } else if (rocecast_get_epoch(g, &larger.e) || larger.e.size != sizeof larger || larger.later) {
@@ -395,18 +420,25 @@ cancel(void)
                                       : "error: a function failed");
 }
 
-static void
-add_member(char *const argv[])
+static struct rocecast_member
+parse_member(char *const argv[])
 {
-    struct rocecast_member m = {
-        .size = sizeof m,
+    return (struct rocecast_member){
+        .size = sizeof(struct rocecast_member),
         .host = argv[1],
         .qpn = (uint32_t) strtoul(argv[2], NULL, 0),
         .epoch = (uint32_t) strtoul(argv[3], NULL, 0),
         .rkey = (uint32_t) strtoul(argv[4], NULL, 0),
         .address = strtoull(argv[5], NULL, 0),
         .length = strtoull(argv[6], NULL, 0),
+        .flags = argv[8] ? strtoull(argv[8], NULL, 0) : 0,
     };
+}
+
+static void
+add_member(char *const argv[])
+{
+    struct rocecast_member m = parse_member(argv);
 
     answer_status(rocecast_member_add(g, &m, atoi(argv[7])));
 }
@@ -471,6 +503,68 @@ join(const char *host, bool source)
     answer_epoch(status, &e);
 }
 
+/* The same without blocking, to the point where the request is started. */
+static int
+join_start(const char *host, bool source, int timeout_ms, struct ibv_qp *qp,
+           struct rocecast_request **request)
+{
+    struct ibv_mr mr = {.addr = (void *) (uintptr_t) 0x7000, .length = 8192, .rkey = 9};
+
+    *qp = (struct ibv_qp){.qp_num = 0x21};
+    int status = rocecast_device_open(r, host, 30000, &qp->context);
+    status = status ? status : rocecast_qp_init(qp, source ? ROCECAST_SOURCE : ROCECAST_RECEIVER);
+    return status   ? status
+           : source ? rocecast_source_join_start(g, host, qp, NULL, timeout_ms, request)
+                    : rocecast_member_join_start(g, host, qp, &mr, 0, timeout_ms, request);
+}
+
+/* "start SLOT", and what a command without "start" would be. */
+static void
+start(size_t slot, int argc, char *argv[])
+{
+    struct rocecast_request **request = &requests[slot];
+    const char *what = argv[0];
+    int timeout_ms = atoi(argv[argc - 1]), status = ENOSYS;
+
+    if (!strcmp(what, "member") && argc == 8) {
+        struct rocecast_member m = parse_member(argv);
+
+        status = rocecast_member_add_start(g, &m, timeout_ms, request);
+        memset(&m, 0xff, sizeof m); /* it was copied. */
+    } else if (!strcmp(what, "leave") && argc == 3) {
+        status = rocecast_member_leave_start(g, argv[1], timeout_ms, request);
+    } else if (!strncmp(what, "source", strlen("source")) && argc == 4) {
+        status = rocecast_source_set_start(g, argv[1], (uint32_t) strtoul(argv[2], NULL, 0),
+                                           strcmp(what, "source-if") ? NULL : &seen, timeout_ms,
+                                           request);
+    } else if (!strcmp(what, "join") && argc == 4) {
+        status = join_start(argv[1], !strcmp(argv[2], "source"), timeout_ms, &queue_pairs[slot],
+                            request);
+    }
+    answer_status(status);
+}
+
+/* Goes on with a request, and closes it if it has ended. */
+static void
+go_on(size_t slot)
+{
+    struct rocecast_epoch e = {.size = sizeof e}, again = {.size = sizeof again};
+    int status = rocecast_request_poll(requests[slot], &e);
+
+    if (status == EINPROGRESS) {
+        return;
+    }
+    printf("event done %zu ", slot);
+    answer_epoch(status, &e);
+    if (rocecast_request_poll(requests[slot], &again) != status
+        || rocecast_request_wait(requests[slot], &again) != status
+        || memcmp(&e, &again, sizeof e) != 0) {
+        answer("error: a request ends in two ways");
+    }
+    rocecast_request_close(requests[slot]);
+    requests[slot] = NULL;
+}
+
 static void
 host_address(const char *host)
 {
@@ -512,7 +606,7 @@ run(int argc, char *argv[])
                      &e);
     } else if (!strcmp(command, "unsource")) {
         answer_status(rocecast_source_del(g, 30000));
-    } else if (!strcmp(command, "member") && argc == 8) {
+    } else if (!strcmp(command, "member") && (argc == 8 || argc == 9)) {
         add_member(argv);
     } else if (!strcmp(command, "leave") && argc == 3) {
         answer_status(rocecast_member_leave(g, argv[1], atoi(argv[2])));
@@ -532,6 +626,21 @@ run(int argc, char *argv[])
         join(argv[1], !strcmp(argv[2], "source"));
     } else if (!strcmp(command, "ecn") && argc == 2) {
         answer_status(rocecast_qp_set_ecn(g, atoi(argv[1])));
+    } else if (!strcmp(command, "start") && argc > 3 && atoi(argv[1]) < N_REQUESTS) {
+        start((size_t) atoi(argv[1]), argc - 2, &argv[2]);
+    } else if (!strcmp(command, "standing") && argc == 2) {
+        answer_status(rocecast_request_poll(requests[atoi(argv[1])], NULL));
+    } else if (!strcmp(command, "await") && argc == 2) {
+        answer_epoch(rocecast_request_wait(requests[atoi(argv[1])], &e), &e);
+    } else if (!strcmp(command, "drop") && argc == 2) {
+        rocecast_request_close(requests[atoi(argv[1])]);
+        requests[atoi(argv[1])] = NULL;
+        answer("ok");
+    } else if (!strcmp(command, "ungroup")) {
+        rocecast_group_close(g);
+        g = NULL;
+        memset(requests, 0, sizeof requests);
+        answer("ok");
     } else if (!strcmp(command, "members")) {
         print_members();
     } else if (!strcmp(command, "deaf") || !strcmp(command, "hear")) {
@@ -548,6 +657,7 @@ run(int argc, char *argv[])
         rocecast_close(r);
         r = NULL;
         g = NULL;
+        memset(requests, 0, sizeof requests);
         answer("ok");
     } else {
         return false;
@@ -573,7 +683,7 @@ print_events(void)
 static bool
 read_command(void)
 {
-    char line[512], *argv[MAX_ARGS], *save = NULL;
+    char line[512], *argv[MAX_ARGS + 1], *save = NULL;
     size_t n = 0;
     int argc = 0;
 
@@ -584,6 +694,7 @@ read_command(void)
                  word = strtok_r(NULL, " ", &save)) {
                 argv[argc++] = word;
             }
+            argv[argc] = NULL;
             if (!argc || !run(argc, argv)) {
                 answer("error: unknown command");
             }
@@ -599,13 +710,23 @@ main(void)
 {
     start_own();
     for (;;) {
-        struct pollfd fds[2] = {
+        struct pollfd fds[2 + N_REQUESTS] = {
             {.fd = STDIN_FILENO, .events = POLLIN},
             {.fd = g && !deaf ? rocecast_fd(g) : -1, .events = POLLIN},
         };
 
-        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+        for (size_t i = 0; i < N_REQUESTS; i++) {
+            fds[2 + i] =
+                (struct pollfd){.fd = requests[i] && !deaf ? rocecast_request_fd(requests[i]) : -1,
+                                .events = POLLIN};
+        }
+        if (poll(fds, 2 + N_REQUESTS, -1) < 0 && errno != EINTR) {
             return 1;
+        }
+        for (size_t i = 0; i < N_REQUESTS; i++) {
+            if (fds[2 + i].revents) {
+                go_on(i);
+            }
         }
         if (fds[1].revents) {
             print_events();
