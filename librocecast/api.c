@@ -182,6 +182,21 @@ rocecast_host_address(struct rocecast *r, const char *host, int timeout_ms,
  * Groups.
  */
 
+int
+rocecast_group_add(struct rocecast *r, const char *name, const char *const settings[],
+                   int timeout_ms)
+{
+    NO_CANCELLATION;
+    struct call call = {.class = &call_group_add,
+                        .r = r,
+                        .name = name,
+                        .settings = settings,
+                        .timeout_ms = timeout_ms};
+    int error = check_name("group", name);
+
+    return error ? error : loop_call(&call);
+}
+
 static void
 group_unlink(struct rocecast_group *g)
 {

@@ -8,11 +8,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "ctl/registry/group-settings.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/schema.h"
 #include "ctl/registry/values.h"
 #include "librocecast/internal.h"
 #include "ovsdb-idl.h"
+#include "smap.h"
 #include "util.h"
 #include "uuid.h"
 
@@ -101,6 +103,76 @@ check_epoch(struct call *call, char **whyp)
     view_know_epoch(call->group);
     call->attributes = group->epoch;
     return 0;
+}
+
+/*
+ * Groups.
+ */
+
+/* Reads "NAME=VALUE" into a map of them. */
+static int
+split_settings(const char *const *settings, struct smap *given, char **whyp)
+{
+    for (; settings && *settings; settings++) {
+        const char *value = strchr(*settings, '=');
+        const struct group_setting *s = group_settings_table;
+        char *name = xmemdup0(*settings, value ? (size_t) (value - *settings) : strlen(*settings));
+
+        while (s->option && strcmp(s->option, name)) {
+            s++;
+        }
+        const char *wrong = !s->option              ? "there is no such setting"
+                            : !value                ? "must be NAME=VALUE"
+                            : smap_get(given, name) ? "is given twice"
+                                                    : NULL;
+        if (!wrong) {
+            smap_add(given, name, value + 1);
+        }
+        free(name);
+        if (wrong) {
+            return refuse(EINVAL, whyp, "%s: %s", *settings, wrong);
+        }
+    }
+    return 0;
+}
+
+static int
+add_group(struct call *call, const struct smap *given, char **whyp)
+{
+    const struct rrec_group *row = request_find_group(call->r->idl, call->name);
+    struct group_settings settings = group_settings_default();
+    const struct group_setting *s;
+    char *why;
+
+    if (!name_is_valid(call->name)) {
+        return refuse(EINVAL, whyp, "group '%s': " NAME_RULE, call->name);
+    }
+    if (group_settings_take(&settings, given, &s, &why)) {
+        refuse(EINVAL, whyp, "%s=%s: %s", s->option, smap_get(given, s->option), why);
+        free(why);
+        return EINVAL;
+    }
+    s = row ? group_settings_find_other(row, &settings, given) : NULL;
+    if (s) {
+        return refuse(EEXIST, whyp, "group %s exists with another %s", call->name, s->option);
+    }
+    if (!row) {
+        row = rrec_group_insert(call->txn);
+        rrec_group_set_name(row, call->name);
+        group_settings_write(row, &settings);
+    }
+    return 0;
+}
+
+static int
+write_group(struct call *call, char **whyp)
+{
+    struct smap given = SMAP_INITIALIZER(&given);
+    int error = split_settings(call->settings, &given, whyp);
+
+    error = error ? error : add_group(call, &given, whyp);
+    smap_destroy(&given);
+    return error;
 }
 
 static int
@@ -300,6 +372,7 @@ check_ready(struct call *call, char **whyp)
 
 const struct call_class call_open = {"open", NULL, check_contents};
 const struct call_class call_host_address = {"host address", NULL, check_address};
+const struct call_class call_group_add = {"group add", write_group, NULL};
 const struct call_class call_group_open = {"group open", NULL, check_group};
 const struct call_class call_source_set = {"source set", write_source, check_source};
 const struct call_class call_source_del = {"source del", write_no_source, NULL};

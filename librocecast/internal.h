@@ -127,6 +127,7 @@ struct call_class {
 
 extern const struct call_class call_open;
 extern const struct call_class call_host_address;
+extern const struct call_class call_group_add;
 extern const struct call_class call_group_open;
 extern const struct call_class call_source_set;
 extern const struct call_class call_source_del;
@@ -142,6 +143,8 @@ struct call {
     /* Arguments, as far as the class has them. */
     struct rocecast_group *group;
     const char *host;
+    const char *name;            /* group add: of the group. */
+    const char *const *settings; /* group add: "NAME=VALUE", then NULL; or NULL. */
     uint32_t qpn, epoch, n_members;
     const struct rocecast_member *member;
     const struct rocecast_epoch *seen; /* source set: what the group still must be; or NULL. */

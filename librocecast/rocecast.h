@@ -75,6 +75,13 @@ struct rocecast_epoch {
     uint32_t had_source; /* 1: it has, or has had, a source; the next one begins another epoch. */
 };
 
+/* Makes a group, unless there is one of this name with these settings.  'settings' are strings
+ * "NAME=VALUE" and a NULL behind the last, or NULL: names and values as the options of castctl group
+ * add have them, without "--", but for auth and key; for example "mtu=4096".  Those that are not
+ * given have their defaults.  EEXIST: the group has other ones, of those that are given or never
+ * change (mtu, psn, timeout). */
+int rocecast_group_add(struct rocecast *, const char *name, const char *const settings[],
+                       int timeout_ms);
 /* Waits until castd knows the group. */
 int
 rocecast_group_open(struct rocecast *, const char *name, int timeout_ms, struct rocecast_group **);

@@ -27,14 +27,13 @@
 static void
 take_settings(const struct ctl *ctl, struct group_settings *settings, enum ctl_exit code)
 {
-    for (const struct group_setting *s = group_settings_table; s->option; s++) {
-        const char *text = smap_get(&ctl->settings, s->option);
-        char *why;
-        int error = text ? group_setting_parse(s, text, settings, &why) : 0;
+    const struct group_setting *wrong;
+    char *why;
+    int error = group_settings_take(settings, &ctl->settings, &wrong, &why);
 
-        if (error) {
-            ctl_fail(error == ERANGE ? code : CTL_USAGE, "--%s %s: %s", s->option, text, why);
-        }
+    if (error) {
+        ctl_fail(error == ERANGE ? code : CTL_USAGE, "--%s %s: %s", wrong->option,
+                 smap_get(&ctl->settings, wrong->option), why);
     }
 }
 
@@ -55,25 +54,16 @@ set_auth(const struct rrec_group *group, const struct auth_option *auth)
     rrec_group_set_auth_key(group, &auth->key, auth->n_key);
 }
 
-/* Fails unless the existing group has what is given.  Settings that never change must be as wanted
- * even if not given. */
+/* Fails unless the existing group has what is given. */
 static void
 check_same(const struct ctl *ctl, const struct rrec_group *group, const struct group_settings *want,
            const struct auth_option *auth)
 {
-    const char *other = NULL;
-    struct group_settings have;
+    const struct group_setting *setting = group_settings_find_other(group, want, &ctl->settings);
+    const char *other = setting                                  ? setting->option
+                        : auth->given && !same_auth(group, auth) ? "auth or --key"
+                                                                 : NULL;
 
-    group_settings_read(group, &have);
-    for (const struct group_setting *s = group_settings_table; s->option && !other; s++) {
-        if ((s->change == SETTING_FIXED || smap_get(&ctl->settings, s->option))
-            && !group_setting_equal(s, &have, want)) {
-            other = s->option;
-        }
-    }
-    if (!other && auth->given && !same_auth(group, auth)) {
-        other = "auth or --key";
-    }
     if (other) {
         ctl_refuse(ctl, "group %s exists with another --%s", group->name, other);
     }

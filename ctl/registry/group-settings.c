@@ -12,6 +12,7 @@
 
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/values.h"
+#include "smap.h"
 #include "util.h"
 
 #define DEFAULT_LIVENESS 10000 /* ms. */
@@ -199,6 +200,38 @@ group_setting_equal(const struct group_setting *setting, const struct group_sett
 
 /* Defaults that are in words are no values, and stay as they are: that of the PSN is here, that of
  * the liveness time comes with the time-out. */
+int
+group_settings_take(struct group_settings *settings, const struct smap *given,
+                    const struct group_setting **wrongp, char **whyp)
+{
+    for (const struct group_setting *s = group_settings_table; s->option; s++) {
+        const char *text = smap_get(given, s->option);
+        int error = text ? group_setting_parse(s, text, settings, whyp) : 0;
+
+        if (error) {
+            *wrongp = s;
+            return error;
+        }
+    }
+    return 0;
+}
+
+const struct group_setting *
+group_settings_find_other(const struct rrec_group *row, const struct group_settings *wanted,
+                          const struct smap *given)
+{
+    struct group_settings have;
+
+    group_settings_read(row, &have);
+    for (const struct group_setting *s = group_settings_table; s->option; s++) {
+        if ((s->change == SETTING_FIXED || smap_get(given, s->option))
+            && !group_setting_equal(s, &have, wanted)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
 struct group_settings
 group_settings_default(void)
 {

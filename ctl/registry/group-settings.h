@@ -29,6 +29,7 @@
 
 struct rrec_group;
 struct rrec_tree_node;
+struct smap;
 
 /* The values of the settings in a group. */
 struct group_settings {
@@ -83,6 +84,16 @@ int group_setting_parse(const struct group_setting *, const char *, struct group
 char *group_setting_text(const struct group_setting *, const struct group_settings *);
 bool group_setting_equal(const struct group_setting *, const struct group_settings *,
                          const struct group_settings *);
+
+/* Parses all that is given, texts by option, in the table's order.  Returns as
+ * group_setting_parse(); '*wrongp' is the setting that the sentence is about. */
+int group_settings_take(struct group_settings *, const struct smap *given,
+                        const struct group_setting **wrongp, char **whyp);
+/* The first setting that the existing group has not as given, or, if it never changes, not as
+ * wanted; NULL: there is none. */
+const struct group_setting *
+group_settings_find_other(const struct rrec_group *, const struct group_settings *wanted,
+                          const struct smap *given);
 
 /* The settings of a group for which none is given. */
 struct group_settings group_settings_default(void);

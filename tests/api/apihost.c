@@ -589,6 +589,8 @@ run(int argc, char *argv[])
         answer_status(rocecast_open(strcmp(argv[1], "-") ? argv[1] : NULL, atoi(argv[2]), &r));
     } else if (!strcmp(command, "group") && argc == 3) {
         answer_status(rocecast_group_open(r, argv[1], atoi(argv[2]), &g));
+    } else if (!strcmp(command, "add-group") && argc > 1) {
+        answer_status(rocecast_group_add(r, argv[1], (const char *const *) &argv[2], 30000));
     } else if (!strcmp(command, "address") && argc == 2) {
         host_address(argv[1]);
     } else if (!strcmp(command, "epoch")) {
