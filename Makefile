@@ -306,7 +306,7 @@ $(B)/bin/castbench-report: $(report_src) $(GEN)/version.h Makefile
 	$(Q)$(PYTHON) -m zipapp -p '/usr/bin/env python3' -o $@ $(B)/castbench-report
 
 # The examples in docs/api.md are its fenced blocks "```c NAME.c".
-EXAMPLES := $(if $(api_src),$(addprefix $(B)/bin/api-,source receiver))
+EXAMPLES := $(if $(api_src),$(addprefix $(B)/bin/api-,source receiver replica))
 PROGRAMS += $(EXAMPLES)
 .SECONDARY: $(patsubst $(B)/bin/api-%,$(GEN)/examples/%.c,$(EXAMPLES))
 $(GEN)/examples/%.c: docs/api.md
