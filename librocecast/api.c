@@ -373,7 +373,9 @@ rocecast_source_del(struct rocecast_group *g, int timeout_ms)
 int
 member_check_flags(uint64_t flags)
 {
-    return flags ? api_fail(EINVAL, "member: flags %#" PRIx64 " are not known", flags) : 0;
+    uint64_t unknown = flags & ~(uint64_t) (ROCECAST_MEMBER_REPLACE | ROCECAST_MEMBER_KEEP);
+
+    return unknown ? api_fail(EINVAL, "member: flags %#" PRIx64 " are not known", unknown) : 0;
 }
 
 static int

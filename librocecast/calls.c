@@ -299,6 +299,8 @@ member_request(const struct call *call)
         .len = (int64_t) m->length,
         .epoch = m->epoch,
         .may_exist = true,
+        .replace = m->flags & ROCECAST_MEMBER_REPLACE,
+        .keep = m->flags & ROCECAST_MEMBER_KEEP,
     };
 }
 
@@ -322,7 +324,12 @@ check_member(struct call *call, char **whyp)
 {
     const struct request_member request = member_request(call);
 
-    return request_member_answer(call->r->idl, &request, whyp);
+    int error = request_member_answer(call->r->idl, &request, whyp);
+    if (!error) {
+        snprintf(call->group->keeps, sizeof call->group->keeps, "%s",
+                 request.keep ? request.host : "");
+    }
+    return error;
 }
 
 static int

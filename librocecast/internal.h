@@ -94,9 +94,10 @@ struct rocecast_group {
     struct rocecast_group *next;
     struct rocecast *r;
     char name[ROCECAST_NAME_SIZE];
-    int fd;      /* eventfd: readable while 'raised'. */
-    bool raised; /* there are events. */
-    bool ecn;    /* queue pairs get ECT(0). */
+    int fd;                         /* eventfd: readable while 'raised'. */
+    bool raised;                    /* there are events. */
+    bool ecn;                       /* queue pairs get ECT(0). */
+    char keeps[ROCECAST_NAME_SIZE]; /* host whose queue pair outlives epochs; empty: none. */
 
     /* The group as it is. */
     bool exists, ready, degraded;

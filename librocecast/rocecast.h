@@ -112,8 +112,13 @@ struct rocecast_member {
     uint64_t address; /* of the region for RDMA WRITE; 0 if there is none. */
     uint64_t length;  /* of the region for RDMA WRITE, bytes; 0: there is none, SENDs only. */
     uint32_t rkey;    /* of the region for RDMA WRITE; 0 if there is none. */
-    uint64_t flags;   /* none are known yet: 0. */
+    uint64_t flags;   /* ROCECAST_MEMBER_x, bitwise. */
 };
+/* In place of a registration of the host that is not active, too, whom nobody can ask. */
+#define ROCECAST_MEMBER_REPLACE 1u
+/* The QP stays as it is when another epoch begins: that is no event, unless the member is not in the
+ * new epoch.  ROCECAST_EVENT_RESTART_NEEDED: the QP cannot go on. */
+#define ROCECAST_MEMBER_KEEP    2u
 
 /* Registers a receiver's QP, which must be in RTR already.  If the host is an active member with
  * another QP, its edge asks that one first.  EBUSY: it answers, so it stays.  ESTALE: the group is in

@@ -269,23 +269,27 @@ state_of(const struct rrec_member *row)
                                            : ROCECAST_MEMBER_WAITING;
 }
 
+/* What is known of these two, each of which may be missing. */
 static struct rocecast_place
-first_place(const struct rrec_member *row)
+place(const int64_t *psn, size_t n_psn, const int64_t *message, size_t n_message)
 {
-    return row->n_first_psn ? (struct rocecast_place){.known = ROCECAST_PLACE_PSN,
-                                                      .psn = (uint32_t) row->first_psn[0]}
-                            : (struct rocecast_place){.known = 0};
+    return (struct rocecast_place){
+        .known = (n_psn ? ROCECAST_PLACE_PSN : 0) | (n_message ? ROCECAST_PLACE_MESSAGE : 0),
+        .psn = n_psn ? (uint32_t) psn[0] : 0,
+        .message = n_message ? (uint64_t) message[0] : 0,
+    };
 }
 
 static struct rocecast_place
-good_place(const struct rrec_member *row)
+first_place(const struct rrec_member *m)
 {
-    const struct member_view lost = {.state = row->state, .status = row->status};
-    int64_t psn;
+    return place(m->first_psn, m->n_first_psn, m->first_message, m->n_first_message);
+}
 
-    return view_lost_psn(&lost, &psn)
-               ? (struct rocecast_place){.known = ROCECAST_PLACE_PSN, .psn = (uint32_t) psn}
-               : (struct rocecast_place){.known = 0};
+static struct rocecast_place
+good_place(const struct rrec_member *m)
+{
+    return place(m->lost_psn, m->n_lost_psn, m->good_messages, m->n_good_messages);
 }
 
 static void
@@ -300,7 +304,9 @@ refresh_member(struct seen_member *m, const struct rrec_member *row)
     snprintf(now->text, sizeof now->text, "%s", row->branch ? row->status : "");
     if (now->state == ROCECAST_MEMBER_ACTIVE || now->state == ROCECAST_MEMBER_LOST) {
         now->first = first_place(row);
-        m->came_later = row->n_first_psn && row->first_psn[0] != row->group->start_psn;
+        m->came_later = row->n_first_message
+                            ? row->first_message[0] > 0
+                            : row->n_first_psn && row->first_psn[0] != row->group->start_psn;
     }
     if (now->state == ROCECAST_MEMBER_LOST) {
         now->good = good_place(row);
@@ -360,6 +366,17 @@ refresh_epoch(struct rocecast_epoch *e, const struct rrec_group *row)
     }
 }
 
+/* Is the member that the program has registered, to be kept, in the group's new epoch without the
+ * program? */
+static bool
+is_kept(const struct rocecast_group *g, const struct rrec_group *group)
+{
+    const struct rrec_member *m =
+        group && g->keeps[0] ? request_find_member(g->r->idl, group, g->keeps) : NULL;
+
+    return m && m->keep && m->epoch == group->epoch && !strcmp(m->want, "active");
+}
+
 void
 view_refresh(struct rocecast_group *g)
 {
@@ -377,6 +394,9 @@ view_refresh(struct rocecast_group *g)
             refresh_epoch(&g->epoch, row);
         }
         refresh_members(g, row);
+        if (is_kept(g, row)) {
+            know_epoch(g);
+        }
     }
     update_fd(g);
 }
