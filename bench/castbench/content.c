@@ -290,25 +290,69 @@ content_poison(const struct content *c, unsigned char *region, const unsigned ch
 }
 
 void
-content_finish(const struct content *c, unsigned char *region, uint64_t n_blocks)
+content_finish(const struct content *c, unsigned char *region, struct block_range range)
 {
-    uint64_t first = n_blocks > c->n_slots ? n_blocks - c->n_slots : 0;
+    uint64_t n = range.end - range.first, n_last = n < c->n_slots ? n : c->n_slots;
 
-    for (uint64_t block = first; block < n_blocks; block++) {
+    for (uint64_t block = range.end - n_last; block < range.end; block++) {
         content_stamp(c, region, block);
     }
-    for (uint64_t block = n_blocks; block < c->n_slots; block++) {
+    for (uint64_t block = range.end; block < range.end + c->n_slots - n_last; block++) {
         unsigned char *slot = region + content_block_ofs(c, block);
         complement(slot, slot, content_block_len(c, block));
     }
     if (c->pattern == PATTERN_APPEND && c->n_slots) {
         /* Nothing writes what is between tail and records. */
         complement(region, region, APPEND_DATA);
-        if (n_blocks) {
-            uint64_t log_tail = content_tail(c, n_blocks - 1);
+        if (n) {
+            uint64_t log_tail = content_tail(c, range.end - 1);
             memcpy(region, &log_tail, sizeof log_tail);
         }
     }
+}
+
+bool
+content_find(const struct content *c, const unsigned char *region, uint64_t n_blocks,
+             uint64_t *lowest, uint64_t *highest)
+{
+    bool found = false;
+
+    for (size_t ofs = 0; ofs < c->region_len; ofs += c->size) {
+        uint64_t block;
+
+        if (sector_block(region + ofs, min_size(c->size, c->sector), n_blocks, &block)
+            && block < n_blocks && content_block_ofs(c, block) == ofs) {
+            *lowest = found && *lowest < block ? *lowest : block;
+            *highest = found && *highest > block ? *highest : block;
+            found = true;
+        }
+    }
+    return found;
+}
+
+bool
+content_finish_begun(const struct content *c, unsigned char *expected, struct block_range range,
+                     const unsigned char *region)
+{
+    size_t ofs = content_block_ofs(c, range.end);
+    /* The slot had the block before, if that was one of them. */
+    bool is_poison = range.end < c->n_slots || range.end - c->n_slots < range.first;
+
+    for (size_t i = 0; i < c->size; i += c->sector) {
+        size_t len = min_size(c->size - i, c->sector);
+        unsigned char sector[SECTOR_MAX];
+
+        memcpy(sector, expected + ofs + i, len);
+        if (is_poison) {
+            complement(sector, sector, len);
+        }
+        sector_stamp(sector, len, range.end);
+        if (memcmp(sector, region + ofs + i, len) != 0) {
+            return false;
+        }
+        memcpy(expected + ofs + i, sector, len);
+    }
+    return true;
 }
 
 /*
@@ -338,17 +382,19 @@ explain_header(const unsigned char *region, const unsigned char *expected, size_
 /* Explains a sector of 'len' bytes.  Byte 'bad' is its first that differs from 'expected'. */
 static void
 explain_sector(const struct content *c, const unsigned char *sector, const unsigned char *expected,
-               size_t len, size_t bad, uint64_t block, uint64_t n_blocks, char *why, size_t size)
+               size_t len, size_t bad, uint64_t block, struct block_range range, char *why,
+               size_t size)
 {
     unsigned char poison[SECTOR_MAX];
     uint64_t found = block;
     char should[64] = "no block should be here";
-    bool known = c->stamped && sector_block(sector, len, n_blocks, &found)
-                 && (found != block || block >= n_blocks);
+    bool is_wanted = block >= range.first && block < range.end;
+    bool known = c->stamped && sector_block(sector, len, range.end, &found)
+                 && (found != block || !is_wanted);
 
     memcpy(poison, expected, len);
     sector_poison(c, poison, len);
-    if (block < n_blocks) {
+    if (is_wanted) {
         snprintf(should, sizeof should, "block %" PRIu64 " should be here", block);
     }
     if (known) {
@@ -357,7 +403,7 @@ explain_sector(const struct content *c, const unsigned char *sector, const unsig
         bool whole = le32toh(s.body_crc) == body_crc(sector, len);
         snprintf(why, size, "%s, block %" PRIu64 " is%s", should, found,
                  whole ? "" : ", with other bytes");
-    } else if (block >= n_blocks) {
+    } else if (!is_wanted) {
         snprintf(why, size, "%s, something else is", should);
     } else if (!memcmp(sector, poison, len)) {
         snprintf(why, size, "%s, nothing was ever written", should);
@@ -370,7 +416,7 @@ explain_sector(const struct content *c, const unsigned char *sector, const unsig
 
 static void
 explain(const struct content *c, const unsigned char *region, const unsigned char *expected,
-        uint64_t n_blocks, size_t bad, char *why, size_t size)
+        struct block_range range, size_t bad, char *why, size_t size)
 {
     if (bad < data_ofs(c)) {
         explain_header(region, expected, bad, why, size);
@@ -382,15 +428,15 @@ explain(const struct content *c, const unsigned char *region, const unsigned cha
     size_t len = min_size(slot_len(c, bad - in_slot) - (in_slot - in_slot % c->sector), c->sector);
     uint64_t block = c->pattern == PATTERN_RANDOM ? permute(c, slot, true) : slot;
 
-    if (block < n_blocks) {
-        block += (n_blocks - 1 - block) / c->n_slots * c->n_slots; /* the slot's last. */
+    if (block < range.end) {
+        block += (range.end - 1 - block) / c->n_slots * c->n_slots; /* the slot's last. */
     }
-    explain_sector(c, region + ofs, expected + ofs, len, bad - ofs, block, n_blocks, why, size);
+    explain_sector(c, region + ofs, expected + ofs, len, bad - ofs, block, range, why, size);
 }
 
 size_t
 content_compare(const struct content *c, const unsigned char *region, const unsigned char *expected,
-                uint64_t n_blocks, size_t *first_bad, char *why, size_t size)
+                struct block_range range, size_t *first_bad, char *why, size_t size)
 {
     size_t n_ok = 0, first = c->region_len;
 
@@ -409,7 +455,7 @@ content_compare(const struct content *c, const unsigned char *region, const unsi
     }
     if (first < c->region_len) {
         *first_bad = first;
-        explain(c, region, expected, n_blocks, first, why, size);
+        explain(c, region, expected, range, first, why, size);
     }
     return n_ok;
 }

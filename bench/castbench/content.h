@@ -42,6 +42,11 @@ struct content {
     uint32_t sector;
 };
 
+/* Blocks 'first' to 'end' - 1. */
+struct block_range {
+    uint64_t first, end;
+};
+
 #define SECTOR_MIN 64
 #define SECTOR_MAX 4096
 
@@ -66,10 +71,10 @@ void content_generate(const struct content *, unsigned char *region);
 /* Makes the block's slot what it is when the block is sent. */
 void content_stamp(const struct content *, unsigned char *region, uint64_t block);
 
-/* Makes a region that had content_generate() or the file's bytes what it is after blocks 0 to
- * 'n_blocks' - 1, the tail included.  If n_blocks is less than n_slots, slots that were never
- * written become what content_poison() makes of them. */
-void content_finish(const struct content *, unsigned char *region, uint64_t n_blocks);
+/* Makes a region that had content_generate() or the file's bytes what it is at a receiver that got
+ * these blocks and no others, the tail included.  Slots that none of them was written to become
+ * what content_poison() makes of them.  PATTERN_APPEND: 'first' is 0. */
+void content_finish(const struct content *, unsigned char *region, struct block_range);
 
 /* Fills a receiver's region with what it holds before anything arrives.  Every byte differs from
  * that of content_generate() or the file, so that none is right by chance. */
@@ -80,7 +85,26 @@ void content_poison(const struct content *, unsigned char *region, const unsigne
  * there and, if that can be seen, which one is. */
 size_t
 content_compare(const struct content *, const unsigned char *region, const unsigned char *expected,
-                uint64_t n_blocks, size_t *first_bad, char *why, size_t size);
+                struct block_range, size_t *first_bad, char *why, size_t size);
+
+/*
+ * A receiver that is gone in the middle of a run has all blocks up to some block, and of the next
+ * one perhaps the first packets.  Where that is only its region tells.  For generated blocks of at
+ * least CONTENT_FIND_MIN bytes, not PATTERN_APPEND.
+ */
+
+#define CONTENT_FIND_MIN 16
+
+/* The lowest and the highest block below 'n_blocks' of which the region has the first sector's
+ * stamp.  False: it has none. */
+bool content_find(const struct content *, const unsigned char *region, uint64_t n_blocks,
+                  uint64_t *lowest, uint64_t *highest);
+
+/* Makes 'expected', which content_finish() made with 'range', what a region is in which block
+ * range.end was arriving: as many sectors from the block's beginning as 'region' has of it.  True:
+ * that is the whole block. */
+bool content_finish_begun(const struct content *, unsigned char *expected, struct block_range,
+                          const unsigned char *region);
 
 /* Files.  0 or a positive errno; a file that is shorter than 'len' is EIO. */
 int content_file_len(const char *path, size_t *len);

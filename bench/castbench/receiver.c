@@ -372,8 +372,9 @@ receiver_compare(struct receiver *r, char *error, size_t size)
     struct shared_replica *me = &shared->replicas[r->index];
     size_t len = shared->content.region_len;
 
-    me->bytes_ok = content_compare(&shared->content, r->region, shared->expected, shared->end,
-                                   &me->first_bad, me->why, sizeof me->why);
+    me->bytes_ok = content_compare(&shared->content, r->region, shared->expected,
+                                   (struct block_range){0, shared->end}, &me->first_bad, me->why,
+                                   sizeof me->why);
     int status = o->store ? (msync(r->region, len, MS_SYNC) ? errno : 0) : 0;
     if (status) {
         return refuse(error, size, "--store %s.%s: %s", o->store, o->receivers[r->index],

@@ -409,7 +409,7 @@ finish_expected(struct parent *p)
     const struct run_options *o = p->run.options;
     struct shared *shared = p->run.shared;
 
-    content_finish(&shared->content, shared->expected, shared->end);
+    content_finish(&shared->content, shared->expected, (struct block_range){0, shared->end});
     int status =
         o->out ? content_file_write(o->out, "source", shared->expected, shared->content.region_len)
                : 0;

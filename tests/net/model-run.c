@@ -452,17 +452,18 @@ bool
 model_run_compare(struct model_run *r)
 {
     const struct content *c = &r->content;
+    const struct block_range blocks = {0, r->n_stamped};
     bool all_right = true;
 
     content_generate(c, r->buf);
-    content_finish(c, r->buf, r->n_stamped);
+    content_finish(c, r->buf, blocks);
     for (unsigned i = 0; i < r->options.receivers.n; i++) {
         struct receiver *receiver = &r->receivers[i];
         size_t first_bad;
         char why[128];
 
         receiver->bytes_ok =
-            content_compare(c, receiver->region, r->buf, r->n_stamped, &first_bad, why, sizeof why);
+            content_compare(c, receiver->region, r->buf, blocks, &first_bad, why, sizeof why);
         if (receiver->bytes_ok < c->region_len) {
             fprintf(stderr, "castmodel: %s: offset %zu: %s\n", r->options.receivers.names[i],
                     first_bad, why);

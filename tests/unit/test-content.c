@@ -17,6 +17,7 @@
 
 static struct content content;
 static uint64_t n_blocks;
+static struct block_range blocks; /* that the receiver is to have. */
 static unsigned char *source, *region, *expected;
 static char why[128];
 
@@ -36,6 +37,7 @@ start(struct content c, uint64_t n)
     teardown();
     content = c;
     n_blocks = n;
+    blocks = (struct block_range){0, n};
     ck_assert_uint_gt(c.n_slots, 0);
     source = malloc(c.region_len);
     region = malloc(c.region_len);
@@ -49,7 +51,7 @@ start(struct content c, uint64_t n)
         }
     }
     memcpy(expected, source, c.region_len);
-    content_finish(&c, expected, n);
+    content_finish(&c, expected, blocks);
     content_poison(&c, region, source);
     size_t n_equal = 0;
     for (size_t i = 0; i < c.region_len; i++) {
@@ -87,7 +89,7 @@ send_all(uint64_t ahead)
 static size_t
 compare(size_t *first_bad)
 {
-    return content_compare(&content, region, expected, n_blocks, first_bad, why, sizeof why);
+    return content_compare(&content, region, expected, blocks, first_bad, why, sizeof why);
 }
 
 static void
@@ -479,8 +481,88 @@ START_TEST(short_of_room_for_why)
 
         right_region(10000, 12, PATTERN_SEQ);
         at(8)[5000] ^= 4;
-        content_compare(&content, region, expected, n_blocks, &first_bad, little, sizeof little);
+        content_compare(&content, region, expected, blocks, &first_bad, little, sizeof little);
         ck_assert_str_eq(little, "block 8's");
+    }
+END_TEST
+
+/*
+ * Receivers that come late and go early.
+ */
+
+/* A region that got blocks 'first' to 'end' - 1, and of block 'end' so many bytes. */
+static void
+late_region(uint32_t size, enum pattern pattern, uint64_t first, uint64_t end, size_t partial)
+{
+    content = content_init(pattern, size, 0, N_SLOTS * (size_t) size, 3);
+    content.sector = 1024;
+    start(content, end);
+    for (uint64_t block = 0; block <= end; block++) {
+        content_stamp(&content, source, block);
+        if (block >= first && block < end) {
+            send_block(block);
+        }
+    }
+    memcpy(at(end), source + content_block_ofs(&content, end), partial);
+    blocks = (struct block_range){first, end};
+    content_generate(&content, expected);
+    content_finish(&content, expected, blocks);
+}
+
+#define LATE_SIZE 2500 /* sectors of 1024, 1024 and 452 bytes. */
+
+START_TEST(late_and_gone)
+    {
+        static const size_t partials[] = {0, 1024, 2048, LATE_SIZE};
+        enum pattern pattern = patterns[_i % 2];
+
+        for (uint64_t first = 0; first < 14; first++) {
+            for (uint64_t end = first; end < first + 14; end++) {
+                for (size_t k = 0; k < ARRAY_LEN(partials); k++) {
+                    uint64_t lowest = 99, highest = 99;
+                    size_t partial = partials[k];
+
+                    late_region(LATE_SIZE, pattern, first, end, partial);
+                    bool found = content_find(&content, region, end + 1, &lowest, &highest);
+                    ck_assert_int_eq(found, end > first || partial);
+                    if (found) {
+                        uint64_t newest = partial ? end : end - 1;
+                        uint64_t kept = newest >= N_SLOTS ? newest - N_SLOTS + 1 : 0;
+
+                        ck_assert_uint_eq(highest, newest);
+                        ck_assert_uint_eq(lowest, kept > first ? kept : first);
+                    }
+                    bool whole = content_finish_begun(&content, expected, blocks, region);
+                    ck_assert_int_eq(whole, partial == LATE_SIZE);
+                    assert_right();
+                }
+            }
+        }
+    }
+END_TEST
+
+/* What came before the first block, or is missing behind it, is no less wrong than in a receiver
+ * that was there all the time. */
+START_TEST(wrong_late)
+    {
+        size_t first_bad;
+
+        late_region(LATE_SIZE, PATTERN_SEQ, 3, 5, 0);
+        content_stamp(&content, source, 2);
+        send_block(2);
+        assert_wrong(at(2), 0, "no block should be here, block 2 is");
+
+        late_region(LATE_SIZE, PATTERN_SEQ, 3, 5, 0);
+        content_generate(&content, source); /* content_poison()'s argument. */
+        poison(at(3), LATE_SIZE);
+        assert_wrong(at(3), 0, "block 3 should be here, nothing was ever written");
+
+        /* Of the block that was arriving the second packet is there, and not the first. */
+        late_region(LATE_SIZE, PATTERN_SEQ, 3, 5, 0);
+        memcpy(at(5) + 1024, source + content_block_ofs(&content, 5) + 1024, 1024);
+        ck_assert(!content_finish_begun(&content, expected, blocks, region));
+        ck_assert_uint_lt(compare(&first_bad), content.region_len);
+        ck_assert_uint_eq(first_bad, content_block_ofs(&content, 5) + 1024);
     }
 END_TEST
 
@@ -551,6 +633,8 @@ content_suite(void)
     tcase_add_loop_test(tcase, wrong_short_blocks, 0, ARRAY_LEN(sizes));
     tcase_add_test(tcase, wrong_tail);
     tcase_add_test(tcase, short_of_room_for_why);
+    tcase_add_loop_test(tcase, late_and_gone, 0, 2);
+    tcase_add_test(tcase, wrong_late);
     tcase_add_loop_test(tcase, file_bytes, 0, 4);
     tcase_add_test(tcase, wrong_file_bytes);
     suite_add_tcase(suite, tcase);
