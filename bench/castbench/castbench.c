@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/castbench/castctl.h"
 #include "bench/castbench/interrupt.h"
 #include "bench/castbench/options.h"
 #include "bench/castbench/out-file.h"
@@ -38,17 +39,15 @@ check_stdout(void)
 static int
 exec_report(char *argv[])
 {
-    char path[PATH_MAX + sizeof "-report"];
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
+    char path[PATH_MAX] = "castbench-report";
+    int status = program_beside("castbench-report", path, sizeof path);
 
-    if (n > 0) {
-        path[n] = '\0';
-        char *slash = strrchr(path, '/');
-        snprintf(slash, sizeof path - (size_t) (slash - path), "/castbench-report");
+    if (!status) {
         argv[0] = path;
         execv(path, argv);
+        status = errno;
     }
-    fprintf(stderr, "castbench: %s: %s\n", n > 0 ? path : "/proc/self/exe", strerror(errno));
+    fprintf(stderr, "castbench: %s: %s\n", path, strerror(status));
     return EXIT_RUN;
 }
 

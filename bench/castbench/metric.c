@@ -111,3 +111,23 @@ metrics_of(const struct run_options *o, const struct run_result *r, double value
     values[METRIC_CPU_BUSY] = per(t.cpu_busy, (double) r->bytes / 1e9);
     values[METRIC_OVERDUE] = o->rate > 0 && r->seconds > 0 ? (double) r->overdue : NAN;
 }
+
+double
+goodput_of_second(const struct run_result *r, unsigned second)
+{
+    double from = second * 1000.0, to = from + 1000, bytes = 0, begin = 0;
+
+    if (!r->n_samples || r->samples[r->n_samples - 1].ms < to) {
+        return NAN;
+    }
+    for (unsigned i = 0; i < r->n_samples; i++) {
+        double end = r->samples[i].ms;
+        double common = fmin(end, to) - fmax(begin, from);
+
+        if (common > 0) {
+            bytes += (double) r->samples[i].bytes * common / (end - begin);
+        }
+        begin = end;
+    }
+    return bytes / 1e6;
+}

@@ -54,4 +54,8 @@ struct totals {
 
 struct totals totals_of(const struct run_options *, const struct run_result *);
 
+/* MB/s of a second of the run, 0 is the first, from the samples.  NaN: the run was over before the
+ * second was. */
+double goodput_of_second(const struct run_result *, unsigned second);
+
 #endif /* bench/castbench/metric.h */

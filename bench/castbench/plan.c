@@ -143,6 +143,63 @@ check_content(const struct plan *plan, char *error, size_t size)
                      on_stdout(plan->json) ? "JSON" : "CSV");
 }
 
+/* Events of members: what they need, and what cannot be told of blocks then. */
+static bool
+check_events(const struct plan *plan, char *error, size_t size)
+{
+    const struct run_options *base = &plan->base;
+    const struct event *last = base->n_events ? &base->events[base->n_events - 1] : NULL;
+    struct life lives[MAX_LIVES];
+
+    if (!last) {
+        return true;
+    }
+    for (unsigned i = 0; i < plan->n_schemes; i++) {
+        if (plan->schemes[i] != SCHEME_MCAST) {
+            return refuse(error, size, "--event: scheme %s has no members that come and go",
+                          scheme_name(plan->schemes[i]));
+        }
+    }
+    if (!base->duration) {
+        return refuse(error, size, "--event: -D is missing: it says how long the run lasts");
+    }
+    if (last->ms >= (uint64_t) base->duration * 1000) {
+        return refuse(error, size, "--event %g:%s:%s: the run lasts %u s (-D)", last->ms / 1e3,
+                      event_kind_name(last->kind), last->host, base->duration);
+    }
+    if (plan->n_groups > 1) {
+        return refuse(error, size, "--event: must have one group, there are %u", plan->n_groups);
+    }
+    if (plan->n_replica_counts != 1 || plan->replica_counts[0] != base->n_receivers) {
+        return refuse(error, size, "--event and --replicas: only one of them");
+    }
+    if (base->op == OP_SEND) {
+        return refuse(error, size,
+                      "--event: must be write or write-imm: a late receiver does not "
+                      "know which block its first SEND brings, and so where it goes");
+    }
+    if (base->pattern == PATTERN_APPEND) {
+        return refuse(error, size,
+                      "--event and --pattern append: a member may begin between a "
+                      "record and its tail");
+    }
+    if (base->store) {
+        return refuse(error, size, "--event and --store: only one of them");
+    }
+    for (unsigned i = 0; i < plan->n_sizes; i++) {
+        if (plan->sizes[i] < CONTENT_FIND_MIN) {
+            return refuse(error, size,
+                          "--event and -s %" PRIu32 ": blocks of less than %d bytes "
+                          "cannot be told apart",
+                          plan->sizes[i], CONTENT_FIND_MIN);
+        }
+    }
+    char why[256];
+    return lives_of(base->receivers, base->n_receivers, base->events, base->n_events, lives, why,
+                    sizeof why)
+           || refuse(error, size, "--event%s", why);
+}
+
 static bool
 check_fail_if(const struct plan *plan, char *error, size_t size)
 {
@@ -168,7 +225,7 @@ plan_check(const struct plan *plan, char *error, size_t size)
 {
     return check_hosts(plan, error, size) && check_replicas(plan, error, size)
            && check_sizes(plan, error, size) && check_content(plan, error, size)
-           && check_fail_if(plan, error, size);
+           && check_events(plan, error, size) && check_fail_if(plan, error, size);
 }
 
 unsigned

@@ -25,6 +25,7 @@ struct plan {
     unsigned replica_counts[MAX_RECEIVERS];
     unsigned repeat;
     const char *counted[MAX_COUNTED]; /* base.counted points to it. */
+    struct event events[MAX_EVENTS];  /* base.events points to it. */
     unsigned n_labels;
     struct label {
         const char *key; /* '=' ends it, not NUL. */

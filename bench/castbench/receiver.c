@@ -20,10 +20,12 @@
 /* A relay is not woken for each of its messages to the source, but for one in so many.  That one
  * gives back the places in the queue of all before it. */
 #define ACKS_PER_COMPLETION 16
+#define REGISTER_AGAIN_US   50000
 
 /* What has arrived on one QP of the run. */
 struct inflow {
     struct ibv_qp *qp;
+    uint64_t first;    /* of the QP's blocks, the one that the first receive is for. */
     uint64_t expected; /* receives that were posted. */
     uint64_t noticed;  /* completions that came. */
 };
@@ -75,7 +77,9 @@ region_open(struct receiver *r, char *error, size_t size)
     size_t len = shared->content.region_len;
     char path[4096];
 
-    if (o->store) {
+    if (r->run->regions[r->index]) {
+        r->region = r->run->regions[r->index];
+    } else if (o->store) {
         if ((size_t) snprintf(path, sizeof path, "%s.%s", o->store, o->receivers[r->index])
             >= sizeof path) {
             return refuse(error, size, "--store: the file's name is too long");
@@ -94,13 +98,20 @@ region_open(struct receiver *r, char *error, size_t size)
     return true;
 }
 
+/* Did an event begin it? */
+static bool
+is_late(const struct receiver *r)
+{
+    return r->run->shared->lives[r->index].begin >= 0;
+}
+
 /* Posts the next receive, in the order in which the pieces of a QP's blocks come. */
 static bool
 expect_notice(struct receiver *r, unsigned q, char *error, size_t size)
 {
     const struct run_options *o = r->run->options;
     struct inflow *in = &r->inflows[q];
-    uint64_t block = in->expected / r->notices * o->qps + q;
+    uint64_t block = (in->first + in->expected / r->notices) * o->qps + q;
     struct piece p = piece_get(r->run, block, (unsigned) (in->expected % r->notices));
     struct ibv_sge sge = {
         .addr = (uintptr_t) r->region + p.ofs, .length = p.len, .lkey = r->ep.mr->lkey};
@@ -193,7 +204,23 @@ receiver_open(struct receiver *r, char *error, size_t size)
 }
 
 /* The source has begun the epoch of this run, and no one else may begin another
- * meanwhile.  So a refused `member add` is an error, not a reason to try again. */
+ * meanwhile.  So a refused `member add` is an error, not a reason to try again.  But
+ * the registration of a process that was killed counts until its loss is noticed. */
+static int
+register_member(const struct run_options *o, const char *group,
+                const struct rocecast_member *member, char *error, size_t size)
+{
+    uint64_t end = now_ns() + o->timeout * (uint64_t) NS_PER_SEC;
+    int status = registry_member_add(group, member, error, size);
+
+    while ((status == EEXIST || status == EBUSY) && o->n_events && now_ns() < end) {
+        usleep(REGISTER_AGAIN_US);
+        error[0] = '\0';
+        status = registry_member_add(group, member, error, size);
+    }
+    return status;
+}
+
 static bool
 receiver_arm_group(struct receiver *r, unsigned q, char *error, size_t size)
 {
@@ -207,14 +234,14 @@ receiver_arm_group(struct receiver *r, unsigned q, char *error, size_t size)
     }
     struct rocecast_member member = {
         .size = sizeof member,
-        .host = o->receivers[r->index],
+        .host = o->receivers[shared->lives[r->index].receiver],
         .qpn = r->inflows[q].qp->qp_num,
         .epoch = group->epoch,
         .address = (uintptr_t) r->region,
         .length = shared->content.region_len,
         .rkey = r->ep.mr->rkey,
     };
-    return !registry_member_add(o->groups[q], &member, error, size);
+    return !register_member(o, o->groups[q], &member, error, size);
 }
 
 static bool
@@ -270,7 +297,7 @@ note_arrival(struct receiver *r, uint64_t block, uint64_t now)
     struct shared_replica *replica = &shared->replicas[r->index];
     uint64_t began = shared->began[block % RING_SIZE];
 
-    replica->n_told++;
+    replica->first_told = replica->n_told++ ? replica->first_told : block;
     if (block >= r->run->options->warmup) {
         histogram_add(&replica->arrived, now - began);
         note_skew(shared, block, r->run->options->n_receivers, now);
@@ -283,13 +310,16 @@ notice(struct receiver *r, const struct ibv_wc *wc, char *error, size_t size)
     const struct run_options *o = r->run->options;
     unsigned q = wr_qp(wc);
     struct inflow *in = &r->inflows[q];
-    uint64_t block = in->noticed / r->notices * o->qps + q;
+    uint64_t block = (in->first + in->noticed / r->notices) * o->qps + q;
     unsigned piece = (unsigned) (in->noticed % r->notices);
     uint64_t now = now_ns();
 
     if (wc->status != IBV_WC_SUCCESS) {
         return refuse(error, size, "receive of block %" PRIu64 ": %s", block,
                       ibv_wc_status_str(wc->status));
+    }
+    if (is_late(r) && !in->noticed) {
+        block = in->first = ntohl(wc->imm_data); /* of one QP. */
     }
     if (ntohl(wc->imm_data) != (uint32_t) block) {
         return refuse(error, size, "block %" PRIu64 " was due, told of block %" PRIu32, block,
@@ -372,6 +402,9 @@ receiver_compare(struct receiver *r, char *error, size_t size)
     struct shared_replica *me = &shared->replicas[r->index];
     size_t len = shared->content.region_len;
 
+    if (r->run->regions[r->index]) {
+        return true; /* the parent does it. */
+    }
     me->bytes_ok = content_compare(&shared->content, r->region, shared->expected,
                                    (struct block_range){0, shared->end}, &me->first_bad, me->why,
                                    sizeof me->why);
@@ -395,12 +428,11 @@ receiver_step(void *aux, unsigned step, char *error, size_t size)
     const char *device = r->ep.ctx ? ibv_get_device_name(r->ep.ctx->device) : NULL;
     struct host_count *count = &ctx->run->shared->members[ctx->index + 1].count;
 
-    switch ((enum run_step) step) {
-    case STEP_OPEN:
-        r->run = ctx->run;
-        r->index = ctx->index;
-        r->member = ctx->index + 1;
-        return receiver_open(r, error, size);
+    r->run = ctx->run;
+    r->index = ctx->index;
+    r->member = ctx->index + 1;
+    switch ((enum run_step)(step + (is_late(r) && step >= STEP_WARMUP))) {
+    case STEP_OPEN: return receiver_open(r, error, size);
     case STEP_ARM: return receiver_arm(r, error, size);
     case STEP_WARMUP: return receiver_serve(r, PHASE_WARMUP, error, size);
     case STEP_COUNT: host_count_read(device, &r->before); return true;

@@ -168,7 +168,58 @@ cpu(const struct totals *t, double unit)
 }
 
 static json_t *
-replica(const struct replica *r, const struct run_result *result)
+index_of(int i)
+{
+    return i < 0 ? json_null() : count((uint64_t) i);
+}
+
+/* What came when: only of runs with events. */
+static void
+set_life(json_t *o, const struct replica *r)
+{
+    set(o, "begin", index_of(r->begin));
+    set(o, "end", index_of(r->end));
+    set(o, "first_psn", r->has_first ? count(r->first_psn) : json_null());
+    set(o, "first_message", r->end_block > r->first_block ? count(r->first_block) : json_null());
+    set(o, "last_message", r->end_block > r->first_block ? count(r->end_block - 1) : json_null());
+}
+
+static json_t *
+events(const struct run_options *options, const struct run_result *r)
+{
+    json_t *list = array();
+
+    for (unsigned i = 0; i < options->n_events; i++) {
+        const struct event *e = &options->events[i];
+        const struct event_result *result = &r->events[i];
+        json_t *o = object();
+
+        set(o, "at_s", number(e->ms / 1e3));
+        set(o, "event", text(event_kind_name(e->kind)));
+        set(o, "host", text(e->host));
+        set(o, "made_ms", result->is_made ? count(result->made_ms) : json_null());
+        set(o, "registered_ms", result->registered_ms ? count(result->registered_ms) : json_null());
+        set(o, "state", result->state[0] ? text(result->state) : json_null());
+        set(o, "told_ms", result->state[0] ? count(result->told_ms) : json_null());
+        set(o, "status", result->status[0] ? text(result->status) : json_null());
+        append(list, o);
+    }
+    return list;
+}
+
+static json_t *
+goodput(const struct run_result *r)
+{
+    json_t *list = array();
+
+    for (unsigned second = 0; !isnan(goodput_of_second(r, second)); second++) {
+        append(list, number(goodput_of_second(r, second)));
+    }
+    return list;
+}
+
+static json_t *
+replica(const struct replica *r, const struct run_result *result, bool has_events)
 {
     bool is_bad = result->complete && r->bytes_ok != result->region_len;
     json_t *o = object();
@@ -184,11 +235,14 @@ replica(const struct replica *r, const struct run_result *result)
     set(o, "cpu_s", number(r->host_count.cpu_seconds));
     set(o, "repeated_packets",
         r->host_count.has_rdma ? count(r->host_count.repeated) : json_null());
+    if (has_events) {
+        set_life(o, r);
+    }
     return o;
 }
 
 static void
-set_lists(json_t *o, const struct run_result *r)
+set_lists(json_t *o, const struct run_options *options, const struct run_result *r)
 {
     json_t *timeline = array(), *lost = array(), *replicas = array();
 
@@ -206,11 +260,15 @@ set_lists(json_t *o, const struct run_result *r)
         append(lost, one);
     }
     for (unsigned i = 0; i < r->n_replicas; i++) {
-        append(replicas, replica(&r->replicas[i], r));
+        append(replicas, replica(&r->replicas[i], r, options->n_events));
     }
     set(o, "timeline", timeline);
     set(o, "lost", lost);
     set(o, "replicas", replicas);
+    if (options->n_events) {
+        set(o, "events", events(options, r));
+        set(o, "goodput_mb_per_s", goodput(r));
+    }
 }
 
 static void
@@ -278,7 +336,7 @@ json_report_run(struct json_report *report, const struct row *row,
     set(o, "quorum", count(options->quorum));
     set(o, "skew", r->has_skew ? latency(&r->skew, false) : json_null());
     set_counted(o, options, r);
-    set_lists(o, r);
+    set_lists(o, options, r);
     append(report->runs, o);
 }
 

@@ -77,16 +77,94 @@ table_counted(const struct run_options *o, const struct run_result *r)
            t.counted_bytes / (double) r->bytes, r->bytes);
 }
 
-static void
-table_replica(const struct replica *replica, const struct run_result *r, bool only_bad)
+/* The replica that the event has begun; NULL: it began none. */
+static const struct replica *
+begun_by(const struct run_result *r, unsigned event)
 {
+    for (unsigned i = 0; i < r->n_replicas; i++) {
+        if (r->replicas[i].begin == (int) event) {
+            return &r->replicas[i];
+        }
+    }
+    return NULL;
+}
+
+static void
+table_event(const struct run_options *o, const struct run_result *r, unsigned k)
+{
+    const struct event *e = &o->events[k];
+    const struct event_result *result = &r->events[k];
+    const struct replica *replica = begun_by(r, k);
+
+    printf("  %.3f s %s %s: ", result->made_ms / 1e3, event_kind_name(e->kind), e->host);
+    if (result->registered_ms) {
+        printf("registered %.3f s, ", (result->registered_ms - result->made_ms) / 1e3);
+    }
+    if (result->state[0]) {
+        printf("%s %.3f s later", result->state, (result->told_ms - result->made_ms) / 1e3);
+    } else {
+        printf("the registry has said nothing");
+    }
+    if (replica && replica->has_first) {
+        printf(", from message %" PRIu64 " (PSN %" PRIu32 ") on", replica->first_block,
+               replica->first_psn);
+    }
+}
+
+/* Goodput of each second, and the events that were made in it. */
+static void
+table_events(const struct run_options *o, const struct run_result *r)
+{
+    unsigned k = 0;
+
+    printf("   second       MB/s\n");
+    for (unsigned second = 0; k < o->n_events || isfinite(goodput_of_second(r, second)); second++) {
+        unsigned n = 0;
+
+        printf(" %8u", second);
+        put_number(9, goodput_of_second(r, second));
+        for (; k < o->n_events && (!r->events[k].is_made || r->events[k].made_ms / 1000 == second);
+             k++) {
+            if (r->events[k].is_made) {
+                printf("%*s", n++ ? 20 : 0, "");
+                table_event(o, r, k);
+                putchar('\n');
+            }
+        }
+        if (!n) {
+            putchar('\n');
+        }
+    }
+}
+
+/* With events: which messages a replica has. */
+static const char *
+messages_of(const struct run_options *o, const struct replica *r, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (o->n_events && r->first_block == r->end_block) {
+        snprintf(text, size, ", no messages");
+    } else if (o->n_events) {
+        snprintf(text, size, ", messages %" PRIu64 " to %" PRIu64, r->first_block,
+                 r->end_block - 1);
+    }
+    return text;
+}
+
+static void
+table_replica(const struct run_options *o, const struct replica *replica,
+              const struct run_result *r, bool only_bad)
+{
+    char text[64];
+
     if (replica->bytes_ok != r->region_len) {
         printable_put(
             stdout, " ", "%s: %s%zu of %zu bytes right, first difference at offset %zu%s%s",
             replica->host, run_find_lost(r, replica->host) ? "lost, " : "", replica->bytes_ok,
             r->region_len, replica->first_bad, replica->why[0] ? ": " : "", replica->why);
     } else if (!only_bad) {
-        printable_put(stdout, " ", "%s: all %zu bytes right", replica->host, r->region_len);
+        printable_put(stdout, " ", "%s: all %zu bytes right%s", replica->host, r->region_len,
+                      messages_of(o, replica, text, sizeof text));
     }
 }
 
@@ -106,8 +184,8 @@ table_run(const struct plan *plan, unsigned i, const struct row *row, const stru
         printf(" scheme          replicas   #bytes  #iterations  depth       MB/s      msg/s"
                "    p50[us]    p99[us]  p99.9[us]    max[us]     uplink  fwd[s/GB]\n");
     }
-    printf(" %-14s  %8u  %7" PRIu32 "  %11" PRIu64 "  %5u", scheme_name(o->scheme), r->n_replicas,
-           o->size, r->count, o->depth);
+    printf(" %-14s  %8u  %7" PRIu32 "  %11" PRIu64 "  %5u", scheme_name(o->scheme),
+           row->cell.n_replicas, o->size, r->count, o->depth);
     for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
         put_number(9, row->values[columns[k]]);
     }
@@ -121,8 +199,11 @@ table_run(const struct plan *plan, unsigned i, const struct row *row, const stru
     if (is_single) {
         table_counted(o, r);
     }
+    if (o->n_events) {
+        table_events(o, r);
+    }
     for (unsigned k = 0; k < r->n_replicas; k++) {
-        table_replica(&r->replicas[k], r, !is_single);
+        table_replica(o, &r->replicas[k], r, !is_single);
     }
     fflush(stdout);
 }

@@ -13,6 +13,7 @@
 #include "bench/castbench/refuse.h"
 #include "bench/castbench/registry.h"
 #include "bench/castbench/run.h"
+#include "bench/castbench/worker.h"
 
 /* For so many of the newest blocks it is known when they began and who has them. */
 #define RING_LOG2 18
@@ -31,18 +32,20 @@ struct arrival {
 /* In memory mapped by all processes.  Each part says who writes its fields.
  * Others read them in a later step. */
 struct shared {
-    /* Written by the parent, before the start.  Members are those of the plan: the source, then the
-     * receivers. */
-    struct in6_addr addresses[1 + MAX_RECEIVERS];
+    /* Written by the parent, before the start.  Members are the source, then the lives; without
+     * events they are those of the plan. */
+    struct in6_addr addresses[1 + MAX_LIVES];
     struct content content;
-    struct relay_plan plan; /* mcast: without children. */
-    uint64_t n_blocks;      /* to be measured; 0: for some time. */
-    uint32_t psn;           /* first of connections that are not a group's. */
-    uint32_t mtu;           /* path MTU; with groups the source writes it. */
-    uint32_t chunk;         /* bytes that are passed on at a time. */
-    uint32_t n_chunks;      /* of a block. */
-    uint32_t n_pieces;      /* chunks, and the log's tail if there is one. */
-    int over[N_PHASES][2];  /* pipes; the source writes into one when its phase is over. */
+    unsigned n_lives;
+    struct life lives[MAX_LIVES]; /* without events that of each receiver. */
+    struct relay_plan plan;       /* mcast: without children. */
+    uint64_t n_blocks;            /* to be measured; 0: for some time. */
+    uint32_t psn;                 /* first of connections that are not a group's. */
+    uint32_t mtu;                 /* path MTU; with groups the source writes it. */
+    uint32_t chunk;               /* bytes that are passed on at a time. */
+    uint32_t n_chunks;            /* of a block. */
+    uint32_t n_pieces;            /* chunks, and the log's tail if there is one. */
+    int over[N_PHASES][2];        /* pipes; the source writes into one when its phase is over. */
 
     /* Each member writes its own element. */
     struct shared_member {
@@ -53,16 +56,17 @@ struct shared {
         uint32_t ack_qpn;            /* a relay's towards the source. */
         uint32_t source_qpn;         /* the source's towards this relay. */
         struct host_count count;
-    } members[1 + MAX_RECEIVERS];
+    } members[1 + MAX_LIVES];
 
     /* Each receiver writes its own element. */
     struct shared_replica {
         size_t bytes_ok;
         size_t first_bad;
         char why[128];
-        uint64_t n_told; /* blocks that it was told of, the warm-up's too. */
+        uint64_t n_told;     /* blocks that it was told of, the warm-up's too. */
+        uint64_t first_told; /* the first of them. */
         struct histogram arrived;
-    } replicas[MAX_RECEIVERS];
+    } replicas[MAX_LIVES];
 
     /* Written by receivers that are told of blocks, under the lock. */
     atomic_flag lock;
@@ -89,6 +93,8 @@ struct shared {
 struct run_ctx {
     const struct run_options *options;
     struct shared *shared;
+    /* With events: of each life the memory that is its region. */
+    unsigned char *regions[MAX_LIVES];
 };
 
 /* Steps of all processes. */
@@ -102,13 +108,20 @@ enum run_step {
     N_RUN_STEPS
 };
 
+/* Of a receiver that an event begins: all but STEP_WARMUP. */
+#define N_LATE_STEPS (N_RUN_STEPS - 1)
+
 /* 'aux' is the struct run_ctx. */
 bool source_step(void *aux, unsigned step, char *error, size_t size);
 
 struct receiver_ctx {
     const struct run_ctx *run;
-    unsigned index; /* of the receiver, which is member index + 1. */
+    unsigned index; /* of the life, which is member index + 1. */
 };
+
+/* Starts the process of a life. */
+bool receiver_start(struct worker *, struct receiver_ctx *, const struct run_ctx *, unsigned life,
+                    char *error, size_t size);
 
 /* 'aux' is the struct receiver_ctx. */
 bool receiver_step(void *aux, unsigned step, char *error, size_t size);
@@ -128,7 +141,7 @@ is_mcast(const struct run_ctx *run)
 static inline bool
 is_relay(const struct run_ctx *run, unsigned member)
 {
-    return member && run->shared->plan.members[member].n_children;
+    return member && !is_mcast(run) && run->shared->plan.members[member].n_children;
 }
 
 /* How many completions a member takes for each block.  A relay takes one for

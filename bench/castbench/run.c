@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "bench/castbench/interrupt.h"
+#include "bench/castbench/live.h"
 #include "bench/castbench/run-private.h"
 #include "bench/castbench/sampler.h"
 #include "bench/castbench/worker.h"
@@ -24,16 +25,19 @@
 
 /* The parent waits so many seconds longer than a process itself, whose own
  * sentence says more and so comes first. */
-#define GRACE       5
+#define GRACE         5
 /* How long a failure waits for its reason from the registry, in nanoseconds. */
-#define WAIT_REASON (5 * (uint64_t) NS_PER_SEC)
+#define LIVE_AGAIN_US 20000
+#define WAIT_REASON   (5 * (uint64_t) NS_PER_SEC)
 
 /* What only the parent has. */
 struct parent {
     struct run_ctx run;
     struct run_result *result;
-    struct worker workers[1 + MAX_RECEIVERS]; /* the source is the first. */
-    struct receiver_ctx receivers[MAX_RECEIVERS];
+    struct worker workers[1 + MAX_LIVES]; /* the source is the first. */
+    struct receiver_ctx receivers[MAX_LIVES];
+    unsigned n_initial; /* lives that begin with the run. */
+    struct live *live;  /* with events. */
 
     /* From the transfer on. */
     struct registry_watch *watches[MAX_QPS];
@@ -195,7 +199,16 @@ shared_fill(struct shared *shared, const struct run_options *o, char *error, siz
     if (status) {
         return refuse(error, size, "--file %s: %s", o->file, strerror(status));
     }
-    bool ok = resolve(o, shared->addresses, error, size);
+    struct in6_addr addresses[1 + MAX_RECEIVERS];
+    bool ok = resolve(o, addresses, error, size);
+
+    shared->addresses[0] = addresses[0];
+    shared->n_lives =
+        lives_of(o->receivers, o->n_receivers, o->events, o->n_events, shared->lives, error, size);
+    for (unsigned i = 0; i < shared->n_lives; i++) {
+        shared->addresses[1 + i] = addresses[1 + shared->lives[i].receiver];
+    }
+    ok = ok && shared->n_lives;
     for (unsigned i = 0; ok && i < N_PHASES; i++) {
         ok = !pipe2(shared->over[i], O_CLOEXEC)
              || refuse(error, size, "cannot make a pipe: %s", strerror(errno));
@@ -267,12 +280,33 @@ note_lost(struct parent *p, const struct lost_info *info)
                   "%s is lost after %lu ms: %s", lost->host, lost->after_ms, lost->why);
 }
 
+/* look_for_lost(), of a run with events. */
+static void
+look_for_lost_live(struct parent *p, uint64_t until)
+{
+    struct lost_info info;
+    bool found = false;
+
+    do {
+        live_watch(p->live);
+        while (live_next_lost(p->live, &info)) {
+            found = true;
+            note_lost(p, &info);
+        }
+    } while (!found && now_ns() < until && !interrupt_signal() && !usleep(LIVE_AGAIN_US));
+}
+
 /* Notes the receivers that are lost by now.  If there are none, waits until 'until' for one. */
 static void
 look_for_lost(struct parent *p, uint64_t until)
 {
     struct lost_info info;
     bool found = false;
+
+    if (p->live) {
+        look_for_lost_live(p, until);
+        return;
+    }
 
     for (unsigned q = 0; q < MAX_QPS && p->watches[q]; q++) {
         uint64_t now = now_ns();
@@ -311,6 +345,9 @@ progress(void *aux)
     struct parent *p = aux;
     const struct shared *shared = p->run.shared;
 
+    if (p->sampling && p->live) {
+        live_run(p->live);
+    }
     look_for_lost(p, 0);
     if (p->sampling) {
         sample(p, false);
@@ -324,41 +361,51 @@ progress(void *aux)
 }
 
 static bool
-start(struct parent *p, unsigned i, worker_step *step, void *aux)
+start(struct worker *w, const char *what, const char *host, unsigned n_steps, worker_step *step,
+      void *aux, char *error, size_t size)
 {
-    const struct run_options *o = p->run.options;
-    struct worker *w = &p->workers[i];
-
-    snprintf(w->name, sizeof w->name, "%s %s", i ? "receiver" : "source",
-             i ? o->receivers[i - 1] : o->source);
-    int status = worker_start(w, N_RUN_STEPS, step, aux);
-    return !status
-           || refuse(p->result->error, sizeof p->result->error, "cannot start %s: %s", w->name,
-                     strerror(status));
+    snprintf(w->name, sizeof w->name, "%s %s", what, host);
+    int status = worker_start(w, n_steps, step, aux);
+    return !status || refuse(error, size, "cannot start %s: %s", w->name, strerror(status));
 }
 
-/* Gives a turn to workers first..end-1.  The source is told last: relays should wait for its first
- * block, rather than that block for relays that are still asleep. */
+bool
+receiver_start(struct worker *w, struct receiver_ctx *ctx, const struct run_ctx *run, unsigned life,
+               char *error, size_t size)
+{
+    const struct life *l = &run->shared->lives[life];
+
+    *ctx = (struct receiver_ctx){.run = run, .index = life};
+    return start(w, "receiver", run->options->receivers[l->receiver],
+                 l->begin < 0 ? N_RUN_STEPS : N_LATE_STEPS, receiver_step, ctx, error, size);
+}
+
+/* Gives a turn to those of workers first..end-1 that run.  The source is told last: relays should
+ * wait for its first block, rather than that block for relays that are still asleep. */
 static bool
 turn(struct parent *p, unsigned first, unsigned end)
 {
     const struct run_options *o = p->run.options;
 
     for (unsigned i = end; i-- > first;) {
-        worker_go(&p->workers[i]);
+        if (p->workers[i].steps_left) {
+            worker_go(&p->workers[i]);
+        }
     }
-    return workers_await(p->workers, o->n_receivers + 1, o->timeout + GRACE, o->interval_ms,
+    return workers_await(p->workers, 1 + p->run.shared->n_lives, o->timeout + GRACE, o->interval_ms,
                          progress, p, p->result->error, sizeof p->result->error);
 }
 
 static bool
 start_all(struct parent *p)
 {
-    bool ok = start(p, 0, source_step, &p->run);
+    struct run_result *r = p->result;
+    bool ok = start(&p->workers[0], "source", p->run.options->source, N_RUN_STEPS, source_step,
+                    &p->run, r->error, sizeof r->error);
 
-    for (unsigned i = 0; ok && i < p->run.options->n_receivers; i++) {
-        p->receivers[i] = (struct receiver_ctx){.run = &p->run, .index = i};
-        ok = start(p, i + 1, receiver_step, &p->receivers[i]);
+    for (unsigned i = 0; ok && i < p->n_initial; i++) {
+        ok = receiver_start(&p->workers[1 + i], &p->receivers[i], &p->run, i, r->error,
+                            sizeof r->error);
     }
     return ok;
 }
@@ -369,6 +416,11 @@ watch_groups(struct parent *p)
     const struct run_options *o = p->run.options;
     bool ok = true;
 
+    if (o->n_events) {
+        p->live = live_open(&p->run, p->workers, p->receivers, p->result, p->result->error,
+                            sizeof p->result->error);
+        return p->live;
+    }
     for (unsigned q = 0; ok && o->scheme == SCHEME_MCAST && q < o->qps; q++) {
         ok = !registry_watch_open(o->groups[q], &p->watches[q], p->result->error,
                                   sizeof p->result->error);
@@ -391,7 +443,10 @@ work(struct parent *p)
     p->started = now_ns();
     p->sampling = true;
     sampler_init(&p->sampler, r, o->interval_ms);
-    bool ok = turn(p, 0, o->n_receivers + 1);
+    if (p->live) {
+        live_begin(p->live);
+    }
+    bool ok = turn(p, 0, 1 + p->n_initial);
     p->sampling = false;
     sample(p, true);
     if (!ok) {
@@ -402,13 +457,16 @@ work(struct parent *p)
            && machine_count_since(&r->machine, &before, r->error, sizeof r->error);
 }
 
-/* Makes what regions must hold at the end. */
+/* Makes what regions must hold at the end.  With events each is another's, and compared here. */
 static bool
 finish_expected(struct parent *p)
 {
     const struct run_options *o = p->run.options;
     struct shared *shared = p->run.shared;
 
+    if (p->live) {
+        live_compare(p->live, shared->expected);
+    }
     content_finish(&shared->content, shared->expected, (struct block_range){0, shared->end});
     int status =
         o->out ? content_file_write(o->out, "source", shared->expected, shared->content.region_len)
@@ -421,14 +479,14 @@ finish_expected(struct parent *p)
 static bool
 run_workers(struct parent *p)
 {
-    unsigned n = p->run.options->n_receivers + 1;
-    bool ok = start_all(p) && turn(p, 0, n)           /* open */
-              && turn(p, 0, 1) && turn(p, 1, n)       /* arm */
-              && turn(p, 0, n) && turn(p, 0, n)       /* warm up; count */
-              && work(p)                              /* work */
-              && finish_expected(p) && turn(p, 0, n); /* compare */
+    unsigned n = 1 + p->n_initial, n_all = 1 + p->run.shared->n_lives;
+    bool ok = start_all(p) && turn(p, 0, n)               /* open */
+              && turn(p, 0, 1) && turn(p, 1, n)           /* arm */
+              && turn(p, 0, n) && turn(p, 0, n)           /* warm up; count */
+              && work(p)                                  /* work */
+              && finish_expected(p) && turn(p, 0, n_all); /* compare */
 
-    workers_stop(p->workers, n);
+    workers_stop(p->workers, n_all);
     return ok;
 }
 
@@ -448,6 +506,19 @@ packets_each(const struct run_ctx *run, uint64_t first, uint64_t end)
     return n;
 }
 
+/* The same, of the blocks that it was there for. */
+static uint64_t
+packets_of(const struct run_ctx *run, const struct replica *replica)
+{
+    uint64_t first = run->options->warmup, end = run->shared->end;
+
+    if (run->options->n_events) {
+        first = replica->first_block > first ? replica->first_block : first;
+        end = replica->end_block;
+    }
+    return packets_each(run, first, end);
+}
+
 static void
 fill_replica(struct run_result *r, const struct run_ctx *run, unsigned i)
 {
@@ -455,6 +526,8 @@ fill_replica(struct run_result *r, const struct run_ctx *run, unsigned i)
     const struct shared_replica *from = &shared->replicas[i];
     struct replica *to = &r->replicas[i];
 
+    to->begin = shared->lives[i].begin;
+    to->end = shared->lives[i].end;
     to->bytes_ok = from->bytes_ok;
     to->first_bad = from->first_bad;
     memcpy(to->why, from->why, sizeof to->why);
@@ -481,15 +554,17 @@ fill_result(struct run_result *r, const struct run_ctx *run)
     if (shared->seconds > 0) {
         r->count = shared->end - o->warmup;
         r->bytes = content_bytes(&shared->content, o->warmup, shared->end);
-        r->packets = packets_each(run, o->warmup, shared->end) * o->n_receivers;
+        for (unsigned i = 0; i < r->n_replicas; i++) {
+            r->packets += packets_of(run, &r->replicas[i]);
+        }
     }
     bool told = o->op != OP_WRITE; /* then leaves are told, too; relays always are. */
-    r->has_skew = !r->n_lost && (told || o->scheme != SCHEME_MCAST);
+    r->has_skew = !r->n_lost && !o->n_events && (told || o->scheme != SCHEME_MCAST);
     if (r->has_skew) {
         r->skew = told ? shared->arrival_skew : shared->confirm_skew;
     }
     r->source_count = shared->members[0].count;
-    for (unsigned i = 0; i < o->n_receivers; i++) {
+    for (unsigned i = 0; i < shared->n_lives; i++) {
         fill_replica(r, run, i);
     }
 }
@@ -502,14 +577,15 @@ is_lost(struct parent *p, unsigned replica)
     const char *host = r->replicas[replica].host;
 
     p->reason_until = p->reason_until ? p->reason_until : now_ns() + WAIT_REASON;
-    while (p->watches[0] && !run_find_lost(r, host) && now_ns() < p->reason_until
+    while ((p->watches[0] || p->live) && !run_find_lost(r, host) && now_ns() < p->reason_until
            && !interrupt_signal()) {
         look_for_lost(p, p->reason_until); /* others may be lost before it. */
     }
     return run_find_lost(r, host);
 }
 
-/* Checks that each receiver that is told of blocks was told of all. */
+/* Checks that each receiver that is told of blocks was told of all that are its own.  Of one that an
+ * event has ended nobody knows when it was told of the last. */
 static void
 check_told(struct parent *p)
 {
@@ -517,12 +593,14 @@ check_told(struct parent *p)
     struct run_result *r = p->result;
 
     for (unsigned i = 0; r->complete && i < r->n_replicas; i++) {
+        const struct replica *replica = &r->replicas[i];
         uint64_t n = run->shared->replicas[i].n_told;
+        uint64_t all = p->live ? replica->end_block - replica->first_block : run->shared->end;
 
-        if (notices_per_block(run, 1 + i) && n != run->shared->end && !is_lost(p, i)) {
+        if (notices_per_block(run, 1 + i) && n != all && replica->end < 0 && !is_lost(p, i)) {
             snprintf(r->error, sizeof r->error,
-                     "receiver %s was told of %" PRIu64 " of %" PRIu64 " blocks",
-                     r->replicas[i].host, n, run->shared->end);
+                     "receiver %s was told of %" PRIu64 " of %" PRIu64 " blocks", replica->host, n,
+                     all);
             r->complete = false;
         }
     }
@@ -533,7 +611,8 @@ static enum outcome
 judge(struct parent *p)
 {
     struct run_result *r = p->result;
-    enum outcome outcome = r->complete ? OUTCOME_OK : OUTCOME_FAILED;
+    /* With events an error may be known though all was compared. */
+    enum outcome outcome = r->complete && !r->error[0] ? OUTCOME_OK : OUTCOME_FAILED;
 
     for (unsigned i = 0; i < r->n_replicas && outcome != OUTCOME_FAILED; i++) {
         if (r->replicas[i].bytes_ok != r->region_len) {
@@ -541,6 +620,45 @@ judge(struct parent *p)
         }
     }
     return outcome;
+}
+
+/* Gives each life a result.  With events also a region, which outlives its process. */
+static bool
+make_lives(struct parent *p)
+{
+    const struct run_options *o = p->run.options;
+    const struct shared *shared = p->run.shared;
+    struct run_result *r = p->result;
+
+    r->n_replicas = shared->n_lives;
+    for (unsigned i = 0; i < shared->n_lives; i++) {
+        struct replica *replica = &r->replicas[i];
+
+        snprintf(replica->host, sizeof replica->host, "%s",
+                 o->receivers[shared->lives[i].receiver]);
+        p->n_initial += shared->lives[i].begin < 0;
+        if (o->n_events) {
+            void *region = mmap(NULL, shared->content.region_len, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (region == MAP_FAILED) {
+                return refuse(r->error, sizeof r->error, "cannot map %zu bytes: %s",
+                              shared->content.region_len, strerror(errno));
+            }
+            p->run.regions[i] = region;
+        }
+    }
+    return true;
+}
+
+static void
+free_lives(struct parent *p)
+{
+    live_close(p->live);
+    for (unsigned i = 0; i < MAX_LIVES; i++) {
+        if (p->run.regions[i]) {
+            munmap(p->run.regions[i], p->run.shared->content.region_len);
+        }
+    }
 }
 
 void
@@ -559,12 +677,13 @@ bench_run(const struct run_options *o, struct run_result *r)
         return;
     }
     p = (struct parent){.run = {.options = o, .shared = shared}, .result = r};
-    r->complete = run_workers(&p);
+    r->complete = make_lives(&p) && run_workers(&p);
     fill_result(r, &p.run);
     check_told(&p);
     r->outcome = judge(&p);
     for (unsigned q = 0; q < MAX_QPS; q++) {
         registry_watch_close(p.watches[q]);
     }
+    free_lives(&p);
     shared_free(shared);
 }

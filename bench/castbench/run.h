@@ -10,6 +10,7 @@
 
 #include "bench/castbench/content.h"
 #include "bench/castbench/counter.h"
+#include "bench/castbench/event.h"
 #include "bench/castbench/histogram.h"
 #include "bench/castbench/scheme.h"
 
@@ -46,13 +47,15 @@ struct run_options {
     uint8_t qp_timeout; /* local ACK timeout; groups have their own. */
     bool ecn;           /* queue pairs say ECT(0). */
     uint64_t seed;
-    unsigned timeout;   /* seconds without progress. */
-    size_t region_max;  /* 0: REGION_MAX. */
-    const char *file;   /* the source's bytes (PATTERN_SEQ), or NULL. */
-    const char *out;    /* folder for the regions, or NULL. */
-    const char *store;  /* a receiver's region maps the file 'store'.HOST; or NULL. */
-    const char *ib_dev; /* RDMA device; NULL: the one that has the host's address. */
-    int gid_index;      /* -1: the one that has the host's address. */
+    unsigned timeout;           /* seconds without progress. */
+    size_t region_max;          /* 0: REGION_MAX. */
+    const char *file;           /* the source's bytes (PATTERN_SEQ), or NULL. */
+    const char *out;            /* folder for the regions, or NULL. */
+    const char *store;          /* a receiver's region maps the file 'store'.HOST; or NULL. */
+    const char *ib_dev;         /* RDMA device; NULL: the one that has the host's address. */
+    int gid_index;              /* -1: the one that has the host's address. */
+    const struct event *events; /* by time; only with mcast and 'duration'. */
+    unsigned n_events;
     struct counter_options counted;
     unsigned interval_ms; /* between samples of the progress; not 0. */
     bool show_interval;   /* prints the samples, too. */
@@ -61,8 +64,26 @@ struct run_options {
 /* A block counts as written when the source knows that so many replicas have it. */
 enum rule { RULE_ANY, RULE_QUORUM, RULE_ALL, N_RULES };
 
+/* Of an event: when it was made, and what the registry has said of it. */
+struct event_result {
+    bool is_made;     /* the run was not over before. */
+    uint32_t made_ms; /* since the transfer began. */
+    /* When the receiver process that it began had registered; 0: it has not, or none began. */
+    uint32_t registered_ms;
+    uint32_t told_ms; /* when the registry said what follows from it: 'state'. */
+    char state[16];   /* of the member; empty: the registry has said nothing. */
+    char status[256]; /* why, if there is a reason. */
+};
+
+/* A receiver process, and what its region holds.  Without events each receiver has one. */
 struct replica {
     char host[MAX_NAME];
+    int begin, end; /* indexes of events that began and ended it; -1: none did. */
+    /* With events: */
+    bool has_first;       /* the registry, or the run's begin, says what it got at first. */
+    uint32_t first_psn;   /* if so. */
+    uint64_t first_block; /* The blocks that it has, the warm-up's counted, too, ... */
+    uint64_t end_block;   /* ... are those before this one. */
     size_t bytes_ok;
     size_t first_bad; /* first wrong offset, if bytes_ok is less than the region's length. */
     char why[128];    /* what was seen at 'first_bad'. */
@@ -119,8 +140,9 @@ struct run_result {
     struct sample samples[MAX_SAMPLES];
     unsigned n_lost;
     struct lost lost[MAX_RECEIVERS];
+    struct event_result events[MAX_EVENTS]; /* as many as the options have. */
     unsigned n_replicas;
-    struct replica replicas[MAX_RECEIVERS];
+    struct replica replicas[MAX_LIVES]; /* those that began with the run come first. */
 };
 
 /* The caller frees the result.  NULL: out of memory. */

@@ -134,6 +134,18 @@ source_arm(struct source *s, char *error, size_t size)
     return fanout_connect(&s->fanout, error, size);
 }
 
+/* Receivers that take part from the begin. */
+static unsigned
+n_initial(const struct shared *shared)
+{
+    unsigned n = 0;
+
+    while (n < shared->n_lives && shared->lives[n].begin < 0) {
+        n++;
+    }
+    return n;
+}
+
 /* A group's region is as long as the shortest of its members', so the length is known only now. */
 static bool
 source_wait_groups(struct source *s, char *error, size_t size)
@@ -143,8 +155,8 @@ source_wait_groups(struct source *s, char *error, size_t size)
     struct rocecast_epoch group;
 
     for (unsigned q = 0; is_mcast(s->run) && q < o->qps; q++) {
-        if (registry_group_wait(o->groups[q], o->n_receivers, shared->groups[q].epoch, o->timeout,
-                                &group, error, size)) {
+        if (registry_group_wait(o->groups[q], n_initial(shared), shared->groups[q].epoch,
+                                o->timeout, &group, error, size)) {
             return false;
         }
         if (group.region_len < shared->content.region_len) {

@@ -211,18 +211,26 @@ workers_await(struct worker *w, size_t n, unsigned timeout, unsigned tick_ms,
 }
 
 void
+worker_kill(struct worker *w)
+{
+    if (w->pid > 0) {
+        /* A worker that has reported its last step has nothing left to do. */
+        kill(w->pid, SIGKILL);
+        waitpid(w->pid, NULL, 0);
+        w->pid = 0;
+    }
+    if (w->fd > 0) {
+        close(w->fd);
+        w->fd = 0;
+    }
+    w->busy = false;
+    w->steps_left = 0;
+}
+
+void
 workers_stop(struct worker *w, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (w[i].pid > 0) {
-            /* A worker that has reported its last step has nothing left to do. */
-            kill(w[i].pid, SIGKILL);
-            waitpid(w[i].pid, NULL, 0);
-            w[i].pid = 0;
-        }
-        if (w[i].fd > 0) {
-            close(w[i].fd);
-            w[i].fd = 0;
-        }
+        worker_kill(&w[i]);
     }
 }

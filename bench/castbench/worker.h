@@ -40,6 +40,9 @@ void worker_go(struct worker *);
 bool workers_await(struct worker *, size_t n, unsigned timeout, unsigned tick_ms,
                    unsigned long (*progress)(void *), void *aux, char *error, size_t size);
 
+/* Kills a worker whose end is no accident, and waits for it.  One that does not run stays so. */
+void worker_kill(struct worker *);
+
 /* Kills all and waits for them. */
 void workers_stop(struct worker *, size_t n);
 

@@ -65,7 +65,7 @@ fill_measured(const struct run_options *o, struct run_result *r)
         }
     }
     r->source_count = (struct host_count){.cpu_seconds = 0.125, .has_rdma = true};
-    for (unsigned i = 0; i < o->n_receivers; i++) {
+    for (unsigned i = 0; i < r->n_replicas; i++) {
         r->replicas[i].bytes_ok = r->region_len;
         r->replicas[i].host_count = (struct host_count){.cpu_seconds = 0.25, .has_rdma = true};
     }
@@ -99,16 +99,52 @@ spoil(const struct run_options *o, struct run_result *r, bool is_lost)
     }
 }
 
+/* Each event is made 7 ms late, and told of half a second later; the second message is the first of
+ * who comes late, the fifth the last of who goes early. */
+static void
+fill_events(const struct run_options *o, struct run_result *r, const struct life lives[])
+{
+    static const char *const states[N_EVENT_KINDS] = {
+        [EVENT_JOIN] = "active", [EVENT_KILL] = "lost",  [EVENT_START] = "active",
+        [EVENT_LEAVE] = "left",  [EVENT_DRAIN] = "left", [EVENT_REMOVE] = "removed",
+    };
+
+    for (unsigned k = 0; k < o->n_events; k++) {
+        struct event_result *e = &r->events[k];
+
+        e->is_made = true;
+        e->made_ms = o->events[k].ms + 7;
+        e->registered_ms = event_begins(o->events[k].kind) ? e->made_ms + 100 : 0;
+        e->told_ms = e->made_ms + 500;
+        snprintf(e->state, sizeof e->state, "%s", states[o->events[k].kind]);
+    }
+    for (unsigned i = 0; i < r->n_replicas; i++) {
+        struct replica *replica = &r->replicas[i];
+
+        replica->begin = lives[i].begin;
+        replica->end = lives[i].end;
+        replica->has_first = true;
+        replica->first_psn = lives[i].begin < 0 ? 1000 : 1016;
+        replica->first_block = lives[i].begin >= 0;
+        replica->end_block = lives[i].end < 0 ? r->count : 5;
+    }
+    r->samples[0].ms = 2000;
+}
+
 void
 bench_run(const struct run_options *o, struct run_result *r)
 {
+    struct life lives[MAX_LIVES];
+    char why[256];
     unsigned i = n_run++;
 
-    r->n_replicas = o->n_receivers;
+    r->n_replicas =
+        lives_of(o->receivers, o->n_receivers, o->events, o->n_events, lives, why, sizeof why);
     r->region_len = (size_t) o->size * 2;
     r->outcome = OUTCOME_OK;
-    for (unsigned k = 0; k < o->n_receivers; k++) {
-        snprintf(r->replicas[k].host, sizeof r->replicas[k].host, "%s", o->receivers[k]);
+    for (unsigned k = 0; k < r->n_replicas; k++) {
+        snprintf(r->replicas[k].host, sizeof r->replicas[k].host, "%s",
+                 o->receivers[lives[k].receiver]);
     }
     if (is(i, "died")) {
         r->outcome = OUTCOME_FAILED;
@@ -117,6 +153,9 @@ bench_run(const struct run_options *o, struct run_result *r)
     }
     r->complete = true;
     fill_measured(o, r);
+    if (o->n_events) {
+        fill_events(o, r, lives);
+    }
     if (is(i, "lost") || is(i, "wrong")) {
         spoil(o, r, is(i, "lost"));
     }

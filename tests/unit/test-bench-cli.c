@@ -208,6 +208,44 @@ static const struct {
     {"--interval 0", "--interval 0: must be 0.01..3600"},
     {"--rate 1e3", "--rate 1e3: must be 0.001..1000000000"},
     {"--rate 1.2.3", "--rate 1.2.3: must be 0.001..1000000000"},
+    {"-D 9 --event 0:join:r1,8.999:kill:r2", ""},
+    {"-D 9 --event 1:kill:r2,1:start:r2,2:kill:r2,3:start:r2,4:leave:r2,5:join:r2", ""},
+    {"-D 9 --event 5:start:r2 --event 4:kill:r2", ""},
+    {"-D 9 --event kill:r2",
+     "--event kill:r2: must be T:EVENT:HOST, with T from 0 to 86400 seconds"},
+    {"-D 9 --event -1:kill:r2", "--event -1:kill:r2: must be T:EVENT:HOST, with T from 0 to 86400 "
+                                "seconds"},
+    {"-D 9 --event 1:stop:r2",
+     "--event 1:stop:r2: 'stop' must be join, kill, start, leave, drain or remove"},
+    {"-D 9 --event 1:removing-all-of-them:r2",
+     "--event 1:removing-all-of-them:r2: 'removing-all-of-them' must be join, kill, start, leave, "
+     "drain or remove"},
+    {"-D 9 --event 1:kill", "--event 1:kill: the host is missing: it must be T:EVENT:HOST"},
+    {"-D 9 --event 1:kill:", "--event 1:kill:: the host is missing: it must be T:EVENT:HOST"},
+    {"-D 9 --event 1:kill:r9", "--event 1:kill:r9: it is none of --receivers"},
+    {"-D 9 --event 1:start:r1", "--event 1:start:r1: it was not killed before"},
+    {"-D 9 --event 1:leave:r1,2:start:r1", "--event 2:start:r1: it was not killed before"},
+    {"-D 9 --event 1:leave:r1,2:remove:r1", "--event 2:remove:r1: it is no member then"},
+    {"-D 9 --event 1:kill:r1,1.5:drain:r1", "--event 1.5:drain:r1: it is no member then"},
+    {"-D 9 --event 1:kill:r1,2:join:r1", "--event 2:join:r1: it was killed before: it can start"},
+    {"-D 9 --event 1:kill:r1,2:start:r1,3:join:r1", "--event 3:join:r1: it is a member then"},
+    {"-D 9 --event 1:join:r1,1:join:r2,1:join:r3",
+     "--event: no receiver would take part from the begin"},
+    {"-D 9 --event 9:kill:r2", "--event 9:kill:r2: the run lasts 9 s (-D)"},
+    {"--event 1:kill:r2", "--event: -D is missing: it says how long the run lasts"},
+    {"-n 5 --event 1:kill:r2", "--event: -D is missing: it says how long the run lasts"},
+    {"-D 9 --event 1:kill:r2 --scheme mcast,chain",
+     "--event: scheme chain has no members that come and go"},
+    {"-D 9 --event 1:kill:r2 --group h", "--event: must have one group, there are 2"},
+    {"-D 9 --event 1:kill:r2 --replicas 3", ""},
+    {"-D 9 --event 1:kill:r2 --replicas 2", "--event and --replicas: only one of them"},
+    {"-D 9 --event 1:kill:r2 --pattern random", ""},
+    {"-D 9 --event 1:kill:r2 --pattern append",
+     "--event and --pattern append: a member may begin between a record and its tail"},
+    {"-D 9 --event 1:kill:r2 --store s", "--event and --store: only one of them"},
+    {"-D 9 --event 1:kill:r2 -s 16", ""},
+    {"-D 9 --event 1:kill:r2 -s 4K,15",
+     "--event and -s 15: blocks of less than 16 bytes cannot be told apart"},
     {"--label k", "--label k: must be KEY=VALUE"},
     {"--label =v", "--label =v: must be KEY=VALUE"},
     {"--label k= --label l=", ""},
@@ -231,6 +269,77 @@ START_TEST(refused)
         bool ok = parse(line);
         ck_assert_str_eq(ok ? "" : error, lines[_i].error);
         ck_assert_int_eq(ok, !lines[_i].error[0]);
+    }
+END_TEST
+
+/* A SEND goes where a receive is that was posted for it. */
+START_TEST(events_of_sends)
+    {
+        ck_assert(parse("castbench write-imm --group g --source h0 --receivers r1,r2 -D 9 --event "
+                        "1:kill:r2"));
+        ck_assert(!parse("castbench send --group g --source h0 --receivers r1,r2 -D 9 --event "
+                         "1:kill:r2"));
+        ck_assert_msg(!strncmp(error, "--event: must be write or write-imm: ", 37), "%s", error);
+    }
+END_TEST
+
+START_TEST(too_many_events)
+    {
+        char line[4096] = WRITE "-D 9 --event 1:leave:r1,1:join:r1";
+
+        for (unsigned i = 2; i < MAX_EVENTS; i += 2) {
+            strcat(line, ",1:leave:r1,1:join:r1");
+        }
+        ck_assert_msg(parse(line), "%s", error);
+        ck_assert_uint_eq(plan.base.n_events, MAX_EVENTS);
+        strcat(line, ",2:leave:r1");
+        ck_assert(!parse(line));
+        ck_assert_str_eq(error, "--event 2:leave:r1: more than 64 events");
+    }
+END_TEST
+
+/* Which processes there are: those that begin with the run, by receiver, then the others, by time,
+ * however the command line orders them. */
+START_TEST(lives)
+    {
+        /* By time: 0.5 join r2, 1 leave r2, 1 drain r3, 2 kill r1, 3 join r2, 4 start r1. */
+        static const uint32_t times[] = {500, 1000, 1000, 2000, 3000, 4000};
+        static const struct life expected[] = {
+            {0, -1, 3}, {2, -1, 2}, {1, 0, 1}, {1, 4, -1}, {0, 5, -1}};
+        struct life found[MAX_LIVES];
+
+        ck_assert_msg(parse(WRITE "-D 9 --event 2:kill:r1,1:leave:r2,0.5:join:r2 --event "
+                                  "1:drain:r3,4:start:r1,3:join:r2"),
+                      "%s", error);
+        const struct run_options *o = &plan.base;
+        ck_assert_uint_eq(o->n_events, 6);
+        for (unsigned i = 0; i < 6; i++) {
+            ck_assert_uint_eq(o->events[i].ms, times[i]);
+        }
+        ck_assert_uint_eq(lives_of(o->receivers, 3, o->events, 6, found, error, sizeof error), 5);
+        for (unsigned i = 0; i < 5; i++) {
+            ck_assert_uint_eq(found[i].receiver, expected[i].receiver);
+            ck_assert_int_eq(found[i].begin, expected[i].begin);
+            ck_assert_int_eq(found[i].end, expected[i].end);
+        }
+        ck_assert_uint_eq(lives_of(o->receivers, 3, o->events, 0, found, error, sizeof error), 3);
+    }
+END_TEST
+
+/* Samples that end at seconds, and others that are shared between two. */
+START_TEST(goodput)
+    {
+        struct run_result *r = run_result_new();
+        static const struct sample samples[] = {{500, 1000000}, {1000, 3000000}, {2500, 3000000}};
+
+        ck_assert(r);
+        ck_assert(isnan(goodput_of_second(r, 0)));
+        memcpy(r->samples, samples, sizeof samples);
+        r->n_samples = 3;
+        ck_assert_double_eq_tol(goodput_of_second(r, 0), 4, 1e-9);
+        ck_assert_double_eq_tol(goodput_of_second(r, 1), 2, 1e-9);
+        ck_assert(isnan(goodput_of_second(r, 2))); /* not over. */
+        free(r);
     }
 END_TEST
 
@@ -538,6 +647,10 @@ bench_cli_suite(void)
     tcase_add_test(tc, order_of_runs);
     tcase_add_test(tc, all_schemes);
     tcase_add_loop_test(tc, refused, 0, N(lines));
+    tcase_add_test(tc, events_of_sends);
+    tcase_add_test(tc, too_many_events);
+    tcase_add_test(tc, lives);
+    tcase_add_test(tc, goodput);
     tcase_add_loop_test(tc, fail_if_understood, 0, N(conditions));
     tcase_add_loop_test(tc, fail_if_refused, 0, N(wrong_conditions));
     tcase_add_test(tc, fail_if_compares);
