@@ -254,11 +254,13 @@ def shortest(run, pixel_ms):
 def progress(what, strips):
     """Throughput over time, a strip for each scheme below the other, with the same axes.
 
-    'strips': of (scheme, text, runs); lost receivers and the end of a run that failed are marked.
+    'strips': of (scheme, text, runs); lost receivers, the end of a run that failed and events of
+    members are marked.
     """
     width, left, right = 1150, 128, 24
     end = max([1] + [ms for _, _, runs in strips for run in runs for ms in
-                     [t[0] for t in run['timeline']] + [l['after_ms'] or 0 for l in run['lost']]])
+                     [t[0] for t in run['timeline']] + [l['after_ms'] or 0 for l in run['lost']] +
+                     [e['made_ms'] or 0 for e in run['events']]])
     pixel_ms = end / (width - left - right)
     drawn = [(scheme, text, [(run, speeds(run['timeline'], shortest(run, pixel_ms)))
                              for run in runs])
@@ -296,28 +298,38 @@ def progress(what, strips):
 
 
 def events(p, runs, x, top, bottom, right):
-    """Marks.  Those that are close to each other have one text, which says at least how many."""
-    marks = [(x(lost['after_ms']), lost['host'], '%s lost' % short(lost['host'], 20),
+    """Marks.  Texts of what went wrong come first, those of what was asked for where there is room."""
+    wrong = [(x(lost['after_ms']), lost['host'], '%s lost' % short(lost['host'], 20),
               '%s lost after %s ms: %s' % (lost['host'], number(lost['after_ms']), lost['why'] or ''))
              for run in runs for lost in run['lost'] if lost['after_ms'] is not None]
-    marks += [(x(run['timeline'][-1][0]), '', 'run failed', run['error'] or '')
+    wrong += [(x(run['timeline'][-1][0]), '', 'run failed', run['error'] or '')
               for run in runs if not came_to_its_end(run) and run['timeline']]
+    wanted = [(x(e['made_ms']), (e['event'], e['host']), '%s %s' % (e['event'], short(e['host'], 20)),
+               '%s %s after %s ms' % (e['event'], e['host'], number(e['made_ms'])))
+              for run in runs for e in run['events'] if e['made_ms'] is not None]
+    taken = []
+    for marks, class_ in ((wrong, ''), (wanted, ' wanted')):
+        for at, _, _, hint in sorted(marks):
+            p.path('M%.1f,%.1fV%.1f' % (at, top - 4, bottom), 'event' + class_, hint)
+            p.path('M%.1f,%.1fl-4,-7h8z' % (at, top + 3), 'eventhead' + class_)
+        for at, string in marks_named(marks):
+            begin = min(at - 4, right - 6.6 * len(string))
+            end = begin + 6.6 * len(string) + 10
+            if all(end <= b or e <= begin for b, e in taken):
+                p.text(begin, top - 8, string, 'eventname' + class_)
+                taken.append((begin, end))
+
+
+def marks_named(marks):
+    """(x, text) of marks; those that are close to each other have one, which says at least how many."""
     groups = []
-    for at, host, string, hint in sorted(marks):
-        p.path('M%.1f,%.1fV%.1f' % (at, top - 4, bottom), 'event', hint)
-        p.path('M%.1f,%.1fl-4,-7h8z' % (at, top + 3), 'eventhead')
+    for at, what, string, _ in sorted(marks):
         if groups and at < groups[-1][0] + TEXT_APART:
-            groups[-1][1][host] = string
+            groups[-1][1][what] = string
         else:
-            groups.append((at, {host: string}))
-    free = 0.0
-    for at, of_host in groups:
-        strings = list(of_host.values())
-        string = strings[0] + (' and %d more' % (len(strings) - 1) if len(strings) > 1 else '')
-        begin = min(at - 4, right - 6.6 * len(string))
-        if begin >= free:
-            p.text(begin, top - 8, string, 'eventname')
-            free = begin + 6.6 * len(string) + 10
+            groups.append((at, {what: string}))
+    return [(at, next(iter(of.values())) + (' and %d more' % (len(of) - 1) if len(of) > 1 else ''))
+            for at, of in groups]
 
 
 def against_replicas(what, series, unit='', show=number):

@@ -179,7 +179,13 @@ RUN = Object({
     'lost': List(Object({'host!': text, 'why': text, 'after_ms': number})),
     'replicas': List(Object({'host!': text, 'bytes_ok': integer, 'first_bad': integer,
                                 'why?': text, 'confirmed': LATENCY, 'arrived': LATENCY,
-                                'cpu_s': number, 'repeated_packets': integer})),
+                                'cpu_s': number, 'repeated_packets': integer, 'begin?': integer,
+                                'end?': integer, 'first_psn?': integer, 'first_message?': integer,
+                                'last_message?': integer})),
+    'events?': List(Object({'at_s!': number, 'event!': text, 'host!': text, 'made_ms': number,
+                            'registered_ms': number,
+                            'state': text, 'told_ms': number, 'status': text})),
+    'goodput_mb_per_s?': List(number),
 }, loose=lambda run: run.get('ok') is not True)
 MEASURES = ('mb_per_s', 'messages_per_s', 'p50_us', 'p90_us', 'p99_us', 'p999_us', 'max_us',
             'skew_p50_us', 'uplink_bytes', 'uplink_per_byte', 'counted_bytes', 'cpu_busy_s_per_gb')
@@ -260,6 +266,11 @@ def came_to_its_end(run):
     lost = {one['host'] for one in run['lost']}
     return run['ok'] or (run['mb_per_s'] is not None and bool(lost) and all(
         whole(run, replica) or replica['host'] in lost for replica in run['replicas']))
+
+
+def begun_by(run, event):
+    """The replica that event number 'event' has begun, or None."""
+    return next((r for r in run['replicas'] if r['begin'] == event), None)
 
 
 def per_byte(run, tx_bytes):

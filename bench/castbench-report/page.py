@@ -4,10 +4,11 @@ import os
 import pkgutil
 import re
 import shlex
+import statistics
 
 import tree
 from charts import (against_replicas, distributions, lines, progress, scheme_index)
-from document import HOW, Key, came_to_its_end, merged_histogram, order, ratio, scheme_order, whole
+from document import HOW, Key, begun_by, came_to_its_end, merged_histogram, order, ratio, scheme_order, whole
 from svg import DASH, Picture, duration, escape, multiple, number, replicas, short, size, times
 
 # Of conditions: metrics in microseconds, and what the others are in.
@@ -152,6 +153,7 @@ class Section:
         parts += self.rules(block)
         parts += self.trees(block, n)
         parts += self.progress(block, n)
+        parts += self.events(block)
         parts += self.cpu(block)
         return parts
 
@@ -389,8 +391,42 @@ class Section:
         return [tag('h3', 'Throughput over time' + self.of_blocks(block)),
                 tag('div', progress('throughput over time, by scheme', strips), 'scroll'),
                 paragraph('Of blocks that all replicas have. All repeats of a scheme are in one '
-                          'strip; red marks are receivers that were lost, and runs that failed.',
-                          'muted')]
+                          'strip; red marks are receivers that were lost, and runs that failed, grey '
+                          'ones events that were asked for.', 'muted')]
+
+    def events(self, block):
+        """Members that came and went, as castbench --event had it."""
+        rows = []
+        for run in self.data['runs']:
+            for i, e in enumerate(run['events'] if run['size'] == block else ()):
+                replica = begun_by(run, i) or {}
+                made, told = e['made_ms'], e['told_ms']
+                rows.append(('first' if i == 0 else None, [
+                    str(run['index']), escape(e['event']), escape(e['host']),
+                    DASH if made is None else duration(made * 1000),
+                    escape(e['state'] or DASH),
+                    DASH if None in (made, told) else duration((told - made) * 1000),
+                    *(number(replica.get(k)) for k in ('first_message', 'first_psn')),
+                    *(number(v) for v in self.speed_at(run, made)), prose(e['status'] or DASH)]))
+        if not rows:
+            return []
+        return [tag('h3', 'Members that came and went' + self.of_blocks(block)),
+                table(['run', '<event', '<host', 'made', '<then the\nregistry said', 'after',
+                       'first\nmessage', 'first\nPSN', 'MB/s in\nits second', 'MB/s, 5 s\nbefore, median',
+                       'least', 'most', '<why'], rows),
+                paragraph('Made: since the first block\u2019s start. A member that begins with an event '
+                          'has its first message and PSN, and every byte from there to its last '
+                          'message was compared.', 'muted')]
+
+    @staticmethod
+    def speed_at(run, ms):
+        """MB/s of the second, and median, least and most of the five seconds before."""
+        speeds = run['goodput_mb_per_s']
+        second = None if ms is None else int(ms // 1000)
+        before = [] if second is None else speeds[max(second - 5, 0):second]
+        return (speeds[second] if second is not None and second < len(speeds) else None,
+                statistics.median(before) if before else None, min(before, default=None),
+                max(before, default=None))
 
     # Is it to be believed?
 

@@ -6,7 +6,8 @@ import statistics
 import subprocess
 
 import synthetic
-from base import (DASH, HOSTILE, PROGRAM, check, equal, inside, parse, pictures, small, table, written)
+from base import (DASH, HOSTILE, PROGRAM, check, equal, inside, parse, pictures, small, table, tables,
+                  written)
 
 import charts
 import document
@@ -304,12 +305,38 @@ def over_time(w):
     equal('conditions', table(root, ['condition']),
           [['p99>200ms', 'unicast, 2 replicas, blocks of 1 MiB', '263 ms', 'holds: failed']])
     row = next(r for r in table(root, ['scheme', 'replicas', 'block']) if r[:2] == ['mcast', '5'])
-    equal('mcast', row[3:8], ['2 of 3', '14 of 15', '768\u202f000', '900', '0.117 %'])
+    equal('mcast', row[3:8], ['2 of 3', '15 of 16', '768\u202f000', '900', '0.117 %'])
     value = small(schemes=('mcast',), repeats=1)
     value['runs'][0]['lost'] = [{'host': 'the-same-for-all-of-them-%d' % i, 'why': 'no', 'after_ms': 5}
                                 for i in range(30)]
     check('the-same-for-all-of\u2026 lost and 29 more' in texts(
         pictures(w.page(value), 'throughput over time')[0]), 'names that are cut off alike')
+
+
+def members(w):
+    """Events of members are marked when they were made, and in a table with what followed."""
+    value = small(schemes=('mcast',), replicas=(2,), repeats=1, count=2000)
+    run = value['runs'][0]
+    equal('no events, no table', [h for h, _ in tables(w.page(value)) if '<event' in h or 'event' in h], [])
+    synthetic.come_and_go(run, 'r1', 'r2')
+    root = w.page(value)
+    svg = pictures(root, 'throughput over time')[0]
+    equal('marks', [p.find('title').text for p in svg.iter('path') if p.get('class') == 'event wanted'],
+          ['join r1 after 1\u202f510 ms', 'kill r2 after 2\u202f505 ms', 'start r2 after 3\u202f004 ms'])
+    equal('lost', [p for p in svg.iter('path') if p.get('class') == 'event'], [])
+    rows = table(root, ['run', 'event', 'host'])
+    equal('events', [row[:8] for row in rows], [
+        ['0', 'join', 'r1', '1.51 s', 'active', '420 ms', '20', '4\u202f700'],
+        ['0', 'kill', 'r2', '2.5 s', 'lost', '2.29 s', DASH, DASH],
+        ['0', 'start', 'r2', '3 s', 'active', '2.1 s', '40', '9\u202f000']])
+    speeds = run['goodput_mb_per_s']
+    equal('speeds', [row[8:12] for row in rows],
+          [[written(v) for v in (speeds[s], statistics.median(speeds[:s]), min(speeds[:s]), max(speeds[:s]))]
+           for s in (1, 2, 3)])
+    equal('why', [row[12] for row in rows], [DASH, run['events'][1]['status'], DASH])
+    run['events'][1].update(made_ms=None, state=None, told_ms=None, status=None)
+    equal('not made', table(w.page(value), ['run', 'event', 'host'])[1],
+          ['0', 'kill', 'r2'] + [DASH] * 10)
 
 
 def condition_units(w):

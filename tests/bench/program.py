@@ -148,10 +148,10 @@ def on_stdout(w):
         equal('into a file', json.load(f)['ok'], False)
 
 
-def fake(w, runs, *argv, **how):
+def fake(w, runs, *argv, blocks=('-n', '10'), **how):
     """castbench to a and b, whose runs end as these words say."""
-    return subprocess.run([FAKE, 'write', '--group', 'g', '--source', 'h', '--receivers', 'a,b', '-n',
-                           '10', *argv], cwd=w.dir, check=False, timeout=120,
+    return subprocess.run([FAKE, 'write', '--group', 'g', '--source', 'h', '--receivers', 'a,b', *blocks,
+                           *argv], cwd=w.dir, check=False, timeout=120,
                           env=dict(os.environ, CASTBENCH_FAKE=runs),
                           **dict({'capture_output': True, 'text': True, 'errors': 'replace'}, **how))
 
@@ -197,6 +197,36 @@ def outcomes(w):
     with open('/dev/full', 'wb') as full:
         p = fake(w, 'ok', capture_output=False, stdout=full, stderr=subprocess.PIPE)
     equal('table', (p.returncode, p.stderr), (2, 'castbench: standard output: write error\n'))
+
+
+def events(w):
+    """A run with events: table, JSON, and that of a run without, which has nothing of it."""
+    asked = '1.2:kill:a,0:join:b,1.5:start:a'
+    p = fake(w, 'ok', '-s', '1M', '--event', asked, '--json', 'x.json', blocks=('-D', '2'))
+    equal('status', (p.returncode, p.stderr), (0, ''))
+    equal('table', p.stdout.splitlines()[3:], [
+        '   second       MB/s',
+        '        0      5.243  0.007 s join b: registered 0.100 s, active 0.500 s later, from message 1 '
+        '(PSN 1016) on',
+        '        1      5.243  1.207 s kill a: lost 0.500 s later',
+        '                      1.507 s start a: registered 0.100 s, active 0.500 s later, from message 1 '
+        '(PSN 1016) on',
+        ' a: all 2097152 bytes right, messages 0 to 4',
+        ' b: all 2097152 bytes right, messages 1 to 9',
+        ' a: all 2097152 bytes right, messages 1 to 9'])
+    run = document.load(w.file('x.json')).data['runs'][0]
+    equal('events', [tuple(e.values()) for e in run['events']], [
+        (0, 'join', 'b', 7, 107, 'active', 507, None), (1.2, 'kill', 'a', 1207, None, 'lost', 1707, None),
+        (1.5, 'start', 'a', 1507, 1607, 'active', 2007, None)])
+    equal('lives', [tuple(r[k] for k in ('host', 'begin', 'end', 'first_psn', 'first_message',
+                                         'last_message')) for r in run['replicas']],
+          [('a', None, 1, 1000, 0, 4), ('b', 0, None, 1016, 1, 9), ('a', 2, None, 1016, 1, 9)])
+    equal('goodput', run['goodput_mb_per_s'], [5.24288, 5.24288])
+    fake(w, 'ok', '--json', 'x.json')
+    with open(w.file('x.json'), 'rb') as f:
+        run = json.load(f)['runs'][0]
+    equal('without', [k for k in ('events', 'goodput_mb_per_s') if k in run], [])
+    equal('without', 'first_psn' in run['replicas'][0], False)
 
 
 def values(w):

@@ -196,6 +196,31 @@ def lose(rng, run, host, why, after):
                    why='block 85 is not there')
 
 
+def come_and_go(run, joiner, victim):
+    """One receiver joins, another is killed and started again."""
+    run.update(events=[
+        {'at_s': 1.5, 'event': 'join', 'host': joiner, 'made_ms': 1510, 'registered_ms': 1600, 'state': 'active',
+         'told_ms': 1930, 'status': None},
+        {'at_s': 2.5, 'event': 'kill', 'host': victim, 'made_ms': 2505, 'registered_ms': None, 'state': 'lost',
+         'told_ms': 4800, 'status': 'no progress for 2.2 s at PSN 592 (seen by n3)'},
+        {'at_s': 3, 'event': 'start', 'host': victim, 'made_ms': 3004, 'registered_ms': 4850, 'state': 'active',
+         'told_ms': 5100, 'status': None}])
+    ends = [ms for ms, _ in run['timeline']]
+    rates = [b / (end - begin) / 1e3 for (end, b), begin in zip(run['timeline'], [0, *ends])]
+    run['goodput_mb_per_s'] = [rates[next(i for i, end in enumerate(ends) if end >= s * 1000)]
+                               for s in range(int(ends[-1] // 1000))]
+    last = run['count'] - 1
+    for replica in run['replicas']:
+        begin = 0 if replica['host'] == joiner else None
+        end = 1 if replica['host'] == victim else None
+        replica.update(begin=begin, end=end, first_psn=4700 if begin == 0 else 10,
+                       first_message=20 if begin == 0 else 0,
+                       last_message=30 if end == 1 else last)
+    again = dict(next(r for r in run['replicas'] if r['host'] == victim))
+    again.update(begin=2, end=None, first_psn=9000, first_message=40, last_message=last)
+    run['replicas'].append(again)
+
+
 def fail(run, error):
     """What is known of a run that did not get far."""
     for key in ('count', 'bytes', 'seconds', 'mb_per_s', 'messages_per_s', 'skew', 'packets',
@@ -277,6 +302,8 @@ def demonstration(topology, seed):
         run = next(r for r in runs if r['scheme'] == 'mcast' and r['replicas_n'] == n)
         lose(rng, run, 'r3', 'no response for 10.0 s', 0.5)
         run.update(repeated_packets=30, retries=9, resent_packets=900)
+        come_and_go(next(r for r in runs if r['scheme'] == 'mcast' and r['replicas_n'] == n
+                         and r['repeat'] == 1), 'r1', 'r2')
         fail(runs[-2], 'r2: completion with status 12, transport retry counter exceeded')
 
     value = make(topology, replicas=[i for i in (1, 2, 4, 8) if i < n] + [n], seed=seed, spoil=spoil)
