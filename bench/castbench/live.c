@@ -15,23 +15,20 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench/castbench/castctl.h"
 #include "bench/castbench/interrupt.h"
+#include "lib/wire.h"
 
 /* How long the watch may take to say what there is. */
 #define WATCH_BEGIN_MS    10000
 #define COMMANDS_AGAIN_US 20000
-#define PSN_MASK          0xffffffu
 
 struct live_member {
     bool active;          /* the registry has said so. */
@@ -278,6 +275,27 @@ end_life(struct live *l, unsigned i, const struct event *e, unsigned k)
     }
 }
 
+/* May the event happen, as far as the registry has said what follows from those before?  A member can
+ * be ended that is active, and can join again when it is out. */
+static bool
+may_happen(const struct live *l, unsigned k)
+{
+    const struct event *e = &l->run->options->events[k];
+
+    for (unsigned i = 0; i < l->run->shared->n_lives; i++) {
+        int end = life(l, i)->end;
+
+        if (end == (int) k && life(l, i)->begin >= 0 && !l->members[i].active) {
+            return false;
+        }
+        if (e->kind == EVENT_JOIN && is_ended(l, i) && !strcmp(host_of(l, i), e->host)
+            && !l->result->events[end].state[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void
 make_event(struct live *l, unsigned k, uint32_t ms)
 {
@@ -331,6 +349,20 @@ advance(struct live *l, uint32_t ms)
     }
 }
 
+/* Has everything been made and told?  If not, the run is held, but not for ever. */
+static bool
+is_settled(const struct live *l, uint32_t ms)
+{
+    const struct run_options *o = l->run->options;
+
+    for (unsigned k = 0; k < o->n_events && !l->result->error[0]; k++) {
+        if (!l->result->events[k].state[0] || l->commands[k].pid) {
+            return ms / 1000 >= o->duration + o->timeout;
+        }
+    }
+    return true;
+}
+
 void
 live_watch(struct live *l)
 {
@@ -345,10 +377,11 @@ live_run(struct live *l)
     uint32_t ms = (uint32_t) ((now_ns() - l->started) / NS_PER_MS);
 
     live_watch(l);
-    while (l->n_made < o->n_events && o->events[l->n_made].ms <= ms) {
+    while (l->n_made < o->n_events && o->events[l->n_made].ms <= ms && may_happen(l, l->n_made)) {
         make_event(l, l->n_made, ms);
     }
     advance(l, ms);
+    atomic_store(&l->run->shared->is_held, !is_settled(l, ms));
 }
 
 bool
@@ -430,6 +463,7 @@ live_begin(struct live *l)
 {
     struct timespec now;
 
+    atomic_store(&l->run->shared->is_held, true);
     l->started = now_ns();
     clock_gettime(CLOCK_REALTIME, &now);
     l->started_ms = (int64_t) now.tv_sec * 1000 + now.tv_nsec / NS_PER_MS;
@@ -587,7 +621,7 @@ live_compare(struct live *l, const unsigned char *generated)
 {
     await_commands(l);
     if (l->n_made < l->run->options->n_events) {
-        note_event_error(l, l->n_made, "the run was over before");
+        note_event_error(l, l->n_made, "it could not happen while the run lasted");
     }
     for (unsigned i = 0; i < l->run->shared->n_lives; i++) {
         if (is_begun(l, i)) {

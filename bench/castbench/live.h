@@ -25,7 +25,8 @@ void live_close(struct live *);
 /* The measured blocks begin now. */
 void live_begin(struct live *);
 
-/* Makes the events that are due, and takes in what has come since the last call. */
+/* Makes the events that are due, in order, each when the registry has said of the member what it
+ * needs, and takes in what has come since the last call. */
 void live_run(struct live *);
 /* The same without events: the transfer is over. */
 void live_watch(struct live *);

@@ -40,6 +40,7 @@ struct shared {
     struct life lives[MAX_LIVES]; /* without events that of each receiver. */
     struct relay_plan plan;       /* mcast: without children. */
     uint64_t n_blocks;            /* to be measured; 0: for some time. */
+    atomic_bool is_held;          /* the run goes on although its time is over. */
     uint32_t psn;                 /* first of connections that are not a group's. */
     uint32_t mtu;                 /* path MTU; with groups the source writes it. */
     uint32_t chunk;               /* bytes that are passed on at a time. */
@@ -89,6 +90,10 @@ struct shared {
      * end. */
     unsigned char expected[];
 };
+
+/* Finds out what the parent writes.  NULL: 'error' says what is not there. */
+struct shared *shared_new(const struct run_options *, char *error, size_t size);
+void shared_free(struct shared *);
 
 struct run_ctx {
     const struct run_options *options;

@@ -18,6 +18,8 @@
 
 #include "bench/castbench/source.h"
 
+#define HELD_LOOK_NS (50 * (uint64_t) NS_PER_MS)
+
 /* The oldest block that not all replicas have. */
 static uint64_t
 oldest(const struct source *s)
@@ -57,7 +59,14 @@ first_after(const struct source *s, uint64_t time)
 static bool
 is_over(const struct source *s, uint64_t now)
 {
-    return s->timed && now >= s->until;
+    return s->timed && now >= s->until && !atomic_load(&s->run->shared->is_held);
+}
+
+/* When it is to be looked again whether the time is over. */
+static uint64_t
+next_look(const struct source *s, uint64_t now)
+{
+    return !s->timed ? UINT64_MAX : now < s->until ? s->until : now + HELD_LOOK_NS;
 }
 
 /* Once the time is over, blocks are completed up to the last that was posted, so that none is
@@ -79,7 +88,9 @@ end_if_over(struct source *s, uint64_t now)
         posted = end > posted ? end : posted;
     }
     if (o->rate > 0) {
-        s->run->shared->overdue = s->end - posted;
+        uint64_t end = first_after(s, s->until);
+
+        s->run->shared->overdue = end > posted ? end - posted : 0;
     }
     s->timed = false;
     s->end = posted;
@@ -123,7 +134,7 @@ post_all(struct source *s, uint64_t *next, char *error, size_t size)
     const struct run_options *o = s->run->options;
     uint64_t limit = oldest(s) + window(s), now = now_ns();
 
-    *next = s->timed ? s->until : UINT64_MAX;
+    *next = next_look(s, now);
     for (unsigned q = 0; q < o->qps; q++) {
         struct stripe *stripe = &s->stripes[q];
 
@@ -295,7 +306,9 @@ set_end(struct source *s)
 
     s->until = s->start + (uint64_t) o->duration * NS_PER_SEC;
     s->timed = !blocks && s->phase == PHASE_WORK;
-    s->end = !s->timed ? s->first + blocks : o->rate > 0 ? first_after(s, s->until) : UINT64_MAX;
+    s->end = !s->timed                     ? s->first + blocks
+             : o->rate > 0 && !o->n_events ? first_after(s, s->until)
+                                           : UINT64_MAX;
 }
 
 bool
