@@ -351,15 +351,15 @@ def write_meta(lab, group_name, folder):
 class Castbench:
     """castbench write, over a group or, without one, over unicast connections."""
 
-    def __init__(self, lab, group, *options, receivers=None):
+    def __init__(self, lab, group, *options, receivers=None, operation='write', timeout=PATIENCE):
         self.out = work_file('out-%s' % (group or 'unicast'))
         self.report = os.path.join(self.out, 'report.json')
         os.makedirs(self.out, exist_ok=True)
         scheme = ['--group', group] if group else ['--scheme', 'unicast']
         self.process = subprocess.Popen(
-            ['castbench', 'write', *scheme, '--source', 'h0',
+            ['castbench', operation, *scheme, '--source', 'h0',
              '--receivers', ','.join(receivers or lab.receivers), '--out', self.out,
-             '--json', self.report, '--timeout', str(PATIENCE), *options],
+             '--json', self.report, '--timeout', str(timeout), *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         running.append(self)
 

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""End-to-end cases of a group that lives: members join in mid-stream, drain, are removed, are killed
+and come back while one source writes on and on, with real soft-RoCE; inside the VM (see
+tests/e2e/run).
+
+castbench makes the events and compares each receiver's memory, from its first message to its last.
+Here it is checked that the source has had no error, that the registry has said of each event what
+follows from it, and, castbench aside, what is in the memory of those that are members at the end.
+"""
+import os
+import statistics
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+# pylint: disable=wrong-import-position
+from harness import (BIN, BLOCK, MTU, Castbench, Failure, Lab, Suite, all_links, castctl_json, check,
+                     check_equal, down_leaves_nothing, group_add, impair, network_snapshot, no_drops,
+                     output, read, wait_until)
+
+SLOTS = 16      # blocks of a region, so that all of it is written again in a short time.
+
+COMPLEMENT = bytes(255 - i for i in range(256))
+
+# What the registry says when an event has done what it is for.
+STATES = {'join': ['active'], 'start': ['active'], 'kill': ['lost', 'replaced'], 'drain': ['left'],
+          'leave': ['left'], 'remove': ['removed']}
+
+# r2 joins behind an edge that has a member, r3 behind one that is new in the tree, r5 comes back
+# after it has left, r4 after it was killed.
+# castbench waits where a member is not yet what an event needs.
+EVENTS = ['2:join:r2', '4:join:r3', '5:kill:r4', '5.5:start:r4', '7:drain:r5', '8:join:r5',
+          '9:remove:r2']
+# Three joins, two drains, a removal; r4 is killed and started three times.
+LONG_EVENTS = ['3:join:r2', '6:join:r3', '9:kill:r4', '9.5:start:r4', '12:kill:r4', '13:start:r4',
+               '16:kill:r4', '20:start:r4', '22:drain:r5', '24:join:r5', '26:drain:r3',
+               '28:remove:r2']
+
+
+class Live:
+    """castbench with events, in a group of its own."""
+
+    def __init__(self, lab, group, operation, events, seconds, block=BLOCK, liveness=4000):
+        self.lab, self.group, self.events, self.block = lab, group, events, block
+        # Silence is found out soon, but on a busy machine nobody is to be lost who is only slow.
+        group_add(group, '--mtu', str(MTU), '--psn', '0xffff00', '--timeout', '17', '--liveness',
+                  str(liveness), '--policy', 'prune')
+        self.bench = Castbench(lab, group, '--event', ','.join(events), '-D', str(seconds),
+                               '-s', str(block), '-t', '4', '--region', str(SLOTS * block),
+                               operation=operation, timeout=120)
+
+    def members(self):
+        """{host: state}."""
+        if self.bench.process.poll() is not None:
+            raise Failure('castbench has ended: %r' % (self.bench.wait(),))
+        return {m['host']: m['state'] for m in castctl_json('member', 'list', self.group)}
+
+    def wait_member(self, host):
+        wait_until('%s has registered' % host, lambda: self.members().get(host))
+
+    def done(self):
+        """The run has ended well, and is what its events make of it."""
+        result, out = self.bench.result()
+        show(result)
+        check_equal('events', [(e['event'], e['host']) for e in result['events']],
+                    [tuple(e.split(':')[1:]) for e in self.events])
+        for e in result['events']:
+            check(e['state'] in STATES[e['event']], 'of %s %s the registry says %s', e['event'],
+                  e['host'], e['state'])
+        check_lives(result)
+        sent = read(os.path.join(out, 'source.bin'))
+        members = {m['host'] for m in castctl_json('member', 'list', self.group)
+                   if m['state'] != 'left'}   # without their processes they get lost soon.
+        check_equal('members', members, {r['host'] for r in result['replicas'] if r['end'] is None})
+        for r in result['replicas']:
+            if r['end'] is None:
+                check_slots(r, self.block, sent, read(os.path.join(out, r['host'] + '.bin')))
+        return result
+
+
+def check_slots(replica, block, sent, region):
+    """A member's memory is the source's, but for slots whose last message came before its first: these
+    are as they were.  castbench writes message k to slot k modulo SLOTS; a packet begins with the
+    message's number and checksums, and a region is at first the complement of what is to come."""
+    n = replica['last_message'] + 1
+    for k in range(max(0, n - SLOTS), n):
+        begin = k % SLOTS * block
+        if k >= replica['first_message']:
+            check(region[begin:begin + block] == sent[begin:begin + block],
+                  '%s: message %d differs', replica['host'], k)
+            continue
+        for at in range(begin, begin + block, MTU):
+            check(region[at:at + 8] == b'\xff' * 8
+                  and region[at + 16:at + MTU] == sent[at + 16:at + MTU].translate(COMPLEMENT),
+                  '%s has something of message %d, before its first', replica['host'], k)
+
+
+def check_lives(result):
+    """Each receiver has all messages from its first to its last."""
+    events, last = result['events'], {}
+    for r in result['replicas']:
+        what = r['host'] if r['begin'] is None else '%(host)s from %(at_s)s s on' % events[r['begin']]
+        check_equal(what + ': bytes', r['bytes_ok'], result['region_len'])
+        if r['begin'] is None:
+            check_equal(what + ': first message', r['first_message'], 0)
+        else:
+            check(r['first_message'] > last.get(r['host'], 0), '%s: first message %s', what,
+                  r['first_message'])
+        if r['end'] is None:
+            check_equal(what + ': last message', r['last_message'], result['count'] - 1)
+        last[r['host']] = r['last_message']
+
+
+def show(result):
+    """Prints what became of the events, and goodput in their seconds and in those before."""
+    speeds = result['goodput_mb_per_s']
+    for i, e in enumerate(result['events']):
+        second = e['made_ms'] // 1000
+        before = speeds[max(0, second - 5):second] or [0]
+        took = ', '.join('%s after %.2f s' % (what, (e[ms] - e['made_ms']) / 1000) for what, ms in
+                         (('registered', 'registered_ms'), (e['state'], 'told_ms')) if e[ms])
+        first = [r['first_message'] for r in result['replicas'] if r['begin'] == i]
+        print('      %-6s %s at %5.2f s: %s%s; %.2f MB/s, before %.2f (%.2f to %.2f)'
+              % (e['event'], e['host'], e['made_ms'] / 1000, took,
+                 ', from message %s on' % first[0] if first else '',
+                 speeds[second] if second < len(speeds) else 0, statistics.median(before),
+                 min(before), max(before)))
+
+
+def come_and_go(operation, events, seconds):
+    """A case: links are good."""
+    def case(lab):
+        with no_drops(lab):
+            Live(lab, 'live-' + operation, operation, events, seconds).done()
+    return case
+
+
+def restart(lab, daemon):
+    output('castlab', 'stop', daemon, '--kill', '-l', lab.name)
+    output('castlab', 'start', daemon, '-l', lab.name)
+
+
+def come_and_go_badly(events, seconds, restarts):
+    """A case: every link loses and reorders, and a daemon restarts when a host has registered:
+    [(host, daemon)]."""
+    def case(lab):
+        impair(all_links(), 'loss=1%', 'reorder=1%', 'late=5ms')
+        try:
+            # Small blocks, since one that lacks a packet costs a time-out.
+            live = Live(lab, 'live-bad', 'write-imm', events, seconds, block=4 * MTU, liveness=8000)
+            for host, daemon in restarts:
+                live.wait_member(host)
+                restart(lab, daemon)
+            live.done()
+        finally:
+            impair(all_links(), 'none')
+    return case
+
+
+def main():
+    os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
+    suite = Suite()
+    before = network_snapshot()
+    lab = Lab('fig1')
+    if suite.case('Figure 1 comes up', lambda lab: lab.up(), lab):
+        suite.case('members come and go while data flow', come_and_go('write', EVENTS, 12), lab)
+        suite.long_case('members come and go for long', come_and_go('write-imm', LONG_EVENTS, 30),
+                        lab)
+        suite.long_case('members come and go while links are bad and daemons restart',
+                        come_and_go_badly(LONG_EVENTS, 30, [('r1', 'castd'), ('r2', 'n1'),
+                                                            ('r3', 'n4')]), lab)
+    suite.case('Figure 1 goes', down_leaves_nothing, lab, before)
+    return suite.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
