@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is to happen to members while a run lasts (--event), and which receiver processes that takes.
+ * What is to happen to members while a run lasts (--event), and which receiver
+ * processes that takes.
  */
 #ifndef BENCH_CASTBENCH_EVENT_H
 #define BENCH_CASTBENCH_EVENT_H 1

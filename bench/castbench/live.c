@@ -2,12 +2,13 @@
  *
  * Members that come and go (see live.h).
  *
- * castctl does what an operator does: it watches the group, a line of JSON for each event, and takes
- * members out.  A receiver process registers itself, as any receiver does.
+ * castctl does what an operator does: it watches the group, a line of JSON for
+ * each event, and takes members out.  A receiver process registers itself, as any
+ * receiver does.
  *
  * Three things are known of a life independently, and must fit together:
- * - the registry's PSN of the member's first packet, from which its first block follows, as all blocks
- *   have as many packets;
+ * - the registry's PSN of the member's first packet, from which its first block
+ *   follows, as all blocks have as many packets;
  * - the source's completions: a block that all members had when an event was made is the member's;
  * - the bytes in its region.
  */
@@ -275,8 +276,8 @@ end_life(struct live *l, unsigned i, const struct event *e, unsigned k)
     }
 }
 
-/* May the event happen, as far as the registry has said what follows from those before?  A member can
- * be ended that is active, and can join again when it is out. */
+/* May the event happen, as far as the registry has said what follows from those before?  A member
+ * can be ended that is active, and can join again when it is out. */
 static bool
 may_happen(const struct live *l, unsigned k)
 {

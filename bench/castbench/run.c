@@ -386,8 +386,8 @@ is_lost(struct parent *p, unsigned replica)
     return run_find_lost(r, host);
 }
 
-/* Checks that each receiver that is told of blocks was told of all that are its own.  Of one that an
- * event has ended nobody knows when it was told of the last. */
+/* Checks that each receiver that is told of blocks was told of all that are its own.  Of one that
+ * an event has ended nobody knows when it was told of the last. */
 static void
 check_told(struct parent *p)
 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""End-to-end cases of a group that lives: members join in mid-stream, drain, are removed, are killed
-and come back while one source writes on and on, with real soft-RoCE; inside the VM (see
+"""End-to-end cases of a group that lives: members join in mid-stream, drain, are removed, are
+killed and come back while one source writes on and on, with real soft-RoCE; inside the VM (see
 tests/e2e/run).
 
 castbench makes the events and compares each receiver's memory, from its first message to its last.
