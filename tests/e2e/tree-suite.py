@@ -34,8 +34,10 @@ def walk(lab):
     """One RDMA WRITE of one packet, captured on every port (docs/packet-walk.md)."""
     folder = os.path.join(RESULTS, 'walk')
     data = pattern(1000, 1)
-    # A time-out, and with it a second copy, is out of the question for this one packet.
-    castctl('group', 'add', 'walk', '--psn', '7000', '--mtu', '1024', '--timeout', '22')
+    # A time-out, and with it a second copy, is out of the question for this one packet, and nobody
+    # asks idle receivers.
+    castctl('group', 'add', 'walk', '--psn', '7000', '--mtu', '1024', '--timeout', '22',
+            '--liveness', '0')
     receivers = start_receivers(lab, 'walk', len(data))
     with no_drops(lab), Captures(lab, lab.links(), folder):
         Source(lab, 'walk', '--file', work_file('walk.in', data)).done()
