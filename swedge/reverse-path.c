@@ -104,7 +104,7 @@ reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *o
 {
     if (!t->superseded) {
         aggregate_send(t->aggregate, &sw->base, out, now);
-        if (reverse_has_questions(t->aggregate->reverse)) {
+        if (reverse_has_questions(t->aggregate->reverse) || t->aggregate->n_asked) {
             ask(sw, t, now);
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * swedge as an edge that asks idle receivers, and whose receivers join in mid-stream
- * (docs/draft-notes.md, R16 and R17).
+ * swedge as an edge that asks receivers, and whose receivers join in mid-stream, or have served an
+ * earlier source (docs/draft-notes.md, R16 to R18).
  */
 #include <check.h>
 
@@ -252,6 +252,207 @@ START_TEST(is_not_admitted)
     }
 END_TEST
 
+/* A receiver that is ready is asked on, and is not admitted once it is dead; with or without a
+ * liveness time. */
+START_TEST(dies_while_it_waits)
+    {
+        struct fixture *f = edge_with_late(2, BRANCH_ADMITTED);
+        struct roce_spec spec = edge_write(START + 1);
+        unsigned n_asked = 0;
+
+        f->config.trees[0].policy.liveness_msec = _i ? 0 : LIVENESS_MSEC;
+        fixture_configure(f);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED - 1, STAR_DQPN);
+        ck_assert(branch(f, 1).waits);
+        for (unsigned i = 0; i < 200 && !branch(f, 1).lost; i++) {
+            fixture_timer(f);
+            for (size_t k = 0; k < f->n_frames; k++) {
+                n_asked += f->frames[k].port == star_port(1);
+            }
+            edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        }
+        ck_assert_uint_ge(n_asked, 31);
+        ck_assert_int_eq(branch(f, 1).lost, LOSS_UNANSWERED);
+        ck_assert_int_eq(branch(f, 0).lost, LOSS_NONE);
+        edge_down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert(branch(f, 1).waits);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* When the last that counts has left, the edge confirms what the source repeats, until the newcomer has
+ * its message; but nothing whose ICRC is wrong. */
+START_TEST(only_one_waits)
+    {
+        struct fixture *f = edge_with_late(2, BRANCH_ADMITTED);
+        struct tree_config *t = &f->config.trees[0];
+        struct roce_spec spec = edge_write(START);
+        uint8_t bytes[PACKET_ROOM];
+
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED - 1, STAR_DQPN);
+        t->branches[0] = t->branches[1];
+        t->n_branches = 1;
+        fixture_configure(f);
+        fixture_settle(f);
+        struct roce_spec spoilt = edge_write(START + 1000);
+        size_t len = edge_encapsulated(bytes, &spoilt, 2);
+        bytes[len - 1] ^= 1;
+        fixture_input(f, 1, bytes, len);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(fixture_drops(f, DROP_icrc), 1);
+        edge_down(f, &spec, 2);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
+        spec = edge_write(START + 1);
+        edge_down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(f->frames[0].port, star_port(1));
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START + 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Somebody wants to know at once whether receiver 1 lives; it lacks nothing (0), or something (1). */
+START_TEST(is_doubted)
+    {
+        bool lacks = _i;
+        struct fixture *f = edge(2, true);
+        struct branch_config *doubted = &f->config.trees[0].branches[1];
+        struct roce_spec spec = edge_write(START);
+        unsigned n_asked = 0;
+
+        edge_down(f, &spec, 2);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        if (!lacks) {
+            edge_respond(f, 1, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        }
+        uint64_t since = f->now;
+        for (uint32_t n = 1; n <= 2; n++) {
+            doubted->doubt = n;
+            fixture_configure(f);
+            fixture_configure(f); /* It is asked once. */
+            ck_assert(branch(f, 1).doubted);
+            fixture_timer(f);
+            check_question(f, 1, lacks ? START - 1 : START);
+            if (n == 1) {
+                edge_respond(f, 1, AETH_ACK_UNLIMITED, lacks ? START - 1 : START, STAR_DQPN);
+                ck_assert(!branch(f, 1).doubted && !branch(f, 1).unanswered);
+            }
+        }
+        while (branch(f, 1).doubted) {
+            fixture_timer(f);
+            for (size_t i = 0; i < f->n_frames; i++) {
+                n_asked += f->frames[i].port == star_port(1);
+            }
+            ck_assert_uint_lt(f->now - since, 1000000);
+        }
+        ck_assert_uint_ge(n_asked, 7);
+        ck_assert_int_eq(branch(f, 1).lost, lacks ? LOSS_UNANSWERED : LOSS_NONE);
+        ck_assert_int_eq(branch(f, 1).unanswered, !lacks);
+        fixture_destroy(f);
+    }
+END_TEST
+
+#define EARLIER_QPN 0x77u /* Designated QPN of an earlier epoch. */
+
+static void
+respond(struct fixture *f, unsigned receiver, uint8_t syndrome, uint32_t psn, uint32_t msn,
+        uint32_t dest_qp)
+{
+    struct in6_addr src = star_receiver(receiver);
+    uint8_t bytes[256];
+    size_t len = roce_build(bytes, &(struct roce_spec){
+                                       .src = &src,
+                                       .dst = &star_proxy,
+                                       .dest_qp = dest_qp,
+                                       .opcode = RC_ACK,
+                                       .psn = psn,
+                                       .syndrome = syndrome,
+                                       .msn = msn,
+                                   });
+
+    fixture_input(f, star_port(receiver), bytes, len);
+}
+
+/* An edge that takes over receiver 1, whose queue pair was connected in an earlier epoch. */
+static struct fixture *
+edge_that_takes_over(void)
+{
+    struct fixture *f = edge(2, true);
+    struct branch_config *b = &f->config.trees[0].branches[1];
+
+    f->config.trees[0].policy.liveness_msec = 0; /* nobody else is asked. */
+    f->config.trees[0].n_branches = 1;
+    fixture_configure(f);
+    f->config.trees[0].n_branches = 2;
+    b->join = BRANCH_ASKED;
+    b->psn = psn_make(EXPECTED);
+    b->designated_qpn = EARLIER_QPN;
+    fixture_configure(f);
+    fixture_timer(f);
+    check_question(f, 1, EXPECTED - 1);
+    respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED + 3, 7, EARLIER_QPN);
+    fixture_timer(f);
+    check_question(f, 1, (EXPECTED + 4) & PSN_MASK);
+    return f;
+}
+
+START_TEST(takes_over)
+    {
+        struct fixture *f = edge_that_takes_over();
+        struct branch_config *b = &f->config.trees[0].branches[1];
+        struct roce_spec spec = edge_write(START);
+        struct tree_info info;
+
+        /* Nothing is copied to it before, and nobody else may speak for that QPN. */
+        ck_assert(!branch(f, 1).found);
+        respond(f, 0, AETH_ACK_UNLIMITED, START, 8, EARLIER_QPN);
+        respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED + 4, 8, STAR_DQPN);
+        ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 2);
+        ck_assert(!branch(f, 1).found);
+        respond(f, 1, AETH_ACK_UNLIMITED, (EXPECTED + 4) & PSN_MASK, 8, EARLIER_QPN);
+        swedge_class.tree(f->node, 0, &info);
+        ck_assert_uint_eq(info.reverse.n_decided, 1);
+        ck_assert(branch(f, 1).found);
+        ck_assert_uint_eq(branch(f, 1).una.v, (EXPECTED + 5) & PSN_MASK);
+        fixture_timer(f);
+        ck_assert_uint_eq(f->n_frames, 0);
+
+        b->join = BRANCH_COUNTS;
+        b->psn = branch(f, 1).una;
+        b->late = true;
+        b->first = psn_make(START);
+        fixture_configure(f);
+        edge_down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 2);
+        check_copy(&f->frames[0], 0, &spec);
+        check_moved(&f->frames[1], 1, &f->frames[0], (EXPECTED + 5) & PSN_MASK);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        ck_assert_uint_eq(f->n_frames, 0);
+        respond(f, 1, AETH_ACK_UNLIMITED, (EXPECTED + 5) & PSN_MASK, 9, EARLIER_QPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
+        fixture_destroy(f);
+    }
+END_TEST
+
+START_TEST(has_half_a_message)
+    {
+        struct fixture *f = edge_that_takes_over();
+        struct roce_spec spec = edge_write(START);
+
+        respond(f, 1, AETH_NAK_INVALID_REQ, (EXPECTED + 4) & PSN_MASK, 7, EARLIER_QPN);
+        ck_assert_int_eq(branch(f, 1).lost, LOSS_HALF);
+        edge_down(f, &spec, 2);
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(fixture_drops(f, DROP_not_provisioned), 1);
+        edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
+        edge_check_response(f, AETH_ACK_UNLIMITED, START);
+        fixture_destroy(f);
+    }
+END_TEST
+
 Suite *
 join_suite(void)
 {
@@ -263,6 +464,11 @@ join_suite(void)
     tcase_add_test(tc, joins_at_a_message);
     tcase_add_loop_test(tc, is_elsewhere, 0, 4);
     tcase_add_loop_test(tc, is_not_admitted, 0, 2);
+    tcase_add_loop_test(tc, dies_while_it_waits, 0, 2);
+    tcase_add_test(tc, only_one_waits);
+    tcase_add_loop_test(tc, is_doubted, 0, 2);
+    tcase_add_test(tc, takes_over);
+    tcase_add_test(tc, has_half_a_message);
     suite_add_tcase(s, tc);
     return s;
 }
