@@ -59,13 +59,18 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
         figure_format_msec(tree->policy.liveness_msec, time);
         snprintf(why, sizeof why, "no progress for %s at PSN %" PRIu32, time, b->una.v);
     } else if (b->lost == LOSS_UNANSWERED) {
-        char time[FIGURE_SIZE];
+        /* Otherwise it was asked at once, and the liveness time has nothing to do with it. */
+        bool timed = tree->policy.liveness_msec && bc->join != BRANCH_ASKED && !bc->doubt;
+        char time[FIGURE_SIZE], asked[FIGURE_SIZE + 16] = "", at[24] = "";
 
         figure_format_msec(tree->policy.liveness_msec, time);
-        int n = snprintf(why, sizeof why, "its queue pair does not answer, asked for %s", time);
-        if (!b->waits) { /* who waits lacks nothing. */
-            snprintf(why + n, sizeof why - (size_t) n, " at PSN %" PRIu32, b->una.v);
+        if (timed) {
+            snprintf(asked, sizeof asked, ", asked for %s", time);
         }
+        if (!b->waits) {
+            snprintf(at, sizeof at, " at PSN %" PRIu32, b->una.v);
+        }
+        snprintf(why, sizeof why, "its queue pair does not answer%s%s", asked, at);
     } else if (b->lost == LOSS_ELSEWHERE) {
         snprintf(why, sizeof why, "its queue pair does not expect PSN %" PRIu32, bc->psn.v);
     } else if (b->lost == LOSS_HALF) {

@@ -136,7 +136,7 @@ def down_leaves_nothing(lab, before):
 
 
 class Lab:
-    """A running lab: h0 on srcagent sa is the source, all other hosts are receivers."""
+    """A running lab: h0 on srcagent sa is the source (and h1 may be), all other hosts receive."""
 
     def __init__(self, topology, *parameters, name='e2e'):
         """'topology': a name in testbed/topologies; 'parameters': KEY=VALUE."""
@@ -153,7 +153,7 @@ class Lab:
         env = output('castlab', 'env', self.name)
         os.environ['ROCECAST_DB'] = re.search(r'ROCECAST_DB=[\'"]?([^\s\'";]+)', env).group(1)
         self.receivers = sorted(h['name'] for h in castctl_json('host', 'list')
-                                if h['name'] != 'h0')
+                                if not re.fullmatch('h[01]', h['name']))
         return self
 
     def down(self):
@@ -471,8 +471,8 @@ class Receiver(JoinRc):
 
 
 class Source(JoinRc):
-    def __init__(self, lab, group, *options):
-        super().__init__(lab, 'source', group, 'h0', '--members', str(len(lab.receivers)),
+    def __init__(self, lab, group, *options, host='h0'):
+        super().__init__(lab, 'source', group, host, '--members', str(len(lab.receivers)),
                          *options)
 
     def done(self):

@@ -4,19 +4,20 @@
 killed and come back while one source writes on and on, with real soft-RoCE; inside the VM (see
 tests/e2e/run).
 
-castbench makes the events and compares each receiver's memory, from its first message to its last.
+castbench makes the events of members and compares each receiver's memory, from its first message to its last.
 Here it is checked that the source has had no error, that the registry has said of each event what
 follows from it, and, castbench aside, what is in the memory of those that are members at the end.
 """
 import os
 import statistics
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
-from harness import (BIN, BLOCK, MTU, Castbench, Failure, Lab, Suite, all_links, castctl_json, check,
-                     check_equal, down_leaves_nothing, group_add, impair, network_snapshot, no_drops,
-                     output, read, wait_until)
+from harness import (BIN, BLOCK, MTU, Castbench, Failure, Lab, Receiver, Source, Suite, all_links,
+                     castctl_json, check, check_equal, data_flows, down_leaves_nothing, group_add,
+                     impair, network_snapshot, no_drops, output, pattern, read, wait_until, work_file)
 
 SLOTS = 16      # blocks of a region, so that all of it is written again in a short time.
 
@@ -157,6 +158,45 @@ def come_and_go_badly(events, seconds, restarts):
     return case
 
 
+def source_moves(lab):
+    """The source goes, another one comes, and no receiver has to touch its queue pair."""
+    group_add('moves', '--mtu', str(MTU), '--timeout', '17')
+    length = 200000
+    receivers = {r: Receiver(lab, 'moves', r, length, '--keep') for r in lab.receivers}
+    for r in receivers.values():
+        r.armed(1)
+
+    def writes(host, seed):
+        data = pattern(length, seed)
+        Source(lab, 'moves', '--file', work_file('moves%d.in' % seed, data), host=host).done()
+        for r in receivers.values():
+            check(r.region() == data, "%s's memory differs after what %s wrote", r.name, host)
+
+    writes('h0', 1)
+    # It has ended between two messages.
+    start = time.monotonic()
+    writes('h1', 2)
+    print('      another source, its queue pair included, has written after %.1f s'
+          % (time.monotonic() - start))
+    writes('h1', 3)  # and again, with Designated QPNs of two epochs before.
+    for r in receivers.values():
+        r.wait_line('kept', 2)
+        check_equal('%s has set up its queue pair so often' % r.name, r.count('armed'), 1)
+
+    # It is killed in the middle of its messages.
+    old = Source(lab, 'moves', '--file', work_file('moves4.in', pattern(length, 4)), '-s',
+                 str(length), '--keep-sending')
+    old.wait_line('ready')
+    wait_until('data of epoch 4 flows', lambda: data_flows(lab, 'moves', 'n1'))
+    old.process.kill()
+    old.wait()
+    writes('h1', 5)
+    again = [name for name, r in receivers.items() if r.count('armed') > 1]
+    print('      with half a message, and back by themselves: %s' % (' '.join(again) or 'nobody'))
+    for name, r in receivers.items():
+        check(r.count('armed') <= 2, '%s has set up its queue pair %d times', name, r.count('armed'))
+
+
 def main():
     os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
     suite = Suite()
@@ -170,6 +210,10 @@ def main():
                         come_and_go_badly(LONG_EVENTS, 30, [('r1', 'castd'), ('r2', 'n1'),
                                                             ('r3', 'n4')]), lab)
     suite.case('Figure 1 goes', down_leaves_nothing, lab, before)
+    lab = Lab('two-sources')
+    if suite.case('a lab with two sources comes up', lambda lab: lab.up(), lab):
+        suite.case('the source moves to another host', source_moves, lab)
+    suite.case('it goes', down_leaves_nothing, lab, before)
     return suite.finish()
 
 

@@ -39,7 +39,7 @@ static struct {
     unsigned size, depth, members, timeout, receives, rnr_timer;
     size_t len; /* receiver: bytes of the region. */
     enum op op;
-    bool bad_rkey, past_region, no_access, short_recv, keep_sending;
+    bool bad_rkey, past_region, no_access, short_recv, keep_sending, keep;
 } opt = {
     .size = 65536, .depth = 16, .members = 1, .timeout = 30, .receives = 1024, .rnr_timer = 12};
 
@@ -419,7 +419,8 @@ receiver_arm(void)
         receives_post(qp, mr, &messages, &n_posted, opt.receives, opt.short_recv);
         snprintf(epoch, sizeof epoch, "%u", g.epoch);
         status = CASTCTL(text, "member", "add", opt.group, opt.host, "--qpn", qpn, "--rkey", rkey,
-                         "--va", va, "--len", len, "--epoch", epoch, "--may-exist");
+                         "--va", va, "--len", len, "--epoch", epoch, "--may-exist",
+                         opt.keep ? "--keep" : NULL);
         if (!status) {
             printf("qpn %u\nepoch %u\narmed\n", qp->qp_num, g.epoch);
             return g.epoch;
@@ -430,6 +431,41 @@ receiver_arm(void)
         /* The epoch moved on between `group show` and `member add`. */
     }
     die(EXIT_REFUSED, "castctl member add failed");
+}
+
+/* Does castd say of this host that its queue pair cannot go on? */
+static bool
+needs_restart(void)
+{
+    char text[16384], name[80];
+
+    if (CASTCTL(text, "member", "list", opt.group)) {
+        die(EXIT_REFUSED, "castctl member list failed");
+    }
+    snprintf(name, sizeof name, "\n%s ", opt.host);
+    char *row = strstr(text, name);
+    if (row) {
+        row[1 + strcspn(row + 1, "\n")] = '\0';
+    }
+    return row && strstr(row, "restart needed");
+}
+
+/* The group may be in another epoch than the QP was set up for.  Returns the epoch. */
+static uint32_t
+receiver_follow(uint32_t epoch)
+{
+    uint32_t now = group_show(opt.group).epoch;
+
+    if (!opt.keep) {
+        return now == epoch ? epoch : receiver_arm();
+    }
+    if (needs_restart()) {
+        return receiver_arm();
+    }
+    if (now != epoch) {
+        printf("epoch %u\nkept\n", now);
+    }
+    return now;
 }
 
 /* Reads words from standard input.  Returns false at its end. */
@@ -481,9 +517,7 @@ receiver_run(void)
         if (told_to_end || (readable > 0 && !receiver_command())) {
             break;
         }
-        if (group_show(opt.group).epoch != epoch) {
-            epoch = receiver_arm();
-        }
+        epoch = receiver_follow(epoch);
     }
     dump();
     return 0;
@@ -503,6 +537,7 @@ static const char usage[] =
     "  --members N          source: wait for N active members (default 1)\n"
     "  --timeout S          longest wait for anything (default 30)\n"
     "  --keep-sending       source: go on from the start until SIGTERM\n"
+    "  --keep               receiver: its QP stays when another source comes\n"
     "  --receives N         receiver: post N receives, the others only when told (see below)\n"
     "  --rnr-timer CODE     receiver: what its RNR NAKs ask for, 0..31 (default 12)\n"
     "  --bad-rkey, --past-region    source: requests that must be refused\n"
@@ -571,7 +606,7 @@ static void
 options_parse(int argc, char *argv[])
 {
     /* Flags are written through these, hence ints. */
-    static int source, receiver, bad_rkey, past_region, no_access, short_recv, keep_sending;
+    static int source, receiver, bad_rkey, past_region, no_access, short_recv, keep_sending, keep;
     static const struct option options[] = {
         {"source", no_argument, &source, 1},
         {"receiver", no_argument, &receiver, 1},
@@ -592,6 +627,7 @@ options_parse(int argc, char *argv[])
         {"no-access", no_argument, &no_access, 1},
         {"short-recv", no_argument, &short_recv, 1},
         {"keep-sending", no_argument, &keep_sending, 1},
+        {"keep", no_argument, &keep, 1},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -609,6 +645,7 @@ options_parse(int argc, char *argv[])
     opt.no_access = no_access;
     opt.short_recv = short_recv;
     opt.keep_sending = keep_sending;
+    opt.keep = keep;
     if (source == receiver || !opt.group || !opt.host || optind != argc
         || (receiver && (!opt.len || !opt.out))) {
         fputs(usage, stderr);
