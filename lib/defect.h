@@ -35,7 +35,7 @@
     DEFECT_ENTRY(JOIN_SIGN, "a late receiver's PSNs are moved the wrong way where they wrap")    \
     DEFECT_ENTRY(JOIN_BELOW, "what a late receiver has from before its first PSN is taken")      \
     DEFECT_ENTRY(POSITION_UNTESTED, "a queue pair with half a message is taken over")            \
-    DEFECT_ENTRY(POSITION_ANY_ACK, "the answer to a duplicate passes for that to the test")      \
+    DEFECT_ENTRY(POSITION_TEST, "the PSN that the test has taken is forgotten")                  \
     DEFECT_ENTRY(PACE_EARLY, "a branch is called slow after a fourth of the liveness time")
 
 enum defect {

@@ -97,10 +97,9 @@ take_ack(struct position *p, psn_t psn, uint32_t msn, uint64_t now)
     bool tests = p->state == POSITION_TESTING;
     psn_t expects = psn_add(psn, 1);
 
-    if (tests && psn_eq(psn, p->psn)
-        && (msn == ((p->msn + 1) & MSN_MASK) || DEFECT(POSITION_ANY_ACK))) {
+    if (tests && psn_eq(psn, p->psn) && msn == ((p->msn + 1) & MSN_MASK)) {
         p->state = POSITION_FOUND;
-        p->psn = expects;
+        p->psn = DEFECT(POSITION_TEST) ? psn : expects;
         p->msn = msn;
     } else if (psn.v == PSN_MASK && !msn) {
         if (!tests) {

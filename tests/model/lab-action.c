@@ -68,6 +68,95 @@ grow(void *lab_, unsigned depth, unsigned epoch)
     }
 }
 
+#define TELL_USEC 5000
+#define LOOK_USEC 6000
+
+/* Where do queue pairs stand, as their edges have found out?  When that is known of all, the epoch
+ * begins as any.  Who has half a message comes back with another queue pair. */
+static void
+look_at_kept(void *lab_, unsigned unused, unsigned unused2)
+{
+    struct lab *lab = lab_;
+    bool waits = false;
+
+    (void) unused, (void) unused2;
+    for (unsigned i = 0; i < lab->n; i++) {
+        struct lab_receiver *r = &lab->receivers[i];
+        struct reverse_branch_info info;
+        const struct lab_node *edge = r->asked ? lab_edge_of(lab, i) : NULL;
+
+        if (!edge) {
+            continue;
+        }
+        bool told = edge->n_trees && edge->trees[0].designated_qpn == lab_designated_qpn(lab->epoch)
+                    && edge->class->branch(edge->node, 0, i + 1, &info);
+        if (told && info.found) {
+            LAB_REQUIRE(lab, psn_eq(info.una, rc_expected(r->endpoint)),
+                        "r%u expects %06x, not %06x", i + 1, rc_expected(r->endpoint).v,
+                        info.una.v);
+            r->shift[lab->epoch] = psn_cmp(info.una, lab_epoch_start(lab, lab->epoch));
+            lab->n_seen[LAB_SAW_kept]++;
+        } else if (told && info.lost) {
+            struct rc_info rc;
+
+            rc_get_info(r->endpoint, &rc);
+            LAB_REQUIRE(lab, info.lost == LOSS_HALF && rc.failed, "r%u had no half message", i + 1);
+            lab_receiver_restart(lab, i);
+            lab->n_seen[LAB_SAW_half]++;
+        } else {
+            waits = true;
+            continue;
+        }
+        r->asked = false;
+    }
+    if (waits) {
+        fabric_schedule(&lab->fabric, lab->fabric.now + LOOK_USEC, look_at_kept, 0, 0);
+    } else {
+        lab_replan(lab, lab->epoch);
+        grow(lab, lab->max_depth, lab->epoch);
+    }
+}
+
+static void
+tell_to_ask(void *lab_, unsigned node, unsigned unused)
+{
+    struct lab *lab = lab_;
+
+    (void) unused;
+    lab->nodes[node].last_epoch = lab->epoch;
+    lab_node_configure(lab, node);
+}
+
+/* No node has a tree of the old epoch any more. */
+static void
+ask_kept(void *lab_, unsigned unused, unsigned unused2)
+{
+    struct lab *lab = lab_;
+    uint64_t now = lab->fabric.now;
+
+    (void) unused, (void) unused2;
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        if (i != lab_agent(lab)) {
+            fabric_schedule(&lab->fabric, now + 1 + lab_random(lab, TELL_USEC), tell_to_ask, i, 0);
+        }
+    }
+    fabric_schedule(&lab->fabric, now + TELL_USEC + LOOK_USEC, look_at_kept, 0, 0);
+}
+
+/* Another source comes, and some receivers stay (docs/draft-notes.md, R18).  First nobody sends them
+ * anything of the old epoch any more. */
+static void
+turn_over(struct lab *lab)
+{
+    unsigned agent = lab_agent(lab);
+
+    lab->nodes[agent].first_epoch = lab->epoch;
+    lab_node_configure(lab, agent);
+    shrink(lab, 1, 0);
+    fabric_schedule(&lab->fabric, lab->fabric.now + (lab->max_depth + 1) * (TELL_USEC + 1),
+                    ask_kept, 0, 0);
+}
+
 static void
 act_remove(struct lab *lab)
 {
@@ -98,10 +187,14 @@ act_new_epoch(struct lab *lab)
     lab->rolling = true;
     lab->faults |= LAB_FAULT_EPOCH;
     lab->n_seen[LAB_SAW_epoch_in_flight] += in_flight(lab);
-    lab_endpoints_stop(lab);
+    lab_endpoints_stop(lab, false);
     lab->epoch++;
     lab_endpoints_start(lab);
-    grow(lab, lab->max_depth, lab->epoch);
+    if (lab->faults & LAB_FAULT_KEPT) {
+        turn_over(lab);
+    } else {
+        grow(lab, lab->max_depth, lab->epoch);
+    }
     if (lab_random(lab, 2)) {
         lab_post_work(lab);
     }

@@ -114,7 +114,9 @@ check_question(const struct lab *lab, const struct lab_node *n, const uint8_t *f
     uint32_t number = lab_receiver_number(&dst);
     LAB_REQUIRE(lab, number && bth->ack_req & BTH_ACK_REQ, "%s asks nobody", n->plan->name);
     for (unsigned epoch = 0; epoch <= lab->epoch; epoch++) {
-        bool of_epoch = be24_get(bth->dest_qp) == lab_receiver_qpn(epoch, number - 1);
+        const struct lab_receiver *r = &lab->receivers[number - 1];
+        bool of_epoch =
+            be24_get(bth->dest_qp) == lab_receiver_qpn(r->made_in[epoch], number - 1) && !r->asked;
         LAB_REQUIRE(lab,
                     !of_epoch || psn_cmp(bth_psn(bth), lab_expected_by(lab, epoch, number - 1)) < 0,
                     "%s asks r%u with %06x", n->plan->name, number, bth_psn(bth).v);
@@ -139,12 +141,13 @@ check_filter(const struct lab *lab, const struct lab_node *n, const uint8_t *fra
     for (size_t i = 0; i < n->class->n_trees(n->node); i++) {
         struct reverse_branch_info info;
         struct tree_info t;
-        int32_t shift = h->inner.ofs || !id ? 0 : lab_shift(&lab->receivers[id - 1]);
+        const struct lab_receiver *r = h->inner.ofs || !id ? NULL : &lab->receivers[id - 1];
 
         n->class->tree(n->node, i, &t);
         unsigned epoch = t.config->designated_qpn - lab_designated_qpn(0);
         bool of_tree = h->inner.ofs ? qpn == t.config->designated_qpn
-                                    : id && qpn == lab_receiver_qpn(epoch, id - 1);
+                                    : r && qpn == lab_receiver_qpn(r->made_in[epoch], id - 1);
+        int32_t shift = r ? lab_shift(r, epoch) : 0;
         LAB_REQUIRE(lab,
                     !of_tree || !n->class->branch(n->node, i, id, &info) || !info.anchored
                         || psn_cmp(psn_add(bth_psn(bth), -shift), info.una) >= 0,
@@ -281,15 +284,15 @@ static const struct {
     {DROP_group_closed, 0},
     /* A node that was started again learns anew what was sent; a forger names what never was; and
      * who has nothing names any. */
-    {DROP_psn_not_sent, LAB_FAULT_RESTART | LAB_FAULT_FORGED | LAB_FAULT_JOIN},
+    {DROP_psn_not_sent, LAB_FAULT_RESTART | LAB_FAULT_FORGED | LAB_FAULT_JOIN | LAB_FAULT_KEPT},
     /* A solicitation to a node that was down is repeated after a second. */
     {DROP_neigh_queue, LAB_FAULT_RESTART | LAB_FAULT_MODE},
     {DROP_icmp_error, LAB_FAULT_MODE},
     {DROP_no_neighbour, LAB_FAULT_RESTART},
     /* An answer to a Proxy that is none any more at an edge whose last receiver has left. */
-    {DROP_no_route, LAB_FAULT_REMOVE | LAB_FAULT_JOIN},
+    {DROP_no_route, LAB_FAULT_REMOVE | LAB_FAULT_JOIN | LAB_FAULT_KEPT},
     /* While one node has the change and another has not. */
-    {DROP_unknown_branch, LAB_FAULT_REMOVE | LAB_FAULT_JOIN},
+    {DROP_unknown_branch, LAB_FAULT_REMOVE | LAB_FAULT_JOIN | LAB_FAULT_KEPT},
     {DROP_not_provisioned, LAB_FAULT_REMOVE | LAB_FAULT_JOIN},
     {DROP_mt_no_tlv, LAB_FAULT_REMOVE | LAB_FAULT_JOIN},
     {DROP_group_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH | LAB_FAULT_JOIN},

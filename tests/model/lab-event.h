@@ -40,6 +40,8 @@ struct parsed;
     EVENT(restart_in_flight, "a node was started again with data in flight")       \
     EVENT(anchored, "a node that started without state knew all of its branches")  \
     EVENT(epoch_in_flight, "an epoch ended with data in flight")                   \
+    EVENT(kept, "a queue pair went into another epoch")                            \
+    EVENT(half, "a receiver had half a message when an epoch ended")               \
     EVENT(stale_epoch, "a packet of an epoch that was over was dropped")           \
     EVENT(left_in_flight, "a receiver left with data in flight")                   \
     EVENT(left_and_moved, "a receiver left, which moved the minimum")              \

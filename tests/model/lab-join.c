@@ -219,7 +219,7 @@ lab_note_joins(struct lab *lab)
 }
 
 int32_t
-lab_shift(const struct lab_receiver *r)
+lab_shift(const struct lab_receiver *r, unsigned epoch)
 {
-    return r->joined ? psn_cmp(r->psn, r->first) : 0;
+    return r->joined ? psn_cmp(r->psn, r->first) : r->shift[epoch];
 }

@@ -65,6 +65,23 @@ reduced_plan(struct lab *lab, unsigned epoch, const struct lab_set *removed)
     return &p->plan;
 }
 
+void
+lab_replan(struct lab *lab, unsigned epoch)
+{
+    plan_uninit(&lab->whole[epoch].plan);
+    lab->whole[epoch].valid = lab->reduced[epoch].valid = false;
+}
+
+const struct lab_node *
+lab_edge_of(struct lab *lab, unsigned receiver)
+{
+    const struct plan_tree *tree;
+    const struct branch_config *b =
+        plan_find_branch(whole_plan(lab, lab->epoch), receiver + 1, &tree);
+
+    return b ? &lab->nodes[tree->node - lab->topology.nodes] : NULL;
+}
+
 /* What the planner has for this node. */
 static void
 plan_trees(struct lab_node *n)
@@ -105,7 +122,7 @@ counted_by(const struct lab_node *n, unsigned epoch)
         if (b->kind == BRANCH_RECEIVER) {
             const struct lab_receiver *r = &n->lab->receivers[b->id - 1];
 
-            if (!r->is_late || r->joined) {
+            if ((!r->is_late || r->joined) && b->join != BRANCH_ASKED) {
                 lab_set_add(&counted, b->id - 1);
             }
             continue;

@@ -47,8 +47,8 @@ receiver_va(unsigned i)
     return 0x7f0000001000u + 0x123000u * i;
 }
 
-static psn_t
-epoch_start(const struct lab *lab, unsigned epoch)
+psn_t
+lab_epoch_start(const struct lab *lab, unsigned epoch)
 {
     return psn_add(lab->start_psn, lab->epoch_step * (int32_t) epoch);
 }
@@ -62,7 +62,7 @@ lab_plan_group(const struct lab *lab, unsigned epoch, const struct lab_set *remo
         .proxy = lab_proxy,
         .replication_id = REPLICATION_ID,
         .designated_qpn = lab_designated_qpn(epoch),
-        .start_psn = epoch_start(lab, epoch),
+        .start_psn = lab_epoch_start(lab, epoch),
         .mtu = LAB_MTU,
         .designated_rkey = DESIGNATED_RKEY,
         .source_host = "s",
@@ -81,15 +81,20 @@ lab_plan_group(const struct lab *lab, unsigned epoch, const struct lab_set *remo
         bool is_member = !lab_set_has(removed, i) && !r->absent;
         struct plan_member *m = &g.members[g.n_members++];
 
+        bool asked = r->asked && epoch == lab->epoch;
+        unsigned made_in = r->made_in[epoch];
+
         *m = (struct plan_member){
             .va = receiver_va(i),
             .len = lab->region_len,
             .rkey = receiver_rkey(i),
             .branch = i + 1,
-            .qpn = lab_receiver_qpn(epoch, i),
+            .qpn = lab_receiver_qpn(made_in, i),
+            .designated_qpn = made_in != epoch ? lab_designated_qpn(made_in) : 0,
             .provision = is_member,
-            .psn = r->is_late ? r->psn : g.start_psn,
-            .copy = is_member && (!r->is_late || r->named),
+            .ask = asked,
+            .psn = r->is_late ? r->psn : psn_add(g.start_psn, r->shift[epoch]),
+            .copy = is_member && !asked && (!r->is_late || r->named),
         };
         snprintf(m->host, sizeof m->host, "r%u", i + 1);
     }
@@ -100,13 +105,15 @@ psn_t
 lab_expected_by(const struct lab *lab, unsigned epoch, unsigned receiver)
 {
     const struct lab_receiver *r = &lab->receivers[receiver];
-    return epoch < lab->epoch ? r->confirmed[epoch] : rc_expected(r->endpoint);
+    bool same = r->made_in[epoch] == r->made_in[lab->epoch];
+    return epoch < lab->epoch && !same ? r->confirmed[epoch] : rc_expected(r->endpoint);
 }
 
 psn_t
 lab_confirmed_by(const struct lab *lab, unsigned epoch, unsigned receiver)
 {
-    return psn_add(lab_expected_by(lab, epoch, receiver), -lab_shift(&lab->receivers[receiver]));
+    return psn_add(lab_expected_by(lab, epoch, receiver),
+                   -lab_shift(&lab->receivers[receiver], epoch));
 }
 
 /* Receive buffers. */
@@ -255,6 +262,8 @@ receiver_start(struct lab *lab, unsigned i, const struct rc_config *source)
     c.rkey = receiver_rkey(i);
     c.start_psn = r->is_late ? r->psn : c.start_psn;
     r->lab = lab;
+    r->made_in[lab->epoch] = lab->epoch;
+    r->shift[lab->epoch] = 0;
     r->endpoint = rc_create(&c, &(struct rc_ops){.tx = receiver_tx, .aux = r});
     r->n_buffers = 0;
     if (lab->buffers == LAB_BUFFERS_LATE
@@ -267,16 +276,15 @@ receiver_start(struct lab *lab, unsigned i, const struct rc_config *source)
     }
 }
 
-/* New queue pairs, memory and messages for the current epoch. */
-void
-lab_endpoints_start(struct lab *lab)
+static struct rc_config
+source_config(const struct lab *lab)
 {
-    struct rc_config c = {
+    return (struct rc_config){
         .own = lab_source_address,
         .peer = lab_proxy,
         .qpn = lab_source_qpn(lab->epoch),
         .dest_qpn = lab_designated_qpn(lab->epoch),
-        .start_psn = epoch_start(lab, lab->epoch),
+        .start_psn = lab_epoch_start(lab, lab->epoch),
         .mtu = LAB_MTU,
         .timeout_usec = LAB_TIMEOUT_USEC,
         .retry_cnt = RC_RETRY_FOREVER,
@@ -284,6 +292,26 @@ lab_endpoints_start(struct lab *lab)
         .min_rnr_timer = lab->min_rnr_timer,
         .gap_usec = lab->gap,
     };
+}
+
+void
+lab_receiver_restart(struct lab *lab, unsigned i)
+{
+    struct lab_receiver *r = &lab->receivers[i];
+    struct rc_config c = source_config(lab);
+
+    for (unsigned epoch = 0; epoch < lab->epoch; epoch++) {
+        r->confirmed[epoch] = lab_expected_by(lab, epoch, i);
+    }
+    rc_destroy(r->endpoint);
+    receiver_start(lab, i, &c);
+}
+
+/* New queue pairs, memory and messages for the current epoch.  Some receivers keep theirs. */
+void
+lab_endpoints_start(struct lab *lab)
+{
+    struct rc_config c = source_config(lab);
     uint32_t n_packets = 0;
 
     lab->n_posted = lab->n_done = 0;
@@ -297,17 +325,26 @@ lab_endpoints_start(struct lab *lab)
     lab->source =
         rc_create(&c, &(struct rc_ops){.tx = source_tx, .complete = source_completed, .aux = lab});
     for (unsigned i = 0; i < lab->n; i++) {
-        receiver_start(lab, i, &c);
+        struct lab_receiver *r = &lab->receivers[i];
+
+        if (lab->epoch && r->keeps) {
+            r->made_in[lab->epoch] = r->made_in[lab->epoch - 1];
+            r->asked = true;
+        } else {
+            receiver_start(lab, i, &c);
+        }
     }
 }
 
 void
-lab_endpoints_stop(struct lab *lab)
+lab_endpoints_stop(struct lab *lab, bool for_good)
 {
     for (unsigned i = 0; i < lab->n; i++) {
         struct lab_receiver *r = &lab->receivers[i];
-        r->confirmed[lab->epoch] = lab_confirmed_by(lab, lab->epoch, i);
-        rc_destroy(r->endpoint);
+        r->confirmed[lab->epoch] = lab_expected_by(lab, lab->epoch, i);
+        if (for_good || !r->keeps) {
+            rc_destroy(r->endpoint);
+        }
     }
     rc_destroy(lab->source);
 }

@@ -206,7 +206,7 @@ lab_run(struct lab *lab)
 void
 lab_destroy(struct lab *lab)
 {
-    lab_endpoints_stop(lab);
+    lab_endpoints_stop(lab, true);
     for (unsigned i = 0; i < lab->n_nodes; i++) {
         struct lab_node *n = &lab->nodes[i];
         lab_node_stop(lab, i);

@@ -101,6 +101,10 @@ struct lab_receiver {
     uint8_t *memory;
     unsigned n_buffers;              /* messages looked at for receive buffers. */
     psn_t confirmed[LAB_N_EPOCHS];   /* in epochs that are over. */
+    bool keeps;                      /* its queue pair outlives epochs. */
+    bool asked;                      /* where that stands is not known in this epoch. */
+    unsigned made_in[LAB_N_EPOCHS];  /* epoch from which its queue pair in each epoch is... */
+    int32_t shift[LAB_N_EPOCHS];     /* ...and how much its PSNs are ahead of the epoch's. */
     uint64_t n_requests;             /* packets that reached it in all epochs. */
     uint64_t deaf_since, deaf_until; /* hears nothing and says nothing; 0: never. */
     uint64_t slow_since;             /* it takes its time; 0: it never did. */
@@ -154,6 +158,7 @@ enum {
     LAB_FAULT_MODE =
         1 << 6, /* not replicate: bursts to cold neighbours, ICMPv6 errors from afar. */
     LAB_FAULT_JOIN = 1 << 7,
+    LAB_FAULT_KEPT = 1 << 8, /* queue pairs outlive epochs. */
 };
 
 struct lab_action {
@@ -300,6 +305,10 @@ void lab_node_start(struct lab *, unsigned i);
 void lab_node_stop(struct lab *, unsigned i);
 /* Gives a node what it is to have. */
 void lab_node_configure(struct lab *, unsigned i);
+/* The members of this epoch are planned for anew when nodes are configured next. */
+void lab_replan(struct lab *, unsigned epoch);
+/* The node that this receiver of the current epoch is at. */
+const struct lab_node *lab_edge_of(struct lab *, unsigned receiver);
 /* Mode ingress: packets for other nodes, of those for all edges, that cross this one. */
 unsigned lab_node_n_crossing(const struct lab_node *);
 uint64_t lab_node_drops(const struct lab_node *, enum drop_reason); /* in all its lives. */
@@ -322,7 +331,11 @@ psn_t lab_expected_by(const struct lab *, unsigned epoch, unsigned receiver);
 psn_t lab_confirmed_by(const struct lab *, unsigned epoch, unsigned receiver);
 void lab_post_work(struct lab *);
 void lab_endpoints_start(struct lab *);
-void lab_endpoints_stop(struct lab *);
+/* Not 'for_good': those that keep their queue pairs are left alone. */
+void lab_endpoints_stop(struct lab *, bool for_good);
+/* A receiver comes back with a new queue pair, in the current epoch. */
+void lab_receiver_restart(struct lab *, unsigned receiver);
+psn_t lab_epoch_start(const struct lab *, unsigned epoch);
 
 /* lab-action.c. */
 void lab_act_if_due(struct lab *);
@@ -335,7 +348,7 @@ void lab_join(struct lab *, unsigned i);
 /* Has a receiver been admitted since? */
 void lab_note_joins(struct lab *);
 /* How far its numbers are above the epoch's. */
-int32_t lab_shift(const struct lab_receiver *);
+int32_t lab_shift(const struct lab_receiver *, unsigned epoch);
 
 /* lab-loss.c. */
 void lab_loss_start(struct lab *);

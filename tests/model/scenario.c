@@ -265,6 +265,17 @@ choose_late(struct lab *lab)
     }
 }
 
+/* The queue pairs of some receivers, or of all, outlive epochs. */
+static void
+choose_kept(struct lab *lab, uint64_t seed)
+{
+    lab->faults |= LAB_FAULT_KEPT;
+    lab->writes_only = true;
+    for (unsigned i = 0; i < lab->n; i++) {
+        lab->receivers[i].keeps = (seed / 64 + i) % 4 != 0;
+    }
+}
+
 /* A quarter of the runs is in another mode than replicate with TLVs; SRHs have no room for all
  * receivers of a large one. */
 static void
@@ -317,6 +328,9 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
         choose_late(lab);
     } else if (kind >= SCENARIO_LOSING) {
         choose_losses(lab);
+    }
+    if (kind == SCENARIO_EPOCH && seed / N_SCENARIO_KINDS % 2) {
+        choose_kept(lab, seed);
     }
     choose_links(lab, kind);
     lab_choose_messages(lab, lab->n > N_SMALL ? LARGE_PACKETS : MAX_PACKETS, kind == SCENARIO_RNR);
