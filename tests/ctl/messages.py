@@ -130,7 +130,8 @@ def message_watched(w):
     row = [m for m in json.loads(w.castctl('-j member list g')) if m['host'] == 'r2'][0]
     check_equal('list', [row[k] for k in ('first_message', 'good_messages')], [12, 15])
     text = w.castctl('member list g').splitlines()
-    check_equal('columns', text[0].split()[6:10], ['want', 'first_psn', 'first_message', 'good_messages'])
+    check_equal('columns', text[0].split()[6:11],
+                ['want', 'keep', 'first_psn', 'first_message', 'good_messages'])
 
 
 CASES = (message_of_newcomer, message_of_lost, message_of_lost_again, message_of_who_leaves, message_watched)
