@@ -109,7 +109,7 @@ def all_found(w):
     w.expect('a0', (['r1', 'r9'], True), 2)
     expect_ready(w, ('r1', 'r9'))
     check_equal('first PSNs', {w.member(h)['first_psn'] for h in ('r1', 'r9')}, {1000})
-    w.refused(KEPT % ('r1', 20), 2, 'is registered in epoch 2 .* with QPN 0x11 already')
+    w.refused(KEPT % ('r1', 17), 2, 'is registered in epoch 2 .* with QPN 0x11 already')
     w.castctl('group wait g --members 2 --epoch 2')
     shown = w.member('r1')
     check_equal('shown', (shown['keep'], shown['designated_qpn'], shown['epoch'], shown['psn']),
@@ -207,7 +207,7 @@ def registers_again(w):
                 (True, ['set', []], ['set', []], True))
     check_equal('n1', asked(w, 'n1'), {'r1': (None, None, None), 'r2': (None, None, None),
                                        'r3': (None, 6, 0x101)})
-    w.refused(KEPT % ('r3', 18), 2, 'is registered in epoch 2 .* with QPN 0x11 already')
+    w.refused(KEPT % ('r3', 17), 2, 'is registered in epoch 2 .* with QPN 0x11 already')
     w.castctl(KEPT % ('r2', 17) + ' --may-exist')
     w.refused(PLAIN % ('r2', 17) + ' --may-exist', 2, 'is registered in epoch 2')
     # The next epoch keeps each with the number that its queue pair was connected to.
