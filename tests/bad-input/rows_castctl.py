@@ -442,6 +442,8 @@ ROWS = (
      'castctl: member add: r1 is registered in epoch 1 of group g with QPN 0x11 already'),
     ('castctl member add g r1 --qpn 17 --may-exist', 2,
      'castctl: member add: r1 is registered in epoch 1 of group g with QPN 0x11 already'),
+    ('castctl member add g r1 --qpn 17 --may-exist --keep', 2,
+     'castctl: member add: r1 is registered in epoch 1 of group g with QPN 0x11 already'),
     ('castctl member add g r1 --qpn 17 --replace', 2,
      'castctl: member add: r1 is registered in epoch 1 of group g with QPN 0x11 already'),
     ('castctl member leave g', 1,
