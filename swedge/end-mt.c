@@ -190,7 +190,9 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
         rx->p = NULL;
     }
     enum drop_reason why = fanout_end(&f);
-    return n_named || !last ? why : DROP_mt_no_tlv;
+    /* As long as all wait nobody is named. */
+    bool wait = reverse_confirms_alone(o->tree->aggregate->reverse);
+    return n_named || !last || wait ? why : DROP_mt_no_tlv;
 }
 
 enum drop_reason
