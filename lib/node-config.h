@@ -97,7 +97,8 @@ struct branch_config {
     /* Receiver: what its queue pair is connected to, and its responses have as DestQP, if that is
      * the Designated QPN of an earlier epoch.  0: it is the tree's. */
     uint32_t designated_qpn;
-    uint32_t doubt; /* receiver: a number; each one asks once whether its queue pair lives.  0: none. */
+    uint32_t
+        doubt; /* receiver: a number; each one asks once whether its queue pair lives.  0: none. */
 };
 
 /* How an edge knows for whom a packet is: is it provisioned, or do the packet's TLVs say so? */

@@ -198,7 +198,7 @@ struct reverse_branch_info {
     bool waits;    /* R17: it does not count yet. */
     bool late;     /* it has waited, and has joined... */
     psn_t first;   /* ...from this PSN on. */
-    bool found;    /* lib/aggregate.h: where its queue pair stands is known: 'una', in its numbers. */
+    bool found; /* lib/aggregate.h: where its queue pair stands is known: 'una', in its numbers. */
     enum reverse_loss lost;
     bool doubted;         /* reverse_doubt(), and it has not answered yet... */
     bool unanswered;      /* ...nor ever. */
@@ -224,11 +224,11 @@ struct reverse_info {
     psn_t m;       /* minimum of una; f if it is not known. */
     psn_t f;       /* F: last una sent up. */
     size_t n_branches;
-    size_t n_lost;     /* branches that are lost. */
-    size_t n_waiting;  /* branches that wait. */
-    uint64_t n_joined; /* how often a branch ceased to wait. */
+    size_t n_lost;      /* branches that are lost. */
+    size_t n_waiting;   /* branches that wait. */
+    uint64_t n_joined;  /* how often a branch ceased to wait. */
     uint64_t n_decided; /* how often it became known whether or where a branch is. */
-    uint64_t n_paced;  /* how often a branch began or ceased to be slow, or was found so again. */
+    uint64_t n_paced;   /* how often a branch began or ceased to be slow, or was found so again. */
     uint64_t n_sent_acks, n_sent_naks, n_sent_rnrs, n_sent_fatals,
         n_sent_dups,     /* of n_sent_acks: sent again. */
         n_sent_presumed; /* of n_sent_naks and n_sent_rnrs: no branch asked for them. */

@@ -62,9 +62,9 @@ struct tree {
     psn_t h;      /* highest PSN sent down, + 1. */
     struct down_stats down;
     struct messages *messages; /* of the host that went down. */
-    bool anchored; /* una is known. */
-    psn_t una;     /* next PSN that the group has not confirmed. */
-    uint32_t msn;  /* of the last response. */
+    bool anchored;             /* una is known. */
+    psn_t una;                 /* next PSN that the group has not confirmed. */
+    uint32_t msn;              /* of the last response. */
     struct refusal refusal;
 
     struct packet *head, *tail; /* packets held while the group is closed. */

@@ -532,9 +532,8 @@ report(struct agent_registry *ar, const struct rrec_node *row)
     }
     for (size_t i = 0; i < row->n_trees; i++) {
         const struct rrec_tree_node *tree = row->trees[i];
-        size_t n_said =
-            tree->n_slow + tree->n_joined + tree->n_found + tree->n_answered + tree->n_silent
-            + tree->n_messages;
+        size_t n_said = tree->n_slow + tree->n_joined + tree->n_found + tree->n_answered
+                        + tree->n_silent + tree->n_messages;
 
         if (!hmap_is_empty(&ar->epochs) || n_said) {
             report_tree(ar, tree);
