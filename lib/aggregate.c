@@ -54,7 +54,7 @@ static bool
 is_same(const struct branch_config *old, const struct branch_config *new)
 {
     return is_in_machine(old) && is_in_machine(new) && old->id == new->id && old->kind == new->kind
-           && old->qpn == new->qpn &&IN6_ARE_ADDR_EQUAL(&old->address, &new->address)
+           && old->qpn == new->qpn && !memcmp(&old->address, &new->address, sizeof old->address)
            && (old->join != BRANCH_COUNTS || new->join == BRANCH_COUNTS);
 }
 

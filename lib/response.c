@@ -8,56 +8,27 @@
 #include <zlib.h>
 
 #include "lib/icrc.h"
+#include "lib/roce-packet.h"
 #include "lib/roce.h"
 
-#define RESPONSE_HOP_LIMIT 64
-
 /* rxe and hardware choose RoCE source ports from here on. */
-#define SPORT_BASE         0xc000
-#define SPORT_MASK         0x3fff
-
-struct response {
-    struct ip6_hdr_wire ip;
-    struct udp_hdr udp;
-    struct bth bth;
-    struct aeth aeth;
-    uint8_t icrc[ROCE_ICRC_LEN];
-};
-static_assert(sizeof(struct response) == RESPONSE_LEN, "response");
+#define SPORT_BASE 0xc000
+#define SPORT_MASK 0x3fff
 
 struct packet *
 response_build(struct packet_pool *pool, const struct in6_addr *src, const struct in6_addr *dst,
                uint16_t sport, uint32_t dest_qp, psn_t psn, uint8_t syndrome, uint32_t msn)
 {
-    struct packet *p = packet_get(pool);
-    if (!p) {
-        return NULL;
+    struct packet *p = roce_packet_begin(pool, RESPONSE_LEN, src, dst, sport, RC_ACK, dest_qp, psn);
+
+    if (p) {
+        uint8_t *bth = p->data + IP6_HDR_LEN + sizeof(struct udp_hdr);
+        struct aeth *aeth = (struct aeth *) (bth + sizeof(struct bth));
+
+        aeth->syndrome = syndrome;
+        aeth->msn = be24_put(msn);
+        roce_packet_end(p);
     }
-    p->data += sizeof(struct eth_hdr); /* aligned, see PACKET_HEADROOM. */
-    p->len = RESPONSE_LEN;
-
-    struct response *r = (struct response *) p->data;
-    memset(r, 0, sizeof *r);
-    ip6_set_vtf(&r->ip, 0, 0);
-    r->ip.plen = be16_put(sizeof *r - sizeof r->ip);
-    r->ip.nh = IP6_NH_UDP;
-    r->ip.hlim = RESPONSE_HOP_LIMIT;
-    r->ip.src = *src;
-    r->ip.dst = *dst;
-
-    r->udp.sport = be16_put(sport);
-    r->udp.dport = be16_put(UDP_PORT_ROCE);
-    r->udp.len = be16_put(sizeof *r - sizeof r->ip);
-
-    r->bth.opcode = RC_ACK;
-    r->bth.pkey = be16_put(ROCE_PKEY_DEFAULT);
-    r->bth.dest_qp = be24_put(dest_qp);
-    bth_set_psn(&r->bth, psn);
-
-    r->aeth.syndrome = syndrome;
-    r->aeth.msn = be24_put(msn);
-
-    icrc_store(r->icrc, icrc_compute(p->data, offsetof(struct response, icrc)));
     return p;
 }
 
@@ -71,7 +42,7 @@ response_wrap(struct packet *p, const struct in6_addr *src, const struct in6_add
     ip6_set_vtf(ip, 0, 0);
     ip->plen = be16_put(inner_len);
     ip->nh = IP6_NH_IPV6;
-    ip->hlim = RESPONSE_HOP_LIMIT;
+    ip->hlim = ROCE_PACKET_HOP_LIMIT;
     ip->src = *src;
     ip->dst = *response_sid;
 }

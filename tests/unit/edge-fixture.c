@@ -48,6 +48,13 @@ edge_write(uint32_t psn)
 void
 edge_respond(struct fixture *f, unsigned receiver, uint8_t syndrome, uint32_t psn, uint32_t dest_qp)
 {
+    edge_respond_msn(f, receiver, syndrome, psn, 1, dest_qp);
+}
+
+void
+edge_respond_msn(struct fixture *f, unsigned receiver, uint8_t syndrome, uint32_t psn, uint32_t msn,
+                 uint32_t dest_qp)
+{
     struct in6_addr src = star_receiver(receiver);
     uint8_t bytes[256];
     size_t len = roce_build(bytes, &(struct roce_spec){
@@ -57,7 +64,7 @@ edge_respond(struct fixture *f, unsigned receiver, uint8_t syndrome, uint32_t ps
                                        .opcode = RC_ACK,
                                        .psn = psn,
                                        .syndrome = syndrome,
-                                       .msn = 1,
+                                       .msn = msn,
                                    });
     fixture_input(f, star_port(receiver), bytes, len);
 }

@@ -15,6 +15,8 @@ struct roce_spec edge_write(uint32_t psn);
 void edge_down(struct fixture *, const struct roce_spec *, unsigned n);
 void
 edge_respond(struct fixture *, unsigned receiver, uint8_t syndrome, uint32_t psn, uint32_t dest_qp);
+void edge_respond_msn(struct fixture *, unsigned receiver, uint8_t syndrome, uint32_t psn,
+                      uint32_t msn, uint32_t dest_qp);
 /* The only frame that was sent is this response, to the source. */
 void edge_check_response(const struct fixture *, uint8_t syndrome, uint32_t psn);
 

@@ -357,25 +357,6 @@ END_TEST
 
 #define EARLIER_QPN 0x77u /* Designated QPN of an earlier epoch. */
 
-static void
-respond(struct fixture *f, unsigned receiver, uint8_t syndrome, uint32_t psn, uint32_t msn,
-        uint32_t dest_qp)
-{
-    struct in6_addr src = star_receiver(receiver);
-    uint8_t bytes[256];
-    size_t len = roce_build(bytes, &(struct roce_spec){
-                                       .src = &src,
-                                       .dst = &star_proxy,
-                                       .dest_qp = dest_qp,
-                                       .opcode = RC_ACK,
-                                       .psn = psn,
-                                       .syndrome = syndrome,
-                                       .msn = msn,
-                                   });
-
-    fixture_input(f, star_port(receiver), bytes, len);
-}
-
 /* An edge that takes over receiver 1, whose queue pair was connected in an earlier epoch. */
 static struct fixture *
 edge_that_takes_over(void)
@@ -393,7 +374,7 @@ edge_that_takes_over(void)
     fixture_configure(f);
     fixture_timer(f);
     check_question(f, 1, EXPECTED - 1);
-    respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED + 3, 7, EARLIER_QPN);
+    edge_respond_msn(f, 1, AETH_ACK_UNLIMITED, EXPECTED + 3, 7, EARLIER_QPN);
     fixture_timer(f);
     check_question(f, 1, (EXPECTED + 4) & PSN_MASK);
     return f;
@@ -408,11 +389,11 @@ START_TEST(takes_over)
 
         /* Nothing is copied to it before, and nobody else may speak for that QPN. */
         ck_assert(!branch(f, 1).found);
-        respond(f, 0, AETH_ACK_UNLIMITED, START, 8, EARLIER_QPN);
-        respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED + 4, 8, STAR_DQPN);
+        edge_respond_msn(f, 0, AETH_ACK_UNLIMITED, START, 8, EARLIER_QPN);
+        edge_respond_msn(f, 1, AETH_ACK_UNLIMITED, EXPECTED + 4, 8, STAR_DQPN);
         ck_assert_uint_eq(fixture_drops(f, DROP_stale_epoch), 2);
         ck_assert(!branch(f, 1).found);
-        respond(f, 1, AETH_ACK_UNLIMITED, (EXPECTED + 4) & PSN_MASK, 8, EARLIER_QPN);
+        edge_respond_msn(f, 1, AETH_ACK_UNLIMITED, (EXPECTED + 4) & PSN_MASK, 8, EARLIER_QPN);
         swedge_class.tree(f->node, 0, &info);
         ck_assert_uint_eq(info.reverse.n_decided, 1);
         ck_assert(branch(f, 1).found);
@@ -431,7 +412,7 @@ START_TEST(takes_over)
         check_moved(&f->frames[1], 1, &f->frames[0], (EXPECTED + 5) & PSN_MASK);
         edge_respond(f, 0, AETH_ACK_UNLIMITED, START, STAR_DQPN);
         ck_assert_uint_eq(f->n_frames, 0);
-        respond(f, 1, AETH_ACK_UNLIMITED, (EXPECTED + 5) & PSN_MASK, 9, EARLIER_QPN);
+        edge_respond_msn(f, 1, AETH_ACK_UNLIMITED, (EXPECTED + 5) & PSN_MASK, 9, EARLIER_QPN);
         edge_check_response(f, AETH_ACK_UNLIMITED, START);
         fixture_destroy(f);
     }
@@ -442,7 +423,7 @@ START_TEST(has_half_a_message)
         struct fixture *f = edge_that_takes_over();
         struct roce_spec spec = edge_write(START);
 
-        respond(f, 1, AETH_NAK_INVALID_REQ, (EXPECTED + 4) & PSN_MASK, 7, EARLIER_QPN);
+        edge_respond_msn(f, 1, AETH_NAK_INVALID_REQ, (EXPECTED + 4) & PSN_MASK, 7, EARLIER_QPN);
         ck_assert_int_eq(branch(f, 1).lost, LOSS_HALF);
         edge_down(f, &spec, 2);
         ck_assert_uint_eq(f->n_frames, 1);
