@@ -236,6 +236,14 @@ latch_started(struct castd_group *g)
 }
 
 void
+castd_give_branch(const struct castd_group *g, const struct rrec_member *m)
+{
+    rrec_group_set_next_branch(g->row, g->row->next_branch + 1);
+    rrec_member_set_branch(m, g->row->next_branch);
+    forget_past(m);
+}
+
+void
 castd_allocate(struct castd *c)
 {
     for (size_t i = 0; i < c->n_due; i++) {
@@ -255,9 +263,7 @@ castd_allocate(struct castd *c)
             const struct rrec_member *m = g->members[j];
 
             if (m->epoch == g->row->epoch && !m->branch && !strcmp(m->want, "active")) {
-                rrec_group_set_next_branch(g->row, g->row->next_branch + 1);
-                rrec_member_set_branch(m, g->row->next_branch);
-                forget_past(m);
+                castd_give_branch(g, m);
             }
         }
     }

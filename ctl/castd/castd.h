@@ -115,6 +115,9 @@ castd_find_tree(const struct castd_trees *, const struct plan_node *, int64_t ep
 /* The source agent of a tree; NULL: the topology does not know it. */
 const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec_tree_node *);
 
+/* alloc.c: from now on the member is another branch, of which nothing is known. */
+void castd_give_branch(const struct castd_group *, const struct rrec_member *);
+
 /* loss.c: is this registration lost in this epoch? */
 bool castd_is_lost(const struct rrec_member *);
 /* Why the node has lost the branch 'id'; NULL: it has not. */

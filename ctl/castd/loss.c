@@ -210,33 +210,46 @@ set_lost(const struct castd_group *g, const struct rrec_member *m, const char *w
     rrec_member_set_good_messages(m, NULL, 0);
 }
 
-/* Includes members that are leaving: as long as one is counted, its loss is the group's. */
+/* A node above the member was lost.  Who counts is lost with it.  With policy prune one that only
+ * waits lacks nothing: it waits on, as another branch, which joins when the node is back. */
+static void
+lose_behind(const struct castd_group *g, const struct rrec_member *m,
+            const struct castd_tree *above)
+{
+    int64_t branch = BRANCH_ID_NODE((int64_t) above->node->node->id);
+    char *said = find_report(g, branch, castd_lost_branch);
+    char *why = xasprintf("behind node %s: %s", above->node->node->name, said);
+
+    if (castd_counts(g, m) || !g->row->started || !g->rollout.group.policy.prune) {
+        set_lost(g, m, why, branch);
+    } else if (!strcmp(m->want, "active")) {
+        VLOG_INFO("group %s: member %s waits anew, %s", g->row->name, m->host, why);
+        castd_give_branch(g, m);
+    }
+    free(why);
+    free(said);
+}
+
+/* Includes members that are leaving: as long as one is counted, its loss is the group's.  An edge
+ * may refuse for its last receiver, and the node above prune the edge for that: both report at the
+ * same time.  The edge's report tells more, so it wins, whichever comes first. */
 static void
 find_lost_members(const struct castd_group *g)
 {
     for (size_t i = 0; i < g->n_members; i++) {
         const struct rrec_member *m = g->members[i];
 
-        if (m->epoch == g->row->epoch && m->branch) {
-            int64_t branch = m->branch;
-            char *why = find_report(g, branch, castd_lost_branch);
-
-            /* An edge may refuse for its last receiver, and the node above prune the edge for that:
-             * both report at the same time.  The edge's report tells more, so it wins, whichever
-             * comes first. */
-            const struct castd_tree *above = why || m->lost[0] ? NULL : find_lost_above(g, m);
-            if (above) {
-                branch = BRANCH_ID_NODE((int64_t) above->node->node->id);
-                char *said = find_report(g, branch, castd_lost_branch);
-
-                why = xasprintf("behind node %s: %s", above->node->node->name, said);
-                free(said);
-            }
-            if (why && strcmp(why, m->lost)) {
-                set_lost(g, m, why, branch);
-            }
-            free(why);
+        if (m->epoch != g->row->epoch || !m->branch) {
+            continue;
         }
+        char *why = find_report(g, m->branch, castd_lost_branch);
+        const struct castd_tree *above = why || m->lost[0] ? NULL : find_lost_above(g, m);
+        if (above) {
+            lose_behind(g, m, above);
+        } else if (why && strcmp(why, m->lost)) {
+            set_lost(g, m, why, m->branch);
+        }
+        free(why);
     }
 }
 

@@ -270,7 +270,10 @@ report_newcomer(struct castd_group *g, size_t i)
     struct ds status = DS_EMPTY_INITIALIZER;
 
     waiting_for(g, &status);
-    if (!status.length && r->unanswered) {
+    if (!status.length && r->lost_above) {
+        ds_put_format(&status, "waiting for node %s to forget that it has lost node %s",
+                      r->lost_by->name, r->lost_above->name);
+    } else if (!status.length && r->unanswered) {
         ds_put_format(&status, "waiting for node %s to answer", r->unanswered->name);
     } else if (!status.length && r->admitted) {
         ds_put_cstr(&status, "waiting for the next message");
@@ -350,7 +353,8 @@ report_member(const struct castd *c, struct castd_group *g, size_t i, const char
     } else if (r->too_late) {
         status = xasprintf("the group has started, and %s: " NEXT_EPOCH, r->too_late, g->row->name);
         set_member(g, i, "joining", status);
-    } else if (g->rollout.started && g->rollout.group.members[i].provision && !r->counts) {
+    } else if (r->lost_above
+               || (g->rollout.started && g->rollout.group.members[i].provision && !r->counts)) {
         report_newcomer(g, i);
     } else if (r->copied && g->rollout.group.members[i].copy && r->counts
                && (g->rollout.serving || member_is_active(m))) {

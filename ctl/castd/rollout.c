@@ -146,7 +146,7 @@ load_state(const struct castd *c, struct castd_group *g)
         load_tree(&r->have, n, row);
         r->lost = xrealloc(r->lost, (r->n_lost + row->n_lost + 1) * sizeof *r->lost);
         for (size_t j = 0; j < row->n_lost; j++) {
-            r->lost[r->n_lost++] = (uint32_t) row->key_lost[j];
+            r->lost[r->n_lost++] = (struct rollout_loss){n->node, (uint32_t) row->key_lost[j]};
         }
     }
 }

@@ -316,6 +316,17 @@ agent_registry_destroy(struct agent_registry *ar)
     }
 }
 
+static const struct rrec_branch *
+row_branch(const struct rrec_tree_node *tree, int64_t id)
+{
+    for (size_t i = 0; i < tree->n_branches; i++) {
+        if (tree->branches[i]->id == id) {
+            return tree->branches[i];
+        }
+    }
+    return NULL;
+}
+
 static bool
 row_has_lost(const struct rrec_tree_node *tree, uint32_t branch)
 {
@@ -325,6 +336,32 @@ row_has_lost(const struct rrec_tree_node *tree, uint32_t branch)
         }
     }
     return false;
+}
+
+/* Says which of the row's branches are lost.  Losses are added one at a time: what an earlier agent
+ * has reported stays, as long as the row has the branch.  A node that has left may come back, under
+ * the same id. */
+static void
+report_losses(const struct rrec_tree_node *tree, struct remarks *losses)
+{
+    for (size_t i = 0; i < tree->n_lost; i++) {
+        if (!row_branch(tree, tree->key_lost[i])) {
+            rrec_tree_node_update_lost_delkey(tree, tree->key_lost[i]);
+            rrec_tree_node_update_lost_psn_delkey(tree, tree->key_lost[i]);
+        }
+    }
+    for (size_t i = losses ? losses->n : 0; i-- > 0;) {
+        struct remark *loss = &losses->remarks[i];
+
+        if (!row_branch(tree, loss->branch)) {
+            remarks_remove(losses, loss);
+        } else if (!row_has_lost(tree, loss->branch)) {
+            rrec_tree_node_update_lost_setkey(tree, loss->branch, loss->text);
+            if (loss->una >= 0) {
+                rrec_tree_node_update_lost_psn_setkey(tree, loss->branch, loss->una);
+            }
+        }
+    }
 }
 
 /* Who is slow; NULL: nobody.  What an earlier agent has reported is over: a node that was started
@@ -395,12 +432,9 @@ is_wanted(const struct rrec_branch *b, enum branch_note note)
 static bool
 row_wants(const struct rrec_tree_node *tree, enum branch_note note, int64_t branch)
 {
-    for (size_t i = 0; i < tree->n_branches; i++) {
-        if (tree->branches[i]->id == branch) {
-            return is_wanted(tree->branches[i], note);
-        }
-    }
-    return false;
+    const struct rrec_branch *b = row_branch(tree, branch);
+
+    return b && is_wanted(b, note);
 }
 
 static const int64_t *
@@ -485,8 +519,7 @@ report_messages(const struct rrec_tree_node *tree, const struct epoch *e)
     }
 }
 
-/* Writes what the tree's row does not say yet.  Losses are added one at a time: what an earlier
- * agent has reported stays. */
+/* Writes what the tree's row does not say yet, and takes back what it need not say any more. */
 static void
 report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
 {
@@ -502,16 +535,7 @@ report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
         report_notes(tree, note, e ? &e->notes[note] : NULL);
     }
     report_messages(tree, e);
-    for (size_t i = 0; e && i < e->losses.n; i++) {
-        const struct remark *loss = &e->losses.remarks[i];
-
-        if (!row_has_lost(tree, loss->branch)) {
-            rrec_tree_node_update_lost_setkey(tree, loss->branch, loss->text);
-            if (loss->una >= 0) {
-                rrec_tree_node_update_lost_psn_setkey(tree, loss->branch, loss->una);
-            }
-        }
-    }
+    report_losses(tree, e ? &e->losses : NULL);
 }
 
 /* Writes what the row does not say yet. */
@@ -533,7 +557,7 @@ report(struct agent_registry *ar, const struct rrec_node *row)
     for (size_t i = 0; i < row->n_trees; i++) {
         const struct rrec_tree_node *tree = row->trees[i];
         size_t n_said = tree->n_slow + tree->n_joined + tree->n_found + tree->n_answered
-                        + tree->n_silent + tree->n_messages;
+                        + tree->n_silent + tree->n_lost + tree->n_messages;
 
         if (!hmap_is_empty(&ar->epochs) || n_said) {
             report_tree(ar, tree);

@@ -61,8 +61,8 @@ enum branch_note {
 bool agent_registry_note(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
                          uint32_t branch, enum branch_note, uint32_t value);
 /* A branch of this group epoch was lost: 'why' goes to Tree_Node.lost, and the lowest PSN that it has
- * not confirmed to Tree_Node.lost_psn ('una' NULL: it did not count).  False, and cheap, if that was
- * said already; the first reason stays. */
+ * not confirmed to Tree_Node.lost_psn ('una' NULL: it did not count), as long as the row has the
+ * branch.  False, and cheap, if that was said already; the first reason stays. */
 bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
                          uint32_t branch, const char *why, const psn_t *una);
 /* The node runs this tree: what was said of slow branches that it has no more is over. */

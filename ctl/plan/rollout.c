@@ -73,6 +73,12 @@
  *
  * Who leaves or is lost while it waits or is asked is taken out as by shrinking.
  *
+ * A node that was lost leaves likewise, with everybody behind it: who counts there is lost, and who
+ * waits is to wait as another branch, which the caller sees to.  Nothing that nodes have of what is
+ * behind it may stay: a branch that has refused is heard no more, and its node may not say so.  The
+ * node comes back by growing as any other does, when the one above has applied that it has left and
+ * says no more that it has lost it.
+ *
  * What packets are authenticated with has an order of its own (rollout-auth.c),
  * which goes on beside these.
  *
@@ -416,19 +422,33 @@ check_size_with(struct rollout *r, struct plan_member *newcomer)
     return error;
 }
 
-/* A node that was lost stays lost: its number says so as long as the epoch lasts. */
-static char *
-check_new_nodes(const struct rollout *r, const struct plan *want)
+/* Which node says of this branch that it has lost it?  NULL: none. */
+static const struct plan_node *
+find_loss(const struct rollout *r, uint32_t branch)
 {
     for (size_t i = 0; i < r->n_lost; i++) {
-        const struct plan_tree *tree;
-        const struct branch_config *b = plan_find_branch(want, r->lost[i], &tree);
-
-        if (b && b->kind == BRANCH_NODE && !plan_find_branch(&r->plan, r->lost[i], &tree)) {
-            return xasprintf("node %s was lost in this epoch", b->name);
+        if (r->lost[i].branch == branch) {
+            return r->lost[i].node;
         }
     }
     return NULL;
+}
+
+/* Finds the nearest node above the member, in this plan, that was lost. */
+static void
+find_lost_above(const struct rollout *r, const struct plan *plan, uint32_t branch,
+                struct rollout_member *m)
+{
+    const struct plan_tree *tree;
+
+    for (size_t i = 0; i < plan->n_trees && plan_find_branch(plan, branch, &tree); i++) {
+        branch = BRANCH_ID_NODE(tree->node->id);
+        m->lost_by = find_loss(r, branch);
+        if (m->lost_by) {
+            m->lost_above = tree->node;
+            return;
+        }
+    }
 }
 
 /* The plan with this member, too, who is not in it.  NULL, or why that cannot be. */
@@ -440,8 +460,7 @@ plan_with(struct rollout *r, struct plan_member *newcomer, struct plan *want)
     newcomer->provision = true;
     error = plan_group(r->topology, &r->group, want);
     newcomer->provision = false;
-    error = error ? error : plan_grows(&r->plan, want);
-    return error ? error : check_new_nodes(r, want);
+    return error ? error : plan_grows(&r->plan, want);
 }
 
 /* Takes a member into the plan, or says why not. */
@@ -460,7 +479,10 @@ add_newcomer(struct rollout *r, size_t i, bool settled)
     if (!m->error && !m->too_late) {
         m->error = check_size_with(r, newcomer); /* all in the tree were checked. */
     }
-    if (!m->error && !m->too_late && settled) {
+    if (!m->error && !m->too_late) {
+        find_lost_above(r, &want, newcomer->branch, m);
+    }
+    if (!m->error && !m->too_late && !m->lost_above && settled) {
         plan_join(&r->plan, &want);
         plan_uninit(&r->plan);
         r->plan = want;

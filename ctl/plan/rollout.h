@@ -31,6 +31,14 @@ struct rollout_member {
     bool admitted; /* its edge was told to let it join. */
     /* It cannot be admitted yet: the node above this one does not count this one. */
     const struct plan_node *unanswered;
+    /* It cannot join yet: a node that it would be behind was lost, and this one still says so. */
+    const struct plan_node *lost_above, *lost_by;
+};
+
+/* A node says of a branch that it has lost it. */
+struct rollout_loss {
+    const struct plan_node *node;
+    uint32_t branch;
 };
 
 struct rollout {
@@ -43,8 +51,8 @@ struct rollout {
     bool switches_applied; /* all switches that have a tree run what they were told. */
     bool was_serving;      /* 'serving' of the step before. */
     bool over;             /* the epoch has failed: nobody joins it. */
-    size_t n_lost;         /* ids of branches that nodes have lost in this epoch. */
-    uint32_t *lost;
+    size_t n_lost;
+    struct rollout_loss *lost; /* what the nodes' rows have of losses in this epoch. */
 
     /* In; the step sets 'agent' and 'open', its members' 'provision' and 'copy', and 'psn' and
      * 'ask' of those that were found. */

@@ -29,8 +29,8 @@ def ready_group(w, policy, members=('r1', 'r2', 'r3')):
     w.apply_all_until('the policy is applied', lambda: not w.show()['status'])
 
 
-def ready_figure_1(w, policy):
-    w.ready_figure_1()
+def ready_figure_1(w, policy, members=('r1', 'r2', 'r3', 'r4', 'r5')):
+    w.ready_figure_1(members)
     w.castctl('group set g --policy ' + policy)
     w.apply_all_until('the policy is applied', lambda: not w.show()['status'])
 
@@ -227,17 +227,102 @@ def lost_node(w):
     w.expect_state('failed', 'all members are lost: r1 .*, r4 .behind node n3: ')
 
 
-def lost_node_stays_lost(w):
-    """Its number says so as long as the epoch lasts: who is behind it comes back in the next."""
+def forget(w, node):
+    """The node's agent says no more of branches that it has lost and does not have any more."""
+    tree = w.tree(node)
+    ids = {b['id'] for b in tree['branches'].values()}
+    w.db.update('Tree_Node', {'_uuid': tree['_uuid']}, **{column: ['map', [
+        [branch, said] for branch, said in tree[column][1] if branch in ids]]
+        for column in ('lost', 'lost_psn', 'joined')})
+
+
+def all_apply(w):
+    """All agents have applied everything, and nothing follows from that."""
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    w.settled()
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+
+
+def joins(w, host, edge, *above, psn=70):
+    """The member, alone behind these nodes, which are new: each answers, and the member begins."""
+    for parent, node in above:
+        w.apply_all_until('%s is waited for' % node, lambda n=node: w.member(host)['status']
+                          == 'waiting for node %s to answer' % n)
+        check_equal(parent, w.joining(parent)[node], ('wait', None))
+        w.say_joined(parent, **{node: psn})
+    w.apply_all_until('%s is admitted' % host,
+                      lambda: w.joining(edge)[host] == ('admit', None))
+    w.say_joined(edge, **{host: psn + 1})
+    w.apply_all_until('%s is active' % host, lambda: w.member(host)['state'] == 'active')
+    all_apply(w)
+
+
+def lost_node_comes_back(w):
+    """It leaves with all that are behind it; who is registered there again joins when the node above
+    says no more that it has lost it."""
     ready_figure_1(w, 'prune')
-    report(w, 'n6', 'n4', SILENT)
-    w.expect_member('r1', 'lost', '^behind node n4')
-    w.apply_all_until('all is applied', lambda: all_applied(w) and not w.tree('n4'))
-    w.castctl(MEMBER % ('r1', 20))
-    w.expect_member('r1', 'joining', '^the group has started, and node n4 was lost in this epoch: '
-                                     'joins in the next epoch')
-    check_equal('n4', w.tree('n4'), None)
-    start_anew(w, ['r1', 'r4'])
+    w.set_started()
+    report(w, 'n6', 'n5', REFUSED)
+    report(w, 'n3', 'r4', SILENT)
+    w.expect_member('r4', 'lost', '^no progress .* .seen by n3.$')
+    w.expect_member('r5', 'lost', '^behind node n5: NAK 0x62 .* .seen by n6.$')
+    w.expect('a0', (['r1', 'r2', 'r3'], True))
+    w.castctl(MEMBER % ('r4', 20))
+    w.expect_member('r4', 'joining', '^waiting for node a0 ')
+    for node in ('a0', 'n1', 'n2', 'n3', 'n4', 'n5'):
+        w.apply(node)
+    w.expect_shapes(n6='>>n4 <source n4', n4='>n1 >n2 <n6 n1 n2', n1='<n4 r1 r2', n2='<n4 r3')
+    w.expect_member('r4', 'joining', '^waiting for node n6 .generation ')
+    w.restart_castd()
+    all_apply(w)
+    w.expect_member('r4', 'joining', '^waiting for node n6 to forget that it has lost node n5$')
+    check_equal('n5', w.tree('n5'), None)
+    w.expect_state('degraded', '^r5 lost: behind node n5: ')
+    forget(w, 'n6')
+    joins(w, 'r4', 'n3', ('n5', 'n3'), ('n6', 'n5'))
+    w.expect_shapes(n6='>>n4 >>n5 <source n4 n5', n4='>n1 >n2 <n6 n1 n2', n1='<n4 r1 r2',
+                    n2='<n4 r3', n5='>n3 <n6 n3', n3='<n5 r4')
+    check_equal('r4', w.member('r4')['first_psn'], 71)
+    # It may be lost again: that is another loss.
+    report(w, 'n6', 'n5', SILENT)
+    w.expect_member('r4', 'lost', '^behind node n5: no progress')
+    all_apply(w)
+    forget(w, 'n6')
+    w.castctl(MEMBER % ('r4', 21))
+    joins(w, 'r4', 'n3', ('n5', 'n3'), ('n6', 'n5'))
+    w.expect_member('r5', 'lost')
+
+
+def lost_node_of_newcomer(w):
+    """Who only waits behind a node that is lost waits on, as another branch, which nobody has admitted."""
+    ready_figure_1(w, 'prune', ['r1', 'r4'])
+    w.set_started()
+    w.castctl(MEMBER % ('r5', 20))
+    w.apply_all_until('r5 is admitted', lambda: 'r5' in (w.members_at('n3') or [])
+                      and w.joining('n3')['r5'] == ('admit', None))
+    old = w.tree('n3')['branches']['r5']['id']
+    report(w, 'n6', 'n5', SILENT)
+    w.expect_member('r4', 'lost', '^behind node n5')
+    w.expect_member('r5', 'joining', '^waiting for node n3 .*, node a0 ')
+    w.restart_castd()
+    all_apply(w)
+    w.expect_shapes(n6='>>n4 <source n4', n4='>n1 <n6 n1', n1='<n4 r1')
+    w.expect_member('r5', 'joining', '^waiting for node n6 to forget that it has lost node n5$')
+    w.expect_state('degraded', '^r4 lost: [^;]*$')
+    forget(w, 'n6')
+    joins(w, 'r5', 'n3', ('n5', 'n3'), ('n6', 'n5'))
+    check_equal('another branch', w.tree('n3')['branches']['r5']['id'] > old, True)
+
+
+def lost_node_fails_newcomer(w):
+    """With policy fail-group the epoch is over, and all behind the node are lost."""
+    ready_figure_1(w, 'fail-group', ['r1', 'r4'])
+    w.set_started()
+    w.castctl(MEMBER % ('r5', 20))
+    w.apply_all_until('r5 waits', lambda: 'r5' in (w.members_at('n3') or []))
+    report(w, 'n6', 'n5', SILENT)
+    w.expect_member('r5', 'lost', '^behind node n5')
+    w.expect_state('failed', '^member r4 is lost: behind node n5')
 
 
 def lost_behind_node(w):
@@ -442,5 +527,6 @@ def policy_options(w):
 CASES = (slow_members, lost_fails_group, lost_is_pruned,
          lost_comes_back, lost_before_it_joined, lost_all,
          lost_all_before_admission, lost_all_at_once, lost_node,
-         lost_node_stays_lost, lost_behind_node, lost_at_agent, lost_without_castd,
+         lost_node_comes_back, lost_node_of_newcomer, lost_node_fails_newcomer,
+         lost_behind_node, lost_at_agent, lost_without_castd,
          lost_while_leaving, lost_in_earlier_epoch, policies, policy_after_loss, policy_options)

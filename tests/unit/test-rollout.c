@@ -14,6 +14,9 @@
  * minimum there; what says so reaches the registry later, or never, if the node ends before.
  * Who comes with the queue pair of an earlier epoch is asked: its edge sends it a packet of its
  * own, which moves it on, and says then what it expects.  One that has half a message is lost.
+ * A node may lose one below it: it goes on without what is behind that, for good, or until the
+ * branch has left and comes back.  If all that one has refuse, so do all branches on the way there,
+ * and nothing that they say counts after that.
  * A node that starts anew knows what its row says, and answers when all branches have spoken.  A
  * receiver that was admitted by an earlier life of its edge which did not say so has got what the
  * edge does not know of: the edge takes it for lost.
@@ -42,6 +45,8 @@ struct node {
     unsigned una[N_BRANCHES]; /* what each branch has confirmed. */
     bool waiting[N_BRANCHES]; /* it is not counted. */
     bool silent[N_BRANCHES];  /* it is counted, and has not spoken since the node was started. */
+    bool stuck[N_BRANCHES];   /* it has refused. */
+    bool pruned[N_BRANCHES];  /* it was lost, and is not counted any more. */
     bool seen;                /* a packet came, */
     unsigned h;               /* and this is behind the last. */
     /* Branches that were to join, and count: as the node knows, and as its row has it. */
@@ -50,6 +55,7 @@ struct node {
     /* The same of branches that it was to ask: where they stand. */
     bool found[N_MEMBERS + 1], reported_found[N_MEMBERS + 1];
     uint32_t position[N_MEMBERS + 1];
+    bool lost[N_BRANCHES], reported_lost[N_BRANCHES]; /* the same of nodes that it has lost. */
 };
 
 /* A copy on its way. */
@@ -70,6 +76,8 @@ static struct model {
     bool registered[N_MEMBERS];
     bool counted[N_MEMBERS]; /* it has been active. */
     bool dead[N_MEMBERS];    /* its queue pair stands where its edge does not expect it. */
+    /* Who was behind a node that was lost: it waited and is to wait anew, or is to come back. */
+    bool again[N_MEMBERS], back[N_MEMBERS];
     /* Of who comes with the queue pair of an earlier epoch, and may get that one's packets. */
     bool half[N_MEMBERS], fed[N_MEMBERS];
     uint32_t expects[N_MEMBERS]; /* PSN of the queue pair, before this epoch's first packet. */
@@ -81,11 +89,12 @@ static struct model {
     unsigned acked;
     bool started; /* reported. */
     bool serving;
-    bool torn; /* the topology has lost something. */
+    bool torn;              /* the topology has lost something. */
+    bool was_lost[N_NODES]; /* by the node above, as castd knows. */
 } m;
 
-/* How often somebody has come into a tree under way. */
-static size_t n_joined;
+/* How often somebody has come into a tree under way, and a node back that was lost. */
+static size_t n_joined, n_back;
 
 /* Where a branch's number is in 'una'. */
 static size_t
@@ -138,7 +147,7 @@ static void
 register_member(size_t i)
 {
     m.registered[i] = true;
-    m.counted[i] = m.dead[i] = false;
+    m.counted[i] = m.dead[i] = m.again[i] = m.back[i] = false;
     m.half[i] = m.fed[i] = false;
     m.members[i].psn = m.group.start_psn;
     m.members[i].ask = rand() % 4 == 0;
@@ -247,6 +256,10 @@ join(struct node *n, size_t branch, unsigned psn)
     n->waiting[branch] = false;
     n->joined[branch] = true;
     n->first[branch] = n->una[branch] = psn;
+    if (branch <= N_MEMBERS) {
+        m.again[branch - 1] =
+            false; /* its queue pair has moved on: castd is told that it is lost. */
+    }
 }
 
 static void
@@ -255,7 +268,7 @@ add_branch(struct node *n, const struct branch_config *b)
     size_t branch = branch_index(b->id);
 
     n->waiting[branch] = b->join != BRANCH_COUNTS;
-    n->silent[branch] = false;
+    n->silent[branch] = n->stuck[branch] = n->pruned[branch] = false;
     n->joined[branch] = false;
     n->una[branch] = 0;
 }
@@ -328,7 +341,8 @@ apply(struct node *n)
     forget_reports(n);
 }
 
-/* The node ends and starts: it knows its row, and what receivers say when they are asked. */
+/* The node ends and starts: it knows its row, and what receivers say when they are asked.  What it
+ * had lost it loses again. */
 static void
 restart(struct node *n)
 {
@@ -342,19 +356,36 @@ restart(struct node *n)
     n->seen = false;
     for (size_t i = 0; i < n->tree.n_branches; i++) {
         const struct branch_config *b = &n->tree.branches[i];
-        bool was_admitted = n->joined[branch_index(b->id)];
+        size_t branch = branch_index(b->id);
+        bool was_admitted = n->joined[branch];
+        bool stuck = n->stuck[branch], pruned = n->pruned[branch];
 
         add_branch(n, b);
+        n->stuck[branch] = stuck;
+        n->pruned[branch] = pruned;
         n->silent[branch_index(b->id)] = m.sent && !n->waiting[branch_index(b->id)];
         if (b->id <= N_MEMBERS && was_admitted && b->join != BRANCH_COUNTS) {
             m.dead[b->id - 1] = true;
-            m.registered[b->id - 1] = false; /* castd is told that it is lost. */
+            m.registered[b->id - 1] = m.again[b->id - 1] =
+                false; /* castd is told that it is lost. */
         }
     }
     forget_reports(n);
 }
 
-/* What the node knows of joining goes to its row. */
+static bool
+has_index(const struct tree_config *c, size_t branch)
+{
+    for (size_t i = 0; i < c->n_branches; i++) {
+        if (branch_index(c->branches[i].id) == branch) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the node knows of joining and of losses goes to its row.  Of a branch that this does not
+ * have any more nothing is said. */
 static void
 report(struct node *n)
 {
@@ -363,6 +394,8 @@ report(struct node *n)
             n->reported[i] = true;
             n->reported_first[i] = n->first[i];
         }
+        n->lost[i] &= n->told && has_index(&n->row, i);
+        n->reported_lost[i] = n->lost[i];
     }
     for (size_t i = 0; i <= N_MEMBERS; i++) {
         n->reported_found[i] |= n->found[i];
@@ -537,13 +570,14 @@ forward_packet(void)
 static bool
 find_minimum(struct node *n, unsigned *min)
 {
-    bool any = false, silent = false;
+    bool any = false, any_pruned = false, silent = false;
 
     *min = n->h;
     for (size_t i = 0; i < n->tree.n_branches; i++) {
         size_t branch = branch_index(n->tree.branches[i].id);
 
-        if (!n->waiting[branch]) {
+        any_pruned |= n->pruned[branch];
+        if (!n->waiting[branch] && !n->pruned[branch]) {
             if (branch <= N_MEMBERS && !m.dead[branch - 1]) {
                 n->una[branch] = MAX(n->una[branch], m.received[branch]);
                 n->silent[branch] = false;
@@ -553,7 +587,7 @@ find_minimum(struct node *n, unsigned *min)
             any = true;
         }
     }
-    return (any || n->seen) && !silent;
+    return (any || (n->seen && !any_pruned)) && !silent;
 }
 
 /* What a node has merged goes up, unless a link is missing that it would take. */
@@ -575,7 +609,8 @@ merge(struct node *n)
         uint32_t id = parent->tree.branches[i].id;
         size_t branch = branch_index(id);
 
-        if (id != BRANCH_ID_NODE(m.topology.nodes[n - m.nodes].id)) {
+        if (id != BRANCH_ID_NODE(m.topology.nodes[n - m.nodes].id) || parent->stuck[branch]
+            || parent->pruned[branch]) {
             continue;
         }
         if (parent->waiting[branch]) {
@@ -589,9 +624,122 @@ merge(struct node *n)
     }
 }
 
+/* The node that a branch is; NULL: a receiver. */
+static struct node *
+node_of(uint32_t id)
+{
+    for (size_t i = 0; i < N_NODES; i++) {
+        if (id == BRANCH_ID_NODE(m.topology.nodes[i].id)) {
+            return &m.nodes[i];
+        }
+    }
+    return NULL;
+}
+
+/* All that counts at the node refuses, and behind it. */
+static void
+refuse(struct node *n, size_t depth)
+{
+    for (size_t i = 0; n->runs && depth < N_NODES && i < n->tree.n_branches; i++) {
+        uint32_t id = n->tree.branches[i].id;
+
+        if (n->waiting[branch_index(id)]) {
+            continue;
+        }
+        n->stuck[branch_index(id)] = true;
+        if (node_of(id)) {
+            refuse(node_of(id), depth + 1);
+        } else {
+            m.dead[id - 1] = true;
+            m.registered[id - 1] &= rand() % 2; /* castd is told, now or by the node above. */
+        }
+    }
+}
+
+/* The node loses one of those below it, unless it is the last that counts.  False: it has none that
+ * it could lose. */
+static bool
+lose(struct node *n)
+{
+    const struct branch_config *lost = NULL;
+    size_t n_counted = 0;
+
+    for (size_t i = 0; n->runs && n->h && i < n->tree.n_branches; i++) {
+        const struct branch_config *b = &n->tree.branches[i];
+        size_t branch = branch_index(b->id);
+
+        if (!n->waiting[branch] && !n->stuck[branch] && !n->pruned[branch]) {
+            lost = node_of(b->id) && (!lost || rand() % 2) ? b : lost;
+            n_counted++;
+        }
+    }
+    if (!lost || n_counted == 1) {
+        return false;
+    }
+    n->pruned[branch_index(lost->id)] = n->lost[branch_index(lost->id)] = true;
+    if (rand() % 2) {
+        refuse(node_of(lost->id), 0);
+    }
+    return true;
+}
+
+static void
+lose_any(void)
+{
+    size_t first = (size_t) rand() % N_NODES;
+
+    for (size_t i = 0; i < N_NODES && !lose(&m.nodes[(first + i) % N_NODES]); i++) {
+    }
+}
+
 /*
  * The controller.
  */
+
+/* The node that the row of 'n' says to answer to; NULL: it has none, or nobody. */
+static const struct node *
+parent_by_row(const struct node *n)
+{
+    return n->told && !n->row.root && !IN6_IS_ADDR_UNSPECIFIED(&n->row.parent_sid)
+               ? &m.nodes[sid_index(&n->row.parent_sid)]
+               : NULL;
+}
+
+/* Has a node above this one said that it has lost what it is behind? */
+static bool
+is_behind_lost(const struct node *n)
+{
+    for (const struct node *parent; (parent = parent_by_row(n)); n = parent) {
+        if (parent->reported_lost[branch_index(BRANCH_ID_NODE(m.topology.nodes[n - m.nodes].id))]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who is behind a node that was lost is lost with it, or waits anew if it waits. */
+static void
+take_losses(void)
+{
+    for (size_t i = 0; i < N_NODES; i++) {
+        const struct node *n = &m.nodes[i];
+        struct tree_config row = {.epoch = 0};
+
+        if (n->told && is_behind_lost(n)) {
+            read_row(n, &row);
+        }
+        for (size_t j = 0; j < row.n_branches; j++) {
+            uint32_t id = row.branches[j].id;
+
+            if (id <= N_MEMBERS && m.registered[id - 1]) {
+                m.registered[id - 1] = false;
+                m.again[id - 1] = row.branches[j].join != BRANCH_COUNTS && !n->joined[id];
+                m.back[id - 1] = !m.again[id - 1];
+            }
+        }
+        tree_config_uninit(&row);
+    }
+}
 
 /* A tree may change like this while packets are under way; 'old' is NULL for a new one. */
 static void
@@ -667,6 +815,12 @@ tell(struct node *n, const struct tree_config *want, bool under_way)
     if (!want || !n->told || !same_tree(&n->row, want)) {
         n->current = false;
     }
+    for (size_t i = 0; want && i < want->n_branches; i++) {
+        uint32_t id = want->branches[i].id;
+
+        /* Who comes back does so when nobody says any more that it was lost. */
+        ck_assert((n->told && find_branch(&n->row, id)) || !n->reported_lost[branch_index(id)]);
+    }
     if (want && under_way) {
         struct tree_config row = {.epoch = 0};
 
@@ -683,12 +837,29 @@ tell(struct node *n, const struct tree_config *want, bool under_way)
     } else {
         memset(n->reported, 0, sizeof n->reported);
         memset(n->reported_found, 0, sizeof n->reported_found);
+        memset(n->reported_lost, 0, sizeof n->reported_lost);
+    }
+}
+
+/* What the node's row says of losses. */
+static void
+load_losses(struct rollout *r, size_t node)
+{
+    for (size_t i = 0; i < N_NODES; i++) {
+        uint32_t id = BRANCH_ID_NODE(m.topology.nodes[i].id);
+
+        if (m.nodes[node].reported_lost[branch_index(id)]) {
+            r->lost = xrealloc(r->lost, (r->n_lost + 1) * sizeof *r->lost);
+            r->lost[r->n_lost++] = (struct rollout_loss){&m.topology.nodes[node], id};
+            m.was_lost[i] = true;
+        }
     }
 }
 
 static void
 load(struct rollout *r)
 {
+    take_losses();
     *r = (struct rollout){
         .topology = &m.topology,
         .source = true,
@@ -714,6 +885,7 @@ load(struct rollout *r)
             tree->node = &m.topology.nodes[i];
             read_row(&m.nodes[i], &tree->config);
             r->switches_applied &= i == AGENT || m.nodes[i].current;
+            load_losses(r, i);
         }
     }
 }
@@ -741,6 +913,7 @@ step(struct rollout *r)
     for (size_t i = 0; i < N_NODES; i++) {
         const struct tree_config *want = wanted_at(&r->plan, i);
 
+        n_back += want && !m.nodes[i].told && m.was_lost[i];
         if (want || (m.nodes[i].told && (i == AGENT || !fed))) {
             tell(&m.nodes[i], want, under_way);
         }
@@ -770,6 +943,23 @@ find_edge(size_t i)
     return NULL;
 }
 
+/* Has a node above this one lost what it is behind? */
+static bool
+is_pruned(const struct node *n)
+{
+    for (size_t i = 0;
+         i < N_NODES && n->runs && !n->tree.root && !IN6_IS_ADDR_UNSPECIFIED(&n->tree.parent_sid);
+         i++) {
+        uint32_t id = BRANCH_ID_NODE(m.topology.nodes[n - m.nodes].id);
+
+        n = &m.nodes[sid_index(&n->tree.parent_sid)];
+        if (n->pruned[branch_index(id)]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Does the source still send to it, and must an acknowledgement speak for it?  Whatever the agent
  * sends, an edge has a receiver for it. */
 static bool
@@ -783,7 +973,7 @@ is_counted(size_t i)
         return false;
     }
     ck_assert(!agent->tree.open || edge);
-    return !m.dead[i] && edge && !edge->waiting[m.members[i].branch];
+    return !m.dead[i] && edge && !edge->waiting[m.members[i].branch] && !is_pruned(edge);
 }
 
 /* Is nothing left of a member anywhere, nor on its way, so that it can come back as another? */
@@ -809,6 +999,20 @@ is_out(size_t i)
     return true;
 }
 
+/* Who was behind a node that was lost waits anew, or is registered anew. */
+static void
+come_back(void)
+{
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        if (m.again[i] && is_out(i)) {
+            m.again[i] = false;
+            m.registered[i] = true;
+        } else if (m.back[i] && is_out(i)) {
+            register_member(i);
+        }
+    }
+}
+
 static void
 check_model(void)
 {
@@ -824,10 +1028,11 @@ check_model(void)
 static void
 settle(struct rollout *r)
 {
-    memset(m.fed, 0, sizeof m.fed);
     step(r);
-    for (int i = 0; i < 60; i++) {
-        if (m.sent && i < 50) {
+    for (int i = 0; i < 80; i++) {
+        come_back();
+        memset(m.fed, 0, sizeof m.fed);
+        if (m.sent && i < 70) {
             send_packet();
             for (size_t j = m.head; j < m.tail; j++) {
                 m.packets[j].begins = true;
@@ -870,6 +1075,8 @@ check_settled(const struct rollout *r)
         ck_assert_int_eq(member->provisioned, member->target);
         ck_assert_int_eq(member->target, m.registered[i] && !member->error && !member->too_late);
         ck_assert(m.started || !member->too_late);
+        ck_assert(!member->lost_above);
+        ck_assert(!m.again[i] && !m.back[i]);
         if (member->target && !m.torn) {
             ck_assert(member->counts);
             ck_assert_uint_eq(m.received[m.members[i].branch], m.sent);
@@ -893,10 +1100,14 @@ check_settled(const struct rollout *r)
 static void
 random_event(void)
 {
-    int dice = rand() % 206;
+    int dice = rand() % 212;
     struct rollout r;
 
-    if (dice < 2 || dice >= 200) {
+    if (dice >= 208) {
+        lose_any();
+    } else if (dice >= 206) {
+        come_back();
+    } else if (dice < 2 || dice >= 200) {
         size_t i = (size_t) rand() % N_MEMBERS;
 
         if (m.registered[i]) {
@@ -940,24 +1151,54 @@ random_event(void)
     }
 }
 
+/* Anything happens, so many times; then nothing more, until all is as it should be. */
+static void
+live(int n_events)
+{
+    struct rollout r;
+
+    for (; n_events > 0; n_events--) {
+        random_event();
+        check_model();
+    }
+    settle(&r);
+    check_settled(&r);
+    rollout_uninit(&r);
+}
+
 START_TEST(random_order)
     {
         srand((unsigned int) _i);
         n_joined = 0;
         for (int run = 0; run < 12 || (n_joined < 3 && run < 100); run++) {
-            struct rollout r;
-
             setup();
-            for (int n = rand() % 4000; n > 0; n--) {
-                random_event();
-                check_model();
-            }
-            settle(&r);
-            check_settled(&r);
-            rollout_uninit(&r);
+            live(rand() % 4000);
             teardown();
         }
         ck_assert_uint_ge(n_joined, 3);
+    }
+END_TEST
+
+/* Of a group with all members under way. */
+START_TEST(lost_nodes)
+    {
+        srand((unsigned int) _i);
+        n_back = 0;
+        for (int run = 0; run < 12 || (!n_back && run < 100); run++) {
+            setup();
+            for (size_t i = 0; i < N_MEMBERS; i++) {
+                register_member(i);
+            }
+            live(0);
+            send_packet();
+            live(0);
+            lose_any();
+            live(rand() % 1000);
+            lose_any();
+            live(0);
+            teardown();
+        }
+        ck_assert_uint_ge(n_back, 1);
     }
 END_TEST
 
@@ -968,6 +1209,7 @@ rollout_suite(void)
     TCase *tcase = tcase_create("rollout");
 
     tcase_add_loop_test(tcase, random_order, 0, 50);
+    tcase_add_loop_test(tcase, lost_nodes, 0, 50);
     suite_add_tcase(suite, tcase);
     return suite;
 }
