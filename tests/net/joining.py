@@ -4,8 +4,9 @@ import json
 import os
 
 import harness
-from harness import castctl_json, check, check_equal, wait_until
+from harness import RUNDIR, castctl, castctl_json, check, check_equal, read, wait_until
 from many import Crowd, registry
+from trees import FIG1
 
 PACKETS = 3             # of a message of castcrowd's.
 RECEIVERS = ['r%d' % i for i in range(1, 9)]
@@ -49,6 +50,32 @@ def nothing_is_sent_again(lab):
     for node, counters in castctl_json('stats', name).items():
         for branch in (b for g in counters['groups'] for b in g['branches']):
             check_equal('copies that %s made again for %s' % (node, branch['name']), branch['repeats'], 0)
+
+
+def times_lost(lab, node, branch):
+    """How often the node's agent says that it has lost a node."""
+    log = read(os.path.join(RUNDIR, 'lab', lab.name, node + '.log')).decode()
+    return log.count('node %s is lost' % branch)
+
+
+def behind_lost_nodes(lab):
+    """The only receiver behind two nodes dies and is started again: these refuse for it, so the node above loses
+    them, and they come back with it.  So again and again, while data flows."""
+    crowd = Crowd(FIG1.receivers)
+    crowd.add(['behind'], 5)
+    castctl('--wait=agents', 'group', 'set', 'behind', '--policy', 'prune')
+    crowd.leave('behind', 'r5')
+    lost = times_lost(lab, 'n6', 'n5')
+    for i in range(1, 4):
+        crowd.tell('drop', 'behind', 'r4')
+        crowd.join('behind', 'r4')
+        check_equal('times that n6 has lost n5', times_lost(lab, 'n6', 'n5'), lost + i)
+        before = crowd.show('behind')['posted']
+        wait_until('messages go on', lambda before=before: crowd.show('behind')['completed'] > before + 10)
+    crowd.join('behind', 'r5')
+    crowd.rest()
+    crowd.delete(['behind'])
+    crowd.kill()
 
 
 def memory(lab):
