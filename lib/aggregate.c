@@ -47,9 +47,9 @@ is_in_machine(const struct branch_config *b)
     return b->join != BRANCH_ASKED;
 }
 
-/* Are these, one after the other, the same branch of the machine?  Another QP or node with the same id
- * is another branch: it has confirmed nothing of what this one has.  So is one that counted and is to
- * join now: it has left meanwhile. */
+/* Are these, one after the other, the same branch of the machine?  Another QP or node with the same
+ * id is another branch: it has confirmed nothing of what this one has.  So is one that counted and
+ * is to join now: it has left meanwhile. */
 static bool
 is_same(const struct branch_config *old, const struct branch_config *new)
 {

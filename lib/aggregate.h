@@ -31,7 +31,8 @@
 #include "lib/position.h"
 #include "lib/reverse.h"
 
-/* A receiver whose queue pair has served an earlier source, as long as its position is looked for. */
+/* A receiver whose queue pair has served an earlier source, as long as its position is looked
+ * for. */
 struct asked_branch {
     uint32_t id;
     bool said; /* that it is over. */
@@ -70,11 +71,11 @@ aggregate_branch(const struct aggregate *, enum branch_kind, const struct in6_ad
 /* Is this frame to a response SID an intact response directly in IPv6?  DROP_none, or why not.
  * 'h' is what parse_frame() made of 'data'. */
 enum drop_reason aggregate_check_tunnelled(const uint8_t *data, const struct parsed *h);
-/* By how much the PSNs of receiver 'b' are above the epoch's (R17): copies get that much more, and what
- * it says that much less. */
+/* By how much the PSNs of receiver 'b' are above the epoch's (R17): copies get that much more, and
+ * what it says that much less. */
 int32_t aggregate_shift(const struct aggregate *, const struct branch_config *b);
-/* The questions that are due now (R16, R18), one at a time; NULL: no more.  *to is the receiver that
- * the packet goes to. */
+/* The questions that are due now (R16, R18), one at a time; NULL: no more.  *to is the receiver
+ * that the packet goes to. */
 struct packet *aggregate_question(struct aggregate *, struct packet_pool *, uint64_t now,
                                   const struct branch_config **to);
 /* Time at which aggregate_timer() wants to be called; UINT64_MAX: never. */

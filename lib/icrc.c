@@ -36,8 +36,8 @@ struct shifter {
     uint32_t products[8][16]; /* of half byte i of a CRC, counted from its lowest bit. */
 };
 
-/* By length.  Few differ in a group: first, middle and last packet of a message.  Those of one packet
- * are so close together that none takes another's place. */
+/* By length.  Few differ in a group: first, middle and last packet of a message.  Those of one
+ * packet are so close together that none takes another's place. */
 #define N_SHIFTERS 64
 static _Thread_local struct shifter shifters[N_SHIFTERS];
 

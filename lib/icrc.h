@@ -38,8 +38,8 @@ uint32_t icrc_diff(const uint8_t *diff, size_t n);
 uint32_t icrc_diff_more(uint32_t crc, const uint8_t *diff, size_t n);
 /* crc0 moved past 'n' unchanged bytes: XOR the result into an ICRC.  n < 65536. */
 uint32_t icrc_shift(uint32_t crc, size_t n);
-/* A difference of 4 bytes in big-endian order, to be XORed into the crc0 of what is in front of them
- * before that is shifted past them and the rest. */
+/* A difference of 4 bytes in big-endian order, to be XORed into the crc0 of what is in front of
+ * them before that is shifted past them and the rest. */
 static inline uint32_t
 icrc_word(uint32_t diff)
 {

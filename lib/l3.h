@@ -20,7 +20,8 @@
 struct l3;
 
 /* Where frames go: tx() consumes 'p', which leaves by port 'number', complete with Ethernet header.
- * It may wait there, so bytes that it shares with another packet stay as they are.  mtu() is the largest IPv6 packet that the port sends (NULL: no limit). */
+ * It may wait there, so bytes that it shares with another packet stay as they are.  mtu() is the
+ * largest IPv6 packet that the port sends (NULL: no limit). */
 struct node_io {
     void (*tx)(void *aux, uint16_t port, struct packet *p);
     uint32_t (*mtu)(void *aux, uint16_t port);

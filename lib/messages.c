@@ -9,8 +9,8 @@
  * Of what was counted, a bit for each PSN says whether a message begins there.  So the number
  * of a message is what was counted, less what began behind it.
  *
- * ICRCs are not checked here.  Messages follow each other without gaps, so a packet whose opcode was
- * damaged contradicts the one before it, or the one behind it does.  Nothing is counted on a
+ * ICRCs are not checked here.  Messages follow each other without gaps, so a packet whose opcode
+ * was damaged contradicts the one before it, or the one behind it does.  Nothing is counted on a
  * contradiction: receivers drop the damaged packet, and it comes again.  If it does not, numbers
  * stay unknown from there on, but none is wrong.
  */

@@ -29,8 +29,8 @@ struct messages;
 struct messages *messages_create(psn_t start_psn, bool known);
 void messages_destroy(struct messages *);
 
-/* A packet of the source goes down, perhaps not for the first time.  'flags' are those of its opcode
- * (struct roce_opcode_info). */
+/* A packet of the source goes down, perhaps not for the first time.  'flags' are those of its
+ * opcode (struct roce_opcode_info). */
 void messages_note(struct messages *, psn_t, uint16_t flags);
 
 /* Finds the number of the message that begins at this PSN or contains it.  The PSN may be the one

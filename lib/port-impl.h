@@ -29,8 +29,9 @@ struct port_class {
     size_t size;      /* of the kind's struct, in which open() finds zeros behind struct port. */
     bool is_host_nic; /* port_kind_is_host_nic(). */
     bool is_netdev;   /* port_kind_is_netdev(). */
-    /* Runs in the device's namespace; 'ifindex' exists, 'queue' is never NULL.  Sets the kind's own fields of the port.
-     * 0 or errno; then the kind's own fields need no release, and *why is a static string that says what could not be done. */
+    /* Runs in the device's namespace; 'ifindex' exists, 'queue' is never NULL.  Sets the kind's own
+     * fields of the port.  0 or errno; then the kind's own fields need no release, and *why is a
+     * static string that says what could not be done. */
     int (*open)(struct port *, int ifindex, const struct port_queue *queue, const char **why);
     /* Releases the kind's own fields of a port that was opened; NULL: nothing to do. */
     void (*close)(struct port *);

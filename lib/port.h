@@ -84,13 +84,13 @@ struct port_burst {
 };
 
 /* Receives up to PORT_BURST frames.  Returns 0: there may be more; EAGAIN: none is left; EIO,
- * ENETDOWN: device down, try later; ENODEV: device gone, close and open again.  Whatever it returns,
- * *burst has what came before.
+ * ENETDOWN: device down, try later; ENODEV: device gone, close and open again.  Whatever it
+ * returns, *burst has what came before.
  * An AF_PACKET port returns IPv6 frames and frames of VLANs only, none that this host sent on the
  * device itself, and completes what was left to offload: checksums, and segmentation of TCP and
  * (since Linux 6.2) UDP that is not in a tunnel.
- * A frame of a VLAN has its tag, and goes nowhere (DROP_vlan); if it is too long it is cut off.  For
- * the tag's sake frames come before the device's ingress filters (tc, nftables netdev).
+ * A frame of a VLAN has its tag, and goes nowhere (DROP_vlan); if it is too long it is cut off.
+ * For the tag's sake frames come before the device's ingress filters (tc, nftables netdev).
  * An XDP port returns untagged IPv6 frames only, and nobody else gets these. */
 int port_recv(struct port *, struct packet_pool *, struct port_burst *burst);
 /* What port_recv() has done: tags without a VLAN (802.1p) are not in a frame. */

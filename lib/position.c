@@ -70,7 +70,8 @@ position_timer(struct position *p, uint64_t now, psn_t *psn)
         p->state = refused ? POSITION_HALF : POSITION_SILENT;
         return false;
     }
-    /* One that has received nothing names what it expects if it is asked for a PSN ahead of that. */
+    /* One that has received nothing names what it expects if it is asked for a PSN ahead of
+     * that. */
     bool looks = p->state == POSITION_LOOKING || (p->guessed && p->n_all % 2);
 
     *psn = looks ? look(p) : p->psn;

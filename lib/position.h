@@ -20,8 +20,8 @@ enum position_state {
     POSITION_LOOKING, /* which PSN it expects is not known yet. */
     POSITION_TESTING, /* it is known, and not whether a message begins there. */
     POSITION_FOUND,   /* it expects 'psn', which begins a message. */
-    POSITION_HALF, /* it had a part of a message, and is in error: it refused the test, or fell silent. */
-    POSITION_SILENT, /* it does not answer. */
+    POSITION_HALF,    /* it had a part of a message: it refused the test, or fell silent. */
+    POSITION_SILENT,  /* it does not answer. */
 };
 
 struct position {

@@ -13,8 +13,8 @@
 #define QUESTION_LEN (IP6_HDR_LEN + 8 + 12 + 16 + 4)
 
 /* An IPv6 packet (no Ethernet header) with AckReq, UDP checksum 0, a valid ICRC and hop limit 64.
- * NULL: the pool is empty.  The PSN that the queue pair expects would be executed, although it changes
- * no memory: only a test of where it stands (lib/position.h) may have that. */
+ * NULL: the pool is empty.  The PSN that the queue pair expects would be executed, although it
+ * changes no memory: only a test of where it stands (lib/position.h) may have that. */
 struct packet *
 question_build(struct packet_pool *, const struct in6_addr *src, const struct in6_addr *dst,
                uint16_t sport, uint32_t dest_qp, psn_t psn);

@@ -45,7 +45,8 @@ set_first(struct branch *b, psn_t first)
     b->fresh = psn_add(first, psn_cmp(psn_make(PSN_MASK), b->expects));
 }
 
-/* PSNs below 'first' are no matter: what is below what it expects is a duplicate for its queue pair. */
+/* PSNs below 'first' are no matter: what is below what it expects is a duplicate for its queue
+ * pair. */
 void
 reverse_set_first(struct reverse *r, uint32_t id, psn_t first, psn_t psn)
 {

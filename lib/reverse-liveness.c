@@ -181,8 +181,8 @@ reverse_doubt(struct reverse *r, uint32_t id, uint64_t now)
     }
 }
 
-/* Somebody is to be looked at, even if nothing goes down: who may be asked.  Without a liveness time
- * that is only who waits. */
+/* Somebody is to be looked at, even if nothing goes down: who may be asked.  Without a liveness
+ * time that is only who waits. */
 static bool
 ticks_always(const struct reverse *r)
 {
@@ -333,8 +333,8 @@ tick(struct reverse *r, uint64_t now)
     r->tick_at = (r->tick_usec && more) || ticks_always(r) ? now + tick_length(r) : UINT64_MAX;
 }
 
-/* Asks those who are doubted.  Who never answers is lost if it lacks something; otherwise nobody waits
- * for it, and it is only said. */
+/* Asks those who are doubted.  Who never answers is lost if it lacks something; otherwise nobody
+ * waits for it, and it is only said. */
 static void
 doubt(struct reverse *r, uint64_t now)
 {

@@ -94,35 +94,36 @@ void reverse_ask_when_idle(struct reverse *, uint32_t id, bool may);
 bool reverse_next_question(struct reverse *, uint32_t *id, psn_t *psn);
 /* Can there be one? */
 bool reverse_has_questions(const struct reverse *);
-/* Asks the branch at once whether it lives, whatever it lacks: reverse_next_question() has the first
- * question after the next reverse_timer().  If it answers none of 8 in 0.4 s that is said (below),
- * and it is lost if it lacks something. */
+/* Asks the branch at once whether it lives, whatever it lacks: reverse_next_question() has the
+ * first question after the next reverse_timer().  If it answers none of 8 in 0.4 s that is said
+ * (below), and it is lost if it lacks something. */
 void reverse_doubt(struct reverse *, uint32_t id, uint64_t now);
 /* The branch has shown that it lives, and nothing else. */
 void reverse_heard(struct reverse *, uint32_t id);
-/* May ACK(psn) with MSN 0 be what a queue pair answers that has received nothing (R16)?  It may if the
- * branch was asked before it had confirmed anything, and PSN 'psn' is what that answer has. */
+/* May ACK(psn) with MSN 0 be what a queue pair answers that has received nothing (R16)?  It may if
+ * the branch was asked before it had confirmed anything, and PSN 'psn' is what that answer has. */
 bool reverse_may_be_fresh(const struct reverse *, uint32_t id, psn_t psn);
 
-/* R17: adds a branch that waits, at any time: a node, or a receiver whose queue pair expects 'psn'.  0,
- * EEXIST or ENOMEM. */
+/* R17: adds a branch that waits, at any time: a node, or a receiver whose queue pair expects 'psn'.
+ * 0, EEXIST or ENOMEM. */
 int reverse_branch_wait(struct reverse *, uint32_t id, bool is_node, psn_t psn);
-/* The branch has joined in an earlier life of the node: it counts from PSN 'first' on, where its queue
- * pair expected 'psn'. */
+/* The branch has joined in an earlier life of the node: it counts from PSN 'first' on, where its
+ * queue pair expected 'psn'. */
 void reverse_set_first(struct reverse *, uint32_t id, psn_t first, psn_t psn);
-/* The branch, if it waits, is said to have joined in an earlier life of the node: una is unknown (R8). */
+/* The branch, if it waits, is said to have joined in an earlier life of the node: una is unknown
+ * (R8). */
 void reverse_branch_count(struct reverse *, uint32_t id);
-/* A receiver that waits has answered: is its queue pair where it was said to be?  If so it is ready,
- * otherwise lost. */
+/* A receiver that waits has answered: is its queue pair where it was said to be?  If so it is
+ * ready, otherwise lost. */
 void reverse_position(struct reverse *, uint32_t id, bool as_said, uint64_t now);
-/* Would receivers be admitted if a message began with PSN q?  Then the caller verifies that packet's
- * ICRC first. */
+/* Would receivers be admitted if a message began with PSN q?  Then the caller verifies that
+ * packet's ICRC first. */
 bool reverse_may_admit(struct reverse *, psn_t q);
 /* Does the node confirm by itself what goes down, as all branches wait?  Then the caller verifies
  * each packet's ICRC first. */
 bool reverse_confirms_alone(const struct reverse *);
-/* The packet of the last reverse_down() begins a message and is intact: the copies that are made of it
- * admit receivers. */
+/* The packet of the last reverse_down() begins a message and is intact: the copies that are made of
+ * it admit receivers. */
 void reverse_admit(struct reverse *);
 /* May this branch have a copy of PSN q, the one that goes down?  May admit the branch. */
 bool reverse_takes(struct reverse *, uint32_t id, psn_t q, uint64_t now);

@@ -9,8 +9,8 @@
  *
  * USO is for what a queue sends.  A kernel cannot be asked for that.  But it refuses to hand over
  * super-frames, the other direction, if it does not know them, and both came with Linux 6.2.  So
- * this is turned on, and off again at once: what a queue receives is complete.  Frames that the host
- * sends in between may be incomplete; their headers say so.
+ * this is turned on, and off again at once: what a queue receives is complete.  Frames that the
+ * host sends in between may be incomplete; their headers say so.
  *
  * A header costs about 0.1 us a frame.  So there is none where the kernel has no USO.
  */

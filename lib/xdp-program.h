@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 struct xdp_program_options {
-    /* Of a veth, else 0.  It must be in the calling thread's network namespace.  The program is then
-     * for this device and native mode only. */
+    /* Of a veth, else 0.  It must be in the calling thread's network namespace.  The program is
+     * then for this device and native mode only. */
     int veth;
     bool fragments; /* it is shown frames in several buffers. */
 };

@@ -76,10 +76,10 @@ struct rocecast_epoch {
 };
 
 /* Makes a group, unless there is one of this name with these settings.  'settings' are strings
- * "NAME=VALUE" and a NULL behind the last, or NULL: names and values as the options of castctl group
- * add have them, without "--", but for auth and key; for example "mtu=4096".  Those that are not
- * given have their defaults.  EEXIST: the group has other ones, of those that are given or never
- * change (mtu, psn, timeout). */
+ * "NAME=VALUE" and a NULL behind the last, or NULL: names and values as the options of castctl
+ * group add have them, without "--", but for auth and key; for example "mtu=4096".  Those that are
+ * not given have their defaults.  EEXIST: the group has other ones, of those that are given or
+ * never change (mtu, psn, timeout). */
 int rocecast_group_add(struct rocecast *, const char *name, const char *const settings[],
                        int timeout_ms);
 /* Waits until castd knows the group. */
@@ -95,8 +95,8 @@ int rocecast_get_epoch(struct rocecast_group *, struct rocecast_epoch *);
 int rocecast_source_set(struct rocecast_group *, const char *host, uint32_t qpn, int timeout_ms,
                         struct rocecast_epoch *epoch);
 /* The same if the group still is what the caller has 'seen' of it, by rocecast_get_epoch() or
- * another function: in that epoch, and with a source only if it had one then.  ESTALE: it is not, as
- * somebody else has come before.  Of several that have seen the same, one succeeds. */
+ * another function: in that epoch, and with a source only if it had one then.  ESTALE: it is not,
+ * as somebody else has come before.  Of several that have seen the same, one succeeds. */
 int
 rocecast_source_set_if(struct rocecast_group *, const char *host, uint32_t qpn,
                        const struct rocecast_epoch *seen, int timeout_ms, struct rocecast_epoch *);
@@ -116,13 +116,14 @@ struct rocecast_member {
 };
 /* In place of a registration of the host that is not active, too, whom nobody can ask. */
 #define ROCECAST_MEMBER_REPLACE 1u
-/* The QP stays as it is when another epoch begins: that is no event, unless the member is not in the
- * new epoch.  ROCECAST_EVENT_RESTART_NEEDED: the QP cannot go on. */
+/* The QP stays as it is when another epoch begins: that is no event, unless the member is not in
+ * the new epoch.  ROCECAST_EVENT_RESTART_NEEDED: the QP cannot go on. */
 #define ROCECAST_MEMBER_KEEP    2u
 
 /* Registers a receiver's QP, which must be in RTR already.  If the host is an active member with
- * another QP, its edge asks that one first.  EBUSY: it answers, so it stays.  ESTALE: the group is in
- * another epoch by now.  EHOSTDOWN: the host was lost in this epoch, and the group has failed. */
+ * another QP, its edge asks that one first.  EBUSY: it answers, so it stays.  ESTALE: the group is
+ * in another epoch by now.  EHOSTDOWN: the host was lost in this epoch, and the group has
+ * failed. */
 int rocecast_member_add(struct rocecast_group *, const struct rocecast_member *, int timeout_ms);
 /* Takes a receiver out and waits until it is out everywhere. */
 int rocecast_member_leave(struct rocecast_group *, const char *host, int timeout_ms);
@@ -169,8 +170,8 @@ struct rocecast_member_status {
 
 /* The members that are registered in the current epoch, in any order.  'members' has room for '*n'
  * of them, each of 'size' bytes, which the caller sets to sizeof *members.  '*n' becomes the number
- * of members that there are: if that is more than there is room for, the rest is missing.  'members'
- * may be NULL if '*n' is 0. */
+ * of members that there are: if that is more than there is room for, the rest is missing.
+ * 'members' may be NULL if '*n' is 0. */
 int rocecast_get_members(struct rocecast_group *, struct rocecast_member_status *members,
                          size_t size, size_t *n);
 
@@ -215,8 +216,8 @@ struct rocecast_event {
 int rocecast_fd(const struct rocecast_group *);
 /* The next event; ROCECAST_EVENT_NONE if there is none.  Who passes a struct without 'place', as
  * programs do that were built with an earlier header, gets the events of then: MEMBER_ACTIVE for
- * MEMBER_JOINED; MEMBER_LOST for MEMBER_LEFT, RESTART_NEEDED, and for the MEMBER_WAITING of one that
- * was active or failed; no others of the new ones. */
+ * MEMBER_JOINED; MEMBER_LOST for MEMBER_LEFT, RESTART_NEEDED, and for the MEMBER_WAITING of one
+ * that was active or failed; no others of the new ones. */
 int rocecast_next_event(struct rocecast_group *, struct rocecast_event *);
 
 /*
@@ -252,8 +253,8 @@ int rocecast_member_join(struct rocecast_group *, const char *host, struct ibv_q
  * A function that starts a request checks its arguments, copies them and returns 0; then '*request'
  * is one that the caller closes, otherwise NULL.  Only the queue pair is not copied: it must live
  * until the request has ended or is closed.  The request's descriptor is readable when
- * rocecast_request_poll() has something to do; that changes the queue pair, in the thread that calls
- * it.  Time-outs are for the whole request.
+ * rocecast_request_poll() has something to do; that changes the queue pair, in the thread that
+ * calls it.  Time-outs are for the whole request.
  */
 
 /* 'seen': as for rocecast_source_set_if(); NULL: as for rocecast_source_set(). */

@@ -100,8 +100,8 @@ void down_release(struct srcagent *, struct tree *, uint64_t now);
 enum drop_reason up_check(struct srcagent *, const struct rx *);
 /* Merges a response of a node below.  The agent is the root. */
 enum drop_reason up_merge(struct srcagent *, const struct rx *);
-/* The end of each event at a tree: sends the host what the group's machine decided, if anything, and
- * notes the tree's deadline. */
+/* The end of each event at a tree: sends the host what the group's machine decided, if anything,
+ * and notes the tree's deadline. */
 void up_send(struct srcagent *, struct tree *, const struct reverse_out *, uint64_t now);
 
 /* refuse.c.  'ip' is a request to 't' from its IPv6 header on, with all headers of its opcode. */

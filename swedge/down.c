@@ -67,8 +67,8 @@ check_inner(const struct rx *rx, struct original *o)
     return memcmp(context, &o->ip->dst, sizeof *context) ? DROP_mt_context : DROP_none;
 }
 
-/* Must the ICRC be good before this packet's PSN counts as sent, or receivers join with it?  *jump: the
- * PSN is a suspicious jump. */
+/* Must the ICRC be good before this packet's PSN counts as sent, or receivers join with it?  *jump:
+ * the PSN is a suspicious jump. */
 static bool
 must_verify(const struct swedge *sw, const struct original *o, bool *jump)
 {

@@ -79,8 +79,8 @@ struct trees {
     size_t n;
     struct addr_map *by_key;   /* by Proxy Address and Designated QPN. */
     struct addr_map *by_mcast; /* newest epochs of mode mcast: by group address and 0. */
-    /* Newest epochs, by Proxy Address and each Designated QPN of earlier ones that a receiver's queue
-     * pair is still connected to. */
+    /* Newest epochs, by Proxy Address and each Designated QPN of earlier ones that a receiver's
+     * queue pair is still connected to. */
     struct addr_map *by_alias;
 };
 void swedge_trees_uninit(struct swedge *);
@@ -94,8 +94,8 @@ void swedge_trees_configure(struct swedge *, const struct node_config *, uint64_
 struct tree *tree_find(const struct swedge *, const struct in6_addr *proxy, uint32_t designated_qpn,
                        enum drop_reason *why);
 
-/* The epoch that a receiver means which answers to (proxy, qpn): its queue pair may have been connected
- * in an earlier one. */
+/* The epoch that a receiver means which answers to (proxy, qpn): its queue pair may have been
+ * connected in an earlier one. */
 struct tree *tree_find_for_receiver(const struct swedge *, const struct in6_addr *proxy,
                                     uint32_t qpn, enum drop_reason *why);
 
@@ -134,8 +134,8 @@ enum drop_reason mcast_input(struct swedge *, struct rx *);
 
 /* reverse-path.c: a response of a receiver to the Proxy. */
 enum drop_reason reverse_path_input(struct swedge *, struct rx *);
-/* The end of each event at a tree: sends what the machine decided, if anything, and notes the tree's
- * deadline. */
+/* The end of each event at a tree: sends what the machine decided, if anything, and notes the
+ * tree's deadline. */
 void reverse_path_send(struct swedge *, struct tree *, const struct reverse_out *, uint64_t now);
 
 struct swedge {

@@ -4,9 +4,9 @@
  * a valid ICRC.
  *
  * Frames are made elsewhere (bench/dp/frames.py), one for each group or answering branch.  Of each
- * in turn a run of packets is sent, with consecutive PSNs; then those of the next.  Packets leave in
- * bursts of so many a system call.  A burst is due when the rate says so; one that is late leaves at
- * once, so that the rate is kept on average.
+ * in turn a run of packets is sent, with consecutive PSNs; then those of the next.  Packets leave
+ * in bursts of so many a system call.  A burst is due when the rate says so; one that is late
+ * leaves at once, so that the rate is kept on average.
  *
  * At the end one line of JSON says how many the kernel has taken.
  */

@@ -182,9 +182,9 @@ const struct rrec_group *ctl_require_group(const struct ctl *, const char *name)
 void ctl_run(struct ctl *);
 /* Waits for a change in the registry.  At the deadline: CTL_UNAVAILABLE and 'waiting_for'. */
 void ctl_wait_for_change(struct ctl *, const char *waiting_for);
-/* For commands with CTL_STREAM: waits until the registry has another content (NEWS_CHANGED), is lost
- * or is back, with whatever content; NEWS_NONE: the deadline has passed.  While it is lost its last
- * content stays. */
+/* For commands with CTL_STREAM: waits until the registry has another content (NEWS_CHANGED), is
+ * lost or is back, with whatever content; NEWS_NONE: the deadline has passed.  While it is lost its
+ * last content stays. */
 enum ctl_news { NEWS_NONE, NEWS_CHANGED, NEWS_LOST, NEWS_BACK };
 enum ctl_news ctl_next_news(struct ctl *);
 
@@ -193,8 +193,8 @@ enum ctl_news ctl_next_news(struct ctl *);
  * CTL_UNAVAILABLE: *answerp says what went wrong.  The caller frees *answerp. */
 enum ctl_exit ctl_agent_run(const struct ctl *, const struct rrec_node *, const char *command,
                             const char *const args[], char **answerp);
-/* The agent's answer with -j as JSON.  NULL: there is none, for the reason in *whyp, which the caller
- * frees. */
+/* The agent's answer with -j as JSON.  NULL: there is none, for the reason in *whyp, which the
+ * caller frees. */
 struct json *
 ctl_agent_try(const struct ctl *, const struct rrec_node *, const char *command, char **whyp);
 /* Likewise; why there is none is a line on standard error. */

@@ -268,8 +268,8 @@ any_left(const struct castd_group *g)
     return false;
 }
 
-/* Policy prune: the epoch is over when nobody is left, once it has begun.  It stays over: the source is
- * told, and who is admitted after that does not change it. */
+/* Policy prune: the epoch is over when nobody is left, once it has begun.  It stays over: the
+ * source is told, and who is admitted after that does not change it. */
 static void
 find_all_lost(const struct castd_group *g)
 {

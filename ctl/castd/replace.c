@@ -3,9 +3,9 @@
  * Who wants the place of a member that is registered, and whether it gets that.
  *
  * castctl leaves such a request beside the registration (Member.new_x).  The member's edge is told
- * to ask its queue pair (Branch.doubt, which sync.c writes).  If that answers the request is refused;
- * if not it becomes the registration, which gets another branch.  Until then nothing of the
- * registration changes.
+ * to ask its queue pair (Branch.doubt, which sync.c writes).  If that answers the request is
+ * refused; if not it becomes the registration, which gets another branch.  Until then nothing of
+ * the registration changes.
  *
  * A queue pair that does not answer although it has confirmed everything is not lost
  * (Tree_Node.silent): it leaves, as one does that was told to.  The group goes on with any policy.

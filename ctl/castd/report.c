@@ -220,8 +220,8 @@ set_group(struct castd_group *g, enum group_state state, const char *status)
     }
 }
 
-/* Is a member that is leaving, perhaps from an earlier epoch, out everywhere?  Who has left stays out,
- * whatever switches have to apply since. */
+/* Is a member that is leaving, perhaps from an earlier epoch, out everywhere?  Who has left stays
+ * out, whatever switches have to apply since. */
 static bool
 is_out(const struct castd_group *g, size_t i)
 {

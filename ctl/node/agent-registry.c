@@ -448,8 +448,8 @@ find_note(const struct note_column *column, int64_t branch)
     return NULL;
 }
 
-/* Says it of branches, until castd has taken that up.  A node that comes back later joins anew, under
- * the same id. */
+/* Says it of branches, until castd has taken that up.  A node that comes back later joins anew,
+ * under the same id. */
 static void
 report_notes(const struct rrec_tree_node *tree, enum branch_note note, struct simap *notes)
 {
@@ -658,7 +658,8 @@ read_row(struct agent_registry *ar, const struct rrec_node *row, struct node_con
     return true;
 }
 
-/* Reads of which PSNs castd asks.  Those of before keep their answers, as long as they are asked. */
+/* Reads of which PSNs castd asks.  Those of before keep their answers, as long as they are
+ * asked. */
 static void
 read_questions(struct agent_registry *ar, const struct rrec_tree_node *tree)
 {

@@ -60,9 +60,9 @@ enum branch_note {
 /* False, and cheap, if that was said before. */
 bool agent_registry_note(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
                          uint32_t branch, enum branch_note, uint32_t value);
-/* A branch of this group epoch was lost: 'why' goes to Tree_Node.lost, and the lowest PSN that it has
- * not confirmed to Tree_Node.lost_psn ('una' NULL: it did not count), as long as the row has the
- * branch.  False, and cheap, if that was said already; the first reason stays. */
+/* A branch of this group epoch was lost: 'why' goes to Tree_Node.lost, and the lowest PSN that it
+ * has not confirmed to Tree_Node.lost_psn ('una' NULL: it did not count), as long as the row has
+ * the branch.  False, and cheap, if that was said already; the first reason stays. */
 bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
                          uint32_t branch, const char *why, const psn_t *una);
 /* The node runs this tree: what was said of slow branches that it has no more is over. */
@@ -72,11 +72,11 @@ void agent_registry_has_tree(struct agent_registry *, const struct tree_config *
 bool agent_registry_slow(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
                          uint32_t branch, const char *how);
 
-/* Source agent: does castd ask in which messages PSNs are (Tree_Node.psns), and has not asked so before
- * the last call? */
+/* Source agent: does castd ask in which messages PSNs are (Tree_Node.psns), and has not asked so
+ * before the last call? */
 bool agent_registry_asks(struct agent_registry *);
-/* Answers, with messages_find() of this group epoch, what is asked of it; cheap if nothing is.  What
- * never will be known stays without an answer, whatever 'find' says later: PSNs come round. */
+/* Answers, with messages_find() of this group epoch, what is asked of it; cheap if nothing is.
+ * What never will be known stays without an answer, whatever 'find' says later: PSNs come round. */
 typedef enum messages_answer agent_registry_find(const void *aux, psn_t, uint64_t *number);
 void agent_registry_answer(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
                            agent_registry_find *, const void *aux);

@@ -241,8 +241,9 @@ report_refused(struct node_daemon *d, const struct tree_info *info)
                  s->refused.key, drop_help(s->refused.why));
 }
 
-/* Reports what the worker has found out about a tree, which may have many branches.  So branches are
- * looked at only when one more is lost, or its pace has changed, and after a new configuration. */
+/* Reports what the worker has found out about a tree, which may have many branches.  So branches
+ * are looked at only when one more is lost, or its pace has changed, and after a new
+ * configuration. */
 static void
 report_tree(struct node_worker *w, struct agent_registry *registry, size_t i)
 {

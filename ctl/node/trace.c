@@ -172,7 +172,8 @@ put_changes(const struct node_worker *w, struct node_trace *t, const struct tree
     free(after);
 }
 
-/* The worker that such a frame is for.  Frames for all change nothing but what is known of links. */
+/* The worker that such a frame is for.  Frames for all change nothing but what is known of
+ * links. */
 static struct node_worker *
 find_worker(const struct node_daemon *d, const uint8_t *frame, size_t len)
 {

@@ -8,8 +8,8 @@
  *   shrink  1. the agent loses the copies; the group stays open for the others
  *           2. (applied) switches lose the receivers, and nodes that are left
  *              with neither receivers nor children
- *   ask     1. (a receiver has the queue pair of an earlier epoch, and nothing of that is sent to it
- *              any more) its edge is told to ask where that stands
+ *   ask     1. (a receiver has the queue pair of an earlier epoch, and nothing of that is sent
+ *              to it any more) its edge is told to ask where that stands
  *           2. (found) it is a branch like any other, before the agent opens; after an epoch's
  *              first packet it is one that waits
  *   grow    1. (applied, and nobody leaves) switches get the newcomers' branches, and new nodes

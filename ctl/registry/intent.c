@@ -255,8 +255,8 @@ read_joined(struct reader *r, const struct rrec_tree_node *row, struct tree_conf
     return true;
 }
 
-/* What the node itself has found out of a branch that is asked stays true, too: nobody else sends to
- * that queue pair. */
+/* What the node itself has found out of a branch that is asked stays true, too: nobody else sends
+ * to that queue pair. */
 static bool
 read_found(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
@@ -276,8 +276,8 @@ read_found(struct reader *r, const struct rrec_tree_node *row, struct tree_confi
     return true;
 }
 
-/* A receiver that was lost before it had joined is never admitted, also not by the next agent of the
- * node. */
+/* A receiver that was lost before it had joined is never admitted, also not by the next agent of
+ * the node. */
 static void
 read_lost(const struct rrec_tree_node *row, struct tree_config *t)
 {

@@ -56,13 +56,13 @@ struct request_member {
     bool replace; /* also in place of a registration that is not active (yet). */
 };
 
-/* Registers.  Where a registration with another QPN is active nothing is changed before its edge has
- * asked that queue pair: request_member_answer() says what came of it. */
+/* Registers.  Where a registration with another QPN is active nothing is changed before its edge
+ * has asked that queue pair: request_member_answer() says what came of it. */
 int request_member_add(const struct ovsdb_idl *, struct ovsdb_idl_txn *,
                        const struct request_member *, char **whyp);
 /* Once castd has taken up the registration: is it in the place of an earlier one, if there was one?
- * EAGAIN: that is not decided yet, '*whyp' says what it waits for.  EBUSY: the earlier one is alive,
- * or another request came in between. */
+ * EAGAIN: that is not decided yet, '*whyp' says what it waits for.  EBUSY: the earlier one is
+ * alive, or another request came in between. */
 int request_member_answer(const struct ovsdb_idl *, const struct request_member *, char **whyp);
 /* Nobody wants the member's place any more; 'refused' is why it was not given, or "". */
 void request_member_close(const struct rrec_member *, const char *refused);

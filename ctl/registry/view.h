@@ -114,7 +114,8 @@ struct view_change {
 void view_compare(const struct view *before, const struct view *now,
                   void (*report)(const struct view_change *, void *aux), void *aux);
 
-/* How the reason of a loss begins if the receiver itself has to come back with another queue pair. */
+/* How the reason of a loss begins if the receiver itself has to come back with another queue
+ * pair. */
 #define VIEW_RESTART_NEEDED "restart needed: "
 
 #endif /* ctl/registry/view.h */

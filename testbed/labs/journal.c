@@ -34,8 +34,8 @@
  *
  * Facts:
  *
- *     . boot ID                           the boot in which all this was made: the first line.  After
- *                                         another one none of the objects exists
+ *     . boot ID                           the boot in which all this was made: the first line.
+ *                                         After another one none of the objects exists
  *     . lab NAME
  *     . netns INODE                       the network namespace of the hosts
  *     . node NAME KIND

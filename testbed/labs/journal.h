@@ -29,8 +29,8 @@ struct journal_list {
     struct journal_entry *entries;
 };
 
-/* Opens for appending; creates the file.  Removes the end of a record that was cut short.  Functions
- * return NULL or a malloc'd error. */
+/* Opens for appending; creates the file.  Removes the end of a record that was cut short.
+ * Functions return NULL or a malloc'd error. */
 char *journal_open(struct journal *, const char *path);
 void journal_close(struct journal *);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * castlab's journal.  The input is one, of lab "star".  What is read makes sense, or the error names
- * file and line.  A journal that can be read can be read when it is cut anywhere, and goes on behind
- * the cut.
+ * castlab's journal.  The input is one, of lab "star".  What is read makes sense, or the error
+ * names file and line.  A journal that can be read can be read when it is cut anywhere, and goes on
+ * behind the cut.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #include "lib/auth.h"
 #include "lib/parse.h"
 
-/* Puts the key's id and the digests for this epoch into the HMAC and MT-AUTH TLVs of a frame, those that it
- * has. */
+/* Puts the key's id and the digests for this epoch into the HMAC and MT-AUTH TLVs of a frame, those
+ * that it has. */
 void srh_auth_sign(uint8_t *frame, const struct parsed *, const struct auth_key *,
                    const struct auth_epoch *);
 

@@ -143,8 +143,8 @@ ask_kept(void *lab_, unsigned unused, unsigned unused2)
     fabric_schedule(&lab->fabric, now + TELL_USEC + LOOK_USEC, look_at_kept, 0, 0);
 }
 
-/* Another source comes, and some receivers stay (docs/draft-notes.md, R18).  First nobody sends them
- * anything of the old epoch any more. */
+/* Another source comes, and some receivers stay (docs/draft-notes.md, R18).  First nobody sends
+ * them anything of the old epoch any more. */
 static void
 turn_over(struct lab *lab)
 {

@@ -24,8 +24,8 @@ ip_at(const uint8_t *frame, const struct parsed_ip6 *ip)
     return (const void *) (frame + ip->ofs);
 }
 
-/* What makes RNR NAKs go up: each branch's first one since the last copy, and one that asks for more
- * time; and those that nobody asked for (R14). */
+/* What makes RNR NAKs go up: each branch's first one since the last copy, and one that asks for
+ * more time; and those that nobody asked for (R14). */
 #define MAX_RNRS(N_BRANCHES) (2 * (N_BRANCHES) + 6)
 
 static void

@@ -116,8 +116,8 @@ set_psn(struct sample *s, uint32_t psn)
     ((struct bth *) (s->bytes + s->h.bth_ofs))->psn = be24_put(psn & PSN_MASK);
 }
 
-/* The ICRC of a request is let become wrong: no node looks at it while PSNs come in order and nobody
- * joins. */
+/* The ICRC of a request is let become wrong: no node looks at it while PSNs come in order and
+ * nobody joins. */
 static void
 feed_request(uint32_t psn)
 {
@@ -312,7 +312,8 @@ joining_edge(unsigned n)
     make_acks();
 }
 
-/* The receivers have said where they stand before the second packet comes, whose ICRC is looked at. */
+/* The receivers have said where they stand before the second packet comes, whose ICRC is looked
+ * at. */
 static void
 feed_joining(uint32_t i)
 {

@@ -75,8 +75,8 @@ fixture_frame(const struct fixture *, uint16_t port, const uint8_t *ip, size_t l
 void fixture_input(struct fixture *, uint16_t port, const uint8_t *ip, size_t len);
 void fixture_input_more(struct fixture *, uint16_t port, const uint8_t *ip, size_t len);
 
-/* The event at the node is over: what it has sent leaves, as it was when it was sent.  For those who
- * call the node themselves. */
+/* The event at the node is over: what it has sent leaves, as it was when it was sent.  For those
+ * who call the node themselves. */
 void fixture_settle(struct fixture *);
 
 /* Goes to the node's next deadline and calls its timer, having forgotten earlier frames. */

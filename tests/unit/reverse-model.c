@@ -47,8 +47,8 @@ wire(int64_t x)
     return psn_make((uint32_t) (x % PSN_SPACE));
 }
 
-/* The branch confirms up to 'una'.  Once that is above what it answers while it has nothing, that says
- * nothing any more. */
+/* The branch confirms up to 'una'.  Once that is above what it answers while it has nothing, that
+ * says nothing any more. */
 static void
 note_una(struct model_branch *b, int64_t una)
 {

@@ -61,8 +61,8 @@ static const struct {
     {"p", 255, DROP_srh_malformed},    /* */
 };
 
-/* Proves MT-6-S01, MT-6-S02, MT-6-S03, MT-6-S13, MT-6-S14, MT-6-S15, MT-6-Ref1, MT-6-Ref4, MT-7.1-2,
- * MT-6-R8754-2, MT-6-R8754-3, MT-6-R8754-4. */
+/* Proves MT-6-S01, MT-6-S02, MT-6-S03, MT-6-S13, MT-6-S14, MT-6-S15, MT-6-Ref1, MT-6-Ref4,
+ * MT-7.1-2, MT-6-R8754-2, MT-6-R8754-3, MT-6-R8754-4. */
 START_TEST(segment_list)
     {
         struct fixture *f = fixture_create(&swedge_class, 2);

@@ -331,8 +331,8 @@ START_TEST(joined)
     }
 END_TEST
 
-/* Where a queue pair stands that is from an earlier epoch, as soon as the node has found it out; and
- * whom it answers. */
+/* Where a queue pair stands that is from an earlier epoch, as soon as the node has found it out;
+ * and whom it answers. */
 START_TEST(found)
     {
         int64_t ids[] = {9, 5}, psns[] = {77, 78};

@@ -82,7 +82,8 @@ START_TEST(idle_is_asked)
     }
 END_TEST
 
-/* Who does not answer is lost within a liveness time and a tick.  The source is told when it asks. */
+/* Who does not answer is lost within a liveness time and a tick.  The source is told when it
+ * asks. */
 START_TEST(idle_is_lost)
     {
         bool prune = _i;
@@ -282,8 +283,8 @@ START_TEST(dies_while_it_waits)
     }
 END_TEST
 
-/* When the last that counts has left, the edge confirms what the source repeats, until the newcomer has
- * its message; but nothing whose ICRC is wrong. */
+/* When the last that counts has left, the edge confirms what the source repeats, until the newcomer
+ * has its message; but nothing whose ICRC is wrong. */
 START_TEST(only_one_waits)
     {
         struct fixture *f = edge_with_late(2, BRANCH_ADMITTED);
@@ -314,7 +315,8 @@ START_TEST(only_one_waits)
     }
 END_TEST
 
-/* Somebody wants to know at once whether receiver 1 lives; it lacks nothing (0), or something (1). */
+/* Somebody wants to know at once whether receiver 1 lives; it lacks nothing (0), or something
+ * (1). */
 START_TEST(is_doubted)
     {
         bool lacks = _i;

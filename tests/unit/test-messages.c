@@ -101,8 +101,8 @@ START_TEST(in_order)
     }
 END_TEST
 
-/* Each packet may be lost, overtaken, sent again, alone or with all behind it, as long as the source
- * has not got so far that it would no longer repeat it. */
+/* Each packet may be lost, overtaken, sent again, alone or with all behind it, as long as the
+ * source has not got so far that it would no longer repeat it. */
 START_TEST(any_order)
     {
         psn_t start = psn_make(_i % 2 ? PSN_MASK - 5000 : 17);

@@ -69,8 +69,8 @@ START_TEST(codes_that_alternate_go_up_once)
     }
 END_TEST
 
-/* A longer time replaces a shorter one, also that of a node whose slower receiver got there: at most
- * once for each of the times. */
+/* A longer time replaces a shorter one, also that of a node whose slower receiver got there: at
+ * most once for each of the times. */
 START_TEST(longer_times_go_up)
     {
         setup_group(1, START);
@@ -189,7 +189,8 @@ START_TEST(source_that_stops_makes_nobody_slow)
     }
 END_TEST
 
-/* The others have all of the window, but were not asked about its end.  The source waits for one. */
+/* The others have all of the window, but were not asked about its end.  The source waits for
+ * one. */
 START_TEST(who_was_not_asked_is_not_slow)
     {
         setup_policy(3, report);
@@ -205,8 +206,8 @@ START_TEST(who_was_not_asked_is_not_slow)
     }
 END_TEST
 
-/* Asking for time where nothing was asked about yet: a long message, whose source stops at an RNR NAK
- * before its next AckReq. */
+/* Asking for time where nothing was asked about yet: a long message, whose source stops at an RNR
+ * NAK before its next AckReq. */
 START_TEST(rnr_without_ack_req_is_slow)
     {
         setup_policy(2, report);

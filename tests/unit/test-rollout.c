@@ -1023,8 +1023,8 @@ check_model(void)
     }
 }
 
-/* Everybody applies and reports at once, packets arrive, and responses go up, until nothing changes.
- * If packets have been sent some more are, each of which begins a message. */
+/* Everybody applies and reports at once, packets arrive, and responses go up, until nothing
+ * changes.  If packets have been sent some more are, each of which begins a message. */
 static void
 settle(struct rollout *r)
 {

@@ -267,8 +267,8 @@ START_TEST(messages)
     }
 END_TEST
 
-/* An agent that was started again in mid-epoch knows no numbers, whatever comes.  In the next epoch it
- * does. */
+/* An agent that was started again in mid-epoch knows no numbers, whatever comes.  In the next epoch
+ * it does. */
 START_TEST(messages_after_restart)
     {
         struct fixture *f = agent_create(2);
@@ -410,9 +410,9 @@ START_TEST(responses)
     }
 END_TEST
 
-/* A response that is wrapped once more goes nowhere, although each of its headers is right: the host
- * has no use for a tunnel, and what is inside was not sent by the root.  The agent learns nothing
- * from it.
+/* A response that is wrapped once more goes nowhere, although each of its headers is right: the
+ * host has no use for a tunnel, and what is inside was not sent by the root.  The agent learns
+ * nothing from it.
  *
  * Proves MT-9-3. */
 START_TEST(response_in_a_tunnel)

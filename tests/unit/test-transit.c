@@ -67,8 +67,8 @@ check_not_taken(struct fixture *f, uint16_t port, const uint8_t *bytes, size_t l
     ck_assert_uint_eq(fixture_total_drops(f), 1);
 }
 
-/* A bud gets the group's packets by its Replication-SID.  By its End.MT SID a packet would reach its
- * receivers, but no node below it. */
+/* A bud gets the group's packets by its Replication-SID.  By its End.MT SID a packet would reach
+ * its receivers, but no node below it. */
 START_TEST(end_mt_sid_of_a_bud)
     {
         struct fixture *f = transit_create(2);

@@ -40,8 +40,8 @@ group(unsigned int row, const char *name, int64_t epoch, const char *state, size
                                .members = members};
 }
 
-/* "g:r1:lost(active)": group, member if it is its event, event with a "!" if that is no state, state
- * before. */
+/* "g:r1:lost(active)": group, member if it is its event, event with a "!" if that is no state,
+ * state before. */
 static void
 put_change(const struct view_change *c, void *s_)
 {
@@ -209,7 +209,8 @@ START_TEST(finds_groups)
     }
 END_TEST
 
-/* What is known of messages is told once, behind the state: of who came late, and of who is lost. */
+/* What is known of messages is told once, behind the state: of who came late, and of who is
+ * lost. */
 START_TEST(numbers)
     {
         struct member_view start = member(1, "r1", 17, "active", "");
