@@ -14,6 +14,21 @@
 #include "lib/roce.h"
 #include "lib/why.h"
 
+/* Has an earlier life of the node had the tree in an epoch that had started?  Branches wait in such
+ * an epoch only, which the registry may know before it knows that a packet went down here. */
+static bool
+started_before(const struct tree_config *config)
+{
+    bool waits = false;
+
+    for (size_t i = 0; i < config->n_branches; i++) {
+        enum branch_join join = config->branches[i].join;
+
+        waits |= join == BRANCH_WAITS || join == BRANCH_ADMITTED;
+    }
+    return config->started || (config->restarted && waits);
+}
+
 struct aggregate *
 aggregate_create(const struct tree_config *config)
 {
@@ -21,7 +36,8 @@ aggregate_create(const struct tree_config *config)
 
     a->reverse = reverse_create(&(struct reverse_params){
         .start_psn = config->start_psn,
-        .started_before = config->started,
+        .started_before = started_before(config),
+        .root = config->root,
         .dup_ack_usec = REVERSE_DUP_ACK_USEC,
         .hold_usec = REVERSE_HOLD_USEC,
     });
@@ -219,6 +235,9 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
     struct reverse_out result = reverse_branches_remove(a->reverse, left, n_left, now);
 
     free(left);
+    if (!config->n_branches) {
+        reverse_forget_past(a->reverse);
+    }
     addr_map_destroy(a->branches);
     a->branches = addr_map_create(config->n_branches);
     a->config = config;

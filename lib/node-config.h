@@ -112,12 +112,14 @@ WORDS_DECLARE(nak_policy, enum reverse_nak);
  * of it a replication segment. */
 struct tree_config {
     char group[NAME_SIZE];
+    uint64_t row; /* which row of the registry this is from: another one is another tree. */
     uint64_t generation;
     uint32_t epoch;
     struct in6_addr proxy;
     uint32_t designated_qpn;
     psn_t start_psn;
     bool started; /* a packet of this epoch went down here, as far as the registry knows. */
+    bool restarted; /* the node was started when it had this tree already. */
     uint32_t mtu; /* path MTU of all QPs. */
     uint32_t designated_rkey; /* of the region with VA 0 and length region_len; 0: no WRITE. */
     uint64_t region_len;

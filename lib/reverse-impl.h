@@ -106,6 +106,7 @@ struct reverse {
     bool without_state; /* started without state: the source may have got further than una. */
     bool proven;        /* F is at least what was said in an earlier life. */
     uint64_t proven_by; /* when all that was under way at such a start has arrived. */
+    uint64_t down_at;   /* when a PSN went down last. */
     bool may_be_new;    /* such a start was at start_psn or above: nothing may be confirmed yet. */
     psn_t lowest;       /* after a start without state: lowest PSN that the source repeats. */
     uint8_t lowest_age; /* ticks since 'lowest' went down last. */
@@ -195,6 +196,11 @@ void branch_join(struct reverse *, struct branch *b, psn_t una, uint64_t now);
 
 /* reverse-join.c */
 
+/* May branches join?  Not as long as more may have been said upwards than is known here: that is
+ * known, after a start without state, when all that count were heard long enough after it. */
+bool join_is_proven(struct reverse *);
+/* Will that never be known?  At the root it will. */
+bool join_is_blank(const struct reverse *);
 /* A node that waits, or has not joined yet, has confirmed what is below 'una'. */
 void join_node(struct reverse *, struct branch *b, psn_t una, uint64_t now);
 /* 'b' has confirmed up to 'una': is there an end to its bound? */

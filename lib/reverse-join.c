@@ -99,13 +99,36 @@ reverse_position(struct reverse *r, uint32_t id, bool as_said, uint64_t now)
     }
 }
 
-/* Is nothing that was said upwards above H?  After a start without state that is known when all
- * branches were heard long enough after it. */
+/* Did an earlier life say something that no branch bounds, since it confirmed what passed (R17)? */
 static bool
-is_proven(struct reverse *r)
+is_unbounded(const struct reverse *r)
+{
+    return r->params.started_before && r->n_waiting && !branches_counted(r) && !r->proven;
+}
+
+void
+reverse_forget_past(struct reverse *r)
+{
+    r->params.started_before = false;
+    r->proven = true;
+}
+
+bool
+join_is_blank(const struct reverse *r)
+{
+    return is_unbounded(r) && (r->without_state || !r->started) && !r->params.root;
+}
+
+bool
+join_is_proven(struct reverse *r)
 {
     if (!r->without_state || r->proven) {
         return r->started || !r->params.started_before;
+    }
+    if (is_unbounded(r)) {
+        /* By now the source sends nothing that it has an acknowledgement for. */
+        r->proven = r->params.root && r->down_at >= r->proven_by + REVERSE_LIFETIME_USEC;
+        return r->proven;
     }
     for (size_t i = 0; i < r->n_branches; i++) {
         const struct branch *b = r->branches[i];
@@ -122,7 +145,7 @@ is_proven(struct reverse *r)
 bool
 reverse_may_admit(struct reverse *r, psn_t q)
 {
-    return r->n_ready && r->f_known && psn_cmp(q, r->h) >= 0 && is_proven(r);
+    return r->n_ready && r->f_known && psn_cmp(q, r->h) >= 0 && join_is_proven(r);
 }
 
 bool

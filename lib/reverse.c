@@ -260,6 +260,7 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     if (!r->n_branches) {
         return nothing; /* It goes to nobody (R9). */
     }
+    r->down_at = now;
     if (!r->started) {
         r->started = true;
         if (!is_first(r, q)) {
@@ -407,7 +408,7 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         return nothing;
     }
     *why = DROP_none;
-    if (b->waits && !r->f_known) {
+    if (b->waits && !(r->f_known && join_is_proven(r))) {
         b->n_dups++;
         return nothing; /* What was said here before may be beyond that. */
     }
@@ -527,6 +528,7 @@ reverse_get_info(const struct reverse *r, struct reverse_info *info)
         .started = r->started,
         .anchored = b != NULL,
         .quiesced = is_quiesced(r),
+        .blank = join_is_blank(r),
         .h = r->h,
         .m = b ? b->una : r->f,
         .f = r->f,

@@ -41,6 +41,7 @@ struct reverse;
 struct reverse_params {
     psn_t start_psn;
     bool started_before;   /* the epoch started in an earlier life of the node, now unknown: R8. */
+    bool root;             /* what goes up goes to the source. */
     uint32_t dup_ack_usec; /* least time between two re-sent ACKs. */
     uint32_t hold_usec;    /* how long a NAK above m is held before NAK(m) goes up. */
 };
@@ -104,6 +105,8 @@ void reverse_heard(struct reverse *, uint32_t id);
  * the branch was asked before it had confirmed anything, and PSN 'psn' is what that answer has. */
 bool reverse_may_be_fresh(const struct reverse *, uint32_t id, psn_t psn);
 
+/* R17: the machine has no branches, so its node is nobody's: what it has said counts no more. */
+void reverse_forget_past(struct reverse *);
 /* R17: adds a branch that waits, at any time: a node, or a receiver whose queue pair expects 'psn'.
  * 0, EEXIST or ENOMEM. */
 int reverse_branch_wait(struct reverse *, uint32_t id, bool is_node, psn_t psn);
@@ -221,6 +224,7 @@ struct reverse_info {
     bool started;  /* a PSN went down. */
     bool anchored; /* there are branches that count, and una of all is known. */
     bool quiesced; /* a branch may be added now. */
+    bool blank;    /* R17: nobody joins, since nothing bounds what an earlier life has said. */
     psn_t h;       /* H: highest PSN sent down, + 1. */
     psn_t m;       /* minimum of una; f if it is not known. */
     psn_t f;       /* F: last una sent up. */

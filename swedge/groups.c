@@ -225,11 +225,14 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
     tree_config_uninit(&old.config);
 }
 
-/* The tree of this epoch, or NULL. */
+/* The tree that this is another configuration of, or NULL.  One that was in the node's row before,
+ * and has left that meanwhile, is another one: others have gone on without this node. */
 static struct tree *
-find_epoch(const struct trees *trees, const struct tree_config *config)
+find_same(const struct trees *trees, const struct tree_config *config)
 {
-    return addr_map_find(trees->by_key, &config->proxy, config->designated_qpn);
+    struct tree *t = addr_map_find(trees->by_key, &config->proxy, config->designated_qpn);
+
+    return t && t->config.row == config->row ? t : NULL;
 }
 
 static struct tree *
@@ -258,7 +261,7 @@ int
 swedge_trees_check(const struct trees *trees, const struct node_config *config, char **errp)
 {
     for (size_t i = 0; i < config->n_trees; i++) {
-        const struct tree *t = find_epoch(trees, &config->trees[i]);
+        const struct tree *t = find_same(trees, &config->trees[i]);
         int error = aggregate_check(t ? t->aggregate : NULL, &config->trees[i], errp);
         if (error) {
             return error;
@@ -318,7 +321,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
     };
     deadlines_reserve(&sw->deadlines, trees->n + config->n_trees);
     for (size_t i = 0; i < config->n_trees; i++) {
-        struct tree *t = find_epoch(trees, &config->trees[i]);
+        struct tree *t = find_same(trees, &config->trees[i]);
         bool is_new = !t;
         if (is_new) {
             t = tree_create(&config->trees[i]);
@@ -339,7 +342,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         }
     }
     for (size_t i = 0; i < trees->n; i++) {
-        if (!find_epoch(&new, &trees->v[i]->config)) {
+        if (find_same(&new, &trees->v[i]->config) != trees->v[i]) {
             tree_destroy(sw, trees->v[i]);
         }
     }

@@ -168,6 +168,32 @@ castd_find_slow_node(const struct castd *c, const struct castd_group *g)
     return NULL;
 }
 
+/* Does the node admit nobody, since it was started again when nobody counted at it? */
+static bool
+is_blank(const struct castd_tree *t)
+{
+    bool counts = false;
+
+    for (size_t i = 0; i < t->row->n_branches; i++) {
+        const struct rrec_branch *b = t->row->branches[i];
+
+        counts |= !b->join || has_joined(t->row, b->id);
+    }
+    return t->row->blank && !counts;
+}
+
+/* The tree of the nearest node above the member that has to be made anew; NULL: there is none. */
+static const struct castd_tree *
+find_blank_above(const struct castd_group *g, const struct rrec_member *m)
+{
+    const struct castd_tree *t = castd_find_edge(g, m->branch);
+
+    for (size_t i = 0; t && i < g->trees.n && !is_blank(t); i++) {
+        t = find_parent(g, t);
+    }
+    return t && is_blank(t) ? t : NULL;
+}
+
 /* The tree of the nearest lost node that the member is behind; NULL: none is lost. */
 static const struct castd_tree *
 find_lost_above(const struct castd_group *g, const struct rrec_member *m)
@@ -210,8 +236,19 @@ set_lost(const struct castd_group *g, const struct rrec_member *m, const char *w
     rrec_member_set_good_messages(m, NULL, 0);
 }
 
+/* The member, which only waits, lacks nothing: it waits on as another branch, which joins when the
+ * tree above it is made anew. */
+static void
+wait_anew(const struct castd_group *g, const struct rrec_member *m, const char *why)
+{
+    if (!strcmp(m->want, "active")) {
+        VLOG_INFO("group %s: member %s waits anew, %s", g->row->name, m->host, why);
+        castd_give_branch(g, m);
+    }
+}
+
 /* A node above the member was lost.  Who counts is lost with it.  With policy prune one that only
- * waits lacks nothing: it waits on, as another branch, which joins when the node is back. */
+ * waits waits on. */
 static void
 lose_behind(const struct castd_group *g, const struct rrec_member *m,
             const struct castd_tree *above)
@@ -222,9 +259,8 @@ lose_behind(const struct castd_group *g, const struct rrec_member *m,
 
     if (castd_counts(g, m) || !g->row->started || !g->rollout.group.policy.prune) {
         set_lost(g, m, why, branch);
-    } else if (!strcmp(m->want, "active")) {
-        VLOG_INFO("group %s: member %s waits anew, %s", g->row->name, m->host, why);
-        castd_give_branch(g, m);
+    } else {
+        wait_anew(g, m, why);
     }
     free(why);
     free(said);
@@ -246,6 +282,8 @@ find_lost_members(const struct castd_group *g)
         const struct castd_tree *above = why || m->lost[0] ? NULL : find_lost_above(g, m);
         if (above) {
             lose_behind(g, m, above);
+        } else if (!why && !m->lost[0] && find_blank_above(g, m)) {
+            wait_anew(g, m, "since a node above it was started again");
         } else if (why && strcmp(why, m->lost)) {
             set_lost(g, m, why, m->branch);
         }

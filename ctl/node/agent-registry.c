@@ -57,12 +57,12 @@ struct question {
     uint64_t message;
 };
 
-/* What was reported of a group epoch, and what is asked. */
-struct epoch {
-    struct hmap_node hmap_node; /* in agent_registry.epochs. */
-    struct in6_addr proxy;
-    uint32_t epoch;
+/* What was reported of a tree, and what is asked. */
+struct tree {
+    struct hmap_node hmap_node; /* in agent_registry.trees. */
+    uint64_t row;               /* as in struct tree_config. */
     bool started;
+    bool blank;
     struct remarks losses, slow;
     struct simap notes[N_BRANCH_NOTES]; /* branch (decimal) to the number that is said of it. */
     size_t n_questions;
@@ -84,11 +84,12 @@ struct agent_registry {
     /* What was handed out last.  A Node row that was deleted and made again starts over. */
     struct uuid row_uuid;
     int64_t generation; /* 0: nothing. */
+    bool has_read;      /* anything was, since the agent was started. */
 
     /* What the agent reported. */
     int64_t applied; /* 0: nothing. */
     char *state;
-    struct hmap epochs;
+    struct hmap trees;
 };
 
 static void
@@ -135,12 +136,6 @@ monitor(struct ovsdb_idl *idl, const char *node_name)
     ovsdb_idl_condition_destroy(&own);
 }
 
-static uint32_t
-hash_epoch(const struct in6_addr *proxy, uint32_t epoch)
-{
-    return hash_bytes(proxy, sizeof *proxy, epoch);
-}
-
 static void
 remarks_uninit(struct remarks *set)
 {
@@ -175,55 +170,54 @@ remarks_remove(struct remarks *set, struct remark *r)
     *r = set->remarks[--set->n];
 }
 
-static struct epoch *
-find_epoch(const struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
+static struct tree *
+find_tree(const struct agent_registry *ar, uint64_t row)
 {
-    struct epoch *e;
+    struct tree *t;
 
-    HMAP_FOR_EACH_WITH_HASH (e, hmap_node, hash_epoch(proxy, epoch), &ar->epochs) {
-        if (e->epoch == epoch && IN6_ARE_ADDR_EQUAL(&e->proxy, proxy)) {
-            return e;
+    HMAP_FOR_EACH_WITH_HASH (t, hmap_node, hash_uint64(row), &ar->trees) {
+        if (t->row == row) {
+            return t;
         }
     }
     return NULL;
 }
 
-static struct epoch *
-make_epoch(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
+static struct tree *
+make_tree(struct agent_registry *ar, uint64_t row)
 {
-    struct epoch *e = find_epoch(ar, proxy, epoch);
+    struct tree *t = find_tree(ar, row);
 
-    if (!e) {
-        e = xzalloc(sizeof *e);
-        e->proxy = *proxy;
-        e->epoch = epoch;
+    if (!t) {
+        t = xzalloc(sizeof *t);
+        t->row = row;
         for (size_t i = 0; i < N_BRANCH_NOTES; i++) {
-            simap_init(&e->notes[i]);
+            simap_init(&t->notes[i]);
         }
-        hmap_insert(&ar->epochs, &e->hmap_node, hash_epoch(proxy, epoch));
+        hmap_insert(&ar->trees, &t->hmap_node, hash_uint64(row));
     }
-    return e;
+    return t;
 }
 
 static void
-forget_epoch(struct agent_registry *ar, struct epoch *e)
+forget_tree(struct agent_registry *ar, struct tree *t)
 {
-    hmap_remove(&ar->epochs, &e->hmap_node);
-    remarks_uninit(&e->losses);
-    remarks_uninit(&e->slow);
+    hmap_remove(&ar->trees, &t->hmap_node);
+    remarks_uninit(&t->losses);
+    remarks_uninit(&t->slow);
     for (size_t i = 0; i < N_BRANCH_NOTES; i++) {
-        simap_destroy(&e->notes[i]);
+        simap_destroy(&t->notes[i]);
     }
-    free(e->questions);
-    free(e);
+    free(t->questions);
+    free(t);
 }
 
 static struct question *
-find_question(const struct epoch *e, psn_t psn)
+find_question(const struct tree *t, psn_t psn)
 {
-    for (size_t i = 0; i < e->n_questions; i++) {
-        if (psn_eq(e->questions[i].psn, psn)) {
-            return &e->questions[i];
+    for (size_t i = 0; i < t->n_questions; i++) {
+        if (psn_eq(t->questions[i].psn, psn)) {
+            return &t->questions[i];
         }
     }
     return NULL;
@@ -289,7 +283,7 @@ agent_registry_create(const char *db, const char *node_name, unsigned int roles,
     ar->roles = roles;
     ar->control = xstrdup(control);
     ar->state = xstrdup("");
-    hmap_init(&ar->epochs);
+    hmap_init(&ar->trees);
     unixctl_command_register("rocecast/status", "", 0, 0, status_cb, ar);
     return ar;
 }
@@ -297,7 +291,7 @@ agent_registry_create(const char *db, const char *node_name, unsigned int roles,
 void
 agent_registry_destroy(struct agent_registry *ar)
 {
-    struct epoch *e;
+    struct tree *t;
 
     if (ar) {
         if (ar->txn) {
@@ -307,10 +301,10 @@ agent_registry_destroy(struct agent_registry *ar)
         free(ar->node_name);
         free(ar->control);
         free(ar->state);
-        HMAP_FOR_EACH_SAFE (e, hmap_node, &ar->epochs) {
-            forget_epoch(ar, e);
+        HMAP_FOR_EACH_SAFE (t, hmap_node, &ar->trees) {
+            forget_tree(ar, t);
         }
-        hmap_destroy(&ar->epochs);
+        hmap_destroy(&ar->trees);
         registry_retry_uninit(&ar->retry);
         free(ar);
     }
@@ -501,15 +495,15 @@ find_message(const struct rrec_tree_node *tree, int64_t psn)
 
 /* Answers what castd asks, and only that.  What an earlier agent has answered stays. */
 static void
-report_messages(const struct rrec_tree_node *tree, const struct epoch *e)
+report_messages(const struct rrec_tree_node *tree, const struct tree *t)
 {
     for (size_t i = 0; i < tree->n_messages; i++) {
         if (!row_asks(tree, tree->key_messages[i])) {
             rrec_tree_node_update_messages_delkey(tree, tree->key_messages[i]);
         }
     }
-    for (size_t i = 0; e && i < e->n_questions; i++) {
-        const struct question *q = &e->questions[i];
+    for (size_t i = 0; t && i < t->n_questions; i++) {
+        const struct question *q = &t->questions[i];
         const int64_t *said = find_message(tree, q->psn.v);
 
         if (q->state == QUESTION_ANSWERED && row_asks(tree, q->psn.v)
@@ -523,19 +517,20 @@ report_messages(const struct rrec_tree_node *tree, const struct epoch *e)
 static void
 report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
 {
-    struct in6_addr proxy;
-    struct epoch *e =
-        ip6_parse(tree->proxy, &proxy) ? find_epoch(ar, &proxy, (uint32_t) tree->epoch) : NULL;
+    struct tree *t = find_tree(ar, intent_tree_row(tree));
 
-    if (e && e->started && !tree->started) {
+    if (t && t->started && !tree->started) {
         rrec_tree_node_set_started(tree, true);
     }
-    report_slow(tree, e ? &e->slow : NULL);
-    for (enum branch_note note = 0; note < N_BRANCH_NOTES; note++) {
-        report_notes(tree, note, e ? &e->notes[note] : NULL);
+    if (tree->blank != (t && t->blank)) {
+        rrec_tree_node_set_blank(tree, t && t->blank);
     }
-    report_messages(tree, e);
-    report_losses(tree, e ? &e->losses : NULL);
+    report_slow(tree, t ? &t->slow : NULL);
+    for (enum branch_note note = 0; note < N_BRANCH_NOTES; note++) {
+        report_notes(tree, note, t ? &t->notes[note] : NULL);
+    }
+    report_messages(tree, t);
+    report_losses(tree, t ? &t->losses : NULL);
 }
 
 /* Writes what the row does not say yet. */
@@ -557,9 +552,9 @@ report(struct agent_registry *ar, const struct rrec_node *row)
     for (size_t i = 0; i < row->n_trees; i++) {
         const struct rrec_tree_node *tree = row->trees[i];
         size_t n_said = tree->n_slow + tree->n_joined + tree->n_found + tree->n_answered
-                        + tree->n_silent + tree->n_lost + tree->n_messages;
+                        + tree->n_silent + tree->n_lost + tree->n_messages + tree->blank;
 
-        if (!hmap_is_empty(&ar->epochs) || n_said) {
+        if (!hmap_is_empty(&ar->trees) || n_said) {
             report_tree(ar, tree);
         }
     }
@@ -588,24 +583,24 @@ run_txn(struct agent_registry *ar)
     ar->txn = NULL;
 }
 
-/* Forgets epochs that the node has no tree of any more. */
+/* Forgets trees that the node has no row of any more. */
 static void
-forget_epochs(struct agent_registry *ar, const struct node_config *cfg)
+forget_trees(struct agent_registry *ar, const struct node_config *cfg)
 {
     struct hmap kept = HMAP_INITIALIZER(&kept);
-    struct epoch *e;
+    struct tree *t;
 
     for (size_t i = 0; i < cfg->n_trees; i++) {
-        e = find_epoch(ar, &cfg->trees[i].proxy, cfg->trees[i].epoch);
-        if (e) {
-            hmap_remove(&ar->epochs, &e->hmap_node);
-            hmap_insert(&kept, &e->hmap_node, hash_epoch(&e->proxy, e->epoch));
+        t = find_tree(ar, cfg->trees[i].row);
+        if (t) {
+            hmap_remove(&ar->trees, &t->hmap_node);
+            hmap_insert(&kept, &t->hmap_node, hash_uint64(t->row));
         }
     }
-    HMAP_FOR_EACH_SAFE (e, hmap_node, &ar->epochs) {
-        forget_epoch(ar, e);
+    HMAP_FOR_EACH_SAFE (t, hmap_node, &ar->trees) {
+        forget_tree(ar, t);
     }
-    hmap_swap(&ar->epochs, &kept);
+    hmap_swap(&ar->trees, &kept);
     hmap_destroy(&kept);
 }
 
@@ -654,38 +649,37 @@ read_row(struct agent_registry *ar, const struct rrec_node *row, struct node_con
         free(error);
         return false;
     }
-    forget_epochs(ar, cfg);
+    forget_trees(ar, cfg);
+    for (size_t i = 0; i < cfg->n_trees; i++) {
+        cfg->trees[i].restarted = !ar->has_read;
+    }
+    ar->has_read = true;
     return true;
 }
 
 /* Reads of which PSNs castd asks.  Those of before keep their answers, as long as they are
  * asked. */
 static void
-read_questions(struct agent_registry *ar, const struct rrec_tree_node *tree)
+read_questions(struct agent_registry *ar, const struct rrec_tree_node *row)
 {
-    struct in6_addr proxy;
+    uint64_t id = intent_tree_row(row);
+    struct tree *t = row->n_psns ? make_tree(ar, id) : find_tree(ar, id);
     struct question *now;
-    struct epoch *e;
 
-    if (!ip6_parse(tree->proxy, &proxy)) {
+    if (!t) {
         return;
     }
-    e = tree->n_psns ? make_epoch(ar, &proxy, (uint32_t) tree->epoch)
-                     : find_epoch(ar, &proxy, (uint32_t) tree->epoch);
-    if (!e) {
-        return;
-    }
-    now = xcalloc(MAX(tree->n_psns, 1), sizeof *now);
-    for (size_t i = 0; i < tree->n_psns; i++) {
-        psn_t psn = psn_make((uint32_t) tree->psns[i]);
-        const struct question *before = find_question(e, psn);
+    now = xcalloc(MAX(row->n_psns, 1), sizeof *now);
+    for (size_t i = 0; i < row->n_psns; i++) {
+        psn_t psn = psn_make((uint32_t) row->psns[i]);
+        const struct question *before = find_question(t, psn);
 
         now[i] = before ? *before : (struct question){.psn = psn};
         ar->asked |= !before;
     }
-    free(e->questions);
-    e->questions = now;
-    e->n_questions = tree->n_psns;
+    free(t->questions);
+    t->questions = now;
+    t->n_questions = row->n_psns;
 }
 
 static void
@@ -779,19 +773,30 @@ agent_registry_refused(struct agent_registry *ar, uint64_t generation, const cha
 }
 
 void
-agent_registry_started(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch)
+agent_registry_started(struct agent_registry *ar, const struct tree_config *tree)
 {
-    struct epoch *e = make_epoch(ar, proxy, epoch);
+    struct tree *t = make_tree(ar, tree->row);
 
-    ar->report |= !e->started;
-    e->started = true;
+    ar->report |= !t->started;
+    t->started = true;
+}
+
+void
+agent_registry_blank(struct agent_registry *ar, const struct tree_config *tree, bool blank)
+{
+    struct tree *t = blank ? make_tree(ar, tree->row) : find_tree(ar, tree->row);
+
+    if (t) {
+        ar->report |= t->blank != blank;
+        t->blank = blank;
+    }
 }
 
 bool
-agent_registry_note(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
-                    uint32_t branch, enum branch_note note, uint32_t value)
+agent_registry_note(struct agent_registry *ar, const struct tree_config *tree, uint32_t branch,
+                    enum branch_note note, uint32_t value)
 {
-    struct simap *notes = &make_epoch(ar, proxy, epoch)->notes[note];
+    struct simap *notes = &make_tree(ar, tree->row)->notes[note];
     char id[16];
 
     snprintf(id, sizeof id, "%" PRIu32, branch);
@@ -804,15 +809,15 @@ agent_registry_note(struct agent_registry *ar, const struct in6_addr *proxy, uin
 }
 
 bool
-agent_registry_lost(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
-                    uint32_t branch, const char *why, const psn_t *una)
+agent_registry_lost(struct agent_registry *ar, const struct tree_config *tree, uint32_t branch,
+                    const char *why, const psn_t *una)
 {
-    struct epoch *e = make_epoch(ar, proxy, epoch);
+    struct tree *t = make_tree(ar, tree->row);
 
-    if (remarks_find(&e->losses, branch)) {
+    if (remarks_find(&t->losses, branch)) {
         return false;
     }
-    remarks_add(&e->losses, branch, why, una ? (int64_t) una->v : -1);
+    remarks_add(&t->losses, branch, why, una ? (int64_t) una->v : -1);
     ar->report = true;
     return true;
 }
@@ -820,37 +825,37 @@ agent_registry_lost(struct agent_registry *ar, const struct in6_addr *proxy, uin
 void
 agent_registry_has_tree(struct agent_registry *ar, const struct tree_config *tree)
 {
-    struct epoch *e = find_epoch(ar, &tree->proxy, tree->epoch);
+    struct tree *t = find_tree(ar, tree->row);
 
-    for (size_t i = e ? e->slow.n : 0; i-- > 0;) {
-        struct remark *r = &e->slow.remarks[i];
+    for (size_t i = t ? t->slow.n : 0; i-- > 0;) {
+        struct remark *r = &t->slow.remarks[i];
         bool has_left = true;
 
         for (size_t j = 0; j < tree->n_branches; j++) {
             has_left &= tree->branches[j].id != r->branch;
         }
         if (has_left) {
-            remarks_remove(&e->slow, r);
+            remarks_remove(&t->slow, r);
             ar->report = true;
         }
     }
 }
 
 bool
-agent_registry_slow(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
-                    uint32_t branch, const char *how)
+agent_registry_slow(struct agent_registry *ar, const struct tree_config *tree, uint32_t branch,
+                    const char *how)
 {
-    struct epoch *e = make_epoch(ar, proxy, epoch);
-    struct remark *r = remarks_find(&e->slow, branch);
+    struct tree *t = make_tree(ar, tree->row);
+    struct remark *r = remarks_find(&t->slow, branch);
 
     if (r ? how && !strcmp(r->text, how) : !how) {
         return false;
     }
     if (r) {
-        remarks_remove(&e->slow, r);
+        remarks_remove(&t->slow, r);
     }
     if (how) {
-        remarks_add(&e->slow, branch, how, -1);
+        remarks_add(&t->slow, branch, how, -1);
     }
     ar->report = true;
     return true;
@@ -866,13 +871,13 @@ agent_registry_asks(struct agent_registry *ar)
 }
 
 void
-agent_registry_answer(struct agent_registry *ar, const struct in6_addr *proxy, uint32_t epoch,
+agent_registry_answer(struct agent_registry *ar, const struct tree_config *tree,
                       agent_registry_find *find, const void *aux)
 {
-    struct epoch *e = find_epoch(ar, proxy, epoch);
+    struct tree *t = find_tree(ar, tree->row);
 
-    for (size_t i = 0; e && i < e->n_questions; i++) {
-        struct question *q = &e->questions[i];
+    for (size_t i = 0; t && i < t->n_questions; i++) {
+        struct question *q = &t->questions[i];
 
         if (q->state != QUESTION_OPEN) {
             continue;

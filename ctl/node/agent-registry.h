@@ -47,8 +47,12 @@ void agent_registry_wait(struct agent_registry *);
 void agent_registry_applied(struct agent_registry *, uint64_t generation);
 /* The node could not apply 'generation' and still runs the one before; 'why' goes to Node.state. */
 void agent_registry_refused(struct agent_registry *, uint64_t generation, const char *why);
-/* Source agent: a packet of this group epoch went down.  Idempotent and cheap. */
-void agent_registry_started(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch);
+/* The functions below are about a tree that was handed out: what is said of one that has left the
+ * row is forgotten, also if the node has another one of the same epoch. */
+/* A packet of this group epoch went down.  Idempotent and cheap. */
+void agent_registry_started(struct agent_registry *, const struct tree_config *);
+/* Is nobody admitted into this tree, since the node was started again (reverse_info.blank)? */
+void agent_registry_blank(struct agent_registry *, const struct tree_config *, bool);
 /* What a node says of a branch by a number, for castd to take up; as long as it wants that. */
 enum branch_note {
     NOTE_JOINED,   /* Tree_Node.joined: it has waited, and counts from this PSN on. */
@@ -58,19 +62,19 @@ enum branch_note {
     N_BRANCH_NOTES,
 };
 /* False, and cheap, if that was said before. */
-bool agent_registry_note(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
-                         uint32_t branch, enum branch_note, uint32_t value);
+bool agent_registry_note(struct agent_registry *, const struct tree_config *, uint32_t branch,
+                         enum branch_note, uint32_t value);
 /* A branch of this group epoch was lost: 'why' goes to Tree_Node.lost, and the lowest PSN that it
  * has not confirmed to Tree_Node.lost_psn ('una' NULL: it did not count), as long as the row has
  * the branch.  False, and cheap, if that was said already; the first reason stays. */
-bool agent_registry_lost(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
-                         uint32_t branch, const char *why, const psn_t *una);
+bool agent_registry_lost(struct agent_registry *, const struct tree_config *, uint32_t branch,
+                         const char *why, const psn_t *una);
 /* The node runs this tree: what was said of slow branches that it has no more is over. */
 void agent_registry_has_tree(struct agent_registry *, const struct tree_config *);
 /* A branch of this group epoch is slow: 'how' goes to Tree_Node.slow; NULL: it is not, or no more.
  * True if that is news. */
-bool agent_registry_slow(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
-                         uint32_t branch, const char *how);
+bool agent_registry_slow(struct agent_registry *, const struct tree_config *, uint32_t branch,
+                         const char *how);
 
 /* Source agent: does castd ask in which messages PSNs are (Tree_Node.psns), and has not asked so
  * before the last call? */
@@ -78,7 +82,7 @@ bool agent_registry_asks(struct agent_registry *);
 /* Answers, with messages_find() of this group epoch, what is asked of it; cheap if nothing is.
  * What never will be known stays without an answer, whatever 'find' says later: PSNs come round. */
 typedef enum messages_answer agent_registry_find(const void *aux, psn_t, uint64_t *number);
-void agent_registry_answer(struct agent_registry *, const struct in6_addr *proxy, uint32_t epoch,
+void agent_registry_answer(struct agent_registry *, const struct tree_config *,
                            agent_registry_find *, const void *aux);
 
 #endif /* ctl/node/agent-registry.h */

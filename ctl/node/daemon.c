@@ -84,8 +84,7 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
         snprintf(why, sizeof why, "NAK 0x%02x (%s) at PSN %" PRIu32, b->code, nak_text(b->code),
                  b->una.v);
     }
-    if (agent_registry_lost(registry, &tree->proxy, tree->epoch, b->id, why,
-                            b->waits ? NULL : &b->una)) {
+    if (agent_registry_lost(registry, tree, b->id, why, b->waits ? NULL : &b->una)) {
         VLOG_WARN("group %s, epoch %" PRIu32 ": %s %s is lost%s: %s", tree->group, tree->epoch,
                   bc->kind == BRANCH_RECEIVER ? "member" : "node", bc->name,
                   b->pruned ? " and not counted any more" : "", why);
@@ -111,7 +110,7 @@ static void
 report_joined(struct agent_registry *registry, const struct tree_config *tree,
               const struct branch_config *bc, const struct reverse_branch_info *b)
 {
-    if (agent_registry_note(registry, &tree->proxy, tree->epoch, bc->id, NOTE_JOINED, b->first.v)) {
+    if (agent_registry_note(registry, tree, bc->id, NOTE_JOINED, b->first.v)) {
         VLOG_INFO("group %s, epoch %" PRIu32 ": %s %s counts from PSN %" PRIu32 " on", tree->group,
                   tree->epoch, bc->kind == BRANCH_RECEIVER ? "member" : "node", bc->name,
                   b->first.v);
@@ -123,7 +122,7 @@ static void
 report_found(struct agent_registry *registry, const struct tree_config *tree,
              const struct branch_config *bc, const struct reverse_branch_info *b)
 {
-    if (agent_registry_note(registry, &tree->proxy, tree->epoch, bc->id, NOTE_FOUND, b->una.v)) {
+    if (agent_registry_note(registry, tree, bc->id, NOTE_FOUND, b->una.v)) {
         VLOG_INFO("group %s, epoch %" PRIu32 ": the queue pair of member %s expects PSN %" PRIu32,
                   tree->group, tree->epoch, bc->name, b->una.v);
     }
@@ -136,7 +135,7 @@ report_doubt(struct agent_registry *registry, const struct tree_config *tree,
 {
     enum branch_note note = b->unanswered ? NOTE_SILENT : NOTE_ANSWERED;
 
-    if (agent_registry_note(registry, &tree->proxy, tree->epoch, bc->id, note, bc->doubt)) {
+    if (agent_registry_note(registry, tree, bc->id, note, bc->doubt)) {
         VLOG_INFO("group %s, epoch %" PRIu32 ": the queue pair of member %s %s", tree->group,
                   tree->epoch, bc->name, b->unanswered ? "does not answer" : "answers");
     }
@@ -176,7 +175,7 @@ report_pace(struct agent_registry *registry, const struct tree_config *tree,
              rate < 10 ? "confirms %.2g packets/s, the least is %" PRIu32
                        : "confirms %.0f packets/s, the least is %" PRIu32,
              rate, tree->policy.min_rate);
-    if (agent_registry_slow(registry, &tree->proxy, tree->epoch, bc->id, b->slow ? how : NULL)) {
+    if (agent_registry_slow(registry, tree, bc->id, b->slow ? how : NULL)) {
         VLOG_WARN("group %s, epoch %" PRIu32 ": %s %s is %s%s", tree->group, tree->epoch,
                   bc->kind == BRANCH_RECEIVER ? "member" : "node", bc->name,
                   b->slow ? "slow: " : "not slow any more", b->slow ? how : "");
@@ -210,13 +209,13 @@ find_message(const void *ref_, psn_t psn, uint64_t *number)
     return ref->worker->daemon->class->message(ref->worker->node, ref->tree, psn, number);
 }
 
-/* Does 'n' differ from the last number of the tree's group epoch?  Remembers 'n'. */
+/* Does 'n' differ from the last number of the tree?  Remembers 'n'. */
 static bool
 is_news(struct simap *last, const struct tree_config *tree, uint64_t n)
 {
-    char name[NAME_SIZE + 16];
+    char name[20];
 
-    snprintf(name, sizeof name, "%s/%" PRIu32, tree->group, tree->epoch);
+    snprintf(name, sizeof name, "%" PRIx64, tree->row);
     bool news = simap_get(last, name) != (unsigned int) n;
     if (news) {
         simap_put(last, name, (unsigned int) n);
@@ -252,8 +251,9 @@ report_tree(struct node_worker *w, struct agent_registry *registry, size_t i)
 
     d->class->tree(w->node, i, &info);
     if (info.started) {
-        agent_registry_started(registry, &info.config->proxy, info.config->epoch);
+        agent_registry_started(registry, info.config);
     }
+    agent_registry_blank(registry, info.config, info.reverse.blank);
     if (info.auth && info.auth->n_refused) {
         report_refused(d, &info);
     }
@@ -270,8 +270,7 @@ report_tree(struct node_worker *w, struct agent_registry *registry, size_t i)
         report_paces(w, registry, i, info.config);
     }
     if (d->class->message) {
-        agent_registry_answer(registry, &info.config->proxy, info.config->epoch, find_message,
-                              &(struct tree_ref){w, i});
+        agent_registry_answer(registry, info.config, find_message, &(struct tree_ref){w, i});
     }
 }
 

@@ -505,6 +505,14 @@ read_auth(struct reader *r, const struct rrec_tree_node *row, struct auth_config
     return true;
 }
 
+uint64_t
+intent_tree_row(const struct rrec_tree_node *row)
+{
+    const struct uuid *id = &row->header_.uuid;
+
+    return (uint64_t) id->parts[0] << 32 | id->parts[3];
+}
+
 static bool
 read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
@@ -536,6 +544,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         return bad(r, "Tree_Node.mtu", row->group, "%" PRId64 " is no path MTU", row->mtu);
     }
     read_lost(row, t);
+    t->row = intent_tree_row(row);
     t->generation = (uint64_t) row->generation;
     t->epoch = (uint32_t) row->epoch;
     t->designated_qpn = (uint32_t) row->designated_qpn;

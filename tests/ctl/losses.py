@@ -325,6 +325,28 @@ def lost_node_fails_newcomer(w):
     w.expect_state('failed', '^member r4 is lost: behind node n5')
 
 
+def newcomer_at_blank_node(w):
+    """A node was started again when nobody counted at it: it leaves, and who waits behind it waits on as
+    another branch, at another tree, whatever the policy is.  If somebody counts there nothing happens."""
+    ready_figure_1(w, 'fail-group', ['r1', 'r3'])
+    w.set_started()
+    w.castctl(MEMBER % ('r4', 20))
+    w.apply_all_until('r4 waits', lambda: 'r4' in (w.members_at('n3') or []))
+    old = {node: w.tree(node) for node in ('n1', 'n3', 'n5')}
+    for node in ('n1', 'n3'):
+        w.db.update('Tree_Node', {'_uuid': old[node]['_uuid']}, blank=True)
+    w.apply_all_until('n3 has left', lambda: not w.tree('n3') or w.tree('n3')['_uuid'] != old['n3']['_uuid'])
+    w.restart_castd()
+    joins(w, 'r4', 'n3', ('n5', 'n3'), ('n6', 'n5'))
+    new = {node: w.tree(node) for node in old}
+    check_equal('the same trees', [new[n]['_uuid'] == old[n]['_uuid'] for n in ('n1', 'n3', 'n5')],
+                [True, False, False])
+    check_equal('n3 has forgotten nothing', new['n3']['blank'], False)
+    check_equal('another branch', new['n3']['branches']['r4']['id'] > old['n3']['branches']['r4']['id'],
+                True)
+    check_equal('group', (w.show()['state'], w.member('r1')['state']), ('ready', 'active'))
+
+
 def lost_behind_node(w):
     """What the edge says replaces what the node above has said, whichever comes first."""
     ready_figure_1(w, 'prune')
@@ -528,5 +550,6 @@ CASES = (slow_members, lost_fails_group, lost_is_pruned,
          lost_comes_back, lost_before_it_joined, lost_all,
          lost_all_before_admission, lost_all_at_once, lost_node,
          lost_node_comes_back, lost_node_of_newcomer, lost_node_fails_newcomer,
+         newcomer_at_blank_node,
          lost_behind_node, lost_at_agent, lost_without_castd,
          lost_while_leaving, lost_in_earlier_epoch, policies, policy_after_loss, policy_options)

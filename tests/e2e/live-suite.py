@@ -131,8 +131,9 @@ def show(result):
 def come_and_go(operation, events, seconds):
     """A case: links are good."""
     def case(lab):
-        # What is under way when a member's branch goes may name it still: the others get their copies.
-        with no_drops(lab, 'not_provisioned'):
+        # What is under way when a member's branch goes may name it still, or its edge is in the tree
+        # still and is for nobody: the others get their copies.
+        with no_drops(lab, 'not_provisioned', 'mt_no_tlv'):
             Live(lab, 'live-' + operation, operation, events, seconds).done()
     return case
 

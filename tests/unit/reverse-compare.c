@@ -789,6 +789,7 @@ reverse_compare(const struct reverse_string *string)
         .dup_ack_usec = REVERSE_DUP_ACK_USEC,
         .hold_usec = REVERSE_HOLD_USEC,
         .started_before = !rnd(&run, 4),
+        .root = rnd(&run, 2),
     };
 
     run.r = reverse_create(&params);
@@ -796,7 +797,7 @@ reverse_compare(const struct reverse_string *string)
     run.h = run.asked = run.sent_up = run.m.start;
     run.without_state = !rnd(&run, 4); /* or not, until something goes down: note_start(). */
     run.next_id = 2;
-    run.is_root = rnd(&run, 2);
+    run.is_root = params.root;
     choose_policy(&run);
     reverse_set_policy(run.r, &run.policy);
     model_set_policy(&run.m, &run.policy);

@@ -503,6 +503,7 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
     if (!m->n) {
         return silent;
     }
+    m->last_down = now;
     if (!m->started) {
         m->started = true;
         if (m->params.started_before || q.v != m->params.start_psn.v) {
@@ -791,19 +792,36 @@ model_position(struct model *m, uint32_t id, bool as_said, uint64_t now)
     }
 }
 
+/* Was nothing more said upwards, in any life, than this one knows? */
+static bool
+is_proven(struct model *m)
+{
+    size_t n_counted = 0, n_proven = 0;
+
+    for (size_t i = 0; i < m->n; i++) {
+        bool counts = !m->b[i].joining && !m->b[i].pruned;
+
+        n_counted += counts;
+        n_proven += counts && m->b[i].proven;
+    }
+    if (m->lost_state && !m->proven) {
+        m->proven = !n_counted && m->params.started_before
+                        ? m->params.root && m->last_down >= m->proven_by + 1000000
+                        : n_proven == n_counted;
+        return m->proven;
+    }
+    return m->started || !m->params.started_before;
+}
+
 bool
 model_may_admit(struct model *m, psn_t q)
 {
-    bool any = false, all = true;
+    bool any = false;
 
     for (size_t i = 0; i < m->n; i++) {
         any |= m->b[i].ready;
-        all = all && (m->b[i].proven || m->b[i].joining || m->b[i].pruned);
     }
-    m->proven =
-        m->proven || (any && m->f_known && model_extend(q, m->h) >= m->h && m->lost_state && all);
-    return any && m->f_known && (m->started || !m->params.started_before)
-           && (!m->lost_state || m->proven) && model_extend(q, m->h) >= m->h;
+    return any && m->f_known && model_extend(q, m->h) >= m->h && is_proven(m);
 }
 
 void
@@ -1094,7 +1112,7 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
         return silent;
     }
     *why = DROP_none;
-    if (b->joining && !m->f_known) {
+    if (b->joining && !(m->f_known && is_proven(m))) {
         b->n_dups++;
         return silent;
     }

@@ -106,7 +106,7 @@ struct model {
     bool wants_answer; /* or asks. */
     psn_t down;        /* what goes down. */
     bool proven;       /* all were heard long enough after a start without state: then. */
-    uint64_t proven_by, doubt_at;
+    uint64_t proven_by, last_down, doubt_at;
     uint32_t msn; /* of the last response up. */
     size_t n;
     struct model_branch b[MODEL_MAX_BRANCHES];

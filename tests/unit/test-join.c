@@ -315,6 +315,67 @@ START_TEST(only_one_waits)
     }
 END_TEST
 
+/* A message of one packet goes down: is there a copy for receiver 1? */
+static bool
+admits(struct fixture *f, uint32_t psn)
+{
+    struct roce_spec spec = edge_write(psn);
+    bool found = false;
+
+    edge_down(f, &spec, 2);
+    for (size_t i = 0; i < f->n_frames; i++) {
+        found |= f->frames[i].port == star_port(1);
+    }
+    return found;
+}
+
+/* The edge was started again, as one that answers to a node (0) or to the source (1), when its only
+ * receiver waited.  What passed in its earlier life it has confirmed: so that receiver can join
+ * when nobody repeats that any more, which the root finds out, or in another tree. */
+START_TEST(started_again_when_one_waits)
+    {
+        bool root = _i;
+        struct fixture *f = fixture_create(&swedge_class, 2);
+        struct tree_config *t = &f->config.trees[0];
+        struct tree_info info;
+
+        t->branches[0] = t->branches[1];
+        t->branches[0].join = BRANCH_ADMITTED;
+        t->branches[0].psn = psn_make(EXPECTED);
+        t->n_branches = 1;
+        t->policy.liveness_msec = LIVENESS_MSEC;
+        t->row++; /* not the fixture's. */
+        t->restarted = true;
+        t->root = root;
+        fixture_configure(f);
+        fixture_settle(f);
+        swedge_class.tree(f->node, 0, &info);
+        ck_assert_int_eq(info.reverse.blank, !root);
+
+        ck_assert(!admits(f, START + 7));
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED - 1, STAR_DQPN);
+        f->now += 2 * REVERSE_LIFETIME_USEC - 1;
+        ck_assert(!admits(f, START + 8));
+        f->now++;
+        ck_assert(!admits(f, START + 7));
+        ck_assert_int_eq(admits(f, START + 9), root);
+        swedge_class.tree(f->node, 0, &info);
+        ck_assert_int_eq(info.reverse.blank, !root);
+        ck_assert_int_eq(branch(f, 0).waits, !root);
+
+        t->row++;
+        t->restarted = false;
+        fixture_configure(f);
+        fixture_settle(f);
+        swedge_class.tree(f->node, 0, &info);
+        ck_assert(!info.reverse.blank);
+        ck_assert(!admits(f, START + 10));
+        edge_respond(f, 1, AETH_ACK_UNLIMITED, EXPECTED - 1, STAR_DQPN);
+        ck_assert(admits(f, START + 11));
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* Somebody wants to know at once whether receiver 1 lives; it lacks nothing (0), or something
  * (1). */
 START_TEST(is_doubted)
@@ -449,6 +510,7 @@ join_suite(void)
     tcase_add_loop_test(tc, is_not_admitted, 0, 2);
     tcase_add_loop_test(tc, dies_while_it_waits, 0, 2);
     tcase_add_test(tc, only_one_waits);
+    tcase_add_loop_test(tc, started_again_when_one_waits, 0, 2);
     tcase_add_loop_test(tc, is_doubted, 0, 2);
     tcase_add_test(tc, takes_over);
     tcase_add_test(tc, has_half_a_message);

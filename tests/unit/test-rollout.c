@@ -40,7 +40,8 @@
 
 /* A node: its row and what it has applied. */
 struct node {
-    bool told, runs, current; /* has a row, has a tree, and that is what the row says. */
+    bool told, runs, current;         /* has a row, has a tree, and that is what the row says. */
+    unsigned row_number, tree_number; /* rows come and go; which one the tree is from. */
     struct tree_config row, tree;
     unsigned una[N_BRANCHES]; /* what each branch has confirmed. */
     bool waiting[N_BRANCHES]; /* it is not counted. */
@@ -56,6 +57,8 @@ struct node {
     bool found[N_MEMBERS + 1], reported_found[N_MEMBERS + 1];
     uint32_t position[N_MEMBERS + 1];
     bool lost[N_BRANCHES], reported_lost[N_BRANCHES]; /* the same of nodes that it has lost. */
+    bool unproven; /* it was started again: an earlier life may have said more than is known. */
+    bool reported_blank;
 };
 
 /* A copy on its way. */
@@ -94,7 +97,7 @@ static struct model {
 } m;
 
 /* How often somebody has come into a tree under way, and a node back that was lost. */
-static size_t n_joined, n_back;
+static size_t n_joined, n_back, n_blank;
 
 /* Where a branch's number is in 'una'. */
 static size_t
@@ -309,6 +312,11 @@ apply(struct node *n)
 {
     struct tree_config old = n->tree;
 
+    if (n->tree_number != n->row_number) {
+        n->runs = n->unproven = false; /* It is another tree. */
+        memset(n->lost, 0, sizeof n->lost);
+        n->tree_number = n->row_number;
+    }
     if (n == &m.nodes[AGENT]) {
         m.started |= m.sent > 0; /* what is to be reported goes with it. */
     }
@@ -335,6 +343,7 @@ apply(struct node *n)
     if (!n->runs) {
         n->seen = false;
     }
+    n->unproven &= n->runs && n->tree.n_branches; /* Without branches it is nobody's. */
     tree_config_uninit(&old);
     n->runs = n->told;
     n->current = true;
@@ -352,8 +361,10 @@ restart(struct node *n)
         read_row(n, &n->tree);
     }
     n->runs = n->told;
+    n->unproven = n->tree.n_branches > 0;
     n->current = true;
     n->seen = false;
+    n->tree_number = n->row_number;
     for (size_t i = 0; i < n->tree.n_branches; i++) {
         const struct branch_config *b = &n->tree.branches[i];
         size_t branch = branch_index(b->id);
@@ -371,6 +382,33 @@ restart(struct node *n)
         }
     }
     forget_reports(n);
+}
+
+static bool
+any_counts(const struct node *n)
+{
+    for (size_t i = 0; i < n->tree.n_branches; i++) {
+        size_t branch = branch_index(n->tree.branches[i].id);
+
+        if (!n->waiting[branch] && !n->pruned[branch]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does nothing bound what an earlier life has said?  The root learns it from the source. */
+static bool
+is_blank(const struct node *n)
+{
+    return n->unproven && !n->tree.root && !any_counts(n);
+}
+
+/* May branches join? */
+static bool
+is_proven(const struct node *n)
+{
+    return !n->unproven || (n->tree.root && !any_counts(n));
 }
 
 static bool
@@ -400,6 +438,7 @@ report(struct node *n)
     for (size_t i = 0; i <= N_MEMBERS; i++) {
         n->reported_found[i] |= n->found[i];
     }
+    n->reported_blank = n->told && is_blank(n);
 }
 
 /* The node asks whom it is to ask. */
@@ -486,7 +525,7 @@ is_for(const struct flight *p, struct node *n, const struct branch_config *b)
     bool is_new = !n->seen || p->psn >= n->h;
 
     if (named && n->waiting[branch] && b->join == BRANCH_ADMITTED && p->begins && is_new
-        && !m.dead[b->id - 1]) {
+        && !m.dead[b->id - 1] && is_proven(n)) {
         join(n, branch, p->psn);
         m.received[b->id] = p->psn;
     }
@@ -587,6 +626,7 @@ find_minimum(struct node *n, unsigned *min)
             any = true;
         }
     }
+    n->unproven &= !any || silent;
     return (any || (n->seen && !any_pruned)) && !silent;
 }
 
@@ -614,7 +654,7 @@ merge(struct node *n)
             continue;
         }
         if (parent->waiting[branch]) {
-            if (!find_minimum(parent, &least) || min < least) {
+            if (!find_minimum(parent, &least) || min < least || !is_proven(parent)) {
                 continue;
             }
             join(parent, branch, min);
@@ -705,6 +745,29 @@ parent_by_row(const struct node *n)
                : NULL;
 }
 
+/* Does the node's row say that nobody joins there? */
+static bool
+says_blank(const struct node *n)
+{
+    bool counts = false;
+
+    for (size_t i = 0; i < n->row.n_branches; i++) {
+        const struct branch_config *b = &n->row.branches[i];
+
+        counts |= b->join == BRANCH_COUNTS || n->reported[branch_index(b->id)];
+    }
+    return n->reported_blank && !counts;
+}
+
+static bool
+is_behind_blank(const struct node *n)
+{
+    while (n && !says_blank(n)) {
+        n = parent_by_row(n);
+    }
+    return n;
+}
+
 /* Has a node above this one said that it has lost what it is behind? */
 static bool
 is_behind_lost(const struct node *n)
@@ -717,7 +780,8 @@ is_behind_lost(const struct node *n)
     return false;
 }
 
-/* Who is behind a node that was lost is lost with it, or waits anew if it waits. */
+/* Who is behind a node that was lost is lost with it, or waits anew if it waits.  So does who waits
+ * behind one where nobody joins. */
 static void
 take_losses(void)
 {
@@ -725,7 +789,9 @@ take_losses(void)
         const struct node *n = &m.nodes[i];
         struct tree_config row = {.epoch = 0};
 
-        if (n->told && is_behind_lost(n)) {
+        bool blank = n->told && is_behind_blank(n);
+
+        if (blank || (n->told && is_behind_lost(n))) {
             read_row(n, &row);
         }
         for (size_t j = 0; j < row.n_branches; j++) {
@@ -734,6 +800,8 @@ take_losses(void)
             if (id <= N_MEMBERS && m.registered[id - 1]) {
                 m.registered[id - 1] = false;
                 m.again[id - 1] = row.branches[j].join != BRANCH_COUNTS && !n->joined[id];
+                ck_assert(!blank || m.again[id - 1] || is_behind_lost(n));
+                n_blank += blank;
                 m.back[id - 1] = !m.again[id - 1];
             }
         }
@@ -831,6 +899,7 @@ tell(struct node *n, const struct tree_config *want, bool under_way)
         tree_config_uninit(&row);
     }
     tree_config_uninit(&n->row);
+    n->row_number += want && !n->told;
     n->told = want != NULL;
     if (want) {
         tree_config_clone(&n->row, want);
@@ -838,6 +907,7 @@ tell(struct node *n, const struct tree_config *want, bool under_way)
         memset(n->reported, 0, sizeof n->reported);
         memset(n->reported_found, 0, sizeof n->reported_found);
         memset(n->reported_lost, 0, sizeof n->reported_lost);
+        n->reported_blank = false;
     }
 }
 
@@ -1169,13 +1239,14 @@ live(int n_events)
 START_TEST(random_order)
     {
         srand((unsigned int) _i);
-        n_joined = 0;
-        for (int run = 0; run < 12 || (n_joined < 3 && run < 100); run++) {
+        n_joined = n_blank = 0;
+        for (int run = 0; run < 12 || ((n_joined < 3 || !n_blank) && run < 100); run++) {
             setup();
             live(rand() % 4000);
             teardown();
         }
         ck_assert_uint_ge(n_joined, 3);
+        ck_assert_uint_ge(n_blank, 1);
     }
 END_TEST
 
