@@ -4,7 +4,8 @@ import json
 import os
 
 import harness
-from harness import RUNDIR, castctl, castctl_json, check, check_equal, read, wait_until
+from harness import (RUNDIR, castctl, castctl_json, check, check_equal, output, read,
+                     wait_until)
 from many import Crowd, registry
 from trees import FIG1
 
@@ -78,6 +79,31 @@ def behind_lost_nodes(lab):
     crowd.kill()
 
 
+def edge_is_started_again(lab):
+    """While nothing is sent a receiver waits at an edge of its own, which waits for packets.  When that edge is
+    killed and started again it leaves the tree and comes back, and the receiver waits on, as another branch.
+    With the next messages it has joined."""
+    crowd = Crowd(FIG1.receivers)
+    crowd.add(['anew'], 5)
+    for host in 'r4', 'r5':
+        crowd.leave('anew', host)
+    crowd.tell('pace', 'anew', 600000)
+
+    def waits(branch):
+        m = next(m for m in registry().rows('Member') if m['host'] == 'r4')
+        return m['branch'] > branch and m['status'] == 'waiting for node n3 to answer' and m['branch']
+    qpn = crowd.register('anew', 'r4')
+    before = wait_until('r4 waits', lambda: waits(0))
+    output('castlab', 'stop', 'n3', '--kill', '-l', lab.name)
+    output('castlab', 'start', 'n3', '-l', lab.name)
+    wait_until('r4 waits as another branch', lambda: waits(before))
+    crowd.tell('pace', 'anew', 5)
+    crowd.watcher.wait('r4 has joined', crowd.member('anew', 'r4')('active', qpn))
+    crowd.rest()
+    crowd.delete(['anew'])
+    crowd.kill()
+
+
 def memory(lab):
     """What each daemon has resident, in KB."""
     found = {}
@@ -130,3 +156,4 @@ def groups_come_and_go(lab):
 
 
 CASES = [nothing_is_sent_again, groups_come_and_go]
+FIG1_CASES = [behind_lost_nodes, edge_is_started_again]

@@ -162,15 +162,20 @@ class Crowd:
         self.watcher.wait('%s has left %s' % (host, name), self.member(name, host)('left'))
         self.tell('drop', name, host)
 
-    def join(self, name, host):
-        """Seconds from the start of 'castctl member add' until the member is active, and until the registry had
-        the request; what happened, as [(seconds, table, row)]."""
+    def register(self, name, host):
+        """The member has a new queue pair, with this QPN, and wants to join."""
         qpn, rkey = self.queue_pair(name, host)
-        self.watcher.clear()
-        begin = time.monotonic()
         p = run('castctl', '--wait=none', 'member', 'add', name, host, '--qpn', str(qpn), '--rkey', str(rkey),
                 '--va', '0', '--len', str(REGION_LEN))
         check(p.returncode == 0, 'castctl member add: %s', p.stderr)
+        return qpn
+
+    def join(self, name, host):
+        """Seconds from the start of 'castctl member add' until the member is active, and until the registry had
+        the request; what happened, as [(seconds, table, row)]."""
+        self.watcher.clear()
+        begin = time.monotonic()
+        qpn = self.register(name, host)
         self.watcher.wait('%s has joined %s' % (host, name), self.member(name, host)('active', qpn))
         with self.watcher.changed:
             events = [(t - begin, table, row) for t, table, row in self.watcher.events]
