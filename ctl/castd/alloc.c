@@ -14,6 +14,7 @@
 
 #include "bitmap.h"
 #include "ctl/castd/castd.h"
+#include "ctl/registry/group-state.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/vlog.h"
@@ -36,7 +37,7 @@ start_psn(const struct rrec_group *row)
 static bool
 is_kept(const struct castd_group *g, const struct rrec_member *m)
 {
-    return m->keep && m->epoch == g->row->epoch && !strcmp(m->want, "active") && !m->lost[0];
+    return m->keep && m->epoch == g->row->epoch && !strcmp(m->want, "active") && !member_is_lost(m);
 }
 
 /* Takes those members into the next epoch. */

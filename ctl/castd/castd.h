@@ -118,9 +118,7 @@ const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec
 /* alloc.c: from now on the member is another branch, of which nothing is known. */
 void castd_give_branch(const struct castd_group *, const struct rrec_member *);
 
-/* loss.c: is this registration lost in this epoch? */
-bool castd_is_lost(const struct rrec_member *);
-/* Why the node has lost the branch 'id'; NULL: it has not. */
+/* loss.c: why the node has lost the branch 'id'; NULL: it has not. */
 const char *castd_lost_branch(const struct rrec_tree_node *, int64_t id);
 /* The tree of this epoch that has this branch; NULL: none. */
 const struct castd_tree *castd_find_edge(const struct castd_group *, int64_t branch);

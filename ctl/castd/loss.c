@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/registry/group-state.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/vlog.h"
@@ -22,12 +23,6 @@ VLOG_DEFINE_THIS_MODULE(castd_loss);
 
 /* How Group.lost begins then. */
 #define ALL_LOST "all members are lost: "
-
-bool
-castd_is_lost(const struct rrec_member *m)
-{
-    return m->lost[0] && m->epoch == m->group->epoch;
-}
 
 static const char *
 find_branch(const int64_t *ids, char *const *texts, size_t n, int64_t id)
@@ -283,7 +278,7 @@ find_all_lost(const struct castd_group *g)
         return;
     }
     for (size_t i = 0; i < g->n_members; i++) {
-        if (castd_is_lost(g->members[i])) {
+        if (member_is_lost(g->members[i])) {
             ds_put_format(&s, "%s%s (%s)", s.length ? ", " : ALL_LOST, g->members[i]->host,
                           g->members[i]->lost);
         }
@@ -299,7 +294,7 @@ find_all_lost(const struct castd_group *g)
 static bool
 hurts_group(const struct castd_group *g, const struct rrec_member *m)
 {
-    return castd_is_lost(m) && (castd_counts(g, m) || find_lost_above(g, m));
+    return member_is_lost(m) && (castd_counts(g, m) || find_lost_above(g, m));
 }
 
 /* Policy fail-group: the epoch is over with the first member that is lost while it is counted.  It

@@ -81,7 +81,7 @@ is_asked(const struct castd_group *g, size_t i)
     const struct rrec_member *m = g->members[i];
 
     return g->rollout.source && g->rollout.group.members[i].ask && m->epoch == g->row->epoch
-           && !strcmp(m->want, "active") && !castd_is_lost(m) && !g->rollout.members[i].error;
+           && !strcmp(m->want, "active") && !member_is_lost(m) && !g->rollout.members[i].error;
 }
 
 static bool
@@ -344,7 +344,7 @@ report_member(const struct castd *c, struct castd_group *g, size_t i, const char
     } else if (m->epoch != g->row->epoch) {
         status = xasprintf("must register again in epoch %" PRId64, g->row->epoch);
         set_member(g, i, "joining", status);
-    } else if (castd_is_lost(m)) {
+    } else if (member_is_lost(m)) {
         set_member(g, i, "lost", m->lost);
     } else if (r->error) {
         set_member(g, i, "failed", r->error);

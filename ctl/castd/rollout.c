@@ -44,7 +44,7 @@ castd_is_in_earlier_epoch(const struct castd_group *g, const char *host)
 static bool
 is_pruned(const struct rrec_member *m, const struct castd_group *g)
 {
-    return castd_is_lost(m) && !g->row->lost[0]
+    return member_is_lost(m) && !g->row->lost[0]
            && (g->rollout.group.policy.prune || !castd_counts(g, m));
 }
 

@@ -327,6 +327,22 @@ def leaves_meanwhile(w):
     check_equal('rows', (w.db.rows('Branch'), w.db.rows('Member')), ([], []))
 
 
+def lost_before_it_registered(w):
+    """The loss of an earlier registration is none of one that castd has not looked at yet."""
+    ready_kept(w, 'prune', ('r1', 'r2'))
+    report(w, 'n1', 'r1', SILENT)
+    w.expect_member('r1', 'lost')
+    w.apply_all_until('r1 is out', lambda: w.members_at('n1') == ['r2'] and all_applied(w))
+    w.castd.send_signal(signal.SIGSTOP)
+    w.castctl('--wait=none ' + KEPT % ('r1', 20))
+    w.refused('--wait=none ' + KEPT % ('r1', 21), 2, 'r1 is registered in epoch 1 .* QPN 0x14')
+    w.castctl('--wait=none source set g --host h0 --qpn 19')
+    w.restart_castd()
+    until_asked(w, 'n1', ['r1', 'r2'])
+    say_found(w, 'n1', r1=1000, r2=7)
+    expect_ready(w, ('r1', 'r2'))
+
+
 def late_answer(w):
     """castd finds a member that is asked in an epoch which has started."""
     ready_kept(w, 'prune', ('r1', 'r2'))
@@ -379,4 +395,5 @@ def watched(w):
 
 
 CASES = (all_found, some_lost_fail_group, some_lost_prune, all_lost, registers_again, twice_quickly,
-         without_keep, other_host, leaves_meanwhile, late_answer, watched)
+         without_keep, other_host, leaves_meanwhile, lost_before_it_registered, late_answer,
+         watched)
