@@ -123,6 +123,18 @@ put_asked(const struct castd_group *g, struct ds *s)
     ds_put_cstr(s, " where the queue pair stands");
 }
 
+/* Is anybody registered whom the topology does not let be served? */
+static bool
+any_failed(const struct castd_group *g)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (g->rollout.members[i].registered && g->rollout.members[i].error) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Why a group that has a plan has nobody to serve. */
 static void
 missing(const struct castd_group *g, struct ds *s)
@@ -138,7 +150,8 @@ missing(const struct castd_group *g, struct ds *s)
     } else if (row->started) {
         ds_put_format(s, "the group has started: who comes " NEXT_EPOCH, row->name);
     } else {
-        ds_put_format(s, "waiting for members: none is registered in epoch %" PRId64, row->epoch);
+        ds_put_format(s, "waiting for members: none %s in epoch %" PRId64,
+                      any_failed(g) ? "can be served" : "is registered", row->epoch);
     }
 }
 

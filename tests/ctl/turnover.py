@@ -343,6 +343,32 @@ def lost_before_it_registered(w):
     expect_ready(w, ('r1', 'r2'))
 
 
+def cannot_be_served(w):
+    """Who was kept and cannot be served fails alone; who registers anew still fails the group."""
+    ready_kept(w, 'prune', ('r1', 'r2', 'r3'))
+    w.cut_host('n1', 'r3')
+    w.expect_state('failed', '^member r3 is not behind n1 any more')
+    w.castctl('source set g --host h0 --qpn 19')
+    w.expect_member('r3', 'failed', '^member r3: no path')
+    until_asked(w, 'n1', ['r1', 'r2'])
+    w.restart_castd()
+    w.expect_state('pending', '^asking r1, r2 where')
+    say_found(w, 'n1', r1=5, r2=6)
+    w.apply_all_until('degraded', lambda: w.show()['state'] == 'degraded' and all_applied(w))
+    w.expect_state('degraded', '^r3 failed: ')
+    check_equal('the agent', w.members_at('a0'), (['r1', 'r2'], True))
+    for host in ('r1', 'r2'):
+        w.cut_host('n1', host)
+    w.castctl('source set g --host h0 --qpn 20')
+    w.expect_state('pending', '^waiting for members: none can be served in epoch 3$')
+    w.castctl('link add n1:tr1 r1:tr1')
+    until_asked(w, 'n1', ['r1'])
+    w.castctl('group reset g')
+    w.castctl(KEPT % ('r3', 20))
+    w.castctl('source set g --host h0 --qpn 19')
+    w.expect_state('failed', '^member r3: no path')
+
+
 def late_answer(w):
     """castd finds a member that is asked in an epoch which has started."""
     ready_kept(w, 'prune', ('r1', 'r2'))
@@ -395,5 +421,5 @@ def watched(w):
 
 
 CASES = (all_found, some_lost_fail_group, some_lost_prune, all_lost, registers_again, twice_quickly,
-         without_keep, other_host, leaves_meanwhile, lost_before_it_registered, late_answer,
-         watched)
+         without_keep, other_host, leaves_meanwhile, lost_before_it_registered,
+         cannot_be_served, late_answer, watched)
