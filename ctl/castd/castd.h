@@ -122,9 +122,6 @@ void castd_give_branch(const struct castd_group *, const struct rrec_member *);
 const char *castd_lost_branch(const struct rrec_tree_node *, int64_t id);
 /* The tree of this epoch that has this branch; NULL: none. */
 const struct castd_tree *castd_find_edge(const struct castd_group *, int64_t branch);
-/* Must this epoch's completions stand for the member?  Not as long as nothing has gone down, nor as
- * long as it only waits. */
-bool castd_counts(const struct castd_group *, const struct rrec_member *);
 /* How slow the member is, or a node of the group's tree, with its name; malloc'd.  NULL: it is not,
  * or none is. */
 char *castd_find_slow(const struct castd_group *, const struct rrec_member *);

@@ -74,8 +74,10 @@ has_joined(const struct rrec_tree_node *tree, int64_t branch)
     return false;
 }
 
-bool
-castd_counts(const struct castd_group *g, const struct rrec_member *m)
+/* Must this epoch's completions stand for the member?  Not as long as nothing has gone down, nor as
+ * long as it only waits. */
+static bool
+counts(const struct castd_group *g, const struct rrec_member *m)
 {
     const struct castd_tree *t =
         g->row->started && m->branch ? castd_find_edge(g, m->branch) : NULL;
@@ -193,13 +195,31 @@ find_lost_psn(const struct castd_group *g, int64_t branch)
     return NULL;
 }
 
-/* The member is lost, as is said of this branch: its own, or that of a node above it. */
+/* Does this loss, which is not in the rows yet, fail the group?  With policy fail-group the first of
+ * a member that is counted does.  That of one who only waits does not, unless it is a node's above
+ * it. */
+static bool
+fails_group(const struct castd_group *g, const struct rrec_member *m)
+{
+    return !g->rollout.group.policy.prune && !g->row->lost[0] && !m->lost[0]
+           && (counts(g, m) || find_lost_above(g, m));
+}
+
+/* The member is lost, as is said of this branch: its own, or that of a node above it.  What that is
+ * to the group is decided now, by the policy of now: the epoch stays over when the member is out,
+ * since the source has been told, and one that nodes have pruned hurts nobody later. */
 static void
 set_lost(const struct castd_group *g, const struct rrec_member *m, const char *why, int64_t branch)
 {
     const int64_t *psn = find_lost_psn(g, branch);
 
     VLOG_WARN("group %s: member %s is lost: %s", g->row->name, m->host, why);
+    if (fails_group(g, m)) {
+        char *text = xasprintf("member %s is lost: %s", m->host, why);
+
+        rrec_group_set_lost(g->row, text);
+        free(text);
+    }
     rrec_member_set_lost(m, why);
     rrec_member_set_lost_psn(m, psn, psn != NULL);
     rrec_member_set_good_messages(m, NULL, 0);
@@ -215,7 +235,7 @@ lose_behind(const struct castd_group *g, const struct rrec_member *m,
     char *said = find_report(g, branch, castd_lost_branch);
     char *why = xasprintf("behind node %s: %s", above->node->node->name, said);
 
-    if (castd_counts(g, m) || !g->row->started || !g->rollout.group.policy.prune) {
+    if (counts(g, m) || !g->row->started || !g->rollout.group.policy.prune) {
         set_lost(g, m, why, branch);
     } else if (!strcmp(m->want, "active")) {
         VLOG_INFO("group %s: member %s waits anew, %s", g->row->name, m->host, why);
@@ -256,7 +276,7 @@ any_left(const struct castd_group *g)
         const struct rrec_member *m = g->members[i];
 
         if (m->epoch == g->row->epoch && !strcmp(m->want, "active") && !m->lost[0]
-            && castd_counts(g, m)) {
+            && counts(g, m)) {
             return true;
         }
     }
@@ -289,31 +309,6 @@ find_all_lost(const struct castd_group *g)
     ds_destroy(&s);
 }
 
-/* Is the loss of this member one of the group?  That of one who only waits is not, unless it is
- * a node's above it. */
-static bool
-hurts_group(const struct castd_group *g, const struct rrec_member *m)
-{
-    return member_is_lost(m) && (castd_counts(g, m) || find_lost_above(g, m));
-}
-
-/* Policy fail-group: the epoch is over with the first member that is lost while it is counted.  It
- * stays over when that member is out: the source has been told. */
-static void
-find_first_lost(const struct castd_group *g)
-{
-    for (size_t i = 0; i < g->n_members && !g->row->lost[0]; i++) {
-        const struct rrec_member *m = g->members[i];
-
-        if (hurts_group(g, m)) {
-            char *why = xasprintf("member %s is lost: %s", m->host, m->lost);
-
-            rrec_group_set_lost(g->row, why);
-            free(why);
-        }
-    }
-}
-
 void
 castd_find_lost(struct castd *c)
 {
@@ -321,6 +316,8 @@ castd_find_lost(struct castd *c)
         const struct castd_group *g = c->due[i];
 
         find_lost_members(g);
-        (g->rollout.group.policy.prune ? find_all_lost : find_first_lost)(g);
+        if (g->rollout.group.policy.prune) {
+            find_all_lost(g);
+        }
     }
 }

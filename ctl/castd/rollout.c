@@ -39,13 +39,12 @@ castd_is_in_earlier_epoch(const struct castd_group *g, const char *host)
     return false;
 }
 
-/* A lost member is taken out if the group goes on without it, as it does without one that has not
- * joined.  If nobody is left all stay: their nodes must go on telling the source. */
+/* A lost member is taken out if the group goes on without it.  If nobody is left all stay: their
+ * nodes must go on telling the source. */
 static bool
 is_pruned(const struct rrec_member *m, const struct castd_group *g)
 {
-    return member_is_lost(m) && !g->row->lost[0]
-           && (g->rollout.group.policy.prune || !castd_counts(g, m));
+    return member_is_lost(m) && !g->row->lost[0];
 }
 
 static void

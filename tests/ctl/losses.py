@@ -480,6 +480,33 @@ def policy_after_loss(w):
     w.expect_state('failed', '^member r3 is lost')
 
 
+def policy_while_pruned(w):
+    """Who was lost under prune does not fail the group when the policy changes before it is out."""
+    ready_figure_1(w, 'prune')
+    report(w, 'n1', 'r1', SILENT)
+    report(w, 'n6', 'n5', SILENT)
+    w.expect('a0', (['r2', 'r3'], True))
+    w.castctl('group set g --policy fail-group')
+    w.settled()
+    w.expect_state('degraded', 'r1 lost: no progress .*; r4 lost: behind node n5.*; r5 lost: ')
+    # What the edge says of it later is no other loss.
+    report(w, 'n3', 'r4', REFUSED)
+    w.expect_member('r4', 'lost', '^NAK 0x62')
+    w.restart_castd()
+    w.apply_all_until('they are out', lambda: w.members_at('n1') == ['r2'] and not w.tree('n5')
+                      and all_applied(w))
+    w.expect_state('degraded', '^r1 lost: ')
+    report(w, 'n2', 'r3', SILENT)
+    w.expect_state('failed', '^member r3 is lost')
+    # The other way round it is taken out, whatever the policy is then.
+    w.castctl('group set g --policy prune')
+    w.expect('a0', (['r2'], True))
+    w.castctl('group set g --policy fail-group')
+    w.settled()
+    w.expect_state('degraded', 'r3 lost: ')
+    w.apply_all_until('r3 is out', lambda: not w.tree('n2') and all_applied(w))
+
+
 def policy_options(w):
     """Values that make no sense are refused, with the numbers."""
     w.castctl('group add g --timeout 14 --liveness 269 --policy prune')
@@ -529,4 +556,5 @@ CASES = (slow_members, lost_fails_group, lost_is_pruned,
          lost_all_before_admission, lost_all_at_once, lost_node,
          lost_node_comes_back, lost_node_of_newcomer, lost_node_fails_newcomer,
          lost_behind_node, lost_at_agent, lost_without_castd,
-         lost_while_leaving, lost_in_earlier_epoch, policies, policy_after_loss, policy_options)
+         lost_while_leaving, lost_in_earlier_epoch, policies, policy_after_loss,
+         policy_while_pruned, policy_options)
