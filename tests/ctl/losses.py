@@ -414,7 +414,7 @@ def slow_members(w):
 
 
 def lost_in_earlier_epoch(w):
-    """A report about an epoch that is over means nothing."""
+    """A report about an epoch that is over means nothing to who registers again."""
     ready_group(w, 'fail-group')
     w.castctl('group reset g')
     report(w, 'n1', 'r1', SILENT, epoch=1)
