@@ -120,6 +120,8 @@ void castd_give_branch(const struct castd_group *, const struct rrec_member *);
 
 /* loss.c: is this registration lost in this epoch? */
 bool castd_is_lost(const struct rrec_member *);
+/* Has this epoch failed because all were lost who counted? */
+bool castd_all_lost(const struct rrec_group *);
 /* Why the node has lost the branch 'id'; NULL: it has not. */
 const char *castd_lost_branch(const struct rrec_tree_node *, int64_t id);
 /* The tree of this epoch that has this branch; NULL: none. */

@@ -29,6 +29,12 @@ castd_is_lost(const struct rrec_member *m)
     return m->lost[0] && m->epoch == m->group->epoch;
 }
 
+bool
+castd_all_lost(const struct rrec_group *g)
+{
+    return !strncmp(g->lost, ALL_LOST, strlen(ALL_LOST));
+}
+
 static const char *
 find_branch(const int64_t *ids, char *const *texts, size_t n, int64_t id)
 {
@@ -275,7 +281,7 @@ find_all_lost(const struct castd_group *g)
 {
     struct ds s = DS_EMPTY_INITIALIZER;
 
-    if (!strncmp(g->row->lost, ALL_LOST, strlen(ALL_LOST))) {
+    if (castd_all_lost(g->row)) {
         return;
     }
     if (!g->row->started || any_left(g)) {
