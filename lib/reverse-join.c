@@ -122,7 +122,8 @@ is_proven(struct reverse *r)
 bool
 reverse_may_admit(struct reverse *r, psn_t q)
 {
-    return r->n_ready && r->f_known && psn_cmp(q, r->h) >= 0 && is_proven(r);
+    return r->n_ready && r->f_known && psn_cmp(q, r->h) >= 0 && is_proven(r)
+           && !branches_all_lost(r);
 }
 
 bool

@@ -120,7 +120,9 @@ const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec
 /* alloc.c: from now on the member is another branch, of which nothing is known. */
 void castd_give_branch(const struct castd_group *, const struct rrec_member *);
 
-/* loss.c: the tree of this epoch that has this branch; NULL: none. */
+/* loss.c: has this epoch failed because all were lost who counted? */
+bool castd_all_lost(const struct rrec_group *);
+/* The tree of this epoch that has this branch; NULL: none. */
 const struct castd_tree *castd_find_edge(const struct castd_group *, int64_t branch);
 /* How slow the member is, or a node of the group's tree, with its name; malloc'd.  NULL: it is not,
  * or none is. */

@@ -24,6 +24,12 @@ VLOG_DEFINE_THIS_MODULE(castd_loss);
 /* How Group.lost begins then. */
 #define ALL_LOST "all members are lost: "
 
+bool
+castd_all_lost(const struct rrec_group *g)
+{
+    return !strncmp(g->lost, ALL_LOST, strlen(ALL_LOST));
+}
+
 static const char *
 find_branch(const int64_t *ids, char *const *texts, size_t n, int64_t id)
 {
@@ -363,7 +369,7 @@ find_all_lost(const struct castd_group *g)
 {
     struct ds s = DS_EMPTY_INITIALIZER;
 
-    if (!strncmp(g->row->lost, ALL_LOST, strlen(ALL_LOST))) {
+    if (castd_all_lost(g->row)) {
         return;
     }
     if (!g->row->started || any_left(g)) {

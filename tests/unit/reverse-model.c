@@ -791,6 +791,18 @@ model_position(struct model *m, uint32_t id, bool as_said, uint64_t now)
     }
 }
 
+/* R17: does somebody count, and is everybody lost who does? */
+static bool
+all_lost(const struct model *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        if (!m->b[i].joining && !m->b[i].lost) {
+            return false;
+        }
+    }
+    return n_counted(m) > 0;
+}
+
 bool
 model_may_admit(struct model *m, psn_t q)
 {
@@ -803,7 +815,7 @@ model_may_admit(struct model *m, psn_t q)
     m->proven =
         m->proven || (any && m->f_known && model_extend(q, m->h) >= m->h && m->lost_state && all);
     return any && m->f_known && (m->started || !m->params.started_before)
-           && (!m->lost_state || m->proven) && model_extend(q, m->h) >= m->h;
+           && (!m->lost_state || m->proven) && model_extend(q, m->h) >= m->h && !all_lost(m);
 }
 
 void
@@ -1094,7 +1106,7 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
         return silent;
     }
     *why = DROP_none;
-    if (b->joining && !m->f_known) {
+    if (b->joining && (!m->f_known || all_lost(m))) {
         b->n_dups++;
         return silent;
     }
