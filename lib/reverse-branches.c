@@ -309,6 +309,18 @@ branches_prune(struct reverse *r)
     }
 }
 
+bool
+branches_all_lost(const struct reverse *r)
+{
+    bool may_be = r->n_lost > r->n_pruned && branches_counted(r);
+
+    for (size_t i = 0; may_be && i < r->n_branches; i++) {
+        reverse_n_visits++;
+        may_be = r->branches[i]->lost || r->branches[i]->waits;
+    }
+    return may_be;
+}
+
 void
 branches_count_last(struct reverse *r, uint64_t now)
 {

@@ -181,6 +181,8 @@ void branch_lose(struct reverse *, struct branch *b, psn_t una, enum reverse_los
                  uint64_t now);
 /* With policy prune: takes lost branches out of the minimum, all but the last that counts. */
 void branches_prune(struct reverse *);
+/* Does some branch count, and is each that does lost? */
+bool branches_all_lost(const struct reverse *);
 /* If only pruned branches are left, one of them counts again, as lost. */
 void branches_count_last(struct reverse *, uint64_t now);
 

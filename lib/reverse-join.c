@@ -145,7 +145,8 @@ join_is_proven(struct reverse *r)
 bool
 reverse_may_admit(struct reverse *r, psn_t q)
 {
-    return r->n_ready && r->f_known && psn_cmp(q, r->h) >= 0 && join_is_proven(r);
+    return r->n_ready && r->f_known && psn_cmp(q, r->h) >= 0 && !branches_all_lost(r)
+           && join_is_proven(r);
 }
 
 bool

@@ -408,9 +408,9 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         return nothing;
     }
     *why = DROP_none;
-    if (b->waits && !(r->f_known && join_is_proven(r))) {
+    if (b->waits && !(r->f_known && !branches_all_lost(r) && join_is_proven(r))) {
         b->n_dups++;
-        return nothing; /* What was said here before may be beyond that. */
+        return nothing; /* What was said here before may be beyond that; or the epoch has failed. */
     }
     if (b->waits) {
         b->n_acks++;

@@ -14,6 +14,7 @@
 
 #include "bitmap.h"
 #include "ctl/castd/castd.h"
+#include "ctl/registry/group-state.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/vlog.h"
@@ -36,7 +37,7 @@ start_psn(const struct rrec_group *row)
 static bool
 is_kept(const struct castd_group *g, const struct rrec_member *m)
 {
-    return m->keep && m->epoch == g->row->epoch && !strcmp(m->want, "active") && !m->lost[0];
+    return m->keep && m->epoch == g->row->epoch && !strcmp(m->want, "active") && !member_is_lost(m);
 }
 
 /* Takes those members into the next epoch. */
@@ -196,45 +197,6 @@ bind_source(struct castd_group *g)
     }
 }
 
-/* Has the node lost a branch that it was not only asking?  None is lost otherwise before a packet
- * went down. */
-static bool
-has_lost(const struct rrec_tree_node *tree)
-{
-    for (size_t i = 0; i < tree->n_branches; i++) {
-        const struct rrec_branch *b = tree->branches[i];
-
-        if ((!b->join || strcmp(b->join, branch_join_name(BRANCH_ASKED)))
-            && castd_lost_branch(tree, b->id)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Keeps what the source agent reported, beyond the row that it reported it in.  A loss also says
- * that the epoch has started, as long as there is an agent that a packet may have come from. */
-static void
-latch_started(struct castd_group *g)
-{
-    bool has_agent = false, any_lost = false;
-
-    for (size_t i = 0; i < g->trees.n; i++) {
-        const struct rrec_tree_node *tree = g->trees.trees[i].row;
-
-        if (tree->epoch == g->row->epoch) {
-            has_agent |= plan_is_agent(g->trees.trees[i].node->node);
-            any_lost |= has_lost(tree);
-            if (tree->started) {
-                rrec_group_set_started(g->row, true);
-            }
-        }
-    }
-    if (has_agent && any_lost) {
-        rrec_group_set_started(g->row, true);
-    }
-}
-
 void
 castd_give_branch(const struct castd_group *g, const struct rrec_member *m)
 {
@@ -258,7 +220,6 @@ castd_allocate(struct castd *c)
             new_epoch(g);
         }
         bind_source(g);
-        latch_started(g);
         for (size_t j = 0; j < g->n_members; j++) {
             const struct rrec_member *m = g->members[j];
 

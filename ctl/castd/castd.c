@@ -103,8 +103,8 @@ compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn, struct work *work)
     castd_sync_nodes(&c);
     while (castd_take(&c)) {
         castd_replace(&c);
-        castd_allocate(&c);
         castd_find_lost(&c);
+        castd_allocate(&c);
         castd_rollout(&c);
         castd_sync(&c);
         castd_report(&c);

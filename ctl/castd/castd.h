@@ -7,8 +7,8 @@
  *   sync.c     castd_sync_nodes()  ports, routes and SIDs
  *   load.c     castd_take()        some of the groups that are due, again and again:
  *   replace.c  castd_replace()     who gets the place of a member that is registered
- *   alloc.c    castd_allocate()    addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
  *   loss.c     castd_find_lost()   members that nodes have lost
+ *   alloc.c    castd_allocate()    addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
  *   rollout.c  castd_rollout()     each group's next step -> trees wanted
  *   sync.c     castd_sync()        nodes' trees made equal to what is wanted; generations
  *   report.c   castd_report()      states and status texts of groups and members
@@ -16,8 +16,10 @@
  *   sync.c     castd_sync_rest()   trees of groups that are gone; requests that are answered
  *   load.c     castd_unload()
  *
- * Calls between these files go up this list, never down.  work.c keeps, from one computation to the
- * next, which groups are due.
+ * Losses are found before another epoch begins, which keeps only members that are not lost.
+ *
+ * Calls between these files go up this list, but for castd_find_edge() and castd_give_branch().
+ * work.c keeps, from one computation to the next, which groups are due.
  */
 #ifndef CTL_CASTD_CASTD_H
 #define CTL_CASTD_CASTD_H 1
@@ -118,15 +120,10 @@ const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec
 /* alloc.c: from now on the member is another branch, of which nothing is known. */
 void castd_give_branch(const struct castd_group *, const struct rrec_member *);
 
-/* loss.c: is this registration lost in this epoch? */
-bool castd_is_lost(const struct rrec_member *);
-/* Why the node has lost the branch 'id'; NULL: it has not. */
-const char *castd_lost_branch(const struct rrec_tree_node *, int64_t id);
+/* loss.c: has this epoch failed because all were lost who counted? */
+bool castd_all_lost(const struct rrec_group *);
 /* The tree of this epoch that has this branch; NULL: none. */
 const struct castd_tree *castd_find_edge(const struct castd_group *, int64_t branch);
-/* Must this epoch's completions stand for the member?  Not as long as nothing has gone down, nor as
- * long as it only waits. */
-bool castd_counts(const struct castd_group *, const struct rrec_member *);
 /* How slow the member is, or a node of the group's tree, with its name; malloc'd.  NULL: it is not,
  * or none is. */
 char *castd_find_slow(const struct castd_group *, const struct rrec_member *);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/registry/group-state.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/vlog.h"
@@ -24,9 +25,9 @@ VLOG_DEFINE_THIS_MODULE(castd_loss);
 #define ALL_LOST "all members are lost: "
 
 bool
-castd_is_lost(const struct rrec_member *m)
+castd_all_lost(const struct rrec_group *g)
 {
-    return m->lost[0] && m->epoch == m->group->epoch;
+    return !strncmp(g->lost, ALL_LOST, strlen(ALL_LOST));
 }
 
 static const char *
@@ -40,8 +41,9 @@ find_branch(const int64_t *ids, char *const *texts, size_t n, int64_t id)
     return NULL;
 }
 
-const char *
-castd_lost_branch(const struct rrec_tree_node *tree, int64_t id)
+/* Why the node has lost the branch; NULL: it has not. */
+static const char *
+lost_branch(const struct rrec_tree_node *tree, int64_t id)
 {
     return find_branch(tree->key_lost, tree->value_lost, tree->n_lost, id);
 }
@@ -79,8 +81,17 @@ has_joined(const struct rrec_tree_node *tree, int64_t branch)
     return false;
 }
 
-bool
-castd_counts(const struct castd_group *g, const struct rrec_member *m)
+/* Is the branch one that the node waits for? */
+static bool
+branch_counts(const struct rrec_tree_node *tree, const struct rrec_branch *b)
+{
+    return !b->join || has_joined(tree, b->id);
+}
+
+/* Must this epoch's completions stand for the member?  Not as long as nothing has gone down, nor as
+ * long as it only waits. */
+static bool
+counts(const struct castd_group *g, const struct rrec_member *m)
 {
     const struct castd_tree *t =
         g->row->started && m->branch ? castd_find_edge(g, m->branch) : NULL;
@@ -89,7 +100,7 @@ castd_counts(const struct castd_group *g, const struct rrec_member *m)
         const struct rrec_branch *b = t->row->branches[i];
 
         if (b->id == m->branch) {
-            return !b->join || has_joined(t->row, b->id);
+            return branch_counts(t->row, b);
         }
     }
     return false;
@@ -107,7 +118,7 @@ find_parent(const struct castd_group *g, const struct castd_tree *below)
         const struct castd_tree *t = &g->trees.trees[i];
         struct in6_addr response = node_sid(t->node->node->id, SID_FUNC_RESPONSE);
 
-        if (t->row->epoch == g->row->epoch && IN6_ARE_ADDR_EQUAL(&sid, &response)) {
+        if (t->row->epoch == below->row->epoch && IN6_ARE_ADDR_EQUAL(&sid, &response)) {
             return t;
         }
     }
@@ -121,28 +132,35 @@ find_loss(const struct castd_group *g, int64_t branch)
     for (size_t i = 0; i < g->trees.n; i++) {
         const struct rrec_tree_node *row = g->trees.trees[i].row;
 
-        if (row->epoch == g->row->epoch && castd_lost_branch(row, branch)) {
+        if (row->epoch == g->row->epoch && lost_branch(row, branch)) {
             return row;
         }
     }
     return NULL;
 }
 
-/* What the first node that has something to say of this branch says, with its name.  malloc'd;
- * NULL: none has. */
+/* What the first node that has something to say of this branch, in this epoch, says, with its name.
+ * malloc'd; NULL: none has. */
 static char *
-find_report(const struct castd_group *g, int64_t branch,
-            const char *(*say)(const struct rrec_tree_node *, int64_t branch))
+find_report_in(const struct castd_group *g, int64_t epoch, int64_t branch,
+               const char *(*say)(const struct rrec_tree_node *, int64_t branch))
 {
     for (size_t i = 0; i < g->trees.n; i++) {
         const struct castd_tree *t = &g->trees.trees[i];
-        const char *text = t->row->epoch == g->row->epoch ? say(t->row, branch) : NULL;
+        const char *text = t->row->epoch == epoch ? say(t->row, branch) : NULL;
 
         if (text) {
             return xasprintf("%s (seen by %s)", text, t->node->row->name);
         }
     }
     return NULL;
+}
+
+static char *
+find_report(const struct castd_group *g, int64_t branch,
+            const char *(*say)(const struct rrec_tree_node *, int64_t branch))
+{
+    return find_report_in(g, g->row->epoch, branch, say);
 }
 
 char *
@@ -224,13 +242,31 @@ find_lost_psn(const struct castd_group *g, int64_t branch)
     return NULL;
 }
 
-/* The member is lost, as is said of this branch: its own, or that of a node above it. */
+/* Does this loss, which is not in the rows yet, fail the group?  With policy fail-group the first of
+ * a member that is counted does.  That of one who only waits does not, unless it is a node's above
+ * it. */
+static bool
+fails_group(const struct castd_group *g, const struct rrec_member *m)
+{
+    return !g->rollout.group.policy.prune && !g->row->lost[0] && !m->lost[0]
+           && (counts(g, m) || find_lost_above(g, m));
+}
+
+/* The member is lost, as is said of this branch: its own, or that of a node above it.  What that is
+ * to the group is decided now, by the policy of now: the epoch stays over when the member is out,
+ * since the source has been told, and one that nodes have pruned hurts nobody later. */
 static void
 set_lost(const struct castd_group *g, const struct rrec_member *m, const char *why, int64_t branch)
 {
     const int64_t *psn = find_lost_psn(g, branch);
 
     VLOG_WARN("group %s: member %s is lost: %s", g->row->name, m->host, why);
+    if (fails_group(g, m)) {
+        char *text = xasprintf("member %s is lost: %s", m->host, why);
+
+        rrec_group_set_lost(g->row, text);
+        free(text);
+    }
     rrec_member_set_lost(m, why);
     rrec_member_set_lost_psn(m, psn, psn != NULL);
     rrec_member_set_good_messages(m, NULL, 0);
@@ -254,16 +290,71 @@ lose_behind(const struct castd_group *g, const struct rrec_member *m,
             const struct castd_tree *above)
 {
     int64_t branch = BRANCH_ID_NODE((int64_t) above->node->node->id);
-    char *said = find_report(g, branch, castd_lost_branch);
+    char *said = find_report(g, branch, lost_branch);
     char *why = xasprintf("behind node %s: %s", above->node->node->name, said);
 
-    if (castd_counts(g, m) || !g->row->started || !g->rollout.group.policy.prune) {
+    if (counts(g, m) || !g->row->started || !g->rollout.group.policy.prune) {
         set_lost(g, m, why, branch);
     } else {
         wait_anew(g, m, why);
     }
     free(why);
     free(said);
+}
+
+/* What nodes say, in the epoch of this tree, of the loss of one of its branches, or of a node above
+ * that.  malloc'd; NULL: nothing. */
+static char *
+find_loss_at(const struct castd_group *g, const struct castd_tree *edge,
+             const struct rrec_branch *b)
+{
+    char *why = find_report_in(g, edge->row->epoch, b->id, lost_branch);
+    const struct castd_tree *t = branch_counts(edge->row, b) ? edge : NULL;
+
+    for (size_t i = 0; t && !why && i < g->trees.n; i++) {
+        int64_t node = BRANCH_ID_NODE((int64_t) t->node->node->id);
+        char *said = find_report_in(g, edge->row->epoch, node, lost_branch);
+
+        why = said ? xasprintf("behind node %s: %s", t->node->node->name, said) : NULL;
+        t = find_parent(g, t);
+        free(said);
+    }
+    return why;
+}
+
+/* Is this a branch of the queue pair that the member was kept with?  The QPN that it is connected
+ * to tells it from one of another epoch that had its number. */
+static bool
+is_kept_branch(const struct rrec_member *m, const struct rrec_tree_node *tree,
+               const struct rrec_branch *b)
+{
+    int64_t designated_qpn = b->n_designated_qpn ? b->designated_qpn[0] : tree->designated_qpn;
+
+    return m->n_designated_qpn && m->designated_qpn[0] == designated_qpn && m->qpn == b->qpn
+           && !strcmp(m->host, b->name);
+}
+
+/* Why the queue pair that the member was kept with is lost in an epoch that is over: it may lack
+ * messages of that, wherever it stands now.  malloc'd; NULL: it is not. */
+static char *
+find_past_loss(const struct castd_group *g, const struct rrec_member *m)
+{
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct castd_tree *t = &g->trees.trees[i];
+
+        for (size_t j = 0; t->row->epoch != g->row->epoch && j < t->row->n_branches; j++) {
+            const struct rrec_branch *b = t->row->branches[j];
+            char *said = is_kept_branch(m, t->row, b) ? find_loss_at(g, t, b) : NULL;
+
+            if (said) {
+                char *why = xasprintf("was lost in epoch %" PRId64 ": %s", t->row->epoch, said);
+
+                free(said);
+                return why;
+            }
+        }
+    }
+    return NULL;
 }
 
 /* Includes members that are leaving: as long as one is counted, its loss is the group's.  An edge
@@ -278,7 +369,10 @@ find_lost_members(const struct castd_group *g)
         if (m->epoch != g->row->epoch || !m->branch) {
             continue;
         }
-        char *why = find_report(g, m->branch, castd_lost_branch);
+        char *why = find_report(g, m->branch, lost_branch);
+        if (!why && !m->lost[0]) {
+            why = find_past_loss(g, m);
+        }
         const struct castd_tree *above = why || m->lost[0] ? NULL : find_lost_above(g, m);
         if (above) {
             lose_behind(g, m, above);
@@ -299,7 +393,7 @@ any_left(const struct castd_group *g)
         const struct rrec_member *m = g->members[i];
 
         if (m->epoch == g->row->epoch && !strcmp(m->want, "active") && !m->lost[0]
-            && castd_counts(g, m)) {
+            && counts(g, m)) {
             return true;
         }
     }
@@ -313,7 +407,7 @@ find_all_lost(const struct castd_group *g)
 {
     struct ds s = DS_EMPTY_INITIALIZER;
 
-    if (!strncmp(g->row->lost, ALL_LOST, strlen(ALL_LOST))) {
+    if (castd_all_lost(g->row)) {
         return;
     }
     if (!g->row->started || any_left(g)) {
@@ -321,7 +415,7 @@ find_all_lost(const struct castd_group *g)
         return;
     }
     for (size_t i = 0; i < g->n_members; i++) {
-        if (castd_is_lost(g->members[i])) {
+        if (member_is_lost(g->members[i])) {
             ds_put_format(&s, "%s%s (%s)", s.length ? ", " : ALL_LOST, g->members[i]->host,
                           g->members[i]->lost);
         }
@@ -332,28 +426,42 @@ find_all_lost(const struct castd_group *g)
     ds_destroy(&s);
 }
 
-/* Is the loss of this member one of the group?  That of one who only waits is not, unless it is
- * a node's above it. */
+/* Has the node lost a branch that it was not only asking?  None is lost otherwise before a packet
+ * went down. */
 static bool
-hurts_group(const struct castd_group *g, const struct rrec_member *m)
+has_lost(const struct rrec_tree_node *tree)
 {
-    return castd_is_lost(m) && (castd_counts(g, m) || find_lost_above(g, m));
+    for (size_t i = 0; i < tree->n_branches; i++) {
+        const struct rrec_branch *b = tree->branches[i];
+
+        if ((!b->join || strcmp(b->join, branch_join_name(BRANCH_ASKED)))
+            && lost_branch(tree, b->id)) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* Policy fail-group: the epoch is over with the first member that is lost while it is counted.  It
- * stays over when that member is out: the source has been told. */
+/* Keeps what the source agent reported, beyond the row that it reported it in.  A loss also says
+ * that the epoch has started, as long as there is an agent that a packet may have come from. */
 static void
-find_first_lost(const struct castd_group *g)
+latch_started(const struct castd_group *g)
 {
-    for (size_t i = 0; i < g->n_members && !g->row->lost[0]; i++) {
-        const struct rrec_member *m = g->members[i];
+    bool has_agent = false, any_lost = false;
 
-        if (hurts_group(g, m)) {
-            char *why = xasprintf("member %s is lost: %s", m->host, m->lost);
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct rrec_tree_node *tree = g->trees.trees[i].row;
 
-            rrec_group_set_lost(g->row, why);
-            free(why);
+        if (tree->epoch == g->row->epoch) {
+            has_agent |= plan_is_agent(g->trees.trees[i].node->node);
+            any_lost |= has_lost(tree);
+            if (tree->started) {
+                rrec_group_set_started(g->row, true);
+            }
         }
+    }
+    if (has_agent && any_lost) {
+        rrec_group_set_started(g->row, true);
     }
 }
 
@@ -363,7 +471,10 @@ castd_find_lost(struct castd *c)
     for (size_t i = 0; i < c->n_due; i++) {
         const struct castd_group *g = c->due[i];
 
+        latch_started(g);
         find_lost_members(g);
-        (g->rollout.group.policy.prune ? find_all_lost : find_first_lost)(g);
+        if (g->rollout.group.policy.prune) {
+            find_all_lost(g);
+        }
     }
 }

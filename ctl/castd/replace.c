@@ -14,6 +14,7 @@
 #include <config.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/registry/group-state.h"
 #include "ctl/registry/request.h"
 #include "openvswitch/vlog.h"
 #include "util.h"
@@ -80,12 +81,12 @@ decide(const struct castd_group *g, const struct rrec_member *m)
     const struct castd_tree *tree = m->branch ? castd_find_edge(g, m->branch) : NULL;
     const struct rrec_tree_node *edge = tree ? tree->row : NULL;
 
-    if (castd_is_lost(m) && g->row->lost[0]) {
+    if (member_is_lost(m) && g->row->lost[0]) {
         refuse(m,
                xasprintf("%s is lost in epoch %" PRId64 " of group %s, which has failed: castctl "
                          "group reset %s starts another",
                          m->host, m->epoch, g->row->name, g->row->name));
-    } else if (castd_is_lost(m) || (!edge && !m->n_first_psn)) {
+    } else if (member_is_lost(m) || (!edge && !m->n_first_psn)) {
         grant(m);
     } else if (!edge) {
         refuse(m,

@@ -81,7 +81,7 @@ is_asked(const struct castd_group *g, size_t i)
     const struct rrec_member *m = g->members[i];
 
     return g->rollout.source && g->rollout.group.members[i].ask && m->epoch == g->row->epoch
-           && !strcmp(m->want, "active") && !castd_is_lost(m) && !g->rollout.members[i].error;
+           && !strcmp(m->want, "active") && !member_is_lost(m) && !g->rollout.members[i].error;
 }
 
 static bool
@@ -123,6 +123,18 @@ put_asked(const struct castd_group *g, struct ds *s)
     ds_put_cstr(s, " where the queue pair stands");
 }
 
+/* Is anybody registered whom the topology does not let be served? */
+static bool
+any_failed(const struct castd_group *g)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (g->rollout.members[i].registered && g->rollout.members[i].error) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Why a group that has a plan has nobody to serve. */
 static void
 missing(const struct castd_group *g, struct ds *s)
@@ -138,7 +150,8 @@ missing(const struct castd_group *g, struct ds *s)
     } else if (row->started) {
         ds_put_format(s, "the group has started: who comes " NEXT_EPOCH, row->name);
     } else {
-        ds_put_format(s, "waiting for members: none is registered in epoch %" PRId64, row->epoch);
+        ds_put_format(s, "waiting for members: none %s in epoch %" PRId64,
+                      any_failed(g) ? "can be served" : "is registered", row->epoch);
     }
 }
 
@@ -344,7 +357,7 @@ report_member(const struct castd *c, struct castd_group *g, size_t i, const char
     } else if (m->epoch != g->row->epoch) {
         status = xasprintf("must register again in epoch %" PRId64, g->row->epoch);
         set_member(g, i, "joining", status);
-    } else if (castd_is_lost(m)) {
+    } else if (member_is_lost(m)) {
         set_member(g, i, "lost", m->lost);
     } else if (r->error) {
         set_member(g, i, "failed", r->error);

@@ -39,20 +39,31 @@ castd_is_in_earlier_epoch(const struct castd_group *g, const char *host)
     return false;
 }
 
-/* A lost member is taken out if the group goes on without it, as it does without one that has not
- * joined.  If nobody is left all stay: their nodes must go on telling the source. */
+/* A lost member is taken out if the group goes on without it.  If nobody is left the lost ones stay:
+ * their nodes must go on telling the source. */
 static bool
 is_pruned(const struct rrec_member *m, const struct castd_group *g)
 {
-    return castd_is_lost(m) && !g->row->lost[0]
-           && (g->rollout.group.policy.prune || !castd_counts(g, m));
+    return member_is_lost(m) && !g->row->lost[0];
+}
+
+/* If nobody is left, who waits is taken out, or was admitted just then: else its edge would confirm
+ * what passes, and the nodes above not tell the source that the others are lost. */
+static bool
+is_left_over(const struct rrec_member *m, const struct castd_group *g)
+{
+    return g->row->started && castd_all_lost(g->row) && !member_is_lost(m);
 }
 
 static void
 load_member(struct plan_member *p, struct rollout_member *r, const struct rrec_member *m,
             const struct castd_group *g)
 {
-    r->registered = m->epoch == g->row->epoch && !strcmp(m->want, "active") && !is_pruned(m, g);
+    bool wanted = m->epoch == g->row->epoch && !strcmp(m->want, "active");
+    bool left_over = wanted && is_left_over(m, g);
+
+    r->registered = wanted && !left_over && !is_pruned(m, g);
+    r->too_late = left_over ? xstrdup("it has failed") : NULL;
     r->fed = castd_is_in_earlier_epoch(g, m->host);
     r->has_counted = m->n_first_psn > 0;
     ovs_strlcpy(p->host, m->host, sizeof p->host);

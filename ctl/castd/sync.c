@@ -428,6 +428,7 @@ remove_unwanted(const struct castd *c, const struct castd_group *g, struct castd
         if (stays[i]) {
             trees->trees[n++] = *t;
         } else {
+            rrec_tree_node_verify_lost(t->row); /* a loss reported just now is looked at first. */
             rrec_node_update_trees_delvalue(t->node->row, t->row);
             begin_generation(t->node);
         }

@@ -305,12 +305,13 @@ keep_targets(struct rollout *r)
 }
 
 /* A group that was not set up yet fails with its first member that cannot be served.  A group that
- * was set up goes on without that member. */
+ * was set up goes on without that member.  A member that was kept fails alone: its host has not
+ * asked for this epoch. */
 static void
 fail_new_group(struct rollout *r)
 {
     for (size_t i = 0; i < r->group.n_members && !r->error; i++) {
-        if (r->members[i].error) {
+        if (r->members[i].error && !r->group.members[i].designated_qpn) {
             r->error = xstrdup(r->members[i].error);
         }
     }

@@ -18,7 +18,7 @@ struct rollout_member {
     bool has_counted; /* in this epoch, whether its branch is still there or not. */
 
     /* Out.  An error that is there before the step says that the member's registration makes no
-     * sense. */
+     * sense; 'too_late' of one that is not registered stays as it is. */
     char *error;      /* why it cannot be served. */
     bool provisioned; /* a node has been told of it. */
     bool copied;      /* the source agent has been told of it. */

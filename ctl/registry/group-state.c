@@ -49,6 +49,12 @@ member_is_slow(const struct rrec_member *m)
 }
 
 bool
+member_is_lost(const struct rrec_member *m)
+{
+    return m->branch && m->lost[0] && m->epoch == m->group->epoch;
+}
+
+bool
 member_is_active(const struct rrec_member *m)
 {
     return member_is_slow(m) || (m->epoch == m->group->epoch && !strcmp(m->state, "active"));

@@ -24,6 +24,9 @@ bool group_serves(const struct rrec_group *);
 bool member_is_lacking(const struct rrec_member *);
 /* Is it slow: active, and holds up its group? */
 bool member_is_slow(const struct rrec_member *);
+/* Is it lost in its group's epoch?  A registration that has no branch yet is not, whatever its row
+ * says of the one before. */
+bool member_is_lost(const struct rrec_member *);
 /* Is it active in its group's epoch? */
 bool member_is_active(const struct rrec_member *);
 

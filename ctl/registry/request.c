@@ -203,14 +203,14 @@ check_existing(const struct rrec_member *m, const struct request_member *r, cons
     if (m->epoch != m->group->epoch) {
         return 0;
     }
-    if (m->lost[0] && m->group->lost[0]) {
+    if (member_is_lost(m) && m->group->lost[0]) {
         return refuse(EHOSTDOWN, whyp,
                       "%s is lost in epoch %" PRId64
                       " of group %s, which has failed: castctl group "
                       "reset %s starts another",
                       m->host, m->epoch, group, group);
     }
-    if (m->lost[0]) {
+    if (member_is_lost(m)) {
         return 0; /* the group goes on without it. */
     }
     if (m->n_designated_qpn && !member_is_active(m)) {

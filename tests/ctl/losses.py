@@ -203,6 +203,42 @@ def lost_all_before_admission(w):
     start_anew(w, ['r1', 'r2'])
 
 
+def lost_all_but_newcomers(w):
+    """Who waits elsewhere in the tree is taken out, also if it has been admitted meanwhile: else
+    its edge would confirm what nobody has, and the nodes above go on with that."""
+    ready_figure_1(w, 'prune', ['r1'])
+    w.set_started()
+    for host, qpn in (('r4', 20), ('r5', 21)):
+        w.castctl(MEMBER % (host, qpn))
+    for parent, node in (('n5', 'n3'), ('n6', 'n5')):
+        w.apply_all_until('%s is waited for' % node,
+                          lambda n=node: 'node %s ' % n in w.member('r4')['status'])
+        w.say_joined(parent, **{node: 70})
+    w.apply_all_until('both are admitted', lambda: w.joining('n3')
+                      == {'r4': ('admit', None), 'r5': ('admit', None)})
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    w.castd.send_signal(signal.SIGSTOP)
+    report(w, 'n1', 'r1', SILENT)
+    report(w, 'n6', 'n4', REFUSED)
+    w.castd.send_signal(signal.SIGCONT)
+    w.expect_state('failed', '^all members are lost: r1 .no progress')
+    w.say_joined('n3', r5=71)
+    w.expect('a0', (['r1'], True))
+    w.settled()
+    check_equal('n3, before the agent applied', w.members_at('n3'), ['r4', 'r5'])
+    w.restart_castd()
+    w.apply('a0')
+    w.expect_shapes(n6='>>n4 <source n4', n4='>n1 <n6 n1', n1='<n4 r1')
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    for host in ('r4', 'r5'):
+        w.expect_member(host, 'joining',
+                        '^the group has started, and it has failed: joins in the next epoch')
+    w.castctl('group set g --policy fail-group')
+    w.apply_all_until('all is applied', lambda: all_applied(w))
+    check_equal('the agent', w.members_at('a0'), (['r1'], True))
+    start_anew(w, ['r1', 'r4', 'r5'])
+
+
 def lost_all_at_once(w):
     ready_group(w, 'prune', ['r1', 'r2'])
     ids = {name: b['id'] for name, b in w.tree('n1')['branches'].items()}
@@ -436,7 +472,7 @@ def slow_members(w):
 
 
 def lost_in_earlier_epoch(w):
-    """A report about an epoch that is over means nothing."""
+    """A report about an epoch that is over means nothing to who registers again."""
     ready_group(w, 'fail-group')
     w.castctl('group reset g')
     report(w, 'n1', 'r1', SILENT, epoch=1)
@@ -502,6 +538,33 @@ def policy_after_loss(w):
     w.expect_state('failed', '^member r3 is lost')
 
 
+def policy_while_pruned(w):
+    """Who was lost under prune does not fail the group when the policy changes before it is out."""
+    ready_figure_1(w, 'prune')
+    report(w, 'n1', 'r1', SILENT)
+    report(w, 'n6', 'n5', SILENT)
+    w.expect('a0', (['r2', 'r3'], True))
+    w.castctl('group set g --policy fail-group')
+    w.settled()
+    w.expect_state('degraded', 'r1 lost: no progress .*; r4 lost: behind node n5.*; r5 lost: ')
+    # What the edge says of it later is no other loss.
+    report(w, 'n3', 'r4', REFUSED)
+    w.expect_member('r4', 'lost', '^NAK 0x62')
+    w.restart_castd()
+    w.apply_all_until('they are out', lambda: w.members_at('n1') == ['r2'] and not w.tree('n5')
+                      and all_applied(w))
+    w.expect_state('degraded', '^r1 lost: ')
+    report(w, 'n2', 'r3', SILENT)
+    w.expect_state('failed', '^member r3 is lost')
+    # The other way round it is taken out, whatever the policy is then.
+    w.castctl('group set g --policy prune')
+    w.expect('a0', (['r2'], True))
+    w.castctl('group set g --policy fail-group')
+    w.settled()
+    w.expect_state('degraded', 'r3 lost: ')
+    w.apply_all_until('r3 is out', lambda: not w.tree('n2') and all_applied(w))
+
+
 def policy_options(w):
     """Values that make no sense are refused, with the numbers."""
     w.castctl('group add g --timeout 14 --liveness 269 --policy prune')
@@ -548,8 +611,9 @@ def policy_options(w):
 
 CASES = (slow_members, lost_fails_group, lost_is_pruned,
          lost_comes_back, lost_before_it_joined, lost_all,
-         lost_all_before_admission, lost_all_at_once, lost_node,
+         lost_all_before_admission, lost_all_but_newcomers, lost_all_at_once, lost_node,
          lost_node_comes_back, lost_node_of_newcomer, lost_node_fails_newcomer,
          newcomer_at_blank_node,
          lost_behind_node, lost_at_agent, lost_without_castd,
-         lost_while_leaving, lost_in_earlier_epoch, policies, policy_after_loss, policy_options)
+         lost_while_leaving, lost_in_earlier_epoch, policies, policy_after_loss,
+         policy_while_pruned, policy_options)

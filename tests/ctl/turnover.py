@@ -2,7 +2,7 @@
 """Receivers whose queue pairs outlive an epoch: what castd makes of what edges find out."""
 import signal
 
-from losses import SILENT, all_applied, report
+from losses import REFUSED, SILENT, all_applied, report
 from watch import Watch
 from world import check_equal, wait_until
 
@@ -327,6 +327,98 @@ def leaves_meanwhile(w):
     check_equal('rows', (w.db.rows('Branch'), w.db.rows('Member')), ([], []))
 
 
+def lost_at_the_end(w):
+    """A loss that castd has not looked at when the epoch ends is one of that epoch."""
+    ready_kept(w, 'prune', ('r1', 'r2'))
+    w.castd.send_signal(signal.SIGSTOP)
+    report(w, 'n1', 'r1', SILENT)
+    w.castctl('--wait=none source set g --host h0 --qpn 19')
+    w.restart_castd()
+    w.expect_member('r1', 'joining', '^must register again in epoch 2$')
+    until_asked(w, 'n1', ['r2'])
+    row = w.db.row('Member', host='r1')
+    check_equal('r1', (row['epoch'], row['lost']), (1, ''))
+    check_equal('the group', (w.show()['started'], w.db.row('Group', name='g')['lost']),
+                (False, ''))
+
+
+def lost_after_the_end(w, policy):
+    """One of an epoch that is over counts as long as trees of that are there."""
+    ready_kept(w, policy, ('r1', 'r2', 'r3', 'r9'))
+    w.castctl('source set g --host h0 --qpn 19')
+    w.castctl('source set g --host h0 --qpn 20')
+    w.expect_member('r1', 'joining', '^waiting for node a0 ')
+    report(w, 'n1', 'r1', SILENT, 1)
+    report(w, 'n1', 'n2', REFUSED, 1)
+    w.expect_member('r1', 'lost', '^was lost in epoch 1: no progress .* .seen by n1.$')
+    w.expect_member('r9', 'lost', '^was lost in epoch 1: behind node n2: NAK 0x62 .* .seen by n1.$')
+    check_equal('r1', w.db.row('Member', host='r1')['lost_psn'], ['set', []])
+    # Another queue pair of the host has nothing to do with it, though it has the same number.
+    w.castctl(KEPT % ('r9', 17))
+    w.expect_member('r9', 'joining')
+    w.restart_castd()
+    w.apply_all_until('all applied', lambda: all_applied(w) and asked(w, 'n1') == {
+        'r2': ('ask', None, 0x101), 'r3': ('ask', None, 0x101)})
+    check_equal('the group', (w.show()['started'], w.db.row('Group', name='g')['lost']),
+                (False, ''))
+    say_found(w, 'n1', r2=5, r3=6)
+    w.apply_all_until('degraded', lambda: w.show()['state'] == 'degraded' and all_applied(w))
+    w.expect_state('degraded', '^r1 lost: was lost in epoch 1: no progress [^;]*$')
+    check_equal('the agent', w.members_at('a0'), (['r2', 'r3', 'r9'], True))
+    w.castctl(KEPT % ('r1', 17))
+    expect_ready(w, ('r1', 'r2', 'r3', 'r9'))
+
+
+def lost_after_the_end_prune(w):
+    lost_after_the_end(w, 'prune')
+
+
+def lost_after_the_end_fail_group(w):
+    lost_after_the_end(w, 'fail-group')
+
+
+def lost_before_it_registered(w):
+    """The loss of an earlier registration is none of one that castd has not looked at yet."""
+    ready_kept(w, 'prune', ('r1', 'r2'))
+    report(w, 'n1', 'r1', SILENT)
+    w.expect_member('r1', 'lost')
+    w.apply_all_until('r1 is out', lambda: w.members_at('n1') == ['r2'] and all_applied(w))
+    w.castd.send_signal(signal.SIGSTOP)
+    w.castctl('--wait=none ' + KEPT % ('r1', 20))
+    w.refused('--wait=none ' + KEPT % ('r1', 21), 2, 'r1 is registered in epoch 1 .* QPN 0x14')
+    w.castctl('--wait=none source set g --host h0 --qpn 19')
+    w.restart_castd()
+    until_asked(w, 'n1', ['r1', 'r2'])
+    say_found(w, 'n1', r1=1000, r2=7)
+    expect_ready(w, ('r1', 'r2'))
+
+
+def cannot_be_served(w):
+    """Who was kept and cannot be served fails alone; who registers anew still fails the group."""
+    ready_kept(w, 'prune', ('r1', 'r2', 'r3'))
+    w.cut_host('n1', 'r3')
+    w.expect_state('failed', '^member r3 is not behind n1 any more')
+    w.castctl('source set g --host h0 --qpn 19')
+    w.expect_member('r3', 'failed', '^member r3: no path')
+    until_asked(w, 'n1', ['r1', 'r2'])
+    w.restart_castd()
+    w.expect_state('pending', '^asking r1, r2 where')
+    say_found(w, 'n1', r1=5, r2=6)
+    w.apply_all_until('degraded', lambda: w.show()['state'] == 'degraded' and all_applied(w))
+    w.expect_state('degraded', '^r3 failed: ')
+    check_equal('the agent', w.members_at('a0'), (['r1', 'r2'], True))
+    for host in ('r1', 'r2'):
+        w.cut_host('n1', host)
+    w.castctl('source set g --host h0 --qpn 20')
+    w.expect_state('pending', '^waiting for members: none can be served in epoch 3$')
+    w.castctl('link add n1:tr1 r1:tr1')
+    until_asked(w, 'n1', ['r1'])
+    w.castctl('group reset g')
+    w.castctl(KEPT % ('r3', 20))
+    w.castctl('source set g --host h0 --qpn 19')
+    w.expect_state('failed', '^member r3: no path')
+
+
 def late_answer(w):
     """castd finds a member that is asked in an epoch which has started."""
     ready_kept(w, 'prune', ('r1', 'r2'))
@@ -379,4 +471,6 @@ def watched(w):
 
 
 CASES = (all_found, some_lost_fail_group, some_lost_prune, all_lost, registers_again, twice_quickly,
-         without_keep, other_host, leaves_meanwhile, late_answer, watched)
+         without_keep, other_host, leaves_meanwhile, lost_at_the_end,
+         lost_after_the_end_prune, lost_after_the_end_fail_group, lost_before_it_registered,
+         cannot_be_served, late_answer, watched)

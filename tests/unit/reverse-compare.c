@@ -429,6 +429,23 @@ filtered_by_both(struct run *run, const struct ledger_entry *e, psn_t q)
     return filtered;
 }
 
+/* Does nobody count yet, or is one left who counts and is not lost? */
+static bool
+others_are_left(const struct run *run)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < run->n; i++) {
+        const struct ledger_entry *e = &run->ledger[i];
+
+        if (!e->joining && !e->lost) {
+            return true;
+        }
+        any |= !e->joining;
+    }
+    return !any;
+}
+
 /* May there be a copy of PSN q for this branch?  That may be what it joins by. */
 static bool
 taken_by_both(struct run *run, struct ledger_entry *e, psn_t q)
@@ -442,6 +459,7 @@ taken_by_both(struct run *run, struct ledger_entry *e, psn_t q)
         /* Whoever joins has it all from q on, and nothing behind q has gone down. */
         REQUIRE(run, !e->is_node && takes && model_extend(q, run->h) + 1 == run->h);
         REQUIRE(run, psn_eq(b.first, q) && psn_eq(b.una, q));
+        REQUIRE(run, others_are_left(run));
         e->joining = false;
         e->spoke = true;
         e->question = false;
@@ -610,6 +628,9 @@ respond_both(struct run *run, uint32_t id, psn_t psn, uint8_t syndrome)
             if (!branch.waits) {
                 /* A node, of which nothing was needed below what it has said, or has gone up. */
                 int64_t first = model_extend(branch.first, run->h);
+                e->joining = true;
+                REQUIRE(run, others_are_left(run));
+                e->joining = false;
                 REQUIRE(run, e->is_node && aeth_class(syndrome) == AETH_CLASS_ACK);
                 REQUIRE(run, first == x + 1 || (first > x + 1 && first == run->sent_up));
                 e->spoke = true;

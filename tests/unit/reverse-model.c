@@ -796,21 +796,30 @@ model_position(struct model *m, uint32_t id, bool as_said, uint64_t now)
 static bool
 is_proven(struct model *m)
 {
-    size_t n_counted = 0, n_proven = 0;
+    size_t n_proven = 0;
 
     for (size_t i = 0; i < m->n; i++) {
-        bool counts = !m->b[i].joining && !m->b[i].pruned;
-
-        n_counted += counts;
-        n_proven += counts && m->b[i].proven;
+        n_proven += !m->b[i].joining && !m->b[i].pruned && m->b[i].proven;
     }
     if (m->lost_state && !m->proven) {
-        m->proven = !n_counted && m->params.started_before
+        m->proven = !n_counted(m) && m->params.started_before
                         ? m->params.root && m->last_down >= m->proven_by + 1000000
-                        : n_proven == n_counted;
+                        : n_proven == n_counted(m);
         return m->proven;
     }
     return m->started || !m->params.started_before;
+}
+
+/* R17: does somebody count, and is everybody lost who does? */
+static bool
+all_lost(const struct model *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        if (!m->b[i].joining && !m->b[i].lost) {
+            return false;
+        }
+    }
+    return n_counted(m) > 0;
 }
 
 bool
@@ -821,7 +830,7 @@ model_may_admit(struct model *m, psn_t q)
     for (size_t i = 0; i < m->n; i++) {
         any |= m->b[i].ready;
     }
-    return any && m->f_known && model_extend(q, m->h) >= m->h && is_proven(m);
+    return any && m->f_known && model_extend(q, m->h) >= m->h && !all_lost(m) && is_proven(m);
 }
 
 void
@@ -1112,7 +1121,7 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
         return silent;
     }
     *why = DROP_none;
-    if (b->joining && !(m->f_known && is_proven(m))) {
+    if (b->joining && !(m->f_known && !all_lost(m) && is_proven(m))) {
         b->n_dups++;
         return silent;
     }

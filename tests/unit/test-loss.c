@@ -441,6 +441,46 @@ START_TEST(only_pruned_branches_are_left)
     }
 END_TEST
 
+/* Nobody joins once all are lost: neither a receiver (0), with a packet that begins a message and
+ * asks for nothing, nor a node (1).  So the source is told. */
+START_TEST(lost_branches_let_nobody_join)
+    {
+        bool is_node = _i;
+
+        setup_group(2, true);
+        down(START, START + 2);
+        ack(1, START + 1);
+        ack(2, START + 1);
+        ck_assert_int_eq(reverse_branch_wait(r, 3, is_node, psn_make(7)), 0);
+        reverse_position(r, 3, true, now);
+        respond(1, AETH_NAK_REM_ACCESS, START + 1);
+        down(START + 2, START + 3);
+        respond(1, AETH_NAK_REM_ACCESS, START + 2);
+        ck_assert(branch(1).pruned);
+        ck_assert_int_eq(reverse_may_admit(r, psn_make(START + 3)), !is_node);
+        ack(2, START + 2);
+        /* The other one refuses what it has asked for nothing about. */
+        note(reverse_down(r, psn_make(START + 3), false, now));
+        respond(2, AETH_NAK_REM_ACCESS, START + 3);
+        ck_assert_uint_eq(n_lost(), 2);
+        expect_up(AETH_NAK_REM_ACCESS, START + 3);
+        ck_assert(!reverse_may_admit(r, psn_make(START + 4)));
+        note(reverse_down(r, psn_make(START + 4), false, now));
+        if (is_node) {
+            ack(3, START + 4);
+        }
+        ck_assert(branch(3).waits && !branch(2).pruned);
+        n_out = 0;
+        down(START + 3, START + 5);
+        ck_assert_uint_eq(n_out, 1);
+        expect_up(AETH_NAK_REM_ACCESS, START + 3);
+        /* It is not for good: nobody is left who counts. */
+        uint32_t ids[] = {1, 2};
+        note(reverse_branches_remove(r, ids, 2, now));
+        ck_assert_int_eq(reverse_may_admit(r, psn_make(START + 5)), !is_node);
+    }
+END_TEST
+
 START_TEST(last_lost_branch_makes_way)
     {
         uint32_t ids[] = {1, 2};
@@ -566,6 +606,7 @@ loss_suite(void)
     tcase_add_test(tc, policy_can_change_after_the_loss);
     tcase_add_test(tc, another_liveness_time_begins_anew);
     tcase_add_test(tc, only_pruned_branches_are_left);
+    tcase_add_loop_test(tc, lost_branches_let_nobody_join, 0, 2);
     tcase_add_test(tc, last_lost_branch_makes_way);
     tcase_add_test(tc, lowest_of_an_earlier_round_is_forgotten);
     tcase_add_test(tc, anchored_by_an_old_response);
