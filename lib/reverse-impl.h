@@ -7,8 +7,10 @@
 
 #include "lib/reverse.h"
 
+/* More PSNs than a source has outstanding. */
+#define MAX_OUTSTANDING (1 << 20)
 /* Ticks in the liveness time. */
-#define LIVENESS_TICKS 32
+#define LIVENESS_TICKS  32
 
 /* What a branch did and was asked; reverse-liveness.c. */
 struct liveness {
@@ -64,6 +66,8 @@ struct branch {
     bool doubted;     /* somebody wants to know whether it lives... */
     uint8_t n_doubts; /* ...and has asked it so many times... */
     bool unanswered;  /* ...in vain, and it lacked nothing. */
+    bool blind;       /* it was asked while una was unknown, and not heard since. */
+    uint64_t doubted_at;
     struct liveness liveness;
     struct pace pace;
     bool shares;     /* it gets the same copies as others; reverse-copies.c. */
@@ -212,6 +216,10 @@ void join_bound(struct reverse *, struct branch *b);
 
 /* Something was heard of 'b'.  Had it been asked, and was it silent since? */
 bool liveness_hear(struct reverse *, struct branch *b);
+/* A branch with 'blind' expects PSN 'una': may it have executed a question (R16)? */
+bool liveness_has_executed(const struct reverse *, psn_t una);
+/* The same, of a branch that was not heard since, when q goes down first. */
+bool liveness_may_have_executed(const struct reverse *, const struct branch *, psn_t q);
 /* PSN q went down and has to be confirmed, unless it is below 'floor'. */
 void liveness_expect(struct reverse *, psn_t q, psn_t floor, uint64_t now);
 /* A copy of PSN q was made for 'b'. */

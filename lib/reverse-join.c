@@ -16,9 +16,6 @@
 #include "lib/reverse-impl.h"
 #include "lib/roce.h"
 
-/* More PSNs than a source has outstanding. */
-#define MAX_OUTSTANDING (1 << 20)
-
 static const struct reverse_out nothing;
 
 int

@@ -33,6 +33,8 @@
 #define DOUBTS            8
 /* after each of these times. */
 #define DOUBT_USEC        50000
+/* Between the start PSN and what is asked if nothing is known. */
+#define BLIND_DISTANCE    (1 << 22)
 /* When 'lowest' is forgotten, a branch that did not answer it has been unasked for too long. */
 #define LOWEST_TICKS      (UNASKED_TICKS + 2)
 /* Most PSNs in the shared range, so that they can be compared with any una. */
@@ -77,6 +79,57 @@ can_ask(const struct reverse *r, const struct branch *b)
     bool known = b->anchored && (r->started || !r->params.started_before);
 
     return b->idle_asked && !b->lost && (b->waits || known);
+}
+
+/* May 'b', which is doubted, be asked though nothing is known of what it has (R16)? */
+static bool
+can_ask_blindly(const struct reverse *r, const struct branch *b, uint64_t now)
+{
+    return b->idle_asked && !b->lost && !b->waits && !can_ask(r, b)
+           && (r->started || now >= b->doubted_at + REVERSE_LIFETIME_USEC);
+}
+
+/* While nothing has gone down: one of the two is behind what any queue pair expects. */
+static psn_t
+blind_psn(const struct reverse *r, bool above)
+{
+    return psn_add(r->params.start_psn, above ? BLIND_DISTANCE : -BLIND_DISTANCE);
+}
+
+bool
+liveness_has_executed(const struct reverse *r, psn_t una)
+{
+    for (unsigned above = 0; !r->started && above < 2; above++) {
+        int32_t behind = psn_cmp(una, blind_psn(r, above));
+
+        if (behind == 0 || behind == 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+liveness_may_have_executed(const struct reverse *r, const struct branch *b, psn_t q)
+{
+    for (unsigned above = 0; b->blind && above < 2; above++) {
+        int32_t distance = psn_cmp(q, blind_psn(r, above));
+
+        if (distance > -MAX_OUTSTANDING && distance < MAX_OUTSTANDING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The PSN of a question to 'b', in the epoch's numbers. */
+static psn_t
+question_psn(const struct reverse *r, const struct branch *b)
+{
+    if (can_ask(r, b)) {
+        return psn_add(b->una, -1);
+    }
+    return r->started ? psn_add(r->anchor_floor, -1) : blind_psn(r, b->n_doubts % 2 == 0);
 }
 
 /* R16: is 'b' to be asked?  Not if copies of what it lacks ask it. */
@@ -131,11 +184,11 @@ reverse_next_question(struct reverse *r, uint32_t *id, psn_t *psn)
         if (b->liveness.due) {
             b->liveness.due = false;
             r->n_due--;
-            if (!may_ask(r, b) && !(b->doubted && can_ask(r, b))) {
+            if (!may_ask(r, b) && !(b->doubted && (can_ask(r, b) || b->blind))) {
                 continue;
             }
             *id = b->id;
-            *psn = psn_add(b->una, -1);
+            *psn = question_psn(r, b);
             return true;
         }
     }
@@ -149,7 +202,7 @@ liveness_hear(struct reverse *r, struct branch *b)
 
     r->n_decided += b->doubted || b->unanswered;
     r->n_doubted -= b->doubted;
-    b->doubted = b->unanswered = false;
+    b->doubted = b->unanswered = b->blind = false;
 
     b->liveness.heard = true;
     b->liveness.alive |= was_asked; /* even if it has come to lack something meanwhile. */
@@ -177,6 +230,7 @@ reverse_doubt(struct reverse *r, uint32_t id, uint64_t now)
         b->doubted = true;
         b->unanswered = false;
         b->n_doubts = 0;
+        b->doubted_at = now;
         r->doubt_at = now;
     }
 }
@@ -344,14 +398,16 @@ doubt(struct reverse *r, uint64_t now)
         if (!b->doubted) {
             continue;
         }
-        if (b->n_doubts == DOUBTS && !lacks(r, b)) {
+        /* Without una nothing may be said upwards before a liveness time has passed. */
+        if (b->n_doubts == DOUBTS && (!lacks(r, b) || (!b->anchored && !r->tick_usec))) {
             b->doubted = false;
             b->unanswered = true;
             r->n_decided++;
             r->n_doubted--;
-        } else if (b->n_doubts == DOUBTS) {
+        } else if (b->n_doubts == DOUBTS && b->anchored) {
             branch_lose(r, b, wants(r, b), LOSS_UNANSWERED, AETH_NAK_REM_OP, now);
-        } else if (can_ask(r, b)) {
+        } else if (b->n_doubts < DOUBTS && (can_ask(r, b) || can_ask_blindly(r, b, now))) {
+            b->blind |= !can_ask(r, b);
             b->n_doubts++;
             ask(r, b);
         }

@@ -231,7 +231,8 @@ reverse_jump_suspicious(const struct reverse *r, psn_t q)
 static void
 start_without_state(struct reverse *r, psn_t q, uint64_t now)
 {
-    r->h = r->asked_to = r->asked_before = q;
+    r->h = r->asked_to = r->asked_before = r->lowest = q;
+    r->lowest_age = 0;
     r->f_known = false;
     r->without_state = true;
     r->proven_by = now + REVERSE_LIFETIME_USEC;
@@ -242,7 +243,7 @@ start_without_state(struct reverse *r, psn_t q, uint64_t now)
     for (size_t i = 0; i < r->n_branches; i++) {
         struct branch *b = r->branches[i];
 
-        b->anchored = false;
+        b->anchored = b->pace.known = false;
         reverse_n_visits++;
         if (DEFECT(ANCHOR)) {
             branch_update(r, b, q, REVERSE_NONE, 0, now);
@@ -250,6 +251,8 @@ start_without_state(struct reverse *r, psn_t q, uint64_t now)
             /* It had answered no question, and has got nothing. */
             branch_update(r, b, r->may_be_new ? r->params.start_psn : r->anchor_floor,
                           REVERSE_FATAL, b->code, now);
+        } else if (!b->lost && liveness_may_have_executed(r, b, q)) {
+            branch_lose(r, b, r->anchor_floor, LOSS_UNANSWERED, AETH_NAK_REM_OP, now);
         }
     }
 }
@@ -389,6 +392,7 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         *why = DROP_resp_opcode;
         return nothing;
     }
+    bool blind = b->blind && !b->lost;
     bool was_asked = liveness_hear(r, b);
     if (b->pruned || (b->waits && (!b->is_node || cond != REVERSE_NONE))) {
         *why = DROP_none;
@@ -396,6 +400,11 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         return nothing;
     }
     psn_t una = cond == REVERSE_NONE ? psn_add(psn, 1) : psn;
+    if (blind && liveness_has_executed(r, una)) {
+        *why = DROP_none;
+        branch_lose(r, b, b->una, LOSS_ELSEWHERE, AETH_NAK_REM_OP, now);
+        return decide(r, false, now);
+    }
     if (was_asked && cond == REVERSE_NONE && b->cond == REVERSE_NONE && b->anchored
         && psn_eq(una, b->una)) {
         *why = DROP_none;

@@ -96,8 +96,9 @@ bool reverse_next_question(struct reverse *, uint32_t *id, psn_t *psn);
 /* Can there be one? */
 bool reverse_has_questions(const struct reverse *);
 /* Asks the branch at once whether it lives, whatever it lacks: reverse_next_question() has the
- * first question after the next reverse_timer().  If it answers none of 8 in 0.4 s that is said
- * (below), and it is lost if it lacks something. */
+ * first question after the next reverse_timer(), or 1 s later if the epoch had started and nothing
+ * went down since.  If it answers none of 8 in 0.4 s that is said (below), and it is lost if it
+ * lacks something.  If una is unknown then, it is lost when the liveness time is over. */
 void reverse_doubt(struct reverse *, uint32_t id, uint64_t now);
 /* The branch has shown that it lives, and nothing else. */
 void reverse_heard(struct reverse *, uint32_t id);

@@ -27,6 +27,7 @@ struct ledger_entry {
     bool is_asked, question; /* while it lacks nothing; and was, and was not heard since. */
     bool doubted;            /* was it, ever? */
     unsigned n_questions;    /* since it was heard. */
+    bool blind;              /* was it asked, ever, while nothing was known of what it has? */
 };
 
 struct run {
@@ -159,13 +160,15 @@ note_losses(struct run *run)
             REQUIRE(run, b.lost != LOSS_REFUSED || e->refused);
             bool silent = b.lost == LOSS_SILENT || b.lost == LOSS_UNANSWERED;
             bool in_vain = e->doubted && e->n_questions >= 8;
+            bool blind = e->blind && !e->joining && b.lost != LOSS_SILENT;
+            in_vain |= blind;
             REQUIRE(run, b.lost != LOSS_UNANSWERED || e->question || in_vain);
             bool owes = e->question || (!e->joining && (!e->spoke || e->confirmed < run->h));
             REQUIRE(run, !silent || owes);
-            REQUIRE(run, (b.lost == LOSS_ELSEWHERE) <= e->joining);
+            REQUIRE(run, b.lost != LOSS_ELSEWHERE || e->joining || blind);
             REQUIRE(run, !silent || in_vain || run->now - e->since >= 30 * run->tick);
-            REQUIRE(run, !silent || e->asked >= e->since);
-            REQUIRE(run, e->joining || una < run->h || (e->question && una == run->h));
+            REQUIRE(run, !silent || blind || e->asked >= e->since);
+            REQUIRE(run, e->joining || una < run->h || ((e->question || blind) && una == run->h));
             bool presumed = b.lost != LOSS_REFUSED && run->without_state;
             if (presumed && (!e->spoke || una > e->confirmed)) {
                 e->confirmed = una; /* the source repeats from there. */
@@ -264,7 +267,10 @@ ask_both(struct run *run)
             if (e->id == id) {
                 REQUIRE(run, e->is_asked && !e->lost);
                 /* It has that PSN, and no other may be executed. */
-                REQUIRE(run, e->joining || model_extend(psn, run->h) == e->confirmed - 1);
+                bool known = e->spoke && (run->m.started || !run->m.params.started_before);
+                REQUIRE(run, e->joining || !known || model_extend(psn, run->h) == e->confirmed - 1);
+                REQUIRE(run, e->joining || known || e->doubted);
+                e->blind |= !e->joining && !known;
                 REQUIRE(run, e->joining || psn_eq(psn, model_psn));
                 bool lacks = !e->joining && e->confirmed < run->h;
                 e->since = e->question || lacks ? e->since : run->now;
@@ -395,9 +401,14 @@ note_start(struct run *run, psn_t q)
         run->sent_up = run->h - (1 << 22);
     }
     for (size_t i = 0; i < run->n; i++) {
-        run->ledger[i].spoke = fresh;
-        run->ledger[i].confirmed = run->sent_up;
-        run->ledger[i].since = run->now;
+        struct ledger_entry *e = &run->ledger[i];
+        bool may_be_new = psn_cmp(q, run->m.params.start_psn) >= 0;
+
+        /* Who was lost before that has got nothing. */
+        e->spoke = fresh || e->lost;
+        e->confirmed =
+            e->lost && may_be_new ? model_extend(run->m.params.start_psn, run->h) : run->sent_up;
+        e->since = run->now;
     }
 }
 
@@ -632,7 +643,9 @@ respond_both(struct run *run, uint32_t id, psn_t psn, uint8_t syndrome)
                 REQUIRE(run, others_are_left(run));
                 e->joining = false;
                 REQUIRE(run, e->is_node && aeth_class(syndrome) == AETH_CLASS_ACK);
-                REQUIRE(run, first == x + 1 || (first > x + 1 && first == run->sent_up));
+                /* That is the start PSN if nothing of the epoch may be confirmed (R8). */
+                bool is_f = first == run->sent_up || psn_eq(branch.first, run->m.params.start_psn);
+                REQUIRE(run, first == x + 1 || (first > x + 1 && is_f));
                 e->spoke = true;
                 e->confirmed = first;
                 e->since = run->now;
@@ -768,6 +781,26 @@ ask_again(struct run *run)
     compare(run);
 }
 
+/* Nothing has gone down since the node was started; somebody is doubted. */
+static void
+idle(struct run *run)
+{
+    ask_when_idle_both(run, true);
+    for (uint32_t i = rnd(run, 64); i > 0; i--) {
+        uint64_t deadline = reverse_deadline(run->r);
+
+        run->now = deadline == UINT64_MAX || deadline < run->now ? run->now + 100 : deadline;
+        timer_both(run);
+        compare(run);
+        if (!rnd(run, 8)) {
+            event_heard(run);
+        } else if (!rnd(run, 16)) {
+            event_response(run);
+        }
+        compare(run);
+    }
+}
+
 /* Every branch that can confirms everything: then so does the aggregate. */
 static void
 finish(struct run *run)
@@ -827,6 +860,9 @@ reverse_compare(const struct reverse_string *string)
     }
     while (run.n < n) {
         add_both(&run, new_id(&run));
+    }
+    if (params.started_before && rnd(&run, 2)) {
+        idle(&run);
     }
     for (run.event = 0; run.event < string->n_events; run.event++) {
         uint32_t x = rnd(&run, 256);

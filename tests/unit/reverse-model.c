@@ -495,6 +495,47 @@ set(struct model *m, struct model_branch *b, enum reverse_cond cond, uint8_t cod
     b->order = ++m->n_settings;
 }
 
+static void
+lose(struct model *m, struct model_branch *b, int64_t una, enum reverse_loss loss, uint8_t code,
+     uint64_t now)
+{
+    b->doubted = false;
+    if (b->joining) {
+        b->lost = loss;
+        b->code = code;
+        b->ready = false;
+        return;
+    }
+    note_una(b, una);
+    b->known = true;
+    b->una = una;
+    b->lost = loss;
+    set(m, b, REVERSE_FATAL, code, now);
+    if (una >= m->h) {
+        b->reported = true; /* nothing went down that it could name. */
+        b->order = 0;
+        m->n_settings--;
+    }
+    prune(m);
+    forget_paces(m);
+}
+
+/* R16: what a question has if nothing went down yet, and nothing is known: below the start PSN, or
+ * above it. */
+static psn_t
+blind_psn(const struct model *m, bool above)
+{
+    return wire(m->start + (above ? 1 : -1) * (INT64_C(1) << 22));
+}
+
+/* How far apart are two PSNs? */
+static int64_t
+distance(psn_t a, psn_t b)
+{
+    int64_t x = model_extend(a, 16 * PSN_SPACE + (int64_t) b.v) - (16 * PSN_SPACE + (int64_t) b.v);
+    return x < 0 ? -x : x;
+}
+
 struct reverse_out
 model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
 {
@@ -516,11 +557,14 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
             m->repeated_ago = 0;
             m->asked_below = m->asked_up_to = m->asked_before = m->h;
             m->proven_by = now + 1000000;
-            for (size_t i = 0; i < m->n; i++) {
-                struct model_branch *b = &m->b[i];
-
-                b->known = false;
-                if (b->lost && !b->joining && !b->pruned) {
+            for (struct model_branch *b = NULL;
+                 (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
+                b->known = b->known_at[0] = false;
+                if (b->blind && !b->lost
+                    && (distance(q, blind_psn(m, false)) < 1 << 20
+                        || distance(q, blind_psn(m, true)) < 1 << 20)) {
+                    lose(m, b, m->anchor_floor, LOSS_UNANSWERED, 0x63, now);
+                } else if (b->lost && !b->joining && !b->pruned) {
                     int64_t una =
                         m->may_be_new ? model_extend(m->params.start_psn, m->h) : m->anchor_floor;
                     note_una(b, una);
@@ -624,31 +668,6 @@ model_copied(struct model *m, uint32_t id, psn_t q, bool sent)
     }
 }
 
-static void
-lose(struct model *m, struct model_branch *b, int64_t una, enum reverse_loss loss, uint8_t code,
-     uint64_t now)
-{
-    b->doubted = false;
-    if (b->joining) {
-        b->lost = loss;
-        b->code = code;
-        b->ready = false;
-        return;
-    }
-    note_una(b, una);
-    b->known = true;
-    b->una = una;
-    b->lost = loss;
-    set(m, b, REVERSE_FATAL, code, now);
-    if (una >= m->h) {
-        b->reported = true; /* nothing went down that it could name. */
-        b->order = 0;
-        m->n_settings--;
-    }
-    prune(m);
-    forget_paces(m);
-}
-
 static bool
 lacks_something(const struct model *m, const struct model_branch *b)
 {
@@ -661,6 +680,14 @@ can_be_asked(const struct model *m, const struct model_branch *b)
 {
     return b->idle_asked && !b->lost
            && (b->joining || ((m->started || !m->params.started_before) && b->known));
+}
+
+/* R16: it is doubted, and nothing is known of what it has. */
+static bool
+can_be_asked_blindly(const struct model *m, const struct model_branch *b, uint64_t now)
+{
+    return b->idle_asked && !b->lost && !b->joining && !can_be_asked(m, b)
+           && (m->started || now >= b->doubted_at + 1000000);
 }
 
 /* No copy of what it lacks was made for it for 17 ticks on end. */
@@ -702,9 +729,12 @@ model_next_question(struct model *m, uint32_t *id, psn_t *psn)
     for (struct model_branch *b = NULL; (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
         bool due = b->due;
         b->due = false;
-        if (due && (may_be_asked(m, b) || (b->doubted && can_be_asked(m, b)))) {
+        bool known = can_be_asked(m, b);
+        if (due && (may_be_asked(m, b) || (b->doubted && (known || b->blind)))) {
             *id = b->id;
-            *psn = wire(b->una - 1);
+            *psn = known        ? wire(b->una - 1)
+                   : m->started ? wire(m->anchor_floor - 1)
+                                : blind_psn(m, b->n_doubts % 2 == 0);
             return true;
         }
     }
@@ -718,6 +748,7 @@ model_heard(struct model *m, uint32_t id)
 
     if (b) {
         b->heard = true;
+        b->blind = false;
         b->life = b->life || b->question;
         b->question = false;
         b->doubted = b->unanswered = false;
@@ -733,6 +764,7 @@ model_doubt(struct model *m, uint32_t id, uint64_t now)
         b->doubted = true;
         b->unanswered = false;
         b->n_doubts = 0;
+        b->doubted_at = now;
         m->doubt_at = now;
     }
 }
@@ -1017,13 +1049,21 @@ ask_doubted(struct model *m, uint64_t now)
     }
     for (struct model_branch *b = NULL; (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
         any = any || b->doubted;
-        if (b->doubted && b->n_doubts == 8 && !lacks_something(m, b)) {
+        bool unknown = lacks_something(m, b) && !b->known;
+        if (b->doubted && b->n_doubts == 8 && unknown && m->tick) {
+            continue;
+        }
+        if (b->doubted && b->n_doubts == 8 && (!lacks_something(m, b) || unknown)) {
             b->doubted = false;
             b->unanswered = true;
         } else if (b->doubted && b->n_doubts == 8) {
             lose(m, b, wanted_by(m, b), LOSS_UNANSWERED, 0x63, now);
         } else if (b->doubted && can_be_asked(m, b)) {
             b->n_doubts++;
+            ask(b);
+        } else if (b->doubted && can_be_asked_blindly(m, b, now)) {
+            b->n_doubts++;
+            b->blind = true;
             ask(b);
         }
     }
@@ -1103,7 +1143,18 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
     }
     bool was_asked = b->question;
     bool proven = now >= m->proven_by;
+    bool blind = b->blind && !m->started && !b->lost;
     model_heard(m, id);
+    for (int above = 0; blind && above < 2; above++) {
+        /* A question that had what it expects is confirmed now. */
+        uint32_t expects = psn_add(psn, syndrome < 0x20).v;
+        psn_t asked = blind_psn(m, above);
+        if (expects == asked.v || expects == psn_add(asked, 1).v) {
+            *why = DROP_none;
+            lose(m, b, b->una, LOSS_ELSEWHERE, 0x63, now);
+            return after_event(m, false, now);
+        }
+    }
     if (b->pruned || (b->joining && (!b->is_node || syndrome >= 0x20))) {
         *why = DROP_none;
         b->n_dups++;

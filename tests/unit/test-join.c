@@ -418,6 +418,104 @@ START_TEST(is_doubted)
     }
 END_TEST
 
+/* An edge that was started again, and that nothing has come to since; receiver 1 is doubted. */
+static struct fixture *
+edge_that_doubts(void)
+{
+    struct fixture *f = fixture_create(&swedge_class, 2);
+
+    f->config.trees[0].policy.prune = true; /* and no liveness time. */
+    f->config.trees[0].started = true;
+    f->config.n_trees = 0;
+    fixture_configure(f);
+    f->config.n_trees = 1;
+    fixture_configure(f);
+    f->config.trees[0].branches[1].doubt = 1;
+    fixture_configure(f);
+    return f;
+}
+
+/* What such an edge asks in turn: one of the two is behind what any queue pair expects. */
+static uint32_t
+blind_psn(unsigned i)
+{
+    return (i % 2 ? START - (1u << 22) : START + (1u << 22)) & PSN_MASK;
+}
+
+/* Until the next question, which has this PSN. */
+static void
+await_question(struct fixture *f, uint32_t psn)
+{
+    do {
+        fixture_timer(f);
+    } while (!f->n_frames);
+    check_question(f, 1, psn);
+}
+
+/* It is decided while nothing is sent: any answer will do (0..2), and none (3) ends in the 'silent'
+ * of who lacks nothing.  Not so one that may have executed a question (4..6). */
+START_TEST(is_doubted_after_restart)
+    {
+        const struct {
+            uint8_t syndrome;
+            uint32_t psn;
+            uint32_t msn;
+            bool answers;
+            enum reverse_loss lost;
+        } cases[] = {
+            {AETH_ACK_UNLIMITED, START + 99, 7, true, LOSS_NONE},
+            {AETH_NAK_PSN_SEQ, START + 99, 7, true, LOSS_NONE},
+            {AETH_ACK_UNLIMITED, PSN_MASK, 0, true, LOSS_NONE},
+            {.answers = false},
+            {AETH_ACK_UNLIMITED, blind_psn(1), 7, true, LOSS_ELSEWHERE},
+            {AETH_NAK_PSN_SEQ, blind_psn(0) + 1, 7, true, LOSS_ELSEWHERE},
+            {AETH_NAK_PSN_SEQ, blind_psn(0), 7, true, LOSS_ELSEWHERE},
+        };
+        struct fixture *f = edge_that_doubts();
+        uint64_t since = f->now;
+
+        for (unsigned i = 1; i <= (cases[_i].answers ? 2 : 8); i++) {
+            await_question(f, blind_psn(i));
+        }
+        ck_assert_uint_ge(f->now - since, REVERSE_LIFETIME_USEC);
+        if (cases[_i].answers) {
+            edge_respond_msn(f, 1, cases[_i].syndrome, cases[_i].psn & PSN_MASK, cases[_i].msn,
+                             STAR_DQPN);
+        } else {
+            fixture_timer(f);
+        }
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert(!branch(f, 1).doubted);
+        ck_assert_int_eq(branch(f, 1).unanswered, !cases[_i].answers);
+        ck_assert_int_eq(branch(f, 1).lost, cases[_i].lost);
+        ck_assert_uint_lt(f->now - since, 2 * REVERSE_LIFETIME_USEC);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* The source sends before that is decided: what is sent may be what it has executed (0), or not
+ * (1), and then it is asked with what it has.  What it lacks is not known, so it is not lost. */
+START_TEST(is_doubted_when_the_source_goes_on)
+    {
+        bool near = !_i;
+        uint32_t psn = (blind_psn(1) + (near ? 1000 : 3 << 20)) & PSN_MASK;
+        struct roce_spec spec = edge_write(psn);
+        struct fixture *f = edge_that_doubts();
+
+        await_question(f, blind_psn(1));
+        edge_down(f, &spec, 2);
+        ck_assert_int_eq(branch(f, 1).lost, near ? LOSS_UNANSWERED : LOSS_NONE);
+        ck_assert_uint_eq(f->n_frames, near ? 1 : 2);
+        for (unsigned i = 0; !near && i < 7; i++) {
+            await_question(f, (psn - (1 << 22) - 1) & PSN_MASK);
+        }
+        fixture_timer(f);
+        ck_assert_int_eq(branch(f, 1).lost, near ? LOSS_UNANSWERED : LOSS_NONE);
+        ck_assert_int_eq(branch(f, 1).unanswered, !near);
+        fixture_destroy(f);
+    }
+END_TEST
+
 #define EARLIER_QPN 0x77u /* Designated QPN of an earlier epoch. */
 
 /* An edge that takes over receiver 1, whose queue pair was connected in an earlier epoch. */
@@ -512,6 +610,8 @@ join_suite(void)
     tcase_add_test(tc, only_one_waits);
     tcase_add_loop_test(tc, started_again_when_one_waits, 0, 2);
     tcase_add_loop_test(tc, is_doubted, 0, 2);
+    tcase_add_loop_test(tc, is_doubted_after_restart, 0, 7);
+    tcase_add_loop_test(tc, is_doubted_when_the_source_goes_on, 0, 2);
     tcase_add_test(tc, takes_over);
     tcase_add_test(tc, has_half_a_message);
     suite_add_tcase(s, tc);
