@@ -193,9 +193,7 @@ is_blank(const struct castd_tree *t)
     bool counts = false;
 
     for (size_t i = 0; i < t->row->n_branches; i++) {
-        const struct rrec_branch *b = t->row->branches[i];
-
-        counts |= !b->join || has_joined(t->row, b->id);
+        counts |= branch_counts(t->row, t->row->branches[i]);
     }
     return t->row->blank && !counts;
 }

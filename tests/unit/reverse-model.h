@@ -43,7 +43,7 @@ struct model_branch {
     bool doubted, unanswered;
     unsigned n_doubts;
     uint64_t doubted_at;
-    bool blind; /* it was asked so while its una was unknown, and not heard since. */
+    bool blind;  /* it was asked so while its una was unknown, and not heard since. */
     bool proven; /* R17: heard long enough after a start without state. */
     /* R15: has it asked for time where it stands?  In the ticks so far, the latest in bit 0: did it
      * owe, being asked, and was it at the minimum?  At the end of each, the latest first: what had
