@@ -508,7 +508,7 @@ def main():
         suite.case('two receivers are killed, policy prune', killed_is_pruned(FIG1, 'n2', 'n3'),
                    lab)
         suite.case('receivers are killed while nothing is sent', killed_while_idle, lab)
-        suite.case('receivers join in mid-stream', joins, lab)
+        suite.long_case('receivers join in mid-stream', joins, lab)
         suite.case('a receiver refuses the key, policy prune', refusal_is_pruned, lab)
         suite.case('castbench names who is lost, policy fail-group',
                    castbench_names('fail-group'), lab)

@@ -90,7 +90,8 @@ def edge_is_started_again(lab):
     crowd.tell('pace', 'anew', 600000)
 
     def waits(branch):
-        m = next(m for m in registry().rows('Member') if m['host'] == 'r4')
+        m = next(m for m in registry().rows('Member')
+                 if m['host'] == 'r4' and m['group'] == crowd.groups['anew']['_uuid'])
         return m['branch'] > branch and m['status'] == 'waiting for node n3 to answer' and m['branch']
     qpn = crowd.register('anew', 'r4')
     before = wait_until('r4 waits', lambda: waits(0))
