@@ -100,7 +100,11 @@ look_at_kept(void *lab_, unsigned unused, unsigned unused2)
             struct rc_info rc;
 
             rc_get_info(r->endpoint, &rc);
-            LAB_REQUIRE(lab, info.lost == LOSS_HALF && rc.failed, "r%u had no half message", i + 1);
+            /* Or it has received nothing, and the only NAK that names what it expects got lost. */
+            LAB_REQUIRE(lab,
+                        (info.lost == LOSS_HALF && rc.failed)
+                            || (info.lost == LOSS_UNANSWERED && rc.missing && !rc.msn),
+                        "r%u had no half message", i + 1);
             lab_receiver_restart(lab, i);
             lab->n_seen[LAB_SAW_half]++;
         } else {
