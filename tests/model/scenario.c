@@ -251,7 +251,7 @@ choose_slow(struct lab *lab)
 static void
 choose_late(struct lab *lab)
 {
-    lab->liveness_msec = 200;
+    lab->liveness_msec = 600; /* A bad link may hold up one for long. */
     lab->prune = true;
     lab->buffers = LAB_BUFFERS_READY;
     lab->writes_only = true;
