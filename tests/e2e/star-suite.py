@@ -292,7 +292,9 @@ def silent_receiver(lab):
 def capture(lab):
     """Captures every hop of a small write for the independent checker."""
     folder = os.path.join(RESULTS, 'captures-%d' % len(lab.receivers))
-    # No questions to idle receivers among the packets.
+    # No questions to idle receivers among the packets, nor to those of earlier groups.
+    for group in castctl_json('group', 'list'):
+        castctl('--wait=agents', 'group', 'set', group['name'], '--liveness', '0')
     group_add('capture', '--psn', '0xfffff8', '--liveness', '0')
     data = pattern(3 * 5000, 17)
     receivers = {r: Receiver(lab, 'capture', r, 20000) for r in lab.receivers}
