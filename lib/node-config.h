@@ -97,8 +97,8 @@ struct branch_config {
     /* Receiver: what its queue pair is connected to, and its responses have as DestQP, if that is
      * the Designated QPN of an earlier epoch.  0: it is the tree's. */
     uint32_t designated_qpn;
-    uint32_t
-        doubt; /* receiver: a number; each one asks once whether its queue pair lives.  0: none. */
+    /* Receiver: a number, each of which asks once whether its queue pair lives.  0: none. */
+    uint32_t doubt;
 };
 
 /* How an edge knows for whom a packet is: is it provisioned, or do the packet's TLVs say so? */
@@ -118,9 +118,9 @@ struct tree_config {
     struct in6_addr proxy;
     uint32_t designated_qpn;
     psn_t start_psn;
-    bool started; /* a packet of this epoch went down here, as far as the registry knows. */
+    bool started;   /* a packet of this epoch went down here, as far as the registry knows. */
     bool restarted; /* the node was started when it had this tree already. */
-    uint32_t mtu; /* path MTU of all QPs. */
+    uint32_t mtu;   /* path MTU of all QPs. */
     uint32_t designated_rkey; /* of the region with VA 0 and length region_len; 0: no WRITE. */
     uint64_t region_len;
     struct in6_addr source; /* the source host. */

@@ -240,9 +240,9 @@ find_lost_psn(const struct castd_group *g, int64_t branch)
     return NULL;
 }
 
-/* Does this loss, which is not in the rows yet, fail the group?  With policy fail-group the first of
- * a member that is counted does.  That of one who only waits does not, unless it is a node's above
- * it. */
+/* Does this loss, which is not in the rows yet, fail the group?  With policy fail-group the first
+ * of a member that is counted does.  That of one who only waits does not, unless it is a node's
+ * above it. */
 static bool
 fails_group(const struct castd_group *g, const struct rrec_member *m)
 {

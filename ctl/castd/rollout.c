@@ -39,8 +39,8 @@ castd_is_in_earlier_epoch(const struct castd_group *g, const char *host)
     return false;
 }
 
-/* A lost member is taken out if the group goes on without it.  If nobody is left the lost ones stay:
- * their nodes must go on telling the source. */
+/* A lost member is taken out if the group goes on without it.  If nobody is left the lost ones
+ * stay: their nodes must go on telling the source. */
 static bool
 is_pruned(const struct rrec_member *m, const struct castd_group *g)
 {

@@ -19,10 +19,10 @@ struct rrec_tree_node;
  * in *errp that names table, column and value. */
 bool intent_read(const struct rrec_node *node, struct node_config *out, char **errp);
 
-/* tree_config.row of this row: a number that no other row has. */
-uint64_t intent_tree_row(const struct rrec_tree_node *);
-
 /* The same for one tree.  The caller frees *out with tree_config_uninit(). */
 bool intent_read_tree(const struct rrec_tree_node *row, struct tree_config *out, char **errp);
+
+/* tree_config.row of this row: a number that no other row has. */
+uint64_t intent_tree_row(const struct rrec_tree_node *);
 
 #endif /* ctl/registry/intent.h */
