@@ -135,7 +135,7 @@ add_branch(struct aggregate *a, const struct branch_config *b, uint64_t now)
 {
     if (b->join == BRANCH_COUNTS
             ? reverse_branch_add(a->reverse, b->id, now)
-            : reverse_branch_wait(a->reverse, b->id, b->kind == BRANCH_NODE, b->psn)) {
+            : reverse_branch_wait(a->reverse, b->id, b->kind == BRANCH_NODE, b->psn, now)) {
         abort();
     }
     if (b->late) {
@@ -365,10 +365,10 @@ aggregate_question(struct aggregate *a, struct packet_pool *pool, uint64_t now,
     return NULL;
 }
 
-uint64_t
-aggregate_deadline(const struct aggregate *a)
+static uint64_t
+asked_deadline(const struct aggregate *a)
 {
-    uint64_t first = reverse_deadline(a->reverse);
+    uint64_t first = UINT64_MAX;
 
     for (size_t i = 0; i < a->n_asked; i++) {
         uint64_t deadline = position_deadline(&a->asked[i].position);
@@ -376,6 +376,17 @@ aggregate_deadline(const struct aggregate *a)
         first = deadline < first ? deadline : first;
     }
     return first;
+}
+
+uint64_t
+aggregate_deadline(const struct aggregate *a)
+{
+    if (!a->n_asked) {
+        return reverse_deadline(a->reverse);
+    }
+    uint64_t machine = reverse_deadline(a->reverse), asked = asked_deadline(a);
+
+    return asked < machine ? asked : machine;
 }
 
 struct reverse_out
@@ -462,6 +473,7 @@ aggregate_response(struct aggregate *a, const struct branch_config *b, const uin
 
         if (asked) {
             position_answer(&asked->position, aeth->syndrome, psn, msn, now);
+            note_positions(a);
         }
         return DROP_none;
     }

@@ -16,14 +16,6 @@
 #include "lib/icrc.h"
 #include "lib/roce.h"
 
-/* Does this branch need a copy of the PSN? */
-static bool
-is_needed(const struct fanout *f, uint32_t branch)
-{
-    return branch == FANOUT_SHARED ? !reverse_filters_all(f->reverse, f->psn)
-                                   : !reverse_filters(f->reverse, branch, f->psn);
-}
-
 static bool
 is_asked(const struct fanout *f, uint32_t branch)
 {
@@ -38,7 +30,7 @@ begin(struct fanout *f)
     uint32_t to_bth = f->bth_ofs + (uint32_t) sizeof(struct bth);
 
     f->begun = true;
-    f->takes_all = reverse_takes_all(f->reverse, f->psn);
+    f->serves_all = reverse_serves_all(f->reverse, f->psn);
     f->may_ask = reverse_asks_any(f->reverse);
     f->own_len = f->may_ask && f->head_len < to_bth ? to_bth : f->head_len;
 }
@@ -92,37 +84,60 @@ send_copy(struct fanout *f, bool last)
 }
 
 void
-fanout_leave_out(struct fanout *f, const struct in6_addr *to, enum drop_reason why)
+fanout_leave_out(const struct fanout *f, const struct in6_addr *to, enum drop_reason why)
 {
     TRACE(&f->node->tracer, "%s: no copy to %s: %s", f->what, TRACE_ADDR(to), drop_help(why));
     node_count_drop(f->node, why);
 }
 
-void
-fanout_add(struct fanout *f, uint32_t branch, void *target, const struct in6_addr *to)
+/* Does a branch get a copy of the PSN? */
+static bool
+is_served(const struct fanout *f, uint32_t branch, const struct in6_addr *to)
 {
-    if (!f->begun) {
-        begin(f);
-    }
-    if (branch != FANOUT_SHARED && reverse_is_pruned(f->reverse, branch)) {
+    if (reverse_is_pruned(f->reverse, branch)) {
         fanout_leave_out(f, to, DROP_member_lost);
-        return;
+        return false;
     }
-    if (!f->takes_all && branch != FANOUT_SHARED
-        && !reverse_takes(f->reverse, branch, f->psn, f->now)) {
+    if (!reverse_takes(f->reverse, branch, f->psn, f->now)) {
         TRACE(&f->node->tracer,
               "%s: no copy to %s, which gets what comes from its first message on", f->what,
               TRACE_ADDR(to));
+        return false;
+    }
+    return true;
+}
+
+/* Does it, or do all that share, need one? */
+static bool
+is_needed(const struct fanout *f, uint32_t branch, const struct in6_addr *to)
+{
+    bool confirmed = branch == FANOUT_SHARED ? reverse_filters_all(f->reverse, f->psn)
+                                             : reverse_filters(f->reverse, branch, f->psn);
+
+    if (confirmed) {
+        TRACE(&f->node->tracer, "%s: no copy to %s, where PSN %u is confirmed", f->what,
+              TRACE_ADDR(to), f->psn.v);
+    }
+    return !confirmed;
+}
+
+void
+fanout_add(struct fanout *f, uint32_t branch, void *target, const struct in6_addr *to)
+{
+    bool shared = branch == FANOUT_SHARED;
+
+    if (!f->begun) {
+        begin(f);
+    }
+    if (!f->serves_all && !shared && !is_served(f, branch, to)) {
         return;
     }
-    bool needed = is_needed(f, branch);
-    if (branch == FANOUT_SHARED) {
+    bool needed = f->serves_all || is_needed(f, branch, to);
+    if (shared) {
         f->shared = true;
         f->shared_needed = needed;
     }
     if (!needed) {
-        TRACE(&f->node->tracer, "%s: no copy to %s, where PSN %u is confirmed", f->what,
-              TRACE_ADDR(to), f->psn.v);
         return;
     }
     if (f->held) {

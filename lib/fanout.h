@@ -49,8 +49,8 @@ struct fanout {
     void *held; /* target that gets its copy when the next one is found; NULL: none. */
     uint32_t held_branch;
     uint32_t own_len;   /* bytes from 'ofs' on that are each copy's own. */
-    bool begun;         /* 'takes_all', 'may_ask' and 'own_len' are known. */
-    bool takes_all;     /* no branch has to be looked at for reverse_takes(). */
+    bool begun;         /* 'serves_all', 'may_ask' and 'own_len' are known. */
+    bool serves_all;    /* each branch gets a copy. */
     bool may_ask;       /* copies may get AckReq. */
     bool shared;        /* a target for the branches that share was found. */
     bool shared_needed; /* these branches need a copy: reverse_filters_all() is false. */
@@ -61,7 +61,7 @@ struct fanout {
  * FANOUT_SHARED.  'target' must not be NULL. */
 void fanout_add(struct fanout *, uint32_t branch, void *target, const struct in6_addr *to);
 /* Somebody at address 'to' gets no copy for this reason, which is counted. */
-void fanout_leave_out(struct fanout *, const struct in6_addr *to, enum drop_reason);
+void fanout_leave_out(const struct fanout *, const struct in6_addr *to, enum drop_reason);
 /* Makes the last copy.  Returns what became of it, DROP_none if there was none.  What became of the
  * others is counted. */
 enum drop_reason fanout_end(struct fanout *);

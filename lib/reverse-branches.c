@@ -178,8 +178,8 @@ branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond 
     if (is_held(r, b)) {
         held_remove(r, b);
     }
-    bool rises = b->anchored && !psn_eq(b->una, una);
-
+    b->asked_fresh =
+        b->asked_fresh && (!b->anchored || psn_eq(b->una, una) || psn_cmp(b->fresh, una) >= 0);
     b->pace.waits &= psn_eq(b->una, una);
     b->una = una;
     b->cond = cond;
@@ -188,8 +188,9 @@ branch_update(struct reverse *r, struct branch *b, psn_t una, enum reverse_cond 
     /* What stands where nothing has gone down is no news: it cannot be named (R16). */
     bool news = cond != REVERSE_NONE && (cond != REVERSE_FATAL || psn_cmp(una, r->h) < 0);
     b->setting = news ? ++r->settings : 0;
-    join_bound(r, b);
-    b->asked_fresh &= !rises || psn_cmp(b->fresh, una) >= 0;
+    if (b->bounded) {
+        join_bound(r, b);
+    }
     if (cond == REVERSE_NAK) {
         held_append(r, b);
     }

@@ -57,7 +57,8 @@ struct branch {
     bool pruned;       /* lost, and out of the heap for good. */
     bool idle_asked;   /* it may be asked while it lacks nothing. */
     bool waits, ready; /* R17; reverse-join.c. */
-    bool is_node;      /* of those that wait. */
+    bool is_node;      /* of those that wait... */
+    uint64_t own_from; /* ...what arrives from then on was said in the node's present life. */
     bool late;         /* it has waited, and has joined. */
     bool proven;       /* it was heard long enough after a start without state. */
     bool bounded;      /* PSNs below 'first' may still come. */
@@ -207,9 +208,11 @@ void branch_join(struct reverse *, struct branch *b, psn_t una, uint64_t now);
 bool join_is_proven(struct reverse *);
 /* Will that never be known?  At the root it will. */
 bool join_is_blank(const struct reverse *);
+/* May a node that waits join with what it says now? */
+bool join_may_count(struct reverse *, const struct branch *b, uint64_t now);
 /* A node that waits, or has not joined yet, has confirmed what is below 'una'. */
 void join_node(struct reverse *, struct branch *b, psn_t una, uint64_t now);
-/* 'b' has confirmed up to 'una': is there an end to its bound? */
+/* 'b', which is bounded, has confirmed up to 'una': is there an end to its bound? */
 void join_bound(struct reverse *, struct branch *b);
 
 /* reverse-liveness.c */

@@ -19,7 +19,7 @@
 static const struct reverse_out nothing;
 
 int
-reverse_branch_wait(struct reverse *r, uint32_t id, bool is_node, psn_t psn)
+reverse_branch_wait(struct reverse *r, uint32_t id, bool is_node, psn_t psn, uint64_t now)
 {
     if (branch_find(r, id)) {
         return EEXIST;
@@ -30,6 +30,7 @@ reverse_branch_wait(struct reverse *r, uint32_t id, bool is_node, psn_t psn)
     }
     b->waits = true;
     b->is_node = is_node;
+    b->own_from = now + REVERSE_LIFETIME_USEC;
     b->expects = psn;
     r->n_waiting++;
     return 0;
@@ -184,6 +185,12 @@ has_joined(struct reverse *r, struct branch *b)
     r->n_joined++;
 }
 
+bool
+join_may_count(struct reverse *r, const struct branch *b, uint64_t now)
+{
+    return r->f_known && now >= b->own_from && !branches_all_lost(r) && join_is_proven(r);
+}
+
 void
 join_node(struct reverse *r, struct branch *b, psn_t una, uint64_t now)
 {
@@ -198,22 +205,28 @@ join_node(struct reverse *r, struct branch *b, psn_t una, uint64_t now)
 void
 join_bound(struct reverse *r, struct branch *b)
 {
-    if (b->bounded && psn_cmp(b->una, b->first) > MAX_OUTSTANDING) {
+    if (psn_cmp(b->una, b->first) > MAX_OUTSTANDING) {
         b->bounded = false;
         r->n_bounded--;
     }
 }
 
-bool
-reverse_takes_all(const struct reverse *r, psn_t q)
+static bool
+takes_all(const struct reverse *r, psn_t q)
 {
     return !r->n_waiting && (!r->n_bounded || psn_cmp(q, r->last_first) >= 0);
 }
 
 bool
+reverse_serves_all(const struct reverse *r, psn_t q)
+{
+    return takes_all(r, q) && !r->n_pruned && !r->policy.filter;
+}
+
+bool
 reverse_takes(struct reverse *r, uint32_t id, psn_t q, uint64_t now)
 {
-    if (reverse_takes_all(r, q)) {
+    if (takes_all(r, q)) {
         return true;
     }
     struct branch *b = branch_find_near(r, id);

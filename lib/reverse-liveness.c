@@ -170,12 +170,6 @@ reverse_ask_when_idle(struct reverse *r, uint32_t id, bool may)
 }
 
 bool
-reverse_has_questions(const struct reverse *r)
-{
-    return r->n_due;
-}
-
-bool
 reverse_next_question(struct reverse *r, uint32_t *id, psn_t *psn)
 {
     for (; r->n_due && r->due_from < r->n_branches; r->due_from++) {
@@ -200,11 +194,13 @@ liveness_hear(struct reverse *r, struct branch *b)
 {
     bool was_asked = b->liveness.question;
 
-    r->n_decided += b->doubted || b->unanswered;
-    r->n_doubted -= b->doubted;
-    b->doubted = b->unanswered = b->blind = false;
-
     b->liveness.heard = true;
+    if (b->doubted || b->unanswered) {
+        r->n_decided++;
+        r->n_doubted -= b->doubted;
+        b->doubted = b->unanswered = false;
+    }
+    b->blind = false;
     b->liveness.alive |= was_asked; /* even if it has come to lack something meanwhile. */
     b->liveness.question = false;
     return was_asked;

@@ -328,13 +328,11 @@ parse_syndrome(uint8_t syndrome, enum reverse_cond *cond, uint8_t *code)
     return false;
 }
 
-/* May 'b' speak about 'psn'?  It must have been sent, and near enough to anchor the branch if that
- * is not anchored (R5, R8). */
-static bool
-psn_acceptable(const struct reverse *r, const struct branch *b, psn_t psn)
+/* May 'b' speak about 'psn'?  It must have been sent, and be above the floor if the branch is not
+ * anchored (R5, R8). */
+static inline bool
+psn_acceptable(const struct reverse *r, const struct branch *b, psn_t psn, psn_t floor)
 {
-    psn_t floor = b->waits ? psn_add(r->h, -REVERSE_ANCHOR_WINDOW) : r->anchor_floor;
-
     return r->started && (psn_cmp(psn, r->h) < 0 || DEFECT(H28))
            && (b->anchored || psn_cmp(psn, floor) >= 0);
 }
@@ -376,6 +374,30 @@ shows_life(const struct branch *b, psn_t una, enum reverse_cond cond)
     return further > 0 || (!further && cond == REVERSE_RNR);
 }
 
+/* R17: what a branch says that waits. */
+static struct reverse_out
+wait_response(struct reverse *r, struct branch *b, psn_t psn, enum reverse_cond cond, uint32_t msn,
+              uint64_t now, enum drop_reason *why)
+{
+    *why = DROP_none;
+    if (!b->is_node || cond != REVERSE_NONE) {
+        b->n_dups++;
+        return nothing;
+    }
+    if (!psn_acceptable(r, b, psn, psn_add(r->h, -REVERSE_ANCHOR_WINDOW))) {
+        *why = DROP_psn_not_sent;
+        return nothing;
+    }
+    if (!join_may_count(r, b, now)) {
+        b->n_dups++;
+        return nothing;
+    }
+    b->n_acks++;
+    b->msn = msn;
+    join_node(r, b, psn_add(psn, 1), now);
+    return decide(r, false, now);
+}
+
 struct reverse_out
 reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, uint32_t msn,
                  uint64_t now, enum drop_reason *why)
@@ -394,7 +416,10 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
     }
     bool blind = b->blind && !b->lost;
     bool was_asked = liveness_hear(r, b);
-    if (b->pruned || (b->waits && (!b->is_node || cond != REVERSE_NONE))) {
+    if (b->waits) {
+        return wait_response(r, b, psn, cond, msn, now, why);
+    }
+    if (b->pruned) {
         *why = DROP_none;
         b->n_dups++;
         return nothing;
@@ -412,21 +437,11 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         b->proven |= now >= r->proven_by;
         return nothing; /* the answer to a question, perhaps before anything went down. */
     }
-    if (!psn_acceptable(r, b, psn)) {
+    if (!psn_acceptable(r, b, psn, r->anchor_floor)) {
         *why = DROP_psn_not_sent;
         return nothing;
     }
     *why = DROP_none;
-    if (b->waits && !(r->f_known && !branches_all_lost(r) && join_is_proven(r))) {
-        b->n_dups++;
-        return nothing; /* What was said here before may be beyond that; or the epoch has failed. */
-    }
-    if (b->waits) {
-        b->n_acks++;
-        b->msn = msn;
-        join_node(r, b, una, now);
-        return decide(r, false, now);
-    }
     if (b->is_node && !b->late) {
         join_node(r, b, una, now);
     }

@@ -93,8 +93,6 @@ void reverse_ask_when_idle(struct reverse *, uint32_t id, bool may);
 /* A question to be sent now, after reverse_timer(); false: there is none.  *psn is in the epoch's
  * numbers.  For a branch that waits it is not given: one below what its queue pair expects. */
 bool reverse_next_question(struct reverse *, uint32_t *id, psn_t *psn);
-/* Can there be one? */
-bool reverse_has_questions(const struct reverse *);
 /* Asks the branch at once whether it lives, whatever it lacks: reverse_next_question() has the
  * first question after the next reverse_timer(), or 1 s later if the epoch had started and nothing
  * went down since.  If it answers none of 8 in 0.4 s that is said (below), and it is lost if it
@@ -109,8 +107,9 @@ bool reverse_may_be_fresh(const struct reverse *, uint32_t id, psn_t psn);
 /* R17: the machine has no branches, so its node is nobody's: what it has said counts no more. */
 void reverse_forget_past(struct reverse *);
 /* R17: adds a branch that waits, at any time: a node, or a receiver whose queue pair expects 'psn'.
- * 0, EEXIST or ENOMEM. */
-int reverse_branch_wait(struct reverse *, uint32_t id, bool is_node, psn_t psn);
+ * A node does not join before what it may have said in an earlier life has arrived.  0, EEXIST or
+ * ENOMEM. */
+int reverse_branch_wait(struct reverse *, uint32_t id, bool is_node, psn_t psn, uint64_t now);
 /* The branch has joined in an earlier life of the node: it counts from PSN 'first' on, where its
  * queue pair expected 'psn'. */
 void reverse_set_first(struct reverse *, uint32_t id, psn_t first, psn_t psn);
@@ -131,8 +130,8 @@ bool reverse_confirms_alone(const struct reverse *);
 void reverse_admit(struct reverse *);
 /* May this branch have a copy of PSN q, the one that goes down?  May admit the branch. */
 bool reverse_takes(struct reverse *, uint32_t id, psn_t q, uint64_t now);
-/* Is that known to be true of each branch? */
-bool reverse_takes_all(const struct reverse *, psn_t q);
+/* Is that known to be true of each branch, and that none is pruned or spared the copy? */
+bool reverse_serves_all(const struct reverse *, psn_t q);
 /* Copies of the PSN of the last reverse_down() were made.  If all branches wait, it answers. */
 struct reverse_out reverse_passed(struct reverse *, uint64_t now);
 

@@ -219,6 +219,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
         t->branches[i].joined = t->branches[i].config->join == BRANCH_COUNTS;
     }
     reverse_path_send(sw, t, &out, now);
+    reverse_path_ask(sw, t, now);
     free(old.branches);
     free(old.children);
     free(old.next_ports);

@@ -75,6 +75,7 @@ tree_timer(struct swedge *sw, struct tree *t, uint64_t now)
     struct reverse_out out = aggregate_timer(t->aggregate, now);
 
     reverse_path_send(sw, t, &out, now);
+    reverse_path_ask(sw, t, now);
 }
 
 static void

@@ -83,30 +83,30 @@ response_input(struct swedge *sw, struct rx *rx)
     return why;
 }
 
-/* Asks receivers that are idle, wait, or have served an earlier source. */
-static void
-ask(struct swedge *sw, struct tree *t, uint64_t now)
+void
+reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *out, uint64_t now)
+{
+    if (!t->superseded) {
+        aggregate_send(t->aggregate, &sw->base, out, now);
+    }
+    tree_touched(sw, t);
+}
+
+void
+reverse_path_ask(struct swedge *sw, struct tree *t, uint64_t now)
 {
     const struct branch_config *b;
     struct packet *p;
 
+    if (t->superseded) {
+        return;
+    }
     while ((p = aggregate_question(t->aggregate, sw->base.pool, now, &b))) {
         TRACE(&sw->base.tracer, "group %s epoch %u: a question to %s", t->config.group,
               t->config.epoch, b->name);
         node_count_drop(&sw->base,
                         l3_output_next(sw->base.l3, p, &t->branches[b - t->config.branches].next,
                                        L3_ERRORS_NONE, now));
-    }
-}
-
-void
-reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *out, uint64_t now)
-{
-    if (!t->superseded) {
-        aggregate_send(t->aggregate, &sw->base, out, now);
-        if (reverse_has_questions(t->aggregate->reverse) || t->aggregate->n_asked) {
-            ask(sw, t, now);
-        }
     }
     tree_touched(sw, t);
 }

@@ -137,6 +137,9 @@ enum drop_reason reverse_path_input(struct swedge *, struct rx *);
 /* The end of each event at a tree: sends what the machine decided, if anything, and notes the
  * tree's deadline. */
 void reverse_path_send(struct swedge *, struct tree *, const struct reverse_out *, uint64_t now);
+/* Asks receivers that are idle, wait, or have served an earlier source: those that are to be asked
+ * now.  After a timer and a configuration. */
+void reverse_path_ask(struct swedge *, struct tree *, uint64_t now);
 
 struct swedge {
     struct node_base base; /* first. */

@@ -179,6 +179,16 @@ fabric_peer(struct fabric *f, struct fabric_end end)
     return find_link(f, end, &side)->ends[!side];
 }
 
+static struct fabric_event *
+send_copy(struct fabric *f, struct fabric_end to, uint64_t at, const uint8_t *frame, size_t len)
+{
+    struct fabric_event *e = event_create(f, at, len);
+
+    memcpy(e->bytes, frame, len);
+    e->to = to;
+    return e;
+}
+
 void
 fabric_send(struct fabric *f, struct fabric_end from, const uint8_t *frame, size_t len, bool ideal)
 {
@@ -193,13 +203,17 @@ fabric_send(struct fabric *f, struct fabric_end from, const uint8_t *frame, size
     f->last_loss = copies ? f->last_loss : f->now;
     f->n_lost += !copies;
     f->n_twice += copies == 2;
+    if (copies && q->stray && !ideal && fabric_random(f, 10000) < q->stray) {
+        uint64_t at = f->now + q->delay + fabric_random(f, FABRIC_STRAY_USEC);
+
+        send_copy(f, link->ends[!side], at, frame, len);
+        f->n_twice++;
+    }
     for (unsigned i = 0; i < copies; i++) {
         bool late = !ideal && fabric_random(f, 10000) < q->reorder;
         uint64_t at = f->now + q->delay + (late || i ? 1 + fabric_random(f, 30 * q->delay) : 0);
-        struct fabric_event *e = event_create(f, at, len);
+        struct fabric_event *e = send_copy(f, link->ends[!side], at, frame, len);
         f->n_late += late;
-        memcpy(e->bytes, frame, len);
-        e->to = link->ends[!side];
         if (!ideal && fabric_random(f, 10000) < q->spoil) {
             uint32_t bit = fabric_random(f, (uint32_t) (len - sizeof(struct eth_hdr)) * 8);
             e->bytes[sizeof(struct eth_hdr) + bit / 8] ^= (uint8_t) (1 << bit % 8);

@@ -13,13 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FABRIC_MAX_LINKS 1200
-#define FABRIC_MAX_ENDS  8192 /* of the index: a power of 2, well above that of ends. */
+#define FABRIC_STRAY_USEC 900000
+#define FABRIC_MAX_LINKS  1200
+#define FABRIC_MAX_ENDS   8192 /* of the index: a power of 2, well above that of ends. */
 
 /* Of one direction of a link. */
 struct fabric_quality {
     uint32_t delay;                       /* always, and 30 times that at most where reordered. */
-    uint32_t loss, twice, spoil, reorder; /* of 10000 frames. */
+    uint32_t loss, twice, spoil, reorder; /* of 10000 frames... */
+    uint32_t stray;                       /* ...which arrive once more, within FABRIC_STRAY_USEC. */
 };
 
 /* A station's end of a link. */

@@ -366,12 +366,30 @@ act_kill(struct lab *lab, unsigned node)
     }
 }
 
+/* The edge of a receiver that waits, if there is one, otherwise 'node'. */
+static unsigned
+edge_of_who_waits(struct lab *lab, unsigned node)
+{
+    for (unsigned i = 0; i < lab->n; i++) {
+        const struct lab_receiver *r = &lab->receivers[i];
+        const struct lab_node *edge =
+            r->is_late && !r->absent && !r->joined ? lab_edge_of(lab, i) : NULL;
+
+        if (edge) {
+            return (unsigned) (edge - lab->nodes);
+        }
+    }
+    return node;
+}
+
 static void
 act_restart(struct lab *lab, unsigned node)
 {
+    node = edge_of_who_waits(lab, node);
     lab->faults |= LAB_FAULT_RESTART;
     lab->n_seen[LAB_SAW_restart_in_flight] += in_flight(lab);
-    lab_castd(lab, 0, 0); /* It knows by now who is lost there. */
+    lab_castd(lab, 0, 0); /* It knows by now who is lost there... */
+    lab_take_joins(lab);  /* ...and who has joined. */
     lab->restarts = true;
     note_down(lab, node);
     if (lab->max_downtime) {

@@ -90,7 +90,7 @@ check_response(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
         check_rnrs(lab, n, bth, epoch);
         LAB_REQUIRE(lab, !n->said[epoch].known || psn_cmp(una, n->said[epoch].una) >= 0,
                     "%s says %06x, after %06x", n->plan->name, una.v, n->said[epoch].una.v);
-        n->said[epoch].known = true;
+        n->said[epoch].known = lab->fabric.now >= n->said[epoch].from;
         n->said[epoch].una = una;
     }
 }

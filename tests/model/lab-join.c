@@ -135,6 +135,87 @@ admit(struct lab *lab)
     }
 }
 
+void
+lab_take_joins(struct lab *lab)
+{
+    lab_note_joins(lab);
+    (void) take_reports(lab);
+    lab->reduced[0].valid = false;
+}
+
+static void
+come_again(void *lab_, unsigned unused, unsigned unused2)
+{
+    struct lab *lab = lab_;
+
+    (void) unused, (void) unused2;
+    lab->leaving = false;
+    for (unsigned i = 0; i < lab->n; i++) {
+        if (lab->receivers[i].again) {
+            lab->receivers[i].again = false;
+            lab_join(lab, i);
+        }
+    }
+}
+
+/* Does this node admit nobody, since it was started again when nobody counted at it? */
+static bool
+is_blank(const struct lab_node *n)
+{
+    struct tree_info info;
+
+    if (!n->node || !n->class->n_trees(n->node)) {
+        return false;
+    }
+    n->class->tree(n->node, 0, &info);
+    return info.reverse.blank;
+}
+
+/* Who waits behind blank nodes leaves, from the agent down, and comes once more when all nodes have
+ * heard of that. */
+static void
+leave_blank(struct lab *lab)
+{
+    struct lab_set behind = {.words = {0}};
+    struct plan now;
+    bool any = false;
+
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        if (is_blank(&lab->nodes[i])) {
+            lab_set_merge(&behind, &lab->nodes[i].behind);
+        }
+    }
+    LAB_SET_FOR_EACH (i, &behind) {
+        struct lab_receiver *r = &lab->receivers[i];
+
+        if (r->is_late && !r->absent && !r->joined) {
+            r->absent = r->again = any = true;
+            r->named = false;
+            if (lab->trace) {
+                fprintf(stderr, "%10" PRIu64 " r%u waits anew\n", lab->fabric.now, i + 1);
+            }
+        }
+    }
+    if (!any) {
+        return;
+    }
+    struct plan_group g = lab_plan_group(lab, 0, &(struct lab_set){.words = {0}});
+
+    plan_reduce(plan_of(lab), &g, &now);
+    free(g.members);
+    plan_uninit(plan_of(lab));
+    *plan_of(lab) = now;
+    lab->faults |= LAB_FAULT_REMOVE;
+    lab->leaving = true;
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        uint64_t after = lab->nodes[i].depth * TELL_USEC + 1 + lab_random(lab, TELL_USEC);
+
+        fabric_schedule(&lab->fabric, lab->fabric.now + after, tell, i, 0);
+    }
+    fabric_schedule(&lab->fabric, lab->fabric.now + (lab->max_depth + 1) * TELL_USEC + LOOK_USEC,
+                    come_again, 0, 0);
+}
+
 static void
 look(void *lab_, unsigned unused, unsigned unused2)
 {
@@ -145,7 +226,11 @@ look(void *lab_, unsigned unused, unsigned unused2)
     if (lab->n_done == lab->n_messages || lab->failure) {
         return;
     }
-    if (!take_reports(lab)) {
+    lab->awaits_node = take_reports(lab);
+    if (!lab->leaving) {
+        leave_blank(lab);
+    }
+    if (!lab->awaits_node && !lab->leaving) {
         admit(lab);
     }
     lab->reduced[0].valid = false;
@@ -165,6 +250,10 @@ lab_join(struct lab *lab, unsigned i)
     struct plan want;
 
     if (!r->absent) {
+        return;
+    }
+    if (lab->leaving) {
+        r->again = true;
         return;
     }
     r->absent = false;

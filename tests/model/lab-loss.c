@@ -138,6 +138,7 @@ note_branch(struct lab *lab, struct lab_node *n, const struct branch_config *b,
         const struct plan_node *child = plan_find_node(&lab->topology, b->name);
         const struct lab_node *c = &lab->nodes[child - lab->topology.nodes];
         behind = lab_set_without(&c->behind, &n->removed);
+        behind = lab_set_both(&behind, &lab->members); /* Who waits is not lost with it. */
         check_node_loss(lab, n, b, info, &behind);
         /* With fail-group the node below has said who it is. */
         if (!info->pruned && info->lost != LOSS_SILENT && !lab->prune) {

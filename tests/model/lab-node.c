@@ -240,14 +240,25 @@ lab_node_configure(struct lab *lab, unsigned i)
         return; /* It will be when it starts. */
     }
     size_t n_before = n->n_trees ? n->trees[0].n_branches : 0;
+    bool had[LAB_N_EPOCHS];
+    for (unsigned epoch = 0; epoch < LAB_N_EPOCHS; epoch++) {
+        had[epoch] = tree_of(n, epoch);
+    }
     report_started(n);
     free_trees(n);
     plan_trees(n);
+    for (unsigned epoch = 0; epoch < LAB_N_EPOCHS; epoch++) {
+        if (had[epoch] && !tree_of(n, epoch)) { /* The next one is another. */
+            n->started[epoch] = n->said[epoch].known = false;
+            n->said[epoch].from = lab->fabric.now + REVERSE_LIFETIME_USEC;
+        }
+    }
     lab_loss_configure(lab, n);
     for (size_t t = 0; t < n->n_trees; t++) {
         n->trees[t].policy.nak = lab->nak;
         n->trees[t].policy.filter = lab->filter;
         n->trees[t].policy.timeout = LAB_TIMEOUT;
+        n->trees[t].restarted = n->starts;
         n->trees[t].started = n->started[n->trees[t].designated_qpn - lab_designated_qpn(0)];
         set_auth(n, &n->trees[t]);
     }
@@ -345,7 +356,10 @@ lab_node_start(struct lab *lab, unsigned i)
     n->n_lost = 0;
     memset(n->said, 0, sizeof n->said);
     n->node = n->class->create(&(struct node_io){.tx = node_tx, .aux = n}, lab->pool);
+    n->starts = n->lived;
+    n->lived = true;
     lab_node_configure(lab, i);
+    n->starts = false;
 }
 
 void

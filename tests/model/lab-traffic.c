@@ -147,6 +147,47 @@ post_later(void *lab_, unsigned receiver, unsigned epoch)
 
 /* The source. */
 
+static void
+post_message(struct lab *lab)
+{
+    const struct lab_message *m = &lab->messages[lab->n_posted];
+
+    rc_post(lab->source,
+            &(struct rc_wr){
+                .id = lab->n_posted++,
+                .op = m->op,
+                .data = lab->data + m->ofs,
+                .len = m->len,
+                .va = m->ofs,
+                .rkey = DESIGNATED_RKEY,
+            },
+            lab->fabric.now);
+}
+
+static void
+go_on(void *lab_, unsigned unused, unsigned unused2)
+{
+    struct lab *lab = lab_;
+
+    (void) unused, (void) unused2;
+    lab->pauses = false;
+    post_message(lab);
+    lab_post_work(lab);
+}
+
+/* Does the source rest before the next message? */
+static bool
+pauses(struct lab *lab)
+{
+    uint32_t limit = lab->awaits_node ? 2 * REVERSE_LIFETIME_USEC : lab->max_pause;
+
+    if (!lab->pauses && limit && lab_random(lab, 2)) {
+        lab->pauses = true;
+        fabric_schedule(&lab->fabric, lab->fabric.now + lab_random(lab, limit), go_on, 0, 0);
+    }
+    return lab->pauses;
+}
+
 void
 lab_post_work(struct lab *lab)
 {
@@ -161,17 +202,10 @@ lab_post_work(struct lab *lab)
         if (now || (lab->rests && lab->rests_before == UINT_MAX)) {
             return;
         }
-        const struct lab_message *m = &lab->messages[lab->n_posted];
-        rc_post(lab->source,
-                &(struct rc_wr){
-                    .id = lab->n_posted++,
-                    .op = m->op,
-                    .data = lab->data + m->ofs,
-                    .len = m->len,
-                    .va = m->ofs,
-                    .rkey = DESIGNATED_RKEY,
-                },
-                lab->fabric.now);
+        if (pauses(lab)) {
+            return;
+        }
+        post_message(lab);
     }
 }
 

@@ -57,7 +57,8 @@ lab_create(const char *topology, uint64_t seed, bool trace,
 void
 lab_choose_messages(struct lab *lab, uint32_t max_packets, bool buffers)
 {
-    static const unsigned sizes[] = {1, 16, 64};
+    static const unsigned all_sizes[] = {1, 16, 64}, short_sizes[] = {1, 3, 16};
+    const unsigned *sizes = lab->short_messages ? short_sizes : all_sizes;
     unsigned limit = 1 + lab_random(lab, MOST_MESSAGES);
     bool all_kinds = buffers || (!lab->writes_only && lab_random(lab, 2));
 

@@ -67,6 +67,8 @@ struct lab_node {
     struct lab_set behind;   /* receivers that it spoke for at first. */
     struct lab_set pruned;   /* receivers, by itself in this life. */
     bool killed;
+    bool starts; /* it is given its first configuration in another life than its first. */
+    bool lived;  /* it has had one. */
     /* What it is to have: epochs, and receivers that are not in its tree any more. */
     unsigned first_epoch, last_epoch;
     struct lab_set removed;
@@ -76,10 +78,12 @@ struct lab_node {
     bool started[LAB_N_EPOCHS]; /* as it has reported to the registry, in all of its lives. */
     struct lab_set counted[LAB_N_EPOCHS]; /* receivers that its responses speak for. */
     unsigned n_outputs; /* most packets that it may make of one, or forward for one. */
-    /* What it has said in this life: nothing below is said again. */
+    /* What it has said in this life: nothing below is said again.  What it said before it left the
+     * tree may leave it some time later. */
     struct {
         bool known;
         psn_t una;
+        uint64_t from;
     } said[LAB_N_EPOCHS];
     /* RNR NAKs that it has said of a PSN since a copy of that one left it. */
     psn_t rnr_psn;
@@ -111,6 +115,7 @@ struct lab_receiver {
     bool slow_seen;                  /* a node has said that it is slow. */
     /* It is not there at first.  It is in no tree; its edge may admit it; it counts. */
     bool is_late, absent, named, joined;
+    bool again;  /* it waited behind a node that was started again, and is to come once more. */
     psn_t psn;   /* what it expects at first. */
     psn_t first; /* the same for the source, if it counts. */
     /* What it said at first, which the network says once more later. */
@@ -199,6 +204,7 @@ struct lab {
     psn_t start_psn;
     int32_t epoch_step; /* from one epoch's start PSN to the next one's. */
     uint64_t gap;       /* between two packets of the source. */
+    uint32_t max_pause; /* before it posts a message; in runs of one epoch. */
     unsigned depth;     /* messages posted at a time. */
     bool warm_up;       /* the first message is alone. */
     enum lab_buffers buffers;
@@ -222,6 +228,7 @@ struct lab {
     unsigned n_messages;
     uint32_t n_packets; /* of all of them. */
     bool writes_only;   /* messages are. */
+    bool short_messages;
     struct lab_action actions[LAB_MAX_ACTIONS];
     unsigned n_actions;
 
@@ -231,6 +238,7 @@ struct lab {
     uint8_t *data;
     uint32_t region_len;
     unsigned n_posted, n_done;
+    bool pauses;            /* the source, before it posts a message. */
     uint64_t n_sent;        /* request packets of the source in all epochs, */
     uint64_t n_asked;       /* and those of them with AckReq. */
     uint64_t n_responses;   /* that reached the source in all epochs. */
@@ -246,6 +254,8 @@ struct lab {
     bool rolling;                         /* nodes are being told of a new epoch. */
     bool calm_in_flight;                  /* something was in flight then. */
     uint64_t last_restart;                /* of a node; 0: never. */
+    bool awaits_node;                     /* one is to join before receivers behind it. */
+    bool leaving;                         /* those who are to come once more, are on the way out. */
     uint64_t over_since;                  /* all is done, or the source failed or is stuck. */
     bool asks_no_more;                    /* nodes are told of no liveness time any more. */
     unsigned next_action;
@@ -345,6 +355,8 @@ void lab_rest(struct lab *);
 /* lab-join.c. */
 /* Receiver i joins, if the tree can grow by it. */
 void lab_join(struct lab *, unsigned i);
+/* What nodes have said so far of branches that join has reached castd. */
+void lab_take_joins(struct lab *);
 /* Has a receiver been admitted since? */
 void lab_note_joins(struct lab *);
 /* How far its numbers are above the epoch's. */

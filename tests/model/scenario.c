@@ -10,6 +10,7 @@
 
 #define MAX_PACKETS   200
 #define N_SMALL       75 /* receivers; more are given less to do. */
+#define N_STRAY       20 /* receivers, of which frames stray. */
 #define LARGE_PACKETS 64
 
 static const char *const names[] = {
@@ -152,6 +153,9 @@ scenario_topology(struct fabric *chance, unsigned n_receivers, bool broad)
 
 /* What happens there. */
 
+/* Between two packets, of a source that has a window of them and waits 20 ms. */
+#define MAX_RESTART_GAP 300
+
 /* At once, within a timeout of the source, or after many of them. */
 static const uint32_t max_downtimes[] = {0, 20000, 2000000};
 
@@ -166,6 +170,8 @@ choose_links(struct lab *lab, enum scenario_kind kind)
             bool bad = lab_random(lab, 2 * lab->fabric.n_links) < n_bad;
             struct fabric_quality *q = &lab->fabric.links[i].quality[side];
             q->delay = 1 + lab_random(lab, 40);
+            /* Few: as long as ACKs come, however old, a source does not repeat anything. */
+            q->stray = kind == SCENARIO_JOINING && lab->n <= N_STRAY ? 200 : 0;
             if (kind == SCENARIO_JOINING && lab_random(lab, 4) == 0) {
                 q->delay += lab_random(lab, 15000); /* Some are far behind the others. */
             }
@@ -199,7 +205,10 @@ choose_action(struct lab *lab, enum scenario_kind kind, unsigned i)
     case SCENARIO_EPOCH: return LAB_NEW_EPOCH;
     case SCENARIO_LOSING: return losses[lab_random(lab, 6)];
     case SCENARIO_DYING: return i < 2 ? LAB_KILL : losses[lab_random(lab, 6)];
-    case SCENARIO_JOINING: return i % 4 == 3 ? LAB_RECONFIGURE : LAB_JOIN;
+    case SCENARIO_JOINING:
+        return i % 4 == 3                                                   ? LAB_RECONFIGURE
+               : i && lab->gap < MAX_RESTART_GAP && lab_random(lab, 3) == 0 ? LAB_RESTART
+                                                                            : LAB_JOIN;
     case SCENARIO_SLOW: return i ? LAB_RECONFIGURE : LAB_SLOW;
     case SCENARIO_LOSING_RESTART: return i ? LAB_RESTART : losses[lab_random(lab, 6)];
     default: return mix[lab_random(lab, 5)];
@@ -209,7 +218,9 @@ choose_action(struct lab *lab, enum scenario_kind kind, unsigned i)
 static void
 choose_actions(struct lab *lab, enum scenario_kind kind)
 {
-    unsigned n = kind > SCENARIO_FAILING ? 3 + lab_random(lab, 4) : kind == SCENARIO_FAILING;
+    unsigned n = kind == SCENARIO_JOINING  ? LAB_MAX_ACTIONS - lab_random(lab, 3)
+                 : kind > SCENARIO_FAILING ? 3 + lab_random(lab, 4)
+                                           : kind == SCENARIO_FAILING;
     /* A receiver is to fail in the middle of something. */
     uint64_t after = kind == SCENARIO_FAILING ? lab_random(lab, lab->n_packets) : 0;
 
@@ -251,15 +262,27 @@ choose_slow(struct lab *lab)
 static void
 choose_late(struct lab *lab)
 {
-    lab->liveness_msec = 600; /* A bad link may hold up one for long. */
     lab->prune = true;
     lab->buffers = LAB_BUFFERS_READY;
     lab->writes_only = true;
-    lab->gap = 100 + lab_random(lab, 1000); /* It takes a while. */
+    /* It takes a while.  A node that was started again knows no more than what comes down: the
+     * source must be able to repeat what it has outstanding before it loses patience. */
+    lab->gap = 100 + lab_random(lab, lab_random(lab, 2) ? MAX_RESTART_GAP - 100 : 1000);
+    /* A bad link may hold up one for long.  Who looks for a neighbour that is down does so again
+     * after 1 s. */
+    lab->liveness_msec = lab->gap < MAX_RESTART_GAP ? 1500 : 600;
+    lab->short_messages = true; /* Who joins does so at the beginning of one. */
+    lab->max_pause = lab_random(lab, 3) ? 1 + lab_random(lab, 300000) : 0;
+    lab->max_downtime = max_downtimes[lab_random(lab, 2)];
+    /* Where all are, whole parts of the tree grow. */
+    bool by_edges = lab_random(lab, 3);
+    uint32_t edges = lab_random(lab, UINT32_MAX);
     for (unsigned i = 1; i < lab->n; i++) {
         struct lab_receiver *r = &lab->receivers[i];
+        struct fabric_end own = {lab_source_station(lab) + 1 + i, 0};
+        unsigned edge = fabric_peer(&lab->fabric, own).station;
 
-        r->is_late = r->absent = lab_random(lab, 2);
+        r->is_late = r->absent = by_edges ? edges >> edge % 32 & 1 : lab_random(lab, 2);
         r->psn =
             psn_make(lab_random(lab, 2) ? 0u - lab_random(lab, 100) : lab_random(lab, PSN_MASK));
     }

@@ -314,9 +314,9 @@ wait_both(struct run *run, uint32_t id)
 {
     bool is_node = shares(id) || !rnd(run, 3);
     psn_t psn = psn_make(rnd(run, 2) ? 0u - rnd(run, 20) : rnd(run, PSN_MASK));
-    int error = reverse_branch_wait(run->r, id, is_node, psn);
+    int error = reverse_branch_wait(run->r, id, is_node, psn, run->now);
 
-    REQUIRE(run, error == model_branch_wait(&run->m, id, is_node, psn));
+    REQUIRE(run, error == model_branch_wait(&run->m, id, is_node, psn, run->now));
     if (!error) {
         run->ledger[run->n++] =
             (struct ledger_entry){.id = id, .joining = true, .is_node = is_node, .since = run->now};

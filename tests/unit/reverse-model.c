@@ -800,13 +800,17 @@ ticks_needed(const struct model *m)
 
 /* R17. */
 int
-model_branch_wait(struct model *m, uint32_t id, bool is_node, psn_t psn)
+model_branch_wait(struct model *m, uint32_t id, bool is_node, psn_t psn, uint64_t now)
 {
     if (find(m, id)) {
         return EEXIST;
     }
-    m->b[m->n++] = (struct model_branch){
-        .id = id, .joining = true, .is_node = is_node, .expects = psn, .nonsense = PSN_SPACE - 1};
+    m->b[m->n++] = (struct model_branch){.id = id,
+                                         .joining = true,
+                                         .is_node = is_node,
+                                         .added = now,
+                                         .expects = psn,
+                                         .nonsense = PSN_SPACE - 1};
     return 0;
 }
 
@@ -1172,7 +1176,7 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
         return silent;
     }
     *why = DROP_none;
-    if (b->joining && !(m->f_known && !all_lost(m) && is_proven(m))) {
+    if (b->joining && (now - b->added < 1000000 || !m->f_known || all_lost(m) || !is_proven(m))) {
         b->n_dups++;
         return silent;
     }

@@ -27,6 +27,7 @@ struct model_branch {
     bool pruned;
     /* R17: does it wait, for what, and may it be admitted?  What it counts from. */
     bool joining, is_node, ready, late;
+    uint64_t added; /* of a branch that waits: when. */
     int64_t first;
     bool unbounded; /* nothing below that can still come. */
     bool rose, asked_fresh;
@@ -126,7 +127,7 @@ bool model_next_question(struct model *, uint32_t *id, psn_t *psn);
 void model_heard(struct model *, uint32_t id);
 void model_doubt(struct model *, uint32_t id, uint64_t now);
 bool model_may_be_fresh(struct model *, uint32_t id, psn_t psn);
-int model_branch_wait(struct model *, uint32_t id, bool is_node, psn_t psn);
+int model_branch_wait(struct model *, uint32_t id, bool is_node, psn_t psn, uint64_t now);
 void model_position(struct model *, uint32_t id, bool as_said, uint64_t now);
 bool model_may_admit(struct model *, psn_t q);
 void model_admit(struct model *);

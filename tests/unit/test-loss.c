@@ -451,7 +451,7 @@ START_TEST(lost_branches_let_nobody_join)
         down(START, START + 2);
         ack(1, START + 1);
         ack(2, START + 1);
-        ck_assert_int_eq(reverse_branch_wait(r, 3, is_node, psn_make(7)), 0);
+        ck_assert_int_eq(reverse_branch_wait(r, 3, is_node, psn_make(7), now), 0);
         reverse_position(r, 3, true, now);
         respond(1, AETH_NAK_REM_ACCESS, START + 1);
         down(START + 2, START + 3);
@@ -467,6 +467,7 @@ START_TEST(lost_branches_let_nobody_join)
         ck_assert(!reverse_may_admit(r, psn_make(START + 4)));
         note(reverse_down(r, psn_make(START + 4), false, now));
         if (is_node) {
+            now += REVERSE_LIFETIME_USEC;
             ack(3, START + 4);
         }
         ck_assert(branch(3).waits && !branch(2).pruned);

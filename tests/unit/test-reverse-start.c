@@ -101,6 +101,27 @@ START_TEST(first_packet_lost_before_this_node)
     }
 END_TEST
 
+/* What it said before it left the tree and came back arrives within 1 s. */
+START_TEST(node_joins_with_what_it_says_in_this_life)
+    {
+        setup_group(2, 100);
+        down(100, 110);
+        expect_nothing(ack(1, 109));
+        expect_ack(ack(2, 109), 109);
+        ck_assert_int_eq(reverse_branch_wait(r, 3, true, psn_make(0), now), 0);
+        now += REVERSE_LIFETIME_USEC - 1;
+        expect_nothing(ack(3, 110));
+        ck_assert(branch(3).waits);
+        now++;
+        expect_nothing(ack(3, 105)); /* Counts, but is behind what went up. */
+        ck_assert(!branch(3).waits && !branch(3).late);
+        expect_nothing(ack(1, 110));
+        expect_nothing(ack(2, 110));
+        expect_ack(ack(3, 110), 110);
+        ck_assert(branch(3).late);
+    }
+END_TEST
+
 Suite *
 reverse_start_suite(void)
 {
@@ -115,6 +136,7 @@ reverse_start_suite(void)
     tcase_add_test(tc, start_again_with_the_first_packet);
     tcase_add_test(tc, first_packet_lost_before_this_node);
     tcase_add_loop_test(tc, start_without_state_below_the_start_psn, 0, 2);
+    tcase_add_test(tc, node_joins_with_what_it_says_in_this_life);
     suite_add_tcase(s, tc);
     return s;
 }
