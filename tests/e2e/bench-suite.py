@@ -330,8 +330,9 @@ def main():
     if suite.case('lab with four receivers comes up', lambda lab: lab.up(), lab):
         group_add(GROUP, '--mtu', str(MTU))
         for operation, pattern in zip(OPERATIONS, PATTERNS):
-            suite.case('castbench %s, %s: every scheme' % (operation, pattern),
-                       every_scheme(operation, pattern), lab)
+            run = suite.case if operation == OPERATIONS[0] else suite.long_case
+            run('castbench %s, %s: every scheme' % (operation, pattern),
+                every_scheme(operation, pattern), lab)
         suite.case('castbench: files and stores are equal', files_equal, lab)
         suite.case('castbench: the bytes of a file', a_file, lab)
         suite.case('castbench: a matrix of runs', matrix, lab)
@@ -340,11 +341,13 @@ def main():
         suite.case('castbench: more is due than can be written', too_fast, lab)
         suite.case('castbench: counters that the kernel keeps for a while', stale_counters, lab)
         for scheme in 'mcast', 'chain', 'btree':
-            suite.case('castbench %s: a replica dies in the run' % scheme,
-                       hit(scheme, signal.SIGKILL, 'died: Killed'), lab)
+            run = suite.case if scheme == 'mcast' else suite.long_case
+            run('castbench %s: a replica dies in the run' % scheme,
+                hit(scheme, signal.SIGKILL, 'died: Killed'), lab)
             # Others wait for it, and who gives up first cannot know why.
-            suite.case('castbench %s: a replica is stopped in the run' % scheme,
-                       hit(scheme, signal.SIGSTOP, 'is stopped', '--timeout', 5), lab)
+            run = suite.case if scheme == 'chain' else suite.long_case
+            run('castbench %s: a replica is stopped in the run' % scheme,
+                hit(scheme, signal.SIGSTOP, 'is stopped', '--timeout', 5), lab)
         suite.case('castbench: a wrong byte at a replica', wrong_byte, lab)
         suite.case('castbench: what cannot be', refused, lab)
     suite.case('lab goes', down_leaves_nothing, lab, before)

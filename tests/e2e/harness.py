@@ -510,6 +510,7 @@ class Suite:
 
     def __init__(self):
         self.passed = self.failed = 0
+        self.is_long = os.environ.get('LONG') == '1'
 
     def case(self, name, function, lab, *args):
         start = time.monotonic()
@@ -536,7 +537,7 @@ class Suite:
 
     def long_case(self, name, *args):
         """A case whose function has another case, in less time: only with LONG=1."""
-        if os.environ.get('LONG') == '1':
+        if self.is_long:
             self.case(name, *args)
 
     def finish(self):

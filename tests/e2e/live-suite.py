@@ -132,8 +132,9 @@ def come_and_go(operation, events, seconds):
     """A case: links are good."""
     def case(lab):
         # What is under way when a member's branch goes may name it still, or its edge is in the tree
-        # still and is for nobody: the others get their copies.
-        with no_drops(lab, 'not_provisioned', 'mt_no_tlv'):
+        # still and is for nobody, or has left when it comes to what waits at its ports: the others
+        # get their copies.
+        with no_drops(lab, 'not_provisioned', 'mt_no_tlv', 'group_unknown'):
             Live(lab, 'live-' + operation, operation, events, seconds).done()
     return case
 

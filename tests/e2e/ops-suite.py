@@ -486,13 +486,11 @@ def main():
     before = network_snapshot()
     lab = Lab('fig1')
     if suite.case('Figure 1 comes up', lambda lab: lab.up(), lab):
-        suite.case('send to five, of which one is not ready',
-                   not_ready('send', of_one_kind('send'), 4), lab)
-        for op in 'send-imm', 'write-imm':
+        for op in 'send', 'send-imm', 'write-imm':
             suite.long_case('%s to five, of which one is not ready' % op,
                             not_ready(op, of_one_kind(op), 4), lab)
-        suite.case('write behind a send to one that is not ready',
-                   not_ready('write', WRITES, 1), lab)
+        suite.long_case('write behind a send to one that is not ready',
+                        not_ready('write', WRITES, 1), lab)
         suite.case('all operations on one QP, one is not ready', not_ready('mixed', MIXED, 3), lab)
         suite.case('the longest of three RNR timers', longest_timer, lab)
         suite.case('a receiver refuses the key',
@@ -521,10 +519,10 @@ def main():
     suite.case('Figure 1 goes', down_leaves_nothing, lab, before)
 
     noagg = Lab('noagg')
-    if suite.case('noagg comes up', lambda lab: lab.up(), noagg):
+    if suite.is_long and suite.case('noagg comes up', lambda lab: lab.up(), noagg):
         suite.case('a receiver is killed, and the source agent merges',
                    killed_is_pruned(NOAGG, 'n6'), noagg)
-    suite.case('noagg goes', down_leaves_nothing, noagg, before)
+    suite.long_case('noagg goes', down_leaves_nothing, noagg, before)
     return suite.finish()
 
 

@@ -12,7 +12,6 @@ docs/packet-walk.md are made anew from the captures.
 import difflib
 import json
 import os
-import re
 import struct
 import sys
 

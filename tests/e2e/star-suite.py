@@ -355,7 +355,7 @@ def main():
 
     two = Lab('star')
     if suite.case('lab with two receivers comes up', lambda lab: lab.up(), two):
-        suite.case('16 MiB over the PSN wrap, MTU 1024', write_16m, two, 1024)
+        suite.long_case('16 MiB over the PSN wrap, MTU 1024', write_16m, two, 1024)
         suite.case('16 MiB over the PSN wrap, MTU 4096', write_16m, two, 4096)
         suite.case('unicast over the same fabric', unicast, two)
         suite.case('2 % loss in the fabric', loss, two)
