@@ -78,7 +78,15 @@
     DROP(psn_not_sent, "response for a PSN never sent in this epoch")                         \
     DROP(resp_opcode, "not an acknowledgement")                                               \
     DROP(resp_payload, "acknowledgement with a payload")                                      \
-    DROP(cnp, "CNP consumed")
+    DROP(cnp, "CNP consumed")                                                                 \
+    DROP(cm_short, "RDMA-CM: packet of another length than a MAD's")                          \
+    DROP(cm_qkey, "RDMA-CM: Q_Key or source QP is not that of QP 1")                          \
+    DROP(cm_mad, "RDMA-CM: MAD of another version, class or method")                          \
+    DROP(cm_attribute, "RDMA-CM: attribute that is not handled")                              \
+    DROP(cm_unknown, "RDMA-CM: connection is not known")                                      \
+    DROP(cm_state, "RDMA-CM: message does not fit the connection's state")                    \
+    DROP(cm_ids, "RDMA-CM: communication IDs do not fit the connection")                      \
+    DROP(cm_full, "RDMA-CM: too many connections wait for a decision")
 
 enum drop_reason {
 #define DROP(NAME, HELP) DROP_##NAME,

@@ -49,6 +49,8 @@ const struct roce_opcode_info roce_opcodes[256] = {
     /* FETH (4 bytes) comes before FLUSH's RETH: not where ROCE_F_RETH says. */
     [RC_FLUSH] = {"FLUSH", REQ | ONLY, 20},
     [RC_ATOMIC_WRITE] = {"ATOMIC_WRITE", REQ | ONLY | RETH | DATA, 16},
+    /* DETH.  Of what is not RC only this is known: RDMA-CM's messages (lib/cm.h). */
+    [UD_SEND_ONLY] = {"UD_SEND_ONLY", ONLY | DATA, 8},
     /* 16 reserved bytes; neither a request nor a response of a PSN. */
     [ROCE_CNP] = {"CNP", 0, 16},
 };

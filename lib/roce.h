@@ -37,6 +37,7 @@ enum roce_opcode {
     RC_SEND_ONLY_INV = 0x17,
     RC_FLUSH = 0x1c,
     RC_ATOMIC_WRITE = 0x1d,
+    UD_SEND_ONLY = 0x64,
     ROCE_CNP = 0x81,
 };
 

@@ -339,6 +339,14 @@ struct reth {
 };
 static_assert(sizeof(struct reth) == 16, "RETH");
 
+/* Datagram Extended Transport Header. */
+struct deth {
+    be32_t qkey;
+    uint8_t rsv;
+    be24_t src_qp;
+};
+static_assert(sizeof(struct deth) == 8, "DETH");
+
 /* ACK Extended Transport Header. */
 struct aeth {
     uint8_t syndrome;

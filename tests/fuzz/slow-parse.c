@@ -164,7 +164,11 @@ extended_len(int64_t opcode)
     static const int8_t rc[] = {0, 0, 0, 4,  0,  4,  16, 0, 0, 4,  16, 20, 16, 4,  0,
                                 4, 4, 4, 12, 28, 28, -1, 4, 4, -1, -1, -1, -1, 20, 16};
 
-    return opcode == 0x81 ? 16 : opcode < (int64_t) sizeof rc ? rc[opcode] : -1;
+    switch (opcode) {
+    case 0x64: return 8;
+    case 0x81: return 16;
+    default: return opcode < (int64_t) sizeof rc ? rc[opcode] : -1;
+    }
 }
 
 static enum drop_reason

@@ -23,6 +23,7 @@ check_ext_len(int opcode)
     switch (opcode) {
     case RC_ATOMIC_ACK: expected = 4 + 8; break;
     case RC_FLUSH: expected = 4 + 16; break;
+    case UD_SEND_ONLY: expected = 8; break;
     case ROCE_CNP: expected = 16; break;
     default:
         expected = (info->flags & ROCE_F_RETH ? 16 : 0) + (info->flags & ROCE_F_AETH ? 4 : 0)
@@ -49,7 +50,7 @@ check_kind(int opcode)
     bool response = opcode >= RC_READ_RESP_FIRST && opcode <= RC_ATOMIC_ACK;
     bool known =
         (rc && opcode <= RC_ATOMIC_WRITE && opcode != 0x15 && (opcode < 0x18 || opcode > 0x1b))
-        || opcode == ROCE_CNP;
+        || opcode == UD_SEND_ONLY || opcode == ROCE_CNP;
 
     ck_assert_int_eq(info->name != NULL, known);
     ck_assert_int_eq(!!(info->flags & ROCE_F_RESPONSE), response);
