@@ -16,6 +16,8 @@
     SUITE(bench_cli)     \
     SUITE(bench_counter) \
     SUITE(castfwd)       \
+    SUITE(cm)            \
+    SUITE(cm_drops)      \
     SUITE(content)       \
     SUITE(copies)        \
     SUITE(deadlines)     \
