@@ -18,6 +18,7 @@
     SUITE(castfwd)       \
     SUITE(cm)            \
     SUITE(cm_drops)      \
+    SUITE(cm_kernels)    \
     SUITE(content)       \
     SUITE(copies)        \
     SUITE(deadlines)     \

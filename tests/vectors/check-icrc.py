@@ -19,6 +19,9 @@ READ_RESPONSE_FIRST READ_RESPONSE_MIDDLE READ_RESPONSE_LAST READ_RESPONSE_ONLY A
 ATOMIC_ACKNOWLEDGE COMPARE_SWAP FETCH_ADD'''.split()
 NAKS = {0x60: 'PSN sequence error', 0x61: 'invalid request', 0x62: 'remote access error',
         0x63: 'remote operational error', 0x64: 'invalid RD request'}
+UD_SEND_ONLY = 0x64
+CM_ATTRIBUTES = {0x10: 'REQ', 0x11: 'MRA', 0x12: 'REJ', 0x13: 'REP', 0x14: 'RTU', 0x15: 'DREQ',
+                 0x16: 'DREP', 0x17: 'SIDR_REQ', 0x18: 'SIDR_REP', 0x19: 'LAP', 0x1a: 'APR'}
 
 
 def frames(path):
@@ -61,7 +64,16 @@ def icrc(headers, payload):
     return struct.pack('<I', zlib.crc32(b'\xff' * 8 + headers + bth))
 
 
+def describe_cm(mad):
+    """Of a MAD of the communication management class."""
+    attribute, = struct.unpack('>H', mad[16:18])
+    name = 'CM ' + CM_ATTRIBUTES.get(attribute, '%#x' % attribute)
+    return name + ' %d' % struct.unpack('>H', mad[34:36]) if attribute == 0x12 else name
+
+
 def describe(payload):
+    if payload[0] == UD_SEND_ONLY and payload[5:8] == b'\0\0\1' and payload[21] == 7:
+        return describe_cm(payload[20:-4])
     name = OPCODES[payload[0]] if payload[0] < len(OPCODES) else 'opcode %#x' % payload[0]
     if name == 'ACKNOWLEDGE':
         syndrome = payload[12]
