@@ -348,7 +348,7 @@ FUZZ_DIR := $(B)$(if $(filter 1,$(FUZZ)),,/tests/fuzz)
 FUZZERS := $(addprefix $(FUZZ_DIR)/,$(fuzz_names))
 FUZZ_MAIN := $(if $(filter 1,$(FUZZ)),,$(B)/obj/tests/fuzz/replay.o)
 fuzz_lib_src := $(filter-out tests/fuzz/fuzz-% tests/fuzz/replay.c,$(fuzz_src)) \
-        $(addprefix tests/unit/,agent-fixture.c modes-fixture.c node-fixture.c outer-fixture.c parse-check.c \
+        $(addprefix tests/unit/,agent-fixture.c cm-check.c modes-fixture.c node-fixture.c outer-fixture.c parse-check.c \
         reverse-compare.c reverse-model.c transit-fixture.c uso-frames.c) tests/model/sent-frames.c \
         $(addprefix testbed/castlab/,parameters.c topology.c yaml-doc.c)
 $(B)/libfuzz.a: $(call objs,$(fuzz_lib_src))

@@ -11,11 +11,11 @@
 
 #define MEMBER(NAME)                                                              \
     {                                                                             \
-#NAME, offsetof(struct cm_msg, NAME), sizeof(((struct cm_msg *) 0)->NAME) \
+        offsetof(struct cm_msg, NAME), sizeof(((struct cm_msg *) 0)->NAME), #NAME \
     }
 static const struct {
-    const char *name;
     size_t ofs, size;
+    const char *name;
 } members[] = {
     MEMBER(attribute),
     MEMBER(tid),
