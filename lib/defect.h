@@ -36,7 +36,11 @@
     DEFECT_ENTRY(JOIN_BELOW, "what a late receiver has from before its first PSN is taken")      \
     DEFECT_ENTRY(POSITION_UNTESTED, "a queue pair with half a message is taken over")            \
     DEFECT_ENTRY(POSITION_TEST, "the PSN that the test has taken is forgotten")                  \
-    DEFECT_ENTRY(PACE_EARLY, "a branch is called slow after a fourth of the liveness time")
+    DEFECT_ENTRY(PACE_EARLY, "a branch is called slow after a fourth of the liveness time")      \
+    DEFECT_ENTRY(CM_RTU_ONCE, "RDMA-CM: a repeated REP gets no RTU")                             \
+    DEFECT_ENTRY(CM_DREQ_ONCE, "RDMA-CM: a repeated DREQ gets no DREP")                          \
+    DEFECT_ENTRY(CM_DREQ_FORGED, "RDMA-CM: IDs of a DREQ are not compared")                      \
+    DEFECT_ENTRY(CM_LATE_REQ, "RDMA-CM: a late copy of a REQ begins its connection again")
 
 enum defect {
 #define DEFECT_ENTRY(NAME, HELP) DEFECT_##NAME,

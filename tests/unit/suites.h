@@ -19,6 +19,7 @@
     SUITE(cm)            \
     SUITE(cm_drops)      \
     SUITE(cm_kernels)    \
+    SUITE(cm_conn)       \
     SUITE(content)       \
     SUITE(copies)        \
     SUITE(deadlines)     \
