@@ -370,12 +370,17 @@ input_rej_of_req(struct cm_conns *conns, const struct in6_addr *proxy, const str
     return input_rej(conns, c, m, now);
 }
 
-/* Turned round, an unknown DREQ's IDs are all that a kernel wants, to repeat it no more. */
+/* A kernel need not repeat what it takes for a connection of here: its own IDs turned round are all
+ * that it wants. */
 static enum drop_reason
-unknown_dreq(struct cm_conns *conns, const struct in6_addr *proxy, const struct in6_addr *host,
-             const struct cm_msg *m, enum drop_reason why)
+input_unknown(struct cm_conns *conns, const struct in6_addr *proxy, const struct in6_addr *host,
+              const struct cm_msg *m, enum drop_reason why)
 {
-    cm_answer_drep(conns, proxy, host, m);
+    if (m->attribute == CM_DREQ) {
+        cm_answer_drep(conns, proxy, host, m);
+    } else if (m->attribute == CM_REP) {
+        cm_answer_rej(conns, proxy, host, m, CM_REJ_COMM_ID);
+    }
     return why;
 }
 
@@ -386,7 +391,7 @@ input_dreq(struct cm_conns *conns, struct cm_conn *c, const struct cm_msg *m, ui
 
     if (!DEFECT(CM_DREQ_FORGED)) {
         if (m->local_id != c->known.remote_id) {
-            return unknown_dreq(conns, proxy, host, m, DROP_cm_ids);
+            return input_unknown(conns, proxy, host, m, DROP_cm_ids);
         }
         if (m->remote_qpn != c->config.qpn) {
             return DROP_cm_ids;
@@ -417,6 +422,9 @@ enum drop_reason
 cm_conns_input(struct cm_conns *conns, const struct in6_addr *proxy, const struct in6_addr *host,
                const struct cm_msg *m, uint64_t now)
 {
+    if (!conns->n_configs) {
+        return DROP_cm_unknown; /* It may be of an earlier life's connection. */
+    }
     if (m->attribute == CM_REQ) {
         return input_req(conns, proxy, host, m, now);
     }
@@ -433,8 +441,7 @@ cm_conns_input(struct cm_conns *conns, const struct in6_addr *proxy, const struc
                      && (memcmp(&c->config.proxy, proxy, sizeof *proxy)
                          || memcmp(&c->config.host, host, sizeof *host));
     if (!c || is_others) {
-        enum drop_reason why = c ? DROP_cm_ids : DROP_cm_unknown;
-        return m->attribute == CM_DREQ ? unknown_dreq(conns, proxy, host, m, why) : why;
+        return input_unknown(conns, proxy, host, m, c ? DROP_cm_ids : DROP_cm_unknown);
     }
     switch (m->attribute) {
     case CM_REP: return input_rep(conns, c, m, now);

@@ -92,9 +92,9 @@ struct cm_conn_config {
     /* Active: RTU may be sent.  Not before the registry has the REP (known.remote_id): a node that
      * had sent RTU and forgot the REP would find a kernel that answers neither REQ nor RTU. */
     bool ready;
-    /* Passive, established: after so long without a word of the program or of its kernel, its
-     * kernel is asked by REPs, which it answers by RTU as long as it has the connection; after three
-     * times that without an answer it has ended.  0: never. */
+    /* Passive, established: after so long without a word of the program or of its kernel, that is
+     * asked by REPs, which it answers by RTU as long as it has the connection; after three times
+     * that without an answer it has ended.  0: never. */
     uint32_t keepalive_msec;
     uint16_t reason;      /* CM_REJECT. */
     uint16_t private_len; /* of the REQ, REP or REJ that is sent. */
@@ -120,7 +120,8 @@ void cm_conns_destroy(struct cm_conns *);
  * connection that the registry never had stays, until CM_LINGER_USEC after it has ended. */
 void cm_conns_configure(struct cm_conns *, const struct cm_conn_config *, size_t n, uint64_t now);
 
-/* A message from 'host' to 'proxy'.  DROP_none, or why nothing here takes it. */
+/* A message from 'host' to 'proxy'.  DROP_none, or why nothing here takes it: before the first
+ * configuration, which may have an earlier life's connections, that is so for all of them. */
 enum drop_reason cm_conns_input(struct cm_conns *, const struct in6_addr *proxy,
                                 const struct in6_addr *host, const struct cm_msg *, uint64_t now);
 
@@ -151,9 +152,9 @@ uint64_t cm_conns_version(const struct cm_conns *);
 #define CM_RETRIES        15      /* of REP and DREQ, before the connection ends. */
 #define CM_PAUSE_USEC     1000000 /* before an active connection is tried again after a REJ. */
 #define CM_PROBES         12      /* of keepalive: REPs in three times its time. */
-/* Who has not been decided on and repeats his REQ no more is gone: a kernel repeats it every 6 s, or
- * every 10 s after the MRAs of here. */
+/* Who has not been decided on and repeats no REQ is gone: a kernel does so every 6 s, or every 10 s
+ * after the MRAs of here. */
 #define CM_REQUEST_USEC   120000000
-#define CM_LINGER_USEC    60000000 /* how long late copies of an ended connection's REQ are known. */
+#define CM_LINGER_USEC    60000000 /* how long an ended connection's late REQs are known. */
 
 #endif /* lib/cm-conn.h */

@@ -49,6 +49,7 @@ cm_conn_setup(void)
     n_lives = 0;
     cm_forget_sent();
     cm.conns = cm_conns_create(CM_FIRST_ID, note_sent, &sent);
+    cm_configure();
 }
 
 void
@@ -227,9 +228,15 @@ cm_register(void)
 }
 
 void
-cm_restart(void)
+cm_start_again(void)
 {
     cm_conns_destroy(cm.conns);
     cm.conns = cm_conns_create(CM_FIRST_ID + 0x10000 * ++n_lives, note_sent, &sent);
+}
+
+void
+cm_restart(void)
+{
+    cm_start_again();
     cm_configure();
 }

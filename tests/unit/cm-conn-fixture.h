@@ -55,7 +55,8 @@ enum cm_state cm_state(uint32_t id);
 enum cm_cause cm_cause(uint32_t id);
 /* Does the registry's part: rows as the connections are, decisions as they were. */
 void cm_register(void);
-/* Another life of the node, that gets the configuration. */
+/* Another life of the node; and one that gets the configuration. */
+void cm_start_again(void);
 void cm_restart(void);
 
 #endif /* tests/unit/cm-conn-fixture.h */

@@ -380,10 +380,22 @@ START_TEST(dreq_of_an_unknown_connection)
     }
 END_TEST
 
+/* What a listener accepts too late: its kernel would repeat it for long. */
+START_TEST(rep_of_an_unknown_connection)
+    {
+        ck_assert_int_eq(cm_input(cm_rep(CM_HOST_ID, CM_HOST_QPN)), DROP_cm_unknown);
+        struct cm_msg rej = cm_sent(CM_REJ);
+        ck_assert_int_eq(rej.about, CM_ABOUT_REP);
+        ck_assert_uint_eq(rej.local_id, CM_ACTIVE_ID);
+        ck_assert_uint_eq(rej.remote_id, CM_HOST_ID);
+        ck_assert_uint_eq(rej.reason, CM_REJ_COMM_ID);
+    }
+END_TEST
+
 START_TEST(messages_of_unknown_connections)
     {
-        static const enum cm_attribute attributes[] = {CM_MRA, CM_REJ,  CM_REP,
-                                                       CM_RTU, CM_DREP, CM_SIDR_REP};
+        static const enum cm_attribute attributes[] = {CM_MRA, CM_REJ, CM_RTU, CM_DREP,
+                                                       CM_SIDR_REP};
         for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
             ck_assert_int_eq(cm_input(cm_of(attributes[i], CM_HOST_ID, ID)), DROP_cm_unknown);
         }
@@ -1217,6 +1229,21 @@ START_TEST(restart_closing)
     }
 END_TEST
 
+/* What comes before the configuration may be of a connection that is in it. */
+START_TEST(restart_before_the_configuration)
+    {
+        establish();
+        cm_start_again();
+        ck_assert_int_eq(cm_input(cm_req(CM_HOST_ID, CM_HOST_QPN)), DROP_cm_unknown);
+        ck_assert_int_eq(cm_input(cm_dreq(CM_HOST_ID, ID)), DROP_cm_unknown);
+        ck_assert_int_eq(cm_input(cm_rep(CM_HOST_ID, CM_HOST_QPN)), DROP_cm_unknown);
+        cm_nothing_sent();
+        cm_configure();
+        disconnect();
+        ck_assert_int_eq(cm_cause(ID), CM_BY_DREQ);
+    }
+END_TEST
+
 START_TEST(restart_ended)
     {
         establish();
@@ -1374,6 +1401,7 @@ cm_conn_suite(void)
         dreq_before_rtu,
         dreq_with_wrong_ids,
         dreq_of_an_unknown_connection,
+        rep_of_an_unknown_connection,
         messages_of_unknown_connections,
         messages_of_another_host,
         messages_with_another_local_id,
@@ -1423,6 +1451,7 @@ cm_conn_suite(void)
         restart_accepted,
         restart_established,
         restart_closing,
+        restart_before_the_configuration,
         restart_ended,
         restart_rejected,
         restart_answered,
