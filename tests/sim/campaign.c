@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many seeds: each is a few labs, run in one of several processes, so that a crash
- * is a failure of its seed and no more.
+ * Many seeds: each is a few labs of groups and one of connections, run in one of several processes,
+ * so that a crash is a failure of its seed and no more.
  *
  * A process that has met a failure ends, and another goes on with the next seed.  What
  * they have in common is in shared memory.
@@ -28,6 +28,7 @@ static struct shared {
     uint64_t next; /* seed that is to be run. */
     uint64_t n_run;
     uint64_t n_seen[N_LAB_EVENTS];
+    uint64_t n_cm_seen[N_CM_EVENTS];
     struct job jobs[MAX_JOBS];
 } * shared;
 static pid_t pids[MAX_JOBS];
@@ -46,19 +47,34 @@ print_failure(uint64_t seed, const char *why, const char *options)
 }
 
 static void
-seed_failed(const struct lab *lab, const char *condition, const char *text)
+seed_failed(const char *why)
 {
-    char why[sizeof self->why];
-
-    snprintf(why, sizeof why, "%s (%s) at virtual time %" PRIu64 " us", text, condition,
-             lab->fabric.now);
     if (self) {
-        memcpy(self->why, why, sizeof why);
+        snprintf(self->why, sizeof self->why, "%s", why);
         _exit(1);
     }
     print_failure(running.seed, why, running.options);
     fflush(NULL);
     _exit(1);
+}
+
+static void
+group_failed(const struct lab *lab, const char *condition, const char *text)
+{
+    char why[sizeof self->why];
+
+    snprintf(why, sizeof why, "%s (%s) at virtual time %" PRIu64 " us", text, condition,
+             lab->fabric.now);
+    seed_failed(why);
+}
+
+static void
+connections_failed(const char *text, uint64_t now)
+{
+    char why[sizeof self->why];
+
+    snprintf(why, sizeof why, "connections: %s at virtual time %" PRIu64 " us", text, now);
+    seed_failed(why);
 }
 
 /* Most groups are small, since much of what goes wrong needs few to go wrong.  Where time passes
@@ -111,7 +127,7 @@ run_group(struct fabric *chance, const struct sim_policy *policy, bool trace)
     if (trace) {
         fprintf(stderr, "%s, %u receivers: %s\n", scenario_name(kind), n, topology);
     }
-    struct lab *lab = scenario_create(topology, kind, chance->random, trace, seed_failed);
+    struct lab *lab = scenario_create(topology, kind, chance->random, trace, group_failed);
     if (policy) {
         lab->nak = policy->nak;
         lab->filter = policy->filter;
@@ -124,6 +140,17 @@ run_group(struct fabric *chance, const struct sim_policy *policy, bool trace)
     free(topology);
 }
 
+static void
+run_connections(struct fabric *chance, bool trace)
+{
+    uint64_t n_seen[N_CM_EVENTS] = {0};
+
+    cm_lab_run(chance->random, trace, n_seen, connections_failed);
+    for (unsigned i = 0; shared && i < N_CM_EVENTS; i++) {
+        __atomic_fetch_add(&shared->n_cm_seen[i], n_seen[i], __ATOMIC_RELAXED);
+    }
+}
+
 void
 campaign_run_seed(const struct campaign *c, uint64_t seed, bool trace)
 {
@@ -134,6 +161,7 @@ campaign_run_seed(const struct campaign *c, uint64_t seed, bool trace)
     for (unsigned i = 0; i < GROUPS_OF_SEED; i++) {
         run_group(&chance, c->policy, trace);
     }
+    run_connections(&chance, trace);
 }
 
 static void
@@ -233,6 +261,7 @@ campaign_run(struct campaign *c)
     }
     c->n_run = shared->n_run + c->n_failed;
     memcpy(c->n_seen, shared->n_seen, sizeof c->n_seen);
+    memcpy(c->n_cm_seen, shared->n_cm_seen, sizeof c->n_cm_seen);
     munmap(shared, sizeof *shared);
     shared = NULL;
 }

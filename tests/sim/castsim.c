@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * castsim: groups in virtual time, by the thousand (tests/model/lab.h).
+ * castsim: groups in virtual time, by the thousand (tests/model/lab.h), and connections
+ * (tests/model/cm-lab.h).
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -40,7 +41,8 @@ const struct sim_policy sim_policies[N_SIM_POLICIES] = {
 
 static const char usage[] =
     "usage: castsim [OPTION]...\n"
-    "Runs groups in virtual time, each as its seed says: topology, links, messages, faults.\n"
+    "Runs groups in virtual time, each as its seed says: topology, links, messages, faults;\n"
+    "and connections of programs that use RDMA-CM.\n"
     "Prints what a seed violates and how to replay it, and how often what happened.\n"
     "\n"
     "  --seed S          this seed\n"
@@ -93,17 +95,26 @@ parse_defect(const char *name)
     wrong("no such defect (--list-defects)", name);
 }
 
-/* False: something happens too seldom for the seeds to mean much. */
+/* False: it happens too seldom for the seeds to mean much. */
+static bool
+print_event(const struct campaign *c, uint64_t n, const char *name, const char *help)
+{
+    bool seldom = c->n_run >= EVENTS_SEEDS && n * EVENTS_OF <= c->n_run;
+
+    printf("%12" PRIu64 "  %-18s %s%s\n", n, name, help, seldom ? ": TOO SELDOM" : "");
+    return !seldom;
+}
+
 static bool
 print_events(const struct campaign *c)
 {
     bool ok = true;
 
     for (unsigned i = 0; i < N_LAB_EVENTS; i++) {
-        bool seldom = c->n_run >= EVENTS_SEEDS && c->n_seen[i] * EVENTS_OF <= c->n_run;
-        printf("%12" PRIu64 "  %-18s %s%s\n", c->n_seen[i], lab_event_name(i), lab_event_help(i),
-               seldom ? ": TOO SELDOM" : "");
-        ok = ok && !seldom;
+        ok = print_event(c, c->n_seen[i], lab_event_name(i), lab_event_help(i)) && ok;
+    }
+    for (unsigned i = 0; i < N_CM_EVENTS; i++) {
+        ok = print_event(c, c->n_cm_seen[i], cm_event_name(i), cm_event_help(i)) && ok;
     }
     return ok;
 }

@@ -9,6 +9,7 @@
 #ifndef TESTS_SIM_CASTSIM_H
 #define TESTS_SIM_CASTSIM_H 1
 
+#include "tests/model/cm-lab.h"
 #include "tests/model/scenario.h"
 
 /* What a group may do with NAKs above the minimum, and with copies. */
@@ -32,6 +33,7 @@ struct campaign {
     uint64_t failed; /* the lowest seed that did. */
     char why[512];   /* it did. */
     uint64_t n_seen[N_LAB_EVENTS];
+    uint64_t n_cm_seen[N_CM_EVENTS];
 };
 
 /* Runs the first seed here; does not return if it fails. */
