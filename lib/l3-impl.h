@@ -21,10 +21,8 @@ struct l3 {
     size_t n_routes;
     struct fib *fib; /* value: index in routes. */
     struct neigh_table *neighs;
-    struct packet *unreachable; /* packets given up, to be answered; linked by next. */
-    struct in6_addr *proxies;
-    size_t n_proxies;
-    struct in6_addr host;                   /* proxied on uplink_port. */
+    struct packet *unreachable;             /* packets given up, to be answered; linked by next. */
+    struct in6_addr host;                   /* answered for on uplink_port. */
     uint16_t uplink_port;                   /* 0: none. */
     struct icmp6_limit errors[NEIGH_PORTS]; /* by the port that the offender came in on. */
 };

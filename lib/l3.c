@@ -362,12 +362,8 @@ answers_for(const struct l3 *l3, const struct port_config *port, const struct in
     if (*own) {
         return true;
     }
-    if (port->role == ROLE_HOST) {
-        for (size_t i = 0; i < l3->n_proxies; i++) {
-            if (IN6_ARE_ADDR_EQUAL(target, &l3->proxies[i])) {
-                return true;
-            }
-        }
+    if (port->role == ROLE_HOST && is_proxy_address(target)) {
+        return true;
     }
     return l3->uplink_port && port->number == l3->uplink_port
            && IN6_ARE_ADDR_EQUAL(target, &l3->host);
@@ -478,7 +474,6 @@ l3_destroy(struct l3 *l3)
         free(l3->ports[i]);
     }
     free(l3->routes);
-    free(l3->proxies);
     free(l3);
 }
 
@@ -527,16 +522,6 @@ l3_configure(struct l3 *l3, const struct node_config *config)
     for (size_t i = 0; i < l3->n_routes; i++) {
         fib_set(l3->fib, &l3->routes[i].prefix, l3->routes[i].plen, (uint32_t) i);
     }
-}
-
-void
-l3_set_proxies(struct l3 *l3, const struct in6_addr *proxies, size_t n)
-{
-    struct in6_addr *copy = must_copy(proxies, n, sizeof *proxies);
-
-    free(l3->proxies);
-    l3->proxies = copy;
-    l3->n_proxies = n;
 }
 
 void

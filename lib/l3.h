@@ -39,11 +39,11 @@ void l3_destroy(struct l3 *);
  * that stay as they are are kept.  'config' is not kept. */
 void l3_configure(struct l3 *, const struct node_config *config);
 
-/* Neighbour solicitations are answered for the node address on all ports, for
- * fe80::1 on host ports, and for these: Proxy Addresses on host ports (a QP's move
- * to RTR must not wait for anything behind the node), and one host on an agent's
- * uplink.  A null 'host' ends the latter. */
-void l3_set_proxies(struct l3 *, const struct in6_addr *proxies, size_t n);
+/* Neighbour solicitations are answered for the node address on all ports, for fe80::1 and all Proxy
+ * Addresses on host ports, and for one host on an agent's uplink.  A null 'host' ends the latter.
+ *
+ * A QP's move to RTR must not wait for anything behind the node.  Who asks for a Proxy Address that
+ * no group has is to hear so from RDMA-CM, not to wait for a neighbour. */
 void l3_proxy_host(struct l3 *, const struct in6_addr *host, uint16_t uplink_port);
 
 /* Who is told what packets meet; NULL: nobody. */

@@ -4,10 +4,6 @@
  */
 #include "lib/node-base.h"
 
-#include <stdlib.h>
-
-#include "lib/alloc.h"
-
 void
 node_base_init(struct node_base *base, const struct node_io *io, struct packet_pool *pool)
 {
@@ -22,26 +18,12 @@ node_base_uninit(struct node_base *base)
     l3_destroy(base->l3);
 }
 
-/* The Proxies that hosts may ask for. */
-static void
-announce_proxies(struct node_base *base, const struct node_config *config)
-{
-    struct in6_addr *proxies = must_calloc(config->n_trees, sizeof *proxies);
-
-    for (size_t i = 0; i < config->n_trees; i++) {
-        proxies[i] = config->trees[i].proxy;
-    }
-    l3_set_proxies(base->l3, proxies, config->n_trees);
-    free(proxies);
-}
-
 void
 node_base_configure(struct node_base *base, const struct node_config *config)
 {
     base->address = config->address;
     sid_table_configure(&base->sids, config);
     l3_configure(base->l3, config);
-    announce_proxies(base, config);
 }
 
 void

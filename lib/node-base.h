@@ -21,7 +21,7 @@ struct node_base {
 
 void node_base_init(struct node_base *, const struct node_io *, struct packet_pool *);
 void node_base_uninit(struct node_base *);
-/* Address, ports, routes, SIDs and Proxies of 'config'. */
+/* Address, ports, routes and SIDs of 'config'. */
 void node_base_configure(struct node_base *, const struct node_config *);
 
 static inline void

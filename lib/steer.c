@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "lib/address-plan.h"
 #include "lib/nd.h"
 #include "lib/parse.h"
 
@@ -20,66 +21,49 @@
 #define BEHIND_OFS      (IP6_HDR_LEN + 8)
 #define LAST_WORD       (sizeof(struct in6_addr) - 4)
 
-void
-steer_uninit(struct steer *s)
-{
-    addr_map_destroy(s->proxies);
-    s->proxies = NULL;
-}
-
-void
-steer_configure(struct steer *s, const struct node_config *config)
-{
-    steer_uninit(s);
-    s->proxies = addr_map_create(config->n_trees);
-    for (size_t i = 0; i < config->n_trees; i++) {
-        (void) addr_map_insert(s->proxies, &config->trees[i].proxy, 0, s); /* epochs share one. */
-    }
-}
-
 unsigned
-steer_proxy(const struct steer *s, const struct in6_addr *proxy)
+steer_proxy(unsigned n, const struct in6_addr *proxy)
 {
     be32_t last;
 
     memcpy(&last, (const uint8_t *) proxy + LAST_WORD, sizeof last);
-    return be32_get(last) % s->n;
+    return be32_get(last) % n;
 }
 
-/* Is this a Proxy?  Then *worker has it. */
+/* Is this a Proxy Address?  Then *worker has it. */
 static bool
-find(const struct steer *s, const struct in6_addr *addr, unsigned *worker)
+find(unsigned n, const struct in6_addr *addr, unsigned *worker)
 {
-    if (!addr_map_contains(s->proxies, addr)) {
+    if (!is_proxy_address(addr)) {
         return false;
     }
-    *worker = steer_proxy(s, addr);
+    *worker = steer_proxy(n, addr);
     return true;
 }
 
 /* Packets with other extension headers. */
 static unsigned
-look_closely(const struct steer *s, const struct packet *p)
+look_closely(unsigned n, const struct packet *p)
 {
     struct parsed h;
     unsigned worker = 0;
 
     if (!parse_outer(p->data, p->len, &h) && !parse_rest(p->data, p->len, &h)) {
         const struct ip6_hdr_wire *ip = (const void *) (p->data + parsed_innermost(&h)->ofs);
-        (void) (find(s, &ip->dst, &worker) || find(s, &ip->src, &worker));
+        (void) (find(n, &ip->dst, &worker) || find(n, &ip->src, &worker));
     }
     return worker;
 }
 
 unsigned
-steer_frame(const struct steer *s, const struct packet *p)
+steer_frame(unsigned n, const struct packet *p)
 {
     const struct eth_hdr *eth = (const struct eth_hdr *) p->data;
     const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) (eth + 1);
     const uint8_t *behind = (const uint8_t *) ip + IP6_HDR_LEN;
     unsigned worker = 0;
 
-    if (s->n == 1 || p->len < sizeof *eth + BEHIND_OFS + sizeof(struct in6_addr)
+    if (n == 1 || p->len < sizeof *eth + BEHIND_OFS + sizeof(struct in6_addr)
         || be16_get(eth->type) != ETH_TYPE_IP6) {
         return 0;
     }
@@ -91,14 +75,14 @@ steer_frame(const struct steer *s, const struct packet *p)
         /* fall through */
     case IP6_NH_ROUTING:
     case IP6_NH_IPV6:
-        if (find(s, (const struct in6_addr *) (behind + 8), &worker)) {
+        if (find(n, (const struct in6_addr *) (behind + 8), &worker)) {
             return worker;
         }
-        return find(s, &ip->dst, &worker) || ip->nh == IP6_NH_ICMPV6 ? worker : look_closely(s, p);
+        return find(n, &ip->dst, &worker) || ip->nh == IP6_NH_ICMPV6 ? worker : look_closely(n, p);
     case IP6_NH_UDP:
-        (void) (find(s, &ip->dst, &worker) || find(s, &ip->src, &worker));
+        (void) (find(n, &ip->dst, &worker) || find(n, &ip->src, &worker));
         return worker;
-    default: return look_closely(s, p);
+    default: return look_closely(n, p);
     }
 }
 

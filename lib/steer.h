@@ -2,34 +2,26 @@
  *
  * Which of a node's workers a frame is for.
  *
- * All epochs of a group, that is, all packets with its Proxy Address, belong to one worker: a new
- * epoch ends the ones before it.  What is no group's belongs to worker 0.  Pure.
+ * All packets with a Proxy Address belong to one worker: a new epoch of its group ends the ones
+ * before it, and an RDMA-CM connection is one machine's, also with a Proxy that no group has.  The
+ * rest belongs to worker 0.  Pure.
  */
 #ifndef LIB_STEER_H
 #define LIB_STEER_H 1
 
 #include <linux/filter.h>
 
-#include "lib/addr-map.h"
-#include "lib/node-config.h"
+#include <netinet/in.h>
+
 #include "lib/packet.h"
 
 #define STEER_MAX 16         /* workers. */
 #define STEER_ALL UINT32_MAX /* a frame that each worker needs: who is at the end of a link. */
 
-struct steer {
-    unsigned n;               /* workers. */
-    struct addr_map *proxies; /* by Proxy Address and 0; NULL: none. */
-};
-
-/* Takes over the Proxies of 'config'. */
-void steer_configure(struct steer *, const struct node_config *config);
-void steer_uninit(struct steer *);
-
-/* The worker that has the group. */
-unsigned steer_proxy(const struct steer *, const struct in6_addr *proxy);
-/* The worker that takes a received frame, or STEER_ALL. */
-unsigned steer_frame(const struct steer *, const struct packet *frame);
+/* Which of n workers has this Proxy Address. */
+unsigned steer_proxy(unsigned n, const struct in6_addr *proxy);
+/* Which of n workers takes a received frame, or STEER_ALL. */
+unsigned steer_frame(unsigned n, const struct packet *frame);
 
 /* A program for PACKET_FANOUT_DATA that gives the packets of a group between nodes, and those from
  * its Proxy, to the socket with the number of the group's worker: what steer_frame() says, for all

@@ -360,7 +360,7 @@ config_of(const struct node_worker *w)
     part.trees = xcalloc(MAX(d->config.n_trees, 1), sizeof *part.trees);
     part.n_trees = 0;
     for (size_t i = 0; i < d->config.n_trees; i++) {
-        if (steer_proxy(&d->steer, &d->config.trees[i].proxy) == w->index) {
+        if (steer_proxy(d->n_workers, &d->config.trees[i].proxy) == w->index) {
             part.trees[part.n_trees++] = d->config.trees[i];
         }
     }
@@ -381,9 +381,6 @@ configure_workers(struct node_daemon *d, char **why)
         error = d->class->configure(w->node, &part, now, why);
         tx_queues_flush(&w->tx_queues);
         free(part.trees);
-    }
-    if (!error) {
-        steer_configure(&d->steer, &d->config);
     }
     return error;
 }

@@ -81,7 +81,6 @@ struct node_daemon {
     int netns_fd; /* of packet ports; -1: ours. */
     struct node_worker *workers[NODE_MAX_THREADS];
     unsigned n_workers;
-    struct steer steer; /* which worker a frame is for. */
     atomic_bool stopping;
     int news_fd; /* an eventfd: a worker has something new to report. */
 

@@ -212,7 +212,7 @@ static unsigned
 dispatch(struct node_worker *w, const struct node_port *np, struct packet *p, uint64_t now)
 {
     struct node_daemon *d = w->daemon;
-    unsigned to = steer_frame(&d->steer, p);
+    unsigned to = steer_frame(d->n_workers, p);
 
     for (unsigned i = 0; i < d->n_workers; i++) {
         if (i != w->index && (to == i || to == STEER_ALL)) {

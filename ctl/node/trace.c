@@ -182,7 +182,7 @@ find_worker(const struct node_daemon *d, const uint8_t *frame, size_t len)
 
     if (p) {
         port_strip_priority_tags(p);
-        i = steer_frame(&d->steer, p);
+        i = steer_frame(d->n_workers, p);
         packet_put(p);
     }
     return d->workers[i == STEER_ALL ? 0 : i];

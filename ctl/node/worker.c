@@ -186,7 +186,6 @@ node_workers_create(struct node_daemon *d, unsigned n)
 {
     d->news_fd = must_eventfd();
     d->n_workers = n;
-    d->steer.n = n;
     for (unsigned i = 0; i < n; i++) {
         d->workers[i] = create(d, i);
     }
@@ -239,6 +238,5 @@ node_workers_destroy(struct node_daemon *d)
     for (unsigned i = 0; i < d->n_workers; i++) {
         destroy(d->workers[i]);
     }
-    steer_uninit(&d->steer);
     close(d->news_fd);
 }

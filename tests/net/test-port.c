@@ -1060,8 +1060,6 @@ START_TEST(we_answer_the_kernel)
         make_host_tap();
         node_port = must_open_tap("t0");
         struct l3 *l3 = make_node(&config, NULL);
-        struct in6_addr proxy = {.s6_addr = {0xfd, 0, 0xff, 0xff, [15] = 7}};
-        l3_set_proxies(l3, &proxy, 1);
 
         /* The kernel asks for the Proxy Address with its own MAC in the question, from which
      * the node learns; the answer lets the datagram out. */

@@ -248,17 +248,22 @@ START_TEST(roce_port_at_an_agent)
     }
 END_TEST
 
-/* A Proxy is a neighbour of hosts: a QP's move to RTR must not wait for anything. */
+/* A Proxy is a neighbour of hosts, whether a group has it or not: neither a QP's move to RTR nor an
+ * RDMA-CM request may wait for anything. */
 START_TEST(proxies_are_announced)
     {
         struct fixture *edge = transit_create(1);
         struct fixture *agent = agent_create(1);
+        struct in6_addr unknown = proxy_address(0x12345);
 
         ck_assert(fixture_solicit(edge, star_port(0), star_proxy));
+        ck_assert(fixture_solicit(edge, star_port(0), unknown));
         ck_assert(!fixture_solicit(edge, star_port(0), star_source));
         ck_assert(!fixture_solicit(edge, PORT_A, star_proxy));
         ck_assert(!fixture_solicit(edge, AGENT_PORT, star_proxy));
+        ck_assert(!fixture_solicit(edge, PORT_A, unknown));
         ck_assert(fixture_solicit(agent, HOST_PORT, star_proxy));
+        ck_assert(fixture_solicit(agent, HOST_PORT, unknown));
         ck_assert(!fixture_solicit(agent, UPLINK, star_proxy));
         ck_assert(fixture_solicit(agent, UPLINK, star_source));
         fixture_destroy(edge);

@@ -17,9 +17,7 @@
 #define N_PROXIES 40
 
 static struct packet_pool *pool;
-static struct tree_config trees[N_PROXIES];
-static struct node_config config = {.trees = trees, .n_trees = N_PROXIES};
-static struct steer steer;
+static unsigned n_workers;
 
 static struct in6_addr
 proxy(unsigned i)
@@ -35,17 +33,12 @@ static void
 setup(void)
 {
     pool = packet_pool_create(1);
-    for (unsigned i = 0; i < N_PROXIES; i++) {
-        trees[i].proxy = proxy(i);
-    }
-    steer = (struct steer){.n = 3};
-    steer_configure(&steer, &config);
+    n_workers = 3;
 }
 
 static void
 teardown(void)
 {
-    steer_uninit(&steer);
     packet_pool_destroy(pool);
 }
 
@@ -57,7 +50,7 @@ run_program(const uint8_t *ip, size_t len)
     struct sock_filter program[STEER_PROGRAM_LEN];
     uint32_t a = 0;
 
-    steer_program(program, steer.n);
+    steer_program(program, n_workers);
     for (unsigned pc = 0;; pc++) {
         ck_assert_uint_lt(pc, STEER_PROGRAM_LEN);
         const struct sock_filter *f = &program[pc];
@@ -80,7 +73,7 @@ run_program(const uint8_t *ip, size_t len)
         case BPF_JMP | BPF_JEQ | BPF_K: pc += a == f->k ? f->jt : f->jf; break;
         case BPF_JMP | BPF_JA: pc += f->k; break;
         case BPF_ALU | BPF_MOD | BPF_K: a %= f->k; break;
-        case BPF_RET | BPF_A: return a % steer.n;
+        case BPF_RET | BPF_A: return a % n_workers;
         default: ck_abort_msg("instruction 0x%x", f->code);
         }
     }
@@ -94,7 +87,7 @@ steered(const uint8_t *ip, size_t len, bool by_kernel)
 
     memcpy(frame + sizeof(struct eth_hdr), ip, len);
     struct packet *p = packet_from_bytes(pool, frame, sizeof(struct eth_hdr) + len);
-    unsigned to = steer_frame(&steer, p);
+    unsigned to = steer_frame(n_workers, p);
     packet_put(p);
     if (by_kernel) {
         ck_assert_uint_eq(run_program(ip, len), to);
@@ -135,7 +128,7 @@ START_TEST(groups)
 
         for (unsigned i = 0; i < N_PROXIES; i++) {
             struct in6_addr group = proxy(i), receiver = star_receiver(0);
-            unsigned worker = steer_proxy(&steer, &group);
+            unsigned worker = steer_proxy(n_workers, &group);
             uint8_t ip[PACKET_ROOM];
 
             ck_assert_uint_lt(worker, 3);
@@ -172,7 +165,7 @@ START_TEST(other_headers)
             memcpy(more + IP6_HDR_LEN + 8, ip + IP6_HDR_LEN, len - IP6_HDR_LEN);
             hdr->nh = IP6_NH_DSTOPT;
             hdr->plen = be16_put((uint16_t) (len + 8 - IP6_HDR_LEN));
-            ck_assert_uint_eq(steered(more, len + 8, false), steer_proxy(&steer, &group));
+            ck_assert_uint_eq(steered(more, len + 8, false), steer_proxy(n_workers, &group));
         }
     }
 END_TEST
@@ -187,19 +180,19 @@ START_TEST(neighbour_discovery)
 
             m.dst = nd_solicited_node(&m.target);
             nd_build(p, mac, mac, &m);
-            ck_assert_uint_eq(steer_frame(&steer, p), steer_proxy(&steer, &m.target));
+            ck_assert_uint_eq(steer_frame(n_workers, p), steer_proxy(n_workers, &m.target));
             packet_put(p);
 
             m.target = node_address(3);
             p = packet_get(pool);
             nd_build(p, mac, mac, &m);
-            ck_assert_uint_eq(steer_frame(&steer, p), 0);
+            ck_assert_uint_eq(steer_frame(n_workers, p), 0);
             packet_put(p);
 
             m = (struct nd_msg){.type = ND_NA, .src = star_receiver(0), .dst = node_address(3)};
             p = packet_get(pool);
             nd_build(p, mac, mac, &m);
-            ck_assert_uint_eq(steer_frame(&steer, p), STEER_ALL);
+            ck_assert_uint_eq(steer_frame(n_workers, p), STEER_ALL);
             packet_put(p);
         }
     }
@@ -213,16 +206,16 @@ START_TEST(the_rest)
         uint8_t ip[PACKET_ROOM];
         size_t len = response(ip, &a, &b);
 
-        ck_assert_uint_ne(steer_proxy(&steer, &group), 0);
+        ck_assert_uint_ne(steer_proxy(n_workers, &group), 0);
         ck_assert_uint_eq(steered(ip, len, false), 0);
         ip6_build(ip, a, b, 59, 8);
         ck_assert_uint_eq(steered(ip, IP6_HDR_LEN + 8, false), 0);
         len = down(ip, &group, 4);
         for (size_t cut = 0; cut < len; cut++) {
             unsigned to = steered(ip, cut, false);
-            ck_assert(!to || to == steer_proxy(&steer, &group));
+            ck_assert(!to || to == steer_proxy(n_workers, &group));
         }
-        steer.n = 1;
+        n_workers = 1;
         ck_assert_uint_eq(steered(ip, len, true), 0);
     }
 END_TEST
