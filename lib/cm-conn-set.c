@@ -276,6 +276,7 @@ cm_conns_get(const struct cm_conns *conns, size_t i, struct cm_conn_info *info)
         .role = c->config.role,
         .proxy = c->config.proxy,
         .host = c->config.host,
+        .configured = c->registered,
         .known = &c->known,
     };
 }

@@ -138,6 +138,7 @@ struct cm_conn_info {
     uint32_t id;
     enum cm_role role;
     struct in6_addr proxy, host;
+    bool configured; /* the configuration has it, so the registry has a row. */
     const struct cm_known *known;
 };
 size_t cm_conns_n(const struct cm_conns *);

@@ -26,6 +26,7 @@ struct node_io {
     void (*tx)(void *aux, uint16_t port, struct packet *p);
     uint32_t (*mtu)(void *aux, uint16_t port);
     void *aux;
+    uint32_t seed; /* where RDMA-CM connections' IDs begin: random, see lib/cm-conn.h. */
 };
 
 /* 'drops' are the node's counters.  What no return value can say is counted here: packets that

@@ -4,16 +4,20 @@
  */
 #include "lib/node-base.h"
 
+#include "lib/node-cm.h"
+
 void
 node_base_init(struct node_base *base, const struct node_io *io, struct packet_pool *pool)
 {
     *base = (struct node_base){.pool = pool};
     base->l3 = l3_create(io, pool, base->drops);
+    base->cm = node_cm_create(base, io->seed);
 }
 
 void
 node_base_uninit(struct node_base *base)
 {
+    node_cm_destroy(base->cm);
     sid_table_uninit(&base->sids);
     l3_destroy(base->l3);
 }
@@ -24,6 +28,24 @@ node_base_configure(struct node_base *base, const struct node_config *config)
     base->address = config->address;
     sid_table_configure(&base->sids, config);
     l3_configure(base->l3, config);
+}
+
+uint64_t
+node_base_deadline(const struct node_base *base)
+{
+    uint64_t l3 = l3_deadline(base->l3);
+    uint64_t cm = node_cm_deadline(base);
+
+    return l3 < cm ? l3 : cm;
+}
+
+void
+node_base_timer(struct node_base *base, uint64_t now)
+{
+    l3_timer(base->l3, now);
+    if (node_cm_deadline(base) <= now) {
+        node_cm_timer(base, now);
+    }
 }
 
 void

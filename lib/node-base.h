@@ -14,6 +14,11 @@ struct node_base {
     struct tracer tracer;
     struct packet_pool *pool;
     struct l3 *l3;
+    struct node_cm *cm; /* RDMA-CM connections, lib/node-cm.h. */
+    /* Does the newest epoch of this Proxy copy to the queue pair?  NULL: the node has no
+     * receivers. */
+    bool (*has_receiver)(const struct node_base *, const struct in6_addr *proxy,
+                         const struct in6_addr *host, uint32_t qpn);
     struct in6_addr address;
     struct sid_table sids;
     uint64_t drops[N_DROP_REASONS];
@@ -29,6 +34,10 @@ node_count_drop(struct node_base *base, enum drop_reason why)
 {
     base->drops[why]++;
 }
+
+/* When node_base_timer() wants to be called; UINT64_MAX: never. */
+uint64_t node_base_deadline(const struct node_base *);
+void node_base_timer(struct node_base *, uint64_t now);
 
 /* Members of struct node_class. */
 void node_base_set_tracer(void *node, const struct tracer *);

@@ -10,6 +10,7 @@
 #ifndef LIB_NODE_H
 #define LIB_NODE_H 1
 
+#include "lib/cm-conn.h"
 #include "lib/l3.h"
 #include "lib/messages.h"
 #include "lib/reverse.h"
@@ -44,6 +45,11 @@ struct node_class {
      * a malloc'd sentence in *errp; then nothing has changed. */
     int (*configure)(void *node, const struct node_config *, uint64_t now, char **errp);
 
+    /* Applies all RDMA-CM connections that the registry has, whatever generation the node runs.
+     * Of each it decides itself whether it is 'ready'. */
+    void (*configure_connections)(void *node, const struct cm_conn_config *, size_t n,
+                                  uint64_t now);
+
     /* Consumes 'p', a frame received on 'port'. */
     void (*input)(void *node, uint16_t port, struct packet *p, uint64_t now);
 
@@ -61,6 +67,10 @@ struct node_class {
     size_t (*n_trees)(const void *node);
     void (*tree)(const void *node, size_t i, struct tree_info *);
     bool (*branch)(const void *node, size_t i, uint32_t id, struct reverse_branch_info *);
+    /* RDMA-CM connections, and another number after each change of what is said of them. */
+    size_t (*n_connections)(const void *node);
+    void (*connection)(const void *node, size_t i, struct cm_conn_info *);
+    uint64_t (*connections_version)(const void *node);
     /* Source agent: messages_find() for tree i.  NULL: this node is none. */
     enum messages_answer (*message)(const void *node, size_t i, psn_t, uint64_t *number);
 };

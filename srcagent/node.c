@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/alloc.h"
+#include "lib/node-cm.h"
 #include "lib/why.h"
 #include "srcagent/srcagent.h"
 
@@ -77,10 +78,24 @@ static uint64_t
 deadline(const void *sa_)
 {
     const struct srcagent *sa = sa_;
-    uint64_t l3 = l3_deadline(sa->base.l3);
+    uint64_t base = node_base_deadline(&sa->base);
     uint64_t trees = deadlines_first(&sa->deadlines);
 
-    return l3 < trees ? l3 : trees;
+    return base < trees ? base : trees;
+}
+
+/* Tells connections which queue pairs have sent since the last call. */
+static void
+tell_traffic(struct srcagent *sa)
+{
+    for (size_t i = 0; i < sa->trees.n; i++) {
+        struct tree *t = sa->trees.v[i];
+
+        if (t->n_told != t->down.n_packets) {
+            t->n_told = t->down.n_packets;
+            node_cm_traffic(&sa->base, &t->config.proxy, &t->config.source, t->config.source_qpn);
+        }
+    }
 }
 
 static void
@@ -101,7 +116,10 @@ timer(void *sa_, uint64_t now)
         struct reverse_out out = reverse_timer(due->aggregate->reverse, now);
         up_send(sa, due, &out, now);
     }
-    l3_timer(sa->base.l3, now);
+    if (node_cm_deadline(&sa->base) <= now) {
+        tell_traffic(sa); /* before it asks a program, or gives it up. */
+    }
+    node_base_timer(&sa->base, now);
 }
 
 static size_t
@@ -153,6 +171,7 @@ const struct node_class srcagent_class = {
     .create = create,
     .destroy = destroy,
     .configure = configure,
+    .configure_connections = node_cm_configure,
     .input = srcagent_input,
     .deadline = deadline,
     .timer = timer,
@@ -163,5 +182,8 @@ const struct node_class srcagent_class = {
     .n_trees = n_trees,
     .tree = get_tree,
     .branch = get_branch,
+    .n_connections = node_cm_n,
+    .connection = node_cm_get,
+    .connections_version = node_cm_version,
     .message = find_message,
 };

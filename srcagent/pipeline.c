@@ -2,13 +2,16 @@
  *
  * A packet's way through the source agent.
  *
- *     from the host:   guard -> neighbour discovery -> to a Proxy? down.c : forward
+ *     from the host:   guard -> neighbour discovery
+ *                          -> RDMA-CM for a Proxy? lib/node-cm.c
+ *                          -> to a Proxy? down.c : forward
  *     from the fabric: neighbour discovery -> to our response SID? up.c
  *                          -> for the host? from a Proxy? up.c : forward
  *
  * The agent is a router of one host: what is not multicast passes unchanged.
  * Drops are counted here and nowhere else; what was not consumed is freed here.
  */
+#include "lib/node-cm.h"
 #include "srcagent/srcagent.h"
 
 static enum drop_reason
@@ -62,6 +65,9 @@ pipeline(struct srcagent *sa, struct rx *rx)
     }
     if (l3_is_local(sa->base.l3, &ip->dst)) {
         return l3_local_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now);
+    }
+    if (from_host && node_cm_takes(rx)) {
+        return node_cm_input(&sa->base, rx);
     }
     if (from_host) {
         return addr_map_contains(sa->trees.by_key, &ip->dst) ? down_input(sa, rx) : forward(sa, rx);

@@ -61,6 +61,7 @@ struct tree {
     bool started; /* a PSN went down; then h is valid. */
     psn_t h;      /* highest PSN sent down, + 1. */
     struct down_stats down;
+    uint64_t n_told;           /* down.n_packets that its RDMA-CM connection was told of. */
     struct messages *messages; /* of the host that went down. */
     bool anchored;             /* una is known. */
     psn_t una;                 /* next PSN that the group has not confirmed. */

@@ -106,6 +106,24 @@ tree_find_for_receiver(const struct swedge *sw, const struct in6_addr *proxy, ui
     return t ? t : tree_find(sw, proxy, qpn, why);
 }
 
+bool
+swedge_has_receiver(const struct node_base *base, const struct in6_addr *proxy,
+                    const struct in6_addr *host, uint32_t qpn)
+{
+    const struct swedge *sw = (const struct swedge *) base; /* its first member. */
+
+    for (size_t i = 0; i < sw->trees.n; i++) {
+        const struct tree *t = sw->trees.v[i];
+
+        if (!t->superseded && IN6_ARE_ADDR_EQUAL(&t->config.proxy, proxy)) {
+            const struct branch *b = tree_receiver(t, host);
+
+            return b && b->config->qpn == qpn;
+        }
+    }
+    return false;
+}
+
 struct branch *
 tree_receiver(const struct tree *t, const struct in6_addr *addr)
 {

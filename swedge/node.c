@@ -8,12 +8,14 @@
 #include "swedge/swedge.h"
 
 #include "lib/alloc.h"
+#include "lib/node-cm.h"
 
 static void *
 create(const struct node_io *io, struct packet_pool *pool)
 {
     struct swedge *sw = must_calloc(1, sizeof *sw);
     node_base_init(&sw->base, io, pool);
+    sw->base.has_receiver = swedge_has_receiver;
     return sw;
 }
 
@@ -37,6 +39,7 @@ configure(void *sw_, const struct node_config *config, uint64_t now, char **errp
         sw->verify_always = config->verify_always;
         node_base_configure(&sw->base, config);
         swedge_trees_configure(sw, config, now);
+        node_cm_trees_changed(&sw->base, now);
     }
     return error;
 }
@@ -60,10 +63,10 @@ static uint64_t
 deadline(const void *sw_)
 {
     const struct swedge *sw = sw_;
-    uint64_t l3 = l3_deadline(sw->base.l3);
+    uint64_t base = node_base_deadline(&sw->base);
     uint64_t trees = deadlines_first(&sw->deadlines);
 
-    return l3 < trees ? l3 : trees;
+    return base < trees ? base : trees;
 }
 
 static void
@@ -95,7 +98,7 @@ timer(void *sw_, uint64_t now)
     for (; due; due = due->due) {
         tree_timer(sw, due, now);
     }
-    l3_timer(sw->base.l3, now);
+    node_base_timer(&sw->base, now);
 }
 
 static size_t
@@ -129,6 +132,7 @@ const struct node_class swedge_class = {
     .create = create,
     .destroy = destroy,
     .configure = configure,
+    .configure_connections = node_cm_configure,
     .input = swedge_input,
     .deadline = deadline,
     .timer = timer,
@@ -139,4 +143,7 @@ const struct node_class swedge_class = {
     .n_trees = n_trees,
     .tree = get_tree,
     .branch = get_branch,
+    .n_connections = node_cm_n,
+    .connection = node_cm_get,
+    .connections_version = node_cm_version,
 };

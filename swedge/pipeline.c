@@ -4,6 +4,7 @@
  *
  *     port -> parse -> a group's multicast address? forwarding, End.MT (mcast.c)
  *          -> port's guard -> neighbour discovery
+ *          -> RDMA-CM for a Proxy, from a host? lib/node-cm.c
  *          -> Proxy, from a host? reverse path (reverse-path.c)
  *          -> SID of ours?        its behaviour: End.MT, End.Replicate (down.c),
  *                                 End.Response (reverse-path.c), End, End.DT6 (end.c)
@@ -14,6 +15,7 @@
  * nowhere else, and what was not consumed is freed here and nowhere else.
  */
 #include "lib/icmp6.h"
+#include "lib/node-cm.h"
 #include "swedge/swedge.h"
 
 static const struct behaviour {
@@ -120,6 +122,9 @@ pipeline(struct swedge *sw, struct rx *rx)
     }
     if (l3_input(sw->base.l3, rx->port, rx->p, &rx->h, rx->now)) {
         return DROP_none;
+    }
+    if (port->role == ROLE_HOST && node_cm_takes(rx)) {
+        return node_cm_input(&sw->base, rx);
     }
     return to_proxy ? reverse_path_input(sw, rx) : swedge_dispatch(sw, rx);
 }

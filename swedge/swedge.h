@@ -99,6 +99,10 @@ struct tree *tree_find(const struct swedge *, const struct in6_addr *proxy, uint
 struct tree *tree_find_for_receiver(const struct swedge *, const struct in6_addr *proxy,
                                     uint32_t qpn, enum drop_reason *why);
 
+/* node_base.has_receiver. */
+bool swedge_has_receiver(const struct node_base *, const struct in6_addr *proxy,
+                         const struct in6_addr *host, uint32_t qpn);
+
 /* What a group's packet is addressed to at this node. */
 enum arrival { BY_END_MT, BY_REPLICATE, BY_MCAST };
 

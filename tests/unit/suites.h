@@ -45,6 +45,7 @@
     SUITE(messages)      \
     SUITE(modes)         \
     SUITE(neigh)         \
+    SUITE(node_cm)       \
     SUITE(node_config)   \
     SUITE(pace)          \
     SUITE(packet)        \
