@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 
+#include "ctl/node/agent-connections.h"
 #include "ctl/registry/intent.h"
 #include "ctl/registry/retry.h"
 #include "ctl/registry/rocecast-idl.h"
@@ -36,7 +37,8 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
 /* Tables that an agent reads. */
 #define TABLES                                                                                 \
     (REGISTRY_TABLE(NODE) | REGISTRY_TABLE(PORT) | REGISTRY_TABLE(ROUTE) | REGISTRY_TABLE(SID) \
-     | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH) | REGISTRY_TABLE(NODE_KEY))
+     | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH) | REGISTRY_TABLE(NODE_KEY)           \
+     | REGISTRY_TABLE(CONNECTION))
 
 /* What there is to say of a branch: why it was lost, or how slow it is. */
 struct remark {
@@ -90,6 +92,7 @@ struct agent_registry {
     int64_t applied; /* 0: nothing. */
     char *state;
     struct hmap trees;
+    struct agent_connections *connections;
 };
 
 static void
@@ -275,6 +278,7 @@ agent_registry_create(const char *db, const char *node_name, unsigned int roles,
     ar->idl = ovsdb_idl_create(db, &rrec_idl_class, false, true);
     ovsdb_idl_set_leader_only(ar->idl, false);
     monitor(ar->idl, node_name);
+    ar->connections = agent_connections_create(ar->idl, node_name);
     /* Two agents of one node would take each other's reports for changes, without end. */
     char *lock = xasprintf("rocecast_node_%s", node_name);
     ovsdb_idl_set_lock(ar->idl, lock);
@@ -305,6 +309,7 @@ agent_registry_destroy(struct agent_registry *ar)
             forget_tree(ar, t);
         }
         hmap_destroy(&ar->trees);
+        agent_connections_destroy(ar->connections);
         registry_retry_uninit(&ar->retry);
         free(ar);
     }
@@ -558,6 +563,7 @@ report(struct agent_registry *ar, const struct rrec_node *row)
             report_tree(ar, tree);
         }
     }
+    agent_connections_report(ar->connections, txn);
     ar->report = false;
     ar->txn = txn;
 }
@@ -722,6 +728,7 @@ agent_registry_run(struct agent_registry *ar, struct node_config *cfg)
             for (size_t i = 0; i < row->n_trees; i++) {
                 read_questions(ar, row->trees[i]);
             }
+            agent_connections_read(ar->connections, ar->idl);
         } else {
             VLOG_WARN_RL(&rl, "the registry has no node '%s' (castctl node add %s)", ar->node_name,
                          ar->node_name);
@@ -859,6 +866,26 @@ agent_registry_slow(struct agent_registry *ar, const struct tree_config *tree, u
     }
     ar->report = true;
     return true;
+}
+
+bool
+agent_registry_connections(struct agent_registry *ar, const struct cm_conn_config **connections,
+                           size_t *n)
+{
+    return agent_connections_news(ar->connections, connections, n);
+}
+
+void
+agent_registry_clear_connections(struct agent_registry *ar)
+{
+    agent_connections_clear(ar->connections);
+    ar->report = true;
+}
+
+void
+agent_registry_add_connection(struct agent_registry *ar, const struct cm_conn_info *info)
+{
+    agent_connections_add(ar->connections, info);
 }
 
 bool

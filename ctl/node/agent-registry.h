@@ -25,6 +25,8 @@
 #include "lib/wire.h"
 
 struct agent_registry;
+struct cm_conn_config;
+struct cm_conn_info;
 struct node_config;
 struct tree_config;
 
@@ -75,6 +77,16 @@ void agent_registry_has_tree(struct agent_registry *, const struct tree_config *
  * True if that is news. */
 bool agent_registry_slow(struct agent_registry *, const struct tree_config *, uint32_t branch,
                          const char *how);
+
+/* RDMA-CM connections go by no generation.  True if the registry has others, or says something else
+ * of them, than when this was last true: all of them are in *connections, which is valid until the
+ * next agent_registry_run(). */
+bool agent_registry_connections(struct agent_registry *, const struct cm_conn_config **connections,
+                                size_t *n);
+/* The connections of the node: forgets all of before, then one call for each.  The states go to
+ * their rows; a passive one that has none gets one. */
+void agent_registry_clear_connections(struct agent_registry *);
+void agent_registry_add_connection(struct agent_registry *, const struct cm_conn_info *);
 
 /* Source agent: does castd ask in which messages PSNs are (Tree_Node.psns), and has not asked so
  * before the last call? */

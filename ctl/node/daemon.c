@@ -313,6 +313,32 @@ look_at_all_trees(const struct node_daemon *d)
     return true;
 }
 
+/* Reports the RDMA-CM connections of all workers, if anything about them has changed. */
+static void
+report_connections(struct node_daemon *d, struct agent_registry *registry)
+{
+    uint64_t versions = 0;
+
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        versions += d->class->connections_version(d->workers[i]->node);
+    }
+    if (versions == d->connections) {
+        return;
+    }
+    d->connections = versions;
+    agent_registry_clear_connections(registry);
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        const struct node_worker *w = d->workers[i];
+
+        for (size_t j = 0; j < d->class->n_connections(w->node); j++) {
+            struct cm_conn_info info;
+
+            d->class->connection(w->node, j, &info);
+            agent_registry_add_connection(registry, &info);
+        }
+    }
+}
+
 /* Reports what workers have told that there is to report, but not too often: they stand still
  * meanwhile.  Returns whether something is left. */
 static bool
@@ -331,6 +357,7 @@ report(struct node_daemon *d, struct agent_registry *registry, bool more)
         report_some_trees(w, registry, atomic_exchange(&w->has_told, false));
         more |= w->n_unseen > 0;
     }
+    report_connections(d, registry);
     d->complete = node_ports_all_open(d);
     node_workers_go(d);
     d->report_at = time_msec() + REPORT_MSEC;
@@ -385,6 +412,33 @@ configure_workers(struct node_daemon *d, char **why)
     return error;
 }
 
+/* Gives each worker the RDMA-CM connections with its Proxy Addresses.  What they have become is
+ * reported at once: a connection that has a row by now is not to get another. */
+static void
+configure_connections(struct node_daemon *d, struct agent_registry *registry,
+                      const struct cm_conn_config *connections, size_t n)
+{
+    struct cm_conn_config *part = xcalloc(MAX(n, 1), sizeof *part);
+    uint64_t now = node_daemon_now();
+
+    node_workers_stop(d);
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        struct node_worker *w = d->workers[i];
+        size_t n_part = 0;
+
+        for (size_t j = 0; j < n; j++) {
+            if (steer_proxy(d->n_workers, &connections[j].proxy) == i) {
+                part[n_part++] = connections[j];
+            }
+        }
+        d->class->configure_connections(w->node, part, n_part, now);
+        tx_queues_flush(&w->tx_queues);
+    }
+    report_connections(d, registry);
+    node_workers_go(d);
+    free(part);
+}
+
 /* What one thread only can do: then a sentence, to be freed; otherwise NULL. */
 static char *
 needs_one_thread(const struct node_daemon *d)
@@ -414,6 +468,7 @@ apply(struct node_daemon *d, struct agent_registry *registry)
     simap_clear(&d->decided);
     simap_clear(&d->paced);
     report_all_trees(d, registry);
+    report_connections(d, registry);
     d->complete = !d->pending && node_ports_open(d, &why);
     node_workers_go(d);
     if (d->complete) {
@@ -460,7 +515,9 @@ run(struct node_daemon *d, struct daemon *daemon)
     daemon_serving(daemon);
     bool more = false;
     while (!daemon->exiting) {
+        const struct cm_conn_config *connections;
         struct node_config config;
+        size_t n_connections;
 
         watch_workers(d, daemon);
         daemon_run(daemon);
@@ -473,6 +530,9 @@ run(struct node_daemon *d, struct daemon *daemon)
             apply(d, registry);
         } else if (must_retry(d) && time_msec() >= d->retry_at) {
             apply(d, registry);
+        }
+        if (agent_registry_connections(registry, &connections, &n_connections)) {
+            configure_connections(d, registry, connections, n_connections);
         }
         if (agent_registry_asks(registry)) {
             more = look_at_all_trees(d);

@@ -95,6 +95,7 @@ struct node_daemon {
     struct simap lost;    /* per group epoch: lost branches, as last reported. */
     struct simap decided; /* likewise, how often it became known whether or where a branch is. */
     struct simap paced;   /* likewise, how often branches began or ceased to be slow. */
+    uint64_t connections; /* sum of the workers' connections_version(), as last reported. */
 };
 
 /* Now, on the scale of a node's times: microseconds. */

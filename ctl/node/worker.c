@@ -29,6 +29,7 @@
 #include "ctl/node/frame-ring.h"
 #include "openvswitch/util.h"
 #include "openvswitch/vlog.h"
+#include "random.h"
 #include "util.h"
 
 VLOG_DEFINE_THIS_MODULE(node_worker);
@@ -156,6 +157,14 @@ node_workers_go(struct node_daemon *d)
     }
 }
 
+/* RDMA-CM connections' IDs begin there: no two workers of a node may give the same. */
+static uint32_t
+worker_seed(unsigned index)
+{
+    static_assert(NODE_MAX_THREADS <= 1 << 4, "4 bits");
+    return index << 27 | (random_uint32() & ((1u << 27) - 1));
+}
+
 static struct node_worker *
 create(struct node_daemon *d, unsigned index)
 {
@@ -174,7 +183,9 @@ create(struct node_daemon *d, unsigned index)
     w->pool = packet_pool_create(MAX(POOL_SIZE / d->n_workers, POOL_MIN));
     tx_queues_init(&w->tx_queues, w->pool, node_ports_send, w);
     w->node = d->class->create(
-        &(struct node_io){.tx = node_ports_tx, .mtu = node_ports_mtu, .aux = w}, w->pool);
+        &(struct node_io){
+            .tx = node_ports_tx, .mtu = node_ports_mtu, .aux = w, .seed = worker_seed(index)},
+        w->pool);
     for (unsigned i = 0; i < d->n_workers; i++) {
         w->from[i] = i != index ? frame_ring_create() : NULL;
     }
