@@ -439,16 +439,66 @@ neighbours(const struct node_daemon *d)
     return array;
 }
 
+static struct json *
+connection(const struct cm_conn_info *info)
+{
+    const struct cm_known *k = info->known;
+    struct json *o = json_object_create();
+
+    put_int(o, "number", info->id);
+    json_object_put_string(o, "role", cm_role_name(info->role));
+    put_addr(o, "proxy", &info->proxy);
+    put_addr(o, "address", &info->host);
+    json_object_put_string(o, "state", cm_state_name(k->state));
+    json_object_put_string(o, "cause", cm_cause_name(k->cause));
+    json_object_put(o, "configured", json_boolean_create(info->configured));
+    put_int(o, "remote_id", k->remote_id);
+    put_int(o, "peer_qpn", k->qpn);
+    if (info->role == CM_PASSIVE) {
+        put_int(o, "port", k->port);
+        put_int(o, "peer_psn", k->psn.v);
+        put_int(o, "peer_mtu", cm_mtu_bytes(k->mtu_code));
+    }
+    if (k->reason) {
+        put_int(o, "peer_reason", k->reason);
+        json_object_put_string(o, "peer_reason_text", cm_rej_text(k->reason));
+    }
+    return o;
+}
+
+static struct json *
+connections(const struct node_daemon *d)
+{
+    struct json *array = json_array_create_empty();
+
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        const struct node_worker *w = d->workers[i];
+
+        for (size_t j = 0; j < d->class->n_connections(w->node); j++) {
+            struct cm_conn_info info;
+
+            d->class->connection(w->node, j, &info);
+            json_array_add(array, connection(&info));
+        }
+    }
+    return array;
+}
+
 struct listing {
     const char *command;
     struct json *(*make)(const struct node_daemon *);
 };
 
 static const struct listing listings[] = {
-    {"rocecast/ports", ports},     {"rocecast/sids", sids},
-    {"rocecast/groups", groups},   {"rocecast/counters", counters},
-    {"rocecast/routes", routes},   {"rocecast/neighbours", neighbours},
-    {"rocecast/threads", threads}, {"rocecast/capture-list", node_captures_to_json},
+    {"rocecast/ports", ports},
+    {"rocecast/sids", sids},
+    {"rocecast/groups", groups},
+    {"rocecast/counters", counters},
+    {"rocecast/routes", routes},
+    {"rocecast/neighbours", neighbours},
+    {"rocecast/threads", threads},
+    {"rocecast/connections", connections},
+    {"rocecast/capture-list", node_captures_to_json},
 };
 
 static struct node_daemon *shown; /* one node a process. */
