@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "ctl/registry/values.h"
+#include "lib/cm-conn.h"
 #include "lib/node-config.h"
 #include "openvswitch/json.h"
 #include "openvswitch/shash.h"
@@ -23,6 +24,10 @@ static const struct list {
     {"Branch", "join", &branch_join_words,
      1u << BRANCH_WAITS | 1u << BRANCH_ADMITTED | 1u << BRANCH_ASKED},
     {"Branch", "kind", &branch_kind_words, WORDS_ALL},
+    {"Connection", "cause", &cm_cause_words, WORDS_ALL & ~(1u << CM_NOT_ENDED)},
+    {"Connection", "decision", &cm_decision_words, WORDS_ALL & ~(1u << CM_UNDECIDED)},
+    {"Connection", "role", &cm_role_words, WORDS_ALL},
+    {"Connection", "state", &cm_state_words, WORDS_ALL},
     {"Group", "auth", &auth_choice_words, 1u << AUTH_MT | 1u << AUTH_HMAC},
     {"Group", "mode", &tree_mode_words, WORDS_ALL},
     {"Group", "nak", &nak_policy_words, WORDS_ALL},
@@ -142,6 +147,7 @@ static const struct limits {
     {"Member", "qpn", QPN_MIN, QPN_MAX},
     {"Member", "designated_qpn", QPN_MIN, QPN_MAX},
     {"Branch", "designated_qpn", QPN_MIN, QPN_MAX},
+    {"Connection", "qpn", QPN_MIN, QPN_MAX},
 };
 
 START_TEST(schema_has_the_limits)
