@@ -46,7 +46,8 @@ struct node_class {
     int (*configure)(void *node, const struct node_config *, uint64_t now, char **errp);
 
     /* Applies all RDMA-CM connections that the registry has, whatever generation the node runs.
-     * Of each it decides itself whether it is 'ready'. */
+     * Of each it decides itself whether it is 'ready'.  No message is taken before the first
+     * call. */
     void (*configure_connections)(void *node, const struct cm_conn_config *, size_t n,
                                   uint64_t now);
 

@@ -35,7 +35,8 @@ struct agent_connections {
     char *node_name;
     struct cm_conn_config *rows; /* as read last. */
     size_t n_rows;
-    bool news; /* they were not handed out yet. */
+    bool has_read; /* at least once: a node takes nothing before it knows what it has. */
+    bool news;     /* they were not handed out yet. */
     struct hmap reported;
 };
 
@@ -100,14 +101,14 @@ agent_connections_read(struct agent_connections *ac, const struct ovsdb_idl *idl
             free(error);
         }
     }
-    if (n == ac->n_rows && !memcmp(rows, ac->rows, n * sizeof *rows)) {
+    if (ac->has_read && n == ac->n_rows && !memcmp(rows, ac->rows, n * sizeof *rows)) {
         free(rows);
         return;
     }
     free(ac->rows);
     ac->rows = rows;
     ac->n_rows = n;
-    ac->news = true;
+    ac->has_read = ac->news = true;
 }
 
 bool

@@ -21,8 +21,8 @@ void agent_connections_destroy(struct agent_connections *);
 
 /* Reads the rows. */
 void agent_connections_read(struct agent_connections *, const struct ovsdb_idl *);
-/* What the rows say, if that is not what the last call has said; it is valid until they are read
- * again. */
+/* What the rows say, if that is not what the last call has said, or they were read for the first
+ * time; it is valid until they are read again. */
 bool agent_connections_news(struct agent_connections *, const struct cm_conn_config **, size_t *n);
 
 /* Takes what the node has: forgets all of before, then one call for each. */

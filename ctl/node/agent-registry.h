@@ -78,9 +78,9 @@ void agent_registry_has_tree(struct agent_registry *, const struct tree_config *
 bool agent_registry_slow(struct agent_registry *, const struct tree_config *, uint32_t branch,
                          const char *how);
 
-/* RDMA-CM connections go by no generation.  True if the registry has others, or says something else
- * of them, than when this was last true: all of them are in *connections, which is valid until the
- * next agent_registry_run(). */
+/* RDMA-CM connections go by no generation.  True for the first time, and if the registry has others,
+ * or says something else of them, than when this was last true: all of them are in *connections,
+ * which is valid until the next agent_registry_run(). */
 bool agent_registry_connections(struct agent_registry *, const struct cm_conn_config **connections,
                                 size_t *n);
 /* The connections of the node: forgets all of before, then one call for each.  The states go to

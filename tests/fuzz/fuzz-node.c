@@ -634,6 +634,7 @@ init(struct bench *b, uint8_t which)
     REQUIRE(b->n_routes <= MAX_ROUTES);
     memcpy(b->routes, c->routes, c->n_routes * sizeof *c->routes);
     fixture_configure(b->f);
+    b->f->class->configure_connections(b->f->node, NULL, 0, b->f->now);
     b->f->now += AUTH_LINGER_USEC;
 }
 

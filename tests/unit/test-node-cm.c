@@ -37,12 +37,6 @@ host_port(enum kind kind)
 }
 
 static void
-make(enum kind kind)
-{
-    f = kind == AGENT ? agent_create(2) : transit_create(2);
-}
-
-static void
 setup(void)
 {
     pool = packet_pool_create(1);
@@ -152,6 +146,13 @@ configure(const struct cm_conn_config *c)
     fixture_settle(f);
 }
 
+static void
+make(enum kind kind)
+{
+    f = kind == AGENT ? agent_create(2) : transit_create(2);
+    configure(NULL);
+}
+
 /* The registry has the connection as it is, and castd decides. */
 static struct cm_conn_config
 decided(enum cm_decision decision)
@@ -241,6 +242,18 @@ START_TEST(passive)
         ck_assert_uint_eq(n_connections(), 0);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(fixture_total_drops(f), 0);
+    }
+END_TEST
+
+/* A node that was started again may have the connection: it does not know yet. */
+START_TEST(before_configuration)
+    {
+        struct cm_msg req = request(star_receiver(0), star_proxy);
+
+        f = transit_create(2);
+        say(star_port(0), star_receiver(0), star_proxy, &req);
+        ck_assert_uint_eq(fixture_drops(f, DROP_cm_unknown), 1);
+        ck_assert_uint_eq(n_connections(), 0);
     }
 END_TEST
 
@@ -545,6 +558,7 @@ node_cm_suite(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, passive, 0, 4);
+    tcase_add_test(tc, before_configuration);
     tcase_add_test(tc, rejected);
     tcase_add_test(tc, counts_messages);
     tcase_add_loop_test(tc, not_looked_at, 0, sizeof others / sizeof *others);
