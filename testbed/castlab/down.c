@@ -65,6 +65,15 @@ undo_rule(struct net *net, const struct journal_entry *e)
 }
 
 static char *
+undo_device_rule(struct net *net, const struct journal_entry *e)
+{
+    const struct rule rule = {.pref = (uint32_t) number(e->fields[0]),
+                              .oif = e->fields[1],
+                              .table = (uint32_t) number(e->fields[2])};
+    return rule_delete(net, &rule);
+}
+
+static char *
 undo_local_rule(struct net *net, const struct journal_entry *e)
 {
     return local_rule_restore(net, (uint32_t) number(e->fields[0]));
@@ -80,8 +89,13 @@ static const struct {
     const char *kind;
     char *(*undo)(struct net *, const struct journal_entry *);
 } undoers[] = {
-    {"process", undo_process}, {"netns", undo_netns},           {"tap", undo_tap},
-    {"rule", undo_rule},       {"local-rule", undo_local_rule}, {"rxe", undo_rxe},
+    {"process", undo_process},
+    {"netns", undo_netns},
+    {"tap", undo_tap},
+    {"rule", undo_rule},
+    {"rxe", undo_rxe},
+    {"device-rule", undo_device_rule},
+    {"local-rule", undo_local_rule},
 };
 
 /* Returns true if the object is gone.  The journal's reader knows the same kinds. */

@@ -10,6 +10,15 @@
  *     pref 10 from H iif lo to HOSTS         lookup T_H
  *     pref 10 from H iif lo to fd00:ffff::/32 lookup T_H      Proxy Addresses
  *
+ * Another one is for who asks for the tap:
+ *
+ *     pref 9 oif TAP                         lookup T_H
+ *
+ * The kernel's RDMA-CM accepts a request only if the way back to who asks leads
+ * through the device at which it has come.  It looks that up with the device as
+ * oif and without an iif (cma.c, validate_ipv6_net_dev), so that no rule with
+ * 'iif lo' is for it.
+ *
  * The gateway is fe80::1 with a permanent neighbour entry: connecting a queue
  * pair never waits for neighbour discovery.
  */
@@ -66,6 +75,14 @@ add_rule(struct lab *lab, const struct in6_addr *from, struct prefix to, uint32_
     const struct rule rule = {.pref = HOST_RULE_PREF, .from = from, .to = to, .table = table};
     char *error = lab_intent(lab, "rule %u %s %s/%u %u", rule.pref, ip6_text(from),
                              ip6_text(&to.address), to.plen, table);
+    return error ? error : lab_outcome(lab, rule_add(lab->net, &rule), NO_ID);
+}
+
+static char *
+add_device_rule(struct lab *lab, const char *netdev, uint32_t table)
+{
+    const struct rule rule = {.pref = DEVICE_RULE_PREF, .oif = netdev, .table = table};
+    char *error = lab_intent(lab, "device-rule %u %s %u", rule.pref, netdev, table);
     return error ? error : lab_outcome(lab, rule_add(lab->net, &rule), NO_ID);
 }
 
@@ -139,6 +156,7 @@ configure_host(struct lab *lab, const struct topology_link *link, struct prefix 
     error = error ? error : address_add(lab->net, netdev, &host->address);
     error = error ? error : neighbour_add(lab->net, netdev, &gateway, mac);
     error = error ? error : default_route_add(lab->net, netdev, &gateway, table);
+    error = error ? error : add_device_rule(lab, netdev, table);
     error = error ? error : add_rule(lab, &host->address, hosts, table);
     const struct prefix proxies = {proxy_address(0), PROXY_PREFIX_LEN};
     return error ? error : add_rule(lab, &host->address, proxies, table);

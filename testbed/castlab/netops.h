@@ -64,11 +64,12 @@ struct prefix {
     uint8_t plen;
 };
 
-/* An IPv6 policy rule for packets that this machine sends ('iif lo'). */
+/* An IPv6 policy rule.  Without 'from' and 'oif' it is for all packets. */
 struct rule {
     uint32_t pref;
-    const struct in6_addr *from; /* NULL: the rule is for all packets. */
-    struct prefix to;
+    const struct in6_addr *from; /* for what this machine sends ('iif lo') from here ... */
+    struct prefix to;            /* ... to there. */
+    const char *oif;             /* for what asks for this device. */
     uint32_t table;
 };
 char *rule_add(struct net *, const struct rule *);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * IPv6 policy routing.  What one lab host sends to another leaves through the
- * sender's own device, although both addresses are local.
+ * sender's own device, although both addresses are local.  Who asks for a host's
+ * device gets that host's routes.
  *
  * The kernel's first rule, preference 0, is 'lookup local'.  It moves to another
  * preference, so that the hosts' rules come before it.  It is added there before
@@ -39,6 +40,9 @@ build(const struct rule *r)
         struct nl_addr *dst = netops_addr(&r->to.address, r->to.plen);
         rtnl_rule_set_dst(rule, dst);
         nl_addr_put(dst);
+    }
+    if (r->oif) {
+        rtnl_rule_set_oif(rule, r->oif);
     }
     return rule;
 }

@@ -22,6 +22,7 @@
  *     + tap NETDEV                        = interface index.  Its addresses, neighbours, routes and
  *                                         sysctls are not listed: they end with it
  *     + rule PREF FROM TO TABLE           an IPv6 policy rule 'iif lo'
+ *     + device-rule PREF NETDEV TABLE     an IPv6 policy rule 'oif NETDEV'
  *     + local-rule PREF                   'lookup local' moved from preference 0 to PREF
  *     + rxe DEVICE NETDEV                 = RDMA device index
  *
@@ -180,7 +181,7 @@ static const struct format {
     {'.', "node", "ww", 0},      {'.', "port", "wiww", 0},   {'.', "rdma", "w", 0},
     {'.', "threads", "u", 0},    {'.', "up", "", 0},         {'+', "netns", "w", 'N'},
     {'+', "tap", "i", 'N'},      {'+', "rule", "uapu", 0},   {'+', "rxe", "wi", 'n'},
-    {'+', "local-rule", "u", 0}, {'+', "process", "wdn", 0},
+    {'+', "local-rule", "u", 0}, {'+', "process", "wdn", 0}, {'+', "device-rule", "uiu", 0},
 };
 
 /* NULL: there is no such kind. */

@@ -204,6 +204,11 @@ foreign(const struct journal_list *list, const char *lab, const struct journal_e
     if (!strcmp(e->kind, "rule")) {
         return strtoul(name, NULL, 10) == HOST_RULE_PREF ? NULL : "the preference of a rule";
     }
+    if (!strcmp(e->kind, "device-rule")) {
+        return strtoul(name, NULL, 10) == DEVICE_RULE_PREF && is_tap(list, e, e->fields[1])
+                   ? NULL
+                   : "the preference of a tap's rule";
+    }
     if (!strcmp(e->kind, "local-rule")) {
         return strtoul(name, NULL, 10) == LOCAL_RULE_PREF ? NULL
                                                           : "the preference of 'lookup local'";

@@ -41,9 +41,10 @@ WORDS_DECLARE(topology_kind, enum topology_kind);
 void lab_list(struct svec *names);
 bool lab_exists(const char *name);
 
-/* Where the kernel's 'lookup local' goes when hosts have rules before it. */
-#define HOST_RULE_PREF  10
-#define LOCAL_RULE_PREF 100
+/* Preferences of a host's rules, and where the kernel's 'lookup local' goes behind them. */
+#define DEVICE_RULE_PREF 9
+#define HOST_RULE_PREF   10
+#define LOCAL_RULE_PREF  100
 /* Name of a forwarder's namespace. */
 struct lab_text lab_netns_name(const char *name, const char *node);
 /* Name of a host's RDMA device. */

@@ -172,6 +172,7 @@ JOURNALS = (
     ('+ rule 5 fd00::1 fd00::/16 4294967296',
      "line '+ rule 5 fd00::1 fd00::/16 4294967296': '4294967296' must be a number of 32 bits"),
     ('+ local-rule', "line '+ local-rule': '' must be a number of 32 bits"),
+    ('+ device-rule 9 a/b 7', "line '+ device-rule 9 a/b 7': 'a/b' must be a network device"),
     ('+ rxe rxe_h1', "line '+ rxe rxe_h1': '' must be a network device"),
     ('+ rxe a/b h1', "line '+ rxe a/b h1': 'a/b' must be a name"),
     ('+ local-rule 0x64', "line '+ local-rule 0x64': '0x64' must be a number of 32 bits"),
@@ -185,6 +186,8 @@ JOURNALS = (
     ('+ tap eth0', "'eth0' is not a tap of lab 'hurt'"),
     ('+ rxe rxe_n1 eth0', "'rxe_n1' is not an RDMA device of lab 'hurt'"),
     ('+ rule 5 fd00::1 fd00::/16 7', "'5' is not the preference of a rule of lab 'hurt'"),
+    ('+ device-rule 9 eth0 7', "'9' is not the preference of a tap's rule of lab 'hurt'"),
+    ('+ device-rule 5 hurt-h0 7', "'5' is not the preference of a tap's rule of lab 'hurt'"),
     ('+ local-rule 0', "'0' is not the preference of 'lookup local' of lab 'hurt'"),
 )
 

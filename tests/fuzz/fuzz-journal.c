@@ -77,6 +77,9 @@ check_object(const struct journal_list *list, size_t i)
         REQUIRE(lab_process_id(e).pid > 0);
     } else if (!strcmp(e->kind, "rule")) {
         REQUIRE(strtoul(e->fields[0], NULL, 10) == HOST_RULE_PREF);
+    } else if (!strcmp(e->kind, "device-rule")) {
+        REQUIRE(strtoul(e->fields[0], NULL, 10) == DEVICE_RULE_PREF);
+        REQUIRE(stated(list, "port", 1, e->fields[1]));
     } else {
         REQUIRE(!strcmp(e->kind, "local-rule"));
         REQUIRE(strtoul(e->fields[0], NULL, 10) == LOCAL_RULE_PREF);

@@ -176,6 +176,7 @@ class Handmade:
            'iif', 'lo', 'lookup', '47910')
         sh('ip', '-6', 'rule', 'add', 'pref', '10', 'from', 'fd00:9::1', 'to', 'fd00:1::/119',
            'iif', 'lo', 'lookup', '47911')
+        sh('ip', '-6', 'rule', 'add', 'pref', '9', 'oif', 'other-h0', 'lookup', '47910')
         self.process = None
         self.tokens = ['other-n1', 'star-n2', 'other-h0', 'star-h1', str(self.others.pid), '1', '0',
                        'fd00:9::1', '11', '47911', 'lo', '-1', '99999999999999999999', '..', '']
@@ -188,7 +189,7 @@ class Handmade:
                 'taps': [(d['ifname'], d['ifindex']) for d in links
                          if d['ifname'] in ('other-h0', 'star-h1', 'lo')],
                 'rules': [r for r in sh('ip', '-6', 'rule').splitlines()
-                          if r.startswith('11:') or 'fd00:9::1' in r],
+                          if r.startswith('11:') or 'fd00:9::1' in r or 'other-h0' in r],
                 'lookup local': 'lookup local' in sh('ip', '-6', 'rule')}
 
     def make(self):
@@ -200,6 +201,8 @@ class Handmade:
         if not has_device('star-h0'):
             sh('ip', 'tuntap', 'add', 'star-h0', 'mode', 'tap')
         rules = sh('ip', '-6', 'rule')
+        if 'oif star-h0' not in rules:
+            sh('ip', '-6', 'rule', 'add', 'pref', '9', 'oif', 'star-h0', 'lookup', '47910')
         if '10:\tfrom fd00:1::100' not in rules:
             sh('ip', '-6', 'rule', 'add', 'pref', '10', 'from', 'fd00:1::100', 'to',
                'fd00:1::/119', 'iif', 'lo', 'lookup', '47910')
@@ -218,8 +221,8 @@ class Handmade:
             '. rdma no', '. node h0 host', '. node n1 swedge', '. port h0 star-h0 tap n1',
             '. port n1 star-h0 tap h0', '+ process n1 %d %s' % (self.process.pid, start),
             '+ netns star-n1', '= %d' % os.stat('/run/netns/star-n1').st_ino, '+ tap star-h0',
-            '= %d' % index, '+ rule 10 fd00:1::100 fd00:1::/119 47910', '+ local-rule 100',
-            '. up', ''))
+            '= %d' % index, '+ device-rule 9 star-h0 47910',
+            '+ rule 10 fd00:1::100 fd00:1::/119 47910', '+ local-rule 100', '. up', ''))
 
     def gone(self):
         """Nothing of the lab is left."""
@@ -228,7 +231,7 @@ class Handmade:
             equal(name, os.path.exists(name), False)
         equal('star-h0', has_device('star-h0'), False)
         rules = sh('ip', '-6', 'rule')
-        for rule in ('10:\tfrom fd00:1::100', '100:\tfrom all'):
+        for rule in ('oif star-h0', '10:\tfrom fd00:1::100', '100:\tfrom all'):
             equal(rule, rule in rules, False)
         contains('rules', rules, '0:\tfrom all lookup local')
 
@@ -241,6 +244,7 @@ class Handmade:
             sh('ip', 'link', 'del', name)
         sh('ip', '-6', 'rule', 'del', 'pref', '11')
         sh('ip', '-6', 'rule', 'del', 'pref', '10')
+        sh('ip', '-6', 'rule', 'del', 'pref', '9')
 
 
 def test_torn_anywhere():
@@ -251,7 +255,8 @@ def test_torn_anywhere():
     whole = lab.make()
     objects = [m.start() for m in re.finditer(r'^\+', whole, re.M)]
     last = whole.index('+ tap')
-    cuts = sorted(set(range(last, whole.index('+ rule') + 1)) | {0, 1, *objects, len(whole) - 1})
+    cuts = sorted(set(range(last, whole.index('+ device-rule') + 1))
+                  | {0, 1, *objects, len(whole) - 1})
     for cut in cuts:
         whole = lab.make()
         write_journal(whole[:cut])

@@ -73,7 +73,6 @@ def node_addresses(lab):
     counts."""
     device = lab.name + '-h0'
     addresses = {n['name']: n['address'] for n in castctl_json('node', 'list')}
-    output('ip', '-6', 'route', 'add', 'fe80::/64', 'dev', device)
     output('ip', '-6', 'route', 'add', '5f00::/16', 'via', 'fe80::1', 'dev', device)
     for node in ('n4', 'n7'):
         text = output('ping', '-6', '-c', '1', '-W', '10', '-I', lab.address('h0'), addresses[node])
