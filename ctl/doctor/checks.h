@@ -5,6 +5,8 @@
 #ifndef CTL_DOCTOR_CHECKS_H
 #define CTL_DOCTOR_CHECKS_H 1
 
+#include <netinet/in.h>
+
 #include "ctl/doctor/doctor.h"
 #include "svec.h"
 
@@ -26,6 +28,8 @@ char *doctor_line_with(char *path, const char *text);
 bool doctor_contains(char *path, const char *text);
 /* Names in a folder that start with 'prefix', sorted.  Takes 'folder' over. */
 void doctor_names(char *folder, const char *prefix, struct svec *);
+/* What a shell command prints, malloc'd, and its status as of wait(); not below the root. */
+char *doctor_output(const char *command, int *status);
 /* Whether this process has a capability. */
 bool doctor_has_capability(unsigned int capability);
 /* Whether the kernel is of this version or a newer one. */
@@ -40,6 +44,13 @@ void doctor_gids(struct doctor *);
 void doctor_mtu(struct doctor *);
 void doctor_memlock(struct doctor *);
 
+/* Names of RDMA devices; the caller destroys them. */
+void doctor_rdma_devices(struct svec *);
+/* The network device of an RDMA device, NULL if it is not known; malloc'd. */
+char *doctor_netdev(const char *device);
+/* Gets the first address in a device's GID table that is IPv6 and not link-local; false: none. */
+bool doctor_address(const char *device, struct in6_addr *);
+
 /* host.c */
 void doctor_tun(struct doctor *);
 void doctor_capabilities(struct doctor *);
@@ -49,8 +60,9 @@ void doctor_socket_paths(struct doctor *);
 void doctor_sockets(struct doctor *);
 void doctor_labs(struct doctor *);
 
-/* nft.c, registry.c */
+/* nft.c, registry.c, route.c */
 void doctor_nftables(struct doctor *);
 void doctor_registry(struct doctor *);
+void doctor_rdma_cm(struct doctor *);
 
 #endif /* ctl/doctor/checks.h */

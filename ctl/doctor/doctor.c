@@ -29,6 +29,7 @@ static const struct {
     {"infiniband", DOCTOR_HOST, doctor_infiniband},
     {"gids", DOCTOR_HOST, doctor_gids},
     {"mtu", DOCTOR_HOST, doctor_mtu},
+    {"rdma-cm", DOCTOR_HOST, doctor_rdma_cm},
     {"memlock", DOCTOR_HOST, doctor_memlock},
     {"tun", DOCTOR_FORWARDER | DOCTOR_LAB, doctor_tun},
     {"capabilities", DOCTOR_FORWARDER | DOCTOR_LAB, doctor_capabilities},
@@ -194,6 +195,22 @@ doctor_names(char *folder, const char *prefix, struct svec *names)
         closedir(dir);
     }
     svec_sort(names);
+}
+
+char *
+doctor_output(const char *command, int *status)
+{
+    char *whole = xasprintf("PATH=$PATH:/usr/sbin:/sbin; %s 2>&1", command);
+    FILE *stream = popen(whole, "r");
+    char *text = NULL;
+    size_t size = 0;
+    free(whole);
+    if (!stream || getdelim(&text, &size, '\0', stream) < 0) {
+        free(text);
+        text = xstrdup("");
+    }
+    *status = stream ? pclose(stream) : -1;
+    return text;
 }
 
 bool

@@ -12,7 +12,6 @@
 
 #include "ctl/doctor/checks.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -233,14 +232,8 @@ check_ruleset(struct doctor *d, const struct json *ruleset)
 void
 doctor_nftables(struct doctor *d)
 {
-    FILE *stream = popen("PATH=$PATH:/usr/sbin:/sbin nft -j -n list ruleset 2>&1", "r");
-    char *text = NULL;
-    size_t size = 0;
-    if (!stream || getdelim(&text, &size, '\0', stream) < 0) {
-        free(text);
-        text = xstrdup("");
-    }
-    int status = stream ? pclose(stream) : -1;
+    int status;
+    char *text = doctor_output("nft -j -n list ruleset", &status);
     if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127) {
         doctor_add(d, DOCTOR_WARNING, xstrdup("nft is not installed: rules were not looked at"),
                    xstrdup("apt-get install nftables"));

@@ -25,9 +25,8 @@
 #define NO_RDMA_HINT \
     "a machine that runs only castd, swedge or srcagent needs none (castctl doctor --role switch)"
 
-/* Names of RDMA devices; the caller destroys them. */
-static void
-rdma_devices(struct svec *devices)
+void
+doctor_rdma_devices(struct svec *devices)
 {
     doctor_names(doctor_path(CLASS), "", devices);
 }
@@ -58,7 +57,7 @@ void
 doctor_rdma_rxe(struct doctor *d)
 {
     struct svec devices;
-    rdma_devices(&devices);
+    doctor_rdma_devices(&devices);
     if (module_is_loaded("rdma_rxe")) {
         doctor_ok(d, "loaded");
     } else if (module_exists("rdma_rxe")) {
@@ -118,7 +117,7 @@ doctor_infiniband(struct doctor *d)
 {
     struct svec devices, files;
     size_t before = d->n;
-    rdma_devices(&devices);
+    doctor_rdma_devices(&devices);
     doctor_names(doctor_path("/dev/infiniband"), "uverbs", &files);
     for (size_t i = 0; i < files.n; i++) {
         char *path = doctor_path("/dev/infiniband/%s", files.names[i]);
@@ -145,9 +144,10 @@ doctor_infiniband(struct doctor *d)
     svec_destroy(&devices);
 }
 
-/* Which kinds of address a device's GID table has. */
+/* Which kinds of address a device's GID table has, and the first usable one. */
 struct gid_table {
     bool link_local, ip4, usable;
+    struct in6_addr address;
 };
 
 static struct gid_table
@@ -165,8 +165,9 @@ read_gids(const char *device)
             table.link_local = true;
         } else if (IN6_IS_ADDR_V4MAPPED(&gid)) {
             table.ip4 = true;
-        } else {
+        } else if (!table.usable) {
             table.usable = true;
+            table.address = gid;
         }
         free(line);
     }
@@ -174,12 +175,20 @@ read_gids(const char *device)
     return table;
 }
 
+bool
+doctor_address(const char *device, struct in6_addr *address)
+{
+    struct gid_table table = read_gids(device);
+    *address = table.address;
+    return table.usable;
+}
+
 void
 doctor_gids(struct doctor *d)
 {
     struct svec devices;
     size_t before = d->n;
-    rdma_devices(&devices);
+    doctor_rdma_devices(&devices);
     for (size_t i = 0; i < devices.n; i++) {
         struct gid_table table = read_gids(devices.names[i]);
         const char *lack = table.usable       ? NULL
@@ -202,9 +211,8 @@ doctor_gids(struct doctor *d)
     svec_destroy(&devices);
 }
 
-/* The network device of an RDMA device, NULL if it is not known; malloc'd. */
-static char *
-netdev_of(const char *device)
+char *
+doctor_netdev(const char *device)
 {
     char *name = doctor_line(doctor_path(CLASS "/%s/ports/1/gid_attrs/ndevs/0", device));
     return name ? name : doctor_line(doctor_path(CLASS "/%s/parent", device));
@@ -225,9 +233,9 @@ doctor_mtu(struct doctor *d)
 {
     struct svec devices;
     size_t before = d->n;
-    rdma_devices(&devices);
+    doctor_rdma_devices(&devices);
     for (size_t i = 0; i < devices.n; i++) {
-        char *netdev = netdev_of(devices.names[i]);
+        char *netdev = doctor_netdev(devices.names[i]);
         char *line = netdev ? doctor_line(doctor_path("/sys/class/net/%s/mtu", netdev)) : NULL;
         unsigned long mtu = line ? strtoul(line, NULL, 10) : 0;
         if (!line) {
