@@ -225,9 +225,10 @@ castcrowd_src := tests/net/castcrowd.c tests/net/model-host.c
 castmodel_src := $(filter-out $(net_src) tests/net/castcrowd.c,$(wildcard tests/net/*.c)) bench/castbench/registry.c \
         bench/castbench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
+examples_src := $(wildcard examples/*.c)
 
 plain_src := $(sort $(lib_src) $(bench_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(castcrowd_src) $(api_test_src) \
-        $(fake_verbs_src) $(bench_dp_src))
+        $(fake_verbs_src) $(bench_dp_src) $(examples_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
         $(api_src) $(fuzz_src) $(sim_src) $(perf_src)
 
@@ -280,6 +281,7 @@ $(eval $(call program,castbench,bench/castbench/castbench.c,$(LIBBENCH) $(LIBCAS
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
 $(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
+$(foreach s,$(examples_src),$(eval $(call program,$(basename $(notdir $(s))),$(s),,-lrdmacm -libverbs)))
 $(foreach p,joinrc rcgen,$(eval $(call program,$(p),$(filter tests/verbs/$(p)%,$(verbs_src)),,-libverbs)))
 
 # Stands in for libibverbs in tests of librocecast, by its name.

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""End-to-end cases with programs that connect by RDMA-CM, on real soft-RoCE: one to one, through the
+fabric, without a group.  Runs inside the VM (see tests/e2e/run)."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+# pylint: disable=wrong-import-position
+from captures import BTH, ETH, IP6, UDP, read_pcap
+from harness import (BIN, PATIENCE, Captures, Example, Lab, Suite, check, check_equal,
+                     down_leaves_nothing, network_snapshot, no_drops, output, pattern, read, run,
+                     running, wait_until, work_file)
+
+PORT = 7471
+N_PINGS = 10
+
+# A message of the connection manager is a datagram of 256 bytes behind a DETH.
+OP_UD_SEND_ONLY = 0x64
+MAD = ETH + IP6 + UDP + BTH + 8
+ATTRIBUTES = {0x10: 'REQ', 0x12: 'REJ', 0x13: 'REP', 0x14: 'RTU', 0x15: 'DREQ', 0x16: 'DREP'}
+PATH_MTU = MAD + 24 + 50    # in a REQ, in the high 4 bits; 5: 4096 bytes.
+
+
+class Server(Example):
+    """A program that runs, and listens at this address."""
+
+    def __init__(self, address, *argv, stdout=subprocess.PIPE):
+        self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=stdout,
+                                        stderr=subprocess.PIPE, text=True)
+        running.append(self)
+
+        def listens():
+            check(self.process.poll() is None, '%s ended: %r', argv[0], self.process.poll())
+            ids = json.loads(output('rdma', '-j', 'resource', 'show', 'cm_id'))
+            return ('LISTEN', '%s:%d' % (address, PORT)) in [(i['state'], i['src-addr']) for i in ids]
+        wait_until('%s listens' % argv[0], listens)
+
+    def wait(self):
+        texts = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, ''.join(filter(None, texts))
+
+
+def rping(role, address, *options):
+    return ('rping', role, '-a', address, '-p', str(PORT), '-C', str(N_PINGS), '-S', '4000', '-v',
+            '-V', *options)
+
+
+def check_pings(who, result):
+    status, text = result
+    check_equal('%s: exit status and data, %s' % (who, text),
+                (status, len(re.findall(r'ping data: rdma-ping-\d+: ', text))), (0, N_PINGS))
+
+
+def cm_messages(path):
+    """[(sender's last byte, message, frame)]"""
+    frames = [frame for _, frame in read_pcap(path)]
+    return [(frame[ETH + 23], ATTRIBUTES[int.from_bytes(frame[MAD + 16:MAD + 18], 'big')], frame)
+            for frame in frames if len(frame) > MAD and frame[ETH + 6] == 17
+            and frame[ETH + IP6 + UDP] == OP_UD_SEND_ONLY]
+
+
+def rping_across(lab):
+    """Unmodified; all that the connection is made of crosses the fabric, and what is asked for is
+    the path MTU of the hosts' devices."""
+    client, server = lab.address('h0'), lab.address('r1')
+    folder = work_file('cm')
+    with no_drops(lab), Captures(lab, [p for p in lab.links() if p[2] == 'h0'], folder):
+        far = Server(server, *rping('-s', server))
+        check_pings('client', Example(*rping('-c', server, '-I', client)).wait())
+        check_pings('server', far.wait())
+    messages = cm_messages(os.path.join(folder, 'sa-h0.pcap'))
+    check({(0, 'REQ'), (1, 'REP'), (0, 'RTU')} <= {m[:2] for m in messages}
+          and 'DREQ' in {m[1] for m in messages}, 'seen: %r', [m[:2] for m in messages])
+    check_equal('path MTU in the request', messages[0][2][PATH_MTU] >> 4, 5)
+
+
+def device_rule(lab):
+    """Without the rule for its device a host's kernel refuses, and the doctor says so; with it, the
+    same program that listens is connected."""
+    client, server = lab.address('h0'), lab.address('r1')
+    device = lab.name + '-r1'
+    table = re.search(r'oif %s lookup (\d+)' % device, output('ip', '-6', 'rule')).group(1)
+
+    def told():
+        findings = json.loads(run('castctl', '-j', 'doctor', '--role', 'host').stdout)
+        return [f['found'] for f in findings if f['check'] == 'rdma-cm']
+    check_equal('doctor', told(), ['3 devices accept requests from Proxy Addresses'])
+    far = Server(server, *rping('-s', server))
+    rule = 'pref', '9', 'oif', device, 'lookup', table
+    output('ip', '-6', 'rule', 'del', *rule)
+    try:
+        status, text = Example(*rping('-c', server, '-I', client)).wait()
+        doctor = told()
+    finally:
+        output('ip', '-6', 'rule', 'add', *rule)
+    check(status != 0 and 'RDMA_CM_EVENT_REJECTED, error 28' in text, 'status %d: %s', status, text)
+    check_equal('doctor', doctor, ['RDMA-CM at rxe_r1 refuses requests from a Proxy Address: with '
+                                   'oif %s there is no route there' % device])
+    check_pings('client', Example(*rping('-c', server, '-I', client)).wait())
+    check_pings('server', far.wait())
+
+
+def example(lab, data, room):
+    """Runs examples/ from r2 to r1.  Returns the results of both, and what was received."""
+    source, receiver = lab.address('r2'), lab.address('r1')
+    path = work_file('cm.out')
+    with open(path, 'w') as out:
+        far = Server(receiver, 'cm-receiver', receiver, str(PORT), str(room), stdout=out)
+    near = Example('cm-source', receiver, str(PORT), work_file('cm.in', data), source)
+    return near.wait(), far.wait(), read(path)
+
+
+def examples(lab):
+    """librdmacm and libibverbs alone: less than a chunk, whole chunks, and neither."""
+    for size in 1, 4 * 65536, 1000003:
+        data = pattern(size, size)
+        with no_drops(lab):
+            near, far, received = example(lab, data, 1000003)
+        check_equal('source', near, (0, '%d bytes written\n' % size))
+        check_equal('receiver', far, (0, ''))
+        check(received == data, '%d bytes: what was received differs', size)
+
+
+def example_too_large(lab):
+    """A source that ends without a word: its kernel tells the receiver."""
+    near, far, received = example(lab, pattern(1001, 1), 1000)
+    check_equal('source', near, (1, 'cm-source: %s does not fit into the region\n'
+                                 % work_file('cm.in')))
+    check_equal('receiver', far, (1, 'cm-receiver: the source has gone before the file was whole\n'))
+    check_equal('received', received, b'')
+
+
+def main():
+    os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
+    suite = Suite()
+    before = network_snapshot()
+    lab = Lab('star')
+    if suite.case('a lab for RDMA-CM comes up', lambda lab: lab.up(), lab):
+        suite.case('rping from host to host', rping_across, lab)
+        suite.case('the rule for a device', device_rule, lab)
+        suite.case('cm-source and cm-receiver', examples, lab)
+        suite.case('cm-source ends before it has sent', example_too_large, lab)
+    suite.case('the lab for RDMA-CM goes', down_leaves_nothing, lab, before)
+    return suite.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
