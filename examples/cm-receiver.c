@@ -71,7 +71,7 @@ answer(struct rdma_cm_id *id, char *data, size_t size)
 static bool
 take_file(struct rdma_cm_id *id, const char *data, size_t size)
 {
-    struct ibv_wc wc;
+    struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
 
     if (!ibv_poll_cq(id->recv_cq, 1, &wc)) {
         return false;

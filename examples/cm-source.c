@@ -11,6 +11,7 @@
  */
 #include <arpa/inet.h>
 #include <endian.h>
+#include <poll.h>
 #include <rdma/rdma_verbs.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -106,12 +107,37 @@ post(struct rdma_cm_id *id, const struct ibv_mr *mr, uint32_t ofs, const struct 
     }
 }
 
+/* Waits for a write to be complete, or for the receiver to leave: soft-RoCE takes a retry_count of 7
+ * for endless. */
+static struct ibv_wc
+wait_write(struct rdma_cm_id *id)
+{
+    struct pollfd fds[] = {{.fd = id->send_cq_channel->fd, .events = POLLIN},
+                           {.fd = id->channel->fd, .events = POLLIN}};
+    struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+    struct ibv_cq *cq;
+    void *context;
+
+    /* A completion before the request for an event causes none, hence the second look. */
+    while (!ibv_poll_cq(id->send_cq, 1, &wc) && !ibv_req_notify_cq(id->send_cq, 0)
+           && !ibv_poll_cq(id->send_cq, 1, &wc)) {
+        poll(fds, 2, -1);
+        if (fds[1].revents) {
+            fprintf(stderr, "cm-source: the receiver has gone\n");
+            exit(1);
+        }
+        if (fds[0].revents && !ibv_get_cq_event(id->send_cq_channel, &cq, &context)) {
+            ibv_ack_cq_events(cq, 1);
+        }
+    }
+    return wc;
+}
+
 int
 main(int argc, char *argv[])
 {
     uint32_t size, n_posted = 0, n_done = 0;
     struct region region;
-    struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
 
     if (argc != 4 && argc != 5) {
         fprintf(stderr, "usage: cm-source ADDRESS PORT FILE [OWN-ADDRESS]\n");
@@ -132,7 +158,8 @@ main(int argc, char *argv[])
         while (n_posted < n_chunks && n_posted - n_done < DEPTH) {
             post(id, mr, n_posted++ * CHUNK, &region);
         }
-        if (rdma_get_send_comp(id, &wc) != 1 || wc.status != IBV_WC_SUCCESS) {
+        struct ibv_wc wc = wait_write(id);
+        if (wc.status != IBV_WC_SUCCESS) {
             fprintf(stderr, "cm-source: write %u: %s\n", n_done, ibv_wc_status_str(wc.status));
             return 1;
         }

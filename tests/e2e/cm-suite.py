@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from captures import BTH, ETH, IP6, UDP, read_pcap
-from harness import (BIN, PATIENCE, Captures, Example, Lab, Suite, check, check_equal,
+from harness import (BIN, PATIENCE, Captures, Example, Lab, Suite, castctl, check, check_equal,
                      down_leaves_nothing, network_snapshot, no_drops, output, pattern, read, run,
                      running, wait_until, work_file)
 
@@ -134,6 +134,25 @@ def example_too_large(lab):
     check_equal('received', received, b'')
 
 
+def receiver_killed(lab):
+    """A source gets to know at once, by its connection or by an answer to a write."""
+    receiver, link = lab.address('r1'), ('n1', 'r1')
+    castctl('--wait=agents', 'link', 'impair', *link, 'rate=10M')
+    try:
+        far = Server(receiver, 'cm-receiver', receiver, str(PORT), '20000000')
+        near = Example('cm-source', receiver, str(PORT), work_file('cm.in', pattern(20000000, 2)),
+                       lab.address('r2'))
+        wait_until('they are connected', lambda: re.search(
+            r'rxe_r2/.* type RC state RTS', output('rdma', 'resource', 'show', 'qp')))
+        far.kill()
+        status, text = near.wait()
+    finally:
+        castctl('--wait=agents', 'link', 'impair', *link, 'none')
+    check_equal('exit status', status, 1)
+    check(re.fullmatch(r'cm-source: (the receiver has gone|write \d+: remote access error)\n', text),
+          'source: %r', text)
+
+
 def main():
     os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
     suite = Suite()
@@ -144,6 +163,7 @@ def main():
         suite.case('the rule for a device', device_rule, lab)
         suite.case('cm-source and cm-receiver', examples, lab)
         suite.case('cm-source ends before it has sent', example_too_large, lab)
+        suite.case('cm-receiver is killed', receiver_killed, lab)
     suite.case('the lab for RDMA-CM goes', down_leaves_nothing, lab, before)
     return suite.finish()
 
