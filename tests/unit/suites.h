@@ -63,6 +63,7 @@
     SUITE(position)      \
     SUITE(presume)       \
     SUITE(printable)     \
+    SUITE(private_data)  \
     SUITE(resend)        \
     SUITE(response)      \
     SUITE(retry)         \
