@@ -141,7 +141,7 @@ print_usage_of(const struct ctl_command *cmd)
         if (takes(cmd, s)) {
             char *arg = group_setting_argument(s);
 
-            printf(" [--%s %s]", s->option, arg);
+            printf(s->implied ? " [--%s[=%s]]" : " [--%s %s]", s->option, arg);
             free(arg);
         }
     }
@@ -306,7 +306,9 @@ static void
 handle_option(struct ctl *ctl, int c, const char *topic)
 {
     if (c >= SETTING_BASE) {
-        smap_replace(&ctl->settings, group_settings_table[c - SETTING_BASE].option, optarg);
+        const struct group_setting *s = &group_settings_table[c - SETTING_BASE];
+
+        smap_replace(&ctl->settings, s->option, optarg ? optarg : s->implied);
         return;
     }
     if (c >= COMMAND_OPTION_BASE) {
@@ -361,9 +363,12 @@ known_options(const struct ctl_command *cmd)
     size_t n = 0;
 
     for (size_t i = 0; group_settings_table[i].option; i++) {
-        if (takes(cmd, &group_settings_table[i])) {
-            options[n++] = (struct option){group_settings_table[i].option, required_argument, NULL,
-                                           SETTING_BASE + (int) i};
+        const struct group_setting *s = &group_settings_table[i];
+
+        if (takes(cmd, s)) {
+            options[n++] =
+                (struct option){s->option, s->implied ? optional_argument : required_argument, NULL,
+                                SETTING_BASE + (int) i};
         }
     }
     for (int i = 0; i < N_CTL_OPTIONS; i++) {

@@ -305,6 +305,17 @@ ctl_put_group_state(const struct ctl *ctl, struct json *o, const struct rrec_gro
     json_object_put(o, "lacking", lacking);
 }
 
+/* Where programs may connect. */
+static void
+put_connect(struct json *o, const struct rrec_group *g, const struct group_settings *settings)
+{
+    if (settings->connect) {
+        json_object_put_format(o, "connect", "[%s]:%" PRIu32, g->proxy, settings->connect_port);
+    } else {
+        json_object_put(o, "connect", json_null_create());
+    }
+}
+
 static struct json *
 group_to_json(const struct ctl *ctl, const struct rrec_group *g)
 {
@@ -325,6 +336,7 @@ group_to_json(const struct ctl *ctl, const struct rrec_group *g)
     ctl_put_int(o, "designated_rkey", g->designated_rkey);
     ctl_put_int(o, "region_va", 0);
     ctl_put_int(o, "region_len", g->region_len);
+    put_connect(o, g, &settings);
     json_object_put_string(o, "auth", auth_choice_name(auth_tlvs_parse(g->auth, g->n_auth)));
     ctl_put_int_or_null(o, "key", g->n_auth_key ? g->auth_key : NULL);
     ctl_put_int(o, "generation", g->generation);
@@ -340,7 +352,7 @@ group_keys(void)
     static struct svec keys = SVEC_EMPTY_INITIALIZER;
 
     if (svec_is_empty(&keys)) {
-        svec_parse_words(&keys, "name mode receivers mtu proxy designated_qpn start_psn "
+        svec_parse_words(&keys, "name mode receivers mtu proxy connect designated_qpn start_psn "
                                 "designated_rkey region_va region_len");
         for (const struct group_setting *s = group_settings_table; s->option; s++) {
             if (s->key && !svec_contains_unsorted(&keys, s->key)) {

@@ -19,6 +19,7 @@
 #define MAX_LIVENESS     3600000
 #define MAX_TIMEOUT      31
 #define MAX_MIN_RATE     100000000
+#define CONNECT_PORT     "7174" /* also in docs/joining.md. */
 
 static const char *const off_on[] = {"off", "on"};
 static const struct words off_on_words = WORDS_INIT(off_on);
@@ -71,8 +72,9 @@ check_liveness(struct group_settings *s, uint64_t msec, char **whyp)
 
 #define FIELD(MEMBER) \
     offsetof(struct group_settings, MEMBER), sizeof(((struct group_settings *) 0)->MEMBER)
-#define WORD(MEMBER, WORDS)           FIELD(MEMBER), WORDS, NULL, 0, 0, NULL, NULL
-#define NUMBER(MEMBER, ARG, MIN, MAX) FIELD(MEMBER), NULL, ARG, MIN, MAX
+#define WORD(MEMBER, WORDS)           FIELD(MEMBER), WORDS, NULL, NULL, 0, 0, NULL, NULL
+#define FLAG(MEMBER)                  FIELD(MEMBER), &off_on_words, "on", NULL, 0, 0, NULL, NULL
+#define NUMBER(MEMBER, ARG, MIN, MAX) FIELD(MEMBER), NULL, NULL, ARG, MIN, MAX
 
 const struct group_setting group_settings_table[] = {
     {"mode", "mode", "replicate", SETTING_NOT_STARTED, "how packets get to the edges",
@@ -105,6 +107,11 @@ const struct group_setting group_settings_table[] = {
     {"filter", "filter", "on", SETTING_ANY_TIME,
      "what is sent again spares members that have confirmed it",
      WORD(policy.filter, &off_on_words)},
+    {"connect", NULL, "off", SETTING_ANY_TIME,
+     "RDMA-CM programs may connect to its Proxy Address: become its source, or receivers",
+     FLAG(connect)},
+    {"port", NULL, CONNECT_PORT, SETTING_ANY_TIME, "service port for that",
+     NUMBER(connect_port, "PORT", 1, UINT16_MAX), NULL, NULL},
     {.option = NULL},
 };
 
@@ -198,6 +205,17 @@ group_setting_equal(const struct group_setting *setting, const struct group_sett
     return get_field(setting, a) == get_field(setting, b);
 }
 
+/* A port that is given needs a group that takes connections. */
+static int
+check_port_is_used(const struct group_setting *setting, const struct group_settings *s, char **whyp)
+{
+    if (!strcmp(setting->option, "port") && !s->connect) {
+        *whyp = xstrdup("the group takes no connections (connect)");
+        return ERANGE;
+    }
+    return 0;
+}
+
 /* Defaults that are in words are no values, and stay as they are: that of the PSN is here, that of
  * the liveness time comes with the time-out. */
 int
@@ -208,6 +226,7 @@ group_settings_take(struct group_settings *settings, const struct smap *given,
         const char *text = smap_get(given, s->option);
         int error = text ? group_setting_parse(s, text, settings, whyp) : 0;
 
+        error = text && !error ? check_port_is_used(s, settings, whyp) : error;
         if (error) {
             *wrongp = s;
             return error;
@@ -325,6 +344,10 @@ group_settings_read(const struct rrec_group *row, struct group_settings *s)
     if (row->n_filter) {
         s->policy.filter = row->filter[0];
     }
+    s->connect = row->n_connect_port > 0;
+    if (s->connect) {
+        s->connect_port = (uint32_t) row->connect_port[0];
+    }
 }
 
 void
@@ -341,6 +364,7 @@ group_settings_write(const struct rrec_group *row, const struct group_settings *
     rrec_group_set_slow(row, slow_policy_name(s->policy.lose_slow));
     rrec_group_set_nak(row, nak_policy_name(s->policy.nak));
     rrec_group_set_filter(row, &s->policy.filter, 1);
+    rrec_group_set_connect_port(row, &(int64_t){s->connect_port}, s->connect);
 }
 
 char *

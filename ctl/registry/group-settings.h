@@ -36,7 +36,9 @@ struct group_settings {
     enum tree_mode mode;
     bool provisioned; /* packets name no receivers. */
     uint32_t mtu;
-    int64_t psn; /* PSN_RANDOM: another one in each epoch. */
+    int64_t psn;           /* PSN_RANDOM: another one in each epoch. */
+    bool connect;          /* its Proxy Address takes connections of RDMA-CM programs. */
+    uint32_t connect_port; /* ... at this service port. */
     struct group_policy policy;
 };
 #define PSN_RANDOM (-1)
@@ -58,6 +60,7 @@ struct group_setting {
     size_t ofs, size; /* of its field in struct group_settings. */
     /* The words that it may be, or for a number a name, and its limits. */
     const struct words *words;
+    const char *implied; /* its value if only the option is given; NULL: a value must be given. */
     const char *arg;
     uint64_t min, max;
     /* What else must hold, as group_setting_parse() says, and what follows from it; or NULL. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "smap.h"
 #include "svec.h"
 #include "tests/unit/suites.h"
 #include "util.h"
@@ -104,6 +105,37 @@ START_TEST(liveness_follows_timeout)
     }
 END_TEST
 
+static int
+take(const char *option, const char *text, struct group_settings *s, const char *message)
+{
+    struct smap given = SMAP_CONST1(&given, option, text);
+    const struct group_setting *wrong = NULL;
+    char *why = NULL;
+    int error = group_settings_take(s, &given, &wrong, &why);
+
+    ck_assert(!error || !strcmp(wrong->option, option));
+    ck_assert_pstr_eq(why, message);
+    free(why);
+    return error;
+}
+
+/* A port is of no use to a group that takes no connections, also if it is the default. */
+START_TEST(port_needs_connect)
+    {
+        struct group_settings s = group_settings_default();
+
+        ck_assert(!s.connect && s.connect_port == 7174);
+        ck_assert_int_eq(take("port", "7174", &s, "the group takes no connections (connect)"),
+                         ERANGE);
+        ck_assert_int_eq(take("port", "65536", &s, "must be 1..65535"), EINVAL);
+        ck_assert_int_eq(take("connect", "on", &s, NULL), 0);
+        ck_assert_int_eq(take("port", "7180", &s, NULL), 0);
+        ck_assert(s.connect && s.connect_port == 7180);
+        ck_assert_ptr_null(group_settings_mend(&s));
+        ck_assert(s.connect && s.connect_port == 7180);
+    }
+END_TEST
+
 /* What makes no sense gets its default, and nothing else does. */
 START_TEST(mended)
     {
@@ -136,6 +168,7 @@ settings_suite(void)
     tcase_add_loop_test(settings, settings_read_what_they_show, 0, (int) group_settings_count());
     tcase_add_test(settings, messages);
     tcase_add_test(settings, liveness_follows_timeout);
+    tcase_add_test(settings, port_needs_connect);
     tcase_add_test(settings, mended);
     suite_add_tcase(suite, settings);
     return suite;
