@@ -32,9 +32,9 @@ static int OVS_PRINTF_FORMAT(3, 4) refuse(int error, char **whyp, const char *fo
 static int
 check_schema(const struct rocecast *r, char **whyp)
 {
-    char *problem =
-        registry_schema_problem(r->idl, REGISTRY_TABLE(HOST) | REGISTRY_TABLE(GROUP)
-                                            | REGISTRY_TABLE(SOURCE) | REGISTRY_TABLE(MEMBER));
+    char *problem = registry_schema_problem(
+        r->idl, REGISTRY_TABLE(HOST) | REGISTRY_TABLE(GROUP) | REGISTRY_TABLE(SOURCE)
+                    | REGISTRY_TABLE(MEMBER) | REGISTRY_TABLE(LISTENER));
 
     if (problem) {
         refuse(EPROTO, whyp, "registry %s: %s", r->db, problem);
@@ -346,11 +346,12 @@ find_member(struct call *call, const struct rrec_member **memberp, char **whyp)
 static int
 write_leave(struct call *call, char **whyp)
 {
-    const struct rrec_member *m;
-    int error = find_member(call, &m, whyp);
+    int error = request_member_leave(call->r->idl, call->group->name, call->host, "left", whyp);
 
-    if (m) {
-        rrec_member_set_want(m, "left");
+    if (error == ENOENT && call->tried) {
+        free(*whyp);
+        *whyp = NULL;
+        return 0;
     }
     return error;
 }

@@ -231,6 +231,9 @@ monitor(struct ovsdb_idl *idl)
     for (size_t i = 0; i < RREC_MEMBER_N_COLUMNS; i++) {
         ovsdb_idl_add_column(idl, &rrec_member_columns[i]);
     }
+    for (size_t i = 0; i < RREC_LISTENER_N_COLUMNS; i++) {
+        ovsdb_idl_add_column(idl, &rrec_listener_columns[i]);
+    }
 }
 
 static void

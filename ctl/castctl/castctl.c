@@ -33,9 +33,9 @@
 #define SYNOPSIS_WIDTH  28 /* of a command with its arguments, in a list of verbs. */
 
 static const struct ctl_command *const command_tables[] = {
-    ctl_topology_commands, ctl_impair_commands, ctl_group_commands,  ctl_key_commands,
-    ctl_member_commands,   ctl_tree_commands,   ctl_stats_commands,  ctl_watch_commands,
-    ctl_top_commands,      ctl_packet_commands, ctl_doctor_commands,
+    ctl_topology_commands, ctl_impair_commands,     ctl_group_commands,  ctl_key_commands,
+    ctl_member_commands,   ctl_connection_commands, ctl_tree_commands,   ctl_stats_commands,
+    ctl_watch_commands,    ctl_top_commands,        ctl_packet_commands, ctl_doctor_commands,
 };
 
 static const struct {
@@ -89,6 +89,12 @@ bool
 ctl_flag(const struct ctl *ctl, enum ctl_option option)
 {
     return ctl->options[option] != NULL;
+}
+
+const char *
+ctl_option_name(enum ctl_option option)
+{
+    return ctl_options[option].name;
 }
 
 void

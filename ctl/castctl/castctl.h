@@ -45,6 +45,8 @@ enum ctl_exit {
     OPTION(PSN, "psn", .arg = "PSN")                               \
     OPTION(KEEP, "keep", .arg = NULL)                              \
     OPTION(EPOCH, "epoch", .arg = "EPOCH")                         \
+    OPTION(LISTEN, "listen", .arg = "PORT")                        \
+    OPTION(PRIVATE_DATA, "private-data", .arg = "LAYOUT")          \
     OPTION(MEMBERS, "members", .arg = "N")                         \
     OPTION(UNTIL, "until", .arg = "EVENT")                         \
     OPTION(INTERVAL, "interval", .arg = "SECONDS")                 \
@@ -111,7 +113,8 @@ struct ctl {
  * object a line, also of errors. */
 #define CTL_STREAM   (1ull << 59)
 
-/* Likewise: its second argument is a host, and of members it looks at this host's only. */
+/* Likewise: its second argument is a host, and of members and listeners it looks at this host's
+ * only, and at no connections. */
 #define CTL_ONE_HOST (1ull << 58)
 
 /* An option in a command's 'options' or 'required'. */
@@ -136,6 +139,7 @@ extern const struct ctl_command ctl_impair_commands[];
 extern const struct ctl_command ctl_key_commands[];
 extern const struct ctl_command ctl_group_commands[];
 extern const struct ctl_command ctl_member_commands[];
+extern const struct ctl_command ctl_connection_commands[];
 extern const struct ctl_command ctl_tree_commands[];
 extern const struct ctl_command ctl_stats_commands[];
 extern const struct ctl_command ctl_watch_commands[];
@@ -169,6 +173,8 @@ unsigned int ctl_option_word(const struct ctl *, enum ctl_option, unsigned int o
 uint64_t ctl_option_number(const struct ctl *, enum ctl_option, uint64_t min, uint64_t max,
                            uint64_t otherwise);
 bool ctl_flag(const struct ctl *, enum ctl_option);
+/* Its name, without "--". */
+const char *ctl_option_name(enum ctl_option);
 void ctl_check_name(const char *what, const char *name);
 
 /* Rows by name, besides those of ctl/registry/request.h; the require_ ones fail with CTL_REFUSED if
@@ -241,8 +247,12 @@ struct auth_option ctl_option_auth(const struct ctl *, const struct rrec_group *
 /* stats.c: has the node a part in the group, of whatever epoch? */
 bool ctl_has_tree_of(const struct rrec_node *, const struct rrec_group *);
 
+/* connection.c: what has become of a program that is to be connected, as far as it is no member;
+ * malloc'd. */
+char *ctl_listener_status(const struct ctl *, const struct rrec_listener *);
+
 /* group.c. */
-/* A group's members, by host. */
+/* A group's members, and programs that listen and are no members yet, by host. */
 struct json *ctl_members_to_json(const struct ctl *, const struct rrec_group *);
 /* Puts a group's state and status, how many members are active and how many should be, and those
  * that are lacking.  In text the state of a degraded group has the two numbers. */

@@ -147,15 +147,22 @@ ctl_next_news(struct ctl *ctl)
     return NEWS_NONE;
 }
 
-/* Most rows of a registry with many groups are members'. */
+/* Most rows of a registry with many groups are members' and their connections'. */
 static void
 omit_other_hosts(const struct ctl *ctl)
 {
-    struct ovsdb_idl_condition host = OVSDB_IDL_CONDITION_INIT(&host);
+    struct ovsdb_idl_condition member = OVSDB_IDL_CONDITION_INIT(&member);
+    struct ovsdb_idl_condition listener = OVSDB_IDL_CONDITION_INIT(&listener);
+    struct ovsdb_idl_condition none = OVSDB_IDL_CONDITION_INIT(&none);
 
-    rrec_member_add_clause_host(&host, OVSDB_F_EQ, ctl->argv[1]);
-    rrec_member_set_condition(ctl->idl, &host);
-    ovsdb_idl_condition_destroy(&host);
+    rrec_member_add_clause_host(&member, OVSDB_F_EQ, ctl->argv[1]);
+    rrec_member_set_condition(ctl->idl, &member);
+    rrec_listener_add_clause_host(&listener, OVSDB_F_EQ, ctl->argv[1]);
+    rrec_listener_set_condition(ctl->idl, &listener);
+    rrec_connection_set_condition(ctl->idl, &none);
+    ovsdb_idl_condition_destroy(&member);
+    ovsdb_idl_condition_destroy(&listener);
+    ovsdb_idl_condition_destroy(&none);
 }
 
 /* If nobody listens on a single unix socket, that is final; any other registry may come up. */

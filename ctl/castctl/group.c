@@ -140,6 +140,7 @@ group_del(struct ctl *ctl)
     const struct rrec_group *group = request_find_group(ctl->idl, ctl->argv[0]);
     const struct rrec_source *source;
     const struct rrec_member *member, *next;
+    const struct rrec_listener *listener, *next_listener;
 
     if (!group && ctl_flag(ctl, OPT_IF_EXISTS)) {
         return;
@@ -152,6 +153,12 @@ group_del(struct ctl *ctl)
     RREC_MEMBER_FOR_EACH_SAFE (member, next, ctl->idl) {
         if (member->group == group) {
             rrec_member_delete(member);
+        }
+    }
+    RREC_LISTENER_FOR_EACH_SAFE(listener, next_listener, ctl->idl)
+    {
+        if (listener->group == group) {
+            rrec_listener_delete(listener);
         }
     }
     rrec_group_delete(group);
@@ -178,7 +185,35 @@ source_to_json(const struct rrec_source *source)
     json_object_put_string(o, "host", source->host);
     ctl_put_int(o, "qpn", source->qpn);
     ctl_put_int(o, "epoch", source->epoch);
+    ctl_put_int_or_null(o, "connection", source->n_connection ? source->connection : NULL);
     return o;
+}
+
+/* Programs that are to be members when they have been connected.  They have nothing else yet of what
+ * a member has. */
+static void
+add_listeners(const struct ctl *ctl, const struct rrec_group *group, struct json *array)
+{
+    static const char *const unknown[] = {
+        "qpn",           "rkey",           "va",  "len",       "epoch",         "want",
+        "keep",          "designated_qpn", "psn", "first_psn", "first_message", "lost_psn",
+        "good_messages", "connection"};
+    const struct rrec_listener *listener;
+
+    RREC_LISTENER_FOR_EACH(listener, ctl->idl)
+    {
+        if (listener->group != group || request_find_member(ctl->idl, group, listener->host)) {
+            continue;
+        }
+        struct json *o = ctl_add_object(array);
+        json_object_put_string(o, "host", listener->host);
+        for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
+            json_object_put(o, unknown[i], json_null_create());
+        }
+        ctl_put_int(o, "listen", listener->port);
+        json_object_put_string(o, "state", "listening");
+        json_object_put(o, "status", json_string_create_nocopy(ctl_listener_status(ctl, listener)));
+    }
 }
 
 struct json *
@@ -206,9 +241,13 @@ ctl_members_to_json(const struct ctl *ctl, const struct rrec_group *group)
         ctl_put_int_or_null(o, "first_message", m->n_first_message ? m->first_message : NULL);
         ctl_put_int_or_null(o, "lost_psn", m->n_lost_psn ? m->lost_psn : NULL);
         ctl_put_int_or_null(o, "good_messages", m->n_good_messages ? m->good_messages : NULL);
+        const struct rrec_listener *listener = request_find_listener(ctl->idl, group, m->host);
+        ctl_put_int_or_null(o, "listen", listener ? &listener->port : NULL);
+        ctl_put_int_or_null(o, "connection", m->n_connection ? m->connection : NULL);
         json_object_put_string(o, "state", m->state);
         json_object_put_string(o, "status", m->status);
     }
+    add_listeners(ctl, group, array);
     ctl_sort_by(array, "host");
     return array;
 }
@@ -362,7 +401,7 @@ group_keys(void)
         svec_parse_words(
             &keys,
             "auth key host qpn rkey va len keep psn first_psn first_message lost_psn good_messages epoch "
-            "generation started node wanted "
+            "listen connection generation started node wanted "
             "applied keys state status source members nodes");
         svec_terminate(&keys);
     }
@@ -491,7 +530,7 @@ const struct ctl_command ctl_group_commands[] = {
      "change a group's settings, also of a group in use; how packets are authenticated: with --key\n"
      "        nodes go over to another key, without loss"},
     {"group del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, group_del, NULL,
-     "delete a group with its source and members"},
+     "delete a group with its source, members and listeners"},
     {"group list", "", 0, 0, 0, 0, NULL, group_list, "list groups"},
     {"group show", "GROUP", 1, 1, CTL_INTENT, 0, NULL, group_show,
      "show a group, its source, members and nodes"},

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/registry/private-data.h"
 #include "ctl/registry/request.h"
 #include "lib/address-plan.h"
 #include "lib/wire.h"
@@ -50,12 +51,64 @@ parse_registration(const struct ctl *ctl)
     return r;
 }
 
+/* A program that listens, as the options give it.  What a queue pair of one's own needs is said when
+ * the program is connected. */
+static struct request_listener
+parse_listener(const struct ctl *ctl)
+{
+    static const enum ctl_option others[] = {OPT_QPN, OPT_RKEY, OPT_VA,   OPT_LEN,
+                                             OPT_PSN, OPT_KEEP, OPT_EPOCH};
+    const char *text = ctl->options[OPT_PRIVATE_DATA];
+    struct private_data_layout layout;
+    char *why;
+
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        if (ctl_flag(ctl, others[i])) {
+            ctl_fail(CTL_USAGE,
+                     "--%s: is for a queue pair of one's own, --listen for a program that "
+                     "is connected",
+                     ctl_option_name(others[i]));
+        }
+    }
+    if (text && !private_data_parse(text, &layout, &why)) {
+        ctl_fail(CTL_USAGE, "--private-data: %s", why);
+    }
+    return (struct request_listener){
+        .group = ctl->argv[0],
+        .host = ctl->argv[1],
+        .port = (int64_t) ctl_option_number(ctl, OPT_LISTEN, 1, UINT16_MAX, 0),
+        .private_data = text ? text : "",
+        .replace = ctl_flag(ctl, OPT_REPLACE),
+    };
+}
+
+static void
+add_listener(struct ctl *ctl)
+{
+    struct request_listener request = parse_listener(ctl);
+    char *why;
+
+    if (request_listener_add(ctl->idl, ctl->txn, &request, &why)) {
+        ctl_refuse(ctl, "%s", why);
+    }
+}
+
 static void
 member_add(struct ctl *ctl)
 {
-    struct request_member request = parse_registration(ctl);
     char *why;
 
+    if (ctl_flag(ctl, OPT_LISTEN)) {
+        add_listener(ctl);
+        return;
+    }
+    if (ctl_flag(ctl, OPT_PRIVATE_DATA)) {
+        ctl_fail(CTL_USAGE, "--private-data: needs --listen");
+    }
+    if (!ctl_flag(ctl, OPT_QPN)) {
+        ctl_fail(CTL_USAGE, "member add: --qpn or --listen is missing (castctl member add --help)");
+    }
+    struct request_member request = parse_registration(ctl);
     if (request_member_add(ctl->idl, ctl->txn, &request, &why)) {
         ctl_refuse(ctl, "%s", why);
     }
@@ -67,6 +120,9 @@ wait_for_place(struct ctl *ctl)
 {
     struct request_member request = parse_registration(ctl);
 
+    if (ctl_flag(ctl, OPT_LISTEN)) {
+        return; /* castd has taken it up; when it is a member depends on the program. */
+    }
     for (;;) {
         char *why;
         int error = request_member_answer(ctl->idl, &request, &why);
@@ -85,28 +141,29 @@ wait_for_place(struct ctl *ctl)
 }
 
 static void
-set_want(struct ctl *ctl, const char *want)
+leave(struct ctl *ctl, const char *want)
 {
-    const struct rrec_group *group = ctl_require_group(ctl, ctl->argv[0]);
-    const struct rrec_member *m = request_find_member(ctl->idl, group, ctl->argv[1]);
+    char *why;
 
-    if (m) {
-        rrec_member_set_want(m, want);
-    } else if (!ctl_flag(ctl, OPT_IF_EXISTS)) {
-        ctl_refuse(ctl, "%s is not a member of group %s", ctl->argv[1], group->name);
+    ctl_require_group(ctl, ctl->argv[0]);
+    if (request_member_leave(ctl->idl, ctl->argv[0], ctl->argv[1], want, &why)) {
+        if (!ctl_flag(ctl, OPT_IF_EXISTS)) {
+            ctl_refuse(ctl, "%s", why);
+        }
+        free(why);
     }
 }
 
 static void
 member_leave(struct ctl *ctl)
 {
-    set_want(ctl, "left");
+    leave(ctl, "left");
 }
 
 static void
 member_remove(struct ctl *ctl)
 {
-    set_want(ctl, "removed");
+    leave(ctl, "removed");
 }
 
 /* Waits until the member has left or its row is gone. */
@@ -132,9 +189,10 @@ wait_until_left(struct ctl *ctl)
 static void
 member_list(struct ctl *ctl)
 {
-    static const char *const keys[] = {
-        "host",      "qpn",           "rkey",          "va",    "len",    "epoch", "want", "keep",
-        "first_psn", "first_message", "good_messages", "state", "status", NULL};
+    static const char *const keys[] = {"host",       "qpn",           "rkey",          "va",
+                                       "len",        "epoch",         "want",          "keep",
+                                       "first_psn",  "first_message", "good_messages", "listen",
+                                       "connection", "state",         "status",        NULL};
 
     ctl_print(ctl, ctl_members_to_json(ctl, ctl_require_group(ctl, ctl->argv[0])), keys);
 }
@@ -142,10 +200,12 @@ member_list(struct ctl *ctl)
 const struct ctl_command ctl_member_commands[] = {
     {"member add", "GROUP HOST", 2, 2,
      FLAG(OPT_QPN) | FLAG(OPT_RKEY) | FLAG(OPT_VA) | FLAG(OPT_LEN) | FLAG(OPT_PSN) | FLAG(OPT_KEEP)
-         | FLAG(OPT_EPOCH) | FLAG(OPT_MAY_EXIST) | FLAG(OPT_REPLACE) | CTL_ONE_HOST,
-     FLAG(OPT_QPN), member_add, wait_for_place,
+         | FLAG(OPT_EPOCH) | FLAG(OPT_LISTEN) | FLAG(OPT_PRIVATE_DATA) | FLAG(OPT_MAY_EXIST)
+         | FLAG(OPT_REPLACE) | CTL_ONE_HOST,
+     0, member_add, wait_for_place,
      "register a receiver's QP, its region if it takes RDMA WRITE, the PSN that it expects; in place "
-     "of a registration of the host that is dead; --keep: the QP outlives epochs"},
+     "of a registration of the host that is dead; --keep: the QP outlives epochs; or with --listen a "
+     "program that waits for RDMA-CM connections, and where its answer has the region"},
     {"member leave", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS) | CTL_ONE_HOST, 0, member_leave, NULL,
      "take a receiver out, without waiting until it is out"},
     {"member drain", "GROUP HOST", 2, 2, FLAG(OPT_IF_EXISTS) | CTL_ONE_HOST, 0, member_leave,

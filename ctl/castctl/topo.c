@@ -339,6 +339,7 @@ check_host_unused(const struct ctl *ctl, const char *name)
 {
     const struct rrec_source *source;
     const struct rrec_member *member;
+    const struct rrec_listener *listener;
 
     RREC_SOURCE_FOR_EACH (source, ctl->idl) {
         if (!strcmp(source->host, name)) {
@@ -348,6 +349,12 @@ check_host_unused(const struct ctl *ctl, const char *name)
     RREC_MEMBER_FOR_EACH (member, ctl->idl) {
         if (!strcmp(member->host, name) && strcmp(member->state, "left")) {
             ctl_refuse(ctl, "host %s is a member of group %s", name, member->group->name);
+        }
+    }
+    RREC_LISTENER_FOR_EACH(listener, ctl->idl)
+    {
+        if (!strcmp(listener->host, name)) {
+            ctl_refuse(ctl, "host %s is to be a member of group %s", name, listener->group->name);
         }
     }
 }

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "ctl/registry/group-state.h"
+#include "ctl/registry/private-data.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
@@ -43,6 +44,19 @@ request_find_host(const struct ovsdb_idl *idl, const char *name)
 
     RREC_HOST_FOR_EACH (row, idl) {
         if (!strcmp(row->name, name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+const struct rrec_host *
+request_find_host_at(const struct ovsdb_idl *idl, const char *address)
+{
+    const struct rrec_host *row;
+
+    RREC_HOST_FOR_EACH (row, idl) {
+        if (!strcmp(row->address, address)) {
             return row;
         }
     }
@@ -81,6 +95,20 @@ request_find_member(const struct ovsdb_idl *idl, const struct rrec_group *group,
     const struct rrec_member *row;
 
     RREC_MEMBER_FOR_EACH (row, idl) {
+        if (row->group == group && !strcmp(row->host, host)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+const struct rrec_listener *
+request_find_listener(const struct ovsdb_idl *idl, const struct rrec_group *group, const char *host)
+{
+    const struct rrec_listener *row;
+
+    RREC_LISTENER_FOR_EACH(row, idl)
+    {
         if (row->group == group && !strcmp(row->host, host)) {
             return row;
         }
@@ -276,6 +304,13 @@ request_member_add(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
     if (!group->epoch || group->resets != group->epoch_resets) {
         return refuse(EAGAIN, whyp, "castd has not yet given group %s its epoch", group->name);
     }
+    const struct rrec_listener *listener = request_find_listener(idl, group, r->host);
+    if (listener) {
+        return refuse(EEXIST, whyp,
+                      "%s is a receiver of group %s by the program that listens at port %" PRId64
+                      " already",
+                      r->host, group->name, listener->port);
+    }
     const struct rrec_member *m = request_find_member(idl, group, r->host);
     if (m) {
         enum existing what;
@@ -327,6 +362,78 @@ request_member_answer(const struct ovsdb_idl *idl, const struct request_member *
     return refuse(EBUSY, whyp, "%s%s",
                   m->refused[0] ? m->refused : "another registration came in between of ",
                   m->refused[0] ? "" : m->host);
+}
+
+int
+request_member_leave(const struct ovsdb_idl *idl, const char *group_name, const char *host,
+                     const char *want, char **whyp)
+{
+    const struct rrec_group *group;
+    int error = require_group(idl, group_name, &group, whyp);
+
+    if (error) {
+        return error;
+    }
+    const struct rrec_member *m = request_find_member(idl, group, host);
+    const struct rrec_listener *listener = request_find_listener(idl, group, host);
+    if (m) {
+        rrec_member_set_want(m, want);
+    }
+    if (listener) {
+        rrec_listener_delete(listener);
+    }
+    return m || listener ? 0
+                         : refuse(ENOENT, whyp, "%s is not a member of group %s", host, group_name);
+}
+
+/*
+ * Listeners.
+ */
+
+static const char *
+layout_of(const char *private_data)
+{
+    return private_data[0] ? private_data : PRIVATE_DATA_DEFAULT;
+}
+
+int
+request_listener_add(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
+                     const struct request_listener *r, char **whyp)
+{
+    const struct rrec_group *group;
+    int error = require_rows(idl, r->group, r->host, &group, whyp);
+
+    if (error) {
+        return error;
+    }
+    const struct rrec_listener *row = request_find_listener(idl, group, r->host);
+    const struct rrec_member *m = request_find_member(idl, group, r->host);
+    if (row && row->port == r->port
+        && !strcmp(layout_of(row->private_data), layout_of(r->private_data))) {
+        return 0;
+    }
+    if (row && !r->replace) {
+        return refuse(EEXIST, whyp,
+                      "%s listens for group %s at port %" PRId64 " with private data %s already "
+                      "(--replace)",
+                      r->host, group->name, row->port, layout_of(row->private_data));
+    }
+    /* castd would wait for it for ever. */
+    if (!row && m && !m->n_connection && strcmp(m->want, "removed")) {
+        return refuse(EEXIST, whyp,
+                      "%s is registered in group %s with QPN 0x%" PRIx64
+                      " already: castctl member remove %s %s",
+                      r->host, group->name, m->qpn, group->name, r->host);
+    }
+    if (!row) {
+        row = rrec_listener_insert(txn);
+        rrec_listener_set_group(row, group);
+        rrec_listener_set_host(row, r->host);
+    }
+    rrec_listener_set_port(row, r->port);
+    rrec_listener_set_private_data(row, r->private_data);
+    rrec_listener_set_status(row, ""); /* that of castd was about the values before. */
+    return 0;
 }
 
 /*

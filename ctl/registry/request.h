@@ -9,7 +9,7 @@
  *
  *   ENOENT     no such group or host
  *   ESTALE     the group is in another epoch than the caller thinks
- *   EEXIST     registered already with other values
+ *   EEXIST     registered already with other values, or in another way
  *   EBUSY      the member's earlier registration is still on its way out, or is alive
  *   EAGAIN     castd has not given the group an epoch yet
  *   EHOSTDOWN  the group has failed in this epoch: only a new one helps
@@ -24,10 +24,14 @@
 
 /* Rows by name; NULL if there is none. */
 const struct rrec_host *request_find_host(const struct ovsdb_idl *, const char *name);
+/* By its address, as the registry writes it. */
+const struct rrec_host *request_find_host_at(const struct ovsdb_idl *, const char *address);
 const struct rrec_group *request_find_group(const struct ovsdb_idl *, const char *name);
 const struct rrec_source *request_find_source(const struct ovsdb_idl *, const struct rrec_group *);
 const struct rrec_member *
 request_find_member(const struct ovsdb_idl *, const struct rrec_group *, const char *host);
+const struct rrec_listener *
+request_find_listener(const struct ovsdb_idl *, const struct rrec_group *, const char *host);
 
 struct request_source {
     const char *group, *host;
@@ -64,8 +68,24 @@ int request_member_add(const struct ovsdb_idl *, struct ovsdb_idl_txn *,
  * EAGAIN: that is not decided yet, '*whyp' says what it waits for.  EBUSY: the earlier one is
  * alive, or another request came in between. */
 int request_member_answer(const struct ovsdb_idl *, const struct request_member *, char **whyp);
+/* Takes a receiver out, and its listener, if there is one, so that it is not connected again.
+ * 'want' is "left" or "removed".  ENOENT: the host is neither member nor listener. */
+int request_member_leave(const struct ovsdb_idl *, const char *group, const char *host,
+                         const char *want, char **whyp);
 /* Nobody wants the member's place any more; 'refused' is why it was not given, or "". */
 void request_member_close(const struct rrec_member *, const char *refused);
+
+/* A program that listens for RDMA-CM connections: castd makes it a member when it has answered. */
+struct request_listener {
+    const char *group, *host;
+    int64_t port;
+    const char *private_data; /* a layout (ctl/registry/private-data.h), or "". */
+    bool replace;             /* also in place of a listener with other values. */
+};
+
+/* Nothing is changed if the host listens so already. */
+int request_listener_add(const struct ovsdb_idl *, struct ovsdb_idl_txn *,
+                         const struct request_listener *, char **whyp);
 
 /* Is the group ready in 'epoch' (0: any) with at least 'n_members' active members?  EAGAIN: not
  * yet; '*whyp' says what it waits for. */

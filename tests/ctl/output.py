@@ -130,6 +130,7 @@ FAMILIES = {
     'source': ['set', 'show', 'del'],
     'key': ['add', 'list', 'del'],
     'member': ['add', 'leave', 'drain', 'remove', 'list'],
+    'connection': ['list'],
     'tree': ['show'],
     'capture': ['start', 'stop', 'list'],
 }
