@@ -17,6 +17,7 @@
 
 #include "ctl/registry/group-state.h"
 #include "ctl/registry/view.h"
+#include "lib/cm-conn.h"
 #include "openvswitch/dynamic-string.h"
 #include "ovsdb-idl.h"
 #include "util.h"
@@ -204,14 +205,64 @@ put_member_event(struct json *o, struct ds *s, const struct view_change *c)
     }
 }
 
+/* Why a connection is not established any more; NULL: its row had gone before anybody looked. */
+static const char *
+cause_of(const struct connection_view *now)
+{
+    if (now && !strcmp(now->state, cm_state_name(CM_CLOSING))) {
+        return cm_cause_name(CM_BY_DECISION); /* its node says so when it has ended. */
+    }
+    return now ? now->cause : NULL;
+}
+
+static void
+put_connection_event(struct json *o, struct ds *s, const struct view_change *c)
+{
+    const struct connection_view *before = c->connection_before, *now = c->connection;
+    const struct connection_view *one = now ? now : before;
+
+    ctl_put_int(o, "epoch", (c->group ? c->group : c->group_before)->epoch);
+    ctl_put_string_or_null(o, "before", before ? before->state : NULL);
+    ctl_put_string_or_null(o, "state", now ? now->state : NULL);
+    json_object_put_string(o, "host", one->host);
+    json_object_put_string(o, "role", one->role);
+    json_object_put_string(o, "node", one->node);
+    ctl_put_int(o, "number", one->number);
+    ctl_put_int(o, "port", one->port);
+    ctl_put_int(o, "qpn", one->qpn);
+    if (!strcmp(c->event, view_event_name(EVENT_DISCONNECTED))) {
+        const char *cause = cause_of(now);
+
+        ctl_put_string_or_null(o, "cause", cause);
+        ds_put_format(s, " (%s)", cause ? cause : "gone");
+    }
+    ds_put_format(s, ": %s, QPN 0x%" PRIx64 ", %s at %s", one->host, one->qpn, one->role,
+                  one->node);
+    put_status(o, s, now ? now->status : "");
+}
+
+/* The member whose event it is; NULL: it is the group's. */
+static const char *
+member_of(const struct view_change *c)
+{
+    const struct member_view *member = c->member ? c->member : c->member_before;
+    const struct connection_view *before = c->connection_before, *now = c->connection;
+
+    if (before && before->is_member) {
+        return before->host;
+    }
+    if (now && now->is_member) {
+        return now->host;
+    }
+    return member ? member->host : NULL;
+}
+
 static void
 print_change(const struct view_change *c, void *w_)
 {
     struct watch *w = w_;
     const char *group = (c->group ? c->group : c->group_before)->name;
-    const char *member = c->member          ? c->member->host
-                         : c->member_before ? c->member_before->host
-                                            : NULL;
+    const char *member = member_of(c);
     struct json *o;
     struct ds s = DS_EMPTY_INITIALIZER;
 
@@ -219,7 +270,9 @@ print_change(const struct view_change *c, void *w_)
         return;
     }
     o = json_object_create();
-    (member ? put_member_event : put_group_event)(o, &s, c);
+    (c->connection || c->connection_before ? put_connection_event
+     : member                              ? put_member_event
+                                           : put_group_event)(o, &s, c);
     print_event(w, o, group, member, c->event, ds_cstr(&s));
     ds_destroy(&s);
     note_event(w, c->event, member);

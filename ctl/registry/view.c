@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "ctl/registry/group-state.h"
+#include "ctl/registry/request.h"
+#include "lib/cm-conn.h"
 #include "util.h"
 
 static const struct {
@@ -49,6 +51,15 @@ compare_members(const void *a_, const void *b_)
     const struct member_view *a = a_, *b = b_;
 
     return strverscmp(a->host, b->host);
+}
+
+static int
+compare_connections(const void *a_, const void *b_)
+{
+    const struct connection_view *a = a_, *b = b_;
+    int order = strverscmp(a->node, b->node);
+
+    return order ? order : a->number < b->number ? -1 : a->number > b->number;
 }
 
 static char *
@@ -90,6 +101,7 @@ read_member(struct group_view *g, const struct rrec_member *row)
         .lost_psn = row->n_lost_psn ? row->lost_psn[0] : 0,
         .has_message = n_message > 0,
         .message = n_message ? message[0] : 0,
+        .connection = row->n_connection ? row->connection[0] : 0,
     };
     g->n_active += member_is_active(row);
     g->n_lacking += member_is_lacking(row);
@@ -104,6 +116,40 @@ read_source(struct group_view *g, const struct rrec_source *row)
         g->source = xstrdup(row->host);
         g->source_qpn = row->qpn;
     }
+}
+
+/* Is one of the group's members made by this connection? */
+static bool
+makes_member(const struct group_view *g, const char *host, int64_t number)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (g->members[i].connection == number && !strcmp(g->members[i].host, host)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+read_connection(struct group_view *g, const struct ovsdb_idl *idl,
+                const struct rrec_connection *row)
+{
+    const struct rrec_host *host = request_find_host_at(idl, row->address);
+
+    g->connections = xrealloc(g->connections, (g->n_connections + 1) * sizeof *g->connections);
+    g->connections[g->n_connections++] = (struct connection_view){
+        .uuid = row->header_.uuid,
+        .node = xstrdup(row->node),
+        .number = row->number,
+        .role = xstrdup(row->role),
+        .host = xstrdup(host ? host->name : row->address),
+        .is_member = host && makes_member(g, host->name, row->number),
+        .port = row->port,
+        .qpn = row->peer_qpn,
+        .state = xstrdup(row->state ? row->state : cm_state_name(CM_CONNECTING)),
+        .cause = nullable_xstrdup(row->cause),
+        .status = xstrdup(row->status),
+    };
 }
 
 static struct group_view *
@@ -128,6 +174,7 @@ view_read(struct view *view, const struct ovsdb_idl *idl, const char *only)
     const struct rrec_group *group;
     const struct rrec_source *source;
     const struct rrec_member *member;
+    const struct rrec_connection *connection;
     size_t allocated = 0;
 
     *view = (struct view){.n_groups = 0};
@@ -157,11 +204,22 @@ view_read(struct view *view, const struct ovsdb_idl *idl, const char *only)
             read_member(g, member);
         }
     }
+    RREC_CONNECTION_FOR_EACH(connection, idl)
+    {
+        struct group_view *g = find(view, connection->group);
+
+        if (g) {
+            read_connection(g, idl, connection);
+        }
+    }
     for (size_t i = 0; i < view->n_groups; i++) {
         struct group_view *g = &view->groups[i];
 
         if (g->n_members) {
             qsort(g->members, g->n_members, sizeof *g->members, compare_members);
+        }
+        if (g->n_connections) {
+            qsort(g->connections, g->n_connections, sizeof *g->connections, compare_connections);
         }
     }
 }
@@ -177,6 +235,15 @@ view_uninit(struct view *view)
             free(g->members[j].state);
             free(g->members[j].status);
         }
+        for (size_t j = 0; j < g->n_connections; j++) {
+            free(g->connections[j].node);
+            free(g->connections[j].role);
+            free(g->connections[j].host);
+            free(g->connections[j].state);
+            free(g->connections[j].cause);
+            free(g->connections[j].status);
+        }
+        free(g->connections);
         free(g->members);
         free(g->name);
         free(g->state);
@@ -202,8 +269,11 @@ report_event(const struct comparison *c, enum view_event event,
              const struct group_view *group_before, const struct group_view *group,
              const struct member_view *member_before, const struct member_view *member)
 {
-    c->report(&(struct view_change){view_event_name(event), false, group_before, group,
-                                    member_before, member},
+    c->report(&(struct view_change){.event = view_event_name(event),
+                                    .group_before = group_before,
+                                    .group = group,
+                                    .member_before = member_before,
+                                    .member = member},
               c->aux);
 }
 
@@ -213,8 +283,12 @@ report_state(const struct comparison *c, const struct group_view *group_before,
              const struct group_view *group, const struct member_view *member_before,
              const struct member_view *member)
 {
-    c->report(&(struct view_change){member ? member->state : group->state, true, group_before,
-                                    group, member_before, member},
+    c->report(&(struct view_change){.event = member ? member->state : group->state,
+                                    .is_state = true,
+                                    .group_before = group_before,
+                                    .group = group,
+                                    .member_before = member_before,
+                                    .member = member},
               c->aux);
 }
 
@@ -230,6 +304,51 @@ compare_source(const struct comparison *c, const struct group_view *before,
         report_event(c, EVENT_SOURCE_SET, before, now, NULL, NULL);
     } else if (was && !is) {
         report_event(c, EVENT_SOURCE_GONE, before, now, NULL, NULL);
+    }
+}
+
+static bool
+is_established(const struct connection_view *connection)
+{
+    return connection && !strcmp(connection->state, cm_state_name(CM_ESTABLISHED));
+}
+
+/* One connection, which both views have, or one of them. */
+static void
+compare_connection(const struct comparison *c, const struct group_view *group_before,
+                   const struct group_view *group, const struct connection_view *before,
+                   const struct connection_view *now)
+{
+    struct view_change change = {.group_before = group_before,
+                                 .group = group,
+                                 .connection_before = before,
+                                 .connection = now};
+
+    if (before && now && !uuid_equals(&before->uuid, &now->uuid)) {
+        compare_connection(c, group_before, group, before, NULL);
+        compare_connection(c, group_before, group, NULL, now);
+        return;
+    }
+    if (is_established(before) != is_established(now)) {
+        change.event = view_event_name(is_established(now) ? EVENT_CONNECTED : EVENT_DISCONNECTED);
+        c->report(&change, c->aux);
+    }
+}
+
+static void
+compare_connections_of(const struct comparison *c, const struct group_view *before,
+                       const struct group_view *now)
+{
+    size_t n_before = before ? before->n_connections : 0, n_now = now ? now->n_connections : 0;
+
+    for (size_t i = 0, j = 0; i < n_before || j < n_now;) {
+        const struct connection_view *b = i < n_before ? &before->connections[i] : NULL;
+        const struct connection_view *n = j < n_now ? &now->connections[j] : NULL;
+        int order = b && n ? compare_connections(b, n) : b ? -1 : 1;
+
+        i += order <= 0;
+        j += order >= 0;
+        compare_connection(c, before, now, order <= 0 ? b : NULL, order >= 0 ? n : NULL);
     }
 }
 
@@ -318,6 +437,7 @@ compare_group(const struct comparison *c, const struct group_view *before,
         report_event(c, EVENT_EPOCH, before, now, NULL, NULL);
     }
     compare_source(c, before, now);
+    compare_connections_of(c, before, now);
     compare_members_of(c, before, now);
     if (!now) {
         report_event(c, EVENT_DELETED, before, now, NULL, NULL);

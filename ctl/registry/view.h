@@ -24,12 +24,28 @@ struct member_view {
     int64_t qpn;
     char *state; /* "joining" until castd says more. */
     char *status;
-    bool has_first;    /* castd says with which PSN its first message begins. */
-    int64_t first_psn; /* that one. */
-    bool has_lost_psn; /* it is lost, and castd says up to where it had confirmed. */
-    int64_t lost_psn;  /* the lowest PSN that it had not. */
-    bool has_message;  /* castd says which message is at lost_psn, or otherwise at first_psn. */
-    int64_t message;   /* its number. */
+    bool has_first;     /* castd says with which PSN its first message begins. */
+    int64_t first_psn;  /* that one. */
+    bool has_lost_psn;  /* it is lost, and castd says up to where it had confirmed. */
+    int64_t lost_psn;   /* the lowest PSN that it had not. */
+    bool has_message;   /* castd says which message is at lost_psn, or otherwise at first_psn. */
+    int64_t message;    /* its number. */
+    int64_t connection; /* number of its connection; 0: none has made it. */
+};
+
+/* An RDMA-CM connection of a program with the group's Proxy. */
+struct connection_view {
+    struct uuid uuid;
+    char *node;
+    int64_t number; /* at that node. */
+    char *role;     /* "active": the node has connected, "passive": the program has. */
+    char *host;     /* of the program; its address if no host has that. */
+    bool is_member; /* a member of the group is made by it. */
+    int64_t port;
+    int64_t qpn; /* of the program. */
+    char *state;
+    char *cause; /* why it has ended; NULL: that is not said. */
+    char *status;
 };
 
 struct group_view {
@@ -47,6 +63,8 @@ struct group_view {
     size_t n_registered; /* members that are registered in this epoch and to be served. */
     size_t n_members;
     struct member_view *members; /* by host, r9 before r10. */
+    size_t n_connections;
+    struct connection_view *connections; /* by node and number. */
 };
 
 struct view {
@@ -68,26 +86,28 @@ const struct group_view *view_find(const struct view *, const char *group);
 #define VIEW_OF_REGISTRY 4
 
 /* Events: the word, and whose it is.  States have the words that castd writes. */
-#define VIEW_EVENTS                                              \
-    VIEW_EVENT(ADDED, "added", VIEW_OF_GROUP)                    \
-    VIEW_EVENT(DELETED, "deleted", VIEW_OF_GROUP)                \
-    VIEW_EVENT(EPOCH, "epoch", VIEW_OF_GROUP)                    \
-    VIEW_EVENT(SOURCE_SET, "source-set", VIEW_OF_GROUP)          \
-    VIEW_EVENT(SOURCE_GONE, "source-gone", VIEW_OF_GROUP)        \
-    VIEW_EVENT(PENDING, "pending", VIEW_OF_GROUP)                \
-    VIEW_EVENT(READY, "ready", VIEW_OF_GROUP)                    \
-    VIEW_EVENT(DEGRADED, "degraded", VIEW_OF_GROUP)              \
-    VIEW_EVENT(SLOW, "slow", VIEW_OF_GROUP | VIEW_OF_MEMBER)     \
-    VIEW_EVENT(FAILED, "failed", VIEW_OF_GROUP | VIEW_OF_MEMBER) \
-    VIEW_EVENT(JOINING, "joining", VIEW_OF_MEMBER)               \
-    VIEW_EVENT(ACTIVE, "active", VIEW_OF_MEMBER)                 \
-    VIEW_EVENT(LOST, "lost", VIEW_OF_MEMBER)                     \
-    VIEW_EVENT(DRAINING, "draining", VIEW_OF_MEMBER)             \
-    VIEW_EVENT(LEFT, "left", VIEW_OF_MEMBER)                     \
-    VIEW_EVENT(NUMBERED, "numbered", VIEW_OF_MEMBER)             \
-    VIEW_EVENT(REPLACED, "replaced", VIEW_OF_MEMBER)             \
-    VIEW_EVENT(REMOVED, "removed", VIEW_OF_MEMBER)               \
-    VIEW_EVENT(REGISTRY_LOST, "registry-lost", VIEW_OF_REGISTRY) \
+#define VIEW_EVENTS                                                          \
+    VIEW_EVENT(ADDED, "added", VIEW_OF_GROUP)                                \
+    VIEW_EVENT(DELETED, "deleted", VIEW_OF_GROUP)                            \
+    VIEW_EVENT(EPOCH, "epoch", VIEW_OF_GROUP)                                \
+    VIEW_EVENT(SOURCE_SET, "source-set", VIEW_OF_GROUP)                      \
+    VIEW_EVENT(SOURCE_GONE, "source-gone", VIEW_OF_GROUP)                    \
+    VIEW_EVENT(PENDING, "pending", VIEW_OF_GROUP)                            \
+    VIEW_EVENT(READY, "ready", VIEW_OF_GROUP)                                \
+    VIEW_EVENT(DEGRADED, "degraded", VIEW_OF_GROUP)                          \
+    VIEW_EVENT(SLOW, "slow", VIEW_OF_GROUP | VIEW_OF_MEMBER)                 \
+    VIEW_EVENT(FAILED, "failed", VIEW_OF_GROUP | VIEW_OF_MEMBER)             \
+    VIEW_EVENT(JOINING, "joining", VIEW_OF_MEMBER)                           \
+    VIEW_EVENT(ACTIVE, "active", VIEW_OF_MEMBER)                             \
+    VIEW_EVENT(LOST, "lost", VIEW_OF_MEMBER)                                 \
+    VIEW_EVENT(DRAINING, "draining", VIEW_OF_MEMBER)                         \
+    VIEW_EVENT(LEFT, "left", VIEW_OF_MEMBER)                                 \
+    VIEW_EVENT(NUMBERED, "numbered", VIEW_OF_MEMBER)                         \
+    VIEW_EVENT(REPLACED, "replaced", VIEW_OF_MEMBER)                         \
+    VIEW_EVENT(REMOVED, "removed", VIEW_OF_MEMBER)                           \
+    VIEW_EVENT(CONNECTED, "connected", VIEW_OF_GROUP | VIEW_OF_MEMBER)       \
+    VIEW_EVENT(DISCONNECTED, "disconnected", VIEW_OF_GROUP | VIEW_OF_MEMBER) \
+    VIEW_EVENT(REGISTRY_LOST, "registry-lost", VIEW_OF_REGISTRY)             \
     VIEW_EVENT(REGISTRY_BACK, "registry-back", VIEW_OF_REGISTRY)
 
 enum view_event {
@@ -106,11 +126,12 @@ struct view_change {
     bool is_state;
     const struct group_view *group_before;            /* NULL: added, or there from the start. */
     const struct group_view *group;                   /* NULL: deleted. */
-    const struct member_view *member_before, *member; /* both NULL: the group's event. */
+    const struct member_view *member_before, *member; /* both NULL: not a member's event. */
+    const struct connection_view *connection_before, *connection; /* likewise. */
 };
 
 /* Calls 'report' for each event between two views of one registry: group by group, a group's
- * members before its state.  'before' NULL: each state that there is now is an event. */
+ * connections before its members, and these before its state.  'before' NULL: each state that there is now is an event. */
 void view_compare(const struct view *before, const struct view *now,
                   void (*report)(const struct view_change *, void *aux), void *aux);
 

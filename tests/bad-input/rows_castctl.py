@@ -540,7 +540,7 @@ ROWS = (
     ('castctl watch --until lst', 1,
      'castctl: --until lst: must be EVENT or EVENT:MEMBER, with an EVENT of added, deleted, epoch, '
      'source-set, source-gone, pending, ready, degraded, slow, failed, joining, active, lost, draining, '
-     'left, numbered, replaced, removed, registry-lost or registry-back'),
+     'left, numbered, replaced, removed, connected, disconnected, registry-lost or registry-back'),
     ('castctl watch --until ready:r1', 1,
      "castctl: --until ready:r1: 'ready' is no event of members"),
     ('castctl watch --until lost:r/1', 1,

@@ -7,8 +7,8 @@ import json
 import signal
 
 import output
-from watch import fields
-from world import check, check_equal
+from watch import Watch, fields
+from world import check, check_equal, wait_until
 
 MEMBER = ' --qpn 17 --rkey 7 --va 0x1000 --len 4096'
 
@@ -233,4 +233,54 @@ def connection_list(w):
         'n1    10      g      r1    active  7000  established  -      0x11  receiver', ''])
 
 
-CASES = (connect_setting, listeners, listeners_leave, listeners_shown, connection_list)
+def watch_connections(w):
+    """Programs that are connected and disconnected, with why, whoever they are."""
+    w.star()
+    w.castctl('group add g')
+    w.castctl('member add g r1' + MEMBER)
+    still(w)
+    w.db.update('Member', {'host': 'r1'}, connection=7)
+    write(w, 'fd00:1::1', 7, state='answered', peer_qpn=17)
+    with Watch(w, 'g') as watch, Watch(w, 'g', text=True) as text:
+        watch.take('g:pending=')
+        wait_until('the other begins', lambda: len(text.lines) == 2)
+
+        def expect(word, line, **said):
+            """The next event, as an object and as a line."""
+            check_equal('events', watch.take(word), [word])
+            check_equal(word, fields(watch.last(), *said), said)
+            wait_until(line, lambda: text.lines[-1].split('  ', 1)[1] == line)
+
+        check_equal('not connected yet', [word for word in watch.words() if 'connect' in word], [])
+        change(w, 7, state='established', status='receiver')
+        r1 = {'member': 'r1', 'host': 'r1', 'role': 'active', 'node': 'n1', 'number': 7, 'port': 7000, 'qpn': 17,
+              'epoch': 1}
+        expect('g:r1:connected', 'g  r1  connected: r1, QPN 0x11, active at n1: receiver',
+               **r1, before='answered', state='established', status='receiver', initial=False)
+        check('cause' not in watch.last(), 'a cause')
+        # Who connects and is no member.
+        write(w, 'fd00:1::100', 0x80000002, role='passive', node='a0', port=7174, peer_qpn=18, state='accepted')
+        change(w, 0x80000002, state='established')
+        h0 = {'member': None, 'host': 'h0', 'role': 'passive', 'node': 'a0', 'number': 0x80000002, 'port': 7174,
+              'qpn': 18}
+        expect('g:connected', 'g  -  connected: h0, QPN 0x12, passive at a0', **h0, state='established', status='')
+        with Watch(w, 'g --until connected:r1') as again:
+            check_equal('at the start', again.end(), (0, ''))
+            check_equal('at the start', again.words(), ['g:connected=', 'g:r1:connected='])
+        # A program dies; one is closed; a row is gone before anybody could see why.
+        change(w, 7, state='ended', cause='dreq', status='')
+        expect('g:r1:disconnected', 'g  r1  disconnected (dreq): r1, QPN 0x11, active at n1',
+               **r1, before='established', state='ended', cause='dreq', status='')
+        over = 'the group has begun another epoch'
+        change(w, 0x80000002, state='closing', status=over)
+        expect('g:disconnected', 'g  -  disconnected (decision): h0, QPN 0x12, passive at a0: ' + over,
+               **h0, before='established', state='closing', cause='decision', status=over)
+        change(w, 0x80000002, state='ended', cause='decision')      # is not told once more.
+        write(w, 'fd00:1::77', 9, state='established', peer_qpn=19)
+        expect('g:connected', 'g  -  connected: fd00:1::77, QPN 0x13, active at n1', host='fd00:1::77', before=None)
+        w.db.transact({'op': 'delete', 'table': 'Connection', 'where': []})
+        expect('g:disconnected', 'g  -  disconnected (gone): fd00:1::77, QPN 0x13, active at n1',
+               host='fd00:1::77', state=None, cause=None, status='')
+
+
+CASES = (connect_setting, listeners, listeners_leave, listeners_shown, connection_list, watch_connections)

@@ -26,6 +26,17 @@ member(unsigned int row, const char *host, int64_t qpn, const char *state, const
                                 .status = STR(status)};
 }
 
+/* A connection of r1's at n1, likewise. */
+static struct connection_view
+connection(unsigned int row, int64_t number, const char *state)
+{
+    return (struct connection_view){.uuid = {.parts = {row}},
+                                    .node = STR("n1"),
+                                    .number = number,
+                                    .host = STR("r1"),
+                                    .state = STR(state)};
+}
+
 static struct group_view
 group(unsigned int row, const char *name, int64_t epoch, const char *state, size_t n_lacking,
       struct member_view *members, size_t n_members)
@@ -41,16 +52,21 @@ group(unsigned int row, const char *name, int64_t epoch, const char *state, size
 }
 
 /* "g:r1:lost(active)": group, member if it is its event, event with a "!" if that is no state,
- * state before. */
+ * state before.  "g:n1/7:connected(answered)": of a connection. */
 static void
 put_change(const struct view_change *c, void *s_)
 {
     const struct group_view *g = c->group ? c->group : c->group_before;
     const struct member_view *m = c->member ? c->member : c->member_before;
+    const struct connection_view *conn = c->connection ? c->connection : c->connection_before;
     struct ds *s = s_;
 
     ds_put_format(s, "%s%s", s->length ? " " : "", g->name);
-    if (m) {
+    if (conn) {
+        ck_assert(!m && !c->is_state);
+        ds_put_format(s, ":%s/%" PRId64 ":%s(%s)", conn->node, conn->number, c->event,
+                      c->connection_before ? c->connection_before->state : "");
+    } else if (m) {
         ck_assert(!c->is_state || c->event == m->state);
         ds_put_format(s, ":%s:%s%s(%s)", m->host, c->event, c->is_state ? "" : "!",
                       c->member_before ? c->member_before->state : "");
@@ -95,6 +111,51 @@ START_TEST(what_is_there_at_the_start)
         groups[0].source = STR("h0");
         expect(NULL, &view, "g:source-set!() g:r1:active() g:r2:lost() g:degraded() h:pending()");
         expect(NULL, &nothing, "");
+    }
+END_TEST
+
+static struct group_view
+connected(unsigned int row, struct connection_view *connections, size_t n)
+{
+    struct group_view g = group(row, "g", 1, "ready", 0, NULL, 0);
+
+    g.connections = connections;
+    g.n_connections = n;
+    return g;
+}
+
+START_TEST(connections_come_and_go)
+    {
+        struct connection_view one[] = {connection(1, 7, "answered")};
+        struct connection_view two[] = {connection(1, 7, "established"),
+                                        connection(2, 10, "connecting")};
+        struct connection_view both[] = {connection(1, 7, "established"),
+                                         connection(2, 10, "established")};
+        struct connection_view ended[] = {connection(1, 7, "ended"), connection(2, 10, "closing")};
+        struct connection_view again[] = {connection(3, 7, "established")};
+
+        expect_group(connected(1, NULL, 0), connected(1, one, 1), "");
+        expect_group(connected(1, one, 1), connected(1, two, 2), "g:n1/7:connected(answered)");
+        expect_group(connected(1, NULL, 0), connected(1, both, 2),
+                     "g:n1/7:connected() g:n1/10:connected()");
+        expect_group(connected(1, two, 2), connected(1, both, 2), "g:n1/10:connected(connecting)");
+        expect_group(connected(1, both, 2), connected(1, ended, 2),
+                     "g:n1/7:disconnected(established) g:n1/10:disconnected(established)");
+        expect_group(connected(1, ended, 2), connected(1, NULL, 0), "");
+        expect_group(connected(1, both, 2), connected(1, &both[1], 1),
+                     "g:n1/7:disconnected(established)");
+        /* Another row of the same number is another connection. */
+        expect_group(connected(1, two, 2), connected(1, again, 1),
+                     "g:n1/7:disconnected(established) g:n1/7:connected()");
+
+        struct group_view g = connected(1, two, 2);
+        struct member_view members[] = {member(1, "r1", 17, "active", "")};
+        const struct view view = {1, &g};
+        g.members = members;
+        g.n_members = 1;
+        expect(NULL, &view, "g:n1/7:connected() g:r1:active() g:ready()");
+        expect(&view, &nothing,
+               "g:n1/7:disconnected(established) g:r1:removed!(active) g:deleted!(ready)");
     }
 END_TEST
 
@@ -254,6 +315,7 @@ view_suite(void)
     TCase *tc = tcase_create("core");
 
     tcase_add_test(tc, what_is_there_at_the_start);
+    tcase_add_test(tc, connections_come_and_go);
     tcase_add_test(tc, groups_come_and_go);
     tcase_add_test(tc, states_of_groups);
     tcase_add_test(tc, sources);
