@@ -41,8 +41,7 @@ find_of_listener(const struct ctl *ctl, const struct rrec_listener *listener)
 {
     const struct rrec_connection *row, *found = NULL;
 
-    RREC_CONNECTION_FOR_EACH(row, ctl->idl)
-    {
+    RREC_CONNECTION_FOR_EACH (row, ctl->idl) {
         const struct rrec_host *host = request_find_host_at(ctl->idl, row->address);
 
         if (!strcmp(row->role, cm_role_name(CM_ACTIVE)) && !is_in(row, CM_ENDED)
@@ -109,8 +108,7 @@ connection_list(struct ctl *ctl)
     if (ctl->argc) {
         ctl_require_group(ctl, ctl->argv[0]);
     }
-    RREC_CONNECTION_FOR_EACH(row, ctl->idl)
-    {
+    RREC_CONNECTION_FOR_EACH (row, ctl->idl) {
         if (!ctl->argc || !strcmp(row->group, ctl->argv[0])) {
             if (n == allocated) {
                 rows = x2nrealloc(rows, &allocated, sizeof *rows);

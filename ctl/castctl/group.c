@@ -155,8 +155,7 @@ group_del(struct ctl *ctl)
             rrec_member_delete(member);
         }
     }
-    RREC_LISTENER_FOR_EACH_SAFE(listener, next_listener, ctl->idl)
-    {
+    RREC_LISTENER_FOR_EACH_SAFE (listener, next_listener, ctl->idl) {
         if (listener->group == group) {
             rrec_listener_delete(listener);
         }
@@ -200,8 +199,7 @@ add_listeners(const struct ctl *ctl, const struct rrec_group *group, struct json
         "good_messages", "connection"};
     const struct rrec_listener *listener;
 
-    RREC_LISTENER_FOR_EACH(listener, ctl->idl)
-    {
+    RREC_LISTENER_FOR_EACH (listener, ctl->idl) {
         if (listener->group != group || request_find_member(ctl->idl, group, listener->host)) {
             continue;
         }

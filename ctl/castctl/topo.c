@@ -351,8 +351,7 @@ check_host_unused(const struct ctl *ctl, const char *name)
             ctl_refuse(ctl, "host %s is a member of group %s", name, member->group->name);
         }
     }
-    RREC_LISTENER_FOR_EACH(listener, ctl->idl)
-    {
+    RREC_LISTENER_FOR_EACH (listener, ctl->idl) {
         if (!strcmp(listener->host, name)) {
             ctl_refuse(ctl, "host %s is to be a member of group %s", name, listener->group->name);
         }

@@ -107,8 +107,7 @@ request_find_listener(const struct ovsdb_idl *idl, const struct rrec_group *grou
 {
     const struct rrec_listener *row;
 
-    RREC_LISTENER_FOR_EACH(row, idl)
-    {
+    RREC_LISTENER_FOR_EACH (row, idl) {
         if (row->group == group && !strcmp(row->host, host)) {
             return row;
         }
