@@ -126,6 +126,7 @@ ctl_wait_for_change(struct ctl *ctl, const char *waiting_for)
 enum ctl_news
 ctl_next_news(struct ctl *ctl)
 {
+    ovsdb_idl_track_clear(ctl->idl);
     do {
         ovsdb_idl_run(ctl->idl);
         /* Without a connection nothing changes, so what is new now was new before it was lost. */
@@ -184,6 +185,9 @@ connect_registry(struct ctl *ctl)
     }
     if (ctl->command->options & CTL_ONE_HOST) {
         omit_other_hosts(ctl);
+    }
+    if (ctl->command->options & CTL_STREAM) {
+        ovsdb_idl_track_add_column(ctl->idl, &rrec_connection_col_state); /* for view_read(). */
     }
     while (!ovsdb_idl_has_ever_connected(ctl->idl)) {
         ovsdb_idl_run(ctl->idl);

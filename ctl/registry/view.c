@@ -204,11 +204,18 @@ view_read(struct view *view, const struct ovsdb_idl *idl, const char *only)
             read_member(g, member);
         }
     }
-    RREC_CONNECTION_FOR_EACH(connection, idl)
-    {
+    RREC_CONNECTION_FOR_EACH (connection, idl) {
         struct group_view *g = find(view, connection->group);
 
         if (g) {
+            read_connection(g, idl, connection);
+        }
+    }
+    RREC_CONNECTION_FOR_EACH_TRACKED (connection, idl) {
+        struct group_view *g = find(view, connection->group);
+
+        if (g && rrec_connection_is_deleted(connection) && connection->state
+            && !strcmp(connection->state, cm_state_name(CM_ENDED))) {
             read_connection(g, idl, connection);
         }
     }

@@ -73,7 +73,8 @@ struct view {
 };
 
 /* Copies what is in the registry of all groups, or of the one with this name.  The caller frees
- * *view with view_uninit(). */
+ * *view with view_uninit().  Connections that have ended are there until the IDL has forgotten that
+ * their rows are gone, if it tracks that: castd deletes such rows at once, but they say why. */
 void view_read(struct view *, const struct ovsdb_idl *, const char *only);
 void view_uninit(struct view *);
 

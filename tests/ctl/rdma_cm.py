@@ -267,7 +267,7 @@ def watch_connections(w):
         with Watch(w, 'g --until connected:r1') as again:
             check_equal('at the start', again.end(), (0, ''))
             check_equal('at the start', again.words(), ['g:connected=', 'g:r1:connected='])
-        # A program dies; one is closed; a row is gone before anybody could see why.
+        # A program dies; one is closed; a row goes without having ended.
         change(w, 7, state='ended', cause='dreq', status='')
         expect('g:r1:disconnected', 'g  r1  disconnected (dreq): r1, QPN 0x11, active at n1',
                **r1, before='established', state='ended', cause='dreq', status='')
@@ -276,6 +276,17 @@ def watch_connections(w):
         expect('g:disconnected', 'g  -  disconnected (decision): h0, QPN 0x12, passive at a0: ' + over,
                **h0, before='established', state='closing', cause='decision', status=over)
         change(w, 0x80000002, state='ended', cause='decision')      # is not told once more.
+        # castd deletes a row as soon as it has ended: here before watch has seen that.
+        write(w, 'fd00:1::1', 8, state='established', peer_qpn=20)
+        expect('g:connected', 'g  -  connected: r1, QPN 0x14, active at n1', number=8)
+        for each in (watch, text):
+            each.process.send_signal(signal.SIGSTOP)
+        change(w, 8, state='ended', cause='silence')
+        w.db.transact({'op': 'delete', 'table': 'Connection', 'where': [['number', '==', 8]]})
+        for each in (watch, text):
+            each.process.send_signal(signal.SIGCONT)
+        expect('g:disconnected', 'g  -  disconnected (silence): r1, QPN 0x14, active at n1',
+               number=8, state='ended', cause='silence')
         write(w, 'fd00:1::77', 9, state='established', peer_qpn=19)
         expect('g:connected', 'g  -  connected: fd00:1::77, QPN 0x13, active at n1', host='fd00:1::77', before=None)
         w.db.transact({'op': 'delete', 'table': 'Connection', 'where': []})
