@@ -104,6 +104,7 @@ compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn, struct work *work)
     while (castd_take(&c)) {
         castd_replace(&c);
         castd_find_lost(&c);
+        castd_connect(&c);
         castd_allocate(&c);
         castd_rollout(&c);
         castd_sync(&c);
@@ -111,6 +112,7 @@ compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn, struct work *work)
         castd_number_messages(&c);
     }
     castd_sync_rest(&c);
+    castd_connect_rest(&c);
     castd_unload(&c);
 }
 

@@ -8,12 +8,14 @@
  *   load.c     castd_take()        some of the groups that are due, again and again:
  *   replace.c  castd_replace()     who gets the place of a member that is registered
  *   loss.c     castd_find_lost()   members that nodes have lost
+ *   connect.c  castd_connect()     RDMA-CM programs that connect, listen, and go
  *   alloc.c    castd_allocate()    addresses, Replication-IDs, epochs, QPNs, rkeys, branch ids
  *   rollout.c  castd_rollout()     each group's next step -> trees wanted
  *   sync.c     castd_sync()        nodes' trees made equal to what is wanted; generations
  *   report.c   castd_report()      states and status texts of groups and members
  *   messages.c castd_number_messages()  which messages members begin with, and lost ones have
  *   sync.c     castd_sync_rest()   trees of groups that are gone; requests that are answered
+ *   connect.c  castd_connect_rest() connections to Proxies of no group
  *   load.c     castd_unload()
  *
  * Losses are found before another epoch begins, which keeps only members that are not lost.
@@ -56,6 +58,10 @@ struct castd_group {
     size_t n_members, allocated_members;
     const struct rrec_member **members;
     struct castd_trees trees; /* of its Proxy Address, in any epoch. */
+    size_t n_connections, allocated_connections;
+    const struct rrec_connection **connections; /* of its Proxy Address. */
+    size_t n_listeners, allocated_listeners;
+    const struct rrec_listener **listeners;
 
     /* Of a group that is due. */
     struct rollout rollout; /* its first members are in the order of 'members'. */
@@ -84,6 +90,8 @@ struct castd {
     struct castd_group **due;      /* taken together. */
     size_t n_looked_at, n_written; /* rows, more or less. */
     struct castd_trees orphans;    /* trees of no group. */
+    size_t n_strays, allocated_strays;
+    const struct rrec_connection **strays; /* connections of no group. */
     struct hmap keys, node_keys;
     unsigned long *replication_ids; /* those in use; NULL: not known yet. */
 };
@@ -98,11 +106,13 @@ bool castd_take(struct castd *);
 void castd_replace(struct castd *);
 void castd_allocate(struct castd *);
 void castd_find_lost(struct castd *);
+void castd_connect(struct castd *);
 void castd_rollout(struct castd *);
 void castd_sync(struct castd *);
 void castd_report(struct castd *);
 void castd_number_messages(struct castd *);
 void castd_sync_rest(struct castd *);
+void castd_connect_rest(struct castd *);
 
 /* load.c. */
 /* The key with this id; NULL: none. */

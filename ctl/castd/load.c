@@ -230,11 +230,17 @@ static void
 check_group(const struct castd *c, struct castd_group *g)
 {
     bool changed = has_changed(c, &g->row->header_);
-    size_t n = g->n_members + g->trees.n + (g->source != NULL);
+    size_t n = g->n_members + g->n_listeners + g->n_connections + g->trees.n + (g->source != NULL);
 
     changed |= g->source && has_changed(c, &g->source->header_);
     for (size_t i = 0; i < g->n_members; i++) {
         changed |= has_changed(c, &g->members[i]->header_);
+    }
+    for (size_t i = 0; i < g->n_listeners; i++) {
+        changed |= has_changed(c, &g->listeners[i]->header_);
+    }
+    for (size_t i = 0; i < g->n_connections; i++) {
+        changed |= has_changed(c, &g->connections[i]->header_);
     }
     for (size_t i = 0; i < g->trees.n; i++) {
         const struct rrec_tree_node *row = g->trees.trees[i].row;
@@ -326,6 +332,38 @@ load_members(struct castd *c)
 }
 
 static void
+load_connections(struct castd *c)
+{
+    const struct rrec_listener *listener;
+    const struct rrec_connection *row;
+
+    RREC_LISTENER_FOR_EACH(listener, c->idl)
+    {
+        struct castd_group *g = find_group(c, listener->group);
+
+        if (g) {
+            if (g->n_listeners == g->allocated_listeners) {
+                g->listeners =
+                    x2nrealloc(g->listeners, &g->allocated_listeners, sizeof *g->listeners);
+            }
+            g->listeners[g->n_listeners++] = listener;
+        }
+    }
+    RREC_CONNECTION_FOR_EACH(row, c->idl)
+    {
+        struct castd_group *g = find_proxy(c, row->proxy);
+        const struct rrec_connection ***rows = g ? &g->connections : &c->strays;
+        size_t *n = g ? &g->n_connections : &c->n_strays;
+        size_t *allocated = g ? &g->allocated_connections : &c->allocated_strays;
+
+        if (*n == *allocated) {
+            *rows = x2nrealloc(*rows, allocated, sizeof **rows);
+        }
+        (*rows)[(*n)++] = row;
+    }
+}
+
+static void
 load_trees(struct castd *c)
 {
     for (size_t i = 0; i < c->n_nodes; i++) {
@@ -395,7 +433,7 @@ load_settings(struct plan_group *p, const struct rrec_group *row)
 static size_t
 size_of(const struct castd_group *g)
 {
-    return 1 + 4 * g->n_members + g->work->n_rows;
+    return 1 + 4 * (g->n_members + g->n_listeners) + g->work->n_rows;
 }
 
 static void
@@ -505,6 +543,7 @@ castd_load(struct castd *c, struct ovsdb_idl *idl, struct work *work)
     work_begin(work);
     load_groups(c, &rows);
     load_members(c);
+    load_connections(c);
     load_trees(c);
     load_keys(c);
     find_due(c, &rows);
@@ -529,11 +568,14 @@ castd_unload(struct castd *c)
     for (size_t i = 0; i < c->n_groups; i++) {
         free(c->groups[i].members);
         free(c->groups[i].trees.trees);
+        free(c->groups[i].connections);
+        free(c->groups[i].listeners);
     }
     free(c->due);
     free(c->groups);
     free(c->nodes);
     free(c->orphans.trees);
+    free(c->strays);
     free(c->replication_ids);
     hmap_destroy(&c->groups_by_row);
     hmap_destroy(&c->groups_by_proxy);

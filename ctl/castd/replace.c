@@ -44,6 +44,7 @@ grant(const struct rrec_member *m)
     rrec_member_set_psn(m, m->new_psn, m->n_new_psn);
     rrec_member_set_keep(m, m->new_keep);
     rrec_member_set_designated_qpn(m, NULL, 0);
+    rrec_member_set_connection(m, NULL, 0);
     rrec_member_set_branch(m, 0); /* it is another receiver now. */
     request_member_close(m, "");
 }

@@ -3,8 +3,8 @@
  * Which groups are to be computed anew, in which order, and which request of
  * castctl that answers.
  *
- * What a group is to be follows from its own rows (Group, Source, Member, its
- * Tree_Nodes with their Branches), from the topology and the keys, and, as long
+ * What a group is to be follows from its own rows (Group, Source, Member, Listener,
+ * Connection, its Tree_Nodes with their Branches), from the topology and the keys, and, as long
  * as it is not settled, from the generations that nodes have applied.  So a group
  * is due when one of these has changed.  The groups that are due wait in a queue;
  * a transaction takes some off its head.  The bound keeps a transaction short

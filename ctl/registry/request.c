@@ -186,6 +186,8 @@ request_source_set(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
     rrec_source_set_host(source, r->host);
     rrec_source_set_qpn(source, r->qpn);
     rrec_source_set_epoch(source, r->epoch); /* 0: castd binds it. */
+    rrec_source_set_psn(source, NULL, 0);
+    rrec_source_set_connection(source, NULL, 0);
     return 0;
 }
 
@@ -335,6 +337,7 @@ request_member_add(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
     rrec_member_set_keep(m, r->keep);
     rrec_member_set_designated_qpn(m, NULL, 0);
     rrec_member_set_epoch(m, group->epoch);
+    rrec_member_set_connection(m, NULL, 0);
     rrec_member_set_branch(m, 0); /* it is another receiver now. */
     rrec_member_set_want(m, "active");
     request_member_close(m, "");

@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * RDMA-CM: whom nodes connect to, what programs are answered, and what follows when a connection
+ * ends (docs/joining.md).
+ *
+ * A Connection row is one life of one connection.  Its node writes how far it is, this file what
+ * is to be done.  What a connection stands for has the connection's number: the group's Source, or a
+ * Member.  Each is made here when a program has asked, or answered, and goes when the connection
+ * ends:
+ *
+ *   source     requested -> Source row -> (group serves) accept -> established -> ended: no Source
+ *   receiver   requested -> Member row -> (it has a branch) accept -> ... -> ended: Member removed
+ *   listener   connecting -> answered -> Member row -> (see may_begin()) accept -> ... -> ended:
+ *              Member removed, and another row, as long as there is the Listener
+ *
+ * The row of an ended connection is deleted; a row that nobody wants any more is closed first, so
+ * that the program is told.
+ */
+#include <config.h>
+
+#include <arpa/inet.h>
+
+#include "ctl/castd/castd.h"
+#include "ctl/registry/group-state.h"
+#include "ctl/registry/hex.h"
+#include "ctl/registry/private-data.h"
+#include "ctl/registry/values.h"
+#include "lib/cm-conn.h"
+#include "lib/group-answer.h"
+#include "openvswitch/vlog.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(castd_connect);
+
+#define MAX_ACTIVE_NUMBER INT32_MAX /* above are those that agents give to passive ones. */
+
+static enum cm_state
+state_of(const struct rrec_connection *row)
+{
+    enum cm_state state;
+
+    return row->state && cm_state_parse(row->state, &state) ? state : CM_CONNECTING;
+}
+
+static bool
+is_passive(const struct rrec_connection *row)
+{
+    return !strcmp(row->role, cm_role_name(CM_PASSIVE));
+}
+
+static bool
+has_decision(const struct rrec_connection *row, enum cm_decision decision)
+{
+    return row->decision && !strcmp(row->decision, cm_decision_name(decision));
+}
+
+static void
+decide(const struct rrec_connection *row, enum cm_decision decision)
+{
+    rrec_connection_set_decision(row, cm_decision_name(decision));
+}
+
+/* Says it to the operator; frees it. */
+static void
+set_status(const struct rrec_connection *row, char *status)
+{
+    rrec_connection_set_status(row, status);
+    free(status);
+}
+
+static void
+set_answer(const struct rrec_connection *row, const void *data, size_t len)
+{
+    char *digits = hex_format(data, len);
+
+    rrec_connection_set_answer(row, digits);
+    free(digits);
+}
+
+/* The program is told this reason, and the sentence as private data, which the operator gets, too.
+ * Frees it. */
+static void
+reject(const struct rrec_connection *row, enum cm_rej_reason code, char *why)
+{
+    int64_t reason = code;
+
+    VLOG_INFO("group %s: connection of %s is rejected: %s", row->group, row->address, why);
+    rrec_connection_set_reason(row, &reason, 1);
+    set_answer(row, why, MIN(strlen(why), CM_REJ_PRIVATE_LEN));
+    decide(row, CM_REJECT);
+    set_status(row, why);
+}
+
+/* Ends it, unless it has ended.  Frees 'why'. */
+static void
+end(const struct rrec_connection *row, char *why)
+{
+    if (!has_decision(row, CM_CLOSE) && !has_decision(row, CM_REJECT)) {
+        decide(row, CM_CLOSE);
+        set_status(row, why);
+    } else {
+        free(why);
+    }
+}
+
+/*
+ * Who is meant.
+ */
+
+static const struct plan_host *
+find_host(const struct castd *c, const struct rrec_connection *row)
+{
+    struct in6_addr address;
+
+    if (ip6_parse(row->address, &address)) {
+        for (size_t i = 0; i < c->topology.n_hosts; i++) {
+            if (IN6_ARE_ADDR_EQUAL(&c->topology.hosts[i].address, &address)) {
+                return &c->topology.hosts[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool
+is_of(const struct rrec_connection *row, const struct plan_host *host, const char *name,
+      const int64_t *number, size_t n)
+{
+    return n && *number == row->number && host && !strcmp(host->name, name);
+}
+
+static const struct rrec_source *
+own_source(const struct castd_group *g, const struct rrec_connection *row,
+           const struct plan_host *host)
+{
+    const struct rrec_source *s = g->source;
+
+    return s && is_of(row, host, s->host, s->connection, s->n_connection) ? s : NULL;
+}
+
+static const struct rrec_member *
+find_member(const struct castd_group *g, const char *host)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        if (!strcmp(g->members[i]->host, host)) {
+            return g->members[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct rrec_member *
+own_member(const struct castd_group *g, const struct rrec_connection *row,
+           const struct plan_host *host)
+{
+    const struct rrec_member *m = host ? find_member(g, host->name) : NULL;
+
+    return m && is_of(row, host, m->host, m->connection, m->n_connection) ? m : NULL;
+}
+
+static const struct rrec_listener *
+find_listener(const struct castd_group *g, const struct plan_host *host)
+{
+    for (size_t i = 0; host && i < g->n_listeners; i++) {
+        if (!strcmp(g->listeners[i]->host, host->name)) {
+            return g->listeners[i];
+        }
+    }
+    return NULL;
+}
+
+/* The program's private data; returns how many bytes. */
+static size_t
+private_data(const struct rrec_connection *row, uint8_t data[CM_PRIVATE_SIZE])
+{
+    size_t len = 0;
+
+    memset(data, 0, CM_PRIVATE_SIZE);
+    return hex_parse(row->peer_data, data, CM_PRIVATE_SIZE, &len) ? len : 0;
+}
+
+/*
+ * Members and sources that connections make.
+ */
+
+struct region {
+    uint64_t va, len;
+    uint32_t rkey;
+};
+
+/* A receiver with a queue pair that was told 'row->qpn' and 'row->psn', or will be. */
+static void
+make_member(struct castd_group *g, const struct rrec_connection *row, const struct plan_host *host,
+            const struct region *region, int64_t qpn, int64_t psn)
+{
+    struct ovsdb_idl_txn *txn = ovsdb_idl_txn_get(&g->row->header_);
+    const struct rrec_member *m = rrec_member_insert(txn);
+    int64_t rkey = region->rkey;
+    char *va = xasprintf("0x%" PRIx64, region->va);
+
+    rrec_member_set_group(m, g->row);
+    rrec_member_set_host(m, host->name);
+    rrec_member_set_qpn(m, row->peer_qpn);
+    rrec_member_set_rkey(m, &rkey, 1);
+    rrec_member_set_va(m, va);
+    rrec_member_set_len(m, (int64_t) MIN(region->len, INT64_MAX));
+    rrec_member_set_psn(m, &psn, 1);
+    if (qpn != g->row->designated_qpn) {
+        rrec_member_set_designated_qpn(m, &qpn, 1);
+    }
+    rrec_member_set_keep(m, true);
+    rrec_member_set_epoch(m, g->row->epoch);
+    rrec_member_set_connection(m, &row->number, 1);
+    rrec_member_set_want(m, "active");
+    free(va);
+    g->written = true;
+    VLOG_INFO("group %s: %s has connected, QPN 0x%" PRIx64, g->row->name, host->name,
+              row->peer_qpn);
+}
+
+/* The connection has ended: what it stood for goes with it. */
+static void
+finish(struct castd_group *g, const struct rrec_connection *row, const struct plan_host *host)
+{
+    const struct rrec_source *source = own_source(g, row, host);
+    const struct rrec_member *m = own_member(g, row, host);
+
+    if (source) {
+        VLOG_INFO("group %s: source %s has gone (%s)", g->row->name, source->host,
+                  row->cause ? row->cause : "?");
+        rrec_source_delete(source);
+        g->source = NULL;
+    }
+    if (m) {
+        VLOG_INFO("group %s: %s has gone (%s)", g->row->name, m->host,
+                  row->cause ? row->cause : "?");
+        rrec_member_set_want(m, "removed");
+        rrec_member_set_connection(m, NULL, 0);
+    }
+    rrec_connection_delete(row);
+    g->written = true;
+}
+
+/*
+ * Programs that connect.
+ */
+
+static void
+accept(const struct castd_group *g, const struct rrec_connection *row, int64_t qpn, int64_t psn)
+{
+    uint8_t data[GROUP_ANSWER_LEN];
+    struct group_answer answer = {
+        .rkey = (uint32_t) g->row->designated_rkey,
+        .len = (uint64_t) g->row->region_len,
+        .epoch = (uint32_t) g->row->epoch,
+    };
+
+    for (size_t i = 0; i < g->n_members; i++) {
+        answer.n_members += member_is_active(g->members[i]);
+    }
+    group_answer_put(&answer, data);
+    set_answer(row, data, sizeof data);
+    rrec_connection_set_qpn(row, &qpn, 1);
+    rrec_connection_set_psn(row, &psn, 1);
+    decide(row, CM_ACCEPT);
+}
+
+static bool
+any_member(const struct castd_group *g)
+{
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct rrec_member *m = g->members[i];
+
+        if (!strcmp(m->want, "active") && !member_is_lost(m)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A program wants to be the source. */
+static void
+request_source(const struct castd *c, struct castd_group *g, const struct rrec_connection *row,
+               const struct plan_host *host)
+{
+    const struct rrec_group *group = g->row;
+    struct plan_group p = {.mtu = (uint32_t) group->mtu};
+
+    if (own_source(g, row, host)) {
+        if (g->source->epoch && g->source->epoch != group->epoch) {
+            reject(row, CM_REJ_CONSUMER,
+                   xasprintf("group %s has begun another epoch", group->name));
+        } else if (group->lost[0] && g->source->epoch) {
+            reject(row, CM_REJ_CONSUMER, xasprintf("group %s: %s", group->name, group->status));
+        } else if (g->source->epoch && group_serves(group)) {
+            rrec_connection_set_keepalive(row, group->liveness);
+            accept(g, row, group->designated_qpn, group->start_psn);
+            set_status(row, xasprintf("source of epoch %" PRId64, group->epoch));
+        } else {
+            set_status(row, xasprintf("group is %s%s%s", group->state, group->status[0] ? ": " : "",
+                                      group->status));
+        }
+        return;
+    }
+    if (g->source) {
+        reject(row, CM_REJ_CONSUMER,
+               xasprintf("group %s has a source: %s, QPN 0x%" PRIx64, group->name, g->source->host,
+                         g->source->qpn));
+        return;
+    }
+    if (!any_member(g)) {
+        reject(row, CM_REJ_CONSUMER, xasprintf("group %s has no members", group->name));
+        return;
+    }
+    ovs_strlcpy(p.source_host, host->name, sizeof p.source_host);
+    char *error = plan_check_source(&c->topology, &p);
+    if (error) {
+        reject(row, CM_REJ_CONSUMER, error);
+        return;
+    }
+    const struct rrec_source *source = rrec_source_insert(ovsdb_idl_txn_get(&group->header_));
+    rrec_source_set_group(source, group);
+    rrec_source_set_host(source, host->name);
+    rrec_source_set_qpn(source, row->peer_qpn);
+    rrec_source_set_psn(source, &row->peer_psn, 1);
+    rrec_source_set_connection(source, &row->number, 1); /* epoch 0: allocated next. */
+    g->source = source;
+    g->written = true;
+}
+
+/* A program wants to be a receiver. */
+static void
+request_receiver(const struct castd *c, struct castd_group *g, const struct rrec_connection *row,
+                 const struct plan_host *host, const struct receiver_request *request)
+{
+    const struct rrec_group *group = g->row;
+    const struct rrec_member *m = find_member(g, host->name);
+
+    if (m && m == own_member(g, row, host)) {
+        if (m->branch && m->n_psn) {
+            accept(g, row, m->n_designated_qpn ? m->designated_qpn[0] : group->designated_qpn,
+                   m->psn[0]);
+            set_status(row, xasprintf("receiver"));
+        }
+        return;
+    }
+    if (m && !strcmp(m->want, "removed")) {
+        set_status(row, xasprintf("waiting for %s's earlier registration to leave", m->host));
+        return;
+    }
+    if (m) {
+        reject(row, CM_REJ_CONSUMER,
+               xasprintf("%s is registered in group %s with QPN 0x%" PRIx64 " already", m->host,
+                         group->name, m->qpn));
+        return;
+    }
+    if (!request->len || request->len > UINT64_MAX - request->va) {
+        reject(
+            row, CM_REJ_CONSUMER,
+            xasprintf("the region has %" PRIu64 " bytes at 0x%" PRIx64, request->len, request->va));
+        return;
+    }
+    const struct plan_node *node = plan_attachment(&c->topology, host->name);
+    if (!node || node->role != NODE_SWITCH) {
+        reject(row, CM_REJ_CONSUMER,
+               xasprintf("%s cannot be a receiver: it is not behind a switch", host->name));
+        return;
+    }
+    make_member(g, row, host,
+                &(struct region){.va = request->va, .len = request->len, .rkey = request->rkey},
+                group->designated_qpn, group->start_psn);
+}
+
+/* A program's REQ that is not decided yet.  'g' is NULL if no group has this Proxy Address. */
+static void
+request(const struct castd *c, struct castd_group *g, const struct rrec_connection *row,
+        const struct plan_host *host)
+{
+    struct receiver_request receiver;
+    uint8_t data[CM_PRIVATE_SIZE];
+    int64_t mtu = row->n_peer_mtu ? row->peer_mtu[0] : 0;
+
+    if (!g) {
+        reject(row, CM_REJ_SERVICE_ID, xasprintf("no group has Proxy Address %s", row->proxy));
+    } else if (!g->row->n_connect_port) {
+        reject(
+            row, CM_REJ_SERVICE_ID,
+            xasprintf("group %s takes no connections (castctl group add --connect)", g->row->name));
+    } else if (row->port != g->row->connect_port[0]) {
+        reject(row, CM_REJ_SERVICE_ID,
+               xasprintf("group %s takes connections at port %" PRId64 ", not %" PRId64,
+                         g->row->name, g->row->connect_port[0], row->port));
+    } else if (mtu > g->row->mtu) {
+        reject(row, CM_REJ_PATH_MTU,
+               xasprintf("group %s has path MTU %" PRId64 ", not %" PRId64, g->row->name,
+                         g->row->mtu, mtu));
+    } else if (!host) {
+        reject(row, CM_REJ_CONSUMER, xasprintf("no host has address %s", row->address));
+    } else if (!g->row->epoch || g->row->resets != g->row->epoch_resets) {
+        set_status(row, xasprintf("waiting for the group's epoch"));
+    } else if (receiver_request_get(&receiver, data, private_data(row, data))) {
+        request_receiver(c, g, row, host, &receiver);
+    } else {
+        request_source(c, g, row, host);
+    }
+}
+
+/* A program that has connected.  It stays as long as what it stands for does. */
+static void
+check_passive(struct castd_group *g, const struct rrec_connection *row,
+              const struct plan_host *host)
+{
+    const struct rrec_source *source = own_source(g, row, host);
+    const struct rrec_member *m = own_member(g, row, host);
+
+    if (source ? source->epoch != g->row->epoch : !m || member_is_lost(m)) {
+        end(row, source || m ? xasprintf("%s", m ? m->lost : "the group has begun another epoch")
+                             : xasprintf("it was replaced or removed"));
+    }
+}
+
+/*
+ * Programs that listen.
+ */
+
+/* The node that connects to this host; NULL: none can. */
+static const struct plan_node *
+connecting_node(const struct castd *c, const struct plan_host *host)
+{
+    const struct plan_node *node = host ? plan_attachment(&c->topology, host->name) : NULL;
+
+    return node && node->role == NODE_SWITCH ? node : NULL;
+}
+
+/* Has a program that has answered said all that is needed?  Then it becomes a member. */
+static void
+take_answer(struct castd_group *g, const struct rrec_connection *row, const struct plan_host *host,
+            const struct rrec_listener *listener)
+{
+    const struct rrec_member *old = find_member(g, host->name);
+    struct private_data_layout layout;
+    struct region region;
+    uint8_t data[CM_PRIVATE_SIZE];
+    char *error;
+
+    if (old) {
+        set_status(row, !strcmp(old->want, "removed")
+                            ? xasprintf("waiting for its earlier registration to leave")
+                            : xasprintf("%s is registered with QPN 0x%" PRIx64 " already",
+                                        host->name, old->qpn));
+        return;
+    }
+    if (!private_data_parse(listener->private_data, &layout, &error)
+        || !private_data_extract(&layout, data, private_data(row, data), &region.va, &region.rkey,
+                                 &region.len, &error)) {
+        rrec_listener_set_status(listener, error);
+        end(row, error);
+        return;
+    }
+    rrec_listener_set_status(listener, "");
+    make_member(g, row, host, &region, row->n_qpn ? row->qpn[0] : g->row->designated_qpn,
+                row->n_psn ? row->psn[0] : g->row->start_psn);
+}
+
+/* May the program be told that it is connected?  Without a source there is nothing that it could
+ * miss; otherwise its edge must have it. */
+static bool
+may_begin(const struct castd_group *g, const struct rrec_member *m)
+{
+    const struct castd_tree *edge = m->branch ? castd_find_edge(g, m->branch) : NULL;
+
+    return edge ? castd_tree_applied(edge->node->row, edge->row) : m->branch && !g->source;
+}
+
+static void
+check_active(struct castd_group *g, const struct rrec_connection *row, const struct plan_host *host)
+{
+    const struct rrec_listener *listener = find_listener(g, host);
+    const struct rrec_member *m = own_member(g, row, host);
+    enum cm_state state = state_of(row);
+
+    if (!listener || listener->port != row->port) {
+        end(row, xasprintf("%s is not to be connected any more", host ? host->name : "its host"));
+    } else if (m && (member_is_lost(m) || strcmp(m->want, "active"))) {
+        end(row, xasprintf("%s", m->lost[0] ? m->lost : "it was taken out"));
+    } else if (m && !has_decision(row, CM_ACCEPT) && may_begin(g, m)) {
+        decide(row, CM_ACCEPT);
+        set_status(row, xasprintf("receiver"));
+    } else if (!m && state == CM_ESTABLISHED) {
+        end(row, xasprintf("it was taken out"));
+    } else if (!m && state == CM_ANSWERED && !has_decision(row, CM_CLOSE)) {
+        take_answer(g, row, host, listener);
+    }
+}
+
+static bool
+has_active(const struct castd_group *g, const struct castd *c, const struct rrec_listener *listener)
+{
+    for (size_t i = 0; i < g->n_connections; i++) {
+        const struct rrec_connection *row = g->connections[i];
+        const struct plan_host *host = find_host(c, row);
+
+        if (!is_passive(row) && host && !strcmp(host->name, listener->host)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Has a node connect to a program that listens, or is expected to. */
+static void
+begin(struct castd *c, struct castd_group *g, const struct rrec_listener *listener)
+{
+    const struct plan_host *host = plan_find_host(&c->topology, listener->host);
+    const struct plan_node *node = connecting_node(c, host);
+    int64_t number = MAX(c->global->next_connection, 1);
+    const struct rrec_group *row = g->row;
+
+    if (!node || number > MAX_ACTIVE_NUMBER) {
+        char *status = node ? xasprintf("there is no connection number left")
+                            : xasprintf("%s is not behind a switch", listener->host);
+
+        rrec_listener_set_status(listener, status);
+        free(status);
+        return;
+    }
+    const struct rrec_connection *conn =
+        rrec_connection_insert(ovsdb_idl_txn_get(&c->global->header_));
+    rrec_connection_set_node(conn, node->name);
+    rrec_connection_set_number(conn, number);
+    rrec_connection_set_role(conn, cm_role_name(CM_ACTIVE));
+    rrec_connection_set_proxy(conn, row->proxy);
+    rrec_connection_set_address(conn, ip6_text(&host->address));
+    rrec_connection_set_port(conn, listener->port);
+    rrec_connection_set_qpn(conn, &row->designated_qpn, 1);
+    rrec_connection_set_psn(conn, &row->start_psn, 1);
+    rrec_connection_set_mtu(conn, &row->mtu, 1);
+    rrec_connection_set_timeout(conn, row->timeout);
+    rrec_connection_set_group(conn, row->name);
+    rrec_global_set_next_connection(c->global, number + 1);
+    g->written = true;
+}
+
+/*
+ * All.
+ */
+
+/* One connection of a group; NULL: of none. */
+static void
+step(const struct castd *c, struct castd_group *g, const struct rrec_connection *row)
+{
+    const struct plan_host *host = find_host(c, row);
+
+    rrec_connection_set_group(row, g ? g->row->name : "");
+    if (state_of(row) == CM_ENDED) {
+        if (g) {
+            finish(g, row, host);
+        } else {
+            rrec_connection_delete(row);
+        }
+    } else if (is_passive(row) && !row->decision) {
+        request(c, g, row, host);
+    } else if (!g) {
+        end(row, xasprintf("no group has Proxy Address %s", row->proxy));
+    } else if (is_passive(row)) {
+        check_passive(g, row, host);
+    } else {
+        check_active(g, row, host);
+    }
+}
+
+void
+castd_connect(struct castd *c)
+{
+    for (size_t i = 0; i < c->n_due; i++) {
+        struct castd_group *g = c->due[i];
+
+        /* A connection that has ended makes room for another. */
+        for (size_t j = 0; j < g->n_connections; j++) {
+            if (state_of(g->connections[j]) == CM_ENDED) {
+                step(c, g, g->connections[j]);
+                g->connections[j--] = g->connections[--g->n_connections];
+            }
+        }
+        for (size_t j = 0; j < g->n_connections; j++) {
+            step(c, g, g->connections[j]);
+        }
+        for (size_t j = 0; j < g->n_listeners && g->row->epoch; j++) {
+            if (!has_active(g, c, g->listeners[j])) {
+                begin(c, g, g->listeners[j]);
+            }
+        }
+    }
+}
+
+void
+castd_connect_rest(struct castd *c)
+{
+    for (size_t i = 0; i < c->n_strays; i++) {
+        step(c, NULL, c->strays[i]);
+    }
+}
