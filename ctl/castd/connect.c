@@ -246,7 +246,8 @@ finish(struct castd_group *g, const struct rrec_connection *row, const struct pl
  */
 
 static void
-accept(const struct castd_group *g, const struct rrec_connection *row, int64_t qpn, int64_t psn)
+accept_program(const struct castd_group *g, const struct rrec_connection *row, int64_t qpn,
+               int64_t psn)
 {
     uint8_t data[GROUP_ANSWER_LEN];
     struct group_answer answer = {
@@ -294,7 +295,7 @@ request_source(const struct castd *c, struct castd_group *g, const struct rrec_c
             reject(row, CM_REJ_CONSUMER, xasprintf("group %s: %s", group->name, group->status));
         } else if (g->source->epoch && group_serves(group)) {
             rrec_connection_set_keepalive(row, group->liveness);
-            accept(g, row, group->designated_qpn, group->start_psn);
+            accept_program(g, row, group->designated_qpn, group->start_psn);
             set_status(row, xasprintf("source of epoch %" PRId64, group->epoch));
         } else {
             set_status(row, xasprintf("group is %s%s%s", group->state, group->status[0] ? ": " : "",
@@ -338,8 +339,9 @@ request_receiver(const struct castd *c, struct castd_group *g, const struct rrec
 
     if (m && m == own_member(g, row, host)) {
         if (m->branch && m->n_psn) {
-            accept(g, row, m->n_designated_qpn ? m->designated_qpn[0] : group->designated_qpn,
-                   m->psn[0]);
+            accept_program(g, row,
+                           m->n_designated_qpn ? m->designated_qpn[0] : group->designated_qpn,
+                           m->psn[0]);
             set_status(row, xasprintf("receiver"));
         }
         return;
