@@ -127,7 +127,8 @@ agent_connections_clear(struct agent_connections *ac)
 {
     struct reported *r;
 
-    HMAP_FOR_EACH_POP (r, hmap_node, &ac->reported) {
+    HMAP_FOR_EACH_SAFE (r, hmap_node, &ac->reported) {
+        hmap_remove(&ac->reported, &r->hmap_node);
         free(r);
     }
 }

@@ -149,7 +149,8 @@ START_TEST(answers)
             {"active", NULL, CM_REQ_PRIVATE_LEN},
         };
         struct cm_conn_config c;
-        char *error, digits[2 * CM_PRIVATE_SIZE + 3];
+        static char digits[2 * CM_PRIVATE_SIZE + 3];
+        char *error;
 
         row.role = STR(cases[_i].role);
         row.number = _i == 3 ? 1 : UINT32_MAX;
