@@ -34,6 +34,7 @@
     SUITE(figure)        \
     SUITE(frame_ring)    \
     SUITE(guard)         \
+    SUITE(hash_index)    \
     SUITE(icmp6)         \
     SUITE(icrc)          \
     SUITE(impair)        \
