@@ -669,6 +669,18 @@ START_TEST(ended_stays_as_long_as_the_registry_has_it)
     }
 END_TEST
 
+/* Also if the registry hears of it no sooner. */
+START_TEST(ended_before_the_registry_had_it)
+    {
+        request();
+        cm_input(cm_rej(CM_HOST_ID, 0, CM_ABOUT_OTHER, CM_REJ_TIMEOUT));
+        cm_register();
+        cm_configure();
+        cm_wait(3600 * CM_SEC);
+        ck_assert_int_eq(cm_cause(ID), CM_BY_REJ);
+    }
+END_TEST
+
 START_TEST(removed_is_forgotten_without_a_word)
     {
         establish();
@@ -1071,6 +1083,24 @@ START_TEST(second_answer_is_refused)
     }
 END_TEST
 
+/* A listener that died unheard had the queue pair before. */
+START_TEST(answer_of_a_queue_pair_that_is_known)
+    {
+        establish_actively();
+        cm.configs[1] = cm.configs[0];
+        cm.configs[1].id = CM_ACTIVE_ID + 1;
+        memset(&cm.configs[1].known, 0, sizeof cm.configs[1].known);
+        cm.n_configs = 2;
+        cm_configure();
+        cm_sent(CM_REQ);
+        struct cm_msg rep = cm_rep(CM_HOST_ID + 1, CM_HOST_QPN);
+        rep.remote_id = CM_ACTIVE_ID + 1;
+        ck_assert_int_eq(cm_input(rep), DROP_none);
+        ck_assert_int_eq(cm_cause(CM_ACTIVE_ID), CM_BY_NEW_REQ);
+        ck_assert_uint_eq(cm_known(CM_ACTIVE_ID + 1)->remote_id, CM_HOST_ID + 1);
+    }
+END_TEST
+
 /* The host's kernel tells of a listener's death by what its state says. */
 START_TEST(active_ends)
     {
@@ -1202,6 +1232,19 @@ START_TEST(restart_accepted)
     }
 END_TEST
 
+/* The program may have the REP: a REJ of the REQ would not reach it. */
+START_TEST(restart_accepted_and_closed)
+    {
+        accept_request();
+        cm_register();
+        cm.configs[0].decision = CM_CLOSE;
+        cm_restart();
+        cm_sent(CM_DREQ);
+        cm_nothing_sent();
+        ck_assert_int_eq(cm_state(ID), CM_CLOSING);
+    }
+END_TEST
+
 START_TEST(restart_established)
     {
         establish();
@@ -1288,6 +1331,19 @@ START_TEST(restart_active)
         /* What was asked for before is answered now. */
         ck_assert_int_eq(cm_input(cm_rep(CM_HOST_ID, CM_HOST_QPN)), DROP_none);
         ck_assert_int_eq(cm_state(CM_ACTIVE_ID), CM_ANSWERED);
+    }
+END_TEST
+
+/* What an answer before was is not of use. */
+START_TEST(restart_refused_after_an_answer)
+    {
+        connect_actively();
+        cm.configs[0].known = (struct cm_known){
+            .state = CM_REFUSED, .remote_id = CM_HOST_ID, .qpn = CM_HOST_QPN, .reason = 28};
+        cm_restart();
+        ck_assert_uint_eq(cm_known(CM_ACTIVE_ID)->remote_id, 0);
+        ck_assert_uint_eq(cm_known(CM_ACTIVE_ID)->qpn, 0);
+        ck_assert_uint_eq(cm_known(CM_ACTIVE_ID)->reason, 28);
     }
 END_TEST
 
@@ -1418,6 +1474,7 @@ cm_conn_suite(void)
         other_queue_pairs_and_hosts_are_others,
         source_that_asks_no_more,
         ended_stays_as_long_as_the_registry_has_it,
+        ended_before_the_registry_had_it,
         removed_is_forgotten_without_a_word,
         configuration_without_it_is_older,
         requests_of_a_host_are_bounded,
@@ -1440,6 +1497,7 @@ cm_conn_suite(void)
         rep_that_its_rej_has_overtaken,
         rep_without_a_queue_pair,
         second_answer_is_refused,
+        answer_of_a_queue_pair_that_is_known,
         active_is_closed,
         closed_before_it_is_answered,
         active_messages_that_do_not_fit,
@@ -1449,11 +1507,13 @@ cm_conn_suite(void)
         restart_requested,
         restart_behind_what_was_said,
         restart_accepted,
+        restart_accepted_and_closed,
         restart_established,
         restart_closing,
         restart_before_the_configuration,
         restart_ended,
         restart_rejected,
+        restart_refused_after_an_answer,
         restart_answered,
         restart_established_actively,
         another_connection_of_the_same_name,
