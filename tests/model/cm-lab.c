@@ -66,7 +66,6 @@ struct program {
     bool lives, listens;
     unsigned host;
     unsigned intent;        /* that it listens for. */
-    uint32_t generation;    /* a place is used again. */
     uint64_t missing_since; /* a source: the node has no such connection; 0: it has. */
 };
 
@@ -213,25 +212,28 @@ node_end(const struct cm_lab *lab, uint32_t id)
 
 /* Messages.  The fabric's station 0 is the node, with a port for each host. */
 
-static void deliver_late(void *aux, unsigned to, unsigned slot);
+static void deliver_late(void *aux, unsigned host, unsigned slot);
 
 static struct {
     bool used;
+    bool to_node;
     struct wire wire;
 } late[256];
 
 static void
-send_wire(struct cm_lab *lab, struct fabric_end from, unsigned to, const struct wire *wire)
+send_wire(struct cm_lab *lab, unsigned host, bool to_node, const struct wire *wire)
 {
+    struct fabric_end node = {0, (uint16_t) host}, other = {1 + host, 0};
     uint8_t bytes[sizeof *wire];
     unsigned slot = chance(lab, sizeof late / sizeof *late);
 
     memcpy(bytes, wire, sizeof bytes);
-    fabric_send(&lab->f, from, bytes, sizeof bytes, false);
+    fabric_send(&lab->f, to_node ? other : node, bytes, sizeof bytes, false);
     if (!is_resting(lab) && !late[slot].used && chance(lab, 10000) < LATE_OF_10000) {
         late[slot].used = true;
+        late[slot].to_node = to_node;
         late[slot].wire = *wire;
-        fabric_schedule(&lab->f, lab->f.now + chance(lab, LATE_USEC), deliver_late, to, slot);
+        fabric_schedule(&lab->f, lab->f.now + chance(lab, LATE_USEC), deliver_late, host, slot);
     }
 }
 
@@ -246,7 +248,7 @@ node_sends(void *aux, const struct in6_addr *proxy, const struct in6_addr *addr,
     lab->n_from_node++;
     print_msg(lab, "node ->", host, m);
     check(lab, host < lab->n_hosts, "a message to nobody");
-    send_wire(lab, (struct fabric_end){0, (uint16_t) host}, 1 + host, &wire);
+    send_wire(lab, host, false, &wire);
 }
 
 static void
@@ -259,7 +261,7 @@ host_sends(void *aux, struct cm_kernel *k, const struct in6_addr *proxy, const s
     if (m->attribute == CM_REQ) {
         lab->asked_at[host][m->qpn % N_ASKED] = lab->f.now;
     }
-    send_wire(lab, (struct fabric_end){1 + host, 0}, 100 + host, &wire);
+    send_wire(lab, host, true, &wire);
 }
 
 static void
@@ -305,30 +307,31 @@ node_gets(struct cm_lab *lab, unsigned host, const struct in6_addr *proxy, const
 }
 
 static void
-deliver_to(struct cm_lab *lab, unsigned to, const struct wire *wire)
+deliver_to(struct cm_lab *lab, unsigned host, bool to_node, const struct wire *wire)
 {
-    if (to >= 100) {
-        node_gets(lab, to - 100, &wire->proxy, &wire->msg, false);
+    if (to_node) {
+        node_gets(lab, host, &wire->proxy, &wire->msg, false);
     } else {
-        cm_kernel_input(&lab->hosts[to - 1], &wire->proxy, &wire->msg, lab->f.now);
+        cm_kernel_input(&lab->hosts[host], &wire->proxy, &wire->msg, lab->f.now);
     }
 }
 
 static void
 deliver(void *aux, struct fabric_end to, const uint8_t *bytes, size_t len)
 {
+    bool to_node = !to.station;
     struct wire wire;
 
     (void) len;
     memcpy(&wire, bytes, sizeof wire);
-    deliver_to(aux, to.station ? to.station : 100u + to.port, &wire);
+    deliver_to(aux, to_node ? to.port : to.station - 1, to_node, &wire);
 }
 
 static void
-deliver_late(void *aux, unsigned to, unsigned slot)
+deliver_late(void *aux, unsigned host, unsigned slot)
 {
     late[slot].used = false;
-    deliver_to(aux, to, &late[slot].wire);
+    deliver_to(aux, host, late[slot].to_node, &late[slot].wire);
 }
 
 /* Programs. */
@@ -348,7 +351,6 @@ end_program(struct cm_lab *lab, unsigned p)
         k->listens[lab->intents[program->intent].port] = false;
     }
     program->lives = false;
-    program->generation++;
 }
 
 /* A queue pair that no late copy of a REQ names: that would end its connection, as in Linux. */
@@ -487,8 +489,7 @@ start_source(struct cm_lab *lab)
     if (p == MAX_PROGRAMS) {
         return;
     }
-    lab->programs[p] = (struct program){
-        .lives = true, .host = host, .generation = lab->programs[p].generation + 1};
+    lab->programs[p] = (struct program){.lives = true, .host = host};
     print(lab, "source", p);
     cm_kernel_connect(k, &lab->proxies[chance(lab, N_PROXIES)], SOURCE_PORT, free_qpn(lab, k), p,
                       lab->f.now);
@@ -503,11 +504,8 @@ start_listener(struct cm_lab *lab, unsigned intent)
     if (p == MAX_PROGRAMS || k->listens[lab->intents[intent].port]) {
         return;
     }
-    lab->programs[p] = (struct program){.lives = true,
-                                        .listens = true,
-                                        .host = host,
-                                        .intent = intent,
-                                        .generation = lab->programs[p].generation + 1};
+    lab->programs[p] =
+        (struct program){.lives = true, .listens = true, .host = host, .intent = intent};
     k->listens[lab->intents[intent].port] = true;
     print(lab, "listener", p);
 }
@@ -560,7 +558,6 @@ reboot_host(struct cm_lab *lab, unsigned host)
                 saw(lab, CM_SAW_rebooted);
             }
             program->lives = false;
-            program->generation++;
         }
     }
     print(lab, "reboot", host);
