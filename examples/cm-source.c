@@ -107,8 +107,8 @@ post(struct rdma_cm_id *id, const struct ibv_mr *mr, uint32_t ofs, const struct 
     }
 }
 
-/* Waits for a write to be complete, or for the receiver to leave: soft-RoCE takes a retry_count of 7
- * for endless. */
+/* Waits for a write to be complete, or for the receiver to leave: to soft-RoCE a retry_count of 7
+ * is endless. */
 static struct ibv_wc
 wait_write(struct rdma_cm_id *id)
 {

@@ -34,7 +34,7 @@ struct tables {
 
 #define NOWHERE "nowhere"
 
-/* Is 'address' in the prefix?  'text' may have the length behind a '/', and be "all" or "default". */
+/* Is the address in the prefix?  "text" may end with the length, or be "all" or "default". */
 static bool
 is_in_prefix(const char *text, int plen, const struct in6_addr *address)
 {
