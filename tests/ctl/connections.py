@@ -286,8 +286,8 @@ def listens_late(w):
 def bad_answers(w):
     """What is wrong with an answer is the listener's status; the program is asked again."""
     group(w)
-    number = listener(w, options='--private-data va:be64@0,rkey:be32@8,len:be32@193')
-    for data, text in ((region(), 'len'),):
+    number = listener(w)
+    for data, text in ((region(size=0), 'len'), (region(va=(1 << 64) - 1), 'va')):
         answered(w, number, data)
         decided(w, number, 'close')
         status = w.db.row('Listener')['status']
@@ -295,6 +295,9 @@ def bad_answers(w):
         gone(w, number, 'decision')
         number = begun(w, 'r1', number)
     check_equal('member', member(w, 'r1'), None)
+    answered(w, number)
+    decided(w, number, 'accept')
+    check_equal('status', w.db.row('Listener')['status'], '')
 
 
 def receiver_connects(w):

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """End-to-end cases with programs that connect by RDMA-CM, on real soft-RoCE: one to one, through the
-fabric, without a group.  Runs inside the VM (see tests/e2e/run)."""
+fabric, without a group; and the same programs with a group.  Runs inside the VM (see tests/e2e/run)."""
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from captures import BTH, ETH, IP6, UDP, read_pcap
-from harness import (BIN, PATIENCE, Captures, Example, Lab, Suite, castctl, check, check_equal,
+from harness import (BIN, PATIENCE, Captures, Example, Lab, Suite, castctl, castctl_json, check, check_equal,
                      down_leaves_nothing, network_snapshot, no_drops, output, pattern, read, run,
                      running, wait_until, work_file)
 
@@ -153,6 +155,153 @@ def receiver_killed(lab):
           'source: %r', text)
 
 
+#
+# With a group.
+#
+
+GROUP_PORT = 7174
+ROOM = 1000003
+
+
+class Watch:
+    """castctl watch, and when each event was seen."""
+
+    def __init__(self, group):
+        self.process = subprocess.Popen(['castctl', '-j', 'watch', group], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, text=True)
+        running.append(self)
+        self.events = []
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.events.append((time.monotonic(), json.loads(line)))
+
+    def wait(self, event, member=None, since=0):
+        """When the first such event came, and the event."""
+        def seen():
+            return [(at, e) for at, e in self.events
+                    if at >= since and e['event'] == event and e.get('member') == member]
+        return wait_until('event %s of %s' % (event, member or 'the group'), seen)[0]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def connections(state='established'):
+    """Hosts that have a connection in this state."""
+    return sorted(c['host'] for c in castctl_json('connection', 'list', 'g') if c['state'] == state)
+
+
+def proxy():
+    return castctl_json('group', 'show', 'g')['proxy']
+
+
+def listening(lab, host):
+    """A receiver at the host, and the file that it writes to."""
+    path = work_file('cm.' + host)
+    with open(path, 'w') as out:
+        return Server(lab.address(host), 'cm-receiver', lab.address(host), str(PORT), str(ROOM),
+                      stdout=out), path
+
+
+def send(lab, data):
+    return Example('cm-source', proxy(), str(GROUP_PORT), work_file('cm.in', data),
+                   lab.address('h0')).wait()
+
+
+def transfer(lab, size):
+    """All receivers are started, and connected by the group; then the source writes a file."""
+    data = pattern(size, size)
+    receivers = {host: listening(lab, host) for host in lab.receivers}
+    wait_until('all are connected', lambda: connections() == lab.receivers)
+    check_equal('source', send(lab, data), (0, '%d bytes written\n' % size))
+    for host, (receiver, path) in receivers.items():
+        check_equal(host, receiver.wait(), (0, ''))
+        check(read(path) == data, '%s: what was received differs', host)
+
+
+def one_to_many(lab):
+    """The same programs: one write lands on all.  What ends is over; what is started again comes
+    back by itself, without a word to castctl."""
+    castctl('group', 'add', 'g', '--connect', '--mtu', '4096')
+    for host in lab.receivers:
+        castctl('member', 'add', 'g', host, '--listen', str(PORT))
+    wait_until('nobody listens yet', lambda: connections('refused') == lab.receivers)
+    for size in 1, 4 * 65536, ROOM:
+        with no_drops(lab):
+            transfer(lab, size)
+        wait_until('all have gone', lambda: not connections())
+        check_equal('members', castctl_json('group', 'show', 'g')['source'], None)
+
+
+def killed(lab):
+    """rping, unmodified: its kernel says when it is killed."""
+    castctl('member', 'remove', 'g', 'r1')
+    castctl('member', 'add', 'g', 'r1', '--listen', str(PORT),
+            '--private-data', 'va:0,rkey:1,len:4096')
+    watch = Watch('g')
+    address = lab.address('r1')
+    far = Server(address, 'rping', '-s', '-a', address, '-p', str(PORT))
+    watch.wait('connected', 'r1')
+    near = Example('rping', '-c', '-a', proxy(), '-p', str(GROUP_PORT), '-I', lab.address('h0'))
+    watch.wait('connected')
+    epoch = castctl_json('group', 'show', 'g')['epoch']
+    check_equal('connected', connections(), ['h0', 'r1'])
+    for process, member in (near, None), (far, 'r1'):
+        begin = time.monotonic()
+        process.kill()
+        at, event = watch.wait('disconnected', member, begin)
+        print('# %s: killed, %d ms later: %s' % (member or 'source', 1000 * (at - begin), event),
+              flush=True)
+        check('dreq' in json.dumps(event), 'not by DREQ: %r', event)
+    wait_until('nobody is there', lambda: not connections())
+    shown = castctl_json('group', 'show', 'g')
+    check_equal('source', shown['source'], None)
+    check_equal('epoch', shown['epoch'], epoch)
+    watch.kill()
+
+
+def rejected(lab):
+    """Each reason that docs/joining.md lists, as a program sees it."""
+    def says(address, port, error):
+        status, text = Example('rping', '-c', '-a', address, '-p', str(port), '-I',
+                               lab.address('h0')).wait()
+        check(status != 0 and 'RDMA_CM_EVENT_REJECTED, error %d' % error in text,
+              'status %d, not error %d: %s', status, error, text)
+    says('fd00:ffff::999', GROUP_PORT, 8)
+    says(proxy(), GROUP_PORT + 1, 8)
+    says(proxy(), GROUP_PORT, 28)           # no members
+    receiver, _ = listening(lab, 'r2')
+    wait_until('r2 is connected', lambda: connections() == ['r2'])
+    first = Example('rping', '-c', '-a', proxy(), '-p', str(GROUP_PORT), '-I', lab.address('h0'))
+    wait_until('there is a source', lambda: connections() == ['h0', 'r2'])
+    says(proxy(), GROUP_PORT, 28)           # a second source
+    first.kill()
+    receiver.kill()
+    castctl('group', 'add', 'small', '--connect', '--mtu', '1024')
+    says(castctl_json('group', 'show', 'small')['proxy'], GROUP_PORT, 26)
+    castctl('group', 'del', 'small')
+    wait_until('nobody is there', lambda: not connections())
+
+
+def restarts(lab):
+    """castd and the nodes are started again: connected programs notice nothing."""
+    data = pattern(ROOM, 7)
+    receivers = {host: listening(lab, host) for host in lab.receivers}
+    wait_until('all are connected', lambda: connections() == lab.receivers)
+    for name in 'castd', 'n1', 'n3', 'sa':
+        output('castlab', 'restart', name, '-l', lab.name)
+    castctl('--wait=agents', 'group', 'add', 'settle')
+    castctl('--wait=agents', 'group', 'del', 'settle')
+    check_equal('still connected', connections(), lab.receivers)
+    check_equal('source', send(lab, data), (0, '%d bytes written\n' % ROOM))
+    for host, (receiver, path) in receivers.items():
+        check_equal(host, receiver.wait(), (0, ''))
+        check(read(path) == data, '%s: what was received differs', host)
+
+
 def main():
     os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
     suite = Suite()
@@ -165,6 +314,13 @@ def main():
         suite.case('cm-source ends before it has sent', example_too_large, lab)
         suite.case('cm-receiver is killed', receiver_killed, lab)
     suite.case('the lab for RDMA-CM goes', down_leaves_nothing, lab, before)
+    lab = Lab('fig1')
+    if suite.case('a lab for groups by RDMA-CM comes up', lambda lab: lab.up(), lab):
+        suite.case('one source, five receivers, by RDMA-CM', one_to_many, lab)
+        suite.case('programs of a group are killed', killed, lab)
+        suite.case('reasons of a rejection', rejected, lab)
+        suite.case('connections outlive daemons', restarts, lab)
+    suite.case('the lab for groups by RDMA-CM goes', down_leaves_nothing, lab, before)
     return suite.finish()
 
 
