@@ -248,6 +248,7 @@ first_rep(struct cm_conns *conns, struct cm_conn *c, const struct cm_msg *m, uin
     end_stale(conns, proxy, host, m->local_id, m->qpn, now);
     c->known.remote_id = m->local_id;
     c->known.qpn = m->qpn;
+    c->known.psn = m->psn;
     learn_private_data(&c->known, m, CM_REP_PRIVATE_LEN);
     enter(conns, c, CM_ANSWERED);
     cm_conn_set_timer(conns, c, UINT64_MAX);

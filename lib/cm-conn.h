@@ -66,7 +66,7 @@ struct cm_known {
     uint32_t remote_id;   /* the host's communication ID; 0: not known. */
     uint64_t tid;         /* of the REQ. */
     uint32_t qpn;         /* the program's queue pair. */
-    psn_t psn;            /* passive: its first. */
+    psn_t psn;            /* what that expects first. */
     uint8_t mtu_code;     /* passive: of the REQ. */
     uint16_t port;        /* passive: service port that it asked for. */
     uint16_t reason;      /* of the last REJ that came; 0: none has. */
@@ -85,8 +85,8 @@ struct cm_conn_config {
     uint16_t port; /* active: that the program listens at. */
     /* Active: of the REQ.  Passive, CM_ACCEPT: of the REP.  They do not change any more once that
      * may have been sent. */
-    uint32_t qpn; /* the Designated QPN. */
-    psn_t psn;
+    uint32_t qpn;        /* the Designated QPN. */
+    psn_t psn;           /* that the program's queue pair is to begin with. */
     uint32_t mtu;        /* active: path MTU in bytes. */
     uint8_t ack_timeout; /* active: code. */
     /* Active: RTU may be sent.  Not before the registry has the REP (known.remote_id): a node that

@@ -116,7 +116,7 @@ struct cm_msg {
 
     /* REQ, REP: the sender's queue pair. */
     uint32_t qpn;
-    psn_t psn; /* its first. */
+    psn_t psn; /* that it expects first: the peer's queue pair begins with that. */
     uint64_t ca_guid;
     uint8_t responder_resources;
     uint8_t initiator_depth;

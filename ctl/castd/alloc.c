@@ -27,13 +27,10 @@ VLOG_DEFINE_THIS_MODULE(castd_alloc);
  * first QPs, so that a mix-up is noticed. */
 #define DESIGNATED_QPN_BASE 0x100
 
-/* A source that has connected has one already. */
-static int64_t
-start_psn(const struct castd_group *g)
+static uint32_t
+start_psn(const struct rrec_group *row)
 {
-    return g->source && !g->source->epoch && g->source->n_psn ? g->source->psn[0]
-           : g->row->n_psn                                    ? g->row->psn[0]
-                                                              : random_uint32() & PSN_MASK;
+    return row->n_psn ? (uint32_t) row->psn[0] : random_uint32() & PSN_MASK;
 }
 
 /* Does the epoch that begins find this member's queue pair as the last one has left it? */
@@ -83,7 +80,7 @@ new_epoch(struct castd_group *g)
     keep_members(g);
     rrec_group_set_epoch(row, row->epoch + 1);
     rrec_group_set_designated_qpn(row, DESIGNATED_QPN_BASE + row->epoch);
-    rrec_group_set_start_psn(row, start_psn(g));
+    rrec_group_set_start_psn(row, start_psn(row));
     rrec_group_set_started(row, false);
     rrec_group_set_region_len(row, 0);
     rrec_group_set_lost(row, "");
@@ -181,23 +178,6 @@ new_group(struct castd *c, struct castd_group *g)
     return true;
 }
 
-/* An epoch that has had no source begins with the PSN that the source has.  What members expect
- * does not change by that. */
-static void
-move_start(struct castd_group *g)
-{
-    const int64_t was = g->row->start_psn;
-
-    for (size_t i = 0; i < g->n_members; i++) {
-        const struct rrec_member *m = g->members[i];
-
-        if (m->epoch == g->row->epoch && !m->n_psn && !m->n_designated_qpn) {
-            rrec_member_set_psn(m, &was, 1);
-        }
-    }
-    rrec_group_set_start_psn(g->row, g->source->psn[0]);
-}
-
 /* The first source of an epoch is bound to it.  Every later one starts a new epoch, since the
  * receivers' expected PSNs are no longer the start PSN. */
 static void
@@ -209,8 +189,6 @@ bind_source(struct castd_group *g)
     if (!g->source->epoch) {
         if (g->row->source_epoch == g->row->epoch) {
             new_epoch(g);
-        } else if (g->source->n_psn && g->source->psn[0] != g->row->start_psn) {
-            move_start(g);
         }
         rrec_source_set_epoch(g->source, g->row->epoch);
     }

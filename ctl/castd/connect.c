@@ -188,10 +188,10 @@ struct region {
     uint32_t rkey;
 };
 
-/* A receiver with a queue pair that was told 'row->qpn' and 'row->psn', or will be. */
+/* A receiver whose queue pair has 'qpn' as its peer's. */
 static void
 make_member(struct castd_group *g, const struct rrec_connection *row, const struct plan_host *host,
-            const struct region *region, int64_t qpn, int64_t psn)
+            const struct region *region, int64_t qpn)
 {
     struct ovsdb_idl_txn *txn = ovsdb_idl_txn_get(&g->row->header_);
     const struct rrec_member *m = rrec_member_insert(txn);
@@ -204,7 +204,7 @@ make_member(struct castd_group *g, const struct rrec_connection *row, const stru
     rrec_member_set_rkey(m, &rkey, 1);
     rrec_member_set_va(m, va);
     rrec_member_set_len(m, (int64_t) MIN(region->len, INT64_MAX));
-    rrec_member_set_psn(m, &psn, 1);
+    rrec_member_set_psn(m, &row->peer_psn, 1);
     if (qpn != g->row->designated_qpn) {
         rrec_member_set_designated_qpn(m, &qpn, 1);
     }
@@ -246,8 +246,7 @@ finish(struct castd_group *g, const struct rrec_connection *row, const struct pl
  */
 
 static void
-accept_program(const struct castd_group *g, const struct rrec_connection *row, int64_t qpn,
-               int64_t psn)
+accept_program(const struct castd_group *g, const struct rrec_connection *row, int64_t qpn)
 {
     uint8_t data[GROUP_ANSWER_LEN];
     struct group_answer answer = {
@@ -262,7 +261,7 @@ accept_program(const struct castd_group *g, const struct rrec_connection *row, i
     group_answer_put(&answer, data);
     set_answer(row, data, sizeof data);
     rrec_connection_set_qpn(row, &qpn, 1);
-    rrec_connection_set_psn(row, &psn, 1);
+    rrec_connection_set_psn(row, &g->row->start_psn, 1);
     decide(row, CM_ACCEPT);
 }
 
@@ -295,7 +294,7 @@ request_source(const struct castd *c, struct castd_group *g, const struct rrec_c
             reject(row, CM_REJ_CONSUMER, xasprintf("group %s: %s", group->name, group->status));
         } else if (g->source->epoch && group_serves(group)) {
             rrec_connection_set_keepalive(row, group->liveness);
-            accept_program(g, row, group->designated_qpn, group->start_psn);
+            accept_program(g, row, group->designated_qpn);
             set_status(row, xasprintf("source of epoch %" PRId64, group->epoch));
         } else {
             set_status(row, xasprintf("group is %s%s%s", group->state, group->status[0] ? ": " : "",
@@ -323,7 +322,6 @@ request_source(const struct castd *c, struct castd_group *g, const struct rrec_c
     rrec_source_set_group(source, group);
     rrec_source_set_host(source, host->name);
     rrec_source_set_qpn(source, row->peer_qpn);
-    rrec_source_set_psn(source, &row->peer_psn, 1);
     rrec_source_set_connection(source, &row->number, 1); /* epoch 0: allocated next. */
     g->source = source;
     g->written = true;
@@ -338,10 +336,9 @@ request_receiver(const struct castd *c, struct castd_group *g, const struct rrec
     const struct rrec_member *m = find_member(g, host->name);
 
     if (m && m == own_member(g, row, host)) {
-        if (m->branch && m->n_psn) {
+        if (m->branch) {
             accept_program(g, row,
-                           m->n_designated_qpn ? m->designated_qpn[0] : group->designated_qpn,
-                           m->psn[0]);
+                           m->n_designated_qpn ? m->designated_qpn[0] : group->designated_qpn);
             set_status(row, xasprintf("receiver"));
         }
         return;
@@ -370,7 +367,7 @@ request_receiver(const struct castd *c, struct castd_group *g, const struct rrec
     }
     make_member(g, row, host,
                 &(struct region){.va = request->va, .len = request->len, .rkey = request->rkey},
-                group->designated_qpn, group->start_psn);
+                group->designated_qpn);
 }
 
 /* A program's REQ that is not decided yet.  'g' is NULL if no group has this Proxy Address. */
@@ -460,8 +457,7 @@ take_answer(struct castd_group *g, const struct rrec_connection *row, const stru
         return;
     }
     rrec_listener_set_status(listener, "");
-    make_member(g, row, host, &region, row->n_qpn ? row->qpn[0] : g->row->designated_qpn,
-                row->n_psn ? row->psn[0] : g->row->start_psn);
+    make_member(g, row, host, &region, row->n_qpn ? row->qpn[0] : g->row->designated_qpn);
 }
 
 /* May the program be told that it is connected?  Without a source there is nothing that it could

@@ -337,8 +337,7 @@ load_connections(struct castd *c)
     const struct rrec_listener *listener;
     const struct rrec_connection *row;
 
-    RREC_LISTENER_FOR_EACH(listener, c->idl)
-    {
+    RREC_LISTENER_FOR_EACH (listener, c->idl) {
         struct castd_group *g = find_group(c, listener->group);
 
         if (g) {
@@ -349,8 +348,7 @@ load_connections(struct castd *c)
             g->listeners[g->n_listeners++] = listener;
         }
     }
-    RREC_CONNECTION_FOR_EACH(row, c->idl)
-    {
+    RREC_CONNECTION_FOR_EACH (row, c->idl) {
         struct castd_group *g = find_proxy(c, row->proxy);
         const struct rrec_connection ***rows = g ? &g->connections : &c->strays;
         size_t *n = g ? &g->n_connections : &c->n_strays;

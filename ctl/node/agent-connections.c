@@ -80,14 +80,12 @@ agent_connections_read(struct agent_connections *ac, const struct ovsdb_idl *idl
     struct cm_conn_config *rows;
     size_t n = 0;
 
-    RREC_CONNECTION_FOR_EACH(row, idl)
-    {
+    RREC_CONNECTION_FOR_EACH (row, idl) {
         n++;
     }
     rows = xcalloc(MAX(n, 1), sizeof *rows);
     n = 0;
-    RREC_CONNECTION_FOR_EACH(row, idl)
-    {
+    RREC_CONNECTION_FOR_EACH (row, idl) {
         char *error;
 
         if (strcmp(row->node, ac->node_name)) {
@@ -173,8 +171,7 @@ agent_connections_report(struct agent_connections *ac, struct ovsdb_idl_txn *txn
     HMAP_FOR_EACH (r, hmap_node, &ac->reported) {
         r->has_row = false;
     }
-    RREC_CONNECTION_FOR_EACH(row, ovsdb_idl_txn_get_idl(txn))
-    {
+    RREC_CONNECTION_FOR_EACH (row, ovsdb_idl_txn_get_idl(txn)) {
         r = strcmp(row->node, ac->node_name) ? NULL : find_reported(ac, row->number);
         if (r) {
             r->has_row = true;

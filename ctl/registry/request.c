@@ -186,7 +186,6 @@ request_source_set(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn,
     rrec_source_set_host(source, r->host);
     rrec_source_set_qpn(source, r->qpn);
     rrec_source_set_epoch(source, r->epoch); /* 0: castd binds it. */
-    rrec_source_set_psn(source, NULL, 0);
     rrec_source_set_connection(source, NULL, 0);
     return 0;
 }

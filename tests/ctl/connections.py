@@ -106,7 +106,8 @@ def begun(w, host, after=0):
 
 def answered(w, number, data=None, **columns):
     data = (region() if data is None else data).ljust(196, b'\0').hex()
-    report(w, number, **{'state': 'answered', 'remote_id': 9, 'peer_qpn': 0x31, 'peer_data': data,
+    report(w, number, **{'state': 'answered', 'remote_id': 9, 'peer_qpn': 0x31, 'peer_psn': 0x5678,
+                         'peer_data': data,
                          **columns})
 
 
@@ -115,10 +116,9 @@ def answered(w, number, data=None, **columns):
 #
 
 def source(w):
-    """Its PSN is the epoch's; it is answered when the group serves, and its end is the source's."""
+    """It is answered when the group serves, and its end is the source's."""
     group(w)
     w.castctl('member add g r1 --qpn 17 --rkey 7 --va 0x1000 --len 4096')
-    psn = w.show()['start_psn']
     request(w, 'h0')
     wait_until('the source is there', lambda: w.db.rows('Source'))
     w.settled()
@@ -127,9 +127,8 @@ def source(w):
     w.restart_castd()
     row = decided(w, NUMBER, 'accept')
     shown = w.show()
-    check_equal('epoch, PSN', (shown['epoch'], shown['start_psn']), (1, 0x4321))
-    check_equal('what the member expects', member(w, 'r1')['psn'], psn)
-    check_equal('answer', (row['qpn'], row['psn']), (shown['designated_qpn'], 0x4321))
+    check_equal('epoch', shown['epoch'], 1)
+    check_equal('answer', (row['qpn'], row['psn']), (shown['designated_qpn'], shown['start_psn']))
     check_equal('keepalive', row['keepalive'], w.db.row('Group')['liveness'])
     check_equal('private data', struct.unpack('>QIQIHH8s', bytes.fromhex(row['answer'])),
                 (0, shown['designated_rkey'], 4096, 1, 1, 0, b'rocecast'))
@@ -151,16 +150,14 @@ def another_source(w):
     request(w, 'h0', NUMBER + 1, peer_qpn=0x22)
     rejected(w, NUMBER + 1, 28, 'has a source: h0, QPN 0x21')
     gone(w, NUMBER, 'silence')
-    request(w, 'h0', NUMBER + 2, peer_qpn=0x23, peer_psn=0x77)
+    request(w, 'h0', NUMBER + 2, peer_qpn=0x23)
     wait_until('epoch 2', lambda: w.show()['epoch'] == 2)
-    shown = w.show()
-    check_equal('start PSN', shown['start_psn'], 0x77)
     check_equal('source', w.db.row('Source')['qpn'], 0x23)
     # What was set takes its place.
     w.castctl('source set g --host h0 --qpn 99')
     decided(w, NUMBER + 2, 'reject')
-    check_equal('source', [w.db.row('Source')[c] for c in ('qpn', 'psn', 'connection')],
-                [99, ['set', []], ['set', []]])
+    check_equal('source', [w.db.row('Source')[c] for c in ('qpn', 'connection')],
+                [99, ['set', []]])
 
 
 def source_replaced(w):
@@ -240,7 +237,7 @@ def listens(w):
     decided(w, number, 'accept')
     check_equal('member', {c: value(member(w, 'r1')[c]) for c in (
         'qpn', 'rkey', 'va', 'len', 'psn', 'keep', 'designated_qpn', 'connection')},
-                {'qpn': 0x31, 'rkey': 77, 'va': '0x1000', 'len': 4096, 'psn': shown['start_psn'],
+                {'qpn': 0x31, 'rkey': 77, 'va': '0x1000', 'len': 4096, 'psn': 0x5678,
                  'keep': True, 'designated_qpn': None, 'connection': number})
     report(w, number, state='established')
     w.restart_castd()
@@ -307,8 +304,8 @@ def receiver_connects(w):
     row = decided(w, NUMBER, 'accept')
     shown = w.show()
     check_equal('answer', (row['qpn'], row['psn']), (shown['designated_qpn'], shown['start_psn']))
-    check_equal('member', [member(w, 'r1')[c] for c in ('qpn', 'rkey', 'va', 'len', 'connection')],
-                [0x21, 77, '0x1000', 4096, NUMBER])
+    check_equal('member', [member(w, 'r1')[c] for c in ('qpn', 'rkey', 'va', 'len', 'psn', 'connection')],
+                [0x21, 77, '0x1000', 4096, 0x4321, NUMBER])
     report(w, NUMBER, state='established')
     connected_source(w, NUMBER + 1)
     gone(w, NUMBER)
