@@ -18,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define STAY_MSEC 1000
+
 /* Big-endian. */
 struct region {
     uint64_t va;
@@ -107,12 +109,17 @@ main(int argc, char *argv[])
     answer(id, data, size);
     rdma_destroy_ep(listener); /* before its request is answered this would wait for that. */
 
-    /* Stays until the source leaves: a packet of it may have to be acknowledged again. */
+    /* Stays until the source leaves, since a packet of it may have to be acknowledged again; but not
+     * for long: the source of a group leaves without a word to receivers, which another may use. */
     while (connected) {
         struct pollfd fds[] = {{.fd = whole ? -1 : id->recv_cq_channel->fd, .events = POLLIN},
                                {.fd = id->channel->fd, .events = POLLIN}};
-        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+        int n = poll(fds, 2, whole ? STAY_MSEC : -1);
+        if (n < 0 && errno != EINTR) {
             fail("poll");
+        }
+        if (!n) {
+            break;
         }
         whole = whole || take_file(id, data, size);
         if (fds[1].revents && !rdma_get_cm_event(id->channel, &event)) {

@@ -31,7 +31,7 @@ struct cm_conn {
     size_t list_pos;    /* index in the list, plus 1; 0: it is not shown any more. */
     enum cm_counted counted;
     struct hash_entry by_id;
-    struct hash_entry by_remote; /* passive: proxy, host, remote_id. */
+    struct hash_entry by_remote; /* proxy, host, remote_id; active: 0. */
     struct hash_entry by_qp;     /* not ended: proxy, host, qpn. */
 
     struct deadline deadline;
@@ -64,6 +64,8 @@ struct cm_conn *cm_conn_by_req(const struct cm_conns *, const struct in6_addr *p
 /* Passive and not ended, of any REQ of this ID. */
 struct cm_conn *cm_conn_by_remote(const struct cm_conns *, const struct in6_addr *proxy,
                                   const struct in6_addr *host, uint32_t remote_id);
+/* Active: is there another one to the same program, in whose place this one comes? */
+bool cm_conn_has_predecessor(const struct cm_conns *, const struct cm_conn *);
 /* Not ended. */
 struct cm_conn *cm_conn_by_qp(const struct cm_conns *, const struct in6_addr *proxy,
                               const struct in6_addr *host, uint32_t qpn);

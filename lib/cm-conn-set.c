@@ -132,6 +132,22 @@ cm_conn_by_remote(const struct cm_conns *conns, const struct in6_addr *proxy,
     return NULL;
 }
 
+bool
+cm_conn_has_predecessor(const struct cm_conns *conns, const struct cm_conn *c)
+{
+    const struct hash_entry *e =
+        hash_index_first(&conns->by_remote, hash_of(&c->config.proxy, &c->config.host, 0));
+
+    for (; e; e = hash_index_next(e)) {
+        const struct cm_conn *other = e->owner;
+        if (other != c && is_between(other, &c->config.proxy, &c->config.host)
+            && other->config.role == CM_ACTIVE && other->config.port == c->config.port) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct cm_conn *
 cm_conn_by_qp(const struct cm_conns *conns, const struct in6_addr *proxy,
               const struct in6_addr *host, uint32_t qpn)
@@ -302,10 +318,10 @@ cm_conn_make(struct cm_conns *conns, const struct cm_conn_config *config,
         deadlines_reserve(&conns->deadlines, 2 * conns->n);
     }
     hash_index_insert(&conns->by_id, &c->by_id, hash_number(0, config->id), c);
-    if (config->role == CM_PASSIVE) {
-        hash_index_insert(&conns->by_remote, &c->by_remote,
-                          hash_of(&config->proxy, &config->host, known->remote_id), c);
-    }
+    hash_index_insert(
+        &conns->by_remote, &c->by_remote,
+        hash_of(&config->proxy, &config->host, config->role == CM_PASSIVE ? known->remote_id : 0),
+        c);
     cm_conn_changed(conns, c);
     return c;
 }

@@ -586,8 +586,13 @@ start(struct cm_conns *conns, struct cm_conn *c, uint64_t now)
     switch (c->known.state) {
     case CM_REQUESTED: cm_conn_set_timer(conns, c, now + CM_REQUEST_USEC); break;
     case CM_CLOSING: repeat(conns, c, now); break;
-    case CM_ACCEPTED:
     case CM_CONNECTING:
+        if (cm_conn_has_predecessor(conns, c)) {
+            cm_conn_set_timer(conns, c, now + CM_PAUSE_USEC); /* that has just ended. */
+            break;
+        }
+        /* fall through */
+    case CM_ACCEPTED:
     case CM_REFUSED:
         if (!is_over(&c->config)) {
             repeat(conns, c, now);

@@ -32,7 +32,7 @@ MTU = 4096
 QP_TIMEOUT = '18'
 
 # Seconds after which something hangs, on however busy a machine.
-PATIENCE = 600
+PATIENCE = 60
 
 
 class Failure(Exception):
@@ -499,7 +499,7 @@ class Example:
 
     def kill(self):
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
 
 
 running = []  # processes of the current case, to be killed at its end

@@ -105,7 +105,7 @@ cm_req(uint32_t local_id, uint32_t qpn)
         .tid = UINT64_C(0x500000000) | local_id,
         .local_id = local_id,
         .qpn = qpn,
-        .psn = psn_make(7000),
+        .psn = psn_make(CM_HOST_PSN),
         .service = CM_SERVICE_TCP | CM_PORT,
         .transport = CM_TRANSPORT_RC,
         .mtu_code = 3,
@@ -135,6 +135,7 @@ cm_rep(uint32_t local_id, uint32_t qpn)
     struct cm_msg m = cm_of(CM_REP, local_id, CM_ACTIVE_ID);
 
     m.qpn = qpn;
+    m.psn = psn_make(CM_HOST_PSN);
     m.private_len = CM_REP_PRIVATE_LEN;
     memcpy(m.private_data, "my region", 9);
     return m;

@@ -13,7 +13,8 @@
 #define CM_ACTIVE_ID 7u   /* of the active connection. */
 #define CM_HOST_ID   0x11 /* the host's communication ID. */
 #define CM_HOST_QPN  17u
-#define CM_DQPN      257u /* the Designated QPN. */
+#define CM_HOST_PSN  9000u /* that it expects first. */
+#define CM_DQPN      257u  /* the Designated QPN. */
 #define CM_PORT      7183
 #define CM_SEC       UINT64_C(1000000)
 

@@ -73,7 +73,7 @@ START_TEST(req_waits_for_a_decision)
         ck_assert_uint_eq(info.known->remote_id, CM_HOST_ID);
         ck_assert_uint_eq(info.known->tid, UINT64_C(0x500000011));
         ck_assert_uint_eq(info.known->qpn, CM_HOST_QPN);
-        ck_assert_uint_eq(info.known->psn.v, 7000);
+        ck_assert_uint_eq(info.known->psn.v, CM_HOST_PSN);
         ck_assert_uint_eq(info.known->mtu_code, 3);
         ck_assert_uint_eq(info.known->port, CM_PORT);
         ck_assert_uint_eq(info.known->private_len, CM_REQ_PRIVATE_LEN);
@@ -840,11 +840,11 @@ END_TEST
 /* Active connections. */
 
 static void
-connect_actively(void)
+connect_actively_as(uint32_t id)
 {
     cm.n_configs = 1;
     cm.configs[0] = (struct cm_conn_config){
-        .id = CM_ACTIVE_ID,
+        .id = id,
         .role = CM_ACTIVE,
         .proxy = cm.proxy,
         .host = cm.host,
@@ -857,6 +857,12 @@ connect_actively(void)
         .private_data = "hello",
     };
     cm_configure();
+}
+
+static void
+connect_actively(void)
+{
+    connect_actively_as(CM_ACTIVE_ID);
 }
 
 static void
@@ -916,6 +922,7 @@ START_TEST(active_connections_of_a_host_have_guids_of_their_own)
         connect_actively();
         cm.configs[1] = cm.configs[0];
         cm.configs[1].id++;
+        cm.configs[1].port++;
         cm.n_configs = 2;
         cm_configure();
         ck_assert_uint_ne(cm_sent(CM_REQ).ca_guid, cm_sent(CM_REQ).ca_guid);
@@ -953,6 +960,7 @@ START_TEST(active_is_answered)
         ck_assert_int_eq(known->state, CM_ANSWERED);
         ck_assert_uint_eq(known->remote_id, CM_HOST_ID);
         ck_assert_uint_eq(known->qpn, CM_HOST_QPN);
+        ck_assert_uint_eq(known->psn.v, CM_HOST_PSN);
         ck_assert_uint_eq(known->private_len, CM_REP_PRIVATE_LEN);
         ck_assert_str_eq((const char *) known->private_data, "my region");
         ck_assert_uint_ne(cm_conns_version(cm.conns), version);
@@ -1089,6 +1097,7 @@ START_TEST(answer_of_a_queue_pair_that_is_known)
         establish_actively();
         cm.configs[1] = cm.configs[0];
         cm.configs[1].id = CM_ACTIVE_ID + 1;
+        cm.configs[1].port++;
         memset(&cm.configs[1].known, 0, sizeof cm.configs[1].known);
         cm.n_configs = 2;
         cm_configure();
@@ -1145,6 +1154,24 @@ START_TEST(active_is_closed)
         ck_assert_uint_eq(dreq.remote_qpn, CM_HOST_QPN);
         ck_assert_int_eq(cm_input(cm_of(CM_DREP, CM_HOST_ID, CM_ACTIVE_ID)), DROP_none);
         ck_assert_int_eq(cm_cause(CM_ACTIVE_ID), CM_BY_DECISION);
+    }
+END_TEST
+
+/* A program whose answers are no good, or that ends again and again, is asked again after a pause. */
+START_TEST(active_follows_another)
+    {
+        establish_actively();
+        cm.configs[0].decision = CM_CLOSE;
+        cm_configure();
+        cm_sent(CM_DREQ);
+        ck_assert_int_eq(cm_input(cm_of(CM_DREP, CM_HOST_ID, CM_ACTIVE_ID)), DROP_none);
+        connect_actively_as(CM_ACTIVE_ID + 1);
+        cm_nothing_sent();
+        cm_wait(CM_PAUSE_USEC - 1);
+        cm_nothing_sent();
+        cm_wait(1);
+        ck_assert_uint_eq(cm_sent(CM_REQ).local_id, CM_ACTIVE_ID + 1);
+        ck_assert_uint_eq(cm_conns_n(cm.conns), 1);
     }
 END_TEST
 
@@ -1499,6 +1526,7 @@ cm_conn_suite(void)
         second_answer_is_refused,
         answer_of_a_queue_pair_that_is_known,
         active_is_closed,
+        active_follows_another,
         closed_before_it_is_answered,
         active_messages_that_do_not_fit,
         listener_takes_its_time,
