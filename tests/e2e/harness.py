@@ -32,7 +32,7 @@ MTU = 4096
 QP_TIMEOUT = '18'
 
 # Seconds after which something hangs, on however busy a machine.
-PATIENCE = 60
+PATIENCE = 600
 
 
 class Failure(Exception):
