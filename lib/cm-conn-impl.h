@@ -16,9 +16,11 @@
 /* How a connection counts for its host: passive ones that the registry has not. */
 enum cm_counted { CM_COUNTS_NOT, CM_COUNTS_OPEN, CM_COUNTS_ENDED, N_CM_COUNTED };
 
+/* Each host that has ever had a passive connection: no more than the node has ports for. */
 struct cm_host {
     struct in6_addr addr;
     struct hash_entry by_addr;
+    uint64_t busy_until; /* with REQs at a rate of one in CM_REQ_USEC. */
     size_t n[N_CM_COUNTED];
 };
 
@@ -70,8 +72,9 @@ bool cm_conn_has_predecessor(const struct cm_conns *, const struct cm_conn *);
 struct cm_conn *cm_conn_by_qp(const struct cm_conns *, const struct in6_addr *proxy,
                               const struct in6_addr *host, uint32_t qpn);
 
-/* May the host have one more that the registry has not? */
-bool cm_conns_has_room(const struct cm_conns *, const struct in6_addr *host);
+/* May the host begin one more now?  It may not have too many that the registry has not, nor begin
+ * them too fast: each is work for the registry, however soon it is decided.  If so that is noted. */
+bool cm_conns_may_begin(struct cm_conns *, const struct in6_addr *host, uint64_t now);
 /* An ID for a passive connection. */
 uint32_t cm_conns_new_id(struct cm_conns *);
 /* A connection that nothing has happened to, shown and not registered.  No other has its ID. */

@@ -63,6 +63,14 @@ cm_conns_destroy(struct cm_conns *conns)
     hash_index_uninit(&conns->by_id);
     hash_index_uninit(&conns->by_remote);
     hash_index_uninit(&conns->by_qp);
+    for (size_t i = 0; i < conns->hosts.n_buckets; i++) {
+        while (conns->hosts.buckets[i]) {
+            struct cm_host *h = conns->hosts.buckets[i]->owner;
+
+            hash_index_remove(&conns->hosts, &h->by_addr);
+            free(h);
+        }
+    }
     hash_index_uninit(&conns->hosts);
     deadlines_uninit(&conns->deadlines);
     free(conns->list);
@@ -213,10 +221,6 @@ count(struct cm_conns *conns, struct cm_conn *c, enum cm_counted counted)
     h->n[counted]++;
     h->n[c->counted]--;
     c->counted = counted;
-    if (!h->n[CM_COUNTS_OPEN] && !h->n[CM_COUNTS_ENDED]) {
-        hash_index_remove(&conns->hosts, &h->by_addr);
-        free(h);
-    }
 }
 
 static enum cm_counted
@@ -228,11 +232,20 @@ counts_as(const struct cm_conn *c)
 }
 
 bool
-cm_conns_has_room(const struct cm_conns *conns, const struct in6_addr *host)
+cm_conns_may_begin(struct cm_conns *conns, const struct in6_addr *host, uint64_t now)
 {
-    const struct cm_host *h = find_host(conns, host);
+    struct cm_host *h = find_host(conns, host);
 
-    return !h || h->n[CM_COUNTS_OPEN] < CM_CONNS_PER_HOST;
+    if (!h) {
+        h = make_host(conns, host);
+    }
+    uint64_t busy_until = (h->busy_until > now ? h->busy_until : now) + CM_REQ_USEC;
+    if (h->n[CM_COUNTS_OPEN] == CM_CONNS_PER_HOST
+        || busy_until > now + (uint64_t) CM_REQS_AT_ONCE * CM_REQ_USEC) {
+        return false;
+    }
+    h->busy_until = busy_until;
+    return true;
 }
 
 bool

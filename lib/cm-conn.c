@@ -213,7 +213,7 @@ input_req(struct cm_conns *conns, const struct in6_addr *proxy, const struct in6
     if (c && !(DEFECT(CM_LATE_REQ) && c->known.state == CM_ENDED)) {
         return repeated_req(conns, c, m, now);
     }
-    if (!cm_conns_has_room(conns, host)) {
+    if (!cm_conns_may_begin(conns, host, now)) {
         return DROP_cm_full;
     }
     end_stale(conns, proxy, host, m->local_id, m->qpn, now);

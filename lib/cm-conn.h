@@ -147,7 +147,10 @@ void cm_conns_get(const struct cm_conns *, size_t i, struct cm_conn_info *);
 uint64_t cm_conns_version(const struct cm_conns *);
 
 /* Limits. */
-#define CM_CONNS_PER_HOST 256     /* passive ones that go on and that the registry has not. */
+#define CM_CONNS_PER_HOST 256 /* passive ones that go on and that the registry has not. */
+/* REQs of new connections that a host may make in a row, and what each costs it of that. */
+#define CM_REQS_AT_ONCE   256
+#define CM_REQ_USEC       20000
 #define CM_RETRY_USEC     500000  /* between two repetitions of a message. */
 #define CM_MAX_RETRY_USEC 4000000 /* ... of a REQ, and of a REP whose receiver sends MRAs. */
 #define CM_RETRIES        15      /* of REP and DREQ, before the connection ends. */

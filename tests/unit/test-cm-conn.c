@@ -718,9 +718,23 @@ START_TEST(requests_of_a_host_are_bounded)
         cm.configs[cm.n_configs++] = (struct cm_conn_config){
             .id = ID, .role = CM_PASSIVE, .proxy = cm.proxy, .host = cm.host};
         cm_configure();
+        cm_wait(CM_REQ_USEC);
         ck_assert_int_eq(cm_input(cm_req(99, 99)), DROP_none);
         ck_assert_int_eq(cm_input(cm_req(98, 98)), DROP_cm_full);
         cm_nothing_sent();
+    }
+END_TEST
+
+/* Even if each is decided at once. */
+START_TEST(requests_of_a_host_have_a_rate)
+    {
+        for (uint32_t i = 0; i < CM_REQS_AT_ONCE + 10; i++) {
+            ck_assert_int_eq(cm_input(cm_req(100 + i, 17)), DROP_none);
+            if (i + 1 >= CM_REQS_AT_ONCE) {
+                ck_assert_int_eq(cm_input(cm_req(99, 17)), DROP_cm_full);
+                cm_wait(CM_REQ_USEC);
+            }
+        }
     }
 END_TEST
 
@@ -728,6 +742,7 @@ END_TEST
 START_TEST(ended_ones_of_a_host_are_bounded)
     {
         for (uint32_t i = 0; i < 5 * CM_CONNS_PER_HOST; i++) {
+            cm_wait(CM_REQ_USEC);
             ck_assert_int_eq(cm_input(cm_req(100 + i, 100 + i)), DROP_none);
             ck_assert_int_eq(cm_input(cm_rej(100 + i, 0, CM_ABOUT_OTHER, CM_REJ_TIMEOUT)),
                              DROP_none);
@@ -1505,6 +1520,7 @@ cm_conn_suite(void)
         removed_is_forgotten_without_a_word,
         configuration_without_it_is_older,
         requests_of_a_host_are_bounded,
+        requests_of_a_host_have_a_rate,
         ended_ones_of_a_host_are_bounded,
         ids_in_use_are_skipped,
         keepalive_asks_the_kernel,
