@@ -30,6 +30,7 @@
 #include "ctl/plan/rollout.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "openvswitch/hmap.h"
+#include "svec.h"
 
 struct castd_node {
     const struct rrec_node *row;
@@ -49,6 +50,13 @@ struct castd_trees {
     struct castd_tree *trees; /* by node, in the order of castd.nodes. */
 };
 
+/* An RDMA-CM connection. */
+struct castd_connection {
+    const struct rrec_connection *row;
+    const struct plan_host
+        *host; /* of the program, if the group is due; NULL: none has the address. */
+};
+
 struct castd_group {
     struct hmap_node by_row;   /* in castd.groups_by_row. */
     struct hmap_node by_proxy; /* in castd.groups_by_proxy, if it has a Proxy Address. */
@@ -59,12 +67,14 @@ struct castd_group {
     const struct rrec_member **members;
     struct castd_trees trees; /* of its Proxy Address, in any epoch. */
     size_t n_connections, allocated_connections;
-    const struct rrec_connection **connections; /* of its Proxy Address. */
+    struct castd_connection *connections; /* of its Proxy Address. */
     size_t n_listeners, allocated_listeners;
     const struct rrec_listener **listeners;
 
     /* Of a group that is due. */
     struct rollout rollout; /* its first members are in the order of 'members'. */
+    struct svec newcomers;  /* hosts of members that castd_connect() has made. */
+    bool has_new_source;    /* castd_connect() has made one, beside 'source'. */
     bool changed;           /* one of its trees was written. */
     bool written;           /* anything was. */
 };
@@ -91,7 +101,7 @@ struct castd {
     size_t n_looked_at, n_written; /* rows, more or less. */
     struct castd_trees orphans;    /* trees of no group. */
     size_t n_strays, allocated_strays;
-    const struct rrec_connection **strays; /* connections of no group. */
+    struct castd_connection *strays; /* connections of no group. */
     struct hmap keys, node_keys;
     unsigned long *replication_ids; /* those in use; NULL: not known yet. */
 };

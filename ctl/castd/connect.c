@@ -13,8 +13,12 @@
  *   listener   connecting -> answered -> Member row -> (see may_begin()) accept -> ... -> ended:
  *              Member removed, and another row, as long as there is the Listener
  *
- * The row of an ended connection is deleted; a row that nobody wants any more is closed first, so
- * that the program is told.
+ * The row of an ended connection is deleted, and one at a node that is gone; a row that nobody wants
+ * any more is closed first, so that the program is told.  What has the number of a connection that
+ * has no row goes.
+ *
+ * What is made here takes effect with the next computation, which finds it in the registry: so a
+ * newcomer cannot miss an epoch that begins in this one.
  */
 #include <config.h>
 
@@ -32,6 +36,9 @@
 
 VLOG_DEFINE_THIS_MODULE(castd_connect);
 
+/* A program that goes without a word is noticed after three times this, if the group has no liveness
+ * time. */
+#define KEEPALIVE_MSEC    10000
 #define MAX_ACTIVE_NUMBER INT32_MAX /* above are those that agents give to passive ones. */
 
 static enum cm_state
@@ -149,6 +156,40 @@ find_member(const struct castd_group *g, const char *host)
     return NULL;
 }
 
+/* Does the host have a member, or will it? */
+static bool
+has_member(const struct castd_group *g, const char *host)
+{
+    return find_member(g, host) || svec_contains_unsorted(&g->newcomers, host);
+}
+
+/* Is another epoch to begin in this computation? */
+static bool
+epoch_ends(const struct castd_group *g)
+{
+    const struct rrec_group *row = g->row;
+
+    return !row->epoch || row->resets != row->epoch_resets
+           || (g->source && !g->source->epoch && row->source_epoch == row->epoch);
+}
+
+/* castd's own columns may be somebody else's nonsense. */
+static bool
+can_connect(const struct rrec_group *row)
+{
+    struct in6_addr proxy;
+
+    return ip6_parse(row->proxy, &proxy) && is_proxy_address(&proxy)
+           && row->designated_qpn >= QPN_MIN && row->designated_qpn <= QPN_MAX
+           && row->start_psn >= 0 && row->start_psn <= PSN_MASK;
+}
+
+static bool
+has_sane_qpn(const struct rrec_connection *row)
+{
+    return row->peer_qpn >= QPN_MIN && row->peer_qpn <= QPN_MAX;
+}
+
 static const struct rrec_member *
 own_member(const struct castd_group *g, const struct rrec_connection *row,
            const struct plan_host *host)
@@ -213,32 +254,48 @@ make_member(struct castd_group *g, const struct rrec_connection *row, const stru
     rrec_member_set_connection(m, &row->number, 1);
     rrec_member_set_want(m, "active");
     free(va);
+    svec_add(&g->newcomers, host->name);
     g->written = true;
     VLOG_INFO("group %s: %s has connected, QPN 0x%" PRIx64, g->row->name, host->name,
               row->peer_qpn);
 }
 
-/* The connection has ended: what it stood for goes with it. */
-static void
-finish(struct castd_group *g, const struct rrec_connection *row, const struct plan_host *host)
+static const struct rrec_connection *
+find_connection(const struct castd_group *g, const char *host, const int64_t *number, size_t n)
 {
-    const struct rrec_source *source = own_source(g, row, host);
-    const struct rrec_member *m = own_member(g, row, host);
+    for (size_t i = 0; i < g->n_connections; i++) {
+        const struct castd_connection *conn = &g->connections[i];
 
-    if (source) {
-        VLOG_INFO("group %s: source %s has gone (%s)", g->row->name, source->host,
-                  row->cause ? row->cause : "?");
+        if (is_of(conn->row, conn->host, host, number, n)) {
+            return conn->row;
+        }
+    }
+    return NULL;
+}
+
+/* What stands for a connection that has no row any more goes. */
+static void
+drop_unconnected(struct castd_group *g)
+{
+    const struct rrec_source *source = g->source;
+
+    if (source && source->n_connection
+        && !find_connection(g, source->host, source->connection, source->n_connection)) {
+        VLOG_INFO("group %s: source %s has gone", g->row->name, source->host);
         rrec_source_delete(source);
         g->source = NULL;
+        g->written = true;
     }
-    if (m) {
-        VLOG_INFO("group %s: %s has gone (%s)", g->row->name, m->host,
-                  row->cause ? row->cause : "?");
-        rrec_member_set_want(m, "removed");
-        rrec_member_set_connection(m, NULL, 0);
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct rrec_member *m = g->members[i];
+
+        if (m->n_connection && !find_connection(g, m->host, m->connection, m->n_connection)) {
+            VLOG_INFO("group %s: %s has gone", g->row->name, m->host);
+            rrec_member_set_want(m, "removed");
+            rrec_member_set_connection(m, NULL, 0);
+            g->written = true;
+        }
     }
-    rrec_connection_delete(row);
-    g->written = true;
 }
 
 /*
@@ -260,6 +317,8 @@ accept_program(const struct castd_group *g, const struct rrec_connection *row, i
     }
     group_answer_put(&answer, data);
     set_answer(row, data, sizeof data);
+    rrec_connection_set_keepalive(row, g->row->liveness ? MIN(g->row->liveness, UINT32_MAX)
+                                                        : KEEPALIVE_MSEC);
     rrec_connection_set_qpn(row, &qpn, 1);
     rrec_connection_set_psn(row, &g->row->start_psn, 1);
     decide(row, CM_ACCEPT);
@@ -293,7 +352,6 @@ request_source(const struct castd *c, struct castd_group *g, const struct rrec_c
         } else if (group->lost[0] && g->source->epoch) {
             reject(row, CM_REJ_CONSUMER, xasprintf("group %s: %s", group->name, group->status));
         } else if (g->source->epoch && group_serves(group)) {
-            rrec_connection_set_keepalive(row, group->liveness);
             accept_program(g, row, group->designated_qpn);
             set_status(row, xasprintf("source of epoch %" PRId64, group->epoch));
         } else {
@@ -307,6 +365,9 @@ request_source(const struct castd *c, struct castd_group *g, const struct rrec_c
                xasprintf("group %s has a source: %s, QPN 0x%" PRIx64, group->name, g->source->host,
                          g->source->qpn));
         return;
+    }
+    if (g->has_new_source) {
+        return; /* whether that stays is not known yet. */
     }
     if (!any_member(g)) {
         reject(row, CM_REJ_CONSUMER, xasprintf("group %s has no members", group->name));
@@ -322,9 +383,21 @@ request_source(const struct castd *c, struct castd_group *g, const struct rrec_c
     rrec_source_set_group(source, group);
     rrec_source_set_host(source, host->name);
     rrec_source_set_qpn(source, row->peer_qpn);
-    rrec_source_set_connection(source, &row->number, 1); /* epoch 0: allocated next. */
-    g->source = source;
+    rrec_source_set_connection(source, &row->number, 1); /* epoch 0: castd binds it. */
+    g->has_new_source = true;
     g->written = true;
+}
+
+/* Is this registration one that leaves?  Then the program waits for that. */
+static bool
+await_leaving(const struct rrec_member *m, const struct rrec_connection *row)
+{
+    if (!m || !strcmp(m->want, "active")) {
+        return false;
+    }
+    rrec_member_set_want(m, "removed");
+    set_status(row, xasprintf("waiting for %s's earlier registration to leave", m->host));
+    return true;
 }
 
 /* A program wants to be a receiver. */
@@ -336,15 +409,16 @@ request_receiver(const struct castd *c, struct castd_group *g, const struct rrec
     const struct rrec_member *m = find_member(g, host->name);
 
     if (m && m == own_member(g, row, host)) {
-        if (m->branch) {
+        if (strcmp(m->want, "active")) {
+            reject(row, CM_REJ_CONSUMER, xasprintf("%s was taken out", m->host));
+        } else if (m->branch) {
             accept_program(g, row,
                            m->n_designated_qpn ? m->designated_qpn[0] : group->designated_qpn);
             set_status(row, xasprintf("receiver"));
         }
         return;
     }
-    if (m && !strcmp(m->want, "removed")) {
-        set_status(row, xasprintf("waiting for %s's earlier registration to leave", m->host));
+    if (await_leaving(m, row)) {
         return;
     }
     if (m) {
@@ -363,6 +437,10 @@ request_receiver(const struct castd *c, struct castd_group *g, const struct rrec
     if (!node || node->role != NODE_SWITCH) {
         reject(row, CM_REJ_CONSUMER,
                xasprintf("%s cannot be a receiver: it is not behind a switch", host->name));
+        return;
+    }
+    if (has_member(g, host->name) || epoch_ends(g)) {
+        set_status(row, xasprintf("waiting for its turn"));
         return;
     }
     make_member(g, row, host,
@@ -395,7 +473,10 @@ request(const struct castd *c, struct castd_group *g, const struct rrec_connecti
                          g->row->mtu, mtu));
     } else if (!host) {
         reject(row, CM_REJ_CONSUMER, xasprintf("no host has address %s", row->address));
-    } else if (!g->row->epoch || g->row->resets != g->row->epoch_resets) {
+    } else if (!has_sane_qpn(row)) {
+        reject(row, CM_REJ_UNSUPPORTED,
+               xasprintf("QPN 0x%" PRIx64 " is no queue pair's", row->peer_qpn));
+    } else if (!can_connect(g->row) || epoch_ends(g)) {
         set_status(row, xasprintf("waiting for the group's epoch"));
     } else if (receiver_request_get(&receiver, data, private_data(row, data))) {
         request_receiver(c, g, row, host, &receiver);
@@ -412,9 +493,12 @@ check_passive(struct castd_group *g, const struct rrec_connection *row,
     const struct rrec_source *source = own_source(g, row, host);
     const struct rrec_member *m = own_member(g, row, host);
 
-    if (source ? source->epoch != g->row->epoch : !m || member_is_lost(m)) {
-        end(row, source || m ? xasprintf("%s", m ? m->lost : "the group has begun another epoch")
-                             : xasprintf("it was replaced or removed"));
+    if (source && source->epoch && source->epoch != g->row->epoch) {
+        end(row, xasprintf("the group has begun another epoch"));
+    } else if (m && member_is_lost(m)) {
+        end(row, xasprintf("%s", m->lost));
+    } else if (!source && (!m || strcmp(m->want, "active"))) {
+        end(row, xasprintf("it was replaced or taken out"));
     }
 }
 
@@ -442,11 +526,17 @@ take_answer(struct castd_group *g, const struct rrec_connection *row, const stru
     uint8_t data[CM_PRIVATE_SIZE];
     char *error;
 
-    if (old) {
-        set_status(row, !strcmp(old->want, "removed")
-                            ? xasprintf("waiting for its earlier registration to leave")
-                            : xasprintf("%s is registered with QPN 0x%" PRIx64 " already",
-                                        host->name, old->qpn));
+    if (await_leaving(old, row)) {
+        return;
+    }
+    if (has_member(g, host->name) || epoch_ends(g)) {
+        set_status(row, old ? xasprintf("%s is registered with QPN 0x%" PRIx64 " already",
+                                        host->name, old->qpn)
+                            : xasprintf("waiting for its turn"));
+        return;
+    }
+    if (!has_sane_qpn(row)) {
+        end(row, xasprintf("QPN 0x%" PRIx64 " is no queue pair's", row->peer_qpn));
         return;
     }
     if (!private_data_parse(listener->private_data, &layout, &error)
@@ -471,13 +561,15 @@ may_begin(const struct castd_group *g, const struct rrec_member *m)
 }
 
 static void
-check_active(struct castd_group *g, const struct rrec_connection *row, const struct plan_host *host)
+check_active(const struct castd *c, struct castd_group *g, const struct rrec_connection *row,
+             const struct plan_host *host)
 {
     const struct rrec_listener *listener = find_listener(g, host);
+    const struct plan_node *node = connecting_node(c, host);
     const struct rrec_member *m = own_member(g, row, host);
     enum cm_state state = state_of(row);
 
-    if (!listener || listener->port != row->port) {
+    if (!listener || listener->port != row->port || !node || strcmp(node->name, row->node)) {
         end(row, xasprintf("%s is not to be connected any more", host ? host->name : "its host"));
     } else if (m && (member_is_lost(m) || strcmp(m->want, "active"))) {
         end(row, xasprintf("%s", m->lost[0] ? m->lost : "it was taken out"));
@@ -491,14 +583,32 @@ check_active(struct castd_group *g, const struct rrec_connection *row, const str
     }
 }
 
+/* Is a node about to connect to this program, or has done so? */
 static bool
-has_active(const struct castd_group *g, const struct castd *c, const struct rrec_listener *listener)
+has_active(const struct castd *c, const struct castd_group *g, const struct rrec_listener *listener)
 {
     for (size_t i = 0; i < g->n_connections; i++) {
-        const struct rrec_connection *row = g->connections[i];
-        const struct plan_host *host = find_host(c, row);
+        const struct castd_connection *conn = &g->connections[i];
+        const struct plan_node *node =
+            !is_passive(conn->row) && conn->host && !strcmp(conn->host->name, listener->host)
+                ? connecting_node(c, conn->host)
+                : NULL;
 
-        if (!is_passive(row) && host && !strcmp(host->name, listener->host)) {
+        if (node && !strcmp(node->name, conn->row->node)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* No number is used twice at a node, nor one that somebody else has written there. */
+static bool
+is_in_use(const struct castd *c, const char *node, int64_t number)
+{
+    const struct rrec_connection *row;
+
+    RREC_CONNECTION_FOR_EACH (row, c->idl) {
+        if (row->number == number && !strcmp(row->node, node)) {
             return true;
         }
     }
@@ -514,6 +624,9 @@ begin(struct castd *c, struct castd_group *g, const struct rrec_listener *listen
     int64_t number = MAX(c->global->next_connection, 1);
     const struct rrec_group *row = g->row;
 
+    while (node && number <= MAX_ACTIVE_NUMBER && is_in_use(c, node->name, number)) {
+        number++;
+    }
     if (!node || number > MAX_ACTIVE_NUMBER) {
         char *status = node ? xasprintf("there is no connection number left")
                             : xasprintf("%s is not behind a switch", listener->host);
@@ -543,28 +656,57 @@ begin(struct castd *c, struct castd_group *g, const struct rrec_listener *listen
  * All.
  */
 
+/* Is nothing more to be heard of it?  A node that is gone says nothing. */
+static bool
+is_over(const struct castd *c, const struct rrec_connection *row)
+{
+    return state_of(row) == CM_ENDED || !plan_find_node(&c->topology, row->node);
+}
+
+static void
+delete_row(const struct rrec_connection *row)
+{
+    VLOG_INFO("group %s: connection of %s has ended (%s)", row->group, row->address,
+              row->cause ? row->cause : "its node is gone");
+    rrec_connection_delete(row);
+}
+
 /* One connection of a group; NULL: of none. */
 static void
-step(const struct castd *c, struct castd_group *g, const struct rrec_connection *row)
+step(const struct castd *c, struct castd_group *g, const struct castd_connection *conn)
 {
-    const struct plan_host *host = find_host(c, row);
+    const struct rrec_connection *row = conn->row;
 
     rrec_connection_set_group(row, g ? g->row->name : "");
-    if (state_of(row) == CM_ENDED) {
-        if (g) {
-            finish(g, row, host);
-        } else {
-            rrec_connection_delete(row);
-        }
-    } else if (is_passive(row) && !row->decision) {
-        request(c, g, row, host);
+    if (is_passive(row) && !row->decision) {
+        request(c, g, row, conn->host);
     } else if (!g) {
         end(row, xasprintf("no group has Proxy Address %s", row->proxy));
     } else if (is_passive(row)) {
-        check_passive(g, row, host);
+        check_passive(g, row, conn->host);
     } else {
-        check_active(g, row, host);
+        check_active(c, g, row, conn->host);
     }
+}
+
+/* A connection that has ended makes room for another. */
+static void
+delete_ended(const struct castd *c, struct castd_group *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->n_connections; i++) {
+        struct castd_connection conn = g->connections[i];
+
+        if (is_over(c, conn.row)) {
+            delete_row(conn.row);
+            g->written = true;
+        } else {
+            conn.host = find_host(c, conn.row);
+            g->connections[n++] = conn;
+        }
+    }
+    g->n_connections = n;
 }
 
 void
@@ -573,18 +715,13 @@ castd_connect(struct castd *c)
     for (size_t i = 0; i < c->n_due; i++) {
         struct castd_group *g = c->due[i];
 
-        /* A connection that has ended makes room for another. */
+        delete_ended(c, g);
+        drop_unconnected(g);
         for (size_t j = 0; j < g->n_connections; j++) {
-            if (state_of(g->connections[j]) == CM_ENDED) {
-                step(c, g, g->connections[j]);
-                g->connections[j--] = g->connections[--g->n_connections];
-            }
+            step(c, g, &g->connections[j]);
         }
-        for (size_t j = 0; j < g->n_connections; j++) {
-            step(c, g, g->connections[j]);
-        }
-        for (size_t j = 0; j < g->n_listeners && g->row->epoch; j++) {
-            if (!has_active(g, c, g->listeners[j])) {
+        for (size_t j = 0; j < g->n_listeners && can_connect(g->row); j++) {
+            if (!has_active(c, g, g->listeners[j])) {
                 begin(c, g, g->listeners[j]);
             }
         }
@@ -595,6 +732,10 @@ void
 castd_connect_rest(struct castd *c)
 {
     for (size_t i = 0; i < c->n_strays; i++) {
-        step(c, NULL, c->strays[i]);
+        if (is_over(c, c->strays[i].row)) {
+            delete_row(c->strays[i].row);
+        } else {
+            step(c, NULL, &c->strays[i]);
+        }
     }
 }

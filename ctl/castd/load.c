@@ -240,7 +240,7 @@ check_group(const struct castd *c, struct castd_group *g)
         changed |= has_changed(c, &g->listeners[i]->header_);
     }
     for (size_t i = 0; i < g->n_connections; i++) {
-        changed |= has_changed(c, &g->connections[i]->header_);
+        changed |= has_changed(c, &g->connections[i].row->header_);
     }
     for (size_t i = 0; i < g->trees.n; i++) {
         const struct rrec_tree_node *row = g->trees.trees[i].row;
@@ -350,14 +350,14 @@ load_connections(struct castd *c)
     }
     RREC_CONNECTION_FOR_EACH (row, c->idl) {
         struct castd_group *g = find_proxy(c, row->proxy);
-        const struct rrec_connection ***rows = g ? &g->connections : &c->strays;
+        struct castd_connection **rows = g ? &g->connections : &c->strays;
         size_t *n = g ? &g->n_connections : &c->n_strays;
         size_t *allocated = g ? &g->allocated_connections : &c->allocated_strays;
 
         if (*n == *allocated) {
             *rows = x2nrealloc(*rows, allocated, sizeof **rows);
         }
-        (*rows)[(*n)++] = row;
+        (*rows)[(*n)++] = (struct castd_connection){.row = row};
     }
 }
 
@@ -441,6 +441,7 @@ release(struct castd *c)
         c->n_looked_at += size_of(c->due[i]);
         c->n_written += c->due[i]->written ? size_of(c->due[i]) : 0;
         rollout_uninit(&c->due[i]->rollout);
+        svec_destroy(&c->due[i]->newcomers);
     }
     c->n_due = 0;
 }
@@ -454,6 +455,7 @@ take(struct castd *c, struct castd_group *g)
         c->due = x2nrealloc(c->due, &c->allocated_due, sizeof *c->due);
     }
     c->due[c->n_due++] = g;
+    svec_init(&g->newcomers);
     load_settings(&r->group, g->row);
     if (g->n_members) {
         qsort(g->members, g->n_members, sizeof *g->members, compare_members);

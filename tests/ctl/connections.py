@@ -28,15 +28,20 @@ def connection(w, number):
     return rows[0] if rows else None
 
 
-def request(w, host, number=NUMBER, data=b'', proxy=None, **columns):
-    """The host's agent reports a REQ."""
+def requested(w, host, number=NUMBER, data=b'', proxy=None, **columns):
+    """What the host's agent writes that has got a REQ."""
     row = {'node': NODE[host], 'number': number, 'role': 'passive', 'address': ADDRESS[host],
            'proxy': proxy or w.show()['proxy'], 'port': PORT, 'state': 'requested',
            'remote_id': 5, 'transaction': '00000000000000a1', 'peer_qpn': 0x21, 'peer_psn': 0x4321,
            'peer_mtu': 1024, 'peer_data': data.ljust(56, b'\0').hex(), 'timeout': 0, 'keepalive': 0,
            'answer': '', 'group': '', 'status': ''}
     row.update(columns)
-    w.db.transact({'op': 'insert', 'table': 'Connection', 'row': row})
+    return {'op': 'insert', 'table': 'Connection', 'row': row}
+
+
+def request(w, *args, **columns):
+    """The host's agent reports a REQ."""
+    w.db.transact(requested(w, *args, **columns))
 
 
 def report(w, number, **columns):
@@ -322,5 +327,103 @@ def elsewhere(w):
     check_equal('connections', connections(w), [])
 
 
+#
+# What comes together, and what is missing.
+#
+
+RECEIVER = b'receiver' + region()
+
+
+def two_at_once(w):
+    """Two programs of one host in one report: one is a member, the other is told so."""
+    group(w)
+    w.db.transact(requested(w, 'r1', NUMBER, RECEIVER),
+                  requested(w, 'r1', NUMBER + 1, RECEIVER, peer_qpn=0x22))
+    accepted = wait_until('one is accepted', lambda: [
+        n for n in (NUMBER, NUMBER + 1) if decision(w, n) == 'accept'])[0]
+    check_equal('member', member(w, 'r1')['connection'], accepted)
+    rejected(w, 2 * NUMBER + 1 - accepted, 28, 'registered in group g')
+    w.settled()
+
+
+def epoch_begins(w):
+    """A source goes, another comes, and a receiver with it, all in one report."""
+    group(w)
+    w.castctl('member add g r2 --qpn 17 --keep')
+    connected_source(w)
+    w.db.transact(requested(w, 'h0', NUMBER + 1, peer_qpn=0x22),
+                  requested(w, 'r1', NUMBER + 2, RECEIVER),
+                  {'op': 'update', 'table': 'Connection', 'row': {'state': 'ended', 'cause': 'dreq'},
+                   'where': [['number', '==', NUMBER], ['node', '==', 'a0']]})
+    decided(w, NUMBER + 2, 'accept')
+    check_equal('epochs', (w.show()['epoch'], w.db.row('Source')['epoch'], member(w, 'r1')['epoch']),
+                (2, 2, 2))
+    check_equal('source', w.db.row('Source')['qpn'], 0x22)
+
+
+def nonsense(w):
+    """Queue pairs that cannot be."""
+    group(w)
+    w.castctl('member add g r2 --qpn 17')
+    for qpn in 0, 1, 0xffffff:
+        request(w, 'h0', peer_qpn=qpn)
+        rejected(w, NUMBER, 5, 'QPN 0x%x is no queue pair' % qpn)
+        request(w, 'r1', data=RECEIVER, peer_qpn=qpn)
+        rejected(w, NUMBER, 5, 'QPN 0x%x is no queue pair' % qpn)
+    number = listener(w)
+    answered(w, number, peer_qpn=0xffffff)
+    decided(w, number, 'close')
+    w.settled()
+
+
+def row_gone(w):
+    """What stands for a connection goes with its row, however that went."""
+    group(w)
+    request(w, 'r1', data=RECEIVER)
+    decided(w, NUMBER, 'accept')
+    connected_source(w, NUMBER + 1)
+    w.db.transact({'op': 'delete', 'table': 'Connection', 'where': []})
+    w.apply_all_until('nobody is there', lambda: not w.db.rows('Source') and not member(w, 'r1'))
+
+
+def node_gone(w):
+    """A node that is deleted cannot say that its connections have ended."""
+    group(w)
+    number = listener(w, 'r9')
+    answered(w, number)
+    decided(w, number, 'accept')
+    for command in 'member remove g r9', 'link del n2:tr9', 'link del n1:n2', 'node del n2':
+        w.castctl(command)
+        w.apply_all_until('it has been applied', lambda: True)
+    w.apply_all_until('no connection is left', lambda: not connections(w))
+
+
+def program_moves(w):
+    """The program is connected by the node that its host is behind."""
+    group(w)
+    number = listener(w, 'r9')
+    w.cut_host('n2', 'r9')
+    w.castctl('link add n1:tr9 r9:tr9')
+    decided(w, number, 'close')
+    gone(w, number, 'decision')
+    again = begun(w, 'r9', number)
+    check_equal('node', connection(w, again)['node'], 'n1')
+
+
+def leaves(w):
+    """A member that is told to leave: its program is told so, and may come again."""
+    group(w)
+    request(w, 'r1', data=RECEIVER)
+    decided(w, NUMBER, 'accept')
+    report(w, NUMBER, state='established')
+    w.castctl('member leave g r1')
+    decided(w, NUMBER, 'close')
+    gone(w, NUMBER, 'decision')
+    request(w, 'r1', NUMBER + 1, data=RECEIVER, peer_qpn=0x22)
+    decided(w, NUMBER + 1, 'accept')
+    check_equal('QPN', member(w, 'r1')['qpn'], 0x22)
+
+
 CASES = (source, another_source, source_replaced, refusals, group_goes, listens, listens_late,
-         bad_answers, receiver_connects, elsewhere)
+         bad_answers, receiver_connects, elsewhere, two_at_once, epoch_begins, nonsense, row_gone,
+         node_gone, program_moves, leaves)
