@@ -13,7 +13,8 @@
 #include "lib/deadlines.h"
 #include "lib/hash-index.h"
 
-/* How a connection counts for its host: passive ones that the registry has not. */
+/* How a connection counts for its host: passive ones that the registry has not, or has not decided
+ * on, or has not deleted though they have ended. */
 enum cm_counted { CM_COUNTS_NOT, CM_COUNTS_OPEN, CM_COUNTS_ENDED, N_CM_COUNTED };
 
 /* Each host that has ever had a passive connection: no more than the node has ports for. */
@@ -83,6 +84,8 @@ cm_conn_make(struct cm_conns *, const struct cm_conn_config *, const struct cm_k
 void cm_conn_forget(struct cm_conns *, struct cm_conn *);
 /* 'known' or 'registered' has changed: finds it by it, counts it, shows it. */
 void cm_conn_changed(struct cm_conns *, struct cm_conn *);
+/* Its configuration has changed: counts it. */
+void cm_conn_count(struct cm_conns *, struct cm_conn *);
 /* It is not shown any more; recognised it still is. */
 void cm_conn_hide(struct cm_conns *, struct cm_conn *);
 /* More that have ended than are to be remembered? */

@@ -223,12 +223,22 @@ count(struct cm_conns *conns, struct cm_conn *c, enum cm_counted counted)
     c->counted = counted;
 }
 
+/* Whatever the registry is about to do with it, or has not done yet, counts. */
 static enum cm_counted
 counts_as(const struct cm_conn *c)
 {
-    return c->config.role != CM_PASSIVE || c->registered ? CM_COUNTS_NOT
-           : c->known.state == CM_ENDED                  ? CM_COUNTS_ENDED
-                                                         : CM_COUNTS_OPEN;
+    bool ended = c->known.state == CM_ENDED;
+
+    return c->config.role != CM_PASSIVE                  ? CM_COUNTS_NOT
+           : !c->registered                              ? ended ? CM_COUNTS_ENDED : CM_COUNTS_OPEN
+           : ended || c->config.decision == CM_UNDECIDED ? CM_COUNTS_OPEN
+                                                         : CM_COUNTS_NOT;
+}
+
+void
+cm_conn_count(struct cm_conns *conns, struct cm_conn *c)
+{
+    count(conns, c, counts_as(c));
 }
 
 bool
@@ -240,7 +250,7 @@ cm_conns_may_begin(struct cm_conns *conns, const struct in6_addr *host, uint64_t
         h = make_host(conns, host);
     }
     uint64_t busy_until = (h->busy_until > now ? h->busy_until : now) + CM_REQ_USEC;
-    if (h->n[CM_COUNTS_OPEN] == CM_CONNS_PER_HOST
+    if (h->n[CM_COUNTS_OPEN] >= CM_CONNS_PER_HOST
         || busy_until > now + (uint64_t) CM_REQS_AT_ONCE * CM_REQ_USEC) {
         return false;
     }
@@ -347,7 +357,7 @@ cm_conn_changed(struct cm_conns *conns, struct cm_conn *c)
         hash_index_insert(&conns->by_qp, &c->by_qp,
                           hash_of(&c->config.proxy, &c->config.host, c->known.qpn), c);
     }
-    count(conns, c, counts_as(c));
+    cm_conn_count(conns, c);
     if (!c->list_pos) {
         show(conns, c);
     }

@@ -28,10 +28,15 @@
 
 #include <string.h>
 
+#include "lib/address-plan.h"
 #include "lib/cm-conn-impl.h"
 #include "lib/defect.h"
 
-#define FIRST_QPN 2 /* 0 and 1 are the special queue pairs. */
+static bool
+is_qpn(uint32_t qpn)
+{
+    return qpn >= QPN_MIN && qpn <= QPN_MAX;
+}
 
 /* States. */
 
@@ -58,9 +63,9 @@ end(struct cm_conns *conns, struct cm_conn *c, enum cm_cause cause, uint64_t now
     enter(conns, c, CM_ENDED);
     /* Who has too many forgets with the next call of cm_conns_timer(). */
     cm_conn_set_timer(conns, c,
-                      c->counted == CM_COUNTS_NOT     ? UINT64_MAX
-                      : cm_conn_is_too_many(conns, c) ? now
-                                                      : now + CM_LINGER_USEC);
+                      c->config.role == CM_ACTIVE || c->registered ? UINT64_MAX
+                      : cm_conn_is_too_many(conns, c)              ? now
+                                                                   : now + CM_LINGER_USEC);
 }
 
 /* The program may not know: it is told once, as far as one message does it. */
@@ -152,7 +157,7 @@ refuse_req(struct cm_conns *conns, const struct in6_addr *proxy, const struct in
     } else if (!m->local_id) {
         reason = CM_REJ_COMM_ID;
     } else if (!m->ip_header || memcmp(&m->ip_src, host, sizeof *host)
-               || memcmp(&m->ip_dst, proxy, sizeof *proxy) || m->qpn < FIRST_QPN) {
+               || memcmp(&m->ip_dst, proxy, sizeof *proxy) || !is_qpn(m->qpn)) {
         reason = CM_REJ_UNSUPPORTED;
     } else {
         return false;
@@ -238,7 +243,7 @@ first_rep(struct cm_conns *conns, struct cm_conn *c, const struct cm_msg *m, uin
 {
     const struct in6_addr *proxy = &c->config.proxy, *host = &c->config.host;
 
-    if (!m->local_id || m->qpn < FIRST_QPN) {
+    if (!m->local_id || !is_qpn(m->qpn)) {
         cm_answer_rej(conns, proxy, host, m, CM_REJ_UNSUPPORTED);
         return DROP_cm_state;
     }
@@ -658,6 +663,7 @@ configure(struct cm_conns *conns, const struct cm_conn_config *config, uint64_t 
     }
     bool other_keepalive = c->config.keepalive_msec != config->keepalive_msec;
     c->config = *config;
+    cm_conn_count(conns, c);
     c->in_config = conns->n_configs;
     if (!c->registered) {
         c->registered = true;

@@ -147,7 +147,8 @@ void cm_conns_get(const struct cm_conns *, size_t i, struct cm_conn_info *);
 uint64_t cm_conns_version(const struct cm_conns *);
 
 /* Limits. */
-#define CM_CONNS_PER_HOST 256 /* passive ones that go on and that the registry has not. */
+/* Passive ones that the registry has not, has not decided on, or has not deleted. */
+#define CM_CONNS_PER_HOST 256
 /* REQs of new connections that a host may make in a row, and what each costs it of that. */
 #define CM_REQS_AT_ONCE   256
 #define CM_REQ_USEC       20000

@@ -719,6 +719,12 @@ START_TEST(requests_of_a_host_are_bounded)
             .id = ID, .role = CM_PASSIVE, .proxy = cm.proxy, .host = cm.host};
         cm_configure();
         cm_wait(CM_REQ_USEC);
+        ck_assert_int_eq(cm_input(cm_req(99, 99)), DROP_cm_full);
+        cm_nothing_sent();
+        /* ... once it is decided. */
+        cm.configs[cm.n_configs - 1].decision = CM_ACCEPT;
+        cm_configure();
+        cm_sent(CM_REP);
         ck_assert_int_eq(cm_input(cm_req(99, 99)), DROP_none);
         ck_assert_int_eq(cm_input(cm_req(98, 98)), DROP_cm_full);
         cm_nothing_sent();
