@@ -221,8 +221,8 @@ fuzz_src := $(wildcard tests/fuzz/*.c)
 net_src := $(wildcard tests/net/test-*.c) tests/net/port-fixture.c
 perf_src := $(wildcard tests/perf/*.c)
 bench_dp_src := $(wildcard bench/dp/*.c)
-castcrowd_src := tests/net/castcrowd.c tests/net/model-host.c
-castmodel_src := $(filter-out $(net_src) tests/net/castcrowd.c,$(wildcard tests/net/*.c)) bench/castbench/registry.c \
+castcrowd_src := $(addprefix tests/net/,castcrowd.c command-line.c model-host.c)
+castmodel_src := $(filter-out $(net_src) $(addprefix tests/net/,castcrowd.c command-line.c),$(wildcard tests/net/*.c)) bench/castbench/registry.c \
         bench/castbench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
 examples_src := $(wildcard examples/*.c)

@@ -24,8 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "tests/net/command-line.h"
 #include "tests/net/model-host.h"
 
 #define MAX_HOSTS     16
@@ -373,66 +373,12 @@ show(char *words[])
     return NULL;
 }
 
-static const struct command {
-    const char *name;
-    unsigned n_words; /* behind the name. */
-    const char *(*function)(char *words[]);
-    bool answers; /* it prints the answer. */
-} commands[] = {
+static const struct command commands[] = {
     {"host", 2, add_host, false},         {"source", 9, add_source, false},
     {"receiver", 8, add_receiver, false}, {"drop", 2, drop_receiver, false},
     {"pace", 2, set_pace, false},         {"show", 1, show, true},
-    {"forget", 1, forget, false},
+    {"forget", 1, forget, false},         {0},
 };
-
-static void
-do_command(char *line)
-{
-    char *words[16], *save = NULL;
-    const char *why = "no such command, or another number of words";
-    unsigned n = 0;
-
-    for (char *w = strtok_r(line, " \n", &save); w && n < 16; w = strtok_r(NULL, " \n", &save)) {
-        words[n++] = w;
-    }
-    for (size_t i = 0; n && i < sizeof commands / sizeof *commands; i++) {
-        const struct command *c = &commands[i];
-
-        if (!strcmp(c->name, words[0]) && c->n_words == n - 1) {
-            why = c->function(&words[1]);
-            if (!why && !c->answers) {
-                puts("ok");
-            }
-        }
-    }
-    if (why) {
-        printf("error: %s\n", why);
-    }
-    fflush(stdout);
-}
-
-/* Does what is on standard input; false: it has ended. */
-static bool
-read_commands(void)
-{
-    static char buffer[1 << 16];
-    static size_t n;
-    ssize_t got = read(STDIN_FILENO, buffer + n, sizeof buffer - n);
-    char *line = buffer, *end;
-
-    if (got <= 0) {
-        return false;
-    }
-    n += (size_t) got;
-    while ((end = memchr(line, '\n', n)) != NULL) {
-        *end++ = '\0';
-        n -= (size_t) (end - line);
-        do_command(line);
-        line = end;
-    }
-    memmove(buffer, line, n);
-    return n < sizeof buffer;
-}
 
 int
 main(void)
@@ -459,7 +405,7 @@ main(void)
                 model_host_receive(&hosts[i].model, now_usec());
             }
         }
-        if (fds[0].revents && !read_commands()) {
+        if (fds[0].revents && !commands_read(commands)) {
             return 0;
         }
     }

@@ -79,16 +79,22 @@ model_host_close(struct model_host *h)
     close(h->tx_fd);
 }
 
-/* What the kernel does not take is lost, as in rdma_rxe: the sender's timer sees to it. */
+void
+model_host_send(const struct model_host *h, const uint8_t *ip, size_t len)
+{
+    struct sockaddr_in6 to = socket_address(&((const struct ip6_hdr_wire *) ip)->dst, 0);
+
+    if (sendto(h->tx_fd, ip, len, 0, (struct sockaddr *) &to, sizeof to) < 0) {
+        perror("sendto");
+    }
+}
+
 static void
 transmit(void *aux, const uint8_t *ip, size_t len)
 {
     const struct model_qp *qp = aux;
-    struct sockaddr_in6 to = socket_address(&((const struct ip6_hdr_wire *) ip)->dst, 0);
 
-    if (sendto(qp->host->tx_fd, ip, len, 0, (struct sockaddr *) &to, sizeof to) < 0) {
-        perror("sendto");
-    }
+    model_host_send(qp->host, ip, len);
 }
 
 static void
@@ -172,6 +178,9 @@ datagram_input(struct model_host *h, uint8_t *ip, size_t payload_len,
         rc_input(ep, ip, HEADERS_LEN + payload_len, now);
     } else {
         h->n_stray++;
+        if (h->other) {
+            h->other(h->other_aux, ip, HEADERS_LEN + payload_len, now);
+        }
     }
 }
 

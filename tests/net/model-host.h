@@ -34,6 +34,9 @@ struct model_host {
     size_t n_qps; /* places that are or were in use. */
     struct model_qp qps[MODEL_HOST_MAX_QPS];
     uint64_t n_stray; /* packets received for no queue pair of this host. */
+    /* Gets those, from the IPv6 header on; NULL: nobody does. */
+    void (*other)(void *other_aux, const uint8_t *ip, size_t len, uint64_t now);
+    void *other_aux;
 };
 
 /* 0 or a positive errno; then there is nothing to close. */
@@ -47,6 +50,10 @@ model_host_add(struct model_host *, struct rc_config, model_complete *, void *au
 
 /* Removes the queue pair with this number, if there is one. */
 void model_host_remove(struct model_host *, uint32_t qpn);
+
+/* Sends a packet of this host's that begins with its IPv6 header.  What the kernel does not take is
+ * lost, as in rdma_rxe: the sender's timer sees to it. */
+void model_host_send(const struct model_host *, const uint8_t *ip, size_t len);
 
 /* Gives the queue pairs what has arrived. */
 void model_host_receive(struct model_host *, uint64_t now);
