@@ -188,7 +188,8 @@ cm_kernel_connect(struct cm_kernel *k, const struct in6_addr *proxy, uint16_t po
 }
 
 void
-cm_kernel_accept(struct cm_kernel *k, struct cm_kernel_id *id, uint32_t qpn, uint64_t now)
+cm_kernel_accept(struct cm_kernel *k, struct cm_kernel_id *id, uint32_t qpn, const void *data,
+                 uint16_t len, uint64_t now)
 {
     struct cm_msg m = message(id, CM_REP);
 
@@ -198,6 +199,10 @@ cm_kernel_accept(struct cm_kernel *k, struct cm_kernel_id *id, uint32_t qpn, uin
     id->local_qpn = qpn;
     m.qpn = qpn;
     m.ca_guid = k->guid;
+    m.private_len = len;
+    if (len) {
+        memcpy(m.private_data, data, len);
+    }
     become(id, KERNEL_REP_SENT);
     post_waiting(k, id, &m, now);
 }

@@ -76,7 +76,9 @@ void cm_kernel_boot(struct cm_kernel *, uint32_t first_id);
 
 struct cm_kernel_id *cm_kernel_connect(struct cm_kernel *, const struct in6_addr *proxy,
                                        uint16_t port, uint32_t qpn, unsigned program, uint64_t now);
-void cm_kernel_accept(struct cm_kernel *, struct cm_kernel_id *, uint32_t qpn, uint64_t now);
+/* 'len' bytes of private data, up to CM_REP_PRIVATE_LEN. */
+void cm_kernel_accept(struct cm_kernel *, struct cm_kernel_id *, uint32_t qpn, const void *data,
+                      uint16_t len, uint64_t now);
 void cm_kernel_reject(struct cm_kernel *, struct cm_kernel_id *);
 void cm_kernel_confirm(struct cm_kernel *, struct cm_kernel_id *);
 /* rdma_disconnect(). */

@@ -409,7 +409,7 @@ program_acts(void *aux, unsigned p, unsigned life)
             cm_kernel_reject(k, id);
             cm_kernel_destroy(k, id);
         } else {
-            cm_kernel_accept(k, id, free_qpn(lab, k), lab->f.now);
+            cm_kernel_accept(k, id, free_qpn(lab, k), NULL, 0, lab->f.now);
         }
         break;
     case KERNEL_MRA_REP_SENT: cm_kernel_confirm(k, id); break;
