@@ -222,12 +222,13 @@ net_src := $(wildcard tests/net/test-*.c) tests/net/port-fixture.c
 perf_src := $(wildcard tests/perf/*.c)
 bench_dp_src := $(wildcard bench/dp/*.c)
 castcrowd_src := $(addprefix tests/net/,castcrowd.c command-line.c model-host.c)
-castmodel_src := $(filter-out $(net_src) $(addprefix tests/net/,castcrowd.c command-line.c),$(wildcard tests/net/*.c)) bench/castbench/registry.c \
+castcm_src := $(addprefix tests/net/,castcm.c command-line.c model-host.c)
+castmodel_src := $(filter-out $(net_src) $(addprefix tests/net/,castcm.c castcrowd.c command-line.c),$(wildcard tests/net/*.c)) bench/castbench/registry.c \
         bench/castbench/content.c
 verbs_src := $(wildcard tests/verbs/*.c)
 examples_src := $(wildcard examples/*.c)
 
-plain_src := $(sort $(lib_src) $(bench_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(castcrowd_src) $(api_test_src) \
+plain_src := $(sort $(lib_src) $(bench_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(castcrowd_src) $(castcm_src) $(api_test_src) \
         $(fake_verbs_src) $(bench_dp_src) $(examples_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
         $(api_src) $(fuzz_src) $(sim_src) $(perf_src)
@@ -358,9 +359,11 @@ $(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuz
         $(LIBCASTFWD) $(CLIENT)
 $(FUZZERS): LIBS = -lyaml $(LIBS_CAST) $(LIBS_OVS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer)
 
-NET := $(if $(net_src),$(B)/tests/net $(B)/tests/castcrowd)
+NET := $(if $(net_src),$(B)/tests/net $(B)/tests/castcrowd $(B)/tests/castcm)
 $(B)/tests/castcrowd: $(call objs,$(castcrowd_src) tests/model/rc-endpoint.c) $(LIBCAST)
 $(B)/tests/castcrowd: LIBS = $(LIBS_CAST)
+$(B)/tests/castcm: $(call objs,$(castcm_src) $(addprefix tests/model/,cm-kernel.c rc-endpoint.c)) $(LIBCAST)
+$(B)/tests/castcm: LIBS = $(LIBS_CAST)
 $(B)/tests/net: $(call objs,$(net_src) $(addprefix tests/unit/,hex.c uso-frames.c)) $(LIBCAST)
 $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 
@@ -437,6 +440,7 @@ LONG_TIERS = \
     sim-compare-long='build/tests/castsim --compare' \
     ctl-scale=tests/ctl/scale \
     net-joins=tests/net/joins \
+    net-connects=tests/net/connects \
     net-joining-long='env LONG=1 tests/net/run joining' \
     bench-dp-long='bench/dp/run --long 600' \
     fuzz-long='tests/fuzz/run 600 $(fuzz_names)' \

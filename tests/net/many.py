@@ -18,11 +18,48 @@ import world                                              # noqa: E402 pylint: d
 
 CASTCROWD = os.path.join(ROOT, 'build/tests/castcrowd')
 REGION_LEN = 3000       # of each receiver: castcrowd's messages.
+TICK = os.sysconf('SC_CLK_TCK')
 TIMEOUT = 20            # of the queue pairs: 4.096 us * 2^20 is about four seconds.
 
 
 def registry():
     return world.Db(os.environ['ROCECAST_DB'].removeprefix('unix:'))
+
+
+class Process:
+    """A daemon of the lab."""
+
+    def __init__(self, lab, name):
+        with open(os.path.join(harness.RUNDIR, 'lab', lab.name, name + '.pid'), encoding='ascii') as f:
+            self.folder = '/proc/%d/' % int(f.read())
+
+    def cpu(self):
+        """Seconds of processor time."""
+        with open(self.folder + 'stat', encoding='ascii') as f:
+            fields = f.read().rsplit(')', 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICK
+
+    def memory(self):
+        """Resident, in KB."""
+        with open(self.folder + 'status', encoding='ascii') as f:
+            return next(int(line.split()[1]) for line in f if line.startswith('VmRSS'))
+
+
+class Cpu:
+    """Processor time of these daemons from now on."""
+
+    def __init__(self, lab, names):
+        self.processes = [Process(lab, name) for name in names]
+        self.before = self.now()
+
+    def now(self):
+        return sum(p.cpu() for p in self.processes)
+
+    def seconds(self):
+        return self.now() - self.before
+
+    def msec(self, n):
+        return 1000 * self.seconds() / n
 
 
 class Watcher(threading.Thread):
