@@ -123,10 +123,10 @@ class Programs:
                               for row in self.db.rows(table)) for table in ('Connection', 'Member', 'Source')}
 
 
-def connected(lab, node, n):
-    """The node has so many connections, all established and with a row."""
+def states(lab, node):
+    """Of the node's connections that have a row."""
     listed = json.loads(lab.appctl(node, 'rocecast/connections', '-j'))
-    return [(c['state'], c['configured']) for c in listed] == [('established', True)] * n
+    return [c['state'] for c in listed if c['configured']]
 
 
 class Measured:
@@ -154,17 +154,18 @@ class Measured:
 def restart(lab, programs, daemon, measured):
     """Killed, and started again: nobody hears anything, and all stays as it is."""
     before, heard = programs.rows(), programs.heard()
-    n = len(programs.times)
+    n_members, n_groups = len(programs.all_members()), len(programs.groups)
     output('castlab', 'restart', daemon, '--kill', '-l', lab.name)
     # castd does what it is asked.
     castctl('group', 'set', 'g001', '--liveness', '0')
-    for node, of_node in (('n1', n - len(programs.groups)), ('sa', len(programs.groups))):
-        wait_until('%s has its connections' % node, lambda node=node, n=of_node: connected(lab, node, n))
+    for node, n in (('n1', n_members), ('sa', n_groups)):
+        wait_until('%s has its connections' % node, lambda node=node, n=n: len(states(lab, node)) == n)
     with measured('quiet after a restart of %s' % daemon):
         time.sleep(QUIET)
     check_equal('packets that programs have heard', programs.heard(), heard)
     programs.check(connected=True)
     check_equal('rows', programs.rows(), before)
+    check_equal('states at nodes', (set(states(lab, 'n1')), set(states(lab, 'sa'))), ({'established'},) * 2)
 
 
 def some_disconnect(programs, measured):
