@@ -423,6 +423,31 @@ rocecast_member_add_start(struct rocecast_group *g, const struct rocecast_member
     return error ? error : request_created(qp, member_add_begin(*qp, m));
 }
 
+int
+rocecast_member_listen(struct rocecast_group *g, const char *host, uint16_t port,
+                       const char *private_data, uint64_t flags, int timeout_ms)
+{
+    NO_CANCELLATION;
+    struct call call = {.class = &call_member_listen,
+                        .r = g->r,
+                        .group = g,
+                        .host = host,
+                        .port = port,
+                        .private_data = private_data ? private_data : "",
+                        .replace = flags & ROCECAST_MEMBER_REPLACE,
+                        .timeout_ms = timeout_ms};
+    int error = check_name("host", host);
+
+    if (!error && !port) {
+        error = api_fail(EINVAL, "port: must be 1 to %d", UINT16_MAX);
+    }
+    if (!error && flags & ~(uint64_t) ROCECAST_MEMBER_REPLACE) {
+        error = api_fail(EINVAL, "member: flags %#" PRIx64 ": must be 0 or %#x", flags,
+                         ROCECAST_MEMBER_REPLACE);
+    }
+    return error ? error : loop_call(&call);
+}
+
 static int
 member_leave_begin(struct rocecast_request *q, const char *host)
 {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "ctl/registry/group-settings.h"
+#include "ctl/registry/private-data.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/schema.h"
 #include "ctl/registry/values.h"
@@ -333,6 +334,23 @@ check_member(struct call *call, char **whyp)
 }
 
 static int
+write_listener(struct call *call, char **whyp)
+{
+    const struct request_listener request = {
+        .group = call->group->name,
+        .host = call->host,
+        .port = call->port,
+        .private_data = call->private_data,
+        .replace = call->replace,
+    };
+    struct private_data_layout layout;
+
+    return private_data_parse(call->private_data, &layout, whyp)
+               ? request_listener_add(call->r->idl, call->txn, &request, whyp)
+               : EINVAL;
+}
+
+static int
 find_member(struct call *call, const struct rrec_member **memberp, char **whyp)
 {
     const struct rrec_group *group = request_find_group(call->r->idl, call->group->name);
@@ -385,5 +403,6 @@ const struct call_class call_group_open = {"group open", NULL, check_group};
 const struct call_class call_source_set = {"source set", write_source, check_source};
 const struct call_class call_source_del = {"source del", write_no_source, NULL};
 const struct call_class call_member_add = {"member add", write_member, check_member};
+const struct call_class call_member_listen = {"member listen", write_listener, NULL};
 const struct call_class call_member_leave = {"member leave", write_leave, check_left};
 const struct call_class call_wait_ready = {"wait", NULL, check_ready};

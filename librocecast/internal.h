@@ -133,6 +133,7 @@ extern const struct call_class call_group_open;
 extern const struct call_class call_source_set;
 extern const struct call_class call_source_del;
 extern const struct call_class call_member_add;
+extern const struct call_class call_member_listen;
 extern const struct call_class call_member_leave;
 extern const struct call_class call_wait_ready;
 
@@ -148,6 +149,9 @@ struct call {
     const char *const *settings; /* group add: "NAME=VALUE", then NULL; or NULL. */
     uint32_t qpn, epoch, n_members;
     const struct rocecast_member *member;
+    uint16_t port;            /* member listen. */
+    const char *private_data; /* member listen: a layout, or "". */
+    bool replace;             /* member listen: in place of a listener with other values. */
     const struct rocecast_epoch *seen; /* source set: what the group still must be; or NULL. */
     int timeout_ms;
 

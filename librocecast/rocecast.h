@@ -73,6 +73,8 @@ struct rocecast_epoch {
     uint32_t designated_rkey; /* of the group's region. */
     uint64_t region_len;      /* of the group's region, at address 0; 0 until there are members. */
     uint32_t had_source; /* 1: it has, or has had, a source; the next one begins another epoch. */
+    /* Port of the Proxy Address where programs connect by RDMA-CM; 0: the group takes none. */
+    uint32_t connect_port;
 };
 
 /* Makes a group, unless there is one of this name with these settings.  'settings' are strings
@@ -125,7 +127,16 @@ struct rocecast_member {
  * in another epoch by now.  EHOSTDOWN: the host was lost in this epoch, and the group has
  * failed. */
 int rocecast_member_add(struct rocecast_group *, const struct rocecast_member *, int timeout_ms);
-/* Takes a receiver out and waits until it is out everywhere. */
+/* Makes the program that listens at this port of the host, for RDMA-CM connections, a receiver: the
+ * group connects to it, now or when it comes, and again when it has been away.  'private_data' says
+ * where its answer has its region, as castctl member add --private-data does; NULL: in the first 20
+ * bytes.  'flags': 0, or ROCECAST_MEMBER_REPLACE: in place of a listener with other values.  Returns
+ * when castd has taken that up, whether or not the program is there.  EEXIST: the host has another
+ * listener, or is registered with a QP. */
+int rocecast_member_listen(struct rocecast_group *, const char *host, uint16_t port,
+                           const char *private_data, uint64_t flags, int timeout_ms);
+/* Takes a receiver out and waits until it is out everywhere.  One that listens is not connected
+ * again. */
 int rocecast_member_leave(struct rocecast_group *, const char *host, int timeout_ms);
 
 /* Waits until the group is ready in 'epoch' with at least 'n_members' active members.

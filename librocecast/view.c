@@ -360,6 +360,7 @@ refresh_epoch(struct rocecast_epoch *e, const struct rrec_group *row)
         .designated_rkey = (uint32_t) row->designated_rkey,
         .region_len = (uint64_t) row->region_len,
         .had_source = row->source_epoch == row->epoch,
+        .connect_port = row->n_connect_port ? (uint32_t) row->connect_port[0] : 0,
     };
     if (!ip6_parse(row->proxy, &e->proxy)) {
         e->proxy = in6addr_any;

@@ -78,9 +78,9 @@ answer_epoch(int status, const struct rocecast_epoch *e)
     } else {
         inet_ntop(AF_INET6, &e->proxy, proxy, sizeof proxy);
         answer("ok epoch=%" PRIu32 " proxy=%s qpn=%" PRIu32 " psn=%" PRIu32 " mtu=%" PRIu32
-               " timeout=%" PRIu32 " rkey=%" PRIu32 " len=%" PRIu64,
+               " timeout=%" PRIu32 " rkey=%" PRIu32 " len=%" PRIu64 " connect_port=%" PRIu32,
                e->epoch, proxy, e->designated_qpn, e->start_psn, e->mtu, e->qp_timeout,
-               e->designated_rkey, e->region_len);
+               e->designated_rkey, e->region_len, e->connect_port);
     }
 }
 
@@ -610,6 +610,10 @@ run(int argc, char *argv[])
         answer_status(rocecast_source_del(g, 30000));
     } else if (!strcmp(command, "member") && (argc == 8 || argc == 9)) {
         add_member(argv);
+    } else if (!strcmp(command, "listen") && argc == 6) {
+        answer_status(rocecast_member_listen(g, argv[1], (uint16_t) atoi(argv[2]),
+                                             strcmp(argv[3], "-") ? argv[3] : NULL,
+                                             strtoull(argv[4], NULL, 0), atoi(argv[5])));
     } else if (!strcmp(command, "leave") && argc == 3) {
         answer_status(rocecast_member_leave(g, argv[1], atoi(argv[2])));
     } else if (!strcmp(command, "wait") && argc == 4) {
