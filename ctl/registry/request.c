@@ -377,7 +377,8 @@ request_member_leave(const struct ovsdb_idl *idl, const char *group_name, const 
     }
     const struct rrec_member *m = request_find_member(idl, group, host);
     const struct rrec_listener *listener = request_find_listener(idl, group, host);
-    if (m) {
+    /* One whose program has ended is being removed already. */
+    if (m && strcmp(m->want, "removed")) {
         rrec_member_set_want(m, want);
     }
     if (listener) {

@@ -147,6 +147,9 @@ def listeners_leave(w):
                     (w.db.row('Global')['next_cfg'], listener(w, 'r2'), w.db.row('Member', host='r2')['want']),
                     (cfg + 1, None, want))
         check_equal('another one stays', listener(w, 'r3')['port'], 7000)
+        w.db.update('Member', {'host': 'r2'}, want='removed')      # as castd does when a program ends.
+        ask(w, 'member %s g r2' % verb)
+        check_equal('is removed all the same', w.db.row('Member', host='r2')['want'], 'removed')
         w.db.transact({'op': 'delete', 'table': 'Member', 'where': []})
 
 
