@@ -27,6 +27,7 @@ void
 group_answer_put(const struct group_answer *answer, uint8_t data[GROUP_ANSWER_LEN])
 {
     struct group_answer_wire wire = {
+        .va = be64_put(answer->va),
         .rkey = be32_put(answer->rkey),
         .len = be64_put(answer->len),
         .epoch = be32_put(answer->epoch),
@@ -35,6 +36,22 @@ group_answer_put(const struct group_answer *answer, uint8_t data[GROUP_ANSWER_LE
 
     memcpy(wire.magic, "rocecast", sizeof wire.magic);
     memcpy(data, &wire, sizeof wire);
+}
+
+bool
+group_answer_get(struct group_answer *answer, const uint8_t *data, size_t len)
+{
+    const struct group_answer_wire *wire = (const struct group_answer_wire *) data;
+
+    if (len < sizeof *wire || memcmp(wire->magic, "rocecast", sizeof wire->magic)) {
+        return false;
+    }
+    answer->va = be64_get(wire->va);
+    answer->rkey = be32_get(wire->rkey);
+    answer->len = be64_get(wire->len);
+    answer->epoch = be32_get(wire->epoch);
+    answer->n_members = be16_get(wire->n_members);
+    return true;
 }
 
 bool

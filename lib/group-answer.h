@@ -24,12 +24,15 @@
  *     28  "rocecast" 8 */
 #define GROUP_ANSWER_LEN 36
 struct group_answer {
+    uint64_t va;
     uint32_t rkey;
     uint64_t len;
     uint32_t epoch;
     uint16_t n_members;
 };
 void group_answer_put(const struct group_answer *, uint8_t data[GROUP_ANSWER_LEN]);
+/* False: it is not from a group. */
+bool group_answer_get(struct group_answer *, const uint8_t *data, size_t len);
 
 /* What a program says that wants to be a receiver:
  *

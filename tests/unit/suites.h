@@ -33,6 +33,7 @@
     SUITE(fib)           \
     SUITE(figure)        \
     SUITE(frame_ring)    \
+    SUITE(group_answer)  \
     SUITE(guard)         \
     SUITE(hash_index)    \
     SUITE(icmp6)         \
