@@ -169,7 +169,7 @@ CPU = Object({'source': number, 'fabric': number, 'receivers': number, 'busy': n
 RUN = Object({
     'scheme!': text, 'replicas_n!': positive, 'size!': positive, 'repeat!': integer, 'ok!': boolean,
     'started_ms': number, 'error?': text, 'count': integer, 'bytes': integer, 'region_len': integer,
-    'mtu': integer, 'epochs?': List(integer), 'seconds': number, 'mb_per_s': number,
+    'mtu': integer, 'epochs?': List(integer), 'connect_ms?': number, 'seconds': number, 'mb_per_s': number,
     'messages_per_s': number,
     'latency': Object({'any': LATENCY, 'quorum': LATENCY,
                        'all': Object(dict(TIMES, histogram=pairs))}, filled=True),
@@ -179,6 +179,7 @@ RUN = Object({
     'lost': List(Object({'host!': text, 'why': text, 'after_ms': number})),
     'replicas': List(Object({'host!': text, 'bytes_ok': integer, 'first_bad': integer,
                                 'why?': text, 'confirmed': LATENCY, 'arrived': LATENCY,
+                                'connect_ms?': number,
                                 'cpu_s': number, 'repeated_packets': integer, 'begin?': integer,
                                 'end?': integer, 'first_psn?': integer, 'first_message?': integer,
                                 'last_message?': integer})),

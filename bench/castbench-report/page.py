@@ -128,13 +128,27 @@ class Section:
                      DASH if host[k] is None else host[k] for k in ('name', 'machine', 'cpus'))),
                  ('Kernel', host['kernel']), ('Started', d['started']), ('rocecast', d['version'])]
         known += [(k, v) for k, v in d['labels'].items()]
-        options = ', '.join('%s %s' % (k, v) for k, v in d['options'].items() if v is not None)
+        options = ', '.join(k if v is True else '%s %s' % (k, v) for k, v in d['options'].items()
+                            if v is not None)
         known.append(('Options', options or None))
+        if d['options'].get('rdma_cm'):
+            known.append(('Connected by RDMA-CM', self.connected()))
         rows = ''.join(tag('dt', escape(k)) + tag('dd', escape(DASH if v is None else v))
                        for k, v in known)
         again = tag('pre', ' '.join(tag('span', escape(shlex.quote(word))) for word in d['command'])
                     ) if d['command'] else DASH
         return tag('dl', rows + tag('dt', 'To run it again') + tag('dd', again))
+
+    def connected(self):
+        """How long that has taken, from the least of all runs to the most."""
+        def span(who, values):
+            values = [v * 1e3 for v in values if v is not None]
+            if not values:
+                return '%s %s' % (who, DASH)
+            return '%s %s to %s' % (who, duration(min(values)), duration(max(values)))
+        runs = self.data['runs']
+        return '%s; %s' % (span('source', [r['connect_ms'] for r in runs]),
+                           span('receivers', [c['connect_ms'] for r in runs for c in r['replicas']]))
 
     def schemes(self):
         found = sorted({key.scheme for key in self.doc.keys}, key=scheme_order)

@@ -211,12 +211,12 @@ endpoint_qp_connect(struct endpoint *ep, struct ibv_qp *qp, const struct endpoin
         .path_mtu = mtu_enum(peer->mtu),
         .dest_qp_num = peer->qpn,
         .rq_psn = peer->rq_psn,
-        .min_rnr_timer = 12, /* 0.64 ms */
+        .min_rnr_timer = ENDPOINT_MIN_RNR_TIMER,
         .ah_attr = {.is_global = 1,
                     .port_num = 1,
                     .grh = {.sgid_index = (uint8_t) ep->gid_index,
                             .hop_limit = 64,
-                            .traffic_class = peer->ecn ? 2 : 0 /* ECT(0), Not-ECT */}},
+                            .traffic_class = endpoint_traffic_class(peer->ecn)}},
     };
     struct ibv_qp_attr rts = {
         .qp_state = IBV_QPS_RTS,

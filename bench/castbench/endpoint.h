@@ -36,6 +36,16 @@ struct endpoint_peer {
     bool ecn;        /* ECT(0) instead of Not-ECT. */
 };
 
+/* How long a peer without a receive is told to wait: 0.64 ms, as the field of a QP has it. */
+#define ENDPOINT_MIN_RNR_TIMER 12
+
+/* ECT(0), or Not-ECT. */
+static inline uint8_t
+endpoint_traffic_class(bool ecn)
+{
+    return ecn ? 2 : 0;
+}
+
 /* Where to look for a host's address; NULL and -1: everywhere. */
 struct endpoint_where {
     const char *device;

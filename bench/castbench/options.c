@@ -41,6 +41,8 @@ static const char usage[] =
     "  -q, --qp QPS           QPs to each peer, 1..16; mcast: a group each (default 1)\n"
     "  -m, --mtu MTU          path MTU (default: of the group, else 1024); of groups only checked\n"
     "  -u, --qp-timeout T     local ACK timeout, 4.096 us * 2^T, but not of groups (default 18)\n"
+    "  -R, --rdma-cm          mcast: connect by RDMA-CM, which the group must take\n"
+    "  -p, --port PORT        with -R: where receivers listen, a group each one up (default 18515)\n"
     "  -E, --ecn              packets say ECT(0); without it Not-ECT, since nothing slows down\n"
     "  -d, --ib-dev DEV       RDMA device (default: the one that has the host's address)\n"
     "  -x, --gid-index I      in its GID table (default: where the address is)\n"
@@ -117,6 +119,7 @@ set_number(struct parser *p, char *text)
     }
     switch (o->size) {
     case sizeof(uint8_t): memcpy(field, &(uint8_t){(uint8_t) v}, sizeof(uint8_t)); break;
+    case sizeof(uint16_t): memcpy(field, &(uint16_t){(uint16_t) v}, sizeof(uint16_t)); break;
     case sizeof(uint32_t): memcpy(field, &(uint32_t){(uint32_t) v}, sizeof(uint32_t)); break;
     default: memcpy(field, &v, sizeof v); break;
     }
@@ -364,6 +367,8 @@ static const struct known_option options[] = {
     {"qp", 'q', .set = set_number, FIELD(base.qps), .min = 1, .max = MAX_QPS},
     {"mtu", 'm', .set = set_mtu, FIELD(base.mtu), .min = 256, .max = 4096},
     {"qp-timeout", 'u', .set = set_number, FIELD(base.qp_timeout), .min = 1, .max = 31},
+    {"rdma-cm", 'R', .set = NULL},
+    {"port", 'p', .set = set_number, FIELD(base.port), .min = 1, .max = UINT16_MAX},
     {"ecn", 'E', .set = NULL},
     {"ib-dev", 'd', .set = set_text, FIELD(base.ib_dev)},
     {"gid-index", 'x', .set = set_number, FIELD(base.gid_index), .max = 255},
@@ -430,6 +435,7 @@ option(struct parser *p, int c, char *arg)
 {
     switch (c) {
     case 'a': p->all_sizes = true; return true;
+    case 'R': p->plan->base.rdma_cm = true; return true;
     case 'E': p->plan->base.ecn = true; return true;
     case 'h': fputs(usage, stdout); exit(0);
     case 'V': printf(ROCECAST_VERSION_LINE, "castbench"); exit(0);
@@ -487,6 +493,12 @@ set_defaults(struct parser *p)
     if (!base->qps) {
         base->qps = plan->n_groups ? plan->n_groups : 1;
     }
+    if (base->port && !base->rdma_cm) {
+        return bad(p, "-p %u: -R is missing", base->port);
+    }
+    if (!base->port) {
+        base->port = 18515; /* perftest's. */
+    }
     if (!base->count && !base->duration && !base->file) {
         base->count = 1000;
     }
@@ -524,7 +536,7 @@ options_parse(struct plan *plan, int argc, char *argv[], char *error, size_t siz
     opterr = 1;
     bool ok = true;
     for (int c;
-         (c = getopt_long(argc, argv, "s:an:D:t:q:m:u:Ed:x:j:hV", long_options, NULL)) != -1;) {
+         (c = getopt_long(argc, argv, "s:an:D:t:q:m:u:Rp:Ed:x:j:hV", long_options, NULL)) != -1;) {
         if (ok) {
             ok = option(&p, c, optarg);
             opterr = ok; /* one sentence is enough. */

@@ -200,6 +200,28 @@ check_events(const struct plan *plan, char *error, size_t size)
            || refuse(error, size, "--event%s", why);
 }
 
+/* RDMA-CM: what it needs, and what it decides by itself. */
+static bool
+check_rdma_cm(const struct plan *plan, char *error, size_t size)
+{
+    const struct run_options *base = &plan->base;
+
+    for (unsigned i = 0; base->rdma_cm && i < plan->n_schemes; i++) {
+        if (plan->schemes[i] != SCHEME_MCAST) {
+            return refuse(error, size, "-R: scheme %s has no group that could be connected",
+                          scheme_name(plan->schemes[i]));
+        }
+    }
+    if (base->rdma_cm && base->n_events) {
+        return refuse(error, size, "-R and --event: only one of them");
+    }
+    if (base->rdma_cm && base->gid_index >= 0) {
+        return refuse(error, size, "-R and -x: only one of them, RDMA-CM finds the GID");
+    }
+    return base->port + base->qps - 1 <= UINT16_MAX
+           || refuse(error, size, "-p %u: %u groups need as many ports", base->port, base->qps);
+}
+
 static bool
 check_fail_if(const struct plan *plan, char *error, size_t size)
 {
@@ -225,7 +247,8 @@ plan_check(const struct plan *plan, char *error, size_t size)
 {
     return check_hosts(plan, error, size) && check_replicas(plan, error, size)
            && check_sizes(plan, error, size) && check_content(plan, error, size)
-           && check_events(plan, error, size) && check_fail_if(plan, error, size);
+           && check_events(plan, error, size) && check_rdma_cm(plan, error, size)
+           && check_fail_if(plan, error, size);
 }
 
 unsigned

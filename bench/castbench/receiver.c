@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bench/castbench/endpoint-cm.h"
 #include "bench/castbench/fanout.h"
 
 /* A relay is not woken for each of its messages to the source, but for one in so many.  That one
@@ -244,6 +245,35 @@ receiver_arm_group(struct receiver *r, unsigned q, char *error, size_t size)
     return !register_member(o, o->groups[q], &member, error, size);
 }
 
+/* The same by RDMA-CM.  The parent ends what the group has been told here: this process may not live
+ * to do so. */
+static bool
+receiver_accept_group(struct receiver *r, unsigned q, char *error, size_t size)
+{
+    const struct run_options *o = r->run->options;
+    struct shared *shared = r->run->shared;
+    struct shared_member *me = &shared->members[r->member];
+    const char *host = o->receivers[shared->lives[r->index].receiver];
+    uint16_t port = (uint16_t) (o->port + q);
+    struct endpoint_cm_listener listener;
+    uint64_t connect_ns;
+
+    if (!endpoint_cm_listen(&r->ep, &shared->addresses[r->member], port, &listener)) {
+        return refuse(error, size, "%s", r->ep.error);
+    }
+    if (registry_member_listen(o->groups[q], host, port, error, size)) {
+        return false;
+    }
+    me->listens[q] = true;
+    if (!endpoint_cm_accept(&r->ep, &listener, r->inflows[q].qp, o->ecn, o->timeout, &connect_ns)) {
+        return refuse(error, size, "group %s: %s", o->groups[q], r->ep.error);
+    }
+    if (connect_ns > me->connect_ns) {
+        me->connect_ns = connect_ns;
+    }
+    return true;
+}
+
 static bool
 receiver_arm(struct receiver *r, char *error, size_t size)
 {
@@ -253,7 +283,8 @@ receiver_arm(struct receiver *r, char *error, size_t size)
 
     for (unsigned q = 0; ok && q < r->run->options->qps; q++) {
         if (is_mcast(r->run)) {
-            ok = receiver_arm_group(r, q, error, size);
+            ok = (r->run->options->rdma_cm ? receiver_accept_group
+                                           : receiver_arm_group)(r, q, error, size);
         } else {
             struct endpoint_peer peer =
                 run_peer(r->run, shared->plan.members[r->member].parent, me->child_qpn[q]);

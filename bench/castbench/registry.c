@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "bench/castbench/clock.h"
+#include "bench/castbench/scheme.h"
 
 /* For everything but group_wait(). */
 #define TIMEOUT_MS 30000
@@ -88,6 +89,36 @@ registry_member_add(const char *group, const struct rocecast_member *member, cha
     int status = open_group(group, &r, &g);
 
     status = status ? status : rocecast_member_add(g, member, TIMEOUT_MS);
+    return finish(r, status, error, size);
+}
+
+int
+registry_member_listen(const char *group, const char *host, uint16_t port, char *error, size_t size)
+{
+    struct rocecast_group *g;
+    struct rocecast *r;
+    int status = open_group(group, &r, &g);
+
+    status = status ? status : rocecast_member_listen(g, host, port, NULL, 0, TIMEOUT_MS);
+    return finish(r, status, error, size);
+}
+
+int
+registry_members_leave(const char *group, const char *const *hosts, unsigned n, char *error,
+                       size_t size)
+{
+    struct rocecast_request *requests[MAX_RECEIVERS] = {NULL};
+    struct rocecast_group *g;
+    struct rocecast *r;
+    int status = open_group(group, &r, &g);
+
+    for (unsigned i = 0; !status && i < n; i++) {
+        status = rocecast_member_leave_start(g, hosts[i], TIMEOUT_MS, &requests[i]);
+    }
+    for (unsigned i = 0; !status && i < n; i++) {
+        status = rocecast_request_wait(requests[i], NULL);
+        status = status == ENOENT ? 0 : status;
+    }
     return finish(r, status, error, size);
 }
 

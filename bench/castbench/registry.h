@@ -26,6 +26,12 @@ int registry_source_set(const char *group, const char *host, uint32_t qpn, struc
                         char *error, size_t size);
 int
 registry_member_add(const char *group, const struct rocecast_member *, char *error, size_t size);
+/* The group is to connect to what listens at this port of the host. */
+int registry_member_listen(const char *group, const char *host, uint16_t port, char *error,
+                           size_t size);
+/* Takes receivers out, and waits until they are.  Those that are out already are none to take. */
+int registry_members_leave(const char *group, const char *const *hosts, unsigned n, char *error,
+                           size_t size);
 
 /* Waits until 'members' are active in 'epoch', at most 'timeout' seconds; '*e' is as it is then. */
 int registry_group_wait(const char *group, unsigned members, uint32_t epoch, unsigned timeout,

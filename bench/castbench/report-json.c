@@ -114,6 +114,13 @@ microseconds(uint64_t ns)
     return number((double) ns / 1e3);
 }
 
+/* 0 is not known. */
+static json_t *
+milliseconds(uint64_t ns)
+{
+    return ns ? number((double) ns / 1e6) : json_null();
+}
+
 static json_t *
 latency(const struct histogram *h, bool with_buckets)
 {
@@ -219,7 +226,7 @@ goodput(const struct run_result *r)
 }
 
 static json_t *
-replica(const struct replica *r, const struct run_result *result, bool has_events)
+replica(const struct replica *r, const struct run_result *result, const struct run_options *options)
 {
     bool is_bad = result->complete && r->bytes_ok != result->region_len;
     json_t *o = object();
@@ -233,9 +240,12 @@ replica(const struct replica *r, const struct run_result *result, bool has_event
     set(o, "confirmed", latency(&r->confirmed, false));
     set(o, "arrived", latency(&r->arrived, false));
     set(o, "cpu_s", number(r->host_count.cpu_seconds));
+    if (options->rdma_cm) {
+        set(o, "connect_ms", milliseconds(r->connect_ns));
+    }
     set(o, "repeated_packets",
         r->host_count.has_rdma ? count(r->host_count.repeated) : json_null());
-    if (has_events) {
+    if (options->n_events) {
         set_life(o, r);
     }
     return o;
@@ -260,7 +270,7 @@ set_lists(json_t *o, const struct run_options *options, const struct run_result 
         append(lost, one);
     }
     for (unsigned i = 0; i < r->n_replicas; i++) {
-        append(replicas, replica(&r->replicas[i], r, options->n_events));
+        append(replicas, replica(&r->replicas[i], r, options));
     }
     set(o, "timeline", timeline);
     set(o, "lost", lost);
@@ -325,6 +335,9 @@ json_report_run(struct json_report *report, const struct row *row,
             append(epochs, count(r->epochs[i]));
         }
         set(o, "epochs", epochs);
+    }
+    if (options->rdma_cm) {
+        set(o, "connect_ms", milliseconds(r->connect_ns));
     }
     set(o, "seconds", r->seconds > 0 ? number(r->seconds) : json_null());
     set(o, "mb_per_s", number(row->values[METRIC_MB_PER_S]));
@@ -403,6 +416,7 @@ options_of(const struct plan *plan)
     set(o, "quorum", plan->quorum ? count(plan->quorum) : json_null());
     set(o, "mtu", base->mtu ? count(base->mtu) : json_null());
     set(o, "qp_timeout", count(base->qp_timeout));
+    set(o, "rdma_cm", base->rdma_cm ? json_true() : json_null());
     set(o, "seed", count(base->seed));
     set(o, "file", text(base->file));
     set(o, "store", text(base->store));

@@ -168,6 +168,22 @@ table_replica(const struct run_options *o, const struct replica *replica,
     }
 }
 
+/* How long connecting has taken. */
+static void
+table_connected(const struct run_result *r)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+
+    for (unsigned i = 0; i < r->n_replicas; i++) {
+        uint64_t ns = r->replicas[i].connect_ns;
+
+        least = ns < least ? ns : least;
+        most = ns > most ? ns : most;
+    }
+    printf(" connected by RDMA-CM: the source in %.1f ms, receivers in %.1f to %.1f ms\n",
+           (double) r->connect_ns / 1e6, (double) least / 1e6, (double) most / 1e6);
+}
+
 void
 table_run(const struct plan *plan, unsigned i, const struct row *row, const struct run_options *o,
           const struct run_result *r)
@@ -195,6 +211,9 @@ table_run(const struct plan *plan, unsigned i, const struct row *row, const stru
                " more blocks were due and had not begun when the time was over: latency "
                "lacks them\n",
                r->overdue);
+    }
+    if (o->rdma_cm) {
+        table_connected(r);
     }
     if (is_single) {
         table_counted(o, r);

@@ -56,6 +56,8 @@ struct shared {
         uint32_t child_qpn[MAX_QPS]; /* the parent's towards this member; written by the parent. */
         uint32_t ack_qpn;            /* a relay's towards the source. */
         uint32_t source_qpn;         /* the source's towards this relay. */
+        bool listens[MAX_QPS];       /* a receiver: the groups have been told so. */
+        uint64_t connect_ns;         /* by RDMA-CM; the longest of its QPs. */
         struct host_count count;
     } members[1 + MAX_LIVES];
 
@@ -105,7 +107,7 @@ struct run_ctx {
 /* Steps of all processes. */
 enum run_step {
     STEP_OPEN,    /* device, memory, queue pairs in INIT. */
-    STEP_ARM,     /* registered and in RTS; the source goes first, as it starts groups' epochs. */
+    STEP_ARM,     /* registered and in RTS. */
     STEP_WARMUP,  /* the source transfers; meanwhile receivers pass on, and take note. */
     STEP_COUNT,   /* reads counters before the work, while nothing is under way. */
     STEP_WORK,    /* as STEP_WARMUP, measured. */

@@ -3,9 +3,8 @@
  * One run: prepares what the processes share, starts them and gives the turns.
  *
  * The order is the same for all schemes.  All open their devices.  The source
- * arms, then the receivers: in a group the source starts the epoch, and receivers
- * register in it.  The source transfers, and meanwhile receivers do their part.
- * The receivers compare.
+ * arms, then the receivers, or the other way round: see arm().  The source
+ * transfers, and meanwhile receivers do their part.  The receivers compare.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -277,15 +276,47 @@ finish_expected(struct parent *p)
                      strerror(status));
 }
 
+/* In a group the source starts the epoch, and receivers register in it.  By RDMA-CM it is the other
+ * way round: a group without members takes no source. */
+static bool
+arm(struct parent *p, unsigned n)
+{
+    return p->run.options->rdma_cm ? turn(p, 1, n) && turn(p, 0, 1)
+                                   : turn(p, 0, 1) && turn(p, 1, n);
+}
+
+/* Groups go on looking for receivers that have listened until they are told that these are no
+ * more. */
+static void
+end_listening(struct parent *p)
+{
+    const struct run_options *o = p->run.options;
+    const struct shared *shared = p->run.shared;
+    const char *hosts[MAX_RECEIVERS];
+    char error[512];
+
+    for (unsigned q = 0; q < o->qps; q++) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < o->n_receivers; i++) {
+            if (shared->members[1 + i].listens[q]) {
+                hosts[n++] = o->receivers[i];
+            }
+        }
+        if (n && registry_members_leave(o->groups[q], hosts, n, error, sizeof error)) {
+            printable_put(stderr, "castbench: ", "group %s: %s", o->groups[q], error);
+        }
+    }
+}
+
 static bool
 run_workers(struct parent *p)
 {
     unsigned n = 1 + p->n_initial, n_all = 1 + p->run.shared->n_lives;
-    bool ok = start_all(p) && turn(p, 0, n)               /* open */
-              && turn(p, 0, 1) && turn(p, 1, n)           /* arm */
-              && turn(p, 0, n) && turn(p, 0, n)           /* warm up; count */
-              && work(p)                                  /* work */
-              && finish_expected(p) && turn(p, 0, n_all); /* compare */
+    bool ok = start_all(p) && turn(p, 0, n)                  /* open */
+              && arm(p, n) && turn(p, 0, n) && turn(p, 0, n) /* warm up; count */
+              && work(p)                                     /* work */
+              && finish_expected(p) && turn(p, 0, n_all);    /* compare */
 
     workers_stop(p->workers, n_all);
     return ok;
@@ -337,6 +368,7 @@ fill_replica(struct run_result *r, const struct run_ctx *run, unsigned i)
     to->arrived = from->arrived;
     to->confirmed = is_mcast(run) ? shared->latency[RULE_ALL] : shared->confirmed[i];
     to->host_count = shared->members[1 + i].count;
+    to->connect_ns = shared->members[1 + i].connect_ns;
 }
 
 static void
@@ -366,6 +398,7 @@ fill_result(struct run_result *r, const struct run_ctx *run)
         r->skew = told ? shared->arrival_skew : shared->confirm_skew;
     }
     r->source_count = shared->members[0].count;
+    r->connect_ns = shared->members[0].connect_ns;
     for (unsigned i = 0; i < shared->n_lives; i++) {
         fill_replica(r, run, i);
     }
@@ -483,6 +516,7 @@ bench_run(const struct run_options *o, struct run_result *r)
     fill_result(r, &p.run);
     check_told(&p);
     r->outcome = judge(&p);
+    end_listening(&p); /* who is out is no longer known to be lost. */
     for (unsigned q = 0; q < MAX_QPS; q++) {
         registry_watch_close(p.watches[q]);
     }

@@ -46,6 +46,8 @@ struct run_options {
     uint32_t mtu;       /* path MTU; 0: the first group's, or 1024 if there is no group. */
     uint8_t qp_timeout; /* local ACK timeout; groups have their own. */
     bool ecn;           /* queue pairs say ECT(0). */
+    bool rdma_cm;       /* queue pairs are connected by RDMA-CM; only with mcast. */
+    uint16_t port; /* where receivers listen then for the first group; one up for each other. */
     uint64_t seed;
     unsigned timeout;           /* seconds without progress. */
     size_t region_max;          /* 0: REGION_MAX. */
@@ -93,6 +95,8 @@ struct replica {
     /* From a block's start to when the receiver itself was told; empty if it is not told. */
     struct histogram arrived;
     struct host_count host_count;
+    /* By RDMA-CM: until it was connected from when it listened; the longest of its QPs.  0: never. */
+    uint64_t connect_ns;
 };
 
 /* A lost receiver: the group went on without it, or failed because of it. */
@@ -127,8 +131,9 @@ struct run_result {
     size_t region_len;
     uint32_t epochs[MAX_QPS]; /* mcast. */
     uint32_t mtu;
-    double seconds;   /* from the first measured block's start to the last one's completion. */
-    uint64_t packets; /* request packets for the measured blocks, summed over all replicas. */
+    uint64_t connect_ns; /* of the source, from rdma_connect() on; the longest of its QPs. */
+    double seconds;      /* from the first measured block's start to the last one's completion. */
+    uint64_t packets;    /* request packets for the measured blocks, summed over all replicas. */
     struct histogram latency[N_RULES];
     bool has_skew; /* 'skew' could be seen. */
     /* From the first to the last replica that has a block.  It is seen at the receivers if they are

@@ -38,6 +38,12 @@ check_groups(const struct run_options *o, char *error, size_t size)
             return refuse(error, size, "-m %" PRIu32 ": the path MTU of group %s is %" PRIu32,
                           o->mtu, o->groups[q], group.mtu);
         }
+        if (o->rdma_cm && !group.connect_port) {
+            return refuse(error, size,
+                          "-R: group %s takes no RDMA-CM connections (castctl group set %s "
+                          "--connect)",
+                          o->groups[q], o->groups[q]);
+        }
         if (q && group.mtu != mtu) {
             return refuse(error, size, "the path MTU of group %s is %" PRIu32 ", of %s %" PRIu32,
                           o->groups[q], group.mtu, o->groups[0], mtu);

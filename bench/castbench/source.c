@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "bench/castbench/endpoint-cm.h"
 #include "bench/castbench/registry.h"
 
 static struct source source;
@@ -94,6 +95,16 @@ source_open(struct source *s, const struct run_ctx *run, char *error, size_t siz
 }
 
 static bool
+check_region(const struct source *s, unsigned q, uint64_t len, char *error, size_t size)
+{
+    size_t needed = s->run->shared->content.region_len;
+
+    return len >= needed
+           || refuse(error, size, "the region of group %s has %" PRIu64 " bytes, the run needs %zu",
+                     s->run->options->groups[q], len, needed);
+}
+
+static bool
 source_arm_group(struct source *s, unsigned q, char *error, size_t size)
 {
     const struct run_options *o = s->run->options;
@@ -111,6 +122,38 @@ source_arm_group(struct source *s, unsigned q, char *error, size_t size)
     return true;
 }
 
+/* The same by RDMA-CM.  What the group is like is in its answer. */
+static bool
+source_connect_group(struct source *s, unsigned q, char *error, size_t size)
+{
+    const struct run_options *o = s->run->options;
+    struct shared *shared = s->run->shared;
+    struct lane *lane = &s->fanout.lanes[0][q];
+    struct rocecast_epoch *group = &shared->groups[q];
+    struct endpoint_cm_group cm;
+
+    if (registry_group_show(o->groups[q], group, error, size)) {
+        return false;
+    }
+    struct endpoint_cm_peer peer = {.own = shared->addresses[0],
+                                    .address = group->proxy,
+                                    .port = (uint16_t) group->connect_port};
+    if (!endpoint_cm_connect(&s->ep, lane->qp, &peer, o->ecn, o->timeout, &cm)) {
+        return refuse(error, size, "group %s: %s", o->groups[q], s->ep.error);
+    }
+    if (!check_region(s, q, cm.answer.len, error, size)) {
+        return false;
+    }
+    lane->va = cm.answer.va;
+    lane->rkey = cm.answer.rkey;
+    group->epoch = cm.answer.epoch;
+    shared->mtu = cm.mtu;
+    if (cm.connect_ns > shared->members[0].connect_ns) {
+        shared->members[0].connect_ns = cm.connect_ns;
+    }
+    return true;
+}
+
 static bool
 source_arm(struct source *s, char *error, size_t size)
 {
@@ -120,7 +163,7 @@ source_arm(struct source *s, char *error, size_t size)
 
     if (is_mcast(s->run)) {
         for (unsigned q = 0; ok && q < o->qps; q++) {
-            ok = source_arm_group(s, q, error, size);
+            ok = (o->rdma_cm ? source_connect_group : source_arm_group)(s, q, error, size);
         }
         return ok;
     }
@@ -159,12 +202,12 @@ source_wait_groups(struct source *s, char *error, size_t size)
                                 o->timeout, &group, error, size)) {
             return false;
         }
-        if (group.region_len < shared->content.region_len) {
-            return refuse(error, size,
-                          "the region of group %s has %" PRIu64 " bytes, the run needs %zu",
-                          o->groups[q], group.region_len, shared->content.region_len);
+        if (!check_region(s, q, group.region_len, error, size)) {
+            return false;
         }
-        s->fanout.lanes[0][q].rkey = group.designated_rkey;
+        if (!o->rdma_cm) {
+            s->fanout.lanes[0][q].rkey = group.designated_rkey;
+        }
     }
     return true;
 }

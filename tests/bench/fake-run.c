@@ -64,9 +64,11 @@ fill_measured(const struct run_options *o, struct run_result *r)
             histogram_add(&r->latency[rule], FIRST_NS + i);
         }
     }
+    r->connect_ns = o->rdma_cm ? 12500000 : 0;
     r->source_count = (struct host_count){.cpu_seconds = 0.125, .has_rdma = true};
     for (unsigned i = 0; i < r->n_replicas; i++) {
         r->replicas[i].bytes_ok = r->region_len;
+        r->replicas[i].connect_ns = o->rdma_cm ? (i + 1) * 20000000 : 0;
         r->replicas[i].host_count = (struct host_count){.cpu_seconds = 0.25, .has_rdma = true};
     }
     r->machine.busy_seconds = 2;

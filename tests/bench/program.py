@@ -229,6 +229,32 @@ def events(w):
     equal('without', 'first_psn' in run['replicas'][0], False)
 
 
+def connected(w):
+    """By RDMA-CM: how long that took, in table, JSON and on the page; nothing of it in a run without."""
+    p = fake(w, 'ok', '-R', '--json', 'x.json')
+    equal('status', (p.returncode, p.stderr), (0, ''))
+    equal('table', p.stdout.splitlines()[3],
+          ' connected by RDMA-CM: the source in 12.5 ms, receivers in 20.0 to 40.0 ms')
+    value = document.load(w.file('x.json')).data
+    run = value['runs'][0]
+    equal('JSON', (value['options']['rdma_cm'], run['connect_ms'], [r['connect_ms'] for r in run['replicas']]),
+          (True, 12.5, [20, 40]))
+    equal('report', w.run('report', '-o', 'x.html', 'x.json').returncode, 0)
+    with open(w.file('x.html'), encoding='utf-8') as f:
+        page = f.read()
+    check('<dd>source 12.5 ms to 12.5 ms; receivers 20 ms to 40 ms</dd>' in page, '%r',
+          re.findall('<dd>.*?</dd>', page))
+    check(re.search('<dd>[^<]*, rdma_cm[^<]*</dd>', page), 'not among the options')
+    fake(w, 'died', '-R', '--json', 'x.json')
+    equal('report', w.run('report', '-o', 'x.html', 'x.json').returncode, 0)
+    p = fake(w, 'ok', '--json', 'x.json')
+    check('RDMA-CM' not in p.stdout, '%r', p.stdout)
+    with open(w.file('x.json'), encoding='utf-8') as f:
+        value = json.load(f)
+    equal('without', (value['options']['rdma_cm'], 'connect_ms' in value['runs'][0],
+                      'connect_ms' in value['runs'][0]['replicas'][0]), (None, False, False))
+
+
 def values(w):
     """Numbers keep their digits; null is what is not known or nobody asked for."""
     fake(w, 'ok', '--json', 'x.json', '--count-bytes', 'lab-sa:n1')

@@ -99,6 +99,20 @@ START_TEST(values)
     }
 END_TEST
 
+START_TEST(rdma_cm)
+    {
+        ck_assert_msg(parse(WRITE), "%s", error);
+        ck_assert(!plan.base.rdma_cm);
+        ck_assert_msg(parse(WRITE "-R"), "%s", error);
+        ck_assert(plan.base.rdma_cm);
+        ck_assert_uint_eq(plan.base.port, 18515);
+        ck_assert_msg(parse("castbench send --group g,h --source h0 --receivers r1 --rdma-cm "
+                            "--port 65534 -E --repeat 2"),
+                      "%s", error);
+        ck_assert_uint_eq(plan.base.port, 65534);
+    }
+END_TEST
+
 START_TEST(all_sizes)
     {
         ck_assert_msg(parse(WRITE "-a"), "%s", error);
@@ -154,6 +168,14 @@ static const struct {
     const char *error;
 } lines[] = {
     {"-s 8M", ""},
+    {"-R -p 65535", ""},
+    {"-R -p 0", "-p 0: must be 1..65535"},
+    {"-R -p 65536", "-p 65536: must be 1..65535"},
+    {"-p 18515", "-p 18515: -R is missing"},
+    {"-R -p 65535 --group h", "-p 65535: 2 groups need as many ports"},
+    {"-R --scheme mcast,chain", "-R: scheme chain has no group that could be connected"},
+    {"-R -x 1", "-R and -x: only one of them, RDMA-CM finds the GID"},
+    {"-R -D 5 --event 1:leave:r1", "-R and --event: only one of them"},
     {"-s 9M", "-s 9M: must be 1..8388608"},
     {"-s 8388609", "-s 8388609: must be 1..8388608"},
     {"-s 1G", "-s 1G: must be 1..8388608"},
@@ -643,6 +665,7 @@ bench_cli_suite(void)
 
     tcase_add_test(tc, defaults);
     tcase_add_test(tc, values);
+    tcase_add_test(tc, rdma_cm);
     tcase_add_test(tc, all_sizes);
     tcase_add_test(tc, order_of_runs);
     tcase_add_test(tc, all_schemes);
