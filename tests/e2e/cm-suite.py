@@ -5,6 +5,7 @@ fabric, without a group; and the same programs with a group.  Runs inside the VM
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -13,9 +14,9 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from captures import BTH, ETH, IP6, UDP, read_pcap
-from harness import (BIN, PATIENCE, Captures, Example, Lab, Suite, castctl, castctl_json, check, check_equal,
-                     down_leaves_nothing, network_snapshot, no_drops, output, pattern, read, run,
-                     running, wait_until, work_file)
+from harness import (BIN, PATIENCE, Captures, Castbench, Example, Lab, Suite, castctl, castctl_json, check,
+                     check_equal, check_replicas, down_leaves_nothing, network_snapshot, no_drops, output,
+                     pattern, read, run, running, wait_until, work_file)
 
 PORT = 7471
 N_PINGS = 10
@@ -306,6 +307,66 @@ def restarts(lab):
         check(read(path) == data, '%s: what was received differs', host)
 
 
+#
+# castbench -R.
+#
+
+def nobody_left(group):
+    """Of what castbench has had connected."""
+    def left():
+        shown = castctl_json('group', 'show', group)
+        return [shown['source'], castctl_json('member', 'list', group),
+                [c for c in castctl_json('connection', 'list', group) if c['state'] != 'ended']]
+    wait_until('nobody is left in group ' + group, lambda: left() == [None, [], []])
+
+
+def castbench_connects(lab):
+    """Connected by RDMA-CM everything else is as without: each operation, several runs, two groups."""
+    castctl('group', 'add', 'bench', '--connect', '--mtu', '4096')
+    castctl('group', 'add', 'other', '--connect', '--port', '7175', '--mtu', '4096')
+    for operation in 'write', 'write-imm', 'send':
+        with no_drops(lab):
+            bench = Castbench(lab, 'bench', '-R', '-n', '200', '-s', '20000', operation=operation)
+            result, out = bench.result()
+        check_replicas(lab, result, out)
+        report = bench.read_report()
+        check_equal('RDMA-CM, path MTU', (report['options']['rdma_cm'], result['mtu']), (True, 4096))
+        times = [result['connect_ms'], *(r['connect_ms'] for r in result['replicas'])]
+        check(all(ms > 0 for ms in times), 'times of connecting: %r', times)
+        print('# %s: connected in %s ms' % (operation, times), flush=True)
+        nobody_left('bench')
+    bench = Castbench(lab, 'bench,other', '-R', '-p', '7500', '--repeat', '2', '--replicas', '3,5',
+                      '-n', '100')
+    status, text = bench.wait()
+    check_equal('two groups', (status, text.count('connected by RDMA-CM')), (0, 4))
+    check_equal('runs', [(r['replicas_n'], r['ok']) for r in bench.read_report()['runs']],
+                [(3, True), (5, True)] * 2)
+    for group in 'bench', 'other':
+        nobody_left(group)
+
+
+def castbench_refused(lab):
+    """What a group does not take is named, and nothing stays behind; nor when castbench is stopped."""
+    castctl('group', 'set', 'other', '--connect=off')
+    castctl('group', 'add', 'small', '--connect', '--mtu', '1024')
+    for group, sentence in (
+            ('other', '-R: group other takes no RDMA-CM connections (castctl group set other --connect)'),
+            ('small', 'source h0: group small: rdma_connect: rejected for reason 26 (path MTU not '
+                      'supported): group small has path MTU 1024, not 4096')):
+        check_equal(group, Castbench(lab, group, '-R').wait(), (2, 'castbench: %s\n' % sentence))
+    nobody_left('small')
+    castctl('group', 'del', 'small')
+    bench = Castbench(lab, 'bench', '-R', '-D', '3600')
+    wait_until('all are connected', lambda: 'h0' in [
+        c['host'] for c in castctl_json('connection', 'list', 'bench') if c['state'] == 'established'])
+    bench.process.send_signal(signal.SIGINT)
+    status, text = bench.wait()
+    check(status == 2 and 'interrupted' in text, 'status %d: %s', status, text)
+    nobody_left('bench')
+    for group in 'bench', 'other':
+        castctl('group', 'del', group)
+
+
 def main():
     os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
     suite = Suite()
@@ -324,6 +385,8 @@ def main():
         suite.case('programs of a group are killed', killed, lab)
         suite.case('reasons of a rejection', rejected, lab)
         suite.case('connections outlive daemons', restarts, lab)
+        suite.case('castbench -R', castbench_connects, lab)
+        suite.case('castbench -R is refused, and stopped', castbench_refused, lab)
     suite.case('the lab for groups by RDMA-CM goes', down_leaves_nothing, lab, before)
     return suite.finish()
 
