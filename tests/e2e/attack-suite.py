@@ -136,6 +136,8 @@ class Transfer:
     def __init__(self, lab, group, *options):
         self.lab = lab
         self.name = group
+        for earlier in castctl_json('group', 'list'):    # nodes would ask its receivers how they are.
+            castctl('--wait=agents', 'group', 'del', earlier['name'])
         group_add(group, '--mtu', str(MTU), *options)
         self.receivers = {host: Receiver(lab, group, host, len(REGION)) for host in lab.receivers}
         self.source = self.shown = None
