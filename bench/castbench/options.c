@@ -42,7 +42,7 @@ static const char usage[] =
     "  -m, --mtu MTU          path MTU (default: of the group, else 1024); of groups only checked\n"
     "  -u, --qp-timeout T     local ACK timeout, 4.096 us * 2^T, but not of groups (default 18)\n"
     "  -R, --rdma-cm          mcast: connect by RDMA-CM, which the group must take\n"
-    "  -p, --port PORT        with -R: where receivers listen, a group each one up (default 18515)\n"
+    "  -p, --port PORT        with -R: where receivers listen; other groups: above it (default 18515)\n"
     "  -E, --ecn              packets say ECT(0); without it Not-ECT, since nothing slows down\n"
     "  -d, --ib-dev DEV       RDMA device (default: the one that has the host's address)\n"
     "  -x, --gid-index I      in its GID table (default: where the address is)\n"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """End-to-end cases with programs that connect by RDMA-CM, on real soft-RoCE: one to one, through the
 fabric, without a group; and the same programs with a group.  Runs inside the VM (see tests/e2e/run)."""
+import ipaddress
 import json
 import os
 import re
@@ -320,15 +321,27 @@ def nobody_left(group):
     wait_until('nobody is left in group ' + group, lambda: left() == [None, [], []])
 
 
+def ecn_fields(path, address):
+    """Of the packets that a host's queue pairs send; the connection manager's are others."""
+    sender = ipaddress.IPv6Address(address).packed
+    return {frame[ETH + 1] >> 4 & 3 for _, frame in read_pcap(path)
+            if frame[ETH + 8:ETH + 24] == sender and frame[ETH + 6] == 17
+            and frame[ETH + IP6 + UDP] != OP_UD_SEND_ONLY}
+
+
 def castbench_connects(lab):
-    """Connected by RDMA-CM everything else is as without: each operation, several runs, two groups."""
+    """Connected by RDMA-CM everything else is as without: each operation, ECN, several runs, two groups."""
     castctl('group', 'add', 'bench', '--connect', '--mtu', '4096')
     castctl('group', 'add', 'other', '--connect', '--port', '7175', '--mtu', '4096')
-    for operation in 'write', 'write-imm', 'send':
-        with no_drops(lab):
-            bench = Castbench(lab, 'bench', '-R', '-n', '200', '-s', '20000', operation=operation)
+    folder, ports = work_file('cm-bench'), [p for p in lab.links() if p[2] in ('h0', 'r1')]
+    for operation, options, ecn in ('write', [], 0), ('write-imm', [], 0), ('send', ['-E'], 2):
+        with no_drops(lab), Captures(lab, ports, folder):
+            bench = Castbench(lab, 'bench', '-R', '-n', '200', '-s', '20000', *options, operation=operation)
             result, out = bench.result()
         check_replicas(lab, result, out)
+        for node, host in ('sa', 'h0'), ('n1', 'r1'):
+            check_equal('ECN of %s, %s' % (host, operation), ecn_fields(
+                os.path.join(folder, '%s-%s.pcap' % (node, host)), lab.address(host)), {ecn})
         report = bench.read_report()
         check_equal('RDMA-CM, path MTU', (report['options']['rdma_cm'], result['mtu']), (True, 4096))
         times = [result['connect_ms'], *(r['connect_ms'] for r in result['replicas'])]
