@@ -53,7 +53,7 @@ WORDS_DECLARE(cm_cause, enum cm_cause);
 /* What a passive connection's REQ is answered with. */
 enum cm_decision {
     CM_UNDECIDED,
-    CM_ACCEPT,
+    CM_ACCEPT, /* of an active one: whoever sets 'ready' need not wait for a tree. */
     CM_REJECT,
     CM_CLOSE, /* also of an active connection: it is over, the program is told by a DREQ. */
 };

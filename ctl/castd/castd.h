@@ -53,8 +53,8 @@ struct castd_trees {
 /* An RDMA-CM connection. */
 struct castd_connection {
     const struct rrec_connection *row;
-    const struct plan_host
-        *host; /* of the program, if the group is due; NULL: none has the address. */
+    /* Of the program, if the group is due.  NULL: none has the address. */
+    const struct plan_host *host;
 };
 
 struct castd_group {

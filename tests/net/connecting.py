@@ -3,14 +3,13 @@
 import functools
 import json
 import os
-import subprocess
 import time
 
 from netlab import ROOT
 
 import harness
-from harness import castctl, castctl_json, check, check_equal, output, wait_until
-from many import Cpu, Watcher, registry
+from harness import castctl, castctl_json, check_equal, output, wait_until
+from many import Cpu, Endpoints, Watcher, registry
 
 CASTCM = os.path.join(ROOT, 'build/tests/castcm')
 SOURCE = 'h0'
@@ -26,13 +25,12 @@ class ConnectionWatcher(Watcher):
     COLUMNS['Member'] = ['group', 'host', 'state']
 
 
-class Programs:
+class Programs(Endpoints):
     """At each receiver's host one that listens for each group, at the source's one that connects to each.
     A group has one number at all hosts, which is the port there."""
 
     def __init__(self, receivers):
-        self.process = subprocess.Popen([CASTCM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        harness.running.append(self)
+        super().__init__(CASTCM)
         self.receivers = receivers
         self.db = registry()
         self.db.sock.settimeout(harness.PATIENCE)
@@ -43,18 +41,6 @@ class Programs:
         self.next_qpn = 0x100
         for name, address in self.addresses.items():
             self.tell('host', name, address)
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-    def tell(self, *words):
-        self.process.stdin.write(' '.join(map(str, words)) + '\n')
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        check(answer and not answer.startswith('error'), 'castcm: %s: %s', words, answer or 'has ended')
-        return answer
 
     def show(self):
         return json.loads(self.tell('show'))

@@ -116,20 +116,12 @@ class Watcher(threading.Thread):
             self.events = []
 
 
-class Crowd:
-    """Groups that each have all of the lab's receivers, and a source at h0 that writes now and then."""
+class Endpoints:
+    """A program with model endpoints: it reads commands, one a line, and answers each with a line."""
 
-    def __init__(self, receivers):
-        self.receivers = receivers
-        self.process = subprocess.Popen([CASTCROWD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         harness.running.append(self)
-        self.db = registry()
-        self.db.sock.settimeout(harness.PATIENCE)
-        self.watcher = Watcher()
-        self.groups = {}        # row of each, by name.
-        self.next_qpn = 0x100
-        for host in self.db.rows('Host'):
-            self.tell('host', host['name'], host['address'])
 
     def kill(self):
         if self.process.poll() is None:
@@ -140,8 +132,23 @@ class Crowd:
         self.process.stdin.write(' '.join(map(str, words)) + '\n')
         self.process.stdin.flush()
         answer = self.process.stdout.readline().strip()
-        check(answer and not answer.startswith('error'), 'castcrowd: %s: %s', words, answer or 'has ended')
+        check(answer and not answer.startswith('error'), '%s: %s: %s', words, answer or 'has ended')
         return answer
+
+
+class Crowd(Endpoints):
+    """Groups that each have all of the lab's receivers, and a source at h0 that writes now and then."""
+
+    def __init__(self, receivers):
+        super().__init__(CASTCROWD)
+        self.receivers = receivers
+        self.db = registry()
+        self.db.sock.settimeout(harness.PATIENCE)
+        self.watcher = Watcher()
+        self.groups = {}        # row of each, by name.
+        self.next_qpn = 0x100
+        for host in self.db.rows('Host'):
+            self.tell('host', host['name'], host['address'])
 
     def show(self, name):
         return json.loads(self.tell('show', name))
