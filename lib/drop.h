@@ -78,7 +78,19 @@
     DROP(psn_not_sent, "response for a PSN never sent in this epoch")                         \
     DROP(resp_opcode, "not an acknowledgement")                                               \
     DROP(resp_payload, "acknowledgement with a payload")                                      \
-    DROP(cnp, "CNP consumed")                                                                 \
+    DROP(cnp, "CNP consumed: counted for its branch, or told the rate control")               \
+    DROP(cnp_soon, "CNP of a branch that had one in this interval")                           \
+    DROP(egress_full, "queue of the output port full")                                        \
+    DROP(egress_red, "met congestion, but is not ECN capable (RFC 3168)")                     \
+    DROP(pacer_full, "flow that is slowed down: more packets wait than can be in flight")     \
+    DROP(fast_cnp, "Fast CNP consumed: told the rate control")                                \
+    DROP(fast_cnp_off, "Fast CNP, which nobody has switched on here")                         \
+    DROP(fast_cnp_malformed, "Fast CNP of another shape than its draft says")                 \
+    DROP(fast_cnp_source, "Fast CNP from an address that is on no access list")               \
+    DROP(fast_cnp_icrc, "Fast CNP with an ICRC that fits in no form")                         \
+    DROP(fast_cnp_flow, "Fast CNP of a flow that the host does not have")                     \
+    DROP(fast_cnp_soon, "Fast CNP of a flow that had one in this interval")                   \
+    DROP(fast_cnp_border, "Fast CNP at the border of its domain")                             \
     DROP(cm_short, "RDMA-CM: packet of another length than a MAD's")                          \
     DROP(cm_qkey, "RDMA-CM: Q_Key or source QP is not that of QP 1")                          \
     DROP(cm_mad, "RDMA-CM: MAD of another version, class or method")                          \

@@ -24,8 +24,10 @@
 #define IMPAIR_TEXT_SIZE 200
 
 struct impair_params {
-    uint64_t rate;  /* bit/s, of whole Ethernet frames without FCS; 0: no limit. */
-    uint32_t queue; /* with a rate: frames that wait, with the one that is being sent. */
+    uint64_t rate;       /* bit/s, of whole Ethernet frames without FCS; 0: no limit. */
+    uint32_t queue;      /* with a rate: frames that wait, with the one that is being sent. */
+    uint32_t kmin, kmax; /* with a rate: RED's depths in frames (lib/egress.h); kmax 0: no RED. */
+    uint32_t pmax;       /* of a million. */
     uint32_t delay_usec;
     uint32_t jitter_usec; /* at most this much more or less; not less than 0 in all. */
     uint32_t late_usec;   /* how much reordered frames are late. */

@@ -26,7 +26,8 @@ struct node_io {
     void (*tx)(void *aux, uint16_t port, struct packet *p);
     uint32_t (*mtu)(void *aux, uint16_t port);
     void *aux;
-    uint32_t seed; /* where RDMA-CM connections' IDs begin: random, see lib/cm-conn.h. */
+    uint32_t seed;       /* where RDMA-CM connections' IDs begin: random, see lib/cm-conn.h. */
+    uint64_t posix_usec; /* what POSIX time in microseconds is ahead of the node's. */
 };
 
 /* 'drops' are the node's counters.  What no return value can say is counted here: packets that

@@ -19,6 +19,16 @@ struct node_base {
      * receivers. */
     bool (*has_receiver)(const struct node_base *, const struct in6_addr *proxy,
                          const struct in6_addr *host, uint32_t qpn);
+    struct node_egress *egress;         /* lib/node-egress.h */
+    struct node_congestion *congestion; /* lib/node-congestion.h */
+    /* A copy for a branch of the group epoch (Proxy, Designated QPN) met congestion here, and leaves
+     * with CE.  NULL: the node has no receivers. */
+    void (*ce_left)(struct node_base *, const struct in6_addr *proxy, uint32_t designated_qpn,
+                    uint32_t branch, uint64_t now);
+    /* Where the packet of a group's copy came from: its flow's source and Designated QPN, for one
+     * that was rewritten.  False: it is not known any more. */
+    bool (*copy_source)(const struct node_base *, const struct in6_addr *proxy,
+                        uint32_t designated_qpn, struct in6_addr *source);
     struct in6_addr address;
     struct sid_table sids;
     uint64_t drops[N_DROP_REASONS];

@@ -45,6 +45,21 @@ static const char *const nak_policies[] = {
 };
 WORDS_DEFINE(nak_policy, enum reverse_nak, nak_policies);
 
+static const char *const cnp_sources[] = {
+    [CNP_AUTO] = "auto",
+    [CNP_EDGE] = "edge",
+    [CNP_NIC] = "nic",
+    [CNP_OFF] = "off",
+};
+WORDS_DEFINE(cnp_source, enum cnp_source, cnp_sources);
+
+static const char *const rate_controls[] = {
+    [RATE_BY_AGENT] = "agent",
+    [RATE_BY_NIC] = "nic",
+    [RATE_BY_NONE] = "none",
+};
+WORDS_DEFINE(rate_control_by, enum rate_control_by, rate_controls);
+
 static const char *const node_roles[] = {
     [NODE_SWITCH] = "switch",
     [NODE_AGENT] = "agent",
@@ -109,6 +124,8 @@ node_config_uninit(struct node_config *config)
     for (size_t i = 0; i < config->n_trees; i++) {
         tree_config_uninit(&config->trees[i]);
     }
+    free(config->congestion.capable);
+    free(config->congestion.trusted);
     free(config->trees);
     free(config->sids);
     free(config->routes);

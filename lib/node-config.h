@@ -19,6 +19,7 @@
 #include "lib/group-policy.h"
 #include "lib/impair.h"
 #include "lib/port.h"
+#include "lib/rate-control.h"
 #include "lib/reverse.h"
 #include "lib/tree-mode.h"
 #include "lib/wire.h"
@@ -42,6 +43,7 @@ struct port_config {
     char peer[NAME_SIZE];         /* node or host on the other end. */
     struct in6_addr peer_address; /* the host's address, or the peer node's address. */
     uint8_t peer_mac[6];          /* of a node's port; only NODE_OVS and NODE_ROUTER are told. */
+    bool external;                /* the other end is outside of the domain (Fast CNPs). */
     struct impair_params rx, tx;  /* how bad the link is made here. */
 };
 
@@ -149,9 +151,38 @@ struct tree_config {
     struct branch_config *branches; /* those whose responses are merged here. */
     /* At a node with receivers: what packets must have.  At the source agent: what they get. */
     struct auth_config auth;
+    uint64_t rate_floor;          /* source agent: bit/s; its rate is never cut below. */
     bool open;                    /* source agent: packets may pass. */
     size_t n_copies;              /* source agent: length of 'copies'. */
     struct branch_config *copies; /* source agent: what the TLVs name, sorted by edge. */
+};
+
+/* Who slows down what a host sends. */
+enum rate_control_by {
+    RATE_BY_AGENT, /* its source agent; the host hears of no CNP. */
+    RATE_BY_NIC,   /* its NIC: the agent passes CNPs on, and makes CNPs of Fast CNPs. */
+    RATE_BY_NONE,  /* nobody. */
+};
+WORDS_DECLARE(rate_control_by, enum rate_control_by);
+
+/* What a node does about congestion (docs/congestion.md). */
+struct congestion_config {
+    uint32_t interval_usec; /* N: one cut of a rate, one counted mark of a branch, one Fast CNP of
+                             * a flow in this time. */
+    bool fast_cnp;          /* the node makes, and a source agent takes, Fast CNPs. */
+    bool any_icrc;          /* source agent: also Fast CNPs whose ICRC fits in no form. */
+    uint32_t fast_cnp_rate; /* most that the node makes in a second. */
+    /* Hosts whose agents take Fast CNPs, in ascending order. */
+    size_t n_capable;
+    struct in6_addr *capable;
+    /* Nodes whose Fast CNPs a source agent takes, in ascending order. */
+    size_t n_trusted;
+    struct in6_addr *trusted;
+    bool trace; /* the node writes into IOAM traces of packets that it forwards to nodes. */
+    /* Source agent: */
+    enum rate_control_by rate_control;
+    struct rate_params rate; /* of what its host sends. */
+    uint64_t queue_rate;     /* rate of queues in traces of which nothing is known; 0: none is. */
 };
 
 /* What forwards at a node. */
@@ -174,6 +205,7 @@ struct node_config {
     uint16_t id;
     struct in6_addr address;
     bool verify_always; /* the ICRC of every group packet (docs/draft-notes.md, H22). */
+    struct congestion_config congestion;
     size_t n_ports;
     struct port_config *ports;
     size_t n_routes;

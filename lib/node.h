@@ -11,6 +11,8 @@
 #define LIB_NODE_H 1
 
 #include "lib/cm-conn.h"
+#include "lib/cnp-window.h"
+#include "lib/egress.h"
 #include "lib/l3.h"
 #include "lib/messages.h"
 #include "lib/reverse.h"
@@ -33,6 +35,23 @@ struct tree_info {
     bool refused;                     /* source agent: a request was refused. */
     psn_t refused_psn;
     uint8_t refused_syndrome;
+    const struct cnp_window *cnps; /* NULL: this node merges nothing. */
+};
+
+/* A flow of a source agent's host that was told of congestion. */
+struct flow_info {
+    struct in6_addr dst;             /* of its packets, a Proxy Address for a group's, */
+    uint32_t dest_qp;                /* and their DestQP. */
+    const char *group;               /* NULL: it is no group's. */
+    uint64_t rate;                   /* bit/s; 0: not limited any more. */
+    uint32_t n_waiting, max_waiting; /* packets, now and most ever. */
+    uint64_t n_delayed, n_replaced;  /* packets that waited, or took the place of one that did. */
+    uint64_t n_cnps, n_fast_cnps;    /* signals. */
+    uint64_t n_cuts;
+    uint64_t last_cut; /* when, microseconds; 0: never. */
+    enum rate_cause last_cause;
+    struct in6_addr last_node; /* who caused it; a CNP does not say: ::. */
+    uint64_t last_depth;       /* bytes in the queue that a trace told of; 0: none did. */
 };
 
 struct node_class {
@@ -68,6 +87,11 @@ struct node_class {
     size_t (*n_trees)(const void *node);
     void (*tree)(const void *node, size_t i, struct tree_info *);
     bool (*branch)(const void *node, size_t i, uint32_t id, struct reverse_branch_info *);
+    /* Queue of a port; false: it has none. */
+    bool (*egress)(const void *node, uint16_t port, struct egress_stats *);
+    /* Source agent: flows that were told of congestion.  NULL: this node is none. */
+    size_t (*n_flows)(const void *node);
+    void (*flow)(const void *node, size_t i, struct flow_info *);
     /* RDMA-CM connections, and another number after each change of what is said of them. */
     size_t (*n_connections)(const void *node);
     void (*connection)(const void *node, size_t i, struct cm_conn_info *);

@@ -111,6 +111,9 @@ packet_get(struct packet_pool *pool)
     p->body_data = NULL;
     p->tail_len = 0;
     p->in_port = 0;
+    p->group_qpn = 0;
+    p->branch = 0;
+    p->came_at = 0;
     p->refs = 1;
     p->next = NULL;
     return p;
@@ -182,6 +185,7 @@ packet_replicate(struct packet *src, uint32_t ofs, uint32_t head_len, uint8_t ta
     memcpy(p->tail, src->data + src->len - tail_len, tail_len);
     p->tail_len = tail_len;
     p->body_len = src->len - ofs - head_len - tail_len;
+    p->came_at = src->came_at;
     if (p->body_len) {
         p->body_data = src->data + ofs + head_len;
         p->body = src;

@@ -37,8 +37,11 @@ struct packet {
     const uint8_t *body_data; /* in body's buffer; stays put when body's head moves. */
     uint8_t tail[PACKET_TAIL];
     uint8_t tail_len;
-    uint8_t l3_errors; /* enum l3_errors, while lib/l3.c waits for a neighbour. */
-    uint16_t in_port;  /* that it, or what it is a copy of, came in on; 0: was made here. */
+    uint8_t l3_errors;  /* enum l3_errors, while lib/l3.c waits for a neighbour. */
+    uint16_t in_port;   /* that it, or what it is a copy of, came in on; 0: was made here. */
+    uint32_t group_qpn; /* of a group's copy that a queue may hold: its Designated QPN, */
+    uint32_t branch;    /* and the branch that it is for; 0: it is no such copy. */
+    uint64_t came_at;   /* microseconds: when it, or what it is a copy of, came in; 0: made here. */
     uint32_t refs;
     struct packet_pool *pool;
     struct packet *next; /* free for use by the current owner (queues). */

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Flows that leave at a rate each: a queue for each flow, and a time at which its next packet may
+ * go.
+ *
+ * A flow that is not limited and has nothing waiting does not pass here at all.  A queue has at most
+ * PACER_QUEUE_MAX packets, which is the window of one queue pair of rxe.  A packet whose PSN waits
+ * already takes the place of that one (the sender has gone back, and AckReq may differ), so a queue
+ * never has two of one PSN.
+ *
+ * Flows are independent of each other.  Pure; time in microseconds, rates in bit/s.
+ */
+#ifndef LIB_PACER_H
+#define LIB_PACER_H 1
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/deadlines.h"
+#include "lib/packet.h"
+#include "lib/wire.h"
+
+#define PACER_QUEUE_MAX  129
+#define PACER_BURST_USEC 100 /* a late wake-up of this much is made up for, and two packets. */
+
+struct pacer_flow; /* below. */
+
+struct pacer {
+    struct deadlines deadlines; /* of flows. */
+    uint32_t n_waiting;         /* packets, of all flows. */
+};
+
+/* Embedded in its owner; starts all zero but for 'owner'. */
+struct pacer_flow {
+    void *owner;
+    uint64_t rate; /* bit/s; 0: not limited. */
+    uint64_t next; /* when the bucket is full for the next packet, in nanoseconds. */
+    struct packet *head, *tail;
+    uint32_t n;     /* packets that wait. */
+    uint32_t max_n; /* most ever. */
+    uint64_t n_delayed, n_replaced, n_full;
+    struct deadline deadline;
+};
+
+void pacer_init(struct pacer *);
+/* All flows must be gone. */
+void pacer_uninit(struct pacer *);
+
+/* Must a packet that comes now go through pacer_put()?  False: it may leave at once, and the caller
+ * calls pacer_sent(). */
+bool pacer_must_wait(const struct pacer_flow *, uint64_t now);
+/* Consumes 'p' (data at its IPv6 header, BTH right behind UDP: its PSN is read), which is 'frame'
+ * bytes long on the wire of the rate.  False: the queue is full, and 'p' was freed. */
+bool pacer_put(struct pacer *, struct pacer_flow *, struct packet *p, uint32_t frame, uint64_t now);
+/* A packet of so many bytes left past the queue. */
+void pacer_sent(struct pacer_flow *, uint32_t frame, uint64_t now);
+void pacer_set_rate(struct pacer *, struct pacer_flow *, uint64_t rate, uint64_t now);
+/* Frees what waits and forgets the flow. */
+void pacer_remove(struct pacer *, struct pacer_flow *);
+
+/* When pacer_get() has something; UINT64_MAX: nothing waits. */
+uint64_t pacer_deadline(const struct pacer *);
+/* The next packet that may leave now, which becomes the caller's, and its flow; NULL: none. */
+struct packet *pacer_get(struct pacer *, uint64_t now, struct pacer_flow **);
+
+#endif /* lib/pacer.h */
