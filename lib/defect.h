@@ -40,7 +40,8 @@
     DEFECT_ENTRY(CM_RTU_ONCE, "RDMA-CM: a repeated REP gets no RTU")                             \
     DEFECT_ENTRY(CM_DREQ_ONCE, "RDMA-CM: a repeated DREQ gets no DREP")                          \
     DEFECT_ENTRY(CM_DREQ_FORGED, "RDMA-CM: IDs of a DREQ are not compared")                      \
-    DEFECT_ENTRY(CM_LATE_REQ, "RDMA-CM: a late copy of a REQ begins its connection again")
+    DEFECT_ENTRY(CM_LATE_REQ, "RDMA-CM: a late copy of a REQ begins its connection again")       \
+    DEFECT_ENTRY(FAST_CNP_MARKS, "packets of a sender that takes Fast CNPs are marked, too")
 
 enum defect {
 #define DEFECT_ENTRY(NAME, HELP) DEFECT_##NAME,

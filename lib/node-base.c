@@ -4,6 +4,7 @@
  */
 #include "lib/node-base.h"
 
+#include "lib/fast-cnp.h"
 #include "lib/node-cm.h"
 
 void
@@ -88,6 +89,10 @@ node_guard(const struct rx *rx, const struct port_config *port)
 {
     const struct ip6_hdr_wire *ip = rx_ip(rx);
 
+    if ((port->role == ROLE_HOST || port->external) && ip->nh != IP6_NH_UDP
+        && fast_cnp_seen(rx->p->data, rx->p->len, &rx->h)) {
+        return DROP_fast_cnp_border;
+    }
     switch (port->role) {
     case ROLE_HOST:
         if (rx->h.srh_ofs || rx->h.inner.ofs || rx->h.ip.proto == IP6_NH_IPV6

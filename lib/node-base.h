@@ -82,7 +82,8 @@ enum drop_reason node_parse(struct rx *);
 
 /* May the station on this port send this frame, by the port's role (BCP 38, RFC 8754 section
  * 5.1)?  A host speaks with its own address only, without routing header or tunnel, and not to
- * SIDs, wherever they are.  What an agent sends to a SID comes from the agent.  'rx' is parsed
+ * SIDs, wherever they are.  What an agent sends to a SID comes from the agent.  Fast CNPs come from
+ * within their domain (draft-xiao section 5).  'rx' is parsed
  * as far as this node looks into it: fully if it comes from a host. */
 enum drop_reason node_guard(const struct rx *, const struct port_config *);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Congestion at a node: what RED may do to a frame, who is told that it was hit, and what IOAM
- * traces say.  Frames are as they leave, with Ethernet header.
+ * Congestion at a node: what RED may do to a frame, who is told that it was hit, what IOAM traces
+ * say, and what Fast CNPs may cross the border of their domain.  Frames are as they leave, with
+ * Ethernet header.
  *
  * Only here, on the way into a queue that is congested, a node looks behind a Segment Routing
  * header of packets that are not for it (docs/conformance.md): nothing but who is told depends
@@ -11,13 +12,18 @@
 #define LIB_NODE_CONGESTION_H 1
 
 #include "lib/egress.h"
+#include "lib/fast-cnp.h"
 #include "lib/node-base.h"
 
 struct node_congestion;
 
-struct node_congestion *node_congestion_create(struct node_base *);
+/* 'posix_usec': struct node_io. */
+struct node_congestion *node_congestion_create(struct node_base *, uint64_t posix_usec);
 void node_congestion_destroy(struct node_congestion *);
 void node_congestion_configure(struct node_congestion *, const struct node_config *);
+const struct congestion_config *node_congestion_config(const struct node_congestion *);
+/* Does the node take Fast CNPs from this address? */
+bool node_congestion_trusts(const struct node_congestion *, const struct in6_addr *node);
 
 /* What may RED do to this frame? */
 enum egress_kind
@@ -28,8 +34,30 @@ node_congestion_met(struct node_congestion *, uint16_t port, const struct packet
 /* This frame left the queue of 'port' with a CE that it got there. */
 void node_congestion_marked(struct node_congestion *, uint16_t port, const struct packet *,
                             uint64_t now);
+
+/* Does this port lead out of the domain, or to a host without agent?  No Fast CNP leaves there. */
+bool node_congestion_borders(const struct node_congestion *, uint16_t port);
+/* Has this frame none? */
+bool node_congestion_may_leave(struct node_congestion *, const struct packet *);
+
 /* Writes this node's element into the frame's IOAM trace, if it has one and the port is to. */
 void node_congestion_trace(struct node_congestion *, uint16_t port, struct packet *,
                            uint64_t queue_bytes, uint64_t sent_bytes);
+
+/* A packet for this node, parsed by parse_outer() at least: a host may say that it does not
+ * understand Fast CNPs (Parameter Problem, code 2). */
+void node_congestion_icmp(struct node_congestion *, const struct packet *, const struct parsed *,
+                          uint64_t now);
+
+/* Since the node was created. */
+struct congestion_stats {
+    uint64_t n_fast_cnps;            /* made here. */
+    uint64_t n_too_soon;             /* not made: the flow had one in this interval, */
+    uint64_t n_dst_limit;            /* its sender had enough for other flows, */
+    uint64_t n_node_limit;           /* or this node had made enough. */
+    uint64_t n_unwanted;             /* hosts' messages that they do not understand them. */
+    uint64_t n_traced, n_trace_full; /* frames whose trace got an element here, or had no room. */
+};
+const struct congestion_stats *node_congestion_stats(const struct node_congestion *);
 
 #endif /* lib/node-congestion.h */

@@ -87,6 +87,20 @@ parsed_routing_stops(const struct parsed *p)
     return p->routing_ofs && (p->routing_ofs < p->srh_ofs || !p->segments_left);
 }
 
+/* Bytes of the Hop-by-Hop Options header behind the IPv6 header at ip[0, len), which every node on
+ * the way may change; 0: there is none, or it is not whole. */
+static inline uint16_t
+parse_hop_by_hop_len(const struct ip6_hdr_wire *ip, size_t len)
+{
+    const uint8_t *header = (const uint8_t *) (ip + 1);
+
+    if (ip->nh != IP6_NH_HOPOPT || len < sizeof *ip + 8) {
+        return 0;
+    }
+    uint16_t header_len = (uint16_t) ((header[1] + 1) * 8);
+    return header_len <= len - sizeof *ip ? header_len : 0;
+}
+
 /* The packet that carries the RoCE headers: inner if there is one. */
 static inline const struct parsed_ip6 *
 parsed_innermost(const struct parsed *p)

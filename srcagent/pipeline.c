@@ -12,6 +12,7 @@
  * Drops are counted here and nowhere else; what was not consumed is freed here.
  */
 #include "lib/node-cm.h"
+#include "lib/node-congestion.h"
 #include "srcagent/srcagent.h"
 
 static enum drop_reason
@@ -64,6 +65,7 @@ pipeline(struct srcagent *sa, struct rx *rx)
         return up_merge(sa, rx);
     }
     if (l3_is_local(sa->base.l3, &ip->dst)) {
+        node_congestion_icmp(sa->base.congestion, rx->p, &rx->h, rx->now);
         return l3_local_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now);
     }
     if (from_host && node_cm_takes(rx)) {
@@ -86,6 +88,7 @@ srcagent_input(void *sa_, uint16_t port, struct packet *p, uint64_t now)
     struct rx rx = {.p = p, .port = port, .now = now};
 
     p->in_port = port;
+    p->came_at = now;
     node_count_drop(&sa->base, pipeline(sa, &rx));
     packet_put(rx.p);
 }

@@ -4,7 +4,7 @@
  * forwarding entries, from the trees of the configuration.
  *
  * A packet that came from the node that its entry names goes on to the ports of that entry.
- * Only the hop limit changes.  A packet that came from elsewhere is dropped (reverse path
+ * Only the hop limit changes, and what nodes write into a Hop-by-Hop Options header.  A packet that came from elsewhere is dropped (reverse path
  * forwarding): otherwise one link too many would make a loop.
  *
  * This is a multicast router's job.  A node without receivers of the group is not addressed,
@@ -56,8 +56,9 @@ forward(struct swedge *sw, struct rx *rx, const struct tree *t)
     rx->p = NULL;
     p->len = rx->h.ip.end; /* without the link's padding. */
     packet_pull(p, rx->h.ip.ofs);
+    uint32_t own_len = IP6_HDR_LEN + parse_hop_by_hop_len((void *) p->data, p->len);
     for (size_t i = 0; i + 1 < n; i++) {
-        struct packet *copy = packet_replicate(p, 0, IP6_HDR_LEN, 0);
+        struct packet *copy = packet_replicate(p, 0, own_len, 0);
         node_count_drop(&sw->base,
                         copy ? send_copy(sw, copy, t->next_ports[i], rx->now) : DROP_pool_empty);
     }

@@ -16,6 +16,7 @@
  */
 #include "lib/icmp6.h"
 #include "lib/node-cm.h"
+#include "lib/node-congestion.h"
 #include "swedge/swedge.h"
 
 static const struct behaviour {
@@ -93,6 +94,7 @@ swedge_dispatch(struct swedge *sw, struct rx *rx)
     }
     if (l3_is_local(sw->base.l3, dst)) {
         TRACE(&sw->base.tracer, "%s is this node's own address", TRACE_ADDR(dst));
+        node_congestion_icmp(sw->base.congestion, rx->p, &rx->h, rx->now);
         return l3_local_input(sw->base.l3, rx->port, rx->p, &rx->h, rx->now);
     }
     struct packet *p = rx->p;
@@ -136,6 +138,7 @@ swedge_input(void *sw_, uint16_t port, struct packet *p, uint64_t now)
     struct rx rx = {.p = p, .port = port, .now = now};
 
     p->in_port = port;
+    p->came_at = now;
     node_count_drop(&sw->base, pipeline(sw, &rx));
     packet_put(rx.p);
 }

@@ -6,7 +6,8 @@
  * and inner packet stay as they are.  The one exception is AckReq in the copy for a node that
  * is asked how far it is (lib/fanout.c).
  *
- * Everything behind the outer IPv6 header is shared.  The last node gets the original itself.
+ * Everything behind the outer IPv6 header is shared, but for a Hop-by-Hop Options header, in which
+ * each copy has an IOAM trace of its own.  The last node gets the original itself.
  *
  * A copy for a node that aggregates is for that branch.  A copy for a node that does not is for
  * all branches behind it.  Which these are is not known here, so it counts for all branches
@@ -43,7 +44,9 @@ copy_to_nodes(struct swedge *sw, struct rx *rx, const struct original *o)
         .original = rx->p,
         .takes_original = true,
         .ofs = rx->h.ip.ofs,
-        .head_len = IP6_HDR_LEN,
+        .head_len =
+            (uint16_t) (IP6_HDR_LEN
+                        + parse_hop_by_hop_len(rx_ip(rx), (size_t) (rx->h.ip.end - rx->h.ip.ofs))),
         .bth_ofs = (uint16_t) (rx->h.bth_ofs - rx->h.ip.ofs),
         .after_qpn = o->after_qpn,
     };
