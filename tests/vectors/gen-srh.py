@@ -13,8 +13,8 @@ definitions of MT-AUTH and of an epoch's key in docs/security.md.
 """
 import hmac
 import socket
-import zlib
 
+from icrc import with_icrc
 from scapy.contrib.roce import BTH
 from scapy.fields import (ByteEnumField, ByteField, FieldLenField, IP6Field, PacketListField,
                           ThreeBytesField, X3BytesField)
@@ -73,20 +73,14 @@ def tlvs(copies):
 
 
 def roce(payload):
-    """A RoCEv2 SEND_ONLY; scapy knows no ICRC over IPv6, so it is made here by the IBTA's rule."""
+    """A RoCEv2 SEND_ONLY."""
     packet = bytearray(bytes(IPv6(src=SOURCE, dst=PROXY, tc=TC, hlim=64) /
                              UDP(sport=0xc001, dport=4791, chksum=0) /
                              BTH(opcode=4, padcount=0, pkey=0xffff, dqpn=DESIGNATED_QPN, ackreq=1, psn=7, icrc=0) /
                              Raw(payload)))
     # scapy leaves room for the ICRC but, being told that it is 0, does not compute it.
     del packet[-4:]
-    masked = bytearray(packet)
-    masked[0] |= 0x0f
-    masked[1:4] = b'\xff' * 3
-    masked[7] = 0xff
-    masked[46:48] = b'\xff' * 2
-    masked[52] = 0xff
-    return bytes(packet) + zlib.crc32(b'\xff' * 8 + bytes(masked)).to_bytes(4, 'little')
+    return with_icrc(packet)
 
 
 def frame(*layers):
