@@ -20,6 +20,7 @@
     SUITE(cm_drops)      \
     SUITE(cm_kernels)    \
     SUITE(cm_conn)       \
+    SUITE(cnp)           \
     SUITE(connection)    \
     SUITE(content)       \
     SUITE(copies)        \
