@@ -41,6 +41,7 @@
     SUITE(icrc)          \
     SUITE(impair)        \
     SUITE(intent)        \
+    SUITE(ioam)          \
     SUITE(join)          \
     SUITE(l3)            \
     SUITE(l3_icmp)       \
