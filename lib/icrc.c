@@ -52,23 +52,60 @@ crc32_more(uint32_t crc, const uint8_t *p, size_t n)
 #endif
 }
 
+/* The fields that routers change. */
+static void
+mask_ip6(struct ip6_hdr_wire *ip)
+{
+    ip->vtf = be32_put(be32_get(ip->vtf) | 0x0fffffff); /* all but the version. */
+    ip->hlim = 0xff;
+}
+
+static void
+mask_udp_bth(struct udp_hdr *udp, struct bth *bth)
+{
+    udp->csum = be16_put(0xffff);
+    bth->resv8a = 0xff;
+}
+
 uint32_t
 icrc_compute(const uint8_t *ip, size_t len)
 {
     uint8_t masked[ONES_LEN + MASKED_LEN];
     struct ip6_hdr_wire *mip = (struct ip6_hdr_wire *) (masked + ONES_LEN);
     struct udp_hdr *mudp = (struct udp_hdr *) (mip + 1);
-    struct bth *mbth = (struct bth *) (mudp + 1);
 
     assert(len >= MASKED_LEN);
     memset(masked, 0xff, ONES_LEN);
     memcpy(mip, ip, MASKED_LEN);
-    mip->vtf = be32_put(be32_get(mip->vtf) | 0x0fffffff); /* all but the version. */
-    mip->hlim = 0xff;
-    mudp->csum = be16_put(0xffff);
-    mbth->resv8a = 0xff;
+    mask_ip6(mip);
+    mask_udp_bth(mudp, (struct bth *) (mudp + 1));
 
     return crc32_more(crc32_more(0, masked, sizeof masked), ip + MASKED_LEN, len - MASKED_LEN);
+}
+
+uint32_t
+icrc_compute_with_ext(const uint8_t *ip, size_t l4_ofs, size_t len)
+{
+    struct {
+        uint8_t ones[ONES_LEN];
+        struct ip6_hdr_wire ip;
+    } front;
+    struct {
+        struct udp_hdr udp;
+        struct bth bth;
+    } l4;
+
+    assert(l4_ofs >= sizeof front.ip && len >= l4_ofs && len - l4_ofs >= sizeof l4);
+    memset(front.ones, 0xff, sizeof front.ones);
+    memcpy(&front.ip, ip, sizeof front.ip);
+    mask_ip6(&front.ip);
+    memcpy(&l4, ip + l4_ofs, sizeof l4);
+    mask_udp_bth(&l4.udp, &l4.bth);
+
+    uint32_t crc = crc32_more(0, (const uint8_t *) &front, sizeof front);
+    crc = crc32_more(crc, ip + sizeof front.ip, l4_ofs - sizeof front.ip);
+    crc = crc32_more(crc, (const uint8_t *) &l4, sizeof l4);
+    return crc32_more(crc, ip + l4_ofs + sizeof l4, len - l4_ofs - sizeof l4);
 }
 
 uint32_t

@@ -25,6 +25,10 @@ struct bth;
  * included, at least 60. */
 uint32_t icrc_compute(const uint8_t *ip, size_t len);
 
+/* The same of a packet with extension headers, all of which count: UDP is 'l4_ofs' bytes behind
+ * 'ip'; 'len' is at least 20 more than that. */
+uint32_t icrc_compute_with_ext(const uint8_t *ip, size_t l4_ofs, size_t len);
+
 /* Stored little-endian at 'at'. */
 uint32_t icrc_load(const uint8_t *at);
 void icrc_store(uint8_t *at, uint32_t icrc);

@@ -31,6 +31,7 @@
     SUITE(end_mt)        \
     SUITE(end_mt_ip)     \
     SUITE(fanout)        \
+    SUITE(fast_cnp)      \
     SUITE(fib)           \
     SUITE(figure)        \
     SUITE(frame_ring)    \
