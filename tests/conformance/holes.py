@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of holes in docs/draft-notes.md: is what its commands name there, and did it pass?
+"""The tables of holes in docs/draft-notes.md: is what their commands name there, and did it pass?
 
 The last column has commands, which begin with one of these words; 'later' has none.
 """
@@ -9,7 +9,7 @@ import re
 
 NOTES = 'docs/draft-notes.md'
 HEADER = ['#', 'Hole in the draft', 'An unmodified endpoint', 'Resolution', 'Where', 'Shown by']
-ROW = re.compile(r'^\| (H\d+) \|(.*)\|$', re.M)
+ROW = re.compile(r'^\| ([HX]\d+) \|(.*)\|$', re.M)
 
 
 def numbers(text):
