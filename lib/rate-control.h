@@ -6,12 +6,13 @@
  *
  *   dcqcn   the reaction point of DCQCN: each cut is by alpha / 2, where alpha grows with signals
  *           and decays without
- *   depth   a signal that has a trace (Fast CNP option 2) cuts by u = 1 + q / (B T_b), q the bytes
- *           that waited at the worst queue, B its rate; one that has none cuts as dcqcn
+ *   depth   a signal that has a trace (Fast CNP option 2) cuts the rate, or B if that is less, by
+ *           u = 1 + q / (B T_b), q the bytes that waited at the worst queue, B its rate; one that
+ *           has none cuts as dcqcn
  *
  * Both grow alike: fast recovery, additive, hyper increase.  At most one cut in an interval,
  * whatever comes.  Nothing runs before the first signal: until then, and again after
- * RATE_IDLE_USEC at the line rate without signal, the flow is not limited.
+ * RATE_IDLE_USEC without signal at the line rate or without sending, the flow is not limited.
  *
  * Pure.  Rates are in bit/s of Ethernet frames without FCS, times in microseconds.
  */
@@ -31,8 +32,8 @@ struct rate_params {
     uint64_t line;            /* L: rate of the uplink. */
     uint64_t floor;           /* R_min. */
     uint32_t interval_usec;   /* N: one cut at most. */
-    uint32_t alpha_usec;      /* K. */
-    uint32_t timer_usec;      /* T_rp. */
+    uint32_t alpha_usec;      /* K; not 0. */
+    uint32_t timer_usec;      /* T_rp; not 0. */
     uint32_t g_shift;         /* g = 2^-g_shift. */
     uint32_t f;               /* F: steps of fast recovery. */
     uint64_t additive, hyper; /* R_AI, R_HAI. */
@@ -40,7 +41,8 @@ struct rate_params {
     uint32_t base_usec;       /* T_b, of depth. */
 };
 /* What suits a line rate and a floor: N 10 ms, K = T_rp 11 ms, g 1/256, F 5, R_AI L/1000, R_HAI
- * L/100, R_min max(L/200, floor), no byte counter. */
+ * L/100, R_min max(L/200, floor), no byte counter, T_b 40 frames at L/10.  With these one flow has 0.94
+ * to 1 of a queue of L/10 at 5 Mb/s to 1 Gb/s, with RED from 5 to 20 frames (test-rate-loop.c). */
 struct rate_params rate_params_default(uint64_t line, uint64_t floor);
 
 enum rate_cause {
@@ -65,17 +67,18 @@ struct rate_control {
     uint32_t alpha;        /* of 2^20. */
     uint32_t timer_stage, byte_stage;
     uint64_t bytes;
-    uint64_t cut_at, alpha_at, timer_at; /* last cut, next timers. */
-    uint64_t full_since;                 /* at the line rate. */
+    uint64_t alpha_at, timer_at; /* next timers; UINT64_MAX: the rate is the line's. */
+    uint64_t idle_since;         /* last signal or stage of increase. */
     uint64_t n_signals, n_cuts;
     uint64_t last_cut; /* 0: never. */
+    bool sent;         /* something has left, since the last stage of the timer. */
     bool advanced;     /* a stage has, since the last cut. */
 };
 
 /* A signal arrives.  True: the rate was cut. */
 bool rate_control_signal(struct rate_control *, const struct rate_params *,
                          const struct rate_signal *, uint64_t now);
-/* So many bytes of the flow have left. */
+/* So many bytes of the flow have left; to be called whenever some do. */
 void
 rate_control_sent(struct rate_control *, const struct rate_params *, uint32_t bytes, uint64_t now);
 /* When rate_control_timer() wants to be called; UINT64_MAX: never. */

@@ -69,6 +69,7 @@
     SUITE(presume)       \
     SUITE(printable)     \
     SUITE(private_data)  \
+    SUITE(rate_control)  \
     SUITE(resend)        \
     SUITE(response)      \
     SUITE(retry)         \
