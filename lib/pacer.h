@@ -4,9 +4,9 @@
  * go.
  *
  * A flow that is not limited and has nothing waiting does not pass here at all.  A queue has at most
- * PACER_QUEUE_MAX packets, which is the window of one queue pair of rxe.  A packet whose PSN waits
- * already takes the place of that one (the sender has gone back, and AckReq may differ), so a queue
- * never has two of one PSN.
+ * PACER_QUEUE_MAX packets, which is the window of one queue pair of rxe.  When an RC requester goes
+ * back to a PSN, what waits from that PSN on is freed: it comes again (pacer.c says why).  So the
+ * PSNs of a queue only grow, and it never has two of one.
  *
  * Flows are independent of each other.  Pure; time in microseconds, rates in bit/s.
  */
@@ -27,18 +27,22 @@ struct pacer_flow; /* below. */
 
 struct pacer {
     struct deadlines deadlines; /* of flows. */
+    uint32_t n_flows;           /* that have been limited, and are not removed. */
     uint32_t n_waiting;         /* packets, of all flows. */
 };
 
 /* Embedded in its owner; starts all zero but for 'owner'. */
 struct pacer_flow {
     void *owner;
-    uint64_t rate; /* bit/s; 0: not limited. */
-    uint64_t next; /* when the bucket is full for the next packet, in nanoseconds. */
+    uint64_t rate;     /* bit/s; 0: not limited. */
+    uint64_t next;     /* when the bucket is full for the next packet, in nanoseconds, */
+    uint64_t rest;     /* and what the division by the rate has left of it. */
+    uint32_t overhead; /* bytes that a frame of the flow has beside the packet. */
+    bool is_known;     /* it is one of n_flows. */
     struct packet *head, *tail;
-    uint32_t n;     /* packets that wait. */
-    uint32_t max_n; /* most ever. */
-    uint64_t n_delayed, n_replaced, n_full;
+    uint32_t n;                             /* packets that wait. */
+    uint32_t max_n;                         /* most ever. */
+    uint64_t n_delayed, n_replaced, n_full; /* packets: queued; freed for a new one; no room. */
     struct deadline deadline;
 };
 

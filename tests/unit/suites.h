@@ -54,6 +54,7 @@
     SUITE(node_cm)       \
     SUITE(node_config)   \
     SUITE(pace)          \
+    SUITE(pacer)         \
     SUITE(packet)        \
     SUITE(packet_text)   \
     SUITE(parse)         \
