@@ -71,6 +71,7 @@
     SUITE(printable)     \
     SUITE(private_data)  \
     SUITE(rate_control)  \
+    SUITE(rate_loop)     \
     SUITE(resend)        \
     SUITE(response)      \
     SUITE(retry)         \
