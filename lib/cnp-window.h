@@ -14,11 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/drop.h"
+
 #define CNP_WINDOW_USEC 1000 /* T, unless the group says otherwise. */
 
 struct cnp_branch_stats {
-    uint64_t n;         /* CNPs that came, or were made for it here. */
-    uint64_t n_limited; /* of those that would have come: more than one in an interval. */
+    uint64_t n;         /* CNPs that counted. */
+    uint64_t n_limited; /* CNPs that did not: more than one in an interval. */
+    uint64_t n_own;     /* of both: it sent them itself.  The others were made for it here. */
     uint64_t n_chosen;  /* windows in which it was the congested one. */
     uint32_t max;       /* most in one window. */
     uint32_t count;     /* CCount: in this window. */
@@ -30,9 +33,11 @@ struct cnp_window *cnp_window_create(void);
 void cnp_window_destroy(struct cnp_window *);
 /* T, the branches that there are, by id in any order; those that stay keep their counts. */
 void cnp_window_configure(struct cnp_window *, uint32_t window_usec, const uint32_t *ids, size_t n);
-/* A CNP of this branch.  At most one in 'interval_usec' counts (0: all do).  False: the branch is
- * not known. */
-bool cnp_window_note(struct cnp_window *, uint32_t id, uint32_t interval_usec, uint64_t now);
+/* A CNP of this branch, which it sent itself ('own') or which is made for it here.  At most one in
+ * 'interval_usec' counts (0: all do).  DROP_cnp: it counts; DROP_cnp_soon: it does not;
+ * DROP_unknown_branch. */
+enum drop_reason
+cnp_window_note(struct cnp_window *, uint32_t id, bool own, uint32_t interval_usec, uint64_t now);
 /* When cnp_window_timer() wants to be called; UINT64_MAX: never. */
 uint64_t cnp_window_deadline(const struct cnp_window *);
 /* True: the window is over, and one CNP goes up, on account of branch *id. */

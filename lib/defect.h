@@ -37,6 +37,7 @@
     DEFECT_ENTRY(POSITION_UNTESTED, "a queue pair with half a message is taken over")            \
     DEFECT_ENTRY(POSITION_TEST, "the PSN that the test has taken is forgotten")                  \
     DEFECT_ENTRY(PACE_EARLY, "a branch is called slow after a fourth of the liveness time")      \
+    DEFECT_ENTRY(CNP_COUNT, "counts of CNPs are not zero when their window is over")             \
     DEFECT_ENTRY(CM_RTU_ONCE, "RDMA-CM: a repeated REP gets no RTU")                             \
     DEFECT_ENTRY(CM_DREQ_ONCE, "RDMA-CM: a repeated DREQ gets no DREP")                          \
     DEFECT_ENTRY(CM_DREQ_FORGED, "RDMA-CM: IDs of a DREQ are not compared")                      \
