@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/alloc.h"
+#include "lib/cnp.h"
 #include "lib/defect.h"
 #include "lib/question.h"
 #include "lib/response.h"
@@ -41,6 +42,7 @@ aggregate_create(const struct tree_config *config)
         .dup_ack_usec = REVERSE_DUP_ACK_USEC,
         .hold_usec = REVERSE_HOLD_USEC,
     });
+    a->cnps = cnp_window_create();
     a->sport = response_sport(&config->proxy, config->designated_qpn);
     return a;
 }
@@ -51,6 +53,7 @@ aggregate_destroy(struct aggregate *a)
     if (a) {
         reverse_destroy(a->reverse);
         addr_map_destroy(a->branches);
+        cnp_window_destroy(a->cnps);
         free(a->asked);
         free(a);
     }
@@ -195,6 +198,23 @@ configure_asked(struct aggregate *a, const struct tree_config *config, uint64_t 
     a->n_asked = n;
 }
 
+/* CNPs are taken of branches that are in the machine. */
+static void
+configure_cnps(struct aggregate *a, const struct tree_config *config)
+{
+    uint32_t window = config->policy.cnp_window_usec;
+    uint32_t *ids = must_calloc(config->n_branches, sizeof *ids);
+    size_t n = 0;
+
+    for (size_t i = 0; i < config->n_branches; i++) {
+        if (is_in_machine(&config->branches[i])) {
+            ids[n++] = config->branches[i].id;
+        }
+    }
+    cnp_window_configure(a->cnps, window ? window : CNP_WINDOW_USEC, ids, n);
+    free(ids);
+}
+
 /* Somebody wants to know whether the branch lives. */
 static void
 doubt_branch(struct aggregate *a, const struct tree_config *old, const struct branch_config *b,
@@ -244,6 +264,7 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
     a->any_joins = false;
     a->next = (struct l3_next){.until = 0};
     configure_asked(a, config, now);
+    configure_cnps(a, config);
     for (size_t i = 0; i < config->n_branches; i++) {
         const struct branch_config *b = &config->branches[i];
 
@@ -270,13 +291,31 @@ aggregate_branch(const struct aggregate *a, enum branch_kind kind, const struct 
     return addr_map_find(a->branches, addr, kind);
 }
 
+static bool
+is_cnp(const struct parsed *h)
+{
+    return h->bth_ofs && h->opcode == ROCE_CNP;
+}
+
+static enum drop_reason
+check(const uint8_t *data, const struct parsed *h)
+{
+    return is_cnp(h) ? cnp_check(data, h) : response_check(data, h);
+}
+
+enum drop_reason
+aggregate_check_plain(const uint8_t *data, const struct parsed *h)
+{
+    return h->inner.ofs ? DROP_not_for_us : check(data, h);
+}
+
 enum drop_reason
 aggregate_check_tunnelled(const uint8_t *data, const struct parsed *h)
 {
     if (!h->inner.ofs || h->ip.n_ext) {
         return DROP_response_outer;
     }
-    return response_check(data, h);
+    return check(data, h);
 }
 
 int32_t
@@ -381,17 +420,20 @@ asked_deadline(const struct aggregate *a)
 uint64_t
 aggregate_deadline(const struct aggregate *a)
 {
-    if (!a->n_asked) {
-        return reverse_deadline(a->reverse);
-    }
-    uint64_t machine = reverse_deadline(a->reverse), asked = asked_deadline(a);
+    uint64_t first = reverse_deadline(a->reverse);
+    uint64_t asked = a->n_asked ? asked_deadline(a) : UINT64_MAX;
+    uint64_t cnps = cnp_window_deadline(a->cnps);
 
-    return asked < machine ? asked : machine;
+    first = asked < first ? asked : first;
+    return cnps < first ? cnps : first;
 }
 
 struct reverse_out
-aggregate_timer(struct aggregate *a, uint64_t now)
+aggregate_timer(struct aggregate *a, uint64_t now, bool *cnp)
 {
+    uint32_t id;
+
+    *cnp = cnp_window_timer(a->cnps, now, &id);
     return reverse_deadline(a->reverse) <= now ? reverse_timer(a->reverse, now)
                                                : (struct reverse_out){.send = false};
 }
@@ -458,6 +500,29 @@ take_position(struct aggregate *a, const struct branch_config *b, psn_t psn, uin
                      !fatal && (is_fresh(psn, syndrome, msn) || psn_eq(expected, b->psn)), now);
 }
 
+/* A CNP of a branch (R19). */
+static enum drop_reason
+note_cnp(struct aggregate *a, uint32_t id, bool own, uint64_t now)
+{
+    struct reverse_branch_info info;
+
+    if (reverse_get_branch(a->reverse, id, &info) && info.lost) {
+        return DROP_unknown_branch;
+    }
+    return cnp_window_note(a->cnps, id, own, a->cnp_interval_usec, now);
+}
+
+void
+aggregate_marked(struct aggregate *a, uint32_t id, uint64_t now)
+{
+    enum cnp_source by = a->config->policy.cnp;
+    struct cnp_branch_stats stats;
+
+    if (by == CNP_EDGE || (by == CNP_AUTO && cnp_window_get(a->cnps, id, &stats) && !stats.n_own)) {
+        note_cnp(a, id, false, now);
+    }
+}
+
 enum drop_reason
 aggregate_response(struct aggregate *a, const struct branch_config *b, const uint8_t *data,
                    const struct parsed *h, uint64_t now, struct reverse_out *out)
@@ -468,6 +533,9 @@ aggregate_response(struct aggregate *a, const struct branch_config *b, const uin
     uint32_t msn = be24_get(aeth->msn);
     enum drop_reason why;
 
+    if (is_cnp(h)) {
+        return a->config->policy.cnp == CNP_OFF ? DROP_cnp : note_cnp(a, b->id, true, now);
+    }
     if (!is_in_machine(b)) {
         struct asked_branch *asked = find_asked(a, b->id);
 
@@ -519,15 +587,16 @@ aggregate_build(const struct aggregate *a, struct packet_pool *pool, const struc
                 const struct reverse_out *out, enum drop_reason *why)
 {
     const struct tree_config *c = a->config;
+    uint32_t qpn = c->root ? c->source_qpn : c->designated_qpn;
     struct packet *p;
 
     if (!c->root && IN6_IS_ADDR_UNSPECIFIED(&c->parent_sid)) {
         *why = DROP_no_parent;
         return NULL;
     }
-    p = response_build(pool, &c->proxy, &c->source, a->sport,
-                       c->root ? c->source_qpn : c->designated_qpn, out->psn, out->syndrome,
-                       out->msn);
+    p = out ? response_build(pool, &c->proxy, &c->source, a->sport, qpn, out->psn, out->syndrome,
+                             out->msn)
+            : cnp_build(pool, &c->proxy, &c->source, a->sport, qpn);
     *why = p ? DROP_none : DROP_pool_empty;
     if (p && !c->root) {
         response_wrap(p, own, &c->parent_sid);
@@ -543,6 +612,12 @@ send_one(struct aggregate *a, struct node_base *node, const struct reverse_out *
 
     node_count_drop(node, p ? l3_output_next(node->l3, p, &a->next, L3_ERRORS_NONE, now) : why);
     return p != NULL;
+}
+
+void
+aggregate_send_cnp(struct aggregate *a, struct node_base *node, uint64_t now)
+{
+    send_one(a, node, NULL, now);
 }
 
 bool

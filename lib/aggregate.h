@@ -9,6 +9,9 @@
  *     node -> parent       IPv6 in IPv6 to a response SID: branch = outer source
  *     root -> source       plain, from the Proxy, DestQP = the source's QPN
  *
+ * CNPs take the same ways, and are merged apart (lib/cnp-window.h): they say nothing of PSNs, and
+ * the machine does not hear of them.
+ *
  * Glossary (docs/draft-notes.md, section 2):
  *
  *     branch        receiver or node below this node whose responses are counted here.
@@ -24,6 +27,7 @@
 #define LIB_AGGREGATE_H 1
 
 #include "lib/addr-map.h"
+#include "lib/cnp-window.h"
 #include "lib/node-base.h"
 #include "lib/node-config.h"
 #include "lib/packet.h"
@@ -49,6 +53,9 @@ struct aggregate {
     uint64_t n_decided;  /* how often it became known where one stands. */
     uint16_t sport;      /* of responses made here. */
     struct l3_next next; /* where they go. */
+    struct cnp_window *cnps;
+    /* The owner sets it: of a branch's CNPs one counts in this time. */
+    uint32_t cnp_interval_usec;
 };
 
 /* Has no branches until aggregate_configure(), which ignores config->started. */
@@ -68,8 +75,10 @@ struct reverse_out aggregate_configure(struct aggregate *, const struct tree_con
 const struct branch_config *
 aggregate_branch(const struct aggregate *, enum branch_kind, const struct in6_addr *);
 
-/* Is this frame to a response SID an intact response directly in IPv6?  DROP_none, or why not.
- * 'h' is what parse_frame() made of 'data'. */
+/* Is this frame an intact response or CNP, in no tunnel?  DROP_none, or why not.  'h' is what
+ * parse_frame() made of 'data'. */
+enum drop_reason aggregate_check_plain(const uint8_t *data, const struct parsed *h);
+/* Likewise of a frame to a response SID: directly in IPv6. */
 enum drop_reason aggregate_check_tunnelled(const uint8_t *data, const struct parsed *h);
 /* By how much the PSNs of receiver 'b' are above the epoch's (R17): copies get that much more, and
  * what it says that much less. */
@@ -80,22 +89,26 @@ struct packet *aggregate_question(struct aggregate *, struct packet_pool *, uint
                                   const struct branch_config **to);
 /* Time at which aggregate_timer() wants to be called; UINT64_MAX: never. */
 uint64_t aggregate_deadline(const struct aggregate *);
-/* May be called at any time; aggregate_question() after it. */
-struct reverse_out aggregate_timer(struct aggregate *, uint64_t now);
+/* May be called at any time; aggregate_question() after it.  *cnp: a CNP goes up, too. */
+struct reverse_out aggregate_timer(struct aggregate *, uint64_t now, bool *cnp);
 /* As reverse_get_info() and reverse_get_branch(), with the branches of which the machine does not
  * know yet (R18). */
 void aggregate_get_info(const struct aggregate *, struct reverse_info *);
 bool aggregate_get_branch(const struct aggregate *, uint32_t id, struct reverse_branch_info *);
-/* Merges a checked response of branch 'b'. */
+/* Merges a checked response of branch 'b', or counts a checked CNP of it: DROP_cnp, DROP_cnp_soon,
+ * or DROP_unknown_branch for one that does not count. */
 enum drop_reason
 aggregate_response(struct aggregate *, const struct branch_config *b, const uint8_t *data,
                    const struct parsed *h, uint64_t now, struct reverse_out *);
 /* Likewise for a tunnelled response: finds the branch. */
 enum drop_reason aggregate_tunnelled(struct aggregate *, const uint8_t *data,
                                      const struct parsed *h, uint64_t now, struct reverse_out *);
+/* A packet for branch 'id' has met congestion, and its mark leaves with it: counts a CNP, unless the
+ * branch makes its own. */
+void aggregate_marked(struct aggregate *, uint32_t id, uint64_t now);
 
-/* The packet for the response *out (out->send is set), complete from its outermost IPv6 header on.
- * 'own' is the node's address.  On failure NULL, and *why. */
+/* The packet for the response *out (out->send is set), or for a CNP if 'out' is NULL, complete from
+ * its outermost IPv6 header on.  'own' is the node's address.  On failure NULL, and *why. */
 struct packet *
 aggregate_build(const struct aggregate *, struct packet_pool *, const struct in6_addr *own,
                 const struct reverse_out *out, enum drop_reason *why);
@@ -105,5 +118,7 @@ aggregate_build(const struct aggregate *, struct packet_pool *, const struct in6
  * R6).  A failure is counted by its reason.  True: *out was said. */
 bool aggregate_send(struct aggregate *, struct node_base *node, const struct reverse_out *out,
                     uint64_t now);
+/* Sends a CNP likewise. */
+void aggregate_send_cnp(struct aggregate *, struct node_base *node, uint64_t now);
 
 #endif /* lib/aggregate.h */

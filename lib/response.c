@@ -36,10 +36,11 @@ void
 response_wrap(struct packet *p, const struct in6_addr *src, const struct in6_addr *response_sid)
 {
     uint16_t inner_len = (uint16_t) p->len;
+    uint8_t tc = ip6_tc((const struct ip6_hdr_wire *) p->data);
     struct ip6_hdr_wire *ip = packet_push(p, sizeof *ip);
 
     assert(ip);
-    ip6_set_vtf(ip, 0, 0);
+    ip6_set_vtf(ip, tc, 0);
     ip->plen = be16_put(inner_len);
     ip->nh = IP6_NH_IPV6;
     ip->hlim = ROCE_PACKET_HOP_LIMIT;
@@ -57,9 +58,6 @@ response_check(const uint8_t *data, const struct parsed *h)
     }
     if (!icrc_ok(data + ip->ofs, (size_t) (h->icrc_ofs - ip->ofs))) {
         return DROP_icrc;
-    }
-    if (h->opcode == ROCE_CNP) {
-        return DROP_cnp;
     }
     if (h->opcode != RC_ACK) {
         return DROP_resp_opcode;

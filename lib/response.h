@@ -18,7 +18,8 @@
 struct packet *
 response_build(struct packet_pool *, const struct in6_addr *src, const struct in6_addr *dst,
                uint16_t sport, uint32_t dest_qp, psn_t psn, uint8_t syndrome, uint32_t msn);
-/* Puts an IPv6 header from a node to its parent's response SID in front of a response. */
+/* Puts an IPv6 header from a node to its parent's response SID in front of a response or CNP, whose
+ * traffic class it gets. */
 void
 response_wrap(struct packet *, const struct in6_addr *src, const struct in6_addr *response_sid);
 /* Is this frame's innermost packet exactly a response, with a good ICRC, nothing between IPv6 and

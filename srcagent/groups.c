@@ -211,6 +211,7 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
             t->aggregate = aggregate_create(tc);
             t->messages = messages_create(tc->start_psn, !tc->started);
         }
+        t->aggregate->cnp_interval_usec = config->congestion.interval_usec;
         outs[i] = tree_configure(sa, t, tc, &encaps[i], now);
         new.v[i] = t;
         addr_map_insert(new.by_key, &tc->proxy, tc->designated_qpn, t);

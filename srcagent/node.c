@@ -113,8 +113,7 @@ timer(void *sa_, uint64_t now)
         due = t;
     }
     for (; due; due = due->due) {
-        struct reverse_out out = reverse_timer(due->aggregate->reverse, now);
-        up_send(sa, due, &out, now);
+        up_timer(sa, due, now);
     }
     if (node_cm_deadline(&sa->base) <= now) {
         tell_traffic(sa); /* before it asks a program, or gives it up. */
@@ -141,8 +140,9 @@ get_tree(const void *sa_, size_t i, struct tree_info *info)
         .refused = t->refusal.active,
         .refused_psn = t->refusal.psn,
         .refused_syndrome = t->refusal.syndrome,
+        .cnps = t->config.n_branches ? t->aggregate->cnps : NULL,
     };
-    reverse_get_info(t->aggregate->reverse, &info->reverse);
+    aggregate_get_info(t->aggregate, &info->reverse);
     if (!t->config.root) {
         /* What it has seen of the group's progress. */
         info->reverse.started = t->started;
@@ -156,7 +156,7 @@ static bool
 get_branch(const void *sa, size_t i, uint32_t id, struct reverse_branch_info *info)
 {
     const struct tree *t = ((const struct srcagent *) sa)->trees.v[i];
-    return reverse_get_branch(t->aggregate->reverse, id, info);
+    return aggregate_get_branch(t->aggregate, id, info);
 }
 
 static enum messages_answer

@@ -6,6 +6,7 @@
  *   down.c      requests of the host to a Proxy: checked, held or encapsulated
  *   up.c        responses to the host; merged here if no switch can do that
  *   refuse.c    NAKs that are made here
+ *   rate.c      what CNPs do to what the host sends
  *   groups.c    per-group state, from the configuration
  *   node.c      life cycle, display: struct node_class srcagent_class
  */
@@ -99,8 +100,10 @@ void down_release(struct srcagent *, struct tree *, uint64_t now);
 
 /* up.c: may this packet from a Proxy go to the host?  The root of its group is another node. */
 enum drop_reason up_check(struct srcagent *, const struct rx *);
-/* Merges a response of a node below.  The agent is the root. */
+/* Merges a response of a node below, or counts its CNP.  The agent is the root. */
 enum drop_reason up_merge(struct srcagent *, const struct rx *);
+/* The timer of a tree. */
+void up_timer(struct srcagent *, struct tree *, uint64_t now);
 /* The end of each event at a tree: sends the host what the group's machine decided, if anything,
  * and notes the tree's deadline. */
 void up_send(struct srcagent *, struct tree *, const struct reverse_out *, uint64_t now);
@@ -113,6 +116,10 @@ enum drop_reason refuse_latch(struct srcagent *, struct tree *, const uint8_t *i
                               enum drop_reason why, uint64_t now);
 /* Sends the NAK if everything before it is confirmed. */
 void refuse_try(struct srcagent *, struct tree *, uint64_t now);
+
+/* rate.c: a CNP for the group's source, which the host's queue pair would get, or NULL: of all that
+ * were counted here in a window one is due.  DROP_none: it is to go on to the host. */
+enum drop_reason rate_cnp(struct srcagent *, struct tree *, const struct packet *cnp, uint64_t now);
 
 /* groups.c. */
 /* May the host hear from this epoch?  False if the host uses the same QPN in a newer epoch: it

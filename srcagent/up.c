@@ -4,9 +4,9 @@
  * responses; the agent checks them and passes them on.  Where no switch can be the root, the
  * agent is (lib/aggregate.h): the nodes below send what they have merged to its response SID.
  * Either way the agent follows the group's progress, and drops what the host's stack cannot
- * use.
+ * use.  CNPs come the same ways and end in rate.c.
  */
-#include "lib/response.h"
+#include "lib/roce.h"
 #include "srcagent/srcagent.h"
 
 /* The host is about to hear that everything below 'una' is confirmed. */
@@ -28,12 +28,12 @@ response_una(psn_t psn, uint8_t syndrome)
     return aeth_class(syndrome) == AETH_CLASS_ACK ? psn_add(psn, 1) : psn;
 }
 
-/* Only a sound response to the host's QP passes. */
+/* Only a sound response or CNP to the host's QP passes. */
 enum drop_reason
 up_check(struct srcagent *sa, const struct rx *rx)
 {
     const uint8_t *data = rx->p->data;
-    enum drop_reason why = rx->h.inner.ofs ? DROP_not_for_us : response_check(data, &rx->h);
+    enum drop_reason why = aggregate_check_plain(data, &rx->h);
     if (why) {
         return why;
     }
@@ -45,6 +45,9 @@ up_check(struct srcagent *sa, const struct rx *rx)
     }
     if (t->config.root) {
         return DROP_unknown_branch; /* the root for this source is here. */
+    }
+    if (rx->h.opcode == ROCE_CNP) {
+        return rate_cnp(sa, t, rx->p, rx->now);
     }
     psn_t psn = bth_psn(bth);
     const struct aeth *aeth = rx_at(rx, rx->h.ext_ofs);
@@ -82,10 +85,24 @@ up_merge(struct srcagent *sa, const struct rx *rx)
 }
 
 void
+up_timer(struct srcagent *sa, struct tree *t, uint64_t now)
+{
+    bool cnp;
+    struct reverse_out out = aggregate_timer(t->aggregate, now, &cnp);
+
+    if (cnp && tree_may_answer(sa, t)) {
+        enum drop_reason why = rate_cnp(sa, t, NULL, now);
+
+        node_count_drop(&sa->base, why == DROP_cnp ? DROP_none : why); /* it was no packet. */
+    }
+    up_send(sa, t, &out, now);
+}
+
+void
 up_send(struct srcagent *sa, struct tree *t, const struct reverse_out *out, uint64_t now)
 {
     if (out->send && tree_may_answer(sa, t) && aggregate_send(t->aggregate, &sa->base, out, now)) {
         note_progress(sa, t, response_una(out->psn, out->syndrome), out->msn, now);
     }
-    deadlines_set(&sa->deadlines, &t->deadline, reverse_deadline(t->aggregate->reverse), t);
+    deadlines_set(&sa->deadlines, &t->deadline, aggregate_deadline(t->aggregate), t);
 }

@@ -11,6 +11,9 @@
  * The copy's ICRC is the original's plus the CRC of these differences (lib/icrc.h).  So
  * payloads are never read.  What arrived corrupt stays corrupt, so that the receiver drops it.
  *
+ * The original met congestion on its way if copies get CE from it.  That counts as a CNP of each
+ * receiver, and so does CE that a copy gets in the queue of its port: swedge_ce_left().
+ *
  * The payload is shared: a copy has private headers and ICRC and refers to the
  * original's buffer for the rest.  The last receiver gets the original itself,
  * unless that is still to go to other nodes.
@@ -77,7 +80,14 @@ send_copy(const struct fanout *f, void *branch, struct packet *p, uint8_t *icrc)
     rewrite(f->aux, b, p->data, icrc);
     TRACE(&f->node->tracer, "End.MT: copy to %s, QPN 0x%x", TRACE_ADDR(&b->config->address),
           b->config->qpn);
-    return l3_output_next(f->node->l3, p, &b->next, L3_ERRORS_NONE, f->now);
+    p->group_qpn = o->tree->config.designated_qpn;
+    p->branch = b->config->id;
+    enum drop_reason why = l3_output_next(f->node->l3, p, &b->next, L3_ERRORS_NONE, f->now);
+
+    if (!why && (o->tc & ECN_MASK) == ECN_CE) {
+        aggregate_marked(o->tree->aggregate, b->config->id, f->now);
+    }
+    return why;
 }
 
 /* May this branch have a copy?  'r' is its entry in the TLV; NULL: there is no TLV. */

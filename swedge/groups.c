@@ -124,6 +124,19 @@ swedge_has_receiver(const struct node_base *base, const struct in6_addr *proxy,
     return false;
 }
 
+bool
+swedge_copy_source(const struct node_base *base, const struct in6_addr *proxy,
+                   uint32_t designated_qpn, struct in6_addr *source)
+{
+    const struct swedge *sw = (const struct swedge *) base; /* its first member. */
+    const struct tree *t = addr_map_find(sw->trees.by_key, proxy, designated_qpn);
+
+    if (t) {
+        *source = t->config.source;
+    }
+    return t;
+}
+
 struct branch *
 tree_receiver(const struct tree *t, const struct in6_addr *addr)
 {
@@ -346,6 +359,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
             t = tree_create(&config->trees[i]);
         }
         t->superseded = is_superseded(config, &config->trees[i]);
+        t->aggregate->cnp_interval_usec = config->congestion.interval_usec;
         tree_configure(sw, t, &config->trees[i], now);
         if (is_new && DEFECT(EPOCH)) {
             inherit(t, trees);

@@ -16,6 +16,8 @@ create(const struct node_io *io, struct packet_pool *pool)
     struct swedge *sw = must_calloc(1, sizeof *sw);
     node_base_init(&sw->base, io, pool);
     sw->base.has_receiver = swedge_has_receiver;
+    sw->base.ce_left = swedge_ce_left;
+    sw->base.copy_source = swedge_copy_source;
     return sw;
 }
 
@@ -75,8 +77,12 @@ tree_timer(struct swedge *sw, struct tree *t, uint64_t now)
     if (t->auth) {
         auth_verifier_timer(t->auth, now);
     }
-    struct reverse_out out = aggregate_timer(t->aggregate, now);
+    bool cnp;
+    struct reverse_out out = aggregate_timer(t->aggregate, now, &cnp);
 
+    if (cnp) {
+        reverse_path_send_cnp(sw, t, now);
+    }
     reverse_path_send(sw, t, &out, now);
     reverse_path_ask(sw, t, now);
 }
@@ -116,6 +122,7 @@ get_tree(const void *sw_, size_t i, struct tree_info *info)
         .config = &t->config,
         .started = t->n_packets > 0,
         .auth = t->auth ? auth_verifier_stats(t->auth) : NULL,
+        .cnps = t->config.n_branches ? t->aggregate->cnps : NULL,
     };
     aggregate_get_info(t->aggregate, &info->reverse);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The reverse path: responses of a group's branches end here and feed the group's machine
- * (lib/aggregate.h).  What the machine decides goes towards the source as a new packet.
+ * (lib/aggregate.h).  What the machine decides goes towards the source as a new packet.  So do CNPs,
+ * which are counted and merged apart.
  *
  * A receiver answers to the Proxy, on its host port.  A node answers to this
  * node's response SID (behaviour End.Response), on any port: its packet took the
  * fabric's shortest path.
  */
-#include "lib/response.h"
+#include "lib/roce.h"
 #include "swedge/swedge.h"
 
 /* The QPN that a response came for. */
@@ -17,6 +18,12 @@ dest_qp(const struct rx *rx)
     const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
 
     return be24_get(bth->dest_qp);
+}
+
+static const char *
+what(const struct rx *rx)
+{
+    return rx->h.opcode == ROCE_CNP ? "CNP" : "response";
 }
 
 static void
@@ -37,7 +44,7 @@ reverse_path_input(struct swedge *sw, struct rx *rx)
 {
     const struct ip6_hdr_wire *ip = rx_ip(rx);
     struct reverse_out out = {.send = false};
-    enum drop_reason why = rx->h.inner.ofs ? DROP_not_for_us : response_check(rx->p->data, &rx->h);
+    enum drop_reason why = aggregate_check_plain(rx->p->data, &rx->h);
     if (why) {
         return why;
     }
@@ -56,7 +63,7 @@ reverse_path_input(struct swedge *sw, struct rx *rx)
     if (dest_qp(rx) != (own ? own : tree->config.designated_qpn)) {
         return DROP_stale_epoch;
     }
-    TRACE(&sw->base.tracer, "response of receiver %s", b->config->name);
+    TRACE(&sw->base.tracer, "%s of receiver %s", what(rx), b->config->name);
     why = aggregate_response(tree->aggregate, b->config, rx->p->data, &rx->h, rx->now, &out);
     trace_result(sw, tree, &out);
     reverse_path_send(sw, tree, &out, rx->now);
@@ -76,7 +83,7 @@ response_input(struct swedge *sw, struct rx *rx)
     if (!tree) {
         return why;
     }
-    TRACE(&sw->base.tracer, "response of node %s", TRACE_ADDR(&rx_ip(rx)->src));
+    TRACE(&sw->base.tracer, "%s of node %s", what(rx), TRACE_ADDR(&rx_ip(rx)->src));
     why = aggregate_tunnelled(tree->aggregate, rx->p->data, &rx->h, rx->now, &out);
     trace_result(sw, tree, &out);
     reverse_path_send(sw, tree, &out, rx->now);
@@ -90,6 +97,34 @@ reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *o
         aggregate_send(t->aggregate, &sw->base, out, now);
     }
     tree_touched(sw, t);
+}
+
+void
+reverse_path_send_cnp(struct swedge *sw, struct tree *t, uint64_t now)
+{
+    uint32_t branch;
+
+    if (t->superseded) {
+        return;
+    }
+    cnp_window_n_sent(t->aggregate->cnps, &branch);
+    TRACE(&sw->base.tracer, "group %s epoch %u: a CNP goes up for branch %u", t->config.group,
+          t->config.epoch, branch);
+    aggregate_send_cnp(t->aggregate, &sw->base, now);
+}
+
+void
+swedge_ce_left(struct node_base *base, const struct in6_addr *proxy, uint32_t designated_qpn,
+               uint32_t branch, uint64_t now)
+{
+    struct swedge *sw = (struct swedge *) base; /* its first member. */
+    enum drop_reason why;
+    struct tree *t = tree_find(sw, proxy, designated_qpn, &why);
+
+    if (t) {
+        aggregate_marked(t->aggregate, branch, now);
+        tree_touched(sw, t);
+    }
 }
 
 void

@@ -103,6 +103,10 @@ struct tree *tree_find_for_receiver(const struct swedge *, const struct in6_addr
 bool swedge_has_receiver(const struct node_base *, const struct in6_addr *proxy,
                          const struct in6_addr *host, uint32_t qpn);
 
+/* node_base.copy_source. */
+bool swedge_copy_source(const struct node_base *, const struct in6_addr *proxy,
+                        uint32_t designated_qpn, struct in6_addr *source);
+
 /* What a group's packet is addressed to at this node. */
 enum arrival { BY_END_MT, BY_REPLICATE, BY_MCAST };
 
@@ -136,11 +140,16 @@ enum drop_reason copy_to_nodes(struct swedge *, struct rx *, const struct origin
 /* mcast.c: a packet to a group address of mode mcast. */
 enum drop_reason mcast_input(struct swedge *, struct rx *);
 
-/* reverse-path.c: a response of a receiver to the Proxy. */
+/* reverse-path.c: a response or CNP of a receiver to the Proxy. */
 enum drop_reason reverse_path_input(struct swedge *, struct rx *);
 /* The end of each event at a tree: sends what the machine decided, if anything, and notes the
  * tree's deadline. */
 void reverse_path_send(struct swedge *, struct tree *, const struct reverse_out *, uint64_t now);
+/* Sends the CNP of a window that is over. */
+void reverse_path_send_cnp(struct swedge *, struct tree *, uint64_t now);
+/* node_base.ce_left. */
+void swedge_ce_left(struct node_base *, const struct in6_addr *proxy, uint32_t designated_qpn,
+                    uint32_t branch, uint64_t now);
 /* Asks receivers that are idle, wait, or have served an earlier source: those that are to be asked
  * now.  After a timer and a configuration. */
 void reverse_path_ask(struct swedge *, struct tree *, uint64_t now);

@@ -21,6 +21,7 @@
     SUITE(cm_kernels)    \
     SUITE(cm_conn)       \
     SUITE(cnp)           \
+    SUITE(cnp_node)      \
     SUITE(cnp_window)    \
     SUITE(connection)    \
     SUITE(content)       \
