@@ -15,6 +15,19 @@ agent_create(unsigned n_receivers)
     return fixture_create(&srcagent_class, n_receivers);
 }
 
+struct fixture *
+agent_create_root(uint16_t node_a, uint16_t node_b)
+{
+    struct fixture *f = agent_create(2);
+
+    fixture_add_sid(f, SID_FUNC_RESPONSE, 64, SID_RESPONSE);
+    fixture_add_node_branch(f, node_a);
+    fixture_add_node_branch(f, node_b);
+    f->config.trees[0].root = true;
+    fixture_configure(f);
+    return f;
+}
+
 struct roce_spec
 agent_request(uint8_t opcode, uint32_t psn)
 {

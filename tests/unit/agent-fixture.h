@@ -12,6 +12,9 @@
 
 /* A star of n receivers. */
 struct fixture *agent_create(unsigned n_receivers);
+/* The agent is the root: no switch aggregates, and these two nodes send to it what they have
+ * merged. */
+struct fixture *agent_create_root(uint16_t node_a, uint16_t node_b);
 
 /* A request of the host to the group, of 64 bytes if it carries data. */
 struct roce_spec agent_request(uint8_t opcode, uint32_t psn);

@@ -610,24 +610,10 @@ END_TEST
  * The source agent.
  */
 
-/* An agent that is the root of two nodes, one of them an edge. */
-static struct fixture *
-root_agent(void)
-{
-    struct fixture *f = agent_create(2);
-
-    fixture_add_sid(f, SID_FUNC_RESPONSE, 64, SID_RESPONSE);
-    fixture_add_node_branch(f, STAR_EDGE_ID);
-    fixture_add_node_branch(f, CHILD_A);
-    f->config.trees[0].root = true;
-    fixture_configure(f);
-    return f;
-}
-
 /* Proves MT-5.3.3-2. */
 START_TEST(agent_merges_as_root)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(STAR_EDGE_ID, CHILD_A);
         uint32_t last;
 
         node_cnp(f, UPLINK, CHILD_A, STAR_DQPN);
@@ -661,7 +647,8 @@ START_TEST(agent_takes_the_roots)
             {false, STAR_SOURCE_QPN, true, DROP_icrc},
             {true, STAR_SOURCE_QPN, false, DROP_unknown_branch},
         };
-        struct fixture *f = cases[_i].is_root ? root_agent() : agent_create(2);
+        struct fixture *f =
+            cases[_i].is_root ? agent_create_root(STAR_EDGE_ID, CHILD_A) : agent_create(2);
         uint8_t bytes[PACKET_ROOM];
         size_t len = cnp_bytes(bytes, &star_proxy, &star_source, cases[_i].qpn, 0, 0);
 
@@ -683,7 +670,8 @@ END_TEST
 static uint64_t
 cnps_at_source(unsigned n_congested, uint64_t period)
 {
-    struct fixture *edge = fixture_create(&swedge_class, 8), *agent = root_agent();
+    struct fixture *edge = fixture_create(&swedge_class, 8),
+                   *agent = agent_create_root(STAR_EDGE_ID, CHILD_A);
     uint64_t start = edge->now;
     uint32_t last;
 

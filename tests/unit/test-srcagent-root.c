@@ -13,20 +13,6 @@
 #define NODE_A 0x301
 #define NODE_B 0x302
 
-/* No switch aggregates: two nodes send to the agent what they have merged. */
-static struct fixture *
-root_agent(void)
-{
-    struct fixture *f = agent_create(2);
-
-    fixture_add_sid(f, SID_FUNC_RESPONSE, 64, SID_RESPONSE);
-    fixture_add_node_branch(f, NODE_A);
-    fixture_add_node_branch(f, NODE_B);
-    f->config.trees[0].root = true;
-    fixture_configure(f);
-    return f;
-}
-
 static void
 node_responds(struct fixture *f, uint16_t node, uint32_t dqpn, uint8_t syndrome, uint32_t psn)
 {
@@ -39,7 +25,7 @@ node_responds(struct fixture *f, uint16_t node, uint32_t dqpn, uint8_t syndrome,
 /* Proves MT-5.3.1-5. */
 START_TEST(agent_is_root)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(NODE_A, NODE_B);
         struct reverse_branch_info info;
         struct tree_info tree;
 
@@ -71,7 +57,7 @@ END_TEST
 /* A refusal waits for what the agent itself has merged. */
 START_TEST(root_refuses_in_turn)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(NODE_A, NODE_B);
         struct roce_spec read = agent_request(RC_READ_REQ, START + 1);
 
         agent_write(f, START);
@@ -90,7 +76,7 @@ END_TEST
 /* Proves MT-9-3. */
 START_TEST(root_takes_only_branches)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(NODE_A, NODE_B);
 
         agent_write(f, START);
         node_responds(f, NODE_B + 1, STAR_DQPN, AETH_ACK_UNLIMITED, START);
@@ -114,7 +100,7 @@ END_TEST
 /* The one packet for all carries AckReq if one of them is to be asked. */
 START_TEST(root_asks)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(NODE_A, NODE_B);
         struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
 
         f->config.trees[0].policy.nak = NAK_SOLICIT;
@@ -140,7 +126,7 @@ END_TEST
 /* What all have confirmed goes nowhere; the host hears it again. */
 START_TEST(root_filters)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(NODE_A, NODE_B);
         struct reverse_branch_info info;
 
         f->config.trees[0].policy.filter = true;
@@ -167,7 +153,7 @@ END_TEST
 /* A sequence NAK that is repeated says something new once the packet was sent again. */
 START_TEST(nak_again_after_a_copy)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(NODE_A, NODE_B);
 
         agent_write(f, START);
         agent_write(f, START + 1);
@@ -188,7 +174,7 @@ END_TEST
 
 START_TEST(timers)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(NODE_A, NODE_B);
         struct tree_info tree;
 
         agent_write(f, START);
@@ -225,7 +211,7 @@ END_TEST
 /* A failed group says so whenever the host asks for an answer, and only then. */
 START_TEST(fatal_is_repeated)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(NODE_A, NODE_B);
         struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
 
         agent_write(f, START);
@@ -247,7 +233,7 @@ END_TEST
  * would be taken for the new one's. */
 START_TEST(old_epoch_is_silent)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(NODE_A, NODE_B);
         struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
 
         fixture_add_epoch(f);
@@ -272,7 +258,7 @@ END_TEST
  * any PSN but the first one has to be proven; one that is no root minds jumps only. */
 START_TEST(corrupt_psn_at_the_root)
     {
-        struct fixture *f = root_agent();
+        struct fixture *f = agent_create_root(NODE_A, NODE_B);
         struct roce_spec spec = agent_request(RC_WRITE_ONLY, START + 1);
         uint8_t bytes[PACKET_ROOM];
         size_t len = roce_build(bytes, &spec);
