@@ -36,14 +36,14 @@ struct egress_params {
 /* What RED may do to a frame. */
 enum egress_kind {
     EGRESS_EXEMPT,   /* nothing: a response, a CNP, and all that is no data. */
-    EGRESS_MARKABLE, /* set CE: it says ECT. */
+    EGRESS_MARKABLE, /* set CE if it says ECT. */
     EGRESS_NOT_ECT,  /* drop it. */
     EGRESS_TOLD,     /* nothing, since its sender is told otherwise (draft-xiao section 4). */
 };
 
 enum egress_result {
     EGRESS_QUEUED,
-    EGRESS_FULL, /* the limit. */
+    EGRESS_FULL, /* the limit, or less than an eighth of its pool is free. */
     EGRESS_RED,  /* EGRESS_NOT_ECT, and RED has hit it. */
 };
 
@@ -66,8 +66,10 @@ void egress_destroy(struct egress *);
 /* Frames that wait stay, also beyond a smaller limit, and leave at the new rate. */
 void egress_configure(struct egress *, const struct egress_params *, uint64_t now);
 
-/* Will RED be asked about a frame that comes now?  If not, its kind does not matter. */
-bool egress_is_deep(struct egress *, uint64_t now);
+/* May RED hit a frame, when it comes or when it leaves?  If not, its kind does not matter. */
+bool egress_has_red(const struct egress *);
+/* Does the outermost IPv6 header of the frame say that CE may be set, and is not yet? */
+bool egress_is_ect(const struct packet *);
 /* A frame comes.  Takes 'p' over if EGRESS_QUEUED.  *congested: RED has hit it, whatever its kind
  * but EGRESS_EXEMPT. */
 enum egress_result

@@ -53,6 +53,9 @@ struct field {
 static const struct field fields[] = {
     FIELD("rate", RATE, rate, 1000, UINT64_C(1000000000000), 0),
     FIELD("queue", NUMBER, queue, 1, 1000000, IMPAIR_QUEUE),
+    FIELD("kmin", NUMBER, kmin, 0, 1000000, 0),
+    FIELD("kmax", NUMBER, kmax, 1, 1000000, 0),
+    FIELD("pmax", SHARE, pmax, 0, EGRESS_PPM, EGRESS_PPM),
     FIELD("delay", TIME, delay_usec, 0, IMPAIR_MAX_USEC, 0),
     FIELD("jitter", TIME, jitter_usec, 0, IMPAIR_MAX_USEC, 0),
     FIELD("loss", SHARE, loss, 0, IMPAIR_PPM, 0),
@@ -184,8 +187,8 @@ parse_word(char *word, struct impair_params *params, unsigned *given, char **err
     if (!f) {
         return say_why(
             errp,
-            "\"%s\": must be NAME=VALUE, with rate, queue, delay, jitter, loss, duplicate, "
-            "reorder, late, corrupt or seed",
+            "\"%s\": must be NAME=VALUE, with rate, queue, kmin, kmax, pmax, delay, jitter, loss, "
+            "duplicate, reorder, late, corrupt or seed",
             word);
     }
     if (*given & 1u << (f - fields)) {
@@ -203,6 +206,23 @@ parse_word(char *word, struct impair_params *params, unsigned *given, char **err
         return say_why(errp, "\"%s\": must be %s to %s", word, low, high);
     }
     set(params, f, value);
+    return true;
+}
+
+static bool
+check_red(const struct impair_params *params, char **errp)
+{
+    bool is_standard = params->pmax == EGRESS_PPM;
+
+    if (!params->rate && (params->kmin || params->kmax || !is_standard)) {
+        return say_why(errp, "kmin, kmax and pmax need a rate");
+    }
+    if (params->kmin > params->kmax) {
+        return say_why(errp, "kmin needs a kmax that is not less");
+    }
+    if (!params->kmax && !is_standard) {
+        return say_why(errp, "pmax needs a kmax");
+    }
     return true;
 }
 
@@ -225,7 +245,7 @@ impair_parse(const char *text, struct impair_params *params, char **errp)
         ok = parse_word(word, params, &given, errp);
     }
     free(copy);
-    return ok;
+    return ok && check_red(params, errp);
 }
 
 bool

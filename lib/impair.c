@@ -4,13 +4,13 @@
  *
  * Theory of operation
  * -------------------
- * A frame's whole future is decided when it comes.  With a rate the link is busy
- * until 'free_at', so the frame leaves the queue at max(now, free_at) plus its
- * own time on the wire; how many wait is found from a ring of these departures.
- * Then it is under way until 'due'.  Frames under way are in a heap by 'due'.
+ * With a rate, frames wait in 'queue'.  When one leaves that, or comes and there is no rate, it is
+ * decided what becomes of it on the way and when it arrives: 'due'.  Frames under way are in a heap
+ * by 'due'.
  *
- * Each frame takes the same number of random numbers whatever the parameters
- * are, so that one more impairment does not change which frames the others hit.
+ * Each frame that comes takes the same number of random numbers whatever the parameters are, so
+ * that one more impairment does not change which frames the others hit.  For those that wait, the
+ * state that gives theirs is in a ring of the queue's order.
  */
 #include "lib/impair.h"
 
@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "lib/alloc.h"
+#include "lib/prng.h"
 #include "lib/wire.h"
 
 #define MAX_HELD 65536 /* frames under way; the pool has fewer packets. */
@@ -31,11 +32,11 @@ struct held {
 struct impair {
     struct impair_params params;
     uint64_t random;
-    uint64_t free_at; /* ns. */
     uint64_t last_due;
     uint64_t order;
 
-    uint64_t *departures; /* ring of params.queue, ns. */
+    struct egress *queue; /* NULL: there is no rate. */
+    uint64_t *fates;      /* ring of params.queue: 'random' when each of its frames came. */
     uint32_t first, n_waiting;
 
     struct held *heap;
@@ -43,37 +44,34 @@ struct impair {
     struct impair_stats stats;
 };
 
-static uint64_t
-next_random(struct impair *im)
+struct egress_params
+impair_queue(const struct impair_params *c)
 {
-    /* splitmix64. */
-    uint64_t z = im->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return (struct egress_params){
+        .rate = c->rate, .limit = c->queue, .kmin = c->kmin, .kmax = c->kmax, .pmax = c->pmax};
 }
 
-/* Uniform below 'limit', which is not 0. */
-static uint64_t
-random_below(struct impair *im, uint64_t limit)
+struct impair_params
+impair_way(const struct impair_params *params)
 {
-    return (next_random(im) >> 32) * limit >> 32;
-}
+    struct impair_params way = *params;
 
-static bool
-happens(struct impair *im, uint32_t ppm)
-{
-    return random_below(im, IMPAIR_PPM) < ppm;
+    way.rate = 0;
+    return way;
 }
 
 struct impair *
 impair_create(const struct impair_params *params, uint64_t salt)
 {
     struct impair *im = must_calloc(1, sizeof *im);
-    uint64_t *departures = must_calloc(params->queue + (size_t) 1, sizeof *departures);
     im->params = *params;
-    im->departures = departures;
-    im->random = salt * 0x9e3779b97f4a7c15u ^ params->seed;
+    im->random = salt * PRNG_STEP ^ params->seed;
+    if (params->rate) {
+        struct egress_params queue = impair_queue(params);
+
+        im->queue = egress_create(&queue, ~im->random);
+        im->fates = must_calloc(params->queue, sizeof *im->fates);
+    }
     return im;
 }
 
@@ -86,8 +84,9 @@ impair_destroy(struct impair *im)
     for (uint32_t i = 0; i < im->n_held; i++) {
         packet_put(im->heap[i].p);
     }
+    egress_destroy(im->queue);
     free(im->heap);
-    free(im->departures);
+    free(im->fates);
     free(im);
 }
 
@@ -147,33 +146,6 @@ take_first(struct impair *im)
     return p;
 }
 
-/* The queue. */
-
-/* Sets *departed: when a frame that comes now has left at the rate, in ns.  False: the queue is
- * full. */
-static bool
-depart(struct impair *im, size_t size, uint64_t now, uint64_t *departed)
-{
-    const struct impair_params *c = &im->params;
-
-    *departed = now;
-    if (!c->rate) {
-        return true;
-    }
-    while (im->n_waiting && im->departures[im->first] <= now) {
-        im->first = (im->first + 1) % c->queue;
-        im->n_waiting--;
-    }
-    if (im->n_waiting == c->queue) {
-        return false;
-    }
-    im->free_at =
-        (im->free_at > now ? im->free_at : now) + size * 8 * UINT64_C(1000000000) / c->rate;
-    im->departures[(im->first + im->n_waiting++) % c->queue] = im->free_at;
-    *departed = im->free_at;
-    return true;
-}
-
 /* The way. */
 
 /* An eighth of the pool is left for links that are not bad, and for what keeps the node going. */
@@ -213,52 +185,128 @@ arrival(struct impair *im, uint64_t departed, uint64_t jitter, bool late)
     return im->last_due;
 }
 
+/* What becomes of a frame on the way. */
+struct fate {
+    bool lost, corrupted, late, twice;
+    uint64_t jitter;
+    uint64_t where; /* it is corrupted. */
+};
+
+static bool
+happens(uint64_t *random, uint32_t ppm)
+{
+    return prng_below(random, IMPAIR_PPM) < ppm;
+}
+
+static struct fate
+draw_fate(const struct impair_params *c, uint64_t *random)
+{
+    struct fate f;
+
+    f.lost = happens(random, c->loss);
+    f.corrupted = happens(random, c->corrupt);
+    f.late = happens(random, c->reorder);
+    f.twice = happens(random, c->duplicate);
+    f.jitter = prng_below(random, 2 * (uint64_t) c->jitter_usec + 1);
+    f.where = prng_next(random);
+    return f;
+}
+
+/* A frame enters the way at 'now'.  Consumes p, which may be NULL: there was no packet for it. */
+static void
+enter(struct impair *im, struct packet *p, const struct fate *f, uint64_t now)
+{
+    if (f->lost) {
+        im->stats.n_lost++;
+        packet_put(p);
+        return;
+    }
+    if (!p || !reserve(im)) {
+        im->stats.n_no_buffer++;
+        packet_put(p);
+        return;
+    }
+    if (f->corrupted) {
+        corrupt(p, f->where);
+    }
+    uint64_t due = arrival(im, now, f->jitter, f->late);
+    hold(im, p, due);
+    im->stats.n_corrupted += f->corrupted;
+    im->stats.n_late += f->late;
+    if (f->twice) {
+        struct packet *again = reserve(im) ? copy(p->pool, p) : NULL;
+
+        if (again) {
+            hold(im, again, due);
+        }
+        im->stats.n_duplicated += again != NULL;
+        im->stats.n_no_buffer += !again;
+    }
+}
+
+/* Frames that have left the queue by 'now' enter the way, each at its time. */
+static void
+leave_queue(struct impair *im, uint64_t now)
+{
+    uint64_t left;
+
+    while (im->queue && (left = egress_deadline(im->queue)) <= now) {
+        bool marked;
+        struct packet *p = egress_get(im->queue, left, &marked);
+        struct fate fate = draw_fate(&im->params, &im->fates[im->first]);
+
+        im->first = (im->first + 1) % im->params.queue;
+        im->n_waiting--;
+        im->stats.n_marked += marked;
+        enter(im, p, &fate, left);
+    }
+}
+
+static void
+enter_queue(struct impair *im, struct packet *p, uint64_t random, uint64_t now)
+{
+    enum egress_kind kind = egress_is_ect(p) ? EGRESS_MARKABLE : EGRESS_EXEMPT;
+    bool congested;
+
+    if (egress_put(im->queue, p, kind, now, &congested) == EGRESS_QUEUED) {
+        im->fates[(im->first + im->n_waiting++) % im->params.queue] = random;
+    } else {
+        im->stats.n_queue_full++;
+        packet_put(p);
+    }
+}
+
 void
 impair_input(struct impair *im, struct packet_pool *pool, const struct packet *src, uint64_t now)
 {
-    const struct impair_params *c = &im->params;
-    bool lost = happens(im, c->loss);
-    bool corrupted = happens(im, c->corrupt);
-    bool late = happens(im, c->reorder);
-    int n = happens(im, c->duplicate) ? 2 : 1;
-    uint64_t jitter = random_below(im, 2 * (uint64_t) c->jitter_usec + 1);
-    uint64_t where = next_random(im);
+    uint64_t random = im->random;
+    struct fate fate = draw_fate(&im->params, &im->random);
+    struct packet *p = copy(pool, src);
 
     im->stats.n_frames++;
-    uint64_t departed;
-    if (!depart(im, packet_size(src), now * 1000, &departed)) {
-        im->stats.n_queue_full++;
-        return;
+    leave_queue(im, now);
+    if (!im->queue) {
+        enter(im, p, &fate, now);
+    } else if (p) {
+        enter_queue(im, p, random, now);
+    } else {
+        im->stats.n_no_buffer++;
     }
-    if (lost) {
-        im->stats.n_lost++;
-        return;
-    }
-    for (int i = 0; i < n; i++) {
-        struct packet *p = reserve(im) ? copy(pool, src) : NULL;
-        if (!p) {
-            im->stats.n_no_buffer++;
-            return;
-        }
-        if (corrupted) {
-            corrupt(p, where);
-        }
-        hold(im, p, arrival(im, (departed + 999) / 1000, jitter, late));
-        im->stats.n_duplicated += i > 0;
-    }
-    im->stats.n_corrupted += corrupted;
-    im->stats.n_late += late;
 }
 
 uint64_t
 impair_deadline(const struct impair *im)
 {
-    return im->n_held ? im->heap[0].due : UINT64_MAX;
+    uint64_t queue = im->queue ? egress_deadline(im->queue) : UINT64_MAX;
+    uint64_t way = im->n_held ? im->heap[0].due : UINT64_MAX;
+
+    return queue < way ? queue : way;
 }
 
 struct packet *
 impair_output(struct impair *im, uint64_t now)
 {
+    leave_queue(im, now);
     return im->n_held && im->heap[0].due <= now ? take_first(im) : NULL;
 }
 
@@ -271,5 +319,5 @@ impair_get_stats(const struct impair *im, struct impair_stats *stats)
 uint32_t
 impair_n_held(const struct impair *im)
 {
-    return im->n_held;
+    return im->n_held + im->n_waiting;
 }

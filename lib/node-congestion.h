@@ -4,7 +4,7 @@
  * say, and what Fast CNPs may cross the border of their domain.  Frames are as they leave, with
  * Ethernet header.
  *
- * Only here, on the way into a queue that is congested, a node looks behind a Segment Routing
+ * Only here, on the way into a queue with RED, a node looks behind a Segment Routing
  * header of packets that are not for it (docs/conformance.md): nothing but who is told depends
  * on it.
  */

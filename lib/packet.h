@@ -43,6 +43,7 @@ struct packet {
     uint32_t branch;    /* and the branch that it is for; 0: it is no such copy. */
     uint64_t came_at;   /* microseconds: when it, or what it is a copy of, came in; 0: made here. */
     uint32_t refs;
+    uint8_t red; /* lib/egress.c: what RED may do, or has done, to it in a queue. */
     struct packet_pool *pool;
     struct packet *next; /* free for use by the current owner (queues). */
     uint8_t buf[];

@@ -96,8 +96,9 @@ link_impair(struct ctl *ctl)
 }
 
 const struct ctl_command ctl_impair_commands[] = {
-    {"link impair", "FROM TO none|NAME=VALUE...", 3, 12, FLAG(OPT_BOTH), 0, link_impair, NULL,
-     "make a link bad for what FROM sends to TO, or both ways: rate=BIT/S queue=FRAMES delay=TIME\n"
-     "        jitter=TIME loss=% duplicate=% reorder=% late=TIME corrupt=% seed=N; none: good again"},
+    {"link impair", "FROM TO none|NAME=VALUE...", 3, 15, FLAG(OPT_BOTH), 0, link_impair, NULL,
+     "make a link bad for what FROM sends to TO, or both ways: rate=BIT/S queue=FRAMES\n"
+     "        kmin=FRAMES kmax=FRAMES pmax=% delay=TIME jitter=TIME loss=% duplicate=% reorder=%\n"
+     "        late=TIME corrupt=% seed=N; none: good again"},
     {.name = NULL},
 };

@@ -193,11 +193,11 @@ ROWS = (
     ('castctl link impair k9 o9 loss=1%', 2,
      'castctl: link impair: node k9 has role router, which makes no link bad'),
     ('castctl link impair n1 n2 loss', 1,
-     'castctl: link impair: "loss": must be NAME=VALUE, with rate, queue, delay, jitter, loss, '
-     'duplicate, reorder, late, corrupt or seed'),
+     'castctl: link impair: "loss": must be NAME=VALUE, with rate, queue, kmin, kmax, pmax, delay, '
+     'jitter, loss, duplicate, reorder, late, corrupt or seed'),
     ('castctl link impair n1 n2 lost=1%', 1,
-     'castctl: link impair: "lost=1%": must be NAME=VALUE, with rate, queue, delay, jitter, '
-     'loss, duplicate, reorder, late, corrupt or seed'),
+     'castctl: link impair: "lost=1%": must be NAME=VALUE, with rate, queue, kmin, kmax, pmax, delay, '
+     'jitter, loss, duplicate, reorder, late, corrupt or seed'),
     ('castctl link impair n1 n2 loss=1', 1,
      'castctl: link impair: "loss=1": must be a number with %, e.g. 0.1%'),
     ('castctl link impair n1 n2 loss=101%', 1,
@@ -207,13 +207,21 @@ ROWS = (
     ('castctl link impair n1 n2 loss=1% loss=2%', 1,
      'castctl: link impair: "loss=2%": loss is there twice'),
     ('castctl link impair n1 n2 none loss=1%', 1,
-     'castctl: link impair: "none": must be NAME=VALUE, with rate, queue, delay, jitter, loss, '
-     'duplicate, reorder, late, corrupt or seed'),
+     'castctl: link impair: "none": must be NAME=VALUE, with rate, queue, kmin, kmax, pmax, delay, '
+     'jitter, loss, duplicate, reorder, late, corrupt or seed'),
     ('castctl link impair n1 n2 rate=0', 1, 'castctl: link impair: "rate=0": must be 1k to 1000G'),
     ('castctl link impair n1 n2 rate=fast', 1,
      'castctl: link impair: "rate=fast": must be bit/s: a number with k, M or G, e.g. 2.5G'),
     ('castctl link impair n1 n2 queue=0', 1,
      'castctl: link impair: "queue=0": must be 1 to 1000000'),
+    ('castctl link impair n1 n2 kmin=5 kmax=20', 1,
+     'castctl: link impair: kmin, kmax and pmax need a rate'),
+    ('castctl link impair n1 n2 rate=1M kmin=5', 1,
+     'castctl: link impair: kmin needs a kmax that is not less'),
+    ('castctl link impair n1 n2 rate=1M kmax=0', 1,
+     'castctl: link impair: "kmax=0": must be 1 to 1000000'),
+    ('castctl link impair n1 n2 rate=1M pmax=1%', 1,
+     'castctl: link impair: pmax needs a kmax'),
     ('castctl link impair n1 n2 delay=1', 1,
      'castctl: link impair: "delay=1": must be a number with us, ms or s, e.g. 1.5ms'),
     ('castctl link impair n1 n2 delay=1h', 1,

@@ -29,6 +29,7 @@
     SUITE(deadlines)     \
     SUITE(drop)          \
     SUITE(ecn)           \
+    SUITE(egress)        \
     SUITE(end)           \
     SUITE(end_mt)        \
     SUITE(end_mt_ip)     \

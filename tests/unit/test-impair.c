@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ecn.h"
 #include "tests/unit/suites.h"
 
 #define POOL  3000
@@ -117,11 +118,72 @@ START_TEST(rate_spaces_frames)
             input(i, 7);
         }
         for (uint32_t i = 0; i < 5; i++) {
-            ck_assert_uint_eq(impair_deadline(im), 7 + 1000 * (i + 1) + 1000);
-            ck_assert_uint_eq(output(impair_deadline(im)), i);
+            expect_none(7 + 1000 * (i + 1) + 999);
+            ck_assert_uint_eq(output(7 + 1000 * (i + 1) + 1000), i);
         }
         input(5, 50000); /* The link was idle: it does not save up. */
-        ck_assert_uint_eq(impair_deadline(im), 52000);
+        expect_none(51999);
+        ck_assert_uint_eq(output(52000), 5);
+    }
+END_TEST
+
+/* Who looks at the end gets the same as who looks at each deadline. */
+START_TEST(late_looks_change_nothing)
+    {
+        uint32_t order[2][40] = {{0}};
+
+        for (int late = 0; late < 2; late++) {
+            uint32_t n = 0;
+
+            start("rate=8M queue=30 delay=1ms jitter=900us reorder=20% late=3ms seed=4");
+            for (uint32_t i = 0; i <= 40; i++) {
+                uint64_t until = i < 40 ? 100 * i : 1000000;
+
+                while ((i == 40 || !late) && impair_deadline(im) <= until) {
+                    uint64_t when = late ? until : impair_deadline(im);
+                    struct packet *p = impair_output(im, when);
+
+                    if (p) {
+                        memcpy(&order[late][n++], p->data + 14, sizeof order[late][0]);
+                        packet_put(p);
+                    }
+                }
+                if (i < 40) {
+                    input(i, until);
+                }
+            }
+            ck_assert_uint_gt(stats().n_late, 2);
+            ck_assert_uint_eq(stats().n_queue_full, 40 - n);
+            ck_assert_uint_gt(40 - n, 0);
+        }
+        ck_assert_mem_eq(order[0], order[1], sizeof order[0]);
+    }
+END_TEST
+
+/* What comes marked by the queue: frames that say ECT only. */
+START_TEST(red_marks_ect_only)
+    {
+        static const uint8_t ecns[] = {ECN_NOT_ECT, ECN_ECT0, ECN_ECT1, ECN_CE};
+        uint8_t bytes[FRAME] = {[12] = 0x86, [13] = 0xdd, [14] = 0x60};
+
+        start("rate=8M kmax=1");
+        for (size_t i = 0; i < 12; i++) {
+            bytes[15] = (uint8_t) (ecns[i % 4] << 4 | 5);
+            struct packet *p = packet_from_bytes(pool, bytes, sizeof bytes);
+            impair_input(im, pool, p, 0);
+            packet_put(p);
+        }
+        for (size_t i = 0; i < 12; i++) {
+            struct packet *p = impair_output(im, 1000000);
+            bool marked = i < 11 && ecns[i % 4] != ECN_NOT_ECT; /* one behind it. */
+            uint8_t ecn = marked ? ECN_CE : ecns[i % 4];
+
+            ck_assert_uint_eq(p->data[14], 0x60);
+            ck_assert_uint_eq(p->data[15], ecn << 4 | 5);
+            packet_put(p);
+        }
+        ck_assert_uint_eq(stats().n_marked, 6);
+        ck_assert_uint_eq(stats().n_queue_full, 0);
     }
 END_TEST
 
@@ -249,6 +311,15 @@ START_TEST(text_round_trips)
             {"rate=2.5G", "rate=2500M"},
             {"rate=1000000", "rate=1M"},
             {"delay=0.5ms jitter=1.000s", "delay=500us jitter=1s"},
+            {"rate=1M kmax=20 kmin=5 pmax=100%", "rate=1M kmin=5 kmax=20"},
+            {"rate=1M kmax=1 pmax=0%", "rate=1M kmax=1 pmax=0%"},
+            {"queue=7 pmax=100%", ""},
+            {"rate=999999999999 queue=999999 kmin=999998 kmax=999999 pmax=99.9999% delay=59999999us "
+             "jitter=59999999us loss=99.9999% duplicate=99.9999% reorder=99.9999% late=59999999us "
+             "corrupt=99.9999% seed=4294967295",
+             "rate=999999999999 queue=999999 kmin=999998 kmax=999999 pmax=99.9999% delay=59999999us "
+             "jitter=59999999us loss=99.9999% duplicate=99.9999% reorder=99.9999% late=59999999us "
+             "corrupt=99.9999% seed=4294967295"},
             {"loss=0.0001% reorder=100% late=0us", "loss=0.0001% reorder=100% late=0us"},
             {"rate=100M queue=200 delay=1ms jitter=1us loss=12.5% duplicate=3% reorder=4% late=2ms "
              "corrupt=0.25% seed=4294967295",
@@ -287,6 +358,14 @@ START_TEST(nonsense_is_named)
             {"queue=0", "\"queue=0\": must be 1 to 1000000"},
             {"queue=1.5", "\"queue=1.5\": must be a number"},
             {"seed=4294967296", "\"seed=4294967296\": must be 0 to 4294967295"},
+            {"rate=1M kmax=0", "\"kmax=0\": must be 1 to 1000000"},
+            {"rate=1M kmax=20 pmax=101%", "\"pmax=101%\": must be 0% to 100%"},
+            {"kmax=20", "kmin, kmax and pmax need a rate"},
+            {"loss=1% kmin=20", "kmin, kmax and pmax need a rate"},
+            {"pmax=50%", "kmin, kmax and pmax need a rate"},
+            {"rate=1M kmin=20", "kmin needs a kmax that is not less"},
+            {"rate=1M kmin=21 kmax=20", "kmin needs a kmax that is not less"},
+            {"rate=1M pmax=50%", "pmax needs a kmax"},
             {"loss=1% loss=1%", "\"loss=1%\": loss is there twice"},
             {"none loss=1%", "\"none\""},
         };
@@ -312,6 +391,8 @@ impair_suite(void)
     tcase_add_test(tc, delay_keeps_order);
     tcase_add_test(tc, delay_alone_is_exact);
     tcase_add_test(tc, rate_spaces_frames);
+    tcase_add_test(tc, late_looks_change_nothing);
+    tcase_add_test(tc, red_marks_ect_only);
     tcase_add_test(tc, queue_has_a_limit);
     tcase_add_test(tc, shares_are_met);
     tcase_add_test(tc, seeds_repeat_and_differ);
