@@ -96,17 +96,16 @@ red_hits(struct egress *e, uint32_t depth)
     return p && prng_below(&e->random, EGRESS_PPM) < p;
 }
 
-bool
-egress_is_ect(const struct packet *p)
+uint8_t
+egress_ecn(const struct packet *p)
 {
     const struct eth_hdr *eth = (const void *) p->data;
     const struct ip6_hdr_wire *ip = (const void *) (eth + 1);
 
     if (p->len < sizeof *eth + sizeof *ip || be16_get(eth->type) != ETH_TYPE_IP6) {
-        return false;
+        return ECN_NOT_ECT;
     }
-    uint8_t ecn = ip6_tc(ip) & ECN_MASK;
-    return ecn == ECN_ECT0 || ecn == ECN_ECT1;
+    return ip6_tc(ip) & ECN_MASK;
 }
 
 static void
@@ -165,6 +164,15 @@ egress_has_red(const struct egress *e)
     return e->params.kmax != 0;
 }
 
+/* A mark that a frame came with is not ours. */
+static bool
+may_mark(const struct packet *p, enum egress_kind kind)
+{
+    uint8_t ecn = egress_ecn(p);
+
+    return kind == EGRESS_MARKABLE && ecn != ECN_NOT_ECT && ecn != ECN_CE;
+}
+
 static bool
 is_full(const struct egress *e, const struct packet *p)
 {
@@ -206,7 +214,7 @@ egress_put(struct egress *e, struct packet *p, enum egress_kind kind, uint64_t n
         e->stats.n_red++;
         return EGRESS_RED;
     }
-    p->red = kind == EGRESS_MARKABLE && egress_is_ect(p) ? RED_MAY_MARK : RED_NOTHING;
+    p->red = may_mark(p, kind) ? RED_MAY_MARK : RED_NOTHING;
     append(e, p, now);
     return EGRESS_QUEUED;
 }

@@ -36,7 +36,7 @@ struct egress_params {
 /* What RED may do to a frame. */
 enum egress_kind {
     EGRESS_EXEMPT,   /* nothing: a response, a CNP, and all that is no data. */
-    EGRESS_MARKABLE, /* set CE if it says ECT. */
+    EGRESS_MARKABLE, /* set CE: it says ECT, or CE already. */
     EGRESS_NOT_ECT,  /* drop it. */
     EGRESS_TOLD,     /* nothing, since its sender is told otherwise (draft-xiao section 4). */
 };
@@ -68,8 +68,8 @@ void egress_configure(struct egress *, const struct egress_params *, uint64_t no
 
 /* May RED hit a frame, when it comes or when it leaves?  If not, its kind does not matter. */
 bool egress_has_red(const struct egress *);
-/* Does the outermost IPv6 header of the frame say that CE may be set, and is not yet? */
-bool egress_is_ect(const struct packet *);
+/* ECN_* of the outermost IPv6 header (lib/ecn.h); ECN_NOT_ECT if there is none. */
+uint8_t egress_ecn(const struct packet *);
 /* A frame comes.  Takes 'p' over if EGRESS_QUEUED.  *congested: RED has hit it, whatever its kind
  * but EGRESS_EXEMPT. */
 enum egress_result

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "lib/alloc.h"
+#include "lib/ecn.h"
 #include "lib/prng.h"
 #include "lib/wire.h"
 
@@ -57,6 +58,9 @@ impair_way(const struct impair_params *params)
     struct impair_params way = *params;
 
     way.rate = 0;
+    way.queue = IMPAIR_QUEUE;
+    way.kmin = way.kmax = 0;
+    way.pmax = EGRESS_PPM;
     return way;
 }
 
@@ -265,7 +269,7 @@ leave_queue(struct impair *im, uint64_t now)
 static void
 enter_queue(struct impair *im, struct packet *p, uint64_t random, uint64_t now)
 {
-    enum egress_kind kind = egress_is_ect(p) ? EGRESS_MARKABLE : EGRESS_EXEMPT;
+    enum egress_kind kind = egress_ecn(p) == ECN_NOT_ECT ? EGRESS_EXEMPT : EGRESS_MARKABLE;
     bool congested;
 
     if (egress_put(im->queue, p, kind, now, &congested) == EGRESS_QUEUED) {

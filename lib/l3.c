@@ -27,6 +27,12 @@ const struct in6_addr l3_gateway = {.s6_addr = {0xfe, 0x80, [15] = 1}};
 static const struct in6_addr all_nodes = {.s6_addr = {0xff, 0x02, [15] = 1}};
 
 void
+l3_set_io(struct l3 *l3, const struct node_io *io)
+{
+    l3->io = *io;
+}
+
+void
 l3_set_tracer(struct l3 *l3, const struct tracer *tracer)
 {
     l3->tracer = tracer ? *tracer : (struct tracer){0};

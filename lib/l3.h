@@ -37,6 +37,9 @@ struct l3 *l3_create(const struct node_io *, struct packet_pool *, uint64_t drop
 /* Returns packets that wait to the pool without a word. */
 void l3_destroy(struct l3 *);
 
+/* Frames go there from now on. */
+void l3_set_io(struct l3 *, const struct node_io *);
+
 /* Applies ports, routes and own address as a difference: neighbours of ports
  * that stay as they are are kept.  'config' is not kept. */
 void l3_configure(struct l3 *, const struct node_config *config);

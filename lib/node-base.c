@@ -6,11 +6,15 @@
 
 #include "lib/fast-cnp.h"
 #include "lib/node-cm.h"
+#include "lib/node-congestion.h"
+#include "lib/node-egress.h"
 
 void
 node_base_init(struct node_base *base, const struct node_io *io, struct packet_pool *pool)
 {
     *base = (struct node_base){.pool = pool};
+    base->egress = node_egress_create(base, io);
+    base->congestion = node_congestion_create(base, io->posix_usec);
     base->l3 = l3_create(io, pool, base->drops);
     base->cm = node_cm_create(base, io->seed);
 }
@@ -21,13 +25,20 @@ node_base_uninit(struct node_base *base)
     node_cm_destroy(base->cm);
     sid_table_uninit(&base->sids);
     l3_destroy(base->l3);
+    node_egress_destroy(base->egress);
+    node_congestion_destroy(base->congestion);
 }
 
 void
-node_base_configure(struct node_base *base, const struct node_config *config)
+node_base_configure(struct node_base *base, const struct node_config *config, uint64_t now)
 {
+    node_egress_set_now(base->egress, now);
     base->address = config->address;
     sid_table_configure(&base->sids, config);
+    node_congestion_configure(base->congestion, config);
+    node_egress_configure(base->egress, config, now);
+    struct node_io io = node_egress_io(base->egress);
+    l3_set_io(base->l3, &io);
     l3_configure(base->l3, config);
 }
 
@@ -37,7 +48,10 @@ node_base_deadline(const struct node_base *base)
     uint64_t l3 = l3_deadline(base->l3);
     uint64_t cm = node_cm_deadline(base);
 
-    return l3 < cm ? l3 : cm;
+    uint64_t egress = node_egress_deadline(base->egress);
+    uint64_t first = l3 < cm ? l3 : cm;
+
+    return egress < first ? egress : first;
 }
 
 void
@@ -47,6 +61,7 @@ node_base_timer(struct node_base *base, uint64_t now)
     if (node_cm_deadline(base) <= now) {
         node_cm_timer(base, now);
     }
+    node_egress_timer(base->egress, now);
 }
 
 void
@@ -68,6 +83,12 @@ const struct l3 *
 node_base_l3(const void *node)
 {
     return ((const struct node_base *) node)->l3;
+}
+
+bool
+node_base_egress(const void *node, uint16_t port, struct egress_stats *stats)
+{
+    return node_egress_stats(((const struct node_base *) node)->egress, port, stats);
 }
 
 bool

@@ -37,7 +37,7 @@ struct node_base {
 void node_base_init(struct node_base *, const struct node_io *, struct packet_pool *);
 void node_base_uninit(struct node_base *);
 /* Address, ports, routes and SIDs of 'config'. */
-void node_base_configure(struct node_base *, const struct node_config *);
+void node_base_configure(struct node_base *, const struct node_config *, uint64_t now);
 
 static inline void
 node_count_drop(struct node_base *base, enum drop_reason why)
@@ -49,10 +49,11 @@ node_count_drop(struct node_base *base, enum drop_reason why)
 uint64_t node_base_deadline(const struct node_base *);
 void node_base_timer(struct node_base *, uint64_t now);
 
-/* Members of struct node_class. */
+/* Members of struct node_class.  What a node that has a tracer sends does not wait in queues. */
 void node_base_set_tracer(void *node, const struct tracer *);
 const uint64_t *node_base_drops(const void *node);
 const struct l3 *node_base_l3(const void *node);
+bool node_base_egress(const void *node, uint16_t port, struct egress_stats *);
 bool node_base_sid(const void *node, size_t i, struct sid_info *);
 
 /* A received frame on its way. */

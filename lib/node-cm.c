@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "lib/alloc.h"
+#include "lib/node-egress.h"
 
 struct node_cm {
     struct node_base *base;
@@ -176,6 +177,7 @@ node_cm_configure(void *node, const struct cm_conn_config *configs, size_t n, ui
 {
     struct node_cm *cm = ((struct node_base *) node)->cm;
 
+    node_egress_set_now(((struct node_base *) node)->egress, now);
     free(cm->configs);
     cm->configs = must_copy(configs, n, sizeof *configs);
     cm->n_configs = n;

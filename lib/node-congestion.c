@@ -229,8 +229,9 @@ node_congestion_marked(struct node_congestion *nc, uint16_t port, const struct p
     }
 }
 
-bool
-node_congestion_borders(const struct node_congestion *nc, uint16_t number)
+/* Does this port lead out of the domain, or to a host without agent? */
+static bool
+is_border(const struct node_congestion *nc, uint16_t number)
 {
     const struct port_config *port = l3_port(nc->base->l3, number);
 
@@ -239,17 +240,15 @@ node_congestion_borders(const struct node_congestion *nc, uint16_t number)
 }
 
 bool
-node_congestion_may_leave(struct node_congestion *nc, const struct packet *p)
+node_congestion_may_leave(const struct node_congestion *nc, const struct rx *rx)
 {
-    struct parsed h;
-    uint8_t nh = frame_ip(p)->nh;
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
+    struct in6_addr next_hop;
+    uint16_t port;
 
-    if (nh == IP6_NH_UDP || nh == IP6_NH_ICMPV6) {
-        return true;
-    }
-    size_t len = packet_flatten(p, nc->frame, sizeof nc->frame);
-    return !len || parse_outer(nc->frame, (uint32_t) len, &h)
-           || !fast_cnp_seen(nc->frame, (uint32_t) len, &h);
+    return ip->nh == IP6_NH_UDP || ip->nh == IP6_NH_ICMPV6
+           || !fast_cnp_seen(rx->p->data, rx->p->len, &rx->h)
+           || !l3_lookup(nc->base->l3, &ip->dst, &port, &next_hop) || !is_border(nc, port);
 }
 
 void

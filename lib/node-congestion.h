@@ -35,10 +35,9 @@ node_congestion_met(struct node_congestion *, uint16_t port, const struct packet
 void node_congestion_marked(struct node_congestion *, uint16_t port, const struct packet *,
                             uint64_t now);
 
-/* Does this port lead out of the domain, or to a host without agent?  No Fast CNP leaves there. */
-bool node_congestion_borders(const struct node_congestion *, uint16_t port);
-/* Has this frame none? */
-bool node_congestion_may_leave(struct node_congestion *, const struct packet *);
+/* May this packet be forwarded?  A Fast CNP may not out of its domain, nor to a host without
+ * agent. */
+bool node_congestion_may_leave(const struct node_congestion *, const struct rx *);
 
 /* Writes this node's element into the frame's IOAM trace, if it has one and the port is to. */
 void node_congestion_trace(struct node_congestion *, uint16_t port, struct packet *,

@@ -19,10 +19,10 @@ struct node_egress;
 
 struct node_egress *node_egress_create(struct node_base *, const struct node_io *);
 void node_egress_destroy(struct node_egress *);
-/* What the node's struct l3 is given in place of 'io'. */
+/* What the node's struct l3 is given in place of 'io', after each node_egress_configure(). */
 struct node_io node_egress_io(struct node_egress *);
-/* Queues follow the ports' config.tx: frames of a port that stays are kept, those of one that goes
- * are lost.  'salt' makes ports' random numbers differ. */
+/* Queues follow the ports' config.tx: frames of a port that stays are kept, or leave at once if it
+ * has no rate any more; those of one that goes are lost. */
 void node_egress_configure(struct node_egress *, const struct node_config *, uint64_t now);
 /* Time of the event that the node is at.  Before anything that may send. */
 void node_egress_set_now(struct node_egress *, uint64_t now);
@@ -33,7 +33,7 @@ void node_egress_timer(struct node_egress *, uint64_t now);
 
 /* Of a port with a queue; false: it has none. */
 bool node_egress_stats(const struct node_egress *, uint16_t port, struct egress_stats *);
-/* Bytes that this port has sent, with or without queue. */
+/* Bytes that this port has sent since it has a queue or the node writes traces. */
 uint64_t node_egress_sent_bytes(const struct node_egress *, uint16_t port);
 
 #endif /* lib/node-egress.h */

@@ -7,6 +7,7 @@
 
 #include "lib/alloc.h"
 #include "lib/node-cm.h"
+#include "lib/node-egress.h"
 #include "lib/why.h"
 #include "srcagent/srcagent.h"
 
@@ -67,7 +68,7 @@ configure(void *sa_, const struct node_config *config, uint64_t now, char **errp
         error = srcagent_trees_prepare(&sa->trees, config, &encaps, errp);
     }
     if (!error) {
-        node_base_configure(&sa->base, config);
+        node_base_configure(&sa->base, config, now);
         announce_host(sa, config);
         srcagent_trees_configure(sa, config, encaps, now); /* may send. */
     }
@@ -106,6 +107,7 @@ timer(void *sa_, uint64_t now)
     struct tree *due = NULL;
     struct tree *t;
 
+    node_egress_set_now(sa->base.egress, now);
     /* Each is called once, whatever its next deadline is. */
     while ((t = deadlines_due(&sa->deadlines, now))) {
         deadlines_set(&sa->deadlines, &t->deadline, UINT64_MAX, t);
@@ -178,6 +180,7 @@ const struct node_class srcagent_class = {
     .set_tracer = node_base_set_tracer,
     .drops = node_base_drops,
     .l3 = node_base_l3,
+    .egress = node_base_egress,
     .sid = node_base_sid,
     .n_trees = n_trees,
     .tree = get_tree,

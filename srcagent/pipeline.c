@@ -13,6 +13,7 @@
  */
 #include "lib/node-cm.h"
 #include "lib/node-congestion.h"
+#include "lib/node-egress.h"
 #include "srcagent/srcagent.h"
 
 static enum drop_reason
@@ -89,6 +90,7 @@ srcagent_input(void *sa_, uint16_t port, struct packet *p, uint64_t now)
 
     p->in_port = port;
     p->came_at = now;
+    node_egress_set_now(sa->base.egress, now);
     node_count_drop(&sa->base, pipeline(sa, &rx));
     packet_put(rx.p);
 }

@@ -9,6 +9,7 @@
 
 #include "lib/alloc.h"
 #include "lib/node-cm.h"
+#include "lib/node-egress.h"
 
 static void *
 create(const struct node_io *io, struct packet_pool *pool)
@@ -39,7 +40,7 @@ configure(void *sw_, const struct node_config *config, uint64_t now, char **errp
 
     if (!error) {
         sw->verify_always = config->verify_always;
-        node_base_configure(&sw->base, config);
+        node_base_configure(&sw->base, config, now);
         swedge_trees_configure(sw, config, now);
         node_cm_trees_changed(&sw->base, now);
     }
@@ -95,6 +96,7 @@ timer(void *sw_, uint64_t now)
     struct tree *due = NULL;
     struct tree *t;
 
+    node_egress_set_now(sw->base.egress, now);
     /* Each is called once, whatever its next deadline is. */
     while ((t = deadlines_due(&sw->deadlines, now))) {
         deadlines_set(&sw->deadlines, &t->deadline, UINT64_MAX, t);
@@ -146,6 +148,7 @@ const struct node_class swedge_class = {
     .set_tracer = node_base_set_tracer,
     .drops = node_base_drops,
     .l3 = node_base_l3,
+    .egress = node_base_egress,
     .sid = node_base_sid,
     .n_trees = n_trees,
     .tree = get_tree,

@@ -17,6 +17,7 @@
 #include "lib/icmp6.h"
 #include "lib/node-cm.h"
 #include "lib/node-congestion.h"
+#include "lib/node-egress.h"
 #include "swedge/swedge.h"
 
 static const struct behaviour {
@@ -97,6 +98,9 @@ swedge_dispatch(struct swedge *sw, struct rx *rx)
         node_congestion_icmp(sw->base.congestion, rx->p, &rx->h, rx->now);
         return l3_local_input(sw->base.l3, rx->port, rx->p, &rx->h, rx->now);
     }
+    if (!node_congestion_may_leave(sw->base.congestion, rx)) {
+        return DROP_fast_cnp_border;
+    }
     struct packet *p = rx->p;
     rx->p = NULL;
     return l3_forward(sw->base.l3, p, &rx->h, rx->now);
@@ -139,6 +143,7 @@ swedge_input(void *sw_, uint16_t port, struct packet *p, uint64_t now)
 
     p->in_port = port;
     p->came_at = now;
+    node_egress_set_now(sw->base.egress, now);
     node_count_drop(&sw->base, pipeline(sw, &rx));
     packet_put(rx.p);
 }

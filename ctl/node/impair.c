@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Bad links: what a port's configuration does to the frames that come from its device (rx) and
- * go to it (tx).  A capture has what was on the device: received frames before rx, sent frames
+ * go to it (tx).  Rate and queue of tx are the node's (lib/node-egress.h): frames that come here
+ * have left that queue.  A capture has what was on the device: received frames before rx, sent frames
  * after tx.
  */
 #include <config.h>
@@ -77,9 +78,10 @@ node_impair_configure(struct node_worker *w, struct node_port *np, const struct 
         release_rx(w, np, UINT64_MAX);
         np->rx = renew(np->rx, &new->rx, salt);
     }
-    if (!impair_same(&old->tx, &new->tx)) {
+    struct impair_params old_tx = impair_way(&old->tx), new_tx = impair_way(&new->tx);
+    if (!impair_same(&old_tx, &new_tx)) {
         release_tx(np, UINT64_MAX);
-        np->tx = renew(np->tx, &new->tx, salt | 1);
+        np->tx = renew(np->tx, &new_tx, salt | 1);
     }
 }
 

@@ -56,6 +56,7 @@
     SUITE(neigh)         \
     SUITE(node_cm)       \
     SUITE(node_config)   \
+    SUITE(node_egress)   \
     SUITE(pace)          \
     SUITE(pacer)         \
     SUITE(packet)        \

@@ -310,14 +310,14 @@ START_TEST(other_frames_are_left_alone)
     {
         struct packet *p = make(ECN_ECT0, 0);
 
-        ck_assert(egress_is_ect(p));
+        ck_assert_uint_eq(egress_ecn(p), ECN_ECT0);
         p->data[12] = 0x08;
-        ck_assert(!egress_is_ect(p));
+        ck_assert_uint_eq(egress_ecn(p), ECN_NOT_ECT);
         p->data[12] = 0x86;
         p->len = sizeof(struct eth_hdr) + sizeof(struct ip6_hdr_wire);
-        ck_assert(egress_is_ect(p));
+        ck_assert_uint_eq(egress_ecn(p), ECN_ECT0);
         p->len--;
-        ck_assert(!egress_is_ect(p));
+        ck_assert_uint_eq(egress_ecn(p), ECN_NOT_ECT);
         packet_put(p);
     }
 END_TEST
