@@ -68,6 +68,7 @@ counters(const struct forwarder *f)
     json_object_put(o, "ports", by_port);
     json_object_put(o, "drops", f->backend ? f->backend->drops(f) : json_object_create());
     json_object_put(o, "impaired", json_array_create_empty());
+    json_object_put(o, "queues", json_array_create_empty());
     return o;
 }
 

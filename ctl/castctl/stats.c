@@ -113,23 +113,41 @@ print_ports(const struct json *counters)
     json_destroy(ports);
 }
 
+/* Rows of 'list' whose port stands under 'keys[0]', which says what they are. */
 static void
-print_impaired(const struct json *counters)
+print_by_port(const struct json *counters, const char *list, const char *const keys[])
 {
-    static const char *const keys[] = {"impaired",   "direction", "frames",    "queue_full",
-                                       "no_buffer",  "lost",      "corrupted", "late",
-                                       "duplicated", "held",      NULL};
-    const struct json_array *links = ctl_get_array(counters, "impaired");
+    const struct json_array *rows = ctl_get_array(counters, list);
     struct json *array = json_array_create_empty();
 
-    for (size_t i = 0; i < links->n; i++) {
-        struct json *o = json_deep_clone(links->elems[i]);
+    for (size_t i = 0; i < rows->n; i++) {
+        struct json *o = json_deep_clone(rows->elems[i]);
 
-        json_object_put_string(o, "impaired", ctl_get_string(o, "port"));
+        json_object_put_string(o, keys[0], ctl_get_string(o, "port"));
         json_array_add(array, o);
     }
     ctl_print_table(array, keys, 2);
     json_destroy(array);
+}
+
+static void
+print_impaired(const struct json *counters)
+{
+    static const char *const keys[] = {"impaired", "direction",  "frames", "queue_full",
+                                       "marked",   "no_buffer",  "lost",   "corrupted",
+                                       "late",     "duplicated", "held",   NULL};
+
+    print_by_port(counters, "impaired", keys);
+}
+
+static void
+print_queues(const struct json *counters)
+{
+    static const char *const keys[] = {
+        "queue",     "frames", "depth", "depth_bytes", "max_depth", "max_depth_bytes",
+        "congested", "marked", "full",  "red",         NULL};
+
+    print_by_port(counters, "queues", keys);
 }
 
 static void
@@ -213,6 +231,7 @@ print_node(const char *name, const struct json *counters)
     printf("%s\n", name);
     print_ports(counters);
     print_impaired(counters);
+    print_queues(counters);
     print_drops(counters);
     for (size_t i = 0; i < groups->n; i++) {
         print_group(groups->elems[i]);

@@ -79,23 +79,43 @@ ports(const struct node_daemon *d)
 
 static void
 add_impaired(struct json *array, const struct node_port *np, const char *direction,
-             const struct impair *im)
+             const struct impair_stats *s, uint32_t n_held)
 {
     struct json *o = json_object_create();
-    struct impair_stats s;
 
-    impair_get_stats(im, &s);
     json_object_put_string(o, "port", np->config.name);
     json_object_put_string(o, "direction", direction);
-    put_int(o, "frames", s.n_frames);
-    put_int(o, "queue_full", s.n_queue_full);
-    put_int(o, "no_buffer", s.n_no_buffer);
-    put_int(o, "lost", s.n_lost);
-    put_int(o, "corrupted", s.n_corrupted);
-    put_int(o, "late", s.n_late);
-    put_int(o, "duplicated", s.n_duplicated);
-    put_int(o, "held", impair_n_held(im));
+    put_int(o, "frames", s->n_frames);
+    put_int(o, "queue_full", s->n_queue_full);
+    put_int(o, "marked", s->n_marked);
+    put_int(o, "no_buffer", s->n_no_buffer);
+    put_int(o, "lost", s->n_lost);
+    put_int(o, "corrupted", s->n_corrupted);
+    put_int(o, "late", s->n_late);
+    put_int(o, "duplicated", s->n_duplicated);
+    put_int(o, "held", n_held);
     json_array_add(array, o);
+}
+
+/* What a bad link has done to what is sent, with the queue in front of it. */
+static void
+add_impaired_tx(struct json *array, const struct node_worker *w, const struct node_port *np)
+{
+    struct impair_stats s = {.n_frames = 0};
+    struct egress_stats queue;
+    uint32_t n_held = 0;
+
+    if (np->tx) {
+        impair_get_stats(np->tx, &s);
+        n_held = impair_n_held(np->tx);
+    }
+    if (w->daemon->class->egress(w->node, np->config.number, &queue)) {
+        s.n_frames = queue.n_frames;
+        s.n_queue_full = queue.n_full;
+        s.n_marked = queue.n_marked;
+        n_held += queue.depth;
+    }
+    add_impaired(array, np, "tx", &s, n_held);
 }
 
 /* What has become of frames on links that are made bad here: the node has one worker. */
@@ -108,10 +128,46 @@ impaired(const struct node_daemon *d)
     for (size_t i = 0; i < w->n_ports; i++) {
         const struct node_port *np = w->ports[w->numbers[i]];
         if (np->rx) {
-            add_impaired(array, np, "rx", np->rx);
+            struct impair_stats s;
+
+            impair_get_stats(np->rx, &s);
+            add_impaired(array, np, "rx", &s, impair_n_held(np->rx));
         }
-        if (np->tx) {
-            add_impaired(array, np, "tx", np->tx);
+        if (!impair_is_none(&np->config.tx)) {
+            add_impaired_tx(array, w, np);
+        }
+    }
+    return array;
+}
+
+/* Queues of ports that have a rate: likewise. */
+static struct json *
+queues(const struct node_daemon *d)
+{
+    const struct node_worker *w = d->workers[0];
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < w->n_ports; i++) {
+        const struct node_port *np = w->ports[w->numbers[i]];
+        struct egress_stats s;
+
+        if (d->class->egress(w->node, np->config.number, &s)) {
+            struct json *o = json_object_create();
+
+            json_object_put_string(o, "port", np->config.name);
+            put_int(o, "frames", s.n_frames);
+            put_int(o, "bytes", s.n_bytes);
+            put_int(o, "sent", s.n_sent);
+            put_int(o, "sent_bytes", s.n_sent_bytes);
+            put_int(o, "depth", s.depth);
+            put_int(o, "depth_bytes", s.depth_bytes);
+            put_int(o, "max_depth", s.max_depth);
+            put_int(o, "max_depth_bytes", s.max_depth_bytes);
+            put_int(o, "congested", s.n_congested);
+            put_int(o, "marked", s.n_marked);
+            put_int(o, "full", s.n_full);
+            put_int(o, "red", s.n_red);
+            json_array_add(array, o);
         }
     }
     return array;
@@ -174,6 +230,7 @@ counters(const struct node_daemon *d)
     json_object_put(o, "ports", by_port);
     json_object_put(o, "drops", by_reason);
     json_object_put(o, "impaired", impaired(d));
+    json_object_put(o, "queues", queues(d));
     put_int(o, "no_port", no_port);
     put_int(o, "handover_full", handover_full);
     put_int(o, "buffers_free", buffers_free);
