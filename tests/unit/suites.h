@@ -23,6 +23,7 @@
     SUITE(cnp)           \
     SUITE(cnp_node)      \
     SUITE(cnp_window)    \
+    SUITE(congestion)    \
     SUITE(connection)    \
     SUITE(content)       \
     SUITE(copies)        \
