@@ -269,8 +269,8 @@ CHANGES = (
     ('[sa, n1]', '[sa, n1]\n      forward: loss=200%',
      ':12:16: "loss=200%": must be 0% to 100%'),
     ('[sa, n1]', '[sa, n1]\n      backward: nonsense',
-     ':12:17: "nonsense": must be NAME=VALUE, with rate, queue, delay, jitter, loss, duplicate, '
-     'reorder, late, corrupt or seed'),
+     ':12:17: "nonsense": must be NAME=VALUE, with rate, queue, kmin, kmax, pmax, '
+     'delay, jitter, loss, duplicate, reorder, late, corrupt or seed'),
     ('[sa, n1]', '[sa, n1]\n      forward: delay=-1ms',
      ':12:16: "delay=-1ms": must be a number with us, ms or s, e.g. 1.5ms'),
     ('[sa, n1]', '[sa, n1]\n      forward: [loss=1%]',
