@@ -500,16 +500,16 @@ take_position(struct aggregate *a, const struct branch_config *b, psn_t psn, uin
                      !fatal && (is_fresh(psn, syndrome, msn) || psn_eq(expected, b->psn)), now);
 }
 
-/* A CNP of a branch (R19). */
+/* A CNP of a branch (R19).  'interval_usec': one counts in this time; 0: all do. */
 static enum drop_reason
-note_cnp(struct aggregate *a, uint32_t id, bool own, uint64_t now)
+note_cnp(struct aggregate *a, uint32_t id, bool own, uint32_t interval_usec, uint64_t now)
 {
     struct reverse_branch_info info;
 
     if (reverse_get_branch(a->reverse, id, &info) && info.lost) {
         return DROP_unknown_branch;
     }
-    return cnp_window_note(a->cnps, id, own, a->cnp_interval_usec, now);
+    return cnp_window_note(a->cnps, id, own, interval_usec, now);
 }
 
 void
@@ -519,7 +519,7 @@ aggregate_marked(struct aggregate *a, uint32_t id, uint64_t now)
     struct cnp_branch_stats stats;
 
     if (by == CNP_EDGE || (by == CNP_AUTO && cnp_window_get(a->cnps, id, &stats) && !stats.n_own)) {
-        note_cnp(a, id, false, now);
+        note_cnp(a, id, false, a->cnp_interval_usec, now);
     }
 }
 
@@ -534,7 +534,10 @@ aggregate_response(struct aggregate *a, const struct branch_config *b, const uin
     enum drop_reason why;
 
     if (is_cnp(h)) {
-        return a->config->policy.cnp == CNP_OFF ? DROP_cnp : note_cnp(a, b->id, true, now);
+        uint32_t interval = b->kind == BRANCH_NODE ? 0 : a->cnp_interval_usec;
+
+        return a->config->policy.cnp == CNP_OFF ? DROP_cnp
+                                                : note_cnp(a, b->id, true, interval, now);
     }
     if (!is_in_machine(b)) {
         struct asked_branch *asked = find_asked(a, b->id);

@@ -54,7 +54,7 @@ struct aggregate {
     uint16_t sport;      /* of responses made here. */
     struct l3_next next; /* where they go. */
     struct cnp_window *cnps;
-    /* The owner sets it: of a branch's CNPs one counts in this time. */
+    /* The owner sets it: of a receiver's CNPs one counts in this time. */
     uint32_t cnp_interval_usec;
 };
 
