@@ -20,9 +20,10 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* Outer Ethernet + IPv6 + the largest SRH, with slack.  Even but no multiple of 4, so that
- * behind an Ethernet header at a new packet's start IPv6 addresses are aligned. */
-#define PACKET_HEADROOM 2178
+/* Outer Ethernet + IPv6 + the longest IOAM trace + the largest SRH, with slack.  Even but no
+ * multiple of 4, so that behind an Ethernet header at a new packet's start IPv6 addresses are
+ * aligned. */
+#define PACKET_HEADROOM 2418
 #define PACKET_ROOM     9248 /* largest frame: MTU 9216 + Ethernet. */
 #define PACKET_OVER     1    /* bytes of room behind it, to find out that a frame is longer. */
 #define PACKET_TAIL     4

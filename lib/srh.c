@@ -7,6 +7,8 @@
  *           End.MT TLV per edge, repeated after MT_TLV_MAX_RECEIVERS receivers
  *           PadN
  *
+ * and, on request, a Hop-by-Hop header with an IOAM trace between the two.
+ *
  * Header and TLVs are multiples of 4, so the padding is 4 bytes or none; Pad1
  * never occurs.
  */
@@ -88,6 +90,7 @@ encap_template_build(struct encap_template *t, const struct in6_addr *src,
         return EMSGSIZE;
     }
     t->len = (uint16_t) (IP6_HDR_LEN + len);
+    t->trace_len = 0;
     memset(t->bytes, 0, t->len);
 
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) t->bytes;
@@ -120,6 +123,19 @@ encap_template_build(struct encap_template *t, const struct in6_addr *src,
         padn->len = (uint8_t) (pad - sizeof *padn);
     }
     return 0;
+}
+
+void
+encap_template_add_trace(struct encap_template *t, unsigned slots)
+{
+    struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) t->bytes;
+    uint8_t *hbh = (uint8_t *) (ip + 1);
+
+    t->trace_len = (uint16_t) IOAM_HBH_LEN(slots);
+    memmove(hbh + t->trace_len, hbh, t->len - IP6_HDR_LEN);
+    ioam_build(hbh, ip->nh, slots);
+    ip->nh = IP6_NH_HOPOPT;
+    t->len = (uint16_t) (t->len + t->trace_len);
 }
 
 void

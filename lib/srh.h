@@ -8,6 +8,7 @@
 #ifndef LIB_SRH_H
 #define LIB_SRH_H 1
 
+#include "lib/ioam.h"
 #include "lib/wire.h"
 
 /* One (edge, receiver) pair.  Pairs of one edge must be adjacent. */
@@ -17,10 +18,11 @@ struct srh_copy {
     uint32_t qpn;
 };
 
-#define ENCAP_MAX_LEN (IP6_HDR_LEN + SRH_MAX_LEN)
+#define ENCAP_MAX_LEN (IP6_HDR_LEN + IOAM_HBH_LEN(IOAM_MAX_SLOTS) + SRH_MAX_LEN)
 
 struct encap_template {
-    uint16_t len; /* IPv6 header + SRH. */
+    uint16_t len;       /* IPv6 header + Hop-by-Hop header + SRH. */
+    uint16_t trace_len; /* Hop-by-Hop header; 0: there is none. */
     uint8_t bytes[ENCAP_MAX_LEN];
 };
 
@@ -31,6 +33,10 @@ size_t srh_len(const struct srh_copy *, size_t n_copies);
 int encap_template_build(struct encap_template *t, const struct in6_addr *src,
                          const struct in6_addr *dst, const struct in6_addr *proxy,
                          const struct srh_copy *, size_t n_copies);
+
+/* Puts an empty IOAM trace of so many slots (1..IOAM_MAX_SLOTS) in front of the SRH, which is
+ * complete: nothing that auth_sign() covers changes. */
+void encap_template_add_trace(struct encap_template *t, unsigned slots);
 
 /* Writes template to 'out' (t->len bytes) for an inner packet of inner_len
  * bytes: payload length, traffic class (RFC 6040 normal mode: the inner one)
