@@ -107,7 +107,7 @@ update_deadline(struct pacer *pacer, struct pacer_flow *flow)
 {
     uint64_t when = UINT64_MAX;
 
-    if (flow->n) {
+    if (flow->n && !flow->stopped) {
         when = flow->rate ? (flow->next + NSEC_PER_USEC - 1) / NSEC_PER_USEC : 0;
     }
     deadlines_set(&pacer->deadlines, &flow->deadline, when, flow);
@@ -150,7 +150,7 @@ go_back(struct pacer *pacer, struct pacer_flow *flow, psn_t psn)
 bool
 pacer_must_wait(const struct pacer_flow *flow, uint64_t now)
 {
-    return flow->n || (flow->rate && flow->next > now * NSEC_PER_USEC);
+    return flow->n || flow->stopped || (flow->rate && flow->next > now * NSEC_PER_USEC);
 }
 
 bool
@@ -199,6 +199,13 @@ pacer_set_rate(struct pacer *pacer, struct pacer_flow *flow, uint64_t rate, uint
     remember(pacer, flow);
     flow->rate = rate;
     flow->rest = 0;
+    update_deadline(pacer, flow);
+}
+
+void
+pacer_stop(struct pacer *pacer, struct pacer_flow *flow, bool stopped)
+{
+    flow->stopped = stopped;
     update_deadline(pacer, flow);
 }
 

@@ -8,6 +8,8 @@
  * back to a PSN, what waits from that PSN on is freed: it comes again (pacer.c says why).  So the
  * PSNs of a queue only grow, and it never has two of one.
  *
+ * A flow may be stopped: then nothing leaves, whatever its rate, until it goes on.
+ *
  * Flows are independent of each other.  Pure; time in microseconds, rates in bit/s.
  */
 #ifndef LIB_PACER_H
@@ -34,6 +36,7 @@ struct pacer {
 /* Embedded in its owner; starts all zero but for 'owner'. */
 struct pacer_flow {
     void *owner;
+    bool stopped;
     uint64_t rate;     /* bit/s; 0: not limited. */
     uint64_t next;     /* when the bucket is full for the next packet, in nanoseconds, */
     uint64_t rest;     /* and what the division by the rate has left of it. */
@@ -59,6 +62,7 @@ bool pacer_put(struct pacer *, struct pacer_flow *, struct packet *p, uint32_t f
 /* A packet of so many bytes left past the queue. */
 void pacer_sent(struct pacer_flow *, uint32_t frame, uint64_t now);
 void pacer_set_rate(struct pacer *, struct pacer_flow *, uint64_t rate, uint64_t now);
+void pacer_stop(struct pacer *, struct pacer_flow *, bool stopped);
 /* Frees what waits and forgets the flow. */
 void pacer_remove(struct pacer *, struct pacer_flow *);
 

@@ -287,6 +287,31 @@ START_TEST(rate_changes)
     }
 END_TEST
 
+/* What comes for a flow that is stopped waits, limited or not, and leaves in order when it goes on;
+ * at its rate if it has one. */
+START_TEST(stops)
+    {
+        static const uint64_t rates[] = {0, 8 * FRAME};
+
+        for (size_t i = 0; i < 2; i++) {
+            pacer_set_rate(&pacer, &flows[i], rates[i], T0);
+            pacer_stop(&pacer, &flows[i], true);
+            ck_assert(pacer_must_wait(&flows[i], T0));
+            put_range(&flows[i], 1, 5);
+        }
+        ck_assert_uint_eq(pacer_deadline(&pacer), UINT64_MAX);
+        ck_assert_uint_eq(get_all(T0), 0);
+        pacer_stop(&pacer, &flows[0], false);
+        ck_assert_uint_eq(get_all(T0), 5);
+        pacer_stop(&pacer, &flows[1], false);
+        ck_assert_uint_eq(get_all(T0), 1);
+        pacer_stop(&pacer, &flows[1], true);
+        ck_assert_uint_eq(get_all(T0 + SEC), 0);
+        pacer_stop(&pacer, &flows[1], false);
+        ck_assert_uint_eq(get_all(T0 + SEC), 1);
+    }
+END_TEST
+
 START_TEST(remove_frees)
     {
         for (size_t i = 0; i < 2; i++) {
@@ -318,6 +343,7 @@ pacer_suite(void)
     tcase_add_test(tc, queue_is_bounded);
     tcase_add_test(tc, flows_are_independent);
     tcase_add_test(tc, rate_changes);
+    tcase_add_test(tc, stops);
     tcase_add_test(tc, remove_frees);
     suite_add_tcase(s, tc);
     return s;
