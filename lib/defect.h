@@ -43,7 +43,8 @@
     DEFECT_ENTRY(CM_DREQ_FORGED, "RDMA-CM: IDs of a DREQ are not compared")                      \
     DEFECT_ENTRY(CM_LATE_REQ, "RDMA-CM: a late copy of a REQ begins its connection again")       \
     DEFECT_ENTRY(FAST_CNP_MARKS, "packets of a sender that takes Fast CNPs are marked, too")     \
-    DEFECT_ENTRY(CUT_EACH, "each signal of congestion cuts the rate, not one in an interval")
+    DEFECT_ENTRY(CUT_EACH, "each signal of congestion cuts the rate, not one in an interval")    \
+    DEFECT_ENTRY(WAITING_COUNTS, "a PSN has gone down when its packet begins to wait")
 
 enum defect {
 #define DEFECT_ENTRY(NAME, HELP) DEFECT_##NAME,

@@ -31,7 +31,7 @@ struct tree_info {
     struct reverse_info reverse;      /* h, m, f. */
     const struct auth_stats *auth;    /* NULL: this node verifies nothing. */
     const struct down_stats *down;    /* NULL: this node is no source agent. */
-    uint32_t n_waiting;               /* packets held until the group is open. */
+    uint32_t n_waiting;               /* packets: the group is not open, or slowed down. */
     bool refused;                     /* source agent: a request was refused. */
     psn_t refused_psn;
     uint8_t refused_syndrome;

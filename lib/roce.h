@@ -43,6 +43,8 @@ enum roce_opcode {
 
 #define ROCE_TRANSPORT(OPCODE) ((OPCODE) &0xe0)
 #define ROCE_TRANSPORT_RC      0x00
+#define ROCE_TRANSPORT_UC      0x20
+#define ROCE_TRANSPORT_UD      0x60
 
 /* Properties. */
 #define ROCE_F_REQUEST         0x0001

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/address-plan.h"
+#include "lib/fast-cnp.h"
 #include "lib/nd.h"
 #include "lib/parse.h"
 
@@ -41,14 +42,23 @@ find(unsigned n, const struct in6_addr *addr, unsigned *worker)
     return true;
 }
 
-/* Packets with other extension headers. */
+/* Packets with other extension headers.  A Fast CNP is for whoever has the group that it is
+ * about. */
 static unsigned
 look_closely(unsigned n, const struct packet *p)
 {
     struct parsed h;
+    struct fast_cnp said;
     unsigned worker = 0;
 
-    if (!parse_outer(p->data, p->len, &h) && !parse_rest(p->data, p->len, &h)) {
+    if (parse_outer(p->data, p->len, &h)) {
+        return 0;
+    }
+    if (fast_cnp_seen(p->data, p->len, &h)) {
+        if (!fast_cnp_parse(p->data, p->len, &h, true, &said)) {
+            (void) find(n, &said.original, &worker);
+        }
+    } else if (!parse_rest(p->data, p->len, &h)) {
         const struct ip6_hdr_wire *ip = (const void *) (p->data + parsed_innermost(&h)->ofs);
         (void) (find(n, &ip->dst, &worker) || find(n, &ip->src, &worker));
     }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the host into the tree.  A request to a Proxy is checked, held while the group is not
- * ready, and sent as it is inside outer IPv6 + SRH (H.Encaps.Red of RFC 8986 with End.MT TLVs).
- * It is sent once, or in mode ingress to each edge, with that edge's TLVs only.  Copies share
- * the request behind its IPv6 header; the last one is the request itself.
+ * From the host into the tree.  A request to a Proxy is checked, waits while the group is not
+ * ready or its flow is slowed down (rate.c), and is sent as it is inside outer IPv6 + SRH
+ * (H.Encaps.Red of RFC 8986 with End.MT TLVs).  It is sent once, or in mode ingress to each edge,
+ * with that edge's TLVs only.  Copies share the request behind its IPv6 header; the last one is the
+ * request itself.
+ *
+ * A PSN counts when its packet leaves.  For one that waits nobody can have an answer yet.
  */
+#include "lib/defect.h"
 #include "lib/fanout.h"
 #include "lib/icrc.h"
 #include "lib/roce.h"
@@ -44,7 +48,8 @@ send_copy(const struct fanout *f, void *encap_, struct packet *p, uint8_t *icrc)
     }
     encap_template_stamp(template, outer, r->len, r->tc, r->flow_label);
     TRACE(&f->node->tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes", c->group,
-          c->epoch, f->psn.v, TRACE_ADDR(encap_dst(encap)), template->len - IP6_HDR_LEN);
+          c->epoch, f->psn.v, TRACE_ADDR(encap_dst(encap)),
+          template->len - template->trace_len - IP6_HDR_LEN);
     return tree_mode(c->mode)->addressed_to_group
                ? l3_multicast(f->node->l3, p, r->tree->uplink, L3_ERRORS_NONE, f->now)
                : l3_output_next(f->node->l3, p, &encap->next, L3_ERRORS_NONE, f->now);
@@ -78,7 +83,24 @@ send_copies(struct srcagent *sa, const struct request *r, psn_t psn, struct pack
     return fanout_end(&f);
 }
 
-/* Sends the inner packet 'p' (data at its IPv6 header) down.  Consumes it. */
+/* The inner packet 'p' (data at its IPv6 header) goes down.  Returns what to send to the host. */
+static struct reverse_out
+count_down(struct tree *t, const struct packet *p, uint64_t now)
+{
+    const struct bth *bth = (const void *) (p->data + BTH_OFS);
+    psn_t psn = bth_psn(bth);
+
+    if (!t->started || psn_cmp(psn, t->h) >= 0) {
+        t->h = psn_add(psn, 1);
+    }
+    t->started = true;
+    messages_note(t->messages, psn, roce_opcode_info(bth->opcode)->flags);
+    t->down.n_packets++;
+    t->down.n_bytes += p->len;
+    return reverse_down(t->aggregate->reverse, psn, bth->ack_req & BTH_ACK_REQ, now);
+}
+
+/* Sends it, and consumes it. */
 static enum drop_reason
 send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
 {
@@ -90,31 +112,60 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
         .tc = ip6_tc(ip),
         .len = (uint16_t) p->len,
     };
-    psn_t psn = bth_psn(bth);
 
     ip->hlim--; /* RFC 2473: the tunnel is one hop. */
-    struct reverse_out out =
-        reverse_down(t->aggregate->reverse, psn, bth->ack_req & BTH_ACK_REQ, now);
-    if (!t->started || psn_cmp(psn, t->h) >= 0) {
-        t->h = psn_add(psn, 1);
-    }
-    t->started = true;
-    messages_note(t->messages, psn, roce_opcode_info(bth->opcode)->flags);
-    t->down.n_packets++;
-    t->down.n_bytes += r.len;
-    enum drop_reason why = send_copies(sa, &r, psn, p, now);
+    struct reverse_out out = count_down(t, p, now);
+    enum drop_reason why = send_copies(sa, &r, bth_psn(bth), p, now);
     up_send(sa, t, &out, now);
     return why;
 }
 
-/* Sends a request down if the group can carry it; otherwise latches it.  Consumes 'p', the inner
- * packet. */
-static enum drop_reason
-admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
+/* Is this first PSN from the host in this life of the agent also the epoch's first?  False if a
+ * packet went down in an earlier life: the host may have gone through all PSNs since. */
+static bool
+is_first(const struct tree *t, psn_t psn)
+{
+    return !t->config.started && psn_eq(psn, t->config.start_psn);
+}
+
+/* May this PSN be believed?  A PSN out of nowhere would move the bound for acknowledgements, so its
+ * packet's ICRC must be good. */
+static bool
+psn_is_sound(const struct tree *t, const struct packet *p, psn_t psn)
+{
+    bool suspicious =
+        t->started ? psn_cmp(psn, t->h) >= REVERSE_MAX_UNVERIFIED_JUMP : !is_first(t, psn);
+    if (t->config.n_branches) { /* this is the root. */
+        suspicious |= reverse_jump_suspicious(t->aggregate->reverse, psn);
+    }
+    return !suspicious || icrc_ok(p->data, p->len - ROCE_ICRC_LEN);
+}
+
+/* The first PSN from the host decides whether the group's progress is known.  It is known at the
+ * epoch's start, and unknown after a restart without state. */
+static void
+note_psn(struct tree *t, psn_t psn)
+{
+    if (!t->seen) {
+        t->seen = true;
+        t->anchored = is_first(t, psn);
+        t->una = t->config.start_psn;
+    }
+}
+
+/* Sends the request down if the group can carry it; otherwise latches it. */
+enum drop_reason
+down_admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
 {
     const struct bth *bth = (const void *) (p->data + BTH_OFS);
     struct refusal *r = &t->refusal;
     psn_t psn = bth_psn(bth);
+
+    if (!psn_is_sound(t, p, psn)) {
+        packet_put(p);
+        return DROP_psn_jump;
+    }
+    note_psn(t, psn);
     bool confirmed = t->anchored && psn_cmp(psn, t->una) < 0; /* will be acknowledged again. */
     enum drop_reason why = confirmed ? DROP_none : refuse_check(t, p->data);
 
@@ -132,35 +183,6 @@ admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
         r->n_seen = 0;
     }
     return send_down(sa, t, p, now);
-}
-
-static enum drop_reason
-hold(struct srcagent *sa, struct tree *t, struct packet *p)
-{
-    TRACE(&sa->base.tracer, "group %s epoch %u is not open: %u packets wait", t->config.group,
-          t->config.epoch, t->n_waiting);
-    if (t->n_waiting >= AGENT_QUEUE_MAX || sa->n_waiting >= AGENT_QUEUE_TOTAL) {
-        packet_put(p);
-        return DROP_group_closed;
-    }
-    p->next = NULL;
-    *(t->head ? &t->tail->next : &t->head) = p;
-    t->tail = p;
-    t->n_waiting++;
-    sa->n_waiting++;
-    return DROP_none;
-}
-
-void
-down_release(struct srcagent *sa, struct tree *t, uint64_t now)
-{
-    while (t->config.open && t->head) {
-        struct packet *p = t->head;
-        t->head = p->next;
-        t->n_waiting--;
-        sa->n_waiting--;
-        node_count_drop(&sa->base, admit(sa, t, p, now));
-    }
 }
 
 /* The packet must be a request, and nothing else. */
@@ -183,38 +205,21 @@ check(const struct rx *rx)
     return bth_pkey_ok(rx_at(rx, h->bth_ofs)) ? DROP_none : DROP_pkey;
 }
 
-/* Is this first PSN from the host in this life of the agent also the epoch's first?  False if a
- * packet went down in an earlier life: the host may have gone through all PSNs since. */
-static bool
-is_first(const struct tree *t, psn_t psn)
-{
-    return !t->config.started && psn_eq(psn, t->config.start_psn);
-}
-
-/* May this PSN be believed?  A PSN out of nowhere would move the bound for acknowledgements, so its
- * packet's ICRC must be good. */
-static bool
-psn_is_sound(const struct rx *rx, const struct tree *t, psn_t psn)
-{
-    bool suspicious =
-        t->started ? psn_cmp(psn, t->h) >= REVERSE_MAX_UNVERIFIED_JUMP : !is_first(t, psn);
-    if (t->config.n_branches) { /* this is the root. */
-        suspicious |= reverse_jump_suspicious(t->aggregate->reverse, psn);
-    }
-    return !suspicious
-           || icrc_ok(rx->p->data + rx->h.ip.ofs, (size_t) (rx->h.icrc_ofs - rx->h.ip.ofs));
-}
-
-/* The first PSN from the host decides whether the group's progress is known.  It is known at the
- * epoch's start, and unknown after a restart without state. */
+/* DEFECT(WAITING_COUNTS): the request begins to wait. */
 static void
-note_psn(struct tree *t, psn_t psn)
+count_waiting(struct srcagent *sa, struct tree *t, const struct packet *p, uint64_t now)
 {
-    if (!t->seen) {
-        t->seen = true;
-        t->anchored = is_first(t, psn);
-        t->una = t->config.start_psn;
+    psn_t psn = bth_psn((const void *) (p->data + BTH_OFS));
+    struct reverse_out out = count_down(t, p, now);
+
+    for (size_t i = 0; i < t->encaps.n; i++) {
+        if (t->encaps.v[i].branch == FANOUT_SHARED) {
+            reverse_copied_shared(t->aggregate->reverse, psn, true);
+        } else {
+            reverse_copied(t->aggregate->reverse, t->encaps.v[i].branch, psn, true);
+        }
     }
+    up_send(sa, t, &out, now);
 }
 
 enum drop_reason
@@ -234,14 +239,12 @@ down_input(struct srcagent *sa, struct rx *rx)
     if (memcmp(&ip->src, &t->config.source, sizeof ip->src)) {
         return DROP_inner_source;
     }
-    psn_t psn = bth_psn(bth);
-    if (!psn_is_sound(rx, t, psn)) {
-        return DROP_psn_jump;
-    }
-    note_psn(t, psn);
 
     rx->p = NULL;
     p->len = rx->h.ip.end; /* without Ethernet padding. */
     packet_pull(p, rx->h.ip.ofs);
-    return t->config.open ? admit(sa, t, p, rx->now) : hold(sa, t, p);
+    if (DEFECT(WAITING_COUNTS) && pacer_must_wait(&t->flow.pacing, rx->now)) {
+        count_waiting(sa, t, p, rx->now);
+    }
+    return rate_send(sa, &t->flow, p, rx->now);
 }

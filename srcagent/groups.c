@@ -17,17 +17,11 @@ encaps_uninit(struct encaps *encaps)
     *encaps = (struct encaps){0};
 }
 
-/* The caller has subtracted the packets that it holds from the agent's, unless the agent is
- * ending. */
 static void
 tree_destroy(struct srcagent *sa, struct tree *t)
 {
     deadlines_set(&sa->deadlines, &t->deadline, UINT64_MAX, t);
-    while (t->head) {
-        struct packet *p = t->head;
-        t->head = p->next;
-        packet_put(p);
-    }
+    rate_tree_remove(sa, t);
     aggregate_destroy(t->aggregate);
     messages_destroy(t->messages);
     tree_config_uninit(&t->config);
@@ -95,6 +89,9 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
         if (!error) {
             error = auth_sign(&encap->template, &config->auth, &epoch);
         }
+        if (!error && config->policy.trace_slots) {
+            encap_template_add_trace(&encap->template, config->policy.trace_slots);
+        }
         encaps->n++;
     }
     free(named);
@@ -113,6 +110,11 @@ build_encaps(const struct in6_addr *own, const struct tree_config *config, struc
     *encaps = (struct encaps){0};
     if (!config->open) {
         return 0;
+    }
+    if (config->policy.trace_slots > IOAM_MAX_SLOTS) {
+        say_why(errp, "group %s: a trace of %u slots, and %d is the most", config->group,
+                config->policy.trace_slots, IOAM_MAX_SLOTS);
+        return EINVAL;
     }
     encaps->v = must_calloc(config->n_outer_da, sizeof *encaps->v);
     for (size_t i = 0; i < config->n_outer_da && !error; i++) {
@@ -225,7 +227,6 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
     for (size_t i = 0; i < trees->n; i++) {
         struct tree *t = trees->v[i];
         if (!addr_map_find(new.by_key, &t->config.proxy, t->config.designated_qpn)) {
-            sa->n_waiting -= t->n_waiting;
             tree_destroy(sa, t);
         }
     }
@@ -240,6 +241,7 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
     }
     free(outs);
     for (size_t i = 0; i < n; i++) {
-        down_release(sa, trees->v[i], now);
+        rate_tree_configure(sa, trees->v[i], now);
     }
+    rate_timer(sa, now);
 }

@@ -16,6 +16,7 @@ create(const struct node_io *io, struct packet_pool *pool)
 {
     struct srcagent *sa = must_calloc(1, sizeof *sa);
     node_base_init(&sa->base, io, pool);
+    pacer_init(&sa->rates.pacer);
     return sa;
 }
 
@@ -25,6 +26,7 @@ destroy(void *sa_)
     struct srcagent *sa = sa_;
 
     srcagent_trees_uninit(sa);
+    rate_uninit(sa);
     node_base_uninit(&sa->base);
     free(sa);
 }
@@ -70,6 +72,7 @@ configure(void *sa_, const struct node_config *config, uint64_t now, char **errp
     if (!error) {
         node_base_configure(&sa->base, config, now);
         announce_host(sa, config);
+        rate_configure(sa, config, now);
         srcagent_trees_configure(sa, config, encaps, now); /* may send. */
     }
     return error;
@@ -81,8 +84,10 @@ deadline(const void *sa_)
     const struct srcagent *sa = sa_;
     uint64_t base = node_base_deadline(&sa->base);
     uint64_t trees = deadlines_first(&sa->deadlines);
+    uint64_t rates = rate_deadline(sa);
+    uint64_t first = base < trees ? base : trees;
 
-    return base < trees ? base : trees;
+    return first < rates ? first : rates;
 }
 
 /* Tells connections which queue pairs have sent since the last call. */
@@ -117,6 +122,7 @@ timer(void *sa_, uint64_t now)
     for (; due; due = due->due) {
         up_timer(sa, due, now);
     }
+    rate_timer(sa, now);
     if (node_cm_deadline(&sa->base) <= now) {
         tell_traffic(sa); /* before it asks a program, or gives it up. */
     }
@@ -138,7 +144,7 @@ get_tree(const void *sa_, size_t i, struct tree_info *info)
         .config = &t->config,
         .started = t->started,
         .down = &t->down,
-        .n_waiting = t->n_waiting,
+        .n_waiting = t->flow.pacing.n,
         .refused = t->refusal.active,
         .refused_psn = t->refusal.psn,
         .refused_syndrome = t->refusal.syndrome,
@@ -185,6 +191,8 @@ const struct node_class srcagent_class = {
     .n_trees = n_trees,
     .tree = get_tree,
     .branch = get_branch,
+    .n_flows = rate_n_flows,
+    .flow = rate_flow,
     .n_connections = node_cm_n,
     .connection = node_cm_get,
     .connections_version = node_cm_version,

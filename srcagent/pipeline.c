@@ -2,10 +2,10 @@
  *
  * A packet's way through the source agent.
  *
- *     from the host:   guard -> neighbour discovery
+ *     from the host:   Fast CNP? dropped : guard -> neighbour discovery
  *                          -> RDMA-CM for a Proxy? lib/node-cm.c
- *                          -> to a Proxy? down.c : forward
- *     from the fabric: neighbour discovery -> to our response SID? up.c
+ *                          -> to a Proxy? down.c : of a flow that is slowed down? rate.c : forward
+ *     from the fabric: Fast CNP? fast-cnp.c : neighbour discovery -> to our response SID? up.c
  *                          -> for the host? from a Proxy? up.c : forward
  *
  * The agent is a router of one host: what is not multicast passes unchanged.
@@ -22,6 +22,22 @@ forward(struct srcagent *sa, struct rx *rx)
     struct packet *p = rx->p;
     rx->p = NULL;
     return l3_forward(sa->base.l3, p, &rx->h, rx->now);
+}
+
+/* A packet of the host that is no group's. */
+static enum drop_reason
+forward_from_host(struct srcagent *sa, struct rx *rx)
+{
+    struct flow *f = rate_note(sa, rx);
+    struct packet *p = rx->p;
+
+    if (!f) {
+        return forward(sa, rx);
+    }
+    rx->p = NULL;
+    p->len = rx->h.ip.end; /* without Ethernet padding. */
+    packet_pull(p, rx->h.ip.ofs);
+    return rate_send(sa, f, p, rx->now);
 }
 
 /* Parses what this node may look into: packets from the host, to a SID, or from a Proxy. */
@@ -51,8 +67,11 @@ pipeline(struct srcagent *sa, struct rx *rx)
     }
 
     const struct ip6_hdr_wire *ip = rx_ip(rx);
-    struct sid *sid = sid_table_lookup(&sa->base.sids, &ip->dst);
     bool from_host = port->role == ROLE_HOST;
+    if (ip->nh != IP6_NH_UDP && fast_cnp_seen(rx->p->data, rx->p->len, &rx->h)) {
+        return from_host ? DROP_fast_cnp_border : fast_cnp_input(sa, rx);
+    }
+    struct sid *sid = sid_table_lookup(&sa->base.sids, &ip->dst);
     why = parse_own(sa, rx, sid, from_host);
     why = why ? why : node_guard(rx, port);
     if (why) {
@@ -73,7 +92,8 @@ pipeline(struct srcagent *sa, struct rx *rx)
         return node_cm_input(&sa->base, rx);
     }
     if (from_host) {
-        return addr_map_contains(sa->trees.by_key, &ip->dst) ? down_input(sa, rx) : forward(sa, rx);
+        return addr_map_contains(sa->trees.by_key, &ip->dst) ? down_input(sa, rx)
+                                                             : forward_from_host(sa, rx);
     }
     if (!l3_host_port(sa->base.l3, &ip->dst)) {
         return DROP_not_for_us;

@@ -4,7 +4,9 @@
  *
  *   pipeline.c  a packet's way: start reading here
  *   down.c      requests of the host to a Proxy: checked, held or encapsulated
+ *   rate.c      how fast the host's flows leave: what waits, and what CNPs do to that
  *   up.c        responses to the host; merged here if no switch can do that
+ *   fast-cnp.c  Fast CNPs to the host: checked, and taken
  *   refuse.c    NAKs that are made here
  *   rate.c      what CNPs do to what the host sends
  *   groups.c    per-group state, from the configuration
@@ -17,16 +19,47 @@
 #include "lib/aggregate.h"
 #include "lib/deadlines.h"
 #include "lib/fanout.h"
+#include "lib/fast-cnp.h"
 #include "lib/messages.h"
 #include "lib/node-base.h"
 #include "lib/node.h"
+#include "lib/pacer.h"
 #include "lib/srh.h"
 
-/* A requester has at most this many packets in flight (rxe: 128 unacknowledged
- * and one more), so a queue of this length loses none of them. */
-#define AGENT_QUEUE_MAX   129
-/* Packets that all groups hold together.  Half of the buffers stay for groups that are open. */
+/* Packets of all flows that wait.  Half of the buffers stay for those that do not. */
 #define AGENT_QUEUE_TOTAL 2048
+
+/* What the host sends to one queue pair: the requests of a group epoch, or of another flow. */
+struct flow {
+    struct tree *tree; /* NULL: it is no group's. */
+    /* Its key; of a group's, Proxy Address and Designated QPN.  Unspecified: the entry is free. */
+    struct in6_addr dst;
+    uint32_t dest_qp;
+    uint64_t used;                    /* not a group's: when its last packet came. */
+    const struct rate_params *params; /* what its controller goes by. */
+    struct rate_control control;
+    struct pacer_flow pacing;
+    struct deadline deadline; /* of 'control'. */
+    uint64_t n_cnps, n_fast_cnps;
+    uint64_t fast_cnp_at; /* the last one that was taken; n_fast_cnps 0: none was. */
+    /* Of the last cut. */
+    enum rate_cause last_cause;
+    struct in6_addr last_node;
+    uint64_t last_depth;
+};
+
+/* Flows that are no group's and whose packets were seen: sets of some entries each, by a hash of
+ * the key. */
+#define FLOW_SETS     128
+#define FLOW_SET_SIZE 8
+#define FLOW_TABLE    (FLOW_SETS * FLOW_SET_SIZE)
+
+struct rates {
+    struct congestion_config config; /* own copy, without 'capable'. */
+    struct pacer pacer;
+    struct deadlines deadlines;      /* of flows' controllers. */
+    struct flow unicast[FLOW_TABLE]; /* sets, one behind the other. */
+};
 
 /* A request that no receiver may see.  It is latched: what is behind it is not forwarded either.
  * Its NAK acknowledges everything before it, so the NAK goes to the host only when all receivers
@@ -69,8 +102,8 @@ struct tree {
     uint32_t msn;              /* of the last response. */
     struct refusal refusal;
 
-    struct packet *head, *tail; /* packets held while the group is closed. */
-    uint32_t n_waiting;
+    struct rate_params rate_params; /* the agent's, with the group's floor. */
+    struct flow flow;               /* it stops while the group is closed. */
 
     struct deadline deadline; /* in the agent's; up_send() sets it. */
     struct tree *due;         /* next one whose timer is to be called. */
@@ -87,7 +120,7 @@ struct srcagent {
     struct node_base base; /* first. */
     struct trees trees;
     struct deadlines deadlines; /* of trees. */
-    uint32_t n_waiting;         /* packets held in all groups. */
+    struct rates rates;
 };
 
 /* pipeline.c. */
@@ -95,8 +128,39 @@ void srcagent_input(void *sa, uint16_t port, struct packet *, uint64_t now);
 
 /* down.c: a packet from the host to a Proxy. */
 enum drop_reason down_input(struct srcagent *, struct rx *);
-/* Sends what was held while the group was closed. */
-void down_release(struct srcagent *, struct tree *, uint64_t now);
+/* Its inner packet, whose turn it is.  Consumes it. */
+enum drop_reason down_admit(struct srcagent *, struct tree *, struct packet *, uint64_t now);
+
+/* rate.c. */
+void rate_uninit(struct srcagent *);
+/* Before the trees' are.  Sends what waits if the agent does not control rates any more. */
+void rate_configure(struct srcagent *, const struct node_config *, uint64_t now);
+/* A tree's configuration is new, or it has one for the first time; it ends. */
+void rate_tree_configure(struct srcagent *, struct tree *, uint64_t now);
+void rate_tree_remove(struct srcagent *, struct tree *);
+/* A packet of the flow, from its IPv6 header on: sends it, or keeps it until it may leave.  Consumes
+ * it. */
+enum drop_reason rate_send(struct srcagent *, struct flow *, struct packet *, uint64_t now);
+/* A packet of the host that is not for a Proxy came.  The flow with which it has to go to
+ * rate_send(); NULL: it may pass. */
+struct flow *rate_note(struct srcagent *, const struct rx *);
+/* The flow of the host with this key, or NULL. */
+struct flow *rate_find(struct srcagent *, const struct in6_addr *dst, uint32_t dest_qp);
+/* A CNP of the group is due at the host: 'cnp', which is on its way there, or one that the agent
+ * has to say since it is the root (NULL).  DROP_none: 'cnp' may go on, or one was sent.  DROP_cnp: it
+ * is used up.  'cnp' stays the caller's. */
+enum drop_reason rate_cnp(struct srcagent *, struct tree *, const struct packet *cnp, uint64_t now);
+/* A Fast CNP of the flow, which has passed all checks.  DROP_fast_cnp, or why it was not taken. */
+enum drop_reason
+rate_fast_cnp(struct srcagent *, struct flow *, const struct fast_cnp *, uint64_t now);
+uint64_t rate_deadline(const struct srcagent *);
+void rate_timer(struct srcagent *, uint64_t now);
+/* Members of struct node_class. */
+size_t rate_n_flows(const void *sa);
+void rate_flow(const void *sa, size_t i, struct flow_info *);
+
+/* fast-cnp.c: a Fast CNP from the fabric.  Says which of its checks stopped it, or DROP_fast_cnp. */
+enum drop_reason fast_cnp_input(struct srcagent *, const struct rx *);
 
 /* up.c: may this packet from a Proxy go to the host?  The root of its group is another node. */
 enum drop_reason up_check(struct srcagent *, const struct rx *);

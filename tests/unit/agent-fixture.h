@@ -16,6 +16,15 @@ struct fixture *agent_create(unsigned n_receivers);
  * merged. */
 struct fixture *agent_create_root(uint16_t node_a, uint16_t node_b);
 
+/* To be followed by fixture_configure(): the agent controls rates on an uplink of so many bit/s, and
+ * takes Fast CNPs of the star's edge. */
+#define AGENT_INTERVAL 10000u
+void agent_congestion(struct fixture *, uint64_t line);
+/* The flow with this destination that was told of congestion; asserts that there is one. */
+struct flow_info agent_flow(const struct fixture *, const struct in6_addr *dst, uint32_t dest_qp);
+/* PSN of frame i. */
+uint32_t agent_psn(const struct fixture *, size_t i);
+
 /* A request of the host to the group, of 64 bytes if it carries data. */
 struct roce_spec agent_request(uint8_t opcode, uint32_t psn);
 void agent_from_host(struct fixture *, const struct roce_spec *);

@@ -9,6 +9,9 @@
 
 #define SUITES(SUITE)    \
     SUITE(address_plan)  \
+    SUITE(agent_rate)    \
+    SUITE(agent_signals) \
+    SUITE(agent_trace)   \
     SUITE(aggregate)     \
     SUITE(auth)          \
     SUITE(auth_node)     \

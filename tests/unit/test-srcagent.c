@@ -171,7 +171,7 @@ START_TEST(gate)
 
         f->config.trees[0].open = false;
         fixture_configure(f);
-        for (unsigned i = 0; i < AGENT_QUEUE_MAX + 3; i++) {
+        for (unsigned i = 0; i < PACER_QUEUE_MAX + 3; i++) {
             agent_write(f, START + 40 + i);
         }
         ck_assert_uint_eq(fixture_drops(f, DROP_group_closed), 3);

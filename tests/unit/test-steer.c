@@ -2,6 +2,7 @@
  *
  * Which worker gets which frame, by lib/steer.h and by its program in the kernel.
  */
+#include "lib/fast-cnp.h"
 #include "lib/steer.h"
 
 #include <string.h>
@@ -170,6 +171,27 @@ START_TEST(other_headers)
     }
 END_TEST
 
+/* Fast CNPs go to the host, from any node, and concern a group or none. */
+START_TEST(fast_cnps)
+    {
+        for (unsigned i = 0; i <= N_PROXIES; i++) {
+            struct fast_cnp said = {
+                .node = node_address(7),
+                .sender = star_source,
+                .original = i < N_PROXIES ? proxy(i) : star_receiver(0),
+                .dest_qp = STAR_DQPN,
+            };
+            uint8_t ip[PACKET_ROOM];
+            struct packet *p = fast_cnp_build(pool, &said, 0xc123);
+            size_t len = packet_flatten(p, ip, sizeof ip);
+
+            packet_put(p);
+            ck_assert_uint_eq(steered(ip, len, false),
+                              i < N_PROXIES ? steer_proxy(n_workers, &said.original) : 0);
+        }
+    }
+END_TEST
+
 START_TEST(neighbour_discovery)
     {
         uint8_t mac[6] = {2};
@@ -229,6 +251,7 @@ steer_suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, groups);
     tcase_add_test(tc, other_headers);
+    tcase_add_test(tc, fast_cnps);
     tcase_add_test(tc, neighbour_discovery);
     tcase_add_test(tc, the_rest);
     return s;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fast CNPs to the host (lib/fast-cnp.h).  The agent is a part of the host as far as they are
+ * concerned, and takes all that come from the fabric: the host's stack knows nothing of them and
+ * would answer each with an error message.  One that comes from the host itself has crossed the
+ * border of their domain in the wrong direction; pipeline.c drops it.
+ *
+ * The checks are in the order of what they cost; none keeps anything of a packet that it stops.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "srcagent/srcagent.h"
+
+static int
+compare_addresses(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct in6_addr));
+}
+
+static bool
+is_trusted(const struct congestion_config *c, const struct in6_addr *node)
+{
+    return c->n_trusted
+           && bsearch(node, c->trusted, c->n_trusted, sizeof *c->trusted, compare_addresses);
+}
+
+enum drop_reason
+fast_cnp_input(struct srcagent *sa, const struct rx *rx)
+{
+    const struct congestion_config *c = &sa->rates.config;
+    const uint8_t *data = rx->p->data;
+    struct fast_cnp said;
+
+    if (!c->fast_cnp) {
+        return DROP_fast_cnp_off;
+    }
+    /* Its ICRC is computed only for those who may send one. */
+    enum drop_reason why = fast_cnp_parse(data, rx->p->len, &rx->h, true, &said);
+    if (why) {
+        return why;
+    }
+    if (!is_trusted(c, &said.node)) {
+        return DROP_fast_cnp_source;
+    }
+    if (!l3_host_port(sa->base.l3, &said.sender)) {
+        return DROP_not_for_us;
+    }
+    why = c->any_icrc ? DROP_none : fast_cnp_parse(data, rx->p->len, &rx->h, false, &said);
+    if (why) {
+        return why;
+    }
+    struct flow *f = rate_find(sa, &said.original, said.dest_qp);
+    TRACE(&sa->base.tracer, "Fast CNP from %s about DestQP %u: %s", TRACE_ADDR(&said.node),
+          said.dest_qp, f ? "a flow of the host" : "no flow of the host");
+    return f ? rate_fast_cnp(sa, f, &said, rx->now) : DROP_fast_cnp_flow;
+}
