@@ -243,6 +243,9 @@ down_input(struct srcagent *sa, struct rx *rx)
     rx->p = NULL;
     p->len = rx->h.ip.end; /* without Ethernet padding. */
     packet_pull(p, rx->h.ip.ofs);
+    if (flow_is_free(&t->flow)) {
+        return down_admit(sa, t, p, rx->now);
+    }
     if (DEFECT(WAITING_COUNTS) && pacer_must_wait(&t->flow.pacing, rx->now)) {
         count_waiting(sa, t, p, rx->now);
     }

@@ -181,12 +181,6 @@ rate_find(struct srcagent *sa, const struct in6_addr *dst, uint32_t dest_qp)
     return t ? &t->flow : notes_unicast(&sa->rates) ? find_unicast(&sa->rates, dst, dest_qp) : NULL;
 }
 
-static bool
-is_limited(const struct flow *f)
-{
-    return f->pacing.rate || f->pacing.n;
-}
-
 /* A place for a flow that is not in the table; NULL: there is none. */
 static struct flow *
 place_for(struct rates *r, const struct in6_addr *dst, uint32_t dest_qp)
@@ -195,7 +189,7 @@ place_for(struct rates *r, const struct in6_addr *dst, uint32_t dest_qp)
     struct flow *oldest = NULL;
 
     for (size_t i = 0; i < FLOW_SET_SIZE; i++) {
-        if (!is_limited(&set[i]) && (!oldest || set[i].used < oldest->used)) {
+        if (flow_is_free(&set[i]) && (!oldest || set[i].used < oldest->used)) {
             oldest = &set[i];
         }
     }
@@ -240,7 +234,7 @@ rate_note(struct srcagent *sa, const struct rx *rx)
         return NULL;
     }
     f->used = rx->now;
-    return is_limited(f) ? f : NULL;
+    return flow_is_free(f) ? NULL : f;
 }
 
 /*

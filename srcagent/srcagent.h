@@ -48,6 +48,13 @@ struct flow {
     uint64_t last_depth;
 };
 
+/* May what comes for the flow leave at once, as nobody slows it down or stops it? */
+static inline bool
+flow_is_free(const struct flow *f)
+{
+    return !f->pacing.rate && !f->pacing.n && !f->pacing.stopped;
+}
+
 /* Flows that are no group's and whose packets were seen: sets of some entries each, by a hash of
  * the key. */
 #define FLOW_SETS     128
@@ -138,8 +145,8 @@ void rate_configure(struct srcagent *, const struct node_config *, uint64_t now)
 /* A tree's configuration is new, or it has one for the first time; it ends. */
 void rate_tree_configure(struct srcagent *, struct tree *, uint64_t now);
 void rate_tree_remove(struct srcagent *, struct tree *);
-/* A packet of the flow, from its IPv6 header on: sends it, or keeps it until it may leave.  Consumes
- * it. */
+/* A packet of a flow that is not free, from its IPv6 header on: sends it, or keeps it until it may
+ * leave.  Consumes it. */
 enum drop_reason rate_send(struct srcagent *, struct flow *, struct packet *, uint64_t now);
 /* A packet of the host that is not for a Proxy came.  The flow with which it has to go to
  * rate_send(); NULL: it may pass. */

@@ -12,9 +12,6 @@
 
 /* A star of n receivers. */
 struct fixture *agent_create(unsigned n_receivers);
-/* The agent is the root: no switch aggregates, and these two nodes send to it what they have
- * merged. */
-struct fixture *agent_create_root(uint16_t node_a, uint16_t node_b);
 
 /* To be followed by fixture_configure(): the agent controls rates on an uplink of so many bit/s, and
  * takes Fast CNPs of the star's edge. */
@@ -32,6 +29,16 @@ void agent_from_host(struct fixture *, const struct roce_spec *);
 void agent_write(struct fixture *, uint32_t psn);
 /* Feeds a response of the root. */
 void agent_response(struct fixture *, uint8_t syndrome, uint32_t psn, uint32_t dest_qp);
+/* To be followed by fixture_configure(): no switch aggregates, and two nodes send to the agent what
+ * they have merged. */
+#define NODE_A 0x301
+#define NODE_B 0x302
+void agent_make_root(struct fixture *, uint16_t node_a, uint16_t node_b);
+/* An agent with two receivers for which that is done. */
+struct fixture *agent_create_root(uint16_t node_a, uint16_t node_b);
+/* Feeds what node 'node' sends to the agent's response SID. */
+void
+agent_node_responds(struct fixture *, uint16_t node, uint32_t dqpn, uint8_t syndrome, uint32_t psn);
 /* Frame i is this response to the host. */
 void agent_check_made(const struct fixture *, size_t i, uint8_t syndrome, uint32_t psn);
 

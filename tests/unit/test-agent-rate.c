@@ -413,28 +413,13 @@ START_TEST(control_by_nic)
     }
 END_TEST
 
-#define NODE_A 0x301
-#define NODE_B 0x302
-
-static void
-node_responds(struct fixture *f, uint16_t node, uint8_t syndrome, uint32_t psn)
-{
-    uint8_t bytes[PACKET_ROOM];
-    size_t len = tunnelled_response(bytes, node, STAR_AGENT_ID, STAR_DQPN, syndrome, psn);
-
-    fixture_input(f, UPLINK, bytes, len);
-}
-
 /* The agent is the root, and answers are overdue after 13 ms. */
 static struct fixture *
 root_agent(void)
 {
     struct fixture *f = rate_agent();
 
-    fixture_add_sid(f, SID_FUNC_RESPONSE, 64, SID_RESPONSE);
-    fixture_add_node_branch(f, NODE_A);
-    fixture_add_node_branch(f, NODE_B);
-    f->config.trees[0].root = true;
+    agent_make_root(f, NODE_A, NODE_B);
     f->config.trees[0].policy.timeout = 14;
     fixture_configure(f);
     return f;
@@ -444,9 +429,9 @@ root_agent(void)
 static void
 both_confirm(struct fixture *f, uint32_t psn)
 {
-    node_responds(f, NODE_A, AETH_ACK_UNLIMITED, psn);
+    agent_node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, psn);
     ck_assert_uint_eq(f->n_frames, 0);
-    node_responds(f, NODE_B, AETH_ACK_UNLIMITED, psn);
+    agent_node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, psn);
     agent_check_made(f, 0, AETH_ACK_UNLIMITED, psn);
 }
 
@@ -491,7 +476,7 @@ START_TEST(root_goes_back)
         /* The next packet is lost on its way to B.  That is presumed before another one leaves. */
         next_frames(f);
         ck_assert_uint_eq(agent_psn(f, 0), next & PSN_MASK);
-        node_responds(f, NODE_A, AETH_ACK_UNLIMITED, next);
+        agent_node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, next);
         next_frames(f);
         ck_assert_uint_eq(f->n_frames, 1);
         agent_check_made(f, 0, AETH_NAK_PSN_SEQ, next);
@@ -508,8 +493,8 @@ START_TEST(root_goes_back)
             ck_assert_uint_eq(f->frames[0].port, UPLINK);
             ck_assert_uint_eq(agent_psn(f, 0), next & PSN_MASK);
             f->now += 100;
-            node_responds(f, NODE_A, AETH_ACK_UNLIMITED, next);
-            node_responds(f, NODE_B, AETH_ACK_UNLIMITED, next);
+            agent_node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, next);
+            agent_node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, next);
         }
         srcagent_class.tree(f->node, 0, &info);
         ck_assert_uint_eq(info.reverse.m.v, end & PSN_MASK);

@@ -10,18 +10,6 @@
 #include "tests/unit/agent-fixture.h"
 #include "tests/unit/suites.h"
 
-#define NODE_A 0x301
-#define NODE_B 0x302
-
-static void
-node_responds(struct fixture *f, uint16_t node, uint32_t dqpn, uint8_t syndrome, uint32_t psn)
-{
-    uint8_t bytes[PACKET_ROOM];
-    size_t len = tunnelled_response(bytes, node, STAR_AGENT_ID, dqpn, syndrome, psn);
-
-    fixture_input(f, UPLINK, bytes, len);
-}
-
 /* Proves MT-5.3.1-5. */
 START_TEST(agent_is_root)
     {
@@ -33,11 +21,11 @@ START_TEST(agent_is_root)
             agent_write(f, START + i);
             ck_assert_uint_eq(f->n_frames, 1);
         }
-        node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START + 2);
+        agent_node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START + 2);
         ck_assert_uint_eq(f->n_frames, 0);
-        node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
         agent_check_made(f, 0, AETH_ACK_UNLIMITED, START);
-        node_responds(f, NODE_B, STAR_DQPN, AETH_NAK_PSN_SEQ, START + 1);
+        agent_node_responds(f, NODE_B, STAR_DQPN, AETH_NAK_PSN_SEQ, START + 1);
         agent_check_made(f, 0, AETH_NAK_PSN_SEQ, START + 1);
         srcagent_class.tree(f->node, 0, &tree);
         ck_assert_uint_eq(tree.reverse.m.v, (START + 1) & PSN_MASK);
@@ -63,9 +51,9 @@ START_TEST(root_refuses_in_turn)
         agent_write(f, START);
         agent_from_host(f, &read);
         ck_assert_uint_eq(f->n_frames, 0);
-        node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START);
         ck_assert_uint_eq(f->n_frames, 0);
-        node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
         ck_assert_uint_eq(f->n_frames, 2);
         agent_check_made(f, 0, AETH_ACK_UNLIMITED, START);
         agent_check_made(f, 1, AETH_NAK_INVALID_REQ, START + 1);
@@ -79,9 +67,9 @@ START_TEST(root_takes_only_branches)
         struct fixture *f = agent_create_root(NODE_A, NODE_B);
 
         agent_write(f, START);
-        node_responds(f, NODE_B + 1, STAR_DQPN, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_B + 1, STAR_DQPN, AETH_ACK_UNLIMITED, START);
         ck_assert_uint_eq(fixture_drops(f, DROP_unknown_branch), 1);
-        node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START + 1);
+        agent_node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START + 1);
         ck_assert_uint_eq(fixture_drops(f, DROP_psn_not_sent), 1);
         uint8_t bytes[PACKET_ROOM];
         size_t len =
@@ -115,7 +103,7 @@ START_TEST(root_asks)
             ck_assert_uint_eq(bth->ack_req, i == 2 ? BTH_ACK_REQ : 0);
             ck_assert(frame_icrc_ok(frame));
             if (i == 1) {
-                node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START + 1);
+                agent_node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START + 1);
                 ck_assert_uint_eq(f->n_frames, 0);
             }
         }
@@ -134,8 +122,8 @@ START_TEST(root_filters)
         for (uint32_t i = 0; i < 3; i++) {
             agent_write(f, START + i);
         }
-        node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START + 1);
-        node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START + 2);
+        agent_node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START + 1);
+        agent_node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START + 2);
         agent_check_made(f, 0, AETH_ACK_UNLIMITED, START + 1);
         agent_write(f, START + 1);
         ck_assert_uint_eq(f->n_frames, 1);
@@ -158,12 +146,12 @@ START_TEST(nak_again_after_a_copy)
         agent_write(f, START);
         agent_write(f, START + 1);
         for (int i = 0; i < 3; i++) {
-            node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START);
+            agent_node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START);
             agent_check_made(f, 0, AETH_NAK_PSN_SEQ, START);
-            node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START);
+            agent_node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START);
             ck_assert_uint_eq(f->n_frames, 0);
             agent_write(f, START + 1); /* is not what it asks for. */
-            node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START);
+            agent_node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START);
             ck_assert_uint_eq(f->n_frames, 0);
             agent_write(f, START);
         }
@@ -180,14 +168,14 @@ START_TEST(timers)
         agent_write(f, START);
         agent_write(f, START + 1);
         /* A NAK above the minimum. */
-        node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START + 1);
+        agent_node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_PSN_SEQ, START + 1);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(srcagent_class.deadline(f->node), f->now + REVERSE_HOLD_USEC);
         fixture_timer(f);
         ck_assert_uint_eq(f->n_frames, 1);
         agent_check_made(f, 0, AETH_NAK_PSN_SEQ, START);
 
-        node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
         /* The source went back once, and does so again only behind an ACK. */
         ck_assert_uint_eq(f->n_frames, 2);
         agent_check_made(f, 0, AETH_ACK_UNLIMITED, START);
@@ -196,9 +184,9 @@ START_TEST(timers)
         ck_assert_uint_eq(tree.reverse.n_sent_acks, 1);
         ck_assert_uint_eq(tree.reverse.n_sent_naks, 2);
         /* An acknowledgement that is asked for again and again. */
-        node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
         agent_check_made(f, 0, AETH_ACK_UNLIMITED, START);
-        node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
         ck_assert_uint_eq(f->n_frames, 0);
         ck_assert_uint_eq(srcagent_class.deadline(f->node), f->now + REVERSE_DUP_ACK_USEC);
         fixture_timer(f);
@@ -215,7 +203,7 @@ START_TEST(fatal_is_repeated)
         struct roce_spec spec = agent_request(RC_WRITE_ONLY, START);
 
         agent_write(f, START);
-        node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_REM_OP, START);
+        agent_node_responds(f, NODE_A, STAR_DQPN, AETH_NAK_REM_OP, START);
         agent_check_made(f, 0, AETH_NAK_REM_OP, START);
         agent_write(f, START);
         ck_assert_uint_eq(f->n_frames, 2);
@@ -238,15 +226,15 @@ START_TEST(old_epoch_is_silent)
 
         fixture_add_epoch(f);
         agent_write(f, START);
-        node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START);
-        node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_A, STAR_DQPN, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_B, STAR_DQPN, AETH_ACK_UNLIMITED, START);
         ck_assert_uint_eq(f->n_frames, 0);
 
         spec.dest_qp++;
         agent_from_host(f, &spec);
-        node_responds(f, NODE_A, STAR_DQPN + 1, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_A, STAR_DQPN + 1, AETH_ACK_UNLIMITED, START);
         ck_assert_uint_eq(f->n_frames, 0);
-        node_responds(f, NODE_B, STAR_DQPN + 1, AETH_ACK_UNLIMITED, START);
+        agent_node_responds(f, NODE_B, STAR_DQPN + 1, AETH_ACK_UNLIMITED, START);
         ck_assert_uint_eq(f->n_frames, 1);
         agent_check_made(f, 0, AETH_ACK_UNLIMITED, START);
         ck_assert_uint_eq(fixture_total_drops(f), 0);
