@@ -71,13 +71,21 @@ update(struct rates *r, struct flow *f, uint64_t now)
  * Life of flows.
  */
 
+/* Nothing refers to the flow any more, and nothing of it waits. */
+static void
+flow_uninit(struct rates *r, struct flow *f)
+{
+    deadlines_set(&r->deadlines, &f->deadline, UINT64_MAX, f);
+    pacer_remove(&r->pacer, &f->pacing);
+}
+
 void
 rate_uninit(struct srcagent *sa)
 {
     struct rates *r = &sa->rates;
 
     for (size_t i = 0; i < FLOW_TABLE; i++) {
-        pacer_remove(&r->pacer, &r->unicast[i].pacing);
+        flow_uninit(r, &r->unicast[i]);
     }
     pacer_uninit(&r->pacer);
     deadlines_uninit(&r->deadlines);
@@ -149,8 +157,7 @@ rate_tree_configure(struct srcagent *sa, struct tree *t, uint64_t now)
 void
 rate_tree_remove(struct srcagent *sa, struct tree *t)
 {
-    deadlines_set(&sa->rates.deadlines, &t->flow.deadline, UINT64_MAX, &t->flow);
-    pacer_remove(&sa->rates.pacer, &t->flow.pacing);
+    flow_uninit(&sa->rates, &t->flow);
 }
 
 /* Where the flow would be. */
@@ -227,7 +234,7 @@ rate_note(struct srcagent *sa, const struct rx *rx)
     }
     struct flow *f = find_unicast(r, dst, dest_qp);
     if (!f && rx->h.payload_len && (f = place_for(r, dst, dest_qp))) {
-        pacer_remove(&r->pacer, &f->pacing); /* of the flow that it was before. */
+        flow_uninit(r, f); /* what it was before. */
         flow_init(f, dst, dest_qp, &r->config.rate);
     }
     if (!f) {
