@@ -165,6 +165,16 @@ worker_seed(unsigned index)
     return index << 27 | (random_uint32() & ((1u << 27) - 1));
 }
 
+/* What POSIX time in microseconds is ahead of node_daemon_now(). */
+static uint64_t
+posix_ahead(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000 - node_daemon_now();
+}
+
 static struct node_worker *
 create(struct node_daemon *d, unsigned index)
 {
@@ -184,7 +194,12 @@ create(struct node_daemon *d, unsigned index)
     tx_queues_init(&w->tx_queues, w->pool, node_ports_send, w);
     w->node = d->class->create(
         &(struct node_io){
-            .tx = node_ports_tx, .mtu = node_ports_mtu, .aux = w, .seed = worker_seed(index)},
+            .tx = node_ports_tx,
+            .mtu = node_ports_mtu,
+            .aux = w,
+            .seed = worker_seed(index),
+            .posix_usec = posix_ahead(),
+        },
         w->pool);
     for (unsigned i = 0; i < d->n_workers; i++) {
         w->from[i] = i != index ? frame_ring_create() : NULL;
