@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { HEX, BYTES, LIVENESS, QP_TIMEOUT };
+#include "lib/quantity.h"
+
+enum kind { HEX, BYTES, LIVENESS, QP_TIMEOUT, RATE, USEC };
 
 static const struct figure {
     const char *key;
@@ -27,6 +29,11 @@ static const struct figure {
     {"region_len", BYTES, NULL},
     {"liveness_ms", LIVENESS, "liveness"},
     {"qp_timeout", QP_TIMEOUT, NULL},
+    {"line_rate", RATE, NULL},
+    {"floor", RATE, NULL},
+    {"floor_needed", RATE, NULL},
+    {"interval_us", USEC, "interval"},
+    {"cnp_window_us", USEC, "cnp_window"},
 };
 
 static const struct figure *
@@ -65,7 +72,7 @@ void
 figure_format(const char *key, int64_t value, char text[FIGURE_SIZE])
 {
     const struct figure *figure = find(key);
-    char time[FIGURE_SIZE];
+    char time[FIGURE_SIZE], rate[QUANTITY_SIZE];
 
     if (!figure || value < 0) {
         snprintf(text, FIGURE_SIZE, "%" PRId64, value);
@@ -74,6 +81,11 @@ figure_format(const char *key, int64_t value, char text[FIGURE_SIZE])
     switch (figure->kind) {
     case HEX: snprintf(text, FIGURE_SIZE, "0x%" PRIx64, value); break;
     case BYTES: snprintf(text, FIGURE_SIZE, "%" PRId64 " bytes", value); break;
+    case RATE:
+        quantity_format(QUANTITY_RATE, (uint64_t) value, rate, sizeof rate);
+        snprintf(text, FIGURE_SIZE, "%.20s bit/s", rate);
+        break;
+    case USEC: format_nsec((uint64_t) value * 1000, text); break;
     case LIVENESS:
         if (value) {
             figure_format_msec((uint64_t) value, text);

@@ -33,9 +33,10 @@
 #define SYNOPSIS_WIDTH  28 /* of a command with its arguments, in a list of verbs. */
 
 static const struct ctl_command *const command_tables[] = {
-    ctl_topology_commands, ctl_impair_commands,     ctl_group_commands,  ctl_key_commands,
-    ctl_member_commands,   ctl_connection_commands, ctl_tree_commands,   ctl_stats_commands,
-    ctl_watch_commands,    ctl_top_commands,        ctl_packet_commands, ctl_doctor_commands,
+    ctl_topology_commands, ctl_impair_commands, ctl_congestion_commands, ctl_group_commands,
+    ctl_key_commands,      ctl_member_commands, ctl_connection_commands, ctl_tree_commands,
+    ctl_stats_commands,    ctl_watch_commands,  ctl_top_commands,        ctl_packet_commands,
+    ctl_doctor_commands,
 };
 
 static const struct {
@@ -54,6 +55,9 @@ WORDS_DEFINE(ctl_aggregate, enum ctl_aggregate, aggregates);
 static const char *const verifies[] = {[VERIFY_AUTO] = "auto", [VERIFY_ALWAYS] = "always"};
 WORDS_DEFINE(ctl_verify, enum ctl_verify, verifies);
 
+static const char *const switches[] = {[SWITCH_OFF] = "off", [SWITCH_ON] = "on"};
+WORDS_DEFINE(ctl_switch, enum ctl_switch, switches);
+
 static const char *const waits[] = {
     [WAIT_NONE] = "none", [WAIT_CASTD] = "castd", [WAIT_AGENTS] = "agents"};
 WORDS_DEFINE(ctl_wait, enum ctl_wait, waits);
@@ -70,6 +74,30 @@ ctl_option_number(const struct ctl *ctl, enum ctl_option option, uint64_t min, u
     if (!number_parse(ctl->options[option], min, max, &value)) {
         ctl_fail(CTL_USAGE, "--%s %s: must be %" PRIu64 "..%" PRIu64, ctl_options[option].name,
                  ctl->options[option], min, max);
+    }
+    return value;
+}
+
+uint64_t
+ctl_option_quantity(const struct ctl *ctl, enum ctl_option option, enum quantity quantity,
+                    uint64_t min, uint64_t max, uint64_t otherwise)
+{
+    const char *text = ctl->options[option];
+    uint64_t value;
+
+    if (!text) {
+        return otherwise;
+    }
+    if (!quantity_parse(quantity, text, &value)) {
+        ctl_fail(CTL_USAGE, "--%s %s: must be %s", ctl_options[option].name, text,
+                 quantity_hint(quantity));
+    }
+    if (value < min || value > max) {
+        char low[QUANTITY_SIZE], high[QUANTITY_SIZE];
+
+        quantity_format(quantity, min, low, sizeof low);
+        quantity_format(quantity, max, high, sizeof high);
+        ctl_fail(CTL_USAGE, "--%s %s: must be %s to %s", ctl_options[option].name, text, low, high);
     }
     return value;
 }

@@ -10,6 +10,8 @@
 #include "compiler.h"
 #include "ctl/registry/json.h"
 #include "ctl/registry/rocecast-idl.h"
+#include "lib/congestion-settings.h"
+#include "lib/quantity.h"
 #include "lib/words.h"
 #include "openvswitch/json.h"
 #include "smap.h"
@@ -24,39 +26,48 @@ enum ctl_exit {
 
 /* Options of single commands: the name, and the argument's name or its list of words (NULL: a
  * flag).  Options of a group's settings are in ctl/registry/group-settings.c. */
-#define CTL_OPTIONS                                                \
-    OPTION(ID, "id", .arg = "N")                                   \
-    OPTION(ROLE, "role", .words = &node_role_words)                \
-    OPTION(CHECKED_ROLE, "role", .words = &ctl_checked_role_words) \
-    OPTION(VERIFY, "verify", .words = &ctl_verify_words)           \
-    OPTION(AGGREGATE, "aggregate", .words = &ctl_aggregate_words)  \
-    OPTION(ADDRESS, "address", .arg = "ADDRESS")                   \
-    OPTION(KIND, "kind", .words = &port_kind_words)                \
-    OPTION(MTU, "mtu", .arg = "BYTES")                             \
-    OPTION(AUTH, "auth", .words = &auth_choice_words)              \
-    OPTION(KEY, "key", .arg = "KEY")                               \
-    OPTION(SECRET_FILE, "secret-file", .arg = "FILE")              \
-    OPTION(GENERATE, "generate", .arg = NULL)                      \
-    OPTION(HOST, "host", .arg = "HOST")                            \
-    OPTION(QPN, "qpn", .arg = "QPN")                               \
-    OPTION(RKEY, "rkey", .arg = "RKEY")                            \
-    OPTION(VA, "va", .arg = "ADDRESS")                             \
-    OPTION(LEN, "len", .arg = "BYTES")                             \
-    OPTION(PSN, "psn", .arg = "PSN")                               \
-    OPTION(KEEP, "keep", .arg = NULL)                              \
-    OPTION(EPOCH, "epoch", .arg = "EPOCH")                         \
-    OPTION(LISTEN, "listen", .arg = "PORT")                        \
-    OPTION(PRIVATE_DATA, "private-data", .arg = "LAYOUT")          \
-    OPTION(MEMBERS, "members", .arg = "N")                         \
-    OPTION(UNTIL, "until", .arg = "EVENT")                         \
-    OPTION(INTERVAL, "interval", .arg = "SECONDS")                 \
-    OPTION(COUNT, "count", .arg = "N")                             \
-    OPTION(ALL, "all", .arg = NULL)                                \
-    OPTION(BOTH, "both", .arg = NULL)                              \
-    OPTION(DOT, "dot", .arg = NULL)                                \
-    OPTION(FORCE, "force", .arg = NULL)                            \
-    OPTION(MAY_EXIST, "may-exist", .arg = NULL)                    \
-    OPTION(REPLACE, "replace", .arg = NULL)                        \
+#define CTL_OPTIONS                                                       \
+    OPTION(ID, "id", .arg = "N")                                          \
+    OPTION(ROLE, "role", .words = &node_role_words)                       \
+    OPTION(CHECKED_ROLE, "role", .words = &ctl_checked_role_words)        \
+    OPTION(VERIFY, "verify", .words = &ctl_verify_words)                  \
+    OPTION(AGGREGATE, "aggregate", .words = &ctl_aggregate_words)         \
+    OPTION(ADDRESS, "address", .arg = "ADDRESS")                          \
+    OPTION(KIND, "kind", .words = &port_kind_words)                       \
+    OPTION(MTU, "mtu", .arg = "BYTES")                                    \
+    OPTION(AUTH, "auth", .words = &auth_choice_words)                     \
+    OPTION(KEY, "key", .arg = "KEY")                                      \
+    OPTION(SECRET_FILE, "secret-file", .arg = "FILE")                     \
+    OPTION(GENERATE, "generate", .arg = NULL)                             \
+    OPTION(HOST, "host", .arg = "HOST")                                   \
+    OPTION(QPN, "qpn", .arg = "QPN")                                      \
+    OPTION(RKEY, "rkey", .arg = "RKEY")                                   \
+    OPTION(VA, "va", .arg = "ADDRESS")                                    \
+    OPTION(LEN, "len", .arg = "BYTES")                                    \
+    OPTION(PSN, "psn", .arg = "PSN")                                      \
+    OPTION(KEEP, "keep", .arg = NULL)                                     \
+    OPTION(EPOCH, "epoch", .arg = "EPOCH")                                \
+    OPTION(LISTEN, "listen", .arg = "PORT")                               \
+    OPTION(PRIVATE_DATA, "private-data", .arg = "LAYOUT")                 \
+    OPTION(MEMBERS, "members", .arg = "N")                                \
+    OPTION(UNTIL, "until", .arg = "EVENT")                                \
+    OPTION(INTERVAL, "interval", .arg = "SECONDS")                        \
+    OPTION(COUNT, "count", .arg = "N")                                    \
+    OPTION(FAST_CNP, "fast-cnp", .words = &ctl_switch_words)              \
+    OPTION(CNP_INTERVAL, "interval", .arg = "TIME")                       \
+    OPTION(FAST_CNP_RATE, "fast-cnp-rate", .arg = "N")                    \
+    OPTION(ANY_ICRC, "any-icrc", .words = &ctl_switch_words)              \
+    OPTION(RATE_CONTROL, "rate-control", .words = &rate_control_by_words) \
+    OPTION(CONTROLLER, "controller", .words = &rate_controller_words)     \
+    OPTION(LINE_RATE, "line-rate", .arg = "RATE")                         \
+    OPTION(FLOOR, "floor", .arg = "RATE")                                 \
+    OPTION(TAKE_FAST_CNP, "fast-cnp", .words = &fast_cnp_choice_words)    \
+    OPTION(ALL, "all", .arg = NULL)                                       \
+    OPTION(BOTH, "both", .arg = NULL)                                     \
+    OPTION(DOT, "dot", .arg = NULL)                                       \
+    OPTION(FORCE, "force", .arg = NULL)                                   \
+    OPTION(MAY_EXIST, "may-exist", .arg = NULL)                           \
+    OPTION(REPLACE, "replace", .arg = NULL)                               \
     OPTION(IF_EXISTS, "if-exists", .arg = NULL)
 
 enum ctl_option {
@@ -72,6 +83,8 @@ WORDS_DECLARE(ctl_aggregate, enum ctl_aggregate);
 enum ctl_verify { VERIFY_AUTO, VERIFY_ALWAYS };
 WORDS_DECLARE(ctl_verify, enum ctl_verify);
 extern const struct words ctl_checked_role_words; /* doctor.c. */
+enum ctl_switch { SWITCH_OFF, SWITCH_ON };
+WORDS_DECLARE(ctl_switch, enum ctl_switch);
 
 enum ctl_wait { WAIT_NONE, WAIT_CASTD, WAIT_AGENTS };
 WORDS_DECLARE(ctl_wait, enum ctl_wait);
@@ -136,6 +149,7 @@ struct ctl_command {
 /* Each ends with a command whose name is NULL. */
 extern const struct ctl_command ctl_topology_commands[];
 extern const struct ctl_command ctl_impair_commands[];
+extern const struct ctl_command ctl_congestion_commands[];
 extern const struct ctl_command ctl_key_commands[];
 extern const struct ctl_command ctl_group_commands[];
 extern const struct ctl_command ctl_member_commands[];
@@ -172,6 +186,8 @@ void ctl_fail_over_option(int c, char *const argv[], const char *short_options,
 unsigned int ctl_option_word(const struct ctl *, enum ctl_option, unsigned int otherwise);
 uint64_t ctl_option_number(const struct ctl *, enum ctl_option, uint64_t min, uint64_t max,
                            uint64_t otherwise);
+uint64_t ctl_option_quantity(const struct ctl *, enum ctl_option, enum quantity, uint64_t min,
+                             uint64_t max, uint64_t otherwise);
 bool ctl_flag(const struct ctl *, enum ctl_option);
 /* Its name, without "--". */
 const char *ctl_option_name(enum ctl_option);
@@ -183,6 +199,11 @@ const struct rrec_node *ctl_find_node(const struct ctl *, const char *name);
 const struct rrec_node *ctl_require_node(const struct ctl *, const char *name);
 const struct rrec_host *ctl_require_host(const struct ctl *, const char *name);
 const struct rrec_group *ctl_require_group(const struct ctl *, const char *name);
+
+/* impair.c: the only link between these two ends, "NAME" or "NAME:INTERFACE"; refuses if there is
+ * none.  '*forward': 'from' is its a, and 'to' its b. */
+const struct rrec_link *
+ctl_require_link(const struct ctl *, const char *from, const char *to, bool *forward);
 
 /* db.c: runs ctl->command against the registry. */
 void ctl_run(struct ctl *);

@@ -21,9 +21,8 @@ names_end(const char *s, const char *name, const char *port)
     return !strncmp(s, name, n) && (!s[n] || (s[n] == ':' && !strcmp(s + n + 1, port)));
 }
 
-/* The only link between these two ends.  '*forward': 'from' is its a, and 'to' its b. */
-static const struct rrec_link *
-require_link(const struct ctl *ctl, const char *from, const char *to, bool *forward)
+const struct rrec_link *
+ctl_require_link(const struct ctl *ctl, const char *from, const char *to, bool *forward)
 {
     const struct rrec_link *row, *found = NULL;
 
@@ -82,7 +81,7 @@ link_impair(struct ctl *ctl)
     bool forward;
 
     parse_impairment(ctl, text);
-    const struct rrec_link *row = require_link(ctl, ctl->argv[0], ctl->argv[1], &forward);
+    const struct rrec_link *row = ctl_require_link(ctl, ctl->argv[0], ctl->argv[1], &forward);
     check_may_impair(ctl, forward ? row->a : row->b, text);
     if (ctl_flag(ctl, OPT_BOTH)) {
         check_may_impair(ctl, forward ? row->b : row->a, text);

@@ -575,7 +575,7 @@ link_del(struct ctl *ctl)
 static void
 link_list(struct ctl *ctl)
 {
-    static const char *const keys[] = {"a", "b", "kind", "a_to_b", "b_to_a", NULL};
+    static const char *const keys[] = {"a", "b", "kind", "a_to_b", "b_to_a", "external", NULL};
     struct json *array = json_array_create_empty();
     const struct rrec_link *row;
 
@@ -587,6 +587,7 @@ link_list(struct ctl *ctl)
         json_object_put_string(o, "kind", row->kind);
         json_object_put_string(o, "a_to_b", row->a_to_b);
         json_object_put_string(o, "b_to_a", row->b_to_a);
+        ctl_put_bool(o, "external", row->external);
     }
     ctl_sort_by(array, "a");
     ctl_print(ctl, array, keys);

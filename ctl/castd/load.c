@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/registry/congestion.h"
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/rows.h"
 #include "ctl/registry/values.h"
@@ -81,6 +82,7 @@ load_hosts(struct plan_topology *t, const struct registry_rows *rows)
 
         ovs_strlcpy(host->name, row->name, sizeof host->name);
         ip6_parse(row->address, &host->address);
+        host->rate = rate_settings_read(row);
     }
 }
 
@@ -111,8 +113,19 @@ load_links(struct plan_topology *t, const struct registry_rows *rows)
         ovs_strlcpy(link->b, row->b, sizeof link->b);
         ovs_strlcpy(link->b_port, row->b_port, sizeof link->b_port);
         port_kind_parse(row->kind, &link->kind);
+        link->external = row->external;
         link->a_to_b = load_impairment(row->a_to_b);
         link->b_to_a = load_impairment(row->b_to_a);
+    }
+}
+
+static void
+load_congestion(struct plan_topology *t, const struct rrec_global *row,
+                const struct registry_rows *rows)
+{
+    t->congestion = congestion_settings_read(row);
+    for (size_t i = 0; i < rows->n_groups; i++) {
+        t->trace |= rows->groups[i]->n_trace_slots && rows->groups[i]->trace_slots[0] > 0;
     }
 }
 
@@ -149,9 +162,12 @@ is_news(char **before, struct ds *now)
 static bool
 topology_has_changed(const struct castd *c, const struct registry_rows *rows)
 {
+    const struct congestion_settings *congestion = &c->topology.congestion;
     struct ds s = DS_EMPTY_INITIALIZER;
 
-    ds_put_format(&s, "mtu %" PRId64 "\n", c->global->fabric_mtu);
+    ds_put_format(&s, "mtu %" PRId64 " cnp %d %d %u %u %d\n", c->global->fabric_mtu,
+                  congestion->fast_cnp, congestion->any_icrc, congestion->interval_usec,
+                  congestion->fast_cnp_rate, c->topology.trace);
     for (size_t i = 0; i < c->n_nodes; i++) {
         const struct plan_node *n = c->nodes[i].node;
 
@@ -164,13 +180,16 @@ topology_has_changed(const struct castd *c, const struct registry_rows *rows)
         ds_put_char(&s, '\n');
     }
     for (size_t i = 0; i < rows->n_hosts; i++) {
-        ds_put_format(&s, "host %s %s\n", rows->hosts[i]->name, rows->hosts[i]->address);
+        const struct rate_settings r = rate_settings_read(rows->hosts[i]);
+
+        ds_put_format(&s, "host %s %s %d %d %" PRIu64 " %" PRIu64 " %d\n", rows->hosts[i]->name,
+                      rows->hosts[i]->address, r.by, r.controller, r.line, r.floor, r.fast_cnp);
     }
     for (size_t i = 0; i < rows->n_links; i++) {
         const struct rrec_link *l = rows->links[i];
 
-        ds_put_format(&s, "link %s %s %s %s %s %s, %s\n", l->a, l->a_port, l->b, l->b_port, l->kind,
-                      l->a_to_b, l->b_to_a);
+        ds_put_format(&s, "link %s %s %s %s %s %d %s, %s\n", l->a, l->a_port, l->b, l->b_port,
+                      l->kind, l->external, l->a_to_b, l->b_to_a);
     }
     return is_news(&c->work->topology, &s);
 }
@@ -538,6 +557,7 @@ castd_load(struct castd *c, struct ovsdb_idl *idl, struct work *work)
     load_nodes(&c->topology, &rows);
     load_hosts(&c->topology, &rows);
     load_links(&c->topology, &rows);
+    load_congestion(&c->topology, c->global, &rows);
     plan_topology_prepare(&c->topology);
     load_node_rows(c, &rows);
     work_begin(work);

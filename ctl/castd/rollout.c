@@ -106,6 +106,8 @@ load_request(const struct castd *c, struct castd_group *g)
         r->source = true;
         ovs_strlcpy(p->source_host, g->source->host, sizeof p->source_host);
         p->source_qpn = (uint32_t) g->source->qpn;
+        const struct plan_host *host = plan_find_host(&c->topology, p->source_host);
+        p->rate_floor = host ? plan_rate_floor(host, p) : 0;
     }
     if (!r->error && (!ip6_parse(row->proxy, &p->proxy) || !is_proxy_address(&p->proxy))) {
         r->error = xasprintf("proxy \"%s\" is not in " PROXY_PREFIX_TEXT, row->proxy);
@@ -176,6 +178,22 @@ keep_found(struct castd_group *g)
     }
 }
 
+/* Logs what is wrong with how the group answers congestion, once. */
+static void
+log_congestion(const struct castd *c, const struct castd_group *g)
+{
+    const struct rollout *r = &g->rollout;
+    char *problem = plan_agent_tree(&r->plan)
+                        ? plan_congestion_problem(&c->topology, &r->group, &r->plan)
+                        : NULL;
+
+    if (problem && (!g->work->congestion || strcmp(problem, g->work->congestion))) {
+        VLOG_WARN_RL(&rl, "group %s: %s", r->group.name, problem);
+    }
+    free(g->work->congestion);
+    g->work->congestion = problem;
+}
+
 /* A group without a plan wants no tree at any node: castd_sync() takes out what is there. */
 void
 castd_rollout(struct castd *c)
@@ -187,6 +205,7 @@ castd_rollout(struct castd *c)
         load_state(c, g);
         rollout_step(&g->rollout);
         keep_found(g);
+        log_congestion(c, g);
         if (g->rollout.plan.n_trees) {
             rrec_group_set_region_len(g->row, (int64_t) g->rollout.plan.region_len);
         }

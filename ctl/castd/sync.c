@@ -19,6 +19,7 @@
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/vlog.h"
+#include "svec.h"
 #include "util.h"
 
 VLOG_DEFINE_THIS_MODULE(castd_sync);
@@ -72,6 +73,7 @@ sync_port(const struct rrec_port *row, const struct port_config *p)
     SYNC_STRING(port, row, peer, p->peer);
     SYNC_STRING(port, row, peer_address, ip6_text(&p->peer_address));
     SYNC_STRING(port, row, peer_mac, has_peer_mac ? peer_mac : "");
+    SYNC_NUMBER(port, row, external, p->external);
     impair_format(&p->rx, impairment);
     SYNC_STRING(port, row, rx_impairment, impairment);
     impair_format(&p->tx, impairment);
@@ -223,29 +225,33 @@ sync_branches(struct ovsdb_idl_txn *txn, struct rrec_branch **have, size_t n_hav
     return changed;
 }
 
+/* Makes a column of addresses equal to 'want', which has none twice. */
+#define SYNC_ADDRESSES(TABLE, ROW, COLUMN, WANT, N_WANT)                               \
+    do {                                                                               \
+        struct svec texts_;                                                            \
+        if (!has_addresses((ROW)->COLUMN, (ROW)->n_##COLUMN, WANT, N_WANT, &texts_)) { \
+            rrec_##TABLE##_set_##COLUMN(ROW, (void *) texts_.names, texts_.n);         \
+            changed = true;                                                            \
+        }                                                                              \
+        svec_destroy(&texts_);                                                         \
+    } while (0)
+
+/* Are these the addresses?  'texts' is what they should be, the caller's to destroy. */
 static bool
-sync_outer_das(const struct rrec_tree_node *row, const struct tree_config *t)
+has_addresses(char *const have[], size_t n_have, const struct in6_addr *want, size_t n_want,
+              struct svec *texts)
 {
-    const char **das = xcalloc(t->n_outer_da + 1, sizeof *das);
-    bool changed = row->n_outer_da != t->n_outer_da;
+    svec_init(texts);
+    for (size_t i = 0; i < n_want; i++) {
+        svec_add(texts, ip6_text(&want[i]));
+    }
+    svec_sort(texts);
 
-    for (size_t i = 0; i < t->n_outer_da; i++) {
-        bool found = false;
-
-        das[i] = xstrdup(ip6_text(&t->outer_da[i]));
-        for (size_t j = 0; j < row->n_outer_da; j++) {
-            found |= !strcmp(row->outer_da[j], das[i]);
-        }
-        changed |= !found;
+    bool same = n_have == n_want;
+    for (size_t i = 0; i < n_have && same; i++) {
+        same = svec_contains(texts, have[i]);
     }
-    if (changed) {
-        rrec_tree_node_set_outer_da(row, das, t->n_outer_da);
-    }
-    for (size_t i = 0; i < t->n_outer_da; i++) {
-        free(CONST_CAST(char *, das[i]));
-    }
-    free(das);
-    return changed;
+    return same;
 }
 
 /* "" if there is no SID. */
@@ -341,8 +347,9 @@ sync_tree(struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
     SYNC_STRING(tree_node, row, replication_sid, sid_text(&t->replication_sid));
     SYNC_STRING(tree_node, row, parent_sid, sid_text(&t->parent_sid));
     changed |= tree_policy_write(row, &t->policy);
+    SYNC_NUMBER(tree_node, row, rate_floor, (int64_t) t->rate_floor);
     SYNC_NUMBER(tree_node, row, open, t->open);
-    changed |= sync_outer_das(row, t);
+    SYNC_ADDRESSES(tree_node, row, outer_da, t->outer_da, t->n_outer_da);
     changed |= sync_auth(c, node, row, &t->auth);
     if (sync_branches(txn, row->branches, row->n_branches, t->start_psn, t->branches, t->n_branches,
                       &rows)) {
@@ -527,6 +534,34 @@ remove_orphans(struct castd *c)
 }
 
 static bool
+sync_congestion(const struct rrec_node *row, const struct congestion_config *c)
+{
+    const char *rate_control = rate_control_by_name(c->rate_control);
+    const char *controller = rate_controller_name(c->rate.controller);
+    bool changed = false;
+
+    SYNC_NUMBER(node, row, cnp_interval, c->interval_usec);
+    SYNC_NUMBER(node, row, fast_cnp, c->fast_cnp);
+    SYNC_NUMBER(node, row, fast_cnp_any_icrc, c->any_icrc);
+    SYNC_NUMBER(node, row, fast_cnp_rate, c->fast_cnp_rate);
+    SYNC_ADDRESSES(node, row, capable, c->capable, c->n_capable);
+    SYNC_ADDRESSES(node, row, trusted, c->trusted, c->n_trusted);
+    SYNC_NUMBER(node, row, trace, c->trace);
+    if (!row->rate_control || strcmp(row->rate_control, rate_control)) {
+        rrec_node_set_rate_control(row, rate_control);
+        changed = true;
+    }
+    if (!row->controller || strcmp(row->controller, controller)) {
+        rrec_node_set_controller(row, controller);
+        changed = true;
+    }
+    SYNC_NUMBER(node, row, line_rate, (int64_t) c->rate.line);
+    SYNC_NUMBER(node, row, rate_floor, (int64_t) c->rate.floor);
+    SYNC_NUMBER(node, row, queue_rate, (int64_t) c->queue_rate);
+    return changed;
+}
+
+static bool
 sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_node *n)
 {
     struct node_config want;
@@ -541,6 +576,7 @@ sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_n
     changed = sync_ports(txn, n->row, &want);
     changed |= sync_routes(txn, n->row, &want);
     changed |= sync_sids(txn, n->row, &want);
+    changed |= sync_congestion(n->row, &want.congestion);
     node_config_uninit(&want);
     return changed;
 }

@@ -28,6 +28,7 @@ forget(struct work *w, struct work_group *g)
 {
     hmap_remove(&w->groups, &g->hmap_node);
     ovs_list_remove(&g->queue_node);
+    free(g->congestion);
     free(g);
 }
 

@@ -34,7 +34,8 @@ struct work_group {
     unsigned int round;         /* when its row was there last. */
     bool settled;               /* no node's generation can make it due. */
     size_t n_rows;              /* how many rows it had: a row less is seen only by that. */
-    struct castd_group *group;  /* while there is a computation. */
+    char *congestion; /* what was logged last of how it answers congestion; NULL: nothing. */
+    struct castd_group *group; /* while there is a computation. */
 };
 
 /* Since the start. */

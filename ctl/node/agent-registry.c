@@ -105,6 +105,12 @@ monitor(struct ovsdb_idl *idl, const char *node_name)
         &rrec_node_col_ports,         &rrec_node_col_routes,
         &rrec_node_col_sids,          &rrec_node_col_trees,
         &rrec_node_col_verify_always, &rrec_node_col_role,
+        &rrec_node_col_cnp_interval,  &rrec_node_col_fast_cnp,
+        &rrec_node_col_fast_cnp_rate, &rrec_node_col_fast_cnp_any_icrc,
+        &rrec_node_col_capable,       &rrec_node_col_trusted,
+        &rrec_node_col_trace,         &rrec_node_col_rate_control,
+        &rrec_node_col_controller,    &rrec_node_col_line_rate,
+        &rrec_node_col_rate_floor,    &rrec_node_col_queue_rate,
     };
     struct ovsdb_idl_condition own = OVSDB_IDL_CONDITION_INIT(&own);
     struct ovsdb_idl_condition own_keys = OVSDB_IDL_CONDITION_INIT(&own_keys);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner, nodes: ports, routes and SIDs, from the topology alone.
+ * The planner, nodes: ports, routes and SIDs, and what it does about congestion, from the topology
+ * alone.
  */
 #include <config.h>
 
@@ -81,6 +82,7 @@ plan_ports(const struct plan_topology *t, const struct plan_node *node, struct n
         }
         ovs_strlcpy(port->name, end.port, sizeof port->name);
         port->kind = end.kind;
+        port->external = end.external;
         if (!node_role_is_foreign(node->role)) {
             port->tx = *end.to_peer;
         }
@@ -267,5 +269,6 @@ plan_node_config(const struct plan_topology *t, const struct plan_node *node,
     }
     plan_routes(t, node, out);
     plan_sids(node, out);
+    plan_congestion(t, node, &out->congestion);
     return NULL;
 }

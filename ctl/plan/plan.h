@@ -44,6 +44,7 @@ struct plan_group {
     enum tree_mode mode;
     bool provisioned;           /* packets name no receivers. */
     struct group_policy policy; /* liveness_msec: of a node with receivers only. */
+    uint64_t rate_floor;        /* bit/s, of its source agent (plan_rate_floor()). */
     struct auth_config auth;    /* what its packets are to have, and the key; no secrets. */
     size_t n_members;
     struct plan_member *members;
@@ -86,10 +87,29 @@ uint64_t plan_region_len(const struct plan_group *);
 char *plan_group(const struct plan_topology *, const struct plan_group *, struct plan *out);
 void plan_uninit(struct plan *);
 
+/* Levels of the tree of aggregation: nodes that merge, on the longest way up. */
+uint32_t plan_height(const struct plan *);
+
 /* Gives all trees the group's policy.  A tree's 'liveness_msec' is the group's times its height in
  * the tree of aggregation, its 'min_rate' the group's divided by that.  So of all nodes above a
  * silent or slow receiver the nearest notices first. */
 void plan_set_policy(const struct plan_group *, struct plan *);
+
+/*
+ * congestion.c: what nodes do about congestion.
+ */
+
+/* Fills *out for the node; it is empty before.  Its addresses are malloc'd. */
+void plan_congestion(const struct plan_topology *, const struct plan_node *,
+                     struct congestion_config *out);
+
+/* Below this the source agent must not slow down packets of this group, whose source is the host:
+ * else queue pairs with its time-out would think them lost.  Bit/s, at most the host's line rate. */
+uint64_t plan_rate_floor(const struct plan_host *, const struct plan_group *);
+
+/* What is wrong with how the group answers congestion, as a malloc'd sentence; NULL: nothing. */
+char *plan_congestion_problem(const struct plan_topology *, const struct plan_group *,
+                              const struct plan *);
 
 /*
  * epoch.c: trees that are there.

@@ -77,11 +77,11 @@ bool
 plan_link_end(const struct plan_link *link, const char *name, struct plan_end *end)
 {
     if (!strcmp(link->a, name)) {
-        *end = (struct plan_end){link->a_port, link->b,       link->b_port,
-                                 link->kind,   &link->a_to_b, &link->b_to_a};
+        *end = (struct plan_end){link->a_port,   link->b,       link->b_port, link->kind,
+                                 link->external, &link->a_to_b, &link->b_to_a};
     } else if (!strcmp(link->b, name)) {
-        *end = (struct plan_end){link->b_port, link->a,       link->a_port,
-                                 link->kind,   &link->b_to_a, &link->a_to_b};
+        *end = (struct plan_end){link->b_port,   link->a,       link->a_port, link->kind,
+                                 link->external, &link->b_to_a, &link->a_to_b};
     } else {
         return false;
     }

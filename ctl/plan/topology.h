@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 
+#include "lib/congestion-settings.h"
 #include "lib/node-config.h"
 
 /* A number that an interface has already; it keeps it. */
@@ -40,6 +41,7 @@ struct plan_host {
     char name[NAME_SIZE];
     struct in6_addr address;
     const struct plan_node *node; /* at the other end of its first link; NULL: none. */
+    struct rate_settings rate;
 };
 
 struct plan_link {
@@ -48,6 +50,7 @@ struct plan_link {
     char b[NAME_SIZE];
     char b_port[IFNAMSIZ];
     enum port_kind kind;
+    bool external; /* its other end is outside of the domain. */
     struct impair_params a_to_b, b_to_a;
 };
 
@@ -61,6 +64,8 @@ struct plan_topology {
     size_t n_links;
     struct plan_link *links; /* by a, a_port. */
     unsigned fabric_mtu;
+    struct congestion_settings congestion;
+    bool trace;     /* a group has one. */
     uint16_t *hops; /* between any two nodes. */
 };
 
@@ -82,6 +87,7 @@ struct plan_end {
     const char *peer;
     const char *peer_port;
     enum port_kind kind;
+    bool external;
     const struct impair_params *to_peer, *from_peer;
 };
 

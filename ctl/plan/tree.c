@@ -35,6 +35,7 @@
 #include <stdlib.h>
 
 #include "lib/auth.h"
+#include "lib/ioam.h"
 #include "lib/srh.h"
 #include "util.h"
 
@@ -172,7 +173,8 @@ check_packet(const struct plan_topology *t, const struct plan_group *g, const ch
 {
     size_t auth = auth_len(g->auth.tlvs);
     size_t len = srh_len(named, n_named) + auth;
-    size_t total = g->mtu + ROCE_OVERHEAD + IP6_HDR_LEN + len;
+    size_t trace = g->policy.trace_slots ? IOAM_HBH_LEN(g->policy.trace_slots) : 0;
+    size_t total = g->mtu + ROCE_OVERHEAD + IP6_HDR_LEN + trace + len;
 
     if (len > SRH_MAX_LEN) {
         char *share = auth ? xasprintf(", %" PRIuSIZE " of them for authentication", auth) : NULL;
@@ -183,10 +185,15 @@ check_packet(const struct plan_topology *t, const struct plan_group *g, const ch
         return error;
     }
     if (total > t->fabric_mtu) {
-        return xasprintf(
-            "path MTU %" PRIu32 " with %s makes packets of %" PRIuSIZE " bytes (%" PRIu32
-            " + %d RoCE + %d IPv6 + %" PRIuSIZE " SRH), and the fabric MTU is %u",
-            g->mtu, who, total, g->mtu, ROCE_OVERHEAD, (int) IP6_HDR_LEN, len, t->fabric_mtu);
+        char *traced = trace ? xasprintf(" + %" PRIuSIZE " IOAM", trace) : xstrdup("");
+        char *error =
+            xasprintf("path MTU %" PRIu32 " with %s makes packets of %" PRIuSIZE " bytes (%" PRIu32
+                      " + %d RoCE + %d IPv6%s + %" PRIuSIZE " SRH), and the fabric MTU is %u",
+                      g->mtu, who, total, g->mtu, ROCE_OVERHEAD, (int) IP6_HDR_LEN, traced, len,
+                      t->fabric_mtu);
+
+        free(traced);
+        return error;
     }
     return NULL;
 }
@@ -519,8 +526,9 @@ height_above(const struct plan *plan, const struct tree_config *c, const uint32_
     return c->n_branches ? below + 1 : 0;
 }
 
-void
-plan_set_policy(const struct plan_group *g, struct plan *plan)
+/* The heights of all nodes in the tree of aggregation, malloc'd. */
+static uint32_t *
+find_heights(const struct plan *plan)
 {
     uint32_t *heights = xcalloc(plan->n_trees + 1, sizeof *heights);
     bool changed = true;
@@ -535,6 +543,26 @@ plan_set_policy(const struct plan_group *g, struct plan *plan)
             heights[i] = height;
         }
     }
+    return heights;
+}
+
+uint32_t
+plan_height(const struct plan *plan)
+{
+    uint32_t *heights = find_heights(plan), most = 0;
+
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        most = MAX(most, heights[i]);
+    }
+    free(heights);
+    return most;
+}
+
+void
+plan_set_policy(const struct plan_group *g, struct plan *plan)
+{
+    uint32_t *heights = find_heights(plan);
+
     for (size_t i = 0; i < plan->n_trees; i++) {
         struct tree_config *c = &plan->trees[i].config;
 
@@ -542,6 +570,7 @@ plan_set_policy(const struct plan_group *g, struct plan *plan)
         c->policy.liveness_msec =
             (uint32_t) MIN((uint64_t) g->policy.liveness_msec * heights[i], UINT32_MAX);
         c->policy.min_rate = heights[i] ? g->policy.min_rate / heights[i] : 0;
+        c->rate_floor = plan_is_agent(plan->trees[i].node) ? g->rate_floor : 0;
     }
     free(heights);
 }

@@ -12,6 +12,8 @@
 
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/values.h"
+#include "lib/cnp-window.h"
+#include "lib/ioam.h"
 #include "smap.h"
 #include "util.h"
 
@@ -19,6 +21,8 @@
 #define MAX_LIVENESS     3600000
 #define MAX_TIMEOUT      31
 #define MAX_MIN_RATE     100000000
+#define MIN_CNP_WINDOW   10 /* us. */
+#define MAX_CNP_WINDOW   1000000
 #define CONNECT_PORT     "7174" /* also in docs/joining.md. */
 
 static const char *const off_on[] = {"off", "on"};
@@ -107,6 +111,15 @@ const struct group_setting group_settings_table[] = {
     {"filter", "filter", "on", SETTING_ANY_TIME,
      "what is sent again spares members that have confirmed it",
      WORD(policy.filter, &off_on_words)},
+    {"cnp", "cnp", "auto", SETTING_ANY_TIME,
+     "whose CNPs count: the edges' until a receiver sends its own, edges' and receivers', receivers', none",
+     WORD(policy.cnp, &cnp_source_words)},
+    {"cnp-window", "cnp_window_us", "1000", SETTING_ANY_TIME,
+     "us in which each node sends at most one CNP upwards",
+     NUMBER(policy.cnp_window_usec, "US", MIN_CNP_WINDOW, MAX_CNP_WINDOW), NULL, NULL},
+    {"trace", "trace_slots", "0", SETTING_NOT_STARTED,
+     "room for so many nodes in the IOAM trace of its packets; 0: they have none",
+     NUMBER(policy.trace_slots, "SLOTS", 0, IOAM_MAX_SLOTS), NULL, NULL},
     {"connect", NULL, "off", SETTING_ANY_TIME,
      "RDMA-CM programs may connect to its Proxy Address: become its source, or receivers",
      FLAG(connect)},
@@ -344,6 +357,15 @@ group_settings_read(const struct rrec_group *row, struct group_settings *s)
     if (row->n_filter) {
         s->policy.filter = row->filter[0];
     }
+    if (row->cnp) {
+        cnp_source_parse(row->cnp, &s->policy.cnp);
+    }
+    if (row->n_cnp_window) {
+        s->policy.cnp_window_usec = (uint32_t) MIN(row->cnp_window[0], UINT32_MAX);
+    }
+    if (row->n_trace_slots) {
+        s->policy.trace_slots = (uint8_t) MIN(row->trace_slots[0], UINT8_MAX);
+    }
     s->connect = row->n_connect_port > 0;
     if (s->connect) {
         s->connect_port = (uint32_t) row->connect_port[0];
@@ -364,13 +386,16 @@ group_settings_write(const struct rrec_group *row, const struct group_settings *
     rrec_group_set_slow(row, slow_policy_name(s->policy.lose_slow));
     rrec_group_set_nak(row, nak_policy_name(s->policy.nak));
     rrec_group_set_filter(row, &s->policy.filter, 1);
+    rrec_group_set_cnp(row, cnp_source_name(s->policy.cnp));
+    rrec_group_set_cnp_window(row, &(int64_t){s->policy.cnp_window_usec}, 1);
+    rrec_group_set_trace_slots(row, &(int64_t){s->policy.trace_slots}, 1);
     rrec_group_set_connect_port(row, &(int64_t){s->connect_port}, s->connect);
 }
 
 char *
 tree_policy_read(const struct rrec_tree_node *row, struct group_policy *p)
 {
-    /* The column is empty in a converted registry until castd has run. */
+    /* Words are empty, and the window is 0, in a converted registry until castd has run. */
     if (row->nak && !nak_policy_parse(row->nak, &p->nak)) {
         return xasprintf("Tree_Node.nak \"%s\": unknown", row->nak);
     }
@@ -386,6 +411,19 @@ tree_policy_read(const struct rrec_tree_node *row, struct group_policy *p)
         return xasprintf("Tree_Node.timeout \"%" PRId64 "\": must be 0..%d", row->timeout,
                          MAX_TIMEOUT);
     }
+    if (row->cnp && !cnp_source_parse(row->cnp, &p->cnp)) {
+        return xasprintf("Tree_Node.cnp \"%s\": unknown", row->cnp);
+    }
+    if (row->cnp_window < 0 || row->cnp_window > MAX_CNP_WINDOW) {
+        return xasprintf("Tree_Node.cnp_window \"%" PRId64 "\": must be 0..%d", row->cnp_window,
+                         MAX_CNP_WINDOW);
+    }
+    if (row->trace_slots < 0 || row->trace_slots > IOAM_MAX_SLOTS) {
+        return xasprintf("Tree_Node.trace_slots \"%" PRId64 "\": must be 0..%d", row->trace_slots,
+                         IOAM_MAX_SLOTS);
+    }
+    p->cnp_window_usec = row->cnp_window ? (uint32_t) row->cnp_window : CNP_WINDOW_USEC;
+    p->trace_slots = (uint8_t) row->trace_slots;
     p->filter = row->filter;
     p->prune = row->prune;
     p->liveness_msec = (uint32_t) row->liveness;
@@ -398,11 +436,13 @@ tree_policy_read(const struct rrec_tree_node *row, struct group_policy *p)
 bool
 tree_policy_write(const struct rrec_tree_node *row, const struct group_policy *p)
 {
-    const char *nak = nak_policy_name(p->nak);
+    const char *nak = nak_policy_name(p->nak), *cnp = cnp_source_name(p->cnp);
 
-    if (row->nak && !strcmp(row->nak, nak) && row->filter == p->filter && row->prune == p->prune
-        && row->liveness == p->liveness_msec && row->min_rate == p->min_rate
-        && row->lose_slow == p->lose_slow && row->timeout == p->timeout) {
+    if (row->nak && !strcmp(row->nak, nak) && row->cnp && !strcmp(row->cnp, cnp)
+        && row->cnp_window == p->cnp_window_usec && row->trace_slots == p->trace_slots
+        && row->filter == p->filter && row->prune == p->prune && row->liveness == p->liveness_msec
+        && row->min_rate == p->min_rate && row->lose_slow == p->lose_slow
+        && row->timeout == p->timeout) {
         return false;
     }
     rrec_tree_node_set_nak(row, nak);
@@ -412,5 +452,8 @@ tree_policy_write(const struct rrec_tree_node *row, const struct group_policy *p
     rrec_tree_node_set_min_rate(row, p->min_rate);
     rrec_tree_node_set_lose_slow(row, p->lose_slow);
     rrec_tree_node_set_timeout(row, p->timeout);
+    rrec_tree_node_set_cnp(row, cnp);
+    rrec_tree_node_set_cnp_window(row, p->cnp_window_usec);
+    rrec_tree_node_set_trace_slots(row, p->trace_slots);
     return true;
 }

@@ -16,6 +16,7 @@
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/values.h"
+#include "lib/congestion-settings.h"
 #include "util.h"
 
 /* The readers below return false after having put a sentence here. */
@@ -110,6 +111,7 @@ read_port(struct reader *r, const struct rrec_port *row, struct port_config *p)
     }
     ovs_strlcpy(p->name, row->name, sizeof p->name);
     p->number = (uint16_t) row->number;
+    p->external = row->external;
     return (port_kind_parse(row->kind, &p->kind) || bad(r, "Port.kind", row->kind, "unknown"))
            && (port_role_parse(row->role, &p->role) || bad(r, "Port.role", row->role, "unknown"))
            && read_integer(r, "Port.number", row->number, 1, PORT_NUMBER_MAX)
@@ -411,20 +413,22 @@ compare_addresses(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct in6_addr));
 }
 
+/* A set of addresses, in ascending order. */
 static bool
-read_outer_das(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
+read_addresses(struct reader *r, const char *column, char *const texts[], size_t n,
+               struct in6_addr **out, size_t *n_out)
 {
-    t->outer_da = xcalloc(row->n_outer_da + 1, sizeof *t->outer_da);
-    for (size_t i = 0; i < row->n_outer_da; i++) {
-        if (!read_address(r, "Tree_Node.outer_da", row->outer_da[i], &t->outer_da[i])) {
+    *out = xcalloc(n + 1, sizeof **out);
+    for (size_t i = 0; i < n; i++) {
+        if (!read_address(r, column, texts[i], &(*out)[i])) {
             return false;
         }
-        t->n_outer_da++;
     }
-    qsort(t->outer_da, t->n_outer_da, sizeof *t->outer_da, compare_addresses);
-    for (size_t i = 1; i < t->n_outer_da; i++) {
-        if (IN6_ARE_ADDR_EQUAL(&t->outer_da[i - 1], &t->outer_da[i])) {
-            return bad(r, "Tree_Node.outer_da", ip6_text(&t->outer_da[i]), "is there twice");
+    *n_out = n;
+    qsort(*out, n, sizeof **out, compare_addresses);
+    for (size_t i = 1; i < n; i++) {
+        if (IN6_ARE_ADDR_EQUAL(&(*out)[i - 1], &(*out)[i])) {
+            return bad(r, column, ip6_text(&(*out)[i]), "is there twice");
         }
     }
     return true;
@@ -530,7 +534,9 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
         || !read_mode(r, row, t) || !read_policy(r, row, &t->policy) || !read_auth(r, row, &t->auth)
-        || !read_outer_das(r, row, t)
+        || !read_addresses(r, "Tree_Node.outer_da", row->outer_da, row->n_outer_da, &t->outer_da,
+                           &t->n_outer_da)
+        || !read_integer(r, "Tree_Node.rate_floor", row->rate_floor, 0, (int64_t) MAX_LINE_RATE)
         || !read_branches(r, row->branches, row->n_branches, t->start_psn, &t->branches,
                           &t->n_branches)
         || !read_joined(r, row, t) || !read_found(r, row, t)
@@ -552,6 +558,7 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
     t->designated_rkey = (uint32_t) row->designated_rkey;
     t->region_len = (uint64_t) row->region_len;
     t->source_qpn = (uint32_t) row->source_qpn;
+    t->rate_floor = (uint64_t) row->rate_floor;
     t->root = row->root;
     t->open = row->open;
     t->started = row->started;
@@ -589,6 +596,51 @@ read_trees(struct reader *r, const struct rrec_node *row, struct node_config *ou
     return true;
 }
 
+/* A number for which 0, in a converted registry until castd has run, is 'otherwise'. */
+static bool
+read_set(struct reader *r, const char *column, int64_t value, uint64_t min, uint64_t max,
+         uint64_t otherwise, uint64_t *out)
+{
+    *out = value ? (uint64_t) value : otherwise;
+    return !value || read_integer(r, column, value, (int64_t) min, (int64_t) max);
+}
+
+static bool
+read_congestion(struct reader *r, const struct rrec_node *row, struct congestion_config *c)
+{
+    struct rate_settings rate = {.by = RATE_BY_AGENT};
+    uint64_t interval, fast_cnp_rate;
+
+    if (!read_set(r, "Node.cnp_interval", row->cnp_interval, MIN_CNP_INTERVAL, MAX_CNP_INTERVAL,
+                  DEFAULT_CNP_INTERVAL, &interval)
+        || !read_set(r, "Node.fast_cnp_rate", row->fast_cnp_rate, 1, MAX_FAST_CNP_RATE,
+                     DEFAULT_FAST_CNP_RATE, &fast_cnp_rate)
+        || !read_set(r, "Node.line_rate", row->line_rate, MIN_LINE_RATE, MAX_LINE_RATE,
+                     DEFAULT_LINE_RATE, &rate.line)
+        || !read_set(r, "Node.rate_floor", row->rate_floor, 1, MAX_LINE_RATE, 0, &rate.floor)
+        || !read_set(r, "Node.queue_rate", row->queue_rate, 1, MAX_LINE_RATE, 0, &c->queue_rate)
+        || !read_addresses(r, "Node.capable", row->capable, row->n_capable, &c->capable,
+                           &c->n_capable)
+        || !read_addresses(r, "Node.trusted", row->trusted, row->n_trusted, &c->trusted,
+                           &c->n_trusted)) {
+        return false;
+    }
+    if (row->rate_control && !rate_control_by_parse(row->rate_control, &rate.by)) {
+        return bad(r, "Node.rate_control", row->rate_control, "unknown");
+    }
+    if (row->controller && !rate_controller_parse(row->controller, &rate.controller)) {
+        return bad(r, "Node.controller", row->controller, "unknown");
+    }
+    c->interval_usec = (uint32_t) interval;
+    c->fast_cnp = row->fast_cnp;
+    c->any_icrc = row->fast_cnp_any_icrc;
+    c->fast_cnp_rate = (uint32_t) fast_cnp_rate;
+    c->trace = row->trace;
+    c->rate_control = rate.by;
+    c->rate = rate_settings_params(&rate, c->interval_usec);
+    return true;
+}
+
 bool
 intent_read_tree(const struct rrec_tree_node *row, struct tree_config *out, char **errp)
 {
@@ -614,7 +666,8 @@ intent_read(const struct rrec_node *row, struct node_config *out, char **errp)
         && (node_role_parse(row->role, &out->role) || bad(&r, "Node.role", row->role, "unknown"))
         && read_integer(&r, "Node.id", row->id, 1, NODE_ID_MAX)
         && read_integer(&r, "Node.cfg", row->cfg, 0, INT64_MAX) && read_ports(&r, row, out)
-        && read_routes(&r, row, out) && read_sids(&r, row, out) && read_trees(&r, row, out)) {
+        && read_routes(&r, row, out) && read_sids(&r, row, out)
+        && read_congestion(&r, row, &out->congestion) && read_trees(&r, row, out)) {
         out->generation = (uint64_t) row->cfg;
         out->id = (uint16_t) row->id;
         out->address = node_address(out->id);

@@ -68,6 +68,16 @@ static const struct column node_columns[] = {
     RANGE_COLUMN(rrec_node, id, 1, 57343),
     NUMBER_COLUMN(rrec_node, cfg),
     TRUTH_COLUMN(rrec_node, verify_always),
+    RANGE_COLUMN(rrec_node, cnp_interval, 0, 1000000),
+    RANGE_COLUMN(rrec_node, fast_cnp_rate, 0, 1000000),
+    TRUTH_COLUMN(rrec_node, fast_cnp),
+    TRUTH_COLUMN(rrec_node, fast_cnp_any_icrc),
+    TRUTH_COLUMN(rrec_node, trace),
+    WORD_COLUMN(rrec_node, rate_control, " agent nic none "),
+    WORD_COLUMN(rrec_node, controller, " dcqcn depth "),
+    RANGE_COLUMN(rrec_node, line_rate, 0, 1000000000000),
+    RANGE_COLUMN(rrec_node, rate_floor, 0, 1000000000000),
+    RANGE_COLUMN(rrec_node, queue_rate, 0, 1000000000000),
     END_OF_COLUMNS,
 };
 static const struct column port_columns[] = {
@@ -81,6 +91,7 @@ static const struct column port_columns[] = {
     TEXT_COLUMN(rrec_port, rx_impairment),
     TEXT_COLUMN(rrec_port, tx_impairment),
     TEXT_COLUMN(rrec_port, peer_mac),
+    TRUTH_COLUMN(rrec_port, external),
     END_OF_COLUMNS,
 };
 static const struct column route_columns[] = {
@@ -121,6 +132,10 @@ static const struct column tree_columns[] = {
     RANGE_COLUMN(rrec_tree_node, min_rate, 0, UINT32_MAX),
     TRUTH_COLUMN(rrec_tree_node, lose_slow),
     RANGE_COLUMN(rrec_tree_node, timeout, 0, 31),
+    WORD_COLUMN(rrec_tree_node, cnp, " auto edge nic off "),
+    RANGE_COLUMN(rrec_tree_node, cnp_window, 0, 1000000),
+    RANGE_COLUMN(rrec_tree_node, trace_slots, 0, 11),
+    RANGE_COLUMN(rrec_tree_node, rate_floor, 0, 1000000000000),
     RANGE_COLUMN(rrec_tree_node, auth_key, 0, UINT32_MAX),
     TRUTH_COLUMN(rrec_tree_node, open),
     TRUTH_COLUMN(rrec_tree_node, started),

@@ -70,6 +70,7 @@
     SUITE(pcap_write)    \
     SUITE(plan)          \
     SUITE(plan_grow)     \
+    SUITE(plan_rates)    \
     SUITE(plan_tree)     \
     SUITE(policy)        \
     SUITE(port_gso)      \

@@ -32,6 +32,9 @@ static const struct {
     {"qp_timeout", 1, "qp_timeout", "1 (8.19 us)"},
     {"qp_timeout", 14, "qp_timeout", "14 (67.1 ms)"},
     {"qp_timeout", 31, "qp_timeout", "31 (8796 s)"},
+    {"line_rate", 1000000000, "line_rate", "1G bit/s"},
+    {"floor", 0, "floor", "0 bit/s"},
+    {"interval_us", 10000, "interval", "10 ms"},
 };
 
 START_TEST(figure)

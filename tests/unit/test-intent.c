@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "ctl/registry/rocecast-idl.h"
+#include "tests/unit/hex.h"
 #include "tests/unit/suites.h"
 #include "util.h"
 
@@ -25,7 +26,7 @@ static struct rrec_route *routes[2];
 static struct rrec_sid *sids[1];
 static struct rrec_branch *branches[2];
 static struct rrec_tree_node *trees[1];
-static char *outer_da[2];
+static char *outer_da[2], *capable[2], *trusted[2];
 static int64_t branch_psn, branch_first, branch_designated_qpn;
 
 #define STR(S) CONST_CAST(char *, S)
@@ -87,6 +88,10 @@ set_tree(void)
     t->min_rate = 17;
     t->lose_slow = true;
     t->timeout = 31;
+    t->cnp = STR("nic");
+    t->cnp_window = 10;
+    t->trace_slots = 11;
+    t->rate_floor = 1000000000000;
     t->started = true;
     t->outer_source = STR("5f00:0:200::1");
     t->replication_sid = STR("");
@@ -122,6 +127,23 @@ setup(void)
     node_row.role = STR("switch");
     node_row.id = 256;
     node_row.cfg = 12;
+    node_row.cnp_interval = 20000;
+    node_row.fast_cnp = true;
+    node_row.fast_cnp_rate = 7;
+    node_row.trace = true;
+    node_row.rate_control = STR("nic");
+    node_row.controller = STR("depth");
+    node_row.line_rate = 100000000;
+    node_row.rate_floor = 3000000;
+    node_row.queue_rate = 5000000;
+    capable[0] = STR("fd00:1::100");
+    capable[1] = STR("fd00:1::2");
+    node_row.capable = capable;
+    node_row.n_capable = 2;
+    trusted[0] = STR("5f00:0:200::1");
+    trusted[1] = STR("5f00:0:100::1");
+    node_row.trusted = trusted;
+    node_row.n_trusted = 2;
     node_row.ports = ports;
     node_row.n_ports = 2;
     node_row.routes = routes;
@@ -167,6 +189,58 @@ START_TEST(good)
         ck_assert(IN6_ARE_ADDR_EQUAL(&t->outer_source, &agent));
         ck_assert(IN6_IS_ADDR_UNSPECIFIED(&t->replication_sid));
         ck_assert(IN6_IS_ADDR_UNSPECIFIED(&t->parent_sid));
+        node_config_uninit(&c);
+    }
+END_TEST
+
+START_TEST(congestion)
+    {
+        struct in6_addr r2 = hex_addr("fd00:1::2"), n1 = node_address(0x100);
+        struct node_config c;
+        char *error;
+
+        port_rows[0].external = true;
+        ck_assert(intent_read(&node_row, &c, &error));
+        const struct congestion_config *cc = &c.congestion;
+        ck_assert_uint_eq(cc->interval_usec, 20000);
+        ck_assert(cc->fast_cnp && !cc->any_icrc && cc->trace);
+        ck_assert_uint_eq(cc->fast_cnp_rate, 7);
+        ck_assert_uint_eq(cc->n_capable, 2); /* sorted. */
+        ck_assert_mem_eq(&cc->capable[0], &r2, sizeof r2);
+        ck_assert_uint_eq(cc->n_trusted, 2);
+        ck_assert_mem_eq(&cc->trusted[0], &n1, sizeof n1);
+        ck_assert_int_eq(cc->rate_control, RATE_BY_NIC);
+        ck_assert_int_eq(cc->rate.controller, RATE_DEPTH);
+        ck_assert_uint_eq(cc->rate.line, 100000000);
+        ck_assert_uint_eq(cc->rate.floor, 3000000);
+        ck_assert_uint_eq(cc->rate.interval_usec, 20000);
+        ck_assert_uint_eq(cc->rate.alpha_usec, 22000);
+        ck_assert_uint_eq(cc->rate.timer_usec, 22000);
+        ck_assert_uint_eq(cc->queue_rate, 5000000);
+        ck_assert(!c.ports[0].external && c.ports[1].external);
+        ck_assert_int_eq(c.trees[0].policy.cnp, CNP_NIC);
+        ck_assert_uint_eq(c.trees[0].policy.cnp_window_usec, 10);
+        ck_assert_uint_eq(c.trees[0].policy.trace_slots, 11);
+        ck_assert_uint_eq(c.trees[0].rate_floor, 1000000000000);
+        node_config_uninit(&c);
+
+        /* In a converted registry. */
+        node_row.cnp_interval = node_row.fast_cnp_rate = node_row.line_rate = 0;
+        node_row.rate_floor = node_row.queue_rate = 0;
+        node_row.rate_control = node_row.controller = NULL;
+        node_row.n_capable = node_row.n_trusted = 0;
+        tree_rows[0].cnp = NULL;
+        tree_rows[0].cnp_window = tree_rows[0].trace_slots = tree_rows[0].rate_floor = 0;
+        ck_assert(intent_read(&node_row, &c, &error));
+        ck_assert_uint_eq(cc->interval_usec, 10000);
+        ck_assert_uint_eq(cc->fast_cnp_rate, 1000);
+        ck_assert_int_eq(cc->rate_control, RATE_BY_AGENT);
+        ck_assert_int_eq(cc->rate.controller, RATE_DCQCN);
+        ck_assert_uint_eq(cc->rate.line, 1000000000);
+        ck_assert_uint_eq(cc->rate.floor, 5000000); /* a 200th. */
+        ck_assert_uint_eq(cc->queue_rate, 0);
+        ck_assert_int_eq(c.trees[0].policy.cnp, CNP_AUTO);
+        ck_assert_uint_eq(c.trees[0].policy.cnp_window_usec, 1000);
         node_config_uninit(&c);
     }
 END_TEST
@@ -416,6 +490,20 @@ static const struct {
     {NULL, NULL, &node_row.id, 0xe000, "Node.id \"57344\": must be 1..57343"},
     {&port_rows[0].name, "a/b", NULL, 0, "Port.name \"a/b\""},
     {&port_rows[0].name, "up", NULL, 0, "Port.name \"up\""},
+    {NULL, NULL, &node_row.cnp_interval, 99, "Node.cnp_interval \"99\": must be 100..1000000"},
+    {NULL, NULL, &node_row.fast_cnp_rate, -1, "Node.fast_cnp_rate \"-1\": must be 1..1000000"},
+    {NULL, NULL, &node_row.line_rate, 1, "Node.line_rate \"1\": must be 100000..1000000000000"},
+    {NULL, NULL, &node_row.rate_floor, -1, "Node.rate_floor \"-1\""},
+    {NULL, NULL, &node_row.queue_rate, 1LL << 40, "Node.queue_rate \"1099511627776\""},
+    {&node_row.rate_control, "both", NULL, 0, "Node.rate_control \"both\": unknown"},
+    {&node_row.controller, "hpcc", NULL, 0, "Node.controller \"hpcc\": unknown"},
+    {&capable[0], "h0", NULL, 0, "Node.capable \"h0\": not an IPv6 address"},
+    {&capable[0], "fd00:1:0::2", NULL, 0, "Node.capable \"fd00:1::2\": is there twice"},
+    {&trusted[0], "5f00:0:100::1/128", NULL, 0, "Node.trusted \"5f00:0:100::1/128\""},
+    {&tree_rows[0].cnp, "agent", NULL, 0, "Tree_Node.cnp \"agent\": unknown"},
+    {NULL, NULL, &tree_rows[0].cnp_window, 1000001, "Tree_Node.cnp_window \"1000001\""},
+    {NULL, NULL, &tree_rows[0].trace_slots, 12, "Tree_Node.trace_slots \"12\": must be 0..11"},
+    {NULL, NULL, &tree_rows[0].rate_floor, -1, "Tree_Node.rate_floor \"-1\""},
     {NULL, NULL, &port_rows[0].number, 2, "twice"},
     {NULL, NULL, &port_rows[0].number, 4096, "Port.number \"4096\""},
     {&port_rows[0].mac, "02:5f:01:00:00", NULL, 0, "Port.mac"},
@@ -491,6 +579,7 @@ intent_suite(void)
 
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, good);
+    tcase_add_test(tcase, congestion);
     tcase_add_test(tcase, good_tree);
     tcase_add_loop_test(tcase, joining, 0, ARRAY_SIZE(joins));
     tcase_add_loop_test(tcase, bad_joining, 0, ARRAY_SIZE(bad_joins));

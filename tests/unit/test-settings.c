@@ -81,6 +81,9 @@ START_TEST(messages)
         ck_assert_int_eq(parse("filter", "yes", &s, "must be off or on"), EINVAL);
         ck_assert_int_eq(parse("timeout", "0", &s, "must be 1..31"), EINVAL);
         ck_assert_int_eq(parse("min-rate", "-1", &s, "must be 0..100000000"), EINVAL);
+        ck_assert_int_eq(parse("cnp", "agent", &s, "must be auto, edge, nic or off"), EINVAL);
+        ck_assert_int_eq(parse("cnp-window", "9", &s, "must be 10..1000000"), EINVAL);
+        ck_assert_int_eq(parse("trace", "12", &s, "must be 0..11"), EINVAL);
         ck_assert_int_eq(parse("slow", "prune", &s, "must be report or lose"), EINVAL);
         ck_assert_int_eq(parse("liveness", "3600001", &s, "must be 0..3600000"), EINVAL);
         ck_assert_int_eq(parse("liveness", "17179", &s,

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The planner, congestion: what nodes do about it, and how far a group's source may slow down.
+ */
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "ctl/plan/plan.h"
+#include "util.h"
+
+static int
+compare_addresses(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct in6_addr));
+}
+
+static void
+plan_capable(const struct plan_topology *t, struct congestion_config *out)
+{
+    out->capable = xcalloc(t->n_hosts + 1, sizeof *out->capable);
+    for (size_t i = 0; i < t->n_hosts; i++) {
+        const struct plan_host *host = &t->hosts[i];
+
+        if (rate_settings_take_fast_cnp(&host->rate, host->node && plan_is_agent(host->node))) {
+            out->capable[out->n_capable++] = host->address;
+        }
+    }
+    qsort(out->capable, out->n_capable, sizeof *out->capable, compare_addresses);
+}
+
+static void
+plan_trusted(const struct plan_topology *t, struct congestion_config *out)
+{
+    out->trusted = xcalloc(t->n_nodes + 1, sizeof *out->trusted);
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        out->trusted[out->n_trusted++] = node_address(t->nodes[i].id);
+    }
+    qsort(out->trusted, out->n_trusted, sizeof *out->trusted, compare_addresses);
+}
+
+/* The lowest rate that a link is made to have; 'otherwise' if there is no lower one. */
+static uint64_t
+lowest_rate(const struct plan_topology *t, uint64_t otherwise)
+{
+    uint64_t lowest = otherwise;
+
+    for (size_t i = 0; i < t->n_links; i++) {
+        const uint64_t rates[] = {t->links[i].a_to_b.rate, t->links[i].b_to_a.rate};
+
+        for (size_t j = 0; j < ARRAY_SIZE(rates); j++) {
+            lowest = rates[j] ? MIN(lowest, rates[j]) : lowest;
+        }
+    }
+    return lowest;
+}
+
+/* Of several hosts behind one agent, which has one set of parameters, the first by name decides. */
+static void
+plan_rate_control(const struct plan_topology *t, const struct plan_node *agent,
+                  struct congestion_config *out)
+{
+    for (size_t i = 0; i < t->n_hosts; i++) {
+        const struct plan_host *host = &t->hosts[i];
+
+        if (host->node == agent) {
+            out->rate_control = host->rate.by;
+            out->rate.controller = host->rate.controller;
+            out->rate.line = host->rate.line;
+            out->rate.floor = host->rate.floor;
+            out->queue_rate =
+                host->rate.controller == RATE_DEPTH ? lowest_rate(t, host->rate.line) : 0;
+            return;
+        }
+    }
+}
+
+void
+plan_congestion(const struct plan_topology *t, const struct plan_node *node,
+                struct congestion_config *out)
+{
+    out->interval_usec = t->congestion.interval_usec;
+    out->fast_cnp = t->congestion.fast_cnp;
+    out->any_icrc = t->congestion.any_icrc && plan_is_agent(node);
+    out->fast_cnp_rate = t->congestion.fast_cnp_rate;
+    out->trace = t->trace;
+    if (out->fast_cnp) {
+        plan_capable(t, out);
+    }
+    if (out->fast_cnp && plan_is_agent(node)) {
+        plan_trusted(t, out);
+    }
+    if (plan_is_agent(node)) {
+        plan_rate_control(t, node, out);
+    }
+}
+
+uint64_t
+plan_rate_floor(const struct plan_host *host, const struct plan_group *g)
+{
+    uint64_t need = rate_needed(g->mtu, g->policy.timeout);
+
+    return MIN(MAX(host->rate.floor, need), host->rate.line);
+}
+
+char *
+plan_congestion_problem(const struct plan_topology *t, const struct plan_group *g,
+                        const struct plan *plan)
+{
+    const struct plan_host *host = plan_find_host(t, g->source_host);
+    uint64_t need = rate_needed(g->mtu, g->policy.timeout);
+    uint64_t windows = (uint64_t) plan_height(plan) * g->policy.cnp_window_usec;
+
+    if (host && need > host->rate.line) {
+        return xasprintf(
+            "its rate is never cut: with QP time-out %u it must not be less than %" PRIu64
+            " bit/s, and the line rate of %s is %" PRIu64,
+            g->policy.timeout, need, host->name, host->rate.line);
+    }
+    if (windows > t->congestion.interval_usec / 2) {
+        return xasprintf(
+            "CNPs may wait %" PRIu64 " us on their way up (%" PRIu32 " nodes, windows of %" PRIu32
+            " us), more than half of the interval of %" PRIu32 " us",
+            windows, plan_height(plan), g->policy.cnp_window_usec, t->congestion.interval_usec);
+    }
+    return NULL;
+}
