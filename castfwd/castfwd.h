@@ -114,6 +114,9 @@ unsigned int ovs_group_id(const struct tree_config *);
 char *kernel_rules(const struct node_config *, struct svec *rules);
 /* ip's commands that take back what 'from' has and 'to' has not.  Both are sorted. */
 char *kernel_rules_remove(const struct svec *from, const struct svec *to);
+/* Adds to 'undone' sysctl's rules that take back what 'from' has and 'to' has not: a port is an IOAM
+ * port no more.  Both are sorted. */
+void kernel_rules_undo(const struct svec *from, const struct svec *to, struct svec *undone);
 /* Do the rules have a route to this prefix, as ip writes it? */
 bool kernel_rules_route(const struct svec *rules, const char *prefix);
 /* The origin of our routes, which tells them from others. */

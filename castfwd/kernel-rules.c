@@ -12,6 +12,7 @@
 
 #include "castfwd/castfwd.h"
 #include "ctl/registry/values.h"
+#include "lib/ioam.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
@@ -27,6 +28,9 @@ add_port(const struct node_config *c, const struct port_config *port, struct sve
     rule_add(rules, "address replace %s/128 dev %s nodad", ip6_text(&c->address), port->name);
     rule_add(rules, "neighbour replace %s lladdr %s dev %s nud permanent",
              ip6_text(&port->peer_address), peer_mac, port->name);
+    if (c->congestion.trace) {
+        rule_add(rules, "sysctl net/ipv6/conf/%s/ioam6_enabled=1", port->name);
+    }
 }
 
 char *
@@ -42,6 +46,10 @@ kernel_rules(const struct node_config *c, struct svec *rules)
         return xasprintf("group %s: a router does not replicate", c->trees[0].group);
     }
     rule_add(rules, "sysctl net/ipv6/conf/all/forwarding=1");
+    if (c->congestion.trace) { /* an IOAM transit node (RFC 9486). */
+        rule_add(rules, "sysctl net/ipv6/ioam6_id=%u", c->id);
+        rule_add(rules, "ioam namespace add %d", IOAM_NAMESPACE);
+    }
     for (size_t i = 0; i < c->n_ports; i++) {
         add_port(c, &c->ports[i], rules);
     }
@@ -76,7 +84,25 @@ kernel_rules_route(const struct svec *rules, const char *prefix)
     return found;
 }
 
-/* A route that goes another way now is replaced.  Links and sysctls are left as they are. */
+void
+kernel_rules_undo(const struct svec *from, const struct svec *to, struct svec *undone)
+{
+    static const char enabled[] = "/ioam6_enabled=1";
+    struct svec old;
+
+    svec_diff(from, to, &old, NULL, NULL);
+    for (size_t i = 0; i < old.n; i++) {
+        const char *at = strstr(old.names[i], enabled);
+
+        if (at) {
+            rule_add(undone, "%.*s=0", (int) (strchr(at, '=') - old.names[i]), old.names[i]);
+        }
+    }
+    svec_destroy(&old);
+}
+
+/* A route that goes another way now is replaced.  Links, and sysctls other than those of
+ * kernel_rules_undo(), are left as they are. */
 char *
 kernel_rules_remove(const struct svec *from, const struct svec *to)
 {
@@ -88,6 +114,11 @@ kernel_rules_remove(const struct svec *from, const struct svec *to)
         char *what = old.names[i];
         char *verb = strstr(what, " replace ");
         char *rest = verb ? verb + strlen(" replace ") : NULL;
+
+        if (!strncmp(what, "ioam namespace add ", 19)) {
+            ds_put_format(&s, "ioam namespace del %s\n", what + 19);
+            continue;
+        }
         char *prefix = rest && !strncmp(rest, "unreachable ", 12) ? rest + 12 : rest;
 
         if (!verb) {

@@ -51,7 +51,7 @@ run_ip(const struct forwarder *f, const char *commands)
 static char *
 add_rules(const struct forwarder *f, const struct svec *rules)
 {
-    static const char *const commands[] = {"link ", "address ", "neighbour ", "route "};
+    static const char *const commands[] = {"link ", "address ", "neighbour ", "route ", "ioam "};
     struct ds s = DS_EMPTY_INITIALIZER;
 
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
@@ -98,7 +98,15 @@ remove_rest(const struct forwarder *f, const struct svec *rules)
 {
     static const char *const argv[] = {"ip", "-6", "-force", "-batch", "-", NULL};
     char *commands = kernel_rules_remove(&f->rules, rules);
+    struct svec undone = SVEC_EMPTY_INITIALIZER;
 
+    kernel_rules_undo(&f->rules, rules, &undone);
+    for (size_t i = 0; i < undone.n; i++) {
+        struct svec one = {.names = &undone.names[i], .n = 1};
+
+        free(run_sysctl(f, &one));
+    }
+    svec_destroy(&undone);
     if (commands[0]) {
         free(command_run(&f->patience, argv, commands, NULL));
     }

@@ -252,6 +252,33 @@ START_TEST(kernel_routes)
     }
 END_TEST
 
+/* With a trace the ports are those of an IOAM transit node; without, they are not any more. */
+START_TEST(kernel_traces)
+    {
+        struct svec traced, undone = SVEC_EMPTY_INITIALIZER;
+
+        config.role = NODE_ROUTER;
+        config.n_trees = 0;
+        config.congestion.trace = true;
+        make_rules(kernel_rules);
+        expect_rule("sysctl net/ipv6/ioam6_id=4");
+        expect_rule("sysctl net/ipv6/conf/n2/ioam6_enabled=1");
+        expect_rule("ioam namespace add 1");
+        svec_clone(&traced, &rules);
+        svec_clear(&rules);
+        config.congestion.trace = false;
+        make_rules(kernel_rules);
+        char *commands = kernel_rules_remove(&traced, &rules);
+        ck_assert_str_eq(commands, "ioam namespace del 1\n");
+        free(commands);
+        kernel_rules_undo(&traced, &rules, &undone);
+        ck_assert_uint_eq(undone.n, config.n_ports);
+        ck_assert(svec_contains_unsorted(&undone, "sysctl net/ipv6/conf/n2/ioam6_enabled=0"));
+        svec_destroy(&undone);
+        svec_destroy(&traced);
+    }
+END_TEST
+
 /* A route to somewhere else is replaced; the rest of what is not wanted goes. */
 START_TEST(kernel_removes)
     {
@@ -373,6 +400,7 @@ castfwd_suite(void)
     tcase_add_test(tcase, ovs_changes);
     tcase_add_test(tcase, ovs_ports_changes);
     tcase_add_test(tcase, kernel_routes);
+    tcase_add_test(tcase, kernel_traces);
     tcase_add_test(tcase, kernel_removes);
     tcase_add_test(tcase, commands);
     tcase_add_test(tcase, refusals);
