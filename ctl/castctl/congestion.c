@@ -216,6 +216,7 @@ congestion(struct ctl *ctl)
         "hosts",
         "groups",
         "external_links",
+        "takes_fast_cnp",
         NULL,
     };
     const struct congestion_settings s = congestion_settings_read(rrec_global_first(ctl->idl));

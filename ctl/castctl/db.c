@@ -187,6 +187,7 @@ connect_registry(struct ctl *ctl)
         omit_other_hosts(ctl);
     }
     if (ctl->command->options & CTL_STREAM) {
+        registry_only_limited(ctl->idl);
         ovsdb_idl_track_add_column(ctl->idl, &rrec_connection_col_state); /* for view_read(). */
     }
     while (!ovsdb_idl_has_ever_connected(ctl->idl)) {

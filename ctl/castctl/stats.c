@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "ctl/registry/request.h"
+#include "ctl/registry/values.h"
 #include "lib/drop.h"
 #include "openvswitch/shash.h"
 #include "util.h"
@@ -53,6 +54,31 @@ groups_to_json(const struct json *groups, const struct rrec_group *only)
     return array;
 }
 
+/* Puts names in the place of addresses of nodes that made Fast CNPs; null for none. */
+static void
+name_nodes(const struct ctl *ctl, struct json *counters)
+{
+    const struct json_array *flows = ctl_get_array(counters, "flows");
+    const struct rrec_node *row;
+
+    for (size_t i = 0; i < flows->n; i++) {
+        struct json *f = flows->elems[i];
+        const char *address = ctl_get(f, "node") ? ctl_get_string(f, "node") : "::";
+        struct json *name =
+            strcmp(address, "::") ? json_string_create(address) : json_null_create();
+
+        RREC_NODE_FOR_EACH (row, ctl->idl) {
+            struct in6_addr own = node_address((uint16_t) row->id);
+
+            if (!strcmp(ip6_text(&own), address)) {
+                json_destroy(name);
+                name = json_string_create(row->name);
+            }
+        }
+        json_object_put(f, "node", name);
+    }
+}
+
 /* The node's counters; null if its agent does not answer. */
 static struct json *
 node_to_json(const struct ctl *ctl, const struct rrec_node *node, const struct rrec_group *only)
@@ -66,6 +92,7 @@ node_to_json(const struct ctl *ctl, const struct rrec_node *node, const struct r
         return json_null_create();
     }
     json_object_put(counters, "groups", groups_to_json(groups, only));
+    name_nodes(ctl, counters);
     json_destroy(groups);
     return counters;
 }
@@ -174,13 +201,28 @@ print_drops(const struct json *counters)
     json_destroy(array);
 }
 
+/* Has an object of the array a number under 'key' that is not 0? */
+static bool
+any_has(const struct json *array, const char *key)
+{
+    for (size_t i = 0; i < array->array.n; i++) {
+        if (ctl_get_int(array->array.elems[i], key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void
 print_group(const struct json *group)
 {
     static const char *const keys[] = {"branch",  "confirmed", "cond",     "acks",
                                        "dups",    "naks",      "rnrs",     "fatals",
                                        "repeats", "useless",   "filtered", NULL};
-    static const char *const sent[] = {"acks", "dups", "naks", "rnrs", "fatals", "presumed"};
+    static const char *const cnps[] = {"branch",      "cnps",     "cnps_limited",
+                                       "cnps_chosen", "cnps_max", NULL};
+    static const char *const sent[] = {"acks",   "dups",     "naks", "rnrs",
+                                       "fatals", "presumed", "cnps"};
     const struct json_array *branches = ctl_get_array(group, "branches");
     struct json *array = json_array_create_empty();
 
@@ -216,6 +258,39 @@ print_group(const struct json *group)
         }
     }
     ctl_print_table(array, keys, 4);
+    if (any_has(array, "cnps")) {
+        ctl_print_table(array, cnps, 4);
+    }
+    json_destroy(array);
+}
+
+/* Flows of a source agent's host that were told of congestion. */
+static void
+print_flows(const struct json *counters)
+{
+    static const char *const keys[] = {"flow",    "dest_qp", "rate",      "waiting",
+                                       "delayed", "cnps",    "fast_cnps", "cuts",
+                                       "cause",   "node",    NULL};
+    const struct json_array *flows = ctl_get_array(counters, "flows");
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < flows->n; i++) {
+        const struct json *f = flows->elems[i], *group = ctl_get(f, "group");
+        struct json *o = json_deep_clone(f);
+        char rate[QUANTITY_SIZE];
+
+        quantity_format(QUANTITY_RATE, (uint64_t) ctl_get_int(f, "rate"), rate, sizeof rate);
+        json_object_put_string(o, "rate", ctl_get_int(f, "rate") ? rate : "free");
+        json_object_put_string(
+            o, "flow",
+            ctl_get_string(f, group && group->type == JSON_STRING ? "group" : "destination"));
+        if (!ctl_get(o, "cause")) { /* the first row says which columns there are. */
+            json_object_put(o, "cause", json_null_create());
+            json_object_put(o, "node", json_null_create());
+        }
+        json_array_add(array, o);
+    }
+    ctl_print_table(array, keys, 2);
     json_destroy(array);
 }
 
@@ -233,6 +308,7 @@ print_node(const char *name, const struct json *counters)
     print_impaired(counters);
     print_queues(counters);
     print_drops(counters);
+    print_flows(counters);
     for (size_t i = 0; i < groups->n; i++) {
         print_group(groups->elems[i]);
     }

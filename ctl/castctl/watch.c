@@ -18,6 +18,7 @@
 #include "ctl/registry/group-state.h"
 #include "ctl/registry/view.h"
 #include "lib/cm-conn.h"
+#include "lib/quantity.h"
 #include "openvswitch/dynamic-string.h"
 #include "ovsdb-idl.h"
 #include "util.h"
@@ -132,6 +133,25 @@ put_source(struct json *o, struct ds *s, const struct group_view *g)
     ds_put_format(s, ": %s, QPN 0x%" PRIx64, g->source, g->source_qpn);
 }
 
+/* To which rate a group's source is slowed down, and why. */
+static void
+put_rate(struct json *o, struct ds *s, const struct group_view *g)
+{
+    char rate[QUANTITY_SIZE];
+
+    quantity_format(QUANTITY_RATE, (uint64_t) g->rate, rate, sizeof rate);
+    ctl_put_int(o, "rate", g->rate);
+    ctl_put_string_or_null(o, "cause", g->rate_cause);
+    ctl_put_string_or_null(o, "node", g->rate_node);
+    ds_put_format(s, " to %s bit/s", rate);
+    if (g->rate_cause) {
+        ds_put_format(s, ": %s", g->rate_cause);
+    }
+    if (g->rate_node) {
+        ds_put_format(s, " from %s", g->rate_node);
+    }
+}
+
 static void
 put_group_event(struct json *o, struct ds *s, const struct view_change *c)
 {
@@ -156,6 +176,8 @@ put_group_event(struct json *o, struct ds *s, const struct view_change *c)
         ctl_put_int(o, "start_psn", g->start_psn);
         ds_put_format(s, " %" PRId64 ": Designated QPN 0x%" PRIx64 ", start PSN %" PRId64, g->epoch,
                       g->designated_qpn, g->start_psn);
+    } else if (!strcmp(c->event, view_event_name(EVENT_SLOWED)) && now) {
+        put_rate(o, s, now);
     } else if (!strcmp(c->event, view_event_name(EVENT_SOURCE_SET)) && now) {
         put_source(o, s, now);
     } else if (!strcmp(c->event, view_event_name(EVENT_SOURCE_GONE)) && before) {

@@ -19,6 +19,7 @@
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/schema.h"
 #include "ctl/registry/values.h"
+#include "lib/congestion-settings.h"
 #include "hash.h"
 #include "openvswitch/hmap.h"
 #include "openvswitch/poll-loop.h"
@@ -39,6 +40,9 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
     (REGISTRY_TABLE(NODE) | REGISTRY_TABLE(PORT) | REGISTRY_TABLE(ROUTE) | REGISTRY_TABLE(SID) \
      | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH) | REGISTRY_TABLE(NODE_KEY)           \
      | REGISTRY_TABLE(CONNECTION))
+
+/* Between two rates of a group that is limited. */
+#define RATE_MSEC 1000
 
 /* What there is to say of a branch: why it was lost, or how slow it is. */
 struct remark {
@@ -69,6 +73,14 @@ struct tree {
     struct simap notes[N_BRANCH_NOTES]; /* branch (decimal) to the number that is said of it. */
     size_t n_questions;
     struct question *questions;
+
+    /* The rate to which it is limited now, and what is to be written; 0: it is not. */
+    struct limit {
+        uint64_t rate;
+        enum rate_cause cause;
+        struct in6_addr node;
+    } limit, said;
+    long long said_at;
 };
 
 struct agent_registry {
@@ -524,6 +536,26 @@ report_messages(const struct rrec_tree_node *tree, const struct tree *t)
     }
 }
 
+static void
+report_rate(const struct rrec_tree_node *row, const struct limit *limit)
+{
+    bool limited = limit && limit->rate;
+    int64_t rate = limited ? (int64_t) MIN(limit->rate, MAX_LINE_RATE) : 0;
+    const char *cause = limited ? rate_cause_name(limit->cause) : NULL;
+    const char *node =
+        limited && !IN6_IS_ADDR_UNSPECIFIED(&limit->node) ? ip6_text(&limit->node) : "";
+
+    if (row->n_rate != limited || (limited && row->rate[0] != rate)) {
+        rrec_tree_node_set_rate(row, &rate, limited);
+    }
+    if (!row->rate_cause != !cause || (cause && strcmp(row->rate_cause, cause))) {
+        rrec_tree_node_set_rate_cause(row, cause);
+    }
+    if (strcmp(row->rate_node, node)) {
+        rrec_tree_node_set_rate_node(row, node);
+    }
+}
+
 /* Writes what the tree's row does not say yet, and takes back what it need not say any more. */
 static void
 report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
@@ -537,6 +569,7 @@ report_tree(const struct agent_registry *ar, const struct rrec_tree_node *tree)
         rrec_tree_node_set_blank(tree, t && t->blank);
     }
     report_slow(tree, t ? &t->slow : NULL);
+    report_rate(tree, t ? &t->said : NULL);
     for (enum branch_note note = 0; note < N_BRANCH_NOTES; note++) {
         report_notes(tree, note, t ? &t->notes[note] : NULL);
     }
@@ -563,7 +596,8 @@ report(struct agent_registry *ar, const struct rrec_node *row)
     for (size_t i = 0; i < row->n_trees; i++) {
         const struct rrec_tree_node *tree = row->trees[i];
         size_t n_said = tree->n_slow + tree->n_joined + tree->n_found + tree->n_answered
-                        + tree->n_silent + tree->n_lost + tree->n_messages + tree->blank;
+                        + tree->n_silent + tree->n_lost + tree->n_messages + tree->blank
+                        + tree->n_rate;
 
         if (!hmap_is_empty(&ar->trees) || n_said) {
             report_tree(ar, tree);
@@ -872,6 +906,39 @@ agent_registry_slow(struct agent_registry *ar, const struct tree_config *tree, u
     }
     ar->report = true;
     return true;
+}
+
+void
+agent_registry_clear_rates(struct agent_registry *ar)
+{
+    struct tree *t;
+
+    HMAP_FOR_EACH (t, hmap_node, &ar->trees) {
+        t->limit.rate = 0;
+    }
+}
+
+void
+agent_registry_rate(struct agent_registry *ar, const struct tree_config *tree, uint64_t rate,
+                    enum rate_cause cause, const struct in6_addr *node)
+{
+    make_tree(ar, tree->row)->limit = (struct limit){rate, cause, *node};
+}
+
+void
+agent_registry_end_rates(struct agent_registry *ar)
+{
+    struct tree *t;
+
+    HMAP_FOR_EACH (t, hmap_node, &ar->trees) {
+        bool other = t->limit.rate != t->said.rate;
+
+        if (other && (!t->limit.rate || !t->said.rate || time_msec() - t->said_at >= RATE_MSEC)) {
+            t->said = t->limit;
+            t->said_at = time_msec();
+            ar->report = true;
+        }
+    }
 }
 
 bool

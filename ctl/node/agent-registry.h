@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "lib/messages.h"
+#include "lib/rate-control.h"
 #include "lib/wire.h"
 
 struct agent_registry;
@@ -77,6 +78,14 @@ void agent_registry_has_tree(struct agent_registry *, const struct tree_config *
  * True if that is news. */
 bool agent_registry_slow(struct agent_registry *, const struct tree_config *, uint32_t branch,
                          const char *how);
+
+/* Rates to which groups are limited: agent_registry_clear_rates(), then one call for each, then
+ * agent_registry_end_rates().  Another rate of a group that was limited before is written only if
+ * nothing was for a second; 'node' is :: for a CNP. */
+void agent_registry_clear_rates(struct agent_registry *);
+void agent_registry_rate(struct agent_registry *, const struct tree_config *, uint64_t rate,
+                         enum rate_cause, const struct in6_addr *node);
+void agent_registry_end_rates(struct agent_registry *);
 
 /* RDMA-CM connections go by no generation.  True for the first time, and if the registry has others,
  * or says something else of them, than when this was last true: all of them are in *connections,

@@ -27,7 +27,8 @@
 VLOG_DEFINE_THIS_MODULE(node_daemon);
 
 #define RETRY_MSEC    1000
-#define REPORT_MSEC   5 /* between looks at what workers have found out. */
+#define REPORT_MSEC   5    /* between looks at what workers have found out. */
+#define RATES_MSEC    1000 /* at most, between looks at rates. */
 
 #define TREES_AT_ONCE 64
 
@@ -339,6 +340,43 @@ report_connections(struct node_daemon *d, struct agent_registry *registry)
     }
 }
 
+static const struct tree_config *
+find_group(const struct node_config *c, const struct flow_info *f)
+{
+    for (size_t i = 0; i < c->n_trees; i++) {
+        if (IN6_ARE_ADDR_EQUAL(&c->trees[i].proxy, &f->dst)
+            && c->trees[i].designated_qpn == f->dest_qp) {
+            return &c->trees[i];
+        }
+    }
+    return NULL;
+}
+
+/* Source agent: reports the rates to which groups are limited.  They grow without news. */
+static void
+report_rates(struct node_daemon *d, struct agent_registry *registry)
+{
+    if (!d->class->n_flows) {
+        return;
+    }
+    agent_registry_clear_rates(registry);
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        const void *node = d->workers[i]->node;
+
+        for (size_t j = 0; j < d->class->n_flows(node); j++) {
+            struct flow_info f = {.group = NULL};
+
+            d->class->flow(node, j, &f);
+            const struct tree_config *tree = f.group && f.rate ? find_group(&d->config, &f) : NULL;
+            if (tree) {
+                agent_registry_rate(registry, tree, f.rate, f.last_cause, &f.last_node);
+            }
+        }
+    }
+    agent_registry_end_rates(registry);
+    d->rates_at = time_msec() + RATES_MSEC;
+}
+
 /* Reports what workers have told that there is to report, but not too often: they stand still
  * meanwhile.  Returns whether something is left. */
 static bool
@@ -346,7 +384,9 @@ report(struct node_daemon *d, struct agent_registry *registry, bool more)
 {
     eventfd_t told;
 
-    if (time_msec() < d->report_at || (eventfd_read(d->news_fd, &told) && !more)) {
+    bool rates = d->class->n_flows && time_msec() >= d->rates_at;
+
+    if (time_msec() < d->report_at || (eventfd_read(d->news_fd, &told) && !more && !rates)) {
         return more;
     }
     more = false;
@@ -358,6 +398,7 @@ report(struct node_daemon *d, struct agent_registry *registry, bool more)
         more |= w->n_unseen > 0;
     }
     report_connections(d, registry);
+    report_rates(d, registry);
     d->complete = node_ports_all_open(d);
     node_workers_go(d);
     d->report_at = time_msec() + REPORT_MSEC;
@@ -373,6 +414,9 @@ report_wait(const struct node_daemon *d, bool more)
         poll_immediate_wake();
     } else {
         poll_fd_wait(d->news_fd, POLLIN);
+        if (d->class->n_flows) {
+            poll_timer_wait_until(d->rates_at);
+        }
     }
 }
 

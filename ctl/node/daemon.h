@@ -90,6 +90,7 @@ struct node_daemon {
     char *why;                 /* why something is not as 'config' says, or NULL. */
     long long int retry_at;    /* msec. */
     long long int report_at;   /* msec: not before. */
+    long long int rates_at;    /* msec: when rates are looked at again. */
 
     struct simap refused; /* per group epoch: packets that were not authentic, as last logged. */
     struct simap lost;    /* per group epoch: lost branches, as last reported. */

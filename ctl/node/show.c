@@ -202,6 +202,50 @@ port_counters(const struct node_daemon *d, uint16_t number)
 }
 
 static struct json *
+flow(const struct flow_info *f)
+{
+    struct json *o = json_object_create();
+
+    put_addr(o, "destination", &f->dst);
+    put_int(o, "dest_qp", f->dest_qp);
+    json_object_put(o, "group", f->group ? json_string_create(f->group) : json_null_create());
+    put_int(o, "rate", f->rate);
+    put_int(o, "waiting", f->n_waiting);
+    put_int(o, "max_waiting", f->max_waiting);
+    put_int(o, "delayed", f->n_delayed);
+    put_int(o, "replaced", f->n_replaced);
+    put_int(o, "cnps", f->n_cnps);
+    put_int(o, "fast_cnps", f->n_fast_cnps);
+    put_int(o, "cuts", f->n_cuts);
+    if (f->last_cut) {
+        put_int(o, "last_cut_us_ago", node_daemon_now() - f->last_cut);
+        json_object_put_string(o, "cause", rate_cause_name(f->last_cause));
+        put_addr(o, "node", &f->last_node);
+        put_int(o, "depth", f->last_depth);
+    }
+    return o;
+}
+
+/* A source agent's flows that were told of congestion. */
+static struct json *
+flows(const struct node_daemon *d)
+{
+    struct json *array = json_array_create_empty();
+
+    for (unsigned i = 0; i < d->n_workers && d->class->n_flows; i++) {
+        const void *node = d->workers[i]->node;
+
+        for (size_t j = 0; j < d->class->n_flows(node); j++) {
+            struct flow_info info = {.group = NULL};
+
+            d->class->flow(node, j, &info);
+            json_array_add(array, flow(&info));
+        }
+    }
+    return array;
+}
+
+static struct json *
 counters(const struct node_daemon *d)
 {
     const struct node_worker *first = d->workers[0];
@@ -231,6 +275,9 @@ counters(const struct node_daemon *d)
     json_object_put(o, "drops", by_reason);
     json_object_put(o, "impaired", impaired(d));
     json_object_put(o, "queues", queues(d));
+    if (d->class->n_flows) {
+        json_object_put(o, "flows", flows(d));
+    }
     put_int(o, "no_port", no_port);
     put_int(o, "handover_full", handover_full);
     put_int(o, "buffers_free", buffers_free);
@@ -257,6 +304,22 @@ threads(const struct node_daemon *d)
         json_array_add(array, o);
     }
     return array;
+}
+
+/* What a node that merges has of a branch's CNPs. */
+static void
+put_cnps(const struct node_worker *w, size_t tree, uint32_t id, struct json *o)
+{
+    struct cnp_branch_stats cnps;
+    struct tree_info info;
+
+    w->daemon->class->tree(w->node, tree, &info);
+    if (info.cnps && cnp_window_get(info.cnps, id, &cnps)) {
+        put_int(o, "cnps", cnps.n);
+        put_int(o, "cnps_limited", cnps.n_limited);
+        put_int(o, "cnps_chosen", cnps.n_chosen);
+        put_int(o, "cnps_max", cnps.max);
+    }
 }
 
 static struct json *
@@ -299,6 +362,7 @@ branch(const struct node_worker *w, size_t tree, const struct branch_config *bc)
         put_int(o, "useless", info.n_useless);
         put_int(o, "filtered", info.n_filtered);
     }
+    put_cnps(w, tree, bc->id, o);
     return o;
 }
 
@@ -351,6 +415,10 @@ group(const struct node_worker *w, size_t tree)
     put_int(o, "min_rate", tc->policy.min_rate);
     json_object_put_string(o, "slow", slow_policy_name(tc->policy.lose_slow));
     put_int(o, "qp_timeout", tc->policy.timeout);
+    json_object_put_string(o, "cnp", cnp_source_name(tc->policy.cnp));
+    put_int(o, "cnp_window_us", tc->policy.cnp_window_usec);
+    put_int(o, "trace_slots", tc->policy.trace_slots);
+    put_int(o, "floor", tc->rate_floor);
     if (info.refused) {
         put_int(o, "refused_psn", info.refused_psn.v);
         put_int(o, "refused_syndrome", info.refused_syndrome);
@@ -365,6 +433,7 @@ group(const struct node_worker *w, size_t tree)
     put_int(sent, "rnrs", r->n_sent_rnrs);
     put_int(sent, "fatals", r->n_sent_fatals);
     put_int(sent, "presumed", r->n_sent_presumed);
+    put_int(sent, "cnps", info.cnps ? cnp_window_n_sent(info.cnps, &(uint32_t){0}) : 0);
     json_object_put(o, "sent", sent);
     if (info.down) {
         struct json *down = json_object_create();
@@ -551,6 +620,7 @@ static const struct listing listings[] = {
     {"rocecast/sids", sids},
     {"rocecast/groups", groups},
     {"rocecast/counters", counters},
+    {"rocecast/flows", flows},
     {"rocecast/routes", routes},
     {"rocecast/neighbours", neighbours},
     {"rocecast/threads", threads},

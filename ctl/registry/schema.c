@@ -67,6 +67,16 @@ registry_omit_secrets(struct ovsdb_idl *idl)
 }
 
 void
+registry_only_limited(struct ovsdb_idl *idl)
+{
+    struct ovsdb_idl_condition limited = OVSDB_IDL_CONDITION_INIT(&limited);
+
+    rrec_tree_node_add_clause_rate(&limited, OVSDB_F_NE, NULL, 0);
+    rrec_tree_node_set_condition(idl, &limited);
+    ovsdb_idl_condition_destroy(&limited);
+}
+
+void
 registry_omit_intent(struct ovsdb_idl *idl)
 {
     struct ovsdb_idl_condition none = OVSDB_IDL_CONDITION_INIT(&none);

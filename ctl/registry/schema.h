@@ -28,5 +28,7 @@ void registry_omit_secrets(struct ovsdb_idl *);
 
 /* Likewise what nodes are told: nearly all of a registry with many groups. */
 void registry_omit_intent(struct ovsdb_idl *);
+/* After that: nevertheless the trees whose source agent limits the group's rate. */
+void registry_only_limited(struct ovsdb_idl *);
 
 #endif /* ctl/registry/schema.h */

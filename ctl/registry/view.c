@@ -14,6 +14,7 @@
 
 #include "ctl/registry/group-state.h"
 #include "ctl/registry/request.h"
+#include "ctl/registry/values.h"
 #include "lib/cm-conn.h"
 #include "util.h"
 
@@ -118,6 +119,33 @@ read_source(struct group_view *g, const struct rrec_source *row)
     }
 }
 
+/* The node with this address, by name if there is one. */
+static char *
+name_at(const struct ovsdb_idl *idl, const char *address)
+{
+    const struct rrec_node *row;
+
+    RREC_NODE_FOR_EACH (row, idl) {
+        struct in6_addr own = node_address((uint16_t) row->id);
+
+        if (!strcmp(ip6_text(&own), address)) {
+            return xstrdup(row->name);
+        }
+    }
+    return xstrdup(address);
+}
+
+/* A source agent says that it limits the group; of an earlier epoch that says nothing. */
+static void
+read_rate(struct group_view *g, const struct ovsdb_idl *idl, const struct rrec_tree_node *row)
+{
+    if (row->n_rate && row->epoch == g->epoch && !g->rate) {
+        g->rate = row->rate[0];
+        g->rate_cause = nullable_xstrdup(row->rate_cause);
+        g->rate_node = row->rate_node[0] ? name_at(idl, row->rate_node) : NULL;
+    }
+}
+
 /* Is one of the group's members made by this connection? */
 static bool
 makes_member(const struct group_view *g, const char *host, int64_t number)
@@ -175,6 +203,7 @@ view_read(struct view *view, const struct ovsdb_idl *idl, const char *only)
     const struct rrec_source *source;
     const struct rrec_member *member;
     const struct rrec_connection *connection;
+    const struct rrec_tree_node *tree;
     size_t allocated = 0;
 
     *view = (struct view){.n_groups = 0};
@@ -202,6 +231,13 @@ view_read(struct view *view, const struct ovsdb_idl *idl, const char *only)
 
         if (g) {
             read_member(g, member);
+        }
+    }
+    RREC_TREE_NODE_FOR_EACH (tree, idl) {
+        struct group_view *g = find(view, tree->group);
+
+        if (g) {
+            read_rate(g, idl, tree);
         }
     }
     RREC_CONNECTION_FOR_EACH (connection, idl) {
@@ -256,6 +292,8 @@ view_uninit(struct view *view)
         free(g->state);
         free(g->status);
         free(g->source);
+        free(g->rate_cause);
+        free(g->rate_node);
     }
     free(view->groups);
     *view = (struct view){.n_groups = 0};
@@ -446,6 +484,10 @@ compare_group(const struct comparison *c, const struct group_view *before,
     compare_source(c, before, now);
     compare_connections_of(c, before, now);
     compare_members_of(c, before, now);
+    bool was_slowed = before && before->rate, is_slowed = now && now->rate;
+    if (now && was_slowed != is_slowed) {
+        report_event(c, is_slowed ? EVENT_SLOWED : EVENT_RECOVERED, before, now, NULL, NULL);
+    }
     if (!now) {
         report_event(c, EVENT_DELETED, before, now, NULL, NULL);
     } else if (!before || has_other_state(before, now)) {

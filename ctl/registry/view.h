@@ -58,6 +58,9 @@ struct group_view {
     char *status;
     char *source; /* host of this epoch's source; NULL: none is set. */
     int64_t source_qpn;
+    int64_t rate;        /* bit/s to which its source is limited; 0: it is not. */
+    char *rate_cause;    /* why, "cnp", "fast-cnp"; NULL: it is not limited, or nobody says. */
+    char *rate_node;     /* the node that said so, or its address; NULL: it is not known. */
     size_t n_active;     /* members that are active. */
     size_t n_lacking;    /* members that are registered and not served. */
     size_t n_registered; /* members that are registered in this epoch and to be served. */
@@ -98,6 +101,8 @@ const struct group_view *view_find(const struct view *, const char *group);
     VIEW_EVENT(DEGRADED, "degraded", VIEW_OF_GROUP)                          \
     VIEW_EVENT(SLOW, "slow", VIEW_OF_GROUP | VIEW_OF_MEMBER)                 \
     VIEW_EVENT(FAILED, "failed", VIEW_OF_GROUP | VIEW_OF_MEMBER)             \
+    VIEW_EVENT(SLOWED, "slowed", VIEW_OF_GROUP)                              \
+    VIEW_EVENT(RECOVERED, "recovered", VIEW_OF_GROUP)                        \
     VIEW_EVENT(JOINING, "joining", VIEW_OF_MEMBER)                           \
     VIEW_EVENT(ACTIVE, "active", VIEW_OF_MEMBER)                             \
     VIEW_EVENT(LOST, "lost", VIEW_OF_MEMBER)                                 \
