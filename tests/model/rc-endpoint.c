@@ -20,6 +20,7 @@
 
 #include <stdlib.h>
 
+#include "lib/ecn.h"
 #include "lib/icrc.h"
 #include "lib/inet-csum.h"
 #include "lib/roce.h"
@@ -27,7 +28,9 @@
 #define MAX_UNACKED_PSNS (RC_MAX_IN_FLIGHT - 1)
 #define MAX_PKT_PER_ACK  64 /* RXE_MAX_PKT_PER_ACK. */
 #define INBOX_SIZE       512
+#define MAX_GAP_USEC     4000
 #define JIFFY_USEC       4000 /* HZ is 250; the RNR timer counts them. */
+#define CNP_RESERVED_LEN 16
 #define HEADERS_LEN      (IP6_HDR_LEN + sizeof(struct udp_hdr) + sizeof(struct bth))
 
 enum wqe_state { WQE_POSTED, WQE_PROCESSING, WQE_PENDING };
@@ -95,6 +98,12 @@ struct rc_endpoint {
     size_t resid;
     struct recv_buffer recv[RC_QUEUE_SIZE];
     size_t recv_head, recv_tail;
+
+    /* Congestion. */
+    uint64_t n_ce, n_cnps_made, n_cnps;
+    uint64_t next_cnp; /* none is made before. */
+    uint64_t gap_usec; /* not below that of 'config'. */
+    uint64_t slowed_at;
 };
 
 static struct wqe *
@@ -116,6 +125,7 @@ rc_create(const struct rc_config *config, const struct rc_ops *ops)
     ep->retry_cnt = config->retry_cnt;
     ep->rnr_retry = config->rnr_retry;
     ep->retrans_at = ep->rnr_at = UINT64_MAX;
+    ep->gap_usec = config->gap_usec;
     return ep;
 }
 
@@ -139,7 +149,7 @@ build(const struct rc_endpoint *ep, uint8_t *out, uint8_t opcode, bool ack_req, 
     uint16_t udp_len = (uint16_t) (sizeof *udp + sizeof *bth + len + ROCE_ICRC_LEN);
 
     memset(out, 0, HEADERS_LEN);
-    ip6_set_vtf(ip, ep->config.ecn ? 2 : 0, 0); /* ECT(0), Not-ECT. */
+    ip6_set_vtf(ip, ep->config.ecn ? ECN_ECT0 : ECN_NOT_ECT, 0);
     ip->plen = be16_put(udp_len);
     ip->nh = IP6_NH_UDP;
     ip->hlim = 64;
@@ -351,6 +361,70 @@ execute(struct rc_endpoint *ep, const struct rx *rx, uint64_t now)
     }
 }
 
+/* Congestion. */
+
+static void
+send_cnp(struct rc_endpoint *ep)
+{
+    uint8_t out[HEADERS_LEN + CNP_RESERVED_LEN + ROCE_ICRC_LEN];
+    uint8_t *reserved = build(ep, out, ROCE_CNP, false, psn_make(0), CNP_RESERVED_LEN, 0);
+    struct bth *bth = (struct bth *) (reserved - sizeof *bth);
+
+    memset(reserved, 0, CNP_RESERVED_LEN);
+    ip6_set_vtf((struct ip6_hdr_wire *) out, 48 << 2, 0);
+    bth->flags = 0;
+    bth->resv8a = BTH_BECN;
+    ep->n_cnps_made++;
+    emit(ep, out, sizeof out - ROCE_ICRC_LEN);
+}
+
+/* A request came with CE. */
+static void
+note_ce(struct rc_endpoint *ep, uint64_t now)
+{
+    ep->n_ce++;
+    if (ep->config.cnp_usec && now >= ep->next_cnp) {
+        ep->next_cnp = now + ep->config.cnp_usec;
+        send_cnp(ep);
+    }
+}
+
+static bool
+is_cnp(const struct rc_endpoint *ep, const uint8_t *bytes, size_t len)
+{
+    const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) bytes;
+    const struct bth *bth = (const struct bth *) (bytes + HEADERS_LEN - sizeof *bth);
+    const size_t covered = HEADERS_LEN + CNP_RESERVED_LEN;
+
+    return len >= covered + ROCE_ICRC_LEN && ip->nh == IP6_NH_UDP
+           && be16_get(ip->plen) == covered + ROCE_ICRC_LEN - IP6_HDR_LEN && bth->opcode == ROCE_CNP
+           && !memcmp(&ip->src, &ep->config.peer, sizeof ip->src)
+           && be24_get(bth->dest_qp) == ep->config.qpn && icrc_ok(bytes, covered);
+}
+
+static void
+grow_faster(struct rc_endpoint *ep, uint64_t now)
+{
+    while (ep->gap_usec > ep->config.gap_usec && now - ep->slowed_at >= ep->config.obey_usec) {
+        ep->gap_usec -= (ep->gap_usec + 7) / 8;
+        ep->slowed_at += ep->config.obey_usec;
+    }
+    if (ep->gap_usec < ep->config.gap_usec) {
+        ep->gap_usec = ep->config.gap_usec;
+    }
+}
+
+static void
+cnp_input(struct rc_endpoint *ep, uint64_t now)
+{
+    ep->n_cnps++;
+    if (ep->config.obey_usec && now - ep->slowed_at >= ep->config.obey_usec) {
+        grow_faster(ep, now);
+        ep->gap_usec = ep->gap_usec < MAX_GAP_USEC / 2 ? 2 * ep->gap_usec + 1 : MAX_GAP_USEC;
+        ep->slowed_at = now;
+    }
+}
+
 static void
 request_input(struct rc_endpoint *ep, const struct rx *rx, uint64_t now)
 {
@@ -476,7 +550,8 @@ requester(struct rc_endpoint *ep, uint64_t now)
         w->state = w->n_sent == w->n_packets ? WQE_PENDING : WQE_PROCESSING;
         ep->index += w->state == WQE_PENDING;
         ep->req_psn = psn_add(ep->req_psn, 1);
-        ep->next_tx = now + ep->config.gap_usec;
+        grow_faster(ep, now);
+        ep->next_tx = now + ep->gap_usec;
         if (ep->config.timeout_usec && ep->retrans_at == UINT64_MAX) {
             ep->retrans_at = now + ep->config.timeout_usec;
         }
@@ -657,9 +732,14 @@ rc_input(struct rc_endpoint *ep, const uint8_t *ip, size_t len, uint64_t now)
 {
     struct rx rx;
 
-    if (!check(ep, ip, len, &rx)) {
+    if (is_cnp(ep, ip, len)) {
+        cnp_input(ep, now);
+    } else if (!check(ep, ip, len, &rx)) {
         ep->n_dropped++;
     } else if (rx.op->flags & ROCE_F_REQUEST) {
+        if ((ip6_tc((const struct ip6_hdr_wire *) ip) & ECN_MASK) == ECN_CE) {
+            note_ce(ep, now);
+        }
         request_input(ep, &rx, now);
     } else {
         response_input(ep, &rx, now);
@@ -777,5 +857,9 @@ rc_get_info(const struct rc_endpoint *ep, struct rc_info *info)
         .n_responses = ep->n_responses,
         .n_dropped = ep->n_dropped,
         .n_wrong_source = ep->n_wrong_source,
+        .n_ce = ep->n_ce,
+        .n_cnps_made = ep->n_cnps_made,
+        .n_cnps = ep->n_cnps,
+        .gap_usec = ep->gap_usec,
     };
 }

@@ -12,7 +12,8 @@
  * - receipt: the checks of an unmodified endpoint, each failure a silent drop;
  * - responder: SEND and WRITE, with or without immediate; ACKs, sequence, RNR
  *   and fatal NAKs; a region with its key;
- * - requester: the same operations, go-back-N, retry counters, both timers.
+ * - requester: the same operations, go-back-N, retry counters, both timers;
+ * - what rxe does not have, if asked for: a NIC that makes CNPs, and one that obeys them.
  *
  * What is not: READ, ATOMIC, UD and UC, several regions, more than one SGE.
  */
@@ -81,6 +82,11 @@ struct rc_config {
     uint8_t min_rnr_timer; /* code. */
     uint64_t gap_usec;     /* between two request packets: the speed of the link. */
     bool ecn;              /* packets say ECT(0), not Not-ECT. */
+    /* A request that comes with CE draws a CNP, at most one in this time; 0: never. */
+    uint32_t cnp_usec;
+    /* A CNP halves the speed, at most once in this time, in which it grows by an eighth when none
+     * comes; 0: it means nothing. */
+    uint32_t obey_usec;
     /* Region that WRITEs reach; length 0: none. */
     uint8_t *region;
     uint64_t va;
@@ -147,6 +153,9 @@ struct rc_info {
     uint64_t n_responses;    /* that passed the checks on receipt. */
     uint64_t n_dropped;      /* packets that failed a check on receipt; of them: */
     uint64_t n_wrong_source; /* not from the peer. */
+    uint64_t n_ce;           /* of n_requests: marked. */
+    uint64_t n_cnps_made, n_cnps;
+    uint64_t gap_usec; /* now. */
 };
 void rc_get_info(const struct rc_endpoint *, struct rc_info *);
 /* Of these only the responder's next PSN. */
