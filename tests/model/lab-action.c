@@ -442,6 +442,7 @@ act(struct lab *lab, const struct lab_action *action)
     case LAB_KILL: act_kill(lab, action->node); break;
     case LAB_SLOW: act_slow(lab); break;
     case LAB_JOIN: act_join(lab); break;
+    case LAB_CHANGE_RATE: lab_change_rate(lab); break;
     case LAB_CALM:
         fabric_calm(&lab->fabric);
         lab->calm_since = lab->fabric.now;

@@ -10,13 +10,13 @@
 #include "tests/model/lab.h"
 
 /* Hop limit of what endpoints and nodes send. */
-#define HOP_LIMIT    64
+#define HOP_LIMIT      64
 
 /* How long the source may have to do with a packet that got lost: a timeout and
  * what nodes wait before they repeat a response.  After a restart a packet may be
  * dropped because the node's neighbour is asked for, and asked for again a second later. */
-#define LOSS_USEC    50000
-#define RESTART_USEC 1500000
+#define LOSS_USEC(LAB) (30000 + (LAB)->timeout_usec)
+#define RESTART_USEC   1500000
 
 static const struct ip6_hdr_wire *
 ip_at(const uint8_t *frame, const struct parsed_ip6 *ip)
@@ -138,8 +138,8 @@ check_filter(const struct lab *lab, const struct lab_node *n, const uint8_t *fra
     uint32_t qpn = be24_get(bth->dest_qp);
     uint32_t id = h->inner.ofs ? BRANCH_ID_NODE(node_id_of(&dst)) : lab_receiver_number(&dst);
 
-    if (!lab->filter || lab->faults & LAB_FAULT_RESTART) {
-        return; /* What waits for a neighbour may be confirmed meanwhile. */
+    if (!lab->filter || lab->faults & LAB_FAULT_RESTART || n->rated) {
+        return; /* What waits for a neighbour, or in a queue, may be confirmed meanwhile. */
     }
     for (size_t i = 0; i < n->class->n_trees(n->node); i++) {
         struct reverse_branch_info info;
@@ -293,9 +293,9 @@ static const struct {
     {DROP_icmp_error, LAB_FAULT_MODE},
     {DROP_no_neighbour, LAB_FAULT_RESTART},
     /* An answer to a Proxy that is none any more at an edge whose last receiver has left. */
-    {DROP_no_route, LAB_FAULT_REMOVE | LAB_FAULT_JOIN | LAB_FAULT_KEPT},
+    {DROP_no_route, LAB_FAULT_STORM | LAB_FAULT_REMOVE | LAB_FAULT_JOIN | LAB_FAULT_KEPT},
     /* While one node has the change and another has not. */
-    {DROP_unknown_branch, LAB_FAULT_REMOVE | LAB_FAULT_JOIN | LAB_FAULT_KEPT},
+    {DROP_unknown_branch, LAB_FAULT_STORM | LAB_FAULT_REMOVE | LAB_FAULT_JOIN | LAB_FAULT_KEPT},
     {DROP_not_provisioned, LAB_FAULT_REMOVE | LAB_FAULT_JOIN},
     {DROP_mt_no_tlv, LAB_FAULT_REMOVE | LAB_FAULT_JOIN},
     {DROP_group_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH | LAB_FAULT_JOIN},
@@ -303,6 +303,15 @@ static const struct {
     {DROP_mcast_unknown, LAB_FAULT_REMOVE | LAB_FAULT_EPOCH | LAB_FAULT_JOIN},
     {DROP_stale_epoch, LAB_FAULT_EPOCH},
     {DROP_member_lost, LAB_FAULT_LOSS},
+    {DROP_cnp, LAB_FAULT_CONGESTION},
+    {DROP_cnp_soon, LAB_FAULT_CONGESTION},
+    {DROP_egress_full, LAB_FAULT_CONGESTION},
+    {DROP_egress_red, LAB_FAULT_CONGESTION},
+    {DROP_fast_cnp, LAB_FAULT_CONGESTION},
+    {DROP_fast_cnp_soon, LAB_FAULT_CONGESTION},
+    /* A flow of no group is not known to an agent that leaves rates to NICs. */
+    {DROP_fast_cnp_flow, LAB_FAULT_CONGESTION},
+    {DROP_source_guard, LAB_FAULT_STORM},
 };
 
 static void
@@ -356,7 +365,7 @@ check_counts(struct lab *lab)
 static bool
 is_stuck_alone(const struct lab *lab)
 {
-    return (lab->fabric.last_loss && lab->fabric.last_loss + LOSS_USEC > lab->over_since)
+    return (lab->fabric.last_loss && lab->fabric.last_loss + LOSS_USEC(lab) > lab->over_since)
            || (lab->last_restart && lab->last_restart + RESTART_USEC > lab->over_since);
 }
 

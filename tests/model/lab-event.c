@@ -200,6 +200,9 @@ lab_event_end(struct lab *lab)
     lab->n_seen[LAB_SAW_calm] += lab->calm_in_flight && lab->n_done == lab->n_messages;
     for (unsigned i = 0; i < lab->n_nodes; i++) {
         lab->n_seen[LAB_SAW_stale_epoch] += lab_node_drops(&lab->nodes[i], DROP_stale_epoch);
+        lab->n_seen[LAB_SAW_cnp_up] += lab->nodes[i].cnps.n_up;
+        lab->n_seen[LAB_SAW_fast_cnp] += lab_node_drops(&lab->nodes[i], DROP_fast_cnp);
+        lab->n_seen[LAB_SAW_queue_full] += lab_node_drops(&lab->nodes[i], DROP_egress_full);
         lab->n_seen[LAB_SAW_never_sent] += lab_node_drops(&lab->nodes[i], DROP_psn_not_sent);
     }
 }

@@ -54,7 +54,14 @@ struct parsed;
     EVENT(node_lost, "a node was lost because it was silent")                      \
     EVENT(pruned_and_moved, "a branch was pruned, which moved the minimum")        \
     EVENT(source_failed, "the source failed, as it should")                        \
-    EVENT(calm, "the faults ended with data in flight, and all was completed")
+    EVENT(calm, "the faults ended with data in flight, and all was completed")     \
+    EVENT(marked, "a frame left a node with CE")                                   \
+    EVENT(queue_full, "a queue dropped a frame")                                   \
+    EVENT(cut, "the rate of a flow was cut")                                       \
+    EVENT(cnp_up, "a node sent a CNP upwards")                                     \
+    EVENT(fast_cnp, "a Fast CNP was taken")                                        \
+    EVENT(paced, "a packet waited because of its flow's rate")                     \
+    EVENT(replaced, "a packet took the place of one that waited")
 
 enum lab_event {
 #define EVENT(NAME, HELP) LAB_SAW_##NAME,

@@ -257,7 +257,11 @@ lab_node_configure(struct lab *lab, unsigned i)
     for (size_t t = 0; t < n->n_trees; t++) {
         n->trees[t].policy.nak = lab->nak;
         n->trees[t].policy.filter = lab->filter;
-        n->trees[t].policy.timeout = LAB_TIMEOUT;
+        n->trees[t].policy.timeout = lab->timeout;
+        n->trees[t].policy.cnp = lab->congestion.cnp;
+        n->trees[t].policy.cnp_window_usec = lab->congestion.window_usec;
+        n->trees[t].policy.trace_slots = lab->congestion.trace_slots;
+        n->trees[t].rate_floor = lab->congestion.floor;
         n->trees[t].restarted = n->starts;
         n->trees[t].started = n->started[n->trees[t].designated_qpn - lab_designated_qpn(0)];
         set_auth(n, &n->trees[t]);
@@ -342,7 +346,9 @@ node_tx(void *n_, uint16_t port, struct packet *p)
     }
     lab_trace_frame(lab, from.station, &h, frame);
     n->n_out++;
-    lab_check_sent(lab, n, frame, &h);
+    if (!lab_congestion_sent(lab, n, frame, &h)) {
+        lab_check_sent(lab, n, frame, &h);
+    }
     fabric_send(&lab->fabric, from, frame, len, false);
 }
 
@@ -355,6 +361,7 @@ lab_node_start(struct lab *lab, unsigned i)
     n->seen = (struct lab_seen){.trees = {{.valid = false}}};
     n->n_lost = 0;
     memset(n->said, 0, sizeof n->said);
+    n->cnps = (struct lab_cnps){.n_lost = n->cnps.n_lost};
     n->node = n->class->create(&(struct node_io){.tx = node_tx, .aux = n}, lab->pool);
     n->starts = n->lived;
     n->lived = true;
@@ -387,6 +394,7 @@ note_event(struct lab *lab, struct lab_node *n)
     settle(lab, n);
     n->deadline = n->class->deadline(n->node);
     lab_note_losses(lab, n);
+    lab_congestion_look(lab, n);
 }
 
 void
@@ -413,7 +421,7 @@ lab_trace_frame(const struct lab *lab, unsigned station, const struct parsed *h,
         return;
     }
     const struct bth *bth = (const void *) (frame + h->bth_ofs);
-    const char *name = roce_opcode_info(h->opcode)->name;
+    const char *name = h->opcode == ROCE_CNP ? "CNP" : roce_opcode_info(h->opcode)->name;
     fprintf(stderr, "%10" PRIu64 " %s sends: %s psn %06x qp %x%s", lab->fabric.now,
             lab_station_name(lab, station), name ? name : "?", be24_get(bth->psn),
             be24_get(bth->dest_qp), bth->ack_req & BTH_ACK_REQ ? " ackreq" : "");
@@ -461,6 +469,7 @@ deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, siz
     LAB_REQUIRE(lab, p, "the pool is empty");
     if (!parse_frame(frame, (uint32_t) len, &h) && h.bth_ofs) {
         lab_event_before(lab, n, frame, &h, &response);
+        lab_congestion_came(n, &h);
     }
     n->class->input(n->node, to.port, p, lab->fabric.now);
     note_event(lab, n);
@@ -481,12 +490,19 @@ lab_deliver(void *lab_, struct fabric_end to, const uint8_t *frame, size_t len)
         deliver_to_node(lab, to, frame, len);
         return;
     }
+    if (parse_frame(frame, (uint32_t) len, &h)) {
+        h.bth_ofs = 0;
+    }
+    lab_congestion_delivered(lab, to.station, frame, &h);
+    if (lab_flow_input(lab, to.station, frame, len, &h) || to.station > source + lab->n) {
+        return;
+    }
     struct rc_endpoint *ep =
         to.station == source ? lab->source : lab->receivers[to.station - source - 1].endpoint;
     if (to.station > source && lab_set_has(&lab->silent, to.station - source - 1)) {
         return;
     }
-    if (!parse_frame(frame, (uint32_t) len, &h) && h.bth_ofs) {
+    if (h.bth_ofs && h.opcode != ROCE_CNP) {
         lab_check_delivered(lab, to.station, frame, &h);
     }
     rc_input(ep, frame + sizeof(struct eth_hdr), len - sizeof(struct eth_hdr), lab->fabric.now);
@@ -519,6 +535,9 @@ lab_host_send(struct lab *lab, unsigned station, const uint8_t *ip, size_t len)
             lab->n_seen[LAB_SAW_wrap]++;
         }
     } else if (lab_set_has(&lab->silent, station - lab_source_station(lab) - 1)) {
+        return;
+    }
+    if (lab_nic_takes(lab, station, frame, len + sizeof *eth)) {
         return;
     }
     fabric_send(&lab->fabric, from, frame, len + sizeof *eth,

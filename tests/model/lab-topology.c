@@ -29,14 +29,17 @@ lab_receiver_number(const struct in6_addr *addr)
     return memcmp(addr, &first, 14) ? 0 : (unsigned) addr->s6_addr[14] << 8 | addr->s6_addr[15];
 }
 
+/* fd00:1::2:0 and on. */
+static struct in6_addr
+host_address(unsigned i)
+{
+    return (struct in6_addr){.s6_addr = {0xfd, 0, 0, 1, [13] = 2, [15] = (uint8_t) i}};
+}
+
 unsigned
 lab_agent(const struct lab *lab)
 {
-    unsigned i = 0;
-    while (lab->nodes[i].plan->role != NODE_AGENT) {
-        i++;
-    }
-    return i;
+    return lab->agent;
 }
 
 unsigned
@@ -62,17 +65,20 @@ number_of(const char *name)
 static bool
 is_host(const char *name)
 {
-    return name[0] == 's' || name[0] == 'r';
+    return name[0] == 's' || name[0] == 'r' || name[0] == 'h';
 }
 
-static unsigned
-station_of(const struct lab *lab, const char *name)
+unsigned
+lab_station_of(const struct lab *lab, const char *name)
 {
     if (name[0] == 's') {
         return lab_source_station(lab);
     }
     if (name[0] == 'r') {
         return lab_source_station(lab) + number_of(name);
+    }
+    if (name[0] == 'h') {
+        return lab_source_station(lab) + lab->n + number_of(name);
     }
     for (unsigned i = 0; i < lab->n_nodes; i++) {
         if (!strcmp(lab->nodes[i].plan->name, name)) {
@@ -93,8 +99,21 @@ lab_station_name(const struct lab *lab, unsigned station)
     if (station == lab_source_station(lab)) {
         return "s";
     }
-    snprintf(host, sizeof host, "r%u", station - lab_source_station(lab));
+    unsigned number = station - lab_source_station(lab);
+    bool is_receiver = number <= lab->n;
+    snprintf(host, sizeof host, "%c%u", is_receiver ? 'r' : 'h',
+             is_receiver ? number : number - lab->n);
     return host;
+}
+
+struct in6_addr
+lab_station_address(const struct lab *lab, unsigned station)
+{
+    unsigned number = station - lab_source_station(lab);
+
+    return !number            ? lab_source_address
+           : number <= lab->n ? lab_receiver_address(number - 1)
+                              : host_address(number - lab->n - 1);
 }
 
 /* Adds the node or host, if it is new. */
@@ -107,8 +126,9 @@ add_station(struct plan_topology *t, const char *name)
     if (is_host(name)) {
         struct plan_host *h = &t->hosts[t->n_hosts++];
         snprintf(h->name, sizeof h->name, "%s", name);
-        h->address =
-            name[0] == 's' ? lab_source_address : lab_receiver_address(number_of(name) - 1);
+        h->address = name[0] == 's'   ? lab_source_address
+                     : name[0] == 'r' ? lab_receiver_address(number_of(name) - 1)
+                                      : host_address(number_of(name) - 1);
     } else {
         struct plan_node *n = &t->nodes[t->n_nodes++];
         snprintf(n->name, sizeof n->name, "%s", name);
@@ -139,7 +159,7 @@ port_to(const struct lab *lab, const char *name, const char *peer)
     if (is_host(name)) {
         return 0;
     }
-    const struct node_config *c = &lab->nodes[station_of(lab, name)].base;
+    const struct node_config *c = &lab->nodes[lab_station_of(lab, name)].base;
     for (size_t i = 0; i < c->n_ports; i++) {
         if (!strcmp(c->ports[i].peer, peer)) {
             return c->ports[i].number;
@@ -155,7 +175,7 @@ set_depths(struct lab *lab)
     const struct fabric *f = &lab->fabric;
 
     for (unsigned i = 0; i < lab->n_nodes; i++) {
-        lab->nodes[i].depth = lab->nodes[i].plan->role == NODE_AGENT ? 0 : LAB_MAX_NODES;
+        lab->nodes[i].depth = i == lab->agent ? 0 : LAB_MAX_NODES;
     }
     for (unsigned round = 0; round < lab->n_nodes; round++) {
         for (unsigned i = 0; i < f->n_links; i++) {
@@ -184,7 +204,7 @@ lab_topology_init(struct lab *lab, const char *text)
     int len;
 
     t->nodes = calloc(LAB_MAX_NODES, sizeof *t->nodes);
-    t->hosts = calloc(LAB_MAX_RECEIVERS + 1, sizeof *t->hosts);
+    t->hosts = calloc(LAB_MAX_RECEIVERS + 1 + LAB_MAX_HOSTS, sizeof *t->hosts);
     t->links = calloc(FABRIC_MAX_LINKS, sizeof *t->links);
     t->fabric_mtu = 9000;
     if (!t->nodes || !t->hosts || !t->links) {
@@ -193,21 +213,24 @@ lab_topology_init(struct lab *lab, const char *text)
     for (const char *s = text; sscanf(s, " %15[^-]-%15[^ ]%n", upper, lower, &len) == 2; s += len) {
         LAB_REQUIRE(lab,
                     t->n_links < FABRIC_MAX_LINKS && t->n_nodes < LAB_MAX_NODES - 1
-                        && t->n_hosts <= LAB_MAX_RECEIVERS,
+                        && t->n_hosts <= LAB_MAX_RECEIVERS + LAB_MAX_HOSTS - 1,
                     "%s: too large", text);
         add_link(t, upper, lower);
     }
     plan_topology_prepare(t);
     lab->n_nodes = (unsigned) t->n_nodes;
-    lab->n = (unsigned) t->n_hosts - 1;
+    for (size_t i = 0; i < t->n_hosts; i++) {
+        lab->n += t->hosts[i].name[0] == 'r';
+    }
+    lab->agent = (unsigned) (plan_attachment(t, "s") - t->nodes);
     for (unsigned i = 0; i < lab->n_nodes; i++) {
         lab->nodes[i].plan = &t->nodes[i];
         lab_node_init(lab, i);
     }
     /* As in the text, not as sorted. */
     for (const char *s = text; sscanf(s, " %15[^-]-%15[^ ]%n", upper, lower, &len) == 2; s += len) {
-        struct fabric_end a = {station_of(lab, upper), port_to(lab, upper, lower)};
-        struct fabric_end b = {station_of(lab, lower), port_to(lab, lower, upper)};
+        struct fabric_end a = {lab_station_of(lab, upper), port_to(lab, upper, lower)};
+        struct fabric_end b = {lab_station_of(lab, lower), port_to(lab, lower, upper)};
         fabric_connect(&lab->fabric, a, b);
     }
     set_depths(lab);

@@ -63,7 +63,7 @@ lab_plan_group(const struct lab *lab, unsigned epoch, const struct lab_set *remo
         .replication_id = REPLICATION_ID,
         .designated_qpn = lab_designated_qpn(epoch),
         .start_psn = lab_epoch_start(lab, epoch),
-        .mtu = LAB_MTU,
+        .mtu = lab->mtu,
         .designated_rkey = DESIGNATED_RKEY,
         .source_host = "s",
         .source_qpn = lab_source_qpn(epoch),
@@ -290,6 +290,9 @@ receiver_start(struct lab *lab, unsigned i, const struct rc_config *source)
     c.own = lab_receiver_address(i);
     c.qpn = lab_receiver_qpn(lab->epoch, i);
     c.gap_usec = 0;
+    c.ecn = false;
+    c.obey_usec = 0;
+    c.cnp_usec = lab_set_has(&lab->congestion.nic_cnps, i) ? lab->congestion.interval_usec : 0;
     c.region = r->memory;
     c.va = receiver_va(i);
     c.region_len = lab->region_len;
@@ -319,12 +322,15 @@ source_config(const struct lab *lab)
         .qpn = lab_source_qpn(lab->epoch),
         .dest_qpn = lab_designated_qpn(lab->epoch),
         .start_psn = lab_epoch_start(lab, lab->epoch),
-        .mtu = LAB_MTU,
-        .timeout_usec = LAB_TIMEOUT_USEC,
+        .mtu = lab->mtu,
+        .timeout_usec = lab->timeout_usec,
         .retry_cnt = RC_RETRY_FOREVER,
         .rnr_retry = RC_RETRY_FOREVER,
         .min_rnr_timer = lab->min_rnr_timer,
         .gap_usec = lab->gap,
+        .ecn = lab->congestion.ecn,
+        .obey_usec =
+            lab->congestion.rate_control == RATE_BY_NIC ? lab->congestion.interval_usec : 0,
     };
 }
 
@@ -353,7 +359,7 @@ lab_endpoints_start(struct lab *lab)
         lab->data[i] = (uint8_t) lab_random(lab, 256);
     }
     for (unsigned i = 0; i < lab->n_messages; i++) {
-        n_packets += (lab->messages[i].len + LAB_MTU - 1) / LAB_MTU;
+        n_packets += (lab->messages[i].len + lab->mtu - 1) / lab->mtu;
         lab->messages[i].last_psn = psn_add(c.start_psn, (int32_t) n_packets - 1);
     }
     lab->source =

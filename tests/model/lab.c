@@ -47,10 +47,15 @@ lab_create(const char *topology, uint64_t seed, bool trace,
     lab->fail = fail;
     lab->trace = trace;
     lab->min_rnr_timer = 12;
+    lab->mtu = LAB_MTU;
+    lab->event_limit = EVENT_LIMIT;
+    lab->timeout_usec = LAB_TIMEOUT_USEC;
+    lab->timeout = LAB_TIMEOUT;
+    lab->congestion.interval_usec = 10000;
+    lab->congestion.window_usec = CNP_WINDOW_USEC;
     fabric_init(&lab->fabric, seed, lab_deliver, lab);
     lab_topology_init(lab, topology);
     lab->pool_size = NODE_POOL * lab->n_nodes + min(NEIGH_QUEUE_MAX * lab->n, 2 * NEIGH_QUEUED_MAX);
-    lab->pool = packet_pool_create(lab->pool_size);
     return lab;
 }
 
@@ -67,9 +72,9 @@ lab_choose_messages(struct lab *lab, uint32_t max_packets, bool buffers)
         lab->messages[lab->n_messages++] = (struct lab_message){
             .op = all_kinds ? (enum rc_op) lab_random(lab, 4) : RC_OP_WRITE,
             .ofs = lab->region_len,
-            .len = n * LAB_MTU - lab_random(lab, LAB_MTU),
+            .len = n * lab->mtu - lab_random(lab, lab->mtu),
         };
-        lab->region_len += n * LAB_MTU;
+        lab->region_len += n * lab->mtu;
         lab->n_packets += n;
     }
     lab->depth = 1 + lab_random(lab, 8);
@@ -92,6 +97,8 @@ start(struct lab *lab)
     }
     lab->faults |= lab->forged ? LAB_FAULT_FORGED : 0;
     lab->faults |= lab->mode != MODE_REPLICATE ? LAB_FAULT_MODE : 0;
+    lab_congestion_init(lab);
+    lab->pool = packet_pool_create(lab->pool_size);
     lab->data = calloc(1, lab->region_len);
     for (unsigned i = 0; i < lab->n; i++) {
         lab->receivers[i].memory = calloc(1, lab->region_len);
@@ -105,6 +112,8 @@ start(struct lab *lab)
     lab_loss_start(lab);
     lab->of_switch.f = lab->start_psn;
     lab_endpoints_start(lab);
+    lab_flows_start(lab);
+    lab_congestion_start(lab);
 }
 
 static uint64_t
@@ -113,6 +122,8 @@ next_time(const struct lab *lab)
     uint64_t when = fabric_next(&lab->fabric);
     uint64_t t = rc_deadline(lab->source);
 
+    when = t < when ? t : when;
+    t = lab_congestion_deadline(lab);
     when = t < when ? t : when;
     for (unsigned i = 0; i < lab->n_nodes; i++) {
         t = lab->nodes[i].deadline;
@@ -128,7 +139,7 @@ step(struct lab *lab)
 {
     uint64_t now = lab->fabric.now = next_time(lab);
 
-    LAB_REQUIRE(lab, now < TIME_LIMIT && lab->fabric.n_events < EVENT_LIMIT,
+    LAB_REQUIRE(lab, now < TIME_LIMIT && lab->fabric.n_events < lab->event_limit,
                 "no end: %u of %u messages done", lab->n_done, lab->n_messages);
     LAB_REQUIRE(lab, !lab->calm_since || now - lab->calm_since < CALM_LIMIT,
                 "no end in the calm: %u of %u messages done", lab->n_done, lab->n_messages);
@@ -149,16 +160,19 @@ step(struct lab *lab)
             return;
         }
     }
+    if (lab_congestion_timer(lab)) {
+        return;
+    }
     fabric_run(&lab->fabric);
 }
 
-static bool
-is_over(const struct lab *lab)
+bool
+lab_is_over(const struct lab *lab)
 {
     struct rc_info info;
 
     rc_get_info(lab->source, &info);
-    return lab->n_done == lab->n_messages || info.error || info.stuck;
+    return lab_flows_done(lab) && (lab->n_done == lab->n_messages || info.error || info.stuck);
 }
 
 static bool
@@ -176,7 +190,7 @@ linger(void *lab_, unsigned a, unsigned b)
     struct lab *lab = lab_;
 
     (void) a, (void) b;
-    if (!is_over(lab)) {
+    if (!lab_is_over(lab)) {
         return; /* It was stuck for a while. */
     }
     lab->asks_no_more = true;
@@ -190,10 +204,13 @@ lab_run(struct lab *lab)
 {
     start(lab);
     lab_post_work(lab);
-    while (!is_over(lab) || !is_quiet(lab)) {
-        bool was_over = is_over(lab);
+    while (!lab_is_over(lab) || !is_quiet(lab)) {
+        bool was_over = lab_is_over(lab);
         step(lab);
-        if (!is_over(lab)) {
+        if (lab->probe) {
+            lab->probe(lab);
+        }
+        if (!lab_is_over(lab)) {
             lab->over_since = lab->fabric.now;
             lab_act_if_due(lab);
         } else if (!was_over) {
@@ -216,6 +233,7 @@ lab_destroy(struct lab *lab)
         }
         node_config_uninit(&n->base);
     }
+    lab_congestion_destroy(lab);
     LAB_REQUIRE(lab, packet_pool_n_free(lab->pool) == lab->pool_size, "buffers are missing");
     packet_pool_destroy(lab->pool);
     fabric_uninit(&lab->fabric);

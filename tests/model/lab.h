@@ -14,6 +14,8 @@
  *   lab-event.c     what happened how often
  *   lab-oracle.c    an aggregator that knows all, to compare with
  *   lab-check.c     what must hold
+ *   lab-congestion.c  links with a rate, and what must hold of congestion
+ *   lab-flow.c      queue pairs that compete with the group's
  *
  * Everything follows from topology, seed and what the test asks for.  At every
  * event it must hold that
@@ -40,11 +42,13 @@
 #include "tests/model/fabric.h"
 #include "tests/model/lab-event.h"
 #include "tests/model/lab-set.h"
+#include "tests/model/lab-congestion.h"
 #include "tests/model/rc-endpoint.h"
 #include "tests/model/sent-frames.h"
 
+/* Of the source, unless a test says otherwise. */
 #define LAB_MTU            256
-#define LAB_TIMEOUT_USEC   20000 /* of the source. */
+#define LAB_TIMEOUT_USEC   20000
 #define LAB_TIMEOUT        12 /* the same as nodes are told: 4.096 us * 2^12, the nearest below. */
 #define LAB_MAX_NODES      100
 #define LAB_MAX_MESSAGES   4096
@@ -88,7 +92,9 @@ struct lab_node {
     /* RNR NAKs that it has said of a PSN since a copy of that one left it. */
     psn_t rnr_psn;
     unsigned n_rnrs;
-    struct sent_frames sent;  /* until the event is over. */
+    struct sent_frames sent; /* until the event is over. */
+    struct lab_cnps cnps;
+    bool rated;               /* it has a queue. */
     struct lab_seen seen;     /* lab-event.c. */
     size_t n_lost;            /* branches, when lab-loss.c looked, */
     uint64_t n_paced;         /* likewise; */
@@ -144,12 +150,13 @@ enum lab_action_kind {
     LAB_REMOVE,      /* a receiver. */
     LAB_RESTART,     /* a node, which loses its state. */
     LAB_NEW_EPOCH,
-    LAB_FATAL,  /* a receiver fails. */
-    LAB_CALM,   /* the links get perfect. */
-    LAB_DEAFEN, /* a receiver, for good, for a while or for long. */
-    LAB_KILL,   /* a node, for good. */
-    LAB_SLOW,   /* a receiver, for some time. */
-    LAB_JOIN,   /* a receiver. */
+    LAB_FATAL,       /* a receiver fails. */
+    LAB_CALM,        /* the links get perfect. */
+    LAB_DEAFEN,      /* a receiver, for good, for a while or for long. */
+    LAB_KILL,        /* a node, for good. */
+    LAB_SLOW,        /* a receiver, for some time. */
+    LAB_JOIN,        /* a receiver. */
+    LAB_CHANGE_RATE, /* of a link that has one. */
 };
 
 /* What has interfered, and explains drops. */
@@ -164,6 +171,8 @@ enum {
         1 << 6, /* not replicate: bursts to cold neighbours, ICMPv6 errors from afar. */
     LAB_FAULT_JOIN = 1 << 7,
     LAB_FAULT_KEPT = 1 << 8, /* queue pairs outlive epochs. */
+    LAB_FAULT_CONGESTION = 1 << 9,
+    LAB_FAULT_STORM = 1 << 10, /* somebody makes CNPs without reason. */
 };
 
 struct lab_action {
@@ -194,6 +203,7 @@ struct lab {
     unsigned n_nodes;
     struct lab_receiver receivers[LAB_MAX_RECEIVERS];
     unsigned n;
+    unsigned agent;     /* the source's, of 'nodes'. */
     unsigned max_depth; /* of nodes. */
     struct lab_plan whole[LAB_N_EPOCHS], reduced[LAB_N_EPOCHS];
 
@@ -202,6 +212,12 @@ struct lab {
     bool provisioned;  /* packets name no receivers. */
     unsigned int auth; /* TLVs that authenticate packets; 0: none. */
     psn_t start_psn;
+    uint32_t mtu;
+    uint64_t event_limit;
+    void (*probe)(struct lab *); /* after each event; NULL: nobody looks. */
+    uint32_t timeout_usec;       /* of the source, */
+    uint8_t timeout;             /* and as nodes are told. */
+    struct lab_congestion congestion;
     int32_t epoch_step; /* from one epoch's start PSN to the next one's. */
     uint64_t gap;       /* between two packets of the source. */
     uint32_t max_pause; /* before it posts a message; in runs of one epoch. */
@@ -261,6 +277,7 @@ struct lab {
     unsigned next_action;
     uint64_t n_seen[N_LAB_EVENTS]; /* lab-event.c. */
     struct lab_oracle of_switch;
+    struct lab_congestion_state net;
     uint64_t n_stalls[N_LAB_STALLS];
 };
 
@@ -282,6 +299,7 @@ _Noreturn void lab_fail(const struct lab *, const char *condition, const char *f
  *
  *   s  the source       a  a source agent      n  a switch
  *   r  a receiver       t  a switch that replicates but does not aggregate
+ *   h  a host that is not in the group
  */
 struct lab *lab_create(const char *topology, uint64_t seed, bool trace,
                        void (*fail)(const struct lab *, const char *condition, const char *text));
@@ -303,7 +321,9 @@ lab_random(struct lab *lab, uint32_t limit)
 void lab_topology_init(struct lab *, const char *text);
 unsigned lab_agent(const struct lab *); /* index of the source agent. */
 unsigned lab_source_station(const struct lab *);
-/* Name of a station; the string lives as long as the lab. */
+unsigned lab_station_of(const struct lab *, const char *name);
+struct in6_addr lab_station_address(const struct lab *, unsigned station); /* a host's. */
+/* Name of a station; a host's is valid until the next call. */
 const char *lab_station_name(const struct lab *, unsigned station);
 struct in6_addr lab_receiver_address(unsigned i);
 unsigned lab_receiver_number(const struct in6_addr *); /* 1 + i; 0: it is not a receiver's. */
@@ -327,6 +347,8 @@ void lab_recount(struct lab *);
 void lab_node_timer(struct lab *, struct lab_node *);
 void lab_deliver(void *lab, struct fabric_end, const uint8_t *frame, size_t len);
 void lab_host_send(struct lab *, unsigned station, const uint8_t *ip, size_t len);
+/* Is all done that was to be done, or can the source not go on? */
+bool lab_is_over(const struct lab *);
 void
 lab_trace_frame(const struct lab *, unsigned station, const struct parsed *, const uint8_t *frame);
 
