@@ -14,8 +14,9 @@
 #define LARGE_PACKETS 64
 
 static const char *const names[] = {
-    "exact",   "disorder", "lossy", "spoilt", "rnr",   "forged",         "failing", "shrinking",
-    "restart", "epoch",    "mixed", "losing", "dying", "losing-restart", "joining", "slow",
+    "exact",   "disorder",       "lossy",   "spoilt", "rnr",       "forged",
+    "failing", "shrinking",      "restart", "epoch",  "mixed",     "losing",
+    "dying",   "losing-restart", "joining", "slow",   "congested",
 };
 
 const char *
@@ -151,6 +152,41 @@ scenario_topology(struct fabric *chance, unsigned n_receivers, bool broad)
     return s.text;
 }
 
+/* Up to three pairs: the first of each sends, and has an agent of its own or none. */
+char *
+scenario_add_hosts(struct fabric *chance, char *topology)
+{
+    size_t len = strlen(topology), size = len + 1 + 3 * 48;
+    char *text = realloc(topology, size);
+    unsigned n_nodes = 0;
+    char nodes[LAB_MAX_NODES][16];
+
+    if (!text) {
+        abort();
+    }
+    /* Nodes that may have hosts. */
+    for (const char *s = text; (s = strstr(s, "-n")); s++) {
+        unsigned i = 0;
+
+        sscanf(s + 1, "%15[^ ]", nodes[n_nodes]);
+        while (strcmp(nodes[i], nodes[n_nodes])) {
+            i++;
+        }
+        n_nodes += i == n_nodes;
+    }
+    for (unsigned n = fabric_random(chance, 4), i = 0; n_nodes && i < n; i++) {
+        const char *from = nodes[fabric_random(chance, n_nodes)];
+        const char *to = nodes[fabric_random(chance, n_nodes)];
+
+        len += (size_t) (fabric_random(chance, 2)
+                             ? snprintf(text + len, size - len, "h%u-a%u a%u-%s %s-h%u ", 2 * i + 1,
+                                        90 + i, 90 + i, from, to, 2 * i + 2)
+                             : snprintf(text + len, size - len, "%s-h%u %s-h%u ", from, 2 * i + 1,
+                                        to, 2 * i + 2));
+    }
+    return text;
+}
+
 /* What happens there. */
 
 /* Between two packets, of a source that has a window of them and waits 20 ms. */
@@ -163,7 +199,9 @@ static const uint32_t max_downtimes[] = {0, 20000, 2000000};
 static void
 choose_links(struct lab *lab, enum scenario_kind kind)
 {
-    unsigned n_bad = kind == SCENARIO_EXACT || kind == SCENARIO_SLOW ? 0 : 1 + lab_random(lab, 5);
+    unsigned n_bad = kind == SCENARIO_EXACT || kind == SCENARIO_SLOW ? 0
+                     : kind == SCENARIO_CONGESTED                    ? lab_random(lab, 2)
+                                                                     : 1 + lab_random(lab, 5);
 
     for (unsigned i = 0; i < lab->fabric.n_links; i++) {
         for (unsigned side = 0; side < 2; side++) {
@@ -210,6 +248,7 @@ choose_action(struct lab *lab, enum scenario_kind kind, unsigned i)
                : i && lab->gap < MAX_RESTART_GAP && lab_random(lab, 3) == 0 ? LAB_RESTART
                                                                             : LAB_JOIN;
     case SCENARIO_SLOW: return i ? LAB_RECONFIGURE : LAB_SLOW;
+    case SCENARIO_CONGESTED: return i % 2 ? mix[lab_random(lab, 5)] : LAB_CHANGE_RATE;
     case SCENARIO_LOSING_RESTART: return i ? LAB_RESTART : losses[lab_random(lab, 6)];
     default: return mix[lab_random(lab, 5)];
     }
@@ -218,9 +257,10 @@ choose_action(struct lab *lab, enum scenario_kind kind, unsigned i)
 static void
 choose_actions(struct lab *lab, enum scenario_kind kind)
 {
-    unsigned n = kind == SCENARIO_JOINING  ? LAB_MAX_ACTIONS - lab_random(lab, 3)
-                 : kind > SCENARIO_FAILING ? 3 + lab_random(lab, 4)
-                                           : kind == SCENARIO_FAILING;
+    unsigned n = kind == SCENARIO_JOINING     ? LAB_MAX_ACTIONS - lab_random(lab, 3)
+                 : kind == SCENARIO_CONGESTED ? lab_random(lab, 7)
+                 : kind > SCENARIO_FAILING    ? 3 + lab_random(lab, 4)
+                                              : kind == SCENARIO_FAILING;
     /* A receiver is to fail in the middle of something. */
     uint64_t after = kind == SCENARIO_FAILING ? lab_random(lab, lab->n_packets) : 0;
 
@@ -256,6 +296,80 @@ choose_slow(struct lab *lab)
     lab->min_rate = 100;
     lab->lose_slow = lab_random(lab, 3);
     lab->buffers = LAB_BUFFERS_READY;
+}
+
+#define CONGESTED_TIMEOUT 16 /* 268 ms. */
+#define CONGESTED_PACKETS 500
+#define MOST_FRAME        1200 /* with SRH and TLVs, of what is sent to few receivers. */
+
+/* Some links are slower than the others, which have none: in front of them packets wait. */
+static void
+choose_rates(struct lab *lab)
+{
+    for (unsigned n = 1 + lab_random(lab, 4); n; n--) {
+        unsigned link = lab_random(lab, lab->fabric.n_links);
+        unsigned side = lab_random(lab, 8) == 0; /* mostly downwards. */
+        uint32_t kmin = 1 + lab_random(lab, 8);
+
+        if (!side && lab->fabric.links[link].ends[0].station == lab_source_station(lab)) {
+            continue; /* Its window is all that there is. */
+        }
+        lab_set_rate(lab, link, side,
+                     &(struct impair_params){
+                         .rate = lab_slow_rate(lab),
+                         .queue = 16 + lab_random(lab, 120),
+                         .kmin = kmin,
+                         .kmax = lab_random(lab, 6) ? 4 * kmin : 0,
+                         .pmax = 200000 + lab_random(lab, 800001),
+                     });
+    }
+}
+
+static void
+choose_congestion(struct lab *lab)
+{
+    struct lab_congestion *c = &lab->congestion;
+    unsigned n_hosts = (unsigned) lab->topology.n_hosts - 1 - lab->n;
+
+    lab->timeout = CONGESTED_TIMEOUT;
+    lab->timeout_usec = 4096u * (1 << CONGESTED_TIMEOUT) / 1000 + 1;
+    c->on = true;
+    c->line = 100000000;
+    c->floor = rate_floor_for(MOST_FRAME, CONGESTED_TIMEOUT);
+    c->controller = lab_random(lab, 2) ? RATE_DCQCN : RATE_DEPTH;
+    c->rate_control = lab_random(lab, 5)   ? RATE_BY_AGENT
+                      : lab_random(lab, 2) ? RATE_BY_NIC
+                                           : RATE_BY_NONE;
+    c->interval_usec = 1000 + lab_random(lab, 10000);
+    c->fast_cnp = lab_random(lab, 2);
+    c->cnp = (enum cnp_source) lab_random(lab, 4);
+    c->window_usec = 200 + lab_random(lab, 2000);
+    c->trace_slots = lab_random(lab, 2) ? (uint8_t) lab_random(lab, 5) : 0;
+    c->queue_rate = lab_random(lab, 2) ? 10000000 : 0;
+    c->ecn = lab_random(lab, 5);
+    for (unsigned i = 0; i < lab->n; i++) {
+        if (lab_random(lab, 2)) {
+            lab_set_add(&c->nic_cnps, i);
+        }
+    }
+    for (unsigned i = 0; i + 1 < n_hosts; i += 2) {
+        char from[16], to[16];
+
+        snprintf(from, sizeof from, "h%u", i + 1);
+        snprintf(to, sizeof to, "h%u", i + 2);
+        struct lab_flow *f = lab_flow_add(lab, from, to);
+        f->ecn = lab_random(lab, 4);
+        f->obeys = lab_random(lab, 2);
+        f->message_len = (1 + lab_random(lab, 32)) * lab->mtu;
+        f->n_messages = 1 + lab_random(lab, 10);
+    }
+    if (lab_random(lab, 4) == 0) {
+        unsigned n_stations = lab->n + n_hosts;
+
+        c->storm_station = lab_source_station(lab) + 1 + lab_random(lab, n_stations);
+        c->storm_usec = 20 + lab_random(lab, 1000);
+    }
+    choose_rates(lab);
 }
 
 /* Some are not there at first: not all.  What they expect is their own affair. */
@@ -345,18 +459,24 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
     lab->buffers = kind == SCENARIO_RNR     ? LAB_BUFFERS_LATE
                    : kind == SCENARIO_MIXED ? LAB_BUFFERS_MIXED
                                             : LAB_BUFFERS_READY;
-    if (kind == SCENARIO_SLOW) {
+    if (kind == SCENARIO_CONGESTED) {
+        choose_congestion(lab);
+    } else if (kind == SCENARIO_SLOW) {
         choose_slow(lab);
     } else if (kind == SCENARIO_JOINING) {
         choose_late(lab);
     } else if (kind >= SCENARIO_LOSING) {
         choose_losses(lab);
     }
-    if (kind == SCENARIO_EPOCH && seed / N_SCENARIO_KINDS % 2) {
+    if (kind == SCENARIO_EPOCH && seed / SCENARIO_CONGESTED % 2) {
         choose_kept(lab, seed);
     }
     choose_links(lab, kind);
-    lab_choose_messages(lab, lab->n > N_SMALL ? LARGE_PACKETS : MAX_PACKETS, kind == SCENARIO_RNR);
+    lab_choose_messages(lab,
+                        lab->n > N_SMALL             ? LARGE_PACKETS
+                        : kind == SCENARIO_CONGESTED ? CONGESTED_PACKETS
+                                                     : MAX_PACKETS,
+                        kind == SCENARIO_RNR);
     lab->rests = kind == SCENARIO_LOSING || kind == SCENARIO_LOSING_RESTART;
     lab->rests_before = lab_random(lab, 1 + lab->n_messages);
     choose_actions(lab, kind);

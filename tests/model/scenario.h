@@ -26,6 +26,7 @@ enum scenario_kind {
     SCENARIO_LOSING_RESTART,
     SCENARIO_JOINING, /* receivers come in mid-stream. */
     SCENARIO_SLOW,    /* a receiver takes its time. */
+    SCENARIO_CONGESTED,
     N_SCENARIO_KINDS
 };
 const char *scenario_name(enum scenario_kind);
@@ -33,6 +34,9 @@ const char *scenario_name(enum scenario_kind);
 /* A tree of 1 to 4 levels with links across it, and this many receivers, as lab_create() wants it;
  * malloc'd.  'broad': it has nodes that can be spared. */
 char *scenario_topology(struct fabric *chance, unsigned n_receivers, bool broad);
+
+/* The same with hosts besides, for flows that compete with the group; frees 'topology'. */
+char *scenario_add_hosts(struct fabric *chance, char *topology);
 
 /* A lab that is ready for lab_run(). */
 struct lab *

@@ -91,7 +91,8 @@ choose_n_receivers(struct fabric *chance, enum scenario_kind kind)
     return n + (kind == SCENARIO_DYING ? 5 : 0);
 }
 
-/* What happens seldom in a run of its kind gets more runs. */
+/* What happens seldom in a run of its kind gets more runs.  One that is congested is in each seed,
+ * whatever the others are. */
 static enum scenario_kind
 choose_kind(struct fabric *chance)
 {
@@ -118,11 +119,15 @@ choose_kind(struct fabric *chance)
 }
 
 static void
-run_group(struct fabric *chance, const struct sim_policy *policy, bool trace)
+run_group(struct fabric *chance, enum scenario_kind kind, const struct sim_policy *policy,
+          bool trace)
 {
-    enum scenario_kind kind = choose_kind(chance);
     unsigned n = choose_n_receivers(chance, kind);
     char *topology = scenario_topology(chance, n, kind == SCENARIO_DYING);
+
+    if (kind == SCENARIO_CONGESTED) {
+        topology = scenario_add_hosts(chance, topology);
+    }
 
     if (trace) {
         fprintf(stderr, "%s, %u receivers: %s\n", scenario_name(kind), n, topology);
@@ -159,9 +164,10 @@ campaign_run_seed(const struct campaign *c, uint64_t seed, bool trace)
     running.seed = seed;
     running.options = c->options;
     for (unsigned i = 0; i < GROUPS_OF_SEED; i++) {
-        run_group(&chance, c->policy, trace);
+        run_group(&chance, choose_kind(&chance), c->policy, trace);
     }
     run_connections(&chance, trace);
+    run_group(&chance, SCENARIO_CONGESTED, c->policy, trace);
 }
 
 static void
