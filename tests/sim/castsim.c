@@ -57,6 +57,7 @@ static const char usage[] =
     "  --list-defects    what is known\n"
     "  --defects         is each of them found?  Prints the first seed that does\n"
     "  --compare         policies for NAKs above the minimum against an ideal aggregator\n"
+    "  --congestion      what control of congestion reaches\n"
     "  --runs N          with --compare: of a cell (default 40)\n"
     "  --loss WHERE      with --compare: down, up (towards receivers, from them) or both (default)\n"
     "  --help            this text\n"
@@ -292,6 +293,7 @@ main(int argc, char *argv[])
         LIST,
         ALL,
         COMPARE,
+        CONGESTION,
         RUNS,
         LOSS,
         HELP,
@@ -309,6 +311,7 @@ main(int argc, char *argv[])
         {"list-defects", no_argument, NULL, LIST},
         {"defects", no_argument, NULL, ALL},
         {"compare", no_argument, NULL, COMPARE},
+        {"congestion", no_argument, NULL, CONGESTION},
         {"runs", required_argument, NULL, RUNS},
         {"loss", required_argument, NULL, LOSS},
         {"help", no_argument, NULL, HELP},
@@ -319,7 +322,7 @@ main(int argc, char *argv[])
         .first = 1, .last = 500, .n_jobs = (unsigned) sysconf(_SC_NPROCESSORS_ONLN)};
     struct compare compare = {.n_runs = 40, .lose_down = true, .lose_up = true};
     char replay[128] = "";
-    bool trace = false, find = false, compares = false;
+    bool trace = false, find = false, compares = false, congested = false;
     unsigned n_fresh = 0;
     char *end;
 
@@ -347,6 +350,7 @@ main(int argc, char *argv[])
         case LIST: list_defects(); return 0;
         case ALL: find = true; break;
         case COMPARE: compares = true; break;
+        case CONGESTION: congested = true; break;
         case RUNS: compare.n_runs = parse_small("--runs", optarg, 100000); break;
         case LOSS: parse_loss(optarg, &compare); break;
         case HELP: fputs(usage, stdout); return 0;
@@ -364,6 +368,9 @@ main(int argc, char *argv[])
     if (compares) {
         compare.n_jobs = c.n_jobs;
         return compare_run(&compare);
+    }
+    if (congested) {
+        return congestion_run(c.n_jobs);
     }
     if (find) {
         return run_defects(c.n_jobs);

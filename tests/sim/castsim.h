@@ -4,6 +4,7 @@
  *
  *   castsim.c   the command line
  *   campaign.c  many seeds, in processes of their own
+ *   congestion.c  what control of congestion reaches
  *   compare.c   policies for NAKs above the minimum against an ideal aggregator
  */
 #ifndef TESTS_SIM_CASTSIM_H
@@ -48,5 +49,8 @@ struct compare {
 };
 /* Prints the tables.  0, or 1 if a cell does not reach what it should. */
 int compare_run(const struct compare *);
+
+/* Prints what control of congestion reaches.  0, or 1 if that is not enough. */
+int congestion_run(unsigned n_jobs);
 
 #endif /* tests/sim/castsim.h */
