@@ -252,7 +252,7 @@ rate_note(struct srcagent *sa, const struct rx *rx)
 static void
 note_sent(struct rates *r, struct flow *f, size_t len, uint64_t now)
 {
-    if (f->pacing.rate && f->params->byte_counter) {
+    if (f->pacing.rate) {
         rate_control_sent(&f->control, f->params, (uint32_t) (sizeof(struct eth_hdr) + len), now);
         update(r, f, now);
     }
