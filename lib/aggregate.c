@@ -211,7 +211,7 @@ configure_cnps(struct aggregate *a, const struct tree_config *config)
             ids[n++] = config->branches[i].id;
         }
     }
-    cnp_window_configure(a->cnps, window ? window : CNP_WINDOW_USEC, ids, n);
+    cnp_window_configure(a->cnps, window ? window : CNP_WINDOW_USEC, a->cnp_interval_usec, ids, n);
     free(ids);
 }
 

@@ -54,7 +54,8 @@ struct aggregate {
     uint16_t sport;      /* of responses made here. */
     struct l3_next next; /* where they go. */
     struct cnp_window *cnps;
-    /* The owner sets it: of a receiver's CNPs one counts in this time. */
+    /* The owner sets it before aggregate_configure(): of a receiver's CNPs one counts in this time,
+     * and one CNP goes up. */
     uint32_t cnp_interval_usec;
 };
 

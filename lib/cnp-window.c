@@ -18,6 +18,8 @@ struct branch {
 
 struct cnp_window {
     uint32_t usec;           /* T */
+    uint32_t gap_usec;       /* N */
+    uint64_t sent_at;        /* last CNP that went up, if n_sent. */
     uint64_t end;            /* of the window; UINT64_MAX: none has begun. */
     struct branch *branches; /* sorted by id. */
     size_t n_branches;
@@ -61,7 +63,8 @@ find(const struct cnp_window *w, uint32_t id)
 }
 
 void
-cnp_window_configure(struct cnp_window *w, uint32_t window_usec, const uint32_t *ids, size_t n)
+cnp_window_configure(struct cnp_window *w, uint32_t window_usec, uint32_t gap_usec,
+                     const uint32_t *ids, size_t n)
 {
     struct branch *branches = must_calloc(n, sizeof *branches);
 
@@ -75,6 +78,16 @@ cnp_window_configure(struct cnp_window *w, uint32_t window_usec, const uint32_t 
     w->branches = branches;
     w->n_branches = n;
     w->usec = window_usec;
+    w->gap_usec = gap_usec;
+}
+
+/* When a window is over that begins now: not before another CNP may go up. */
+static uint64_t
+end_of_window(const struct cnp_window *w, uint64_t now)
+{
+    uint64_t end = now + w->usec, next = w->n_sent ? w->sent_at + w->gap_usec : 0;
+
+    return end > next ? end : next;
 }
 
 enum drop_reason
@@ -96,7 +109,7 @@ cnp_window_note(struct cnp_window *w, uint32_t id, bool own, uint32_t interval_u
     b->stats.count += b->stats.count < UINT32_MAX;
     b->stats.max = b->stats.count > b->stats.max ? b->stats.count : b->stats.max;
     if (w->end == UINT64_MAX) {
-        w->end = now + w->usec;
+        w->end = end_of_window(w, now);
     }
     return DROP_cnp;
 }
@@ -149,6 +162,7 @@ cnp_window_timer(struct cnp_window *w, uint64_t now, uint32_t *id)
         *id = w->last = most->id;
         most->stats.n_chosen++;
         w->n_sent++;
+        w->sent_at = now;
     }
     reset(w, now);
     return most;

@@ -3,7 +3,8 @@
  * CNPs of a group's branches at one node, merged (draft-li section 5.3.3): CCount of each branch in
  * a window of time T.  At its end one CNP goes up if any came, and all counts are zero again.
  *
- * A window begins with the first CNP after silence, so that an idle group has no timer.  The branch
+ * A window begins with the first CNP after silence, so that an idle group has no timer.  It is longer
+ * than T if a CNP has gone up less than N ago: none goes up earlier than N after another.  The branch
  * with the highest count, of several the one with the lowest id, is the congested one: that is in no
  * byte of the CNP, but in what is shown.  Counts saturate.  Pure; time in microseconds.
  */
@@ -31,8 +32,9 @@ struct cnp_window;
 
 struct cnp_window *cnp_window_create(void);
 void cnp_window_destroy(struct cnp_window *);
-/* T, the branches that there are, by id in any order; those that stay keep their counts. */
-void cnp_window_configure(struct cnp_window *, uint32_t window_usec, const uint32_t *ids, size_t n);
+/* T, N, and the branches that there are, by id in any order; those that stay keep their counts. */
+void cnp_window_configure(struct cnp_window *, uint32_t window_usec, uint32_t gap_usec,
+                          const uint32_t *ids, size_t n);
 /* A CNP of this branch, which it sent itself ('own') or which is made for it here.  At most one in
  * 'interval_usec' counts (0: all do).  DROP_cnp: it counts; DROP_cnp_soon: it does not;
  * DROP_unknown_branch. */

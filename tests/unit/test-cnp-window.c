@@ -17,7 +17,7 @@ window_of(size_t n)
     struct cnp_window *w = cnp_window_create();
 
     ck_assert_uint_le(n, sizeof ids / sizeof *ids);
-    cnp_window_configure(w, T, ids, n);
+    cnp_window_configure(w, T, 0, ids, n);
     return w;
 }
 
@@ -103,13 +103,13 @@ START_TEST(other_branches)
 
         note(w, 7, 3, 100);
         note(w, 3, 1, 100);
-        cnp_window_configure(w, 2 * T, without_7, 2);
+        cnp_window_configure(w, 2 * T, 0, without_7, 2);
         ck_assert_int_eq(cnp_window_note(w, 7, true, 0, 101), DROP_unknown_branch);
         check_window(w, 100 + T, 3);
 
         note(w, 3, 1, 10 * T);
         ck_assert_uint_eq(cnp_window_deadline(w), 12 * T);
-        cnp_window_configure(w, 2 * T, none, 1);
+        cnp_window_configure(w, 2 * T, 0, none, 1);
         ck_assert(!cnp_window_timer(w, 12 * T, &id));
         ck_assert_uint_eq(cnp_window_deadline(w), UINT64_MAX);
         ck_assert_uint_eq(cnp_window_n_sent(w, &id), 1);
@@ -155,7 +155,9 @@ struct model {
     } cnps[MODEL_CNPS];
     size_t n;
     bool there[MODEL_BRANCHES + 1]; /* by id. */
-    uint32_t usec;
+    uint32_t usec, gap;
+    uint64_t sent[MODEL_CNPS]; /* when CNPs went up. */
+    size_t n_sent;
     uint64_t end; /* of the window that runs; UINT64_MAX: none does. */
     unsigned window;
     uint32_t chosen[MODEL_CNPS]; /* by window; 0: none, or one that has left. */
@@ -201,6 +203,9 @@ model_note(struct model *m, uint32_t id, bool own, uint32_t interval, uint64_t n
     if (!soon && m->end == UINT64_MAX) {
         m->window++;
         m->end = now + m->usec;
+        for (size_t i = 0; i < m->n_sent; i++) {
+            m->end = m->sent[i] + m->gap > m->end ? m->sent[i] + m->gap : m->end;
+        }
     }
     m->cnps[m->n].id = id;
     m->cnps[m->n].at = now;
@@ -269,6 +274,7 @@ reconfigure(struct model *m, struct cnp_window *w)
     size_t n = 0;
 
     m->usec = (uint32_t) (rand() % 300);
+    m->gap = (uint32_t) (rand() % 2 ? rand() % 900 : 0);
     for (uint32_t id = MODEL_BRANCHES; id > 0; id--) {
         m->there[id] = rand() % 4;
         if (m->there[id]) {
@@ -283,14 +289,14 @@ reconfigure(struct model *m, struct cnp_window *w)
         ids[0] = ids[n - 1];
         ids[n - 1] = first;
     }
-    cnp_window_configure(w, m->usec, ids, n);
+    cnp_window_configure(w, m->usec, m->gap, ids, n);
 }
 
 START_TEST(as_the_model)
     {
         struct cnp_window *w = cnp_window_create();
         struct model *m = calloc(1, sizeof *m);
-        uint64_t now = 1000, n_sent = 0;
+        uint64_t now = 1000;
         unsigned n_soon = 0;
         uint32_t last, chosen = 0;
 
@@ -317,16 +323,42 @@ START_TEST(as_the_model)
 
                 ck_assert(cnp_window_timer(w, now, &got) == (expected > 0));
                 ck_assert_uint_eq(got, expected);
-                n_sent += expected > 0;
+                if (expected) {
+                    m->sent[m->n_sent++] = now;
+                }
                 chosen = expected ? expected : chosen;
             }
             model_compare(m, w);
-            ck_assert_uint_eq(cnp_window_n_sent(w, &last), n_sent);
+            ck_assert_uint_eq(cnp_window_n_sent(w, &last), m->n_sent);
             ck_assert_uint_eq(last, chosen);
         }
-        ck_assert_uint_gt(n_sent, 10);
+        ck_assert_uint_gt(m->n_sent, 10);
         ck_assert_uint_gt(n_soon, 10);
         free(m);
+        cnp_window_destroy(w);
+    }
+END_TEST
+
+/* No CNP goes up sooner than N after another: what comes meanwhile goes up then. */
+START_TEST(longer_after_another)
+    {
+        static const uint32_t ids[] = {1, 2};
+        struct cnp_window *w = cnp_window_create();
+        uint32_t id;
+
+        cnp_window_configure(w, T, 10 * T, ids, 2);
+        cnp_window_note(w, 1, true, 0, 100);
+        ck_assert_uint_eq(cnp_window_deadline(w), 100 + T);
+        ck_assert(cnp_window_timer(w, 100 + T, &id));
+        cnp_window_note(w, 2, true, 0, 100 + 2 * T);
+        ck_assert_uint_eq(cnp_window_deadline(w), 100 + 11 * T);
+        ck_assert(!cnp_window_timer(w, 100 + 11 * T - 1, &id));
+        cnp_window_note(w, 1, true, 0, 100 + 3 * T);
+        cnp_window_note(w, 1, true, 0, 100 + 4 * T);
+        ck_assert(cnp_window_timer(w, 100 + 11 * T, &id));
+        ck_assert_uint_eq(id, 1);
+        cnp_window_note(w, 2, true, 0, 100 + 30 * T);
+        ck_assert_uint_eq(cnp_window_deadline(w), 100 + 31 * T);
         cnp_window_destroy(w);
     }
 END_TEST
@@ -341,6 +373,7 @@ cnp_window_suite(void)
     tcase_add_test(tc, of_equals_the_lowest);
     tcase_add_test(tc, other_branches);
     tcase_add_test(tc, one_in_an_interval);
+    tcase_add_test(tc, longer_after_another);
     tcase_add_loop_test(tc, as_the_model, 0, 50);
     suite_add_tcase(s, tc);
     return s;
