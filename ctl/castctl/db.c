@@ -182,12 +182,14 @@ connect_registry(struct ctl *ctl)
     registry_omit_secrets(ctl->idl);
     if (!(ctl->command->options & CTL_INTENT)) {
         registry_omit_intent(ctl->idl);
+        if (ctl->command->options & CTL_STREAM) {
+            registry_only_limited(ctl->idl);
+        }
     }
     if (ctl->command->options & CTL_ONE_HOST) {
         omit_other_hosts(ctl);
     }
     if (ctl->command->options & CTL_STREAM) {
-        registry_only_limited(ctl->idl);
         ovsdb_idl_track_add_column(ctl->idl, &rrec_connection_col_state); /* for view_read(). */
     }
     while (!ovsdb_idl_has_ever_connected(ctl->idl)) {

@@ -32,9 +32,9 @@ HEADER = ['Id', 'Requirement', 'Where', 'Deviation']
 # Stands where a row is implemented if it is not.
 OPEN = 'not met'
 
-ID = re.compile(r'MT-\d+(\.\d+)*-(R\d+-\d+|Ref\d|S\d\d|\d+)')
-ID_LIKE = re.compile(r'MT-\d(?:[\w.-]*\w)?')
-PROVES = re.compile(r'Proves\s+(?=MT-\d)')
+ID = re.compile(r'MT-\d+(\.\d+)*-(R\d+-\d+|Ref\d|S\d\d|\d+)|FC-\d+')
+ID_LIKE = re.compile(r'(?:MT|FC)-\d(?:[\w.-]*\w)?')
+PROVES = re.compile(r'Proves\s+(?=(?:MT|FC)-\d)')
 SENTENCE = re.compile(r'.*?(?=\.\s|\.$|$)', re.S)
 # Decoration of lines in comments.
 DECORATION = re.compile(r'\n[ \t]*(?:\*|#)?[ \t]*')
@@ -114,11 +114,11 @@ def check_row(root, row, known):
         yield from check_where(root, row)
     if row.where == OPEN and row.deviation in ('', '-'):
         yield 'does not say why it is not met'
-    numbers = re.findall(r'\bH\d+\b', ' '.join(row[2:]))
+    numbers = re.findall(r'\b[HX]\d+\b', ' '.join(row[2:]))
     for number in numbers:
         if number not in known:
             yield '%s is not in %s' % (number, NOTES)
-    if row.where != OPEN and row.deviation not in ('', '-') and not re.search(r'\bH\d+\b', row.deviation):
+    if row.where != OPEN and row.deviation not in ('', '-') and not re.search(r'\b[HX]\d+\b', row.deviation):
         yield 'deviates without an H number'
 
 

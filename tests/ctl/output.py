@@ -124,8 +124,8 @@ def bases(w):
 
 FAMILIES = {
     'node': ['add', 'set', 'del', 'list', 'show'],
-    'host': ['add', 'del', 'list', 'show'],
-    'link': ['add', 'del', 'list', 'impair'],
+    'host': ['add', 'del', 'list', 'show', 'set'],
+    'link': ['add', 'del', 'list', 'impair', 'external'],
     'group': ['add', 'set', 'del', 'list', 'show', 'reset', 'wait'],
     'source': ['set', 'show', 'del'],
     'key': ['add', 'list', 'del'],

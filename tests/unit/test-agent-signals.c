@@ -81,7 +81,7 @@ about_unicast(uint32_t dest_qp)
     return said;
 }
 
-/* Proves FC-5, FC-7, FC-23. */
+/* Proves FC-5, FC-7, FC-14, FC-23. */
 START_TEST(slows_group_down)
     {
         struct fixture *f = fast_agent();

@@ -173,7 +173,7 @@ END_TEST
 
 /* The bytes of the root's CNP for Proxy fd00:ffff::7, source fd00:1::100 and QPN 0x11.
  *
- * Proves MT-5.3.3-5. */
+ * Proves MT-5.3.3-5, FC-4. */
 START_TEST(root_writes_a_standard_one)
     {
         static const uint8_t expected[CNP_LEN] = {

@@ -31,6 +31,7 @@ worked_frame(uint32_t *len)
     return frame;
 }
 
+/* Proves FC-2. */
 START_TEST(vector)
     {
         struct packet_pool *pool = packet_pool_create(1);

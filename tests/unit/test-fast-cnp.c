@@ -106,6 +106,7 @@ seen(const uint8_t *frame, size_t len)
     return is;
 }
 
+/* Proves FC-18, FC-20, FC-21, FC-22, FC-25, FC-26, FC-27, FC-37. */
 START_TEST(as_scapy_makes_them)
     {
         struct packet_pool *pool = packet_pool_create(1);

@@ -149,6 +149,7 @@ static const struct {
     {"NodeLen without undefined fields", "0001 080a 80080400"},
 };
 
+/* Proves FC-36. */
 START_TEST(not_touched)
     {
         uint8_t trace[8 + 40] = {0}, before[sizeof trace];

@@ -122,6 +122,7 @@ make_srh(struct frame *f, size_t tlv_len)
     return srh;
 }
 
+/* Proves FC-3. */
 START_TEST(ethernet)
     {
         static struct frame f;

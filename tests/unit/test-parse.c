@@ -15,7 +15,9 @@
 #define ETH_LEN 14
 #define SRH_OFS (ETH_LEN + IP6_HDR_LEN) /* of an SRH directly behind the IPv6 header. */
 
-/* Captures of unmodified rxe: every RoCE frame parses and its ICRC is right. */
+/* Captures of unmodified rxe: every RoCE frame parses and its ICRC is right.
+ *
+ * Proves FC-1, FC-2. */
 START_TEST(rxe_captures)
     {
         glob_t paths;
