@@ -147,6 +147,19 @@ go_back(struct pacer *pacer, struct pacer_flow *flow, psn_t psn)
     flow->n_replaced += free_behind(pacer, flow, last);
 }
 
+/* The first packet gives its place to a later one. */
+static void
+replace_first(struct pacer *pacer, struct pacer_flow *flow)
+{
+    struct packet *p = flow->head;
+
+    flow->head = p->next;
+    packet_put(p);
+    flow->n--;
+    pacer->n_waiting--;
+    flow->n_replaced++;
+}
+
 bool
 pacer_must_wait(const struct pacer_flow *flow, uint64_t now)
 {
@@ -162,6 +175,10 @@ pacer_put(struct pacer *pacer, struct pacer_flow *flow, struct packet *p, uint32
 
     if (may_come_again(bth)) {
         go_back(pacer, flow, bth_psn(bth));
+    }
+    /* Its requester has no more in flight: the first one was sent again, and confirmed meanwhile. */
+    if (flow->n == PACER_QUEUE_MAX && may_come_again(bth) && !flow->stopped) {
+        replace_first(pacer, flow);
     }
     if (flow->n == PACER_QUEUE_MAX) {
         packet_put(p);

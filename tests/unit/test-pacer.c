@@ -233,11 +233,19 @@ START_TEST(queue_is_bounded)
     {
         pacer_set_rate(&pacer, &flows[0], MBIT, T0);
         put_range(&flows[0], 1, PACER_QUEUE_MAX);
-        ck_assert(!put(&flows[0], RC_SEND_ONLY, PACER_QUEUE_MAX + 1, false));
+        ck_assert(!put(&flows[0], UD_SEND_ONLY, PACER_QUEUE_MAX + 1, false));
         ck_assert_uint_eq(flows[0].n_full, 1);
         ck_assert_uint_eq(flows[0].n, PACER_QUEUE_MAX);
         ck_assert(put(&flows[0], RC_SEND_ONLY, PACER_QUEUE_MAX, true)); /* replaces. */
+        ck_assert_uint_eq(flows[0].n_replaced, 1);
+        /* A requester that sends this one has the first one confirmed. */
+        ck_assert(put(&flows[0], RC_SEND_ONLY, PACER_QUEUE_MAX + 1, false));
+        ck_assert_uint_eq(flows[0].n_replaced, 2);
         ck_assert_uint_eq(flows[0].max_n, PACER_QUEUE_MAX);
+        struct pacer_flow *flow;
+        bool again;
+        ck_assert_uint_eq(get(T0, &flow, &again).v, 2);
+        ck_assert(put(&flows[0], RC_SEND_ONLY, PACER_QUEUE_MAX + 2, false));
         ck_assert_uint_eq(packet_pool_n_free(pool), N_POOL - PACER_QUEUE_MAX);
     }
 END_TEST
