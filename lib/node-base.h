@@ -10,6 +10,8 @@
 #include "lib/node.h"
 #include "lib/parse.h"
 
+struct fast_cnp;
+
 struct node_base {
     struct tracer tracer;
     struct packet_pool *pool;
@@ -29,6 +31,8 @@ struct node_base {
      * that was rewritten.  False: it is not known any more. */
     bool (*copy_source)(const struct node_base *, const struct in6_addr *proxy,
                         uint32_t designated_qpn, struct in6_addr *source);
+    /* A packet of this node's own host met congestion here.  NULL: the node is no source agent. */
+    void (*tell_host)(struct node_base *, const struct fast_cnp *, uint64_t now);
     struct in6_addr address;
     struct sid_table sids;
     uint64_t drops[N_DROP_REASONS];

@@ -171,7 +171,7 @@ node_congestion_kind(struct node_congestion *nc, const struct packet *p, uint64_
     return ip6_tc(frame_ip(p)) & ECN_MASK ? EGRESS_MARKABLE : EGRESS_NOT_ECT;
 }
 
-/* Makes a Fast CNP and sends it. */
+/* Makes a Fast CNP and sends it; a source agent has no use for one to itself. */
 static void
 send_fast_cnp(struct node_congestion *nc, const struct packet *p, const struct flow *flow,
               uint64_t now)
@@ -186,6 +186,10 @@ send_fast_cnp(struct node_congestion *nc, const struct packet *p, const struct f
     };
 
     f.trace = ioam_find(ip, p->len - (uint32_t) sizeof(struct eth_hdr), &f.trace_len);
+    if (base->tell_host && l3_host_port(base->l3, &f.sender)) {
+        base->tell_host(base, &f, now);
+        return;
+    }
     struct packet *cnp =
         fast_cnp_build(base->pool, &f, response_sport(&flow->original, flow->dest_qp));
     if (!cnp) {

@@ -25,6 +25,16 @@ is_trusted(const struct congestion_config *c, const struct in6_addr *node)
            && bsearch(node, c->trusted, c->n_trusted, sizeof *c->trusted, compare_addresses);
 }
 
+static enum drop_reason
+tell(struct srcagent *sa, const struct fast_cnp *said, uint64_t now)
+{
+    struct flow *f = rate_find(sa, &said->original, said->dest_qp);
+
+    TRACE(&sa->base.tracer, "Fast CNP from %s about DestQP %u: %s", TRACE_ADDR(&said->node),
+          said->dest_qp, f ? "a flow of the host" : "no flow of the host");
+    return f ? rate_fast_cnp(sa, f, said, now) : DROP_fast_cnp_flow;
+}
+
 enum drop_reason
 fast_cnp_input(struct srcagent *sa, const struct rx *rx)
 {
@@ -50,8 +60,11 @@ fast_cnp_input(struct srcagent *sa, const struct rx *rx)
     if (why) {
         return why;
     }
-    struct flow *f = rate_find(sa, &said.original, said.dest_qp);
-    TRACE(&sa->base.tracer, "Fast CNP from %s about DestQP %u: %s", TRACE_ADDR(&said.node),
-          said.dest_qp, f ? "a flow of the host" : "no flow of the host");
-    return f ? rate_fast_cnp(sa, f, &said, rx->now) : DROP_fast_cnp_flow;
+    return tell(sa, &said, rx->now);
+}
+
+void
+fast_cnp_tell(struct node_base *base, const struct fast_cnp *said, uint64_t now)
+{
+    tell((struct srcagent *) base, said, now);
 }

@@ -16,6 +16,7 @@ create(const struct node_io *io, struct packet_pool *pool)
 {
     struct srcagent *sa = must_calloc(1, sizeof *sa);
     node_base_init(&sa->base, io, pool);
+    sa->base.tell_host = fast_cnp_tell;
     pacer_init(&sa->rates.pacer);
     return sa;
 }

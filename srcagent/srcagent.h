@@ -168,6 +168,8 @@ void rate_flow(const void *sa, size_t i, struct flow_info *);
 
 /* fast-cnp.c: a Fast CNP from the fabric.  Says which of its checks stopped it, or DROP_fast_cnp. */
 enum drop_reason fast_cnp_input(struct srcagent *, const struct rx *);
+/* node_base.tell_host: the queue of the agent's own uplink is congested. */
+void fast_cnp_tell(struct node_base *, const struct fast_cnp *, uint64_t now);
 
 /* up.c: may this packet from a Proxy go to the host?  The root of its group is another node. */
 enum drop_reason up_check(struct srcagent *, const struct rx *);
