@@ -159,11 +159,11 @@ START_TEST(truncated)
             ck_assert_msg(!check(frame, n, &why), "%u bytes", n);
         }
         /* With lengths that fit what is left. */
-        for (uint16_t n = 0; n < CNP_LEN - IP6_HDR_LEN; n++) {
+        for (unsigned n = 0; n < CNP_LEN - IP6_HDR_LEN; n++) {
             struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (frame + ETH_LEN);
             struct udp_hdr *udp = (struct udp_hdr *) (ip + 1);
 
-            ip->plen = udp->len = be16_put(n);
+            ip->plen = udp->len = be16_put((uint16_t) n);
             ck_assert_msg(!check(frame, ETH_LEN + IP6_HDR_LEN + n, &why), "%u bytes", n);
         }
         free(frame);

@@ -257,9 +257,9 @@ START_TEST(truncated)
             ck_assert_msg(!find(packet, n, &trace_len), "%u bytes", n);
         }
         ck_assert_uint_ne(find(packet, IP6_HDR_LEN + HBH_LEN, &trace_len), 0);
-        for (uint8_t n = 0; n < HBH_LEN; n++) { /* the packet says that it ends before. */
+        for (unsigned n = 0; n < HBH_LEN; n++) { /* the packet says that it ends before. */
             packet[4] = 0;
-            packet[5] = n;
+            packet[5] = (uint8_t) n;
             ck_assert_msg(!find(packet, len - ETH_LEN, &trace_len), "%u bytes", n);
         }
         free(frame);
