@@ -251,6 +251,17 @@ def shortest(run, pixel_ms):
     return max(pixel_ms * 3, 2 * ms / run['count'] if run['count'] else 0)
 
 
+def limits(rates):
+    """Lists of (ms, MB/s): to what the source's agent limited a run, as long as it did."""
+    pieces = [[]]
+    for rate in rates:
+        if rate['mbit_per_s'] is not None:
+            pieces[-1].append((rate['ms'], rate['mbit_per_s'] / 8))
+        elif pieces[-1]:
+            pieces.append([])
+    return [piece for piece in pieces if len(piece) > 1]
+
+
 def progress(what, strips):
     """Throughput over time, a strip for each scheme below the other, with the same axes.
 
@@ -287,6 +298,9 @@ def progress(what, strips):
                 points = [q for a, b, v in parts for q in ((x(a), y(v)), (x(b), y(v)))]
                 p.polyline(points, 'thin c%d' % scheme_index(scheme),
                            '%s, repeat %d' % (scheme, run['repeat']))
+            for piece in limits(run['rates']):
+                p.polyline([(x(ms), y(min(v, ticks[-1]))) for ms, v in piece], 'thin limit',
+                           'repeat %d: limit of the source' % run['repeat'])
         events(p, [run for run, _ in runs], x, top, bottom, width - right)
     bottom = TOP + STRIP * len(strips) - 8
     for t in nice_ticks(end / 1000, 8):

@@ -176,6 +176,7 @@ RUN = Object({
     'quorum': integer, 'skew': LATENCY, 'packets': integer, 'repeated_packets': integer,
     'resent_packets?': integer, 'retries': integer, 'rnr_naks': integer, 'uplink': DEVICE, 'counted': List(DEVICE),
     'counted_bytes': integer, 'cpu_s': CPU, 'cpu_s_per_gb': CPU, 'timeline': growing,
+    'rates?': List(Object({'ms!': number, 'mbit_per_s': number, 'cuts': integer, 'cause': text, 'node': text})),
     'lost': List(Object({'host!': text, 'why': text, 'after_ms': number})),
     'replicas': List(Object({'host!': text, 'bytes_ok': integer, 'first_bad': integer,
                                 'why?': text, 'confirmed': LATENCY, 'arrived': LATENCY,

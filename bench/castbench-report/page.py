@@ -406,7 +406,8 @@ class Section:
                 tag('div', progress('throughput over time, by scheme', strips), 'scroll'),
                 paragraph('Of blocks that all replicas have. All repeats of a scheme are in one '
                           'strip; red marks are receivers that were lost, and runs that failed, grey '
-                          'ones events that were asked for.', 'muted')]
+                          'ones events that were asked for. Dashed lines: to what the source was slowed '
+                          'down because of congestion, in bytes of Ethernet frames, cut off at the top.', 'muted')]
 
     def events(self, block):
         """Members that came and went, as castbench --event had it."""

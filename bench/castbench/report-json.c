@@ -251,6 +251,30 @@ replica(const struct replica *r, const struct run_result *result, const struct r
     return o;
 }
 
+/* Of each sample of the timeline; nothing if nobody has answered. */
+static json_t *
+rates(const struct run_result *r)
+{
+    json_t *list = array();
+
+    for (unsigned i = 0; i < r->n_samples; i++) {
+        const struct rate_sample *s = &r->samples[i].rate;
+        json_t *o;
+
+        if (!s->known) {
+            continue;
+        }
+        o = object();
+        set(o, "ms", count(r->samples[i].ms));
+        set(o, "mbit_per_s", s->rate ? number((double) s->rate / 1e6) : json_null());
+        set(o, "cuts", count(s->n_cuts));
+        set(o, "cause", s->cause[0] ? text(s->cause) : json_null());
+        set(o, "node", s->node[0] ? text(s->node) : json_null());
+        append(list, o);
+    }
+    return list;
+}
+
 static void
 set_lists(json_t *o, const struct run_options *options, const struct run_result *r)
 {
@@ -273,6 +297,7 @@ set_lists(json_t *o, const struct run_options *options, const struct run_result 
         append(replicas, replica(&r->replicas[i], r, options));
     }
     set(o, "timeline", timeline);
+    set(o, "rates", rates(r));
     set(o, "lost", lost);
     set(o, "replicas", replicas);
     if (options->n_events) {

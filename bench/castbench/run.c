@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bench/castbench/agent.h"
 #include "bench/castbench/interrupt.h"
 #include "bench/castbench/live.h"
 #include "bench/castbench/run-private.h"
@@ -44,6 +45,7 @@ struct parent {
     bool sampling;
     unsigned long before; /* blocks completed before the transfer. */
     struct sampler sampler;
+    struct agent agent;
     unsigned long shown; /* last progress on the terminal. */
 };
 
@@ -119,6 +121,24 @@ look_for_lost(struct parent *p, uint64_t until)
     }
 }
 
+static void
+show_sample(const struct sample *s, uint32_t since)
+{
+    const struct rate_sample *r = &s->rate;
+
+    printf(" %8.3f s %12" PRIu64 " bytes %10.2f MB/s", s->ms / 1e3, s->bytes,
+           (double) s->bytes / 1e3 / (s->ms - since));
+    if (r->rate) {
+        printf("  rate %.2f Mbit/s", (double) r->rate / 1e6);
+    }
+    if (r->n_cuts) {
+        printf("  %" PRIu64 " cuts, %s%s%s", r->n_cuts, r->cause, r->node[0] ? " of " : "",
+               r->node);
+    }
+    putchar('\n');
+    fflush(stdout);
+}
+
 /* Notes how far the transfer is, at its 'end' for the last time. */
 static void
 sample(struct parent *p, bool end)
@@ -129,12 +149,13 @@ sample(struct parent *p, bool end)
     uint64_t total = content_bytes(&p->run.shared->content, o->warmup, o->warmup + n);
     uint64_t ms = (now_ns() - p->started) / NS_PER_MS;
     uint32_t since = r->n_samples ? r->samples[r->n_samples - 1].ms : 0;
-    const struct sample *s = (end ? sampler_end : sampler_add)(&p->sampler, ms, total);
+    struct sample *s = (end ? sampler_end : sampler_add)(&p->sampler, ms, total);
 
+    if (s) {
+        agent_ask(&p->agent, &s->rate);
+    }
     if (s && o->show_interval && s->ms > since) {
-        printf(" %8.3f s %12" PRIu64 " bytes %10.2f MB/s\n", s->ms / 1e3, s->bytes,
-               (double) s->bytes / 1e3 / (s->ms - since));
-        fflush(stdout);
+        show_sample(s, since);
     }
 }
 
@@ -239,6 +260,7 @@ work(struct parent *p)
     if (!watch_groups(p) || !machine_count_read(&o->counted, &before, r->error, sizeof r->error)) {
         return false;
     }
+    agent_open(&p->agent, o);
     p->before = atomic_load(&p->run.shared->completed);
     p->started = now_ns();
     p->sampling = true;
@@ -249,6 +271,7 @@ work(struct parent *p)
     bool ok = turn(p, 0, 1 + p->n_initial);
     p->sampling = false;
     sample(p, true);
+    agent_close(&p->agent);
     if (!ok) {
         look_for_lost(p, now_ns() + WAIT_REASON);
         return false;

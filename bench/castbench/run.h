@@ -106,9 +106,19 @@ struct lost {
     unsigned long after_ms; /* since the transfer began. */
 };
 
+/* What the source's agent says of the rate of the run's flows. */
+struct rate_sample {
+    bool known;      /* the agent was asked, and has answered. */
+    uint64_t rate;   /* the lowest, bit/s of Ethernet frames; 0: none is limited. */
+    uint64_t n_cuts; /* since the sample before. */
+    char cause[16];  /* of the newest cut of all, as the agent says it; empty: there was none. */
+    char node[64];   /* who caused it; empty: that is not known. */
+};
+
 struct sample {
     uint32_t ms;    /* since the transfer began. */
     uint64_t bytes; /* of blocks that all replicas got since the sample before. */
+    struct rate_sample rate;
 };
 
 enum outcome {

@@ -14,13 +14,16 @@ sampler_init(struct sampler *s, struct run_result *result, unsigned interval_ms)
     result->n_samples = 0;
 }
 
-/* The bytes of a dropped sample go to the one behind it. */
+/* Bytes and cuts of a dropped sample go to the one behind it. */
 static void
 drop_every_second(struct run_result *r)
 {
     for (unsigned i = 0; i + 1 < r->n_samples; i += 2) {
-        r->samples[i / 2] = (struct sample){.ms = r->samples[i + 1].ms,
-                                            .bytes = r->samples[i].bytes + r->samples[i + 1].bytes};
+        struct sample both = r->samples[i + 1];
+
+        both.bytes += r->samples[i].bytes;
+        both.rate.n_cuts += r->samples[i].rate.n_cuts;
+        r->samples[i / 2] = both;
     }
     r->n_samples /= 2;
 }
@@ -43,7 +46,7 @@ make_room(struct sampler *s)
     }
 }
 
-static const struct sample *
+static struct sample *
 append(struct sampler *s, uint64_t ms, uint64_t total)
 {
     struct sample *sample = &s->result->samples[s->result->n_samples++];
@@ -54,14 +57,14 @@ append(struct sampler *s, uint64_t ms, uint64_t total)
     return sample;
 }
 
-const struct sample *
+struct sample *
 sampler_add(struct sampler *s, uint64_t ms, uint64_t total)
 {
     make_room(s);
     return ms >= s->next_ms ? append(s, ms, total) : NULL;
 }
 
-const struct sample *
+struct sample *
 sampler_end(struct sampler *s, uint64_t ms, uint64_t total)
 {
     make_room(s);

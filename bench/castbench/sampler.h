@@ -17,10 +17,11 @@ struct sampler {
 
 void sampler_init(struct sampler *, struct run_result *, unsigned interval_ms);
 
-/* Notes that 'total' bytes were written by 'ms' since the transfer began.  NULL: no sample yet. */
-const struct sample *sampler_add(struct sampler *, uint64_t ms, uint64_t total);
+/* Notes that 'total' bytes were written by 'ms' since the transfer began.  NULL: no sample yet.  The
+ * caller fills in its rate. */
+struct sample *sampler_add(struct sampler *, uint64_t ms, uint64_t total);
 
 /* Adds the last sample, whether it is due or not.  NULL: nothing has come since the one before. */
-const struct sample *sampler_end(struct sampler *, uint64_t ms, uint64_t total);
+struct sample *sampler_end(struct sampler *, uint64_t ms, uint64_t total);
 
 #endif /* bench/castbench/sampler.h */

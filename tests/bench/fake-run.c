@@ -3,7 +3,8 @@
  * Stands in for bench/castbench/run.c: castbench with runs that are made up, and need neither RDMA
  * nor time.
  *
- * CASTBENCH_FAKE says how each run ends, a word per run, of which the last one stays: ok; lost (the
+ * CASTBENCH_FAKE says how each run ends, a word per run, of which the last one stays: ok; slowed (as
+ * ok, after the source's agent has slowed it down, and let it go again); lost (the
  * last receiver was); wrong (its bytes are); died (not complete); none (no run is possible); stop
  * (as ok, after a SIGTERM).
  */
@@ -81,7 +82,19 @@ fill_measured(const struct run_options *o, struct run_result *r)
         d->tx_bytes = r->bytes + 1;
         d->tx_packets = r->packets;
     }
-    r->samples[r->n_samples++] = (struct sample){500, r->bytes};
+    r->samples[r->n_samples++] = (struct sample){.ms = 500, .bytes = r->bytes};
+}
+
+static void
+slow_down(struct run_result *r)
+{
+    const struct rate_sample slowed = {
+        .known = true, .rate = 12500000, .n_cuts = 2, .cause = "fast-cnp", .node = "n4"};
+    uint64_t half = r->bytes / 2;
+
+    r->samples[0] = (struct sample){250, half, slowed};
+    r->samples[1] = (struct sample){500, r->bytes - half, {.known = true, .cause = "cnp"}};
+    r->n_samples = 2;
 }
 
 /* The last receiver has but half of its bytes. */
@@ -157,6 +170,9 @@ bench_run(const struct run_options *o, struct run_result *r)
     fill_measured(o, r);
     if (o->n_events) {
         fill_events(o, r, lives);
+    }
+    if (is(i, "slowed")) {
+        slow_down(r);
     }
     if (is(i, "lost") || is(i, "wrong")) {
         spoil(o, r, is(i, "lost"));

@@ -354,6 +354,24 @@ def condition_units(w):
         'must not: see below'))
 
 
+def slowed(w):
+    """To what the source was slowed down is drawn where it was, and nowhere else."""
+    value = small(schemes=('mcast',), repeats=1)
+
+    def drawn():
+        svg = pictures(w.page(value), 'throughput over time')[0]
+        return [p.get('d') for p in svg.iter('path') if p.get('class') == 'thin limit']
+    equal('never', drawn(), [])
+    run = value['runs'][-1]         # of the most replicas.
+    run['rates'] = [
+        {'ms': ms, 'mbit_per_s': rate, 'cuts': 0, 'cause': None, 'node': None}
+        for ms, rate in ((1, None), (2, 1e6), (3, 80), (4, None), (5, 8), (6, None))]
+    equal('limits', charts.limits(run['rates']), [[(2, 125000), (3, 10)]])
+    line, = drawn()
+    points = [tuple(map(float, p.split(','))) for p in line[1:].split('L')]
+    check(len(points) == 2 and points[0][0] < points[1][0] and points[0][1] < points[1][1], '%r', points)
+
+
 def speeds(_):
     """Throughput from the samples: bytes are of each interval."""
     equal('speeds', charts.speeds([[10, 5000], [20, 1000], [20, 500], [40, 0]], 3),

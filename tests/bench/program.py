@@ -199,6 +199,16 @@ def outcomes(w):
     equal('table', (p.returncode, p.stderr), (2, 'castbench: standard output: write error\n'))
 
 
+def rates(w):
+    """What the source's agent says of rate and cuts; nothing, if it was not asked."""
+    fake(w, 'slowed', '--json', 'x.json')
+    run = document.load(w.file('x.json')).data['runs'][0]
+    equal('rates', [tuple(r.values()) for r in run['rates']],
+          [(250, 12.5, 2, 'fast-cnp', 'n4'), (500, None, 0, 'cnp', None)])
+    fake(w, 'ok', '--json', 'x.json')
+    equal('without answers', document.load(w.file('x.json')).data['runs'][0]['rates'], [])
+
+
 def events(w):
     """A run with events: table, JSON, and that of a run without, which has nothing of it."""
     asked = '1.2:kill:a,0:join:b,1.5:start:a'

@@ -352,7 +352,9 @@ END_TEST
 START_TEST(goodput)
     {
         struct run_result *r = run_result_new();
-        static const struct sample samples[] = {{500, 1000000}, {1000, 3000000}, {2500, 3000000}};
+        static const struct sample samples[] = {{.ms = 500, .bytes = 1000000},
+                                                {.ms = 1000, .bytes = 3000000},
+                                                {.ms = 2500, .bytes = 3000000}};
 
         ck_assert(r);
         ck_assert(isnan(goodput_of_second(r, 0)));
