@@ -72,14 +72,15 @@ def read_pcap(path):
         ofs += 16 + caplen
 
 
-def icrc(ip):
-    """ICRC of an IPv6 RoCE packet without its last four bytes, as on the wire."""
+def icrc(ip, udp=IP6):
+    """ICRC of an IPv6 RoCE packet without its last four bytes, as on the wire.  'udp': where its UDP
+    header is."""
     masked = bytearray(ip)
     masked[0] |= 0x0f
     masked[1:4] = b'\xff\xff\xff'        # traffic class, flow label
     masked[7] = 0xff                     # hop limit
-    masked[IP6 + 6:IP6 + 8] = b'\xff\xff'  # UDP checksum
-    masked[IP6 + UDP + 4] = 0xff         # FECN, BECN, reserved
+    masked[udp + 6:udp + 8] = b'\xff\xff'  # UDP checksum
+    masked[udp + UDP + 4] = 0xff         # FECN, BECN, reserved
     return struct.pack('<I', zlib.crc32(b'\xff' * 8 + masked))
 
 
