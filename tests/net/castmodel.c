@@ -29,6 +29,8 @@ static const char usage[] =
     "      --op NAME          write (default), write_imm, send or send_imm\n"
     "      --gap USEC         between packets of a connection (default 0)\n"
     "      --ecn              packets say ECT(0), not Not-ECT\n"
+    "      --cnp USEC         receivers answer CE with a CNP, at most one in this time, as a NIC does\n"
+    "      --obey USEC        a CNP halves the source's speed, at most once in this time, as a NIC does\n"
     "      --seed N           of the bytes (default 1)\n"
     "      --late R1,...      receivers that join the group on SIGUSR1 only\n"
     "      --silent R1,...    receivers that take nothing more from SIGUSR1 on\n"
@@ -52,6 +54,7 @@ print_endpoint(const struct rc_endpoint *ep, uint64_t n_stray)
            info.n_requests, info.n_duplicates, info.n_ahead);
     printf("\"acks\": %" PRIu64 ", \"naks\": %" PRIu64 ", \"sent\": %" PRIu64 ", ", info.n_acks,
            info.n_naks, info.n_sent);
+    printf("\"cnps\": %" PRIu64 ", \"cnps_made\": %" PRIu64 ", ", info.n_cnps, info.n_cnps_made);
     printf("\"retries\": %" PRIu64 ", \"responses\": %" PRIu64 ", ", info.n_retries,
            info.n_responses);
     printf("\"dropped\": %" PRIu64 ", \"wrong_source\": %" PRIu64 ", \"stray\": %" PRIu64 "}",
@@ -155,6 +158,8 @@ parse_options(struct model_options *o, int argc, char *argv[])
         OPT_REFUSE,
         OPT_TIMEOUT,
         OPT_ECN,
+        OPT_CNP,
+        OPT_OBEY,
         OPT_VERSION
     };
     static const struct option longs[] = {
@@ -167,6 +172,8 @@ parse_options(struct model_options *o, int argc, char *argv[])
         {"mtu", required_argument, NULL, 'm'},
         {"op", required_argument, NULL, OPT_OP},
         {"gap", required_argument, NULL, OPT_GAP},
+        {"cnp", required_argument, NULL, OPT_CNP},
+        {"obey", required_argument, NULL, OPT_OBEY},
         {"seed", required_argument, NULL, OPT_SEED},
         {"late", required_argument, NULL, OPT_LATE},
         {"silent", required_argument, NULL, OPT_SILENT},
@@ -197,6 +204,8 @@ parse_options(struct model_options *o, int argc, char *argv[])
         case OPT_REFUSE: names(&o->refuse, "--refuse: too many, from", optarg); break;
         case OPT_TIMEOUT: o->timeout = (unsigned) number("--timeout", optarg, 1, 3600); break;
         case OPT_ECN: o->ecn = true; break;
+        case OPT_OBEY: o->obey_usec = (uint32_t) number("--obey", optarg, 1, 1000000); break;
+        case OPT_CNP: o->cnp_usec = (uint32_t) number("--cnp", optarg, 1, 1000000); break;
         case OPT_VERSION: printf(ROCECAST_VERSION_LINE, "castmodel"); exit(0);
         default: fputs(usage, stderr); exit(EXIT_USAGE);
         }

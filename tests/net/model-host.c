@@ -59,6 +59,7 @@ model_host_open(struct model_host *h, const struct in6_addr *address)
     }
     /* RoCE has UDP checksum 0, which a socket does not take in IPv6 unless told to. */
     if (setsockopt(h->rx_fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size)
+        || setsockopt(h->rx_fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &on, sizeof on)
         || setsockopt(h->rx_fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, &on, sizeof on)) {
         int error = errno;
         model_host_close(h);
@@ -152,11 +153,25 @@ model_host_remove(struct model_host *h, uint32_t qpn)
     }
 }
 
+/* The traffic class that a datagram came with. */
+static uint8_t
+traffic_class(struct msghdr *message)
+{
+    int tc = 0;
+
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+        if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+            memcpy(&tc, CMSG_DATA(c), sizeof tc);
+        }
+    }
+    return (uint8_t) tc;
+}
+
 /* A datagram whose payload is at ip + HEADERS_LEN.  Puts the headers that the kernel took off in
- * front of it: the checksum is checked, and traffic class, flow label and hop limit are nothing to
- * an endpoint or its ICRC. */
+ * front of it: the checksum is checked, and flow label and hop limit are nothing to an endpoint or
+ * its ICRC. */
 static void
-datagram_input(struct model_host *h, uint8_t *ip, size_t payload_len,
+datagram_input(struct model_host *h, uint8_t *ip, size_t payload_len, uint8_t tc,
                const struct sockaddr_in6 *from, uint64_t now)
 {
     struct ip6_hdr_wire *hdr = (struct ip6_hdr_wire *) ip;
@@ -165,7 +180,7 @@ datagram_input(struct model_host *h, uint8_t *ip, size_t payload_len,
     be16_t udp_len = be16_put((uint16_t) (sizeof *udp + payload_len));
 
     memset(ip, 0, HEADERS_LEN);
-    ip6_set_vtf(hdr, 0, 0);
+    ip6_set_vtf(hdr, tc, 0);
     hdr->plen = udp_len;
     hdr->nh = IP6_NH_UDP;
     hdr->src = from->sin6_addr;
@@ -188,6 +203,7 @@ void
 model_host_receive(struct model_host *h, uint64_t now)
 {
     static uint8_t packets[BATCH][RC_MAX_PACKET];
+    char control[BATCH][CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
     struct sockaddr_in6 from[BATCH];
     struct iovec iov[BATCH];
     struct mmsghdr messages[BATCH];
@@ -201,11 +217,14 @@ model_host_receive(struct model_host *h, uint64_t now)
                 .msg_namelen = sizeof from[i],
                 .msg_iov = &iov[i],
                 .msg_iovlen = 1,
+                .msg_control = control[i],
+                .msg_controllen = sizeof control[i],
             };
         }
         n = recvmmsg(h->rx_fd, messages, BATCH, 0, NULL);
         for (int i = 0; i < n; i++) {
-            datagram_input(h, packets[i], messages[i].msg_len, &from[i], now);
+            datagram_input(h, packets[i], messages[i].msg_len, traffic_class(&messages[i].msg_hdr),
+                           &from[i], now);
         }
     } while (n == BATCH);
 }

@@ -133,6 +133,7 @@ add_lane(struct model_run *r, const struct in6_addr *peer, uint32_t dest_qpn)
     config.peer = *peer;
     config.qpn = source_qpn(r->n_lanes++);
     config.dest_qpn = dest_qpn;
+    config.obey_usec = r->options.obey_usec;
     lane->ep = model_host_add(&r->source, config, lane_complete, lane);
 }
 
@@ -145,6 +146,7 @@ add_receiver(struct model_run *r, unsigned i, const struct in6_addr *peer, uint3
     config.peer = *peer;
     config.qpn = receiver_qpn(i);
     config.dest_qpn = dest_qpn;
+    config.cnp_usec = r->options.cnp_usec;
     config.region = receiver->region;
     config.region_len = r->content.region_len;
     config.va = receiver_va(i);

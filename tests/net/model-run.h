@@ -34,6 +34,8 @@ struct model_options {
     enum rc_op op;
     uint64_t gap;
     bool ecn;
+    uint32_t obey_usec; /* of the source: rc_config's. */
+    uint32_t cnp_usec;  /* of receivers: a CNP at most once in this time; 0: none make CNPs. */
     uint64_t seed;
     unsigned timeout;
 };
