@@ -3,9 +3,11 @@
  * Flows that leave at a rate each.
  *
  * Theory of operation.  A flow has a token bucket, kept as the time 'next' at which its next packet
- * may leave.  A packet of S bytes moves it on by S * 8 / R, from no earlier than now - burst.  So a
- * caller that comes late makes up for at most the burst, and no more than burst * R / (S * 8) + 1
- * packets leave at once.  The remainder of the division is kept, so a rate is exact over any time.
+ * may leave.  A packet of S bytes moves it on by S * 8 / R, from no earlier than now - burst, and no
+ * more than burst * R / (S * 8) + 1 packets leave at once.  The burst is small for a flow that had
+ * nothing to send.  For packets that wait it is longer, since then it is the caller that is late: on a
+ * machine whose timers are some milliseconds late a flow would otherwise have less than its rate,
+ * whatever that is.  The remainder of the division is kept, so a rate is exact over any time.
  *
  * The order inside a flow is that in which its sender has sent last.  An RC requester sends PSNs in
  * order, and goes back to a PSN after a NAK or a time-out; then it sends everything from there on
@@ -35,6 +37,8 @@
 
 #define NSEC_PER_USEC 1000
 #define NSEC_PER_SEC  UINT64_C(1000000000)
+
+#define SAVED_MAX     2 /* packets. */
 
 static uint64_t
 max_u64(uint64_t a, uint64_t b)
@@ -84,13 +88,13 @@ may_come_again(const struct bth *bth)
 
 /* A packet of 'frame' bytes leaves: 'next' moves on. */
 static void
-charge(struct pacer_flow *flow, uint32_t frame, uint64_t now)
+charge(struct pacer_flow *flow, uint32_t frame, unsigned max_saved, uint64_t now)
 {
     if (!flow->rate) {
         return;
     }
     uint64_t work = (uint64_t) frame * 8 * NSEC_PER_SEC; /* in units of 1/R nanoseconds. */
-    uint64_t burst = max_u64(2 * work / flow->rate, PACER_BURST_USEC * NSEC_PER_USEC);
+    uint64_t burst = max_u64(max_saved * work / flow->rate, PACER_BURST_USEC * NSEC_PER_USEC);
     uint64_t now_nsec = now * NSEC_PER_USEC;
 
     if (flow->next + burst < now_nsec) {
@@ -201,7 +205,7 @@ pacer_put(struct pacer *pacer, struct pacer_flow *flow, struct packet *p, uint32
 void
 pacer_sent(struct pacer_flow *flow, uint32_t frame, uint64_t now)
 {
-    charge(flow, frame, now);
+    charge(flow, frame, SAVED_MAX, now);
 }
 
 void
@@ -258,7 +262,7 @@ pacer_get(struct pacer *pacer, uint64_t now, struct pacer_flow **flowp)
     p->next = NULL;
     flow->n--;
     pacer->n_waiting--;
-    charge(flow, (uint32_t) packet_size(p) + flow->overhead, now);
+    charge(flow, (uint32_t) packet_size(p) + flow->overhead, PACER_LATE_MAX - 1, now);
     update_deadline(pacer, flow);
     *flowp = flow;
     return p;

@@ -23,7 +23,10 @@
 #include "lib/wire.h"
 
 #define PACER_QUEUE_MAX  129
-#define PACER_BURST_USEC 100 /* a late wake-up of this much is made up for, and two packets. */
+/* What a flow may save up that had nothing to send: so much time, or two packets. */
+#define PACER_BURST_USEC 100
+/* A wake-up that is late is made up for with so many packets at once. */
+#define PACER_LATE_MAX   16
 
 struct pacer_flow; /* below. */
 

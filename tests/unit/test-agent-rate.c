@@ -268,10 +268,11 @@ END_TEST
 /* A group that closes while packets of it wait keeps them, and a rate outlives that. */
 START_TEST(closes_while_paced)
     {
+        enum { N = 2 * PACER_LATE_MAX };
         struct fixture *f = rate_agent();
 
         cnp(f);
-        for (unsigned i = 0; i < 4; i++) {
+        for (unsigned i = 0; i < N; i++) {
             agent_write(f, START + i);
         }
         f->config.trees[0].open = false;
@@ -282,19 +283,19 @@ START_TEST(closes_while_paced)
             srcagent_class.timer(f->node, f->now);
         }
         ck_assert_uint_eq(f->n_frames, 0);
-        agent_write(f, START + 4);
-        ck_assert_uint_eq(n_waiting(f), 4);
+        agent_write(f, START + N);
+        ck_assert_uint_eq(n_waiting(f), N);
         f->config.trees[0].open = true;
         f->n_frames = 0;
         fixture_configure(f);
         ck_assert_uint_ge(f->n_frames, 1); /* its turn is past. */
-        ck_assert_uint_lt(f->n_frames, 4);
+        ck_assert_uint_le(f->n_frames, PACER_LATE_MAX);
         uint32_t psn = (START + 1) & PSN_MASK;
         for (;;) {
             for (size_t i = 0; i < f->n_frames; i++, psn = (psn + 1) & PSN_MASK) {
                 ck_assert_uint_eq(agent_psn(f, i), psn);
             }
-            if (psn == ((START + 5) & PSN_MASK)) {
+            if (psn == ((START + N + 1) & PSN_MASK)) {
                 break;
             }
             next_frames(f);

@@ -130,16 +130,16 @@ START_TEST(sent_past_the_queue)
     }
 END_TEST
 
-/* Late by any time: two packets, or PACER_BURST_USEC, and the one that is due. */
+/* Late by any time: PACER_LATE_MAX packets, or what PACER_BURST_USEC are, and the one that is due. */
 START_TEST(late_wake_up)
     {
         static const struct {
             uint64_t rate; /* packets a second. */
             uint64_t late; /* microseconds. */
             unsigned n;    /* that leave at once. */
-        } cases[] = {{100, 0, 1},       {100, 9999, 1},     {100, 10000, 2},
-                     {100, 20000, 3},   {100, SEC, 3},      {100000, 50, 6},
-                     {100000, 100, 11}, {100000, 5000, 11}, {100000, SEC, 11}};
+        } cases[] = {{100, 0, 1},       {100, 9999, 1},   {100, 10000, 2},   {100, 20000, 3},
+                     {100, SEC, 16},    {100000, 50, 6},  {100000, 100, 11}, {100000, 5000, 16},
+                     {100000, SEC, 16}, {500000, SEC, 51}};
 
         pacer_set_rate(&pacer, &flows[0], 8 * FRAME * cases[_i].rate, T0);
         put_range(&flows[0], 1, 100);
@@ -331,7 +331,7 @@ START_TEST(remove_frees)
         ck_assert_uint_eq(pacer.n_waiting, 50);
         ck_assert_uint_eq(flows[0].rate, 0);
         ck_assert_ptr_eq(flows[0].owner, &flows[0]);
-        ck_assert_uint_eq(get_all(T0 + 100 * SEC), 3);
+        ck_assert_uint_eq(get_all(T0 + 100 * SEC), PACER_LATE_MAX);
     }
 END_TEST
 
@@ -344,7 +344,7 @@ pacer_suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, spacing_is_exact, 0, 4);
     tcase_add_test(tc, sent_past_the_queue);
-    tcase_add_loop_test(tc, late_wake_up, 0, 9);
+    tcase_add_loop_test(tc, late_wake_up, 0, 10);
     tcase_add_loop_test(tc, sender_goes_back, 0, 9);
     tcase_add_test(tc, going_back_keeps_the_time);
     tcase_add_loop_test(tc, others_do_not_come_again, 0, 4);
