@@ -101,9 +101,9 @@ struct rc_endpoint {
 
     /* Congestion. */
     uint64_t n_ce, n_cnps_made, n_cnps;
-    uint64_t next_cnp; /* none is made before. */
-    uint64_t gap_usec; /* not below that of 'config'. */
-    uint64_t slowed_at;
+    uint64_t next_cnp;   /* none is made before. */
+    uint64_t gap_usec;   /* not below that of 'config'. */
+    uint64_t changed_at; /* it did last. */
 };
 
 static struct wqe *
@@ -402,12 +402,13 @@ is_cnp(const struct rc_endpoint *ep, const uint8_t *bytes, size_t len)
            && be24_get(bth->dest_qp) == ep->config.qpn && icrc_ok(bytes, covered);
 }
 
+/* One step in a time, and none while nothing is sent. */
 static void
 grow_faster(struct rc_endpoint *ep, uint64_t now)
 {
-    while (ep->gap_usec > ep->config.gap_usec && now - ep->slowed_at >= ep->config.obey_usec) {
+    if (ep->gap_usec > ep->config.gap_usec && now - ep->changed_at >= ep->config.obey_usec) {
         ep->gap_usec -= (ep->gap_usec + 7) / 8;
-        ep->slowed_at += ep->config.obey_usec;
+        ep->changed_at = now;
     }
     if (ep->gap_usec < ep->config.gap_usec) {
         ep->gap_usec = ep->config.gap_usec;
@@ -418,10 +419,9 @@ static void
 cnp_input(struct rc_endpoint *ep, uint64_t now)
 {
     ep->n_cnps++;
-    if (ep->config.obey_usec && now - ep->slowed_at >= ep->config.obey_usec) {
-        grow_faster(ep, now);
+    if (ep->config.obey_usec) {
         ep->gap_usec = ep->gap_usec < MAX_GAP_USEC / 2 ? 2 * ep->gap_usec + 1 : MAX_GAP_USEC;
-        ep->slowed_at = now;
+        ep->changed_at = now;
     }
 }
 

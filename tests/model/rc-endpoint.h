@@ -84,8 +84,8 @@ struct rc_config {
     bool ecn;              /* packets say ECT(0), not Not-ECT. */
     /* A request that comes with CE draws a CNP, at most one in this time; 0: never. */
     uint32_t cnp_usec;
-    /* A CNP halves the speed, at most once in this time, in which it grows by an eighth when none
-     * comes; 0: it means nothing. */
+    /* A CNP halves the speed, which grows by an eighth in each such time without one; 0: it means
+     * nothing. */
     uint32_t obey_usec;
     /* Region that WRITEs reach; length 0: none. */
     uint8_t *region;
