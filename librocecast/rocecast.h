@@ -243,8 +243,8 @@ rocecast_device_open(struct rocecast *, const char *host, int timeout_ms, struct
 /* Takes an RC QP from any state to INIT, through RESET. */
 int rocecast_qp_init(struct ibv_qp *, enum rocecast_role);
 /* Do QPs that are connected from now on say that they are capable of ECN?  'on' is 0 (at first:
- * Not-ECT) or 1 (ECT(0)).  For endpoints that answer marks with CNPs and slow down for CNPs: in a
- * group no CNP reaches the source. */
+ * Not-ECT) or 1 (ECT(0)).  With it a congested queue on the way marks packets, where it would drop
+ * them otherwise; receivers' edges and the source's agent do the rest (docs/congestion.md). */
 int rocecast_qp_set_ecn(struct rocecast_group *, int on);
 /* Takes the QP from INIT to RTS, with the group as its peer. */
 int rocecast_qp_connect(struct rocecast_group *, const char *host, struct ibv_qp *,
