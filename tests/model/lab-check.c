@@ -288,8 +288,8 @@ static const struct {
     /* A node that was started again learns anew what was sent; a forger names what never was; and
      * who has nothing names any. */
     {DROP_psn_not_sent, LAB_FAULT_RESTART | LAB_FAULT_FORGED | LAB_FAULT_JOIN | LAB_FAULT_KEPT},
-    /* A solicitation to a node that was down is repeated after a second. */
-    {DROP_neigh_queue, LAB_FAULT_RESTART | LAB_FAULT_MODE},
+    /* A solicitation to a node that was down is repeated after a second.  A flow begins at once. */
+    {DROP_neigh_queue, LAB_FAULT_RESTART | LAB_FAULT_MODE | LAB_FAULT_CONGESTION},
     {DROP_icmp_error, LAB_FAULT_MODE},
     {DROP_no_neighbour, LAB_FAULT_RESTART},
     /* An answer to a Proxy that is none any more at an edge whose last receiver has left. */

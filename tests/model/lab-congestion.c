@@ -313,7 +313,7 @@ storm(void *lab_, unsigned station, unsigned unused)
     struct lab *lab = lab_;
 
     (void) unused;
-    if (!lab_is_over(lab)) {
+    if (!lab_is_over(lab) && lab->net.n_storm < lab->congestion.storm_most) {
         send_cnp(lab, station);
         fabric_schedule(&lab->fabric, lab->fabric.now + lab->congestion.storm_usec, storm, station,
                         0);
@@ -335,6 +335,12 @@ static const struct bth *
 bth_of(const uint8_t *frame, const struct parsed *h)
 {
     return (const void *) (frame + h->bth_ofs);
+}
+
+static bool
+is_marked(const uint8_t *frame, const struct parsed *h)
+{
+    return (ip6_tc((const struct ip6_hdr_wire *) (frame + h->ip.ofs)) & ECN_MASK) == ECN_CE;
 }
 
 static bool
@@ -364,6 +370,15 @@ is_told(const struct lab *lab, const uint8_t *frame, const struct parsed *h)
     return false;
 }
 
+/* May CNPs of this node leave together?  They may wait in a queue, or for a neighbour that is not
+ * there; and an agent makes them of Fast CNPs, too. */
+static bool
+may_catch_up(const struct lab *lab, const struct lab_node *n)
+{
+    return n->rated || lab->faults & LAB_FAULT_RESTART
+           || (n == &lab->nodes[lab->agent] && lab->congestion.fast_cnp);
+}
+
 /* A CNP that this node made for what is above it, or forwards. */
 static void
 check_cnp(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struct parsed *h)
@@ -380,15 +395,15 @@ check_cnp(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struc
         return;
     }
     LAB_REQUIRE(lab, epoch < LAB_N_EPOCHS, "%s sends a CNP for QP %x", n->plan->name, qpn);
-    /* In a queue they may catch up with each other; an agent makes them of Fast CNPs, too. */
-    LAB_REQUIRE(
-        lab,
-        n->rated || (n == &lab->nodes[lab->agent] && lab->congestion.fast_cnp) || !c->last_up[epoch]
-            || lab->fabric.now - c->last_up[epoch] >= lab->congestion.window_usec,
-        "%s sends CNPs within %" PRIu64 " us", n->plan->name, lab->fabric.now - c->last_up[epoch]);
+    LAB_REQUIRE(lab,
+                may_catch_up(lab, n) || !c->last_up[epoch]
+                    || lab->fabric.now - c->last_up[epoch] >= lab->congestion.interval_usec,
+                "%s sends CNPs within %" PRIu64 " us", n->plan->name,
+                lab->fabric.now - c->last_up[epoch]);
     c->last_up[epoch] = lab->fabric.now;
     c->n_up++;
-    LAB_REQUIRE(lab, c->n_up <= c->n_in + c->n_ce,
+    /* An agent also tells its host's NIC of its own queue. */
+    LAB_REQUIRE(lab, c->n_up <= c->n_in + c->n_ce || (n->rated && n->plan->role == NODE_AGENT),
                 "%s has sent %" PRIu64 " CNPs: %" PRIu64 " came, %" PRIu64 " copies had CE",
                 n->plan->name, c->n_up, c->n_in, c->n_ce);
 }
@@ -396,8 +411,7 @@ check_cnp(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struc
 static void
 check_data(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struct parsed *h)
 {
-    const struct ip6_hdr_wire *ip = (const void *) (frame + h->ip.ofs);
-    bool marked = (ip6_tc(ip) & ECN_MASK) == ECN_CE;
+    bool marked = is_marked(frame, h);
 
     LAB_REQUIRE(lab, !marked || !lab->congestion.fast_cnp || !is_told(lab, frame, h),
                 "%s sends CE, and the sender takes Fast CNPs", n->plan->name);
@@ -440,9 +454,10 @@ lab_congestion_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame,
 }
 
 void
-lab_congestion_came(struct lab_node *n, const struct parsed *h)
+lab_congestion_came(struct lab_node *n, const uint8_t *frame, const struct parsed *h)
 {
     n->cnps.n_in += h->opcode == ROCE_CNP;
+    n->cnps.n_ce += is_marked(frame, h);
 }
 
 void
@@ -527,7 +542,8 @@ lab_congestion_look(struct lab *lab, struct lab_node *n)
     if (!lab->congestion.on) {
         return;
     }
-    uint64_t n_lost = lab_node_drops(n, DROP_egress_full) + lab_node_drops(n, DROP_egress_red);
+    uint64_t n_lost = lab_node_drops(n, DROP_egress_full) + lab_node_drops(n, DROP_egress_red)
+                      + lab_node_drops(n, DROP_neigh_queue);
 
     if (n_lost > n->cnps.n_lost) {
         lab->fabric.last_loss = lab->fabric.now;

@@ -74,6 +74,7 @@ struct lab_congestion {
      * for the group, another host's are forged. */
     unsigned storm_station;
     uint32_t storm_usec;
+    unsigned storm_most; /* so many in all. */
 };
 
 struct lab_congestion_state {
@@ -89,10 +90,10 @@ struct lab_congestion_state {
 
 /* What a node has to do with CNPs, for checks. */
 struct lab_cnps {
-    uint64_t n_in, n_ce; /* that came; copies to receivers that left with CE. */
+    uint64_t n_in, n_ce; /* that came; frames that came or left with CE. */
     uint64_t n_up;       /* that it made. */
     uint64_t last_up[LAB_N_EPOCHS];
-    uint64_t n_lost; /* frames that its queues dropped. */
+    uint64_t n_lost; /* frames that its queues dropped, those for neighbours included. */
     /* Agent: behind the highest PSN that it sent. */
     psn_t left[LAB_N_EPOCHS];
     bool any_left[LAB_N_EPOCHS];
@@ -123,7 +124,7 @@ bool lab_congestion_timer(struct lab *);
 bool
 lab_congestion_sent(struct lab *, struct lab_node *, const uint8_t *frame, const struct parsed *);
 /* A frame comes to a node. */
-void lab_congestion_came(struct lab_node *, const struct parsed *);
+void lab_congestion_came(struct lab_node *, const uint8_t *frame, const struct parsed *);
 /* A frame comes to a host. */
 void lab_congestion_delivered(struct lab *, unsigned station, const uint8_t *frame,
                               const struct parsed *);

@@ -469,7 +469,7 @@ deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, siz
     LAB_REQUIRE(lab, p, "the pool is empty");
     if (!parse_frame(frame, (uint32_t) len, &h) && h.bth_ofs) {
         lab_event_before(lab, n, frame, &h, &response);
-        lab_congestion_came(n, &h);
+        lab_congestion_came(n, frame, &h);
     }
     n->class->input(n->node, to.port, p, lab->fabric.now);
     note_event(lab, n);

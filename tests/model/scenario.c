@@ -367,6 +367,7 @@ choose_congestion(struct lab *lab)
         unsigned n_stations = lab->n + n_hosts;
 
         c->storm_station = lab_source_station(lab) + 1 + lab_random(lab, n_stations);
+        c->storm_most = 3000;
         c->storm_usec = 20 + lab_random(lab, 1000);
     }
     choose_rates(lab);

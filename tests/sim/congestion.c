@@ -9,6 +9,7 @@
  * a share of what its branch could carry of it.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -522,6 +523,7 @@ storm(const struct cell *c)
     add_flow("h1", "h2");
     g->storm_station = lab_station_of(lab, forged ? "h3" : "r1");
     g->storm_usec = 100;
+    g->storm_most = UINT_MAX;
     go(end);
     struct flow_info flow = group_flow();
     double group = share(0, SEC, end, lab->congestion.line, FRAME);
