@@ -97,6 +97,12 @@ node_base_sid(const void *node, size_t i, struct sid_info *info)
     return sid_table_get(&((const struct node_base *) node)->sids, i, info);
 }
 
+const struct congestion_stats *
+node_base_congestion(const void *node)
+{
+    return node_congestion_stats(((const struct node_base *) node)->congestion);
+}
+
 enum drop_reason
 node_parse(struct rx *rx)
 {

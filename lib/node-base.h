@@ -59,6 +59,7 @@ const uint64_t *node_base_drops(const void *node);
 const struct l3 *node_base_l3(const void *node);
 bool node_base_egress(const void *node, uint16_t port, struct egress_stats *);
 bool node_base_sid(const void *node, size_t i, struct sid_info *);
+const struct congestion_stats *node_base_congestion(const void *node);
 
 /* A received frame on its way. */
 struct rx {

@@ -48,15 +48,6 @@ void node_congestion_trace(struct node_congestion *, uint16_t port, struct packe
 void node_congestion_icmp(struct node_congestion *, const struct packet *, const struct parsed *,
                           uint64_t now);
 
-/* Since the node was created. */
-struct congestion_stats {
-    uint64_t n_fast_cnps;            /* made here. */
-    uint64_t n_too_soon;             /* not made: the flow had one in this interval, */
-    uint64_t n_dst_limit;            /* its sender had enough for other flows, */
-    uint64_t n_node_limit;           /* or this node had made enough. */
-    uint64_t n_unwanted;             /* hosts' messages that they do not understand them. */
-    uint64_t n_traced, n_trace_full; /* frames whose trace got an element here, or had no room. */
-};
 const struct congestion_stats *node_congestion_stats(const struct node_congestion *);
 
 #endif /* lib/node-congestion.h */

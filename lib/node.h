@@ -54,6 +54,16 @@ struct flow_info {
     uint64_t last_depth;       /* bytes in the queue that a trace told of; 0: none did. */
 };
 
+/* What a node has done about congestion, since it was created. */
+struct congestion_stats {
+    uint64_t n_fast_cnps;            /* Fast CNPs that it made. */
+    uint64_t n_too_soon;             /* not made: the flow had one in this interval, */
+    uint64_t n_dst_limit;            /* its sender had enough for other flows, */
+    uint64_t n_node_limit;           /* or this node had made enough. */
+    uint64_t n_unwanted;             /* hosts' messages that they do not understand them. */
+    uint64_t n_traced, n_trace_full; /* frames whose IOAM trace got its element, or had no room. */
+};
+
 struct node_class {
     const char *name;
     enum node_role role; /* as in its row in the registry. */
@@ -89,6 +99,7 @@ struct node_class {
     bool (*branch)(const void *node, size_t i, uint32_t id, struct reverse_branch_info *);
     /* Queue of a port; false: it has none. */
     bool (*egress)(const void *node, uint16_t port, struct egress_stats *);
+    const struct congestion_stats *(*congestion)(const void *node);
     /* Source agent: flows that were told of congestion.  NULL: this node is none. */
     size_t (*n_flows)(const void *node);
     void (*flow)(const void *node, size_t i, struct flow_info *);

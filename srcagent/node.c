@@ -188,6 +188,7 @@ const struct node_class srcagent_class = {
     .drops = node_base_drops,
     .l3 = node_base_l3,
     .egress = node_base_egress,
+    .congestion = node_base_congestion,
     .sid = node_base_sid,
     .n_trees = n_trees,
     .tree = get_tree,

@@ -149,6 +149,7 @@ const struct node_class swedge_class = {
     .drops = node_base_drops,
     .l3 = node_base_l3,
     .egress = node_base_egress,
+    .congestion = node_base_congestion,
     .sid = node_base_sid,
     .n_trees = n_trees,
     .tree = get_tree,

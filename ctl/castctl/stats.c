@@ -177,6 +177,26 @@ print_queues(const struct json *counters)
     print_by_port(counters, "queues", keys);
 }
 
+/* What the node has done about congestion, if anything. */
+static void
+print_congestion(const struct json *counters)
+{
+    static const char *const keys[] = {"fast_cnps", "too_soon", "sender_limit", "node_limit",
+                                       "unwanted",  "traced",   "trace_full",   NULL};
+    const struct json *done = ctl_get(counters, "congestion");
+    struct json *array = json_array_create_empty();
+    bool any = false;
+
+    for (size_t i = 0; done && keys[i]; i++) {
+        any |= ctl_get_int(done, keys[i]) != 0;
+    }
+    if (any) {
+        json_array_add(array, json_deep_clone(done));
+    }
+    ctl_print_table(array, keys, 2);
+    json_destroy(array);
+}
+
 static void
 print_drops(const struct json *counters)
 {
@@ -307,6 +327,7 @@ print_node(const char *name, const struct json *counters)
     print_ports(counters);
     print_impaired(counters);
     print_queues(counters);
+    print_congestion(counters);
     print_drops(counters);
     print_flows(counters);
     for (size_t i = 0; i < groups->n; i++) {

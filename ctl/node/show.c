@@ -245,6 +245,34 @@ flows(const struct node_daemon *d)
     return array;
 }
 
+/* What all workers have done about congestion. */
+static struct json *
+congestion(const struct node_daemon *d)
+{
+    struct json *o = json_object_create();
+    struct congestion_stats sum = {.n_fast_cnps = 0};
+
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        const struct congestion_stats *s = d->class->congestion(d->workers[i]->node);
+
+        sum.n_fast_cnps += s->n_fast_cnps;
+        sum.n_too_soon += s->n_too_soon;
+        sum.n_dst_limit += s->n_dst_limit;
+        sum.n_node_limit += s->n_node_limit;
+        sum.n_unwanted += s->n_unwanted;
+        sum.n_traced += s->n_traced;
+        sum.n_trace_full += s->n_trace_full;
+    }
+    put_int(o, "fast_cnps", sum.n_fast_cnps);
+    put_int(o, "too_soon", sum.n_too_soon);
+    put_int(o, "sender_limit", sum.n_dst_limit);
+    put_int(o, "node_limit", sum.n_node_limit);
+    put_int(o, "unwanted", sum.n_unwanted);
+    put_int(o, "traced", sum.n_traced);
+    put_int(o, "trace_full", sum.n_trace_full);
+    return o;
+}
+
 static struct json *
 counters(const struct node_daemon *d)
 {
@@ -275,6 +303,7 @@ counters(const struct node_daemon *d)
     json_object_put(o, "drops", by_reason);
     json_object_put(o, "impaired", impaired(d));
     json_object_put(o, "queues", queues(d));
+    json_object_put(o, "congestion", congestion(d));
     if (d->class->n_flows) {
         json_object_put(o, "flows", flows(d));
     }
