@@ -371,11 +371,11 @@ is_told(const struct lab *lab, const uint8_t *frame, const struct parsed *h)
 }
 
 /* May CNPs of this node leave together?  They may wait in a queue, or for a neighbour that is not
- * there; and an agent makes them of Fast CNPs, too. */
+ * there, or not known yet; and an agent makes them of Fast CNPs, too. */
 static bool
 may_catch_up(const struct lab *lab, const struct lab_node *n)
 {
-    return n->rated || lab->faults & LAB_FAULT_RESTART
+    return n->rated || n->cnps.n_up < 2 || lab->faults & LAB_FAULT_RESTART
            || (n == &lab->nodes[lab->agent] && lab->congestion.fast_cnp);
 }
 
