@@ -414,7 +414,8 @@ CONFORMANCE = tests/conformance/run$(if $(filter 1,$(V)), -v)
 
 # What both 'make check' and 'make conformance' run: tiers that tests of the draft's requirements are in.
 # castsim takes seeds that are always the same, and others.
-SIM_TIERS = sim-defects='build/tests/castsim --defects' sim-compare='build/tests/castsim $(COMPARE)'
+SIM_TIERS = sim-defects='build/tests/castsim --defects' sim-compare='build/tests/castsim $(COMPARE)' \
+    sim-congestion='build/tests/castsim --congestion'
 ALONE_TIERS = net=tests/net/run ctl=tests/ctl/run api=tests/api/run
 
 # Library and header tests above are evaluated when make starts, hence a second make once the
@@ -465,7 +466,7 @@ endif
 unit: unit-built ## unit tests; SAN=1 for ASan and UBSan
 	$(Q)tests/summary unit=$(B)/tests/unit
 
-.PHONY: sim sim-built sim-defects sim-compare
+.PHONY: sim sim-built sim-defects sim-compare sim-congestion
 sim-built: $(CASTSIM)
 
 SEEDS = 1..500
@@ -480,6 +481,9 @@ sim-defects: sim-built ## castsim finds each known defect
 COMPARE := --compare --policy default --runs 16
 sim-compare: sim-built ## castsim: does the default reach 0.9 of an ideal aggregator's goodput?
 	$(Q)tests/summary sim-compare='$(CASTSIM) $(COMPARE)'
+
+sim-congestion: sim-built ## castsim: does control of congestion reach what docs/simulation.md says?
+	$(Q)tests/summary sim-congestion='$(CASTSIM) --congestion'
 
 .PHONY: perf perf-built
 perf-built: $(DP_PACKETS)
