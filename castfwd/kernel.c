@@ -66,6 +66,22 @@ add_rules(const struct forwarder *f, const struct svec *rules)
     return error;
 }
 
+/* Removes namespaces that are to be added: those of an earlier agent of this node would be refused. */
+static void
+remove_namespaces(const struct forwarder *f, const struct svec *rules)
+{
+    for (size_t i = 0; i < rules->n; i++) {
+        const char *name = strstr(rules->names[i], "ioam namespace add ");
+
+        if (name) {
+            char *command = xasprintf("ioam namespace del %s\n", strrchr(name, ' ') + 1);
+
+            free(run_ip(f, command)); /* mostly there is none. */
+            free(command);
+        }
+    }
+}
+
 /* Removes routes that an earlier agent of this node has made and that are not among the rules. */
 static char *
 remove_routes(const struct forwarder *f, const struct svec *rules)
@@ -135,6 +151,7 @@ kernel_change(struct forwarder *f, const struct svec *rules)
     char *error = run_sysctl(f, &new);
     if (!error) {
         remove_rest(f, rules);
+        remove_namespaces(f, &new);
     }
     error = error ? error : add_rules(f, &new);
     error = error || !first ? error : remove_routes(f, rules);
