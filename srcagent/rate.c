@@ -224,7 +224,8 @@ rate_note(struct srcagent *sa, const struct rx *rx)
 {
     struct rates *r = &sa->rates;
 
-    if (!notes_unicast(r) || !rx->h.bth_ofs) {
+    /* When no more are noted, those that wait are not overtaken. */
+    if (!rx->h.bth_ofs || (!notes_unicast(r) && !r->pacer.n_waiting)) {
         return NULL;
     }
     const struct in6_addr *dst = &rx_ip(rx)->dst;
@@ -233,7 +234,7 @@ rate_note(struct srcagent *sa, const struct rx *rx)
         return NULL;
     }
     struct flow *f = find_unicast(r, dst, dest_qp);
-    if (!f && rx->h.payload_len && (f = place_for(r, dst, dest_qp))) {
+    if (!f && notes_unicast(r) && rx->h.payload_len && (f = place_for(r, dst, dest_qp))) {
         flow_uninit(r, f); /* what it was before. */
         flow_init(f, dst, dest_qp, &r->config.rate);
     }
