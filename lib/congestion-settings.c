@@ -16,7 +16,7 @@ WORDS_DEFINE(fast_cnp_choice, enum fast_cnp_choice, choices);
 bool
 rate_settings_take_fast_cnp(const struct rate_settings *s, bool has_agent)
 {
-    return s->fast_cnp == FAST_CNP_AUTO ? has_agent && s->by != RATE_BY_NONE
+    return s->fast_cnp == FAST_CNP_AUTO ? has_agent && s->by == RATE_BY_AGENT
                                         : s->fast_cnp == FAST_CNP_ON;
 }
 

@@ -31,7 +31,7 @@ struct congestion_settings {
 };
 
 enum fast_cnp_choice {
-    FAST_CNP_AUTO, /* if a source agent limits its rate, or helps its NIC to. */
+    FAST_CNP_AUTO, /* if a source agent limits its rate. */
     FAST_CNP_ON,
     FAST_CNP_OFF,
 };

@@ -245,7 +245,7 @@ const struct ctl_command ctl_congestion_commands[] = {
          | FLAG(OPT_TAKE_FAST_CNP),
      0, host_set, NULL,
      "change who slows down what a host sends when a way is congested, and how: from which rate, and\n"
-     "        down to which; whether that one takes Fast CNPs (auto: if the host has a source agent)"},
+     "        down to which; whether that one takes Fast CNPs (auto: if it is its source agent)"},
     {"link external", "A B off|on", 3, 3, 0, 0, link_external, NULL,
      "the other end of this link is outside of the domain, or not: no Fast CNP passes it"},
     {.name = NULL},

@@ -311,7 +311,8 @@ def nic(lab):
     slows down nothing."""
     group_add('gn', '--timeout', '20', '--cnp', 'nic')
     obeys = ('-n', '20', '--ecn', '--obey', '10000', '--cnp', '10000')
-    with settings(('host', 'set', 'h0'), ('--rate-control', 'nic'), ('--rate-control', 'agent')):
+    with settings(('host', 'set', 'h0'), ('--rate-control', 'nic', '--fast-cnp', 'on'),
+                  ('--rate-control', 'agent', '--fast-cnp', 'auto')):
         for switch, made in (('off', True), ('on', False)):
             castctl('--wait=agents', 'congestion', 'set', '--fast-cnp', switch)
             with no_faults(lab, *SIGNALS), link('n1', 'r1', *CONGESTED):

@@ -119,7 +119,7 @@ static const struct {
     enum fast_cnp_choice choice;
     bool capable;
 } who[] = {
-    {"h0", RATE_BY_AGENT, FAST_CNP_AUTO, true}, {"h0", RATE_BY_NIC, FAST_CNP_AUTO, true},
+    {"h0", RATE_BY_AGENT, FAST_CNP_AUTO, true}, {"h0", RATE_BY_NIC, FAST_CNP_AUTO, false},
     {"h0", RATE_BY_NONE, FAST_CNP_AUTO, false}, {"h0", RATE_BY_NONE, FAST_CNP_ON, true},
     {"h0", RATE_BY_AGENT, FAST_CNP_OFF, false}, {"r1", RATE_BY_AGENT, FAST_CNP_AUTO, false},
     {"r1", RATE_BY_NIC, FAST_CNP_ON, true},
