@@ -126,6 +126,7 @@ node_config_uninit(struct node_config *config)
     }
     free(config->congestion.capable);
     free(config->congestion.trusted);
+    free(config->congestion.queue_rates);
     free(config->trees);
     free(config->sids);
     free(config->routes);

@@ -165,6 +165,12 @@ enum rate_control_by {
 };
 WORDS_DECLARE(rate_control_by, enum rate_control_by);
 
+/* Of the queues of a node, the one that is emptied slowest. */
+struct queue_rate {
+    uint16_t node; /* its id. */
+    uint64_t rate; /* bit/s. */
+};
+
 /* What a node does about congestion (docs/congestion.md). */
 struct congestion_config {
     uint32_t interval_usec; /* N: one cut of a rate, one counted mark of a branch, one Fast CNP of
@@ -182,7 +188,9 @@ struct congestion_config {
     /* Source agent: */
     enum rate_control_by rate_control;
     struct rate_params rate; /* of what its host sends. */
-    uint64_t queue_rate;     /* rate of queues in traces of which nothing is known; 0: none is. */
+    /* Queues in traces: those of other nodes say nothing.  In ascending order. */
+    size_t n_queue_rates;
+    struct queue_rate *queue_rates;
 };
 
 /* What forwards at a node. */

@@ -90,6 +90,7 @@ rate_uninit(struct srcagent *sa)
     pacer_uninit(&r->pacer);
     deadlines_uninit(&r->deadlines);
     free(r->config.trusted);
+    free(r->config.queue_rates);
 }
 
 static void
@@ -107,11 +108,14 @@ rate_configure(struct srcagent *sa, const struct node_config *config, uint64_t n
     size_t n_flows = FLOW_TABLE + sa->trees.n + config->n_trees;
 
     free(r->config.trusted);
+    free(r->config.queue_rates);
     r->config = config->congestion;
     r->config.capable = NULL;
     r->config.n_capable = 0;
     r->config.trusted =
         must_copy(config->congestion.trusted, r->config.n_trusted, sizeof *r->config.trusted);
+    r->config.queue_rates = must_copy(config->congestion.queue_rates, r->config.n_queue_rates,
+                                      sizeof *r->config.queue_rates);
     deadlines_reserve(&r->deadlines, n_flows);
     deadlines_reserve(&r->pacer.deadlines, n_flows);
     if (!controlled || controls(r)) {
@@ -372,18 +376,48 @@ rate_cnp(struct srcagent *sa, struct tree *t, const struct packet *cnp, uint64_t
     return DROP_cnp;
 }
 
-/* What the trace, if there is one, says of the deepest queue on the way. */
+static int
+compare_queue_rates(const void *a, const void *b)
+{
+    return ((const struct queue_rate *) a)->node - ((const struct queue_rate *) b)->node;
+}
+
+/* How fast a node's queue is emptied; 0: nobody knows. */
+static uint64_t
+rate_of_queue(const struct rates *r, uint32_t node_id)
+{
+    struct queue_rate key = {.node = (uint16_t) node_id};
+    const struct queue_rate *found = NULL;
+
+    if (r->config.n_queue_rates && key.node == node_id) {
+        found = bsearch(&key, r->config.queue_rates, r->config.n_queue_rates, sizeof key,
+                        compare_queue_rates);
+    }
+    return found ? found->rate : 0;
+}
+
+/* What the trace, if there is one, says of the queue on the way that takes longest to empty. */
 static struct rate_signal
 fast_cnp_signal(const struct rates *r, const struct fast_cnp *said)
 {
-    struct rate_signal signal = {.cause = RATE_FAST_CNP, .queue_rate = r->config.queue_rate};
+    struct rate_signal signal = {.cause = RATE_FAST_CNP};
     struct ioam_element element;
+    uint64_t longest = 0; /* nanoseconds. */
 
     for (unsigned i = 0; said->trace && ioam_read(said->trace, said->trace_len, i, &element); i++) {
+        uint64_t rate = rate_of_queue(r, element.node_id);
+
         /* UINT32_MAX: the node cannot say. */
-        if (element.queue_bytes != UINT32_MAX && element.queue_bytes >= signal.queue_bytes) {
+        if (!rate || element.queue_bytes == UINT32_MAX) {
+            continue;
+        }
+        uint64_t time = element.queue_bytes * UINT64_C(8000000) / (rate / 1000);
+
+        if (time >= longest) {
+            longest = time;
             signal.has_depth = true;
             signal.queue_bytes = element.queue_bytes;
+            signal.queue_rate = rate;
         }
     }
     return signal;

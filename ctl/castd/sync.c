@@ -534,6 +534,27 @@ remove_orphans(struct castd *c)
 }
 
 static bool
+sync_queue_rates(const struct rrec_node *row, const struct congestion_config *c)
+{
+    size_t n = c->n_queue_rates;
+    int64_t *nodes = xcalloc(n + 1, sizeof *nodes), *rates = xcalloc(n + 1, sizeof *rates);
+    bool same = row->n_queue_rates == n;
+
+    for (size_t i = 0; i < n; i++) {
+        nodes[i] = c->queue_rates[i].node;
+        rates[i] = (int64_t) c->queue_rates[i].rate;
+        same = same && row->key_queue_rates[i] == nodes[i]
+               && row->value_queue_rates[i] == rates[i]; /* both in ascending order. */
+    }
+    if (!same) {
+        rrec_node_set_queue_rates(row, nodes, rates, n);
+    }
+    free(nodes);
+    free(rates);
+    return !same;
+}
+
+static bool
 sync_congestion(const struct rrec_node *row, const struct congestion_config *c)
 {
     const char *rate_control = rate_control_by_name(c->rate_control);
@@ -557,8 +578,7 @@ sync_congestion(const struct rrec_node *row, const struct congestion_config *c)
     }
     SYNC_NUMBER(node, row, line_rate, (int64_t) c->rate.line);
     SYNC_NUMBER(node, row, rate_floor, (int64_t) c->rate.floor);
-    SYNC_NUMBER(node, row, queue_rate, (int64_t) c->queue_rate);
-    return changed;
+    return sync_queue_rates(row, c) || changed;
 }
 
 static bool

@@ -122,7 +122,7 @@ monitor(struct ovsdb_idl *idl, const char *node_name)
         &rrec_node_col_capable,       &rrec_node_col_trusted,
         &rrec_node_col_trace,         &rrec_node_col_rate_control,
         &rrec_node_col_controller,    &rrec_node_col_line_rate,
-        &rrec_node_col_rate_floor,    &rrec_node_col_queue_rate,
+        &rrec_node_col_rate_floor,    &rrec_node_col_queue_rates,
     };
     struct ovsdb_idl_condition own = OVSDB_IDL_CONDITION_INIT(&own);
     struct ovsdb_idl_condition own_keys = OVSDB_IDL_CONDITION_INIT(&own_keys);

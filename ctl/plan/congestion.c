@@ -40,20 +40,41 @@ plan_trusted(const struct plan_topology *t, struct congestion_config *out)
     qsort(out->trusted, out->n_trusted, sizeof *out->trusted, compare_addresses);
 }
 
-/* The lowest rate that a link is made to have; 'otherwise' if there is no lower one. */
+/* The lowest rate of what a node sends to; 0: none of its links has one. */
 static uint64_t
-lowest_rate(const struct plan_topology *t, uint64_t otherwise)
+lowest_rate(const struct plan_topology *t, const char *node)
 {
-    uint64_t lowest = otherwise;
+    uint64_t lowest = 0;
 
     for (size_t i = 0; i < t->n_links; i++) {
-        const uint64_t rates[] = {t->links[i].a_to_b.rate, t->links[i].b_to_a.rate};
+        const struct plan_link *link = &t->links[i];
+        uint64_t rate = !strcmp(link->a, node)   ? link->a_to_b.rate
+                        : !strcmp(link->b, node) ? link->b_to_a.rate
+                                                 : 0;
 
-        for (size_t j = 0; j < ARRAY_SIZE(rates); j++) {
-            lowest = rates[j] ? MIN(lowest, rates[j]) : lowest;
-        }
+        lowest = rate && (!lowest || rate < lowest) ? rate : lowest;
     }
     return lowest;
+}
+
+static int
+compare_queue_rates(const void *a, const void *b)
+{
+    return ((const struct queue_rate *) a)->node - ((const struct queue_rate *) b)->node;
+}
+
+static void
+plan_queue_rates(const struct plan_topology *t, struct congestion_config *out)
+{
+    out->queue_rates = xcalloc(t->n_nodes + 1, sizeof *out->queue_rates);
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        uint64_t rate = lowest_rate(t, t->nodes[i].name);
+
+        if (rate) {
+            out->queue_rates[out->n_queue_rates++] = (struct queue_rate){t->nodes[i].id, rate};
+        }
+    }
+    qsort(out->queue_rates, out->n_queue_rates, sizeof *out->queue_rates, compare_queue_rates);
 }
 
 /* Of several hosts behind one agent, which has one set of parameters, the first by name decides. */
@@ -69,8 +90,9 @@ plan_rate_control(const struct plan_topology *t, const struct plan_node *agent,
             out->rate.controller = host->rate.controller;
             out->rate.line = host->rate.line;
             out->rate.floor = host->rate.floor;
-            out->queue_rate =
-                host->rate.controller == RATE_DEPTH ? lowest_rate(t, host->rate.line) : 0;
+            if (host->rate.controller == RATE_DEPTH) {
+                plan_queue_rates(t, out);
+            }
             return;
         }
     }

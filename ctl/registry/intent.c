@@ -606,6 +606,23 @@ read_set(struct reader *r, const char *column, int64_t value, uint64_t min, uint
 }
 
 static bool
+read_queue_rates(struct reader *r, const struct rrec_node *row, struct congestion_config *c)
+{
+    c->queue_rates = xcalloc(row->n_queue_rates + 1, sizeof *c->queue_rates);
+    c->n_queue_rates = row->n_queue_rates;
+    for (size_t i = 0; i < row->n_queue_rates; i++) { /* the keys of a map are in order. */
+        if (!read_integer(r, "Node.queue_rates", row->key_queue_rates[i], 1, NODE_ID_MAX)
+            || !read_integer(r, "Node.queue_rates", row->value_queue_rates[i], 1000,
+                             (int64_t) MAX_LINE_RATE)) {
+            return false;
+        }
+        c->queue_rates[i] = (struct queue_rate){(uint16_t) row->key_queue_rates[i],
+                                                (uint64_t) row->value_queue_rates[i]};
+    }
+    return true;
+}
+
+static bool
 read_congestion(struct reader *r, const struct rrec_node *row, struct congestion_config *c)
 {
     struct rate_settings rate = {.by = RATE_BY_AGENT};
@@ -618,7 +635,7 @@ read_congestion(struct reader *r, const struct rrec_node *row, struct congestion
         || !read_set(r, "Node.line_rate", row->line_rate, MIN_LINE_RATE, MAX_LINE_RATE,
                      DEFAULT_LINE_RATE, &rate.line)
         || !read_set(r, "Node.rate_floor", row->rate_floor, 1, MAX_LINE_RATE, 0, &rate.floor)
-        || !read_set(r, "Node.queue_rate", row->queue_rate, 1, MAX_LINE_RATE, 0, &c->queue_rate)
+        || !read_queue_rates(r, row, c)
         || !read_addresses(r, "Node.capable", row->capable, row->n_capable, &c->capable,
                            &c->n_capable)
         || !read_addresses(r, "Node.trusted", row->trusted, row->n_trusted, &c->trusted,

@@ -7,6 +7,8 @@ from world import check, check_equal, wait_until
 
 EMPTY = ['set', []]
 
+NO_PAIRS = ['map', []]
+
 
 def of_node(w, node, *columns):
     row = w.db.row('Node', name=node)
@@ -24,8 +26,8 @@ def defaults(w):
                                     'fast_cnp_rate', 'capable', 'trusted', 'trace', 'line_rate'),
                 (10000, False, False, 1000, EMPTY, EMPTY, False, 0))
     check_equal('the agent', of_node(w, 'a0', 'rate_control', 'controller', 'line_rate',
-                                     'rate_floor', 'queue_rate'),
-                ('agent', 'dcqcn', 10**9, 0, 0))
+                                     'rate_floor', 'queue_rates'),
+                ('agent', 'dcqcn', 10**9, 0, NO_PAIRS))
     shown = json.loads(w.castctl('-j congestion'))
     check_equal('shown', {k: shown[k] for k in ('interval_us', 'fast_cnp', 'any_icrc',
                                                 'fast_cnp_rate', 'groups', 'external_links')},
@@ -71,11 +73,12 @@ def hosts(w):
     check_equal('of a switch', w.tree('n1')['rate_floor'], 0)
     w.castctl('host set h0 --rate-control nic --controller depth --line-rate 100M --floor 5M')
     check_equal('the agent', of_node(w, 'a0', 'rate_control', 'controller', 'line_rate',
-                                     'rate_floor', 'queue_rate'),
-                ('nic', 'depth', 10**8, 5 * 10**6, 10**8))
+                                     'rate_floor', 'queue_rates'),
+                ('nic', 'depth', 10**8, 5 * 10**6, NO_PAIRS))
     check_equal('floor', w.tree('a0')['rate_floor'], 5 * 10**6)
     w.castctl('link impair n1 r1 rate=20M')
-    check_equal('rate of queues', of_node(w, 'a0', 'queue_rate'), (2 * 10**7,))
+    check_equal('rates of queues', of_node(w, 'a0', 'queue_rates'),
+                (['map', [[w.db.row('Node', name='n1')['id'], 2 * 10**7]]],))
     w.refused('host set h0 --floor 101M', 2, 'the floor, 101M bit/s, is above the line rate, 100M')
     w.castctl('host set h0 --floor 0')
     check_equal('floor, none', w.tree('a0')['rate_floor'], floor)

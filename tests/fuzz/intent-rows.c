@@ -77,7 +77,6 @@ static const struct column node_columns[] = {
     WORD_COLUMN(rrec_node, controller, " dcqcn depth "),
     RANGE_COLUMN(rrec_node, line_rate, 0, 1000000000000),
     RANGE_COLUMN(rrec_node, rate_floor, 0, 1000000000000),
-    RANGE_COLUMN(rrec_node, queue_rate, 0, 1000000000000),
     END_OF_COLUMNS,
 };
 static const struct column port_columns[] = {

@@ -180,6 +180,12 @@ set_addresses(const struct lab *lab, struct congestion_config *c)
     qsort(c->trusted, c->n_trusted, sizeof *c->trusted, compare_addresses);
 }
 
+static int
+compare_queue_rates(const void *a, const void *b)
+{
+    return ((const struct queue_rate *) a)->node - ((const struct queue_rate *) b)->node;
+}
+
 static void
 init_node(const struct lab *lab, struct congestion_config *c)
 {
@@ -194,7 +200,15 @@ init_node(const struct lab *lab, struct congestion_config *c)
     c->rate.controller = want->controller;
     c->rate.interval_usec = want->interval_usec;
     c->rate.alpha_usec = c->rate.timer_usec = want->interval_usec + want->interval_usec / 10;
-    c->queue_rate = want->queue_rate;
+    c->queue_rates = calloc(lab->n_nodes, sizeof *c->queue_rates);
+    if (!c->queue_rates) {
+        abort();
+    }
+    for (unsigned i = 0; want->queue_rate && i < lab->n_nodes; i++) {
+        c->queue_rates[c->n_queue_rates++] =
+            (struct queue_rate){lab->nodes[i].base.id, want->queue_rate};
+    }
+    qsort(c->queue_rates, c->n_queue_rates, sizeof *c->queue_rates, compare_queue_rates);
     set_addresses(lab, c);
 }
 

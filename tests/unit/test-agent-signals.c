@@ -113,25 +113,31 @@ END_TEST
  * Proves FC-28. */
 START_TEST(slows_down_by_depth)
     {
-        static const uint32_t depths[] = {100, 4000, UINT32_MAX, 30};
+        /* The second one's queue is emptied faster, and of the last one nothing is known. */
+        static const struct queue_rate rates[] = {{7, LINE}, {8, 10 * LINE}};
+        static const struct {
+            uint32_t node_id, depth;
+        } queues[] = {{7, 100}, {8, 30000}, {7, 4000}, {7, UINT32_MAX}, {7, 30}, {9, 100000}};
         struct fixture *f = fast_agent();
         struct fast_cnp said = about_group();
-        uint8_t hbh[IOAM_HBH_LEN(4)], trace_len;
+        uint8_t hbh[IOAM_HBH_LEN(6)], trace_len;
         uint8_t ip[IP6_HDR_LEN + sizeof hbh] = {0};
 
         ip6_build(ip, said.node, star_source, IP6_NH_HOPOPT, sizeof hbh);
-        ioam_build(ip + IP6_HDR_LEN, IP6_NH_NONE, 4);
+        ioam_build(ip + IP6_HDR_LEN, IP6_NH_NONE, 6);
         uint8_t *trace = ioam_find(ip, sizeof ip, &trace_len);
         ck_assert_ptr_nonnull(trace);
-        for (size_t i = 0; i < 4; i++) {
-            const struct ioam_element e = {.node_id = 7, .queue_bytes = depths[i]};
+        for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) {
+            const struct ioam_element e = {.node_id = queues[i].node_id,
+                                           .queue_bytes = queues[i].depth};
             ck_assert_int_eq(ioam_fill(trace, trace_len, &e), IOAM_FILLED);
         }
         said.trace = trace;
         said.trace_len = trace_len;
         f->config.congestion.rate.controller = RATE_DEPTH;
         f->config.congestion.rate.base_usec = 4000;
-        f->config.congestion.queue_rate = LINE;
+        f->config.congestion.queue_rates = must_copy(rates, 2, sizeof *rates);
+        f->config.congestion.n_queue_rates = 2;
         fixture_configure(f);
         feed(f, &said);
         struct flow_info info = agent_flow(f, &star_proxy, STAR_DQPN);

@@ -20,6 +20,7 @@ static struct rrec_sid sid_rows[1];
 static struct rrec_branch branch_rows[2];
 static struct rrec_tree_node tree_rows[1];
 static struct rrec_node node_row;
+static int64_t queue_nodes[2], queue_rates[2];
 
 static struct rrec_port *ports[2];
 static struct rrec_route *routes[2];
@@ -135,7 +136,13 @@ setup(void)
     node_row.controller = STR("depth");
     node_row.line_rate = 100000000;
     node_row.rate_floor = 3000000;
-    node_row.queue_rate = 5000000;
+    node_row.key_queue_rates = queue_nodes;
+    node_row.value_queue_rates = queue_rates;
+    node_row.n_queue_rates = 2;
+    queue_nodes[0] = 3;
+    queue_rates[0] = 5000000;
+    queue_nodes[1] = 0x200;
+    queue_rates[1] = 6000000;
     capable[0] = STR("fd00:1::100");
     capable[1] = STR("fd00:1::2");
     node_row.capable = capable;
@@ -216,7 +223,9 @@ START_TEST(congestion)
         ck_assert_uint_eq(cc->rate.interval_usec, 20000);
         ck_assert_uint_eq(cc->rate.alpha_usec, 22000);
         ck_assert_uint_eq(cc->rate.timer_usec, 22000);
-        ck_assert_uint_eq(cc->queue_rate, 5000000);
+        ck_assert_uint_eq(cc->n_queue_rates, 2);
+        ck_assert_uint_eq(cc->queue_rates[1].node, 0x200);
+        ck_assert_uint_eq(cc->queue_rates[1].rate, 6000000);
         ck_assert(!c.ports[0].external && c.ports[1].external);
         ck_assert_int_eq(c.trees[0].policy.cnp, CNP_NIC);
         ck_assert_uint_eq(c.trees[0].policy.cnp_window_usec, 10);
@@ -226,7 +235,8 @@ START_TEST(congestion)
 
         /* In a converted registry. */
         node_row.cnp_interval = node_row.fast_cnp_rate = node_row.line_rate = 0;
-        node_row.rate_floor = node_row.queue_rate = 0;
+        node_row.rate_floor = 0;
+        node_row.n_queue_rates = 0;
         node_row.rate_control = node_row.controller = NULL;
         node_row.n_capable = node_row.n_trusted = 0;
         tree_rows[0].cnp = NULL;
@@ -238,7 +248,7 @@ START_TEST(congestion)
         ck_assert_int_eq(cc->rate.controller, RATE_DCQCN);
         ck_assert_uint_eq(cc->rate.line, 1000000000);
         ck_assert_uint_eq(cc->rate.floor, 5000000); /* a 200th. */
-        ck_assert_uint_eq(cc->queue_rate, 0);
+        ck_assert_uint_eq(cc->n_queue_rates, 0);
         ck_assert_int_eq(c.trees[0].policy.cnp, CNP_AUTO);
         ck_assert_uint_eq(c.trees[0].policy.cnp_window_usec, 1000);
         node_config_uninit(&c);
@@ -494,7 +504,8 @@ static const struct {
     {NULL, NULL, &node_row.fast_cnp_rate, -1, "Node.fast_cnp_rate \"-1\": must be 1..1000000"},
     {NULL, NULL, &node_row.line_rate, 1, "Node.line_rate \"1\": must be 100000..1000000000000"},
     {NULL, NULL, &node_row.rate_floor, -1, "Node.rate_floor \"-1\""},
-    {NULL, NULL, &node_row.queue_rate, 1LL << 40, "Node.queue_rate \"1099511627776\""},
+    {NULL, NULL, &queue_rates[1], 1LL << 40, "Node.queue_rates \"1099511627776\""},
+    {NULL, NULL, &queue_nodes[0], 0, "Node.queue_rates \"0\": must be 1..57343"},
     {&node_row.rate_control, "both", NULL, 0, "Node.rate_control \"both\": unknown"},
     {&node_row.controller, "hpcc", NULL, 0, "Node.controller \"hpcc\": unknown"},
     {&capable[0], "h0", NULL, 0, "Node.capable \"h0\": not an IPv6 address"},

@@ -59,6 +59,7 @@ release(struct congestion_config *c)
 {
     free(c->capable);
     free(c->trusted);
+    free(c->queue_rates);
 }
 
 START_TEST(a_switch_and_an_agent)
@@ -83,7 +84,7 @@ START_TEST(a_switch_and_an_agent)
         ck_assert_int_eq(c.rate.controller, RATE_DEPTH);
         ck_assert_uint_eq(c.rate.line, 100000000);
         ck_assert_uint_eq(c.rate.floor, 7000000);
-        ck_assert_uint_eq(c.queue_rate, 100000000);
+        ck_assert_uint_eq(c.n_queue_rates, 0);
         ck_assert_uint_eq(c.n_trusted, 5);
         ck_assert_mem_eq(&c.trusted[0], &n1, sizeof n1);
         ck_assert_mem_eq(&c.trusted[4], &a9, sizeof a9);
@@ -92,10 +93,17 @@ START_TEST(a_switch_and_an_agent)
         t.links[0].b_to_a.rate = 20000000;
         t.links[1].a_to_b.rate = 10000000;
         c = plan_of("a8");
-        ck_assert_uint_eq(c.queue_rate, 10000000);
+        ck_assert_uint_eq(c.n_queue_rates, 2);
+        ck_assert_uint_lt(c.queue_rates[0].node, c.queue_rates[1].node);
+        for (size_t i = 0; i < 2; i++) {
+            bool first = c.queue_rates[i].node == plan_find_node(&t, t.links[0].b)->id;
+
+            ck_assert(first || c.queue_rates[i].node == plan_find_node(&t, t.links[1].a)->id);
+            ck_assert_uint_eq(c.queue_rates[i].rate, first ? 20000000 : 10000000);
+        }
         release(&c);
         c = plan_of("a9"); /* a controller that does not ask. */
-        ck_assert_uint_eq(c.queue_rate, 0);
+        ck_assert_uint_eq(c.n_queue_rates, 0);
         release(&c);
     }
 END_TEST
