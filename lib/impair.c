@@ -252,10 +252,12 @@ enter(struct impair *im, struct packet *p, const struct fate *f, uint64_t now)
 static void
 leave_queue(struct impair *im, uint64_t now)
 {
-    uint64_t left;
+    uint64_t left = 0, deadline;
 
-    while (im->queue && (left = egress_deadline(im->queue)) <= now) {
+    while (im->n_waiting && (deadline = egress_deadline(im->queue)) <= now) {
         bool marked;
+
+        left = deadline ? deadline : left; /* 0: it left with the one before. */
         struct packet *p = egress_get(im->queue, left, &marked);
         struct fate fate = draw_fate(&im->params, &im->fates[im->first]);
 

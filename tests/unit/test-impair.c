@@ -111,6 +111,35 @@ START_TEST(delay_alone_is_exact)
     }
 END_TEST
 
+/* All that it holds leaves at the end of time, as when its parameters change. */
+START_TEST(all_of_a_queue_leaves)
+    {
+        start("rate=8M delay=1ms");
+        for (uint32_t i = 0; i < 5; i++) {
+            input(i, 7);
+        }
+        for (uint32_t i = 0; i < 5; i++) {
+            ck_assert_uint_eq(output(UINT64_MAX), i);
+        }
+        expect_none(UINT64_MAX);
+        ck_assert_uint_eq(impair_n_held(im), 0);
+    }
+END_TEST
+
+/* Several frames may leave a fast queue in one microsecond: each is late by the same. */
+START_TEST(late_of_a_fast_queue)
+    {
+        start("rate=100G reorder=100% late=1ms");
+        for (uint32_t i = 0; i < 30; i++) {
+            input(i, 5000);
+        }
+        expect_none(5999);
+        for (uint32_t i = 0; i < 30; i++) {
+            ck_assert_uint_eq(output(6004), i);
+        }
+    }
+END_TEST
+
 START_TEST(rate_spaces_frames)
     {
         start("rate=8M delay=1ms"); /* 1 us a byte. */
@@ -391,6 +420,8 @@ impair_suite(void)
     tcase_add_test(tc, delay_keeps_order);
     tcase_add_test(tc, delay_alone_is_exact);
     tcase_add_test(tc, rate_spaces_frames);
+    tcase_add_test(tc, all_of_a_queue_leaves);
+    tcase_add_test(tc, late_of_a_fast_queue);
     tcase_add_test(tc, late_looks_change_nothing);
     tcase_add_test(tc, red_marks_ect_only);
     tcase_add_test(tc, queue_has_a_limit);
