@@ -171,13 +171,14 @@ set_of(struct rates *r, const struct in6_addr *dst, uint32_t dest_qp)
     return &r->unicast[hash_number(hash_addr(0, dst), dest_qp) % FLOW_SETS * FLOW_SET_SIZE];
 }
 
+/* An entry that was never used has no parameters. */
 static struct flow *
 find_unicast(struct rates *r, const struct in6_addr *dst, uint32_t dest_qp)
 {
     struct flow *set = set_of(r, dst, dest_qp);
 
     for (size_t i = 0; i < FLOW_SET_SIZE; i++) {
-        if (set[i].dest_qp == dest_qp && IN6_ARE_ADDR_EQUAL(&set[i].dst, dst)) {
+        if (set[i].params && set[i].dest_qp == dest_qp && IN6_ARE_ADDR_EQUAL(&set[i].dst, dst)) {
             return &set[i];
         }
     }

@@ -81,6 +81,21 @@ about_unicast(uint32_t dest_qp)
     return said;
 }
 
+/* What no flow can have is no entry of the table that was never used. */
+START_TEST(about_nothing)
+    {
+        struct fixture *f = fast_agent();
+        struct fast_cnp said = about_group();
+
+        said.original = in6addr_any;
+        said.dest_qp = 0;
+        feed(f, &said);
+        ck_assert_uint_eq(fixture_drops(f, DROP_fast_cnp_flow), 1);
+        ck_assert_uint_eq(srcagent_class.n_flows(f->node), 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* Proves FC-5, FC-7, FC-14, FC-23. */
 START_TEST(slows_group_down)
     {
@@ -497,6 +512,7 @@ agent_signals_suite(void)
     TCase *tc = tcase_create("agent_signals");
 
     tcase_add_test(tc, slows_group_down);
+    tcase_add_test(tc, about_nothing);
     tcase_add_test(tc, slows_down_by_depth);
     tcase_add_test(tc, one_in_an_interval);
     tcase_add_loop_test(tc, forgeries, 0, sizeof forged / sizeof forged[0]);
