@@ -281,6 +281,16 @@ leave(struct srcagent *sa, struct flow *f, struct packet *p, uint64_t now)
     return l3_forward(sa->base.l3, p, &h, now);
 }
 
+/* An eighth of the buffers stays for what does not wait, also in a small pool. */
+static bool
+may_keep(const struct srcagent *sa)
+{
+    const struct packet_pool *pool = sa->base.pool;
+
+    return sa->rates.pacer.n_waiting < AGENT_QUEUE_TOTAL
+           && packet_pool_n_free(pool) >= packet_pool_size(pool) / 8;
+}
+
 enum drop_reason
 rate_send(struct srcagent *sa, struct flow *f, struct packet *p, uint64_t now)
 {
@@ -295,7 +305,7 @@ rate_send(struct srcagent *sa, struct flow *f, struct packet *p, uint64_t now)
     bool closed = f->tree && !f->tree->config.open;
     TRACE(&sa->base.tracer, "%s: %u packets of its flow wait",
           closed ? "the group is not open" : "slowed down", f->pacing.n);
-    if (r->pacer.n_waiting >= AGENT_QUEUE_TOTAL) {
+    if (!may_keep(sa)) {
         packet_put(p);
     } else if (pacer_put(&r->pacer, &f->pacing, p, frame, now)) {
         return DROP_none;

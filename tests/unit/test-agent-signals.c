@@ -96,6 +96,56 @@ START_TEST(about_nothing)
     }
 END_TEST
 
+/* What waits leaves buffers to the rest, however few there are. */
+START_TEST(leaves_some_of_a_small_pool)
+    {
+        struct fixture *f = fast_agent();
+
+        for (uint32_t qp = 9; qp < 12; qp++) {
+            struct fast_cnp said = about_unicast(qp);
+
+            unicast(f, RC_WRITE_ONLY, qp, 0);
+            feed(f, &said);
+            for (uint32_t psn = 1; psn < 100; psn++) {
+                unicast(f, RC_WRITE_ONLY, qp, psn);
+            }
+        }
+        ck_assert_uint_gt(packet_pool_n_free(f->pool), packet_pool_size(f->pool) / 16);
+        ck_assert_uint_gt(fixture_drops(f, DROP_pacer_full), 0);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* What waits is not overtaken by the rest of its flow when Fast CNPs are switched off. */
+START_TEST(order_when_switched_off)
+    {
+        struct fixture *f = fast_agent();
+        struct fast_cnp said = about_unicast(9);
+
+        unicast(f, RC_WRITE_ONLY, 9, 0);
+        feed(f, &said);
+        for (uint32_t psn = 1; psn < 6; psn++) {
+            unicast(f, RC_WRITE_ONLY, 9, psn);
+        }
+        uint32_t next = 6 - agent_flow(f, &other_host, 9).n_waiting;
+        ck_assert_uint_lt(next, 6);
+        f->config.congestion.fast_cnp = false;
+        fixture_configure(f);
+        unicast(f, RC_WRITE_ONLY, 9, 6);
+        for (;;) {
+            for (size_t k = 0; k < f->n_frames; k++) {
+                ck_assert_uint_eq(agent_psn(f, k), next++);
+            }
+            if (next == 7) {
+                break;
+            }
+            fixture_timer(f);
+        }
+        ck_assert_uint_eq(packet_pool_n_free(f->pool), packet_pool_size(f->pool));
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* Proves FC-5, FC-7, FC-14, FC-23. */
 START_TEST(slows_group_down)
     {
@@ -512,6 +562,8 @@ agent_signals_suite(void)
     TCase *tc = tcase_create("agent_signals");
 
     tcase_add_test(tc, slows_group_down);
+    tcase_add_test(tc, leaves_some_of_a_small_pool);
+    tcase_add_test(tc, order_when_switched_off);
     tcase_add_test(tc, about_nothing);
     tcase_add_test(tc, slows_down_by_depth);
     tcase_add_test(tc, one_in_an_interval);
