@@ -362,12 +362,16 @@ report_rates(struct node_daemon *d, struct agent_registry *registry)
     agent_registry_clear_rates(registry);
     for (unsigned i = 0; i < d->n_workers; i++) {
         const void *node = d->workers[i]->node;
+        size_t n = d->class->n_flows(node);
 
-        for (size_t j = 0; j < d->class->n_flows(node); j++) {
+        for (size_t j = 0; j < n; j++) {
             struct flow_info f = {.group = NULL};
 
             d->class->flow(node, j, &f);
-            const struct tree_config *tree = f.group && f.rate ? find_group(&d->config, &f) : NULL;
+            if (!f.group) {
+                break; /* groups come first, and there may be many others. */
+            }
+            const struct tree_config *tree = f.rate ? find_group(&d->config, &f) : NULL;
             if (tree) {
                 agent_registry_rate(registry, tree, f.rate, f.last_cause, &f.last_node);
             }
