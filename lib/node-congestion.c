@@ -105,12 +105,28 @@ node_congestion_trusts(const struct node_congestion *nc, const struct in6_addr *
     return contains(nc->config.trusted, nc->config.n_trusted, node);
 }
 
+/* Does the way to this address lead out of the domain, or to a host that takes no Fast CNPs? */
+static bool
+is_outside(const struct node_congestion *nc, const struct in6_addr *addr)
+{
+    struct in6_addr next_hop;
+    uint16_t number;
+    const struct port_config *port =
+        l3_lookup(nc->base->l3, addr, &number, &next_hop) ? l3_port(nc->base->l3, number) : NULL;
+
+    /* Behind a host port of a source agent is the agent. */
+    return port
+           && (port->external
+               || (port->role == ROLE_HOST && nc->base->has_receiver
+                   && !contains(nc->config.capable, nc->config.n_capable, addr)));
+}
+
 /* Does the sender take Fast CNPs? */
 static bool
 is_capable(const struct node_congestion *nc, const struct in6_addr *sender, uint64_t now)
 {
     return nc->config.fast_cnp && contains(nc->config.capable, nc->config.n_capable, sender)
-           && !fast_cnp_limit_is_unwanted(nc->limit, sender, now);
+           && !is_outside(nc, sender) && !fast_cnp_limit_is_unwanted(nc->limit, sender, now);
 }
 
 /* Is this a request with a payload?  Management datagrams are none of an application's. */
@@ -233,26 +249,13 @@ node_congestion_marked(struct node_congestion *nc, uint16_t port, const struct p
     }
 }
 
-/* Does this port lead out of the domain, or to a host without agent? */
-static bool
-is_border(const struct node_congestion *nc, uint16_t number)
-{
-    const struct port_config *port = l3_port(nc->base->l3, number);
-
-    /* Behind a host port of a source agent is the agent. */
-    return port && (port->external || (port->role == ROLE_HOST && nc->base->has_receiver));
-}
-
 bool
 node_congestion_may_leave(const struct node_congestion *nc, const struct rx *rx)
 {
     const struct ip6_hdr_wire *ip = rx_ip(rx);
-    struct in6_addr next_hop;
-    uint16_t port;
 
     return ip->nh == IP6_NH_UDP || ip->nh == IP6_NH_ICMPV6
-           || !fast_cnp_seen(rx->p->data, rx->p->len, &rx->h)
-           || !l3_lookup(nc->base->l3, &ip->dst, &port, &next_hop) || !is_border(nc, port);
+           || !fast_cnp_seen(rx->p->data, rx->p->len, &rx->h) || !is_outside(nc, &ip->dst);
 }
 
 void

@@ -385,6 +385,46 @@ START_TEST(border_is_closed)
     }
 END_TEST
 
+/* A host that takes Fast CNPs without an agent gets those of other nodes, too. */
+START_TEST(capable_host_gets_them)
+    {
+        const struct in6_addr hosts[] = {star_receiver(0), star_receiver(1)};
+        const struct fast_cnp made = {.node = node_address(STAR_AGENT_ID),
+                                      .sender = hosts[0],
+                                      .original = hosts[1],
+                                      .dest_qp = 5};
+        uint8_t bytes[PACKET_ROOM];
+
+        use_fast_cnps(hosts, 1);
+        fixture_configure(f);
+        struct packet *p = fast_cnp_build(f->pool, &made, 0xc123);
+        size_t len = packet_flatten(p, bytes, sizeof bytes);
+        packet_put(p);
+        f->n_frames = 0;
+        fixture_input_more(f, 1, bytes, len);
+        drain();
+        ck_assert_uint_eq(f->n_frames, 1);
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+    }
+END_TEST
+
+/* This node's own do not leave by a link to the outside, either: who is there is marked. */
+START_TEST(own_do_not_leave)
+    {
+        struct fast_cnp cnp;
+        uint16_t port;
+
+        use_fast_cnps(&star_source, 1);
+        port_of(1)->external = true;
+        fixture_configure(f);
+        f->n_frames = 0;
+        send_group(START);
+        drain();
+        ck_assert_uint_eq(count_fast_cnps(&cnp, &port), 0);
+        ck_assert_uint_eq(count_ce(star_port(0)), N_DOWN - 2);
+    }
+END_TEST
+
 /* A trace gets this node's element, each copy its own, and comes back in the Fast CNP.
  *
  * Proves FC-24, FC-27. */
@@ -469,6 +509,8 @@ congestion_suite(void)
     tcase_add_loop_test(tc, transit_looks_inside, 0, 2);
     tcase_add_test(tc, control_is_exempt);
     tcase_add_loop_test(tc, border_is_closed, 0, 4);
+    tcase_add_test(tc, capable_host_gets_them);
+    tcase_add_test(tc, own_do_not_leave);
     tcase_add_test(tc, trace_is_told);
     suite_add_tcase(s, tc);
     return s;
