@@ -297,11 +297,12 @@ node_congestion_icmp(struct node_congestion *nc, const struct packet *p, const s
 {
     const struct ip6_hdr_wire *ip = (const void *) (p->data + h->ip.ofs);
     size_t len = (size_t) (h->ip.end - h->ip.ofs);
+    const struct port_config *port = l3_port(nc->base->l3, p->in_port);
     struct icmp6_upper upper;
 
-    if (!nc->config.fast_cnp || !icmp6_find_upper((const uint8_t *) ip, len, &upper)
-        || upper.proto != IP6_NH_ICMPV6 || upper.is_fragment
-        || len - upper.ofs < sizeof(struct icmp6_wire) + IP6_HDR_LEN) {
+    if (!nc->config.fast_cnp || !port || port->external
+        || !icmp6_find_upper((const uint8_t *) ip, len, &upper) || upper.proto != IP6_NH_ICMPV6
+        || upper.is_fragment || len - upper.ofs < sizeof(struct icmp6_wire) + IP6_HDR_LEN) {
         return;
     }
     const struct icmp6_wire *icmp = (const void *) ((const uint8_t *) ip + upper.ofs);
@@ -314,6 +315,7 @@ node_congestion_icmp(struct node_congestion *nc, const struct packet *p, const s
         && ((const uint8_t *) about)[pointer] == FAST_CNP_OPTION
         && IN6_ARE_ADDR_EQUAL(&about->src, &nc->base->address)
         && IN6_ARE_ADDR_EQUAL(&about->dst, &ip->src)
+        && contains(nc->config.capable, nc->config.n_capable, &about->dst)
         && icmp6_is_valid(ip, (const uint8_t *) icmp, len - upper.ofs)) {
         nc->stats.n_unwanted++;
         fast_cnp_limit_unwanted(nc->limit, &about->dst, now);

@@ -204,6 +204,30 @@ START_TEST(others_are_marked)
     }
 END_TEST
 
+/* The host answers the Fast CNP among the frames with Parameter Problem, code 2. */
+static void
+answer_problem(void)
+{
+    uint8_t bytes[PACKET_ROOM];
+    const struct in6_addr own = f->config.address;
+    size_t i = 0;
+    while (ip_of(&f->frames[i])->nh != IP6_NH_DSTOPT) {
+        i++;
+    }
+    size_t about_len = f->frames[i].len - sizeof(struct eth_hdr);
+    uint8_t *icmp = ip6_build(bytes, star_source, own, IP6_NH_ICMPV6, 8 + about_len);
+    icmp[0] = ICMP6_PARAMETER;
+    icmp[1] = ICMP6_PARAMETER_OPTION;
+    memcpy(icmp + 8, ip_of(&f->frames[i]), about_len);
+    while (icmp[8 + icmp[7]] != FAST_CNP_OPTION || icmp[7] < IP6_HDR_LEN) {
+        icmp[7]++;
+    }
+    const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) bytes;
+    be16_t sum = inet_csum_ip6(&ip->src, &ip->dst, IP6_NH_ICMPV6, icmp, 8 + about_len);
+    memcpy(icmp + 2, &sum, sizeof sum);
+    fixture_input(f, 1, bytes, IP6_HDR_LEN + 8 + about_len);
+}
+
 /* A host says that it does not understand them.
  *
  * Proves FC-11. */
@@ -211,8 +235,6 @@ START_TEST(parameter_problem_ends_them)
     {
         struct fast_cnp cnp;
         uint16_t port;
-        uint8_t bytes[PACKET_ROOM];
-        const struct in6_addr own = f->config.address;
 
         use_fast_cnps(&star_source, 1);
         fixture_configure(f);
@@ -221,22 +243,7 @@ START_TEST(parameter_problem_ends_them)
         drain();
         ck_assert_uint_eq(count_fast_cnps(&cnp, &port), 1);
 
-        size_t i = 0;
-        while (ip_of(&f->frames[i])->nh != IP6_NH_DSTOPT) {
-            i++;
-        }
-        size_t about_len = f->frames[i].len - sizeof(struct eth_hdr);
-        uint8_t *icmp = ip6_build(bytes, star_source, own, IP6_NH_ICMPV6, 8 + about_len);
-        icmp[0] = ICMP6_PARAMETER;
-        icmp[1] = ICMP6_PARAMETER_OPTION;
-        memcpy(icmp + 8, ip_of(&f->frames[i]), about_len);
-        while (icmp[8 + icmp[7]] != FAST_CNP_OPTION || icmp[7] < IP6_HDR_LEN) {
-            icmp[7]++;
-        }
-        const struct ip6_hdr_wire *ip = (const struct ip6_hdr_wire *) bytes;
-        be16_t sum = inet_csum_ip6(&ip->src, &ip->dst, IP6_NH_ICMPV6, icmp, 8 + about_len);
-        memcpy(icmp + 2, &sum, sizeof sum);
-        fixture_input(f, 1, bytes, IP6_HDR_LEN + 8 + about_len);
+        answer_problem();
 
         f->now += TIMES_US;
         f->n_frames = 0;
@@ -251,6 +258,23 @@ START_TEST(parameter_problem_ends_them)
         send_group(START + 2 * N_DOWN);
         ck_assert_uint_eq(count_fast_cnps(&cnp, &port), 1);
         drain();
+    }
+END_TEST
+
+/* Who is outside of the domain may say so of nobody. */
+START_TEST(parameter_problem_from_outside)
+    {
+        const struct node_base *base = f->node;
+
+        use_fast_cnps(&star_source, 1);
+        fixture_configure(f);
+        f->n_frames = 0;
+        send_group(START);
+        drain();
+        port_of(1)->external = true;
+        fixture_configure(f);
+        answer_problem();
+        ck_assert_uint_eq(node_congestion_stats(base->congestion)->n_unwanted, 0);
     }
 END_TEST
 
@@ -506,6 +530,7 @@ congestion_suite(void)
     tcase_add_test(tc, edge_tells_the_source);
     tcase_add_loop_test(tc, others_are_marked, 0, 3);
     tcase_add_test(tc, parameter_problem_ends_them);
+    tcase_add_test(tc, parameter_problem_from_outside);
     tcase_add_loop_test(tc, transit_looks_inside, 0, 2);
     tcase_add_test(tc, control_is_exempt);
     tcase_add_loop_test(tc, border_is_closed, 0, 4);
