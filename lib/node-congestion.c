@@ -4,9 +4,9 @@
  *
  * Theory of operation
  * -------------------
- * A queue asks what RED may do to a frame only when it is deep.  Then the frame is taken apart down
- * to its BTH, through tunnel and Segment Routing headers, in a buffer of our own: copies of a
- * group's packet share most of their bytes.
+ * A queue with RED asks what that may do to each frame.  The frame is taken apart down to its BTH,
+ * through tunnel and Segment Routing headers, in a buffer of our own: copies of a group's packet
+ * share most of their bytes.
  *
  * Data are requests with a payload.  They have a flow: source and destination of the packet as its
  * sender has sent it, and its DestQP.  A copy for a receiver was rewritten, so for such a frame the
@@ -258,6 +258,18 @@ node_congestion_may_leave(const struct node_congestion *nc, const struct rx *rx)
            || !fast_cnp_seen(rx->p->data, rx->p->len, &rx->h) || !is_outside(nc, &ip->dst);
 }
 
+/* Is the header that may have a trace a host's own, or from outside of the domain?  It would take
+ * what nodes write out of the domain. */
+static bool
+is_foreign_trace(const struct node_congestion *nc, const struct packet *p,
+                 const struct ip6_hdr_wire *ip)
+{
+    const struct port_config *from = l3_port(nc->base->l3, p->in_port);
+
+    return from && (from->role == ROLE_HOST || from->external)
+           && !IN6_ARE_ADDR_EQUAL(&ip->src, &nc->base->address); /* a source agent's tunnel. */
+}
+
 void
 node_congestion_trace(struct node_congestion *nc, uint16_t number, struct packet *p,
                       uint64_t queue_bytes, uint64_t sent_bytes)
@@ -266,7 +278,8 @@ node_congestion_trace(struct node_congestion *nc, uint16_t number, struct packet
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (p->data + sizeof(struct eth_hdr));
     uint8_t trace_len;
 
-    if (!nc->config.trace || !port || port->role == ROLE_HOST || port->external) {
+    if (!nc->config.trace || !port || port->role == ROLE_HOST || port->external
+        || is_foreign_trace(nc, p, ip)) {
         return;
     }
     uint8_t *trace =

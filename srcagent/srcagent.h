@@ -8,7 +8,6 @@
  *   up.c        responses to the host; merged here if no switch can do that
  *   fast-cnp.c  Fast CNPs to the host: checked, and taken
  *   refuse.c    NAKs that are made here
- *   rate.c      what CNPs do to what the host sends
  *   groups.c    per-group state, from the configuration
  *   node.c      life cycle, display: struct node_class srcagent_class
  */
@@ -189,10 +188,6 @@ enum drop_reason refuse_latch(struct srcagent *, struct tree *, const uint8_t *i
                               enum drop_reason why, uint64_t now);
 /* Sends the NAK if everything before it is confirmed. */
 void refuse_try(struct srcagent *, struct tree *, uint64_t now);
-
-/* rate.c: a CNP for the group's source, which the host's queue pair would get, or NULL: of all that
- * were counted here in a window one is due.  DROP_none: it is to go on to the host. */
-enum drop_reason rate_cnp(struct srcagent *, struct tree *, const struct packet *cnp, uint64_t now);
 
 /* groups.c. */
 /* May the host hear from this epoch?  False if the host uses the same QPN in a newer epoch: it

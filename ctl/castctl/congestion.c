@@ -94,7 +94,7 @@ host_set(struct ctl *ctl)
         ctl_refuse(ctl, "host %s: the floor, %s bit/s, is above the line rate, %s bit/s", row->name,
                    floor, line);
     }
-    if (ctl->options[OPT_LINE_RATE]) {
+    if (ctl->options[OPT_LINE_RATE] && s.line < rate_settings_read(row).line) {
         check_line_rate(ctl, row->name, s.line);
     }
     rate_settings_write(row, &s);

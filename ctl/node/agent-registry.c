@@ -931,7 +931,8 @@ agent_registry_end_rates(struct agent_registry *ar)
     struct tree *t;
 
     HMAP_FOR_EACH (t, hmap_node, &ar->trees) {
-        bool other = t->limit.rate != t->said.rate;
+        bool other = t->limit.rate != t->said.rate || t->limit.cause != t->said.cause
+                     || memcmp(&t->limit.node, &t->said.node, sizeof t->said.node);
 
         if (other && (!t->limit.rate || !t->said.rate || time_msec() - t->said_at >= RATE_MSEC)) {
             t->said = t->limit;

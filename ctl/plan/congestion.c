@@ -16,6 +16,30 @@ compare_addresses(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct in6_addr));
 }
 
+/* Of several hosts behind one agent, which has one set of parameters, the first by name decides.
+ * NULL: there is none. */
+static const struct plan_host *
+first_host(const struct plan_topology *t, const struct plan_node *agent)
+{
+    for (size_t i = 0; i < t->n_hosts; i++) {
+        if (t->hosts[i].node == agent) {
+            return &t->hosts[i];
+        }
+    }
+    return NULL;
+}
+
+/* Does whoever limits the host's rate take Fast CNPs? */
+static bool
+takes_fast_cnps(const struct plan_topology *t, const struct plan_host *host)
+{
+    bool has_agent = host->node && plan_is_agent(host->node);
+    struct rate_settings s = host->rate;
+
+    s.by = has_agent ? first_host(t, host->node)->rate.by : s.by;
+    return rate_settings_take_fast_cnp(&s, has_agent);
+}
+
 static void
 plan_capable(const struct plan_topology *t, struct congestion_config *out)
 {
@@ -23,7 +47,7 @@ plan_capable(const struct plan_topology *t, struct congestion_config *out)
     for (size_t i = 0; i < t->n_hosts; i++) {
         const struct plan_host *host = &t->hosts[i];
 
-        if (rate_settings_take_fast_cnp(&host->rate, host->node && plan_is_agent(host->node))) {
+        if (takes_fast_cnps(t, host)) {
             out->capable[out->n_capable++] = host->address;
         }
     }
@@ -77,24 +101,21 @@ plan_queue_rates(const struct plan_topology *t, struct congestion_config *out)
     qsort(out->queue_rates, out->n_queue_rates, sizeof *out->queue_rates, compare_queue_rates);
 }
 
-/* Of several hosts behind one agent, which has one set of parameters, the first by name decides. */
 static void
 plan_rate_control(const struct plan_topology *t, const struct plan_node *agent,
                   struct congestion_config *out)
 {
-    for (size_t i = 0; i < t->n_hosts; i++) {
-        const struct plan_host *host = &t->hosts[i];
+    const struct plan_host *host = first_host(t, agent);
 
-        if (host->node == agent) {
-            out->rate_control = host->rate.by;
-            out->rate.controller = host->rate.controller;
-            out->rate.line = host->rate.line;
-            out->rate.floor = host->rate.floor;
-            if (host->rate.controller == RATE_DEPTH) {
-                plan_queue_rates(t, out);
-            }
-            return;
-        }
+    if (!host) {
+        return;
+    }
+    out->rate_control = host->rate.by;
+    out->rate.controller = host->rate.controller;
+    out->rate.line = host->rate.line;
+    out->rate.floor = host->rate.floor;
+    if (host->rate.controller == RATE_DEPTH) {
+        plan_queue_rates(t, out);
     }
 }
 
