@@ -193,7 +193,7 @@ init_node(const struct lab *lab, struct congestion_config *c)
 
     c->interval_usec = want->interval_usec;
     c->fast_cnp = want->fast_cnp;
-    c->fast_cnp_rate = 1000;
+    c->fast_cnp_rate = want->fast_cnp_rate;
     c->trace = want->trace_slots;
     c->rate_control = want->rate_control;
     c->rate = rate_params_default(want->line, want->floor);

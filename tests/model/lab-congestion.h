@@ -64,6 +64,7 @@ struct lab_congestion {
     enum rate_control_by rate_control;
     uint32_t interval_usec; /* N. */
     bool fast_cnp;
+    uint32_t fast_cnp_rate; /* most of a node in a second. */
     enum cnp_source cnp;
     uint32_t window_usec; /* T. */
     uint64_t queue_rate;  /* of queues in traces. */

@@ -52,6 +52,7 @@ lab_create(const char *topology, uint64_t seed, bool trace,
     lab->timeout_usec = LAB_TIMEOUT_USEC;
     lab->timeout = LAB_TIMEOUT;
     lab->congestion.interval_usec = 10000;
+    lab->congestion.fast_cnp_rate = 1000;
     lab->congestion.window_usec = CNP_WINDOW_USEC;
     fabric_init(&lab->fabric, seed, lab_deliver, lab);
     lab_topology_init(lab, topology);

@@ -2,10 +2,11 @@
  *
  * castsim: what its files share (docs/simulation.md).
  *
- *   castsim.c   the command line
- *   campaign.c  many seeds, in processes of their own
- *   congestion.c  what control of congestion reaches
- *   compare.c   policies for NAKs above the minimum against an ideal aggregator
+ *   castsim.c     the command line
+ *   campaign.c    many seeds, in processes of their own
+ *   compare.c     policies for NAKs above the minimum against an ideal aggregator
+ *   congestion.c  what control of congestion reaches, in courses (course.h)
+ *   jobs.c        work that several processes share
  */
 #ifndef TESTS_SIM_CASTSIM_H
 #define TESTS_SIM_CASTSIM_H 1
@@ -40,6 +41,9 @@ struct campaign {
 /* Runs the first seed here; does not return if it fails. */
 void campaign_run_seed(const struct campaign *, uint64_t seed, bool trace);
 void campaign_run(struct campaign *);
+
+/* Calls 'work' in so many processes; returns how many of them failed. */
+unsigned jobs_run(unsigned n_jobs, void (*work)(unsigned job, unsigned n_jobs));
 
 struct compare {
     const struct sim_policy *only; /* NULL: all. */

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/sim/castsim.h"
@@ -121,42 +120,20 @@ has_column(unsigned col)
 
 /* Every n_jobs-th cell. */
 static void
-work(unsigned job)
+work(unsigned job, unsigned n_jobs)
 {
     unsigned n = 0;
 
     for (unsigned i = 0; i < N_ROWS * N_COLS; i++) {
         unsigned row = i / N_COLS, col = i % N_COLS;
 
-        if (!has_column(col) || n++ % compare->n_jobs != job) {
+        if (!has_column(col) || n++ % n_jobs != job) {
             continue;
         }
         for (uint64_t seed = 1; seed <= compare->n_runs; seed++) {
             run(sizes[row / N_LOSSES], losses[row % N_LOSSES], col, seed, &cells[row][col]);
         }
         cells[row][col].done = true;
-    }
-}
-
-static void
-compute(void)
-{
-    for (unsigned job = 0; job < compare->n_jobs; job++) {
-        fflush(NULL);
-        pid_t pid = fork();
-        if (pid < 0) {
-            perror("fork");
-            exit(1);
-        }
-        if (!pid) {
-            work(job);
-            exit(0);
-        }
-    }
-    for (int status; wait(&status) > 0;) {
-        if (status) {
-            exit(1); /* It has said why. */
-        }
     }
 }
 
@@ -316,7 +293,9 @@ compare_run(const struct compare *c)
         "Goodput (± its standard error) and packets sent against those of an ideal aggregator.\n",
         6 * DELAY, LAB_TIMEOUT_USEC / 1000, GAP, N_PACKETS, c->n_runs, IN_FLIGHT, MAX_POSTED,
         lossy);
-    compute();
+    if (jobs_run(c->n_jobs, work)) {
+        exit(1); /* It has said why. */
+    }
     print_goodput(&n_passed, &n_failed);
     printf("\n*: not %.1f of the goodput, or more than %.1f times as many packets.\n",
            LEAST_GOODPUT, MOST_SENT);
