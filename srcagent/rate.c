@@ -407,24 +407,25 @@ rate_of_queue(const struct rates *r, uint32_t node_id)
     return found ? found->rate : 0;
 }
 
-/* What the trace, if there is one, says of the queue on the way that takes longest to empty. */
+/* What the trace, if there is one, says of the queue on the way that takes longest to empty; of the
+ * deepest one, if nobody knows how long any of them takes. */
 static struct rate_signal
 fast_cnp_signal(const struct rates *r, const struct fast_cnp *said)
 {
     struct rate_signal signal = {.cause = RATE_FAST_CNP};
     struct ioam_element element;
-    uint64_t longest = 0; /* nanoseconds. */
+    uint64_t longest = 0; /* nanoseconds; bytes, as long as no rate is known. */
 
     for (unsigned i = 0; said->trace && ioam_read(said->trace, said->trace_len, i, &element); i++) {
         uint64_t rate = rate_of_queue(r, element.node_id);
 
-        /* UINT32_MAX: the node cannot say. */
-        if (!rate || element.queue_bytes == UINT32_MAX) {
-            continue;
+        if (element.queue_bytes == UINT32_MAX || (!rate && signal.queue_rate)) {
+            continue; /* the node cannot say, or others say more. */
         }
-        uint64_t time = element.queue_bytes * UINT64_C(8000000) / (rate / 1000);
+        uint64_t time =
+            rate ? element.queue_bytes * UINT64_C(8000000) / (rate / 1000) : element.queue_bytes;
 
-        if (time >= longest) {
+        if ((rate && !signal.queue_rate) || time >= longest) {
             longest = time;
             signal.has_depth = true;
             signal.queue_bytes = element.queue_bytes;
