@@ -92,6 +92,18 @@ node_role_replicates(enum node_role role)
     abort();
 }
 
+int
+address_compare(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct in6_addr));
+}
+
+int
+queue_rate_compare(const void *a, const void *b)
+{
+    return ((const struct queue_rate *) a)->node - ((const struct queue_rate *) b)->node;
+}
+
 void
 tree_config_clone(struct tree_config *dst, const struct tree_config *src)
 {

@@ -77,26 +77,16 @@ node_congestion_configure(struct node_congestion *nc, const struct node_config *
     nc->config = *c;
     nc->config.capable = must_copy(c->capable, c->n_capable, sizeof *c->capable);
     nc->config.trusted = must_copy(c->trusted, c->n_trusted, sizeof *c->trusted);
+    nc->config.queue_rates = NULL; /* srcagent's. */
+    nc->config.n_queue_rates = 0;
     nc->node_id = config->id;
     fast_cnp_limit_configure(nc->limit, c->interval_usec, c->fast_cnp_rate);
-}
-
-const struct congestion_config *
-node_congestion_config(const struct node_congestion *nc)
-{
-    return &nc->config;
-}
-
-static int
-compare_addr(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct in6_addr));
 }
 
 static bool
 contains(const struct in6_addr *sorted, size_t n, const struct in6_addr *addr)
 {
-    return n && bsearch(addr, sorted, n, sizeof *sorted, compare_addr);
+    return n && bsearch(addr, sorted, n, sizeof *sorted, address_compare);
 }
 
 bool

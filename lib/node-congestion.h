@@ -21,7 +21,6 @@ struct node_congestion;
 struct node_congestion *node_congestion_create(struct node_base *, uint64_t posix_usec);
 void node_congestion_destroy(struct node_congestion *);
 void node_congestion_configure(struct node_congestion *, const struct node_config *);
-const struct congestion_config *node_congestion_config(const struct node_congestion *);
 /* Does the node take Fast CNPs from this address? */
 bool node_congestion_trusts(const struct node_congestion *, const struct in6_addr *node);
 

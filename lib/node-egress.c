@@ -275,9 +275,3 @@ node_egress_stats(const struct node_egress *ne, uint16_t port, struct egress_sta
     egress_get_stats(ne->ports[port]->queue, stats);
     return true;
 }
-
-uint64_t
-node_egress_sent_bytes(const struct node_egress *ne, uint16_t port)
-{
-    return ne->ports[port] ? ne->ports[port]->sent_bytes : 0;
-}

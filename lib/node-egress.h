@@ -33,7 +33,5 @@ void node_egress_timer(struct node_egress *, uint64_t now);
 
 /* Of a port with a queue; false: it has none. */
 bool node_egress_stats(const struct node_egress *, uint16_t port, struct egress_stats *);
-/* Bytes that this port has sent since it has a queue or the node writes traces. */
-uint64_t node_egress_sent_bytes(const struct node_egress *, uint16_t port);
 
 #endif /* lib/node-egress.h */

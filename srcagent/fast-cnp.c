@@ -7,23 +7,8 @@
  *
  * The checks are in the order of what they cost; none keeps anything of a packet that it stops.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "lib/node-congestion.h"
 #include "srcagent/srcagent.h"
-
-static int
-compare_addresses(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct in6_addr));
-}
-
-static bool
-is_trusted(const struct congestion_config *c, const struct in6_addr *node)
-{
-    return c->n_trusted
-           && bsearch(node, c->trusted, c->n_trusted, sizeof *c->trusted, compare_addresses);
-}
 
 static enum drop_reason
 tell(struct srcagent *sa, const struct fast_cnp *said, uint64_t now)
@@ -50,7 +35,7 @@ fast_cnp_input(struct srcagent *sa, const struct rx *rx)
     if (why) {
         return why;
     }
-    if (!is_trusted(c, &said.node)) {
+    if (!node_congestion_trusts(sa->base.congestion, &said.node)) {
         return DROP_fast_cnp_source;
     }
     if (!l3_host_port(sa->base.l3, &said.sender)) {

@@ -89,7 +89,6 @@ rate_uninit(struct srcagent *sa)
     }
     pacer_uninit(&r->pacer);
     deadlines_uninit(&r->deadlines);
-    free(r->config.trusted);
     free(r->config.queue_rates);
 }
 
@@ -107,13 +106,12 @@ rate_configure(struct srcagent *sa, const struct node_config *config, uint64_t n
     bool controlled = controls(r);
     size_t n_flows = FLOW_TABLE + sa->trees.n + config->n_trees;
 
-    free(r->config.trusted);
     free(r->config.queue_rates);
     r->config = config->congestion;
     r->config.capable = NULL;
     r->config.n_capable = 0;
-    r->config.trusted =
-        must_copy(config->congestion.trusted, r->config.n_trusted, sizeof *r->config.trusted);
+    r->config.trusted = NULL;
+    r->config.n_trusted = 0;
     r->config.queue_rates = must_copy(config->congestion.queue_rates, r->config.n_queue_rates,
                                       sizeof *r->config.queue_rates);
     deadlines_reserve(&r->deadlines, n_flows);
@@ -387,12 +385,6 @@ rate_cnp(struct srcagent *sa, struct tree *t, const struct packet *cnp, uint64_t
     return DROP_cnp;
 }
 
-static int
-compare_queue_rates(const void *a, const void *b)
-{
-    return ((const struct queue_rate *) a)->node - ((const struct queue_rate *) b)->node;
-}
-
 /* How fast a node's queue is emptied; 0: nobody knows. */
 static uint64_t
 rate_of_queue(const struct rates *r, uint32_t node_id)
@@ -402,7 +394,7 @@ rate_of_queue(const struct rates *r, uint32_t node_id)
 
     if (r->config.n_queue_rates && key.node == node_id) {
         found = bsearch(&key, r->config.queue_rates, r->config.n_queue_rates, sizeof key,
-                        compare_queue_rates);
+                        queue_rate_compare);
     }
     return found ? found->rate : 0;
 }

@@ -10,12 +10,6 @@
 #include "ctl/plan/plan.h"
 #include "util.h"
 
-static int
-compare_addresses(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct in6_addr));
-}
-
 /* Of several hosts behind one agent, which has one set of parameters, the first by name decides.
  * NULL: there is none. */
 static const struct plan_host *
@@ -51,7 +45,7 @@ plan_capable(const struct plan_topology *t, struct congestion_config *out)
             out->capable[out->n_capable++] = host->address;
         }
     }
-    qsort(out->capable, out->n_capable, sizeof *out->capable, compare_addresses);
+    qsort(out->capable, out->n_capable, sizeof *out->capable, address_compare);
 }
 
 static void
@@ -61,7 +55,7 @@ plan_trusted(const struct plan_topology *t, struct congestion_config *out)
     for (size_t i = 0; i < t->n_nodes; i++) {
         out->trusted[out->n_trusted++] = node_address(t->nodes[i].id);
     }
-    qsort(out->trusted, out->n_trusted, sizeof *out->trusted, compare_addresses);
+    qsort(out->trusted, out->n_trusted, sizeof *out->trusted, address_compare);
 }
 
 /* The lowest rate of what a node sends to; 0: none of its links has one. */
@@ -81,12 +75,6 @@ lowest_rate(const struct plan_topology *t, const char *node)
     return lowest;
 }
 
-static int
-compare_queue_rates(const void *a, const void *b)
-{
-    return ((const struct queue_rate *) a)->node - ((const struct queue_rate *) b)->node;
-}
-
 static void
 plan_queue_rates(const struct plan_topology *t, struct congestion_config *out)
 {
@@ -98,7 +86,7 @@ plan_queue_rates(const struct plan_topology *t, struct congestion_config *out)
             out->queue_rates[out->n_queue_rates++] = (struct queue_rate){t->nodes[i].id, rate};
         }
     }
-    qsort(out->queue_rates, out->n_queue_rates, sizeof *out->queue_rates, compare_queue_rates);
+    qsort(out->queue_rates, out->n_queue_rates, sizeof *out->queue_rates, queue_rate_compare);
 }
 
 static void

@@ -407,12 +407,6 @@ read_branches(struct reader *r, struct rrec_branch **rows, size_t n, psn_t start
     return true;
 }
 
-static int
-compare_addresses(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct in6_addr));
-}
-
 /* A set of addresses, in ascending order. */
 static bool
 read_addresses(struct reader *r, const char *column, char *const texts[], size_t n,
@@ -425,7 +419,7 @@ read_addresses(struct reader *r, const char *column, char *const texts[], size_t
         }
     }
     *n_out = n;
-    qsort(*out, n, sizeof **out, compare_addresses);
+    qsort(*out, n, sizeof **out, address_compare);
     for (size_t i = 1; i < n; i++) {
         if (IN6_ARE_ADDR_EQUAL(&(*out)[i - 1], &(*out)[i])) {
             return bad(r, column, ip6_text(&(*out)[i]), "is there twice");

@@ -145,12 +145,6 @@ n_queued(const struct lab *lab)
 
 /* Configuration. */
 
-static int
-compare_addresses(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct in6_addr));
-}
-
 static bool
 has_agent(const struct plan_host *host)
 {
@@ -176,14 +170,8 @@ set_addresses(const struct lab *lab, struct congestion_config *c)
     for (unsigned i = 0; i < lab->n_nodes; i++) {
         c->trusted[c->n_trusted++] = lab->nodes[i].base.address;
     }
-    qsort(c->capable, c->n_capable, sizeof *c->capable, compare_addresses);
-    qsort(c->trusted, c->n_trusted, sizeof *c->trusted, compare_addresses);
-}
-
-static int
-compare_queue_rates(const void *a, const void *b)
-{
-    return ((const struct queue_rate *) a)->node - ((const struct queue_rate *) b)->node;
+    qsort(c->capable, c->n_capable, sizeof *c->capable, address_compare);
+    qsort(c->trusted, c->n_trusted, sizeof *c->trusted, address_compare);
 }
 
 static void
@@ -208,7 +196,7 @@ init_node(const struct lab *lab, struct congestion_config *c)
         c->queue_rates[c->n_queue_rates++] =
             (struct queue_rate){lab->nodes[i].base.id, want->queue_rate};
     }
-    qsort(c->queue_rates, c->n_queue_rates, sizeof *c->queue_rates, compare_queue_rates);
+    qsort(c->queue_rates, c->n_queue_rates, sizeof *c->queue_rates, queue_rate_compare);
     set_addresses(lab, c);
 }
 
