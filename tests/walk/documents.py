@@ -15,7 +15,8 @@ follows ('test:' is their first word):
   in MACHINES              where blocks run from here to the end of the document or the next such
                            comment: 'here' (the default: this machine, with a network of its own),
                            'A' or 'B' (virtual machines with soft-RoCE), 'A and B' (both)
-  numbers vary             of the next block: in what it prints a number stands for any number
+  numbers vary             of the next block: in what it prints a number stands for any number, also
+                           one that is written with k, M or G since it is round
   not run: REASON          the next block is not
   first: REASON            and commands in the following lines: run before the next block, in the
                            place of something that the walk's machines do not have
@@ -172,7 +173,7 @@ def line_pattern(line, numbers_vary):
         at = 0
         for m in NUMBER.finditer(part):
             pattern += re.escape(part[at:m.start()])
-            pattern += '0x[0-9a-f]+' if m[0].startswith('0x') else r'\d+(?:\.\d+)?'
+            pattern += '0x[0-9a-f]+' if m[0].startswith('0x') else r'\d+(?:\.\d+)?[kMG]?'
             at = m.end()
         pattern += re.escape(part[at:])
     return re.sub(r'(\\ )+', ' +', pattern) if numbers_vary else pattern
