@@ -16,7 +16,8 @@ struct node_base {
     struct tracer tracer;
     struct packet_pool *pool;
     struct l3 *l3;
-    struct node_cm *cm; /* RDMA-CM connections, lib/node-cm.h. */
+    struct node_cm *cm;  /* RDMA-CM connections, lib/node-cm.h. */
+    struct swedge *edge; /* of swedge/swedge.h; NULL: the node has no receivers. */
     /* Does the newest epoch of this Proxy copy to the queue pair?  NULL: the node has no
      * receivers. */
     bool (*has_receiver)(const struct node_base *, const struct in6_addr *proxy,

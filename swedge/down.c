@@ -44,7 +44,7 @@ check_segment(const struct rx *rx)
 static enum drop_reason
 check_options(const struct swedge *sw, const struct rx *rx)
 {
-    return rx->h.ip.n_ext > 1 ? l3_check_options(sw->base.l3, rx->p, &rx->h, rx->now) : DROP_none;
+    return rx->h.ip.n_ext > 1 ? l3_check_options(sw->base->l3, rx->p, &rx->h, rx->now) : DROP_none;
 }
 
 /* The inner packet must be one request to a Proxy that may be copied, and nothing else.  Segment
@@ -147,7 +147,7 @@ check_auth(const struct swedge *sw, const struct rx *rx, const struct tree *t)
     }
     struct auth_result r = auth_verify(t->auth, rx->p->data, &rx->h, rx->now);
 
-    TRACE(&sw->base.tracer, "group %s epoch %u: SRH %s, key %u", t->config.group, t->config.epoch,
+    TRACE(&sw->base->tracer, "group %s epoch %u: SRH %s, key %u", t->config.group, t->config.epoch,
           r.why      ? drop_help(r.why)
           : r.cached ? "is one that was verified before"
                      : "verified",
@@ -171,7 +171,7 @@ group_input(struct swedge *sw, struct rx *rx, enum arrival by)
     if (to_receivers && !to_nodes) {
         return to_receivers;
     }
-    TRACE(&sw->base.tracer, "group %s epoch %u: %s, PSN %u", o.tree->config.group,
+    TRACE(&sw->base->tracer, "group %s epoch %u: %s, PSN %u", o.tree->config.group,
           o.tree->config.epoch, o.op->name, o.psn.v);
     rx->p->len = rx->h.inner.end; /* without Ethernet padding. */
 
@@ -186,7 +186,7 @@ group_input(struct swedge *sw, struct rx *rx, enum arrival by)
         to_receivers = copy_to_receivers(sw, rx, &o, !more);
     }
     if (to_nodes) {
-        node_count_drop(&sw->base, to_receivers);
+        node_count_drop(sw->base, to_receivers);
     }
     why = to_nodes ? copy_to_nodes(sw, rx, &o) : to_receivers;
     if (!out.send) {

@@ -161,7 +161,7 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
     unsigned n_named = c->provisioned;
     size_t next = 0;
     struct fanout f = {
-        .node = &sw->base,
+        .node = sw->base,
         .reverse = o->tree->aggregate->reverse,
         .what = "End.MT",
         .send = send_copy,
@@ -186,7 +186,7 @@ copy_to_receivers(struct swedge *sw, struct rx *rx, const struct original *o, bo
         const struct mt_tlv *tlv = rx_at(rx, rx->h.mt_tlv_ofs[t]);
         const struct mt_receiver *receivers = (const struct mt_receiver *) (tlv + 1);
 
-        if (memcmp(&tlv->edge, &sw->base.address, sizeof tlv->edge)) {
+        if (memcmp(&tlv->edge, &sw->base->address, sizeof tlv->edge)) {
             continue; /* another edge's. */
         }
         n_named += tlv->n_receivers;

@@ -17,7 +17,7 @@
 static enum drop_reason
 param_problem(struct swedge *sw, struct rx *rx, uint8_t code, size_t ofs, enum drop_reason why)
 {
-    l3_icmp_param_problem(sw->base.l3, rx->p, &rx->h, code, (uint32_t) (ofs - rx->h.ip.ofs),
+    l3_icmp_param_problem(sw->base->l3, rx->p, &rx->h, code, (uint32_t) (ofs - rx->h.ip.ofs),
                           rx->now);
     return why;
 }
@@ -39,7 +39,7 @@ static enum drop_reason
 end_upper_layer(struct swedge *sw, struct rx *rx)
 {
     if (rx->h.ip.proto == IP6_NH_ICMPV6) {
-        return l3_local_input(sw->base.l3, rx->port, rx->p, &rx->h, rx->now);
+        return l3_local_input(sw->base->l3, rx->port, rx->p, &rx->h, rx->now);
     }
     return param_problem(sw, rx, ICMP6_PARAMETER_SR_UPPER, rx->h.ip.l4_ofs, DROP_sid_upper);
 }
@@ -53,17 +53,17 @@ end_input(struct swedge *sw, struct rx *rx)
         return end_upper_layer(sw, rx);
     }
     if (ip->hlim <= 1) {
-        l3_icmp_time_exceeded(sw->base.l3, rx->p, &rx->h, rx->now);
+        l3_icmp_time_exceeded(sw->base->l3, rx->p, &rx->h, rx->now);
         return DROP_hop_limit;
     }
     struct srh_hdr *srh = rx_at(rx, rx->h.srh_ofs);
     const struct in6_addr *segments = (const struct in6_addr *) (srh + 1);
     srh->segments_left--;
     ip->dst = segments[srh->segments_left];
-    if (sid_table_lookup(&sw->base.sids, &ip->dst) || l3_is_local(sw->base.l3, &ip->dst)) {
+    if (sid_table_lookup(&sw->base->sids, &ip->dst) || l3_is_local(sw->base->l3, &ip->dst)) {
         ip->hlim--; /* otherwise forwarding does that. */
     }
-    TRACE(&sw->base.tracer, "End: next segment %s, Segments Left %u", TRACE_ADDR(&ip->dst),
+    TRACE(&sw->base->tracer, "End: next segment %s, Segments Left %u", TRACE_ADDR(&ip->dst),
           srh->segments_left);
     return dispatch_again(sw, rx);
 }
@@ -84,7 +84,7 @@ end_dt6_input(struct swedge *sw, struct rx *rx)
         return DROP_ecn_ce;
     }
     ip6_set_vtf(inner, tc, ip6_flow_label(inner));
-    TRACE(&sw->base.tracer, "End.DT6: inner packet to %s", TRACE_ADDR(&inner->dst));
+    TRACE(&sw->base->tracer, "End.DT6: inner packet to %s", TRACE_ADDR(&inner->dst));
 
     /* The link's header moves in front of the inner packet. */
     struct eth_hdr eth = *(const struct eth_hdr *) rx->p->data;

@@ -110,7 +110,7 @@ bool
 swedge_has_receiver(const struct node_base *base, const struct in6_addr *proxy,
                     const struct in6_addr *host, uint32_t qpn)
 {
-    const struct swedge *sw = (const struct swedge *) base; /* its first member. */
+    const struct swedge *sw = base->edge;
 
     for (size_t i = 0; i < sw->trees.n; i++) {
         const struct tree *t = sw->trees.v[i];
@@ -128,7 +128,7 @@ bool
 swedge_copy_source(const struct node_base *base, const struct in6_addr *proxy,
                    uint32_t designated_qpn, struct in6_addr *source)
 {
-    const struct swedge *sw = (const struct swedge *) base; /* its first member. */
+    const struct swedge *sw = base->edge;
     const struct tree *t = addr_map_find(sw->trees.by_key, proxy, designated_qpn);
 
     if (t) {
@@ -199,7 +199,7 @@ find_next_ports(const struct swedge *sw, struct tree *t)
 
     t->next_ports = must_calloc(c->n_outer_da, sizeof *t->next_ports);
     for (size_t i = 0; i < c->n_outer_da && tree_mode(c->mode)->addressed_to_group; i++) {
-        t->next_ports[i] = l3_port_to(sw->base.l3, &c->outer_da[i]);
+        t->next_ports[i] = l3_port_to(sw->base->l3, &c->outer_da[i]);
     }
 }
 
@@ -236,7 +236,7 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
         b->config = &t->config.branches[i];
         if (b->config->kind == BRANCH_RECEIVER) {
             t->n_receivers++;
-            b->port = l3_host_port(sw->base.l3, &b->config->address);
+            b->port = l3_host_port(sw->base->l3, &b->config->address);
             b->icrc_diff = header_diff(config, b->config);
             b->icrc_diff_reth = header_diff_reth(config, b->config);
         }

@@ -42,8 +42,8 @@ send_copy(struct swedge *sw, struct packet *p, uint16_t port, uint64_t now)
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) p->data;
 
     ip->hlim--;
-    TRACE(&sw->base.tracer, "multicast: copy to port %u, hop limit %u", port, ip->hlim);
-    return l3_multicast(sw->base.l3, p, port, L3_ERRORS_PTB, now);
+    TRACE(&sw->base->tracer, "multicast: copy to port %u, hop limit %u", port, ip->hlim);
+    return l3_multicast(sw->base->l3, p, port, L3_ERRORS_PTB, now);
 }
 
 /* Sends the packet to the next nodes.  Uses it up. */
@@ -59,7 +59,7 @@ forward(struct swedge *sw, struct rx *rx, const struct tree *t)
     uint32_t own_len = IP6_HDR_LEN + parse_hop_by_hop_len((void *) p->data, p->len);
     for (size_t i = 0; i + 1 < n; i++) {
         struct packet *copy = packet_replicate(p, 0, own_len, 0);
-        node_count_drop(&sw->base,
+        node_count_drop(sw->base,
                         copy ? send_copy(sw, copy, t->next_ports[i], rx->now) : DROP_pool_empty);
     }
     return send_copy(sw, p, t->next_ports[n - 1], rx->now);
@@ -69,7 +69,7 @@ enum drop_reason
 mcast_input(struct swedge *sw, struct rx *rx)
 {
     enum drop_reason why;
-    const struct tree *t = find_entry(sw, rx_ip(rx), l3_port(sw->base.l3, rx->port), &why);
+    const struct tree *t = find_entry(sw, rx_ip(rx), l3_port(sw->base->l3, rx->port), &why);
 
     if (!t) {
         return why;
@@ -77,7 +77,7 @@ mcast_input(struct swedge *sw, struct rx *rx)
     if (rx_ip(rx)->hlim <= 1) {
         return DROP_hop_limit;
     }
-    TRACE(&sw->base.tracer, "multicast group %s: %zu ports%s", TRACE_ADDR(&rx_ip(rx)->dst),
+    TRACE(&sw->base->tracer, "multicast group %s: %zu ports%s", TRACE_ADDR(&rx_ip(rx)->dst),
           t->config.n_outer_da, t->n_receivers ? ", and End.MT" : "");
     if (t->n_receivers) {
         why = node_parse(rx);
@@ -88,6 +88,6 @@ mcast_input(struct swedge *sw, struct rx *rx)
     if (!t->config.n_outer_da) {
         return t->n_receivers ? why : DROP_mcast_unknown;
     }
-    node_count_drop(&sw->base, why);
+    node_count_drop(sw->base, why);
     return forward(sw, rx, t);
 }

@@ -11,38 +11,52 @@
 #include "lib/node-cm.h"
 #include "lib/node-egress.h"
 
+/* A switch: an edge on a node of its own. */
+struct node {
+    struct node_base base; /* first. */
+    struct swedge edge;
+};
+
+void
+swedge_init(struct swedge *sw, struct node_base *base)
+{
+    *sw = (struct swedge){.base = base};
+    base->edge = sw;
+    base->has_receiver = swedge_has_receiver;
+    base->ce_left = swedge_ce_left;
+    base->copy_source = swedge_copy_source;
+}
+
 static void *
 create(const struct node_io *io, struct packet_pool *pool)
 {
-    struct swedge *sw = must_calloc(1, sizeof *sw);
-    node_base_init(&sw->base, io, pool);
-    sw->base.has_receiver = swedge_has_receiver;
-    sw->base.ce_left = swedge_ce_left;
-    sw->base.copy_source = swedge_copy_source;
-    return sw;
+    struct node *node = must_calloc(1, sizeof *node);
+    node_base_init(&node->base, io, pool);
+    swedge_init(&node->edge, &node->base);
+    return node;
 }
 
 static void
-destroy(void *sw_)
+destroy(void *node_)
 {
-    struct swedge *sw = sw_;
+    struct node *node = node_;
 
-    swedge_trees_uninit(sw);
-    node_base_uninit(&sw->base);
-    free(sw);
+    swedge_trees_uninit(&node->edge);
+    node_base_uninit(&node->base);
+    free(node);
 }
 
 static int
-configure(void *sw_, const struct node_config *config, uint64_t now, char **errp)
+configure(void *node, const struct node_config *config, uint64_t now, char **errp)
 {
-    struct swedge *sw = sw_;
+    struct swedge *sw = &((struct node *) node)->edge;
     int error = swedge_trees_check(&sw->trees, config, errp);
 
     if (!error) {
         sw->verify_always = config->verify_always;
-        node_base_configure(&sw->base, config, now);
+        node_base_configure(sw->base, config, now);
         swedge_trees_configure(sw, config, now);
-        node_cm_trees_changed(&sw->base, now);
+        node_cm_trees_changed(sw->base, now);
     }
     return error;
 }
@@ -62,11 +76,17 @@ tree_touched(struct swedge *sw, struct tree *t)
     deadlines_set(&sw->deadlines, &t->deadline, tree_deadline(t), t);
 }
 
-static uint64_t
-deadline(const void *sw_)
+static void
+input(void *node, uint16_t port, struct packet *p, uint64_t now)
 {
-    const struct swedge *sw = sw_;
-    uint64_t base = node_base_deadline(&sw->base);
+    swedge_input(&((struct node *) node)->edge, port, p, now);
+}
+
+static uint64_t
+deadline(const void *node)
+{
+    const struct swedge *sw = swedge_of(node);
+    uint64_t base = node_base_deadline(sw->base);
     uint64_t trees = deadlines_first(&sw->deadlines);
 
     return base < trees ? base : trees;
@@ -89,14 +109,14 @@ tree_timer(struct swedge *sw, struct tree *t, uint64_t now)
 }
 
 static void
-timer(void *sw_, uint64_t now)
+timer(void *node, uint64_t now)
 {
-    struct swedge *sw = sw_;
+    struct swedge *sw = &((struct node *) node)->edge;
 
     struct tree *due = NULL;
     struct tree *t;
 
-    node_egress_set_now(sw->base.egress, now);
+    node_egress_set_now(sw->base->egress, now);
     /* Each is called once, whatever its next deadline is. */
     while ((t = deadlines_due(&sw->deadlines, now))) {
         deadlines_set(&sw->deadlines, &t->deadline, UINT64_MAX, t);
@@ -106,19 +126,19 @@ timer(void *sw_, uint64_t now)
     for (; due; due = due->due) {
         tree_timer(sw, due, now);
     }
-    node_base_timer(&sw->base, now);
+    node_base_timer(sw->base, now);
 }
 
 static size_t
-n_trees(const void *sw)
+n_trees(const void *node)
 {
-    return ((const struct swedge *) sw)->trees.n;
+    return swedge_of(node)->trees.n;
 }
 
 static void
-get_tree(const void *sw_, size_t i, struct tree_info *info)
+get_tree(const void *node, size_t i, struct tree_info *info)
 {
-    const struct tree *t = ((const struct swedge *) sw_)->trees.v[i];
+    const struct tree *t = swedge_of(node)->trees.v[i];
 
     *info = (struct tree_info){
         .config = &t->config,
@@ -130,9 +150,15 @@ get_tree(const void *sw_, size_t i, struct tree_info *info)
 }
 
 static bool
-get_branch(const void *sw_, size_t i, uint32_t id, struct reverse_branch_info *info)
+get_branch(const void *node, size_t i, uint32_t id, struct reverse_branch_info *info)
 {
-    return aggregate_get_branch(((const struct swedge *) sw_)->trees.v[i]->aggregate, id, info);
+    return aggregate_get_branch(swedge_of(node)->trees.v[i]->aggregate, id, info);
+}
+
+const struct swedge *
+swedge_of(const void *node)
+{
+    return &((const struct node *) node)->edge;
 }
 
 const struct node_class swedge_class = {
@@ -142,7 +168,7 @@ const struct node_class swedge_class = {
     .destroy = destroy,
     .configure = configure,
     .configure_connections = node_cm_configure,
-    .input = swedge_input,
+    .input = input,
     .deadline = deadline,
     .timer = timer,
     .set_tracer = node_base_set_tracer,

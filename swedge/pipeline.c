@@ -40,7 +40,7 @@ parse_own(const struct swedge *sw, struct rx *rx, const struct port_config *port
 {
     const struct in6_addr *dst = &rx_ip(rx)->dst;
 
-    if (!sid && !l3_is_local(sw->base.l3, dst) && port->role != ROLE_HOST) {
+    if (!sid && !l3_is_local(sw->base->l3, dst) && port->role != ROLE_HOST) {
         return DROP_none;
     }
     enum drop_reason why = sid ? node_parse(rx) : parse_rest(rx->p->data, rx->p->len, &rx->h);
@@ -62,7 +62,7 @@ answer_routing(struct swedge *sw, const struct rx *rx, enum drop_reason why)
                      : rx->h.bad_srh_ofs + offsetof(struct srh_hdr, segments_left);
 
     if (why == DROP_routing_header || why == DROP_srh_malformed) {
-        l3_icmp_param_problem(sw->base.l3, rx->p, &rx->h, ICMP6_PARAMETER_FIELD,
+        l3_icmp_param_problem(sw->base->l3, rx->p, &rx->h, ICMP6_PARAMETER_FIELD,
                               (uint32_t) (ofs - rx->h.ip.ofs), rx->now);
     }
 }
@@ -70,8 +70,8 @@ answer_routing(struct swedge *sw, const struct rx *rx, enum drop_reason why)
 enum drop_reason
 swedge_admit(struct swedge *sw, struct rx *rx)
 {
-    const struct port_config *port = l3_port(sw->base.l3, rx->port);
-    const struct sid *sid = rx->sid = sid_table_lookup(&sw->base.sids, &rx_ip(rx)->dst);
+    const struct port_config *port = l3_port(sw->base->l3, rx->port);
+    const struct sid *sid = rx->sid = sid_table_lookup(&sw->base->sids, &rx_ip(rx)->dst);
     enum drop_reason malformed = parse_own(sw, rx, port, sid);
     enum drop_reason forbidden = node_guard(rx, port);
 
@@ -88,33 +88,33 @@ swedge_dispatch(struct swedge *sw, struct rx *rx)
     struct sid *sid = rx->sid;
 
     if (sid) {
-        TRACE(&sw->base.tracer, "SID %s/%u: %s", TRACE_ADDR(&sid->prefix), sid->plen,
+        TRACE(&sw->base->tracer, "SID %s/%u: %s", TRACE_ADDR(&sid->prefix), sid->plen,
               sid_behaviour_name(sid->behaviour));
         sid->n_packets++;
         return behaviours[sid->behaviour].input(sw, rx);
     }
-    if (l3_is_local(sw->base.l3, dst)) {
-        TRACE(&sw->base.tracer, "%s is this node's own address", TRACE_ADDR(dst));
-        node_congestion_icmp(sw->base.congestion, rx->p, &rx->h, rx->now);
-        return l3_local_input(sw->base.l3, rx->port, rx->p, &rx->h, rx->now);
+    if (l3_is_local(sw->base->l3, dst)) {
+        TRACE(&sw->base->tracer, "%s is this node's own address", TRACE_ADDR(dst));
+        node_congestion_icmp(sw->base->congestion, rx->p, &rx->h, rx->now);
+        return l3_local_input(sw->base->l3, rx->port, rx->p, &rx->h, rx->now);
     }
-    if (!node_congestion_may_leave(sw->base.congestion, rx)) {
+    if (!node_congestion_may_leave(sw->base->congestion, rx)) {
         return DROP_fast_cnp_border;
     }
     struct packet *p = rx->p;
     rx->p = NULL;
-    return l3_forward(sw->base.l3, p, &rx->h, rx->now);
+    return l3_forward(sw->base->l3, p, &rx->h, rx->now);
 }
 
 static enum drop_reason
 pipeline(struct swedge *sw, struct rx *rx)
 {
-    const struct port_config *port = l3_port(sw->base.l3, rx->port);
+    const struct port_config *port = l3_port(sw->base->l3, rx->port);
     enum drop_reason why = parse_outer(rx->p->data, rx->p->len, &rx->h);
     if (why) {
         return why;
     }
-    if (!port || !l3_mac_ok(sw->base.l3, rx->port, rx->p)) {
+    if (!port || !l3_mac_ok(sw->base->l3, rx->port, rx->p)) {
         return DROP_eth_not_mine;
     }
 
@@ -126,24 +126,23 @@ pipeline(struct swedge *sw, struct rx *rx)
     if (why) {
         return why;
     }
-    if (l3_input(sw->base.l3, rx->port, rx->p, &rx->h, rx->now)) {
+    if (l3_input(sw->base->l3, rx->port, rx->p, &rx->h, rx->now)) {
         return DROP_none;
     }
     if (port->role == ROLE_HOST && node_cm_takes(rx)) {
-        return node_cm_input(&sw->base, rx);
+        return node_cm_input(sw->base, rx);
     }
     return to_proxy ? reverse_path_input(sw, rx) : swedge_dispatch(sw, rx);
 }
 
 void
-swedge_input(void *sw_, uint16_t port, struct packet *p, uint64_t now)
+swedge_input(struct swedge *sw, uint16_t port, struct packet *p, uint64_t now)
 {
-    struct swedge *sw = sw_;
     struct rx rx = {.p = p, .port = port, .now = now};
 
     p->in_port = port;
     p->came_at = now;
-    node_egress_set_now(sw->base.egress, now);
-    node_count_drop(&sw->base, pipeline(sw, &rx));
+    node_egress_set_now(sw->base->egress, now);
+    node_count_drop(sw->base, pipeline(sw, &rx));
     packet_put(rx.p);
 }

@@ -35,7 +35,7 @@ copy_to_nodes(struct swedge *sw, struct rx *rx, const struct original *o)
 {
     const struct tree_config *c = &o->tree->config;
     struct fanout f = {
-        .node = &sw->base,
+        .node = sw->base,
         .reverse = o->tree->aggregate->reverse,
         .what = "replicate",
         .send = send_copy,

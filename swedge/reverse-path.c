@@ -31,11 +31,11 @@ trace_result(const struct swedge *sw, const struct tree *t, const struct reverse
 {
     struct reverse_info info;
 
-    if (!sw->base.tracer.line) {
+    if (!sw->base->tracer.line) {
         return;
     }
     reverse_get_info(t->aggregate->reverse, &info);
-    TRACE(&sw->base.tracer, "group %s epoch %u: minimum %u, %s", t->config.group, t->config.epoch,
+    TRACE(&sw->base->tracer, "group %s epoch %u: minimum %u, %s", t->config.group, t->config.epoch,
           info.m.v, out->send ? "a response goes up" : "nothing goes up");
 }
 
@@ -63,7 +63,7 @@ reverse_path_input(struct swedge *sw, struct rx *rx)
     if (dest_qp(rx) != (own ? own : tree->config.designated_qpn)) {
         return DROP_stale_epoch;
     }
-    TRACE(&sw->base.tracer, "%s of receiver %s", what(rx), b->config->name);
+    TRACE(&sw->base->tracer, "%s of receiver %s", what(rx), b->config->name);
     why = aggregate_response(tree->aggregate, b->config, rx->p->data, &rx->h, rx->now, &out);
     trace_result(sw, tree, &out);
     reverse_path_send(sw, tree, &out, rx->now);
@@ -83,7 +83,7 @@ response_input(struct swedge *sw, struct rx *rx)
     if (!tree) {
         return why;
     }
-    TRACE(&sw->base.tracer, "%s of node %s", what(rx), TRACE_ADDR(&rx_ip(rx)->src));
+    TRACE(&sw->base->tracer, "%s of node %s", what(rx), TRACE_ADDR(&rx_ip(rx)->src));
     why = aggregate_tunnelled(tree->aggregate, rx->p->data, &rx->h, rx->now, &out);
     trace_result(sw, tree, &out);
     reverse_path_send(sw, tree, &out, rx->now);
@@ -94,7 +94,7 @@ void
 reverse_path_send(struct swedge *sw, struct tree *t, const struct reverse_out *out, uint64_t now)
 {
     if (!t->superseded) {
-        aggregate_send(t->aggregate, &sw->base, out, now);
+        aggregate_send(t->aggregate, sw->base, out, now);
     }
     tree_touched(sw, t);
 }
@@ -108,16 +108,16 @@ reverse_path_send_cnp(struct swedge *sw, struct tree *t, uint64_t now)
         return;
     }
     cnp_window_n_sent(t->aggregate->cnps, &branch);
-    TRACE(&sw->base.tracer, "group %s epoch %u: a CNP goes up for branch %u", t->config.group,
+    TRACE(&sw->base->tracer, "group %s epoch %u: a CNP goes up for branch %u", t->config.group,
           t->config.epoch, branch);
-    aggregate_send_cnp(t->aggregate, &sw->base, now);
+    aggregate_send_cnp(t->aggregate, sw->base, now);
 }
 
 void
 swedge_ce_left(struct node_base *base, const struct in6_addr *proxy, uint32_t designated_qpn,
                uint32_t branch, uint64_t now)
 {
-    struct swedge *sw = (struct swedge *) base; /* its first member. */
+    struct swedge *sw = base->edge;
     enum drop_reason why;
     struct tree *t = tree_find(sw, proxy, designated_qpn, &why);
 
@@ -136,11 +136,11 @@ reverse_path_ask(struct swedge *sw, struct tree *t, uint64_t now)
     if (t->superseded) {
         return;
     }
-    while ((p = aggregate_question(t->aggregate, sw->base.pool, now, &b))) {
-        TRACE(&sw->base.tracer, "group %s epoch %u: a question to %s", t->config.group,
+    while ((p = aggregate_question(t->aggregate, sw->base->pool, now, &b))) {
+        TRACE(&sw->base->tracer, "group %s epoch %u: a question to %s", t->config.group,
               t->config.epoch, b->name);
-        node_count_drop(&sw->base,
-                        l3_output_next(sw->base.l3, p, &t->branches[b - t->config.branches].next,
+        node_count_drop(sw->base,
+                        l3_output_next(sw->base->l3, p, &t->branches[b - t->config.branches].next,
                                        L3_ERRORS_NONE, now));
     }
     tree_touched(sw, t);

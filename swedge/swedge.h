@@ -154,15 +154,22 @@ void swedge_ce_left(struct node_base *, const struct in6_addr *proxy, uint32_t d
  * now.  After a timer and a configuration. */
 void reverse_path_ask(struct swedge *, struct tree *, uint64_t now);
 
+/* The part of a node that replicates, serves receivers and knows SIDs. */
 struct swedge {
-    struct node_base base; /* first. */
-    bool verify_always;    /* verify the ICRC of all that comes down, not only where H jumps. */
+    struct node_base *base; /* the node's. */
+    bool verify_always;     /* verify the ICRC of all that comes down, not only where H jumps. */
     struct trees trees;
     struct deadlines deadlines; /* of trees. */
 };
 
+/* node.c. */
+/* Makes 'sw', which has no trees, the edge of the node. */
+void swedge_init(struct swedge *sw, struct node_base *);
+/* The edge of a node of swedge_class. */
+const struct swedge *swedge_of(const void *node);
+
 /* pipeline.c. */
-void swedge_input(void *sw, uint16_t port, struct packet *, uint64_t now);
+void swedge_input(struct swedge *, uint16_t port, struct packet *, uint64_t now);
 /* Parses as much as this node may look into, and checks that the port may send it.  Also for a
  * packet that a SID has taken out of another. */
 enum drop_reason swedge_admit(struct swedge *, struct rx *);

@@ -172,8 +172,8 @@ START_TEST(edge_tells_the_source)
         f->now += TIMES_US;
         send_group(START + N_DOWN);
         ck_assert_uint_eq(count_fast_cnps(&cnp, &port), 1);
-        ck_assert_uint_eq(
-            node_congestion_stats(((struct swedge *) f->node)->base.congestion)->n_fast_cnps, 2);
+        ck_assert_uint_eq(node_congestion_stats(swedge_of(f->node)->base->congestion)->n_fast_cnps,
+                          2);
         drain();
     }
 END_TEST

@@ -510,8 +510,8 @@ END_TEST
 static uint64_t
 deadline_of_all(const struct fixture *f)
 {
-    const struct swedge *sw = f->node;
-    uint64_t when = l3_deadline(sw->base.l3);
+    const struct swedge *sw = swedge_of(f->node);
+    uint64_t when = l3_deadline(sw->base->l3);
 
     for (size_t i = 0; i < sw->trees.n; i++) {
         const struct tree *t = sw->trees.v[i];
