@@ -72,6 +72,18 @@ sid_behaviour(enum sid_behaviour behaviour)
     return &sid_behaviours[behaviour];
 }
 
+bool
+sid_behaviour_is_of_port(enum sid_behaviour behaviour)
+{
+    return behaviour == SID_UA || behaviour == SID_END_DX6 || behaviour == SID_END_X;
+}
+
+struct in6_addr
+local_sid(uint16_t function)
+{
+    return node_locator(function);
+}
+
 struct in6_addr
 node_sid(uint16_t id, uint16_t function)
 {

@@ -21,9 +21,9 @@ struct l3 {
     size_t n_routes;
     struct fib *fib; /* value: index in routes. */
     struct neigh_table *neighs;
-    struct packet *unreachable;             /* packets given up, to be answered; linked by next. */
-    struct in6_addr host;                   /* answered for on uplink_port. */
-    uint16_t uplink_port;                   /* 0: none. */
+    struct packet *unreachable; /* packets given up, to be answered; linked by next. */
+    struct in6_addr host;       /* answered for on uplinks. */
+    bool has_host;
     struct icmp6_limit errors[NEIGH_PORTS]; /* by the port that the offender came in on. */
 };
 

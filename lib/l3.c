@@ -251,27 +251,22 @@ l3_output(struct l3 *l3, struct packet *p, enum l3_errors errors, uint64_t now)
     return l3_output_next(l3, p, &next, errors, now);
 }
 
-enum drop_reason
-l3_output_next(struct l3 *l3, struct packet *p, struct l3_next *next, enum l3_errors errors,
-               uint64_t now)
+/* Sends 'p' out of 'port' to 'next_hop', unless there is a reason 'why' not.  Consumes it. */
+static enum drop_reason
+send_to_next_hop(struct l3 *l3, struct packet *p, enum drop_reason why,
+                 const struct port_config *port, const struct in6_addr *next_hop,
+                 struct l3_next *next, enum l3_errors errors, uint64_t now)
 {
-    if (is_known(l3, p, next, now)) {
-        return send_frame(l3, next->port, p, &next->eth);
-    }
-    const struct port_config *port;
-    struct in6_addr next_hop;
     const uint8_t *mac = NULL;
     uint32_t mtu = 0;
 
-    enum drop_reason why =
-        route(l3, &((const struct ip6_hdr_wire *) p->data)->dst, &port, &next_hop);
     if (!why) {
         why = check_mtu(l3, p, port, &mtu);
     }
     if (!why) {
         p->l3_errors = (uint8_t) errors;
-        why = neigh_resolve(l3->neighs, port->number, &next_hop, p, now, &mac);
-        TRACE(&l3->tracer, "neighbour %s: %s", TRACE_ADDR(&next_hop),
+        why = neigh_resolve(l3->neighs, port->number, next_hop, p, now, &mac);
+        TRACE(&l3->tracer, "neighbour %s: %s", TRACE_ADDR(next_hop),
               why   ? drop_name(why)
               : mac ? "known"
                     : "asked for, packet waits");
@@ -285,6 +280,38 @@ l3_output_next(struct l3 *l3, struct packet *p, struct l3_next *next, enum l3_er
         why = send_frame(l3, port->number, p, &next->eth);
     }
     return why;
+}
+
+enum drop_reason
+l3_output_next(struct l3 *l3, struct packet *p, struct l3_next *next, enum l3_errors errors,
+               uint64_t now)
+{
+    if (is_known(l3, p, next, now)) {
+        return send_frame(l3, next->port, p, &next->eth);
+    }
+    const struct in6_addr *dst = &((const struct ip6_hdr_wire *) p->data)->dst;
+    const struct port_config *port = NULL;
+    struct in6_addr next_hop;
+    enum drop_reason why = route(l3, dst, &port, &next_hop);
+
+    return send_to_next_hop(l3, p, why, port, &next_hop, next, errors, now);
+}
+
+enum drop_reason
+l3_output_port(struct l3 *l3, struct packet *p, uint16_t number, enum l3_errors errors,
+               uint64_t now)
+{
+    const struct port_config *port = l3_port(l3, number);
+    struct l3_next next;
+
+    return send_to_next_hop(l3, p, port ? DROP_none : DROP_port_down, port,
+                            port ? &port->peer_address : NULL, &next, errors, now);
+}
+
+bool
+l3_port_is_up(const struct l3 *l3, uint16_t port)
+{
+    return l3_port(l3, port) && (!l3->io.up || l3->io.up(l3->io.aux, port));
 }
 
 enum drop_reason
@@ -371,8 +398,7 @@ answers_for(const struct l3 *l3, const struct port_config *port, const struct in
     if (port->role == ROLE_HOST && is_proxy_address(target)) {
         return true;
     }
-    return l3->uplink_port && port->number == l3->uplink_port
-           && IN6_ARE_ADDR_EQUAL(target, &l3->host);
+    return l3->has_host && port->role != ROLE_HOST && IN6_ARE_ADDR_EQUAL(target, &l3->host);
 }
 
 static void
@@ -531,9 +557,9 @@ l3_configure(struct l3 *l3, const struct node_config *config)
 }
 
 void
-l3_proxy_host(struct l3 *l3, const struct in6_addr *host, uint16_t uplink_port)
+l3_proxy_host(struct l3 *l3, const struct in6_addr *host)
 {
-    l3->uplink_port = host ? uplink_port : 0;
+    l3->has_host = host;
     if (host) {
         l3->host = *host;
     }

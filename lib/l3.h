@@ -25,6 +25,7 @@ struct l3;
 struct node_io {
     void (*tx)(void *aux, uint16_t port, struct packet *p);
     uint32_t (*mtu)(void *aux, uint16_t port);
+    bool (*up)(void *aux, uint16_t port); /* is the link up?  NULL: all are. */
     void *aux;
     uint32_t seed;       /* where RDMA-CM connections' IDs begin: random, see lib/cm-conn.h. */
     uint64_t posix_usec; /* what POSIX time in microseconds is ahead of the node's. */
@@ -45,11 +46,12 @@ void l3_set_io(struct l3 *, const struct node_io *);
 void l3_configure(struct l3 *, const struct node_config *config);
 
 /* Neighbour solicitations are answered for the node address on all ports, for fe80::1 and all Proxy
- * Addresses on host ports, and for one host on an agent's uplink.  A null 'host' ends the latter.
+ * Addresses on host ports, and for one host on all of an agent's uplinks.  A null 'host' ends the
+ * latter.
  *
  * A QP's move to RTR must not wait for anything behind the node.  Who asks for a Proxy Address that
  * no group has is to hear so from RDMA-CM, not to wait for a neighbour. */
-void l3_proxy_host(struct l3 *, const struct in6_addr *host, uint16_t uplink_port);
+void l3_proxy_host(struct l3 *, const struct in6_addr *host);
 
 /* Who is told what packets meet; NULL: nobody. */
 void l3_set_tracer(struct l3 *, const struct tracer *);
@@ -101,6 +103,13 @@ struct l3_next {
     uint16_t port;
     struct eth_hdr eth;
 };
+/* As l3_output(), but out of this port to the node or host on its other end, whatever the routes
+ * say. */
+enum drop_reason
+l3_output_port(struct l3 *, struct packet *p, uint16_t port, enum l3_errors, uint64_t now);
+/* Is the port there, and its link up as far as the device knows? */
+bool l3_port_is_up(const struct l3 *, uint16_t port);
+
 /* The same as l3_output() in all respects.  Looks for the destination only if *next does not hold
  * any more. */
 enum drop_reason

@@ -24,6 +24,7 @@ struct node_base {
                          const struct in6_addr *host, uint32_t qpn);
     struct node_egress *egress;         /* lib/node-egress.h */
     struct node_congestion *congestion; /* lib/node-congestion.h */
+    struct headend *headend;            /* lib/headend.h */
     /* A copy for a branch of the group epoch (Proxy, Designated QPN) met congestion here, and leaves
      * with CE.  NULL: the node has no receivers. */
     void (*ce_left)(struct node_base *, const struct in6_addr *proxy, uint32_t designated_qpn,

@@ -60,6 +60,12 @@ static const char *const rate_controls[] = {
 };
 WORDS_DEFINE(rate_control_by, enum rate_control_by, rate_controls);
 
+static const char *const path_policies[] = {
+    [PATH_NONE] = "none",       [PATH_FAILOVER] = "failover", [PATH_SPREAD] = "spread",
+    [PATH_MESSAGE] = "message", [PATH_SPRAY] = "spray",
+};
+WORDS_DEFINE(path_policy, enum path_policy, path_policies);
+
 static const char *const node_roles[] = {
     [NODE_SWITCH] = "switch",
     [NODE_AGENT] = "agent",
@@ -136,6 +142,14 @@ node_config_uninit(struct node_config *config)
     for (size_t i = 0; i < config->n_trees; i++) {
         tree_config_uninit(&config->trees[i]);
     }
+    for (size_t i = 0; i < config->n_destinations; i++) {
+        free(config->destinations[i].paths);
+        free(config->destinations[i].pins);
+    }
+    for (size_t i = 0; i < config->n_ports; i++) {
+        free(config->ports[i].programs);
+    }
+    free(config->destinations);
     free(config->congestion.capable);
     free(config->congestion.trusted);
     free(config->congestion.queue_rates);

@@ -19,6 +19,7 @@
 #include "lib/group-policy.h"
 #include "lib/impair.h"
 #include "lib/port.h"
+#include "lib/program.h"
 #include "lib/rate-control.h"
 #include "lib/reverse.h"
 #include "lib/tree-mode.h"
@@ -45,7 +46,11 @@ struct port_config {
     uint8_t peer_mac[6];          /* of a node's port; only NODE_OVS and NODE_ROUTER are told. */
     bool external;                /* the other end is outside of the domain (Fast CNPs). */
     struct impair_params rx, tx;  /* how bad the link is made here. */
+    /* ROLE_AGENT: destinations in the SID block that the agent may use.  0: all of them. */
+    size_t n_programs;
+    struct prefix *programs;
 };
+
 
 struct route_config {
     struct in6_addr prefix;
@@ -58,6 +63,52 @@ struct sid_config {
     struct in6_addr prefix;
     uint8_t plen;
     enum sid_behaviour behaviour;
+    uint8_t block_len; /* uN, uA: bits of the block that the prefix begins with. */
+    uint16_t port;     /* of a port: its number. */
+};
+
+/* How packets to one host are placed on paths. */
+enum path_policy {
+    PATH_NONE,     /* not at all: they are sent as they are, by the routes. */
+    PATH_FAILOVER, /* all on the first path that is usable. */
+    PATH_SPREAD,   /* flows in turn over all of them. */
+    PATH_MESSAGE,  /* each message of a flow, when nothing of the flow is in flight. */
+    PATH_SPRAY,    /* each packet: what RC does not survive (docs/paths.md). */
+};
+WORDS_DECLARE(path_policy, enum path_policy);
+
+#define PATH_NUMBER_MAX 4095 /* 12 bits of the flow label. */
+#define PATH_NAME_SIZE  256
+#define PATHS_MAX       64 /* to one host. */
+
+/* A way to a host, with the program for it. */
+struct path_config {
+    uint16_t number; /* 1..PATH_NUMBER_MAX, unique at the node. */
+    uint16_t port;   /* that packets leave by, whatever the routes say; 0: by the routes. */
+    bool usable;     /* castd does not know better. */
+    char name[PATH_NAME_SIZE]; /* nodes on the way, joined by commas: "leaf1,spine5,leaf3". */
+    char plane[NAME_SIZE];     /* label of the spines on the way; "": none, or not one. */
+    struct program program;
+};
+
+/* A flow that the operator has given a path of its own. */
+struct path_pin {
+    uint32_t dest_qp;
+    uint16_t number; /* of the path. */
+};
+
+/* A host for which this node, which its packets come to first, has paths. */
+struct destination_config {
+    struct in6_addr address;
+    char name[NAME_SIZE];
+    enum path_policy policy;
+    /* All its packets take this path, whatever the policy; 0: not so.  If that is not usable they
+     * are dropped, since an operator has said so. */
+    uint16_t pinned;
+    size_t n_paths;
+    struct path_config *paths; /* by rank. */
+    size_t n_pins;
+    struct path_pin *pins; /* by dest_qp. */
 };
 
 enum branch_kind {
@@ -144,10 +195,15 @@ struct tree_config {
      * source agent the SID of the tree's first node, in mode ingress those of all edges.  Mode
      * mcast: addresses of the nodes on the ports to which the copies go, not their destinations. */
     struct in6_addr *outer_da;
-    bool root;                      /* merged responses go to the source, not to parent_sid. */
-    struct in6_addr parent_sid;     /* the parent's response SID. */
-    struct group_policy policy;     /* liveness_msec grows with this node's height in the tree. */
-    size_t n_branches;              /* 0: this node does not aggregate. */
+    /* Source agent: what packets to outer_da[0] are sent to: the same SID with the uSIDs of a path in
+     * front of it, one container.  ::, and modes other than replicate: the SID itself. */
+    struct in6_addr outer_program;
+    bool root;                  /* merged responses go to the source, not to parent_sid. */
+    struct in6_addr parent_sid; /* the parent's response SID. */
+    struct in6_addr
+        parent_program;         /* likewise: what they are sent to, with a path.  ::: the SID. */
+    struct group_policy policy; /* liveness_msec grows with this node's height in the tree. */
+    size_t n_branches;          /* 0: this node does not aggregate. */
     struct branch_config *branches; /* those whose responses are merged here. */
     /* At a node with receivers: what packets must have.  At the source agent: what they get. */
     struct auth_config auth;
@@ -220,6 +276,8 @@ struct node_config {
     struct route_config *routes;
     size_t n_sids;
     struct sid_config *sids;
+    size_t n_destinations;
+    struct destination_config *destinations; /* by address. */
     size_t n_trees;
     struct tree_config *trees;
 };

@@ -64,6 +64,18 @@ struct congestion_stats {
     uint64_t n_traced, n_trace_full; /* frames whose IOAM trace got its element, or had no room. */
 };
 
+/* A path of a node that places packets. */
+struct path_info {
+    struct in6_addr destination;
+    enum path_policy policy;
+    const struct path_config *config; /* the node's own copy. */
+    bool up;                          /* its port is. */
+    uint32_t n_flows;                 /* flows that are on it now. */
+    uint64_t n_packets, n_bytes;      /* sent, with the header. */
+    uint64_t n_moved;                 /* flows that came to it from another path. */
+    uint64_t n_errors;                /* ICMPv6 errors about packets on it. */
+};
+
 struct node_class {
     const char *name;
     enum node_role role; /* as in its row in the registry. */
@@ -103,6 +115,8 @@ struct node_class {
     /* Source agent: flows that were told of congestion.  NULL: this node is none. */
     size_t (*n_flows)(const void *node);
     void (*flow)(const void *node, size_t i, struct flow_info *);
+    /* Paths; NULL or false: there are not so many. */
+    bool (*path)(const void *node, size_t i, struct path_info *);
     /* RDMA-CM connections, and another number after each change of what is said of them. */
     size_t (*n_connections)(const void *node);
     void (*connection)(const void *node, size_t i, struct cm_conn_info *);

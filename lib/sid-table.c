@@ -39,6 +39,8 @@ sid_table_configure(struct sid_table *t, const struct node_config *config)
             .prefix = sc->prefix,
             .plen = sc->plen,
             .behaviour = sc->behaviour,
+            .block_len = sc->block_len,
+            .port = sc->port,
             .n_packets = same ? old->n_packets : 0,
         };
     }

@@ -12,6 +12,8 @@ struct sid {
     struct in6_addr prefix;
     uint8_t plen;
     enum sid_behaviour behaviour;
+    uint8_t block_len; /* as in struct sid_config. */
+    uint16_t port;
     uint64_t n_packets; /* counted by the node. */
 };
 

@@ -37,13 +37,11 @@ static void
 announce_host(struct srcagent *sa, const struct node_config *config)
 {
     const struct port_config *host = NULL;
-    const struct port_config *uplink = NULL;
 
-    for (size_t i = 0; i < config->n_ports; i++) {
-        *(config->ports[i].role == ROLE_HOST ? &host : &uplink) = &config->ports[i];
+    for (size_t i = 0; i < config->n_ports && !host; i++) {
+        host = config->ports[i].role == ROLE_HOST ? &config->ports[i] : NULL;
     }
-    l3_proxy_host(sa->base.l3, host && uplink ? &host->peer_address : NULL,
-                  uplink ? uplink->number : 0);
+    l3_proxy_host(sa->base.l3, host ? &host->peer_address : NULL);
 }
 
 /* An agent has a response SID and no other, because there is nothing else that it can do. */

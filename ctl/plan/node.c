@@ -238,6 +238,10 @@ plan_sids(const struct plan_node *node, struct node_config *out)
         enum sid_behaviour behaviour = (enum sid_behaviour) i;
         const struct sid_behaviour_row *row = sid_behaviour(behaviour);
 
+        if (behaviour == SID_UN || sid_behaviour_is_of_port(behaviour)
+            || node->role == NODE_ROUTER) {
+            continue; /* nobody has them yet. */
+        }
         if (row->roles & 1u << node->role) {
             out->sids[out->n_sids++] = (struct sid_config){
                 .prefix = node_sid(node->id, row->function),

@@ -42,7 +42,11 @@ struct plan_group {
     char source_host[NAME_SIZE];
     uint32_t source_qpn;
     enum tree_mode mode;
-    bool provisioned;           /* packets name no receivers. */
+    bool provisioned; /* packets name no receivers. */
+    /* Nodes from the source agent's first switch to the tree's root, joined by commas.  The packets
+     * are sent to the root with the uSIDs of those before it.  "": the root is the first switch. */
+    char via[PATH_NAME_SIZE];
+    char plane[NAME_SIZE];      /* nodes of other planes have no part in the tree; "": all may. */
     struct group_policy policy; /* liveness_msec: of a node with receivers only. */
     uint64_t rate_floor;        /* bit/s, of its source agent (plan_rate_floor()). */
     struct auth_config auth;    /* what its packets are to have, and the key; no secrets. */

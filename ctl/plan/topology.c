@@ -10,6 +10,17 @@
 
 #include "util.h"
 
+static const char *const path_forms[] = {
+    [PATH_FORM_AUTO] = "auto",
+    [PATH_FORM_USD] = "usd",
+    [PATH_FORM_AGENT] = "agent",
+    [PATH_FORM_DT6] = "dt6",
+};
+WORDS_DEFINE(path_form, enum path_form, path_forms);
+
+static const char *const path_rule_kinds[] = {[PATH_PIN] = "pin", [PATH_EXCLUDE] = "exclude"};
+WORDS_DEFINE(path_rule_kind, enum path_rule_kind, path_rule_kinds);
+
 static int
 compare_nodes(const void *a_, const void *b_)
 {
@@ -238,10 +249,12 @@ plan_topology_uninit(struct plan_topology *t)
 {
     for (size_t i = 0; i < t->n_nodes; i++) {
         free(t->nodes[i].ports);
+        free(t->nodes[i].programs);
     }
     free(t->nodes);
     free(t->hosts);
     free(t->links);
     free(t->hops);
+    free(t->path_rules);
     memset(t, 0, sizeof *t);
 }

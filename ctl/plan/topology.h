@@ -25,7 +25,11 @@ struct plan_node {
     char name[NAME_SIZE];
     uint16_t id;
     enum node_role role;
-    bool no_aggregation; /* a switch that only forwards and replicates; also each foreign node. */
+    bool no_aggregation;   /* a switch that only forwards and replicates; also each foreign node. */
+    char plane[NAME_SIZE]; /* label; "": none. */
+    bool excluded;         /* no path is over it. */
+    size_t n_programs;     /* as in struct port_config, of a source agent. */
+    struct prefix *programs;
     size_t n_ports;
     struct plan_port *ports;
 };
@@ -42,6 +46,7 @@ struct plan_host {
     struct in6_addr address;
     const struct plan_node *node; /* at the other end of its first link; NULL: none. */
     struct rate_settings rate;
+    enum path_policy path_policy; /* of what it sends. */
 };
 
 struct plan_link {
@@ -51,7 +56,36 @@ struct plan_link {
     char b_port[IFNAMSIZ];
     enum port_kind kind;
     bool external; /* its other end is outside of the domain. */
+    bool excluded; /* no path is over it. */
     struct impair_params a_to_b, b_to_a;
+};
+
+/* How a path ends. */
+enum path_form {
+    PATH_FORM_AUTO,  /* 'agent' if the host has one, else 'dt6' if the last node is a router, else
+                      * 'usd'. */
+    PATH_FORM_USD,   /* the last switch takes the header off, by its uN. */
+    PATH_FORM_AGENT, /* the receiver's agent does, by its uN. */
+    PATH_FORM_DT6,   /* the last switch does, by its End.DT6. */
+};
+WORDS_DECLARE(path_form, enum path_form);
+
+/* What an operator says of paths from one host to another. */
+enum path_rule_kind {
+    PATH_PIN,     /* packets take this path, and no other. */
+    PATH_EXCLUDE, /* none is placed on it. */
+};
+WORDS_DECLARE(path_rule_kind, enum path_rule_kind);
+
+struct plan_path_rule {
+    enum path_rule_kind kind;
+    char from[NAME_SIZE];
+    char to[NAME_SIZE];
+    bool has_qp; /* the pin is for packets with this DestQP only. */
+    uint32_t dest_qp;
+    /* A path's name, or a pin's own program: "UPLINK PROGRAM", the name of the neighbour that it is
+     * sent to, and program_parse()'s text. */
+    char path[PATH_NAME_SIZE];
 };
 
 /* plan_topology_prepare() sorts it and fills in what follows from the rest.  The planner needs
@@ -65,7 +99,10 @@ struct plan_topology {
     struct plan_link *links; /* by a, a_port. */
     unsigned fabric_mtu;
     struct congestion_settings congestion;
-    bool trace;     /* a group has one. */
+    bool trace; /* a group has one. */
+    enum path_form path_form;
+    size_t n_path_rules;
+    struct plan_path_rule *path_rules;
     uint16_t *hops; /* between any two nodes. */
 };
 

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/address-plan.h"
+
 struct net;
 
 /* 'netns_fd' is the namespace's file; -1: the caller's.  The caller stays in its own namespace. */
@@ -58,11 +60,6 @@ char *neighbour_add(struct net *, const char *netdev, const struct in6_addr *, c
 /* default via 'gateway', on link, in a table. */
 char *
 default_route_add(struct net *, const char *netdev, const struct in6_addr *gateway, uint32_t table);
-
-struct prefix {
-    struct in6_addr address;
-    uint8_t plen;
-};
 
 /* An IPv6 policy rule.  Without 'from' and 'oif' it is for all packets. */
 struct rule {

@@ -226,8 +226,8 @@ star_config(struct node_config *c, bool edge, unsigned n)
         add_route(c, node_locator(STAR_AGENT_ID), 48, 1, node_address(STAR_AGENT_ID));
         add_route(c, star_source, 128, 1, node_address(STAR_AGENT_ID));
         c->sids = zalloc(1, sizeof *c->sids);
-        c->sids[c->n_sids++] =
-            (struct sid_config){node_sid(c->id, SID_FUNC_END_MT), 64, SID_END_MT};
+        c->sids[c->n_sids++] = (struct sid_config){
+            .prefix = node_sid(c->id, SID_FUNC_END_MT), .plen = 64, .behaviour = SID_END_MT};
         t->branches = make_branches(n);
         t->n_branches = n;
     } else {
@@ -270,7 +270,8 @@ fixture_add_sid(struct fixture *f, uint16_t function, uint8_t plen, enum sid_beh
     struct node_config *c = &f->config;
 
     c->sids = grow(c->sids, c->n_sids, sizeof *c->sids);
-    c->sids[c->n_sids++] = (struct sid_config){node_sid(c->id, function), plen, behaviour};
+    c->sids[c->n_sids++] = (struct sid_config){
+        .prefix = node_sid(c->id, function), .plen = plen, .behaviour = behaviour};
 }
 
 void

@@ -530,7 +530,7 @@ static const struct {
     {NULL, NULL, &route_rows[0].port, 3, "no port has number 3"},
     {NULL, NULL, &route_rows[0].port, 65543, "Route.port \"65543\""},
     {&sid_rows[0].prefix, "5f00::/129", NULL, 0, "Sid.prefix"},
-    {&sid_rows[0].behaviour, "End.X", NULL, 0, "Sid.behaviour \"End.X\""},
+    {&sid_rows[0].behaviour, "End.T", NULL, 0, "Sid.behaviour \"End.T\""},
     {&tree_rows[0].group, "g g", NULL, 0, "Tree_Node.group"},
     {NULL, NULL, &tree_rows[0].epoch, 0, "Tree_Node.epoch"},
     {&tree_rows[0].proxy, "fd00::1", NULL, 0, "Tree_Node.proxy"},

@@ -332,7 +332,7 @@ START_TEST(answers)
         struct in6_addr target = addr(questions[_i].target);
         struct in6_addr asker = addr("fe80::77");
 
-        l3_proxy_host(l3, &host, UPLINK);
+        l3_proxy_host(l3, &host);
         input(port, ns(&asker, far_mac, &target), 0);
         ck_assert_uint_eq(n_tx, questions[_i].answered);
         ck_assert_uint_eq(l3_n_neighs(l3), 0);

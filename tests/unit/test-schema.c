@@ -12,6 +12,7 @@
 #include "lib/node-config.h"
 #include "openvswitch/json.h"
 #include "openvswitch/shash.h"
+#include "ctl/plan/topology.h"
 #include "tests/unit/suites.h"
 #include "util.h"
 
@@ -29,6 +30,8 @@ static const struct list {
     {"Connection", "role", &cm_role_words, WORDS_ALL},
     {"Connection", "state", &cm_state_words, WORDS_ALL},
     {"Group", "auth", &auth_choice_words, 1u << AUTH_MT | 1u << AUTH_HMAC},
+    {"Destination", "policy", &path_policy_words, WORDS_ALL},
+    {"Global", "path_form", &path_form_words, WORDS_ALL},
     {"Group", "cnp", &cnp_source_words, WORDS_ALL},
     {"Group", "mode", &tree_mode_words, WORDS_ALL},
     {"Group", "nak", &nak_policy_words, WORDS_ALL},
@@ -36,11 +39,13 @@ static const struct list {
     {"Group", "receivers", &receivers_words, WORDS_ALL},
     {"Group", "slow", &slow_policy_words, WORDS_ALL},
     {"Host", "controller", &rate_controller_words, WORDS_ALL},
+    {"Host", "path_policy", &path_policy_words, WORDS_ALL},
     {"Host", "rate_control", &rate_control_by_words, WORDS_ALL},
     {"Link", "kind", &port_kind_words, WORDS_ALL},
     {"Node", "controller", &rate_controller_words, WORDS_ALL},
     {"Node", "rate_control", &rate_control_by_words, WORDS_ALL},
     {"Node", "role", &node_role_words, WORDS_ALL},
+    {"Path_Rule", "kind", &path_rule_kind_words, WORDS_ALL},
     {"Port", "kind", &port_kind_words, WORDS_ALL},
     {"Port", "role", &port_role_words, WORDS_ALL},
     {"Sid", "behaviour", &sid_behaviour_words, WORDS_ALL},

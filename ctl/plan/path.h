@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Paths between two hosts, and the programs for them.
+ *
+ * A path is made of switches, each the neighbour of the one before.  It begins at the source host's
+ * node, which places its packets, and ends at the destination's.  In the list are all shortest paths, and
+ * as many that have no node (but the ends) and no link in common as there are, be they longer.
+ * Ranks: first such a set of disjoint ones, with the fewest hops in all; then the others, those that
+ * have less in common with those before them first; then by the nodes' ids.
+ */
+#ifndef CTL_PLAN_PATH_H
+#define CTL_PLAN_PATH_H 1
+
+#include "ctl/plan/topology.h"
+
+struct plan_path {
+    size_t n_nodes;
+    const struct plan_node **nodes; /* switches, in order; without a node that the source host's
+                                     * packets come to first. */
+    char name[PATH_NAME_SIZE]; /* their names, joined by commas; of parallel links "leaf1:eth3":
+                                     * the port that the path leaves leaf1 by. */
+    char plane[NAME_SIZE];
+    char uplink[IFNAMSIZ]; /* port of the first node. */
+    bool disjoint;         /* from all that are before it. */
+    bool excluded;         /* by an operator: a node or link of it, or itself. */
+    char *problem;         /* why there is no program for it, malloc'd; NULL: there is one. */
+    struct program program;
+};
+
+/* Fills *paths (malloc'd, by rank) and *n with the paths from one host to another; at most PATHS_MAX,
+ * the first ones.  NULL, or a malloc'd sentence why there are none. */
+char *plan_paths(const struct plan_topology *, const char *from, const char *to,
+                 struct plan_path **paths, size_t *n);
+void plan_paths_free(struct plan_path *, size_t n);
+
+/* Fills in the destinations of a node's configuration, whose ports are there: for each of its hosts
+ * that has a policy, paths to all others.  Paths of several hosts of one node are the same. */
+char *
+plan_destinations(const struct plan_topology *, const struct plan_node *, struct node_config *out);
+
+#endif /* ctl/plan/path.h */
