@@ -20,6 +20,7 @@ struct port {
     char netdev[IFNAMSIZ];
     int fd;       /* the kind's; closed with the port. */
     int query_fd; /* socket in the device's namespace, to ask about it. */
+    bool up;      /* as port_is_up(). */
     unsigned mtu;
     unsigned mtu_max; /* the kind's; 0: it has none. */
     bool offload;     /* may be used: port_use_offload(). */

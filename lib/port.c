@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
@@ -66,6 +68,10 @@ port_refresh(struct port *port)
 
     memset(&ifr, 0, sizeof ifr);
     memcpy(ifr.ifr_name, port->netdev, sizeof ifr.ifr_name);
+    if (ioctl(port->query_fd, SIOCGIFFLAGS, &ifr)) {
+        return errno;
+    }
+    port->up = ifr.ifr_flags & IFF_RUNNING;
     if (ioctl(port->query_fd, SIOCGIFMTU, &ifr)) {
         return errno;
     }
@@ -89,38 +95,60 @@ open_here(struct port *port, const char *netdev, const struct port_queue *queue,
     port->query_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int error = port->query_fd < 0 ? errno : port_refresh(port);
     if (error) {
-        *why = "cannot read the MTU";
+        *why = "cannot read the MTU and the state";
         return error;
     }
     return port->class->open(port, ifindex, queue, why);
+}
+
+/* Enters a network namespace, -1: stays in this one.  If it returns 0, leave(*back) is to follow. */
+static int
+enter(int netns_fd, int *back, const char **why)
+{
+    *back = -1;
+    if (netns_fd < 0) {
+        return 0;
+    }
+    *back = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (*back < 0) {
+        *why = "cannot open the current network namespace";
+        return errno;
+    }
+    if (setns(netns_fd, CLONE_NEWNET)) {
+        int error = errno;
+
+        *why = "cannot enter the device's network namespace";
+        close(*back);
+        return error;
+    }
+    return 0;
+}
+
+static void
+leave(int back)
+{
+    if (back < 0) {
+        return;
+    }
+    /* In the wrong namespace everything that follows would be wrong. */
+    if (setns(back, CLONE_NEWNET)) {
+        perror("returning to the network namespace");
+        abort();
+    }
+    close(back);
 }
 
 static int
 open_in(struct port *port, const char *netdev, int netns_fd, const struct port_queue *queue,
         const char **why)
 {
-    if (netns_fd < 0) {
-        return open_here(port, netdev, queue, why);
-    }
+    int back;
+    int error = enter(netns_fd, &back, why);
 
-    int back = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (back < 0) {
-        *why = "cannot open the current network namespace";
-        return errno;
-    }
-    int error;
-    if (setns(netns_fd, CLONE_NEWNET)) {
-        error = errno;
-        *why = "cannot enter the device's network namespace";
-    } else {
+    if (!error) {
         error = open_here(port, netdev, queue, why);
-        /* In the wrong namespace everything that follows would be wrong. */
-        if (setns(back, CLONE_NEWNET)) {
-            perror("returning to the network namespace");
-            abort();
-        }
+        leave(back);
     }
-    close(back);
     return error;
 }
 
@@ -181,6 +209,60 @@ unsigned
 port_mtu(const struct port *port)
 {
     return port->mtu;
+}
+
+bool
+port_is_up(const struct port *port)
+{
+    return port->up;
+}
+
+/* In the namespace whose devices are meant. */
+static int
+open_events(int *fdp)
+{
+    const struct sockaddr_nl links = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+    if (fd < 0) {
+        return errno;
+    }
+    if (bind(fd, (const struct sockaddr *) &links, sizeof links)) {
+        int error = errno;
+
+        close(fd);
+        return error;
+    }
+    *fdp = fd;
+    return 0;
+}
+
+int
+port_events_open(int *fdp, int netns_fd, char **errp)
+{
+    const char *why = "cannot listen to changes of network devices";
+    int back;
+    int error = enter(netns_fd, &back, &why);
+
+    if (!error) {
+        error = open_events(fdp);
+        leave(back);
+    }
+    if (error) {
+        say_why(errp, "%s (%s)", why, strerror(error));
+    }
+    return error;
+}
+
+/* What a message says is not asked: if too much was said at once it is lost, but not that something
+ * was. */
+void
+port_events_clear(int fd)
+{
+    char message;
+
+    while (recv(fd, &message, sizeof message, 0) >= 0 || errno == ENOBUFS) {
+    }
 }
 
 void

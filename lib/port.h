@@ -71,8 +71,17 @@ void port_use_offload(bool use);
 int port_fd(const struct port *);
 /* The device's MTU when the port was opened or refreshed. */
 unsigned port_mtu(const struct port *);
-/* Reads the MTU again, since an administrator may change it unseen.  Errors: the device is gone. */
+/* Was the device up, with a carrier, when the port was opened or refreshed? */
+bool port_is_up(const struct port *);
+/* Reads MTU and link state again.  Errors: the device is gone. */
 int port_refresh(struct port *);
+
+/* A descriptor that becomes readable when a network device in the namespace ('netns_fd' as for
+ * port_open()) has changed: ports there are then to be refreshed.  0 and *fdp, or an errno and a
+ * malloc'd sentence in *errp. */
+int port_events_open(int *fdp, int netns_fd, char **errp);
+/* Makes it wait for the next change. */
+void port_events_clear(int fd);
 
 /* What port_recv() got, in the order in which it arrived. */
 struct port_burst {

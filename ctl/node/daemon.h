@@ -49,6 +49,9 @@ struct node_worker {
     atomic_int tid; /* the thread's number in /proc. */
     int epoll_fd;   /* the ports and wake_fd. */
     int wake_fd;    /* an eventfd: there is something to do besides frames. */
+    /* Says when devices change in the daemon's own network namespace, and in that of packet ports;
+     * -1: not open. */
+    int device_fds[2];
     /* The worker takes both, one after the other, for each round.  Who has 'turn' has it standing
      * still, however much there is to do. */
     pthread_mutex_t turn, mutex;
@@ -68,7 +71,7 @@ struct node_worker {
     uint64_t n_rounds;                         /* how often it looked for frames and found some. */
     uint64_t n_handed_over, n_handover_full;   /* frames for other workers; those lost. */
     uint64_t no_port;                          /* frames for a port that does not exist. */
-    uint64_t refresh_at;                       /* when to read ports' MTUs again, microseconds. */
+    uint64_t refresh_at;                       /* when to refresh ports, microseconds. */
     size_t next_tree; /* which tree is looked at next for what is to be reported. */
     size_t n_unseen;  /* how many have to be looked at before nothing can be new. */
 
@@ -130,6 +133,10 @@ void node_ports_run(struct node_worker *, uint64_t now);
 bool node_ports_take_over(struct node_worker *, uint64_t now);
 /* The port may have frames. */
 void node_port_ready(struct node_worker *, uint16_t number);
+/* device_fds[i] is readable. */
+void node_ports_changed(struct node_worker *, unsigned i);
+/* What epoll says instead of a port's number if it is about device_fds[i]. */
+#define NODE_DEVICE_EVENT(I) (NODE_MAX_PORTS + (I))
 /* Sends frames from a port, past its impairment and its queue. */
 void node_port_send(struct node_port *, struct packet *const *frames, size_t n);
 /* Of the output queues: tx_queues_send. */
@@ -137,6 +144,7 @@ void node_ports_send(void *worker, uint16_t port, struct packet **frames, size_t
 /* struct node_io's functions. */
 void node_ports_tx(void *worker, uint16_t port, struct packet *);
 uint32_t node_ports_mtu(void *worker, uint16_t port);
+bool node_ports_up(void *worker, uint16_t port);
 
 /* impair.c: impaired links.  They let a frame go when its time has come, or when the link is about
  * to change.  'salt' makes the links of different nodes differ. */

@@ -23,7 +23,7 @@
 VLOG_DEFINE_THIS_MODULE(node_ports);
 
 #define BURST_BYTES  32768   /* of frames whose copies leave together: caches should have them. */
-#define REFRESH_USEC 1000000 /* how long a changed MTU may go unnoticed. */
+#define REFRESH_USEC 1000000 /* if nobody has said that a device changed. */
 
 /* Opens the port for a worker; 0 or an errno. */
 static int
@@ -51,11 +51,36 @@ open_port(struct node_worker *w, struct node_port *np, char **why)
     return error;
 }
 
+/* Has the worker told when devices change.  If that cannot be had, it looks all the same, later. */
+static void
+watch_devices(struct node_worker *w)
+{
+    static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(1, 5);
+    const int netns_fds[] = {-1, w->daemon->netns_fd};
+
+    for (unsigned i = 0; i < ARRAY_SIZE(netns_fds) && (!i || netns_fds[i] >= 0); i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.u32 = NODE_DEVICE_EVENT(i)};
+        char *why = NULL;
+
+        if (w->device_fds[i] >= 0) {
+            continue;
+        }
+        privileges_use(true);
+        int error = port_events_open(&w->device_fds[i], netns_fds[i], &why);
+        privileges_use(false);
+        if (error || epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->device_fds[i], &event)) {
+            VLOG_WARN_RL(&rl, "%s", why ? why : "cannot wait for changes of network devices");
+        }
+        free(why);
+    }
+}
+
 static bool
 open_ports(struct node_worker *w, char **errp)
 {
     bool all_open = true;
 
+    watch_devices(w);
     for (size_t i = 0; i < w->n_ports; i++) {
         struct node_port *np = w->ports[w->numbers[i]];
         char *why = NULL;
@@ -125,6 +150,8 @@ configure_ports(struct node_worker *w)
         }
         node_impair_configure(w, w->ports[pc->number], pc, config->id);
         w->ports[pc->number]->config = *pc;
+        w->ports[pc->number]->config.programs = NULL; /* they are the node's business. */
+        w->ports[pc->number]->config.n_programs = 0;
     }
     list_ports(w);
 }
@@ -313,6 +340,13 @@ refresh(struct node_worker *w, uint64_t now)
 }
 
 void
+node_ports_changed(struct node_worker *w, unsigned i)
+{
+    port_events_clear(w->device_fds[i]);
+    w->refresh_at = 0;
+}
+
+void
 node_ports_run(struct node_worker *w, uint64_t now)
 {
     if (now >= w->refresh_at) {
@@ -375,6 +409,15 @@ node_ports_mtu(void *w_, uint16_t number)
     const struct node_port *np = number < NODE_MAX_PORTS ? w->ports[number] : NULL;
 
     return np && np->port ? port_mtu(np->port) : UINT32_MAX;
+}
+
+bool
+node_ports_up(void *w_, uint16_t number)
+{
+    const struct node_worker *w = w_;
+    const struct node_port *np = number < NODE_MAX_PORTS ? w->ports[number] : NULL;
+
+    return np && np->port && port_is_up(np->port);
 }
 
 void

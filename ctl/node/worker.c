@@ -108,7 +108,9 @@ static void
 note_events(struct node_worker *w, const struct epoll_event *events, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (events[i].data.u32) {
+        if (events[i].data.u32 >= NODE_DEVICE_EVENT(0)) {
+            node_ports_changed(w, events[i].data.u32 - NODE_DEVICE_EVENT(0));
+        } else if (events[i].data.u32) {
             node_port_ready(w, (uint16_t) events[i].data.u32);
         } else {
             eventfd_t value;
@@ -184,6 +186,7 @@ create(struct node_daemon *d, unsigned index)
     w->daemon = d;
     w->index = index;
     w->wake_fd = must_eventfd();
+    w->device_fds[0] = w->device_fds[1] = -1;
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (w->epoll_fd < 0 || epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->wake_fd, &event)) {
         VLOG_FATAL("epoll: %s", ovs_strerror(errno));
@@ -196,6 +199,7 @@ create(struct node_daemon *d, unsigned index)
         &(struct node_io){
             .tx = node_ports_tx,
             .mtu = node_ports_mtu,
+            .up = node_ports_up,
             .aux = w,
             .seed = worker_seed(index),
             .posix_usec = posix_ahead(),
@@ -248,6 +252,11 @@ destroy(struct node_worker *w)
     pthread_mutex_destroy(&w->mutex);
     close(w->epoll_fd);
     close(w->wake_fd);
+    for (unsigned i = 0; i < ARRAY_SIZE(w->device_fds); i++) {
+        if (w->device_fds[i] >= 0) {
+            close(w->device_fds[i]);
+        }
+    }
     free(w);
 }
 
