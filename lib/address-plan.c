@@ -8,6 +8,16 @@
 
 #include "lib/node-config.h"
 
+bool
+prefix_covers(const struct prefix *prefix, const struct in6_addr *addr)
+{
+    size_t whole = prefix->plen / 8;
+    unsigned rest = prefix->plen % 8;
+
+    return !memcmp(&prefix->address, addr, whole)
+           && (!rest || (prefix->address.s6_addr[whole] ^ addr->s6_addr[whole]) >> (8 - rest) == 0);
+}
+
 /*
  * Nodes.
  */

@@ -36,6 +36,9 @@ struct prefix {
     uint8_t plen;
 };
 
+/* Is the address in the prefix? */
+bool prefix_covers(const struct prefix *, const struct in6_addr *);
+
 /* Prefixes as text. */
 #define SID_SPACE_TEXT      "5f00::/16" /* everybody's SIDs (RFC 9602). */
 #define SID_BLOCK_TEXT      "5f00::/32" /* SIDs of this plan. */

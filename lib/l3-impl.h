@@ -17,6 +17,7 @@ struct l3 {
     struct in6_addr address;
     struct in6_addr locator;                /* /48. */
     struct port_config *ports[NEIGH_PORTS]; /* by number; NULL: no such port. */
+    struct addr_map *nodes;                 /* ports to nodes, by address and 0. */
     struct route_config *routes;
     size_t n_routes;
     struct fib *fib; /* value: index in routes. */

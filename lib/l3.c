@@ -14,6 +14,7 @@
  * never a next hop here, so none is ever learnt; questions from one are answered to
  * the MAC that they name.
  */
+#include "lib/addr-map.h"
 #include "lib/alloc.h"
 #include "lib/l3-impl.h"
 
@@ -62,13 +63,9 @@ l3_host_port(const struct l3 *l3, const struct in6_addr *host)
 uint16_t
 l3_port_to(const struct l3 *l3, const struct in6_addr *node)
 {
-    for (uint16_t i = 0; i < NEIGH_PORTS; i++) {
-        if (l3->ports[i] && l3->ports[i]->role != ROLE_HOST
-            && IN6_ARE_ADDR_EQUAL(&l3->ports[i]->peer_address, node)) {
-            return i;
-        }
-    }
-    return 0;
+    const struct port_config *port = addr_map_find(l3->nodes, node, 0);
+
+    return port ? port->number : 0;
 }
 
 /* The port of a neighbour.  It exists: a port's neighbours are forgotten before the port is. */
@@ -314,8 +311,10 @@ l3_port_is_up(const struct l3 *l3, uint16_t port)
     return l3_port(l3, port) && (!l3->io.up || l3->io.up(l3->io.aux, port));
 }
 
-enum drop_reason
-l3_forward(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
+/* May the received frame be forwarded?  Then it has made the hop, and is an IPv6 packet.  Otherwise
+ * it is consumed. */
+static enum drop_reason
+make_hop(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
 {
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (p->data + parsed->ip.ofs);
 
@@ -336,7 +335,24 @@ l3_forward(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_
     ip->hlim--;
     p->len = parsed->ip.end; /* without the link's padding. */
     packet_pull(p, parsed->ip.ofs);
-    return l3_output(l3, p, L3_ERRORS_ALL, now);
+    return DROP_none;
+}
+
+enum drop_reason
+l3_forward(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
+{
+    enum drop_reason why = make_hop(l3, p, parsed, now);
+
+    return why ? why : l3_output(l3, p, L3_ERRORS_ALL, now);
+}
+
+enum drop_reason
+l3_forward_port(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint16_t port,
+                uint64_t now)
+{
+    enum drop_reason why = make_hop(l3, p, parsed, now);
+
+    return why ? why : l3_output_port(l3, p, port, L3_ERRORS_ALL, now);
 }
 
 static void
@@ -503,8 +519,9 @@ l3_destroy(struct l3 *l3)
     neigh_table_destroy(l3->neighs);
     fib_destroy(l3->fib);
     for (size_t i = 0; i < NEIGH_PORTS; i++) {
-        free(l3->ports[i]);
+        port_config_destroy(l3->ports[i]);
     }
+    addr_map_destroy(l3->nodes);
     free(l3->routes);
     free(l3);
 }
@@ -528,13 +545,18 @@ configure_ports(struct l3 *l3, const struct node_config *config)
             wanted[config->ports[i].number] = &config->ports[i];
         }
     }
+    addr_map_destroy(l3->nodes);
+    l3->nodes = addr_map_create(config->n_ports);
     for (uint16_t i = 0; i < NEIGH_PORTS; i++) {
         if (l3->ports[i] && !(wanted[i] && same_link(l3->ports[i], wanted[i]))) {
             neigh_flush(l3->neighs, i);
             l3->errors[i] = (struct icmp6_limit){0};
         }
-        free(l3->ports[i]);
-        l3->ports[i] = must_copy(wanted[i], wanted[i] ? 1 : 0, sizeof *wanted[i]);
+        port_config_destroy(l3->ports[i]);
+        l3->ports[i] = wanted[i] ? port_config_clone(wanted[i]) : NULL;
+        if (wanted[i] && wanted[i]->role != ROLE_HOST) { /* the first one to a node stays. */
+            addr_map_insert(l3->nodes, &wanted[i]->peer_address, 0, l3->ports[i]);
+        }
     }
 }
 

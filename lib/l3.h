@@ -122,6 +122,9 @@ l3_multicast(struct l3 *, struct packet *p, uint16_t port, enum l3_errors, uint6
 /* Forwards a received frame: addresses that may be forwarded, hop limit, then as
  * l3_output() with all errors.  Consumes p.  parse_outer() is enough for it. */
 enum drop_reason l3_forward(struct l3 *, struct packet *p, const struct parsed *, uint64_t now);
+/* The same, but out of this port as l3_output_port(). */
+enum drop_reason
+l3_forward_port(struct l3 *, struct packet *p, const struct parsed *, uint16_t port, uint64_t now);
 
 /* Takes a frame for the node itself (l3_is_local(), or a SID that takes ICMPv6) that
  * l3_input() did not take: replies to echo requests, and answers what nothing here listens for with

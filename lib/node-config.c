@@ -110,6 +110,24 @@ queue_rate_compare(const void *a, const void *b)
     return ((const struct queue_rate *) a)->node - ((const struct queue_rate *) b)->node;
 }
 
+struct port_config *
+port_config_clone(const struct port_config *src)
+{
+    struct port_config *port = must_copy(src, 1, sizeof *src);
+
+    port->programs = must_copy(src->programs, src->n_programs, sizeof *src->programs);
+    return port;
+}
+
+void
+port_config_destroy(struct port_config *port)
+{
+    if (port) {
+        free(port->programs);
+        free(port);
+    }
+}
+
 void
 tree_config_clone(struct tree_config *dst, const struct tree_config *src)
 {

@@ -287,6 +287,9 @@ void node_config_uninit(struct node_config *);
 /* For qsort() and bsearch(): struct in6_addr, and struct queue_rate by node. */
 int address_compare(const void *, const void *);
 int queue_rate_compare(const void *, const void *);
+/* Deep copy of a port's configuration, and its end. */
+struct port_config *port_config_clone(const struct port_config *);
+void port_config_destroy(struct port_config *);
 /* Deep copy of a tree's configuration, and its end. */
 void tree_config_clone(struct tree_config *dst, const struct tree_config *src);
 void tree_config_uninit(struct tree_config *);

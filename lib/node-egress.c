@@ -116,6 +116,14 @@ mtu(void *ne_, uint16_t number)
     return ne->io.mtu(ne->io.aux, number);
 }
 
+static bool
+up(void *ne_, uint16_t number)
+{
+    struct node_egress *ne = ne_;
+
+    return ne->io.up(ne->io.aux, number);
+}
+
 struct node_egress *
 node_egress_create(struct node_base *base, const struct node_io *io)
 {
@@ -154,6 +162,7 @@ node_egress_io(struct node_egress *ne)
     }
     io.tx = tx;
     io.mtu = ne->io.mtu ? mtu : NULL;
+    io.up = ne->io.up ? up : NULL;
     io.aux = ne;
     return io;
 }
