@@ -111,6 +111,18 @@ node_parse(struct rx *rx)
     return parsed_routing_stops(&rx->h) ? DROP_routing_header : why;
 }
 
+/* May the agent on this port send to the SID, or by the program that it begins with? */
+static bool
+may_use(const struct port_config *port, const struct in6_addr *sid)
+{
+    for (size_t i = 0; i < port->n_programs; i++) {
+        if (prefix_covers(&port->programs[i], sid)) {
+            return true;
+        }
+    }
+    return !port->n_programs;
+}
+
 enum drop_reason
 node_guard(const struct rx *rx, const struct port_config *port)
 {
@@ -131,9 +143,13 @@ node_guard(const struct rx *rx, const struct port_config *port)
         }
         return IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address) ? DROP_none : DROP_source_guard;
     case ROLE_AGENT:
-        return !address_is_sid(&ip->dst) || IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address)
-                   ? DROP_none
-                   : DROP_source_guard;
+        if (!address_is_sid(&ip->dst)) {
+            return DROP_none;
+        }
+        if (!IN6_ARE_ADDR_EQUAL(&ip->src, &port->peer_address)) {
+            return DROP_source_guard;
+        }
+        return may_use(port, &ip->dst) ? DROP_none : DROP_program_guard;
     case ROLE_FABRIC: break;
     }
     return DROP_none;

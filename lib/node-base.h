@@ -69,6 +69,8 @@ struct rx {
     struct parsed h;  /* offsets into p's bytes. */
     struct sid *sid;  /* swedge: that it is addressed to, once it is admitted; NULL: none. */
     uint16_t port;
+    uint8_t n_usids; /* swedge: of this node that it has had. */
+    bool unwrapped;  /* swedge: came in another packet, whose path ends at this node. */
     uint64_t now;
 };
 
@@ -92,7 +94,8 @@ enum drop_reason node_parse(struct rx *);
  * 5.1)?  A host speaks with its own address only, without routing header or tunnel, and not to
  * SIDs, wherever they are.  What an agent sends to a SID comes from the agent.  Fast CNPs come from
  * within their domain (draft-xiao section 5).  'rx' is parsed
- * as far as this node looks into it: fully if it comes from a host. */
+ * as far as this node looks into it: fully if it comes from a host.  DROP_program_guard: an agent's
+ * program is not one of those that the port is configured for. */
 enum drop_reason node_guard(const struct rx *, const struct port_config *);
 
 #endif /* lib/node-base.h */

@@ -68,6 +68,7 @@ sid_table_get(const struct sid_table *t, size_t i, struct sid_info *info)
         return false;
     }
     const struct sid *s = &t->sids[i];
-    *info = (struct sid_info){s->prefix, s->plen, sid_behaviour_name(s->behaviour), s->n_packets};
+    *info = (struct sid_info){s->prefix, s->plen, sid_behaviour_name(s->behaviour), s->port,
+                              s->n_packets};
     return true;
 }

@@ -34,6 +34,7 @@ struct sid_info {
     struct in6_addr prefix;
     uint8_t plen;
     const char *behaviour;
+    uint16_t port; /* 0: it is of no port. */
     uint64_t n_packets;
 };
 bool sid_table_get(const struct sid_table *, size_t i, struct sid_info *);

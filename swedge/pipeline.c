@@ -7,7 +7,7 @@
  *          -> RDMA-CM for a Proxy, from a host? lib/node-cm.c
  *          -> Proxy, from a host? reverse path (reverse-path.c)
  *          -> SID of ours?        its behaviour: End.MT, End.Replicate (down.c),
- *                                 End.Response (reverse-path.c), End, End.DT6 (end.c)
+ *                                 End.Response (reverse-path.c), all others (end.c)
  *          -> our address?        ICMPv6 (lib/l3.c)
  *          -> otherwise           plain IPv6 forwarding (lib/l3.c)
  *
@@ -18,16 +18,22 @@
 #include "lib/node-cm.h"
 #include "lib/node-congestion.h"
 #include "lib/node-egress.h"
+#include "lib/usid.h"
 #include "swedge/swedge.h"
 
 static const struct behaviour {
     behaviour_input *input;
     bool answers; /* a Routing header that is no good draws an ICMPv6 error. */
+    bool shifts;  /* flavor NEXT-CSID: with an argument, all it looks at is the IPv6 header. */
 } behaviours[] = {
+    [SID_UN] = {.input = un_input, .answers = true, .shifts = true},
     [SID_END] = {.input = end_input, .answers = true},
     [SID_END_MT] = {.input = end_mt_input},
     [SID_RESPONSE] = {.input = response_input},
     [SID_END_DT6] = {.input = end_dt6_input, .answers = true},
+    [SID_UA] = {.input = ua_input, .answers = true, .shifts = true},
+    [SID_END_DX6] = {.input = end_dx6_input, .answers = true},
+    [SID_END_X] = {.input = end_x_input, .answers = true},
     [SID_END_REPLICATE] = {.input = replicate_input},
 };
 
@@ -40,7 +46,9 @@ parse_own(const struct swedge *sw, struct rx *rx, const struct port_config *port
 {
     const struct in6_addr *dst = &rx_ip(rx)->dst;
 
-    if (!sid && !l3_is_local(sw->base->l3, dst) && port->role != ROLE_HOST) {
+    if (port->role != ROLE_HOST
+        && (sid ? behaviours[sid->behaviour].shifts && !usid_argument_is_zero(dst, sid->plen)
+                : !l3_is_local(sw->base->l3, dst))) {
         return DROP_none;
     }
     enum drop_reason why = sid ? node_parse(rx) : parse_rest(rx->p->data, rx->p->len, &rx->h);
@@ -67,11 +75,17 @@ answer_routing(struct swedge *sw, const struct rx *rx, enum drop_reason why)
     }
 }
 
+struct sid *
+swedge_sid(const struct swedge *sw, const struct in6_addr *addr)
+{
+    return l3_is_local(sw->base->l3, addr) ? NULL : sid_table_lookup(&sw->base->sids, addr);
+}
+
 enum drop_reason
 swedge_admit(struct swedge *sw, struct rx *rx)
 {
     const struct port_config *port = l3_port(sw->base->l3, rx->port);
-    const struct sid *sid = rx->sid = sid_table_lookup(&sw->base->sids, &rx_ip(rx)->dst);
+    const struct sid *sid = rx->sid = swedge_sid(sw, &rx_ip(rx)->dst);
     enum drop_reason malformed = parse_own(sw, rx, port, sid);
     enum drop_reason forbidden = node_guard(rx, port);
 
@@ -79,6 +93,21 @@ swedge_admit(struct swedge *sw, struct rx *rx)
         answer_routing(sw, rx, malformed);
     }
     return malformed ? malformed : forbidden;
+}
+
+/* Does a packet to 'dst', whose path ends at this node, go to a host or an agent here?  Any other
+ * way would be a detour, which hides that the last link is gone.  What has no route at all is told
+ * so. */
+static bool
+stays_here(const struct l3 *l3, const struct in6_addr *dst)
+{
+    struct in6_addr next_hop;
+    uint16_t number;
+
+    if (!l3_lookup(l3, dst, &number, &next_hop)) {
+        return true;
+    }
+    return l3_port_is_up(l3, number) && l3_port(l3, number)->role != ROLE_FABRIC;
 }
 
 enum drop_reason
@@ -100,6 +129,10 @@ swedge_dispatch(struct swedge *sw, struct rx *rx)
     }
     if (!node_congestion_may_leave(sw->base->congestion, rx)) {
         return DROP_fast_cnp_border;
+    }
+    if (rx->unwrapped && !stays_here(sw->base->l3, dst)) {
+        TRACE(&sw->base->tracer, "no link from here to %s", TRACE_ADDR(dst));
+        return DROP_usid_link_down;
     }
     struct packet *p = rx->p;
     rx->p = NULL;

@@ -8,7 +8,7 @@
  *   mcast.c         ... to a multicast group: forwarded, and taken for End.MT
  *   end-mt.c        ... End.MT: a rewritten copy to each receiver
  *   reverse-path.c  responses, merged on their way to the source
- *   end.c           behaviours that know no groups: End, End.DT6
+ *   end.c           behaviours that know no groups: End, End.X, End.DT6, End.DX6, uN, uA
  *   groups.c        per-group state, from the configuration
  *   node.c          life cycle, timers, display: struct node_class swedge_class
  */
@@ -23,11 +23,15 @@
 struct swedge;
 
 /* What a SID does.  parse_rest() has validated outer IPv6 header, SRH and inner packet before the
- * call.  Sets rx->p to NULL if it consumes the packet.  Returns why the packet went no further. */
+ * call, unless the SID is to take a uSID out of the destination and nothing else.  Sets rx->p to NULL if it consumes the packet.  Returns why the packet went no further. */
 typedef enum drop_reason behaviour_input(struct swedge *, struct rx *);
 
 behaviour_input end_input; /* end.c */
+behaviour_input end_x_input;
 behaviour_input end_dt6_input;
+behaviour_input end_dx6_input;
+behaviour_input un_input;
+behaviour_input ua_input;
 behaviour_input end_mt_input;    /* end-mt.c */
 behaviour_input replicate_input; /* replicate.c */
 behaviour_input response_input;  /* reverse-path.c */
@@ -170,6 +174,9 @@ const struct swedge *swedge_of(const void *node);
 
 /* pipeline.c. */
 void swedge_input(struct swedge *, uint16_t port, struct packet *, uint64_t now);
+/* The SID of the node that covers 'addr', or NULL.  The node's own address is none, although uN's
+ * prefix covers it, too. */
+struct sid *swedge_sid(const struct swedge *, const struct in6_addr *addr);
 /* Parses as much as this node may look into, and checks that the port may send it.  Also for a
  * packet that a SID has taken out of another. */
 enum drop_reason swedge_admit(struct swedge *, struct rx *);

@@ -506,6 +506,14 @@ groups(const struct node_daemon *d)
     return array;
 }
 
+static const char *
+port_name(const struct node_daemon *d, uint16_t number)
+{
+    const struct node_port *np = number < NODE_MAX_PORTS ? d->workers[0]->ports[number] : NULL;
+
+    return np ? np->config.name : "";
+}
+
 static struct json *
 sids(const struct node_daemon *d)
 {
@@ -526,18 +534,13 @@ sids(const struct node_daemon *d)
         inet_ntop(AF_INET6, &info.prefix, text, sizeof text);
         json_object_put_format(o, "prefix", "%s/%d", text, info.plen);
         json_object_put_string(o, "behaviour", info.behaviour);
+        if (info.port) {
+            json_object_put_string(o, "port_name", port_name(d, info.port));
+        }
         put_int(o, "packets", n_packets);
         json_array_add(array, o);
     }
     return array;
-}
-
-static const char *
-port_name(const struct node_daemon *d, uint16_t number)
-{
-    const struct node_port *np = number < NODE_MAX_PORTS ? d->workers[0]->ports[number] : NULL;
-
-    return np ? np->config.name : "";
 }
 
 static struct json *

@@ -144,6 +144,15 @@ mtu(void *f_, uint16_t port)
     return f->mtu[port] ? f->mtu[port] : UINT32_MAX;
 }
 
+static bool
+up(void *f_, uint16_t port)
+{
+    const struct fixture *f = f_;
+
+    ck_assert_uint_lt(port, FIXTURE_MAX_PORTS);
+    return !f->down[port];
+}
+
 static void *
 zalloc(size_t n, size_t size)
 {
@@ -337,7 +346,7 @@ fixture_create_with(const struct node_class *class, unsigned n_receivers, unsign
     f->class = class;
     f->now = 1000000;
     f->pool = packet_pool_create(n_packets);
-    f->node = class->create(&(struct node_io){.tx = tx, .mtu = mtu, .aux = f}, f->pool);
+    f->node = class->create(&(struct node_io){.tx = tx, .mtu = mtu, .up = up, .aux = f}, f->pool);
     star_config(&f->config, class == &swedge_class, n_receivers);
     fixture_configure(f);
     return f;

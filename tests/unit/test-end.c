@@ -63,12 +63,12 @@ START_TEST(end_dt6)
         uint8_t *srh =
             ip6_build(bytes, node_address(PARENT), sid, IP6_NH_ROUTING, 24 + IP6_HDR_LEN + 8);
         size_t srh_len = srh_build(srh, &segment, 1, 0, IP6_NH_IPV6);
-        ip6_build(srh + srh_len, star_source, node_address(CHILD_A), IP6_NH_UDP, 8);
+        ip6_build(srh + srh_len, node_address(PARENT), star_source, IP6_NH_UDP, 8);
         size_t len = IP6_HDR_LEN + srh_len + IP6_HDR_LEN + 8;
         srh[srh_len + IP6_HDR_LEN + 5] = 8; /* UDP length. */
         fixture_input(f, PORT_PARENT, bytes, len);
         ck_assert_uint_eq(f->n_frames, 1);
-        ck_assert_uint_eq(f->frames[0].port, PORT_A);
+        ck_assert_uint_eq(f->frames[0].port, AGENT_PORT);
         ck_assert_uint_eq(f->frames[0].len, sizeof(struct eth_hdr) + IP6_HDR_LEN + 8);
         srh[srh_len + 7] = 8; /* the hop that it makes here. */
         ck_assert_mem_eq(f->frames[0].bytes + sizeof(struct eth_hdr), srh + srh_len,
@@ -179,7 +179,8 @@ put_headers(uint8_t *out, const struct routing *r, struct in6_addr sid, uint8_t 
 }
 
 static void
-check_routing(struct fixture *f, const struct routing *r, const uint8_t *bytes, size_t len)
+check_routing(struct fixture *f, const struct routing *r, const uint8_t *bytes, size_t len,
+              uint16_t out_port)
 {
     uint64_t before = fixture_drops(f, r->why), total = fixture_total_drops(f);
 
@@ -187,7 +188,7 @@ check_routing(struct fixture *f, const struct routing *r, const uint8_t *bytes, 
     ck_assert_uint_eq(f->n_frames, 1);
     ck_assert_uint_eq(fixture_total_drops(f), total + (r->why != DROP_none));
     if (r->why == DROP_none) {
-        ck_assert_uint_eq(f->frames[0].port, PORT_B);
+        ck_assert_uint_eq(f->frames[0].port, out_port);
         return;
     }
     ck_assert_uint_eq(fixture_drops(f, r->why), before + 1);
@@ -223,7 +224,7 @@ START_TEST(end_unknown_routing)
         f->mangled = true; /* forwarded with headers that are the next node's. */
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             uint8_t *upper = put_headers(bytes, &cases[i], sid, IP6_NH_NONE, 0);
-            check_routing(f, &cases[i], bytes, (size_t) (upper - bytes));
+            check_routing(f, &cases[i], bytes, (size_t) (upper - bytes), PORT_B);
         }
 
         /* Hosts hear nothing of SIDs. */
@@ -251,8 +252,8 @@ START_TEST(end_dt6_unknown_routing)
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             uint8_t *inner = put_headers(bytes, &cases[i], sid, IP6_NH_IPV6, IP6_HDR_LEN);
-            ip6_build(inner, star_source, node_address(CHILD_B), IP6_NH_NONE, 0);
-            check_routing(f, &cases[i], bytes, (size_t) (inner - bytes) + IP6_HDR_LEN);
+            ip6_build(inner, node_address(PARENT), star_source, IP6_NH_NONE, 0);
+            check_routing(f, &cases[i], bytes, (size_t) (inner - bytes) + IP6_HDR_LEN, AGENT_PORT);
         }
         fixture_destroy(f);
     }
@@ -265,7 +266,7 @@ to_end_dt6(uint8_t *out, uint8_t outer_tc, uint8_t inner_tc)
     struct in6_addr sid = node_sid(STAR_EDGE_ID, SID_FUNC_END_DT6);
     uint8_t *inner = ip6_build(out, node_address(PARENT), sid, IP6_NH_IPV6, IP6_HDR_LEN);
 
-    ip6_build(inner, star_source, node_address(CHILD_A), IP6_NH_NONE, 0);
+    ip6_build(inner, node_address(PARENT), star_source, IP6_NH_NONE, 0);
     ip6_set_vtf((struct ip6_hdr_wire *) out, outer_tc, 0);
     ip6_set_vtf((struct ip6_hdr_wire *) inner, inner_tc, 0x54321);
     return 2 * IP6_HDR_LEN;
