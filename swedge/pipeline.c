@@ -75,12 +75,6 @@ answer_routing(struct swedge *sw, const struct rx *rx, enum drop_reason why)
     }
 }
 
-struct sid *
-swedge_sid(const struct swedge *sw, const struct in6_addr *addr)
-{
-    return l3_is_local(sw->base->l3, addr) ? NULL : sid_table_lookup(&sw->base->sids, addr);
-}
-
 enum drop_reason
 swedge_admit(struct swedge *sw, struct rx *rx)
 {

@@ -166,6 +166,16 @@ struct swedge {
     struct deadlines deadlines; /* of trees. */
 };
 
+/* The SID of the node that covers 'addr', or NULL.  The node's own address is none, although uN's
+ * prefix covers it, too. */
+static inline struct sid *
+swedge_sid(const struct swedge *sw, const struct in6_addr *addr)
+{
+    struct sid *sid = sid_table_lookup(&sw->base->sids, addr);
+
+    return sid && sid->behaviour == SID_UN && l3_is_local(sw->base->l3, addr) ? NULL : sid;
+}
+
 /* node.c. */
 /* Makes 'sw', which has no trees, the edge of the node. */
 void swedge_init(struct swedge *sw, struct node_base *);
@@ -174,9 +184,6 @@ const struct swedge *swedge_of(const void *node);
 
 /* pipeline.c. */
 void swedge_input(struct swedge *, uint16_t port, struct packet *, uint64_t now);
-/* The SID of the node that covers 'addr', or NULL.  The node's own address is none, although uN's
- * prefix covers it, too. */
-struct sid *swedge_sid(const struct swedge *, const struct in6_addr *addr);
 /* Parses as much as this node may look into, and checks that the port may send it.  Also for a
  * packet that a SID has taken out of another. */
 enum drop_reason swedge_admit(struct swedge *, struct rx *);
