@@ -282,7 +282,7 @@ forward_to_neighbour(struct swedge *sw, struct rx *rx)
         TRACE(&sw->base->tracer, "uN: next uSID %04x, here again", id);
         return dispatch_again(sw, rx);
     }
-    if (!address_is_sid(dst)) { /* of another block: by the routes. */
+    if (!address_is_sid(dst) || !id) { /* not of the plan's uSIDs: by the routes. */
         return dispatch_again(sw, rx);
     }
     struct in6_addr node = node_address(id);

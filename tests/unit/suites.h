@@ -103,6 +103,8 @@
     SUITE(tree_sim)      \
     SUITE(tunnelled)     \
     SUITE(tx_queues)     \
+    SUITE(usid)          \
+    SUITE(usid_node)     \
     SUITE(values)        \
     SUITE(view)          \
     SUITE(wire)          \
