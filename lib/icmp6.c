@@ -111,6 +111,18 @@ icmp6_find_upper(const uint8_t *ip, size_t len, struct icmp6_upper *upper)
     return false;
 }
 
+const struct icmp6_wire *
+icmp6_find_error(const uint8_t *ip, size_t len, struct icmp6_upper *upper)
+{
+    if (!icmp6_find_upper(ip, len, upper) || upper->proto != IP6_NH_ICMPV6 || upper->is_fragment
+        || len - upper->ofs < sizeof(struct icmp6_wire) + IP6_HDR_LEN) {
+        return NULL;
+    }
+    const struct icmp6_wire *icmp = (const void *) (ip + upper->ofs);
+
+    return ICMP6_IS_ERROR(icmp->type) ? icmp : NULL;
+}
+
 bool
 icmp6_is_valid(const struct ip6_hdr_wire *ip, const uint8_t *icmp, size_t len)
 {

@@ -65,6 +65,11 @@ bool icmp6_find_upper(const uint8_t *ip, size_t len, struct icmp6_upper *);
 /* Is icmp[0, len) a message with a header and a good checksum? */
 bool icmp6_is_valid(const struct ip6_hdr_wire *, const uint8_t *icmp, size_t len);
 
+/* Is the IPv6 packet ip[0, len) an error message, with all of the IPv6 header of the packet that it
+ * is about?  Then the message, whose checksum nobody has looked at, and in *upper where it begins;
+ * the header is behind it.  Otherwise NULL. */
+const struct icmp6_wire *icmp6_find_error(const uint8_t *ip, size_t len, struct icmp6_upper *upper);
+
 /* Makes the error message from 'src' about the IPv6 packet that starts at byte 'ofs' of
  * 'offender' (link padding behind it is left out).  NULL, and *whyp is why: none may be sent about
  * this packet, or the pool is empty. */

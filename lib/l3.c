@@ -311,10 +311,28 @@ l3_port_is_up(const struct l3 *l3, uint16_t port)
     return l3_port(l3, port) && (!l3->io.up || l3->io.up(l3->io.aux, port));
 }
 
-/* May the received frame be forwarded?  Then it has made the hop, and is an IPv6 packet.  Otherwise
- * it is consumed. */
-static enum drop_reason
-make_hop(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
+bool
+l3_fits_with_header(struct l3 *l3, const struct packet *p, size_t header_len, uint16_t number,
+                    const struct in6_addr *dst, uint64_t now)
+{
+    struct in6_addr next_hop;
+
+    if (!number && !l3_lookup(l3, dst, &number, &next_hop)) {
+        return true; /* there is another reason not to send it. */
+    }
+    uint32_t mtu = mtu_of(l3, number);
+    if (packet_size(p) + header_len <= mtu) {
+        return true;
+    }
+    TRACE(&l3->tracer, "%zu bytes and a header of %zu, mtu of port %u is %u", packet_size(p),
+          header_len, number, mtu);
+    mtu = mtu > header_len ? mtu - (uint32_t) header_len : 0;
+    l3_answer_drop(l3, p, 0, L3_ERRORS_ALL, DROP_too_long, mtu, now);
+    return false;
+}
+
+enum drop_reason
+l3_forward_begin(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
 {
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (p->data + parsed->ip.ofs);
 
@@ -341,7 +359,7 @@ make_hop(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t 
 enum drop_reason
 l3_forward(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
 {
-    enum drop_reason why = make_hop(l3, p, parsed, now);
+    enum drop_reason why = l3_forward_begin(l3, p, parsed, now);
 
     return why ? why : l3_output(l3, p, L3_ERRORS_ALL, now);
 }
@@ -350,7 +368,7 @@ enum drop_reason
 l3_forward_port(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint16_t port,
                 uint64_t now)
 {
-    enum drop_reason why = make_hop(l3, p, parsed, now);
+    enum drop_reason why = l3_forward_begin(l3, p, parsed, now);
 
     return why ? why : l3_output_port(l3, p, port, L3_ERRORS_ALL, now);
 }

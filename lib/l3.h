@@ -126,6 +126,17 @@ enum drop_reason l3_forward(struct l3 *, struct packet *p, const struct parsed *
 enum drop_reason
 l3_forward_port(struct l3 *, struct packet *p, const struct parsed *, uint16_t port, uint64_t now);
 
+/* The first half of l3_forward(): DROP_none if p may go on.  It then begins with its IPv6 header,
+ * whose hop limit has been decremented, and is the caller's; otherwise it is consumed. */
+enum drop_reason
+l3_forward_begin(struct l3 *, struct packet *p, const struct parsed *, uint64_t now);
+
+/* Does p, from its IPv6 header on, fit port 'number' with a header of header_len bytes in front?  0
+ * is the port that 'dst' has by the routes.  If it does not, its sender is told with Packet Too Big
+ * what would fit.  'p' stays the caller's. */
+bool l3_fits_with_header(struct l3 *, const struct packet *p, size_t header_len, uint16_t number,
+                         const struct in6_addr *dst, uint64_t now);
+
 /* Takes a frame for the node itself (l3_is_local(), or a SID that takes ICMPv6) that
  * l3_input() did not take: replies to echo requests, and answers what nothing here listens for with
  * an error message.  'p' stays the caller's.  parse_outer() is enough for it.

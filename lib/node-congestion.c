@@ -303,12 +303,13 @@ node_congestion_icmp(struct node_congestion *nc, const struct packet *p, const s
     const struct port_config *port = l3_port(nc->base->l3, p->in_port);
     struct icmp6_upper upper;
 
-    if (!nc->config.fast_cnp || !port || port->external
-        || !icmp6_find_upper((const uint8_t *) ip, len, &upper) || upper.proto != IP6_NH_ICMPV6
-        || upper.is_fragment || len - upper.ofs < sizeof(struct icmp6_wire) + IP6_HDR_LEN) {
+    if (!nc->config.fast_cnp || !port || port->external) {
         return;
     }
-    const struct icmp6_wire *icmp = (const void *) ((const uint8_t *) ip + upper.ofs);
+    const struct icmp6_wire *icmp = icmp6_find_error((const uint8_t *) ip, len, &upper);
+    if (!icmp) {
+        return;
+    }
     const struct ip6_hdr_wire *about = (const void *) (icmp + 1);
     size_t about_len = len - upper.ofs - sizeof *icmp;
     uint32_t pointer = be32_get(icmp->param);
