@@ -602,7 +602,9 @@ aggregate_build(const struct aggregate *a, struct packet_pool *pool, const struc
             : cnp_build(pool, &c->proxy, &c->source, a->sport, qpn);
     *why = p ? DROP_none : DROP_pool_empty;
     if (p && !c->root) {
-        response_wrap(p, own, &c->parent_sid);
+        response_wrap(p, own,
+                      IN6_IS_ADDR_UNSPECIFIED(&c->parent_program) ? &c->parent_sid
+                                                                  : &c->parent_program);
     }
     return p;
 }

@@ -57,14 +57,17 @@ is_sid_of(const struct in6_addr *sid, const struct in6_addr *node)
     return !memcmp(sid, node, NODE_LOCATOR_LEN);
 }
 
-/* Builds the encapsulation of copies that are addressed to 'dst': for all receivers, or for those
- * of the edge that has this SID.  Builds none if there are no receivers.  Adds their number to
- * *n_named. */
+/* Builds the encapsulation of copies for 'dst': for all receivers, or for those of the edge that has
+ * this SID.  Builds none if there are no receivers.  Adds their number to *n_named.  With a path the
+ * packets are addressed to its program. */
 static int
 add_encap(const struct in6_addr *own, const struct tree_config *config, const struct in6_addr *dst,
           struct encaps *encaps, size_t *n_named)
 {
-    bool per_edge = tree_mode(config->mode)->packet_per_edge;
+    const struct tree_mode_row *mode = tree_mode(config->mode);
+    bool per_edge = mode->packet_per_edge;
+    bool on_path =
+        !per_edge && !mode->addressed_to_group && !IN6_IS_ADDR_UNSPECIFIED(&config->outer_program);
     struct encap *encap = &encaps->v[encaps->n];
     struct srh_copy *named = must_calloc(config->n_copies, sizeof *named);
     struct auth_epoch epoch = tree_config_auth_epoch(config);
@@ -84,8 +87,8 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
     }
     int error = 0;
     if (n) {
-        error = encap_template_build(&encap->template, own, dst, &config->proxy, named,
-                                     config->provisioned ? 0 : n);
+        error = encap_template_build(&encap->template, own, on_path ? &config->outer_program : dst,
+                                     &config->proxy, named, config->provisioned ? 0 : n);
         if (!error) {
             error = auth_sign(&encap->template, &config->auth, &epoch);
         }
