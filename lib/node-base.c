@@ -5,6 +5,7 @@
 #include "lib/node-base.h"
 
 #include "lib/fast-cnp.h"
+#include "lib/headend.h"
 #include "lib/node-cm.h"
 #include "lib/node-congestion.h"
 #include "lib/node-egress.h"
@@ -17,11 +18,13 @@ node_base_init(struct node_base *base, const struct node_io *io, struct packet_p
     base->congestion = node_congestion_create(base, io->posix_usec);
     base->l3 = l3_create(io, pool, base->drops);
     base->cm = node_cm_create(base, io->seed);
+    base->headend = headend_create(base);
 }
 
 void
 node_base_uninit(struct node_base *base)
 {
+    headend_destroy(base->headend);
     node_cm_destroy(base->cm);
     sid_table_uninit(&base->sids);
     l3_destroy(base->l3);
@@ -40,6 +43,7 @@ node_base_configure(struct node_base *base, const struct node_config *config, ui
     struct node_io io = node_egress_io(base->egress);
     l3_set_io(base->l3, &io);
     l3_configure(base->l3, config);
+    headend_configure(base->headend, config, now);
 }
 
 uint64_t

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/alloc.h"
+#include "lib/headend.h"
 #include "lib/node-cm.h"
 #include "lib/node-egress.h"
 #include "lib/why.h"
@@ -193,6 +194,7 @@ const struct node_class srcagent_class = {
     .branch = get_branch,
     .n_flows = rate_n_flows,
     .flow = rate_flow,
+    .path = headend_path,
     .n_connections = node_cm_n,
     .connection = node_cm_get,
     .connections_version = node_cm_version,

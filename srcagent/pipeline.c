@@ -4,23 +4,30 @@
  *
  *     from the host:   Fast CNP? dropped : guard -> neighbour discovery
  *                          -> RDMA-CM for a Proxy? lib/node-cm.c
- *                          -> to a Proxy? down.c : of a flow that is slowed down? rate.c : forward
+ *                          -> to a Proxy? down.c : of a flow that is slowed down? rate.c
+ *                          -> on a path? lib/headend.c : forward
  *     from the fabric: Fast CNP? fast-cnp.c : neighbour discovery -> to our response SID? up.c
  *                          -> for the host? from a Proxy? up.c : forward
  *
- * The agent is a router of one host: what is not multicast passes unchanged.
+ * The agent is a router of one host: what is not multicast passes unchanged, on a
+ * path if there is one.
  * Drops are counted here and nowhere else; what was not consumed is freed here.
  */
+#include "lib/headend.h"
 #include "lib/node-cm.h"
 #include "lib/node-congestion.h"
 #include "lib/node-egress.h"
 #include "srcagent/srcagent.h"
 
+/* A packet of the fabric for the host. */
 static enum drop_reason
-forward(struct srcagent *sa, struct rx *rx)
+forward_to_host(struct srcagent *sa, struct rx *rx)
 {
     struct packet *p = rx->p;
+
     rx->p = NULL;
+    headend_note_arrival(sa->base.headend, p->data + rx->h.ip.ofs,
+                         (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
     return l3_forward(sa->base.l3, p, &rx->h, rx->now);
 }
 
@@ -31,10 +38,10 @@ forward_from_host(struct srcagent *sa, struct rx *rx)
     struct flow *f = rate_note(sa, rx);
     struct packet *p = rx->p;
 
-    if (!f) {
-        return forward(sa, rx);
-    }
     rx->p = NULL;
+    if (!f) {
+        return headend_forward(sa->base.headend, p, &rx->h, rx->now);
+    }
     p->len = rx->h.ip.end; /* without Ethernet padding. */
     packet_pull(p, rx->h.ip.ofs);
     return rate_send(sa, f, p, rx->now);
@@ -86,6 +93,7 @@ pipeline(struct srcagent *sa, struct rx *rx)
     }
     if (l3_is_local(sa->base.l3, &ip->dst)) {
         node_congestion_icmp(sa->base.congestion, rx->p, &rx->h, rx->now);
+        headend_icmp(sa->base.headend, rx->p, &rx->h);
         return l3_local_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now);
     }
     if (from_host && node_cm_takes(rx)) {
@@ -99,7 +107,7 @@ pipeline(struct srcagent *sa, struct rx *rx)
         return DROP_not_for_us;
     }
     why = addr_map_contains(sa->trees.by_key, &ip->src) ? up_check(sa, rx) : DROP_none;
-    return why ? why : forward(sa, rx);
+    return why ? why : forward_to_host(sa, rx);
 }
 
 void

@@ -9,7 +9,7 @@
  * leaves as it comes until it is told of congestion.  Then lib/rate-control.c has a rate for it,
  * and lib/pacer.c a queue.
  *
- *     host -> [waits in the pacer] -> down_admit() or l3_forward()
+ *     host -> [waits in the pacer] -> down_admit() or headend_forward()
  *
  * What waits has not been looked at but for what flow it is of: PSNs are believed, refused and
  * counted when packets leave.  So nobody awaits an answer for what is still here.  A closed group
@@ -35,6 +35,7 @@
 #include "lib/alloc.h"
 #include "lib/cnp.h"
 #include "lib/hash-index.h"
+#include "lib/headend.h"
 #include "lib/ioam.h"
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
@@ -276,7 +277,7 @@ leave(struct srcagent *sa, struct flow *f, struct packet *p, uint64_t now)
         packet_put(p);
         return why;
     }
-    return l3_forward(sa->base.l3, p, &h, now);
+    return headend_forward(sa->base.headend, p, &h, now);
 }
 
 /* An eighth of the buffers stays for what does not wait, also in a small pool. */

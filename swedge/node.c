@@ -8,6 +8,7 @@
 #include "swedge/swedge.h"
 
 #include "lib/alloc.h"
+#include "lib/headend.h"
 #include "lib/node-cm.h"
 #include "lib/node-egress.h"
 
@@ -180,6 +181,7 @@ const struct node_class swedge_class = {
     .n_trees = n_trees,
     .tree = get_tree,
     .branch = get_branch,
+    .path = headend_path,
     .n_connections = node_cm_n,
     .connection = node_cm_get,
     .connections_version = node_cm_version,

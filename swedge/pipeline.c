@@ -14,6 +14,7 @@
  * Every function on the way returns a drop reason; it is counted here and
  * nowhere else, and what was not consumed is freed here and nowhere else.
  */
+#include "lib/headend.h"
 #include "lib/icmp6.h"
 #include "lib/node-cm.h"
 #include "lib/node-congestion.h"
@@ -119,6 +120,7 @@ swedge_dispatch(struct swedge *sw, struct rx *rx)
     if (l3_is_local(sw->base->l3, dst)) {
         TRACE(&sw->base->tracer, "%s is this node's own address", TRACE_ADDR(dst));
         node_congestion_icmp(sw->base->congestion, rx->p, &rx->h, rx->now);
+        headend_icmp(sw->base->headend, rx->p, &rx->h);
         return l3_local_input(sw->base->l3, rx->port, rx->p, &rx->h, rx->now);
     }
     if (!node_congestion_may_leave(sw->base->congestion, rx)) {
@@ -130,6 +132,11 @@ swedge_dispatch(struct swedge *sw, struct rx *rx)
     }
     struct packet *p = rx->p;
     rx->p = NULL;
+    if (l3_port(sw->base->l3, rx->port)->role == ROLE_HOST) {
+        return headend_forward(sw->base->headend, p, &rx->h, rx->now);
+    }
+    headend_note_arrival(sw->base->headend, p->data + rx->h.ip.ofs,
+                         (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
     return l3_forward(sw->base->l3, p, &rx->h, rx->now);
 }
 

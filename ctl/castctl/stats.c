@@ -314,6 +314,24 @@ print_flows(const struct json *counters)
     json_destroy(array);
 }
 
+/* Paths that something was sent on. */
+static void
+print_paths(const struct json *counters)
+{
+    static const char *const keys[] = {"destination", "path",  "name",   "flows", "packets",
+                                       "bytes",       "moved", "errors", NULL};
+    const struct json_array *paths = ctl_get_array(counters, "paths");
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < paths->n; i++) {
+        if (ctl_get_int(paths->elems[i], "packets")) {
+            json_array_add(array, json_deep_clone(paths->elems[i]));
+        }
+    }
+    ctl_print_table(array, keys, 2);
+    json_destroy(array);
+}
+
 static void
 print_node(const char *name, const struct json *counters)
 {
@@ -330,6 +348,7 @@ print_node(const char *name, const struct json *counters)
     print_congestion(counters);
     print_drops(counters);
     print_flows(counters);
+    print_paths(counters);
     for (size_t i = 0; i < groups->n; i++) {
         print_group(groups->elems[i]);
     }

@@ -245,6 +245,44 @@ flows(const struct node_daemon *d)
     return array;
 }
 
+static struct json *
+path(const struct path_info *p)
+{
+    const struct path_config *c = p->config;
+    struct json *o = json_object_create();
+    char program[PROGRAM_TEXT_SIZE];
+
+    program_format(&c->program, program);
+    put_addr(o, "destination", &p->destination);
+    json_object_put_string(o, "policy", path_policy_name(p->policy));
+    put_int(o, "path", c->number);
+    json_object_put_string(o, "name", c->name);
+    json_object_put_string(o, "plane", c->plane);
+    json_object_put_string(o, "program", program);
+    put_int(o, "port", c->port);
+    json_object_put(o, "usable", json_boolean_create(c->usable));
+    json_object_put(o, "up", json_boolean_create(p->up));
+    put_int(o, "flows", p->n_flows);
+    put_int(o, "packets", p->n_packets);
+    put_int(o, "bytes", p->n_bytes);
+    put_int(o, "moved", p->n_moved);
+    put_int(o, "errors", p->n_errors);
+    return o;
+}
+
+/* Paths that the node places packets on.  Only the first worker has such packets (lib/steer.h). */
+static struct json *
+paths(const struct node_daemon *d)
+{
+    struct json *array = json_array_create_empty();
+    struct path_info info;
+
+    for (size_t i = 0; d->class->path && d->class->path(d->workers[0]->node, i, &info); i++) {
+        json_array_add(array, path(&info));
+    }
+    return array;
+}
+
 /* What all workers have done about congestion. */
 static struct json *
 congestion(const struct node_daemon *d)
@@ -307,6 +345,7 @@ counters(const struct node_daemon *d)
     if (d->class->n_flows) {
         json_object_put(o, "flows", flows(d));
     }
+    json_object_put(o, "paths", paths(d));
     put_int(o, "no_port", no_port);
     put_int(o, "handover_full", handover_full);
     put_int(o, "buffers_free", buffers_free);
@@ -653,6 +692,7 @@ static const struct listing listings[] = {
     {"rocecast/groups", groups},
     {"rocecast/counters", counters},
     {"rocecast/flows", flows},
+    {"rocecast/paths", paths},
     {"rocecast/routes", routes},
     {"rocecast/neighbours", neighbours},
     {"rocecast/threads", threads},
