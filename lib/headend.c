@@ -283,7 +283,7 @@ flow_leave(struct flow *f, uint64_t now)
     if (f->path) {
         f->path->n_flows--;
     }
-    if (in_flight_may_answer(&f->in_flight, f->in_flight.top, now)) {
+    if (in_flight_may_answer(&f->in_flight, f->in_flight.low, now)) {
         d->doubt_until = now + IN_FLIGHT_LIFE;
     }
 }

@@ -15,7 +15,7 @@
 static int32_t
 span_of_read(uint32_t dma_len)
 {
-    uint32_t n = dma_len / MIN_MTU + 1;
+    uint32_t n = dma_len ? (dma_len - 1) / MIN_MTU + 1 : 1;
 
     return n < MAX_SPAN ? (int32_t) n : MAX_SPAN;
 }
@@ -26,27 +26,19 @@ lower(psn_t a, psn_t b)
     return psn_cmp(a, b) < 0 ? a : b;
 }
 
-static void
-begin(struct in_flight *f, psn_t psn, uint64_t now)
-{
-    *f = (struct in_flight){
-        .any = true,
-        .una = psn,
-        .top = psn,
-        .h = psn,
-        .low = psn,
-        .low_before = psn,
-        .begun = now,
-    };
-}
-
 bool
 in_flight_sent(struct in_flight *f, psn_t psn, uint32_t dma_len, bool is_read, uint64_t now)
 {
-    bool other = f->any && (psn_cmp(psn, f->h) > MAX_GAP || psn_cmp(f->una, psn) > MAX_GAP);
+    bool other = f->any && (psn_cmp(psn, f->end) > MAX_GAP || psn_cmp(f->una, psn) > MAX_GAP);
 
     if (!f->any || other) {
-        begin(f, psn, now);
+        *f = (struct in_flight){.any = true,
+                                .una = psn,
+                                .h = psn,
+                                .end = psn,
+                                .low = psn,
+                                .low_before = psn,
+                                .begun = now};
     }
     if (now - f->begun >= IN_FLIGHT_LIFE) {
         f->low_before = f->low;
@@ -54,11 +46,10 @@ in_flight_sent(struct in_flight *f, psn_t psn, uint32_t dma_len, bool is_read, u
         f->begun = now;
     }
     f->low = lower(f->low, psn);
-    f->una = lower(f->una, psn); /* sent again: it is in flight again. */
-    if (psn_cmp(psn, f->top) >= 0) {
-        f->top = psn;
-        f->open = is_read;
-        f->h = psn_add(psn, is_read ? span_of_read(dma_len) : 1);
+    psn_t h = psn_add(psn, 1);
+    if (psn_cmp(h, f->h) >= 0) {
+        f->h = h;
+        f->end = is_read ? psn_add(psn, span_of_read(dma_len)) : h;
     }
     f->used = now;
     return !other;
@@ -67,17 +58,16 @@ in_flight_sent(struct in_flight *f, psn_t psn, uint32_t dma_len, bool is_read, u
 bool
 in_flight_is_idle(const struct in_flight *f)
 {
-    return !f->any || (!f->open && psn_eq(f->una, f->h));
+    return !f->any || psn_eq(f->una, f->h);
 }
 
 bool
 in_flight_may_answer(const struct in_flight *f, psn_t psn, uint64_t now)
 {
-    psn_t low = lower(f->low, f->low_before);
-    psn_t from_low = psn_add(psn, -(int32_t) low.v);
+    int32_t low = (int32_t) lower(f->low, f->low_before).v;
 
     return f->any && now - f->used <= IN_FLIGHT_LIFE
-           && from_low.v < psn_add(f->h, -(int32_t) low.v).v;
+           && psn_add(psn, -low).v < psn_add(f->end, -low).v;
 }
 
 void

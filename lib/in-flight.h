@@ -23,10 +23,9 @@
 /* All zero: nothing was seen. */
 struct in_flight {
     bool any;  /* a request was seen; the rest is valid. */
-    bool open; /* the request at 'top' is a READ: it ends somewhere below h. */
-    psn_t una; /* every PSN below it is confirmed. */
-    psn_t top; /* of the highest request. */
-    psn_t h;   /* everything that was sent is below it. */
+    psn_t una; /* requests below it have arrived. */
+    psn_t h;   /* behind the first PSN of the highest request. */
+    psn_t end; /* answers are below it: a READ has as many PSNs as its answer has packets. */
     /* Lowest PSNs that answers may have: since 'begun', and in the time before that. */
     psn_t low, low_before;
     uint64_t begun;
@@ -36,11 +35,11 @@ struct in_flight {
 /* A request passes; dma_len is a READ's, otherwise 0.  False: its PSN has nothing to do with earlier
  * ones, so the queue pair is another one with the same number. */
 bool in_flight_sent(struct in_flight *, psn_t psn, uint32_t dma_len, bool is_read, uint64_t now);
-/* Is everything confirmed that was sent? */
+/* Has everything arrived that was sent? */
 bool in_flight_is_idle(const struct in_flight *);
 /* May an answer with this PSN that comes now be one to the flow? */
 bool in_flight_may_answer(const struct in_flight *, psn_t psn, uint64_t now);
-/* Such an answer is one to the flow, and confirms all PSNs below 'una'. */
+/* Such an answer is one to the flow, and says that requests below 'una' have arrived. */
 void in_flight_answered(struct in_flight *, psn_t una);
 
 #endif /* lib/in-flight.h */

@@ -45,6 +45,7 @@
     SUITE(group_answer)  \
     SUITE(guard)         \
     SUITE(hash_index)    \
+    SUITE(headend)       \
     SUITE(icmp6)         \
     SUITE(icrc)          \
     SUITE(impair)        \
@@ -67,6 +68,7 @@
     SUITE(packet_text)   \
     SUITE(parse)         \
     SUITE(parse_fields)  \
+    SUITE(path_order)    \
     SUITE(pcap_write)    \
     SUITE(plan)          \
     SUITE(plan_grow)     \

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A source agent with two uplinks on a bench, and paths from its host to others.
+ */
+#ifndef TESTS_UNIT_PATH_FIXTURE_H
+#define TESTS_UNIT_PATH_FIXTURE_H 1
+
+#include "tests/unit/agent-fixture.h"
+
+#define OTHER_UPLINK 3
+#define OTHER_NODE   0x101
+
+/* The hosts that there are paths to. */
+extern const struct in6_addr path_peer, path_peer2;
+
+struct fixture *path_agent(void);
+/* n paths to 'peer', numbers first_number and on, by the uplinks in turn; program i is
+ * <Leaf 0x100 + i, 0x500 + i, 0x300>.  To be followed by fixture_configure(). */
+struct destination_config *path_add(struct fixture *, const struct in6_addr *peer, enum path_policy,
+                                    unsigned n, uint16_t first_number);
+/* A pin of a flow; likewise. */
+void path_pin(struct destination_config *, uint32_t dest_qp, uint16_t number);
+
+/* A WRITE of the host to path_peer. */
+struct roce_spec path_request(uint8_t opcode, uint32_t dest_qp, uint32_t psn);
+/* Feeds a packet of the host, and returns the number of the path in the flow label of the only frame
+ * that leaves; 0: it leaves as it is. */
+unsigned path_taken(struct fixture *, const struct roce_spec *);
+/* Feeds path_peer's answer to the host. */
+void path_answer(struct fixture *, uint8_t opcode, uint8_t syndrome, uint32_t psn);
+/* The path with this number, which is there. */
+struct path_info path_info(const struct fixture *, uint16_t number);
+
+#endif /* tests/unit/path-fixture.h */
