@@ -337,7 +337,8 @@ $(B)/tests/castsim: LIBS = $(LIBS_CAST) $(LIBS_OVS)
 # Nor this: packets whose instructions are counted.
 DP_PACKETS := $(if $(perf_src),$(B)/tests/dp-packets)
 $(B)/tests/dp-packets: $(call objs,$(perf_src) tests/fuzz/assertions.c \
-        tests/model/sent-frames.c $(addprefix tests/unit/,agent-fixture.c node-fixture.c transit-fixture.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
+        tests/model/sent-frames.c $(addprefix tests/unit/,agent-fixture.c node-fixture.c path-fixture.c \
+                                                    transit-fixture.c)) $(LIBSWEDGE) $(LIBSRCAGENT) $(CLIENT)
 $(B)/tests/dp-packets: LIBS = $(LIBS_CAST) $(LIBS_OVS)
 
 # What the data plane's benchmark compares with and measures by: a program for each file.

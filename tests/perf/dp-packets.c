@@ -17,7 +17,7 @@
 #include "lib/roce.h"
 #include "lib/srh.h"
 #include "swedge/swedge.h"
-#include "tests/unit/agent-fixture.h"
+#include "tests/unit/path-fixture.h"
 #include "tests/unit/transit-fixture.h"
 
 /* Its header cannot be included beside the other: each names its own things. */
@@ -368,6 +368,75 @@ feed_agent(uint32_t i)
     feed_request(START + i);
 }
 
+/* A source agent whose host writes to another one. */
+static void
+unicast(unsigned n)
+{
+    struct roce_spec spec = path_request(RC_WRITE_ONLY, 0x11, 0);
+    uint8_t bytes[PACKET_ROOM];
+
+    (void) n;
+    bench.f = fixture_create_with(&srcagent_class, FAN_OUT, N_PACKETS);
+    sample_init(&bench.down, HOST_PORT, bytes, roce_build(bytes, &spec));
+}
+
+/* The same over n paths. */
+static void
+paths(unsigned n, enum path_policy policy)
+{
+    unicast(n);
+    fixture_add_node(bench.f, OTHER_UPLINK, OTHER_NODE);
+    path_add(bench.f, &path_peer, policy, n, 1);
+    fixture_configure(bench.f);
+}
+
+static void
+spread(unsigned n)
+{
+    paths(n, PATH_SPREAD);
+}
+
+static void
+message(unsigned n)
+{
+    paths(n, PATH_MESSAGE);
+}
+
+static void
+spray(unsigned n)
+{
+    paths(n, PATH_SPRAY);
+}
+
+/* A switch whose host writes to another one. */
+static void
+forwarding(unsigned n)
+{
+    struct in6_addr from = star_receiver(0), to = star_receiver(1);
+    struct roce_spec spec = path_request(RC_WRITE_ONLY, 0x11, 0);
+    uint8_t bytes[PACKET_ROOM];
+
+    (void) n;
+    bench.f = fixture_create_with(&swedge_class, FAN_OUT, N_PACKETS);
+    spec.src = &from;
+    spec.dst = &to;
+    sample_init(&bench.down, star_port(0), bytes, roce_build(bytes, &spec));
+}
+
+/* The same from the fabric. */
+static void
+delivering(unsigned n)
+{
+    struct in6_addr to = star_receiver(1);
+    struct roce_spec spec = path_request(RC_WRITE_ONLY, 0x11, 0);
+    uint8_t bytes[PACKET_ROOM];
+
+    (void) n;
+    bench.f = fixture_create_with(&swedge_class, FAN_OUT, N_PACKETS);
+    spec.dst = &to;
+    sample_init(&bench.down, AGENT_PORT, bytes, roce_build(bytes, &spec));
+}
+
 /* An edge whose receivers answer each packet. */
 static void
 acked_edge(unsigned n)
@@ -446,6 +515,12 @@ static const struct test_case cases[] = {
     {"replicate-64", transit, 64, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"replicate-512", transit, 512, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"srcagent", agent, 1, feed_agent, RC_WRITE_ONLY, 0, 1},
+    {"unicast", unicast, 1, feed_agent, RC_WRITE_ONLY, 0, 1},
+    {"unicast-spread", spread, 2, feed_agent, RC_WRITE_ONLY, 0, 1},
+    {"unicast-message", message, 2, feed_agent, RC_WRITE_ONLY, 0, 1},
+    {"unicast-spray", spray, 2, feed_agent, RC_WRITE_ONLY, 0, 1},
+    {"forward", forwarding, 1, feed_agent, RC_WRITE_ONLY, 0, 1},
+    {"forward-to-host", delivering, 1, feed_agent, RC_WRITE_ONLY, 0, 1},
     {"acks-8", merging, 8, feed_response, RC_WRITE_ONLY, 0, 0},
     {"acks-100", merging, 100, feed_response, RC_WRITE_ONLY, 0, 0},
     {"acks-1000", merging, 1000, feed_response, RC_WRITE_ONLY, 0, 0},

@@ -46,6 +46,7 @@
     SUITE(guard)         \
     SUITE(hash_index)    \
     SUITE(headend)       \
+    SUITE(headend_edge)  \
     SUITE(icmp6)         \
     SUITE(icrc)          \
     SUITE(impair)        \
