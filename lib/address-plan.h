@@ -42,6 +42,7 @@ bool prefix_covers(const struct prefix *, const struct in6_addr *);
 /* Prefixes as text. */
 #define SID_SPACE_TEXT      "5f00::/16" /* everybody's SIDs (RFC 9602). */
 #define SID_BLOCK_TEXT      "5f00::/32" /* SIDs of this plan. */
+#define SID_BLOCK_PLEN      32
 #define PROXY_PREFIX_TEXT   "fd00:ffff::/32"
 #define MCAST_PREFIX_TEXT   "ff3e::8000:0/116"
 /* All nodes' addresses: a value and a mask. */
@@ -72,17 +73,17 @@ void node_port_mac(uint16_t id, uint16_t port, uint8_t mac[6]);
  * uN is End with the flavors NEXT-CSID, PSP, USP and USD: its SID is the node's locator.  uA is End.X
  * with the same.  They are called by their short names, as in draft-filsfils-srv6ops-srv6-ai-backend
  * section 2.  Functions of ports (sid_behaviour_is_of_port()): of 255 ports at most. */
-#define SID_BEHAVIOURS(BEHAVIOUR)                                                            \
-    BEHAVIOUR(UN, "uN", 0, 48, ROLE(SWITCH) | ROLE(AGENT) | ROLE(OVS) | ROLE(ROUTER), false) \
-    BEHAVIOUR(END, "End", 0xe000, 64, ROLE(SWITCH), false)                                   \
-    BEHAVIOUR(END_MT, "End.MT", 0xe001, 64, ROLE(SWITCH), true)                              \
-    BEHAVIOUR(RESPONSE, "End.Response", 0xe002, 64, ROLE(SWITCH) | ROLE(AGENT), true)        \
-    BEHAVIOUR(END_DT6, "End.DT6", 0xe003, 64, ROLE(SWITCH) | ROLE(ROUTER), false)            \
-    /* Of ports to nodes; End.DX6 of ports to hosts and agents. */                           \
-    BEHAVIOUR(UA, "uA", 0xe100, 64, ROLE(SWITCH) | ROLE(OVS) | ROLE(ROUTER), false)          \
-    BEHAVIOUR(END_DX6, "End.DX6", 0xe200, 64, ROLE(SWITCH) | ROLE(ROUTER), false)            \
-    BEHAVIOUR(END_X, "End.X", 0xe300, 64, ROLE(SWITCH) | ROLE(ROUTER), false)                \
-    /* Of all groups: 4 bits of function, 12 of Replication-ID. */                           \
+#define SID_BEHAVIOURS(BEHAVIOUR)                                                               \
+    BEHAVIOUR(UN, "uN", 0, 48, ROLE(SWITCH) | ROLE(AGENT) | ROLE(OVS) | ROLE(ROUTER), false)    \
+    BEHAVIOUR(END, "End", 0xe000, 64, ROLE(SWITCH), false)                                      \
+    BEHAVIOUR(END_MT, "End.MT", 0xe001, 64, ROLE(SWITCH) | ROLE(AGENT), true)                   \
+    BEHAVIOUR(RESPONSE, "End.Response", 0xe002, 64, ROLE(SWITCH) | ROLE(AGENT), true)           \
+    BEHAVIOUR(END_DT6, "End.DT6", 0xe003, 64, ROLE(SWITCH) | ROLE(AGENT) | ROLE(ROUTER), false) \
+    /* Of ports to nodes; End.DX6 of ports to hosts and agents. */                              \
+    BEHAVIOUR(UA, "uA", 0xe100, 64, ROLE(SWITCH) | ROLE(OVS) | ROLE(ROUTER), false)             \
+    BEHAVIOUR(END_DX6, "End.DX6", 0xe200, 64, ROLE(SWITCH) | ROLE(ROUTER), false)               \
+    BEHAVIOUR(END_X, "End.X", 0xe300, 64, ROLE(SWITCH) | ROLE(ROUTER), false)                   \
+    /* Of all groups: 4 bits of function, 12 of Replication-ID. */                              \
     BEHAVIOUR(END_REPLICATE, "End.Replicate", 0xf000, 52, ROLE(SWITCH) | ROLE(OVS), true)
 
 enum sid_behaviour {

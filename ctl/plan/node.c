@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner, nodes: ports, routes and SIDs, and what it does about congestion, from the topology
- * alone.
+ * The planner, nodes: ports, routes and SIDs, what it does about congestion, and the hosts that it
+ * has paths to, from the topology alone.
  */
 #include <config.h>
 
 #include <stdlib.h>
 
+#include "ctl/plan/path.h"
 #include "ctl/plan/plan.h"
 #include "util.h"
 
@@ -57,6 +58,10 @@ port_set_peer(const struct plan_topology *t, struct port_config *port, const cha
     if (node) {
         port->role = plan_is_agent(node) ? ROLE_AGENT : ROLE_FABRIC;
         port->peer_address = node_address(node->id);
+        if (node->n_programs) {
+            port->n_programs = node->n_programs;
+            port->programs = xmemdup(node->programs, node->n_programs * sizeof *node->programs);
+        }
     } else if (host) {
         port->role = ROLE_HOST;
         port->peer_address = host->address;
@@ -67,7 +72,7 @@ port_set_peer(const struct plan_topology *t, struct port_config *port, const cha
     return true;
 }
 
-static char *
+char *
 plan_ports(const struct plan_topology *t, const struct plan_node *node, struct node_config *out)
 {
     uint16_t next = 1;
@@ -231,25 +236,79 @@ plan_routes(const struct plan_topology *t, const struct plan_node *node, struct 
 }
 
 static void
+add_sid(struct node_config *out, enum sid_behaviour behaviour, struct in6_addr prefix, uint8_t plen,
+        uint16_t port)
+{
+    bool shifts = behaviour == SID_UN || behaviour == SID_UA;
+
+    out->sids[out->n_sids++] = (struct sid_config){
+        .prefix = prefix,
+        .plen = plen,
+        .behaviour = behaviour,
+        .block_len = shifts ? SID_BLOCK_PLEN : 0,
+        .port = port,
+    };
+}
+
+/* Has a port of this role a SID with this behaviour? */
+static bool
+port_has_sid(enum port_role role, enum sid_behaviour behaviour)
+{
+    switch (role) {
+    case ROLE_HOST: return behaviour == SID_END_DX6;
+    case ROLE_FABRIC: return behaviour != SID_END_DX6;
+    case ROLE_AGENT: return true;
+    }
+    OVS_NOT_REACHED();
+}
+
+/* SIDs of ports with higher numbers than SID_PORT_MAX do not exist. */
+static void
+add_port_sids(const struct plan_node *node, enum sid_behaviour behaviour, struct node_config *out)
+{
+    const struct sid_behaviour_row *row = sid_behaviour(behaviour);
+
+    for (size_t i = 0; i < out->n_ports && out->ports[i].number <= SID_PORT_MAX; i++) {
+        uint16_t number = out->ports[i].number;
+        uint16_t function = (uint16_t) (row->function + number);
+
+        if (!port_has_sid(out->ports[i].role, behaviour)) {
+            continue;
+        }
+        add_sid(out, behaviour, node_sid(node->id, function), row->plen, number);
+        if (behaviour == SID_UA) {
+            add_sid(out, behaviour, local_sid(function), NODE_LOCATOR_PLEN, number);
+        }
+    }
+}
+
+static int
+compare_sids(const void *a_, const void *b_)
+{
+    const struct sid_config *a = a_, *b = b_;
+    int cmp = memcmp(&a->prefix, &b->prefix, sizeof a->prefix);
+
+    return cmp ? cmp : a->plen - b->plen;
+}
+
+static void
 plan_sids(const struct plan_node *node, struct node_config *out)
 {
-    out->sids = xcalloc(sid_behaviour_words.n, sizeof *out->sids);
+    /* Those of the node, and up to four of each port. */
+    out->sids = xcalloc(sid_behaviour_words.n + 4 * out->n_ports, sizeof *out->sids);
     for (size_t i = 0; i < sid_behaviour_words.n; i++) {
         enum sid_behaviour behaviour = (enum sid_behaviour) i;
         const struct sid_behaviour_row *row = sid_behaviour(behaviour);
 
-        if (behaviour == SID_UN || sid_behaviour_is_of_port(behaviour)
-            || node->role == NODE_ROUTER) {
-            continue; /* nobody has them yet. */
-        }
-        if (row->roles & 1u << node->role) {
-            out->sids[out->n_sids++] = (struct sid_config){
-                .prefix = node_sid(node->id, row->function),
-                .plen = row->plen,
-                .behaviour = behaviour,
-            };
+        if (!(row->roles & 1u << node->role)) {
+            continue;
+        } else if (sid_behaviour_is_of_port(behaviour)) {
+            add_port_sids(node, behaviour, out);
+        } else {
+            add_sid(out, behaviour, node_sid(node->id, row->function), row->plen, 0);
         }
     }
+    qsort(out->sids, out->n_sids, sizeof *out->sids, compare_sids);
 }
 
 char *
@@ -274,5 +333,9 @@ plan_node_config(const struct plan_topology *t, const struct plan_node *node,
     plan_routes(t, node, out);
     plan_sids(node, out);
     plan_congestion(t, node, &out->congestion);
-    return NULL;
+    error = plan_destinations(t, node, out);
+    if (error) {
+        node_config_uninit(out);
+    }
+    return error;
 }

@@ -13,14 +13,18 @@
 
 #include "ctl/plan/topology.h"
 
+/* Name of the path from a host's switch straight to the other's source agent. */
+#define PLAN_PATH_DIRECT "direct"
+
 struct plan_path {
     size_t n_nodes;
     const struct plan_node **nodes; /* switches, in order; without a node that the source host's
                                      * packets come to first. */
-    char name[PATH_NAME_SIZE]; /* their names, joined by commas; of parallel links "leaf1:eth3":
-                                     * the port that the path leaves leaf1 by. */
+    /* Their names, joined by commas; of parallel links "leaf1:eth3": the port that the path leaves
+     * leaf1 by.  If that is where the source host is, it is the first one. */
+    char name[PATH_NAME_SIZE];
     char plane[NAME_SIZE];
-    char uplink[IFNAMSIZ]; /* port of the first node. */
+    char uplink[IFNAMSIZ]; /* port of the source host's node. */
     bool disjoint;         /* from all that are before it. */
     bool excluded;         /* by an operator: a node or link of it, or itself. */
     char *problem;         /* why there is no program for it, malloc'd; NULL: there is one. */
@@ -33,8 +37,9 @@ char *plan_paths(const struct plan_topology *, const char *from, const char *to,
                  struct plan_path **paths, size_t *n);
 void plan_paths_free(struct plan_path *, size_t n);
 
-/* Fills in the destinations of a node's configuration, whose ports are there: for each of its hosts
- * that has a policy, paths to all others.  Paths of several hosts of one node are the same. */
+/* Fills in the destinations of a node's configuration, whose ports are there: paths to all hosts of
+ * other nodes, if one of its own has a policy.  Paths of several hosts of one node are the same.
+ * NULL, or a malloc'd sentence. */
 char *
 plan_destinations(const struct plan_topology *, const struct plan_node *, struct node_config *out);
 

@@ -11,10 +11,13 @@
 
 #include "ctl/plan/topology.h"
 
-/* Fills *out with the node's ports, routes and SIDs, each sorted by its key, and no trees.  NULL,
- * or a malloc'd sentence that says why not, with *out empty. */
+/* Fills *out with the node's ports, routes, SIDs and destinations, each sorted by its key, and no
+ * trees.  NULL, or a malloc'd sentence that says why not, with *out empty. */
 char *
 plan_node_config(const struct plan_topology *, const struct plan_node *, struct node_config *out);
+
+/* Only the ports, for *out that is empty. */
+char *plan_ports(const struct plan_topology *, const struct plan_node *, struct node_config *out);
 
 struct plan_member {
     char host[NAME_SIZE];

@@ -46,6 +46,19 @@ compare_links(const void *a_, const void *b_)
     return cmp ? cmp : strcmp(a->a_port, b->a_port);
 }
 
+static int
+compare_path_rules(const void *a_, const void *b_)
+{
+    const struct plan_path_rule *a = a_, *b = b_;
+    int cmp = strcmp(a->from, b->from);
+
+    cmp = cmp ? cmp : strcmp(a->to, b->to);
+    cmp = cmp ? cmp : a->kind < b->kind ? -1 : a->kind > b->kind;
+    cmp = cmp ? cmp : a->has_qp - b->has_qp;
+    cmp = cmp || !a->has_qp ? cmp : a->dest_qp < b->dest_qp ? -1 : a->dest_qp > b->dest_qp;
+    return cmp ? cmp : strcmp(a->path, b->path);
+}
+
 static void
 sort(void *array, size_t n, size_t size, int (*compare)(const void *, const void *))
 {
@@ -240,6 +253,7 @@ plan_topology_prepare(struct plan_topology *t)
     sort(t->nodes, t->n_nodes, sizeof *t->nodes, compare_nodes);
     sort(t->hosts, t->n_hosts, sizeof *t->hosts, compare_hosts);
     sort(t->links, t->n_links, sizeof *t->links, compare_links);
+    sort(t->path_rules, t->n_path_rules, sizeof *t->path_rules, compare_path_rules);
     attach_hosts(t);
     measure_all(t);
 }

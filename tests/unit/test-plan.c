@@ -125,27 +125,90 @@ START_TEST(switch_node)
     }
 END_TEST
 
-/* Proves MT-5.1-5. */
-START_TEST(switch_sids)
-    {
-        static const struct {
-            const char *prefix;
-            uint8_t plen;
-            enum sid_behaviour behaviour;
-        } want[] = {
-            {"5f00:0:1:e000::", 64, SID_END},           {"5f00:0:1:e001::", 64, SID_END_MT},
-            {"5f00:0:1:e002::", 64, SID_RESPONSE},      {"5f00:0:1:e003::", 64, SID_END_DT6},
-            {"5f00:0:1:f000::", 52, SID_END_REPLICATE},
-        };
-        struct node_config c = plan_of("n1");
+/* A SID in short: "PREFIX/PLEN BEHAVIOUR", and ":PORT" of a port. */
+static char *
+sids_text(const struct node_config *c)
+{
+    struct ds s = DS_EMPTY_INITIALIZER;
 
-        ck_assert_uint_eq(c.n_sids, ARRAY_SIZE(want));
-        for (size_t i = 0; i < c.n_sids; i++) {
-            ck_assert_addr_eq(c.sids[i].prefix, want[i].prefix);
-            ck_assert_uint_eq(c.sids[i].plen, want[i].plen);
-            ck_assert_int_eq(c.sids[i].behaviour, want[i].behaviour);
+    for (size_t i = 0; i < c->n_sids; i++) {
+        const struct sid_config *sid = &c->sids[i];
+        bool shifts = sid->behaviour == SID_UN || sid->behaviour == SID_UA;
+        char prefix[INET6_ADDRSTRLEN];
+
+        ck_assert_uint_eq(sid->block_len, shifts ? 32 : 0);
+        ck_assert_int_eq(!sid->port, !sid_behaviour_is_of_port(sid->behaviour));
+        inet_ntop(AF_INET6, &sid->prefix, prefix, sizeof prefix);
+        ds_put_format(&s, "%s%s/%u %s", i ? ", " : "", prefix, sid->plen,
+                      sid_behaviour_name(sid->behaviour));
+        if (sid->port) {
+            ds_put_format(&s, ":%u", sid->port);
         }
+    }
+    return ds_steal_cstr(&s);
+}
+
+/* By role; n1 has port 1 to a4, 2 to n2, 3 to r1. */
+static const struct {
+    const char *topology, *node, *sids;
+} sid_cases[] = {
+    {"n1-a4 n1-n2 n1-r1", "n1",
+     "5f00:0:1::/48 uN, 5f00:0:1:e000::/64 End, 5f00:0:1:e001::/64 End.MT, "
+     "5f00:0:1:e002::/64 End.Response, 5f00:0:1:e003::/64 End.DT6, "
+     "5f00:0:1:e101::/64 uA:1, 5f00:0:1:e102::/64 uA:2, "
+     "5f00:0:1:e201::/64 End.DX6:1, 5f00:0:1:e203::/64 End.DX6:3, "
+     "5f00:0:1:e301::/64 End.X:1, 5f00:0:1:e302::/64 End.X:2, 5f00:0:1:f000::/52 End.Replicate, "
+     "5f00:0:e101::/48 uA:1, 5f00:0:e102::/48 uA:2"},
+    {"n1-a4 n2-a4 a4-r1", "a4",
+     "5f00:0:4::/48 uN, 5f00:0:4:e001::/64 End.MT, 5f00:0:4:e002::/64 End.Response, "
+     "5f00:0:4:e003::/64 End.DT6"},
+    {"@n1 n1-a4 n1-n2", "n1",
+     "5f00:0:1::/48 uN, 5f00:0:1:e101::/64 uA:1, 5f00:0:1:e102::/64 uA:2, "
+     "5f00:0:1:f000::/52 End.Replicate, 5f00:0:e101::/48 uA:1, 5f00:0:e102::/48 uA:2"},
+    {"~n1 n1-n2", "n1",
+     "5f00:0:1::/48 uN, 5f00:0:1:e003::/64 End.DT6, 5f00:0:1:e101::/64 uA:1, "
+     "5f00:0:1:e301::/64 End.X:1, 5f00:0:e101::/48 uA:1"},
+};
+
+/* Proves MT-5.1-5. */
+START_TEST(sids)
+    {
+        struct node_config c;
+        char *text;
+
+        teardown();
+        plan_fixture_topology(&topology, sid_cases[_i].topology);
+        c = plan_of(sid_cases[_i].node);
+        text = sids_text(&c);
+        ck_assert_str_eq(text, sid_cases[_i].sids);
+        free(text);
         node_config_uninit(&c);
+    }
+END_TEST
+
+/* Functions of ports end with port 255.  Prefixes are unique: the registry's rows are found by
+ * them. */
+START_TEST(sids_of_many_ports)
+    {
+        static const uint16_t numbers[] = {255, 256};
+
+        for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+            struct plan_node *n1 = CONST_CAST(struct plan_node *, plan_find_node(&topology, "n1"));
+            size_t n_uas = 0;
+
+            free(n1->ports);
+            n1->ports = xcalloc(1, sizeof *n1->ports);
+            n1->n_ports = 1;
+            n1->ports[0] = (struct plan_port){"n2", numbers[i]};
+            struct node_config c = plan_of("n1");
+            for (size_t j = 0; j < c.n_sids; j++) {
+                n_uas += c.sids[j].behaviour == SID_UA;
+                ck_assert_uint_le(c.sids[j].port, 255);
+                ck_assert(!j || memcmp(&c.sids[j - 1].prefix, &c.sids[j].prefix, 16) < 0);
+            }
+            ck_assert_uint_eq(n_uas, numbers[i] == 255 ? 6 : 4); /* n2, n5, a4. */
+            node_config_uninit(&c);
+        }
     }
 END_TEST
 
@@ -153,9 +216,6 @@ START_TEST(agent_node)
     {
         struct node_config c = plan_of("a4");
 
-        ck_assert_uint_eq(c.n_sids, 1);
-        ck_assert_addr_eq(c.sids[0].prefix, "5f00:0:4:e002::");
-        ck_assert_int_eq(c.sids[0].behaviour, SID_RESPONSE);
         ck_assert_str_eq(way_to(&c, "fd00:1::100", 128), "h0 via ::");
         ck_assert_str_eq(way_to(&c, "::", 0), "n1 via 5f00:0:1::1");
         ck_assert_str_eq(way_to(&c, "5f00:0:2::", 48), "n1 via 5f00:0:1::1");
@@ -174,13 +234,11 @@ START_TEST(foreign_nodes)
             struct node_config c = plan_of(names[i]), peer = plan_of("n6");
 
             ck_assert_int_eq(c.role, i ? NODE_ROUTER : NODE_OVS);
-            ck_assert_uint_eq(c.n_sids, i ? 0 : 1);
             ck_assert_mem_eq(port_named(&c, "n6")->peer_mac, port_named(&peer, names[i])->mac, 6);
             node_config_uninit(&c);
             node_config_uninit(&peer);
         }
         struct node_config c = plan_of("n7"), peer = plan_of("n1");
-        ck_assert_int_eq(c.sids[0].behaviour, SID_END_REPLICATE);
         ck_assert_mem_eq(port_named(&c, "n1")->peer_mac, port_named(&peer, "n7")->mac, 6);
         ck_assert_mem_eq(port_named(&c, "n1.1")->peer_mac, port_named(&peer, "n7.1")->mac, 6);
         ck_assert_str_eq(way_to(&c, "5f00:0:9::", 48), "n6 via 5f00:0:6::1");
@@ -551,7 +609,8 @@ plan_suite(void)
 
     tcase_add_checked_fixture(plan, setup, teardown);
     tcase_add_test(plan, switch_node);
-    tcase_add_test(plan, switch_sids);
+    tcase_add_loop_test(plan, sids, 0, ARRAY_SIZE(sid_cases));
+    tcase_add_test(plan, sids_of_many_ports);
     tcase_add_test(plan, agent_node);
     tcase_add_test(plan, foreign_nodes);
     tcase_add_loop_test(plan, foreign_cannot, 0, 12);
