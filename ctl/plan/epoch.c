@@ -9,15 +9,35 @@
 #include "ctl/plan/plan.h"
 #include "util.h"
 
+bool
+plan_tree_is_source(const struct plan_tree *tree)
+{
+    const struct in6_addr address = node_address(tree->node->id);
+
+    /* Trees in a converted registry have no outer_source, and no agents that are edges. */
+    return plan_is_agent(tree->node)
+           && (IN6_IS_ADDR_UNSPECIFIED(&tree->config.outer_source)
+               || IN6_ARE_ADDR_EQUAL(&tree->config.outer_source, &address));
+}
+
 const struct plan_tree *
 plan_agent_tree(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_trees; i++) {
-        if (plan_is_agent(plan->trees[i].node)) {
+        if (plan_tree_is_source(&plan->trees[i])) {
             return &plan->trees[i];
         }
     }
     return NULL;
+}
+
+/* The uSIDs of a container, in the order in which they come. */
+#define USIDS 6
+
+static uint16_t
+usid_at(const struct in6_addr *container, size_t i)
+{
+    return (uint16_t) (container->s6_addr[4 + 2 * i] << 8 | container->s6_addr[5 + 2 * i]);
 }
 
 static const struct plan_tree *
@@ -106,7 +126,7 @@ keep_branches(const struct plan_group *g, struct branch_config *branches, size_t
     return n_kept;
 }
 
-/* Is this a switch with nobody below it, and without receivers? */
+/* Is this a node with nobody below it, and without receivers? */
 static bool
 is_idle(const struct plan_tree *tree)
 {
@@ -117,7 +137,7 @@ is_idle(const struct plan_tree *tree)
             return false;
         }
     }
-    return !plan_is_agent(tree->node) && !c->n_outer_da;
+    return !plan_tree_is_source(tree) && !c->n_outer_da;
 }
 
 static void
@@ -142,7 +162,7 @@ forget_node(struct plan_tree *tree, uint16_t id)
     size_t n = 0;
 
     forget_branch(c, id);
-    if (plan_is_agent(tree->node) && !tree_mode(c->mode)->packet_per_edge) {
+    if (plan_tree_is_source(tree) && !tree_mode(c->mode)->packet_per_edge) {
         return;
     }
     for (size_t i = 0; i < c->n_outer_da; i++) {
@@ -191,7 +211,7 @@ static bool
 is_whole(const struct plan *plan, const struct plan_group *g)
 {
     for (size_t i = 0; i < plan->n_trees; i++) {
-        bool is_child = plan_is_agent(plan->trees[i].node);
+        bool is_child = plan_tree_is_source(&plan->trees[i]);
 
         for (size_t j = 0; j < plan->n_trees && !is_child; j++) {
             is_child = has_child(&plan->trees[j].config, plan->trees[i].node->id);
@@ -214,7 +234,7 @@ lost_below(const struct plan *plan, const struct plan_tree *tree)
 {
     const struct tree_config *c = &tree->config;
 
-    for (size_t i = 0; i < c->n_outer_da && !plan_is_agent(tree->node); i++) {
+    for (size_t i = 0; i < c->n_outer_da && !plan_tree_is_source(tree); i++) {
         if (!find_tree(plan, node_id_of(&c->outer_da[i]))) {
             return node_id_of(&c->outer_da[i]);
         }
@@ -253,10 +273,10 @@ retire_edges(struct plan *plan)
         struct tree_config *c = &plan->trees[i].config;
 
         if (tree_mode(c->mode)->switches_merge || c->n_branches
-            || plan_is_agent(plan->trees[i].node)) {
+            || plan_tree_is_source(&plan->trees[i])) {
             continue;
         }
-        c->parent_sid = in6addr_any;
+        c->parent_sid = c->parent_program = in6addr_any;
         for (size_t j = 0; j < plan->n_trees; j++) {
             forget_branch(&plan->trees[j].config, plan->trees[i].node->id);
         }
@@ -282,7 +302,7 @@ plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *ou
         if (agent) { /* trees in a converted registry do not have it. */
             c->outer_source = node_address(agent->node->id);
         }
-        c->open = plan_is_agent(tree->node) && g->open;
+        c->open = plan_tree_is_source(tree) && g->open;
         c->n_branches = keep_branches(g, c->branches, c->n_branches, false);
         c->n_copies = keep_branches(g, c->copies, c->n_copies, true);
     }
@@ -321,6 +341,22 @@ same_children(const struct tree_config *a, const struct tree_config *b)
     return a->n_outer_da == b->n_outer_da;
 }
 
+/* Do both go over the same nodes?  It makes no difference to which function of the last one. */
+static bool
+same_program(const struct in6_addr *a, const struct in6_addr *b)
+{
+    for (size_t i = 0; i < USIDS; i++) {
+        uint16_t x = usid_at(a, i), y = usid_at(b, i);
+
+        if (x >= USID_FIRST_FUNCTION && y >= USID_FIRST_FUNCTION) {
+            return true;
+        } else if (x != y) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool
 plan_same_shape(const struct plan *a, const struct plan *b)
 {
@@ -336,7 +372,8 @@ plan_same_shape(const struct plan *a, const struct plan *b)
         if (x->root != y->root || !IN6_ARE_ADDR_EQUAL(&x->parent_sid, &y->parent_sid)
             || x->mode != y->mode || x->provisioned != y->provisioned
             || !IN6_ARE_ADDR_EQUAL(&x->upstream, &y->upstream) || !same_children(x, y)
-            || !same_branches(x, y)) {
+            || !same_program(&x->outer_program, &y->outer_program)
+            || !same_program(&x->parent_program, &y->parent_program) || !same_branches(x, y)) {
             return false;
         }
     }
@@ -361,7 +398,7 @@ plan_same_addresses(const struct plan *a, const struct plan *b)
         const struct tree_config *x = &a->trees[i].config;
         const struct plan_tree *tree = find_tree(b, a->trees[i].node->id);
 
-        if (plan_is_agent(a->trees[i].node)) {
+        if (plan_tree_is_source(&a->trees[i])) {
             continue;
         }
         if (!tree || !IN6_ARE_ADDR_EQUAL(&x->replication_sid, &tree->config.replication_sid)) {
@@ -524,6 +561,10 @@ plan_join(const struct plan *have, struct plan *want)
         if (old) {
             c->replication_sid = old->replication_sid;
             keep_outer_das(old, c);
+            c->outer_program = old->outer_program;
+            if (IN6_ARE_ADDR_EQUAL(&c->parent_sid, &old->parent_sid)) {
+                c->parent_program = old->parent_program;
+            }
         }
     }
 }
@@ -537,7 +578,7 @@ plan_add_copy(struct plan *plan, uint32_t branch)
     for (size_t i = 0; i < plan->n_trees; i++) {
         struct tree_config *c = &plan->trees[i].config;
 
-        if (plan_is_agent(plan->trees[i].node)) {
+        if (plan_tree_is_source(&plan->trees[i])) {
             c->copies = xrealloc(c->copies, (c->n_copies + 1) * sizeof *c->copies);
             c->copies[c->n_copies] = *b;
             c->copies[c->n_copies++].join = BRANCH_COUNTS;
@@ -574,6 +615,40 @@ check_children(const struct plan_topology *t, const struct plan *plan, const str
     return NULL;
 }
 
+static const struct plan_node *
+find_node(const struct plan_topology *t, uint16_t id)
+{
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        if (t->nodes[i].id == id) {
+            return &t->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+/* A program is carried by the links between its nodes, and by no other way. */
+static char *
+check_program(const struct plan_topology *t, const struct plan_node *from,
+              const struct in6_addr *program)
+{
+    for (size_t i = 0; i < USIDS; i++) {
+        uint16_t usid = usid_at(program, i);
+        const struct plan_node *node = find_node(t, usid);
+
+        if (!usid || usid >= USID_FIRST_FUNCTION) {
+            return NULL;
+        } else if (!node) {
+            return xasprintf("node with id %u, which the group's path goes through, was deleted",
+                             usid);
+        } else if (!plan_linked(t, from->name, node->name)) {
+            return xasprintf("no link from %s to %s, which the group's path goes through",
+                             from->name, node->name);
+        }
+        from = node;
+    }
+    return NULL;
+}
+
 static char *
 check_receivers(const struct plan_topology *t, const struct plan_tree *tree)
 {
@@ -601,9 +676,15 @@ plan_check_carried(const struct plan_topology *t, const struct plan_group *g,
 
         error = check_children(t, plan, tree);
         if (!error) {
+            error = check_program(t, tree->node, &tree->config.outer_program);
+        }
+        if (!error) {
+            error = check_program(t, tree->node, &tree->config.parent_program);
+        }
+        if (!error) {
             error = check_receivers(t, tree);
         }
-        if (!error && plan_is_agent(tree->node)
+        if (!error && plan_tree_is_source(tree)
             && !plan_linked(t, g->source_host, tree->node->name)) {
             error =
                 xasprintf("source %s is not behind %s any more", g->source_host, tree->node->name);

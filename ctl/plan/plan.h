@@ -65,10 +65,13 @@ struct plan_tree {
     struct tree_config config; /* 'generation' is 0. */
 };
 
+/* Is it the source agent's?  Else it is a switch's, or an agent's that is an edge. */
+bool plan_tree_is_source(const struct plan_tree *);
+
 struct plan {
     uint64_t region_len; /* least of the provisioned members. */
     size_t n_trees;
-    struct plan_tree *trees; /* switches, then the source agent. */
+    struct plan_tree *trees; /* switches and edges, then the source agent. */
 };
 
 /*
@@ -137,8 +140,9 @@ bool plan_is_copied(const struct plan *, uint32_t branch);
  * parent. */
 void plan_reduce(const struct plan *have, const struct plan_group *, struct plan *out);
 
-/* Do both have the same ways down and up, in the same mode?  It makes no difference how a node that
- * has lost a child is addressed, nor what the source agent may send. */
+/* Do both have the same ways down and up, in the same mode, and the same paths to the root and back?
+ * It makes no difference how a node that has lost a child is addressed, nor what the source agent
+ * may send. */
 bool plan_same_shape(const struct plan *, const struct plan *);
 
 /* For trees of one shape: are all switches addressed alike? */

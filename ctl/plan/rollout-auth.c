@@ -28,7 +28,7 @@
 static bool
 has_receivers(const struct plan_tree *tree)
 {
-    for (size_t i = 0; i < tree->config.n_branches && !plan_is_agent(tree->node); i++) {
+    for (size_t i = 0; i < tree->config.n_branches && !plan_tree_is_source(tree); i++) {
         if (tree->config.branches[i].kind == BRANCH_RECEIVER) {
             return true;
         }
@@ -137,7 +137,7 @@ rollout_auth(struct rollout *r)
         struct auth_config *c = &r->plan.trees[i].config.auth;
 
         auth_config_uninit(c);
-        if (plan_is_agent(tree->node)) {
+        if (plan_tree_is_source(tree)) {
             const struct auth_config *makes = ready || !agent ? &want : &sends;
 
             c->tlvs = makes->tlvs;

@@ -53,11 +53,10 @@ static void
 add_arcs(struct plan_graph *g, const struct plan_link *link)
 {
     const struct plan_topology *t = g->topology;
-    const struct plan_node *a = plan_find_node(t, link->a);
-    const struct plan_node *b = plan_find_node(t, link->b);
 
-    if (a && b && a != b) {
-        size_t tail = (size_t) (a - t->nodes), head = (size_t) (b - t->nodes);
+    if (link->a_node && link->b_node && link->a_node != link->b_node) {
+        size_t tail = (size_t) (link->a_node - t->nodes);
+        size_t head = (size_t) (link->b_node - t->nodes);
 
         g->arcs[g->n_arcs++] = (struct plan_arc){tail, head, link, link->a_port, 0};
         g->arcs[g->n_arcs++] = (struct plan_arc){head, tail, link, link->b_port, 0};

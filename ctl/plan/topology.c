@@ -125,6 +125,16 @@ plan_linked(const struct plan_topology *t, const char *a, const char *b)
     return false;
 }
 
+/* Fills in the nodes that are links' ends. */
+static void
+attach_links(struct plan_topology *t)
+{
+    for (size_t i = 0; i < t->n_links; i++) {
+        t->links[i].a_node = plan_find_node(t, t->links[i].a);
+        t->links[i].b_node = plan_find_node(t, t->links[i].b);
+    }
+}
+
 /* Fills in the nodes that hosts hang on. */
 static void
 attach_hosts(struct plan_topology *t)
@@ -195,11 +205,11 @@ measure_all(struct plan_topology *t)
     size_t n_edges = 0;
 
     for (size_t i = 0; i < t->n_links; i++) {
-        const struct plan_node *a = plan_find_node(t, t->links[i].a);
-        const struct plan_node *b = plan_find_node(t, t->links[i].b);
+        const struct plan_link *link = &t->links[i];
 
-        if (a && b) {
-            edges[n_edges++] = (struct edge){node_index(t, a), node_index(t, b)};
+        if (link->a_node && link->b_node) {
+            edges[n_edges++] =
+                (struct edge){node_index(t, link->a_node), node_index(t, link->b_node)};
         }
     }
     free(t->hops);
@@ -254,6 +264,7 @@ plan_topology_prepare(struct plan_topology *t)
     sort(t->hosts, t->n_hosts, sizeof *t->hosts, compare_hosts);
     sort(t->links, t->n_links, sizeof *t->links, compare_links);
     sort(t->path_rules, t->n_path_rules, sizeof *t->path_rules, compare_path_rules);
+    attach_links(t);
     attach_hosts(t);
     measure_all(t);
 }

@@ -58,6 +58,7 @@ struct plan_link {
     bool external; /* its other end is outside of the domain. */
     bool excluded; /* no path is over it. */
     struct impair_params a_to_b, b_to_a;
+    const struct plan_node *a_node, *b_node; /* its ends; NULL: a host, or nobody. */
 };
 
 /* How a path ends. */

@@ -27,6 +27,14 @@
  *
  * Plain routers are in no tree: with replicate the node above sends a copy to each
  * node behind them, by their routes, and mcast cannot go through them.
+ *
+ * A receiver may be behind a source agent: that is an edge then, and never more than that.  It is
+ * reached from the neighbour that is nearest to the root, of several the one with the lowest id.
+ *
+ * A group with 'via' has its root at the end of that path.  Packets come there with the uSIDs of the
+ * nodes before it in front of the root's SID, and responses go back by the same way; the tree below
+ * is as above.  In a group with 'via' or 'plane' nobody has a part who is excluded, or whose link is,
+ * or who is in another plane; a group with neither does not ask.
  */
 #include <config.h>
 
@@ -37,12 +45,203 @@
 #include "lib/auth.h"
 #include "lib/ioam.h"
 #include "lib/srh.h"
+#include "lib/usid.h"
 #include "util.h"
+
+/*
+ * Ways of a group.
+ */
+
+/* uSIDs that fit in front of a SID of a node, with the block, in one container. */
+#define VIA_MAX 4
+
+/* Nodes from the source agent's first switch to the root. */
+struct via {
+    size_t n; /* 0: nobody has said. */
+    const struct plan_node *nodes[VIA_MAX + 1];
+};
+
+/* Has somebody said which way the group's packets take?  If not, they take the shortest one, whether
+ * it is good for paths or not. */
+static bool
+is_limited(const struct plan_group *g)
+{
+    return g->via[0] || g->plane[0];
+}
+
+static bool
+may_use_node(const struct plan_group *g, const struct plan_node *node)
+{
+    bool other_plane = g->plane[0] && node->plane[0] && strcmp(g->plane, node->plane);
+
+    return !other_plane && !(node->excluded && is_limited(g));
+}
+
+static bool
+may_use_link(const struct plan_group *g, const struct plan_link *link)
+{
+    return !(link->excluded && is_limited(g));
+}
+
+/* Are they neighbours by a link that the group may use? */
+static bool
+may_pass(const struct plan_topology *t, const struct plan_group *g, const char *a, const char *b)
+{
+    struct plan_end end;
+
+    for (size_t i = 0; i < t->n_links; i++) {
+        if (may_use_link(g, &t->links[i]) && plan_link_end(&t->links[i], a, &end)
+            && !strcmp(end.peer, b)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static char *
+check_via_node(const struct plan_topology *t, const struct plan_group *g,
+               const struct plan_node *before, const struct plan_node *node, const char *name)
+{
+    if (!node) {
+        return xasprintf("via: no node is called %s", name);
+    } else if (plan_is_agent(node)) {
+        return xasprintf("via: %s is a source agent, and no way leads through one", name);
+    } else if (!may_use_node(g, node)) {
+        return node->excluded ? xasprintf("via: %s is excluded", name)
+                              : xasprintf("via: %s is in plane %s, and the group in plane %s", name,
+                                          node->plane, g->plane);
+    } else if (!may_pass(t, g, before->name, name)) {
+        return xasprintf("via: no link from %s to %s that may be used", before->name, name);
+    }
+    return NULL;
+}
+
+/* Reads the group's 'via'.  NULL, or a malloc'd sentence. */
+static char *
+read_via(const struct plan_topology *t, const struct plan_group *g, struct via *via)
+{
+    const struct plan_node *before = plan_attachment(t, g->source_host);
+    char *names = xstrdup(g->via), *save = NULL, *error = NULL;
+
+    via->n = 0;
+    for (char *name = strtok_r(names, ",", &save); name && !error;
+         name = strtok_r(NULL, ",", &save)) {
+        const struct plan_node *node = plan_find_node(t, name);
+
+        if (via->n > VIA_MAX) {
+            error = xasprintf("via: at most %d nodes may be in front of the root", VIA_MAX);
+            break;
+        }
+        for (size_t i = 0; i < via->n && !error; i++) {
+            error = via->nodes[i] == node ? xasprintf("via: %s is in it twice", name) : NULL;
+        }
+        if (!error) {
+            error = check_via_node(t, g, before, node, name);
+        }
+        via->nodes[via->n++] = before = node;
+    }
+    if (!error && via->n && g->mode != MODE_REPLICATE) {
+        error = xasprintf("via: mode %s has no such path, only replicate", tree_mode_name(g->mode));
+    }
+    free(names);
+    return error;
+}
+
+/* The tree's first switch after 'via', or of the agent's neighbours the one with the lowest id;
+ * NULL: there is none. */
+static const struct plan_node *
+find_root(const struct plan_topology *t, const struct plan_group *g, const struct via *via)
+{
+    const struct plan_node *agent = plan_attachment(t, g->source_host);
+
+    if (via->n) {
+        return via->nodes[via->n - 1];
+    }
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        const struct plan_node *node = &t->nodes[i];
+
+        if (!plan_is_agent(node) && may_use_node(g, node)
+            && may_pass(t, g, agent->name, node->name)) {
+            return node;
+        }
+    }
+    return NULL;
+}
+
+/* The shortest ways to the root that the group may use, which are one tree. */
+struct ways {
+    const struct plan_topology *t;
+    const struct plan_node *root;
+    const struct plan_node **next; /* by index in t->nodes: towards the root; NULL: no way. */
+};
+
+/* 'from', at this distance, is next for 'to' if that is one farther and nobody with a lower id is.
+ * True: 'to' was not reached before. */
+static bool
+ways_relax(struct ways *w, const struct plan_group *g, unsigned *hops, const struct plan_node *from,
+           const struct plan_node *to, unsigned distance)
+{
+    size_t i = (size_t) (to - w->t->nodes);
+    bool is_new = hops[i] == UINT_MAX;
+
+    if (hops[from - w->t->nodes] != distance || hops[i] <= distance || plan_is_agent(from)
+        || !may_use_node(g, to)) {
+        return false;
+    }
+    hops[i] = distance + 1;
+    if (is_new || from < w->next[i]) { /* nodes are sorted by id. */
+        w->next[i] = from;
+    }
+    return is_new;
+}
+
+static void
+ways_init(struct ways *w, const struct plan_topology *t, const struct plan_group *g,
+          const struct plan_node *root)
+{
+    unsigned *hops = xcalloc(t->n_nodes, sizeof *hops);
+    bool grew = true;
+
+    *w = (struct ways){.t = t, .root = root, .next = xcalloc(t->n_nodes, sizeof *w->next)};
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        hops[i] = &t->nodes[i] == root ? 0 : UINT_MAX;
+    }
+    for (unsigned distance = 0; grew; distance++) {
+        grew = false;
+        for (size_t i = 0; i < t->n_links; i++) {
+            const struct plan_link *link = &t->links[i];
+
+            if (link->a_node && link->b_node && may_use_link(g, link)) {
+                grew |= ways_relax(w, g, hops, link->a_node, link->b_node, distance);
+                grew |= ways_relax(w, g, hops, link->b_node, link->a_node, distance);
+            }
+        }
+    }
+    free(hops);
+}
+
+static void
+ways_uninit(struct ways *w)
+{
+    free(w->next);
+}
+
+static const struct plan_node *
+ways_next(const struct ways *w, const struct plan_node *node)
+{
+    return w->next[node - w->t->nodes];
+}
+
+/*
+ * Who can be served?
+ */
 
 char *
 plan_check_source(const struct plan_topology *t, const struct plan_group *g)
 {
-    const struct plan_node *agent;
+    const struct plan_node *agent, *root;
+    struct via via;
+    char *error;
 
     if (!plan_find_host(t, g->source_host)) {
         return xasprintf("source %s: no such host", g->source_host);
@@ -55,34 +254,34 @@ plan_check_source(const struct plan_topology *t, const struct plan_group *g)
         return xasprintf("source %s is behind switch %s: a source must be behind a source agent",
                          g->source_host, agent->name);
     }
-    if (!plan_agent_switch(t, agent)) {
-        return xasprintf("source %s: no path, source agent %s has no link to a switch",
-                         g->source_host, agent->name);
+    error = read_via(t, g, &via);
+    if (error) {
+        return error;
     }
-    if (tree_mode(g->mode)->switches_replicate
-        && !node_role_replicates(plan_agent_switch(t, agent)->role)) {
-        return xasprintf("source %s: the first switch after source agent %s is %s, a plain router: "
-                         "it cannot replicate, which mode ingress does not need",
-                         g->source_host, agent->name, plan_agent_switch(t, agent)->name);
+    root = find_root(t, g, &via);
+    if (!root) {
+        return xasprintf("source %s: no path, source agent %s has no link to a switch%s",
+                         g->source_host, agent->name,
+                         is_limited(g) ? " that the group may use" : "");
+    }
+    if (tree_mode(g->mode)->switches_replicate && !node_role_replicates(root->role)) {
+        return via.n ? xasprintf("via: %s would be the root, a plain router: it cannot replicate",
+                                 root->name)
+                     : xasprintf("source %s: the first switch after source agent %s is %s, a plain "
+                                 "router: it cannot replicate, which mode ingress does not need",
+                                 g->source_host, agent->name, root->name);
     }
     return NULL;
 }
 
-char *
-plan_check_member(const struct plan_topology *t, const struct plan_group *g, const char *host)
+/* Can this node be an edge of the group at all? */
+static char *
+check_edge(const struct plan_topology *t, const struct plan_group *g, const char *host,
+           const struct plan_node *edge)
 {
-    const struct plan_node *root = plan_agent_switch(t, plan_attachment(t, g->source_host));
-    const struct plan_node *edge;
-
-    if (!plan_find_host(t, host)) {
-        return xasprintf("member %s: no such host", host);
-    }
-    edge = plan_attachment(t, host);
-    if (!edge) {
-        return xasprintf("member %s: no path, the host has no link", host);
-    }
-    if (plan_is_agent(edge)) {
-        return xasprintf("member %s is behind source agent %s: a receiver must be behind a switch",
+    if (edge == plan_attachment(t, g->source_host)) {
+        return xasprintf("member %s is behind source agent %s, which sends the group's packets: it "
+                         "cannot be an edge of the same group",
                          host, edge->name);
     }
     if (node_role_is_foreign(edge->role)) {
@@ -93,21 +292,54 @@ plan_check_member(const struct plan_topology *t, const struct plan_group *g, con
     if (edge->no_aggregation) {
         return xasprintf("member %s: its edge %s does not aggregate", host, edge->name);
     }
-    if (plan_hops(t, root, edge) == PLAN_NO_WAY) {
-        return xasprintf("member %s: no path from %s to %s", host, root->name, edge->name);
+    return NULL;
+}
+
+/* Can the group's packets come to this edge? */
+static char *
+check_way(const struct ways *w, const struct plan_group *g, const char *host,
+          const struct plan_node *edge)
+{
+    if (edge != w->root && !ways_next(w, edge)) {
+        return xasprintf("member %s: no path from %s to %s%s", host, w->root->name, edge->name,
+                         is_limited(g) ? " that the group may use" : "");
     }
-    for (const struct plan_node *node = edge; tree_mode(g->mode)->addressed_to_group;
-         node = plan_next_node(t, node, root)) {
-        if (node_role_is_foreign(node->role)) {
+    for (const struct plan_node *node = edge; node && tree_mode(g->mode)->addressed_to_group;
+         node = ways_next(w, node)) {
+        if (node->role != NODE_SWITCH) {
             return xasprintf("member %s is reached by %s, which has role %s: mode %s is for "
                              "switches only",
                              host, node->name, node_role_name(node->role), tree_mode_name(g->mode));
         }
-        if (node == root) {
-            break;
-        }
     }
     return NULL;
+}
+
+char *
+plan_check_member(const struct plan_topology *t, const struct plan_group *g, const char *host)
+{
+    const struct plan_node *edge;
+    struct ways ways;
+    struct via via;
+    char *error;
+
+    if (!plan_find_host(t, host)) {
+        return xasprintf("member %s: no such host", host);
+    }
+    edge = plan_attachment(t, host);
+    if (!edge) {
+        return xasprintf("member %s: no path, the host has no link", host);
+    }
+    error = check_edge(t, g, host, edge);
+    if (!error) {
+        error = read_via(t, g, &via);
+    }
+    if (!error) {
+        ways_init(&ways, t, g, find_root(t, g, &via));
+        error = check_way(&ways, g, host, edge);
+        ways_uninit(&ways);
+    }
+    return error;
 }
 
 int
@@ -236,7 +468,9 @@ plan_check_size(const struct plan_topology *t, const struct plan_group *g)
 struct shape {
     const struct plan_topology *t;
     const struct plan_node *agent;
-    const struct plan_node *first;   /* the first switch. */
+    struct via via;
+    struct ways ways;
+    const struct plan_node *first;   /* the root, or the first switch if the agent is the root. */
     const struct plan_node **parent; /* by index in t->nodes; NULL: not in the tree. */
     bool *merges;                    /* by index in t->nodes: does it aggregate? */
 };
@@ -246,7 +480,7 @@ static const struct plan_node *
 node_above(const struct shape *s, const struct plan_node *node)
 {
     do {
-        node = plan_next_node(s->t, node, s->first);
+        node = ways_next(&s->ways, node);
     } while (!node_role_replicates(node->role)); /* the first switch does. */
     return node;
 }
@@ -254,6 +488,7 @@ node_above(const struct shape *s, const struct plan_node *node)
 static void
 shape_uninit(struct shape *s)
 {
+    ways_uninit(&s->ways);
     free(s->parent);
     free(s->merges);
 }
@@ -261,10 +496,13 @@ shape_uninit(struct shape *s)
 static void
 shape_init(struct shape *s, const struct plan_topology *t, const struct plan_group *g)
 {
+    char *error = read_via(t, g, &s->via);
+
     s->t = t;
     s->agent = plan_attachment(t, g->source_host);
-    s->first = plan_agent_switch(t, s->agent);
-    ovs_assert(s->agent && s->first); /* plan_check_source() was content. */
+    s->first = find_root(t, g, &s->via);
+    ovs_assert(!error && s->agent && s->first); /* plan_check_source() was content. */
+    ways_init(&s->ways, t, g, s->first);
     s->parent = xcalloc(t->n_nodes, sizeof *s->parent);
     s->merges = xcalloc(t->n_nodes, sizeof *s->merges);
     for (size_t i = 0; i < t->n_nodes; i++) {
@@ -429,7 +667,67 @@ plan_replication(const struct shape *s, const struct plan_group *g, const struct
     }
 }
 
+static struct usid_step
+step_of(const struct plan_node *node)
+{
+    return (struct usid_step){node_locator(node->id), SID_BLOCK_PLEN, NODE_LOCATOR_PLEN};
+}
+
+/* The SID behind the uSIDs of the n nodes in 'steps', which has room for one more; :: if there are
+ * none.  False: that does not fit one container. */
+static bool
+put_in_front(struct usid_step *steps, size_t n, const struct in6_addr *sid, struct in6_addr *out)
+{
+    *out = in6addr_any;
+    steps[n] = (struct usid_step){*sid, SID_BLOCK_PLEN, 64};
+    return !n || usid_pack(steps, n + 1, out, 1) == 1;
+}
+
+/* If the group has a path, responses take the same way back: over the nodes between 'node' and the
+ * one that merges what it says. */
+static char *
+plan_parent_program(const struct shape *s, const struct plan_group *g, const struct plan_node *node,
+                    struct tree_config *c)
+{
+    const struct plan_node *aggregator = shape_aggregator(s, g, node);
+    struct usid_step *steps = xcalloc(s->t->n_nodes + VIA_MAX + 1, sizeof *steps);
+    size_t n = 0;
+    bool fits = true;
+
+    if (aggregator && s->via.n) {
+        const struct plan_node *at = node;
+
+        while (at != s->first && (at = ways_next(&s->ways, at)) != aggregator) {
+            steps[n++] = step_of(at);
+        }
+        if (aggregator == s->agent) {
+            for (size_t i = s->via.n - 1; i-- > 0;) {
+                steps[n++] = step_of(s->via.nodes[i]);
+            }
+        }
+        fits = put_in_front(steps, n, &c->parent_sid, &c->parent_program);
+    }
+    free(steps);
+    return fits ? NULL
+                : xasprintf("%s answers to %s over %" PRIuSIZE " nodes, and %d are the most",
+                            node->name, aggregator->name, n, VIA_MAX);
+}
+
+/* The path to the root. */
 static void
+plan_outer_program(const struct shape *s, struct tree_config *c)
+{
+    struct usid_step steps[VIA_MAX + 1];
+
+    for (size_t i = 0; i + 1 < s->via.n; i++) {
+        steps[i] = step_of(s->via.nodes[i]);
+    }
+    if (s->via.n) {
+        put_in_front(steps, s->via.n - 1, &c->outer_da[0], &c->outer_program);
+    }
+}
+
+static char *
 plan_switch(const struct shape *s, const struct plan_group *g, const struct plan_node *node,
             struct plan *out)
 {
@@ -444,7 +742,9 @@ plan_switch(const struct shape *s, const struct plan_group *g, const struct plan
     if (shape_merges(s, node)) {
         plan_aggregation(s, g, node, c);
         add_receivers(s->t, g, node, c->branches, &c->n_branches);
+        return plan_parent_program(s, g, node, c);
     }
+    return NULL;
 }
 
 static void
@@ -457,6 +757,7 @@ plan_agent(const struct shape *s, const struct plan_group *g, struct plan *out)
     if (!c->n_outer_da && !tree_mode(g->mode)->packet_per_edge) {
         add_child(s, g, s->first, c); /* before there is anybody behind it. */
     }
+    plan_outer_program(s, c);
     c->copies = copies_of(s->t, g, &c->n_copies);
     if (shape_agent_is_root(s, g)) {
         plan_aggregation(s, g, s->agent, c);
@@ -496,15 +797,19 @@ plan_group(const struct plan_topology *t, const struct plan_group *g, struct pla
     shape_init(&shape, t, g);
     out->region_len = plan_region_len(g);
     out->trees = xcalloc(t->n_nodes + 1, sizeof *out->trees);
-    for (size_t i = 0; i < t->n_nodes; i++) {
+    for (size_t i = 0; i < t->n_nodes && !error; i++) {
         if (shape.parent[i]) {
-            plan_switch(&shape, g, &t->nodes[i], out);
+            error = plan_switch(&shape, g, &t->nodes[i], out);
         }
     }
     if (g->agent) {
         plan_agent(&shape, g, out);
     }
     shape_uninit(&shape);
+    if (error) {
+        plan_uninit(out);
+        return error;
+    }
     plan_set_policy(g, out);
     return NULL;
 }
@@ -570,7 +875,7 @@ plan_set_policy(const struct plan_group *g, struct plan *plan)
         c->policy.liveness_msec =
             (uint32_t) MIN((uint64_t) g->policy.liveness_msec * heights[i], UINT32_MAX);
         c->policy.min_rate = heights[i] ? g->policy.min_rate / heights[i] : 0;
-        c->rate_floor = plan_is_agent(plan->trees[i].node) ? g->rate_floor : 0;
+        c->rate_floor = plan_tree_is_source(&plan->trees[i]) ? g->rate_floor : 0;
     }
     free(heights);
 }

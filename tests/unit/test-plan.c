@@ -489,7 +489,9 @@ static const struct {
     {"h0", "r7", "member r7: no path, the host has no link"},
     {"h0", "r6", "member r6: its edge n5 does not aggregate"},
     {"h0", "r5", "member r5: no such host"},
-    {"h0", "h0", "member h0 is behind source agent a4: a receiver must be behind a switch"},
+    {"h0", "h0",
+     "member h0 is behind source agent a4, which sends the group's packets: it cannot be an edge of "
+     "the same group"},
     {"r1", "r2", "source r1 is behind switch n1: a source must be behind a source agent"},
     {"r7", "r2", "source r7: no path, the host has no link"},
     {"r5", "r2", "source r5: no such host"},
