@@ -73,6 +73,7 @@
     SUITE(pcap_write)    \
     SUITE(plan)          \
     SUITE(plan_grow)     \
+    SUITE(plan_headend)  \
     SUITE(plan_path)     \
     SUITE(plan_rates)    \
     SUITE(plan_tree)     \
