@@ -42,195 +42,12 @@
 
 #include <stdlib.h>
 
+#include "ctl/plan/via.h"
 #include "lib/auth.h"
 #include "lib/ioam.h"
 #include "lib/srh.h"
 #include "lib/usid.h"
 #include "util.h"
-
-/*
- * Ways of a group.
- */
-
-/* uSIDs that fit in front of a SID of a node, with the block, in one container. */
-#define VIA_MAX 4
-
-/* Nodes from the source agent's first switch to the root. */
-struct via {
-    size_t n; /* 0: nobody has said. */
-    const struct plan_node *nodes[VIA_MAX + 1];
-};
-
-/* Has somebody said which way the group's packets take?  If not, they take the shortest one, whether
- * it is good for paths or not. */
-static bool
-is_limited(const struct plan_group *g)
-{
-    return g->via[0] || g->plane[0];
-}
-
-static bool
-may_use_node(const struct plan_group *g, const struct plan_node *node)
-{
-    bool other_plane = g->plane[0] && node->plane[0] && strcmp(g->plane, node->plane);
-
-    return !other_plane && !(node->excluded && is_limited(g));
-}
-
-static bool
-may_use_link(const struct plan_group *g, const struct plan_link *link)
-{
-    return !(link->excluded && is_limited(g));
-}
-
-/* Are they neighbours by a link that the group may use? */
-static bool
-may_pass(const struct plan_topology *t, const struct plan_group *g, const char *a, const char *b)
-{
-    struct plan_end end;
-
-    for (size_t i = 0; i < t->n_links; i++) {
-        if (may_use_link(g, &t->links[i]) && plan_link_end(&t->links[i], a, &end)
-            && !strcmp(end.peer, b)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static char *
-check_via_node(const struct plan_topology *t, const struct plan_group *g,
-               const struct plan_node *before, const struct plan_node *node, const char *name)
-{
-    if (!node) {
-        return xasprintf("via: no node is called %s", name);
-    } else if (plan_is_agent(node)) {
-        return xasprintf("via: %s is a source agent, and no way leads through one", name);
-    } else if (!may_use_node(g, node)) {
-        return node->excluded ? xasprintf("via: %s is excluded", name)
-                              : xasprintf("via: %s is in plane %s, and the group in plane %s", name,
-                                          node->plane, g->plane);
-    } else if (!may_pass(t, g, before->name, name)) {
-        return xasprintf("via: no link from %s to %s that may be used", before->name, name);
-    }
-    return NULL;
-}
-
-/* Reads the group's 'via'.  NULL, or a malloc'd sentence. */
-static char *
-read_via(const struct plan_topology *t, const struct plan_group *g, struct via *via)
-{
-    const struct plan_node *before = plan_attachment(t, g->source_host);
-    char *names = xstrdup(g->via), *save = NULL, *error = NULL;
-
-    via->n = 0;
-    for (char *name = strtok_r(names, ",", &save); name && !error;
-         name = strtok_r(NULL, ",", &save)) {
-        const struct plan_node *node = plan_find_node(t, name);
-
-        if (via->n > VIA_MAX) {
-            error = xasprintf("via: at most %d nodes may be in front of the root", VIA_MAX);
-            break;
-        }
-        for (size_t i = 0; i < via->n && !error; i++) {
-            error = via->nodes[i] == node ? xasprintf("via: %s is in it twice", name) : NULL;
-        }
-        if (!error) {
-            error = check_via_node(t, g, before, node, name);
-        }
-        via->nodes[via->n++] = before = node;
-    }
-    if (!error && via->n && g->mode != MODE_REPLICATE) {
-        error = xasprintf("via: mode %s has no such path, only replicate", tree_mode_name(g->mode));
-    }
-    free(names);
-    return error;
-}
-
-/* The tree's first switch after 'via', or of the agent's neighbours the one with the lowest id;
- * NULL: there is none. */
-static const struct plan_node *
-find_root(const struct plan_topology *t, const struct plan_group *g, const struct via *via)
-{
-    const struct plan_node *agent = plan_attachment(t, g->source_host);
-
-    if (via->n) {
-        return via->nodes[via->n - 1];
-    }
-    for (size_t i = 0; i < t->n_nodes; i++) {
-        const struct plan_node *node = &t->nodes[i];
-
-        if (!plan_is_agent(node) && may_use_node(g, node)
-            && may_pass(t, g, agent->name, node->name)) {
-            return node;
-        }
-    }
-    return NULL;
-}
-
-/* The shortest ways to the root that the group may use, which are one tree. */
-struct ways {
-    const struct plan_topology *t;
-    const struct plan_node *root;
-    const struct plan_node **next; /* by index in t->nodes: towards the root; NULL: no way. */
-};
-
-/* 'from', at this distance, is next for 'to' if that is one farther and nobody with a lower id is.
- * True: 'to' was not reached before. */
-static bool
-ways_relax(struct ways *w, const struct plan_group *g, unsigned *hops, const struct plan_node *from,
-           const struct plan_node *to, unsigned distance)
-{
-    size_t i = (size_t) (to - w->t->nodes);
-    bool is_new = hops[i] == UINT_MAX;
-
-    if (hops[from - w->t->nodes] != distance || hops[i] <= distance || plan_is_agent(from)
-        || !may_use_node(g, to)) {
-        return false;
-    }
-    hops[i] = distance + 1;
-    if (is_new || from < w->next[i]) { /* nodes are sorted by id. */
-        w->next[i] = from;
-    }
-    return is_new;
-}
-
-static void
-ways_init(struct ways *w, const struct plan_topology *t, const struct plan_group *g,
-          const struct plan_node *root)
-{
-    unsigned *hops = xcalloc(t->n_nodes, sizeof *hops);
-    bool grew = true;
-
-    *w = (struct ways){.t = t, .root = root, .next = xcalloc(t->n_nodes, sizeof *w->next)};
-    for (size_t i = 0; i < t->n_nodes; i++) {
-        hops[i] = &t->nodes[i] == root ? 0 : UINT_MAX;
-    }
-    for (unsigned distance = 0; grew; distance++) {
-        grew = false;
-        for (size_t i = 0; i < t->n_links; i++) {
-            const struct plan_link *link = &t->links[i];
-
-            if (link->a_node && link->b_node && may_use_link(g, link)) {
-                grew |= ways_relax(w, g, hops, link->a_node, link->b_node, distance);
-                grew |= ways_relax(w, g, hops, link->b_node, link->a_node, distance);
-            }
-        }
-    }
-    free(hops);
-}
-
-static void
-ways_uninit(struct ways *w)
-{
-    free(w->next);
-}
-
-static const struct plan_node *
-ways_next(const struct ways *w, const struct plan_node *node)
-{
-    return w->next[node - w->t->nodes];
-}
 
 /*
  * Who can be served?
@@ -254,15 +71,15 @@ plan_check_source(const struct plan_topology *t, const struct plan_group *g)
         return xasprintf("source %s is behind switch %s: a source must be behind a source agent",
                          g->source_host, agent->name);
     }
-    error = read_via(t, g, &via);
+    error = via_read(t, g, &via);
     if (error) {
         return error;
     }
-    root = find_root(t, g, &via);
+    root = via_root(t, g, &via);
     if (!root) {
         return xasprintf("source %s: no path, source agent %s has no link to a switch%s",
                          g->source_host, agent->name,
-                         is_limited(g) ? " that the group may use" : "");
+                         via_is_limited(g) ? " that the group may use" : "");
     }
     if (tree_mode(g->mode)->switches_replicate && !node_role_replicates(root->role)) {
         return via.n ? xasprintf("via: %s would be the root, a plain router: it cannot replicate",
@@ -297,15 +114,15 @@ check_edge(const struct plan_topology *t, const struct plan_group *g, const char
 
 /* Can the group's packets come to this edge? */
 static char *
-check_way(const struct ways *w, const struct plan_group *g, const char *host,
+check_way(const struct via_ways *w, const struct plan_group *g, const char *host,
           const struct plan_node *edge)
 {
-    if (edge != w->root && !ways_next(w, edge)) {
+    if (edge != w->root && !via_ways_next(w, edge)) {
         return xasprintf("member %s: no path from %s to %s%s", host, w->root->name, edge->name,
-                         is_limited(g) ? " that the group may use" : "");
+                         via_is_limited(g) ? " that the group may use" : "");
     }
     for (const struct plan_node *node = edge; node && tree_mode(g->mode)->addressed_to_group;
-         node = ways_next(w, node)) {
+         node = via_ways_next(w, node)) {
         if (node->role != NODE_SWITCH) {
             return xasprintf("member %s is reached by %s, which has role %s: mode %s is for "
                              "switches only",
@@ -319,7 +136,7 @@ char *
 plan_check_member(const struct plan_topology *t, const struct plan_group *g, const char *host)
 {
     const struct plan_node *edge;
-    struct ways ways;
+    struct via_ways ways;
     struct via via;
     char *error;
 
@@ -332,12 +149,12 @@ plan_check_member(const struct plan_topology *t, const struct plan_group *g, con
     }
     error = check_edge(t, g, host, edge);
     if (!error) {
-        error = read_via(t, g, &via);
+        error = via_read(t, g, &via);
     }
     if (!error) {
-        ways_init(&ways, t, g, find_root(t, g, &via));
+        via_ways_init(&ways, t, g, via_root(t, g, &via));
         error = check_way(&ways, g, host, edge);
-        ways_uninit(&ways);
+        via_ways_uninit(&ways);
     }
     return error;
 }
@@ -469,7 +286,7 @@ struct shape {
     const struct plan_topology *t;
     const struct plan_node *agent;
     struct via via;
-    struct ways ways;
+    struct via_ways ways;
     const struct plan_node *first;   /* the root, or the first switch if the agent is the root. */
     const struct plan_node **parent; /* by index in t->nodes; NULL: not in the tree. */
     bool *merges;                    /* by index in t->nodes: does it aggregate? */
@@ -480,7 +297,7 @@ static const struct plan_node *
 node_above(const struct shape *s, const struct plan_node *node)
 {
     do {
-        node = ways_next(&s->ways, node);
+        node = via_ways_next(&s->ways, node);
     } while (!node_role_replicates(node->role)); /* the first switch does. */
     return node;
 }
@@ -488,7 +305,7 @@ node_above(const struct shape *s, const struct plan_node *node)
 static void
 shape_uninit(struct shape *s)
 {
-    ways_uninit(&s->ways);
+    via_ways_uninit(&s->ways);
     free(s->parent);
     free(s->merges);
 }
@@ -496,13 +313,13 @@ shape_uninit(struct shape *s)
 static void
 shape_init(struct shape *s, const struct plan_topology *t, const struct plan_group *g)
 {
-    char *error = read_via(t, g, &s->via);
+    char *error = via_read(t, g, &s->via);
 
     s->t = t;
     s->agent = plan_attachment(t, g->source_host);
-    s->first = find_root(t, g, &s->via);
+    s->first = via_root(t, g, &s->via);
     ovs_assert(!error && s->agent && s->first); /* plan_check_source() was content. */
-    ways_init(&s->ways, t, g, s->first);
+    via_ways_init(&s->ways, t, g, s->first);
     s->parent = xcalloc(t->n_nodes, sizeof *s->parent);
     s->merges = xcalloc(t->n_nodes, sizeof *s->merges);
     for (size_t i = 0; i < t->n_nodes; i++) {
@@ -697,7 +514,7 @@ plan_parent_program(const struct shape *s, const struct plan_group *g, const str
     if (aggregator && s->via.n) {
         const struct plan_node *at = node;
 
-        while (at != s->first && (at = ways_next(&s->ways, at)) != aggregator) {
+        while (at != s->first && (at = via_ways_next(&s->ways, at)) != aggregator) {
             steps[n++] = step_of(at);
         }
         if (aggregator == s->agent) {

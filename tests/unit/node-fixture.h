@@ -38,7 +38,6 @@ struct fixture {
     bool mangled;                    /* what is sent need not make sense behind its IPv6 header. */
     uint32_t mtu[FIXTURE_MAX_PORTS]; /* of ports; 0: no limit. */
     bool down[FIXTURE_MAX_PORTS];    /* links of ports. */
-    bool down[FIXTURE_MAX_PORTS];    /* ports whose link is down. */
     void (*sink)(struct fixture *, struct packet *); /* consumes what is sent; NULL: 'frames'. */
     struct sent_frames sent;                         /* frames that wait until the event is over. */
     size_t n_frames;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "ctl/registry/values.h"
+#include "lib/usid.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
@@ -195,6 +196,23 @@ address_owner(const struct plan_topology *t, const struct in6_addr *address)
     ck_abort_msg("no node has this address");
 }
 
+/* The nodes whose uSIDs are in front of the SID; nothing if there is no program. */
+static void
+put_program(const struct plan_topology *t, const struct in6_addr *program,
+            const struct in6_addr *sid, struct ds *s)
+{
+    struct in6_addr rest = *program;
+    const char *before = " ~";
+
+    while (!IN6_IS_ADDR_UNSPECIFIED(program) && !IN6_ARE_ADDR_EQUAL(&rest, sid)) {
+        struct in6_addr address = node_address(node_id_of(&rest));
+
+        ds_put_format(s, "%s%s", before, address_owner(t, &address)->name);
+        before = ",";
+        usid_shift(&rest, 32, 48);
+    }
+}
+
 static void
 put_tree(const struct plan_topology *t, const struct plan_group *g, const struct plan_tree *tree,
          struct ds *s)
@@ -219,11 +237,13 @@ put_tree(const struct plan_topology *t, const struct plan_group *g, const struct
         ck_assert(edge || node);
         ds_put_format(s, " %s%s", edge ? ">" : ">>", edge ? edge->name : node->name);
     }
+    put_program(t, &c->outer_program, c->outer_da, s);
     if (!IN6_IS_ADDR_UNSPECIFIED(&c->upstream)) {
         ds_put_format(s, " =%s", address_owner(t, &c->upstream)->name);
     }
     if (!IN6_IS_ADDR_UNSPECIFIED(&c->parent_sid)) {
         ds_put_format(s, " <%s", sid_owner(t, &c->parent_sid, SID_FUNC_RESPONSE)->name);
+        put_program(t, &c->parent_program, &c->parent_sid, s);
     }
     if (c->root) {
         ds_put_cstr(s, " <source");
@@ -231,7 +251,7 @@ put_tree(const struct plan_topology *t, const struct plan_group *g, const struct
     for (size_t i = 0; i < c->n_branches; i++) {
         ds_put_format(s, " %s", c->branches[i].name);
     }
-    if (tree->node->role == NODE_AGENT) {
+    if (plan_tree_is_source(tree)) {
         ds_put_cstr(s, " [");
         for (size_t i = 0; i < c->n_copies; i++) {
             ds_put_format(s, "%s%s", i ? " " : "", c->copies[i].name);

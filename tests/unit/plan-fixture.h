@@ -26,7 +26,8 @@ void plan_fixture_add_member(struct plan_group *, const char *host);
 /* The same as text, "n4 R >n1 >>n2 <n6 n1 n2; ...", one part for each tree: the node, R if packets
  * come by its Replication-SID, its children (> by End.MT, >> by Replication-SID, * by the group's
  * multicast address, in which case = is from whom that is taken), its parent (<source: none, it is
- * the root), its branches; of the source agent also [copies]. */
+ * the root), its branches; of the source agent also [copies].  ~n1,n2 behind what a node sends to are
+ * the nodes of the program in front of it. */
 char *plan_fixture_plan_text(const struct plan_topology *, const struct plan_group *,
                              const struct plan *);
 

@@ -77,6 +77,7 @@
     SUITE(plan_path)     \
     SUITE(plan_rates)    \
     SUITE(plan_tree)     \
+    SUITE(plan_via)      \
     SUITE(policy)        \
     SUITE(port_gso)      \
     SUITE(port_uso)      \

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ways of a group: its path to the root, and from there the shortest ways that it may use.
+ *
+ * A group with 'via' or 'plane' goes over no node and no link that is excluded, and over no node of
+ * another plane.  A group with neither takes the shortest ways of all, whether they are good for paths
+ * or not.
+ */
+#ifndef CTL_PLAN_VIA_H
+#define CTL_PLAN_VIA_H 1
+
+#include "ctl/plan/plan.h"
+
+/* uSIDs that fit in front of a SID of a node, with the block, in one container. */
+#define VIA_MAX 4
+
+/* Nodes from the source agent's first switch to the root. */
+struct via {
+    size_t n; /* 0: nobody has said. */
+    const struct plan_node *nodes[VIA_MAX + 1];
+};
+
+/* Does the group go only where paths may? */
+bool via_is_limited(const struct plan_group *);
+
+/* Reads the group's 'via'; its source must be behind a source agent.  NULL, or a malloc'd
+ * sentence. */
+char *via_read(const struct plan_topology *, const struct plan_group *, struct via *);
+
+/* The last of 'via', or of the agent's neighbours the one with the lowest id; NULL: there is none. */
+const struct plan_node *
+via_root(const struct plan_topology *, const struct plan_group *, const struct via *);
+
+/* The shortest ways to the root, which are one tree. */
+struct via_ways {
+    const struct plan_topology *t;
+    const struct plan_node *root;
+    const struct plan_node **next; /* by index in t->nodes: towards the root; NULL: no way. */
+};
+
+void via_ways_init(struct via_ways *, const struct plan_topology *, const struct plan_group *,
+                   const struct plan_node *root);
+void via_ways_uninit(struct via_ways *);
+const struct plan_node *via_ways_next(const struct via_ways *, const struct plan_node *);
+
+#endif /* ctl/plan/via.h */
