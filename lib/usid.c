@@ -4,6 +4,7 @@
  */
 #include "lib/usid.h"
 
+#include <endian.h>
 #include <string.h>
 
 #define ADDR_BITS 128
@@ -13,20 +14,18 @@ typedef unsigned __int128 bits;
 static bits
 load(const struct in6_addr *addr)
 {
-    bits v = 0;
+    uint64_t half[2];
 
-    for (size_t i = 0; i < sizeof addr->s6_addr; i++) {
-        v = v << 8 | addr->s6_addr[i];
-    }
-    return v;
+    memcpy(half, addr, sizeof half);
+    return (bits) be64toh(half[0]) << 64 | be64toh(half[1]);
 }
 
 static void
 store(bits v, struct in6_addr *addr)
 {
-    for (size_t i = sizeof addr->s6_addr; i-- > 0; v >>= 8) {
-        addr->s6_addr[i] = (uint8_t) v;
-    }
+    const uint64_t half[2] = {htobe64((uint64_t) (v >> 64)), htobe64((uint64_t) v)};
+
+    memcpy(addr, half, sizeof half);
 }
 
 /* The first n bits are 1, the others 0. */

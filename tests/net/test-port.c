@@ -186,6 +186,59 @@ START_TEST(mtu_changes)
     }
 END_TEST
 
+/* Waits until the port, which is looked at after each event, is up or down. */
+static void
+wait_link(struct port *port, int events, bool up)
+{
+    struct pollfd pfd = {.fd = events, .events = POLLIN};
+
+    for (;;) {
+        ck_assert_int_eq(port_refresh(port), 0);
+        if (port_is_up(port) == up) {
+            return;
+        }
+        ck_assert_int_eq(poll(&pfd, 1, WAIT_MSEC), 1);
+        port_events_clear(events);
+    }
+}
+
+/* Whatever takes a link down is told of: this end, the other end, the device's end.  Of devices in
+ * the namespace of the port only. */
+START_TEST(link_state)
+    {
+        int there = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), events;
+        char *error = NULL;
+
+        make_veth("v0", "v1");
+        ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+        struct port *port = must_open(veth_kinds[_i], "v0", there);
+        int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+        ck_assert_int_eq(port_events_open(&events, there, &error), 0);
+        wait_link(port, events, true);
+        static const char *const commands[][2] = {
+            {"ip link set v1 down", "ip link set v1 up"},
+            {"ip link set v0 down", "ip link set v0 up"},
+        };
+        for (size_t i = 0; i < 2; i++) {
+            for (size_t j = 0; j < 2; j++) {
+                ck_assert_int_eq(setns(there, CLONE_NEWNET), 0);
+                sh("%s", commands[i][j]);
+                ck_assert_int_eq(setns(here, CLONE_NEWNET), 0);
+                wait_link(port, events, j);
+            }
+        }
+        port_close(port);
+        close(events);
+        close(here);
+        int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        ck_assert_int_eq(port_events_open(&events, none, &error), EINVAL);
+        ck_assert_str_eq(error, "cannot enter the device's network namespace (Invalid argument)");
+        free(error);
+        close(none);
+        close(there);
+    }
+END_TEST
+
 START_TEST(other_namespace)
     {
         int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -1103,6 +1156,7 @@ main(void)
     tcase_add_test(tc, only_existing_persistent_multiqueue_taps);
     tcase_add_loop_test(tc, vanishing_devices, 0, n_kinds);
     tcase_add_loop_test(tc, mtu_changes, 0, n_kinds);
+    tcase_add_loop_test(tc, link_state, 0, n_kinds);
     tcase_add_test(tc, other_namespace);
     tcase_add_loop_test(tc, veth_both_ways, 0, n_kinds * n_kinds);
     tcase_add_loop_test(tc, no_buffer, 0, n_kinds * n_kinds);

@@ -363,7 +363,7 @@ agent(unsigned n)
 }
 
 static void
-feed_agent(uint32_t i)
+feed_next(uint32_t i)
 {
     feed_request(START + i);
 }
@@ -435,6 +435,20 @@ delivering(unsigned n)
     bench.f = fixture_create_with(&swedge_class, FAN_OUT, N_PACKETS);
     spec.dst = &to;
     sample_init(&bench.down, AGENT_PORT, bytes, roce_build(bytes, &spec));
+}
+
+/* A node on the path to a group's root, which only shifts. */
+static void
+shifting(unsigned n)
+{
+    struct in6_addr da = node_sid(STAR_EDGE_ID, CHILD_A);
+
+    bench.f = fixture_create_with(&swedge_class, FAN_OUT, N_PACKETS);
+    fixture_add_node(bench.f, PORT_A, CHILD_A);
+    fixture_add_sid(bench.f, 0, NODE_LOCATOR_PLEN, SID_UN);
+    bench.f->config.sids[bench.f->config.n_sids - 1].block_len = 32;
+    configure(n);
+    down_sample(&da);
 }
 
 /* An edge whose receivers answer each packet. */
@@ -514,13 +528,14 @@ static const struct test_case cases[] = {
     {"replicate-8", transit, 8, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"replicate-64", transit, 64, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"replicate-512", transit, 512, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
-    {"srcagent", agent, 1, feed_agent, RC_WRITE_ONLY, 0, 1},
-    {"unicast", unicast, 1, feed_agent, RC_WRITE_ONLY, 0, 1},
-    {"unicast-spread", spread, 2, feed_agent, RC_WRITE_ONLY, 0, 1},
-    {"unicast-message", message, 2, feed_agent, RC_WRITE_ONLY, 0, 1},
-    {"unicast-spray", spray, 2, feed_agent, RC_WRITE_ONLY, 0, 1},
-    {"forward", forwarding, 1, feed_agent, RC_WRITE_ONLY, 0, 1},
-    {"forward-to-host", delivering, 1, feed_agent, RC_WRITE_ONLY, 0, 1},
+    {"srcagent", agent, 1, feed_next, RC_WRITE_ONLY, 0, 1},
+    {"unicast", unicast, 1, feed_next, RC_WRITE_ONLY, 0, 1},
+    {"unicast-spread", spread, 2, feed_next, RC_WRITE_ONLY, 0, 1},
+    {"unicast-message", message, 2, feed_next, RC_WRITE_ONLY, 0, 1},
+    {"unicast-spray", spray, 2, feed_next, RC_WRITE_ONLY, 0, 1},
+    {"forward", forwarding, 1, feed_next, RC_WRITE_ONLY, 0, 1},
+    {"forward-to-host", delivering, 1, feed_next, RC_WRITE_ONLY, 0, 1},
+    {"un", shifting, 1, feed_next, RC_WRITE_ONLY, 0, 1},
     {"acks-8", merging, 8, feed_response, RC_WRITE_ONLY, 0, 0},
     {"acks-100", merging, 100, feed_response, RC_WRITE_ONLY, 0, 0},
     {"acks-1000", merging, 1000, feed_response, RC_WRITE_ONLY, 0, 0},

@@ -31,6 +31,23 @@ START_TEST(addresses)
     }
 END_TEST
 
+/* A prefix ends at any bit. */
+START_TEST(covers)
+    {
+        struct in6_addr addr = node_sid(0x100, 0x5a5a);
+
+        for (uint8_t plen = 0; plen <= 128; plen++) {
+            for (uint8_t bit = 0; bit < 128; bit++) {
+                struct prefix prefix = {addr, plen};
+
+                ck_assert(prefix_covers(&prefix, &addr));
+                prefix.address.s6_addr[bit / 8] ^= (uint8_t) (0x80 >> bit % 8);
+                ck_assert_int_eq(prefix_covers(&prefix, &addr), bit >= plen);
+            }
+        }
+    }
+END_TEST
+
 START_TEST(limit_as_text)
     {
         uint64_t max;
@@ -120,6 +137,7 @@ address_plan_suite(void)
     TCase *tc = tcase_create("address-plan");
 
     tcase_add_test(tc, addresses);
+    tcase_add_test(tc, covers);
     tcase_add_test(tc, limit_as_text);
     tcase_add_test(tc, port_mac);
     tcase_add_test(tc, back);

@@ -13,68 +13,14 @@
 #include "swedge/swedge.h"
 #include "tests/unit/hex.h"
 #include "tests/unit/suites.h"
-#include "tests/unit/transit-fixture.h"
+#include "tests/unit/usid-fixture.h"
 
-#define SPINE_A  0x500
-#define SPINE_B  0x600
-#define HOST     2
-#define PORT_SA  20 /* 0x14. */
-#define PORT_SB  21 /* 0x15. */
-#define NODE_ID  STAR_EDGE_ID
-#define BLOCK    32
-#define UNKNOWN  0x777 /* a node that no link leads to. */
-
-/* The fixture's only host, that of its agent, and one that is reached over a spine. */
-#define OWN_HOST star_receiver(0)
-#define FAR_HOST addr_of("fd00:9::9")
-
-static void
-add_sid(struct fixture *f, struct in6_addr prefix, uint8_t plen, enum sid_behaviour behaviour,
-        uint16_t port)
-{
-    fixture_add_sid(f, 0, plen, behaviour);
-    struct sid_config *s = &f->config.sids[f->config.n_sids - 1];
-    s->prefix = prefix;
-    s->block_len = behaviour == SID_UN || behaviour == SID_UA ? BLOCK : 0;
-    s->port = port;
-}
-
-/* A node without groups: a host, an agent, and on two ports the nodes 'a' and 'b'. */
-static struct fixture *
-create_between(uint16_t id, uint16_t a, uint16_t b)
-{
-    struct fixture *f = fixture_create(&swedge_class, 1);
-    struct node_config *c = &f->config;
-    const uint16_t ports[] = {PORT_SA, PORT_SB};
-
-    tree_config_uninit(&c->trees[0]);
-    c->n_trees = 0;
-    c->n_sids = 0;
-    c->id = id;
-    c->address = node_address(id);
-    fixture_add_node(f, PORT_SA, a);
-    fixture_add_node(f, PORT_SB, b);
-    c->routes[c->n_routes - 1].prefix = FAR_HOST; /* of b's locator there is none. */
-    c->routes[c->n_routes - 1].plen = 128;
-    add_sid(f, node_locator(id), 48, SID_UN, 0);
-    add_sid(f, node_sid(id, SID_FUNC_END), 64, SID_END, 0);
-    add_sid(f, node_sid(id, SID_FUNC_END_DT6), 64, SID_END_DT6, 0);
-    for (size_t i = 0; i < 2; i++) {
-        add_sid(f, node_sid(id, SID_FUNC_UA + ports[i]), 64, SID_UA, ports[i]);
-        add_sid(f, local_sid(SID_FUNC_UA + ports[i]), 48, SID_UA, ports[i]);
-        add_sid(f, node_sid(id, SID_FUNC_END_X + ports[i]), 64, SID_END_X, ports[i]);
-    }
-    add_sid(f, node_sid(id, SID_FUNC_END_DX6 + HOST), 64, SID_END_DX6, HOST);
-    add_sid(f, node_sid(id, SID_FUNC_END_DX6 + AGENT_PORT), 64, SID_END_DX6, AGENT_PORT);
-    fixture_configure(f);
-    f->mangled = true; /* what is behind IPv6 headers here is none of the node's business. */
-    return f;
-}
+#define UNKNOWN 0x777 /* a node that no link leads to. */
 
 static struct fixture *
 create(void)
 {
-    return create_between(NODE_ID, SPINE_A, SPINE_B);
+    return usid_create(STAR_EDGE_ID, SPINE_A, SPINE_B);
 }
 
 /* A packet by a program, with an inner packet in it to 'to'.  Who is told of errors is on PORT_SA,
@@ -220,7 +166,7 @@ START_TEST(hop_by_hop)
         for (size_t i = 0; i + 1 < HOPS_MAX && programs[_i][i + 1]; i++) {
             struct in6_addr da = address_of_hex(programs[_i][i]);
             struct in6_addr next = address_of_hex(programs[_i][i + 1]);
-            struct fixture *f = create_between(node_id_of(&da), SPINE_A + 1, node_id_of(&next));
+            struct fixture *f = usid_create(node_id_of(&da), SPINE_A + 1, node_id_of(&next));
             uint8_t bytes[256];
 
             check_shifted(f, bytes, build(bytes, da, FAR_HOST), PORT_SB, next, 1);
@@ -244,7 +190,7 @@ START_TEST(whole_packet)
         uint8_t in[256], out[256];
 
         for (size_t i = 0; i < 3; i++) {
-            struct fixture *f = create_between(nodes[i][0], SPINE_A + 1, nodes[i][1]);
+            struct fixture *f = usid_create(nodes[i][0], SPINE_A + 1, nodes[i][1]);
             bool last = i == 2;
             size_t len = hex_bytes(outer_texts[i], in, sizeof in);
             len += hex_bytes(inner_text, in + len, sizeof in - len);
@@ -282,7 +228,7 @@ START_TEST(other_lengths)
             struct route_config *route = &f->config.routes[f->config.n_routes - 1];
             uint8_t bytes[256];
 
-            add_sid(f, hex_addr(cases[i].sid), cases[i].plen, SID_UN, 0);
+            usid_add_sid(f, hex_addr(cases[i].sid), cases[i].plen, SID_UN, 0);
             f->config.sids[f->config.n_sids - 1].block_len = cases[i].block_len;
             route->prefix = hex_addr(cases[i].next);
             route->plen = (uint8_t) (2 * cases[i].plen - cases[i].block_len);
@@ -423,7 +369,7 @@ END_TEST
 START_TEST(own_address_wins)
     {
         struct fixture *f = create();
-        struct in6_addr own = node_address(NODE_ID);
+        struct in6_addr own = node_address(STAR_EDGE_ID);
         uint8_t bytes[256];
 
         uint8_t *udp = ip6_build(bytes, node_address(SPINE_A), own, IP6_NH_UDP, 8);
@@ -432,7 +378,7 @@ START_TEST(own_address_wins)
                       ICMP6_UNREACHABLE_PORT, 0);
 
         /* As the next segment, too: uN does not answer in its place. */
-        struct in6_addr sids[] = {node_sid(NODE_ID, SID_FUNC_END), node_locator(NODE_ID)};
+        struct in6_addr sids[] = {node_sid(STAR_EDGE_ID, SID_FUNC_END), node_locator(STAR_EDGE_ID)};
         for (size_t i = 0; i < 2; i++) {
             udp = ip6_build(bytes, node_address(SPINE_A), sids[i], IP6_NH_ROUTING, 24 + 8);
             srh_build(udp, &own, 1, 1, IP6_NH_UDP);
@@ -524,8 +470,8 @@ START_TEST(psp)
         want[7]--;
         want[IP6_HDR_LEN + offsetof(struct srh_hdr, segments_left)] = 1;
         check_sent(f, PORT_SA, bytes, len, PORT_SB, want, len);
-        struct in6_addr plain[] = {node_sid(NODE_ID, SID_FUNC_END),
-                                   node_sid(NODE_ID, SID_FUNC_END_X + PORT_SA)};
+        struct in6_addr plain[] = {node_sid(STAR_EDGE_ID, SID_FUNC_END),
+                                   node_sid(STAR_EDGE_ID, SID_FUNC_END_X + PORT_SA)};
         for (size_t i = 0; i < 2; i++) {
             len = build_srh(bytes, plain[i], segments, 1, 1, FAR_HOST);
             memcpy(want, bytes, len);
@@ -632,7 +578,7 @@ START_TEST(no_detour)
             f->down[HOST] = false;
 
             /* To this node itself. */
-            size_t len = build(bytes, sids[i], node_address(NODE_ID));
+            size_t len = build(bytes, sids[i], node_address(STAR_EDGE_ID));
             bytes[IP6_HDR_LEN + 6] = IP6_NH_ICMPV6;
             check_dropped(f, PORT_SA, bytes, len, DROP_icmp_malformed);
             /* Inside is a program of its own. */
@@ -820,7 +766,8 @@ START_TEST(shown)
 
         ck_assert_uint_ge(f->config.n_sids, 3);
         for (size_t i = 0; f->class->sid(f->node, i, &info); i++) {
-            struct in6_addr node = node_locator(NODE_ID), port = local_sid(SID_FUNC_UA + PORT_SA);
+            struct in6_addr node = node_locator(STAR_EDGE_ID),
+                            port = local_sid(SID_FUNC_UA + PORT_SA);
 
             if (IN6_ARE_ADDR_EQUAL(&info.prefix, &node)) {
                 ck_assert_str_eq(info.behaviour, "uN");
