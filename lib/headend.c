@@ -210,6 +210,7 @@ headend_configure(struct headend *h, const struct node_config *config, uint64_t 
     addr_map_destroy(h->by_address);
     h->destinations = new;
     h->n = n;
+    h->base->has_paths = n;
     h->by_address = by_address;
 }
 
@@ -525,9 +526,6 @@ headend_output(struct headend *h, struct packet *p, uint64_t now)
 enum drop_reason
 headend_forward(struct headend *h, struct packet *p, const struct parsed *parsed, uint64_t now)
 {
-    if (!h->n) {
-        return l3_forward(h->base->l3, p, parsed, now);
-    }
     enum drop_reason why = l3_forward_begin(h->base->l3, p, parsed, now);
 
     return why ? why : headend_output(h, p, now);

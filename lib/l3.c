@@ -331,8 +331,8 @@ l3_fits_with_header(struct l3 *l3, const struct packet *p, size_t header_len, ui
     return false;
 }
 
-enum drop_reason
-l3_forward_begin(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
+static inline enum drop_reason
+forward_begin(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
 {
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) (p->data + parsed->ip.ofs);
 
@@ -357,9 +357,15 @@ l3_forward_begin(struct l3 *l3, struct packet *p, const struct parsed *parsed, u
 }
 
 enum drop_reason
+l3_forward_begin(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
+{
+    return forward_begin(l3, p, parsed, now);
+}
+
+enum drop_reason
 l3_forward(struct l3 *l3, struct packet *p, const struct parsed *parsed, uint64_t now)
 {
-    enum drop_reason why = l3_forward_begin(l3, p, parsed, now);
+    enum drop_reason why = forward_begin(l3, p, parsed, now);
 
     return why ? why : l3_output(l3, p, L3_ERRORS_ALL, now);
 }

@@ -26,8 +26,10 @@ forward_to_host(struct srcagent *sa, struct rx *rx)
     struct packet *p = rx->p;
 
     rx->p = NULL;
-    headend_note_arrival(sa->base.headend, p->data + rx->h.ip.ofs,
-                         (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
+    if (sa->base.has_paths) {
+        headend_note_arrival(sa->base.headend, p->data + rx->h.ip.ofs,
+                             (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
+    }
     return l3_forward(sa->base.l3, p, &rx->h, rx->now);
 }
 
@@ -40,7 +42,8 @@ forward_from_host(struct srcagent *sa, struct rx *rx)
 
     rx->p = NULL;
     if (!f) {
-        return headend_forward(sa->base.headend, p, &rx->h, rx->now);
+        return sa->base.has_paths ? headend_forward(sa->base.headend, p, &rx->h, rx->now)
+                                  : l3_forward(sa->base.l3, p, &rx->h, rx->now);
     }
     p->len = rx->h.ip.end; /* without Ethernet padding. */
     packet_pull(p, rx->h.ip.ofs);

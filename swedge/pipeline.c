@@ -132,11 +132,13 @@ swedge_dispatch(struct swedge *sw, struct rx *rx)
     }
     struct packet *p = rx->p;
     rx->p = NULL;
-    if (l3_port(sw->base->l3, rx->port)->role == ROLE_HOST) {
-        return headend_forward(sw->base->headend, p, &rx->h, rx->now);
+    if (sw->base->has_paths) {
+        if (l3_port(sw->base->l3, rx->port)->role == ROLE_HOST) {
+            return headend_forward(sw->base->headend, p, &rx->h, rx->now);
+        }
+        headend_note_arrival(sw->base->headend, p->data + rx->h.ip.ofs,
+                             (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
     }
-    headend_note_arrival(sw->base->headend, p->data + rx->h.ip.ofs,
-                         (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
     return l3_forward(sw->base->l3, p, &rx->h, rx->now);
 }
 
