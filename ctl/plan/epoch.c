@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The planner, epochs under way: trees that nodes have.  This topology might give others.
+ *
+ * Another path to the same root (outer_program, parent_program) is another shape.  Before an epoch's
+ * first packet the group is built again, which closes the agent first, so no packet overtakes one on
+ * the old path.  After it the epoch keeps the path that it has, as it keeps its tree: it grows by
+ * plan_join(), which takes the programs of 'have', and is told to be outdated.
  */
 #include <config.h>
 

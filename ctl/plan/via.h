@@ -5,6 +5,9 @@
  * A group with 'via' or 'plane' goes over no node and no link that is excluded, and over no node of
  * another plane.  A group with neither takes the shortest ways of all, whether they are good for paths
  * or not.
+ *
+ * Between two nodes of a tree the routes decide all the same.  So behind a plain router, which is in no
+ * tree, and between parallel links, planes and exclusions say nothing.
  */
 #ifndef CTL_PLAN_VIA_H
 #define CTL_PLAN_VIA_H 1

@@ -93,6 +93,25 @@ plan_fixture_add_link(struct plan_topology *t, const char *a, const char *b)
     t->n_links++;
 }
 
+struct plan_node *
+plan_fixture_node(struct plan_topology *t, const char *name)
+{
+    return CONST_CAST(struct plan_node *, plan_find_node(t, name));
+}
+
+struct plan_link *
+plan_fixture_link(struct plan_topology *t, const char *a, const char *b)
+{
+    struct plan_end end;
+
+    for (size_t i = 0; i < t->n_links; i++) {
+        if (plan_link_end(&t->links[i], a, &end) && !strcmp(end.peer, b)) {
+            return &t->links[i];
+        }
+    }
+    ck_abort_msg("no link from %s to %s", a, b);
+}
+
 static void
 add_thing(struct plan_topology *t, const char *name)
 {
@@ -115,7 +134,7 @@ plan_fixture_topology(struct plan_topology *t, const char *text)
 
         if (strchr("!@~", word[0])) {
             plan_fixture_add_node(t, word + 1);
-            struct plan_node *node = CONST_CAST(struct plan_node *, plan_find_node(t, word + 1));
+            struct plan_node *node = plan_fixture_node(t, word + 1);
             node->no_aggregation = true;
             node->role = word[0] == '@' ? NODE_OVS : word[0] == '~' ? NODE_ROUTER : node->role;
         } else if (dash) {

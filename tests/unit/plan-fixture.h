@@ -14,6 +14,10 @@ void plan_fixture_add_host(struct plan_topology *, const char *name);
 /* The interfaces have the peer's name, and a number from the second link on. */
 void plan_fixture_add_link(struct plan_topology *, const char *a, const char *b);
 
+/* What is there, to be changed. */
+struct plan_node *plan_fixture_node(struct plan_topology *, const char *name);
+struct plan_link *plan_fixture_link(struct plan_topology *, const char *a, const char *b);
+
 /* Links are "a-b", and make what they connect; "c" alone makes c; "!n7" a switch that does not
  * aggregate, "@n7" an Open vSwitch, "~n7" a plain router.  The result is prepared. */
 void plan_fixture_topology(struct plan_topology *, const char *text);

@@ -177,25 +177,6 @@ START_TEST(program)
     }
 END_TEST
 
-static struct plan_node *
-node(const char *name)
-{
-    return CONST_CAST(struct plan_node *, plan_find_node(&topology, name));
-}
-
-static struct plan_link *
-link_of(const char *a, const char *b)
-{
-    struct plan_end end;
-
-    for (size_t i = 0; i < topology.n_links; i++) {
-        if (plan_link_end(&topology.links[i], a, &end) && !strcmp(end.peer, b)) {
-            return &topology.links[i];
-        }
-    }
-    ck_abort_msg("no link from %s to %s", a, b);
-}
-
 static struct plan_path_rule *
 add_rule(enum path_rule_kind kind, const char *from, const char *to, const char *path)
 {
@@ -217,16 +198,16 @@ START_TEST(planes)
     {
         plan_fixture_topology(&topology, "r1-a1 a1-n11 n11-n5 n11-n6 n11-n7 n5-n12 n6-n12 n7-n12 "
                                          "n12-r2");
-        strcpy(node("n5")->plane, "left");
-        strcpy(node("n6")->plane, "right");
+        strcpy(plan_fixture_node(&topology, "n5")->plane, "left");
+        strcpy(plan_fixture_node(&topology, "n6")->plane, "right");
         check_paths("r1", "r2",
                     "*n11,n5,n12 5f00:0:b:5:c:: [left]; n11,n6,n12 5f00:0:b:6:c:: [right]; "
                     "n11,n7,n12 5f00:0:b:7:c::");
-        strcpy(node("n12")->plane, "left");
+        strcpy(plan_fixture_node(&topology, "n12")->plane, "left");
         check_paths("r1", "r2",
                     "*n11,n5,n12 5f00:0:b:5:c:: [left]; n11,n6,n12 5f00:0:b:6:c::; "
                     "n11,n7,n12 5f00:0:b:7:c:: [left]");
-        strcpy(node("n11")->plane, "right");
+        strcpy(plan_fixture_node(&topology, "n11")->plane, "right");
         check_paths("r1", "r2",
                     "*n11,n5,n12 5f00:0:b:5:c::; n11,n6,n12 5f00:0:b:6:c::; "
                     "n11,n7,n12 5f00:0:b:7:c::");
@@ -238,18 +219,19 @@ START_TEST(excluded)
     {
         plan_fixture_topology(&topology, "r1-a1 a1-n11 n11-n5 n11-n6 n5-n12 n6-n12 n12-a2 a2-r2 "
                                          "a2-r3 a1-r4");
-        node("n5")->excluded = true;
+        plan_fixture_node(&topology, "n5")->excluded = true;
         check_paths("r1", "r2", "!*n11,n5,n12 5f00:0:b:5:c:2::; n11,n6,n12 5f00:0:b:6:c:2::");
-        node("n5")->excluded = false;
-        link_of("n6", "n12")->excluded = true;
+        plan_fixture_node(&topology, "n5")->excluded = false;
+        plan_fixture_link(&topology, "n6", "n12")->excluded = true;
         check_paths("r1", "r2", "*n11,n5,n12 5f00:0:b:5:c:2::; !n11,n6,n12 5f00:0:b:6:c:2::");
         check_paths("r2", "r1", "*n12,n5,n11 5f00:0:c:5:b:1::; !n12,n6,n11 5f00:0:c:6:b:1::");
-        link_of("n6", "n12")->excluded = false;
-        link_of("a2", "n12")->excluded = true;
+        plan_fixture_link(&topology, "n6", "n12")->excluded = false;
+        plan_fixture_link(&topology, "a2", "n12")->excluded = true;
         check_paths("r1", "r2", "!*n11,n5,n12 5f00:0:b:5:c:2::; !n11,n6,n12 5f00:0:b:6:c:2::");
-        link_of("a2", "n12")->excluded = false;
+        plan_fixture_link(&topology, "a2", "n12")->excluded = false;
         /* Not the ends: they are on no way. */
-        node("a1")->excluded = node("a2")->excluded = true;
+        plan_fixture_node(&topology, "a1")->excluded =
+            plan_fixture_node(&topology, "a2")->excluded = true;
         /* A rule is for one direction, and for all hosts of the first node. */
         add_rule(PATH_EXCLUDE, "r1", "r2", "n11,n6,n12");
         add_rule(PATH_EXCLUDE, "nobody", "r2", "n11,n5,n12");
@@ -264,17 +246,19 @@ END_TEST
 START_TEST(permitted)
     {
         plan_fixture_topology(&topology, "r1-a1 a1-n11 a1-n12 n11-n5 n12-n5 n5-r2");
-        node("a1")->n_programs = 1;
-        node("a1")->programs = xcalloc(1, sizeof(struct prefix));
-        node("a1")->programs[0] = (struct prefix){node_locator(12), NODE_LOCATOR_PLEN};
+        plan_fixture_node(&topology, "a1")->n_programs = 1;
+        plan_fixture_node(&topology, "a1")->programs = xcalloc(1, sizeof(struct prefix));
+        plan_fixture_node(&topology, "a1")->programs[0] =
+            (struct prefix){node_locator(12), NODE_LOCATOR_PLEN};
         check_paths("r1", "r2",
                     "*n11,n5 (a1 may not use it, as an operator has said); *n12,n5 5f00:0:c:5::");
         /* Its neighbours know. */
         struct node_config c;
-        ck_assert_ptr_null(plan_node_config(&topology, node("n11"), &c));
+        ck_assert_ptr_null(plan_node_config(&topology, plan_fixture_node(&topology, "n11"), &c));
         ck_assert_uint_eq(c.ports[0].n_programs, 1);
-        ck_assert_mem_eq(&c.ports[0].programs[0], &node("a1")->programs[0], sizeof(struct prefix));
-        ck_assert_ptr_ne(c.ports[0].programs, node("a1")->programs);
+        ck_assert_mem_eq(&c.ports[0].programs[0], &plan_fixture_node(&topology, "a1")->programs[0],
+                         sizeof(struct prefix));
+        ck_assert_ptr_ne(c.ports[0].programs, plan_fixture_node(&topology, "a1")->programs);
         ck_assert_uint_eq(c.ports[1].n_programs, 0);
         node_config_uninit(&c);
     }
@@ -283,9 +267,9 @@ END_TEST
 START_TEST(no_port_function)
     {
         plan_fixture_topology(&topology, "r1-a1 a1-n11 n11-n12 n11-n12 n12-r2");
-        node("n11")->ports = xcalloc(1, sizeof(struct plan_port));
-        node("n11")->n_ports = 1;
-        node("n11")->ports[0] = (struct plan_port){"n12", 256};
+        plan_fixture_node(&topology, "n11")->ports = xcalloc(1, sizeof(struct plan_port));
+        plan_fixture_node(&topology, "n11")->n_ports = 1;
+        plan_fixture_node(&topology, "n11")->ports[0] = (struct plan_port){"n12", 256};
         check_paths("r1", "r2",
                     "*n11:n12.1,n12 5f00:0:b:e102:c::; "
                     "n11:n12,n12 (port n12 of n11 has number 256, and ports above 255 have no uA)");

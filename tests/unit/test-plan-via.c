@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "ctl/plan/plan.h"
+#include "ctl/plan/rollout.h"
 #include "tests/unit/plan-fixture.h"
 #include "tests/unit/suites.h"
 #include "util.h"
@@ -23,6 +23,7 @@ static struct plan_topology topology;
 static struct plan_member members[MAX_MEMBERS];
 static struct plan_group group;
 static struct plan plan;
+static char text_buffer[32];
 
 static void
 setup(void)
@@ -37,25 +38,6 @@ teardown(void)
     plan_topology_uninit(&topology);
 }
 
-static struct plan_node *
-node(const char *name)
-{
-    return CONST_CAST(struct plan_node *, plan_find_node(&topology, name));
-}
-
-static struct plan_link *
-link_of(const char *a, const char *b)
-{
-    struct plan_end end;
-
-    for (size_t i = 0; i < topology.n_links; i++) {
-        if (plan_link_end(&topology.links[i], a, &end) && !strcmp(end.peer, b)) {
-            return &topology.links[i];
-        }
-    }
-    ck_abort_msg("no link from %s to %s", a, b);
-}
-
 /* "plane:n1,n5", "plane:": the nodes get that label; "-n1" and "-n1=n2" exclude a node or link. */
 static void
 prepare(const char *text, const char *marks)
@@ -68,12 +50,12 @@ prepare(const char *text, const char *marks)
 
         if (peer) {
             *peer++ = '\0';
-            link_of(word + 1, peer)->excluded = true;
+            plan_fixture_link(&topology, word + 1, peer)->excluded = true;
         } else if (label) {
             *label++ = '\0';
-            ovs_strlcpy(node(label)->plane, word, NAME_SIZE);
+            ovs_strlcpy(plan_fixture_node(&topology, label)->plane, word, NAME_SIZE);
         } else {
-            node(word + 1)->excluded = true;
+            plan_fixture_node(&topology, word + 1)->excluded = true;
         }
     }
     free(copy);
@@ -342,7 +324,7 @@ START_TEST(carried)
         prepare(FIGURE, "");
         set_via("n1,n5,n3");
         ck_assert_ptr_null(make(&plan));
-        struct plan_link *l = link_of(gone[_i].a, gone[_i].b);
+        struct plan_link *l = plan_fixture_link(&topology, gone[_i].a, gone[_i].b);
         *l = topology.links[--topology.n_links];
         plan_topology_prepare(&topology);
         char *error = plan_check_carried(&topology, &group, &plan);
@@ -351,6 +333,71 @@ START_TEST(carried)
             ck_assert_str_eq(error, gone[_i].why);
         }
         free(error);
+    }
+END_TEST
+
+/* The next step of a group that serves all members, with this path. */
+static void
+step(struct rollout *r, struct plan *have, const char *via, bool started)
+{
+    *r = (struct rollout){
+        .topology = &topology,
+        .have = *have,
+        .source = true,
+        .started = started,
+        .agent_applied = true,
+        .switches_applied = true,
+        .was_serving = true,
+        .group = group,
+        .members = xcalloc(group.n_members, sizeof *r->members),
+    };
+    *have = (struct plan){.n_trees = 0};
+    ovs_strlcpy(r->group.via, via, sizeof r->group.via);
+    r->group.members = xmemdup(group.members, group.n_members * sizeof *group.members);
+    for (size_t i = 0; i < group.n_members; i++) {
+        r->members[i].registered = true;
+    }
+    rollout_step(r);
+    ck_assert_msg(!r->error, "%s", r->error);
+}
+
+/* What the source agent is told: "open ~n1,n5". */
+static const char *
+agent_text(const struct plan *p)
+{
+    const struct tree_config *c = &plan_agent_tree(p)->config;
+
+    snprintf(text_buffer, sizeof text_buffer, "%s ~n%u,n%u", c->open ? "open" : "closed",
+             c->outer_program.s6_addr[5], c->outer_program.s6_addr[7]);
+    return text_buffer;
+}
+
+/* Before an epoch's first packet the agent closes, all get the other path, and it opens.  After it the
+ * epoch keeps the one that it has, and somebody is told. */
+START_TEST(path_changes)
+    {
+        static const char *const agents[][2] = {
+            {"closed ~n1,n5", "open ~n1,n5"},
+            {"closed ~n1,n6", "open ~n1,n5"},
+            {"open ~n1,n6", "open ~n1,n5"},
+        };
+        bool started = _i;
+
+        prepare(FIGURE, "");
+        set_via("n1,n5,n3");
+        ck_assert_ptr_null(make(&plan));
+        ck_assert_str_eq(agent_text(&plan), "open ~n1,n5");
+        for (size_t i = 0; i < ARRAY_SIZE(agents); i++) {
+            struct rollout r;
+
+            step(&r, &plan, "n1,n6,n3", started);
+            ck_assert_str_eq(agent_text(&r.plan), agents[i][started]);
+            ck_assert_int_eq(r.outdated, started);
+            ck_assert_int_eq(r.serving, started);
+            plan = r.plan;
+            r.plan = (struct plan){.n_trees = 0};
+            rollout_uninit(&r);
+        }
     }
 END_TEST
 
@@ -368,6 +415,7 @@ plan_via_suite(void)
     tcase_add_test(via, lost_children);
     tcase_add_test(via, edges_leave);
     tcase_add_loop_test(via, carried, 0, ARRAY_SIZE(gone));
+    tcase_add_loop_test(via, path_changes, 0, 2);
     suite_add_tcase(suite, via);
     return suite;
 }
