@@ -16,7 +16,7 @@
 
 /* What the copies of a request have in common. */
 struct request {
-    const struct tree *tree;
+    const struct source *tree;
     uint32_t flow_label;
     uint8_t tc;
     uint16_t len; /* of the inner packet. */
@@ -85,7 +85,7 @@ send_copies(struct srcagent *sa, const struct request *r, psn_t psn, struct pack
 
 /* The inner packet 'p' (data at its IPv6 header) goes down.  Returns what to send to the host. */
 static struct reverse_out
-count_down(struct tree *t, const struct packet *p, uint64_t now)
+count_down(struct source *t, const struct packet *p, uint64_t now)
 {
     const struct bth *bth = (const void *) (p->data + BTH_OFS);
     psn_t psn = bth_psn(bth);
@@ -102,7 +102,7 @@ count_down(struct tree *t, const struct packet *p, uint64_t now)
 
 /* Sends it, and consumes it. */
 static enum drop_reason
-send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
+send_down(struct srcagent *sa, struct source *t, struct packet *p, uint64_t now)
 {
     struct ip6_hdr_wire *ip = (void *) p->data;
     const struct bth *bth = (const void *) (p->data + BTH_OFS);
@@ -123,7 +123,7 @@ send_down(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
 /* Is this first PSN from the host in this life of the agent also the epoch's first?  False if a
  * packet went down in an earlier life: the host may have gone through all PSNs since. */
 static bool
-is_first(const struct tree *t, psn_t psn)
+is_first(const struct source *t, psn_t psn)
 {
     return !t->config.started && psn_eq(psn, t->config.start_psn);
 }
@@ -131,7 +131,7 @@ is_first(const struct tree *t, psn_t psn)
 /* May this PSN be believed?  A PSN out of nowhere would move the bound for acknowledgements, so its
  * packet's ICRC must be good. */
 static bool
-psn_is_sound(const struct tree *t, const struct packet *p, psn_t psn)
+psn_is_sound(const struct source *t, const struct packet *p, psn_t psn)
 {
     bool suspicious =
         t->started ? psn_cmp(psn, t->h) >= REVERSE_MAX_UNVERIFIED_JUMP : !is_first(t, psn);
@@ -144,7 +144,7 @@ psn_is_sound(const struct tree *t, const struct packet *p, psn_t psn)
 /* The first PSN from the host decides whether the group's progress is known.  It is known at the
  * epoch's start, and unknown after a restart without state. */
 static void
-note_psn(struct tree *t, psn_t psn)
+note_psn(struct source *t, psn_t psn)
 {
     if (!t->seen) {
         t->seen = true;
@@ -155,7 +155,7 @@ note_psn(struct tree *t, psn_t psn)
 
 /* Sends the request down if the group can carry it; otherwise latches it. */
 enum drop_reason
-down_admit(struct srcagent *sa, struct tree *t, struct packet *p, uint64_t now)
+down_admit(struct srcagent *sa, struct source *t, struct packet *p, uint64_t now)
 {
     const struct bth *bth = (const void *) (p->data + BTH_OFS);
     struct refusal *r = &t->refusal;
@@ -207,7 +207,7 @@ check(const struct rx *rx)
 
 /* DEFECT(WAITING_COUNTS): the request begins to wait. */
 static void
-count_waiting(struct srcagent *sa, struct tree *t, const struct packet *p, uint64_t now)
+count_waiting(struct srcagent *sa, struct source *t, const struct packet *p, uint64_t now)
 {
     psn_t psn = bth_psn((const void *) (p->data + BTH_OFS));
     struct reverse_out out = count_down(t, p, now);
@@ -232,7 +232,7 @@ down_input(struct srcagent *sa, struct rx *rx)
     if (why) {
         return why;
     }
-    struct tree *t = addr_map_find(sa->trees.by_key, &ip->dst, be24_get(bth->dest_qp));
+    struct source *t = addr_map_find(sa->sources.by_key, &ip->dst, be24_get(bth->dest_qp));
     if (!t) {
         return DROP_stale_epoch;
     }

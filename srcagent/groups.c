@@ -18,7 +18,7 @@ encaps_uninit(struct encaps *encaps)
 }
 
 static void
-tree_destroy(struct srcagent *sa, struct tree *t)
+source_destroy(struct srcagent *sa, struct source *t)
 {
     deadlines_set(&sa->deadlines, &t->deadline, UINT64_MAX, t);
     rate_tree_remove(sa, t);
@@ -30,24 +30,24 @@ tree_destroy(struct srcagent *sa, struct tree *t)
 }
 
 bool
-tree_may_answer(const struct srcagent *sa, const struct tree *t)
+source_may_answer(const struct srcagent *sa, const struct source *t)
 {
-    return addr_map_find(sa->trees.by_source, &t->config.proxy, t->config.source_qpn) == t;
+    return addr_map_find(sa->sources.by_source, &t->config.proxy, t->config.source_qpn) == t;
 }
 
 void
-srcagent_trees_uninit(struct srcagent *sa)
+sources_uninit(struct srcagent *sa)
 {
-    struct trees *trees = &sa->trees;
+    struct sources *trees = &sa->sources;
 
     for (size_t i = 0; i < trees->n; i++) {
-        tree_destroy(sa, trees->v[i]);
+        source_destroy(sa, trees->v[i]);
     }
     deadlines_uninit(&sa->deadlines);
     free(trees->v);
     addr_map_destroy(trees->by_key);
     addr_map_destroy(trees->by_source);
-    *trees = (struct trees){0};
+    *trees = (struct sources){0};
 }
 
 /* Is this a SID of the node with that address? */
@@ -140,15 +140,15 @@ build_encaps(const struct in6_addr *own, const struct tree_config *config, struc
 }
 
 int
-srcagent_trees_prepare(const struct trees *trees, const struct node_config *config,
-                       struct encaps **encaps, char **errp)
+sources_prepare(const struct sources *trees, const struct node_config *config,
+                struct encaps **encaps, char **errp)
 {
     int error = 0;
 
     *encaps = must_calloc(config->n_trees, sizeof **encaps);
     for (size_t i = 0; !error && i < config->n_trees; i++) {
         const struct tree_config *tc = &config->trees[i];
-        const struct tree *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
+        const struct source *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
 
         error = aggregate_check(t ? t->aggregate : NULL, tc, errp);
         if (!error) {
@@ -166,8 +166,8 @@ srcagent_trees_prepare(const struct trees *trees, const struct node_config *conf
 
 /* Gives 't' its configuration and 'encaps'.  Returns what to send to the host. */
 static struct reverse_out
-tree_configure(const struct srcagent *sa, struct tree *t, const struct tree_config *config,
-               const struct encaps *encaps, uint64_t now)
+source_configure(const struct srcagent *sa, struct source *t, const struct tree_config *config,
+                 const struct encaps *encaps, uint64_t now)
 {
     struct tree_config old = t->config;
 
@@ -189,18 +189,18 @@ tree_configure(const struct srcagent *sa, struct tree *t, const struct tree_conf
 static int
 newest_first(const void *a_, const void *b_)
 {
-    const struct tree *const *a = a_;
-    const struct tree *const *b = b_;
+    const struct source *const *a = a_;
+    const struct source *const *b = b_;
     return ((*a)->config.epoch < (*b)->config.epoch) - ((*a)->config.epoch > (*b)->config.epoch);
 }
 
 void
-srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
-                         struct encaps *encaps, uint64_t now)
+sources_configure(struct srcagent *sa, const struct node_config *config, struct encaps *encaps,
+                  uint64_t now)
 {
-    struct trees *trees = &sa->trees;
+    struct sources *trees = &sa->sources;
     size_t n = config->n_trees;
-    struct trees new = {
+    struct sources new = {
         .v = must_calloc(n, sizeof *new.v),
         .n = n,
         .by_key = addr_map_create(n),
@@ -210,27 +210,27 @@ srcagent_trees_configure(struct srcagent *sa, const struct node_config *config,
     deadlines_reserve(&sa->deadlines, trees->n + n);
     for (size_t i = 0; i < n; i++) {
         const struct tree_config *tc = &config->trees[i];
-        struct tree *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
+        struct source *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
         if (!t) {
             t = must_calloc(1, sizeof *t);
             t->aggregate = aggregate_create(tc);
             t->messages = messages_create(tc->start_psn, !tc->started);
         }
         t->aggregate->cnp_interval_usec = config->congestion.interval_usec;
-        outs[i] = tree_configure(sa, t, tc, &encaps[i], now);
+        outs[i] = source_configure(sa, t, tc, &encaps[i], now);
         new.v[i] = t;
         addr_map_insert(new.by_key, &tc->proxy, tc->designated_qpn, t);
     }
     /* Epochs may share a source QPN: the newest has it. */
-    qsort(new.v, n, sizeof(struct tree *), newest_first);
+    qsort(new.v, n, sizeof(struct source *), newest_first);
     for (size_t i = 0; i < n; i++) {
         const struct tree_config *tc = &new.v[i]->config;
         addr_map_insert(new.by_source, &tc->proxy, tc->source_qpn, new.v[i]);
     }
     for (size_t i = 0; i < trees->n; i++) {
-        struct tree *t = trees->v[i];
+        struct source *t = trees->v[i];
         if (!addr_map_find(new.by_key, &t->config.proxy, t->config.designated_qpn)) {
-            tree_destroy(sa, t);
+            source_destroy(sa, t);
         }
     }
     free(encaps);

@@ -27,7 +27,7 @@ destroy(void *sa_)
 {
     struct srcagent *sa = sa_;
 
-    srcagent_trees_uninit(sa);
+    sources_uninit(sa);
     rate_uninit(sa);
     node_base_uninit(&sa->base);
     free(sa);
@@ -67,13 +67,13 @@ configure(void *sa_, const struct node_config *config, uint64_t now, char **errp
     int error = check_sids(config, errp);
 
     if (!error) {
-        error = srcagent_trees_prepare(&sa->trees, config, &encaps, errp);
+        error = sources_prepare(&sa->sources, config, &encaps, errp);
     }
     if (!error) {
         node_base_configure(&sa->base, config, now);
         announce_host(sa, config);
         rate_configure(sa, config, now);
-        srcagent_trees_configure(sa, config, encaps, now); /* may send. */
+        sources_configure(sa, config, encaps, now); /* may send. */
     }
     return error;
 }
@@ -94,8 +94,8 @@ deadline(const void *sa_)
 static void
 tell_traffic(struct srcagent *sa)
 {
-    for (size_t i = 0; i < sa->trees.n; i++) {
-        struct tree *t = sa->trees.v[i];
+    for (size_t i = 0; i < sa->sources.n; i++) {
+        struct source *t = sa->sources.v[i];
 
         if (t->n_told != t->down.n_packets) {
             t->n_told = t->down.n_packets;
@@ -109,8 +109,8 @@ timer(void *sa_, uint64_t now)
 {
     struct srcagent *sa = sa_;
 
-    struct tree *due = NULL;
-    struct tree *t;
+    struct source *due = NULL;
+    struct source *t;
 
     node_egress_set_now(sa->base.egress, now);
     /* Each is called once, whatever its next deadline is. */
@@ -132,13 +132,13 @@ timer(void *sa_, uint64_t now)
 static size_t
 n_trees(const void *sa)
 {
-    return ((const struct srcagent *) sa)->trees.n;
+    return ((const struct srcagent *) sa)->sources.n;
 }
 
 static void
 get_tree(const void *sa_, size_t i, struct tree_info *info)
 {
-    const struct tree *t = ((const struct srcagent *) sa_)->trees.v[i];
+    const struct source *t = ((const struct srcagent *) sa_)->sources.v[i];
 
     *info = (struct tree_info){
         .config = &t->config,
@@ -163,14 +163,14 @@ get_tree(const void *sa_, size_t i, struct tree_info *info)
 static bool
 get_branch(const void *sa, size_t i, uint32_t id, struct reverse_branch_info *info)
 {
-    const struct tree *t = ((const struct srcagent *) sa)->trees.v[i];
+    const struct source *t = ((const struct srcagent *) sa)->sources.v[i];
     return aggregate_get_branch(t->aggregate, id, info);
 }
 
 static enum messages_answer
 find_message(const void *sa, size_t i, psn_t psn, uint64_t *number)
 {
-    return messages_find(((const struct srcagent *) sa)->trees.v[i]->messages, psn, number);
+    return messages_find(((const struct srcagent *) sa)->sources.v[i]->messages, psn, number);
 }
 
 const struct node_class srcagent_class = {

@@ -55,7 +55,7 @@ static enum drop_reason
 parse_own(const struct srcagent *sa, struct rx *rx, const struct sid *sid, bool from_host)
 {
     const struct ip6_hdr_wire *ip = rx_ip(rx);
-    bool of_group = sid || addr_map_contains(sa->trees.by_key, from_host ? &ip->dst : &ip->src);
+    bool of_group = sid || addr_map_contains(sa->sources.by_key, from_host ? &ip->dst : &ip->src);
 
     if (!of_group && !from_host) {
         return DROP_none;
@@ -103,13 +103,13 @@ pipeline(struct srcagent *sa, struct rx *rx)
         return node_cm_input(&sa->base, rx);
     }
     if (from_host) {
-        return addr_map_contains(sa->trees.by_key, &ip->dst) ? down_input(sa, rx)
-                                                             : forward_from_host(sa, rx);
+        return addr_map_contains(sa->sources.by_key, &ip->dst) ? down_input(sa, rx)
+                                                               : forward_from_host(sa, rx);
     }
     if (!l3_host_port(sa->base.l3, &ip->dst)) {
         return DROP_not_for_us;
     }
-    why = addr_map_contains(sa->trees.by_key, &ip->src) ? up_check(sa, rx) : DROP_none;
+    why = addr_map_contains(sa->sources.by_key, &ip->src) ? up_check(sa, rx) : DROP_none;
     return why ? why : forward_to_host(sa, rx);
 }
 

@@ -105,7 +105,7 @@ rate_configure(struct srcagent *sa, const struct node_config *config, uint64_t n
 {
     struct rates *r = &sa->rates;
     bool controlled = controls(r);
-    size_t n_flows = FLOW_TABLE + sa->trees.n + config->n_trees;
+    size_t n_flows = FLOW_TABLE + sa->sources.n + config->n_trees;
 
     free(r->config.queue_rates);
     r->config = config->congestion;
@@ -125,8 +125,8 @@ rate_configure(struct srcagent *sa, const struct node_config *config, uint64_t n
             forget_control(r, &r->unicast[i], now);
         }
     }
-    for (size_t i = 0; i < sa->trees.n; i++) {
-        forget_control(r, &sa->trees.v[i]->flow, now);
+    for (size_t i = 0; i < sa->sources.n; i++) {
+        forget_control(r, &sa->sources.v[i]->flow, now);
     }
 }
 
@@ -138,7 +138,7 @@ flow_init(struct flow *f, const struct in6_addr *dst, uint32_t dest_qp,
 }
 
 void
-rate_tree_configure(struct srcagent *sa, struct tree *t, uint64_t now)
+rate_tree_configure(struct srcagent *sa, struct source *t, uint64_t now)
 {
     const struct tree_config *c = &t->config;
     struct rates *r = &sa->rates;
@@ -158,7 +158,7 @@ rate_tree_configure(struct srcagent *sa, struct tree *t, uint64_t now)
 }
 
 void
-rate_tree_remove(struct srcagent *sa, struct tree *t)
+rate_tree_remove(struct srcagent *sa, struct source *t)
 {
     flow_uninit(&sa->rates, &t->flow);
 }
@@ -187,7 +187,7 @@ find_unicast(struct rates *r, const struct in6_addr *dst, uint32_t dest_qp)
 struct flow *
 rate_find(struct srcagent *sa, const struct in6_addr *dst, uint32_t dest_qp)
 {
-    struct tree *t = addr_map_find(sa->trees.by_key, dst, dest_qp);
+    struct source *t = addr_map_find(sa->sources.by_key, dst, dest_qp);
 
     return t ? &t->flow : notes_unicast(&sa->rates) ? find_unicast(&sa->rates, dst, dest_qp) : NULL;
 }
@@ -361,11 +361,11 @@ tell(struct rates *r, struct flow *f, const struct rate_signal *signal, const st
 
 /* A CNP for the source's queue pair, from the group. */
 static enum drop_reason
-send_cnp(struct srcagent *sa, const struct tree *t, uint64_t now)
+send_cnp(struct srcagent *sa, const struct source *t, uint64_t now)
 {
     const struct tree_config *c = &t->config;
 
-    if (!tree_may_answer(sa, t)) {
+    if (!source_may_answer(sa, t)) {
         return DROP_stale_epoch;
     }
     struct packet *p =
@@ -374,7 +374,7 @@ send_cnp(struct srcagent *sa, const struct tree *t, uint64_t now)
 }
 
 enum drop_reason
-rate_cnp(struct srcagent *sa, struct tree *t, const struct packet *cnp, uint64_t now)
+rate_cnp(struct srcagent *sa, struct source *t, const struct packet *cnp, uint64_t now)
 {
     const struct rate_signal signal = {.cause = RATE_CNP};
 
@@ -458,9 +458,9 @@ static const struct flow *
 find_told(const struct srcagent *sa, size_t i, size_t *n)
 {
     *n = 0;
-    for (size_t j = 0; j < sa->trees.n + FLOW_TABLE; j++) {
+    for (size_t j = 0; j < sa->sources.n + FLOW_TABLE; j++) {
         const struct flow *f =
-            j < sa->trees.n ? &sa->trees.v[j]->flow : &sa->rates.unicast[j - sa->trees.n];
+            j < sa->sources.n ? &sa->sources.v[j]->flow : &sa->rates.unicast[j - sa->sources.n];
 
         if ((f->n_cnps || f->n_fast_cnps) && (*n)++ == i) {
             return f;

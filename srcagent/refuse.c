@@ -27,7 +27,7 @@ bth_of(const uint8_t *ip)
 }
 
 enum drop_reason
-refuse_check(const struct tree *t, const uint8_t *ip)
+refuse_check(const struct source *t, const uint8_t *ip)
 {
     const struct bth *bth = bth_of(ip);
     const struct roce_opcode_info *op = roce_opcode_info(bth->opcode);
@@ -51,7 +51,7 @@ refuse_check(const struct tree *t, const uint8_t *ip)
 }
 
 enum drop_reason
-refuse_latch(struct srcagent *sa, struct tree *t, const uint8_t *ip, size_t len,
+refuse_latch(struct srcagent *sa, struct source *t, const uint8_t *ip, size_t len,
              enum drop_reason why, uint64_t now)
 {
     struct refusal *r = &t->refusal;
@@ -75,11 +75,11 @@ refuse_latch(struct srcagent *sa, struct tree *t, const uint8_t *ip, size_t len,
 }
 
 void
-refuse_try(struct srcagent *sa, struct tree *t, uint64_t now)
+refuse_try(struct srcagent *sa, struct source *t, uint64_t now)
 {
     const struct refusal *r = &t->refusal;
 
-    if (!r->active || !t->anchored || !psn_eq(t->una, r->psn) || !tree_may_answer(sa, t)) {
+    if (!r->active || !t->anchored || !psn_eq(t->una, r->psn) || !source_may_answer(sa, t)) {
         return;
     }
     struct packet *p =

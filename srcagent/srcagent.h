@@ -30,7 +30,7 @@
 
 /* What the host sends to one queue pair: the requests of a group epoch, or of another flow. */
 struct flow {
-    struct tree *tree; /* NULL: it is no group's. */
+    struct source *tree; /* NULL: it is no group's. */
     /* Its key; of a group's, Proxy Address and Designated QPN.  Unspecified: the entry is free. */
     struct in6_addr dst;
     uint32_t dest_qp;
@@ -90,7 +90,7 @@ struct encaps {
 };
 
 /* A group epoch at this source. */
-struct tree {
+struct source {
     struct tree_config config; /* own copy. */
     struct encaps encaps;
     uint16_t uplink; /* mode mcast: the port that packets leave by. */
@@ -112,11 +112,11 @@ struct tree {
     struct flow flow;               /* it stops while the group is closed. */
 
     struct deadline deadline; /* in the agent's; up_send() sets it. */
-    struct tree *due;         /* next one whose timer is to be called. */
+    struct source *due;       /* next one whose timer is to be called. */
 };
 
-struct trees {
-    struct tree **v;
+struct sources {
+    struct source **v;
     size_t n;
     struct addr_map *by_key;    /* by Proxy Address and Designated QPN: from the host. */
     struct addr_map *by_source; /* by Proxy Address and source QPN: to the host. */
@@ -124,7 +124,7 @@ struct trees {
 
 struct srcagent {
     struct node_base base; /* first. */
-    struct trees trees;
+    struct sources sources;
     struct deadlines deadlines; /* of trees. */
     struct rates rates;
 };
@@ -135,15 +135,15 @@ void srcagent_input(void *sa, uint16_t port, struct packet *, uint64_t now);
 /* down.c: a packet from the host to a Proxy. */
 enum drop_reason down_input(struct srcagent *, struct rx *);
 /* Its inner packet, whose turn it is.  Consumes it. */
-enum drop_reason down_admit(struct srcagent *, struct tree *, struct packet *, uint64_t now);
+enum drop_reason down_admit(struct srcagent *, struct source *, struct packet *, uint64_t now);
 
 /* rate.c. */
 void rate_uninit(struct srcagent *);
 /* Before the trees' are.  Sends what waits if the agent does not control rates any more. */
 void rate_configure(struct srcagent *, const struct node_config *, uint64_t now);
 /* A tree's configuration is new, or it has one for the first time; it ends. */
-void rate_tree_configure(struct srcagent *, struct tree *, uint64_t now);
-void rate_tree_remove(struct srcagent *, struct tree *);
+void rate_tree_configure(struct srcagent *, struct source *, uint64_t now);
+void rate_tree_remove(struct srcagent *, struct source *);
 /* A packet of a flow that is not free, from its IPv6 header on: sends it, or keeps it until it may
  * leave.  Consumes it. */
 enum drop_reason rate_send(struct srcagent *, struct flow *, struct packet *, uint64_t now);
@@ -155,7 +155,8 @@ struct flow *rate_find(struct srcagent *, const struct in6_addr *dst, uint32_t d
 /* A CNP of the group is due at the host: 'cnp', which is on its way there, or one that the agent
  * has to say since it is the root (NULL).  DROP_none: 'cnp' may go on, or one was sent.  DROP_cnp: it
  * is used up.  'cnp' stays the caller's. */
-enum drop_reason rate_cnp(struct srcagent *, struct tree *, const struct packet *cnp, uint64_t now);
+enum drop_reason
+rate_cnp(struct srcagent *, struct source *, const struct packet *cnp, uint64_t now);
 /* A Fast CNP of the flow, which has passed all checks.  DROP_fast_cnp, or why it was not taken. */
 enum drop_reason
 rate_fast_cnp(struct srcagent *, struct flow *, const struct fast_cnp *, uint64_t now);
@@ -175,31 +176,31 @@ enum drop_reason up_check(struct srcagent *, const struct rx *);
 /* Merges a response of a node below, or counts its CNP.  The agent is the root. */
 enum drop_reason up_merge(struct srcagent *, const struct rx *);
 /* The timer of a tree. */
-void up_timer(struct srcagent *, struct tree *, uint64_t now);
+void up_timer(struct srcagent *, struct source *, uint64_t now);
 /* The end of each event at a tree: sends the host what the group's machine decided, if anything,
  * and notes the tree's deadline. */
-void up_send(struct srcagent *, struct tree *, const struct reverse_out *, uint64_t now);
+void up_send(struct srcagent *, struct source *, const struct reverse_out *, uint64_t now);
 
 /* refuse.c.  'ip' is a request to 't' from its IPv6 header on, with all headers of its opcode. */
 /* Why the group cannot carry the request, or DROP_none. */
-enum drop_reason refuse_check(const struct tree *, const uint8_t *ip);
+enum drop_reason refuse_check(const struct source *, const uint8_t *ip);
 /* Latches a request that is refused because of 'why'.  'len' counts the ICRC. */
-enum drop_reason refuse_latch(struct srcagent *, struct tree *, const uint8_t *ip, size_t len,
+enum drop_reason refuse_latch(struct srcagent *, struct source *, const uint8_t *ip, size_t len,
                               enum drop_reason why, uint64_t now);
 /* Sends the NAK if everything before it is confirmed. */
-void refuse_try(struct srcagent *, struct tree *, uint64_t now);
+void refuse_try(struct srcagent *, struct source *, uint64_t now);
 
 /* groups.c. */
 /* May the host hear from this epoch?  False if the host uses the same QPN in a newer epoch: it
  * would take the answer for that one's. */
-bool tree_may_answer(const struct srcagent *, const struct tree *);
-void srcagent_trees_uninit(struct srcagent *);
+bool source_may_answer(const struct srcagent *, const struct source *);
+void sources_uninit(struct srcagent *);
 /* Builds the encapsulations, one per tree of 'config'.  0, or an errno and a sentence in *errp. */
-int srcagent_trees_prepare(const struct trees *, const struct node_config *config,
-                           struct encaps **encaps, char **errp);
+int sources_prepare(const struct sources *, const struct node_config *config,
+                    struct encaps **encaps, char **errp);
 /* Applies a configuration.  Takes over 'encaps'. */
-void srcagent_trees_configure(struct srcagent *, const struct node_config *, struct encaps *encaps,
-                              uint64_t now);
+void sources_configure(struct srcagent *, const struct node_config *, struct encaps *encaps,
+                       uint64_t now);
 
 extern const struct node_class srcagent_class;
 

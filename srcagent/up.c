@@ -11,7 +11,7 @@
 
 /* The host is about to hear that everything below 'una' is confirmed. */
 static void
-note_progress(struct srcagent *sa, struct tree *t, psn_t una, uint32_t msn, uint64_t now)
+note_progress(struct srcagent *sa, struct source *t, psn_t una, uint32_t msn, uint64_t now)
 {
     if (!t->anchored || psn_cmp(una, t->una) > 0) {
         t->anchored = true;
@@ -39,7 +39,7 @@ up_check(struct srcagent *sa, const struct rx *rx)
     }
     const struct ip6_hdr_wire *ip = rx_ip(rx);
     const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
-    struct tree *t = addr_map_find(sa->trees.by_source, &ip->src, be24_get(bth->dest_qp));
+    struct source *t = addr_map_find(sa->sources.by_source, &ip->src, be24_get(bth->dest_qp));
     if (!t) {
         return DROP_stale_epoch;
     }
@@ -73,7 +73,7 @@ up_merge(struct srcagent *sa, const struct rx *rx)
     }
     const struct ip6_hdr_wire *inner = rx_at(rx, rx->h.inner.ofs);
     const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
-    struct tree *t = addr_map_find(sa->trees.by_key, &inner->src, be24_get(bth->dest_qp));
+    struct source *t = addr_map_find(sa->sources.by_key, &inner->src, be24_get(bth->dest_qp));
     if (!t) {
         return DROP_stale_epoch;
     }
@@ -85,12 +85,12 @@ up_merge(struct srcagent *sa, const struct rx *rx)
 }
 
 void
-up_timer(struct srcagent *sa, struct tree *t, uint64_t now)
+up_timer(struct srcagent *sa, struct source *t, uint64_t now)
 {
     bool cnp;
     struct reverse_out out = aggregate_timer(t->aggregate, now, &cnp);
 
-    if (cnp && tree_may_answer(sa, t)) {
+    if (cnp && source_may_answer(sa, t)) {
         enum drop_reason why = rate_cnp(sa, t, NULL, now);
 
         node_count_drop(&sa->base, why == DROP_cnp ? DROP_none : why); /* it was no packet. */
@@ -99,9 +99,10 @@ up_timer(struct srcagent *sa, struct tree *t, uint64_t now)
 }
 
 void
-up_send(struct srcagent *sa, struct tree *t, const struct reverse_out *out, uint64_t now)
+up_send(struct srcagent *sa, struct source *t, const struct reverse_out *out, uint64_t now)
 {
-    if (out->send && tree_may_answer(sa, t) && aggregate_send(t->aggregate, &sa->base, out, now)) {
+    if (out->send && source_may_answer(sa, t)
+        && aggregate_send(t->aggregate, &sa->base, out, now)) {
         note_progress(sa, t, response_una(out->psn, out->syndrome), out->msn, now);
     }
     deadlines_set(&sa->deadlines, &t->deadline, aggregate_deadline(t->aggregate), t);

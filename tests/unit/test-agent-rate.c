@@ -26,10 +26,10 @@ rate_agent(void)
     return f;
 }
 
-static struct tree *
+static struct source *
 tree_of(const struct fixture *f)
 {
-    return ((struct srcagent *) f->node)->trees.v[0];
+    return ((struct srcagent *) f->node)->sources.v[0];
 }
 
 /* A CNP for the group's source is due. */
