@@ -276,7 +276,7 @@ endef
 $(eval $(call program,castd,$(castd_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
-$(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
+$(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castfwd,$(wildcard castfwd/main.c),$(LIBCASTFWD) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castbench,bench/castbench/castbench.c,$(LIBBENCH) $(LIBCAST) $(LIBAPI),$(LINK_API) -lrdmacm -libverbs $(LIBS_ISAL) -lz -ljansson -lm))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))

@@ -128,6 +128,12 @@ port_config_destroy(struct port_config *port)
     }
 }
 
+bool
+tree_config_is_source(const struct tree_config *t, const struct in6_addr *node)
+{
+    return IN6_ARE_ADDR_EQUAL(&t->outer_source, node);
+}
+
 void
 tree_config_clone(struct tree_config *dst, const struct tree_config *src)
 {

@@ -290,6 +290,8 @@ int queue_rate_compare(const void *, const void *);
 /* Deep copy of a port's configuration, and its end. */
 struct port_config *port_config_clone(const struct port_config *);
 void port_config_destroy(struct port_config *);
+/* Is the node with this address the tree's source agent?  Otherwise it is one of those below. */
+bool tree_config_is_source(const struct tree_config *, const struct in6_addr *node);
 /* Deep copy of a tree's configuration, and its end. */
 void tree_config_clone(struct tree_config *dst, const struct tree_config *src);
 void tree_config_uninit(struct tree_config *);

@@ -104,10 +104,10 @@ is_outside(const struct node_congestion *nc, const struct in6_addr *addr)
     const struct port_config *port =
         l3_lookup(nc->base->l3, addr, &number, &next_hop) ? l3_port(nc->base->l3, number) : NULL;
 
-    /* Behind a host port of a source agent is the agent. */
+    /* A source agent takes the Fast CNPs of its host. */
     return port
            && (port->external
-               || (port->role == ROLE_HOST && nc->base->has_receiver
+               || (port->role == ROLE_HOST && !nc->base->tell_host
                    && !contains(nc->config.capable, nc->config.n_capable, addr)));
 }
 

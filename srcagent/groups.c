@@ -38,16 +38,16 @@ source_may_answer(const struct srcagent *sa, const struct source *t)
 void
 sources_uninit(struct srcagent *sa)
 {
-    struct sources *trees = &sa->sources;
+    struct sources *sources = &sa->sources;
 
-    for (size_t i = 0; i < trees->n; i++) {
-        source_destroy(sa, trees->v[i]);
+    for (size_t i = 0; i < sources->n; i++) {
+        source_destroy(sa, sources->v[i]);
     }
     deadlines_uninit(&sa->deadlines);
-    free(trees->v);
-    addr_map_destroy(trees->by_key);
-    addr_map_destroy(trees->by_source);
-    *trees = (struct sources){0};
+    free(sources->v);
+    addr_map_destroy(sources->by_key);
+    addr_map_destroy(sources->by_source);
+    *sources = (struct sources){0};
 }
 
 /* Is this a SID of the node with that address? */
@@ -140,7 +140,7 @@ build_encaps(const struct in6_addr *own, const struct tree_config *config, struc
 }
 
 int
-sources_prepare(const struct sources *trees, const struct node_config *config,
+sources_prepare(const struct sources *sources, const struct node_config *config,
                 struct encaps **encaps, char **errp)
 {
     int error = 0;
@@ -148,8 +148,11 @@ sources_prepare(const struct sources *trees, const struct node_config *config,
     *encaps = must_calloc(config->n_trees, sizeof **encaps);
     for (size_t i = 0; !error && i < config->n_trees; i++) {
         const struct tree_config *tc = &config->trees[i];
-        const struct source *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
+        const struct source *t = addr_map_find(sources->by_key, &tc->proxy, tc->designated_qpn);
 
+        if (!tree_config_is_source(tc, &config->address)) {
+            continue;
+        }
         error = aggregate_check(t ? t->aggregate : NULL, tc, errp);
         if (!error) {
             error = build_encaps(&config->address, tc, &(*encaps)[i], errp);
@@ -198,19 +201,21 @@ void
 sources_configure(struct srcagent *sa, const struct node_config *config, struct encaps *encaps,
                   uint64_t now)
 {
-    struct sources *trees = &sa->sources;
+    struct sources *sources = &sa->sources;
     size_t n = config->n_trees;
     struct sources new = {
         .v = must_calloc(n, sizeof *new.v),
-        .n = n,
         .by_key = addr_map_create(n),
         .by_source = addr_map_create(n),
     };
     struct reverse_out *outs = must_calloc(n, sizeof *outs);
-    deadlines_reserve(&sa->deadlines, trees->n + n);
+    deadlines_reserve(&sa->deadlines, sources->n + n);
     for (size_t i = 0; i < n; i++) {
         const struct tree_config *tc = &config->trees[i];
-        struct source *t = addr_map_find(trees->by_key, &tc->proxy, tc->designated_qpn);
+        if (!tree_config_is_source(tc, &config->address)) {
+            continue;
+        }
+        struct source *t = addr_map_find(sources->by_key, &tc->proxy, tc->designated_qpn);
         if (!t) {
             t = must_calloc(1, sizeof *t);
             t->aggregate = aggregate_create(tc);
@@ -218,33 +223,36 @@ sources_configure(struct srcagent *sa, const struct node_config *config, struct 
         }
         t->aggregate->cnp_interval_usec = config->congestion.interval_usec;
         outs[i] = source_configure(sa, t, tc, &encaps[i], now);
-        new.v[i] = t;
+        new.v[new.n++] = t;
         addr_map_insert(new.by_key, &tc->proxy, tc->designated_qpn, t);
     }
     /* Epochs may share a source QPN: the newest has it. */
-    qsort(new.v, n, sizeof(struct source *), newest_first);
-    for (size_t i = 0; i < n; i++) {
+    qsort(new.v, new.n, sizeof(struct source *), newest_first);
+    for (size_t i = 0; i < new.n; i++) {
         const struct tree_config *tc = &new.v[i]->config;
         addr_map_insert(new.by_source, &tc->proxy, tc->source_qpn, new.v[i]);
     }
-    for (size_t i = 0; i < trees->n; i++) {
-        struct source *t = trees->v[i];
+    for (size_t i = 0; i < sources->n; i++) {
+        struct source *t = sources->v[i];
         if (!addr_map_find(new.by_key, &t->config.proxy, t->config.designated_qpn)) {
             source_destroy(sa, t);
         }
     }
     free(encaps);
-    free(trees->v);
-    addr_map_destroy(trees->by_key);
-    addr_map_destroy(trees->by_source);
-    *trees = new;
+    free(sources->v);
+    addr_map_destroy(sources->by_key);
+    addr_map_destroy(sources->by_source);
+    *sources = new;
     for (size_t i = 0; i < n; i++) {
         const struct tree_config *tc = &config->trees[i];
-        up_send(sa, addr_map_find(new.by_key, &tc->proxy, tc->designated_qpn), &outs[i], now);
+        struct source *t = addr_map_find(new.by_key, &tc->proxy, tc->designated_qpn);
+        if (t) {
+            up_send(sa, t, &outs[i], now);
+        }
     }
     free(outs);
-    for (size_t i = 0; i < n; i++) {
-        rate_tree_configure(sa, trees->v[i], now);
+    for (size_t i = 0; i < new.n; i++) {
+        rate_tree_configure(sa, sources->v[i], now);
     }
     rate_timer(sa, now);
 }

@@ -18,6 +18,10 @@ create(const struct node_io *io, struct packet_pool *pool)
     struct srcagent *sa = must_calloc(1, sizeof *sa);
     node_base_init(&sa->base, io, pool);
     sa->base.tell_host = fast_cnp_tell;
+    swedge_init(&sa->edge, &sa->base);
+    sa->edge.transit = false;
+    sa->edge.response = srcagent_response;
+    sa->edge.forward = srcagent_to_host;
     pacer_init(&sa->rates.pacer);
     return sa;
 }
@@ -28,6 +32,7 @@ destroy(void *sa_)
     struct srcagent *sa = sa_;
 
     sources_uninit(sa);
+    swedge_trees_uninit(&sa->edge);
     rate_uninit(sa);
     node_base_uninit(&sa->base);
     free(sa);
@@ -45,7 +50,7 @@ announce_host(struct srcagent *sa, const struct node_config *config)
     l3_proxy_host(sa->base.l3, host ? &host->peer_address : NULL);
 }
 
-/* An agent has a response SID and no other, because there is nothing else that it can do. */
+/* An agent copies to its host and to nobody else: its SIDs are those of the last node of a way. */
 static int
 check_sids(const struct node_config *config, char **errp)
 {
@@ -59,6 +64,28 @@ check_sids(const struct node_config *config, char **errp)
     return 0;
 }
 
+/* Is the agent a leaf of the trees that have another source? */
+static int
+check_edge(const struct node_config *config, char **errp)
+{
+    for (size_t i = 0; i < config->n_trees; i++) {
+        const struct tree_config *t = &config->trees[i];
+        bool nodes_below = t->n_outer_da || !IN6_IS_ADDR_UNSPECIFIED(&t->replication_sid);
+
+        for (size_t j = 0; j < t->n_branches; j++) {
+            nodes_below |= t->branches[j].kind == BRANCH_NODE;
+        }
+        if (nodes_below && !tree_config_is_source(t, &config->address)) {
+            say_why(errp,
+                    "group %s: a source agent has no nodes below it in a tree that is not its "
+                    "own",
+                    t->group);
+            return EOPNOTSUPP;
+        }
+    }
+    return 0;
+}
+
 static int
 configure(void *sa_, const struct node_config *config, uint64_t now, char **errp)
 {
@@ -66,6 +93,8 @@ configure(void *sa_, const struct node_config *config, uint64_t now, char **errp
     struct encaps *encaps;
     int error = check_sids(config, errp);
 
+    error = error ? error : check_edge(config, errp);
+    error = error ? error : swedge_trees_check(&sa->edge.trees, config, errp);
     if (!error) {
         error = sources_prepare(&sa->sources, config, &encaps, errp);
     }
@@ -74,6 +103,8 @@ configure(void *sa_, const struct node_config *config, uint64_t now, char **errp
         announce_host(sa, config);
         rate_configure(sa, config, now);
         sources_configure(sa, config, encaps, now); /* may send. */
+        swedge_trees_configure(&sa->edge, config, now);
+        node_cm_trees_changed(&sa->base, now);
     }
     return error;
 }
@@ -82,12 +113,18 @@ static uint64_t
 deadline(const void *sa_)
 {
     const struct srcagent *sa = sa_;
-    uint64_t base = node_base_deadline(&sa->base);
-    uint64_t trees = deadlines_first(&sa->deadlines);
-    uint64_t rates = rate_deadline(sa);
-    uint64_t first = base < trees ? base : trees;
+    const uint64_t deadlines[] = {
+        node_base_deadline(&sa->base),
+        deadlines_first(&sa->deadlines),
+        swedge_deadline(&sa->edge),
+        rate_deadline(sa),
+    };
+    uint64_t first = UINT64_MAX;
 
-    return first < rates ? first : rates;
+    for (size_t i = 0; i < sizeof deadlines / sizeof deadlines[0]; i++) {
+        first = deadlines[i] < first ? deadlines[i] : first;
+    }
+    return first;
 }
 
 /* Tells connections which queue pairs have sent since the last call. */
@@ -122,6 +159,7 @@ timer(void *sa_, uint64_t now)
     for (; due; due = due->due) {
         up_timer(sa, due, now);
     }
+    swedge_timer(&sa->edge, now);
     rate_timer(sa, now);
     if (node_cm_deadline(&sa->base) <= now) {
         tell_traffic(sa); /* before it asks a program, or gives it up. */
@@ -129,17 +167,18 @@ timer(void *sa_, uint64_t now)
     node_base_timer(&sa->base, now);
 }
 
+/* Trees for display are those of the source, then those of the edge. */
 static size_t
-n_trees(const void *sa)
+n_trees(const void *sa_)
 {
-    return ((const struct srcagent *) sa)->sources.n;
+    const struct srcagent *sa = sa_;
+
+    return sa->sources.n + sa->edge.trees.n;
 }
 
 static void
-get_tree(const void *sa_, size_t i, struct tree_info *info)
+get_source(const struct source *t, struct tree_info *info)
 {
-    const struct source *t = ((const struct srcagent *) sa_)->sources.v[i];
-
     *info = (struct tree_info){
         .config = &t->config,
         .started = t->started,
@@ -160,17 +199,34 @@ get_tree(const void *sa_, size_t i, struct tree_info *info)
     }
 }
 
-static bool
-get_branch(const void *sa, size_t i, uint32_t id, struct reverse_branch_info *info)
+static void
+get_tree(const void *sa_, size_t i, struct tree_info *info)
 {
-    const struct source *t = ((const struct srcagent *) sa)->sources.v[i];
-    return aggregate_get_branch(t->aggregate, id, info);
+    const struct srcagent *sa = sa_;
+
+    if (i < sa->sources.n) {
+        get_source(sa->sources.v[i], info);
+    } else {
+        swedge_get_tree(&sa->edge, i - sa->sources.n, info);
+    }
+}
+
+static bool
+get_branch(const void *sa_, size_t i, uint32_t id, struct reverse_branch_info *info)
+{
+    const struct srcagent *sa = sa_;
+
+    return i < sa->sources.n ? aggregate_get_branch(sa->sources.v[i]->aggregate, id, info)
+                             : swedge_get_branch(&sa->edge, i - sa->sources.n, id, info);
 }
 
 static enum messages_answer
-find_message(const void *sa, size_t i, psn_t psn, uint64_t *number)
+find_message(const void *sa_, size_t i, psn_t psn, uint64_t *number)
 {
-    return messages_find(((const struct srcagent *) sa)->sources.v[i]->messages, psn, number);
+    const struct srcagent *sa = sa_;
+
+    return i < sa->sources.n ? messages_find(sa->sources.v[i]->messages, psn, number)
+                             : MESSAGE_UNKNOWN;
 }
 
 const struct node_class srcagent_class = {

@@ -4,34 +4,30 @@
  *
  *     from the host:   Fast CNP? dropped : guard -> neighbour discovery
  *                          -> RDMA-CM for a Proxy? lib/node-cm.c
- *                          -> to a Proxy? down.c : of a flow that is slowed down? rate.c
+ *                          -> to a Proxy? of a group that it receives: swedge/reverse-path.c
+ *                                         of a group that it sends:    down.c
+ *                          -> of a flow that is slowed down? rate.c
  *                          -> on a path? lib/headend.c : forward
- *     from the fabric: Fast CNP? fast-cnp.c : neighbour discovery -> to our response SID? up.c
- *                          -> for the host? from a Proxy? up.c : forward
+ *     from the fabric: Fast CNP? fast-cnp.c
+ *                          -> a group's multicast address? swedge/mcast.c
+ *                          -> neighbour discovery
+ *                          -> our response SID? up.c : another SID of ours? its behaviour in swedge/
+ *                          -> for the host, as it is or out of a SID's tunnel?
+ *                                 from a Proxy? up.c : forward
  *
- * The agent is a router of one host: what is not multicast passes unchanged, on a
- * path if there is one.
+ * Of one group the host may be a source in an epoch and a receiver in another.  What it sends to the
+ * Proxy is told apart by what it is: requests go down, responses and CNPs go up.
+ *
+ * The agent is a router of one host: what is not multicast passes unchanged, and nothing from the
+ * fabric goes back there.
  * Drops are counted here and nowhere else; what was not consumed is freed here.
  */
 #include "lib/headend.h"
 #include "lib/node-cm.h"
 #include "lib/node-congestion.h"
 #include "lib/node-egress.h"
+#include "lib/roce.h"
 #include "srcagent/srcagent.h"
-
-/* A packet of the fabric for the host. */
-static enum drop_reason
-forward_to_host(struct srcagent *sa, struct rx *rx)
-{
-    struct packet *p = rx->p;
-
-    rx->p = NULL;
-    if (sa->base.has_paths) {
-        headend_note_arrival(sa->base.headend, p->data + rx->h.ip.ofs,
-                             (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
-    }
-    return l3_forward(sa->base.l3, p, &rx->h, rx->now);
-}
 
 /* A packet of the host that is no group's. */
 static enum drop_reason
@@ -50,18 +46,105 @@ forward_from_host(struct srcagent *sa, struct rx *rx)
     return rate_send(sa, f, p, rx->now);
 }
 
-/* Parses what this node may look into: packets from the host, to a SID, or from a Proxy. */
-static enum drop_reason
-parse_own(const struct srcagent *sa, struct rx *rx, const struct sid *sid, bool from_host)
+/* Is it what a receiver sends to the Proxy, and not a source? */
+static bool
+is_answer(const struct rx *rx)
 {
-    const struct ip6_hdr_wire *ip = rx_ip(rx);
-    bool of_group = sid || addr_map_contains(sa->sources.by_key, from_host ? &ip->dst : &ip->src);
+    return rx->h.bth_ofs
+           && (rx->h.opcode == ROCE_CNP || roce_opcode_info(rx->h.opcode)->flags & ROCE_F_RESPONSE);
+}
 
-    if (!of_group && !from_host) {
+/* RoCE that makes no sense is an error only where nothing else may go: to a SID, or to a Proxy. */
+static enum drop_reason
+parse_from_host(const struct srcagent *sa, struct rx *rx, bool to_proxy)
+{
+    const struct sid *sid = sid_table_lookup(&sa->base.sids, &rx_ip(rx)->dst);
+    enum drop_reason why = sid ? node_parse(rx) : parse_rest(rx->p->data, rx->p->len, &rx->h);
+
+    return parse_only_roce_failed(why) && !sid && !to_proxy ? DROP_none : why;
+}
+
+static enum drop_reason
+from_host(struct srcagent *sa, struct rx *rx, const struct port_config *port)
+{
+    const struct in6_addr *dst = &rx_ip(rx)->dst;
+    bool to_source = addr_map_contains(sa->sources.by_key, dst);
+    bool to_edge = addr_map_contains(sa->edge.trees.by_key, dst);
+    enum drop_reason why = parse_from_host(sa, rx, to_source || to_edge);
+
+    why = why ? why : node_guard(rx, port);
+    if (why) {
+        return why;
+    }
+    if (l3_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now)) {
         return DROP_none;
     }
-    enum drop_reason why = sid ? node_parse(rx) : parse_rest(rx->p->data, rx->p->len, &rx->h);
-    return parse_only_roce_failed(why) && !of_group ? DROP_none : why;
+    if (l3_is_local(sa->base.l3, dst)) {
+        node_congestion_icmp(sa->base.congestion, rx->p, &rx->h, rx->now);
+        headend_icmp(sa->base.headend, rx->p, &rx->h);
+        return l3_local_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now);
+    }
+    if (node_cm_takes(rx)) {
+        return node_cm_input(&sa->base, rx);
+    }
+    if (to_edge && (!to_source || is_answer(rx))) {
+        return reverse_path_input(&sa->edge, rx);
+    }
+    return to_source ? down_input(sa, rx) : forward_from_host(sa, rx);
+}
+
+enum drop_reason
+srcagent_response(struct swedge *edge, struct rx *rx)
+{
+    return up_merge(srcagent_of(edge), rx);
+}
+
+/* Comes from the fabric, as it is or in a tunnel that has ended here. */
+enum drop_reason
+srcagent_to_host(struct swedge *edge, struct rx *rx)
+{
+    struct srcagent *sa = srcagent_of(edge);
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
+    enum drop_reason why = DROP_none;
+
+    if (!l3_host_port(sa->base.l3, &ip->dst)) {
+        return DROP_not_for_us;
+    }
+    if (ip->nh != IP6_NH_UDP && fast_cnp_seen(rx->p->data, rx->p->len, &rx->h)) {
+        return DROP_fast_cnp_border; /* of a tunnel: it would evade all checks. */
+    }
+    if (addr_map_contains(sa->sources.by_key, &ip->src)) {
+        why = parse_rest(rx->p->data, rx->p->len, &rx->h);
+        why = why ? why : up_check(sa, rx);
+    }
+    if (why) {
+        return why;
+    }
+    struct packet *p = rx->p;
+    rx->p = NULL;
+    if (sa->base.has_paths) {
+        headend_note_arrival(sa->base.headend, p->data + rx->h.ip.ofs,
+                             (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
+    }
+    return l3_forward(sa->base.l3, p, &rx->h, rx->now);
+}
+
+static enum drop_reason
+from_fabric(struct srcagent *sa, struct rx *rx)
+{
+    struct swedge *edge = &sa->edge;
+
+    if (is_mcast_group_address(&rx_ip(rx)->dst)) {
+        return mcast_input(edge, rx);
+    }
+    enum drop_reason why = swedge_admit(edge, rx);
+    if (why) {
+        return why;
+    }
+    if (l3_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now)) {
+        return DROP_none;
+    }
+    return swedge_dispatch(edge, rx);
 }
 
 static enum drop_reason
@@ -76,41 +159,11 @@ pipeline(struct srcagent *sa, struct rx *rx)
         return DROP_eth_not_mine;
     }
 
-    const struct ip6_hdr_wire *ip = rx_ip(rx);
-    bool from_host = port->role == ROLE_HOST;
-    if (ip->nh != IP6_NH_UDP && fast_cnp_seen(rx->p->data, rx->p->len, &rx->h)) {
-        return from_host ? DROP_fast_cnp_border : fast_cnp_input(sa, rx);
+    bool is_from_host = port->role == ROLE_HOST;
+    if (rx_ip(rx)->nh != IP6_NH_UDP && fast_cnp_seen(rx->p->data, rx->p->len, &rx->h)) {
+        return is_from_host ? DROP_fast_cnp_border : fast_cnp_input(sa, rx);
     }
-    struct sid *sid = sid_table_lookup(&sa->base.sids, &ip->dst);
-    why = parse_own(sa, rx, sid, from_host);
-    why = why ? why : node_guard(rx, port);
-    if (why) {
-        return why;
-    }
-    if (l3_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now)) {
-        return DROP_none;
-    }
-    if (sid) {
-        sid->n_packets++;
-        return up_merge(sa, rx);
-    }
-    if (l3_is_local(sa->base.l3, &ip->dst)) {
-        node_congestion_icmp(sa->base.congestion, rx->p, &rx->h, rx->now);
-        headend_icmp(sa->base.headend, rx->p, &rx->h);
-        return l3_local_input(sa->base.l3, rx->port, rx->p, &rx->h, rx->now);
-    }
-    if (from_host && node_cm_takes(rx)) {
-        return node_cm_input(&sa->base, rx);
-    }
-    if (from_host) {
-        return addr_map_contains(sa->sources.by_key, &ip->dst) ? down_input(sa, rx)
-                                                               : forward_from_host(sa, rx);
-    }
-    if (!l3_host_port(sa->base.l3, &ip->dst)) {
-        return DROP_not_for_us;
-    }
-    why = addr_map_contains(sa->sources.by_key, &ip->src) ? up_check(sa, rx) : DROP_none;
-    return why ? why : forward_to_host(sa, rx);
+    return is_from_host ? from_host(sa, rx, port) : from_fabric(sa, rx);
 }
 
 void

@@ -2,6 +2,9 @@
  *
  * srcagent: the host side of a multicast source.  What its files share.
  *
+ * It is also the edge of its own host: that part is swedge's (swedge/swedge.h), with the trees that
+ * have another source.
+ *
  *   pipeline.c  a packet's way: start reading here
  *   down.c      requests of the host to a Proxy: checked, held or encapsulated
  *   rate.c      how fast the host's flows leave: what waits, and what CNPs do to that
@@ -24,6 +27,7 @@
 #include "lib/node.h"
 #include "lib/pacer.h"
 #include "lib/srh.h"
+#include "swedge/swedge.h"
 
 /* Packets of all flows that wait.  Half of the buffers stay for those that do not. */
 #define AGENT_QUEUE_TOTAL 2048
@@ -125,12 +129,21 @@ struct sources {
 struct srcagent {
     struct node_base base; /* first. */
     struct sources sources;
-    struct deadlines deadlines; /* of trees. */
+    struct deadlines deadlines; /* of sources. */
     struct rates rates;
+    struct swedge edge; /* of groups that the host receives. */
 };
+
+static inline struct srcagent *
+srcagent_of(struct swedge *edge)
+{
+    return (struct srcagent *) edge->base; /* which is its first member. */
+}
 
 /* pipeline.c. */
 void srcagent_input(void *sa, uint16_t port, struct packet *, uint64_t now);
+/* What the edge leaves to the rest of the agent: swedge.response and swedge.forward. */
+behaviour_input srcagent_response, srcagent_to_host;
 
 /* down.c: a packet from the host to a Proxy. */
 enum drop_reason down_input(struct srcagent *, struct rx *);

@@ -292,14 +292,17 @@ inherit(struct tree *t, const struct trees *trees)
 int
 swedge_trees_check(const struct trees *trees, const struct node_config *config, char **errp)
 {
-    for (size_t i = 0; i < config->n_trees; i++) {
-        const struct tree *t = find_same(trees, &config->trees[i]);
-        int error = aggregate_check(t ? t->aggregate : NULL, &config->trees[i], errp);
-        if (error) {
-            return error;
+    int error = 0;
+
+    for (size_t i = 0; i < config->n_trees && !error; i++) {
+        const struct tree_config *tc = &config->trees[i];
+        const struct tree *t = find_same(trees, tc);
+
+        if (!tree_config_is_source(tc, &config->address)) {
+            error = aggregate_check(t ? t->aggregate : NULL, tc, errp);
         }
     }
-    return 0;
+    return error;
 }
 
 /* Does 'config' have a newer epoch of the same Proxy? */
@@ -351,8 +354,12 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         .by_mcast = addr_map_create(config->n_trees),
         .by_alias = addr_map_create(count_aliases(config)),
     };
+    sw->verify_always = config->verify_always;
     deadlines_reserve(&sw->deadlines, trees->n + config->n_trees);
     for (size_t i = 0; i < config->n_trees; i++) {
+        if (tree_config_is_source(&config->trees[i], &config->address)) {
+            continue;
+        }
         struct tree *t = find_same(trees, &config->trees[i]);
         bool is_new = !t;
         if (is_new) {

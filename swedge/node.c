@@ -21,7 +21,12 @@ struct node {
 void
 swedge_init(struct swedge *sw, struct node_base *base)
 {
-    *sw = (struct swedge){.base = base};
+    *sw = (struct swedge){
+        .base = base,
+        .transit = true,
+        .response = response_input,
+        .forward = forward_input,
+    };
     base->edge = sw;
     base->has_receiver = swedge_has_receiver;
     base->ce_left = swedge_ce_left;
@@ -54,7 +59,6 @@ configure(void *node, const struct node_config *config, uint64_t now, char **err
     int error = swedge_trees_check(&sw->trees, config, errp);
 
     if (!error) {
-        sw->verify_always = config->verify_always;
         node_base_configure(sw->base, config, now);
         swedge_trees_configure(sw, config, now);
         node_cm_trees_changed(sw->base, now);
@@ -83,12 +87,18 @@ input(void *node, uint16_t port, struct packet *p, uint64_t now)
     swedge_input(&((struct node *) node)->edge, port, p, now);
 }
 
+uint64_t
+swedge_deadline(const struct swedge *sw)
+{
+    return deadlines_first(&sw->deadlines);
+}
+
 static uint64_t
 deadline(const void *node)
 {
     const struct swedge *sw = swedge_of(node);
     uint64_t base = node_base_deadline(sw->base);
-    uint64_t trees = deadlines_first(&sw->deadlines);
+    uint64_t trees = swedge_deadline(sw);
 
     return base < trees ? base : trees;
 }
@@ -109,15 +119,12 @@ tree_timer(struct swedge *sw, struct tree *t, uint64_t now)
     reverse_path_ask(sw, t, now);
 }
 
-static void
-timer(void *node, uint64_t now)
+void
+swedge_timer(struct swedge *sw, uint64_t now)
 {
-    struct swedge *sw = &((struct node *) node)->edge;
-
     struct tree *due = NULL;
     struct tree *t;
 
-    node_egress_set_now(sw->base->egress, now);
     /* Each is called once, whatever its next deadline is. */
     while ((t = deadlines_due(&sw->deadlines, now))) {
         deadlines_set(&sw->deadlines, &t->deadline, UINT64_MAX, t);
@@ -127,6 +134,15 @@ timer(void *node, uint64_t now)
     for (; due; due = due->due) {
         tree_timer(sw, due, now);
     }
+}
+
+static void
+timer(void *node, uint64_t now)
+{
+    struct swedge *sw = &((struct node *) node)->edge;
+
+    node_egress_set_now(sw->base->egress, now);
+    swedge_timer(sw, now);
     node_base_timer(sw->base, now);
 }
 
@@ -136,10 +152,10 @@ n_trees(const void *node)
     return swedge_of(node)->trees.n;
 }
 
-static void
-get_tree(const void *node, size_t i, struct tree_info *info)
+void
+swedge_get_tree(const struct swedge *sw, size_t i, struct tree_info *info)
 {
-    const struct tree *t = swedge_of(node)->trees.v[i];
+    const struct tree *t = sw->trees.v[i];
 
     *info = (struct tree_info){
         .config = &t->config,
@@ -150,10 +166,22 @@ get_tree(const void *node, size_t i, struct tree_info *info)
     aggregate_get_info(t->aggregate, &info->reverse);
 }
 
+static void
+get_tree(const void *node, size_t i, struct tree_info *info)
+{
+    swedge_get_tree(swedge_of(node), i, info);
+}
+
+bool
+swedge_get_branch(const struct swedge *sw, size_t i, uint32_t id, struct reverse_branch_info *info)
+{
+    return aggregate_get_branch(sw->trees.v[i]->aggregate, id, info);
+}
+
 static bool
 get_branch(const void *node, size_t i, uint32_t id, struct reverse_branch_info *info)
 {
-    return aggregate_get_branch(swedge_of(node)->trees.v[i]->aggregate, id, info);
+    return swedge_get_branch(swedge_of(node), i, id, info);
 }
 
 const struct swedge *

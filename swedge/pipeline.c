@@ -22,6 +22,12 @@
 #include "lib/usid.h"
 #include "swedge/swedge.h"
 
+static enum drop_reason
+to_response_sid(struct swedge *sw, struct rx *rx)
+{
+    return sw->response(sw, rx);
+}
+
 static const struct behaviour {
     behaviour_input *input;
     bool answers; /* a Routing header that is no good draws an ICMPv6 error. */
@@ -30,7 +36,7 @@ static const struct behaviour {
     [SID_UN] = {.input = un_input, .answers = true, .shifts = true},
     [SID_END] = {.input = end_input, .answers = true},
     [SID_END_MT] = {.input = end_mt_input},
-    [SID_RESPONSE] = {.input = response_input},
+    [SID_RESPONSE] = {.input = to_response_sid},
     [SID_END_DT6] = {.input = end_dt6_input, .answers = true},
     [SID_UA] = {.input = ua_input, .answers = true, .shifts = true},
     [SID_END_DX6] = {.input = end_dx6_input, .answers = true},
@@ -105,24 +111,19 @@ stays_here(const struct l3 *l3, const struct in6_addr *dst)
     return l3_port_is_up(l3, number) && l3_port(l3, number)->role != ROLE_FABRIC;
 }
 
+/* Is it a program that goes on behind this node's uN? */
+static bool
+goes_on(const struct rx *rx)
+{
+    return rx->sid->behaviour == SID_UN
+           && (rx->h.segments_left || !usid_argument_is_zero(&rx_ip(rx)->dst, rx->sid->plen));
+}
+
 enum drop_reason
-swedge_dispatch(struct swedge *sw, struct rx *rx)
+forward_input(struct swedge *sw, struct rx *rx)
 {
     const struct in6_addr *dst = &rx_ip(rx)->dst;
-    struct sid *sid = rx->sid;
 
-    if (sid) {
-        TRACE(&sw->base->tracer, "SID %s/%u: %s", TRACE_ADDR(&sid->prefix), sid->plen,
-              sid_behaviour_name(sid->behaviour));
-        sid->n_packets++;
-        return behaviours[sid->behaviour].input(sw, rx);
-    }
-    if (l3_is_local(sw->base->l3, dst)) {
-        TRACE(&sw->base->tracer, "%s is this node's own address", TRACE_ADDR(dst));
-        node_congestion_icmp(sw->base->congestion, rx->p, &rx->h, rx->now);
-        headend_icmp(sw->base->headend, rx->p, &rx->h);
-        return l3_local_input(sw->base->l3, rx->port, rx->p, &rx->h, rx->now);
-    }
     if (!node_congestion_may_leave(sw->base->congestion, rx)) {
         return DROP_fast_cnp_border;
     }
@@ -140,6 +141,30 @@ swedge_dispatch(struct swedge *sw, struct rx *rx)
                              (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
     }
     return l3_forward(sw->base->l3, p, &rx->h, rx->now);
+}
+
+enum drop_reason
+swedge_dispatch(struct swedge *sw, struct rx *rx)
+{
+    const struct in6_addr *dst = &rx_ip(rx)->dst;
+    struct sid *sid = rx->sid;
+
+    if (sid) {
+        TRACE(&sw->base->tracer, "SID %s/%u: %s", TRACE_ADDR(&sid->prefix), sid->plen,
+              sid_behaviour_name(sid->behaviour));
+        sid->n_packets++;
+        if (!sw->transit && goes_on(rx)) {
+            return DROP_not_for_us;
+        }
+        return behaviours[sid->behaviour].input(sw, rx);
+    }
+    if (l3_is_local(sw->base->l3, dst)) {
+        TRACE(&sw->base->tracer, "%s is this node's own address", TRACE_ADDR(dst));
+        node_congestion_icmp(sw->base->congestion, rx->p, &rx->h, rx->now);
+        headend_icmp(sw->base->headend, rx->p, &rx->h);
+        return l3_local_input(sw->base->l3, rx->port, rx->p, &rx->h, rx->now);
+    }
+    return sw->forward(sw, rx);
 }
 
 static enum drop_reason

@@ -35,6 +35,7 @@ behaviour_input ua_input;
 behaviour_input end_mt_input;    /* end-mt.c */
 behaviour_input replicate_input; /* replicate.c */
 behaviour_input response_input;  /* reverse-path.c */
+behaviour_input forward_input;   /* pipeline.c: no SID's, but plain forwarding. */
 
 /* A branch, with what goes into the copies for it if it is a receiver. */
 struct branch {
@@ -88,7 +89,8 @@ struct trees {
     struct addr_map *by_alias;
 };
 void swedge_trees_uninit(struct swedge *);
-/* Can this configuration be applied?  0, or an errno and a sentence in *errp. */
+/* Can this configuration be applied?  0, or an errno and a sentence in *errp.  Trees of which the
+ * node is the source agent are not the edge's, here and when it is applied. */
 int swedge_trees_check(const struct trees *, const struct node_config *, char **errp);
 /* Applies a configuration.  Trees that stay keep their reverse-path state.  Branches that leave may
  * move the minimum m, so responses may go out. */
@@ -164,6 +166,11 @@ struct swedge {
     bool verify_always;     /* verify the ICRC of all that comes down, not only where H jumps. */
     struct trees trees;
     struct deadlines deadlines; /* of trees. */
+
+    /* As swedge_init() sets them the node is nothing else.  Another node has its own. */
+    bool transit;              /* programs go on from here. */
+    behaviour_input *response; /* packets to the response SID. */
+    behaviour_input *forward;  /* packets that are neither for a SID nor for the node's address. */
 };
 
 /* The SID of the node that covers 'addr', or NULL.  The node's own address is none, although uN's
@@ -179,6 +186,11 @@ swedge_sid(const struct swedge *sw, const struct in6_addr *addr)
 /* node.c. */
 /* Makes 'sw', which has no trees, the edge of the node. */
 void swedge_init(struct swedge *sw, struct node_base *);
+/* Members of struct node_class, of the edge alone. */
+uint64_t swedge_deadline(const struct swedge *);
+void swedge_timer(struct swedge *, uint64_t now);
+void swedge_get_tree(const struct swedge *, size_t i, struct tree_info *);
+bool swedge_get_branch(const struct swedge *, size_t i, uint32_t id, struct reverse_branch_info *);
 /* The edge of a node of swedge_class. */
 const struct swedge *swedge_of(const void *node);
 

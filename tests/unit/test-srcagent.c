@@ -704,12 +704,14 @@ START_TEST(errors_by_port)
     }
 END_TEST
 
-START_TEST(agents_sids_only)
+START_TEST(sids_of_agents_only)
     {
         struct fixture *f = agent_create(1);
         char *error = NULL;
 
         fixture_add_sid(f, SID_FUNC_RESPONSE, 64, SID_RESPONSE);
+        fixture_add_sid(f, SID_FUNC_END_MT, 64, SID_END_MT);
+        fixture_add_sid(f, SID_FUNC_END_DT6, 64, SID_END_DT6);
         fixture_configure(f);
         fixture_add_sid(f, SID_FUNC_END, 64, SID_END);
         ck_assert_int_eq(srcagent_class.configure(f->node, &f->config, f->now, &error), EOPNOTSUPP);
@@ -785,7 +787,7 @@ srcagent_suite(void)
     tcase_add_test(tc, corrupt_psn);
     tcase_add_test(tc, length);
     tcase_add_test(tc, errors_by_port);
-    tcase_add_test(tc, agents_sids_only);
+    tcase_add_test(tc, sids_of_agents_only);
     tcase_add_test(tc, two_epochs);
     tcase_add_test(tc, old_epoch_refuses_nothing);
     tcase_add_test(tc, only_rc_requests);
