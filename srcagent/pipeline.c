@@ -110,9 +110,6 @@ srcagent_to_host(struct swedge *edge, struct rx *rx)
     if (!l3_host_port(sa->base.l3, &ip->dst)) {
         return DROP_not_for_us;
     }
-    if (ip->nh != IP6_NH_UDP && fast_cnp_seen(rx->p->data, rx->p->len, &rx->h)) {
-        return DROP_fast_cnp_border; /* of a tunnel: it would evade all checks. */
-    }
     if (addr_map_contains(sa->sources.by_key, &ip->src)) {
         why = parse_rest(rx->p->data, rx->p->len, &rx->h);
         why = why ? why : up_check(sa, rx);

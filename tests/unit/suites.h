@@ -9,6 +9,7 @@
 
 #define SUITES(SUITE)    \
     SUITE(address_plan)  \
+    SUITE(agent_edge)    \
     SUITE(agent_rate)    \
     SUITE(agent_signals) \
     SUITE(agent_trace)   \
