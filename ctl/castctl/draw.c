@@ -33,9 +33,9 @@ struct drawing {
  */
 
 static bool
-is_agent(const struct json *node)
+is_source_agent(const struct json *node)
 {
-    return !strcmp(ctl_get_string(node, "role"), node_role_name(NODE_AGENT));
+    return ctl_get_bool(node, "source_agent");
 }
 
 static bool
@@ -66,7 +66,7 @@ put_role(const struct json *node, struct ds *s)
     if (ctl_get_bool(node, "root")) {
         ds_put_cstr(s, "root, ");
     }
-    if (is_agent(node)) {
+    if (is_source_agent(node)) {
         ds_put_format(s, "source agent, %s", ctl_get_bool(node, "open") ? "open" : "closed");
         return;
     }
@@ -115,7 +115,7 @@ put_psns(struct drawing *d, const struct json *node, struct ds *s)
         ds_put_cstr(s, "  nothing sent yet");
         return;
     }
-    if (!ctl_get_bool(node, "aggregates") && !is_agent(node)) {
+    if (!ctl_get_bool(node, "aggregates") && !is_source_agent(node)) {
         return;
     }
     d->psns = true;
@@ -389,7 +389,7 @@ tree_draw(const struct json *raw)
         puts("(no source)");
     }
     for (size_t i = 0; i < nodes->n; i++) {
-        if (is_agent(nodes->elems[i])) {
+        if (is_source_agent(nodes->elems[i])) {
             draw_node(&d, nodes->elems[i], "", "", true);
         }
     }
@@ -456,7 +456,7 @@ dot_data(const struct drawing *d, const struct json *node)
     const struct json *source = ctl_get(d->tree, "source");
     const char *name = ctl_get_string(node, "node");
 
-    if (is_agent(node) && source->type == JSON_OBJECT) {
+    if (is_source_agent(node) && source->type == JSON_OBJECT) {
         printf("    \"host %s\" -> \"node %s\";\n", ctl_get_string(source, "host"), name);
     }
     for (size_t i = 0; i < children->n; i++) {

@@ -14,6 +14,7 @@
 #include "ctl/castctl/tree.h"
 
 #include "ctl/registry/group-settings.h"
+#include "ctl/registry/intent.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
 #include "lib/node-config.h"
@@ -154,6 +155,7 @@ node_to_json(const struct ctl *ctl, const struct rrec_group *group, const struct
     json_object_put_string(o, "node", node->name);
     ctl_put_int(o, "id", node->id);
     json_object_put_string(o, "role", node->role);
+    ctl_put_bool(o, "source_agent", intent_tree_is_source(node, tree));
     ctl_put_bool(o, "root", tree->root);
     ctl_put_bool(o, "aggregates", aggregates);
     ctl_put_bool(o, "open", tree->open);

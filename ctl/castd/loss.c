@@ -14,6 +14,7 @@
 
 #include "ctl/castd/castd.h"
 #include "ctl/registry/group-state.h"
+#include "ctl/registry/intent.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/vlog.h"
@@ -451,7 +452,7 @@ latch_started(const struct castd_group *g)
         const struct rrec_tree_node *tree = g->trees.trees[i].row;
 
         if (tree->epoch == g->row->epoch) {
-            has_agent |= plan_is_agent(g->trees.trees[i].node->node);
+            has_agent |= intent_tree_is_source(g->trees.trees[i].node->row, tree);
             any_lost |= has_lost(tree);
             if (tree->started) {
                 rrec_group_set_started(g->row, true);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/registry/intent.h"
 #include "util.h"
 
 /* PSNs that are asked, in order, each once. */
@@ -85,7 +86,7 @@ find_agent(const struct castd_group *g)
     for (size_t i = 0; i < g->trees.n; i++) {
         const struct castd_tree *t = &g->trees.trees[i];
 
-        if (plan_is_agent(t->node->node) && t->row->epoch == g->row->epoch) {
+        if (intent_tree_is_source(t->node->row, t->row) && t->row->epoch == g->row->epoch) {
             return t->row;
         }
     }

@@ -151,7 +151,7 @@ load_state(const struct castd *c, struct castd_group *g)
         if (row != castd_find_tree(&g->trees, n->node, g->row->epoch)) {
             continue;
         }
-        if (plan_is_agent(n->node)) {
+        if (intent_tree_is_source(n->row, row)) {
             r->agent_applied = castd_tree_applied(n->row, row);
         } else {
             r->switches_applied &= castd_tree_applied(n->row, row);

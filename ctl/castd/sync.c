@@ -17,6 +17,7 @@
 
 #include "ctl/castd/castd.h"
 #include "ctl/registry/group-settings.h"
+#include "ctl/registry/intent.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/vlog.h"
 #include "svec.h"
@@ -408,15 +409,16 @@ is_fed(const struct castd *c, const struct castd_group *g, const struct castd_tr
     for (size_t i = 0; i < trees->n; i++) {
         const struct castd_tree *t = &trees->trees[i];
 
-        if (plan_is_agent(t->node->node) && t->row->epoch == row->epoch && !is_wanted(g, t)) {
+        if (intent_tree_is_source(t->node->row, t->row) && t->row->epoch == row->epoch
+            && !is_wanted(g, t)) {
             return true;
         }
     }
     return agent && !c->nodes[agent - c->topology.nodes].caught_up;
 }
 
-/* Takes out those of one Proxy Address's trees that nobody wants: at source agents at once, at
- * switches unless they are fed. */
+/* Takes out those of one Proxy Address's trees that nobody wants: at their source agents at
+ * once, at other nodes unless they are fed. */
 static void
 remove_unwanted(const struct castd *c, const struct castd_group *g, struct castd_trees *trees)
 {
@@ -426,8 +428,8 @@ remove_unwanted(const struct castd *c, const struct castd_group *g, struct castd
     for (size_t i = 0; i < trees->n; i++) {
         const struct castd_tree *t = &trees->trees[i];
 
-        stays[i] =
-            is_wanted(g, t) || (!plan_is_agent(t->node->node) && is_fed(c, g, trees, t->row));
+        stays[i] = is_wanted(g, t)
+                   || (!intent_tree_is_source(t->node->row, t->row) && is_fed(c, g, trees, t->row));
     }
     for (size_t i = 0; i < trees->n; i++) {
         struct castd_tree *t = &trees->trees[i];

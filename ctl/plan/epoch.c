@@ -17,12 +17,12 @@
 bool
 plan_tree_is_source(const struct plan_tree *tree)
 {
-    const struct in6_addr address = node_address(tree->node->id);
+    struct in6_addr own = node_address(tree->node->id);
 
-    /* Trees in a converted registry have no outer_source, and no agents that are edges. */
+    /* Trees in a converted registry do not have the address. */
     return plan_is_agent(tree->node)
            && (IN6_IS_ADDR_UNSPECIFIED(&tree->config.outer_source)
-               || IN6_ARE_ADDR_EQUAL(&tree->config.outer_source, &address));
+               || tree_config_is_source(&tree->config, &own));
 }
 
 const struct plan_tree *
@@ -304,7 +304,7 @@ plan_reduce(const struct plan *have, const struct plan_group *g, struct plan *ou
         tree_config_clone(c, &have->trees[i].config);
         c->generation = 0;
         c->region_len = out->region_len;
-        if (agent) { /* trees in a converted registry do not have it. */
+        if (agent) { /* some do not have it. */
             c->outer_source = node_address(agent->node->id);
         }
         c->open = plan_tree_is_source(tree) && g->open;

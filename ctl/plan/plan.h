@@ -125,12 +125,15 @@ char *plan_congestion_problem(const struct plan_topology *, const struct plan_gr
  * epoch.c: trees that are there.
  */
 
+/* Is this the source agent's part?  That of another agent is an edge's: it has the receiver behind
+ * it. */
+bool plan_tree_is_source(const struct plan_tree *);
 /* The source agent's part, or NULL. */
 const struct plan_tree *plan_agent_tree(const struct plan *);
 /* The branch with this id, and in *tree the node that merges it; NULL: none does. */
 const struct branch_config *
 plan_find_branch(const struct plan *, uint32_t id, const struct plan_tree **tree);
-/* Is the member with this branch id a receiver of a switch?  Does the source agent copy to it? */
+/* Is the member with this branch id a receiver of an edge?  Does the source agent copy to it? */
 bool plan_is_provisioned(const struct plan *, uint32_t branch);
 bool plan_is_copied(const struct plan *, uint32_t branch);
 
@@ -157,7 +160,7 @@ char *plan_grows(const struct plan *have, const struct plan *want);
  * what it has of joining.  New branches wait, or are asked. */
 void plan_join(const struct plan *have, struct plan *want);
 
-/* Has the source agent make copies for this receiver of a switch, too. */
+/* Has the source agent make copies for this receiver of an edge, too. */
 void plan_add_copy(struct plan *, uint32_t branch);
 
 /* Does this topology still carry trees that were made for an earlier one?  NULL, or a malloc'd

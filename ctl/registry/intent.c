@@ -503,6 +503,17 @@ read_auth(struct reader *r, const struct rrec_tree_node *row, struct auth_config
     return true;
 }
 
+bool
+intent_tree_is_source(const struct rrec_node *node, const struct rrec_tree_node *row)
+{
+    const struct in6_addr own = node_address((uint16_t) node->id);
+    struct in6_addr source;
+
+    return !strcmp(node->role, node_role_name(NODE_AGENT))
+           && (!row->outer_source[0]
+               || (ip6_parse(row->outer_source, &source) && IN6_ARE_ADDR_EQUAL(&source, &own)));
+}
+
 uint64_t
 intent_tree_row(const struct rrec_tree_node *row)
 {
@@ -577,6 +588,9 @@ read_trees(struct reader *r, const struct rrec_node *row, struct node_config *ou
         out->n_trees++;
         if (!read_tree(r, row->trees[i], &out->trees[i])) {
             return false;
+        }
+        if (intent_tree_is_source(row, row->trees[i])) {
+            out->trees[i].outer_source = node_address((uint16_t) row->id);
         }
         for (size_t j = 0; j < i; j++) {
             if (!memcmp(&out->trees[j].proxy, &out->trees[i].proxy, sizeof out->trees[i].proxy)

@@ -22,6 +22,9 @@ bool intent_read(const struct rrec_node *node, struct node_config *out, char **e
 /* The same for one tree.  The caller frees *out with tree_config_uninit(). */
 bool intent_read_tree(const struct rrec_tree_node *row, struct tree_config *out, char **errp);
 
+/* Is the node the source agent of this tree, which is one of its rows?  It may also have trees of other
+ * sources: as the edge of its host. */
+bool intent_tree_is_source(const struct rrec_node *, const struct rrec_tree_node *);
 /* tree_config.row of this row: a number that no other row has. */
 uint64_t intent_tree_row(const struct rrec_tree_node *);
 

@@ -73,6 +73,7 @@
     SUITE(path_order)    \
     SUITE(pcap_write)    \
     SUITE(plan)          \
+    SUITE(plan_edge)     \
     SUITE(plan_grow)     \
     SUITE(plan_headend)  \
     SUITE(plan_path)     \
