@@ -9,12 +9,11 @@
 
 #include "lib/ecn.h"
 #include "lib/fast-cnp.h"
-#include "lib/node-cm.h"
-#include "lib/response.h"
 #include "lib/roce.h"
 #include "lib/srh.h"
 #include "srcagent/srcagent.h"
 #include "tests/unit/agent-fixture.h"
+#include "tests/unit/edge-fixture.h"
 #include "tests/unit/suites.h"
 
 #define OTHER_AGENT 0x201
@@ -96,18 +95,12 @@ create_agent(void)
 static struct roce_spec
 other_write(uint32_t psn)
 {
-    return (struct roce_spec){
-        .src = &other_source,
-        .dst = &other_proxy,
-        .dest_qp = OTHER_DQPN,
-        .opcode = RC_WRITE_ONLY,
-        .ack_req = true,
-        .psn = psn,
-        .va = 0x40,
-        .rkey = STAR_RKEY,
-        .dma_len = 101,
-        .payload_len = 101,
-    };
+    struct roce_spec spec = edge_write(psn);
+
+    spec.src = &other_source;
+    spec.dst = &other_proxy;
+    spec.dest_qp = OTHER_DQPN;
+    return spec;
 }
 
 /* The other group's packet as it comes to this node's SID of End.MT. */
