@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "ctl/node/agent-connections.h"
+#include "ctl/node/agent-monitor.h"
 #include "ctl/registry/intent.h"
 #include "ctl/registry/retry.h"
 #include "ctl/registry/rocecast-idl.h"
@@ -34,12 +35,6 @@
 VLOG_DEFINE_THIS_MODULE(agent_registry);
 
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
-
-/* Tables that an agent reads. */
-#define TABLES                                                                                 \
-    (REGISTRY_TABLE(NODE) | REGISTRY_TABLE(PORT) | REGISTRY_TABLE(ROUTE) | REGISTRY_TABLE(SID) \
-     | REGISTRY_TABLE(TREE_NODE) | REGISTRY_TABLE(BRANCH) | REGISTRY_TABLE(NODE_KEY)           \
-     | REGISTRY_TABLE(CONNECTION))
 
 /* Between two rates of a group that is limited. */
 #define RATE_MSEC 1000
@@ -106,56 +101,6 @@ struct agent_registry {
     struct hmap trees;
     struct agent_connections *connections;
 };
-
-static void
-monitor(struct ovsdb_idl *idl, const char *node_name)
-{
-    static struct ovsdb_idl_column *const node_columns[] = {
-        &rrec_node_col_name,          &rrec_node_col_id,
-        &rrec_node_col_cfg,           &rrec_node_col_nb_cfg,
-        &rrec_node_col_state,         &rrec_node_col_control,
-        &rrec_node_col_ports,         &rrec_node_col_routes,
-        &rrec_node_col_sids,          &rrec_node_col_trees,
-        &rrec_node_col_verify_always, &rrec_node_col_role,
-        &rrec_node_col_cnp_interval,  &rrec_node_col_fast_cnp,
-        &rrec_node_col_fast_cnp_rate, &rrec_node_col_fast_cnp_any_icrc,
-        &rrec_node_col_capable,       &rrec_node_col_trusted,
-        &rrec_node_col_trace,         &rrec_node_col_rate_control,
-        &rrec_node_col_controller,    &rrec_node_col_line_rate,
-        &rrec_node_col_rate_floor,    &rrec_node_col_queue_rates,
-    };
-    struct ovsdb_idl_condition own = OVSDB_IDL_CONDITION_INIT(&own);
-    struct ovsdb_idl_condition own_keys = OVSDB_IDL_CONDITION_INIT(&own_keys);
-
-    for (size_t i = 0; i < ARRAY_SIZE(node_columns); i++) {
-        ovsdb_idl_add_column(idl, node_columns[i]);
-    }
-    for (size_t i = 0; i < RREC_PORT_N_COLUMNS; i++) {
-        ovsdb_idl_add_column(idl, &rrec_port_columns[i]);
-    }
-    for (size_t i = 0; i < RREC_ROUTE_N_COLUMNS; i++) {
-        ovsdb_idl_add_column(idl, &rrec_route_columns[i]);
-    }
-    for (size_t i = 0; i < RREC_SID_N_COLUMNS; i++) {
-        ovsdb_idl_add_column(idl, &rrec_sid_columns[i]);
-    }
-    for (size_t i = 0; i < RREC_TREE_NODE_N_COLUMNS; i++) {
-        ovsdb_idl_add_column(idl, &rrec_tree_node_columns[i]);
-    }
-    for (size_t i = 0; i < RREC_BRANCH_N_COLUMNS; i++) {
-        ovsdb_idl_add_column(idl, &rrec_branch_columns[i]);
-    }
-    for (size_t i = 0; i < RREC_NODE_KEY_N_COLUMNS; i++) {
-        ovsdb_idl_add_column(idl, &rrec_node_key_columns[i]);
-    }
-    /* Other nodes' keys are none of its business. */
-    rrec_node_key_add_clause_node(&own_keys, OVSDB_F_EQ, node_name);
-    rrec_node_key_set_condition(idl, &own_keys);
-    ovsdb_idl_condition_destroy(&own_keys);
-    rrec_node_add_clause_name(&own, OVSDB_F_EQ, node_name);
-    rrec_node_set_condition(idl, &own);
-    ovsdb_idl_condition_destroy(&own);
-}
 
 static void
 remarks_uninit(struct remarks *set)
@@ -295,7 +240,7 @@ agent_registry_create(const char *db, const char *node_name, unsigned int roles,
 
     ar->idl = ovsdb_idl_create(db, &rrec_idl_class, false, true);
     ovsdb_idl_set_leader_only(ar->idl, false);
-    monitor(ar->idl, node_name);
+    agent_monitor(ar->idl, node_name);
     ar->connections = agent_connections_create(ar->idl, node_name);
     /* Two agents of one node would take each other's reports for changes, without end. */
     char *lock = xasprintf("rocecast_node_%s", node_name);
@@ -654,7 +599,7 @@ forget_trees(struct agent_registry *ar, const struct node_config *cfg)
 static char *
 row_problem(const struct agent_registry *ar, const struct rrec_node *row)
 {
-    char *problem = registry_schema_problem(ar->idl, TABLES);
+    char *problem = registry_schema_problem(ar->idl, AGENT_TABLES);
     enum node_role role;
 
     if (problem) {

@@ -14,125 +14,51 @@
 #include <stdlib.h>
 
 #include "ctl/registry/group-settings.h"
+#include "ctl/registry/intent-paths.h"
+#include "ctl/registry/reader.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/values.h"
 #include "lib/congestion-settings.h"
+#include "lib/usid.h"
 #include "util.h"
 
-/* The readers below return false after having put a sentence here. */
-struct reader {
-    char *error;
-};
-
-static bool OVS_PRINTF_FORMAT(4, 5)
-    bad(struct reader *r, const char *column, const char *value, const char *format, ...)
-{
-    va_list args;
-    char *why;
-
-    va_start(args, format);
-    why = xvasprintf(format, args);
-    va_end(args);
-    r->error = xasprintf("%s \"%s\": %s", column, value, why);
-    free(why);
-    return false;
-}
-
 static bool
-read_name(struct reader *r, const char *column, const char *s, char out[NAME_SIZE])
+read_programs(struct reader *r, const struct rrec_port *row, struct port_config *p)
 {
-    if (!name_is_valid(s)) {
-        return bad(r, column, s, NAME_RULE);
+    char *why = programs_parse(row->programs, row->n_programs, &p->programs);
+
+    p->n_programs = row->n_programs;
+    if (why) {
+        reader_bad(r, "Port.programs", row->name, "%s", why);
+        free(why);
     }
-    ovs_strlcpy(out, s, NAME_SIZE);
-    return true;
-}
-
-static bool
-read_address(struct reader *r, const char *column, const char *s, struct in6_addr *out)
-{
-    return ip6_parse(s, out) || bad(r, column, s, "not an IPv6 address");
-}
-
-static bool
-read_prefix(struct reader *r, const char *column, const char *s, struct in6_addr *out,
-            uint8_t *plen)
-{
-    return ip6_prefix_parse(s, out, plen)
-           || bad(r, column, s, "not an IPv6 prefix, or it has bits beyond its length");
-}
-
-static bool
-read_integer(struct reader *r, const char *column, int64_t value, int64_t min, int64_t max)
-{
-    char text[32];
-
-    if (value >= min && value <= max) {
-        return true;
-    }
-    snprintf(text, sizeof text, "%" PRId64, value);
-    return bad(r, column, text, "must be %" PRId64 "..%" PRId64, min, max);
-}
-
-static bool
-read_mac(struct reader *r, const char *column, const char *s, uint8_t mac[6])
-{
-    unsigned int b[6];
-    int n = 0;
-
-    if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &n) != 6
-        || n != 17 || s[n] || b[0] & 1) {
-        return bad(r, column, s, "not a unicast MAC address");
-    }
-    for (int i = 0; i < 6; i++) {
-        mac[i] = (uint8_t) b[i];
-    }
-    return true;
-}
-
-static bool
-read_impairment(struct reader *r, const char *column, const char *s, struct impair_params *out)
-{
-    char *why;
-
-    if (impair_parse(s, out, &why)) {
-        return true;
-    }
-    bad(r, column, s, "%s", why);
-    free(why);
-    return false;
+    return !r->error;
 }
 
 static bool
 read_port(struct reader *r, const struct rrec_port *row, struct port_config *p)
 {
     if (!ifname_is_valid(row->name)) {
-        return bad(r, "Port.name", row->name, IFNAME_RULE);
+        return reader_bad(r, "Port.name", row->name, IFNAME_RULE);
     }
     ovs_strlcpy(p->name, row->name, sizeof p->name);
     p->number = (uint16_t) row->number;
     p->external = row->external;
-    return (port_kind_parse(row->kind, &p->kind) || bad(r, "Port.kind", row->kind, "unknown"))
-           && (port_role_parse(row->role, &p->role) || bad(r, "Port.role", row->role, "unknown"))
-           && read_integer(r, "Port.number", row->number, 1, PORT_NUMBER_MAX)
-           && read_mac(r, "Port.mac", row->mac, p->mac)
-           && (!row->peer_mac || !row->peer_mac[0]
-               || read_mac(r, "Port.peer_mac", row->peer_mac, p->peer_mac))
-           && read_name(r, "Port.peer", row->peer, p->peer)
-           && read_address(r, "Port.peer_address", row->peer_address, &p->peer_address)
-           && read_impairment(r, "Port.rx_impairment", row->rx_impairment, &p->rx)
-           && read_impairment(r, "Port.tx_impairment", row->tx_impairment, &p->tx);
-}
-
-static const struct port_config *
-find_port(const struct node_config *c, uint16_t number)
-{
-    for (size_t i = 0; i < c->n_ports; i++) {
-        if (c->ports[i].number == number) {
-            return &c->ports[i];
-        }
+    if (!read_programs(r, row, p)) {
+        return false;
     }
-    return NULL;
+    return (port_kind_parse(row->kind, &p->kind)
+            || reader_bad(r, "Port.kind", row->kind, "unknown"))
+           && (port_role_parse(row->role, &p->role)
+               || reader_bad(r, "Port.role", row->role, "unknown"))
+           && reader_integer(r, "Port.number", row->number, 1, PORT_NUMBER_MAX)
+           && reader_mac(r, "Port.mac", row->mac, p->mac)
+           && (!row->peer_mac || !row->peer_mac[0]
+               || reader_mac(r, "Port.peer_mac", row->peer_mac, p->peer_mac))
+           && reader_name(r, "Port.peer", row->peer, p->peer)
+           && reader_address(r, "Port.peer_address", row->peer_address, &p->peer_address)
+           && reader_impairment(r, "Port.rx_impairment", row->rx_impairment, &p->rx)
+           && reader_impairment(r, "Port.tx_impairment", row->tx_impairment, &p->tx);
 }
 
 static int
@@ -148,16 +74,17 @@ read_ports(struct reader *r, const struct rrec_node *row, struct node_config *ou
 {
     out->ports = xcalloc(row->n_ports + 1, sizeof *out->ports);
     for (size_t i = 0; i < row->n_ports; i++) {
+        /* Counted first, so that a port read in part is freed. */
+        out->n_ports++;
         if (!read_port(r, row->ports[i], &out->ports[i])) {
             return false;
         }
         for (size_t j = 0; j < i; j++) {
             if (out->ports[j].number == out->ports[i].number
                 || !strcmp(out->ports[j].name, out->ports[i].name)) {
-                return bad(r, "Port.name", row->ports[i]->name, "name or number used twice");
+                return reader_bad(r, "Port.name", row->ports[i]->name, "name or number used twice");
             }
         }
-        out->n_ports++;
     }
     qsort(out->ports, out->n_ports, sizeof *out->ports, compare_ports);
     return true;
@@ -180,21 +107,18 @@ read_routes(struct reader *r, const struct rrec_node *row, struct node_config *o
         const struct rrec_route *route = row->routes[i];
         struct route_config *c = &out->routes[i];
 
-        if (!read_prefix(r, "Route.prefix", route->prefix, &c->prefix, &c->plen)
-            || !read_address(r, "Route.next_hop", route->next_hop, &c->next_hop)
-            || !read_integer(r, "Route.port", route->port, 1, PORT_NUMBER_MAX)) {
+        if (!reader_prefix(r, "Route.prefix", route->prefix, &c->prefix, &c->plen)
+            || !reader_address(r, "Route.next_hop", route->next_hop, &c->next_hop)
+            || !reader_port(r, "Route.port", route->prefix, route->port, out, &c->port)) {
             return false;
-        }
-        c->port = (uint16_t) route->port;
-        if (!find_port(out, c->port)) {
-            return bad(r, "Route.port", route->prefix, "no port has number %u", c->port);
         }
         out->n_routes++;
     }
     qsort(out->routes, out->n_routes, sizeof *out->routes, compare_routes);
     for (size_t i = 1; i < out->n_routes; i++) {
         if (!compare_routes(&out->routes[i - 1], &out->routes[i])) {
-            return bad(r, "Route.prefix", ip6_text(&out->routes[i].prefix), "has two routes");
+            return reader_bad(r, "Route.prefix", ip6_text(&out->routes[i].prefix),
+                              "has two routes");
         }
     }
     return true;
@@ -210,25 +134,41 @@ compare_sids(const void *a_, const void *b_)
 }
 
 static bool
+read_sid_row(struct reader *r, const struct rrec_sid *row, const struct node_config *config,
+             struct sid_config *c)
+{
+    if (!reader_prefix(r, "Sid.prefix", row->prefix, &c->prefix, &c->plen)) {
+        return false;
+    }
+    if (!sid_behaviour_parse(row->behaviour, &c->behaviour)) {
+        return reader_bad(r, "Sid.behaviour", row->behaviour, "unknown");
+    }
+    if (c->behaviour == SID_UN || c->behaviour == SID_UA) {
+        if (row->block_len < 0 || row->block_len > UINT8_MAX
+            || !usid_lengths_ok((unsigned int) row->block_len, c->plen)) {
+            return reader_bad(r, "Sid.block_len", row->prefix,
+                              "no uSID has a block of %" PRId64 " bits", row->block_len);
+        }
+        c->block_len = (uint8_t) row->block_len;
+    }
+    return !sid_behaviour_is_of_port(c->behaviour)
+           || reader_port(r, "Sid.port", row->prefix, row->port, config, &c->port);
+}
+
+static bool
 read_sids(struct reader *r, const struct rrec_node *row, struct node_config *out)
 {
     out->sids = xcalloc(row->n_sids + 1, sizeof *out->sids);
     for (size_t i = 0; i < row->n_sids; i++) {
-        const struct rrec_sid *sid = row->sids[i];
-        struct sid_config *c = &out->sids[i];
-
-        if (!read_prefix(r, "Sid.prefix", sid->prefix, &c->prefix, &c->plen)) {
+        if (!read_sid_row(r, row->sids[i], out, &out->sids[i])) {
             return false;
-        }
-        if (!sid_behaviour_parse(sid->behaviour, &c->behaviour)) {
-            return bad(r, "Sid.behaviour", sid->behaviour, "unknown");
         }
         out->n_sids++;
     }
     qsort(out->sids, out->n_sids, sizeof *out->sids, compare_sids);
     for (size_t i = 1; i < out->n_sids; i++) {
         if (!compare_sids(&out->sids[i - 1], &out->sids[i])) {
-            return bad(r, "Sid.prefix", ip6_text(&out->sids[i].prefix), "is there twice");
+            return reader_bad(r, "Sid.prefix", ip6_text(&out->sids[i].prefix), "is there twice");
         }
     }
     return true;
@@ -240,7 +180,7 @@ static bool
 read_joined(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
     for (size_t i = 0; i < row->n_joined; i++) {
-        if (!read_integer(r, "Tree_Node.joined", row->value_joined[i], 0, PSN_MASK)) {
+        if (!reader_integer(r, "Tree_Node.joined", row->value_joined[i], 0, PSN_MASK)) {
             return false;
         }
         for (size_t j = 0; j < t->n_branches; j++) {
@@ -263,7 +203,7 @@ static bool
 read_found(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
     for (size_t i = 0; i < row->n_found; i++) {
-        if (!read_integer(r, "Tree_Node.found", row->value_found[i], 0, PSN_MASK)) {
+        if (!reader_integer(r, "Tree_Node.found", row->value_found[i], 0, PSN_MASK)) {
             return false;
         }
         for (size_t j = 0; j < t->n_branches; j++) {
@@ -298,7 +238,7 @@ read_lost(const struct rrec_tree_node *row, struct tree_config *t)
 static bool
 read_psn(struct reader *r, const char *column, const int64_t *value, size_t n, psn_t *out)
 {
-    if (n && !read_integer(r, column, value[0], 0, PSN_MASK)) {
+    if (n && !reader_integer(r, column, value[0], 0, PSN_MASK)) {
         return false;
     }
     if (n) {
@@ -311,16 +251,17 @@ static bool
 read_join(struct reader *r, const struct rrec_branch *row, struct branch_config *b)
 {
     if (row->join && !branch_join_parse(row->join, &b->join)) {
-        return bad(r, "Branch.join", row->join, "unknown");
+        return reader_bad(r, "Branch.join", row->join, "unknown");
     }
     if (b->kind == BRANCH_NODE) {
         return b->join == BRANCH_COUNTS || b->join == BRANCH_WAITS
-               || bad(r, "Branch.join", row->join, "%s is a node, which only waits", row->name);
+               || reader_bad(r, "Branch.join", row->join, "%s is a node, which only waits",
+                             row->name);
     }
     b->late = row->n_first > 0;
     if (b->late && b->join != BRANCH_COUNTS) {
-        return bad(r, "Branch.join", row->join, "%s has joined: it has Branch.first %" PRId64,
-                   row->name, row->first[0]);
+        return reader_bad(r, "Branch.join", row->join,
+                          "%s has joined: it has Branch.first %" PRId64, row->name, row->first[0]);
     }
     return read_psn(r, "Branch.psn", row->psn, row->n_psn, &b->psn)
            && read_psn(r, "Branch.first", row->first, row->n_first, &b->first);
@@ -331,13 +272,13 @@ static bool
 read_branch(struct reader *r, const struct rrec_branch *row, psn_t start_psn,
             struct branch_config *b)
 {
-    if (!read_integer(r, "Branch.id", row->id, 1, UINT32_MAX)
-        || !read_name(r, "Branch.name", row->name, b->name)
-        || !read_address(r, "Branch.address", row->address, &b->address)) {
+    if (!reader_integer(r, "Branch.id", row->id, 1, UINT32_MAX)
+        || !reader_name(r, "Branch.name", row->name, b->name)
+        || !reader_address(r, "Branch.address", row->address, &b->address)) {
         return false;
     }
     if (!branch_kind_parse(row->kind, &b->kind)) {
-        return bad(r, "Branch.kind", row->kind, "unknown");
+        return reader_bad(r, "Branch.kind", row->kind, "unknown");
     }
     b->id = (uint32_t) row->id;
     b->psn = b->first = start_psn;
@@ -347,23 +288,24 @@ read_branch(struct reader *r, const struct rrec_branch *row, psn_t start_psn,
     if (b->kind == BRANCH_NODE) {
         return true;
     }
-    if (!read_address(r, "Branch.edge", row->edge, &b->edge)
-        || !read_integer(r, "Branch.qpn", row->qpn, QPN_MIN, QPN_MAX)
-        || !read_integer(r, "Branch.rkey", row->rkey, 0, UINT32_MAX)
-        || !read_integer(r, "Branch.len", row->len, 0, INT64_MAX)) {
+    if (!reader_address(r, "Branch.edge", row->edge, &b->edge)
+        || !reader_integer(r, "Branch.qpn", row->qpn, QPN_MIN, QPN_MAX)
+        || !reader_integer(r, "Branch.rkey", row->rkey, 0, UINT32_MAX)
+        || !reader_integer(r, "Branch.len", row->len, 0, INT64_MAX)) {
         return false;
     }
     if (!number_parse(row->va, 0, UINT64_MAX - (uint64_t) row->len, &b->va)) {
-        return bad(r, "Branch.va", row->va, "not an address with Branch.len bytes behind it");
+        return reader_bad(r, "Branch.va", row->va,
+                          "not an address with Branch.len bytes behind it");
     }
     if (row->n_designated_qpn) {
-        if (!read_integer(r, "Branch.designated_qpn", row->designated_qpn[0], QPN_MIN, QPN_MAX)) {
+        if (!reader_integer(r, "Branch.designated_qpn", row->designated_qpn[0], QPN_MIN, QPN_MAX)) {
             return false;
         }
         b->designated_qpn = (uint32_t) row->designated_qpn[0];
     }
     if (row->n_doubt) {
-        if (!read_integer(r, "Branch.doubt", row->doubt[0], 1, UINT32_MAX)) {
+        if (!reader_integer(r, "Branch.doubt", row->doubt[0], 1, UINT32_MAX)) {
             return false;
         }
         b->doubt = (uint32_t) row->doubt[0];
@@ -394,11 +336,11 @@ read_branches(struct reader *r, struct rrec_branch **rows, size_t n, psn_t start
         }
         for (size_t j = 0; j < i; j++) {
             if ((*out)[j].id == (*out)[i].id) {
-                return bad(r, "Branch.id", rows[i]->name, "id %" PRId64 " is there twice",
-                           rows[i]->id);
+                return reader_bad(r, "Branch.id", rows[i]->name, "id %" PRId64 " is there twice",
+                                  rows[i]->id);
             }
             if (!memcmp(&(*out)[j].address, &(*out)[i].address, sizeof(*out)[i].address)) {
-                return bad(r, "Branch.address", rows[i]->address, "is there twice");
+                return reader_bad(r, "Branch.address", rows[i]->address, "is there twice");
             }
         }
         ++*n_out;
@@ -414,7 +356,7 @@ read_addresses(struct reader *r, const char *column, char *const texts[], size_t
 {
     *out = xcalloc(n + 1, sizeof **out);
     for (size_t i = 0; i < n; i++) {
-        if (!read_address(r, column, texts[i], &(*out)[i])) {
+        if (!reader_address(r, column, texts[i], &(*out)[i])) {
             return false;
         }
     }
@@ -422,7 +364,7 @@ read_addresses(struct reader *r, const char *column, char *const texts[], size_t
     qsort(*out, n, sizeof **out, address_compare);
     for (size_t i = 1; i < n; i++) {
         if (IN6_ARE_ADDR_EQUAL(&(*out)[i - 1], &(*out)[i])) {
-            return bad(r, column, ip6_text(&(*out)[i]), "is there twice");
+            return reader_bad(r, column, ip6_text(&(*out)[i]), "is there twice");
         }
     }
     return true;
@@ -432,7 +374,7 @@ read_addresses(struct reader *r, const char *column, char *const texts[], size_t
 static bool
 read_sid(struct reader *r, const char *column, const char *s, struct in6_addr *out)
 {
-    return !s[0] || read_address(r, column, s, out);
+    return !s[0] || reader_address(r, column, s, out);
 }
 
 /* Columns mode and outer_source are empty in a converted registry until castd has run. */
@@ -443,18 +385,18 @@ read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         return false;
     }
     if (row->mode && !tree_mode_parse(row->mode, &t->mode)) {
-        return bad(r, "Tree_Node.mode", row->mode, "unknown");
+        return reader_bad(r, "Tree_Node.mode", row->mode, "unknown");
     }
     t->provisioned = row->provisioned;
     if (!tree_mode(t->mode)->addressed_to_group) {
         return true;
     }
-    if (!read_address(r, "Tree_Node.mcast_group", row->mcast_group, &t->mcast_group)
+    if (!reader_address(r, "Tree_Node.mcast_group", row->mcast_group, &t->mcast_group)
         || !read_sid(r, "Tree_Node.upstream", row->upstream, &t->upstream)) {
         return false;
     }
     return is_mcast_group_address(&t->mcast_group)
-           || bad(r, "Tree_Node.mcast_group", row->mcast_group, "not in " MCAST_PREFIX_TEXT);
+           || reader_bad(r, "Tree_Node.mcast_group", row->mcast_group, "not in " MCAST_PREFIX_TEXT);
 }
 
 static bool
@@ -492,10 +434,10 @@ read_auth(struct reader *r, const struct rrec_tree_node *row, struct auth_config
         key->id = (uint32_t) row->keys[i]->id;
         snprintf(id, sizeof id, "%" PRIu32, key->id);
         if (auth_find_key(c, key->id)) {
-            return bad(r, "Node_Key.id", id, "is there twice");
+            return reader_bad(r, "Node_Key.id", id, "is there twice");
         }
         if (!secret_parse(row->keys[i]->secret, key)) {
-            return bad(r, "Node_Key.secret", id, "that of this key " SECRET_RULE);
+            return reader_bad(r, "Node_Key.secret", id, "that of this key " SECRET_RULE);
         }
         c->n_keys++;
     }
@@ -526,22 +468,24 @@ static bool
 read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
     t->start_psn = psn_make((uint32_t) row->start_psn);
-    if (!read_name(r, "Tree_Node.group", row->group, t->group)
-        || !read_integer(r, "Tree_Node.generation", row->generation, 0, INT64_MAX)
-        || !read_integer(r, "Tree_Node.epoch", row->epoch, 1, UINT32_MAX)
-        || !read_address(r, "Tree_Node.proxy", row->proxy, &t->proxy)
-        || !read_integer(r, "Tree_Node.designated_qpn", row->designated_qpn, QPN_MIN, QPN_MAX)
-        || !read_integer(r, "Tree_Node.start_psn", row->start_psn, 0, PSN_MASK)
-        || !read_integer(r, "Tree_Node.designated_rkey", row->designated_rkey, 0, UINT32_MAX)
-        || !read_integer(r, "Tree_Node.region_len", row->region_len, 0, INT64_MAX)
-        || !read_address(r, "Tree_Node.source_address", row->source_address, &t->source)
-        || !read_integer(r, "Tree_Node.source_qpn", row->source_qpn, QPN_MIN, QPN_MAX)
+    if (!reader_name(r, "Tree_Node.group", row->group, t->group)
+        || !reader_integer(r, "Tree_Node.generation", row->generation, 0, INT64_MAX)
+        || !reader_integer(r, "Tree_Node.epoch", row->epoch, 1, UINT32_MAX)
+        || !reader_address(r, "Tree_Node.proxy", row->proxy, &t->proxy)
+        || !reader_integer(r, "Tree_Node.designated_qpn", row->designated_qpn, QPN_MIN, QPN_MAX)
+        || !reader_integer(r, "Tree_Node.start_psn", row->start_psn, 0, PSN_MASK)
+        || !reader_integer(r, "Tree_Node.designated_rkey", row->designated_rkey, 0, UINT32_MAX)
+        || !reader_integer(r, "Tree_Node.region_len", row->region_len, 0, INT64_MAX)
+        || !reader_address(r, "Tree_Node.source_address", row->source_address, &t->source)
+        || !reader_integer(r, "Tree_Node.source_qpn", row->source_qpn, QPN_MIN, QPN_MAX)
         || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
         || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
+        || !read_sid(r, "Tree_Node.parent_program", row->parent_program, &t->parent_program)
+        || !read_sid(r, "Tree_Node.outer_program", row->outer_program, &t->outer_program)
         || !read_mode(r, row, t) || !read_policy(r, row, &t->policy) || !read_auth(r, row, &t->auth)
         || !read_addresses(r, "Tree_Node.outer_da", row->outer_da, row->n_outer_da, &t->outer_da,
                            &t->n_outer_da)
-        || !read_integer(r, "Tree_Node.rate_floor", row->rate_floor, 0, (int64_t) MAX_LINE_RATE)
+        || !reader_integer(r, "Tree_Node.rate_floor", row->rate_floor, 0, (int64_t) MAX_LINE_RATE)
         || !read_branches(r, row->branches, row->n_branches, t->start_psn, &t->branches,
                           &t->n_branches)
         || !read_joined(r, row, t) || !read_found(r, row, t)
@@ -549,10 +493,10 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         return false;
     }
     if (!is_proxy_address(&t->proxy)) {
-        return bad(r, "Tree_Node.proxy", row->proxy, "not in " PROXY_PREFIX_TEXT);
+        return reader_bad(r, "Tree_Node.proxy", row->proxy, "not in " PROXY_PREFIX_TEXT);
     }
     if (!mtu_is_valid(row->mtu)) {
-        return bad(r, "Tree_Node.mtu", row->group, "%" PRId64 " is no path MTU", row->mtu);
+        return reader_bad(r, "Tree_Node.mtu", row->group, "%" PRId64 " is no path MTU", row->mtu);
     }
     read_lost(row, t);
     t->row = intent_tree_row(row);
@@ -595,8 +539,8 @@ read_trees(struct reader *r, const struct rrec_node *row, struct node_config *ou
         for (size_t j = 0; j < i; j++) {
             if (!memcmp(&out->trees[j].proxy, &out->trees[i].proxy, sizeof out->trees[i].proxy)
                 && out->trees[j].designated_qpn == out->trees[i].designated_qpn) {
-                return bad(r, "Tree_Node.group", row->trees[i]->group,
-                           "its Proxy Address and Designated QPN are there twice");
+                return reader_bad(r, "Tree_Node.group", row->trees[i]->group,
+                                  "its Proxy Address and Designated QPN are there twice");
             }
         }
     }
@@ -610,7 +554,7 @@ read_set(struct reader *r, const char *column, int64_t value, uint64_t min, uint
          uint64_t otherwise, uint64_t *out)
 {
     *out = value ? (uint64_t) value : otherwise;
-    return !value || read_integer(r, column, value, (int64_t) min, (int64_t) max);
+    return !value || reader_integer(r, column, value, (int64_t) min, (int64_t) max);
 }
 
 static bool
@@ -619,9 +563,9 @@ read_queue_rates(struct reader *r, const struct rrec_node *row, struct congestio
     c->queue_rates = xcalloc(row->n_queue_rates + 1, sizeof *c->queue_rates);
     c->n_queue_rates = row->n_queue_rates;
     for (size_t i = 0; i < row->n_queue_rates; i++) { /* the keys of a map are in order. */
-        if (!read_integer(r, "Node.queue_rates", row->key_queue_rates[i], 1, NODE_ID_MAX)
-            || !read_integer(r, "Node.queue_rates", row->value_queue_rates[i], 1000,
-                             (int64_t) MAX_LINE_RATE)) {
+        if (!reader_integer(r, "Node.queue_rates", row->key_queue_rates[i], 1, NODE_ID_MAX)
+            || !reader_integer(r, "Node.queue_rates", row->value_queue_rates[i], 1000,
+                               (int64_t) MAX_LINE_RATE)) {
             return false;
         }
         c->queue_rates[i] = (struct queue_rate){(uint16_t) row->key_queue_rates[i],
@@ -651,10 +595,10 @@ read_congestion(struct reader *r, const struct rrec_node *row, struct congestion
         return false;
     }
     if (row->rate_control && !rate_control_by_parse(row->rate_control, &rate.by)) {
-        return bad(r, "Node.rate_control", row->rate_control, "unknown");
+        return reader_bad(r, "Node.rate_control", row->rate_control, "unknown");
     }
     if (row->controller && !rate_controller_parse(row->controller, &rate.controller)) {
-        return bad(r, "Node.controller", row->controller, "unknown");
+        return reader_bad(r, "Node.controller", row->controller, "unknown");
     }
     c->interval_usec = (uint32_t) interval;
     c->fast_cnp = row->fast_cnp;
@@ -687,12 +631,14 @@ intent_read(const struct rrec_node *row, struct node_config *out, char **errp)
     struct reader r = {NULL};
 
     memset(out, 0, sizeof *out);
-    if (read_name(&r, "Node.name", row->name, out->name)
-        && (node_role_parse(row->role, &out->role) || bad(&r, "Node.role", row->role, "unknown"))
-        && read_integer(&r, "Node.id", row->id, 1, NODE_ID_MAX)
-        && read_integer(&r, "Node.cfg", row->cfg, 0, INT64_MAX) && read_ports(&r, row, out)
+    if (reader_name(&r, "Node.name", row->name, out->name)
+        && (node_role_parse(row->role, &out->role)
+            || reader_bad(&r, "Node.role", row->role, "unknown"))
+        && reader_integer(&r, "Node.id", row->id, 1, NODE_ID_MAX)
+        && reader_integer(&r, "Node.cfg", row->cfg, 0, INT64_MAX) && read_ports(&r, row, out)
         && read_routes(&r, row, out) && read_sids(&r, row, out)
-        && read_congestion(&r, row, &out->congestion) && read_trees(&r, row, out)) {
+        && intent_read_destinations(&r, row, out) && read_congestion(&r, row, &out->congestion)
+        && read_trees(&r, row, out)) {
         out->generation = (uint64_t) row->cfg;
         out->id = (uint16_t) row->id;
         out->address = node_address(out->id);

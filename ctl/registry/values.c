@@ -16,7 +16,9 @@
 #include "lib/node-config.h"
 #include "util.h"
 
-#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+#define SID_SPACE_PLEN 16 /* of SID_SPACE_TEXT. */
+
+#define NAME_CHARS     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 bool
 name_is_valid(const char *s)
@@ -161,6 +163,12 @@ ip6_prefix_parse(const char *s, struct in6_addr *addr, uint8_t *plen)
     return true;
 }
 
+void
+ip6_prefix_format(const struct in6_addr *addr, uint8_t plen, char text[IP6_PREFIX_TEXT_SIZE])
+{
+    snprintf(text, IP6_PREFIX_TEXT_SIZE, "%s/%u", ip6_text(addr), plen);
+}
+
 const char *
 ip6_text(const struct in6_addr *addr)
 {
@@ -249,6 +257,88 @@ host_address_check(const struct in6_addr *addr)
         return "must not be in " PROXY_PREFIX_TEXT ", which is for Proxy Addresses";
     }
     return NULL;
+}
+
+static int
+compare_prefixes(const void *a_, const void *b_)
+{
+    const struct prefix *a = a_, *b = b_;
+    int cmp = memcmp(&a->address, &b->address, sizeof a->address);
+
+    return cmp ? cmp : a->plen - b->plen;
+}
+
+char *
+programs_parse(char *const texts[], size_t n, struct prefix **out)
+{
+    struct prefix *prefixes = xcalloc(n + 1, sizeof *prefixes);
+    char *error = NULL;
+
+    for (size_t i = 0; i < n && !error; i++) {
+        struct prefix *p = &prefixes[i];
+
+        if (!ip6_prefix_parse(texts[i], &p->address, &p->plen)) {
+            error = xasprintf("\"%s\" is no IPv6 prefix, or has bits beyond its length", texts[i]);
+        } else if (p->plen < SID_SPACE_PLEN || !address_is_in_sid_space(&p->address)) {
+            error = xasprintf("%s is not in " SID_SPACE_TEXT ", which is for SIDs", texts[i]);
+        }
+    }
+    if (error) {
+        free(prefixes);
+        *out = NULL;
+        return error;
+    }
+    qsort(prefixes, n, sizeof *prefixes, compare_prefixes);
+    *out = prefixes;
+    return NULL;
+}
+
+/* A name, or with parallel links "NAME:INTERFACE". */
+static bool
+path_step_is_valid(char *step)
+{
+    char *port = strchr(step, ':');
+
+    if (port) {
+        *port++ = '\0';
+    }
+    return name_is_valid(step) && (!port || ifname_is_valid(port));
+}
+
+/* "NAME PROGRAM". */
+static bool
+path_program_is_valid(char *text)
+{
+    char *program = strchr(text, ' ');
+    struct program parsed;
+
+    *program++ = '\0';
+    return name_is_valid(text) && program_parse(program, &parsed);
+}
+
+const char *
+path_text_check(const char *s, bool or_program)
+{
+    char text[PATH_NAME_SIZE];
+    bool valid = true;
+
+    if (strlen(s) >= sizeof text) {
+        return "must be at most 255 characters";
+    }
+    ovs_strlcpy(text, s, sizeof text);
+    if (or_program && strchr(text, ' ')) {
+        return path_program_is_valid(text)
+                   ? NULL
+                   : "must be a neighbour's name, a space and containers joined by commas";
+    }
+    for (char *step = text, *next; step && valid; step = next) {
+        next = strchr(step, ',');
+        if (next) {
+            *next++ = '\0';
+        }
+        valid = path_step_is_valid(step);
+    }
+    return valid ? NULL : "must be names of nodes, joined by commas";
 }
 
 void

@@ -38,6 +38,8 @@ bool db_is_one_socket(const char *);
 bool ip6_parse(const char *, struct in6_addr *);
 /* "<address>/<length>" without bits beyond the length. */
 bool ip6_prefix_parse(const char *, struct in6_addr *, uint8_t *plen);
+#define IP6_PREFIX_TEXT_SIZE (INET6_ADDRSTRLEN + 4)
+void ip6_prefix_format(const struct in6_addr *, uint8_t plen, char text[IP6_PREFIX_TEXT_SIZE]);
 /* Canonical text, in one of a few static buffers that each thread has. */
 const char *ip6_text(const struct in6_addr *);
 
@@ -52,6 +54,14 @@ size_t auth_tlvs_names(unsigned int tlvs, const char *names[2]);
 
 /* NULL if a host may have this address, otherwise a static string that says what it must be. */
 const char *host_address_check(const struct in6_addr *);
+
+/* Prefixes of destinations that a source agent may use: within the SID space.  NULL if 'texts' are
+ * some, with *out malloc'd in ascending order, otherwise a malloc'd sentence. */
+char *programs_parse(char *const texts[], size_t n, struct prefix **out);
+
+/* Can this be Path_Rule.path: a path's name, or "UPLINK PROGRAM" if 'or_program'?  NULL, or a static
+ * string that says what it must be. */
+const char *path_text_check(const char *, bool or_program);
 
 /* "02:..:.." */
 #define MAC_TEXT_SIZE 18
