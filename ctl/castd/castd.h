@@ -4,7 +4,7 @@
  * what they must be, within one transaction:
  *
  *   load.c     castd_load()        rows -> topology, nodes, groups; which groups are due
- *   sync.c     castd_sync_nodes()  ports, routes and SIDs
+ *   nodes.c    castd_sync_nodes()  ports, routes, SIDs and paths
  *   load.c     castd_take()        some of the groups that are due, again and again:
  *   replace.c  castd_replace()     who gets the place of a member that is registered
  *   loss.c     castd_find_lost()   members that nodes have lost
@@ -136,6 +136,13 @@ const struct rrec_tree_node *
 castd_find_tree(const struct castd_trees *, const struct plan_node *, int64_t epoch);
 /* The source agent of a tree; NULL: the topology does not know it. */
 const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec_tree_node *);
+
+/* nodes.c: the node is told something else.  Of each node once in a transaction. */
+void castd_begin_generation(struct castd_node *);
+
+/* paths.c: makes Node.destinations equal to what is wanted; true if anything changed that the node is
+ * told. */
+bool castd_sync_paths(struct ovsdb_idl_txn *, const struct rrec_node *, const struct node_config *);
 
 /* alloc.c: from now on the member is another branch, of which nothing is known. */
 void castd_give_branch(const struct castd_group *, const struct rrec_member *);

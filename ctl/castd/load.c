@@ -48,6 +48,22 @@ log_left_out(const struct registry_rows *rows)
     svec_clone(&told, &rows->left_out);
 }
 
+/* Prefixes that make no sense allow nothing.  If there is no other the agent may use no program:
+ * none at all would allow all of them. */
+static void
+load_programs(struct plan_node *node, const struct rrec_node *row)
+{
+    node->programs = xcalloc(row->n_programs + 1, sizeof *node->programs);
+    for (size_t i = 0; i < row->n_programs; i++) {
+        node->n_programs +=
+            program_prefix_parse(row->programs[i], &node->programs[node->n_programs]);
+    }
+    if (row->n_programs && !node->n_programs) {
+        ip6_prefix_parse("5f00::/128", &node->programs[0].address, &node->programs[0].plen);
+        node->n_programs = 1;
+    }
+}
+
 static void
 load_nodes(struct plan_topology *t, const struct registry_rows *rows)
 {
@@ -60,6 +76,11 @@ load_nodes(struct plan_topology *t, const struct registry_rows *rows)
         node->id = (uint16_t) row->id;
         node_role_parse(row->role, &node->role);
         node->no_aggregation = row->no_aggregation || node_role_is_foreign(node->role);
+        node->excluded = row->excluded;
+        if (!row->plane[0] || name_is_valid(row->plane)) {
+            ovs_strlcpy(node->plane, row->plane, sizeof node->plane);
+        }
+        load_programs(node, row);
         node->ports = xcalloc(row->n_ports + 1, sizeof *node->ports);
         for (size_t i = 0; i < row->n_ports; i++) {
             if (ifname_is_valid(row->ports[i]->name)) {
@@ -70,6 +91,17 @@ load_nodes(struct plan_topology *t, const struct registry_rows *rows)
             }
         }
     }
+}
+
+static enum path_policy
+host_path_policy(const struct rrec_host *row)
+{
+    enum path_policy policy = PATH_NONE;
+
+    if (row->path_policy) {
+        path_policy_parse(row->path_policy, &policy);
+    }
+    return policy;
 }
 
 static void
@@ -83,6 +115,7 @@ load_hosts(struct plan_topology *t, const struct registry_rows *rows)
         ovs_strlcpy(host->name, row->name, sizeof host->name);
         ip6_parse(row->address, &host->address);
         host->rate = rate_settings_read(row);
+        host->path_policy = host_path_policy(row);
     }
 }
 
@@ -114,6 +147,7 @@ load_links(struct plan_topology *t, const struct registry_rows *rows)
         ovs_strlcpy(link->b_port, row->b_port, sizeof link->b_port);
         port_kind_parse(row->kind, &link->kind);
         link->external = row->external;
+        link->excluded = row->excluded;
         link->a_to_b = load_impairment(row->a_to_b);
         link->b_to_a = load_impairment(row->b_to_a);
     }
@@ -126,6 +160,27 @@ load_congestion(struct plan_topology *t, const struct rrec_global *row,
     t->congestion = congestion_settings_read(row);
     for (size_t i = 0; i < rows->n_groups; i++) {
         t->trace |= rows->groups[i]->n_trace_slots && rows->groups[i]->trace_slots[0] > 0;
+    }
+}
+
+static void
+load_path_rules(struct plan_topology *t, const struct rrec_global *global,
+                const struct registry_rows *rows)
+{
+    if (global->path_form) {
+        path_form_parse(global->path_form, &t->path_form);
+    }
+    t->path_rules = xcalloc(rows->n_path_rules + 1, sizeof *t->path_rules);
+    for (; t->n_path_rules < rows->n_path_rules; t->n_path_rules++) {
+        const struct rrec_path_rule *row = rows->path_rules[t->n_path_rules];
+        struct plan_path_rule *rule = &t->path_rules[t->n_path_rules];
+
+        path_rule_kind_parse(row->kind, &rule->kind);
+        ovs_strlcpy(rule->from, row->from, sizeof rule->from);
+        ovs_strlcpy(rule->to, row->to, sizeof rule->to);
+        rule->has_qp = row->n_qpn > 0;
+        rule->dest_qp = row->n_qpn ? (uint32_t) row->qpn[0] : 0;
+        ovs_strlcpy(rule->path, row->path, sizeof rule->path);
     }
 }
 
@@ -158,7 +213,7 @@ is_news(char **before, struct ds *now)
     return news;
 }
 
-/* All that groups and nodes' ports, routes and SIDs follow from. */
+/* All that groups and nodes' ports, routes, SIDs and paths follow from. */
 static bool
 topology_has_changed(const struct castd *c, const struct registry_rows *rows)
 {
@@ -171,9 +226,9 @@ topology_has_changed(const struct castd *c, const struct registry_rows *rows)
     for (size_t i = 0; i < c->n_nodes; i++) {
         const struct plan_node *n = c->nodes[i].node;
 
-        ds_put_format(&s, "node " UUID_FMT " %s %u %d %d",
+        ds_put_format(&s, "node " UUID_FMT " %s %u %d %d %s %d",
                       UUID_ARGS(&c->nodes[i].row->header_.uuid), n->name, n->id, n->role,
-                      n->no_aggregation);
+                      n->no_aggregation, n->plane, n->excluded);
         for (size_t j = 0; j < n->n_ports; j++) {
             ds_put_format(&s, " %s %u", n->ports[j].name, n->ports[j].number);
         }
@@ -188,10 +243,38 @@ topology_has_changed(const struct castd *c, const struct registry_rows *rows)
     for (size_t i = 0; i < rows->n_links; i++) {
         const struct rrec_link *l = rows->links[i];
 
-        ds_put_format(&s, "link %s %s %s %s %s %d %s, %s\n", l->a, l->a_port, l->b, l->b_port,
-                      l->kind, l->external, l->a_to_b, l->b_to_a);
+        ds_put_format(&s, "link %s %s %s %s %s %d %d %s, %s\n", l->a, l->a_port, l->b, l->b_port,
+                      l->kind, l->external, l->excluded, l->a_to_b, l->b_to_a);
     }
     return is_news(&c->work->topology, &s);
+}
+
+/* What nodes' paths, and programs that they let pass, follow from besides.  Groups do not. */
+static bool
+paths_have_changed(const struct castd *c)
+{
+    const struct plan_topology *t = &c->topology;
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    ds_put_format(&s, "form %d\n", t->path_form);
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        const struct plan_node *n = &t->nodes[i];
+
+        for (size_t j = 0; j < n->n_programs; j++) {
+            ds_put_format(&s, "program %s %s/%u\n", n->name, ip6_text(&n->programs[j].address),
+                          n->programs[j].plen);
+        }
+    }
+    for (size_t i = 0; i < t->n_hosts; i++) {
+        ds_put_format(&s, "policy %s %d\n", t->hosts[i].name, t->hosts[i].path_policy);
+    }
+    for (size_t i = 0; i < t->n_path_rules; i++) {
+        const struct plan_path_rule *r = &t->path_rules[i];
+
+        ds_put_format(&s, "rule %d %s %s %d %u %s\n", r->kind, r->from, r->to, r->has_qp,
+                      r->dest_qp, r->path);
+    }
+    return is_news(&c->work->paths, &s);
 }
 
 /* What groups that are not settled wait for: nodes, and addresses. */
@@ -216,6 +299,8 @@ base_has_changed(const struct castd *c)
     const struct rrec_port *port;
     const struct rrec_route *route;
     const struct rrec_sid *sid;
+    const struct rrec_destination *destination;
+    const struct rrec_path *path;
     bool changed = false;
     size_t n = 0;
 
@@ -229,6 +314,16 @@ base_has_changed(const struct castd *c)
     }
     RREC_SID_FOR_EACH (sid, c->idl) {
         changed |= has_changed(c, &sid->header_);
+        n++;
+    }
+    RREC_DESTINATION_FOR_EACH(destination, c->idl)
+    {
+        changed |= has_changed(c, &destination->header_);
+        n++;
+    }
+    RREC_PATH_FOR_EACH(path, c->idl)
+    {
+        changed |= has_changed(c, &path->header_);
         n++;
     }
     changed |= n != c->work->n_base_rows;
@@ -507,7 +602,7 @@ find_due(struct castd *c, const struct registry_rows *rows)
         c->work->base = true;
         work_make_all_due(c->work, false);
     }
-    c->work->base |= base_has_changed(c);
+    c->work->base |= paths_have_changed(c) | base_has_changed(c);
     if (generations_have_changed(c)) {
         work_make_all_due(c->work, true);
     }
@@ -558,6 +653,7 @@ castd_load(struct castd *c, struct ovsdb_idl *idl, struct work *work)
     load_hosts(&c->topology, &rows);
     load_links(&c->topology, &rows);
     load_congestion(&c->topology, c->global, &rows);
+    load_path_rules(&c->topology, c->global, &rows);
     plan_topology_prepare(&c->topology);
     load_node_rows(c, &rows);
     work_begin(work);

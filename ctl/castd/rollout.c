@@ -79,6 +79,24 @@ load_member(struct plan_member *p, struct rollout_member *r, const struct rrec_m
     }
 }
 
+/* Which way its packets go.  The planner finds out whether there is such a way.  What has no name is
+ * an epoch's only that has not started: one that has keeps its tree. */
+static void
+load_way(struct castd_group *g)
+{
+    const struct rrec_group *row = g->row;
+    struct rollout *r = &g->rollout;
+    const char *why = row->via[0] ? path_text_check(row->via, false) : NULL;
+
+    if (why) {
+        r->error = row->started ? NULL : xasprintf("via \"%s\" %s", row->via, why);
+    } else if (row->plane[0] && !name_is_valid(row->plane)) {
+        r->error = row->started ? NULL : xasprintf("plane \"%s\" " NAME_RULE, row->plane);
+    }
+    ovs_strlcpy(r->group.via, row->via, sizeof r->group.via);
+    ovs_strlcpy(r->group.plane, row->plane, sizeof r->group.plane);
+}
+
 /* The group and its members as the planner wants them; castd_load() has read the settings. */
 static void
 load_request(const struct castd *c, struct castd_group *g)
@@ -93,9 +111,10 @@ load_request(const struct castd *c, struct castd_group *g)
     p->designated_qpn = (uint32_t) row->designated_qpn;
     p->start_psn = psn_make((uint32_t) row->start_psn);
     p->designated_rkey = (uint32_t) row->designated_rkey;
+    load_way(g);
     p->auth.tlvs = auth_tlvs_parse(row->auth, row->n_auth);
     p->auth.key = row->n_auth_key ? (uint32_t) row->auth_key[0] : 0;
-    if (p->auth.tlvs && !castd_find_key(c, p->auth.key)) {
+    if (!r->error && p->auth.tlvs && !castd_find_key(c, p->auth.key)) {
         r->error = row->n_auth_key ? xasprintf("key %" PRIu32 " does not exist", p->auth.key)
                                    : xstrdup("it is to be authenticated, but has no key");
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes the nodes' rows equal to what is wanted.
+ * Makes the rows of nodes' trees equal to what is wanted.
  *
  * Only differences are written: rows that are right stay as they are, with their
  * UUID.  A node of which anything changed gets a new generation (Node.cfg), and
@@ -16,157 +16,11 @@
 #include <stdlib.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/castd/columns.h"
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/intent.h"
 #include "ctl/registry/values.h"
-#include "openvswitch/vlog.h"
-#include "svec.h"
 #include "util.h"
-
-VLOG_DEFINE_THIS_MODULE(castd_sync);
-
-static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
-
-/* Writes a column if it differs, and notes that in 'changed'. */
-#define SYNC_NUMBER(TABLE, ROW, COLUMN, VALUE)       \
-    do {                                             \
-        if ((ROW)->COLUMN != (VALUE)) {              \
-            rrec_##TABLE##_set_##COLUMN(ROW, VALUE); \
-            changed = true;                          \
-        }                                            \
-    } while (0)
-#define SYNC_STRING(TABLE, ROW, COLUMN, VALUE)       \
-    do {                                             \
-        if (strcmp((ROW)->COLUMN, VALUE)) {          \
-            rrec_##TABLE##_set_##COLUMN(ROW, VALUE); \
-            changed = true;                          \
-        }                                            \
-    } while (0)
-
-/* The same for a column that is empty unless IS_SET. */
-#define SYNC_OPTIONAL(TABLE, ROW, COLUMN, IS_SET, VALUE)                               \
-    do {                                                                               \
-        int64_t value_ = (VALUE);                                                      \
-        bool is_set_ = (IS_SET);                                                       \
-        if ((ROW)->n_##COLUMN != is_set_ || (is_set_ && (ROW)->COLUMN[0] != value_)) { \
-            rrec_##TABLE##_set_##COLUMN(ROW, &value_, is_set_);                        \
-            changed = true;                                                            \
-        }                                                                              \
-    } while (0)
-
-static bool
-sync_port(const struct rrec_port *row, const struct port_config *p)
-{
-    bool changed = false;
-    char impairment[IMPAIR_TEXT_SIZE];
-    char mac[MAC_TEXT_SIZE], peer_mac[MAC_TEXT_SIZE];
-
-    static const uint8_t no_mac[6];
-    bool has_peer_mac = memcmp(p->peer_mac, no_mac, sizeof no_mac);
-
-    mac_format(p->mac, mac);
-    mac_format(p->peer_mac, peer_mac);
-    SYNC_STRING(port, row, name, p->name);
-    SYNC_NUMBER(port, row, number, p->number);
-    SYNC_STRING(port, row, kind, port_kind_name(p->kind));
-    SYNC_STRING(port, row, role, port_role_name(p->role));
-    SYNC_STRING(port, row, mac, mac);
-    SYNC_STRING(port, row, peer, p->peer);
-    SYNC_STRING(port, row, peer_address, ip6_text(&p->peer_address));
-    SYNC_STRING(port, row, peer_mac, has_peer_mac ? peer_mac : "");
-    SYNC_NUMBER(port, row, external, p->external);
-    impair_format(&p->rx, impairment);
-    SYNC_STRING(port, row, rx_impairment, impairment);
-    impair_format(&p->tx, impairment);
-    SYNC_STRING(port, row, tx_impairment, impairment);
-    return changed;
-}
-
-static bool
-sync_ports(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct node_config *want)
-{
-    struct rrec_port **ports = xcalloc(want->n_ports + 1, sizeof *ports);
-    bool changed = row->n_ports != want->n_ports;
-
-    for (size_t i = 0; i < want->n_ports; i++) {
-        for (size_t j = 0; j < row->n_ports && !ports[i]; j++) {
-            if (!strcmp(row->ports[j]->name, want->ports[i].name)) {
-                ports[i] = row->ports[j];
-            }
-        }
-        if (!ports[i]) {
-            ports[i] = rrec_port_insert(txn);
-            changed = true;
-        }
-        changed |= sync_port(ports[i], &want->ports[i]);
-    }
-    if (changed) {
-        rrec_node_set_ports(row, ports, want->n_ports);
-    }
-    free(ports);
-    return changed;
-}
-
-static bool
-sync_routes(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct node_config *want)
-{
-    struct rrec_route **routes = xcalloc(want->n_routes + 1, sizeof *routes);
-    bool changed = row->n_routes != want->n_routes;
-
-    for (size_t i = 0; i < want->n_routes; i++) {
-        const struct route_config *r = &want->routes[i];
-        char prefix[INET6_ADDRSTRLEN + 4];
-
-        snprintf(prefix, sizeof prefix, "%s/%u", ip6_text(&r->prefix), r->plen);
-        for (size_t j = 0; j < row->n_routes && !routes[i]; j++) {
-            if (!strcmp(row->routes[j]->prefix, prefix)) {
-                routes[i] = row->routes[j];
-            }
-        }
-        if (!routes[i]) {
-            routes[i] = rrec_route_insert(txn);
-            changed = true;
-        }
-        SYNC_STRING(route, routes[i], prefix, prefix);
-        SYNC_NUMBER(route, routes[i], port, r->port);
-        SYNC_STRING(route, routes[i], next_hop, ip6_text(&r->next_hop));
-    }
-    if (changed) {
-        rrec_node_set_routes(row, routes, want->n_routes);
-    }
-    free(routes);
-    return changed;
-}
-
-static bool
-sync_sids(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct node_config *want)
-{
-    struct rrec_sid **sids = xcalloc(want->n_sids + 1, sizeof *sids);
-    bool changed = row->n_sids != want->n_sids;
-
-    for (size_t i = 0; i < want->n_sids; i++) {
-        char prefix[INET6_ADDRSTRLEN + 4];
-
-        snprintf(prefix, sizeof prefix, "%s/%u", ip6_text(&want->sids[i].prefix),
-                 want->sids[i].plen);
-        for (size_t j = 0; j < row->n_sids && !sids[i]; j++) {
-            if (!strcmp(row->sids[j]->prefix, prefix)) {
-                sids[i] = row->sids[j];
-            }
-        }
-        if (!sids[i]) {
-            sids[i] = rrec_sid_insert(txn);
-            changed = true;
-        }
-        SYNC_STRING(sid, sids[i], prefix, prefix);
-        SYNC_STRING(sid, sids[i], behaviour, sid_behaviour_name(want->sids[i].behaviour));
-    }
-    if (changed) {
-        rrec_node_set_sids(row, sids, want->n_sids);
-    }
-    free(sids);
-    return changed;
-}
 
 /* Makes a row of a tree with this start PSN equal to 'b'.  True if it changed. */
 static bool
@@ -224,35 +78,6 @@ sync_branches(struct ovsdb_idl_txn *txn, struct rrec_branch **have, size_t n_hav
         (*rows)[i] = row;
     }
     return changed;
-}
-
-/* Makes a column of addresses equal to 'want', which has none twice. */
-#define SYNC_ADDRESSES(TABLE, ROW, COLUMN, WANT, N_WANT)                               \
-    do {                                                                               \
-        struct svec texts_;                                                            \
-        if (!has_addresses((ROW)->COLUMN, (ROW)->n_##COLUMN, WANT, N_WANT, &texts_)) { \
-            rrec_##TABLE##_set_##COLUMN(ROW, (void *) texts_.names, texts_.n);         \
-            changed = true;                                                            \
-        }                                                                              \
-        svec_destroy(&texts_);                                                         \
-    } while (0)
-
-/* Are these the addresses?  'texts' is what they should be, the caller's to destroy. */
-static bool
-has_addresses(char *const have[], size_t n_have, const struct in6_addr *want, size_t n_want,
-              struct svec *texts)
-{
-    svec_init(texts);
-    for (size_t i = 0; i < n_want; i++) {
-        svec_add(texts, ip6_text(&want[i]));
-    }
-    svec_sort(texts);
-
-    bool same = n_have == n_want;
-    for (size_t i = 0; i < n_have && same; i++) {
-        same = svec_contains(texts, have[i]);
-    }
-    return same;
 }
 
 /* "" if there is no SID. */
@@ -347,10 +172,12 @@ sync_tree(struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
     SYNC_NUMBER(tree_node, row, root, t->root);
     SYNC_STRING(tree_node, row, replication_sid, sid_text(&t->replication_sid));
     SYNC_STRING(tree_node, row, parent_sid, sid_text(&t->parent_sid));
+    SYNC_STRING(tree_node, row, parent_program, sid_text(&t->parent_program));
     changed |= tree_policy_write(row, &t->policy);
     SYNC_NUMBER(tree_node, row, rate_floor, (int64_t) t->rate_floor);
     SYNC_NUMBER(tree_node, row, open, t->open);
     SYNC_ADDRESSES(tree_node, row, outer_da, t->outer_da, t->n_outer_da);
+    SYNC_STRING(tree_node, row, outer_program, sid_text(&t->outer_program));
     changed |= sync_auth(c, node, row, &t->auth);
     if (sync_branches(txn, row->branches, row->n_branches, t->start_psn, t->branches, t->n_branches,
                       &rows)) {
@@ -365,16 +192,6 @@ sync_tree(struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
     }
     free(rows);
     return changed;
-}
-
-/* Of each node once in a transaction. */
-static void
-begin_generation(struct castd_node *n)
-{
-    if (!n->changed) {
-        n->changed = true;
-        rrec_node_set_cfg(n->row, n->row->cfg + 1);
-    }
 }
 
 /* The group's planned tree at 'node'; NULL: none. */
@@ -439,7 +256,7 @@ remove_unwanted(const struct castd *c, const struct castd_group *g, struct castd
         } else {
             rrec_tree_node_verify_lost(t->row); /* a loss reported just now is looked at first. */
             rrec_node_update_trees_delvalue(t->node->row, t->row);
-            begin_generation(t->node);
+            castd_begin_generation(t->node);
         }
     }
     trees->n = n;
@@ -493,7 +310,7 @@ sync_group(struct castd *c, struct ovsdb_idl_txn *txn, struct castd_group *g)
             rrec_node_update_trees_addvalue(n->row, row);
         }
         if (sync_tree(c, txn, n->row->name, row, &tree->config) | sync_doubts(g, row)) {
-            begin_generation(n);
+            castd_begin_generation(n);
             rrec_tree_node_set_generation(row, n->row->cfg);
             g->changed = g->written = true;
         }
@@ -535,86 +352,6 @@ remove_orphans(struct castd *c)
     }
 }
 
-static bool
-sync_queue_rates(const struct rrec_node *row, const struct congestion_config *c)
-{
-    size_t n = c->n_queue_rates;
-    int64_t *nodes = xcalloc(n + 1, sizeof *nodes), *rates = xcalloc(n + 1, sizeof *rates);
-    bool same = row->n_queue_rates == n;
-
-    for (size_t i = 0; i < n; i++) {
-        nodes[i] = c->queue_rates[i].node;
-        rates[i] = (int64_t) c->queue_rates[i].rate;
-        same = same && row->key_queue_rates[i] == nodes[i]
-               && row->value_queue_rates[i] == rates[i]; /* both in ascending order. */
-    }
-    if (!same) {
-        rrec_node_set_queue_rates(row, nodes, rates, n);
-    }
-    free(nodes);
-    free(rates);
-    return !same;
-}
-
-static bool
-sync_congestion(const struct rrec_node *row, const struct congestion_config *c)
-{
-    const char *rate_control = rate_control_by_name(c->rate_control);
-    const char *controller = rate_controller_name(c->rate.controller);
-    bool changed = false;
-
-    SYNC_NUMBER(node, row, cnp_interval, c->interval_usec);
-    SYNC_NUMBER(node, row, fast_cnp, c->fast_cnp);
-    SYNC_NUMBER(node, row, fast_cnp_any_icrc, c->any_icrc);
-    SYNC_NUMBER(node, row, fast_cnp_rate, c->fast_cnp_rate);
-    SYNC_ADDRESSES(node, row, capable, c->capable, c->n_capable);
-    SYNC_ADDRESSES(node, row, trusted, c->trusted, c->n_trusted);
-    SYNC_NUMBER(node, row, trace, c->trace);
-    if (!row->rate_control || strcmp(row->rate_control, rate_control)) {
-        rrec_node_set_rate_control(row, rate_control);
-        changed = true;
-    }
-    if (!row->controller || strcmp(row->controller, controller)) {
-        rrec_node_set_controller(row, controller);
-        changed = true;
-    }
-    SYNC_NUMBER(node, row, line_rate, (int64_t) c->rate.line);
-    SYNC_NUMBER(node, row, rate_floor, (int64_t) c->rate.floor);
-    return sync_queue_rates(row, c) || changed;
-}
-
-static bool
-sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_node *n)
-{
-    struct node_config want;
-    char *error = plan_node_config(&c->topology, n->node, &want);
-    bool changed;
-
-    if (error) {
-        VLOG_ERR_RL(&rl, "%s: what it had stays", error);
-        free(error);
-        return false;
-    }
-    changed = sync_ports(txn, n->row, &want);
-    changed |= sync_routes(txn, n->row, &want);
-    changed |= sync_sids(txn, n->row, &want);
-    changed |= sync_congestion(n->row, &want.congestion);
-    node_config_uninit(&want);
-    return changed;
-}
-
-void
-castd_sync_nodes(struct castd *c)
-{
-    for (size_t i = 0; i < c->n_nodes && c->work->base; i++) {
-        if (sync_base(c, ovsdb_idl_txn_get(&c->global->header_), &c->nodes[i])) {
-            begin_generation(&c->nodes[i]);
-        }
-    }
-    c->work->base_taken |= c->work->base;
-    c->work->base = false;
-}
-
 void
 castd_sync(struct castd *c)
 {
@@ -635,7 +372,7 @@ castd_sync_rest(struct castd *c)
         struct castd_node *n = &c->nodes[i];
 
         if (asked || !n->row->cfg) {
-            begin_generation(n);
+            castd_begin_generation(n);
         }
         all_applied &= n->row->nb_cfg >= n->row->cfg;
     }

@@ -42,6 +42,7 @@ work_uninit(struct work *w)
     }
     hmap_destroy(&w->groups);
     free(w->topology);
+    free(w->paths);
     free(w->generations);
 }
 

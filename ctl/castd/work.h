@@ -51,14 +51,15 @@ struct work {
     struct ovs_list queue, taken;
     uint64_t last_ticket;
     unsigned int seqno;       /* of the IDL, when it was read last. */
-    bool base;                /* nodes' ports, routes and SIDs are due, */
+    bool base;                /* nodes' ports, routes, SIDs and paths are due, */
     bool base_taken;          /* and are in the transaction. */
     bool more;                /* there is more of what has no queue. */
     unsigned int n_conflicts; /* transactions in a row that others came in between of. */
-    size_t n_base_rows;       /* of Port, Route and Sid. */
+    size_t n_base_rows;       /* of Port, Route, Sid, Destination and Path. */
     size_t n_keys;
     struct work_counters counters;
     char *topology;    /* as text; NULL: never read. */
+    char *paths;       /* what only they follow from, as text. */
     char *generations; /* of the nodes, as text. */
 
     /* The request that is being answered.  It is answered once no group is left that was due when

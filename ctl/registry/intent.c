@@ -25,14 +25,13 @@
 static bool
 read_programs(struct reader *r, const struct rrec_port *row, struct port_config *p)
 {
-    char *why = programs_parse(row->programs, row->n_programs, &p->programs);
-
-    p->n_programs = row->n_programs;
-    if (why) {
-        reader_bad(r, "Port.programs", row->name, "%s", why);
-        free(why);
+    p->programs = xcalloc(row->n_programs + 1, sizeof *p->programs);
+    for (size_t i = 0; i < row->n_programs; i++) {
+        if (!program_prefix_parse(row->programs[i], &p->programs[p->n_programs++])) {
+            return reader_bad(r, "Port.programs", row->programs[i], PROGRAM_PREFIX_RULE);
+        }
     }
-    return !r->error;
+    return true;
 }
 
 static bool

@@ -34,6 +34,23 @@ static void OVS_PRINTF_FORMAT(2, 3) leave_out(struct sorter *s, const char *form
     svec_add_nocopy(&s->rows->left_out, text);
 }
 
+/* A plane and programs that make no sense are left out; their node stays. */
+static void
+check_labels(struct sorter *s, const struct rrec_node *row)
+{
+    struct prefix prefix;
+
+    if (row->plane[0] && !name_is_valid(row->plane)) {
+        leave_out(s, "Node \"%s\": plane \"%s\" " NAME_RULE, row->name, row->plane);
+    }
+    for (size_t i = 0; i < row->n_programs; i++) {
+        if (!program_prefix_parse(row->programs[i], &prefix)) {
+            leave_out(s, "Node \"%s\": program \"%s\" " PROGRAM_PREFIX_RULE, row->name,
+                      row->programs[i]);
+        }
+    }
+}
+
 static void
 sort_nodes(struct sorter *s, const struct ovsdb_idl *idl)
 {
@@ -55,6 +72,7 @@ sort_nodes(struct sorter *s, const struct ovsdb_idl *idl)
         } else if (!node_name_fits_role(row->name, row->role)) {
             leave_out(s, "Node \"%s\": the name " OVS_NAME_RULE, row->name);
         } else {
+            check_labels(s, row);
             shash_add(&s->nodes, row->name, row);
             rows->nodes[rows->n_nodes++] = row;
         }
@@ -342,6 +360,91 @@ sort_groups(struct sorter *s, const struct ovsdb_idl *idl)
     }
 }
 
+/* By hosts, pins first, then by QPN and path. */
+static int
+compare_path_rules(const void *a_, const void *b_)
+{
+    const struct rrec_path_rule *a = *(const struct rrec_path_rule *const *) a_;
+    const struct rrec_path_rule *b = *(const struct rrec_path_rule *const *) b_;
+    int64_t a_qpn = a->n_qpn ? a->qpn[0] : 0, b_qpn = b->n_qpn ? b->qpn[0] : 0;
+    int cmp = strcmp(a->from, b->from);
+
+    cmp = cmp ? cmp : strcmp(a->to, b->to);
+    cmp = cmp ? cmp : strcmp(b->kind, a->kind);
+    cmp = cmp ? cmp : a_qpn < b_qpn ? -1 : a_qpn > b_qpn;
+    return cmp ? cmp : strcmp(a->path, b->path);
+}
+
+/* Do both say where the same packets are placed? */
+static bool
+are_rival_pins(const struct rrec_path_rule *a, const struct rrec_path_rule *b)
+{
+    return !strcmp(a->kind, "pin") && !strcmp(b->kind, "pin") && !strcmp(a->from, b->from)
+           && !strcmp(a->to, b->to) && a->n_qpn == b->n_qpn
+           && (!a->n_qpn || a->qpn[0] == b->qpn[0]);
+}
+
+/* 'before' is the one let in last; NULL: none was. */
+static char *
+path_rule_problem(const struct sorter *s, const struct rrec_path_rule *row,
+                  const struct rrec_path_rule *before)
+{
+    bool is_pin = !strcmp(row->kind, "pin");
+    const char *why = path_text_check(row->path, is_pin);
+
+    if (!shash_find(&s->hosts, row->from) || !shash_find(&s->hosts, row->to)) {
+        return xasprintf("there is no host \"%s\"",
+                         shash_find(&s->hosts, row->from) ? row->to : row->from);
+    }
+    if (!strcmp(row->from, row->to)) {
+        return xstrdup("both ends are the same host");
+    }
+    if (row->n_qpn && !is_pin) {
+        return xstrdup("only a pin is for a QPN");
+    }
+    if (why) {
+        return xasprintf("path \"%s\" %s", row->path, why);
+    }
+    return before && are_rival_pins(before, row)
+               ? xasprintf("another pin is for the same packets, path \"%s\"", before->path)
+               : NULL;
+}
+
+static void
+sort_path_rules(struct sorter *s, const struct ovsdb_idl *idl)
+{
+    struct registry_rows *rows = s->rows;
+    const struct rrec_path_rule *row, **all;
+    size_t n = 0;
+
+    RREC_PATH_RULE_FOR_EACH(row, idl)
+    {
+        n++;
+    }
+    all = xcalloc(n + 1, sizeof *all);
+    rows->path_rules = xcalloc(n + 1, sizeof *rows->path_rules);
+    n = 0;
+    RREC_PATH_RULE_FOR_EACH(row, idl)
+    {
+        all[n++] = row;
+    }
+    qsort(all, n, sizeof *all, compare_path_rules);
+    for (size_t i = 0; i < n; i++) {
+        const struct rrec_path_rule *before =
+            rows->n_path_rules ? rows->path_rules[rows->n_path_rules - 1] : NULL;
+        char *problem = path_rule_problem(s, all[i], before);
+
+        if (problem) {
+            leave_out(s, "Path_Rule %s from \"%s\" to \"%s\": %s", all[i]->kind, all[i]->from,
+                      all[i]->to, problem);
+            free(problem);
+        } else {
+            rows->path_rules[rows->n_path_rules++] = all[i];
+        }
+    }
+    free(all);
+}
+
 void
 registry_rows_init(struct registry_rows *rows, const struct ovsdb_idl *idl)
 {
@@ -357,6 +460,7 @@ registry_rows_init(struct registry_rows *rows, const struct ovsdb_idl *idl)
     sort_hosts(&s, idl);
     sort_links(&s, idl);
     sort_groups(&s, idl);
+    sort_path_rules(&s, idl);
     svec_sort(&rows->left_out);
     shash_destroy(&s.nodes);
     shash_destroy(&s.hosts);
@@ -371,5 +475,6 @@ registry_rows_uninit(struct registry_rows *rows)
     free(rows->hosts);
     free(rows->links);
     free(rows->groups);
+    free(rows->path_rules);
     svec_destroy(&rows->left_out);
 }

@@ -5,7 +5,8 @@
  * castctl checks what it writes.  Rows written past it that make no sense are
  * left out; castd's log and 'castctl doctor' name them.  Of a node and a host
  * with one name, the host is left out.  Of two links that exclude each other,
- * the one that no node has a port for is left out.
+ * the one that no node has a port for is left out.  Of two pins for the same
+ * packets, the first by its path stays.
  */
 #ifndef CTL_REGISTRY_ROWS_H
 #define CTL_REGISTRY_ROWS_H 1
@@ -14,12 +15,13 @@
 #include "svec.h"
 
 struct registry_rows {
-    size_t n_nodes, n_hosts, n_links, n_groups;
+    size_t n_nodes, n_hosts, n_links, n_groups, n_path_rules;
     const struct rrec_node **nodes;
     const struct rrec_host **hosts;
     const struct rrec_link **links;
     const struct rrec_group **groups;
-    struct svec left_out; /* sentences: table, row, why. */
+    const struct rrec_path_rule **path_rules; /* by hosts; of each pair and QPN one pin. */
+    struct svec left_out;                     /* sentences: table, row, why. */
 };
 
 /* Sorts the rows out.  The rows are the IDL's. */

@@ -259,38 +259,11 @@ host_address_check(const struct in6_addr *addr)
     return NULL;
 }
 
-static int
-compare_prefixes(const void *a_, const void *b_)
+bool
+program_prefix_parse(const char *s, struct prefix *out)
 {
-    const struct prefix *a = a_, *b = b_;
-    int cmp = memcmp(&a->address, &b->address, sizeof a->address);
-
-    return cmp ? cmp : a->plen - b->plen;
-}
-
-char *
-programs_parse(char *const texts[], size_t n, struct prefix **out)
-{
-    struct prefix *prefixes = xcalloc(n + 1, sizeof *prefixes);
-    char *error = NULL;
-
-    for (size_t i = 0; i < n && !error; i++) {
-        struct prefix *p = &prefixes[i];
-
-        if (!ip6_prefix_parse(texts[i], &p->address, &p->plen)) {
-            error = xasprintf("\"%s\" is no IPv6 prefix, or has bits beyond its length", texts[i]);
-        } else if (p->plen < SID_SPACE_PLEN || !address_is_in_sid_space(&p->address)) {
-            error = xasprintf("%s is not in " SID_SPACE_TEXT ", which is for SIDs", texts[i]);
-        }
-    }
-    if (error) {
-        free(prefixes);
-        *out = NULL;
-        return error;
-    }
-    qsort(prefixes, n, sizeof *prefixes, compare_prefixes);
-    *out = prefixes;
-    return NULL;
+    return ip6_prefix_parse(s, &out->address, &out->plen) && out->plen >= SID_SPACE_PLEN
+           && address_is_in_sid_space(&out->address);
 }
 
 /* A name, or with parallel links "NAME:INTERFACE". */

@@ -55,9 +55,10 @@ size_t auth_tlvs_names(unsigned int tlvs, const char *names[2]);
 /* NULL if a host may have this address, otherwise a static string that says what it must be. */
 const char *host_address_check(const struct in6_addr *);
 
-/* Prefixes of destinations that a source agent may use: within the SID space.  NULL if 'texts' are
- * some, with *out malloc'd in ascending order, otherwise a malloc'd sentence. */
-char *programs_parse(char *const texts[], size_t n, struct prefix **out);
+/* A prefix of destinations that a source agent may use. */
+#define PROGRAM_PREFIX_RULE \
+    "must be an IPv6 prefix in " SID_SPACE_TEXT ", no bits beyond its length"
+bool program_prefix_parse(const char *, struct prefix *);
 
 /* Can this be Path_Rule.path: a path's name, or "UPLINK PROGRAM" if 'or_program'?  NULL, or a static
  * string that says what it must be. */

@@ -97,6 +97,8 @@ set_tree(void)
     t->outer_source = STR("5f00:0:200::1");
     t->replication_sid = STR("");
     t->parent_sid = STR("");
+    t->parent_program = STR("5f00:0:500:100:e002::");
+    t->outer_program = STR("5f00:0:101:200:f003::");
     t->branches = branches;
     t->n_branches = 2;
     outer_da[0] = STR("5f00:0:101:f003::");

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes nodes' rows equal to what is wanted, but for trees (sync.c): ports, routes, SIDs, paths
+ * (paths.c) and what they do about congestion.  Only differences are written.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "ctl/castd/castd.h"
+#include "ctl/castd/columns.h"
+#include "ctl/registry/values.h"
+#include "openvswitch/vlog.h"
+#include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(castd_nodes);
+
+static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
+
+void
+castd_begin_generation(struct castd_node *n)
+{
+    if (!n->changed) {
+        n->changed = true;
+        rrec_node_set_cfg(n->row, n->row->cfg + 1);
+    }
+}
+
+/* True if they changed. */
+static bool
+sync_programs(const struct rrec_port *row, const struct port_config *p)
+{
+    struct svec texts = SVEC_EMPTY_INITIALIZER;
+    bool changed = false;
+
+    for (size_t i = 0; i < p->n_programs; i++) {
+        char text[IP6_PREFIX_TEXT_SIZE];
+
+        ip6_prefix_format(&p->programs[i].address, p->programs[i].plen, text);
+        svec_add(&texts, text);
+    }
+    svec_sort_unique(&texts);
+    SYNC_SET(port, row, programs, &texts);
+    svec_destroy(&texts);
+    return changed;
+}
+
+static bool
+sync_port(const struct rrec_port *row, const struct port_config *p)
+{
+    bool changed = false;
+    char impairment[IMPAIR_TEXT_SIZE];
+    char mac[MAC_TEXT_SIZE], peer_mac[MAC_TEXT_SIZE];
+
+    static const uint8_t no_mac[6];
+    bool has_peer_mac = memcmp(p->peer_mac, no_mac, sizeof no_mac);
+
+    mac_format(p->mac, mac);
+    mac_format(p->peer_mac, peer_mac);
+    SYNC_STRING(port, row, name, p->name);
+    SYNC_NUMBER(port, row, number, p->number);
+    SYNC_STRING(port, row, kind, port_kind_name(p->kind));
+    SYNC_STRING(port, row, role, port_role_name(p->role));
+    SYNC_STRING(port, row, mac, mac);
+    SYNC_STRING(port, row, peer, p->peer);
+    SYNC_STRING(port, row, peer_address, ip6_text(&p->peer_address));
+    SYNC_STRING(port, row, peer_mac, has_peer_mac ? peer_mac : "");
+    SYNC_NUMBER(port, row, external, p->external);
+    changed |= sync_programs(row, p);
+    impair_format(&p->rx, impairment);
+    SYNC_STRING(port, row, rx_impairment, impairment);
+    impair_format(&p->tx, impairment);
+    SYNC_STRING(port, row, tx_impairment, impairment);
+    return changed;
+}
+
+static bool
+sync_ports(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct node_config *want)
+{
+    struct rrec_port **ports = xcalloc(want->n_ports + 1, sizeof *ports);
+    bool changed = row->n_ports != want->n_ports;
+
+    for (size_t i = 0; i < want->n_ports; i++) {
+        for (size_t j = 0; j < row->n_ports && !ports[i]; j++) {
+            if (!strcmp(row->ports[j]->name, want->ports[i].name)) {
+                ports[i] = row->ports[j];
+            }
+        }
+        if (!ports[i]) {
+            ports[i] = rrec_port_insert(txn);
+            changed = true;
+        }
+        changed |= sync_port(ports[i], &want->ports[i]);
+    }
+    if (changed) {
+        rrec_node_set_ports(row, ports, want->n_ports);
+    }
+    free(ports);
+    return changed;
+}
+
+static bool
+sync_routes(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct node_config *want)
+{
+    struct rrec_route **routes = xcalloc(want->n_routes + 1, sizeof *routes);
+    bool changed = row->n_routes != want->n_routes;
+
+    for (size_t i = 0; i < want->n_routes; i++) {
+        const struct route_config *r = &want->routes[i];
+        char prefix[IP6_PREFIX_TEXT_SIZE];
+
+        ip6_prefix_format(&r->prefix, r->plen, prefix);
+        for (size_t j = 0; j < row->n_routes && !routes[i]; j++) {
+            if (!strcmp(row->routes[j]->prefix, prefix)) {
+                routes[i] = row->routes[j];
+            }
+        }
+        if (!routes[i]) {
+            routes[i] = rrec_route_insert(txn);
+            changed = true;
+        }
+        SYNC_STRING(route, routes[i], prefix, prefix);
+        SYNC_NUMBER(route, routes[i], port, r->port);
+        SYNC_STRING(route, routes[i], next_hop, ip6_text(&r->next_hop));
+    }
+    if (changed) {
+        rrec_node_set_routes(row, routes, want->n_routes);
+    }
+    free(routes);
+    return changed;
+}
+
+static bool
+sync_sids(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct node_config *want)
+{
+    struct rrec_sid **sids = xcalloc(want->n_sids + 1, sizeof *sids);
+    bool changed = row->n_sids != want->n_sids;
+
+    for (size_t i = 0; i < want->n_sids; i++) {
+        char prefix[IP6_PREFIX_TEXT_SIZE];
+
+        ip6_prefix_format(&want->sids[i].prefix, want->sids[i].plen, prefix);
+        for (size_t j = 0; j < row->n_sids && !sids[i]; j++) {
+            if (!strcmp(row->sids[j]->prefix, prefix)) {
+                sids[i] = row->sids[j];
+            }
+        }
+        if (!sids[i]) {
+            sids[i] = rrec_sid_insert(txn);
+            changed = true;
+        }
+        SYNC_STRING(sid, sids[i], prefix, prefix);
+        SYNC_STRING(sid, sids[i], behaviour, sid_behaviour_name(want->sids[i].behaviour));
+        SYNC_NUMBER(sid, sids[i], block_len, want->sids[i].block_len);
+        SYNC_NUMBER(sid, sids[i], port, want->sids[i].port);
+    }
+    if (changed) {
+        rrec_node_set_sids(row, sids, want->n_sids);
+    }
+    free(sids);
+    return changed;
+}
+
+static bool
+sync_queue_rates(const struct rrec_node *row, const struct congestion_config *c)
+{
+    size_t n = c->n_queue_rates;
+    int64_t *nodes = xcalloc(n + 1, sizeof *nodes), *rates = xcalloc(n + 1, sizeof *rates);
+    bool same = row->n_queue_rates == n;
+
+    for (size_t i = 0; i < n; i++) {
+        nodes[i] = c->queue_rates[i].node;
+        rates[i] = (int64_t) c->queue_rates[i].rate;
+        same = same && row->key_queue_rates[i] == nodes[i]
+               && row->value_queue_rates[i] == rates[i]; /* both in ascending order. */
+    }
+    if (!same) {
+        rrec_node_set_queue_rates(row, nodes, rates, n);
+    }
+    free(nodes);
+    free(rates);
+    return !same;
+}
+
+static bool
+sync_congestion(const struct rrec_node *row, const struct congestion_config *c)
+{
+    const char *rate_control = rate_control_by_name(c->rate_control);
+    const char *controller = rate_controller_name(c->rate.controller);
+    bool changed = false;
+
+    SYNC_NUMBER(node, row, cnp_interval, c->interval_usec);
+    SYNC_NUMBER(node, row, fast_cnp, c->fast_cnp);
+    SYNC_NUMBER(node, row, fast_cnp_any_icrc, c->any_icrc);
+    SYNC_NUMBER(node, row, fast_cnp_rate, c->fast_cnp_rate);
+    SYNC_ADDRESSES(node, row, capable, c->capable, c->n_capable);
+    SYNC_ADDRESSES(node, row, trusted, c->trusted, c->n_trusted);
+    SYNC_NUMBER(node, row, trace, c->trace);
+    if (!row->rate_control || strcmp(row->rate_control, rate_control)) {
+        rrec_node_set_rate_control(row, rate_control);
+        changed = true;
+    }
+    if (!row->controller || strcmp(row->controller, controller)) {
+        rrec_node_set_controller(row, controller);
+        changed = true;
+    }
+    SYNC_NUMBER(node, row, line_rate, (int64_t) c->rate.line);
+    SYNC_NUMBER(node, row, rate_floor, (int64_t) c->rate.floor);
+    return sync_queue_rates(row, c) || changed;
+}
+
+static bool
+sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_node *n)
+{
+    struct node_config want;
+    char *error = plan_node_config(&c->topology, n->node, &want);
+    bool changed;
+
+    if (error) {
+        VLOG_ERR_RL(&rl, "%s: what it had stays", error);
+        free(error);
+        return false;
+    }
+    changed = sync_ports(txn, n->row, &want);
+    changed |= sync_routes(txn, n->row, &want);
+    changed |= sync_sids(txn, n->row, &want);
+    changed |= castd_sync_paths(txn, n->row, &want);
+    changed |= sync_congestion(n->row, &want.congestion);
+    node_config_uninit(&want);
+    return changed;
+}
+
+void
+castd_sync_nodes(struct castd *c)
+{
+    for (size_t i = 0; i < c->n_nodes && c->work->base; i++) {
+        if (sync_base(c, ovsdb_idl_txn_get(&c->global->header_), &c->nodes[i])) {
+            castd_begin_generation(&c->nodes[i]);
+        }
+    }
+    c->work->base_taken |= c->work->base;
+    c->work->base = false;
+}
