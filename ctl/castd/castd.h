@@ -142,7 +142,7 @@ void castd_begin_generation(struct castd_node *);
 
 /* paths.c: makes Node.destinations equal to what is wanted; true if anything changed that the node is
  * told. */
-bool castd_sync_paths(struct ovsdb_idl_txn *, const struct rrec_node *, const struct node_config *);
+bool castd_sync_paths(const struct castd *, const struct castd_node *, const struct node_config *);
 
 /* alloc.c: from now on the member is another branch, of which nothing is known. */
 void castd_give_branch(const struct castd_group *, const struct rrec_member *);

@@ -224,7 +224,7 @@ sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_n
     changed = sync_ports(txn, n->row, &want);
     changed |= sync_routes(txn, n->row, &want);
     changed |= sync_sids(txn, n->row, &want);
-    changed |= castd_sync_paths(txn, n->row, &want);
+    changed |= castd_sync_paths(c, n, &want);
     changed |= sync_congestion(n->row, &want.congestion);
     node_config_uninit(&want);
     return changed;
