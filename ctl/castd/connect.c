@@ -114,6 +114,15 @@ end(const struct rrec_connection *row, char *why)
  * Who is meant.
  */
 
+/* The node that is this host's edge, and connects to it; NULL: none can. */
+static const struct plan_node *
+edge_of(const struct castd *c, const struct plan_host *host)
+{
+    const struct plan_node *node = host ? plan_attachment(&c->topology, host->name) : NULL;
+
+    return node && !node_role_is_foreign(node->role) ? node : NULL;
+}
+
 static const struct plan_host *
 find_host(const struct castd *c, const struct rrec_connection *row)
 {
@@ -433,10 +442,9 @@ request_receiver(const struct castd *c, struct castd_group *g, const struct rrec
             xasprintf("the region has %" PRIu64 " bytes at 0x%" PRIx64, request->len, request->va));
         return;
     }
-    const struct plan_node *node = plan_attachment(&c->topology, host->name);
-    if (!node || node->role != NODE_SWITCH) {
+    if (!edge_of(c, host)) {
         reject(row, CM_REJ_CONSUMER,
-               xasprintf("%s cannot be a receiver: it is not behind a switch", host->name));
+               xasprintf("%s cannot be a receiver: no node can be its edge", host->name));
         return;
     }
     if (has_member(g, host->name) || epoch_ends(g)) {
@@ -506,15 +514,6 @@ check_passive(struct castd_group *g, const struct rrec_connection *row,
  * Programs that listen.
  */
 
-/* The node that connects to this host; NULL: none can. */
-static const struct plan_node *
-connecting_node(const struct castd *c, const struct plan_host *host)
-{
-    const struct plan_node *node = host ? plan_attachment(&c->topology, host->name) : NULL;
-
-    return node && node->role == NODE_SWITCH ? node : NULL;
-}
-
 /* Has a program that has answered said all that is needed?  Then it becomes a member. */
 static void
 take_answer(struct castd_group *g, const struct rrec_connection *row, const struct plan_host *host,
@@ -565,7 +564,7 @@ check_active(const struct castd *c, struct castd_group *g, const struct rrec_con
              const struct plan_host *host)
 {
     const struct rrec_listener *listener = find_listener(g, host);
-    const struct plan_node *node = connecting_node(c, host);
+    const struct plan_node *node = edge_of(c, host);
     const struct rrec_member *m = own_member(g, row, host);
     enum cm_state state = state_of(row);
 
@@ -591,7 +590,7 @@ has_active(const struct castd *c, const struct castd_group *g, const struct rrec
         const struct castd_connection *conn = &g->connections[i];
         const struct plan_node *node =
             !is_passive(conn->row) && conn->host && !strcmp(conn->host->name, listener->host)
-                ? connecting_node(c, conn->host)
+                ? edge_of(c, conn->host)
                 : NULL;
 
         if (node && !strcmp(node->name, conn->row->node)) {
@@ -620,7 +619,7 @@ static void
 begin(struct castd *c, struct castd_group *g, const struct rrec_listener *listener)
 {
     const struct plan_host *host = plan_find_host(&c->topology, listener->host);
-    const struct plan_node *node = connecting_node(c, host);
+    const struct plan_node *node = edge_of(c, host);
     int64_t number = MAX(c->global->next_connection, 1);
     const struct rrec_group *row = g->row;
 

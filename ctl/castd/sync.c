@@ -215,7 +215,7 @@ is_wanted(const struct castd_group *g, const struct castd_tree *t)
            && castd_find_tree(&g->trees, t->node->node, g->row->epoch) == t->row;
 }
 
-/* May a source agent still send into this tree, which nobody wants?  Then switches keep it.
+/* May a source agent still send into this tree, which nobody wants?  Then switches and edges keep it.
  * 'trees' are those of its Proxy Address.  Ask before any row is changed. */
 static bool
 is_fed(const struct castd *c, const struct castd_group *g, const struct castd_trees *trees,
