@@ -444,7 +444,8 @@ request_receiver(const struct castd *c, struct castd_group *g, const struct rrec
     }
     if (!edge_of(c, host)) {
         reject(row, CM_REJ_CONSUMER,
-               xasprintf("%s cannot be a receiver: no node can be its edge", host->name));
+               xasprintf("%s cannot be a receiver: it is not behind a switch or source agent",
+                         host->name));
         return;
     }
     if (has_member(g, host->name) || epoch_ends(g)) {
@@ -627,8 +628,9 @@ begin(struct castd *c, struct castd_group *g, const struct rrec_listener *listen
         number++;
     }
     if (!node || number > MAX_ACTIVE_NUMBER) {
-        char *status = node ? xasprintf("there is no connection number left")
-                            : xasprintf("%s is not behind a switch", listener->host);
+        char *status = node
+                           ? xasprintf("there is no connection number left")
+                           : xasprintf("%s is not behind a switch or source agent", listener->host);
 
         rrec_listener_set_status(listener, status);
         free(status);

@@ -319,11 +319,12 @@ def receiver_connects(w):
 
 
 def elsewhere(w):
-    """A program at a host that no switch has cannot be connected."""
+    """A program at a host that no node has cannot be connected."""
     group(w)
-    w.castctl('member add g h0 --listen 7000')
+    w.castctl('host add h7 --address fd00:1::7')
+    w.castctl('member add g h7 --listen 7000')
     wait_until('the operator is told', lambda: w.db.row('Listener')['status'])
-    check('not behind a switch' in w.db.row('Listener')['status'], '%r', w.db.row('Listener'))
+    check('not behind a switch or source agent' in w.db.row('Listener')['status'], '%r', w.db.row('Listener'))
     check_equal('connections', connections(w), [])
 
 
