@@ -16,7 +16,9 @@
 
 static struct rrec_port port_rows[2];
 static struct rrec_route route_rows[2];
-static struct rrec_sid sid_rows[1];
+static struct rrec_sid sid_rows[3];
+static struct rrec_path path_rows[3];
+static struct rrec_destination destination_rows[2];
 static struct rrec_branch branch_rows[2];
 static struct rrec_tree_node tree_rows[1];
 static struct rrec_node node_row;
@@ -24,7 +26,11 @@ static int64_t queue_nodes[2], queue_rates[2];
 
 static struct rrec_port *ports[2];
 static struct rrec_route *routes[2];
-static struct rrec_sid *sids[1];
+static struct rrec_sid *sids[3];
+static struct rrec_path *paths[3];
+static struct rrec_destination *destinations[2];
+static int64_t pin_qpns[2], pin_numbers[2];
+static char *programs[2];
 static struct rrec_branch *branches[2];
 static struct rrec_tree_node *trees[1];
 static char *outer_da[2], *capable[2], *trusted[2];
@@ -110,6 +116,51 @@ set_tree(void)
 }
 
 static void
+set_path(int i, int64_t number, int64_t rank, const char *name, const char *program)
+{
+    path_rows[i].number = number;
+    path_rows[i].rank = rank;
+    path_rows[i].name = STR(name);
+    path_rows[i].plane = STR("blue");
+    path_rows[i].usable = true;
+    path_rows[i].port = 2;
+    path_rows[i].program = STR(program);
+    paths[i] = &path_rows[i];
+}
+
+static void
+set_destination(int i, const char *name, const char *address, struct rrec_path **of, size_t n)
+{
+    destination_rows[i].name = STR(name);
+    destination_rows[i].address = STR(address);
+    destination_rows[i].policy = STR("message");
+    destination_rows[i].paths = of;
+    destination_rows[i].n_paths = n;
+    destinations[i] = &destination_rows[i];
+}
+
+/* h9, with two paths, is behind h2, with one, in the order of addresses. */
+static void
+set_paths(void)
+{
+    set_path(0, 7, 2, "leaf2,spine6,leaf4", "5f00:0:200:600:400::");
+    set_path(1, 4095, 1, "leaf1,spine5,leaf3", "5f00:0:100:500:300::,5f00:0:3::");
+    set_path(2, 1, 1, "leaf1", "5f00:0:100::");
+    set_destination(0, "h9", "fd00:2::9", &paths[0], 2);
+    set_destination(1, "h2", "fd00:1::2", &paths[2], 1);
+    destination_rows[0].pinned = 7;
+    pin_qpns[0] = 17;
+    pin_numbers[0] = 4095;
+    pin_qpns[1] = 0xffffff;
+    pin_numbers[1] = 7;
+    destination_rows[0].key_pins = pin_qpns;
+    destination_rows[0].value_pins = pin_numbers;
+    destination_rows[0].n_pins = 2;
+    node_row.destinations = destinations;
+    node_row.n_destinations = 2;
+}
+
+static void
 setup(void)
 {
     set_port(0, "tr1", 7, "r1", "fd00:1::1");
@@ -123,6 +174,17 @@ setup(void)
     sid_rows[0].prefix = STR("5f00:0:100:e001::/64");
     sid_rows[0].behaviour = STR("End.MT");
     sids[0] = &sid_rows[0];
+    sid_rows[1] = (struct rrec_sid){
+        .prefix = STR("5f00:0:100::/48"), .behaviour = STR("uN"), .block_len = 32};
+    sids[1] = &sid_rows[1];
+    sid_rows[2] = (struct rrec_sid){
+        .prefix = STR("5f00:0:e102::/48"), .behaviour = STR("uA"), .block_len = 32, .port = 2};
+    sids[2] = &sid_rows[2];
+    programs[0] = STR("5f00:0:100::/48");
+    programs[1] = STR("5f00::/16");
+    port_rows[1].programs = programs;
+    port_rows[1].n_programs = 2;
+    set_paths();
     set_branch(0, 5, "r5", "fd00:1::5");
     set_branch(1, 1, "r1", "fd00:1::1");
     set_tree();
@@ -158,7 +220,7 @@ setup(void)
     node_row.routes = routes;
     node_row.n_routes = 2;
     node_row.sids = sids;
-    node_row.n_sids = 1;
+    node_row.n_sids = 3;
     node_row.trees = trees;
     node_row.n_trees = 1;
 }
@@ -178,7 +240,7 @@ START_TEST(good)
         ck_assert_uint_eq(c.ports[1].mac[1], 0x5f);
         ck_assert_uint_eq(c.n_routes, 2);
         ck_assert_uint_eq(c.routes[0].plen, 48);
-        ck_assert_int_eq(c.sids[0].behaviour, SID_END_MT);
+        ck_assert_int_eq(c.sids[1].behaviour, SID_END_MT);
         ck_assert_uint_eq(c.n_trees, 1);
 
         const struct tree_config *t = &c.trees[0];
@@ -199,6 +261,77 @@ START_TEST(good)
         ck_assert(IN6_IS_ADDR_UNSPECIFIED(&t->replication_sid));
         ck_assert(IN6_IS_ADDR_UNSPECIFIED(&t->parent_sid));
         node_config_uninit(&c);
+    }
+END_TEST
+
+START_TEST(paths_good)
+    {
+        struct in6_addr first = hex_addr("5f00:0:100:500:300::"), last = hex_addr("5f00:0:3::");
+        struct in6_addr outer = hex_addr("5f00:0:101:200:f003::");
+        struct in6_addr parent = hex_addr("5f00:0:500:100:e002::");
+        struct node_config c;
+        char *error;
+
+        path_rows[0].usable = false;
+        path_rows[0].program = STR("");
+        path_rows[0].port = 0;
+        ck_assert_msg(intent_read(&node_row, &c, &error), "%s", error);
+        ck_assert_uint_eq(c.n_destinations, 2);
+        ck_assert_str_eq(c.destinations[0].name, "h2"); /* sorted. */
+        const struct destination_config *d = &c.destinations[1];
+        ck_assert_str_eq(d->name, "h9");
+        ck_assert_int_eq(d->policy, PATH_MESSAGE);
+        ck_assert_uint_eq(d->pinned, 7);
+        ck_assert_uint_eq(d->n_pins, 2);
+        ck_assert_uint_eq(d->pins[0].dest_qp, 17);
+        ck_assert_uint_eq(d->pins[0].number, 4095);
+        ck_assert_uint_eq(d->pins[1].dest_qp, 0xffffff);
+        ck_assert_uint_eq(d->n_paths, 2);
+        const struct path_config *p = &d->paths[0]; /* by rank. */
+        ck_assert_uint_eq(p->number, 4095);
+        ck_assert_uint_eq(p->port, 2);
+        ck_assert_str_eq(p->name, "leaf1,spine5,leaf3");
+        ck_assert_str_eq(p->plane, "blue");
+        ck_assert(p->usable);
+        ck_assert_uint_eq(p->program.n, 2);
+        ck_assert_mem_eq(&p->program.containers[0], &first, sizeof first);
+        ck_assert_mem_eq(&p->program.containers[1], &last, sizeof last);
+        ck_assert(!d->paths[1].usable && !d->paths[1].program.n && !d->paths[1].port);
+
+        ck_assert_int_eq(c.sids[0].behaviour, SID_UN); /* sorted. */
+        ck_assert_uint_eq(c.sids[0].block_len, 32);
+        ck_assert_int_eq(c.sids[2].behaviour, SID_UA);
+        ck_assert_uint_eq(c.sids[2].port, 2);
+        ck_assert_uint_eq(c.sids[1].block_len, 0);
+        ck_assert_uint_eq(c.ports[0].n_programs, 2);
+        ck_assert_uint_eq(c.ports[0].programs[0].plen, 48);
+        ck_assert_uint_eq(c.ports[1].n_programs, 0);
+        ck_assert_mem_eq(&c.trees[0].outer_program, &outer, sizeof outer);
+        ck_assert_mem_eq(&c.trees[0].parent_program, &parent, sizeof parent);
+        node_config_uninit(&c);
+    }
+END_TEST
+
+START_TEST(too_many_paths)
+    {
+        static struct rrec_path many[PATHS_MAX + 1];
+        static struct rrec_path *rows[PATHS_MAX + 1];
+        struct node_config c;
+        char *error;
+
+        for (size_t i = 0; i < ARRAY_SIZE(many); i++) {
+            many[i] = path_rows[0];
+            many[i].number = (int64_t) i + 100;
+            rows[i] = &many[i];
+        }
+        set_destination(1, "h2", "fd00:1::2", rows, PATHS_MAX);
+        ck_assert(intent_read(&node_row, &c, &error));
+        ck_assert_uint_eq(c.destinations[0].n_paths, PATHS_MAX);
+        node_config_uninit(&c);
+        destination_rows[1].n_paths++;
+        ck_assert(!intent_read(&node_row, &c, &error));
+        ck_assert_str_eq(error, "Destination.paths \"h2\": more than 64");
+        free(error);
     }
 END_TEST
 
@@ -533,6 +666,33 @@ static const struct {
     {NULL, NULL, &route_rows[0].port, 65543, "Route.port \"65543\""},
     {&sid_rows[0].prefix, "5f00::/129", NULL, 0, "Sid.prefix"},
     {&sid_rows[0].behaviour, "End.T", NULL, 0, "Sid.behaviour \"End.T\""},
+    {NULL, NULL, &sid_rows[1].block_len, 0, "Sid.block_len \"5f00:0:100::/48\": no uSID has a"},
+    {NULL, NULL, &sid_rows[1].block_len, 48, "block of 48 bits"},
+    {NULL, NULL, &sid_rows[1].block_len, -1, "Sid.block_len"},
+    {NULL, NULL, &sid_rows[2].block_len, 288, "Sid.block_len"},
+    {NULL, NULL, &sid_rows[2].port, 0, "Sid.port \"0\": must be 1..4095"},
+    {NULL, NULL, &sid_rows[2].port, 3, "Sid.port \"5f00:0:e102::/48\": no port has number 3"},
+    {&programs[1], "5f00::/15", NULL, 0, "Port.programs \"5f00::/15\": must be an IPv6 prefix in"},
+    {&programs[0], "fd00:1::/32", NULL, 0, "Port.programs \"fd00:1::/32\""},
+    {&destination_rows[0].name, "h 9", NULL, 0, "Destination.name \"h 9\""},
+    {&destination_rows[0].address, "h9", NULL, 0, "Destination.address \"h9\": not an IPv6"},
+    {&destination_rows[0].address, "fd00:1::2", NULL, 0, "\"fd00:1::2\": is there twice"},
+    {&destination_rows[0].policy, "all", NULL, 0, "Destination.policy \"all\": unknown"},
+    {NULL, NULL, &destination_rows[0].pinned, 1, "Destination.pinned \"h9\": no path has number 1"},
+    {NULL, NULL, &pin_numbers[0], 8, "Destination.pins \"h9\": no path has number 8"},
+    {NULL, NULL, &pin_qpns[0], 0, "Destination.pins \"0\": must be 1..16777215"},
+    {NULL, NULL, &path_rows[0].number, 0, "Path.number \"0\": must be 1..4095"},
+    {NULL, NULL, &path_rows[0].number, 4096, "Path.number \"4096\""},
+    {NULL, NULL, &path_rows[2].number, 4095, "Path.number \"leaf1\": 4095 is there twice"},
+    {&path_rows[0].name, "", NULL, 0, "Path.name \"\": must be names of nodes"},
+    {&path_rows[0].name, "a\nb", NULL, 0, "Path.name"},
+    {&path_rows[0].plane, "a b", NULL, 0, "Path.plane \"a b\""},
+    {NULL, NULL, &path_rows[0].port, 3, "Path.port \"leaf2,spine6,leaf4\": no port has number 3"},
+    {&path_rows[0].program, "", NULL, 0, "Path.program \"\": must be at most 4 IPv6 addresses"},
+    {&path_rows[0].program, "5f00::,", NULL, 0, "Path.program \"5f00::,\""},
+    {&path_rows[0].program, "::,::,::,::,::", NULL, 0, "Path.program"},
+    {&tree_rows[0].parent_program, "x", NULL, 0, "Tree_Node.parent_program \"x\""},
+    {&tree_rows[0].outer_program, "5f00::/32", NULL, 0, "Tree_Node.outer_program"},
     {&tree_rows[0].group, "g g", NULL, 0, "Tree_Node.group"},
     {NULL, NULL, &tree_rows[0].epoch, 0, "Tree_Node.epoch"},
     {&tree_rows[0].proxy, "fd00::1", NULL, 0, "Tree_Node.proxy"},
@@ -579,6 +739,7 @@ START_TEST(bad)
         ck_assert_ptr_nonnull(error);
         ck_assert_msg(strstr(error, spoilt[_i].named), "%s", error);
         ck_assert_ptr_null(c.ports);
+        ck_assert_ptr_null(c.destinations);
         ck_assert_uint_eq(c.n_trees, 0);
         free(error);
     }
@@ -592,6 +753,8 @@ intent_suite(void)
 
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, good);
+    tcase_add_test(tcase, paths_good);
+    tcase_add_test(tcase, too_many_paths);
     tcase_add_test(tcase, congestion);
     tcase_add_test(tcase, good_tree);
     tcase_add_loop_test(tcase, joining, 0, ARRAY_SIZE(joins));

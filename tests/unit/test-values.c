@@ -103,6 +103,76 @@ START_TEST(host_addresses)
     }
 END_TEST
 
+static const struct {
+    const char *text;
+    bool allowed;
+} programs[] = {
+    {"5f00::/16", true},         {"5f00:0:100::/48", true},
+    {"5f00:0:100::1/128", true}, {"5f00::/15", false},
+    {"5f00::/8", false},         {"::/0", false},
+    {"5f00:0:100::1/48", false}, {"5f00:0:100::", false},
+    {"fd00::/16", false},        {"", false},
+};
+
+START_TEST(program_prefixes)
+    {
+        struct prefix p;
+
+        ck_assert_int_eq(program_prefix_parse(programs[_i].text, &p), programs[_i].allowed);
+        if (programs[_i].allowed) {
+            char text[IP6_PREFIX_TEXT_SIZE];
+
+            ip6_prefix_format(&p.address, p.plen, text);
+            ck_assert_str_eq(text, programs[_i].text);
+        }
+    }
+END_TEST
+
+static const struct {
+    const char *text;
+    bool is_path, is_pin;
+} path_texts[] = {
+    {"leaf1", true, true},
+    {"leaf1,spine5,leaf3", true, true},
+    {"leaf1:eth3,spine5,leaf3", true, true},
+    {"", false, false},
+    {",", false, false},
+    {"leaf1,", false, false},
+    {"leaf1,,leaf3", false, false},
+    {"leaf1:,spine5", false, false},
+    {"leaf1:a/b", false, false},
+    {":eth3", false, false},
+    {"leaf1 5f00:0:100:300::", false, true},
+    {"leaf1 5f00:0:100:300::,5f00:0:400::", false, true},
+    {"leaf1 ", false, false},
+    {" 5f00:0:100::", false, false},
+    {"leaf1  5f00:0:100::", false, false},
+    {"leaf1 ::,::,::,::,::", false, false},
+    {"leaf1,leaf2 5f00::", false, false},
+};
+
+START_TEST(path_values)
+    {
+        ck_assert_int_eq(!path_text_check(path_texts[_i].text, false), path_texts[_i].is_path);
+        ck_assert_int_eq(!path_text_check(path_texts[_i].text, true), path_texts[_i].is_pin);
+    }
+END_TEST
+
+START_TEST(path_lengths)
+    {
+        char text[PATH_NAME_SIZE + 1];
+
+        for (size_t i = 0; i < sizeof text; i++) {
+            text[i] = i % 2 ? ',' : 'n';
+        }
+        text[PATH_NAME_SIZE - 1] = '\0';
+        ck_assert_ptr_null(path_text_check(text, false));
+        text[PATH_NAME_SIZE - 1] = 'n';
+        text[PATH_NAME_SIZE] = '\0';
+        ck_assert_str_eq(path_text_check(text, true), "must be at most 255 characters");
+    }
+END_TEST
+
 Suite *
 values_suite(void)
 {
@@ -113,6 +183,9 @@ values_suite(void)
     tcase_add_test(values, name_values);
     tcase_add_test(values, prefix_values);
     tcase_add_loop_test(values, host_addresses, 0, ARRAY_SIZE(addresses));
+    tcase_add_loop_test(values, program_prefixes, 0, ARRAY_SIZE(programs));
+    tcase_add_loop_test(values, path_values, 0, ARRAY_SIZE(path_texts));
+    tcase_add_test(values, path_lengths);
     suite_add_tcase(suite, values);
     return suite;
 }
