@@ -192,8 +192,9 @@ def refusals(w):
     rejected(w, NUMBER, 28, 'no host has address fd00:1::77')
     request(w, 'r2')
     rejected(w, NUMBER, 28, 'r2')
-    request(w, 'h0', data=b'receiver' + region())
-    rejected(w, NUMBER, 28, 'h0 cannot be a receiver')
+    w.castctl('host add h7 --address fd00:1::7')  # behind no node.
+    request(w, 'h0', data=b'receiver' + region(), address='fd00:1::7')
+    rejected(w, NUMBER, 28, 'h7 cannot be a receiver')
     request(w, 'r2', data=b'receiver' + region(size=0))
     rejected(w, NUMBER, 28, '0 bytes')
     request(w, 'r1', data=b'receiver' + region())
