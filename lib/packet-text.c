@@ -10,9 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/address-plan.h"
 #include "lib/nd.h"
 #include "lib/parse.h"
+#include "lib/program.h"
 #include "lib/roce.h"
+#include "lib/usid.h"
 #include "lib/why.h"
 
 struct text {
@@ -48,6 +51,40 @@ put_srh(struct text *t, const struct parsed *h)
     if (h->n_mt_tlvs) {
         put(t, " and %u End.MT TLV%s", h->n_mt_tlvs, h->n_mt_tlvs > 1 ? "s" : "");
     }
+}
+
+/* Is there more in the address than one SID of a node? */
+static bool
+is_program(const struct in6_addr *da)
+{
+    uint16_t first = node_id_of(da), second = (uint16_t) (da->s6_addr[6] << 8 | da->s6_addr[7]);
+    unsigned ua_plen = sid_behaviour(SID_UA)->plen;
+
+    return address_is_sid(da)
+           && (first >= USID_FIRST_FUNCTION || second < USID_FIRST_FUNCTION
+               || !usid_argument_is_zero(da, ua_plen));
+}
+
+/* The program that is left, if there is one: what is in the destination, and the SRH's segments behind
+ * it.  The label says which path of its sender it is. */
+static void
+put_program(struct text *t, const uint8_t *frame, const struct parsed *h)
+{
+    const struct ip6_hdr_wire *ip = (const void *) (frame + h->ip.ofs);
+    const struct in6_addr *segments = (const void *) (frame + h->srh_ofs + sizeof(struct srh_hdr));
+    struct program program = {.n = 1, .containers = {ip->dst}};
+    char usids[PROGRAM_USIDS_SIZE];
+
+    if (!is_program(&ip->dst)) {
+        return;
+    }
+    for (unsigned left = h->segments_left; h->srh_ofs && left && program.n < PROGRAM_MAX; left--) {
+        if (address_is_sid(&segments[left - 1])) {
+            program.containers[program.n++] = segments[left - 1];
+        }
+    }
+    program_format_usids(&program, usids);
+    put(t, ", uSIDs %s, flow label 0x%05x", usids, ip6_flow_label(ip));
 }
 
 const char *
@@ -176,6 +213,7 @@ packet_text(const uint8_t *frame, size_t len, char out[PACKET_TEXT_SIZE])
     if (h.srh_ofs) {
         put_srh(&t, &h);
     }
+    put_program(&t, frame, &h);
     if (h.inner.ofs) {
         put(&t, "; inside ");
         put_ip(&t, frame, &h.inner);

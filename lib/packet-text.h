@@ -11,7 +11,7 @@
 
 #define PACKET_TEXT_SIZE 512
 
-/* What an Ethernet frame is: addresses, hop limit, SRH, and the RoCE or ICMPv6 message inside.
+/* What an Ethernet frame is: addresses, hop limit, SRH, uSIDs of a program, and the RoCE or ICMPv6 message inside.
  * Cut off if it does not fit. */
 void packet_text(const uint8_t *frame, size_t len, char text[PACKET_TEXT_SIZE]);
 

@@ -5,10 +5,15 @@
 #include "lib/program.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/address-plan.h"
 #include "lib/wire.h"
+
+#define USIDS_MAX ((128 - SID_BLOCK_PLEN) / 16) /* in a container. */
 
 static size_t
 srh_bytes(const struct program *program)
@@ -90,5 +95,71 @@ program_parse(const char *text, struct program *program)
             return true;
         }
         text += len + 1;
+    }
+}
+
+/* The 16 bits of the uSID with this index, from the block on. */
+static uint8_t *
+usid_at(struct in6_addr *container, unsigned i)
+{
+    return container->s6_addr + SID_BLOCK_PLEN / 8 + 2 * i;
+}
+
+void
+program_format_usids(const struct program *program, char text[PROGRAM_USIDS_SIZE])
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < program->n; i++) {
+        struct in6_addr container = program->containers[i];
+        unsigned n = USIDS_MAX;
+
+        while (n > 1 && !usid_at(&container, n - 1)[0] && !usid_at(&container, n - 1)[1]) {
+            n--;
+        }
+        for (unsigned j = 0; j < n; j++) {
+            const uint8_t *usid = usid_at(&container, j);
+
+            used += (size_t) snprintf(text + used, PROGRAM_USIDS_SIZE - used, "%s%02x%02x",
+                                      j   ? " "
+                                      : i ? " | "
+                                          : "",
+                                      usid[0], usid[1]);
+        }
+    }
+}
+
+const char *
+program_parse_usids(const char *text, struct program *program)
+{
+    unsigned n = 0; /* uSIDs of the last container. */
+
+    *program = (struct program){.n = 1, .containers = {node_locator(0)}};
+    for (;;) {
+        char digits[5] = "";
+        size_t len = 0;
+
+        while (len < 4 && isxdigit((unsigned char) text[len])) {
+            digits[len] = text[len];
+            len++;
+        }
+        if (len < 4 || n == USIDS_MAX) {
+            return NULL;
+        }
+        uint8_t *usid = usid_at(&program->containers[program->n - 1], n++);
+        unsigned long value = strtoul(digits, NULL, 16);
+        usid[0] = (uint8_t) (value >> 8);
+        usid[1] = (uint8_t) value;
+        text += 4;
+        if (!strncmp(text, " | ", 3) && program->n < PROGRAM_MAX) {
+            program->containers[program->n++] = node_locator(0);
+            n = 0;
+            text += 3;
+        } else if (text[0] == ' ' && isxdigit((unsigned char) text[1])) {
+            text++;
+        } else {
+            return text;
+        }
     }
 }

@@ -37,4 +37,11 @@ void program_encap(const struct program *, const struct in6_addr *src, uint16_t 
 void program_format(const struct program *, char text[PROGRAM_TEXT_SIZE]);
 bool program_parse(const char *text, struct program *);
 
+/* The uSIDs of containers of the address plan, " | " between containers: "0100 0500 0300".  The text
+ * of what is left of a program ends that of the whole. */
+#define PROGRAM_USIDS_SIZE (PROGRAM_MAX * (6 * 5 + 2))
+void program_format_usids(const struct program *, char text[PROGRAM_USIDS_SIZE]);
+/* Reads them from the beginning of 'text'; returns what is behind them, NULL: there are none. */
+const char *program_parse_usids(const char *text, struct program *);
+
 #endif /* lib/program.h */

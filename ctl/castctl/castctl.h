@@ -62,6 +62,13 @@ enum ctl_exit {
     OPTION(LINE_RATE, "line-rate", .arg = "RATE")                         \
     OPTION(FLOOR, "floor", .arg = "RATE")                                 \
     OPTION(TAKE_FAST_CNP, "fast-cnp", .words = &fast_cnp_choice_words)    \
+    OPTION(PATH_POLICY, "path-policy", .words = &path_policy_words)       \
+    OPTION(VIA, "via", .arg = "PATH")                                     \
+    OPTION(PLANE, "plane", .arg = "LABEL")                                \
+    OPTION(PROGRAMS, "programs", .arg = "PREFIXES")                       \
+    OPTION(PROGRAM, "program", .arg = "PROGRAM")                          \
+    OPTION(UPLINK, "uplink", .arg = "NODE")                               \
+    OPTION(LIVE, "live", .arg = NULL)                                     \
     OPTION(ALL, "all", .arg = NULL)                                       \
     OPTION(BOTH, "both", .arg = NULL)                                     \
     OPTION(DOT, "dot", .arg = NULL)                                       \
@@ -154,6 +161,8 @@ extern const struct ctl_command ctl_key_commands[];
 extern const struct ctl_command ctl_group_commands[];
 extern const struct ctl_command ctl_member_commands[];
 extern const struct ctl_command ctl_connection_commands[];
+extern const struct ctl_command ctl_path_commands[];
+extern const struct ctl_command ctl_path_rule_commands[];
 extern const struct ctl_command ctl_tree_commands[];
 extern const struct ctl_command ctl_stats_commands[];
 extern const struct ctl_command ctl_watch_commands[];
@@ -191,6 +200,8 @@ uint64_t ctl_option_quantity(const struct ctl *, enum ctl_option, enum quantity,
 bool ctl_flag(const struct ctl *, enum ctl_option);
 /* Its name, without "--". */
 const char *ctl_option_name(enum ctl_option);
+/* Ends with a usage error unless one of the command's options is given. */
+void ctl_check_any_option(const struct ctl *);
 void ctl_check_name(const char *what, const char *name);
 
 /* Rows by name, besides those of ctl/registry/request.h; the require_ ones fail with CTL_REFUSED if
@@ -199,6 +210,11 @@ const struct rrec_node *ctl_find_node(const struct ctl *, const char *name);
 const struct rrec_node *ctl_require_node(const struct ctl *, const char *name);
 const struct rrec_host *ctl_require_host(const struct ctl *, const char *name);
 const struct rrec_group *ctl_require_group(const struct ctl *, const char *name);
+/* The node at the other end of a host's first link; NULL: there is none. */
+const struct rrec_node *ctl_node_of_host(const struct ctl *, const char *host);
+/* A node's port, for commands with CTL_INTENT; NULL: it has none, or nobody knows the node. */
+const struct rrec_port *ctl_port_to(const struct rrec_node *, const char *peer);
+const struct rrec_port *ctl_port_with(const struct rrec_node *, int64_t number);
 
 /* impair.c: the only link between these two ends, "NAME" or "NAME:INTERFACE"; refuses if there is
  * none.  '*forward': 'from' is its a, and 'to' its b. */

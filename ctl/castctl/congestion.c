@@ -8,24 +8,12 @@
 
 #include <stdlib.h>
 
+#include "ctl/castctl/path.h"
 #include "ctl/registry/congestion.h"
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/request.h"
 #include "lib/quantity.h"
 #include "util.h"
-
-/* Ends with a usage error unless one of the command's options is given. */
-static void
-check_any_option(const struct ctl *ctl)
-{
-    for (int i = 0; i < N_CTL_OPTIONS; i++) {
-        if (ctl->options[i]) {
-            return;
-        }
-    }
-    ctl_fail(CTL_USAGE, "%s: nothing to set (castctl %s --help)", ctl->command->name,
-             ctl->command->name);
-}
 
 static uint64_t
 option_rate(const struct ctl *ctl, enum ctl_option option, uint64_t min, uint64_t otherwise)
@@ -39,7 +27,7 @@ congestion_set(struct ctl *ctl)
     const struct rrec_global *row = rrec_global_first(ctl->idl);
     struct congestion_settings s = congestion_settings_read(row);
 
-    check_any_option(ctl);
+    ctl_check_any_option(ctl);
     s.fast_cnp = ctl_option_word(ctl, OPT_FAST_CNP, s.fast_cnp);
     s.any_icrc = ctl_option_word(ctl, OPT_ANY_ICRC, s.any_icrc);
     s.interval_usec = (uint32_t) ctl_option_quantity(
@@ -77,10 +65,16 @@ check_line_rate(const struct ctl *ctl, const char *host, uint64_t line)
 static void
 host_set(struct ctl *ctl)
 {
-    check_any_option(ctl);
+    ctl_check_any_option(ctl);
     const struct rrec_host *row = ctl_require_host(ctl, ctl->argv[0]);
     struct rate_settings s = rate_settings_read(row);
 
+    if (ctl->options[OPT_PATH_POLICY]) {
+        enum path_policy policy = ctl_option_word(ctl, OPT_PATH_POLICY, PATH_NONE);
+
+        path_check_policy(ctl, policy);
+        rrec_host_set_path_policy(row, path_policy_name(policy));
+    }
     s.by = ctl_option_word(ctl, OPT_RATE_CONTROL, s.by);
     s.controller = ctl_option_word(ctl, OPT_CONTROLLER, s.controller);
     s.line = option_rate(ctl, OPT_LINE_RATE, MIN_LINE_RATE, s.line);
@@ -114,20 +108,6 @@ link_external(struct ctl *ctl)
     rrec_link_set_external(row, external);
 }
 
-/* The node that the host hangs on; NULL: none. */
-static const struct rrec_node *
-find_node_of(const struct ctl *ctl, const char *host)
-{
-    const struct rrec_link *row;
-
-    RREC_LINK_FOR_EACH (row, ctl->idl) {
-        if (!strcmp(row->a, host) || !strcmp(row->b, host)) {
-            return ctl_find_node(ctl, strcmp(row->a, host) ? row->a : row->b);
-        }
-    }
-    return NULL;
-}
-
 static struct json *
 hosts_to_json(const struct ctl *ctl)
 {
@@ -136,7 +116,7 @@ hosts_to_json(const struct ctl *ctl)
 
     RREC_HOST_FOR_EACH (row, ctl->idl) {
         const struct rate_settings s = rate_settings_read(row);
-        const struct rrec_node *node = find_node_of(ctl, row->name);
+        const struct rrec_node *node = ctl_node_of_host(ctl, row->name);
         bool has_agent = node && !strcmp(node->role, node_role_name(NODE_AGENT));
         struct json *o = ctl_add_object(array);
 
@@ -242,10 +222,11 @@ const struct ctl_command ctl_congestion_commands[] = {
      "show what is done about congestion: by all nodes, for hosts, for groups"},
     {"host set", "NAME", 1, 1,
      FLAG(OPT_RATE_CONTROL) | FLAG(OPT_CONTROLLER) | FLAG(OPT_LINE_RATE) | FLAG(OPT_FLOOR)
-         | FLAG(OPT_TAKE_FAST_CNP),
+         | FLAG(OPT_TAKE_FAST_CNP) | FLAG(OPT_PATH_POLICY) | FLAG(OPT_FORCE),
      0, host_set, NULL,
      "change who slows down what a host sends when a way is congested, and how: from which rate, and\n"
-     "        down to which; whether that one takes Fast CNPs (auto: if it is its source agent)"},
+     "        down to which; whether that one takes Fast CNPs (auto: if it is its source agent);\n"
+     "        how what it sends is placed on paths, as path policy does"},
     {"link external", "A B off|on", 3, 3, 0, 0, link_external, NULL,
      "the other end of this link is outside of the domain, or not: no Fast CNP passes it"},
     {.name = NULL},

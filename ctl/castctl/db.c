@@ -37,6 +37,41 @@ ctl_find_node(const struct ctl *ctl, const char *name)
     return NULL;
 }
 
+const struct rrec_node *
+ctl_node_of_host(const struct ctl *ctl, const char *host)
+{
+    const struct rrec_link *row;
+
+    RREC_LINK_FOR_EACH (row, ctl->idl) {
+        if (!strcmp(row->a, host) || !strcmp(row->b, host)) {
+            return ctl_find_node(ctl, strcmp(row->a, host) ? row->a : row->b);
+        }
+    }
+    return NULL;
+}
+
+const struct rrec_port *
+ctl_port_to(const struct rrec_node *node, const char *peer)
+{
+    for (size_t i = 0; node && i < node->n_ports; i++) {
+        if (!strcmp(node->ports[i]->peer, peer)) {
+            return node->ports[i];
+        }
+    }
+    return NULL;
+}
+
+const struct rrec_port *
+ctl_port_with(const struct rrec_node *node, int64_t number)
+{
+    for (size_t i = 0; node && i < node->n_ports; i++) {
+        if (node->ports[i]->number == number) {
+            return node->ports[i];
+        }
+    }
+    return NULL;
+}
+
 /* 'row', if there is one. */
 static const void *
 require(const struct ctl *ctl, const void *row, const char *kind, const char *name)

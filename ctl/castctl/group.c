@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/castctl/path.h"
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/group-state.h"
 #include "ctl/registry/request.h"
@@ -78,19 +79,28 @@ group_add(struct ctl *ctl)
 
     take_settings(ctl, &settings, CTL_USAGE);
     struct auth_option auth = ctl_option_auth(ctl, NULL);
+    const char *plane = path_option_plane(ctl, "");
+    const char *via = ctl->options[OPT_VIA] ? ctl->options[OPT_VIA] : "";
     ctl_check_name("name", name);
     row = request_find_group(ctl->idl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
         check_same(ctl, row, &settings, &auth);
+        if ((ctl->options[OPT_VIA] && strcmp(row->via, via))
+            || (ctl->options[OPT_PLANE] && strcmp(row->plane, plane))) {
+            ctl_refuse(ctl, "group %s exists with another --via or --plane", name);
+        }
         return;
     }
     if (row) {
         ctl_refuse(ctl, "a group named '%s' exists already", name);
     }
+    path_check_via(ctl, NULL, via);
     row = rrec_group_insert(ctl->txn);
     rrec_group_set_name(row, name);
     group_settings_write(row, &settings);
     set_auth(row, &auth);
+    rrec_group_set_via(row, via);
+    rrec_group_set_plane(row, plane);
 }
 
 /* An epoch's first packet settles how packets travel: a switch that takes its part in another tree
@@ -112,13 +122,28 @@ check_not_started(const struct ctl *ctl, const struct rrec_group *group,
 }
 
 static void
+set_path(const struct ctl *ctl, const struct rrec_group *group)
+{
+    const char *via = ctl->options[OPT_VIA] ? ctl->options[OPT_VIA] : group->via;
+    const char *plane = path_option_plane(ctl, group->plane);
+
+    if (ctl->options[OPT_VIA]) {
+        path_check_via(ctl, group, via);
+    }
+    path_check_not_started(ctl, group, "--via", group->via, via);
+    path_check_not_started(ctl, group, "--plane", group->plane, plane);
+    rrec_group_set_via(group, via);
+    rrec_group_set_plane(group, plane);
+}
+
+static void
 group_set(struct ctl *ctl)
 {
     const struct rrec_group *group;
     struct group_settings have, want;
 
-    if (smap_is_empty(&ctl->settings) && !ctl_flag(ctl, OPT_AUTH) && !ctl_flag(ctl, OPT_KEY)) {
-        ctl_fail(CTL_USAGE, "group set: nothing to set (castctl group set --help)");
+    if (smap_is_empty(&ctl->settings)) {
+        ctl_check_any_option(ctl);
     }
     group = ctl_require_group(ctl, ctl->argv[0]);
     group_settings_read(group, &have);
@@ -128,6 +153,7 @@ group_set(struct ctl *ctl)
     if (!smap_is_empty(&ctl->settings)) {
         group_settings_write(group, &want);
     }
+    set_path(ctl, group);
     struct auth_option auth = ctl_option_auth(ctl, group);
     if (auth.given) {
         set_auth(group, &auth);
@@ -373,6 +399,8 @@ group_to_json(const struct ctl *ctl, const struct rrec_group *g)
     ctl_put_int(o, "designated_rkey", g->designated_rkey);
     ctl_put_int(o, "region_va", 0);
     ctl_put_int(o, "region_len", g->region_len);
+    json_object_put_string(o, "via", g->via);
+    json_object_put_string(o, "plane", g->plane);
     put_connect(o, g, &settings);
     json_object_put_string(o, "auth", auth_choice_name(auth_tlvs_parse(g->auth, g->n_auth)));
     ctl_put_int_or_null(o, "key", g->n_auth_key ? g->auth_key : NULL);
@@ -398,7 +426,7 @@ group_keys(void)
         }
         svec_parse_words(
             &keys,
-            "auth key host qpn rkey va len keep psn first_psn first_message lost_psn good_messages epoch "
+            "via plane auth key host qpn rkey va len keep psn first_psn first_message lost_psn good_messages epoch "
             "listen connection generation started node wanted "
             "applied keys state status source members nodes");
         svec_terminate(&keys);
@@ -521,12 +549,18 @@ source_show(struct ctl *ctl)
 
 const struct ctl_command ctl_group_commands[] = {
     {"group add", "GROUP", 1, 1,
-     CTL_SETTINGS | FLAG(OPT_AUTH) | FLAG(OPT_KEY) | FLAG(OPT_MAY_EXIST), 0, group_add, NULL,
+     CTL_SETTINGS | FLAG(OPT_VIA) | FLAG(OPT_PLANE) | FLAG(OPT_AUTH) | FLAG(OPT_KEY)
+         | FLAG(OPT_MAY_EXIST),
+     0, group_add, NULL,
      "add a group; TLVs that authenticate its packets: none (default), mt-auth, hmac or both, and the\n"
-     "        key for them"},
-    {"group set", "GROUP", 1, 1, CTL_CHANGES | FLAG(OPT_AUTH) | FLAG(OPT_KEY), 0, group_set, NULL,
+     "        key for them; the switches on the way to the root of its tree, with commas between them;\n"
+     "        the plane, nodes of others have no part in the tree"},
+    {"group set", "GROUP", 1, 1,
+     CTL_CHANGES | FLAG(OPT_VIA) | FLAG(OPT_PLANE) | FLAG(OPT_AUTH) | FLAG(OPT_KEY), 0, group_set,
+     NULL,
      "change a group's settings, also of a group in use; how packets are authenticated: with --key\n"
-     "        nodes go over to another key, without loss"},
+     "        nodes go over to another key, without loss; way and plane, '' for none, only before an\n"
+     "        epoch's first packet"},
     {"group del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, group_del, NULL,
      "delete a group with its source, members and listeners"},
     {"group list", "", 0, 0, 0, 0, NULL, group_list, "list groups"},

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/castctl/program.h"
+#include "ctl/registry/values.h"
 #include "lib/packet-text.h"
 #include "lib/packet.h"
 #include "openvswitch/dynamic-string.h"
@@ -27,6 +29,129 @@ run_at_node(const struct ctl *ctl, const char *command, const char *const args[]
         ctl_fail(result, "%s: node %s: %s", ctl->command->name, node->name, answer);
     }
     return answer;
+}
+
+/*
+ * Programs in what an agent says of a packet.
+ */
+
+/* The node whose address stands in front of " > "; NULL: it is no node's. */
+static const struct rrec_node *
+sender_of(const struct ctl *ctl, const char *text)
+{
+    const char *end = strstr(text, " > ");
+    const struct rrec_node *node;
+
+    RREC_NODE_FOR_EACH (node, ctl->idl) {
+        struct in6_addr address = node_address((uint16_t) node->id);
+        const char *s = ip6_text(&address);
+        size_t len = strlen(s);
+
+        if (end && (size_t) (end - text) >= len && !strncmp(end - len, s, len)) {
+            return node;
+        }
+    }
+    return NULL;
+}
+
+/* Are the uSIDs what is left of the path's program? */
+static bool
+is_on_path(const struct rrec_path *path, const char *usids)
+{
+    char all[PROGRAM_USIDS_SIZE];
+    struct program program;
+
+    if (!program_parse(path->program, &program)) {
+        return false;
+    }
+    program_format_usids(&program, all);
+    size_t n_all = strlen(all), n = strlen(usids);
+    return n_all >= n && !strcmp(all + n_all - n, usids);
+}
+
+/* A path of that node, with its number in the flow label of its packets.  What others send with a
+ * program has another label, so the uSIDs are compared, too.  NULL: it is none. */
+static const struct rrec_path *
+find_path(const struct rrec_node *node, uint32_t label, const char *usids,
+          const struct rrec_destination **destination)
+{
+    for (size_t i = 0; node && i < node->n_destinations; i++) {
+        *destination = node->destinations[i];
+        for (size_t j = 0; j < (*destination)->n_paths; j++) {
+            const struct rrec_path *path = (*destination)->paths[j];
+
+            if (path->number == label >> 8 && is_on_path(path, usids)) {
+                return path;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* A program as packet_text() has it. */
+struct program_text {
+    const char *begin, *end; /* of what stands there. */
+    char *named;             /* the same with the names of nodes, malloc'd. */
+};
+
+/* Finds it in a text about one frame.  False: there is none. */
+static bool
+find_program(const struct ctl *ctl, const char *text, struct program_text *t)
+{
+    static const char mark[] = "uSIDs ";
+    const struct rrec_destination *destination;
+    char usids[PROGRAM_USIDS_SIZE];
+    struct program program;
+    unsigned int label;
+    int n = 0;
+
+    t->begin = strstr(text, mark);
+    t->end = t->begin ? program_parse_usids(t->begin + sizeof mark - 1, &program) : NULL;
+    if (!t->end || sscanf(t->end, ", flow label 0x%5x%n", &label, &n) != 1) {
+        return false;
+    }
+    t->end += n;
+    program_format_usids(&program, usids);
+    struct json *segments = program_segments(ctl, NULL, &program);
+    char *nodes = program_nodes(segments);
+    const struct rrec_path *path = find_path(sender_of(ctl, text), label, usids, &destination);
+    t->named = path ? xasprintf("program %s (uSIDs %s), path %" PRId64 " to %s", nodes, usids,
+                                path->number, destination->name)
+                    : xasprintf("program %s (uSIDs %s), flow label 0x%05x", nodes, usids, label);
+    free(nodes);
+    json_destroy(segments);
+    return true;
+}
+
+/* Prints lines, in each of which a program is told by the names of nodes. */
+static void
+print_with_programs(const struct ctl *ctl, char *lines)
+{
+    char *save = NULL;
+
+    for (char *line = strtok_r(lines, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        struct program_text t;
+
+        if (find_program(ctl, line, &t)) {
+            ctl_print_line("%.*s%s%s", (int) (t.begin - line), line, t.named, t.end);
+            free(t.named);
+        } else {
+            ctl_print_line("%s", line);
+        }
+    }
+}
+
+/* Puts the program of the frame that 'summary' is about; null: it has none. */
+static void
+put_program(const struct ctl *ctl, struct json *o, const char *summary)
+{
+    struct program_text t;
+    bool found = find_program(ctl, summary, &t);
+
+    ctl_put_string_or_null(o, "program", found ? t.named : NULL);
+    if (found) {
+        free(t.named);
+    }
 }
 
 /*
@@ -49,6 +174,22 @@ read_stdin(void)
     return ds_steal_cstr(&s);
 }
 
+/* Puts into the agent's answer the programs of the frame and of those that are sent. */
+static void
+put_programs(const struct ctl *ctl, struct json *answer, const uint8_t *frame, size_t len)
+{
+    const struct json_array *sent = ctl_get_array(answer, "sent");
+    char summary[PACKET_TEXT_SIZE];
+
+    packet_text(frame, len, summary);
+    put_program(ctl, answer, summary);
+    for (size_t i = 0; i < sent->n; i++) {
+        if (sent->elems[i]->type == JSON_OBJECT) {
+            put_program(ctl, sent->elems[i], ctl_get_string(sent->elems[i], "summary"));
+        }
+    }
+}
+
 static void
 trace(struct ctl *ctl)
 {
@@ -66,8 +207,15 @@ trace(struct ctl *ctl)
     char *answer = run_at_node(ctl, "rocecast/trace",
                                ctl->json ? (const char *[]){"-j", ctl->argv[1], hex, NULL}
                                          : (const char *[]){ctl->argv[1], hex, NULL});
-    /* Whoever writes to the registry says where an agent is. */
-    ctl_print_lines(answer);
+    struct json *json = ctl->json ? json_from_string(answer) : NULL;
+    if (json && json->type == JSON_OBJECT) {
+        put_programs(ctl, json, frame, len);
+        ctl_print_json_line(json);
+    } else {
+        /* Whoever writes to the registry says where an agent is. */
+        print_with_programs(ctl, answer);
+        json_destroy(json);
+    }
     free(answer);
     free(hex);
 }
@@ -172,7 +320,7 @@ capture_list(struct ctl *ctl)
 }
 
 const struct ctl_command ctl_packet_commands[] = {
-    {"trace", "NODE PORT HEX|-", 3, 3, 0, 0, NULL, trace,
+    {"trace", "NODE PORT HEX|-", 3, 3, CTL_INTENT, 0, NULL, trace,
      "what an Ethernet frame would meet at a node, arriving on that port; nothing is sent or\n"
      "        changed; the frame is hexadecimal digits, - reads them from standard input"},
     {"capture start", "NODE PORT FILE", 3, 3, FLAG(OPT_FORCE), 0, NULL, capture_start,

@@ -8,9 +8,11 @@
 
 #include <stdlib.h>
 
+#include "ctl/castctl/path.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
 #include "lib/node-config.h"
+#include "sset.h"
 #include "util.h"
 
 /* Nodes and hosts share one space of names, since links name either. */
@@ -92,6 +94,35 @@ check_may_aggregate(const struct ctl *ctl, const char *name, const char *role)
     }
 }
 
+/* --programs: prefixes of SIDs with commas between them, "" for all.  Only those who are fenced in
+ * have them. */
+static void
+set_programs(const struct ctl *ctl, const struct rrec_node *row)
+{
+    const char *text = ctl->options[OPT_PROGRAMS];
+    struct sset prefixes = SSET_INITIALIZER(&prefixes);
+
+    if (strcmp(row->role, node_role_name(NODE_AGENT))) {
+        ctl_refuse(ctl, "node %s has role %s: --programs is for role %s", row->name, row->role,
+                   node_role_name(NODE_AGENT));
+    }
+    sset_from_delimited_string(&prefixes, text, ",");
+    const char **names = sset_sort(&prefixes);
+    for (size_t i = 0; i < sset_count(&prefixes); i++) {
+        struct in6_addr address;
+        uint8_t plen;
+
+        if (!ip6_prefix_parse(names[i], &address, &plen) || !address_is_sid(&address)
+            || plen < SID_BLOCK_PLEN) {
+            ctl_fail(CTL_USAGE, "--programs %s: '%s' must be a prefix in " SID_BLOCK_TEXT, text,
+                     names[i]);
+        }
+    }
+    rrec_node_set_programs(row, names, sset_count(&prefixes));
+    free(names);
+    sset_destroy(&prefixes);
+}
+
 static void
 node_add(struct ctl *ctl)
 {
@@ -99,6 +130,7 @@ node_add(struct ctl *ctl)
     const char *role = ctl->options[OPT_ROLE];
     int64_t id = (int64_t) ctl_option_number(ctl, OPT_ID, 1, NODE_ID_MAX, 0);
     bool no_aggregation = option_no_aggregation(ctl, false);
+    const char *plane = path_option_plane(ctl, "");
     const struct rrec_node *row;
 
     ctl_check_name("name", name);
@@ -116,6 +148,9 @@ node_add(struct ctl *ctl)
             ctl_refuse(ctl, "node %s exists and %s", name,
                        row->no_aggregation ? "does not aggregate" : "aggregates");
         }
+        if (ctl->options[OPT_PLANE] && strcmp(row->plane, plane)) {
+            ctl_refuse(ctl, "node %s exists with plane '%s'", name, row->plane);
+        }
         return;
     }
     check_name_is_free(ctl, name);
@@ -129,22 +164,23 @@ node_add(struct ctl *ctl)
     rrec_node_set_id(row, id);
     rrec_node_set_role(row, role);
     rrec_node_set_no_aggregation(row, no_aggregation);
+    rrec_node_set_plane(row, plane);
 }
 
 static void
 node_set(struct ctl *ctl)
 {
-    const struct rrec_node *row;
+    ctl_check_any_option(ctl);
+    const struct rrec_node *row = ctl_require_node(ctl, ctl->argv[0]);
 
-    if (!ctl->options[OPT_VERIFY] && !ctl->options[OPT_AGGREGATE]) {
-        ctl_fail(CTL_USAGE,
-                 "node set: --verify or --aggregate is missing (castctl node set --help)");
-    }
-    row = ctl_require_node(ctl, ctl->argv[0]);
     check_may_aggregate(ctl, row->name, row->role);
     rrec_node_set_no_aggregation(row, option_no_aggregation(ctl, row->no_aggregation));
     if (ctl->options[OPT_VERIFY]) {
         rrec_node_set_verify_always(row, ctl_option_word(ctl, OPT_VERIFY, 0) == VERIFY_ALWAYS);
+    }
+    rrec_node_set_plane(row, path_option_plane(ctl, row->plane));
+    if (ctl->options[OPT_PROGRAMS]) {
+        set_programs(ctl, row);
     }
 }
 
@@ -176,6 +212,8 @@ node_to_json(const struct rrec_node *row)
                            role_may_aggregate(row->role)
                                ? ctl_aggregate_name(aggregate_of(row->no_aggregation))
                                : NULL);
+    json_object_put_string(o, "plane", row->plane);
+    ctl_put_bool(o, "excluded", row->excluded);
     json_object_put_string(o, "address", ip6_text(&address));
     ctl_put_int(o, "wanted", row->cfg);
     ctl_put_int(o, "applied", row->nb_cfg);
@@ -185,17 +223,19 @@ node_to_json(const struct rrec_node *row)
 }
 
 static const char *const node_keys[] = {
-    "name",  "id",           "role",  "verify", "aggregate", "address",  "number",    "kind",
-    "peer",  "peer_address", "mac",   "prefix", "port",      "next_hop", "behaviour", "group",
-    "epoch", "generation",   "root",  "open",   "started",   "branches", "wanted",    "applied",
-    "state", "control",      "ports", "routes", "sids",      "trees",    NULL,
+    "name",    "id",       "role",      "verify", "aggregate",    "plane",      "excluded",
+    "address", "number",   "kind",      "peer",   "peer_address", "mac",        "prefix",
+    "port",    "next_hop", "behaviour", "group",  "epoch",        "generation", "root",
+    "open",    "started",  "branches",  "wanted", "applied",      "state",      "control",
+    "ports",   "routes",   "sids",      "trees",  NULL,
 };
 
 static void
 node_list(struct ctl *ctl)
 {
-    static const char *const keys[] = {"name",   "id",      "role",  "aggregate", "address",
-                                       "wanted", "applied", "state", NULL};
+    static const char *const keys[] = {"name",    "id",       "role",    "aggregate",
+                                       "plane",   "excluded", "address", "wanted",
+                                       "applied", "state",    NULL};
     struct json *array = json_array_create_empty();
     const struct rrec_node *row;
 
@@ -284,6 +324,19 @@ trees_to_json(const struct rrec_node *row)
     return array;
 }
 
+/* What neighbours take from a source agent; all if there are none. */
+static struct json *
+programs_to_json(const struct rrec_node *row)
+{
+    struct json *array = json_array_create_empty();
+
+    for (size_t i = 0; i < row->n_programs; i++) {
+        json_object_put_string(ctl_add_object(array), "prefix", row->programs[i]);
+    }
+    ctl_sort_by(array, "prefix");
+    return array;
+}
+
 static void
 node_show(struct ctl *ctl)
 {
@@ -294,6 +347,7 @@ node_show(struct ctl *ctl)
     json_object_put(o, "routes", routes_to_json(row));
     json_object_put(o, "sids", sids_to_json(row));
     json_object_put(o, "trees", trees_to_json(row));
+    json_object_put(o, "programs", programs_to_json(row));
     ctl_print(ctl, o, node_keys);
 }
 
@@ -386,10 +440,12 @@ host_to_json(const struct ctl *ctl, const struct rrec_host *row)
     bool is_a = link && !strcmp(link->a, row->name);
     ctl_put_string_or_null(o, "netdev", !link ? NULL : is_a ? link->a_port : link->b_port);
     ctl_put_string_or_null(o, "node", !link ? NULL : is_a ? link->b : link->a);
+    json_object_put_string(o, "path_policy",
+                           row->path_policy ? row->path_policy : path_policy_name(PATH_NONE));
     return o;
 }
 
-static const char *const host_keys[] = {"name", "address", "netdev", "node", NULL};
+static const char *const host_keys[] = {"name", "address", "netdev", "node", "path_policy", NULL};
 
 static void
 host_list(struct ctl *ctl)
@@ -578,7 +634,8 @@ link_del(struct ctl *ctl)
 static void
 link_list(struct ctl *ctl)
 {
-    static const char *const keys[] = {"a", "b", "kind", "a_to_b", "b_to_a", "external", NULL};
+    static const char *const keys[] = {"a",      "b",        "kind",     "a_to_b",
+                                       "b_to_a", "external", "excluded", NULL};
     struct json *array = json_array_create_empty();
     const struct rrec_link *row;
 
@@ -591,6 +648,7 @@ link_list(struct ctl *ctl)
         json_object_put_string(o, "a_to_b", row->a_to_b);
         json_object_put_string(o, "b_to_a", row->b_to_a);
         ctl_put_bool(o, "external", row->external);
+        ctl_put_bool(o, "excluded", row->excluded);
     }
     ctl_sort_by(array, "a");
     ctl_print(ctl, array, keys);
@@ -598,12 +656,17 @@ link_list(struct ctl *ctl)
 
 const struct ctl_command ctl_topology_commands[] = {
     {"node add", "NAME", 1, 1,
-     FLAG(OPT_ID) | FLAG(OPT_ROLE) | FLAG(OPT_AGGREGATE) | FLAG(OPT_MAY_EXIST),
+     FLAG(OPT_ID) | FLAG(OPT_ROLE) | FLAG(OPT_AGGREGATE) | FLAG(OPT_PLANE) | FLAG(OPT_MAY_EXIST),
      FLAG(OPT_ID) | FLAG(OPT_ROLE), node_add, NULL,
-     "add a forwarder: id 1.." NODE_ID_MAX_TEXT " (its node uSID)"},
-    {"node set", "NAME", 1, 1, FLAG(OPT_VERIFY) | FLAG(OPT_AGGREGATE), 0, node_set, NULL,
+     "add a forwarder: id 1.." NODE_ID_MAX_TEXT " (its node uSID), and the plane that it is in"},
+    {"node set", "NAME", 1, 1,
+     FLAG(OPT_VERIFY) | FLAG(OPT_AGGREGATE) | FLAG(OPT_PLANE) | FLAG(OPT_PROGRAMS), 0, node_set,
+     NULL,
      "change what a node does: verify the ICRC of data always, or only where a PSN jumps (auto);\n"
-     "        merge responses on their way up, or only replicate"},
+     "        merge responses on their way up, or only replicate; the plane that it is in, '' for none;\n"
+     "        which destinations in " SID_BLOCK_TEXT
+     " are taken from a source agent: prefixes with commas\n"
+     "        between them, '' for all"},
     {"node del", "NAME", 1, 1, FLAG(OPT_IF_EXISTS), 0, node_del, NULL,
      "delete a node that has no links"},
     {"node list", "", 0, 0, 0, 0, NULL, node_list, "list nodes"},

@@ -10,17 +10,6 @@
 
 #include "util.h"
 
-static const char *const path_forms[] = {
-    [PATH_FORM_AUTO] = "auto",
-    [PATH_FORM_USD] = "usd",
-    [PATH_FORM_AGENT] = "agent",
-    [PATH_FORM_DT6] = "dt6",
-};
-WORDS_DEFINE(path_form, enum path_form, path_forms);
-
-static const char *const path_rule_kinds[] = {[PATH_PIN] = "pin", [PATH_EXCLUDE] = "exclude"};
-WORDS_DEFINE(path_rule_kind, enum path_rule_kind, path_rule_kinds);
-
 static int
 compare_nodes(const void *a_, const void *b_)
 {

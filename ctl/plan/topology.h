@@ -14,6 +14,7 @@
 
 #include "lib/congestion-settings.h"
 #include "lib/node-config.h"
+#include "lib/path-rule.h"
 
 /* A number that an interface has already; it keeps it. */
 struct plan_port {
@@ -60,23 +61,6 @@ struct plan_link {
     struct impair_params a_to_b, b_to_a;
     const struct plan_node *a_node, *b_node; /* its ends; NULL: a host, or nobody. */
 };
-
-/* How a path ends. */
-enum path_form {
-    PATH_FORM_AUTO,  /* 'agent' if the host has one, else 'dt6' if the last node is a router, else
-                      * 'usd'. */
-    PATH_FORM_USD,   /* the last switch takes the header off, by its uN. */
-    PATH_FORM_AGENT, /* the receiver's agent does, by its uN. */
-    PATH_FORM_DT6,   /* the last switch does, by its End.DT6. */
-};
-WORDS_DECLARE(path_form, enum path_form);
-
-/* What an operator says of paths from one host to another. */
-enum path_rule_kind {
-    PATH_PIN,     /* packets take this path, and no other. */
-    PATH_EXCLUDE, /* none is placed on it. */
-};
-WORDS_DECLARE(path_rule_kind, enum path_rule_kind);
 
 struct plan_path_rule {
     enum path_rule_kind kind;
