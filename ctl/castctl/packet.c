@@ -6,6 +6,7 @@
 
 #include "ctl/castctl/castctl.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -319,6 +320,106 @@ capture_list(struct ctl *ctl)
     ctl_finish(partial);
 }
 
+/* The files that captures are, and tcpdump's: of either byte order, in micro- or nanoseconds. */
+struct pcap_reader {
+    const char *name;
+    FILE *stream;
+    bool swapped;
+    unsigned int per_usec; /* units of the times' second half in a microsecond. */
+    uint8_t frame[PACKET_ROOM];
+    uint32_t len; /* of the frame that was read last; it was sent with more if it was cut off. */
+    uint32_t whole_len;
+    int64_t usec; /* when, since 1970. */
+};
+
+#define PCAP_USEC     0xa1b2c3d4u
+#define PCAP_NSEC     0xa1b23c4du
+#define PCAP_ETHERNET 1
+
+static uint32_t
+pcap_number(const struct pcap_reader *r, uint32_t number)
+{
+    return r->swapped ? __builtin_bswap32(number) : number;
+}
+
+static void
+pcap_open(struct pcap_reader *r, const char *name)
+{
+    uint32_t header[6]; /* magic, version, two that nobody uses, longest frame, link type. */
+
+    *r = (struct pcap_reader){.name = name, .stream = fopen(name, "rb")};
+    if (!r->stream) {
+        ctl_fail(CTL_REFUSED, "capture show: %s: %s", name, ovs_strerror(errno));
+    }
+    if (fread(header, sizeof header, 1, r->stream) != 1) {
+        header[0] = 0;
+    }
+    r->swapped =
+        header[0] == __builtin_bswap32(PCAP_USEC) || header[0] == __builtin_bswap32(PCAP_NSEC);
+    uint32_t magic = pcap_number(r, header[0]);
+    r->per_usec = magic == PCAP_NSEC ? 1000 : 1;
+    if ((magic != PCAP_USEC && magic != PCAP_NSEC) || pcap_number(r, header[5]) != PCAP_ETHERNET) {
+        ctl_fail(CTL_REFUSED, "capture show: %s: no pcap file of Ethernet frames", name);
+    }
+}
+
+/* The next frame; false: there is none. */
+static bool
+pcap_next(struct pcap_reader *r)
+{
+    uint32_t header[4]; /* seconds, their fraction, bytes in the file, bytes. */
+
+    if (fread(header, sizeof header, 1, r->stream) != 1) {
+        return false;
+    }
+    r->usec =
+        pcap_number(r, header[0]) * INT64_C(1000000) + pcap_number(r, header[1]) / r->per_usec;
+    r->len = pcap_number(r, header[2]);
+    r->whole_len = pcap_number(r, header[3]);
+    if (r->len > sizeof r->frame) {
+        ctl_fail(CTL_REFUSED, "capture show: %s: a frame of %" PRIu32 " bytes: the file is broken",
+                 r->name, r->len);
+    }
+    return fread(r->frame, 1, r->len, r->stream) == r->len; /* else it is still being written. */
+}
+
+static void
+capture_show(struct ctl *ctl)
+{
+    static struct pcap_reader r;
+    struct json *all = json_array_create_empty();
+    int64_t first = 0;
+
+    pcap_open(&r, ctl->argv[0]);
+    for (int64_t n = 1; pcap_next(&r); n++) {
+        char summary[PACKET_TEXT_SIZE];
+        char *line;
+
+        packet_text(r.frame, r.len, summary);
+        first = n == 1 ? r.usec : first;
+        if (ctl->json) {
+            struct json *o = ctl_add_object(all);
+
+            ctl_put_int(o, "number", n);
+            ctl_put_int(o, "time_us", r.usec - first);
+            ctl_put_int(o, "len", r.whole_len);
+            json_object_put_string(o, "summary", summary);
+            put_program(ctl, o, summary);
+        } else {
+            line = xasprintf("%" PRId64 "  %.6f  %" PRIu32 " bytes: %s", n,
+                             (double) (r.usec - first) / 1e6, r.whole_len, summary);
+            print_with_programs(ctl, line);
+            free(line);
+        }
+    }
+    fclose(r.stream);
+    if (ctl->json) {
+        ctl_print(ctl, all, NULL);
+    } else {
+        json_destroy(all);
+    }
+}
+
 const struct ctl_command ctl_packet_commands[] = {
     {"trace", "NODE PORT HEX|-", 3, 3, CTL_INTENT, 0, NULL, trace,
      "what an Ethernet frame would meet at a node, arriving on that port; nothing is sent or\n"
@@ -328,5 +429,8 @@ const struct ctl_command ctl_packet_commands[] = {
     {"capture stop", "NODE [PORT]", 1, 2, FLAG(OPT_ALL), 0, NULL, capture_stop,
      "end a port's capture, or with --all the node's, and say how many packets it has"},
     {"capture list", "[NODE]", 0, 1, 0, 0, NULL, capture_list, "list captures that run"},
+    {"capture show", "FILE", 1, 1, CTL_INTENT, 0, NULL, capture_show,
+     "say in a line each what the frames in a pcap file are: number, seconds since the first one,\n"
+     "        length, addresses, programs by the names of nodes"},
     {.name = NULL},
 };

@@ -220,8 +220,10 @@ path_unpin(struct ctl *ctl)
     if (rule) {
         rrec_path_rule_delete(rule);
     } else if (!ctl_flag(ctl, OPT_IF_EXISTS)) {
-        ctl_refuse(ctl, "%s from %s to %s pinned", qpn ? "that QPN is not" : "not all packets are",
-                   ctl->argv[0], ctl->argv[1]);
+        char *of_qpn = qpn ? xasprintf(" of QPN 0x%" PRIx64, qpn) : xstrdup("");
+
+        ctl_refuse(ctl, "packets from %s to %s%s are not pinned", ctl->argv[0], ctl->argv[1],
+                   of_qpn);
     }
 }
 
@@ -365,22 +367,22 @@ const struct ctl_command ctl_path_rule_commands[] = {
     {"path pin", "FROM TO [PATH]", 2, 3,
      CTL_INTENT | FLAG(OPT_QPN) | FLAG(OPT_PROGRAM) | FLAG(OPT_UPLINK) | FLAG(OPT_FORCE), 0,
      path_pin, NULL,
-     "have packets from one host to another, or those of one DestQP, take this path (a name or a number\n"
-     "        of path list) and no other; or a program of one's own, by this neighbour of the host's node;\n"
-     "        --force: also a path that is not usable now.\n"
-     "        path pin GROUP PATH: a group's packets, to the root of its tree; as group set --via"},
+     "pin packets from one host to another, or those of one DestQP: to this path (a name or a number\n"
+     "        of path list) and to no other, or to a program of one's own by this neighbour of the host's\n"
+     "        node; --force: also to a path that is not usable now.\n"
+     "        path pin GROUP PATH: a group's packets, to the root of its tree, as group set --via"},
     {"path unpin", "FROM|GROUP [TO]", 1, 2, FLAG(OPT_QPN) | FLAG(OPT_IF_EXISTS), 0, path_unpin,
-     NULL, "undo that: the policy decides again"},
+     NULL, "undo path pin: the policy decides again"},
     {"path exclude", "NODE | A B | FROM TO PATH", 1, 3, CTL_INTENT, 0, path_exclude, NULL,
      "take paths out of use: all over a node, all over the link between two, or one"},
     {"path include", "NODE | A B | FROM TO PATH", 1, 3, CTL_INTENT, 0, path_include, NULL,
-     "undo that"},
+     "undo path exclude"},
     {"path policy", "HOST|all POLICY", 2, 2, FLAG(OPT_FORCE), 0, path_policy, NULL,
-     "how what a host sends is placed on paths: none (not at all), failover (all on the first that is\n"
+     "set how what a host sends is placed on paths: none (not at all), failover (all on the first that is\n"
      "        usable), spread (flows in turn), message (each message, when nothing is in flight), spray\n"
      "        (each packet, what RC does not survive: needs --force)"},
     {"path form", "auto|usd|agent|dt6", 1, 1, 0, 0, path_form, NULL,
-     "how paths end: the last switch takes the header off by its uN (usd) or by its End.DT6 (dt6), or\n"
+     "set how paths end: the last switch takes the header off by its uN (usd) or by its End.DT6 (dt6), or\n"
      "        the receiver's agent does (agent); auto: agent if there is one, dt6 behind routers, else usd"},
     {.name = NULL},
 };

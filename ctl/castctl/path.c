@@ -373,8 +373,8 @@ const struct ctl_command ctl_path_commands[] = {
      "show what each node does with a packet on a path (a name or a number of path list; default: the\n"
      "        first that is usable, or the pinned one), and what the path's header costs"},
     {"path explain", "PROGRAM", 1, 1, CTL_INTENT, 0, NULL, path_explain,
-     "show what nodes would do with a packet to this address, a container of uSIDs, or to several with\n"
-     "        commas between them"},
+     "show what nodes would do with a packet to this address;\n"
+     "        a container of uSIDs, or several with commas between them, of which an SRH has the others"},
     {"path rules", "", 0, 0, 0, 0, NULL, path_rules,
      "list pins and exclusions of single paths; node list and link list show excluded nodes and links"},
     {.name = NULL},

@@ -124,6 +124,7 @@ def bases(w):
 
 FAMILIES = {
     'node': ['add', 'set', 'del', 'list', 'show'],
+    'path': ['list', 'show', 'explain', 'rules', 'pin', 'unpin', 'exclude', 'include', 'policy', 'form'],
     'host': ['add', 'del', 'list', 'show', 'set'],
     'link': ['add', 'del', 'list', 'impair', 'external'],
     'group': ['add', 'set', 'del', 'list', 'show', 'reset', 'wait'],
@@ -132,7 +133,7 @@ FAMILIES = {
     'member': ['add', 'leave', 'drain', 'remove', 'list'],
     'connection': ['list'],
     'tree': ['show'],
-    'capture': ['start', 'stop', 'list'],
+    'capture': ['start', 'stop', 'list', 'show'],
 }
 
 

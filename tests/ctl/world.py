@@ -118,7 +118,8 @@ class Db:
 
 
 class FakeAgent:
-    """An agent's control socket that answers commands with JSON, or with what a function returns."""
+    """An agent's control socket that answers commands with JSON, with what a function returns, or with
+    a text."""
 
     def __init__(self, path, answers):
         self.answers = answers
@@ -136,7 +137,8 @@ class FakeAgent:
                     request += connection.recv(4096)
                 message = json.loads(request)
                 answer = self.answers[message['method']]
-                answer = json.dumps(answer() if callable(answer) else answer) + '\n'
+                answer = answer() if callable(answer) else answer
+                answer = (answer if isinstance(answer, str) else json.dumps(answer)) + '\n'
                 connection.sendall(json.dumps({'result': answer, 'error': None,
                                                'id': message['id']}).encode())
 

@@ -2,19 +2,23 @@
  *
  * Frames as text, and from text.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/packet-text.h"
+#include "lib/program.h"
 #include "tests/unit/hex.h"
 #include "tests/unit/pcap-file.h"
 #include "tests/unit/suites.h"
 
-#define ETH      "020000000001 020000000002 86dd"
+#define ETH        "020000000001 020000000002 86dd"
 /* Next header and hop limit are to be followed by the payload; its length comes before. */
-#define IP(PLEN) "60000000 " PLEN
-#define A        "fd000001000000000000000000000001"
-#define B        "fd000001000000000000000000000002"
+#define IP(PLEN)   "60000000 " PLEN
+#define A          "fd000001000000000000000000000001"
+#define B          "fd000001000000000000000000000002"
+
+#define SID(USIDS) "5f000000" USIDS
 
 static const struct {
     const char *hex;
@@ -48,7 +52,73 @@ static const struct {
     {ETH IP("001c 1140") B A "c00012b7001c0000 04 00 ffff 00 000101 80 000005 41424344 00000000",
      "fd00:1::2 > fd00:1::1, hop limit 64, RoCE SEND_ONLY, DestQP 0x101, PSN 5, AckReq, "
      "4 bytes of data"},
+    /* Programs: uSIDs, one of them only, with a label, in an SRH, and behind a uA. */
+    {ETH IP("0000 3b40") A SID("0100 0500 0300 0000 0000 0000"),
+     "fd00:1::1 > 5f00:0:100:500:300::, hop limit 64, uSIDs 0100 0500 0300, flow label 0x00000, "
+     "next header 59"},
+    {ETH "60012345 0000 3b40" A SID("0300 0000 0000 0000 0000 0000"),
+     "fd00:1::1 > 5f00:0:300::, hop limit 64, uSIDs 0300, flow label 0x12345, next header 59"},
+    {ETH IP("0018 2b40") A SID("0100 0500 0000 0000 0000 0000") "3b 02 04 01 00 00 0000" SID(
+         "0600 0300 0000 0000 0000 0000"),
+     "fd00:1::1 > 5f00:0:100:500::, hop limit 64, SRH with SL 1, uSIDs 0100 0500 | 0600 0300, "
+     "flow label 0x00000, next header 59"},
+    {ETH IP("0018 2b40") A SID("0100 0500 0000 0000 0000 0000") "3b 02 04 00 00 00 0000" SID(
+         "0600 0300 0000 0000 0000 0000"),
+     "fd00:1::1 > 5f00:0:100:500::, hop limit 64, SRH with SL 0, uSIDs 0100 0500, "
+     "flow label 0x00000, next header 59"},
+    {ETH IP("0000 3b40") A SID("0100 e101 0300 0000 0000 0000"),
+     "fd00:1::1 > 5f00:0:100:e101:300::, hop limit 64, uSIDs 0100 e101 0300, flow label 0x00000, "
+     "next header 59"},
+    {ETH IP("0000 3b40") A SID("e101 0000 0000 0000 0000 0000"),
+     "fd00:1::1 > 5f00:0:e101::, hop limit 64, uSIDs e101, flow label 0x00000, next header 59"},
+    /* A SID of a node, and a node's address. */
+    {ETH IP("0000 3b40") A SID("0100 e003 0000 0000 0000 0000"),
+     "fd00:1::1 > 5f00:0:100:e003::, hop limit 64, next header 59"},
+    {ETH IP("0000 3b40") A SID("0100 0000 0000 0000 0000 0001"),
+     "fd00:1::1 > 5f00:0:100::1, hop limit 64, next header 59"},
 };
+
+/* uSIDs as text, and back. */
+static const struct {
+    const char *containers;
+    const char *usids;
+} programs[] = {
+    {"5f00:0:300::", "0300"},
+    {"5f00:0:100:500:300::", "0100 0500 0300"},
+    {"5f00:0:100:0:300::", "0100 0000 0300"},
+    {"5f00:0:1:2:3:4:5:6", "0001 0002 0003 0004 0005 0006"},
+    {"5f00:0:1:2:3:4:5:6,5f00:0:7::,5f00::,5f00:0:8:9::",
+     "0001 0002 0003 0004 0005 0006 | 0007 | 0000 | 0008 0009"},
+};
+
+START_TEST(usid_texts)
+    {
+        char text[PROGRAM_USIDS_SIZE], all[PROGRAM_USIDS_SIZE + 16];
+        struct program want, got;
+
+        ck_assert(program_parse(programs[_i].containers, &want));
+        program_format_usids(&want, text);
+        ck_assert_str_eq(text, programs[_i].usids);
+        snprintf(all, sizeof all, "%s, and so on", text);
+        ck_assert_ptr_eq(program_parse_usids(all, &got), all + strlen(text));
+        ck_assert_mem_eq(&got, &want, sizeof want);
+    }
+END_TEST
+
+START_TEST(no_usids)
+    {
+        static const char *const texts[] = {
+            "",       "100",     "01g0",     "0100 ",
+            "0100 0", "0100 | ", "0100 | x", "0001 0002 0003 0004 0005 0006 0007",
+        };
+        static const bool some[] = {false, false, false, true, false, false, false, false};
+        struct program program;
+
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+            ck_assert_int_eq(program_parse_usids(texts[i], &program) != NULL, some[i]);
+        }
+    }
+END_TEST
 
 START_TEST(frame_texts)
     {
@@ -123,6 +193,9 @@ packet_text_suite(void)
 {
     Suite *suite = suite_create("packet_text");
     TCase *tc = tcase_create("packet_text");
+
+    tcase_add_loop_test(tc, usid_texts, 0, sizeof programs / sizeof programs[0]);
+    tcase_add_test(tc, no_usids);
 
     tcase_add_loop_test(tc, frame_texts, 0, sizeof frames / sizeof frames[0]);
     tcase_add_test(tc, cut_frames);
