@@ -381,7 +381,7 @@ const struct ctl_command ctl_path_rule_commands[] = {
      "set how what a host sends is placed on paths: none (not at all), failover (all on the first that is\n"
      "        usable), spread (flows in turn), message (each message, when nothing is in flight), spray\n"
      "        (each packet, what RC does not survive: needs --force)"},
-    {"path form", "auto|usd|agent|dt6", 1, 1, 0, 0, path_form, NULL,
+    {"path form", "FORM", 1, 1, 0, 0, path_form, NULL,
      "set how paths end: the last switch takes the header off by its uN (usd) or by its End.DT6 (dt6), or\n"
      "        the receiver's agent does (agent); auto: agent if there is one, dt6 behind routers, else usd"},
     {.name = NULL},
