@@ -367,7 +367,7 @@ const struct ctl_command ctl_path_rule_commands[] = {
     {"path pin", "FROM TO [PATH]", 2, 3,
      CTL_INTENT | FLAG(OPT_QPN) | FLAG(OPT_PROGRAM) | FLAG(OPT_UPLINK) | FLAG(OPT_FORCE), 0,
      path_pin, NULL,
-     "pin packets from one host to another, or those of one DestQP: to this path (a name or a number\n"
+     "pin packets from one host to another, or those of one DestQP: to this path (a name or a rank\n"
      "        of path list) and to no other, or to a program of one's own by this neighbour of the host's\n"
      "        node; --force: also to a path that is not usable now.\n"
      "        path pin GROUP PATH: a group's packets, to the root of its tree, as group set --via"},

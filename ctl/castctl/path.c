@@ -67,16 +67,16 @@ const struct rrec_path *
 path_require(const struct ctl *ctl, const char *from, const char *to, const char *text)
 {
     const struct rrec_destination *d = path_require_destination(ctl, from, to);
-    uint64_t number = 0;
+    uint64_t rank = 0;
 
-    number_parse(text, 1, PATH_NUMBER_MAX, &number);
+    number_parse(text, 1, PATH_NUMBER_MAX, &rank);
     for (size_t i = 0; i < d->n_paths; i++) {
         if (!strcmp(d->paths[i]->name, text)) {
             return d->paths[i];
         }
     }
     for (size_t i = 0; i < d->n_paths; i++) {
-        if ((uint64_t) d->paths[i]->number == number) {
+        if ((uint64_t) d->paths[i]->rank == rank) {
             return d->paths[i];
         }
     }
@@ -117,7 +117,7 @@ put_live(struct json *o, const struct json *live, const char *destination, int64
     for (size_t i = 0; live && live->type == JSON_ARRAY && i < live->array.n; i++) {
         const struct json *path = live->array.elems[i];
 
-        if (ctl_get_int(path, "number") == number
+        if (ctl_get_int(path, "path") == number
             && !strcmp(ctl_get_string(path, "destination"), destination)) {
             found = path;
         }
@@ -370,7 +370,7 @@ const struct ctl_command ctl_path_commands[] = {
      "list paths between hosts, by rank, with their programs and why some are not used;\n"
      "        --live: also what is on them, from the agents that place packets"},
     {"path show", "FROM TO [PATH]", 2, 3, CTL_INTENT, 0, NULL, path_show,
-     "show what each node does with a packet on a path (a name or a number of path list; default: the\n"
+     "show what each node does with a packet on a path (a name or a rank of path list; default: the\n"
      "        first that is usable, or the pinned one), and what the path's header costs"},
     {"path explain", "PROGRAM", 1, 1, CTL_INTENT, 0, NULL, path_explain,
      "show what nodes would do with a packet to this address;\n"

@@ -11,7 +11,7 @@
 /* Refuses if castd has given the node of 'from' no paths to 'to', and says why. */
 const struct rrec_destination *
 path_require_destination(const struct ctl *, const char *from, const char *to);
-/* The path of that name or number.  Refuses if there is none. */
+/* The path of that name or rank.  Refuses if there is none. */
 const struct rrec_path *
 path_require(const struct ctl *, const char *from, const char *to, const char *path);
 

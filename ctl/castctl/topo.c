@@ -293,9 +293,7 @@ sids_to_json(const struct rrec_node *row)
 
         json_object_put_string(o, "prefix", row->sids[i]->prefix);
         json_object_put_string(o, "behaviour", row->sids[i]->behaviour);
-        if (row->sids[i]->port) {
-            ctl_put_int(o, "port", row->sids[i]->port);
-        }
+        ctl_put_int_or_null(o, "port", row->sids[i]->port ? &row->sids[i]->port : NULL);
     }
     ctl_sort_by(array, "prefix");
     return array;

@@ -143,8 +143,8 @@ SCHEMA_COMMANDS = (
      'castctl: registry unix:DIR/old.sock: ' + OLD + 'table Link, column Member.lost, column '
      'Node.no_aggregation and 1 more' + FIX),
     ('castctl --db=unix:DIR/void.sock group list', 2,
-     'castctl: registry unix:DIR/void.sock: ' + OLD + 'table Branch, table Connection, table Global and '
-     '16 more' + FIX),
+     'castctl: registry unix:DIR/void.sock: ' + OLD + 'table Branch, table Connection, table Destination '
+     'and 16 more' + FIX),
 )
 SCHEMA_DAEMONS = (
     ('castd --db=unix:DIR/old.sock --unixctl=DIR/x.ctl',

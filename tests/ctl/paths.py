@@ -12,7 +12,7 @@ SWITCHES = {'leaf1': 0x100, 'leaf2': 0x200, 'leaf3': 0x300, 'leaf4': 0x400, 'spi
 AGENTS = {'a1': 0xa1, 'a3': 0xa3}
 LINKS = ('h1-a1', 'a1-leaf1', 'a1-leaf2', 'leaf1-spine5', 'leaf1-spine6', 'leaf2-spine5', 'leaf2-spine6',
          'leaf3-spine5', 'leaf3-spine6', 'leaf4-spine5', 'leaf4-spine6', 'leaf3-a3', 'leaf4-a3', 'a3-h3')
-# Number, rank, name, program, and how they are used.
+# Number in flow labels, rank, name, program, and how they are used.
 PATHS = ((1, 1, 'leaf1,spine5,leaf3', '5f00:0:100:500:300:a3::', {}),
          (2, 2, 'leaf2,spine6,leaf4', '5f00:0:200:600:400:a3::', {'plane': 'blue'}),
          (4, 3, 'leaf1,spine6,leaf3', '5f00:0:100:600:300:a3::',
@@ -103,9 +103,9 @@ def live(w):
     check_equal('flows', [r['flows'] for r in json.loads(p.stdout)], [None, None])
     control = w.dir + '/a1.ctl'
     FakeAgent(control, {'rocecast/paths': [
-        {'destination': 'fd00:a::3', 'number': 2, 'up': True, 'flows': 3, 'packets': 10, 'bytes': 1000,
+        {'destination': 'fd00:a::3', 'path': 2, 'up': True, 'flows': 3, 'packets': 10, 'bytes': 1000,
          'moved': 1, 'errors': 0},
-        {'destination': 'fd00:a::4', 'number': 1, 'up': True, 'flows': 9, 'packets': 9, 'bytes': 9,
+        {'destination': 'fd00:a::4', 'path': 1, 'up': True, 'flows': 9, 'packets': 9, 'bytes': 9,
          'moved': 9, 'errors': 9}]})
     w.db.update('Node', {'name': 'a1'}, control=control)
     rows = listed(w, '--live')
@@ -142,7 +142,7 @@ def shows_path(w):
     check('header_bytes 40' in [' '.join(line.split()) for line in text], '%r', text)
     check_equal('a line of text', next(line.split() for line in text if line.startswith('  spine5')),
                 'spine5 5f00:0:500:300:a3:: uN leaf3 leaf3 shifts'.split())
-    two = json.loads(w.castctl('-j path show h1 h3 3'))
+    two = json.loads(w.castctl('-j path show h1 h3 4'))
     check_equal('header with an SRH', (two['header_bytes'], two['srh_segments']), (64, 1))
     check_equal('where the next container comes from', segments(two)[6], (
         'spine5', '5f00:0:500::', 'uN', 'leaf3', 'leaf3', 'takes the next segment from the SRH'))
@@ -219,7 +219,7 @@ def pins(w):
 
     for line, status, why in (
             ('h1 h3 9', 2, r"no path '9' from h1 to h3 \(castctl path list h1 h3\)"),
-            ('h1 h3 4', 2, 'path leaf1,spine6,leaf3 from h1 to h3 is not usable: spine6 is excluded; what is '
+            ('h1 h3 3', 2, 'path leaf1,spine6,leaf3 from h1 to h3 is not usable: spine6 is excluded; what is '
                            r'pinned to it would be dropped \(--force\)'),
             ('h3 h1 1', 2, 'host h3 has path policy none'),
             ('h1 h9 1', 2, "no host named 'h9'"),
@@ -234,7 +234,7 @@ def pins(w):
             ('h1 h3 --program 5f00:0:100:: --uplink leaf9', 2, "no node named 'leaf9'")):
         w.refused('path pin ' + line, status, why)
     check_equal('nothing of that is done', rules(w), {own, qpn})
-    w.castctl('path pin h1 h3 4 --force')
+    w.castctl('path pin h1 h3 3 --force')
     check_equal('forced', rules(w), {('pin', 'h1', 'h3', None, 'leaf1,spine6,leaf3'), qpn})
 
     w.refused('path unpin h1 h3 --qpn 18', 2, '^castctl: path unpin: packets from h1 to h3 of QPN 0x12 are not pinned$')
