@@ -25,11 +25,24 @@ struct patience {
     int msec;    /* limit for each tool. */
 };
 
+/* What a kernel does with SIDs of its own, as it has shown itself (kernel.c). */
+struct kernel_abilities {
+    bool known;
+    const char *anchor; /* type of device that routes to SIDs are on; NULL: there is none. */
+    bool end_next_csid;
+    bool end_x_next_csid;
+    bool end_x;
+    bool end_x_oif; /* End.X can be told the device that packets leave by. */
+    bool end_dt6;
+    bool end_dx6;
+};
+
 /* Belongs to one thread, which is in the namespace of the ports. */
 struct forwarder {
     const struct backend *backend; /* NULL: no configuration yet. */
     struct patience patience;
-    int socket;                /* for questions about devices. */
+    int socket; /* for questions about devices. */
+    struct kernel_abilities abilities;
     struct node_config config; /* the newest one. */
 
     /* What the back end was told last, sorted.  Empty: nothing, or nothing to rely on. */
@@ -40,8 +53,8 @@ struct forwarder {
 
 /* One kind of forwarder. */
 struct backend {
-    /* Makes the rules for a configuration, sorted; makes none on failure.  Pure. */
-    char *(*rules)(const struct node_config *, struct svec *rules);
+    /* Makes the rules for the newest configuration, sorted; makes none on failure. */
+    char *(*rules)(struct forwarder *, struct svec *rules);
     bool needs_up; /* a device that goes down loses what was told of it. */
     /* Makes sure of what the rules need, and of what identity() looks at. */
     char *(*prepare)(struct forwarder *);
@@ -51,6 +64,10 @@ struct backend {
     char *(*identity)(const struct forwarder *);
     /* Packets dropped, by reason. */
     struct json *(*drops)(const struct forwarder *);
+    /* Packets that came to a SID of the configuration; false: it has none such. */
+    bool (*counted)(const struct sid_config *, const char *statistics, unsigned long long *packets);
+    /* What counted() and drops() look at, malloc'd; NULL: no answer. */
+    char *(*statistics)(const struct forwarder *);
     /* Packets copied, for each tree of the configuration; NULL: not known. */
     void (*copied)(const struct forwarder *, unsigned long long counts[]);
 };
@@ -59,6 +76,11 @@ extern const struct backend ovs_backend, kernel_backend;
 
 /* forwarder.c: the route to an address; NULL: none. */
 const struct route_config *forwarder_route(const struct node_config *, const struct in6_addr *);
+/* The port with this number; NULL: none. */
+const struct port_config *forwarder_find_port(const struct node_config *, uint16_t number);
+/* The port by which packets go straight to the node with this address; NULL: it is no neighbour.
+ * Of several links it is that of the routes, or else the first one. */
+const struct port_config *forwarder_port_to(const struct node_config *, const struct in6_addr *);
 /* The port of a route; the configuration has it. */
 const struct port_config *forwarder_port(const struct node_config *, const struct route_config *);
 
@@ -109,18 +131,29 @@ extern const char *const ovs_drops[]; /* names, ending with NULL: cookie OVS_DRO
 /* The group that copies a tree's packets. */
 unsigned int ovs_group_id(const struct tree_config *);
 
-/* kernel-rules.c: what the kernel is told: lines of ip(8), and lines "sysctl ..." of sysctl(8).
- * Pure. */
-char *kernel_rules(const struct node_config *, struct svec *rules);
+/* kernel-rules.c: what the kernel is told: lines of ip(8), and lines "sysctl ..." of sysctl(8).  SIDs
+ * that the kernel cannot do are left out.  Pure. */
+char *kernel_rules(const struct node_config *, const struct kernel_abilities *, struct svec *rules);
+/* Commands for ip that try what a kernel can do, and have it say what it has understood; and what its
+ * answer means.  They change a namespace. */
+extern const char kernel_trial[];
+void kernel_abilities_parse(const char *answer, struct kernel_abilities *);
 /* ip's commands that take back what 'from' has and 'to' has not.  Both are sorted. */
 char *kernel_rules_remove(const struct svec *from, const struct svec *to);
 /* Adds to 'undone' sysctl's rules that take back what 'from' has and 'to' has not: a port is an IOAM
  * port no more.  Both are sorted. */
 void kernel_rules_undo(const struct svec *from, const struct svec *to, struct svec *undone);
-/* Do the rules have a route to this prefix, as ip writes it? */
-bool kernel_rules_route(const struct svec *rules, const char *prefix);
+/* Do the rules have this route, one that ip shows, or one that goes another way but would be
+ * replaced by it? */
+bool kernel_rules_route(const struct svec *rules, const char *shown);
+/* ip's command that removes a route that it shows. */
+char *kernel_route_removal(const char *shown);
 /* The origin of our routes, which tells them from others. */
 #define KERNEL_ROUTE_PROTOCOL "95"
+/* The routes of packets whose program ends here: to the hosts behind agents that are neighbours. */
+#define KERNEL_LAST_TABLE     "95"
+/* The device that routes to SIDs are on.  On a port's they would go when that goes down. */
+#define KERNEL_ANCHOR         "rocecast-sids"
 
 /* command.c: runs a program with 'input' (NULL: none) until it ends or the patience does.  Its
  * output, malloc'd, goes to *outputp unless 'outputp' is NULL.  An error is what the program says

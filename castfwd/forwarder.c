@@ -32,14 +32,37 @@ forwarder_route(const struct node_config *c, const struct in6_addr *a)
 }
 
 const struct port_config *
+forwarder_find_port(const struct node_config *c, uint16_t number)
+{
+    for (size_t i = 0; i < c->n_ports; i++) {
+        if (c->ports[i].number == number) {
+            return &c->ports[i];
+        }
+    }
+    return NULL;
+}
+
+const struct port_config *
 forwarder_port(const struct node_config *c, const struct route_config *route)
 {
-    size_t i = 0;
+    return forwarder_find_port(c, route->port);
+}
 
-    while (c->ports[i].number != route->port) {
-        i++;
+const struct port_config *
+forwarder_port_to(const struct node_config *c, const struct in6_addr *node)
+{
+    const struct route_config *route = forwarder_route(c, node);
+    const struct port_config *found = NULL;
+
+    for (size_t i = 0; i < c->n_ports; i++) {
+        const struct port_config *port = &c->ports[i];
+
+        if (IN6_ARE_ADDR_EQUAL(&port->peer_address, node)
+            && (!found || (route && route->port == port->number))) {
+            found = port;
+        }
     }
-    return &c->ports[i];
+    return found;
 }
 
 char *

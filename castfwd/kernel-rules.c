@@ -4,6 +4,17 @@
  *
  * Neighbours are told too, since castd knows them.  For the kernel to answer their questions,
  * the node's address on each device is enough.
+ *
+ * SIDs are routes with an action (seg6local).  After an action the kernel looks the packet's new
+ * destination up like any other, so the routes are such that no program takes a way that it does
+ * not name:
+ *
+ *     locator of a neighbour     straight there
+ *     of any other node          only its address and its functions, 5f00:0:<id>:e000::/51
+ *     the rest of the block      unreachable
+ *     KERNEL_LAST_TABLE          what End.DT6 has taken out: hosts behind agents that are neighbours
+ *
+ * Unreachable packets are those that the kernel counts as without a route.
  */
 #include <config.h>
 
@@ -15,6 +26,19 @@
 #include "lib/ioam.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
+
+#define ROUTE                "route replace "
+#define UNREACHABLE          "unreachable "
+#define LAST_METRIC          " metric 2048" /* others have 1024. */
+/* Last, since End.DT6 has such words, too. */
+#define IN_LAST_TABLE        " table " KERNEL_LAST_TABLE OURS
+#define OURS                 " proto " KERNEL_ROUTE_PROTOCOL
+#define END_DT6              "End.DT6 table " KERNEL_LAST_TABLE
+
+/* An attempt to give a prefix of its own an action. */
+#define TRIAL_PREFIX(NUMBER) "5f00:0:" NUMBER "::/48 "
+#define TRIAL(NUMBER, ACTION) \
+    "route add " TRIAL_PREFIX(NUMBER) "encap seg6local action " ACTION " dev " KERNEL_ANCHOR "\n"
 
 static void
 add_port(const struct node_config *c, const struct port_config *port, struct svec *rules)
@@ -33,10 +57,170 @@ add_port(const struct node_config *c, const struct port_config *port, struct sve
     }
 }
 
-char *
-kernel_rules(const struct node_config *c, struct svec *rules)
+const char kernel_trial[] =
+    "link add " KERNEL_ANCHOR " type dummy\n"
+    "link add " KERNEL_ANCHOR " type bridge\n" /* if there are no dummies. */
+    "link set dev " KERNEL_ANCHOR " up\n" TRIAL("1", "End flavors next-csid lblen 32 nflen 16")
+        TRIAL("2", "End.X nh6 5f00::1 flavors next-csid lblen 32 nflen 32")
+            TRIAL("3", "End.X nh6 5f00::1") TRIAL("4", "End.X nh6 5f00::1 oif " KERNEL_ANCHOR)
+                TRIAL("5", "End.DT6 table " KERNEL_LAST_TABLE)
+                    TRIAL("6", "End.DX6 nh6 5f00::1") "route show\n"
+                                                      "link show dev " KERNEL_ANCHOR "\n";
+
+/* Has the kernel understood the attempt on this prefix so that it has these words? */
+static bool
+trial_has(const char *answer, const char *prefix, const char *words)
 {
-    struct in6_addr locator = node_locator(c->id);
+    const char *line = strstr(answer, prefix);
+    char *copy = line ? xmemdup0(line, strcspn(line, "\n")) : xstrdup("");
+    bool found = strstr(copy, words) != NULL;
+
+    free(copy);
+    return found;
+}
+
+/* 6.1 takes End.X with a flavor that it does not know, and leaves the flavor out. */
+void
+kernel_abilities_parse(const char *answer, struct kernel_abilities *a)
+{
+    *a = (struct kernel_abilities){
+        .known = true,
+        .anchor = strstr(answer, "    dummy ")    ? "dummy"
+                  : strstr(answer, "    bridge ") ? "bridge"
+                                                  : NULL,
+        .end_next_csid = trial_has(answer, TRIAL_PREFIX("1"), "End flavors next-csid"),
+        .end_x_next_csid = trial_has(answer, TRIAL_PREFIX("2"), "flavors next-csid"),
+        .end_x = trial_has(answer, TRIAL_PREFIX("3"), "End.X"),
+        .end_x_oif = trial_has(answer, TRIAL_PREFIX("4"), "oif " KERNEL_ANCHOR),
+        .end_dt6 = trial_has(answer, TRIAL_PREFIX("5"), "End.DT6"),
+        .end_dx6 = trial_has(answer, TRIAL_PREFIX("6"), "End.DX6"),
+    };
+}
+
+static void
+add_sid_route(const struct in6_addr *prefix, unsigned plen, const char *action, struct svec *rules)
+{
+    rule_add(rules, ROUTE "%s/%u encap seg6local action %s count dev " KERNEL_ANCHOR OURS,
+             ip6_text(prefix), plen, action);
+}
+
+/* The words that send to the other end of a port, or NULL: the kernel looks the next hop up, and if it
+ * cannot be told a device it finds one link of several. */
+static char *
+next_hop(const struct node_config *c, const struct port_config *port, bool has_oif)
+{
+    const char *address = port ? ip6_text(&port->peer_address) : NULL;
+
+    return !port     ? NULL
+           : has_oif ? xasprintf("nh6 %s oif %s", address, port->name)
+           : forwarder_port_to(c, &port->peer_address) == port ? xasprintf("nh6 %s", address)
+                                                               : NULL;
+}
+
+/* Of a port: what is left of a program that ends here goes out of it, too. */
+static void
+add_port_sid(const struct node_config *c, const struct kernel_abilities *a,
+             const struct sid_config *sid, struct svec *rules)
+{
+    const struct port_config *port = forwarder_find_port(c, sid->port);
+    bool is_dx6 = sid->behaviour == SID_END_DX6;
+    char *hop = next_hop(c, port, a->end_x_oif && !is_dx6);
+    char *action = NULL;
+
+    if (hop && is_dx6 && a->end_dx6) {
+        action = xasprintf("End.DX6 %s", hop);
+    } else if (hop && sid->behaviour == SID_END_X && a->end_x) {
+        action = xasprintf("End.X %s", hop);
+    } else if (hop && sid->behaviour == SID_UA && a->end_x_next_csid) {
+        action = xasprintf("End.X %s flavors next-csid lblen %u nflen %d", hop, sid->block_len,
+                           sid->plen - sid->block_len);
+    }
+    if (action) {
+        add_sid_route(&sid->prefix, sid->plen, action, rules);
+    }
+    free(action);
+    free(hop);
+}
+
+/* The kernel has no USD.  End.DT6 for argument zero does the same for packets without SRH; one
+ * with segments left it drops. */
+static void
+add_un(const struct kernel_abilities *a, const struct sid_config *sid, struct svec *rules)
+{
+    char *action = xasprintf("End flavors next-csid lblen %u nflen %d", sid->block_len,
+                             sid->plen - sid->block_len);
+
+    if (a->end_next_csid) {
+        add_sid_route(&sid->prefix, sid->plen, action, rules);
+    }
+    if (a->end_dt6) {
+        add_sid_route(&sid->prefix, 128, END_DT6, rules);
+    }
+    free(action);
+}
+
+static void
+add_sid(const struct node_config *c, const struct kernel_abilities *a, const struct sid_config *sid,
+        struct svec *rules)
+{
+    switch (sid->behaviour) {
+    case SID_UN: add_un(a, sid, rules); break;
+    case SID_UA:
+    case SID_END_X:
+    case SID_END_DX6: add_port_sid(c, a, sid, rules); break;
+    case SID_END_DT6:
+        if (a->end_dt6) {
+            add_sid_route(&sid->prefix, sid->plen, END_DT6, rules);
+        }
+        break;
+    case SID_END:
+    case SID_END_MT:
+    case SID_RESPONSE:
+    case SID_END_REPLICATE: break;
+    }
+}
+
+static void
+add_sids(const struct node_config *c, const struct kernel_abilities *a, struct svec *rules)
+{
+    for (size_t i = 0; i < c->n_sids && a->anchor; i++) {
+        add_sid(c, a, &c->sids[i], rules);
+    }
+}
+
+static bool
+is_locator(const struct route_config *r)
+{
+    struct in6_addr locator = node_locator(node_id_of(&r->prefix));
+
+    return r->plen == NODE_LOCATOR_PLEN && IN6_ARE_ADDR_EQUAL(&r->prefix, &locator);
+}
+
+static void
+add_route(const struct node_config *c, const struct route_config *r, struct svec *rules)
+{
+    const struct port_config *port = forwarder_port(c, r);
+    char *how = xasprintf("via %s dev %s onlink", ip6_text(&r->next_hop), port->name);
+    uint16_t id = node_id_of(&r->prefix);
+    struct in6_addr address = node_address(id);
+
+    if (is_locator(r) && !IN6_ARE_ADDR_EQUAL(&port->peer_address, &address)) {
+        struct in6_addr functions = node_sid(id, USID_FIRST_FUNCTION);
+
+        rule_add(rules, ROUTE "%s/128 %s" OURS, ip6_text(&address), how);
+        rule_add(rules, ROUTE "%s/51 %s" OURS, ip6_text(&functions), how);
+    } else {
+        rule_add(rules, ROUTE "%s/%d %s" OURS, ip6_text(&r->prefix), r->plen, how);
+    }
+    if (port->role == ROLE_AGENT && !address_is_in_sid_space(&r->prefix)) {
+        rule_add(rules, ROUTE "%s/%d %s" IN_LAST_TABLE, ip6_text(&r->prefix), r->plen, how);
+    }
+    free(how);
+}
+
+char *
+kernel_rules(const struct node_config *c, const struct kernel_abilities *a, struct svec *rules)
+{
     char *error = forwarder_check_ports(c);
 
     if (error) {
@@ -54,33 +238,59 @@ kernel_rules(const struct node_config *c, struct svec *rules)
         add_port(c, &c->ports[i], rules);
     }
     for (size_t i = 0; i < c->n_routes; i++) {
-        const struct route_config *r = &c->routes[i];
-
-        rule_add(rules, "route replace %s/%d via %s dev %s onlink proto " KERNEL_ROUTE_PROTOCOL,
-                 ip6_text(&r->prefix), r->plen, ip6_text(&r->next_hop), forwarder_port(c, r)->name);
+        add_route(c, &c->routes[i], rules);
     }
-    /* A packet to the own locator that nothing answers to must not go elsewhere. */
-    rule_add(rules, "route replace unreachable %s/%d proto " KERNEL_ROUTE_PROTOCOL,
-             ip6_text(&locator), NODE_LOCATOR_PLEN);
+    add_sids(c, a, rules);
+    /* Any other route to the same prefix comes first. */
+    rule_add(rules, ROUTE UNREACHABLE SID_BLOCK_TEXT LAST_METRIC OURS);
     svec_sort_unique(rules);
     return NULL;
 }
 
-bool
-kernel_rules_route(const struct svec *rules, const char *prefix)
+static bool
+is_unreachable(const char *route)
 {
-    char *text = strchr(prefix, '/') ? xstrdup(prefix) : xasprintf("%s/128", prefix);
-    char *one = xasprintf("route replace %s ", text);
-    char *other = xasprintf("route replace unreachable %s ", text);
+    return !strncmp(route, UNREACHABLE, strlen(UNREACHABLE));
+}
+
+/* What ip knows a route by, from the words that it shows or is told: the prefix, and table and metric,
+ * of which there are two each. */
+static char *
+route_key(const char *route)
+{
+    const char *prefix = route + (is_unreachable(route) ? strlen(UNREACHABLE) : 0);
+    int len = (int) strcspn(prefix, " ");
+
+    return xasprintf("%.*s%s%s%s", len, prefix, memchr(prefix, '/', (size_t) len) ? "" : "/128",
+                     strstr(route, LAST_METRIC) ? LAST_METRIC : "",
+                     strstr(route, IN_LAST_TABLE) ? IN_LAST_TABLE : OURS);
+}
+
+char *
+kernel_route_removal(const char *shown)
+{
+    char *key = route_key(shown);
+    char *removal = xasprintf("route del %s%s", is_unreachable(shown) ? UNREACHABLE : "", key);
+
+    free(key);
+    return removal;
+}
+
+bool
+kernel_rules_route(const struct svec *rules, const char *shown)
+{
+    char *wanted = route_key(shown);
     bool found = false;
 
-    for (size_t i = 0; i < rules->n; i++) {
-        found |= !strncmp(rules->names[i], one, strlen(one))
-                 || !strncmp(rules->names[i], other, strlen(other));
+    for (size_t i = 0; i < rules->n && !found; i++) {
+        if (!strncmp(rules->names[i], ROUTE, strlen(ROUTE))) {
+            char *key = route_key(rules->names[i] + strlen(ROUTE));
+
+            found = !strcmp(key, wanted);
+            free(key);
+        }
     }
-    free(other);
-    free(one);
-    free(text);
+    free(wanted);
     return found;
 }
 
@@ -101,39 +311,33 @@ kernel_rules_undo(const struct svec *from, const struct svec *to, struct svec *u
     svec_destroy(&old);
 }
 
-/* A route that goes another way now is replaced.  Links, and sysctls other than those of
+/* A route that goes another way now is replaced.  Settings of links, and sysctls other than those of
  * kernel_rules_undo(), are left as they are. */
 char *
 kernel_rules_remove(const struct svec *from, const struct svec *to)
 {
+    static const struct {
+        const char *made, *undo;
+    } verbs[] = {
+        {"ioam namespace add ", "ioam namespace del "},
+        {"address replace ", "address del "},
+        {"neighbour replace ", "neighbour del "},
+        {ROUTE, "route del "},
+    };
     struct ds s = DS_EMPTY_INITIALIZER;
     struct svec old;
 
     svec_diff(from, to, &old, NULL, NULL);
     for (size_t i = 0; i < old.n; i++) {
-        char *what = old.names[i];
-        char *verb = strstr(what, " replace ");
-        char *rest = verb ? verb + strlen(" replace ") : NULL;
+        for (size_t j = 0; j < ARRAY_SIZE(verbs); j++) {
+            size_t len = strlen(verbs[j].made);
+            bool is_route = !strcmp(verbs[j].made, ROUTE);
 
-        if (!strncmp(what, "ioam namespace add ", 19)) {
-            ds_put_format(&s, "ioam namespace del %s\n", what + 19);
-            continue;
-        }
-        char *prefix = rest && !strncmp(rest, "unreachable ", 12) ? rest + 12 : rest;
-
-        if (!verb) {
-            continue;
-        }
-        if (!strncmp(what, "route ", 6)) {
-            char *copy = xmemdup0(prefix, strcspn(prefix, " "));
-            bool replaced = kernel_rules_route(to, copy);
-
-            free(copy);
-            if (replaced) {
-                continue;
+            if (!strncmp(old.names[i], verbs[j].made, len)
+                && !(is_route && kernel_rules_route(to, old.names[i] + len))) {
+                ds_put_format(&s, "%s%s\n", verbs[j].undo, old.names[i] + len);
             }
         }
-        ds_put_format(&s, "%.*s del %s\n", (int) (verb - what), what, rest);
     }
     svec_destroy(&old);
     return ds_steal_cstr(&s);

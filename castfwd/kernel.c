@@ -15,7 +15,16 @@
 #include "ctl/registry/values.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/json.h"
+#include "openvswitch/vlog.h"
 #include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(kernel);
+
+static const char *
+yes_no(bool b)
+{
+    return b ? "yes" : "no";
+}
 
 static char *
 run_sysctl(const struct forwarder *f, const struct svec *rules)
@@ -86,19 +95,18 @@ remove_namespaces(const struct forwarder *f, const struct svec *rules)
 static char *
 remove_routes(const struct forwarder *f, const struct svec *rules)
 {
-    static const char *const show[] = {"ip", "-6", "route", "show", "proto", KERNEL_ROUTE_PROTOCOL,
-                                       NULL};
+    static const char *const show[] = {
+        "ip", "-6", "route", "show", "table", "all", "proto", KERNEL_ROUTE_PROTOCOL, NULL};
     struct ds s = DS_EMPTY_INITIALIZER;
     char *routes = NULL, *save = NULL;
     char *error = command_run(&f->patience, show, NULL, &routes);
 
     for (char *line = strtok_r(routes, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        const char *type = !strncmp(line, "unreachable ", 12) ? "unreachable " : "";
-        char *prefix = line + strlen(type);
+        if (!kernel_rules_route(rules, line)) {
+            char *removal = kernel_route_removal(line);
 
-        prefix[strcspn(prefix, " ")] = '\0';
-        if (!kernel_rules_route(rules, prefix)) {
-            ds_put_format(&s, "route del %s%s proto " KERNEL_ROUTE_PROTOCOL "\n", type, prefix);
+            ds_put_format(&s, "%s\n", removal);
+            free(removal);
         }
     }
     error = error ? error : run_ip(f, ds_cstr(&s));
@@ -129,6 +137,29 @@ remove_rest(const struct forwarder *f, const struct svec *rules)
     free(commands);
 }
 
+/* Makes the device that SIDs need, or removes it if there are none.  The kernel is another one then:
+ * what was told of it has gone with it. */
+static char *
+prepare_anchor(struct forwarder *f)
+{
+    bool is_there = device_index(f, KERNEL_ANCHOR) != 0;
+    bool wanted = f->config.n_sids && f->abilities.anchor;
+    char *commands, *error;
+
+    if (is_there == wanted) {
+        return NULL;
+    }
+    commands = wanted ? xasprintf("link add " KERNEL_ANCHOR " type %s\n"
+                                  "link set dev " KERNEL_ANCHOR " up\n",
+                                  f->abilities.anchor)
+                      : xstrdup("link del " KERNEL_ANCHOR "\n");
+    error = run_ip(f, commands);
+    free(commands);
+    free(f->identity);
+    f->identity = NULL;
+    return error;
+}
+
 /* A device that is down would have no routes, and nothing would say why. */
 static char *
 kernel_prepare(struct forwarder *f)
@@ -138,7 +169,44 @@ kernel_prepare(struct forwarder *f)
             return xasprintf("port %s: the network device is down", f->config.ports[i].name);
         }
     }
+    return prepare_anchor(f);
+}
+
+/* Finds out what this kernel can do, in a namespace that is thrown away.  Once: it does not change. */
+static char *
+try_kernel(struct forwarder *f)
+{
+    static const char *const argv[] = {"unshare", "--net",  "ip", "-6", "-details",
+                                       "-force",  "-batch", "-",  NULL};
+    char *answer = NULL;
+
+    if (f->abilities.known || !f->config.n_sids) {
+        return NULL;
+    }
+    free(command_run(&f->patience, argv, kernel_trial, &answer)); /* some attempts fail. */
+    kernel_abilities_parse(answer, &f->abilities);
+    free(answer);
+    if (!f->abilities.anchor) {
+        f->abilities.known = false;
+        return xstrdup(
+            "trying what the kernel can do with SIDs: it has neither dummy nor bridge, or "
+            "castfwd may not make a network namespace");
+    }
+    VLOG_INFO(
+        "SIDs of this kernel: End with NEXT-CSID: %s; End.X: %s, with NEXT-CSID: %s, out of a "
+        "device: %s; End.DT6: %s; End.DX6: %s",
+        yes_no(f->abilities.end_next_csid), yes_no(f->abilities.end_x),
+        yes_no(f->abilities.end_x_next_csid), yes_no(f->abilities.end_x_oif),
+        yes_no(f->abilities.end_dt6), yes_no(f->abilities.end_dx6));
     return NULL;
+}
+
+static char *
+kernel_make_rules(struct forwarder *f, struct svec *rules)
+{
+    char *error = try_kernel(f);
+
+    return error ? error : kernel_rules(&f->config, &f->abilities, rules);
 }
 
 static char *
@@ -161,13 +229,59 @@ kernel_change(struct forwarder *f, const struct svec *rules)
 
 /* The devices are all that may change under it. */
 static char *
-kernel_identity(const struct forwarder *f OVS_UNUSED)
+kernel_identity(const struct forwarder *f)
 {
-    return xstrdup("kernel");
+    return xasprintf("kernel %d", device_index(f, KERNEL_ANCHOR));
+}
+
+/* Lines "PREFIX  encap seg6local action ACTION packets N bytes N errors N ...". */
+static char *
+kernel_statistics(const struct forwarder *f)
+{
+    static const char *const argv[] = {"ip",   "-6",    "-statistics",         "route",
+                                       "show", "proto", KERNEL_ROUTE_PROTOCOL, NULL};
+    char *routes = NULL;
+
+    free(command_run(&f->patience, argv, NULL, &routes));
+    return routes;
+}
+
+static unsigned long long
+number_after(const char *where, const char *key)
+{
+    const char *found = where ? strstr(where, key) : NULL;
+
+    return found ? strtoull(found + strlen(key), NULL, 10) : 0;
+}
+
+static bool
+kernel_counted(const struct sid_config *sid, const char *statistics, unsigned long long *packets)
+{
+    char *key = xasprintf("%s/%u  encap seg6local ", ip6_text(&sid->prefix), sid->plen);
+    const char *line = strstr(statistics, key);
+
+    *packets = number_after(line, " packets ");
+    free(key);
+    return line != NULL;
+}
+
+/* Packets that SIDs did not take: their action found nothing to do, or not what it needs. */
+static unsigned long long
+count_errors(const struct forwarder *f)
+{
+    static const char key[] = " errors ";
+    char *statistics = kernel_statistics(f);
+    unsigned long long n = 0;
+
+    for (const char *s = statistics; (s = strstr(s, key)); s++) {
+        n += number_after(s, key);
+    }
+    free(statistics);
+    return n;
 }
 
 static struct json *
-kernel_drops(const struct forwarder *f OVS_UNUSED)
+kernel_drops(const struct forwarder *f)
 {
     static const struct {
         const char *counter, *reason;
@@ -180,20 +294,22 @@ kernel_drops(const struct forwarder *f OVS_UNUSED)
     char *text = proc_net("snmp6");
 
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
-        const char *line = strstr(text, reasons[i].counter);
-        unsigned long long n = line ? strtoull(line + strlen(reasons[i].counter), NULL, 10) : 0;
+        unsigned long long n = number_after(text, reasons[i].counter);
 
         json_object_put(drops, reasons[i].reason, json_integer_create((long long int) n));
     }
+    json_object_put(drops, "sid_upper", json_integer_create((long long int) count_errors(f)));
     free(text);
     return drops;
 }
 
 const struct backend kernel_backend = {
     .needs_up = true,
-    .rules = kernel_rules,
+    .rules = kernel_make_rules,
     .prepare = kernel_prepare,
     .change = kernel_change,
     .identity = kernel_identity,
     .drops = kernel_drops,
+    .statistics = kernel_statistics,
+    .counted = kernel_counted,
 };

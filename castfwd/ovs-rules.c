@@ -6,9 +6,12 @@
  *               requests for the node's address are answered; IPv6 for the port's own MAC
  *               address goes on; from source agents only what they may send goes on
  *     table 1   by destination: a group's SID, from its source agent, to its OpenFlow group;
- *               prefixes to a port; the longest prefix has the highest priority
+ *               own SIDs to their actions; prefixes to a port; the longest prefix has the highest
+ *               priority
  *     table 2   the end of an answer to a solicitation: the option can only be written once the
  *               type is that of an advertisement
+ *     table 3   what uN has shifted: to neighbours only, whatever the routes are, or back to table
+ *               1 if the next uSID is this node's again.  A container has no more than six.
  *
  * An OpenFlow group of type 'all' is a replication segment (RFC 9524).  Each bucket sends a
  * copy of its own with the hop limit decremented, the child's SID as destination and the MAC
@@ -24,6 +27,7 @@
 
 #include "castfwd/castfwd.h"
 #include "ctl/registry/values.h"
+#include "lib/usid.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 
@@ -35,13 +39,19 @@ enum {
     DROP_SOURCE_GUARD,
     DROP_VLAN,
     DROP_OUTER_SOURCE,
+    DROP_SID_UPPER,
+    DROP_USID_UNKNOWN,
+    DROP_USID_ZERO,
+    DROP_PROGRAM_GUARD,
 };
 
 const char *const ovs_drops[] = {
-    [DROP_OTHER] = "not_for_node",        [DROP_NO_ROUTE] = "no_route",
-    [DROP_SID_UNKNOWN] = "sid_unknown",   [DROP_HOP_LIMIT] = "hop_limit",
-    [DROP_SOURCE_GUARD] = "source_guard", [DROP_VLAN] = "vlan",
-    [DROP_OUTER_SOURCE] = "outer_source", NULL,
+    [DROP_OTHER] = "not_for_node",          [DROP_NO_ROUTE] = "no_route",
+    [DROP_SID_UNKNOWN] = "sid_unknown",     [DROP_HOP_LIMIT] = "hop_limit",
+    [DROP_SOURCE_GUARD] = "source_guard",   [DROP_VLAN] = "vlan",
+    [DROP_OUTER_SOURCE] = "outer_source",   [DROP_SID_UPPER] = "sid_upper",
+    [DROP_USID_UNKNOWN] = "usid_unknown",   [DROP_USID_ZERO] = "usid_zero",
+    [DROP_PROGRAM_GUARD] = "program_guard", NULL,
 };
 
 #define ROUTE "actions=load:0->NXM_OF_IN_PORT[],resubmit(,1)"
@@ -93,6 +103,21 @@ add_answers(const struct node_config *c, const struct port_config *port, struct 
         port->number, mac, address, address);
 }
 
+/* Of SIDs, a source agent with a list may use those on it only.  'from' matches what it sends. */
+static void
+add_programs(const struct port_config *port, const char *from, struct svec *rules)
+{
+    for (size_t i = 0; i < port->n_programs; i++) {
+        rule_add(rules, "flow table=0,priority=260,%s,ipv6_dst=%s/%d " ROUTE, from,
+                 ip6_text(&port->programs[i].address), port->programs[i].plen);
+    }
+    if (port->n_programs) {
+        rule_add(rules, "flow table=0,priority=250,%s,ipv6_dst=" NODE_ADDRESSES_TEXT " " ROUTE,
+                 from);
+        add_drop(rules, DROP_PROGRAM_GUARD, 0, "priority=240,%s,ipv6_dst=" SID_BLOCK_TEXT, from);
+    }
+}
+
 /* A source agent sends to SIDs from its own address only (docs/architecture.md, "Guard"). */
 static void
 add_port(const struct port_config *port, struct svec *rules)
@@ -103,8 +128,11 @@ add_port(const struct port_config *port, struct svec *rules)
     mac_format(port->mac, mac);
     from = xasprintf("in_port=%u,dl_dst=%s,ipv6", port->number, mac);
     if (port->role == ROLE_AGENT) {
-        rule_add(rules, "flow table=0,priority=230,%s,ipv6_src=%s " ROUTE, from,
-                 ip6_text(&port->peer_address));
+        char *own = xasprintf("%s,ipv6_src=%s", from, ip6_text(&port->peer_address));
+
+        add_programs(port, own, rules);
+        rule_add(rules, "flow table=0,priority=230,%s " ROUTE, own);
+        free(own);
         rule_add(rules, "flow table=0,priority=220,%s,ipv6_dst=" NODE_ADDRESSES_TEXT " " ROUTE,
                  from);
         add_drop(rules, DROP_SOURCE_GUARD, 0, "priority=210,%s,ipv6_dst=" SID_BLOCK_TEXT, from);
@@ -185,10 +213,99 @@ add_tree(const struct node_config *c, size_t tree, struct svec *rules)
     svec_destroy(&buckets);
 }
 
+/* The actions of NEXT-CSID: what is behind the SID's prefix moves up to the block, and zeros come
+ * behind it.  Open vSwitch counts bits from the right; an overlapping move() is not promised to
+ * work, so a register is in between. */
+static void
+put_shift(const struct sid_config *sid, struct ds *s)
+{
+    int argument = 128 - sid->plen, width = sid->plen - sid->block_len;
+
+    ds_put_format(s,
+                  "move:NXM_NX_IPV6_DST[0..%d]->NXM_NX_XXREG0[%d..%d],load:0->NXM_NX_XXREG0[0..%d],"
+                  "move:NXM_NX_XXREG0[0..%d]->NXM_NX_IPV6_DST[0..%d],",
+                  argument - 1, width, width + argument - 1, width - 1, width + argument - 1,
+                  width + argument - 1);
+}
+
+/* Nothing here takes a header away: packets for which there is no next uSID are dropped.  uN is
+ * followed by a uSID of a node (address-plan.h), uA by whatever there is. */
+static void
+add_sid(const struct node_config *c, const struct sid_config *sid, struct svec *rules)
+{
+    const struct port_config *port = forwarder_find_port(c, sid->port);
+    bool is_un = sid->behaviour == SID_UN;
+    const char *prefix = ip6_text(&sid->prefix);
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    /* load() has 64 bits. */
+    if (!(is_un || (sid->behaviour == SID_UA && port))
+        || !usid_lengths_ok(sid->block_len, sid->plen) || sid->plen - sid->block_len > 64) {
+        return;
+    }
+    put_shift(sid, &s);
+    if (is_un) {
+        ds_put_cstr(&s, "resubmit(,3)");
+        add_drop(rules, DROP_USID_ZERO, 1, "priority=%d,ipv6,ipv6_dst=%s/%d", 116 + sid->plen,
+                 prefix, sid->plen + 16);
+        rule_add(rules, "flow table=3,priority=%d,ipv6,ipv6_dst=%s/%d actions=resubmit(,1)",
+                 100 + sid->plen, prefix, sid->plen);
+    } else {
+        ds_put_cstr(&s, "dec_ttl,");
+        put_output(port, &s);
+    }
+    rule_add(rules, "flow table=1,priority=%d,ipv6,ipv6_dst=%s/%d actions=%s", 100 + sid->plen,
+             prefix, sid->plen, ds_cstr(&s));
+    add_drop(rules, DROP_SID_UPPER, 1, "priority=228,ipv6,ipv6_dst=%s", prefix);
+    ds_destroy(&s);
+}
+
+/* The own locator: its functions, but for those with flows of their own, and if there is no uN, all
+ * of it. */
+static void
+add_locator(const struct node_config *c, struct svec *rules)
+{
+    struct in6_addr locator = node_locator(c->id);
+    struct in6_addr functions = node_sid(c->id, USID_FIRST_FUNCTION);
+    bool has_un = false;
+
+    for (size_t i = 0; i < c->n_sids; i++) {
+        add_sid(c, &c->sids[i], rules);
+        has_un |= c->sids[i].behaviour == SID_UN;
+    }
+    if (has_un) {
+        add_drop(rules, DROP_SID_UNKNOWN, 1, "priority=151,ipv6,ipv6_dst=%s/51",
+                 ip6_text(&functions));
+        add_drop(rules, DROP_SID_UNKNOWN, 1, "priority=228,ipv6,ipv6_dst=%s",
+                 ip6_text(&c->address));
+    } else {
+        add_drop(rules, DROP_SID_UNKNOWN, 1, "priority=148,ipv6,ipv6_dst=%s/%d", ip6_text(&locator),
+                 NODE_LOCATOR_PLEN);
+    }
+}
+
+/* Where shifted packets go. */
+static void
+add_neighbours(const struct node_config *c, struct svec *rules)
+{
+    for (size_t i = 0; i < c->n_ports; i++) {
+        const struct in6_addr *node = &c->ports[i].peer_address;
+        struct in6_addr locator = node_locator(node_id_of(node));
+        struct ds s = DS_EMPTY_INITIALIZER;
+
+        if (forwarder_port_to(c, node) == &c->ports[i]) {
+            put_output(&c->ports[i], &s);
+            rule_add(rules, "flow table=3,priority=148,ipv6,ipv6_dst=%s/%d actions=dec_ttl,%s",
+                     ip6_text(&locator), NODE_LOCATOR_PLEN, ds_cstr(&s));
+        }
+        ds_destroy(&s);
+    }
+    add_drop(rules, DROP_USID_UNKNOWN, 3, "priority=0");
+}
+
 char *
 ovs_rules(const struct node_config *c, struct svec *rules)
 {
-    struct in6_addr locator = node_locator(c->id);
     char *error = forwarder_check_ports(c);
 
     if (!error && !node_name_fits_role(c->name, node_role_name(c->role))) {
@@ -211,8 +328,8 @@ ovs_rules(const struct node_config *c, struct svec *rules)
     for (size_t i = 0; i < c->n_trees; i++) {
         add_tree(c, i, rules);
     }
-    add_drop(rules, DROP_SID_UNKNOWN, 1, "priority=250,ipv6,ipv6_dst=%s/%d", ip6_text(&locator),
-             NODE_LOCATOR_PLEN);
+    add_locator(c, rules);
+    add_neighbours(c, rules);
     for (size_t i = 0; i < c->n_routes; i++) {
         add_route(c, &c->routes[i], rules);
     }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "castfwd/castfwd.h"
+#include "ctl/registry/values.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/json.h"
 #include "timeval.h"
@@ -200,18 +201,27 @@ number_after(const char *where, const char *key)
     return found ? strtoull(found + strlen(key), NULL, 0) : 0;
 }
 
+/* Lines "cookie=N, ..., n_packets=N, ..., PRIORITY,MATCH actions=ACTIONS". */
+static char *
+ovs_statistics(const struct forwarder *f)
+{
+    char *flows = NULL;
+
+    free(run_ofctl(f, "dump-flows", NULL, NULL, &flows));
+    return flows ? flows : xstrdup("");
+}
+
 static struct json *
 ovs_drop_counts(const struct forwarder *f)
 {
     struct json *drops = json_object_create();
-    char *flows = NULL;
+    char *flows = ovs_statistics(f);
 
-    free(run_ofctl(f, "dump-flows", NULL, NULL, &flows));
     for (size_t i = 0; ovs_drops[i]; i++) {
         char *cookie = xasprintf("cookie=0x%x,", OVS_DROP_COOKIE + (unsigned int) i);
         unsigned long long n = 0;
 
-        for (const char *line = flows; line && (line = strstr(line, cookie)); line++) {
+        for (const char *line = flows; (line = strstr(line, cookie)); line++) {
             n += number_after(line, "n_packets=");
         }
         json_object_put(drops, ovs_drops[i], json_integer_create((long long int) n));
@@ -219,6 +229,22 @@ ovs_drop_counts(const struct forwarder *f)
     }
     free(flows);
     return drops;
+}
+
+/* A SID's flow is the one with that prefix which moves the address. */
+static bool
+ovs_counted(const struct sid_config *sid, const char *statistics, unsigned long long *packets)
+{
+    char *key = xasprintf(",ipv6_dst=%s/%u actions=move:", ip6_text(&sid->prefix), sid->plen);
+    const char *found = strstr(statistics, key);
+    const char *line = found;
+
+    while (line && line > statistics && line[-1] != '\n') {
+        line--;
+    }
+    *packets = number_after(line, "n_packets=");
+    free(key);
+    return found != NULL;
 }
 
 /* For each group there is a line "group_id=N,...,packet_count=N,...". */
@@ -237,11 +263,19 @@ ovs_copied(const struct forwarder *f, unsigned long long counts[])
     free(stats);
 }
 
+static char *
+ovs_make_rules(struct forwarder *f, struct svec *rules)
+{
+    return ovs_rules(&f->config, rules);
+}
+
 const struct backend ovs_backend = {
-    .rules = ovs_rules,
+    .rules = ovs_make_rules,
     .prepare = ovs_prepare,
     .change = ovs_change,
     .identity = ovs_identity,
     .drops = ovs_drop_counts,
+    .statistics = ovs_statistics,
+    .counted = ovs_counted,
     .copied = ovs_copied,
 };

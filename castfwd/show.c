@@ -105,6 +105,30 @@ groups(const struct forwarder *f)
     return array;
 }
 
+/* Those that the forwarder has. */
+static struct json *
+sids(const struct forwarder *f)
+{
+    struct json *array = json_array_create_empty();
+    char *statistics = f->backend ? f->backend->statistics(f) : NULL;
+
+    for (size_t i = 0; statistics && i < f->config.n_sids; i++) {
+        const struct sid_config *sid = &f->config.sids[i];
+        unsigned long long packets;
+
+        if (f->backend->counted(sid, statistics, &packets)) {
+            struct json *o = json_object_create();
+
+            json_object_put_format(o, "prefix", "%s/%u", ip6_text(&sid->prefix), sid->plen);
+            json_object_put_string(o, "behaviour", sid_behaviour(sid->behaviour)->text);
+            put_int(o, "packets", packets);
+            json_array_add(array, o);
+        }
+    }
+    free(statistics);
+    return array;
+}
+
 static struct json *
 rules(const struct forwarder *f)
 {
@@ -117,10 +141,8 @@ rules(const struct forwarder *f)
 }
 
 static const struct listing listings[] = {
-    {"rocecast/ports", ports},
-    {"rocecast/counters", counters},
-    {"rocecast/groups", groups},
-    {"rocecast/rules", rules},
+    {"rocecast/ports", ports}, {"rocecast/counters", counters}, {"rocecast/groups", groups},
+    {"rocecast/sids", sids},   {"rocecast/rules", rules},
 };
 
 static struct worker *shown; /* one a process. */

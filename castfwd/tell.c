@@ -116,7 +116,7 @@ change(struct forwarder *f, const struct svec *rules)
 static char *
 tell(struct forwarder *f, struct svec *rules)
 {
-    char *error = f->backend->rules(&f->config, rules);
+    char *error = f->backend->rules(f, rules);
 
     if (error) {
         return error;

@@ -17,7 +17,7 @@
 
 static struct node_config config;
 static struct port_config ports[2];
-static struct route_config routes[3];
+static struct route_config routes[4];
 static struct tree_config trees[2];
 static struct in6_addr das[2];
 static struct svec rules;
@@ -91,6 +91,14 @@ make_rules(char *(*make)(const struct node_config *, struct svec *) )
     ck_assert_msg(!error, "%s", error);
 }
 
+static struct kernel_abilities abilities;
+
+static char *
+router_rules(const struct node_config *c, struct svec *r)
+{
+    return kernel_rules(c, &abilities, r);
+}
+
 static void
 expect_rule(const char *rule)
 {
@@ -114,7 +122,7 @@ START_TEST(ovs_copies)
         expect_rule("flow table=1,priority=148,ipv6,ipv6_dst=5f00:0:2::/48 actions=dec_ttl," TO_N2);
         expect_rule("flow table=1,priority=132,ipv6,ipv6_dst=5f00::/32 actions=dec_ttl," TO_N2);
         expect_rule(
-            "flow cookie=0xd2,table=1,priority=250,ipv6,ipv6_dst=5f00:0:4::/48 actions=drop");
+            "flow cookie=0xd2,table=1,priority=148,ipv6,ipv6_dst=5f00:0:4::/48 actions=drop");
         /* The guard is at the source agent's port. */
         expect_rule("flow cookie=0xd4,table=0,priority=210,in_port=1,dl_dst=02:5f:00:04:00:01,ipv6,"
                     "ipv6_dst=5f00::/32 actions=drop");
@@ -242,12 +250,12 @@ START_TEST(kernel_routes)
     {
         config.role = NODE_ROUTER;
         config.n_trees = 0;
-        make_rules(kernel_rules);
+        make_rules(router_rules);
         expect_rule("address replace 5f00:0:4::1/128 dev n2 nodad");
         expect_rule("link set dev n2 address 02:5f:00:04:00:02");
         expect_rule("neighbour replace 5f00:0:2::1 lladdr 02:5f:00:02:00:09 dev n2 nud permanent");
         expect_rule("route replace 5f00:0:2::/48 via 5f00:0:2::1 dev n2 onlink proto 95");
-        expect_rule("route replace unreachable 5f00:0:4::/48 proto 95");
+        expect_rule("route replace unreachable 5f00::/32 metric 2048 proto 95");
         expect_rule("sysctl net/ipv6/conf/all/forwarding=1");
     }
 END_TEST
@@ -260,14 +268,14 @@ START_TEST(kernel_traces)
         config.role = NODE_ROUTER;
         config.n_trees = 0;
         config.congestion.trace = true;
-        make_rules(kernel_rules);
+        make_rules(router_rules);
         expect_rule("sysctl net/ipv6/ioam6_id=4");
         expect_rule("sysctl net/ipv6/conf/n2/ioam6_enabled=1");
         expect_rule("ioam namespace add 1");
         svec_clone(&traced, &rules);
         svec_clear(&rules);
         config.congestion.trace = false;
-        make_rules(kernel_rules);
+        make_rules(router_rules);
         char *commands = kernel_rules_remove(&traced, &rules);
         ck_assert_str_eq(commands, "ioam namespace del 1\n");
         free(commands);
@@ -286,23 +294,265 @@ START_TEST(kernel_removes)
 
         config.role = NODE_ROUTER;
         config.n_trees = 0;
-        make_rules(kernel_rules);
+        make_rules(router_rules);
         svec_clone(&before, &rules);
         svec_clear(&rules);
         config.n_ports = 1;
         config.n_routes = 2;
         routes[1] = (struct route_config){node_locator(2), 48, 1, node_address(1)};
-        make_rules(kernel_rules);
+        make_rules(router_rules);
         char *commands = kernel_rules_remove(&before, &rules);
         ck_assert_str_eq(commands,
                          "address del 5f00:0:4::1/128 dev n2 nodad\n"
                          "neighbour del 5f00:0:2::1 lladdr 02:5f:00:02:00:09 dev n2 nud permanent\n"
+                         "route del 5f00:0:2::/48 via 5f00:0:2::1 dev n2 onlink proto 95\n"
                          "route del 5f00::/32 via 5f00:0:2::1 dev n2 onlink proto 95\n");
         free(commands);
         commands = kernel_rules_remove(&rules, &rules);
         ck_assert_str_eq(commands, "");
         free(commands);
         svec_destroy(&before);
+    }
+END_TEST
+
+/* uN, uA to n2 in both forms, and what routers have besides. */
+static void
+set_sids(void)
+{
+    static struct sid_config sids[7];
+
+    sids[0] = (struct sid_config){node_locator(4), 48, SID_UN, 32, 0};
+    sids[1] = (struct sid_config){node_sid(4, 0xe102), 64, SID_UA, 32, 2};
+    sids[2] = (struct sid_config){local_sid(0xe102), 48, SID_UA, 32, 2};
+    sids[3] = (struct sid_config){node_sid(4, SID_FUNC_END_DT6), 64, SID_END_DT6, 0, 0};
+    sids[4] = (struct sid_config){node_sid(4, 0xe302), 64, SID_END_X, 0, 2};
+    sids[5] = (struct sid_config){node_sid(4, 0xe201), 64, SID_END_DX6, 0, 1};
+    sids[6] = (struct sid_config){node_sid(4, 0xe109), 64, SID_UA, 32, 9}; /* no such port. */
+    config.sids = sids;
+    config.n_sids = ARRAY_SIZE(sids);
+}
+
+static void
+expect_no_rule(const char *words)
+{
+    for (size_t i = 0; i < rules.n; i++) {
+        ck_assert_msg(!strstr(rules.names[i], words), "%s", rules.names[i]);
+    }
+}
+
+#define TO_ROUTES "actions=load:0->NXM_OF_IN_PORT[],resubmit(,1)"
+#define SHIFT_16                                                                       \
+    "move:NXM_NX_IPV6_DST[0..79]->NXM_NX_XXREG0[16..95],load:0->NXM_NX_XXREG0[0..15]," \
+    "move:NXM_NX_XXREG0[0..95]->NXM_NX_IPV6_DST[0..95],"
+#define SHIFT_32                                                                       \
+    "move:NXM_NX_IPV6_DST[0..63]->NXM_NX_XXREG0[32..95],load:0->NXM_NX_XXREG0[0..31]," \
+    "move:NXM_NX_XXREG0[0..95]->NXM_NX_IPV6_DST[0..95],"
+
+/* What uN has shifted goes to neighbours, whatever the routes are; what uA has, out of its port. */
+START_TEST(ovs_sids)
+    {
+        static const char *const wanted[] = {
+            "flow table=1,priority=148,ipv6,ipv6_dst=5f00:0:4::/48 actions=" SHIFT_16
+            "resubmit(,3)",
+            "flow cookie=0xd7,table=1,priority=228,ipv6,ipv6_dst=5f00:0:4:: actions=drop",
+            "flow cookie=0xd9,table=1,priority=164,ipv6,ipv6_dst=5f00:0:4::/64 actions=drop",
+            "flow cookie=0xd2,table=1,priority=151,ipv6,ipv6_dst=5f00:0:4:e000::/51 actions=drop",
+            "flow cookie=0xd2,table=1,priority=228,ipv6,ipv6_dst=5f00:0:4::1 actions=drop",
+            "flow table=3,priority=148,ipv6,ipv6_dst=5f00:0:4::/48 actions=resubmit(,1)",
+            "flow table=3,priority=148,ipv6,ipv6_dst=5f00:0:2::/48 actions=dec_ttl," TO_N2,
+            "flow cookie=0xd8,table=3,priority=0 actions=drop",
+            "flow table=1,priority=164,ipv6,ipv6_dst=5f00:0:4:e102::/64 actions=" SHIFT_32
+            "dec_ttl," TO_N2,
+            "flow table=1,priority=148,ipv6,ipv6_dst=5f00:0:e102::/48 actions=" SHIFT_16
+            "dec_ttl," TO_N2,
+            "flow cookie=0xd7,table=1,priority=228,ipv6,ipv6_dst=5f00:0:e102:: actions=drop",
+        };
+
+        set_sids();
+        routes[2] = (struct route_config){node_locator(3), 48, 2, node_address(2)};
+        make_rules(ovs_rules);
+        for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+            expect_rule(wanted[i]);
+        }
+        expect_no_rule("table=3,priority=148,ipv6,ipv6_dst=5f00:0:3::/48");
+        expect_no_rule("e109");
+        expect_no_rule("e003"); /* it cannot take headers away. */
+        expect_no_rule("e302");
+        expect_no_rule("e201");
+        /* Other lengths. */
+        config.sids[0].block_len = 16;
+        svec_clear(&rules);
+        make_rules(ovs_rules);
+        expect_rule("flow table=1,priority=148,ipv6,ipv6_dst=5f00:0:4::/48 actions="
+                    "move:NXM_NX_IPV6_DST[0..79]->NXM_NX_XXREG0[32..111],"
+                    "load:0->NXM_NX_XXREG0[0..31],"
+                    "move:NXM_NX_XXREG0[0..111]->NXM_NX_IPV6_DST[0..111],resubmit(,3)");
+    }
+END_TEST
+
+/* A list of programs is the agent's; its own address and those of nodes are not on it. */
+START_TEST(ovs_programs)
+    {
+        struct prefix programs[] = {{addr("5f00:0:4:2::"), 64}, {addr("5f00:0:4:f000::"), 52}};
+
+        ports[0].programs = programs;
+        ports[0].n_programs = ARRAY_SIZE(programs);
+        make_rules(ovs_rules);
+        expect_rule("flow table=0,priority=260,in_port=1,dl_dst=02:5f:00:04:00:01,ipv6,"
+                    "ipv6_src=5f00:0:1::1,ipv6_dst=5f00:0:4:2::/64 " TO_ROUTES);
+        expect_rule("flow table=0,priority=260,in_port=1,dl_dst=02:5f:00:04:00:01,ipv6,"
+                    "ipv6_src=5f00:0:1::1,ipv6_dst=5f00:0:4:f000::/52 " TO_ROUTES);
+        expect_rule("flow cookie=0xda,table=0,priority=240,in_port=1,dl_dst=02:5f:00:04:00:01,ipv6,"
+                    "ipv6_src=5f00:0:1::1,ipv6_dst=5f00::/32 actions=drop");
+        ports[0].n_programs = 0;
+        svec_clear(&rules);
+        make_rules(ovs_rules);
+        expect_no_rule("cookie=0xda");
+    }
+END_TEST
+
+/* Locators only of neighbours; of others what is not a step of a program. */
+START_TEST(kernel_strict)
+    {
+        config.role = NODE_ROUTER;
+        config.n_trees = 0;
+        config.n_routes = 4;
+        routes[2] = (struct route_config){node_locator(3), 48, 2, node_address(2)};
+        routes[3] = (struct route_config){addr("fd00::7"), 128, 1, node_address(1)};
+        make_rules(router_rules);
+        expect_rule("route replace 5f00:0:2::/48 via 5f00:0:2::1 dev n2 onlink proto 95");
+        expect_no_rule(" 5f00:0:3::/48");
+        expect_rule("route replace 5f00:0:3::1/128 via 5f00:0:2::1 dev n2 onlink proto 95");
+        expect_rule("route replace 5f00:0:3:e000::/51 via 5f00:0:2::1 dev n2 onlink proto 95");
+        expect_rule("route replace fd00::7/128 via 5f00:0:1::1 dev a1 onlink proto 95");
+        expect_rule("route replace fd00::7/128 via 5f00:0:1::1 dev a1 onlink table 95 proto 95");
+        expect_no_rule("encap");
+    }
+END_TEST
+
+#define ACTION " encap seg6local action "
+#define ANCHOR " count dev rocecast-sids proto 95"
+
+START_TEST(kernel_sids)
+    {
+        config.role = NODE_ROUTER;
+        config.n_trees = 0;
+        set_sids();
+        /* 6.1: no uA, since it takes End.X's flavor and leaves it out; no device. */
+        abilities = (struct kernel_abilities){.known = true,
+                                              .anchor = "dummy",
+                                              .end_next_csid = true,
+                                              .end_x = true,
+                                              .end_dt6 = true,
+                                              .end_dx6 = true};
+        make_rules(router_rules);
+        expect_rule("route replace 5f00:0:4::/48" ACTION
+                    "End flavors next-csid lblen 32 nflen 16" ANCHOR);
+        expect_rule("route replace 5f00:0:4::/128" ACTION "End.DT6 table 95" ANCHOR);
+        expect_rule("route replace 5f00:0:4:e003::/64" ACTION "End.DT6 table 95" ANCHOR);
+        expect_rule("route replace 5f00:0:4:e302::/64" ACTION "End.X nh6 5f00:0:2::1" ANCHOR);
+        expect_rule("route replace 5f00:0:4:e201::/64" ACTION "End.DX6 nh6 5f00:0:1::1" ANCHOR);
+        expect_no_rule("e102");
+        svec_clear(&rules);
+        /* 6.6. */
+        abilities.end_x_next_csid = true;
+        make_rules(router_rules);
+        expect_rule("route replace 5f00:0:4:e102::/64" ACTION
+                    "End.X nh6 5f00:0:2::1 flavors next-csid lblen 32 nflen 32" ANCHOR);
+        expect_rule("route replace 5f00:0:e102::/48" ACTION
+                    "End.X nh6 5f00:0:2::1 flavors next-csid lblen 32 nflen 16" ANCHOR);
+        svec_clear(&rules);
+        /* 6.18. */
+        abilities.end_x_oif = true;
+        make_rules(router_rules);
+        expect_rule("route replace 5f00:0:4:e302::/64" ACTION
+                    "End.X nh6 5f00:0:2::1 oif n2" ANCHOR);
+        expect_rule("route replace 5f00:0:4:e201::/64" ACTION "End.DX6 nh6 5f00:0:1::1" ANCHOR);
+        expect_no_rule("e109");
+        /* Without a device to be on there are none. */
+        abilities.anchor = NULL;
+        svec_clear(&rules);
+        make_rules(router_rules);
+        expect_no_rule("encap");
+    }
+END_TEST
+
+/* The kernel finds a next hop by its routes: if it cannot be told a device, one of two links to a
+ * node has no SIDs. */
+START_TEST(kernel_two_links)
+    {
+        config.role = NODE_ROUTER;
+        config.n_trees = 0;
+        set_sids();
+        set_port(0, "other", ROLE_FABRIC, 2);
+        abilities = (struct kernel_abilities){.anchor = "dummy", .end_x_next_csid = true};
+        config.sids[1].port = 1;
+        make_rules(router_rules);
+        expect_rule("route replace 5f00:0:e102::/48" ACTION
+                    "End.X nh6 5f00:0:2::1 flavors next-csid lblen 32 nflen 16" ANCHOR);
+        expect_no_rule(" 5f00:0:4:e102::/64");
+        svec_clear(&rules);
+        abilities.end_x_oif = true;
+        make_rules(router_rules);
+        expect_rule("route replace 5f00:0:4:e102::/64" ACTION
+                    "End.X nh6 5f00:0:2::1 oif other flavors next-csid lblen 32 nflen 32" ANCHOR);
+    }
+END_TEST
+
+/* What ip has printed: on 6.1, and, shortened, on 6.18. */
+START_TEST(kernel_trials)
+    {
+        struct kernel_abilities a;
+
+        kernel_abilities_parse(
+            "unicast 5f00:0:1::/48  encap seg6local action End flavors next-csid lblen 32 nflen 16 dev x\n"
+            "unicast 5f00:0:2::/48  encap seg6local action End.X nh6 5f00::1 dev rocecast-sids\n"
+            "unicast 5f00:0:3::/48  encap seg6local action End.X nh6 5f00::1 dev rocecast-sids\n"
+            "unicast 5f00:0:5::/48  encap seg6local action End.DT6 table 95 dev rocecast-sids\n"
+            "2: rocecast-sids: <BROADCAST>\n    link/ether 00 \n    dummy addrgenmode eui64\n",
+            &a);
+        ck_assert(a.known && a.end_next_csid && a.end_x && a.end_dt6);
+        ck_assert(!a.end_x_next_csid && !a.end_x_oif && !a.end_dx6);
+        ck_assert_str_eq(a.anchor, "dummy");
+        kernel_abilities_parse(
+            "5f00:0:2::/48  encap seg6local action End.X nh6 5f00::1 flavors next-csid dev rocecast-sids\n"
+            "5f00:0:4::/48  encap seg6local action End.X nh6 5f00::1 oif rocecast-sids dev x\n"
+            "    bridge forward_delay\n",
+            &a);
+        ck_assert(a.end_x_next_csid && a.end_x_oif && !a.end_next_csid);
+        ck_assert_str_eq(a.anchor, "bridge");
+        kernel_abilities_parse("", &a);
+        ck_assert_ptr_null(a.anchor);
+    }
+END_TEST
+
+/* Routes as ip shows them are known again, and a prefix in the other table is another route. */
+START_TEST(kernel_finds_routes)
+    {
+        svec_add(&rules,
+                 "route replace fd00::7/128 via 5f00:0:1::1 dev a1 onlink table 95 proto 95");
+        svec_add(&rules, "route replace 5f00:0:4:e003::/64" ACTION "End.DT6 table 95" ANCHOR);
+        svec_add(&rules, "route replace unreachable 5f00::/32 metric 2048 proto 95");
+        ck_assert(kernel_rules_route(
+            &rules,
+            "fd00::7 via 5f00:0:1::1 dev a1 table 95 proto 95 metric 1024 onlink pref medium"));
+        ck_assert(!kernel_rules_route(
+            &rules, "fd00::7 via 5f00:0:1::1 dev a1 proto 95 metric 1024 onlink pref medium"));
+        ck_assert(kernel_rules_route(
+            &rules, "5f00:0:4:e003::/64  encap seg6local action End.DT6 table 95 dev "
+                    "rocecast-sids proto 95 metric 1024 pref medium"));
+        ck_assert(kernel_rules_route(
+            &rules, "unreachable 5f00::/32 dev lo proto 95 metric 2048 pref medium"));
+        ck_assert(!kernel_rules_route(
+            &rules, "unreachable 5f00::/32 dev lo proto 95 metric 1024 pref medium"));
+        char *removal = kernel_route_removal(
+            "unreachable 5f00::/32 dev lo proto 95 metric 2048 error -113 pref medium");
+        ck_assert_str_eq(removal, "route del unreachable 5f00::/32 metric 2048 proto 95");
+        free(removal);
+        removal =
+            kernel_route_removal("fd00::7 via 5f00:0:1::1 dev a1 table 95 proto 95 metric 1024");
+        ck_assert_str_eq(removal, "route del fd00::7/128 table 95 proto 95");
+        free(removal);
     }
 END_TEST
 
@@ -356,7 +606,7 @@ expect_refusal(char *(*make)(const struct node_config *, struct svec *), const c
 
 START_TEST(refusals)
     {
-        expect_refusal(kernel_rules, "group g: a router does not replicate");
+        expect_refusal(router_rules, "group g: a router does not replicate");
         ovs_strlcpy(config.name, "a-bridge-name", sizeof config.name);
         expect_refusal(
             ovs_rules,
@@ -366,7 +616,7 @@ START_TEST(refusals)
                        "port n2: the registry does not say which MAC address n2 has there");
         ports[1].role = ROLE_HOST;
         expect_refusal(ovs_rules, "port n2: n2 cannot be at a node with role ovs");
-        expect_refusal(kernel_rules, "port n2: n2 cannot be at a node with role ovs");
+        expect_refusal(router_rules, "port n2: n2 cannot be at a node with role ovs");
     }
 END_TEST
 
@@ -402,6 +652,13 @@ castfwd_suite(void)
     tcase_add_test(tcase, kernel_routes);
     tcase_add_test(tcase, kernel_traces);
     tcase_add_test(tcase, kernel_removes);
+    tcase_add_test(tcase, ovs_sids);
+    tcase_add_test(tcase, ovs_programs);
+    tcase_add_test(tcase, kernel_strict);
+    tcase_add_test(tcase, kernel_sids);
+    tcase_add_test(tcase, kernel_two_links);
+    tcase_add_test(tcase, kernel_trials);
+    tcase_add_test(tcase, kernel_finds_routes);
     tcase_add_test(tcase, commands);
     tcase_add_test(tcase, refusals);
     tcase_add_test(tcase, longest_route);
