@@ -32,7 +32,6 @@ struct kernel_abilities {
     bool end_next_csid;
     bool end_x_next_csid;
     bool end_x;
-    bool end_x_oif; /* End.X can be told the device that packets leave by. */
     bool end_dt6;
     bool end_dx6;
 };

@@ -62,10 +62,9 @@ const char kernel_trial[] =
     "link add " KERNEL_ANCHOR " type bridge\n" /* if there are no dummies. */
     "link set dev " KERNEL_ANCHOR " up\n" TRIAL("1", "End flavors next-csid lblen 32 nflen 16")
         TRIAL("2", "End.X nh6 5f00::1 flavors next-csid lblen 32 nflen 32")
-            TRIAL("3", "End.X nh6 5f00::1") TRIAL("4", "End.X nh6 5f00::1 oif " KERNEL_ANCHOR)
-                TRIAL("5", "End.DT6 table " KERNEL_LAST_TABLE)
-                    TRIAL("6", "End.DX6 nh6 5f00::1") "route show\n"
-                                                      "link show dev " KERNEL_ANCHOR "\n";
+            TRIAL("3", "End.X nh6 5f00::1") TRIAL("4", "End.DT6 table " KERNEL_LAST_TABLE)
+                TRIAL("5", "End.DX6 nh6 5f00::1") "route show\n"
+                                                  "link show dev " KERNEL_ANCHOR "\n";
 
 /* Has the kernel understood the attempt on this prefix so that it has these words? */
 static bool
@@ -91,9 +90,8 @@ kernel_abilities_parse(const char *answer, struct kernel_abilities *a)
         .end_next_csid = trial_has(answer, TRIAL_PREFIX("1"), "End flavors next-csid"),
         .end_x_next_csid = trial_has(answer, TRIAL_PREFIX("2"), "flavors next-csid"),
         .end_x = trial_has(answer, TRIAL_PREFIX("3"), "End.X"),
-        .end_x_oif = trial_has(answer, TRIAL_PREFIX("4"), "oif " KERNEL_ANCHOR),
-        .end_dt6 = trial_has(answer, TRIAL_PREFIX("5"), "End.DT6"),
-        .end_dx6 = trial_has(answer, TRIAL_PREFIX("6"), "End.DX6"),
+        .end_dt6 = trial_has(answer, TRIAL_PREFIX("4"), "End.DT6"),
+        .end_dx6 = trial_has(answer, TRIAL_PREFIX("5"), "End.DX6"),
     };
 }
 
@@ -104,42 +102,54 @@ add_sid_route(const struct in6_addr *prefix, unsigned plen, const char *action, 
              ip6_text(prefix), plen, action);
 }
 
-/* The words that send to the other end of a port, or NULL: the kernel looks the next hop up, and if it
- * cannot be told a device it finds one link of several. */
-static char *
-next_hop(const struct node_config *c, const struct port_config *port, bool has_oif)
+/* What a port's SIDs have as next hop.  The kernel looks that up like a destination, and only the
+ * newest can be told a device.  So each port has an address that is routed to it and to nothing else,
+ * of the prefix for what is to be discarded (RFC 6666): no node has a route to it for packets that are
+ * sent there. */
+static struct in6_addr
+port_next_hop(uint16_t number)
 {
-    const char *address = port ? ip6_text(&port->peer_address) : NULL;
-
-    return !port     ? NULL
-           : has_oif ? xasprintf("nh6 %s oif %s", address, port->name)
-           : forwarder_port_to(c, &port->peer_address) == port ? xasprintf("nh6 %s", address)
-                                                               : NULL;
+    return (struct in6_addr){
+        .s6_addr = {[0] = 1, [14] = (uint8_t) (number >> 8), [15] = (uint8_t) number}};
 }
 
-/* Of a port: what is left of a program that ends here goes out of it, too. */
+static void
+add_next_hops(const struct node_config *c, struct svec *rules)
+{
+    for (size_t i = 0; i < c->n_ports; i++) {
+        const struct port_config *port = &c->ports[i];
+        struct in6_addr hop = port_next_hop(port->number);
+
+        rule_add(rules, ROUTE "%s/128 via %s dev %s onlink" OURS, ip6_text(&hop),
+                 ip6_text(&port->peer_address), port->name);
+    }
+    /* Of a port that is down. */
+    rule_add(rules, ROUTE UNREACHABLE "100::/64" LAST_METRIC OURS);
+}
+
 static void
 add_port_sid(const struct node_config *c, const struct kernel_abilities *a,
              const struct sid_config *sid, struct svec *rules)
 {
-    const struct port_config *port = forwarder_find_port(c, sid->port);
-    bool is_dx6 = sid->behaviour == SID_END_DX6;
-    char *hop = next_hop(c, port, a->end_x_oif && !is_dx6);
+    struct in6_addr hop = port_next_hop(sid->port);
+    const char *text = ip6_text(&hop);
     char *action = NULL;
 
-    if (hop && is_dx6 && a->end_dx6) {
-        action = xasprintf("End.DX6 %s", hop);
-    } else if (hop && sid->behaviour == SID_END_X && a->end_x) {
-        action = xasprintf("End.X %s", hop);
-    } else if (hop && sid->behaviour == SID_UA && a->end_x_next_csid) {
-        action = xasprintf("End.X %s flavors next-csid lblen %u nflen %d", hop, sid->block_len,
+    if (!forwarder_find_port(c, sid->port)) {
+        return;
+    }
+    if (sid->behaviour == SID_END_DX6 && a->end_dx6) {
+        action = xasprintf("End.DX6 nh6 %s", text);
+    } else if (sid->behaviour == SID_END_X && a->end_x) {
+        action = xasprintf("End.X nh6 %s", text);
+    } else if (sid->behaviour == SID_UA && a->end_x_next_csid) {
+        action = xasprintf("End.X nh6 %s flavors next-csid lblen %u nflen %d", text, sid->block_len,
                            sid->plen - sid->block_len);
     }
     if (action) {
         add_sid_route(&sid->prefix, sid->plen, action, rules);
     }
     free(action);
-    free(hop);
 }
 
 /* The kernel has no USD.  End.DT6 for argument zero does the same for packets without SRH; one
@@ -183,7 +193,11 @@ add_sid(const struct node_config *c, const struct kernel_abilities *a, const str
 static void
 add_sids(const struct node_config *c, const struct kernel_abilities *a, struct svec *rules)
 {
-    for (size_t i = 0; i < c->n_sids && a->anchor; i++) {
+    if (!c->n_sids || !a->anchor) {
+        return;
+    }
+    add_next_hops(c, rules);
+    for (size_t i = 0; i < c->n_sids; i++) {
         add_sid(c, a, &c->sids[i], rules);
     }
 }

@@ -193,11 +193,11 @@ try_kernel(struct forwarder *f)
             "castfwd may not make a network namespace");
     }
     VLOG_INFO(
-        "SIDs of this kernel: End with NEXT-CSID: %s; End.X: %s, with NEXT-CSID: %s, out of a "
-        "device: %s; End.DT6: %s; End.DX6: %s",
+        "SIDs of this kernel: End with NEXT-CSID: %s; End.X: %s, with NEXT-CSID: %s; End.DT6: %s; "
+        "End.DX6: %s",
         yes_no(f->abilities.end_next_csid), yes_no(f->abilities.end_x),
-        yes_no(f->abilities.end_x_next_csid), yes_no(f->abilities.end_x_oif),
-        yes_no(f->abilities.end_dt6), yes_no(f->abilities.end_dx6));
+        yes_no(f->abilities.end_x_next_csid), yes_no(f->abilities.end_dt6),
+        yes_no(f->abilities.end_dx6));
     return NULL;
 }
 
@@ -265,7 +265,8 @@ kernel_counted(const struct sid_config *sid, const char *statistics, unsigned lo
     return line != NULL;
 }
 
-/* Packets that SIDs did not take: their action found nothing to do, or not what it needs. */
+/* Packets on which the action of a SID has failed: it found nothing to do, no hops were left, or the
+ * device was down.  The kernel does not tell which. */
 static unsigned long long
 count_errors(const struct forwarder *f)
 {
@@ -298,7 +299,7 @@ kernel_drops(const struct forwarder *f)
 
         json_object_put(drops, reasons[i].reason, json_integer_create((long long int) n));
     }
-    json_object_put(drops, "sid_upper", json_integer_create((long long int) count_errors(f)));
+    json_object_put(drops, "sid_error", json_integer_create((long long int) count_errors(f)));
     free(text);
     return drops;
 }

@@ -112,7 +112,7 @@ static void
 apply_elsewhere(struct nodes *nodes, const struct node_config *config)
 {
     struct svec ovs = SVEC_EMPTY_INITIALIZER, kernel = SVEC_EMPTY_INITIALIZER;
-    const struct kernel_abilities all = {true, "dummy", true, true, true, true, true, true};
+    const struct kernel_abilities all = {true, "dummy", true, true, true, true, true};
     char *error = kernel_rules(config, &all, &kernel);
 
     check_rules(&kernel);

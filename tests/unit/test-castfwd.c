@@ -450,24 +450,19 @@ START_TEST(kernel_sids)
                     "End flavors next-csid lblen 32 nflen 16" ANCHOR);
         expect_rule("route replace 5f00:0:4::/128" ACTION "End.DT6 table 95" ANCHOR);
         expect_rule("route replace 5f00:0:4:e003::/64" ACTION "End.DT6 table 95" ANCHOR);
-        expect_rule("route replace 5f00:0:4:e302::/64" ACTION "End.X nh6 5f00:0:2::1" ANCHOR);
-        expect_rule("route replace 5f00:0:4:e201::/64" ACTION "End.DX6 nh6 5f00:0:1::1" ANCHOR);
+        expect_rule("route replace 5f00:0:4:e302::/64" ACTION "End.X nh6 100::2" ANCHOR);
+        expect_rule("route replace 5f00:0:4:e201::/64" ACTION "End.DX6 nh6 100::1" ANCHOR);
         expect_no_rule("e102");
         svec_clear(&rules);
         /* 6.6. */
         abilities.end_x_next_csid = true;
         make_rules(router_rules);
         expect_rule("route replace 5f00:0:4:e102::/64" ACTION
-                    "End.X nh6 5f00:0:2::1 flavors next-csid lblen 32 nflen 32" ANCHOR);
+                    "End.X nh6 100::2 flavors next-csid lblen 32 nflen 32" ANCHOR);
         expect_rule("route replace 5f00:0:e102::/48" ACTION
-                    "End.X nh6 5f00:0:2::1 flavors next-csid lblen 32 nflen 16" ANCHOR);
-        svec_clear(&rules);
-        /* 6.18. */
-        abilities.end_x_oif = true;
-        make_rules(router_rules);
-        expect_rule("route replace 5f00:0:4:e302::/64" ACTION
-                    "End.X nh6 5f00:0:2::1 oif n2" ANCHOR);
-        expect_rule("route replace 5f00:0:4:e201::/64" ACTION "End.DX6 nh6 5f00:0:1::1" ANCHOR);
+                    "End.X nh6 100::2 flavors next-csid lblen 32 nflen 16" ANCHOR);
+        expect_rule("route replace 100::2/128 via 5f00:0:2::1 dev n2 onlink proto 95");
+        expect_rule("route replace unreachable 100::/64 metric 2048 proto 95");
         expect_no_rule("e109");
         /* Without a device to be on there are none. */
         abilities.anchor = NULL;
@@ -477,25 +472,22 @@ START_TEST(kernel_sids)
     }
 END_TEST
 
-/* The kernel finds a next hop by its routes: if it cannot be told a device, one of two links to a
- * node has no SIDs. */
+/* Each of two links to a node has next hops of its own. */
 START_TEST(kernel_two_links)
     {
         config.role = NODE_ROUTER;
         config.n_trees = 0;
         set_sids();
         set_port(0, "other", ROLE_FABRIC, 2);
-        abilities = (struct kernel_abilities){.anchor = "dummy", .end_x_next_csid = true};
         config.sids[1].port = 1;
+        abilities = (struct kernel_abilities){.anchor = "dummy", .end_x_next_csid = true};
         make_rules(router_rules);
         expect_rule("route replace 5f00:0:e102::/48" ACTION
-                    "End.X nh6 5f00:0:2::1 flavors next-csid lblen 32 nflen 16" ANCHOR);
-        expect_no_rule(" 5f00:0:4:e102::/64");
-        svec_clear(&rules);
-        abilities.end_x_oif = true;
-        make_rules(router_rules);
+                    "End.X nh6 100::2 flavors next-csid lblen 32 nflen 16" ANCHOR);
         expect_rule("route replace 5f00:0:4:e102::/64" ACTION
-                    "End.X nh6 5f00:0:2::1 oif other flavors next-csid lblen 32 nflen 32" ANCHOR);
+                    "End.X nh6 100::1 flavors next-csid lblen 32 nflen 32" ANCHOR);
+        expect_rule("route replace 100::1/128 via 5f00:0:2::1 dev other onlink proto 95");
+        expect_rule("route replace 100::2/128 via 5f00:0:2::1 dev n2 onlink proto 95");
     }
 END_TEST
 
@@ -508,18 +500,17 @@ START_TEST(kernel_trials)
             "unicast 5f00:0:1::/48  encap seg6local action End flavors next-csid lblen 32 nflen 16 dev x\n"
             "unicast 5f00:0:2::/48  encap seg6local action End.X nh6 5f00::1 dev rocecast-sids\n"
             "unicast 5f00:0:3::/48  encap seg6local action End.X nh6 5f00::1 dev rocecast-sids\n"
-            "unicast 5f00:0:5::/48  encap seg6local action End.DT6 table 95 dev rocecast-sids\n"
+            "unicast 5f00:0:4::/48  encap seg6local action End.DT6 table 95 dev rocecast-sids\n"
             "2: rocecast-sids: <BROADCAST>\n    link/ether 00 \n    dummy addrgenmode eui64\n",
             &a);
         ck_assert(a.known && a.end_next_csid && a.end_x && a.end_dt6);
-        ck_assert(!a.end_x_next_csid && !a.end_x_oif && !a.end_dx6);
+        ck_assert(!a.end_x_next_csid && !a.end_dx6);
         ck_assert_str_eq(a.anchor, "dummy");
         kernel_abilities_parse(
             "5f00:0:2::/48  encap seg6local action End.X nh6 5f00::1 flavors next-csid dev rocecast-sids\n"
-            "5f00:0:4::/48  encap seg6local action End.X nh6 5f00::1 oif rocecast-sids dev x\n"
             "    bridge forward_delay\n",
             &a);
-        ck_assert(a.end_x_next_csid && a.end_x_oif && !a.end_next_csid);
+        ck_assert(a.end_x_next_csid && !a.end_next_csid);
         ck_assert_str_eq(a.anchor, "bridge");
         kernel_abilities_parse("", &a);
         ck_assert_ptr_null(a.anchor);
