@@ -113,15 +113,21 @@ port_next_hop(uint16_t number)
         .s6_addr = {[0] = 1, [14] = (uint8_t) (number >> 8), [15] = (uint8_t) number}};
 }
 
+/* They go by a gateway of link scope: one of wider scope would have to be routed to the same device,
+ * and of two links to a node one is not. */
 static void
 add_next_hops(const struct node_config *c, struct svec *rules)
 {
     for (size_t i = 0; i < c->n_ports; i++) {
         const struct port_config *port = &c->ports[i];
         struct in6_addr hop = port_next_hop(port->number);
+        char peer_mac[MAC_TEXT_SIZE];
 
-        rule_add(rules, ROUTE "%s/128 via %s dev %s onlink" OURS, ip6_text(&hop),
-                 ip6_text(&port->peer_address), port->name);
+        mac_format(port->peer_mac, peer_mac);
+        rule_add(rules, "neighbour replace fe80::%x lladdr %s dev %s nud permanent", port->number,
+                 peer_mac, port->name);
+        rule_add(rules, ROUTE "%s/128 via fe80::%x dev %s" OURS, ip6_text(&hop), port->number,
+                 port->name);
     }
     /* Of a port that is down. */
     rule_add(rules, ROUTE UNREACHABLE "100::/64" LAST_METRIC OURS);
@@ -267,6 +273,14 @@ is_unreachable(const char *route)
     return !strncmp(route, UNREACHABLE, strlen(UNREACHABLE));
 }
 
+/* Is a route in KERNEL_LAST_TABLE?  End.DT6 has such words, too, in another place; ip shows no protocol
+ * when it is asked for one. */
+static bool
+is_in_last_table(const char *route)
+{
+    return strstr(route, IN_LAST_TABLE) || strstr(route, " table " KERNEL_LAST_TABLE " metric ");
+}
+
 /* What ip knows a route by, from the words that it shows or is told: the prefix, and table and metric,
  * of which there are two each. */
 static char *
@@ -277,7 +291,7 @@ route_key(const char *route)
 
     return xasprintf("%.*s%s%s%s", len, prefix, memchr(prefix, '/', (size_t) len) ? "" : "/128",
                      strstr(route, LAST_METRIC) ? LAST_METRIC : "",
-                     strstr(route, IN_LAST_TABLE) ? IN_LAST_TABLE : OURS);
+                     is_in_last_table(route) ? IN_LAST_TABLE : OURS);
 }
 
 char *

@@ -461,7 +461,8 @@ START_TEST(kernel_sids)
                     "End.X nh6 100::2 flavors next-csid lblen 32 nflen 32" ANCHOR);
         expect_rule("route replace 5f00:0:e102::/48" ACTION
                     "End.X nh6 100::2 flavors next-csid lblen 32 nflen 16" ANCHOR);
-        expect_rule("route replace 100::2/128 via 5f00:0:2::1 dev n2 onlink proto 95");
+        expect_rule("route replace 100::2/128 via fe80::2 dev n2 proto 95");
+        expect_rule("neighbour replace fe80::2 lladdr 02:5f:00:02:00:09 dev n2 nud permanent");
         expect_rule("route replace unreachable 100::/64 metric 2048 proto 95");
         expect_no_rule("e109");
         /* Without a device to be on there are none. */
@@ -486,8 +487,8 @@ START_TEST(kernel_two_links)
                     "End.X nh6 100::2 flavors next-csid lblen 32 nflen 16" ANCHOR);
         expect_rule("route replace 5f00:0:4:e102::/64" ACTION
                     "End.X nh6 100::1 flavors next-csid lblen 32 nflen 32" ANCHOR);
-        expect_rule("route replace 100::1/128 via 5f00:0:2::1 dev other onlink proto 95");
-        expect_rule("route replace 100::2/128 via 5f00:0:2::1 dev n2 onlink proto 95");
+        expect_rule("route replace 100::1/128 via fe80::1 dev other proto 95");
+        expect_rule("route replace 100::2/128 via fe80::2 dev n2 proto 95");
     }
 END_TEST
 
@@ -525,23 +526,21 @@ START_TEST(kernel_finds_routes)
         svec_add(&rules, "route replace 5f00:0:4:e003::/64" ACTION "End.DT6 table 95" ANCHOR);
         svec_add(&rules, "route replace unreachable 5f00::/32 metric 2048 proto 95");
         ck_assert(kernel_rules_route(
-            &rules,
-            "fd00::7 via 5f00:0:1::1 dev a1 table 95 proto 95 metric 1024 onlink pref medium"));
+            &rules, "fd00::7 via 5f00:0:1::1 dev a1 table 95 metric 1024 onlink pref medium"));
         ck_assert(!kernel_rules_route(
-            &rules, "fd00::7 via 5f00:0:1::1 dev a1 proto 95 metric 1024 onlink pref medium"));
+            &rules, "fd00::7 via 5f00:0:1::1 dev a1 metric 1024 onlink pref medium"));
         ck_assert(kernel_rules_route(
             &rules, "5f00:0:4:e003::/64  encap seg6local action End.DT6 table 95 dev "
-                    "rocecast-sids proto 95 metric 1024 pref medium"));
-        ck_assert(kernel_rules_route(
-            &rules, "unreachable 5f00::/32 dev lo proto 95 metric 2048 pref medium"));
-        ck_assert(!kernel_rules_route(
-            &rules, "unreachable 5f00::/32 dev lo proto 95 metric 1024 pref medium"));
-        char *removal = kernel_route_removal(
-            "unreachable 5f00::/32 dev lo proto 95 metric 2048 error -113 pref medium");
+                    "rocecast-sids metric 1024 pref medium"));
+        ck_assert(
+            kernel_rules_route(&rules, "unreachable 5f00::/32 dev lo metric 2048 pref medium"));
+        ck_assert(
+            !kernel_rules_route(&rules, "unreachable 5f00::/32 dev lo metric 1024 pref medium"));
+        char *removal =
+            kernel_route_removal("unreachable 5f00::/32 dev lo metric 2048 error -113 pref medium");
         ck_assert_str_eq(removal, "route del unreachable 5f00::/32 metric 2048 proto 95");
         free(removal);
-        removal =
-            kernel_route_removal("fd00::7 via 5f00:0:1::1 dev a1 table 95 proto 95 metric 1024");
+        removal = kernel_route_removal("fd00::7 via 5f00:0:1::1 dev a1 table 95 metric 1024");
         ck_assert_str_eq(removal, "route del fd00::7/128 table 95 proto 95");
         free(removal);
     }
