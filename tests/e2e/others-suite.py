@@ -11,9 +11,9 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from foreign import buckets, copied, forwarded, ofctl
-from harness import (BIN, MTU, PSN_MASK, Lab, Suite, castbench, castctl_json, check, check_equal,
+from harness import (BIN, MTU, PSN_MASK, ROOT, Lab, Suite, castbench, castctl_json, check, check_equal,
                      check_replicas, down_leaves_nothing, group_add, network_snapshot, output,
-                     read, wait_until)
+                     read, run, wait_until)
 from trees import OTHERS, check_branches, check_confirmed
 
 # Open vSwitch reads its ports from sockets with room for some 50 frames: no more are under way.
@@ -69,6 +69,12 @@ def transfer(lab):
           'forwarded %d; SHA-256 of all %s...' % (n_packets, came, down, both, source[:16]))
 
 
+def kernel_matrix(_):
+    """The page of what forwarders do with programs of uSIDs has this kernel right."""
+    p = run(os.path.join(ROOT, 'tests/net/usid-matrix'), 'kernel')
+    check(p.returncode == 0, '%s', p.stdout + p.stderr)
+
+
 def main():
     os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
     suite = Suite()
@@ -77,6 +83,7 @@ def main():
     if suite.case('Figure 1 with other forwarders comes up', lambda lab: lab.up(), lab):
         suite.case('through Open vSwitch and the kernel', transfer, lab)
     suite.case('it goes', down_leaves_nothing, lab, before)
+    suite.case('programs of uSIDs at this kernel', kernel_matrix, lab)
     return suite.finish()
 
 
