@@ -89,6 +89,9 @@ char *forwarder_check_ports(const struct node_config *);
 /* Adds one thing that a forwarder is told, in the words of its tool. */
 void rule_add(struct svec *rules, const char *format, ...) OVS_PRINTF_FORMAT(2, 3);
 
+/* The number that comes after 'key' in what a tool prints, from 'where' on; 0: there is none. */
+unsigned long long number_after(const char *where, const char *key);
+
 /* tell.c: makes the forwarder do what the newest configuration says.  Tells it only what is new to
  * it. */
 char *forwarder_tell(struct forwarder *);

@@ -4,6 +4,9 @@
  */
 #include <config.h>
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "castfwd/castfwd.h"
 #include "ctl/registry/values.h"
 #include "util.h"
@@ -93,4 +96,12 @@ rule_add(struct svec *rules, const char *format, ...)
     va_start(args, format);
     svec_add_nocopy(rules, xvasprintf(format, args));
     va_end(args);
+}
+
+unsigned long long
+number_after(const char *where, const char *key)
+{
+    const char *found = where ? strstr(where, key) : NULL;
+
+    return found ? strtoull(found + strlen(key), NULL, 10) : 0;
 }

@@ -246,14 +246,6 @@ kernel_statistics(const struct forwarder *f)
     return routes;
 }
 
-static unsigned long long
-number_after(const char *where, const char *key)
-{
-    const char *found = where ? strstr(where, key) : NULL;
-
-    return found ? strtoull(found + strlen(key), NULL, 10) : 0;
-}
-
 static bool
 kernel_counted(const struct sid_config *sid, const char *statistics, unsigned long long *packets)
 {

@@ -192,15 +192,6 @@ ovs_identity(const struct forwarder *f)
     return found;
 }
 
-/* The number that comes after 'key' in what a command prints, from 'where' on. */
-static unsigned long long
-number_after(const char *where, const char *key)
-{
-    const char *found = where ? strstr(where, key) : NULL;
-
-    return found ? strtoull(found + strlen(key), NULL, 0) : 0;
-}
-
 /* Lines "cookie=N, ..., n_packets=N, ..., PRIORITY,MATCH actions=ACTIONS". */
 static char *
 ovs_statistics(const struct forwarder *f)
