@@ -192,12 +192,19 @@ def routes():
             ('5f00:0:%x::/48' % FAR, 1), (HERE + '/128', 3), (THERE + '/128', 1)]
 
 
+# A group whose first node this is: its packets come by a path, with the node's uSID in front or not.
+TREE = {'group': 'g', 'generation': 1, 'epoch': 1, 'proxy': 'fd00:ffff::7', 'designated_qpn': 7, 'mtu': 1024,
+        'source_address': HERE, 'source_qpn': 17, 'mode': 'replicate',
+        'outer_source': '5f00:0:a1::1', 'replication_sid': '5f00:0:100:f007::',
+        'outer_da': ['set', ['5f00:0:500:e001::', '5f00:0:600:e001::']]}
+
+
 def rows_of(role):
     """OVSDB operations that make the node's row."""
     def insert(table, row, uuid=None):
         return {'op': 'insert', 'table': table, 'row': row, **({'uuid-name': uuid} if uuid else {})}
 
-    refs = {'ports': [], 'routes': [], 'sids': []}
+    refs = {'ports': [], 'routes': [], 'sids': [], 'trees': []}
     ops = []
 
     def child(column, table, row):
@@ -216,6 +223,8 @@ def rows_of(role):
     for prefix, behaviour, block_len, port in sids(role):
         child('sids', 'Sid', {'prefix': prefix, 'behaviour': behaviour, 'block_len': block_len,
                               'port': port})
+    if role == 'ovs':
+        child('trees', 'Tree_Node', TREE)
     node = {'name': 'n', 'id': NODE, 'role': role, 'cfg': 1}
     return ops + [insert('Node', dict(node, **{k: ['set', v] for k, v in refs.items()}))]
 
@@ -432,35 +441,44 @@ def observe(kind):
     return cells
 
 
-def kernel_routes(node):
-    """What castfwd has told the kernel, without what changes with each packet or start."""
+def kernel_routes():
+    """What castfwd has told the kernel, in order."""
     text = output('ip', '-6', '-n', 'usid-n', 'route', 'show', 'table', 'all', 'proto', '95')
     return sorted(' '.join(line.split()) for line in text.splitlines())
 
 
-def has_anchor(node):
+def has_anchor():
     return 'rocecast-sids' in output('ip', '-br', '-n', 'usid-n', 'link')
+
+
+def ovs_group(_):
+    """Behind its own uSIDs too a group's SID makes Open vSwitch copy."""
+    with Ovs() as node:
+        copies = [(1, mt(da(0x500, 0xe001), 63)), (2, mt(da(0x600, 0xe001), 63))]
+        for usids in ((0x100,), (0x100, 0x100), (0x100, 0x100, 0x100)):
+            left = node.pass_through(1, mt(da(*usids, 0xf007)), ROCE)
+            check_equal('copies of a packet to %d uSIDs' % len(usids), sorted(left), copies)
 
 
 def kernel_undo(_):
     """The kernel keeps SIDs when castfwd is started again, gets them back when their device has gone, and
     loses them with the configuration; nothing is left."""
     with Kernel() as node:
-        routes_before = kernel_routes(node)
-        check(any('seg6local' in r for r in routes_before) and has_anchor(node), 'no SIDs')
+        routes_before = kernel_routes()
+        check(any('seg6local' in r for r in routes_before) and has_anchor(), 'no SIDs')
         node.processes[-1].kill()
         node.processes.pop().wait()
         output('ip', '-n', 'usid-n', '-6', 'route', 'add', 'unreachable', '5f00:0:9::/48', 'proto', '95')
         node.start_daemon()
-        wait_until('an old route is gone', lambda: kernel_routes(node) == routes_before)
+        wait_until('an old route is gone', lambda: kernel_routes() == routes_before)
         output('ip', '-n', 'usid-n', 'link', 'del', 'rocecast-sids')
-        wait_until('the SIDs are back', lambda: kernel_routes(node) == routes_before)
+        wait_until('the SIDs are back', lambda: kernel_routes() == routes_before)
         node.warm_up()
         node.transact({'op': 'update', 'table': 'Node', 'where': [],
                        'row': {'cfg': 2, 'sids': ['set', []]}})
         node.wait_applied(2)
-        check(not has_anchor(node), 'the device is left')
-        left = [r for r in kernel_routes(node) if 'seg6local' in r or r.startswith(('100::', 'unreachable 100::'))]
+        check(not has_anchor(), 'the device is left')
+        left = [r for r in kernel_routes() if 'seg6local' in r or ' fe80::' in r or '100::/64' in r]
         check_equal('routes that are left', left, [])
 
 
@@ -525,5 +543,7 @@ def case(kind):
 def run_cases(suite, kinds=tuple(FORWARDERS)):
     for kind in kinds:
         suite.case('usid ' + kind, case(kind), Logs())
+    if 'ovs' in kinds:
+        suite.case('usid ovs group', ovs_group, Logs())
     if 'kernel' in kinds:
         suite.case('usid kernel undone', kernel_undo, Logs())
