@@ -166,7 +166,7 @@ check_host(struct lab *lab, const struct topology_link *link)
     }
     uint32_t index;
     const struct lab_text device = lab_rdma_device(host->name);
-    return lab->rdma && rdma_find(device.text, &index)
+    return lab_has_rdma(lab, link) && rdma_find(device.text, &index)
                ? xasprintf("RDMA device '%s' exists already and is not this lab's", device.text)
                : NULL;
 }

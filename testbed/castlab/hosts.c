@@ -215,18 +215,24 @@ add_rdma_device(struct lab *lab, const struct topology_link *link)
     return lab_outcome(lab, error, index);
 }
 
+bool
+lab_has_rdma(const struct lab *lab, const struct topology_link *link)
+{
+    return lab->rdma && link->has_host && !host_of(lab, link)->no_rdma;
+}
+
 char *
 lab_hosts_add_rdma(struct lab *lab)
 {
     char *error = lab_intent(lab, "local-rule %d", LOCAL_RULE_PREF);
     error = error ? error : local_rule_move(lab->net, LOCAL_RULE_PREF);
     for (size_t i = 0; i < lab->t->n_links && !error; i++) {
-        if (lab->t->links[i].has_host) {
+        if (lab_has_rdma(lab, &lab->t->links[i])) {
             error = add_rdma_device(lab, &lab->t->links[i]);
         }
     }
     for (size_t i = 0; i < lab->t->n_links && !error; i++) {
-        if (lab->t->links[i].has_host) {
+        if (lab_has_rdma(lab, &lab->t->links[i])) {
             error = lab_wait(lab, lacks_rdma, &lab->t->links[i]);
         }
     }

@@ -57,18 +57,22 @@ registry_wait(struct registry *r, int msec)
 }
 
 static void
-insert_node(struct ovsdb_idl_txn *txn, const struct topology_node *node)
+insert_node(struct ovsdb_idl_txn *txn, const struct topology *t, const struct topology_node *node)
 {
     if (node->kind == KIND_HOST) {
         const struct rrec_host *host = rrec_host_insert(txn);
         rrec_host_set_name(host, node->name);
         rrec_host_set_address(host, ip6_text(&node->address));
+        if (t->path_policy != PATH_NONE) {
+            rrec_host_set_path_policy(host, path_policy_name(t->path_policy));
+        }
     } else {
         const struct rrec_node *row = rrec_node_insert(txn);
         rrec_node_set_name(row, node->name);
         rrec_node_set_id(row, node->id);
         rrec_node_set_role(row, node_role_name(topology_role(node->kind)));
         rrec_node_set_no_aggregation(row, node->no_aggregation);
+        rrec_node_set_plane(row, node->plane);
     }
 }
 
@@ -104,9 +108,13 @@ static void
 fill_topology(struct registry *r, struct ovsdb_idl_txn *txn, const char *arg OVS_UNUSED)
 {
     ovsdb_idl_txn_add_comment(txn, "castlab: topology %s", r->t->name);
-    rrec_global_set_fabric_mtu(rrec_global_first(r->idl), r->t->fabric_mtu);
+    const struct rrec_global *global = rrec_global_first(r->idl);
+    rrec_global_set_fabric_mtu(global, r->t->fabric_mtu);
+    if (r->t->path_form != PATH_FORM_AUTO) {
+        rrec_global_set_path_form(global, path_form_name(r->t->path_form));
+    }
     for (size_t i = 0; i < r->t->n_nodes; i++) {
-        insert_node(txn, &r->t->nodes[i]);
+        insert_node(txn, r->t, &r->t->nodes[i]);
     }
     for (size_t i = 0; i < r->t->n_links; i++) {
         insert_link(txn, r->t, &r->t->links[i]);

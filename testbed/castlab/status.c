@@ -57,15 +57,14 @@ netdev_of(const struct journal_list *list, const char *host)
 static void
 print_host(const struct journal_list *list, struct net *net, const char *name)
 {
-    const struct journal_entry *rdma = journal_find(list, "rdma");
+    const struct lab_text device = lab_rdma_device(name);
+    bool has_rdma = journal_next(list, NULL, '+', "rxe", device.text);
     const char *netdev = netdev_of(list, name);
     const char *state = !net_ifindex(net, netdev)       ? "absent"
                         : link_has_carrier(net, netdev) ? "carrier"
                                                         : "down";
     char *ports = ports_of(list, name);
-    char *rxe = rdma && !strcmp(rdma->fields[0], "yes")
-                    ? rdma_port_state(lab_rdma_device(name).text)
-                    : xstrdup("-");
+    char *rxe = has_rdma ? rdma_port_state(device.text) : xstrdup("-");
     printf(ROW_FORMAT, name, "host", state, "-", "-", rxe ? rxe : "absent", ports);
     free(rxe);
     free(ports);

@@ -116,6 +116,34 @@ read_mtu(struct reader *r, yaml_node_t *map)
     }
 }
 
+static void
+read_paths(struct reader *r, yaml_node_t *map)
+{
+    static const char *const keys[] = {"policy", "form", NULL};
+    if (!yaml_doc_has_keys(&r->yd, map, "'paths'", keys)) {
+        return;
+    }
+    yaml_node_t *key, *value;
+    for (size_t i = 0; !r->yd.error && yaml_doc_pair(&r->yd, map, i, &key, &value); i++) {
+        bool is_policy = !strcmp(yaml_doc_text(key), "policy");
+        if (!yaml_doc_is_scalar(&r->yd, value, is_policy ? "'policy'" : "'form'")) {
+            return;
+        }
+        const struct range none = {.is_range = false};
+        char *text = parameters_expand(&r->ps, &r->yd, value, &none);
+        if (!r->yd.error
+            && !(is_policy ? path_policy_parse(text, &r->t->path_policy)
+                           : path_form_parse(text, &r->t->path_form))) {
+            char *known = words_join(is_policy ? &path_policy_words : &path_form_words, WORDS_ALL,
+                                     ", ", " or ");
+            yaml_doc_error(&r->yd, value, "unknown %s '%s' of paths: must be %s",
+                           is_policy ? "policy" : "form", text, known);
+            free(known);
+        }
+        free(text);
+    }
+}
+
 /* Nodes. */
 
 static void
@@ -161,14 +189,42 @@ read_kind(struct reader *r, yaml_node_t *at, const char *text, struct topology_n
     free(hint);
 }
 
+/* Is it "false"?  'key' is the attribute. */
+static bool
+read_negation(struct reader *r, const yaml_node_t *at, const char *key, const char *text,
+              const struct topology_node *node)
+{
+    bool is_false = !strcmp(text, "false");
+    if (!is_false && strcmp(text, "true")) {
+        yaml_doc_error(&r->yd, at, "%s of node '%s': '%s' is neither true nor false", key,
+                       node->name, text);
+    }
+    return is_false;
+}
+
 static void
 read_aggregate(struct reader *r, const yaml_node_t *at, const char *text,
                struct topology_node *node)
 {
-    node->no_aggregation = !strcmp(text, "false");
-    if (!node->no_aggregation && strcmp(text, "true")) {
-        yaml_doc_error(&r->yd, at, "aggregate of node '%s': '%s' is neither true nor false",
-                       node->name, text);
+    node->no_aggregation = read_negation(r, at, "aggregate", text, node);
+}
+
+static void
+read_rdma(struct reader *r, const yaml_node_t *at, const char *text, struct topology_node *node)
+{
+    node->no_rdma = read_negation(r, at, "rdma", text, node);
+}
+
+static void
+read_plane(struct reader *r, const yaml_node_t *at, const char *text, struct topology_node *node)
+{
+    if (topology_name_ok(text)) {
+        ovs_strlcpy(node->plane, text, sizeof node->plane);
+    } else {
+        yaml_doc_error(&r->yd, at,
+                       "plane '%s' of node '%s': a letter, then letters, digits, '_' and '-', "
+                       "%d characters at most",
+                       text, node->name, TOPOLOGY_NAME_SIZE - 1);
     }
 }
 
@@ -182,6 +238,8 @@ static const struct attribute {
     {"address", read_address, 1u << KIND_HOST, false},
     {"id", read_id, FORWARDERS, false},
     {"aggregate", read_aggregate, 1u << KIND_SWEDGE, true},
+    {"plane", read_plane, FORWARDERS, true},
+    {"rdma", read_rdma, 1u << KIND_HOST, true},
 };
 
 /* The text of an attribute; NULL, with an error, when it is missing. */
@@ -625,7 +683,7 @@ static void
 read_file(struct reader *r, const char *name, const char *const parameters[], size_t n)
 {
     static const char *const keys[] = {"name", "parameters", "topology", NULL};
-    static const char *const topology_keys[] = {"nodes", "links", "mtu", NULL};
+    static const char *const topology_keys[] = {"nodes", "links", "mtu", "paths", NULL};
     yaml_node_t *root = yaml_doc_root(&r->yd);
     if (!yaml_doc_has_keys(&r->yd, root, "the file", keys)) {
         return;
@@ -637,10 +695,14 @@ read_file(struct reader *r, const char *name, const char *const parameters[], si
         return;
     }
     yaml_node_t *mtu = yaml_doc_get(&r->yd, map, "mtu");
+    yaml_node_t *paths = yaml_doc_get(&r->yd, map, "paths");
     yaml_node_t *nodes = require(r, map, "nodes", "'topology'");
     yaml_node_t *links = require(r, map, "links", "'topology'");
     if (mtu && !r->yd.error) {
         read_mtu(r, mtu);
+    }
+    if (paths && !r->yd.error) {
+        read_paths(r, paths);
     }
     if (nodes && !r->yd.error) {
         read_nodes(r, nodes);

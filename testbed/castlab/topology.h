@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "lib/node-config.h"
+#include "lib/path-rule.h"
 #include "testbed/labs/labs.h"
 
 #define TOPOLOGY_NAME_SIZE 32 /* of labs and nodes, with the terminating NUL. */
@@ -29,7 +30,9 @@ struct topology_node {
     struct in6_addr address; /* hosts: unicast, unique, outside the Proxy and locator ranges. */
     uint16_t id;             /* forwarders: 1..NODE_ID_MAX, unique. */
     bool no_aggregation;     /* swedges: it only replicates. */
-    unsigned int n_links;    /* hosts: 1. */
+    bool no_rdma;            /* hosts: it gets no RDMA device. */
+    char plane[TOPOLOGY_NAME_SIZE]; /* forwarders: label; "": none. */
+    unsigned int n_links;           /* hosts: 1. */
 };
 
 struct topology_end {
@@ -48,6 +51,8 @@ struct topology_link {
 struct topology {
     char name[TOPOLOGY_NAME_SIZE];
     unsigned int host_mtu, fabric_mtu;
+    enum path_policy path_policy; /* of all hosts. */
+    enum path_form path_form;
     size_t n_nodes;
     struct topology_node *nodes;
     size_t n_links;

@@ -226,8 +226,10 @@ static char *
 build(struct lab *lab)
 {
     size_t n_hosts = 0;
-    for (size_t i = 0; i < lab->t->n_nodes; i++) {
-        n_hosts += lab->t->nodes[i].kind == KIND_HOST;
+    size_t n_rdma = 0;
+    for (size_t i = 0; i < lab->t->n_links; i++) {
+        n_hosts += lab->t->links[i].has_host;
+        n_rdma += lab_has_rdma(lab, &lab->t->links[i]);
     }
     size_t n_forwarders = lab->t->n_nodes - n_hosts;
     char *error = create_folder(lab);
@@ -248,7 +250,7 @@ build(struct lab *lab)
         error = start_agents(lab);
     }
     if (!error && lab->rdma) {
-        announce(lab, "%zu soft-RoCE devices", n_hosts);
+        announce(lab, "%zu soft-RoCE devices", n_rdma);
         error = lab_hosts_add_rdma(lab);
     }
     if (!error && child_interrupted()) {

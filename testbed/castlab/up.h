@@ -57,6 +57,8 @@ void programs_uninit(struct programs *);
 char *lab_hosts_create(struct lab *);
 /* Moves 'lookup local' behind the hosts' rules and makes the soft-RoCE devices. */
 char *lab_hosts_add_rdma(struct lab *);
+/* Does the host at the end of this link get an RDMA device? */
+bool lab_has_rdma(const struct lab *, const struct topology_link *);
 
 /* daemons.c */
 /* Starts a daemon with a NULL-terminated list of arguments; the first is its path.  It is in the

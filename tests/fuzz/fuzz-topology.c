@@ -24,6 +24,8 @@ check_node(const struct topology *t, size_t i)
 
     REQUIRE(topology_name_ok(n->name));
     REQUIRE(n->kind == KIND_HOST || (n->id >= 1 && n->id <= 0xdfff));
+    REQUIRE(!n->plane[0] || (n->kind != KIND_HOST && topology_name_ok(n->plane)));
+    REQUIRE(!n->no_rdma || n->kind == KIND_HOST);
     for (size_t j = 0; j < i; j++) {
         REQUIRE(strcmp(n->name, t->nodes[j].name) != 0);
         REQUIRE(n->kind == KIND_HOST || t->nodes[j].kind == KIND_HOST || n->id != t->nodes[j].id);
@@ -72,6 +74,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE(!error || !strncmp(error, path, strlen(path)));
     if (t) {
         REQUIRE(topology_name_ok(t->name) && t->n_nodes <= TOPOLOGY_MAX_NODES);
+        REQUIRE(t->path_policy <= PATH_SPRAY && t->path_form <= PATH_FORM_DT6);
         for (size_t i = 0; i < t->n_nodes; i++) {
             check_node(t, i);
         }
