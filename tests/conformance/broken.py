@@ -14,6 +14,7 @@ DOCUMENT = '''# A title
 | MT-6-S01 | another | `lib/a.c:table` | not quite (H1) |
 | MT-6-R8754-2 | a third | `tests/t/run:grow` | |
 | MT-5.3.3-1 | a fourth | not met | too hard |
+| AB-32 | a fifth | open | probing comes later |
 '''
 C_TESTS = '''
 /* What it is for.
@@ -154,15 +155,18 @@ CASES = (
      'tier sim-defects has no results of this tree'),
     ('not met, without a reason', 'docs/conformance.md', '| too hard |', '| |',
      'MT-5.3.3-1: does not say why it is not met'),
+    ('open, without a reason', 'docs/conformance.md', '| probing comes later |', '| |',
+     'AB-32: does not say why it is open'),
+    ('open, but proven', 'tests/t/run', 'MT-6-R8754-2', 'AB-32', 'AB-32 is open, but proven by tests/t/run:grow'),
     ('not met, but proven', 'docs/conformance.md', '`lib/a.c:table` | not quite', 'not met | not quite',
      'MT-6-S01 is not met, but proven by tests/sim/sim.c:run_all'),
-    ('a deviation without a number', 'docs/conformance.md', '(H1)', '', 'deviates without an H number'),
+    ('a deviation without a number', 'docs/conformance.md', '(H1)', '', 'deviates without the number of a hole'),
     ('a test in two files', 'tests/t/test-u.c', None, 'tcase_create("cases")\nSTART_TEST(two)\n',
      'tests/t/test-t.c and tests/t/test-u.c both have two in a test case cases'),
 )
 
 
-PROVEN = '4 requirements: 3 proven, 0 failed, 0 not run, 1 not met'
+PROVEN = '5 requirements: 3 proven, 0 failed, 0 not run, 1 not met, 1 open'
 
 # What changes after the tiers have run: are their results still of this tree?
 CHANGES = (

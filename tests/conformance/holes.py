@@ -9,7 +9,7 @@ import re
 
 NOTES = 'docs/draft-notes.md'
 HEADER = ['#', 'Hole in the draft', 'An unmodified endpoint', 'Resolution', 'Where', 'Shown by']
-ROW = re.compile(r'^\| ([HX]\d+) \|(.*)\|$', re.M)
+ROW = re.compile(r'^\| ([HXY]\d+) \|(.*)\|$', re.M)
 
 
 def numbers(text):

@@ -155,8 +155,8 @@ def group_add(name, *options):
     castctl('group', 'add', name, *options)
 
 
-def model_argv(group, receivers, options):
-    return ['castmodel', *(['--group', group] if group else []), '--source', 'h0',
+def model_argv(group, receivers, options, source='h0'):
+    return ['castmodel', *(['--group', group] if group else []), '--source', source,
             '--receivers', ','.join(receivers), *options]
 
 
@@ -174,9 +174,9 @@ def check_model(result, receivers):
                     (r['dropped'], r['wrong_source'], r['stray']), (0, 0, 0))
 
 
-def model(group, receivers, *options):
+def model(group, receivers, *options, source='h0'):
     """Runs castmodel to its end; returns its report."""
-    p = run(*model_argv(group, receivers, options))
+    p = run(*model_argv(group, receivers, options, source))
     check(p.returncode == 0, 'castmodel: exit status %d: %s', p.returncode,
           (p.stderr + p.stdout).strip())
     result = json.loads(p.stdout)
