@@ -5,12 +5,14 @@ The fabrics are clos.yaml, the figure of draft-filsfils-srv6ops-srv6-ai-backend,
 tiers.  Names of nodes on the way, "dpu1 leaf1 spine5", stand for the links between them.
 """
 import contextlib
+import itertools
 import json
 import socket
 import struct
 
 from netlab import Lab, model, no_faults
-from packets import capture, dropped, frames, send
+import packets
+from packets import dropped, frames, send
 
 import captures
 from captures import ETH, IP6, NH_ICMPV6, NH_IPV6, NH_ROUTING, packed
@@ -30,6 +32,13 @@ def three_tiers():
     return Lab.shipped('clos3')
 
 
+serial = itertools.count()
+
+
+def capture(lab, node, peer):
+    return packets.capture(lab, node, peer, 'paths-%d.pcap' % next(serial))
+
+
 def dpu1_address():
     return next(n['address'] for n in castctl_json('node', 'list') if n['name'] == 'dpu1')
 
@@ -39,12 +48,11 @@ def dpu1_address():
 #
 
 @contextlib.contextmanager
-def on_the_way(lab, way, name):
+def on_the_way(lab, way):
     """Yields the captures of what comes in at each node of a way but the first, one for each link."""
     nodes = way.split()
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(capture(lab, b, a, '%s-%s-%s.pcap' % (name, a, b)))
-               for a, b in zip(nodes, nodes[1:])]
+        yield [stack.enter_context(capture(lab, b, a)) for a, b in zip(nodes, nodes[1:])]
 
 
 def requests(path, **fields):
@@ -115,7 +123,7 @@ def program(name, way, destinations):
     def case(lab):
         pin('gpu1', 'gpu3', name)
         model(None, ['gpu3'], '-n', '1', '-s', '64', source='gpu1')
-        with no_faults(lab), on_the_way(lab, 'dpu1 ' + way + ' dpu3', name) as paths:
+        with no_faults(lab), on_the_way(lab, 'dpu1 ' + way + ' dpu3') as paths:
             model(None, ['gpu3'], *TRANSFER, source='gpu1')
         check_program(lab, paths[:-1], destinations, dpu1_address(), last=paths[-1])
         unpin('gpu1', 'gpu3')
@@ -166,7 +174,7 @@ def same_leaf(lab):
     Proves AB-20."""
     pin('gpu1', 'gpu2', 'leaf2')
     model(None, ['gpu2'], '-n', '1', '-s', '64', source='gpu1')
-    with on_the_way(lab, 'dpu1 leaf2 dpu2', 'same') as paths:
+    with on_the_way(lab, 'dpu1 leaf2 dpu2') as paths:
         model(None, ['gpu2'], *TRANSFER, source='gpu1')
     check_program(lab, paths[:1], ['5f00:0:200::'], dpu1_address(), last=paths[1])
     unpin('gpu1', 'gpu2')
@@ -179,13 +187,13 @@ def answers(lab):
     pin('gpu1', 'gpu3', ONE)
     pin('gpu3', 'gpu1', BACK)
     model(None, ['gpu3'], '-n', '1', '-s', '64', source='gpu1')
-    with on_the_way(lab, 'dpu3 leaf4 spine6 leaf2 dpu1', 'acks') as back, \
-            on_the_way(lab, 'dpu1 leaf1 spine5', 'data') as data:
+    with on_the_way(lab, 'dpu3 leaf4 spine6 leaf2 dpu1') as back, \
+            on_the_way(lab, 'dpu1 leaf1 spine5') as data:
         report = model(None, ['gpu3'], *TRANSFER, source='gpu1')
     for path, dst in zip(back, ('5f00:0:400:600:200::', '5f00:0:600:200::', '5f00:0:200::', None)):
-        packets = [p for _, p in captures.parse_capture(path)]
-        acks = [p for p in packets if getattr(p, 'inner', p).opcode == captures.OP_ACK]
-        check_equal('packets and ACKs', (len(packets), len(acks)),
+        seen = [p for _, p in captures.parse_capture(path)]
+        acks = [p for p in seen if getattr(p, 'inner', p).opcode == captures.OP_ACK]
+        check_equal('packets and ACKs', (len(seen), len(acks)),
                     (report['lanes'][0]['responses'],) * 2)
         check_equal('destinations', {captures.text(p.dst) for p in acks}, {dst or lab.address('gpu1')})
     for path in data:
@@ -195,10 +203,10 @@ def answers(lab):
     unpin('gpu3', 'gpu1')
 
 
-def own_program(lab, containers, way, destinations, name):
+def own_program(lab, containers, way, destinations):
     pin('gpu1', 'gpu3', '--uplink', way.split()[0], '--program', ','.join(containers))
     model(None, ['gpu3'], '-n', '1', '-s', '64', source='gpu1')
-    with no_faults(lab), on_the_way(lab, 'dpu1 ' + way + ' dpu3', name) as paths:
+    with no_faults(lab), on_the_way(lab, 'dpu1 ' + way + ' dpu3') as paths:
         model(None, ['gpu3'], *TRANSFER, source='gpu1')
     check_program(lab, paths[:-1], destinations, dpu1_address(), containers[1:], last=paths[-1])
     unpin('gpu1', 'gpu3')
@@ -213,8 +221,7 @@ def with_srh(lab):
                '400:500', '500']
     own_program(lab, ['5f00:0:' + shifted[0], '5f00:0:300::'],
                 'leaf1 spine5 leaf2 spine6 leaf4 spine5 leaf3',
-                ['5f00:0:' + shifted[0]] + ['5f00:0:%s::' % s for s in shifted[1:]] + ['5f00:0:300::'],
-                'srh')
+                ['5f00:0:' + shifted[0]] + ['5f00:0:%s::' % s for s in shifted[1:]] + ['5f00:0:300::'])
 
 
 def port_number(lab, node, peer):
@@ -230,13 +237,13 @@ def adjacencies(lab):
     usids = ['e1%02x' % port_number(lab, a, b)
              for a, b in (('leaf1', 'spine6'), ('spine6', 'leaf4'), ('leaf4', 'dpu3'))]
     own_program(lab, ['5f00:0:%s::' % ':'.join(usids)], 'leaf1 spine6 leaf4',
-                ['5f00:0:%s::' % ':'.join(usids[i:]) for i in range(3)], 'ua')
+                ['5f00:0:%s::' % ':'.join(usids[i:]) for i in range(3)])
 
 
 def explicit_end(lab):
     """The last node's End.DT6 in the place of its uN."""
     own_program(lab, ['5f00:0:100:500:300:e003::'], 'leaf1 spine5 leaf3',
-                ['5f00:0:100:500:300:e003::', '5f00:0:500:300:e003::', '5f00:0:300:e003::'], 'dt6')
+                ['5f00:0:100:500:300:e003::', '5f00:0:500:300:e003::', '5f00:0:300:e003::'])
 
 
 def six_usids(lab):
@@ -247,7 +254,7 @@ def six_usids(lab):
     pin('gpu1', 'gpu3', 'leaf1,spine1,core1,spine2,leaf2')
     model(None, ['gpu3'], '-n', '1', '-s', '64', source='gpu1')
     with no_faults(lab), \
-            on_the_way(lab, 'dpu1 leaf1 spine1 core1 spine2 leaf2 dpu3', 'six') as paths:
+            on_the_way(lab, 'dpu1 leaf1 spine1 core1 spine2 leaf2 dpu3') as paths:
         model(None, ['gpu3'], *TRANSFER, source='gpu1')
     check_program(lab, paths, ['5f00:0:' + ':'.join(usids[i:]) + ('::' if i else '')
                                for i in range(6)], dpu1_address())
@@ -258,7 +265,7 @@ def leaf_as_headend(lab):
     """A host without agent: its leaf puts the header in front, and the other takes it off."""
     pin('h1', 'h3', 'spine1,core1,spine2,leaf2')
     model(None, ['h3'], '-n', '1', '-s', '64', source='h1')
-    with no_faults(lab), on_the_way(lab, 'leaf1 spine1 core1 spine2 leaf2', 'leaf') as paths:
+    with no_faults(lab), on_the_way(lab, 'leaf1 spine1 core1 spine2 leaf2') as paths:
         model(None, ['h3'], *TRANSFER, source='h1')
     leaf1 = next(n['address'] for n in castctl_json('node', 'list') if n['name'] == 'leaf1')
     usids = ['201', '301', '202', '102']
@@ -276,7 +283,7 @@ class Attempt:
     def __init__(self, lab):
         self.lab = lab
         pin('gpu1', 'gpu3', ONE)
-        with capture(lab, 'leaf1', 'dpu1', 'attempt.pcap') as path:
+        with capture(lab, 'leaf1', 'dpu1') as path:
             model(None, ['gpu3'], '-n', '1', '-s', '64', source='gpu1')
         self.frame = requests(path)[-1].frame
         unpin('gpu1', 'gpu3')
@@ -297,8 +304,8 @@ class Attempt:
         gets no answer, but for an ICMPv6 error of type 'answer'."""
         lab = self.lab
         before = lab.faults()
-        with capture(lab, 'leaf1', 'dpu1', 'answer.pcap') as path, \
-                capture(lab, 'leaf3', 'dpu3', 'through3.pcap') as through:
+        with capture(lab, 'leaf1', 'dpu1') as path, \
+                capture(lab, 'leaf3', 'dpu3') as through:
             send(lab, 'dpu1', 'leaf1', [frame])
             wait_until('%s counts %s; it is %s' % (node, reason, lab.faults()),
                        lambda: dropped(lab, node, reason) - before.get((node, reason), 0) == 1)
@@ -341,7 +348,7 @@ def broken_programs(lab):
 def own_usids(lab):
     """A node's own uSID some times in a row is as if it were there once."""
     attempt = Attempt(lab)
-    with no_faults(lab), capture(lab, 'leaf3', 'dpu3', 'own.pcap') as path:
+    with no_faults(lab), capture(lab, 'leaf3', 'dpu3') as path:
         send(lab, 'dpu1', 'leaf1', [attempt.with_outer('5f00:0:100:100:100:500:300::')])
         wait_until('it comes through', lambda: len(frames(path, growing=True)) >= 1)
     check_equal('packets', len(requests(path)), 1)
@@ -356,7 +363,7 @@ def links_down(lab):
     frame = attempt.with_outer('5f00:0:100:500:300::')
     device = lab.port('spine5', 'leaf3')
     with contextlib.ExitStack() as stack:
-        others = [stack.enter_context(capture(lab, 'spine5', peer, 'detour-%s.pcap' % peer))
+        others = [stack.enter_context(capture(lab, 'spine5', peer))
                   for peer in ('leaf2', 'leaf4')]
         output('castlab', 'exec', 'spine5', '--', 'ip', 'link', 'set', device, 'down')
         wait_until('spine5 knows', lambda: not next(
@@ -390,7 +397,7 @@ def forbidden_programs(lab):
     allowed, other = (attempt.with_outer('5f00:0:100:%s:300::' % s) for s in ('500', '600'))
     castctl('--wait=agents', 'node', 'set', 'dpu1', '--programs', '5f00:0:100:500::/64')
     attempt.drops(other, 'leaf1', 'program_guard')
-    with no_faults(lab), capture(lab, 'leaf3', 'dpu3', 'allowed.pcap') as path:
+    with no_faults(lab), capture(lab, 'leaf3', 'dpu3') as path:
         send(lab, 'dpu1', 'leaf1', [allowed])
         wait_until('it comes through', lambda: len(frames(path, growing=True)) >= 1)
     castctl('--wait=agents', 'node', 'set', 'dpu1', '--programs', '')
@@ -438,8 +445,8 @@ def spread(lab):
     castctl('--wait=agents', 'path', 'policy', 'gpu1', 'spread')
     names = [p['path'] for p in castctl_json('path', 'list', 'gpu1', 'gpu3')]
     qpns = range(0x1000, 0x1000 + len(names))
-    with capture(lab, 'dpu1', 'leaf1', 'spread1.pcap') as one, \
-            capture(lab, 'dpu1', 'leaf2', 'spread2.pcap') as other:
+    with capture(lab, 'dpu1', 'leaf1') as one, \
+            capture(lab, 'dpu1', 'leaf2') as other:
         for _ in range(3):
             send_from_host(lab, 'gpu1', [of_qp(lab, inner, q) for q in qpns])
         wait_until('all are sent', lambda: sum(
@@ -510,7 +517,7 @@ def by_plain_ip(lab):
     Proves AB-41, AB-42."""
     pin('gpu1', 'gpu3', ONE)
     before = castctl_json('stats', 'spine5')['spine5']
-    with capture(lab, 'spine5', 'leaf1', 'plain.pcap') as path:
+    with capture(lab, 'spine5', 'leaf1') as path:
         model(None, ['gpu3'], *TRANSFER, source='gpu1')
     text = output('tcpdump', '-n', '-r', path, 'ip6', 'and', 'dst', '5f00:0:500:300::')
     check(text.count('5f00:0:a1::1 > 5f00:0:500:300::') >= len(requests(path)), 'tcpdump: %s', text)
