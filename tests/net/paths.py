@@ -12,7 +12,7 @@ import struct
 
 from netlab import Lab, model, no_faults
 import packets
-from packets import dropped, frames, send
+from packets import addressed, dropped, frames, send, traced_drops
 
 import captures
 from captures import ETH, IP6, NH_ICMPV6, NH_IPV6, NH_ROUTING, packed
@@ -224,10 +224,13 @@ def with_srh(lab):
                 ['5f00:0:' + shifted[0]] + ['5f00:0:%s::' % s for s in shifted[1:]] + ['5f00:0:300::'])
 
 
+def port_mac(lab, node, peer):
+    ports = json.loads(lab.appctl(node, 'rocecast/ports', '-j'))
+    return bytes.fromhex(next(p['mac'] for p in ports if p['peer'] == peer).replace(':', ''))
+
+
 def port_number(lab, node, peer):
-    port = lab.port(node, peer)
-    return next(int(p['mac'].replace(':', '')[-4:], 16)
-                for p in json.loads(lab.appctl(node, 'rocecast/ports', '-j')) if p['name'] == port)
+    return int.from_bytes(port_mac(lab, node, peer)[4:], 'big')
 
 
 def adjacencies(lab):
@@ -328,7 +331,7 @@ def icmp_errors(path):
 
 def broken_programs(lab):
     """Each fault of a program is a counter of its own, at the node that meets it, and draws no answer
-    but for a hop limit that ends.
+    but for a function that is not there and a hop limit that ends.
 
     Proves AB-12, AB-24."""
     attempt = Attempt(lab)
@@ -336,13 +339,14 @@ def broken_programs(lab):
     for dst, node, reason in (
             ('5f00:0:100:500:777::', 'spine5', 'usid_unknown'),   # of nobody
             ('5f00:0:100:300::', 'leaf1', 'usid_unknown'),        # of a node that is not a neighbour
-            ('5f00:0:100:500:e1ff::', 'spine5', 'sid_unknown'),   # a function that it does not have
             ('5f00:0:100:0:300::', 'leaf1', 'usid_zero'),
             ('5f00:0:100:500:0:300::', 'spine5', 'usid_zero')):
         attempt.drops(attempt.with_outer(dst), node, reason)
+    # A function that the node does not have is an address that it does not have.
+    attempt.drops(attempt.with_outer('5f00:0:100:500:e1ff::'), 'spine5', 'sid_unknown', answer=1)
     attempt.drops(attempt.with_outer(own, segments=[own], segments_left=1), 'leaf1', 'usid_own_limit')
     attempt.drops(attempt.with_outer('5f00:0:100:500:300::', hlim=1), 'leaf1', 'hop_limit', answer=3)
-    attempt.drops(attempt.with_outer('5f00:0:100:500:300::', hlim=2), 'spine5', 'hop_limit')
+    attempt.drops(attempt.with_outer('5f00:0:100:500:300::', hlim=2), 'spine5', 'hop_limit', answer=3)
 
 
 def own_usids(lab):
@@ -362,13 +366,13 @@ def links_down(lab):
     attempt = Attempt(lab)
     frame = attempt.with_outer('5f00:0:100:500:300::')
     device = lab.port('spine5', 'leaf3')
+    shifted = port_mac(lab, 'spine5', 'leaf1') + addressed(frame, dst='5f00:0:500:300::')[6:]
     with contextlib.ExitStack() as stack:
         others = [stack.enter_context(capture(lab, 'spine5', peer))
                   for peer in ('leaf2', 'leaf4')]
         output('castlab', 'exec', 'spine5', '--', 'ip', 'link', 'set', device, 'down')
-        wait_until('spine5 knows', lambda: not next(
-            p for p in json.loads(lab.appctl('spine5', 'rocecast/ports', '-j'))
-            if p['name'] == device)['up'])
+        wait_until('spine5 knows', lambda: traced_drops(
+            lab, 'spine5', 'leaf1', shifted) == (['usid_link_down'], False))
         attempt.drops(frame, 'spine5', 'usid_link_down')
         with no_faults(lab):
             pin('gpu1', 'gpu3', OTHER)
@@ -420,9 +424,7 @@ def send_from_host(lab, host, sent):
 
 def from_host(lab, frame):
     """The frame with the Ethernet addresses of gpu1's link."""
-    port = next(p for p in json.loads(lab.appctl('dpu1', 'rocecast/ports', '-j'))
-                if p['peer'] == 'gpu1')
-    return bytes.fromhex(port['mac'].replace(':', '')) + b'\x02\0\0\0\0\1' + frame[12:]
+    return port_mac(lab, 'dpu1', 'gpu1') + b'\x02\0\0\0\0\1' + frame[12:]
 
 
 def of_qp(lab, inner, qpn):
