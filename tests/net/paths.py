@@ -49,10 +49,12 @@ def dpu1_address():
 
 @contextlib.contextmanager
 def on_the_way(lab, way):
-    """Yields the captures of what comes in at each node of a way but the first, one for each link."""
+    """Yields the captures of the links of a way, in its order: of what comes in at a node, or, if no
+    program of ours is there, of what is sent to it."""
     nodes = way.split()
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(capture(lab, b, a)) for a, b in zip(nodes, nodes[1:])]
+        yield [stack.enter_context(capture(lab, a, b) if b in lab.routers + lab.switches
+                                   else capture(lab, b, a)) for a, b in zip(nodes, nodes[1:])]
 
 
 def requests(path, **fields):
@@ -151,7 +153,7 @@ def all_paths(lab):
     """Every path from each host to each other one carries a transfer; those that are disjoint come
     first.
 
-    Proves AB-2, AB-4, AB-14, AB-40."""
+    Proves AB-2, AB-4, AB-8, AB-10, AB-14, AB-40, AB-43."""
     for target, n in (('gpu2', 2), ('gpu3', 8)):
         listed = castctl_json('path', 'list', 'gpu1', target)
         names = [p['path'] for p in listed]
@@ -161,6 +163,8 @@ def all_paths(lab):
         first, second = (set(name.split(',')) for name in names[:2])
         check(not first & second and all(p['disjoint'] for p in listed[:2]),
               'the first two are not disjoint: %s', names[:2])
+        if target == 'gpu3':
+            check_equal('planes', [p['plane'] for p in listed[:2]], ['A', 'B'])
         for p in listed:
             pin('gpu1', target, p['path'])
             with no_faults(lab):
@@ -362,7 +366,7 @@ def links_down(lab):
     """What names a link that is down, or gone, is dropped before that, and goes no other way; what goes
     another way is not disturbed.
 
-    Proves AB-12, AB-30, AB-31."""
+    Proves AB-9, AB-12, AB-31."""
     attempt = Attempt(lab)
     frame = attempt.with_outer('5f00:0:100:500:300::')
     device = lab.port('spine5', 'leaf3')
@@ -442,7 +446,7 @@ def live(source, target):
 def spread(lab):
     """Flows are placed in turn, over disjoint paths first; a flow stays where it is.
 
-    Proves AB-5, AB-26, AB-40."""
+    Proves AB-5, AB-6, AB-7, AB-26, AB-40."""
     inner = Attempt(lab).frame[ETH + IP6:]
     castctl('--wait=agents', 'path', 'policy', 'gpu1', 'spread')
     names = [p['path'] for p in castctl_json('path', 'list', 'gpu1', 'gpu3')]
