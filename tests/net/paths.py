@@ -7,16 +7,17 @@ tiers.  Names of nodes on the way, "dpu1 leaf1 spine5", stand for the links betw
 import contextlib
 import itertools
 import json
+import os
 import socket
 import struct
 
-from netlab import Lab, model, no_faults
+from netlab import ROOT, Lab, model, no_faults
 import packets
 from packets import addressed, dropped, frames, send, traced_drops
 
 import captures
 from captures import ETH, IP6, NH_ICMPV6, NH_IPV6, NH_ROUTING, packed
-from harness import castctl, castctl_json, check, check_equal, output, wait_until
+from harness import castctl, castctl_json, check, check_equal, output, read, wait_until
 
 ONE = 'leaf1,spine5,leaf3'
 OTHER = 'leaf2,spine6,leaf4'
@@ -205,6 +206,44 @@ def answers(lab):
               'ACKs on the way of the data')
     unpin('gpu1', 'gpu3')
     unpin('gpu3', 'gpu1')
+
+
+def dumped(data):
+    return ['    ' + data[i:i + 20].hex(' ', 2) for i in range(0, len(data), 20)]
+
+
+def walk_text(link, packet):
+    """A packet on a link, as docs/packet-walk.md has it: the first line, outer header, inner packet.
+    The flow label, which a path's number is in, is FFFFF."""
+    inner = getattr(packet, 'inner', None)
+    lines = ['%s > %s  %d bytes' % (*link, len(packet.frame))]
+    if inner:
+        outer = packet.bytes[:len(packet.bytes) - len(inner.bytes)]
+        lines += ['  %s > %s, hop limit %d' % (captures.text(packet.src), captures.text(packet.dst),
+                                               packet.hlim), *dumped(outer)]
+        lines[2] = lines[2][:5] + lines[2][5:8] + 'F FFFF' + lines[2][14:]
+    inner = inner or packet
+    return lines + ['  %s > %s, hop limit %d, RDMA WRITE Only, DestQP %#x, PSN %d, ICRC %s' % (
+        captures.text(inner.src), captures.text(inner.dst), inner.hlim, inner.dest_qp, inner.psn,
+        inner.bytes[-captures.ICRC:].hex())]
+
+
+def walk(lab):
+    """docs/packet-walk.md shows what is captured.
+
+    Proves AB-22, AB-23."""
+    links = [('gpu1', 'dpu1'), ('dpu1', 'leaf1'), ('leaf1', 'spine5'), ('spine5', 'leaf3'),
+             ('leaf3', 'dpu3'), ('dpu3', 'gpu3')]
+    pin('gpu1', 'gpu3', ONE)
+    with contextlib.ExitStack() as stack:
+        paths = [stack.enter_context(capture(lab, b, a) if b != 'gpu3' else capture(lab, a, b))
+                 for a, b in links]
+        model(None, ['gpu3'], '-n', '1', '-s', '64', source='gpu1')
+    unpin('gpu1', 'gpu3')
+    lines = [line for link, path in zip(links, paths) for line in walk_text(link, requests(path)[0])]
+    text = '```\n%s\n```\n' % '\n'.join(lines)
+    shown = read(os.path.join(ROOT, 'docs/packet-walk.md')).decode()
+    check(text in shown, 'docs/packet-walk.md is to show:\n%s', text)
 
 
 def own_program(lab, containers, way, destinations):
@@ -532,9 +571,9 @@ def by_plain_ip(lab):
     unpin('gpu1', 'gpu3')
 
 
-CASES = [program_1, program_2, program_switched, all_paths, same_leaf, answers, with_srh, adjacencies,
+CASES = [walk, program_1, program_2, program_switched, all_paths, same_leaf, answers, with_srh, adjacencies,
          explicit_end, broken_programs, own_usids, links_down, forbidden_programs, spread, choices,
          pinned_and_gone, by_plain_ip]
 THREE_TIER_CASES = [six_usids, leaf_as_headend]
 # What forwarders that are not ours do as a spine.
-SPINE_CASES = [program_1, program_2, answers]
+SPINE_CASES = [walk, program_1, program_2, answers]
