@@ -351,13 +351,14 @@ def write_meta(lab, group_name, folder):
 class Castbench:
     """castbench write, over a group or, without one, over unicast connections."""
 
-    def __init__(self, lab, group, *options, receivers=None, operation='write', timeout=PATIENCE):
+    def __init__(self, lab, group, *options, receivers=None, operation='write', timeout=PATIENCE,
+                 source='h0'):
         self.out = work_file('out-%s' % (group or 'unicast'))
         self.report = os.path.join(self.out, 'report.json')
         os.makedirs(self.out, exist_ok=True)
         scheme = ['--group', group] if group else ['--scheme', 'unicast']
         self.process = subprocess.Popen(
-            ['castbench', operation, *scheme, '--source', 'h0',
+            ['castbench', operation, *scheme, '--source', source,
              '--receivers', ','.join(receivers or lab.receivers), '--out', self.out,
              '--json', self.report, '--timeout', str(timeout), *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -389,8 +390,8 @@ class Castbench:
             self.process.communicate()
 
 
-def castbench(lab, group, *options, receivers=None):
-    return Castbench(lab, group, *options, receivers=receivers).result()
+def castbench(lab, group, *options, receivers=None, source='h0'):
+    return Castbench(lab, group, *options, receivers=receivers, source=source).result()
 
 
 def check_replicas(lab, result, out, receivers=None):
