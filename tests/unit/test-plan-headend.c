@@ -301,7 +301,7 @@ Suite *
 plan_headend_suite(void)
 {
     Suite *suite = suite_create("plan-headend");
-    TCase *headend = tcase_create("headend");
+    TCase *headend = tcase_create("plan-headend");
 
     tcase_add_checked_fixture(headend, setup, teardown);
     tcase_add_test(headend, policies);
