@@ -203,6 +203,7 @@ add_sids(const struct node_config *c, const struct kernel_abilities *a, struct s
         return;
     }
     add_next_hops(c, rules);
+    rule_add(rules, "sysctl net/ipv6/conf/" KERNEL_ANCHOR "/disable_ipv6=0");
     for (size_t i = 0; i < c->n_sids; i++) {
         add_sid(c, a, &c->sids[i], rules);
     }
