@@ -119,9 +119,11 @@ replication_id_of(const struct in6_addr *sid)
 bool
 address_is_sid(const struct in6_addr *addr)
 {
-    struct in6_addr node = node_address(node_id_of(addr));
+    uint16_t id = node_id_of(addr);
+    struct in6_addr node = node_address(id);
+    bool is_node = id && id <= NODE_ID_MAX && !memcmp(addr, &node, sizeof node);
 
-    return !memcmp(addr, &node, 4) && memcmp(addr, &node, sizeof node);
+    return !memcmp(addr, &node, SID_BLOCK_PLEN / 8) && !is_node;
 }
 
 bool

@@ -76,6 +76,12 @@ START_TEST(back)
         ck_assert(address_is_of_node(&sid, 0x203) && address_is_of_node(&address, 0x203));
         ck_assert(!address_is_of_node(&sid, 0x204));
         ck_assert(address_is_sid(&sid) && !address_is_sid(&address));
+        /* No node has these, but functions and their arguments may look like it. */
+        for (size_t i = 0; i < 2; i++) {
+            struct in6_addr like = node_address(i ? SID_FUNC_UA + 1 : 0);
+
+            ck_assert(address_is_sid(&like));
+        }
         ck_assert(address_is_in_sid_space(&sid) && address_is_in_sid_space(&address));
     }
 END_TEST

@@ -692,7 +692,7 @@ START_TEST(guard)
         ck_assert_uint_eq(f->frames[0].port, PORT_SA);
         const char *const bad[] = {
             "5f00:0:100:600:300::", "5f00:0:100::",      "5f00:0:100:501::", "5f00:0:e114:500::",
-            "5f00:0:500::",         "5f00:0:100:e003::", "5f00:0:777::"};
+            "5f00:0:500::",         "5f00:0:100:e003::", "5f00:0:777::",     "5f00:0:e114::1"};
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
             check_dropped(f, AGENT_PORT, bytes, build_agent(bytes, bad[i], OWN_HOST),
                           DROP_program_guard);
@@ -721,6 +721,9 @@ START_TEST(guard)
         /* A host may use none, whatever is allowed. */
         len = build_agent(bytes, "5f00:0:100:500:300::", OWN_HOST);
         ((struct ip6_hdr_wire *) bytes)->src = OWN_HOST;
+        check_dropped(f, HOST, bytes, len, DROP_source_guard);
+        ((struct ip6_hdr_wire *) bytes)->dst = addr_of("5f00:0:e114::1"); /* no node's address. */
+        bytes[6] = IP6_NH_NONE;
         check_dropped(f, HOST, bytes, len, DROP_source_guard);
         fixture_destroy(f);
     }
