@@ -24,6 +24,7 @@
  */
 #include "lib/ecn.h"
 #include "lib/icmp6.h"
+#include "lib/node-congestion.h"
 #include "lib/usid.h"
 #include "swedge/swedge.h"
 
@@ -251,6 +252,9 @@ end_dx6_input(struct swedge *sw, struct rx *rx)
 {
     enum drop_reason why = unwrap_only(sw, rx);
 
+    if (!why && !node_congestion_may_leave(sw->base->congestion, rx)) {
+        why = DROP_fast_cnp_border;
+    }
     return why ? why : forward_to(sw, rx, rx->sid->port);
 }
 

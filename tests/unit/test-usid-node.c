@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/ecn.h"
+#include "lib/fast-cnp.h"
 #include "lib/icmp6.h"
 #include "lib/icrc.h"
 #include "swedge/swedge.h"
@@ -643,6 +644,28 @@ START_TEST(of_ports)
     }
 END_TEST
 
+/* A Fast CNP does not leave the domain, whichever SID brought it to the host. */
+START_TEST(fast_cnp_border)
+    {
+        static const uint16_t functions[] = {SID_FUNC_END_DT6, SID_FUNC_END_DX6 + HOST};
+        struct fixture *f = create();
+        struct fast_cnp cnp = {.node = node_address(SPINE_A), .sender = OWN_HOST};
+        uint8_t bytes[512];
+
+        for (size_t i = 0; i < 2; i++) {
+            struct packet *p = fast_cnp_build(f->pool, &cnp, 0xc000);
+            uint32_t len = p->len;
+            uint8_t *inner = ip6_build(bytes, node_address(SPINE_A),
+                                       node_sid(STAR_EDGE_ID, functions[i]), IP6_NH_IPV6, len);
+
+            packet_flatten(p, inner, sizeof bytes - IP6_HDR_LEN);
+            packet_put(p);
+            check_dropped(f, PORT_SA, bytes, IP6_HDR_LEN + len, DROP_fast_cnp_border);
+        }
+        fixture_destroy(f);
+    }
+END_TEST
+
 static void
 allow(struct fixture *f, const struct prefix *allowed, size_t n)
 {
@@ -837,6 +860,7 @@ usid_node_suite(void)
     tcase_add_test(tc, path_end_ecn);
     tcase_add_test(tc, no_detour);
     tcase_add_test(tc, of_ports);
+    tcase_add_test(tc, fast_cnp_border);
     tcase_add_test(tc, guard);
     tcase_add_test(tc, shown);
     tcase_add_test(tc, like_forwarding);
