@@ -323,7 +323,8 @@ may_move(struct flow *f, const struct seen *s, uint64_t now)
 {
     bool starts = roce_opcode_info(s->opcode)->flags & ROCE_F_START;
     bool is_read = s->opcode == RC_READ_REQ;
-    bool idle = in_flight_is_idle(&f->in_flight);
+    /* What it sent before it was watched may be under way. */
+    bool idle = f->in_flight.any && in_flight_is_idle(&f->in_flight);
 
     if (!in_flight_sent(&f->in_flight, s->psn, is_read ? read_len(s) : 0, is_read, now)) {
         f->to->doubt_until = now + IN_FLIGHT_LIFE;
@@ -335,11 +336,10 @@ may_move(struct flow *f, const struct seen *s, uint64_t now)
 static bool
 answer_una(const struct seen *s, psn_t *una)
 {
-    const struct aeth *aeth = (const void *) (s->bth + 1);
-
     if (!s->bth || !(roce_opcode_info(s->opcode)->flags & ROCE_F_RESPONSE)) {
         return false;
     }
+    const struct aeth *aeth = (const void *) (s->bth + 1);
     bool nak = roce_opcode_info(s->opcode)->flags & ROCE_F_AETH
                && s->len >= sizeof *s->bth + sizeof *aeth
                && aeth_class(aeth->syndrome) != AETH_CLASS_ACK;

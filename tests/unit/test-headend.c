@@ -433,6 +433,25 @@ START_TEST(message_moves_when_confirmed)
     }
 END_TEST
 
+/* What was sent before the policy may be under way for as long as nothing behind it is confirmed. */
+START_TEST(message_begins)
+    {
+        struct fixture *f = path_agent();
+        struct destination_config *d = path_add(f, &path_peer, PATH_SPREAD, 2, 1);
+
+        fixture_configure(f);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START), 1);
+        d->policy = PATH_MESSAGE;
+        fixture_configure(f);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 1), 1);
+        f->now += IN_FLIGHT_LIFE;
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 2), 1);
+        acks(f, START + 2);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 3), 2);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* A READ has arrived when some of its answer has; its answer has more PSNs than it. */
 START_TEST(message_read)
     {
@@ -859,6 +878,7 @@ headend_suite(void)
     tcase_add_test(tc, eviction);
     tcase_add_test(tc, reconfigured);
     tcase_add_test(tc, message_moves_when_confirmed);
+    tcase_add_test(tc, message_begins);
     tcase_add_test(tc, message_read);
     tcase_add_test(tc, message_ambiguous);
     tcase_add_test(tc, message_doubt);
