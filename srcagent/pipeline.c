@@ -58,7 +58,7 @@ is_answer(const struct rx *rx)
 static enum drop_reason
 parse_from_host(const struct srcagent *sa, struct rx *rx, bool to_proxy)
 {
-    const struct sid *sid = sid_table_lookup(&sa->base.sids, &rx_ip(rx)->dst);
+    const struct sid *sid = swedge_sid(&sa->edge, &rx_ip(rx)->dst);
     enum drop_reason why = sid ? node_parse(rx) : parse_rest(rx->p->data, rx->p->len, &rx->h);
 
     return parse_only_roce_failed(why) && !sid && !to_proxy ? DROP_none : why;

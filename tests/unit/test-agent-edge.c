@@ -9,6 +9,7 @@
 
 #include "lib/ecn.h"
 #include "lib/fast-cnp.h"
+#include "lib/icmp6.h"
 #include "lib/roce.h"
 #include "lib/srh.h"
 #include "srcagent/srcagent.h"
@@ -434,6 +435,26 @@ START_TEST(no_transit)
     }
 END_TEST
 
+/* The agent's address is none of the SIDs in its locator: the host is told what is wrong with a
+ * Routing header, as by any node (RFC 8200 section 4.4). */
+START_TEST(own_address)
+    {
+        struct fixture *f = create_agent();
+        uint8_t bytes[IP6_HDR_LEN + 8];
+        const uint8_t routing[8] = {IP6_NH_NONE, 0, 0, 1};
+
+        fixture_add_sid(f, 0, NODE_LOCATOR_PLEN, SID_UN);
+        fixture_configure(f);
+        memcpy(ip6_build(bytes, star_source, node_address(STAR_AGENT_ID), IP6_NH_ROUTING, 8),
+               routing, sizeof routing);
+        fixture_input(f, HOST_PORT, bytes, sizeof bytes);
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_icmp6_error(&f->frames[0], HOST_PORT, ICMP6_PARAMETER, ICMP6_PARAMETER_FIELD,
+                          IP6_HDR_LEN + offsetof(struct srh_hdr, type));
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* Packets of the group that are not as they should be. */
 START_TEST(drops)
     {
@@ -597,6 +618,7 @@ agent_edge_suite(void)
     tcase_add_test(tc, one_group_both_ways);
     tcase_add_test(tc, tunnels);
     tcase_add_test(tc, no_transit);
+    tcase_add_test(tc, own_address);
     tcase_add_test(tc, drops);
     tcase_add_test(tc, whole_or_not);
     tcase_add_test(tc, display);
