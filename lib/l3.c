@@ -299,10 +299,12 @@ l3_output_port(struct l3 *l3, struct packet *p, uint16_t number, enum l3_errors 
                uint64_t now)
 {
     const struct port_config *port = l3_port(l3, number);
+    const struct in6_addr *dst = &((const struct ip6_hdr_wire *) p->data)->dst;
+    enum drop_reason why = is_link_scope(dst) ? DROP_no_route : port ? DROP_none : DROP_port_down;
     struct l3_next next;
 
-    return send_to_next_hop(l3, p, port ? DROP_none : DROP_port_down, port,
-                            port ? &port->peer_address : NULL, &next, errors, now);
+    return send_to_next_hop(l3, p, why, port, port ? &port->peer_address : NULL, &next, errors,
+                            now);
 }
 
 bool

@@ -636,6 +636,19 @@ START_TEST(of_ports)
         ip6_build(bytes, node_address(SPINE_A), dx6_host, IP6_NH_NONE, 0);
         check_refused(f, bytes, IP6_HDR_LEN, DROP_sid_upper, ICMP6_PARAMETER,
                       ICMP6_PARAMETER_SR_UPPER, IP6_HDR_LEN);
+        /* No router passes these on, whoever says where to. */
+        const struct in6_addr of_link[] = {addr_of("fe80::9"), addr_of("ff02::1"), in6addr_any};
+        for (size_t i = 0; i < sizeof of_link / sizeof *of_link; i++) {
+            uint64_t before = fixture_drops(f, DROP_no_route);
+
+            fixture_input(f, PORT_SA, bytes, build(bytes, dx6_host, of_link[i]));
+            segments[0] = of_link[i];
+            ck_assert(!f->n_frames || f->frames[0].port != HOST);
+            fixture_input(f, PORT_SA, bytes, build_srh(bytes, end_x, segments, 1, 1, FAR_HOST));
+            ck_assert(!f->n_frames || f->frames[0].port != PORT_SB);
+            ck_assert_uint_eq(fixture_drops(f, DROP_no_route), before + 2);
+        }
+        segments[0] = node_address(SPINE_A);
         f->down[HOST] = f->down[PORT_SB] = true;
         check_dropped(f, PORT_SA, bytes, build(bytes, dx6_host, FAR_HOST), DROP_usid_link_down);
         check_dropped(f, PORT_SA, bytes, build_srh(bytes, end_x, segments, 1, 1, FAR_HOST),
