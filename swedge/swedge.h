@@ -23,7 +23,8 @@
 struct swedge;
 
 /* What a SID does.  parse_rest() has validated outer IPv6 header, SRH and inner packet before the
- * call, unless the SID is to take a uSID out of the destination and nothing else.  Sets rx->p to NULL if it consumes the packet.  Returns why the packet went no further. */
+ * call, unless the SID is to take a uSID out of the destination and nothing else.  Sets rx->p to
+ * NULL if it consumes the packet.  Returns why the packet went no further. */
 typedef enum drop_reason behaviour_input(struct swedge *, struct rx *);
 
 behaviour_input end_input; /* end.c */
