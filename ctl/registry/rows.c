@@ -12,6 +12,7 @@
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/values.h"
 #include "lib/impair.h"
+#include "lib/path-rule.h"
 #include "openvswitch/shash.h"
 #include "util.h"
 
@@ -360,6 +361,12 @@ sort_groups(struct sorter *s, const struct ovsdb_idl *idl)
     }
 }
 
+static bool
+is_pin(const struct rrec_path_rule *row)
+{
+    return !strcmp(row->kind, path_rule_kind_name(PATH_PIN));
+}
+
 /* By hosts, pins first, then by QPN and path. */
 static int
 compare_path_rules(const void *a_, const void *b_)
@@ -370,7 +377,7 @@ compare_path_rules(const void *a_, const void *b_)
     int cmp = strcmp(a->from, b->from);
 
     cmp = cmp ? cmp : strcmp(a->to, b->to);
-    cmp = cmp ? cmp : strcmp(b->kind, a->kind);
+    cmp = cmp ? cmp : is_pin(b) - is_pin(a);
     cmp = cmp ? cmp : a_qpn < b_qpn ? -1 : a_qpn > b_qpn;
     return cmp ? cmp : strcmp(a->path, b->path);
 }
@@ -379,9 +386,8 @@ compare_path_rules(const void *a_, const void *b_)
 static bool
 are_rival_pins(const struct rrec_path_rule *a, const struct rrec_path_rule *b)
 {
-    return !strcmp(a->kind, "pin") && !strcmp(b->kind, "pin") && !strcmp(a->from, b->from)
-           && !strcmp(a->to, b->to) && a->n_qpn == b->n_qpn
-           && (!a->n_qpn || a->qpn[0] == b->qpn[0]);
+    return is_pin(a) && is_pin(b) && !strcmp(a->from, b->from) && !strcmp(a->to, b->to)
+           && a->n_qpn == b->n_qpn && (!a->n_qpn || a->qpn[0] == b->qpn[0]);
 }
 
 /* 'before' is the one let in last; NULL: none was. */
@@ -389,8 +395,7 @@ static char *
 path_rule_problem(const struct sorter *s, const struct rrec_path_rule *row,
                   const struct rrec_path_rule *before)
 {
-    bool is_pin = !strcmp(row->kind, "pin");
-    const char *why = path_text_check(row->path, is_pin);
+    const char *why = path_text_check(row->path, is_pin(row));
 
     if (!shash_find(&s->hosts, row->from) || !shash_find(&s->hosts, row->to)) {
         return xasprintf("there is no host \"%s\"",
@@ -399,7 +404,7 @@ path_rule_problem(const struct sorter *s, const struct rrec_path_rule *row,
     if (!strcmp(row->from, row->to)) {
         return xstrdup("both ends are the same host");
     }
-    if (row->n_qpn && !is_pin) {
+    if (row->n_qpn && !is_pin(row)) {
         return xstrdup("only a pin is for a QPN");
     }
     if (why) {
