@@ -20,7 +20,6 @@
 #include <stdlib.h>
 
 #include "ctl/plan/path-impl.h"
-#include "lib/hash-index.h"
 #include "util.h"
 
 /* Paths to one node: those of all of its hosts. */
@@ -76,19 +75,11 @@ count_pins(const struct draft *d, const struct plan_host *host)
     return n;
 }
 
-static uint64_t
-hash_text(uint64_t hash, const char *text)
-{
-    while (*text) {
-        hash = hash_number(hash, (uint8_t) *text++);
-    }
-    return hash_number(hash, 0);
-}
-
 static uint16_t
 take_number(struct draft *d, const char *host, const char *path)
 {
-    uint16_t number = (uint16_t) (hash_text(hash_text(0, host), path) % PATH_NUMBER_MAX + 1);
+    uint16_t number =
+        (uint16_t) (plan_hash_text(plan_hash_text(0, host), path) % PATH_NUMBER_MAX + 1);
 
     while (d->is_taken[number]) {
         number = number % PATH_NUMBER_MAX + 1;

@@ -21,4 +21,6 @@ bool plan_path_rule_is_for(const struct plan_topology *, const struct plan_path_
 bool plan_path_is_excluded(const struct plan_topology *, const struct plan_node *from,
                            const struct plan_host *to, const struct plan_path *);
 
+uint64_t plan_hash_text(uint64_t hash, const char *);
+
 #endif /* ctl/plan/path-impl.h */

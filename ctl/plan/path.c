@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "ctl/plan/path-impl.h"
+#include "lib/hash-index.h"
 #include "lib/usid.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
@@ -27,6 +28,15 @@ static const struct plan_node *
 head(const struct draft *d, size_t i)
 {
     return &d->t->nodes[d->way->arcs[i]->head];
+}
+
+uint64_t
+plan_hash_text(uint64_t hash, const char *text)
+{
+    while (*text) {
+        hash = hash_number(hash, (uint8_t) *text++);
+    }
+    return hash_number(hash, 0);
 }
 
 static const struct plan_node *
@@ -57,6 +67,18 @@ names_port(const struct draft *d, size_t i)
            && !(is_last && plan_is_agent(d->to) && d->form != PATH_FORM_AGENT);
 }
 
+/* Would one of its ports' names look like two nodes'? */
+static bool
+has_comma(const struct draft *d)
+{
+    for (size_t i = 0; i < d->way->n; i++) {
+        if (names_port(d, i) && strchr(d->way->arcs[i]->port, ',')) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void
 set_name(struct draft *d)
 {
@@ -77,6 +99,12 @@ set_name(struct draft *d)
     ovs_strlcpy(path->name, name.length ? ds_cstr(&name) : PLAN_PATH_DIRECT, sizeof path->name);
     if (name.length >= sizeof path->name) {
         path->problem = xasprintf("its name is longer than %d characters", PATH_NAME_SIZE - 1);
+    } else if (has_comma(d)) {
+        path->problem = xstrdup("a port on it has a comma in its name");
+    }
+    if (path->problem) { /* Paths are known by their names, so each has one that is valid. */
+        snprintf(path->name, sizeof path->name, "unnamed-%016" PRIx64,
+                 plan_hash_text(0, ds_cstr(&name)));
     }
     ds_destroy(&name);
 }

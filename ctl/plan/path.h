@@ -21,7 +21,8 @@ struct plan_path {
     const struct plan_node **nodes; /* switches, in order; without a node that the source host's
                                      * packets come to first. */
     /* Their names, joined by commas; of parallel links "leaf1:eth3": the port that the path leaves
-     * leaf1 by.  If that is where the source host is, it is the first one. */
+     * leaf1 by.  If that is where the source host is, it is the first one.  Of a path that cannot be
+     * named so: "unnamed-" and a hash. */
     char name[PATH_NAME_SIZE];
     char plane[NAME_SIZE];
     char uplink[IFNAMSIZ]; /* port of the source host's node. */

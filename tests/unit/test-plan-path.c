@@ -296,11 +296,60 @@ START_TEST(long_name)
         ds_destroy(&s);
         ck_assert_ptr_null(plan_paths(&topology, "r1", "r2", &paths, &n));
         ck_assert_uint_eq(n, 1);
-        ck_assert_uint_eq(strlen(paths[0].name), PATH_NAME_SIZE - 1);
         ck_assert_int_eq(paths[0].problem != NULL, _i);
-        if (_i) {
+        if (!_i) {
+            ck_assert_uint_eq(strlen(paths[0].name), PATH_NAME_SIZE - 1);
+        } else {
+            ck_assert_uint_eq(strspn(paths[0].name, "unamed-0123456789bcf"),
+                              strlen("unnamed-") + 16);
             ck_assert_str_eq(paths[0].problem, "its name is longer than 255 characters");
         }
+        plan_paths_free(paths, n);
+    }
+END_TEST
+
+/* Registry and agents know paths by name: so two that cannot have theirs differ, too. */
+START_TEST(no_names)
+    {
+        struct plan_path *paths;
+        size_t n;
+
+        plan_fixture_topology(&topology, "r1-n11 n11-n12 n11-n12 n12-r2");
+        ovs_strlcpy(plan_fixture_link(&topology, "n11", "n12")->a_port, "a,1", IFNAMSIZ);
+        plan_topology_prepare(&topology);
+        ck_assert_ptr_null(plan_paths(&topology, "r1", "r2", &paths, &n));
+        ck_assert_uint_eq(n, 2);
+        const struct plan_path *bad = &paths[paths[1].problem != NULL],
+                               *good = &paths[!paths[1].problem];
+        ck_assert_ptr_null(good->problem);
+        ck_assert_str_eq(bad->problem, "a port on it has a comma in its name");
+        ck_assert_ptr_null(strchr(bad->name, ','));
+        plan_paths_free(paths, n);
+    }
+END_TEST
+
+/* Two paths whose names differ only behind what there is room for. */
+START_TEST(same_start)
+    {
+        struct ds s = DS_EMPTY_INITIALIZER;
+        struct plan_path *paths;
+        char name[NAME_SIZE];
+        size_t n;
+
+        ds_put_cstr(&s, "r1-n1 n1");
+        for (int i = 2; i < 6; i++) {
+            memset(name, 'x', sizeof name - 1);
+            name[0] = 'n';
+            name[1] = (char) ('0' + i);
+            name[sizeof name - 1] = '\0';
+            ds_put_format(&s, "-%s %s", name, name);
+        }
+        ds_put_format(&s, "-n6 %s-n7 n6-n8 n7-n8 n8-r2", name);
+        plan_fixture_topology(&topology, ds_cstr(&s));
+        ds_destroy(&s);
+        ck_assert_ptr_null(plan_paths(&topology, "r1", "r2", &paths, &n));
+        ck_assert_uint_eq(n, 2);
+        ck_assert_str_ne(paths[0].name, paths[1].name);
         plan_paths_free(paths, n);
     }
 END_TEST
@@ -544,6 +593,8 @@ plan_path_suite(void)
     tcase_add_test(path, permitted);
     tcase_add_test(path, no_port_function);
     tcase_add_loop_test(path, long_name, 0, 2);
+    tcase_add_test(path, no_names);
+    tcase_add_test(path, same_start);
     tcase_add_test(path, mesh);
     tcase_add_loop_test(path, random_paths, 0, 10);
     suite_add_tcase(suite, path);
