@@ -140,9 +140,9 @@ const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec
 /* nodes.c: the node is told something else.  Of each node once in a transaction. */
 void castd_begin_generation(struct castd_node *);
 
-/* paths.c: makes Node.destinations equal to what is wanted; true if anything changed that the node is
- * told. */
-bool castd_sync_paths(const struct castd *, const struct castd_node *, const struct node_config *);
+/* paths.c: adds the destinations to what is wanted, and makes Node.destinations equal to them; true if
+ * anything changed that the node is told. */
+bool castd_sync_paths(const struct castd *, const struct castd_node *, struct node_config *want);
 
 /* alloc.c: from now on the member is another branch, of which nothing is known. */
 void castd_give_branch(const struct castd_group *, const struct rrec_member *);

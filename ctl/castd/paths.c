@@ -10,7 +10,12 @@
 #include "ctl/plan/path.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/shash.h"
+#include "openvswitch/vlog.h"
 #include "util.h"
+
+VLOG_DEFINE_THIS_MODULE(castd_paths);
+
+static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
 
 /* The row of the path with this name; NULL: none.  The destination's may be NULL. */
 static const struct rrec_path *
@@ -24,29 +29,9 @@ find_path(const struct rrec_destination *row, const char *name)
     return NULL;
 }
 
-/* The paths of the topology to one destination. */
-struct planned {
-    size_t n;
-    struct plan_path *paths;
-};
-
-static void
-planned_init(struct planned *planned, const struct plan_topology *t, const struct plan_node *node,
-             const char *to)
-{
-    *planned = (struct planned){.n = 0};
-    /* The paths of all hosts of a node are the same. */
-    for (size_t i = 0; i < t->n_hosts; i++) {
-        if (t->hosts[i].node == node) {
-            free(plan_paths(t, t->hosts[i].name, to, &planned->paths, &planned->n));
-            return;
-        }
-    }
-}
-
 /* NULL: there is none of this name. */
 static const struct plan_path *
-planned_find(const struct planned *planned, const char *name)
+find_planned(const struct plan_node_paths *planned, const char *name)
 {
     for (size_t i = 0; i < planned->n; i++) {
         if (!strcmp(planned->paths[i].name, name)) {
@@ -124,7 +109,7 @@ sync_pins(const struct rrec_destination *row, const struct destination_config *d
 
 static bool
 sync_destination(struct ovsdb_idl_txn *txn, const struct rrec_destination *row, const char *node,
-                 const struct destination_config *d, const struct planned *planned)
+                 const struct destination_config *d, const struct plan_node_paths *planned)
 {
     struct rrec_path **paths = xcalloc(d->n_paths + 1, sizeof *paths);
     bool changed = false, other_paths = row->n_paths != d->n_paths;
@@ -142,7 +127,7 @@ sync_destination(struct ovsdb_idl_txn *txn, const struct rrec_destination *row, 
             other_paths = true;
         }
         changed |=
-            sync_path(paths[i], node, &d->paths[i], i + 1, planned_find(planned, d->paths[i].name));
+            sync_path(paths[i], node, &d->paths[i], i + 1, find_planned(planned, d->paths[i].name));
     }
     if (other_paths) {
         rrec_destination_set_paths(row, paths, d->n_paths);
@@ -152,33 +137,38 @@ sync_destination(struct ovsdb_idl_txn *txn, const struct rrec_destination *row, 
 }
 
 bool
-castd_sync_paths(const struct castd *c, const struct castd_node *n, const struct node_config *want)
+castd_sync_paths(const struct castd *c, const struct castd_node *n, struct node_config *want)
 {
+    struct plan_node_paths *planned;
+    char *error = plan_destinations(&c->topology, n->node, want, &planned);
     struct ovsdb_idl_txn *txn = ovsdb_idl_txn_get(&c->global->header_);
     const struct rrec_node *node = n->row;
     struct rrec_destination **rows = xcalloc(want->n_destinations + 1, sizeof *rows);
     bool changed = false, others = node->n_destinations != want->n_destinations;
     struct shash by_name = SHASH_INITIALIZER(&by_name);
 
+    if (error) {
+        VLOG_ERR_RL(&rl, "%s: it is given none", error);
+        free(error);
+    }
     for (size_t i = 0; i < node->n_destinations; i++) {
         shash_add_once(&by_name, node->destinations[i]->name, node->destinations[i]);
     }
     for (size_t i = 0; i < want->n_destinations; i++) {
         const struct destination_config *d = &want->destinations[i];
-        struct planned planned;
+        const struct plan_node *to = plan_attachment(&c->topology, d->name);
 
         rows[i] = shash_find_data(&by_name, d->name);
         if (!rows[i]) {
             rows[i] = rrec_destination_insert(txn);
             others = true;
         }
-        planned_init(&planned, &c->topology, n->node, d->name);
-        changed |= sync_destination(txn, rows[i], node->name, d, &planned);
-        plan_paths_free(planned.paths, planned.n);
+        changed |= sync_destination(txn, rows[i], node->name, d, &planned[to - c->topology.nodes]);
     }
     if (others) {
         rrec_node_set_destinations(node, rows, want->n_destinations);
     }
+    plan_node_paths_free(&c->topology, planned);
     shash_destroy(&by_name);
     free(rows);
     return changed || others;

@@ -22,12 +22,6 @@
 #include "ctl/plan/path-impl.h"
 #include "util.h"
 
-/* Paths to one node: those of all of its hosts. */
-struct node_paths {
-    size_t n;
-    struct plan_path *paths; /* NULL: not found yet. */
-};
-
 struct draft {
     const struct plan_topology *t;
     const struct plan_node *node;
@@ -36,7 +30,7 @@ struct draft {
     size_t n_each; /* most paths to each host, but for pins. */
     bool is_taken[PATH_NUMBER_MAX + 1];
     struct plan_graph graph;
-    struct node_paths *found; /* by index of the other node. */
+    struct plan_node_paths *found; /* by index of the other node; without paths: not found yet. */
 };
 
 static enum path_policy
@@ -221,13 +215,13 @@ trim(struct draft *d, struct destination_config *dest)
 }
 
 /* The paths to another node. */
-static const struct node_paths *
+static const struct plan_node_paths *
 find_paths(struct draft *d, const struct plan_node *to)
 {
-    struct node_paths *found = &d->found[to - d->t->nodes];
+    struct plan_node_paths *found = &d->found[to - d->t->nodes];
 
     if (!found->paths) {
-        found->n = plan_node_paths(&d->graph, d->node, to, &found->paths);
+        found->n = plan_paths_between(&d->graph, d->node, to, &found->paths);
     }
     return found;
 }
@@ -235,7 +229,7 @@ find_paths(struct draft *d, const struct plan_node *to)
 static char *
 add_destination(struct draft *d, const struct plan_host *host)
 {
-    const struct node_paths *found = find_paths(d, host->node);
+    const struct plan_node_paths *found = find_paths(d, host->node);
     struct destination_config *dest = &d->out->destinations[d->out->n_destinations];
     size_t n_pins = count_pins(d, host);
 
@@ -252,9 +246,15 @@ add_destination(struct draft *d, const struct plan_host *host)
     }
     add_pins(d, host, dest);
     trim(d, dest);
-    return dest->n_paths <= PATHS_MAX ? NULL
-                                      : xasprintf("node %s: more than %d paths to %s are pinned",
-                                                  d->node->name, PATHS_MAX, host->name);
+    if (dest->n_paths <= PATHS_MAX) {
+        return NULL;
+    }
+    free(dest->paths);
+    free(dest->pins);
+    *dest = (struct destination_config){.n_paths = 0};
+    d->out->n_destinations--;
+    return xasprintf("node %s: more than %d paths to %s are pinned", d->node->name, PATHS_MAX,
+                     host->name);
 }
 
 static int
@@ -321,13 +321,14 @@ has_no_destinations(const struct draft *d)
 
 char *
 plan_destinations(const struct plan_topology *t, const struct plan_node *node,
-                  struct node_config *out)
+                  struct node_config *out, struct plan_node_paths **found)
 {
     struct draft d = {.t = t, .node = node, .out = out, .policy = policy_of(t, node)};
     const struct plan_host **hosts;
     size_t n;
     char *error;
 
+    *found = NULL;
     if (has_no_destinations(&d)) {
         return NULL;
     }
@@ -335,15 +336,26 @@ plan_destinations(const struct plan_topology *t, const struct plan_node *node,
     out->destinations = xcalloc(n + 1, sizeof *out->destinations);
     error = share_numbers(&d, hosts, n);
     plan_graph_init(&d.graph, t);
-    d.found = xcalloc(t->n_nodes, sizeof *d.found);
-    for (size_t i = 0; i < n && !error; i++) {
-        error = add_destination(&d, hosts[i]);
+    *found = d.found = xcalloc(t->n_nodes, sizeof *d.found);
+    for (size_t i = 0; i < n && d.n_each; i++) {
+        char *problem = add_destination(&d, hosts[i]);
+
+        if (error) {
+            free(problem);
+        } else {
+            error = problem;
+        }
     }
-    for (size_t i = 0; i < t->n_nodes; i++) {
-        plan_paths_free(d.found[i].paths, d.found[i].n);
-    }
-    free(d.found);
     plan_graph_uninit(&d.graph);
     free(hosts);
     return error;
+}
+
+void
+plan_node_paths_free(const struct plan_topology *t, struct plan_node_paths *found)
+{
+    for (size_t i = 0; found && i < t->n_nodes; i++) {
+        plan_paths_free(found[i].paths, found[i].n);
+    }
+    free(found);
 }

@@ -10,8 +10,8 @@
 
 /* Fills *paths (malloc'd, by rank) with those between hosts of two different nodes, and returns how
  * many.  'excluded' does not know of rules. */
-size_t plan_node_paths(const struct plan_graph *, const struct plan_node *from,
-                       const struct plan_node *to, struct plan_path **paths);
+size_t plan_paths_between(const struct plan_graph *, const struct plan_node *from,
+                          const struct plan_node *to, struct plan_path **paths);
 
 /* Is the rule for packets of a host behind this node? */
 bool plan_path_rule_is_for(const struct plan_topology *, const struct plan_path_rule *,

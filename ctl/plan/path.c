@@ -289,8 +289,8 @@ make_path(struct draft *d)
 }
 
 size_t
-plan_node_paths(const struct plan_graph *g, const struct plan_node *from,
-                const struct plan_node *to, struct plan_path **paths)
+plan_paths_between(const struct plan_graph *g, const struct plan_node *from,
+                   const struct plan_node *to, struct plan_path **paths)
 {
     const struct plan_topology *t = g->topology;
     bool by_agent = t->path_form == PATH_FORM_AUTO || t->path_form == PATH_FORM_AGENT;
@@ -376,7 +376,7 @@ plan_paths(const struct plan_topology *t, const char *from, const char *to,
     const struct plan_host *host = plan_find_host(t, to);
 
     plan_graph_init(&graph, t);
-    *n = plan_node_paths(&graph, node, host->node, paths);
+    *n = plan_paths_between(&graph, node, host->node, paths);
     plan_graph_uninit(&graph);
     for (size_t i = 0; i < *n; i++) {
         (*paths)[i].excluded = plan_path_is_excluded(t, node, host, &(*paths)[i]);

@@ -38,10 +38,18 @@ char *plan_paths(const struct plan_topology *, const char *from, const char *to,
                  struct plan_path **paths, size_t *n);
 void plan_paths_free(struct plan_path *, size_t n);
 
+/* What the topology has of ways to one node, which are the paths to all of its hosts. */
+struct plan_node_paths {
+    size_t n;
+    struct plan_path *paths; /* 'excluded' does not know of rules. */
+};
+
 /* Fills in the destinations of a node's configuration, whose ports are there: paths to all hosts of
- * other nodes, if one of its own has a policy.  Paths of several hosts of one node are the same.
- * NULL, or a malloc'd sentence. */
-char *
-plan_destinations(const struct plan_topology *, const struct plan_node *, struct node_config *out);
+ * other nodes, if one of its own has a policy.  *found, malloc'd, has the paths to each node, by its
+ * index in the topology; NULL: there are no destinations.  Returns NULL, or a malloc'd sentence about
+ * the first destination that is left out. */
+char *plan_destinations(const struct plan_topology *, const struct plan_node *,
+                        struct node_config *out, struct plan_node_paths **found);
+void plan_node_paths_free(const struct plan_topology *, struct plan_node_paths *found);
 
 #endif /* ctl/plan/path.h */

@@ -11,8 +11,8 @@
 
 #include "ctl/plan/topology.h"
 
-/* Fills *out with the node's ports, routes, SIDs and destinations, each sorted by its key, and no
- * trees.  NULL, or a malloc'd sentence that says why not, with *out empty. */
+/* Fills *out with the node's ports, routes and SIDs, each sorted by its key, and no destinations
+ * (path.h) and trees.  NULL, or a malloc'd sentence that says why not, with *out empty. */
 char *
 plan_node_config(const struct plan_topology *, const struct plan_node *, struct node_config *out);
 
