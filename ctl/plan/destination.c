@@ -233,7 +233,7 @@ add_destination(struct draft *d, const struct plan_host *host)
     struct destination_config *dest = &d->out->destinations[d->out->n_destinations];
     size_t n_pins = count_pins(d, host);
 
-    if (!n_pins && (d->policy == PATH_NONE || !found->n)) {
+    if (!n_pins && !found->n) {
         return NULL;
     }
     d->out->n_destinations++;
@@ -266,7 +266,7 @@ compare_hosts(const void *a_, const void *b_)
     return cmp ? cmp : strcmp((*a)->name, (*b)->name);
 }
 
-/* The hosts that are behind other nodes, by address, malloc'd. */
+/* The hosts behind other nodes that packets may be placed to, by address, malloc'd. */
 static const struct plan_host **
 list_hosts(const struct draft *d, size_t *np)
 {
@@ -274,10 +274,11 @@ list_hosts(const struct draft *d, size_t *np)
 
     *np = 0;
     for (size_t i = 0; i < d->t->n_hosts; i++) {
-        const struct plan_node *node = d->t->hosts[i].node;
+        const struct plan_host *host = &d->t->hosts[i];
 
-        if (node && node != d->node) {
-            hosts[(*np)++] = &d->t->hosts[i];
+        if (host->node && host->node != d->node
+            && (d->policy != PATH_NONE || count_pins(d, host))) {
+            hosts[(*np)++] = host;
         }
     }
     qsort(hosts, *np, sizeof *hosts, compare_hosts);

@@ -312,6 +312,30 @@ START_TEST(too_many_pins)
     }
 END_TEST
 
+/* Hosts without pins take no numbers where there is no policy. */
+START_TEST(pin_among_many)
+    {
+        size_t n = topology.n_hosts + PATH_NUMBER_MAX;
+
+        topology.hosts = xrealloc(topology.hosts, n * sizeof *topology.hosts);
+        topology.links = xrealloc(topology.links, (topology.n_links + n) * sizeof *topology.links);
+        for (unsigned i = 0; i < PATH_NUMBER_MAX; i++) {
+            struct plan_host *host = &topology.hosts[topology.n_hosts++];
+            struct plan_link *link = &topology.links[topology.n_links++];
+
+            *host = (struct plan_host){.address = node_address((uint16_t) (i + 1))};
+            snprintf(host->name, sizeof host->name, "x%u", i);
+            *link = (struct plan_link){.a = "n13"};
+            snprintf(link->a_port, sizeof link->a_port, "x%u", i);
+            ovs_strlcpy(link->b, host->name, sizeof link->b);
+        }
+        add_rule(PATH_PIN, "r1", "r3", "n11,n21,n13");
+        make("a1");
+        ck_assert_uint_eq(config.n_destinations, 1);
+        ck_assert_uint_ne(config.destinations[0].pinned, 0);
+    }
+END_TEST
+
 Suite *
 plan_headend_suite(void)
 {
@@ -327,6 +351,7 @@ plan_headend_suite(void)
     tcase_add_test(headend, numbers_stay);
     tcase_add_test(headend, many_hosts);
     tcase_add_test(headend, too_many_pins);
+    tcase_add_test(headend, pin_among_many);
     suite_add_tcase(suite, headend);
     return suite;
 }
