@@ -8,14 +8,25 @@
 
 #include "lib/node-config.h"
 
+/* Two bytes of an address that may be in a packet, and not aligned. */
+static uint16_t
+group_of(const struct in6_addr *addr, size_t ofs)
+{
+    const uint8_t *bytes = (const uint8_t *) addr;
+
+    return (uint16_t) (bytes[ofs] << 8 | bytes[ofs + 1]);
+}
+
 bool
 prefix_covers(const struct prefix *prefix, const struct in6_addr *addr)
 {
     size_t whole = prefix->plen / 8;
     unsigned rest = prefix->plen % 8;
 
+    const uint8_t *bytes = (const uint8_t *) addr;
+
     return !memcmp(&prefix->address, addr, whole)
-           && (!rest || (prefix->address.s6_addr[whole] ^ addr->s6_addr[whole]) >> (8 - rest) == 0);
+           && (!rest || (prefix->address.s6_addr[whole] ^ bytes[whole]) >> (8 - rest) == 0);
 }
 
 /*
@@ -40,7 +51,7 @@ node_address(uint16_t id)
 uint16_t
 node_id_of(const struct in6_addr *addr)
 {
-    return (uint16_t) (addr->s6_addr[4] << 8 | addr->s6_addr[5]);
+    return group_of(addr, 4);
 }
 
 bool
@@ -113,7 +124,7 @@ node_replication_sid(uint16_t id, uint16_t replication_id)
 uint16_t
 replication_id_of(const struct in6_addr *sid)
 {
-    return (uint16_t) ((sid->s6_addr[6] << 8 | sid->s6_addr[7]) & REPLICATION_ID_MAX);
+    return group_of(sid, 6) & REPLICATION_ID_MAX;
 }
 
 bool

@@ -57,7 +57,8 @@ put_srh(struct text *t, const struct parsed *h)
 static bool
 is_program(const struct in6_addr *da)
 {
-    uint16_t first = node_id_of(da), second = (uint16_t) (da->s6_addr[6] << 8 | da->s6_addr[7]);
+    const uint8_t *bytes = (const uint8_t *) da; /* in a packet, not aligned. */
+    uint16_t first = node_id_of(da), second = (uint16_t) (bytes[6] << 8 | bytes[7]);
     unsigned ua_plen = sid_behaviour(SID_UA)->plen;
 
     return address_is_sid(da)

@@ -24,16 +24,21 @@ static struct rows {
     struct rrec_tree_node trees[MAX_ROWS];
     struct rrec_branch branches[MAX_ROWS], copies[MAX_ROWS];
     struct rrec_node_key keys[MAX_ROWS];
+    struct rrec_destination destinations[MAX_ROWS];
+    struct rrec_path paths[MAX_ROWS];
     struct rrec_port *port_refs[MAX_ROWS];
     struct rrec_route *route_refs[MAX_ROWS];
     struct rrec_sid *sid_refs[MAX_ROWS];
     struct rrec_tree_node *tree_refs[MAX_ROWS];
     struct rrec_branch *branch_refs[MAX_ROWS], *copy_refs[MAX_ROWS];
     struct rrec_node_key *key_refs[MAX_ROWS];
+    struct rrec_destination *destination_refs[MAX_ROWS];
+    struct rrec_path *path_refs[MAX_ROWS];
     char *outer_das[MAX_ROWS], *auths[MAX_ROWS];
     /* Of all trees; each has its part of the arrays. */
     size_t n_branches, n_copies, n_keys, n_outer_das, n_auths;
-    char texts[8][MAX_ROWS][32]; /* of defaults that differ from row to row. */
+    size_t n_paths;              /* of all destinations, likewise. */
+    char texts[9][MAX_ROWS][32]; /* of defaults that differ from row to row. */
     /* The row begun last. */
     const struct table *table;
     void *row;
@@ -101,7 +106,10 @@ static const struct column route_columns[] = {
 };
 static const struct column sid_columns[] = {
     TEXT_COLUMN(rrec_sid, prefix),
-    WORD_COLUMN(rrec_sid, behaviour, " End End.MT End.Response End.DT6 End.Replicate "),
+    WORD_COLUMN(rrec_sid, behaviour,
+                " uN End End.MT End.Response End.DT6 uA End.DX6 End.X End.Replicate "),
+    RANGE_COLUMN(rrec_sid, block_len, 0, 120),
+    RANGE_COLUMN(rrec_sid, port, 0, 4095),
     END_OF_COLUMNS,
 };
 static const struct column tree_columns[] = {
@@ -119,6 +127,8 @@ static const struct column tree_columns[] = {
     TRUTH_COLUMN(rrec_tree_node, root),
     TEXT_COLUMN(rrec_tree_node, replication_sid),
     TEXT_COLUMN(rrec_tree_node, parent_sid),
+    TEXT_COLUMN(rrec_tree_node, parent_program),
+    TEXT_COLUMN(rrec_tree_node, outer_program),
     WORD_COLUMN(rrec_tree_node, mode, " replicate mcast ingress "),
     TRUTH_COLUMN(rrec_tree_node, provisioned),
     TEXT_COLUMN(rrec_tree_node, mcast_group),
@@ -151,6 +161,25 @@ static const struct column branch_columns[] = {
 static const struct column key_columns[] = {
     RANGE_COLUMN(rrec_node_key, id, 1, UINT32_MAX),
     TEXT_COLUMN(rrec_node_key, secret),
+    END_OF_COLUMNS,
+};
+
+#define POLICIES " none failover spread message spray "
+static const struct column destination_columns[] = {
+    TEXT_COLUMN(rrec_destination, name),
+    TEXT_COLUMN(rrec_destination, address),
+    WORD_COLUMN(rrec_destination, policy, POLICIES),
+    RANGE_COLUMN(rrec_destination, pinned, 0, 4095),
+    END_OF_COLUMNS,
+};
+static const struct column path_columns[] = {
+    RANGE_COLUMN(rrec_path, number, 1, 4095),
+    RANGE_COLUMN(rrec_path, rank, 1, 4095),
+    TEXT_COLUMN(rrec_path, name),
+    TEXT_COLUMN(rrec_path, plane),
+    TRUTH_COLUMN(rrec_path, usable),
+    RANGE_COLUMN(rrec_path, port, 0, 4095),
+    TEXT_COLUMN(rrec_path, program),
     END_OF_COLUMNS,
 };
 
@@ -249,6 +278,8 @@ new_tree(void)
         .root = true,
         .replication_sid = STR(""),
         .parent_sid = STR(""),
+        .parent_program = STR(""),
+        .outer_program = STR(""),
         .mcast_group = STR("ff3e::8000:7"),
         .outer_source = STR("5f00:0:200::1"),
         .upstream = STR(""),
@@ -330,15 +361,64 @@ new_key(void)
     return &rows.keys[i];
 }
 
+static void *
+new_destination(void)
+{
+    size_t i = rows.node.n_destinations;
+
+    if (i == MAX_ROWS) {
+        return NULL;
+    }
+    rows.destinations[i] = (struct rrec_destination){
+        .node = STR("n1"),
+        .name = numbered(7, i, "r", ""),
+        .address = numbered(8, i, "fd00:2::", ""),
+        .policy = STR("failover"),
+        .paths = &rows.path_refs[rows.n_paths],
+    };
+    rows.destination_refs[i] = &rows.destinations[i];
+    rows.node.n_destinations++;
+    return &rows.destinations[i];
+}
+
+static void *
+new_path(void)
+{
+    size_t i = rows.n_paths;
+
+    if (i == MAX_ROWS || !rows.node.n_destinations) {
+        return NULL;
+    }
+    rows.n_paths++;
+    rows.destinations[rows.node.n_destinations - 1].n_paths++;
+    rows.path_refs[i] = &rows.paths[i];
+    rows.paths[i] = (struct rrec_path){
+        .node = STR("n1"),
+        .number = (int64_t) i + 1,
+        .rank = (int64_t) i + 1,
+        .name = STR("n2,n3"),
+        .plane = STR(""),
+        .usable = true,
+        .program = STR("5f00:0:200:300::"),
+    };
+    return &rows.paths[i];
+}
+
 static const struct table {
     const char *name;
     void *(*begin)(void);
     const struct column *columns;
 } tables[] = {
-    {"Node", new_node, node_columns},      {"Port", new_port, port_columns},
-    {"Route", new_route, route_columns},   {"Sid", new_sid, sid_columns},
-    {"Tree_Node", new_tree, tree_columns}, {"Branch", new_branch, branch_columns},
-    {"Copy", new_copy, branch_columns},    {"Node_Key", new_key, key_columns},
+    {"Node", new_node, node_columns},
+    {"Port", new_port, port_columns},
+    {"Route", new_route, route_columns},
+    {"Sid", new_sid, sid_columns},
+    {"Tree_Node", new_tree, tree_columns},
+    {"Branch", new_branch, branch_columns},
+    {"Copy", new_copy, branch_columns},
+    {"Node_Key", new_key, key_columns},
+    {"Destination", new_destination, destination_columns},
+    {"Path", new_path, path_columns},
 };
 
 static bool
@@ -431,6 +511,7 @@ rows_begin(void)
     rows.node.routes = rows.route_refs;
     rows.node.sids = rows.sid_refs;
     rows.node.trees = rows.tree_refs;
+    rows.node.destinations = rows.destination_refs;
     return &rows.node;
 }
 
