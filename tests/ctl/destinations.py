@@ -34,10 +34,13 @@ def place(w, host='h1', policy='spread'):
 
 def destination(w, node='a1', host='h3'):
     """The row with its paths by name; None: there is none."""
-    row = w.db.row('Node', name=node)
-    mine = set(references(row['destinations']))
-    paths = {p['_uuid'][1]: p for p in w.db.rows('Path')}
-    for d in w.db.rows('Destination', name=host):
+    nodes, paths, destinations = (r['rows'] for r in w.db.transact(  # one: castd may write in between.
+        {'op': 'select', 'table': 'Node', 'where': [['name', '==', node]]},
+        {'op': 'select', 'table': 'Path', 'where': []},
+        {'op': 'select', 'table': 'Destination', 'where': [['name', '==', host]]}))
+    mine = set(references(nodes[0]['destinations']))
+    paths = {p['_uuid'][1]: p for p in paths}
+    for d in destinations:
         if d['_uuid'][1] in mine:
             d['paths'] = {paths[u]['name']: paths[u] for u in references(d['paths'])}
             return d
