@@ -72,7 +72,7 @@ static void
 put_program(struct text *t, const uint8_t *frame, const struct parsed *h)
 {
     const struct ip6_hdr_wire *ip = (const void *) (frame + h->ip.ofs);
-    const struct in6_addr *segments = (const void *) (frame + h->srh_ofs + sizeof(struct srh_hdr));
+    const in6_wire_t *segments = (const void *) (frame + h->srh_ofs + sizeof(struct srh_hdr));
     struct program program = {.n = 1, .containers = {ip->dst}};
     char usids[PROGRAM_USIDS_SIZE];
 

@@ -4,6 +4,7 @@
 castd's part is played by the test: it writes the rows of Destination and Path."""
 import ipaddress
 import json
+import signal
 import struct
 
 from world import FakeAgent, check, check_equal
@@ -40,17 +41,18 @@ def port_number(w, node, name):
 
 
 def give_paths(w, paths=PATHS, node='a1', host='h3', address='fd00:a::3', **columns):
-    """As castd does."""
+    """As castd does, which does nothing from here on: they are its rows."""
+    w.castd.send_signal(signal.SIGSTOP)
     operations, uuids = [], []
     for number, rank, name, program, more in paths:
-        row = {'number': number, 'rank': rank, 'name': name, 'program': program, 'disjoint': True,
+        row = {'node': node, 'number': number, 'rank': rank, 'name': name, 'program': program, 'disjoint': True,
                'usable': True, 'port': port_number(w, node, name.split(',')[0])}
         uuids.append(['named-uuid', 'p%d' % number])
         operations.append({'op': 'insert', 'table': 'Path', 'row': dict(row, **more),
                            'uuid-name': uuids[-1][1]})
     operations += [
         {'op': 'insert', 'table': 'Destination', 'uuid-name': 'd',
-         'row': dict({'name': host, 'address': address, 'policy': 'spread', 'paths': ['set', uuids]},
+         'row': dict({'node': node, 'name': host, 'address': address, 'policy': 'spread', 'paths': ['set', uuids]},
                      **columns)},
         {'op': 'mutate', 'table': 'Node', 'where': [['name', '==', node]],
          'mutations': [['destinations', 'insert', ['named-uuid', 'd']]]}]
@@ -67,12 +69,14 @@ def lists(w):
     check_equal('nothing yet', listed(w), [])
     w.refused('path list h1 h3', 2, r"^castctl: path list: host h1 has path policy none, so castd gives it "
               r'no paths \(castctl path policy h1 failover\)$')
-    w.castctl('path policy h1 spread')
+    w.castctl('host add h5 --address fd00:a::5')
+    w.settled()
+    w.castd.send_signal(signal.SIGSTOP)
+    w.castctl('--wait=none path policy h1 spread')
     w.refused('path list h1 h3', 2, '^castctl: path list: castd has given node a1 no path to host h3$')
     w.refused('path list h1 h1', 2, 'from h1 to h1 there is no path')
     w.refused('path list h9', 2, "no host named 'h9'")
     w.refused('path list h1 h9', 2, "no host named 'h9'")
-    w.castctl('host add h5 --address fd00:a::5')
     w.refused('path list h5 h1', 2, 'host h5 has no link to a node')
     give_paths(w, pinned=2, pins=['map', [[17, 1], [18, 2]]])
     rows = listed(w)
@@ -207,13 +211,13 @@ def pins(w):
     """A pin is a rule for all packets, or for those of one QPN; another one takes its place."""
     figure(w)
     give_paths(w)
-    w.castctl('path pin h1 h3 2')
-    w.castctl('path pin h1 h3 leaf1,spine5,leaf3 --qpn 0x11')
+    w.castctl('--wait=none path pin h1 h3 2')
+    w.castctl('--wait=none path pin h1 h3 leaf1,spine5,leaf3 --qpn 0x11')
     qpn = ('pin', 'h1', 'h3', 17, 'leaf1,spine5,leaf3')
     check_equal('two', rules(w), {('pin', 'h1', 'h3', None, 'leaf2,spine6,leaf4'), qpn})
-    w.castctl('path pin h1 h3 1')
+    w.castctl('--wait=none path pin h1 h3 1')
     check_equal('another', rules(w), {('pin', 'h1', 'h3', None, 'leaf1,spine5,leaf3'), qpn})
-    w.castctl('path pin h1 h3 --program 5F00:0:0200:0500:0300:a3:: --uplink leaf2')
+    w.castctl('--wait=none path pin h1 h3 --program 5F00:0:0200:0500:0300:a3:: --uplink leaf2')
     own = ('pin', 'h1', 'h3', None, 'leaf2 5f00:0:200:500:300:a3::')
     check_equal('a program', rules(w), {own, qpn})
 
@@ -234,16 +238,16 @@ def pins(w):
             ('h1 h3 --program 5f00:0:100:: --uplink leaf9', 2, "no node named 'leaf9'")):
         w.refused('path pin ' + line, status, why)
     check_equal('nothing of that is done', rules(w), {own, qpn})
-    w.castctl('path pin h1 h3 3 --force')
+    w.castctl('--wait=none path pin h1 h3 3 --force')
     check_equal('forced', rules(w), {('pin', 'h1', 'h3', None, 'leaf1,spine6,leaf3'), qpn})
 
     w.refused('path unpin h1 h3 --qpn 18', 2, '^castctl: path unpin: packets from h1 to h3 of QPN 0x12 are not pinned$')
-    w.castctl('path unpin h1 h3 --qpn 18 --if-exists')
-    w.castctl('path unpin h1 h3')
+    w.castctl('--wait=none path unpin h1 h3 --qpn 18 --if-exists')
+    w.castctl('--wait=none path unpin h1 h3')
     check_equal('the other stays', rules(w), {qpn})
     w.refused('path unpin h1 h3', 2, '^castctl: path unpin: packets from h1 to h3 are not pinned$')
     w.refused('path unpin h1 h9 --if-exists', 2, "no host named 'h9'")
-    w.castctl('path unpin h1 h3 --qpn 17')
+    w.castctl('--wait=none path unpin h1 h3 --qpn 17')
     check_equal('none', rules(w), set())
 
 
@@ -251,15 +255,15 @@ def excludes(w):
     """Nodes, links and single paths are out of use, and back."""
     figure(w)
     give_paths(w)
-    w.castctl('path exclude spine5')
-    w.castctl('path exclude leaf3 spine6')
-    w.castctl('path exclude h1 h3 1')
-    w.castctl('path exclude h1 h3 leaf1,spine5,leaf3')  # once more
+    w.castctl('--wait=none path exclude spine5')
+    w.castctl('--wait=none path exclude leaf3 spine6')
+    w.castctl('--wait=none path exclude h1 h3 1')
+    w.castctl('--wait=none path exclude h1 h3 leaf1,spine5,leaf3')  # once more
     check_equal('rules', rules(w), {('exclude', 'h1', 'h3', None, 'leaf1,spine5,leaf3')})
     check_equal('nodes', [n['name'] for n in json.loads(w.castctl('-j node list')) if n['excluded']], ['spine5'])
     check_equal('links', [(i['a'], i['b']) for i in json.loads(w.castctl('-j link list')) if i['excluded']],
                 [('leaf3:spine6', 'spine6:leaf3')])
-    w.castctl('path pin h1 h3 2')
+    w.castctl('--wait=none path pin h1 h3 2')
     for verb in ('exclude', 'include'):
         for line, why in (('spine9', "no node named 'spine9'"), ('a1', 'node a1 has role agent: no path is over it'),
                           ('spine5 spine6', 'no link between spine5 and spine6'),
@@ -267,15 +271,15 @@ def excludes(w):
                           ('h1 h3 9', "no path '9' from h1 to h3"), ('h3 h1 1', 'host h3 has path policy none')):
             w.refused('path %s %s' % (verb, line), 2, '^castctl: path %s: %s' % (verb, why))
     w.refused('path exclude h1 h3 2', 2, 'packets from h1 to h3 are pinned to path leaf2,spine6,leaf4')
-    w.castctl('path include h1 h3 4')  # never excluded
+    w.castctl('--wait=none path include h1 h3 4')  # never excluded
     check_equal('as before', rules(w), {('exclude', 'h1', 'h3', None, 'leaf1,spine5,leaf3'),
                                         ('pin', 'h1', 'h3', None, 'leaf2,spine6,leaf4')})
     w.db.transact({'op': 'mutate', 'table': 'Node', 'where': [],
                    'mutations': [['destinations', 'delete', ['set', [
                        d['_uuid'] for d in w.db.rows('Destination')]]]]})
-    w.castctl('path include h1 h3 leaf1,spine5,leaf3')  # though castd does not give it any more
-    w.castctl('path include spine5')
-    w.castctl('path include spine6 leaf3')
+    w.castctl('--wait=none path include h1 h3 leaf1,spine5,leaf3')  # though castd does not give it any more
+    w.castctl('--wait=none path include spine5')
+    w.castctl('--wait=none path include spine6 leaf3')
     check_equal('rules', [kind for kind, *_ in rules(w)], ['pin'])
     check(not any(n['excluded'] for n in w.db.rows('Node') + w.db.rows('Link')), 'something is excluded')
 
