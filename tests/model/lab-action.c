@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/roce.h"
 #include "tests/model/lab.h"
@@ -341,13 +342,31 @@ note_down(struct lab *lab, unsigned node)
     }
 }
 
+/* Is it between the source's agent and the root, on the path down or on the way that answers take by
+ * the routes, or the root? */
+static bool
+is_above_tree(const struct lab *lab, const struct lab_node *n)
+{
+    const struct plan_node *agent = lab->nodes[lab->agent].plan;
+    const char *last = strrchr(lab->via, ',');
+    const struct plan_node *node =
+        plan_find_node(&lab->topology, last ? last + 1 : lab->via); /* the root. */
+
+    for (; node && node != agent; node = plan_next_node(&lab->topology, node, agent)) {
+        if (node == n->plan) {
+            return true;
+        }
+    }
+    return n->in_front;
+}
+
 /* Would the source be alone without it? */
 static bool
 carries_all(const struct lab *lab, const struct lab_node *n)
 {
     struct lab_set others = lab_set_without(&lab->members, &n->behind);
 
-    return n->plan->role == NODE_AGENT || lab_set_is_empty(&others)
+    return n == &lab->nodes[lab->agent] || is_above_tree(lab, n) || lab_set_is_empty(&others)
            || (n->plan->no_aggregation && n->depth == 1);
 }
 

@@ -186,7 +186,8 @@ lab_check_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
         }
     }
     LAB_REQUIRE(lab,
-                !lab->exact || !h->inner.ofs || ip_at(frame, &h->ip)->hlim == HOP_LIMIT - n->depth,
+                !lab->exact || !h->inner.ofs || n->in_front
+                    || ip_at(frame, &h->ip)->hlim == HOP_LIMIT - n->depth,
                 "hop limit %u behind %s", ip_at(frame, &h->ip)->hlim, n->plan->name);
 }
 
@@ -201,6 +202,13 @@ root_of(const struct lab *lab)
     return NULL;
 }
 
+/* Links that a response of the root takes to the source's agent, by the routes. */
+static unsigned
+hops_to_source(const struct lab *lab)
+{
+    return plan_hops(&lab->topology, root_of(lab)->plan, lab->nodes[lab->agent].plan);
+}
+
 void
 lab_check_delivered(struct lab *lab, unsigned station, const uint8_t *frame, const struct parsed *h)
 {
@@ -209,7 +217,7 @@ lab_check_delivered(struct lab *lab, unsigned station, const uint8_t *frame, con
 
     if (station == source) {
         lab->n_responses++;
-        hlim = HOP_LIMIT - (lab->exact ? root_of(lab)->depth : 0);
+        hlim = HOP_LIMIT - (lab->exact ? hops_to_source(lab) : 0);
     } else {
         lab->receivers[station - source - 1].n_requests++;
     }

@@ -148,7 +148,7 @@ n_queued(const struct lab *lab)
 static bool
 has_agent(const struct plan_host *host)
 {
-    return host->node->role == NODE_AGENT;
+    return plan_is_agent(host->node);
 }
 
 /* As castd does: who has an agent takes Fast CNPs, of all nodes. */
@@ -405,7 +405,7 @@ check_cnp(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struc
     c->last_up[epoch] = lab->fabric.now;
     c->n_up++;
     /* An agent also tells its host's NIC of its own queue. */
-    LAB_REQUIRE(lab, c->n_up <= c->n_in + c->n_ce || (n->rated && n->plan->role == NODE_AGENT),
+    LAB_REQUIRE(lab, c->n_up <= c->n_in + c->n_ce || (n->rated && plan_is_agent(n->plan)),
                 "%s has sent %" PRIu64 " CNPs: %" PRIu64 " came, %" PRIu64 " copies had CE",
                 n->plan->name, c->n_up, c->n_in, c->n_ce);
 }

@@ -136,14 +136,14 @@ counted_by(const struct lab_node *n, unsigned epoch)
     return counted;
 }
 
-/* As castd does: who has receivers verifies, the agent makes what is verified. */
+/* As castd does: who has receivers verifies, the source's agent makes what is verified. */
 static void
 set_auth(const struct lab_node *n, struct tree_config *t)
 {
     static const struct auth_key key = {.id = 9, .len = 32, .secret = "of this lab"};
     struct auth_config own = {
         .tlvs = n->lab->auth, .key = key.id, .n_keys = 1, .keys = &(struct auth_key){.id = key.id}};
-    bool concerned = n->plan->role == NODE_AGENT;
+    bool concerned = n == &n->lab->nodes[n->lab->agent];
 
     for (size_t i = 0; i < t->n_branches; i++) {
         concerned |= t->branches[i].kind == BRANCH_RECEIVER;
@@ -169,19 +169,16 @@ lab_node_n_crossing(const struct lab_node *n)
 {
     const struct lab *lab = n->lab;
     const struct plan_topology *t = &lab->topology;
-    unsigned n_crossing = 0;
+    const struct lab_node *agent = &lab->nodes[lab->agent];
+    unsigned n_crossing = n->in_front;
 
-    for (unsigned i = 0; lab->mode == MODE_INGRESS && i < lab->n_nodes; i++) {
-        const struct tree_config *tree = lab->nodes[i].n_trees ? &lab->nodes[i].trees[0] : NULL;
+    for (size_t i = 0;
+         lab->mode == MODE_INGRESS && agent->n_trees && i < agent->trees[0].n_branches; i++) {
+        const struct plan_node *node = agent->plan;
+        const struct plan_node *edge = plan_find_node(t, agent->trees[0].branches[i].name);
 
-        for (size_t j = 0; lab->nodes[i].plan->role == NODE_AGENT && tree && j < tree->n_branches;
-             j++) {
-            const struct plan_node *node = lab->nodes[i].plan;
-            const struct plan_node *edge = plan_find_node(t, tree->branches[j].name);
-
-            while ((node = plan_next_node(t, node, edge)) != edge) {
-                n_crossing += node == n->plan;
-            }
+        while ((node = plan_next_node(t, node, edge)) != edge) {
+            n_crossing += node == n->plan;
         }
     }
     return n_crossing;
@@ -437,8 +434,7 @@ oracle_takes(struct lab *lab, struct fabric_end to, const uint8_t *frame, size_t
 {
     struct parsed h;
 
-    if (lab->nodes[to.station].plan->role == NODE_AGENT || parse_frame(frame, (uint32_t) len, &h)
-        || !h.bth_ofs) {
+    if (to.station == lab->agent || parse_frame(frame, (uint32_t) len, &h) || !h.bth_ofs) {
         return false;
     }
     const struct bth *bth = (const void *) (frame + h.bth_ofs);

@@ -168,14 +168,16 @@ port_to(const struct lab *lab, const char *name, const char *peer)
     abort();
 }
 
-/* Distances from the agent, by the links in whatever order. */
+/* Distances from 'first', which has this one from the source's agent, by the links in whatever
+ * order.  No way leads through another agent. */
 static void
-set_depths(struct lab *lab)
+set_depths(struct lab *lab, unsigned first, unsigned depth)
 {
     const struct fabric *f = &lab->fabric;
 
+    lab->max_depth = 0;
     for (unsigned i = 0; i < lab->n_nodes; i++) {
-        lab->nodes[i].depth = i == lab->agent ? 0 : LAB_MAX_NODES;
+        lab->nodes[i].depth = i == lab->agent ? 0 : i == first ? depth : LAB_MAX_NODES;
     }
     for (unsigned round = 0; round < lab->n_nodes; round++) {
         for (unsigned i = 0; i < f->n_links; i++) {
@@ -183,6 +185,7 @@ set_depths(struct lab *lab)
                 unsigned from = f->links[i].ends[side].station;
                 unsigned to = f->links[i].ends[!side].station;
                 if (from < lab->n_nodes && to < lab->n_nodes
+                    && (from == first || !plan_is_agent(lab->nodes[from].plan))
                     && lab->nodes[to].depth > lab->nodes[from].depth + 1) {
                     lab->nodes[to].depth = lab->nodes[from].depth + 1;
                 }
@@ -194,6 +197,24 @@ set_depths(struct lab *lab)
             lab->max_depth = lab->nodes[i].depth;
         }
     }
+}
+
+void
+lab_set_via(struct lab *lab, const char *via)
+{
+    char name[NAME_SIZE];
+    unsigned depth = 0, station = lab->agent;
+    int len;
+
+    snprintf(lab->via, sizeof lab->via, "%s", via);
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        lab->nodes[i].in_front = false;
+    }
+    for (const char *s = via; sscanf(s, "%63[^,]%n", name, &len) == 1; s += len + (s[len] == ',')) {
+        lab->nodes[station].in_front = depth++;
+        station = lab_station_of(lab, name);
+    }
+    set_depths(lab, station, depth);
 }
 
 void
@@ -233,5 +254,5 @@ lab_topology_init(struct lab *lab, const char *text)
         struct fabric_end b = {lab_station_of(lab, lower), port_to(lab, lower, upper)};
         fabric_connect(&lab->fabric, a, b);
     }
-    set_depths(lab);
+    set_depths(lab, lab->agent, 0);
 }

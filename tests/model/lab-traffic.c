@@ -76,6 +76,7 @@ lab_plan_group(const struct lab *lab, unsigned epoch, const struct lab_set *remo
     if (!g.members) {
         abort();
     }
+    snprintf(g.via, sizeof g.via, "%s", lab->via);
     for (unsigned i = 0; i < lab->n; i++) {
         const struct lab_receiver *r = &lab->receivers[i];
         bool is_member = !lab_set_has(removed, i) && !r->absent;

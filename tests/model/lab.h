@@ -55,7 +55,7 @@
 #define LAB_MAX_ACTIONS    8
 /* A receiver that takes nothing is called slow within this time: a liveness time of a node that is
  * high up, and some ticks. */
-#define LAB_MAX_HEIGHT     6
+#define LAB_MAX_HEIGHT     9
 #define LAB_SLOW_SEEN(LAB) ((LAB)->liveness_msec * UINT64_C(1000) * LAB_MAX_HEIGHT * 35 / 32)
 
 struct lab;
@@ -66,7 +66,8 @@ struct lab_node {
     const struct node_class *class;
     void *node;              /* NULL: it is down. */
     struct node_config base; /* without trees. */
-    unsigned depth;          /* links between it and the source agent. */
+    unsigned depth;          /* links that packets of the group take to it from the source agent. */
+    bool in_front;           /* packets cross it on their path to the root. */
     unsigned height;         /* in the aggregation tree; runs with losses only, like 'behind': */
     struct lab_set behind;   /* receivers that it spoke for at first. */
     struct lab_set pruned;   /* receivers, by itself in this life. */
@@ -209,8 +210,9 @@ struct lab {
 
     /* To be chosen between lab_create() and lab_run(). */
     enum tree_mode mode;
-    bool provisioned;  /* packets name no receivers. */
-    unsigned int auth; /* TLVs that authenticate packets; 0: none. */
+    bool provisioned;         /* packets name no receivers. */
+    char via[PATH_NAME_SIZE]; /* as of a group; by lab_set_via(). */
+    unsigned int auth;        /* TLVs that authenticate packets; 0: none. */
     psn_t start_psn;
     uint32_t mtu;
     uint64_t event_limit;
@@ -297,7 +299,7 @@ _Noreturn void lab_fail(const struct lab *, const char *condition, const char *f
  * A name's first letter says what it is, the number behind it is unique among nodes and
  * among receivers, in both cases from 1 on:
  *
- *   s  the source       a  a source agent      n  a switch
+ *   s  the source       a  a source agent, which may have receivers       n  a switch
  *   r  a receiver       t  a switch that replicates but does not aggregate
  *   h  a host that is not in the group
  */
@@ -319,7 +321,9 @@ lab_random(struct lab *lab, uint32_t limit)
 
 /* lab-topology.c. */
 void lab_topology_init(struct lab *, const char *text);
-unsigned lab_agent(const struct lab *); /* index of the source agent. */
+unsigned lab_agent(const struct lab *); /* index of the source's agent. */
+/* The group takes this path to its root, which is its last node. */
+void lab_set_via(struct lab *, const char *via);
 unsigned lab_source_station(const struct lab *);
 unsigned lab_station_of(const struct lab *, const char *name);
 struct in6_addr lab_station_address(const struct lab *, unsigned station); /* a host's. */
@@ -339,7 +343,8 @@ void lab_node_configure(struct lab *, unsigned i);
 void lab_replan(struct lab *, unsigned epoch);
 /* The node that this receiver of the current epoch is at. */
 const struct lab_node *lab_edge_of(struct lab *, unsigned receiver);
-/* Mode ingress: packets for other nodes, of those for all edges, that cross this one. */
+/* Of the packets that the source's agent makes of one, those for other nodes that cross this one: to
+ * the root of a group with a path, or in mode ingress to edges. */
 unsigned lab_node_n_crossing(const struct lab_node *);
 uint64_t lab_node_drops(const struct lab_node *, enum drop_reason); /* in all its lives. */
 /* Whom nodes speak for may have changed. */

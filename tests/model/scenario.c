@@ -11,6 +11,8 @@
 #define MAX_PACKETS   200
 #define N_SMALL       75 /* receivers; more are given less to do. */
 #define N_STRAY       20 /* receivers, of which frames stray. */
+#define MAX_AGENTS    20 /* that have receivers. */
+#define MAX_VIA       5  /* nodes from the first switch to the root. */
 #define LARGE_PACKETS 64
 
 static const char *const names[] = {
@@ -35,6 +37,8 @@ struct sprout {
     char *text;
     size_t size, len;
     unsigned n_nodes;
+    bool has_agents;   /* receivers may be behind agents, */
+    unsigned n_agents; /* and so many are there; their numbers come after those of nodes. */
     struct {
         unsigned parent, level;
         bool plain; /* it does not aggregate. */
@@ -91,25 +95,49 @@ add_nodes(struct sprout *s)
     }
 }
 
+/* At this node: there, or behind an agent that has another uplink as well, unless chance finds the
+ * same node again. */
+static void
+add_receiver(struct sprout *s, unsigned node, unsigned number)
+{
+    char name[16], agent[16], link[40];
+
+    name_node(s, node, name, sizeof name);
+    if (!s->has_agents || fabric_random(s->chance, 2)) {
+        add_link(s, name, 'r', number);
+        return;
+    }
+    snprintf(agent, sizeof agent, "a%u", s->n_nodes + s->n_agents);
+    if (!s->n_agents || (s->n_agents < MAX_AGENTS && fabric_random(s->chance, 4))) {
+        unsigned other = 1 + fabric_random(s->chance, s->n_nodes);
+
+        s->n_agents++;
+        add_link(s, name, 'a', s->n_nodes + s->n_agents);
+        if (other != node) {
+            name_node(s, other, name, sizeof name);
+            add_link(s, name, 'a', s->n_nodes + s->n_agents);
+        }
+    }
+    snprintf(link, sizeof link, "a%u", s->n_nodes + s->n_agents);
+    add_link(s, link, 'r', number);
+}
+
 /* One for each leaf, the others anywhere. */
 static void
 add_receivers(struct sprout *s, unsigned n_receivers)
 {
     unsigned n = 0;
-    char name[16];
 
     for (unsigned i = 1; i <= s->n_nodes; i++) {
         if (s->nodes[i].leaf) {
-            name_node(s, i, name, sizeof name);
-            add_link(s, name, 'r', ++n);
+            add_receiver(s, i, ++n);
         }
     }
     while (n < n_receivers) {
         unsigned i = 1 + fabric_random(s->chance, s->n_nodes);
         bool wanted = s->nodes[i].leaf || fabric_random(s->chance, 4) == 0;
         if (wanted && !s->nodes[i].plain) {
-            name_node(s, i, name, sizeof name);
-            add_link(s, name, 'r', ++n);
+            add_receiver(s, i, ++n);
         }
     }
 }
@@ -134,7 +162,7 @@ add_shortcut(struct sprout *s)
 char *
 scenario_topology(struct fabric *chance, unsigned n_receivers, bool broad)
 {
-    struct sprout s = {.chance = chance, .size = 64 + 16 * (LAB_MAX_NODES + n_receivers)};
+    struct sprout s = {.chance = chance, .size = 64 + 16 * (2 * LAB_MAX_NODES + n_receivers)};
     unsigned most = n_receivers > N_SMALL ? 60 : 12;
 
     s.text = calloc(1, s.size);
@@ -148,6 +176,7 @@ scenario_topology(struct fabric *chance, unsigned n_receivers, bool broad)
     for (unsigned n = fabric_random(chance, 4); n; n--) {
         add_shortcut(&s);
     }
+    s.has_agents = fabric_random(chance, 3) == 0;
     add_receivers(&s, n_receivers);
     return s.text;
 }
@@ -414,6 +443,20 @@ choose_kept(struct lab *lab, uint64_t seed)
     }
 }
 
+/* Is there a receiver behind an agent?  Mode mcast is for switches only. */
+static bool
+has_edge_agent(const struct lab *lab)
+{
+    for (size_t i = 0; i < lab->topology.n_hosts; i++) {
+        const struct plan_host *host = &lab->topology.hosts[i];
+
+        if (host->name[0] == 'r' && plan_is_agent(host->node)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A quarter of the runs is in another mode than replicate with TLVs; SRHs have no room for all
  * receivers of a large one. */
 static void
@@ -423,7 +466,69 @@ choose_mode(struct lab *lab)
 
     if (lab->n > N_SMALL || lab_random(lab, 4) == 0) {
         lab->mode = modes[lab_random(lab, 3)];
+        if (lab->mode == MODE_MCAST && has_edge_agent(lab)) {
+            lab->mode = MODE_REPLICATE;
+        }
         lab->provisioned = lab->n > N_SMALL || lab_random(lab, 2);
+    }
+}
+
+/* A neighbour of 'node' that is not in 'via' yet, or NULL. */
+static const struct plan_node *
+next_via(struct lab *lab, const struct plan_node *node, const char *via)
+{
+    const struct plan_topology *t = &lab->topology;
+    size_t first = lab_random(lab, (uint32_t) t->n_links);
+    char list[sizeof lab->via + 2], name[NAME_SIZE + 2];
+
+    snprintf(list, sizeof list, ",%s,", via);
+    for (size_t i = 0; i < t->n_links; i++) {
+        const struct plan_link *link = &t->links[(first + i) % t->n_links];
+        const struct plan_node *next = link->a_node == node   ? link->b_node
+                                       : link->b_node == node ? link->a_node
+                                                              : NULL;
+
+        snprintf(name, sizeof name, ",%s,", next ? next->name : "");
+        if (next && !plan_is_agent(next) && !strstr(list, name)) {
+            return next;
+        }
+    }
+    return NULL;
+}
+
+/* Can the group have its root there? */
+static bool
+may_have_via(struct lab *lab)
+{
+    struct plan_group g = lab_plan_group(lab, 0, &(struct lab_set){.words = {0}});
+    struct plan plan;
+    char *error = plan_group(&lab->topology, &g, &plan);
+    bool ok = !error;
+
+    free(error);
+    free(g.members);
+    plan_uninit(&plan);
+    return ok;
+}
+
+/* Some groups have their root somewhere else than at the first switch. */
+static void
+choose_via(struct lab *lab)
+{
+    const struct plan_topology *t = &lab->topology;
+    const struct plan_node *node = plan_agent_switch(t, lab->nodes[lab->agent].plan);
+    char via[sizeof lab->via];
+
+    if (lab->mode != MODE_REPLICATE || lab_random(lab, 3)) {
+        return;
+    }
+    size_t len = (size_t) snprintf(via, sizeof via, "%s", node->name);
+    for (unsigned n = lab_random(lab, MAX_VIA); n && (node = next_via(lab, node, via)); n--) {
+        len += (size_t) snprintf(via + len, sizeof via - len, ",%s", node->name);
+    }
+    lab_set_via(lab, via);
+    if (!may_have_via(lab)) {
+        lab_set_via(lab, "");
     }
 }
 
@@ -444,6 +549,7 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
     struct lab *lab = lab_create(topology, seed, trace, fail);
 
     choose_mode(lab);
+    choose_via(lab);
     choose_auth(lab, seed);
     lab->start_psn =
         psn_make(lab_random(lab, 2) ? PSN_MASK - lab_random(lab, 200) : lab_random(lab, PSN_MASK));
