@@ -44,7 +44,8 @@
     DEFECT_ENTRY(CM_LATE_REQ, "RDMA-CM: a late copy of a REQ begins its connection again")       \
     DEFECT_ENTRY(FAST_CNP_MARKS, "packets of a sender that takes Fast CNPs are marked, too")     \
     DEFECT_ENTRY(CUT_EACH, "each signal of congestion cuts the rate, not one in an interval")    \
-    DEFECT_ENTRY(WAITING_COUNTS, "a PSN has gone down when its packet begins to wait")
+    DEFECT_ENTRY(WAITING_COUNTS, "a PSN has gone down when its packet begins to wait")           \
+    DEFECT_ENTRY(MOVE_IN_FLIGHT, "a flow takes another path while packets of it are under way")
 
 enum defect {
 #define DEFECT_ENTRY(NAME, HELP) DEFECT_##NAME,

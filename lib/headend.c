@@ -26,6 +26,7 @@
 
 #include "lib/addr-map.h"
 #include "lib/alloc.h"
+#include "lib/defect.h"
 #include "lib/hash-index.h"
 #include "lib/icmp6.h"
 #include "lib/in-flight.h"
@@ -324,7 +325,7 @@ may_move(struct flow *f, const struct seen *s, uint64_t now)
     bool starts = roce_opcode_info(s->opcode)->flags & ROCE_F_START;
     bool is_read = s->opcode == RC_READ_REQ;
     /* What it sent before it was watched may be under way. */
-    bool idle = f->in_flight.any && in_flight_is_idle(&f->in_flight);
+    bool idle = (f->in_flight.any && in_flight_is_idle(&f->in_flight)) || DEFECT(MOVE_IN_FLIGHT);
 
     if (!in_flight_sent(&f->in_flight, s->psn, is_read ? read_len(s) : 0, is_read, now)) {
         f->to->doubt_until = now + IN_FLIGHT_LIFE;

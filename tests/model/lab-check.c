@@ -9,8 +9,6 @@
 #include "lib/roce.h"
 #include "tests/model/lab.h"
 
-/* Hop limit of what endpoints and nodes send. */
-#define HOP_LIMIT      64
 
 /* How long the source may have to do with a packet that got lost: a timeout and
  * what nodes wait before they repeat a response.  After a restart a packet may be
@@ -71,11 +69,12 @@ check_response(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
         LAB_REQUIRE(lab, epoch <= lab->epoch, "response of epoch %u", epoch);
         counted = lab_counted(lab, epoch);
         own = lab_is_root(n, epoch);
-    } else if (!memcmp(&ip_at(frame, &h->ip)->src, &n->base.address, 16)) {
+    } else if (!memcmp(&ip_at(frame, &h->ip)->src, &n->base.address, 16)
+               && !lab_comes_again(n, ip_at(frame, &h->ip))) {
         epoch -= lab_designated_qpn(0);
         LAB_REQUIRE(lab, epoch <= lab->epoch, "response of epoch %u", epoch);
         counted = n->counted[epoch];
-        LAB_REQUIRE(lab, ip_at(frame, &h->ip)->hlim == HOP_LIMIT, "%s to its parent",
+        LAB_REQUIRE(lab, ip_at(frame, &h->ip)->hlim == LAB_HOP_LIMIT, "%s to its parent",
                     n->plan->name);
     } else {
         return; /* another's, passing through. */
@@ -187,7 +186,7 @@ lab_check_sent(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
     }
     LAB_REQUIRE(lab,
                 !lab->exact || !h->inner.ofs || n->in_front
-                    || ip_at(frame, &h->ip)->hlim == HOP_LIMIT - n->depth,
+                    || ip_at(frame, &h->ip)->hlim == LAB_HOP_LIMIT - n->depth,
                 "hop limit %u behind %s", ip_at(frame, &h->ip)->hlim, n->plan->name);
 }
 
@@ -213,11 +212,11 @@ void
 lab_check_delivered(struct lab *lab, unsigned station, const uint8_t *frame, const struct parsed *h)
 {
     unsigned source = lab_source_station(lab);
-    unsigned hlim = HOP_LIMIT - 2; /* into the tunnel, and out of it. */
+    unsigned hlim = LAB_HOP_LIMIT - 2; /* into the tunnel, and out of it. */
 
     if (station == source) {
         lab->n_responses++;
-        hlim = HOP_LIMIT - (lab->exact ? hops_to_source(lab) : 0);
+        hlim = LAB_HOP_LIMIT - (lab->exact ? hops_to_source(lab) : 0);
     } else {
         lab->receivers[station - source - 1].n_requests++;
     }

@@ -387,7 +387,8 @@ check_cnp(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struc
 {
     const struct ip6_hdr_wire *ip = (const void *) (frame + h->ip.ofs);
     uint32_t qpn = be24_get(bth_of(frame, h)->dest_qp);
-    bool to_parent = h->inner.ofs && !memcmp(&ip->src, &n->base.address, sizeof ip->src);
+    bool to_parent = h->inner.ofs && !memcmp(&ip->src, &n->base.address, sizeof ip->src)
+                     && !lab_comes_again(n, ip);
     bool to_source = !h->inner.ofs && !memcmp(&ip->src, &lab_proxy, sizeof ip->src)
                      && !memcmp(&ip->dst, &lab_source_address, sizeof ip->dst);
     unsigned epoch = qpn - (to_parent ? lab_designated_qpn(0) : lab_source_qpn(0));

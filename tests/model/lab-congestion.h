@@ -34,6 +34,9 @@ struct lab_flow {
     uint64_t gap;      /* between two packets. */
     uint32_t message_len;
     unsigned n_messages; /* 0: none, until somebody says more. */
+    unsigned window;     /* messages posted at a time. */
+    uint64_t begins;     /* from the start of the run. */
+    bool in_order;       /* nothing of it gets lost, so nothing may come early. */
     bool ecn;
     bool obeys; /* its receiver's NIC makes CNPs, and its sender's obeys them. */
     struct rc_endpoint *sender, *receiver;

@@ -185,6 +185,18 @@ lab_event_timeout(struct lab *lab, const struct rc_info *source)
     lab->n_stalls[why]++;
 }
 
+static uint64_t
+n_moved(const struct lab_node *n)
+{
+    struct path_info path;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; n->node && n->class->path(n->node, i, &path); i++) {
+        sum += path.n_moved;
+    }
+    return sum;
+}
+
 void
 lab_event_end(struct lab *lab)
 {
@@ -204,5 +216,6 @@ lab_event_end(struct lab *lab)
         lab->n_seen[LAB_SAW_fast_cnp] += lab_node_drops(&lab->nodes[i], DROP_fast_cnp);
         lab->n_seen[LAB_SAW_queue_full] += lab_node_drops(&lab->nodes[i], DROP_egress_full);
         lab->n_seen[LAB_SAW_never_sent] += lab_node_drops(&lab->nodes[i], DROP_psn_not_sent);
+        lab->n_seen[LAB_SAW_moved] += n_moved(&lab->nodes[i]);
     }
 }

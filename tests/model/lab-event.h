@@ -61,7 +61,8 @@ struct parsed;
     EVENT(cnp_up, "a node sent a CNP upwards")                                     \
     EVENT(fast_cnp, "a Fast CNP was taken")                                        \
     EVENT(paced, "a packet waited because of its flow's rate")                     \
-    EVENT(replaced, "a packet took the place of one that waited")
+    EVENT(replaced, "a packet took the place of one that waited")                  \
+    EVENT(moved, "a flow took another path")
 
 enum lab_event {
 #define EVENT(NAME, HELP) LAB_SAW_##NAME,

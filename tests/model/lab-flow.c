@@ -11,7 +11,7 @@
 #include "tests/model/lab.h"
 
 #define FLOW_RKEY   0x5eed
-#define FLOW_WINDOW 4 /* messages posted at a time. */
+#define FLOW_WINDOW 4 /* unless a test says otherwise. */
 
 struct lab_flow *
 lab_flow_add(struct lab *lab, const char *from, const char *to)
@@ -25,6 +25,7 @@ lab_flow_add(struct lab *lab, const char *from, const char *to)
         .to = lab_station_of(lab, to),
         .gap = 1,
         .message_len = lab->mtu,
+        .window = FLOW_WINDOW,
     };
     return f;
 }
@@ -32,7 +33,7 @@ lab_flow_add(struct lab *lab, const char *from, const char *to)
 void
 lab_flow_post(struct lab_flow *f)
 {
-    while (f->n_posted < f->n_messages && f->n_posted < f->n_done + FLOW_WINDOW) {
+    while (f->n_posted < f->n_messages && f->n_posted < f->n_done + f->window) {
         rc_post(f->sender,
                 &(struct rc_wr){
                     .id = f->n_posted++,
@@ -72,6 +73,15 @@ receiver_tx(void *f_, const uint8_t *ip, size_t len)
     struct lab_flow *f = f_;
 
     lab_host_send(f->lab, f->to, ip, len);
+}
+
+static void
+begin(void *lab_, unsigned i, unsigned unused)
+{
+    struct lab *lab = lab_;
+
+    (void) unused;
+    lab_flow_post(&lab->net.flows[i]);
 }
 
 static void
@@ -117,7 +127,8 @@ start(struct lab *lab, struct lab_flow *f)
     f->sender =
         rc_create(&sender, &(struct rc_ops){.tx = sender_tx, .complete = completed, .aux = f});
     f->receiver = rc_create(&receiver, &(struct rc_ops){.tx = receiver_tx, .aux = f});
-    lab_flow_post(f);
+    fabric_schedule(&lab->fabric, lab->fabric.now + f->begins, begin,
+                    (unsigned) (f - lab->net.flows), 0);
 }
 
 void
@@ -156,6 +167,15 @@ lab_flows_done(const struct lab *lab)
     return true;
 }
 
+static void
+check_order(const struct lab_flow *f)
+{
+    struct rc_info info;
+
+    rc_get_info(f->receiver, &info);
+    LAB_REQUIRE(f->lab, !f->in_order || !info.n_ahead, "packets of a flow overtook others");
+}
+
 bool
 lab_flow_input(struct lab *lab, unsigned station, const uint8_t *frame, size_t len,
                const struct parsed *h)
@@ -174,5 +194,6 @@ lab_flow_input(struct lab *lab, unsigned station, const uint8_t *frame, size_t l
                 lab_station_name(lab, station));
     rc_input(to_sender ? f->sender : f->receiver, frame + sizeof(struct eth_hdr),
              len - sizeof(struct eth_hdr), lab->fabric.now);
+    check_order(f);
     return true;
 }

@@ -27,6 +27,20 @@ lab_node_init(struct lab *lab, unsigned i)
     LAB_REQUIRE(lab, !error, "%s", error);
 }
 
+void
+lab_set_path_policy(struct lab *lab, const char *host, enum path_policy policy)
+{
+    for (size_t i = 0; i < lab->topology.n_hosts; i++) {
+        if (!strcmp(lab->topology.hosts[i].name, host)) {
+            lab->topology.hosts[i].path_policy = policy;
+        }
+    }
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        node_config_uninit(&lab->nodes[i].base);
+        lab_node_init(lab, i);
+    }
+}
+
 /* Configuration. */
 
 /* The plan of an epoch with everybody. */

@@ -53,6 +53,7 @@
 #define LAB_MAX_NODES      100
 #define LAB_MAX_MESSAGES   4096
 #define LAB_MAX_ACTIONS    8
+#define LAB_HOP_LIMIT      64 /* of what endpoints and nodes send. */
 /* A receiver that takes nothing is called slow within this time: a liveness time of a node that is
  * high up, and some ticks. */
 #define LAB_MAX_HEIGHT     9
@@ -335,6 +336,8 @@ extern const struct in6_addr lab_source_address, lab_proxy;
 
 /* lab-node.c. */
 void lab_node_init(struct lab *, unsigned i);
+/* Before anything else is chosen: by which policy the host's packets are placed on paths. */
+void lab_set_path_policy(struct lab *, const char *host, enum path_policy);
 void lab_node_start(struct lab *, unsigned i);
 void lab_node_stop(struct lab *, unsigned i);
 /* Gives a node what it is to have. */
@@ -408,6 +411,13 @@ void lab_oracle_look(struct lab *, uint8_t syndrome, psn_t psn);
 /* lab-check.c. */
 /* Does this node speak to the source itself? */
 bool lab_is_root(const struct lab_node *, unsigned epoch);
+/* Does a packet of its own come by here once more, on the path back from a root that does not merge?
+ * The node is in front of that, and below it. */
+static inline bool
+lab_comes_again(const struct lab_node *n, const struct ip6_hdr_wire *own)
+{
+    return n->in_front && own->hlim != LAB_HOP_LIMIT;
+}
 /* The receivers for which the source waits. */
 struct lab_set lab_counted(const struct lab *, unsigned epoch);
 void lab_check_sent(struct lab *, struct lab_node *, const uint8_t *frame, const struct parsed *);

@@ -8,17 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PACKETS   200
-#define N_SMALL       75 /* receivers; more are given less to do. */
-#define N_STRAY       20 /* receivers, of which frames stray. */
-#define MAX_AGENTS    20 /* that have receivers. */
-#define MAX_VIA       5  /* nodes from the first switch to the root. */
-#define LARGE_PACKETS 64
+#include "lib/in-flight.h"
+
+#define MAX_PACKETS    200
+#define N_SMALL        75 /* receivers; more are given less to do. */
+#define N_STRAY        20 /* receivers, of which frames stray. */
+#define MAX_AGENTS     20 /* that have receivers. */
+#define MAX_VIA        5  /* nodes from the first switch to the root. */
+/* Of flows on paths. */
+#define MAX_PATH_DELAY 5000
+#define PATHS_TIMEOUT  18 /* 1.07 s. */
+#define LARGE_PACKETS  64
 
 static const char *const names[] = {
     "exact",   "disorder",       "lossy",   "spoilt", "rnr",       "forged",
     "failing", "shrinking",      "restart", "epoch",  "mixed",     "losing",
-    "dying",   "losing-restart", "joining", "slow",   "congested",
+    "dying",   "losing-restart", "joining", "slow",   "congested", "paths",
 };
 
 const char *
@@ -216,6 +221,27 @@ scenario_add_hosts(struct fabric *chance, char *topology)
     return text;
 }
 
+char *
+scenario_path_topology(struct fabric *chance)
+{
+    enum { N_LEAVES = 4, MAX_SPINES = 4 };
+    size_t size = 128 + 16 * N_LEAVES * MAX_SPINES, len;
+    char *text = malloc(size);
+
+    if (!text) {
+        abort();
+    }
+    len = (size_t) snprintf(text, size,
+                            "s-a98 a98-n1 n4-r1 h1-a90 a90-n1 a90-n2 n3-a91 n4-a91 "
+                            "a91-h2 ");
+    for (unsigned spine = 2 + fabric_random(chance, MAX_SPINES - 1); spine; spine--) {
+        for (unsigned leaf = 1; leaf <= N_LEAVES; leaf++) {
+            len += (size_t) snprintf(text + len, size - len, "n%u-n%u ", leaf, N_LEAVES + spine);
+        }
+    }
+    return text;
+}
+
 /* What happens there. */
 
 /* Between two packets, of a source that has a window of them and waits 20 ms. */
@@ -228,15 +254,15 @@ static const uint32_t max_downtimes[] = {0, 20000, 2000000};
 static void
 choose_links(struct lab *lab, enum scenario_kind kind)
 {
-    unsigned n_bad = kind == SCENARIO_EXACT || kind == SCENARIO_SLOW ? 0
-                     : kind == SCENARIO_CONGESTED                    ? lab_random(lab, 2)
-                                                                     : 1 + lab_random(lab, 5);
+    unsigned n_bad = kind == SCENARIO_EXACT || kind == SCENARIO_SLOW || kind == SCENARIO_PATHS ? 0
+                     : kind == SCENARIO_CONGESTED ? lab_random(lab, 2)
+                                                  : 1 + lab_random(lab, 5);
 
     for (unsigned i = 0; i < lab->fabric.n_links; i++) {
         for (unsigned side = 0; side < 2; side++) {
             bool bad = lab_random(lab, 2 * lab->fabric.n_links) < n_bad;
             struct fabric_quality *q = &lab->fabric.links[i].quality[side];
-            q->delay = 1 + lab_random(lab, 40);
+            q->delay = 1 + lab_random(lab, kind == SCENARIO_PATHS ? MAX_PATH_DELAY : 40);
             /* Few: as long as ACKs come, however old, a source does not repeat anything. */
             q->stray = kind == SCENARIO_JOINING && lab->n <= N_STRAY ? 200 : 0;
             if (kind == SCENARIO_JOINING && lab_random(lab, 4) == 0) {
@@ -288,6 +314,7 @@ choose_actions(struct lab *lab, enum scenario_kind kind)
 {
     unsigned n = kind == SCENARIO_JOINING     ? LAB_MAX_ACTIONS - lab_random(lab, 3)
                  : kind == SCENARIO_CONGESTED ? lab_random(lab, 7)
+                 : kind == SCENARIO_PATHS     ? 0
                  : kind > SCENARIO_FAILING    ? 3 + lab_random(lab, 4)
                                               : kind == SCENARIO_FAILING;
     /* A receiver is to fail in the middle of something. */
@@ -400,6 +427,38 @@ choose_congestion(struct lab *lab)
         c->storm_usec = 20 + lab_random(lab, 1000);
     }
     choose_rates(lab);
+}
+
+/* Are there hosts besides the group's? */
+static bool
+has_hosts(const struct lab *lab)
+{
+    return lab->topology.n_hosts > 1 + lab->n;
+}
+
+/* Queue pairs in both directions between two hosts.  Nothing gets lost: what a receiver does not
+ * expect yet has overtaken something.  A headend takes no answer for one to a flow at first. */
+static void
+choose_flows(struct lab *lab)
+{
+    struct lab_congestion *c = &lab->congestion;
+
+    lab->timeout = PATHS_TIMEOUT;
+    lab->timeout_usec = 4096u * (1 << PATHS_TIMEOUT) / 1000 + 1;
+    c->on = true;
+    c->line = 100000000;
+    c->rate_control = lab_random(lab, 2) ? RATE_BY_AGENT : RATE_BY_NONE;
+    for (unsigned n = has_hosts(lab) ? 1 + lab_random(lab, 4) : 0; n; n--) {
+        struct lab_flow *f =
+            lab_random(lab, 2) ? lab_flow_add(lab, "h1", "h2") : lab_flow_add(lab, "h2", "h1");
+
+        f->in_order = true;
+        f->begins = IN_FLIGHT_LIFE + lab_random(lab, 100000);
+        f->window = 1 + lab_random(lab, 4);
+        f->message_len = (1 + lab_random(lab, 8)) * lab->mtu;
+        f->n_messages = 20 + lab_random(lab, 40);
+        f->gap = 1 + lab_random(lab, 200);
+    }
 }
 
 /* Some are not there at first: not all.  What they expect is their own affair. */
@@ -548,6 +607,10 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
 {
     struct lab *lab = lab_create(topology, seed, trace, fail);
 
+    if (kind == SCENARIO_PATHS && has_hosts(lab)) {
+        lab_set_path_policy(lab, "h1", PATH_MESSAGE);
+        lab_set_path_policy(lab, "h2", PATH_MESSAGE);
+    }
     choose_mode(lab);
     choose_via(lab);
     choose_auth(lab, seed);
@@ -566,7 +629,9 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
     lab->buffers = kind == SCENARIO_RNR     ? LAB_BUFFERS_LATE
                    : kind == SCENARIO_MIXED ? LAB_BUFFERS_MIXED
                                             : LAB_BUFFERS_READY;
-    if (kind == SCENARIO_CONGESTED) {
+    if (kind == SCENARIO_PATHS) {
+        choose_flows(lab);
+    } else if (kind == SCENARIO_CONGESTED) {
         choose_congestion(lab);
     } else if (kind == SCENARIO_SLOW) {
         choose_slow(lab);

@@ -27,6 +27,7 @@ enum scenario_kind {
     SCENARIO_JOINING, /* receivers come in mid-stream. */
     SCENARIO_SLOW,    /* a receiver takes its time. */
     SCENARIO_CONGESTED,
+    SCENARIO_PATHS, /* flows beside the group, which are placed on paths message by message. */
     N_SCENARIO_KINDS
 };
 const char *scenario_name(enum scenario_kind);
@@ -37,6 +38,9 @@ char *scenario_topology(struct fabric *chance, unsigned n_receivers, bool broad)
 
 /* The same with hosts besides, for flows that compete with the group; frees 'topology'. */
 char *scenario_add_hosts(struct fabric *chance, char *topology);
+
+/* Two hosts between which there are several paths, and a group; malloc'd. */
+char *scenario_path_topology(struct fabric *chance);
 
 /* A lab that is ready for lab_run(). */
 struct lab *

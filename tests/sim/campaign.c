@@ -100,7 +100,7 @@ choose_kind(struct fabric *chance)
         [SCENARIO_EXACT] = 1,    [SCENARIO_DISORDER] = 1,
         [SCENARIO_LOSSY] = 1,    [SCENARIO_SPOILT] = 1,
         [SCENARIO_RNR] = 2,      [SCENARIO_FORGED] = 3,
-        [SCENARIO_FAILING] = 16, [SCENARIO_SHRINKING] = 8,
+        [SCENARIO_FAILING] = 28, [SCENARIO_SHRINKING] = 8,
         [SCENARIO_RESTART] = 4,  [SCENARIO_EPOCH] = 5,
         [SCENARIO_MIXED] = 5,    [SCENARIO_LOSING] = 11,
         [SCENARIO_DYING] = 8,    [SCENARIO_LOSING_RESTART] = 6,
@@ -123,7 +123,8 @@ run_group(struct fabric *chance, enum scenario_kind kind, const struct sim_polic
           bool trace)
 {
     unsigned n = choose_n_receivers(chance, kind);
-    char *topology = scenario_topology(chance, n, kind == SCENARIO_DYING);
+    char *topology = kind == SCENARIO_PATHS ? scenario_path_topology(chance)
+                                            : scenario_topology(chance, n, kind == SCENARIO_DYING);
 
     if (kind == SCENARIO_CONGESTED) {
         topology = scenario_add_hosts(chance, topology);
@@ -168,6 +169,7 @@ campaign_run_seed(const struct campaign *c, uint64_t seed, bool trace)
     }
     run_connections(&chance, trace);
     run_group(&chance, SCENARIO_CONGESTED, c->policy, trace);
+    run_group(&chance, SCENARIO_PATHS, c->policy, trace);
 }
 
 static void

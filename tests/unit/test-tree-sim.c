@@ -32,6 +32,7 @@ static const struct {
     {"root-is-edge", "s-a9 a9-n1 n1-r1 n1-r2 n1-n2 n2-r3"},
     {"chain", "s-a9 a9-n1 n1-n2 n2-n3 n3-n4 n4-n5 n5-n6 n6-r1 n6-r2"},
     {"agent-is-root", "s-a9 a9-t1 t1-n2 t1-n3 n2-r1 n2-r2 n3-r3"},
+    {"edge-agents", "s-a9 a9-n1 n1-n2 n1-n3 n2-a4 n3-a4 a4-r1 a5-n3 a5-n2 a5-r2 n3-r3"},
     {"plain-transit", "s-a9 a9-n1 n1-t2 n1-n3 t2-n4 t2-n5 n4-r1 n5-r2 n5-r3 n3-r4"},
 };
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
