@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A node with a group on a bench (tests/unit/node-fixture.h): frames on all
- * ports, time, timers, new configurations, decisions about RDMA-CM connections.
+ * ports, time, timers, new configurations, paths to hosts, decisions about RDMA-CM connections.
  *
  * The input's first byte chooses the node: an edge with receivers, one in the
  * middle of a tree, or a source agent; the group's mode; what its packets must have.
@@ -14,6 +14,7 @@
  * tests/fuzz/srh-auth.c says what is right.
  */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/icmp6.h"
@@ -40,6 +41,8 @@ extern const struct node_class srcagent_class, swedge_class;
 #define MAX_TREES     2
 #define N_KEYS        2
 #define MAX_ROUTES    16
+#define MAX_DESTS     3
+#define MAX_PATHS     4
 
 struct bench {
     struct fixture *f;
@@ -542,6 +545,64 @@ step_connections(struct bench *b, struct fuzz_input *in)
     fixture_settle(f);
 }
 
+static void
+choose_path(struct fuzz_input *in, struct path_config *path, uint16_t number)
+{
+    path->number = number;
+    path->port = (uint16_t) fuzz_below(in, FIXTURE_MAX_PORTS + 1); /* there may be no such. */
+    path->usable = fuzz_below(in, 4);
+    snprintf(path->name, sizeof path->name, "n%u", (unsigned) fuzz_below(in, 2 * MAX_PATHS));
+    path->program.n = (uint8_t) (1 + fuzz_below(in, PROGRAM_MAX));
+    for (unsigned i = 0; i < path->program.n; i++) {
+        path->program.containers[i] = choose_address(in);
+    }
+}
+
+static void
+choose_destination(struct fuzz_input *in, struct destination_config *d, uint16_t number)
+{
+    d->address = choose_address(in);
+    d->policy = (enum path_policy) fuzz_below(in, PATH_SPRAY + 1);
+    d->pinned = fuzz_below(in, 4) ? 0 : number;
+    d->n_paths = fuzz_below(in, MAX_PATHS + 1);
+    d->paths = calloc(MAX_PATHS, sizeof *d->paths);
+    d->n_pins = fuzz_below(in, 2);
+    d->pins = calloc(1, sizeof *d->pins);
+    REQUIRE(d->paths && d->pins);
+    d->pins[0] = (struct path_pin){STAR_DQPN, (uint16_t) (number + fuzz_below(in, 2))};
+    for (size_t i = 0; i < d->n_paths; i++) {
+        choose_path(in, &d->paths[i], (uint16_t) (number + i));
+    }
+}
+
+/* Other paths, to other hosts or to the same. */
+static void
+step_paths(struct bench *b, struct fuzz_input *in)
+{
+    struct fixture *f = b->f;
+    struct node_config *c = &f->config;
+    char *error = NULL;
+
+    for (size_t i = 0; i < c->n_destinations; i++) {
+        free(c->destinations[i].paths);
+        free(c->destinations[i].pins);
+    }
+    free(c->destinations);
+    c->n_destinations = fuzz_below(in, MAX_DESTS + 1);
+    c->destinations = calloc(MAX_DESTS, sizeof *c->destinations);
+    REQUIRE(c->destinations);
+    for (size_t i = 0; i < c->n_destinations; i++) {
+        choose_destination(in, &c->destinations[i], (uint16_t) (1 + i * MAX_PATHS));
+    }
+    c->generation++;
+    f->n_frames = 0;
+    if (f->class->configure(f->node, c, f->now, &error)) {
+        REQUIRE(error && *error);
+        free(error);
+    }
+    fixture_settle(f);
+}
+
 static void (*const steps[])(struct bench *, struct fuzz_input *) = {
     step_frame, step_frame,    step_frame,     step_frame, step_frame, step_frame, step_frame,
     step_wait,  step_deadline, step_configure, step_bytes, step_mtu,   step_trace, step_mute,
@@ -582,6 +643,11 @@ look(const struct fixture *f)
     }
     for (size_t i = 0; f->class->sid(f->node, i, &sid); i++) {
         REQUIRE(sid.behaviour);
+    }
+    struct path_info path;
+
+    for (size_t i = 0; f->class->path(f->node, i, &path); i++) {
+        REQUIRE(path.config->number && path.config->program.n);
     }
 }
 
@@ -648,8 +714,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < MAX_STEPS && in.n; i++) {
         uint8_t what = fuzz_byte(&in);
 
-        /* Inputs from before there was this one mean the same, nearly all. */
-        (what >= 0xfc ? step_connections : steps[what % (sizeof steps / sizeof *steps)])(&b, &in);
+        /* Inputs from before there were these mean the same, nearly all. */
+        (what >= 0xfc   ? step_connections
+         : what >= 0xf8 ? step_paths
+                        : steps[what % (sizeof steps / sizeof *steps)])(&b, &in);
         b.f->mute = b.mute_steps > 0;
         b.mute_steps -= b.f->mute;
         check_frames(&b);
