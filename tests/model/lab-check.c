@@ -140,6 +140,9 @@ check_filter(const struct lab *lab, const struct lab_node *n, const uint8_t *fra
     if (!lab->filter || lab->faults & LAB_FAULT_RESTART || n->rated) {
         return; /* What waits for a neighbour, or in a queue, may be confirmed meanwhile. */
     }
+    if (n->in_front || (lab->via[0] && n == &lab->nodes[lab->agent])) {
+        return; /* What is on its path to the root is addressed to a node on the way. */
+    }
     for (size_t i = 0; i < n->class->n_trees(n->node); i++) {
         struct reverse_branch_info info;
         struct tree_info t;

@@ -523,12 +523,14 @@ choose_mode(struct lab *lab)
 {
     static const enum tree_mode modes[] = {MODE_REPLICATE, MODE_MCAST, MODE_INGRESS};
 
-    if (lab->n > N_SMALL || lab_random(lab, 4) == 0) {
+    bool large = lab->n > (has_edge_agent(lab) ? N_SMALL / 2 : N_SMALL); /* each edge takes room. */
+
+    if (large || lab_random(lab, 4) == 0) {
         lab->mode = modes[lab_random(lab, 3)];
         if (lab->mode == MODE_MCAST && has_edge_agent(lab)) {
             lab->mode = MODE_REPLICATE;
         }
-        lab->provisioned = lab->n > N_SMALL || lab_random(lab, 2);
+        lab->provisioned = large || lab_random(lab, 2);
     }
 }
 
