@@ -319,7 +319,7 @@ l3_fits_with_header(struct l3 *l3, const struct packet *p, size_t header_len, ui
 {
     struct in6_addr next_hop;
 
-    if (!number && !l3_lookup(l3, dst, &number, &next_hop)) {
+    if (number ? !l3_port(l3, number) : !l3_lookup(l3, dst, &number, &next_hop)) {
         return true; /* there is another reason not to send it. */
     }
     uint32_t mtu = mtu_of(l3, number);
