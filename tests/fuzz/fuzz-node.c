@@ -575,6 +575,31 @@ choose_destination(struct fuzz_input *in, struct destination_config *d, uint16_t
     }
 }
 
+/* Packets of the node's hosts to the destination, which inputs would seldom have by themselves. */
+static void
+send_on_paths(struct bench *b, struct fuzz_input *in, const struct in6_addr *dst)
+{
+    const uint8_t opcodes[] = {RC_WRITE_ONLY, RC_WRITE_FIRST, RC_READ_REQ, RC_ACK};
+    struct fixture *f = b->f;
+
+    for (size_t i = 0; i < f->config.n_ports; i++) {
+        const struct port_config *port = &f->config.ports[i];
+        uint8_t bytes[PACKET_ROOM];
+
+        if (port->role == ROLE_HOST) {
+            const struct roce_spec spec = {
+                .src = &port->peer_address,
+                .dst = dst,
+                .opcode = FUZZ_CHOOSE(in, opcodes),
+                .dest_qp = STAR_DQPN + fuzz_below(in, 2),
+                .psn = fuzz_byte(in),
+            };
+            fixture_input(f, port->number, bytes, roce_build(bytes, &spec));
+            REQUIRE(f->n_frames <= MAX_PER_FRAME || b->was_mute);
+        }
+    }
+}
+
 /* Other paths, to other hosts or to the same. */
 static void
 step_paths(struct bench *b, struct fuzz_input *in)
@@ -601,6 +626,9 @@ step_paths(struct bench *b, struct fuzz_input *in)
         free(error);
     }
     fixture_settle(f);
+    for (size_t i = 0; i < c->n_destinations; i++) {
+        send_on_paths(b, in, &c->destinations[i].address);
+    }
 }
 
 static void (*const steps[])(struct bench *, struct fuzz_input *) = {
