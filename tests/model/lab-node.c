@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/plan/path.h"
 #include "lib/nd.h"
 #include "lib/neigh.h"
 #include "lib/roce.h"
@@ -23,8 +24,12 @@ lab_node_init(struct lab *lab, unsigned i)
 
     n->lab = lab;
     n->class = n->plan->role == NODE_AGENT ? &srcagent_class : &swedge_class;
+    struct plan_node_paths *found;
     char *error = plan_node_config(&lab->topology, n->plan, &n->base);
     LAB_REQUIRE(lab, !error, "%s", error);
+    error = plan_destinations(&lab->topology, n->plan, &n->base, &found);
+    LAB_REQUIRE(lab, !error, "%s", error);
+    plan_node_paths_free(&lab->topology, found);
 }
 
 void
