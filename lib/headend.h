@@ -56,6 +56,10 @@ void headend_note_arrival(struct headend *, const uint8_t *ip, size_t len, uint6
  * about. */
 void headend_icmp(struct headend *, const struct packet *, const struct parsed *);
 
+/* What a probe says of its way has changed (lib/prober.h): flows on paths that are bad now take
+ * others. */
+void headend_way_changed(struct headend *, uint16_t probe, uint64_t now);
+
 /* Member of struct node_class. */
 bool headend_path(const void *node, size_t i, struct path_info *);
 

@@ -25,7 +25,11 @@ struct node_base {
     struct node_egress *egress;         /* lib/node-egress.h */
     struct node_congestion *congestion; /* lib/node-congestion.h */
     struct headend *headend;            /* lib/headend.h */
-    bool has_paths;                     /* to some host, so that packets have to do with it. */
+    struct prober *prober;              /* lib/prober.h */
+    /* A way that probe 'number' is about is another one now: lib/headend.h has been told.  NULL:
+     * nobody else asks. */
+    void (*way_changed)(struct node_base *, uint16_t number, uint64_t now);
+    bool has_paths; /* to some host, so that packets have to do with it. */
     /* A copy for a branch of the group epoch (Proxy, Designated QPN) met congestion here, and leaves
      * with CE.  NULL: the node has no receivers. */
     void (*ce_left)(struct node_base *, const struct in6_addr *proxy, uint32_t designated_qpn,

@@ -66,6 +66,12 @@ static const char *const path_policies[] = {
 };
 WORDS_DEFINE(path_policy, enum path_policy, path_policies);
 
+static const char *const probe_kinds[] = {
+    [PROBE_LOOP] = "loop",
+    [PROBE_PEER] = "peer",
+};
+WORDS_DEFINE(probe_kind, enum probe_kind, probe_kinds);
+
 static const char *const node_roles[] = {
     [NODE_SWITCH] = "switch",
     [NODE_AGENT] = "agent",
@@ -134,6 +140,26 @@ tree_config_is_source(const struct tree_config *t, const struct in6_addr *node)
     return IN6_ARE_ADDR_EQUAL(&t->outer_source, node);
 }
 
+static struct plane_config *
+planes_clone(const struct plane_config *src, size_t n)
+{
+    struct plane_config *planes = must_copy(src, n, sizeof *src);
+
+    for (size_t i = 0; i < n; i++) {
+        planes[i].probes = must_copy(src[i].probes, src[i].n_probes, sizeof *src[i].probes);
+    }
+    return planes;
+}
+
+static void
+planes_free(struct plane_config *planes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(planes[i].probes);
+    }
+    free(planes);
+}
+
 void
 tree_config_clone(struct tree_config *dst, const struct tree_config *src)
 {
@@ -141,12 +167,16 @@ tree_config_clone(struct tree_config *dst, const struct tree_config *src)
     dst->branches = must_copy(src->branches, src->n_branches, sizeof *src->branches);
     dst->outer_da = must_copy(src->outer_da, src->n_outer_da, sizeof *src->outer_da);
     dst->copies = must_copy(src->copies, src->n_copies, sizeof *src->copies);
+    dst->planes = planes_clone(src->planes, src->n_planes);
+    dst->parent_planes = planes_clone(src->parent_planes, src->n_parent_planes);
     auth_config_clone(&dst->auth, &src->auth);
 }
 
 void
 tree_config_uninit(struct tree_config *t)
 {
+    planes_free(t->planes, t->n_planes);
+    planes_free(t->parent_planes, t->n_parent_planes);
     free(t->branches);
     free(t->outer_da);
     free(t->copies);
@@ -174,6 +204,8 @@ node_config_uninit(struct node_config *config)
         free(config->ports[i].programs);
     }
     free(config->destinations);
+    free(config->probes);
+    free(config->probers);
     free(config->congestion.capable);
     free(config->congestion.trusted);
     free(config->congestion.queue_rates);

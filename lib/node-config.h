@@ -77,9 +77,38 @@ enum path_policy {
 };
 WORDS_DECLARE(path_policy, enum path_policy);
 
+#define PATH_NAME_SIZE 256
+
+/* What the way of a probe is. */
+enum probe_kind {
+    PROBE_LOOP, /* to a node and back, by the same links; nobody takes part in it. */
+    PROBE_PEER, /* to another headend, which answers. */
+};
+WORDS_DECLARE(probe_kind, enum probe_kind);
+
+#define PROBE_NUMBER_MAX 4095
+#define PROBES_MAX       1024 /* of one node. */
+
+/* What a node finds out regularly about a way (docs/paths.md). */
+struct probe_config {
+    uint16_t number; /* 1..PROBE_NUMBER_MAX, unique at the node: SSID of its packets (RFC 8972). */
+    enum probe_kind kind;
+    uint16_t port;             /* that its packets leave by. */
+    char name[PATH_NAME_SIZE]; /* nodes up to the last one, joined by commas: "leaf1,spine5". */
+    char plane[NAME_SIZE];     /* as of a path. */
+    /* Of PROBE_LOOP there and back: the last uSID is the node's own.  Of PROBE_PEER there: the last
+     * one is the peer's. */
+    struct program program;
+    struct in6_addr peer; /* PROBE_PEER: the address of who answers. */
+    struct program back;  /* PROBE_PEER: what the answer is sent to: the same links. */
+    uint16_t reverse;     /* PROBE_PEER: number of the peer's probe over the same links; 0: none. */
+    uint32_t interval_usec;
+    uint32_t timeout_usec; /* at most the interval. */
+    uint32_t large;        /* length of a long one, from its IPv6 header on; 0: none is long. */
+};
+
 #define PATH_NUMBER_MAX 4095 /* 12 bits of the flow label. */
-#define PATH_NAME_SIZE  256
-#define PATHS_MAX       64 /* to one host. */
+#define PATHS_MAX       64   /* to one host. */
 
 /* A way to a host, with the program for it. */
 struct path_config {
@@ -88,6 +117,7 @@ struct path_config {
     bool usable;     /* castd does not know better. */
     char name[PATH_NAME_SIZE]; /* nodes on the way, joined by commas: "leaf1,spine5,leaf3". */
     char plane[NAME_SIZE];     /* label of the spines on the way; "": none, or not one. */
+    uint16_t probe;            /* number of the probe that says how good it is; 0: none does. */
     struct program program;
 };
 
@@ -109,6 +139,16 @@ struct destination_config {
     struct path_config *paths; /* by rank. */
     size_t n_pins;
     struct path_pin *pins; /* by dest_qp. */
+};
+
+/* One of several ways of a group's packets, or of its responses. */
+struct plane_config {
+    char name[NAME_SIZE];    /* its label. */
+    struct in6_addr sid;     /* that it leads to. */
+    struct in6_addr program; /* the same with the uSIDs of a path in front, one container. */
+    uint16_t port;           /* that packets leave by; 0: by the routes. */
+    size_t n_probes;
+    uint16_t *probes; /* numbers; the plane is as good as the worst of them. */
 };
 
 enum branch_kind {
@@ -198,6 +238,13 @@ struct tree_config {
     /* Source agent: what packets to outer_da[0] are sent to: the same SID with the uSIDs of a path in
      * front of it, one container.  ::, and modes other than replicate: the SID itself. */
     struct in6_addr outer_program;
+    /* Source agent, mode replicate: trees to the same receivers, of which one is used at a time.  0:
+     * there is one, that of outer_da.  Otherwise outer_da[i] is the SID of planes[i]. */
+    size_t n_planes;
+    struct plane_config *planes;
+    /* Likewise, an edge: ways of its responses to parent_sid, with the names of the agent's planes. */
+    size_t n_parent_planes;
+    struct plane_config *parent_planes;
     bool root;                  /* merged responses go to the source, not to parent_sid. */
     struct in6_addr parent_sid; /* the parent's response SID. */
     struct in6_addr
@@ -278,6 +325,11 @@ struct node_config {
     struct sid_config *sids;
     size_t n_destinations;
     struct destination_config *destinations; /* by address. */
+    size_t n_probes;
+    struct probe_config *probes; /* by number. */
+    /* Other nodes whose probes this one answers, in ascending order. */
+    size_t n_probers;
+    struct in6_addr *probers;
     size_t n_trees;
     struct tree_config *trees;
 };

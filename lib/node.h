@@ -15,6 +15,7 @@
 #include "lib/egress.h"
 #include "lib/l3.h"
 #include "lib/messages.h"
+#include "lib/path-health.h"
 #include "lib/reverse.h"
 #include "lib/sid-table.h"
 
@@ -76,6 +77,19 @@ struct path_info {
     uint64_t n_errors;                /* ICMPv6 errors about packets on it. */
 };
 
+/* A probe. */
+struct probe_info {
+    const struct probe_config *config; /* the node's own copy. */
+    struct path_health health;
+    uint64_t n_sent, n_returned, n_lost, n_marked; /* 'marked': came back with CE. */
+    uint64_t n_late;                               /* came back after their time. */
+    uint32_t rtt_usec;                             /* of the last one that came back; smoothed: */
+    uint32_t rtt_mean_usec;
+    /* PROBE_PEER: of the last ones that were answered, lost on the way there, and back. */
+    uint64_t n_lost_there, n_lost_back;
+    bool heard; /* the peer's probe over the same links was heard of lately. */
+};
+
 struct node_class {
     const char *name;
     enum node_role role; /* as in its row in the registry. */
@@ -117,6 +131,8 @@ struct node_class {
     void (*flow)(const void *node, size_t i, struct flow_info *);
     /* Paths; NULL or false: there are not so many. */
     bool (*path)(const void *node, size_t i, struct path_info *);
+    /* Probes, likewise. */
+    bool (*probe)(const void *node, size_t i, struct probe_info *);
     /* RDMA-CM connections, and another number after each change of what is said of them. */
     size_t (*n_connections)(const void *node);
     void (*connection)(const void *node, size_t i, struct cm_conn_info *);

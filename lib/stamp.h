@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * STAMP test packets (RFC 8762, unauthenticated mode, with the TLVs of RFC 8972 and the return path of
+ * RFC 9503): what is behind the UDP header, and the packet as a whole.
+ *
+ *     IPv6 (SA = who probes, DA = a program) | UDP 862 | 44 bytes | TLVs
+ *
+ * Who probes puts into each packet a cookie, a MAC by a key that nobody else has, over what tells this
+ * packet from others.  An answer has it, too, so nobody who has not seen a packet can forge or alter
+ * one that is believed.
+ *
+ * Timestamps are in the PTP format: nanoseconds since 1970, in two words (Z = 1 in the error estimate).
+ */
+#ifndef LIB_STAMP_H
+#define LIB_STAMP_H 1
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/packet.h"
+#include "lib/program.h"
+#include "lib/wire.h"
+
+#define UDP_PORT_STAMP 862
+#define STAMP_BASE_LEN 44
+
+struct stamp_key {
+    uint8_t secret[16];
+};
+
+/* What one packet says.  Addresses and UDP ports are not in it. */
+struct stamp {
+    bool is_answer;
+    uint32_t seq;       /* of who has sent this one. */
+    uint64_t sent_nsec; /* likewise, POSIX time. */
+    uint16_t ssid;
+    /* Of an answer: what it answers to, */
+    uint32_t asked_seq;
+    uint64_t asked_nsec;
+    uint8_t asked_hop_limit;
+    uint64_t came_nsec; /* and when that came. */
+    /* TLVs. */
+    bool has_cos;                      /* Class of Service, RFC 8972 section 4.4: */
+    uint8_t dscp, dscp_seen, ecn_seen; /* what was asked for, and what came. */
+    bool has_cookie;
+    uint64_t cookie;
+    struct program back; /* RFC 9503: what the answer is to be sent to; n 0: there is none. */
+};
+
+/* The cookie of a packet with these fields, by this key. */
+uint64_t stamp_cookie(const struct stamp_key *, uint16_t ssid, uint32_t seq, uint64_t sent_nsec);
+
+/* An IPv6 packet, without Ethernet header, from 'src' along 'program', with an SRH if that has several
+ * containers.  'len': from the IPv6 header on; if more than it needs, the rest is padding
+ * (Extra Padding TLV), 0: as short as it can be.  UDP's checksum is right for the destination in
+ * which the program ends, 'final'.  NULL: the pool is empty, or 'len' is no length. */
+struct packet *stamp_build(struct packet_pool *, const struct stamp *, const struct in6_addr *src,
+                           const struct program *program, const struct in6_addr *final, uint8_t tc,
+                           uint32_t flow_label, uint16_t sport, uint16_t dport, uint32_t len);
+
+/* Reads what is behind a UDP header.  Whether it is an answer says 'is_answer', which the caller knows
+ * by the port.  False: it is malformed. */
+bool stamp_parse(const uint8_t *payload, size_t len, bool is_answer, struct stamp *);
+
+#endif /* lib/stamp.h */
