@@ -88,6 +88,7 @@ WORDS_DECLARE(probe_kind, enum probe_kind);
 
 #define PROBE_NUMBER_MAX 4095
 #define PROBES_MAX       1024 /* of one node. */
+#define PROBE_LARGE_MAX  9216 /* the largest MTU that a packet buffer has room for. */
 
 /* What a node finds out regularly about a way (docs/paths.md). */
 struct probe_config {

@@ -26,13 +26,25 @@ static struct ovsdb_idl_column *const node_columns[] = {
     &rrec_node_col_trace,         &rrec_node_col_rate_control,
     &rrec_node_col_controller,    &rrec_node_col_line_rate,
     &rrec_node_col_rate_floor,    &rrec_node_col_queue_rates,
-    &rrec_node_col_destinations,
+    &rrec_node_col_destinations,  &rrec_node_col_probes,
+    &rrec_node_col_probers,
 };
 
 /* Not why a path is not usable, nor what it has in common with others. */
 static struct ovsdb_idl_column *const path_columns[] = {
-    &rrec_path_col_node,  &rrec_path_col_number, &rrec_path_col_rank, &rrec_path_col_name,
-    &rrec_path_col_plane, &rrec_path_col_usable, &rrec_path_col_port, &rrec_path_col_program,
+    &rrec_path_col_node, &rrec_path_col_number,  &rrec_path_col_rank,
+    &rrec_path_col_name, &rrec_path_col_plane,   &rrec_path_col_usable,
+    &rrec_path_col_port, &rrec_path_col_program, &rrec_path_col_probe,
+};
+
+/* Not what its packets pass. */
+static struct ovsdb_idl_column *const probe_columns[] = {
+    &rrec_probe_col_node,    &rrec_probe_col_number,  &rrec_probe_col_kind,
+    &rrec_probe_col_name,    &rrec_probe_col_plane,   &rrec_probe_col_port,
+    &rrec_probe_col_peer,    &rrec_probe_col_program, &rrec_probe_col_back,
+    &rrec_probe_col_reverse, &rrec_probe_col_large,   &rrec_probe_col_interval,
+    &rrec_probe_col_timeout, &rrec_probe_col_state,   &rrec_probe_col_since,
+    &rrec_probe_col_heard,
 };
 
 /* Tables of which it reads all columns. */
@@ -46,6 +58,7 @@ static const struct {
     {rrec_destination_columns, RREC_DESTINATION_N_COLUMNS},
     {rrec_tree_node_columns, RREC_TREE_NODE_N_COLUMNS},
     {rrec_branch_columns, RREC_BRANCH_N_COLUMNS},
+    {rrec_plane_columns, RREC_PLANE_N_COLUMNS},
     {rrec_node_key_columns, RREC_NODE_KEY_N_COLUMNS},
 };
 
@@ -67,6 +80,9 @@ agent_monitor(struct ovsdb_idl *idl, const char *node_name)
     for (size_t i = 0; i < ARRAY_SIZE(path_columns); i++) {
         ovsdb_idl_add_column(idl, path_columns[i]);
     }
+    for (size_t i = 0; i < ARRAY_SIZE(probe_columns); i++) {
+        ovsdb_idl_add_column(idl, probe_columns[i]);
+    }
     for (size_t i = 0; i < ARRAY_SIZE(whole_tables); i++) {
         for (size_t j = 0; j < whole_tables[i].n; j++) {
             ovsdb_idl_add_column(idl, &whole_tables[i].columns[j]);
@@ -76,4 +92,6 @@ agent_monitor(struct ovsdb_idl *idl, const char *node_name)
     ONLY_OWN(node_key, node); /* other nodes' keys are none of its business. */
     ONLY_OWN(destination, node);
     ONLY_OWN(path, node);
+    ONLY_OWN(probe, node);
+    ONLY_OWN(plane, node);
 }

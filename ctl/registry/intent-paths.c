@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "bitmap.h"
+#include "ctl/registry/intent-probes.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/values.h"
 #include "util.h"
@@ -37,7 +38,10 @@ read_path(struct reader *r, const struct rrec_path *row, const struct node_confi
     p->usable = row->usable;
     if (!reader_integer(r, "Path.number", row->number, 1, PATH_NUMBER_MAX)
         || (row->plane[0] && !reader_name(r, "Path.plane", row->plane, p->plane))
-        || (row->port && !reader_port(r, "Path.port", row->name, row->port, config, &p->port))) {
+        || (row->port && !reader_port(r, "Path.port", row->name, row->port, config, &p->port))
+        || (row->probe
+            && !intent_read_probe_number(r, "Path.probe", row->name, row->probe, config,
+                                         &p->probe))) {
         return false;
     }
     p->number = (uint16_t) row->number;

@@ -9,7 +9,7 @@
 
 struct rrec_node;
 
-/* Reads Node.destinations to out->destinations, whose ports are there. */
+/* Reads Node.destinations to out->destinations, whose ports and probes are there. */
 bool intent_read_destinations(struct reader *, const struct rrec_node *, struct node_config *out);
 
 #endif /* ctl/registry/intent-paths.h */

@@ -15,6 +15,7 @@
 
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/intent-paths.h"
+#include "ctl/registry/intent-probes.h"
 #include "ctl/registry/reader.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/values.h"
@@ -348,39 +349,11 @@ read_branches(struct reader *r, struct rrec_branch **rows, size_t n, psn_t start
     return true;
 }
 
-/* A set of addresses, in ascending order. */
-static bool
-read_addresses(struct reader *r, const char *column, char *const texts[], size_t n,
-               struct in6_addr **out, size_t *n_out)
-{
-    *out = xcalloc(n + 1, sizeof **out);
-    for (size_t i = 0; i < n; i++) {
-        if (!reader_address(r, column, texts[i], &(*out)[i])) {
-            return false;
-        }
-    }
-    *n_out = n;
-    qsort(*out, n, sizeof **out, address_compare);
-    for (size_t i = 1; i < n; i++) {
-        if (IN6_ARE_ADDR_EQUAL(&(*out)[i - 1], &(*out)[i])) {
-            return reader_bad(r, column, ip6_text(&(*out)[i]), "is there twice");
-        }
-    }
-    return true;
-}
-
-/* An empty column is no SID, that is, ::. */
-static bool
-read_sid(struct reader *r, const char *column, const char *s, struct in6_addr *out)
-{
-    return !s[0] || reader_address(r, column, s, out);
-}
-
 /* Columns mode and outer_source are empty in a converted registry until castd has run. */
 static bool
 read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
 {
-    if (!read_sid(r, "Tree_Node.outer_source", row->outer_source, &t->outer_source)) {
+    if (!reader_sid(r, "Tree_Node.outer_source", row->outer_source, &t->outer_source)) {
         return false;
     }
     if (row->mode && !tree_mode_parse(row->mode, &t->mode)) {
@@ -391,7 +364,7 @@ read_mode(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         return true;
     }
     if (!reader_address(r, "Tree_Node.mcast_group", row->mcast_group, &t->mcast_group)
-        || !read_sid(r, "Tree_Node.upstream", row->upstream, &t->upstream)) {
+        || !reader_sid(r, "Tree_Node.upstream", row->upstream, &t->upstream)) {
         return false;
     }
     return is_mcast_group_address(&t->mcast_group)
@@ -463,8 +436,10 @@ intent_tree_row(const struct rrec_tree_node *row)
     return (uint64_t) id->parts[0] << 32 | id->parts[3];
 }
 
+/* 'node': whose tree it is, with its ports and probes; NULL: they are not known. */
 static bool
-read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config *t)
+read_tree(struct reader *r, const struct rrec_tree_node *row, const struct node_config *node,
+          struct tree_config *t)
 {
     t->start_psn = psn_make((uint32_t) row->start_psn);
     if (!reader_name(r, "Tree_Node.group", row->group, t->group)
@@ -477,13 +452,14 @@ read_tree(struct reader *r, const struct rrec_tree_node *row, struct tree_config
         || !reader_integer(r, "Tree_Node.region_len", row->region_len, 0, INT64_MAX)
         || !reader_address(r, "Tree_Node.source_address", row->source_address, &t->source)
         || !reader_integer(r, "Tree_Node.source_qpn", row->source_qpn, QPN_MIN, QPN_MAX)
-        || !read_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
-        || !read_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
-        || !read_sid(r, "Tree_Node.parent_program", row->parent_program, &t->parent_program)
-        || !read_sid(r, "Tree_Node.outer_program", row->outer_program, &t->outer_program)
+        || !reader_sid(r, "Tree_Node.replication_sid", row->replication_sid, &t->replication_sid)
+        || !reader_sid(r, "Tree_Node.parent_sid", row->parent_sid, &t->parent_sid)
+        || !reader_sid(r, "Tree_Node.parent_program", row->parent_program, &t->parent_program)
+        || !reader_sid(r, "Tree_Node.outer_program", row->outer_program, &t->outer_program)
         || !read_mode(r, row, t) || !read_policy(r, row, &t->policy) || !read_auth(r, row, &t->auth)
-        || !read_addresses(r, "Tree_Node.outer_da", row->outer_da, row->n_outer_da, &t->outer_da,
-                           &t->n_outer_da)
+        || !reader_addresses(r, "Tree_Node.outer_da", row->outer_da, row->n_outer_da, &t->outer_da,
+                             &t->n_outer_da)
+        || !intent_read_planes(r, row, node, t)
         || !reader_integer(r, "Tree_Node.rate_floor", row->rate_floor, 0, (int64_t) MAX_LINE_RATE)
         || !read_branches(r, row->branches, row->n_branches, t->start_psn, &t->branches,
                           &t->n_branches)
@@ -529,7 +505,7 @@ read_trees(struct reader *r, const struct rrec_node *row, struct node_config *ou
     for (size_t i = 0; i < row->n_trees; i++) {
         /* Counted first, so that a tree read in part is freed. */
         out->n_trees++;
-        if (!read_tree(r, row->trees[i], &out->trees[i])) {
+        if (!read_tree(r, row->trees[i], out, &out->trees[i])) {
             return false;
         }
         if (intent_tree_is_source(row, row->trees[i])) {
@@ -587,10 +563,10 @@ read_congestion(struct reader *r, const struct rrec_node *row, struct congestion
                      DEFAULT_LINE_RATE, &rate.line)
         || !read_set(r, "Node.rate_floor", row->rate_floor, 1, MAX_LINE_RATE, 0, &rate.floor)
         || !read_queue_rates(r, row, c)
-        || !read_addresses(r, "Node.capable", row->capable, row->n_capable, &c->capable,
-                           &c->n_capable)
-        || !read_addresses(r, "Node.trusted", row->trusted, row->n_trusted, &c->trusted,
-                           &c->n_trusted)) {
+        || !reader_addresses(r, "Node.capable", row->capable, row->n_capable, &c->capable,
+                             &c->n_capable)
+        || !reader_addresses(r, "Node.trusted", row->trusted, row->n_trusted, &c->trusted,
+                             &c->n_trusted)) {
         return false;
     }
     if (row->rate_control && !rate_control_by_parse(row->rate_control, &rate.by)) {
@@ -615,7 +591,7 @@ intent_read_tree(const struct rrec_tree_node *row, struct tree_config *out, char
     struct reader r = {NULL};
 
     memset(out, 0, sizeof *out);
-    if (read_tree(&r, row, out)) {
+    if (read_tree(&r, row, NULL, out)) {
         *errp = NULL;
         return true;
     }
@@ -635,7 +611,7 @@ intent_read(const struct rrec_node *row, struct node_config *out, char **errp)
             || reader_bad(&r, "Node.role", row->role, "unknown"))
         && reader_integer(&r, "Node.id", row->id, 1, NODE_ID_MAX)
         && reader_integer(&r, "Node.cfg", row->cfg, 0, INT64_MAX) && read_ports(&r, row, out)
-        && read_routes(&r, row, out) && read_sids(&r, row, out)
+        && read_routes(&r, row, out) && read_sids(&r, row, out) && intent_read_probes(&r, row, out)
         && intent_read_destinations(&r, row, out) && read_congestion(&r, row, &out->congestion)
         && read_trees(&r, row, out)) {
         out->generation = (uint64_t) row->cfg;

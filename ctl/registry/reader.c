@@ -44,6 +44,32 @@ reader_address(struct reader *r, const char *column, const char *s, struct in6_a
 }
 
 bool
+reader_addresses(struct reader *r, const char *column, char *const texts[], size_t n,
+                 struct in6_addr **out, size_t *n_out)
+{
+    *out = xcalloc(n + 1, sizeof **out);
+    for (size_t i = 0; i < n; i++) {
+        if (!reader_address(r, column, texts[i], &(*out)[i])) {
+            return false;
+        }
+    }
+    *n_out = n;
+    qsort(*out, n, sizeof **out, address_compare);
+    for (size_t i = 1; i < n; i++) {
+        if (IN6_ARE_ADDR_EQUAL(&(*out)[i - 1], &(*out)[i])) {
+            return reader_bad(r, column, ip6_text(&(*out)[i]), "is there twice");
+        }
+    }
+    return true;
+}
+
+bool
+reader_sid(struct reader *r, const char *column, const char *s, struct in6_addr *out)
+{
+    return !s[0] || reader_address(r, column, s, out);
+}
+
+bool
 reader_prefix(struct reader *r, const char *column, const char *s, struct in6_addr *out,
               uint8_t *plen)
 {

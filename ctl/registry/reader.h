@@ -23,6 +23,11 @@ bool reader_bad(struct reader *, const char *column, const char *value, const ch
 
 bool reader_name(struct reader *, const char *column, const char *, char out[NAME_SIZE]);
 bool reader_address(struct reader *, const char *column, const char *, struct in6_addr *out);
+/* A set of addresses, in ascending order; *out is malloc'd, in any case. */
+bool reader_addresses(struct reader *, const char *column, char *const texts[], size_t n,
+                      struct in6_addr **out, size_t *n_out);
+/* An empty column is no SID, that is, ::. */
+bool reader_sid(struct reader *, const char *column, const char *, struct in6_addr *out);
 bool reader_prefix(struct reader *, const char *column, const char *, struct in6_addr *out,
                    uint8_t *plen);
 bool reader_integer(struct reader *, const char *column, int64_t value, int64_t min, int64_t max);

@@ -90,10 +90,12 @@ registry_omit_intent(struct ovsdb_idl *idl)
     rrec_sid_set_condition(idl, &none);
     rrec_destination_set_condition(idl, &none);
     rrec_path_set_condition(idl, &none);
+    rrec_plane_set_condition(idl, &none);
     ovsdb_idl_condition_destroy(&none);
     ovsdb_idl_omit(idl, &rrec_node_col_trees);
     ovsdb_idl_omit(idl, &rrec_node_col_ports);
     ovsdb_idl_omit(idl, &rrec_node_col_routes);
     ovsdb_idl_omit(idl, &rrec_node_col_sids);
     ovsdb_idl_omit(idl, &rrec_node_col_destinations);
+    ovsdb_idl_omit(idl, &rrec_node_col_probers);
 }

@@ -10,6 +10,7 @@
 #include "ctl/registry/values.h"
 #include "lib/cm-conn.h"
 #include "lib/node-config.h"
+#include "lib/path-health.h"
 #include "openvswitch/json.h"
 #include "openvswitch/shash.h"
 #include "ctl/plan/topology.h"
@@ -46,6 +47,8 @@ static const struct list {
     {"Node", "rate_control", &rate_control_by_words, WORDS_ALL},
     {"Node", "role", &node_role_words, WORDS_ALL},
     {"Path_Rule", "kind", &path_rule_kind_words, WORDS_ALL},
+    {"Probe", "kind", &probe_kind_words, WORDS_ALL},
+    {"Probe", "state", &path_state_words, WORDS_ALL},
     {"Port", "kind", &port_kind_words, WORDS_ALL},
     {"Port", "role", &port_role_words, WORDS_ALL},
     {"Sid", "behaviour", &sid_behaviour_words, WORDS_ALL},
