@@ -49,6 +49,7 @@ lab_create(const char *topology, uint64_t seed, bool trace,
     lab->min_rnr_timer = 12;
     lab->mtu = LAB_MTU;
     lab->event_limit = EVENT_LIMIT;
+    lab->time_limit = TIME_LIMIT;
     lab->timeout_usec = LAB_TIMEOUT_USEC;
     lab->timeout = LAB_TIMEOUT;
     lab->congestion.interval_usec = 10000;
@@ -140,7 +141,7 @@ step(struct lab *lab)
 {
     uint64_t now = lab->fabric.now = next_time(lab);
 
-    LAB_REQUIRE(lab, now < TIME_LIMIT && lab->fabric.n_events < lab->event_limit,
+    LAB_REQUIRE(lab, now < lab->time_limit && lab->fabric.n_events < lab->event_limit,
                 "no end: %u of %u messages done", lab->n_done, lab->n_messages);
     LAB_REQUIRE(lab, !lab->calm_since || now - lab->calm_since < CALM_LIMIT,
                 "no end in the calm: %u of %u messages done", lab->n_done, lab->n_messages);

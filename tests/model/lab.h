@@ -217,6 +217,7 @@ struct lab {
     psn_t start_psn;
     uint32_t mtu;
     uint64_t event_limit;
+    uint64_t time_limit;         /* virtual. */
     void (*probe)(struct lab *); /* after each event; NULL: nobody looks. */
     uint32_t timeout_usec;       /* of the source, */
     uint8_t timeout;             /* and as nodes are told. */

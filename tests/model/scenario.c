@@ -356,6 +356,10 @@ choose_slow(struct lab *lab)
 
 #define CONGESTED_TIMEOUT 16 /* 268 ms. */
 #define CONGESTED_PACKETS 500
+/* A link that does not carry a window in the time-out is never without loss, whatever the agent does:
+ * the floor of rates keeps the source from taking its packets for lost sooner.  So does a sender that
+ * cannot be marked: it goes back. */
+#define CONGESTED_LIMIT   600000000
 #define MOST_FRAME        1200 /* with SRH and TLVs, of what is sent to few receivers. */
 
 /* Some links are slower than the others, which have none: in front of them packets wait. */
@@ -387,6 +391,7 @@ choose_congestion(struct lab *lab)
     struct lab_congestion *c = &lab->congestion;
     unsigned n_hosts = (unsigned) lab->topology.n_hosts - 1 - lab->n;
 
+    lab->time_limit = CONGESTED_LIMIT;
     lab->timeout = CONGESTED_TIMEOUT;
     lab->timeout_usec = 4096u * (1 << CONGESTED_TIMEOUT) / 1000 + 1;
     c->on = true;
