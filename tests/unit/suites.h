@@ -70,6 +70,7 @@
     SUITE(packet_text)   \
     SUITE(parse)         \
     SUITE(parse_fields)  \
+    SUITE(path_health)   \
     SUITE(path_order)    \
     SUITE(pcap_write)    \
     SUITE(plan)          \
