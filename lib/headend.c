@@ -594,3 +594,11 @@ headend_path(const void *node, size_t i, struct path_info *info)
     }
     return false;
 }
+
+void
+headend_way_changed(struct headend *h, uint16_t probe, uint64_t now)
+{
+    (void) h;
+    (void) probe;
+    (void) now;
+}
