@@ -32,12 +32,19 @@ void
 program_encap(const struct program *program, const struct in6_addr *src, uint16_t inner_len,
               uint8_t tc, uint32_t flow_label, uint8_t *out)
 {
+    program_header(program, src, IP6_NH_IPV6, inner_len, tc, flow_label, out);
+}
+
+void
+program_header(const struct program *program, const struct in6_addr *src, uint8_t nh, uint16_t len,
+               uint8_t tc, uint32_t flow_label, uint8_t *out)
+{
     struct ip6_hdr_wire *ip = (struct ip6_hdr_wire *) out;
     size_t srh_len = srh_bytes(program);
 
     *ip = (struct ip6_hdr_wire){
-        .plen = be16_put((uint16_t) (inner_len + srh_len)),
-        .nh = srh_len ? IP6_NH_ROUTING : IP6_NH_IPV6,
+        .plen = be16_put((uint16_t) (len + srh_len)),
+        .nh = srh_len ? IP6_NH_ROUTING : nh,
         .hlim = 64,
         .src = *src,
         .dst = program->containers[0],
@@ -50,7 +57,7 @@ program_encap(const struct program *program, const struct in6_addr *src, uint16_
     struct in6_addr *segments = (struct in6_addr *) (srh + 1);
 
     *srh = (struct srh_hdr){
-        .nh = IP6_NH_IPV6,
+        .nh = nh,
         .hdr_ext_len = (uint8_t) (srh_len / 8 - 1),
         .type = SRH_ROUTING_TYPE,
         .segments_left = (uint8_t) (program->n - 1),

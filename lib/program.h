@@ -26,8 +26,11 @@ struct program {
 /* Bytes in front of the packet: IPv6 header, and SRH if there is one. */
 size_t program_encap_len(const struct program *);
 
-/* Writes them to 'out', for an IPv6 packet of inner_len bytes.  The hop limit is 64; 'tc' is all
- * of the outer traffic class. */
+/* Writes them to 'out', for 'len' bytes of the protocol 'nh' behind them.  The hop limit is 64; 'tc' is
+ * all of the outer traffic class. */
+void program_header(const struct program *, const struct in6_addr *src, uint8_t nh, uint16_t len,
+                    uint8_t tc, uint32_t flow_label, uint8_t *out);
+/* The same for an IPv6 packet. */
 void program_encap(const struct program *, const struct in6_addr *src, uint16_t inner_len,
                    uint8_t tc, uint32_t flow_label, uint8_t *out);
 

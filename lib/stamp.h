@@ -23,7 +23,7 @@
 #include "lib/wire.h"
 
 #define UDP_PORT_STAMP 862
-#define STAMP_BASE_LEN 44
+#define STAMP_BASE_LEN 44 /* without TLVs. */
 
 struct stamp_key {
     uint8_t secret[16];
@@ -46,6 +46,9 @@ struct stamp {
     bool has_cookie;
     uint64_t cookie;
     struct program back; /* RFC 9503: what the answer is to be sent to; n 0: there is none. */
+    /* All TLVs as they came, in the parsed packet.  An answer has those of what it answers to. */
+    const uint8_t *tlvs;
+    size_t tlvs_len;
 };
 
 /* The cookie of a packet with these fields, by this key. */
@@ -54,13 +57,19 @@ uint64_t stamp_cookie(const struct stamp_key *, uint16_t ssid, uint32_t seq, uin
 /* An IPv6 packet, without Ethernet header, from 'src' along 'program', with an SRH if that has several
  * containers.  'len': from the IPv6 header on; if more than it needs, the rest is padding
  * (Extra Padding TLV), 0: as short as it can be.  UDP's checksum is right for the destination in
- * which the program ends, 'final'.  NULL: the pool is empty, or 'len' is no length. */
+ * which the program ends, 'final'.  NULL: the pool is empty, or 'len' is no length.
+ *
+ * An answer echoes 'tlvs', with dscp_seen and ecn_seen in the Class of Service TLV if it has one.  The
+ * flag U is set in those of types that are not known here, and cleared in the others (RFC 8972 section
+ * 4).  All other packets get their TLVs by the fields. */
 struct packet *stamp_build(struct packet_pool *, const struct stamp *, const struct in6_addr *src,
                            const struct program *program, const struct in6_addr *final, uint8_t tc,
                            uint32_t flow_label, uint16_t sport, uint16_t dport, uint32_t len);
 
 /* Reads what is behind a UDP header.  Whether it is an answer says 'is_answer', which the caller knows
- * by the port.  False: it is malformed. */
+ * by the port.  TLVs of types that are not known are skipped.  False: it is malformed.  That is also
+ * a timestamp that is not in the PTP format, and a TLV of a known type that comes twice.  A Class of
+ * Service TLV that the peer has not understood (flag U of an answer) counts as none. */
 bool stamp_parse(const uint8_t *payload, size_t len, bool is_answer, struct stamp *);
 
 #endif /* lib/stamp.h */

@@ -106,6 +106,7 @@
     SUITE(srcagent)      \
     SUITE(srcagent_root) \
     SUITE(srh)           \
+    SUITE(stamp)         \
     SUITE(steer)         \
     SUITE(swedge)        \
     SUITE(transit)       \
