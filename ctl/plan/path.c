@@ -109,18 +109,18 @@ set_name(struct draft *d)
     ds_destroy(&name);
 }
 
-/* The label that all nodes have which have one. */
-static void
-set_plane(struct plan_path *path)
+void
+plan_set_plane(char plane[NAME_SIZE], const struct plan_node *const nodes[], size_t n)
 {
-    for (size_t i = 0; i < path->n_nodes; i++) {
-        const char *plane = path->nodes[i]->plane;
+    plane[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        const char *label = nodes[i]->plane;
 
-        if (plane[0] && path->plane[0] && strcmp(plane, path->plane)) {
-            path->plane[0] = '\0';
+        if (label[0] && plane[0] && strcmp(label, plane)) {
+            plane[0] = '\0';
             return;
-        } else if (plane[0]) {
-            ovs_strlcpy(path->plane, plane, sizeof path->plane);
+        } else if (label[0]) {
+            ovs_strlcpy(plane, label, NAME_SIZE);
         }
     }
 }
@@ -144,20 +144,32 @@ check_end(const struct draft *d)
     return NULL;
 }
 
+static struct usid_step
+make_step(const struct plan_node *node, enum sid_behaviour behaviour, uint16_t port)
+{
+    const struct sid_behaviour_row *row = sid_behaviour(behaviour);
+
+    return (struct usid_step){node_sid(node->id, (uint16_t) (row->function + port)), SID_BLOCK_PLEN,
+                              row->plen};
+}
+
+struct usid_step
+plan_step(const struct plan_node *node, uint16_t port)
+{
+    return make_step(node, port ? SID_UA : SID_UN, port);
+}
+
 /* The step that brings a packet from the path's i-th node on. */
 static struct usid_step
 step_of(const struct draft *d, size_t i)
 {
     const struct plan_node *node = d->path->nodes[i];
     bool has_port = i + 1 < d->way->n && names_port(d, i + 1);
-    enum sid_behaviour behaviour = has_port                                           ? SID_UA
-                                   : d->form == PATH_FORM_DT6 && node == last_node(d) ? SID_END_DT6
-                                                                                      : SID_UN;
-    const struct sid_behaviour_row *row = sid_behaviour(behaviour);
-    uint16_t port = has_port ? d->way->arcs[i + 1]->number : 0;
 
-    return (struct usid_step){node_sid(node->id, (uint16_t) (row->function + port)), SID_BLOCK_PLEN,
-                              row->plen};
+    if (!has_port && d->form == PATH_FORM_DT6 && node == last_node(d)) {
+        return make_step(node, SID_END_DT6, 0);
+    }
+    return plan_step(node, has_port ? d->way->arcs[i + 1]->number : 0);
 }
 
 /* Have all ports that it names a function? */
@@ -174,23 +186,23 @@ check_ports(const struct draft *d)
     return NULL;
 }
 
-/* Where a container ends and another follows, the node must know what to do with an SRH. */
-static char *
-check_containers(const struct draft *d, const struct usid_step *steps, size_t n)
+bool
+plan_pack(const struct usid_step *steps, const struct plan_node *const nodes[], size_t n,
+          struct program *program, const struct plan_node **culprit)
 {
-    struct in6_addr containers[PROGRAM_MAX];
+    *culprit = NULL;
+    program->n = (uint8_t) usid_pack(steps, n, program->containers, PROGRAM_MAX);
+    for (size_t i = 1; i < n && program->n; i++) {
+        struct in6_addr containers[PROGRAM_MAX];
 
-    for (size_t i = 1; i < n; i++) {
-        const struct plan_node *node = d->path->nodes[i - 1];
-
-        if (node->role != NODE_SWITCH
+        if (nodes[i - 1]->role != NODE_SWITCH
             && usid_pack(steps, i + 1, containers, PROGRAM_MAX)
                    > usid_pack(steps, i, containers, PROGRAM_MAX)) {
-            return xasprintf("%s is of role %s: it cannot end a container that another one follows",
-                             node->name, node_role_name(node->role));
+            *culprit = nodes[i - 1];
+            program->n = 0;
         }
     }
-    return NULL;
+    return program->n != 0;
 }
 
 static bool
@@ -204,46 +216,48 @@ has_prefix(const struct in6_addr *addr, const struct prefix *prefix)
     return true;
 }
 
-/* Do its neighbours take this program from the source agent? */
-static char *
-check_permission(const struct draft *d)
+bool
+plan_may_use(const struct plan_node *agent, const struct program *program)
 {
-    for (size_t i = 0; i < d->from->n_programs; i++) {
-        if (has_prefix(&d->path->program.containers[0], &d->from->programs[i])) {
-            return NULL;
+    for (size_t i = 0; i < agent->n_programs; i++) {
+        if (has_prefix(&program->containers[0], &agent->programs[i])) {
+            return true;
         }
     }
-    return d->from->n_programs
-               ? xasprintf("%s may not use it, as an operator has said", d->from->name)
-               : NULL;
+    return !agent->n_programs;
 }
 
 static char *
 make_program(struct draft *d)
 {
-    struct usid_step *steps = xcalloc(d->path->n_nodes + 1, sizeof *steps);
+    size_t n_max = d->path->n_nodes + 1, n = 0;
+    struct usid_step *steps = xcalloc(n_max, sizeof *steps);
+    const struct plan_node **nodes = xcalloc(n_max, sizeof *nodes);
     struct program *program = &d->path->program;
-    size_t n = 0;
-    char *problem;
+    const struct plan_node *culprit;
+    char *problem = NULL;
 
-    while (n < d->path->n_nodes) {
+    for (; n < d->path->n_nodes; n++) {
         steps[n] = step_of(d, n);
-        n++;
+        nodes[n] = d->path->nodes[n];
     }
     if (d->form == PATH_FORM_AGENT) {
-        steps[n++] = (struct usid_step){node_locator(d->to->id), SID_BLOCK_PLEN, NODE_LOCATOR_PLEN};
+        nodes[n] = d->to;
+        steps[n++] = plan_step(d->to, 0);
     }
-    program->n = (uint8_t) usid_pack(steps, n, program->containers, PROGRAM_MAX);
-    problem = program->n ? check_containers(d, steps, n)
-                         : xasprintf("it has %" PRIuSIZE
-                                     " steps, and a program has room for %d containers",
-                                     n, PROGRAM_MAX);
-    if (!problem) {
-        problem = check_permission(d);
-    }
-    if (problem) {
+    if (!plan_pack(steps, nodes, n, program, &culprit)) {
+        problem =
+            culprit
+                ? xasprintf("%s is of role %s: it cannot end a container that another one "
+                            "follows",
+                            culprit->name, node_role_name(culprit->role))
+                : xasprintf("it has %" PRIuSIZE " steps, and a program has room for %d containers",
+                            n, PROGRAM_MAX);
+    } else if (!plan_may_use(d->from, program)) {
+        problem = xasprintf("%s may not use it, as an operator has said", d->from->name);
         *program = (struct program){.n = 0};
     }
+    free(nodes);
     free(steps);
     return problem;
 }
@@ -271,11 +285,16 @@ make_path(struct draft *d)
     for (size_t i = 0; i < path->n_nodes; i++) {
         path->nodes[i] = head(d, i);
     }
+    path->n_arcs = way->n;
+    path->arcs = xcalloc(way->n, sizeof *path->arcs);
+    for (size_t i = 0; i < way->n; i++) {
+        path->arcs[i] = *way->arcs[i];
+    }
     d->form = choose_form(d);
     ovs_strlcpy(path->uplink, way->arcs[0]->port, sizeof path->uplink);
     path->disjoint = way->disjoint;
     path->excluded = is_over_excluded(d);
-    set_plane(path);
+    plan_set_plane(path->plane, path->nodes, path->n_nodes);
     set_name(d);
     if (!path->problem) {
         path->problem = check_end(d);
@@ -394,6 +413,7 @@ plan_paths_free(struct plan_path *paths, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         free(paths[i].nodes);
+        free(paths[i].arcs);
         free(paths[i].problem);
     }
     free(paths);

@@ -11,7 +11,7 @@
 #ifndef CTL_PLAN_PATH_H
 #define CTL_PLAN_PATH_H 1
 
-#include "ctl/plan/topology.h"
+#include "ctl/plan/search.h"
 
 /* Name of the path from a host's switch straight to the other's source agent. */
 #define PLAN_PATH_DIRECT "direct"
@@ -20,6 +20,8 @@ struct plan_path {
     size_t n_nodes;
     const struct plan_node **nodes; /* switches, in order; without a node that the source host's
                                      * packets come to first. */
+    size_t n_arcs;
+    struct plan_arc *arcs; /* links, from the source host's node to the destination's. */
     /* Their names, joined by commas; of parallel links "leaf1:eth3": the port that the path leaves
      * leaf1 by.  If that is where the source host is, it is the first one.  Of a path that cannot be
      * named so: "unnamed-" and a hash. */

@@ -270,5 +270,6 @@ plan_topology_uninit(struct plan_topology *t)
     free(t->links);
     free(t->hops);
     free(t->path_rules);
+    free(t->probes.planes);
     memset(t, 0, sizeof *t);
 }

@@ -15,6 +15,7 @@
 #include "lib/congestion-settings.h"
 #include "lib/node-config.h"
 #include "lib/path-rule.h"
+#include "lib/probe-settings.h"
 
 /* A number that an interface has already; it keeps it. */
 struct plan_port {
@@ -84,6 +85,7 @@ struct plan_topology {
     struct plan_link *links; /* by a, a_port. */
     unsigned fabric_mtu;
     struct congestion_settings congestion;
+    struct probe_settings probes;
     bool trace; /* a group has one. */
     enum path_form path_form;
     size_t n_path_rules;

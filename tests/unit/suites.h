@@ -78,6 +78,7 @@
     SUITE(plan_grow)     \
     SUITE(plan_headend)  \
     SUITE(plan_path)     \
+    SUITE(plan_probe)    \
     SUITE(plan_rates)    \
     SUITE(plan_tree)     \
     SUITE(plan_via)      \
