@@ -27,6 +27,7 @@
 #define CTL_CASTD_CASTD_H 1
 
 #include "ctl/castd/work.h"
+#include "ctl/plan/probe.h"
 #include "ctl/plan/rollout.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "openvswitch/hmap.h"
@@ -141,8 +142,16 @@ const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec
 void castd_begin_generation(struct castd_node *);
 
 /* paths.c: adds the destinations to what is wanted, and makes Node.destinations equal to them; true if
- * anything changed that the node is told. */
-bool castd_sync_paths(const struct castd *, const struct castd_node *, struct node_config *want);
+ * anything changed that the node is told.  *probes has what the node is to probe. */
+bool castd_sync_paths(const struct castd *, const struct castd_node *, const struct plan_graph *,
+                      struct node_config *want, struct plan_probes *probes);
+
+/* probes.c: makes Node.probes and Node.probers equal to what all nodes are to probe, by index in the
+ * topology; true if anything changed that the node is told. */
+bool castd_sync_probes(const struct castd *, const struct castd_node *,
+                       const struct plan_probes all[]);
+/* Of all that castd has written of probes.  Another one: something has changed. */
+uint64_t castd_digest_probes(const struct castd *);
 
 /* alloc.c: from now on the member is another branch, of which nothing is known. */
 void castd_give_branch(const struct castd_group *, const struct rrec_member *);

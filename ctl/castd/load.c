@@ -15,6 +15,7 @@
 #include "ctl/castd/castd.h"
 #include "ctl/registry/congestion.h"
 #include "ctl/registry/group-settings.h"
+#include "ctl/registry/probes.h"
 #include "ctl/registry/rows.h"
 #include "ctl/registry/values.h"
 #include "hash.h"
@@ -249,7 +250,15 @@ topology_has_changed(const struct castd *c, const struct registry_rows *rows)
     return is_news(&c->work->topology, &s);
 }
 
-/* What nodes' paths, and programs that they let pass, follow from besides.  Groups do not. */
+static void
+put_probe_choice(const char *plane, const struct probe_choice *c, struct ds *s)
+{
+    ds_put_format(s, "probes %s %d %u %d %u\n", plane, c->has_interval, c->interval, c->has_timeout,
+                  c->timeout);
+}
+
+/* What nodes' paths and probes, and programs that they let pass, follow from besides.  Groups do
+ * not. */
 static bool
 paths_have_changed(const struct castd *c)
 {
@@ -257,6 +266,10 @@ paths_have_changed(const struct castd *c)
     struct ds s = DS_EMPTY_INITIALIZER;
 
     ds_put_format(&s, "form %d\n", t->path_form);
+    put_probe_choice("", &t->probes.all, &s);
+    for (size_t i = 0; i < t->probes.n_planes; i++) {
+        put_probe_choice(t->probes.planes[i].name, &t->probes.planes[i].choice, &s);
+    }
     for (size_t i = 0; i < t->n_nodes; i++) {
         const struct plan_node *n = &t->nodes[i];
 
@@ -326,7 +339,9 @@ base_has_changed(const struct castd *c)
         changed |= has_changed(c, &path->header_);
         n++;
     }
-    changed |= n != c->work->n_base_rows;
+    uint64_t probes = castd_digest_probes(c); /* agents write there, too. */
+    changed |= probes != c->work->probes || n != c->work->n_base_rows;
+    c->work->probes = probes;
     c->work->n_base_rows = n;
     return changed;
 }
@@ -654,6 +669,7 @@ castd_load(struct castd *c, struct ovsdb_idl *idl, struct work *work)
     load_links(&c->topology, &rows);
     load_congestion(&c->topology, c->global, &rows);
     load_path_rules(&c->topology, c->global, &rows);
+    probe_settings_read(c->global, &c->topology.probes);
     plan_topology_prepare(&c->topology);
     load_node_rows(c, &rows);
     work_begin(work);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes nodes' rows equal to what is wanted, but for trees (sync.c): ports, routes, SIDs, paths
- * (paths.c) and what they do about congestion.  Only differences are written.
+ * and probes (paths.c, probes.c), and what they do about congestion.  Only differences are written.
  */
 #include <config.h>
 
@@ -209,13 +209,16 @@ sync_congestion(const struct rrec_node *row, const struct congestion_config *c)
     return sync_queue_rates(row, c) || changed;
 }
 
+/* True if anything changed.  *planned: the node's probes are known. */
 static bool
-sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_node *n)
+sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_node *n,
+          const struct plan_graph *graph, struct plan_probes *probes, bool *planned)
 {
     struct node_config want;
     char *error = plan_node_config(&c->topology, n->node, &want);
     bool changed;
 
+    *planned = !error;
     if (error) {
         VLOG_ERR_RL(&rl, "%s: what it had stays", error);
         free(error);
@@ -224,19 +227,67 @@ sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_n
     changed = sync_ports(txn, n->row, &want);
     changed |= sync_routes(txn, n->row, &want);
     changed |= sync_sids(txn, n->row, &want);
-    changed |= castd_sync_paths(c, n, &want);
+    changed |= castd_sync_paths(c, n, graph, &want, probes);
     changed |= sync_congestion(n->row, &want.congestion);
     node_config_uninit(&want);
     return changed;
 }
 
+/* Settings that contradict each other come from somebody who went past castctl. */
+static void
+check_settings(const struct castd *c)
+{
+    const struct probe_settings *s = &c->topology.probes;
+
+    if (probe_settings_are_cut(s, "")) {
+        VLOG_WARN_RL(&rl,
+                     "Global.probe_timeout: it is longer than the interval, which holds instead");
+    }
+    for (size_t i = 0; i < s->n_planes; i++) {
+        if (probe_settings_are_cut(s, s->planes[i].name)) {
+            VLOG_WARN_RL(&rl,
+                         "Global.probe_timeouts: plane %s: it is longer than the interval, which "
+                         "holds instead",
+                         s->planes[i].name);
+        }
+    }
+}
+
+/* Whose probes a node answers, and by which ones it is probed itself, depends on all others. */
+static void
+sync_all(struct castd *c)
+{
+    struct ovsdb_idl_txn *txn = ovsdb_idl_txn_get(&c->global->header_);
+    struct plan_probes *probes = xcalloc(c->n_nodes + 1, sizeof *probes);
+    bool *planned = xcalloc(c->n_nodes + 1, sizeof *planned);
+    struct plan_graph graph;
+
+    check_settings(c);
+    plan_graph_init(&graph, &c->topology);
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        if (sync_base(c, txn, &c->nodes[i], &graph, &probes[i], &planned[i])) {
+            castd_begin_generation(&c->nodes[i]);
+        }
+    }
+    plan_graph_uninit(&graph);
+    plan_probes_pair(&c->topology, probes);
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        if (planned[i] && castd_sync_probes(c, &c->nodes[i], probes)) {
+            castd_begin_generation(&c->nodes[i]);
+        }
+    }
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        plan_probes_uninit(&probes[i]);
+    }
+    free(probes);
+    free(planned);
+}
+
 void
 castd_sync_nodes(struct castd *c)
 {
-    for (size_t i = 0; i < c->n_nodes && c->work->base; i++) {
-        if (sync_base(c, ovsdb_idl_txn_get(&c->global->header_), &c->nodes[i])) {
-            castd_begin_generation(&c->nodes[i]);
-        }
+    if (c->work->base) {
+        sync_all(c);
     }
     c->work->base_taken |= c->work->base;
     c->work->base = false;

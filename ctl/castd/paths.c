@@ -80,6 +80,7 @@ sync_path(const struct rrec_path *row, const char *node, const struct path_confi
     SYNC_NUMBER(path, row, usable, p->usable);
     SYNC_NUMBER(path, row, port, p->port);
     SYNC_STRING(path, row, program, program);
+    SYNC_NUMBER(path, row, probe, p->probe);
     rrec_path_set_disjoint(row, planned && planned->disjoint);
     rrec_path_set_status(row, status);
     free(status);
@@ -137,7 +138,8 @@ sync_destination(struct ovsdb_idl_txn *txn, const struct rrec_destination *row, 
 }
 
 bool
-castd_sync_paths(const struct castd *c, const struct castd_node *n, struct node_config *want)
+castd_sync_paths(const struct castd *c, const struct castd_node *n, const struct plan_graph *graph,
+                 struct node_config *want, struct plan_probes *probes)
 {
     struct plan_node_paths *planned;
     char *error = plan_destinations(&c->topology, n->node, want, &planned);
@@ -149,6 +151,11 @@ castd_sync_paths(const struct castd *c, const struct castd_node *n, struct node_
 
     if (error) {
         VLOG_ERR_RL(&rl, "%s: it is given none", error);
+        free(error);
+    }
+    error = plan_probes(graph, n->node, planned, NULL, 0, want, probes);
+    if (error) {
+        VLOG_WARN_RL(&rl, "%s", error);
         free(error);
     }
     for (size_t i = 0; i < node->n_destinations; i++) {
