@@ -15,6 +15,7 @@
 
 #include "ctl/node/agent-connections.h"
 #include "ctl/node/agent-monitor.h"
+#include "ctl/node/agent-probes.h"
 #include "ctl/registry/intent.h"
 #include "ctl/registry/retry.h"
 #include "ctl/registry/rocecast-idl.h"
@@ -100,6 +101,7 @@ struct agent_registry {
     char *state;
     struct hmap trees;
     struct agent_connections *connections;
+    struct agent_probes *probes;
 };
 
 static void
@@ -242,6 +244,7 @@ agent_registry_create(const char *db, const char *node_name, unsigned int roles,
     ovsdb_idl_set_leader_only(ar->idl, false);
     agent_monitor(ar->idl, node_name);
     ar->connections = agent_connections_create(ar->idl, node_name);
+    ar->probes = agent_probes_create();
     /* Two agents of one node would take each other's reports for changes, without end. */
     char *lock = xasprintf("rocecast_node_%s", node_name);
     ovsdb_idl_set_lock(ar->idl, lock);
@@ -273,6 +276,7 @@ agent_registry_destroy(struct agent_registry *ar)
         }
         hmap_destroy(&ar->trees);
         agent_connections_destroy(ar->connections);
+        agent_probes_destroy(ar->probes);
         registry_retry_uninit(&ar->retry);
         free(ar);
     }
@@ -549,6 +553,7 @@ report(struct agent_registry *ar, const struct rrec_node *row)
         }
     }
     agent_connections_report(ar->connections, txn);
+    agent_probes_report(ar->probes, row);
     ar->report = false;
     ar->txn = txn;
 }
@@ -905,6 +910,24 @@ void
 agent_registry_add_connection(struct agent_registry *ar, const struct cm_conn_info *info)
 {
     agent_connections_add(ar->connections, info);
+}
+
+void
+agent_registry_clear_probes(struct agent_registry *ar)
+{
+    agent_probes_clear(ar->probes);
+}
+
+void
+agent_registry_add_probe(struct agent_registry *ar, const struct probe_info *info, uint64_t now)
+{
+    agent_probes_add(ar->probes, info, now, time_wall_msec());
+}
+
+void
+agent_registry_end_probes(struct agent_registry *ar)
+{
+    ar->report |= agent_probes_news(ar->probes, time_msec());
 }
 
 bool

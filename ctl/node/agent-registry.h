@@ -29,6 +29,7 @@ struct agent_registry;
 struct cm_conn_config;
 struct cm_conn_info;
 struct node_config;
+struct probe_info;
 struct tree_config;
 
 /* 'db' is an OVSDB remote, or several with commas between them.  'roles' is what Node.role may say,
@@ -96,6 +97,13 @@ bool agent_registry_connections(struct agent_registry *, const struct cm_conn_co
  * their rows; a passive one that has none gets one. */
 void agent_registry_clear_connections(struct agent_registry *);
 void agent_registry_add_connection(struct agent_registry *, const struct cm_conn_info *);
+
+/* Probes: agent_registry_clear_probes(), then one call for each, then agent_registry_end_probes().  Their
+ * states go to their rows, if they are others than before, at most once a second.  'now' is on the
+ * node's scale. */
+void agent_registry_clear_probes(struct agent_registry *);
+void agent_registry_add_probe(struct agent_registry *, const struct probe_info *, uint64_t now);
+void agent_registry_end_probes(struct agent_registry *);
 
 /* Source agent: does castd ask in which messages PSNs are (Tree_Node.psns), and has not asked so
  * before the last call? */

@@ -29,6 +29,7 @@ VLOG_DEFINE_THIS_MODULE(node_daemon);
 #define RETRY_MSEC    1000
 #define REPORT_MSEC   5    /* between looks at what workers have found out. */
 #define RATES_MSEC    1000 /* at most, between looks at rates. */
+#define PROBES_MSEC   200  /* likewise, at probes. */
 
 #define TREES_AT_ONCE 64
 
@@ -381,6 +382,30 @@ report_rates(struct node_daemon *d, struct agent_registry *registry)
     d->rates_at = time_msec() + RATES_MSEC;
 }
 
+/* Has the node probes? */
+static bool
+has_probes(const struct node_daemon *d)
+{
+    return d->class->probe && d->config.n_probes;
+}
+
+/* Reports what the first worker's probes have found out: others have none. */
+static void
+report_probes(struct node_daemon *d, struct agent_registry *registry)
+{
+    struct probe_info info;
+
+    if (!d->class->probe || time_msec() < d->probes_at) {
+        return;
+    }
+    agent_registry_clear_probes(registry);
+    for (size_t i = 0; d->class->probe(d->workers[0]->node, i, &info); i++) {
+        agent_registry_add_probe(registry, &info, node_daemon_now());
+    }
+    agent_registry_end_probes(registry);
+    d->probes_at = time_msec() + PROBES_MSEC;
+}
+
 /* Reports what workers have told that there is to report, but not too often: they stand still
  * meanwhile.  Returns whether something is left. */
 static bool
@@ -389,8 +414,10 @@ report(struct node_daemon *d, struct agent_registry *registry, bool more)
     eventfd_t told;
 
     bool rates = d->class->n_flows && time_msec() >= d->rates_at;
+    bool probes = has_probes(d) && time_msec() >= d->probes_at;
 
-    if (time_msec() < d->report_at || (eventfd_read(d->news_fd, &told) && !more && !rates)) {
+    if (time_msec() < d->report_at
+        || (eventfd_read(d->news_fd, &told) && !more && !rates && !probes)) {
         return more;
     }
     more = false;
@@ -403,6 +430,7 @@ report(struct node_daemon *d, struct agent_registry *registry, bool more)
     }
     report_connections(d, registry);
     report_rates(d, registry);
+    report_probes(d, registry);
     d->complete = node_ports_all_open(d);
     node_workers_go(d);
     d->report_at = time_msec() + REPORT_MSEC;
@@ -421,11 +449,15 @@ report_wait(const struct node_daemon *d, bool more)
         if (d->class->n_flows) {
             poll_timer_wait_until(d->rates_at);
         }
+        if (has_probes(d)) {
+            poll_timer_wait_until(d->probes_at);
+        }
     }
 }
 
-/* The part of the configuration that is a worker's: all but the trees that other workers have.  Its
- * trees are borrowed; the caller frees the array. */
+/* The part of the configuration that is a worker's: all but the trees that other workers have, and the
+ * probes, which are the first one's: it gets what is no group's (lib/steer.h).  Its trees are
+ * borrowed; the caller frees the array. */
 static struct node_config
 config_of(const struct node_worker *w)
 {
@@ -434,6 +466,9 @@ config_of(const struct node_worker *w)
 
     part.trees = xcalloc(MAX(d->config.n_trees, 1), sizeof *part.trees);
     part.n_trees = 0;
+    if (w->index) {
+        part.n_probes = part.n_probers = 0;
+    }
     for (size_t i = 0; i < d->config.n_trees; i++) {
         if (steer_proxy(d->n_workers, &d->config.trees[i].proxy) == w->index) {
             part.trees[part.n_trees++] = d->config.trees[i];

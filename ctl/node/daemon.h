@@ -94,6 +94,7 @@ struct node_daemon {
     long long int retry_at;    /* msec. */
     long long int report_at;   /* msec: not before. */
     long long int rates_at;    /* msec: when rates are looked at again. */
+    long long int probes_at;   /* msec: likewise probes. */
 
     struct simap refused; /* per group epoch: packets that were not authentic, as last logged. */
     struct simap lost;    /* per group epoch: lost branches, as last reported. */
@@ -156,6 +157,10 @@ void node_impair_close(struct node_port *);
 
 /* show.c: the control socket's listings. */
 void node_show_init(struct node_daemon *);
+
+/* show-probes.c: likewise, each probe, and numbers about all of them. */
+struct json *node_probes_to_json(const struct node_daemon *);
+struct json *node_probes_sum(const struct node_daemon *);
 
 /* capture.c: captures to files. */
 void node_capture_init(struct node_daemon *);

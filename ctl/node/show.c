@@ -346,6 +346,7 @@ counters(const struct node_daemon *d)
         json_object_put(o, "flows", flows(d));
     }
     json_object_put(o, "paths", paths(d));
+    json_object_put(o, "probes", node_probes_sum(d));
     put_int(o, "no_port", no_port);
     put_int(o, "handover_full", handover_full);
     put_int(o, "buffers_free", buffers_free);
@@ -693,6 +694,7 @@ static const struct listing listings[] = {
     {"rocecast/counters", counters},
     {"rocecast/flows", flows},
     {"rocecast/paths", paths},
+    {"rocecast/probes", node_probes_to_json},
     {"rocecast/routes", routes},
     {"rocecast/neighbours", neighbours},
     {"rocecast/threads", threads},
