@@ -12,7 +12,7 @@ from document import HOW, Key, begun_by, came_to_its_end, merged_histogram, orde
 from svg import DASH, Picture, duration, escape, multiple, number, replicas, short, size, times
 
 # Of conditions: metrics in microseconds, and what the others are in.
-TIMES = ('p50', 'p90', 'p99', 'p99.9', 'max', 'mean', 'skew')
+TIMES = ('p50', 'p90', 'p99', 'p99.9', 'max', 'mean', 'skew', 'gap')
 UNITS = {'throughput': 'MB/s', 'messages': '/s', 'retransmissions': '%', 'uplink': 'B'}
 TOO_MANY = 0.001        # of the packets, sent again: more, and a run compares nothing
 
@@ -337,16 +337,19 @@ class Section:
             return [', '.join(map(str, quorums)) or DASH,
                     *(of(rule, m) for m in ('p50_us', 'p99_us') for rule in ('any', 'quorum')),
                     *(cell(self.doc.row(key, m), show) for m in (
-                        'p50_us', 'p90_us', 'p99_us', 'p999_us', 'max_us', 'skew_p50_us'))]
+                        'p50_us', 'p90_us', 'p99_us', 'p999_us', 'max_us', 'skew_p50_us')),
+                    cell(self.doc.over_runs(key, lambda run: run['longest_gap_us']), show)]
 
         heads = ['quorum', 'any\np50', 'quorum\np50', 'any\np99', 'quorum\np99', 'all\np50',
-                 'all\np90', 'all\np99', 'all\np99.9', 'all\nmax', 'skew\np50']
+                 'all\np90', 'all\np99', 'all\np99.9', 'all\nmax', 'skew\np50',
+                 'longest\ngap']
         return [tag('h3', 'When is it written? Latency in ' + unit),
                 self.table_of(block, heads, cells, fold=True),
                 paragraph('A block counts as written when any, a quorum or all of the replicas have '
                           'confirmed it: readings of the same runs. The network confirms a '
                           'group\u2019s block once, for all. Skew: from the first replica that has a '
-                          'block to the last, where that can be seen.', 'muted')]
+                          'block to the last, where that can be seen.  Longest gap: no block was completed '
+                          'though some were under way.', 'muted')]
 
     def cpu(self, block):
         def cells(key):

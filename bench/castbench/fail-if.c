@@ -37,6 +37,7 @@ static const struct metric_word {
     {"max", METRIC_MAX, times},
     {"mean", METRIC_MEAN, times},
     {"skew", METRIC_SKEW, times},
+    {"gap", METRIC_GAP, times},
     {"throughput", METRIC_MB_PER_S, rates},
     {"messages", METRIC_MESSAGES_PER_S, none},
     {"retransmissions", METRIC_RETRANSMISSIONS, percents},

@@ -103,6 +103,7 @@ metrics_of(const struct run_options *o, const struct run_result *r, double value
     values[METRIC_P999] = microseconds(all, 99.9);
     values[METRIC_MAX] = all->n ? (double) all->max / 1e3 : NAN;
     values[METRIC_SKEW] = r->has_skew ? microseconds(&r->skew, 50) : NAN;
+    values[METRIC_GAP] = r->gap.longest ? (double) r->gap.longest / 1e3 : NAN;
     values[METRIC_RETRANSMISSIONS] = per(100 * t.resent_packets, (double) r->packets);
     values[METRIC_UPLINK] = t.uplink ? (double) t.uplink->tx_bytes : NAN;
     values[METRIC_UPLINK_PER_BYTE] = per(values[METRIC_UPLINK], (double) r->bytes);

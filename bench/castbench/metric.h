@@ -19,6 +19,7 @@
     METRIC(P999, "p999_us")                                                         \
     METRIC(MAX, "max_us")                                                           \
     METRIC(SKEW, "skew_p50_us")                                                     \
+    METRIC(GAP, "longest_gap_us")                                                   \
     METRIC(RETRANSMISSIONS, "retransmissions_percent") /* of the packets needed. */ \
     METRIC(UPLINK, "uplink_bytes")                                                  \
     METRIC(UPLINK_PER_BYTE, "uplink_per_byte") /* that is written. */               \

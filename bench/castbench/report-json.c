@@ -225,6 +225,13 @@ goodput(const struct run_result *r)
     return list;
 }
 
+static void
+set_gap(json_t *o, const struct gap *gap)
+{
+    set(o, "longest_gap_us", gap->longest ? microseconds(gap->longest) : json_null());
+    set(o, "longest_gap_at_ms", gap->longest ? number((double) gap->began / 1e6) : json_null());
+}
+
 static json_t *
 replica(const struct replica *r, const struct run_result *result, const struct run_options *options)
 {
@@ -239,6 +246,7 @@ replica(const struct replica *r, const struct run_result *result, const struct r
     }
     set(o, "confirmed", latency(&r->confirmed, false));
     set(o, "arrived", latency(&r->arrived, false));
+    set_gap(o, &r->gap);
     set(o, "cpu_s", number(r->host_count.cpu_seconds));
     if (options->rdma_cm) {
         set(o, "connect_ms", milliseconds(r->connect_ns));
@@ -373,6 +381,7 @@ json_report_run(struct json_report *report, const struct row *row,
     set(o, "latency", latencies);
     set(o, "quorum", count(options->quorum));
     set(o, "skew", r->has_skew ? latency(&r->skew, false) : json_null());
+    set_gap(o, &r->gap);
     set_counted(o, options, r);
     set_lists(o, options, r);
     append(report->runs, o);

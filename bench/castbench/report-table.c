@@ -215,6 +215,10 @@ table_run(const struct plan *plan, unsigned i, const struct row *row, const stru
     if (o->rdma_cm) {
         table_connected(r);
     }
+    if (is_single && r->gap.longest) {
+        printf(" longest gap between completions: %.3f ms, %.3f s after the first block's start\n",
+               (double) r->gap.longest / 1e6, (double) r->gap.began / 1e9);
+    }
     if (is_single) {
         table_counted(o, r);
     }

@@ -390,6 +390,7 @@ fill_replica(struct run_result *r, const struct run_ctx *run, unsigned i)
     memcpy(to->why, from->why, sizeof to->why);
     to->arrived = from->arrived;
     to->confirmed = is_mcast(run) ? shared->latency[RULE_ALL] : shared->confirmed[i];
+    to->gap = is_mcast(run) ? shared->gap : shared->gaps[i];
     to->host_count = shared->members[1 + i].count;
     to->connect_ns = shared->members[1 + i].connect_ns;
 }
@@ -409,6 +410,7 @@ fill_result(struct run_result *r, const struct run_ctx *run)
     r->seconds = shared->seconds;
     r->overdue = shared->overdue;
     memcpy(r->latency, shared->latency, sizeof r->latency);
+    r->gap = shared->gap;
     if (shared->seconds > 0) {
         r->count = shared->end - o->warmup;
         r->bytes = content_bytes(&shared->content, o->warmup, shared->end);

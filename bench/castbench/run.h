@@ -11,6 +11,7 @@
 #include "bench/castbench/content.h"
 #include "bench/castbench/counter.h"
 #include "bench/castbench/event.h"
+#include "bench/castbench/gap.h"
 #include "bench/castbench/histogram.h"
 #include "bench/castbench/scheme.h"
 
@@ -92,6 +93,8 @@ struct replica {
     /* From a block's start to when the source knows that this replica has it.  With mcast it is
      * empty: the network only tells when all replicas have the block. */
     struct histogram confirmed;
+    /* Between blocks that the source knows it to have.  With mcast it is that of all replicas. */
+    struct gap gap;
     /* From a block's start to when the receiver itself was told; empty if it is not told. */
     struct histogram arrived;
     struct host_count host_count;
@@ -145,7 +148,8 @@ struct run_result {
     double seconds;      /* from the first measured block's start to the last one's completion. */
     uint64_t packets;    /* request packets for the measured blocks, summed over all replicas. */
     struct histogram latency[N_RULES];
-    bool has_skew; /* 'skew' could be seen. */
+    struct gap gap; /* between blocks that all replicas have; since the first block's start. */
+    bool has_skew;  /* 'skew' could be seen. */
     /* From the first to the last replica that has a block.  It is seen at the receivers if they are
      * told, otherwise at the source, and then not with mcast. */
     struct histogram skew;

@@ -96,6 +96,49 @@ end_if_over(struct source *s, uint64_t now)
     s->end = posted;
 }
 
+/* Is a block under way that this member does not have?  0: that not all replicas have. */
+static bool
+lacks(const struct source *s, unsigned member)
+{
+    uint64_t posted = 0, has = s->n_confirmed[member];
+
+    for (unsigned q = 0; q < s->run->options->qps; q++) {
+        posted += s->stripes[q].posted;
+        has += member ? 0 : s->stripes[q].done;
+    }
+    return posted > has;
+}
+
+/* Times are since the phase began. */
+static void
+gaps_begin(struct source *s, uint64_t now)
+{
+    struct shared *shared = s->run->shared;
+
+    if (s->phase != PHASE_WORK) {
+        return;
+    }
+    gap_begin(&shared->gap, now - s->start);
+    for (unsigned i = 0; i < s->run->options->n_receivers; i++) {
+        gap_begin(&shared->gaps[i], now - s->start);
+    }
+}
+
+/* What is under way at a failure, at 'now', is waited for no longer. */
+static void
+gaps_end(struct source *s, uint64_t now)
+{
+    struct shared *shared = s->run->shared;
+
+    if (s->phase != PHASE_WORK) {
+        return;
+    }
+    gap_end(&shared->gap, now - s->start, false);
+    for (unsigned i = 0; i < s->run->options->n_receivers; i++) {
+        gap_end(&shared->gaps[i], now - s->start, false);
+    }
+}
+
 static bool
 post(struct source *s, unsigned q, uint64_t block, uint64_t now, char *error, size_t size)
 {
@@ -109,6 +152,7 @@ post(struct source *s, unsigned q, uint64_t block, uint64_t now, char *error, si
     if (!began) {
         began = now;
     }
+    gaps_begin(s, now);
     stripe->blocks[stripe->posted++ % s->run->options->depth] = (struct block){.began = began};
     shared->began[block % RING_SIZE] = began;
     return fanout_block(&s->fanout, block, error, size);
@@ -194,10 +238,11 @@ confirmed(struct source *s, uint64_t block, unsigned n_more, uint64_t now)
     }
     b->n_have += n_more;
     if (b->n_have == o->n_receivers) {
+        stripe->done++;
         if (s->phase == PHASE_WORK) {
             histogram_add(&shared->confirm_skew, now - b->first);
+            gap_end(&shared->gap, now - s->start, lacks(s, 0));
         }
-        stripe->done++;
         atomic_fetch_add(&shared->completed, 1);
     }
 }
@@ -211,6 +256,7 @@ replica_confirmed(struct source *s, unsigned member, uint64_t block, uint64_t no
     s->n_confirmed[member]++;
     if (s->phase == PHASE_WORK) {
         histogram_add(&s->run->shared->confirmed[member - 1], now - b->began);
+        gap_end(&s->run->shared->gaps[member - 1], now - s->start, lacks(s, member));
     }
 }
 
@@ -311,17 +357,13 @@ set_end(struct source *s)
                                            : UINT64_MAX;
 }
 
-bool
-source_transfer(struct source *s, enum phase phase, char *error, size_t size)
+/* Writes the phase's blocks.  '*last' is when the last one was completed. */
+static bool
+transfer(struct source *s, uint64_t *last, char *error, size_t size)
 {
     const struct run_options *o = s->run->options;
-    struct shared *shared = s->run->shared;
-    uint64_t news = now_ns(), last = news, next;
+    uint64_t news = s->start, next;
 
-    s->phase = phase;
-    s->first = oldest(s);
-    s->start = news;
-    set_end(s);
     for (;;) {
         struct ibv_wc wc;
 
@@ -329,7 +371,7 @@ source_transfer(struct source *s, enum phase phase, char *error, size_t size)
             return false;
         }
         if (oldest(s) >= s->end) {
-            break;
+            return true;
         }
         news = is_idle(s) ? now_ns() : news;
         uint64_t limit = news + (uint64_t) o->timeout * NS_PER_SEC;
@@ -343,10 +385,26 @@ source_transfer(struct source *s, enum phase phase, char *error, size_t size)
         if (status) {
             return refuse(error, size, "%s", s->ep.error);
         }
-        news = last = now_ns();
+        news = *last = now_ns();
         if (!completion(s, &wc, error, size)) {
             return false;
         }
+    }
+}
+
+bool
+source_transfer(struct source *s, enum phase phase, char *error, size_t size)
+{
+    struct shared *shared = s->run->shared;
+    uint64_t last = now_ns();
+
+    s->phase = phase;
+    s->first = oldest(s);
+    s->start = last;
+    set_end(s);
+    if (!transfer(s, &last, error, size)) {
+        gaps_end(s, now_ns());
+        return false;
     }
     shared->end = s->end;
     if (phase == PHASE_WORK) {

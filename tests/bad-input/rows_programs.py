@@ -4,7 +4,7 @@ import lab
 from table import Calls, Commands
 
 WRITE = 'castbench write --group g --source h0 --receivers r1'
-METRICS = ('p50, p90, p99, p99.9, max, mean, skew, throughput, messages, retransmissions, '
+METRICS = ('p50, p90, p99, p99.9, max, mean, skew, gap, throughput, messages, retransmissions, '
            'uplink, overdue')
 
 CASTBENCH = (

@@ -65,10 +65,12 @@ fill_measured(const struct run_options *o, struct run_result *r)
             histogram_add(&r->latency[rule], FIRST_NS + i);
         }
     }
+    r->gap = (struct gap){.longest = 2500000, .began = 125000000};
     r->connect_ns = o->rdma_cm ? 12500000 : 0;
     r->source_count = (struct host_count){.cpu_seconds = 0.125, .has_rdma = true};
     for (unsigned i = 0; i < r->n_replicas; i++) {
         r->replicas[i].bytes_ok = r->region_len;
+        r->replicas[i].gap = (struct gap){.longest = (i + 1) * 1000000, .began = 50000000};
         r->replicas[i].connect_ns = o->rdma_cm ? (i + 1) * 20000000 : 0;
         r->replicas[i].host_count = (struct host_count){.cpu_seconds = 0.25, .has_rdma = true};
     }

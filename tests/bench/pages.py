@@ -106,6 +106,8 @@ def rules(w):
         want = written(statistics.median(r['latency'][rule][name] for r in runs) / 1000)
         equal('%s %s' % (rule, name), row[i].split(' ')[0], want)
     equal('skew of mcast', rows[0][12], DASH)
+    want = written(statistics.median(r['longest_gap_us'] for r in runs) / 1000)
+    equal('longest gap', row[13].split(' ')[0], want)
 
 
 def dashes(w):

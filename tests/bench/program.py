@@ -215,6 +215,7 @@ def events(w):
     p = fake(w, 'ok', '-s', '1M', '--event', asked, '--json', 'x.json', blocks=('-D', '2'))
     equal('status', (p.returncode, p.stderr), (0, ''))
     equal('table', p.stdout.splitlines()[3:], [
+        " longest gap between completions: 2.500 ms, 0.125 s after the first block's start",
         '   second       MB/s',
         '        0      5.243  0.007 s join b: registered 0.100 s, active 0.500 s later, from message 1 '
         '(PSN 1016) on',
@@ -276,13 +277,16 @@ def values(w):
     equal('uplink', value['summary'][0]['uplink_bytes'], {'median': 655361, 'min': 655361,
                                                            'max': 655361})
     equal('skew', value['runs'][0]['skew'], None)
+    equal('gap', [(r['longest_gap_us'], r['longest_gap_at_ms']) for r in
+                  (value['runs'][0], *value['runs'][0]['replicas'])], [(2500, 125), (1000, 50), (2000, 50)])
     equal('options', [value['options'][k] for k in ('count', 'mtu', 'rate', 'quorum', 'duration_s')],
           [10, None, None, None, None])
     fake(w, 'died', '--json', 'x.json', '-m', '4096')
     value = document.load(w.file('x.json')).data
     equal('options', value['options']['mtu'], 4096)
     run = value['runs'][0]
-    for key in ('seconds', 'mb_per_s', 'messages_per_s', 'skew', 'uplink', 'counted_bytes', 'retries'):
+    for key in ('seconds', 'mb_per_s', 'messages_per_s', 'skew', 'longest_gap_us', 'longest_gap_at_ms', 'uplink', 'counted_bytes',
+                'retries'):
         equal(key, run[key], None)
     equal('per GB', set(run['cpu_s_per_gb'].values()), {None})
     equal('latency', set(run['latency'].values()), {None})
@@ -333,7 +337,7 @@ def conditions(w):
             ('p50>1s', 'p50 is 1073741.833 us'), ('p50>2s', None), ('uplink>655360', 'uplink is 655361 B'),
             ('uplink>=655361', 'uplink is 655361 B'), ('uplink>655361', None),
             ('messages<20.5', 'messages is 20'), ('throughput<1.3', None),
-            ('skew>1', 'skew is not known'), ('overdue>2', 'overdue is 3'), ('mcast : retransmissions > 0.1 %', None)):
+            ('skew>1', 'skew is not known'), ('gap>2ms', 'gap is 2500 us'), ('gap>2.5ms', None), ('overdue>2', 'overdue is 3'), ('mcast : retransmissions > 0.1 %', None)):
         p = fake(w, 'ok', *counted, '--fail-if', condition, '--json', 'x.json')
         equal(condition, (p.returncode, p.stderr), (3, 'castbench: --fail-if %s: scheme mcast to 2, '
                                                     'size 65536: %s\n' % (condition, holds))

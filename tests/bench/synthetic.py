@@ -167,7 +167,8 @@ def one_run(fabric, rng, scheme, n, size, repeat, count, depth):
         'latency': {'any': latency([t * first for t in drawn]),
                     'quorum': latency([t * (first + 1) / 2 for t in drawn]),
                     'all': latency(drawn, True)},
-        'quorum': n // 2 + 1, 'skew': latency(skew), 'packets': packets, 'repeated_packets': 0,
+        'quorum': n // 2 + 1, 'longest_gap_us': max(drawn) * 1.5, 'longest_gap_at_ms': seconds * 400,
+        'skew': latency(skew), 'packets': packets, 'repeated_packets': 0,
         'resent_packets': 0, 'retries': 0, 'rnr_naks': 0,
         'uplink': dict(counted[[d['device'] for d in counted].index(uplink(fabric))]),
         'counted': counted, 'counted_bytes': sum(d['tx_bytes'] for d in counted),
@@ -223,7 +224,7 @@ def come_and_go(run, joiner, victim):
 
 def fail(run, error):
     """What is known of a run that did not get far."""
-    for key in ('count', 'bytes', 'seconds', 'mb_per_s', 'messages_per_s', 'skew', 'packets',
+    for key in ('count', 'bytes', 'seconds', 'mb_per_s', 'messages_per_s', 'skew', 'longest_gap_us', 'longest_gap_at_ms', 'packets',
                 'repeated_packets', 'resent_packets', 'retries', 'rnr_naks', 'uplink', 'counted_bytes'):
         run[key] = None
     run.update(ok=False, error=error, latency={'any': None, 'quorum': None, 'all': None}, counted=[],
@@ -252,6 +253,7 @@ def summary(runs):
             row[name] = spread([r[name] for r in mine])
         for name in ('p50_us', 'p90_us', 'p99_us', 'p999_us', 'max_us'):
             row[name] = spread([(r['latency']['all'] or {}).get(name) for r in mine])
+        row['longest_gap_us'] = spread([r['longest_gap_us'] for r in mine])
         row['skew_p50_us'] = spread([(r['skew'] or {}).get('p50_us') for r in mine])
         row['uplink_bytes'] = spread([(r['uplink'] or {}).get('tx_bytes') for r in mine])
         row['uplink_per_byte'] = spread([r['uplink'] and r['uplink']['tx_bytes'] / r['bytes']

@@ -274,7 +274,7 @@ static const struct {
     {"--label k=1 --label k=2", "--label k=2: k is named twice"},
     {"--fail-if p99>1", ""},
     {"--fail-if p98>1",
-     "--fail-if p98>1: unknown metric 'p98': must be p50, p90, p99, p99.9, max, mean, skew, "
+     "--fail-if p98>1: unknown metric 'p98': must be p50, p90, p99, p99.9, max, mean, skew, gap, "
      "throughput, messages, retransmissions, uplink, overdue"},
     {"--fail-if chain:p99>1", "--fail-if chain:p99>1: there is no run with scheme chain"},
     {"--fail-if uplink>1", "--fail-if uplink>1: --count-bytes is missing"},
@@ -381,6 +381,7 @@ static const struct {
     {" max <= 500ns ", METRIC_MAX, COMPARE_LESS_EQUAL, 0.5, -1},
     {"mean>0", METRIC_MEAN, COMPARE_GREATER, 0, -1},
     {"skew>1ms", METRIC_SKEW, COMPARE_GREATER, 1000, -1},
+    {"gap>0.5s", METRIC_GAP, COMPARE_GREATER, 5e5, -1},
     {"mcast:throughput<90.5", METRIC_MB_PER_S, COMPARE_LESS, 90.5, SCHEME_MCAST},
     {"chain-pipe : throughput < 90 MB/s", METRIC_MB_PER_S, COMPARE_LESS, 90, SCHEME_CHAIN_PIPE},
     {"messages<1000", METRIC_MESSAGES_PER_S, COMPARE_LESS, 1000, -1},

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/castbench/gap.h"
 #include "bench/castbench/histogram.h"
 #include "bench/castbench/sampler.h"
 #include "bench/castbench/scheme.h"
@@ -397,6 +398,28 @@ START_TEST(many_samples)
     }
 END_TEST
 
+/* Idle time is none, and the first of equal ones stays. */
+START_TEST(gaps)
+    {
+        struct gap g = {0};
+
+        gap_begin(&g, 100);
+        gap_begin(&g, 130); /* another one, while the first is under way. */
+        ck_assert_uint_eq(g.longest, 0);
+        gap_end(&g, 150, true);
+        ck_assert_uint_eq(g.longest, 50);
+        ck_assert_uint_eq(g.began, 100);
+        gap_end(&g, 200, false);
+        ck_assert_uint_eq(g.began, 100);
+        gap_begin(&g, 900); /* nothing was under way since 200. */
+        gap_end(&g, 960, false);
+        ck_assert_uint_eq(g.longest, 60);
+        ck_assert_uint_eq(g.began, 900);
+        gap_end(&g, 5000, false);
+        ck_assert_uint_eq(g.longest, 60);
+    }
+END_TEST
+
 Suite *
 bench_suite(void)
 {
@@ -414,6 +437,10 @@ bench_suite(void)
     tcase_add_test(tcase, scheme_names);
     tcase_add_loop_test(tcase, relay_plans, 1, MAX_RECEIVERS + 1);
     tcase_add_test(tcase, btree_of_seven);
+    suite_add_tcase(suite, tcase);
+
+    tcase = tcase_create("gap");
+    tcase_add_test(tcase, gaps);
     suite_add_tcase(suite, tcase);
 
     tcase = tcase_create("sampler");
