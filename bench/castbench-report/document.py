@@ -169,7 +169,8 @@ CPU = Object({'source': number, 'fabric': number, 'receivers': number, 'busy': n
 RUN = Object({
     'scheme!': text, 'replicas_n!': positive, 'size!': positive, 'repeat!': integer, 'ok!': boolean,
     'started_ms': number, 'error?': text, 'count': integer, 'bytes': integer, 'region_len': integer,
-    'mtu': integer, 'epochs?': List(integer), 'connect_ms?': number, 'seconds': number, 'mb_per_s': number,
+    'mtu': integer, 'epochs?': List(integer), 'connect_ms?': number, 'first_block_at_ms?': number,
+    'seconds': number, 'mb_per_s': number,
     'messages_per_s': number,
     'latency': Object({'any': LATENCY, 'quorum': LATENCY,
                        'all': Object(dict(TIMES, histogram=pairs))}, filled=True),

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/castbench/clock.h"
 #include "bench/castbench/out-file.h"
 #include "version.h"
 
@@ -372,6 +373,9 @@ json_report_run(struct json_report *report, const struct row *row,
     if (options->rdma_cm) {
         set(o, "connect_ms", milliseconds(r->connect_ns));
     }
+    /* Whole, since DIGITS would not do. */
+    set(o, "first_block_at_ms",
+        r->first_block_at ? count(r->first_block_at / NS_PER_MS) : json_null());
     set(o, "seconds", r->seconds > 0 ? number(r->seconds) : json_null());
     set(o, "mb_per_s", number(row->values[METRIC_MB_PER_S]));
     set(o, "messages_per_s", number(row->values[METRIC_MESSAGES_PER_S]));

@@ -81,6 +81,7 @@ struct shared {
     uint64_t began[RING_SIZE];             /* when the block did. */
     uint64_t end;                          /* blocks; set when a phase is over. */
     uint64_t overdue;                      /* blocks; of PHASE_WORK. */
+    uint64_t first_block_at;               /* nanoseconds since 1970, of PHASE_WORK. */
     double seconds;
     struct histogram latency[N_RULES];
     struct histogram confirm_skew;

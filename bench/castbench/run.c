@@ -411,6 +411,7 @@ fill_result(struct run_result *r, const struct run_ctx *run)
     r->overdue = shared->overdue;
     memcpy(r->latency, shared->latency, sizeof r->latency);
     r->gap = shared->gap;
+    r->first_block_at = shared->first_block_at;
     if (shared->seconds > 0) {
         r->count = shared->end - o->warmup;
         r->bytes = content_bytes(&shared->content, o->warmup, shared->end);

@@ -144,9 +144,10 @@ struct run_result {
     size_t region_len;
     uint32_t epochs[MAX_QPS]; /* mcast. */
     uint32_t mtu;
-    uint64_t connect_ns; /* of the source, from rdma_connect() on; the longest of its QPs. */
-    double seconds;      /* from the first measured block's start to the last one's completion. */
-    uint64_t packets;    /* request packets for the measured blocks, summed over all replicas. */
+    uint64_t connect_ns;     /* of the source, from rdma_connect() on; the longest of its QPs. */
+    uint64_t first_block_at; /* when it began, in nanoseconds since 1970; 0: it has not. */
+    double seconds;   /* from the first measured block's start to the last one's completion. */
+    uint64_t packets; /* request packets for the measured blocks, summed over all replicas. */
     struct histogram latency[N_RULES];
     struct gap gap; /* between blocks that all replicas have; since the first block's start. */
     bool has_skew;  /* 'skew' could be seen. */

@@ -401,6 +401,9 @@ source_transfer(struct source *s, enum phase phase, char *error, size_t size)
     s->phase = phase;
     s->first = oldest(s);
     s->start = last;
+    if (phase == PHASE_WORK) {
+        shared->first_block_at = wall_clock_ns();
+    }
     set_end(s);
     if (!transfer(s, &last, error, size)) {
         gaps_end(s, now_ns());

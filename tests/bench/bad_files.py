@@ -43,7 +43,8 @@ def place_text(path):
 
 
 OPTIONAL = {('error',), ('runs', 'error'), ('runs', 'epochs'), ('runs', 'resent_packets'),
-            ('runs', 'longest_gap_us'), ('runs', 'longest_gap_at_ms'), ('runs', 'replicas', 'why'),
+            ('runs', 'longest_gap_us'), ('runs', 'longest_gap_at_ms'),
+            ('runs', 'first_block_at_ms'), ('runs', 'replicas', 'why'),
             ('summary', 'cpu_fabric_s_per_gb'), ('summary', 'longest_gap_us')}
 # A value that is of none of the other types, and what a number cannot be.
 OTHERS = {dict: {'k': {}}, list: [{}], str: 'text', bool: True, int: 7}

@@ -65,6 +65,7 @@ fill_measured(const struct run_options *o, struct run_result *r)
             histogram_add(&r->latency[rule], FIRST_NS + i);
         }
     }
+    r->first_block_at = 1700000000250000000;
     r->gap = (struct gap){.longest = 2500000, .began = 125000000};
     r->connect_ns = o->rdma_cm ? 12500000 : 0;
     r->source_count = (struct host_count){.cpu_seconds = 0.125, .has_rdma = true};

@@ -277,6 +277,7 @@ def values(w):
     equal('uplink', value['summary'][0]['uplink_bytes'], {'median': 655361, 'min': 655361,
                                                            'max': 655361})
     equal('skew', value['runs'][0]['skew'], None)
+    equal('began', value['runs'][0]['first_block_at_ms'], 1700000000250)
     equal('gap', [(r['longest_gap_us'], r['longest_gap_at_ms']) for r in
                   (value['runs'][0], *value['runs'][0]['replicas'])], [(2500, 125), (1000, 50), (2000, 50)])
     equal('options', [value['options'][k] for k in ('count', 'mtu', 'rate', 'quorum', 'duration_s')],

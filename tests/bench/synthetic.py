@@ -162,8 +162,8 @@ def one_run(fabric, rng, scheme, n, size, repeat, count, depth):
     return {
         'scheme': scheme, 'replicas_n': n, 'size': size, 'repeat': repeat, 'started_ms': 0,
         'ok': True, 'count': count, 'bytes': nbytes, 'region_len': region, 'mtu': MTU,
-        'epochs': [repeat + 1] if scheme == 'mcast' else [], 'seconds': seconds,
-        'mb_per_s': nbytes / seconds / 1e6, 'messages_per_s': count / seconds,
+        'epochs': [repeat + 1] if scheme == 'mcast' else [], 'first_block_at_ms': 1763748224000,
+        'seconds': seconds, 'mb_per_s': nbytes / seconds / 1e6, 'messages_per_s': count / seconds,
         'latency': {'any': latency([t * first for t in drawn]),
                     'quorum': latency([t * (first + 1) / 2 for t in drawn]),
                     'all': latency(drawn, True)},
@@ -224,7 +224,7 @@ def come_and_go(run, joiner, victim):
 
 def fail(run, error):
     """What is known of a run that did not get far."""
-    for key in ('count', 'bytes', 'seconds', 'mb_per_s', 'messages_per_s', 'skew', 'longest_gap_us', 'longest_gap_at_ms', 'packets',
+    for key in ('count', 'bytes', 'seconds', 'mb_per_s', 'messages_per_s', 'skew', 'longest_gap_us', 'longest_gap_at_ms', 'first_block_at_ms', 'packets',
                 'repeated_packets', 'resent_packets', 'retries', 'rnr_naks', 'uplink', 'counted_bytes'):
         run[key] = None
     run.update(ok=False, error=error, latency={'any': None, 'quorum': None, 'all': None}, counted=[],
