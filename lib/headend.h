@@ -28,10 +28,21 @@
 #define LIB_HEADEND_H 1
 
 #include "lib/node-base.h"
+#include "lib/path-health.h"
 
 struct headend;
 
-struct headend *headend_create(struct node_base *);
+/* Who says how good ways are, as lib/prober.h: of which the first argument is the node's prober. */
+struct headend_ways {
+    enum path_state (*state)(const struct prober *, uint16_t number);
+    unsigned (*marked)(const struct prober *, uint16_t number);
+    void (*doubt)(struct prober *, uint16_t number, uint64_t now);
+};
+
+/* 'seed' is for what is random. */
+struct headend *headend_create(struct node_base *, uint32_t seed);
+/* Others than the prober say it from the next headend_configure() on: of tests. */
+void headend_set_ways(struct headend *, const struct headend_ways *);
 void headend_destroy(struct headend *);
 
 /* Destinations that stay keep their flows and counters, paths theirs (by name). */
@@ -59,6 +70,10 @@ void headend_icmp(struct headend *, const struct packet *, const struct parsed *
 /* What a probe says of its way has changed (lib/prober.h): flows on paths that are bad now take
  * others. */
 void headend_way_changed(struct headend *, uint16_t probe, uint64_t now);
+
+/* When headend_timer() wants to be called; UINT64_MAX: never. */
+uint64_t headend_deadline(const struct headend *);
+void headend_timer(struct headend *, uint64_t now);
 
 /* Member of struct node_class. */
 bool headend_path(const void *node, size_t i, struct path_info *);

@@ -46,6 +46,7 @@ in_flight_sent(struct in_flight *f, psn_t psn, uint32_t dma_len, bool is_read, u
         f->begun = now;
     }
     f->low = lower(f->low, psn);
+    f->una = lower(f->una, psn);
     psn_t h = psn_add(psn, 1);
     if (psn_cmp(h, f->h) >= 0) {
         f->h = h;

@@ -22,8 +22,9 @@
 
 /* All zero: nothing was seen. */
 struct in_flight {
-    bool any;  /* a request was seen; the rest is valid. */
-    psn_t una; /* requests below it have arrived. */
+    bool any; /* a request was seen; the rest is valid. */
+    /* Requests below it have arrived, and their sender knows that: it goes back no further. */
+    psn_t una;
     psn_t h;   /* behind the first PSN of the highest request. */
     psn_t end; /* answers are below it: a READ has as many PSNs as its answer has packets. */
     /* Lowest PSNs that answers may have: since 'begun', and in the time before that. */

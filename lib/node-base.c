@@ -18,7 +18,7 @@ node_base_init(struct node_base *base, const struct node_io *io, struct packet_p
     base->congestion = node_congestion_create(base, io->posix_usec);
     base->l3 = l3_create(io, pool, base->drops);
     base->cm = node_cm_create(base, io->seed);
-    base->headend = headend_create(base);
+    base->headend = headend_create(base, io->seed);
 }
 
 void
@@ -49,13 +49,18 @@ node_base_configure(struct node_base *base, const struct node_config *config, ui
 uint64_t
 node_base_deadline(const struct node_base *base)
 {
-    uint64_t l3 = l3_deadline(base->l3);
-    uint64_t cm = node_cm_deadline(base);
+    const uint64_t deadlines[] = {
+        l3_deadline(base->l3),
+        node_cm_deadline(base),
+        node_egress_deadline(base->egress),
+        headend_deadline(base->headend),
+    };
+    uint64_t first = UINT64_MAX;
 
-    uint64_t egress = node_egress_deadline(base->egress);
-    uint64_t first = l3 < cm ? l3 : cm;
-
-    return egress < first ? egress : first;
+    for (size_t i = 0; i < sizeof deadlines / sizeof deadlines[0]; i++) {
+        first = deadlines[i] < first ? deadlines[i] : first;
+    }
+    return first;
 }
 
 void
@@ -64,6 +69,9 @@ node_base_timer(struct node_base *base, uint64_t now)
     l3_timer(base->l3, now);
     if (node_cm_deadline(base) <= now) {
         node_cm_timer(base, now);
+    }
+    if (headend_deadline(base->headend) <= now) {
+        headend_timer(base->headend, now);
     }
     node_egress_timer(base->egress, now);
 }

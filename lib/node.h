@@ -65,16 +65,30 @@ struct congestion_stats {
     uint64_t n_traced, n_trace_full; /* frames whose IOAM trace got its element, or had no room. */
 };
 
+/* Why a flow goes to another path, other than by its policy. */
+enum path_move {
+    PATH_MOVE_FAILED,    /* the one that it was on has failed. */
+    PATH_MOVE_PLANNED,   /* somebody wants it: the operator, or failover. */
+    PATH_MOVE_CONGESTED, /* the one that it was on is congested. */
+    N_PATH_MOVES,
+};
+
 /* A path of a node that places packets. */
 struct path_info {
     struct in6_addr destination;
     enum path_policy policy;
-    const struct path_config *config; /* the node's own copy. */
-    bool up;                          /* its port is. */
-    uint32_t n_flows;                 /* flows that are on it now. */
-    uint64_t n_packets, n_bytes;      /* sent, with the header. */
-    uint64_t n_moved;                 /* flows that came to it from another path. */
-    uint64_t n_errors;                /* ICMPv6 errors about packets on it. */
+    const struct path_config *config;  /* the node's own copy. */
+    bool up;                           /* its port is. */
+    enum path_state state;             /* as its probe says. */
+    uint32_t n_flows;                  /* flows that are on it now. */
+    uint32_t n_held;                   /* packets of them that wait to take another one. */
+    uint64_t n_packets, n_bytes;       /* sent, with the header. */
+    uint64_t n_moved;                  /* flows that came to it from another path, */
+    uint64_t n_moved_by[N_PATH_MOVES]; /* and those of them that did for a reason. */
+    uint64_t n_naks;                   /* made for hosts whose flows came to it: */
+    uint64_t n_repeated;               /* answers of hosts, said again likewise. */
+    uint64_t last_switch;              /* when a flow last came, microseconds; 0: never. */
+    uint64_t n_errors;                 /* ICMPv6 errors about packets on it. */
 };
 
 /* A probe. */

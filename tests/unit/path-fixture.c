@@ -9,20 +9,82 @@
 #include <stdlib.h>
 
 #include "lib/alloc.h"
+#include "lib/headend.h"
 #include "lib/roce.h"
-
-/* The host of the agent, as peers know it. */
-#define OWN_QPN 0x4712
 
 /* fd00:a::3 and fd00:a::4. */
 const struct in6_addr path_peer = {.s6_addr = {0xfd, 0, 0, 0xa, [15] = 3}};
 const struct in6_addr path_peer2 = {.s6_addr = {0xfd, 0, 0, 0xa, [15] = 4}};
 
+/*
+ * Instead of the prober.
+ */
+
+static struct way {
+    enum path_state state;
+    unsigned marked;
+    unsigned n_doubts;
+} ways[PROBE_NUMBER_MAX + 1];
+
+static enum path_state
+way_state(const struct prober *prober, uint16_t number)
+{
+    (void) prober;
+    return ways[number].state;
+}
+
+static unsigned
+way_marked(const struct prober *prober, uint16_t number)
+{
+    (void) prober;
+    return ways[number].marked;
+}
+
+static void
+way_doubt(struct prober *prober, uint16_t number, uint64_t now)
+{
+    (void) prober;
+    (void) now;
+    ways[number].n_doubts++;
+}
+
+static struct headend *
+headend_of(const struct fixture *f)
+{
+    return ((struct node_base *) f->node)->headend;
+}
+
+void
+path_set_state(struct fixture *f, uint16_t probe, enum path_state state)
+{
+    ways[probe].state = state;
+    f->n_frames = 0;
+    headend_way_changed(headend_of(f), probe, f->now);
+    fixture_settle(f);
+}
+
+void
+path_set_marked(uint16_t probe, unsigned marked)
+{
+    ways[probe].marked = marked;
+}
+
+unsigned
+path_n_doubts(uint16_t probe)
+{
+    return ways[probe].n_doubts;
+}
+
 struct fixture *
 path_agent(void)
 {
+    static const struct headend_ways these = {way_state, way_marked, way_doubt};
     struct fixture *f = agent_create(2);
 
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        ways[i] = (struct way){.state = PATH_UNKNOWN};
+    }
+    headend_set_ways(headend_of(f), &these);
     fixture_add_node(f, OTHER_UPLINK, OTHER_NODE);
     fixture_configure(f);
     return f;
@@ -48,6 +110,7 @@ path_add(struct fixture *f, const struct in6_addr *peer, enum path_policy policy
 
         path->number = (uint16_t) (first_number + i);
         path->port = i % 2 ? OTHER_UPLINK : UPLINK;
+        path->probe = path->number;
         path->usable = true;
         snprintf(path->name, sizeof path->name, "leaf%u,spine%u,leaf3", i + 1, i + 5);
         path->program.n = 1;
@@ -95,20 +158,27 @@ path_taken(struct fixture *f, const struct roce_spec *spec)
 void
 path_answer(struct fixture *f, uint8_t opcode, uint8_t syndrome, uint32_t psn)
 {
+    path_answer_to(f, OWN_QPN, opcode, syndrome, psn);
+    ck_assert_uint_eq(f->n_frames, 1);
+    ck_assert_uint_eq(f->frames[0].port, HOST_PORT);
+}
+
+void
+path_answer_to(struct fixture *f, uint32_t qpn, uint8_t opcode, uint8_t syndrome, uint32_t psn)
+{
     const struct roce_spec spec = {
         .src = &path_peer,
         .dst = &star_source,
-        .dest_qp = OWN_QPN,
+        .dest_qp = qpn,
         .opcode = opcode,
         .psn = psn & PSN_MASK,
         .syndrome = syndrome,
+        .msn = 0x77,
         .payload_len = roce_opcode_info(opcode)->flags & ROCE_F_PAYLOAD ? 64 : 0,
     };
     uint8_t bytes[PACKET_ROOM];
 
     fixture_input(f, UPLINK, bytes, roce_build(bytes, &spec));
-    ck_assert_uint_eq(f->n_frames, 1);
-    ck_assert_uint_eq(f->frames[0].port, HOST_PORT);
 }
 
 struct path_info

@@ -48,6 +48,7 @@
     SUITE(hash_index)    \
     SUITE(headend)       \
     SUITE(headend_edge)  \
+    SUITE(headend_fail)  \
     SUITE(icmp6)         \
     SUITE(icrc)          \
     SUITE(impair)        \

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who sends what to whom, as a headend sees it.
+ *
+ * Theory of operation
+ * -------------------
+ * Flows become known by their packets.  The table is in sets, by a hash of the key; in a full set
+ * the flow that was silent for longest makes room.  The requests of a queue pair and its answers are
+ * two flows: nobody needs them in order with one another, and only for requests there is something
+ * that says that they have arrived.
+ *
+ * lib/in-flight.c knows what of a flow is confirmed.  Answers have the number of the queue pair that
+ * they go to, requests that of the one that they go to: nothing says which of the one kind belong to
+ * which of the other (docs/draft-notes.md, R20, R21).
+ *
+ *     an answer to an own queue pair -> its flow, if that is known
+ *                                    -> else the only flow that has its PSN in flight, from now on
+ *
+ * The second is right only if all flows that it may be are known.  They are not for a time after the
+ * node or the policy begins, and after a flow had to make room or its queue pair was replaced: for
+ * that long the destination is in doubt, and no queue pair gets a flow.  One that has it already is
+ * in no doubt: it has one peer.
+ *
+ * Searching for the only flow takes time that grows with the flows.  A search in vain is not repeated
+ * for a time that grows with them, too.
+ *
+ * Of a node's workers only the first has packets that are no group's (lib/steer.h), so it sees all.
+ */
+#include "lib/defect.h"
+#include "lib/hash-index.h"
+#include "lib/headend-impl.h"
+#include "lib/roce.h"
+
+/* Flows that are asked in a microsecond, if none of them turns out to be the one. */
+#define ASKED_PER_USEC 8
+
+struct seen
+headend_look(const uint8_t *ip_, size_t len)
+{
+    const struct ip6_hdr_wire *ip = (const void *) ip_;
+    const struct udp_hdr *udp = (const void *) (ip + 1);
+    const struct bth *bth = (const void *) (udp + 1);
+    size_t before = sizeof *ip + sizeof *udp;
+
+    if (len < before + sizeof *bth || ip->nh != IP6_NH_UDP
+        || be16_get(udp->dport) != UDP_PORT_ROCE) {
+        return (struct seen){.bth = NULL};
+    }
+    return (struct seen){
+        .requests = ROCE_TRANSPORT(bth->opcode) == ROCE_TRANSPORT_RC
+                    && roce_opcode_info(bth->opcode)->flags & ROCE_F_REQUEST,
+        .opcode = bth->opcode,
+        .psn = bth_psn(bth),
+        .dest_qp = be24_get(bth->dest_qp),
+        .bth = bth,
+        .len = len - before,
+    };
+}
+
+/* The packet's AETH; NULL: it has none. */
+static const struct aeth *
+aeth_of(const struct seen *s)
+{
+    const struct aeth *aeth = (const void *) (s->bth + 1);
+
+    return roce_opcode_info(s->opcode)->flags & ROCE_F_AETH
+                   && s->len >= sizeof *s->bth + sizeof *aeth
+               ? aeth
+               : NULL;
+}
+
+/* How much a READ request asks for. */
+static uint32_t
+read_len(const struct seen *s)
+{
+    const struct reth *reth = (const void *) (s->bth + 1);
+
+    return s->len >= sizeof *s->bth + sizeof *reth ? be32_get(reth->dma_len) : UINT32_MAX;
+}
+
+/* Does more of a READ's answer follow? */
+static bool
+goes_on(uint8_t opcode)
+{
+    return opcode == RC_READ_RESP_FIRST || opcode == RC_READ_RESP_MIDDLE;
+}
+
+/*
+ * Own queue pairs.
+ */
+
+void
+headend_unbind(struct own_qp *q)
+{
+    if (q && q->flow) {
+        q->flow->own = NULL;
+        q->flow = NULL;
+    }
+}
+
+static void
+bind_flow(struct own_qp *q, struct flow *f)
+{
+    headend_unbind(q);
+    headend_unbind(f->own);
+    q->flow = f;
+    f->own = q;
+}
+
+/* The queue pair that a packet of the destination goes to, which is noted if it is new. */
+static struct own_qp *
+find_own(struct headend *h, struct destination *d, const struct in6_addr *host, uint32_t qpn,
+         uint64_t now)
+{
+    uint64_t hash = hash_number(hash_addr(d->hash, host), qpn);
+    struct own_qp *set = &h->own_qps[hash % HEADEND_SETS * HEADEND_SET_SIZE];
+    struct own_qp *oldest = set;
+
+    for (size_t i = 0; i < HEADEND_SET_SIZE; i++) {
+        struct own_qp *q = &set[i];
+
+        if (q->peer == d && q->qpn == qpn && IN6_ARE_ADDR_EQUAL(&q->host, host)) {
+            q->used = now;
+            return q;
+        }
+        if (!q->peer || (oldest->peer && q->used < oldest->used)) {
+            oldest = q;
+        }
+    }
+    headend_unbind(oldest);
+    *oldest =
+        (struct own_qp){.peer = d, .qpn = qpn, .host = *host, .used = now, .nak_at = UINT64_MAX};
+    return oldest;
+}
+
+/*
+ * Flows.
+ */
+
+/* The flow makes room for another. */
+static void
+flow_leave(struct headend *h, struct flow *f, uint64_t now)
+{
+    struct destination *d = f->to;
+    struct flow **p = &d->flows;
+
+    if (f->going_to) {
+        headend_finish(h, f, now);
+    }
+    while (*p != f) {
+        p = &(*p)->next;
+    }
+    *p = f->next;
+    if (f->path) {
+        f->path->n_flows--;
+    }
+    if (in_flight_may_answer(&f->in_flight, f->in_flight.low, now)) {
+        d->doubt_until = now + IN_FLIGHT_LIFE;
+    }
+    headend_unbind(f->own);
+    deadlines_set(&h->deadlines, &f->deadline, UINT64_MAX, f);
+    pacer_remove(&h->pacer, &f->held);
+}
+
+uint64_t
+headend_hash(const struct destination *d, const struct in6_addr *host, const struct seen *s)
+{
+    return hash_number(hash_addr(d->hash, host), (uint64_t) s->requests << 24 | s->dest_qp);
+}
+
+struct flow *
+headend_flow(struct headend *h, struct destination *d, const struct in6_addr *host,
+             const struct seen *s, uint64_t now)
+{
+    uint64_t hash = headend_hash(d, host, s);
+    struct flow *set = &h->flows[hash % HEADEND_SETS * HEADEND_SET_SIZE];
+    struct flow *oldest = set;
+
+    for (size_t i = 0; i < HEADEND_SET_SIZE; i++) {
+        struct flow *f = &set[i];
+
+        if (f->to == d && f->dest_qp == s->dest_qp && f->requests == s->requests
+            && IN6_ARE_ADDR_EQUAL(&f->host, host)) {
+            f->used = now;
+            return f;
+        }
+        if (!f->to || (oldest->to && f->used < oldest->used)) {
+            oldest = f;
+        }
+    }
+    if (oldest->to) {
+        flow_leave(h, oldest, now);
+    }
+    *oldest = (struct flow){
+        .to = d,
+        .next = d->flows,
+        .requests = s->requests,
+        .dest_qp = s->dest_qp,
+        .host = *host,
+        .label = (uint8_t) hash,
+        .used = now,
+    };
+    d->flows = oldest;
+    return oldest;
+}
+
+void
+headend_flow_take(struct flow *f, struct path *path)
+{
+    if (f->path == path) {
+        return;
+    }
+    if (f->path) {
+        f->path->n_flows--;
+        path->n_moved++;
+    }
+    path->n_flows++;
+    f->path = path;
+}
+
+bool
+headend_flow_pauses(const struct flow *f, const struct seen *s)
+{
+    /* What it sent before it was watched may be under way. */
+    bool idle = (f->in_flight.any && in_flight_is_idle(&f->in_flight)) || DEFECT(MOVE_IN_FLIGHT);
+
+    return idle && roce_opcode_info(s->opcode)->flags & ROCE_F_START;
+}
+
+static void
+request_sent(struct flow *f, const struct seen *s, uint64_t now)
+{
+    bool is_read = s->opcode == RC_READ_REQ;
+
+    if (in_flight_is_idle(&f->in_flight)) {
+        f->progress_at = now;
+    }
+    if (!in_flight_sent(&f->in_flight, s->psn, is_read ? read_len(s) : 0, is_read, now)) {
+        f->to->doubt_until = now + IN_FLIGHT_LIFE;
+        if (!DEFECT(BINDING_KEPT)) {
+            headend_unbind(f->own);
+        }
+    }
+    if (psn_eq(psn_add(s->psn, 1), f->in_flight.h)) {
+        f->asked = s->bth->ack_req & BTH_ACK_REQ || is_read
+                   || roce_opcode_info(s->opcode)->flags & ROCE_F_ATOMIC;
+    }
+}
+
+/* Notes the last answer.  A NAK stands until what it asks for has been served: a duplicate draws an ACK
+ * of what is before it, and the NAK is never said again. */
+static void
+answer_sent(struct last_answer *a, const struct seen *s)
+{
+    const struct udp_hdr *udp = (const void *) ((const uint8_t *) s->bth - sizeof *udp);
+    const struct aeth *aeth = aeth_of(s);
+
+    a->in_read = goes_on(s->opcode);
+    if (s->opcode != RC_ACK || !aeth) {
+        return;
+    }
+    if (a->any && aeth_class(a->syndrome) != AETH_CLASS_ACK
+        && aeth_class(aeth->syndrome) == AETH_CLASS_ACK && psn_cmp(s->psn, a->psn) < 0) {
+        return;
+    }
+    *a = (struct last_answer){
+        .any = true,
+        .syndrome = aeth->syndrome,
+        .sport = be16_get(udp->sport),
+        .psn = s->psn,
+        .msn = be24_get(aeth->msn),
+    };
+}
+
+void
+headend_flow_sent(struct flow *f, const struct seen *s, uint64_t now)
+{
+    if (f->requests) {
+        request_sent(f, s, now);
+    } else if (s->bth) {
+        answer_sent(&f->answered, s);
+    }
+}
+
+/*
+ * Answers.
+ */
+
+/* The only flow that the answer may be to, if there is one, and no doubt. */
+static struct flow *
+ascribe(struct destination *d, struct own_qp *q, uint64_t now)
+{
+    struct flow *found = NULL;
+    size_t n_asked = 0, n_found = 0;
+
+    if (now < q->try_at) {
+        return NULL;
+    }
+    for (struct flow *f = d->flows; f; f = f->next, n_asked++) {
+        if (f->requests && IN6_ARE_ADDR_EQUAL(&f->host, &q->host)
+            && in_flight_may_answer(&f->in_flight, q->psn, now)) {
+            f->in_flight.used = now;
+            n_found++;
+            found = f;
+        }
+    }
+    if (n_found != 1 || now < d->doubt_until) {
+        q->try_at = now + n_asked / ASKED_PER_USEC;
+        return NULL;
+    }
+    bind_flow(q, found);
+    return found;
+}
+
+/* The flow that the last answer to the queue pair was to; NULL: nobody knows. */
+static struct flow *
+flow_of(struct destination *d, struct own_qp *q, uint64_t now)
+{
+    struct flow *f = q->flow;
+
+    if (f && !in_flight_may_answer(&f->in_flight, q->psn, now) && !DEFECT(BINDING_KEPT)) {
+        headend_unbind(q);
+    }
+    if (q->flow) {
+        f->in_flight.used = now;
+        return f;
+    }
+    return ascribe(d, q, now);
+}
+
+/* An answer of the destination. */
+static void
+answered(struct headend *h, struct destination *d, const struct in6_addr *host,
+         const struct seen *s, uint64_t now)
+{
+    struct own_qp *q = find_own(h, d, host, s->dest_qp, now);
+    const struct aeth *aeth = aeth_of(s);
+    bool nak = aeth && aeth_class(aeth->syndrome) != AETH_CLASS_ACK;
+
+    q->psn = s->psn;
+    q->una = psn_add(s->psn, nak ? 0 : 1);
+    q->msn = aeth ? be24_get(aeth->msn) : q->msn;
+    q->in_read = goes_on(s->opcode);
+    struct flow *f = flow_of(d, q, now);
+    if (!f) {
+        return;
+    }
+    if (psn_cmp(q->una, f->in_flight.una) > 0) {
+        f->progress_at = now;
+    }
+    in_flight_answered(&f->in_flight, q->una);
+    headend_progress(h, f, q, now);
+}
+
+void
+headend_note_arrival(struct headend *h, const uint8_t *ip_, size_t len, uint64_t now)
+{
+    const struct ip6_hdr_wire *ip = (const void *) ip_;
+
+    if (!h->tracks) {
+        return;
+    }
+    struct destination *d = headend_find(h, &ip->src);
+    const struct seen s = headend_look(ip_, len);
+    if (d && headend_tracks(d) && s.bth && roce_opcode_info(s.opcode)->flags & ROCE_F_RESPONSE
+        && l3_host_port(h->base->l3, &ip->dst)) {
+        answered(h, d, &ip->dst, &s, now);
+    }
+}
