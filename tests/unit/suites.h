@@ -49,6 +49,7 @@
     SUITE(headend)       \
     SUITE(headend_edge)  \
     SUITE(headend_fail)  \
+    SUITE(headend_plan)  \
     SUITE(icmp6)         \
     SUITE(icrc)          \
     SUITE(impair)        \
