@@ -74,6 +74,13 @@
     DROP(usid_own_limit, "more uSIDs of this node in a row than it takes")                        \
     DROP(program_guard, "program that this agent may not use")                                    \
     DROP(path_none, "paths to the destination, but none that is usable")                          \
+    DROP(probe_malformed, "probe, or answer to one, that is not as RFC 8762 and 8972 say")        \
+    DROP(probe_forged, "probe that came back, or answer, which this node has not asked for")      \
+    DROP(probe_replayed, "probe, or answer to one, that has come before")                         \
+    DROP(probe_late, "probe that came back, or answer, after its time")                           \
+    DROP(probe_prober, "probe of a node that is not to be answered")                              \
+    DROP(probe_return, "probe without a way back to the node that has sent it")                   \
+    DROP(probe_rate, "probe of a node that has had enough answers for now")                       \
     DROP(rs_unknown, "replication SID without a replication segment of this group")               \
     DROP(mcast_unknown, "multicast group without a forwarding entry for this source")             \
     DROP(mcast_rpf, "multicast group's packet from another node than its entry says")             \

@@ -27,7 +27,8 @@ struct node_io {
     uint32_t (*mtu)(void *aux, uint16_t port);
     bool (*up)(void *aux, uint16_t port); /* is the link up?  NULL: all are. */
     void *aux;
-    uint32_t seed;       /* where RDMA-CM connections' IDs begin: random, see lib/cm-conn.h. */
+    uint32_t seed; /* where RDMA-CM connections' IDs begin: random, see lib/cm-conn.h. */
+    bool follows;  /* another worker of the same node sends probes, and takes all (lib/steer.h). */
     uint64_t posix_usec; /* what POSIX time in microseconds is ahead of the node's. */
 };
 

@@ -9,6 +9,7 @@
 #include "lib/node-cm.h"
 #include "lib/node-congestion.h"
 #include "lib/node-egress.h"
+#include "lib/prober.h"
 
 void
 node_base_init(struct node_base *base, const struct node_io *io, struct packet_pool *pool)
@@ -19,11 +20,13 @@ node_base_init(struct node_base *base, const struct node_io *io, struct packet_p
     base->l3 = l3_create(io, pool, base->drops);
     base->cm = node_cm_create(base, io->seed);
     base->headend = headend_create(base, io->seed);
+    base->prober = prober_create(base, io);
 }
 
 void
 node_base_uninit(struct node_base *base)
 {
+    prober_destroy(base->prober);
     headend_destroy(base->headend);
     node_cm_destroy(base->cm);
     sid_table_uninit(&base->sids);
@@ -43,6 +46,7 @@ node_base_configure(struct node_base *base, const struct node_config *config, ui
     struct node_io io = node_egress_io(base->egress);
     l3_set_io(base->l3, &io);
     l3_configure(base->l3, config);
+    prober_configure(base->prober, config, now);
     headend_configure(base->headend, config, now);
 }
 
@@ -53,6 +57,7 @@ node_base_deadline(const struct node_base *base)
         l3_deadline(base->l3),
         node_cm_deadline(base),
         node_egress_deadline(base->egress),
+        prober_deadline(base->prober),
         headend_deadline(base->headend),
     };
     uint64_t first = UINT64_MAX;
@@ -70,6 +75,7 @@ node_base_timer(struct node_base *base, uint64_t now)
     if (node_cm_deadline(base) <= now) {
         node_cm_timer(base, now);
     }
+    prober_timer(base->prober, now);
     if (headend_deadline(base->headend) <= now) {
         headend_timer(base->headend, now);
     }

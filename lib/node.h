@@ -95,9 +95,11 @@ struct path_info {
 struct probe_info {
     const struct probe_config *config; /* the node's own copy. */
     struct path_health health;
-    uint64_t n_sent, n_returned, n_lost, n_marked; /* 'marked': came back with CE. */
-    uint64_t n_late;                               /* came back after their time. */
-    uint32_t rtt_usec;                             /* of the last one that came back; smoothed: */
+    uint64_t n_sent, n_returned, n_lost;
+    uint64_t n_marked;      /* with CE; PROBE_PEER: on the way there, */
+    uint64_t n_marked_back; /* and answers on the way back. */
+    uint64_t n_late;        /* came back after their time. */
+    uint32_t rtt_usec;      /* of the last one that came back; smoothed: */
     uint32_t rtt_mean_usec;
     /* PROBE_PEER: of the last ones that were answered, lost on the way there, and back. */
     uint64_t n_lost_there, n_lost_back;

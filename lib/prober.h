@@ -17,6 +17,8 @@
 #include "lib/node-base.h"
 #include "lib/path-health.h"
 
+#define PROBER_SPORT 49862 /* UDP port that probes are sent from, and answers to. */
+
 struct prober;
 
 struct prober *prober_create(struct node_base *, const struct node_io *);
@@ -33,12 +35,21 @@ bool prober_takes(const struct rx *);
  * (DROP_none: it was sent on as the answer, or was one that is awaited), or why not. */
 enum drop_reason prober_input(struct prober *, struct rx *);
 
+/* Packets of data go the same way: the next probes have their DSCP. */
+void prober_note_data(struct prober *, uint16_t number, uint8_t tc);
+
 /* PATH_UNKNOWN: there is no such probe. */
 enum path_state prober_state(const struct prober *, uint16_t number);
-/* How congested the way is, by marks of the last probes: 0 to 256. */
+/* How congested the way is, by marks of the last 16 probes that came back: 0 to 256.  Of a way to a peer
+ * only marks on the way there count. */
 unsigned prober_marked(const struct prober *, uint16_t number);
-/* Data give reason to doubt the way: it is probed now. */
+/* Data give reason to doubt the way: it is probed now, as after a loss, once in an interval.  By then
+ * what is under way may have said more, so a probe that is awaited is enough. */
 void prober_doubt(struct prober *, uint16_t number, uint64_t now);
+
+/* Of a worker that does not probe by itself (struct node_io): takes over what the one that does knows.
+ * Who calls it sees to it that neither is at work. */
+void prober_follow(struct prober *, const struct prober *other, uint64_t now);
 
 /* Member of struct node_class. */
 bool prober_probe(const void *node, size_t i, struct probe_info *);

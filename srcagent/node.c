@@ -9,6 +9,7 @@
 #include "lib/headend.h"
 #include "lib/node-cm.h"
 #include "lib/node-egress.h"
+#include "lib/prober.h"
 #include "lib/why.h"
 #include "srcagent/srcagent.h"
 
@@ -251,6 +252,7 @@ const struct node_class srcagent_class = {
     .n_flows = rate_n_flows,
     .flow = rate_flow,
     .path = headend_path,
+    .probe = prober_probe,
     .n_connections = node_cm_n,
     .connection = node_cm_get,
     .connections_version = node_cm_version,

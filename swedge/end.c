@@ -25,6 +25,7 @@
 #include "lib/ecn.h"
 #include "lib/icmp6.h"
 #include "lib/node-congestion.h"
+#include "lib/prober.h"
 #include "lib/usid.h"
 #include "swedge/swedge.h"
 
@@ -167,7 +168,7 @@ is_own_hop(struct swedge *sw, struct rx *rx)
  * The end of the path.
  */
 
-/* Only ICMPv6 is for a SID itself (RFC 8986 section 4.1.1). */
+/* Only ICMPv6 is for any SID itself (RFC 8986 section 4.1.1). */
 static enum drop_reason
 upper_layer(struct swedge *sw, struct rx *rx)
 {
@@ -342,7 +343,8 @@ un_input(struct swedge *sw, struct rx *rx)
         return why ? why : forward_to_neighbour(sw, rx);
     }
     if (!rx->h.inner.ofs) {
-        return upper_layer(sw, rx);
+        /* This SID takes probes, too. */
+        return prober_takes(rx) ? prober_input(sw->base->prober, rx) : upper_layer(sw, rx);
     }
     why = unwrap(sw, rx);
     return why ? why : dispatch_again(sw, rx);

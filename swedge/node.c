@@ -11,6 +11,7 @@
 #include "lib/headend.h"
 #include "lib/node-cm.h"
 #include "lib/node-egress.h"
+#include "lib/prober.h"
 
 /* A switch: an edge on a node of its own. */
 struct node {
@@ -210,6 +211,7 @@ const struct node_class swedge_class = {
     .tree = get_tree,
     .branch = get_branch,
     .path = headend_path,
+    .probe = prober_probe,
     .n_connections = node_cm_n,
     .connection = node_cm_get,
     .connections_version = node_cm_version,

@@ -202,6 +202,7 @@ create(struct node_daemon *d, unsigned index)
             .up = node_ports_up,
             .aux = w,
             .seed = worker_seed(index),
+            .follows = index != 0,
             .posix_usec = posix_ahead(),
         },
         w->pool);
