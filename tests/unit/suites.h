@@ -31,6 +31,7 @@
     SUITE(connection)    \
     SUITE(content)       \
     SUITE(copies)        \
+    SUITE(cover)         \
     SUITE(deadlines)     \
     SUITE(drop)          \
     SUITE(ecn)           \
@@ -59,6 +60,7 @@
     SUITE(l3)            \
     SUITE(l3_icmp)       \
     SUITE(l3_next)       \
+    SUITE(locate)        \
     SUITE(loss)          \
     SUITE(messages)      \
     SUITE(modes)         \
