@@ -2,15 +2,19 @@
  *
  * The planner, faults: from what became of probes to what is broken.
  *
- *   1. All elements on the way of a probe that works are good.  Of a peer's probe that arrives here this
+ *   1. Nodes report changes only.  So what a dead one has reported last stays, and is found out: its
+ *      peers' probes over the same links have failed since.  What is outdated counts as unknown.
+ *   2. All elements on the way of a probe that works are good.  Of a peer's probe that arrives here this
  *      holds for the directions towards here.
- *   2. On the way of each probe that fails one of the other elements is broken.  Where both directions
- *      of a link may be, the link is one candidate; where the other direction is good, or no probe
- *      that fails passes it, the direction is.
- *   3. The smallest explanations of all probes that fail are those of cover.h: a candidate is the set
+ *   3. On the way of each probe that fails one of the other elements is broken.  Where both directions
+ *      of a link may be, the link is one candidate; where the other direction is good, the direction
+ *      is.
+ *   4. The smallest explanations of all probes that fail are those of cover.h: a candidate is the set
  *      of probes that fail on it.  So a node is preferred to several of its links.
  *
- * A probe that fails although all on its way is good is a fault of its own: the way as a whole.
+ * A probe that fails although all on its way is good is a fault of its own: the way as a whole.  It is
+ * none if something on its way has been good only since later: a probe that fails is sent less often,
+ * so it has not noticed yet.
  */
 #include <config.h>
 
@@ -23,18 +27,9 @@
 #include "openvswitch/shash.h"
 #include "util.h"
 
-static const struct {
-    const char *name;
-} kinds[] = {
-    [FAULT_NODE] = {"node"},
-    [FAULT_LINK] = {"link"},
-    [FAULT_DIRECTION] = {"direction"},
-    [FAULT_PATH] = {"path"},
-};
-WORDS_DEFINE(fault_kind, enum fault_kind, kinds);
-
-#define AGREEMENT   2  /* intervals. */
-#define BACKOFF_MAX 16 /* by which the interval of a probe that fails is stretched. */
+#define AGREEMENT   2       /* intervals. */
+#define BACKOFF_MAX 16      /* by which the interval of a probe that fails is stretched. */
+#define REPORT_USEC 1000000 /* between two reports of a node, at most. */
 
 /* What may be broken. */
 struct candidate {
@@ -45,20 +40,30 @@ struct candidate {
 
 struct element {
     const char *name;
-    /* NULL: it is a node. */
-    struct element *tail, *head; /* of a direction: the nodes that it leads from and to. */
-    struct element *reverse;     /* of a direction. */
+    bool is_link;            /* in one direction; else it is a node. */
+    struct element *reverse; /* of a link; NULL: not known. */
     bool good;
-    bool failing;     /* a probe that fails passes it. */
-    size_t distance;  /* of a node: from that of the probe that is looked at, in links; SIZE_MAX:
-                      * there is no way. */
-    size_t candidate; /* SIZE_MAX: none. */
+    int64_t good_since; /* the first of the probes that work: when it began to. */
+    bool failing;       /* a probe that fails passes it. */
+    size_t candidate;   /* SIZE_MAX: none. */
+    bool silent;        /* of a node that sends probes: what it has reported is outdated. */
+};
+
+/* A probe, and what is known of it after step 1. */
+struct way {
+    const struct locate_probe *probe;
+    struct element *node; /* that sends it. */
+    size_t n, allocated;
+    struct element **elements;
+    size_t n_links;
+    enum locate_result result;
+    bool heard;
 };
 
 struct locate {
-    const struct locate_probe *probes;
     size_t n_probes;
-    struct element ***elements; /* of each probe. */
+    const struct locate_probe *probes;
+    struct way *ways; /* of each probe. */
     struct shash by_name;
     size_t n_failing, allocated_failing;
     size_t *failing; /* indexes of probes with a candidate. */
@@ -72,122 +77,173 @@ struct locate {
  * Elements.
  */
 
-static struct element *find_element(struct locate *, const char *name);
-
-/* The node at an end of a direction: "leaf1" of "leaf1:eth3". */
-static struct element *
-find_end(struct locate *l, const char *end, size_t len)
-{
-    char *name = xmemdup0(end, MIN(len, strcspn(end, ":")));
-    struct element *e = find_element(l, name);
-
-    free(name);
-    return e;
-}
-
 static struct element *
 find_element(struct locate *l, const char *name)
 {
     struct element *e = shash_find_data(&l->by_name, name);
-    const char *sign = strchr(name, '>');
 
-    if (e) {
-        return e;
-    }
-    e = xmalloc(sizeof *e);
-    *e = (struct element){.candidate = SIZE_MAX};
-    e->name = shash_add(&l->by_name, name, e)->name;
-    if (sign) {
-        char *reverse = xasprintf("%s>%.*s", sign + 1, (int) (sign - name), name);
-
-        e->tail = find_end(l, name, (size_t) (sign - name));
-        e->head = find_end(l, sign + 1, strlen(sign + 1));
-        e->reverse = find_element(l, reverse);
-        free(reverse);
+    if (!e) {
+        e = xmalloc(sizeof *e);
+        *e = (struct element){
+            .is_link = strchr(name, '>') != NULL, .candidate = SIZE_MAX, .good_since = INT64_MAX};
+        e->name = shash_add(&l->by_name, name, e)->name;
     }
     return e;
 }
 
 static void
-find_elements(struct locate *l)
+add_to_way(struct way *w, struct element *e)
 {
-    l->elements = xcalloc(l->n_probes + 1, sizeof *l->elements);
-    for (size_t i = 0; i < l->n_probes; i++) {
-        const struct locate_probe *p = &l->probes[i];
+    if (w->n == w->allocated) {
+        w->elements = x2nrealloc(w->elements, &w->allocated, sizeof *w->elements);
+    }
+    w->elements[w->n++] = e;
+    w->n_links += e->is_link;
+}
 
-        l->elements[i] = xcalloc(p->n_elements + 1, sizeof *l->elements[i]);
-        for (size_t j = 0; j < p->n_elements; j++) {
-            l->elements[i][j] = find_element(l, p->elements[j]);
+static void
+read_elements(struct locate *l, struct way *w)
+{
+    char *text = xstrdup(w->probe->elements), *save = NULL;
+
+    for (char *name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+        add_to_way(w, find_element(l, name));
+    }
+    add_to_way(w, w->node);
+    free(text);
+}
+
+/* The way back is the way there backwards: the first link is the last one's reverse. */
+static void
+pair_links(const struct way *w)
+{
+    size_t j = w->n;
+
+    for (size_t i = 0; i < w->n; i++) {
+        if (!w->elements[i]->is_link) {
+            continue;
+        }
+        do {
+            j--;
+        } while (j > i && !w->elements[j]->is_link);
+        if (j <= i) {
+            return;
+        }
+        struct element *there = w->elements[i], *back = w->elements[j];
+        if (there != back && !there->reverse && !back->reverse) {
+            there->reverse = back;
+            back->reverse = there;
         }
     }
 }
 
-/*
- * Step 1: what is good.
- */
-
 static void
-set_distance(struct element *node, size_t distance)
+find_ways(struct locate *l)
 {
-    if (node->tail) {
-        node->tail->distance = node->head->distance = distance;
-    } else {
-        node->distance = distance;
+    l->ways = xcalloc(l->n_probes + 1, sizeof *l->ways);
+    for (size_t i = 0; i < l->n_probes; i++) {
+        const struct locate_probe *p = &l->probes[i];
+
+        l->ways[i] = (struct way){
+            .probe = p,
+            .node = find_element(l, p->node),
+            .result = p->result,
+            .heard = p->kind == PROBE_PEER && p->heard,
+        };
+        read_elements(l, &l->ways[i]);
+        pair_links(&l->ways[i]);
     }
 }
 
-/* How far the nodes on the probe's way are from who sends it. */
-static void
-find_distances(struct locate *l, size_t i)
+/*
+ * Step 1: what is outdated.
+ */
+
+/* The peer's probe over the same links; NULL: there is none. */
+static struct way *
+reverse_way(const struct locate *l, const struct way *w)
 {
-    const struct locate_probe *p = &l->probes[i];
-    bool any = true;
+    return w->probe->reverse ? &l->ways[w->probe->reverse - l->probes] : NULL;
+}
 
-    for (size_t j = 0; j < p->n_elements; j++) {
-        set_distance(l->elements[i][j], SIZE_MAX);
+/* The two probes take the same links in both directions, so one of the two is outdated. */
+static bool
+is_contradicted(const struct way *w, const struct way *reverse)
+{
+    return w->probe->result == LOCATE_WORKS && reverse->probe->result == LOCATE_FAILS;
+}
+
+/* A node that is contradicted is silent, unless one that is not says the same as it of another way. */
+static void
+find_silent(struct locate *l)
+{
+    bool changed = true;
+
+    for (size_t i = 0; i < l->n_probes; i++) {
+        struct way *w = &l->ways[i], *r = reverse_way(l, w);
+
+        w->node->silent |= r && is_contradicted(w, r) && w->probe->since <= r->probe->since;
     }
-    find_element(l, p->from)->distance = 0;
-    for (size_t far = 0; any; far++) {
-        any = false;
-        for (size_t j = 0; j < p->n_elements; j++) {
-            const struct element *e = l->elements[i][j];
+    while (changed) {
+        changed = false;
+        for (size_t i = 0; i < l->n_probes; i++) {
+            struct way *w = &l->ways[i], *r = reverse_way(l, w);
 
-            if (e->tail && e->tail->distance == far && e->head->distance == SIZE_MAX) {
-                e->head->distance = far + 1;
-                any = true;
+            if (r && w->node->silent && !r->node->silent && w->probe->result == LOCATE_WORKS
+                && r->probe->result == LOCATE_WORKS) {
+                w->node->silent = false;
+                changed = true;
             }
         }
     }
 }
 
-/* Leads this direction towards who sends the probe?  Nodes are on both ways. */
-static bool
-leads_here(const struct element *e)
-{
-    return !e->tail || (e->tail->distance != SIZE_MAX && e->head->distance < e->tail->distance);
-}
-
 static void
-find_good(struct locate *l)
+forget_outdated(struct locate *l)
 {
     for (size_t i = 0; i < l->n_probes; i++) {
-        const struct locate_probe *p = &l->probes[i];
-        bool heard = p->result != LOCATE_WORKS && p->kind == PROBE_PEER && p->heard;
+        struct way *w = &l->ways[i], *r = reverse_way(l, w);
 
-        if (heard) {
-            find_distances(l, i);
-        }
-        for (size_t j = 0; j < p->n_elements; j++) {
-            struct element *e = l->elements[i][j];
-
-            e->good |= p->result == LOCATE_WORKS || (heard && leads_here(e));
-            e->failing |= p->result == LOCATE_FAILS;
+        if (w->node->silent) {
+            w->result = LOCATE_UNKNOWN;
+            w->heard = false;
+        } else if (r && is_contradicted(w, r) && w->probe->since <= r->probe->since) {
+            w->result = LOCATE_UNKNOWN;
+        } else if (r && is_contradicted(r, w) && w->probe->since < r->probe->since
+                   && !r->node->silent) {
+            w->result = LOCATE_UNKNOWN; /* it was not sent again yet. */
         }
     }
 }
 
 /*
- * Step 2: what may be broken.
+ * Step 2: what is good.
+ */
+
+static void
+find_good(struct locate *l)
+{
+    for (size_t i = 0; i < l->n_probes; i++) {
+        struct way *w = &l->ways[i];
+        size_t n_links = 0;
+
+        for (size_t j = 0; j < w->n; j++) {
+            struct element *e = w->elements[j];
+
+            n_links += e->is_link;
+            /* Nodes are on both ways; of the links the second half are those of the way back. */
+            bool leads_here = !e->is_link || n_links > w->n_links / 2;
+            if (w->result == LOCATE_WORKS || (w->heard && leads_here)) {
+                e->good = true;
+                e->good_since = MIN(e->good_since, w->probe->since);
+            }
+            e->failing |= w->result == LOCATE_FAILS;
+        }
+    }
+}
+
+/*
+ * Step 3: what may be broken.
  */
 
 static bool
@@ -196,22 +252,21 @@ is_suspect(const struct element *e)
     return e->failing && !e->good;
 }
 
-/* "leaf1-spine5". */
+/* "leaf1:eth3<>spine5:eth0", of "leaf1:eth3>spine5" and "spine5:eth0>leaf1". */
 static char *
-link_name(const struct element *direction)
+link_name(const struct element *e)
 {
-    const char *a = direction->name, *b = strchr(a, '>') + 1;
-    int a_len = (int) (b - a - 1), b_len = (int) strlen(b);
-    bool in_order = strverscmp(direction->name, direction->reverse->name) < 0;
+    bool in_order = strverscmp(e->name, e->reverse->name) < 0;
+    const char *a = in_order ? e->name : e->reverse->name;
+    const char *b = in_order ? e->reverse->name : e->name;
 
-    return in_order ? xasprintf("%.*s-%.*s", a_len, a, b_len, b)
-                    : xasprintf("%.*s-%.*s", b_len, b, a_len, a);
+    return xasprintf("%.*s<>%.*s", (int) strcspn(a, ">"), a, (int) strcspn(b, ">"), b);
 }
 
 static void
 add_candidate(struct locate *l, struct element *e)
 {
-    bool is_link = e->tail && is_suspect(e->reverse);
+    bool is_link = e->reverse && is_suspect(e->reverse);
 
     if (l->n_candidates == l->allocated_candidates) {
         l->candidates = x2nrealloc(l->candidates, &l->allocated_candidates, sizeof *l->candidates);
@@ -221,9 +276,9 @@ add_candidate(struct locate *l, struct element *e)
         e->reverse->candidate = l->n_candidates;
     }
     l->candidates[l->n_candidates++] = (struct candidate){
-        .element.kind = is_link   ? FAULT_LINK
-                        : e->tail ? FAULT_DIRECTION
-                                  : FAULT_NODE,
+        .element.kind = is_link      ? FAULT_LINK
+                        : e->is_link ? FAULT_DIRECTION
+                                     : FAULT_NODE,
         .element.name = is_link ? link_name(e) : xstrdup(e->name),
     };
 }
@@ -265,7 +320,18 @@ add_evidence(struct fault *f, const struct locate_probe *p)
     f->evidence[f->n_evidence++] = p;
 }
 
-/* All on its way is good elsewhere. */
+/* All on its way is good.  Was it when the probe began to fail? */
+static bool
+was_good(const struct way *w)
+{
+    bool good = true;
+
+    for (size_t i = 0; i < w->n; i++) {
+        good = good && w->elements[i]->good_since <= w->probe->since;
+    }
+    return good;
+}
+
 static void
 add_path_fault(struct locate *l, const struct locate_probe *p)
 {
@@ -279,11 +345,11 @@ static void
 find_candidates(struct locate *l)
 {
     for (size_t i = 0; i < l->n_probes; i++) {
-        const struct locate_probe *p = &l->probes[i];
+        const struct way *w = &l->ways[i];
         bool any = false;
 
-        for (size_t j = 0; p->result == LOCATE_FAILS && j < p->n_elements; j++) {
-            struct element *e = l->elements[i][j];
+        for (size_t j = 0; w->result == LOCATE_FAILS && j < w->n; j++) {
+            struct element *e = w->elements[j];
 
             if (is_suspect(e) && e->candidate == SIZE_MAX) {
                 add_candidate(l, e);
@@ -298,14 +364,14 @@ find_candidates(struct locate *l)
                 l->failing = x2nrealloc(l->failing, &l->allocated_failing, sizeof *l->failing);
             }
             l->failing[l->n_failing++] = i;
-        } else if (p->result == LOCATE_FAILS) {
-            add_path_fault(l, p);
+        } else if (w->result == LOCATE_FAILS && was_good(w)) {
+            add_path_fault(l, w->probe);
         }
     }
 }
 
 /*
- * Step 3: what explains it.
+ * Step 4: what explains it.
  */
 
 static int
@@ -375,7 +441,9 @@ locate_faults(const struct locate_probe *probes, size_t n_probes, struct fault *
     struct locate l = {.probes = probes, .n_probes = n_probes};
 
     shash_init(&l.by_name);
-    find_elements(&l);
+    find_ways(&l);
+    find_silent(&l);
+    forget_outdated(&l);
     find_good(&l);
     find_candidates(&l);
     explain(&l);
@@ -387,10 +455,10 @@ locate_faults(const struct locate_probe *probes, size_t n_probes, struct fault *
         free(l.candidates[i].failing);
     }
     for (size_t i = 0; i < n_probes; i++) {
-        free(l.elements[i]);
+        free(l.ways[i].elements);
     }
     free(l.candidates);
-    free(l.elements);
+    free(l.ways);
     free(l.failing);
     shash_destroy_free_data(&l.by_name);
 }
@@ -409,14 +477,19 @@ locate_faults_free(struct fault *faults, size_t n)
 }
 
 uint64_t
-fault_agreement_usec(const struct fault *f)
+fault_agreement_usec(const struct fault *f, int64_t found)
 {
-    bool is_path = f->elements[0].kind == FAULT_PATH;
-    uint64_t interval = 0;
+    uint64_t interval = 0, agreement;
+    int64_t newest = INT64_MIN;
 
     for (size_t i = 0; i < f->n_evidence; i++) {
         interval = MAX(interval, f->evidence[i]->interval_usec);
+        newest = MAX(newest, f->evidence[i]->since);
     }
-    /* Other ways may have recovered, and this probe not yet have been sent again. */
-    return AGREEMENT * interval * (is_path ? BACKOFF_MAX : 1);
+    agreement = AGREEMENT * interval + REPORT_USEC;
+    /* If all of the probes have failed for longer they may be left from another fault, and the next
+     * one of each may be late. */
+    return newest < found - (int64_t) (agreement / 1000)
+               ? AGREEMENT * interval * BACKOFF_MAX + REPORT_USEC
+               : agreement;
 }

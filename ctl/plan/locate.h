@@ -15,43 +15,37 @@
 #ifndef CTL_PLAN_LOCATE_H
 #define CTL_PLAN_LOCATE_H 1
 
+#include "lib/fault-element.h"
 #include "lib/node-config.h"
-#include "lib/words.h"
 
 enum locate_result {
-    LOCATE_UNKNOWN, /* it says nothing, as one of a node that is not connected. */
+    LOCATE_UNKNOWN, /* it says nothing yet, or nothing certain. */
     LOCATE_WORKS,
     LOCATE_FAILS,
 };
 
 struct locate_probe {
     const char *name; /* for messages. */
-    const char *from; /* the node that sends it. */
+    const char *node; /* that sends it. */
     enum probe_kind kind;
+    /* What it passes there and back, with spaces between, besides its node: "spine5" is a node,
+     * "leaf1>spine5" a link in one direction, of parallel ones "leaf1:eth3>spine5".  The way back is
+     * over the same links. */
+    const char *elements;
+    uint32_t interval_usec; /* between two of them, while it works. */
+
+    /* As its node has reported it. */
     enum locate_result result;
+    int64_t since; /* when that became so, in milliseconds. */
     /* PROBE_PEER: the peer's own probe over the same links arrives here, whatever becomes of this
      * one. */
     bool heard;
-    /* In any order: "spine5" is a node, "leaf1>spine5" a direction of a link, and "spine5>leaf1" the
-     * other one; of parallel links also the ports, "leaf1:eth3>spine5:eth0". */
-    size_t n_elements;
-    char *const *elements;
-    uint32_t interval_usec; /* between two of them, while it works. */
+    const struct locate_probe *reverse; /* PROBE_PEER: that probe, of the same array; NULL: none. */
 };
-
-enum fault_kind {
-    FAULT_NODE,
-    FAULT_LINK,      /* both directions, or it is not known which one. */
-    FAULT_DIRECTION, /* the other one works, or nothing speaks against it. */
-    FAULT_PATH,      /* everything on this way works on other ways. */
-};
-WORDS_DECLARE(fault_kind, enum fault_kind);
 
 struct fault_element {
     enum fault_kind kind;
-    /* FAULT_NODE, FAULT_DIRECTION: as in the probes.  FAULT_LINK: "leaf1-spine5", its ends in order.
-     * FAULT_PATH: the name of the probe. */
-    char *name;
+    char *name; /* see lib/fault-element.h. */
 };
 
 struct fault {
@@ -65,8 +59,9 @@ struct fault {
 void locate_faults(const struct locate_probe *, size_t n_probes, struct fault **faults, size_t *n);
 void locate_faults_free(struct fault *, size_t n);
 
-/* For so long the same fault has to be found before it is believed, in microseconds: for two intervals
- * of each probe that fails, so that none of them is what is left of another fault. */
-uint64_t fault_agreement_usec(const struct fault *);
+/* For so long a fault that was found first at 'found', in milliseconds as in the probes, has to be found
+ * again and again before it is believed; in microseconds.  That is two intervals of each probe that
+ * fails, and the time that nodes take at most to report. */
+uint64_t fault_agreement_usec(const struct fault *, int64_t found);
 
 #endif /* ctl/plan/locate.h */

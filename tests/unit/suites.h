@@ -61,6 +61,7 @@
     SUITE(l3_icmp)       \
     SUITE(l3_next)       \
     SUITE(locate)        \
+    SUITE(locate_many)   \
     SUITE(loss)          \
     SUITE(messages)      \
     SUITE(modes)         \
