@@ -163,6 +163,7 @@ extern const struct ctl_command ctl_member_commands[];
 extern const struct ctl_command ctl_connection_commands[];
 extern const struct ctl_command ctl_path_commands[];
 extern const struct ctl_command ctl_path_rule_commands[];
+extern const struct ctl_command ctl_fault_commands[];
 extern const struct ctl_command ctl_tree_commands[];
 extern const struct ctl_command ctl_stats_commands[];
 extern const struct ctl_command ctl_watch_commands[];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * castctl watch: a line for each event of groups and members, until it is told to end.
+ * castctl watch: a line for each event of groups and members, and for each fault of the network, until
+ * it is told to end.
  *
  * Events are what lies between one view of the registry and the next (ctl/registry/view.h).  Lines
  * are flushed view by view, before the next one is taken: a reader that is slow gets fewer events,
@@ -9,6 +10,7 @@
 #include <config.h>
 
 #include "ctl/castctl/castctl.h"
+#include "ctl/castctl/fault.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -55,6 +57,9 @@ parse_until(struct watch *w, const char *text)
     }
     w->until = view_event_name(event);
     w->of = view_event_of(event);
+    if (w->only && w->of == VIEW_OF_NETWORK) {
+        ctl_fail(CTL_USAGE, "--until %s: '%s' is no event of groups", text, word);
+    }
     if (colon && !(w->of & VIEW_OF_MEMBER)) {
         ctl_fail(CTL_USAGE, "--until %s: '%s' is no event of members", text, word);
     }
@@ -263,6 +268,21 @@ put_connection_event(struct json *o, struct ds *s, const struct view_change *c)
     put_status(o, s, now ? now->status : "");
 }
 
+static void
+put_fault_event(struct json *o, struct ds *s, const struct view_change *c)
+{
+    const struct fault_view *f = c->fault;
+    char *elements = fault_text(&f->elements), *evidence = fault_evidence_text(&f->evidence);
+
+    fault_put(o, &f->elements, f->since, &f->evidence);
+    ds_put_format(s, ": %s", elements);
+    if (!strcmp(c->event, view_event_name(EVENT_FAULT))) {
+        ds_put_format(s, " (%s)", evidence);
+    }
+    free(elements);
+    free(evidence);
+}
+
 /* The member whose event it is; NULL: it is the group's. */
 static const char *
 member_of(const struct view_change *c)
@@ -283,7 +303,8 @@ static void
 print_change(const struct view_change *c, void *w_)
 {
     struct watch *w = w_;
-    const char *group = (c->group ? c->group : c->group_before)->name;
+    const struct group_view *g = c->group ? c->group : c->group_before;
+    const char *group = g ? g->name : NULL;
     const char *member = member_of(c);
     struct json *o;
     struct ds s = DS_EMPTY_INITIALIZER;
@@ -292,9 +313,10 @@ print_change(const struct view_change *c, void *w_)
         return;
     }
     o = json_object_create();
-    (c->connection || c->connection_before ? put_connection_event
-     : member                              ? put_member_event
-                                           : put_group_event)(o, &s, c);
+    (c->fault                                ? put_fault_event
+     : c->connection || c->connection_before ? put_connection_event
+     : member                                ? put_member_event
+                                             : put_group_event)(o, &s, c);
     print_event(w, o, group, member, c->event, ds_cstr(&s));
     ds_destroy(&s);
     note_event(w, c->event, member);
@@ -387,7 +409,7 @@ watch(struct ctl *ctl)
 
 const struct ctl_command ctl_watch_commands[] = {
     {"watch", "[GROUP]", 0, 1, CTL_STREAM | FLAG(OPT_UNTIL) | FLAG(OPT_COUNT), 0, NULL, watch,
-     "print a line for each state of groups and members that there is, and for each event from then\n"
-     "        on; ends after N events, with an EVENT (EVENT:MEMBER for one member's), or with the group"},
+     "print a line for each state of groups and members and each fault that there is, and for each event\n"
+     "        from then on; ends after N events, with an EVENT (EVENT:MEMBER for one member's), or with the group"},
     {.name = NULL},
 };

@@ -12,6 +12,8 @@
 
 #include "ctl/castd/castd.h"
 
+#include <limits.h>
+
 #include "ctl/process/daemon-common.h"
 #include "ctl/process/listing.h"
 #include "ctl/registry/retry.h"
@@ -113,6 +115,7 @@ compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn, struct work *work)
     }
     castd_sync_rest(&c);
     castd_connect_rest(&c);
+    castd_find_faults(&c, time_wall_msec());
     castd_unload(&c);
 }
 
@@ -177,6 +180,7 @@ run(struct castd_loop *loop)
     if (loop->txn) {
         run_txn(loop);
     }
+    loop->pending |= !work_pause(&loop->work, time_wall_msec());
     if (!loop->txn && loop->pending && may_compute(loop)
         && !registry_retry_waits(&loop->retry, time_msec())) {
         loop->pending = false;
@@ -194,6 +198,12 @@ wait(struct castd_loop *loop)
         ovsdb_idl_txn_wait(loop->txn);
     } else if (loop->pending && may_compute(loop)) {
         poll_timer_wait_until(loop->retry.why ? loop->retry.next : 0);
+    } else if (may_compute(loop)) {
+        long long pause = work_pause(&loop->work, time_wall_msec());
+
+        if (pause != LLONG_MAX) {
+            poll_timer_wait(pause);
+        }
     }
 }
 

@@ -16,6 +16,7 @@
  *   messages.c castd_number_messages()  which messages members begin with, and lost ones have
  *   sync.c     castd_sync_rest()   trees of groups that are gone; requests that are answered
  *   connect.c  castd_connect_rest() connections to Proxies of no group
+ *   faults.c   castd_find_faults() what is broken, by nodes' probes
  *   load.c     castd_unload()
  *
  * Losses are found before another epoch begins, which keeps only members that are not lost.
@@ -124,6 +125,8 @@ void castd_report(struct castd *);
 void castd_number_messages(struct castd *);
 void castd_sync_rest(struct castd *);
 void castd_connect_rest(struct castd *);
+/* 'now' is the time of day, in milliseconds. */
+void castd_find_faults(struct castd *, long long now);
 
 /* load.c. */
 /* The key with this id; NULL: none. */

@@ -346,6 +346,30 @@ base_has_changed(const struct castd *c)
     return changed;
 }
 
+/* Something of the probes, or somebody else has written what castd finds out from them. */
+static bool
+probes_have_changed(const struct castd *c)
+{
+    const struct rrec_probe *probe;
+    const struct rrec_fault *fault;
+    bool changed = false;
+    size_t n = 0;
+
+    RREC_PROBE_FOR_EACH(probe, c->idl)
+    {
+        changed |= has_changed(c, &probe->header_);
+        n++;
+    }
+    RREC_FAULT_FOR_EACH(fault, c->idl)
+    {
+        changed |= has_changed(c, &fault->header_);
+        n++;
+    }
+    changed |= n != c->work->n_probes;
+    c->work->n_probes = n;
+    return changed;
+}
+
 static size_t
 branches_have_changed(const struct castd *c, struct rrec_branch **branches, size_t n, bool *changed)
 {
@@ -618,6 +642,7 @@ find_due(struct castd *c, const struct registry_rows *rows)
         work_make_all_due(c->work, false);
     }
     c->work->base |= paths_have_changed(c) | base_has_changed(c);
+    c->work->faults |= probes_have_changed(c);
     if (generations_have_changed(c)) {
         work_make_all_due(c->work, true);
     }

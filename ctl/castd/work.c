@@ -6,6 +6,7 @@
 
 #include "ctl/castd/work.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "util.h"
@@ -17,7 +18,7 @@
 void
 work_init(struct work *w)
 {
-    *w = (struct work){.base = true};
+    *w = (struct work){.base = true, .faults = true, .faults_at = LLONG_MAX};
     hmap_init(&w->groups);
     ovs_list_init(&w->queue);
     ovs_list_init(&w->taken);
@@ -157,6 +158,12 @@ work_is_left(const struct work *w)
     return w->more || !ovs_list_is_empty(&w->queue);
 }
 
+long long
+work_pause(const struct work *w, long long now)
+{
+    return w->faults_at == LLONG_MAX ? LLONG_MAX : MAX(w->faults_at - now, 0);
+}
+
 void
 work_done(struct work *w)
 {
@@ -167,6 +174,7 @@ work_done(struct work *w)
     }
     w->n_conflicts = 0;
     w->base_taken = false;
+    w->faults_taken = false;
 }
 
 void
@@ -176,6 +184,8 @@ work_again(struct work *w, bool conflict)
     ovs_list_push_back_all(&w->queue, &w->taken);
     w->base |= w->base_taken;
     w->base_taken = false;
+    w->faults |= w->faults_taken;
+    w->faults_taken = false;
     w->n_conflicts += conflict;
     w->counters.n_conflicts += conflict;
 }

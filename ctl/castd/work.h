@@ -53,10 +53,14 @@ struct work {
     unsigned int seqno;       /* of the IDL, when it was read last. */
     bool base;                /* nodes' ports, routes, SIDs and paths are due, */
     bool base_taken;          /* and are in the transaction. */
+    bool faults;              /* what is broken is due, since probes have changed, */
+    bool faults_taken;        /* and is in the transaction. */
+    long long faults_at;      /* it is at this time of day; LLONG_MAX: it is not. */
     bool more;                /* there is more of what has no queue. */
     unsigned int n_conflicts; /* transactions in a row that others came in between of. */
     size_t n_base_rows;       /* of Port, Route, Sid, Destination and Path. */
     uint64_t probes;          /* castd_digest_probes(). */
+    size_t n_probes;          /* and faults: rows. */
     size_t n_keys;
     struct work_counters counters;
     char *topology;    /* as text; NULL: never read. */
@@ -93,6 +97,9 @@ size_t work_budget(const struct work *);
 
 /* Is there anything left to do, whatever the registry says next? */
 bool work_is_left(const struct work *);
+/* Milliseconds until there is something to do whatever the registry says; LLONG_MAX: never.  'now' is the
+ * time of day. */
+long long work_pause(const struct work *, long long now);
 
 /* What was taken is done; or is due again, in front of all. */
 void work_done(struct work *);

@@ -29,7 +29,7 @@
 
 #define AGREEMENT   2       /* intervals. */
 #define BACKOFF_MAX 16      /* by which the interval of a probe that fails is stretched. */
-#define REPORT_USEC 1000000 /* between two reports of a node, at most. */
+#define REPORT_USEC 1200000 /* from a change to a node's report of it, at most. */
 
 /* What may be broken. */
 struct candidate {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the registry says of groups at one time, as plain data, and the events that lie between two
- * such views.
+ * What the registry says of groups, and of faults of the network, at one time, as plain data, and the
+ * events that lie between two such views.
  *
  * Whatever happened between two views is one difference: a state that came and went is not in it,
  * one that has lasted is.  Rows are known by their UUIDs, so that a group deleted and added again
@@ -15,6 +15,7 @@
 
 #include "lib/words.h"
 #include "openvswitch/uuid.h"
+#include "svec.h"
 
 struct ovsdb_idl;
 
@@ -70,12 +71,22 @@ struct group_view {
     struct connection_view *connections; /* by node and number. */
 };
 
+/* Something that is broken, confirmed. */
+struct fault_view {
+    struct uuid uuid;
+    int64_t since;        /* milliseconds since 1970. */
+    struct svec elements; /* candidates, see lib/fault-element.h. */
+    struct svec evidence; /* names of probes. */
+};
+
 struct view {
     size_t n_groups;
     struct group_view *groups; /* by name, likewise. */
+    size_t n_faults;
+    struct fault_view *faults; /* by elements. */
 };
 
-/* Copies what is in the registry of all groups, or of the one with this name.  The caller frees
+/* Copies what is in the registry of all groups and of faults, or of the group with this name.  The caller frees
  * *view with view_uninit().  Connections that have ended are there until the IDL has forgotten that
  * their rows are gone, if it tracks that: castd deletes such rows at once, but they say why. */
 void view_read(struct view *, const struct ovsdb_idl *, const char *only);
@@ -88,6 +99,7 @@ const struct group_view *view_find(const struct view *, const char *group);
 #define VIEW_OF_GROUP    1
 #define VIEW_OF_MEMBER   2
 #define VIEW_OF_REGISTRY 4
+#define VIEW_OF_NETWORK  8
 
 /* Events: the word, and whose it is.  States have the words that castd writes. */
 #define VIEW_EVENTS                                                          \
@@ -113,6 +125,8 @@ const struct group_view *view_find(const struct view *, const char *group);
     VIEW_EVENT(REMOVED, "removed", VIEW_OF_MEMBER)                           \
     VIEW_EVENT(CONNECTED, "connected", VIEW_OF_GROUP | VIEW_OF_MEMBER)       \
     VIEW_EVENT(DISCONNECTED, "disconnected", VIEW_OF_GROUP | VIEW_OF_MEMBER) \
+    VIEW_EVENT(FAULT, "fault", VIEW_OF_NETWORK)                              \
+    VIEW_EVENT(FAULT_CLEARED, "fault-cleared", VIEW_OF_NETWORK)              \
     VIEW_EVENT(REGISTRY_LOST, "registry-lost", VIEW_OF_REGISTRY)             \
     VIEW_EVENT(REGISTRY_BACK, "registry-back", VIEW_OF_REGISTRY)
 
@@ -131,13 +145,14 @@ struct view_change {
     const char *event;
     bool is_state;
     const struct group_view *group_before;            /* NULL: added, or there from the start. */
-    const struct group_view *group;                   /* NULL: deleted. */
+    const struct group_view *group;                   /* NULL: deleted.  Both: a fault's event. */
     const struct member_view *member_before, *member; /* both NULL: not a member's event. */
     const struct connection_view *connection_before, *connection; /* likewise. */
+    const struct fault_view *fault; /* that is there, or was; NULL: an event of a group. */
 };
 
-/* Calls 'report' for each event between two views of one registry: group by group, a group's
- * connections before its members, and these before its state.  'before' NULL: each state that there is now is an event. */
+/* Calls 'report' for each event between two views of one registry: first of faults, then group
+ * by group, a group's connections before its members, and these before its state.  'before' NULL: each state that there is now is an event. */
 void view_compare(const struct view *before, const struct view *now,
                   void (*report)(const struct view_change *, void *aux), void *aux);
 

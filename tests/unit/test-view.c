@@ -61,6 +61,11 @@ put_change(const struct view_change *c, void *s_)
     const struct connection_view *conn = c->connection ? c->connection : c->connection_before;
     struct ds *s = s_;
 
+    if (c->fault) {
+        ck_assert(!g && !m && !conn && !c->is_state);
+        ds_put_format(s, "%s%s:%s", s->length ? " " : "", c->fault->elements.names[0], c->event);
+        return;
+    }
     ds_put_format(s, "%s%s", s->length ? " " : "", g->name);
     if (conn) {
         ck_assert(!m && !c->is_state);
@@ -91,7 +96,7 @@ expect(const struct view *before, const struct view *now, const char *events)
 static void
 expect_group(struct group_view before, struct group_view now, const char *events)
 {
-    const struct view a = {1, &before}, b = {1, &now};
+    const struct view a = {.n_groups = 1, .groups = &before}, b = {.n_groups = 1, .groups = &now};
 
     expect(&a, &b, events);
     expect(&a, &a, "");
@@ -106,7 +111,7 @@ START_TEST(what_is_there_at_the_start)
                                         member(2, "r2", 17, "lost", "")};
         struct group_view groups[] = {group(1, "g", 3, "degraded", 1, members, 2),
                                       group(2, "h", 1, "pending", 0, NULL, 0)};
-        const struct view view = {2, groups};
+        const struct view view = {.n_groups = 2, .groups = groups};
 
         groups[0].source = STR("h0");
         expect(NULL, &view, "g:source-set!() g:r1:active() g:r2:lost() g:degraded() h:pending()");
@@ -150,7 +155,7 @@ START_TEST(connections_come_and_go)
 
         struct group_view g = connected(1, two, 2);
         struct member_view members[] = {member(1, "r1", 17, "active", "")};
-        const struct view view = {1, &g};
+        const struct view view = {.n_groups = 1, .groups = &g};
         g.members = members;
         g.n_members = 1;
         expect(NULL, &view, "g:n1/7:connected() g:r1:active() g:ready()");
@@ -166,7 +171,8 @@ START_TEST(groups_come_and_go)
         struct group_view two[] = {group(1, "g2", 1, "ready", 0, members, 1),
                                    group(2, "g10", 0, "pending", 0, NULL, 0)};
         struct group_view again[] = {group(3, "g2", 1, "pending", 0, NULL, 0)};
-        const struct view a = {1, one}, b = {2, two}, c = {1, again};
+        const struct view a = {.n_groups = 1, .groups = one}, b = {.n_groups = 2, .groups = two},
+                          c = {.n_groups = 1, .groups = again};
 
         one[0].source = two[0].source = STR("h0");
         expect(&nothing, &a, "g2:added!() g2:epoch!() g2:source-set!() g2:r1:joining() g2:ready()");
@@ -261,7 +267,7 @@ START_TEST(finds_groups)
     {
         struct group_view groups[] = {group(1, "g9", 1, "ready", 0, NULL, 0),
                                       group(2, "g10", 1, "ready", 0, NULL, 0)};
-        const struct view view = {2, groups};
+        const struct view view = {.n_groups = 2, .groups = groups};
 
         ck_assert_ptr_eq(view_find(&view, "g9"), &groups[0]);
         ck_assert_ptr_eq(view_find(&view, "g10"), &groups[1]);
@@ -296,6 +302,29 @@ START_TEST(numbers)
     }
 END_TEST
 
+/* Faults are told by their rows: one that comes back is another one.  They come before groups. */
+START_TEST(faults)
+    {
+        char *leaf1[] = {STR("leaf1")}, *spine5[] = {STR("leaf1>spine5"), STR("spine5")};
+        struct fault_view one[] = {{.uuid = {.parts = {1}}, .elements = {leaf1, 1, 1}}};
+        struct fault_view two[] = {{.uuid = {.parts = {1}}, .elements = {leaf1, 1, 1}},
+                                   {.uuid = {.parts = {2}}, .elements = {spine5, 2, 2}}};
+        struct fault_view again[] = {{.uuid = {.parts = {3}}, .elements = {leaf1, 1, 1}}};
+        struct group_view g = group(1, "g", 1, "ready", 0, NULL, 0);
+        const struct view a = {.n_faults = 1, .faults = one}, b = {.n_faults = 2, .faults = two};
+        const struct view c = {.n_faults = 1, .faults = again, .n_groups = 1, .groups = &g};
+
+        expect(NULL, &b, "leaf1:fault leaf1>spine5:fault");
+        expect(NULL, &c, "leaf1:fault g:ready()");
+        expect(&b, &b, "");
+        expect(&nothing, &a, "leaf1:fault");
+        expect(&a, &b, "leaf1>spine5:fault");
+        expect(&b, &a, "leaf1>spine5:fault-cleared");
+        expect(&a, &nothing, "leaf1:fault-cleared");
+        expect(&a, &c, "leaf1:fault-cleared leaf1:fault g:added!() g:epoch!() g:ready()");
+    }
+END_TEST
+
 START_TEST(words)
     {
         enum view_event event;
@@ -304,6 +333,8 @@ START_TEST(words)
         ck_assert_int_eq(view_event_of(event), VIEW_OF_GROUP);
         ck_assert(view_event_parse("failed", &event));
         ck_assert_int_eq(view_event_of(event), VIEW_OF_GROUP | VIEW_OF_MEMBER);
+        ck_assert(view_event_parse("fault-cleared", &event));
+        ck_assert_int_eq(view_event_of(event), VIEW_OF_NETWORK);
         ck_assert(!view_event_parse("registry", &event));
     }
 END_TEST
@@ -322,6 +353,7 @@ view_suite(void)
     tcase_add_test(tc, members);
     tcase_add_test(tc, finds_groups);
     tcase_add_test(tc, numbers);
+    tcase_add_test(tc, faults);
     tcase_add_test(tc, words);
     suite_add_tcase(suite, tc);
     return suite;
