@@ -250,7 +250,7 @@ request_sent(struct flow *f, const struct seen *s, uint64_t now)
 /* Notes the last answer.  A NAK stands until what it asks for has been served: a duplicate draws an ACK
  * of what is before it, and the NAK is never said again. */
 static void
-answer_sent(struct last_answer *a, const struct seen *s)
+answer_sent(struct last_answer *a, const struct seen *s, uint64_t now)
 {
     const struct udp_hdr *udp = (const void *) ((const uint8_t *) s->bth - sizeof *udp);
     const struct aeth *aeth = aeth_of(s);
@@ -269,6 +269,7 @@ answer_sent(struct last_answer *a, const struct seen *s)
         .sport = be16_get(udp->sport),
         .psn = s->psn,
         .msn = be24_get(aeth->msn),
+        .at = now,
     };
 }
 
@@ -278,7 +279,7 @@ headend_flow_sent(struct flow *f, const struct seen *s, uint64_t now)
     if (f->requests) {
         request_sent(f, s, now);
     } else if (s->bth) {
-        answer_sent(&f->answered, s);
+        answer_sent(&f->answered, s, now);
     }
 }
 

@@ -68,6 +68,7 @@ struct last_answer {
     uint16_t sport;
     psn_t psn;
     uint32_t msn;
+    uint64_t at;
 };
 
 /* What a host sends to one queue pair of a destination: its requests, or all else. */

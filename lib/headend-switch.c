@@ -24,7 +24,8 @@
 #include "lib/response.h"
 #include "lib/roce.h"
 
-/* No answer that was given longer ago says where a queue pair is now. */
+/* No answer that was given longer ago says where a queue pair is now: it may be another one with the same
+ * number. */
 #define LATELY IN_FLIGHT_LIFE
 
 /* Is all confirmed that the flow has sent, as far as it was watched? */
@@ -209,7 +210,7 @@ repeat_answer(struct headend *h, struct flow *f, uint64_t now)
 {
     const struct last_answer *a = &f->answered;
 
-    if (!a->any || a->in_read) {
+    if (!a->any || a->in_read || now - a->at > LATELY) {
         return;
     }
     struct packet *p = response_build(h->base->pool, &f->host, &f->to->address, a->sport,

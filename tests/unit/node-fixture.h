@@ -9,7 +9,7 @@
 #include "lib/parse.h"
 #include "tests/model/sent-frames.h"
 
-#define FIXTURE_MAX_FRAMES 64
+#define FIXTURE_MAX_FRAMES 256
 #define FIXTURE_MAX_PORTS  32
 
 /* The star: an agent on port 1, receivers on ports 2.. */

@@ -77,6 +77,7 @@
     SUITE(parse_fields)  \
     SUITE(path_health)   \
     SUITE(path_order)    \
+    SUITE(path_switch)   \
     SUITE(pcap_write)    \
     SUITE(plan)          \
     SUITE(plan_edge)     \

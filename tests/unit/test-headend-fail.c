@@ -508,6 +508,24 @@ START_TEST(answer_is_repeated)
     }
 END_TEST
 
+/* What was said long ago may be to another queue pair now, and would confirm what that has not sent. */
+START_TEST(answer_is_old)
+    {
+        struct fixture *f = agent(PATH_SPREAD, 2);
+
+        answers(f, RC_ACK, AETH_ACK_UNLIMITED, 10);
+        f->now += IN_FLIGHT_LIFE;
+        path_set_state(f, 1, PATH_BAD);
+        check_repeated(f, AETH_ACK_UNLIMITED, 10);
+        path_set_state(f, 1, PATH_GOOD);
+        f->now++;
+        path_set_state(f, 2, PATH_BAD);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(path_info(f, 1).n_flows, 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* There is no buffer for what has to be said: that is counted, and the flow moves all the same. */
 START_TEST(pool_is_empty)
     {
@@ -554,6 +572,7 @@ headend_fail_suite(void)
     tcase_add_test(tc, no_more_than_heard);
     tcase_add_test(tc, in_a_read);
     tcase_add_loop_test(tc, answer_is_repeated, 0, sizeof repeated / sizeof repeated[0]);
+    tcase_add_test(tc, answer_is_old);
     tcase_add_test(tc, pool_is_empty);
     suite_add_tcase(s, tc);
     return s;
