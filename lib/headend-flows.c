@@ -107,30 +107,44 @@ bind_flow(struct own_qp *q, struct flow *f)
     f->own = q;
 }
 
-/* The queue pair that a packet of the destination goes to, which is noted if it is new. */
+/* The queue pair that a packet of the destination goes to.  NULL: it is not known, and '*place' is where
+ * it would be noted. */
 static struct own_qp *
-find_own(struct headend *h, struct destination *d, const struct in6_addr *host, uint32_t qpn,
-         uint64_t now)
+find_own(struct headend *h, const struct destination *d, const struct in6_addr *host, uint32_t qpn,
+         struct own_qp **place)
 {
     uint64_t hash = hash_number(hash_addr(d->hash, host), qpn);
     struct own_qp *set = &h->own_qps[hash % HEADEND_SETS * HEADEND_SET_SIZE];
-    struct own_qp *oldest = set;
 
+    *place = set;
     for (size_t i = 0; i < HEADEND_SET_SIZE; i++) {
         struct own_qp *q = &set[i];
 
         if (q->peer == d && q->qpn == qpn && IN6_ARE_ADDR_EQUAL(&q->host, host)) {
-            q->used = now;
             return q;
         }
-        if (!q->peer || (oldest->peer && q->used < oldest->used)) {
-            oldest = q;
+        if (!q->peer || ((*place)->peer && q->used < (*place)->used)) {
+            *place = q;
         }
     }
-    headend_unbind(oldest);
-    *oldest =
-        (struct own_qp){.peer = d, .qpn = qpn, .host = *host, .used = now, .nak_at = UINT64_MAX};
-    return oldest;
+    return NULL;
+}
+
+/* The same, which is noted if it is new. */
+static struct own_qp *
+note_own(struct headend *h, struct destination *d, const struct in6_addr *host, uint32_t qpn,
+         uint64_t now)
+{
+    struct own_qp *place;
+    struct own_qp *q = find_own(h, d, host, qpn, &place);
+
+    if (!q) {
+        q = place;
+        headend_unbind(q);
+        *q = (struct own_qp){.peer = d, .qpn = qpn, .host = *host, .nak_at = UINT64_MAX};
+    }
+    q->used = now;
+    return q;
 }
 
 /*
@@ -329,12 +343,24 @@ flow_of(struct destination *d, struct own_qp *q, uint64_t now)
     return ascribe(d, q, now);
 }
 
+/* The peer lacks what the flow has sent.  Once that follows from the switch. */
+static void
+nak_came(struct headend *h, struct flow *f, psn_t psn, uint64_t now)
+{
+    bool expected = f->switched && psn_cmp(psn, f->switch_h) < 0;
+
+    f->switched = false;
+    if (!expected) {
+        headend_doubt(h, f->path, now);
+    }
+}
+
 /* An answer of the destination. */
 static void
 answered(struct headend *h, struct destination *d, const struct in6_addr *host,
          const struct seen *s, uint64_t now)
 {
-    struct own_qp *q = find_own(h, d, host, s->dest_qp, now);
+    struct own_qp *q = note_own(h, d, host, s->dest_qp, now);
     const struct aeth *aeth = aeth_of(s);
     bool nak = aeth && aeth_class(aeth->syndrome) != AETH_CLASS_ACK;
 
@@ -350,7 +376,23 @@ answered(struct headend *h, struct destination *d, const struct in6_addr *host,
         f->progress_at = now;
     }
     in_flight_answered(&f->in_flight, q->una);
+    if (nak && aeth->syndrome == AETH_NAK_PSN_SEQ) {
+        nak_came(h, f, s->psn, now);
+    }
     headend_progress(h, f, q, now);
+}
+
+/* A CNP of the destination. */
+static void
+cnp_came(struct headend *h, const struct destination *d, const struct in6_addr *host,
+         const struct seen *s, uint64_t now)
+{
+    struct own_qp *place;
+    const struct own_qp *q = find_own(h, d, host, s->dest_qp, &place);
+
+    if (q && q->flow) {
+        headend_signal(h, q->flow, &in6addr_any, now);
+    }
 }
 
 void
@@ -363,8 +405,12 @@ headend_note_arrival(struct headend *h, const uint8_t *ip_, size_t len, uint64_t
     }
     struct destination *d = headend_find(h, &ip->src);
     const struct seen s = headend_look(ip_, len);
-    if (d && headend_tracks(d) && s.bth && roce_opcode_info(s.opcode)->flags & ROCE_F_RESPONSE
-        && l3_host_port(h->base->l3, &ip->dst)) {
+    if (!d || !headend_tracks(d) || !s.bth || !l3_host_port(h->base->l3, &ip->dst)) {
+        return;
+    }
+    if (s.opcode == ROCE_CNP) {
+        cnp_came(h, d, &ip->dst, &s, now);
+    } else if (roce_opcode_info(s.opcode)->flags & ROCE_F_RESPONSE) {
         answered(h, d, &ip->dst, &s, now);
     }
 }

@@ -5,6 +5,7 @@
  *     headend.c             configuration, a packet's way, display
  *     headend-flows.c       who sends what to whom: flows, and whose answers are whose (R20, R21)
  *     headend-switch.c      flows change their paths (R23)
+ *     headend-congestion.c  which paths are congested, and what data say of a way (R23)
  */
 #ifndef LIB_HEADEND_IMPL_H
 #define LIB_HEADEND_IMPL_H 1
@@ -25,6 +26,8 @@
 #define HEADEND_DRAIN_MAX 500000
 /* Who is looked at from time to time, while hosts send. */
 #define HEADEND_TICK      10000
+/* How congested paths are is found out once in this time. */
+#define HEADEND_INTERVAL  100000
 
 /* How good a path is to be chosen; a lower one is better. */
 enum path_class {
@@ -35,6 +38,23 @@ enum path_class {
     CLASS_NONE, /* its port is down, or the operator denies it. */
 };
 
+/* How congested a path is. */
+struct path_load {
+    bool signalled;   /* in this interval. */
+    uint8_t n_hot;    /* intervals in a row in which it was. */
+    uint16_t score;   /* of 256. */
+    uint64_t hot_at;  /* when it had been for long enough; 0: it is not. */
+    uint64_t left_at; /* when a flow last left it for that; 0: never. */
+};
+
+/* Of a flow that may leave a congested path. */
+struct flow_load {
+    uint64_t hot_at;   /* that of its path, when this was decided: */
+    uint64_t start_at; /* not before this time. */
+    uint64_t moved_at; /* 0: never. */
+    uint64_t rest;     /* no other move for so long. */
+};
+
 struct path {
     struct path_config config;
     enum path_state state; /* what its probe says. */
@@ -43,6 +63,7 @@ struct path {
     uint64_t n_moved_by[N_PATH_MOVES];
     uint64_t n_naks, n_repeated; /* made for flows that came to it. */
     uint64_t last_switch;
+    struct path_load load;
 };
 
 struct destination {
@@ -56,6 +77,7 @@ struct destination {
     struct path *paths;   /* by rank. */
     size_t turn;          /* of 'paths', the first one to be asked when it goes in turn. */
     uint64_t doubt_until; /* before this time no answer is ascribed to a flow. */
+    uint64_t used;        /* when its last packet came. */
     struct flow *flows;
 };
 
@@ -91,7 +113,9 @@ struct flow {
     struct own_qp *own; /* the queue pair that sends the requests, if that is known (R21). */
     struct last_answer answered; /* of a flow that is no requests. */
     uint64_t progress_at;        /* when something was confirmed, or nothing was in flight. */
-    psn_t switch_h;              /* a NAK below it is that of the last failure switch. */
+    bool switched;               /* by a failure, and then */
+    psn_t switch_h;              /* one NAK below this is no surprise. */
+    struct flow_load load;
     struct pacer_flow held;
     struct deadline deadline; /* to have left 'path', or to make the NAK that it owes. */
 };
@@ -123,6 +147,7 @@ struct headend {
     bool *ports_up; /* as they were when last looked at. */
     uint64_t random;
     uint64_t tick_at;
+    uint64_t load_at;    /* when congestion is looked at next. */
     uint64_t busy_until; /* hosts have sent lately. */
     struct pacer pacer;  /* of flows that wait. */
     struct deadlines deadlines;
@@ -192,5 +217,13 @@ void headend_stay(struct headend *, struct flow *, uint64_t now);
 void headend_review(struct headend *, struct destination *, uint64_t now);
 /* An answer to a queue pair has been noted, which may confirm what 'f' has sent. */
 void headend_progress(struct headend *, struct flow *, const struct own_qp *, uint64_t now);
+
+/* headend-congestion.c. */
+/* Data give reason to doubt the path, or NULL. */
+void headend_doubt(struct headend *, const struct path *, uint64_t now);
+/* A packet of the flow has met congestion at this node; ::: nobody says where. */
+void headend_signal(struct headend *, struct flow *, const struct in6_addr *node, uint64_t now);
+/* Once in each interval. */
+void headend_look_at_load(struct headend *, uint64_t now);
 
 #endif /* lib/headend-impl.h */

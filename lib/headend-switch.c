@@ -191,6 +191,7 @@ ask_again(struct headend *h, struct flow *f, uint64_t now)
     struct own_qp *q = f->own;
 
     f->owes_nak = false;
+    f->switched = true;
     f->switch_h = f->in_flight.h;
     if (in_flight_is_idle(&f->in_flight)) {
         return;
@@ -419,5 +420,9 @@ headend_timer(struct headend *h, uint64_t now)
     if (h->tick_at <= now) {
         h->tick_at = now < h->busy_until ? now + HEADEND_TICK : UINT64_MAX;
         look_at_ports(h, now);
+        if (h->load_at <= now) {
+            h->load_at = now + HEADEND_INTERVAL;
+            headend_look_at_load(h, now);
+        }
     }
 }

@@ -136,6 +136,7 @@ destination_init(const struct headend *h, struct destination *d,
         .n_paths = config->n_paths,
         .paths = must_calloc(config->n_paths, sizeof *d->paths),
         .turn = old ? old->turn : 0,
+        .used = old ? old->used : 0,
     };
     d->doubt_until = old && headend_tracks(old) ? old->doubt_until : now + IN_FLIGHT_LIFE;
     for (size_t i = 0; i < d->n_paths; i++) {
@@ -400,6 +401,7 @@ place(struct headend *h, struct flow *f, const struct seen *s, struct path *pinn
 {
     struct destination *d = f->to;
 
+    d->used = now;
     h->busy_until = now + IN_FLIGHT_LIFE;
     if (h->tick_at == UINT64_MAX) {
         h->tick_at = now + HEADEND_TICK;
@@ -531,6 +533,7 @@ headend_path(const void *node, size_t i, struct path_info *info)
                 .n_naks = path->n_naks,
                 .n_repeated = path->n_repeated,
                 .last_switch = path->last_switch,
+                .congested = path->load.score,
                 .n_errors = path->n_errors,
             };
             memcpy(info->n_moved_by, path->n_moved_by, sizeof info->n_moved_by);

@@ -71,6 +71,11 @@ void headend_icmp(struct headend *, const struct packet *, const struct parsed *
  * others. */
 void headend_way_changed(struct headend *, uint16_t probe, uint64_t now);
 
+/* A packet to this host, and queue pair of it, has met congestion at the node; ::: nobody says where.
+ * If it stays so, flows leave paths through the node. */
+void headend_congested(struct headend *, const struct in6_addr *dst, uint32_t dest_qp,
+                       const struct in6_addr *node, uint64_t now);
+
 /* When headend_timer() wants to be called; UINT64_MAX: never. */
 uint64_t headend_deadline(const struct headend *);
 void headend_timer(struct headend *, uint64_t now);

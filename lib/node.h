@@ -88,6 +88,7 @@ struct path_info {
     uint64_t n_naks;                   /* made for hosts whose flows came to it: */
     uint64_t n_repeated;               /* answers of hosts, said again likewise. */
     uint64_t last_switch;              /* when a flow last came, microseconds; 0: never. */
+    uint32_t congested;                /* how much it is, of 256. */
     uint64_t n_errors;                 /* ICMPv6 errors about packets on it. */
 };
 

@@ -5,8 +5,11 @@
  * would answer each with an error message.  One that comes from the host itself has crossed the
  * border of their domain in the wrong direction; pipeline.c drops it.
  *
+ * Two are told: the controller of the flow's rate, and the headend, which may have it go another way.
+ *
  * The checks are in the order of what they cost; none keeps anything of a packet that it stops.
  */
+#include "lib/headend.h"
 #include "lib/node-congestion.h"
 #include "srcagent/srcagent.h"
 
@@ -17,6 +20,7 @@ tell(struct srcagent *sa, const struct fast_cnp *said, uint64_t now)
 
     TRACE(&sa->base.tracer, "Fast CNP from %s about DestQP %u: %s", TRACE_ADDR(&said->node),
           said->dest_qp, f ? "a flow of the host" : "no flow of the host");
+    headend_congested(sa->base.headend, &said->original, said->dest_qp, &said->node, now);
     return f ? rate_fast_cnp(sa, f, said, now) : DROP_fast_cnp_flow;
 }
 

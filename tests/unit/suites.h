@@ -50,6 +50,7 @@
     SUITE(headend)       \
     SUITE(headend_edge)  \
     SUITE(headend_fail)  \
+    SUITE(headend_load)  \
     SUITE(headend_plan)  \
     SUITE(icmp6)         \
     SUITE(icrc)          \
