@@ -19,6 +19,13 @@
 #include "lib/prober.h"
 #include "lib/roce.h"
 
+static const char *const path_moves[] = {
+    [PATH_MOVE_FAILED] = "failed",
+    [PATH_MOVE_PLANNED] = "planned",
+    [PATH_MOVE_CONGESTED] = "congested",
+};
+WORDS_DEFINE(path_move, enum path_move, path_moves);
+
 /*
  * Who says how good ways are.
  */

@@ -72,6 +72,7 @@ enum path_move {
     PATH_MOVE_CONGESTED, /* the one that it was on is congested. */
     N_PATH_MOVES,
 };
+WORDS_DECLARE(path_move, enum path_move);
 
 /* A path of a node that places packets. */
 struct path_info {

@@ -265,7 +265,21 @@ path(const struct path_info *p)
     put_int(o, "flows", p->n_flows);
     put_int(o, "packets", p->n_packets);
     put_int(o, "bytes", p->n_bytes);
+    json_object_put_string(o, "state", path_state_name(p->state));
+    put_int(o, "congested", p->congested);
     put_int(o, "moved", p->n_moved);
+    for (size_t i = 0; i < N_PATH_MOVES; i++) {
+        char key[32];
+
+        snprintf(key, sizeof key, "moved_%s", path_move_name((enum path_move) i));
+        put_int(o, key, p->n_moved_by[i]);
+    }
+    put_int(o, "naks", p->n_naks);
+    put_int(o, "repeated", p->n_repeated);
+    put_int(o, "held", p->n_held);
+    if (p->last_switch) {
+        put_int(o, "last_switch_us_ago", node_daemon_now() - p->last_switch);
+    }
     put_int(o, "errors", p->n_errors);
     return o;
 }

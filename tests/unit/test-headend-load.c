@@ -157,6 +157,37 @@ START_TEST(fast_cnps)
     }
 END_TEST
 
+/* The packet itself, as it comes to the agent: exactly one counter, and both who limit rates and who choose
+ * paths have heard. */
+START_TEST(fast_cnp_packet)
+    {
+        struct fixture *f = agent(PATH_SPREAD, 2);
+        const struct fast_cnp said = {
+            .node = node_address(STAR_EDGE_ID), /* the first leaf of path 1. */
+            .sender = star_source,
+            .original = path_peer,
+            .dest_qp = QP,
+        };
+
+        ck_assert_uint_eq(writes(f, 0, 10), 1);
+        for (unsigned i = 0; i < 12; i++) {
+            uint64_t taken = fixture_drops(f, DROP_fast_cnp);
+            struct packet *p = fast_cnp_build(f->pool, &said, 0xc123);
+            uint8_t bytes[PACKET_ROOM];
+            size_t len = packet_flatten(p, bytes, sizeof bytes);
+
+            packet_put(p);
+            fixture_input(f, UPLINK, bytes, len);
+            ck_assert_uint_eq(f->n_frames, 0);
+            ck_assert_uint_eq(fixture_drops(f, DROP_fast_cnp), taken + 1);
+            run(f, INTERVAL, 1);
+        }
+        ck_assert_uint_eq(n_left(f), 1);
+        ck_assert_uint_eq(agent_flow(f, &path_peer, QP).n_fast_cnps, 12);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* CNPs that the peer has made do not say where. */
 START_TEST(cnps)
     {
@@ -338,6 +369,7 @@ headend_load_suite(void)
     tcase_add_test(tc, marked);
     tcase_add_test(tc, passes_by);
     tcase_add_test(tc, fast_cnps);
+    tcase_add_test(tc, fast_cnp_packet);
     tcase_add_test(tc, cnps);
     tcase_add_test(tc, stays);
     tcase_add_test(tc, one_by_one);
