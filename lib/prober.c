@@ -273,7 +273,12 @@ send_one(struct prober *p, struct probe *pr, uint64_t now)
     seq_window_advance(&pr->back, say.seq);
     r->n_sent++;
     pr->stats.n_sent++;
-    enum drop_reason why = l3_output_port(p->base->l3, packet, c->port, L3_ERRORS_NONE, now);
+    enum drop_reason why = DROP_port_down;
+    if (l3_port_is_up(p->base->l3, c->port)) {
+        why = l3_output_port(p->base->l3, packet, c->port, L3_ERRORS_NONE, now);
+    } else {
+        packet_put(packet);
+    }
     if (why) {
         node_count_drop(p->base, why);
     }

@@ -332,6 +332,16 @@ fixture_add_epoch(struct fixture *f)
     fixture_configure(f);
 }
 
+void
+fixture_restart(struct fixture *f, uint32_t seed)
+{
+    const struct node_io io = {.tx = tx, .mtu = mtu, .up = up, .aux = f, .seed = seed};
+
+    f->class->destroy(f->node);
+    f->node = f->class->create(&io, f->pool);
+    fixture_configure(f);
+}
+
 struct fixture *
 fixture_create(const struct node_class *class, unsigned n_receivers)
 {

@@ -53,6 +53,8 @@ struct fixture *fixture_create(const struct node_class *, unsigned n_receivers);
 struct fixture *
 fixture_create_with(const struct node_class *, unsigned n_receivers, unsigned n_packets);
 void fixture_destroy(struct fixture *);
+/* Another run of the node, with the same configuration. */
+void fixture_restart(struct fixture *, uint32_t seed);
 /* Applies f->config again (the test has changed it), with the next generation. */
 void fixture_configure(struct fixture *);
 /* Adds a second epoch of the tree beside the first: tree 1, with the next epoch

@@ -96,8 +96,10 @@
     SUITE(presume)       \
     SUITE(printable)     \
     SUITE(private_data)  \
+    SUITE(prober)        \
     SUITE(rate_control)  \
     SUITE(rate_loop)     \
+    SUITE(reflector)     \
     SUITE(resend)        \
     SUITE(response)      \
     SUITE(retry)         \
