@@ -26,11 +26,22 @@ probe(const struct probe_info *p)
 {
     const struct probe_config *c = p->config;
     struct json *o = json_object_create();
+    char program[PROGRAM_TEXT_SIZE];
 
     put_int(o, "number", c->number);
     json_object_put_string(o, "kind", probe_kind_name(c->kind));
     json_object_put_string(o, "name", c->name);
     json_object_put_string(o, "plane", c->plane);
+    put_int(o, "port", c->port);
+    program_format(&c->program, program);
+    json_object_put_string(o, "program", program);
+    if (c->kind == PROBE_PEER) {
+        program_format(&c->back, program);
+        json_object_put_string(o, "back", program);
+    }
+    put_int(o, "interval_us", c->interval_usec);
+    put_int(o, "timeout_us", c->timeout_usec);
+    put_int(o, "large", c->large);
     json_object_put_string(o, "state", path_state_name(p->health.state));
     put_int(o, "for_us", node_daemon_now() - p->health.since);
     put_int(o, "sent", p->n_sent);
@@ -41,6 +52,7 @@ probe(const struct probe_info *p)
     put_int(o, "rtt_us", p->rtt_usec);
     put_int(o, "rtt_mean_us", p->rtt_mean_usec);
     if (c->kind == PROBE_PEER) {
+        put_int(o, "marked_back", p->n_marked_back);
         put_int(o, "lost_there", p->n_lost_there);
         put_int(o, "lost_back", p->n_lost_back);
         json_object_put(o, "heard", json_boolean_create(p->heard));
