@@ -15,6 +15,7 @@
 #include "lib/parse.h"
 #include "lib/program.h"
 #include "lib/roce.h"
+#include "lib/stamp.h"
 #include "lib/usid.h"
 #include "lib/why.h"
 
@@ -170,6 +171,25 @@ put_icmp6(struct text *t, const uint8_t *frame, const struct parsed *h, const st
 }
 
 static void
+put_udp(struct text *t, const struct udp_hdr *udp, size_t room)
+{
+    uint16_t sport = be16_get(udp->sport), dport = be16_get(udp->dport), len = be16_get(udp->len);
+    bool is_answer = sport == UDP_PORT_STAMP;
+    struct stamp s;
+
+    put(t, ", UDP port %u > %u", sport, dport);
+    if ((!is_answer && dport != UDP_PORT_STAMP) || len < sizeof *udp || len > room
+        || !stamp_parse((const uint8_t *) (udp + 1), len - sizeof *udp, is_answer, &s)) {
+        return;
+    }
+    if (is_answer) {
+        put(t, ", answer %u to probe %u, sequence number %u", s.seq, s.ssid, s.asked_seq);
+    } else {
+        put(t, ", probe %u, sequence number %u", s.ssid, s.seq);
+    }
+}
+
+static void
 put_upper_layer(struct text *t, const uint8_t *frame, const struct parsed *h)
 {
     const struct parsed_ip6 *ip = parsed_innermost(h);
@@ -179,8 +199,7 @@ put_upper_layer(struct text *t, const uint8_t *frame, const struct parsed *h)
     } else if (ip->proto == IP6_NH_ICMPV6) {
         put_icmp6(t, frame, h, ip);
     } else if (ip->proto == IP6_NH_UDP && ip->end - ip->l4_ofs >= (int) sizeof(struct udp_hdr)) {
-        const struct udp_hdr *udp = (const void *) (frame + ip->l4_ofs);
-        put(t, ", UDP port %u > %u", be16_get(udp->sport), be16_get(udp->dport));
+        put_udp(t, (const void *) (frame + ip->l4_ofs), (size_t) (ip->end - ip->l4_ofs));
     } else if (ip->proto == IP6_NH_FRAGMENT) {
         put(t, ", a fragment");
     } else {

@@ -18,6 +18,7 @@
 #define A          "fd000001000000000000000000000001"
 #define B          "fd000001000000000000000000000002"
 
+#define ZEROS_28   "00000000000000000000000000000000000000000000000000000000"
 #define SID(USIDS) "5f000000" USIDS
 
 static const struct {
@@ -52,6 +53,17 @@ static const struct {
     {ETH IP("001c 1140") B A "c00012b7001c0000 04 00 ffff 00 000101 80 000005 41424344 00000000",
      "fd00:1::2 > fd00:1::1, hop limit 64, RoCE SEND_ONLY, DestQP 0x101, PSN 5, AckReq, "
      "4 bytes of data"},
+    /* A probe, its answer, and what is neither. */
+    {ETH IP("0034 1140") A B "c2c6035e00340000 00000005 6926000000000001 5601 0007" ZEROS_28,
+     "fd00:1::1 > fd00:1::2, hop limit 64, UDP port 49862 > 862, probe 7, sequence number 5"},
+    {ETH IP("0034 1140") A B "035ec2c600340000 00000003 6926000000000001 5601 0007"
+                             "6926000000000001 00000005 6926000000000001 5601 0000 40000000",
+     "fd00:1::1 > fd00:1::2, hop limit 64, UDP port 862 > 49862, answer 3 to probe 7, "
+     "sequence number 5"},
+    {ETH IP("0034 1140") A B "c2c6035e00350000 00000005 6926000000000001 5601 0007" ZEROS_28,
+     "fd00:1::1 > fd00:1::2, hop limit 64, UDP port 49862 > 862"},
+    {ETH IP("0034 1140") A B "c2c6035e00340000 00000005 6926000000000001 0000 0007" ZEROS_28,
+     "fd00:1::1 > fd00:1::2, hop limit 64, UDP port 49862 > 862"},
     /* Programs: uSIDs, one of them only, with a label, in an SRH, and behind a uA. */
     {ETH IP("0000 3b40") A SID("0100 0500 0300 0000 0000 0000"),
      "fd00:1::1 > 5f00:0:100:500:300::, hop limit 64, uSIDs 0100 0500 0300, flow label 0x00000, "
