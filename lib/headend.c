@@ -396,6 +396,9 @@ headend_send_on(struct headend *h, struct packet *p, struct path *path, uint8_t 
                   (uint32_t) c->number << 8 | label, outer);
     path->n_packets++;
     path->n_bytes += inner_len + header_len;
+    if (c->probe) {
+        prober_note_data(h->base->prober, c->probe, tc);
+    }
     TRACE(&h->base->tracer, "path %u, %s: program %s%s", c->number, c->name,
           TRACE_ADDR(&program->containers[0]), program->n > 1 ? ", and SRH" : "");
     return c->port ? l3_output_port(l3, p, c->port, L3_ERRORS_NONE, now)

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "lib/alloc.h"
 #include "lib/ecn.h"
 #include "lib/inet-csum.h"
 #include "lib/prober.h"
+#include "tests/unit/path-fixture.h"
 #include "tests/unit/prober-fixture.h"
 #include "tests/unit/suites.h"
 
@@ -140,6 +142,42 @@ START_TEST(what_is_sent)
         ck_assert(s.has_cookie && !s.has_cos && !s.back.n);
         ck_assert_uint_le(s.sent_nsec, net->now * 1000);
         net_destroy(net);
+    }
+END_TEST
+
+/* Probes have the DSCP of the data on their path.
+ *
+ * Proves AB-36. */
+START_TEST(dscp_of_data)
+    {
+        struct fixture *f = path_agent();
+        struct destination_config *d = path_add(f, &path_peer, PATH_FAILOVER, 1, 5);
+        struct roce_spec spec = path_request(0x0a, 0x11, 1);
+        uint8_t bytes[PACKET_ROOM];
+        size_t len = roce_build(bytes, &spec);
+
+        d->paths[0].probe = 7;
+        f->config.probes = must_calloc(1, sizeof *f->config.probes);
+        f->config.n_probes = 1;
+        f->config.probes[0] = (struct probe_config){
+            .number = 7,
+            .port = UPLINK,
+            .program = d->paths[0].program,
+            .interval_usec = INTERVAL_USEC,
+            .timeout_usec = TIMEOUT,
+        };
+        fixture_configure(f);
+        ip6_set_vtf((struct ip6_hdr_wire *) bytes, 26 << 2 | ECN_ECT1, 0);
+        fixture_input(f, HOST_PORT, bytes, len);
+        while (!f->n_frames || f->frames[0].h.inner.ofs) {
+            fixture_timer(f);
+        }
+        ck_assert_uint_eq(f->frames[0].port, UPLINK);
+        const struct ip6_hdr_wire *ip =
+            (const void *) (f->frames[0].bytes + sizeof(struct eth_hdr));
+        ck_assert_uint_eq(ip6_flow_label(ip), 7 << 8);
+        ck_assert_uint_eq(ip6_tc(ip), 26 << 2 | ECN_ECT0);
+        fixture_destroy(f);
     }
 END_TEST
 
@@ -655,6 +693,7 @@ prober_suite(void)
 
     tcase_add_test(tc, all_is_well);
     tcase_add_test(tc, what_is_sent);
+    tcase_add_test(tc, dscp_of_data);
     tcase_add_loop_test(tc, bad_within_three_intervals, 0, 30);
     tcase_add_test(tc, one_loss);
     tcase_add_test(tc, confirmation);
