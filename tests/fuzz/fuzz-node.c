@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A node with a group on a bench (tests/unit/node-fixture.h): frames on all
- * ports, time, timers, new configurations, paths to hosts, decisions about RDMA-CM connections.
+ * ports, time, timers, new configurations, paths to hosts, probes, decisions about RDMA-CM
+ * connections.
  *
  * The input's first byte chooses the node: an edge with receivers, one in the
  * middle of a tree, or a source agent; the group's mode; what its packets must have.
@@ -21,6 +22,7 @@
 #include "lib/icrc.h"
 #include "lib/inet-csum.h"
 #include "lib/roce.h"
+#include "lib/stamp.h"
 #include "tests/fuzz/node-frames.h"
 #include "tests/fuzz/srh-auth.h"
 #include "tests/unit/agent-fixture.h"
@@ -43,6 +45,7 @@ extern const struct node_class srcagent_class, swedge_class;
 #define MAX_ROUTES    16
 #define MAX_DESTS     3
 #define MAX_PATHS     4
+#define MAX_PROBES    3
 
 struct bench {
     struct fixture *f;
@@ -631,6 +634,103 @@ step_paths(struct bench *b, struct fuzz_input *in)
     }
 }
 
+static void
+choose_probe(struct bench *b, struct fuzz_input *in, struct probe_config *p, uint16_t number)
+{
+    const uint32_t intervals[] = {20000, 100000, 1000000};
+
+    p->number = number;
+    p->kind = (enum probe_kind) fuzz_below(in, 2);
+    p->port = b->f->config.ports[fuzz_below(in, (uint32_t) b->f->config.n_ports)].number;
+    p->program.n = (uint8_t) (1 + fuzz_below(in, PROGRAM_MAX));
+    for (unsigned i = 0; i < p->program.n; i++) {
+        p->program.containers[i] = choose_address(in);
+    }
+    p->peer = node_address(PARENT);
+    p->back = p->program;
+    p->reverse = (uint16_t) fuzz_below(in, 3);
+    p->interval_usec = FUZZ_CHOOSE(in, intervals);
+    p->timeout_usec = p->interval_usec >> fuzz_below(in, 3);
+    p->large = fuzz_below(in, 2) ? 0 : 1500;
+}
+
+/* A probe of the node comes back, as it is or as an answer. */
+static void
+bring_back(struct bench *b, struct fuzz_input *in, const struct frame *frame)
+{
+    struct fixture *f = b->f;
+    const struct ip6_hdr_wire *ip = (const void *) (frame->bytes + frame->h.ip.ofs);
+    const struct udp_hdr *udp = (const void *) (frame->bytes + frame->h.ip.l4_ofs);
+    const struct in6_addr end = node_locator(f->config.id), peer = node_address(PARENT);
+    const struct program program = {.n = 1, .containers = {end}};
+    size_t len = (size_t) (frame->h.ip.end - frame->h.ip.l4_ofs);
+    uint8_t flags = fuzz_byte(in), bytes[PACKET_ROOM];
+    struct stamp s;
+
+    if (frame->h.ip.proto != IP6_NH_UDP || be16_get(udp->dport) != UDP_PORT_STAMP || flags & 1
+        || !stamp_parse((const uint8_t *) (udp + 1), len - sizeof *udp, false, &s)) {
+        return;
+    }
+    struct packet_pool *pool = packet_pool_create(1);
+    if (s.has_cos) {
+        s.is_answer = true;
+        s.asked_seq = s.seq;
+        s.asked_nsec = s.sent_nsec;
+        s.seq = flags >> 4;
+    }
+    struct packet *p = stamp_build(pool, &s, s.is_answer ? &peer : &ip->src, &program, &end,
+                                   flags & 3, 0, be16_get(s.is_answer ? udp->dport : udp->sport),
+                                   be16_get(s.is_answer ? udp->sport : udp->dport), 0);
+    REQUIRE(p);
+    len = packet_flatten(p, bytes, sizeof bytes);
+    packet_put(p);
+    packet_pool_destroy(pool);
+    if (flags & 4) {
+        len = mutate(in, bytes, len);
+    }
+    fixture_input_more(f, frame->port, bytes, len < MAX_IP_LEN ? len : MAX_IP_LEN);
+}
+
+/* Other probes, or the same; and what becomes of them. */
+static void
+step_probes(struct bench *b, struct fuzz_input *in)
+{
+    struct fixture *f = b->f;
+    struct node_config *c = &f->config;
+    char *error = NULL;
+
+    if (!c->probes) {
+        c->probes = calloc(MAX_PROBES, sizeof *c->probes);
+        c->probers = calloc(1, sizeof *c->probers);
+        REQUIRE(c->probes && c->probers);
+        c->probers[0] = node_address(CHILD_A);
+    }
+    if (!c->n_probes || fuzz_below(in, 2)) {
+        c->n_probes = fuzz_below(in, MAX_PROBES + 1);
+        c->n_probers = fuzz_below(in, 2);
+        for (size_t i = 0; i < c->n_probes; i++) {
+            choose_probe(b, in, &c->probes[i], (uint16_t) (i + 1));
+        }
+        c->generation++;
+        f->n_frames = 0;
+        if (f->class->configure(f->node, c, f->now, &error)) {
+            REQUIRE(error && *error);
+            free(error);
+        }
+        fixture_settle(f);
+    }
+    for (unsigned i = 0; i < 8 && f->class->deadline(f->node) != UINT64_MAX; i++) {
+        fixture_timer(f);
+        size_t n = f->n_frames;
+        for (size_t j = 0; j < n; j++) {
+            static struct frame frame; /* what comes back may draw others. */
+
+            frame = f->frames[j];
+            bring_back(b, in, &frame);
+        }
+    }
+}
+
 static void (*const steps[])(struct bench *, struct fuzz_input *) = {
     step_frame, step_frame,    step_frame,     step_frame, step_frame, step_frame, step_frame,
     step_wait,  step_deadline, step_configure, step_bytes, step_mtu,   step_trace, step_mute,
@@ -673,7 +773,12 @@ look(const struct fixture *f)
         REQUIRE(sid.behaviour);
     }
     struct path_info path;
+    struct probe_info probe;
 
+    for (size_t i = 0; f->class->probe(f->node, i, &probe); i++) {
+        REQUIRE(probe.n_returned + probe.n_lost <= probe.n_sent);
+        REQUIRE(probe.health.state <= PATH_BAD && path_health_backoff(&probe.health) <= 16);
+    }
     for (size_t i = 0; f->class->path(f->node, i, &path); i++) {
         REQUIRE(path.config->number && path.config->program.n);
     }
@@ -722,6 +827,10 @@ init(struct bench *b, uint8_t which)
         set_tree(&c->trees[i], which);
         tree_config_clone(&b->whole[b->n_whole++], &c->trees[i]);
     }
+    if (which & 64) {
+        fixture_add_sid(b->f, 0, 48, SID_UN);
+        c->sids[c->n_sids - 1].block_len = SID_BLOCK_PLEN;
+    }
     b->n_ports = c->n_ports;
     b->n_sids = c->n_sids;
     b->n_routes = c->n_routes;
@@ -745,6 +854,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         /* Inputs from before there were these mean the same, nearly all. */
         (what >= 0xfc   ? step_connections
          : what >= 0xf8 ? step_paths
+         : what >= 0xf4 ? step_probes
                         : steps[what % (sizeof steps / sizeof *steps)])(&b, &in);
         b.f->mute = b.mute_steps > 0;
         b.mute_steps -= b.f->mute;

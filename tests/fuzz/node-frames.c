@@ -7,6 +7,7 @@
 #include "lib/cm.h"
 #include "lib/nd.h"
 #include "lib/roce.h"
+#include "lib/stamp.h"
 #include "tests/unit/modes-fixture.h"
 #include "tests/unit/outer-fixture.h"
 
@@ -334,6 +335,33 @@ make_nd(struct fuzz_input *in, uint8_t *out)
     return take_packet(pool, p, out);
 }
 
+/* A probe of another node, or something like one. */
+static size_t
+make_probe(struct fuzz_input *in, uint8_t *out)
+{
+    const uint16_t nodes[] = {CHILD_A, PARENT, STAR_EDGE_ID, STAR_AGENT_ID};
+    uint16_t from = FUZZ_CHOOSE(in, nodes), to = FUZZ_CHOOSE(in, nodes);
+    struct in6_addr src = node_address(from), end = node_locator(to);
+    const struct program program = {.n = 1, .containers = {end}};
+    uint8_t flags = fuzz_byte(in);
+    struct stamp say = {.ssid = flags & 3, .has_cos = flags & 4, .has_cookie = flags & 8};
+
+    say.seq = fuzz_byte(in);
+    say.back.n = flags >> 4 & 3;
+    for (unsigned i = 0; i < say.back.n; i++) {
+        say.back.containers[i] = flags & 64 ? choose_address(in) : node_locator(PARENT);
+    }
+    if (say.back.n && flags & 128) { /* ends at the node that asks. */
+        say.back.containers[say.back.n - 1].s6_addr[6] = (uint8_t) (from >> 8);
+        say.back.containers[say.back.n - 1].s6_addr[7] = (uint8_t) from;
+    }
+    struct packet_pool *pool = packet_pool_create(1);
+    return take_packet(
+        pool,
+        stamp_build(pool, &say, &src, &program, &end, fuzz_byte(in), 0, 50000, UDP_PORT_STAMP, 0),
+        out);
+}
+
 static size_t (*const makers[])(struct fuzz_input *, uint8_t *) = {
     make_request, make_request, make_encapsulated, make_encapsulated, make_response, make_tunnelled,
     make_roce,    make_plain,   make_routed,       make_raw,          make_outer,    make_outer,
@@ -345,9 +373,10 @@ choose_packet(struct fuzz_input *in, uint8_t *ip)
 {
     const uint8_t which = fuzz_byte(in);
 
-    /* Inputs from before there was this one mean the same, nearly all. */
-    return which >= 0xf8 ? make_cm(in, ip)
-                         : makers[which % (sizeof makers / sizeof *makers)](in, ip);
+    /* Inputs from before there were these mean the same, nearly all. */
+    return which >= 0xf8   ? make_cm(in, ip)
+           : which >= 0xf4 ? make_probe(in, ip)
+                           : makers[which % (sizeof makers / sizeof *makers)](in, ip);
 }
 
 struct auth_key
