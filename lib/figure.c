@@ -10,7 +10,7 @@
 
 #include "lib/quantity.h"
 
-enum kind { HEX, BYTES, LIVENESS, QP_TIMEOUT, RATE, USEC };
+enum kind { HEX, BYTES, LIVENESS, QP_TIMEOUT, RATE, USEC, PERIOD };
 
 static const struct figure {
     const char *key;
@@ -33,6 +33,9 @@ static const struct figure {
     {"floor", RATE, NULL},
     {"floor_needed", RATE, NULL},
     {"interval_us", USEC, "interval"},
+    {"interval_ms", PERIOD, "interval"},
+    {"timeout_ms", PERIOD, "timeout"},
+    {"rtt_us", USEC, "rtt"},
     {"cnp_window_us", USEC, "cnp_window"},
 };
 
@@ -91,6 +94,13 @@ figure_format(const char *key, int64_t value, char text[FIGURE_SIZE])
             figure_format_msec((uint64_t) value, text);
         } else {
             snprintf(text, FIGURE_SIZE, "never");
+        }
+        break;
+    case PERIOD:
+        if (value) {
+            figure_format_msec((uint64_t) value, text);
+        } else {
+            snprintf(text, FIGURE_SIZE, "off");
         }
         break;
     case QP_TIMEOUT:

@@ -44,6 +44,12 @@ find_times(const struct probe_settings *s, const char *plane)
     return (struct probe_times){interval, timeout};
 }
 
+struct probe_choice
+probe_settings_choice(const struct probe_settings *s, const char *plane)
+{
+    return plane[0] ? *find_choice(s, plane) : s->all;
+}
+
 struct probe_times
 probe_settings_of(const struct probe_settings *s, const char *plane)
 {

@@ -48,6 +48,9 @@ struct probe_times {
 };
 struct probe_times probe_settings_of(const struct probe_settings *, const char *plane);
 
+/* What was chosen for a plane; "": for all. */
+struct probe_choice probe_settings_choice(const struct probe_settings *, const char *plane);
+
 /* Whether the time-out of these is longer than the interval.  It is cut then. */
 bool probe_settings_are_cut(const struct probe_settings *, const char *plane);
 

@@ -33,10 +33,11 @@
 #define SYNOPSIS_WIDTH  28 /* of a command with its arguments, in a list of verbs. */
 
 static const struct ctl_command *const command_tables[] = {
-    ctl_topology_commands,  ctl_impair_commands, ctl_congestion_commands, ctl_group_commands,
-    ctl_key_commands,       ctl_member_commands, ctl_connection_commands, ctl_path_commands,
-    ctl_path_rule_commands, ctl_fault_commands,  ctl_tree_commands,       ctl_stats_commands,
-    ctl_watch_commands,     ctl_top_commands,    ctl_packet_commands,     ctl_doctor_commands,
+    ctl_topology_commands,  ctl_impair_commands,      ctl_congestion_commands, ctl_group_commands,
+    ctl_key_commands,       ctl_member_commands,      ctl_connection_commands, ctl_path_commands,
+    ctl_path_rule_commands, ctl_path_health_commands, ctl_fault_commands,      ctl_tree_commands,
+    ctl_stats_commands,     ctl_watch_commands,       ctl_top_commands,        ctl_packet_commands,
+    ctl_doctor_commands,
 };
 
 static const struct {
@@ -123,6 +124,17 @@ const char *
 ctl_option_name(enum ctl_option option)
 {
     return ctl_options[option].name;
+}
+
+bool
+ctl_is_bare(const struct ctl *ctl)
+{
+    for (int i = 0; i < N_CTL_OPTIONS; i++) {
+        if (ctl->options[i]) {
+            return false;
+        }
+    }
+    return !ctl->argc;
 }
 
 void

@@ -55,6 +55,7 @@ enum ctl_exit {
     OPTION(COUNT, "count", .arg = "N")                                    \
     OPTION(FAST_CNP, "fast-cnp", .words = &ctl_switch_words)              \
     OPTION(CNP_INTERVAL, "interval", .arg = "TIME")                       \
+    OPTION(PROBE_TIMEOUT, "timeout", .arg = "TIME")                       \
     OPTION(FAST_CNP_RATE, "fast-cnp-rate", .arg = "N")                    \
     OPTION(ANY_ICRC, "any-icrc", .words = &ctl_switch_words)              \
     OPTION(RATE_CONTROL, "rate-control", .words = &rate_control_by_words) \
@@ -137,6 +138,9 @@ struct ctl {
  * only, and at no connections. */
 #define CTL_ONE_HOST (1ull << 58)
 
+/* Likewise: without arguments and options it only reads. */
+#define CTL_BARE     (1ull << 57)
+
 /* An option in a command's 'options' or 'required'. */
 #define FLAG(OPTION) (1ull << (OPTION))
 
@@ -163,6 +167,7 @@ extern const struct ctl_command ctl_member_commands[];
 extern const struct ctl_command ctl_connection_commands[];
 extern const struct ctl_command ctl_path_commands[];
 extern const struct ctl_command ctl_path_rule_commands[];
+extern const struct ctl_command ctl_path_health_commands[];
 extern const struct ctl_command ctl_fault_commands[];
 extern const struct ctl_command ctl_tree_commands[];
 extern const struct ctl_command ctl_stats_commands[];
@@ -201,6 +206,8 @@ uint64_t ctl_option_quantity(const struct ctl *, enum ctl_option, enum quantity,
 bool ctl_flag(const struct ctl *, enum ctl_option);
 /* Its name, without "--". */
 const char *ctl_option_name(enum ctl_option);
+/* Has the command no arguments, and none of its options? */
+bool ctl_is_bare(const struct ctl *);
 /* Ends with a usage error unless one of the command's options is given. */
 void ctl_check_any_option(const struct ctl *);
 void ctl_check_name(const char *what, const char *name);
@@ -261,6 +268,8 @@ void ctl_print_json_line(struct json *json);
 void ctl_print_table(const struct json *array, const char *const keys[], int indent);
 /* The time of day, "2026-11-22T22:01:03.123Z". */
 void ctl_put_time(struct json *object, const char *name);
+/* Likewise, at this time; null for 0. */
+void ctl_put_time_at(struct json *object, const char *name, int64_t posix_msec);
 void ctl_put_int(struct json *object, const char *name, int64_t value);
 void ctl_put_bool(struct json *object, const char *name, bool value);
 /* Put null for NULL. */

@@ -218,7 +218,7 @@ connect_registry(struct ctl *ctl)
     if (!(ctl->command->options & CTL_INTENT)) {
         registry_omit_intent(ctl->idl);
         if (ctl->command->options & CTL_STREAM) {
-            registry_only_limited(ctl->idl);
+            registry_keep_viewed(ctl->idl);
         }
     }
     if (ctl->command->options & CTL_ONE_HOST) {
@@ -365,10 +365,12 @@ ctl_run(struct ctl *ctl)
         return;
     }
     connect_registry(ctl);
-    if (ctl->command->write) {
+    bool writes = ctl->command->write && !(ctl->command->options & CTL_BARE && ctl_is_bare(ctl));
+
+    if (writes) {
         write_and_wait(ctl);
     }
-    if (ctl->command->read && (!ctl->command->write || ctl->wait != WAIT_NONE)) {
+    if (ctl->command->read && (!writes || ctl->wait != WAIT_NONE)) {
         ctl->command->read(ctl);
     }
     ovsdb_idl_destroy(ctl->idl);

@@ -159,6 +159,43 @@ compare_paths(const void *a_, const void *b_)
     return order ? order : (int) (ctl_get_int(*a, "rank") - ctl_get_int(*b, "rank"));
 }
 
+void
+path_for_each(const struct ctl *ctl, const char *from, const char *to,
+              void (*add)(const struct rrec_node *, const char *from,
+                          const struct rrec_destination *, const struct rrec_path *, void *aux),
+              void *aux)
+{
+    const struct rrec_node *node = ctl_node_of_host(ctl, from);
+
+    for (size_t i = 0; node && i < node->n_destinations; i++) {
+        const struct rrec_destination *d = node->destinations[i];
+        bool wanted = to ? !strcmp(d->name, to) : strcmp(d->name, from) != 0;
+
+        for (size_t j = 0; wanted && j < d->n_paths; j++) {
+            add(node, from, d, d->paths[j], aux);
+        }
+    }
+}
+
+struct listing {
+    struct json *array;
+    bool with_live;
+    const struct json *live; /* what the agent says. */
+};
+
+static void
+add_path(const struct rrec_node *node OVS_UNUSED, const char *from,
+         const struct rrec_destination *d, const struct rrec_path *path, void *listing_)
+{
+    const struct listing *listing = listing_;
+    struct json *o = path_to_json(from, d, path);
+
+    if (listing->with_live) {
+        put_live(o, listing->live, d->address, path->number);
+    }
+    json_array_add(listing->array, o);
+}
+
 /* Adds the paths from a host to those that it has paths to, or to 'to' only.  False: the agent of its
  * node was to be asked, and says nothing. */
 static bool
@@ -171,22 +208,29 @@ add_paths(const struct ctl *ctl, struct json *array, const char *from, const cha
         return true;
     }
     struct json *live = with_live ? ctl_agent_ask(ctl, node, "rocecast/paths") : NULL;
-    for (size_t i = 0; i < node->n_destinations; i++) {
-        const struct rrec_destination *d = node->destinations[i];
-        bool wanted = to ? !strcmp(d->name, to) : strcmp(d->name, from) != 0;
+    struct listing listing = {array, with_live, live};
 
-        for (size_t j = 0; wanted && j < d->n_paths; j++) {
-            struct json *o = path_to_json(from, d, d->paths[j]);
-
-            if (with_live) {
-                put_live(o, live, d->address, d->paths[j]->number);
-            }
-            json_array_add(array, o);
-        }
-    }
-    bool complete = live || !with_live;
+    path_for_each(ctl, from, to, add_path, &listing);
     json_destroy(live);
-    return complete;
+    return live || !with_live;
+}
+
+void
+path_check_hosts(const struct ctl *ctl)
+{
+    if (ctl->argc > 1) {
+        path_require_destination(ctl, ctl->argv[0], ctl->argv[1]);
+    } else if (ctl->argc) {
+        ctl_require_host(ctl, ctl->argv[0]);
+    }
+}
+
+void
+path_sort(struct json *array)
+{
+    if (array->array.n) { /* an array without elements is NULL, which qsort() must not get. */
+        qsort(array->array.elems, array->array.n, sizeof *array->array.elems, compare_paths);
+    }
 }
 
 static void
@@ -202,19 +246,13 @@ path_list(struct ctl *ctl)
     const struct rrec_host *host;
     bool partial = false;
 
-    if (to) {
-        path_require_destination(ctl, from, to);
-    } else if (from) {
-        ctl_require_host(ctl, from);
-    }
+    path_check_hosts(ctl);
     RREC_HOST_FOR_EACH (host, ctl->idl) {
         if (!from || !strcmp(host->name, from)) {
             partial |= !add_paths(ctl, array, host->name, to);
         }
     }
-    if (array->array.n) { /* an array without elements is NULL, which qsort() must not get. */
-        qsort(array->array.elems, array->array.n, sizeof *array->array.elems, compare_paths);
-    }
+    path_sort(array);
     ctl_print(ctl, array, keys);
     ctl_finish(partial);
 }

@@ -18,11 +18,21 @@
 #include "util.h"
 
 void
-ctl_put_time(struct json *object, const char *name)
+ctl_put_time_at(struct json *object, const char *name, int64_t posix_msec)
 {
+    if (posix_msec <= 0) {
+        json_object_put(object, name, json_null_create());
+        return;
+    }
     json_object_put(object, name,
                     json_string_create_nocopy(
-                        xastrftime_msec("%Y-%m-%dT%H:%M:%S.###Z", time_wall_msec(), true)));
+                        xastrftime_msec("%Y-%m-%dT%H:%M:%S.###Z", posix_msec, true)));
+}
+
+void
+ctl_put_time(struct json *object, const char *name)
+{
+    ctl_put_time_at(object, name, time_wall_msec());
 }
 
 void

@@ -197,6 +197,24 @@ print_congestion(const struct json *counters)
     json_destroy(array);
 }
 
+/* What the node's probes have found out, if it has any. */
+static void
+print_probes(const struct json *counters)
+{
+    static const char *const keys[] = {"probes", "returned", "lost", "late", "marked", "bad", NULL};
+    const struct json *sum = ctl_get(counters, "probes");
+    struct json *array = json_array_create_empty();
+
+    if (sum && sum->type == JSON_OBJECT && ctl_get_int(sum, "sent")) {
+        struct json *o = json_deep_clone(sum);
+
+        ctl_put_int(o, "probes", ctl_get_int(sum, "sent"));
+        json_array_add(array, o);
+    }
+    ctl_print_table(array, keys, 2);
+    json_destroy(array);
+}
+
 static void
 print_drops(const struct json *counters)
 {
@@ -349,6 +367,7 @@ print_node(const char *name, const struct json *counters)
     print_drops(counters);
     print_flows(counters);
     print_paths(counters);
+    print_probes(counters);
     for (size_t i = 0; i < groups->n; i++) {
         print_group(groups->elems[i]);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * castctl watch: a line for each event of groups and members, and for each fault of the network, until
- * it is told to end.
+ * castctl watch: a line for each event of groups, members and paths, and for each fault of the
+ * network, until it is told to end.
  *
  * Events are what lies between one view of the registry and the next (ctl/registry/view.h).  Lines
  * are flushed view by view, before the next one is taken: a reader that is slow gets fewer events,
@@ -299,19 +299,42 @@ member_of(const struct view_change *c)
     return member ? member->host : NULL;
 }
 
+/* A path is a node's, which probes it, and no group's. */
+static void
+print_path_event(struct watch *w, const char *event, const struct probe_view *p)
+{
+    struct json *o = json_object_create();
+    struct ds s = DS_EMPTY_INITIALIZER;
+
+    json_object_put_string(o, "node", p->node);
+    json_object_put_string(o, "path", p->name);
+    json_object_put_string(o, "kind", p->kind);
+    ctl_put_string_or_null(o, "plane", p->plane[0] ? p->plane : NULL);
+    ctl_put_time_at(o, "since", p->since);
+    ds_put_format(&s, ": %s by %s (%s%s%s)", p->node, p->name, p->kind,
+                  p->plane[0] ? ", plane " : "", p->plane);
+    print_event(w, o, NULL, NULL, event, ds_cstr(&s));
+    ds_destroy(&s);
+    note_event(w, event, NULL);
+}
+
 static void
 print_change(const struct view_change *c, void *w_)
 {
     struct watch *w = w_;
-    const struct group_view *g = c->group ? c->group : c->group_before;
-    const char *group = g ? g->name : NULL;
-    const char *member = member_of(c);
-    struct json *o;
     struct ds s = DS_EMPTY_INITIALIZER;
+    struct json *o;
 
     if (w->done || w->gone) {
         return;
     }
+    if (c->probe) {
+        print_path_event(w, c->event, c->probe);
+        return;
+    }
+    const struct group_view *g = c->group ? c->group : c->group_before;
+    const char *group = g ? g->name : NULL;
+    const char *member = member_of(c);
     o = json_object_create();
     (c->fault                                ? put_fault_event
      : c->connection || c->connection_before ? put_connection_event
@@ -410,6 +433,6 @@ watch(struct ctl *ctl)
 const struct ctl_command ctl_watch_commands[] = {
     {"watch", "[GROUP]", 0, 1, CTL_STREAM | FLAG(OPT_UNTIL) | FLAG(OPT_COUNT), 0, NULL, watch,
      "print a line for each state of groups and members and each fault that there is, and for each event\n"
-     "        from then on; ends after N events, with an EVENT (EVENT:MEMBER for one member's), or with the group"},
+     "        from then on, without GROUP also for paths that become bad or good; ends after N events, with an EVENT (EVENT:MEMBER for one member's), or with the group"},
     {.name = NULL},
 };

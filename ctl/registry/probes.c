@@ -75,3 +75,34 @@ probe_settings_uninit(struct probe_settings *s)
     s->planes = NULL;
     s->n_planes = 0;
 }
+
+const struct rrec_probe *
+probe_find(const struct rrec_node *node, int64_t number)
+{
+    for (size_t i = 0; i < node->n_probes; i++) {
+        if (node->probes[i]->number == number) {
+            return node->probes[i];
+        }
+    }
+    return NULL;
+}
+
+void
+probe_choice_write(const struct rrec_global *row, const char *plane, const struct probe_choice *c)
+{
+    if (!plane[0]) {
+        rrec_global_set_probe_interval(row, &(int64_t){c->interval}, c->has_interval);
+        rrec_global_set_probe_timeout(row, &(int64_t){c->timeout}, c->has_timeout);
+        return;
+    }
+    if (c->has_interval) {
+        rrec_global_update_probe_intervals_setkey(row, plane, c->interval);
+    } else {
+        rrec_global_update_probe_intervals_delkey(row, plane);
+    }
+    if (c->has_timeout) {
+        rrec_global_update_probe_timeouts_setkey(row, plane, c->timeout);
+    } else {
+        rrec_global_update_probe_timeouts_delkey(row, plane);
+    }
+}

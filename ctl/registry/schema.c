@@ -67,13 +67,20 @@ registry_omit_secrets(struct ovsdb_idl *idl)
 }
 
 void
-registry_only_limited(struct ovsdb_idl *idl)
+registry_keep_viewed(struct ovsdb_idl *idl)
 {
     struct ovsdb_idl_condition limited = OVSDB_IDL_CONDITION_INIT(&limited);
+    struct ovsdb_idl_condition all = OVSDB_IDL_CONDITION_INIT(&all);
 
     rrec_tree_node_add_clause_rate(&limited, OVSDB_F_NE, NULL, 0);
     rrec_tree_node_set_condition(idl, &limited);
     ovsdb_idl_condition_destroy(&limited);
+    ovsdb_idl_condition_add_clause_true(&all);
+    rrec_probe_set_condition(idl, &all);
+    ovsdb_idl_condition_destroy(&all);
+    ovsdb_idl_omit(idl, &rrec_probe_col_program);
+    ovsdb_idl_omit(idl, &rrec_probe_col_back);
+    ovsdb_idl_omit(idl, &rrec_probe_col_elements);
 }
 
 void
@@ -91,6 +98,7 @@ registry_omit_intent(struct ovsdb_idl *idl)
     rrec_destination_set_condition(idl, &none);
     rrec_path_set_condition(idl, &none);
     rrec_plane_set_condition(idl, &none);
+    rrec_probe_set_condition(idl, &none);
     ovsdb_idl_condition_destroy(&none);
     ovsdb_idl_omit(idl, &rrec_node_col_trees);
     ovsdb_idl_omit(idl, &rrec_node_col_ports);
@@ -98,4 +106,5 @@ registry_omit_intent(struct ovsdb_idl *idl)
     ovsdb_idl_omit(idl, &rrec_node_col_sids);
     ovsdb_idl_omit(idl, &rrec_node_col_destinations);
     ovsdb_idl_omit(idl, &rrec_node_col_probers);
+    ovsdb_idl_omit(idl, &rrec_node_col_probes);
 }

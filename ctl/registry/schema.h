@@ -28,7 +28,8 @@ void registry_omit_secrets(struct ovsdb_idl *);
 
 /* Likewise what nodes are told: nearly all of a registry with many groups. */
 void registry_omit_intent(struct ovsdb_idl *);
-/* After that: nevertheless the trees whose source agent limits the group's rate. */
-void registry_only_limited(struct ovsdb_idl *);
+/* After that: nevertheless what view.h has of it, which is the trees whose source agent limits the
+ * group's rate, and how probes are. */
+void registry_keep_viewed(struct ovsdb_idl *);
 
 #endif /* ctl/registry/schema.h */

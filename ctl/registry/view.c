@@ -251,6 +251,9 @@ view_read(struct view *view, const struct ovsdb_idl *idl, const char *only)
     size_t allocated = 0;
 
     *view = (struct view){.n_groups = 0};
+    if (!only) {
+        view_read_probes(view, idl);
+    }
     RREC_GROUP_FOR_EACH (group, idl) {
         if (!only || !strcmp(group->name, only)) {
             if (view->n_groups == allocated) {
@@ -348,6 +351,7 @@ view_uninit(struct view *view)
     }
     free(view->groups);
     free(view->faults);
+    view_uninit_probes(view);
     *view = (struct view){.n_groups = 0};
 }
 
@@ -582,6 +586,7 @@ view_compare(const struct view *before, const struct view *now,
 
     report_faults(&c, EVENT_FAULT_CLEARED, before, now);
     report_faults(&c, EVENT_FAULT, now, before);
+    view_compare_probes(before, now, report_, aux);
     for (size_t i = 0, j = 0; i < n_before || j < now->n_groups;) {
         const struct group_view *b = i < n_before ? &before->groups[i] : NULL;
         const struct group_view *n = j < now->n_groups ? &now->groups[j] : NULL;

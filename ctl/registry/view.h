@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the registry says of groups, and of faults of the network, at one time, as plain data, and the
- * events that lie between two such views.
+ * What the registry says of groups, paths and faults of the network at one time, as plain data, and
+ * the events that lie between two such views.
  *
  * Whatever happened between two views is one difference: a state that came and went is not in it,
  * one that has lasted is.  Rows are known by their UUIDs, so that a group deleted and added again
@@ -79,11 +79,24 @@ struct fault_view {
     struct svec evidence; /* names of probes. */
 };
 
+/* A way that a node probes. */
+struct probe_view {
+    struct uuid uuid;
+    char *node;
+    char *kind; /* "loop", "peer". */
+    char *name;
+    char *plane;   /* "": it has none. */
+    bool is_bad;   /* it was, and is not known to be good again. */
+    int64_t since; /* when it got into its state, in milliseconds since 1970. */
+};
+
 struct view {
     size_t n_groups;
     struct group_view *groups; /* by name, likewise. */
     size_t n_faults;
     struct fault_view *faults; /* by elements. */
+    size_t n_probes;
+    struct probe_view *probes; /* by node, kind and name; none in a view of one group. */
 };
 
 /* Copies what is in the registry of all groups and of faults, or of the group with this name.  The caller frees
@@ -100,6 +113,7 @@ const struct group_view *view_find(const struct view *, const char *group);
 #define VIEW_OF_MEMBER   2
 #define VIEW_OF_REGISTRY 4
 #define VIEW_OF_NETWORK  8
+#define VIEW_OF_PATH     16
 
 /* Events: the word, and whose it is.  States have the words that castd writes. */
 #define VIEW_EVENTS                                                          \
@@ -127,6 +141,8 @@ const struct group_view *view_find(const struct view *, const char *group);
     VIEW_EVENT(DISCONNECTED, "disconnected", VIEW_OF_GROUP | VIEW_OF_MEMBER) \
     VIEW_EVENT(FAULT, "fault", VIEW_OF_NETWORK)                              \
     VIEW_EVENT(FAULT_CLEARED, "fault-cleared", VIEW_OF_NETWORK)              \
+    VIEW_EVENT(PATH_BAD, "path-bad", VIEW_OF_PATH)                           \
+    VIEW_EVENT(PATH_GOOD, "path-good", VIEW_OF_PATH)                         \
     VIEW_EVENT(REGISTRY_LOST, "registry-lost", VIEW_OF_REGISTRY)             \
     VIEW_EVENT(REGISTRY_BACK, "registry-back", VIEW_OF_REGISTRY)
 
@@ -148,13 +164,21 @@ struct view_change {
     const struct group_view *group;                   /* NULL: deleted.  Both: a fault's event. */
     const struct member_view *member_before, *member; /* both NULL: not a member's event. */
     const struct connection_view *connection_before, *connection; /* likewise. */
-    const struct fault_view *fault; /* that is there, or was; NULL: an event of a group. */
+    const struct fault_view *fault; /* that is there, or was; NULL: not a fault's event. */
+    const struct probe_view *probe; /* NULL: not a path's event. */
 };
 
-/* Calls 'report' for each event between two views of one registry: first of faults, then group
- * by group, a group's connections before its members, and these before its state.  'before' NULL: each state that there is now is an event. */
+/* Calls 'report' for each event between two views of one registry: faults' and paths' first, then
+ * group by group, a group's connections before its members, and these before its state.  'before'
+ * NULL: each state that there is now is an event, and each fault and each path that is bad. */
 void view_compare(const struct view *before, const struct view *now,
                   void (*report)(const struct view_change *, void *aux), void *aux);
+
+/* view-probes.c: the part that is about paths. */
+void view_read_probes(struct view *, const struct ovsdb_idl *);
+void view_uninit_probes(struct view *);
+void view_compare_probes(const struct view *before, const struct view *now,
+                         void (*report)(const struct view_change *, void *aux), void *aux);
 
 /* How the reason of a loss begins if the receiver itself has to come back with another queue
  * pair. */

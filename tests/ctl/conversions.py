@@ -82,7 +82,7 @@ def registry_of_2_4(w):
 
 
 def registry_of_2_5(w):
-    """One with paths, without probes: the paths stay, and so does the group's tree."""
+    """One with paths, without probes: the paths and the group's tree stay, and probes come."""
     w.ready_group()
     w.db.update('Host', {'name': 'h0'}, path_policy='failover')
     wait_until('paths', lambda: w.db.rows('Path'))
@@ -92,6 +92,8 @@ def registry_of_2_5(w):
     w.apply_all_until('the group is ready', lambda: w.show()['state'] == 'ready')
     check_equal('trees', generations(w), before)
     check_equal('paths', {p['_uuid'][1]: p['number'] for p in w.db.rows('Path')}, paths)
+    wait_until('probes', lambda: all(p['probe'] for p in w.db.rows('Path')))
+    check_equal('whose', {p['node'] for p in w.db.rows('Probe')}, {'a0'})
 
 
 CASES = (registry_of_2_4, registry_of_2_5)

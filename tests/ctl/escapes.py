@@ -29,7 +29,10 @@ def text_columns():
             kind = about['type'] if isinstance(about['type'], dict) else {'key': about['type']}
             key, value = kind.get('key'), kind.get('value')
             is_set = kind.get('max', 1) != 1
-            if value in ('string', {'type': 'string'}):
+            if value and key in ('string', {'type': 'string'}) and value not in ('string', {'type': 'string'}):
+                number = value.get('minInteger', 1) if isinstance(value, dict) else 1
+                yield table, column, lambda i, n=number: ['map', [[EVIL + str(i), n]]]
+            elif value in ('string', {'type': 'string'}):
                 number = key in ('integer', {'type': 'integer'})
                 yield table, column, lambda i, n=number: ['map', [[i if n else 'k%d' % i, EVIL]]]
             elif key in ('string', {'type': 'string'}):

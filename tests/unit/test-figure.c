@@ -35,6 +35,9 @@ static const struct {
     {"line_rate", 1000000000, "line_rate", "1G bit/s"},
     {"floor", 0, "floor", "0 bit/s"},
     {"interval_us", 10000, "interval", "10 ms"},
+    {"interval_ms", 100, "interval", "100 ms"},
+    {"timeout_ms", 0, "timeout", "off"},
+    {"rtt_us", 412, "rtt", "412 us"},
 };
 
 START_TEST(figure)

@@ -66,6 +66,12 @@ put_change(const struct view_change *c, void *s_)
         ds_put_format(s, "%s%s:%s", s->length ? " " : "", c->fault->elements.names[0], c->event);
         return;
     }
+    if (c->probe) {
+        ck_assert(!g && !m && !conn && !c->is_state);
+        ds_put_format(s, "%s%s/%s:%s", s->length ? " " : "", c->probe->node, c->probe->name,
+                      c->event);
+        return;
+    }
     ds_put_format(s, "%s%s", s->length ? " " : "", g->name);
     if (conn) {
         ck_assert(!m && !c->is_state);
@@ -325,6 +331,51 @@ START_TEST(faults)
     }
 END_TEST
 
+static struct probe_view
+probe(unsigned int row, const char *node, const char *kind, const char *name, bool is_bad)
+{
+    return (struct probe_view){.uuid = {.parts = {row}},
+                               .node = STR(node),
+                               .kind = STR(kind),
+                               .name = STR(name),
+                               .plane = STR(""),
+                               .is_bad = is_bad};
+}
+
+static void
+expect_probes(struct probe_view *before, size_t n_before, struct probe_view *now, size_t n_now,
+              const char *events)
+{
+    const struct view a = {.n_probes = n_before, .probes = before};
+    const struct view b = {.n_probes = n_now, .probes = now};
+
+    expect(&a, &b, events);
+    expect(&a, &a, "");
+    expect(&b, &b, "");
+}
+
+/* What has gone is not good, and another row of the same name begins anew. */
+START_TEST(paths)
+    {
+        struct probe_view good[] = {probe(1, "a1", "loop", "n1", false),
+                                    probe(2, "a1", "peer", "n1,a2", false),
+                                    probe(3, "a2", "peer", "n1,a1", false)};
+        struct probe_view bad[] = {good[0], good[1], good[2]};
+        const struct view start = {.n_probes = 3, .probes = bad};
+
+        bad[1].is_bad = true;
+        expect_probes(good, 3, bad, 3, "a1/n1,a2:path-bad");
+        expect_probes(bad, 3, good, 3, "a1/n1,a2:path-good");
+        expect_probes(bad, 3, bad, 1, "");
+        expect_probes(good, 0, bad, 3, "a1/n1,a2:path-bad");
+        expect(NULL, &start, "a1/n1,a2:path-bad");
+        good[1].uuid.parts[0] = 9;
+        expect_probes(bad, 3, good, 3, "");
+        good[1].is_bad = true;
+        expect_probes(bad, 3, good, 3, "a1/n1,a2:path-bad");
+    }
+END_TEST
+
 START_TEST(words)
     {
         enum view_event event;
@@ -335,6 +386,8 @@ START_TEST(words)
         ck_assert_int_eq(view_event_of(event), VIEW_OF_GROUP | VIEW_OF_MEMBER);
         ck_assert(view_event_parse("fault-cleared", &event));
         ck_assert_int_eq(view_event_of(event), VIEW_OF_NETWORK);
+        ck_assert(view_event_parse("path-bad", &event));
+        ck_assert_int_eq(view_event_of(event), VIEW_OF_PATH);
         ck_assert(!view_event_parse("registry", &event));
     }
 END_TEST
@@ -354,6 +407,7 @@ view_suite(void)
     tcase_add_test(tc, finds_groups);
     tcase_add_test(tc, numbers);
     tcase_add_test(tc, faults);
+    tcase_add_test(tc, paths);
     tcase_add_test(tc, words);
     suite_add_tcase(suite, tc);
     return suite;
