@@ -82,9 +82,20 @@ check_config(const struct node_config *c)
         REQUIRE(!IN6_ARE_ADDR_EQUAL(&c->sids[i - 1].prefix, &c->sids[i].prefix)
                 || c->sids[i - 1].plen < c->sids[i].plen);
     }
+    for (size_t i = 0; i < c->n_probes; i++) {
+        const struct probe_config *p = &c->probes[i];
+
+        REQUIRE(!i || c->probes[i - 1].number < p->number);
+        REQUIRE(p->program.n && has_port(c, p->port) && p->timeout_usec <= p->interval_usec);
+        REQUIRE(p->kind == PROBE_PEER ? p->back.n : !p->back.n && !p->reverse);
+    }
     for (size_t i = 0; i < c->n_trees; i++) {
         const struct tree_config *t = &c->trees[i];
 
+        REQUIRE(!t->n_planes || t->n_planes == t->n_outer_da);
+        for (size_t j = 0; j < t->n_planes; j++) {
+            REQUIRE(IN6_ARE_ADDR_EQUAL(&t->outer_da[j], &t->planes[j].sid));
+        }
         REQUIRE(is_proxy_address(&t->proxy) && t->mtu >= 256 && t->mtu <= 4096);
         REQUIRE(t->mode != MODE_MCAST || is_mcast_group_address(&t->mcast_group));
         for (size_t j = 0; j < t->auth.n_keys; j++) {

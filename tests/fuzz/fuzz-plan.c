@@ -16,6 +16,7 @@
 
 #include "ctl/plan/rollout.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/plan-probes.h"
 #include "tests/unit/parse-check.h"
 #include "util.h"
 
@@ -622,6 +623,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct world w = {.in = {data, size}};
+    struct plan_topology t, reversed;
     size_t n = 0;
 
     choose_nodes(&w);
@@ -652,6 +654,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memset(w.behind, 0, sizeof w.behind);
         REQUIRE(n++ < MAX_SETTLED);
     } while (step(&w));
+    copy_topology(&w, false, &t);
+    copy_topology(&w, true, &reversed);
+    check_probes(&t, &reversed);
+    plan_topology_uninit(&t);
+    plan_topology_uninit(&reversed);
     plan_uninit(&w.have);
     free(w.topology.nodes);
     free(w.topology.hosts);

@@ -26,6 +26,8 @@ static struct rows {
     struct rrec_node_key keys[MAX_ROWS];
     struct rrec_destination destinations[MAX_ROWS];
     struct rrec_path paths[MAX_ROWS];
+    struct rrec_probe probes[MAX_ROWS];
+    struct rrec_plane planes[MAX_ROWS], parent_planes[MAX_ROWS];
     struct rrec_port *port_refs[MAX_ROWS];
     struct rrec_route *route_refs[MAX_ROWS];
     struct rrec_sid *sid_refs[MAX_ROWS];
@@ -34,11 +36,15 @@ static struct rows {
     struct rrec_node_key *key_refs[MAX_ROWS];
     struct rrec_destination *destination_refs[MAX_ROWS];
     struct rrec_path *path_refs[MAX_ROWS];
-    char *outer_das[MAX_ROWS], *auths[MAX_ROWS];
+    struct rrec_probe *probe_refs[MAX_ROWS];
+    struct rrec_plane *plane_refs[MAX_ROWS], *parent_plane_refs[MAX_ROWS];
+    char *outer_das[MAX_ROWS], *auths[MAX_ROWS], *probers[MAX_ROWS];
+    int64_t plane_probes[MAX_ROWS];
     /* Of all trees; each has its part of the arrays. */
-    size_t n_branches, n_copies, n_keys, n_outer_das, n_auths;
-    size_t n_paths;              /* of all destinations, likewise. */
-    char texts[9][MAX_ROWS][32]; /* of defaults that differ from row to row. */
+    size_t n_branches, n_copies, n_keys, n_outer_das, n_auths, n_planes, n_parent_planes;
+    size_t n_plane_probes;        /* of all planes, likewise. */
+    size_t n_paths;               /* of all destinations, likewise. */
+    char texts[11][MAX_ROWS][32]; /* of defaults that differ from row to row. */
     /* The row begun last. */
     const struct table *table;
     void *row;
@@ -179,7 +185,30 @@ static const struct column path_columns[] = {
     TEXT_COLUMN(rrec_path, plane),
     TRUTH_COLUMN(rrec_path, usable),
     RANGE_COLUMN(rrec_path, port, 0, 4095),
+    RANGE_COLUMN(rrec_path, probe, 0, 4095),
     TEXT_COLUMN(rrec_path, program),
+    END_OF_COLUMNS,
+};
+static const struct column probe_columns[] = {
+    RANGE_COLUMN(rrec_probe, number, 1, 4095),
+    WORD_COLUMN(rrec_probe, kind, " loop peer "),
+    TEXT_COLUMN(rrec_probe, name),
+    TEXT_COLUMN(rrec_probe, plane),
+    RANGE_COLUMN(rrec_probe, port, 1, 4095),
+    TEXT_COLUMN(rrec_probe, peer),
+    TEXT_COLUMN(rrec_probe, program),
+    TEXT_COLUMN(rrec_probe, back),
+    RANGE_COLUMN(rrec_probe, reverse, 0, 4095),
+    RANGE_COLUMN(rrec_probe, interval, 1, 60000),
+    RANGE_COLUMN(rrec_probe, timeout, 1, 60000),
+    RANGE_COLUMN(rrec_probe, large, 0, 65535),
+    END_OF_COLUMNS,
+};
+static const struct column plane_columns[] = {
+    TEXT_COLUMN(rrec_plane, name),
+    TEXT_COLUMN(rrec_plane, sid),
+    TEXT_COLUMN(rrec_plane, program),
+    RANGE_COLUMN(rrec_plane, port, 0, 4095),
     END_OF_COLUMNS,
 };
 
@@ -289,6 +318,8 @@ new_tree(void)
         .branches = &rows.branch_refs[rows.n_branches],
         .copies = &rows.copy_refs[rows.n_copies],
         .outer_da = &rows.outer_das[rows.n_outer_das],
+        .planes = &rows.plane_refs[rows.n_planes],
+        .parent_planes = &rows.parent_plane_refs[rows.n_parent_planes],
         .open = true,
     };
     rows.tree_refs[i] = &rows.trees[i];
@@ -404,6 +435,74 @@ new_path(void)
     return &rows.paths[i];
 }
 
+static void *
+new_probe(void)
+{
+    size_t i = rows.node.n_probes;
+
+    if (i == MAX_ROWS) {
+        return NULL;
+    }
+    rows.probes[i] = (struct rrec_probe){
+        .node = STR("n1"),
+        .number = (int64_t) i + 1,
+        .kind = STR("peer"),
+        .name = STR("n2,n3"),
+        .plane = STR(""),
+        .port = 1,
+        .peer = STR("5f00:0:300::1"),
+        .program = STR("5f00:0:200:300::"),
+        .back = STR("5f00:0:200:100::"),
+        .interval = 100,
+        .timeout = 50,
+    };
+    rows.probe_refs[i] = &rows.probes[i];
+    rows.node.n_probes++;
+    return &rows.probes[i];
+}
+
+static void
+default_plane(struct rrec_plane *row, int which, size_t i)
+{
+    *row = (struct rrec_plane){
+        .node = STR("n1"),
+        .name = numbered(which, i, "A", ""),
+        .sid = STR("5f00:0:200:f005::"),
+        .program = STR("5f00:0:300:200:f005::"),
+        .probes = &rows.plane_probes[rows.n_plane_probes],
+    };
+}
+
+static void *
+new_plane(void)
+{
+    size_t i = rows.n_planes;
+
+    if (i == MAX_ROWS || !rows.node.n_trees) {
+        return NULL;
+    }
+    rows.n_planes++;
+    rows.trees[rows.node.n_trees - 1].n_planes++;
+    rows.plane_refs[i] = &rows.planes[i];
+    default_plane(&rows.planes[i], 9, i);
+    return &rows.planes[i];
+}
+
+static void *
+new_parent_plane(void)
+{
+    size_t i = rows.n_parent_planes;
+
+    if (i == MAX_ROWS || !rows.node.n_trees) {
+        return NULL;
+    }
+    rows.n_parent_planes++;
+    rows.trees[rows.node.n_trees - 1].n_parent_planes++;
+    rows.parent_plane_refs[i] = &rows.parent_planes[i];
+    default_plane(&rows.parent_planes[i], 10, i);
+    return &rows.parent_planes[i];
+}
+
 static const struct table {
     const char *name;
     void *(*begin)(void);
@@ -419,6 +518,9 @@ static const struct table {
     {"Node_Key", new_key, key_columns},
     {"Destination", new_destination, destination_columns},
     {"Path", new_path, path_columns},
+    {"Probe", new_probe, probe_columns},
+    {"Plane", new_plane, plane_columns},
+    {"Parent_Plane", new_parent_plane, plane_columns},
 };
 
 static bool
@@ -489,6 +591,19 @@ add_auth(struct rrec_tree_node *tree, char *text)
     }
 }
 
+/* A set has each once, in ascending order. */
+static void
+add_plane_probe(struct rrec_plane *plane, const char *text)
+{
+    int64_t number = strtoll(text, NULL, 0);
+    bool follows = !plane->n_probes || plane->probes[plane->n_probes - 1] < number;
+
+    if (follows && number >= 1 && number <= 4095 && rows.n_plane_probes < MAX_ROWS) {
+        rows.plane_probes[rows.n_plane_probes++] = number;
+        plane->n_probes++;
+    }
+}
+
 static void
 begin_row(const char *table)
 {
@@ -512,6 +627,8 @@ rows_begin(void)
     rows.node.sids = rows.sid_refs;
     rows.node.trees = rows.tree_refs;
     rows.node.destinations = rows.destination_refs;
+    rows.node.probes = rows.probe_refs;
+    rows.node.probers = rows.probers;
     return &rows.node;
 }
 
@@ -530,6 +647,10 @@ rows_line(char *line)
         add_to_set(rows.outer_das, &rows.n_outer_das, &tree->n_outer_da, value);
     } else if (tree && !strcmp(line, "auth")) {
         add_auth(tree, value);
+    } else if (!strcmp(line, "probers")) {
+        add_to_set(rows.probers, &rows.node.n_probers, &(size_t){0}, value);
+    } else if (rows.row && rows.table->columns == plane_columns && !strcmp(line, "probes")) {
+        add_plane_probe(rows.row, value);
     } else if (rows.row) {
         set_column(line, value);
     }

@@ -18,6 +18,8 @@ static struct rrec_port port_rows[2];
 static struct rrec_route route_rows[2];
 static struct rrec_sid sid_rows[3];
 static struct rrec_path path_rows[3];
+static struct rrec_probe probe_rows[2];
+static struct rrec_plane plane_rows[3];
 static struct rrec_destination destination_rows[2];
 static struct rrec_branch branch_rows[2];
 static struct rrec_tree_node tree_rows[1];
@@ -28,6 +30,10 @@ static struct rrec_port *ports[2];
 static struct rrec_route *routes[2];
 static struct rrec_sid *sids[3];
 static struct rrec_path *paths[3];
+static struct rrec_probe *probes[2];
+static struct rrec_plane *planes[3];
+static int64_t plane_probes[2];
+static char *probers[2];
 static struct rrec_destination *destinations[2];
 static int64_t pin_qpns[2], pin_numbers[2];
 static char *programs[2];
@@ -160,6 +166,76 @@ set_paths(void)
     node_row.n_destinations = 2;
 }
 
+/* A peer probe and a loop, not in the order of their numbers; h9's first path has the former. */
+static void
+set_probes(void)
+{
+    probe_rows[0] = (struct rrec_probe){
+        .number = 4095,
+        .kind = STR("peer"),
+        .name = STR("leaf1,spine5,leaf3,dpu3"),
+        .plane = STR("A"),
+        .port = 2,
+        .peer = STR("5f00:0:3::1"),
+        .program = STR("5f00:0:100:500:300:3::"),
+        .back = STR("5f00:0:300:500:100::,5f00:0:1::"),
+        .reverse = 9,
+        .interval = 100,
+        .timeout = 100,
+        .large = 9216,
+    };
+    probe_rows[1] = (struct rrec_probe){
+        .number = 7,
+        .kind = STR("loop"),
+        .name = STR("leaf1"),
+        .plane = STR(""),
+        .port = 2,
+        .peer = STR(""),
+        .program = STR("5f00:0:100:1::"),
+        .back = STR(""),
+        .interval = 60000,
+        .timeout = 1,
+    };
+    probes[0] = &probe_rows[0];
+    probes[1] = &probe_rows[1];
+    probers[0] = STR("5f00:0:3::1");
+    probers[1] = STR("5f00:0:2::1");
+    node_row.probes = probes;
+    node_row.n_probes = 2;
+    node_row.probers = probers;
+    node_row.n_probers = 2;
+    path_rows[1].probe = 4095;
+}
+
+static void
+set_plane(int i, const char *name, const char *sid)
+{
+    plane_rows[i] = (struct rrec_plane){
+        .name = STR(name),
+        .sid = STR(sid),
+        .program = STR("5f00:0:500:101:f003::"),
+        .port = 2,
+        .probes = plane_probes,
+        .n_probes = 2,
+    };
+    planes[i] = &plane_rows[i];
+}
+
+/* B before A, and an edge's way. */
+static void
+set_planes(void)
+{
+    plane_probes[0] = 7;
+    plane_probes[1] = 4095;
+    set_plane(0, "B", "5f00:0:100:e001::");
+    set_plane(1, "A", "5f00:0:101:f003::");
+    set_plane(2, "A", "5f00:0:200:e002::");
+    tree_rows[0].planes = planes;
+    tree_rows[0].n_planes = 2;
+    tree_rows[0].parent_planes = &planes[2];
+    tree_rows[0].n_parent_planes = 1;
+}
+
 static void
 setup(void)
 {
@@ -188,6 +264,8 @@ setup(void)
     set_branch(0, 5, "r5", "fd00:1::5");
     set_branch(1, 1, "r1", "fd00:1::1");
     set_tree();
+    set_probes();
+    set_planes();
     node_row.name = STR("n1");
     node_row.role = STR("switch");
     node_row.id = 256;
@@ -255,7 +333,7 @@ START_TEST(good)
         ck_assert_uint_eq(t->branches[1].va, 0xffffffffffff0000);
         ck_assert_uint_eq(t->branches[1].rkey, UINT32_MAX);
         ck_assert_uint_eq(t->n_outer_da, 2);
-        ck_assert_uint_eq(t->outer_da[0].s6_addr[5], 0); /* sorted. */
+        ck_assert_uint_eq(t->outer_da[0].s6_addr[5], 1); /* by planes. */
         struct in6_addr agent = node_address(0x200);
         ck_assert(IN6_ARE_ADDR_EQUAL(&t->outer_source, &agent));
         ck_assert(IN6_IS_ADDR_UNSPECIFIED(&t->replication_sid));
@@ -309,6 +387,73 @@ START_TEST(paths_good)
         ck_assert_mem_eq(&c.trees[0].outer_program, &outer, sizeof outer);
         ck_assert_mem_eq(&c.trees[0].parent_program, &parent, sizeof parent);
         node_config_uninit(&c);
+    }
+END_TEST
+
+START_TEST(probes_good)
+    {
+        struct in6_addr peer = hex_addr("5f00:0:3::1"), sid = hex_addr("5f00:0:101:f003::");
+        struct in6_addr last = hex_addr("5f00:0:1::");
+        struct node_config c;
+        char *error;
+
+        ck_assert_msg(intent_read(&node_row, &c, &error), "%s", error);
+        ck_assert_uint_eq(c.n_probes, 2);
+        ck_assert_uint_eq(c.probes[0].number, 7); /* sorted. */
+        ck_assert_int_eq(c.probes[0].kind, PROBE_LOOP);
+        ck_assert_uint_eq(c.probes[0].interval_usec, 60000000);
+        ck_assert_uint_eq(c.probes[0].timeout_usec, 1000);
+        const struct probe_config *p = &c.probes[1];
+        ck_assert_int_eq(p->kind, PROBE_PEER);
+        ck_assert_str_eq(p->name, "leaf1,spine5,leaf3,dpu3");
+        ck_assert_str_eq(p->plane, "A");
+        ck_assert_uint_eq(p->port, 2);
+        ck_assert_mem_eq(&p->peer, &peer, sizeof peer);
+        ck_assert_uint_eq(p->program.n, 1);
+        ck_assert_uint_eq(p->back.n, 2);
+        ck_assert_mem_eq(&p->back.containers[1], &last, sizeof last);
+        ck_assert_uint_eq(p->reverse, 9);
+        ck_assert_uint_eq(p->large, 9216);
+        ck_assert_uint_eq(c.n_probers, 2);
+        ck_assert_mem_eq(&c.probers[1], &peer, sizeof peer); /* sorted. */
+        ck_assert_uint_eq(c.destinations[1].paths[0].probe, 4095);
+        ck_assert_uint_eq(c.destinations[1].paths[1].probe, 0);
+
+        const struct tree_config *t = &c.trees[0];
+        ck_assert_uint_eq(t->n_planes, 2);
+        ck_assert_str_eq(t->planes[0].name, "A");
+        ck_assert_mem_eq(&t->planes[0].sid, &sid, sizeof sid);
+        ck_assert_mem_eq(&t->outer_da[0], &sid, sizeof sid);
+        ck_assert_uint_eq(t->planes[1].n_probes, 2);
+        ck_assert_uint_eq(t->planes[1].probes[1], 4095);
+        ck_assert_uint_eq(t->n_parent_planes, 1);
+        ck_assert_uint_eq(t->parent_planes[0].port, 2);
+        node_config_uninit(&c);
+    }
+END_TEST
+
+START_TEST(too_many_probes)
+    {
+        static struct rrec_probe many[PROBES_MAX + 1];
+        static struct rrec_probe *rows[PROBES_MAX + 1];
+        struct node_config c;
+        char *error;
+
+        for (size_t i = 0; i < ARRAY_SIZE(many); i++) {
+            many[i] = probe_rows[1];
+            many[i].number = (int64_t) i + 1;
+            rows[i] = &many[i];
+        }
+        many[1].number = 4095; /* which a path has. */
+        node_row.probes = rows;
+        node_row.n_probes = PROBES_MAX;
+        ck_assert_msg(intent_read(&node_row, &c, &error), "%s", error);
+        ck_assert_uint_eq(c.n_probes, PROBES_MAX);
+        node_config_uninit(&c);
+        node_row.n_probes++;
+        ck_assert(!intent_read(&node_row, &c, &error));
+        ck_assert_str_eq(error, "Node.probes \"n1\": more than 1024");
+        free(error);
     }
 END_TEST
 
@@ -691,6 +836,38 @@ static const struct {
     {&path_rows[0].program, "", NULL, 0, "Path.program \"\": must be at most 4 IPv6 addresses"},
     {&path_rows[0].program, "5f00::,", NULL, 0, "Path.program \"5f00::,\""},
     {&path_rows[0].program, "::,::,::,::,::", NULL, 0, "Path.program"},
+    {NULL, NULL, &path_rows[1].probe, 8,
+     "Path.probe \"leaf1,spine5,leaf3\": no probe has number 8"},
+    {NULL, NULL, &path_rows[1].probe, -1, "Path.probe \"-1\": must be 1..4095"},
+    {NULL, NULL, &probe_rows[1].number, 4095, "Probe.number \"leaf1"},
+    {NULL, NULL, &probe_rows[0].number, 0, "Probe.number \"0\": must be 1..4095"},
+    {&probe_rows[0].kind, "ping", NULL, 0, "Probe.kind \"ping\": unknown"},
+    {&probe_rows[0].name, "", NULL, 0, "Probe.name \"\": must be names of nodes"},
+    {&probe_rows[0].name, "leaf1 5f00::", NULL, 0, "Probe.name \"leaf1 5f00::\""},
+    {&probe_rows[0].plane, "a b", NULL, 0, "Probe.plane \"a b\""},
+    {NULL, NULL, &probe_rows[1].port, 3, "Probe.port \"leaf1\": no port has number 3"},
+    {&probe_rows[0].peer, "dpu3", NULL, 0, "Probe.peer \"dpu3\": not an IPv6 address"},
+    {&probe_rows[1].peer, "5f00:0:3::1", NULL, 0,
+     "Probe.peer \"5f00:0:3::1\": probe leaf1 is a loop"},
+    {&probe_rows[0].program, "", NULL, 0, "Probe.program \"\": must be at most 4 IPv6 addresses"},
+    {&probe_rows[0].back, "", NULL, 0, "Probe.back \"\": must be at most 4 IPv6 addresses"},
+    {&probe_rows[1].back, "5f00::", NULL, 0, "Probe.back \"5f00::\": probe leaf1 is a loop"},
+    {NULL, NULL, &probe_rows[0].reverse, 4096, "Probe.reverse \"4096\": must be 0..4095"},
+    {NULL, NULL, &probe_rows[1].reverse, 1, "Probe.reverse \"leaf1\": the probe is a loop"},
+    {NULL, NULL, &probe_rows[0].interval, 60001, "Probe.interval \"60001\": must be 1..60000"},
+    {NULL, NULL, &probe_rows[0].timeout, 0, "Probe.timeout \"0\""},
+    {NULL, NULL, &probe_rows[0].timeout, 101,
+     "Probe.timeout \"leaf1,spine5,leaf3,dpu3\": 101 is more"},
+    {NULL, NULL, &probe_rows[0].large, 9217, "Probe.large \"9217\": must be 0..9216"},
+    {&probers[0], "dpu3", NULL, 0, "Node.probers \"dpu3\": not an IPv6 address"},
+    {&probers[0], "5f00:0:2::1", NULL, 0, "Node.probers \"5f00:0:2::1\": is there twice"},
+    {&plane_rows[0].name, "", NULL, 0, "Plane.name \"\""},
+    {&plane_rows[0].name, "A", NULL, 0, "Tree_Node.planes \"A\": is there twice"},
+    {&plane_rows[0].sid, "", NULL, 0, "Plane.sid \"\": not an IPv6 address"},
+    {&plane_rows[0].sid, "5f00::", NULL, 0, "Plane.sid \"5f00::\": not in Tree_Node.outer_da"},
+    {&plane_rows[2].program, "x", NULL, 0, "Plane.program \"x\": not an IPv6 address"},
+    {NULL, NULL, &plane_rows[2].port, 3, "Plane.port \"A\": no port has number 3"},
+    {NULL, NULL, &plane_probes[0], 8, "Plane.probes \"B\": no probe has number 8"},
     {&tree_rows[0].parent_program, "x", NULL, 0, "Tree_Node.parent_program \"x\""},
     {&tree_rows[0].outer_program, "5f00::/32", NULL, 0, "Tree_Node.outer_program"},
     {&tree_rows[0].group, "g g", NULL, 0, "Tree_Node.group"},
@@ -754,6 +931,8 @@ intent_suite(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, good);
     tcase_add_test(tcase, paths_good);
+    tcase_add_test(tcase, probes_good);
+    tcase_add_test(tcase, too_many_probes);
     tcase_add_test(tcase, too_many_paths);
     tcase_add_test(tcase, congestion);
     tcase_add_test(tcase, good_tree);
