@@ -75,7 +75,7 @@ struct plan {
 };
 
 /*
- * tree.c: trees from the topology.
+ * tree.c, check.c: trees from the topology.
  */
 
 /* For qsort(): the order of a tree's branches and copies, by edge and id. */

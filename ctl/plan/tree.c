@@ -38,126 +38,16 @@
  */
 #include <config.h>
 
-#include "ctl/plan/plan.h"
+#include "ctl/plan/tree-impl.h"
 
 #include <stdlib.h>
 
 #include "ctl/plan/via.h"
-#include "lib/auth.h"
-#include "lib/ioam.h"
-#include "lib/srh.h"
-#include "lib/usid.h"
 #include "util.h"
 
 /*
- * Who can be served?
+ * Receivers.
  */
-
-char *
-plan_check_source(const struct plan_topology *t, const struct plan_group *g)
-{
-    const struct plan_node *agent, *root;
-    struct via via;
-    char *error;
-
-    if (!plan_find_host(t, g->source_host)) {
-        return xasprintf("source %s: no such host", g->source_host);
-    }
-    agent = plan_attachment(t, g->source_host);
-    if (!agent) {
-        return xasprintf("source %s: no path, the host has no link", g->source_host);
-    }
-    if (!plan_is_agent(agent)) {
-        return xasprintf("source %s is behind switch %s: a source must be behind a source agent",
-                         g->source_host, agent->name);
-    }
-    error = via_read(t, g, &via);
-    if (error) {
-        return error;
-    }
-    root = via_root(t, g, &via);
-    if (!root) {
-        return xasprintf("source %s: no path, source agent %s has no link to a switch%s",
-                         g->source_host, agent->name,
-                         via_is_limited(g) ? " that the group may use" : "");
-    }
-    if (tree_mode(g->mode)->switches_replicate && !node_role_replicates(root->role)) {
-        return via.n ? xasprintf("via: %s would be the root, a plain router: it cannot replicate",
-                                 root->name)
-                     : xasprintf("source %s: the first switch after source agent %s is %s, a plain "
-                                 "router: it cannot replicate, which mode ingress does not need",
-                                 g->source_host, agent->name, root->name);
-    }
-    return NULL;
-}
-
-/* Can this node be an edge of the group at all? */
-static char *
-check_edge(const struct plan_topology *t, const struct plan_group *g, const char *host,
-           const struct plan_node *edge)
-{
-    if (edge == plan_attachment(t, g->source_host)) {
-        return xasprintf("member %s is behind source agent %s, which sends the group's packets: it "
-                         "cannot be an edge of the same group",
-                         host, edge->name);
-    }
-    if (node_role_is_foreign(edge->role)) {
-        return xasprintf("member %s is behind %s, which has role %s: a receiver must be behind a "
-                         "switch",
-                         host, edge->name, node_role_name(edge->role));
-    }
-    if (edge->no_aggregation) {
-        return xasprintf("member %s: its edge %s does not aggregate", host, edge->name);
-    }
-    return NULL;
-}
-
-/* Can the group's packets come to this edge? */
-static char *
-check_way(const struct via_ways *w, const struct plan_group *g, const char *host,
-          const struct plan_node *edge)
-{
-    if (edge != w->root && !via_ways_next(w, edge)) {
-        return xasprintf("member %s: no path from %s to %s%s", host, w->root->name, edge->name,
-                         via_is_limited(g) ? " that the group may use" : "");
-    }
-    for (const struct plan_node *node = edge; node && tree_mode(g->mode)->addressed_to_group;
-         node = via_ways_next(w, node)) {
-        if (node->role != NODE_SWITCH) {
-            return xasprintf("member %s is reached by %s, which has role %s: mode %s is for "
-                             "switches only",
-                             host, node->name, node_role_name(node->role), tree_mode_name(g->mode));
-        }
-    }
-    return NULL;
-}
-
-char *
-plan_check_member(const struct plan_topology *t, const struct plan_group *g, const char *host)
-{
-    const struct plan_node *edge;
-    struct via_ways ways;
-    struct via via;
-    char *error;
-
-    if (!plan_find_host(t, host)) {
-        return xasprintf("member %s: no such host", host);
-    }
-    edge = plan_attachment(t, host);
-    if (!edge) {
-        return xasprintf("member %s: no path, the host has no link", host);
-    }
-    error = check_edge(t, g, host, edge);
-    if (!error) {
-        error = via_read(t, g, &via);
-    }
-    if (!error) {
-        via_ways_init(&ways, t, g, via_root(t, g, &via));
-        error = check_way(&ways, g, host, edge);
-        via_ways_uninit(&ways);
-    }
-    return error;
-}
 
 int
 plan_compare_branches(const void *a_, const void *b_)
@@ -168,11 +58,9 @@ plan_compare_branches(const void *a_, const void *b_)
     return cmp ? cmp : a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Adds the provisioned receivers behind 'edge' to branches[*np].  With 'edge' NULL: the receivers
- * behind all edges that copies are made for. */
-static void
-add_receivers(const struct plan_topology *t, const struct plan_group *g,
-              const struct plan_node *edge, struct branch_config *branches, size_t *np)
+void
+tree_add_receivers(const struct plan_topology *t, const struct plan_group *g,
+                   const struct plan_node *edge, struct branch_config *branches, size_t *np)
 {
     for (size_t i = 0; i < g->n_members; i++) {
         const struct plan_member *m = &g->members[i];
@@ -205,77 +93,13 @@ add_receivers(const struct plan_topology *t, const struct plan_group *g,
     qsort(branches, *np, sizeof *branches, plan_compare_branches);
 }
 
-/* What the source agent's TLVs name, by edge. */
-static struct branch_config *
-copies_of(const struct plan_topology *t, const struct plan_group *g, size_t *np)
+struct branch_config *
+tree_copies(const struct plan_topology *t, const struct plan_group *g, size_t *np)
 {
     struct branch_config *copies = xcalloc(g->n_members + 1, sizeof *copies);
 
-    add_receivers(t, g, NULL, copies, np);
+    tree_add_receivers(t, g, NULL, copies, np);
     return copies;
-}
-
-/* 'who' are the members that the packet is for. */
-static char *
-check_packet(const struct plan_topology *t, const struct plan_group *g, const char *who,
-             const struct srh_copy *named, size_t n_named)
-{
-    size_t auth = auth_len(g->auth.tlvs);
-    size_t len = srh_len(named, n_named) + auth;
-    size_t trace = g->policy.trace_slots ? IOAM_HBH_LEN(g->policy.trace_slots) : 0;
-    size_t total = g->mtu + ROCE_OVERHEAD + IP6_HDR_LEN + trace + len;
-
-    if (len > SRH_MAX_LEN) {
-        char *share = auth ? xasprintf(", %" PRIuSIZE " of them for authentication", auth) : NULL;
-        char *error = xasprintf("%s need an SRH of %" PRIuSIZE " bytes%s, and %d is the most", who,
-                                len, share ? share : "", SRH_MAX_LEN);
-
-        free(share);
-        return error;
-    }
-    if (total > t->fabric_mtu) {
-        char *traced = trace ? xasprintf(" + %" PRIuSIZE " IOAM", trace) : xstrdup("");
-        char *error =
-            xasprintf("path MTU %" PRIu32 " with %s makes packets of %" PRIuSIZE " bytes (%" PRIu32
-                      " + %d RoCE + %d IPv6%s + %" PRIuSIZE " SRH), and the fabric MTU is %u",
-                      g->mtu, who, total, g->mtu, ROCE_OVERHEAD, (int) IP6_HDR_LEN, traced, len,
-                      t->fabric_mtu);
-
-        free(traced);
-        return error;
-    }
-    return NULL;
-}
-
-char *
-plan_check_size(const struct plan_topology *t, const struct plan_group *g)
-{
-    size_t n = 0, n_of_edge;
-    struct branch_config *branches = copies_of(t, g, &n);
-    struct srh_copy *copies = xcalloc(n + 1, sizeof *copies);
-    char *error = NULL;
-
-    for (size_t i = 0; i < n; i++) {
-        copies[i] = (struct srh_copy){branches[i].edge, branches[i].address, branches[i].qpn};
-    }
-    for (size_t i = 0; i < n && !error; i += n_of_edge) {
-        bool all = !tree_mode(g->mode)->packet_per_edge;
-        char *who;
-
-        for (n_of_edge = 1; i + n_of_edge < n; n_of_edge++) {
-            if (!all && !IN6_ARE_ADDR_EQUAL(&copies[i].edge, &copies[i + n_of_edge].edge)) {
-                break;
-            }
-        }
-        who = all ? xasprintf("%" PRIuSIZE " members", n_of_edge)
-                  : xasprintf("%" PRIuSIZE " members behind %s", n_of_edge,
-                              plan_attachment(t, branches[i].name)->name);
-        error = check_packet(t, g, who, &copies[i], g->provisioned ? 0 : n_of_edge);
-        free(who);
-    }
-    free(copies);
-    free(branches);
-    return error;
 }
 
 /*
@@ -408,11 +232,10 @@ arrival_sid(const struct shape *s, const struct plan_group *g, const struct plan
     return shape_is_leaf(s, node) ? node_sid(node->id, SID_FUNC_END_MT) : replication_sid(g, node);
 }
 
-static struct tree_config *
-add_tree(struct plan *plan, const struct shape *s, const struct plan_group *g,
+struct tree_config *
+tree_add(struct plan *plan, const struct plan_topology *t, const struct plan_group *g,
          const struct plan_node *node)
 {
-    const struct plan_topology *t = s->t;
     struct plan_tree *tree = &plan->trees[plan->n_trees++];
     struct tree_config *c = &tree->config;
 
@@ -429,7 +252,7 @@ add_tree(struct plan *plan, const struct shape *s, const struct plan_group *g,
     c->source_qpn = g->source_qpn;
     c->mode = g->mode;
     c->provisioned = g->provisioned;
-    c->outer_source = node_address(s->agent->id);
+    c->outer_source = node_address(plan_attachment(t, g->source_host)->id);
     c->outer_da = xcalloc(t->n_nodes, sizeof *c->outer_da);
     c->branches = xcalloc(t->n_nodes + g->n_members, sizeof *c->branches);
     return c;
@@ -484,16 +307,15 @@ plan_replication(const struct shape *s, const struct plan_group *g, const struct
     }
 }
 
-static struct usid_step
-step_of(const struct plan_node *node)
+struct usid_step
+tree_usid(const struct plan_node *node)
 {
     return (struct usid_step){node_locator(node->id), SID_BLOCK_PLEN, NODE_LOCATOR_PLEN};
 }
 
-/* The SID behind the uSIDs of the n nodes in 'steps', which has room for one more; :: if there are
- * none.  False: that does not fit one container. */
-static bool
-put_in_front(struct usid_step *steps, size_t n, const struct in6_addr *sid, struct in6_addr *out)
+bool
+tree_put_in_front(struct usid_step *steps, size_t n, const struct in6_addr *sid,
+                  struct in6_addr *out)
 {
     *out = in6addr_any;
     steps[n] = (struct usid_step){*sid, SID_BLOCK_PLEN, 64};
@@ -515,14 +337,14 @@ plan_parent_program(const struct shape *s, const struct plan_group *g, const str
         const struct plan_node *at = node;
 
         while (at != s->first && (at = via_ways_next(&s->ways, at)) != aggregator) {
-            steps[n++] = step_of(at);
+            steps[n++] = tree_usid(at);
         }
         if (aggregator == s->agent) {
             for (size_t i = s->via.n - 1; i-- > 0;) {
-                steps[n++] = step_of(s->via.nodes[i]);
+                steps[n++] = tree_usid(s->via.nodes[i]);
             }
         }
-        fits = put_in_front(steps, n, &c->parent_sid, &c->parent_program);
+        fits = tree_put_in_front(steps, n, &c->parent_sid, &c->parent_program);
     }
     free(steps);
     return fits ? NULL
@@ -537,10 +359,10 @@ plan_outer_program(const struct shape *s, struct tree_config *c)
     struct usid_step steps[VIA_MAX + 1];
 
     for (size_t i = 0; i + 1 < s->via.n; i++) {
-        steps[i] = step_of(s->via.nodes[i]);
+        steps[i] = tree_usid(s->via.nodes[i]);
     }
     if (s->via.n) {
-        put_in_front(steps, s->via.n - 1, &c->outer_da[0], &c->outer_program);
+        tree_put_in_front(steps, s->via.n - 1, &c->outer_da[0], &c->outer_program);
     }
 }
 
@@ -548,7 +370,7 @@ static char *
 plan_switch(const struct shape *s, const struct plan_group *g, const struct plan_node *node,
             struct plan *out)
 {
-    struct tree_config *c = add_tree(out, s, g, node);
+    struct tree_config *c = tree_add(out, s->t, g, node);
 
     plan_replication(s, g, node, c);
     if (tree_mode(g->mode)->addressed_to_group) {
@@ -558,7 +380,7 @@ plan_switch(const struct shape *s, const struct plan_group *g, const struct plan
     }
     if (shape_merges(s, node)) {
         plan_aggregation(s, g, node, c);
-        add_receivers(s->t, g, node, c->branches, &c->n_branches);
+        tree_add_receivers(s->t, g, node, c->branches, &c->n_branches);
         return plan_parent_program(s, g, node, c);
     }
     return NULL;
@@ -567,7 +389,7 @@ plan_switch(const struct shape *s, const struct plan_group *g, const struct plan
 static void
 plan_agent(const struct shape *s, const struct plan_group *g, struct plan *out)
 {
-    struct tree_config *c = add_tree(out, s, g, s->agent);
+    struct tree_config *c = tree_add(out, s->t, g, s->agent);
 
     c->open = g->open;
     plan_replication(s, g, s->agent, c);
@@ -575,7 +397,7 @@ plan_agent(const struct shape *s, const struct plan_group *g, struct plan *out)
         add_child(s, g, s->first, c); /* before there is anybody behind it. */
     }
     plan_outer_program(s, c);
-    c->copies = copies_of(s->t, g, &c->n_copies);
+    c->copies = tree_copies(s->t, g, &c->n_copies);
     if (shape_agent_is_root(s, g)) {
         plan_aggregation(s, g, s->agent, c);
     }
