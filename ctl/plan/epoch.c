@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "ctl/plan/plan.h"
+#include "ctl/plan/epoch-impl.h"
 #include "util.h"
 
 bool
@@ -36,17 +36,8 @@ plan_agent_tree(const struct plan *plan)
     return NULL;
 }
 
-/* The uSIDs of a container, in the order in which they come. */
-#define USIDS 6
-
-static uint16_t
-usid_at(const struct in6_addr *container, size_t i)
-{
-    return (uint16_t) (container->s6_addr[4 + 2 * i] << 8 | container->s6_addr[5 + 2 * i]);
-}
-
-static const struct plan_tree *
-find_tree(const struct plan *plan, uint16_t id)
+const struct plan_tree *
+epoch_tree(const struct plan *plan, uint16_t id)
 {
     for (size_t i = 0; i < plan->n_trees; i++) {
         if (plan->trees[i].node->id == id) {
@@ -56,8 +47,8 @@ find_tree(const struct plan *plan, uint16_t id)
     return NULL;
 }
 
-static const struct branch_config *
-find_branch(const struct branch_config *branches, size_t n, uint32_t id)
+const struct branch_config *
+epoch_branch(const struct branch_config *branches, size_t n, uint32_t id)
 {
     for (size_t i = 0; i < n; i++) {
         if (branches[i].id == id) {
@@ -72,7 +63,7 @@ plan_find_branch(const struct plan *plan, uint32_t id, const struct plan_tree **
 {
     for (size_t i = 0; i < plan->n_trees; i++) {
         const struct tree_config *c = &plan->trees[i].config;
-        const struct branch_config *b = find_branch(c->branches, c->n_branches, id);
+        const struct branch_config *b = epoch_branch(c->branches, c->n_branches, id);
 
         if (b) {
             *tree = &plan->trees[i];
@@ -95,7 +86,7 @@ plan_is_copied(const struct plan *plan, uint32_t branch)
 {
     const struct plan_tree *agent = plan_agent_tree(plan);
 
-    return agent && find_branch(agent->config.copies, agent->config.n_copies, branch);
+    return agent && epoch_branch(agent->config.copies, agent->config.n_copies, branch);
 }
 
 /*
@@ -240,14 +231,14 @@ lost_below(const struct plan *plan, const struct plan_tree *tree)
     const struct tree_config *c = &tree->config;
 
     for (size_t i = 0; i < c->n_outer_da && !plan_tree_is_source(tree); i++) {
-        if (!find_tree(plan, node_id_of(&c->outer_da[i]))) {
+        if (!epoch_tree(plan, node_id_of(&c->outer_da[i]))) {
             return node_id_of(&c->outer_da[i]);
         }
     }
     for (size_t i = 0; i < c->n_branches; i++) {
         uint16_t id = (uint16_t) (c->branches[i].id - BRANCH_ID_NODE(0));
 
-        if (c->branches[i].kind == BRANCH_NODE && !find_tree(plan, id)) {
+        if (c->branches[i].kind == BRANCH_NODE && !epoch_tree(plan, id)) {
             return id;
         }
     }
@@ -326,7 +317,7 @@ same_branches(const struct tree_config *a, const struct tree_config *b)
 {
     for (size_t i = 0; i < a->n_branches; i++) {
         const struct branch_config *x = &a->branches[i];
-        const struct branch_config *y = find_branch(b->branches, b->n_branches, x->id);
+        const struct branch_config *y = epoch_branch(b->branches, b->n_branches, x->id);
 
         if (!y || !IN6_ARE_ADDR_EQUAL(&x->address, &y->address)) {
             return false;
@@ -350,8 +341,8 @@ same_children(const struct tree_config *a, const struct tree_config *b)
 static bool
 same_program(const struct in6_addr *a, const struct in6_addr *b)
 {
-    for (size_t i = 0; i < USIDS; i++) {
-        uint16_t x = usid_at(a, i), y = usid_at(b, i);
+    for (size_t i = 0; i < EPOCH_USIDS; i++) {
+        uint16_t x = epoch_usid(a, i), y = epoch_usid(b, i);
 
         if (x >= USID_FIRST_FUNCTION && y >= USID_FIRST_FUNCTION) {
             return true;
@@ -367,7 +358,7 @@ plan_same_shape(const struct plan *a, const struct plan *b)
 {
     for (size_t i = 0; i < a->n_trees; i++) {
         const struct tree_config *x = &a->trees[i].config;
-        const struct plan_tree *tree = find_tree(b, a->trees[i].node->id);
+        const struct plan_tree *tree = epoch_tree(b, a->trees[i].node->id);
         const struct tree_config *y;
 
         if (!tree) {
@@ -401,7 +392,7 @@ plan_same_addresses(const struct plan *a, const struct plan *b)
 {
     for (size_t i = 0; i < a->n_trees; i++) {
         const struct tree_config *x = &a->trees[i].config;
-        const struct plan_tree *tree = find_tree(b, a->trees[i].node->id);
+        const struct plan_tree *tree = epoch_tree(b, a->trees[i].node->id);
 
         if (plan_tree_is_source(&a->trees[i])) {
             continue;
@@ -422,18 +413,18 @@ plan_same_addresses(const struct plan *a, const struct plan *b)
  * More of a tree.
  */
 
-/* The name of the node with this id, which the plan may have no tree of. */
-static char *
-node_name(const struct plan *plan, uint16_t id)
+char *
+epoch_node_name(const struct plan *plan, uint16_t id)
 {
-    const struct plan_tree *tree = find_tree(plan, id);
+    const struct plan_tree *tree = epoch_tree(plan, id);
 
     if (tree) {
         return xstrdup(tree->node->name);
     }
     for (size_t i = 0; i < plan->n_trees; i++) {
         const struct tree_config *c = &plan->trees[i].config;
-        const struct branch_config *b = find_branch(c->branches, c->n_branches, BRANCH_ID_NODE(id));
+        const struct branch_config *b =
+            epoch_branch(c->branches, c->n_branches, BRANCH_ID_NODE(id));
 
         if (b) {
             return xstrdup(b->name);
@@ -457,7 +448,7 @@ check_way_down(const struct plan *want, const struct plan_tree *old, const struc
     }
     if (IN6_IS_ADDR_UNSPECIFIED(&x->replication_sid)
         && !IN6_IS_ADDR_UNSPECIFIED(&y->replication_sid)) {
-        char *child = node_name(want, node_id_of(&y->outer_da[0]));
+        char *child = epoch_node_name(want, node_id_of(&y->outer_da[0]));
         char *error = xasprintf("%s would be behind %s, which gets packets by another SID as long "
                                 "as no node is behind it",
                                 child, name);
@@ -469,7 +460,7 @@ check_way_down(const struct plan *want, const struct plan_tree *old, const struc
         uint16_t id = node_id_of(&x->outer_da[i]);
 
         if (!has_child(y, id)) {
-            char *child = node_name(want, id);
+            char *child = epoch_node_name(want, id);
             char *error = xasprintf("%s would get packets from another node than %s", child, name);
 
             free(child);
@@ -491,7 +482,7 @@ check_way_up(const struct plan_tree *old, const struct plan_tree *new)
         return xasprintf("%s would answer to another node", old->node->name);
     }
     for (size_t i = 0; i < x->n_branches; i++) {
-        const struct branch_config *b = find_branch(y->branches, y->n_branches, x->branches[i].id);
+        const struct branch_config *b = epoch_branch(y->branches, y->n_branches, x->branches[i].id);
 
         if (!b) {
             return xasprintf("%s would answer to another node than %s", x->branches[i].name,
@@ -511,7 +502,7 @@ plan_grows(const struct plan *have, const struct plan *want)
 
     for (size_t i = 0; i < have->n_trees && !error; i++) {
         const struct plan_tree *old = &have->trees[i];
-        const struct plan_tree *new = find_tree(want, old->node->id);
+        const struct plan_tree *new = epoch_tree(want, old->node->id);
 
         if (!new) {
             return xasprintf("%s would have no part in the tree", old->node->name);
@@ -547,14 +538,14 @@ void
 plan_join(const struct plan *have, struct plan *want)
 {
     for (size_t i = 0; i < want->n_trees; i++) {
-        const struct plan_tree *tree = find_tree(have, want->trees[i].node->id);
+        const struct plan_tree *tree = epoch_tree(have, want->trees[i].node->id);
         const struct tree_config *old = tree ? &tree->config : NULL;
         struct tree_config *c = &want->trees[i].config;
 
         for (size_t j = 0; j < c->n_branches; j++) {
             struct branch_config *b = &c->branches[j];
             const struct branch_config *was =
-                old ? find_branch(old->branches, old->n_branches, b->id) : NULL;
+                old ? epoch_branch(old->branches, old->n_branches, b->id) : NULL;
 
             if (was) {
                 *b = *was;
@@ -590,110 +581,4 @@ plan_add_copy(struct plan *plan, uint32_t branch)
             qsort(c->copies, c->n_copies, sizeof *c->copies, plan_compare_branches);
         }
     }
-}
-
-/*
- * Is it still carried?
- */
-
-static char *
-check_children(const struct plan_topology *t, const struct plan *plan, const struct plan_tree *tree)
-{
-    for (size_t i = 0; i < tree->config.n_outer_da; i++) {
-        uint16_t id = node_id_of(&tree->config.outer_da[i]);
-        const struct plan_tree *child = find_tree(plan, id);
-
-        if (!child) {
-            char *name = node_name(plan, id);
-            char *error = xasprintf("node %s, which the tree goes through, was deleted", name);
-
-            free(name);
-            return error;
-        }
-        bool is_neighbour = tree_mode(tree->config.mode)->addressed_to_group;
-        if (is_neighbour ? !plan_linked(t, tree->node->name, child->node->name)
-                         : plan_hops(t, tree->node, child->node) == PLAN_NO_WAY) {
-            return xasprintf("no %s from %s to %s, which the tree goes through",
-                             is_neighbour ? "link" : "path", tree->node->name, child->node->name);
-        }
-    }
-    return NULL;
-}
-
-static const struct plan_node *
-find_node(const struct plan_topology *t, uint16_t id)
-{
-    for (size_t i = 0; i < t->n_nodes; i++) {
-        if (t->nodes[i].id == id) {
-            return &t->nodes[i];
-        }
-    }
-    return NULL;
-}
-
-/* A program is carried by the links between its nodes, and by no other way. */
-static char *
-check_program(const struct plan_topology *t, const struct plan_node *from,
-              const struct in6_addr *program)
-{
-    for (size_t i = 0; i < USIDS; i++) {
-        uint16_t usid = usid_at(program, i);
-        const struct plan_node *node = find_node(t, usid);
-
-        if (!usid || usid >= USID_FIRST_FUNCTION) {
-            return NULL;
-        } else if (!node) {
-            return xasprintf("node with id %u, which the group's path goes through, was deleted",
-                             usid);
-        } else if (!plan_linked(t, from->name, node->name)) {
-            return xasprintf("no link from %s to %s, which the group's path goes through",
-                             from->name, node->name);
-        }
-        from = node;
-    }
-    return NULL;
-}
-
-static char *
-check_receivers(const struct plan_topology *t, const struct plan_tree *tree)
-{
-    for (size_t i = 0; i < tree->config.n_branches; i++) {
-        const struct branch_config *b = &tree->config.branches[i];
-        const struct plan_host *host = plan_find_host(t, b->name);
-
-        if (b->kind == BRANCH_RECEIVER
-            && (!host || !IN6_ARE_ADDR_EQUAL(&host->address, &b->address)
-                || !plan_linked(t, b->name, tree->node->name))) {
-            return xasprintf("member %s is not behind %s any more", b->name, tree->node->name);
-        }
-    }
-    return NULL;
-}
-
-char *
-plan_check_carried(const struct plan_topology *t, const struct plan_group *g,
-                   const struct plan *plan)
-{
-    char *error = NULL;
-
-    for (size_t i = 0; !error && i < plan->n_trees; i++) {
-        const struct plan_tree *tree = &plan->trees[i];
-
-        error = check_children(t, plan, tree);
-        if (!error) {
-            error = check_program(t, tree->node, &tree->config.outer_program);
-        }
-        if (!error) {
-            error = check_program(t, tree->node, &tree->config.parent_program);
-        }
-        if (!error) {
-            error = check_receivers(t, tree);
-        }
-        if (!error && plan_tree_is_source(tree)
-            && !plan_linked(t, g->source_host, tree->node->name)) {
-            error =
-                xasprintf("source %s is not behind %s any more", g->source_host, tree->node->name);
-        }
-    }
-    return error;
 }

@@ -122,7 +122,7 @@ char *plan_congestion_problem(const struct plan_topology *, const struct plan_gr
                               const struct plan *);
 
 /*
- * epoch.c: trees that are there.
+ * epoch.c, carried.c: trees that are there.
  */
 
 /* Is this the source agent's part?  That of another agent is an edge's: it has the receiver behind
