@@ -142,9 +142,13 @@ struct destination_config {
     struct path_pin *pins; /* by dest_qp. */
 };
 
+#define PLANES_MAX 4 /* of a group. */
+
 /* One of several ways of a group's packets, or of its responses. */
 struct plane_config {
     char name[NAME_SIZE];    /* its label. */
+    bool usable;             /* castd does not know better: nothing of it is gone, or excluded. */
+    bool preferred;          /* the operator wants it to be used. */
     struct in6_addr sid;     /* that it leads to. */
     struct in6_addr program; /* the same with the uSIDs of a path in front, one container. */
     uint16_t port;           /* that packets leave by; 0: by the routes. */
@@ -240,7 +244,7 @@ struct tree_config {
      * front of it, one container.  ::, and modes other than replicate: the SID itself. */
     struct in6_addr outer_program;
     /* Source agent, mode replicate: trees to the same receivers, of which one is used at a time.  0:
-     * there is one, that of outer_da.  Otherwise outer_da[i] is the SID of planes[i]. */
+     * there is one, that of outer_da.  Otherwise outer_da has the SIDs of all planes. */
     size_t n_planes;
     struct plane_config *planes;
     /* Likewise, an edge: ways of its responses to parent_sid, with the names of the agent's planes. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ctl/plan/epoch-impl.h"
+#include "ctl/plan/planes.h"
 #include "util.h"
 
 static char *
@@ -83,22 +84,50 @@ check_receivers(const struct plan_topology *t, const struct plan_tree *tree)
     return NULL;
 }
 
+/* A group with planes needs one of them. */
+static char *
+check_planes(const struct plan_topology *t, const struct plan *plan,
+             const struct tree_config *agent)
+{
+    char *error = NULL;
+
+    for (size_t i = 0; i < agent->n_planes; i++) {
+        char *why = planes_check_carried(t, plan, &agent->planes[i]);
+
+        if (!why) {
+            free(error);
+            return NULL;
+        }
+        if (error) {
+            free(why);
+        } else {
+            error = why;
+        }
+    }
+    return error;
+}
+
+static char *
+check_ways(const struct plan_topology *t, const struct plan *plan, const struct plan_tree *tree)
+{
+    char *error = check_children(t, plan, tree);
+
+    error = error ? error : check_program(t, tree->node, &tree->config.outer_program);
+    return error ? error : check_program(t, tree->node, &tree->config.parent_program);
+}
+
 char *
 plan_check_carried(const struct plan_topology *t, const struct plan_group *g,
                    const struct plan *plan)
 {
-    char *error = NULL;
+    const struct plan_tree *agent = plan_agent_tree(plan);
+    bool has_planes = agent && agent->config.n_planes;
+    char *error = has_planes ? check_planes(t, plan, &agent->config) : NULL;
 
     for (size_t i = 0; !error && i < plan->n_trees; i++) {
         const struct plan_tree *tree = &plan->trees[i];
 
-        error = check_children(t, plan, tree);
-        if (!error) {
-            error = check_program(t, tree->node, &tree->config.outer_program);
-        }
-        if (!error) {
-            error = check_program(t, tree->node, &tree->config.parent_program);
-        }
+        error = has_planes ? NULL : check_ways(t, plan, tree);
         if (!error) {
             error = check_receivers(t, tree);
         }

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
+#include "ctl/plan/planes.h"
 #include "ctl/plan/tree-impl.h"
-#include "ctl/plan/via.h"
 #include "lib/auth.h"
 #include "lib/ioam.h"
 #include "lib/srh.h"
@@ -35,6 +35,9 @@ plan_check_source(const struct plan_topology *t, const struct plan_group *g)
         return xasprintf("source %s is behind switch %s: a source must be behind a source agent",
                          g->source_host, agent->name);
     }
+    if (g->n_planes) {
+        return planes_check_source(t, g);
+    }
     error = via_read(t, g, &via);
     if (error) {
         return error;
@@ -55,11 +58,17 @@ plan_check_source(const struct plan_topology *t, const struct plan_group *g)
     return NULL;
 }
 
-/* Can this node be an edge of the group at all? */
-static char *
-check_edge(const struct plan_topology *t, const struct plan_group *g, const char *host,
-           const struct plan_node *edge)
+char *
+tree_check_edge(const struct plan_topology *t, const struct plan_group *g, const char *host)
 {
+    const struct plan_node *edge = plan_attachment(t, host);
+
+    if (!plan_find_host(t, host)) {
+        return xasprintf("member %s: no such host", host);
+    }
+    if (!edge) {
+        return xasprintf("member %s: no path, the host has no link", host);
+    }
     if (edge == plan_attachment(t, g->source_host)) {
         return xasprintf("member %s is behind source agent %s, which sends the group's packets: it "
                          "cannot be an edge of the same group",
@@ -74,6 +83,26 @@ check_edge(const struct plan_topology *t, const struct plan_group *g, const char
         return xasprintf("member %s: its edge %s does not aggregate", host, edge->name);
     }
     return NULL;
+}
+
+/* Is there a plane to this host, and to all that have 'copy'? */
+static char *
+check_planes(const struct plan_topology *t, const struct plan_group *g, const char *host)
+{
+    struct plan_group copied = *g;
+    struct planes planes;
+    char *error;
+
+    copied.members = xmemdup(g->members, g->n_members * sizeof *g->members);
+    for (size_t i = 0; i < g->n_members; i++) {
+        copied.members[i].provision = false;
+    }
+    error = planes_find(t, &copied, host, &planes);
+    if (!error) {
+        planes_uninit(&planes);
+    }
+    free(copied.members);
+    return error;
 }
 
 /* Can the group's packets come to this edge? */
@@ -99,25 +128,19 @@ check_way(const struct via_ways *w, const struct plan_group *g, const char *host
 char *
 plan_check_member(const struct plan_topology *t, const struct plan_group *g, const char *host)
 {
-    const struct plan_node *edge;
     struct via_ways ways;
     struct via via;
-    char *error;
+    char *error = tree_check_edge(t, g, host);
 
-    if (!plan_find_host(t, host)) {
-        return xasprintf("member %s: no such host", host);
+    if (!error && g->n_planes) {
+        return check_planes(t, g, host);
     }
-    edge = plan_attachment(t, host);
-    if (!edge) {
-        return xasprintf("member %s: no path, the host has no link", host);
-    }
-    error = check_edge(t, g, host, edge);
     if (!error) {
         error = via_read(t, g, &via);
     }
     if (!error) {
         via_ways_init(&ways, t, g, via_root(t, g, &via));
-        error = check_way(&ways, g, host, edge);
+        error = check_way(&ways, g, host, plan_attachment(t, host));
         via_ways_uninit(&ways);
     }
     return error;

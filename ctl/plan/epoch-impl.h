@@ -23,4 +23,7 @@ epoch_branch(const struct branch_config *branches, size_t n, uint32_t id);
 /* The name of the node with this id, which the plan may have no tree of. */
 char *epoch_node_name(const struct plan *, uint16_t id);
 
+/* Do both go over the same nodes?  It makes no difference to which function of the last one. */
+bool epoch_same_program(const struct in6_addr *, const struct in6_addr *);
+
 #endif /* ctl/plan/epoch-impl.h */

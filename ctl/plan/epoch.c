@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "ctl/plan/epoch-impl.h"
+#include "ctl/plan/planes.h"
 #include "util.h"
 
 bool
@@ -260,6 +261,23 @@ remove_lost(struct plan *plan)
     return lost != 0;
 }
 
+/* Do only edges merge, and the source agent what they say? */
+static bool
+only_edges_merge(const struct tree_config *c)
+{
+    return !tree_mode(c->mode)->switches_merge || c->n_parent_planes;
+}
+
+static void
+forget_parent(struct tree_config *c)
+{
+    c->parent_sid = c->parent_program = in6addr_any;
+    for (size_t i = 0; i < c->n_parent_planes; i++) {
+        free(c->parent_planes[i].probes);
+    }
+    c->n_parent_planes = 0;
+}
+
 /* Where only edges merge, an edge that has lost its last receiver merges no more, even if others
  * are behind it. */
 static void
@@ -268,11 +286,10 @@ retire_edges(struct plan *plan)
     for (size_t i = 0; i < plan->n_trees; i++) {
         struct tree_config *c = &plan->trees[i].config;
 
-        if (tree_mode(c->mode)->switches_merge || c->n_branches
-            || plan_tree_is_source(&plan->trees[i])) {
+        if (!only_edges_merge(c) || c->n_branches || plan_tree_is_source(&plan->trees[i])) {
             continue;
         }
-        c->parent_sid = c->parent_program = in6addr_any;
+        forget_parent(c);
         for (size_t j = 0; j < plan->n_trees; j++) {
             forget_branch(&plan->trees[j].config, plan->trees[i].node->id);
         }
@@ -337,9 +354,8 @@ same_children(const struct tree_config *a, const struct tree_config *b)
     return a->n_outer_da == b->n_outer_da;
 }
 
-/* Do both go over the same nodes?  It makes no difference to which function of the last one. */
-static bool
-same_program(const struct in6_addr *a, const struct in6_addr *b)
+bool
+epoch_same_program(const struct in6_addr *a, const struct in6_addr *b)
 {
     for (size_t i = 0; i < EPOCH_USIDS; i++) {
         uint16_t x = epoch_usid(a, i), y = epoch_usid(b, i);
@@ -368,8 +384,12 @@ plan_same_shape(const struct plan *a, const struct plan *b)
         if (x->root != y->root || !IN6_ARE_ADDR_EQUAL(&x->parent_sid, &y->parent_sid)
             || x->mode != y->mode || x->provisioned != y->provisioned
             || !IN6_ARE_ADDR_EQUAL(&x->upstream, &y->upstream) || !same_children(x, y)
-            || !same_program(&x->outer_program, &y->outer_program)
-            || !same_program(&x->parent_program, &y->parent_program) || !same_branches(x, y)) {
+            || !epoch_same_program(&x->outer_program, &y->outer_program)
+            || !epoch_same_program(&x->parent_program, &y->parent_program)
+            || !planes_same(x->planes, x->n_planes, y->planes, y->n_planes)
+            || !planes_same(x->parent_planes, x->n_parent_planes, y->parent_planes,
+                            y->n_parent_planes)
+            || !same_branches(x, y)) {
             return false;
         }
     }
@@ -498,7 +518,11 @@ check_way_up(const struct plan_tree *old, const struct plan_tree *new)
 char *
 plan_grows(const struct plan *have, const struct plan *want)
 {
-    char *error = NULL;
+    const struct plan_tree *agent = plan_agent_tree(have), *wanted = plan_agent_tree(want);
+    char *error = agent && wanted
+                      ? planes_same_names(agent->config.planes, agent->config.n_planes,
+                                          wanted->config.planes, wanted->config.n_planes)
+                      : NULL;
 
     for (size_t i = 0; i < have->n_trees && !error; i++) {
         const struct plan_tree *old = &have->trees[i];
@@ -558,8 +582,11 @@ plan_join(const struct plan *have, struct plan *want)
             c->replication_sid = old->replication_sid;
             keep_outer_das(old, c);
             c->outer_program = old->outer_program;
+            planes_keep(old->planes, old->n_planes, c->planes, c->n_planes);
             if (IN6_ARE_ADDR_EQUAL(&c->parent_sid, &old->parent_sid)) {
                 c->parent_program = old->parent_program;
+                planes_keep(old->parent_planes, old->n_parent_planes, c->parent_planes,
+                            c->n_parent_planes);
             }
         }
     }

@@ -49,10 +49,14 @@ struct plan_group {
     /* Nodes from the source agent's first switch to the tree's root, joined by commas.  The packets
      * are sent to the root with the uSIDs of those before it.  "": the root is the first switch. */
     char via[PATH_NAME_SIZE];
-    char plane[NAME_SIZE];      /* nodes of other planes have no part in the tree; "": all may. */
-    struct group_policy policy; /* liveness_msec: of a node with receivers only. */
-    uint64_t rate_floor;        /* bit/s, of its source agent (plan_rate_floor()). */
-    struct auth_config auth;    /* what its packets are to have, and the key; no secrets. */
+    char plane[NAME_SIZE]; /* nodes of other planes have no part in the tree; "": all may. */
+    /* Labels: a tree in each of these planes (planes.h).  0: one tree, by 'via' and 'plane'. */
+    size_t n_planes;
+    char planes[PLANES_MAX][NAME_SIZE];
+    char preferred_plane[NAME_SIZE]; /* "": none. */
+    struct group_policy policy;      /* liveness_msec: of a node with receivers only. */
+    uint64_t rate_floor;             /* bit/s, of its source agent (plan_rate_floor()). */
+    struct auth_config auth;         /* what its packets are to have, and the key; no secrets. */
     size_t n_members;
     struct plan_member *members;
     bool agent; /* the source agent has a tree. */
@@ -83,11 +87,24 @@ int plan_compare_branches(const void *, const void *);
 
 /* Can the group's source be served at all?  NULL, or a malloc'd sentence why not. */
 char *plan_check_source(const struct plan_topology *, const struct plan_group *);
-/* Can this host be a receiver?  Supposes that plan_check_source() is content. */
+/* Can this host be a receiver?  Supposes that plan_check_source() is content.  In a group with
+ * planes: together with the members that have 'copy'. */
 char *plan_check_member(const struct plan_topology *, const struct plan_group *, const char *host);
 /* Do the packets for all members that have 'copy' fit an SRH and the fabric?  Supposes that source
  * and members were checked. */
 char *plan_check_size(const struct plan_topology *, const struct plan_group *);
+
+/* Why the group has fewer planes than it asks for, or cannot use one that it has, as a malloc'd
+ * sentence; NULL: neither is so. */
+char *
+plan_planes_problem(const struct plan_topology *, const struct plan_group *, const struct plan *);
+
+/* Says at all nodes of the plan which planes can be used, and which one the operator wants. */
+void plan_set_planes(const struct plan_topology *, const struct plan_group *, struct plan *);
+
+/* The group asks for those planes only that the source agent has in this plan: an epoch under way
+ * keeps them. */
+void plan_keep_planes(const struct plan *, struct plan_group *);
 
 /* The least region of the members that have 'provision'; 0 as soon as one has none. */
 uint64_t plan_region_len(const struct plan_group *);
@@ -143,7 +160,8 @@ bool plan_is_copied(const struct plan *, uint32_t branch);
  * parent. */
 void plan_reduce(const struct plan *have, const struct plan_group *, struct plan *out);
 
-/* Do both have the same ways down and up, in the same mode, and the same paths to the root and back?
+/* Do both have the same ways down and up, in the same mode and the same planes, and the same paths to
+ * the root and back?
  * It makes no difference how a node that has lost a child is addressed, nor what the source agent
  * may send. */
 bool plan_same_shape(const struct plan *, const struct plan *);

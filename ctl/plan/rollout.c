@@ -456,10 +456,12 @@ find_lost_above(const struct rollout *r, const struct plan *plan, uint32_t branc
 static char *
 plan_with(struct rollout *r, struct plan_member *newcomer, struct plan *want)
 {
+    struct plan_group g = r->group;
     char *error;
 
+    plan_keep_planes(&r->plan, &g);
     newcomer->provision = true;
-    error = plan_group(r->topology, &r->group, want);
+    error = plan_group(r->topology, &g, want);
     newcomer->provision = false;
     return error ? error : plan_grows(&r->plan, want);
 }
@@ -743,6 +745,7 @@ rollout_step(struct rollout *r)
     }
     note_members(r);
     rollout_auth(r);
+    plan_set_planes(r->topology, &r->group, &r->plan);
     /* Shrinking does not interrupt the others, so nobody waits for it. */
     r->serving = r->n_targets && !build && !r->error && r->group.open && agent && agent->config.open
                  && (r->agent_applied || r->was_serving);

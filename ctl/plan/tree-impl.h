@@ -8,6 +8,9 @@
 #include "ctl/plan/plan.h"
 #include "lib/usid.h"
 
+/* Has the host an edge, which can be one of the group at all?  NULL, or a malloc'd sentence. */
+char *tree_check_edge(const struct plan_topology *, const struct plan_group *, const char *host);
+
 /* Adds the provisioned receivers behind 'edge' to branches[*np].  With 'edge' NULL: the receivers
  * behind all edges that copies are made for. */
 void tree_add_receivers(const struct plan_topology *, const struct plan_group *,

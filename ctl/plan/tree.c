@@ -35,6 +35,8 @@
  * nodes before it in front of the root's SID, and responses go back by the same way; the tree below
  * is as above.  In a group with 'via' or 'plane' nobody has a part who is excluded, or whose link is,
  * or who is in another plane; a group with neither does not ask.
+ *
+ * A group with 'planes' has several trees (planes.c).
  */
 #include <config.h>
 
@@ -42,7 +44,7 @@
 
 #include <stdlib.h>
 
-#include "ctl/plan/via.h"
+#include "ctl/plan/planes.h"
 #include "util.h"
 
 /*
@@ -416,26 +418,29 @@ plan_region_len(const struct plan_group *g)
     return len == UINT64_MAX ? 0 : len;
 }
 
-char *
-plan_group(const struct plan_topology *t, const struct plan_group *g, struct plan *out)
+/* Can all who are to have a part?  In a group with planes the tree is what is looked for. */
+static char *
+check(const struct plan_topology *t, const struct plan_group *g)
 {
-    struct shape shape;
-    char *error;
+    char *error = plan_check_source(t, g);
 
-    memset(out, 0, sizeof *out);
-    error = plan_check_source(t, g);
     for (size_t i = 0; !error && i < g->n_members; i++) {
         if (g->members[i].provision || g->members[i].copy) {
-            error = plan_check_member(t, g, g->members[i].host);
+            error = g->n_planes ? tree_check_edge(t, g, g->members[i].host)
+                                : plan_check_member(t, g, g->members[i].host);
         }
     }
-    if (error) {
-        return error;
-    }
+    return error;
+}
+
+/* The trees of a group without planes. */
+static char *
+plan_one_tree(const struct plan_topology *t, const struct plan_group *g, struct plan *out)
+{
+    struct shape shape;
+    char *error = NULL;
 
     shape_init(&shape, t, g);
-    out->region_len = plan_region_len(g);
-    out->trees = xcalloc(t->n_nodes + 1, sizeof *out->trees);
     for (size_t i = 0; i < t->n_nodes && !error; i++) {
         if (shape.parent[i]) {
             error = plan_switch(&shape, g, &t->nodes[i], out);
@@ -445,10 +450,26 @@ plan_group(const struct plan_topology *t, const struct plan_group *g, struct pla
         plan_agent(&shape, g, out);
     }
     shape_uninit(&shape);
+    return error;
+}
+
+char *
+plan_group(const struct plan_topology *t, const struct plan_group *g, struct plan *out)
+{
+    char *error = check(t, g);
+
+    memset(out, 0, sizeof *out);
+    if (error) {
+        return error;
+    }
+    out->region_len = plan_region_len(g);
+    out->trees = xcalloc(t->n_nodes + 1, sizeof *out->trees);
+    error = g->n_planes ? planes_trees(t, g, out) : plan_one_tree(t, g, out);
     if (error) {
         plan_uninit(out);
         return error;
     }
+    plan_set_planes(t, g, out);
     plan_set_policy(g, out);
     return NULL;
 }

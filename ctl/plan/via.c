@@ -16,28 +16,28 @@ via_is_limited(const struct plan_group *g)
     return g->via[0] || g->plane[0];
 }
 
-static bool
-may_use_node(const struct plan_group *g, const struct plan_node *node)
+bool
+via_may_use_node(const struct plan_group *g, const struct plan_node *node)
 {
     bool other_plane = g->plane[0] && node->plane[0] && strcmp(g->plane, node->plane);
 
     return !other_plane && !(node->excluded && via_is_limited(g));
 }
 
-static bool
-may_use_link(const struct plan_group *g, const struct plan_link *link)
+bool
+via_may_use_link(const struct plan_group *g, const struct plan_link *link)
 {
     return !(link->excluded && via_is_limited(g));
 }
 
-/* Are they neighbours by a link that the group may use? */
-static bool
-may_pass(const struct plan_topology *t, const struct plan_group *g, const char *a, const char *b)
+bool
+via_may_pass(const struct plan_topology *t, const struct plan_group *g, const char *a,
+             const char *b)
 {
     struct plan_end end;
 
     for (size_t i = 0; i < t->n_links; i++) {
-        if (may_use_link(g, &t->links[i]) && plan_link_end(&t->links[i], a, &end)
+        if (via_may_use_link(g, &t->links[i]) && plan_link_end(&t->links[i], a, &end)
             && !strcmp(end.peer, b)) {
             return true;
         }
@@ -53,11 +53,11 @@ check_node(const struct plan_topology *t, const struct plan_group *g,
         return xasprintf("via: no node is called %s", name);
     } else if (plan_is_agent(node)) {
         return xasprintf("via: %s is a source agent, and no way leads through one", name);
-    } else if (!may_use_node(g, node)) {
+    } else if (!via_may_use_node(g, node)) {
         return node->excluded ? xasprintf("via: %s is excluded", name)
                               : xasprintf("via: %s is in plane %s, and the group in plane %s", name,
                                           node->plane, g->plane);
-    } else if (!may_pass(t, g, before->name, name)) {
+    } else if (!via_may_pass(t, g, before->name, name)) {
         return xasprintf("via: no link from %s to %s that may be used", before->name, name);
     }
     return NULL;
@@ -104,8 +104,8 @@ via_root(const struct plan_topology *t, const struct plan_group *g, const struct
     for (size_t i = 0; i < t->n_nodes; i++) {
         const struct plan_node *node = &t->nodes[i];
 
-        if (!plan_is_agent(node) && may_use_node(g, node)
-            && may_pass(t, g, agent->name, node->name)) {
+        if (!plan_is_agent(node) && via_may_use_node(g, node)
+            && via_may_pass(t, g, agent->name, node->name)) {
             return node;
         }
     }
@@ -122,7 +122,7 @@ relax(struct via_ways *w, const struct plan_group *g, unsigned *hops, const stru
     bool is_new = hops[i] == UINT_MAX;
 
     if (hops[from - w->t->nodes] != distance || hops[i] <= distance || plan_is_agent(from)
-        || !may_use_node(g, to)) {
+        || !via_may_use_node(g, to)) {
         return false;
     }
     hops[i] = distance + 1;
@@ -148,7 +148,7 @@ via_ways_init(struct via_ways *w, const struct plan_topology *t, const struct pl
         for (size_t i = 0; i < t->n_links; i++) {
             const struct plan_link *link = &t->links[i];
 
-            if (link->a_node && link->b_node && may_use_link(g, link)) {
+            if (link->a_node && link->b_node && via_may_use_link(g, link)) {
                 grew |= relax(w, g, hops, link->a_node, link->b_node, distance);
                 grew |= relax(w, g, hops, link->b_node, link->a_node, distance);
             }

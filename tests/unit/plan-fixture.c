@@ -232,6 +232,29 @@ put_program(const struct plan_topology *t, const struct in6_addr *program,
     }
 }
 
+/* " {A+ n5 ~n1}" for each plane: "+": preferred, "!": not usable; what it is addressed to. */
+static void
+put_planes(const struct plan_topology *t, const struct plan_node *node,
+           const struct plane_config *planes, size_t n, struct ds *s)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct plane_config *p = &planes[i];
+        struct in6_addr owner = node_address(node_id_of(&p->sid));
+        struct in6_addr first = node_address(node_id_of(&p->program));
+        struct node_config ports = {.n_ports = 0};
+
+        ds_put_format(s, " {%s%s%s %s", p->name, p->preferred ? "+" : "", p->usable ? "" : "!",
+                      address_owner(t, &owner)->name);
+        put_program(t, &p->program, &p->sid, s);
+        ds_put_char(s, '}');
+        ck_assert_ptr_null(plan_ports(t, node, &ports));
+        ck_assert_uint_ge(p->port, 1);
+        ck_assert_uint_le(p->port, ports.n_ports);
+        ck_assert_str_eq(ports.ports[p->port - 1].peer, address_owner(t, &first)->name);
+        node_config_uninit(&ports);
+    }
+}
+
 static void
 put_tree(const struct plan_topology *t, const struct plan_group *g, const struct plan_tree *tree,
          struct ds *s)
@@ -257,6 +280,7 @@ put_tree(const struct plan_topology *t, const struct plan_group *g, const struct
         ds_put_format(s, " %s%s", edge ? ">" : ">>", edge ? edge->name : node->name);
     }
     put_program(t, &c->outer_program, c->outer_da, s);
+    put_planes(t, tree->node, c->planes, c->n_planes, s);
     if (!IN6_IS_ADDR_UNSPECIFIED(&c->upstream)) {
         ds_put_format(s, " =%s", address_owner(t, &c->upstream)->name);
     }
@@ -264,6 +288,7 @@ put_tree(const struct plan_topology *t, const struct plan_group *g, const struct
         ds_put_format(s, " <%s", sid_owner(t, &c->parent_sid, SID_FUNC_RESPONSE)->name);
         put_program(t, &c->parent_program, &c->parent_sid, s);
     }
+    put_planes(t, tree->node, c->parent_planes, c->n_parent_planes, s);
     if (c->root) {
         ds_put_cstr(s, " <source");
     }

@@ -31,7 +31,8 @@ void plan_fixture_add_member(struct plan_group *, const char *host);
  * come by its Replication-SID, its children (> by End.MT, >> by Replication-SID, * by the group's
  * multicast address, in which case = is from whom that is taken), its parent (<source: none, it is
  * the root), its branches; of the source agent also [copies].  ~n1,n2 behind what a node sends to are
- * the nodes of the program in front of it. */
+ * the nodes of the program in front of it.  {A+ n5 ~n1} is plane A, to n5 by n1; "+": preferred, "!":
+ * not usable. */
 char *plan_fixture_plan_text(const struct plan_topology *, const struct plan_group *,
                              const struct plan *);
 

@@ -89,6 +89,7 @@
     SUITE(plan_rates)    \
     SUITE(plan_tree)     \
     SUITE(plan_via)      \
+    SUITE(plan_planes)   \
     SUITE(policy)        \
     SUITE(port_gso)      \
     SUITE(port_uso)      \
