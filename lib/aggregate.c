@@ -116,6 +116,11 @@ aggregate_check(const struct aggregate *a, const struct tree_config *config, cha
 {
     struct reverse_info info = {.quiesced = true};
 
+    if (config->n_planes > PLANES_MAX || config->n_parent_planes > PLANES_MAX) {
+        say_why(errp, "group %s: more than %d planes", config->group, PLANES_MAX);
+        return EINVAL;
+    }
+
     if (a) {
         reverse_get_info(a->reverse, &info);
     }
@@ -263,6 +268,8 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
     a->config = config;
     a->any_joins = false;
     a->next = (struct l3_next){.until = 0};
+    plane_use_configure(&a->plane, old->parent_planes, old->n_parent_planes, config->parent_planes,
+                        config->n_parent_planes);
     configure_asked(a, config, now);
     configure_cnps(a, config);
     for (size_t i = 0; i < config->n_branches; i++) {
@@ -283,6 +290,31 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
         doubt_branch(a, old, b, now);
     }
     return result;
+}
+
+/* By which plane responses go; NULL: there is one way. */
+static const struct plane_config *
+plane_of(const struct aggregate *a)
+{
+    return a->config->n_parent_planes ? &a->config->parent_planes[a->plane.used] : NULL;
+}
+
+struct reverse_out
+aggregate_look_at_planes(struct aggregate *a, const struct node_base *node, uint64_t now)
+{
+    const struct tree_config *c = a->config;
+    size_t to;
+    enum plane_move move =
+        plane_use_look(&a->plane, node, c->parent_planes, c->n_parent_planes, &to);
+
+    if (move != PLANE_STAYS) {
+        TRACE(&node->tracer, "group %s epoch %u: responses go by plane %s", c->group, c->epoch,
+              c->parent_planes[to].name);
+        plane_use_move(&a->plane, to, move, now);
+        a->next = (struct l3_next){.until = 0};
+    }
+    return move == PLANE_FAILED ? reverse_repeat(a->reverse, now)
+                                : (struct reverse_out){.send = false};
 }
 
 const struct branch_config *
@@ -602,9 +634,12 @@ aggregate_build(const struct aggregate *a, struct packet_pool *pool, const struc
             : cnp_build(pool, &c->proxy, &c->source, a->sport, qpn);
     *why = p ? DROP_none : DROP_pool_empty;
     if (p && !c->root) {
+        const struct plane_config *plane = plane_of(a);
+
         response_wrap(p, own,
-                      IN6_IS_ADDR_UNSPECIFIED(&c->parent_program) ? &c->parent_sid
-                                                                  : &c->parent_program);
+                      plane                                         ? &plane->program
+                      : IN6_IS_ADDR_UNSPECIFIED(&c->parent_program) ? &c->parent_sid
+                                                                    : &c->parent_program);
     }
     return p;
 }
@@ -612,10 +647,19 @@ aggregate_build(const struct aggregate *a, struct packet_pool *pool, const struc
 static bool
 send_one(struct aggregate *a, struct node_base *node, const struct reverse_out *out, uint64_t now)
 {
+    const struct plane_config *plane = plane_of(a);
     enum drop_reason why;
-    struct packet *p = aggregate_build(a, node->pool, &node->address, out, &why);
 
-    node_count_drop(node, p ? l3_output_next(node->l3, p, &a->next, L3_ERRORS_NONE, now) : why);
+    if (plane && plane_is_down(node, plane)) {
+        aggregate_look_at_planes(a, node, now); /* what is said now says it all. */
+        plane = plane_of(a);
+    }
+    struct packet *p = aggregate_build(a, node->pool, &node->address, out, &why);
+    if (p) {
+        why = plane && plane->port ? l3_output_port(node->l3, p, plane->port, L3_ERRORS_NONE, now)
+                                   : l3_output_next(node->l3, p, &a->next, L3_ERRORS_NONE, now);
+    }
+    node_count_drop(node, why);
     return p != NULL;
 }
 

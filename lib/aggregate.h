@@ -32,6 +32,7 @@
 #include "lib/node-config.h"
 #include "lib/packet.h"
 #include "lib/parse.h"
+#include "lib/planes.h"
 #include "lib/position.h"
 #include "lib/reverse.h"
 
@@ -50,9 +51,10 @@ struct aggregate {
     bool any_joins;            /* one of config->branches is not BRANCH_COUNTS. */
     size_t n_asked;            /* of config->branches: BRANCH_ASKED, and not found out yet. */
     struct asked_branch *asked;
-    uint64_t n_decided;  /* how often it became known where one stands. */
-    uint16_t sport;      /* of responses made here. */
-    struct l3_next next; /* where they go. */
+    uint64_t n_decided;     /* how often it became known where one stands. */
+    uint16_t sport;         /* of responses made here. */
+    struct l3_next next;    /* where they go. */
+    struct plane_use plane; /* of config->parent_planes: by which they go. */
     struct cnp_window *cnps;
     /* The owner sets it before aggregate_configure(): of a receiver's CNPs one counts in this time,
      * and one CNP goes up. */
@@ -71,6 +73,11 @@ int aggregate_check(const struct aggregate *a, const struct tree_config *config,
  * without branches.  Branches that leave may move m: the result says what to send. */
 struct reverse_out aggregate_configure(struct aggregate *, const struct tree_config *old,
                                        const struct tree_config *config, uint64_t now);
+
+/* Something that parent_planes are judged by may have changed (R24): responses take another plane, if
+ * they have to.  The result says what to send by it. */
+struct reverse_out
+aggregate_look_at_planes(struct aggregate *, const struct node_base *, uint64_t now);
 
 /* The branch with this address, or NULL. */
 const struct branch_config *

@@ -14,6 +14,7 @@
 #include "lib/node-config.h"
 #include "lib/packet.h"
 #include "lib/parse.h"
+#include "lib/path-health.h"
 #include "lib/trace.h"
 #include "lib/wire.h"
 
@@ -26,6 +27,8 @@ struct node_io {
     void (*tx)(void *aux, uint16_t port, struct packet *p);
     uint32_t (*mtu)(void *aux, uint16_t port);
     bool (*up)(void *aux, uint16_t port); /* is the link up?  NULL: all are. */
+    /* How good the way of a probe is.  NULL: the node's own prober says so. */
+    enum path_state (*way_state)(void *aux, uint16_t probe);
     void *aux;
     uint32_t seed; /* where RDMA-CM connections' IDs begin: random, see lib/cm-conn.h. */
     bool follows;  /* another worker of the same node sends probes, and takes all (lib/steer.h). */

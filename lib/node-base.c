@@ -14,7 +14,7 @@
 void
 node_base_init(struct node_base *base, const struct node_io *io, struct packet_pool *pool)
 {
-    *base = (struct node_base){.pool = pool};
+    *base = (struct node_base){.pool = pool, .way_state = io->way_state, .way_aux = io->aux};
     base->egress = node_egress_create(base, io);
     base->congestion = node_congestion_create(base, io->posix_usec);
     base->l3 = l3_create(io, pool, base->drops);

@@ -29,6 +29,9 @@ struct node_base {
     /* A way that probe 'number' is about is another one now: lib/headend.h has been told.  NULL:
      * nobody else asks. */
     void (*way_changed)(struct node_base *, uint16_t number, uint64_t now);
+    /* As in struct node_io. */
+    enum path_state (*way_state)(void *aux, uint16_t probe);
+    void *way_aux;
     bool has_paths; /* to some host, so that packets have to do with it. */
     /* A copy for a branch of the group epoch (Proxy, Designated QPN) met congestion here, and leaves
      * with CE.  NULL: the node has no receivers. */

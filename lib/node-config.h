@@ -244,7 +244,7 @@ struct tree_config {
      * front of it, one container.  ::, and modes other than replicate: the SID itself. */
     struct in6_addr outer_program;
     /* Source agent, mode replicate: trees to the same receivers, of which one is used at a time.  0:
-     * there is one, that of outer_da.  Otherwise outer_da has the SIDs of all planes. */
+     * there is one, that of outer_da.  Otherwise outer_da[i] is the SID of planes[i]. */
     size_t n_planes;
     struct plane_config *planes;
     /* Likewise, an edge: ways of its responses to parent_sid, with the names of the agent's planes. */

@@ -37,6 +37,15 @@ struct tree_info {
     psn_t refused_psn;
     uint8_t refused_syndrome;
     const struct cnp_window *cnps; /* NULL: this node merges nothing. */
+    /* Planes of its packets at a source agent, of its responses at an edge; NULL: it has none. */
+    const struct plane_config *planes;
+    size_t n_planes;
+    enum path_state plane_states[PLANES_MAX];
+    size_t plane_used;    /* index in 'planes'. */
+    bool plane_changes;   /* packets wait until another one is taken. */
+    uint64_t plane_since; /* when it was taken; 0: it is the first one. */
+    uint64_t n_planes_failed,
+        n_planes_moved; /* how often one was left because it was bad, or wanted. */
 };
 
 /* A flow of a source agent's host that was told of congestion. */

@@ -261,5 +261,7 @@ void stall_told(struct reverse *, uint64_t now);
 uint64_t stall_deadline(const struct reverse *);
 /* Syndrome of the response that goes up with PSN m because m stands still; 0: none does. */
 uint8_t stall_timer(struct reverse *, uint64_t now);
+/* The same because what is in flight is lost.  'b' gives m. */
+uint8_t stall_go_back(struct reverse *, const struct branch *b, uint64_t now);
 
 #endif /* lib/reverse-impl.h */

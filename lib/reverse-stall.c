@@ -147,6 +147,24 @@ stall_deadline(const struct reverse *r)
                                                                          : UINT64_MAX;
 }
 
+/* The branch has asked for time, or will not answer. */
+static bool
+asks_for_none(const struct branch *b)
+{
+    return b->cond == REVERSE_RNR || b->cond == REVERSE_FATAL;
+}
+
+/* NAK(m), and if that was said, what a source does not ignore. */
+static uint8_t
+say(struct stall *s, uint64_t now)
+{
+    if (!s->told) {
+        return AETH_NAK_PSN_SEQ;
+    }
+    await(s, now + RNR_SLACK_USEC);
+    return RNR_AT_ONCE;
+}
+
 uint8_t
 stall_timer(struct reverse *r, uint64_t now)
 {
@@ -157,14 +175,17 @@ stall_timer(struct reverse *r, uint64_t now)
         return 0;
     }
     s->awaits = false;
-    if (b->cond == REVERSE_RNR || b->cond == REVERSE_FATAL) {
-        return 0; /* The branch has asked for time, or will not answer. */
+    if (asks_for_none(b)) {
+        return 0;
     }
     s->n_tries++;
     s->backoff++;
-    if (!s->told) {
-        return AETH_NAK_PSN_SEQ;
-    }
-    await(s, now + RNR_SLACK_USEC);
-    return RNR_AT_ONCE;
+    return say(s, now);
+}
+
+/* The wait stays as it is: no answer took longer than others. */
+uint8_t
+stall_go_back(struct reverse *r, const struct branch *b, uint64_t now)
+{
+    return asks_for_none(b) ? 0 : say(&r->stall, now);
 }

@@ -541,6 +541,39 @@ reverse_timer(struct reverse *r, uint64_t now)
     return out;
 }
 
+/* Other ways. */
+
+struct reverse_out
+reverse_go_back(struct reverse *r, uint64_t now)
+{
+    const struct branch *b = branches_minimum(r);
+
+    if (!b || !r->started || psn_cmp(b->una, r->h) >= 0) {
+        return nothing;
+    }
+    uint8_t syndrome = stall_go_back(r, b, now);
+    if (!syndrome) {
+        return nothing;
+    }
+    r->n_sent_presumed++;
+    return send_up(r, b, syndrome, now);
+}
+
+struct reverse_out
+reverse_repeat(struct reverse *r, uint64_t now)
+{
+    struct reverse_out out = decide(r, false, now);
+    const struct branch *b = branches_minimum(r);
+
+    if (out.send || !b || !r->f_known) {
+        return out;
+    }
+    if (b->cond != REVERSE_NONE && psn_cmp(b->una, r->h) < 0) {
+        return send_up(r, b, cond_syndrome(b), now);
+    }
+    return r->confirmed ? send_again(r, b, now) : nothing;
+}
+
 /* Display. */
 
 void

@@ -185,6 +185,12 @@ struct reverse_out reverse_ack_before(struct reverse *, const struct reverse_out
 uint64_t reverse_deadline(const struct reverse *);
 struct reverse_out reverse_timer(struct reverse *, uint64_t now);
 
+/* R24, at the root: what is in flight is lost, as its way is.  Takes the source back to m; does nothing
+ * if nothing is in flight, m is not known, or the branch that gives m has asked for time or refused. */
+struct reverse_out reverse_go_back(struct reverse *, uint64_t now);
+/* R24, below it: what was said last may be lost, as its way is.  Says it again. */
+struct reverse_out reverse_repeat(struct reverse *, uint64_t now);
+
 /* For display and tests. */
 enum reverse_cond { REVERSE_NONE, REVERSE_NAK, REVERSE_RNR, REVERSE_FATAL };
 enum reverse_loss {

@@ -50,6 +50,9 @@ send_copy(const struct fanout *f, void *encap_, struct packet *p, uint8_t *icrc)
     TRACE(&f->node->tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes", c->group,
           c->epoch, f->psn.v, TRACE_ADDR(encap_dst(encap)),
           template->len - template->trace_len - IP6_HDR_LEN);
+    if (encap->port) {
+        return l3_output_port(f->node->l3, p, encap->port, L3_ERRORS_NONE, f->now);
+    }
     return tree_mode(c->mode)->addressed_to_group
                ? l3_multicast(f->node->l3, p, r->tree->uplink, L3_ERRORS_NONE, f->now)
                : l3_output_next(f->node->l3, p, &encap->next, L3_ERRORS_NONE, f->now);
@@ -75,9 +78,13 @@ send_copies(struct srcagent *sa, const struct request *r, psn_t psn, struct pack
             (uint16_t) (p->len - ROCE_ICRC_LEN - (BTH_OFS + offsetof(struct bth, ack_req))),
     };
 
+    bool has_planes = r->tree->config.n_planes;
     for (size_t i = 0; i < r->tree->encaps.n; i++) {
         struct encap *encap = &r->tree->encaps.v[i];
 
+        if (has_planes && i != r->tree->plane.used) {
+            continue;
+        }
         fanout_add(&f, encap->branch, encap, encap_dst(encap));
     }
     return fanout_end(&f);
@@ -94,6 +101,7 @@ count_down(struct source *t, const struct packet *p, uint64_t now)
         t->h = psn_add(psn, 1);
     }
     t->started = true;
+    t->asks = bth->ack_req & BTH_ACK_REQ;
     messages_note(t->messages, psn, roce_opcode_info(bth->opcode)->flags);
     t->down.n_packets++;
     t->down.n_bytes += p->len;
@@ -113,9 +121,11 @@ send_down(struct srcagent *sa, struct source *t, struct packet *p, uint64_t now)
         .len = (uint16_t) p->len,
     };
 
+    source_look_at_port(sa, t, now);
     ip->hlim--; /* RFC 2473: the tunnel is one hop. */
     struct reverse_out out = count_down(t, p, now);
     enum drop_reason why = send_copies(sa, &r, bth_psn(bth), p, now);
+    source_planes_sent(sa, t);
     up_send(sa, t, &out, now);
     return why;
 }
@@ -249,5 +259,7 @@ down_input(struct srcagent *sa, struct rx *rx)
     if (DEFECT(WAITING_COUNTS) && pacer_must_wait(&t->flow.pacing, rx->now)) {
         count_waiting(sa, t, p, rx->now);
     }
-    return rate_send(sa, &t->flow, p, rx->now);
+    enum drop_reason result = rate_send(sa, &t->flow, p, rx->now);
+    source_planes_full(sa, t, rx->now);
+    return result;
 }

@@ -57,17 +57,25 @@ is_sid_of(const struct in6_addr *sid, const struct in6_addr *node)
     return !memcmp(sid, node, NODE_LOCATOR_LEN);
 }
 
+/* What packets to 'dst' are sent to: with a path its program. */
+static const struct in6_addr *
+on_path(const struct tree_config *config, const struct in6_addr *dst)
+{
+    const struct tree_mode_row *mode = tree_mode(config->mode);
+
+    return mode->packet_per_edge || mode->addressed_to_group
+                   || IN6_IS_ADDR_UNSPECIFIED(&config->outer_program)
+               ? dst
+               : &config->outer_program;
+}
+
 /* Builds the encapsulation of copies for 'dst': for all receivers, or for those of the edge that has
- * this SID.  Builds none if there are no receivers.  Adds their number to *n_named.  With a path the
- * packets are addressed to its program. */
+ * this SID.  Builds none if there are no receivers.  Adds their number to *n_named. */
 static int
 add_encap(const struct in6_addr *own, const struct tree_config *config, const struct in6_addr *dst,
           struct encaps *encaps, size_t *n_named)
 {
-    const struct tree_mode_row *mode = tree_mode(config->mode);
-    bool per_edge = mode->packet_per_edge;
-    bool on_path =
-        !per_edge && !mode->addressed_to_group && !IN6_IS_ADDR_UNSPECIFIED(&config->outer_program);
+    bool per_edge = tree_mode(config->mode)->packet_per_edge;
     struct encap *encap = &encaps->v[encaps->n];
     struct srh_copy *named = must_calloc(config->n_copies, sizeof *named);
     struct auth_epoch epoch = tree_config_auth_epoch(config);
@@ -87,8 +95,8 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
     }
     int error = 0;
     if (n) {
-        error = encap_template_build(&encap->template, own, on_path ? &config->outer_program : dst,
-                                     &config->proxy, named, config->provisioned ? 0 : n);
+        error = encap_template_build(&encap->template, own, dst, &config->proxy, named,
+                                     config->provisioned ? 0 : n);
         if (!error) {
             error = auth_sign(&encap->template, &config->auth, &epoch);
         }
@@ -99,6 +107,21 @@ add_encap(const struct in6_addr *own, const struct tree_config *config, const st
     }
     free(named);
     *n_named += n;
+    return error;
+}
+
+/* One for each plane, all of them for all receivers. */
+static int
+add_planes(const struct in6_addr *own, const struct tree_config *config, struct encaps *encaps,
+           size_t *n_named)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < config->n_planes && !error; i++) {
+        *n_named = 0;
+        error = add_encap(own, config, &config->planes[i].program, encaps, n_named);
+        encaps->v[i].port = config->planes[i].port;
+    }
     return error;
 }
 
@@ -119,11 +142,15 @@ build_encaps(const struct in6_addr *own, const struct tree_config *config, struc
                 config->policy.trace_slots, IOAM_MAX_SLOTS);
         return EINVAL;
     }
-    encaps->v = must_calloc(config->n_outer_da, sizeof *encaps->v);
-    for (size_t i = 0; i < config->n_outer_da && !error; i++) {
+    encaps->v = must_calloc(config->n_outer_da + config->n_planes, sizeof *encaps->v);
+    if (config->n_planes) {
+        error = add_planes(own, config, encaps, &n_named);
+    }
+    for (size_t i = 0; i < config->n_outer_da && !config->n_planes && !error; i++) {
         error = add_encap(own, config,
-                          tree_mode(config->mode)->addressed_to_group ? &config->mcast_group
-                                                                      : &config->outer_da[i],
+                          tree_mode(config->mode)->addressed_to_group
+                              ? &config->mcast_group
+                              : on_path(config, &config->outer_da[i]),
                           encaps, &n_named);
     }
     if (!error && (!n_named || n_named != config->n_copies)) {
@@ -176,6 +203,10 @@ source_configure(const struct srcagent *sa, struct source *t, const struct tree_
 
     tree_config_clone(&t->config, config);
     struct reverse_out out = aggregate_configure(t->aggregate, &old, &t->config, now);
+    if (!plane_use_configure(&t->plane, old.planes, old.n_planes, config->planes,
+                             config->n_planes)) {
+        t->drain = (struct drain){.on = false};
+    }
     tree_config_uninit(&old);
     for (size_t i = 0; i < config->n_branches; i++) {
         reverse_share(t->aggregate->reverse, config->branches[i].id,
@@ -253,6 +284,7 @@ sources_configure(struct srcagent *sa, const struct node_config *config, struct 
     free(outs);
     for (size_t i = 0; i < new.n; i++) {
         rate_tree_configure(sa, sources->v[i], now);
+        source_look_at_planes(sa, sources->v[i], now);
     }
     rate_timer(sa, now);
 }

@@ -20,6 +20,7 @@ create(const struct node_io *io, struct packet_pool *pool)
     node_base_init(&sa->base, io, pool);
     sa->base.tell_host = fast_cnp_tell;
     swedge_init(&sa->edge, &sa->base);
+    sa->base.way_changed = srcagent_way_changed;
     sa->edge.transit = false;
     sa->edge.response = srcagent_response;
     sa->edge.forward = srcagent_to_host;
@@ -178,7 +179,7 @@ n_trees(const void *sa_)
 }
 
 static void
-get_source(const struct source *t, struct tree_info *info)
+get_source(const struct srcagent *sa, const struct source *t, struct tree_info *info)
 {
     *info = (struct tree_info){
         .config = &t->config,
@@ -191,6 +192,8 @@ get_source(const struct source *t, struct tree_info *info)
         .cnps = t->config.n_branches ? t->aggregate->cnps : NULL,
     };
     aggregate_get_info(t->aggregate, &info->reverse);
+    plane_use_info(&t->plane, &sa->base, t->config.planes, t->config.n_planes, info);
+    info->plane_changes = t->drain.on;
     if (!t->config.root) {
         /* What it has seen of the group's progress. */
         info->reverse.started = t->started;
@@ -206,7 +209,7 @@ get_tree(const void *sa_, size_t i, struct tree_info *info)
     const struct srcagent *sa = sa_;
 
     if (i < sa->sources.n) {
-        get_source(sa->sources.v[i], info);
+        get_source(sa, sa->sources.v[i], info);
     } else {
         swedge_get_tree(&sa->edge, i - sa->sources.n, info);
     }

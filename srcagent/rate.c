@@ -154,7 +154,13 @@ rate_tree_configure(struct srcagent *sa, struct source *t, uint64_t now)
             c->rate_floor < t->rate_params.line ? c->rate_floor : t->rate_params.line;
     }
     update(r, f, now);
-    pacer_stop(&r->pacer, &f->pacing, !c->open);
+    rate_tree_stop(sa, t);
+}
+
+void
+rate_tree_stop(struct srcagent *sa, struct source *t)
+{
+    pacer_stop(&sa->rates.pacer, &t->flow.pacing, !t->config.open || t->drain.holds);
 }
 
 void
@@ -303,7 +309,10 @@ rate_send(struct srcagent *sa, struct flow *f, struct packet *p, uint64_t now)
     }
     bool closed = f->tree && !f->tree->config.open;
     TRACE(&sa->base.tracer, "%s: %u packets of its flow wait",
-          closed ? "the group is not open" : "slowed down", f->pacing.n);
+          closed                            ? "the group is not open"
+          : f->tree && f->tree->drain.holds ? "the group changes its plane"
+                                            : "slowed down",
+          f->pacing.n);
     if (!may_keep(sa)) {
         packet_put(p);
     } else if (pacer_put(&r->pacer, &f->pacing, p, frame, now)) {

@@ -7,6 +7,7 @@
  *
  *   pipeline.c  a packet's way: start reading here
  *   down.c      requests of the host to a Proxy: checked, held or encapsulated
+ *   planes.c    which of a group's planes its packets go by, and how that changes
  *   rate.c      how fast the host's flows leave: what waits, and what CNPs do to that
  *   up.c        responses to the host; merged here if no switch can do that
  *   fast-cnp.c  Fast CNPs to the host: checked, and taken
@@ -82,10 +83,11 @@ struct refusal {
 };
 
 /* What is put in front of a copy of each request.  A group has one, or one for each edge if each
- * edge gets a packet of its own. */
+ * edge gets a packet of its own, or one for each plane, of which one is used at a time. */
 struct encap {
     uint32_t branch;     /* the edge's; FANOUT_SHARED: it is for all. */
     struct l3_next next; /* for packets with it. */
+    uint16_t port;       /* that they leave by, whatever the routes say; 0: by the routes. */
     struct encap_template template;
 };
 struct encaps {
@@ -93,17 +95,29 @@ struct encaps {
     struct encap *v;
 };
 
+/* A group's packets are to go by another plane, when all that was sent is confirmed.  Until then those
+ * that come wait, as soon as the last one that left asks for an answer. */
+struct drain {
+    bool on;
+    bool holds;
+    size_t to;      /* index of the plane. */
+    uint64_t until; /* then what is in flight is taken for lost. */
+};
+
 /* A group epoch at this source. */
 struct source {
     struct tree_config config; /* own copy. */
     struct encaps encaps;
-    uint16_t uplink; /* mode mcast: the port that packets leave by. */
+    uint16_t uplink;        /* mode mcast: the port that packets leave by. */
+    struct plane_use plane; /* of config.planes. */
+    struct drain drain;
     /* Merges responses if this is the root; sends what is made here. */
     struct aggregate *aggregate;
 
     bool seen;    /* a PSN came from the host. */
     bool started; /* a PSN went down; then h is valid. */
     psn_t h;      /* highest PSN sent down, + 1. */
+    bool asks;    /* the packet that was sent down last has AckReq. */
     struct down_stats down;
     uint64_t n_told;           /* down.n_packets that its RDMA-CM connection was told of. */
     struct messages *messages; /* of the host that went down. */
@@ -150,6 +164,18 @@ enum drop_reason down_input(struct srcagent *, struct rx *);
 /* Its inner packet, whose turn it is.  Consumes it. */
 enum drop_reason down_admit(struct srcagent *, struct source *, struct packet *, uint64_t now);
 
+/* planes.c: a group with planes (R24).  For one without they do nothing. */
+/* May its packets have to take another plane? */
+void source_look_at_planes(struct srcagent *, struct source *, uint64_t now);
+/* The same before a packet leaves, by what is known of the port only. */
+void source_look_at_port(struct srcagent *, struct source *, uint64_t now);
+/* A packet has left; something was confirmed, or was not for some time; no more can wait. */
+void source_planes_sent(struct srcagent *, struct source *);
+void source_planes_settle(struct srcagent *, struct source *, uint64_t now);
+void source_planes_full(struct srcagent *, struct source *, uint64_t now);
+/* node_base.way_changed, also of the edge. */
+void srcagent_way_changed(struct node_base *, uint16_t probe, uint64_t now);
+
 /* rate.c. */
 void rate_uninit(struct srcagent *);
 /* Before the trees' are.  Sends what waits if the agent does not control rates any more. */
@@ -157,6 +183,8 @@ void rate_configure(struct srcagent *, const struct node_config *, uint64_t now)
 /* A tree's configuration is new, or it has one for the first time; it ends. */
 void rate_tree_configure(struct srcagent *, struct source *, uint64_t now);
 void rate_tree_remove(struct srcagent *, struct source *);
+/* Whether it is stopped may have changed: it is not open, or changes its plane. */
+void rate_tree_stop(struct srcagent *, struct source *);
 /* A packet of a flow that is not free, from its IPv6 header on: sends it, or keeps it until it may
  * leave.  Consumes it. */
 enum drop_reason rate_send(struct srcagent *, struct flow *, struct packet *, uint64_t now);

@@ -105,5 +105,8 @@ up_send(struct srcagent *sa, struct source *t, const struct reverse_out *out, ui
         && aggregate_send(t->aggregate, &sa->base, out, now)) {
         note_progress(sa, t, response_una(out->psn, out->syndrome), out->msn, now);
     }
-    deadlines_set(&sa->deadlines, &t->deadline, aggregate_deadline(t->aggregate), t);
+    source_planes_settle(sa, t, now);
+    uint64_t deadline = aggregate_deadline(t->aggregate);
+    deadlines_set(&sa->deadlines, &t->deadline,
+                  t->drain.on && t->drain.until < deadline ? t->drain.until : deadline, t);
 }

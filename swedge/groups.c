@@ -250,6 +250,8 @@ tree_configure(struct swedge *sw, struct tree *t, const struct tree_config *conf
         t->branches[i].joined = t->branches[i].config->join == BRANCH_COUNTS;
     }
     reverse_path_send(sw, t, &out, now);
+    out = aggregate_look_at_planes(t->aggregate, sw->base, now);
+    reverse_path_send(sw, t, &out, now);
     reverse_path_ask(sw, t, now);
     free(old.branches);
     free(old.children);

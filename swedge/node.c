@@ -32,6 +32,7 @@ swedge_init(struct swedge *sw, struct node_base *base)
     base->has_receiver = swedge_has_receiver;
     base->ce_left = swedge_ce_left;
     base->copy_source = swedge_copy_source;
+    base->way_changed = swedge_way_changed;
 }
 
 static void *
@@ -165,6 +166,8 @@ swedge_get_tree(const struct swedge *sw, size_t i, struct tree_info *info)
         .cnps = t->config.n_branches ? t->aggregate->cnps : NULL,
     };
     aggregate_get_info(t->aggregate, &info->reverse);
+    plane_use_info(&t->aggregate->plane, sw->base, t->config.parent_planes,
+                   t->config.n_parent_planes, info);
 }
 
 static void

@@ -114,6 +114,27 @@ reverse_path_send_cnp(struct swedge *sw, struct tree *t, uint64_t now)
 }
 
 void
+reverse_path_way_changed(struct swedge *sw, uint16_t probe, uint64_t now)
+{
+    for (size_t i = 0; i < sw->trees.n; i++) {
+        struct tree *t = sw->trees.v[i];
+        const struct tree_config *c = &t->config;
+
+        if (planes_have_probe(c->parent_planes, c->n_parent_planes, probe)) {
+            struct reverse_out out = aggregate_look_at_planes(t->aggregate, sw->base, now);
+
+            reverse_path_send(sw, t, &out, now);
+        }
+    }
+}
+
+void
+swedge_way_changed(struct node_base *base, uint16_t probe, uint64_t now)
+{
+    reverse_path_way_changed(base->edge, probe, now);
+}
+
+void
 swedge_ce_left(struct node_base *base, const struct in6_addr *proxy, uint32_t designated_qpn,
                uint32_t branch, uint64_t now)
 {

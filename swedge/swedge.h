@@ -157,6 +157,10 @@ void reverse_path_send_cnp(struct swedge *, struct tree *, uint64_t now);
 /* node_base.ce_left. */
 void swedge_ce_left(struct node_base *, const struct in6_addr *proxy, uint32_t designated_qpn,
                     uint32_t branch, uint64_t now);
+/* What a probe says has changed: trees that have it in a plane may answer by another one.
+ * node_base.way_changed of a node that is nothing else. */
+void reverse_path_way_changed(struct swedge *, uint16_t probe, uint64_t now);
+void swedge_way_changed(struct node_base *, uint16_t probe, uint64_t now);
 /* Asks receivers that are idle, wait, or have served an earlier source: those that are to be asked
  * now.  After a timer and a configuration. */
 void reverse_path_ask(struct swedge *, struct tree *, uint64_t now);
