@@ -437,8 +437,8 @@ static void
 act(struct lab *lab, const struct lab_action *action)
 {
     static const char *const names[] = {
-        "reconfigure", "remove", "restart", "new epoch", "fatal",
-        "calm",        "deafen", "kill",    "slow",      "join",
+        "reconfigure", "remove", "restart", "new epoch",   "fatal", "calm",   "deafen",
+        "kill",        "slow",   "join",    "change rate", "plane", "prefer",
     };
 
     if (lab->trace) {
@@ -462,6 +462,8 @@ act(struct lab *lab, const struct lab_action *action)
     case LAB_SLOW: act_slow(lab); break;
     case LAB_JOIN: act_join(lab); break;
     case LAB_CHANGE_RATE: lab_change_rate(lab); break;
+    case LAB_PLANE: lab_act_plane(lab); break;
+    case LAB_PREFER: lab_act_prefer(lab); break;
     case LAB_CALM:
         fabric_calm(&lab->fabric);
         lab->calm_since = lab->fabric.now;

@@ -62,7 +62,9 @@ struct parsed;
     EVENT(fast_cnp, "a Fast CNP was taken")                                        \
     EVENT(paced, "a packet waited because of its flow's rate")                     \
     EVENT(replaced, "a packet took the place of one that waited")                  \
-    EVENT(moved, "a flow took another path")
+    EVENT(moved, "a flow took another path")                                       \
+    EVENT(plane_failed, "an end of a group left a plane that was bad")             \
+    EVENT(plane_changed, "an end of a group took the plane that was wanted")
 
 enum lab_event {
 #define EVENT(NAME, HELP) LAB_SAW_##NAME,

@@ -91,6 +91,20 @@ lab_replan(struct lab *lab, unsigned epoch)
     lab->whole[epoch].valid = lab->reduced[epoch].valid = false;
 }
 
+void
+lab_prefer_in_plan(struct lab *lab, unsigned epoch)
+{
+    struct lab_plan *p = &lab->whole[epoch];
+
+    if (p->valid) {
+        struct plan_group g = lab_plan_group(lab, epoch, &(struct lab_set){.words = {0}});
+
+        plan_set_planes(&lab->topology, &g, &p->plan);
+        free(g.members);
+    }
+    lab->reduced[epoch].valid = false;
+}
+
 const struct lab_node *
 lab_edge_of(struct lab *lab, unsigned receiver)
 {
@@ -281,6 +295,7 @@ lab_node_configure(struct lab *lab, unsigned i)
         n->trees[t].restarted = n->starts;
         n->trees[t].started = n->started[n->trees[t].designated_qpn - lab_designated_qpn(0)];
         set_auth(n, &n->trees[t]);
+        lab_planes_configure(lab, &n->trees[t]);
     }
     for (unsigned j = 0; j < lab->n_nodes; j++) {
         note_outputs(&lab->nodes[j]);
@@ -295,6 +310,7 @@ lab_node_configure(struct lab *lab, unsigned i)
     LAB_REQUIRE(lab, !err, "configure %s: %s", n->plan->name, error ? error : "");
     settle(lab, n);
     n->deadline = n->class->deadline(n->node);
+    lab_planes_look(lab, n);
     lab_event_look(lab, n, false, n->n_trees && n->trees[0].n_branches < n_before);
 }
 
@@ -376,9 +392,11 @@ lab_node_start(struct lab *lab, unsigned i)
     n->pruned = (struct lab_set){.words = {0}};
     n->seen = (struct lab_seen){.trees = {{.valid = false}}};
     n->n_lost = 0;
+    n->n_planes_failed = n->n_planes_moved = 0;
     memset(n->said, 0, sizeof n->said);
     n->cnps = (struct lab_cnps){.n_lost = n->cnps.n_lost};
-    n->node = n->class->create(&(struct node_io){.tx = node_tx, .aux = n}, lab->pool);
+    n->node = n->class->create(
+        &(struct node_io){.tx = node_tx, .way_state = lab_way_state, .aux = n}, lab->pool);
     n->starts = n->lived;
     n->lived = true;
     lab_node_configure(lab, i);
@@ -411,6 +429,14 @@ note_event(struct lab *lab, struct lab_node *n)
     n->deadline = n->class->deadline(n->node);
     lab_note_losses(lab, n);
     lab_congestion_look(lab, n);
+    lab_planes_look(lab, n);
+}
+
+void
+lab_node_event(struct lab *lab, struct lab_node *n)
+{
+    note_event(lab, n);
+    lab_event_look(lab, n, false, false);
 }
 
 void

@@ -77,6 +77,14 @@ lab_plan_group(const struct lab *lab, unsigned epoch, const struct lab_set *remo
         abort();
     }
     snprintf(g.via, sizeof g.via, "%s", lab->via);
+    g.n_planes = lab->n_planes;
+    for (unsigned i = 0; i < lab->n_planes; i++) {
+        snprintf(g.planes[i], sizeof g.planes[i], "%s", lab->planes[i].name);
+    }
+    if (lab->preferred_plane) {
+        snprintf(g.preferred_plane, sizeof g.preferred_plane, "%s",
+                 lab->planes[lab->preferred_plane - 1].name);
+    }
     for (unsigned i = 0; i < lab->n; i++) {
         const struct lab_receiver *r = &lab->receivers[i];
         bool is_member = !lab_set_has(removed, i) && !r->absent;

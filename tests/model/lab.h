@@ -15,6 +15,7 @@
  *   lab-oracle.c    an aggregator that knows all, to compare with
  *   lab-check.c     what must hold
  *   lab-congestion.c  links with a rate, and what must hold of congestion
+ *   lab-planes.c    planes of the group that go dead
  *   lab-flow.c      queue pairs that compete with the group's
  *
  * Everything follows from topology, seed and what the test asks for.  At every
@@ -96,12 +97,14 @@ struct lab_node {
     unsigned n_rnrs;
     struct sent_frames sent; /* until the event is over. */
     struct lab_cnps cnps;
-    bool rated;               /* it has a queue. */
-    struct lab_seen seen;     /* lab-event.c. */
-    size_t n_lost;            /* branches, when lab-loss.c looked, */
-    uint64_t n_paced;         /* likewise; */
-    uint64_t lost_generation; /* and with which configuration. */
-    uint64_t deadline;        /* of 'node'. */
+    bool rated;                               /* it has a queue. */
+    enum path_state ways[PLANES_MAX];         /* what it knows of planes, */
+    uint64_t n_planes_failed, n_planes_moved; /* and how often it has left one in this life. */
+    struct lab_seen seen;                     /* lab-event.c. */
+    size_t n_lost;                            /* branches, when lab-loss.c looked, */
+    uint64_t n_paced;                         /* likewise; */
+    uint64_t lost_generation;                 /* and with which configuration. */
+    uint64_t deadline;                        /* of 'node'. */
     /* Packets that left it, neighbour discovery excluded, and those of them that are requests. */
     uint64_t n_out, n_requests_out;
     uint64_t drops[N_DROP_REASONS]; /* of earlier lives. */
@@ -144,6 +147,11 @@ struct lab_message {
     psn_t last_psn;
 };
 
+struct lab_plane {
+    char name[NAME_SIZE];
+    bool links[FABRIC_MAX_LINKS]; /* those of its tree. */
+};
+
 /* When receivers have a buffer for what needs one. */
 enum lab_buffers { LAB_BUFFERS_READY, LAB_BUFFERS_LATE, LAB_BUFFERS_MIXED };
 
@@ -159,6 +167,8 @@ enum lab_action_kind {
     LAB_SLOW,        /* a receiver, for some time. */
     LAB_JOIN,        /* a receiver. */
     LAB_CHANGE_RATE, /* of a link that has one. */
+    LAB_PLANE,       /* goes dead, and comes back. */
+    LAB_PREFER,      /* a plane. */
 };
 
 /* What has interfered, and explains drops. */
@@ -213,6 +223,9 @@ struct lab {
     enum tree_mode mode;
     bool provisioned;         /* packets name no receivers. */
     char via[PATH_NAME_SIZE]; /* as of a group; by lab_set_via(). */
+    unsigned n_planes;        /* of the group, by lab_set_planes(). */
+    struct lab_plane planes[2];
+    unsigned preferred_plane; /* 1 + its number; 0: none. */
     unsigned int auth;        /* TLVs that authenticate packets; 0: none. */
     psn_t start_psn;
     uint32_t mtu;
@@ -266,18 +279,20 @@ struct lab {
     enum rc_status failure; /* of the source; RC_WC_SUCCESS: none. */
     uint8_t fatal;          /* syndrome that a receiver was told to answer; 0: none. */
     unsigned faults;        /* LAB_FAULT_..., so far. */
-    struct lab_set members, lost, pruned; /* receivers, by what nodes said of them. */
-    uint64_t node_down_since;             /* the first one; 0: never. */
-    bool restarts;                        /* a node was started again. */
-    uint64_t calm_since;                  /* 0: the links are not calm. */
-    bool wrapped[LAB_N_EPOCHS];           /* PSN 0 was sent. */
-    bool rolling;                         /* nodes are being told of a new epoch. */
-    bool calm_in_flight;                  /* something was in flight then. */
-    uint64_t last_restart;                /* of a node; 0: never. */
-    bool awaits_node;                     /* one is to join before receivers behind it. */
-    bool leaving;                         /* those who are to come once more, are on the way out. */
-    uint64_t over_since;                  /* all is done, or the source failed or is stuck. */
-    bool asks_no_more;                    /* nodes are told of no liveness time any more. */
+    struct lab_set members, lost, pruned;     /* receivers, by what nodes said of them. */
+    uint64_t node_down_since;                 /* the first one; 0: never. */
+    bool restarts;                            /* a node was started again. */
+    uint64_t calm_since;                      /* 0: the links are not calm. */
+    bool wrapped[LAB_N_EPOCHS];               /* PSN 0 was sent. */
+    bool plane_is_dead;                       /* or recovering. */
+    uint32_t plane_loss[FABRIC_MAX_LINKS][2]; /* of its links, before. */
+    bool rolling;                             /* nodes are being told of a new epoch. */
+    bool calm_in_flight;                      /* something was in flight then. */
+    uint64_t last_restart;                    /* of a node; 0: never. */
+    bool awaits_node;                         /* one is to join before receivers behind it. */
+    bool leaving;        /* those who are to come once more, are on the way out. */
+    uint64_t over_since; /* all is done, or the source failed or is stuck. */
+    bool asks_no_more;   /* nodes are told of no liveness time any more. */
     unsigned next_action;
     uint64_t n_seen[N_LAB_EVENTS]; /* lab-event.c. */
     struct lab_oracle of_switch;
@@ -377,6 +392,26 @@ void lab_endpoints_stop(struct lab *, bool for_good);
 /* A receiver comes back with a new queue pair, in the current epoch. */
 void lab_receiver_restart(struct lab *, unsigned receiver);
 psn_t lab_epoch_start(const struct lab *, unsigned epoch);
+
+/* An event that did not come by a frame or timer is over. */
+void lab_node_event(struct lab *, struct lab_node *);
+/* Says in the plans that are there which plane is preferred. */
+void lab_prefer_in_plan(struct lab *, unsigned epoch);
+
+/* lab-planes.c. */
+/* The group gets planes A and B; 'labels' of nodes are "A:n5 B:n6".  False: there are not two; then it
+ * has none. */
+bool lab_set_planes(struct lab *, const char *labels);
+/* Member of struct node_io. */
+enum path_state lab_way_state(void *node, uint16_t probe);
+void lab_planes_configure(const struct lab *, struct tree_config *);
+/* After an event at this node. */
+void lab_planes_look(struct lab *, struct lab_node *);
+/* Links of one plane only carry nothing any more; nodes hear of that within 'learn_usec'.  If one is
+ * dead already the other one stays. */
+void lab_kill_plane(struct lab *, unsigned plane, uint32_t learn_usec, bool for_good);
+void lab_act_plane(struct lab *);
+void lab_act_prefer(struct lab *);
 
 /* lab-action.c. */
 void lab_act_if_due(struct lab *);

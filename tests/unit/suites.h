@@ -90,6 +90,7 @@
     SUITE(plan_tree)     \
     SUITE(plan_via)      \
     SUITE(plan_planes)   \
+    SUITE(planes)        \
     SUITE(policy)        \
     SUITE(port_gso)      \
     SUITE(port_uso)      \
