@@ -21,9 +21,9 @@
 #define LARGE_PACKETS  64
 
 static const char *const names[] = {
-    "exact",   "disorder",       "lossy",   "spoilt", "rnr",       "forged",
-    "failing", "shrinking",      "restart", "epoch",  "mixed",     "losing",
-    "dying",   "losing-restart", "joining", "slow",   "congested", "paths",
+    "exact",     "disorder", "lossy",     "spoilt", "rnr",    "forged", "failing",
+    "shrinking", "restart",  "epoch",     "mixed",  "losing", "dying",  "losing-restart",
+    "joining",   "slow",     "congested", "paths",  "planes",
 };
 
 const char *
@@ -242,6 +242,50 @@ scenario_path_topology(struct fabric *chance)
     return text;
 }
 
+/* Spines' numbers.  Those that are even are in plane A. */
+#define FIRST_SPINE 20
+#define LAST_SPINE  24
+
+char *
+scenario_plane_topology(struct fabric *chance, unsigned n_receivers)
+{
+    unsigned n_spines = 2 + fabric_random(chance, LAST_SPINE - FIRST_SPINE);
+    unsigned n_pairs = 1 + fabric_random(chance, 3), n_agents = 0;
+    size_t size = 256 + 16 * (2 * n_pairs * n_spines + 4 * n_receivers), len;
+    char *text = malloc(size);
+
+    if (!text) {
+        abort();
+    }
+    len = (size_t) snprintf(text, size, "s-a98 a98-n1 ");
+    if (fabric_random(chance, 4)) {
+        len += (size_t) snprintf(text + len, size - len, "a98-n2 ");
+    }
+    for (unsigned leaf = 1; leaf <= 2 * n_pairs; leaf++) {
+        for (unsigned spine = 0; spine < n_spines; spine++) {
+            len += (size_t) snprintf(text + len, size - len, "n%u-%c%u ", leaf,
+                                     spine == 1 ? 't' : 'n', FIRST_SPINE + spine);
+        }
+    }
+    for (unsigned i = 1; i <= n_receivers; i++) {
+        unsigned leaf = 1 + 2 * fabric_random(chance, n_pairs);
+
+        if (fabric_random(chance, 8) == 0) {
+            len += (size_t) snprintf(text + len, size - len, "n%u-r%u ",
+                                     leaf + fabric_random(chance, 2), i);
+        } else if (n_agents < MAX_AGENTS) {
+            unsigned agent = LAST_SPINE + ++n_agents;
+
+            len += (size_t) snprintf(text + len, size - len, "n%u-a%u n%u-a%u a%u-r%u ", leaf,
+                                     agent, leaf + 1, agent, agent, i);
+        } else {
+            len += (size_t) snprintf(text + len, size - len, "a%u-r%u ",
+                                     LAST_SPINE + 1 + fabric_random(chance, n_agents), i);
+        }
+    }
+    return text;
+}
+
 /* What happens there. */
 
 /* Between two packets, of a source that has a window of them and waits 20 ms. */
@@ -291,6 +335,11 @@ choose_action(struct lab *lab, enum scenario_kind kind, unsigned i)
         LAB_DEAFEN, LAB_DEAFEN, LAB_DEAFEN, LAB_FATAL, LAB_FATAL, LAB_RECONFIGURE,
     };
 
+    static const enum lab_action_kind planes[] = {
+        LAB_PLANE,  LAB_PLANE,       LAB_PLANE,  LAB_PLANE,   LAB_PREFER,
+        LAB_PREFER, LAB_RECONFIGURE, LAB_REMOVE, LAB_RESTART,
+    };
+
     switch (kind) {
     case SCENARIO_FAILING: return LAB_FATAL;
     case SCENARIO_SHRINKING: return LAB_REMOVE;
@@ -302,6 +351,7 @@ choose_action(struct lab *lab, enum scenario_kind kind, unsigned i)
         return i % 4 == 3                                                   ? LAB_RECONFIGURE
                : i && lab->gap < MAX_RESTART_GAP && lab_random(lab, 3) == 0 ? LAB_RESTART
                                                                             : LAB_JOIN;
+    case SCENARIO_PLANES: return planes[lab_random(lab, 9)];
     case SCENARIO_SLOW: return i ? LAB_RECONFIGURE : LAB_SLOW;
     case SCENARIO_CONGESTED: return i % 2 ? mix[lab_random(lab, 5)] : LAB_CHANGE_RATE;
     case SCENARIO_LOSING_RESTART: return i ? LAB_RESTART : losses[lab_random(lab, 6)];
@@ -327,7 +377,8 @@ choose_actions(struct lab *lab, enum scenario_kind kind)
         lab_add_action(lab, action, lab_random(lab, lab->n_nodes), after);
         after = action == LAB_NEW_EPOCH ? 0 : after; /* the source counts anew. */
     }
-    if (kind != SCENARIO_EXACT && kind < SCENARIO_LOSING && lab_random(lab, 4)) {
+    bool ends = kind == SCENARIO_PLANES || (kind != SCENARIO_EXACT && kind < SCENARIO_LOSING);
+    if (ends && lab_random(lab, 4)) {
         lab_add_action(lab, LAB_CALM, 0, after + lab_random(lab, 1 + lab->n_packets));
     }
 }
@@ -598,6 +649,26 @@ choose_via(struct lab *lab)
     }
 }
 
+/* As spines have their numbers; in other topologies as it comes. */
+static void
+choose_planes(struct lab *lab)
+{
+    char labels[256] = "";
+    size_t len = 0;
+
+    for (unsigned i = 0; i < lab->n_nodes; i++) {
+        const char *name = lab->nodes[i].plan->name;
+        unsigned number = (unsigned) atoi(name + 1);
+
+        if (number >= FIRST_SPINE && number <= LAST_SPINE) {
+            len += (size_t) snprintf(labels + len, sizeof labels - len, "%c:%s ",
+                                     number % 2 ? 'B' : 'A', name);
+        }
+    }
+    lab->mode = MODE_REPLICATE;
+    lab_set_planes(lab, labels);
+}
+
 /* Half of the groups are authenticated, by one TLV, the other, or both.  Takes no chance from the
  * rest of the run. */
 static void
@@ -619,7 +690,11 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
         lab_set_path_policy(lab, "h2", PATH_MESSAGE);
     }
     choose_mode(lab);
-    choose_via(lab);
+    if (kind == SCENARIO_PLANES) {
+        choose_planes(lab);
+    } else {
+        choose_via(lab);
+    }
     choose_auth(lab, seed);
     lab->start_psn =
         psn_make(lab_random(lab, 2) ? PSN_MASK - lab_random(lab, 200) : lab_random(lab, PSN_MASK));
@@ -644,7 +719,7 @@ scenario_create(const char *topology, enum scenario_kind kind, uint64_t seed, bo
         choose_slow(lab);
     } else if (kind == SCENARIO_JOINING) {
         choose_late(lab);
-    } else if (kind >= SCENARIO_LOSING) {
+    } else if (kind >= SCENARIO_LOSING && kind != SCENARIO_PLANES) {
         choose_losses(lab);
     }
     if (kind == SCENARIO_EPOCH && seed / SCENARIO_CONGESTED % 2) {

@@ -27,7 +27,8 @@ enum scenario_kind {
     SCENARIO_JOINING, /* receivers come in mid-stream. */
     SCENARIO_SLOW,    /* a receiver takes its time. */
     SCENARIO_CONGESTED,
-    SCENARIO_PATHS, /* flows beside the group, which are placed on paths message by message. */
+    SCENARIO_PATHS,  /* flows beside the group, which are placed on paths message by message. */
+    SCENARIO_PLANES, /* of the group; they go dead, and another one is wanted. */
     N_SCENARIO_KINDS
 };
 const char *scenario_name(enum scenario_kind);
@@ -41,6 +42,9 @@ char *scenario_add_hosts(struct fabric *chance, char *topology);
 
 /* Two hosts between which there are several paths, and a group; malloc'd. */
 char *scenario_path_topology(struct fabric *chance);
+
+/* Leaves and spines of two planes, and receivers that mostly hang on two leaves; malloc'd. */
+char *scenario_plane_topology(struct fabric *chance, unsigned n_receivers);
 
 /* A lab that is ready for lab_run(). */
 struct lab *

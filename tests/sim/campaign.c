@@ -92,7 +92,7 @@ choose_n_receivers(struct fabric *chance, enum scenario_kind kind)
 }
 
 /* What happens seldom in a run of its kind gets more runs.  One that is congested is in each seed,
- * whatever the others are. */
+ * and one with planes, whatever the others are. */
 static enum scenario_kind
 choose_kind(struct fabric *chance)
 {
@@ -124,7 +124,9 @@ run_group(struct fabric *chance, enum scenario_kind kind, const struct sim_polic
 {
     unsigned n = choose_n_receivers(chance, kind);
     char *topology = kind == SCENARIO_PATHS ? scenario_path_topology(chance)
-                                            : scenario_topology(chance, n, kind == SCENARIO_DYING);
+                     : kind == SCENARIO_PLANES
+                         ? scenario_plane_topology(chance, n)
+                         : scenario_topology(chance, n, kind == SCENARIO_DYING);
 
     if (kind == SCENARIO_CONGESTED) {
         topology = scenario_add_hosts(chance, topology);
@@ -170,6 +172,7 @@ campaign_run_seed(const struct campaign *c, uint64_t seed, bool trace)
     run_connections(&chance, trace);
     run_group(&chance, SCENARIO_CONGESTED, c->policy, trace);
     run_group(&chance, SCENARIO_PATHS, c->policy, trace);
+    run_group(&chance, SCENARIO_PLANES, c->policy, trace);
 }
 
 static void

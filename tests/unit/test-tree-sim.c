@@ -33,6 +33,8 @@ static const struct {
     {"chain", "s-a9 a9-n1 n1-n2 n2-n3 n3-n4 n4-n5 n5-n6 n6-r1 n6-r2"},
     {"agent-is-root", "s-a9 a9-t1 t1-n2 t1-n3 n2-r1 n2-r2 n3-r3"},
     {"edge-agents", "s-a9 a9-n1 n1-n2 n1-n3 n2-a4 n3-a4 a4-r1 a5-n3 a5-n2 a5-r2 n3-r3"},
+    {"planes", "s-a9 a9-n1 a9-n2 n1-n20 n1-n21 n2-n20 n2-n21 n20-n3 n20-n4 n21-n3 n21-n4 n3-a30 "
+               "n4-a30 a30-r1 n3-a31 n4-a31 a31-r2 n3-r3 n1-a32 n2-a32 a32-r4"},
     {"plain-transit", "s-a9 a9-n1 n1-t2 n1-n3 t2-n4 t2-n5 n4-r1 n5-r2 n5-r3 n3-r4"},
 };
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
