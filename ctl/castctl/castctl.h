@@ -66,6 +66,7 @@ enum ctl_exit {
     OPTION(PATH_POLICY, "path-policy", .words = &path_policy_words)       \
     OPTION(VIA, "via", .arg = "PATH")                                     \
     OPTION(PLANE, "plane", .arg = "LABEL")                                \
+    OPTION(PLANES, "planes", .arg = "LABELS")                             \
     OPTION(PROGRAMS, "programs", .arg = "PREFIXES")                       \
     OPTION(PROGRAM, "program", .arg = "PROGRAM")                          \
     OPTION(UPLINK, "uplink", .arg = "NODE")                               \

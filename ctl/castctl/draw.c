@@ -79,6 +79,29 @@ put_role(const struct json *node, struct ds *s)
     }
 }
 
+/* "  plane A (B bad)": which one it uses, and what the others are. */
+static void
+put_planes(const struct json *live, struct ds *s)
+{
+    const struct json_array *planes = ctl_get_array(live, "planes");
+
+    for (size_t i = 0; i < planes->n; i++) {
+        if (ctl_get_bool(planes->elems[i], "used")) {
+            ds_put_format(s, "  plane %s %s", ctl_get_string(planes->elems[i], "name"),
+                          ctl_get_string(planes->elems[i], "state"));
+        }
+    }
+    for (size_t i = 0, n = 0; i < planes->n; i++) {
+        const struct json *p = planes->elems[i];
+
+        if (!ctl_get_bool(p, "used")) {
+            ds_put_format(s, "%s%s %s", n++ ? ", " : " (", ctl_get_string(p, "name"),
+                          ctl_get_bool(p, "usable") ? ctl_get_string(p, "state") : "out of use");
+        }
+    }
+    ds_put_cstr(s, planes->n > 1 ? ")" : "");
+}
+
 /* Why the node's state is unknown or not what the registry says; what it holds or refused. */
 static void
 put_remarks(const struct json *node, struct ds *s)
@@ -93,6 +116,7 @@ put_remarks(const struct json *node, struct ds *s)
     } else if (live->type == JSON_NULL) {
         ds_put_cstr(s, "  (its agent does not have the group)");
     }
+    put_planes(live, s);
     if (ctl_get_int(live, "waiting")) {
         ds_put_format(s, "  (holds %" PRId64 " packets)", ctl_get_int(live, "waiting"));
     }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "ctl/castctl/path.h"
+#include "ctl/castctl/planes.h"
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/group-state.h"
 #include "ctl/registry/request.h"
@@ -81,6 +82,7 @@ group_add(struct ctl *ctl)
     struct auth_option auth = ctl_option_auth(ctl, NULL);
     const char *plane = path_option_plane(ctl, "");
     const char *via = ctl->options[OPT_VIA] ? ctl->options[OPT_VIA] : "";
+    struct svec planes = planes_option(ctl, NULL);
     ctl_check_name("name", name);
     row = request_find_group(ctl->idl, name);
     if (row && ctl_flag(ctl, OPT_MAY_EXIST)) {
@@ -89,6 +91,8 @@ group_add(struct ctl *ctl)
             || (ctl->options[OPT_PLANE] && strcmp(row->plane, plane))) {
             ctl_refuse(ctl, "group %s exists with another --via or --plane", name);
         }
+        planes_check_same(ctl, row, &planes);
+        svec_destroy(&planes);
         return;
     }
     if (row) {
@@ -101,6 +105,8 @@ group_add(struct ctl *ctl)
     set_auth(row, &auth);
     rrec_group_set_via(row, via);
     rrec_group_set_plane(row, plane);
+    planes_write(ctl, row, &planes, settings.mode, via[0] || plane[0]);
+    svec_destroy(&planes);
 }
 
 /* An epoch's first packet settles how packets travel: a switch that takes its part in another tree
@@ -122,7 +128,7 @@ check_not_started(const struct ctl *ctl, const struct rrec_group *group,
 }
 
 static void
-set_path(const struct ctl *ctl, const struct rrec_group *group)
+set_path(const struct ctl *ctl, const struct rrec_group *group, enum tree_mode mode)
 {
     const char *via = ctl->options[OPT_VIA] ? ctl->options[OPT_VIA] : group->via;
     const char *plane = path_option_plane(ctl, group->plane);
@@ -134,6 +140,10 @@ set_path(const struct ctl *ctl, const struct rrec_group *group)
     path_check_not_started(ctl, group, "--plane", group->plane, plane);
     rrec_group_set_via(group, via);
     rrec_group_set_plane(group, plane);
+    struct svec planes = planes_option(ctl, group);
+    planes_check_not_started(ctl, group, &planes);
+    planes_write(ctl, group, &planes, mode, via[0] || plane[0]);
+    svec_destroy(&planes);
 }
 
 static void
@@ -153,7 +163,7 @@ group_set(struct ctl *ctl)
     if (!smap_is_empty(&ctl->settings)) {
         group_settings_write(group, &want);
     }
-    set_path(ctl, group);
+    set_path(ctl, group, want.mode);
     struct auth_option auth = ctl_option_auth(ctl, group);
     if (auth.given) {
         set_auth(group, &auth);
@@ -401,6 +411,7 @@ group_to_json(const struct ctl *ctl, const struct rrec_group *g)
     ctl_put_int(o, "region_len", g->region_len);
     json_object_put_string(o, "via", g->via);
     json_object_put_string(o, "plane", g->plane);
+    planes_put(o, g);
     put_connect(o, g, &settings);
     json_object_put_string(o, "auth", auth_choice_name(auth_tlvs_parse(g->auth, g->n_auth)));
     ctl_put_int_or_null(o, "key", g->n_auth_key ? g->auth_key : NULL);
@@ -426,7 +437,7 @@ group_keys(void)
         }
         svec_parse_words(
             &keys,
-            "via plane auth key host qpn rkey va len keep psn first_psn first_message lost_psn good_messages epoch "
+            "via plane planes preferred_plane auth key host qpn rkey va len keep psn first_psn first_message lost_psn good_messages epoch "
             "listen connection generation started node wanted "
             "applied keys state status source members nodes");
         svec_terminate(&keys);
@@ -549,18 +560,23 @@ source_show(struct ctl *ctl)
 
 const struct ctl_command ctl_group_commands[] = {
     {"group add", "GROUP", 1, 1,
-     CTL_SETTINGS | FLAG(OPT_VIA) | FLAG(OPT_PLANE) | FLAG(OPT_AUTH) | FLAG(OPT_KEY)
-         | FLAG(OPT_MAY_EXIST),
+     CTL_SETTINGS | FLAG(OPT_VIA) | FLAG(OPT_PLANE) | FLAG(OPT_PLANES) | FLAG(OPT_AUTH)
+         | FLAG(OPT_KEY) | FLAG(OPT_MAY_EXIST),
      0, group_add, NULL,
      "add a group; TLVs that authenticate its packets: none (default), mt-auth, hmac or both, and the\n"
      "        key for them; the switches on the way to the root of its tree, with commas between them;\n"
-     "        the plane, nodes of others have no part in the tree"},
+     "        the plane, nodes of others have no part in the tree; or planes, in each of which it has a\n"
+     "        tree, 2 to 4 with commas between them"},
     {"group set", "GROUP", 1, 1,
-     CTL_CHANGES | FLAG(OPT_VIA) | FLAG(OPT_PLANE) | FLAG(OPT_AUTH) | FLAG(OPT_KEY), 0, group_set,
-     NULL,
+     CTL_CHANGES | FLAG(OPT_VIA) | FLAG(OPT_PLANE) | FLAG(OPT_PLANES) | FLAG(OPT_AUTH)
+         | FLAG(OPT_KEY),
+     0, group_set, NULL,
      "change a group's settings, also of a group in use; how packets are authenticated: with --key\n"
-     "        nodes go over to another key, without loss; way and plane, '' for none, only before an\n"
-     "        epoch's first packet"},
+     "        nodes go over to another key, without loss; way, plane and planes, '' for none, only before\n"
+     "        an epoch's first packet"},
+    {"group plane", "GROUP LABEL", 2, 2, 0, 0, planes_prefer, NULL,
+     "have a group use this one of its planes as long as it is good; '' for whichever it uses: what is\n"
+     "        in flight is waited for, and nothing is lost"},
     {"group del", "GROUP", 1, 1, FLAG(OPT_IF_EXISTS), 0, group_del, NULL,
      "delete a group with its source, members and listeners"},
     {"group list", "", 0, 0, 0, 0, NULL, group_list, "list groups"},

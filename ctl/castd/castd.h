@@ -146,13 +146,27 @@ void castd_begin_generation(struct castd_node *);
 
 /* paths.c: adds the destinations to what is wanted, and makes Node.destinations equal to them; true if
  * anything changed that the node is told.  *probes has what the node is to probe. */
-bool castd_sync_paths(const struct castd *, const struct castd_node *, const struct plan_graph *,
-                      struct node_config *want, struct plan_probes *probes);
+struct castd_ways;
+bool
+castd_sync_paths(const struct castd *, const struct castd_node *, const struct plan_graph *,
+                 const struct castd_ways *, struct node_config *want, struct plan_probes *probes);
+
+/* planes.c: the ways of all groups' planes, which their ends probe, by index in the topology. */
+struct castd_ways {
+    size_t n;
+    struct plan_peer_way *ways;
+};
+struct castd_ways *castd_plane_ways(const struct castd *);
+void castd_plane_ways_free(const struct castd *, struct castd_ways *);
+/* Of these ways.  0: there are none. */
+uint64_t castd_digest_planes(const struct castd *);
+/* Gives planes the numbers of the nodes' probes that are about them. */
+void castd_set_plane_probes(const struct castd *, struct plan *);
 
 /* probes.c: makes Node.probes and Node.probers equal to what all nodes are to probe, by index in the
  * topology; true if anything changed that the node is told. */
-bool castd_sync_probes(const struct castd *, const struct castd_node *,
-                       const struct plan_probes all[]);
+bool
+castd_sync_probes(const struct castd *, const struct castd_node *, const struct plan_probes all[]);
 /* Of all that castd has written of probes.  Another one: something has changed. */
 uint64_t castd_digest_probes(const struct castd *);
 

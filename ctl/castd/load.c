@@ -340,8 +340,10 @@ base_has_changed(const struct castd *c)
         n++;
     }
     uint64_t probes = castd_digest_probes(c); /* agents write there, too. */
-    changed |= probes != c->work->probes || n != c->work->n_base_rows;
+    uint64_t planes = castd_digest_planes(c);
+    changed |= probes != c->work->probes || planes != c->work->planes || n != c->work->n_base_rows;
     c->work->probes = probes;
+    c->work->planes = planes;
     c->work->n_base_rows = n;
     return changed;
 }

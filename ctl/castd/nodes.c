@@ -212,7 +212,8 @@ sync_congestion(const struct rrec_node *row, const struct congestion_config *c)
 /* True if anything changed.  *planned: the node's probes are known. */
 static bool
 sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_node *n,
-          const struct plan_graph *graph, struct plan_probes *probes, bool *planned)
+          const struct plan_graph *graph, const struct castd_ways *ways, struct plan_probes *probes,
+          bool *planned)
 {
     struct node_config want;
     char *error = plan_node_config(&c->topology, n->node, &want);
@@ -227,7 +228,7 @@ sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_n
     changed = sync_ports(txn, n->row, &want);
     changed |= sync_routes(txn, n->row, &want);
     changed |= sync_sids(txn, n->row, &want);
-    changed |= castd_sync_paths(c, n, graph, &want, probes);
+    changed |= castd_sync_paths(c, n, graph, ways, &want, probes);
     changed |= sync_congestion(n->row, &want.congestion);
     node_config_uninit(&want);
     return changed;
@@ -260,21 +261,28 @@ sync_all(struct castd *c)
     struct ovsdb_idl_txn *txn = ovsdb_idl_txn_get(&c->global->header_);
     struct plan_probes *probes = xcalloc(c->n_nodes + 1, sizeof *probes);
     bool *planned = xcalloc(c->n_nodes + 1, sizeof *planned);
+    bool changed = false;
+    struct castd_ways *ways = castd_plane_ways(c);
     struct plan_graph graph;
 
     check_settings(c);
     plan_graph_init(&graph, &c->topology);
     for (size_t i = 0; i < c->n_nodes; i++) {
-        if (sync_base(c, txn, &c->nodes[i], &graph, &probes[i], &planned[i])) {
+        if (sync_base(c, txn, &c->nodes[i], &graph, &ways[i], &probes[i], &planned[i])) {
             castd_begin_generation(&c->nodes[i]);
         }
     }
     plan_graph_uninit(&graph);
+    castd_plane_ways_free(c, ways);
     plan_probes_pair(&c->topology, probes);
     for (size_t i = 0; i < c->n_nodes; i++) {
         if (planned[i] && castd_sync_probes(c, &c->nodes[i], probes)) {
             castd_begin_generation(&c->nodes[i]);
+            changed = true;
         }
+    }
+    if (changed && castd_digest_planes(c)) {
+        work_make_all_due(c->work, false); /* groups' planes have the numbers of probes. */
     }
     for (size_t i = 0; i < c->n_nodes; i++) {
         plan_probes_uninit(&probes[i]);

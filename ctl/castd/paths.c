@@ -139,7 +139,8 @@ sync_destination(struct ovsdb_idl_txn *txn, const struct rrec_destination *row, 
 
 bool
 castd_sync_paths(const struct castd *c, const struct castd_node *n, const struct plan_graph *graph,
-                 struct node_config *want, struct plan_probes *probes)
+                 const struct castd_ways *ways, struct node_config *want,
+                 struct plan_probes *probes)
 {
     struct plan_node_paths *planned;
     char *error = plan_destinations(&c->topology, n->node, want, &planned);
@@ -153,7 +154,7 @@ castd_sync_paths(const struct castd *c, const struct castd_node *n, const struct
         VLOG_ERR_RL(&rl, "%s: it is given none", error);
         free(error);
     }
-    error = plan_probes(graph, n->node, planned, NULL, 0, want, probes);
+    error = plan_probes(graph, n->node, planned, ways->ways, ways->n, want, probes);
     if (error) {
         VLOG_WARN_RL(&rl, "%s", error);
         free(error);

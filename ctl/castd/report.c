@@ -182,6 +182,11 @@ whole_state(const struct castd *c, const struct castd_group *g, struct ds *statu
             ds_put_format(status, "%sauthentication stays as it is: %s", status->length ? "; " : "",
                           g->rollout.auth_error);
         }
+        char *planes = plan_planes_problem(&c->topology, &g->rollout.group, &g->rollout.plan);
+        if (planes) {
+            ds_put_format(status, "%s%s", status->length ? "; " : "", planes);
+            free(planes);
+        }
         if (g->rollout.outdated) {
             ds_put_format(status, "%s" OUTDATED, status->length ? "; " : "", row->name);
         }

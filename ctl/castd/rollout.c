@@ -95,6 +95,16 @@ load_way(struct castd_group *g)
     }
     ovs_strlcpy(r->group.via, row->via, sizeof r->group.via);
     ovs_strlcpy(r->group.plane, row->plane, sizeof r->group.plane);
+    ovs_strlcpy(r->group.preferred_plane, row->preferred_plane, sizeof r->group.preferred_plane);
+    for (size_t i = 0; i < row->n_planes && !r->error; i++) {
+        if (i == PLANES_MAX || !name_is_valid(row->planes[i])) {
+            r->error = row->started      ? NULL
+                       : i == PLANES_MAX ? xasprintf("planes: %d are the most", PLANES_MAX)
+                                         : xasprintf("plane \"%s\" " NAME_RULE, row->planes[i]);
+            break;
+        }
+        ovs_strlcpy(r->group.planes[r->group.n_planes++], row->planes[i], NAME_SIZE);
+    }
 }
 
 /* The group and its members as the planner wants them; castd_load() has read the settings. */

@@ -145,6 +145,85 @@ sync_auth(struct castd *c, const char *node, const struct rrec_tree_node *row,
 }
 
 static bool
+same_numbers(const int64_t *have, size_t n, const uint16_t *want, size_t n_want)
+{
+    bool same = n == n_want;
+
+    for (size_t i = 0; i < n && same; i++) { /* both are in order. */
+        same = have[i] == want[i];
+    }
+    return same;
+}
+
+static bool
+sync_plane(const struct rrec_plane *row, const char *node, const struct plane_config *p)
+{
+    bool changed = false;
+
+    SYNC_STRING(plane, row, node, node);
+    SYNC_STRING(plane, row, name, p->name);
+    SYNC_NUMBER(plane, row, usable, p->usable);
+    SYNC_NUMBER(plane, row, preferred, p->preferred);
+    SYNC_STRING(plane, row, sid, ip6_text(&p->sid));
+    SYNC_STRING(plane, row, program, ip6_text(&p->program));
+    SYNC_NUMBER(plane, row, port, p->port);
+    if (!same_numbers(row->probes, row->n_probes, p->probes, p->n_probes)) {
+        int64_t *probes = xcalloc(p->n_probes + 1, sizeof *probes);
+
+        for (size_t i = 0; i < p->n_probes; i++) {
+            probes[i] = p->probes[i];
+        }
+        rrec_plane_set_probes(row, probes, p->n_probes);
+        free(probes);
+        changed = true;
+    }
+    return changed;
+}
+
+/* Makes *rows, a node's planes, equal to 'want'; true if anything changed.  The caller sets the column
+ * to *rows, which is malloc'd. */
+static bool
+sync_planes(struct ovsdb_idl_txn *txn, const char *node, struct rrec_plane **have, size_t n_have,
+            const struct plane_config *want, size_t n_want, struct rrec_plane ***rows)
+{
+    bool changed = n_have != n_want;
+
+    *rows = xcalloc(n_want + 1, sizeof **rows);
+    for (size_t i = 0; i < n_want; i++) {
+        for (size_t j = 0; j < n_have && !(*rows)[i]; j++) {
+            (*rows)[i] = strcmp(have[j]->name, want[i].name) ? NULL : have[j];
+        }
+        if (!(*rows)[i]) {
+            (*rows)[i] = rrec_plane_insert(txn);
+            changed = true;
+        }
+        changed |= sync_plane((*rows)[i], node, &want[i]);
+    }
+    return changed;
+}
+
+static bool
+sync_tree_planes(struct ovsdb_idl_txn *txn, const char *node, const struct rrec_tree_node *row,
+                 const struct tree_config *t)
+{
+    struct rrec_plane **rows;
+    bool changed = false;
+
+    if (sync_planes(txn, node, row->planes, row->n_planes, t->planes, t->n_planes, &rows)) {
+        rrec_tree_node_set_planes(row, rows, t->n_planes);
+        changed = true;
+    }
+    free(rows);
+    if (sync_planes(txn, node, row->parent_planes, row->n_parent_planes, t->parent_planes,
+                    t->n_parent_planes, &rows)) {
+        rrec_tree_node_set_parent_planes(row, rows, t->n_parent_planes);
+        changed = true;
+    }
+    free(rows);
+    return changed;
+}
+
+static bool
 sync_tree(struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
           const struct rrec_tree_node *row, const struct tree_config *t)
 {
@@ -178,6 +257,7 @@ sync_tree(struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
     SYNC_NUMBER(tree_node, row, open, t->open);
     SYNC_ADDRESSES(tree_node, row, outer_da, t->outer_da, t->n_outer_da);
     SYNC_STRING(tree_node, row, outer_program, sid_text(&t->outer_program));
+    changed |= sync_tree_planes(txn, node, row, t);
     changed |= sync_auth(c, node, row, &t->auth);
     if (sync_branches(txn, row->branches, row->n_branches, t->start_psn, t->branches, t->n_branches,
                       &rows)) {
@@ -297,6 +377,7 @@ sync_group(struct castd *c, struct ovsdb_idl_txn *txn, struct castd_group *g)
 {
     size_t n_before = g->trees.n;
 
+    castd_set_plane_probes(c, &g->rollout.plan);
     remove_unwanted(c, g, &g->trees);
     g->written |= g->trees.n < n_before;
     for (size_t i = 0; i < g->rollout.plan.n_trees; i++) {

@@ -59,7 +59,8 @@ struct work {
     bool more;                /* there is more of what has no queue. */
     unsigned int n_conflicts; /* transactions in a row that others came in between of. */
     size_t n_base_rows;       /* of Port, Route, Sid, Destination and Path. */
-    uint64_t probes;          /* castd_digest_probes(). */
+    uint64_t probes;          /* castd_digest_probes(), */
+    uint64_t planes;          /* castd_digest_planes(). */
     size_t n_probes;          /* and faults: rows. */
     size_t n_keys;
     struct work_counters counters;

@@ -449,6 +449,35 @@ branch(const struct node_worker *w, size_t tree, const struct branch_config *bc)
     return o;
 }
 
+/* Planes of a group, and which one its packets, or its responses here, go by. */
+static void
+put_planes(struct json *o, const struct tree_info *info)
+{
+    struct json *planes = json_array_create_empty();
+
+    for (size_t i = 0; i < info->n_planes; i++) {
+        const struct plane_config *p = &info->planes[i];
+        struct json *plane = json_object_create();
+
+        json_object_put_string(plane, "name", p->name);
+        put_addr(plane, "program", &p->program);
+        put_int(plane, "port", p->port);
+        json_object_put_string(plane, "state", path_state_name(info->plane_states[i]));
+        json_object_put(plane, "usable", json_boolean_create(p->usable));
+        json_object_put(plane, "preferred", json_boolean_create(p->preferred));
+        json_object_put(plane, "used", json_boolean_create(i == info->plane_used));
+        json_array_add(planes, plane);
+    }
+    if (!info->n_planes) {
+        json_destroy(planes);
+        return;
+    }
+    json_object_put(o, "planes", planes);
+    json_object_put(o, "plane_changes", json_boolean_create(info->plane_changes));
+    put_int(o, "planes_failed", info->n_planes_failed);
+    put_int(o, "planes_moved", info->n_planes_moved);
+}
+
 static struct json *
 group(const struct node_worker *w, size_t tree)
 {
@@ -502,6 +531,7 @@ group(const struct node_worker *w, size_t tree)
     put_int(o, "cnp_window_us", tc->policy.cnp_window_usec);
     put_int(o, "trace_slots", tc->policy.trace_slots);
     put_int(o, "floor", tc->rate_floor);
+    put_planes(o, &info);
     if (info.refused) {
         put_int(o, "refused_psn", info.refused_psn.v);
         put_int(o, "refused_syndrome", info.refused_syndrome);

@@ -140,6 +140,8 @@ read_plane(struct reader *r, const struct rrec_plane *row, const struct node_con
         return false;
     }
     out->port = (uint16_t) row->port;
+    out->usable = row->usable;
+    out->preferred = row->preferred;
     out->probes = xcalloc(row->n_probes + 1, sizeof *out->probes);
     for (size_t i = 0; i < row->n_probes; i++) { /* a set of numbers is in order. */
         if (!intent_read_probe_number(r, "Plane.probes", row->name, row->probes[i], config,
@@ -162,6 +164,9 @@ static bool
 read_planes(struct reader *r, const char *column, struct rrec_plane *const rows[], size_t n,
             const struct node_config *config, struct plane_config **out, size_t *n_out)
 {
+    if (n > PLANES_MAX) {
+        return reader_bad(r, column, rows[0]->name, "more than %d", PLANES_MAX);
+    }
     *out = xcalloc(n + 1, sizeof **out);
     for (size_t i = 0; i < n; i++) {
         if (!read_plane(r, rows[i], config, &(*out)[(*n_out)++])) {

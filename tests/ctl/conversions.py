@@ -10,7 +10,7 @@ STEPS = (
         'tables': ('Probe', 'Fault', 'Plane'),
         'columns': {
             'Global': ['probe_interval', 'probe_timeout', 'probe_intervals', 'probe_timeouts'],
-            'Node': ['probes', 'probers'], 'Group': ['planes'], 'Path': ['probe'],
+            'Node': ['probes', 'probers'], 'Group': ['planes', 'preferred_plane'], 'Path': ['probe'],
             'Tree_Node': ['planes', 'parent_planes']}}),
     ('2.4.0', {
         'tables': ('Destination', 'Path', 'Path_Rule'),
