@@ -212,6 +212,8 @@ ROWS = (
      "castctl: path explain: '5f00:0:100': must be IPv6 addresses, at most 4, with commas between them"),
     ('castctl path explain 5f00:0:100::,', 1,
      "castctl: path explain: '5f00:0:100::,': must be IPv6 addresses, at most 4, with commas between them"),
+    ('castctl path fault h0', 1,
+     "castctl: path fault: unexpected argument 'h0': path fault (castctl path fault --help)"),
     ('castctl path rules h0', 1,
      "castctl: path rules: unexpected argument 'h0': path rules (castctl path rules --help)"),
     ('castctl path pin h0', 1,
@@ -706,7 +708,10 @@ ROWS = (
     ('castctl watch --until lst', 1,
      'castctl: --until lst: must be EVENT or EVENT:MEMBER, with an EVENT of added, deleted, epoch, '
      'source-set, source-gone, pending, ready, degraded, slow, failed, slowed, recovered, joining, active, lost, '
-     'draining, left, numbered, replaced, removed, connected, disconnected, registry-lost or registry-back'),
+     'draining, left, numbered, replaced, removed, connected, disconnected, fault, fault-cleared, registry-lost or '
+     'registry-back'),
+    ('castctl watch g --until fault', 1, "castctl: --until fault: 'fault' is no event of groups"),
+    ('castctl watch --until fault:r1', 1, "castctl: --until fault:r1: 'fault' is no event of members"),
     ('castctl watch --until ready:r1', 1,
      "castctl: --until ready:r1: 'ready' is no event of members"),
     ('castctl watch --until lost:r/1', 1,
