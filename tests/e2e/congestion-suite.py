@@ -138,15 +138,17 @@ def transfer(lab, name, cause, *options):
 
 def controlled(name, cause, *options):
     """A case.  How well the branch is used is judged only if the machine could carry twice as much without
-    limit, also right after it: with other work it may not."""
+    limit, also right after it, each time: with other work it may not."""
     def case(lab):
+        judged = []
         for i in range(ATTEMPTS):
             share = transfer(lab, '%s-%d' % (name, i), cause, *options)
             if share >= LEAST_SHARE:
                 return
             now = measure(lab, '5')
-            check(now < 2 * Rates.branch, '%.2f of what the branch can carry, on a machine that carries %.1f Mbit/s',
-                  share, now / 1e6)
+            if now >= 2 * Rates.branch:
+                judged.append('%.2f (without limit %.1f Mbit/s)' % (share, now / 1e6))
+        check(len(judged) < ATTEMPTS, 'of what the branch can carry came: %s', ', '.join(judged))
         print('      the share is not judged: without limit the machine carries but %.1f Mbit/s now' % (now / 1e6))
     return case
 
