@@ -202,6 +202,7 @@ stamp_build(struct packet_pool *pool, const struct stamp *say, const struct in6_
         return NULL;
     }
     udp_len += pad;
+    p->data += sizeof(struct eth_hdr); /* aligned, see PACKET_HEADROOM. */
     p->len = (uint32_t) (before + udp_len);
     program_header(program, src, IP6_NH_UDP, (uint16_t) udp_len, tc, flow_label, p->data);
 
