@@ -113,7 +113,7 @@ static struct own_qp *
 find_own(struct headend *h, const struct destination *d, const struct in6_addr *host, uint32_t qpn,
          struct own_qp **place)
 {
-    uint64_t hash = hash_number(hash_addr(d->hash, host), qpn);
+    uint64_t hash = hash_number(d->hash, qpn);
     struct own_qp *set = &h->own_qps[hash % HEADEND_SETS * HEADEND_SET_SIZE];
 
     *place = set;
@@ -176,36 +176,22 @@ flow_leave(struct headend *h, struct flow *f, uint64_t now)
     pacer_remove(&h->pacer, &f->held);
 }
 
+/* A queue pair has one peer, so that its host would tell nothing more. */
 uint64_t
-headend_hash(const struct destination *d, const struct in6_addr *host, const struct seen *s)
+headend_hash(const struct destination *d, const struct seen *s)
 {
-    return hash_number(hash_addr(d->hash, host), (uint64_t) s->requests << 24 | s->dest_qp);
+    return hash_number(d->hash, (uint64_t) s->requests << 24 | s->dest_qp);
 }
 
-struct flow *
-headend_flow(struct headend *h, struct destination *d, const struct in6_addr *host,
-             const struct seen *s, uint64_t now)
+/* A flow that is new takes an entry of its set. */
+static struct flow *
+flow_begin(struct headend *h, struct flow *f, struct destination *d, const struct in6_addr *host,
+           const struct seen *s, uint64_t hash, uint64_t now)
 {
-    uint64_t hash = headend_hash(d, host, s);
-    struct flow *set = &h->flows[hash % HEADEND_SETS * HEADEND_SET_SIZE];
-    struct flow *oldest = set;
-
-    for (size_t i = 0; i < HEADEND_SET_SIZE; i++) {
-        struct flow *f = &set[i];
-
-        if (f->to == d && f->dest_qp == s->dest_qp && f->requests == s->requests
-            && IN6_ARE_ADDR_EQUAL(&f->host, host)) {
-            f->used = now;
-            return f;
-        }
-        if (!f->to || (oldest->to && f->used < oldest->used)) {
-            oldest = f;
-        }
+    if (f->to) {
+        flow_leave(h, f, now);
     }
-    if (oldest->to) {
-        flow_leave(h, oldest, now);
-    }
-    *oldest = (struct flow){
+    *f = (struct flow){
         .to = d,
         .next = d->flows,
         .requests = s->requests,
@@ -214,8 +200,31 @@ headend_flow(struct headend *h, struct destination *d, const struct in6_addr *ho
         .label = (uint8_t) hash,
         .used = now,
     };
-    d->flows = oldest;
-    return oldest;
+    d->flows = f;
+    return f;
+}
+
+struct flow *
+headend_flow(struct headend *h, struct destination *d, const struct in6_addr *host,
+             const struct seen *s, uint64_t now)
+{
+    uint64_t hash = headend_hash(d, s);
+    struct flow *set = &h->flows[hash % HEADEND_SETS * HEADEND_SET_SIZE];
+    struct flow *oldest = set;
+
+    for (struct flow *f = set; f < set + HEADEND_SET_SIZE; f++) {
+        if (f->to == d && f->dest_qp == s->dest_qp && f->requests == s->requests
+            && IN6_ARE_ADDR_EQUAL(&f->host, host)) {
+            f->used = now;
+            return f;
+        }
+    }
+    for (struct flow *f = set; f < set + HEADEND_SET_SIZE; f++) {
+        if (!f->to || (oldest->to && f->used < oldest->used)) {
+            oldest = f;
+        }
+    }
+    return flow_begin(h, oldest, d, host, s, hash, now);
 }
 
 void

@@ -189,7 +189,7 @@ headend_send_on(struct headend *, struct packet *p, struct path *, uint8_t label
 /* Looks into the packet ip[0, len), which nobody has validated behind its IPv6 header. */
 struct seen headend_look(const uint8_t *ip, size_t len);
 /* Of the flow of such a packet. */
-uint64_t headend_hash(const struct destination *, const struct in6_addr *host, const struct seen *);
+uint64_t headend_hash(const struct destination *, const struct seen *);
 /* The packet's flow, which is noted if it is new. */
 struct flow *headend_flow(struct headend *, struct destination *, const struct in6_addr *host,
                           const struct seen *, uint64_t now);

@@ -452,7 +452,7 @@ headend_output(struct headend *h, struct packet *p, uint64_t now)
         return DROP_path_none;
     }
     if (d->policy == PATH_SPRAY) { /* which has no use for flows. */
-        uint8_t label = (uint8_t) headend_hash(d, &ip->src, &s);
+        uint8_t label = (uint8_t) headend_hash(d, &s);
 
         return headend_send_on(h, p, pinned ? pinned : headend_choose(h, d, NULL), label, now);
     }
