@@ -66,14 +66,8 @@ check_nak(const struct fixture *f, size_t i, uint32_t own, uint32_t psn)
     ck_assert(frame_icrc_ok(frame));
 }
 
-/* Proves AB-27
- * Proves AB-28
- * Proves AB-29
- * Proves AB-30
- * Proves AB-37
- *
- * In the event in which a probe says that a path is bad its flows have another one, and the host hears
- * what to send again.  Nothing else leaves, and nothing is dropped. */
+/* In the event in which a probe says that a path is bad its flows have another one, and the host hears
+ * what to send again.  Nothing else leaves, and nothing is dropped.  Proves AB-28, AB-29, AB-30, AB-37. */
 START_TEST(path_becomes_bad)
     {
         struct fixture *f = agent(PATH_SPREAD, 2);

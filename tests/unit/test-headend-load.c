@@ -69,10 +69,8 @@ n_left(const struct fixture *f)
     return n;
 }
 
-/* Proves AB-27
- *
- * Probes of a path are marked: after some intervals, and a random time, its flow is on another one; not
- * if only some are. */
+/* Probes of a path are marked: after some intervals, and a random time, its flow is on another one; not
+ * if only some are.  Proves AB-27. */
 START_TEST(marked)
     {
         struct fixture *f = agent(PATH_SPREAD, 2);
@@ -118,9 +116,8 @@ fast_cnp(struct fixture *f, const struct in6_addr *node, unsigned i)
     headend_congested(((struct node_base *) f->node)->headend, &path_peer, QP + i, node, f->now);
 }
 
-/* Proves FC-16
- *
- * Fast CNPs from a node have flows leave the path through it, if there is one that is not. */
+/* Fast CNPs from a node have flows leave the path through it, if there is one that is not.
+ * Proves FC-16. */
 START_TEST(fast_cnps)
     {
         static const struct {
