@@ -354,7 +354,7 @@ FUZZ_MAIN := $(if $(filter 1,$(FUZZ)),,$(B)/obj/tests/fuzz/replay.o)
 fuzz_lib_src := $(filter-out tests/fuzz/fuzz-% tests/fuzz/replay.c,$(fuzz_src)) \
         $(addprefix tests/unit/,agent-fixture.c cm-check.c modes-fixture.c node-fixture.c outer-fixture.c parse-check.c \
         reverse-compare.c reverse-model.c transit-fixture.c usid-fixture.c uso-frames.c) tests/model/sent-frames.c \
-        $(addprefix testbed/castlab/,parameters.c topology.c yaml-doc.c)
+        $(addprefix testbed/castlab/,parameters.c topology.c topology-paths.c yaml-doc.c)
 $(B)/libfuzz.a: $(call objs,$(fuzz_lib_src))
 $(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuzz.a $(LIBSWEDGE) $(LIBSRCAGENT) \
         $(LIBCASTFWD) $(CLIENT)

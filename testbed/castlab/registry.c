@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/registry/probes.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/schema.h"
 #include "ctl/registry/values.h"
@@ -113,6 +114,7 @@ fill_topology(struct registry *r, struct ovsdb_idl_txn *txn, const char *arg OVS
     if (r->t->path_form != PATH_FORM_AUTO) {
         rrec_global_set_path_form(global, path_form_name(r->t->path_form));
     }
+    probe_choice_write(global, "", &r->t->probes);
     for (size_t i = 0; i < r->t->n_nodes; i++) {
         insert_node(txn, r->t, &r->t->nodes[i]);
     }

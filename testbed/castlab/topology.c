@@ -16,6 +16,7 @@
 #include "ctl/registry/values.h"
 #include "testbed/castlab/lab.h"
 #include "testbed/castlab/parameters.h"
+#include "testbed/castlab/topology-paths.h"
 #include "testbed/castlab/yaml-doc.h"
 #include "util.h"
 
@@ -113,34 +114,6 @@ read_mtu(struct reader *r, yaml_node_t *map)
     if (r->t->host_mtu > r->t->fabric_mtu) {
         yaml_doc_error(&r->yd, map, "host MTU %u is larger than fabric MTU %u", r->t->host_mtu,
                        r->t->fabric_mtu);
-    }
-}
-
-static void
-read_paths(struct reader *r, yaml_node_t *map)
-{
-    static const char *const keys[] = {"policy", "form", NULL};
-    if (!yaml_doc_has_keys(&r->yd, map, "'paths'", keys)) {
-        return;
-    }
-    yaml_node_t *key, *value;
-    for (size_t i = 0; !r->yd.error && yaml_doc_pair(&r->yd, map, i, &key, &value); i++) {
-        bool is_policy = !strcmp(yaml_doc_text(key), "policy");
-        if (!yaml_doc_is_scalar(&r->yd, value, is_policy ? "'policy'" : "'form'")) {
-            return;
-        }
-        const struct range none = {.is_range = false};
-        char *text = parameters_expand(&r->ps, &r->yd, value, &none);
-        if (!r->yd.error
-            && !(is_policy ? path_policy_parse(text, &r->t->path_policy)
-                           : path_form_parse(text, &r->t->path_form))) {
-            char *known = words_join(is_policy ? &path_policy_words : &path_form_words, WORDS_ALL,
-                                     ", ", " or ");
-            yaml_doc_error(&r->yd, value, "unknown %s '%s' of paths: must be %s",
-                           is_policy ? "policy" : "form", text, known);
-            free(known);
-        }
-        free(text);
     }
 }
 
@@ -702,7 +675,7 @@ read_file(struct reader *r, const char *name, const char *const parameters[], si
         read_mtu(r, mtu);
     }
     if (paths && !r->yd.error) {
-        read_paths(r, paths);
+        topology_read_paths(&r->yd, &r->ps, paths, r->t);
     }
     if (nodes && !r->yd.error) {
         read_nodes(r, nodes);

@@ -16,6 +16,7 @@
 
 #include "lib/node-config.h"
 #include "lib/path-rule.h"
+#include "lib/probe-settings.h"
 #include "testbed/labs/labs.h"
 
 #define TOPOLOGY_NAME_SIZE 32 /* of labs and nodes, with the terminating NUL. */
@@ -53,6 +54,7 @@ struct topology {
     unsigned int host_mtu, fabric_mtu;
     enum path_policy path_policy; /* of all hosts. */
     enum path_form path_form;
+    struct probe_choice probes; /* of all paths. */
     size_t n_nodes;
     struct topology_node *nodes;
     size_t n_links;
