@@ -291,7 +291,7 @@ const struct ctl_command ctl_path_health_commands[] = {
      CTL_BARE | FLAG(OPT_PLANE) | FLAG(OPT_CNP_INTERVAL) | FLAG(OPT_PROBE_TIMEOUT), 0,
      path_probe_set, path_probe_show,
      "set how often paths are probed, and when a probe counts as lost: of all paths, or of a plane's, or\n"
-     "        turn that off, or back to what holds by default; without arguments and options: show it"},
+     "        turn that off, or back to what holds by default; without anything: show it"},
     {"path health", "[FROM [TO]]", 0, 2, CTL_INTENT | FLAG(OPT_LIVE), 0, NULL, path_health,
      "list how good paths between hosts are, and since when, by their probes;\n"
      "        --live: as of now, with round-trip times and losses, from the agents that probe"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * castctl watch: a line for each event of groups, members and paths, and for each fault of the
- * network, until it is told to end.
+ * castctl watch: a line for each event of groups and members, and of paths and faults of the network,
+ * until it is told to end.
  *
  * Events are what lies between one view of the registry and the next (ctl/registry/view.h).  Lines
  * are flushed view by view, before the next one is taken: a reader that is slow gets fewer events,
@@ -57,7 +57,7 @@ parse_until(struct watch *w, const char *text)
     }
     w->until = view_event_name(event);
     w->of = view_event_of(event);
-    if (w->only && w->of == VIEW_OF_NETWORK) {
+    if (w->only && (w->of & (VIEW_OF_PATH | VIEW_OF_NETWORK))) {
         ctl_fail(CTL_USAGE, "--until %s: '%s' is no event of groups", text, word);
     }
     if (colon && !(w->of & VIEW_OF_MEMBER)) {
@@ -432,7 +432,8 @@ watch(struct ctl *ctl)
 
 const struct ctl_command ctl_watch_commands[] = {
     {"watch", "[GROUP]", 0, 1, CTL_STREAM | FLAG(OPT_UNTIL) | FLAG(OPT_COUNT), 0, NULL, watch,
-     "print a line for each state of groups and members and each fault that there is, and for each event\n"
-     "        from then on, without GROUP also for paths that become bad or good; ends after N events, with an EVENT (EVENT:MEMBER for one member's), or with the group"},
+     "print a line for each state of groups and members that there is, and for each event from then\n"
+     "        on, without GROUP also for paths that become bad or good and for faults;\n"
+     "        ends after N events, with an EVENT (EVENT:MEMBER for one member's), or with the group"},
     {.name = NULL},
 };

@@ -180,50 +180,6 @@ read_connection(struct group_view *g, const struct ovsdb_idl *idl,
     };
 }
 
-static int
-compare_faults(const void *a_, const void *b_)
-{
-    const struct fault_view *a = a_, *b = b_;
-
-    for (size_t i = 0; i < a->elements.n && i < b->elements.n; i++) {
-        int order = strverscmp(a->elements.names[i], b->elements.names[i]);
-
-        if (order) {
-            return order;
-        }
-    }
-    return a->elements.n < b->elements.n ? -1 : a->elements.n > b->elements.n;
-}
-
-/* Those that are not confirmed may be none. */
-static void
-read_faults(struct view *view, const struct ovsdb_idl *idl)
-{
-    const struct rrec_fault *row;
-    size_t allocated = 0;
-
-    RREC_FAULT_FOR_EACH(row, idl)
-    {
-        if (!row->confirmed) {
-            continue;
-        }
-        if (view->n_faults == allocated) {
-            view->faults = x2nrealloc(view->faults, &allocated, sizeof *view->faults);
-        }
-        struct fault_view *f = &view->faults[view->n_faults++];
-        *f = (struct fault_view){.uuid = row->header_.uuid, .since = row->since};
-        for (size_t i = 0; i < row->n_elements; i++) {
-            svec_add(&f->elements, row->elements[i]);
-        }
-        for (size_t i = 0; i < row->n_evidence; i++) {
-            svec_add(&f->evidence, row->evidence[i]);
-        }
-    }
-    if (view->n_faults) {
-        qsort(view->faults, view->n_faults, sizeof *view->faults, compare_faults);
-    }
-}
-
 static struct group_view *
 find(const struct view *view, const char *group)
 {
@@ -253,6 +209,7 @@ view_read(struct view *view, const struct ovsdb_idl *idl, const char *only)
     *view = (struct view){.n_groups = 0};
     if (!only) {
         view_read_probes(view, idl);
+        view_read_faults(view, idl);
     }
     RREC_GROUP_FOR_EACH (group, idl) {
         if (!only || !strcmp(group->name, only)) {
@@ -261,9 +218,6 @@ view_read(struct view *view, const struct ovsdb_idl *idl, const char *only)
             }
             read_group(&view->groups[view->n_groups++], group);
         }
-    }
-    if (!only) {
-        read_faults(view, idl);
     }
     if (!view->n_groups) {
         return;
@@ -345,13 +299,9 @@ view_uninit(struct view *view)
         free(g->rate_cause);
         free(g->rate_node);
     }
-    for (size_t i = 0; i < view->n_faults; i++) {
-        svec_destroy(&view->faults[i].elements);
-        svec_destroy(&view->faults[i].evidence);
-    }
     free(view->groups);
-    free(view->faults);
     view_uninit_probes(view);
+    view_uninit_faults(view);
     *view = (struct view){.n_groups = 0};
 }
 
@@ -551,32 +501,6 @@ compare_group(const struct comparison *c, const struct group_view *before,
     }
 }
 
-/* Has the view the row of this fault? */
-static bool
-has_fault(const struct view *view, const struct fault_view *f)
-{
-    bool found = false;
-
-    for (size_t i = 0; view && i < view->n_faults && !found; i++) {
-        found = uuid_equals(&view->faults[i].uuid, &f->uuid);
-    }
-    return found;
-}
-
-/* Faults of the one view that the other one has not. */
-static void
-report_faults(const struct comparison *c, enum view_event event, const struct view *view,
-              const struct view *other)
-{
-    for (size_t i = 0; view && i < view->n_faults; i++) {
-        if (!has_fault(other, &view->faults[i])) {
-            c->report(
-                &(struct view_change){.event = view_event_name(event), .fault = &view->faults[i]},
-                c->aux);
-        }
-    }
-}
-
 void
 view_compare(const struct view *before, const struct view *now,
              void (*report_)(const struct view_change *, void *aux), void *aux)
@@ -584,9 +508,8 @@ view_compare(const struct view *before, const struct view *now,
     const struct comparison c = {.report = report_, .aux = aux, .begins = !before};
     size_t n_before = before ? before->n_groups : 0;
 
-    report_faults(&c, EVENT_FAULT_CLEARED, before, now);
-    report_faults(&c, EVENT_FAULT, now, before);
     view_compare_probes(before, now, report_, aux);
+    view_compare_faults(before, now, report_, aux);
     for (size_t i = 0, j = 0; i < n_before || j < now->n_groups;) {
         const struct group_view *b = i < n_before ? &before->groups[i] : NULL;
         const struct group_view *n = j < now->n_groups ? &now->groups[j] : NULL;

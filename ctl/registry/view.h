@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the registry says of groups, paths and faults of the network at one time, as plain data, and
- * the events that lie between two such views.
+ * What the registry says of groups, paths and faults of the network at one time, as plain data, and the
+ * events that lie between two such views.
  *
  * Whatever happened between two views is one difference: a state that came and went is not in it,
  * one that has lasted is.  Rows are known by their UUIDs, so that a group deleted and added again
@@ -71,14 +71,6 @@ struct group_view {
     struct connection_view *connections; /* by node and number. */
 };
 
-/* Something that is broken, confirmed. */
-struct fault_view {
-    struct uuid uuid;
-    int64_t since;        /* milliseconds since 1970. */
-    struct svec elements; /* candidates, see lib/fault-element.h. */
-    struct svec evidence; /* names of probes. */
-};
-
 /* A way that a node probes. */
 struct probe_view {
     struct uuid uuid;
@@ -90,17 +82,25 @@ struct probe_view {
     int64_t since; /* when it got into its state, in milliseconds since 1970. */
 };
 
+/* Something that is broken, confirmed. */
+struct fault_view {
+    struct uuid uuid;
+    int64_t since;        /* milliseconds since 1970. */
+    struct svec elements; /* candidates, see lib/fault-element.h. */
+    struct svec evidence; /* names of probes. */
+};
+
 struct view {
     size_t n_groups;
     struct group_view *groups; /* by name, likewise. */
-    size_t n_faults;
-    struct fault_view *faults; /* by elements. */
     size_t n_probes;
     struct probe_view *probes; /* by node, kind and name; none in a view of one group. */
+    size_t n_faults;
+    struct fault_view *faults; /* by elements. */
 };
 
-/* Copies what is in the registry of all groups and of faults, or of the group with this name.  The caller frees
- * *view with view_uninit().  Connections that have ended are there until the IDL has forgotten that
+/* Copies what is in the registry, or of the group with this name only.  The caller frees *view with
+ * view_uninit().  Connections that have ended are there until the IDL has forgotten that
  * their rows are gone, if it tracks that: castd deletes such rows at once, but they say why. */
 void view_read(struct view *, const struct ovsdb_idl *, const char *only);
 void view_uninit(struct view *);
@@ -112,8 +112,8 @@ const struct group_view *view_find(const struct view *, const char *group);
 #define VIEW_OF_GROUP    1
 #define VIEW_OF_MEMBER   2
 #define VIEW_OF_REGISTRY 4
-#define VIEW_OF_NETWORK  8
-#define VIEW_OF_PATH     16
+#define VIEW_OF_PATH     8
+#define VIEW_OF_NETWORK  16
 
 /* Events: the word, and whose it is.  States have the words that castd writes. */
 #define VIEW_EVENTS                                                          \
@@ -139,10 +139,10 @@ const struct group_view *view_find(const struct view *, const char *group);
     VIEW_EVENT(REMOVED, "removed", VIEW_OF_MEMBER)                           \
     VIEW_EVENT(CONNECTED, "connected", VIEW_OF_GROUP | VIEW_OF_MEMBER)       \
     VIEW_EVENT(DISCONNECTED, "disconnected", VIEW_OF_GROUP | VIEW_OF_MEMBER) \
-    VIEW_EVENT(FAULT, "fault", VIEW_OF_NETWORK)                              \
-    VIEW_EVENT(FAULT_CLEARED, "fault-cleared", VIEW_OF_NETWORK)              \
     VIEW_EVENT(PATH_BAD, "path-bad", VIEW_OF_PATH)                           \
     VIEW_EVENT(PATH_GOOD, "path-good", VIEW_OF_PATH)                         \
+    VIEW_EVENT(FAULT, "fault", VIEW_OF_NETWORK)                              \
+    VIEW_EVENT(FAULT_CLEARED, "fault-cleared", VIEW_OF_NETWORK)              \
     VIEW_EVENT(REGISTRY_LOST, "registry-lost", VIEW_OF_REGISTRY)             \
     VIEW_EVENT(REGISTRY_BACK, "registry-back", VIEW_OF_REGISTRY)
 
@@ -161,16 +161,16 @@ struct view_change {
     const char *event;
     bool is_state;
     const struct group_view *group_before;            /* NULL: added, or there from the start. */
-    const struct group_view *group;                   /* NULL: deleted.  Both: a fault's event. */
+    const struct group_view *group;                   /* NULL: deleted. */
     const struct member_view *member_before, *member; /* both NULL: not a member's event. */
     const struct connection_view *connection_before, *connection; /* likewise. */
-    const struct fault_view *fault; /* that is there, or was; NULL: not a fault's event. */
-    const struct probe_view *probe; /* NULL: not a path's event. */
+    const struct probe_view *probe; /* NULL: not a path's event.  Otherwise all of the above are. */
+    const struct fault_view *fault; /* that is there, or was; likewise. */
 };
 
-/* Calls 'report' for each event between two views of one registry: faults' and paths' first, then
- * group by group, a group's connections before its members, and these before its state.  'before'
- * NULL: each state that there is now is an event, and each fault and each path that is bad. */
+/* Calls 'report' for each event between two views of one registry: paths', faults', then group by
+ * group, a group's connections before its members, and these before its state.  'before' NULL: each
+ * state that there is now is an event, each path that is bad, and each fault. */
 void view_compare(const struct view *before, const struct view *now,
                   void (*report)(const struct view_change *, void *aux), void *aux);
 
@@ -178,6 +178,12 @@ void view_compare(const struct view *before, const struct view *now,
 void view_read_probes(struct view *, const struct ovsdb_idl *);
 void view_uninit_probes(struct view *);
 void view_compare_probes(const struct view *before, const struct view *now,
+                         void (*report)(const struct view_change *, void *aux), void *aux);
+
+/* view-faults.c: the part that is about faults. */
+void view_read_faults(struct view *, const struct ovsdb_idl *);
+void view_uninit_faults(struct view *);
+void view_compare_faults(const struct view *before, const struct view *now,
                          void (*report)(const struct view_change *, void *aux), void *aux);
 
 /* How the reason of a loss begins if the receiver itself has to come back with another queue

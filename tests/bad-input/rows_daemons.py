@@ -159,7 +159,7 @@ CONTROL = (
     ('n1 rocecast/counters g', 'the only argument is -j'),
     ('n1 rocecast/flows g', 'the only argument is -j'),
     ('n1 rocecast/paths g', 'the only argument is -j'),
-    ('n1 rocecast/probes g', 'the only argument is -j'),
+    ('n1 rocecast/probes 1', 'the only argument is -j'),
     ('n1 rocecast/routes fd00::1', 'the only argument is -j'),
     ('n1 rocecast/neighbours fd00::1', 'the only argument is -j'),
     ('n1 rocecast/connections 1', 'the only argument is -j'),

@@ -61,15 +61,15 @@ put_change(const struct view_change *c, void *s_)
     const struct connection_view *conn = c->connection ? c->connection : c->connection_before;
     struct ds *s = s_;
 
-    if (c->fault) {
-        ck_assert(!g && !m && !conn && !c->is_state);
-        ds_put_format(s, "%s%s:%s", s->length ? " " : "", c->fault->elements.names[0], c->event);
-        return;
-    }
     if (c->probe) {
         ck_assert(!g && !m && !conn && !c->is_state);
         ds_put_format(s, "%s%s/%s:%s", s->length ? " " : "", c->probe->node, c->probe->name,
                       c->event);
+        return;
+    }
+    if (c->fault) {
+        ck_assert(!g && !m && !conn && !c->is_state);
+        ds_put_format(s, "%s%s:%s", s->length ? " " : "", c->fault->elements.names[0], c->event);
         return;
     }
     ds_put_format(s, "%s%s", s->length ? " " : "", g->name);
@@ -308,29 +308,6 @@ START_TEST(numbers)
     }
 END_TEST
 
-/* Faults are told by their rows: one that comes back is another one.  They come before groups. */
-START_TEST(faults)
-    {
-        char *leaf1[] = {STR("leaf1")}, *spine5[] = {STR("leaf1>spine5"), STR("spine5")};
-        struct fault_view one[] = {{.uuid = {.parts = {1}}, .elements = {leaf1, 1, 1}}};
-        struct fault_view two[] = {{.uuid = {.parts = {1}}, .elements = {leaf1, 1, 1}},
-                                   {.uuid = {.parts = {2}}, .elements = {spine5, 2, 2}}};
-        struct fault_view again[] = {{.uuid = {.parts = {3}}, .elements = {leaf1, 1, 1}}};
-        struct group_view g = group(1, "g", 1, "ready", 0, NULL, 0);
-        const struct view a = {.n_faults = 1, .faults = one}, b = {.n_faults = 2, .faults = two};
-        const struct view c = {.n_faults = 1, .faults = again, .n_groups = 1, .groups = &g};
-
-        expect(NULL, &b, "leaf1:fault leaf1>spine5:fault");
-        expect(NULL, &c, "leaf1:fault g:ready()");
-        expect(&b, &b, "");
-        expect(&nothing, &a, "leaf1:fault");
-        expect(&a, &b, "leaf1>spine5:fault");
-        expect(&b, &a, "leaf1>spine5:fault-cleared");
-        expect(&a, &nothing, "leaf1:fault-cleared");
-        expect(&a, &c, "leaf1:fault-cleared leaf1:fault g:added!() g:epoch!() g:ready()");
-    }
-END_TEST
-
 static struct probe_view
 probe(unsigned int row, const char *node, const char *kind, const char *name, bool is_bad)
 {
@@ -376,6 +353,29 @@ START_TEST(paths)
     }
 END_TEST
 
+/* Faults are told by their rows: one that comes back is another one.  They come before groups. */
+START_TEST(faults)
+    {
+        char *leaf1[] = {STR("leaf1")}, *spine5[] = {STR("leaf1>spine5"), STR("spine5")};
+        struct fault_view one[] = {{.uuid = {.parts = {1}}, .elements = {leaf1, 1, 1}}};
+        struct fault_view two[] = {{.uuid = {.parts = {1}}, .elements = {leaf1, 1, 1}},
+                                   {.uuid = {.parts = {2}}, .elements = {spine5, 2, 2}}};
+        struct fault_view again[] = {{.uuid = {.parts = {3}}, .elements = {leaf1, 1, 1}}};
+        struct group_view g = group(1, "g", 1, "ready", 0, NULL, 0);
+        const struct view a = {.n_faults = 1, .faults = one}, b = {.n_faults = 2, .faults = two};
+        const struct view c = {.n_faults = 1, .faults = again, .n_groups = 1, .groups = &g};
+
+        expect(NULL, &b, "leaf1:fault leaf1>spine5:fault");
+        expect(NULL, &c, "leaf1:fault g:ready()");
+        expect(&b, &b, "");
+        expect(&nothing, &a, "leaf1:fault");
+        expect(&a, &b, "leaf1>spine5:fault");
+        expect(&b, &a, "leaf1>spine5:fault-cleared");
+        expect(&a, &nothing, "leaf1:fault-cleared");
+        expect(&a, &c, "leaf1:fault-cleared leaf1:fault g:added!() g:epoch!() g:ready()");
+    }
+END_TEST
+
 START_TEST(words)
     {
         enum view_event event;
@@ -384,10 +384,10 @@ START_TEST(words)
         ck_assert_int_eq(view_event_of(event), VIEW_OF_GROUP);
         ck_assert(view_event_parse("failed", &event));
         ck_assert_int_eq(view_event_of(event), VIEW_OF_GROUP | VIEW_OF_MEMBER);
-        ck_assert(view_event_parse("fault-cleared", &event));
-        ck_assert_int_eq(view_event_of(event), VIEW_OF_NETWORK);
         ck_assert(view_event_parse("path-bad", &event));
         ck_assert_int_eq(view_event_of(event), VIEW_OF_PATH);
+        ck_assert(view_event_parse("fault-cleared", &event));
+        ck_assert_int_eq(view_event_of(event), VIEW_OF_NETWORK);
         ck_assert(!view_event_parse("registry", &event));
     }
 END_TEST
@@ -406,8 +406,8 @@ view_suite(void)
     tcase_add_test(tc, members);
     tcase_add_test(tc, finds_groups);
     tcase_add_test(tc, numbers);
-    tcase_add_test(tc, faults);
     tcase_add_test(tc, paths);
+    tcase_add_test(tc, faults);
     tcase_add_test(tc, words);
     suite_add_tcase(suite, tc);
     return suite;
