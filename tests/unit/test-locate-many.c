@@ -24,6 +24,7 @@ static void
 teardown(void)
 {
     world_uninit(&world);
+    memset(&world, 0, sizeof world);
 }
 
 #define MAX_FAULTS 3
@@ -255,7 +256,6 @@ START_TEST(small_networks)
             char name[48];
 
             teardown();
-            memset(&world, 0, sizeof world);
             random_network(&world, &seed);
             for (unsigned n = 5 + (unsigned) prng_below(&seed, 25); n--;) {
                 random_way(&world, (unsigned) prng_below(&seed, 3), &seed);

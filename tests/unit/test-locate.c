@@ -24,6 +24,7 @@ static void
 teardown(void)
 {
     world_uninit(&world);
+    memset(&world, 0, sizeof world);
 }
 
 /* Do the probes say the same with 'b' broken as with 'a'?  Of silent nodes nothing is known. */
