@@ -224,7 +224,7 @@ bench_dp_src := $(wildcard bench/dp/*.c)
 castcrowd_src := $(addprefix tests/net/,castcrowd.c command-line.c model-host.c)
 castcm_src := $(addprefix tests/net/,castcm.c command-line.c model-host.c)
 castmodel_src := $(filter-out $(net_src) $(addprefix tests/net/,castcm.c castcrowd.c command-line.c),$(wildcard tests/net/*.c)) bench/castbench/registry.c \
-        bench/castbench/content.c
+        bench/castbench/content.c bench/castbench/gap.c
 verbs_src := $(wildcard tests/verbs/*.c)
 examples_src := $(wildcard examples/*.c)
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/castbench/clock.h"
 #include "tests/net/model-run.h"
 #include "version.h"
 
@@ -37,6 +38,7 @@ static const char usage[] =
     "      --slow R1,...      receivers that ask for time after each packet, half a second each,\n"
     "                         from SIGUSR1 to the next one\n"
     "      --refuse R1,...    receivers that answer the next packet with NAK 0x62\n"
+    "  -u, --qp-timeout T     of connections, 4.096 us * 2^T, but not of groups (default 18)\n"
     "      --timeout S        give up after S seconds without progress (default 30)\n"
     "      --version\n"
     "exit status: 0 every receiver has every byte, 1 usage, 2 it has not or the run failed\n";
@@ -61,6 +63,16 @@ print_endpoint(const struct rc_endpoint *ep, uint64_t n_stray)
            info.n_dropped, info.n_wrong_source, n_stray);
 }
 
+/* When it began is in milliseconds since 1970. */
+static void
+print_gap(const struct gap *g)
+{
+    uint64_t ahead = wall_clock_ns() - now_ns();
+
+    printf("\"longest_gap_us\": %" PRIu64 ", \"longest_gap_at_ms\": %" PRIu64 ", ",
+           g->longest / 1000, (g->began + ahead) / NS_PER_MS);
+}
+
 static void
 print_result(const struct model_run *r, bool ok)
 {
@@ -74,6 +86,7 @@ print_result(const struct model_run *r, bool ok)
     printf("\"seconds\": %.6f,\n \"lanes\": [", r->seconds);
     for (unsigned i = 0; i < r->n_lanes; i++) {
         printf("%s\n  {\"completed\": %" PRIu64 ", ", i ? "," : "", r->lanes[i].done);
+        print_gap(&r->lanes[i].gap);
         print_endpoint(r->lanes[i].ep, r->source.n_stray);
     }
     printf("],\n \"receivers\": {");
@@ -170,6 +183,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         {"iters", required_argument, NULL, 'n'},
         {"tx-depth", required_argument, NULL, 't'},
         {"mtu", required_argument, NULL, 'm'},
+        {"qp-timeout", required_argument, NULL, 'u'},
         {"op", required_argument, NULL, OPT_OP},
         {"gap", required_argument, NULL, OPT_GAP},
         {"cnp", required_argument, NULL, OPT_CNP},
@@ -186,7 +200,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
     };
     int c;
 
-    while ((c = getopt_long(argc, argv, "s:n:t:m:", longs, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "s:n:t:m:u:", longs, NULL)) != -1) {
         switch (c) {
         case OPT_GROUP: o->group = optarg; break;
         case OPT_SOURCE: o->source = optarg; break;
@@ -195,6 +209,7 @@ parse_options(struct model_options *o, int argc, char *argv[])
         case 'n': o->count = number("-n", optarg, 0, UINT32_MAX); break;
         case 't': o->depth = (unsigned) number("-t", optarg, 1, RC_QUEUE_SIZE); break;
         case 'm': o->mtu = (uint32_t) number("-m", optarg, 256, 4096); break;
+        case 'u': o->qp_timeout = (uint8_t) number("-u", optarg, 0, 31); break;
         case OPT_OP: o->op = operation(optarg); break;
         case OPT_GAP: o->gap = number("--gap", optarg, 0, 1000000); break;
         case OPT_SEED: o->seed = number("--seed", optarg, 0, UINT64_MAX); break;
@@ -225,6 +240,7 @@ main(int argc, char *argv[])
                     .mtu = 1024,
                     .op = RC_OP_WRITE,
                     .seed = 1,
+                    .qp_timeout = 18,
                     .timeout = 30},
     };
 

@@ -18,11 +18,10 @@
 
 #include "bench/castbench/registry.h"
 
-#define REGION_SIZE        (1u << 20) /* at most; blocks go round in it. */
-#define USEC_PER_SEC       UINT64_C(1000000)
-/* Of unicast connections; a group has its own. */
-#define UNICAST_QP_TIMEOUT 18
-#define SLOW_USEC          (USEC_PER_SEC / 2)
+#define REGION_SIZE   (1u << 20) /* at most; blocks go round in it. */
+#define USEC_PER_SEC  UINT64_C(1000000)
+#define NSEC_PER_USEC 1000
+#define SLOW_USEC     (USEC_PER_SEC / 2)
 
 static volatile sig_atomic_t stop, spoil;
 static sigset_t waiting_mask; /* of signals, while waiting: ours come only then. */
@@ -119,6 +118,7 @@ lane_complete(void *aux, uint64_t id, enum rc_status status)
 
     (void) id;
     lane->done++;
+    gap_end(&lane->gap, now_usec() * NSEC_PER_USEC, lane->posted > lane->done);
     if (lane->status == RC_WC_SUCCESS) {
         lane->status = status;
     }
@@ -220,7 +220,7 @@ connect_unicast(struct model_run *r)
 
     r->config.mtu = o->mtu;
     r->config.start_psn = psn_make((uint32_t) (o->seed * 0x9e3779b1));
-    r->config.timeout_usec = (UINT64_C(4096) << UNICAST_QP_TIMEOUT) / 1000;
+    r->config.timeout_usec = (UINT64_C(4096) << o->qp_timeout) / 1000;
     for (unsigned i = 0; i < o->receivers.n; i++) {
         add_lane(r, &r->receivers[i].host.address, receiver_qpn(i));
         r->lanes[i].va = receiver_va(i);
@@ -312,6 +312,7 @@ post(struct model_run *r, uint64_t now)
             if (!rc_post(lane->ep, &wr, now)) {
                 break;
             }
+            gap_begin(&lane->gap, now * NSEC_PER_USEC);
             lane->posted++;
         }
     }

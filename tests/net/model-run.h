@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "bench/castbench/content.h"
+#include "bench/castbench/gap.h"
 #include "tests/net/model-host.h"
 
 #define EXIT_RUN            2  /* the run failed, or a receiver lacks bytes. */
@@ -37,6 +38,7 @@ struct model_options {
     uint32_t obey_usec; /* of the source: rc_config's. */
     uint32_t cnp_usec;  /* of receivers: a CNP at most once in this time; 0: none make CNPs. */
     uint64_t seed;
+    uint8_t qp_timeout; /* of unicast connections; a group has its own. */
     unsigned timeout;
 };
 
@@ -46,6 +48,7 @@ struct lane {
     uint64_t va;
     uint32_t rkey;
     uint64_t posted, done;
+    struct gap gap;        /* between completions. */
     enum rc_status status; /* the first that is not success. */
 };
 
