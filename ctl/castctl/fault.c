@@ -11,7 +11,6 @@
 
 #include "lib/fault-element.h"
 #include "openvswitch/dynamic-string.h"
-#include "timeval.h"
 #include "util.h"
 
 #define EVIDENCE_SHOWN 3 /* in text. */
@@ -52,14 +51,6 @@ put_names(struct json *o, const char *key, const struct svec *names)
     json_object_put(o, key, array);
 }
 
-static void
-put_since(struct json *o, int64_t since)
-{
-    json_object_put(
-        o, "since",
-        json_string_create_nocopy(xastrftime_msec("%Y-%m-%dT%H:%M:%S.###Z", since, true)));
-}
-
 void
 fault_put(struct json *o, const struct svec *elements, int64_t since, const struct svec *evidence)
 {
@@ -75,7 +66,7 @@ fault_put(struct json *o, const struct svec *elements, int64_t since, const stru
         ctl_put_string_or_null(e, "direction", one_way ? element : NULL);
     }
     json_object_put(o, "candidates", array);
-    put_since(o, since);
+    ctl_put_time_at(o, "since", since);
     put_names(o, "evidence", evidence);
 }
 
@@ -120,7 +111,7 @@ put_line(struct json *o, const struct svec *elements, int64_t since, const struc
     json_object_put(o, "element", json_string_create_nocopy(fault_text(&links)));
     json_object_put(o, "kind", json_string_create_nocopy(fault_text(&kinds)));
     json_object_put(o, "direction", json_string_create_nocopy(fault_text(&directions)));
-    put_since(o, since);
+    ctl_put_time_at(o, "since", since);
     json_object_put(o, "evidence", json_string_create_nocopy(fault_evidence_text(evidence)));
     svec_destroy(&links);
     svec_destroy(&kinds);
