@@ -16,10 +16,11 @@ const struct rrec_path *
 path_require(const struct ctl *, const char *from, const char *to, const char *path);
 
 /* Calls 'add' for each path from 'from' to the hosts that it has paths to, or to 'to' only. */
-void path_for_each(const struct ctl *, const char *from, const char *to,
-                   void (*add)(const struct rrec_node *, const char *from,
-                               const struct rrec_destination *, const struct rrec_path *, void *aux),
-                   void *aux);
+void
+path_for_each(const struct ctl *, const char *from, const char *to,
+              void (*add)(const struct rrec_node *, const char *from,
+                          const struct rrec_destination *, const struct rrec_path *, void *aux),
+              void *aux);
 /* Checks the arguments [FROM [TO]], and sorts what was made of them by hosts and rank. */
 void path_check_hosts(const struct ctl *);
 void path_sort(struct json *array);

@@ -24,9 +24,9 @@ ctl_put_time_at(struct json *object, const char *name, int64_t posix_msec)
         json_object_put(object, name, json_null_create());
         return;
     }
-    json_object_put(object, name,
-                    json_string_create_nocopy(
-                        xastrftime_msec("%Y-%m-%dT%H:%M:%S.###Z", posix_msec, true)));
+    json_object_put(
+        object, name,
+        json_string_create_nocopy(xastrftime_msec("%Y-%m-%dT%H:%M:%S.###Z", posix_msec, true)));
 }
 
 void
