@@ -144,7 +144,7 @@ SCHEMA_COMMANDS = (
      'Node.no_aggregation and 1 more' + FIX),
     ('castctl --db=unix:DIR/void.sock group list', 2,
      'castctl: registry unix:DIR/void.sock: ' + OLD + 'table Branch, table Connection, table Destination '
-     'and 16 more' + FIX),
+     'and 19 more' + FIX),
 )
 SCHEMA_DAEMONS = (
     ('castd --db=unix:DIR/old.sock --unixctl=DIR/x.ctl',
