@@ -115,6 +115,15 @@ node_base_sid(const void *node, size_t i, struct sid_info *info)
     return sid_table_get(&((const struct node_base *) node)->sids, i, info);
 }
 
+void
+node_base_follow_ways(void *node, const void *first, uint64_t now)
+{
+    struct node_base *base = node;
+
+    node_egress_set_now(base->egress, now);
+    prober_follow(base->prober, ((const struct node_base *) first)->prober, now);
+}
+
 const struct congestion_stats *
 node_base_congestion(const void *node)
 {

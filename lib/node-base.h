@@ -69,6 +69,7 @@ const uint64_t *node_base_drops(const void *node);
 const struct l3 *node_base_l3(const void *node);
 bool node_base_egress(const void *node, uint16_t port, struct egress_stats *);
 bool node_base_sid(const void *node, size_t i, struct sid_info *);
+void node_base_follow_ways(void *node, const void *first, uint64_t now);
 const struct congestion_stats *node_base_congestion(const void *node);
 
 /* A received frame on its way. */

@@ -160,6 +160,9 @@ struct node_class {
     bool (*path)(const void *node, size_t i, struct path_info *);
     /* Probes, likewise. */
     bool (*probe)(const void *node, size_t i, struct probe_info *);
+    /* Of another worker of the node: takes over what 'first', which probes, knows of ways.  NULL: the
+     * class has no probes. */
+    void (*follow_ways)(void *node, const void *first, uint64_t now);
     /* RDMA-CM connections, and another number after each change of what is said of them. */
     size_t (*n_connections)(const void *node);
     void (*connection)(const void *node, size_t i, struct cm_conn_info *);

@@ -256,6 +256,7 @@ const struct node_class srcagent_class = {
     .flow = rate_flow,
     .path = headend_path,
     .probe = prober_probe,
+    .follow_ways = node_base_follow_ways,
     .n_connections = node_cm_n,
     .connection = node_cm_get,
     .connections_version = node_cm_version,

@@ -215,6 +215,7 @@ const struct node_class swedge_class = {
     .branch = get_branch,
     .path = headend_path,
     .probe = prober_probe,
+    .follow_ways = node_base_follow_ways,
     .n_connections = node_cm_n,
     .connection = node_cm_get,
     .connections_version = node_cm_version,

@@ -406,6 +406,15 @@ report_probes(struct node_daemon *d, struct agent_registry *registry)
     d->probes_at = time_msec() + PROBES_MSEC;
 }
 
+/* What the first worker knows of ways is news to the others, which have groups' packets. */
+static void
+share_ways(struct node_daemon *d)
+{
+    for (unsigned i = 1; i < d->n_workers && d->class->follow_ways && d->config.n_probes; i++) {
+        d->class->follow_ways(d->workers[i]->node, d->workers[0]->node, node_daemon_now());
+    }
+}
+
 /* Reports what workers have told that there is to report, but not too often: they stand still
  * meanwhile.  Returns whether something is left. */
 static bool
@@ -428,6 +437,7 @@ report(struct node_daemon *d, struct agent_registry *registry, bool more)
         report_some_trees(w, registry, atomic_exchange(&w->has_told, false));
         more |= w->n_unseen > 0;
     }
+    share_ways(d);
     report_connections(d, registry);
     report_rates(d, registry);
     report_probes(d, registry);

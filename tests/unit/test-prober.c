@@ -607,6 +607,12 @@ START_TEST(other_worker)
         ck_assert_uint_eq(told.n, 3);
         ck_assert_uint_eq(prober_deadline(follower), UINT64_MAX);
         prober_destroy(follower);
+        /* As the daemon has it done. */
+        struct net *second = net_create(TIMEOUT);
+        struct fixture *f = second->nodes[DPU1];
+        f->class->follow_ways(f->node, net->nodes[DPU1]->node, net->now);
+        ck_assert_int_eq(net_state(second, LOOP), PATH_GOOD);
+        net_destroy(second);
         net_destroy(net);
     }
 END_TEST
