@@ -372,6 +372,30 @@ change_auth(struct fuzz_input *in, struct auth_config *c, const struct auth_conf
     c->key = 1 + (flags >> 5) % (N_KEYS + 1);
 }
 
+/* Other planes, which may be excluded or preferred, or none. */
+static struct plane_config *
+change_planes(struct fuzz_input *in, struct plane_config *planes, size_t *n,
+              const struct in6_addr *sid)
+{
+    uint8_t flags = fuzz_byte(in);
+
+    free(planes);
+    *n = flags & 3;
+    planes = calloc(*n + 1, sizeof *planes);
+    REQUIRE(planes);
+    for (size_t i = 0; i < *n; i++) {
+        planes[i] = (struct plane_config){
+            .name = {(char) ('A' + i + (flags >> 7))},
+            .usable = flags >> 2 >> i & 1,
+            .preferred = flags >> 5 == i,
+            .sid = *sid,
+            .program = fuzz_below(in, 4) ? *sid : choose_address(in),
+            .port = (uint16_t) fuzz_below(in, 4),
+        };
+    }
+    return planes;
+}
+
 /* Another mode, or what belongs to another. */
 static void
 change_mode(struct fuzz_input *in, struct tree_config *t, const struct tree_config *whole)
@@ -386,6 +410,10 @@ change_mode(struct fuzz_input *in, struct tree_config *t, const struct tree_conf
     if (t->n_outer_da) {
         t->outer_da[0] = fuzz_below(in, 4) ? whole->outer_da[0] : choose_address(in);
     }
+    if (t->n_outer_da) {
+        t->planes = change_planes(in, t->planes, &t->n_planes, &t->outer_da[0]);
+    }
+    t->parent_planes = change_planes(in, t->parent_planes, &t->n_parent_planes, &whole->parent_sid);
 }
 
 /* A tree's configuration without its last branches, or with other things that may change. */

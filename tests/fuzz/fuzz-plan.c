@@ -60,6 +60,7 @@ choose_nodes(struct world *w)
         n->id = (uint16_t) (i + 1);
         n->role = i ? FUZZ_CHOOSE(&w->in, roles) : NODE_AGENT;
         n->no_aggregation = node_role_is_foreign(n->role) || !fuzz_below(&w->in, 8);
+        ovs_strlcpy(n->plane, i % 4 == 1 ? "A" : i % 4 == 2 ? "B" : "", sizeof n->plane);
     }
 }
 
@@ -210,6 +211,10 @@ choose_settings(struct world *w)
     g->policy.liveness_msec = fuzz_below(&w->in, 2) * 10000;
     g->auth.tlvs = fuzz_below(&w->in, 4);
     g->auth.key = g->auth.tlvs ? 1 + fuzz_below(&w->in, 3) : 0;
+    g->n_planes = g->mode == MODE_REPLICATE && fuzz_below(&w->in, 3) == 0 ? 2 : 0;
+    ovs_strlcpy(g->planes[0], "A", NAME_SIZE);
+    ovs_strlcpy(g->planes[1], "B", NAME_SIZE);
+    ovs_strlcpy(g->preferred_plane, fuzz_below(&w->in, 2) ? "B" : "", NAME_SIZE);
 }
 
 static void
@@ -313,11 +318,56 @@ n_senders(const struct plan *plan, uint16_t id)
     return n;
 }
 
+/* How often does a packet that is at 'node' come to each node, in one plane? */
+static void
+count_arrivals(const struct plan *plan, const struct plan_tree *node, size_t *arrivals,
+               size_t depth)
+{
+    REQUIRE(depth <= plan->n_trees);
+    arrivals[node - plan->trees]++;
+    for (size_t i = 0; i < node->config.n_outer_da; i++) {
+        const struct plan_tree *child = tree_of(plan, node_id_of(&node->config.outer_da[i]));
+
+        REQUIRE(child);
+        count_arrivals(plan, child, arrivals, depth + 1);
+    }
+}
+
+/* Each plane leads to each edge, and to no node twice. */
+static void
+check_planes(const struct plan *plan, const struct tree_config *agent)
+{
+    for (size_t i = 0; i < agent->n_planes; i++) {
+        const struct plan_tree *root = tree_of(plan, node_id_of(&agent->planes[i].sid));
+        size_t *arrivals = xcalloc(plan->n_trees + 1, sizeof *arrivals);
+
+        if (root) {
+            count_arrivals(plan, root, arrivals, 0);
+        }
+        for (size_t j = 0; j < plan->n_trees; j++) {
+            const struct tree_config *c = &plan->trees[j].config;
+            bool edge = c != agent && c->n_branches;
+
+            REQUIRE(arrivals[j] <= 1 && (!edge || arrivals[j] == 1));
+            REQUIRE(!edge || c->n_parent_planes == agent->n_planes);
+        }
+        free(arrivals);
+        for (size_t j = 0; j < i; j++) {
+            REQUIRE(node_id_of(&agent->planes[i].sid) != node_id_of(&agent->planes[j].sid));
+        }
+    }
+}
+
 /* Trees as planned anew: every node gets each packet once, and answers to one that expects it. */
 static void
 check_whole(const struct plan *plan)
 {
-    size_t n_roots = 0;
+    const struct plan_tree *agent = plan_agent_tree(plan);
+    size_t n_roots = 0, n_planes = agent && agent->config.n_planes ? agent->config.n_planes : 1;
+
+    if (agent) {
+        check_planes(plan, &agent->config);
+    }
 
     for (size_t i = 0; i < plan->n_trees; i++) {
         const struct plan_tree *t = &plan->trees[i];
@@ -330,7 +380,7 @@ check_whole(const struct plan *plan)
 
             REQUIRE(child && child != t);
         }
-        REQUIRE(plan_is_agent(t->node) || n_senders(plan, t->node->id) <= 1);
+        REQUIRE(plan_is_agent(t->node) || !agent || n_senders(plan, t->node->id) <= n_planes);
         /* The source agent may be a parent, and gets its tree last. */
         if (!IN6_IS_ADDR_UNSPECIFIED(&c->parent_sid) && (parent || plan_agent_tree(plan))) {
             REQUIRE(parent && parent != t);

@@ -209,6 +209,8 @@ static const struct column plane_columns[] = {
     TEXT_COLUMN(rrec_plane, sid),
     TEXT_COLUMN(rrec_plane, program),
     RANGE_COLUMN(rrec_plane, port, 0, 4095),
+    TRUTH_COLUMN(rrec_plane, usable),
+    TRUTH_COLUMN(rrec_plane, preferred),
     END_OF_COLUMNS,
 };
 
