@@ -19,8 +19,9 @@
 static bool
 is_asked(const struct fanout *f, uint32_t branch)
 {
-    return branch == FANOUT_SHARED ? reverse_asks_shared(f->reverse)
-                                   : reverse_asks(f->reverse, branch);
+    return branch == FANOUT_SHARED   ? reverse_asks_shared(f->reverse)
+           : branch == FANOUT_OTHERS ? false
+                                     : reverse_asks(f->reverse, branch);
 }
 
 /* Decides what copies have of their own, and if branches are to be looked at. */
@@ -58,7 +59,7 @@ note_copied(struct fanout *f, uint32_t branch, bool sent)
 {
     if (branch == FANOUT_SHARED) {
         f->shared_lost |= !sent;
-    } else {
+    } else if (branch != FANOUT_OTHERS) {
         reverse_copied(f->reverse, branch, f->psn, sent);
     }
 }
@@ -124,15 +125,15 @@ is_needed(const struct fanout *f, uint32_t branch, const struct in6_addr *to)
 void
 fanout_add(struct fanout *f, uint32_t branch, void *target, const struct in6_addr *to)
 {
-    bool shared = branch == FANOUT_SHARED;
+    bool shared = branch == FANOUT_SHARED, others = branch == FANOUT_OTHERS;
 
     if (!f->begun) {
         begin(f);
     }
-    if (!f->serves_all && !shared && !is_served(f, branch, to)) {
+    if (!f->serves_all && !shared && !others && !is_served(f, branch, to)) {
         return;
     }
-    bool needed = f->serves_all || is_needed(f, branch, to);
+    bool needed = f->serves_all || others || is_needed(f, branch, to);
     if (shared) {
         f->shared = true;
         f->shared_needed = needed;

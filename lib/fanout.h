@@ -19,6 +19,9 @@
 
 /* In place of a branch's id: all branches that share (reverse_share()).  No branch has this id. */
 #define FANOUT_SHARED 0
+/* Likewise: none of this node's branches, as those behind it are another node's.  It gets every
+ * copy. */
+#define FANOUT_OTHERS UINT32_MAX
 
 struct fanout;
 
@@ -57,8 +60,8 @@ struct fanout {
     bool shared_lost;   /* a copy for the branches that share could not be sent. */
 };
 
-/* 'target', at address 'to', is to get a copy if its branch needs one.  'branch' is an id or
- * FANOUT_SHARED.  'target' must not be NULL. */
+/* 'target', at address 'to', is to get a copy if its branch needs one.  'branch' is an id,
+ * FANOUT_SHARED or FANOUT_OTHERS.  'target' must not be NULL. */
 void fanout_add(struct fanout *, uint32_t branch, void *target, const struct in6_addr *to);
 /* Somebody at address 'to' gets no copy for this reason, which is counted. */
 void fanout_leave_out(const struct fanout *, const struct in6_addr *to, enum drop_reason);

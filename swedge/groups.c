@@ -177,7 +177,9 @@ find_children(struct tree *t)
 
         t->children[i] = (struct child){
             .outer_da = &c->outer_da[i],
-            .branch = b ? b->config->id : FANOUT_SHARED,
+            .branch = b                    ? b->config->id
+                      : c->n_parent_planes ? FANOUT_OTHERS
+                                           : FANOUT_SHARED,
         };
         if (b) {
             b->direct = true;

@@ -11,7 +11,8 @@
  *
  * A copy for a node that aggregates is for that branch.  A copy for a node that does not is for
  * all branches behind it.  Which these are is not known here, so it counts for all branches
- * that are reached through others.
+ * that are reached through others.  In a group with planes all branches behind are the source
+ * agent's (docs/draft-notes.md, R24): what this node's own receivers have says nothing of them.
  */
 #include "lib/fanout.h"
 #include "swedge/swedge.h"

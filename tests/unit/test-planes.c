@@ -296,6 +296,27 @@ START_TEST(the_last_answers_are_lost)
     }
 END_TEST
 
+/* A leaf with a receiver of its own copies for those behind it, whatever its receiver has. */
+START_TEST(a_bud_copies_for_others)
+    {
+        struct lab *lab = create(CLOS " n3-r4", (uint64_t) _i + 1);
+
+        lab->filter = true;
+        lab->timeout_usec = 20000;
+        lab->timeout = 12;
+        for (unsigned i = 0; i < lab->fabric.n_links; i++) {
+            struct fabric_link *link = &lab->fabric.links[i];
+
+            if (link->ends[1].station == lab_station_of(lab, "a10")) {
+                link->quality[0].loss = link->quality[1].loss = 1000;
+            }
+        }
+        lab_run(lab);
+        ck_assert_uint_eq(lab->n_done, lab->n_messages);
+        lab_destroy(lab);
+    }
+END_TEST
+
 /* Each end hears of it in its own time; meanwhile packets go down by one plane, and answers come up by
  * the other, which is dead.  What a source cannot be told then its timer finds out. */
 START_TEST(ends_know_at_different_times)
@@ -472,6 +493,7 @@ planes_suite(void)
     tcase_add_loop_test(tc, a_plane_dies, 0, 8);
     tcase_add_loop_test(tc, the_tail_is_lost, 0, 8);
     tcase_add_loop_test(tc, the_last_answers_are_lost, 0, 8);
+    tcase_add_loop_test(tc, a_bud_copies_for_others, 0, 4);
     tcase_add_loop_test(tc, ends_know_at_different_times, 0, 30);
     tcase_add_loop_test(tc, each_end_has_its_plane, 0, 16);
     tcase_add_loop_test(tc, planned, 0, 8);
