@@ -215,6 +215,7 @@ headend_flow(struct headend *h, struct destination *d, const struct in6_addr *ho
     for (struct flow *f = set; f < set + HEADEND_SET_SIZE; f++) {
         if (f->to == d && f->dest_qp == s->dest_qp && f->requests == s->requests
             && IN6_ARE_ADDR_EQUAL(&f->host, host)) {
+            f->gap = now - f->used;
             f->used = now;
             return f;
         }

@@ -24,6 +24,8 @@
 
 /* A planned move waits so long for what is in flight. */
 #define HEADEND_DRAIN_MAX 500000
+/* What was sent so long ago is not in flight any more: paths' delays do not differ by as much. */
+#define HEADEND_GAP       50000
 /* Who is looked at from time to time, while hosts send. */
 #define HEADEND_TICK      10000
 /* How congested paths are is found out once in this time. */
@@ -106,6 +108,7 @@ struct flow {
     psn_t hold_from;
     struct in6_addr host;
     uint64_t used;
+    uint64_t gap;               /* before that nothing came for so long. */
     struct flow *next;          /* to the same destination. */
     struct path *path;          /* NULL: none was chosen. */
     struct path *going_to;      /* NULL: it stays where it is. */

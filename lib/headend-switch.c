@@ -111,7 +111,7 @@ leaves_or_waits(struct headend *h, struct flow *f, const struct seen *s, struct 
         }
         return true;
     }
-    if (is_idle(f)) {
+    if (is_idle(f) || f->gap >= HEADEND_GAP) {
         headend_finish(h, f, now);
         return true;
     }
@@ -244,7 +244,9 @@ headend_fail(struct headend *h, struct flow *f, struct path *to, uint64_t now)
 void
 headend_plan(struct headend *h, struct flow *f, struct path *to, enum path_move why, uint64_t now)
 {
-    bool waits = headend_tracks(f->to) && (f->requests ? !is_idle(f) : f->answered.in_read);
+    bool pauses = now - f->used >= HEADEND_GAP;
+    bool waits =
+        headend_tracks(f->to) && !pauses && (f->requests ? !is_idle(f) : f->answered.in_read);
 
     f->why = why;
     if (f->going_to) {

@@ -369,7 +369,9 @@ headend_choose(const struct headend *h, struct destination *d, const char *plane
 
         best = same && headend_class(h, same) == headend_class(h, best) ? same : best;
     }
-    d->turn = (size_t) (best - d->paths) + 1;
+    if (d->policy != PATH_FAILOVER) {
+        d->turn = (size_t) (best - d->paths) + 1;
+    }
     return best;
 }
 

@@ -411,7 +411,9 @@ add_explanation(struct locate *l, const size_t group[], size_t number)
             add_evidence(f, &l->probes[l->failing[i]]);
         }
     }
-    qsort(f->elements, f->n_elements, sizeof *f->elements, compare_elements);
+    if (f->n_elements) { /* always: a group has a member. */
+        qsort(f->elements, f->n_elements, sizeof *f->elements, compare_elements);
+    }
     free(fails);
 }
 

@@ -124,10 +124,11 @@ def bases(w):
 
 FAMILIES = {
     'node': ['add', 'set', 'del', 'list', 'show'],
-    'path': ['list', 'show', 'explain', 'rules', 'pin', 'unpin', 'exclude', 'include', 'policy', 'form'],
+    'path': ['list', 'show', 'explain', 'rules', 'pin', 'unpin', 'exclude', 'include', 'policy', 'form',
+             'probe', 'health', 'fault'],
     'host': ['add', 'del', 'list', 'show', 'set'],
     'link': ['add', 'del', 'list', 'impair', 'external'],
-    'group': ['add', 'set', 'del', 'list', 'show', 'reset', 'wait'],
+    'group': ['add', 'set', 'plane', 'del', 'list', 'show', 'reset', 'wait'],
     'source': ['set', 'show', 'del'],
     'key': ['add', 'list', 'del'],
     'member': ['add', 'leave', 'drain', 'remove', 'list'],

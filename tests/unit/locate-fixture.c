@@ -362,8 +362,7 @@ world_figure(struct world *w, enum probing probing)
         char agent[8];
 
         snprintf(agent, sizeof agent, "dpu%d", i);
-        add_loops(w, agent, sides[(i - 1) / 2],
-                  probing == ONE_FAR_LOOPS || probing == ONE_WITH_PEERS);
+        add_loops(w, agent, sides[(i - 1) / 2], probing == ONE_FAR_LOOPS);
         for (int to = 1; to <= 4; to++) {
             if (to != i && (probing == ONE_WITH_PEERS || probing == ALL_WITH_PEERS)) {
                 add_peers(w, i, to);

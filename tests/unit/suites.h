@@ -84,6 +84,7 @@
     SUITE(plan_edge)     \
     SUITE(plan_grow)     \
     SUITE(plan_headend)  \
+    SUITE(plan_locate)   \
     SUITE(plan_path)     \
     SUITE(plan_probe)    \
     SUITE(plan_rates)    \
