@@ -141,19 +141,20 @@ path_fault(struct ctl *ctl)
     static const char *const keys[] = {"element",   "kind",     "direction", "since",
                                        "confirmed", "evidence", NULL};
     struct json *array = json_array_create_empty();
-    const struct rrec_fault **rows = NULL, *row;
-    size_t n = 0, allocated = 0;
+    const struct rrec_fault **rows, *row;
+    size_t n = 0;
 
     RREC_FAULT_FOR_EACH(row, ctl->idl)
     {
-        if (n == allocated) {
-            rows = x2nrealloc(rows, &allocated, sizeof *rows);
-        }
+        n++;
+    }
+    rows = xcalloc(n + 1, sizeof *rows);
+    n = 0;
+    RREC_FAULT_FOR_EACH(row, ctl->idl)
+    {
         rows[n++] = row;
     }
-    if (n) {
-        qsort(rows, n, sizeof *rows, compare_faults);
-    }
+    qsort(rows, n, sizeof *rows, compare_faults);
     for (size_t i = 0; i < n; i++) {
         struct svec elements, evidence;
         struct json *o = ctl_add_object(array);

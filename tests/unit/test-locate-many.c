@@ -108,7 +108,7 @@ check_explanation(const struct world *w, const struct suspects *s, const unsigne
 static unsigned
 try_choices(const struct world *w, const struct suspects *s, unsigned size, bool in_any[])
 {
-    unsigned chosen[MAX_FAULTS], n = 0;
+    unsigned chosen[MAX_FAULTS] = {0}, n = 0;
 
     for (unsigned i = 0; i < size; i++) {
         chosen[i] = i;
