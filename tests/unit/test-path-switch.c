@@ -707,7 +707,7 @@ path_switch_suite(void)
     Suite *s = suite_create("path_switch");
     TCase *tc = tcase_create("path_switch");
 
-    tcase_set_timeout(tc, 240);
+    tcase_set_timeout(tc, 600);
     tcase_add_test(tc, holes);
     tcase_add_test(tc, denials);
     tcase_add_test(tc, alarms);
