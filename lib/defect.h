@@ -45,9 +45,7 @@
     DEFECT_ENTRY(FAST_CNP_MARKS, "packets of a sender that takes Fast CNPs are marked, too")     \
     DEFECT_ENTRY(CUT_EACH, "each signal of congestion cuts the rate, not one in an interval")    \
     DEFECT_ENTRY(WAITING_COUNTS, "a PSN has gone down when its packet begins to wait")           \
-    DEFECT_ENTRY(MOVE_IN_FLIGHT, "a flow takes another path while packets of it are under way")  \
-    DEFECT_ENTRY(SWITCH_SILENT, "a host is not told when the path of its packets has failed")    \
-    DEFECT_ENTRY(BINDING_KEPT, "a queue pair's answers stay a flow's that has another one")
+    DEFECT_ENTRY(MOVE_IN_FLIGHT, "a flow takes another path while packets of it are under way")
 
 enum defect {
 #define DEFECT_ENTRY(NAME, HELP) DEFECT_##NAME,

@@ -261,9 +261,7 @@ request_sent(struct flow *f, const struct seen *s, uint64_t now)
     }
     if (!in_flight_sent(&f->in_flight, s->psn, is_read ? read_len(s) : 0, is_read, now)) {
         f->to->doubt_until = now + IN_FLIGHT_LIFE;
-        if (!DEFECT(BINDING_KEPT)) {
-            headend_unbind(f->own);
-        }
+        headend_unbind(f->own);
     }
     if (psn_eq(psn_add(s->psn, 1), f->in_flight.h)) {
         f->asked = s->bth->ack_req & BTH_ACK_REQ || is_read
@@ -343,7 +341,7 @@ flow_of(struct destination *d, struct own_qp *q, uint64_t now)
 {
     struct flow *f = q->flow;
 
-    if (f && !in_flight_may_answer(&f->in_flight, q->psn, now) && !DEFECT(BINDING_KEPT)) {
+    if (f && !in_flight_may_answer(&f->in_flight, q->psn, now)) {
         headend_unbind(q);
     }
     if (q->flow) {

@@ -19,7 +19,6 @@
  *
  * Answers, and what is no Reliable Connection, do not wait: nobody says that they have arrived.
  */
-#include "lib/defect.h"
 #include "lib/headend-impl.h"
 #include "lib/response.h"
 #include "lib/roce.h"
@@ -152,7 +151,7 @@ make_nak(struct headend *h, const struct flow *f, struct own_qp *q, psn_t una, u
 {
     const struct in6_addr *peer = &q->peer->address;
 
-    if (DEFECT(SWITCH_SILENT) || q->nak_at == now) {
+    if (q->nak_at == now) {
         return;
     }
     q->nak_at = now;
