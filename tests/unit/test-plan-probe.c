@@ -260,7 +260,7 @@ START_TEST(what_they_say)
     }
 END_TEST
 
-/* All hosts behind a node have the probes of its ways. */
+/* All hosts behind a node have the probes of its ways: those go where data go.  Proves AB-49. */
 START_TEST(paths_have_probes)
     {
         make(CLOS " r5-a163 r6-n13");
