@@ -17,7 +17,9 @@
  * A host is not told in the midst of a READ's answer: older kernels take an acknowledgement there for a
  * fatal error.  It is when that answer is over.
  *
- * Answers, and what is no Reliable Connection, do not wait: nobody says that they have arrived.
+ * Answers, and what is no Reliable Connection, do not wait: nobody says that they have arrived.  Nor do
+ * requests of which it is not known whose answers are theirs.  They stay as long as others may wait,
+ * and go without a word: most of what was in flight has arrived.
  */
 #include "lib/headend-impl.h"
 #include "lib/response.h"
@@ -48,6 +50,14 @@ take(struct flow *f, struct path *to, enum path_move why, uint64_t now)
 /*
  * What waits.
  */
+
+/* May requests wait until all is confirmed?  Nobody sees that where it is not known whose answers are
+ * the flow's. */
+static bool
+may_hold(const struct flow *f)
+{
+    return f->requests && f->own && f->asked && !f->holds;
+}
 
 /* Requests from here on wait. */
 static void
@@ -135,7 +145,7 @@ headend_may_leave(struct headend *h, struct flow *f, const struct seen *s, struc
         return false;
     }
     headend_flow_sent(f, s, now);
-    if (f->going_to && f->requests && !f->holds && f->asked) {
+    if (f->going_to && may_hold(f)) {
         hold(h, f);
     }
     return true;
@@ -256,7 +266,7 @@ headend_plan(struct headend *h, struct flow *f, struct path *to, enum path_move 
     }
     if (!waits) {
         headend_finish(h, f, now);
-    } else if (f->requests && f->asked && !f->holds) {
+    } else if (may_hold(f)) {
         hold(h, f);
     }
 }
@@ -410,7 +420,7 @@ headend_timer(struct headend *h, uint64_t now)
 
     while ((f = deadlines_due(&h->deadlines, now))) {
         deadlines_set(&h->deadlines, &f->deadline, UINT64_MAX, f);
-        if (f->going_to && f->requests) {
+        if (f->going_to && f->requests && (f->own || f->holds)) {
             headend_fail(h, f, f->going_to, now);
         } else if (f->going_to) {
             headend_finish(h, f, now);

@@ -244,6 +244,43 @@ START_TEST(not_drained)
     }
 END_TEST
 
+/* Whose answers are the flow's is not known, so nothing waits: nobody would see that all has arrived.  It
+ * goes when others would have waited long enough, or as soon as it is known and all is confirmed. */
+START_TEST(answers_unknown)
+    {
+        for (unsigned known = 0; known < 2; known++) {
+            struct fixture *f = path_agent();
+
+            path_add(f, &path_peer, PATH_SPREAD, 2, 1);
+            fixture_configure(f);
+            passes(f, RC_WRITE_ONLY, 11, true, 1);
+            acks(f, 11); /* but the agent is in doubt. */
+            deny(f, 1, true);
+            passes(f, RC_WRITE_ONLY, 12, true, 1);
+            f->now += DRAIN_MAX - 1;
+            f->n_frames = 0;
+            f->class->timer(f->node, f->now);
+            passes(f, RC_WRITE_ONLY, 13, true, 1);
+            if (known) {
+                deny(f, 1, false);
+                f->now += IN_FLIGHT_LIFE;
+                deny(f, 1, true);
+                acks(f, 13);
+            } else {
+                f->now++;
+                f->class->timer(f->node, f->now);
+            }
+            fixture_settle(f);
+            passes(f, RC_WRITE_ONLY, 14, true, 2);
+            ck_assert_uint_eq(path_info(f, 2).n_moved_by[PATH_MOVE_PLANNED], 1);
+            ck_assert_uint_eq(path_info(f, 2).n_moved_by[PATH_MOVE_FAILED], 0);
+            ck_assert_uint_eq(path_info(f, 2).n_naks, 0);
+            ck_assert_uint_eq(fixture_total_drops(f), 0);
+            fixture_destroy(f);
+        }
+    }
+END_TEST
+
 /* While it waits: its path fails, the other one does, or the operator thinks again. */
 START_TEST(overtaken_by_events)
     {
@@ -438,12 +475,16 @@ START_TEST(makes_room)
         }
         ck_assert_uint_eq(f->n_frames, 2);
         check_request(f, 0, 12);
+        f->now += IN_FLIGHT_LIFE;
         spec.dest_qp = QP;
         spec.psn = 100;
         (void) path_taken(f, &spec);
+        acks(f, 100);
+        spec.psn = 101;
+        (void) path_taken(f, &spec);
         deny(f, 1, false);
         deny(f, 2, true);
-        spec.psn = 101;
+        spec.psn = 102;
         agent_from_host(f, &spec);
         ck_assert_uint_eq(path_info(f, 2).n_held, 1);
         fixture_destroy(f);
@@ -460,6 +501,7 @@ headend_plan_suite(void)
     tcase_add_test(tc, begins);
     tcase_add_test(tc, lost_while_it_waits);
     tcase_add_test(tc, not_drained);
+    tcase_add_test(tc, answers_unknown);
     tcase_add_test(tc, overtaken_by_events);
     tcase_add_test(tc, failover_returns);
     tcase_add_test(tc, failover_stays);
