@@ -140,7 +140,11 @@ path_health_lost(struct path_health *h, bool large, uint64_t now)
             enter(h, PATH_SUSPECT, now);
         }
         break;
-    case PATH_RECOVERING: become_bad(h, now); break;
+    case PATH_RECOVERING:
+        if (is_bad(h)) {
+            become_bad(h, now);
+        }
+        break;
     case PATH_BAD: h->lost = 0; break;
     }
 }

@@ -4,8 +4,11 @@
  *
  *     good --a probe is lost--> suspect --another one, or some of the last 16--> bad
  *     suspect --some good ones in a row--> good
- *     bad --a probe comes back--> recovering --lost--> bad
+ *     bad --a probe comes back--> recovering --two are lost, or some of the last 16--> bad
  *     recovering --some good ones in a row, and the hold-down is over--> good
+ *
+ * One lost probe is no relapse: a way of many links with a loss now and then would never be good again
+ * once its hold-down is long.
  *
  * The hold-down grows with each relapse and shrinks in quiet times, so a link that flaps stays out of
  * use.  Long probes are counted apart: a way that carries only short packets is bad.

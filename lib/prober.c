@@ -9,7 +9,7 @@
  *
  * A round is one packet, or up to three within some milliseconds if there is reason to doubt.  The round is
  * lost if none of its packets comes back within the timeout, and counts as one probe.  After a loss that
- * makes the way suspect the next round is at once.  So a fault is known after at most one interval, until
+ * makes the way suspect, or while it recovers, the next round is at once.  So a fault is known after at most one interval, until
  * the first probe meets it, and two timeouts, which are an interval each at most.
  *
  * Each probe has a phase of its own, so that they spread over the interval.  Every sixteenth one is long,
@@ -360,7 +360,8 @@ end_round(struct prober *p, struct probe *pr, uint64_t now)
         return;
     }
     judge(p, pr, false, now);
-    if (pr->health.state == PATH_SUSPECT && !confirmed && r->kind == ROUND_NONE) {
+    bool in_doubt = pr->health.state == PATH_SUSPECT || pr->health.state == PATH_RECOVERING;
+    if (in_doubt && !confirmed && r->kind == ROUND_NONE) {
         begin_round(p, pr, ROUND_CONFIRM, large, now);
     }
 }
