@@ -116,6 +116,7 @@ struct flow {
     struct own_qp *own; /* the queue pair that sends the requests, if that is known (R21). */
     struct last_answer answered; /* of a flow that is no requests. */
     uint64_t progress_at;        /* when something was confirmed, or nothing was in flight. */
+    uint16_t failed;             /* probe of the path that it left last since that had failed. */
     bool switched;               /* by a failure, and then */
     psn_t switch_h;              /* one NAK below this is no surprise. */
     struct flow_load load;
@@ -179,9 +180,12 @@ headend_tracks(const struct destination *d)
 /* headend.c. */
 struct destination *headend_find(const struct headend *, const struct in6_addr *address);
 enum path_class headend_class(const struct headend *, const struct path *);
-/* A path by the destination's policy, of the best class; with spread one of this plane first, if
- * 'plane' is not NULL.  There are paths. */
-struct path *headend_choose(const struct headend *, struct destination *, const char *plane);
+/* Has the path carried something since the way of probe 'failed' began to lose all? */
+bool headend_outlives(const struct headend *, const struct path *, uint16_t failed);
+/* A path by the destination's policy, of the best class.  In place of 'failed', if that is not NULL:
+ * first one that outlives it, with spread then one of the same plane.  There are paths. */
+struct path *headend_choose(const struct headend *, struct destination *,
+                            const struct path *failed);
 /* Number of the path that the operator has chosen for the queue pair; 0: none. */
 uint16_t headend_pin_of(const struct destination *, uint32_t dest_qp);
 /* Puts the path's header in front of 'p', and sends it.  Consumes it. */

@@ -236,6 +236,7 @@ repeat_answer(struct headend *h, struct flow *f, uint64_t now)
 void
 headend_fail(struct headend *h, struct flow *f, struct path *to, uint64_t now)
 {
+    f->failed = f->path ? f->path->config.probe : 0;
     take(f, to, PATH_MOVE_FAILED, now);
     if (!f->requests) {
         f->going_to = NULL;
@@ -288,7 +289,7 @@ review_rank(struct headend *h, struct flow *f, enum path_class class, uint64_t n
 
     if (first == f->path) {
         stay(h, f, now);
-    } else if (headend_class(h, first) == CLASS_GOOD
+    } else if (headend_class(h, first) == CLASS_GOOD && headend_outlives(h, first, f->failed)
                && (first < f->path || class == CLASS_RECOVERING)) {
         headend_plan(h, f, first, PATH_MOVE_PLANNED, now);
     }
@@ -327,7 +328,7 @@ review_flow(struct headend *h, struct flow *f, uint64_t now)
         }
         return;
     }
-    struct path *to = headend_choose(h, f->to, c->plane);
+    struct path *to = headend_choose(h, f->to, f->path);
     if (headend_class(h, to) >= class) {
         stay(h, f, now);
     } else if (class == CLASS_NONE && f->path->state != PATH_BAD

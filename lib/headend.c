@@ -36,6 +36,12 @@ way_state(const struct prober *prober, uint16_t number)
     return prober ? prober_state(prober, number) : PATH_UNKNOWN;
 }
 
+static bool
+way_outlives(const struct prober *prober, uint16_t number, uint16_t failed)
+{
+    return !prober || prober_outlives(prober, number, failed);
+}
+
 static unsigned
 way_marked(const struct prober *prober, uint16_t number)
 {
@@ -50,7 +56,7 @@ way_doubt(struct prober *prober, uint16_t number, uint64_t now)
     }
 }
 
-static const struct headend_ways ways = {way_state, way_marked, way_doubt};
+static const struct headend_ways ways = {way_state, way_outlives, way_marked, way_doubt};
 
 void
 headend_set_ways(struct headend *h, const struct headend_ways *other)
@@ -241,7 +247,7 @@ apply(struct headend *h, const struct path *const was[HEADEND_TABLE], uint64_t n
         struct flow *f = &h->flows[i];
 
         if (f->to && was[i] && !f->path && headend_tracks(f->to)) {
-            headend_fail(h, f, headend_choose(h, f->to, was[i]->config.plane), now);
+            headend_fail(h, f, headend_choose(h, f->to, was[i]), now);
         }
     }
     for (size_t i = 0; i < h->n; i++) {
@@ -313,6 +319,12 @@ headend_class(const struct headend *h, const struct path *path)
     abort();
 }
 
+bool
+headend_outlives(const struct headend *h, const struct path *path, uint16_t failed)
+{
+    return h->ways->outlives(h->base->prober, path->config.probe, failed);
+}
+
 static struct path *
 path_by_number(const struct destination *d, uint16_t number)
 {
@@ -335,44 +347,48 @@ headend_pin_of(const struct destination *d, uint32_t dest_qp)
     return d->pinned;
 }
 
-/* The first path of the best class there is, from 'turn' on, round and round, of this plane if one is
- * given.  NULL: there is none, or none is usable. */
-static struct path *
-best_from(const struct headend *h, const struct destination *d, size_t turn, const char *plane)
+/* How well a path replaces one that has failed; a lower one is better.  'failed' NULL: it is no
+ * replacement.  Paths have links in common, and a way that has carried nothing since then may have
+ * failed likewise: a host goes back once, and would be sent to the next dead path. */
+static unsigned
+replacement_rank(const struct headend *h, const struct destination *d, const struct path *path,
+                 const struct path *failed)
 {
-    enum path_class best = CLASS_NONE;
+    unsigned rank = 4 * headend_class(h, path);
+
+    if (failed) {
+        bool same_plane =
+            failed->config.plane[0] && !strcmp(path->config.plane, failed->config.plane);
+
+        rank += 2 * !headend_outlives(h, path, failed->config.probe);
+        rank += d->policy != PATH_FAILOVER && !same_plane;
+    }
+    return rank;
+}
+
+struct path *
+headend_choose(const struct headend *h, struct destination *d, const struct path *failed)
+{
+    size_t turn = d->policy == PATH_FAILOVER ? 0 : d->turn;
+    unsigned best = 4 * CLASS_NONE;
     struct path *found = NULL;
 
     for (size_t i = 0; i < d->n_paths && best; i++) {
         struct path *path = &d->paths[(turn + i) % d->n_paths];
-        enum path_class class = headend_class(h, path);
+        unsigned rank = replacement_rank(h, d, path, failed);
 
-        if (class < best && (!plane || !strcmp(path->config.plane, plane))) {
-            best = class;
+        if (rank < best) {
+            best = rank;
             found = path;
         }
     }
-    return found;
-}
-
-struct path *
-headend_choose(const struct headend *h, struct destination *d, const char *plane)
-{
-    size_t turn = d->policy == PATH_FAILOVER ? 0 : d->turn;
-    struct path *best = best_from(h, d, turn, NULL);
-
-    if (!best) {
+    if (!found) {
         return &d->paths[0]; /* never none. */
     }
-    if (plane && plane[0] && d->policy != PATH_FAILOVER) {
-        struct path *same = best_from(h, d, turn, plane);
-
-        best = same && headend_class(h, same) == headend_class(h, best) ? same : best;
-    }
     if (d->policy != PATH_FAILOVER) {
-        d->turn = (size_t) (best - d->paths) + 1;
+        d->turn = (size_t) (found - d->paths) + 1;
     }
-    return best;
+    return found;
 }
 
 enum drop_reason
@@ -423,7 +439,7 @@ place(struct headend *h, struct flow *f, const struct seen *s, struct path *pinn
     } else if (pinned && !headend_tracks(d)) {
         headend_flow_take(f, pinned);
     } else if (!is_up(h, f->path)) {
-        struct path *to = pinned ? pinned : headend_choose(h, d, f->path->config.plane);
+        struct path *to = pinned ? pinned : headend_choose(h, d, f->path);
 
         if (headend_class(h, to) < CLASS_NONE) {
             headend_fail(h, f, to, now);

@@ -35,6 +35,7 @@ struct headend;
 /* Who says how good ways are, as lib/prober.h: of which the first argument is the node's prober. */
 struct headend_ways {
     enum path_state (*state)(const struct prober *, uint16_t number);
+    bool (*outlives)(const struct prober *, uint16_t number, uint16_t failed);
     unsigned (*marked)(const struct prober *, uint16_t number);
     void (*doubt)(struct prober *, uint16_t number, uint64_t now);
 };

@@ -74,6 +74,8 @@ struct probe {
     uint64_t tick;     /* time of the last regular round; an interval before the first one. */
     bool urgent;       /* the next regular round is due, and a long one. */
     uint64_t doubted;  /* when it was doubted last; 0: never. */
+    uint64_t carried;  /* when the newest packet was sent of those that came back in time; 0: none. */
+    uint64_t loses;    /* likewise, the first one since then; 0: that was not lost. */
     uint32_t n_rounds; /* regular ones. */
     bool was_large;    /* the last one was. */
     uint8_t dscp;
@@ -359,6 +361,9 @@ end_round(struct prober *p, struct probe *pr, uint64_t now)
     if (!lost) {
         return;
     }
+    if (!pr->loses) {
+        pr->loses = r->until - pr->config.timeout_usec;
+    }
     judge(p, pr, false, now);
     bool in_doubt = pr->health.state == PATH_SUSPECT || pr->health.state == PATH_RECOVERING;
     if (in_doubt && !confirmed && r->kind == ROUND_NONE) {
@@ -457,6 +462,8 @@ came_back(struct prober *p, struct probe *pr, const struct stamp *s, uint8_t tc,
         return DROP_probe_late;
     }
     pr->stats.n_returned++;
+    pr->carried = sent > pr->carried ? sent : pr->carried;
+    pr->loses = 0;
     measure(pr, now - sent);
     count_marks(pr, s, tc);
     if (r->kind == ROUND_NONE || seq - r->first >= r->n_sent) {
@@ -589,6 +596,14 @@ prober_state(const struct prober *p, uint16_t number)
     const struct probe *pr = find_probe(p, number);
 
     return pr ? pr->health.state : PATH_UNKNOWN;
+}
+
+bool
+prober_outlives(const struct prober *p, uint16_t number, uint16_t failed)
+{
+    const struct probe *pr = find_probe(p, number), *other = find_probe(p, failed);
+
+    return !pr || !other || !other->loses || pr->carried >= other->loses;
 }
 
 unsigned

@@ -40,6 +40,10 @@ void prober_note_data(struct prober *, uint16_t number, uint8_t tc);
 
 /* PATH_UNKNOWN: there is no such probe. */
 enum path_state prober_state(const struct prober *, uint16_t number);
+/* Has the way of a probe carried something that was sent when the way of another one, 'failed', had
+ * begun to lose all?  If not, it may have failed likewise, and nobody knows yet.  True as well if that one
+ * has lost nothing, or is not there. */
+bool prober_outlives(const struct prober *, uint16_t number, uint16_t failed);
 /* How congested the way is, by marks of the last 16 probes that came back: 0 to 256.  Of a way to a peer
  * only marks on the way there count. */
 unsigned prober_marked(const struct prober *, uint16_t number);

@@ -22,6 +22,7 @@ const struct in6_addr path_peer2 = {.s6_addr = {0xfd, 0, 0, 0xa, [15] = 4}};
 
 static struct way {
     enum path_state state;
+    bool silent; /* it has carried nothing since any other one failed. */
     unsigned marked;
     unsigned n_doubts;
 } ways[PROBE_NUMBER_MAX + 1];
@@ -31,6 +32,13 @@ way_state(const struct prober *prober, uint16_t number)
 {
     (void) prober;
     return ways[number].state;
+}
+
+static bool
+way_outlives(const struct prober *prober, uint16_t number, uint16_t failed)
+{
+    (void) prober;
+    return ways[failed].state != PATH_BAD || !ways[number].silent;
 }
 
 static unsigned
@@ -64,6 +72,12 @@ path_set_state(struct fixture *f, uint16_t probe, enum path_state state)
 }
 
 void
+path_set_silent(uint16_t probe, bool silent)
+{
+    ways[probe].silent = silent;
+}
+
+void
 path_set_marked(uint16_t probe, unsigned marked)
 {
     ways[probe].marked = marked;
@@ -78,7 +92,7 @@ path_n_doubts(uint16_t probe)
 struct fixture *
 path_agent(void)
 {
-    static const struct headend_ways these = {way_state, way_marked, way_doubt};
+    static const struct headend_ways these = {way_state, way_outlives, way_marked, way_doubt};
     struct fixture *f = agent_create(2);
 
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {

@@ -36,6 +36,8 @@ void path_answer_to(struct fixture *, uint32_t qpn, uint8_t opcode, uint8_t synd
 /* The headend is told, as by the prober, how good the way of a probe is; it is 'unknown' at first.
  * Forgets earlier frames. */
 void path_set_state(struct fixture *, uint16_t probe, enum path_state);
+/* From now on the way of a probe has carried nothing since other ways failed, or has. */
+void path_set_silent(uint16_t probe, bool silent);
 /* What a probe says of marks, from now on; and how often a headend has doubted the way. */
 void path_set_marked(uint16_t probe, unsigned marked);
 unsigned path_n_doubts(uint16_t probe);

@@ -107,6 +107,41 @@ START_TEST(path_becomes_bad)
     }
 END_TEST
 
+/* Of what is as good, a flow takes a path that has carried something since its own one failed.  With
+ * failover it stays there until the first one has, too. */
+START_TEST(fails_alike)
+    {
+        static const enum path_policy policies[] = {PATH_SPREAD, PATH_FAILOVER};
+
+        for (unsigned i = 0; i < 2; i++) {
+            struct fixture *f = agent(policies[i], 3);
+
+            ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START), 1);
+            acks(f, OWN_QPN, START);
+            path_set_silent(2, true);
+            path_set_state(f, 1, PATH_BAD);
+            ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 1), 3);
+            acks(f, OWN_QPN, START + 1);
+            path_set_state(f, 2, PATH_SUSPECT);
+            path_set_state(f, 2, PATH_GOOD);
+            ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 2), 3);
+            acks(f, OWN_QPN, START + 2);
+            path_set_silent(2, false);
+            path_set_state(f, 2, PATH_SUSPECT);
+            path_set_state(f, 2, PATH_GOOD);
+            ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 3),
+                              policies[i] == PATH_FAILOVER ? 2 : 3);
+            /* There is nothing better. */
+            acks(f, OWN_QPN, START + 3);
+            path_set_silent(2, true);
+            path_set_state(f, 2, PATH_GOOD);
+            path_set_state(f, 3, PATH_BAD);
+            ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 4), 2);
+            fixture_destroy(f);
+        }
+    }
+END_TEST
+
 /* Where everything is confirmed, or nothing was ever sent, or nobody knows which queue pair it is, the
  * host hears nothing. */
 START_TEST(nothing_to_say)
@@ -554,6 +589,7 @@ headend_fail_suite(void)
     TCase *tc = tcase_create("headend_fail");
 
     tcase_add_test(tc, path_becomes_bad);
+    tcase_add_test(tc, fails_alike);
     tcase_add_test(tc, nothing_to_say);
     tcase_add_test(tc, port_goes_down);
     tcase_add_test(tc, path_is_gone);
