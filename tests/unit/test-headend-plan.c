@@ -257,21 +257,27 @@ START_TEST(answers_unknown)
             acks(f, 11); /* but the agent is in doubt. */
             deny(f, 1, true);
             passes(f, RC_WRITE_ONLY, 12, true, 1);
-            f->now += DRAIN_MAX - 1;
+            uint64_t end = f->now + DRAIN_MAX;
+            uint32_t psn = 13;
+            while (f->now + 40000 < end) { /* it never pauses. */
+                f->now += 40000;
+                passes(f, RC_WRITE_ONLY, psn++, true, 1);
+            }
+            f->now = end - 1;
             f->n_frames = 0;
             f->class->timer(f->node, f->now);
-            passes(f, RC_WRITE_ONLY, 13, true, 1);
+            passes(f, RC_WRITE_ONLY, psn++, true, 1);
             if (known) {
                 deny(f, 1, false);
                 f->now += IN_FLIGHT_LIFE;
                 deny(f, 1, true);
-                acks(f, 13);
+                acks(f, psn - 1);
             } else {
                 f->now++;
                 f->class->timer(f->node, f->now);
             }
             fixture_settle(f);
-            passes(f, RC_WRITE_ONLY, 14, true, 2);
+            passes(f, RC_WRITE_ONLY, psn, true, 2);
             ck_assert_uint_eq(path_info(f, 2).n_moved_by[PATH_MOVE_PLANNED], 1);
             ck_assert_uint_eq(path_info(f, 2).n_moved_by[PATH_MOVE_FAILED], 0);
             ck_assert_uint_eq(path_info(f, 2).n_naks, 0);
