@@ -160,9 +160,10 @@ add_way_text(struct world *w, bool is_peer, const char *text)
 static void
 append(char *text, size_t size, const char *separator, const char *word)
 {
-    size_t len = strlen(text);
-
-    snprintf(text + len, size - len, "%s%s", len ? separator : "", word);
+    if (text[0]) {
+        strncat(text, separator, size - strlen(text) - 1);
+    }
+    strncat(text, word, size - strlen(text) - 1);
 }
 
 /* As plan_probes() has them: links and nodes in the order in which they are passed, there and back; but
