@@ -146,6 +146,7 @@ struct headend {
     struct destination *destinations;
     struct addr_map *by_address; /* with 0. */
     bool tracks;                 /* what is in flight to some destination. */
+    bool silent;                 /* a path that fails is followed by no NAK and no answer. */
     uint16_t n_ports;            /* of paths. */
     uint16_t *ports;
     bool *ports_up; /* as they were when last looked at. */

@@ -202,7 +202,7 @@ ask_again(struct headend *h, struct flow *f, uint64_t now)
     f->owes_nak = false;
     f->switched = true;
     f->switch_h = f->in_flight.h;
-    if (in_flight_is_idle(&f->in_flight)) {
+    if (h->silent || in_flight_is_idle(&f->in_flight)) {
         return;
     }
     if (!q) {
@@ -220,7 +220,7 @@ repeat_answer(struct headend *h, struct flow *f, uint64_t now)
 {
     const struct last_answer *a = &f->answered;
 
-    if (!a->any || a->in_read || now - a->at > LATELY) {
+    if (h->silent || !a->any || a->in_read || now - a->at > LATELY) {
         return;
     }
     struct packet *p = response_build(h->base->pool, &f->host, &f->to->address, a->sport,

@@ -536,6 +536,12 @@ n_held(const struct destination *d, const struct path *path)
     return n;
 }
 
+void
+headend_make_naks(void *node, bool make)
+{
+    ((struct node_base *) node)->headend->silent = !make;
+}
+
 bool
 headend_path(const void *node, size_t i, struct path_info *info)
 {

@@ -81,7 +81,8 @@ void headend_congested(struct headend *, const struct in6_addr *dst, uint32_t de
 uint64_t headend_deadline(const struct headend *);
 void headend_timer(struct headend *, uint64_t now);
 
-/* Member of struct node_class. */
+/* Members of struct node_class. */
+void headend_make_naks(void *node, bool);
 bool headend_path(const void *node, size_t i, struct path_info *);
 
 #endif /* lib/headend.h */

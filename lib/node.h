@@ -158,6 +158,9 @@ struct node_class {
     void (*flow)(const void *node, size_t i, struct flow_info *);
     /* Paths; NULL or false: there are not so many. */
     bool (*path)(const void *node, size_t i, struct path_info *);
+    /* Is a host told what was lost when its flow leaves a path that has failed, and are its answers
+     * said again?  They are at first. */
+    void (*make_naks)(void *node, bool);
     /* Probes, likewise. */
     bool (*probe)(const void *node, size_t i, struct probe_info *);
     /* Of another worker of the node: takes over what 'first', which probes, knows of ways.  NULL: the

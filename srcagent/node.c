@@ -255,6 +255,7 @@ const struct node_class srcagent_class = {
     .n_flows = rate_n_flows,
     .flow = rate_flow,
     .path = headend_path,
+    .make_naks = headend_make_naks,
     .probe = prober_probe,
     .follow_ways = node_base_follow_ways,
     .n_connections = node_cm_n,

@@ -214,6 +214,7 @@ const struct node_class swedge_class = {
     .tree = get_tree,
     .branch = get_branch,
     .path = headend_path,
+    .make_naks = headend_make_naks,
     .probe = prober_probe,
     .follow_ways = node_base_follow_ways,
     .n_connections = node_cm_n,

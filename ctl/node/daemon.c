@@ -660,6 +660,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     node_show_init(d);
     node_capture_init(d);
     node_trace_init(d);
+    node_path_naks_init(d);
     daemon_ready(&daemon);
     node_workers_start(d);
 

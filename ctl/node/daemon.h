@@ -170,6 +170,9 @@ void node_capture_put(struct node_port *, const struct packet *);
 /* Ends a port's capture, if there is one. */
 void node_capture_stop(const struct node_daemon *, uint16_t number);
 
+/* path-naks.c: are hosts told what was lost on a path that has failed? */
+void node_path_naks_init(struct node_daemon *);
+
 /* trace.c: what a frame would meet. */
 void node_trace_init(struct node_daemon *);
 /* Takes a frame that would be sent from this port. */

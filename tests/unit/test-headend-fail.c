@@ -107,6 +107,29 @@ START_TEST(path_becomes_bad)
     }
 END_TEST
 
+/* Nobody is told, if that is what an experiment wants: the flow has another path all the same. */
+START_TEST(says_nothing)
+    {
+        struct fixture *f = agent(PATH_SPREAD, 2);
+
+        f->class->make_naks(f->node, false);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START), 1);
+        acks(f, OWN_QPN, START);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 1), 1);
+        path_set_state(f, 1, PATH_BAD);
+        ck_assert_uint_eq(f->n_frames, 0);
+        ck_assert_uint_eq(path_info(f, 2).n_naks, 0);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 1), 2);
+
+        f->class->make_naks(f->node, true);
+        path_set_state(f, 1, PATH_GOOD);
+        path_set_state(f, 2, PATH_BAD);
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_nak(f, 0, OWN_QPN, START + 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
 /* Of what is as good, a flow takes a path that has carried something since its own one failed.  With
  * failover it stays there until the first one has, too. */
 START_TEST(fails_alike)
@@ -589,6 +612,7 @@ headend_fail_suite(void)
     TCase *tc = tcase_create("headend_fail");
 
     tcase_add_test(tc, path_becomes_bad);
+    tcase_add_test(tc, says_nothing);
     tcase_add_test(tc, fails_alike);
     tcase_add_test(tc, nothing_to_say);
     tcase_add_test(tc, port_goes_down);
