@@ -35,7 +35,7 @@ struct egress_params {
 
 /* What RED may do to a frame. */
 enum egress_kind {
-    EGRESS_EXEMPT,   /* nothing: a response, a CNP, and all that is no data. */
+    EGRESS_EXEMPT,   /* nothing: a response, a CNP, and all that is neither data nor a probe. */
     EGRESS_MARKABLE, /* set CE: it says ECT, or CE already. */
     EGRESS_NOT_ECT,  /* drop it. */
     EGRESS_TOLD,     /* nothing, since its sender is told otherwise (draft-xiao section 4). */

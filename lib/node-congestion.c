@@ -14,6 +14,8 @@
  *
  * A sender that takes Fast CNPs is told by these alone: its packets are neither marked nor dropped
  * in place of a mark (draft-xiao section 4).  The limits of Fast CNPs do not change that.
+ *
+ * Probes of paths are marked as data are, so that they say what data would meet.
  */
 #include "lib/node-congestion.h"
 
@@ -26,6 +28,7 @@
 #include "lib/ioam.h"
 #include "lib/response.h"
 #include "lib/roce.h"
+#include "lib/stamp.h"
 
 #define MANAGEMENT_QPN 1 /* and below: RDMA-CM and the like. */
 
@@ -131,22 +134,43 @@ is_data(const struct parsed *h, uint32_t dest_qp)
     return dest_qp > MANAGEMENT_QPN;
 }
 
-/* Whose packet is it?  False: it is no data, or nobody knows any more. */
+/* Takes the frame apart, in nc->frame.  False: it is malformed. */
 static bool
-find_flow(struct node_congestion *nc, const struct packet *p, struct flow *flow)
+look(struct node_congestion *nc, const struct packet *p, struct parsed *h)
+{
+    size_t len = packet_flatten(p, nc->frame, sizeof nc->frame);
+
+    return len && !parse_frame(nc->frame, (uint32_t) len, h);
+}
+
+/* Is the packet in nc->frame a probe of a path, or the answer to one?  These are to find what data
+ * find, but have no flow: nobody slows down for them. */
+static bool
+is_probe(const struct node_congestion *nc, const struct parsed *h)
+{
+    const struct parsed_ip6 *ip = &h->ip;
+    const struct udp_hdr *udp = (const void *) (nc->frame + ip->l4_ofs);
+
+    return !h->inner.ofs && ip->l4_ofs && ip->proto == IP6_NH_UDP
+           && (size_t) (ip->end - ip->l4_ofs) >= sizeof *udp
+           && (be16_get(udp->dport) == UDP_PORT_STAMP || be16_get(udp->sport) == UDP_PORT_STAMP);
+}
+
+/* Whose packet is it, which look() has taken apart?  False: it is no data, or nobody knows any more. */
+static bool
+find_flow(const struct node_congestion *nc, const struct packet *p, const struct parsed *h,
+          struct flow *flow)
 {
     const struct node_base *base = nc->base;
-    size_t len = packet_flatten(p, nc->frame, sizeof nc->frame);
-    struct parsed h;
 
-    if (!len || parse_frame(nc->frame, (uint32_t) len, &h) || !h.bth_ofs) {
+    if (!h->bth_ofs) {
         return false;
     }
-    const struct ip6_hdr_wire *ip = (const void *) (nc->frame + parsed_innermost(&h)->ofs);
-    const struct bth *bth = (const void *) (nc->frame + h.bth_ofs);
+    const struct ip6_hdr_wire *ip = (const void *) (nc->frame + parsed_innermost(h)->ofs);
+    const struct bth *bth = (const void *) (nc->frame + h->bth_ofs);
 
     *flow = (struct flow){ip->src, ip->dst, be24_get(bth->dest_qp)};
-    if (!is_data(&h, flow->dest_qp)) {
+    if (!is_data(h, flow->dest_qp)) {
         return false;
     }
     if (!p->branch) {
@@ -166,15 +190,20 @@ frame_ip(const struct packet *p)
 enum egress_kind
 node_congestion_kind(struct node_congestion *nc, const struct packet *p, uint64_t now)
 {
+    bool markable = ip6_tc(frame_ip(p)) & ECN_MASK;
+    struct parsed h;
     struct flow flow;
 
-    if (!find_flow(nc, p, &flow)) {
+    if (!look(nc, p, &h)) {
         return EGRESS_EXEMPT;
+    }
+    if (!find_flow(nc, p, &h, &flow)) {
+        return markable && is_probe(nc, &h) ? EGRESS_MARKABLE : EGRESS_EXEMPT;
     }
     if (is_capable(nc, &flow.sender, now) && !DEFECT(FAST_CNP_MARKS)) {
         return EGRESS_TOLD;
     }
-    return ip6_tc(frame_ip(p)) & ECN_MASK ? EGRESS_MARKABLE : EGRESS_NOT_ECT;
+    return markable ? EGRESS_MARKABLE : EGRESS_NOT_ECT;
 }
 
 /* Makes a Fast CNP and sends it; a source agent has no use for one to itself. */
@@ -211,9 +240,11 @@ send_fast_cnp(struct node_congestion *nc, const struct packet *p, const struct f
 void
 node_congestion_met(struct node_congestion *nc, uint16_t port, const struct packet *p, uint64_t now)
 {
+    struct parsed h;
     struct flow flow;
 
-    if (!nc->config.fast_cnp || !find_flow(nc, p, &flow) || !is_capable(nc, &flow.sender, now)) {
+    if (!nc->config.fast_cnp || !look(nc, p, &h) || !find_flow(nc, p, &h, &flow)
+        || !is_capable(nc, &flow.sender, now)) {
         return;
     }
     TRACE(&nc->base->tracer, "congestion at port %s", l3_port(nc->base->l3, port)->name);

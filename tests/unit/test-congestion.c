@@ -12,7 +12,9 @@
 #include "lib/inet-csum.h"
 #include "lib/ioam.h"
 #include "lib/node-congestion.h"
+#include "lib/prober.h"
 #include "lib/roce.h"
+#include "lib/stamp.h"
 #include "swedge/swedge.h"
 #include "tests/unit/edge-fixture.h"
 #include "tests/unit/suites.h"
@@ -376,6 +378,49 @@ START_TEST(control_is_exempt)
     }
 END_TEST
 
+/* Probes of paths are marked as data are, and so are their answers; nobody is told, and none is
+ * dropped.  Other datagrams are left alone. */
+START_TEST(probes_are_marked)
+    {
+        static const struct {
+            uint16_t sport, dport;
+            uint8_t ecn;
+            bool marked;
+        } cases[] = {
+            {PROBER_SPORT, UDP_PORT_STAMP, ECN_ECT0, true},
+            {UDP_PORT_STAMP, PROBER_SPORT, ECN_ECT0, true},
+            {PROBER_SPORT, UDP_PORT_STAMP, ECN_NOT_ECT, false},
+            {PROBER_SPORT, UDP_PORT_STAMP + 1, ECN_ECT0, false},
+        };
+        const struct in6_addr prober = addr_of("fd00:1::55"),
+                              dst = node_sid(CHILD_A, SID_FUNC_END_MT);
+        const struct program program = {.n = 1, .containers = {dst}};
+        const struct stamp say = {.seq = 1, .is_answer = _i == 1, .has_cookie = true};
+        uint8_t bytes[PACKET_ROOM];
+        struct fast_cnp cnp;
+        uint16_t port;
+
+        teardown();
+        f = transit_create(0);
+        slow_down(PORT_A);
+        use_fast_cnps(&prober, 1);
+        fixture_configure(f);
+        struct packet *p = stamp_build(f->pool, &say, &prober, &program, &dst, cases[_i].ecn, 0,
+                                       cases[_i].sport, cases[_i].dport, 0);
+        size_t len = packet_flatten(p, bytes, sizeof bytes);
+        packet_put(p);
+        f->n_frames = 0;
+        for (unsigned i = 0; i < N_DOWN; i++) {
+            fixture_input_more(f, PORT_PARENT, bytes, len);
+        }
+        drain();
+        ck_assert_uint_eq(f->n_frames, N_DOWN);
+        ck_assert_uint_eq(count_ce(PORT_A), cases[_i].marked ? N_DOWN - 2 : 0);
+        ck_assert_uint_eq(count_fast_cnps(&cnp, &port), 0);
+        ck_assert_uint_eq(fixture_total_drops(f), 0);
+    }
+END_TEST
+
 /* Fast CNPs neither come in from hosts and from outside, nor go there.
  *
  * Proves FC-29, FC-32, FC-33. */
@@ -533,6 +578,7 @@ congestion_suite(void)
     tcase_add_test(tc, parameter_problem_from_outside);
     tcase_add_loop_test(tc, transit_looks_inside, 0, 2);
     tcase_add_test(tc, control_is_exempt);
+    tcase_add_loop_test(tc, probes_are_marked, 0, 4);
     tcase_add_loop_test(tc, border_is_closed, 0, 4);
     tcase_add_test(tc, capable_host_gets_them);
     tcase_add_test(tc, own_do_not_leave);
