@@ -192,6 +192,13 @@ same_way(const struct probe_config *a, const struct probe_config *b)
                || (IN6_ARE_ADDR_EQUAL(&a->peer, &b->peer) && same_program(&a->back, &b->back)));
 }
 
+/* A phase of its own, from now on. */
+static uint64_t
+first_tick(struct prober *p, uint32_t interval, uint64_t now)
+{
+    return now + prng_below(&p->random, interval) - interval;
+}
+
 /* 'old' is the probe with this number, or NULL. */
 static void
 probe_init(struct prober *p, struct probe *pr, const struct probe_config *config,
@@ -207,9 +214,12 @@ probe_init(struct prober *p, struct probe *pr, const struct probe_config *config
 
         *pr = (struct probe){
             .back = {.next = seq},
-            .tick = now + prng_below(&p->random, config->interval_usec) - config->interval_usec,
+            .tick = first_tick(p, config->interval_usec, now),
         };
         path_health_init(&pr->health, now);
+    }
+    if (pr->config.interval_usec && pr->config.interval_usec != config->interval_usec) {
+        pr->tick = first_tick(p, config->interval_usec, now);
     }
     pr->config = *config;
     pr->end = node_locator(node_id_of(last));
@@ -309,7 +319,7 @@ begin_regular(struct prober *p, struct probe *pr, uint64_t now)
     bool large = pr->urgent || long_lost || pr->n_rounds % LONG_EVERY == LONG_EVERY - 1;
 
     if (now >= due) { /* otherwise it is one more. */
-        pr->tick = now - due < pr->config.interval_usec ? due : now;
+        pr->tick = now - (now - due) % pr->config.interval_usec; /* its phase stays. */
     }
     pr->urgent = false;
     pr->n_rounds++;

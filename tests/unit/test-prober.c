@@ -635,26 +635,47 @@ START_TEST(port_down)
     }
 END_TEST
 
-/* Probes of one interval do not leave all at once. */
+/* Most packets that dpu1 sends in a twentieth of an interval. */
+static uint64_t
+most_at_once(struct net *net, uint64_t interval)
+{
+    uint64_t most = 0;
+
+    for (unsigned i = 0; i < 20; i++) {
+        uint64_t before = net->wires[DPU1][LEAF1].n;
+        net_run(net, interval / 20);
+        uint64_t n = net->wires[DPU1][LEAF1].n - before;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Probes are spread over the interval, also after the node could do nothing for a while, and in another
+ * interval. */
 START_TEST(phases)
     {
         struct net *net = net_create(TIMEOUT);
+        struct node_config *config = &net->nodes[DPU1]->config;
 
         for (uint16_t number = 100; number < 200; number++) {
             net_add_probe(net, DPU1, number);
-            net->nodes[DPU1]->config.probes[net->nodes[DPU1]->config.n_probes - 1].kind =
-                PROBE_LOOP;
+            config->probes[config->n_probes - 1].kind = PROBE_LOOP;
         }
         fixture_configure(net->nodes[DPU1]);
         net_run(net, INTERVAL_USEC);
-        uint64_t most = 0;
-        for (unsigned i = 0; i < 20; i++) {
-            uint64_t before = net->wires[DPU1][LEAF1].n;
-            net_run(net, INTERVAL_USEC / 20);
-            uint64_t n = net->wires[DPU1][LEAF1].n - before;
-            most = n > most ? n : most;
+        ck_assert_uint_le(most_at_once(net, INTERVAL_USEC), 20); /* 5 on average. */
+
+        net->now += 10 * INTERVAL_USEC;
+        net_run(net, INTERVAL_USEC);
+        net_run(net, INTERVAL_USEC);
+        ck_assert_uint_le(most_at_once(net, INTERVAL_USEC), 20);
+
+        for (size_t i = 0; i < config->n_probes; i++) {
+            config->probes[i].interval_usec = 8 * INTERVAL_USEC;
         }
-        ck_assert_uint_le(most, 20); /* 5 on average. */
+        fixture_configure(net->nodes[DPU1]);
+        net_run(net, 8 * INTERVAL_USEC);
+        ck_assert_uint_le(most_at_once(net, 8 * INTERVAL_USEC), 20);
         net_destroy(net);
     }
 END_TEST
