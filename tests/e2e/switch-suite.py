@@ -32,8 +32,9 @@ INTERVALS = (100, 200, 400, 800)  # ms.
 ATTEMPTS = 3
 BEFORE = 2                  # seconds of writes before a fault, so that answers count (R20).
 AFTER = 8                   # seconds from a fault's begin on.
+RATE = 100                  # blocks per second.
 # Not all that the machine can do: probes share it.
-BENCH = ('-s', '16384', '-t', '8', '--region', '1M', '--rate', '100')
+BENCH = ('-s', '16384', '-t', '8', '--region', '1M', '--rate', str(RATE))
 UNICAST = (*BENCH, '-m', str(MTU), '--qp-timeout', '20')
 
 # The figure without gpu2 and gpu4: fewer probes.
@@ -154,8 +155,11 @@ def resent(receivers):
 
 
 def all_good():
-    """All probes are answered, and nothing waits for a hold-down."""
-    return {p['state'] for p in castctl_json('path', 'health')} == {'good'}
+    """All probes are answered, and nothing waits for a hold-down.  One castctl takes the emulated machine a
+    fifth of a second: probes need it, too."""
+    time.sleep(1)
+    states = [p['state'] for p in castctl_json('path', 'health')]
+    return set(states) == {'good'}
 
 
 def probe_as_often_as_possible(lab):
@@ -319,6 +323,42 @@ def planned(lab):
     check(moved >= 2, 'moved %d times', moved)
 
 
+def goodput(result, begin, end):
+    """Bytes per second in this time of a run, in ms since its begin."""
+    within = [(t, n) for t, n in result['timeline'] if begin <= t <= end]
+    return sum(n for _, n in within[1:]) / (within[-1][0] - within[0][0]) * 1000
+
+
+def congested(lab):
+    """Two flows on two spines, one of which can carry two fifths of its flow's packets and marks them: the
+    flow leaves it, once, and comes back no more than it may."""
+    seconds = 60 if os.environ.get('LONG') == '1' else 20
+    wait_until('all paths are good', all_good)
+    castctl('--wait=agents', 'path', 'policy', 'gpu1', 'spread')
+    before = sum_of(lab, 'dpu1', 'gpu3', 'moved_congested')
+    try:
+        stream = Stream(lab, None, seconds, *UNICAST, '-q', '2', '--ecn')
+        loaded = [name for name, p in paths(lab, 'dpu1', 'gpu3').items() if p['flows']]
+        began = time.time()
+        rate = 0.4 * RATE / 2 * 8 * (16384 + 16 * 120)
+        name = loaded[0].split(',')
+        try:
+            castctl('--wait=agents', 'link', 'impair', *name[:2], 'rate=%d' % rate, 'queue=400', 'kmin=8', 'kmax=32')
+            result = stream.result()
+        finally:
+            castctl('--wait=agents', 'link', 'impair', *name[:2], 'none')
+    finally:
+        castctl('--wait=agents', 'path', 'policy', 'gpu1', 'failover')
+    moved = sum_of(lab, 'dpu1', 'gpu3', 'moved_congested') - before
+    onset = began * 1000 - result['first_block_at_ms']
+    free = goodput(result, 0, onset)
+    settled = goodput(result, onset + 3000, result['timeline'][-1][0])
+    print('      congested %s: %d moves in %d s; goodput %.2f of that before'
+          % (loaded[0], moved, seconds, settled / free))
+    check(1 <= moved <= 4, '%d moves', moved)
+    check(settled > 0.8 * free, 'goodput, MB/s: %.2f before, %.2f when it is settled', free / 1e6, settled / 1e6)
+
+
 #
 # A group on two planes.
 #
@@ -371,12 +411,13 @@ UNICAST_CASES = {
     **{fault: fails(fault) for fault in FAULTS},
     'compared': compared,
     'planned': planned,
+    'congested': congested,
 }
 GROUP_CASES = {
     **{'group_' + fault: group_fails(fault) for fault in ('spine_killed', 'spine_drops', 'data_way', 'answers_way')},
     'group_planned': group_planned,
 }
-SHORT = ['spine_killed', 'spine_drops', 'answers_way', 'compared', 'planned', 'group_spine_drops', 'group_planned']
+SHORT = ['spine_killed', 'spine_drops', 'answers_way', 'compared', 'planned', 'congested', 'group_spine_drops', 'group_planned']
 
 
 def in_lab(suite, lab, cases):
