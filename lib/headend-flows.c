@@ -256,6 +256,9 @@ request_sent(struct flow *f, const struct seen *s, uint64_t now)
 {
     bool is_read = s->opcode == RC_READ_REQ;
 
+    if (f->own && f->in_flight.any && psn_cmp(s->psn, f->in_flight.h) < 0) {
+        f->own->back = true;
+    }
     if (in_flight_is_idle(&f->in_flight)) {
         f->progress_at = now;
     }
@@ -372,6 +375,11 @@ answered(struct headend *h, struct destination *d, const struct in6_addr *host,
     const struct aeth *aeth = aeth_of(s);
     bool nak = aeth && aeth_class(aeth->syndrome) != AETH_CLASS_ACK;
 
+    if (nak) {
+        q->back |= aeth->syndrome == AETH_NAK_PSN_SEQ;
+    } else if (psn_cmp(psn_add(s->psn, 1), q->una) > 0) {
+        q->back = false;
+    }
     q->psn = s->psn;
     q->una = psn_add(s->psn, nak ? 0 : 1);
     q->msn = aeth ? be24_get(aeth->msn) : q->msn;

@@ -129,6 +129,7 @@ struct own_qp {
     struct destination *peer; /* NULL: the entry is free. */
     uint32_t qpn;
     bool in_read; /* the last answer was neither the only packet nor the last one of a READ's. */
+    bool back;    /* it went back since something was last confirmed: a sequence NAK has no effect. */
     psn_t psn;    /* of the last answer, */
     psn_t una;    /* and up to where that confirms. */
     uint32_t msn;

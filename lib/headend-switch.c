@@ -10,8 +10,8 @@
  *                        -> it takes too long: as if the path had failed
  *
  * What was in flight on a path that has failed is lost, and a requester that is not told sends it again
- * when its timer ends, after some hundred milliseconds.  So the headend tells it, with a sequence NAK of
- * the lowest PSN that is not confirmed, as from its peer.  Answers of the host may be lost likewise:
+ * when its timer ends, after some hundred milliseconds.  So the headend tells it, with a NAK of the lowest
+ * PSN that is not confirmed, as from its peer.  Answers of the host may be lost likewise:
  * the last one is said again.
  *
  * A host is not told in the midst of a READ's answer: older kernels take an acknowledgement there for a
@@ -155,7 +155,8 @@ headend_may_leave(struct headend *h, struct flow *f, const struct seen *s, struc
  * A path fails.
  */
 
-/* Tells the host's queue pair that the peer lacks what is from 'una' on. */
+/* Tells the host's queue pair that the peer lacks what is from 'una' on.  One that has gone back goes back
+ * again for an RNR NAK only, or when its timer ends. */
 static void
 make_nak(struct headend *h, const struct flow *f, struct own_qp *q, psn_t una, uint64_t now)
 {
@@ -166,11 +167,13 @@ make_nak(struct headend *h, const struct flow *f, struct own_qp *q, psn_t una, u
     }
     q->nak_at = now;
     struct packet *p = response_build(h->base->pool, peer, &q->host, response_sport(peer, q->qpn),
-                                      q->qpn, una, AETH_NAK_PSN_SEQ, q->msn);
+                                      q->qpn, una, q->back ? AETH_RNR_AT_ONCE : AETH_NAK_PSN_SEQ,
+                                      q->msn);
     if (!p) {
         node_count_drop(h->base, DROP_pool_empty);
         return;
     }
+    q->back = true;
     f->path->n_naks++;
     TRACE(&h->base->tracer,
           "NAK to QPN 0x%x: PSN %u and what follows was on a path that has failed", q->qpn, una.v);

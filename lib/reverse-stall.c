@@ -26,8 +26,6 @@
 #define MEMORY_USEC    1000000
 /* How much longer than an RNR NAK says a source may wait: a tick of its clock. */
 #define RNR_SLACK_USEC 10000
-/* The RNR NAK with the shortest time (code 0 is the longest). */
-#define RNR_AT_ONCE    (AETH_RNR | 1)
 /* Tries at the same m; then it is left to the source's timer. */
 #define MAX_TRIES      6
 /* Doublings of the wait that stay when m gets further: it is then longer than the source's
@@ -162,7 +160,7 @@ say(struct stall *s, uint64_t now)
         return AETH_NAK_PSN_SEQ;
     }
     await(s, now + RNR_SLACK_USEC);
-    return RNR_AT_ONCE;
+    return AETH_RNR_AT_ONCE;
 }
 
 uint8_t

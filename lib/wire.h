@@ -356,6 +356,7 @@ static_assert(sizeof(struct aeth) == 4, "AETH");
 
 #define AETH_ACK_UNLIMITED   0x1f /* ACK, no credit information. */
 #define AETH_RNR             0x20 /* | 5-bit timer code. */
+#define AETH_RNR_AT_ONCE     0x21 /* with the shortest time (code 0 is the longest). */
 #define AETH_NAK_PSN_SEQ     0x60
 #define AETH_NAK_INVALID_REQ 0x61
 #define AETH_NAK_REM_ACCESS  0x62

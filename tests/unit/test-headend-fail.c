@@ -42,9 +42,9 @@ acks(struct fixture *f, uint32_t own, uint32_t psn)
     path_answer_to(f, own, RC_ACK, AETH_ACK_UNLIMITED, psn);
 }
 
-/* Frame i is a sequence NAK as from the peer to the host's queue pair. */
+/* Frame i is a NAK as from the peer to the host's queue pair. */
 static void
-check_nak(const struct fixture *f, size_t i, uint32_t own, uint32_t psn)
+check_told(const struct fixture *f, size_t i, uint32_t own, uint32_t psn, uint8_t syndrome)
 {
     ck_assert_uint_gt(f->n_frames, i);
     const struct frame *frame = &f->frames[i];
@@ -61,9 +61,15 @@ check_nak(const struct fixture *f, size_t i, uint32_t own, uint32_t psn)
     ck_assert_uint_eq(bth->opcode, RC_ACK);
     ck_assert_uint_eq(be24_get(bth->dest_qp), own);
     ck_assert_uint_eq(bth_psn(bth).v, psn & PSN_MASK);
-    ck_assert_uint_eq(aeth->syndrome, AETH_NAK_PSN_SEQ);
+    ck_assert_uint_eq(aeth->syndrome, syndrome);
     ck_assert_uint_eq(be24_get(aeth->msn), 0x77);
     ck_assert(frame_icrc_ok(frame));
+}
+
+static void
+check_nak(const struct fixture *f, size_t i, uint32_t own, uint32_t psn)
+{
+    check_told(f, i, own, psn, AETH_NAK_PSN_SEQ);
 }
 
 /* In the event in which a probe says that a path is bad its flows have another one, and the host hears
@@ -125,7 +131,51 @@ START_TEST(says_nothing)
         path_set_state(f, 1, PATH_GOOD);
         path_set_state(f, 2, PATH_BAD);
         ck_assert_uint_eq(f->n_frames, 1);
-        check_nak(f, 0, OWN_QPN, START + 1);
+        check_told(f, 0, OWN_QPN, START + 1, AETH_RNR_AT_ONCE);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* A queue pair that has gone back, since its peer has said NAK, or this node, or by its timer, does not
+ * for another sequence NAK until something is confirmed. */
+START_TEST(has_gone_back)
+    {
+        struct fixture *f = agent(PATH_SPREAD, 2);
+
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START), 1);
+        acks(f, OWN_QPN, START);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 1), 1);
+        path_answer_to(f, OWN_QPN, RC_ACK, AETH_NAK_PSN_SEQ, START + 1);
+        path_set_state(f, 1, PATH_BAD);
+        ck_assert_uint_eq(f->n_frames, 1);
+        check_told(f, 0, OWN_QPN, START + 1, AETH_RNR_AT_ONCE);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 1), 2);
+        acks(f, OWN_QPN, START); /* confirms nothing new. */
+        f->now++;
+        path_set_state(f, 1, PATH_GOOD);
+        path_set_state(f, 2, PATH_BAD);
+        check_told(f, 0, OWN_QPN, START + 1, AETH_RNR_AT_ONCE);
+
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 1), 1);
+        acks(f, OWN_QPN, START + 1);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 2), 1);
+        f->now++;
+        path_set_state(f, 2, PATH_GOOD);
+        path_set_state(f, 1, PATH_BAD);
+        check_nak(f, 0, OWN_QPN, START + 2);
+        f->now++;
+        path_set_state(f, 1, PATH_GOOD);
+        path_set_state(f, 2, PATH_BAD);
+        check_told(f, 0, OWN_QPN, START + 2, AETH_RNR_AT_ONCE);
+
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 2), 1);
+        acks(f, OWN_QPN, START + 2);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 3), 1);
+        ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 3), 1); /* its timer. */
+        f->now++;
+        path_set_state(f, 2, PATH_GOOD);
+        path_set_state(f, 1, PATH_BAD);
+        check_told(f, 0, OWN_QPN, START + 3, AETH_RNR_AT_ONCE);
         fixture_destroy(f);
     }
 END_TEST
@@ -435,7 +485,7 @@ START_TEST(no_more_than_heard)
         ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, 13), 1);
         path_set_state(f, 1, PATH_BAD);
         ck_assert_uint_eq(f->n_frames, 1);
-        check_nak(f, 0, OWN_QPN, 13);
+        check_told(f, 0, OWN_QPN, 13, AETH_RNR_AT_ONCE);
         f->now++;
         acks(f, OWN_QPN, 18);
         acks(f, OWN_QPN, 16);
@@ -613,6 +663,7 @@ headend_fail_suite(void)
 
     tcase_add_test(tc, path_becomes_bad);
     tcase_add_test(tc, says_nothing);
+    tcase_add_test(tc, has_gone_back);
     tcase_add_test(tc, fails_alike);
     tcase_add_test(tc, nothing_to_say);
     tcase_add_test(tc, port_goes_down);
