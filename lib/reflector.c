@@ -25,8 +25,12 @@
 
 #define ANSWER_GAP       (1000000 / REFLECTOR_RATE)
 
-/* It is gone once nothing came for so many of its intervals. */
+/* It is gone once nothing came for so many of its intervals.  Who begins to back off needs up to two, */
 #define SILENT_INTERVALS 3
+/* who goes on needs four times the shorter one of the last two gaps, */
+#define SILENT_GAPS      5
+/* and nobody needs more than 16 intervals. */
+#define SILENT_MAX       (3 * 16)
 
 struct source {
     struct in6_addr address;
@@ -38,7 +42,8 @@ struct session {
     uint16_t ssid;
     uint32_t n_answers;      /* the next one's sequence number. */
     struct seq_window asked; /* by the sequence numbers of the other end. */
-    uint64_t used, gap;      /* when the last one came, and how long after the one before. */
+    uint64_t used;           /* when the last one came, */
+    uint64_t gaps[2];        /* and how long after the one before; before that, likewise. */
 };
 
 struct reflector {
@@ -220,7 +225,8 @@ reflector_input(struct reflector *r, const struct rx *rx, const struct stamp *pr
     if (!is_fresh(s, probe->seq)) {
         return DROP_probe_replayed;
     }
-    s->gap = s->used ? rx->now - s->used : 0;
+    s->gaps[1] = s->gaps[0];
+    s->gaps[0] = s->used ? rx->now - s->used : 0;
     s->used = rx->now;
     const struct stamp answer = {
         .is_answer = true,
@@ -250,6 +256,19 @@ reflector_input(struct reflector *r, const struct rx *rx, const struct stamp *pr
     return send_by_first(r, p, &probe->back.containers[0], rx->now);
 }
 
+/* For how long a session that still sends may be silent. */
+static uint64_t
+longest_silence(const struct session *s, uint64_t interval)
+{
+    if (2 * s->gaps[0] < 3 * interval) {
+        return SILENT_INTERVALS * interval;
+    }
+    /* The first gap after a silence is as long as that, and says nothing of what comes. */
+    uint64_t gap = s->gaps[0] < s->gaps[1] ? s->gaps[0] : s->gaps[1];
+    uint64_t silence = SILENT_GAPS * (gap > interval ? gap : interval);
+    return silence < SILENT_MAX * interval ? silence : SILENT_MAX * interval;
+}
+
 bool
 reflector_hears(const struct reflector *r, const struct in6_addr *prober, uint16_t ssid,
                 uint64_t interval, uint64_t now)
@@ -258,8 +277,7 @@ reflector_hears(const struct reflector *r, const struct in6_addr *prober, uint16
 
     for (size_t i = 0; set && i < SESSION_SET_SIZE; i++) {
         if (is_session(&set[i], prober, ssid)) {
-            uint64_t usual = set[i].gap > interval ? set[i].gap : interval;
-            return now - set[i].used <= SILENT_INTERVALS * usual;
+            return now - set[i].used <= longest_silence(&set[i], interval);
         }
     }
     return false;

@@ -443,6 +443,43 @@ START_TEST(one_direction)
     }
 END_TEST
 
+/* A way that fails one way for long is heard all the time, in spite of the backing off. */
+START_TEST(heard_for_long)
+    {
+        struct net *net = good_net(TIMEOUT);
+
+        net->wires[LEAF3][SPINE5].cut = true;
+        for (unsigned i = 0; i < 2000; i++) {
+            net_run(net, INTERVAL_USEC / 10);
+            ck_assert(net_probe(net, DPU3, PEER_BACK).heard);
+        }
+        net->wires[SPINE5][LEAF3].cut = true;
+        net_run(net, 50 * INTERVAL_USEC);
+        ck_assert(!net_probe(net, DPU3, PEER_BACK).heard);
+        net_destroy(net);
+    }
+END_TEST
+
+/* One packet after a long silence does not stand for a slow session: if the way fails again at once, that
+ * is known as soon as ever. */
+START_TEST(silent_again)
+    {
+        struct net *net = good_net(TIMEOUT);
+
+        cut(net, LEAF3, SPINE5, true);
+        net_run(net, 100 * INTERVAL_USEC);
+        ck_assert(!net_probe(net, DPU3, PEER_BACK).heard);
+        cut(net, LEAF3, SPINE5, false);
+        while (!net_probe(net, DPU3, PEER_BACK).heard) {
+            net_run(net, 1000);
+        }
+        cut(net, LEAF3, SPINE5, true);
+        net_run(net, 20 * INTERVAL_USEC); /* so long dpu3 may have nothing to do. */
+        ck_assert(!net_probe(net, DPU3, PEER_BACK).heard);
+        net_destroy(net);
+    }
+END_TEST
+
 /* What comes after its time was lost, and changes nothing. */
 START_TEST(late)
     {
@@ -730,6 +767,8 @@ prober_suite(void)
     tcase_add_test(tc, long_probes);
     tcase_add_test(tc, only_long_ones_are_lost);
     tcase_add_test(tc, one_direction);
+    tcase_add_test(tc, heard_for_long);
+    tcase_add_test(tc, silent_again);
     tcase_add_test(tc, late);
     tcase_add_test(tc, doubt);
     tcase_add_test(tc, configuration);
