@@ -149,6 +149,12 @@ path_health_lost(struct path_health *h, bool large, uint64_t now)
     }
 }
 
+bool
+path_health_loses_long(const struct path_health *h)
+{
+    return h->state == PATH_BAD && h->n_large_lost >= LOST_IN_A_ROW && h->n_lost < LOST_IN_A_ROW;
+}
+
 unsigned
 path_health_backoff(const struct path_health *h)
 {

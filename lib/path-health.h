@@ -53,6 +53,8 @@ void path_health_init(struct path_health *, uint64_t now);
 /* A probe came back in time, or did not. */
 void path_health_came_back(struct path_health *, bool large, uint64_t now);
 void path_health_lost(struct path_health *, bool large, uint64_t now);
+/* Is the way bad only because of long packets?  Short ones come back. */
+bool path_health_loses_long(const struct path_health *);
 /* By how much the interval between probes is stretched: 1 unless the way is bad. */
 unsigned path_health_backoff(const struct path_health *);
 

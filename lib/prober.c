@@ -672,7 +672,9 @@ prober_probe(const void *node, size_t i, struct probe_info *info)
     *info = pr->stats;
     info->config = &pr->config;
     info->health = pr->health;
+    /* Short packets that arrive say nothing of a way that loses long ones. */
     info->heard = pr->config.kind == PROBE_PEER && pr->config.reverse
+                  && !path_health_loses_long(&pr->health)
                   && reflector_hears(p->reflector, &pr->config.peer, pr->config.reverse,
                                      pr->config.interval_usec, p->now);
     return true;

@@ -443,6 +443,25 @@ START_TEST(one_direction)
     }
 END_TEST
 
+/* A way that loses long packets only: that short ones of the peer arrive says of no direction that it works. */
+START_TEST(long_ones_are_not_heard)
+    {
+        struct net *net = good_net(TIMEOUT);
+
+        make_long(net);
+        net->nodes[DPU3]->config.probes[0].large = LONG_LEN;
+        fixture_configure(net->nodes[DPU3]);
+        net_run(net, 3 * INTERVAL_USEC);
+        ck_assert(net_probe(net, DPU1, PEER).heard && net_probe(net, DPU3, PEER_BACK).heard);
+        net->wires[SPINE5][LEAF3].max_len = 1500;
+        net_run(net, 40 * INTERVAL_USEC);
+        ck_assert_int_eq(net_state(net, PEER), PATH_BAD);
+        ck_assert_int_eq(net_probe(net, DPU3, PEER_BACK).health.state, PATH_BAD);
+        ck_assert(!net_probe(net, DPU1, PEER).heard && !net_probe(net, DPU3, PEER_BACK).heard);
+        net_destroy(net);
+    }
+END_TEST
+
 /* A way that fails one way for long is heard all the time, in spite of the backing off. */
 START_TEST(heard_for_long)
     {
@@ -767,6 +786,7 @@ prober_suite(void)
     tcase_add_test(tc, long_probes);
     tcase_add_test(tc, only_long_ones_are_lost);
     tcase_add_test(tc, one_direction);
+    tcase_add_test(tc, long_ones_are_not_heard);
     tcase_add_test(tc, heard_for_long);
     tcase_add_test(tc, silent_again);
     tcase_add_test(tc, late);
