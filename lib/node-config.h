@@ -106,6 +106,7 @@ struct probe_config {
     uint32_t interval_usec;
     uint32_t timeout_usec; /* at most the interval. */
     uint32_t large;        /* length of a long one, from its IPv6 header on; 0: none is long. */
+    bool no_checksum; /* UDP's checksum is 0, in the answers, too: it would be spoilt on the way. */
 };
 
 #define PATH_NUMBER_MAX 4095 /* 12 bits of the flow label. */

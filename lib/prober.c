@@ -16,7 +16,8 @@
  * one after each change, and every second one while long ones are lost.
  *
  * What is kept of packets under way is the sequence number of the next one, and which of the last 64 came
- * back.  The rest is in the packets, and the cookie says that it is true.  The key of cookies is the
+ * back.  The rest is in the packets, and the cookie says that it is true, also where there is no UDP
+ * checksum.  The key of cookies is the
  * node's as long as it runs: what a former one has sent counts as forged.
  */
 #include "lib/prober.h"
@@ -71,11 +72,12 @@ struct probe {
     struct path_health health;
     struct deadline deadline;
     struct round round;
-    uint64_t tick;     /* time of the last regular round; an interval before the first one. */
-    bool urgent;       /* the next regular round is due, and a long one. */
-    uint64_t doubted;  /* when it was doubted last; 0: never. */
-    uint64_t carried;  /* when the newest packet was sent of those that came back in time; 0: none. */
-    uint64_t loses;    /* likewise, the first one since then; 0: that was not lost. */
+    uint64_t tick;    /* time of the last regular round; an interval before the first one. */
+    bool urgent;      /* the next regular round is due, and a long one. */
+    uint64_t doubted; /* when it was doubted last; 0: never. */
+    uint64_t
+        carried;    /* when the newest packet was sent of those that came back in time; 0: none. */
+    uint64_t loses; /* likewise, the first one since then; 0: that was not lost. */
     uint32_t n_rounds; /* regular ones. */
     bool was_large;    /* the last one was. */
     uint8_t dscp;
@@ -187,7 +189,7 @@ static bool
 same_way(const struct probe_config *a, const struct probe_config *b)
 {
     return a->kind == b->kind && a->port == b->port && a->large == b->large
-           && same_program(&a->program, &b->program)
+           && a->no_checksum == b->no_checksum && same_program(&a->program, &b->program)
            && (a->kind == PROBE_LOOP
                || (IN6_ARE_ADDR_EQUAL(&a->peer, &b->peer) && same_program(&a->back, &b->back)));
 }
@@ -264,6 +266,7 @@ send_one(struct prober *p, struct probe *pr, uint64_t now)
         .seq = pr->back.next,
         .sent_nsec = (p->posix_usec + now) * NSEC_PER_USEC,
         .ssid = c->number,
+        .no_checksum = c->no_checksum,
         .has_cookie = true,
     };
 
@@ -512,6 +515,9 @@ take_back(struct prober *p, const struct rx *rx, const struct stamp *s)
         || (s->is_answer && !IN6_ARE_ADDR_EQUAL(&ip->src, &pr->config.peer))) {
         return DROP_probe_forged;
     }
+    if (s->no_checksum && !pr->config.no_checksum) {
+        return DROP_probe_malformed;
+    }
     switch (seq_window_note(&pr->back, seq)) {
     case SEQ_NEW: break;
     case SEQ_SEEN: return DROP_probe_replayed;
@@ -555,15 +561,16 @@ prober_takes(const struct rx *rx)
     return udp && (be16_get(udp->dport) == UDP_PORT_STAMP || is_answer(udp));
 }
 
-/* Is the UDP packet whole, with a checksum that is right? */
+/* Is the UDP packet whole, with a checksum that is right, or with none? */
 static bool
 udp_ok(const struct rx *rx, const struct udp_hdr *udp)
 {
     const struct ip6_hdr_wire *ip = rx_ip(rx);
     size_t len = be16_get(udp->len), room = (size_t) (rx->h.ip.end - rx->h.ip.l4_ofs);
 
-    return len >= sizeof *udp && len <= room && be16_get(udp->csum)
-           && !be16_get(inet_csum_ip6(&ip->src, &ip->dst, IP6_NH_UDP, udp, len));
+    return len >= sizeof *udp && len <= room
+           && (!be16_get(udp->csum)
+               || !be16_get(inet_csum_ip6(&ip->src, &ip->dst, IP6_NH_UDP, udp, len)));
 }
 
 enum drop_reason
@@ -580,6 +587,7 @@ prober_input(struct prober *p, struct rx *rx)
                         &s)) {
         return DROP_probe_malformed;
     }
+    s.no_checksum = !be16_get(udp->csum);
     if (answer || IN6_ARE_ADDR_EQUAL(&ip->src, &p->base->address)) {
         return take_back(p, rx, &s);
     }

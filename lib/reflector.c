@@ -233,6 +233,7 @@ reflector_input(struct reflector *r, const struct rx *rx, const struct stamp *pr
         .seq = s->n_answers++,
         .sent_nsec = now_nsec,
         .ssid = probe->ssid,
+        .no_checksum = probe->no_checksum, /* the answer passes the same nodes. */
         .asked_seq = probe->seq,
         .asked_nsec = probe->sent_nsec,
         .asked_hop_limit = ip->hlim,

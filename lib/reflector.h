@@ -4,7 +4,9 @@
  * many packets it has answered (stateful mode).
  *
  * Only nodes that the configuration names are answered, along a program that is in the probe (RFC 9503)
- * and that ends at the node which asks.  Each of them is answered so often only.
+ * and that ends at the node which asks.  Each of them is answered so often only.  One of theirs without
+ * UDP checksum gets an answer without: what would harm if it was spoilt is checked here (who asks, and
+ * that the way leads to it), or by who has asked (the cookie, and whether this probe is to have none).
  */
 #ifndef LIB_REFLECTOR_H
 #define LIB_REFLECTOR_H 1

@@ -231,9 +231,11 @@ stamp_build(struct packet_pool *pool, const struct stamp *say, const struct in6_
     if (pad) {
         memset(put_tlv(at, FLAG_U, TLV_PADDING, pad - hdr), 0, pad - hdr);
     }
-    udp->csum = inet_csum_ip6(src, final, IP6_NH_UDP, udp, udp_len);
-    if (!be16_get(udp->csum)) {
-        udp->csum = be16_put(UINT16_MAX); /* RFC 8200 section 8.1. */
+    if (!say->no_checksum) {
+        udp->csum = inet_csum_ip6(src, final, IP6_NH_UDP, udp, udp_len);
+        if (!be16_get(udp->csum)) {
+            udp->csum = be16_put(UINT16_MAX); /* RFC 8200 section 8.1. */
+        }
     }
     return p;
 }

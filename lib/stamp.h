@@ -9,6 +9,10 @@
  * packet from others.  An answer has it, too, so nobody who has not seen a packet can forge or alter
  * one that is believed.
  *
+ * UDP's checksum is 0 where a node on the way would spoil it (RFC 6936): an Open vSwitch counts each
+ * destination that it writes into the checksum, and leaves a 0 alone.  Each end accepts that only where
+ * it is meant to be (prober.c, reflector.c).
+ *
  * Timestamps are in the PTP format: nanoseconds since 1970, in two words (Z = 1 in the error estimate).
  */
 #ifndef LIB_STAMP_H
@@ -35,6 +39,7 @@ struct stamp {
     uint32_t seq;       /* of who has sent this one. */
     uint64_t sent_nsec; /* likewise, POSIX time. */
     uint16_t ssid;
+    bool no_checksum; /* UDP's checksum is 0; stamp_parse() does not see it. */
     /* Of an answer: what it answers to, */
     uint32_t asked_seq;
     uint64_t asked_nsec;
@@ -57,7 +62,7 @@ uint64_t stamp_cookie(const struct stamp_key *, uint16_t ssid, uint32_t seq, uin
 /* An IPv6 packet, without Ethernet header, from 'src' along 'program', with an SRH if that has several
  * containers.  'len': from the IPv6 header on; if more than it needs, the rest is padding
  * (Extra Padding TLV), 0: as short as it can be.  UDP's checksum is right for the destination in
- * which the program ends, 'final'.  NULL: the pool is empty, or 'len' is no length.
+ * which the program ends, 'final', or it is 0 ('no_checksum').  NULL: the pool is empty, or 'len' is no length.
  *
  * An answer echoes 'tlvs', with dscp_seen and ecn_seen in the Class of Service TLV if it has one.  The
  * flag U is set in those of types that are not known here, and cleared in the others (RFC 8972 section

@@ -36,6 +36,7 @@ sync_probe(const struct rrec_probe *row, const char *node, const struct plan_pro
     SYNC_NUMBER(probe, row, interval, p->interval_usec / 1000);
     SYNC_NUMBER(probe, row, timeout, p->timeout_usec / 1000);
     SYNC_NUMBER(probe, row, large, p->large);
+    SYNC_NUMBER(probe, row, no_checksum, p->no_checksum);
     rrec_probe_set_elements(row, probe->elements);
     return changed;
 }
@@ -105,8 +106,8 @@ castd_sync_probes(const struct castd *c, const struct castd_node *n, const struc
 static uint32_t
 hash_row(const struct rrec_probe *row)
 {
-    const int64_t numbers[] = {row->number,   row->port,    row->reverse,
-                               row->interval, row->timeout, row->large};
+    const int64_t numbers[] = {row->number,  row->port,  row->reverse,    row->interval,
+                               row->timeout, row->large, row->no_checksum};
     const char *const texts[] = {row->node, row->kind,    row->name, row->plane,
                                  row->peer, row->program, row->back, row->elements};
     uint32_t hash = uuid_hash(&row->header_.uuid);

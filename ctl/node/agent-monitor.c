@@ -39,12 +39,12 @@ static struct ovsdb_idl_column *const path_columns[] = {
 
 /* Not what its packets pass. */
 static struct ovsdb_idl_column *const probe_columns[] = {
-    &rrec_probe_col_node,    &rrec_probe_col_number,  &rrec_probe_col_kind,
-    &rrec_probe_col_name,    &rrec_probe_col_plane,   &rrec_probe_col_port,
-    &rrec_probe_col_peer,    &rrec_probe_col_program, &rrec_probe_col_back,
-    &rrec_probe_col_reverse, &rrec_probe_col_large,   &rrec_probe_col_interval,
-    &rrec_probe_col_timeout, &rrec_probe_col_state,   &rrec_probe_col_since,
-    &rrec_probe_col_heard,
+    &rrec_probe_col_node,    &rrec_probe_col_number,      &rrec_probe_col_kind,
+    &rrec_probe_col_name,    &rrec_probe_col_plane,       &rrec_probe_col_port,
+    &rrec_probe_col_peer,    &rrec_probe_col_program,     &rrec_probe_col_back,
+    &rrec_probe_col_reverse, &rrec_probe_col_large,       &rrec_probe_col_interval,
+    &rrec_probe_col_timeout, &rrec_probe_col_state,       &rrec_probe_col_since,
+    &rrec_probe_col_heard,   &rrec_probe_col_no_checksum,
 };
 
 /* Tables of which it reads all columns. */

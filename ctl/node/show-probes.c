@@ -42,6 +42,7 @@ probe(const struct probe_info *p)
     put_int(o, "interval_us", c->interval_usec);
     put_int(o, "timeout_us", c->timeout_usec);
     put_int(o, "large", c->large);
+    json_object_put(o, "no_checksum", json_boolean_create(c->no_checksum));
     json_object_put_string(o, "state", path_state_name(p->health.state));
     put_int(o, "for_us", node_daemon_now() - p->health.since);
     put_int(o, "sent", p->n_sent);

@@ -229,6 +229,19 @@ find_port(const struct node_config *config, const char *name)
     return 0;
 }
 
+/* An Open vSwitch takes it that a UDP checksum is that of the destination which it replaces, but that of a
+ * program is that of its end. */
+static bool
+passes_ovs(const struct plan_node *const nodes[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (nodes[i]->role == NODE_OVS) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Fills in all but what depends on other probes. */
 static void
 set_config(const struct draft *d, struct candidate *c)
@@ -241,11 +254,12 @@ set_config(const struct draft *d, struct candidate *c)
         nodes[i] = head(d, &c->there[i]);
     }
     plan_set_plane(config->plane, nodes, c->n);
-    free(nodes);
     c->times = probe_settings_of(&d->g->topology->probes, config->plane);
     config->kind = c->kind;
     config->port = find_port(d->out, c->there[0].port);
     ovs_strlcpy(config->name, c->name, sizeof config->name);
+    config->no_checksum = passes_ovs(nodes, c->n);
+    free(nodes);
     config->interval_usec = c->times.interval * 1000;
     config->timeout_usec = c->times.timeout * 1000;
     config->large = MIN(room, (uint32_t) program_encap_len(&config->program) + INNER_MAX);

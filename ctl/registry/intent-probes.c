@@ -77,6 +77,7 @@ read_probe(struct reader *r, const struct rrec_probe *row, const struct node_con
     }
     p->number = (uint16_t) row->number;
     p->large = (uint32_t) row->large;
+    p->no_checksum = row->no_checksum;
     return true;
 }
 

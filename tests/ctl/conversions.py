@@ -6,6 +6,7 @@ from world import SCHEMA, check_equal, wait_until
 
 # What each version of the schema has more than the one before it, the latest first.
 STEPS = (
+    ('2.6.0', {'tables': (), 'columns': {'Probe': ['no_checksum']}}),
     ('2.5.0', {
         'tables': ('Probe', 'Fault', 'Plane'),
         'columns': {
@@ -21,9 +22,9 @@ STEPS = (
             'Tree_Node': ['outer_program', 'parent_program']},
         'behaviours': ('uN', 'uA', 'End.X', 'End.DX6')}),
 )
-NEW_BEHAVIOURS = STEPS[1][1]['behaviours']
+NEW_BEHAVIOURS = dict(STEPS)['2.4.0']['behaviours']
 # Of this version, as programs call it.
-LACKS = 'lacks what version 2.6.0'
+LACKS = 'lacks what version 2.7.0'
 
 
 def current_schema():
@@ -96,4 +97,18 @@ def registry_of_2_5(w):
     check_equal('whose', {p['node'] for p in w.db.rows('Probe')}, {'a0'})
 
 
-CASES = (registry_of_2_4, registry_of_2_5)
+def registry_of_2_6(w):
+    """One with probes that all have checksums: they stay, as do paths."""
+    w.ready_group()
+    w.db.update('Host', {'name': 'h0'}, path_policy='failover')
+    wait_until('paths', lambda: w.db.rows('Path'))
+    w.settled()
+    probes = {p['_uuid'][1]: p['number'] for p in w.db.rows('Probe')}
+    before = convert_from(w, '2.6.0')
+    w.apply_all_until('the group is ready', lambda: w.show()['state'] == 'ready')
+    check_equal('trees', generations(w), before)
+    check_equal('probes', {p['_uuid'][1]: p['number'] for p in w.db.rows('Probe')}, probes)
+    check_equal('without checksum', [p for p in w.db.rows('Probe') if p['no_checksum']], [])
+
+
+CASES = (registry_of_2_4, registry_of_2_5, registry_of_2_6)

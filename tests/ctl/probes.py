@@ -62,6 +62,15 @@ def probes_told(w):
     check_equal('told', {n for n in before if after[n] != before[n]}, {'a1', 'a3'})
 
 
+def open_vswitch(w):
+    """What passes one has no checksum, all else has."""
+    clos(w)
+    w.db.update('Node', {'name': 'spine6'}, role='ovs')
+    place(w)
+    check_equal('without', {name for (_, name), r in probes(w).items() if r['no_checksum']},
+                {name for _, name in probes(w) if 'spine6' in name})
+
+
 def states_stay(w):
     """What an agent says of a probe makes castd write nothing; what others write there it takes back."""
     labelled(w)
@@ -285,4 +294,4 @@ def refused_by_agents(w):
     check_equal('exit status on SIGTERM', w.stop(agent), 0)
 
 
-CASES = (probes_told, states_stay, probe_settings, past_castctl, health, counted, paths_watched, refused_by_agents)
+CASES = (probes_told, open_vswitch, states_stay, probe_settings, past_castctl, health, counted, paths_watched, refused_by_agents)

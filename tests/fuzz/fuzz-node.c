@@ -680,6 +680,7 @@ choose_probe(struct bench *b, struct fuzz_input *in, struct probe_config *p, uin
     p->interval_usec = FUZZ_CHOOSE(in, intervals);
     p->timeout_usec = p->interval_usec >> fuzz_below(in, 3);
     p->large = fuzz_below(in, 2) ? 0 : 1500;
+    p->no_checksum = number % 2 == 0;
 }
 
 /* A probe of the node comes back, as it is or as an answer. */
@@ -700,6 +701,7 @@ bring_back(struct bench *b, struct fuzz_input *in, const struct frame *frame)
         return;
     }
     struct packet_pool *pool = packet_pool_create(1);
+    s.no_checksum = !be16_get(udp->csum);
     if (s.has_cos) {
         s.is_answer = true;
         s.asked_seq = s.seq;

@@ -202,6 +202,7 @@ static const struct column probe_columns[] = {
     RANGE_COLUMN(rrec_probe, interval, 1, 60000),
     RANGE_COLUMN(rrec_probe, timeout, 1, 60000),
     RANGE_COLUMN(rrec_probe, large, 0, 65535),
+    TRUTH_COLUMN(rrec_probe, no_checksum),
     END_OF_COLUMNS,
 };
 static const struct column plane_columns[] = {

@@ -29,6 +29,10 @@ def lab(*parameters):
     return Lab.shipped('clos', 'PROBE=off', *parameters)  # captures have nothing but data.
 
 
+def probed_ovs():
+    return Lab.shipped('clos', 'SPINE6=ovs')
+
+
 def three_tiers():
     return Lab.shipped('clos3', 'PROBE=off')
 
@@ -571,9 +575,60 @@ def by_plain_ip(lab):
     unpin('gpu1', 'gpu3')
 
 
+#
+# Probes.
+#
+
+PROBE_PORT = 862
+UDP_CSUM = ETH + IP6 + 6
+
+
+def health():
+    """(from, to, path) of all paths, and what their probes say now."""
+    return {(p['from'], p['to'], p['path']): p['state']
+            for source in ('gpu1', 'gpu2', 'gpu3', 'gpu4')
+            for p in castctl_json('path', 'health', source, '--live')}
+
+
+def wait_bad(what, is_bad):
+    """Waits until exactly those paths are bad of which is_bad(name) is true, and the others good."""
+    def as_wanted():
+        return {state == ('bad' if is_bad(path) else 'good')
+                for (_, _, path), state in health().items()} == {True}
+    wait_until(what, as_wanted)
+
+
+def probes_in(path):
+    """(has a checksum, goes on to spine6) of the probes and answers in a capture that are sent to leaf1."""
+    return {(f[UDP_CSUM:UDP_CSUM + 2] != b'\0\0', f[44:46] == b'\x06\0')
+            for f in frames(path, growing=True)
+            if f[12:14] == b'\x86\xdd' and f[20] == captures.NH_UDP and f[42:44] == b'\x01\0'
+            and PROBE_PORT in struct.unpack('!HH', f[ETH + IP6:ETH + IP6 + 4])}
+
+
+# Proves AB-32.
+def probes_over_ovs(lab):
+    """Probes come back over an Open vSwitch, too, which leaves a checksum of 0 alone; all others have
+    one.  A link to it that loses all is found."""
+    wait_bad('all paths are good', lambda path: False)
+    wait_until('no faults', lambda: not castctl_json('path', 'fault'))
+    with capture(lab, 'leaf1', 'dpu1') as seen:
+        wait_until('probes by both spines', lambda: len(probes_in(seen)) > 1)
+        check_equal('checksums', probes_in(seen), {(True, False), (False, True)})
+    castctl('--wait=agents', 'link', 'impair', 'leaf1', 'spine6', 'loss=100%')
+    wait_bad('what passes that link, or whose answers do, is bad',
+             lambda path: 'leaf1,spine6' in path or 'spine6,leaf1' in path)
+    wait_until('the fault is confirmed', lambda: [
+        [e['direction'] for e in f['candidates']] for f in castctl_json('path', 'fault')
+        if f['confirmed']] == [['leaf1>spine6']])
+    castctl('--wait=agents', 'link', 'impair', 'leaf1', 'spine6', 'none')
+    wait_bad('all paths are good again', lambda path: False)
+
+
 CASES = [walk, program_1, program_2, program_switched, all_paths, same_leaf, answers, with_srh, adjacencies,
          explicit_end, broken_programs, own_usids, links_down, forbidden_programs, spread, choices,
          pinned_and_gone, by_plain_ip]
 THREE_TIER_CASES = [six_usids, leaf_as_headend]
 # What forwarders that are not ours do as a spine.
+PROBED_CASES = [probes_over_ovs]
 SPINE_CASES = [program_1, program_2, answers]

@@ -131,6 +131,16 @@ mark(uint8_t *bytes)
     ip6_set_vtf(ip, tc | ECN_CE, ip6_flow_label(ip));
 }
 
+static void
+rewrite(uint8_t *bytes)
+{
+    struct udp_hdr *udp = (struct udp_hdr *) (bytes + IP6_HDR_LEN);
+
+    if (be16_get(udp->csum)) {
+        udp->csum = be16_put((uint16_t) (be16_get(udp->csum) ^ 0x100));
+    }
+}
+
 /* What node i has sent is under way. */
 static void
 take_sent(struct net *net, unsigned i)
@@ -159,6 +169,9 @@ take_sent(struct net *net, unsigned i)
         memcpy(s->bytes, frame->bytes + sizeof(struct eth_hdr), len);
         if (w->marks) {
             mark(s->bytes);
+        }
+        if (w->rewrites) {
+            rewrite(s->bytes);
         }
     }
     f->n_frames = 0;

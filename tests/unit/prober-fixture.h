@@ -25,7 +25,9 @@ struct wire {
     unsigned max_len;  /* longer ones are lost; 0: none are. */
     unsigned lose_now; /* so many of the next packets are lost. */
     bool marks;        /* ECT becomes CE. */
-    uint64_t n;        /* packets that were sent. */
+    bool
+        rewrites; /* as from an Open vSwitch: a UDP checksum, unless 0, is that of another address. */
+    uint64_t n;   /* packets that were sent. */
 };
 
 struct sent_packet {

@@ -183,6 +183,7 @@ set_probes(void)
         .interval = 100,
         .timeout = 100,
         .large = 9216,
+        .no_checksum = true,
     };
     probe_rows[1] = (struct rrec_probe){
         .number = 7,
@@ -414,6 +415,7 @@ START_TEST(probes_good)
         ck_assert_mem_eq(&p->back.containers[1], &last, sizeof last);
         ck_assert_uint_eq(p->reverse, 9);
         ck_assert_uint_eq(p->large, 9216);
+        ck_assert(p->no_checksum && !c.probes[0].no_checksum);
         ck_assert_uint_eq(c.n_probers, 2);
         ck_assert_mem_eq(&c.probers[1], &peer, sizeof peer); /* sorted. */
         ck_assert_uint_eq(c.destinations[1].paths[0].probe, 4095);

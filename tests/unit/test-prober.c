@@ -107,6 +107,37 @@ START_TEST(all_is_well)
     }
 END_TEST
 
+/* Behind spine5, which is an Open vSwitch, only probes without checksum are taken: as loops, by the peer,
+ * and as its answers. */
+START_TEST(no_checksum)
+    {
+        struct net *net = net_create(TIMEOUT);
+        struct node_config *c = &net->nodes[DPU1]->config;
+
+        net->wires[SPINE5][LEAF1].rewrites = net->wires[SPINE5][LEAF3].rewrites = true;
+        net_run(net, 4 * INTERVAL_USEC);
+        ck_assert_int_eq(net_state(net, NEAR_LOOP), PATH_GOOD);
+        ck_assert_int_eq(net_state(net, LOOP), PATH_BAD);
+        ck_assert_int_eq(net_state(net, PEER), PATH_BAD);
+        ck_assert_uint_gt(fixture_drops(net->nodes[DPU1], DROP_probe_malformed), 0);
+        ck_assert_uint_gt(fixture_drops(net->nodes[DPU3], DROP_probe_malformed), 0);
+        c->probes[LOOP - NEAR_LOOP].no_checksum = c->probes[PEER - NEAR_LOOP].no_checksum = true;
+        net->nodes[DPU3]->config.n_probes = 0;
+        fixture_configure(net->nodes[DPU3]);
+        fixture_configure(net->nodes[DPU1]);
+        ck_assert_int_eq(net_state(net, LOOP), PATH_UNKNOWN); /* another way. */
+        net_run(net, INTERVAL_USEC);
+        uint64_t drops = net_drops(net);
+        net_run(net, 4 * INTERVAL_USEC);
+        for (uint16_t number = NEAR_LOOP; number <= PEER; number++) {
+            ck_assert_int_eq(net_state(net, number), PATH_GOOD);
+            ck_assert_uint_eq(net_probe(net, DPU1, number).n_lost_back, 0);
+        }
+        ck_assert_uint_eq(net_drops(net), drops);
+        net_destroy(net);
+    }
+END_TEST
+
 /* Proves AB-33, AB-34, AB-36. */
 START_TEST(what_is_sent)
     {
@@ -775,6 +806,7 @@ prober_suite(void)
     TCase *tc = tcase_create("prober");
 
     tcase_add_test(tc, all_is_well);
+    tcase_add_test(tc, no_checksum);
     tcase_add_test(tc, what_is_sent);
     tcase_add_test(tc, dscp_of_data);
     tcase_add_loop_test(tc, bad_within_three_intervals, 0, 30);

@@ -39,7 +39,7 @@ struct asked {
     uint32_t seq;
     uint16_t ssid;
     uint8_t tc;
-    bool has_cos;
+    bool has_cos, no_checksum;
 };
 
 static const struct asked good = {
@@ -61,6 +61,7 @@ ask_bytes(const struct asked *a, uint8_t *bytes)
         .seq = a->seq,
         .sent_nsec = 1000,
         .ssid = a->ssid,
+        .no_checksum = a->no_checksum,
         .has_cos = a->has_cos,
         .dscp = 26,
         .has_cookie = true,
@@ -141,6 +142,28 @@ START_TEST(answer)
         ck_assert(stamp_parse(net->sent[0].bytes + 48, net->sent[0].len - 48, true, &s));
         ck_assert_uint_eq(s.seq, 0);
         ck_assert_uint_eq(ip6_tc(ip), 10 << 2 | ECN_ECT0);
+        net_destroy(net);
+    }
+END_TEST
+
+/* Who asks without checksum is answered without, for an Open vSwitch is on the way; nobody else is. */
+START_TEST(without_checksum)
+    {
+        struct net *net = quiet_net();
+        struct asked a = good;
+
+        for (a.no_checksum = false;; a.no_checksum = true, a.seq++) {
+            ck_assert_int_eq(ask(net, &a), DROP_none);
+            ck_assert_uint_eq(net->n_sent, 1);
+            const struct udp_hdr *udp = (const void *) (net->sent[0].bytes + IP6_HDR_LEN);
+            ck_assert(!be16_get(udp->csum) == a.no_checksum);
+            net->n_sent = 0;
+            if (a.no_checksum) {
+                break;
+            }
+        }
+        a.from = OTHER_ID;
+        ck_assert_int_eq(ask(net, &a), DROP_probe_prober);
         net_destroy(net);
     }
 END_TEST
@@ -281,11 +304,6 @@ START_TEST(malformed)
             net_input(net, DPU3, bytes, len);
             ck_assert_uint_eq(fixture_drops(f, DROP_probe_malformed), i + 1);
         }
-        size_t len = ask_bytes(&good, bytes);
-        ((struct udp_hdr *) (bytes + IP6_HDR_LEN))->csum = be16_put(0); /* none is not allowed. */
-        net_input(net, DPU3, bytes, len);
-        ck_assert_uint_eq(fixture_drops(f, DROP_probe_malformed),
-                          sizeof offsets / sizeof offsets[0] + 1);
         ck_assert_uint_eq(net->n_sent, 0);
         net_destroy(net);
     }
@@ -397,6 +415,22 @@ START_TEST(forged_and_replayed)
     }
 END_TEST
 
+/* One that was sent with a checksum does not come back without. */
+START_TEST(lost_checksum)
+    {
+        struct sent_packet loop, peer;
+        struct net *net = net_with_answer(&loop, &peer);
+
+        for (unsigned i = 0; i < 2; i++) {
+            struct sent_packet *p = i ? &peer : &loop;
+
+            ((struct udp_hdr *) (p->bytes + IP6_HDR_LEN))->csum = be16_put(0);
+            ck_assert_int_eq(feed_changed(net, p, -1), DROP_probe_malformed);
+        }
+        net_destroy(net);
+    }
+END_TEST
+
 /* A probe of ours that comes back as if it were a peer's answer, or the other way round. */
 START_TEST(other_kind)
     {
@@ -465,6 +499,7 @@ reflector_suite(void)
     TCase *tc = tcase_create("reflector");
 
     tcase_add_test(tc, answer);
+    tcase_add_test(tc, without_checksum);
     tcase_add_loop_test(tc, request, 0, sizeof requests / sizeof requests[0]);
     tcase_add_test(tc, link_down);
     tcase_add_test(tc, replayed);
@@ -473,6 +508,7 @@ reflector_suite(void)
     tcase_add_test(tc, malformed);
     tcase_add_test(tc, truncated);
     tcase_add_test(tc, forged_and_replayed);
+    tcase_add_test(tc, lost_checksum);
     tcase_add_test(tc, other_kind);
     tcase_add_test(tc, hosts_and_addresses);
     suite_add_tcase(s, tc);

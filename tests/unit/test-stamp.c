@@ -441,6 +441,28 @@ START_TEST(lengths)
     }
 END_TEST
 
+/* Without checksum a packet is the same otherwise. */
+START_TEST(no_checksum)
+    {
+        struct packet_pool *pool = packet_pool_create(2);
+        const struct in6_addr src = dpu(1), end = hex_addr("5f00:0:a1::");
+        const struct program loop = programs("5f00:0:100:500:100:a1::");
+        struct stamp say = probe_said(LOOP);
+        struct packet *p = stamp_build(pool, &say, &src, &loop, &end, 2, 0, SPORT, 862, 200);
+
+        say.no_checksum = true;
+        struct packet *without = stamp_build(pool, &say, &src, &loop, &end, 2, 0, SPORT, 862, 200);
+        struct udp_hdr *udp = (struct udp_hdr *) (p->data + IP6_HDR_LEN);
+        ck_assert_uint_ne(be16_get(udp->csum), 0);
+        udp->csum = be16_put(0);
+        ck_assert_uint_eq(without->len, p->len);
+        ck_assert_mem_eq(without->data, p->data, p->len);
+        packet_put(p);
+        packet_put(without);
+        packet_pool_destroy(pool);
+    }
+END_TEST
+
 /* Appendix A of the paper, and vectors of the reference implementation: message i is 00 01 02 ... of i
  * bytes. */
 START_TEST(siphash_vectors)
@@ -495,6 +517,7 @@ stamp_suite(void)
     tcase_add_test(tc, not_understood);
     tcase_add_test(tc, checksum);
     tcase_add_test(tc, checksum_zero);
+    tcase_add_test(tc, no_checksum);
     tcase_add_test(tc, lengths);
     tcase_add_test(tc, siphash_vectors);
     tcase_add_test(tc, cookies);
