@@ -9,8 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
@@ -61,6 +63,18 @@ port_kind_is_netdev(enum port_kind kind)
     return port_kinds[kind].class->is_netdev;
 }
 
+/* Has the device a carrier?  'flags' have that, too, but on a new link up to a second late, since the
+ * kernel limits how often it looks (its linkwatch); they are for drivers that cannot be asked. */
+static bool
+has_carrier(const struct port *port, short flags)
+{
+    struct ethtool_value link = {.cmd = ETHTOOL_GLINK};
+    struct ifreq ifr = {.ifr_data = (char *) &link};
+
+    memcpy(ifr.ifr_name, port->netdev, sizeof ifr.ifr_name);
+    return ioctl(port->query_fd, SIOCETHTOOL, &ifr) ? flags & IFF_RUNNING : link.data;
+}
+
 int
 port_refresh(struct port *port)
 {
@@ -71,7 +85,7 @@ port_refresh(struct port *port)
     if (ioctl(port->query_fd, SIOCGIFFLAGS, &ifr)) {
         return errno;
     }
-    port->up = ifr.ifr_flags & IFF_RUNNING;
+    port->up = has_carrier(port, ifr.ifr_flags);
     if (ioctl(port->query_fd, SIOCGIFMTU, &ifr)) {
         return errno;
     }

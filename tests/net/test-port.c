@@ -239,6 +239,37 @@ START_TEST(link_state)
     }
 END_TEST
 
+/* A link that has a carrier is up at once, also if the kernel's flags of the device take their time: for
+ * the second end of a veth that is started, if the other end has the same number elsewhere. */
+START_TEST(new_link_is_up)
+    {
+        int there = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+
+        ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+        int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+        for (unsigned i = 0; i < 4; i++) {
+            sh("ip link add v%u index %u type veth peer name w%u index %u netns /proc/%d/fd/%d", i,
+               50 + i, i, 50 + i, (int) getpid(), there);
+            ck_assert_int_eq(setns(there, CLONE_NEWNET), 0);
+            sh("ip link set w%u up", i);
+            ck_assert_int_eq(setns(here, CLONE_NEWNET), 0);
+            char name[IFNAMSIZ];
+            snprintf(name, sizeof name, "v%u", i);
+            sh("ip link set %s up", name);
+            struct port *port = must_open(PORT_PACKET, name, -1);
+            ck_assert(port_is_up(port));
+            ck_assert_int_eq(setns(there, CLONE_NEWNET), 0);
+            sh("ip link set w%u down", i);
+            ck_assert_int_eq(setns(here, CLONE_NEWNET), 0);
+            ck_assert_int_eq(port_refresh(port), 0);
+            ck_assert(!port_is_up(port));
+            port_close(port);
+        }
+        close(here);
+        close(there);
+    }
+END_TEST
+
 START_TEST(other_namespace)
     {
         int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -1157,6 +1188,7 @@ main(void)
     tcase_add_loop_test(tc, vanishing_devices, 0, n_kinds);
     tcase_add_loop_test(tc, mtu_changes, 0, n_kinds);
     tcase_add_loop_test(tc, link_state, 0, n_kinds);
+    tcase_add_test(tc, new_link_is_up);
     tcase_add_test(tc, other_namespace);
     tcase_add_loop_test(tc, veth_both_ways, 0, n_kinds * n_kinds);
     tcase_add_loop_test(tc, no_buffer, 0, n_kinds * n_kinds);
