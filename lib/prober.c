@@ -72,12 +72,11 @@ struct probe {
     struct path_health health;
     struct deadline deadline;
     struct round round;
-    uint64_t tick;    /* time of the last regular round; an interval before the first one. */
-    bool urgent;      /* the next regular round is due, and a long one. */
-    uint64_t doubted; /* when it was doubted last; 0: never. */
-    uint64_t
-        carried;    /* when the newest packet was sent of those that came back in time; 0: none. */
-    uint64_t loses; /* likewise, the first one since then; 0: that was not lost. */
+    uint64_t tick;     /* time of the last regular round; an interval before the first one. */
+    bool urgent;       /* the next regular round is due, and a long one. */
+    uint64_t doubted;  /* when it was doubted last; 0: never. */
+    uint64_t carried;  /* when the newest packet that came back in time was sent; 0: none. */
+    uint64_t loses;    /* likewise, the first one since then; 0: that was not lost. */
     uint32_t n_rounds; /* regular ones. */
     bool was_large;    /* the last one was. */
     uint8_t dscp;

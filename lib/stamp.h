@@ -62,7 +62,8 @@ uint64_t stamp_cookie(const struct stamp_key *, uint16_t ssid, uint32_t seq, uin
 /* An IPv6 packet, without Ethernet header, from 'src' along 'program', with an SRH if that has several
  * containers.  'len': from the IPv6 header on; if more than it needs, the rest is padding
  * (Extra Padding TLV), 0: as short as it can be.  UDP's checksum is right for the destination in
- * which the program ends, 'final', or it is 0 ('no_checksum').  NULL: the pool is empty, or 'len' is no length.
+ * which the program ends, 'final', or it is 0 ('no_checksum').  NULL: the pool is empty, or 'len' is no
+ * length.
  *
  * An answer echoes 'tlvs', with dscp_seen and ecn_seen in the Class of Service TLV if it has one.  The
  * flag U is set in those of types that are not known here, and cleared in the others (RFC 8972 section
