@@ -57,8 +57,8 @@ print_endpoint(const struct rc_endpoint *ep, uint64_t n_stray)
     printf("\"acks\": %" PRIu64 ", \"naks\": %" PRIu64 ", \"sent\": %" PRIu64 ", ", info.n_acks,
            info.n_naks, info.n_sent);
     printf("\"cnps\": %" PRIu64 ", \"cnps_made\": %" PRIu64 ", ", info.n_cnps, info.n_cnps_made);
-    printf("\"retries\": %" PRIu64 ", \"responses\": %" PRIu64 ", ", info.n_retries,
-           info.n_responses);
+    printf("\"retries\": %" PRIu64 ", \"timeouts\": %" PRIu64 ", \"responses\": %" PRIu64 ", ",
+           info.n_retries, info.n_timeouts, info.n_responses);
     printf("\"dropped\": %" PRIu64 ", \"wrong_source\": %" PRIu64 ", \"stray\": %" PRIu64 "}",
            info.n_dropped, info.n_wrong_source, n_stray);
 }

@@ -187,9 +187,9 @@ def model(group, receivers, *options, source='h0'):
 class Loop:
     """castmodel that goes on until stop(), in the first epoch of a group."""
 
-    def __init__(self, lab, group, receivers, *options):
+    def __init__(self, lab, group, receivers, *options, source='h0'):
         self.receivers = receivers
-        self.process = subprocess.Popen(model_argv(group, receivers, ['-n', '0', *options]),
+        self.process = subprocess.Popen(model_argv(group, receivers, ['-n', '0', *options], source),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
         harness.running.append(self)
