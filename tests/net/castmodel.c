@@ -22,7 +22,7 @@
 
 static const char usage[] =
     "usage: castmodel [--group G] --source H --receivers R1,R2,... [options]\n"
-    "Without a group there is one connection to each receiver.\n"
+    "Without a group there is one connection to each receiver, which may be there several times.\n"
     "  -s, --size BYTES       of a block, 1..1048576 (default 65536)\n"
     "  -n, --iters COUNT      blocks; 0: until SIGTERM (default 100)\n"
     "  -t, --tx-depth DEPTH   blocks outstanding, 1..256 (default 16)\n"
@@ -73,6 +73,21 @@ print_gap(const struct gap *g)
            g->longest / 1000, (g->began + ahead) / NS_PER_MS);
 }
 
+/* Of a host's second connection "HOST:2", and so on. */
+static void
+print_receiver_name(const struct model_run *r, unsigned i)
+{
+    unsigned n = 1;
+
+    for (unsigned j = 0; j < i; j++) {
+        n += r->receivers[j].host == r->receivers[i].host;
+    }
+    printf("%s", r->options.receivers.names[i]);
+    if (n > 1) {
+        printf(":%u", n);
+    }
+}
+
 static void
 print_result(const struct model_run *r, bool ok)
 {
@@ -93,9 +108,10 @@ print_result(const struct model_run *r, bool ok)
     for (unsigned i = 0; i < o->receivers.n; i++) {
         const struct receiver *receiver = &r->receivers[i];
 
-        printf("%s\n  \"%s\": {\"bytes_ok\": %zu, ", i ? "," : "", o->receivers.names[i],
-               receiver->bytes_ok);
-        print_endpoint(receiver->ep, receiver->host.n_stray);
+        printf("%s\n  \"", i ? "," : "");
+        print_receiver_name(r, i);
+        printf("\": {\"bytes_ok\": %zu, ", receiver->bytes_ok);
+        print_endpoint(receiver->ep, receiver->host->n_stray);
     }
     printf("}}\n");
 }

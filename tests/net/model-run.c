@@ -111,6 +111,26 @@ open_host(struct model_host *h, const char *name)
     }
 }
 
+/* A host that is named again has one more connection. */
+static void
+open_receiver(struct model_run *r, unsigned i)
+{
+    const struct model_options *o = &r->options;
+    struct receiver *receiver = &r->receivers[i];
+
+    for (unsigned j = 0; j < i; j++) {
+        if (!strcmp(o->receivers.names[j], o->receivers.names[i])) {
+            if (o->group) {
+                fail("%s is there twice", o->receivers.names[i]);
+            }
+            receiver->host = r->receivers[j].host;
+            return;
+        }
+    }
+    receiver->host = &receiver->own;
+    open_host(receiver->host, o->receivers.names[i]);
+}
+
 static void
 lane_complete(void *aux, uint64_t id, enum rc_status status)
 {
@@ -151,7 +171,7 @@ add_receiver(struct model_run *r, unsigned i, const struct in6_addr *peer, uint3
     config.region_len = r->content.region_len;
     config.va = receiver_va(i);
     config.rkey = receiver_rkey(i);
-    receiver->ep = model_host_add(&receiver->host, config, NULL, NULL);
+    receiver->ep = model_host_add(receiver->host, config, NULL, NULL);
 }
 
 static bool
@@ -222,7 +242,7 @@ connect_unicast(struct model_run *r)
     r->config.start_psn = psn_make((uint32_t) (o->seed * 0x9e3779b1));
     r->config.timeout_usec = (UINT64_C(4096) << o->qp_timeout) / 1000;
     for (unsigned i = 0; i < o->receivers.n; i++) {
-        add_lane(r, &r->receivers[i].host.address, receiver_qpn(i));
+        add_lane(r, &r->receivers[i].host->address, receiver_qpn(i));
         r->lanes[i].va = receiver_va(i);
         r->lanes[i].rkey = receiver_rkey(i);
         add_receiver(r, i, &r->source.address, source_qpn(i));
@@ -261,7 +281,7 @@ model_run_prepare(struct model_run *r)
     for (unsigned i = 0; i < o->receivers.n; i++) {
         struct receiver *receiver = &r->receivers[i];
 
-        open_host(&receiver->host, o->receivers.names[i]);
+        open_receiver(r, i);
         receiver->region = malloc(r->content.region_len);
         if (!receiver->region) {
             fail("out of memory");
@@ -332,17 +352,20 @@ receive(struct model_run *r, uint64_t deadline)
     for (unsigned i = 0; i < n; i++) {
         const struct receiver *receiver = &r->receivers[i];
 
-        fds[i] =
-            (struct pollfd){.fd = receiver->silent ? -1 : receiver->host.rx_fd, .events = POLLIN};
+        bool is_polled = !receiver->silent && receiver->host == &receiver->own;
+
+        fds[i] = (struct pollfd){.fd = is_polled ? receiver->host->rx_fd : -1, .events = POLLIN};
     }
     if (ppoll(fds, n + 1, &ts, &waiting_mask) <= 0) {
         return;
     }
     for (unsigned i = 0; i < n; i++) {
         if (fds[i].revents) {
-            model_host_receive(&r->receivers[i].host, now_usec());
-            post_buffers(r, &r->receivers[i]);
+            model_host_receive(r->receivers[i].host, now_usec());
         }
+    }
+    for (unsigned i = 0; i < n; i++) {
+        post_buffers(r, &r->receivers[i]);
     }
     if (fds[n].revents) {
         model_host_receive(&r->source, now_usec());

@@ -53,7 +53,8 @@ struct lane {
 };
 
 struct receiver {
-    struct model_host host;
+    struct model_host *host; /* its own, or that of the first receiver at this host. */
+    struct model_host own;
     struct rc_endpoint *ep;
     uint8_t *region;
     bool silent;        /* takes nothing more. */
