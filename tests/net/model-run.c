@@ -233,20 +233,28 @@ join_group(struct model_run *r)
     }
 }
 
+/* Queue pairs begin anywhere, so that PSNs tell them apart. */
+static psn_t
+start_psn(const struct model_options *o, unsigned lane)
+{
+    return psn_make((uint32_t) ((o->seed + 7 * lane) * 0x9e3779b1));
+}
+
 static void
 connect_unicast(struct model_run *r)
 {
     const struct model_options *o = &r->options;
 
     r->config.mtu = o->mtu;
-    r->config.start_psn = psn_make((uint32_t) (o->seed * 0x9e3779b1));
     r->config.timeout_usec = (UINT64_C(4096) << o->qp_timeout) / 1000;
     for (unsigned i = 0; i < o->receivers.n; i++) {
+        r->config.start_psn = start_psn(o, i);
         add_lane(r, &r->receivers[i].host->address, receiver_qpn(i));
         r->lanes[i].va = receiver_va(i);
         r->lanes[i].rkey = receiver_rkey(i);
         add_receiver(r, i, &r->source.address, source_qpn(i));
     }
+    r->config.start_psn = start_psn(o, 0); /* which the report has. */
 }
 
 /* Keeps receive buffers posted, ahead of what the source may have outstanding. */
