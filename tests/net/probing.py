@@ -373,7 +373,7 @@ def forged(lab):
             ('answer with another time', with_bytes(answer, 31, b'\0'), 'probe_forged'),
             ('answer of another node', whole(addressed(answer, src='5f00:0:a4::1')), 'probe_forged'),
             ('loop that was not sent', with_bytes(loop, 0, struct.pack('!I', number_at(loop, 0) + 1)), 'probe_forged'),
-            ('loop as an answer', swapped(loop), 'probe_forged'),
+            ('loop as an answer', swapped(loop), 'probe_malformed'),
             ('answer with a wrong checksum', answer[:-1] + bytes([answer[-1] ^ 1]), 'probe_malformed'),
             ('probe of a node that probes nobody', whole(addressed(asked, src='5f00:0:500::1')), 'probe_prober'),
             ('probe that is to be answered to another', other_end, 'probe_return')):
