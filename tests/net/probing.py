@@ -378,8 +378,8 @@ def forged(lab):
             ('probe of a node that probes nobody', whole(addressed(asked, src='5f00:0:500::1')), 'probe_prober'),
             ('probe that is to be answered to another', other_end, 'probe_return')):
         real.inject(what, frame, reason)
-    real.inject('own source from elsewhere', whole(addressed(asked, src='5f00:0:a2::1')), 'source_guard', 'leaf1',
-                ('dpu1', 'leaf1'))
+    as_dpu2 = whole(addressed(asked[6:12] + asked[:6] + asked[12:], src='5f00:0:a2::1'))
+    real.inject('probe of dpu2 that dpu1 sends', as_dpu2, 'source_guard', 'leaf1', ('dpu1', 'leaf1'))
     # It is answered, and who is said to have asked has not.
     ahead = with_bytes(asked, 0, struct.pack('!I', (number_at(asked, 0) + 100000) % 2**32))
     real.inject('probe that dpu3 has not sent', ahead, 'probe_forged', 'dpu3', n=1)
