@@ -445,6 +445,7 @@ LONG_TIERS = \
     net-connects=tests/net/connects \
     net-joining-long='env LONG=1 tests/net/run joining' \
     net-congestion-long='env LONG=1 tests/net/run congestion' \
+    net-paths-long='env LONG=1 tests/net/run probing switching' \
     bench-dp-long='bench/dp/run --long 600' \
     fuzz-long='tests/fuzz/run 600 $(fuzz_names)' \
     e2e-long='env KERNEL=6.12 LONG=1 tests/e2e/run'
