@@ -23,7 +23,7 @@ CALM = ('--interval', '500ms', '--timeout', '500ms')
 AGENTS = ['dpu1', 'dpu2', 'dpu3', 'dpu4']
 LOSS_SECONDS = 600 if os.environ.get('LONG') == '1' else 20
 
-STAMP_PORT, PROBER_PORT, STAMP_LEN = 862, 49862, 44
+STAMP_PORT, PROBER_PORT = 862, 49862
 # A probe's number is remembered for as many that follow it.
 WINDOW = 64
 
@@ -213,8 +213,8 @@ def found():
 
 
 def find(lab, what, wanted, unknown):
-    """Breaks it until it is found, alone and confirmed.  A link that fails one way fails both ways when the node behind it
-    verifies its neighbour; if that comes first, 'unknown' is found, and it is tried again.  Returns what was told."""
+    """Breaks it until it is found, alone and confirmed.  A link that fails one way fails both ways when the node behind
+    it verifies its neighbour; if that comes first, 'unknown' is found, and it is tried again.  Returns the watch."""
     while True:
         watch = Watch()
         what.break_it(lab)
@@ -394,20 +394,19 @@ def replayed_later(lab):
     """A genuine answer that comes again when its number is forgotten is counted, too; and so it is by an agent that was
     started after it."""
     afresh(CALM)
-    watch, real = Watch(), Genuine(lab)
+    real = Genuine(lab)
     number = struct.unpack_from('!H', real.answer, ETH + IP6 + UDP + 14)[0]
 
     def sent():
         return next(p['sent'] for p in probes(lab, 'dpu1').values() if p['number'] == number)
     enough = sent() + WINDOW + 1
-    probe('--interval', '20ms', '--timeout', '20ms')
+    probe(*QUICK)
     wait_until('many more are sent', lambda: sent() > enough)
     probe(*CALM)
     late = dropped(lab, 'dpu1', 'probe_late')
     send(lab, 'leaf1', 'dpu1', [real.answer] * 3)
     wait_until('it is counted', lambda: dropped(lab, 'dpu1', 'probe_late') >= late + 3)
     wait_good()
-    check_equal('faults that were told', watch.events('fault'), [])
     output('castlab', 'restart', 'dpu1', '-l', lab.name)
     wait_good()
     before = dropped(lab, 'dpu1', 'probe_forged')
