@@ -17,7 +17,8 @@
  * A node on all paths, as the last switch before a host that has one link, cannot be avoided: what it says
  * does not count.  If all paths are congested none is below 1/4.
  *
- * What data say of loss has the way probed, and does nothing else: only probes know whether it is the way.
+ * What data say of loss has the way probed, and moves nothing: only probes know whether it is the way.  A host
+ * that stands still is told what is missing if its way loses probes, too.
  */
 #include "lib/headend-impl.h"
 #include "lib/prng.h"
@@ -33,6 +34,7 @@
 #define REST_HALF     60000000 /* and halved in so long without one. */
 #define PENALTY_HALF  30000000
 #define NO_PROGRESS   (2 * HEADEND_INTERVAL)
+#define TOLD_MAX      4 /* as often a host is told, after twice as long each time. */
 
 void
 headend_doubt(struct headend *h, const struct path *path, uint64_t now)
@@ -206,15 +208,35 @@ relieve(struct headend *h, struct destination *d, uint64_t now)
     }
 }
 
-/* Flows of which nothing is confirmed. */
+/* Has a probe been lost on the path, and not enough of them come back since? */
+static bool
+loses(const struct path *path)
+{
+    return path->state != PATH_GOOD && path->state != PATH_UNKNOWN;
+}
+
+/* For how long nothing was confirmed of the flow, nor said to its host. */
+static uint64_t
+stands_still(const struct flow *f, uint64_t now)
+{
+    return now - (f->n_told ? f->told_at : f->progress_at);
+}
+
+/* Flows of which nothing is confirmed.  If their way loses something the hosts are told, since what they
+ * have sent again may be lost again: of that nobody would tell them. */
 static void
 look_for_progress(struct headend *h, const struct destination *d, uint64_t now)
 {
-    for (const struct flow *f = d->flows; f; f = f->next) {
+    for (struct flow *f = d->flows; f; f = f->next) {
         /* Of one that is not bound progress may not be seen. */
-        if (f->own && !in_flight_is_idle(&f->in_flight) && now - f->progress_at >= NO_PROGRESS
-            && now - f->used <= IN_FLIGHT_LIFE) {
-            headend_doubt(h, f->path, now);
+        if (!f->own || in_flight_is_idle(&f->in_flight) || now - f->progress_at < NO_PROGRESS
+            || now - f->used > IN_FLIGHT_LIFE) {
+            continue;
+        }
+        headend_doubt(h, f->path, now);
+        if (f->path && loses(f->path) && !f->going_to && f->n_told < TOLD_MAX
+            && stands_still(f, now) >= (uint64_t) NO_PROGRESS << f->n_told) {
+            headend_ask_again(h, f, now);
         }
     }
 }

@@ -261,6 +261,7 @@ request_sent(struct flow *f, const struct seen *s, uint64_t now)
     }
     if (in_flight_is_idle(&f->in_flight)) {
         f->progress_at = now;
+        f->n_told = 0;
     }
     if (!in_flight_sent(&f->in_flight, s->psn, is_read ? read_len(s) : 0, is_read, now)) {
         f->to->doubt_until = now + IN_FLIGHT_LIFE;
@@ -390,6 +391,7 @@ answered(struct headend *h, struct destination *d, const struct in6_addr *host,
     }
     if (psn_cmp(q->una, f->in_flight.una) > 0) {
         f->progress_at = now;
+        f->n_told = 0;
     }
     in_flight_answered(&f->in_flight, q->una);
     if (nak && aeth->syndrome == AETH_NAK_PSN_SEQ) {

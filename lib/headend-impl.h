@@ -116,6 +116,8 @@ struct flow {
     struct own_qp *own; /* the queue pair that sends the requests, if that is known (R21). */
     struct last_answer answered; /* of a flow that is no requests. */
     uint64_t progress_at;        /* when something was confirmed, or nothing was in flight. */
+    uint64_t told_at;            /* when its host was last told what is missing, */
+    unsigned n_told;             /* and how often since 'progress_at'. */
     uint16_t failed;             /* probe of the path that it left last since that had failed. */
     bool switched;               /* by a failure, and then */
     psn_t switch_h;              /* one NAK below this is no surprise. */
@@ -222,6 +224,8 @@ void headend_plan(struct headend *, struct flow *, struct path *to, enum path_mo
 /* It goes there now, or stays: what waits leaves. */
 void headend_finish(struct headend *, struct flow *, uint64_t now);
 void headend_stay(struct headend *, struct flow *, uint64_t now);
+/* Has the host send again what is not confirmed. */
+void headend_ask_again(struct headend *, struct flow *, uint64_t now);
 /* Something about the paths to the destination has changed. */
 void headend_review(struct headend *, struct destination *, uint64_t now);
 /* An answer to a queue pair has been noted, which may confirm what 'f' has sent. */

@@ -196,13 +196,14 @@ make_naks(struct headend *h, const struct flow *f, uint64_t now)
     }
 }
 
-/* Has what the flow's host is missing sent again. */
-static void
-ask_again(struct headend *h, struct flow *f, uint64_t now)
+void
+headend_ask_again(struct headend *h, struct flow *f, uint64_t now)
 {
     struct own_qp *q = f->own;
 
     f->owes_nak = false;
+    f->told_at = now;
+    f->n_told++;
     f->switched = true;
     f->switch_h = f->in_flight.h;
     if (h->silent || in_flight_is_idle(&f->in_flight)) {
@@ -247,7 +248,7 @@ headend_fail(struct headend *h, struct flow *f, struct path *to, uint64_t now)
         return;
     }
     release(h, f, now);
-    ask_again(h, f, now);
+    headend_ask_again(h, f, now);
 }
 
 /*
@@ -429,7 +430,7 @@ headend_timer(struct headend *h, uint64_t now)
         } else if (f->going_to) {
             headend_finish(h, f, now);
         } else if (f->owes_nak) {
-            ask_again(h, f, now);
+            headend_ask_again(h, f, now);
         }
     }
     if (h->tick_at <= now) {

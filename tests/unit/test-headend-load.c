@@ -356,6 +356,41 @@ START_TEST(silence_is_doubt)
     }
 END_TEST
 
+/* If the way loses probes, too, the host hears what is missing, after twice as long each time; not if it is
+ * good, nor if something gets confirmed. */
+START_TEST(stands_still)
+    {
+        static const struct {
+            enum path_state state;
+            bool confirmed;
+            unsigned told;
+        } cases[] = {
+            {PATH_SUSPECT, false, 3}, /* 0.2, 0.6 and 1.4 s, when somebody looks. */
+            {PATH_GOOD, false, 0},
+            {PATH_SUSPECT, true, 0},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            struct fixture *f = agent(PATH_SPREAD, 1);
+            struct roce_spec spec = path_request(RC_WRITE_ONLY, QP, 12);
+
+            ck_assert_uint_eq(writes(f, 0, 11), 1);
+            path_set_state(f, 1, cases[i].state);
+            ck_assert_uint_eq(path_taken(f, &spec), 1);
+            run(f, INTERVAL, 0);
+            ck_assert_uint_eq(path_info(f, 1).n_naks, 0);
+            if (cases[i].confirmed) {
+                path_answer_to(f, OWN_QPN, RC_ACK, AETH_ACK_UNLIMITED, 12);
+            }
+            run(f, 3 * INTERVAL, 0);
+            ck_assert_uint_eq(path_info(f, 1).n_naks, cases[i].told > 0);
+            run(f, 14 * INTERVAL, 0);
+            ck_assert_uint_eq(path_info(f, 1).n_naks, cases[i].told);
+            fixture_destroy(f);
+        }
+    }
+END_TEST
+
 Suite *
 headend_load_suite(void)
 {
@@ -373,6 +408,7 @@ headend_load_suite(void)
     tcase_add_test(tc, rests);
     tcase_add_test(tc, naks_are_doubts);
     tcase_add_test(tc, silence_is_doubt);
+    tcase_add_test(tc, stands_still);
     suite_add_tcase(s, tc);
     return s;
 }
