@@ -64,7 +64,14 @@ struct parsed;
     EVENT(replaced, "a packet took the place of one that waited")                  \
     EVENT(moved, "a flow took another path")                                       \
     EVENT(plane_failed, "an end of a group left a plane that was bad")             \
-    EVENT(plane_changed, "an end of a group took the plane that was wanted")
+    EVENT(plane_changed, "an end of a group took the plane that was wanted")       \
+    EVENT(switched, "a flow left a path that had failed")                          \
+    EVENT(switch_planned, "a flow left a path as somebody wanted it to")           \
+    EVENT(nak_made, "a headend made a NAK for its host")                           \
+    EVENT(answer_repeated, "a headend said the last answer of its host again")     \
+    EVENT(probe_lost, "a probe got lost")                                          \
+    EVENT(probe_forged, "a forged answer to a probe came")                         \
+    EVENT(way_bad, "a way that was broken was bad after three intervals")
 
 enum lab_event {
 #define EVENT(NAME, HELP) LAB_SAW_##NAME,

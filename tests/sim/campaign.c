@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many seeds: each is a few labs of groups and one of connections, run in one of several processes,
+ * Many seeds: each is a few labs of groups, one of connections and one of paths, run in one of several processes,
  * so that a crash is a failure of its seed and no more.
  *
  * A process that has met a failure ends, and another goes on with the next seed.  What
@@ -159,6 +159,26 @@ run_connections(struct fabric *chance, bool trace)
     }
 }
 
+static void
+paths_failed(const char *text, uint64_t now)
+{
+    char why[sizeof self->why];
+
+    snprintf(why, sizeof why, "paths: %s at virtual time %" PRIu64 " us", text, now);
+    seed_failed(why);
+}
+
+static void
+run_paths(struct fabric *chance, bool trace)
+{
+    uint64_t n_seen[N_LAB_EVENTS] = {0};
+
+    path_lab_run(chance->random, trace, n_seen, paths_failed);
+    for (unsigned i = 0; shared && i < N_LAB_EVENTS; i++) {
+        __atomic_fetch_add(&shared->n_seen[i], n_seen[i], __ATOMIC_RELAXED);
+    }
+}
+
 void
 campaign_run_seed(const struct campaign *c, uint64_t seed, bool trace)
 {
@@ -173,6 +193,7 @@ campaign_run_seed(const struct campaign *c, uint64_t seed, bool trace)
     run_group(&chance, SCENARIO_CONGESTED, c->policy, trace);
     run_group(&chance, SCENARIO_PATHS, c->policy, trace);
     run_group(&chance, SCENARIO_PLANES, c->policy, trace);
+    run_paths(&chance, trace);
 }
 
 static void

@@ -12,6 +12,7 @@
 #define TESTS_SIM_CASTSIM_H 1
 
 #include "tests/model/cm-lab.h"
+#include "tests/model/path-lab.h"
 #include "tests/model/scenario.h"
 
 /* What a group may do with NAKs above the minimum, and with copies. */
