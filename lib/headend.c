@@ -10,6 +10,7 @@
  * A flow stays on its path unless something happens to the path (headend-switch.c): packets only ask
  * whether its port's link is up.
  */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "lib/alloc.h"
@@ -349,18 +350,25 @@ headend_pin_of(const struct destination *d, uint32_t dest_qp)
 
 /* How well a path replaces one that has failed; a lower one is better.  'failed' NULL: it is no
  * replacement.  Paths have links in common, and a way that has carried nothing since then may have
- * failed likewise: a host goes back once, and would be sent to the next dead path. */
+ * failed likewise: a host goes back once, and would be sent to the next dead path.  So one that has is
+ * preferred to all others, even if it still recovers from something else. */
 static unsigned
 replacement_rank(const struct headend *h, const struct destination *d, const struct path *path,
                  const struct path *failed)
 {
-    unsigned rank = 4 * headend_class(h, path);
+    enum path_class class = headend_class(h, path);
 
+    if (class == CLASS_NONE) {
+        return UINT_MAX;
+    }
+    unsigned rank = 2 * (unsigned) class;
     if (failed) {
         bool same_plane =
             failed->config.plane[0] && !strcmp(path->config.plane, failed->config.plane);
 
-        rank += 2 * !headend_outlives(h, path, failed->config.probe);
+        if (class == CLASS_BAD || !headend_outlives(h, path, failed->config.probe)) {
+            rank += 2 * CLASS_BAD;
+        }
         rank += d->policy != PATH_FAILOVER && !same_plane;
     }
     return rank;
@@ -370,7 +378,7 @@ struct path *
 headend_choose(const struct headend *h, struct destination *d, const struct path *failed)
 {
     size_t turn = d->policy == PATH_FAILOVER ? 0 : d->turn;
-    unsigned best = 4 * CLASS_NONE;
+    unsigned best = UINT_MAX;
     struct path *found = NULL;
 
     for (size_t i = 0; i < d->n_paths && best; i++) {

@@ -215,6 +215,31 @@ START_TEST(fails_alike)
     }
 END_TEST
 
+/* One that recovers and has carried something is preferred to one that is suspect, or good as far as is
+ * known, and has not: that may share what is broken. */
+START_TEST(recovering_outlives)
+    {
+        static const enum path_state others[] = {PATH_SUSPECT, PATH_GOOD};
+
+        for (unsigned i = 0; i < 2; i++) {
+            struct fixture *f = agent(PATH_SPREAD, 3);
+
+            ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START), 1);
+            path_set_silent(2, true);
+            path_set_state(f, 2, others[i]);
+            path_set_state(f, 3, PATH_RECOVERING);
+            path_set_state(f, 1, PATH_BAD);
+            ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 1), 3);
+            /* It is gone, too: then there is nothing better. */
+            path_set_silent(1, true);
+            path_set_state(f, 1, PATH_RECOVERING);
+            path_set_state(f, 3, PATH_BAD);
+            ck_assert_uint_eq(sends(f, RC_WRITE_ONLY, QP, START + 2), 2);
+            fixture_destroy(f);
+        }
+    }
+END_TEST
+
 /* Where everything is confirmed, or nothing was ever sent, or nobody knows which queue pair it is, the
  * host hears nothing. */
 START_TEST(nothing_to_say)
@@ -665,6 +690,7 @@ headend_fail_suite(void)
     tcase_add_test(tc, says_nothing);
     tcase_add_test(tc, has_gone_back);
     tcase_add_test(tc, fails_alike);
+    tcase_add_test(tc, recovering_outlives);
     tcase_add_test(tc, nothing_to_say);
     tcase_add_test(tc, port_goes_down);
     tcase_add_test(tc, path_is_gone);
