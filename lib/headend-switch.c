@@ -270,7 +270,14 @@ headend_plan(struct headend *h, struct flow *f, struct path *to, enum path_move 
         deadlines_set(&h->deadlines, &f->deadline, now + HEADEND_DRAIN_MAX, f);
     }
     if (!waits) {
+        /* What it sent before the pause would have been confirmed by now: it was lost, or its answer.
+         * Once it is on another path nobody hears that the one before has failed. */
+        bool lost = pauses && f->requests && !is_idle(f);
+
         headend_finish(h, f, now);
+        if (lost) {
+            ask_again(h, f, now);
+        }
     } else if (may_hold(f)) {
         hold(h, f);
     }

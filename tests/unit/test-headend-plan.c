@@ -376,6 +376,35 @@ START_TEST(failover_returns)
     }
 END_TEST
 
+/* A flow that pauses moves at once.  What it sent before is not confirmed, so it was lost, as by a path
+ * that nobody has found bad yet: the host hears so.  There is nothing to say if all is confirmed. */
+START_TEST(lost_before_a_pause)
+    {
+        for (unsigned lost = 0; lost < 2; lost++) {
+            struct fixture *f = agent(PATH_FAILOVER);
+
+            deny(f, 1, true);
+            passes(f, RC_WRITE_ONLY, 11, true, 2);
+            acks(f, 11);
+            passes(f, RC_WRITE_FIRST, 12, false, 2);
+            passes(f, RC_WRITE_LAST, 13, true, 2);
+            if (!lost) {
+                acks(f, 13);
+            }
+            f->now += 50000;
+            deny(f, 1, false);
+            ck_assert_uint_eq(f->n_frames, lost);
+            if (lost) {
+                check_nak(f, 0, 12);
+            }
+            ck_assert_uint_eq(path_info(f, 1).n_naks, lost);
+            ck_assert_uint_eq(path_info(f, 1).n_moved_by[PATH_MOVE_FAILED], 0);
+            passes(f, RC_WRITE_ONLY, 14, true, 1);
+            fixture_destroy(f);
+        }
+    }
+END_TEST
+
 /* Failover thinks again: the path that the flow is about to leave is the best one after all. */
 START_TEST(failover_stays)
     {
@@ -510,6 +539,7 @@ headend_plan_suite(void)
     tcase_add_test(tc, answers_unknown);
     tcase_add_test(tc, overtaken_by_events);
     tcase_add_test(tc, failover_returns);
+    tcase_add_test(tc, lost_before_a_pause);
     tcase_add_test(tc, failover_stays);
     tcase_add_test(tc, pinned);
     tcase_add_test(tc, answers);
