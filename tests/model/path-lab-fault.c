@@ -105,8 +105,10 @@ restart(struct path_lab *lab, bool down)
 static void
 restart_agent(struct path_lab *lab, bool down)
 {
+    struct agent_seen *seen = &lab->agents[lab->now.node];
+
+    seen->n_failed = seen->n_planned = 0;
     restart(lab, down);
-    lab->agents[lab->now.node].n_failed = 0;
 }
 
 static void
@@ -257,9 +259,14 @@ begin(void *clos, unsigned unused, unsigned unused2)
 
     (void) unused, (void) unused2;
     choose(lab);
+    bool way_out = path_lab_has_way_out(lab);
+    if (lab->kind == RUN_SEEN && !way_out) {
+        path_lab_at(lab, now + intervals(lab, 1, 4), begin, 0); /* not yet. */
+        return;
+    }
     trace(lab, "begins");
     lab->broken = true;
-    lab->unbounded |= lab->now.kind > FAULT_RESTART;
+    lab->unbounded |= lab->now.kind > FAULT_RESTART || !way_out;
     lab->now.ends = now + intervals(lab, DETECTION + 1, 12);
     if (lab->now.kind == FAULT_AGENT) {
         lab->now.ends = now + path_lab_random(lab, AGENT_PAUSE);

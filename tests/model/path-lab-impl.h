@@ -51,8 +51,8 @@ struct fault_now {
 };
 
 struct agent_seen {
-    uint64_t n_failed;        /* failure switches of this life, when last looked at. */
-    unsigned n_switch_events; /* events with such switches, in all lives. */
+    uint64_t n_failed, n_planned; /* switches of this life, when last looked at. */
+    unsigned n_switch_events;     /* events with switches, in all lives. */
 };
 
 /* One host writes to another. */
@@ -65,13 +65,16 @@ struct flow {
     unsigned n_posted, n_done, window;
     uint64_t n_packets; /* of what was posted, */
     uint64_t n_sent;    /* and sent, of earlier lives. */
-    uint64_t n_timeouts;
+    bool gone_back;     /* its timer ended in the time before a switch, with... */
+    unsigned back_to;   /* ...so many messages done. */
     uint32_t len[MAX_WINDOW];
     uint64_t posted_at[MAX_WINDOW], done_at;
     uint64_t post_at; /* the next one. */
     uint32_t max_pause;
     unsigned
-        first_life;  /* messages, after which it ends and another one has its number; 0: not so. */
+        first_life; /* messages, after which it ends and another one has its number; 0: not so. */
+    bool nak_said;  /* its receiver has said a NAK, the last one of this PSN. */
+    psn_t nak_psn;
     unsigned n_made; /* NAKs that an agent has made for it. */
 };
 
@@ -135,8 +138,13 @@ void path_lab_probe_sent(struct path_lab *, const struct clos_frame *);
 /* path-lab-check.c. */
 void path_lab_sent(void *lab, const struct clos_frame *);
 void path_lab_after(void *lab, struct clos_node *);
+/* Will all flows have a path that is better than bad, and not broken, when probes have seen 'now'? */
+bool path_lab_has_way_out(const struct path_lab *);
 /* A fault has been there for so long that all probes must know. */
 void path_lab_check_seen(struct path_lab *);
+/* A queue pair's timer has ended.  If that was between a fault and the switch, what it has sent again was
+ * lost, too, and as it goes back for the same PSN only once, it has to wait for its timer once more. */
+void path_lab_timer_ended(struct path_lab *, struct flow *);
 /* The oldest message of a flow is completed, which was posted at this time. */
 void path_lab_check_completed(struct path_lab *, const struct flow *, uint64_t posted);
 void path_lab_check_end(struct path_lab *);

@@ -78,7 +78,12 @@ static void
 receiver_tx(void *f_, const uint8_t *ip, size_t len)
 {
     struct flow *f = f_;
+    const struct bth *bth = (const void *) (ip + IP6_HDR_LEN + sizeof(struct udp_hdr));
 
+    if (bth->opcode == RC_ACK && ((const struct aeth *) (bth + 1))->syndrome == AETH_NAK_PSN_SEQ) {
+        f->nak_said = true;
+        f->nak_psn = bth_psn(bth);
+    }
     clos_send(f->lab->clos, f->to, ip, len);
 }
 
@@ -94,7 +99,7 @@ create_pair(struct flow *f, uint32_t psn)
         .start_psn = psn_make(psn),
         .mtu = MTU,
         .timeout_usec = lab->timeout_usec,
-        .retry_cnt = lab->kind == RUN_SEEN ? 1 + path_lab_random(lab, 6) : RC_RETRY_FOREVER,
+        .retry_cnt = lab->kind == RUN_SEEN ? 4 : RC_RETRY_FOREVER,
         .rnr_retry = RC_RETRY_FOREVER,
         .gap_usec = 1 + path_lab_random(lab, 50),
         .ecn = lab->ecn,
@@ -215,7 +220,17 @@ flow_run(struct flow *f)
     uint64_t now = f->lab->clos->fabric.now;
 
     if (rc_deadline(f->sender) <= now) {
+        struct rc_info before, after;
+
+        rc_get_info(f->sender, &before);
         rc_timer(f->sender, now);
+        rc_get_info(f->sender, &after);
+        if (after.n_timeouts > before.n_timeouts) {
+            path_lab_timer_ended(f->lab, f);
+            if (f->lab->trace) {
+                fprintf(stderr, "%10" PRIu64 " the timer of qp %x ends\n", now, f->qpn);
+            }
+        }
     }
     if (f->first_life && f->n_done == f->first_life) {
         replace(f);
@@ -318,7 +333,10 @@ choose(struct path_lab *lab)
 
     lab->kind = kinds[path_lab_random(lab, 5)];
     lab->interval = msec * 1000;
-    lab->timeout_usec = 4096u * (UINT64_C(1) << (18 + path_lab_random(lab, 3))) / 1000;
+    /* rxe's timer ends now and then although all is well.  Where nothing is sent again there is none. */
+    if (lab->kind != RUN_PLANNED) {
+        lab->timeout_usec = 4096u * (UINT64_C(1) << (18 + path_lab_random(lab, 3))) / 1000;
+    }
     lab->ecn = lab->kind == RUN_MIXED && path_lab_random(lab, 2);
     lab->forges = lab->kind == RUN_SEEN && path_lab_random(lab, 3) == 0;
     lab->n_faults = 1 + path_lab_random(lab, MAX_FAULTS);
