@@ -277,6 +277,8 @@ headend_plan(struct headend *h, struct flow *f, struct path *to, enum path_move 
         headend_finish(h, f, now);
         if (lost) {
             ask_again(h, f, now);
+        } else if (aeth_class(f->answered.syndrome) == AETH_CLASS_ACK) {
+            repeat_answer(h, f, now); /* likewise, if it is a flow of answers. */
         }
     } else if (may_hold(f)) {
         hold(h, f);
