@@ -12,6 +12,7 @@
 #define LIB_DEFECT_H 1
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* name as on the command line, what goes wrong. */
 #define DEFECTS                                                                                  \
@@ -45,7 +46,12 @@
     DEFECT_ENTRY(FAST_CNP_MARKS, "packets of a sender that takes Fast CNPs are marked, too")     \
     DEFECT_ENTRY(CUT_EACH, "each signal of congestion cuts the rate, not one in an interval")    \
     DEFECT_ENTRY(WAITING_COUNTS, "a PSN has gone down when its packet begins to wait")           \
-    DEFECT_ENTRY(MOVE_IN_FLIGHT, "a flow takes another path while packets of it are under way")
+    DEFECT_ENTRY(MOVE_IN_FLIGHT, "a flow takes another path while packets of it are under way")  \
+    DEFECT_ENTRY(SWITCH_SILENT, "a host hears nothing when its flow leaves a path that failed")  \
+    DEFECT_ENTRY(NAK_BEYOND, "the NAK for such a flow is for what comes next")                   \
+    DEFECT_ENTRY(BINDING_KEPT, "answers' queue pair stays that of a flow which is another one")  \
+    DEFECT_ENTRY(PROBE_STALE, "what comes back counts for the newest probe, however late it is") \
+    DEFECT_ENTRY(PROBE_FORGED, "cookies of what comes back for probes are not compared")
 
 enum defect {
 #define DEFECT_ENTRY(NAME, HELP) DEFECT_##NAME,
@@ -54,9 +60,9 @@ enum defect {
         N_DEFECTS
 };
 
-extern unsigned int defects; /* bit by bit; castsim.c. */
+extern uint64_t defects; /* bit by bit; castsim.c. */
 #ifdef ROCECAST_DEFECTS
-#define DEFECT(NAME) (defects & (1u << DEFECT_##NAME))
+#define DEFECT(NAME) ((defects & (UINT64_C(1) << DEFECT_##NAME)) != 0)
 #else
 #define DEFECT(NAME) false
 #endif

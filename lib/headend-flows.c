@@ -265,7 +265,7 @@ request_sent(struct flow *f, const struct seen *s, uint64_t now)
     }
     if (!in_flight_sent(&f->in_flight, s->psn, is_read ? read_len(s) : 0, is_read, now)) {
         f->to->doubt_until = now + IN_FLIGHT_LIFE;
-        headend_unbind(f->own);
+        headend_unbind(DEFECT(BINDING_KEPT) ? NULL : f->own);
     }
     if (psn_eq(psn_add(s->psn, 1), f->in_flight.h)) {
         f->asked = s->bth->ack_req & BTH_ACK_REQ || is_read

@@ -21,6 +21,7 @@
  * requests of which it is not known whose answers are theirs.  They stay as long as others may wait,
  * and go without a word: most of what was in flight has arrived.
  */
+#include "lib/defect.h"
 #include "lib/headend-impl.h"
 #include "lib/response.h"
 #include "lib/roce.h"
@@ -162,10 +163,11 @@ make_nak(struct headend *h, const struct flow *f, struct own_qp *q, psn_t una, u
 {
     const struct in6_addr *peer = &q->peer->address;
 
-    if (q->nak_at == now) {
+    if (q->nak_at == now || DEFECT(SWITCH_SILENT)) {
         return;
     }
     q->nak_at = now;
+    una = DEFECT(NAK_BEYOND) ? f->in_flight.h : una;
     struct packet *p = response_build(h->base->pool, peer, &q->host, response_sport(peer, q->qpn),
                                       q->qpn, una, q->back ? AETH_RNR_AT_ONCE : AETH_NAK_PSN_SEQ,
                                       q->msn);

@@ -20,7 +20,7 @@
 #define EVENTS_SEEDS 200 /* from so many on each event has to be frequent: ... */
 #define EVENTS_OF    5   /* ... more than once in this many. */
 
-unsigned int defects;
+uint64_t defects;
 
 static const struct {
     const char *name, *help;
@@ -181,7 +181,7 @@ find_defect(enum defect d, unsigned n_jobs)
                          .quiet = true,
                          .options = ""};
 
-    defects = 1u << d;
+    defects = UINT64_C(1) << d;
     campaign_run(&c);
     defects = 0;
     if (!c.n_failed) {
@@ -344,7 +344,7 @@ main(int argc, char *argv[])
             note_option(replay, sizeof replay, "--policy", optarg);
             break;
         case DEFECT_ON:
-            defects |= 1u << parse_defect(optarg);
+            defects |= UINT64_C(1) << parse_defect(optarg);
             note_option(replay, sizeof replay, "--defect", optarg);
             break;
         case LIST: list_defects(); return 0;
