@@ -416,7 +416,7 @@ CONFORMANCE = tests/conformance/run$(if $(filter 1,$(V)), -v)
 # What both 'make check' and 'make conformance' run: tiers that tests of the draft's requirements are in.
 # castsim takes seeds that are always the same, and others.
 SIM_TIERS = sim-defects='build/tests/castsim --defects' sim-compare='build/tests/castsim $(COMPARE)' \
-    sim-congestion='build/tests/castsim --congestion'
+    sim-congestion='build/tests/castsim --congestion' sim-paths='build/tests/castsim --paths'
 ALONE_TIERS = net=tests/net/run ctl=tests/ctl/run api=tests/api/run
 
 # Library and header tests above are evaluated when make starts, hence a second make once the
@@ -468,7 +468,7 @@ endif
 unit: unit-built ## unit tests; SAN=1 for ASan and UBSan
 	$(Q)tests/summary unit=$(B)/tests/unit
 
-.PHONY: sim sim-built sim-defects sim-compare sim-congestion
+.PHONY: sim sim-built sim-defects sim-compare sim-congestion sim-paths
 sim-built: $(CASTSIM)
 
 SEEDS = 1..500
@@ -486,6 +486,9 @@ sim-compare: sim-built ## castsim: does the default reach 0.9 of an ideal aggreg
 
 sim-congestion: sim-built ## castsim: does control of congestion reach what docs/simulation.md says?
 	$(Q)tests/summary sim-congestion='$(CASTSIM) --congestion'
+
+sim-paths: sim-built ## castsim: is each fault of a fabric found, and none where there is none?
+	$(Q)tests/summary sim-paths='$(CASTSIM) --paths'
 
 .PHONY: perf perf-built
 perf-built: $(DP_PACKETS)

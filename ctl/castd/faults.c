@@ -17,7 +17,6 @@
 #include "ctl/castd/columns.h"
 #include "ctl/plan/locate.h"
 #include "ctl/registry/values.h"
-#include "lib/path-health.h"
 #include "openvswitch/shash.h"
 #include "openvswitch/vlog.h"
 #include "util.h"
@@ -48,14 +47,7 @@ result_of(const struct rrec_probe *row)
     if (row->state) {
         path_state_parse(row->state, &state);
     }
-    switch (state) {
-    case PATH_GOOD:
-    case PATH_RECOVERING: return LOCATE_WORKS;
-    case PATH_BAD: return LOCATE_FAILS;
-    case PATH_SUSPECT:
-    case PATH_UNKNOWN:
-    default: return LOCATE_UNKNOWN;
-    }
+    return locate_result_of(state);
 }
 
 static int

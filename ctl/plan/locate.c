@@ -437,6 +437,19 @@ explain(struct locate *l)
     free(group);
 }
 
+enum locate_result
+locate_result_of(enum path_state state)
+{
+    switch (state) {
+    case PATH_GOOD:
+    case PATH_RECOVERING: return LOCATE_WORKS;
+    case PATH_BAD: return LOCATE_FAILS;
+    case PATH_SUSPECT:
+    case PATH_UNKNOWN: break;
+    }
+    return LOCATE_UNKNOWN;
+}
+
 void
 locate_faults(const struct locate_probe *probes, size_t n_probes, struct fault **faults, size_t *n)
 {

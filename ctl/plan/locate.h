@@ -17,12 +17,16 @@
 
 #include "lib/fault-element.h"
 #include "lib/node-config.h"
+#include "lib/path-health.h"
 
 enum locate_result {
     LOCATE_UNKNOWN, /* it says nothing yet, or nothing certain. */
     LOCATE_WORKS,
     LOCATE_FAILS,
 };
+
+/* What the state of a probe says of its way. */
+enum locate_result locate_result_of(enum path_state);
 
 struct locate_probe {
     const char *name; /* for messages. */

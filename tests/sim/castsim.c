@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * castsim: groups in virtual time, by the thousand (tests/model/lab.h), and connections
- * (tests/model/cm-lab.h).
+ * castsim: groups in virtual time, by the thousand (tests/model/lab.h), connections
+ * (tests/model/cm-lab.h), and queue pairs over paths that break (tests/model/path-lab.h).
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -42,7 +42,7 @@ const struct sim_policy sim_policies[N_SIM_POLICIES] = {
 static const char usage[] =
     "usage: castsim [OPTION]...\n"
     "Runs groups in virtual time, each as its seed says: topology, links, messages, faults;\n"
-    "and connections of programs that use RDMA-CM.\n"
+    "connections of programs that use RDMA-CM; and queue pairs over paths that break.\n"
     "Prints what a seed violates and how to replay it, and how often what happened.\n"
     "\n"
     "  --seed S          this seed\n"
@@ -58,6 +58,7 @@ static const char usage[] =
     "  --defects         is each of them found?  Prints the first seed that does\n"
     "  --compare         policies for NAKs above the minimum against an ideal aggregator\n"
     "  --congestion      what control of congestion reaches\n"
+    "  --paths           what probes find of each fault in a fabric\n"
     "  --runs N          with --compare: of a cell (default 40)\n"
     "  --loss WHERE      with --compare: down, up (towards receivers, from them) or both (default)\n"
     "  --help            this text\n"
@@ -294,6 +295,7 @@ main(int argc, char *argv[])
         ALL,
         COMPARE,
         CONGESTION,
+        PATHS,
         RUNS,
         LOSS,
         HELP,
@@ -312,6 +314,7 @@ main(int argc, char *argv[])
         {"defects", no_argument, NULL, ALL},
         {"compare", no_argument, NULL, COMPARE},
         {"congestion", no_argument, NULL, CONGESTION},
+        {"paths", no_argument, NULL, PATHS},
         {"runs", required_argument, NULL, RUNS},
         {"loss", required_argument, NULL, LOSS},
         {"help", no_argument, NULL, HELP},
@@ -322,7 +325,7 @@ main(int argc, char *argv[])
         .first = 1, .last = 500, .n_jobs = (unsigned) sysconf(_SC_NPROCESSORS_ONLN)};
     struct compare compare = {.n_runs = 40, .lose_down = true, .lose_up = true};
     char replay[128] = "";
-    bool trace = false, find = false, compares = false, congested = false;
+    bool trace = false, find = false, compares = false, congested = false, paths = false;
     unsigned n_fresh = 0;
     char *end;
 
@@ -351,6 +354,7 @@ main(int argc, char *argv[])
         case ALL: find = true; break;
         case COMPARE: compares = true; break;
         case CONGESTION: congested = true; break;
+        case PATHS: paths = true; break;
         case RUNS: compare.n_runs = parse_small("--runs", optarg, 100000); break;
         case LOSS: parse_loss(optarg, &compare); break;
         case HELP: fputs(usage, stdout); return 0;
@@ -371,6 +375,9 @@ main(int argc, char *argv[])
     }
     if (congested) {
         return congestion_run(c.n_jobs);
+    }
+    if (paths) {
+        return paths_run(c.n_jobs);
     }
     if (find) {
         return run_defects(c.n_jobs);

@@ -6,6 +6,7 @@
  *   campaign.c    many seeds, in processes of their own
  *   compare.c     policies for NAKs above the minimum against an ideal aggregator
  *   congestion.c  what control of congestion reaches, in courses (course.h)
+ *   paths.c       what is found broken, of the draft's figure
  *   jobs.c        work that several processes share
  */
 #ifndef TESTS_SIM_CASTSIM_H
@@ -57,5 +58,8 @@ int compare_run(const struct compare *);
 
 /* Prints what control of congestion reaches.  0, or 1 if that is not enough. */
 int congestion_run(unsigned n_jobs);
+
+/* Prints what probes find of each fault.  0, or 1 if that is not all, or more than there is. */
+int paths_run(unsigned n_jobs);
 
 #endif /* tests/sim/castsim.h */
