@@ -168,9 +168,9 @@ make_nak(struct headend *h, const struct flow *f, struct own_qp *q, psn_t una, u
     }
     q->nak_at = now;
     una = DEFECT(NAK_BEYOND) ? f->in_flight.h : una;
-    struct packet *p = response_build(h->base->pool, peer, &q->host, response_sport(peer, q->qpn),
-                                      q->qpn, una, q->back ? AETH_RNR_AT_ONCE : AETH_NAK_PSN_SEQ,
-                                      q->msn);
+    struct packet *p =
+        response_build(h->base->pool, peer, &q->host, response_sport(peer, q->qpn), q->qpn, una,
+                       q->back && !DEFECT(NAK_AGAIN) ? AETH_RNR_AT_ONCE : AETH_NAK_PSN_SEQ, q->msn);
     if (!p) {
         node_count_drop(h->base, DROP_pool_empty);
         return;
@@ -278,7 +278,7 @@ headend_plan(struct headend *h, struct flow *f, struct path *to, enum path_move 
 
         headend_finish(h, f, now);
         if (lost) {
-            ask_again(h, f, now);
+            headend_ask_again(h, f, now);
         } else if (aeth_class(f->answered.syndrome) == AETH_CLASS_ACK) {
             repeat_answer(h, f, now); /* likewise, if it is a flow of answers. */
         }

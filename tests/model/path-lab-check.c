@@ -14,6 +14,7 @@
 #define DRAIN_MAX   500000 /* a planned move waits so long. */
 #define SLACK       20000  /* between two looks of the headend, and then some. */
 #define GAP         150000 /* in completions, besides four intervals. */
+#define NO_PROGRESS 200000 /* then a flow stands still. */
 #define HEADER_PATH 8      /* in the flow label. */
 
 /*
@@ -76,8 +77,19 @@ expected_of(const struct flow *f)
     return rc_expected(f->receiver);
 }
 
+/* Was nothing confirmed of the flow for so long that its host may be told without a switch (R23)? */
+static bool
+stands_still(const struct flow *flow, uint64_t now)
+{
+    uint64_t posted =
+        flow->n_done < flow->n_posted ? flow->posted_at[flow->n_done % flow->window] : now;
+    uint64_t since = posted > flow->heard_at ? posted : flow->heard_at;
+
+    return now - since >= NO_PROGRESS;
+}
+
 /* An acknowledgement for a host: it says no more than what its peer has.  One that the agent has made
- * belongs to a switch. */
+ * belongs to a switch, or to a flow that stands still. */
 static void
 check_answer(struct path_lab *lab, const struct clos_frame *f)
 {
@@ -86,6 +98,7 @@ check_answer(struct path_lab *lab, const struct clos_frame *f)
     bool nak = aeth_class(aeth->syndrome) != AETH_CLASS_ACK;
     psn_t una = psn_add(bth_psn(bth), nak ? 0 : 1);
     uint32_t qpn = be24_get(bth->dest_qp);
+    uint64_t now = lab->clos->fabric.now;
     bool is_sender;
     struct flow *flow = path_lab_flow(lab, f->to - lab->clos->n_nodes, qpn, &is_sender);
 
@@ -94,18 +107,23 @@ check_answer(struct path_lab *lab, const struct clos_frame *f)
                      "QPN %x hears that its peer has all below %06x, which expects %06x", qpn,
                      una.v, expected_of(flow).v);
     }
-    /* The peer may have said the same. */
-    if (aeth->syndrome != AETH_NAK_PSN_SEQ
-        || (flow && flow->nak_said && psn_eq(flow->nak_psn, bth_psn(bth)))) {
-        return;
-    }
-    lab->n_seen[LAB_SAW_nak_made]++;
-    if (lab->trace) {
-        fprintf(stderr, "%10" PRIu64 " %s makes NAK %06x for qp %x\n", lab->clos->fabric.now,
-                clos_name(lab->clos, f->station), una.v, qpn);
+    /* The peer may have said the same; it is never without a buffer. */
+    bool made = aeth_class(aeth->syndrome) == AETH_CLASS_RNR
+                || (aeth->syndrome == AETH_NAK_PSN_SEQ
+                    && !(flow && flow->nak_said && psn_eq(flow->nak_psn, bth_psn(bth))));
+    if (made) {
+        lab->n_seen[LAB_SAW_nak_made]++;
+        if (lab->trace) {
+            fprintf(stderr, "%10" PRIu64 " %s makes NAK %06x for qp %x\n", now,
+                    clos_name(lab->clos, f->station), una.v, qpn);
+        }
     }
     if (flow) {
-        flow->n_made++;
+        flow->n_made += made && !stands_still(flow, now);
+        if (psn_cmp(una, flow->heard) > 0) {
+            flow->heard = una;
+            flow->heard_at = now;
+        }
     }
 }
 
@@ -299,22 +317,13 @@ path_lab_check_seen(struct path_lab *lab)
  */
 
 void
-path_lab_timer_ended(struct path_lab *lab, struct flow *f)
-{
-    if (lab->clos->fabric.now <= lab->now.begun + 3 * lab->interval + lab->interval / 2) {
-        f->gone_back = true;
-        f->back_to = f->n_done;
-    }
-}
-
-void
 path_lab_check_completed(struct path_lab *lab, const struct flow *f, uint64_t posted)
 {
     uint64_t now = lab->clos->fabric.now;
     uint64_t since = posted > f->done_at ? posted : f->done_at;
-    bool excused = f->gone_back && f->back_to == f->n_done;
+    bool known = f->n_done > 0; /* before its first answer nobody knows its queue pair. */
 
-    PATH_REQUIRE(lab, lab->unbounded || excused || now - since <= 4 * lab->interval + GAP,
+    PATH_REQUIRE(lab, lab->unbounded || !known || now - since <= 4 * lab->interval + GAP,
                  "%s to %s, QPN %x: nothing was completed for %" PRIu64 " us",
                  clos_name(lab->clos, clos_station_of_host(lab->clos, f->from)),
                  clos_name(lab->clos, clos_station_of_host(lab->clos, f->to)), f->qpn, now - since);

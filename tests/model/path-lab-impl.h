@@ -65,8 +65,8 @@ struct flow {
     unsigned n_posted, n_done, window;
     uint64_t n_packets; /* of what was posted, */
     uint64_t n_sent;    /* and sent, of earlier lives. */
-    bool gone_back;     /* its timer ended in the time before a switch, with... */
-    unsigned back_to;   /* ...so many messages done. */
+    psn_t heard;        /* up to where the sender has heard that all is there, */
+    uint64_t heard_at;  /* and since when. */
     uint32_t len[MAX_WINDOW];
     uint64_t posted_at[MAX_WINDOW], done_at;
     uint64_t post_at; /* the next one. */
@@ -75,7 +75,7 @@ struct flow {
         first_life; /* messages, after which it ends and another one has its number; 0: not so. */
     bool nak_said;  /* its receiver has said a NAK, the last one of this PSN. */
     psn_t nak_psn;
-    unsigned n_made; /* NAKs that an agent has made for it. */
+    unsigned n_made; /* NAKs that an agent has made for it, though it did not stand still. */
 };
 
 /* An answer to a probe that is under way, but was not asked for; len 0: none is. */
@@ -142,9 +142,6 @@ void path_lab_after(void *lab, struct clos_node *);
 bool path_lab_has_way_out(const struct path_lab *);
 /* A fault has been there for so long that all probes must know. */
 void path_lab_check_seen(struct path_lab *);
-/* A queue pair's timer has ended.  If that was between a fault and the switch, what it has sent again was
- * lost, too, and as it goes back for the same PSN only once, it has to wait for its timer once more. */
-void path_lab_timer_ended(struct path_lab *, struct flow *);
 /* The oldest message of a flow is completed, which was posted at this time. */
 void path_lab_check_completed(struct path_lab *, const struct flow *, uint64_t posted);
 void path_lab_check_end(struct path_lab *);

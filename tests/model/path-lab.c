@@ -117,6 +117,8 @@ create_pair(struct flow *f, uint32_t psn)
         .rkey = RKEY,
     };
 
+    f->heard = sender.start_psn;
+    f->heard_at = lab->clos->fabric.now;
     f->sender = rc_create(&sender, &(struct rc_ops){sender_tx, completed, f});
     f->receiver = rc_create(&receiver, &(struct rc_ops){.tx = receiver_tx, .aux = f});
 }
@@ -225,11 +227,8 @@ flow_run(struct flow *f)
         rc_get_info(f->sender, &before);
         rc_timer(f->sender, now);
         rc_get_info(f->sender, &after);
-        if (after.n_timeouts > before.n_timeouts) {
-            path_lab_timer_ended(f->lab, f);
-            if (f->lab->trace) {
-                fprintf(stderr, "%10" PRIu64 " the timer of qp %x ends\n", now, f->qpn);
-            }
+        if (after.n_timeouts > before.n_timeouts && f->lab->trace) {
+            fprintf(stderr, "%10" PRIu64 " the timer of qp %x ends\n", now, f->qpn);
         }
     }
     if (f->first_life && f->n_done == f->first_life) {
