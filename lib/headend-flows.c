@@ -256,8 +256,8 @@ request_sent(struct flow *f, const struct seen *s, uint64_t now)
 {
     bool is_read = s->opcode == RC_READ_REQ;
 
-    if (f->own && f->in_flight.any && psn_cmp(s->psn, f->in_flight.h) < 0) {
-        f->own->back = true;
+    if (f->in_flight.any && psn_cmp(s->psn, f->in_flight.h) < 0) {
+        f->back = true;
     }
     if (in_flight_is_idle(&f->in_flight)) {
         f->progress_at = now;
@@ -392,6 +392,7 @@ answered(struct headend *h, struct destination *d, const struct in6_addr *host,
     if (psn_cmp(q->una, f->in_flight.una) > 0) {
         f->progress_at = now;
         f->n_told = 0;
+        f->back = f->back && nak;
     }
     in_flight_answered(&f->in_flight, q->una);
     if (nak && aeth->syndrome == AETH_NAK_PSN_SEQ) {

@@ -102,6 +102,7 @@ struct flow {
     bool requests; /* of a Reliable Connection. */
     bool asked;    /* the request with the highest PSN wants an answer. */
     bool holds;    /* it leaves its path: requests from 'hold_from' on wait in 'held'. */
+    bool back;     /* requests came again since something was confirmed, as own_qp.back. */
     bool owes_nak; /* when the READ's answer is over that the host is in the midst of. */
     uint8_t label; /* its part of the flow label. */
     enum path_move why;
@@ -131,9 +132,10 @@ struct own_qp {
     struct destination *peer; /* NULL: the entry is free. */
     uint32_t qpn;
     bool in_read; /* the last answer was neither the only packet nor the last one of a READ's. */
-    bool back;    /* it went back since something was last confirmed: a sequence NAK has no effect. */
-    psn_t psn;    /* of the last answer, */
-    psn_t una;    /* and up to where that confirms. */
+    bool
+        back; /* it has heard a sequence NAK since something was confirmed: another has no effect. */
+    psn_t psn; /* of the last answer, */
+    psn_t una; /* and up to where that confirms. */
     uint32_t msn;
     struct in6_addr host;
     struct flow *flow; /* whose requests the answers are to (R21); NULL: that is not known. */
@@ -188,8 +190,8 @@ enum path_class headend_class(const struct headend *, const struct path *);
 bool headend_outlives(const struct headend *, const struct path *, uint16_t failed);
 /* A path by the destination's policy, of the best class.  In place of 'failed', if that is not NULL:
  * first one that outlives it, with spread then one of the same plane.  There are paths. */
-struct path *headend_choose(const struct headend *, struct destination *,
-                            const struct path *failed);
+struct path *
+headend_choose(const struct headend *, struct destination *, const struct path *failed);
 /* Number of the path that the operator has chosen for the queue pair; 0: none. */
 uint16_t headend_pin_of(const struct destination *, uint32_t dest_qp);
 /* Puts the path's header in front of 'p', and sends it.  Consumes it. */

@@ -162,6 +162,7 @@ static void
 make_nak(struct headend *h, const struct flow *f, struct own_qp *q, psn_t una, uint64_t now)
 {
     const struct in6_addr *peer = &q->peer->address;
+    bool again = (q->back || f->back) && !DEFECT(NAK_AGAIN);
 
     if (q->nak_at == now || DEFECT(SWITCH_SILENT)) {
         return;
@@ -170,7 +171,7 @@ make_nak(struct headend *h, const struct flow *f, struct own_qp *q, psn_t una, u
     una = DEFECT(NAK_BEYOND) ? f->in_flight.h : una;
     struct packet *p =
         response_build(h->base->pool, peer, &q->host, response_sport(peer, q->qpn), q->qpn, una,
-                       q->back && !DEFECT(NAK_AGAIN) ? AETH_RNR_AT_ONCE : AETH_NAK_PSN_SEQ, q->msn);
+                       again ? AETH_RNR_AT_ONCE : AETH_NAK_PSN_SEQ, q->msn);
     if (!p) {
         node_count_drop(h->base, DROP_pool_empty);
         return;
