@@ -156,9 +156,12 @@ static struct fabric_end
 end_of(const struct clos *c, const char *name, const char *peer)
 {
     struct fabric_end end = {find_station(c, name), 0};
-    const struct node_config *config = &c->nodes[end.station].config;
 
-    for (size_t i = 0; end.station < c->n_nodes && i < config->n_ports; i++) {
+    if (end.station >= c->n_nodes) {
+        return end; /* a host. */
+    }
+    const struct node_config *config = &c->nodes[end.station].config;
+    for (size_t i = 0; i < config->n_ports; i++) {
         if (!strcmp(config->ports[i].peer, peer)) {
             end.port = config->ports[i].number;
         }

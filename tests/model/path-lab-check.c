@@ -57,11 +57,12 @@ check_placed(struct path_lab *lab, const struct clos_frame *f)
     const struct ip6_hdr_wire *outer = (const void *) (f->bytes + f->h->ip.ofs);
     const struct ip6_hdr_wire *inner = (const void *) (f->bytes + f->h->inner.ofs);
     const struct destination_config *d = NULL;
+    const struct in6_addr dst = inner->dst; /* frames are not aligned. */
 
     PATH_REQUIRE(lab, f->h->inner.ofs, "a packet of a host leaves %s on no path",
                  clos_name(lab->clos, f->station));
     const struct path_config *path =
-        find_path(c, &inner->dst, ip6_flow_label(outer) >> HEADER_PATH, &d);
+        find_path(c, &dst, ip6_flow_label(outer) >> HEADER_PATH, &d);
     PATH_REQUIRE(lab, path, "a packet leaves %s on a path that is not there",
                  clos_name(lab->clos, f->station));
     PATH_REQUIRE(lab,
