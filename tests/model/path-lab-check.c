@@ -61,8 +61,7 @@ check_placed(struct path_lab *lab, const struct clos_frame *f)
 
     PATH_REQUIRE(lab, f->h->inner.ofs, "a packet of a host leaves %s on no path",
                  clos_name(lab->clos, f->station));
-    const struct path_config *path =
-        find_path(c, &dst, ip6_flow_label(outer) >> HEADER_PATH, &d);
+    const struct path_config *path = find_path(c, &dst, ip6_flow_label(outer) >> HEADER_PATH, &d);
     PATH_REQUIRE(lab, path, "a packet leaves %s on a path that is not there",
                  clos_name(lab->clos, f->station));
     PATH_REQUIRE(lab,
