@@ -425,8 +425,8 @@ def links_down(lab):
             pin('gpu1', 'gpu3', OTHER)
             pin('gpu3', 'gpu1', BACK)
             model(None, ['gpu3'], *TRANSFER, source='gpu1')
-            unpin('gpu1', 'gpu3')
-            unpin('gpu3', 'gpu1')
+        unpin('gpu1', 'gpu3')
+        unpin('gpu3', 'gpu1')   # the last ACK is said again, on the path that is down.
         output('castlab', 'exec', 'spine5', '--', 'ip', 'link', 'set', device, 'up')
         castctl('--wait=agents', 'link', 'del', 'spine5:leaf3', '--force')
         attempt.drops(frame, 'spine5', 'usid_unknown')
