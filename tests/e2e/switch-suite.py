@@ -454,7 +454,7 @@ GROUP_CASES = {
     'group_planned': group_planned,
 }
 # The others with LONG=1.
-SHORT = ['spine_killed', 'answers_way', 'compared', 'planned', 'congested', 'group_spine_drops', 'group_planned']
+SHORT = ['spine_killed', 'answers_way', 'compared', 'planned', 'congested']
 
 
 def in_lab(suite, lab, cases):
