@@ -321,7 +321,7 @@ begin_regular(struct prober *p, struct probe *pr, uint64_t now)
     bool long_lost = pr->health.n_large_lost && !pr->was_large;
     bool large = pr->urgent || long_lost || pr->n_rounds % LONG_EVERY == LONG_EVERY - 1;
 
-    if (now >= due) { /* otherwise it is one more. */
+    if (now >= due) {                                            /* otherwise it is one more. */
         pr->tick = now - (now - due) % pr->config.interval_usec; /* its phase stays. */
     }
     pr->urgent = false;
