@@ -34,7 +34,7 @@
 #define REST_HALF     60000000 /* and halved in so long without one. */
 #define PENALTY_HALF  30000000
 #define NO_PROGRESS   (2 * HEADEND_INTERVAL)
-#define TOLD_MAX      4 /* as often a host is told, after twice as long each time. */
+#define TOLD_MAX      4 /* a host is told so often, after twice as long each time. */
 
 void
 headend_doubt(struct headend *h, const struct path *path, uint64_t now)
@@ -217,7 +217,7 @@ loses(const struct path *path)
 
 /* For how long nothing was confirmed of the flow, nor said to its host. */
 static uint64_t
-stands_still(const struct flow *f, uint64_t now)
+still_for(const struct flow *f, uint64_t now)
 {
     return now - (f->n_told ? f->told_at : f->progress_at);
 }
@@ -235,7 +235,7 @@ look_for_progress(struct headend *h, const struct destination *d, uint64_t now)
         }
         headend_doubt(h, f->path, now);
         if (f->path && loses(f->path) && !f->going_to && f->n_told < TOLD_MAX
-            && stands_still(f, now) >= (uint64_t) NO_PROGRESS << f->n_told) {
+            && still_for(f, now) >= (uint64_t) NO_PROGRESS << f->n_told) {
             headend_ask_again(h, f, now);
         }
     }

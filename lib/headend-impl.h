@@ -132,10 +132,9 @@ struct own_qp {
     struct destination *peer; /* NULL: the entry is free. */
     uint32_t qpn;
     bool in_read; /* the last answer was neither the only packet nor the last one of a READ's. */
-    bool
-        back; /* it has heard a sequence NAK since something was confirmed: another has no effect. */
-    psn_t psn; /* of the last answer, */
-    psn_t una; /* and up to where that confirms. */
+    bool back;    /* it has heard a sequence NAK since something was confirmed. */
+    psn_t psn;    /* of the last answer, */
+    psn_t una;    /* and up to where that confirms. */
     uint32_t msn;
     struct in6_addr host;
     struct flow *flow; /* whose requests the answers are to (R21); NULL: that is not known. */

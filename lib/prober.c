@@ -17,8 +17,8 @@
  *
  * What is kept of packets under way is the sequence number of the next one, and which of the last 64 came
  * back.  The rest is in the packets, and the cookie says that it is true, also where there is no UDP
- * checksum.  The key of cookies is the
- * node's as long as it runs: what a former one has sent counts as forged.
+ * checksum.  The key of cookies is the node's as long as it runs: what a former one has sent counts as
+ * forged.
  */
 #include "lib/prober.h"
 
@@ -321,8 +321,9 @@ begin_regular(struct prober *p, struct probe *pr, uint64_t now)
     bool long_lost = pr->health.n_large_lost && !pr->was_large;
     bool large = pr->urgent || long_lost || pr->n_rounds % LONG_EVERY == LONG_EVERY - 1;
 
-    if (now >= due) {                                            /* otherwise it is one more. */
-        pr->tick = now - (now - due) % pr->config.interval_usec; /* its phase stays. */
+    /* Otherwise it is one more.  The phase stays. */
+    if (now >= due) {
+        pr->tick = now - (now - due) % pr->config.interval_usec;
     }
     pr->urgent = false;
     pr->n_rounds++;

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cnp
 from captures import ETH, read_pcap
 from harness import (BIN, Captures, Castbench, Example, Lab, Suite, castctl, castctl_json, check,
-                     check_equal, check_replicas, down_leaves_nothing, network_snapshot, no_drops, output,
+                     check_equal, check_replicas, down_leaves_nothing, network_snapshot, no_drops, resent,
                      wait_until, work_file)
 
 MTU = 1024
@@ -68,17 +68,6 @@ def thresholds(limit):
     return ['rate=%d' % Rates.branch, 'queue=%d' % limit, 'kmin=%d' % kmin, 'kmax=%d' % (4 * kmin)]
 
 
-def statistic(host):
-    shown, = json.loads(output('rdma', '-j', 'statistic', 'show', 'link', 'rxe_%s/1' % host))
-    return {name: n for name, n in shown.items() if name not in ('ifname', 'port')}
-
-
-def resent(lab):
-    """How often the source has gone back, and what receivers have got twice, as rxe has counted."""
-    return (statistic('h0')['completer_retry_err'],
-            sum(statistic(host)['duplicate_request'] for host in lab.receivers))
-
-
 def flows(group):
     return [f for f in castctl_json('stats', 'sa')['sa']['flows'] if f['group'] == group]
 
@@ -116,9 +105,9 @@ def transfer(lab, name, cause, *options):
         bench = Castbench(lab, name, *BENCH, '-D', str(SECONDS))
         wait_until('%s is slowed down' % name, lambda: any(f['rate'] for f in flows(name)))
         time.sleep(SETTLED)
-        before, shown = resent(lab), flows(name)
+        before, shown = resent('h0', lab.receivers), flows(name)
         result, out = bench.result()
-        again, queue = resent(lab), branch.queue()
+        again, queue = resent('h0', lab.receivers), branch.queue()
     check_replicas(lab, result, out)
     goodput = after(result, SECONDS * 500)
     share = frames_rate(goodput) / Rates.branch
@@ -169,9 +158,9 @@ def uncontrolled(lab):
     castctl('--wait=agents', 'host', 'set', 'h0', '--rate-control', 'none')
     try:
         with slow_branch(lab, 64) as branch:
-            before = resent(lab)
+            before = resent('h0', lab.receivers)
             result, out = Castbench(lab, 'none', *BENCH, '-D', str(SECONDS)).result()
-            again = resent(lab)
+            again = resent('h0', lab.receivers)
             queue = branch.queue()
     finally:
         castctl('--wait=agents', 'host', 'set', 'h0', '--rate-control', 'agent')

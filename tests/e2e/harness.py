@@ -119,6 +119,18 @@ def data_flows(lab, group, node):
     return state and state['epoch'] == shown['epoch'] and state['told'] != shown['start_psn']
 
 
+def statistic(host):
+    """What the host's RDMA device has counted: {name: number}."""
+    shown, = json.loads(output('rdma', '-j', 'statistic', 'show', 'link', 'rxe_%s/1' % host))
+    return {name: n for name, n in shown.items() if name not in ('ifname', 'port')}
+
+
+def resent(source, receivers):
+    """How often the source has gone back, and what receivers have got twice, as rxe has counted."""
+    return (statistic(source)['completer_retry_err'],
+            sum(statistic(host)['duplicate_request'] for host in receivers))
+
+
 NETWORK = (('ip', '-6', 'rule'), ('ip', '-6', 'route', 'show', 'table', 'all'), ('ip', 'addr'),
            ('ip', 'netns'))
 

@@ -10,7 +10,6 @@ with three of its receivers, or every link, those to the hosts too.  After each 
 what the source's RDMA device has counted meanwhile ('rdma statistic').
 """
 import hashlib
-import json
 import os
 import sys
 
@@ -18,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from harness import (BIN, MTU, PSN_MASK, Lab, Suite, all_links, castbench, castctl_json, check,
                      check_equal, down_leaves_nothing, group_add, impair, network_snapshot,
-                     output, pattern, read, work_file)
+                     pattern, read, statistic, work_file)
 from trees import FIG1, check_confirmed
 
 # Small blocks, so that there are many responses that can be hit, too.
@@ -37,12 +36,6 @@ CASES = {
     'corrupt': ('corruption', 'corrupt=4%', 64, 16, 'corrupted', RETRIES),
 }
 LONG = 'loss5',
-
-
-def statistic(host):
-    """What the host's RDMA device has counted: {name: number}."""
-    shown, = json.loads(output('rdma', '-j', 'statistic', 'show', 'link', 'rxe_%s/1' % host))
-    return {name: n for name, n in shown.items() if name not in ('ifname', 'port')}
 
 
 class Counted:

@@ -13,6 +13,7 @@ intervals and 150 ms, if the machine without a fault has no such gaps itself.
 An emulated machine that has other work to do cannot answer each probe in time: paths are probed as often as it
 can, ten times a second or less.
 """
+import json
 import os
 import subprocess
 import sys
@@ -20,9 +21,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
-import json
 from harness import (BIN, PATIENCE, Castbench, Failure, Lab, Suite, castctl, castctl_json, check, check_equal,
-                     check_replicas, down_leaves_nothing, network_snapshot, output, wait_until,
+                     check_replicas, down_leaves_nothing, network_snapshot, output, resent, wait_until,
                      work_file)
 
 LEAVES = ['leaf1', 'leaf2', 'leaf3', 'leaf4']
@@ -143,17 +143,6 @@ def moved_at(lab, agent, destination):
     return now - min(ago) / 1e6 if ago else 0
 
 
-def statistic(host):
-    shown, = json.loads(output('rdma', '-j', 'statistic', 'show', 'link', 'rxe_%s/1' % host))
-    return {name: n for name, n in shown.items() if name not in ('ifname', 'port')}
-
-
-def resent(receivers):
-    """How often the source has gone back, and what receivers have got twice, as rxe has counted."""
-    return (statistic('gpu1')['completer_retry_err'],
-            sum(statistic(host)['duplicate_request'] for host in receivers))
-
-
 def all_good():
     """All probes are answered, and nothing waits for a hold-down.  One castctl takes the emulated machine a
     fifth of a second: probes need it, too."""
@@ -193,7 +182,7 @@ class Stream:
     def __init__(self, lab, group, seconds, *options):
         self.lab = lab
         self.receivers = RECEIVERS if group else ['gpu3']
-        self.before = resent(self.receivers)
+        self.before = resent('gpu1', self.receivers)
         sent = sum_of(lab, 'dpu1', 'gpu3', 'packets') if not group else 0
         options = options or (BENCH if group else UNICAST)
         self.bench = Castbench(lab, group, *options, '-D', str(BEFORE + seconds),
@@ -214,7 +203,7 @@ class Stream:
         """No error, bytes equal: returns what castbench says."""
         result, out = self.bench.result()
         check_replicas(self.lab, result, out, self.receivers)
-        after = resent(self.receivers)
+        after = resent('gpu1', self.receivers)
         result['resent'] = after[0] - self.before[0], after[1] - self.before[1]
         result['gap_ms'] = result['longest_gap_us'] / 1000
         result['ends'] = result['first_block_at_ms'] / 1000 + result['seconds']
