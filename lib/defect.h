@@ -51,6 +51,7 @@
     DEFECT_ENTRY(NAK_BEYOND, "the NAK for such a flow is for what comes next")                   \
     DEFECT_ENTRY(NAK_AGAIN, "a host that has gone back hears another sequence NAK")              \
     DEFECT_ENTRY(BINDING_KEPT, "answers' queue pair stays that of a flow which is another one")  \
+    DEFECT_ENTRY(NO_SURVEY, "data that is lost has its way probed once, and not often")          \
     DEFECT_ENTRY(PROBE_STALE, "what comes back counts for the newest probe, however late it is") \
     DEFECT_ENTRY(PROBE_FORGED, "cookies of what comes back for probes are not compared")
 

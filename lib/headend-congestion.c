@@ -33,14 +33,14 @@
 #define REST_MAX      64000000 /* up to this, */
 #define REST_HALF     60000000 /* and halved in so long without one. */
 #define PENALTY_HALF  30000000
-#define NO_PROGRESS   (2 * HEADEND_INTERVAL)
+#define NO_PROGRESS   (2 * HEADEND_INTERVAL) /* then a flow stands still; it is doubted before. */
 #define TOLD_MAX      4 /* a host is told so often, after twice as long each time. */
 
 void
-headend_doubt(struct headend *h, const struct path *path, uint64_t now)
+headend_doubt(struct headend *h, const struct path *path, bool lost, uint64_t now)
 {
     if (path && path->config.probe) {
-        h->ways->doubt(h->base->prober, path->config.probe, now);
+        h->ways->doubt(h->base->prober, path->config.probe, lost, now);
     }
 }
 
@@ -94,7 +94,7 @@ headend_signal(struct headend *h, struct flow *f, const struct in6_addr *node, u
         return;
     }
     if (!IN6_IS_ADDR_UNSPECIFIED(node)) {
-        headend_doubt(h, f->path, now);
+        headend_doubt(h, f->path, false, now);
     }
     f->path->load.signalled |= is_avoidable(h, f, node);
 }
@@ -215,6 +215,18 @@ loses(const struct path *path)
     return path->state != PATH_GOOD && path->state != PATH_UNKNOWN;
 }
 
+/* May an answer of the destination have come to grief?  Which path they take nobody knows here. */
+static bool
+any_loses(const struct destination *d)
+{
+    for (size_t i = 0; i < d->n_paths; i++) {
+        if (loses(&d->paths[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* For how long nothing was confirmed of the flow, nor said to its host. */
 static uint64_t
 still_for(const struct flow *f, uint64_t now)
@@ -222,21 +234,37 @@ still_for(const struct flow *f, uint64_t now)
     return now - (f->n_told ? f->told_at : f->progress_at);
 }
 
-/* Flows of which nothing is confirmed.  If their way loses something the hosts are told, since what they
- * have sent again may be lost again: of that nobody would tell them. */
+/* The flow stands still: if its path loses something it takes a good one, if there is one.  Its host is told
+ * anyway, since what it has sent again may be lost again: of that nobody would tell it. */
 static void
-look_for_progress(struct headend *h, const struct destination *d, uint64_t now)
+help(struct headend *h, struct destination *d, struct flow *f, uint64_t now)
 {
+    bool may_go = loses(f->path) && !headend_pin_of(d, f->dest_qp);
+    struct path *to = may_go ? headend_choose(h, d, f->path) : NULL;
+
+    if (to && headend_class(h, to) == CLASS_GOOD) {
+        headend_fail(h, f, to, now);
+    } else {
+        headend_ask_again(h, f, now);
+    }
+}
+
+/* Flows of which nothing is confirmed. */
+static void
+look_for_progress(struct headend *h, struct destination *d, uint64_t now)
+{
+    bool in_trouble = any_loses(d);
+
     for (struct flow *f = d->flows; f; f = f->next) {
         /* Of one that is not bound progress may not be seen. */
-        if (!f->own || in_flight_is_idle(&f->in_flight) || now - f->progress_at < NO_PROGRESS
+        if (!f->own || in_flight_is_idle(&f->in_flight) || now - f->progress_at < HEADEND_INTERVAL
             || now - f->used > IN_FLIGHT_LIFE) {
             continue;
         }
-        headend_doubt(h, f->path, now);
-        if (f->path && loses(f->path) && !f->going_to && f->n_told < TOLD_MAX
+        headend_doubt(h, f->path, true, now);
+        if (f->path && in_trouble && !f->going_to && f->n_told < TOLD_MAX
             && still_for(f, now) >= (uint64_t) NO_PROGRESS << f->n_told) {
-            headend_ask_again(h, f, now);
+            help(h, d, f, now);
         }
     }
 }

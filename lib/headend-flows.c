@@ -273,6 +273,18 @@ request_sent(struct flow *f, const struct seen *s, uint64_t now)
     }
 }
 
+/* Is it not above the last one, or a NAK?  Then what the host had to hear of, or what it said, was lost. */
+static bool
+says_again(const struct last_answer *a, const struct seen *s)
+{
+    const struct aeth *aeth = aeth_of(s);
+
+    return s->opcode == RC_ACK && aeth
+           && (aeth->syndrome == AETH_NAK_PSN_SEQ
+               || (aeth_class(aeth->syndrome) == AETH_CLASS_ACK && a->any
+                   && psn_cmp(s->psn, a->psn) <= 0));
+}
+
 /* Notes the last answer.  A NAK stands until what it asks for has been served: a duplicate draws an ACK
  * of what is before it, and the NAK is never said again. */
 static void
@@ -300,11 +312,14 @@ answer_sent(struct last_answer *a, const struct seen *s, uint64_t now)
 }
 
 void
-headend_flow_sent(struct flow *f, const struct seen *s, uint64_t now)
+headend_flow_sent(struct headend *h, struct flow *f, const struct seen *s, uint64_t now)
 {
     if (f->requests) {
         request_sent(f, s, now);
     } else if (s->bth) {
+        if (says_again(&f->answered, s)) {
+            headend_doubt(h, f->path, true, now);
+        }
         answer_sent(&f->answered, s, now);
     }
 }
@@ -363,7 +378,19 @@ nak_came(struct headend *h, struct flow *f, psn_t psn, uint64_t now)
 
     f->switched = false;
     if (!expected) {
-        headend_doubt(h, f->path, now);
+        headend_doubt(h, f->path, true, now);
+    }
+}
+
+/* Likewise, of one of some flows. */
+static void
+nak_for_some(struct headend *h, const struct destination *d, const struct own_qp *q, uint64_t now)
+{
+    for (struct flow *f = d->flows; f; f = f->next) {
+        if (f->requests && IN6_ARE_ADDR_EQUAL(&f->host, &q->host)
+            && in_flight_may_answer(&f->in_flight, q->psn, now)) {
+            headend_doubt(h, f->path, true, now);
+        }
     }
 }
 
@@ -375,9 +402,10 @@ answered(struct headend *h, struct destination *d, const struct in6_addr *host,
     struct own_qp *q = note_own(h, d, host, s->dest_qp, now);
     const struct aeth *aeth = aeth_of(s);
     bool nak = aeth && aeth_class(aeth->syndrome) != AETH_CLASS_ACK;
+    bool lost = nak && aeth->syndrome == AETH_NAK_PSN_SEQ;
 
     if (nak) {
-        q->back |= aeth->syndrome == AETH_NAK_PSN_SEQ;
+        q->back |= lost;
     } else if (psn_cmp(psn_add(s->psn, 1), q->una) > 0) {
         q->back = false;
     }
@@ -387,6 +415,9 @@ answered(struct headend *h, struct destination *d, const struct in6_addr *host,
     q->in_read = goes_on(s->opcode);
     struct flow *f = flow_of(d, q, now);
     if (!f) {
+        if (lost) {
+            nak_for_some(h, d, q, now);
+        }
         return;
     }
     if (psn_cmp(q->una, f->in_flight.una) > 0) {
@@ -395,7 +426,7 @@ answered(struct headend *h, struct destination *d, const struct in6_addr *host,
         f->back = f->back && nak;
     }
     in_flight_answered(&f->in_flight, q->una);
-    if (nak && aeth->syndrome == AETH_NAK_PSN_SEQ) {
+    if (lost) {
         nak_came(h, f, s->psn, now);
     }
     headend_progress(h, f, q, now);

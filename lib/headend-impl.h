@@ -208,7 +208,7 @@ struct flow *headend_flow(struct headend *, struct destination *, const struct i
 /* The flow is on this path from now on. */
 void headend_flow_take(struct flow *, struct path *);
 /* A packet of the flow leaves. */
-void headend_flow_sent(struct flow *, const struct seen *, uint64_t now);
+void headend_flow_sent(struct headend *, struct flow *, const struct seen *, uint64_t now);
 /* Does the packet begin a message when nothing of the flow is in flight? */
 bool headend_flow_pauses(const struct flow *, const struct seen *);
 /* Whose requests the answers to the queue pair are to is not known any more. */
@@ -233,8 +233,8 @@ void headend_review(struct headend *, struct destination *, uint64_t now);
 void headend_progress(struct headend *, struct flow *, const struct own_qp *, uint64_t now);
 
 /* headend-congestion.c. */
-/* Data give reason to doubt the path, or NULL. */
-void headend_doubt(struct headend *, const struct path *, uint64_t now);
+/* Data give reason to doubt the path, or NULL; lost: some of them were. */
+void headend_doubt(struct headend *, const struct path *, bool lost, uint64_t now);
 /* A packet of the flow has met congestion at this node; ::: nobody says where. */
 void headend_signal(struct headend *, struct flow *, const struct in6_addr *node, uint64_t now);
 /* Once in each interval. */

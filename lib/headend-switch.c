@@ -83,7 +83,7 @@ release(struct headend *h, struct flow *f, uint64_t now)
     while ((p = pacer_get(&h->pacer, now, &of))) {
         const struct seen s = headend_look(p->data, p->len);
 
-        headend_flow_sent(f, &s, now);
+        headend_flow_sent(h, f, &s, now);
         node_count_drop(h->base, headend_send_on(h, p, f->path, f->label, now));
     }
 }
@@ -145,7 +145,7 @@ headend_may_leave(struct headend *h, struct flow *f, const struct seen *s, struc
     if (f->going_to && !leaves_or_waits(h, f, s, p, now)) {
         return false;
     }
-    headend_flow_sent(f, s, now);
+    headend_flow_sent(h, f, s, now);
     if (f->going_to && may_hold(f)) {
         hold(h, f);
     }

@@ -50,10 +50,10 @@ way_marked(const struct prober *prober, uint16_t number)
 }
 
 static void
-way_doubt(struct prober *prober, uint16_t number, uint64_t now)
+way_doubt(struct prober *prober, uint16_t number, bool lost, uint64_t now)
 {
     if (prober) {
-        prober_doubt(prober, number, now);
+        prober_doubt(prober, number, lost, now);
     }
 }
 

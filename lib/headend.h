@@ -37,7 +37,7 @@ struct headend_ways {
     enum path_state (*state)(const struct prober *, uint16_t number);
     bool (*outlives)(const struct prober *, uint16_t number, uint16_t failed);
     unsigned (*marked)(const struct prober *, uint16_t number);
-    void (*doubt)(struct prober *, uint16_t number, uint64_t now);
+    void (*doubt)(struct prober *, uint16_t number, bool lost, uint64_t now);
 };
 
 /* 'seed' is for what is random. */

@@ -119,17 +119,11 @@ is_bad(const struct path_health *h)
            || __builtin_popcount(h->lost) >= LOST_OF_LAST;
 }
 
-void
-path_health_lost(struct path_health *h, bool large, uint64_t now)
+/* One more is. */
+static void
+judge_loss(struct path_health *h, uint64_t now)
 {
-    forget_old_troubles(h, now);
     h->n_good = 0;
-    if (large) {
-        count_up(&h->n_large_lost);
-    } else {
-        count_up(&h->n_lost);
-        h->lost = (uint16_t) (h->lost << 1 | 1);
-    }
     switch (h->state) {
     case PATH_GOOD:
     case PATH_UNKNOWN:
@@ -146,6 +140,29 @@ path_health_lost(struct path_health *h, bool large, uint64_t now)
         }
         break;
     case PATH_BAD: h->lost = 0; break;
+    }
+}
+
+void
+path_health_lost(struct path_health *h, bool large, uint64_t now)
+{
+    forget_old_troubles(h, now);
+    if (large) {
+        count_up(&h->n_large_lost);
+    } else {
+        count_up(&h->n_lost);
+        h->lost = (uint16_t) (h->lost << 1 | 1);
+    }
+    judge_loss(h, now);
+}
+
+void
+path_health_surveyed(struct path_health *h, bool came_back, uint64_t now)
+{
+    forget_old_troubles(h, now);
+    h->lost = (uint16_t) (h->lost << 1 | !came_back);
+    if (!came_back) {
+        judge_loss(h, now);
     }
 }
 

@@ -53,6 +53,8 @@ void path_health_init(struct path_health *, uint64_t now);
 /* A probe came back in time, or did not. */
 void path_health_came_back(struct path_health *, bool large, uint64_t now);
 void path_health_lost(struct path_health *, bool large, uint64_t now);
+/* Likewise a short packet that is one of many in close order: it counts among the last 16, and not in a row. */
+void path_health_surveyed(struct path_health *, bool came_back, uint64_t now);
 /* Is the way bad only because of long packets?  Short ones come back. */
 bool path_health_loses_long(const struct path_health *);
 /* By how much the interval between probes is stretched: 1 unless the way is bad. */

@@ -12,6 +12,9 @@
  * makes the way suspect, or while it recovers, the next round is at once.  So a fault is known after at most one interval, until
  * the first probe meets it, and two timeouts, which are an interval each at most.
  *
+ * If data are lost on the way there is a survey besides (lib/survey.h): what loses every fifth packet answers most
+ * rounds.
+ *
  * Each probe has a phase of its own, so that they spread over the interval.  Every sixteenth one is long,
  * one after each change, and every second one while long ones are lost.
  *
@@ -35,6 +38,7 @@
 #include "lib/reflector.h"
 #include "lib/seq-window.h"
 #include "lib/stamp.h"
+#include "lib/survey.h"
 
 #define MORE_PACKETS     3    /* of a round that is to say for sure. */
 #define MORE_GAP_MAX     2000 /* between them. */
@@ -56,7 +60,7 @@ struct round {
     bool large;
     bool answered;          /* one of them came back. */
     uint8_t n_sent, n_back; /* packets. */
-    uint32_t first;         /* sequence number. */
+    uint32_t first, end;    /* sequence numbers; those of a survey may be between them. */
     uint64_t until;         /* what has not come back by then is lost. */
     uint64_t next;          /* when the next packet is due, if it is to have more. */
 };
@@ -73,6 +77,7 @@ struct probe {
     struct path_health health;
     struct deadline deadline;
     struct round round;
+    struct survey survey;
     uint64_t tick;     /* time of the last regular round; an interval before the first one. */
     bool urgent;       /* the next regular round is due, and a long one. */
     uint64_t doubted;  /* when it was doubted last; 0: never. */
@@ -158,12 +163,14 @@ probe_deadline(const struct probe *pr)
 {
     const struct round *r = &pr->round;
     uint64_t tick = pr->urgent ? 0 : next_tick(pr);
+    uint64_t survey = survey_deadline(&pr->survey, pr->config.timeout_usec), first = tick;
 
-    if (r->kind == ROUND_NONE) {
-        return tick;
+    if (r->kind != ROUND_NONE) {
+        uint64_t next = r->answered ? tick : wants_more(r) ? r->next : r->until;
+
+        first = next < r->until ? next : r->until;
     }
-    uint64_t next = r->answered ? tick : wants_more(r) ? r->next : r->until;
-    return next < r->until ? next : r->until;
+    return first < survey ? first : survey;
 }
 
 static void
@@ -256,12 +263,11 @@ prober_configure(struct prober *p, const struct node_config *config, uint64_t no
  * Sent.
  */
 
-/* The next packet of the round. */
-static void
-send_one(struct prober *p, struct probe *pr, uint64_t now)
+/* The next packet, with this sequence number: false if there is no buffer for it. */
+static bool
+send_one(struct prober *p, struct probe *pr, bool large, uint64_t now)
 {
     const struct probe_config *c = &pr->config;
-    struct round *r = &pr->round;
     struct stamp say = {
         .seq = pr->back.next,
         .sent_nsec = (p->posix_usec + now) * NSEC_PER_USEC,
@@ -276,17 +282,15 @@ send_one(struct prober *p, struct probe *pr, uint64_t now)
         say.back = c->back;
     }
     say.cookie = stamp_cookie(&p->key, say.ssid, say.seq, say.sent_nsec);
-    r->next = now + (c->timeout_usec / 8 < MORE_GAP_MAX ? c->timeout_usec / 8 + 1 : MORE_GAP_MAX);
     struct packet *packet =
         stamp_build(p->base->pool, &say, &p->base->address, &c->program, &pr->end,
                     (uint8_t) (pr->dscp << 2 | ECN_ECT0), (uint32_t) c->number << FLOW_LABEL_SHIFT,
-                    PROBER_SPORT, UDP_PORT_STAMP, r->large ? c->large : 0);
+                    PROBER_SPORT, UDP_PORT_STAMP, large ? c->large : 0);
     if (!packet) {
         node_count_drop(p->base, DROP_pool_empty);
-        return;
+        return false;
     }
     seq_window_advance(&pr->back, say.seq);
-    r->n_sent++;
     pr->stats.n_sent++;
     enum drop_reason why = DROP_port_down;
     if (l3_port_is_up(p->base->l3, c->port)) {
@@ -296,6 +300,33 @@ send_one(struct prober *p, struct probe *pr, uint64_t now)
     }
     if (why) {
         node_count_drop(p->base, why);
+    }
+    return true;
+}
+
+/* The next packet of the round. */
+static void
+send_of_round(struct prober *p, struct probe *pr, uint64_t now)
+{
+    struct round *r = &pr->round;
+    uint32_t gap = pr->config.timeout_usec / 8;
+
+    r->next = now + (gap < MORE_GAP_MAX ? gap + 1 : MORE_GAP_MAX);
+    if (send_one(p, pr, r->large, now)) {
+        r->n_sent++;
+        r->end = pr->back.next;
+    }
+}
+
+static void
+send_of_survey(struct prober *p, struct probe *pr, uint64_t now)
+{
+    uint32_t gap = pr->config.interval_usec / SURVEY_PACKETS;
+
+    if (send_one(p, pr, false, now)) {
+        survey_sent(&pr->survey, pr->back.next - 1, gap, now);
+    } else {
+        pr->survey.next = now + gap;
     }
 }
 
@@ -308,7 +339,7 @@ begin_round(struct prober *p, struct probe *pr, enum round_kind kind, bool large
         .first = pr->back.next,
         .until = now + pr->config.timeout_usec,
     };
-    send_one(p, pr, now);
+    send_of_round(p, pr, now);
     if (!pr->round.n_sent) {
         pr->round.kind = ROUND_NONE; /* what was not sent says nothing. */
     }
@@ -345,6 +376,21 @@ tell(struct prober *p, const struct probe *pr, uint64_t now)
     }
 }
 
+/* What was seen has been judged. */
+static void
+look_at_health(struct prober *p, struct probe *pr, enum path_state before, uint64_t now)
+{
+    if (pr->health.state != before) {
+        /* Is it as good for long packets?  A suspect way is confirmed first, a bad one has time. */
+        pr->urgent = pr->config.large
+                     && (pr->health.state == PATH_GOOD || pr->health.state == PATH_RECOVERING);
+        if (pr->health.state == PATH_BAD) {
+            pr->survey.on = false; /* it is known. */
+        }
+        tell(p, pr, now);
+    }
+}
+
 /* The round was answered, or is lost. */
 static void
 judge(struct prober *p, struct probe *pr, bool came_back, uint64_t now)
@@ -356,12 +402,17 @@ judge(struct prober *p, struct probe *pr, bool came_back, uint64_t now)
     } else {
         path_health_lost(&pr->health, pr->round.large, now);
     }
-    if (pr->health.state != before) {
-        /* Is it as good for long packets?  A suspect way is confirmed first, a bad one has time. */
-        pr->urgent = pr->config.large
-                     && (pr->health.state == PATH_GOOD || pr->health.state == PATH_RECOVERING);
-        tell(p, pr, now);
-    }
+    look_at_health(p, pr, before, now);
+}
+
+/* A packet of the survey came back, or is lost. */
+static void
+judge_one(struct prober *p, struct probe *pr, bool came_back, uint64_t now)
+{
+    enum path_state before = pr->health.state;
+
+    path_health_surveyed(&pr->health, came_back, now);
+    look_at_health(p, pr, before, now);
 }
 
 static void
@@ -394,8 +445,16 @@ probe_timer(struct prober *p, struct probe *pr, uint64_t now)
         if (now >= r->until || (r->answered && (pr->urgent || now >= next_tick(pr)))) {
             end_round(p, pr, now);
         } else if (wants_more(r) && now >= r->next) {
-            send_one(p, pr, now);
+            send_of_round(p, pr, now);
         }
+    }
+    while (survey_take_lost(&pr->survey, pr->config.timeout_usec, now)) {
+        pr->stats.n_lost++;
+        pr->loses = pr->loses ? pr->loses : now - pr->config.timeout_usec;
+        judge_one(p, pr, false, now);
+    }
+    if (survey_is_due(&pr->survey, now)) {
+        send_of_survey(p, pr, now);
     }
     if (r->kind == ROUND_NONE && (pr->urgent || now >= next_tick(pr))) {
         begin_regular(p, pr, now);
@@ -484,7 +543,12 @@ came_back(struct prober *p, struct probe *pr, const struct stamp *s, uint8_t tc,
     pr->loses = 0;
     measure(pr, now - sent);
     count_marks(pr, s, tc);
-    if (r->kind == ROUND_NONE || seq - r->first >= r->n_sent) {
+    if (survey_came_back(&pr->survey, seq, now)) {
+        judge_one(p, pr, true, now);
+        note_deadline(p, pr);
+        return DROP_none;
+    }
+    if (r->kind == ROUND_NONE || seq - r->first >= r->end - r->first) {
         pr->stats.n_lost -= pr->stats.n_lost > 0; /* its round ended before its time was over. */
         return DROP_none;
     }
@@ -639,12 +703,18 @@ prober_marked(const struct prober *p, uint16_t number)
 }
 
 void
-prober_doubt(struct prober *p, uint16_t number, uint64_t now)
+prober_doubt(struct prober *p, uint16_t number, bool lost, uint64_t now)
 {
     struct probe *pr = find_probe(p, number);
 
-    if (!pr || p->follows || pr->health.state == PATH_BAD
-        || (pr->doubted && now - pr->doubted < pr->config.interval_usec)
+    if (!pr || p->follows || pr->health.state == PATH_BAD) {
+        return;
+    }
+    if (lost && !DEFECT(NO_SURVEY)) {
+        survey_begin(&pr->survey, now);
+        note_deadline(p, pr);
+    }
+    if ((pr->doubted && now - pr->doubted < pr->config.interval_usec)
         || (pr->round.kind != ROUND_NONE && !pr->round.answered)) {
         return;
     }

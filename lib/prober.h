@@ -48,8 +48,9 @@ bool prober_outlives(const struct prober *, uint16_t number, uint16_t failed);
  * only marks on the way there count. */
 unsigned prober_marked(const struct prober *, uint16_t number);
 /* Data give reason to doubt the way: it is probed now, as after a loss, once in an interval.  By then
- * what is under way may have said more, so a probe that is awaited is enough. */
-void prober_doubt(struct prober *, uint16_t number, uint64_t now);
+ * what is under way may have said more, so a probe that is awaited is enough.  'lost': data of it were; how
+ * much is lost is found out by a survey (lib/survey.h), as long as that finds losses. */
+void prober_doubt(struct prober *, uint16_t number, bool lost, uint64_t now);
 
 /* Of a worker that does not probe by itself (struct node_io): takes over what the one that does knows.
  * Who calls it sees to it that neither is at work. */

@@ -222,6 +222,9 @@ check_left(struct path_lab *lab, const struct clos_node *n)
                          || !has_better(n, &p.destination),
                      "%s: a flow is on %s, which is bad", n->plan->name, p.config->name);
     }
+    if (lab->broken && n_failed > seen->n_failed && lab->lossy.left == UINT64_MAX) {
+        lab->lossy.left = lab->clos->fabric.now - lab->now.begun;
+    }
     seen->n_switch_events += n_failed > seen->n_failed || n_planned > seen->n_planned;
     lab->n_seen[LAB_SAW_switched] += n_failed - seen->n_failed;
     lab->n_seen[LAB_SAW_switch_planned] += n_planned - seen->n_planned;
@@ -291,6 +294,23 @@ path_lab_has_way_out(const struct path_lab *lab)
     return true;
 }
 
+bool
+path_lab_hits_flow(const struct path_lab *lab)
+{
+    struct path_info p;
+
+    for (unsigned i = 0; i < lab->clos->n_agents; i++) {
+        const struct clos_node *n = &lab->clos->nodes[i];
+
+        for (size_t j = 0; n->class->path(n->node, j, &p); j++) {
+            if (p.n_flows && path_is_hit(lab, n, &p)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void
 path_lab_check_seen(struct path_lab *lab)
 {
@@ -323,6 +343,9 @@ path_lab_check_completed(struct path_lab *lab, const struct flow *f, uint64_t po
     uint64_t since = posted > f->done_at ? posted : f->done_at;
     bool known = f->n_done > 0; /* before its first answer nobody knows its queue pair. */
 
+    if (known && now - since > lab->lossy.longest) {
+        lab->lossy.longest = now - since;
+    }
     PATH_REQUIRE(lab, lab->unbounded || !known || now - since <= 4 * lab->interval + GAP,
                  "%s to %s, QPN %x: nothing was completed for %" PRIu64 " us",
                  clos_name(lab->clos, clos_station_of_host(lab->clos, f->from)),

@@ -23,11 +23,19 @@
 #define QUEUE       200
 #define DETECTION   3 /* intervals. */
 #define AGENT_PAUSE 20000
+#define LOSSY_TIME  3000000
 
 static const char *const fault_names[N_FAULT_KINDS] = {
-    [FAULT_SILENT] = "silent", [FAULT_DEAD] = "dead",           [FAULT_ONE_WAY] = "one-way",
-    [FAULT_SLOW] = "slow",     [FAULT_RESTART] = "restart",     [FAULT_LOSSY] = "lossy",
-    [FAULT_AGENT] = "agent",   [FAULT_CONGESTED] = "congested", [FAULT_EXCLUDE] = "exclude",
+    [FAULT_SILENT] = "silent",
+    [FAULT_DEAD] = "dead",
+    [FAULT_ONE_WAY] = "one-way",
+    [FAULT_SLOW] = "slow",
+    [FAULT_RESTART] = "restart",
+    [FAULT_LOSSY] = "lossy",
+    [FAULT_LOSSY_WAY] = "lossy one-way",
+    [FAULT_AGENT] = "agent",
+    [FAULT_CONGESTED] = "congested",
+    [FAULT_EXCLUDE] = "exclude",
     [FAULT_PIN] = "pin",
 };
 
@@ -189,6 +197,7 @@ change(struct path_lab *lab, bool broken)
     case FAULT_SLOW: delay(lab, broken); break;
     case FAULT_RESTART: restart(lab, broken); break;
     case FAULT_LOSSY: lose(lab, broken ? LOSSY : 0, broken ? LOSSY : 0); break;
+    case FAULT_LOSSY_WAY: lose(lab, broken ? LOSSY : 0, 0); break;
     case FAULT_CONGESTED: congest(lab, broken); break;
     case FAULT_AGENT: restart_agent(lab, broken); break;
     case FAULT_EXCLUDE: exclude(lab, broken); break;
@@ -204,6 +213,7 @@ choose(struct path_lab *lab)
         [RUN_SEEN] = {FAULT_SILENT, FAULT_RESTART},
         [RUN_PLANNED] = {FAULT_EXCLUDE, FAULT_PIN},
         [RUN_MIXED] = {FAULT_SILENT, FAULT_PIN},
+        [RUN_LOSSY] = {FAULT_LOSSY, FAULT_LOSSY_WAY},
     };
     const struct clos *c = lab->clos;
     const unsigned *range = ranges[lab->kind];
@@ -214,7 +224,7 @@ choose(struct path_lab *lab)
     lab->now = (struct fault_now){
         .kind = kind,
         .on_link = kind == FAULT_DEAD || kind == FAULT_ONE_WAY || kind == FAULT_SLOW
-                   || kind == FAULT_LOSSY || kind == FAULT_CONGESTED
+                   || kind == FAULT_LOSSY || kind == FAULT_LOSSY_WAY || kind == FAULT_CONGESTED
                    || (kind == FAULT_EXCLUDE && path_lab_random(lab, 2)),
         .node = kind == FAULT_AGENT || kind == FAULT_PIN
                     ? path_lab_random(lab, c->n_agents)
@@ -260,7 +270,8 @@ begin(void *clos, unsigned unused, unsigned unused2)
     (void) unused, (void) unused2;
     choose(lab);
     bool way_out = path_lab_has_way_out(lab);
-    if (lab->kind == RUN_SEEN && !way_out) {
+    if ((lab->kind == RUN_SEEN && !way_out)
+        || (lab->kind == RUN_LOSSY && (!way_out || !path_lab_hits_flow(lab)))) {
         path_lab_at(lab, now + intervals(lab, 1, 4), begin, 0); /* not yet. */
         return;
     }
@@ -268,7 +279,9 @@ begin(void *clos, unsigned unused, unsigned unused2)
     lab->broken = true;
     lab->unbounded |= lab->now.kind > FAULT_RESTART || !way_out;
     lab->now.ends = now + intervals(lab, DETECTION + 1, 12);
-    if (lab->now.kind == FAULT_AGENT) {
+    if (lab->kind == RUN_LOSSY) {
+        lab->now.ends = now + LOSSY_TIME;
+    } else if (lab->now.kind == FAULT_AGENT) {
         lab->now.ends = now + path_lab_random(lab, AGENT_PAUSE);
     } else if (lab->now.kind <= FAULT_RESTART) {
         /* And what was under way has arrived. */

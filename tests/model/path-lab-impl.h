@@ -22,6 +22,7 @@ enum run_kind {
     RUN_SEEN,    /* breaks what probes see. */
     RUN_PLANNED, /* operators want other paths, and nothing breaks. */
     RUN_MIXED,   /* everything. */
+    RUN_LOSSY, /* the link that a busy flow is on loses every fifth packet: how long does it stand still? */
     N_RUN_KINDS
 };
 
@@ -33,7 +34,8 @@ enum fault_kind {
     FAULT_SLOW,    /* all that a link carries is too late. */
     FAULT_RESTART, /* a switch is away for a while. */
     /* What they do not, or late. */
-    FAULT_LOSSY,     /* a link loses every fifth packet. */
+    FAULT_LOSSY,     /* a link loses every fifth packet, */
+    FAULT_LOSSY_WAY, /* or in one direction only. */
     FAULT_CONGESTED, /* a link is slow, and its queue marks. */
     FAULT_AGENT,     /* an agent is started again. */
     /* What operators want. */
@@ -104,7 +106,8 @@ struct path_lab {
     bool broken;        /* 'now' is there. */
     uint64_t denied_at; /* when an operator last wanted something. */
     uint64_t over_at;   /* nobody posts after this time; UINT64_MAX: not known yet. */
-    bool unbounded;     /* something has happened that probes do not see. */
+    struct path_lab_lossy lossy;
+    bool unbounded; /* something has happened that probes do not see. */
     struct agent_seen agents[CLOS_MAX_AGENTS];
     struct forged forged;
 };
@@ -140,6 +143,8 @@ void path_lab_sent(void *lab, const struct clos_frame *);
 void path_lab_after(void *lab, struct clos_node *);
 /* Will all flows have a path that is better than bad, and not broken, when probes have seen 'now'? */
 bool path_lab_has_way_out(const struct path_lab *);
+/* Does 'now' hit a path that a flow is on? */
+bool path_lab_hits_flow(const struct path_lab *);
 /* A fault has been there for so long that all probes must know. */
 void path_lab_check_seen(struct path_lab *);
 /* The oldest message of a flow is completed, which was posted at this time. */

@@ -258,7 +258,8 @@ choose_flows(struct path_lab *lab, uint64_t begin)
     uint32_t base = path_lab_random(lab, PSN_MASK + 1);
     /* Whose answer is whose is not to be known by PSNs. */
     bool alike = lab->kind == RUN_MIXED && path_lab_random(lab, 2);
-    bool replaced = lab->kind != RUN_PLANNED && path_lab_random(lab, 3) == 0;
+    bool replaced =
+        (lab->kind == RUN_SEEN || lab->kind == RUN_MIXED) && path_lab_random(lab, 3) == 0;
 
     lab->n_flows = 1 + path_lab_random(lab, MAX_FLOWS);
     for (unsigned i = 0; i < lab->n_flows; i++) {
@@ -329,8 +330,9 @@ choose(struct path_lab *lab)
     static const enum run_kind kinds[] = {RUN_SEEN, RUN_SEEN, RUN_PLANNED, RUN_MIXED, RUN_MIXED};
     struct clos *c = lab->clos;
     uint32_t msec = 20 + path_lab_random(lab, 81);
+    enum run_kind kind = kinds[path_lab_random(lab, 5)];
 
-    lab->kind = kinds[path_lab_random(lab, 5)];
+    lab->kind = lab->kind == RUN_LOSSY ? RUN_LOSSY : kind;
     lab->interval = msec * 1000;
     /* rxe's timer ends now and then although all is well.  Where nothing is sent again there is none. */
     if (lab->kind != RUN_PLANNED) {
@@ -338,7 +340,7 @@ choose(struct path_lab *lab)
     }
     lab->ecn = lab->kind == RUN_MIXED && path_lab_random(lab, 2);
     lab->forges = lab->kind == RUN_SEEN && path_lab_random(lab, 3) == 0;
-    lab->n_faults = 1 + path_lab_random(lab, MAX_FAULTS);
+    lab->n_faults = lab->kind == RUN_LOSSY ? 1 : 1 + path_lab_random(lab, MAX_FAULTS);
     lab->over_at = UINT64_MAX;
     clos_set_interval(c, msec);
     for (unsigned i = 0; i < c->n_agents; i++) {
@@ -372,11 +374,12 @@ rest(struct path_lab *lab)
 }
 
 static const char *const run_names[] = {
-    [RUN_SEEN] = "seen", [RUN_PLANNED] = "planned", [RUN_MIXED] = "mixed"};
+    [RUN_SEEN] = "seen", [RUN_PLANNED] = "planned", [RUN_MIXED] = "mixed", [RUN_LOSSY] = "lossy"};
 
-void
-path_lab_run(uint64_t seed, bool trace, uint64_t n_seen[N_LAB_EVENTS],
-             void (*fail)(const char *text, uint64_t now))
+/* Of any kind but RUN_LOSSY, or of this one. */
+static struct path_lab_lossy
+run(uint64_t seed, bool lossy, bool trace, uint64_t n_seen[N_LAB_EVENTS],
+    void (*fail)(const char *text, uint64_t now))
 {
     struct path_lab *lab = must_calloc(1, sizeof *lab);
     struct fabric chance = {.random = seed};
@@ -387,6 +390,8 @@ path_lab_run(uint64_t seed, bool trace, uint64_t n_seen[N_LAB_EVENTS],
     lab->n_seen = n_seen;
     lab->fail = fail;
     lab->seed = seed;
+    lab->kind = lossy ? RUN_LOSSY : N_RUN_KINDS;
+    lab->lossy.left = UINT64_MAX;
     lab->clos = clos_create(n_agents, n_spines, chance.random,
                             &(struct clos_ops){
                                 .sent = path_lab_sent,
@@ -420,5 +425,24 @@ path_lab_run(uint64_t seed, bool trace, uint64_t n_seen[N_LAB_EVENTS],
         rc_destroy(lab->flows[i].receiver);
     }
     clos_destroy(lab->clos);
+    struct path_lab_lossy seen = lab->lossy;
+    seen.interval = lab->interval;
+    seen.one_way = lab->now.kind == FAULT_LOSSY_WAY;
     free(lab);
+    return seen;
+}
+
+void
+path_lab_run(uint64_t seed, bool trace, uint64_t n_seen[N_LAB_EVENTS],
+             void (*fail)(const char *text, uint64_t now))
+{
+    run(seed, false, trace, n_seen, fail);
+}
+
+struct path_lab_lossy
+path_lab_run_lossy(uint64_t seed, bool trace, void (*fail)(const char *text, uint64_t now))
+{
+    uint64_t n_seen[N_LAB_EVENTS] = {0};
+
+    return run(seed, true, trace, n_seen, fail);
 }

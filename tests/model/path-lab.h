@@ -24,4 +24,14 @@
 void path_lab_run(uint64_t seed, bool trace, uint64_t n_seen[N_LAB_EVENTS],
                   void (*fail)(const char *text, uint64_t now));
 
+/* A run in which a link that busy queue pairs are on begins to lose every fifth packet. */
+struct path_lab_lossy {
+    bool one_way;      /* in one direction only. */
+    uint64_t interval; /* of probes; all in microseconds. */
+    uint64_t longest;  /* time in which a queue pair completed nothing. */
+    uint64_t left;     /* until one has left the link; UINT64_MAX: none has. */
+};
+struct path_lab_lossy
+path_lab_run_lossy(uint64_t seed, bool trace, void (*fail)(const char *text, uint64_t now));
+
 #endif /* tests/model/path-lab.h */

@@ -171,6 +171,22 @@ run_campaigns(struct campaign *c, uint64_t n_fresh)
     return ok ? 0 : 1;
 }
 
+/* No single run shows it: do many, and not without it? */
+static bool
+find_slow_defect(enum defect d, unsigned n_jobs)
+{
+    defects = UINT64_C(1) << d;
+    bool found = !paths_lossy(n_jobs);
+    defects = 0;
+    bool ok = found && paths_lossy(n_jobs);
+
+    printf("%s %s: %s\n", ok ? "ok" : "FAIL", known[d].name,
+           !found ? "not found by links that lose"
+           : ok   ? "links that lose"
+                  : "links that lose, without it, too");
+    return ok;
+}
+
 /* Does some seed find the defect, and pass without it? */
 static bool
 find_defect(enum defect d, unsigned n_jobs)
@@ -204,7 +220,9 @@ run_defects(unsigned n_jobs)
     unsigned n_found = 0;
 
     for (unsigned i = 0; i < N_DEFECTS; i++) {
-        n_found += find_defect((enum defect) i, n_jobs);
+        bool slow = i == DEFECT_NO_SURVEY;
+
+        n_found += slow ? find_slow_defect(i, n_jobs) : find_defect((enum defect) i, n_jobs);
     }
     printf("%u passed, %u failed\n", n_found, N_DEFECTS - n_found);
     return n_found == N_DEFECTS ? 0 : 1;

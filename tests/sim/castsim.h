@@ -59,6 +59,8 @@ int compare_run(const struct compare *);
 /* Prints what control of congestion reaches.  0, or 1 if that is not enough. */
 int congestion_run(unsigned n_jobs);
 
+/* Prints for how long queue pairs stand still on links that lose every fifth packet.  Is it short enough? */
+bool paths_lossy(unsigned n_jobs);
 /* Prints what probes find of each fault.  0, or 1 if that is not all, or more than there is. */
 int paths_run(unsigned n_jobs);
 

@@ -24,7 +24,7 @@ static struct way {
     enum path_state state;
     bool silent; /* it has carried nothing since any other one failed. */
     unsigned marked;
-    unsigned n_doubts;
+    unsigned n_doubts, n_lost;
 } ways[PROBE_NUMBER_MAX + 1];
 
 static enum path_state
@@ -49,11 +49,12 @@ way_marked(const struct prober *prober, uint16_t number)
 }
 
 static void
-way_doubt(struct prober *prober, uint16_t number, uint64_t now)
+way_doubt(struct prober *prober, uint16_t number, bool lost, uint64_t now)
 {
     (void) prober;
     (void) now;
     ways[number].n_doubts++;
+    ways[number].n_lost += lost;
 }
 
 static struct headend *
@@ -87,6 +88,12 @@ unsigned
 path_n_doubts(uint16_t probe)
 {
     return ways[probe].n_doubts;
+}
+
+unsigned
+path_n_lost(uint16_t probe)
+{
+    return ways[probe].n_lost;
 }
 
 struct fixture *

@@ -41,6 +41,7 @@ void path_set_silent(uint16_t probe, bool silent);
 /* What a probe says of marks, from now on; and how often a headend has doubted the way. */
 void path_set_marked(uint16_t probe, unsigned marked);
 unsigned path_n_doubts(uint16_t probe);
+unsigned path_n_lost(uint16_t probe); /* likewise, since data were lost. */
 /* The path with this number, which is there. */
 struct path_info path_info(const struct fixture *, uint16_t number);
 

@@ -155,7 +155,8 @@ take_sent(struct net *net, unsigned i)
 
         ck_assert_uint_lt(to, N_NODES);
         w->n++;
-        bool lost = w->cut || w->lose_now || (w->max_len && len > w->max_len);
+        bool lost = w->cut || w->lose_now || (w->max_len && len > w->max_len)
+                    || (w->lose_each && w->n % w->lose_each == 0);
         w->lose_now -= w->lose_now > 0;
         if (lost) {
             continue;

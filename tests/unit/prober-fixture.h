@@ -22,9 +22,10 @@ enum { NEAR_LOOP = 1, LOOP, PEER, PEER_BACK }; /* numbers of probes; the last on
 /* What happens to packets from a node to its neighbour. */
 struct wire {
     bool cut;
-    unsigned max_len;  /* longer ones are lost; 0: none are. */
-    unsigned lose_now; /* so many of the next packets are lost. */
-    bool marks;        /* ECT becomes CE. */
+    unsigned max_len;   /* longer ones are lost; 0: none are. */
+    unsigned lose_now;  /* so many of the next packets are lost. */
+    unsigned lose_each; /* every so many-th packet is; 0: none. */
+    bool marks;         /* ECT becomes CE. */
     bool
         rewrites; /* as from an Open vSwitch: a UDP checksum, unless 0, is that of another address. */
     uint64_t n;   /* packets that were sent. */

@@ -331,7 +331,63 @@ START_TEST(naks_are_doubts)
         ck_assert_uint_eq(path_n_doubts(2), 0);
         path_answer_to(f, OWN_QPN, RC_ACK, AETH_NAK_PSN_SEQ, 12);
         ck_assert_uint_eq(path_n_doubts(2), 1);
+        ck_assert_uint_eq(path_n_lost(1) + path_n_lost(2), 2);
         ck_assert_uint_eq(path_info(f, 2).n_flows, 1);
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* Two flows are at the same PSNs, so nobody knows whose the answers are: a NAK may be about either. */
+START_TEST(nak_for_some)
+    {
+        struct fixture *f = agent(PATH_SPREAD, 3);
+
+        for (unsigned i = 0; i < 3; i++) {
+            struct roce_spec spec = path_request(RC_WRITE_ONLY, QP + i, i < 2 ? 12 : 5000);
+
+            ck_assert_uint_eq(path_taken(f, &spec), i + 1);
+        }
+        path_answer_to(f, OWN_QPN, RC_ACK, AETH_NAK_PSN_SEQ, 12);
+        for (uint16_t path = 1; path <= 3; path++) {
+            ck_assert_uint_eq(path_n_lost(path), path < 3);
+        }
+        fixture_destroy(f);
+    }
+END_TEST
+
+/* What the host says again, or asks for again, may have been lost on either way. */
+START_TEST(answers_are_doubts)
+    {
+        static const struct {
+            uint8_t opcode, syndrome;
+            uint32_t psn;
+            bool lost;
+        } said[] = {
+            {RC_ACK, AETH_ACK_UNLIMITED, 10, false},
+            {RC_ACK, AETH_ACK_UNLIMITED, 11, false},
+            {RC_ACK, AETH_ACK_UNLIMITED, 11, true},
+            {RC_ACK, AETH_ACK_UNLIMITED, 9, true},
+            {RC_ACK, AETH_ACK_UNLIMITED, 12, false},
+            {RC_READ_RESP_ONLY, AETH_ACK_UNLIMITED, 12, false},
+            {RC_ACK, AETH_RNR | 1, 13, false},
+            {RC_ACK, AETH_NAK_PSN_SEQ, 13, true},
+            {RC_ACK, AETH_ACK_UNLIMITED, 13, true}, /* it has not been sent before, but the NAK has. */
+            {RC_ACK, AETH_ACK_UNLIMITED, 14, false},
+            {ROCE_CNP, 0, 0, false},
+        };
+        struct fixture *f = agent(PATH_SPREAD, 2);
+        unsigned n = 0;
+
+        for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+            struct roce_spec spec = path_request(said[i].opcode, QP, said[i].psn);
+
+            spec.syndrome = said[i].syndrome;
+            spec.payload_len = 0;
+            ck_assert_uint_eq(path_taken(f, &spec), 1);
+            n += said[i].lost;
+            ck_assert_msg(path_n_lost(1) == n, "after answer %zu: %u, not %u", i, path_n_lost(1),
+                          n);
+        }
         fixture_destroy(f);
     }
 END_TEST
@@ -346,13 +402,53 @@ START_TEST(silence_is_doubt)
         run(f, SECOND, 0);
         ck_assert_uint_eq(path_n_doubts(1), 0);
         ck_assert_uint_eq(path_taken(f, &spec), 1);
-        run(f, INTERVAL, 0);
+        run(f, INTERVAL / 2, 0);
         ck_assert_uint_eq(path_n_doubts(1), 0);
         run(f, 3 * INTERVAL, 0);
-        ck_assert_uint_ge(path_n_doubts(1), 1);
-        ck_assert_uint_le(path_n_doubts(1), 3);
+        ck_assert_uint_ge(path_n_lost(1), 2);
+        ck_assert_uint_le(path_n_lost(1), 3);
         ck_assert_uint_eq(path_info(f, 1).n_flows, 1);
         fixture_destroy(f);
+    }
+END_TEST
+
+/* It leaves a path that loses probes, too, for a good one, unless it is pinned.  If only another one loses
+ * some, answers may be lost there. */
+START_TEST(leaves_if_it_stands_still)
+    {
+        static const struct {
+            enum path_state states[2];
+            bool pinned;
+            unsigned path;
+            bool told;
+        } cases[] = {
+            {{PATH_SUSPECT, PATH_GOOD}, false, 2, true},
+            {{PATH_RECOVERING, PATH_GOOD}, false, 2, true},
+            {{PATH_SUSPECT, PATH_SUSPECT}, false, 1, true},
+            {{PATH_SUSPECT, PATH_GOOD}, true, 1, true},
+            {{PATH_GOOD, PATH_BAD}, false, 1, true},
+            {{PATH_GOOD, PATH_GOOD}, false, 1, false},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            struct fixture *f = agent(PATH_SPREAD, 2);
+            struct roce_spec spec = path_request(RC_WRITE_ONLY, QP, 12);
+
+            ck_assert_uint_eq(writes(f, 0, 11), 1);
+            if (cases[i].pinned) {
+                path_pin(&f->config.destinations[0], QP, 1);
+                fixture_configure(f);
+            }
+            ck_assert_uint_eq(path_taken(f, &spec), 1);
+            path_set_state(f, 1, cases[i].states[0]);
+            path_set_state(f, 2, cases[i].states[1]);
+            ck_assert_uint_eq(path_info(f, 1).n_flows, 1);
+            run(f, 4 * INTERVAL, 0);
+            ck_assert_uint_eq(path_info(f, (uint16_t) cases[i].path).n_flows, 1);
+            ck_assert_uint_eq(path_info(f, 2).n_moved_by[PATH_MOVE_FAILED], cases[i].path == 2);
+            ck_assert_uint_eq(path_info(f, (uint16_t) cases[i].path).n_naks, cases[i].told);
+            fixture_destroy(f);
+        }
     }
 END_TEST
 
@@ -407,6 +503,9 @@ headend_load_suite(void)
     tcase_add_test(tc, one_by_one);
     tcase_add_test(tc, rests);
     tcase_add_test(tc, naks_are_doubts);
+    tcase_add_test(tc, nak_for_some);
+    tcase_add_test(tc, answers_are_doubts);
+    tcase_add_test(tc, leaves_if_it_stands_still);
     tcase_add_test(tc, silence_is_doubt);
     tcase_add_test(tc, stands_still);
     suite_add_tcase(s, tc);

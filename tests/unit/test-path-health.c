@@ -16,7 +16,8 @@
 #define MINUTE   (60 * SEC)
 #define INTERVAL (100 * MSEC)
 
-/* A way and its clock.  Probes are letters: g and l, good and lost; G and L are long ones. */
+/* A way and its clock.  Probes are letters: g and l, good and lost; G and L are long ones, s and x those of a
+ * survey. */
 struct way {
     struct path_health h;
     uint64_t now;
@@ -36,7 +37,9 @@ probe(struct path_health *h, char outcome, uint64_t now)
 {
     bool large = outcome == 'G' || outcome == 'L';
 
-    if (outcome == 'g' || outcome == 'G') {
+    if (outcome == 's' || outcome == 'x') {
+        path_health_surveyed(h, outcome == 's', now);
+    } else if (outcome == 'g' || outcome == 'G') {
         path_health_came_back(h, large, now);
     } else {
         path_health_lost(h, large, now);
@@ -96,6 +99,23 @@ static const struct {
     {"glLl", PATH_BAD}, /* nothing came back in between. */
     {"glgglgglgglLggl", PATH_BAD},
     {"glgglggLgglggg", PATH_SUSPECT},
+    /* Those of a survey are among the 16, and not in a row. */
+    {"s", PATH_UNKNOWN},
+    {"gx", PATH_SUSPECT},
+    {"gxx", PATH_SUSPECT},
+    {"gxxxxggg", PATH_GOOD},
+    {"gxxxxx", PATH_BAD},
+    {"gxsxsssxssssxssx", PATH_BAD},
+    {"gxsxsssxssssxsssssx", PATH_SUSPECT}, /* the first is the 18th from the end. */
+    {"gxlsxggsxx", PATH_BAD},
+    {"glxg", PATH_SUSPECT},
+    {"glxl", PATH_BAD}, /* no round came back in between. */
+    {"glsl", PATH_BAD},
+    {"gggxggs", PATH_SUSPECT},
+    {"gggxggsg", PATH_GOOD},
+    {"gllgxxxx", PATH_RECOVERING},
+    {"gllgxxxxx", PATH_BAD},
+    {"glls", PATH_BAD},
     /* It comes back. */
     {"gllg", PATH_RECOVERING},
     {"gllG", PATH_RECOVERING},
@@ -285,13 +305,13 @@ in(char c, const char *set)
     return strchr(set, c) != NULL;
 }
 
-/* Of the last ones, how many in a row are in 'set', those in 'skip' left out? */
+/* Of the last ones, from 'first' on, how many in a row are in 'set', those in 'skip' left out? */
 static unsigned
-row(const struct model *m, const char *set, const char *skip)
+row(const struct model *m, unsigned first, const char *set, const char *skip)
 {
     unsigned n = 0;
 
-    for (unsigned i = m->n; i-- > 0 && (in(m->outcome[i], set) || in(m->outcome[i], skip));) {
+    for (unsigned i = m->n; i-- > first && (in(m->outcome[i], set) || in(m->outcome[i], skip));) {
         n += in(m->outcome[i], set);
     }
     return n;
@@ -304,7 +324,7 @@ lost_of_16(const struct model *m)
 
     for (unsigned i = m->n; i-- > m->judged && n_seen < 16;) {
         n_seen += m->outcome[i] != 'L';
-        n_lost += m->outcome[i] == 'l';
+        n_lost += in(m->outcome[i], "lx");
     }
     return n_lost;
 }
@@ -312,7 +332,7 @@ lost_of_16(const struct model *m)
 static unsigned
 large_lost(const struct model *m)
 {
-    return row(m, "L", "gl");
+    return row(m, 0, "L", "glsx");
 }
 
 static void
@@ -335,23 +355,25 @@ model_probe(struct model *m, char outcome, uint64_t now)
         m->hold_down = m->hold_down / 2 >= SEC ? m->hold_down / 2 : 0;
     }
     m->outcome[m->n++] = outcome;
-    if (in(outcome, "lL")) {
+    if (in(outcome, "lLx")) {
         if (was_bad) {
             m->judged = m->n;
-        } else if (row(m, "l", "L") >= 2 || large_lost(m) >= 2 || lost_of_16(m) >= 5) {
+        } else if (row(m, 0, "l", "Lsx") >= 2 || large_lost(m) >= 2 || lost_of_16(m) >= 5) {
             model_bad(m, now);
         } else if (m->state != PATH_RECOVERING) {
             m->state = PATH_SUSPECT;
         }
         return;
     }
-    unsigned n_good = row(m, "gG", "");
+    if (outcome == 's') {
+        return;
+    }
+    unsigned n_good = row(m, m->state == PATH_RECOVERING ? m->recovers : 0, "gG", "s");
     if (was_bad && large_lost(m) < 2) {
         m->state = PATH_RECOVERING;
         m->recovers = m->n - 1;
     } else if (m->state == PATH_RECOVERING) {
-        if (n_good >= 5 && m->n - m->recovers >= 5 && !large_lost(m)
-            && now >= m->bad_since + m->hold_down) {
+        if (n_good >= 5 && !large_lost(m) && now >= m->bad_since + m->hold_down) {
             m->state = PATH_GOOD;
             m->quiet_since = now;
             m->n_halved = 0;
@@ -367,6 +389,7 @@ START_TEST(random_histories)
     {
         uint64_t seed = (uint64_t) _i;
         unsigned loss = (unsigned) prng_below(&seed, 60), large = (unsigned) prng_below(&seed, 40);
+        unsigned surveyed = (unsigned) prng_below(&seed, 80);
         struct model m = {.state = PATH_UNKNOWN};
         struct path_health h;
         uint64_t now = SEC;
@@ -375,7 +398,10 @@ START_TEST(random_histories)
         m.quiet_since = 0;
         while (m.n < MODEL_MAX) {
             bool is_lost = prng_below(&seed, 100) < loss, is_large = prng_below(&seed, 100) < large;
-            char outcome = is_large ? (is_lost ? 'L' : 'G') : (is_lost ? 'l' : 'g');
+            bool is_survey = prng_below(&seed, 100) < surveyed;
+            char outcome = is_survey  ? (is_lost ? 'x' : 's')
+                           : is_large ? (is_lost ? 'L' : 'G')
+                                      : (is_lost ? 'l' : 'g');
 
             now += prng_below(&seed, 50) ? prng_below(&seed, SEC) : prng_below(&seed, 5 * MINUTE);
             probe(&h, outcome, now);

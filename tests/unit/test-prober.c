@@ -575,7 +575,7 @@ START_TEST(doubt)
             net_run(net, 1000); /* until one is awaited: this is enough. */
         }
         uint64_t n_sent = net_probe(net, DPU1, LOOP).n_sent;
-        prober_doubt(prober, LOOP, net->now);
+        prober_doubt(prober, LOOP, false, net->now);
         ck_assert_uint_eq(net_probe(net, DPU1, LOOP).n_sent, n_sent);
         cut(net, LEAF1, SPINE5, false);
         net_run(net, 5 * INTERVAL_USEC);
@@ -586,21 +586,93 @@ START_TEST(doubt)
         cut(net, LEAF1, SPINE5, true);
         f->n_frames = 0;
         f->now = net->now;
-        prober_doubt(prober, LOOP, net->now);
+        prober_doubt(prober, LOOP, false, net->now);
         fixture_settle(f);
         ck_assert_uint_eq(net_probe(net, DPU1, LOOP).n_sent, n_sent + 1);
         uint64_t begun = net->now;
         f->n_frames = 0;
         net_run(net, 5000);
         ck_assert_uint_eq(net_probe(net, DPU1, LOOP).n_sent, n_sent + 3);
-        prober_doubt(prober, LOOP, net->now);
+        prober_doubt(prober, LOOP, false, net->now);
         ck_assert_uint_eq(net_probe(net, DPU1, LOOP).n_sent, n_sent + 3);
         while (net_state(net, LOOP) != PATH_BAD) {
             net_run(net, 1000);
             ck_assert_uint_le(net->now - begun, 2 * TIMEOUT + 1000);
         }
-        prober_doubt(prober, LOOP, net->now + SEC); /* of a bad way nobody needs to be told. */
-        prober_doubt(prober, 99, net->now);
+        prober_doubt(prober, LOOP, false,
+                     net->now + SEC); /* of a bad way nobody needs to be told. */
+        prober_doubt(prober, 99, false, net->now);
+        net_destroy(net);
+    }
+END_TEST
+
+/* Only loop probes are on the link from leaf1 to spine5, of which each so many-th packet is lost. */
+static struct net *
+lossy_net(unsigned lose_each)
+{
+    struct net *net = good_net(TIMEOUT);
+
+    net->nodes[DPU1]->config.n_probes = LOOP;
+    fixture_configure(net->nodes[DPU1]);
+    net->nodes[DPU3]->config.n_probes = 0;
+    fixture_configure(net->nodes[DPU3]);
+    net_run(net, INTERVAL_USEC);
+    net->wires[LEAF1][SPINE5].lose_each = lose_each;
+    return net;
+}
+
+/* If data are lost each packet of many counts for itself. */
+START_TEST(survey)
+    {
+        struct net *net = lossy_net(3);
+        struct prober *prober = prober_of(net, DPU1);
+        uint64_t begun = net->now;
+
+        prober_doubt(prober, LOOP, true, net->now);
+        while (net_state(net, LOOP) != PATH_BAD) {
+            net_run(net, 1000);
+            ck_assert_uint_le(net->now - begun, INTERVAL_USEC + TIMEOUT);
+        }
+        /* No more of them are sent, and all that were lost have been counted. */
+        uint64_t n_sent = net_probe(net, DPU1, LOOP).n_sent;
+        ck_assert_uint_gt(net_probe(net, DPU1, LOOP).n_lost, 4);
+        net_run(net, INTERVAL_USEC);
+        struct probe_info info = net_probe(net, DPU1, LOOP);
+        ck_assert_uint_le(info.n_sent, n_sent + 4);
+        net_destroy(net);
+    }
+END_TEST
+
+/* One in ten: that is not bad.  A survey is followed by another one as long as more than one is lost. */
+START_TEST(survey_ends)
+    {
+        struct net *net = lossy_net(10);
+        struct prober *prober = prober_of(net, DPU1);
+        uint64_t n_sent = net_probe(net, DPU1, LOOP).n_sent;
+
+        prober_doubt(prober, LOOP, true, net->now);
+        net_run(net, 20 * INTERVAL_USEC);
+        struct probe_info info = net_probe(net, DPU1, LOOP);
+        ck_assert_int_lt(info.health.state, PATH_RECOVERING);
+        ck_assert_uint_ge(info.n_sent, n_sent + 20 + 16);
+        ck_assert_uint_gt(info.n_lost, 3);
+        net->wires[LEAF1][SPINE5].lose_each = 0;
+        net_run(net, 10 * INTERVAL_USEC);
+        n_sent = net_probe(net, DPU1, LOOP).n_sent;
+        net_run(net, 10 * INTERVAL_USEC);
+        info = net_probe(net, DPU1, LOOP);
+        ck_assert_uint_eq(info.n_sent, n_sent + 10); /* it has ended. */
+        ck_assert_uint_eq(info.n_sent, info.n_returned + info.n_lost);
+        ck_assert_int_eq(info.health.state, PATH_GOOD);
+        /* One in which nothing is lost: 16 packets and no more, however often there is doubt meanwhile. */
+        for (unsigned i = 0; i < 5; i++) {
+            prober_doubt(prober, LOOP, true, net->now);
+        }
+        net_run(net, 10 * INTERVAL_USEC);
+        info = net_probe(net, DPU1, LOOP);
+        ck_assert_uint_ge(info.n_sent, n_sent + 20 + 16);
+        ck_assert_uint_le(info.n_sent, n_sent + 20 + 18); /* and the doubt's own. */
+        ck_assert_uint_eq(info.n_sent, info.n_returned + info.n_lost);
         net_destroy(net);
     }
 END_TEST
@@ -684,7 +756,7 @@ START_TEST(other_worker)
         prober_configure(follower, &net->nodes[DPU1]->config, net->now);
         ck_assert_uint_eq(prober_deadline(follower), UINT64_MAX);
         ck_assert_int_eq(prober_state(follower, LOOP), PATH_UNKNOWN);
-        prober_doubt(follower, LOOP, net->now);
+        prober_doubt(follower, LOOP, false, net->now);
         told.n = 0;
         other.prober = follower;
         prober_follow(follower, prober_of(net, DPU1), net->now);
@@ -823,6 +895,8 @@ prober_suite(void)
     tcase_add_test(tc, silent_again);
     tcase_add_test(tc, late);
     tcase_add_test(tc, doubt);
+    tcase_add_test(tc, survey);
+    tcase_add_test(tc, survey_ends);
     tcase_add_test(tc, configuration);
     tcase_add_test(tc, restart);
     tcase_add_test(tc, other_worker);
