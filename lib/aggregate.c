@@ -676,6 +676,10 @@ aggregate_send(struct aggregate *a, struct node_base *node, const struct reverse
     if (!out->send) {
         return false;
     }
+    if (out->syndrome == AETH_NAK_PSN_SEQ) {
+        /* Something was lost, there or back. */
+        plane_doubt(&a->plane, node, a->config->parent_planes, a->config->n_parent_planes, now);
+    }
     if (a->config->root && out->moved && out->syndrome == AETH_NAK_PSN_SEQ) {
         struct reverse_out ack = reverse_ack_before(a->reverse, out);
         send_one(a, node, &ack, now);

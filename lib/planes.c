@@ -101,6 +101,15 @@ plane_use_move(struct plane_use *use, size_t to, enum plane_move move, uint64_t 
     *(move == PLANE_FAILED ? &use->n_failed : &use->n_planned) += 1;
 }
 
+void
+plane_doubt(const struct plane_use *use, const struct node_base *base,
+            const struct plane_config *planes, size_t n, uint64_t now)
+{
+    for (size_t i = 0; n > 1 && i < planes[use->used].n_probes; i++) {
+        prober_doubt(base->prober, planes[use->used].probes[i], true, now);
+    }
+}
+
 bool
 planes_have_probe(const struct plane_config *planes, size_t n, uint16_t probe)
 {

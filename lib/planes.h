@@ -46,6 +46,9 @@ bool plane_is_down(const struct node_base *, const struct plane_config *);
 /* For display. */
 void plane_use_info(const struct plane_use *, const struct node_base *, const struct plane_config *,
                     size_t n, struct tree_info *);
+/* Data on the plane in use were lost: its probes are told (prober_doubt()). */
+void plane_doubt(const struct plane_use *, const struct node_base *, const struct plane_config *,
+                 size_t n, uint64_t now);
 /* Is the probe one of some plane's? */
 bool planes_have_probe(const struct plane_config *, size_t n, uint16_t probe);
 

@@ -104,6 +104,9 @@ up_send(struct srcagent *sa, struct source *t, const struct reverse_out *out, ui
     if (out->send && source_may_answer(sa, t)
         && aggregate_send(t->aggregate, &sa->base, out, now)) {
         note_progress(sa, t, response_una(out->psn, out->syndrome), out->msn, now);
+        if (out->syndrome == AETH_NAK_PSN_SEQ) {
+            plane_doubt(&t->plane, &sa->base, t->config.planes, t->config.n_planes, now);
+        }
     }
     source_planes_settle(sa, t, now);
     uint64_t deadline = aggregate_deadline(t->aggregate);

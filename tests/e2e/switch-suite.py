@@ -436,7 +436,7 @@ UNICAST_CASES = {
     'congested': congested,
 }
 GROUP_CASES = {
-    **{'group_' + fault: group_fails(fault) for fault in ('spine_killed', 'spine_drops', 'data_way', 'answers_way')},
+    **{'group_' + fault: group_fails(fault) for fault in ('spine_killed', 'spine_drops', 'link_loses', 'data_way', 'answers_way')},
     'group_planned': group_planned,
 }
 # The others with LONG=1.

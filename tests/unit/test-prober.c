@@ -9,6 +9,7 @@
 #include "lib/alloc.h"
 #include "lib/ecn.h"
 #include "lib/inet-csum.h"
+#include "lib/planes.h"
 #include "lib/prober.h"
 #include "tests/unit/path-fixture.h"
 #include "tests/unit/prober-fixture.h"
@@ -677,6 +678,36 @@ START_TEST(survey_ends)
     }
 END_TEST
 
+/* Probes of the plane in use are told, and no others; where there is one plane, none. */
+START_TEST(plane_is_doubted)
+    {
+        struct net *net = good_net(TIMEOUT);
+        const struct node_base *base = net->nodes[DPU1]->node;
+        uint16_t first[] = {LOOP, PEER}, second[] = {NEAR_LOOP};
+        const struct plane_config planes[] = {{.n_probes = 2, .probes = first},
+                                              {.n_probes = 1, .probes = second}};
+        uint64_t n_sent[PEER + 1];
+
+        for (size_t n_planes = 0; n_planes <= 2; n_planes++) {
+            for (uint16_t i = NEAR_LOOP; i <= PEER; i++) {
+                n_sent[i] = net_probe(net, DPU1, i).n_sent;
+            }
+            plane_doubt(&(struct plane_use){.used = 0}, base, planes, n_planes, net->now);
+            net_run(net, 3 * INTERVAL_USEC);
+            for (uint16_t i = NEAR_LOOP; i <= PEER; i++) {
+                uint64_t n = net_probe(net, DPU1, i).n_sent - n_sent[i];
+
+                if (n_planes == 2 && i != NEAR_LOOP) {
+                    ck_assert_uint_ge(n, 16);
+                } else {
+                    ck_assert_uint_le(n, 4);
+                }
+            }
+        }
+        net_destroy(net);
+    }
+END_TEST
+
 /* A probe whose way stays as it is keeps its state, whatever else is new; another way is unknown. */
 START_TEST(configuration)
     {
@@ -897,6 +928,7 @@ prober_suite(void)
     tcase_add_test(tc, doubt);
     tcase_add_test(tc, survey);
     tcase_add_test(tc, survey_ends);
+    tcase_add_test(tc, plane_is_doubted);
     tcase_add_test(tc, configuration);
     tcase_add_test(tc, restart);
     tcase_add_test(tc, other_worker);
