@@ -7,6 +7,14 @@
 
 #include <check.h>
 
+/* How often a test does something that follows from chance: with sanitizers, which are slow and look for
+ * something else, a fifth of that. */
+#ifdef __SANITIZE_ADDRESS__
+#define BY_CHANCE(N) ((N) / 5)
+#else
+#define BY_CHANCE(N) (N)
+#endif
+
 #define SUITES(SUITE)    \
     SUITE(address_plan)  \
     SUITE(agent_edge)    \

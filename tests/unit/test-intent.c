@@ -240,6 +240,9 @@ set_planes(void)
 static void
 setup(void)
 {
+    /* As no test has changed them. */
+    memset(branch_rows, 0, sizeof branch_rows);
+    memset(tree_rows, 0, sizeof tree_rows);
     set_port(0, "tr1", 7, "r1", "fd00:1::1");
     set_port(1, "up", 2, "a0", "5f00:0:200::1");
     route_rows[0] =

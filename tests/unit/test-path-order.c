@@ -16,9 +16,10 @@
 #include "tests/unit/path-fixture.h"
 #include "tests/unit/suites.h"
 
-#define N_PATHS    2
-#define MAX_QPS    4
-#define N_WORLDS   300 /* so many show that answers of one queue pair are not taken for another's. */
+#define N_PATHS 2
+#define MAX_QPS 4
+#define N_WORLDS \
+    BY_CHANCE(300) /* so many show that answers of one queue pair are not taken for another's. */
 #define N_FEW      40
 #define N_REQUESTS 60 /* of a queue pair. */
 #define WINDOW     16

@@ -27,7 +27,7 @@
 
 #define N_PATHS    2
 #define MAX_QPS    4
-#define N_WORLDS   300
+#define N_WORLDS   BY_CHANCE(200)
 #define N_FEW      40
 #define N_MESSAGES 60 /* of a queue pair. */
 #define MAX_LEN    20 /* packets of a message. */
@@ -712,7 +712,9 @@ path_switch_suite(void)
     tcase_add_test(tc, denials);
     tcase_add_test(tc, alarms);
     tcase_add_test(tc, life);
-    tcase_add_test(tc, mistakes);
+    if (BY_CHANCE(N_FEW) == N_FEW) { /* it says that the others see mistakes: once is enough. */
+        tcase_add_test(tc, mistakes);
+    }
     suite_add_tcase(s, tc);
     return s;
 }

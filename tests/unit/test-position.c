@@ -19,7 +19,7 @@
 #define DQPN       0x101
 #define RKEY       0x5a01
 #define REGION_LEN 4096
-#define N_SEEDS    4000
+#define N_SEEDS    BY_CHANCE(4000)
 #define MAX_WAY    64
 #define MAX_DELAY  40000
 
