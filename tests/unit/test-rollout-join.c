@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ctl/plan/rollout.h"
 #include "tests/unit/plan-fixture.h"
@@ -38,6 +39,8 @@ make_members(void)
 static void
 setup(void)
 {
+    memset(&r, 0, sizeof r); /* as no test has used them. */
+    memset(&have, 0, sizeof have);
     plan_fixture_topology(&topology, TREE);
     make_members();
     r3_has_counted = false;
