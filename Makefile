@@ -426,14 +426,14 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory all unit-built net-built sim-built bench-dp-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers sim-built
 	+$(Q)! tests/fuzz/has-libfuzzer || $(MAKE) --no-print-directory FUZZ=1 fuzzers
-	$(Q)$(FORKING) tests/summary --beside unit-san='build-san/tests/unit --suites' unit=build/tests/unit fuzz='tests/fuzz/check 20' \
+	$(Q)$(FORKING) tests/summary --beside unit-san='build-san/tests/unit --suites' unit='build/tests/unit --suites' fuzz='tests/fuzz/check 20' \
 	    sim='build-san/tests/castsim --count 200 --fresh 100' $(SIM_TIERS) --alone $(ALONE_TIERS) \
 	    doctor=tests/doctor/run install=tests/install/run bench=tests/bench/run bench-dp='bench/dp/run --quick' lab=tests/lab/run \
 	    bad-input=tests/bad-input/run vm=tests/vm/run e2e=tests/e2e/run walk=tests/walk/run \
 	    conformance='$(CONFORMANCE)'
 
-# Each unit test is a process that is forked from one with all memory that AddressSanitizer keeps of the
-# tests before; with its default, half a gigabyte, that takes most of the time.
+# castsim and fuzzers fork from a process with all memory that AddressSanitizer keeps of what was freed; with
+# its default, half a gigabyte, that takes most of the time.
 FORKING := ASAN_OPTIONS=quarantine_size_mb=8
 
 # The longer forms of tiers of 'make check', and what is too long for it, one a line.
@@ -466,7 +466,7 @@ ifeq ($(UNIT),)
 endif
 
 unit: unit-built ## unit tests; SAN=1 for ASan and UBSan
-	$(Q)tests/summary unit=$(B)/tests/unit
+	$(Q)tests/summary unit='$(B)/tests/unit --suites'
 
 .PHONY: sim sim-built sim-defects sim-compare sim-congestion sim-paths
 sim-built: $(CASTSIM)
@@ -505,7 +505,7 @@ net: all net-built ## real daemons and ports in network namespaces, without RDMA
 .PHONY: conformance
 conformance: all unit-built net-built sim-built ## is each requirement of docs/conformance.md proven by a test (root)
 	$(Q)status=0; \
-	tests/summary --missing --beside unit=$(B)/tests/unit sim='$(CASTSIM) --count 200 --fresh 100' $(SIM_TIERS) \
+	tests/summary --missing --beside unit='$(B)/tests/unit --suites' sim='$(CASTSIM) --count 200 --fresh 100' $(SIM_TIERS) \
 	    --alone $(ALONE_TIERS) e2e=tests/e2e/run || status=1; \
 	$(CONFORMANCE) && exit $$status
 

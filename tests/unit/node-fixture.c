@@ -3,6 +3,7 @@
  * A node on a bench: frames in, frames out, neighbours that answer.
  */
 #include "tests/unit/node-fixture.h"
+#include "tests/unit/parse-check.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -117,13 +118,13 @@ tx(void *f_, uint16_t port, struct packet *p)
         f->sink(f, p);
         return;
     }
-    ck_assert_uint_lt(f->n_frames, FIXTURE_MAX_FRAMES);
+    REQUIRE(f->n_frames < FIXTURE_MAX_FRAMES);
     frame->len = packet_flatten(p, frame->bytes, sizeof frame->bytes);
     sent_frames_put(&f->sent, p);
     frame->port = port;
-    ck_assert_int_eq(parse_outer(frame->bytes, (uint32_t) frame->len, &frame->h), DROP_none);
+    REQUIRE(parse_outer(frame->bytes, (uint32_t) frame->len, &frame->h) == DROP_none);
     enum drop_reason why = parse_rest(frame->bytes, (uint32_t) frame->len, &frame->h);
-    ck_assert(f->mangled || why == DROP_none);
+    REQUIRE(f->mangled || why == DROP_none);
     if (!answer_nd(f, frame)) {
         f->n_frames++;
     }
@@ -132,7 +133,7 @@ tx(void *f_, uint16_t port, struct packet *p)
 void
 fixture_settle(struct fixture *f)
 {
-    ck_assert_msg(sent_frames_flush(&f->sent), "a frame was changed after it was sent");
+    REQUIRE(sent_frames_flush(&f->sent)); /* no frame was changed after it was sent. */
 }
 
 static uint32_t
@@ -140,7 +141,7 @@ mtu(void *f_, uint16_t port)
 {
     const struct fixture *f = f_;
 
-    ck_assert_uint_lt(port, FIXTURE_MAX_PORTS);
+    REQUIRE(port < FIXTURE_MAX_PORTS);
     return f->mtu[port] ? f->mtu[port] : UINT32_MAX;
 }
 
@@ -149,7 +150,7 @@ up(void *f_, uint16_t port)
 {
     const struct fixture *f = f_;
 
-    ck_assert_uint_lt(port, FIXTURE_MAX_PORTS);
+    REQUIRE(port < FIXTURE_MAX_PORTS);
     return !f->down[port];
 }
 
@@ -157,7 +158,7 @@ static void *
 zalloc(size_t n, size_t size)
 {
     void *p = calloc(n ? n : 1, size);
-    ck_assert_ptr_nonnull(p);
+    REQUIRE(p);
     return p;
 }
 
@@ -257,7 +258,7 @@ static void *
 grow(void *array, size_t n, size_t size)
 {
     void *p = realloc(array, (n + 1) * size);
-    ck_assert_ptr_nonnull(p);
+    REQUIRE(p);
     memset((uint8_t *) p + n * size, 0, size);
     return p;
 }
@@ -390,7 +391,7 @@ fixture_input_more(struct fixture *f, uint16_t port, const uint8_t *ip, size_t l
 {
     uint8_t bytes[PACKET_ROOM];
     struct packet *p = packet_from_bytes(f->pool, bytes, fixture_frame(f, port, ip, len, bytes));
-    ck_assert_ptr_nonnull(p);
+    REQUIRE(p);
     f->class->input(f->node, port, p, f->now);
     fixture_settle(f);
 }
@@ -407,7 +408,7 @@ fixture_timer(struct fixture *f)
 {
     uint64_t when = f->class->deadline(f->node);
 
-    ck_assert_uint_ne(when, UINT64_MAX);
+    REQUIRE(when != UINT64_MAX);
     f->now = when > f->now ? when : f->now;
     f->n_frames = 0;
     f->class->timer(f->node, f->now);

@@ -22,12 +22,13 @@
 #include "lib/prng.h"
 #include "lib/roce.h"
 #include "tests/model/rc-endpoint.h"
+#include "tests/unit/parse-check.h"
 #include "tests/unit/path-fixture.h"
 #include "tests/unit/suites.h"
 
 #define N_PATHS    2
 #define MAX_QPS    4
-#define N_WORLDS   BY_CHANCE(200)
+#define N_WORLDS   BY_CHANCE(300)
 #define N_FEW      40
 #define N_MESSAGES 60 /* of a queue pair. */
 #define MAX_LEN    20 /* packets of a message. */
@@ -210,7 +211,7 @@ qp_post(struct qp *qp)
     if (qp->n_posted < N_MESSAGES && qp->n_posted - qp->n_done < 6) {
         qp->n_posted++;
         qp->n_packets += n;
-        ck_assert(rc_post(qp->by_peer ? qp->theirs : qp->ours, &wr, w.f->now));
+        REQUIRE(rc_post(qp->by_peer ? qp->theirs : qp->ours, &wr, w.f->now));
     }
     qp->post_at = qp->n_posted < N_MESSAGES ? w.f->now + below(below(4) ? 300 : 3000) : UINT64_MAX;
 }
@@ -281,7 +282,7 @@ harvest(bool from_host, bool from_peer)
         if (w.restarted && path >= N_PATHS) {
             path = 0; /* there were no paths. */
         }
-        ck_assert_uint_lt(path, N_PATHS);
+        REQUIRE(path < N_PATHS);
         if (bth->ack_req & 1) { /* HOLD_EARLY. */
             bth->ack_req = 0;
         }
@@ -504,7 +505,7 @@ step(void)
     struct fixture *f = w.f;
     uint64_t t = next_time();
 
-    ck_assert_uint_ne(t, UINT64_MAX);
+    REQUIRE(t != UINT64_MAX);
     f->now = t > f->now ? t : f->now;
     while (w.packets && w.packets->at <= f->now) {
         struct packet_at *p = w.packets;
