@@ -428,7 +428,7 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)! tests/fuzz/has-libfuzzer || $(MAKE) --no-print-directory FUZZ=1 fuzzers
 	$(Q)$(FORKING) tests/summary --beside unit-san='build-san/tests/unit --suites' unit='build/tests/unit --suites' fuzz='tests/fuzz/check 20' \
 	    sim='build-san/tests/castsim --count 200 --fresh 100' $(SIM_TIERS) --alone $(ALONE_TIERS) \
-	    doctor=tests/doctor/run install=tests/install/run bench=tests/bench/run bench-dp='bench/dp/run --quick' lab=tests/lab/run \
+	    doctor=tests/doctor/run install=tests/install/run wireshark=tests/wireshark/run bench=tests/bench/run bench-dp='bench/dp/run --quick' lab=tests/lab/run \
 	    bad-input=tests/bad-input/run vm=tests/vm/run e2e=tests/e2e/run walk=tests/walk/run \
 	    conformance='$(CONFORMANCE)'
 
@@ -563,8 +563,10 @@ docs := $(filter-out docs/README.md docs/where-to-change.md,$(wildcard docs/*.md
 inst_docs := $(docs:docs/%=share/doc/rocecast/%)
 inst_man := $(foreach m,$(patsubst %.in,%,$(notdir $(wildcard man/*))),$(call man_dir,$(m))/$(m))
 inst_lib := lib/librocecast.so.$(API_VERSION) lib/librocecast.so lib/pkgconfig/rocecast.pc include/rocecast.h
-installed := $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_docs) $(inst_man) \
-        share/rocecast/rocecast.ovsschema
+# Where Debian's Wireshark looks below /usr.
+inst_dissector = lib/$(shell $(CC) -print-multiarch)/wireshark/plugins/rocecast.lua
+installed = $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_docs) $(inst_man) \
+        share/rocecast/rocecast.ovsschema $(inst_dissector)
 
 # Units and the pkg-config file have paths in them.  DESTDIR may have spaces, PREFIX may not.
 prefix_ok := $(and $(filter 1,$(words $(PREFIX))),$(filter /%,$(PREFIX)))
@@ -585,6 +587,7 @@ install: all ## install below PREFIX (/usr/local), in DESTDIR if that is set
 	$(Q)$(call with_paths,librocecast/rocecast.pc.in,lib/pkgconfig/rocecast.pc)
 	$(Q)install -m 644 ctl/registry/rocecast.ovsschema "$(DEST)/share/rocecast"
 	$(Q)install -m 644 testbed/topologies/*.yaml "$(DEST)/share/rocecast/topologies"
+	$(Q)install -m 644 wireshark/rocecast.lua "$(DEST)/$(inst_dissector)"
 	$(Q)install -m 644 $(docs) "$(DEST)/share/doc/rocecast"
 	$(Q)install -m 644 completion/* "$(DEST)/share/bash-completion/completions"
 	$(Q)for m in $(inst_man); do \
@@ -629,6 +632,8 @@ lint-scripts: develop-deps
 	$(say) SHELL
 	$(Q)find . -path './build*' -prune -o -path ./.git -prune -o -type f -exec grep -lIE '^#! ?/bin/(ba)?sh' {} + | \
 	    xargs -r shellcheck -x
+	$(say) LUA
+	$(Q)luacheck --quiet wireshark
 
 format: ## rewrite the C sources in the house style
 	$(Q)clang-format -i $(own_ch)

@@ -19,7 +19,10 @@
 --
 -- luacheck: std lua52, read globals Proto ProtoField ProtoExpert Pref Field base expert register_postdissector
 
-local rocecast = Proto("rocecast", "rocecast: RDMA multicast over SRv6")
+local is_new, rocecast = pcall(Proto, "rocecast", "rocecast: RDMA multicast over SRv6")
+if not is_new then
+    return -- the script is in Wireshark's folder of plugins as well, and was loaded from there.
+end
 
 rocecast.prefs.check_icrc = Pref.bool("Check ICRCs", true,
     "Compute the invariant CRC of each RoCEv2 packet; takes most of the time in large captures")
