@@ -551,6 +551,8 @@ bench-dp: all bench-dp-built ## CPU time per copy of the data plane, natively (r
 # All programs are in one folder: castlab starts those that are beside it.
 #
 PREFIX = /usr/local
+# Below PREFIX; Debian's packages have a folder for each architecture.
+LIBDIR = lib
 DEST = $(DESTDIR)$(PREFIX)
 own_dirs := share/rocecast/topologies share/rocecast share/doc/rocecast
 man_dir = share/man/man$(subst .,,$(suffix $(1)))
@@ -562,7 +564,7 @@ inst_topologies := $(patsubst testbed/%,share/rocecast/%,$(wildcard testbed/topo
 docs := $(filter-out docs/README.md docs/where-to-change.md,$(wildcard docs/*.md))
 inst_docs := $(docs:docs/%=share/doc/rocecast/%)
 inst_man := $(foreach m,$(patsubst %.in,%,$(notdir $(wildcard man/*))),$(call man_dir,$(m))/$(m))
-inst_lib := lib/librocecast.so.$(API_VERSION) lib/librocecast.so lib/pkgconfig/rocecast.pc include/rocecast.h
+inst_lib := $(addprefix $(LIBDIR)/,librocecast.so.$(API_VERSION) librocecast.so pkgconfig/rocecast.pc) include/rocecast.h
 # Where Debian's Wireshark looks below /usr.
 inst_dissector = lib/$(shell $(CC) -print-multiarch)/wireshark/plugins/rocecast.lua
 installed = $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_docs) $(inst_man) \
@@ -570,7 +572,7 @@ installed = $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(ins
 
 # Units and the pkg-config file have paths in them.  DESTDIR may have spaces, PREFIX may not.
 prefix_ok := $(and $(filter 1,$(words $(PREFIX))),$(filter /%,$(PREFIX)))
-with_paths = sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),; s,@bindir@,$(PREFIX)/bin,; \
+with_paths = sed 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(LIBDIR),; s,@VERSION@,$(VERSION),; s,@bindir@,$(PREFIX)/bin,; \
         s,@datadir@,$(PREFIX)/share/rocecast,' $(1) >"$(DEST)/$(2)" && chmod 644 "$(DEST)/$(2)"
 # Programs find a new library in these only if the linker's cache has it.
 ldconfig = case '$(DESTDIR)$(PREFIX)' in /usr | /usr/local) \
@@ -581,10 +583,10 @@ install: all ## install below PREFIX (/usr/local), in DESTDIR if that is set
 	$(say) INSTALL "$(DEST)"
 	$(Q)for d in $(sort $(dir $(installed))); do install -d "$(DEST)/$$d" || exit; done
 	$(Q)install -m 755 $(inst_programs:%=$(B)/%) "$(DEST)/bin"
-	$(Q)install -m 644 $(B)/librocecast.so.$(API_VERSION) "$(DEST)/lib"
-	$(Q)ln -sfn librocecast.so.$(API_VERSION) "$(DEST)/lib/librocecast.so"
+	$(Q)install -m 644 $(B)/librocecast.so.$(API_VERSION) "$(DEST)/$(LIBDIR)"
+	$(Q)ln -sfn librocecast.so.$(API_VERSION) "$(DEST)/$(LIBDIR)/librocecast.so"
 	$(Q)install -m 644 librocecast/rocecast.h "$(DEST)/include"
-	$(Q)$(call with_paths,librocecast/rocecast.pc.in,lib/pkgconfig/rocecast.pc)
+	$(Q)$(call with_paths,librocecast/rocecast.pc.in,$(LIBDIR)/pkgconfig/rocecast.pc)
 	$(Q)install -m 644 ctl/registry/rocecast.ovsschema "$(DEST)/share/rocecast"
 	$(Q)install -m 644 testbed/topologies/*.yaml "$(DEST)/share/rocecast/topologies"
 	$(Q)install -m 644 wireshark/rocecast.lua "$(DEST)/$(inst_dissector)"
