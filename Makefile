@@ -604,6 +604,14 @@ uninstall: ## remove what install has made
 	    [ ! -d "$(DEST)/$$d" ] || rmdir --ignore-fail-on-non-empty "$(DEST)/$$d"; done
 	$(Q)$(ldconfig)
 
+.PHONY: deb deb-deps
+deb: deb-deps ## Debian packages, in build/deb
+	$(Q)debian/build
+
+deb-deps:
+	$(Q)deps/install
+	$(Q)deps/install deps/deb.txt
+
 own_c := $(plain_src) $(ovs_user_src)
 own_ch := $(own_c) $(wildcard lib/*.h ctl/*/*.h swedge/*.h srcagent/*.h castfwd/*.h bench/*/*.h testbed/*/*.h librocecast/*.h \
         tests/*/*.h)
