@@ -447,10 +447,11 @@ LONG_TIERS = \
     net-congestion-long='env LONG=1 tests/net/run congestion' \
     net-paths-long='env LONG=1 tests/net/run probing switching' \
     bench-dp-long='bench/dp/run --long 600' \
+    deb=tests/deb/run \
     fuzz-long='tests/fuzz/run 600 $(fuzz_names)' \
     e2e-long='env KERNEL=6.12 LONG=1 tests/e2e/run'
 
-check-long: develop-deps ## what is too long for 'make check': more seeds, fuzzing, e2e on Linux 6.12 (hours)
+check-long: develop-deps deb-deps ## what is too long for 'make check': more seeds, fuzzing, e2e on Linux 6.12 (hours)
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all net-built sim-built bench-dp-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 sim-built
