@@ -196,7 +196,8 @@ def planned(lab):
 
 
 def planned_once(lab):
-    """False: the machine stood still for so long that the flow did not wait any more."""
+    """False: the machine stood still for so long that the flow did not wait any more, or that its pause was
+    taken for a loss."""
     writes, first = Writes(*PATIENT), next(iter(paths_to(lab, 'dpu1', 'gpu3')))
     wait_until('the first path is in use', lambda: used(lab) == [first])
     counted = Counted(lab)
@@ -214,9 +215,9 @@ def planned_once(lab):
         check([wanted(name) for name in now] == [True], 'after %s on %s', words, now)
     result, grown = writes.stop(), counted.grown()
     print('      %s' % grown)
-    if grown['dpu1']['moved_failed']:
+    if grown['dpu1']['moved_failed'] or grown['dpu1']['naks']:
         return False
-    check_equal('planned moves, and NAKs', (grown['dpu1']['moved_planned'], grown['dpu1']['naks']), (4, 0))
+    check_equal('planned moves', grown['dpu1']['moved_planned'], 4)
     lane, receiver = result['lanes'][0], result['receivers']['gpu3']
     check_equal('packets that the host has sent', lane['sent'], lane['completed'] * SIZE // MTU)
     check_equal('sent again, repeated and too early',
