@@ -263,7 +263,7 @@ prober_configure(struct prober *p, const struct node_config *config, uint64_t no
  * Sent.
  */
 
-/* The next packet, with this sequence number: false if there is no buffer for it. */
+/* Sends the next packet.  False: there is no buffer for it. */
 static bool
 send_one(struct prober *p, struct probe *pr, bool large, uint64_t now)
 {
