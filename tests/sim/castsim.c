@@ -171,7 +171,7 @@ run_campaigns(struct campaign *c, uint64_t n_fresh)
     return ok ? 0 : 1;
 }
 
-/* No single run shows it: do many, and not without it? */
+/* Few single runs show it, or none: do links that lose, and not without it? */
 static bool
 find_slow_defect(enum defect d, unsigned n_jobs)
 {
@@ -220,7 +220,7 @@ run_defects(unsigned n_jobs)
     unsigned n_found = 0;
 
     for (unsigned i = 0; i < N_DEFECTS; i++) {
-        bool slow = i == DEFECT_NO_SURVEY;
+        bool slow = i == DEFECT_NO_SURVEY || i == DEFECT_NAK_AGAIN;
 
         n_found += slow ? find_slow_defect(i, n_jobs) : find_defect((enum defect) i, n_jobs);
     }
