@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Talks to agents through their control sockets, which are on this machine.
+ * Talks to agents and to castd through their control sockets, which are on this machine.
  */
 #include <config.h>
 
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/registry/paths.h"
 #include "ctl/registry/values.h"
 #include "jsonrpc.h"
 #include "openvswitch/poll-loop.h"
@@ -64,27 +65,22 @@ remove_newline(char *s)
     }
 }
 
-enum ctl_exit
-ctl_agent_run(const struct ctl *ctl, const struct rrec_node *node, const char *command,
-              const char *const args[], char **answerp)
+/* Runs a command at the daemon with this control socket: as ctl_agent_run(). */
+static enum ctl_exit
+run_at(const struct ctl *ctl, const char *control, int msec, const char *command,
+       const char *const args[], char **answerp)
 {
     struct jsonrpc_msg *reply = NULL;
     struct jsonrpc *client = NULL;
     enum ctl_exit result = CTL_UNAVAILABLE;
-    int msec = node_role_text_is_foreign(node->role) ? FOREIGN_AGENT_MSEC : AGENT_MSEC;
-    int error;
+    int error = unixctl_client_create(control, &client);
 
-    if (!node->control[0]) {
-        *answerp = xstrdup("no agent has connected yet");
-        return CTL_UNAVAILABLE;
-    }
-    error = unixctl_client_create(node->control, &client);
     if (!error) {
         error = transact(client, command, params_of(args), MIN(time_msec() + msec, ctl->deadline),
                          &reply);
     }
     if (error) {
-        *answerp = xasprintf("%s: %s", node->control, ovs_retval_to_string(error));
+        *answerp = xasprintf("%s: %s", control, ovs_retval_to_string(error));
     } else if (reply->error && reply->error->type == JSON_STRING) {
         *answerp = xstrdup(json_string(reply->error));
         result = CTL_REFUSED;
@@ -92,7 +88,7 @@ ctl_agent_run(const struct ctl *ctl, const struct rrec_node *node, const char *c
         *answerp = xstrdup(json_string(reply->result));
         result = CTL_OK;
     } else {
-        *answerp = xasprintf("%s: answered something unknown", node->control);
+        *answerp = xasprintf("%s: answered something unknown", control);
     }
     remove_newline(*answerp);
     jsonrpc_msg_destroy(reply);
@@ -100,12 +96,23 @@ ctl_agent_run(const struct ctl *ctl, const struct rrec_node *node, const char *c
     return result;
 }
 
-struct json *
-ctl_agent_try(const struct ctl *ctl, const struct rrec_node *node, const char *command, char **whyp)
+enum ctl_exit
+ctl_agent_run(const struct ctl *ctl, const struct rrec_node *node, const char *command,
+              const char *const args[], char **answerp)
 {
-    char *answer;
-    enum ctl_exit result = ctl_agent_run(ctl, node, command, (const char *[]){"-j", NULL}, &answer);
+    if (!node->control[0]) {
+        *answerp = xstrdup("no agent has connected yet");
+        return CTL_UNAVAILABLE;
+    }
+    return run_at(ctl, node->control,
+                  node_role_text_is_foreign(node->role) ? FOREIGN_AGENT_MSEC : AGENT_MSEC, command,
+                  args, answerp);
+}
 
+/* An answer as JSON, which takes over 'answer'.  NULL: it is none, for the reason in *whyp. */
+static struct json *
+to_json(const char *control, enum ctl_exit result, char *answer, char **whyp)
+{
     if (result != CTL_OK) {
         *whyp = answer;
         return NULL;
@@ -114,10 +121,19 @@ ctl_agent_try(const struct ctl *ctl, const struct rrec_node *node, const char *c
     free(answer);
     if (json->type == JSON_STRING) { /* json_from_string()'s error for bad JSON. */
         json_destroy(json);
-        *whyp = xasprintf("%s: answered no JSON", node->control);
+        *whyp = xasprintf("%s: answered no JSON", control);
         return NULL;
     }
     return json;
+}
+
+struct json *
+ctl_agent_try(const struct ctl *ctl, const struct rrec_node *node, const char *command, char **whyp)
+{
+    char *answer;
+    enum ctl_exit result = ctl_agent_run(ctl, node, command, (const char *[]){"-j", NULL}, &answer);
+
+    return to_json(node->control, result, answer, whyp);
 }
 
 struct json *
@@ -130,6 +146,23 @@ ctl_agent_ask(const struct ctl *ctl, const struct rrec_node *node, const char *c
         ctl_warn("node %s: %s", node->name, why);
         free(why);
     }
+    return json;
+}
+
+struct json *
+ctl_castd_ask(const struct ctl *ctl, const char *command)
+{
+    char *control = xasprintf("%s/castd.ctl", rocecast_rundir());
+    char *answer, *why;
+    enum ctl_exit result =
+        run_at(ctl, control, AGENT_MSEC, command, (const char *[]){"-j", NULL}, &answer);
+    struct json *json = to_json(control, result, answer, &why);
+
+    if (!json) {
+        ctl_warn("castd: %s", why);
+        free(why);
+    }
+    free(control);
     return json;
 }
 

@@ -36,8 +36,8 @@ static const struct ctl_command *const command_tables[] = {
     ctl_topology_commands,  ctl_impair_commands,      ctl_congestion_commands, ctl_group_commands,
     ctl_key_commands,       ctl_member_commands,      ctl_connection_commands, ctl_path_commands,
     ctl_path_rule_commands, ctl_path_health_commands, ctl_fault_commands,      ctl_tree_commands,
-    ctl_stats_commands,     ctl_watch_commands,       ctl_top_commands,        ctl_packet_commands,
-    ctl_doctor_commands,
+    ctl_stats_commands,     ctl_metrics_commands,     ctl_watch_commands,      ctl_top_commands,
+    ctl_packet_commands,    ctl_doctor_commands,
 };
 
 static const struct {

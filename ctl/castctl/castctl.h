@@ -172,6 +172,7 @@ extern const struct ctl_command ctl_path_health_commands[];
 extern const struct ctl_command ctl_fault_commands[];
 extern const struct ctl_command ctl_tree_commands[];
 extern const struct ctl_command ctl_stats_commands[];
+extern const struct ctl_command ctl_metrics_commands[];
 extern const struct ctl_command ctl_watch_commands[];
 extern const struct ctl_command ctl_top_commands[];
 extern const struct ctl_command ctl_packet_commands[];
@@ -251,6 +252,8 @@ struct json *
 ctl_agent_try(const struct ctl *, const struct rrec_node *, const char *command, char **whyp);
 /* Likewise; why there is none is a line on standard error. */
 struct json *ctl_agent_ask(const struct ctl *, const struct rrec_node *, const char *command);
+/* Likewise, of the castd whose control socket is at its usual place. */
+struct json *ctl_castd_ask(const struct ctl *, const char *command);
 /* Ends with CTL_PARTIAL if 'partial'. */
 void ctl_finish(bool partial);
 

@@ -16,8 +16,11 @@
 
 #include "ctl/process/daemon-common.h"
 #include "ctl/process/listing.h"
+#include "ctl/process/metrics.h"
+#include "ctl/process/openmetrics.h"
 #include "ctl/registry/retry.h"
 #include "ctl/registry/schema.h"
+#include "ctl/registry/summary.h"
 #include "openvswitch/json.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
@@ -41,6 +44,11 @@ struct castd_loop {
     char *problem; /* what is wrong with the schema; NULL: nothing. */
     struct work work;
     struct registry_retry retry;
+
+    /* Since the start. */
+    uint64_t n_connections;              /* to the registry. */
+    uint64_t n_transactions, n_refusals; /* that it has taken, with changes, and refused. */
+    bool connected;                      /* when looked at last. */
 };
 
 static const char *
@@ -74,18 +82,77 @@ status_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS
 }
 
 static void
-counters_cb(struct unixctl_conn *conn, const void *loop_, bool as_json)
+put_int(struct json *object, const char *name, uint64_t value)
 {
-    const struct castd_loop *loop = loop_;
-    const struct work_counters *counters = &loop->work.counters;
+    json_object_put(object, name, json_integer_create((long long int) value));
+}
+
+static struct json *
+counters(const struct castd_loop *loop)
+{
+    const struct work_counters *c = &loop->work.counters;
     struct json *o = json_object_create();
 
-    json_object_put(o, "computations",
-                    json_integer_create((long long int) counters->n_computations));
-    json_object_put(o, "groups_computed", json_integer_create((long long int) counters->n_groups));
-    json_object_put(o, "conflicts", json_integer_create((long long int) counters->n_conflicts));
+    put_int(o, "computations", c->n_computations);
+    put_int(o, "groups_computed", c->n_groups);
+    put_int(o, "conflicts", c->n_conflicts);
+    put_int(o, "transactions", loop->n_transactions);
+    put_int(o, "refusals", loop->n_refusals);
+    put_int(o, "connections", loop->n_connections);
+    return o;
+}
+
+static void
+counters_cb(struct unixctl_conn *conn, const void *loop_, bool as_json)
+{
+    struct json *o = counters(loop_);
+
     listing_reply(conn, o, as_json);
     json_destroy(o);
+}
+
+/* The counters, and how castd is. */
+static struct json *
+metrics_of(const struct castd_loop *loop)
+{
+    struct json *o = counters(loop);
+
+    metrics_put_program(o);
+    json_object_put(o, "active", json_boolean_create(may_compute(loop)));
+    json_object_put(o, "connected", json_boolean_create(ovsdb_idl_is_connected(loop->idl)));
+    return o;
+}
+
+/* Of castd, and of the registry as castd last saw it. */
+static char *
+metrics_text(const void *loop_)
+{
+    const struct castd_loop *loop = loop_;
+    struct openmetrics *m = metrics_create();
+    struct json *castd = metrics_of(loop), *summary = registry_summary(loop->idl);
+
+    metrics_add_castd(m, castd);
+    metrics_add_registry(m, summary);
+    json_destroy(castd);
+    json_destroy(summary);
+    return openmetrics_finish(m);
+}
+
+/* With -j castd's own only: castctl has the registry's from there. */
+static void
+metrics_cb(struct unixctl_conn *conn, const void *loop, bool as_json)
+{
+    if (as_json) {
+        struct json *o = metrics_of(loop);
+
+        listing_reply(conn, o, true);
+        json_destroy(o);
+    } else {
+        char *text = metrics_text(loop);
+
+        unixctl_command_reply(conn, text);
+        free(text);
+    }
 }
 
 /* Fills a transaction. */
@@ -128,6 +195,7 @@ run_txn(struct castd_loop *loop)
     case TXN_INCOMPLETE: return;
     case TXN_UNCHANGED:
     case TXN_SUCCESS:
+        loop->n_transactions += status == TXN_SUCCESS;
         work_done(&loop->work);
         loop->pending |= work_is_left(&loop->work);
         registry_retry_taken(&loop->retry);
@@ -143,6 +211,7 @@ run_txn(struct castd_loop *loop)
     default:
         work_again(&loop->work, false);
         loop->pending = true;
+        loop->n_refusals++;
         registry_retry_refused(&loop->retry, ovsdb_idl_txn_get_error(loop->txn), time_msec(),
                                random_uint32());
         break;
@@ -163,9 +232,19 @@ check_schema(struct castd_loop *loop)
 }
 
 static void
+note_connection(struct castd_loop *loop)
+{
+    bool connected = ovsdb_idl_is_connected(loop->idl);
+
+    loop->n_connections += connected && !loop->connected;
+    loop->connected = connected;
+}
+
+static void
 run(struct castd_loop *loop)
 {
     ovsdb_idl_run(loop->idl);
+    note_connection(loop);
     if (loop->seqno != ovsdb_idl_get_seqno(loop->idl)) {
         loop->seqno = ovsdb_idl_get_seqno(loop->idl);
         loop->pending = true;
@@ -220,6 +299,7 @@ main(int argc, char *argv[])
     ovsdb_idl_set_write_changed_only_all(loop.idl, true);
     unixctl_command_register("rocecast/status", "", 0, 0, status_cb, &loop);
     listing_register("rocecast/counters", counters_cb, &loop);
+    listing_register(METRICS_COMMAND, metrics_cb, &loop);
     daemon_ready(&daemon);
 
     while (!daemon.exiting) {

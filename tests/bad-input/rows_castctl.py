@@ -728,6 +728,8 @@ ROWS = (
     ('castctl stats g n1', 1,
      "castctl: stats: unexpected argument 'n1': stats [NODE|GROUP] (castctl stats --help)"),
     ('castctl stats x', 2, "castctl: stats: no node or group named 'x'"),
+    ('castctl metrics n1 n9', 2, "castctl: metrics: no node named 'n9'"),
+    ('castctl metrics idle', 4, 'castctl: node idle: no agent has connected yet'),
     ('castctl watch g x', 1,
      "castctl: watch: unexpected argument 'x': watch [GROUP] (castctl watch --help)"),
     ('castctl watch x', 2, "castctl: watch: no group named 'x'"),

@@ -192,6 +192,7 @@ CONTROL = (
     ('n1 rocecast/status now', '"rocecast/status" command takes at most 0 arguments'),
     ('castd rocecast/status now', '"rocecast/status" command takes at most 0 arguments'),
     ('castd rocecast/counters now', 'the only argument is -j'),
+    ('castd rocecast/metrics now', 'the only argument is -j'),
 )
 
 SECTIONS = (
