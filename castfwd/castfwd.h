@@ -179,6 +179,7 @@ bool worker_outcome(struct worker *, uint64_t *generation, char **whyp);
 struct listing {
     const char *command;
     struct json *(*make)(const struct forwarder *);
+    void (*reply)(struct unixctl_conn *, const struct json *, bool as_json);
 };
 /* Answers with what 'listing' makes, some time later. */
 void worker_list(struct worker *, const struct listing *, struct unixctl_conn *, bool as_json);
@@ -186,7 +187,7 @@ void worker_list(struct worker *, const struct listing *, struct unixctl_conn *,
 void worker_run(struct worker *);
 void worker_wait(struct worker *);
 
-/* show.c: the control socket. */
-void show_init(struct worker *);
+/* show.c: the control socket of the node with this name, which is borrowed. */
+void show_init(struct worker *, const char *node);
 
 #endif /* castfwd/castfwd.h */

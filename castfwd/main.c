@@ -101,7 +101,7 @@ main(int argc, char *argv[])
     daemon.runs_programs = true;
     extend_path();
     struct worker *worker = worker_create(daemon.netns_fd);
-    show_init(worker);
+    show_init(worker, daemon.node);
     daemon_ready(&daemon);
 
     run(worker, &daemon);

@@ -9,6 +9,7 @@
 
 #include "castfwd/castfwd.h"
 #include "ctl/process/listing.h"
+#include "ctl/process/metrics.h"
 #include "ctl/registry/values.h"
 #include "openvswitch/json.h"
 #include "util.h"
@@ -140,12 +141,30 @@ rules(const struct forwarder *f)
     return array;
 }
 
-static const struct listing listings[] = {
-    {"rocecast/ports", ports}, {"rocecast/counters", counters}, {"rocecast/groups", groups},
-    {"rocecast/sids", sids},   {"rocecast/rules", rules},
-};
+/* One a process. */
+static struct worker *shown;
+static const char *node_name;
 
-static struct worker *shown; /* one a process. */
+/* What metrics are made from: the listings that have them. */
+static struct json *
+metrics(const struct forwarder *f)
+{
+    struct json *o = json_object_create();
+
+    metrics_put_program(o);
+    json_object_put_string(o, "node", node_name);
+    json_object_put(o, "ports", ports(f));
+    json_object_put(o, "counters", counters(f));
+    json_object_put(o, "groups", groups(f));
+    json_object_put(o, "sids", sids(f));
+    return o;
+}
+
+static const struct listing listings[] = {
+    {"rocecast/ports", ports, listing_reply},   {"rocecast/counters", counters, listing_reply},
+    {"rocecast/groups", groups, listing_reply}, {"rocecast/sids", sids, listing_reply},
+    {"rocecast/rules", rules, listing_reply},   {METRICS_COMMAND, metrics, metrics_reply_node},
+};
 
 static void
 list(struct unixctl_conn *conn, const void *listing, bool as_json)
@@ -154,9 +173,10 @@ list(struct unixctl_conn *conn, const void *listing, bool as_json)
 }
 
 void
-show_init(struct worker *worker)
+show_init(struct worker *worker, const char *node)
 {
     shown = worker;
+    node_name = node;
     for (size_t i = 0; i < ARRAY_SIZE(listings); i++) {
         listing_register(listings[i].command, list, &listings[i]);
     }

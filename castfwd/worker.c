@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "castfwd/castfwd.h"
-#include "ctl/process/listing.h"
 #include "latch.h"
 #include "openvswitch/json.h"
 #include "openvswitch/poll-loop.h"
@@ -278,7 +277,7 @@ worker_run(struct worker *w)
 
     latch_poll(&w->news);
     while ((r = take(w, &w->answers))) {
-        listing_reply(r->conn, r->answer, r->as_json);
+        r->listing->reply(r->conn, r->answer, r->as_json);
         json_destroy(r->answer);
         free(r);
     }

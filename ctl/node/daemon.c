@@ -651,6 +651,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
 
     struct node_daemon *d = xzalloc(sizeof *d);
     d->class = class;
+    d->name = daemon.node;
     d->netns_fd = daemon.netns_fd;
     simap_init(&d->refused);
     simap_init(&d->lost);

@@ -81,7 +81,8 @@ struct node_worker {
 
 struct node_daemon {
     const struct node_class *class;
-    int netns_fd; /* of packet ports; -1: ours. */
+    const char *name; /* of the node, in the registry. */
+    int netns_fd;     /* of packet ports; -1: ours. */
     struct node_worker *workers[NODE_MAX_THREADS];
     unsigned n_workers;
     atomic_bool stopping;

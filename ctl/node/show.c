@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "ctl/process/listing.h"
+#include "ctl/process/metrics.h"
 #include "ctl/registry/values.h"
 #include "lib/reverse.h"
 #include "openvswitch/json.h"
@@ -726,24 +727,44 @@ connections(const struct node_daemon *d)
     return array;
 }
 
+/* What metrics are made from: the listings that have them. */
+static struct json *
+metrics(const struct node_daemon *d)
+{
+    struct json *o = json_object_create();
+
+    metrics_put_program(o);
+    json_object_put_string(o, "node", d->name);
+    json_object_put(o, "ports", ports(d));
+    json_object_put(o, "counters", counters(d));
+    json_object_put(o, "groups", groups(d));
+    json_object_put(o, "sids", sids(d));
+    json_object_put(o, "threads", threads(d));
+    json_object_put(o, "probes", node_probes_to_json(d));
+    json_object_put(o, "connections", connections(d));
+    return o;
+}
+
 struct listing {
     const char *command;
     struct json *(*make)(const struct node_daemon *);
+    void (*reply)(struct unixctl_conn *, const struct json *, bool as_json);
 };
 
 static const struct listing listings[] = {
-    {"rocecast/ports", ports},
-    {"rocecast/sids", sids},
-    {"rocecast/groups", groups},
-    {"rocecast/counters", counters},
-    {"rocecast/flows", flows},
-    {"rocecast/paths", paths},
-    {"rocecast/probes", node_probes_to_json},
-    {"rocecast/routes", routes},
-    {"rocecast/neighbours", neighbours},
-    {"rocecast/threads", threads},
-    {"rocecast/connections", connections},
-    {"rocecast/capture-list", node_captures_to_json},
+    {"rocecast/ports", ports, listing_reply},
+    {"rocecast/sids", sids, listing_reply},
+    {"rocecast/groups", groups, listing_reply},
+    {"rocecast/counters", counters, listing_reply},
+    {"rocecast/flows", flows, listing_reply},
+    {"rocecast/paths", paths, listing_reply},
+    {"rocecast/probes", node_probes_to_json, listing_reply},
+    {"rocecast/routes", routes, listing_reply},
+    {"rocecast/neighbours", neighbours, listing_reply},
+    {"rocecast/threads", threads, listing_reply},
+    {"rocecast/connections", connections, listing_reply},
+    {"rocecast/capture-list", node_captures_to_json, listing_reply},
+    {METRICS_COMMAND, metrics, metrics_reply_node},
 };
 
 static struct node_daemon *shown; /* one node a process. */
@@ -756,7 +777,7 @@ list(struct unixctl_conn *conn, const void *listing_, bool as_json)
     node_workers_stop(shown);
     struct json *json = listing->make(shown);
     node_workers_go(shown);
-    listing_reply(conn, json, as_json);
+    listing->reply(conn, json, as_json);
     json_destroy(json);
 }
 

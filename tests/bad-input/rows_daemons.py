@@ -163,6 +163,7 @@ CONTROL = (
     ('n1 rocecast/routes fd00::1', 'the only argument is -j'),
     ('n1 rocecast/neighbours fd00::1', 'the only argument is -j'),
     ('n1 rocecast/connections 1', 'the only argument is -j'),
+    ('n1 rocecast/metrics now', 'the only argument is -j'),
     ('n1 rocecast/path-naks', '"rocecast/path-naks" command requires at least 1 arguments'),
     ('n1 rocecast/path-naks no', 'the argument must be on or off'),
     ('n1 rocecast/trace', '"rocecast/trace" command requires at least 2 arguments'),

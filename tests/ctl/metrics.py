@@ -6,7 +6,7 @@ import re
 import subprocess
 
 from probes import labelled
-from world import ROOT, FakeAgent, Failure, check, check_equal
+from world import BIN, ROOT, FakeAgent, Failure, check, check_equal, wait_until
 
 PAGE = os.path.join(ROOT, 'docs/metrics.md')
 TYPES = {'gauge': ('',), 'counter': ('_total',), 'info': ('_info',)}
@@ -83,8 +83,8 @@ def value(families, name, **labels):
     return found[0]
 
 
-def appctl(w, *command):
-    return subprocess.run(['ovs-appctl', '-t', os.path.join(w.dir, 'castd.ctl'), *command], check=True,
+def appctl(w, *command, target=None):
+    return subprocess.run(['ovs-appctl', '-t', target or os.path.join(w.dir, 'castd.ctl'), *command], check=True,
                           capture_output=True, text=True).stdout
 
 
@@ -199,6 +199,26 @@ def metrics_of_nodes(w):
     w.refused('metrics leaf1 n9', 2, "no node named 'n9'")
 
 
+def metrics_of_agents(w):
+    """Real agents, of nodes without ports, say what castctl makes of their answers."""
+    agents = {'n1': ('swedge', 'switch'), 'a0': ('srcagent', 'agent'), 'o1': ('castfwd', 'ovs')}
+    for i, (node, (program, role)) in enumerate(agents.items()):
+        w.castctl('node add %s --id %d --role %s' % (node, i + 7, role))
+        w.start(os.path.join(BIN, program), '--node=' + node)
+    for node in agents:
+        wait_until(node + ' has a control socket', lambda node=node: w.db.row('Node', name=node)['control'])
+    m = read_metrics(w.castctl('metrics'))
+    for node, (program, role) in agents.items():
+        check_equal('program', value(m, 'rocecast_build', node=node, program=program), 1)
+        said = read_metrics(appctl(w, 'rocecast/metrics', target=w.db.row('Node', name=node)['control']))
+        check_equal(node, {dict(s)['node'] for f in said.values() for s in f.samples}, {node})
+        if role != 'ovs':
+            check_equal('drops', value(m, 'rocecast_drops', node=node, reason='icrc'), 0)
+            check(value(m, 'rocecast_buffers_free', node=node) > 0, 'no buffers')
+            check_equal('names', set(said), {n for n, f in m.items() for s in f.samples if dict(s).get('node') == node
+                                             and not n.startswith('rocecast_node_')})
+
+
 def metrics_partial(w):
     """Who does not answer is named; the others are there."""
     w.ready_group(['r1'])
@@ -276,4 +296,4 @@ def metrics_page(w):
             raise Failure('docs/metrics.md, %s: the row is to be\n%s|' % (name, row))
 
 
-CASES = (metrics_of_castd, metrics_of_nodes, metrics_partial, metrics_forged, metrics_page)
+CASES = (metrics_of_castd, metrics_of_nodes, metrics_of_agents, metrics_partial, metrics_forged, metrics_page)
