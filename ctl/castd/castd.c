@@ -17,6 +17,7 @@
 #include "ctl/process/daemon-common.h"
 #include "ctl/process/listing.h"
 #include "ctl/process/metrics.h"
+#include "ctl/process/metrics-server.h"
 #include "ctl/process/openmetrics.h"
 #include "ctl/registry/retry.h"
 #include "ctl/registry/schema.h"
@@ -300,20 +301,25 @@ main(int argc, char *argv[])
     unixctl_command_register("rocecast/status", "", 0, 0, status_cb, &loop);
     listing_register("rocecast/counters", counters_cb, &loop);
     listing_register(METRICS_COMMAND, metrics_cb, &loop);
+    struct metrics_server *server =
+        metrics_server_create(daemon.metrics_listener, metrics_text, &loop);
     daemon_ready(&daemon);
 
     while (!daemon.exiting) {
         daemon_run(&daemon);
         run(&loop);
+        metrics_server_run(server);
         if (!loop.problem
             && (ovsdb_idl_has_lock(loop.idl) || ovsdb_idl_is_lock_contended(loop.idl))) {
             daemon_serving(&daemon); /* active or standby. */
         }
         wait(&loop);
+        metrics_server_wait(server);
         daemon_wait(&daemon);
         poll_block();
     }
 
+    metrics_server_destroy(server);
     if (loop.txn) {
         ovsdb_idl_txn_destroy(loop.txn);
     }

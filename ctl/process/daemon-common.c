@@ -9,6 +9,7 @@
 
 #include "ctl/process/daemon-common.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -54,6 +55,8 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
 #define EXIT_REFUSED     2
 #define EXIT_UNAVAILABLE 3
 
+#define CONTROL_SOCKET   "control socket"
+
 /* SIGTERM and SIGINT end the main loop, instead of the process where it stands. */
 static int signal_fd = -1;
 
@@ -75,6 +78,11 @@ usage(enum daemon_kind kind, const char *purpose)
         printf(
             "  --threads=N       threads that forward, each with groups of its own (default: 1)\n"
             "  --no-offload      every frame to a tap is a write of its own\n");
+    }
+    if (kind == DAEMON_CONTROLLER) {
+        printf("  --metrics=LISTENER\n"
+               "                    punix:FILE or ptcp:PORT:ADDRESS: where metrics are served, by\n"
+               "                    HTTP (default: nowhere)\n");
     }
     printf("  --unixctl=SOCKET  control socket (default: below %s)\n"
            "  -h, --help        this text\n"
@@ -130,6 +138,47 @@ parse_threads(const char *text)
     return (unsigned) n;
 }
 
+/* Is it ADDRESS or [ADDRESS]?  It has to be there: who listens at all addresses has to say so. */
+static bool
+listener_address_is_valid(const char *text)
+{
+    struct in6_addr addr;
+    char *inside = text[0] == '[' ? xstrdup(text + 1) : NULL;
+    size_t len = inside ? strlen(inside) : 0;
+    bool valid = !inside ? inet_pton(AF_INET, text, &addr) == 1 : len && inside[len - 1] == ']';
+
+    if (inside && valid) {
+        inside[len - 1] = '\0';
+        valid = inet_pton(AF_INET6, inside, &addr) == 1;
+    }
+    free(inside);
+    return valid;
+}
+
+/* What --metrics says, with an absolute path; malloc'd. */
+static char *
+parse_metrics(const char *text)
+{
+    size_t digits = !strncmp(text, "ptcp:", 5) ? strspn(text + 5, "0123456789") : 0;
+    char *port = xmemdup0(text + (digits ? 5 : 0), digits), *result = NULL;
+    uint64_t n;
+
+    if (!strncmp(text, "punix:", 6) && text[6]) {
+        char *path = abs_file_name(NULL, text + 6);
+
+        result = xasprintf("punix:%s", path);
+        free(path);
+    } else if (number_parse(port, 1, UINT16_MAX, &n) && text[5 + digits] == ':'
+               && listener_address_is_valid(text + 5 + digits + 1)) {
+        result = xstrdup(text);
+    }
+    free(port);
+    if (!result) {
+        refuse("--metrics %s: must be punix:FILE or ptcp:PORT:ADDRESS", text);
+    }
+    return result;
+}
+
 /* Otherwise a missing file would be noticed only in the log, when a connection needs it. */
 static void
 check_readable(const char *option, const char *file)
@@ -160,6 +209,7 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
         OPT_NETNS,
         OPT_NO_OFFLOAD,
         OPT_UNIXCTL,
+        OPT_METRICS,
         OPT_THREADS,
         OPT_PEER_CA_CERT,
         OPT_BOOTSTRAP_CA_CERT,
@@ -173,6 +223,7 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
         {"netns", required_argument, NULL, OPT_NETNS},
         {"no-offload", no_argument, NULL, OPT_NO_OFFLOAD},
         {"unixctl", required_argument, NULL, OPT_UNIXCTL},
+        {"metrics", required_argument, NULL, OPT_METRICS},
         {"threads", required_argument, NULL, OPT_THREADS},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},
@@ -212,6 +263,10 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
             free(d->control);
             d->control = abs_file_name(NULL, optarg);
             break;
+        case OPT_METRICS:
+            free(d->metrics);
+            d->metrics = parse_metrics(optarg);
+            break;
         case OPT_THREADS: d->n_threads = parse_threads(optarg); break;
         case 'h': usage(kind, purpose); break;
         case 'V':
@@ -234,6 +289,9 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
     if (kind == DAEMON_CONTROLLER && (d->node || d->netns_fd >= 0)) {
         refuse("--node and --netns are for agents");
     }
+    if (kind != DAEMON_CONTROLLER && d->metrics) {
+        refuse("--metrics is for castd");
+    }
     if (kind != DAEMON_FORWARDER && d->n_threads) {
         refuse("--threads is for swedge and srcagent");
     }
@@ -255,20 +313,20 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
 /* Making a socket removes what has its name.  That must be neither another daemon's socket nor a
  * file. */
 static void
-check_control(const char *path)
+check_socket(const char *what, const char *path)
 {
     int fd = make_unix_socket(SOCK_STREAM, true, NULL, path);
     char *folder = dir_name(path);
     struct stat s;
 
     if (fd >= 0 || fd == -EAGAIN) {
-        exit_because(EXIT_REFUSED, "control socket %s: another daemon answers there", path);
+        exit_because(EXIT_REFUSED, "%s %s: another daemon answers there", what, path);
     }
     if (access(folder, W_OK | X_OK)) {
-        exit_because(EXIT_UNAVAILABLE, "control socket %s: %s", path, ovs_strerror(errno));
+        exit_because(EXIT_UNAVAILABLE, "%s %s: %s", what, path, ovs_strerror(errno));
     }
     if (!lstat(path, &s) && !S_ISSOCK(s.st_mode)) {
-        exit_because(EXIT_UNAVAILABLE, "control socket %s: exists and is no socket", path);
+        exit_because(EXIT_UNAVAILABLE, "%s %s: exists and is no socket", what, path);
     }
     free(folder);
 }
@@ -276,16 +334,35 @@ check_control(const char *path)
 /* Root may write everywhere only as long as it has capabilities.  So another user's folder is of no
  * use: what is in it could not be reached later, nor removed. */
 static void
-check_folder(const char *path)
+check_folder(const char *what, const char *path)
 {
     char *folder = dir_name(path);
     int error = privileges_access(folder, W_OK | X_OK);
 
     if (error) {
-        exit_because(EXIT_UNAVAILABLE, "control socket %s: %s, without capabilities", path,
+        exit_because(EXIT_UNAVAILABLE, "%s %s: %s, without capabilities", what, path,
                      ovs_strerror(error));
     }
     free(folder);
+}
+
+/* The file of the socket at which metrics are served; NULL: it is none of the file system. */
+static const char *
+metrics_file(const struct daemon *d)
+{
+    return d->metrics && !strncmp(d->metrics, "punix:", 6) ? d->metrics + 6 : NULL;
+}
+
+static void
+open_metrics(struct daemon *d)
+{
+    if (metrics_file(d)) {
+        check_folder("--metrics", metrics_file(d));
+    }
+    int error = pstream_open(d->metrics, &d->metrics_listener, DSCP_DEFAULT);
+    if (error) {
+        exit_because(EXIT_UNAVAILABLE, "--metrics %s: %s", d->metrics, ovs_strerror(error));
+    }
 }
 
 static void
@@ -342,13 +419,19 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
         d->control = xasprintf("%s/%s%s%s.ctl", rocecast_rundir(), program_name, d->node ? "-" : "",
                                d->node ? d->node : "");
     }
-    check_control(d->control);
+    check_socket(CONTROL_SOCKET, d->control);
+    if (metrics_file(d)) {
+        check_socket("--metrics", metrics_file(d));
+    }
     fatal_ignore_sigpipe();
     daemonize_start(false);
-    check_folder(d->control);
+    check_folder(CONTROL_SOCKET, d->control);
 
     if (unixctl_server_create(d->control, &d->unixctl)) {
         exit_because(EXIT_UNAVAILABLE, "%s: the control socket cannot be made", d->control);
+    }
+    if (d->metrics) {
+        open_metrics(d);
     }
     unixctl_command_register("exit", "", 0, 0, exit_cb, d);
     catch_signals();
@@ -476,5 +559,6 @@ daemon_done(struct daemon *d)
     free(d->db);
     free(d->node);
     free(d->control);
+    free(d->metrics);
     service_stop();
 }

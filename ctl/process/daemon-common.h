@@ -21,6 +21,7 @@
 
 #include "ctl/registry/paths.h"
 
+struct pstream;
 struct unixctl_server;
 
 enum daemon_kind {
@@ -37,6 +38,9 @@ struct daemon {
     unsigned n_threads; /* --threads: that forward, 1 or more; forwarders only. */
     char *control;      /* absolute path of the control socket. */
     struct unixctl_server *unixctl;
+    char *metrics; /* --metrics, castd only; NULL: not given. */
+    /* That is open.  Who serves metrics takes it over. */
+    struct pstream *metrics_listener;
     bool serving; /* systemd was told. */
     /* Half of what systemd's watchdog waits; 0: there is none.  And when it is told next, on
      * time_msec()'s scale. */

@@ -2,11 +2,14 @@
 """Metrics: the format, read by a parser of its own; what castd, the registry and agents say; the page about them."""
 import json
 import os
+import random
 import re
+import socket
 import subprocess
+import time
 
 from probes import labelled
-from world import BIN, ROOT, FakeAgent, Failure, check, check_equal, wait_until
+from world import BIN, PATIENCE, ROOT, FakeAgent, Failure, check, check_equal, listens, wait_until
 
 PAGE = os.path.join(ROOT, 'docs/metrics.md')
 TYPES = {'gauge': ('',), 'counter': ('_total',), 'info': ('_info',)}
@@ -219,6 +222,127 @@ def metrics_of_agents(w):
                                              and not n.startswith('rocecast_node_')})
 
 
+def serve(w, listener):
+    """castd, started anew, serves metrics."""
+    control = os.path.join(w.dir, 'castd.ctl')
+    w.stop(w.castd)
+    w.castd = w.start(os.path.join(BIN, 'castd'), '--unixctl=' + control, '--metrics=' + listener)
+    wait_until('castd starts', lambda: listens(control))
+    wait_until('castd is active', lambda: w.status('castd') == 'active')
+
+
+def connect(where):
+    s = socket.socket(socket.AF_UNIX if isinstance(where, str) else socket.AF_INET)
+    s.settimeout(PATIENCE)
+    s.connect(where)
+    return s
+
+
+def receive(s):
+    """An answer: status, headers, body.  None: the connection ended without one."""
+    data = b''
+    while True:
+        more = s.recv(1 << 16)
+        if not more:
+            break
+        data += more
+    if not data:
+        return None
+    head, body = data.split(b'\r\n\r\n', 1)
+    lines = head.decode().split('\r\n')
+    headers = dict(line.split(': ', 1) for line in lines[1:])
+    check_equal('length', int(headers['Content-Length']), len(body))
+    check_equal('connection', headers['Connection'], 'close')
+    return re.fullmatch(r'HTTP/1\.1 ([0-9]{3}) .+', lines[0])[1], headers, body.decode()
+
+
+def ask(where, request):
+    with connect(where) as s:
+        s.sendall(request)
+        return receive(s)
+
+
+GET = b'GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text\r\n\r\n'
+
+
+def metrics_served(w):
+    """By HTTP, at a socket of the file system and by TCP, to several clients at a time."""
+    with socket.socket() as s:  # a port that is free.
+        s.bind(('127.0.0.1', 0))
+        tcp = s.getsockname()
+    path = os.path.join(w.dir, 'metrics.sock')
+    w.star()
+    w.castctl('group add g')
+    for listener, where in (('punix:' + path, path), ('ptcp:%d:127.0.0.1' % tcp[1], tcp)):
+        serve(w, listener)
+        status, headers, body = ask(where, GET)
+        check_equal('status, type', (status, headers['Content-Type']),
+                    ('200', 'application/openmetrics-text; version=1.0.0; charset=utf-8'))
+        m = read_metrics(body)
+        check_equal('families', set(m), set(read_metrics(appctl(w, 'rocecast/metrics'))))
+        check_equal('group', value(m, 'rocecast_group_state', group='g', state='pending'), 1)
+        check_equal('another form', ask(where, b'GET /metrics?a=b HTTP/1.0\n\n')[0], '200')
+        with connect(where) as first, connect(where) as second:
+            first.sendall(GET[:20])
+            second.sendall(GET)
+            check_equal('second', receive(second)[0], '200')
+            first.sendall(GET[20:])
+            check_equal('first', receive(first)[0], '200')
+    check('metrics.sock' not in os.listdir(w.dir), 'the socket is left')
+
+
+def metrics_http_wrong(w):
+    """Other requests, and what is none, get an error, and castd goes on."""
+    path = os.path.join(w.dir, 'metrics.sock')
+    serve(w, 'punix:' + path)
+    for request, want in (
+            (b'GET / HTTP/1.1\r\n\r\n', '404'), (b'GET /metrics/ HTTP/1.1\r\n\r\n', '404'),
+            (b'GET /metrics%00 HTTP/1.1\r\n\r\n', '404'), (b'POST / HTTP/1.1\r\n\r\n', '404'),
+            (b'POST /metrics HTTP/1.1\r\nContent-Length: 5\r\n\r\n12345', '405'),
+            (b'HEAD /metrics HTTP/1.1\r\n\r\n', '405'), (b'get /metrics HTTP/1.1\r\n\r\n', '405'),
+            (b' /metrics HTTP/1.1\r\n\r\n', '405'), (b'\r\n\r\n', '400'), (b'nonsense\r\n\r\n', '400'),
+            (b'GET /metrics\r\n\r\n', '400'), (b'GET  /metrics HTTP/1.1\r\n\r\n', '400'),
+            (b'GET /metrics HTTP/2.0\r\n\r\n', '400'), (b'GET /metrics HTTP/1.1 x\r\n\r\n', '400'),
+            (b'GET http://x/metrics HTTP/1.1\r\n\r\n', '400'), (b'GET /metr\0ics HTTP/1.1\r\n\r\n', '400'),
+            (b'GET /metrics HTTP/1.1\r\nX: ' + 5000 * b'x', '431'), (10000 * b'x', '431')):
+        got = ask(path, request)
+        check_equal('%r' % request[:60], got[0], want)
+        check(want != '405' or got[1]['Allow'] == 'GET', '%r', got)
+        check('rocecast_' not in got[2], '%r: metrics', request[:60])
+    with connect(path) as s:
+        s.sendall(GET[:-1])
+        s.shutdown(socket.SHUT_WR)
+        check_equal('half a request', receive(s), None)
+    chance = random.Random(1)
+    for _ in range(200):
+        noise = bytearray(chance.choice((GET, chance.randbytes(chance.randrange(200)) + b'\n\n')))
+        for _ in range(chance.randrange(4)):
+            noise[chance.randrange(len(noise))] = chance.randrange(256)
+        with connect(path) as s:
+            s.sendall(noise)
+            s.shutdown(socket.SHUT_WR)
+            receive(s)
+    check_equal('afterwards', ask(path, GET)[0], '200')
+
+
+def metrics_http_slow(w):
+    """Who takes all places and says nothing loses them; castd does not wait for anybody."""
+    path = os.path.join(w.dir, 'metrics.sock')
+    serve(w, 'punix:' + path)
+    slow = [connect(path) for _ in range(4)]
+    for s in slow:
+        s.sendall(b'G')
+    begin = time.monotonic()
+    check_equal('castd', w.status('castd'), 'active')
+    w.castctl('group add g')
+    check_equal('the fifth', ask(path, GET)[0], '200')
+    check(time.monotonic() - begin < 15, 'the fifth has waited for %f s', time.monotonic() - begin)
+    for s in slow:
+        check_equal('a slow one', receive(s), None)
+        s.close()
+    check_equal('castd', w.status('castd'), 'active')
+
+
 def metrics_partial(w):
     """Who does not answer is named; the others are there."""
     w.ready_group(['r1'])
@@ -296,4 +420,5 @@ def metrics_page(w):
             raise Failure('docs/metrics.md, %s: the row is to be\n%s|' % (name, row))
 
 
-CASES = (metrics_of_castd, metrics_of_nodes, metrics_of_agents, metrics_partial, metrics_forged, metrics_page)
+CASES = (metrics_of_castd, metrics_of_nodes, metrics_of_agents, metrics_served, metrics_http_wrong, metrics_http_slow,
+         metrics_partial, metrics_forged, metrics_page)
