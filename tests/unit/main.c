@@ -17,8 +17,11 @@
 
 #include "tests/unit/suites.h"
 
-static Suite *(*const suites[])(void) = {
-#define SUITE(NAME) NAME##_suite,
+static const struct {
+    const char *name;
+    Suite *(*create)(void);
+} suites[] = {
+#define SUITE(NAME) {#NAME, NAME##_suite},
     SUITES(SUITE)
 #undef SUITE
 };
@@ -34,7 +37,7 @@ run_all(void)
     SRunner *runner = srunner_create(NULL);
 
     for (size_t i = 0; i < N_SUITES; i++) {
-        srunner_add_suite(runner, suites[i]());
+        srunner_add_suite(runner, suites[i].create());
     }
     srunner_run_all(runner, CK_NORMAL);
     int n_failed = srunner_ntests_failed(runner);
@@ -49,7 +52,7 @@ run_suite(size_t i, struct count *count)
     /* Memory is not given back between tests. */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    SRunner *runner = srunner_create(suites[i]());
+    SRunner *runner = srunner_create(suites[i].create());
 
     srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, CK_NORMAL);
@@ -109,7 +112,8 @@ run_suites(void)
             return EXIT_FAILURE;
         }
         if (status) {
-            printf("FAIL suite %zu: %s %d\n", i, WIFSIGNALED(status) ? "signal" : "exit status",
+            printf("FAIL suite %s: %s %d\n", suites[i].name,
+                   WIFSIGNALED(status) ? "signal" : "exit status",
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
             count->n_failed++;
             count->n_run++;

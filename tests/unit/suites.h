@@ -129,6 +129,7 @@
     SUITE(srh)           \
     SUITE(stamp)         \
     SUITE(steer)         \
+    SUITE(survey)        \
     SUITE(swedge)        \
     SUITE(transit)       \
     SUITE(tree_sim)      \
