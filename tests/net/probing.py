@@ -21,6 +21,7 @@ from harness import all_links, castctl, castctl_json, check, check_equal, impair
 QUICK = ('--interval', '100ms', '--timeout', '100ms')
 CALM = ('--interval', '500ms', '--timeout', '500ms')
 AGENTS = ['dpu1', 'dpu2', 'dpu3', 'dpu4']
+ATTEMPTS = 4
 LOSS_SECONDS = 600 if os.environ.get('LONG') == '1' else 20
 
 STAMP_PORT, PROBER_PORT = 862, 49862
@@ -84,7 +85,7 @@ class Watch:
     def __init__(self):
         if not castctl_json('group', 'list'):
             group_add('watched')
-        self.path = harness.work_file('watch', b'')
+        self.path = harness.work_file('watch-%d' % next(serial), b'')
         with open(self.path, 'w', encoding='utf-8') as f:
             self.process = subprocess.Popen(['castctl', '-j', 'watch'], stdin=subprocess.DEVNULL, stdout=f)
         harness.running.append(self)
@@ -214,20 +215,23 @@ def found():
 
 def find(lab, what, wanted, unknown):
     """Breaks it until it is found, alone and confirmed.  A link that fails one way fails both ways when the node behind
-    it verifies its neighbour; if that comes first, 'unknown' is found, and it is tried again.  Returns the watch."""
-    while True:
+    it verifies its neighbour; if that comes first, or a machine that stood still had something else told, it is tried
+    again.  Returns the watch."""
+    for _ in range(ATTEMPTS):
         watch = Watch()
         what.break_it(lab)
         try:
             ends = [(wanted, True)], [(unknown, True)]
             wait_until('%s is found; it is %s' % (wanted, found()), lambda: found() in ends)
-            direction_seen = wait_until('it is told', lambda: watch.candidates('fault'))[0] == wanted
+            told = wait_until('it is told', lambda: watch.candidates('fault'))
         finally:
             what.mend(lab)
         wait_until('nothing is broken any more', lambda: not faults())
-        if direction_seen:
+        if told[0] == wanted:
             return watch
+        watch.kill()
         wait_good()
+    raise harness.Failure('told first, %d times: %s, should be %s' % (ATTEMPTS, told, wanted))
 
 
 def fault(title, what, element, kind, direction=None):
