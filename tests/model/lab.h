@@ -229,7 +229,7 @@ struct lab {
     unsigned int auth;        /* TLVs that authenticate packets; 0: none. */
     psn_t start_psn;
     uint32_t mtu;
-    uint64_t event_limit;
+    uint64_t event_limit;        /* more are allowed to a source that gets further meanwhile. */
     uint64_t time_limit;         /* virtual. */
     void (*probe)(struct lab *); /* after each event; NULL: nobody looks. */
     uint32_t timeout_usec;       /* of the source, */
@@ -279,12 +279,14 @@ struct lab {
     enum rc_status failure; /* of the source; RC_WC_SUCCESS: none. */
     uint8_t fatal;          /* syndrome that a receiver was told to answer; 0: none. */
     unsigned faults;        /* LAB_FAULT_..., so far. */
-    struct lab_set members, lost, pruned;     /* receivers, by what nodes said of them. */
-    uint64_t node_down_since;                 /* the first one; 0: never. */
-    bool restarts;                            /* a node was started again. */
-    uint64_t calm_since;                      /* 0: the links are not calm. */
-    bool wrapped[LAB_N_EPOCHS];               /* PSN 0 was sent. */
-    bool plane_is_dead;                       /* or recovering. */
+    struct lab_set members, lost, pruned; /* receivers, by what nodes said of them. */
+    uint64_t node_down_since;             /* the first one; 0: never. */
+    bool restarts;                        /* a node was started again. */
+    psn_t una_at_limit;         /* the source's, when the events were as many as allowed, */
+    unsigned n_periods;         /* and how often they were. */
+    uint64_t calm_since;        /* 0: the links are not calm. */
+    bool wrapped[LAB_N_EPOCHS]; /* PSN 0 was sent. */
+    bool plane_is_dead;         /* or recovering. */
     uint32_t plane_loss[FABRIC_MAX_LINKS][2]; /* of its links, before. */
     bool rolling;                             /* nodes are being told of a new epoch. */
     bool calm_in_flight;                      /* something was in flight then. */
