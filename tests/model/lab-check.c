@@ -87,8 +87,8 @@ check_response(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
     }
     if (own) {
         check_rnrs(lab, n, bth, epoch);
-        /* What waited for a neighbour that was down leaves behind what went by another plane. */
-        bool late = lab->n_planes && lab->faults & LAB_FAULT_RESTART;
+        /* What waited for a plane's neighbour leaves behind what went by another plane. */
+        bool late = lab->n_planes && lab->faults & (LAB_FAULT_RESTART | LAB_FAULT_PLANE);
         LAB_REQUIRE(lab, late || !n->said[epoch].known || psn_cmp(una, n->said[epoch].una) >= 0,
                     "%s says %06x, after %06x", n->plan->name, una.v, n->said[epoch].una.v);
         n->said[epoch].known = lab->fabric.now >= n->said[epoch].from;

@@ -266,6 +266,7 @@ lab_kill_plane(struct lab *lab, unsigned plane, uint32_t learn_usec, bool for_go
         return; /* One is left. */
     }
     lab->plane_is_dead = true;
+    lab->faults |= LAB_FAULT_PLANE;
     set_links(lab, plane, true);
     tell(lab, plane, PATH_BAD, learn_usec);
     if (!for_good) {
@@ -290,6 +291,7 @@ lab_act_prefer(struct lab *lab)
         return;
     }
     lab->preferred_plane = plane;
+    lab->faults |= LAB_FAULT_PLANE;
     for (unsigned epoch = 0; epoch < LAB_N_EPOCHS; epoch++) {
         lab_prefer_in_plan(lab, epoch);
     }

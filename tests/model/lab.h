@@ -185,6 +185,7 @@ enum {
     LAB_FAULT_KEPT = 1 << 8, /* queue pairs outlive epochs. */
     LAB_FAULT_CONGESTION = 1 << 9,
     LAB_FAULT_STORM = 1 << 10, /* somebody makes CNPs without reason. */
+    LAB_FAULT_PLANE = 1 << 11, /* a group was to take another plane. */
 };
 
 struct lab_action {
