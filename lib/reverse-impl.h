@@ -109,6 +109,8 @@ struct reverse {
     bool confirmed;     /* m - 1 is a PSN of this epoch, so it may be acknowledged. */
     psn_t anchor_floor; /* lowest PSN that anchors a branch. */
     bool without_state; /* started without state: the source may have got further than una. */
+    bool ahead; /* H is below 'ahead_end': branches may have what went down in an earlier life... */
+    psn_t ahead_end;    /* ...and was below this. */
     bool proven;        /* F is at least what was said in an earlier life. */
     uint64_t proven_by; /* when all that was under way at such a start has arrived. */
     uint64_t down_at;   /* when a PSN went down last. */

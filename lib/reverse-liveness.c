@@ -322,7 +322,7 @@ tick_branch(const struct reverse *r, struct branch *b)
 {
     struct liveness *l = &b->liveness;
     bool lacking = lacks(r, b);
-    bool silent = lacking ? !l->alive : l->question && !b->lost;
+    bool silent = lacking ? !l->alive : l->question && !l->heard && !b->lost;
 
     if (!silent || l->asked || !lacking) {
         l->unasked_ticks = 0;

@@ -238,6 +238,8 @@ start_without_state(struct reverse *r, psn_t q, uint64_t now)
     r->proven_by = now + REVERSE_LIFETIME_USEC;
     r->may_be_new = psn_cmp(q, r->params.start_psn) >= 0;
     r->anchor_floor = psn_add(q, -REVERSE_ANCHOR_WINDOW);
+    r->ahead = !DEFECT(NOT_AHEAD);
+    r->ahead_end = psn_add(q, REVERSE_AHEAD_WINDOW);
     r->n_heap = 0;
     stall_reset(r);
     for (size_t i = 0; i < r->n_branches; i++) {
@@ -282,6 +284,7 @@ reverse_down(struct reverse *r, psn_t q, bool ack_req, uint64_t now)
     r->passing = ack_req || (r->f_known && psn_cmp(q, r->f) < 0);
     if (psn_cmp(h, r->h) > 0 && psn_cmp(h, floor) > 0) {
         r->h = h;
+        r->ahead &= psn_cmp(h, r->ahead_end) < 0;
     }
     liveness_expect(r, q, floor, now);
     pace_expect(r, q, floor, ack_req, gap);
@@ -326,6 +329,15 @@ parse_syndrome(uint8_t syndrome, enum reverse_cond *cond, uint8_t *code)
     case AETH_CLASS_RESERVED: break;
     }
     return false;
+}
+
+/* Was what the response confirms sent in an earlier life of the node, and not again in this one (R8)?  A refusal is
+ * not taken for that. */
+static bool
+is_ahead(const struct reverse *r, psn_t psn, enum reverse_cond cond)
+{
+    return r->ahead && cond != REVERSE_FATAL && psn_cmp(psn, r->h) >= 0
+           && psn_cmp(psn, r->ahead_end) < 0;
 }
 
 /* May 'b' speak about 'psn'?  It must have been sent, and be above the floor if the branch is not
@@ -436,6 +448,12 @@ reverse_response(struct reverse *r, uint32_t id, psn_t psn, uint8_t syndrome, ui
         b->n_dups++;
         b->proven |= now >= r->proven_by;
         return nothing; /* the answer to a question, perhaps before anything went down. */
+    }
+    if (is_ahead(r, psn, cond)) {
+        una = r->h;
+        psn = psn_add(una, -1);
+        cond = REVERSE_NONE;
+        code = 0;
     }
     if (!psn_acceptable(r, b, psn, r->anchor_floor)) {
         *why = DROP_psn_not_sent;

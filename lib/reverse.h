@@ -37,6 +37,8 @@ struct reverse;
 #define REVERSE_LIFETIME_USEC       1000000
 /* How far below H the first response of an unanchored branch may be. */
 #define REVERSE_ANCHOR_WINDOW       (1 << 22)
+/* How far above the first PSN after a start without state the source may have got before. */
+#define REVERSE_AHEAD_WINDOW        (1 << 16)
 
 struct reverse_params {
     psn_t start_psn;

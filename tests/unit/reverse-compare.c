@@ -39,7 +39,8 @@ struct run {
     bool without_state;
     struct reverse_policy policy;
     uint64_t tick;
-    int64_t h;       /* the ledger's. */
+    int64_t h; /* the ledger's. */
+    int64_t first_down;
     int64_t asked;   /* 1 + the highest PSN that went down with AckReq. */
     int64_t sent_up; /* una of the last response up. */
     size_t n;
@@ -398,6 +399,7 @@ note_start(struct run *run, psn_t q)
     run->without_state = !fresh;
     if (!fresh) {
         run->h = run->asked = run->h - run->h % (PSN_MASK + 1) + (int64_t) q.v;
+        run->first_down = run->h;
         run->sent_up = run->h - (1 << 22);
     }
     for (size_t i = 0; i < run->n; i++) {
@@ -587,7 +589,7 @@ choose_psn_up(struct run *run, uint32_t id)
     }
     switch (rnd(run, 16)) {
     case 0: return run->h + (int64_t) rnd(run, PSN_MASK + 1);
-    case 1: return run->h - (1 << 22) - 3 + (int64_t) rnd(run, 6);
+    case 1: return run->h + (rnd(run, 2) ? 65533 : -(1 << 22) - 3) + (int64_t) rnd(run, 6);
     case 2:
     case 3:
     case 4: return run->h - 4 + (int64_t) rnd(run, 5);
@@ -626,6 +628,14 @@ respond_both(struct run *run, uint32_t id, psn_t psn, uint8_t syndrome)
         struct ledger_entry *e = &run->ledger[i];
         int64_t x = model_extend(psn, run->h);
         struct reverse_branch_info branch;
+
+        if (x >= run->h && e->id == id && !e->pruned && !e->joining) {
+            /* From before a start without state, since it counts (R8). */
+            REQUIRE(run, run->without_state && x < run->first_down + 65536
+                             && syndrome <= AETH_NAK_PSN_SEQ);
+            x = run->h - 1;
+            syndrome = AETH_ACK_UNLIMITED;
+        }
 
         if (e->id == id && e->is_node && reverse_get_branch(run->r, id, &branch) && branch.late
             && !e->has_joined) {

@@ -553,6 +553,7 @@ model_down(struct model *m, psn_t q, bool ack_req, uint64_t now)
             m->f_known = false;
             m->lost_state = true;
             m->anchor_floor = m->h - (INT64_C(1) << 22);
+            m->ahead_end = m->h + 65536;
             m->repeated = m->h;
             m->repeated_ago = 0;
             m->asked_below = m->asked_up_to = m->asked_before = m->h;
@@ -1014,7 +1015,7 @@ end_of_tick(struct model *m, uint64_t now)
     m->repeated_ago++;
     for (struct model_branch *b = NULL; (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
         bool lacks = lacks_something(m, b);
-        bool quiet = lacks ? !b->life : b->question && !b->lost;
+        bool quiet = lacks ? !b->life : b->question && !b->heard && !b->lost;
         if (!m->tick && !b->joining) {
             continue;
         }
@@ -1169,6 +1170,11 @@ model_response(struct model *m, uint32_t id, psn_t psn, uint8_t syndrome, uint32
         b->n_dups++;
         b->proven = b->proven || proven;
         return silent;
+    }
+    if (m->started && x >= m->h && x < m->ahead_end && !b->joining && syndrome <= 0x60) {
+        /* It had that before the node was started again, and all that is below. */
+        x = m->h - 1;
+        syndrome = 0x1f;
     }
     if (!m->started || x >= m->h
         || (!b->known && x < (b->joining ? m->h - (1 << 22) : m->anchor_floor))) {

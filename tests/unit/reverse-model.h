@@ -73,7 +73,8 @@ struct model {
     bool lost_state; /* started in the middle, */
     bool may_be_new; /* though not below the start PSN. */
     int64_t anchor_floor;
-    int64_t repeated;      /* what a source repeats from, if no branch tells; */
+    int64_t ahead_end; /* 1 + the highest PSN of an earlier life that may be confirmed; 0: none. */
+    int64_t repeated;  /* what a source repeats from, if no branch tells; */
     unsigned repeated_ago; /* ticks since. */
     enum reverse_nak nak;
     bool filter;

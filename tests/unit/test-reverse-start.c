@@ -6,6 +6,7 @@
 #include <check.h>
 #include <errno.h>
 
+#include "tests/unit/parse-check.h"
 #include "tests/unit/reverse-fixture.h"
 #include "tests/unit/suites.h"
 
@@ -14,7 +15,7 @@ START_TEST(start_without_state)
         setup_group(2, 100);
         down(5000, 5004);
         ck_assert(!info().anchored);
-        expect_refused(1, AETH_ACK_UNLIMITED, 5005, DROP_psn_not_sent);
+        expect_refused(1, AETH_ACK_UNLIMITED, 5000 + REVERSE_AHEAD_WINDOW, DROP_psn_not_sent);
         expect_refused(1, AETH_ACK_UNLIMITED, psn_make(5000u - (1 << 22) - 1).v, DROP_psn_not_sent);
         expect_nothing(ack(1, 4990));
         expect_nothing(ack(1, 4990)); /* A duplicate of an unanchored group. */
@@ -24,6 +25,48 @@ START_TEST(start_without_state)
         ck_assert_int_eq(reverse_branch_add(r, 3, now), EBUSY);
         expect_ack(ack(2, psn_make(5000u - (1 << 22)).v), 5000u - (1 << 22));
         expect_ack(ack(2, 5002), 5002);
+    }
+END_TEST
+
+/* Receivers have more than what is sent again, since before the node was started again. */
+START_TEST(start_without_state_ahead)
+    {
+        setup_group(3, 100);
+        down(5000, 5004);
+        expect_refused(1, AETH_NAK_REM_OP, 5005, DROP_psn_not_sent);
+        expect_nothing(ack(1, 5000 + REVERSE_AHEAD_WINDOW - 1));
+        expect_nothing(nak(2, 5006));
+        ck_assert_int_eq(branch(2).cond, REVERSE_NONE);
+        expect_ack(respond(3, AETH_RNR | 5, 5005), 5004);
+        ck_assert_int_eq(branch(3).cond, REVERSE_NONE);
+        ck_assert_uint_eq(branch(1).una.v, 5005);
+
+        down(5005, 5006);
+        expect_nothing(ack(1, 5009));
+        expect_nothing(ack(2, 5007));
+        expect_ack(ack(3, 5005), 5005);
+        expect_nak(nak(3, 5006), 5006);
+        expect_ack(ack(3, 5006), 5006);
+    }
+END_TEST
+
+/* Once as much has been sent as may have been before, what was never sent is refused again, for ever. */
+START_TEST(start_without_state_no_longer_ahead)
+    {
+        setup_group(1, 100);
+        down_only(5000);
+        for (uint32_t q = 5001; q < 5000 + REVERSE_AHEAD_WINDOW - 1; q++) {
+            down_only(q);
+            expect_ack(ack(1, q + 1), q);
+        }
+        for (uint32_t n = 0; n < 1 << 24; n++) {
+            uint32_t q = psn_add(psn_make(5000 + REVERSE_AHEAD_WINDOW - 1), (int32_t) n).v;
+            down_only(q);
+            if (!(n & 0xffff)) {
+                expect_refused(1, AETH_ACK_UNLIMITED, psn_add(psn_make(q), 1).v, DROP_psn_not_sent);
+            }
+            REQUIRE(respond(1, AETH_ACK_UNLIMITED, q).send);
+        }
     }
 END_TEST
 
@@ -130,6 +173,8 @@ reverse_start_suite(void)
 
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_add_test(tc, start_without_state);
+    tcase_add_test(tc, start_without_state_ahead);
+    tcase_add_test(tc, start_without_state_no_longer_ahead);
     tcase_add_test(tc, start_without_state_by_nak);
     tcase_add_test(tc, start_without_state_by_removal);
     tcase_add_test(tc, start_without_state_at_the_start_psn);
