@@ -426,11 +426,12 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory all unit-built net-built sim-built bench-dp-built
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers sim-built
 	+$(Q)! tests/fuzz/has-libfuzzer || $(MAKE) --no-print-directory FUZZ=1 fuzzers
-	$(Q)$(FORKING) tests/summary --beside unit-san='build-san/tests/unit --suites' unit='build/tests/unit --suites' fuzz='tests/fuzz/check 20' \
-	    sim='build-san/tests/castsim --count 200 --fresh 100' $(SIM_TIERS) --alone $(ALONE_TIERS) \
-	    doctor=tests/doctor/run install=tests/install/run wireshark=tests/wireshark/run bench=tests/bench/run bench-dp='bench/dp/run --quick' lab=tests/lab/run \
-	    bad-input=tests/bad-input/run vm=tests/vm/run e2e=tests/e2e/run walk=tests/walk/run \
-	    conformance='$(CONFORMANCE)'
+	$(Q)$(FORKING) tests/summary --beside unit-san='build-san/tests/unit --suites' unit='build/tests/unit --suites' \
+	    sim='build/tests/castsim --count 200 --fresh 100' $(SIM_TIERS) \
+	    sim-san='build-san/tests/castsim --count 60 --fresh 40' fuzz='tests/fuzz/check 10' \
+	    --alone $(ALONE_TIERS) doctor=tests/doctor/run install=tests/install/run wireshark=tests/wireshark/run \
+	    bench=tests/bench/run lab=tests/lab/run bad-input=tests/bad-input/run vm=tests/vm/run e2e=tests/e2e/run \
+	    walk=tests/walk/run --last bench-dp='bench/dp/run --quick' conformance='$(CONFORMANCE)'
 
 # castsim and fuzzers fork from a process with all memory that AddressSanitizer keeps of what was freed; with
 # its default, half a gigabyte, that takes most of the time.
