@@ -442,6 +442,7 @@ LONG_TIERS = \
     sim-long='build-san/tests/castsim --seeds 1..2000 --fresh 3000' \
     sim-compare-long='build/tests/castsim --compare' \
     ctl-scale=tests/ctl/scale \
+    ctl-prometheus=tests/ctl/prometheus \
     net-joins=tests/net/joins \
     net-connects=tests/net/connects \
     net-joining-long='env LONG=1 tests/net/run joining' \
