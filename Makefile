@@ -535,7 +535,7 @@ fuzz-corpus: fuzz ## make tests/fuzz/corpus/*/found again: as few inputs as poss
 demo: ## the whole thing in a few minutes (KERNEL=6.12, ACCEL=kvm|tcg)
 	$(Q)deps/install
 	+$(Q)$(MAKE) --no-print-directory all
-	$(Q)testbed/demo/run.sh
+	$(Q)DEMO_RESULTS=build/demo testbed/demo/run.sh
 
 .PHONY: bench
 bench: ## the standard benchmark, on real soft-RoCE (KERNEL=6.12, ACCEL=kvm|tcg): up to 40 minutes
@@ -557,7 +557,7 @@ PREFIX = /usr/local
 # Below PREFIX; Debian's packages have a folder for each architecture.
 LIBDIR = lib
 DEST = $(DESTDIR)$(PREFIX)
-own_dirs := share/rocecast/topologies share/rocecast share/doc/rocecast
+own_dirs := $(addprefix share/rocecast/,demo topologies vm) share/rocecast share/doc/rocecast
 man_dir = share/man/man$(subst .,,$(suffix $(1)))
 inst_programs := $(addprefix bin/,castd castctl castlab castbench castbench-report swedge srcagent castfwd)
 inst_units := $(patsubst systemd/%.in,lib/systemd/system/%,$(wildcard systemd/*.in))
@@ -565,13 +565,14 @@ inst_completions := $(patsubst completion/%,share/bash-completion/completions/%,
 inst_topologies := $(patsubst testbed/%,share/rocecast/%,$(wildcard testbed/topologies/*.yaml))
 # All but the two that are about the source tree.
 docs := $(filter-out docs/README.md docs/where-to-change.md,$(wildcard docs/*.md))
+inst_scripts := $(patsubst testbed/%,share/rocecast/%,$(wildcard testbed/vm/* testbed/demo/*))
 inst_docs := $(docs:docs/%=share/doc/rocecast/%)
 inst_man := $(foreach m,$(patsubst %.in,%,$(notdir $(wildcard man/*))),$(call man_dir,$(m))/$(m))
 inst_lib := $(addprefix $(LIBDIR)/,librocecast.so.$(API_VERSION) librocecast.so pkgconfig/rocecast.pc) include/rocecast.h
 # Where Debian's Wireshark looks below /usr.
 inst_dissector = lib/$(shell $(CC) -print-multiarch)/wireshark/plugins/rocecast.lua
-installed = $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_docs) $(inst_man) \
-        share/rocecast/rocecast.ovsschema $(inst_dissector)
+installed = $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_scripts) $(inst_docs) \
+        $(inst_man) share/rocecast/rocecast.ovsschema $(inst_dissector)
 
 # Units and the pkg-config file have paths in them.  DESTDIR may have spaces, PREFIX may not.
 prefix_ok := $(and $(filter 1,$(words $(PREFIX))),$(filter /%,$(PREFIX)))
@@ -592,6 +593,7 @@ install: all ## install below PREFIX (/usr/local), in DESTDIR if that is set
 	$(Q)$(call with_paths,librocecast/rocecast.pc.in,$(LIBDIR)/pkgconfig/rocecast.pc)
 	$(Q)install -m 644 ctl/registry/rocecast.ovsschema "$(DEST)/share/rocecast"
 	$(Q)install -m 644 testbed/topologies/*.yaml "$(DEST)/share/rocecast/topologies"
+	$(Q)for s in $(inst_scripts); do install -m 755 testbed/$${s#share/rocecast/} "$(DEST)/$$s" || exit; done
 	$(Q)install -m 644 wireshark/rocecast.lua "$(DEST)/$(inst_dissector)"
 	$(Q)install -m 644 $(docs) "$(DEST)/share/doc/rocecast"
 	$(Q)install -m 644 completion/* "$(DEST)/share/bash-completion/completions"

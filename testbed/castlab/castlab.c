@@ -21,6 +21,7 @@
 #include "testbed/castlab/lab.h"
 #include "testbed/castlab/netops.h"
 #include "testbed/castlab/topology.h"
+#include "testbed/castlab/up.h"
 #include "util.h"
 #include "version.h"
 
@@ -416,6 +417,33 @@ cmd_hold(int argc, char *argv[])
     }
 }
 
+/* Becomes a script, with the same arguments. */
+static int
+become(const char *in_tree, const char *installed, const char *name, char *argv[])
+{
+    char *path;
+    char *error = own_file_find(in_tree, installed, name, &path);
+    if (error) {
+        return lab_refuse(error);
+    }
+    argv[0] = path;
+    execv(path, argv);
+    lab_complain("%s: %s", path, ovs_strerror(errno));
+    return EXIT_REFUSED;
+}
+
+static int
+cmd_vm(int argc OVS_UNUSED, char *argv[])
+{
+    return become("testbed/vm", "vm", "run", argv);
+}
+
+static int
+cmd_demo(int argc OVS_UNUSED, char *argv[])
+{
+    return become("testbed/demo", "demo", "run.sh", argv);
+}
+
 static int
 cmd_version(int argc OVS_UNUSED, char *argv[] OVS_UNUSED)
 {
@@ -443,6 +471,10 @@ static const struct command {
     {"restart", cmd_restart, "NODE|castd|ovsdb [-l LAB] [--kill] [--timeout SECONDS]",
      "end one daemon, --kill: with SIGKILL, and start it again"},
     {"env", cmd_env, "[LAB]", "print ROCECAST_DB for eval"},
+    {"vm", cmd_vm, "[OPTION]... -- COMMAND...",
+     "run a command in a virtual machine with soft-RoCE, on this machine's files"},
+    {"demo", cmd_demo, "",
+     "the demonstration, in such a machine: one file to five replicas, into ./rocecast-demo"},
     {"help", cmd_help, "", "this text"},
     {"--version", cmd_version, "", NULL},
     {"--hold", cmd_hold, "NETDEV...", NULL},
@@ -462,7 +494,7 @@ cmd_help(int argc OVS_UNUSED, char *argv[] OVS_UNUSED)
     printf("\nLAB may be left out when there is only one.\n"
            "Environment: ROCECAST_RUNDIR (default /run/rocecast)\n"
            "Exit status: 0 done, 1 bad usage or topology file, 2 refused, 3 timed out,\n"
-           "4 some of a lab could not be removed, 130 interrupted\n");
+           "4 some of a lab could not be removed, 130 interrupted; of vm: castlab vm --help\n");
     return EXIT_OK;
 }
 

@@ -47,25 +47,24 @@ system_program(const char *name, const char *package, char **pathp)
     return *pathp ? NULL : xasprintf("%s is not installed (Debian package %s)", name, package);
 }
 
-/* The schema: in the source tree, or installed. */
-static char *
-find_schema(char **pathp)
+char *
+own_file_find(const char *in_tree, const char *installed, const char *name, char **pathp)
 {
-    static const char *const places[] = {"../../ctl/registry", "../share/rocecast"};
     char *folder = child_own_folder();
-    char *found = NULL;
-    for (size_t i = 0; i < ARRAY_SIZE(places) && !found; i++) {
-        char *path = xasprintf("%s/%s/rocecast.ovsschema", folder, places[i]);
-        if (!access(path, R_OK)) {
-            found = path;
-        } else {
-            free(path);
-        }
+    char *path = xasprintf("%s/../../%s/%s", folder, in_tree, name);
+
+    if (access(path, R_OK)) {
+        free(path);
+        path = xasprintf("%s/../share/rocecast/%s/%s", folder, installed, name);
     }
+    bool found = !access(path, R_OK);
     char *error = found ? NULL
-                        : xasprintf("rocecast.ovsschema is neither in %s/%s nor in %s/%s", folder,
-                                    places[0], folder, places[1]);
-    *pathp = found;
+                        : xasprintf("%s is neither in %s/../../%s nor in %s/../share/rocecast/%s",
+                                    name, folder, in_tree, folder, installed);
+    if (!found) {
+        free(path);
+    }
+    *pathp = found ? path : NULL;
     free(folder);
     return error;
 }
@@ -80,7 +79,7 @@ programs_find(struct programs *p)
     error = error ? error : own_program("srcagent", &p->srcagent);
     error = error ? error : own_program("castfwd", &p->castfwd);
     error = error ? error : own_program("castlab", &p->castlab);
-    return error ? error : find_schema(&p->schema);
+    return error ? error : own_file_find("ctl/registry", ".", "rocecast.ovsschema", &p->schema);
 }
 
 char *

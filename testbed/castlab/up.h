@@ -50,6 +50,8 @@ char *lab_check_path(const char *name);
 /* The same for one path. */
 char *check_socket_path(const char *path);
 char *programs_find(struct programs *);
+/* A file of the source tree, in folder 'in_tree', or one that is installed, below share/rocecast. */
+char *own_file_find(const char *in_tree, const char *installed, const char *name, char **pathp);
 char *programs_find_ovs(struct programs *);
 void programs_uninit(struct programs *);
 

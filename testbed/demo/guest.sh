@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The part of the demonstration that needs soft-RoCE: runs as root, in the
-# virtual machine (testbed/demo/run.sh) or on a machine that has rdma_rxe.
+# virtual machine (run.sh) or on a machine that has rdma_rxe.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-PATH=$PWD/build/bin:$PATH
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+PATH=$here/../../build/bin:$PATH # in the source tree.
 : "${RESULTS:?is to name a folder for results}"
 
 size=$((${DEMO_MIB:-16} * 1024 * 1024))
@@ -24,7 +24,7 @@ finish() {
     castlab down fig1
     rm -f "$file"
 }
-castlab up testbed/topologies/fig1.yaml
+castlab up "$here/../topologies/fig1.yaml"
 trap finish EXIT
 eval "$(castlab env fig1)"
 
@@ -44,4 +44,4 @@ echo
 echo "The tree, and up to which packet sequence number each part of it has confirmed:"
 castctl tree show demo
 echo
-testbed/demo/report "$RESULTS/runs.json"
+"$here/report" "$RESULTS/runs.json"

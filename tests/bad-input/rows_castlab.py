@@ -91,6 +91,11 @@ COMMANDS = (
      'exec of "/nonexistent/program" failed: No such file or directory'),
     ('castlab exec -l bad r1 /nonexistent/program', 127,
      'castlab: /nonexistent/program: No such file or directory'),
+    # vm, demo
+    ('castlab vm', 125, 'vm: a command is missing (--help)'),
+    ('castlab vm --kernel latest -- true', 125, "vm: kernel 'latest' is not of the form 6.1"),
+    ('castlab demo 5', 1, 'castlab: demo takes no argument (castlab --help)'),
+    ('DEMO_RESULTS=DIR castlab demo', 1, 'demo: DIR: exists, and is not of a demo'),
     # restart
     ('castlab restart', 1, "castlab: restart takes one node, 'castd' or 'ovsdb' (castlab --help)"),
     ('castlab restart n1 n2', 1,

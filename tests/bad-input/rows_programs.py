@@ -243,12 +243,12 @@ REPORT = (
 )
 
 SCRIPTS = (
-    ('testbed/vm/run', 125, 'vm: a command is missing (testbed/vm/run --help)'),
-    ('testbed/vm/run --', 125, 'vm: a command is missing (testbed/vm/run --help)'),
+    ('testbed/vm/run', 125, 'vm: a command is missing (--help)'),
+    ('testbed/vm/run --', 125, 'vm: a command is missing (--help)'),
     ('testbed/vm/run true', 125,
-     "vm: unknown option 'true': the command comes behind -- (testbed/vm/run --help)"),
+     "vm: unknown option 'true': the command comes behind -- (--help)"),
     ('testbed/vm/run --frob x -- true', 125,
-     "vm: unknown option '--frob': the command comes behind -- (testbed/vm/run --help)"),
+     "vm: unknown option '--frob': the command comes behind -- (--help)"),
     ('testbed/vm/run --kernel', 125, 'vm: --kernel needs a value'),
     ('testbed/vm/run --kernel latest -- true', 125, "vm: kernel 'latest' is not of the form 6.1"),
     ('KERNEL=latest testbed/vm/run -- true', 125, "vm: kernel 'latest' is not of the form 6.1"),
