@@ -210,6 +210,7 @@ swedge_src := $(wildcard swedge/*.c)
 srcagent_src := $(wildcard srcagent/*.c)
 castfwd_src := $(wildcard castfwd/*.c)
 bench_src := $(wildcard bench/castbench/*.c)
+castprobe_src := $(wildcard bench/castprobe/*.c)
 api_src := $(wildcard librocecast/*.c)
 fake_run_src := $(wildcard tests/bench/*.c)
 api_test_src := $(wildcard tests/api/*.c)
@@ -228,7 +229,7 @@ castmodel_src := $(filter-out $(net_src) $(addprefix tests/net/,castcm.c castcro
 verbs_src := $(wildcard tests/verbs/*.c)
 examples_src := $(wildcard examples/*.c)
 
-plain_src := $(sort $(lib_src) $(bench_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(castcrowd_src) $(castcm_src) $(api_test_src) \
+plain_src := $(sort $(lib_src) $(bench_src) $(castprobe_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(castcrowd_src) $(castcm_src) $(api_test_src) \
         $(fake_verbs_src) $(bench_dp_src) $(examples_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
         $(api_src) $(fuzz_src) $(sim_src) $(perf_src)
@@ -279,6 +280,7 @@ $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castfwd,$(wildcard castfwd/main.c),$(LIBCASTFWD) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castbench,bench/castbench/castbench.c,$(LIBBENCH) $(LIBCAST) $(LIBAPI),$(LINK_API) -lrdmacm -libverbs $(LIBS_ISAL) -lz -ljansson -lm))
+$(eval $(call program,castprobe,$(castprobe_src),$(LIBCAST),-libverbs $(LIBS_ISAL) -lz -ljansson))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
 $(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
@@ -559,7 +561,7 @@ LIBDIR = lib
 DEST = $(DESTDIR)$(PREFIX)
 own_dirs := $(addprefix share/rocecast/,demo topologies vm) share/rocecast share/doc/rocecast
 man_dir = share/man/man$(subst .,,$(suffix $(1)))
-inst_programs := $(addprefix bin/,castd castctl castlab castbench castbench-report swedge srcagent castfwd)
+inst_programs := $(addprefix bin/,castd castctl castlab castbench castbench-report castprobe swedge srcagent castfwd)
 inst_units := $(patsubst systemd/%.in,lib/systemd/system/%,$(wildcard systemd/*.in))
 inst_completions := $(patsubst completion/%,share/bash-completion/completions/%,$(wildcard completion/*))
 inst_topologies := $(patsubst testbed/%,share/rocecast/%,$(wildcard testbed/topologies/*.yaml))

@@ -77,7 +77,7 @@ def castbench_report():
 def missing(sections):
     """Sentences."""
     rows = words_of(sections)
-    wanted = [*castctl(), *castlab(), *of_help('castbench'), *castbench_report(),
+    wanted = [*castctl(), *castlab(), *of_help('castbench'), *of_help('castprobe'), *castbench_report(),
               *of_help('testbed/vm/run')]
     for daemon in DAEMONS:
         wanted += of_help(daemon)
