@@ -121,7 +121,7 @@ parse_options(const char *command, int argc, char *argv[])
     int opt;
 
     while ((opt = getopt_long(argc, argv, "d:x:A:o:m:q:a:j:p:hV", long_options, NULL)) != -1) {
-        if (opt != '?') {
+        if (opt != '?' && command) {
             check_belongs(command, opt);
         }
         switch (opt) {
@@ -286,7 +286,7 @@ main(int argc, char *argv[])
     bool is_target = command && !strcmp(command, "target");
 
     if (!command) {
-        parse_options("castprobe", argc, argv);
+        parse_options(NULL, argc, argv); /* --help and --version. */
         fail(STATUS_USAGE,
              "a command is missing: there are target, run and list (castprobe --help)");
     }

@@ -46,11 +46,11 @@ do_hello(struct target *t, json_t *request)
     uname(&host);
     device_driver(d, driver, sizeof driver);
     inet_ntop(AF_INET6, &d->gid, address, sizeof address);
-    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:i}", "version",
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:i}", "version",
                      CONTROL_VERSION, "name", ibv_get_device_name(d->ctx->device), "driver", driver,
                      "firmware", d->attr.fw_ver, "address", address, "vendor_id",
-                     (int) d->attr.vendor_id, "part_id", (int) d->attr.vendor_part_id, "kernel",
-                     host.release, "machine", host.machine, "mtu", (int) d->mtu);
+                     (json_int_t) d->attr.vendor_id, "part_id", (json_int_t) d->attr.vendor_part_id,
+                     "kernel", host.release, "machine", host.machine, "mtu", (int) d->mtu);
 }
 
 static json_t *

@@ -38,6 +38,7 @@ class Pair:
         for where, dev, address in ((('ip',), 'probe0', HERE), (('ip', '-n', FAR), 'probe1', THERE)):
             output(*where, 'addr', 'add', address + '/64', 'dev', dev, 'nodad')
             output(*where, 'link', 'set', dev, 'up')
+        output('ip', '-n', FAR, 'link', 'set', 'lo', 'up')
         wait_until('the cable is up', lambda: 'state UP' in output('ip', 'link', 'show', 'probe0'))
         output('rdma', 'link', 'add', DEVICE, 'type', 'rxe', 'netdev', 'probe0')
         log = work_file('castprobe.log')
