@@ -16,6 +16,7 @@
 #include "bench/castbench/interrupt.h"
 #include "bench/castbench/options.h"
 #include "bench/castbench/out-file.h"
+#include "bench/castbench/perftest.h"
 #include "bench/castbench/refuse.h"
 #include "bench/castbench/report.h"
 #include "lib/printable.h"
@@ -259,6 +260,9 @@ main(int argc, char *argv[])
         return exec_report(argv);
     }
     atexit(check_stdout);
+    if (argc > 1 && !strcmp(argv[1], "perftest")) {
+        return perftest_main(argc - 1, argv + 1);
+    }
     char **arguments = copy_arguments(argc, argv);
     /* Checked first: nobody should wait for a run to hear that its results have no place. */
     if (!options_parse(&plan, argc, arguments, error, sizeof error)) {

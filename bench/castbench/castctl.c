@@ -18,7 +18,9 @@
 
 #include "bench/castbench/refuse.h"
 
-#define MAX_ARGS 16
+#define MAX_ARGS     16
+#define WAIT_LINE_MS 100
+#define WAIT_END_US  1000
 
 int
 program_beside(const char *name, char *path, size_t size)
@@ -44,6 +46,7 @@ exec_castctl(const char *path, const char *const argv[], int out, pid_t parent)
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setpgid(0, 0); /* Ctrl-C is for castbench, which may have to wait for this. */
     if (getppid() == parent && null >= 0) {
         for (unsigned i = 0; argv[i] && i + 1 < MAX_ARGS; i++) {
             args[i + 1] = (char *) (uintptr_t) argv[i]; /* execv() only reads. */
@@ -127,6 +130,30 @@ castctl_ended(struct castctl *c, int *status)
     }
     c->pid = 0;
     return true;
+}
+
+int
+castctl_run(const char *const argv[], char *error, size_t size)
+{
+    static const char prefix[] = "castctl: ";
+    char line[512], last[512] = "";
+    struct castctl c;
+    int status = 0;
+
+    if (!castctl_start(&c, argv, error, size)) {
+        return -1;
+    }
+    do {
+        while (castctl_line(&c, WAIT_LINE_MS, line, sizeof line)) {
+            memcpy(last, line, sizeof last);
+        }
+    } while (!castctl_ended(&c, &status) && !usleep(WAIT_END_US));
+    castctl_stop(&c);
+    size_t ofs = strncmp(last, prefix, sizeof prefix - 1) ? 0 : sizeof prefix - 1;
+    if (status) {
+        refuse(error, size, "%s", last[0] ? last + ofs : "castctl has failed, and says nothing");
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 void

@@ -30,6 +30,10 @@ bool castctl_line(struct castctl *, int wait_ms, char *line, size_t size);
 /* Has it ended?  '*status' is what waitpid() says.  All that it has printed can still be taken. */
 bool castctl_ended(struct castctl *, int *status);
 
+/* Runs "castctl ARGV..." to its end, which Ctrl-C does not hasten.  Returns its exit status, or -1.  If
+ * that is not 0, 'error' is what it has said last. */
+int castctl_run(const char *const argv[], char *error, size_t size);
+
 /* Ends it if it runs, and forgets it. */
 void castctl_stop(struct castctl *);
 

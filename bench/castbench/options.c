@@ -22,6 +22,7 @@
 static const char usage[] =
     "usage: castbench write|write-imm|send --group G[,G2...] --source H --receivers R1,R2,...\n"
     "       castbench write|... --scheme NAME[,NAME...] ... --source H --receivers R1,R2,...\n"
+    "       castbench perftest --source H --receivers R,... -- ib_write_bw|ib_send_bw [OPTION...]\n"
     "       castbench compare [--fail-if-worse PERCENT] A.json B.json\n"
     "       castbench report [--svg] [-o FILE] RUN.json...\n"
     "Writes blocks into a region at every receiver and compares every byte.  Hosts are names of the\n"

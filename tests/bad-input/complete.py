@@ -74,10 +74,16 @@ def castbench_report():
                 yield ['castbench', command], option
 
 
+def castbench_perftest():
+    for option in options_in(lab.output('castbench', 'perftest', '--help')):
+        yield ['castbench', 'perftest'], option
+
+
 def missing(sections):
     """Sentences."""
     rows = words_of(sections)
     wanted = [*castctl(), *castlab(), *of_help('castbench'), *of_help('castprobe'), *castbench_report(),
+              *castbench_perftest(),
               *of_help('testbed/vm/run')]
     for daemon in DAEMONS:
         wanted += of_help(daemon)

@@ -243,6 +243,77 @@ CASTPROBE = (
 HELP = ' (castbench-report --help)'
 VERSION_1 = "DIR/old.json: version 1 of castbench's JSON: this program reads version 2"
 
+PERFTEST = 'castbench perftest --source h0 --receivers r1'
+
+OVER_PERFTEST = (
+    ('castbench perftest', 1, 'castbench: --source is missing (castbench perftest --help)'),
+    ('castbench perftest --source h0', 1,
+     'castbench: --receivers is missing (castbench perftest --help)'),
+    (PERFTEST, 1, 'castbench: a program is missing behind --: ib_write_bw or ib_send_bw '
+     '(castbench perftest --help)'),
+    (PERFTEST + ' --frob', 1, "castbench: unrecognized option '--frob'"),
+    (PERFTEST + ' --timeout 0 -- ib_write_bw', 1, 'castbench: --timeout 0: must be 1..86400'),
+    (PERFTEST + ',r1 -- ib_write_bw', 1, 'castbench: --receivers r1: named twice'),
+    (PERFTEST + ', -- ib_write_bw', 1, 'castbench: --receivers: an entry of the list is empty'),
+    (PERFTEST + '=here:0 -- ib_write_bw', 1,
+     'castbench: --receivers r1=here:0: must be ADDRESS[:PORT], a name or an IPv4 address '
+     '(perftest knows no other)'),
+    (PERFTEST + '=fd00::1 -- ib_write_bw', 1,
+     'castbench: --receivers r1=fd00::1: must be ADDRESS[:PORT], a name or an IPv4 address '
+     '(perftest knows no other)'),
+    (PERFTEST + ' -- iperf3', 1, 'castbench: iperf3: must be ib_write_bw or ib_send_bw of perftest'),
+    (PERFTEST + ' -- ib_write_lat', 1,
+     'castbench: ib_write_lat: each server answers by writing to the client, and a group carries '
+     'nothing to its source: castbench write -t 1 measures latency'),
+    (PERFTEST + ' -- ib_send_lat', 1,
+     'castbench: ib_send_lat: each server answers by sending to the client, and a group carries '
+     'nothing to its source: castbench send -t 1 measures latency'),
+    (PERFTEST + ' -- ib_read_bw', 1,
+     'castbench: ib_read_bw: RDMA READ: N different answers cannot be one'),
+    (PERFTEST + ' -- ib_atomic_lat', 1,
+     'castbench: ib_atomic_lat: atomics: N different answers cannot be one'),
+    (PERFTEST + ' -- ib_write_bw -b', 1,
+     'castbench: -b: servers write to the client then, and a group carries nothing to its source'),
+    (PERFTEST + ' -- ib_write_bw -q 2', 1,
+     'castbench: -q 2: a group has one queue pair (castbench write -q has as many as groups)'),
+    (PERFTEST + ' -- ib_send_bw -c UD', 1,
+     'castbench: -c UD: a group is a reliable connection (RC)'),
+    (PERFTEST + ' -- ib_write_bw --rdma_cm', 1,
+     'castbench: -R: a server would answer by messages to the client: castbench write -R connects '
+     'by RDMA-CM'),
+    (PERFTEST + ' -- ib_write_bw -z', 1,
+     "castbench: -z: the group's QPN and address can be put into what is exchanged by TCP only"),
+    (PERFTEST + ' -- ib_write_bw -s 9000000', 1, 'castbench: -s 9000000: must be 1..8388608'),
+    (PERFTEST + ' -- ib_write_bw -u 32', 1, 'castbench: -u 32: must be 1..31'),
+    (PERFTEST + ' -- ib_write_bw -d rxe0', 1,
+     "castbench: -d: castbench finds the device, which has the host's address"),
+    (PERFTEST + ' -- ib_write_bw -x 1', 1,
+     "castbench: -x: castbench finds the GID, which is the host's address"),
+    (PERFTEST + ' -- ib_write_bw -p 1', 1,
+     'castbench: -p: castbench finds the ports: those of other machines are in --receivers'),
+    (PERFTEST + ' -- ib_write_bw -O', 1, 'castbench: -O: a group has one queue pair, at one port'),
+    (PERFTEST + ' -- ib_send_bw -g', 1, 'castbench: -g: that is multicast of datagrams (UD)'),
+    (PERFTEST + ' -- ib_write_bw --dont_xchg_versions', 1,
+     'castbench: --dont_xchg_versions: castbench compares the versions'),
+    (PERFTEST + ' -- ib_write_bw --frob', 1,
+     'castbench: --frob: perftest 4.5 has no such option, or it lacks its value'),
+    (PERFTEST + ' -- ib_write_bw -s', 1,
+     'castbench: -s: perftest 4.5 has no such option, or it lacks its value'),
+    (PERFTEST + ' -- ib_write_bw 192.0.2.1', 1,
+     'castbench: 192.0.2.1: castbench says to ib_write_bw itself who the servers are'),
+    ('castbench perftest --source nobody --receivers r1 -- ib_write_bw', 2,
+     "castbench: host address: no host named 'nobody'"),
+    (PERFTEST + ',nobody --group g -- ib_write_bw', 2,
+     "castbench: host address: no host named 'nobody'"),
+    (PERFTEST + ' -- ib_write_bw', 2,
+     'castbench: none of … RDMA devices has fd00:1::1… in its GID table: No such device'),
+    ('castbench perftest --db unix:/nonexistent --source h0 --receivers r1 -- ib_write_bw', 2,
+     'castbench: open: registry unix:/nonexistent: No such file or directory'),
+    ('castbench perftest --help=me', 1, "castbench: option '--help' doesn't allow an argument"),
+    ('castbench perftest --version=2', 1,
+     "castbench: option '--version' doesn't allow an argument"),
+)
+
 REPORT = (
     ('castbench-report', 1,
      "castbench-report: a command is missing: there are 'report' and 'compare'" + HELP),
@@ -349,6 +420,8 @@ CALLS = (
 
 SECTIONS = (
     Commands('castbench', 'Nothing is registered: the group stays in its epoch.', CASTBENCH,
+             lab.ALL),
+    Commands('castbench perftest', 'No program is started, and no group made.', OVER_PERFTEST,
              lab.ALL),
     Commands('castbench compare and report', 'No page is written.', REPORT, (lab.files,)),
     Commands('castprobe', 'No queue pair is made.', CASTPROBE, (lab.files,)),

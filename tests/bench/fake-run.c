@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stands in for bench/castbench/run.c: castbench with runs that are made up, and need neither RDMA
- * nor time.
+ * Stands in for bench/castbench/run.c and perftest.c: castbench with runs that are made up, and need
+ * neither RDMA nor time.
  *
  * CASTBENCH_FAKE says how each run ends, a word per run, of which the last one stays: ok; slowed (as
  * ok, after the source's agent has slowed it down, and let it go again); lost (the
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/castbench/perftest.h"
 #include "bench/castbench/run.h"
 
 #define FIRST_NS (1u << 30) /* of the latencies; the others follow by a nanosecond each. */
@@ -29,6 +30,13 @@ is(unsigned i, const char *word)
         p = strchr(p, ',') + 1;
     }
     return p && strcspn(p, ",") == strlen(word) && !strncmp(p, word, strlen(word));
+}
+
+int
+perftest_main(int argc, char *argv[])
+{
+    fprintf(stderr, "castbench: %s with %d words: made up: none is possible\n", argv[0], argc);
+    return 2;
 }
 
 struct run_result *

@@ -494,7 +494,7 @@ class Source(JoinRc):
 
 
 class Example:
-    """One of the programs in docs/api.md."""
+    """A program, such as those in docs/api.md."""
 
     def __init__(self, *argv):
         self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -513,6 +513,12 @@ class Example:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+
+def processes_of(bench):
+    """Children of what has a process."""
+    with open('/proc/%d/task/%d/children' % (bench.process.pid, bench.process.pid)) as f:
+        return [int(pid) for pid in f.read().split()]
 
 
 running = []  # processes of the current case, to be killed at its end

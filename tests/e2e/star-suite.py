@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import (BIN, PSN_MASK, RESULTS, RUNDIR, Captures, Castbench, Example, Lab,
                      Netem, Receiver, Source, Suite, castbench, castctl, castctl_json, check,
                      check_equal, check_replicas, data_flows, down_leaves_nothing, group_add,
-                     network_snapshot, no_drops, pattern, read, run, wait_until,
+                     network_snapshot, no_drops, pattern, processes_of, read, run, wait_until,
                      work_file, write_meta)
 
 # enum ibv_wc_status, as joinrc's exit status.
@@ -90,11 +90,6 @@ def rounds(lab):
     check_equal('bytes', result['bytes'], 2 * 100001 + 3 * 10000)
     check_replicas(lab, result, out)
     check(read(os.path.join(out, 'source.bin')) == read(data), 'source.bin is not the file')
-
-
-def processes_of(bench):
-    with open('/proc/%d/task/%d/children' % (bench.process.pid, bench.process.pid)) as f:
-        return [int(pid) for pid in f.read().split()]
 
 
 def dead_receiver(lab):

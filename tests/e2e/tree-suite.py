@@ -9,14 +9,17 @@ With 'walk' only what packet-walk.py needs: one packet through Figure 1, capture
 port, to $RESULTS/walk.  With 'modes' only Figure 1 in the modes that are not the usual one.
 """
 import os
+import re
 import signal
+import socket
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
-from harness import (BIN, BLOCK, MTU, PSN_MASK, RESULTS, Captures, Lab, Netem, Receiver, Source,
-                     Suite, castbench, castctl, check, check_equal, check_replicas, data_flows,
-                     down_leaves_nothing, end_psn, group_add, network_snapshot, no_drops, pattern,
+from harness import (BIN, BLOCK, MTU, PATIENCE, PSN_MASK, QP_TIMEOUT, RESULTS, Captures, Example, Lab,
+                     Netem, Receiver, Source, Suite, castbench, castctl, castctl_json, check,
+                     check_equal, check_replicas, data_flows, down_leaves_nothing, end_psn,
+                     group_add, network_snapshot, no_drops, output, pattern, processes_of,
                      wait_until, work_file, write_meta)
 from trees import BUD, FIG1, FIG1_WITHOUT_R3, NOAGG, check_branches, check_confirmed
 
@@ -124,6 +127,60 @@ def member_leaves(lab):
         check(receivers[host].region() == data, "%s's memory differs", host)
 
 
+def perftest_args(program, *options):
+    """perftest tries how steady the CPU's clock is.  With -F it goes on where that is emulated, with
+    figures of 0."""
+    return ['--source', 'h0', '--receivers', ','.join(FIG1.receivers), '--timeout', str(PATIENCE),
+            '--', program, '-F', '-u', QP_TIMEOUT, *options]
+
+
+def perftest(program, size, count):
+    """A case: perftest's own client, and five of its servers, which hold the client's bytes."""
+    def case(lab):
+        groups = castctl_json('group', 'list')
+        with no_drops(lab):
+            text = output('castbench', 'perftest',
+                          *perftest_args(program, '-s', str(size), '-n', str(count)))
+        check(re.search(r'^ %d +%d ' % (size, count), text, re.M), 'no line of the table: %s', text)
+        check(' 5 of 5 receivers compared: all hold the client\'s %d bytes\n' % size in text, '%s', text)
+        check_equal('groups left', castctl_json('group', 'list'), groups)
+    return case
+
+
+def perftest_ended(lab):
+    """By a signal, and as a server dies: neither programs nor a group stay."""
+    groups = castctl_json('group', 'list')
+    for end in 'castbench', 'server':
+        bench = Example('castbench', 'perftest', *perftest_args('ib_write_bw', '--run_infinitely'))
+        wait_until('data flows', lambda: any(g['name'] == 'perftest' for g in
+                                             castctl_json('group', 'list'))
+                   and data_flows(lab, 'perftest', 'n6'))
+        pids = processes_of(bench)
+        check_equal('five servers and a client', len(pids), 6)
+        os.kill(bench.process.pid if end == 'castbench' else pids[2],
+                signal.SIGINT if end == 'castbench' else signal.SIGKILL)
+        status, text = bench.wait()
+        said = {'castbench': 'castbench: interrupted (Interrupt)',
+                'server': 'castbench: the server of r3 died: Killed'}[end]
+        check_equal('exit status', status, 2)
+        check(said in text, 'message: %s', text)
+        check_equal('programs left', [p for p in pids if os.path.exists('/proc/%d' % p)], [])
+        check_equal('groups left', castctl_json('group', 'list'), groups)
+
+
+def perftest_versions(lab):
+    """A server that the user has started, and one of another version."""
+    command = ['castbench', 'perftest', '--source', 'h0', '--receivers']
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        bench = Example(*command, 'r1,r2=127.0.0.1:%d' % listener.getsockname()[1], '--', 'ib_write_bw')
+        with listener.accept()[0] as server:
+            server.recv(16, socket.MSG_WAITALL)
+            server.sendall(b'5.60'.ljust(16, b'\0'))
+            status, text = bench.wait()
+    check_equal('exit status', status, 2)
+    check('the server of r2 has version 5.60 of perftest' in text, 'message: %s', text)
+
+
 def main():
     os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
     only = sys.argv[1] if len(sys.argv) > 1 else None
@@ -143,6 +200,10 @@ def main():
             suite.case('bytes on every link', bytes_on_links, fig1)
             suite.case('2 % loss on every link', loss, fig1)
             suite.case('a member leaves', member_leaves, fig1)
+            suite.case('perftest: ib_write_bw', perftest('ib_write_bw', BLOCK, 100), fig1)
+            suite.case('perftest: ib_send_bw', perftest('ib_send_bw', 1000, 100), fig1)
+            suite.case('perftest: a signal, a dead server', perftest_ended, fig1)
+            suite.case('perftest: another version', perftest_versions, fig1)
     suite.case('Figure 1 goes', down_leaves_nothing, fig1, before)
     if only:
         return suite.finish()

@@ -88,6 +88,7 @@
     SUITE(path_order)    \
     SUITE(path_switch)   \
     SUITE(pcap_write)    \
+    SUITE(perftest)      \
     SUITE(plan)          \
     SUITE(plan_edge)     \
     SUITE(plan_grow)     \
