@@ -20,6 +20,7 @@
 #include "fatal-signal.h"
 #include "lib/node-config.h"
 #include "lib/printable.h"
+#include "lib/spelling.h"
 #include "openvswitch/dynamic-string.h"
 #include "openvswitch/vlog.h"
 #include "ovs-thread.h"
@@ -405,7 +406,7 @@ parse_global_options(struct ctl *ctl, int argc, char *argv[])
 
     while ((c = getopt_long(argc, argv, "+" SHORT_OPTIONS, global_options, NULL)) != -1) {
         if (c == '?' || c == ':') {
-            ctl_fail_over_option(c, argv, SHORT_OPTIONS, global_options, NULL);
+            ctl_fail_over_option(c, argv, global_options, NULL);
         }
         handle_option(ctl, c, NULL);
     }
@@ -462,7 +463,7 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
     optind = 0; /* getopt starts over. */
     while ((c = getopt_long(argc, argv, SHORT_OPTIONS, options, NULL)) != -1) {
         if (c == '?' || c == ':') {
-            ctl_fail_over_option(c, argv, SHORT_OPTIONS, options, cmd->name);
+            ctl_fail_over_option(c, argv, options, cmd->name);
         }
         handle_option(ctl, c, cmd->name);
     }
@@ -541,6 +542,45 @@ check_verb(const char *word)
     }
 }
 
+/* The first words of commands, or, with 'family', the second words of those that begin with it; ended by NULL,
+ * malloc'd with its texts. */
+static const char **
+words_after(const char *family)
+{
+    const char **words = NULL;
+    size_t n = 0, allocated = 0, len = family ? strlen(family) + 1 : 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(command_tables); i++) {
+        for (const struct ctl_command *c = command_tables[i]; c->name; c++) {
+            if (!family || (!strncmp(c->name, family, len - 1) && c->name[len - 1] == ' ')) {
+                if (n + 1 >= allocated) {
+                    words = x2nrealloc(words, &allocated, sizeof *words);
+                }
+                words[n++] = xmemdup0(c->name + len, strcspn(c->name + len, " "));
+            }
+        }
+    }
+    if (words) {
+        words[n] = NULL;
+    }
+    return words;
+}
+
+/* The command whose words are closest to these, malloc'd; NULL: none is close. */
+static char *
+closest_command(int argc, char *argv[])
+{
+    const char *first = closest_word(argv[0], words_after(NULL));
+    const char **verbs = first ? words_after(first) : NULL;
+    const char *verb = verbs && argc > 1 && argv[1][0] != '-' ? closest_word(argv[1], verbs) : NULL;
+    bool is_known = first && !strcmp(first, argv[0]);
+
+    if (!first || (is_known && !verb)) {
+        return NULL;
+    }
+    return verb ? xasprintf("%s %s", first, verb) : xstrdup(first);
+}
+
 /* No such command: says so, or helps with "castctl help" and "castctl group --help". */
 static void OVS_NO_RETURN
 no_command(int argc, char *argv[])
@@ -557,8 +597,12 @@ no_command(int argc, char *argv[])
     if (argc == 1 || argv[1][0] == '-') {
         check_verb(argv[0]);
     }
-    ctl_fail(CTL_USAGE, "unknown command '%s%s%s' (castctl --help)", argv[0], argc > 1 ? " " : "",
-             argc > 1 ? argv[1] : "");
+    char *meant = closest_command(argc, argv);
+    bool has_verb = argc > 1 && argv[1][0] != '-';
+    char *hint = meant ? xasprintf("did you mean '%s'?", meant) : xstrdup("castctl --help");
+    ctl_fail_suggest(meant);
+    ctl_fail(CTL_USAGE, "unknown command '%s%s%s' (%s)", argv[0], has_verb ? " " : "",
+             has_verb ? argv[1] : "", hint);
 }
 
 /* Is JSON wanted, by an option that may stand behind what is wrong? */
@@ -601,6 +645,7 @@ main(int argc, char *argv[])
     if (!ctl.command) {
         no_command(argc, argv);
     }
+    ctl_fail_about(ctl.command->name);
     if (ctl.command->options & CTL_STREAM) {
         ctl_fail_in_lines();
     }

@@ -193,10 +193,13 @@ void ctl_refuse(const struct ctl *, const char *format, ...) OVS_PRINTF_FORMAT(2
 void ctl_fail_as_json(void);
 /* If they are, they have a line each. */
 void ctl_fail_in_lines(void);
-/* Fails over what getopt_long() has just answered: 'c' is ':' or '?', and 'short_options' began
+/* What failures are about from now on, and what was likely meant instead of what is wrong; NULL: nothing is known. */
+void ctl_fail_about(const char *command);
+void ctl_fail_suggest(const char *suggestion);
+/* Fails over what getopt_long() has just answered: 'c' is ':' or '?', and its short options began
  * with ':'.  'command' is the command that the options are of; NULL: none. */
-void ctl_fail_over_option(int c, char *const argv[], const char *short_options,
-                          const struct option *options, const char *command) OVS_NO_RETURN;
+void ctl_fail_over_option(int c, char *const argv[], const struct option *, const char *command)
+    OVS_NO_RETURN;
 
 /* Values of options and arguments.  Bad ones are usage errors that name option, value and range.
  * Values from a list of words were checked before the command ran. */

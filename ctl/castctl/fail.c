@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How castctl ends when something is wrong: with a sentence on standard error, and with -j also
- * with an object on standard output, which has nothing else then.
+ * How castctl ends when something is wrong: with a sentence on standard error.  With -j that is an object on one line,
+ * and standard output has an object with sentence and status, and nothing else.
  */
 #include <config.h>
 
 #include "ctl/castctl/castctl.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/printable.h"
-#include "openvswitch/dynamic-string.h"
+#include "lib/spelling.h"
 #include "util.h"
 
 static bool as_json, in_lines;
+static const char *about; /* the command, once it is known; or NULL. */
+static const char *meant; /* what was likely meant instead of what is wrong; or NULL. */
 
 void
 ctl_fail_as_json(void)
@@ -28,6 +29,35 @@ void
 ctl_fail_in_lines(void)
 {
     in_lines = true;
+}
+
+void
+ctl_fail_about(const char *command)
+{
+    about = command;
+}
+
+void
+ctl_fail_suggest(const char *suggestion)
+{
+    meant = suggestion;
+}
+
+/* A line on standard error; 'code' is CTL_OK if castctl goes on. */
+static void
+say_as_json(const char *why, enum ctl_exit code)
+{
+    struct json *o = json_object_create();
+
+    json_object_put_string(o, "program", "castctl");
+    ctl_put_string_or_null(o, "command", about);
+    json_object_put_string(o, "message", why);
+    ctl_put_string_or_null(o, "suggestion", meant);
+    ctl_put_int_or_null(o, "exit_status", code ? &(int64_t){code} : NULL);
+    char *line = json_to_string(o, JSSF_SORT);
+    printable_put(stderr, "", "%s", line);
+    free(line);
+    json_destroy(o);
 }
 
 /* 'list': lines of our own that follow in text; NULL: none. */
@@ -46,9 +76,12 @@ fail(enum ctl_exit code, const char *why, const char *list)
         }
     }
     fflush(stdout);
-    list = as_json ? NULL : list;
-    printable_put(stderr, "castctl: ", list ? "%s:" : "%s", why);
-    fputs(list ? list : "", stderr);
+    if (as_json) {
+        say_as_json(why, code);
+    } else {
+        printable_put(stderr, "castctl: ", list ? "%s:" : "%s", why);
+        fputs(list ? list : "", stderr);
+    }
     exit(code);
 }
 
@@ -80,8 +113,14 @@ ctl_warn(const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    printable_line(stderr, "castctl: ", format, args);
+    char *why = xvasprintf(format, args);
     va_end(args);
+    if (as_json) {
+        say_as_json(why, CTL_OK);
+    } else {
+        printable_put(stderr, "castctl: ", "%s", why);
+    }
+    free(why);
 }
 
 void
@@ -100,45 +139,12 @@ ctl_refuse(const struct ctl *ctl, const char *format, ...)
          NULL);
 }
 
-/* Fails with the options that begin with 'arg', or because none does. */
-static void OVS_NO_RETURN
-fail_over_name(const char *where, const char *arg, const struct option *options)
-{
-    size_t len = strcspn(arg + 2, "=");
-    struct ds names = DS_EMPTY_INITIALIZER;
-
-    for (const struct option *o = options; o->name; o++) {
-        if (!strncmp(o->name, arg + 2, len)) {
-            ds_put_format(&names, " '--%s'", o->name);
-        }
-    }
-    if (names.length) {
-        ctl_fail(CTL_USAGE, "%soption '%s' is ambiguous; possibilities:%s", where, arg,
-                 ds_cstr(&names));
-    }
-    ctl_fail(CTL_USAGE, "%sunrecognized option '%s'", where, arg);
-}
-
 void
-ctl_fail_over_option(int c, char *const argv[], const char *short_options,
-                     const struct option *options, const char *command)
+ctl_fail_over_option(int c, char *const argv[], const struct option *options, const char *command)
 {
-    const char *where = command ? xasprintf("%s: ", command) : "";
-    const char *arg = argv[optind - 1];
-    const struct option *option = options;
+    const char *option;
+    char *why = option_complaint(c, argv, options, &option);
 
-    while (option->name && option->val != optopt) {
-        option++;
-    }
-    if (c == ':' && !strncmp(arg, "--", 2)) {
-        ctl_fail(CTL_USAGE, "%soption '--%s' requires an argument", where, option->name);
-    } else if (c == ':') {
-        ctl_fail(CTL_USAGE, "%soption requires an argument -- '%c'", where, optopt);
-    } else if (!optopt) {
-        fail_over_name(where, arg, options);
-    } else if (optopt == ':' || (optopt <= UCHAR_MAX && !strchr(short_options, optopt))) {
-        ctl_fail(CTL_USAGE, "%sinvalid option -- '%c'", where, optopt);
-    } else {
-        ctl_fail(CTL_USAGE, "%soption '--%s' doesn't allow an argument", where, option->name);
-    }
+    ctl_fail_suggest(option ? xasprintf("--%s", option) : NULL);
+    ctl_fail(CTL_USAGE, "%s%s%s", command ? command : "", command ? ": " : "", why);
 }

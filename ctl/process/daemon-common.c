@@ -35,6 +35,7 @@
 #include "dirs.h"
 #include "fatal-signal.h"
 #include "lib/printable.h"
+#include "lib/spelling.h"
 #include "lib/steer.h"
 #include "openvswitch/poll-loop.h"
 #include "openvswitch/vlog.h"
@@ -110,6 +111,15 @@ static void OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN exit_because(int status, const
 
 /* Exits because of how the program was called. */
 #define refuse(...) exit_because(EXIT_USAGE, __VA_ARGS__)
+
+/* getopt has answered 'c', ':' or '?'. */
+static void OVS_NO_RETURN
+refuse_option(int c, char *argv[], const struct option *options)
+{
+    const char *meant;
+
+    refuse("%s", option_complaint(c, argv, options, &meant));
+}
 
 static int
 open_netns(const char *netns)
@@ -234,7 +244,8 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
         {"bootstrap-ca-cert", required_argument, NULL, OPT_BOOTSTRAP_CA_CERT},
         {NULL, 0, NULL, 0},
     };
-    char *short_options = ovs_cmdl_long_options_to_short_options(long_options);
+    char *letters = ovs_cmdl_long_options_to_short_options(long_options);
+    char *short_options = xasprintf(":%s", letters); /* ':': refuse_option() says what is wrong. */
     int c;
 
     while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
@@ -279,10 +290,11 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
 
         case OPT_PEER_CA_CERT: stream_ssl_set_peer_ca_cert_file(optarg); break;
         case OPT_BOOTSTRAP_CA_CERT: stream_ssl_set_ca_cert_file(optarg, true); break;
-        default: exit(EXIT_USAGE);
+        default: refuse_option(c, argv, long_options);
         }
     }
     free(short_options);
+    free(letters);
     if (optind < argc) {
         refuse("unexpected argument '%s' (try --help)", argv[optind]);
     }

@@ -15,6 +15,7 @@
 #include "ctl/registry/paths.h"
 #include "ctl/registry/values.h"
 #include "lib/printable.h"
+#include "lib/spelling.h"
 #include "lib/steer.h"
 #include "openvswitch/vlog.h"
 #include "svec.h"
@@ -34,6 +35,18 @@ static int __attribute__((format(printf, 1, 2))) usage_error(const char *format,
     char *why = xvasprintf(format, args);
     va_end(args);
     lab_complain("%s (castlab --help)", why);
+    free(why);
+    return EXIT_USAGE;
+}
+
+/* getopt has answered 'c', ':' or '?'. */
+static int
+option_error(int c, char *argv[], const char *command, const struct option *options)
+{
+    const char *meant;
+    char *why = option_complaint(c, argv, options, &meant);
+
+    lab_complain("%s: %s", command, why);
     free(why);
     return EXIT_USAGE;
 }
@@ -121,7 +134,7 @@ parse_up(int argc, char *argv[], struct up_options *o)
         {"timeout", required_argument, NULL, 't'}, {"no-rdma", no_argument, NULL, 'R'},
         {"threads", required_argument, NULL, 'T'}, {NULL, 0, NULL, 0},
     };
-    for (int c; (c = getopt_long(argc, argv, "p:", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, ":p:", options, NULL)) != -1;) {
         switch (c) {
         case 'p': svec_add(&o->parameters, optarg); break;
         case 'n':
@@ -145,7 +158,7 @@ parse_up(int argc, char *argv[], struct up_options *o)
                 return EXIT_USAGE;
             }
             break;
-        default: return EXIT_USAGE;
+        default: return option_error(c, argv, "up", options);
         }
     }
     return optind + 1 == argc && argv[optind][0] ? EXIT_OK
@@ -216,9 +229,9 @@ cmd_down(int argc, char *argv[])
 {
     static const struct option options[] = {{"all", no_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
     bool all = false;
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, ":", options, NULL)) != -1;) {
         if (c != 'a') {
-            return EXIT_USAGE;
+            return option_error(c, argv, "down", options);
         }
         all = true;
     }
@@ -347,7 +360,7 @@ cmd_daemon(int argc, char *argv[], const char *command, struct lab_restart what)
     };
     const char *lab = NULL;
     what.timeout = DEFAULT_TIMEOUT;
-    for (int c; (c = getopt_long(argc, argv, "l:", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, ":l:", options, NULL)) != -1;) {
         switch (c) {
         case 'l': lab = optarg; break;
         case 'k':
@@ -365,7 +378,7 @@ cmd_daemon(int argc, char *argv[], const char *command, struct lab_restart what)
                 return usage_error("%s takes no --timeout", command);
             }
             break;
-        default: return EXIT_USAGE;
+        default: return option_error(c, argv, command, options);
         }
     }
     if (optind + 1 != argc) {
@@ -521,6 +534,17 @@ main(int argc, char *argv[])
             argv[1] = xasprintf("castlab: %s", name); /* getopt's messages begin with it. */
             return commands[i].run(argc - 1, argv + 1);
         }
+    }
+    const char *names[ARRAY_SIZE(commands) + 1] = {NULL};
+    for (size_t i = 0, n = 0; i < ARRAY_SIZE(commands); i++) {
+        if (commands[i].help) {
+            names[n++] = commands[i].name;
+        }
+    }
+    const char *meant = closest_word(name, names);
+    if (meant) {
+        lab_complain("unknown command '%s' (did you mean '%s'?)", name, meant);
+        return EXIT_USAGE;
     }
     return usage_error("unknown command '%s'", name);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/spelling.h"
 #include "openvswitch/dynamic-string.h"
 #include "util.h"
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "ctl/registry/values.h"
+#include "lib/spelling.h"
 #include "testbed/castlab/lab.h"
 #include "testbed/castlab/parameters.h"
 #include "testbed/castlab/topology-paths.h"

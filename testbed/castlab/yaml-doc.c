@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/spelling.h"
 #include "util.h"
 
 #define MAX_SIZE  (1 << 20) /* a file with a line for each of 1024 nodes has some 100 kB. */
@@ -308,45 +309,4 @@ yaml_doc_has_keys(struct yaml_doc *yd, const yaml_node_t *map, const char *what,
         }
     }
     return true;
-}
-
-#define MAX_WORD 32
-
-/* Levenshtein distance; words longer than MAX_WORD are far from everything. */
-static size_t
-edit_distance(const char *a, const char *b)
-{
-    size_t row[MAX_WORD + 1];
-    size_t n = strlen(b);
-    if (strlen(a) > MAX_WORD || n > MAX_WORD) {
-        return SIZE_MAX;
-    }
-    for (size_t j = 0; j <= n; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 0; a[i]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 1; j <= n; j++) {
-            size_t replace = diagonal + (a[i] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = MIN(replace, MIN(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[n];
-}
-
-char *
-did_you_mean(const char *word, const char *const words[])
-{
-    size_t best_distance = strlen(word) / 3 + 2;
-    const char *best = NULL;
-    for (size_t i = 0; words[i]; i++) {
-        size_t distance = edit_distance(word, words[i]);
-        if (distance < best_distance) {
-            best_distance = distance;
-            best = words[i];
-        }
-    }
-    return best ? xasprintf(" (did you mean '%s'?)", best) : xstrdup("");
 }

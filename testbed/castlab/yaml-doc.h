@@ -51,7 +51,5 @@ bool yaml_doc_has_keys(struct yaml_doc *, const yaml_node_t *, const char *what,
 
 /* Lists of words end with NULL. */
 bool is_one_of(const char *word, const char *const words[]);
-/* " (did you mean 'x'?)" if one of the words is close to 'word', otherwise "".  malloc'd. */
-char *did_you_mean(const char *word, const char *const words[]);
 
 #endif /* testbed/castlab/yaml-doc.h */

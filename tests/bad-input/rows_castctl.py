@@ -9,7 +9,11 @@ NO_PATHS = 'host h0 has path policy none, so castd gives it no paths (castctl pa
 
 ROWS = (
     # The command itself
-    ('castctl gruop list', 1, "castctl: unknown command 'gruop list' (castctl --help)"),
+    ('castctl gruop list', 1, "castctl: unknown command 'gruop list' (did you mean 'group list'?)"),
+    ('castctl group lsit', 1, "castctl: unknown command 'group lsit' (did you mean 'group list'?)"),
+    ('castctl frob', 1, "castctl: unknown command 'frob' (castctl --help)"),
+    ('castctl group add x --pollicy prune', 1,
+     "castctl: group add: unrecognized option '--pollicy' (did you mean '--policy'?)"),
     ('castctl source', 1, 'castctl: source: a verb is missing (castctl source --help):\n'
      "  source set GROUP               register the source's QP\n"
      "  source show GROUP              show a group's source\n"

@@ -7,6 +7,9 @@ from table import Changes, Commands, Journals, Parameters, Wholes
 COMMANDS = (
     # The command itself
     ('castlab frob', 1, "castlab: unknown command 'frob' (castlab --help)"),
+    ('castlab statsu', 1, "castlab: unknown command 'statsu' (did you mean 'status'?)"),
+    ('castlab up --no-rmda DIR/lab.yaml', 1,
+     "castlab: up: unrecognized option '--no-rmda' (did you mean '--no-rdma'?)"),
     ('castlab --frob', 1, "castlab: unknown command '--frob' (castlab --help)"),
     ('castlab help me', 1, 'castlab: help takes no argument (castlab --help)'),
     ('castlab --version 2', 1, 'castlab: --version takes no argument (castlab --help)'),

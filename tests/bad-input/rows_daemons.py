@@ -5,6 +5,7 @@ from table import Commands, Control
 
 OPTIONS = (
     ('castd now', 1, "castd: unexpected argument 'now' (try --help)"),
+    ('castd --dbb=x', 1, "castd: unrecognized option '--dbb=x' (did you mean '--db'?)"),
     ('castd --frob', 1, "castd: unrecognized option '--frob'"),
     ('castd --db', 1, "castd: option '--db' requires an argument"),
     ('castd --db=nonsense', 1,

@@ -109,16 +109,26 @@ class Section:
         return lines + ['| %s |' % ' | '.join(self.cells(row)) for row in self.rows] + ['']
 
 
+def as_text(said):
+    """What castctl -j says on standard error, as it says it to people."""
+    if not said.startswith('{"command":'):
+        return said
+    line = json.loads(said)
+    return '%s: %s' % (line['program'], line['message'])
+
+
 class Commands(Section):
     """Rows (command line, exit status, what standard error says).  Standard output is empty,
-    unless some of what was asked for could be had (4), or it is for JSON, which says the same."""
+    unless some of what was asked for could be had (4), or it is for JSON, which says the same.  So does
+    standard error of castctl then."""
 
     def try_row(self, row):
         status, out, err = run(row[0])
-        check_said(err.rstrip('\n'), row[2])
+        err = as_text(err.rstrip('\n'))
+        check_said(err, row[2])
         check_equal('exit status', status, row[1])
         if re.search(r'--json -|^castctl .*(-j|--json)( |$)', row[0]):
-            check_equal('error', json.loads(out)['error'], err.rstrip('\n').split(': ', 1)[1])
+            check_equal('error', json.loads(out)['error'], err.split(': ', 1)[1])
         else:
             check(not out or status == 4, 'printed %r', out)
 

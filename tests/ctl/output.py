@@ -160,16 +160,21 @@ def expect_error(w, status, pattern, *argv):
     said = json.loads(p.stdout)
     check_equal('%r: members' % (argv,), (sorted(said), said['status']), (['error', 'status'], status))
     check(re.search(pattern, said['error']), '%r says %r, not %s', argv, said['error'], pattern)
-    check_equal('%r: standard error' % (argv,), p.stderr,
-                'castctl: %s\n' % said['error'].replace('\n', r'\n'))
+    line = json.loads(p.stderr)
+    check_equal('%r: lines on standard error' % (argv,), p.stderr.count('\n'), 1)
+    check_equal('%r: its members' % (argv,), sorted(line),
+                ['command', 'exit_status', 'message', 'program', 'suggestion'])
+    check_equal('%r: standard error' % (argv,), [line[k] for k in ('program', 'message', 'exit_status')],
+                ['castctl', said['error'], status])
+    return line
 
 
 def json_errors(w):
     """With -j errors are JSON, whatever is wrong, and wherever -j stands."""
     for status, pattern, line in (
             (1, "^a command is missing", '-j'),
-            (1, "^unknown command 'nonsense'", '-j nonsense'),
-            (1, "^unknown command 'group nonsense'", 'group nonsense --json'),
+            (1, r"^unknown command 'nonsense' \(castctl --help\)$", '-j nonsense'),
+            (1, r"^unknown command 'group nonsense' \(castctl --help\)$", 'group nonsense --json'),
             (1, "^unrecognized option '--nonsense'$", '-j --nonsense group list'),
             (1, "^unrecognized option '--nonsense'$", '--nonsense -j group list'),
             (1, "^group list: unrecognized option '--nonsense=1'$", 'group list --nonsense=1 -j'),
@@ -199,7 +204,30 @@ def json_errors(w):
     p = w.run('-j', 'stats', 'n1')
     check_equal('exit status', p.returncode, 4)
     check_equal('the result', json.loads(p.stdout), {'n1': None})
-    check_equal('what is missing', p.stderr, 'castctl: node n1: no agent has connected yet\n')
+    check_equal('what is missing', json.loads(p.stderr),
+                {'program': 'castctl', 'command': 'stats', 'message': 'node n1: no agent has connected yet',
+                 'suggestion': None, 'exit_status': None})
 
 
-CASES = (degraded, degraded_by_failure, figures, bases, families, json_errors)
+def suggestions(w):
+    """Who mistypes a word is told which one is close to it: one, or none."""
+    for line, meant in (
+            ('gruop list', 'group list'), ('group lsit', 'group list'), ('gruop lsit', 'group list'),
+            ('gruop', 'group'), ('gruop --nonsense', 'group'), ('stast n4', 'stats'), ('lnk impiar a b none', 'link impair'),
+            ('group nonsense', None), ('nonsense list', None), ('x', None)):
+        wrong = ' '.join(w for w in line.split()[:2] if w[0] != '-')
+        p = w.run(*line.split())
+        hint = "did you mean '%s'?" % meant if meant else 'castctl --help'
+        check_equal(line, (p.returncode, p.stdout, p.stderr),
+                    (1, '', "castctl: unknown command '%s' (%s)\n" % (wrong, hint)))
+        said = expect_error(w, 1, '^unknown command', '-j', *line.split())
+        check_equal('%s, as JSON' % line, (said['command'], said['suggestion']), (None, meant))
+    for line, meant in (('group add g --pollicy prune', '--policy'), ('group add g --pollicy=prune', '--policy'),
+                        ('group list --josn', '--json'), ('group list --policy=prune', None),
+                        ('group add g --x', None)):
+        hint = " (did you mean '%s'?)" % meant if meant else ''
+        said = expect_error(w, 1, r"^group \w+: unrecognized option '--.*'%s$" % re.escape(hint), '-j', *line.split())
+        check_equal(line, (said['command'], said['suggestion']), (' '.join(line.split()[:2]), meant))
+
+
+CASES = (degraded, degraded_by_failure, figures, bases, families, json_errors, suggestions)

@@ -125,6 +125,7 @@
     SUITE(rollout_join)  \
     SUITE(schema)        \
     SUITE(settings)      \
+    SUITE(spelling)      \
     SUITE(srcagent)      \
     SUITE(srcagent_root) \
     SUITE(srh)           \
