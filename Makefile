@@ -275,7 +275,7 @@ $(B)/bin/$(1): LIBS = $(4)
 endif
 endef
 $(eval $(call program,castd,$(castd_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
-$(eval $(call program,castctl,$(castctl_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
+$(eval $(call program,castctl,$(castctl_src),$(CLIENT),-lyaml $(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castfwd,$(wildcard castfwd/main.c),$(LIBCASTFWD) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
@@ -356,7 +356,7 @@ FUZZ_MAIN := $(if $(filter 1,$(FUZZ)),,$(B)/obj/tests/fuzz/replay.o)
 fuzz_lib_src := $(filter-out tests/fuzz/fuzz-% tests/fuzz/replay.c,$(fuzz_src)) \
         $(addprefix tests/unit/,agent-fixture.c cm-check.c modes-fixture.c node-fixture.c outer-fixture.c parse-check.c \
         reverse-compare.c reverse-model.c transit-fixture.c usid-fixture.c uso-frames.c) tests/model/sent-frames.c \
-        $(addprefix testbed/castlab/,parameters.c topology.c topology-paths.c yaml-doc.c)
+        $(addprefix testbed/castlab/,parameters.c topology.c topology-paths.c)
 $(B)/libfuzz.a: $(call objs,$(fuzz_lib_src))
 $(FUZZERS): $(FUZZ_DIR)/%: $(B)/obj/tests/fuzz/fuzz-%.o $(FUZZ_MAIN) $(B)/libfuzz.a $(LIBSWEDGE) $(LIBSRCAGENT) \
         $(LIBCASTFWD) $(CLIENT)

@@ -25,6 +25,7 @@
 #include "openvswitch/vlog.h"
 #include "ovs-thread.h"
 #include "stream-ssl.h"
+#include "svec.h"
 #include "timeval.h"
 #include "util.h"
 #include "version.h"
@@ -38,7 +39,7 @@ static const struct ctl_command *const command_tables[] = {
     ctl_key_commands,       ctl_member_commands,      ctl_connection_commands, ctl_path_commands,
     ctl_path_rule_commands, ctl_path_health_commands, ctl_fault_commands,      ctl_tree_commands,
     ctl_stats_commands,     ctl_metrics_commands,     ctl_watch_commands,      ctl_top_commands,
-    ctl_packet_commands,    ctl_doctor_commands,
+    ctl_packet_commands,    ctl_doctor_commands,      ctl_apply_commands,
 };
 
 static const struct {
@@ -496,6 +497,18 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
     }
 }
 
+/* Is it a command's option that takes no argument? */
+static bool
+is_flag(const char *name)
+{
+    for (int i = 0; i < N_CTL_OPTIONS; i++) {
+        if (!strcmp(ctl_options[i].name, name)) {
+            return !ctl_options[i].arg && !ctl_options[i].words;
+        }
+    }
+    return false;
+}
+
 /* Finds the command whose words argv[] starts with, *n_words of them. */
 static const struct ctl_command *
 find_command(int argc, char *argv[], int *n_words)
@@ -518,6 +531,34 @@ find_command(int argc, char *argv[], int *n_words)
         }
     }
     return NULL;
+}
+
+void
+ctl_run_within(struct ctl *outer, const char *command, const struct svec *args,
+               const struct smap *options)
+{
+    struct svec words = SVEC_EMPTY_INITIALIZER, argv = SVEC_EMPTY_INITIALIZER;
+    struct ctl ctl = *outer;
+    struct smap_node *node;
+    int n_words;
+
+    memset(ctl.options, 0, sizeof ctl.options);
+    smap_init(&ctl.settings);
+    svec_parse_words(&words, command);
+    ctl.command = find_command((int) words.n, words.names, &n_words);
+    svec_add(&argv, command);
+    SMAP_FOR_EACH (node, options) {
+        svec_add_nocopy(&argv, is_flag(node->key) ? xasprintf("--%s", node->key)
+                                                  : xasprintf("--%s=%s", node->key, node->value));
+    }
+    svec_add(&argv, "--");
+    svec_append(&argv, args);
+    svec_terminate(&argv);
+    parse_command_options(&ctl, (int) argv.n, argv.names);
+    ctl.command->write(&ctl);
+    smap_destroy(&ctl.settings);
+    svec_destroy(&words);
+    svec_destroy(&argv);
 }
 
 /* If 'word' is the first of commands of two words, fails with what can follow, a line each. */

@@ -53,6 +53,7 @@ enum ctl_exit {
     OPTION(UNTIL, "until", .arg = "EVENT")                                \
     OPTION(INTERVAL, "interval", .arg = "SECONDS")                        \
     OPTION(COUNT, "count", .arg = "N")                                    \
+    OPTION(SECONDS, "seconds", .arg = "S")                                \
     OPTION(FAST_CNP, "fast-cnp", .words = &ctl_switch_words)              \
     OPTION(CNP_INTERVAL, "interval", .arg = "TIME")                       \
     OPTION(PROBE_TIMEOUT, "timeout", .arg = "TIME")                       \
@@ -74,6 +75,9 @@ enum ctl_exit {
     OPTION(ALL, "all", .arg = NULL)                                       \
     OPTION(BOTH, "both", .arg = NULL)                                     \
     OPTION(DOT, "dot", .arg = NULL)                                       \
+    OPTION(FILE, "file", .arg = "FILE")                                   \
+    OPTION(DRY_RUN, "dry-run", .arg = NULL)                               \
+    OPTION(PRUNE, "prune", .arg = NULL)                                   \
     OPTION(FORCE, "force", .arg = NULL)                                   \
     OPTION(MAY_EXIST, "may-exist", .arg = NULL)                           \
     OPTION(REPLACE, "replace", .arg = NULL)                               \
@@ -100,6 +104,7 @@ WORDS_DECLARE(ctl_wait, enum ctl_wait);
 
 struct ctl_command;
 struct option;
+struct svec;
 
 struct ctl {
     const char *db;
@@ -114,6 +119,7 @@ struct ctl {
     unsigned int seqno; /* of the IDL's content that ctl_next_news() has told of. */
     bool lost;          /* it has told that the registry is lost. */
     bool json;
+    bool abandon; /* 'write' has found that nothing is to be written. */
     const struct ctl_command *command;
     int argc; /* the command's arguments, without its name. */
     char **argv;
@@ -177,6 +183,7 @@ extern const struct ctl_command ctl_watch_commands[];
 extern const struct ctl_command ctl_top_commands[];
 extern const struct ctl_command ctl_packet_commands[];
 extern const struct ctl_command ctl_doctor_commands[];
+extern const struct ctl_command ctl_apply_commands[];
 
 /* fail.c. */
 /* Prints "castctl: ..." and exits; nothing has been written then. */
@@ -196,10 +203,25 @@ void ctl_fail_in_lines(void);
 /* What failures are about from now on, and what was likely meant instead of what is wrong; NULL: nothing is known. */
 void ctl_fail_about(const char *command);
 void ctl_fail_suggest(const char *suggestion);
+/* A place in a file that failures are about. */
+struct ctl_place {
+    const char *file;
+    size_t line, column; /* 0: the file as a whole. */
+    const char *option;  /* failures whose sentence has "--OPTION" are about this place; or NULL. */
+    char *path;          /* what stands there: "group g"; or NULL. */
+};
+/* Failures are about 'place' from now on, or about the one of 'n' others that has the option which they name; NULL:
+ * about no file.  The places must last, or castctl fail before they are gone. */
+void ctl_fail_at(const struct ctl_place *place, const struct ctl_place *others, size_t n);
 /* Fails over what getopt_long() has just answered: 'c' is ':' or '?', and its short options began
  * with ':'.  'command' is the command that the options are of; NULL: none. */
 void ctl_fail_over_option(int c, char *const argv[], const struct option *, const char *command)
     OVS_NO_RETURN;
+
+/* castctl.c: has another command check and write into the same transaction.  It is given these arguments, and options by
+ * name, "" for a flag. */
+void ctl_run_within(struct ctl *, const char *command, const struct svec *args,
+                    const struct smap *options);
 
 /* Values of options and arguments.  Bad ones are usage errors that name option, value and range.
  * Values from a list of words were checked before the command ran. */

@@ -288,6 +288,12 @@ try_write(struct ctl *ctl, int64_t *request)
     ctl->txn = ovsdb_idl_txn_create(ctl->idl);
     ovsdb_idl_txn_add_comment(ctl->txn, "castctl: %s", ctl->command->name);
     ctl->command->write(ctl);
+    if (ctl->abandon) {
+        ovsdb_idl_txn_abort(ctl->txn);
+        ovsdb_idl_txn_destroy(ctl->txn);
+        ctl->txn = NULL;
+        return true;
+    }
     request_number(ctl->idl, ctl->txn);
     status = commit(ctl);
     if (status == TXN_SUCCESS || status == TXN_UNCHANGED) {
@@ -339,7 +345,7 @@ is_answered(const struct ctl *ctl, int64_t request)
 static void
 write_and_wait(struct ctl *ctl)
 {
-    int64_t request;
+    int64_t request = 0;
 
     while (!try_write(ctl, &request)) {
         ovsdb_idl_run(ctl->idl);
@@ -349,7 +355,7 @@ write_and_wait(struct ctl *ctl)
                      ctl->command->name, ctl->timeout);
         }
     }
-    while (!is_answered(ctl, request)) {
+    while (!ctl->abandon && !is_answered(ctl, request)) {
         char *why = who_is_silent(ctl, request);
 
         ctl_wait_for_change(ctl, why);

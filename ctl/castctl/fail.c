@@ -7,6 +7,7 @@
 
 #include "ctl/castctl/castctl.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,56 @@ ctl_fail_in_lines(void)
     in_lines = true;
 }
 
+static struct ctl_place place;
+static const struct ctl_place *places; /* for failures that name an option. */
+static size_t n_places;
+
+void
+ctl_fail_at(const struct ctl_place *at, const struct ctl_place *others, size_t n)
+{
+    place = at ? *at : (struct ctl_place){.file = NULL};
+    places = others;
+    n_places = n;
+}
+
+/* Has the sentence "--OPTION"? */
+static bool
+names_option(const char *why, const char *option)
+{
+    size_t len = strlen(option);
+
+    for (const char *s = why; (s = strstr(s, "--")); s += 2) {
+        if (!strncmp(s + 2, option, len) && !islower((unsigned char) s[2 + len]) && s[2 + len] != '-') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where it is in a file what the sentence is about. */
+static const struct ctl_place *
+place_of(const char *why)
+{
+    for (size_t i = 0; i < n_places; i++) {
+        if (names_option(why, places[i].option)) {
+            return &places[i];
+        }
+    }
+    return &place;
+}
+
+/* The sentence with its place before it, malloc'd. */
+static char *
+with_place(const char *why)
+{
+    const struct ctl_place *p = place_of(why);
+    char *line = p->line ? xasprintf(":%zu:%zu", p->line, p->column) : xstrdup("");
+
+    return !p->file ? xstrdup(why)
+                    : xasprintf("%s%s: %s%s%s", p->file, line, p->path ? p->path : "",
+                                p->path ? ": " : "", why);
+}
+
 void
 ctl_fail_about(const char *command)
 {
@@ -48,7 +99,11 @@ static void
 say_as_json(const char *why, enum ctl_exit code)
 {
     struct json *o = json_object_create();
+    const struct ctl_place *p = place_of(why);
 
+    ctl_put_string_or_null(o, "file", p->file);
+    ctl_put_int_or_null(o, "line", p->line ? &(int64_t){(int64_t) p->line} : NULL);
+    ctl_put_int_or_null(o, "column", p->line ? &(int64_t){(int64_t) p->column} : NULL);
     json_object_put_string(o, "program", "castctl");
     ctl_put_string_or_null(o, "command", about);
     json_object_put_string(o, "message", why);
@@ -62,8 +117,10 @@ say_as_json(const char *why, enum ctl_exit code)
 
 /* 'list': lines of our own that follow in text; NULL: none. */
 static void OVS_NO_RETURN
-fail(enum ctl_exit code, const char *why, const char *list)
+fail(enum ctl_exit code, const char *what, const char *list)
 {
+    char *why = with_place(what);
+
     if (as_json && !ferror(stdout)) {
         struct json *o = json_object_create();
 

@@ -7,7 +7,7 @@
 #ifndef TESTBED_CASTLAB_PARAMETERS_H
 #define TESTBED_CASTLAB_PARAMETERS_H 1
 
-#include "testbed/castlab/yaml-doc.h"
+#include "ctl/yaml/yaml-doc.h"
 
 struct parameter {
     char *name;

@@ -7,7 +7,7 @@
 
 #include "testbed/castlab/parameters.h"
 #include "testbed/castlab/topology.h"
-#include "testbed/castlab/yaml-doc.h"
+#include "ctl/yaml/yaml-doc.h"
 
 /* Reads the value of 'paths' to the topology; errors are the document's. */
 void topology_read_paths(struct yaml_doc *, const struct parameters *, yaml_node_t *map,

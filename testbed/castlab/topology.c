@@ -18,11 +18,12 @@
 #include "testbed/castlab/lab.h"
 #include "testbed/castlab/parameters.h"
 #include "testbed/castlab/topology-paths.h"
-#include "testbed/castlab/yaml-doc.h"
+#include "ctl/yaml/yaml-doc.h"
 #include "util.h"
 
 #define HOST_MTU_DEFAULT   4200 /* gives soft-RoCE a path MTU of 4096. */
 #define FABRIC_MTU_DEFAULT 9000
+#define MAX_SIZE           (1 << 20) /* a file with a line for each of 1024 nodes has some 100 kB. */
 #define MTU_MIN            1280
 #define MTU_MAX            65000
 #define FORWARDERS         (1u << KIND_SWEDGE | 1u << KIND_SRCAGENT | 1u << KIND_OVS | 1u << KIND_ROUTER)
@@ -694,7 +695,7 @@ topology_load(const char *file, const char *name, const char *const parameters[]
               struct topology **topologyp)
 {
     struct reader r = {.ps = {.n = 0}};
-    yaml_doc_init(&r.yd, file);
+    yaml_doc_init(&r.yd, file, MAX_SIZE);
     r.t = xzalloc(sizeof *r.t);
     r.t->host_mtu = HOST_MTU_DEFAULT;
     r.t->fabric_mtu = FABRIC_MTU_DEFAULT;

@@ -114,6 +114,9 @@ class Lab:
         os.environ['PATH'] = BIN + os.pathsep + os.environ['PATH']
         output('castlab', 'up', '--no-rdma', work_file('lab.yaml', TOPOLOGY))
         work_file('text', 'not hexadecimal')
+        work_file('key.yaml', 'groups: {g: {polcy: prune}}')
+        work_file('value.yaml', 'groups: {x: {}, g: {policy: x}}')
+        work_file('hosts.yaml', 'hosts: {}')
         work_file('long', '00' * 20000)
         work_file('empty', '')
         work_file('old.json', '{"castbench": 1}')

@@ -23,6 +23,18 @@ ROWS = (
     ('castctl help nonsense', 1, "castctl: no command begins with 'nonsense' (castctl --help)"),
     ('castctl --nonsense', 1, "castctl: unrecognized option '--nonsense'"),
     ('castctl -x', 1, "castctl: invalid option -- 'x'"),
+    # apply and export
+    ('castctl apply', 1, 'castctl: apply: --file is missing (castctl apply --help)'),
+    ('castctl apply x --file y', 1, "castctl: apply: unexpected argument 'x': apply (castctl apply --help)"),
+    ('castctl apply --file /nonexistent.yaml', 1, 'castctl: /nonexistent.yaml: No such file or directory'),
+    ('castctl apply --file DIR/lab.yaml --dry-run', 1, "castctl: DIR/lab.yaml:1:1: unknown key 'name' in the file"),
+    ('castctl apply --file DIR/key.yaml --force', 1,
+     "castctl: DIR/key.yaml:1:14: unknown key 'polcy' in group 'g' (did you mean 'policy'?)"),
+    ('castctl apply --file - <DIR/value.yaml', 1,
+     'castctl: standard input:1:30: group g: --policy x: must be fail-group or prune'),
+    ('castctl apply --prune --file - <DIR/hosts.yaml', 2,
+     'castctl: standard input: --prune: host del: host h0 is the source of group g'),
+    ('castctl export x', 1, "castctl: export: unexpected argument 'x': export (castctl export --help)"),
     # node add
     ('castctl node add', 1,
      'castctl: node add: missing argument: node add NAME (castctl node add --help)'),

@@ -396,7 +396,7 @@ WHOLES = (
     ('comments only', '# nothing\n', ': empty file'),
     ('a list', '- a\n', ':1:1: the file must be a mapping, not a list'),
     ('a word', 'hello\n', ':1:1: the file must be a mapping, not a scalar'),
-    ('two documents', BASE + "---\nname: b\n", ':15:1: a second document: a topology file has one'),
+    ('two documents', BASE + "---\nname: b\n", ':15:1: a second document: there may be one'),
     ('no nodes', 'name: x\ntopology: {nodes: {}, links: []}\n', ':2:19: a lab without nodes'),
     ('nothing below nodes', 'name: x\ntopology:\n  nodes:\n  links: []\n',
      ":3:9: 'nodes' must be a mapping, not empty"),

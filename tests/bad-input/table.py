@@ -111,7 +111,7 @@ class Section:
 
 def as_text(said):
     """What castctl -j says on standard error, as it says it to people."""
-    if not said.startswith('{"command":'):
+    if not said.startswith('{"column":'):
         return said
     line = json.loads(said)
     return '%s: %s' % (line['program'], line['message'])

@@ -163,7 +163,7 @@ def expect_error(w, status, pattern, *argv):
     line = json.loads(p.stderr)
     check_equal('%r: lines on standard error' % (argv,), p.stderr.count('\n'), 1)
     check_equal('%r: its members' % (argv,), sorted(line),
-                ['command', 'exit_status', 'message', 'program', 'suggestion'])
+                ['column', 'command', 'exit_status', 'file', 'line', 'message', 'program', 'suggestion'])
     check_equal('%r: standard error' % (argv,), [line[k] for k in ('program', 'message', 'exit_status')],
                 ['castctl', said['error'], status])
     return line
@@ -206,7 +206,7 @@ def json_errors(w):
     check_equal('the result', json.loads(p.stdout), {'n1': None})
     check_equal('what is missing', json.loads(p.stderr),
                 {'program': 'castctl', 'command': 'stats', 'message': 'node n1: no agent has connected yet',
-                 'suggestion': None, 'exit_status': None})
+                 'suggestion': None, 'file': None, 'line': None, 'column': None, 'exit_status': None})
 
 
 def suggestions(w):

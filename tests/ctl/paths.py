@@ -102,8 +102,8 @@ def live(w):
     figure(w)
     give_paths(w, PATHS[:2])
     p = w.run('path', 'list', '--live', '-j')
-    check_equal('without an agent', (p.returncode, p.stderr),
-                (4, 'castctl: node a1: no agent has connected yet\n'))
+    check_equal('without an agent', (p.returncode, json.loads(p.stderr)['message']),
+                (4, 'node a1: no agent has connected yet'))
     check_equal('flows', [r['flows'] for r in json.loads(p.stdout)], [None, None])
     control = w.dir + '/a1.ctl'
     FakeAgent(control, {'rocecast/paths': [

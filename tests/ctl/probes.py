@@ -177,7 +177,8 @@ def health(w):
     w.castctl('path probe --plane B off')
     check_equal('not probed', [rows()['leaf1,spine6,leaf3'][k] for k in ('state', 'probe', 'kind')], [None, None, None])
     p = w.run('-j', 'path', 'health', 'h1', 'h3', '--live')
-    check_equal('without an agent', (p.returncode, p.stderr), (4, 'castctl: node a1: no agent has connected yet\n'))
+    check_equal('without an agent', (p.returncode, json.loads(p.stderr)['message']),
+                (4, 'node a1: no agent has connected yet'))
     control = w.dir + '/a1.ctl'
     FakeAgent(control, {'rocecast/probes': [
         {'number': numbers['leaf1,spine5,leaf3'], 'kind': 'peer', 'name': 'leaf1,spine5,leaf3,a3', 'plane': 'A',

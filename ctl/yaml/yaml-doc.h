@@ -6,8 +6,8 @@
  * and the getters return harmless values, so a reader checks once at the end
  * of each part.
  */
-#ifndef TESTBED_CASTLAB_YAML_DOC_H
-#define TESTBED_CASTLAB_YAML_DOC_H 1
+#ifndef CTL_YAML_YAML_DOC_H
+#define CTL_YAML_YAML_DOC_H 1
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,12 +16,14 @@
 struct yaml_doc {
     const char *file; /* as messages name it; the caller's. */
     yaml_document_t doc;
-    char *error; /* malloc'd; NULL: none so far. */
+    char *error;         /* malloc'd; NULL: none so far. */
+    char *problem;       /* the same without file, line and column; likewise. */
+    size_t line, column; /* of the error; 0: it is about the file as a whole. */
 };
 
-/* Reads the one document in 'file'.  After a failure ('error' is set) only
- * yaml_doc_uninit() may follow.  'file' must outlive the document. */
-void yaml_doc_init(struct yaml_doc *, const char *file);
+/* Reads the one document in 'file', "-" for standard input, of at most 'max_size' bytes.  After a failure ('error' is
+ * set) only yaml_doc_uninit() may follow.  'file' must outlive the document. */
+void yaml_doc_init(struct yaml_doc *, const char *file, size_t max_size);
 void yaml_doc_uninit(struct yaml_doc *);
 yaml_node_t *yaml_doc_root(struct yaml_doc *);
 
@@ -52,4 +54,4 @@ bool yaml_doc_has_keys(struct yaml_doc *, const yaml_node_t *, const char *what,
 /* Lists of words end with NULL. */
 bool is_one_of(const char *word, const char *const words[]);
 
-#endif /* testbed/castlab/yaml-doc.h */
+#endif /* ctl/yaml/yaml-doc.h */

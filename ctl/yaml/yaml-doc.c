@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "testbed/castlab/yaml-doc.h"
+#include "ctl/yaml/yaml-doc.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -14,8 +14,7 @@
 #include "lib/spelling.h"
 #include "util.h"
 
-#define MAX_SIZE  (1 << 20) /* a file with a line for each of 1024 nodes has some 100 kB. */
-#define MAX_DEPTH 32        /* a correct file has 5. */
+#define MAX_DEPTH 32 /* a correct file has 6. */
 
 static void __attribute__((format(printf, 3, 0)))
 set_error(struct yaml_doc *yd, const yaml_mark_t *at, const char *format, va_list args)
@@ -26,7 +25,9 @@ set_error(struct yaml_doc *yd, const yaml_mark_t *at, const char *format, va_lis
     char *text = xvasprintf(format, args);
     yd->error = at ? xasprintf("%s:%zu:%zu: %s", yd->file, at->line + 1, at->column + 1, text)
                    : xasprintf("%s: %s", yd->file, text);
-    free(text);
+    yd->problem = text;
+    yd->line = at ? at->line + 1 : 0;
+    yd->column = at ? at->column + 1 : 0;
 }
 
 static void __attribute__((format(printf, 3, 4)))
@@ -58,7 +59,7 @@ check_end(struct yaml_doc *yd, yaml_parser_t *parser)
     }
     const yaml_node_t *root = yaml_document_get_root_node(&next);
     if (root) {
-        error_at(yd, &root->start_mark, "a second document: a topology file has one");
+        error_at(yd, &root->start_mark, "a second document: there may be one");
     }
     yaml_document_delete(&next);
 }
@@ -76,27 +77,47 @@ check_strings(struct yaml_doc *yd)
     }
 }
 
-/* The whole file, malloc'd; NULL after an error. */
+/* The whole stream, malloc'd; NULL after an error. */
 static unsigned char *
-read_all(struct yaml_doc *yd, size_t *len)
+read_all(struct yaml_doc *yd, FILE *stream, size_t max_size, size_t *len)
 {
+    unsigned char *text = NULL;
+    size_t allocated = 0;
+
+    *len = 0;
+    do {
+        if (*len == allocated) {
+            text = x2nrealloc(text, &allocated, sizeof *text);
+        }
+        *len += fread(text + *len, 1, MIN(allocated, max_size + 1) - *len, stream);
+    } while (*len <= max_size && !feof(stream) && !ferror(stream));
+    if (ferror(stream)) {
+        error_at(yd, NULL, "%s", ovs_strerror(errno));
+    } else if (*len > max_size) {
+        error_at(yd, NULL, "larger than %zu bytes", max_size);
+    }
+    if (yd->error) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* Likewise, of the file. */
+static unsigned char *
+read_file(struct yaml_doc *yd, size_t max_size, size_t *len)
+{
+    if (!strcmp(yd->file, "-")) {
+        yd->file = "standard input";
+        return read_all(yd, stdin, max_size, len);
+    }
     FILE *stream = fopen(yd->file, "re");
     if (!stream) {
         error_at(yd, NULL, "%s", ovs_strerror(errno));
         return NULL;
     }
-    unsigned char *text = xmalloc(MAX_SIZE + 1);
-    *len = fread(text, 1, MAX_SIZE + 1, stream);
-    if (ferror(stream)) {
-        error_at(yd, NULL, "%s", ovs_strerror(errno));
-    } else if (*len > MAX_SIZE) {
-        error_at(yd, NULL, "larger than %d bytes", MAX_SIZE);
-    }
+    unsigned char *text = read_all(yd, stream, max_size, len);
     fclose(stream);
-    if (yd->error) {
-        free(text);
-        return NULL;
-    }
     return text;
 }
 
@@ -155,12 +176,12 @@ load(struct yaml_doc *yd, const unsigned char *text, size_t len)
 }
 
 void
-yaml_doc_init(struct yaml_doc *yd, const char *file)
+yaml_doc_init(struct yaml_doc *yd, const char *file, size_t max_size)
 {
     *yd = (struct yaml_doc){.file = file};
 
     size_t len = 0;
-    unsigned char *text = read_all(yd, &len);
+    unsigned char *text = read_file(yd, max_size, &len);
     if (text) {
         check_depth(yd, text, len);
     }
@@ -175,6 +196,7 @@ yaml_doc_uninit(struct yaml_doc *yd)
 {
     yaml_document_delete(&yd->doc);
     free(yd->error);
+    free(yd->problem);
 }
 
 yaml_node_t *
