@@ -19,6 +19,7 @@
 #include "lib/steer.h"
 #include "openvswitch/vlog.h"
 #include "svec.h"
+#include "testbed/castlab/graph.h"
 #include "testbed/castlab/lab.h"
 #include "testbed/castlab/netops.h"
 #include "testbed/castlab/topology.h"
@@ -119,10 +120,48 @@ parse_threads(const char *text)
     return (unsigned int) n;
 }
 
-/* Options of 'up'. */
-struct up_options {
+/* Which lab a topology file is to describe. */
+struct file_options {
     struct svec parameters;
     const char *name;
+};
+
+/* Takes an option of these. */
+static int
+take_file_option(struct file_options *o, int c)
+{
+    if (c == 'p') {
+        svec_add(&o->parameters, optarg);
+        return EXIT_OK;
+    }
+    o->name = optarg;
+    return topology_name_ok(optarg)
+               ? EXIT_OK
+               : usage_error("--name %s: a letter, then letters, digits, '_' and '-', 31 "
+                             "characters at most",
+                             optarg);
+}
+
+/* NULL after an error, which has been printed. */
+static struct topology *
+load_file(const char *file, const struct file_options *o)
+{
+    struct topology *t;
+    char *error = topology_load(file, o->name, (const char *const *) o->parameters.names,
+                                o->parameters.n, &t);
+
+    if (error) {
+        char *line = printable(error);
+        fprintf(stderr, "%s\n", line);
+        free(line);
+        free(error);
+    }
+    return t;
+}
+
+/* Options of 'up'. */
+struct up_options {
+    struct file_options file;
     struct lab_up up;
 };
 
@@ -136,13 +175,10 @@ parse_up(int argc, char *argv[], struct up_options *o)
     };
     for (int c; (c = getopt_long(argc, argv, ":p:", options, NULL)) != -1;) {
         switch (c) {
-        case 'p': svec_add(&o->parameters, optarg); break;
+        case 'p':
         case 'n':
-            o->name = optarg;
-            if (!topology_name_ok(optarg)) {
-                return usage_error("--name %s: a letter, then letters, digits, '_' and '-', 31 "
-                                   "characters at most",
-                                   optarg);
+            if (take_file_option(&o->file, c)) {
+                return EXIT_USAGE;
             }
             break;
         case 't':
@@ -169,28 +205,106 @@ static int
 cmd_up(int argc, char *argv[])
 {
     struct up_options o = {
-        .parameters = SVEC_EMPTY_INITIALIZER,
+        .file = {.parameters = SVEC_EMPTY_INITIALIZER},
         .up = {.rdma = true, .timeout = DEFAULT_TIMEOUT, .n_threads = 1},
     };
     int exit_code = parse_up(argc, argv, &o);
     if (!exit_code) {
-        struct topology *t;
-        char *error = topology_load(argv[optind], o.name, (const char *const *) o.parameters.names,
-                                    o.parameters.n, &t);
-        if (error) {
-            char *line = printable(error);
-            fprintf(stderr, "%s\n", line);
-            free(line);
-            free(error);
-            exit_code = EXIT_USAGE;
-        } else {
-            exit_code = lab_up(t, &o.up);
-            if (!exit_code) {
-                printf("lab '%s' is up\n", t->name);
-            }
-            topology_destroy(t);
+        struct topology *t = load_file(argv[optind], &o.file);
+        exit_code = t ? lab_up(t, &o.up) : EXIT_USAGE;
+        if (!exit_code) {
+            printf("lab '%s' is up\n", t->name);
+        }
+        topology_destroy(t);
+    }
+    svec_destroy(&o.file.parameters);
+    return exit_code;
+}
+
+/* Options of commands that only look at a file, or, with 'svg', at a lab. */
+static int
+parse_look(int argc, char *argv[], const char *command, struct file_options *o, bool *svg)
+{
+    const struct option options[] = {
+        {"param", required_argument, NULL, 'p'},
+        {"name", required_argument, NULL, 'n'},
+        {svg ? "svg" : NULL, no_argument, NULL, 's'},
+        {NULL, 0, NULL, 0},
+    };
+    for (int c; (c = getopt_long(argc, argv, ":p:", options, NULL)) != -1;) {
+        if (c == 's') {
+            *svg = true;
+        } else if (c == ':' || c == '?') {
+            return option_error(c, argv, command, options);
+        } else if (take_file_option(o, c)) {
+            return EXIT_USAGE;
         }
     }
+    return EXIT_OK;
+}
+
+static int
+cmd_validate(int argc, char *argv[])
+{
+    struct file_options o = {.parameters = SVEC_EMPTY_INITIALIZER};
+    int exit_code = parse_look(argc, argv, "validate", &o, NULL);
+    if (!exit_code && (optind + 1 != argc || !argv[optind][0])) {
+        exit_code = usage_error("%s takes one topology file", "validate");
+    }
+    if (!exit_code) {
+        struct topology *t = load_file(argv[optind], &o);
+        exit_code = t ? EXIT_OK : EXIT_USAGE;
+        size_t n_hosts = 0;
+        for (size_t i = 0; t && i < t->n_nodes; i++) {
+            n_hosts += t->nodes[i].kind == KIND_HOST;
+        }
+        if (t) {
+            printf("lab '%s': %zu hosts, %zu forwarders, %zu links\n", t->name, n_hosts,
+                   t->n_nodes - n_hosts, t->n_links);
+        }
+        topology_destroy(t);
+    }
+    svec_destroy(&o.parameters);
+    return exit_code;
+}
+
+/* Of the file, or, if that is a lab's name or NULL, of a lab that is up.  NULL after an error, with its exit code. */
+static struct topology *
+topology_of(const char *what, const struct file_options *o, int *exit_code)
+{
+    bool is_lab = !what || (topology_name_ok(what) && lab_exists(what));
+    struct topology *t = NULL;
+    if (!is_lab) {
+        t = load_file(what, o);
+        *exit_code = t ? EXIT_OK : EXIT_USAGE;
+    } else if (o->name || o->parameters.n) {
+        *exit_code = usage_error("graph: -p and --name are for a topology file");
+    } else {
+        char *lab = choose_lab(what, exit_code);
+        char *error = lab ? graph_of_lab(lab, &t) : NULL;
+        *exit_code = error ? lab_refuse(error) : *exit_code;
+        free(lab);
+    }
+    return t;
+}
+
+static int
+cmd_graph(int argc, char *argv[])
+{
+    struct file_options o = {.parameters = SVEC_EMPTY_INITIALIZER};
+    bool svg = false;
+    int exit_code = parse_look(argc, argv, "graph", &o, &svg);
+    if (!exit_code && (argc - optind > 1 || (optind < argc && !argv[optind][0]))) {
+        exit_code = usage_error("%s takes one topology file or lab", "graph");
+    }
+    struct topology *t = exit_code ? NULL : topology_of(argv[optind], &o, &exit_code);
+    if (t && svg) {
+        char *error = graph_print_svg(t);
+        exit_code = error ? lab_refuse(error) : EXIT_OK;
+    } else if (t) {
+        graph_print(t, stdout);
+    }
+    topology_destroy(t);
     svec_destroy(&o.parameters);
     return exit_code;
 }
@@ -473,6 +587,10 @@ static const struct command {
     {"up", cmd_up,
      "FILE [-p KEY=VALUE]... [--name LAB] [--no-rdma] [--threads N] [--timeout SECONDS]",
      "build the lab that the topology file describes"},
+    {"validate", cmd_validate, "FILE [-p KEY=VALUE]... [--name LAB]",
+     "check a topology file, and build nothing"},
+    {"graph", cmd_graph, "[FILE | LAB] [-p KEY=VALUE]... [--name LAB] [--svg]",
+     "draw a topology file, or a lab that is up, for Graphviz; --svg: as SVG, by its program dot"},
     {"down", cmd_down, "[LAB | --all]", "remove a lab, from its journal alone"},
     {"status", cmd_status, "[LAB]", "show its nodes, processes and devices"},
     {"list", cmd_list, "", "names of the labs that are up"},

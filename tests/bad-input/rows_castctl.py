@@ -31,7 +31,7 @@ ROWS = (
     ('castctl apply --file DIR/key.yaml --force', 1,
      "castctl: DIR/key.yaml:1:14: unknown key 'polcy' in group 'g' (did you mean 'policy'?)"),
     ('castctl apply --file - <DIR/value.yaml', 1,
-     'castctl: standard input:1:30: group g: --policy x: must be fail-group or prune'),
+     'castctl: standard input:1:29: group g: --policy x: must be fail-group or prune'),
     ('castctl apply --prune --file - <DIR/hosts.yaml', 2,
      'castctl: standard input: --prune: host del: host h0 is the source of group g'),
     ('castctl export x', 1, "castctl: export: unexpected argument 'x': export (castctl export --help)"),

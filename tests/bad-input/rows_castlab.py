@@ -66,6 +66,22 @@ COMMANDS = (
      'DIR/secret.yaml: Permission denied'),
     ('setpriv --reuid=65534 --clear-groups castlab up --no-rdma DIR/star.yaml', 2,
      'castlab: network devices need root'),
+    # validate, graph
+    ('castlab validate', 1, 'castlab: validate takes one topology file (castlab --help)'),
+    ('castlab validate DIR/lab.yaml DIR/lab.yaml', 1, 'castlab: validate takes one topology file (castlab --help)'),
+    ('castlab validate /nonexistent.yaml', 1, '/nonexistent.yaml: No such file or directory'),
+    ('castlab validate DIR/text', 1, 'DIR/text:1:1: the file must be a mapping, not a scalar'),
+    ('castlab validate -p x=y DIR/lab.yaml', 1, "DIR/lab.yaml:1:1: -p x=y: this file has no parameter 'x'"),
+    ('castlab validate --name 1x DIR/lab.yaml', 1,
+     "castlab: --name 1x: a letter, then letters, digits, '_' and '-', 31 characters at most "
+     '(castlab --help)'),
+    ('castlab validate --svg DIR/lab.yaml', 1, "castlab: validate: unrecognized option '--svg'"),
+    ('castlab graph DIR/lab.yaml bad', 1, 'castlab: graph takes one topology file or lab (castlab --help)'),
+    ('castlab graph nothing', 1, 'nothing: No such file or directory'),
+    ('castlab graph -p x=y bad', 1, 'castlab: graph: -p and --name are for a topology file (castlab --help)'),
+    ('castlab graph --name x bad', 1, 'castlab: graph: -p and --name are for a topology file (castlab --help)'),
+    ('castlab graph DIR/text', 1, 'DIR/text:1:1: the file must be a mapping, not a scalar'),
+    ('castlab graph --svg nothing', 1, 'nothing: No such file or directory'),
     # down
     ('castlab down bad other', 1, 'castlab: down takes one lab or --all (castlab --help)'),
     ('castlab down --all bad', 1, 'castlab: down takes one lab or --all (castlab --help)'),
