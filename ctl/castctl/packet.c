@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/castctl/pcap-read.h"
 #include "ctl/castctl/program.h"
+#include "ctl/castctl/record.h"
 #include "ctl/registry/values.h"
 #include "lib/packet-text.h"
 #include "lib/packet.h"
@@ -320,69 +322,6 @@ capture_list(struct ctl *ctl)
     ctl_finish(partial);
 }
 
-/* The files that captures are, and tcpdump's: of either byte order, in micro- or nanoseconds. */
-struct pcap_reader {
-    const char *name;
-    FILE *stream;
-    bool swapped;
-    unsigned int per_usec; /* units of the times' second half in a microsecond. */
-    uint8_t frame[PACKET_ROOM];
-    uint32_t len; /* of the frame that was read last; it was sent with more if it was cut off. */
-    uint32_t whole_len;
-    int64_t usec; /* when, since 1970. */
-};
-
-#define PCAP_USEC     0xa1b2c3d4u
-#define PCAP_NSEC     0xa1b23c4du
-#define PCAP_ETHERNET 1
-
-static uint32_t
-pcap_number(const struct pcap_reader *r, uint32_t number)
-{
-    return r->swapped ? __builtin_bswap32(number) : number;
-}
-
-static void
-pcap_open(struct pcap_reader *r, const char *name)
-{
-    uint32_t header[6]; /* magic, version, two that nobody uses, longest frame, link type. */
-
-    *r = (struct pcap_reader){.name = name, .stream = fopen(name, "rb")};
-    if (!r->stream) {
-        ctl_fail(CTL_REFUSED, "capture show: %s: %s", name, ovs_strerror(errno));
-    }
-    if (fread(header, sizeof header, 1, r->stream) != 1) {
-        header[0] = 0;
-    }
-    r->swapped =
-        header[0] == __builtin_bswap32(PCAP_USEC) || header[0] == __builtin_bswap32(PCAP_NSEC);
-    uint32_t magic = pcap_number(r, header[0]);
-    r->per_usec = magic == PCAP_NSEC ? 1000 : 1;
-    if ((magic != PCAP_USEC && magic != PCAP_NSEC) || pcap_number(r, header[5]) != PCAP_ETHERNET) {
-        ctl_fail(CTL_REFUSED, "capture show: %s: no pcap file of Ethernet frames", name);
-    }
-}
-
-/* The next frame; false: there is none. */
-static bool
-pcap_next(struct pcap_reader *r)
-{
-    uint32_t header[4]; /* seconds, their fraction, bytes in the file, bytes. */
-
-    if (fread(header, sizeof header, 1, r->stream) != 1) {
-        return false;
-    }
-    r->usec =
-        pcap_number(r, header[0]) * INT64_C(1000000) + pcap_number(r, header[1]) / r->per_usec;
-    r->len = pcap_number(r, header[2]);
-    r->whole_len = pcap_number(r, header[3]);
-    if (r->len > sizeof r->frame) {
-        ctl_fail(CTL_REFUSED, "capture show: %s: a frame of %" PRIu32 " bytes: the file is broken",
-                 r->name, r->len);
-    }
-    return fread(r->frame, 1, r->len, r->stream) == r->len; /* else it is still being written. */
-}
-
 static void
 capture_show(struct ctl *ctl)
 {
@@ -390,8 +329,8 @@ capture_show(struct ctl *ctl)
     struct json *all = json_array_create_empty();
     int64_t first = 0;
 
-    pcap_open(&r, ctl->argv[0]);
-    for (int64_t n = 1; pcap_next(&r); n++) {
+    pcap_reader_open(&r, ctl->argv[0], "capture show");
+    for (int64_t n = 1; pcap_reader_next(&r); n++) {
         char summary[PACKET_TEXT_SIZE];
         char *line;
 
@@ -412,7 +351,7 @@ capture_show(struct ctl *ctl)
             free(line);
         }
     }
-    fclose(r.stream);
+    pcap_reader_close(&r);
     if (ctl->json) {
         ctl_print(ctl, all, NULL);
     } else {
@@ -426,6 +365,11 @@ const struct ctl_command ctl_packet_commands[] = {
      "        changed; the frame is hexadecimal digits, - reads them from standard input"},
     {"capture start", "NODE PORT FILE", 3, 3, FLAG(OPT_FORCE), 0, NULL, capture_start,
      "write what a port receives and sends to a pcap file; --force: also over an old file"},
+    {"capture record", "FILE [NODE|NODE:PORT...]", 1, INT_MAX,
+     CTL_INTENT | FLAG(OPT_COUNT) | FLAG(OPT_SECONDS) | FLAG(OPT_FORCE), 0, NULL, record,
+     "write what ports of several nodes receive and send to one pcapng file, with the names of ports and\n"
+     "        addresses, until N packets, for so many seconds, or until it is interrupted: all ports of these\n"
+     "        nodes, or single ones; without any, all ports of all nodes; - is standard output"},
     {"capture stop", "NODE [PORT]", 1, 2, FLAG(OPT_ALL), 0, NULL, capture_stop,
      "end a port's capture, or with --all the node's, and say how many packets it has"},
     {"capture list", "[NODE]", 0, 1, 0, 0, NULL, capture_list, "list captures that run"},

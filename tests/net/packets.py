@@ -4,6 +4,8 @@ import contextlib
 import json
 import os
 import re
+import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -223,6 +225,96 @@ def capture_disk_full(lab):
     output('umount', folder)
 
 
+class Recording:
+    """castctl capture record, which runs until it is ended."""
+
+    def __init__(self, lab, path, *argv):
+        self.path = path
+        self.p = subprocess.Popen(['castctl', '-j', 'capture', 'record', path, *argv], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        self.lab = lab
+
+    def wait(self, n_ports):
+        wait_until('%d captures run' % n_ports, lambda: len(castctl_json('capture', 'list')) == n_ports)
+
+    def end(self, signo=None):
+        """Packets by port, as castctl says."""
+        if signo:
+            self.p.send_signal(signo)
+        out, err = self.p.communicate(timeout=harness.PATIENCE)
+        check_equal('exit status, standard error', (self.p.returncode, err), (0, ''))
+        check_equal('captures afterwards', castctl_json('capture', 'list'), [])
+        check_equal('files left', [f for f in os.listdir(os.path.dirname(self.path)) if 'castctl-capture' in f], [])
+        return {'%s:%s' % (row['node'], row['port']): row['packets'] for row in json.loads(out)}
+
+    def fields(self, *names):
+        """What tshark finds in the frames, with Wireshark's view of our packets."""
+        lua = os.path.join(harness.ROOT, 'wireshark/rocecast.lua')
+        said = output('tshark', '-r', self.path, '-X', 'lua_script:' + lua, '-N', 'n', '-T', 'fields',
+                      *(word for name in names for word in ('-e', name)))
+        return [line.split('\t') for line in said.splitlines()]
+
+
+def records(lab):
+    """Ports of several nodes in one file: of which port each frame is, which way it went, and by which names."""
+    if not shutil.which('tshark'):
+        print('      not shown to tshark: it is not installed')
+        return
+    group_add('gp')
+    model('gp', RECEIVERS, '-n', '1')
+    ports = {'%s:%s' % (node, lab.port(node, peer)): (node, peer)
+             for node, peer in (('sa', 'h0'), ('sa', 'n1'), ('n1', 'sa'), *(('n1', r) for r in RECEIVERS))}
+    before = {name: port_packets(node, lab.port(node, peer)) for name, (node, peer) in ports.items()}
+    recording = Recording(lab, harness.work_file('all.pcapng'))
+    recording.wait(len(ports))
+    model('gp', RECEIVERS, '-n', '3')
+    counted = recording.end(signal.SIGINT)
+    check_equal('packets of ports', counted, {
+        name: port_packets(node, lab.port(node, peer)) - before[name] for name, (node, peer) in ports.items()})
+
+    rows = recording.fields('frame.interface_name', 'frame.interface_description', 'frame.packet_flags_direction',
+                            'ipv6.src_host', 'ipv6.dst_host', 'frame.protocols', 'frame.time_epoch', 'eth.src')
+    check_equal('frames of ports', {name: sum(r[0] == name for r in rows) for name in ports}, counted)
+    check_equal('descriptions', {r[1] for r in rows},
+                {'host, to h0', 'fabric, to n1', 'agent, to sa', *('host, to ' + r for r in RECEIVERS)})
+    # Each of three writes comes from h0, goes to n1 and there to the receivers; ACKs go back.
+    data = [r for r in rows if r[4].endswith('group-gp') and ('h0' in r[3] or 'group' in r[3])]
+    at = {(r[0], r[2]) for r in data}
+    up, down = '%s:%s' % ('sa', lab.port('sa', 'n1')), '%s:%s' % ('n1', lab.port('n1', 'sa'))
+    for name, direction in ((up, '0x00000002'), (down, '0x00000001'), ('sa:%s' % lab.port('sa', 'h0'), '0x00000001')):
+        check((name, direction) in at, 'no data %s of %s: %r', direction, name, at)
+    outer = next(r for r in rows if r[0] == up and r[2] == '0x00000002' and 'ipv6.routing' in r[5])
+    check_equal('names', (outer[3], outer[4]), ('sa,h0', 'n1.End.MT,group-gp'))
+    check(any('n1' in r[3] or 'group-gp' in r[3] for r in rows if r[0] == down and r[2] == '0x00000002'), 'no answers')
+    times = [float(r[6]) for r in rows]
+    check_equal('order', times, sorted(times))
+    acks = {r[4] for r in rows if r[2] == '0x00000001' and r[1] == 'host, to r1'}
+    check_equal('what r1 answers', acks, {'group-gp'})
+    tlvs = [r for r in recording.fields('frame.interface_name', 'rocecast.mt.receiver.address') if r[1:] and r[1]]
+    check(tlvs and {r[0] for r in tlvs} == {up, down}, 'End.MT TLVs at %r', {r[0] for r in tlvs})
+
+
+def record_ends(lab):
+    """After so many packets; and if it cannot begin everywhere, nothing is left of it."""
+    group_add('gr')
+    recording = Recording(lab, harness.work_file('some.pcapng'), 'n1:' + lab.port('n1', 'sa'), 'sa', '--count', '7')
+    recording.wait(3)
+    model('gr', RECEIVERS, '-n', '5')
+    check_equal('packets', sum(recording.end().values()), 7)
+    check_equal('mode', os.stat(recording.path).st_mode & 0o777, 0o600)
+    refused(2, 'capture record: %s: File exists .--force' % recording.path, 'capture', 'record', recording.path)
+
+    new = harness.work_file('new.pcapng')
+    with capture(lab, 'n1', 'r3', 'r3.pcap'):
+        refused(2, 'capture record: node n1, port %s: port .* is being captured already' % lab.port('n1', 'r3'),
+                'capture', 'record', new)
+        check_equal('captures', len(castctl_json('capture', 'list')), 1)
+    check_equal('files', [f for f in os.listdir(os.path.dirname(new)) if 'castctl-capture' in f or f == 'new.pcapng'], [])
+    refused(2, "node n1 has no port 'xyz'", 'capture', 'record', new, 'n1:xyz')
+    refused(2, "no node named 'n7'", 'capture', 'record', new, 'n7')
+    check(not os.path.exists(new), '%s is there', new)
+
+
 def state(lab):
     counters = json.loads(lab.appctl('n1', 'rocecast/counters', '-j'))
     return lab.appctl('n1', 'rocecast/groups', '-j'), counters['drops'], counters['buffers_free']
@@ -335,4 +427,4 @@ def ecn(lab):
         check_equal('ECN of copies and answers', {ecn_of(f) for f in copies}, {(codepoint,)})
 
 
-CASES = [captures, captures_refused, capture_disk_full, traces, vlans, ecn]
+CASES = [captures, captures_refused, capture_disk_full, records, record_ends, traces, vlans, ecn]
