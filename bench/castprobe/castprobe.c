@@ -262,7 +262,7 @@ run(const struct options *o, const char *target)
     }
     enum verdict verdict = report_end(text, results, n);
     if (json) {
-        report_json(json, o->json, hello, results, n);
+        report_json(json, o->json, hello, &p, results, n);
     }
     json_decref(hello);
     json_decref(against);

@@ -90,7 +90,8 @@ report_open(const char *path)
 }
 
 void
-report_json(FILE *f, const char *path, json_t *hello, const struct result *results, unsigned n)
+report_json(FILE *f, const char *path, json_t *hello, const struct probe *p,
+            const struct result *results, unsigned n)
 {
     char date[32];
     time_t now = time(NULL);
@@ -109,12 +110,12 @@ report_json(FILE *f, const char *path, json_t *hello, const struct result *resul
                                               "expected", r->expected, "observed", r->observed,
                                               "verdict", verdicts[r->verdict]));
     }
-    json_t *report =
-        json_pack("{s:i, s:s, s:s, s:O, s:o, s:i, s:i, s:i}", "castprobe", REPORT_VERSION,
-                  "rocecast", ROCECAST_VERSION, "date", date, "device", hello, "checks", list,
-                  "as_expected", (int) count(results, n, VERDICT_AS_EXPECTED), "differ",
-                  (int) count(results, n, VERDICT_DIFFERS), "cannot_tell",
-                  (int) count(results, n, VERDICT_CANNOT_TELL));
+    json_t *report = json_pack("{s:i, s:s, s:s, s:O, s:i, s:i, s:o, s:i, s:i, s:i}", "castprobe",
+                               REPORT_VERSION, "rocecast", ROCECAST_VERSION, "date", date, "device",
+                               hello, "mtu", (int) p->mtu, "quiet_ms", (int) p->quiet_ms, "checks",
+                               list, "as_expected", (int) count(results, n, VERDICT_AS_EXPECTED),
+                               "differ", (int) count(results, n, VERDICT_DIFFERS), "cannot_tell",
+                               (int) count(results, n, VERDICT_CANNOT_TELL));
     bool failed = !report || json_dumpf(report, f, JSON_INDENT(1)) || fputc('\n', f) == EOF;
     failed |= f == stdout ? fflush(f) : fclose(f);
     if (failed) {

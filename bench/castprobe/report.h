@@ -8,6 +8,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+struct probe;
+
 enum verdict { VERDICT_AS_EXPECTED, VERDICT_CANNOT_TELL, VERDICT_DIFFERS };
 
 struct result {
@@ -25,7 +27,8 @@ enum verdict report_end(FILE *, const struct result *, unsigned n);
 
 /* '-' is standard output.  Those that cannot do it end the program. */
 FILE *report_open(const char *path);
-void report_json(FILE *, const char *path, json_t *hello, const struct result *, unsigned n);
+void report_json(FILE *, const char *path, json_t *hello, const struct probe *,
+                 const struct result *, unsigned n);
 /* A file that report_json() has written; and what was observed there.  A check that it has not is
  * expected as "nothing", which nobody observes. */
 json_t *report_load(const char *path);
