@@ -12,7 +12,7 @@ from document import HOW, Key, begun_by, came_to_its_end, merged_histogram, orde
 from svg import DASH, Picture, duration, escape, multiple, number, replicas, short, size, times
 
 # Of conditions: metrics in microseconds, and what the others are in.
-TIMES = ('p50', 'p90', 'p99', 'p99.9', 'max', 'mean', 'skew', 'gap')
+TIMES = ('p50', 'p90', 'p95', 'p99', 'p99.9', 'max', 'mean', 'skew', 'gap')
 UNITS = {'throughput': 'MB/s', 'messages': '/s', 'retransmissions': '%', 'uplink': 'B'}
 TOO_MANY = 0.001        # of the packets, sent again: more, and a run compares nothing
 

@@ -18,6 +18,7 @@
 #include "bench/castbench/out-file.h"
 #include "bench/castbench/perftest.h"
 #include "bench/castbench/refuse.h"
+#include "bench/castbench/remote.h"
 #include "bench/castbench/report.h"
 #include "lib/printable.h"
 
@@ -261,7 +262,12 @@ main(int argc, char *argv[])
     }
     atexit(check_stdout);
     if (argc > 1 && !strcmp(argv[1], "perftest")) {
+        argv[1] = argv[0];
         return perftest_main(argc - 1, argv + 1);
+    }
+    if (argc > 1 && !strcmp(argv[1], "serve")) {
+        argv[1] = argv[0];
+        return serve_main(argc - 1, argv + 1);
     }
     char **arguments = copy_arguments(argc, argv);
     /* Checked first: nobody should wait for a run to hear that its results have no place. */
@@ -275,6 +281,8 @@ main(int argc, char *argv[])
                || !can_write("--out", plan.base.out, folder_check, error, sizeof error)) {
         status = end_refused(&plan, EXIT_RUN, plan.json, error, argc, argv);
     } else {
+        plan.base.argc = argc;
+        plan.base.argv = argv;
         status = run_plan(&plan, argc, argv);
     }
     free_arguments(arguments);

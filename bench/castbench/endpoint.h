@@ -18,6 +18,7 @@ struct endpoint {
     struct ibv_context *ctx;
     int gid_index;
     bool remote; /* the peer may write to the memory region. */
+    bool poll;   /* endpoint_completion() looks again and again, and never sleeps; the caller's. */
     struct ibv_pd *pd;
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
@@ -66,7 +67,7 @@ struct ibv_qp *endpoint_qp_create(struct endpoint *ep, unsigned n_send, unsigned
 /* Takes a queue pair from INIT to RTS. */
 int endpoint_qp_connect(struct endpoint *ep, struct ibv_qp *qp, const struct endpoint_peer *peer);
 
-/* Takes a completion into 'wc'.  Sleeps until there is one, but no longer than
+/* Takes a completion into 'wc'.  Waits until there is one, but no longer than
  * until 'deadline', in nanoseconds of CLOCK_MONOTONIC, or until 'stop_fd' (-1:
  * none) is readable.  Returns 0, EAGAIN if there was no completion in time,
  * ECANCELED if there is none and 'stop_fd' is readable, or another errno. */

@@ -32,6 +32,7 @@ static const struct metric_word {
 } words[] = {
     {"p50", METRIC_P50, times},
     {"p90", METRIC_P90, times},
+    {"p95", METRIC_P95, times},
     {"p99", METRIC_P99, times},
     {"p99.9", METRIC_P999, times},
     {"max", METRIC_MAX, times},

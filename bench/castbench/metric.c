@@ -99,6 +99,7 @@ metrics_of(const struct run_options *o, const struct run_result *r, double value
     values[METRIC_MEAN] = per((double) all->sum / 1e3, (double) all->n);
     values[METRIC_P50] = microseconds(all, 50);
     values[METRIC_P90] = microseconds(all, 90);
+    values[METRIC_P95] = microseconds(all, 95);
     values[METRIC_P99] = microseconds(all, 99);
     values[METRIC_P999] = microseconds(all, 99.9);
     values[METRIC_MAX] = all->n ? (double) all->max / 1e3 : NAN;

@@ -15,6 +15,7 @@
     METRIC(MEAN, "mean_us")                                                         \
     METRIC(P50, "p50_us")                                                           \
     METRIC(P90, "p90_us")                                                           \
+    METRIC(P95, "p95_us")                                                           \
     METRIC(P99, "p99_us")                                                           \
     METRIC(P999, "p999_us")                                                         \
     METRIC(MAX, "max_us")                                                           \

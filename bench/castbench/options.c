@@ -25,8 +25,10 @@ static const char usage[] =
     "       castbench perftest --source H --receivers R,... -- ib_write_bw|ib_send_bw [OPTION...]\n"
     "       castbench compare [--fail-if-worse PERCENT] A.json B.json\n"
     "       castbench report [--svg] [-o FILE] RUN.json...\n"
+    "       castbench serve [OPTION...]\n"
     "Writes blocks into a region at every receiver and compares every byte.  Hosts are names of the\n"
-    "registry; without scheme mcast also IPv6 addresses.\n"
+    "registry; without scheme mcast also IPv6 addresses.  Of a receiver on another machine --receivers\n"
+    "has R=ADDRESS[:PORT], where castbench serve runs.\n"
     "What there is a run for, of each combination one:\n"
     "      --scheme NAME,...  mcast (default), unicast, unicast-serial, primary, chain, chain-pipe,\n"
     "                         btree; or all\n"
@@ -47,6 +49,7 @@ static const char usage[] =
     "  -E, --ecn              packets say ECT(0); without it Not-ECT, since nothing slows down\n"
     "  -d, --ib-dev DEV       RDMA device (default: the one that has the host's address)\n"
     "  -x, --gid-index I      in its GID table (default: where the address is)\n"
+    "      --poll             the source looks for completions without a rest, and does not sleep\n"
     "      --pattern NAME     seq (default), random, or append: a log with a tail pointer\n"
     "      --rate BLOCKS      per second, each due at a time of its own: latency counts from then\n"
     "      --chunk BYTES      chain-pipe: what is passed on at a time (default 65536)\n"
@@ -65,6 +68,7 @@ static const char usage[] =
     "                         the source's uplink\n"
     "      --lab LAB          the bytes on all links of the lab's forwarders, and their CPU time\n"
     "      --interval S       print progress every S seconds\n"
+    "      --percentiles P,...  of latencies: in the table in place of 50,99,99.9; also in the JSON\n"
     "      --label KEY=VALUE  into the JSON\n"
     "  -j, --json FILE        write JSON to FILE, '-' for standard output\n"
     "      --csv FILE         write a line per run to FILE, '-' for standard output\n"
@@ -75,6 +79,8 @@ static const char usage[] =
     "exit status: 0 every replica holds every byte, 1 usage, 2 it does not, a run failed, or results\n"
     "cannot be written, 3 all that is well, but a condition of --fail-if holds, 4 all replicas do but\n"
     "those of receivers that a group has lost and gone on without\n";
+
+#define OPTION_POLL 1 /* in place of a letter. */
 
 struct parser {
     struct plan *plan;
@@ -241,8 +247,19 @@ static bool
 add_receiver(struct parser *p, char *text)
 {
     struct run_options *base = &p->plan->base;
+    char *equals = strchr(text, '=');
 
-    return add_name(p, text, base->receivers, &base->n_receivers, MAX_RECEIVERS);
+    if (equals) {
+        *equals = '\0';
+    }
+    if (equals && (!text[0] || !equals[1])) {
+        return bad(p, "%s %s=%s: must be HOST=ADDRESS[:PORT]", p->name, text, equals + 1);
+    }
+    if (!add_name(p, text, base->receivers, &base->n_receivers, MAX_RECEIVERS)) {
+        return false;
+    }
+    base->servers[base->n_receivers - 1] = equals ? equals + 1 : NULL;
+    return true;
 }
 
 static bool
@@ -313,6 +330,33 @@ add_counted(struct parser *p, char *text)
     return add_name(p, text, p->plan->counted, &counted->n_devices, MAX_COUNTED);
 }
 
+/* Keeps them in order. */
+static bool
+add_percentile(struct parser *p, char *text)
+{
+    struct percentiles *list = &p->plan->base.percentiles;
+    unsigned at = list->n;
+    double v;
+
+    if (!value_decimal(text, 1e-6, 100, &v, NULL)) {
+        return bad(p, "%s %s: must be above 0, up to 100", p->name, text);
+    }
+    for (unsigned i = 0; i < list->n; i++) {
+        if (list->percent[i] == v) {
+            return bad(p, "%s %s: named twice", p->name, text);
+        }
+    }
+    if (list->n == MAX_PERCENTILES) {
+        return bad(p, "%s %s: more than %d", p->name, text, MAX_PERCENTILES);
+    }
+    for (; at && list->percent[at - 1] > v; at--) {
+        list->percent[at] = list->percent[at - 1];
+    }
+    list->percent[at] = v;
+    list->n++;
+    return true;
+}
+
 static bool
 set_rate(struct parser *p, char *text)
 {
@@ -373,6 +417,7 @@ static const struct known_option options[] = {
     {"ecn", 'E', .set = NULL},
     {"ib-dev", 'd', .set = set_text, FIELD(base.ib_dev)},
     {"gid-index", 'x', .set = set_number, FIELD(base.gid_index), .max = 255},
+    {"poll", OPTION_POLL, .set = NULL},
     {"pattern", 0, .set = set_pattern},
     {"rate", 0, .set = set_rate},
     {"chunk", 0, .set = set_number, FIELD(base.chunk), .is_size = true, .min = 1, .max = MAX_SIZE},
@@ -389,6 +434,7 @@ static const struct known_option options[] = {
     {"count-bytes", 0, .set = add_counted},
     {"lab", 0, .set = set_text, FIELD(base.counted.lab)},
     {"interval", 0, .set = set_interval},
+    {"percentiles", 0, .set = add_percentile, .is_list = true},
     {"label", 0, .set = add_label},
     {"json", 'j', .set = set_text, FIELD(json)},
     {"csv", 0, .set = set_text, FIELD(csv)},
@@ -438,6 +484,7 @@ option(struct parser *p, int c, char *arg)
     case 'a': p->all_sizes = true; return true;
     case 'R': p->plan->base.rdma_cm = true; return true;
     case 'E': p->plan->base.ecn = true; return true;
+    case OPTION_POLL: p->plan->base.poll = true; return true;
     case 'h': fputs(usage, stdout); exit(0);
     case 'V': printf(ROCECAST_VERSION_LINE, "castbench"); exit(0);
     default: break;

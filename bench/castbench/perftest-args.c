@@ -19,9 +19,9 @@
 #define N_SIZES      23         /* of -a. */
 
 /* Key messages of a client until its transfer is over, and what a longer run adds. */
-#define KEYS_WRITE 4
-#define KEYS_SEND  5
-#define KEYS_SIZE  2 /* ib_send_bw -a: of each further size. */
+#define KEYS_WRITE   4
+#define KEYS_SEND    5
+#define KEYS_SIZE    2 /* ib_send_bw -a: of each further size. */
 
 static const struct {
     const char *name;
@@ -29,10 +29,12 @@ static const struct {
 } programs[] = {
     {"ib_write_bw", NULL},
     {"ib_send_bw", NULL},
-    {"ib_write_lat", "each server answers by writing to the client, and a group carries nothing to its "
-                     "source: castbench write -t 1 measures latency"},
-    {"ib_send_lat", "each server answers by sending to the client, and a group carries nothing to its "
-                    "source: castbench send -t 1 measures latency"},
+    {"ib_write_lat",
+     "each server answers by writing to the client, and a group carries nothing to its "
+     "source: castbench write -t 1 measures latency"},
+    {"ib_send_lat",
+     "each server answers by sending to the client, and a group carries nothing to its "
+     "source: castbench send -t 1 measures latency"},
     {"ib_read_bw", "RDMA READ: N different answers cannot be one"},
     {"ib_read_lat", "RDMA READ: N different answers cannot be one"},
     {"ib_atomic_bw", "atomics: N different answers cannot be one"},
@@ -116,8 +118,9 @@ static const struct {
     {'d', "-d", "castbench finds the device, which has the host's address"},
     {'x', "-x", "castbench finds the GID, which is the host's address"},
     {'b', "-b", "servers write to the client then, and a group carries nothing to its source"},
-    {'R', "-R", "a server would answer by messages to the client: castbench write -R connects by "
-                "RDMA-CM"},
+    {'R', "-R",
+     "a server would answer by messages to the client: castbench write -R connects by "
+     "RDMA-CM"},
     {'z', "-z", "the group's QPN and address can be put into what is exchanged by TCP only"},
     {'O', "-O", "a group has one queue pair, at one port"},
     {'g', "-g", "that is multicast of datagrams (UD)"},
@@ -180,8 +183,10 @@ take_option(struct perftest_args *a, int c, const char *arg, char *error, size_t
         return true;
     case 'q':
         return !strcmp(arg, "1")
-               || refuse(error, size, "-q %s: a group has one queue pair (castbench write -q has as many "
-                         "as groups)", arg);
+               || refuse(error, size,
+                         "-q %s: a group has one queue pair (castbench write -q has as many "
+                         "as groups)",
+                         arg);
     case 'c':
         return !strcmp(arg, "RC")
                || refuse(error, size, "-c %s: a group is a reliable connection (RC)", arg);
@@ -209,8 +214,8 @@ perftest_args_parse(struct perftest_args *a, int argc, char *argv[], char *error
         }
     }
     return optind == argc
-           || refuse(error, size, "%s: castbench says to %s itself who the servers are", argv[optind],
-                     a->program);
+           || refuse(error, size, "%s: castbench says to %s itself who the servers are",
+                     argv[optind], a->program);
 }
 
 int

@@ -32,9 +32,10 @@
 #include "bench/castbench/refuse.h"
 #include "lib/printable.h"
 
-#define MAX_MESSAGE 256
-#define VERSION_LEN 16
-#define TICK_MS     100
+#define MAX_MESSAGE         256
+#define VERSION_LEN         16
+#define MAX_PAGE            (1u << 24)
+#define TICK_MS             100
 
 /* castctl's exit status when it has written something that is not done in time. */
 #define CASTCTL_NOT_IN_TIME 3
@@ -156,7 +157,8 @@ connect_once(const struct perftest_server *s, int *fd)
 }
 
 bool
-perftest_relay_connect(struct perftest_relay *r, struct perftest_server *s, char *error, size_t size)
+perftest_relay_connect(struct perftest_relay *r, struct perftest_server *s, char *error,
+                       size_t size)
 {
     uint64_t end = now_ns() + r->timeout * (uint64_t) NS_PER_SEC;
     int status = connect_once(s, &s->fd);
@@ -177,8 +179,8 @@ static bool
 accept_client(struct perftest_relay *r, char *error, size_t size)
 {
     if (!await(r, r->listener, r->timeout, error, size)) {
-        return error[0]
-               || refuse(error, size, "%s does not connect within %u s", name_of(r->args),
+        return !error[0]
+               && refuse(error, size, "%s does not connect within %u s", name_of(r->args),
                          r->timeout);
     }
     r->fd = accept4(r->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -193,8 +195,8 @@ read_client(struct perftest_relay *r, char *message, size_t *len, char *error, s
     bool transfers = r->n_keys >= (r->args->is_send ? KEYS_BEGIN_SEND : KEYS_BEGIN_WRITE);
 
     if (!await(r, r->fd, transfers ? 0 : r->timeout, error, size)) {
-        return error[0]
-               || refuse(error, size, "%s has said nothing for %u s", name_of(r->args), r->timeout);
+        return !error[0]
+               && refuse(error, size, "%s has said nothing for %u s", name_of(r->args), r->timeout);
     }
     ssize_t n = recv(r->fd, message, MAX_MESSAGE, 0);
     *len = n > 0 ? (size_t) n : 0;
@@ -208,8 +210,8 @@ read_server(struct perftest_relay *r, const struct perftest_server *s, char *mes
 {
     for (size_t have = 0; have < len;) {
         if (!await(r, s->fd, r->timeout, error, size)) {
-            return error[0]
-                   || refuse(error, size, "the server of %s has not answered for %u s", s->host,
+            return !error[0]
+                   && refuse(error, size, "the server of %s has not answered for %u s", s->host,
                              r->timeout);
         }
         ssize_t n = recv(s->fd, message + have, len - have, 0);
@@ -242,8 +244,8 @@ static bool
 make_group(struct perftest_relay *r, char *error, size_t size)
 {
     char psn[16], mtu[16], timeout[16];
-    const char *argv[] = {"group", "add",     r->group, "--psn", psn,
-                          "--mtu", mtu,       "--timeout", timeout, NULL};
+    const char *argv[] = {"group", "add", r->group,    "--psn", psn,
+                          "--mtu", mtu,   "--timeout", timeout, NULL};
 
     snprintf(psn, sizeof psn, "%u", r->keys.psn);
     snprintf(mtu, sizeof mtu, "%u", mtu_bytes(r->mtu_code));
@@ -253,8 +255,7 @@ make_group(struct perftest_relay *r, char *error, size_t size)
     }
     int status = castctl_run(argv, error, size);
     r->group_made = !status || status == CASTCTL_NOT_IN_TIME;
-    return !status
-           && !registry_source_set(r->group, r->source, r->keys.qpn, &r->epoch, error, size)
+    return !status && !registry_source_set(r->group, r->source, r->keys.qpn, &r->epoch, error, size)
            && !registry_watch_open(r->group, &r->watch, error, size);
 }
 
@@ -321,35 +322,59 @@ join(struct perftest_relay *r, char *error, size_t size)
                                 size);
 }
 
+/* Does a server's buffer begin with a message of the client's?  Small messages are spread over a page,
+ * each in a slot.  A WRITE goes from a slot to the same, but a SEND into the next receive's: perftest
+ * begins with the first slot again, whichever the client is at, when it has used up those receives
+ * that it had posted at the start. */
+static bool
+holds_message(const struct perftest_relay *r, const unsigned char *got, const unsigned char *sent)
+{
+    uint32_t size = r->args->size, line = r->cache_line ? r->cache_line : 1;
+    size_t slot = (size + line - 1) / line * line;
+    bool is_spread = r->args->is_send && size <= r->page / 2;
+
+    for (size_t ofs = 0; is_spread && ofs + size <= buffer_len(r); ofs += slot) {
+        if (!memcmp(got, sent + ofs, size)) {
+            return true;
+        }
+    }
+    return !memcmp(got, sent, size);
+}
+
+static bool
+compare_server(struct perftest_relay *r, const struct perftest_server *s, const unsigned char *sent,
+               unsigned char *got, char *error, size_t size)
+{
+    size_t len = r->args->size, at = 0;
+
+    if (!copy(process_vm_readv, s->pid, s->keys.va, got, len)) {
+        return refuse(error, size, "cannot read the memory of the server of %s: %s", s->host,
+                      strerror(errno));
+    }
+    if (!holds_message(r, got, sent)) {
+        for (; at < len && got[at] == sent[at]; at++) {
+        }
+        return refuse(error, size, "%s: byte %zu of %zu differs from the client's", s->host, at,
+                      len);
+    }
+    r->n_compared++;
+    return true;
+}
+
 /* Client and servers have come to the end of the transfer, and wait: compares memory.  The client
  * sends from its buffer's first half, and its keys have the second half's address. */
 static bool
 compare(struct perftest_relay *r, char *error, size_t size)
 {
-    size_t len = r->args->size, at = 0;
+    size_t len = buffer_len(r);
     unsigned char *sent = malloc(len), *got = malloc(len);
-    bool ok = sent && got
-              && copy(process_vm_readv, r->client, r->keys.va - buffer_len(r), sent, len);
+    bool ok = sent && got && copy(process_vm_readv, r->client, r->keys.va - len, sent, len);
 
     if (!ok) {
         refuse(error, size, "cannot read the memory of %s: %s", name_of(r->args), strerror(errno));
     }
     for (unsigned i = 0; ok && i < r->n_servers; i++) {
-        const struct perftest_server *s = &r->servers[i];
-
-        if (!s->pid) {
-            continue;
-        }
-        ok = copy(process_vm_readv, s->pid, s->keys.va, got, len)
-             || refuse(error, size, "cannot read the memory of the server of %s: %s", s->host,
-                       strerror(errno));
-        for (at = 0; ok && at < len && got[at] == sent[at]; at++) {
-        }
-        ok = ok
-             && (at == len
-                 || refuse(error, size, "%s: byte %zu of %zu differs from the client's", s->host, at,
-                           len));
-        r->n_compared += ok;
+        ok = !r->servers[i].pid || compare_server(r, &r->servers[i], sent, got, error, size);
     }
     free(sent);
     free(got);
@@ -365,12 +390,15 @@ take_client(struct perftest_relay *r, char *message, size_t len, char *error, si
     r->n_messages++;
     if (r->n_messages == MESSAGE_VERSION) {
         return (len == VERSION_LEN && memchr(message, '\0', len) && strtod(message, NULL) > 0)
-               || refuse(error, size, "%s says %zu bytes instead of its version: must be of perftest "
-                         "4.5", name_of(r->args), len);
+               || refuse(error, size,
+                         "%s says %zu bytes instead of its version: must be of perftest "
+                         "4.5",
+                         name_of(r->args), len);
     }
     if (!perftest_keys_parse(&keys, message, len)) {
         return r->n_messages <= MESSAGE_MTU || r->n_keys >= r->args->n_keys
-               || refuse(error, size, "%s says its keys in another form than perftest 4.5 (%zu bytes)",
+               || refuse(error, size,
+                         "%s says its keys in another form than perftest 4.5 (%zu bytes)",
                          name_of(r->args), len);
     }
     if (r->n_keys && (keys.qpn != r->keys.qpn || keys.psn != r->keys.psn)) {
@@ -391,12 +419,15 @@ take_client(struct perftest_relay *r, char *message, size_t len, char *error, si
 static void
 take_machine(struct perftest_relay *r, const char *message, size_t len)
 {
-    uint32_t page;
+    uint32_t *largest = r->n_messages == MESSAGE_PAGE         ? &r->page
+                        : r->n_messages == MESSAGE_CACHE_LINE ? &r->cache_line
+                                                              : NULL;
+    uint32_t v;
 
-    if (r->n_messages == MESSAGE_PAGE && len == sizeof page) {
-        memcpy(&page, message, sizeof page);
-        page = ntohl(page);
-        r->page = page > r->page ? page : r->page;
+    if (largest && len == sizeof v) {
+        memcpy(&v, message, sizeof v);
+        v = ntohl(v);
+        *largest = v <= MAX_PAGE && v > *largest ? v : *largest;
     }
     if (r->n_messages == MESSAGE_MTU && message[0] >= '1' && message[0] <= '5') {
         unsigned code = (unsigned) (message[0] - '0');
@@ -407,8 +438,8 @@ take_machine(struct perftest_relay *r, const char *message, size_t len)
 
 /* Takes the answer of server i.  'first' is that of the first server. */
 static bool
-take_server(struct perftest_relay *r, unsigned i, const char *message, const char *first, size_t len,
-            char *error, size_t size)
+take_server(struct perftest_relay *r, unsigned i, const char *message, const char *first,
+            size_t len, char *error, size_t size)
 {
     struct perftest_server *s = &r->servers[i];
     struct perftest_keys keys;
@@ -416,21 +447,25 @@ take_server(struct perftest_relay *r, unsigned i, const char *message, const cha
     take_machine(r, message, len);
     if (len == PERFTEST_KEYS_LEN) {
         if (!perftest_keys_parse(&keys, message, len)) {
-            return refuse(error, size, "the server of %s says its keys in another form than perftest "
-                          "4.5", s->host);
+            return refuse(error, size,
+                          "the server of %s says its keys in another form than perftest "
+                          "4.5",
+                          s->host);
         }
         s->keys = keys;
         return true;
     }
     if (r->n_messages == MESSAGE_VERSION) {
         return !strncmp(message, first, len)
-               || refuse(error, size, "the server of %s has version %.*s of perftest, %s %.*s", s->host,
-                         VERSION_LEN, message, i ? "that of the first receiver" : name_of(r->args),
-                         VERSION_LEN, first);
+               || refuse(error, size, "the server of %s has version %.*s of perftest, %s %.*s",
+                         s->host, VERSION_LEN, message,
+                         i ? "that of the first receiver" : name_of(r->args), VERSION_LEN, first);
     }
     return r->n_keys || !memcmp(message, first, len)
-           || refuse(error, size, "the server of %s differs from that of %s in what it says of its "
-                     "machine: message %u", s->host, r->servers[0].host, r->n_messages);
+           || refuse(error, size,
+                     "the server of %s differs from that of %s in what it says of its "
+                     "machine: message %u",
+                     s->host, r->servers[0].host, r->n_messages);
 }
 
 static bool

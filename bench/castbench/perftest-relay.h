@@ -36,10 +36,11 @@ struct perftest_relay {
 
     /* Of what has been said: */
     bool group_made;
-    unsigned n_messages;  /* of the client. */
-    unsigned n_keys;      /* of them, about its queue pair. */
-    uint32_t page;        /* bytes over which small messages are spread, the largest of all. */
-    unsigned mtu_code;    /* the smallest path MTU that anyone has said, 1: 256 to 5: 4096. */
+    unsigned n_messages;       /* of the client. */
+    unsigned n_keys;           /* of them, about its queue pair. */
+    uint32_t cache_line;       /* bytes, the largest of all. */
+    uint32_t page;             /* bytes over which small messages are spread, the largest of all. */
+    unsigned mtu_code;         /* the smallest path MTU that anyone has said, 1: 256 to 5: 4096. */
     struct perftest_keys keys; /* of the client. */
     struct rocecast_epoch epoch;
     struct registry_watch *watch;
@@ -52,8 +53,8 @@ bool perftest_relay_run(struct perftest_relay *, char *error, size_t size);
 
 /* Connects to a server within the time of an answer; one that castbench starts may not listen
  * yet. */
-bool perftest_relay_connect(struct perftest_relay *, struct perftest_server *, char *error,
-                            size_t size);
+bool
+perftest_relay_connect(struct perftest_relay *, struct perftest_server *, char *error, size_t size);
 
 /* Takes note of a process that has ended: false if that is one of the servers', or the client
  * before it has connected.  Also false after a signal that ends castbench. */

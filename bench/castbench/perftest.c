@@ -33,8 +33,8 @@
 #include "lib/printable.h"
 #include "version.h"
 
-#define EXIT_USAGE 1
-#define EXIT_RUN   2
+#define EXIT_USAGE   1
+#define EXIT_RUN     2
 
 #define DEFAULT_PORT "18515" /* perftest's. */
 #define MAX_WORDS    64      /* of the client's command line. */
@@ -77,8 +77,10 @@ take_where(struct perftest_server *s, const char *text, char *error, size_t size
     uint64_t v;
 
     if (!len || len >= sizeof s->address || !value_number(port, 1, UINT16_MAX, &v)) {
-        return refuse(error, size, "--receivers %s=%s: must be ADDRESS[:PORT], a name or an IPv4 "
-                      "address (perftest knows no other)", s->host, text);
+        return refuse(error, size,
+                      "--receivers %s=%s: must be ADDRESS[:PORT], a name or an IPv4 "
+                      "address (perftest knows no other)",
+                      s->host, text);
     }
     s->given = text;
     memcpy(s->address, text, len);
@@ -160,7 +162,8 @@ parse(struct perftest_relay *r, struct perftest_args *args, int argc, char *argv
                       r->source ? "--receivers" : "--source");
     }
     if (first == argc) {
-        return refuse(error, size, "a program is missing behind --: ib_write_bw or ib_send_bw "
+        return refuse(error, size,
+                      "a program is missing behind --: ib_write_bw or ib_send_bw "
                       "(castbench perftest --help)");
     }
     if (argc - first > MAX_WORDS) {
@@ -212,8 +215,7 @@ listen_anywhere(uint16_t *port)
 
 /* Becomes a program that ends with its parent.  'output' is where it prints; -1: where the parent
  * does. */
-static void __attribute__((noreturn))
-become(char *const words[], int output, pid_t parent)
+static void __attribute__((noreturn)) become(char *const words[], int output, pid_t parent)
 {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
@@ -251,8 +253,7 @@ start(char *const words[], int output, pid_t *pid, char *error, size_t size)
 static void
 add_words(char *words[], int n, const struct place *place, const char *port, const char *server)
 {
-    const char *const more[] = {"-d", place->device, "-x", place->gid_index,
-                                "-p", port,          server};
+    const char *const more[] = {"-d", place->device, "-x", place->gid_index, "-p", port, server};
 
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
         words[n++] = (char *) (uintptr_t) more[i]; /* execvp() only reads. */

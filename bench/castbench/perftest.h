@@ -6,7 +6,7 @@
 #ifndef BENCH_CASTBENCH_PERFTEST_H
 #define BENCH_CASTBENCH_PERFTEST_H 1
 
-/* 'argv' begins with "perftest".  Returns castbench's exit status. */
+/* 'argv' is castbench's own without "perftest".  Returns castbench's exit status. */
 int perftest_main(int argc, char *argv[]);
 
 #endif /* bench/castbench/perftest.h */

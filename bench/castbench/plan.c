@@ -222,6 +222,44 @@ check_rdma_cm(const struct plan *plan, char *error, size_t size)
            || refuse(error, size, "-p %u: %u groups need as many ports", base->port, base->qps);
 }
 
+/* Receivers on other machines: what goes with them. */
+static bool
+check_servers(const struct plan *plan, char *error, size_t size)
+{
+    const struct run_options *base = &plan->base;
+    const char *host = NULL;
+
+    for (unsigned i = 0; i < base->n_receivers; i++) {
+        host = base->servers[i] ? base->receivers[i] : host;
+    }
+    for (unsigned i = 0; host && i < plan->n_schemes; i++) {
+        enum scheme s = plan->schemes[i];
+
+        if (s != SCHEME_MCAST && s != SCHEME_UNICAST && s != SCHEME_UNICAST_SERIAL) {
+            return refuse(error, size,
+                          "--receivers %s=...: scheme %s has receivers that pass blocks on, which "
+                          "must be on this machine",
+                          host, scheme_name(s));
+        }
+    }
+    const struct {
+        const char *name;
+        bool given;
+    } local[] = {{"--event", base->n_events},
+                 {"--file", base->file},
+                 {"--out", base->out},
+                 {"--store", base->store}};
+    for (unsigned i = 0; host && i < sizeof local / sizeof local[0]; i++) {
+        if (local[i].given) {
+            return refuse(error, size,
+                          "%s and --receivers %s=...: all receivers must be on this "
+                          "machine",
+                          local[i].name, host);
+        }
+    }
+    return true;
+}
+
 static bool
 check_fail_if(const struct plan *plan, char *error, size_t size)
 {
@@ -248,7 +286,7 @@ plan_check(const struct plan *plan, char *error, size_t size)
     return check_hosts(plan, error, size) && check_replicas(plan, error, size)
            && check_sizes(plan, error, size) && check_content(plan, error, size)
            && check_events(plan, error, size) && check_rdma_cm(plan, error, size)
-           && check_fail_if(plan, error, size);
+           && check_servers(plan, error, size) && check_fail_if(plan, error, size);
 }
 
 unsigned

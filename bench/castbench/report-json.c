@@ -122,8 +122,23 @@ milliseconds(uint64_t ns)
     return ns ? number((double) ns / 1e6) : json_null();
 }
 
+/* Those that were asked for. */
 static json_t *
-latency(const struct histogram *h, bool with_buckets)
+percentiles(const struct histogram *h, const struct percentiles *p)
+{
+    json_t *list = array();
+
+    for (unsigned i = 0; i < p->n; i++) {
+        json_t *one = array();
+        append(one, number(p->percent[i]));
+        append(one, microseconds(histogram_percentile(h, p->percent[i])));
+        append(list, one);
+    }
+    return list;
+}
+
+static json_t *
+latency(const struct histogram *h, const struct run_options *options, bool with_buckets)
 {
     if (!h->n) {
         return json_null();
@@ -134,9 +149,13 @@ latency(const struct histogram *h, bool with_buckets)
     set(l, "min_us", microseconds(h->min));
     set(l, "p50_us", microseconds(histogram_percentile(h, 50)));
     set(l, "p90_us", microseconds(histogram_percentile(h, 90)));
+    set(l, "p95_us", microseconds(histogram_percentile(h, 95)));
     set(l, "p99_us", microseconds(histogram_percentile(h, 99)));
     set(l, "p999_us", microseconds(histogram_percentile(h, 99.9)));
     set(l, "max_us", microseconds(h->max));
+    if (options->percentiles.n) {
+        set(l, "percentiles", percentiles(h, &options->percentiles));
+    }
     if (with_buckets) {
         json_t *buckets = array();
         for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
@@ -233,6 +252,18 @@ set_gap(json_t *o, const struct gap *gap)
     set(o, "longest_gap_at_ms", gap->longest ? number((double) gap->began / 1e6) : json_null());
 }
 
+/* NULL: the receiver is on this machine. */
+static const char *
+server_of(const struct run_options *options, const char *host)
+{
+    for (unsigned i = 0; i < options->n_receivers; i++) {
+        if (!strcmp(options->receivers[i], host)) {
+            return options->servers[i];
+        }
+    }
+    return NULL;
+}
+
 static json_t *
 replica(const struct replica *r, const struct run_result *result, const struct run_options *options)
 {
@@ -240,13 +271,16 @@ replica(const struct replica *r, const struct run_result *result, const struct r
     json_t *o = object();
 
     set(o, "host", text(r->host));
+    if (server_of(options, r->host)) {
+        set(o, "server", text(server_of(options, r->host)));
+    }
     set(o, "bytes_ok", count(r->bytes_ok));
     set(o, "first_bad", is_bad ? count(r->first_bad) : json_null());
     if (is_bad && r->why[0]) {
         set(o, "why", text(r->why));
     }
-    set(o, "confirmed", latency(&r->confirmed, false));
-    set(o, "arrived", latency(&r->arrived, false));
+    set(o, "confirmed", latency(&r->confirmed, options, false));
+    set(o, "arrived", latency(&r->arrived, options, false));
     set_gap(o, &r->gap);
     set(o, "cpu_s", number(r->host_count.cpu_seconds));
     if (options->rdma_cm) {
@@ -379,12 +413,12 @@ json_report_run(struct json_report *report, const struct row *row,
     set(o, "seconds", r->seconds > 0 ? number(r->seconds) : json_null());
     set(o, "mb_per_s", number(row->values[METRIC_MB_PER_S]));
     set(o, "messages_per_s", number(row->values[METRIC_MESSAGES_PER_S]));
-    set(latencies, "any", latency(&r->latency[RULE_ANY], false));
-    set(latencies, "quorum", latency(&r->latency[RULE_QUORUM], false));
-    set(latencies, "all", latency(&r->latency[RULE_ALL], true));
+    set(latencies, "any", latency(&r->latency[RULE_ANY], options, false));
+    set(latencies, "quorum", latency(&r->latency[RULE_QUORUM], options, false));
+    set(latencies, "all", latency(&r->latency[RULE_ALL], options, true));
     set(o, "latency", latencies);
     set(o, "quorum", count(options->quorum));
-    set(o, "skew", r->has_skew ? latency(&r->skew, false) : json_null());
+    set(o, "skew", r->has_skew ? latency(&r->skew, options, false) : json_null());
     set_gap(o, &r->gap);
     set_counted(o, options, r);
     set_lists(o, options, r);
@@ -437,6 +471,19 @@ names(const char *const list[], unsigned n)
     return a;
 }
 
+/* As the option has them. */
+static json_t *
+asked_percentiles(const struct percentiles *p)
+{
+    char list[MAX_PERCENTILES * 24] = "";
+    size_t n = 0;
+
+    for (unsigned i = 0; i < p->n; i++) {
+        n += (size_t) snprintf(list + n, sizeof list - n, "%s%.10g", i ? "," : "", p->percent[i]);
+    }
+    return p->n ? text(list) : json_null();
+}
+
 static json_t *
 options_of(const struct plan *plan)
 {
@@ -455,6 +502,8 @@ options_of(const struct plan *plan)
     set(o, "mtu", base->mtu ? count(base->mtu) : json_null());
     set(o, "qp_timeout", count(base->qp_timeout));
     set(o, "rdma_cm", base->rdma_cm ? json_true() : json_null());
+    set(o, "poll", base->poll ? json_true() : json_null());
+    set(o, "percentiles", asked_percentiles(&base->percentiles));
     set(o, "seed", count(base->seed));
     set(o, "file", text(base->file));
     set(o, "store", text(base->store));

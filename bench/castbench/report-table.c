@@ -184,27 +184,51 @@ table_connected(const struct run_result *r)
            (double) r->connect_ns / 1e6, (double) least / 1e6, (double) most / 1e6);
 }
 
+/* The percentiles of the table's columns. */
+static struct percentiles
+shown_percentiles(const struct run_options *o)
+{
+    return o->percentiles.n ? o->percentiles
+                            : (struct percentiles){.n = 3, .percent = {50, 99, 99.9}};
+}
+
+static void
+table_head(const struct percentiles *p)
+{
+    printf(" scheme          replicas   #bytes  #iterations  depth       MB/s      msg/s");
+    for (unsigned i = 0; i < p->n; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "p%.10g[us]", p->percent[i]);
+        printf("  %9s", name);
+    }
+    printf("    max[us]     uplink  fwd[s/GB]\n");
+}
+
 void
 table_run(const struct plan *plan, unsigned i, const struct row *row, const struct run_options *o,
           const struct run_result *r)
 {
-    static const enum metric columns[] = {
-        METRIC_MB_PER_S, METRIC_MESSAGES_PER_S,  METRIC_P50,       METRIC_P99, METRIC_P999,
-        METRIC_MAX,      METRIC_UPLINK_PER_BYTE, METRIC_CPU_FABRIC};
+    const struct percentiles shown = shown_percentiles(o);
+    const struct histogram *all = &r->latency[RULE_ALL];
     bool is_single = plan_n_runs(plan) == 1;
 
     if (!r->complete) {
         return;
     }
     if (!i) {
-        printf(" scheme          replicas   #bytes  #iterations  depth       MB/s      msg/s"
-               "    p50[us]    p99[us]  p99.9[us]    max[us]     uplink  fwd[s/GB]\n");
+        table_head(&shown);
     }
     printf(" %-14s  %8u  %7" PRIu32 "  %11" PRIu64 "  %5u", scheme_name(o->scheme),
            row->cell.n_replicas, o->size, r->count, o->depth);
-    for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
-        put_number(9, row->values[columns[k]]);
+    put_number(9, row->values[METRIC_MB_PER_S]);
+    put_number(9, row->values[METRIC_MESSAGES_PER_S]);
+    for (unsigned k = 0; k < shown.n; k++) {
+        put_number(9, all->n ? (double) histogram_percentile(all, shown.percent[k]) / 1e3 : NAN);
     }
+    put_number(9, row->values[METRIC_MAX]);
+    put_number(9, row->values[METRIC_UPLINK_PER_BYTE]);
+    put_number(9, row->values[METRIC_CPU_FABRIC]);
     putchar('\n');
     if (r->overdue) {
         printf(" %" PRIu64

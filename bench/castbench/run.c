@@ -17,6 +17,7 @@
 #include "bench/castbench/agent.h"
 #include "bench/castbench/interrupt.h"
 #include "bench/castbench/live.h"
+#include "bench/castbench/remote.h"
 #include "bench/castbench/run-private.h"
 #include "bench/castbench/sampler.h"
 #include "bench/castbench/worker.h"
@@ -198,7 +199,9 @@ receiver_start(struct worker *w, struct receiver_ctx *ctx, const struct run_ctx 
 
     *ctx = (struct receiver_ctx){.run = run, .index = life};
     return start(w, "receiver", run->options->receivers[l->receiver],
-                 l->begin < 0 ? N_RUN_STEPS : N_LATE_STEPS, receiver_step, ctx, error, size);
+                 l->begin < 0 ? N_RUN_STEPS : N_LATE_STEPS,
+                 run->options->servers[l->receiver] ? remote_step : receiver_step, ctx, error,
+                 size);
 }
 
 /* Gives a turn to those of workers first..end-1 that run.  The source is told last: relays should
@@ -395,6 +398,17 @@ fill_replica(struct run_result *r, const struct run_ctx *run, unsigned i)
     to->connect_ns = shared->members[1 + i].connect_ns;
 }
 
+static bool
+any_is_remote(const struct run_options *o)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < o->n_receivers; i++) {
+        any = any || o->servers[i];
+    }
+    return any;
+}
+
 static void
 fill_result(struct run_result *r, const struct run_ctx *run)
 {
@@ -419,7 +433,8 @@ fill_result(struct run_result *r, const struct run_ctx *run)
                                  : packets_each(run, o->warmup, shared->end) * o->n_receivers;
     }
     bool told = o->op != OP_WRITE; /* then leaves are told, too; relays always are. */
-    r->has_skew = !r->n_lost && !o->n_events && (told || o->scheme != SCHEME_MCAST);
+    r->has_skew = !r->n_lost && !o->n_events && (told || o->scheme != SCHEME_MCAST)
+                  && !(told && any_is_remote(o)); /* their clocks are others. */
     if (r->has_skew) {
         r->skew = told ? shared->arrival_skew : shared->confirm_skew;
     }

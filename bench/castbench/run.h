@@ -27,6 +27,13 @@ enum operation {
     N_OPERATIONS
 };
 
+#define MAX_PERCENTILES 16
+
+struct percentiles {
+    unsigned n;
+    double percent[MAX_PERCENTILES]; /* above 0, up to 100; in ascending order. */
+};
+
 struct run_options {
     enum scheme scheme;
     enum operation op;
@@ -35,6 +42,10 @@ struct run_options {
     const char *source;                   /* a host's name; without mcast also an IPv6 address. */
     const char *receivers[MAX_RECEIVERS]; /* names; without mcast also IPv6 addresses. */
     unsigned n_receivers;
+    /* Where castbench serve is the receiver, ADDRESS[:PORT]; NULL: it is on this machine. */
+    const char *servers[MAX_RECEIVERS];
+    int argc; /* the command line, for these. */
+    char **argv;
     unsigned quorum; /* 1..n_receivers. */
     uint32_t size;
     uint32_t chunk;     /* chain-pipe: bytes that are passed on at a time; otherwise ignored. */
@@ -47,6 +58,7 @@ struct run_options {
     uint32_t mtu;       /* path MTU; 0: the first group's, or 1024 if there is no group. */
     uint8_t qp_timeout; /* local ACK timeout; groups have their own. */
     bool ecn;           /* queue pairs say ECT(0). */
+    bool poll;          /* the source looks for completions all the time, and does not sleep. */
     bool rdma_cm;       /* queue pairs are connected by RDMA-CM; only with mcast. */
     uint16_t port; /* where receivers listen then for the first group; one up for each other. */
     uint64_t seed;
@@ -62,6 +74,8 @@ struct run_options {
     struct counter_options counted;
     unsigned interval_ms; /* between samples of the progress; not 0. */
     bool show_interval;   /* prints the samples, too. */
+    struct percentiles
+        percentiles; /* of latencies that are reported besides the usual; n 0: none. */
 };
 
 /* A block counts as written when the source knows that so many replicas have it. */

@@ -84,6 +84,7 @@ source_open(struct source *s, const struct run_ctx *run, char *error, size_t siz
                       (n_lanes + count_relays(run)) * o->depth * o->qps)) {
         return refuse(error, size, "%s", s->ep.error);
     }
+    s->ep.poll = o->poll;
     for (unsigned q = 0; q < o->qps; q++) {
         s->stripes[q].blocks = calloc(o->depth, sizeof *s->stripes[q].blocks);
         if (!s->stripes[q].blocks) {

@@ -74,16 +74,17 @@ def castbench_report():
                 yield ['castbench', command], option
 
 
-def castbench_perftest():
-    for option in options_in(lab.output('castbench', 'perftest', '--help')):
-        yield ['castbench', 'perftest'], option
+def castbench_with(verb):
+    """Options of one with a help of its own."""
+    for option in options_in(re.sub('castbench write[^.]*', '', lab.output('castbench', verb, '--help'))):
+        yield ['castbench', verb], option
 
 
 def missing(sections):
     """Sentences."""
     rows = words_of(sections)
     wanted = [*castctl(), *castlab(), *of_help('castbench'), *of_help('castprobe'), *castbench_report(),
-              *castbench_perftest(),
+              *castbench_with('perftest'), *castbench_with('serve'),
               *of_help('testbed/vm/run')]
     for daemon in DAEMONS:
         wanted += of_help(daemon)

@@ -4,7 +4,7 @@ import lab
 from table import Calls, Commands
 
 WRITE = 'castbench write --group g --source h0 --receivers r1'
-METRICS = ('p50, p90, p99, p99.9, max, mean, skew, gap, throughput, messages, retransmissions, '
+METRICS = ('p50, p90, p95, p99, p99.9, max, mean, skew, gap, throughput, messages, retransmissions, '
            'uplink, overdue')
 
 CASTBENCH = (
@@ -179,6 +179,14 @@ CASTBENCH = (
     (WRITE + " --fail-if 'uplink>1'", 1,
      'castbench: --fail-if uplink>1: --count-bytes is missing'),
     (WRITE + " --fail-if 'overdue>0'", 1, 'castbench: --fail-if overdue>0: --rate is missing'),
+    (WRITE + ' --percentiles 0', 1, 'castbench: --percentiles 0: must be above 0, up to 100'),
+    (WRITE + ' --percentiles 99,100.1', 1,
+     'castbench: --percentiles 100.1: must be above 0, up to 100'),
+    (WRITE + ' --percentiles 50,p99', 1, 'castbench: --percentiles p99: must be above 0, up to 100'),
+    (WRITE + ' --percentiles 50,50.0', 1, 'castbench: --percentiles 50.0: named twice'),
+    (WRITE + ' --percentiles ' + ','.join('%d' % i for i in range(1, 18)), 1,
+     'castbench: --percentiles 17: more than 16'),
+    (WRITE + ' --poll=fast', 1, "castbench: option '--poll' doesn't allow an argument"),
     (WRITE + ' --db unix:/nonexistent', 2,
      'castbench: open: registry unix:/nonexistent: No such file or directory'),
     (WRITE, 2,
@@ -314,6 +322,28 @@ OVER_PERFTEST = (
      "castbench: option '--version' doesn't allow an argument"),
 )
 
+SERVE = (
+    ('castbench serve now', 1, "castbench: unexpected argument 'now' (castbench serve --help)"),
+    ('castbench serve --frob', 1, "castbench: unrecognized option '--frob'"),
+    ('castbench serve --port 0', 1, 'castbench: --port 0: must be 1..65535'),
+    ('castbench serve --port 65536 --db unix:DIR/db.sock', 1,
+     'castbench: --port 65536: must be 1..65535'),
+    ('castbench serve --listen 192.0.2.1', 2,
+     'castbench: --listen 192.0.2.1 --port 18514: Cannot assign requested address'),
+    ('castbench serve --help=me', 1, "castbench: option '--help' doesn't allow an argument"),
+    ('castbench serve --version=2', 1, "castbench: option '--version' doesn't allow an argument"),
+    (WRITE + '=', 1, 'castbench: --receivers r1=: must be HOST=ADDRESS[:PORT]'),
+    ('castbench write --group g --source h0 --receivers =here', 1,
+     'castbench: --receivers =here: must be HOST=ADDRESS[:PORT]'),
+    ('castbench write --scheme chain --source h0 --receivers r1,r2=192.0.2.2', 1,
+     'castbench: --receivers r2=...: scheme chain has receivers that pass blocks on, which must be on '
+     'this machine'),
+    (WRITE + '=192.0.2.2 --store DIR/store', 1,
+     'castbench: --store and --receivers r1=...: all receivers must be on this machine'),
+    (WRITE + '=192.0.2.2 --out DIR', 1,
+     'castbench: --out and --receivers r1=...: all receivers must be on this machine'),
+)
+
 REPORT = (
     ('castbench-report', 1,
      "castbench-report: a command is missing: there are 'report' and 'compare'" + HELP),
@@ -423,6 +453,7 @@ SECTIONS = (
              lab.ALL),
     Commands('castbench perftest', 'No program is started, and no group made.', OVER_PERFTEST,
              lab.ALL),
+    Commands('castbench serve', 'Nothing listens.', SERVE, lab.ALL),
     Commands('castbench compare and report', 'No page is written.', REPORT, (lab.files,)),
     Commands('castprobe', 'No queue pair is made.', CASTPROBE, (lab.files,)),
     Calls('librocecast', 'The error number that a call returns, and rocecast_error().', CALLS),

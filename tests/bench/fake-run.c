@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stands in for bench/castbench/run.c and perftest.c: castbench with runs that are made up, and need
- * neither RDMA nor time.
+ * Stands in for bench/castbench/run.c, perftest.c and serve.c: castbench with runs that are made up,
+ * and need neither RDMA nor time.
  *
  * CASTBENCH_FAKE says how each run ends, a word per run, of which the last one stays: ok; slowed (as
  * ok, after the source's agent has slowed it down, and let it go again); lost (the
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bench/castbench/perftest.h"
+#include "bench/castbench/remote.h"
 #include "bench/castbench/run.h"
 
 #define FIRST_NS (1u << 30) /* of the latencies; the others follow by a nanosecond each. */
@@ -32,11 +33,23 @@ is(unsigned i, const char *word)
     return p && strcspn(p, ",") == strlen(word) && !strncmp(p, word, strlen(word));
 }
 
-int
-perftest_main(int argc, char *argv[])
+static int
+refuse_all(int argc, char *argv[])
 {
     fprintf(stderr, "castbench: %s with %d words: made up: none is possible\n", argv[0], argc);
     return 2;
+}
+
+int
+perftest_main(int argc, char *argv[])
+{
+    return refuse_all(argc, argv);
+}
+
+int
+serve_main(int argc, char *argv[])
+{
+    return refuse_all(argc, argv);
 }
 
 struct run_result *

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import resource
+import socket
 import subprocess
+import time
 
 from base import CASTBENCH, FAKE, HOSTILE, ROOT, check, equal
 
@@ -264,6 +266,91 @@ def connected(w):
         value = json.load(f)
     equal('without', (value['options']['rdma_cm'], 'connect_ms' in value['runs'][0],
                       'connect_ms' in value['runs'][0]['replicas'][0]), (None, False, False))
+
+
+# What is said to castbench serve, and what it answers; None: it closes the connection.
+SERVED = (
+    (b'\n', None), (b'[]\n', None), (b'"x"\n', None), (b'{"a": \n', None), (b'\xff\n', None),
+    (b'{', None),
+    (b'{"step": "arm"}\n', 'a step that is not the next one'),
+    (b'{"step": 5}\n', 'castbench serve has version VERSION, the source\'s castbench none'),
+    (b'{"castbench": "0.0.1"}\n',
+     'castbench serve has version VERSION, the source\'s castbench 0.0.1'),
+    (b'{"castbench": "VERSION"}\n', 'no command line'),
+    (b'{"castbench": "VERSION", "arguments": {"0": "castbench"}}\n', 'no command line'),
+    (b'{"castbench": "VERSION", "arguments": [1, 2]}\n', "unknown test ''"),
+    (b'{"castbench": "VERSION", "arguments": ["castbench", "--frob"]}\n',
+     'the command line is wrong'),
+    (b'{"castbench": "VERSION", "arguments": ["castbench", "write", "-s", "0"]}\n', '-s 0: must be'),
+    (b'{"castbench": "VERSION", "arguments": ARGUMENTS}\n', 'no run of that command line'),
+    (b'{"castbench": "VERSION", "arguments": ARGUMENTS, "scheme": "mcast", "replicas": 2, "size": 64,'
+     b' "receiver": 0}\n', 'no run of that command line'),
+    (b'{"castbench": "VERSION", "arguments": ARGUMENTS, "scheme": "unicast", "replicas": 1, "size": 64,'
+     b' "receiver": 1}\n', 'no run of that command line'),
+    (b'{"castbench": "VERSION", "arguments": ARGUMENTS, "scheme": "unicast", "replicas": 0, "size": 64,'
+     b' "receiver": 0}\n', 'no run of that command line'),
+    (b'{"castbench": "VERSION", "arguments": ARGUMENTS, "scheme": "unicast", "replicas": 1,'
+     b' "size": 5000000000, "receiver": 0}\n', 'no run of that command line'),
+    # Other than that the run is refused where there is no RDMA device.
+    (b'{"castbench": "VERSION", "arguments": ARGUMENTS, "scheme": "unicast", "replicas": 1, "size": 64,'
+     b' "receiver": 0}\n', 'has 2001:db8::2 in its GID table'),
+)
+
+
+def serve_refuses(w):
+    """castbench serve takes nothing that it does not know, and goes on serving others."""
+    version = castbench(w, '--version').stdout.decode().split()[-1]
+    with socket.create_server(('127.0.0.1', 0)) as free:
+        port = free.getsockname()[1]
+    server = subprocess.Popen([CASTBENCH, 'serve', '--listen', '127.0.0.1', '--port', str(port)],
+                              cwd=w.dir, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for said, wanted in SERVED:
+            end = time.monotonic() + 60
+            while True:
+                try:
+                    connection = socket.create_connection(('127.0.0.1', port), 60)
+                    break
+                except ConnectionRefusedError:
+                    check(server.poll() is None and time.monotonic() < end, 'it does not listen')
+                    time.sleep(0.05)
+            with connection, connection.makefile('r') as stream:
+                arguments = json.dumps(['castbench', 'write', *NOWHERE])
+                connection.sendall(said.replace(b'VERSION', version.encode())
+                                   .replace(b'ARGUMENTS', arguments.encode()))
+                if wanted is None:
+                    connection.shutdown(socket.SHUT_WR)
+                answer = stream.readline()
+            if wanted is None:
+                equal('answer to %r' % said, answer, '')
+            else:
+                error = json.loads(answer)['error']
+                check(wanted.replace('VERSION', version) in error, '%r: %r', said, error)
+        equal('still serves', server.poll(), None)
+        server.terminate()
+        equal('exit status', server.wait(60), 0)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def asked_percentiles(w):
+    """Those that were asked for are in the table, in order, and in each of the JSON's times."""
+    p = fake(w, 'ok', '--json', 'x.json', '--percentiles', '99.99,10,50')
+    check(' p10[us]    p50[us]  p99.99[us]    max[us]' in p.stdout, '%s', p.stdout)
+    with open(w.file('x.json'), 'rb') as f:
+        value = json.load(f)
+    times = value['runs'][0]['latency']
+    for rule in 'any', 'quorum', 'all':
+        equal(rule, [percent for percent, _ in times[rule]['percentiles']], [10, 50, 99.99])
+        equal('p50', times[rule]['percentiles'][1][1], times[rule]['p50_us'])
+    equal('options', value['options']['percentiles'], '10,50,99.99')
+    equal('p95', value['summary'][0]['p95_us']['median'], times['all']['p95_us'])
+    fake(w, 'ok', '--json', 'x.json')
+    with open(w.file('x.json'), 'rb') as f:
+        value = json.load(f)
+    check('percentiles' not in value['runs'][0]['latency']['all'], 'nobody asked')
+    equal('options', value['options']['percentiles'], None)
 
 
 def values(w):

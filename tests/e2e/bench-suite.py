@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from harness import (BIN, PATIENCE, Failure, Lab, Suite, castctl, check, check_equal,
-                     down_leaves_nothing, group_add, network_snapshot, read, run, running, wait_until,
+                     down_leaves_nothing, group_add, network_snapshot, processes_of, read, run, running, wait_until,
                      work_file)
 
 SCHEMES = ['mcast', 'unicast', 'unicast-serial', 'primary', 'chain', 'chain-pipe', 'btree']
@@ -32,9 +32,9 @@ STORE = '/dev/shm/castbench'
 def argv(lab, operation, scheme, *options):
     """Of castbench, which takes a group with scheme mcast, and only then."""
     group = ['--group', GROUP] if scheme == 'all' or 'mcast' in scheme else []
-    return ['castbench', operation, *group, '--scheme', scheme, '--source', 'h0', '--receivers',
-            ','.join(lab.receivers), '-m', str(MTU), '--timeout', str(PATIENCE),
-            *map(str, options)]
+    receivers = [] if '--receivers' in options else ['--receivers', ','.join(lab.receivers)]
+    return ['castbench', operation, *group, '--scheme', scheme, '--source', 'h0', *receivers, '-m',
+            str(MTU), '--timeout', str(PATIENCE), *map(str, options)]
 
 
 def measured(lab, operation, scheme, *options, status=0):
@@ -181,6 +181,71 @@ def stale_counters(lab):
             f.write(usual)
         castctl('--wait=agents', 'link', 'impair', 'n1', host, 'none')
     check_equal('packets that came twice', result['runs'][0]['repeated_packets'], 3)
+
+
+class Served:
+    """castbench serve in its block; all receivers but the last are there, the last is castbench's own."""
+
+    def __init__(self, lab):
+        self.process = subprocess.Popen(['castbench', 'serve', '--listen', '127.0.0.1', '--port', '7000'],
+                                        stdin=subprocess.DEVNULL)
+        self.receivers = ','.join([h + '=127.0.0.1:7000' for h in lab.receivers[:-1]]
+                                  + lab.receivers[-1:])
+
+    def __enter__(self):
+        def listens():
+            check(self.process.poll() is None, 'castbench serve has ended')
+            with open('/proc/net/tcp') as f:
+                return '0100007F:1B58 00000000:0000 0A' in f.read()
+        wait_until('castbench serve listens', listens)
+        return self
+
+    def __exit__(self, kind, value, tb):
+        self.process.terminate()
+        self.process.wait()
+
+
+def served(lab):
+    """Receivers that another castbench has, as on another machine: the same results, but for times at
+    receivers.  castbench serve that ends in the run is an error, and no process stays."""
+    with Served(lab) as there:
+        for operation in OPERATIONS:
+            result = measured(lab, operation, 'mcast,unicast', *sizes(), '--warmup', 3,
+                              '--receivers', there.receivers)
+            for r in result['runs']:
+                check_right(lab, r)
+                told = [c['host'] for c in r['replicas'] if c['arrived']]
+                check_equal('receivers whose times are known', told,
+                            [] if operation == 'write' else lab.receivers[-1:])
+                check_equal('servers', [c.get('server') for c in r['replicas']],
+                            ['127.0.0.1:7000'] * 3 + [None])
+        bench = Background(lab, 'mcast', '--receivers', there.receivers)
+        bench.wait_data(lab.receivers[0])
+        sessions = processes_of(there)
+        check_equal('sessions', len(sessions), 3)
+        there.process.terminate()
+        status, text, _ = bench.wait()
+    check_equal('exit status', status, 2)
+    check('castbench serve at 127.0.0.1:7000 has closed the connection' in text, 'message: %r', text)
+    check_equal('processes left', [p for p in sessions if os.path.exists('/proc/%d' % p)], [])
+    p = run(*argv(lab, 'write', 'mcast', '--receivers', there.receivers))
+    check_equal('without it', p.returncode, 2)
+    check('castbench serve at 127.0.0.1:7000 does not answer: Connection refused' in p.stderr, '%r',
+          p.stderr)
+
+
+def polled(lab):
+    """A source that looks for completions instead of sleeping; percentiles that are asked for."""
+    for options in [], ['--poll']:
+        result = measured(lab, 'write', 'mcast', '-s', 64, '-n', 200, '-t', 1, '--percentiles',
+                          '99.5,50,95', *options)
+        run_, = result['runs']
+        times = run_['latency']['all']
+        check_equal('ok', run_['ok'], True)
+        check_equal('percentiles', times['percentiles'][:2],
+                    [[50, times['p50_us']], [95, times['p95_us']]])
+        check_equal('poll', result['options']['poll'], True if options else None)
+        print('      p50 with %s: %.0f us' % ('polling' if options else 'events', times['p50_us']))
 
 
 class Background:
@@ -337,6 +402,8 @@ def main():
         suite.case('castbench: the bytes of a file', a_file, lab)
         suite.case('castbench: a matrix of runs', matrix, lab)
         suite.case('castbench: ECN', ecn, lab)
+        suite.case('castbench: receivers at castbench serve', served, lab)
+        suite.case('castbench: polling, percentiles', polled, lab)
         suite.case('castbench: time, rate, conditions', other_ends, lab)
         suite.case('castbench: more is due than can be written', too_fast, lab)
         suite.case('castbench: counters that the kernel keeps for a while', stale_counters, lab)

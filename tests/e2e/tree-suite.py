@@ -3,10 +3,11 @@
 """End-to-end cases with trees of switches on real soft-RoCE; runs inside the VM (see
 tests/e2e/run).
 
-usage: tree-suite.py [walk|modes]
+usage: tree-suite.py [walk|modes|perftest]
 
 With 'walk' only what packet-walk.py needs: one packet through Figure 1, captured on every
-port, to $RESULTS/walk.  With 'modes' only Figure 1 in the modes that are not the usual one.
+port, to $RESULTS/walk.  With 'modes' only Figure 1 in the modes that are not the usual one, with
+'perftest' only perftest's programs in it.
 """
 import os
 import re
@@ -200,8 +201,9 @@ def main():
             suite.case('bytes on every link', bytes_on_links, fig1)
             suite.case('2 % loss on every link', loss, fig1)
             suite.case('a member leaves', member_leaves, fig1)
+        if only in (None, 'perftest'):
             suite.case('perftest: ib_write_bw', perftest('ib_write_bw', BLOCK, 100), fig1)
-            suite.case('perftest: ib_send_bw', perftest('ib_send_bw', 1000, 100), fig1)
+            suite.case('perftest: ib_send_bw', perftest('ib_send_bw', 1000, 600), fig1)
             suite.case('perftest: a signal, a dead server', perftest_ended, fig1)
             suite.case('perftest: another version', perftest_versions, fig1)
     suite.case('Figure 1 goes', down_leaves_nothing, fig1, before)

@@ -109,7 +109,8 @@ START_TEST(args_read)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             struct perftest_args a;
 
-            ck_assert_msg(parse(&a, cases[i].line, error, sizeof error), "%s: %s", cases[i].line, error);
+            ck_assert_msg(parse(&a, cases[i].line, error, sizeof error), "%s: %s", cases[i].line,
+                          error);
             ck_assert_int_eq(a.is_send, cases[i].is_send);
             ck_assert_uint_eq(a.size, cases[i].size);
             ck_assert_uint_eq(a.qp_timeout, cases[i].qp_timeout);
@@ -122,8 +123,13 @@ END_TEST
 START_TEST(args_refused)
     {
         static const char *const bad[] = {
-            "ib_read_bw", "ib_write_bwx", "ib_write_bw -ab", "ib_write_bw -n 5 -q 2",
-            "ib_write_bw --bidirectional", "ib_write_bw host", "ib_write_bw -s 0",
+            "ib_read_bw",
+            "ib_write_bwx",
+            "ib_write_bw -ab",
+            "ib_write_bw -n 5 -q 2",
+            "ib_write_bw --bidirectional",
+            "ib_write_bw host",
+            "ib_write_bw -s 0",
         };
         struct perftest_args a;
         char error[256];
@@ -140,8 +146,8 @@ END_TEST
 /* Servers do not write where the client writes its results. */
 START_TEST(args_of_server)
     {
-        static char words[][24] = {"ib_send_bw", "--out_json", "-s", "5", "--out_json_file", "x",
-                                   "--out_json_file=x", "-F"};
+        static char words[][24] = {"ib_send_bw", "--out_json",        "-s", "5", "--out_json_file",
+                                   "x",          "--out_json_file=x", "-F"};
         char *argv[9] = {NULL}, *to[9];
 
         for (unsigned i = 0; i < 8; i++) {
