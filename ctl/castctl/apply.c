@@ -681,8 +681,8 @@ const struct ctl_command ctl_apply_commands[] = {
     {"apply", "", 0, 0,
      CTL_INTENT | FLAG(OPT_FILE) | FLAG(OPT_DRY_RUN) | FLAG(OPT_PRUNE) | FLAG(OPT_FORCE),
      FLAG(OPT_FILE), apply, NULL,
-     "make nodes, hosts, links, groups and members what a YAML or JSON file says (- is standard\n"
-     "        input), all of it or nothing, and show what that changes; what the file does not name stays;\n"
+     "make nodes, hosts, links, groups and members what a YAML or JSON file says (also -f FILE; - is\n"
+     "        standard input), all of it or nothing, and show what that changes; what the file does not name stays;\n"
      "        --dry-run: only show; --prune: remove what is not in the lists that the file has; --force:\n"
      "        links that trees use are removed, too, and path policies taken as host set --force does"},
     {"export", "", 0, 0, CTL_INTENT, 0, NULL, export,

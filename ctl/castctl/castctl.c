@@ -385,6 +385,7 @@ handle_option(struct ctl *ctl, int c, const char *topic)
     case GLOBAL_WAIT: set_wait(ctl, optarg); break;
     case GLOBAL_TIMEOUT: set_timeout(ctl, optarg); break;
     case 'j': ctl->json = true; break;
+    case 'f': ctl->options[OPT_FILE] = optarg; break; /* of commands that have --file. */
     case 'h': usage(topic);
     case 'V':
         printf(ROCECAST_VERSION_LINE, program_name);
@@ -459,10 +460,11 @@ parse_command_options(struct ctl *ctl, int argc, char *argv[])
 {
     const struct ctl_command *cmd = ctl->command;
     struct option *options = known_options(cmd);
+    const char *letters = cmd->options & FLAG(OPT_FILE) ? SHORT_OPTIONS "f:" : SHORT_OPTIONS;
     int c;
 
     optind = 0; /* getopt starts over. */
-    while ((c = getopt_long(argc, argv, SHORT_OPTIONS, options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
         if (c == '?' || c == ':') {
             ctl_fail_over_option(c, argv, options, cmd->name);
         }
@@ -685,8 +687,9 @@ main(int argc, char *argv[])
     ctl.command = find_command(argc, argv, &n_words);
     if (!ctl.command) {
         no_command(argc, argv);
+    } else {
+        ctl_fail_about(ctl.command->name);
     }
-    ctl_fail_about(ctl.command->name);
     if (ctl.command->options & CTL_STREAM) {
         ctl_fail_in_lines();
     }

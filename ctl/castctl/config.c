@@ -411,7 +411,8 @@ put_scalar(struct ds *s, const char *text)
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     static const char *const not_texts[] = {"on",    "off",  "yes", "no", "true",
                                             "false", "null", "y",   "n",  NULL};
-    bool is_plain = text[0] && strspn(text, plain) == strlen(text) && isalnum((unsigned char) text[0]);
+    bool is_plain =
+        text[0] && strspn(text, plain) == strlen(text) && isalnum((unsigned char) text[0]);
 
     for (size_t i = 0; not_texts[i]; i++) {
         is_plain = is_plain && strcasecmp(text, not_texts[i]);

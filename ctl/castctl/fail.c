@@ -51,7 +51,8 @@ names_option(const char *why, const char *option)
     size_t len = strlen(option);
 
     for (const char *s = why; (s = strstr(s, "--")); s += 2) {
-        if (!strncmp(s + 2, option, len) && !islower((unsigned char) s[2 + len]) && s[2 + len] != '-') {
+        if (!strncmp(s + 2, option, len) && !islower((unsigned char) s[2 + len])
+            && s[2 + len] != '-') {
             return true;
         }
     }
@@ -94,6 +95,15 @@ ctl_fail_suggest(const char *suggestion)
     meant = suggestion;
 }
 
+/* Null for 0. */
+static void
+put_number(struct json *o, const char *key, size_t number)
+{
+    int64_t value = (int64_t) number;
+
+    ctl_put_int_or_null(o, key, number ? &value : NULL);
+}
+
 /* A line on standard error; 'code' is CTL_OK if castctl goes on. */
 static void
 say_as_json(const char *why, enum ctl_exit code)
@@ -101,14 +111,14 @@ say_as_json(const char *why, enum ctl_exit code)
     struct json *o = json_object_create();
     const struct ctl_place *p = place_of(why);
 
-    ctl_put_string_or_null(o, "file", p->file);
-    ctl_put_int_or_null(o, "line", p->line ? &(int64_t){(int64_t) p->line} : NULL);
-    ctl_put_int_or_null(o, "column", p->line ? &(int64_t){(int64_t) p->column} : NULL);
     json_object_put_string(o, "program", "castctl");
     ctl_put_string_or_null(o, "command", about);
     json_object_put_string(o, "message", why);
     ctl_put_string_or_null(o, "suggestion", meant);
-    ctl_put_int_or_null(o, "exit_status", code ? &(int64_t){code} : NULL);
+    ctl_put_string_or_null(o, "file", p->file);
+    put_number(o, "line", p->line);
+    put_number(o, "column", p->line ? p->column : 0);
+    put_number(o, "exit_status", code);
     char *line = json_to_string(o, JSSF_SORT);
     printable_put(stderr, "", "%s", line);
     free(line);

@@ -367,9 +367,9 @@ const struct ctl_command ctl_packet_commands[] = {
      "write what a port receives and sends to a pcap file; --force: also over an old file"},
     {"capture record", "FILE [NODE|NODE:PORT...]", 1, INT_MAX,
      CTL_INTENT | FLAG(OPT_COUNT) | FLAG(OPT_SECONDS) | FLAG(OPT_FORCE), 0, NULL, record,
-     "write what ports of several nodes receive and send to one pcapng file, with the names of ports and\n"
-     "        addresses, until N packets, for so many seconds, or until it is interrupted: all ports of these\n"
-     "        nodes, or single ones; without any, all ports of all nodes; - is standard output"},
+     "write what ports of several nodes receive and send to one pcapng file: all ports of these nodes,\n"
+     "        or single ones; without any, all ports of all nodes; with the names of ports and addresses; until\n"
+     "        there are N packets, for so many seconds, or until it is interrupted; - is standard output"},
     {"capture stop", "NODE [PORT]", 1, 2, FLAG(OPT_ALL), 0, NULL, capture_stop,
      "end a port's capture, or with --all the node's, and say how many packets it has"},
     {"capture list", "[NODE]", 0, 1, 0, 0, NULL, capture_list, "list captures that run"},

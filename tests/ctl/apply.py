@@ -40,7 +40,7 @@ def write(w, name, text):
 
 def apply(w, text, *options):
     """What is said of the file: its lines."""
-    return w.castctl(' '.join(['apply', '--file', write(w, 'file', text), *options])).splitlines()
+    return w.castctl(' '.join(['apply', '-f', write(w, 'file', text), *options])).splitlines()
 
 
 def changes(w, text, *options):

@@ -134,7 +134,7 @@ FAMILIES = {
     'member': ['add', 'leave', 'drain', 'remove', 'list'],
     'connection': ['list'],
     'tree': ['show'],
-    'capture': ['start', 'stop', 'list', 'show'],
+    'capture': ['start', 'record', 'stop', 'list', 'show'],
 }
 
 

@@ -8,7 +8,7 @@ import subprocess
 import threading
 
 import losses
-from world import BIN, PATIENCE, check, check_equal, wait_until
+from world import BIN, PATIENCE, as_text, check, check_equal, wait_until
 
 TIME = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
 MEMBER = ' --qpn 17 --rkey 7 --va 0x1000 --len 4096'
@@ -178,7 +178,7 @@ def watch_deleted(w):
         both.take('h:pending=')
         w.castctl('group del g')
         status, said = watch.end()
-        check_equal('end', (status, said), (2, 'castctl: watch: group g was deleted\n'))
+        check_equal('end', (status, as_text(said)), (2, 'castctl: watch: group g was deleted\n'))
         check_equal('error', watch.lines.pop(), {'error': 'watch: group g was deleted', 'status': 2})
         check_equal('told', watch.take('g:deleted'), ['g:source-gone', 'g:r1:removed', 'g:deleted'])
         check_equal('deleted', fields(watch.last(), 'before', 'state', 'epoch'),
@@ -290,7 +290,7 @@ def watch_ends(w):
     """How a watch ends: an event or a state that there is already, a number of events, a time."""
     def ends(line, status, said=''):
         p = w.run(*line.split())
-        check_equal(line, (p.returncode, p.stderr), (status, said))
+        check_equal(line, (p.returncode, as_text(p.stderr)), (status, said))
         return [json.loads(text) for text in p.stdout.splitlines()]
     w.ready_group(['r1', 'r2'])
     check_equal('a state', ends('-j watch g --until ready', 0)[-1]['event'], 'ready')

@@ -47,6 +47,12 @@ def wait_until(what, condition):
         time.sleep(0.01)
 
 
+def as_text(said):
+    """What castctl says on standard error, as without -j."""
+    return ''.join('castctl: %s\n' % json.loads(line)['message'] if line.startswith('{') else line + '\n'
+                   for line in said.splitlines())
+
+
 def listens(path):
     """A socket's file is there a little before anybody listens on it."""
     with socket.socket(socket.AF_UNIX) as s:
