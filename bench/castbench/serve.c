@@ -36,8 +36,8 @@
 
 static const char usage[] =
     "usage: castbench serve [--listen ADDRESS] [--port PORT] [--db ADDRESS]\n"
-    "Is the receivers of this machine, for castbench write|write-imm|send on the source's machine with\n"
-    "--receivers HOST=ADDRESS[:PORT],...  Runs until it is ended.  Whoever can connect can use it.\n"
+    "Is the receivers of this machine, for castbench write|write-imm|send on the source's machine, whose\n"
+    "receivers are HOST=ADDRESS[:PORT],...  Runs until it is ended.  Whoever can connect can use it.\n"
     "      --listen ADDRESS   of this machine (default: all of them)\n"
     "      --port PORT        (default " REMOTE_PORT ")\n"
     "      --db ADDRESS       registry (default: ROCECAST_DB, then castctl's own)\n"

@@ -76,7 +76,7 @@ def castbench_report():
 
 def castbench_with(verb):
     """Options of one with a help of its own."""
-    for option in options_in(re.sub('castbench write[^.]*', '', lab.output('castbench', verb, '--help'))):
+    for option in options_in(lab.output('castbench', verb, '--help')):
         yield ['castbench', verb], option
 
 
