@@ -228,9 +228,15 @@ castmodel_src := $(filter-out $(net_src) $(addprefix tests/net/,castcm.c castcro
         bench/castbench/content.c bench/castbench/gap.c
 verbs_src := $(wildcard tests/verbs/*.c)
 examples_src := $(wildcard examples/*.c)
+blockdev_src := $(wildcard examples/blockdev/*.c tests/blockdev/*.c)
+# nbdkit's header is in a package of its own; without it there is no disk to serve.
+NBDKIT := $(wildcard /usr/include/nbdkit-plugin.h)
+ifeq ($(NBDKIT),)
+blockdev_src := $(filter-out examples/blockdev/plugin.c,$(blockdev_src))
+endif
 
 plain_src := $(sort $(lib_src) $(bench_src) $(castprobe_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(castcrowd_src) $(castcm_src) $(api_test_src) \
-        $(fake_verbs_src) $(bench_dp_src) $(examples_src))
+        $(fake_verbs_src) $(bench_dp_src) $(examples_src) $(blockdev_src))
 ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
         $(api_src) $(fuzz_src) $(sim_src) $(perf_src)
 
@@ -285,7 +291,19 @@ $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyam
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
 $(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
 $(foreach s,$(examples_src),$(eval $(call program,$(basename $(notdir $(s))),$(s),,-lrdmacm -libverbs)))
+$(eval $(call program,blockdev-replica,$(filter %/replica.c %/link.c,$(blockdev_src)),$(LIBAPI),$(LINK_API) -lrdmacm -libverbs))
 $(foreach p,joinrc rcgen,$(eval $(call program,$(p),$(filter tests/verbs/$(p)%,$(verbs_src)),,-libverbs)))
+
+# The source of a replicated disk, with replicas that are a model.
+BLOCK_MODEL := $(B)/tests/blockdev-model
+$(BLOCK_MODEL): $(call objs,tests/blockdev/model.c $(addprefix examples/blockdev/,disk.c replicas.c resync.c))
+$(BLOCK_MODEL): LIBS = -lpthread
+
+# What nbdkit loads; it finds librocecast beside it.
+NBD_PLUGIN := $(if $(NBDKIT),$(B)/nbdkit-rocecast-plugin.so)
+$(B)/nbdkit-rocecast-plugin.so: $(call objs,$(filter-out %/replica.c tests/%,$(blockdev_src))) $(LIBAPI)
+	$(say) LD $@
+	$(Q)$(CC) -shared $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -lrocecast -Wl,-rpath,'$$ORIGIN' -lrdmacm -libverbs
 
 # Stands in for libibverbs in tests of librocecast, by its name.
 FAKE_VERBS := $(if $(api_test_src),$(B)/tests/libibverbs.so.1)
@@ -370,7 +388,7 @@ $(B)/tests/castcm: LIBS = $(LIBS_CAST)
 $(B)/tests/net: $(call objs,$(net_src) $(addprefix tests/unit/,hex.c uso-frames.c)) $(LIBCAST)
 $(B)/tests/net: LIBS = $(LIBS_CHECK) $(LIBS_CAST)
 
-$(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(NET) $(CASTSIM) $(DP_PACKETS) $(BENCH_DP) $(FUZZERS):
+$(PROGRAMS) $(FAKE_BENCH) $(BLOCK_MODEL) $(B)/tests/unit $(NET) $(CASTSIM) $(DP_PACKETS) $(BENCH_DP) $(FUZZERS):
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pie $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
@@ -383,6 +401,7 @@ $(PROGRAMS) $(FAKE_BENCH) $(B)/tests/unit $(NET) $(CASTSIM) $(DP_PACKETS) $(BENC
 
 compile = $(Q)$(CC) $(CPP_BASE) $(INCS) $(CPPFLAGS) $(C_BASE) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 $(call objs,$(ovs_user_src)) $(defect_objs): INCS = $(CPP_OVS)
+$(call objs,$(blockdev_src)): INCS = -Ilibrocecast
 $(call objs,$(testbed_src)): INCS = $(CPP_OVS) $(CPP_NL)
 $(call objs,$(plain_src) $(ovs_user_src)): | $(GEN)/version.h
 $(call objs,$(ovs_user_src)) $(defect_objs): | $(OVS_READY) $(IDL_H)
@@ -408,7 +427,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/registry/%.c $(GEN)/ctl/registry/%.h Makefile
 #
 .PHONY: all check check-long unit net e2e walk demo docs install uninstall lint lint-c lint-scripts format clean deps help
 
-all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(SCRIPTS) $(FAKE_VERBS) $(FAKE_BENCH) $(SCHEMA_PAGE) ## build all programs and libraries
+all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(NBD_PLUGIN) $(SCRIPTS) $(FAKE_VERBS) $(FAKE_BENCH) $(BLOCK_MODEL) $(SCHEMA_PAGE) ## build all programs and libraries
 
 deps: ## install missing Debian packages (root)
 	$(Q)deps/install
@@ -433,7 +452,7 @@ check: ## install, build and run every tier (what CI runs)
 	    sim-san='build-san/tests/castsim --count 60 --fresh 40' fuzz='tests/fuzz/check 10' \
 	    --alone $(ALONE_TIERS) doctor=tests/doctor/run install=tests/install/run wireshark=tests/wireshark/run \
 	    bench=tests/bench/run lab=tests/lab/run bad-input=tests/bad-input/run vm=tests/vm/run e2e=tests/e2e/run \
-	    walk=tests/walk/run --last bench-dp='bench/dp/run --quick' conformance='$(CONFORMANCE)'
+	    blockdev='tests/blockdev/run model' walk=tests/walk/run --last bench-dp='bench/dp/run --quick' conformance='$(CONFORMANCE)'
 
 # castsim and fuzzers fork from a process with all memory that AddressSanitizer keeps of what was freed; with
 # its default, half a gigabyte, that takes most of the time.
@@ -450,6 +469,7 @@ LONG_TIERS = \
     net-joining-long='env LONG=1 tests/net/run joining' \
     net-congestion-long='env LONG=1 tests/net/run congestion' \
     net-paths-long='env LONG=1 tests/net/run probing switching' \
+    blockdev-long=tests/blockdev/run \
     bench-dp-long='bench/dp/run --long 600' \
     deb=tests/deb/run \
     fuzz-long='tests/fuzz/run 600 $(fuzz_names)' \
@@ -539,6 +559,12 @@ demo: ## the whole thing in a few minutes (KERNEL=6.12, ACCEL=kvm|tcg)
 	+$(Q)$(MAKE) --no-print-directory all
 	$(Q)DEMO_RESULTS=build/demo testbed/demo/run.sh
 
+.PHONY: demo-block
+demo-block: ## a replicated disk, beside md RAID1 over nvmet-rdma, on real soft-RoCE (KERNEL=6.12, ACCEL=kvm|tcg)
+	$(Q)deps/install
+	+$(Q)$(MAKE) --no-print-directory all
+	$(Q)testbed/demo/block.sh
+
 .PHONY: bench
 bench: ## the standard benchmark, on real soft-RoCE (KERNEL=6.12, ACCEL=kvm|tcg): up to 40 minutes
 	$(Q)deps/install
@@ -621,9 +647,10 @@ deb-deps:
 
 own_c := $(plain_src) $(ovs_user_src)
 own_ch := $(own_c) $(wildcard lib/*.h ctl/*/*.h swedge/*.h srcagent/*.h castfwd/*.h bench/*/*.h testbed/*/*.h librocecast/*.h \
+        examples/*/*.h \
         tests/*/*.h)
 TIDY = clang-tidy --quiet --warnings-as-errors='*'
-tidy_flags := -std=gnu11 $(CPP_BASE)
+tidy_flags := -std=gnu11 $(CPP_BASE) -Ilibrocecast
 
 lint: develop-deps lint-c lint-scripts ## format, static analysis, layering
 	@echo "lint: clean"
