@@ -396,6 +396,8 @@ REPORT = (
      'castbench-report: option --version must not have an argument' + HELP),
 )
 
+NBDKIT = 'nbdkit -f build/nbdkit-rocecast-plugin.so'
+
 SCRIPTS = (
     ('testbed/vm/run', 125, 'vm: a command is missing (--help)'),
     ('testbed/vm/run --', 125, 'vm: a command is missing (--help)'),
@@ -421,6 +423,16 @@ SCRIPTS = (
     ('ACCEL=xen testbed/demo/run.sh', 1, 'demo: ACCEL=xen: must be auto, kvm or tcg'),
     ('DEMO_MIB=0 testbed/demo/run.sh', 1, 'demo: DEMO_MIB=0: must be 1..64'),
     ('DEMO_MIB=65 testbed/demo/run.sh', 1, 'demo: DEMO_MIB=65: must be 1..64'),
+    ('KERNEL=latest testbed/demo/block.sh', 1, 'demo-block: KERNEL=latest: must be of the form 6.1'),
+    ('ACCEL=xen testbed/demo/block.sh', 1, 'demo-block: ACCEL=xen: must be auto, kvm or tcg'),
+    ('build/bin/blockdev-replica disk r1 h0', 1, 'usage: blockdev-replica GROUP HOST SOURCE IMAGE'),
+    ('build/bin/blockdev-replica disk r1 h0 DIR/nothing/img', 1,
+     'blockdev-replica: DIR/nothing/img: No such file or directory'),
+    (NBDKIT + ' frob=1', 1, 'nbdkit: error: frob: must be group, host, replicas, size or wait'),
+    (NBDKIT + ' group=g', 1, 'nbdkit: error: group, host, replicas and size are needed'),
+    (NBDKIT + ' group=g host=h0 replicas=r1 size=5000', 1,
+     'nbdkit: error: size: must be a multiple of 4096'),
+    (NBDKIT + ' wait=0', 1, 'nbdkit: error: wait=0: must be 1 to 3600 seconds'),
     ('make SAN=yes', 2, 'Makefile:…: *** SAN=yes: must be 0 or 1.  Stop.'),
     ('make WERROR=yes', 2, 'Makefile:…: *** WERROR=yes: must be 0 or 1.  Stop.'),
     ('make V=yes', 2, 'Makefile:…: *** V=yes: must be 0 or 1.  Stop.'),
