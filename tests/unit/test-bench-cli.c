@@ -274,7 +274,7 @@ static const struct {
     {"--label k=1 --label k=2", "--label k=2: k is named twice"},
     {"--fail-if p99>1", ""},
     {"--fail-if p98>1",
-     "--fail-if p98>1: unknown metric 'p98': must be p50, p90, p99, p99.9, max, mean, skew, gap, "
+     "--fail-if p98>1: unknown metric 'p98': must be p50, p90, p95, p99, p99.9, max, mean, skew, gap, "
      "throughput, messages, retransmissions, uplink, overdue"},
     {"--fail-if chain:p99>1", "--fail-if chain:p99>1: there is no run with scheme chain"},
     {"--fail-if uplink>1", "--fail-if uplink>1: --count-bytes is missing"},
