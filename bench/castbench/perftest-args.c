@@ -124,6 +124,8 @@ static const struct {
     {'z', "-z", "the group's QPN and address can be put into what is exchanged by TCP only"},
     {'O', "-O", "a group has one queue pair, at one port"},
     {'g', "-g", "that is multicast of datagrams (UD)"},
+    {'h', "-h", "ask the program itself"},
+    {'V', "-V", "ask the program itself"},
     {LONG_VERSIONS, "--dont_xchg_versions", "castbench compares the versions"},
 };
 

@@ -145,8 +145,6 @@ static bool
 parse(struct perftest_relay *r, struct perftest_args *args, int argc, char *argv[], char *error,
       size_t size)
 {
-    char why[512];
-
     *r = (struct perftest_relay){
         .args = args, .group = "perftest", .timeout = 30, .listener = -1, .fd = -1};
     optind = 0;
@@ -169,8 +167,7 @@ parse(struct perftest_relay *r, struct perftest_args *args, int argc, char *argv
     if (argc - first > MAX_WORDS) {
         return refuse(error, size, "%s: more than %d words", argv[first], MAX_WORDS);
     }
-    return perftest_args_parse(args, argc - first, argv + first, why, sizeof why)
-           || refuse(error, size, "%s", why);
+    return perftest_args_parse(args, argc - first, argv + first, error, size);
 }
 
 /* The device and GID of a host of this machine, as perftest's options. */
@@ -424,7 +421,7 @@ int
 perftest_main(int argc, char *argv[])
 {
     static struct perftest_relay r;
-    struct perftest_args args;
+    struct perftest_args args = {.argv = NULL};
     char error[512] = "";
 
     if (!parse(&r, &args, argc, argv, error, sizeof error)) {

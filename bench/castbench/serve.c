@@ -57,6 +57,7 @@ static const struct option long_options[] = {
 
 struct session {
     int fd;
+    char **argv; /* what 'plan' points to. */
     struct plan plan;
     struct run_options options;
     struct run_ctx run;
@@ -95,30 +96,41 @@ take_step(struct session *s, char *error, size_t size)
     return workers_await(&s->worker, 1, NEVER_S, TICK_MS, look, s, error, size);
 }
 
-/* Reads the command line of the other side.  What is about that machine is not for this one. */
+/* Copies the command line of the other side. */
+static bool
+copy_arguments(struct session *s, const json_t *arguments, int *argc)
+{
+    size_t n = json_array_size(arguments);
+    bool ok = n && n <= MAX_ARGUMENTS;
+
+    s->argv = ok ? calloc(n + 1, sizeof *s->argv) : NULL;
+    ok = s->argv;
+    for (size_t i = 0; ok && i < n; i++) {
+        const char *text = json_string_value(json_array_get(arguments, i));
+
+        s->argv[i] = strdup(text ? text : "");
+        ok = s->argv[i];
+    }
+    *argc = (int) n;
+    return ok;
+}
+
+/* Reads that command line.  Its registry is for that machine, and not for this one. */
 static bool
 read_arguments(struct session *s, const json_t *message, char *error, size_t size)
 {
-    const json_t *arguments = json_object_get(message, "arguments");
-    size_t n = json_array_size(arguments);
-    char **argv = calloc(n + 1, sizeof *argv);
     const char *db = getenv("ROCECAST_DB");
-    char *own_db = db ? strdup(db) : NULL;
+    char own_db[1024];
+    int argc;
 
-    if (!argv || !n || n > MAX_ARGUMENTS) {
+    snprintf(own_db, sizeof own_db, "%s", db ? db : "");
+    if (!copy_arguments(s, json_object_get(message, "arguments"), &argc)) {
         return refuse(error, size, "no command line");
     }
-    for (size_t i = 0; i < n; i++) {
-        const char *text = json_string_value(json_array_get(arguments, i));
-        argv[i] = strdup(text ? text : "");
-        if (!argv[i]) {
-            return refuse(error, size, "out of memory");
-        }
-    }
-    if (!options_parse(&s->plan, (int) n, argv, error, size)) {
+    if (!options_parse(&s->plan, argc, s->argv, error, size)) {
         return !error[0] && refuse(error, size, "the command line is wrong");
     }
-    if (own_db) {
+    if (db) {
         setenv("ROCECAST_DB", own_db, 1);
     } else {
         unsetenv("ROCECAST_DB");

@@ -303,6 +303,8 @@ OVER_PERFTEST = (
     (PERFTEST + ' -- ib_send_bw -g', 1, 'castbench: -g: that is multicast of datagrams (UD)'),
     (PERFTEST + ' -- ib_write_bw --dont_xchg_versions', 1,
      'castbench: --dont_xchg_versions: castbench compares the versions'),
+    (PERFTEST + ' -- ib_write_bw --help', 1, 'castbench: -h: ask the program itself'),
+    (PERFTEST + ' -- ib_write_bw -V', 1, 'castbench: -V: ask the program itself'),
     (PERFTEST + ' -- ib_write_bw --frob', 1,
      'castbench: --frob: perftest 4.5 has no such option, or it lacks its value'),
     (PERFTEST + ' -- ib_write_bw -s', 1,
