@@ -17,8 +17,6 @@
 #define N_PIECES     4u
 /* Reads that are under way at a replica.  With the pieces, fewer than a link can have. */
 #define MAX_READS    24u
-/* A replica that owes an answer for so long is given up. */
-#define ANSWER_MSEC  30000
 
 struct replica;
 
@@ -90,6 +88,7 @@ struct disk {
     bool failed; /* for good. */
     bool serving, stopping;
     uint64_t size;
+    int answer_msec;
     uint64_t generation;
 
     struct rocecast *registry;

@@ -459,6 +459,7 @@ bool
 disk_open(const struct disk_options *o)
 {
     disk.size = o->size;
+    disk.answer_msec = o->answer_msec;
     if (!add_replicas(o->replicas)) {
         return false;
     }

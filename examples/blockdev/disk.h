@@ -19,6 +19,7 @@ struct disk_options {
     const char *replicas; /* names of hosts, with commas. */
     uint64_t size;        /* bytes, a multiple of BLOCK_SIZE. */
     int wait_msec;        /* until all replicas are there. */
+    int answer_msec;      /* a replica that owes an answer for longer is given up. */
 };
 
 /* Waits for all replicas, and makes their images alike where they are not known to be.  False:

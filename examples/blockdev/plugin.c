@@ -3,6 +3,7 @@
  * A plugin of nbdkit: a disk that is kept by replicas, to which it is written once.
  *
  *     nbdkit nbdkit-rocecast-plugin.so group=G host=H replicas=R1,R2,... size=N [wait=SECONDS]
+ *         [answer=SECONDS]
  */
 #include <errno.h>
 #include <stdint.h>
@@ -17,14 +18,28 @@
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
-static struct disk_options options = {.wait_msec = 60000};
+static struct disk_options options = {.wait_msec = 60000, .answer_msec = 30000};
 static char handle;
+
+static int
+set_seconds(const char *key, const char *value, int *msec)
+{
+    unsigned seconds;
+
+    if (nbdkit_parse_unsigned(key, value, &seconds)) {
+        return -1;
+    }
+    if (seconds < 1 || seconds > 3600) {
+        nbdkit_error("%s=%s: must be 1 to 3600 seconds", key, value);
+        return -1;
+    }
+    *msec = (int) seconds * 1000;
+    return 0;
+}
 
 static int
 config(const char *key, const char *value)
 {
-    unsigned seconds;
-
     if (!strcmp(key, "group")) {
         options.group = value;
     } else if (!strcmp(key, "host")) {
@@ -39,16 +54,11 @@ config(const char *key, const char *value)
         }
         options.size = (uint64_t) size;
     } else if (!strcmp(key, "wait")) {
-        if (nbdkit_parse_unsigned("wait", value, &seconds)) {
-            return -1;
-        }
-        if (seconds < 1 || seconds > 3600) {
-            nbdkit_error("wait=%s: must be 1 to 3600 seconds", value);
-            return -1;
-        }
-        options.wait_msec = (int) seconds * 1000;
+        return set_seconds(key, value, &options.wait_msec);
+    } else if (!strcmp(key, "answer")) {
+        return set_seconds(key, value, &options.answer_msec);
     } else {
-        nbdkit_error("%s: must be group, host, replicas, size or wait", key);
+        nbdkit_error("%s: must be group, host, replicas, size, wait or answer", key);
         return -1;
     }
     return 0;
@@ -171,11 +181,13 @@ static struct nbdkit_plugin plugin = {
     .longname = "disk kept by the replicas of a rocecast group",
     .config = config,
     .config_complete = config_complete,
-    .config_help = "group=G            group of the replicas, with policy prune\n"
-                   "host=H             this host, the group's source\n"
-                   "replicas=R1,R2,... hosts of all replicas\n"
-                   "size=N             size of the disk\n"
-                   "wait=SECONDS       for all replicas to be there (default: 60)",
+    .config_help =
+        "group=G            group of the replicas, with policy prune\n"
+        "host=H             this host, the group's source\n"
+        "replicas=R1,R2,... hosts of all replicas\n"
+        "size=N             size of the disk\n"
+        "wait=SECONDS       for all replicas to be there (default: 60)\n"
+        "answer=SECONDS     a replica that owes an answer for longer is lost (default: 30)",
     .after_fork = after_fork,
     .cleanup = disk_close,
     .open = open_disk,

@@ -296,10 +296,15 @@ take_message(void *r_, const struct message *m)
     r->patient_since = now_msec();
     switch (m->type) {
     case MSG_HELLO:
+        if (m->offset && m->offset != disk.size) {
+            tell("%s: its image has %" PRIu64 " bytes, and the disk %" PRIu64, r->host, m->offset,
+                 disk.size);
+            return false;
+        }
         r->said_hello = true;
         r->hello = *m;
         pthread_cond_broadcast(&disk.changed);
-        return !m->offset || m->offset == disk.size;
+        return true;
     case MSG_FIRST:
         if (m->value < r->join_at || m->value > disk.next) {
             return false;
@@ -343,7 +348,7 @@ run(struct replica *r)
     }
     if (!owes(r)) {
         r->patient_since = now_msec();
-    } else if (now_msec() - r->patient_since > ANSWER_MSEC) {
+    } else if (now_msec() - r->patient_since > disk.answer_msec) {
         replica_lose(r, "does not answer");
         return;
     }

@@ -430,7 +430,7 @@ SCRIPTS = (
     ('build/bin/blockdev-replica disk r1 h0', 1, 'usage: blockdev-replica GROUP HOST SOURCE IMAGE'),
     ('build/bin/blockdev-replica disk r1 h0 DIR/nothing/img', 1,
      'blockdev-replica: DIR/nothing/img: No such file or directory'),
-    (NBDKIT + ' frob=1', 1, 'nbdkit: error: frob: must be group, host, replicas, size or wait'),
+    (NBDKIT + ' frob=1', 1, 'nbdkit: error: frob: must be group, host, replicas, size, wait or answer'),
     (NBDKIT + ' group=g', 1, 'nbdkit: error: group, host, replicas and size are needed'),
     (NBDKIT + ' group=g host=h0 replicas=r1 size=5000', 1,
      'nbdkit: error: size: must be a multiple of 4096'),

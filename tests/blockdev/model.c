@@ -723,8 +723,12 @@ lose_one(void)
 int
 main(int argc, char *argv[])
 {
-    struct disk_options options = {
-        .group = "g", .host = "h0", .replicas = "r1,r2,r3", .size = SIZE, .wait_msec = 60000};
+    struct disk_options options = {.group = "g",
+                                   .host = "h0",
+                                   .replicas = "r1,r2,r3",
+                                   .size = SIZE,
+                                   .wait_msec = 60000,
+                                   .answer_msec = 600000};
     pthread_t threads[N_THREADS];
 
     if (argc != 2) {
