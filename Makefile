@@ -452,7 +452,8 @@ check: ## install, build and run every tier (what CI runs)
 	    sim-san='build-san/tests/castsim --count 60 --fresh 40' fuzz='tests/fuzz/check 10' \
 	    --alone $(ALONE_TIERS) doctor=tests/doctor/run install=tests/install/run wireshark=tests/wireshark/run \
 	    bench=tests/bench/run lab=tests/lab/run bad-input=tests/bad-input/run vm=tests/vm/run e2e=tests/e2e/run \
-	    blockdev='tests/blockdev/run model' walk=tests/walk/run --last bench-dp='bench/dp/run --quick' conformance='$(CONFORMANCE)'
+	    blockdev=tests/blockdev/run \
+	    walk=tests/walk/run --last bench-dp='bench/dp/run --quick' conformance='$(CONFORMANCE)'
 
 # castsim and fuzzers fork from a process with all memory that AddressSanitizer keeps of what was freed; with
 # its default, half a gigabyte, that takes most of the time.
@@ -469,7 +470,6 @@ LONG_TIERS = \
     net-joining-long='env LONG=1 tests/net/run joining' \
     net-congestion-long='env LONG=1 tests/net/run congestion' \
     net-paths-long='env LONG=1 tests/net/run probing switching' \
-    blockdev-long=tests/blockdev/run \
     bench-dp-long='bench/dp/run --long 600' \
     deb=tests/deb/run \
     fuzz-long='tests/fuzz/run 600 $(fuzz_names)' \

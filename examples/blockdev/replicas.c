@@ -438,7 +438,7 @@ take_event(const struct rocecast_event *e)
         }
         return;
     case ROCECAST_EVENT_MEMBER_JOINED:
-        tell("%s: its first message is number %" PRIu64, e->host, e->place.message);
+        tell("%s: joined at PSN %" PRIu32, e->host, e->place.psn);
         return;
     default: return;
     }
