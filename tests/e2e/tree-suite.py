@@ -135,27 +135,29 @@ def perftest_args(program, *options):
             '--', program, '-F', '-u', QP_TIMEOUT, *options]
 
 
+def group_names():
+    return [g['name'] for g in castctl_json('group', 'list')]
+
+
 def perftest(program, size, count):
     """A case: perftest's own client, and five of its servers, which hold the client's bytes."""
     def case(lab):
-        groups = castctl_json('group', 'list')
+        groups = group_names()
         with no_drops(lab):
             text = output('castbench', 'perftest',
                           *perftest_args(program, '-s', str(size), '-n', str(count)))
         check(re.search(r'^ %d +%d ' % (size, count), text, re.M), 'no line of the table: %s', text)
         check(' 5 of 5 receivers compared: all hold the client\'s %d bytes\n' % size in text, '%s', text)
-        check_equal('groups left', castctl_json('group', 'list'), groups)
+        check_equal('groups left', group_names(), groups)
     return case
 
 
 def perftest_ended(lab):
     """By a signal, and as a server dies: neither programs nor a group stay."""
-    groups = castctl_json('group', 'list')
+    groups = group_names()
     for end in 'castbench', 'server':
         bench = Example('castbench', 'perftest', *perftest_args('ib_write_bw', '--run_infinitely'))
-        wait_until('data flows', lambda: any(g['name'] == 'perftest' for g in
-                                             castctl_json('group', 'list'))
-                   and data_flows(lab, 'perftest', 'n6'))
+        wait_until('data flows', lambda: 'perftest' in group_names() and data_flows(lab, 'perftest', 'n6'))
         pids = processes_of(bench)
         check_equal('five servers and a client', len(pids), 6)
         os.kill(bench.process.pid if end == 'castbench' else pids[2],
@@ -166,7 +168,7 @@ def perftest_ended(lab):
         check_equal('exit status', status, 2)
         check(said in text, 'message: %s', text)
         check_equal('programs left', [p for p in pids if os.path.exists('/proc/%d' % p)], [])
-        check_equal('groups left', castctl_json('group', 'list'), groups)
+        check_equal('groups left', group_names(), groups)
 
 
 def perftest_versions(lab):
