@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "bench/castbench/clock.h"
-
+#include "bench/rc-qp.h"
 
 static int __attribute__((format(printf, 3, 4)))
 fail(struct endpoint *ep, int error, const char *format, ...)
@@ -170,20 +170,13 @@ endpoint_qp_create(struct endpoint *ep, unsigned n_send, unsigned n_recv)
                 .max_recv_sge = 1,
                 .max_inline_data = sizeof(uint64_t)},
     };
-    /* Only writes are allowed: a group can carry neither READ nor ATOMIC. */
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT,
-        .port_num = 1,
-        .qp_access_flags = ep->remote ? IBV_ACCESS_REMOTE_WRITE : 0,
-    };
 
     struct ibv_qp *qp = ibv_create_qp(ep->pd, &init);
     if (!qp) {
         fail(ep, errno, "cannot create a queue pair for %u sends and %u receives", n_send, n_recv);
         return NULL;
     }
-    int error = ibv_modify_qp(qp, &attr,
-                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    int error = rc_qp_to_init(qp, ep->remote);
     if (error) {
         fail(ep, error, "queue pair to INIT");
         ibv_destroy_qp(qp);
@@ -192,54 +185,31 @@ endpoint_qp_create(struct endpoint *ep, unsigned n_send, unsigned n_recv)
     return qp;
 }
 
-static enum ibv_mtu
-mtu_enum(uint32_t bytes)
-{
-    enum ibv_mtu mtu = IBV_MTU_256;
-
-    while (mtu < IBV_MTU_4096 && 128u << mtu < bytes) {
-        mtu++;
-    }
-    return mtu;
-}
-
 int
 endpoint_qp_connect(struct endpoint *ep, struct ibv_qp *qp, const struct endpoint_peer *peer)
 {
-    struct ibv_qp_attr rtr = {
-        .qp_state = IBV_QPS_RTR,
-        .path_mtu = mtu_enum(peer->mtu),
-        .dest_qp_num = peer->qpn,
+    const struct rc_qp rc = {
+        .gid_index = (uint8_t) ep->gid_index,
+        .peer = peer->address,
+        .dest_qpn = peer->qpn,
         .rq_psn = peer->rq_psn,
-        .min_rnr_timer = ENDPOINT_MIN_RNR_TIMER,
-        .ah_attr = {.is_global = 1,
-                    .port_num = 1,
-                    .grh = {.sgid_index = (uint8_t) ep->gid_index,
-                            .hop_limit = 64,
-                            .traffic_class = endpoint_traffic_class(peer->ecn)}},
-    };
-    struct ibv_qp_attr rts = {
-        .qp_state = IBV_QPS_RTS,
         .sq_psn = peer->sq_psn,
+        .mtu = peer->mtu,
         .timeout = peer->timeout,
         .retry_cnt = 7,
         .rnr_retry = 7,
+        .min_rnr_timer = ENDPOINT_MIN_RNR_TIMER,
+        .traffic_class = endpoint_traffic_class(peer->ecn),
     };
     char text[INET6_ADDRSTRLEN];
-    int error;
+    int error = rc_qp_to_rtr(qp, &rc);
 
-    memcpy(&rtr.ah_attr.grh.dgid, &peer->address, sizeof peer->address);
-    error = ibv_modify_qp(qp, &rtr,
-                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN
-                              | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     if (error) {
         /* ETIMEDOUT here means that no neighbour answers on the way to the peer. */
         inet_ntop(AF_INET6, &peer->address, text, sizeof text);
         return fail(ep, error, "queue pair to RTR towards %s", text);
     }
-    error = ibv_modify_qp(qp, &rts,
-                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
-                              | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+    error = rc_qp_to_rts(qp, &rc);
     return error ? fail(ep, error, "queue pair to RTS") : 0;
 }
 

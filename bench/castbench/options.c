@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bench/castbench/values.h"
+#include "lib/spelling.h"
 #include "version.h"
 
 #define MAX_SIZE   (8u << 20) /* largest message of soft-RoCE before Linux 6.6. */
@@ -494,13 +495,27 @@ option(struct parser *p, int c, char *arg)
             return set_option(p, &options[i], arg);
         }
     }
-    return false; /* getopt has said why. */
+    return false;
+}
+
+static bool
+refuse_option(struct parser *p, int c, char *const argv[], const struct option *long_options)
+{
+    const char *meant;
+    char *why = option_complaint(c, argv, long_options, &meant);
+
+    bad(p, "%s", why);
+    free(why);
+    return false;
 }
 
 /* Takes the arguments that are no options: the test. */
 static bool
 set_test(struct parser *p, char *const arguments[], int n)
 {
+    static const char *const commands[] = {"write",    "write-imm", "send",   "serve",
+                                           "perftest", "compare",   "report", NULL};
+
     if (!n) {
         return bad(p, "a test is missing: there are write, write-imm and send (castbench --help)");
     }
@@ -510,8 +525,11 @@ set_test(struct parser *p, char *const arguments[], int n)
             return n == 1 || bad(p, "unexpected argument '%s' (castbench --help)", arguments[1]);
         }
     }
-    return bad(p, "unknown test '%s': there are write, write-imm and send (castbench --help)",
-               arguments[0]);
+    char *meant = did_you_mean(arguments[0], commands);
+    bad(p, "unknown test '%s'%s: there are write, write-imm and send (castbench --help)",
+        arguments[0], meant);
+    free(meant);
+    return false;
 }
 
 /* Fills in what was not given. */
@@ -581,13 +599,12 @@ options_parse(struct plan *plan, int argc, char *argv[], char *error, size_t siz
     }
     error[0] = '\0';
     optind = 0; /* begin at the start, even if this is not the first command line. */
-    opterr = 1;
     bool ok = true;
     for (int c;
-         (c = getopt_long(argc, argv, "s:an:D:t:q:m:u:Rp:Ed:x:j:hV", long_options, NULL)) != -1;) {
+         (c = getopt_long(argc, argv, ":s:an:D:t:q:m:u:Rp:Ed:x:j:hV", long_options, NULL)) != -1;) {
         if (ok) {
-            ok = option(&p, c, optarg);
-            opterr = ok; /* one sentence is enough. */
+            ok = c == ':' || c == '?' ? refuse_option(&p, c, argv, long_options)
+                                      : option(&p, c, optarg);
         } else if (c == 'j') {
             plan->json = optarg;
         }

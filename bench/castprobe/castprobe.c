@@ -18,6 +18,7 @@
 #include "bench/castprobe/probe.h"
 #include "bench/castprobe/report.h"
 #include "bench/castprobe/target.h"
+#include "lib/spelling.h"
 #include "version.h"
 
 enum { STATUS_USAGE = 1, STATUS_FAILED = 2, STATUS_DIFFERS = 3 };
@@ -118,10 +119,11 @@ static struct options
 parse_options(const char *command, int argc, char *argv[])
 {
     struct options o = {.gid_index = -1, .port = CONTROL_PORT, .mtu = 1024, .quiet_ms = 150};
+    const char *meant;
     int opt;
 
-    while ((opt = getopt_long(argc, argv, "d:x:A:o:m:q:a:j:p:hV", long_options, NULL)) != -1) {
-        if (opt != '?' && command) {
+    while ((opt = getopt_long(argc, argv, ":d:x:A:o:m:q:a:j:p:hV", long_options, NULL)) != -1) {
+        if (opt != '?' && opt != ':' && command) {
             check_belongs(command, opt);
         }
         switch (opt) {
@@ -142,7 +144,7 @@ parse_options(const char *command, int argc, char *argv[])
         case 'p': o.port = (uint16_t) number("--port", optarg, 1, 65535); break;
         case 'h': fputs(usage, stdout); exit(0);
         case 'V': printf(ROCECAST_VERSION_LINE, "castprobe"); exit(0);
-        default: exit(STATUS_USAGE);
+        default: fail(STATUS_USAGE, "%s", option_complaint(opt, argv, long_options, &meant));
         }
     }
     return o;
@@ -291,8 +293,11 @@ main(int argc, char *argv[])
              "a command is missing: there are target, run and list (castprobe --help)");
     }
     if (!is_run && !is_target && strcmp(command, "list") != 0) {
+        static const char *const commands[] = {"target", "run", "list", NULL};
+
         fail(STATUS_USAGE,
-             "unknown command '%s': there are target, run and list (castprobe --help)", command);
+             "unknown command '%s'%s: there are target, run and list (castprobe --help)", command,
+             did_you_mean(command, commands));
     }
     argv[1] = argv[0];
     struct options o = parse_options(command, argc - 1, argv + 1);

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PORT 1
+#include "bench/rc-qp.h"
 
 static bool __attribute__((format(printf, 2, 3))) refuse(struct device *d, const char *format, ...)
 {
@@ -43,13 +43,13 @@ find_gid(struct device *d, int wanted)
     struct ibv_gid_entry entry;
     const char *name = ibv_get_device_name(d->ctx->device);
 
-    if (ibv_query_port(d->ctx, PORT, &port) || ibv_query_device(d->ctx, &d->attr)) {
-        return refuse(d, "%s: port %d: %s", name, PORT, strerror(errno));
+    if (ibv_query_port(d->ctx, RC_QP_PORT, &port) || ibv_query_device(d->ctx, &d->attr)) {
+        return refuse(d, "%s: port %d: %s", name, RC_QP_PORT, strerror(errno));
     }
     d->mtu = 128u << port.active_mtu;
     for (int i = wanted < 0 ? 0 : wanted; i < port.gid_tbl_len && (wanted < 0 || i == wanted);
          i++) {
-        if (!ibv_query_gid_ex(d->ctx, PORT, (uint32_t) i, &entry, 0) && is_routable(&entry)) {
+        if (!ibv_query_gid_ex(d->ctx, RC_QP_PORT, (uint32_t) i, &entry, 0) && is_routable(&entry)) {
             d->gid = entry.gid;
             d->gid_index = (uint8_t) i;
             return true;
@@ -138,65 +138,6 @@ device_close(struct device *d)
     d->buffer = NULL;
 }
 
-static enum ibv_mtu
-mtu_enum(uint32_t bytes)
-{
-    enum ibv_mtu mtu = IBV_MTU_256;
-
-    while (mtu < IBV_MTU_4096 && 128u << mtu < bytes) {
-        mtu++;
-    }
-    return mtu;
-}
-
-static int
-to_init(struct ibv_qp *qp)
-{
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT, .port_num = PORT, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-
-    return ibv_modify_qp(qp, &attr,
-                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-}
-
-static int
-to_rtr(const struct device *d, const struct device_qp *q)
-{
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTR,
-        .path_mtu = mtu_enum(q->mtu),
-        .dest_qp_num = q->dest_qpn,
-        .rq_psn = q->start_psn,
-        .min_rnr_timer = (uint8_t) q->min_rnr_timer,
-        .ah_attr = {.is_global = 1,
-                    .port_num = PORT,
-                    .grh = {.sgid_index = d->gid_index,
-                            .hop_limit = 64,
-                            .traffic_class = (uint8_t) q->traffic_class}},
-    };
-
-    memcpy(&attr.ah_attr.grh.dgid, &q->peer, sizeof q->peer);
-    return ibv_modify_qp(d->qp, &attr,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN
-                             | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-}
-
-static int
-to_rts(struct ibv_qp *qp, const struct device_qp *q)
-{
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTS,
-        .sq_psn = q->start_psn,
-        .timeout = (uint8_t) q->timeout,
-        .retry_cnt = (uint8_t) q->retry_cnt,
-        .rnr_retry = (uint8_t) q->rnr_retry,
-    };
-
-    return ibv_modify_qp(qp, &attr,
-                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
-                             | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
 bool
 device_qp_create(struct device *d, const struct device_qp *q)
 {
@@ -221,17 +162,30 @@ device_qp_create(struct device *d, const struct device_qp *q)
     if (!d->qp) {
         return refuse(d, "queue pair: %s", strerror(errno));
     }
-    int error = to_init(d->qp);
+    const struct rc_qp rc = {
+        .gid_index = d->gid_index,
+        .peer = q->peer,
+        .dest_qpn = q->dest_qpn,
+        .rq_psn = q->start_psn,
+        .sq_psn = q->start_psn,
+        .mtu = q->mtu,
+        .timeout = (uint8_t) q->timeout,
+        .retry_cnt = (uint8_t) q->retry_cnt,
+        .rnr_retry = (uint8_t) q->rnr_retry,
+        .min_rnr_timer = (uint8_t) q->min_rnr_timer,
+        .traffic_class = (uint8_t) q->traffic_class,
+    };
+    int error = rc_qp_to_init(d->qp, true);
     if (error) {
         return refuse(d, "queue pair to INIT: %s", strerror(error));
     }
-    error = to_rtr(d, q);
+    error = rc_qp_to_rtr(d->qp, &rc);
     if (error) {
         return refuse(d, "queue pair to RTR: %s%s", strerror(error),
                       error == ETIMEDOUT ? ": the other end does not answer neighbour discovery"
                                          : "");
     }
-    error = to_rts(d->qp, q);
+    error = rc_qp_to_rts(d->qp, &rc);
     return !error || refuse(d, "queue pair to RTS: %s", strerror(error));
 }
 
