@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file that says what there is: castctl apply and export."""
+import errno
 import json
 import os
 import re
+import subprocess
+import time
 
-from world import check, check_equal
+from world import BIN, PATIENCE, check, check_equal
 
 NETWORK = """
 nodes:
@@ -194,4 +197,37 @@ def all_or_nothing(w):
                 (1, 'castctl: %s/nothing: No such file or directory\n' % w.dir))
 
 
-CASES = (applies, export_is_no_change, changes_and_removes, all_or_nothing)
+def open_for(reader, path):
+    """A pipe with a name, once somebody reads from it."""
+    while True:
+        try:
+            return os.fdopen(os.open(path, os.O_WRONLY | os.O_NONBLOCK), 'w', encoding='utf-8')
+        except OSError as e:
+            check(e.errno == errno.ENXIO and reader.poll() is None, 'nobody reads the file: %s', e)
+            time.sleep(0.01)
+
+
+def others_write_meanwhile(w):
+    """castctl has read the registry when it reads the file.  What others write before it commits does not matter, as
+    long as the file still comes to what was shown."""
+    apply(w, NETWORK)
+    path = os.path.join(w.dir, 'pipe')
+    os.mkfifo(path)
+    refusal = 'castctl: apply: others have changed the registry meanwhile, and what would change is not what was ' \
+              'shown any more: nothing is done\n'
+    for meanwhile, said, status, liveness in (('group set idle --liveness 19000', '', 0, 17500),
+                                              ('group set g --policy fail-group', '', 0, 17500),
+                                              ('group set g --liveness 18000', refusal, 2, 18000)):
+        w.castctl('group set g --liveness 20000')
+        p = subprocess.Popen([os.path.join(BIN, 'castctl'), 'apply', '--file', path], env=w.env, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with open_for(p, path) as f:
+            w.castctl(meanwhile)
+            f.write('groups: {g: {liveness: 17500}}')
+        shown, errors = p.communicate(timeout=PATIENCE)
+        check('~ group g liveness: 20000 -> 17500\n' in shown, '%s: %r is shown', meanwhile, shown)
+        check_equal(meanwhile, (p.returncode, errors), (status, said))
+        check_equal(meanwhile, w.show()['liveness_ms'], liveness)
+
+
+CASES = (applies, export_is_no_change, changes_and_removes, all_or_nothing, others_write_meanwhile)
