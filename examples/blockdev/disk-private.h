@@ -163,8 +163,8 @@ void dirty_clear(struct replica *, uint64_t offset, uint64_t length);
 void resync_run(struct replica *);
 /* The data that a piece was waiting for. */
 bool piece_take(struct piece *, const void *data);
-/* The piece at this offset is durable. */
-void piece_done(struct replica *, uint64_t offset);
+/* The piece at this offset is durable.  False: there is none. */
+bool piece_done(struct replica *, uint64_t offset);
 /* A piece will not get there: it is dirty again. */
 void piece_lose(struct piece *);
 /* The same, of all that are under way to the replica. */

@@ -130,12 +130,16 @@ open_image(const char *name)
     }
 }
 
+/* Are these bytes of the disk? */
+static bool
+is_inside(uint64_t offset, uint32_t length)
+{
+    return offset <= image_size && length <= image_size - offset;
+}
+
 static void
 put(const void *data, uint32_t length, uint64_t offset)
 {
-    if (offset > image_size || length > image_size - offset) {
-        fail("the source writes %" PRIu32 " bytes at %" PRIu64 ", beyond the disk", length, offset);
-    }
     if (pwrite(image, data, length, (off_t) offset) != (ssize_t) length) {
         fail("image: %s", errno ? strerror(errno) : "short write");
     }
@@ -181,7 +185,7 @@ answer_read(const struct message *m)
 {
     struct message *data = link_prepare(link_);
 
-    if (!data || m->length > SLOT_DATA) {
+    if (!data || !is_inside(m->offset, m->length)) {
         return false;
     }
     data->type = MSG_DATA;
@@ -201,8 +205,7 @@ resync(const struct message *m)
 {
     const char *data = message_data(m);
 
-    if (m->offset % BLOCK_SIZE || m->length % BLOCK_SIZE || m->offset > image_size
-        || m->length > image_size - m->offset) {
+    if (m->offset % BLOCK_SIZE || m->length % BLOCK_SIZE || !is_inside(m->offset, m->length)) {
         return false;
     }
     for (uint32_t done = 0; done < m->length; done += BLOCK_SIZE) {
@@ -279,7 +282,7 @@ apply(uint32_t imm)
     uint64_t offset = be64toh(h.offset);
     uint32_t length = be32toh(h.length);
     if ((next & IMM_SEQUENCE) != imm || be64toh(h.sequence) != next || length > SLOT_DATA
-        || offset % BLOCK_SIZE || length % BLOCK_SIZE) {
+        || offset % BLOCK_SIZE || length % BLOCK_SIZE || !is_inside(offset, length)) {
         return false;
     }
     put(slot + sizeof h, length, offset);

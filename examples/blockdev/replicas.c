@@ -23,7 +23,8 @@
 
 #include "disk-private.h"
 
-#define LEAVE_MSEC 60000
+#define LEAVE_MSEC     60000
+#define MAX_GENERATION (UINT64_MAX / 2) /* there will always be a next one. */
 
 static void
 say(struct replica *r, enum message_type type, uint64_t value, uint64_t offset, uint32_t flags)
@@ -60,16 +61,21 @@ generation_is_saved(void)
     return true;
 }
 
-static void
+/* False: nobody has asked for it. */
+static bool
 take_saved(struct replica *r, uint64_t generation)
 {
+    if (r->generation == r->asked_generation || generation > disk.generation) {
+        return false;
+    }
     r->generation = generation;
-    if (r->state == FILLING && generation == disk.generation) {
+    if (r->state == FILLING && generation == disk.generation && generation == r->asked_generation) {
         r->state = CURRENT;
         tell("%s: current: dirty %" PRIu64 " bytes, resynchronised %" PRIu64 " bytes", r->host,
              r->n_dirtied * BLOCK_SIZE, r->n_resent * BLOCK_SIZE);
         r->n_dirtied = r->n_resent = 0;
     }
+    return true;
 }
 
 /*
@@ -296,6 +302,9 @@ take_message(void *r_, const struct message *m)
     r->patient_since = now_msec();
     switch (m->type) {
     case MSG_HELLO:
+        if (r->state != AWAY || r->said_hello || m->value > MAX_GENERATION) {
+            return false;
+        }
         if (m->offset && m->offset != disk.size) {
             tell("%s: its image has %" PRIu64 " bytes, and the disk %" PRIu64, r->host, m->offset,
                  disk.size);
@@ -318,8 +327,8 @@ take_message(void *r_, const struct message *m)
         r->durable = m->value;
         return true;
     case MSG_DATA: return r->n_reads && take_data(r, m);
-    case MSG_WRITTEN: piece_done(r, m->offset); return true;
-    case MSG_SAVED: take_saved(r, m->value); return true;
+    case MSG_WRITTEN: return piece_done(r, m->offset);
+    case MSG_SAVED: return take_saved(r, m->value);
     default: return false;
     }
 }

@@ -182,7 +182,7 @@ piece_take(struct piece *p, const void *data)
     return true;
 }
 
-void
+bool
 piece_done(struct replica *r, uint64_t offset)
 {
     for (unsigned i = 0; i < N_PIECES; i++) {
@@ -191,9 +191,10 @@ piece_done(struct replica *r, uint64_t offset)
         /* Blocks that got dirty again may be under way in another one, from the same offset on. */
         if (p->length && p->sent && p->offset == offset) {
             p->length = 0;
-            return;
+            return true;
         }
     }
+    return false;
 }
 
 void

@@ -40,7 +40,8 @@ struct queue {
 
 struct link {
     unsigned replica;
-    bool connected, killed;
+    bool killed;
+    bool lies; /* its next message is one that cannot be. */
     struct queue to_replica, to_source;
     struct message *prepared;
     /* The replica's session. */
@@ -268,6 +269,28 @@ run_replica(struct link *l)
     }
 }
 
+/* Messages that this replica has no reason to send; 'kind' is any number.  False: now it might have one. */
+static bool
+lie(const struct replica *r, unsigned kind, struct message *m)
+{
+    static const uint32_t others[] = {0,          MSG_WELCOME, MSG_JOIN,     MSG_READ,
+                                      MSG_RESYNC, MSG_SAVE,    MSG_SAVE + 1, UINT32_MAX};
+
+    switch (kind % 9) {
+    case 0: *m = (struct message){.type = MSG_HELLO, .offset = SIZE}; return r->state != AWAY;
+    case 1: *m = (struct message){.type = MSG_HELLO, .offset = SIZE - BLOCK_SIZE}; return true;
+    case 2: *m = (struct message){.type = MSG_FIRST, .value = disk.next + 1}; return true;
+    case 3: *m = (struct message){.type = MSG_DURABLE, .value = disk.next + 1}; return true;
+    case 4:
+        *m = (struct message){.type = MSG_DURABLE, .value = r->durable - 1};
+        return !has_writes(r) || r->durable;
+    case 5: *m = (struct message){.type = MSG_DATA, .value = 1}; return !r->n_reads;
+    case 6: *m = (struct message){.type = MSG_WRITTEN, .offset = 1}; return true;
+    case 7: *m = (struct message){.type = MSG_SAVED, .value = disk.generation + 1}; return true;
+    default: *m = (struct message){.type = others[kind / 9 % 8]}; return true;
+    }
+}
+
 bool
 link_run(struct link *l, bool (*receive)(void *aux, const struct message *), void *aux)
 {
@@ -275,6 +298,17 @@ link_run(struct link *l, bool (*receive)(void *aux, const struct message *), voi
     bool ok = true;
 
     if (l->killed) {
+        return false;
+    }
+    if (l->lies) {
+        struct message forged;
+
+        for (unsigned kind = chance(72); !lie(&disk.replicas[l->replica], kind, &forged); kind++) {
+            continue;
+        }
+        if (receive(aux, &forged)) {
+            wrong("a message was taken that nobody had a reason to send");
+        }
         return false;
     }
     run_replica(l);
@@ -705,7 +739,7 @@ is_whole(void)
     return whole;
 }
 
-/* Kills a replica, in whatever state, unless it is the last that is current. */
+/* Kills a replica, in whatever state, or has it send nonsense, unless it is the last that is current. */
 static void
 lose_one(void)
 {
@@ -713,10 +747,15 @@ lose_one(void)
     unsigned n_current = 0;
 
     FOR_EACH_REPLICA (other) {
-        n_current += other->state == CURRENT && !(other->link && other->link->killed);
+        n_current +=
+            other->state == CURRENT && !(other->link && (other->link->killed || other->link->lies));
     }
     if (r->link && (r->state != CURRENT || n_current > 1)) {
-        r->link->killed = true;
+        if (chance(2)) {
+            r->link->killed = true;
+        } else {
+            r->link->lies = true;
+        }
     }
 }
 
