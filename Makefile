@@ -292,6 +292,7 @@ $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIB
 $(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
 $(foreach s,$(examples_src),$(eval $(call program,$(basename $(notdir $(s))),$(s),,-lrdmacm -libverbs)))
 $(eval $(call program,blockdev-replica,$(filter %/replica.c %/link.c,$(blockdev_src)),$(LIBAPI),$(LINK_API) -lrdmacm -libverbs))
+$(eval $(call program,blockdev-liar,tests/blockdev/liar.c,,-lrdmacm -libverbs))
 $(foreach p,joinrc rcgen,$(eval $(call program,$(p),$(filter tests/verbs/$(p)%,$(verbs_src)),,-libverbs)))
 
 # The source of a replicated disk, with replicas that are a model.

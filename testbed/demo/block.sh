@@ -5,6 +5,9 @@
 # disk that is written once and kept by three replicas, one of which is killed
 # and comes back; beside it md RAID1 over three disks, the usual way.  Everything
 # runs on real soft-RoCE inside a virtual machine.
+#
+# Environment: DEMO_RESULTS, a folder that is made anew, KERNEL, ACCEL; DEMO_MORE=1 for more mishaps, which
+# tests/blockdev/run has.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -18,7 +21,8 @@ fail() { echo "demo-block: $*" >&2; exit 1; }
 rm -rf "$results"
 mkdir -p "$results"
 echo "Starting a virtual machine with Debian's kernel ${KERNEL:-6.1} and its soft-RoCE ..."
-testbed/vm/run --results "$results" --timeout "${DEMO_TIMEOUT:-900}" -- testbed/demo/block-guest
+testbed/vm/run --results "$results" --timeout "${DEMO_TIMEOUT:-900}" \
+    --env "DEMO_MORE=${DEMO_MORE:-}" -- testbed/demo/block-guest
 
 # What came back is compared here, by another program than those that wrote it.
 echo
