@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -248,6 +249,7 @@ spin_completion(struct endpoint *ep, struct ibv_wc *wc, uint64_t deadline, int s
             n = ibv_poll_cq(ep->cq, 1, wc);
             return n > 0 ? 0 : ECANCELED;
         }
+        sched_yield(); /* forwarders may share this processor. */
     }
     return n > 0 ? 0 : fail(ep, EIO, "cannot read the completion queue");
 }
