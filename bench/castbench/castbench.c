@@ -184,10 +184,8 @@ end_refused(const struct plan *plan, int status, const char *json, const char *e
 {
     struct matrix m = {.plan = plan};
 
-    if (error[0]) {
-        printable_put(stderr, "castbench: ", "%s", error);
-    }
-    snprintf(m.error, sizeof m.error, "%s", error[0] ? error : "the command line is wrong");
+    printable_put(stderr, "castbench: ", "%s", error);
+    snprintf(m.error, sizeof m.error, "%s", error);
     if (json && status == EXIT_USAGE && has_content(json)) {
         printable_put(stderr, "castbench: ", "%s stays as it was", json);
     } else if (json) {

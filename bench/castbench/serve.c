@@ -128,7 +128,7 @@ read_arguments(struct session *s, const json_t *message, char *error, size_t siz
         return refuse(error, size, "no command line");
     }
     if (!options_parse(&s->plan, argc, s->argv, error, size)) {
-        return !error[0] && refuse(error, size, "the command line is wrong");
+        return false;
     }
     if (db) {
         setenv("ROCECAST_DB", own_db, 1);
