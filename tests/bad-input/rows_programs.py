@@ -10,8 +10,8 @@ METRICS = ('p50, p90, p95, p99, p99.9, max, mean, skew, gap, throughput, message
 CASTBENCH = (
     ('castbench', 1,
      'castbench: a test is missing: there are write, write-imm and send (castbench --help)'),
-    ('castbench read', 1,
-     "castbench: unknown test 'read': there are write, write-imm and send (castbench --help)"),
+    ('castbench latency', 1,
+     "castbench: unknown test 'latency': there are write, write-imm and send (castbench --help)"),
     ('castbench write now --group g --source h0 --receivers r1', 1,
      "castbench: unexpected argument 'now' (castbench --help)"),
     ('castbench write', 1, 'castbench: --source is missing (castbench --help)'),
