@@ -92,7 +92,9 @@ CPP_NL := -isystem /usr/include/libnl3
 
 LIBS_CAST := -lz -lcrypto -lxdp -lbpf $(LIBS_ISAL)
 LIBS_OVS := -lssl -lcrypto -lm -lpthread
-LIBS_CAPS := -lcap-ng
+LIBS_CAPS := -lcap-ng -lseccomp
+# castd's (docs/scale.md).  Sanitizers bring an allocator of their own.
+LIBS_MALLOC := $(if $(SANFLAGS),,-ljemalloc)
 LIBS_CHECK = $(shell pkg-config --libs check)
 
 #
@@ -205,16 +207,19 @@ objs = $(patsubst %.c,$(B)/obj/%.o,$(1))
 lib_src := $(wildcard lib/*.c)
 castd_src := $(wildcard ctl/castd/*.c)
 castctl_src := $(wildcard ctl/castctl/*.c)
-ctl_src := $(filter-out $(castd_src) $(castctl_src),$(wildcard ctl/*/*.c)) $(wildcard testbed/labs/*.c)
+castbroker_src := ctl/broker/castbroker.c
+ctl_src := $(filter-out $(castd_src) $(castctl_src) $(castbroker_src),$(wildcard ctl/*/*.c)) $(wildcard testbed/labs/*.c)
 swedge_src := $(wildcard swedge/*.c)
 srcagent_src := $(wildcard srcagent/*.c)
 castfwd_src := $(wildcard castfwd/*.c)
 bench_src := $(wildcard bench/*.c bench/castbench/*.c)
 castprobe_src := $(wildcard bench/castprobe/*.c)
+castscale_src := $(wildcard bench/castscale/*.c)
 api_src := $(wildcard librocecast/*.c)
 fake_run_src := $(wildcard tests/bench/*.c)
 api_test_src := $(wildcard tests/api/*.c)
 fake_verbs_src := $(wildcard tests/api/fake/*.c)
+inject_src := $(wildcard tests/faults/*.c)
 testbed_src := $(wildcard testbed/castlab/*.c)
 unit_src := $(wildcard tests/unit/*.c tests/model/*.c)
 sim_src := $(wildcard tests/sim/*.c)
@@ -236,14 +241,15 @@ blockdev_src := $(filter-out examples/blockdev/plugin.c,$(blockdev_src))
 endif
 
 plain_src := $(sort $(lib_src) $(bench_src) $(castprobe_src) $(fake_run_src) $(verbs_src) $(net_src) $(castmodel_src) $(castcrowd_src) $(castcm_src) $(api_test_src) \
-        $(fake_verbs_src) $(bench_dp_src) $(examples_src) $(blockdev_src))
-ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
-        $(api_src) $(fuzz_src) $(sim_src) $(perf_src)
+        $(fake_verbs_src) $(inject_src) $(bench_dp_src) $(examples_src) $(blockdev_src))
+ovs_user_src := $(ctl_src) $(castd_src) $(castctl_src) $(castbroker_src) $(swedge_src) $(srcagent_src) $(castfwd_src) $(testbed_src) $(unit_src) \
+        $(api_src) $(fuzz_src) $(sim_src) $(perf_src) $(castscale_src)
 
 LIBCAST := $(if $(lib_src),$(B)/libcast.a)
 LIBCTL := $(if $(IDL_H),$(B)/libctl.a)
 LIBSWEDGE := $(if $(filter-out swedge/main.c,$(swedge_src)),$(B)/libswedge.a)
 LIBCASTFWD := $(if $(filter-out castfwd/main.c,$(castfwd_src)),$(B)/libcastfwd.a)
+LIBCASTD := $(if $(filter-out ctl/castd/castd.c,$(castd_src)),$(B)/libcastd.a)
 LIBBENCH := $(if $(filter-out bench/castbench/castbench.c,$(bench_src)),$(B)/libbench.a)
 LIBSRCAGENT := $(if $(filter-out srcagent/main.c,$(srcagent_src)),$(B)/libsrcagent.a)
 CLIENT := $(LIBCTL) $(LIBCAST) $(LIBOVS)
@@ -268,6 +274,7 @@ $(B)/libcast.a: $(call objs,$(lib_src))
 $(B)/libctl.a: $(call objs,$(ctl_src)) $(B)/obj/gen/rocecast-idl.o
 $(B)/libswedge.a: $(call objs,$(filter-out swedge/main.c,$(swedge_src)))
 $(B)/libcastfwd.a: $(call objs,$(filter-out castfwd/main.c,$(castfwd_src)))
+$(B)/libcastd.a: $(call objs,$(filter-out ctl/castd/castd.c,$(castd_src)))
 $(B)/libbench.a: $(call objs,$(filter-out bench/castbench/castbench.c,$(bench_src)))
 $(B)/libsrcagent.a: $(call objs,$(filter-out srcagent/main.c,$(srcagent_src)))
 
@@ -280,13 +287,15 @@ $(B)/bin/$(1): $(call objs,$(2)) $(3)
 $(B)/bin/$(1): LIBS = $(4)
 endif
 endef
-$(eval $(call program,castd,$(castd_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
+$(eval $(call program,castd,$(wildcard ctl/castd/castd.c),$(LIBCASTD) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS) $(LIBS_MALLOC)))
+$(eval $(call program,castbroker,$(castbroker_src),$(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castctl,$(castctl_src),$(CLIENT),-lyaml $(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,swedge,$(wildcard swedge/main.c),$(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,srcagent,$(wildcard srcagent/main.c),$(LIBSRCAGENT) $(LIBSWEDGE) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castfwd,$(wildcard castfwd/main.c),$(LIBCASTFWD) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)))
 $(eval $(call program,castbench,bench/castbench/castbench.c,$(LIBBENCH) $(LIBCAST) $(LIBAPI),$(LINK_API) -lrdmacm -libverbs $(LIBS_ISAL) -lz -ljansson -lm))
 $(eval $(call program,castprobe,$(castprobe_src),$(LIBBENCH) $(LIBCAST),-libverbs $(LIBS_ISAL) -lz -ljansson))
+$(eval $(call program,castscale,$(castscale_src),$(LIBBENCH) $(CLIENT),$(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castlab,$(testbed_src),$(CLIENT),-lnl-route-3 -lnl-3 -lyaml $(LIBS_CAST) $(LIBS_OVS)))
 $(eval $(call program,castmodel,$(castmodel_src) tests/model/rc-endpoint.c,$(LIBCAST) $(LIBAPI),$(LINK_API) $(LIBS_CAST)))
 $(eval $(call program,apihost,$(api_test_src),$(LIBAPI),$(LINK_API) -lpthread))
@@ -313,6 +322,13 @@ $(FAKE_VERBS): $(call objs,$(fake_verbs_src)) tests/api/fake/ibverbs.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(LDFLAGS_BASE) $(LDFLAGS) -o $@ -Wl,-soname,$(@F) \
 	    -Wl,--version-script=tests/api/fake/ibverbs.map $(filter %.o,$^)
+
+# Preloaded into daemons, whose calls it makes fail.
+INJECT := $(if $(inject_src),$(B)/tests/inject.so)
+$(INJECT): $(call objs,$(inject_src))
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared $(LDFLAGS_BASE) $(LDFLAGS) -o $@ $^
 
 # castbench with runs that are made up.
 FAKE_BENCH := $(if $(fake_run_src),$(B)/tests/castbench)
@@ -344,8 +360,8 @@ $(EXAMPLES): $(B)/bin/api-%: $(B)/obj/examples/%.o $(LIBAPI)
 $(eval $(EXAMPLES): LIBS = $(LINK_API) -libverbs)
 
 UNIT := $(if $(unit_src),$(B)/tests/unit)
-$(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(LIBCASTFWD) $(LIBBENCH) $(CLIENT)
-$(B)/tests/unit: LIBS = $(LIBS_CHECK) $(LIBS_CAST) $(LIBS_OVS)
+$(B)/tests/unit: $(call objs,$(unit_src)) $(LIBSWEDGE) $(LIBSRCAGENT) $(LIBCASTFWD) $(LIBBENCH) $(LIBCASTD) $(CLIENT)
+$(B)/tests/unit: LIBS = $(LIBS_CHECK) $(LIBS_CAST) $(LIBS_OVS) $(LIBS_CAPS)
 
 # Not a unit test: groups in virtual time, by the thousand.
 CASTSIM := $(if $(sim_src),$(B)/tests/castsim)
@@ -428,7 +444,7 @@ $(B)/obj/gen/%.o: $(GEN)/ctl/registry/%.c $(GEN)/ctl/registry/%.h Makefile
 #
 .PHONY: all check check-long unit net e2e walk demo docs install uninstall lint lint-c lint-scripts format clean deps help
 
-all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(NBD_PLUGIN) $(SCRIPTS) $(FAKE_VERBS) $(FAKE_BENCH) $(BLOCK_MODEL) $(SCHEMA_PAGE) ## build all programs and libraries
+all: $(LIBCAST) $(LIBCTL) $(LIBOVS) $(LIBAPI) $(PROGRAMS) $(NBD_PLUGIN) $(SCRIPTS) $(FAKE_VERBS) $(FAKE_BENCH) $(INJECT) $(BLOCK_MODEL) $(SCHEMA_PAGE) ## build all programs and libraries
 
 deps: ## install missing Debian packages (root)
 	$(Q)deps/install
@@ -466,6 +482,7 @@ LONG_TIERS = \
     sim-compare-long='build/tests/castsim --compare' \
     ctl-scale=tests/ctl/scale \
     ctl-prometheus=tests/ctl/prometheus \
+    ctl-killed='tests/ctl/run --all castd_is_killed server_is_killed swedge_is_killed srcagent_is_killed' \
     net-joins=tests/net/joins \
     net-connects=tests/net/connects \
     net-joining-long='env LONG=1 tests/net/run joining' \
@@ -522,7 +539,7 @@ perf-built: $(DP_PACKETS)
 perf: perf-built ## instructions per packet of the data plane (valgrind); AGAINST=an older dp-packets
 	$(Q)tests/perf/instructions $(AGAINST:%=--against %) $(DP_PACKETS)
 
-e2e: all ## end-to-end tests on real soft-RoCE
+e2e: all net-built ## end-to-end tests on real soft-RoCE
 	$(Q)tests/summary e2e=tests/e2e/run
 
 net: all net-built ## real daemons and ports in network namespaces, without RDMA (root)
@@ -588,8 +605,10 @@ LIBDIR = lib
 DEST = $(DESTDIR)$(PREFIX)
 own_dirs := $(addprefix share/rocecast/,demo topologies vm) share/rocecast share/doc/rocecast
 man_dir = share/man/man$(subst .,,$(suffix $(1)))
-inst_programs := $(addprefix bin/,castd castctl castlab castbench castbench-report castprobe swedge srcagent castfwd)
+inst_programs := $(addprefix bin/,castd castctl castlab castbench castbench-report castprobe castscale swedge srcagent castfwd castbroker)
 inst_units := $(patsubst systemd/%.in,lib/systemd/system/%,$(wildcard systemd/*.in))
+# The daemons' user and their folder, for systemd-sysusers and systemd-tmpfiles.
+inst_confs := $(patsubst systemd/%.conf,lib/%.d/rocecast.conf,$(wildcard systemd/*.conf))
 inst_completions := $(patsubst completion/%,share/bash-completion/completions/%,$(wildcard completion/*))
 inst_topologies := $(patsubst testbed/%,share/rocecast/%,$(wildcard testbed/topologies/*.yaml))
 # All but the two that are about the source tree.
@@ -600,7 +619,7 @@ inst_man := $(foreach m,$(patsubst %.in,%,$(notdir $(wildcard man/*))),$(call ma
 inst_lib := $(addprefix $(LIBDIR)/,librocecast.so.$(API_VERSION) librocecast.so pkgconfig/rocecast.pc) include/rocecast.h
 # Where Debian's Wireshark looks below /usr.
 inst_dissector = lib/$(shell $(CC) -print-multiarch)/wireshark/plugins/rocecast.lua
-installed = $(inst_programs) $(inst_lib) $(inst_units) $(inst_completions) $(inst_topologies) $(inst_scripts) $(inst_docs) \
+installed = $(inst_programs) $(inst_lib) $(inst_units) $(inst_confs) $(inst_completions) $(inst_topologies) $(inst_scripts) $(inst_docs) \
         $(inst_man) share/rocecast/rocecast.ovsschema $(inst_dissector)
 
 # Units and the pkg-config file have paths in them.  DESTDIR may have spaces, PREFIX may not.
@@ -628,6 +647,7 @@ install: all ## install below PREFIX (/usr/local), in DESTDIR if that is set
 	$(Q)install -m 644 completion/* "$(DEST)/share/bash-completion/completions"
 	$(Q)for m in $(inst_man); do \
 	    f=man/$${m##*/}; [ -e $$f ] || f=$(GEN)/$$f; install -m 644 $$f "$(DEST)/$$m" || exit; done
+	$(Q)for c in sysusers tmpfiles; do install -m 644 systemd/$$c.conf "$(DEST)/lib/$$c.d/rocecast.conf" || exit; done
 	$(Q)for u in $(inst_units); do $(call with_paths,systemd/$${u##*/}.in,$$u) || exit; done
 	$(Q)$(ldconfig)
 

@@ -44,7 +44,7 @@ run(struct worker *worker, struct daemon *daemon)
 
     daemon_serving(daemon);
     while (!daemon->exiting) {
-        struct node_config config;
+        struct node_config config = {.id = 0}; /* the worker has the one before. */
         uint64_t generation;
         char *why;
 
@@ -98,6 +98,7 @@ main(int argc, char *argv[])
 
     check_rundir();
     daemon_init(&daemon, argc, argv, DAEMON_AGENT, "has Open vSwitch or the kernel forward");
+    daemon_start(&daemon);
     daemon.runs_programs = true;
     extend_path();
     struct worker *worker = worker_create(daemon.netns_fd);

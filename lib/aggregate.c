@@ -31,7 +31,7 @@ started_before(const struct tree_config *config)
 }
 
 struct aggregate *
-aggregate_create(const struct tree_config *config)
+aggregate_create(const struct tree_config *config, uint64_t auth_seq)
 {
     struct aggregate *a = must_calloc(1, sizeof *a);
 
@@ -43,6 +43,7 @@ aggregate_create(const struct tree_config *config)
         .hold_usec = REVERSE_HOLD_USEC,
     });
     a->cnps = cnp_window_create();
+    a->auth = response_auth_create(auth_seq);
     a->sport = response_sport(&config->proxy, config->designated_qpn);
     return a;
 }
@@ -54,6 +55,7 @@ aggregate_destroy(struct aggregate *a)
         reverse_destroy(a->reverse);
         addr_map_destroy(a->branches);
         cnp_window_destroy(a->cnps);
+        response_auth_destroy(a->auth);
         free(a->asked);
         free(a);
     }
@@ -268,6 +270,7 @@ aggregate_configure(struct aggregate *a, const struct tree_config *old,
     a->config = config;
     a->any_joins = false;
     a->next = (struct l3_next){.until = 0};
+    response_auth_configure(a->auth, &config->auth);
     plane_use_configure(&a->plane, old->parent_planes, old->n_parent_planes, config->parent_planes,
                         config->n_parent_planes);
     configure_asked(a, config, now);
@@ -344,7 +347,9 @@ aggregate_check_plain(const uint8_t *data, const struct parsed *h)
 enum drop_reason
 aggregate_check_tunnelled(const uint8_t *data, const struct parsed *h)
 {
-    if (!h->inner.ofs || h->ip.n_ext) {
+    bool has_srh = h->ip.n_ext == 1 && h->srh_ofs && !h->segments_left && h->data_ofs;
+
+    if (!h->inner.ofs || (h->ip.n_ext && !has_srh)) {
         return DROP_response_outer;
     }
     return check(data, h);
@@ -601,6 +606,22 @@ aggregate_response(struct aggregate *a, const struct branch_config *b, const uin
 }
 
 enum drop_reason
+aggregate_verify(struct aggregate *a, const struct in6_addr *child, const uint8_t *data,
+                 const struct parsed *h)
+{
+    const struct ip6_hdr_wire *outer = (const void *) (data + h->ip.ofs);
+    const struct auth_config *auth = &a->config->auth;
+    const struct response_pair pair = {*child, outer->dst};
+    struct in6_addr own = node_address(node_id_of(&pair.parent_sid));
+    bool is_source = tree_config_is_source(a->config, &own);
+
+    return auth->responses
+               ? response_auth_verify(a->auth, a->config, &pair,
+                                      is_source ? auth->response_instance : auth->instance, data, h)
+               : DROP_none;
+}
+
+enum drop_reason
 aggregate_tunnelled(struct aggregate *a, const uint8_t *data, const struct parsed *h, uint64_t now,
                     struct reverse_out *out)
 {
@@ -611,10 +632,41 @@ aggregate_tunnelled(struct aggregate *a, const uint8_t *data, const struct parse
     if (!b) {
         return DROP_unknown_branch;
     }
+    enum drop_reason why = aggregate_verify(a, &b->address, data, h);
+    if (why) {
+        return why;
+    }
     if (memcmp(&inner->dst, &a->config->source, sizeof inner->dst)) {
         return DROP_response_outer;
     }
     return aggregate_response(a, b, data, h, now, out);
+}
+
+/* Puts in front of a response or CNP what brings it to the parent, if this is not the node that answers
+ * the source. */
+static enum drop_reason
+wrap(const struct aggregate *a, struct packet *p, const struct in6_addr *own)
+{
+    const struct tree_config *c = a->config;
+    const struct plane_config *plane = plane_of(a);
+    bool is_source = tree_config_is_source(c, own);
+    struct response_pair pair = {*own, c->parent_sid};
+    const struct in6_addr *dst = plane                                         ? &plane->program
+                                 : IN6_IS_ADDR_UNSPECIFIED(&c->parent_program) ? &pair.parent_sid
+                                                                               : &c->parent_program;
+
+    if (is_source || (c->root && !c->auth.key)) {
+        return DROP_none;
+    }
+    if (c->root) {
+        pair.parent_sid = node_sid(node_id_of(&c->outer_source), SID_FUNC_RESPONSE);
+        dst = &pair.parent_sid;
+    }
+    if (c->auth.key) {
+        return response_auth_seal(a->auth, c, &pair, dst, p);
+    }
+    response_wrap(p, own, dst);
+    return DROP_none;
 }
 
 struct packet *
@@ -632,14 +684,10 @@ aggregate_build(const struct aggregate *a, struct packet_pool *pool, const struc
     p = out ? response_build(pool, &c->proxy, &c->source, a->sport, qpn, out->psn, out->syndrome,
                              out->msn)
             : cnp_build(pool, &c->proxy, &c->source, a->sport, qpn);
-    *why = p ? DROP_none : DROP_pool_empty;
-    if (p && !c->root) {
-        const struct plane_config *plane = plane_of(a);
-
-        response_wrap(p, own,
-                      plane                                         ? &plane->program
-                      : IN6_IS_ADDR_UNSPECIFIED(&c->parent_program) ? &c->parent_sid
-                                                                    : &c->parent_program);
+    *why = p ? wrap(a, p, own) : DROP_pool_empty;
+    if (p && *why) {
+        packet_put(p);
+        p = NULL;
     }
     return p;
 }

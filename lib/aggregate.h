@@ -9,6 +9,9 @@
  *     node -> parent       IPv6 in IPv6 to a response SID: branch = outer source
  *     root -> source       plain, from the Proxy, DestQP = the source's QPN
  *
+ * With authenticated data, what nodes send has an SRH (lib/response-auth.h), also what the root sends:
+ * that goes to the source agent's response SID, and as it is from there to the source.
+ *
  * CNPs take the same ways, and are merged apart (lib/cnp-window.h): they say nothing of PSNs, and
  * the machine does not hear of them.
  *
@@ -34,6 +37,7 @@
 #include "lib/parse.h"
 #include "lib/planes.h"
 #include "lib/position.h"
+#include "lib/response-auth.h"
 #include "lib/reverse.h"
 
 /* A receiver whose queue pair has served an earlier source, as long as its position is looked
@@ -51,18 +55,20 @@ struct aggregate {
     bool any_joins;            /* one of config->branches is not BRANCH_COUNTS. */
     size_t n_asked;            /* of config->branches: BRANCH_ASKED, and not found out yet. */
     struct asked_branch *asked;
-    uint64_t n_decided;     /* how often it became known where one stands. */
-    uint16_t sport;         /* of responses made here. */
-    struct l3_next next;    /* where they go. */
-    struct plane_use plane; /* of config->parent_planes: by which they go. */
+    uint64_t n_decided;         /* how often it became known where one stands. */
+    uint16_t sport;             /* of responses made here. */
+    struct l3_next next;        /* where they go. */
+    struct plane_use plane;     /* of config->parent_planes: by which they go. */
+    struct response_auth *auth; /* of what goes to the parent, and comes from nodes. */
     struct cnp_window *cnps;
     /* The owner sets it before aggregate_configure(): of a receiver's CNPs one counts in this time,
      * and one CNP goes up. */
     uint32_t cnp_interval_usec;
 };
 
-/* Has no branches until aggregate_configure(), which ignores config->started. */
-struct aggregate *aggregate_create(const struct tree_config *);
+/* Has no branches until aggregate_configure(), which ignores config->started.  'auth_seq': what it
+ * sends to its parent is authenticated with sequences behind that one. */
+struct aggregate *aggregate_create(const struct tree_config *, uint64_t auth_seq);
 void aggregate_destroy(struct aggregate *);
 
 /* May the branches of 'config' replace those of 'a' (NULL: there are none yet)?  0, or EBUSY and a
@@ -86,7 +92,8 @@ aggregate_branch(const struct aggregate *, enum branch_kind, const struct in6_ad
 /* Is this frame an intact response or CNP, in no tunnel?  DROP_none, or why not.  'h' is what
  * parse_frame() made of 'data'. */
 enum drop_reason aggregate_check_plain(const uint8_t *data, const struct parsed *h);
-/* Likewise of a frame to a response SID: directly in IPv6. */
+/* Likewise of a frame to a response SID: directly in IPv6, or with an SRH that is finished with and has
+ * a DATA-AUTH TLV. */
 enum drop_reason aggregate_check_tunnelled(const uint8_t *data, const struct parsed *h);
 /* By how much the PSNs of receiver 'b' are above the epoch's (R17): copies get that much more, and
  * what it says that much less. */
@@ -108,15 +115,20 @@ bool aggregate_get_branch(const struct aggregate *, uint32_t id, struct reverse_
 enum drop_reason
 aggregate_response(struct aggregate *, const struct branch_config *b, const uint8_t *data,
                    const struct parsed *h, uint64_t now, struct reverse_out *);
-/* Likewise for a tunnelled response: finds the branch. */
+/* Likewise for a tunnelled response: finds the branch, and verifies that it is the branch's if responses
+ * are authenticated. */
 enum drop_reason aggregate_tunnelled(struct aggregate *, const uint8_t *data,
                                      const struct parsed *h, uint64_t now, struct reverse_out *);
+/* The same check, of what a node with this address has sent to the response SID that it has come to. */
+enum drop_reason aggregate_verify(struct aggregate *, const struct in6_addr *child,
+                                  const uint8_t *data, const struct parsed *h);
 /* A packet for branch 'id' has met congestion, and its mark leaves with it: counts a CNP, unless the
  * branch makes its own. */
 void aggregate_marked(struct aggregate *, uint32_t id, uint64_t now);
 
 /* The packet for the response *out (out->send is set), or for a CNP if 'out' is NULL, complete from
- * its outermost IPv6 header on.  'own' is the node's address.  On failure NULL, and *why. */
+ * its outermost IPv6 header on.  'own' is the node's address.  On failure NULL, and *why:
+ * DROP_auth_missing if there is nothing to authenticate it with. */
 struct packet *
 aggregate_build(const struct aggregate *, struct packet_pool *, const struct in6_addr *own,
                 const struct reverse_out *out, enum drop_reason *why);

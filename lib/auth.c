@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Authentication of SRHs.
+ * Authentication of a group's packets.
  *
  * Theory of operation
  * -------------------
@@ -31,22 +31,30 @@
 #include <stdlib.h>
 
 #include "lib/alloc.h"
+#include "lib/data-auth.h"
 #include "lib/parse.h"
 #include "lib/srh.h"
 
-/* Both TLVs are aligned to 8n from the SRH's first byte. */
+/* All TLVs are aligned to 8n from the SRH's first byte. */
 #define TLV_ALIGN   8
 #define COVERED_OFS offsetof(struct srh_hdr, last_entry)
+
+/* What counts, with keys of the epoch. */
+struct counted {
+    struct auth_config config;
+    struct data_key **data; /* DATA-AUTH: beside config.keys; otherwise NULL. */
+};
 
 struct auth_verifier {
     struct auth_epoch epoch;
     struct auth_config shared; /* as configured: a node gets it again with each generation. */
-    struct auth_config config; /* its keys are the epoch's. */
-    struct auth_config former; /* counts until 'until', and is overwritten then. */
-    uint64_t until;            /* UINT64_MAX: there is no former one. */
+    struct counted now;
+    struct counted former; /* counts until 'until', and is overwritten then. */
+    uint64_t until;        /* UINT64_MAX: there is no former one. */
     bool configured;
+    struct data_window window;
 
-    /* What 'config' has verified last. */
+    /* What 'now' has verified last. */
     struct in6_addr src;
     uint16_t srh_len; /* 0: nothing. */
     uint8_t srh[SRH_MAX_LEN];
@@ -202,7 +210,10 @@ compute_rfc(const struct auth_key *key, const struct in6_addr *src, const struct
 size_t
 auth_len(unsigned int tlvs)
 {
-    return ((tlvs & AUTH_MT ? 1u : 0u) + (tlvs & AUTH_HMAC ? 1u : 0u)) * sizeof(struct auth_tlv);
+    unsigned int n =
+        (tlvs & AUTH_MT ? 1u : 0u) + (tlvs & AUTH_HMAC ? 1u : 0u) + (tlvs & AUTH_DATA ? 1u : 0u);
+
+    return n * sizeof(struct auth_tlv);
 }
 
 /* Adds a TLV without its HMAC at the end of 't', whose length is a multiple of 8. */
@@ -251,6 +262,9 @@ auth_sign(struct encap_template *t, const struct auth_config *c, const struct au
 
         ok = compute_mt(&key, &ip->src, srh, srh_len, tlv, tlv->hmac);
     }
+    if (c->tlvs & AUTH_DATA) {
+        append(t, SRH_TLV_DATA, 0, key.id);
+    }
     OPENSSL_cleanse(&key, sizeof key);
     if (!ok) {
         t->len = len;
@@ -274,13 +288,48 @@ auth_verifier_create(const struct auth_epoch *epoch)
     return v;
 }
 
+/* Leaves no secret in memory. */
+static void
+counted_uninit(struct counted *c)
+{
+    for (size_t i = 0; c->data && i < c->config.n_keys; i++) {
+        data_key_destroy(c->data[i]);
+    }
+    free(c->data);
+    auth_config_uninit(&c->config);
+    *c = (struct counted){.data = NULL};
+}
+
+static void
+counted_init(struct counted *c, const struct auth_config *shared, const struct auth_epoch *epoch)
+{
+    auth_config_clone(&c->config, shared);
+    c->data = shared->tlvs & AUTH_DATA ? must_calloc(shared->n_keys, sizeof *c->data) : NULL;
+    for (size_t i = 0; i < shared->n_keys; i++) {
+        derive_key(&shared->keys[i], epoch, &c->config.keys[i]);
+        if (c->data) {
+            c->data[i] = data_key_create(&shared->keys[i], epoch);
+        }
+    }
+}
+
+void
+auth_verifier_forget(struct auth_verifier *v)
+{
+    auth_config_uninit(&v->shared);
+    counted_uninit(&v->now);
+    counted_uninit(&v->former);
+    v->until = UINT64_MAX;
+    v->configured = false;
+    v->srh_len = 0;
+    v->stats = (struct auth_stats){0};
+}
+
 void
 auth_verifier_destroy(struct auth_verifier *v)
 {
     if (v) {
-        auth_config_uninit(&v->shared);
-        auth_config_uninit(&v->config);
-        auth_config_uninit(&v->former);
+        auth_verifier_forget(v);
         free(v);
     }
 }
@@ -288,20 +337,18 @@ auth_verifier_destroy(struct auth_verifier *v)
 void
 auth_verifier_configure(struct auth_verifier *v, const struct auth_config *config, uint64_t now)
 {
+    v->window.floor = config->instance;
     if (v->configured && same_config(&v->shared, config)) {
         return;
     }
     auth_config_uninit(&v->shared);
     auth_config_clone(&v->shared, config);
-    auth_config_uninit(&v->former);
-    v->former = v->config;
+    counted_uninit(&v->former);
+    v->former = v->now;
     v->until = v->configured ? now + AUTH_LINGER_USEC : UINT64_MAX;
     v->configured = true;
     v->srh_len = 0;
-    auth_config_clone(&v->config, config);
-    for (size_t i = 0; i < config->n_keys; i++) {
-        derive_key(&config->keys[i], &v->epoch, &v->config.keys[i]);
-    }
+    counted_init(&v->now, config, &v->epoch);
 }
 
 uint64_t
@@ -314,7 +361,7 @@ void
 auth_verifier_timer(struct auth_verifier *v, uint64_t now)
 {
     if (now >= v->until) {
-        auth_config_uninit(&v->former);
+        counted_uninit(&v->former);
         v->until = UINT64_MAX;
     }
 }
@@ -381,10 +428,36 @@ check_tlv(const struct auth_config *config, unsigned int which, const uint8_t *d
     return r;
 }
 
+/* The same of the DATA-AUTH TLV.  Its packet counts as having come if the tag is right. */
 static struct auth_result
-check(const struct auth_config *config, const uint8_t *data, const struct parsed *h,
-      const struct covered *c)
+check_data(const struct counted *counted, struct data_window *window, const uint8_t *data,
+           const struct parsed *h)
 {
+    const struct data_tlv *tlv = (const struct data_tlv *) (data + h->data_ofs);
+
+    if (!h->data_ofs || (h->data_ofs - h->srh_ofs) % TLV_ALIGN) {
+        return (struct auth_result){.why = DROP_auth_missing};
+    }
+    struct auth_result r = {.key = be32_get(tlv->key_id)};
+    const struct auth_key *key = auth_find_key(&counted->config, r.key);
+    if (!key) {
+        r.why = DROP_auth_unknown_key;
+        return r;
+    }
+    struct data_key *data_key = counted->data[key - counted->config.keys];
+    if (!data_key || !data_verify(data_key, data, h)) {
+        r.why = DROP_auth_bad;
+    } else if (!data_window_take(window, be32_get(tlv->instance), be64_get(tlv->seq))) {
+        r.why = DROP_auth_replay;
+    }
+    return r;
+}
+
+static struct auth_result
+check(const struct counted *counted, struct data_window *window, const uint8_t *data,
+      const struct parsed *h, const struct covered *c)
+{
+    const struct auth_config *config = &counted->config;
     struct auth_result r = {.why = DROP_none};
 
     if (config->tlvs & AUTH_MT) {
@@ -392,6 +465,9 @@ check(const struct auth_config *config, const uint8_t *data, const struct parsed
     }
     if (!r.why && config->tlvs & AUTH_HMAC) {
         r = check_tlv(config, AUTH_HMAC, data, h->hmac_ofs, c);
+    }
+    if (!r.why && config->tlvs & AUTH_DATA) {
+        r = check_data(counted, window, data, h);
     }
     return r;
 }
@@ -416,23 +492,24 @@ auth_verify(struct auth_verifier *v, const uint8_t *data, const struct parsed *h
         .srh = (const struct srh_hdr *) (data + h->srh_ofs),
         .srh_len = h->srh_len,
     };
+    const struct auth_config *config = &v->now.config;
     struct auth_result r = {.why = DROP_none};
 
-    if (!v->config.tlvs) {
+    if (!config->tlvs) {
         return r;
     }
-    if (is_cached(v, &c)) {
-        const uint16_t ofs = v->config.tlvs & AUTH_MT ? h->auth_ofs : h->hmac_ofs;
+    if (!(config->tlvs & AUTH_DATA) && is_cached(v, &c)) {
+        const uint16_t ofs = config->tlvs & AUTH_MT ? h->auth_ofs : h->hmac_ofs;
 
         r.key = be32_get(((const struct auth_tlv *) (data + ofs))->key_id);
         r.cached = true;
         v->stats.n_cached++;
         return r;
     }
-    r = check(&v->config, data, h, &c);
+    r = check(&v->now, &v->window, data, h, &c);
     if (!r.why) {
         v->stats.n_computed++;
-        if (depends_on_destination(&v->config, data, h)) {
+        if (config->tlvs & AUTH_DATA || depends_on_destination(config, data, h)) {
             return r;
         }
         v->src = c.ip->src;
@@ -441,7 +518,7 @@ auth_verify(struct auth_verifier *v, const uint8_t *data, const struct parsed *h
         return r;
     }
     if (v->until != UINT64_MAX && now < v->until) {
-        struct auth_result former = check(&v->former, data, h, &c);
+        struct auth_result former = check(&v->former, &v->window, data, h, &c);
 
         if (!former.why) {
             return former;

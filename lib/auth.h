@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Authentication of SRHs: TLVs with an HMAC-SHA256 by a key that the source agent
- * and the edges of a group share.
+ * Authentication of a group's packets, by a key that the source agent and the edges of the group
+ * share.  Of SRHs, by TLVs with an HMAC-SHA256:
  *
  *     HMAC     RFC 8754 2.1.2: source address, Last Entry, Flags, D and reserved
  *              bits, Key ID, Segment List; no other TLV.
@@ -17,6 +17,9 @@
  * Neither covers what changes on the way of a packet through its tree (outer
  * destination, Segments Left, hop limit), so both are made once for all packets
  * that are encapsulated alike.
+ *
+ * Of whole packets, each by itself, by the DATA-AUTH TLV: lib/data-auth.h.  What is here puts an
+ * empty one into the SRH, and verifies.
  *
  * Uses libcrypto; no I/O.
  */
@@ -45,11 +48,22 @@ struct auth_key {
 /* Which TLVs. */
 #define AUTH_MT   (1u << 0)
 #define AUTH_HMAC (1u << 1)
+#define AUTH_DATA (1u << 2) /* alone: it covers all that MT-AUTH does. */
 
 struct auth_config {
     unsigned int tlvs; /* TLVs that packets have; edges drop packets without them. */
-    uint32_t key;      /* source agent: id of the key that it makes the TLVs with. */
-    size_t n_keys;     /* accepted keys, by id. */
+    /* Id of the key that it makes TLVs with: a source agent those of packets, other nodes those of
+     * responses to nodes, with authenticated data.  0: none. */
+    uint32_t key;
+    /* Of DATA-AUTH TLVs.  Source agent: the one that it makes them with.  Edge: the least that it
+     * takes.  0: none is known that is good for this life of the node. */
+    uint32_t instance;
+    /* The same of responses to nodes.  Source agent: the least that it takes.  Others: the one that they
+     * make them with; the least that they take is 'instance'. */
+    uint32_t response_instance;
+    bool responses; /* responses of nodes must have the TLV. */
+    uint64_t life;  /* the life of a node that the registry's instance is an answer to. */
+    size_t n_keys;  /* accepted keys, by id. */
     struct auth_key *keys;
 };
 
@@ -57,6 +71,7 @@ struct auth_config {
 struct auth_epoch {
     struct in6_addr proxy;
     uint32_t designated_qpn;
+    uint32_t epoch; /* DATA-AUTH. */
 };
 
 /* NULL: none. */
@@ -68,7 +83,8 @@ void auth_config_uninit(struct auth_config *);
 /* What these TLVs add to an SRH, in bytes. */
 size_t auth_len(unsigned int tlvs);
 
-/* Adds the TLVs for that epoch to 't', an SRH of whose bytes then only Segments Left may change.
+/* Adds the TLVs for that epoch to 't', an SRH of whose bytes then only Segments Left may change, and
+ * what data_seal() writes.  DATA-AUTH is the last one.
  * Returns 0; EMSGSIZE if it would exceed SRH_MAX_LEN; ENOKEY if 'config' has no such
  * key; EIO if libcrypto does not work.  't' is as it was then. */
 int auth_sign(struct encap_template *t, const struct auth_config *config,
@@ -100,7 +116,10 @@ void auth_verifier_configure(struct auth_verifier *, const struct auth_config *,
  * do not count any more out of memory. */
 uint64_t auth_verifier_deadline(const struct auth_verifier *);
 void auth_verifier_timer(struct auth_verifier *, uint64_t now);
-/* Verifies the frame 'data', which has an SRH and was parsed with parse_rest(). */
+/* Nothing is configured any more; what has come is still known. */
+void auth_verifier_forget(struct auth_verifier *);
+/* Verifies the frame 'data', which has an SRH and was parsed with parse_rest(), and notes that it has
+ * come. */
 struct auth_result
 auth_verify(struct auth_verifier *, const uint8_t *data, const struct parsed *, uint64_t now);
 const struct auth_stats *auth_verifier_stats(const struct auth_verifier *);

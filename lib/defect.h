@@ -54,7 +54,15 @@
     DEFECT_ENTRY(BINDING_KEPT, "answers' queue pair stays that of a flow which is another one")   \
     DEFECT_ENTRY(NO_SURVEY, "data that is lost has its way probed once, and not often")           \
     DEFECT_ENTRY(PROBE_STALE, "what comes back counts for the newest probe, however late it is")  \
-    DEFECT_ENTRY(PROBE_FORGED, "cookies of what comes back for probes are not compared")
+    DEFECT_ENTRY(PROBE_FORGED, "cookies of what comes back for probes are not compared")          \
+    DEFECT_ENTRY(DATA_HEADER, "the tag of authenticated data does not cover the inner packet")    \
+    DEFECT_ENTRY(DATA_WINDOW, "authenticated data that has come before is taken again")           \
+    DEFECT_ENTRY(DATA_FLOOR, "an edge that was started again takes data of instances before")     \
+    DEFECT_ENTRY(DATA_NONCE, "a node that was started again goes on with its row's instance")     \
+    DEFECT_ENTRY(RESPONSE_TAG, "tags of nodes' responses are not compared")                       \
+    DEFECT_ENTRY(RESPONSE_FLOOR, "a parent that was started again takes responses of before")     \
+    DEFECT_ENTRY(RESPONSE_PLAIN, "responses without a tag are taken")                             \
+    DEFECT_ENTRY(RESPONSE_ROOT, "the source agent takes those of a root without one")
 
 enum defect {
 #define DEFECT_ENTRY(NAME, HELP) DEFECT_##NAME,

@@ -44,9 +44,10 @@
     DROP(mt_context, "End.MT: Segment List entry 0 is not the inner destination")                 \
     DROP(mt_not_planned, "End.MT: this node gets the group's packets at another address")         \
     DROP(mt_repeated, "End.MT: receiver named twice in one packet")                               \
-    DROP(auth_missing, "SRH without the MT-AUTH or HMAC TLV that the group's packets have")       \
-    DROP(auth_bad, "MT-AUTH or HMAC TLV that does not fit the SRH")                               \
-    DROP(auth_unknown_key, "MT-AUTH or HMAC TLV of a key that this node does not have")           \
+    DROP(auth_missing, "SRH without the authenticating TLV that the group's packets have")        \
+    DROP(auth_bad, "MT-AUTH or HMAC TLV that does not fit the SRH, or DATA-AUTH the packet")      \
+    DROP(auth_unknown_key, "authenticating TLV of a key that this node does not have")            \
+    DROP(auth_replay, "DATA-AUTH TLV that has come before, or is too old to know")                \
     DROP(ecn_ce, "outer header says CE, inner is not ECN capable (RFC 6040)")                     \
     DROP(group_unknown, "no group with this Proxy Address")                                       \
     DROP(stale_epoch, "Designated QPN is not the current epoch's")                                \

@@ -45,6 +45,7 @@ struct node_base {
     void (*tell_host)(struct node_base *, const struct fast_cnp *, uint64_t now);
     struct in6_addr address;
     struct sid_table sids;
+    uint64_t response_seq; /* the highest of trees that have gone: one of them may come back. */
     uint64_t drops[N_DROP_REASONS];
 };
 

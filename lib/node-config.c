@@ -184,10 +184,17 @@ tree_config_uninit(struct tree_config *t)
     *t = (struct tree_config){0};
 }
 
+bool
+tree_config_passes(const struct tree_config *t)
+{
+    return t->open && (!(t->auth.tlvs & AUTH_DATA) || t->auth.instance);
+}
+
 struct auth_epoch
 tree_config_auth_epoch(const struct tree_config *t)
 {
-    return (struct auth_epoch){.proxy = t->proxy, .designated_qpn = t->designated_qpn};
+    return (struct auth_epoch){
+        .proxy = t->proxy, .designated_qpn = t->designated_qpn, .epoch = t->epoch};
 }
 
 void

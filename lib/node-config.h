@@ -353,6 +353,9 @@ bool tree_config_is_source(const struct tree_config *, const struct in6_addr *no
 /* Deep copy of a tree's configuration, and its end. */
 void tree_config_clone(struct tree_config *dst, const struct tree_config *src);
 void tree_config_uninit(struct tree_config *);
+/* At the source agent: may packets pass?  Not as long as there is no instance to authenticate their
+ * data with. */
+bool tree_config_passes(const struct tree_config *);
 /* What its digests are bound to. */
 struct auth_epoch tree_config_auth_epoch(const struct tree_config *);
 

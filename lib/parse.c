@@ -89,6 +89,11 @@ parse_tlvs(const uint8_t *data, uint16_t ofs, uint16_t end, struct parsed *p)
                 p->auth_ofs = ofs;
             }
             break;
+        case SRH_TLV_DATA:
+            if (!p->data_ofs && tlv->len == AUTH_TLV_LEN) {
+                p->data_ofs = ofs;
+            }
+            break;
         case SRH_TLV_HMAC:
             if (!p->hmac_ofs && HMAC_TLV_LEN_OK(tlv->len)) {
                 p->hmac_ofs = ofs;

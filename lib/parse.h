@@ -41,6 +41,7 @@ struct parsed {
     uint16_t mt_tlv_ofs[PARSE_MAX_MT_TLV];
     uint16_t auth_ofs; /* first MT-AUTH TLV of the right length. */
     uint16_t hmac_ofs; /* first RFC 8754 HMAC TLV of a defined length. */
+    uint16_t data_ofs; /* first DATA-AUTH TLV of the right length. */
 
     /* RoCE in the innermost packet: set only if UDP destination port 4791. */
     uint16_t udp_ofs;

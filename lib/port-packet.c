@@ -163,44 +163,46 @@ share(int fd, const struct port_queue *queue, const char **why)
     return 0;
 }
 
+/* Nothing passes the filter until it is clear who gets what. */
 static int
-open_sockets(struct packet_port *pp, int ifindex, const struct port_queue *queue, const char **why)
+packet_acquire(const struct port_device *device, struct port_parts *parts, const char **why)
 {
-    struct port *port = &pp->up;
+    int tx_fd = port_parts_add(parts, device_socket(why));
+    int fd = tx_fd < 0 ? -1 : port_parts_add(parts, device_socket(why));
 
-    pp->tx_fd = device_socket(why);
-    port->fd = pp->tx_fd < 0 ? -1 : device_socket(why);
-    if (port->fd < 0) {
+    if (fd < 0) {
         return errno;
     }
-    device_large_buffer(pp->tx_fd, SO_SNDBUFFORCE, SO_SNDBUF);
-    int error = device_bind(pp->tx_fd, ifindex, 0, why);
-    error = error ? error : prepare(port->fd, ifindex, why);
-    /* Nothing passes the filter until it is clear who gets what. */
-    error = error ? error : device_bind(port->fd, ifindex, ETH_P_ALL, why);
-    error = error || queue->n == 1 ? error : share(port->fd, queue, why);
-    return error ? error : set_filter(port->fd, true, why);
+    device_large_buffer(tx_fd, SO_SNDBUFFORCE, SO_SNDBUF);
+    int error = device_bind(tx_fd, device->ifindex, 0, why);
+    error = error ? error : prepare(fd, device->ifindex, why);
+    error = error ? error : device_bind(fd, device->ifindex, ETH_P_ALL, why);
+    if (!error) {
+        device_stop_merging(fd, device->netdev);
+    }
+    return error;
 }
 
 static int
-packet_open(struct port *port, int ifindex, const struct port_queue *queue, const char **why)
+packet_assemble(struct port *port, struct port_parts *parts, const struct port_queue *queue,
+                const char **why)
 {
     struct packet_port *pp = (struct packet_port *) port;
     void *over = mmap(NULL, PORT_BURST * sizeof *pp->over, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     pp->n_wanted = MIN_WANTED;
-    pp->tx_fd = -1;
     if (over == MAP_FAILED) {
         *why = "no memory for long frames";
         return errno;
     }
     pp->over = over;
-    int error = open_sockets(pp, ifindex, queue, why);
+    pp->tx_fd = port_parts_take(parts, 1);
+    port->fd = port_parts_take(parts, 2);
+    int error = queue->n == 1 ? 0 : share(port->fd, queue, why);
+    error = error ? error : set_filter(port->fd, true, why);
     if (error) {
         packet_close(port);
-    } else {
-        device_stop_merging(port->fd, port->netdev);
     }
     return error;
 }
@@ -437,7 +439,8 @@ packet_send(struct port *port, struct packet *const *frames, size_t n, int *why)
 const struct port_class port_packet = {
     .size = sizeof(struct packet_port),
     .is_netdev = true,
-    .open = packet_open,
+    .acquire = packet_acquire,
+    .assemble = packet_assemble,
     .close = packet_close,
     .recv = packet_recv,
     .send = packet_send,

@@ -28,18 +28,31 @@ tap_port(struct port *port)
 }
 
 static int
-tap_open(struct port *port, int ifindex __attribute__((unused)),
-         const struct port_queue *share __attribute__((unused)), const char **why)
+tap_acquire(const struct port_device *device, struct port_parts *parts, const char **why)
 {
     struct tap_queue queue;
-    int error = tap_queue_open(&queue, port->netdev, port->offload, why);
+    int error = tap_queue_open(&queue, device->netdev, device->offload, why);
 
     if (!error) {
-        port->fd = queue.fd;
-        tap_port(port)->vnet_hdr = queue.vnet_hdr;
-        tap_port(port)->uso = queue.uso;
+        port_parts_add(parts, queue.fd);
+        parts->vnet_hdr = queue.vnet_hdr;
+        parts->uso = queue.uso;
     }
     return error;
+}
+
+static int
+tap_assemble(struct port *port, struct port_parts *parts,
+             const struct port_queue *queue __attribute__((unused)), const char **why)
+{
+    port->fd = port_parts_take(parts, 1);
+    if (port->fd < 0) {
+        *why = "no descriptor";
+        return EBADF;
+    }
+    tap_port(port)->vnet_hdr = parts->vnet_hdr;
+    tap_port(port)->uso = parts->uso;
+    return 0;
 }
 
 /* The device is gone. */
@@ -149,7 +162,8 @@ tap_send(struct port *port, struct packet *const *frames, size_t n, int *why)
 const struct port_class port_tap = {
     .size = sizeof(struct tap_port),
     .is_host_nic = true,
-    .open = tap_open,
+    .acquire = tap_acquire,
+    .assemble = tap_assemble,
     .recv = tap_recv,
     .send = tap_send,
 };

@@ -28,10 +28,9 @@
  * A packet socket that receives nothing makes the device promiscuous and says when it goes down or
  * away, which AF_XDP sockets do not.
  */
-#include <bpf/bpf.h>
+#include <assert.h>
 #include <errno.h>
-#include <linux/ethtool.h>
-#include <linux/if_link.h>
+#include <linux/if_xdp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -44,31 +43,29 @@
 #include "lib/port-device.h"
 #include "lib/port-gso.h"
 #include "lib/port-impl.h"
+#include "lib/port-xdp.h"
 #include "lib/wire.h"
-#include "lib/xdp-program.h"
 
 /* Of Linux 6.6; Debian's headers are older. */
-#ifndef XDP_USE_SG
-#define XDP_USE_SG (1 << 4)
-#endif
 #ifndef XDP_PKT_CONTD
 #define XDP_PKT_CONTD (1 << 0)
 #endif
 
-#define CHUNK_SIZE 4096
-#define N_RX       2048 /* chunks; also the sizes of rings.  Powers of 2. */
-#define N_TX       1024
-#define AREA_SIZE  ((size_t) (N_RX + N_TX) * CHUNK_SIZE)
-/* The longest frame that the kernel puts into one chunk. */
-#define ONE_CHUNK  (CHUNK_SIZE - 256)
 /* The longest packet's, with all that was pushed in front. */
 #define MAX_CHUNKS ((PACKET_HEADROOM + PACKET_ROOM + PACKET_TAIL + CHUNK_SIZE - 1) / CHUNK_SIZE)
-#define WATCH_TYPE 0x88b5 /* IEEE 802: for local experiments.  Nothing is read. */
+
+/* A ring that the kernel shares. */
+struct shared {
+    void *map; /* NULL: not mapped. */
+    size_t size;
+};
+
+enum { RING_FILL, RING_COMPLETION, RING_RX, RING_TX, N_RINGS };
 
 struct queue {
+    int fd;
     uint8_t *chunks; /* AREA_SIZE bytes: those to receive, then those to send. */
-    struct xsk_umem *umem;
-    struct xsk_socket *xsk;
+    struct shared shared[N_RINGS];
     struct xsk_ring_prod fill, tx;
     struct xsk_ring_cons rx, completion;
     /* A frame that goes on in the next chunk. */
@@ -91,174 +88,82 @@ struct xdp_port {
     int send_error;     /* of the last attempt to have the kernel send; 0 or EAGAIN: none. */
 };
 
-/* What the device is like, besides. */
-struct device {
-    int ifindex;
-    bool fragments; /* frames are longer than a chunk. */
-    uint32_t mode;  /* XDP_FLAGS_DRV_MODE or XDP_FLAGS_SKB_MODE. */
-};
-
-static unsigned
-count_queues(int fd, const char *netdev)
-{
-    struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
-
-    if (device_ethtool(fd, netdev, &channels)) {
-        return 1;
-    }
-    unsigned n = channels.rx_count + channels.combined_count;
-    return n ? n : 1;
-}
-
-/* Has VLAN tags left in the bytes, where the program sees them.  False: cannot be. */
-static bool
-keep_tags(int fd, const char *netdev)
-{
-    struct ethtool_value value = {.cmd = ETHTOOL_GFLAGS};
-
-    if (device_ethtool(fd, netdev, &value)) {
-        return false;
-    }
-    if (!(value.data & ETH_FLAG_RXVLAN)) {
-        return true;
-    }
-    value.cmd = ETHTOOL_SFLAGS;
-    value.data &= ~(uint32_t) ETH_FLAG_RXVLAN;
-    return !device_ethtool(fd, netdev, &value);
-}
-
-/* Finds out whether the program will see all VLAN tags. */
-static int
-check_device(struct xdp_port *xp, const char **why)
-{
-    const char *netdev = xp->up.netdev;
-    struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
-
-    if (device_ethtool(xp->watch_fd, netdev, &info)) {
-        memset(&info, 0, sizeof info);
-    }
-    xp->is_veth = !strcmp(info.driver, "veth");
-    /* Other devices without hardware get frames from those below them, tags beside the bytes. */
-    if (!xp->is_veth && !*info.bus_info) {
-        *why = "neither hardware nor a veth; use kind 'packet'";
-        return EOPNOTSUPP;
-    }
-    if (!xp->is_veth && !keep_tags(xp->watch_fd, netdev)) {
-        *why = "cannot turn VLAN offload off (rxvlan); use kind 'packet'";
-        return EOPNOTSUPP;
-    }
-    return 0;
-}
-
 static void
 queue_close(struct queue *q)
 {
     packet_put(q->p);
-    xsk_socket__delete(q->xsk);
-    (void) xsk_umem__delete(q->umem);
+    for (size_t i = 0; i < N_RINGS; i++) {
+        if (q->shared[i].map) {
+            munmap(q->shared[i].map, q->shared[i].size);
+        }
+    }
     if (q->chunks) {
         munmap(q->chunks, AREA_SIZE);
     }
+    if (q->fd >= 0) {
+        close(q->fd);
+    }
 }
 
+/* Maps a ring of n entries.  Both kinds of ring of libxdp have the same members. */
 static int
-queue_memory(struct queue *q, const char **why)
+map_ring(struct queue *q, int which, off_t page, const struct xdp_ring_offset *ofs, uint32_t n,
+         size_t entry_size, struct xsk_ring_prod *ring)
 {
-    const struct xsk_umem_config config = {
-        .fill_size = N_RX,
-        .comp_size = N_TX,
-        .frame_size = CHUNK_SIZE,
-    };
-    void *chunks =
-        mmap(NULL, AREA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (chunks == MAP_FAILED) {
-        *why = "no memory for frames";
+    struct shared *s = &q->shared[which];
+    size_t size = ofs->desc + n * entry_size;
+    uint8_t *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, q->fd, page);
+
+    if (map == MAP_FAILED) {
         return errno;
     }
-    q->chunks = chunks;
-    int error = -xsk_umem__create(&q->umem, chunks, AREA_SIZE, &q->fill, &q->completion, &config);
-    if (error) {
-        *why = error == ENOBUFS ? "cannot lock memory for frames (ulimit -l)"
-                                : "cannot register memory for frames";
-        return error;
-    }
-    uint32_t index = 0;
-    xsk_ring_prod__reserve(&q->fill, N_RX, &index);
-    for (uint32_t i = 0; i < N_RX; i++) {
-        *xsk_ring_prod__fill_addr(&q->fill, index + i) = (uint64_t) i * CHUNK_SIZE;
-    }
-    xsk_ring_prod__submit(&q->fill, N_RX);
+    *s = (struct shared){map, size};
+    *ring = (struct xsk_ring_prod){
+        .mask = n - 1,
+        .size = n,
+        .producer = (void *) (map + ofs->producer),
+        .consumer = (void *) (map + ofs->consumer),
+        .flags = (void *) (map + ofs->flags),
+        .ring = map + ofs->desc,
+    };
+    ring->cached_prod = *ring->producer;
+    ring->cached_cons = *ring->consumer;
     return 0;
 }
 
-/* The kernel tries zero copy first if it is not told anything.  Generic mode has none. */
 static int
-queue_open(struct queue *q, const char *netdev, unsigned number, const struct device *device,
-           const char **why)
+map_rings(struct queue *q)
 {
-    struct xsk_socket_config config = {
-        .rx_size = N_RX,
-        .tx_size = N_TX,
-        .libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD,
-        .bind_flags = XDP_USE_NEED_WAKEUP,
-    };
+    struct xdp_mmap_offsets ofs;
+    socklen_t len = sizeof ofs;
+    struct xsk_ring_prod rx, completion;
 
-    config.bind_flags |= device->mode == XDP_FLAGS_SKB_MODE ? XDP_COPY : 0;
-    config.bind_flags |= device->fragments ? XDP_USE_SG : 0;
-    int error = queue_memory(q, why);
-    if (error) {
-        return error;
+    if (getsockopt(q->fd, SOL_XDP, XDP_MMAP_OFFSETS, &ofs, &len)) {
+        return errno;
     }
-    error = -xsk_socket__create(&q->xsk, netdev, number, q->umem, &q->rx, &q->tx, &config);
-    if (error) {
-        *why = error == EINVAL && device->fragments ? "frames longer than a page need Linux 6.6"
-               : error == EBUSY                     ? "another program receives from it by AF_XDP"
-                                                    : "cannot open an AF_XDP socket";
-        return error;
+    if (len != sizeof ofs) {
+        return EINVAL; /* of a kernel before 5.4. */
     }
-    device_large_buffer(xsk_socket__fd(q->xsk), SO_SNDBUFFORCE, SO_SNDBUF);
-    return 0;
-}
-
-/* Attaches a program that is told of no socket yet.  Returns the map, or -1 and errno. */
-static int
-attach(struct xdp_port *xp, struct device *device, const char **why)
-{
-    static const uint32_t modes[] = {XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE};
-    const struct xdp_program_options options = {
-        .veth = xp->is_veth ? device->ifindex : 0,
-        .fragments = device->fragments,
-    };
-    int map_fd = bpf_map_create(BPF_MAP_TYPE_XSKMAP, "rocecast", sizeof(uint32_t), sizeof(uint32_t),
-                                xp->n_queues, NULL);
-    if (map_fd < 0) {
-        *why = "cannot make an XSKMAP";
-        return -1;
+    int error = map_ring(q, RING_FILL, (off_t) XDP_UMEM_PGOFF_FILL_RING, &ofs.fr, N_RX,
+                         sizeof(uint64_t), &q->fill);
+    error = error ? error
+                  : map_ring(q, RING_COMPLETION, (off_t) XDP_UMEM_PGOFF_COMPLETION_RING, &ofs.cr,
+                             N_TX, sizeof(uint64_t), &completion);
+    error = error ? error
+                  : map_ring(q, RING_RX, XDP_PGOFF_RX_RING, &ofs.rx, N_RX, sizeof(struct xdp_desc),
+                             &rx);
+    error = error ? error
+                  : map_ring(q, RING_TX, XDP_PGOFF_TX_RING, &ofs.tx, N_TX, sizeof(struct xdp_desc),
+                             &q->tx);
+    if (!error) {
+        static_assert(sizeof q->rx == sizeof rx, "one struct by two names");
+        memcpy(&q->rx, &rx, sizeof rx);
+        memcpy(&q->completion, &completion, sizeof completion);
+        /* A producer's has the ring's size added: room is what is behind it. */
+        q->fill.cached_cons += N_RX;
+        q->tx.cached_cons += N_TX;
     }
-    int program_fd = xdp_program_load(map_fd, &options, why);
-    for (size_t i = 0; program_fd >= 0 && i < (xp->is_veth ? 1 : 2); i++) {
-        LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = modes[i]);
-        xp->link_fd = bpf_link_create(program_fd, device->ifindex, BPF_XDP, &opts);
-        device->mode = modes[i];
-        if (xp->link_fd >= 0 || errno == EBUSY) {
-            break;
-        }
-    }
-    if (xp->link_fd < 0) {
-        int error = errno;
-        if (program_fd >= 0) {
-            *why = error == EBUSY ? "another XDP program is attached"
-                   : error == ENOSPC && xp->is_veth
-                       ? "fewer receive queues than the other end has to send on"
-                       : "cannot attach the XDP program";
-            close(program_fd);
-        }
-        close(map_fd);
-        errno = error;
-        return -1;
-    }
-    close(program_fd); /* the link has it. */
-    return map_fd;
+    return error;
 }
 
 static int
@@ -270,59 +175,62 @@ watch(struct xdp_port *xp, int fd, uint32_t events)
 }
 
 static int
-open_queues(struct xdp_port *xp, const struct device *device, int map_fd, const char **why)
+bind_queue(const struct queue *q, unsigned number, const struct port_parts *parts, const char **why)
 {
-    for (uint32_t i = 0; i < xp->n_queues; i++) {
-        struct queue *q = &xp->queues[i];
-        int error = queue_open(q, xp->up.netdev, i, device, why);
-        if (error) {
-            return error;
-        }
-        int fd = xsk_socket__fd(q->xsk);
-        *why = "cannot wait for the AF_XDP socket";
-        error = watch(xp, fd, EPOLLIN);
-        if (error) {
-            return error;
-        }
-        if (bpf_map_update_elem(map_fd, &i, &fd, BPF_ANY)) {
-            *why = "cannot tell the XDP program of the socket";
-            return errno;
-        }
+    const struct sockaddr_xdp address = {
+        .sxdp_family = AF_XDP,
+        .sxdp_flags = parts->bind_flags,
+        .sxdp_ifindex = parts->ifindex,
+        .sxdp_queue_id = number,
+    };
+    int error = bind(q->fd, (const struct sockaddr *) &address, sizeof address) ? errno : 0;
+
+    if (error) {
+        *why = error == EINVAL && parts->large ? "frames longer than a page need Linux 6.6"
+               : error == EBUSY                ? "another program receives from it by AF_XDP"
+                                               : "cannot bind an AF_XDP socket";
     }
-    return 0;
+    return error;
 }
 
 static int
-open_device(struct xdp_port *xp, struct device *device, const char **why)
+open_queue(struct xdp_port *xp, unsigned number, struct port_parts *parts, int memory_fd,
+           const char **why)
 {
-    xp->watch_fd = device_socket(why);
-    if (xp->watch_fd < 0) {
+    struct queue *q = &xp->queues[number];
+
+    q->fd = port_parts_take(parts, XDP_PART_QUEUES + number);
+    void *chunks = mmap(NULL, AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd,
+                        (off_t) (number * AREA_SIZE));
+    if (chunks == MAP_FAILED) {
+        *why = "no memory for frames";
         return errno;
     }
-    int error = check_device(xp, why);
-    error = error ? error : device_promiscuous(xp->watch_fd, device->ifindex, why);
-    error = error ? error : device_bind(xp->watch_fd, device->ifindex, WATCH_TYPE, why);
+    q->chunks = chunks;
+    int error = map_rings(q);
+    if (error) {
+        *why = "cannot map the AF_XDP socket's rings";
+        return error;
+    }
+    error = bind_queue(q, number, parts, why);
     if (error) {
         return error;
     }
-    device_stop_merging(xp->watch_fd, xp->up.netdev);
-    xp->n_queues = count_queues(xp->watch_fd, xp->up.netdev);
-    xp->queues = must_calloc(xp->n_queues, sizeof *xp->queues);
-    device->fragments = xp->is_veth || xp->up.mtu + sizeof(struct eth_hdr) > ONE_CHUNK;
-    xp->up.mtu_max = device->fragments ? 0 : ONE_CHUNK - sizeof(struct eth_hdr);
+    *why = "cannot wait for the AF_XDP socket";
+    return watch(xp, q->fd, EPOLLIN);
+}
+
+static int
+open_queues(struct xdp_port *xp, struct port_parts *parts, const char **why)
+{
+    int memory_fd = port_parts_take(parts, XDP_PART_MEMORY);
 
     *why = "cannot wait for the device";
-    xp->up.fd = epoll_create1(EPOLL_CLOEXEC);
-    error = xp->up.fd < 0 ? errno : watch(xp, xp->watch_fd, 0);
-    if (error) {
-        return error;
+    int error = xp->up.fd < 0 ? errno : watch(xp, xp->watch_fd, 0);
+    for (unsigned i = 0; i < xp->n_queues && !error; i++) {
+        error = open_queue(xp, i, parts, memory_fd, why);
     }
-    int map_fd = attach(xp, device, why);
-    if (map_fd < 0) {
-        return errno;
-    }
-    error = open_queues(xp, device, map_fd, why);
-    close(map_fd); /* the program has it. */
+    close(memory_fd);
     return error;
 }
 
@@ -331,31 +239,35 @@ xdp_close(struct port *port)
 {
     struct xdp_port *xp = (struct xdp_port *) port;
 
-    if (xp->link_fd >= 0) {
-        close(xp->link_fd);
-    }
+    close(xp->link_fd);
     for (unsigned i = 0; i < xp->n_queues; i++) {
         queue_close(&xp->queues[i]);
     }
     free(xp->queues);
-    if (xp->watch_fd >= 0) {
-        close(xp->watch_fd);
-    }
+    close(xp->watch_fd);
 }
 
 static int
-xdp_open(struct port *port, int ifindex, const struct port_queue *share, const char **why)
+xdp_assemble(struct port *port, struct port_parts *parts,
+             const struct port_queue *share __attribute__((unused)), const char **why)
 {
     struct xdp_port *xp = (struct xdp_port *) port;
-    struct device device = {.ifindex = ifindex};
 
-    if (share->n > 1) {
-        *why = "a port of kind xdp needs --threads=1";
-        return EINVAL;
+    if (parts->n_fds <= XDP_PART_QUEUES) {
+        *why = "no descriptor";
+        return EBADF;
     }
-
-    xp->watch_fd = xp->link_fd = -1;
-    int error = open_device(xp, &device, why);
+    xp->watch_fd = port_parts_take(parts, XDP_PART_WATCH);
+    xp->link_fd = port_parts_take(parts, XDP_PART_LINK);
+    xp->is_veth = parts->is_veth;
+    port->mtu_max = parts->large ? 0 : ONE_CHUNK - sizeof(struct eth_hdr);
+    xp->n_queues = parts->n_fds - XDP_PART_QUEUES;
+    xp->queues = must_calloc(xp->n_queues, sizeof *xp->queues);
+    for (unsigned i = 0; i < xp->n_queues; i++) {
+        xp->queues[i].fd = -1;
+    }
+    port->fd = epoll_create1(EPOLL_CLOEXEC);
+    int error = open_queues(xp, parts, why);
     if (error) {
         xdp_close(port);
         return error;
@@ -417,7 +329,7 @@ static void
 wake_receiver(struct queue *q)
 {
     if (xsk_ring_prod__needs_wakeup(&q->fill)) {
-        (void) recvfrom(xsk_socket__fd(q->xsk), NULL, 0, MSG_DONTWAIT, NULL, NULL);
+        (void) recvfrom(q->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
     }
 }
 
@@ -477,7 +389,7 @@ wait_to_send(struct xdp_port *xp, bool wait)
 {
     if (xp->waits_to_send != wait) {
         struct epoll_event event = {.events = EPOLLIN | (wait ? EPOLLOUT : 0)};
-        (void) epoll_ctl(xp->up.fd, EPOLL_CTL_MOD, xsk_socket__fd(xp->queues->xsk), &event);
+        (void) epoll_ctl(xp->up.fd, EPOLL_CTL_MOD, xp->queues->fd, &event);
         xp->waits_to_send = wait;
     }
 }
@@ -495,7 +407,7 @@ transmit(struct xdp_port *xp)
         uint32_t before = n_taken(q);
 
         xp->send_error = 0;
-        error = sendto(xsk_socket__fd(q->xsk), NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 ? errno : 0;
+        error = sendto(q->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 ? errno : 0;
         if (error == EBUSY || error == ENOBUFS) {
             error = EAGAIN;
         }
@@ -628,7 +540,8 @@ xdp_send(struct port *port, struct packet *const *frames, size_t n, int *why)
 const struct port_class port_xdp = {
     .size = sizeof(struct xdp_port),
     .is_netdev = true,
-    .open = xdp_open,
+    .acquire = xdp_acquire,
+    .assemble = xdp_assemble,
     .close = xdp_close,
     .recv = xdp_recv,
     .send = xdp_send,

@@ -37,12 +37,20 @@ static const struct kind_row {
 };
 WORDS_DEFINE(port_kind, enum port_kind, port_kinds);
 
+#define CANNOT_READ "cannot read the MTU and the state"
+
 static bool use_offload = true;
 
 void
 port_use_offload(bool use)
 {
     use_offload = use;
+}
+
+bool
+port_uses_offload(void)
+{
+    return use_offload;
 }
 
 enum port_kind
@@ -98,21 +106,25 @@ port_refresh(struct port *port)
 
 /* In the device's namespace. */
 static int
-open_here(struct port *port, const char *netdev, const struct port_queue *queue, const char **why)
+acquire_here(struct port_parts *parts, const struct port_class *class, struct port_device *device,
+             const char **why)
 {
-    int ifindex = strlen(netdev) < IFNAMSIZ ? (int) if_nametoindex(netdev) : 0;
-    if (!ifindex) {
+    struct port probe = {.query_fd = -1};
+
+    device->ifindex = (int) if_nametoindex(device->netdev);
+    if (!device->ifindex) {
         *why = "no such network device";
         return ENODEV;
     }
-    memcpy(port->netdev, netdev, strlen(netdev));
-    port->query_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int error = port->query_fd < 0 ? errno : port_refresh(port);
+    memcpy(probe.netdev, device->netdev, sizeof probe.netdev);
+    probe.query_fd = port_parts_add(parts, socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    int error = probe.query_fd < 0 ? errno : port_refresh(&probe);
     if (error) {
-        *why = "cannot read the MTU and the state";
+        *why = CANNOT_READ;
         return error;
     }
-    return port->class->open(port, ifindex, queue, why);
+    device->mtu = probe.mtu;
+    return class->acquire(device, parts, why);
 }
 
 /* Enters a network namespace, -1: stays in this one.  If it returns 0, leave(*back) is to follow. */
@@ -152,20 +164,6 @@ leave(int back)
     close(back);
 }
 
-static int
-open_in(struct port *port, const char *netdev, int netns_fd, const struct port_queue *queue,
-        const char **why)
-{
-    int back;
-    int error = enter(netns_fd, &back, why);
-
-    if (!error) {
-        error = open_here(port, netdev, queue, why);
-        leave(back);
-    }
-    return error;
-}
-
 static void
 close_fd(int fd)
 {
@@ -193,24 +191,94 @@ port_close(struct port *port)
     }
 }
 
+void
+port_parts_discard(struct port_parts *parts)
+{
+    for (unsigned i = 0; i < parts->n_fds; i++) {
+        close_fd(parts->fds[i]);
+    }
+    parts->n_fds = 0;
+}
+
 int
-port_open(struct port **portp, enum port_kind kind, const char *netdev, int netns_fd,
-          const struct port_queue *queue, char **errp)
+port_acquire(struct port_parts *parts, enum port_kind kind, const char *netdev, int netns_fd,
+             unsigned n_sharing, bool offload, const char **why)
+{
+    struct port_device device = {.n_sharing = n_sharing, .offload = offload};
+    int back;
+
+    *parts = (struct port_parts){.n_fds = 0};
+    if (strlen(netdev) >= sizeof device.netdev) {
+        *why = "no such network device";
+        return ENODEV;
+    }
+    memcpy(device.netdev, netdev, strlen(netdev));
+    int error = enter(netns_fd, &back, why);
+    if (!error) {
+        error = acquire_here(parts, port_kinds[kind].class, &device, why);
+        leave(back);
+    }
+    if (error) {
+        port_parts_discard(parts);
+    }
+    return error;
+}
+
+static int
+assemble(struct port *port, struct port_parts *parts, const struct port_queue *queue,
+         const char **why)
+{
+    port->query_fd = port_parts_take(parts, 0);
+    int error = port_refresh(port);
+    if (error) {
+        *why = CANNOT_READ;
+        return error;
+    }
+    return port->class->assemble(port, parts, queue, why);
+}
+
+static int
+say_not_open(int error, const char *netdev, const char *why, char **errp)
+{
+    if (error) {
+        say_why(errp, "%s: %s (%s)", netdev, why, strerror(error));
+    }
+    return error;
+}
+
+int
+port_assemble(struct port **portp, enum port_kind kind, const char *netdev,
+              struct port_parts *parts, const struct port_queue *queue, char **errp)
 {
     static const struct port_queue whole = {.n = 1};
     const struct port_class *class = port_kinds[kind].class;
     struct port *port = must_calloc(1, class->size);
-    *port = (struct port){.class = class, .fd = -1, .query_fd = -1, .offload = use_offload};
-
     const char *why = NULL;
-    int error = open_in(port, netdev, netns_fd, queue ? queue : &whole, &why);
+
+    *port = (struct port){.class = class, .fd = -1, .query_fd = -1};
+    memcpy(port->netdev, netdev, strnlen(netdev, sizeof port->netdev - 1));
+    int error = assemble(port, parts, queue ? queue : &whole, &why);
+    port_parts_discard(parts);
     if (error) {
         discard(port);
         port = NULL;
-        say_why(errp, "%s: %s (%s)", netdev, why, strerror(error));
     }
     *portp = port;
-    return error;
+    return say_not_open(error, netdev, why, errp);
+}
+
+int
+port_open(struct port **portp, enum port_kind kind, const char *netdev, int netns_fd,
+          const struct port_queue *queue, char **errp)
+{
+    struct port_parts parts;
+    const char *why = NULL;
+
+    *portp = NULL;
+    int error =
+        port_acquire(&parts, kind, netdev, netns_fd, queue ? queue->n : 1, use_offload, &why);
+    return error ? say_not_open(error, netdev, why, errp)
+                 : port_assemble(portp, kind, netdev, &parts, queue, errp);
 }
 
 int

@@ -28,6 +28,9 @@ enum port_kind {
     PORT_KINDS(KIND)
 #undef KIND
 };
+#define KIND(ENUM, TEXT) +1
+enum { N_PORT_KINDS = PORT_KINDS(KIND) };
+#undef KIND
 WORDS_DECLARE(port_kind, enum port_kind);
 /* The kind for a link whose kind is not given: a link to a host ('host'), or between nodes. */
 enum port_kind port_kind_usual(bool host);
@@ -63,9 +66,31 @@ struct port_queue {
 int port_open(struct port **, enum port_kind, const char *netdev, int netns_fd,
               const struct port_queue *queue, char **errp);
 void port_close(struct port *);
+
+/* port_open() in two steps, of which only the first needs capabilities: another process can have them
+ * (ctl/node/port-helper.h).  port_acquire() has the errors of port_open(); *why is then a static
+ * string.  'n_sharing' is queue->n.  On failure there are no parts. */
+#define PORT_MAX_FDS 240 /* a message takes 253 (SCM_MAX_FD). */
+struct port_parts {
+    int fds[PORT_MAX_FDS]; /* the first: to ask about the device; the others are the kind's. */
+    unsigned n_fds;
+    bool vnet_hdr, uso;  /* tap: of struct tap_queue. */
+    bool is_veth, large; /* xdp: the device is a veth; a frame may take several chunks. */
+    uint32_t ifindex;    /* xdp: of the device, for bind(), */
+    uint16_t bind_flags; /* XDP_COPY and others. */
+};
+int port_acquire(struct port_parts *, enum port_kind, const char *netdev, int netns_fd,
+                 unsigned n_sharing, bool offload, const char **why);
+/* Makes a port of the parts, whose descriptors it takes over in any case. */
+int port_assemble(struct port **, enum port_kind, const char *netdev, struct port_parts *,
+                  const struct port_queue *queue, char **errp);
+/* Closes descriptors of which nothing was made. */
+void port_parts_discard(struct port_parts *);
+
 /* Whether ports that are opened from now on may send frames by segmentation offload, where their
  * kind and the kernel have it.  They may unless told otherwise. */
 void port_use_offload(bool use);
+bool port_uses_offload(void);
 
 /* For poll(), after port_recv() has said EAGAIN: before, frames may be left in the port. */
 int port_fd(const struct port *);

@@ -32,20 +32,49 @@ response_build(struct packet_pool *pool, const struct in6_addr *src, const struc
     return p;
 }
 
-void
-response_wrap(struct packet *p, const struct in6_addr *src, const struct in6_addr *response_sid)
+/* Puts an IPv6 header in front of what is there. */
+static void
+push_outer(struct packet *p, uint8_t next_header, uint8_t tc, const struct in6_addr *src,
+           const struct in6_addr *dst)
 {
-    uint16_t inner_len = (uint16_t) p->len;
-    uint8_t tc = ip6_tc((const struct ip6_hdr_wire *) p->data);
+    uint16_t len = (uint16_t) p->len;
     struct ip6_hdr_wire *ip = packet_push(p, sizeof *ip);
 
     assert(ip);
     ip6_set_vtf(ip, tc, 0);
-    ip->plen = be16_put(inner_len);
-    ip->nh = IP6_NH_IPV6;
+    ip->plen = be16_put(len);
+    ip->nh = next_header;
     ip->hlim = ROCE_PACKET_HOP_LIMIT;
     ip->src = *src;
-    ip->dst = *response_sid;
+    ip->dst = *dst;
+}
+
+void
+response_wrap(struct packet *p, const struct in6_addr *src, const struct in6_addr *response_sid)
+{
+    push_outer(p, IP6_NH_IPV6, ip6_tc((const struct ip6_hdr_wire *) p->data), src, response_sid);
+}
+
+void
+response_wrap_srh(struct packet *p, const struct in6_addr *src, const struct in6_addr *response_sid,
+                  const struct in6_addr *dst, uint32_t key_id)
+{
+    struct header {
+        struct srh_hdr srh;
+        in6_wire_t segment;
+        struct data_tlv tlv;
+    };
+    static_assert(sizeof(struct header) == 64, "no padding");
+    uint8_t tc = ip6_tc((const struct ip6_hdr_wire *) p->data);
+    struct header *h = packet_push(p, sizeof *h);
+
+    assert(h);
+    *h = (struct header){
+        .srh = {.nh = IP6_NH_IPV6, .hdr_ext_len = sizeof *h / 8 - 1, .type = SRH_ROUTING_TYPE},
+        .segment = *response_sid,
+        .tlv = {.type = SRH_TLV_DATA, .len = AUTH_TLV_LEN, .key_id = be32_put(key_id)},
+    };
+    push_outer(p, IP6_NH_ROUTING, tc, src, dst);
 }
 
 enum drop_reason

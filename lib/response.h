@@ -22,6 +22,11 @@ response_build(struct packet_pool *, const struct in6_addr *src, const struct in
  * traffic class it gets. */
 void
 response_wrap(struct packet *, const struct in6_addr *src, const struct in6_addr *response_sid);
+/* The same with an SRH in between, whose only segment is that SID and done, and that has an empty
+ * DATA-AUTH TLV at its end.  The packet is sent to 'dst'. */
+void
+response_wrap_srh(struct packet *, const struct in6_addr *src, const struct in6_addr *response_sid,
+                  const struct in6_addr *dst, uint32_t key_id);
 /* Is this frame's innermost packet exactly a response, with a good ICRC, nothing between IPv6 and
  * UDP, no payload and a P_Key of the group's?  DROP_none, or why not.  A node merges what passes
  * into a packet of its own, in which nobody would see what was wrong.  'h' is what parse_frame()

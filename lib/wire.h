@@ -236,6 +236,7 @@ static_assert(sizeof(struct srh_tlv) == 2, "SRH TLV");
 #define SRH_TLV_HMAC    5
 #define SRH_TLV_MT      124 /* End.MT, experimental range. */
 #define SRH_TLV_MT_AUTH 125 /* MT-AUTH, experimental range. */
+#define SRH_TLV_DATA    126 /* DATA-AUTH, experimental range. */
 
 /* The HMAC TLV of RFC 8754 section 2.1.2 with an HMAC-SHA256, and MT-AUTH, which differs in type
  * and in what it covers (lib/auth.h).
@@ -262,7 +263,38 @@ struct auth_tlv {
 static_assert(sizeof(struct auth_tlv) == 40, "MT-AUTH and HMAC TLV");
 static_assert(_Alignof(struct auth_tlv) == 1, "MT-AUTH and HMAC TLV");
 
-#define HMAC_TLV_D 0x8000 /* the destination is not in the Segment List (reduced SRH). */
+#define HMAC_TLV_D   0x8000 /* the destination is not in the Segment List (reduced SRH). */
+
+/* DATA-AUTH, which is of one packet (lib/data-auth.h).
+ *
+ *      0                   1                   2                   3
+ *      0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+ *     +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ *     |   Type 126    |   Length 38   |           Reserved            |
+ *     +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ *     |                            Key ID                             |
+ *     +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ *     |                      Sequence, 8 bytes                        |
+ *     +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ *     |                           Instance                            |
+ *     +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ *     |                           Reserved                            |
+ *     +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ *     |                        Tag, 16 bytes                          |
+ */
+#define DATA_TAG_LEN 16
+struct data_tlv {
+    uint8_t type;
+    uint8_t len;
+    be16_t rsv;
+    be32_t key_id;
+    be64_t seq;
+    be32_t instance;
+    be32_t rsv2;
+    uint8_t tag[DATA_TAG_LEN];
+};
+static_assert(sizeof(struct data_tlv) == sizeof(struct auth_tlv), "DATA-AUTH TLV");
+static_assert(_Alignof(struct data_tlv) == 1, "DATA-AUTH TLV");
 
 /* End.MT TLV, draft-li section 7.2: header, then n_receivers entries. */
 struct mt_tlv {

@@ -55,9 +55,9 @@ check_contents(struct call *call, char **whyp)
     if (!r->idl) {
         return remote_check(r->db, whyp);
     }
-    int error = ovsdb_idl_get_last_error(r->idl);
+    int error = registry_reach_error(&r->reach);
     bool broken = error == EOF || error == EPIPE || error == ECONNRESET;
-    bool final = db_is_one_socket(r->db) && !broken;
+    bool final = db_is_one_socket(r->db) && !broken && !registry_error_is_busy(error);
 
     if (ovsdb_idl_has_ever_connected(r->idl)) {
         return check_schema(r, whyp);

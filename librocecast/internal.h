@@ -6,8 +6,9 @@
  * and statistics of libopenvswitch keep state per thread, and nothing of that
  * may get into threads of the program.  The program's threads (api.c, verbs.c)
  * put calls into a list, and wait or look again later (requests.c); the loop
- * answers them from the registry's contents (calls.c).  What groups look like is
- * kept beside (view.c), so that asking for it and for events does not wait.
+ * answers them from the registry's contents (calls.c), of which it sees what is
+ * about the program's groups (follow.c).  What groups look like is kept beside (view.c),
+ * so that asking for it and for events does not wait.
  *
  * One lock covers everything here.  The loop holds it except while it sleeps.
  */
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ctl/registry/reach.h"
 #include "librocecast/rocecast.h"
 #include "openvswitch/uuid.h"
 
@@ -69,8 +71,10 @@ struct rocecast {
     struct rocecast *next;
     char *db;              /* NULL until the loop has looked for the default. */
     struct ovsdb_idl *idl; /* the loop's; NULL before the connection starts and after it closes. */
-    unsigned int seqno;    /* of the IDL, when groups were last refreshed. */
-    bool connected;        /* to the registry, whose contents are there. */
+    struct registry_reach reach; /* likewise, of 'idl'. */
+    unsigned int seqno;          /* of the IDL, when groups were last refreshed. */
+    bool connected;              /* to the registry, whose contents are there. */
+    bool follows;                /* they are all of what the groups have. */
     bool closing, closed;
     struct call *calls; /* the calls that are being worked on. */
     struct rocecast_group *groups;
@@ -220,6 +224,10 @@ bool loop_is_done(struct call *);
 void loop_wait(struct call *);
 /* Ends a call that nobody wants any more.  What it has written stays. */
 void loop_cancel(struct call *);
+
+/* follow.c */
+/* Asks the registry for what the groups have, and sets r->follows. */
+void follow_update(struct rocecast *);
 
 /* remote.c */
 /* 0, or an errno with a malloc'd sentence: EINVAL if the library cannot connect to such a registry,

@@ -131,14 +131,14 @@ begin(struct call *call)
 {
     struct rocecast *r = call->r;
 
-    if (!r->connected || r->writer) {
+    if (!r->connected || !r->follows || r->writer) {
         return;
     }
     r->writer = call;
     call->txn = ovsdb_idl_txn_create(r->idl);
     ovsdb_idl_txn_add_comment(call->txn, "librocecast: %s", call->class->name);
     if (go_on(call, call->class->write)) {
-        request_number(r->idl, call->txn);
+        request_number(r->idl, call->txn, false);
         call->tried = true;
     } else if (!call->done) {
         release(call);
@@ -195,17 +195,19 @@ call_run(struct call *call)
             commit(call);
         }
     }
-    bool current = call->r->connected || class == &call_open;
+    bool current = (call->r->connected && call->r->follows) || class == &call_open;
     if (!call->done && current && (!class->write || (call->number && is_taken_up(call)))
         && (!class->check || go_on(call, class->check))) {
         finish(call, 0, "done");
     }
     if (!call->done && time_msec() >= call->deadline) {
         char *standing = xstrdup(call->text);
+        const char *missing = !call->r->connected ? "the registry is unreachable"
+                              : !current          ? "the registry has yet to show the group"
+                                                  : "";
 
-        finish(call, ETIMEDOUT, "not in %g s: %s%s%s", call->timeout_ms / 1000.0,
-               call->r->connected ? "" : "the registry is unreachable",
-               call->r->connected || !standing[0] ? "" : "; ", standing);
+        finish(call, ETIMEDOUT, "not in %g s: %s%s%s", call->timeout_ms / 1000.0, missing,
+               missing[0] && standing[0] ? "; " : "", standing);
         free(standing);
     }
 }
@@ -239,8 +241,11 @@ monitor(struct ovsdb_idl *idl)
 static void
 connection_close(struct rocecast *r)
 {
-    ovsdb_idl_destroy(r->idl);
-    r->idl = NULL;
+    if (r->idl) {
+        registry_reach_uninit(&r->reach);
+        ovsdb_idl_destroy(r->idl);
+        r->idl = NULL;
+    }
     LIST_REMOVE(connections, r);
     r->closed = true;
     pthread_cond_broadcast(&answered);
@@ -258,6 +263,7 @@ connection_start(struct rocecast *r)
     if (!remote_check(r->db, &why)) {
         r->idl = ovsdb_idl_create(r->db, &rrec_idl_class, false, true);
         monitor(r->idl);
+        registry_reach_init(&r->reach, r->idl, r->db);
     }
     free(why);
 }
@@ -265,10 +271,13 @@ connection_start(struct rocecast *r)
 static void
 connection_update(struct rocecast *r)
 {
-    ovsdb_idl_run(r->idl);
-    bool connected = ovsdb_idl_is_connected(r->idl) && ovsdb_idl_has_ever_connected(r->idl);
+    bool followed = r->follows;
+
+    registry_reach_run(&r->reach);
+    follow_update(r);
+    bool connected = registry_reach_is_served(&r->reach);
     unsigned int seqno = ovsdb_idl_get_seqno(r->idl);
-    if (connected != r->connected || seqno != r->seqno) {
+    if (connected != r->connected || seqno != r->seqno || r->follows != followed) {
         r->connected = connected;
         r->seqno = seqno;
         for (struct rocecast_group *group = r->groups; group; group = group->next) {
@@ -299,7 +308,7 @@ static void
 connection_wait(const struct rocecast *r)
 {
     if (r->idl) {
-        ovsdb_idl_wait(r->idl);
+        registry_reach_wait(&r->reach);
     }
     for (const struct call *call = r->calls; call; call = call->next) {
         if (call->txn) {

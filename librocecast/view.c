@@ -383,7 +383,7 @@ view_refresh(struct rocecast_group *g)
 {
     const struct rrec_group *row;
 
-    if (g->r->connected) {
+    if (g->r->connected && g->r->follows) {
         row = request_find_group(g->r->idl, g->name);
         if (row && !row->epoch) {
             row = NULL; /* castd has not seen the group yet. */

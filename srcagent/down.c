@@ -16,7 +16,7 @@
 
 /* What the copies of a request have in common. */
 struct request {
-    const struct source *tree;
+    struct source *tree;
     uint32_t flow_label;
     uint8_t tc;
     uint16_t len; /* of the inner packet. */
@@ -37,6 +37,7 @@ send_copy(const struct fanout *f, void *encap_, struct packet *p, uint8_t *icrc)
 {
     const struct request *r = f->aux;
     const struct tree_config *c = &r->tree->config;
+    struct data_key *data = r->tree->encaps.data;
     struct encap *encap = encap_;
     const struct encap_template *template = &encap->template;
     uint8_t *outer = packet_push(p, template->len);
@@ -47,6 +48,10 @@ send_copy(const struct fanout *f, void *encap_, struct packet *p, uint8_t *icrc)
         return DROP_too_long;
     }
     encap_template_stamp(template, outer, r->len, r->tc, r->flow_label);
+    if (data && !data_seal(data, template, p, c->auth.instance, ++r->tree->data_seq)) {
+        packet_put(p);
+        return DROP_auth_bad;
+    }
     TRACE(&f->node->tracer, "group %s epoch %u: PSN %u goes down to %s, SRH of %u bytes", c->group,
           c->epoch, f->psn.v, TRACE_ADDR(encap_dst(encap)),
           template->len - template->trace_len - IP6_HDR_LEN);

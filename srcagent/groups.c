@@ -14,6 +14,7 @@ static void
 encaps_uninit(struct encaps *encaps)
 {
     free(encaps->v);
+    data_key_destroy(encaps->data);
     *encaps = (struct encaps){0};
 }
 
@@ -21,6 +22,7 @@ static void
 source_destroy(struct srcagent *sa, struct source *t)
 {
     deadlines_set(&sa->deadlines, &t->deadline, UINT64_MAX, t);
+    sa->data_seq = t->data_seq > sa->data_seq ? t->data_seq : sa->data_seq;
     rate_tree_remove(sa, t);
     aggregate_destroy(t->aggregate);
     messages_destroy(t->messages);
@@ -134,7 +136,7 @@ build_encaps(const struct in6_addr *own, const struct tree_config *config, struc
     int error = 0;
 
     *encaps = (struct encaps){0};
-    if (!config->open) {
+    if (!tree_config_passes(config)) {
         return 0;
     }
     if (config->policy.trace_slots > IOAM_MAX_SLOTS) {
@@ -155,6 +157,12 @@ build_encaps(const struct in6_addr *own, const struct tree_config *config, struc
     }
     if (!error && (!n_named || n_named != config->n_copies)) {
         error = EINVAL; /* no receiver is named, or one is not named exactly once. */
+    }
+    if (!error && config->auth.tlvs & AUTH_DATA) {
+        struct auth_epoch epoch = tree_config_auth_epoch(config);
+
+        encaps->data = data_key_create(auth_find_key(&config->auth, config->auth.key), &epoch);
+        error = encaps->data ? 0 : EIO;
     }
     if (error == ENOKEY) {
         say_why(errp, "group %s: no key %u to authenticate its packets with", config->group,
@@ -249,8 +257,9 @@ sources_configure(struct srcagent *sa, const struct node_config *config, struct 
         struct source *t = addr_map_find(sources->by_key, &tc->proxy, tc->designated_qpn);
         if (!t) {
             t = must_calloc(1, sizeof *t);
-            t->aggregate = aggregate_create(tc);
+            t->aggregate = aggregate_create(tc, 0);
             t->messages = messages_create(tc->start_psn, !tc->started);
+            t->data_seq = sa->data_seq;
         }
         t->aggregate->cnp_interval_usec = config->congestion.interval_usec;
         outs[i] = source_configure(sa, t, tc, &encaps[i], now);

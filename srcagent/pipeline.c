@@ -99,6 +99,19 @@ srcagent_response(struct swedge *edge, struct rx *rx)
     return up_merge(srcagent_of(edge), rx);
 }
 
+enum drop_reason
+srcagent_pass(struct srcagent *sa, struct rx *rx)
+{
+    struct packet *p = rx->p;
+
+    rx->p = NULL;
+    if (sa->base.has_paths) {
+        headend_note_arrival(sa->base.headend, p->data + rx->h.ip.ofs,
+                             (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
+    }
+    return l3_forward(sa->base.l3, p, &rx->h, rx->now);
+}
+
 /* Comes from the fabric, as it is or in a tunnel that has ended here. */
 enum drop_reason
 srcagent_to_host(struct swedge *edge, struct rx *rx)
@@ -114,16 +127,7 @@ srcagent_to_host(struct swedge *edge, struct rx *rx)
         why = parse_rest(rx->p->data, rx->p->len, &rx->h);
         why = why ? why : up_check(sa, rx);
     }
-    if (why) {
-        return why;
-    }
-    struct packet *p = rx->p;
-    rx->p = NULL;
-    if (sa->base.has_paths) {
-        headend_note_arrival(sa->base.headend, p->data + rx->h.ip.ofs,
-                             (size_t) (rx->h.ip.end - rx->h.ip.ofs), rx->now);
-    }
-    return l3_forward(sa->base.l3, p, &rx->h, rx->now);
+    return why ? why : srcagent_pass(sa, rx);
 }
 
 static enum drop_reason

@@ -160,7 +160,8 @@ rate_tree_configure(struct srcagent *sa, struct source *t, uint64_t now)
 void
 rate_tree_stop(struct srcagent *sa, struct source *t)
 {
-    pacer_stop(&sa->rates.pacer, &t->flow.pacing, !t->config.open || t->drain.holds);
+    pacer_stop(&sa->rates.pacer, &t->flow.pacing,
+               !tree_config_passes(&t->config) || t->drain.holds);
 }
 
 void
@@ -307,7 +308,7 @@ rate_send(struct srcagent *sa, struct flow *f, struct packet *p, uint64_t now)
         note_sent(r, f, p->len, now);
         return leave(sa, f, p, now);
     }
-    bool closed = f->tree && !f->tree->config.open;
+    bool closed = f->tree && !tree_config_passes(&f->tree->config);
     TRACE(&sa->base.tracer, "%s: %u packets of its flow wait",
           closed                            ? "the group is not open"
           : f->tree && f->tree->drain.holds ? "the group changes its plane"

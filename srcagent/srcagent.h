@@ -20,6 +20,7 @@
 
 #include "lib/addr-map.h"
 #include "lib/aggregate.h"
+#include "lib/data-auth.h"
 #include "lib/deadlines.h"
 #include "lib/fanout.h"
 #include "lib/fast-cnp.h"
@@ -91,8 +92,9 @@ struct encap {
     struct encap_template template;
 };
 struct encaps {
-    size_t n; /* 0 unless the group is open. */
+    size_t n; /* 0 unless packets may pass. */
     struct encap *v;
+    struct data_key *data; /* NULL: data is not authenticated. */
 };
 
 /* A group's packets are to go by another plane, when all that was sent is confirmed.  Until then those
@@ -108,6 +110,7 @@ struct drain {
 struct source {
     struct tree_config config; /* own copy. */
     struct encaps encaps;
+    uint64_t data_seq;      /* of the last packet whose data was authenticated. */
     uint16_t uplink;        /* mode mcast: the port that packets leave by. */
     struct plane_use plane; /* of config.planes. */
     struct drain drain;
@@ -146,6 +149,7 @@ struct srcagent {
     struct deadlines deadlines; /* of sources. */
     struct rates rates;
     struct swedge edge; /* of groups that the host receives. */
+    uint64_t data_seq;  /* the highest of trees that have gone: one of them may come back. */
 };
 
 static inline struct srcagent *
@@ -158,6 +162,8 @@ srcagent_of(struct swedge *edge)
 void srcagent_input(void *sa, uint16_t port, struct packet *, uint64_t now);
 /* What the edge leaves to the rest of the agent: swedge.response and swedge.forward. */
 behaviour_input srcagent_response, srcagent_to_host;
+/* What the host may get goes there. */
+enum drop_reason srcagent_pass(struct srcagent *, struct rx *);
 
 /* down.c: a packet from the host to a Proxy. */
 enum drop_reason down_input(struct srcagent *, struct rx *);
@@ -214,8 +220,9 @@ void fast_cnp_tell(struct node_base *, const struct fast_cnp *, uint64_t now);
 
 /* up.c: may this packet from a Proxy go to the host?  The root of its group is another node. */
 enum drop_reason up_check(struct srcagent *, const struct rx *);
-/* Merges a response of a node below, or counts its CNP.  The agent is the root. */
-enum drop_reason up_merge(struct srcagent *, const struct rx *);
+/* What came to the response SID.  If the agent is the root: merges a response of a node below, or counts
+ * its CNP.  Otherwise it is for the host, with something in front of it that says that it is the root's. */
+enum drop_reason up_merge(struct srcagent *, struct rx *);
 /* The timer of a tree. */
 void up_timer(struct srcagent *, struct source *, uint64_t now);
 /* The end of each event at a tree: sends the host what the group's machine decided, if anything,

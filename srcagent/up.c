@@ -6,6 +6,7 @@
  * Either way the agent follows the group's progress, and drops what the host's stack cannot
  * use.  CNPs come the same ways and end in rate.c.
  */
+#include "lib/defect.h"
 #include "lib/roce.h"
 #include "srcagent/srcagent.h"
 
@@ -28,24 +29,12 @@ response_una(psn_t psn, uint8_t syndrome)
     return aeth_class(syndrome) == AETH_CLASS_ACK ? psn_add(psn, 1) : psn;
 }
 
-/* Only a sound response or CNP to the host's QP passes. */
-enum drop_reason
-up_check(struct srcagent *sa, const struct rx *rx)
+/* What is sound, and comes from the root of 't', another node. */
+static enum drop_reason
+check_progress(struct srcagent *sa, struct source *t, const struct rx *rx)
 {
-    const uint8_t *data = rx->p->data;
-    enum drop_reason why = aggregate_check_plain(data, &rx->h);
-    if (why) {
-        return why;
-    }
-    const struct ip6_hdr_wire *ip = rx_ip(rx);
     const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
-    struct source *t = addr_map_find(sa->sources.by_source, &ip->src, be24_get(bth->dest_qp));
-    if (!t) {
-        return DROP_stale_epoch;
-    }
-    if (t->config.root) {
-        return DROP_unknown_branch; /* the root for this source is here. */
-    }
+
     if (rx->h.opcode == ROCE_CNP) {
         return rate_cnp(sa, t, rx->p, rx->now);
     }
@@ -62,8 +51,61 @@ up_check(struct srcagent *sa, const struct rx *rx)
     return DROP_none;
 }
 
+/* Only a sound response or CNP to the host's QP passes. */
 enum drop_reason
-up_merge(struct srcagent *sa, const struct rx *rx)
+up_check(struct srcagent *sa, const struct rx *rx)
+{
+    enum drop_reason why = aggregate_check_plain(rx->p->data, &rx->h);
+    if (why) {
+        return why;
+    }
+    const struct ip6_hdr_wire *ip = rx_ip(rx);
+    const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
+    struct source *t = addr_map_find(sa->sources.by_source, &ip->src, be24_get(bth->dest_qp));
+    if (!t) {
+        return DROP_stale_epoch;
+    }
+    if (t->config.root) {
+        return DROP_unknown_branch; /* the root for this source is here. */
+    }
+    return t->config.auth.responses && !DEFECT(RESPONSE_ROOT) ? DROP_auth_missing
+                                                              : check_progress(sa, t, rx);
+}
+
+/* A response to the host's QP that the root has authenticated.  Such a root is where packets come to
+ * first. */
+static enum drop_reason
+from_root(struct srcagent *sa, struct source *t, struct rx *rx)
+{
+    const struct tree_config *c = &t->config;
+    const struct ip6_hdr_wire *inner = rx_at(rx, rx->h.inner.ofs);
+
+    if (!c->auth.n_keys || !c->n_outer_da) {
+        return DROP_unknown_branch;
+    }
+    struct in6_addr root = node_address(node_id_of(&c->outer_da[0]));
+    if (memcmp(&rx_ip(rx)->src, &root, sizeof root)) {
+        return DROP_unknown_branch;
+    }
+    enum drop_reason why = aggregate_verify(t->aggregate, &root, rx->p->data, &rx->h);
+    if (why) {
+        return why;
+    }
+    if (memcmp(&inner->dst, &c->source, sizeof inner->dst)) {
+        return DROP_response_outer;
+    }
+    TRACE(&sa->base.tracer, "group %s epoch %u: response of the root %s, %s", c->group, c->epoch,
+          TRACE_ADDR(&root), c->auth.responses ? "verified" : "not to be verified yet");
+    struct eth_hdr eth = *(const struct eth_hdr *) rx->p->data;
+    packet_pull(rx->p, rx->h.inner.ofs);
+    *(struct eth_hdr *) packet_push(rx->p, sizeof eth) = eth;
+    why = parse_frame(rx->p->data, rx->p->len, &rx->h);
+    why = why ? why : check_progress(sa, t, rx);
+    return why ? why : srcagent_pass(sa, rx);
+}
+
+enum drop_reason
+up_merge(struct srcagent *sa, struct rx *rx)
 {
     const uint8_t *data = rx->p->data;
     struct reverse_out out = {.send = false};
@@ -74,6 +116,10 @@ up_merge(struct srcagent *sa, const struct rx *rx)
     const struct ip6_hdr_wire *inner = rx_at(rx, rx->h.inner.ofs);
     const struct bth *bth = rx_at(rx, rx->h.bth_ofs);
     struct source *t = addr_map_find(sa->sources.by_key, &inner->src, be24_get(bth->dest_qp));
+    struct source *s = addr_map_find(sa->sources.by_source, &inner->src, be24_get(bth->dest_qp));
+    if (s && !s->config.root && (!t || !t->config.root)) {
+        return from_root(sa, s, rx);
+    }
     if (!t) {
         return DROP_stale_epoch;
     }

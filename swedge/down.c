@@ -137,8 +137,8 @@ check_group(const struct swedge *sw, const struct rx *rx, enum arrival by, struc
     return DROP_none;
 }
 
-/* A node with receivers verifies who made the SRH before it uses the TLVs or lets the PSN move H.
- * A node without receivers passes the SRH on as it is. */
+/* A node with receivers verifies who made the SRH, or the packet, before it uses the TLVs or lets the
+ * PSN move H.  A node without receivers passes the SRH on as it is. */
 static enum drop_reason
 check_auth(const struct swedge *sw, const struct rx *rx, const struct tree *t)
 {

@@ -34,6 +34,8 @@ static void
 tree_destroy(struct swedge *sw, struct tree *t)
 {
     deadlines_set(&sw->deadlines, &t->deadline, UINT64_MAX, t);
+    uint64_t seq = response_auth_seq(t->aggregate->auth);
+    sw->base->response_seq = seq > sw->base->response_seq ? seq : sw->base->response_seq;
     aggregate_destroy(t->aggregate);
     auth_verifier_destroy(t->auth);
     free(t->branches);
@@ -205,13 +207,14 @@ find_next_ports(const struct swedge *sw, struct tree *t)
     }
 }
 
-/* A node without receivers verifies nothing, and forgets what it asked for. */
+/* A node without receivers verifies nothing, and forgets what it asked for, but not what has come. */
 static void
 configure_auth(struct tree *t, uint64_t now)
 {
     if (!t->n_receivers) {
-        auth_verifier_destroy(t->auth);
-        t->auth = NULL;
+        if (t->auth) {
+            auth_verifier_forget(t->auth);
+        }
         return;
     }
     if (!t->auth) {
@@ -272,10 +275,10 @@ find_same(const struct trees *trees, const struct tree_config *config)
 }
 
 static struct tree *
-tree_create(const struct tree_config *config)
+tree_create(const struct swedge *sw, const struct tree_config *config)
 {
     struct tree *t = must_calloc(1, sizeof *t);
-    t->aggregate = aggregate_create(config);
+    t->aggregate = aggregate_create(config, sw->base->response_seq);
     return t;
 }
 
@@ -367,7 +370,7 @@ swedge_trees_configure(struct swedge *sw, const struct node_config *config, uint
         struct tree *t = find_same(trees, &config->trees[i]);
         bool is_new = !t;
         if (is_new) {
-            t = tree_create(&config->trees[i]);
+            t = tree_create(sw, &config->trees[i]);
         }
         t->superseded = is_superseded(config, &config->trees[i]);
         t->aggregate->cnp_interval_usec = config->congestion.interval_usec;

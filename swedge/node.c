@@ -162,7 +162,7 @@ swedge_get_tree(const struct swedge *sw, size_t i, struct tree_info *info)
     *info = (struct tree_info){
         .config = &t->config,
         .started = t->n_packets > 0,
-        .auth = t->auth ? auth_verifier_stats(t->auth) : NULL,
+        .auth = t->n_receivers ? auth_verifier_stats(t->auth) : NULL,
         .cnps = t->config.n_branches ? t->aggregate->cnps : NULL,
     };
     aggregate_get_info(t->aggregate, &info->reverse);

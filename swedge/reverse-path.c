@@ -85,6 +85,10 @@ response_input(struct swedge *sw, struct rx *rx)
     }
     TRACE(&sw->base->tracer, "%s of node %s", what(rx), TRACE_ADDR(&rx_ip(rx)->src));
     why = aggregate_tunnelled(tree->aggregate, rx->p->data, &rx->h, rx->now, &out);
+    if (why) {
+        TRACE(&sw->base->tracer, "group %s epoch %u: %s", tree->config.group, tree->config.epoch,
+              drop_help(why));
+    }
     trace_result(sw, tree, &out);
     reverse_path_send(sw, tree, &out, rx->now);
     return why;

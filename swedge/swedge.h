@@ -66,7 +66,7 @@ struct child {
 struct tree {
     struct tree_config config; /* own copy. */
     struct aggregate *aggregate;
-    struct auth_verifier *auth; /* NULL: no receivers, so nothing here depends on the SRH. */
+    struct auth_verifier *auth; /* NULL: there never were receivers. */
     struct branch *branches;    /* in the order of config.branches. */
     size_t n_receivers;         /* branches that are receivers. */
     struct child *children;     /* in the order of config.outer_da. */

@@ -5,7 +5,7 @@
 -- A postdissector.  Wireshark has found the IPv6 headers when it is called; it goes through the headers
 -- behind each of them again, and adds a tree "rocecast" of its own:
 --
---     SRH                   TLVs End.MT, MT-AUTH and HMAC
+--     SRH                   TLVs End.MT, MT-AUTH, HMAC and DATA-AUTH
 --     destination, segments uSIDs of the block 5f00::/32, and what each of them asks for
 --     Hop-by-Hop            IOAM trace of a group's packet
 --     Destination Options   Fast CNP
@@ -59,6 +59,16 @@ local FIELDS = {
     { "auth.reserved", "uint16", "Reserved", base.HEX },
     { "auth.key_id", "uint32", "Key ID" },
     { "auth.hmac", "bytes", "HMAC" },
+
+    { "data", "none", "DATA-AUTH TLV" },
+    { "data.type", "uint8", "Type" },
+    { "data.length", "uint8", "Length" },
+    { "data.reserved", "uint16", "Reserved", base.HEX },
+    { "data.key_id", "uint32", "Key ID" },
+    { "data.sequence", "uint64", "Sequence" },
+    { "data.instance", "uint32", "Instance" },
+    { "data.reserved2", "uint32", "Reserved", base.HEX },
+    { "data.tag", "bytes", "Tag" },
 
     { "hmac", "none", "HMAC TLV" },
     { "hmac.type", "uint8", "Type" },
@@ -366,6 +376,10 @@ local MT_HEADER_LEN, MT_RECEIVER_LEN = 24, 20
 local AUTH = {
     { "auth.type", 1 }, { "auth.length", 1 }, { "auth.reserved", 2 }, { "auth.key_id", 4 }, { "auth.hmac", 32 },
 }
+local DATA = {
+    { "data.type", 1 }, { "data.length", 1 }, { "data.reserved", 2 }, { "data.key_id", 4 }, { "data.sequence", 8 },
+    { "data.instance", 4 }, { "data.reserved2", 4 }, { "data.tag", 16 },
+}
 local HMAC = { { "hmac.type", 1 }, { "hmac.length", 1 }, { "hmac.d", 0 }, { "hmac.reserved", 2 }, { "hmac.key_id", 4 } }
 
 local function add_mt(f, tree, ofs, len)
@@ -407,6 +421,16 @@ local function add_auth(f, tree, ofs, len)
     end
 end
 
+local function add_data(f, tree, ofs, len)
+    local item = tree:add(field["data"], range(f, ofs, 2 + len))
+    if len ~= 38 then
+        return malformed(f, item, ("DATA-AUTH: length %d is not 38"):format(len))
+    end
+    if add_struct(f, item, DATA, ofs) then
+        item:append_text((", key %d, instance %d"):format(uint(f, ofs + 4, 4), uint(f, ofs + 16, 4)))
+    end
+end
+
 -- RFC 8754 section 2.1.2: the HMAC is as long as the TLV says, a multiple of 8 up to 32.
 local function add_hmac(f, tree, ofs, len)
     local item = tree:add(field["hmac"], range(f, ofs, 2 + len))
@@ -423,7 +447,7 @@ local function add_hmac(f, tree, ofs, len)
     end
 end
 
-local SRH_TLVS = { [5] = add_hmac, [124] = add_mt, [125] = add_auth }
+local SRH_TLVS = { [5] = add_hmac, [124] = add_mt, [125] = add_auth, [126] = add_data }
 
 local function srh(f, ofs, len)
     if not captured(f, ofs, 8) then

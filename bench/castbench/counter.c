@@ -230,7 +230,8 @@ read_pid_file(struct machine_count *m, const char *lab, const char *folder, cons
     char name[NAME_MAX + 1], netns[2 * NAME_MAX], path[PATH_MAX];
 
     snprintf(name, sizeof name, "%.*s", (int) strlen(file) - 4, file);
-    if (!strcmp(name, "castd") || !strcmp(name, "ovsdb-server") || ends_in(name, ".ovsdb")) {
+    if (!strcmp(name, "castd") || !strncmp(name, "ovsdb-server", strlen("ovsdb-server"))
+        || ends_in(name, ".ovsdb")) {
         return true;
     }
     if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int) sizeof path) {

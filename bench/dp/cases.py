@@ -183,6 +183,17 @@ def threads():
                       [Requirement('2 threads', '1 thread', 1.1, at_most=True)], 8, 1024, saturate=True)
 
 
+def seccomp():
+    """A system call for each copy: nowhere is there more to filter."""
+    def make(world, build):
+        if not has_option(build or world.build, '--no-seccomp'):
+            raise Skipped('swedge has no option --no-seccomp')
+        for name, options in (('no filter', ['--no-seccomp']), ('filter', [])):
+            yield Edge(world, name, Job(8, 1024), build=build, options=['--no-offload', *options])
+    return Comparison('seccomp', 'End.MT to 8 taps, with a filter of system calls and without', make,
+                      [Requirement('no filter', 'filter')], 8, 1024)
+
+
 def every():
     """All comparisons in order."""
     for n in (1, 4, 8, 32):
@@ -209,3 +220,4 @@ def every():
     yield groups('groups-mixed', 1, 'End.MT to 8 taps, each packet of another group')
     yield reverse()
     yield threads()
+    yield seccomp()

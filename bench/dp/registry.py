@@ -51,8 +51,13 @@ class Registry:
         self.process = subprocess.Popen(
             ['ovsdb-server', '--remote=punix:' + self.socket, '--unixctl=%s/db.ctl' % folder,
              '-vconsole:off', '--log-file=%s/db.log' % folder, database])
-        wait_until('the registry listens', lambda: os.path.exists(self.socket))
+        wait_until('the registry listens', self.listens)
         self.transact([{'op': 'insert', 'table': 'Global', 'row': {'fabric_mtu': 9000}}])
+
+    def listens(self):
+        """Its socket is there before that."""
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(self.socket) == 0
 
     def transact(self, operations):
         with socket.socket(socket.AF_UNIX) as s:

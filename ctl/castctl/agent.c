@@ -6,14 +6,13 @@
 
 #include "ctl/castctl/castctl.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/castctl/rpc.h"
 #include "ctl/registry/paths.h"
 #include "ctl/registry/values.h"
 #include "jsonrpc.h"
-#include "openvswitch/poll-loop.h"
 #include "timeval.h"
 #include "unixctl.h"
 #include "util.h"
@@ -21,27 +20,6 @@
 /* How long one agent may take, so that a stopped one leaves time for the others. */
 #define AGENT_MSEC         2000
 #define FOREIGN_AGENT_MSEC 10000 /* it runs tools to find its answer. */
-
-/* Sends 'command' and waits for the answer: 0 with the reply, or an errno value. */
-static int
-transact(struct jsonrpc *client, const char *command, struct json *params, long long int deadline,
-         struct jsonrpc_msg **replyp)
-{
-    int error = jsonrpc_send(client, jsonrpc_create_request(command, params, NULL));
-
-    while (!error && (error = jsonrpc_recv(client, replyp)) == EAGAIN) {
-        if (time_msec() >= deadline) {
-            return ETIMEDOUT;
-        }
-        error = 0;
-        jsonrpc_run(client);
-        jsonrpc_wait(client);
-        jsonrpc_recv_wait(client);
-        poll_timer_wait_until(deadline);
-        poll_block();
-    }
-    return error;
-}
 
 static struct json *
 params_of(const char *const args[])
@@ -76,8 +54,8 @@ run_at(const struct ctl *ctl, const char *control, int msec, const char *command
     int error = unixctl_client_create(control, &client);
 
     if (!error) {
-        error = transact(client, command, params_of(args), MIN(time_msec() + msec, ctl->deadline),
-                         &reply);
+        error = rpc_transact(client, command, params_of(args),
+                             MIN(time_msec() + msec, ctl->deadline), &reply);
     }
     if (error) {
         *answerp = xasprintf("%s: %s", control, ovs_retval_to_string(error));
@@ -107,6 +85,13 @@ ctl_agent_run(const struct ctl *ctl, const struct rrec_node *node, const char *c
     return run_at(ctl, node->control,
                   node_role_text_is_foreign(node->role) ? FOREIGN_AGENT_MSEC : AGENT_MSEC, command,
                   args, answerp);
+}
+
+enum ctl_exit
+ctl_control_run(const struct ctl *ctl, const char *control, const char *command,
+                const char *const args[], char **answerp)
+{
+    return run_at(ctl, control, AGENT_MSEC, command, args, answerp);
 }
 
 /* An answer as JSON, which takes over 'answer'.  NULL: it is none, for the reason in *whyp. */

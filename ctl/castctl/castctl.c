@@ -35,11 +35,13 @@
 #define SYNOPSIS_WIDTH  28 /* of a command with its arguments, in a list of verbs. */
 
 static const struct ctl_command *const command_tables[] = {
-    ctl_topology_commands,  ctl_impair_commands,      ctl_congestion_commands, ctl_group_commands,
-    ctl_key_commands,       ctl_member_commands,      ctl_connection_commands, ctl_path_commands,
-    ctl_path_rule_commands, ctl_path_health_commands, ctl_fault_commands,      ctl_tree_commands,
-    ctl_stats_commands,     ctl_metrics_commands,     ctl_watch_commands,      ctl_top_commands,
-    ctl_packet_commands,    ctl_doctor_commands,      ctl_apply_commands,
+    ctl_topology_commands,    ctl_impair_commands,   ctl_congestion_commands,
+    ctl_group_commands,       ctl_key_commands,      ctl_member_commands,
+    ctl_connection_commands,  ctl_path_commands,     ctl_path_rule_commands,
+    ctl_path_health_commands, ctl_fault_commands,    ctl_tree_commands,
+    ctl_stats_commands,       ctl_metrics_commands,  ctl_watch_commands,
+    ctl_top_commands,         ctl_packet_commands,   ctl_doctor_commands,
+    ctl_apply_commands,       ctl_registry_commands,
 };
 
 static const struct {
@@ -361,6 +363,21 @@ check_verbosity(int c, const char *spec)
     }
 }
 
+/* Remembers an option about ssl:, if it is one that tools have, too. */
+static void
+keep_key_option(struct ctl *ctl, int c)
+{
+    switch (c) {
+        STREAM_SSL_CASES
+    case GLOBAL_BOOTSTRAP_CA_CERT:
+        for (const struct option *o = global_options; o->name; o++) {
+            if (o->val == c) {
+                svec_add_nocopy(&ctl->key_options, xasprintf("--%s=%s", o->name, optarg));
+            }
+        }
+    }
+}
+
 /* One option.  'topic' is the command so far, for --help. */
 static void
 handle_option(struct ctl *ctl, int c, const char *topic)
@@ -377,6 +394,7 @@ handle_option(struct ctl *ctl, int c, const char *topic)
     }
     check_readable(c, optarg);
     check_verbosity(c, optarg);
+    keep_key_option(ctl, c);
     switch (c) {
     case GLOBAL_DB:
         ctl->db = optarg;
@@ -559,6 +577,7 @@ ctl_run_within(struct ctl *outer, const char *command, const struct svec *args,
     parse_command_options(&ctl, (int) argv.n, argv.names);
     ctl.command->write(&ctl);
     smap_destroy(&ctl.settings);
+    svec_destroy(&ctl.key_options);
     svec_destroy(&words);
     svec_destroy(&argv);
 }
@@ -695,6 +714,8 @@ main(int argc, char *argv[])
     }
     /* The last word of the name stands in for argv[0]. */
     parse_command_options(&ctl, argc - n_words + 1, argv + n_words - 1);
+    /* Root without capabilities may not use the sockets of daemons that are another user's. */
+    privileges_join(ROCECAST_GROUP);
     /* Local commands keep all that the user may do, to see what this machine lacks. */
     if (!(ctl.command->options & CTL_LOCAL) && privileges_drop(PRIVILEGES_NONE)) {
         ctl_fail(CTL_UNAVAILABLE, "capabilities cannot be given up");
@@ -703,6 +724,7 @@ main(int argc, char *argv[])
     ctl_run(&ctl);
     free(default_db);
     smap_destroy(&ctl.settings);
+    svec_destroy(&ctl.key_options);
     if (fflush(stdout) || ferror(stdout)) {
         ctl_fail(CTL_PARTIAL, "standard output: write error");
     }

@@ -9,12 +9,14 @@
 
 #include "compiler.h"
 #include "ctl/registry/json.h"
+#include "ctl/registry/reach.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "lib/congestion-settings.h"
 #include "lib/quantity.h"
 #include "lib/words.h"
 #include "openvswitch/json.h"
 #include "smap.h"
+#include "svec.h"
 
 enum ctl_exit {
     CTL_OK = 0,
@@ -81,7 +83,8 @@ enum ctl_exit {
     OPTION(FORCE, "force", .arg = NULL)                                   \
     OPTION(MAY_EXIST, "may-exist", .arg = NULL)                           \
     OPTION(REPLACE, "replace", .arg = NULL)                               \
-    OPTION(IF_EXISTS, "if-exists", .arg = NULL)
+    OPTION(IF_EXISTS, "if-exists", .arg = NULL)                           \
+    OPTION(CLUSTER, "cluster", .arg = "ADDRESS")
 
 enum ctl_option {
 #define OPTION(ENUM, NAME, VALUE) OPT_##ENUM,
@@ -104,12 +107,12 @@ WORDS_DECLARE(ctl_wait, enum ctl_wait);
 
 struct ctl_command;
 struct option;
-struct svec;
 
 struct ctl {
     const char *db;
     bool db_given; /* by --db. */
     struct ovsdb_idl *idl;
+    struct registry_reach reach;
     struct ovsdb_idl_txn *txn; /* of commands that write. */
     bool uncertain;            /* an attempt to write it may have been done: nobody has heard. */
     enum ctl_wait wait;
@@ -119,10 +122,12 @@ struct ctl {
     unsigned int seqno; /* of the IDL's content that ctl_next_news() has told of. */
     bool lost;          /* it has told that the registry is lost. */
     bool json;
-    bool abandon; /* 'write' has found that nothing is to be written. */
+    bool abandon;   /* 'write' has found that nothing is to be written. */
+    bool all_nodes; /* 'write' has changed what agents read as it is. */
     const struct ctl_command *command;
     int argc; /* the command's arguments, without its name. */
     char **argv;
+    struct svec key_options; /* those about ssl: that were given, for tools that castctl runs. */
     const char *options[N_CTL_OPTIONS]; /* NULL: not given; "" for a flag. */
     struct smap settings;               /* settings of a group that are given, by option. */
 };
@@ -141,12 +146,14 @@ struct ctl {
  * object a line, also of errors. */
 #define CTL_STREAM   (1ull << 59)
 
-/* Likewise: its second argument is a host, and of members and listeners it looks at this host's
- * only, and at no connections. */
+/* Likewise: its arguments are a group and a host, and it looks at these two, at memberships of the
+ * host, and at nothing else. */
 #define CTL_ONE_HOST (1ull << 58)
 
 /* Likewise: without arguments and options it only reads. */
 #define CTL_BARE     (1ull << 57)
+
+BUILD_ASSERT_DECL(N_CTL_OPTIONS <= 57); /* the others are those above. */
 
 /* An option in a command's 'options' or 'required'. */
 #define FLAG(OPTION) (1ull << (OPTION))
@@ -184,6 +191,7 @@ extern const struct ctl_command ctl_top_commands[];
 extern const struct ctl_command ctl_packet_commands[];
 extern const struct ctl_command ctl_doctor_commands[];
 extern const struct ctl_command ctl_apply_commands[];
+extern const struct ctl_command ctl_registry_commands[];
 
 /* fail.c. */
 /* Prints "castctl: ..." and exits; nothing has been written then. */
@@ -266,11 +274,17 @@ void ctl_wait_for_change(struct ctl *, const char *waiting_for);
 enum ctl_news { NEWS_NONE, NEWS_CHANGED, NEWS_LOST, NEWS_BACK };
 enum ctl_news ctl_next_news(struct ctl *);
 
+/* Likewise: ends with CTL_USAGE unless ctl->db is a registry's address, with keys if it needs any. */
+void ctl_check_db(const struct ctl *);
+
 /* agent.c: runs a command of the control socket at a node's agent; NULL ends 'args'.  CTL_OK:
  * *answerp is the agent's answer.  CTL_REFUSED: *answerp is the error that the agent answered.
  * CTL_UNAVAILABLE: *answerp says what went wrong.  The caller frees *answerp. */
 enum ctl_exit ctl_agent_run(const struct ctl *, const struct rrec_node *, const char *command,
                             const char *const args[], char **answerp);
+/* Likewise, at the daemon whose control socket that is. */
+enum ctl_exit ctl_control_run(const struct ctl *, const char *control, const char *command,
+                              const char *const args[], char **answerp);
 /* The agent's answer with -j as JSON.  NULL: there is none, for the reason in *whyp, which the
  * caller frees. */
 struct json *
@@ -299,7 +313,6 @@ void ctl_print_table(const struct json *array, const char *const keys[], int ind
 void ctl_put_time(struct json *object, const char *name);
 /* Likewise, at this time; null for 0. */
 void ctl_put_time_at(struct json *object, const char *name, int64_t posix_msec);
-void ctl_put_int(struct json *object, const char *name, int64_t value);
 void ctl_put_bool(struct json *object, const char *name, bool value);
 /* Put null for NULL. */
 void ctl_put_int_or_null(struct json *object, const char *name, const int64_t *value);
@@ -320,8 +333,13 @@ struct auth_option {
 };
 struct auth_option ctl_option_auth(const struct ctl *, const struct rrec_group *);
 
-/* stats.c: has the node a part in the group, of whatever epoch? */
-bool ctl_has_tree_of(const struct rrec_node *, const struct rrec_group *);
+/* stats.c: has the node a part in the group, of whatever epoch?  NULL: in any. */
+bool ctl_has_tree_of(const struct ctl *, const struct rrec_node *, const struct rrec_group *);
+
+/* tree.c: is it a part of the group's tree, in this epoch? */
+bool ctl_is_tree_of(const struct rrec_tree_node *, const struct rrec_group *);
+/* The node that has the tree; NULL: none does. */
+const struct rrec_node *ctl_node_of_tree(const struct ctl *, const struct rrec_tree_node *);
 
 /* connection.c: what has become of a program that is to be connected, as far as it is no member;
  * malloc'd. */

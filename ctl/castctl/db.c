@@ -104,11 +104,18 @@ ctl_require_group(const struct ctl *ctl, const char *name)
  * The connection.
  */
 
+#define BUSY_MSEC 200 /* between two attempts. */
+
+/* Tables that a command about one member reads, and the only ones whose schema matters to it. */
+#define MEMBER_TABLES                                                      \
+    (REGISTRY_TABLE(GLOBAL) | REGISTRY_TABLE(HOST) | REGISTRY_TABLE(GROUP) \
+     | REGISTRY_TABLE(MEMBER) | REGISTRY_TABLE(LISTENER))
+
 static void
 check_alive(const struct ctl *ctl)
 {
     if (!ovsdb_idl_is_alive(ctl->idl)) {
-        int error = ovsdb_idl_get_last_error(ctl->idl);
+        int error = registry_reach_error(&ctl->reach);
 
         ctl_fail(CTL_UNAVAILABLE, "registry %s: %s", ctl->db,
                  error ? ovs_retval_to_string(error) : "the server has no database 'rocecast'");
@@ -118,7 +125,8 @@ check_alive(const struct ctl *ctl)
 static void
 check_schema(const struct ctl *ctl)
 {
-    char *problem = registry_schema_problem(ctl->idl, REGISTRY_ALL_TABLES);
+    bool all = !(ctl->command->options & CTL_ONE_HOST);
+    char *problem = registry_schema_problem(ctl->idl, all ? REGISTRY_ALL_TABLES : MEMBER_TABLES);
 
     if (problem) {
         ctl_fail(CTL_REFUSED, "registry %s: %s", ctl->db, problem);
@@ -132,7 +140,7 @@ block(struct ctl *ctl)
     if (time_msec() >= ctl->deadline) {
         return false;
     }
-    ovsdb_idl_wait(ctl->idl);
+    registry_reach_wait(&ctl->reach);
     if (ctl->txn) {
         ovsdb_idl_txn_wait(ctl->txn);
     }
@@ -147,7 +155,7 @@ ctl_wait_for_change(struct ctl *ctl, const char *waiting_for)
     unsigned int seqno = ovsdb_idl_get_seqno(ctl->idl);
 
     for (;;) {
-        ovsdb_idl_run(ctl->idl);
+        registry_reach_run(&ctl->reach);
         check_alive(ctl);
         if (ovsdb_idl_get_seqno(ctl->idl) != seqno) {
             return;
@@ -163,7 +171,7 @@ ctl_next_news(struct ctl *ctl)
 {
     ovsdb_idl_track_clear(ctl->idl);
     do {
-        ovsdb_idl_run(ctl->idl);
+        registry_reach_run(&ctl->reach);
         /* Without a connection nothing changes, so what is new now was new before it was lost. */
         if (ovsdb_idl_get_seqno(ctl->idl) != ctl->seqno) {
             bool was_lost = ctl->lost;
@@ -183,27 +191,47 @@ ctl_next_news(struct ctl *ctl)
     return NEWS_NONE;
 }
 
-/* Most rows of a registry with many groups are members' and their connections'. */
+/* Tables that are not asked for cost the server nothing, but those of which no row is wanted do.  Who waits
+ * for agents names those who are silent. */
 static void
-omit_other_hosts(const struct ctl *ctl)
+monitor_one_member(const struct ctl *ctl)
 {
-    struct ovsdb_idl_condition member = OVSDB_IDL_CONDITION_INIT(&member);
-    struct ovsdb_idl_condition listener = OVSDB_IDL_CONDITION_INIT(&listener);
-    struct ovsdb_idl_condition none = OVSDB_IDL_CONDITION_INIT(&none);
+    for (size_t i = 0; i < RREC_N_TABLES; i++) {
+        const struct ovsdb_idl_table_class *table = &rrec_table_classes[i];
 
-    rrec_member_add_clause_host(&member, OVSDB_F_EQ, ctl->argv[1]);
-    rrec_member_set_condition(ctl->idl, &member);
-    rrec_listener_add_clause_host(&listener, OVSDB_F_EQ, ctl->argv[1]);
-    rrec_listener_set_condition(ctl->idl, &listener);
-    rrec_connection_set_condition(ctl->idl, &none);
-    ovsdb_idl_condition_destroy(&member);
-    ovsdb_idl_condition_destroy(&listener);
-    ovsdb_idl_condition_destroy(&none);
+        for (size_t j = 0; MEMBER_TABLES & 1u << i && j < table->n_columns; j++) {
+            ovsdb_idl_add_column(ctl->idl, &table->columns[j]);
+        }
+    }
+    if (ctl->wait == WAIT_AGENTS) {
+        ovsdb_idl_add_column(ctl->idl, &rrec_node_col_name);
+        ovsdb_idl_add_column(ctl->idl, &rrec_node_col_cfg);
+        ovsdb_idl_add_column(ctl->idl, &rrec_node_col_nb_cfg);
+    }
+    request_follow(ctl->idl, ctl->argv[0], ctl->argv[1]);
 }
 
-/* If nobody listens on a single unix socket, that is final; any other registry may come up. */
+/* What the command reads of the registry, but secrets. */
 static void
-connect_registry(struct ctl *ctl)
+monitor(const struct ctl *ctl)
+{
+    uint64_t options = ctl->command->options;
+
+    if (options & CTL_ONE_HOST) {
+        monitor_one_member(ctl);
+        return;
+    }
+    registry_omit_secrets(ctl->idl);
+    if (!(options & CTL_INTENT)) {
+        registry_omit_intent(ctl->idl);
+        if (options & CTL_STREAM) {
+            registry_keep_viewed(ctl->idl);
+        }
+    }
+}
+
+void
+ctl_check_db(const struct ctl *ctl)
 {
     if (!db_is_valid(ctl->db)) {
         ctl_fail(CTL_USAGE, "%s%s: " DB_RULE, ctl->db_given ? "--db " : "ROCECAST_DB=", ctl->db);
@@ -212,26 +240,53 @@ connect_registry(struct ctl *ctl)
         ctl_fail(CTL_USAGE, "registry %s: ssl: needs --private-key, --certificate and --ca-cert",
                  ctl->db);
     }
+}
 
-    ctl->idl = ovsdb_idl_create(ctl->db, &rrec_idl_class, true, !db_is_one_socket(ctl->db));
-    registry_omit_secrets(ctl->idl);
-    if (!(ctl->command->options & CTL_INTENT)) {
-        registry_omit_intent(ctl->idl);
-        if (ctl->command->options & CTL_STREAM) {
-            registry_keep_viewed(ctl->idl);
-        }
-    }
-    if (ctl->command->options & CTL_ONE_HOST) {
-        omit_other_hosts(ctl);
-    }
+/* If nobody listens on a single unix socket, that is final; any other registry may come up. */
+static void
+open_session(struct ctl *ctl)
+{
+    ctl->idl = ovsdb_idl_create(ctl->db, &rrec_idl_class, !(ctl->command->options & CTL_ONE_HOST),
+                                !db_is_one_socket(ctl->db));
+    registry_reach_init(&ctl->reach, ctl->idl, ctl->db);
+    monitor(ctl);
     if (ctl->command->options & CTL_STREAM) {
         ovsdb_idl_track_add_column(ctl->idl, &rrec_connection_col_state); /* for view_read(). */
     }
+}
+
+static void
+close_session(struct ctl *ctl)
+{
+    registry_reach_uninit(&ctl->reach);
+    ovsdb_idl_destroy(ctl->idl);
+}
+
+/* A session with a single socket ends when its only attempt fails: a server that is busy gets more. */
+static void
+try_session(struct ctl *ctl)
+{
+    registry_reach_run(&ctl->reach);
+    while (!ovsdb_idl_is_alive(ctl->idl)
+           && registry_error_is_busy(registry_reach_error(&ctl->reach))
+           && time_msec() + BUSY_MSEC < ctl->deadline) {
+        close_session(ctl);
+        xnanosleep(BUSY_MSEC * 1000000LL);
+        open_session(ctl);
+        registry_reach_run(&ctl->reach);
+    }
+}
+
+static void
+connect_registry(struct ctl *ctl)
+{
+    ctl_check_db(ctl);
+    open_session(ctl);
     while (!ovsdb_idl_has_ever_connected(ctl->idl)) {
-        ovsdb_idl_run(ctl->idl);
+        try_session(ctl);
         check_alive(ctl);
         if (!ovsdb_idl_has_ever_connected(ctl->idl) && !block(ctl)) {
-            int error = ovsdb_idl_get_last_error(ctl->idl);
+            int error = registry_reach_error(&ctl->reach);
 
             ctl_fail(CTL_UNAVAILABLE, "registry %s did not answer in %d s%s%s", ctl->db,
                      ctl->timeout,
@@ -256,13 +311,17 @@ connect_registry(struct ctl *ctl)
 static enum ovsdb_idl_txn_status
 commit(struct ctl *ctl)
 {
+    bool sent = false;
+
     for (;;) {
         enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit(ctl->txn);
 
         if (status != TXN_INCOMPLETE) {
+            ctl->uncertain |= sent && status == TXN_TRY_AGAIN && !ovsdb_idl_is_connected(ctl->idl);
             return status;
         }
-        ovsdb_idl_run(ctl->idl);
+        sent = true;
+        registry_reach_run(&ctl->reach);
         if (!ovsdb_idl_is_alive(ctl->idl)) {
             ctl_fail(CTL_UNAVAILABLE,
                      "registry %s: the connection was lost during a transaction: it may have been "
@@ -294,12 +353,10 @@ try_write(struct ctl *ctl, int64_t *request)
         ctl->txn = NULL;
         return true;
     }
-    request_number(ctl->idl, ctl->txn);
+    request_number(ctl->idl, ctl->txn, ctl->wait == WAIT_AGENTS || ctl->all_nodes);
     status = commit(ctl);
     if (status == TXN_SUCCESS || status == TXN_UNCHANGED) {
         *request = request_get_number(ctl->idl, ctl->txn, status);
-    } else if (status == TXN_TRY_AGAIN && !ovsdb_idl_is_connected(ctl->idl)) {
-        ctl->uncertain = true;
     } else if (status == TXN_ERROR && (has_global || !rrec_global_first(ctl->idl))) {
         /* Not so if somebody else has made the only row of Global meanwhile. */
         ctl_refuse(ctl, "the registry refused it: %s", ovsdb_idl_txn_get_error(ctl->txn));
@@ -342,18 +399,45 @@ is_answered(const struct ctl *ctl, int64_t request)
                && (ctl->wait == WAIT_CASTD ? global->nb_cfg : global->agents_cfg) >= request);
 }
 
+static void OVS_NO_RETURN
+give_up(const struct ctl *ctl)
+{
+    int error = registry_reach_error(&ctl->reach);
+
+    if (registry_reach_is_served(&ctl->reach)) {
+        ctl_fail(CTL_UNAVAILABLE, "%s: others kept changing the registry for %d s",
+                 ctl->command->name, ctl->timeout);
+    }
+    ctl_fail(CTL_UNAVAILABLE,
+             "registry %s: the connection was lost, and nobody answered in %d s%s%s%s", ctl->db,
+             ctl->timeout, error ? ": " : "", error ? ovs_retval_to_string(error) : "",
+             ctl->uncertain ? ": it may have been done or not" : "");
+}
+
+/* Waits for something that is new since the content that could not be written to: what others have
+ * changed, or another server, if the connection was lost. */
+static void
+wait_to_try_again(struct ctl *ctl, unsigned int seqno)
+{
+    do {
+        registry_reach_run(&ctl->reach);
+        check_alive(ctl);
+        if (time_msec() < ctl->deadline && ovsdb_idl_get_seqno(ctl->idl) != seqno) {
+            return;
+        }
+    } while (block(ctl));
+    give_up(ctl);
+}
+
 static void
 write_and_wait(struct ctl *ctl)
 {
     int64_t request = 0;
 
+    unsigned int seqno = ovsdb_idl_get_seqno(ctl->idl);
     while (!try_write(ctl, &request)) {
-        ovsdb_idl_run(ctl->idl);
-        check_alive(ctl);
-        if (time_msec() >= ctl->deadline) {
-            ctl_fail(CTL_UNAVAILABLE, "%s: others kept changing the registry for %d s",
-                     ctl->command->name, ctl->timeout);
-        }
+        wait_to_try_again(ctl, seqno);
+        seqno = ovsdb_idl_get_seqno(ctl->idl);
     }
     while (!ctl->abandon && !is_answered(ctl, request)) {
         char *why = who_is_silent(ctl, request);
@@ -379,5 +463,5 @@ ctl_run(struct ctl *ctl)
     if (ctl->command->read && (!writes || ctl->wait != WAIT_NONE)) {
         ctl->command->read(ctl);
     }
-    ovsdb_idl_destroy(ctl->idl);
+    close_session(ctl);
 }

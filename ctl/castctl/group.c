@@ -312,20 +312,20 @@ static struct json *
 nodes_to_json(const struct ctl *ctl, const struct rrec_group *group)
 {
     struct json *array = json_array_create_empty();
-    const struct rrec_node *node;
+    const struct rrec_tree_node *tree;
 
-    RREC_NODE_FOR_EACH (node, ctl->idl) {
-        for (size_t i = 0; i < node->n_trees; i++) {
-            const struct rrec_tree_node *tree = node->trees[i];
+    RREC_TREE_NODE_FOR_EACH (tree, ctl->idl) {
+        const struct rrec_node *node =
+            ctl_is_tree_of(tree, group) ? ctl_node_of_tree(ctl, tree) : NULL;
 
-            if (tree->epoch == group->epoch && !strcmp(tree->proxy, group->proxy)) {
-                struct json *o = ctl_add_object(array);
+        if (node) {
+            struct json *o = ctl_add_object(array);
 
-                json_object_put_string(o, "node", node->name);
-                ctl_put_int(o, "wanted", tree->generation);
-                ctl_put_int(o, "applied", node->nb_cfg);
-                json_object_put(o, "keys", key_ids(tree));
-            }
+            json_object_put_string(o, "node", node->name);
+            ctl_put_int(o, "wanted", tree->generation);
+            ctl_put_int(o, "applied", node->nb_cfg);
+            json_object_put(o, "keys", key_ids(tree));
+            ctl_put_int_or_null(o, "instance", tree->instance ? &tree->instance : NULL);
         }
     }
     ctl_sort_by(array, "node");
@@ -439,7 +439,7 @@ group_keys(void)
             &keys,
             "via plane planes preferred_plane auth key host qpn rkey va len keep psn first_psn first_message lost_psn good_messages epoch "
             "listen connection generation started node wanted "
-            "applied keys state status source members nodes");
+            "applied keys instance state status source members nodes");
         svec_terminate(&keys);
     }
     return (const char *const *) keys.names;
@@ -563,8 +563,8 @@ const struct ctl_command ctl_group_commands[] = {
      CTL_SETTINGS | FLAG(OPT_VIA) | FLAG(OPT_PLANE) | FLAG(OPT_PLANES) | FLAG(OPT_AUTH)
          | FLAG(OPT_KEY) | FLAG(OPT_MAY_EXIST),
      0, group_add, NULL,
-     "add a group; TLVs that authenticate its packets: none (default), mt-auth, hmac or both, and the\n"
-     "        key for them; the switches on the way to the root of its tree, with commas between them;\n"
+     "add a group; TLVs that authenticate its packets: none (default), mt-auth, hmac, both, or data,\n"
+     "        which covers their data, too; and the key for them; the switches on the way to the root of its tree, with commas between them;\n"
      "        the plane, nodes of others have no part in the tree; or planes, in each of which it has a\n"
      "        tree, 2 to 4 with commas between them"},
     {"group set", "GROUP", 1, 1,

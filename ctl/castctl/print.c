@@ -36,12 +36,6 @@ ctl_put_time(struct json *object, const char *name)
 }
 
 void
-ctl_put_int(struct json *object, const char *name, int64_t value)
-{
-    json_object_put(object, name, json_integer_create(value));
-}
-
-void
 ctl_put_bool(struct json *object, const char *name, bool value)
 {
     json_object_put(object, name, json_boolean_create(value));

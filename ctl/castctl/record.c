@@ -335,8 +335,8 @@ wait_for_end(struct recording *r)
     open_readers(r);
     while (!interrupted && time_msec() < end && (r->limit == UINT64_MAX || count(r) < r->limit)) {
         /* What is new by the end has a name, too. */
-        ovsdb_idl_run(r->ctl->idl);
-        ovsdb_idl_wait(r->ctl->idl);
+        registry_reach_run(&r->ctl->reach);
+        registry_reach_wait(&r->ctl->reach);
         poll_timer_wait(POLL_MSEC);
         poll_block();
     }
@@ -363,6 +363,7 @@ write_names(struct recording *r)
 {
     struct pcapng_name *names = NULL;
     size_t n = 0, allocated = 0;
+    const struct rrec_tree_node *tree;
     const struct rrec_node *node;
     const struct rrec_host *host;
     const struct rrec_group *group;
@@ -390,11 +391,11 @@ write_names(struct recording *r)
                          xasprintf("%s.%s", node->name, node->sids[i]->behaviour));
             }
         }
-        for (size_t i = 0; i < node->n_trees; i++) {
-            if (ip6_parse(node->trees[i]->replication_sid, &address)) {
-                add_name(&names, &n, &allocated, &address,
-                         xasprintf("%s.group-%s", node->name, node->trees[i]->group));
-            }
+    }
+    RREC_TREE_NODE_FOR_EACH (tree, r->ctl->idl) {
+        if (ip6_parse(tree->replication_sid, &address)) {
+            add_name(&names, &n, &allocated, &address,
+                     xasprintf("%s.group-%s", tree->node, tree->group));
         }
     }
     pcapng_names(r->out, names, n);

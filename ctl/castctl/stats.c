@@ -16,10 +16,12 @@
 #include "util.h"
 
 bool
-ctl_has_tree_of(const struct rrec_node *node, const struct rrec_group *group)
+ctl_has_tree_of(const struct ctl *ctl, const struct rrec_node *node, const struct rrec_group *group)
 {
-    for (size_t i = 0; i < node->n_trees; i++) {
-        if (!strcmp(node->trees[i]->proxy, group->proxy)) {
+    const struct rrec_tree_node *tree;
+
+    RREC_TREE_NODE_FOR_EACH (tree, ctl->idl) {
+        if ((!group || !strcmp(tree->proxy, group->proxy)) && ctl_node_of_tree(ctl, tree) == node) {
             return true;
         }
     }
@@ -411,7 +413,7 @@ stats(struct ctl *ctl)
         ctl_refuse(ctl, "no node or group named '%s'", ctl->argv[0]);
     }
     RREC_NODE_FOR_EACH (node, ctl->idl) {
-        if (one ? node == one : !group || ctl_has_tree_of(node, group)) {
+        if (one ? node == one : !group || ctl_has_tree_of(ctl, node, group)) {
             struct json *counters = node_to_json(ctl, node, group);
 
             partial |= counters->type == JSON_NULL;

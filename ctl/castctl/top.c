@@ -119,8 +119,8 @@ ask_agents(const struct top *t, bool say)
     const struct rrec_node *node;
 
     RREC_NODE_FOR_EACH (node, t->ctl->idl) {
-        if (node_role_text_is_foreign(node->role)
-            || (t->only ? !group || !ctl_has_tree_of(node, group) : !node->n_trees)) {
+        if (node_role_text_is_foreign(node->role) || (t->only && !group)
+            || !ctl_has_tree_of(t->ctl, node, group)) {
             continue;
         }
         char *why = NULL;

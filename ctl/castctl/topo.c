@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "ctl/castctl/path.h"
+#include "ctl/registry/intent.h"
 #include "ctl/registry/request.h"
 #include "ctl/registry/values.h"
 #include "lib/node-config.h"
@@ -177,6 +178,7 @@ node_set(struct ctl *ctl)
     rrec_node_set_no_aggregation(row, option_no_aggregation(ctl, row->no_aggregation));
     if (ctl->options[OPT_VERIFY]) {
         rrec_node_set_verify_always(row, ctl_option_word(ctl, OPT_VERIFY, 0) == VERIFY_ALWAYS);
+        ctl->all_nodes = true; /* castd has no part in that. */
     }
     rrec_node_set_plane(row, path_option_plane(ctl, row->plane));
     if (ctl->options[OPT_PROGRAMS]) {
@@ -267,19 +269,38 @@ ports_to_json(const struct rrec_node *row)
     return array;
 }
 
+/* As its agent has them: none if it would refuse them, which its state says. */
 static struct json *
-routes_to_json(const struct rrec_node *row)
+routes_to_json(const struct ctl *ctl, const struct rrec_node *row)
 {
     struct json *array = json_array_create_empty();
+    const struct rrec_location **locations = NULL, *location;
+    size_t n = 0, allocated = 0;
+    struct node_config config;
+    char *error;
 
-    for (size_t i = 0; i < row->n_routes; i++) {
+    RREC_LOCATION_FOR_EACH (location, ctl->idl) {
+        if (n == allocated) {
+            locations = x2nrealloc(locations, &allocated, sizeof *locations);
+        }
+        locations[n++] = location;
+    }
+    if (!intent_read_routes(&(struct intent_rows){row, NULL, 0, locations, n}, &config, &error)) {
+        free(error);
+    }
+    for (size_t i = 0; i < config.n_routes; i++) {
+        const struct route_config *route = &config.routes[i];
         struct json *o = ctl_add_object(array);
+        char prefix[IP6_PREFIX_TEXT_SIZE];
 
-        json_object_put_string(o, "prefix", row->routes[i]->prefix);
-        ctl_put_int(o, "port", row->routes[i]->port);
-        json_object_put_string(o, "next_hop", row->routes[i]->next_hop);
+        ip6_prefix_format(&route->prefix, route->plen, prefix);
+        json_object_put_string(o, "prefix", prefix);
+        ctl_put_int(o, "port", route->port);
+        json_object_put_string(o, "next_hop", ip6_text(&route->next_hop));
     }
     ctl_sort_by(array, "prefix");
+    node_config_uninit(&config);
+    free(locations);
     return array;
 }
 
@@ -300,12 +321,15 @@ sids_to_json(const struct rrec_node *row)
 }
 
 static struct json *
-trees_to_json(const struct rrec_node *row)
+trees_to_json(const struct ctl *ctl, const struct rrec_node *row)
 {
     struct json *array = json_array_create_empty();
+    const struct rrec_tree_node *t;
 
-    for (size_t i = 0; i < row->n_trees; i++) {
-        const struct rrec_tree_node *t = row->trees[i];
+    RREC_TREE_NODE_FOR_EACH (t, ctl->idl) {
+        if (ctl_node_of_tree(ctl, t) != row) {
+            continue;
+        }
         struct json *o = ctl_add_object(array);
 
         json_object_put_string(o, "group", t->group);
@@ -342,9 +366,9 @@ node_show(struct ctl *ctl)
     struct json *o = node_to_json(row);
 
     json_object_put(o, "ports", ports_to_json(row));
-    json_object_put(o, "routes", routes_to_json(row));
+    json_object_put(o, "routes", routes_to_json(ctl, row));
     json_object_put(o, "sids", sids_to_json(row));
-    json_object_put(o, "trees", trees_to_json(row));
+    json_object_put(o, "trees", trees_to_json(ctl, row));
     json_object_put(o, "programs", programs_to_json(row));
     ctl_print(ctl, o, node_keys);
 }
@@ -593,6 +617,7 @@ check_carries_no_group(const struct ctl *ctl, const struct rrec_link *link)
 {
     const struct rrec_node *a = ctl_find_node(ctl, link->a);
     const struct rrec_node *b = ctl_find_node(ctl, link->b);
+    const struct rrec_tree_node *tree;
 
     if (!a) {
         check_host_unused(ctl, link->a);
@@ -600,13 +625,13 @@ check_carries_no_group(const struct ctl *ctl, const struct rrec_link *link)
     if (!b) {
         check_host_unused(ctl, link->b);
     }
-    for (size_t i = 0; a && b && !ctl_flag(ctl, OPT_FORCE) && i < a->n_trees; i++) {
-        for (size_t j = 0; j < b->n_trees; j++) {
-            if (!strcmp(a->trees[i]->proxy, b->trees[j]->proxy)
-                && (sends_to(a->trees[i], b) || sends_to(b->trees[j], a))) {
-                ctl_refuse(ctl, "group %s uses the link between %s and %s (--force)",
-                           a->trees[i]->group, a->name, b->name);
-            }
+    RREC_TREE_NODE_FOR_EACH (tree, ctl->idl) {
+        const struct rrec_node *at = ctl_node_of_tree(ctl, tree);
+
+        if (at && a && b && !ctl_flag(ctl, OPT_FORCE)
+            && ((at == a && sends_to(tree, b)) || (at == b && sends_to(tree, a)))) {
+            ctl_refuse(ctl, "group %s uses the link between %s and %s (--force)", tree->group,
+                       a->name, b->name);
         }
     }
 }

@@ -52,30 +52,36 @@ live_branch(const struct json *group, int64_t id)
     return NULL;
 }
 
-static bool
-is_of_group(const struct rrec_tree_node *tree, const struct rrec_group *group)
+bool
+ctl_is_tree_of(const struct rrec_tree_node *tree, const struct rrec_group *group)
 {
     return tree->epoch == group->epoch && !strcmp(tree->proxy, group->proxy);
+}
+
+const struct rrec_node *
+ctl_node_of_tree(const struct ctl *ctl, const struct rrec_tree_node *tree)
+{
+    const struct rrec_node *node = ctl_find_node(ctl, tree->node);
+
+    return node && intent_is_tree_of(tree, node) ? node : NULL;
 }
 
 /* Name of the node whose locator has the SID; NULL if it has no part in the group. */
 static const char *
 owner_of(const struct ctl *ctl, const struct rrec_group *group, const char *sid)
 {
-    const struct rrec_node *node;
+    const struct rrec_tree_node *tree;
     struct in6_addr addr;
 
     if (!ip6_parse(sid, &addr)) {
         return NULL;
     }
-    RREC_NODE_FOR_EACH (node, ctl->idl) {
-        if (!address_is_of_node(&addr, (uint16_t) node->id)) {
-            continue;
-        }
-        for (size_t i = 0; i < node->n_trees; i++) {
-            if (is_of_group(node->trees[i], group)) {
-                return node->name;
-            }
+    RREC_TREE_NODE_FOR_EACH (tree, ctl->idl) {
+        const struct rrec_node *node =
+            ctl_is_tree_of(tree, group) ? ctl_node_of_tree(ctl, tree) : NULL;
+
+        if (node && address_is_of_node(&addr, (uint16_t) node->id)) {
+            return node->name;
         }
     }
     return NULL;
@@ -195,7 +201,7 @@ tree_to_json(const struct ctl *ctl, const struct rrec_group *group, bool *partia
 {
     struct json *o = json_object_create();
     struct json *nodes = json_array_create_empty();
-    const struct rrec_node *node;
+    const struct rrec_tree_node *tree;
     struct group_settings settings;
 
     group_settings_read(group, &settings);
@@ -208,11 +214,12 @@ tree_to_json(const struct ctl *ctl, const struct rrec_group *group, bool *partia
     ctl_put_int(o, "start_psn", group->start_psn);
     ctl_put_group_state(ctl, o, group);
     json_object_put(o, "source", source_to_json(ctl, group));
-    RREC_NODE_FOR_EACH (node, ctl->idl) {
-        for (size_t i = 0; i < node->n_trees; i++) {
-            if (is_of_group(node->trees[i], group)) {
-                json_array_add(nodes, node_to_json(ctl, group, node, node->trees[i], partial));
-            }
+    RREC_TREE_NODE_FOR_EACH (tree, ctl->idl) {
+        const struct rrec_node *node =
+            ctl_is_tree_of(tree, group) ? ctl_node_of_tree(ctl, tree) : NULL;
+
+        if (node) {
+            json_array_add(nodes, node_to_json(ctl, group, node, tree, partial));
         }
     }
     ctl_sort_by(nodes, "node");

@@ -350,7 +350,7 @@ print_change(const struct view_change *c, void *w_)
 static void
 print_registry_event(struct watch *w, enum view_event event)
 {
-    int error = event == EVENT_REGISTRY_LOST ? ovsdb_idl_get_last_error(w->ctl->idl) : 0;
+    int error = event == EVENT_REGISTRY_LOST ? registry_reach_error(&w->ctl->reach) : 0;
     const char *status = error ? ovs_retval_to_string(error) : "";
     struct json *o = json_object_create();
     struct ds s = DS_EMPTY_INITIALIZER;

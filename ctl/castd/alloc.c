@@ -100,41 +100,47 @@ use_replication_id(struct castd *c, int64_t id)
     }
 }
 
-/* A tree has its group's, which may be gone, in one of its two addresses. */
+/* A tree has its group's in one of its two addresses. */
 static void
-use_tree_replication_id(struct castd *c, const struct castd_tree *tree)
+use_tree_replication_id(struct castd *c, const struct rrec_node *node,
+                        const struct rrec_tree_node *tree)
 {
     struct in6_addr sid, group;
 
-    if (ip6_parse(tree->row->replication_sid, &sid)) {
+    if (ip6_parse(tree->replication_sid, &sid)) {
         uint16_t id = replication_id_of(&sid);
-        struct in6_addr own = node_replication_sid(tree->node->node->id, id);
+        struct in6_addr own = node_replication_sid((uint16_t) node->id, id);
 
         if (IN6_ARE_ADDR_EQUAL(&sid, &own)) {
             use_replication_id(c, id);
         }
     }
-    if (ip6_parse(tree->row->mcast_group, &group) && is_mcast_group_address(&group)) {
+    if (ip6_parse(tree->mcast_group, &group) && is_mcast_group_address(&group)) {
         use_replication_id(c, group.s6_addr[14] << 8 | group.s6_addr[15]);
     }
 }
 
+/* There are as many groups as IDs at most.  Trees whose group is there have that group's; those of a group
+ * that is gone may be on nodes for a while. */
 static void
 find_replication_ids(struct castd *c)
 {
-    c->replication_ids = bitmap_allocate(REPLICATION_ID_MAX + 1);
-    for (size_t i = 0; i < c->n_groups; i++) {
-        const struct castd_group *g = &c->groups[i];
+    const struct mirror_group *g;
+    const struct mirror_proxy *p;
+    const struct mirror_part *part;
 
-        if (g->row->proxy[0]) {
+    c->replication_ids = bitmap_allocate(REPLICATION_ID_MAX + 1);
+    HMAP_FOR_EACH (g, hmap_node, &c->mirror->groups) {
+        if (g->proxy) {
             use_replication_id(c, g->row->replication_id);
         }
-        for (size_t j = 0; j < g->trees.n; j++) {
-            use_tree_replication_id(c, &g->trees.trees[j]);
-        }
     }
-    for (size_t i = 0; i < c->orphans.n; i++) {
-        use_tree_replication_id(c, &c->orphans.trees[i]);
+    LIST_FOR_EACH (p, orphan_node, &c->mirror->orphans) {
+        LIST_FOR_EACH (part, owner_node, &p->trees) {
+            if (part->node) {
+                use_tree_replication_id(c, part->node->row, part->row);
+            }
+        }
     }
 }
 

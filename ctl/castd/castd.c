@@ -11,6 +11,7 @@
 #include <config.h>
 
 #include "ctl/castd/castd.h"
+#include "ctl/castd/follow.h"
 
 #include <limits.h>
 
@@ -19,6 +20,8 @@
 #include "ctl/process/metrics.h"
 #include "ctl/process/metrics-server.h"
 #include "ctl/process/openmetrics.h"
+#include "ctl/registry/json.h"
+#include "ctl/registry/reach.h"
 #include "ctl/registry/retry.h"
 #include "ctl/registry/schema.h"
 #include "ctl/registry/summary.h"
@@ -38,11 +41,14 @@ VLOG_DEFINE_THIS_MODULE(castd);
 
 struct castd_loop {
     struct ovsdb_idl *idl;
+    struct registry_reach reach;
     struct ovsdb_idl_txn *txn; /* in flight. */
     bool pending;              /* the registry changed since the last computation. */
     unsigned int seqno;
     char *status;  /* what status_text() said last. */
     char *problem; /* what is wrong with the schema; NULL: nothing. */
+    struct mirror mirror;
+    struct castd_topology topology;
     struct work work;
     struct registry_retry retry;
 
@@ -55,16 +61,16 @@ struct castd_loop {
 static const char *
 status_text(const struct castd_loop *loop)
 {
-    return !ovsdb_idl_is_connected(loop->idl) ? "registry not connected"
-           : loop->problem                    ? loop->problem
-           : ovsdb_idl_has_lock(loop->idl)    ? "active"
-                                              : "standby: another castd is active";
+    return !registry_reach_is_served(&loop->reach) ? "registry not connected"
+           : loop->problem                         ? loop->problem
+           : ovsdb_idl_has_lock(loop->idl)         ? "active"
+                                                   : "standby: another castd is active";
 }
 
 static bool
 may_compute(const struct castd_loop *loop)
 {
-    return ovsdb_idl_has_lock(loop->idl) && ovsdb_idl_has_ever_connected(loop->idl)
+    return ovsdb_idl_has_lock(loop->idl) && registry_reach_is_served(&loop->reach)
            && !loop->problem;
 }
 
@@ -82,24 +88,18 @@ status_cb(struct unixctl_conn *conn, int argc OVS_UNUSED, const char *argv[] OVS
     free(refusal);
 }
 
-static void
-put_int(struct json *object, const char *name, uint64_t value)
-{
-    json_object_put(object, name, json_integer_create((long long int) value));
-}
-
 static struct json *
 counters(const struct castd_loop *loop)
 {
     const struct work_counters *c = &loop->work.counters;
     struct json *o = json_object_create();
 
-    put_int(o, "computations", c->n_computations);
-    put_int(o, "groups_computed", c->n_groups);
-    put_int(o, "conflicts", c->n_conflicts);
-    put_int(o, "transactions", loop->n_transactions);
-    put_int(o, "refusals", loop->n_refusals);
-    put_int(o, "connections", loop->n_connections);
+    ctl_put_int(o, "computations", c->n_computations);
+    ctl_put_int(o, "groups_computed", c->n_groups);
+    ctl_put_int(o, "conflicts", c->n_conflicts);
+    ctl_put_int(o, "transactions", loop->n_transactions);
+    ctl_put_int(o, "refusals", loop->n_refusals);
+    ctl_put_int(o, "connections", loop->n_connections);
     return o;
 }
 
@@ -158,9 +158,9 @@ metrics_cb(struct unixctl_conn *conn, const void *loop, bool as_json)
 
 /* Fills a transaction. */
 static void
-compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn, struct work *work)
+compute(struct castd_loop *loop, struct ovsdb_idl_txn *txn)
 {
-    const struct rrec_global *global = rrec_global_first(idl);
+    const struct rrec_global *global = rrec_global_first(loop->idl);
     struct castd c;
 
     if (!global) {
@@ -169,7 +169,7 @@ compute(struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn, struct work *work)
     }
     /* castctl counts its transactions there.  If one came in between, this one is tried again. */
     rrec_global_verify_next_cfg(global);
-    castd_load(&c, idl, work);
+    castd_load(&c, loop->idl, &loop->mirror, &loop->topology, &loop->work);
     castd_sync_nodes(&c);
     while (castd_take(&c)) {
         castd_replace(&c);
@@ -235,7 +235,7 @@ check_schema(struct castd_loop *loop)
 static void
 note_connection(struct castd_loop *loop)
 {
-    bool connected = ovsdb_idl_is_connected(loop->idl);
+    bool connected = registry_reach_is_served(&loop->reach);
 
     loop->n_connections += connected && !loop->connected;
     loop->connected = connected;
@@ -244,7 +244,8 @@ note_connection(struct castd_loop *loop)
 static void
 run(struct castd_loop *loop)
 {
-    ovsdb_idl_run(loop->idl);
+    registry_reach_run(&loop->reach);
+    follow(loop->idl, &loop->mirror, &loop->work);
     note_connection(loop);
     if (loop->seqno != ovsdb_idl_get_seqno(loop->idl)) {
         loop->seqno = ovsdb_idl_get_seqno(loop->idl);
@@ -265,7 +266,7 @@ run(struct castd_loop *loop)
         && !registry_retry_waits(&loop->retry, time_msec())) {
         loop->pending = false;
         loop->txn = ovsdb_idl_txn_create(loop->idl);
-        compute(loop->idl, loop->txn, &loop->work);
+        compute(loop, loop->txn);
         run_txn(loop);
     }
 }
@@ -273,7 +274,7 @@ run(struct castd_loop *loop)
 static void
 wait(struct castd_loop *loop)
 {
-    ovsdb_idl_wait(loop->idl);
+    registry_reach_wait(&loop->reach);
     if (loop->txn) {
         ovsdb_idl_txn_wait(loop->txn);
     } else if (loop->pending && may_compute(loop)) {
@@ -290,14 +291,19 @@ wait(struct castd_loop *loop)
 int
 main(int argc, char *argv[])
 {
-    struct castd_loop loop = {.pending = true, .status = xstrdup("")};
+    static struct castd_loop loop = {.pending = true};
     struct daemon daemon;
 
+    loop.status = xstrdup("");
     work_init(&loop.work);
+    mirror_init(&loop.mirror, &loop.work);
     daemon_init(&daemon, argc, argv, DAEMON_CONTROLLER, "controller");
+    daemon_start(&daemon);
     loop.idl = ovsdb_idl_create(daemon.db, &rrec_idl_class, true, true);
     ovsdb_idl_set_lock(loop.idl, LOCK_NAME);
     ovsdb_idl_set_write_changed_only_all(loop.idl, true);
+    registry_reach_init(&loop.reach, loop.idl, daemon.db);
+    follow_init(loop.idl);
     unixctl_command_register("rocecast/status", "", 0, 0, status_cb, &loop);
     listing_register("rocecast/counters", counters_cb, &loop);
     listing_register(METRICS_COMMAND, metrics_cb, &loop);
@@ -319,15 +325,8 @@ main(int argc, char *argv[])
         poll_block();
     }
 
+    /* What it has of the registry is not freed: with thousands of groups that would take seconds. */
     metrics_server_destroy(server);
-    if (loop.txn) {
-        ovsdb_idl_txn_destroy(loop.txn);
-    }
-    ovsdb_idl_destroy(loop.idl);
-    free(loop.status);
-    free(loop.problem);
-    registry_retry_uninit(&loop.retry);
-    work_uninit(&loop.work);
     daemon_done(&daemon);
     return 0;
 }

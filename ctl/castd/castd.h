@@ -3,7 +3,7 @@
  * castd's own structures.  One computation leads from the registry's rows to
  * what they must be, within one transaction:
  *
- *   load.c     castd_load()        rows -> topology, nodes, groups; which groups are due
+ *   load.c     castd_load()        rows -> topology, nodes; which groups are due for these
  *   nodes.c    castd_sync_nodes()  ports, routes, SIDs and paths
  *   load.c     castd_take()        some of the groups that are due, again and again:
  *   replace.c  castd_replace()     who gets the place of a member that is registered
@@ -22,11 +22,13 @@
  * Losses are found before another epoch begins, which keeps only members that are not lost.
  *
  * Calls between these files go up this list, but for castd_find_edge() and castd_give_branch().
- * work.c keeps, from one computation to the next, which groups are due.
+ * From one computation to the next mirror.c keeps which rows belong together, and work.c which groups are
+ * due.  follow.c brings both up to date when the registry has changed.
  */
 #ifndef CTL_CASTD_CASTD_H
 #define CTL_CASTD_CASTD_H 1
 
+#include "ctl/castd/mirror.h"
 #include "ctl/castd/work.h"
 #include "ctl/plan/probe.h"
 #include "ctl/plan/rollout.h"
@@ -39,6 +41,7 @@ struct castd_node {
     const struct plan_node *node;
     bool caught_up; /* it had applied its generation before this computation. */
     bool changed;   /* it has a new generation: something of what it is told was written. */
+    bool listed;    /* Node.trees was written. */
 };
 
 /* A tree that a node has. */
@@ -59,21 +62,20 @@ struct castd_connection {
     const struct plan_host *host;
 };
 
+/* A group that is due. */
 struct castd_group {
-    struct hmap_node by_row;   /* in castd.groups_by_row. */
-    struct hmap_node by_proxy; /* in castd.groups_by_proxy, if it has a Proxy Address. */
     struct work_group *work;
     const struct rrec_group *row;
     const struct rrec_source *source; /* NULL: none. */
-    size_t n_members, allocated_members;
+    size_t n_members;
     const struct rrec_member **members;
     struct castd_trees trees; /* of its Proxy Address, in any epoch. */
-    size_t n_connections, allocated_connections;
+    size_t n_connections;
     struct castd_connection *connections; /* of its Proxy Address. */
-    size_t n_listeners, allocated_listeners;
+    size_t n_listeners;
     const struct rrec_listener **listeners;
+    size_t n_rows; /* of all of these, and of the trees' branches and keys. */
 
-    /* Of a group that is due. */
     struct rollout rollout; /* its first members are in the order of 'members'. */
     struct svec newcomers;  /* hosts of members that castd_connect() has made. */
     bool has_new_source;    /* castd_connect() has made one, beside 'source'. */
@@ -88,28 +90,36 @@ struct castd_key {
     const struct rrec_node_key *copy;
 };
 
+/* The topology, from one computation to the next. */
+struct castd_topology {
+    bool known;
+    struct plan_topology plan;
+    const struct rrec_node **nodes; /* rows, in the order of plan.nodes. */
+};
+
 struct castd {
     struct ovsdb_idl *idl;
     struct work *work;
     const struct rrec_global *global;
-    struct plan_topology topology;
+    struct plan_topology topology; /* borrowed. */
     size_t n_nodes;
     struct castd_node *nodes; /* in the order of topology.nodes. */
-    size_t n_groups;
-    struct castd_group *groups;
-    struct hmap groups_by_row, groups_by_proxy;
+    const struct mirror *mirror;
     size_t n_due, allocated_due;
     struct castd_group **due;      /* taken together. */
     size_t n_looked_at, n_written; /* rows, more or less. */
     struct castd_trees orphans;    /* trees of no group. */
-    size_t n_strays, allocated_strays;
+    size_t n_strays;
     struct castd_connection *strays; /* connections of no group. */
     struct hmap keys, node_keys;
     unsigned long *replication_ids; /* those in use; NULL: not known yet. */
 };
 
-void castd_load(struct castd *, struct ovsdb_idl *, struct work *);
+/* The mirror is up to date, and the topology is, or will be, what the last computation has left. */
+void castd_load(struct castd *, struct ovsdb_idl *, struct mirror *, struct castd_topology *,
+                struct work *);
 void castd_unload(struct castd *);
+void castd_topology_uninit(struct castd_topology *);
 
 void castd_sync_nodes(struct castd *);
 /* Takes up groups that are due, in c->due; the functions below are about these.  False: none is
@@ -141,7 +151,10 @@ castd_find_tree(const struct castd_trees *, const struct plan_node *, int64_t ep
 /* The source agent of a tree; NULL: the topology does not know it. */
 const struct plan_node *castd_tree_agent(const struct castd *, const struct rrec_tree_node *);
 
-/* nodes.c: the node is told something else.  Of each node once in a transaction. */
+/* nodes.c: are its routes rows, since its agent is of before 2.10, which does not find them?  One that has never
+ * had an agent waits for the first. */
+bool castd_has_route_rows(const struct rrec_node *);
+/* The node is told something else.  Of each node once in a transaction. */
 void castd_begin_generation(struct castd_node *);
 
 /* paths.c: adds the destinations to what is wanted, and makes Node.destinations equal to them; true if
@@ -182,7 +195,9 @@ const struct castd_tree *castd_find_edge(const struct castd_group *, int64_t bra
 char *castd_find_slow(const struct castd_group *, const struct rrec_member *);
 char *castd_find_slow_node(const struct castd *, const struct castd_group *);
 
-/* rollout.c: does the node run this tree as it was last written? */
+/* rollout.c: does the node draw a number for each life of the tree (R25, R26)? */
+bool castd_tree_has_life(const struct rrec_node *, const struct rrec_tree_node *);
+/* Does it run this tree as it was last written? */
 bool castd_tree_applied(const struct rrec_node *, const struct rrec_tree_node *);
 /* Does a switch keep a tree of an earlier epoch with this host?  It does as long as a source agent
  * may send into that tree. */

@@ -59,4 +59,13 @@ bool columns_same_set(char *const have[], size_t n, const struct svec *want);
     } while (0)
 void columns_put_addresses(struct svec *, const struct in6_addr *, size_t n);
 
+/* The name of the node that a row is for, by which agents choose what they read.  The node itself has the row
+ * already, so this alone is nothing that it has to be told: 'changed' stays as it is. */
+#define SYNC_OWNER(TABLE, ROW, NODE)            \
+    do {                                        \
+        if (strcmp((ROW)->node, NODE)) {        \
+            rrec_##TABLE##_set_node(ROW, NODE); \
+        }                                       \
+    } while (0)
+
 #endif /* ctl/castd/columns.h */

@@ -5,8 +5,7 @@
  * Rows that castctl would not have written (a link to nowhere, a host with a
  * forbidden address) are left out and logged; ctl/registry/rows.c says which.
  *
- * All rows are looked at once, whatever has changed; what takes longer than that
- * is done for groups that are due.
+ * The topology is looked at as a whole when something of it has changed; groups are if they are due.
  */
 #include <config.h>
 
@@ -155,13 +154,10 @@ load_links(struct plan_topology *t, const struct registry_rows *rows)
 }
 
 static void
-load_congestion(struct plan_topology *t, const struct rrec_global *row,
-                const struct registry_rows *rows)
+load_congestion(struct plan_topology *t, const struct rrec_global *row, const struct mirror *m)
 {
     t->congestion = congestion_settings_read(row);
-    for (size_t i = 0; i < rows->n_groups; i++) {
-        t->trace |= rows->groups[i]->n_trace_slots && rows->groups[i]->trace_slots[0] > 0;
-    }
+    t->trace = m->n_traced > 0;
 }
 
 static void
@@ -189,20 +185,6 @@ load_path_rules(struct plan_topology *t, const struct rrec_global *global,
  * What has changed since the registry was read last.
  */
 
-/* Is this sequence number of the IDL from after the last look?  0: it never happened. */
-static bool
-is_since(const struct castd *c, unsigned int seqno)
-{
-    return seqno && (int) (seqno - c->work->seqno) > 0;
-}
-
-static bool
-has_changed(const struct castd *c, const struct ovsdb_idl_row *row)
-{
-    return is_since(c, ovsdb_idl_row_get_seqno(row, OVSDB_IDL_CHANGE_INSERT))
-           || is_since(c, ovsdb_idl_row_get_seqno(row, OVSDB_IDL_CHANGE_MODIFY));
-}
-
 /* Stores what there is now, and tells if it differs from what there was. */
 static bool
 is_news(char **before, struct ds *now)
@@ -216,7 +198,8 @@ is_news(char **before, struct ds *now)
 
 /* All that groups and nodes' ports, routes, SIDs and paths follow from. */
 static bool
-topology_has_changed(const struct castd *c, const struct registry_rows *rows)
+topology_has_changed(const struct castd *c, const struct castd_topology *t,
+                     const struct registry_rows *rows)
 {
     const struct congestion_settings *congestion = &c->topology.congestion;
     struct ds s = DS_EMPTY_INITIALIZER;
@@ -224,11 +207,11 @@ topology_has_changed(const struct castd *c, const struct registry_rows *rows)
     ds_put_format(&s, "mtu %" PRId64 " cnp %d %d %u %u %d\n", c->global->fabric_mtu,
                   congestion->fast_cnp, congestion->any_icrc, congestion->interval_usec,
                   congestion->fast_cnp_rate, c->topology.trace);
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct plan_node *n = c->nodes[i].node;
+    for (size_t i = 0; i < c->topology.n_nodes; i++) {
+        const struct plan_node *n = &c->topology.nodes[i];
 
         ds_put_format(&s, "node " UUID_FMT " %s %u %d %d %s %d",
-                      UUID_ARGS(&c->nodes[i].row->header_.uuid), n->name, n->id, n->role,
+                      UUID_ARGS(&t->nodes[i]->header_.uuid), n->name, n->id, n->role,
                       n->no_aggregation, n->plane, n->excluded);
         for (size_t j = 0; j < n->n_ports; j++) {
             ds_put_format(&s, " %s %u", n->ports[j].name, n->ports[j].number);
@@ -305,258 +288,98 @@ generations_have_changed(const struct castd *c)
     return is_news(&c->work->generations, &s);
 }
 
-/* Somebody else has written what only castd writes. */
+/* Of what else nodes' rows follow from: probes, where agents write, too, and the ways of planes. */
 static bool
-base_has_changed(const struct castd *c)
+digests_have_changed(const struct castd *c)
 {
-    const struct rrec_port *port;
-    const struct rrec_route *route;
-    const struct rrec_sid *sid;
-    const struct rrec_destination *destination;
-    const struct rrec_path *path;
-    bool changed = false;
-    size_t n = 0;
+    uint64_t probes = castd_digest_probes(c), planes = castd_digest_planes(c);
+    bool changed = probes != c->work->probes || planes != c->work->planes;
 
-    RREC_PORT_FOR_EACH (port, c->idl) {
-        changed |= has_changed(c, &port->header_);
-        n++;
-    }
-    RREC_ROUTE_FOR_EACH (route, c->idl) {
-        changed |= has_changed(c, &route->header_);
-        n++;
-    }
-    RREC_SID_FOR_EACH (sid, c->idl) {
-        changed |= has_changed(c, &sid->header_);
-        n++;
-    }
-    RREC_DESTINATION_FOR_EACH(destination, c->idl)
-    {
-        changed |= has_changed(c, &destination->header_);
-        n++;
-    }
-    RREC_PATH_FOR_EACH(path, c->idl)
-    {
-        changed |= has_changed(c, &path->header_);
-        n++;
-    }
-    uint64_t probes = castd_digest_probes(c); /* agents write there, too. */
-    uint64_t planes = castd_digest_planes(c);
-    changed |= probes != c->work->probes || planes != c->work->planes || n != c->work->n_base_rows;
     c->work->probes = probes;
     c->work->planes = planes;
-    c->work->n_base_rows = n;
     return changed;
-}
-
-/* Something of the probes, or somebody else has written what castd finds out from them. */
-static bool
-probes_have_changed(const struct castd *c)
-{
-    const struct rrec_probe *probe;
-    const struct rrec_fault *fault;
-    bool changed = false;
-    size_t n = 0;
-
-    RREC_PROBE_FOR_EACH(probe, c->idl)
-    {
-        changed |= has_changed(c, &probe->header_);
-        n++;
-    }
-    RREC_FAULT_FOR_EACH(fault, c->idl)
-    {
-        changed |= has_changed(c, &fault->header_);
-        n++;
-    }
-    changed |= n != c->work->n_probes;
-    c->work->n_probes = n;
-    return changed;
-}
-
-static size_t
-branches_have_changed(const struct castd *c, struct rrec_branch **branches, size_t n, bool *changed)
-{
-    for (size_t i = 0; i < n; i++) {
-        *changed |= has_changed(c, &branches[i]->header_);
-    }
-    return n;
-}
-
-static void
-check_group(const struct castd *c, struct castd_group *g)
-{
-    bool changed = has_changed(c, &g->row->header_);
-    size_t n = g->n_members + g->n_listeners + g->n_connections + g->trees.n + (g->source != NULL);
-
-    changed |= g->source && has_changed(c, &g->source->header_);
-    for (size_t i = 0; i < g->n_members; i++) {
-        changed |= has_changed(c, &g->members[i]->header_);
-    }
-    for (size_t i = 0; i < g->n_listeners; i++) {
-        changed |= has_changed(c, &g->listeners[i]->header_);
-    }
-    for (size_t i = 0; i < g->n_connections; i++) {
-        changed |= has_changed(c, &g->connections[i].row->header_);
-    }
-    for (size_t i = 0; i < g->trees.n; i++) {
-        const struct rrec_tree_node *row = g->trees.trees[i].row;
-
-        changed |= has_changed(c, &row->header_);
-        n += branches_have_changed(c, row->branches, row->n_branches, &changed);
-        n += branches_have_changed(c, row->copies, row->n_copies, &changed);
-        n += row->n_keys;
-        for (size_t j = 0; j < row->n_keys; j++) {
-            changed |= has_changed(c, &row->keys[j]->header_);
-        }
-    }
-    if (changed || n != g->work->n_rows) {
-        g->work->n_rows = n;
-        work_make_due(c->work, g->work);
-    }
 }
 
 /*
  * Groups, and what belongs to them.
  */
 
-static struct castd_group *
-find_group(const struct castd *c, const struct rrec_group *row)
-{
-    struct castd_group *g;
-
-    HMAP_FOR_EACH_WITH_HASH (g, by_row, hash_pointer(row, 0), &c->groups_by_row) {
-        if (g->row == row) {
-            return g;
-        }
-    }
-    return NULL;
-}
-
-static struct castd_group *
-find_proxy(const struct castd *c, const char *proxy)
-{
-    struct castd_group *g;
-
-    HMAP_FOR_EACH_WITH_HASH (g, by_proxy, hash_string(proxy, 0), &c->groups_by_proxy) {
-        if (!strcmp(g->row->proxy, proxy)) {
-            return g;
-        }
-    }
-    return NULL;
-}
-
-static void
-load_groups(struct castd *c, const struct registry_rows *rows)
-{
-    c->groups = xcalloc(rows->n_groups + 1, sizeof *c->groups);
-    for (; c->n_groups < rows->n_groups; c->n_groups++) {
-        struct castd_group *g = &c->groups[c->n_groups];
-
-        g->row = rows->groups[c->n_groups];
-        g->work = work_find(c->work, &g->row->header_.uuid);
-        g->work->group = g;
-        hmap_insert(&c->groups_by_row, &g->by_row, hash_pointer(g->row, 0));
-        if (g->row->proxy[0]) {
-            hmap_insert(&c->groups_by_proxy, &g->by_proxy, hash_string(g->row->proxy, 0));
-        }
-    }
-}
-
-static void
-load_members(struct castd *c)
-{
-    const struct rrec_source *source;
-    const struct rrec_member *member;
-
-    RREC_SOURCE_FOR_EACH (source, c->idl) {
-        struct castd_group *g = find_group(c, source->group);
-
-        if (g) {
-            g->source = source;
-        }
-    }
-    RREC_MEMBER_FOR_EACH (member, c->idl) {
-        struct castd_group *g = find_group(c, member->group);
-
-        if (g) {
-            if (g->n_members == g->allocated_members) {
-                g->members = x2nrealloc(g->members, &g->allocated_members, sizeof *g->members);
-            }
-            g->members[g->n_members++] = member;
-        }
-    }
-}
-
-static void
-load_connections(struct castd *c)
-{
-    const struct rrec_listener *listener;
-    const struct rrec_connection *row;
-
-    RREC_LISTENER_FOR_EACH (listener, c->idl) {
-        struct castd_group *g = find_group(c, listener->group);
-
-        if (g) {
-            if (g->n_listeners == g->allocated_listeners) {
-                g->listeners =
-                    x2nrealloc(g->listeners, &g->allocated_listeners, sizeof *g->listeners);
-            }
-            g->listeners[g->n_listeners++] = listener;
-        }
-    }
-    RREC_CONNECTION_FOR_EACH (row, c->idl) {
-        struct castd_group *g = find_proxy(c, row->proxy);
-        struct castd_connection **rows = g ? &g->connections : &c->strays;
-        size_t *n = g ? &g->n_connections : &c->n_strays;
-        size_t *allocated = g ? &g->allocated_connections : &c->allocated_strays;
-
-        if (*n == *allocated) {
-            *rows = x2nrealloc(*rows, allocated, sizeof **rows);
-        }
-        (*rows)[(*n)++] = (struct castd_connection){.row = row};
-    }
-}
-
-static void
-load_trees(struct castd *c)
-{
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        struct castd_node *n = &c->nodes[i];
-
-        for (size_t j = 0; j < n->row->n_trees; j++) {
-            struct castd_group *g = find_proxy(c, n->row->trees[j]->proxy);
-
-            castd_add_tree(g ? &g->trees : &c->orphans, n, n->row->trees[j]);
-        }
-    }
-}
-
 static void
 load_keys(struct castd *c)
 {
     const struct rrec_key *key;
     const struct rrec_node_key *copy;
-    bool changed = false;
-    size_t n = 0;
 
     RREC_KEY_FOR_EACH (key, c->idl) {
         struct castd_key *k = xzalloc(sizeof *k);
 
         k->key = key;
         hmap_insert(&c->keys, &k->hmap_node, hash_uint64((uint64_t) key->id));
-        changed |= has_changed(c, &key->header_);
-        n++;
     }
     RREC_NODE_KEY_FOR_EACH(copy, c->idl)
     {
         castd_add_node_key(c, copy);
     }
-    if (changed || n != c->work->n_keys) {
-        c->work->n_keys = n;
-        for (size_t i = 0; i < c->n_groups; i++) {
-            if (c->groups[i].row->n_auth) {
-                work_make_due(c->work, c->groups[i].work);
-            }
+}
+
+/* The rows of a list of the mirror; the caller frees them.  They are in no order. */
+static void *
+take_rows(const struct ovs_list *list, size_t *n)
+{
+    const void **rows = xcalloc(ovs_list_size(list) + 1, sizeof *rows);
+    const struct mirror_part *part;
+
+    *n = 0;
+    LIST_FOR_EACH (part, owner_node, list) {
+        rows[(*n)++] = part->row;
+    }
+    return rows;
+}
+
+/* Trees of nodes that are let in. */
+static void
+take_trees(struct castd *c, const struct mirror_proxy *p, struct castd_trees *trees)
+{
+    const struct mirror_part *tree;
+
+    LIST_FOR_EACH (tree, owner_node, &p->trees) {
+        if (tree->node && tree->node->index != SIZE_MAX) {
+            castd_add_tree(trees, &c->nodes[tree->node->index], tree->row);
         }
+    }
+}
+
+static struct castd_connection *
+take_connections(const struct mirror_proxy *p, struct castd_connection *before, size_t *n)
+{
+    struct castd_connection *all =
+        xrealloc(before, (*n + ovs_list_size(&p->connections) + 1) * sizeof *all);
+    const struct mirror_part *part;
+
+    LIST_FOR_EACH (part, owner_node, &p->connections) {
+        all[(*n)++] = (struct castd_connection){.row = part->row};
+    }
+    return all;
+}
+
+/* Of each node the order of their UUIDs. */
+static int
+compare_trees(const void *a_, const void *b_)
+{
+    const struct castd_tree *a = a_, *b = b_;
+
+    return a->node != b->node ? (a->node < b->node ? -1 : 1)
+                              : uuid_compare_3way(&a->row->header_.uuid, &b->row->header_.uuid);
+}
+
+static void
+load_orphans(struct castd *c)
+{
+    const struct mirror_proxy *p;
+
+    LIST_FOR_EACH (p, orphan_node, &c->mirror->orphans) {
+        take_trees(c, p, &c->orphans);
+        c->strays = take_connections(p, c->strays, &c->n_strays);
     }
 }
 
@@ -586,24 +409,71 @@ load_settings(struct plan_group *p, const struct rrec_group *row)
 static size_t
 size_of(const struct castd_group *g)
 {
-    return 1 + 4 * (g->n_members + g->n_listeners) + g->work->n_rows;
+    return 1 + 4 * (g->n_members + g->n_listeners) + g->n_rows;
 }
 
 static void
 release(struct castd *c)
 {
     for (size_t i = 0; i < c->n_due; i++) {
-        c->n_looked_at += size_of(c->due[i]);
-        c->n_written += c->due[i]->written ? size_of(c->due[i]) : 0;
-        rollout_uninit(&c->due[i]->rollout);
-        svec_destroy(&c->due[i]->newcomers);
+        struct castd_group *g = c->due[i];
+
+        c->n_looked_at += size_of(g);
+        c->n_written += g->written ? size_of(g) : 0;
+        rollout_uninit(&g->rollout);
+        svec_destroy(&g->newcomers);
+        free(g->members);
+        free(g->trees.trees);
+        free(g->connections);
+        free(g->listeners);
+        free(g);
     }
     c->n_due = 0;
 }
 
 static void
-take(struct castd *c, struct castd_group *g)
+count_rows(struct castd_group *g)
 {
+    g->n_rows = g->n_members + g->n_listeners + g->n_connections + g->trees.n + (g->source != NULL);
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct rrec_tree_node *row = g->trees.trees[i].row;
+
+        g->n_rows += row->n_branches + row->n_copies + row->n_keys;
+    }
+}
+
+/* The rows that belong to the group. */
+static struct castd_group *
+make_group(struct castd *c, const struct mirror_group *from)
+{
+    struct castd_group *g = xzalloc(sizeof *g);
+    const struct ovs_list *sources = &from->parts[MIRROR_SOURCE];
+
+    g->work = from->work;
+    g->row = from->row;
+    if (!ovs_list_is_empty(sources)) {
+        g->source = CONTAINER_OF(ovs_list_front(sources), struct mirror_part, owner_node)->row;
+    }
+    g->members = take_rows(&from->parts[MIRROR_MEMBER], &g->n_members);
+    if (g->n_members) {
+        qsort(g->members, g->n_members, sizeof *g->members, compare_members);
+    }
+    g->listeners = take_rows(&from->parts[MIRROR_LISTENER], &g->n_listeners);
+    if (mirror_group_has_proxy(from)) {
+        take_trees(c, from->proxy, &g->trees);
+        g->connections = take_connections(from->proxy, NULL, &g->n_connections);
+    }
+    if (g->trees.n) {
+        qsort(g->trees.trees, g->trees.n, sizeof *g->trees.trees, compare_trees);
+    }
+    count_rows(g);
+    return g;
+}
+
+static struct castd_group *
+take(struct castd *c, const struct mirror_group *from)
+{
+    struct castd_group *g = make_group(c, from);
     struct rollout *r = &g->rollout;
 
     if (c->n_due == c->allocated_due) {
@@ -612,12 +482,10 @@ take(struct castd *c, struct castd_group *g)
     c->due[c->n_due++] = g;
     svec_init(&g->newcomers);
     load_settings(&r->group, g->row);
-    if (g->n_members) {
-        qsort(g->members, g->n_members, sizeof *g->members, compare_members);
-    }
     r->members = xcalloc(g->n_members + 1, sizeof *r->members);
     r->group.members = xcalloc(g->n_members + 1, sizeof *r->group.members);
     r->group.n_members = g->n_members;
+    return g;
 }
 
 bool
@@ -630,83 +498,120 @@ castd_take(struct castd *c)
     release(c);
     while (c->n_written + n < budget && c->n_looked_at + n < MAX_LOOKED_AT && n < TOGETHER
            && (work = work_take(c->work)) != NULL) {
-        take(c, work->group);
-        n += size_of(work->group);
+        n += size_of(take(c, work->group));
     }
     return n > 0;
 }
 
+/* The rows of the topology's nodes, and where the mirror's nodes are among them. */
 static void
-find_due(struct castd *c, const struct registry_rows *rows)
-{
-    if (topology_has_changed(c, rows)) {
-        c->work->base = true;
-        work_make_all_due(c->work, false);
-    }
-    c->work->base |= paths_have_changed(c) | base_has_changed(c);
-    c->work->faults |= probes_have_changed(c);
-    if (generations_have_changed(c)) {
-        work_make_all_due(c->work, true);
-    }
-    for (size_t i = 0; i < c->n_groups; i++) {
-        check_group(c, &c->groups[i]);
-    }
-    work_end(c->work, ovsdb_idl_get_seqno(c->idl));
-    work_request(c->work, c->global->next_cfg, c->global->nb_cfg);
-}
-
-static void
-load_node_rows(struct castd *c, const struct registry_rows *rows)
+find_node_rows(struct castd_topology *t, const struct registry_rows *rows, const struct mirror *m)
 {
     struct shash by_name = SHASH_INITIALIZER(&by_name);
+    struct mirror_node *n;
 
+    HMAP_FOR_EACH (n, hmap_node, &m->nodes) {
+        n->index = SIZE_MAX;
+    }
     for (size_t i = 0; i < rows->n_nodes; i++) {
         shash_add(&by_name, rows->nodes[i]->name, rows->nodes[i]);
     }
-    c->n_nodes = c->topology.n_nodes;
-    c->nodes = xcalloc(c->n_nodes + 1, sizeof *c->nodes);
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        struct castd_node *node = &c->nodes[i];
-
-        node->node = &c->topology.nodes[i];
-        node->row = shash_find_data(&by_name, node->node->name);
-        node->caught_up = node->row->nb_cfg >= node->row->cfg;
+    t->nodes = xcalloc(t->plan.n_nodes + 1, sizeof *t->nodes);
+    for (size_t i = 0; i < t->plan.n_nodes; i++) {
+        t->nodes[i] = shash_find_data(&by_name, t->plan.nodes[i].name);
+        mirror_find_node(m, &t->nodes[i]->header_.uuid)->index = i;
     }
     shash_destroy(&by_name);
 }
 
 void
-castd_load(struct castd *c, struct ovsdb_idl *idl, struct work *work)
+castd_topology_uninit(struct castd_topology *t)
+{
+    if (t->known) {
+        plan_topology_uninit(&t->plan);
+        free(t->nodes);
+    }
+    *t = (struct castd_topology){.known = false};
+}
+
+static void
+load_topology(struct castd *c, struct castd_topology *t, const struct registry_rows *rows)
+{
+    castd_topology_uninit(t);
+    t->known = true;
+    t->plan.fabric_mtu = (unsigned int) c->global->fabric_mtu;
+    load_nodes(&t->plan, rows);
+    load_hosts(&t->plan, rows);
+    load_links(&t->plan, rows);
+    load_congestion(&t->plan, c->global, c->mirror);
+    load_path_rules(&t->plan, c->global, rows);
+    probe_settings_read(c->global, &t->plan.probes);
+    plan_topology_prepare(&t->plan);
+    find_node_rows(t, rows, c->mirror);
+}
+
+/* Brings the topology up to date, and has due what follows from it. */
+static void
+update_topology(struct castd *c, struct castd_topology *t, bool changed)
 {
     struct registry_rows rows;
 
+    if (t->known && !changed) {
+        c->topology = t->plan;
+        return;
+    }
+    registry_rows_init_topology(&rows, c->idl);
+    log_left_out(&rows);
+    load_topology(c, t, &rows);
+    c->topology = t->plan;
+    if (topology_has_changed(c, t, &rows)) {
+        c->work->base = true;
+        work_make_all_due(c->work);
+    }
+    c->work->base |= paths_have_changed(c);
+    registry_rows_uninit(&rows);
+}
+
+static void
+load_nodes_of(struct castd *c, const struct castd_topology *t)
+{
+    c->n_nodes = c->topology.n_nodes;
+    c->nodes = xcalloc(c->n_nodes + 1, sizeof *c->nodes);
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct rrec_node *row = t->nodes[i];
+
+        c->nodes[i] = (struct castd_node){
+            .node = &c->topology.nodes[i],
+            .row = row,
+            .caught_up = row->nb_cfg >= row->cfg,
+        };
+    }
+}
+
+void
+castd_load(struct castd *c, struct ovsdb_idl *idl, struct mirror *m, struct castd_topology *t,
+           struct work *work)
+{
     memset(c, 0, sizeof *c);
     c->idl = idl;
+    c->mirror = m;
     c->work = work;
     c->global = rrec_global_first(idl);
-    c->topology.fabric_mtu = (unsigned int) c->global->fabric_mtu;
-    hmap_init(&c->groups_by_row);
-    hmap_init(&c->groups_by_proxy);
     hmap_init(&c->keys);
     hmap_init(&c->node_keys);
-    registry_rows_init(&rows, idl);
-    log_left_out(&rows);
-    load_nodes(&c->topology, &rows);
-    load_hosts(&c->topology, &rows);
-    load_links(&c->topology, &rows);
-    load_congestion(&c->topology, c->global, &rows);
-    load_path_rules(&c->topology, c->global, &rows);
-    probe_settings_read(c->global, &c->topology.probes);
-    plan_topology_prepare(&c->topology);
-    load_node_rows(c, &rows);
     work_begin(work);
-    load_groups(c, &rows);
-    load_members(c);
-    load_connections(c);
-    load_trees(c);
+    update_topology(c, t, m->topology_changed);
+    load_nodes_of(c, t);
     load_keys(c);
-    find_due(c, &rows);
-    registry_rows_uninit(&rows);
+    load_orphans(c);
+    if (m->ways_changed) {
+        work->base |= digests_have_changed(c);
+    }
+    if (generations_have_changed(c)) {
+        work_make_unsettled_due(work);
+    }
+    m->topology_changed = m->ways_changed = false;
+    work_request(work, c->global->next_cfg, c->global->nb_cfg);
 }
 
 static void
@@ -724,23 +629,13 @@ void
 castd_unload(struct castd *c)
 {
     release(c);
-    for (size_t i = 0; i < c->n_groups; i++) {
-        free(c->groups[i].members);
-        free(c->groups[i].trees.trees);
-        free(c->groups[i].connections);
-        free(c->groups[i].listeners);
-    }
     free(c->due);
-    free(c->groups);
     free(c->nodes);
     free(c->orphans.trees);
     free(c->strays);
     free(c->replication_ids);
-    hmap_destroy(&c->groups_by_row);
-    hmap_destroy(&c->groups_by_proxy);
     destroy_keys(&c->keys);
     destroy_keys(&c->node_keys);
-    plan_topology_uninit(&c->topology);
 }
 
 /*

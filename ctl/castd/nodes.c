@@ -10,12 +10,19 @@
 #include "ctl/castd/castd.h"
 #include "ctl/castd/columns.h"
 #include "ctl/registry/values.h"
+#include "openvswitch/shash.h"
 #include "openvswitch/vlog.h"
 #include "util.h"
 
 VLOG_DEFINE_THIS_MODULE(castd_nodes);
 
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
+
+bool
+castd_has_route_rows(const struct rrec_node *row)
+{
+    return row->nb_cfg && !row->finds_rows;
+}
 
 void
 castd_begin_generation(struct castd_node *n)
@@ -91,6 +98,7 @@ sync_ports(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct 
             changed = true;
         }
         changed |= sync_port(ports[i], &want->ports[i]);
+        SYNC_OWNER(port, ports[i], row->name);
     }
     if (changed) {
         rrec_node_set_ports(row, ports, want->n_ports);
@@ -103,22 +111,23 @@ static bool
 sync_routes(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct node_config *want)
 {
     struct rrec_route **routes = xcalloc(want->n_routes + 1, sizeof *routes);
+    struct shash have = SHASH_INITIALIZER(&have); /* by prefix. */
     bool changed = row->n_routes != want->n_routes;
 
+    for (size_t i = 0; i < row->n_routes; i++) {
+        shash_add_once(&have, row->routes[i]->prefix, row->routes[i]);
+    }
     for (size_t i = 0; i < want->n_routes; i++) {
         const struct route_config *r = &want->routes[i];
         char prefix[IP6_PREFIX_TEXT_SIZE];
 
         ip6_prefix_format(&r->prefix, r->plen, prefix);
-        for (size_t j = 0; j < row->n_routes && !routes[i]; j++) {
-            if (!strcmp(row->routes[j]->prefix, prefix)) {
-                routes[i] = row->routes[j];
-            }
-        }
+        routes[i] = shash_find_data(&have, prefix);
         if (!routes[i]) {
             routes[i] = rrec_route_insert(txn);
             changed = true;
         }
+        SYNC_OWNER(route, routes[i], row->name);
         SYNC_STRING(route, routes[i], prefix, prefix);
         SYNC_NUMBER(route, routes[i], port, r->port);
         SYNC_STRING(route, routes[i], next_hop, ip6_text(&r->next_hop));
@@ -126,7 +135,80 @@ sync_routes(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct
     if (changed) {
         rrec_node_set_routes(row, routes, want->n_routes);
     }
+    shash_destroy(&have);
     free(routes);
+    return changed;
+}
+
+static bool
+sync_next_hops(const struct rrec_node *row, const struct next_hop *hops, size_t n)
+{
+    int64_t *nodes = xcalloc(n + 1, sizeof *nodes), *ports = xcalloc(n + 1, sizeof *ports);
+    bool same = row->n_next_hops == n;
+
+    for (size_t i = 0; i < n; i++) {
+        nodes[i] = hops[i].node;
+        ports[i] = hops[i].port;
+        same = same && row->key_next_hops[i] == nodes[i]
+               && row->value_next_hops[i] == ports[i]; /* both in ascending order. */
+    }
+    if (!same) {
+        rrec_node_set_next_hops(row, nodes, ports, n);
+    }
+    free(nodes);
+    free(ports);
+    return !same;
+}
+
+/* Next hops, or rows for an agent that does not know what to do with them. */
+static bool
+sync_ways(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_node *n,
+          struct node_config *want)
+{
+    size_t n_hops = 0;
+    struct next_hop *hops = NULL;
+
+    if (castd_has_route_rows(n->row)) {
+        plan_routes(&c->topology, n->node, want);
+    } else {
+        hops = plan_next_hops(&c->topology, n->node, want, &n_hops);
+    }
+    bool changed = sync_routes(txn, n->row, want);
+    changed |= sync_next_hops(n->row, hops, n_hops);
+    free(hops);
+    return changed;
+}
+
+/* True if a host is somewhere else. */
+static bool
+sync_locations(const struct castd *c, struct ovsdb_idl_txn *txn)
+{
+    size_t n;
+    struct host_location *locations = plan_locations(&c->topology, &n);
+    struct shash have = SHASH_INITIALIZER(&have); /* by address. */
+    const struct rrec_location *row;
+    struct shash_node *left;
+    bool changed = false;
+
+    RREC_LOCATION_FOR_EACH (row, c->idl) {
+        shash_add_once(&have, row->address, row);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *address = ip6_text(&locations[i].address);
+
+        row = shash_find_and_delete(&have, address);
+        if (!row) {
+            row = rrec_location_insert(txn);
+        }
+        SYNC_STRING(location, row, address, address);
+        SYNC_NUMBER(location, row, node, locations[i].node);
+    }
+    SHASH_FOR_EACH (left, &have) {
+        rrec_location_delete(left->data);
+        changed = true;
+    }
+    shash_destroy(&have);
+    free(locations);
     return changed;
 }
 
@@ -149,6 +231,7 @@ sync_sids(struct ovsdb_idl_txn *txn, const struct rrec_node *row, const struct n
             sids[i] = rrec_sid_insert(txn);
             changed = true;
         }
+        SYNC_OWNER(sid, sids[i], row->name);
         SYNC_STRING(sid, sids[i], prefix, prefix);
         SYNC_STRING(sid, sids[i], behaviour, sid_behaviour_name(want->sids[i].behaviour));
         SYNC_NUMBER(sid, sids[i], block_len, want->sids[i].block_len);
@@ -216,7 +299,7 @@ sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_n
           bool *planned)
 {
     struct node_config want;
-    char *error = plan_node_config(&c->topology, n->node, &want);
+    char *error = plan_node_base(&c->topology, n->node, &want);
     bool changed;
 
     *planned = !error;
@@ -226,7 +309,7 @@ sync_base(const struct castd *c, struct ovsdb_idl_txn *txn, const struct castd_n
         return false;
     }
     changed = sync_ports(txn, n->row, &want);
-    changed |= sync_routes(txn, n->row, &want);
+    changed |= sync_ways(c, txn, n, &want);
     changed |= sync_sids(txn, n->row, &want);
     changed |= castd_sync_paths(c, n, graph, ways, &want, probes);
     changed |= sync_congestion(n->row, &want.congestion);
@@ -264,12 +347,17 @@ sync_all(struct castd *c)
     bool changed = false;
     struct castd_ways *ways = castd_plane_ways(c);
     struct plan_graph graph;
+    bool moved = sync_locations(c, txn);
 
     check_settings(c);
     plan_graph_init(&graph, &c->topology);
     for (size_t i = 0; i < c->n_nodes; i++) {
-        if (sync_base(c, txn, &c->nodes[i], &graph, &ways[i], &probes[i], &planned[i])) {
-            castd_begin_generation(&c->nodes[i]);
+        struct castd_node *n = &c->nodes[i];
+        bool finds_hosts = !castd_has_route_rows(n->row);
+
+        if (sync_base(c, txn, n, &graph, &ways[i], &probes[i], &planned[i])
+            || (moved && finds_hosts)) {
+            castd_begin_generation(n);
         }
     }
     plan_graph_uninit(&graph);
@@ -282,7 +370,7 @@ sync_all(struct castd *c)
         }
     }
     if (changed && castd_digest_planes(c)) {
-        work_make_all_due(c->work, false); /* groups' planes have the numbers of probes. */
+        work_make_all_due(c->work); /* groups' planes have the numbers of probes. */
     }
     for (size_t i = 0; i < c->n_nodes; i++) {
         plan_probes_uninit(&probes[i]);

@@ -104,11 +104,15 @@ castd_plane_ways(const struct castd *c)
     struct castd_ways *all = xcalloc(c->topology.n_nodes + 1, sizeof *all);
 
     for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct rrec_node *node = c->nodes[i].row;
+        const struct mirror_node *node =
+            mirror_find_node(c->mirror, &c->nodes[i].row->header_.uuid);
+        const struct mirror_part *part;
 
-        for (size_t j = 0; j < node->n_trees; j++) {
-            for (size_t k = 0; k < node->trees[j]->n_parent_planes; k++) {
-                add_row(c, all, c->nodes[i].node, node->trees[j]->parent_planes[k]);
+        LIST_FOR_EACH (part, node_node, &node->trees) {
+            const struct rrec_tree_node *tree = part->row;
+
+            for (size_t k = 0; k < tree->n_parent_planes; k++) {
+                add_row(c, all, c->nodes[i].node, tree->parent_planes[k]);
             }
         }
     }

@@ -417,7 +417,7 @@ castd_report(struct castd *c)
         struct ds status = DS_EMPTY_INITIALIZER;
 
         enum group_state state = whole_state(c, g, &status);
-        g->work->settled = is_settled(g);
+        work_settle(c->work, g->work, is_settled(g));
         for (size_t j = 0; j < g->n_members; j++) {
             report_member(c, g, j, ds_cstr(&status));
         }

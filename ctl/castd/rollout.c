@@ -19,9 +19,19 @@ VLOG_DEFINE_THIS_MODULE(castd_rollout);
 static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 6);
 
 bool
+castd_tree_has_life(const struct rrec_node *node, const struct rrec_tree_node *tree)
+{
+    return auth_tlvs_parse(tree->auth, tree->n_auth) & AUTH_DATA
+           || (tree->auth_key && !intent_tree_is_source(node, tree));
+}
+
+bool
 castd_tree_applied(const struct rrec_node *node, const struct rrec_tree_node *tree)
 {
-    return node->nb_cfg >= tree->generation;
+    bool waits = castd_tree_has_life(node, tree)
+                 && (!tree->life || tree->life != tree->life_answered || !tree->instance);
+
+    return node->nb_cfg >= tree->generation && !waits;
 }
 
 bool

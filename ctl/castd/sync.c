@@ -20,6 +20,7 @@
 #include "ctl/registry/group-settings.h"
 #include "ctl/registry/intent.h"
 #include "ctl/registry/values.h"
+#include "timeval.h"
 #include "util.h"
 
 /* Makes a row of a tree with this start PSN equal to 'b'.  True if it changed. */
@@ -51,11 +52,12 @@ sync_branch(const struct rrec_branch *row, psn_t start_psn, const struct branch_
     return changed;
 }
 
-/* Makes *rows, a set of branches, equal to 'want'; true if anything changed.  The caller sets the
+/* Makes *rows, a set of a node's branches, equal to 'want'; true if anything changed.  The caller sets the
  * column to *rows, which is malloc'd. */
 static bool
-sync_branches(struct ovsdb_idl_txn *txn, struct rrec_branch **have, size_t n_have, psn_t start_psn,
-              const struct branch_config *want, size_t n_want, struct rrec_branch ***rows)
+sync_branches(struct ovsdb_idl_txn *txn, const char *node, struct rrec_branch **have, size_t n_have,
+              psn_t start_psn, const struct branch_config *want, size_t n_want,
+              struct rrec_branch ***rows)
 {
     bool changed = n_have != n_want;
 
@@ -74,6 +76,7 @@ sync_branches(struct ovsdb_idl_txn *txn, struct rrec_branch **have, size_t n_hav
             rrec_branch_set_kind(row, branch_kind_name(b->kind));
             changed = true;
         }
+        SYNC_OWNER(branch, row, node);
         changed |= sync_branch(row, start_psn, b);
         (*rows)[i] = row;
     }
@@ -137,6 +140,7 @@ sync_auth(struct castd *c, const char *node, const struct rrec_tree_node *row,
     }
     free(keys);
     SYNC_NUMBER(tree_node, row, auth_key, want->key);
+    SYNC_NUMBER(tree_node, row, auth_responses, want->responses);
     if (auth_tlvs_parse(row->auth, row->n_auth) != want->tlvs) {
         rrec_tree_node_set_auth(row, names, n);
         changed = true;
@@ -230,6 +234,7 @@ sync_tree(struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
     struct rrec_branch **rows;
     bool changed = false;
 
+    SYNC_OWNER(tree_node, row, node);
     SYNC_STRING(tree_node, row, group, t->group);
     SYNC_NUMBER(tree_node, row, epoch, t->epoch);
     SYNC_STRING(tree_node, row, proxy, ip6_text(&t->proxy));
@@ -259,13 +264,13 @@ sync_tree(struct castd *c, struct ovsdb_idl_txn *txn, const char *node,
     SYNC_STRING(tree_node, row, outer_program, sid_text(&t->outer_program));
     changed |= sync_tree_planes(txn, node, row, t);
     changed |= sync_auth(c, node, row, &t->auth);
-    if (sync_branches(txn, row->branches, row->n_branches, t->start_psn, t->branches, t->n_branches,
-                      &rows)) {
+    if (sync_branches(txn, node, row->branches, row->n_branches, t->start_psn, t->branches,
+                      t->n_branches, &rows)) {
         rrec_tree_node_set_branches(row, rows, t->n_branches);
         changed = true;
     }
     free(rows);
-    if (sync_branches(txn, row->copies, row->n_copies, t->start_psn, t->copies, t->n_copies,
+    if (sync_branches(txn, node, row->copies, row->n_copies, t->start_psn, t->copies, t->n_copies,
                       &rows)) {
         rrec_tree_node_set_copies(row, rows, t->n_copies);
         changed = true;
@@ -335,7 +340,12 @@ remove_unwanted(const struct castd *c, const struct castd_group *g, struct castd
             trees->trees[n++] = *t;
         } else {
             rrec_tree_node_verify_lost(t->row); /* a loss reported just now is looked at first. */
-            rrec_node_update_trees_delvalue(t->node->row, t->row);
+            /* ovsdb-server 3.1 may leave it in the list, though that is weak. */
+            if (t->node->row->n_trees) {
+                rrec_node_update_trees_delvalue(t->node->row, t->row);
+                t->node->listed = true;
+            }
+            rrec_tree_node_delete(t->row);
             castd_begin_generation(t->node);
         }
     }
@@ -372,10 +382,119 @@ sync_doubts(const struct castd_group *g, const struct rrec_tree_node *tree)
     return changed;
 }
 
+static bool
+is_asking(const struct rrec_node *node, const struct rrec_tree_node *row)
+{
+    return castd_tree_has_life(node, row) && row->life && row->life != row->life_answered;
+}
+
+/* If a node has begun another life in this epoch there is a new instance (docs/draft-notes.md, R25).
+ * None comes again, also not when the registry is put back to what it was: it is the time, or more. */
+static bool
+next_instance(const struct castd_group *g)
+{
+    bool asked = false;
+
+    for (size_t i = 0; i < g->trees.n; i++) {
+        const struct castd_tree *t = &g->trees.trees[i];
+
+        asked |= t->row->epoch == g->row->epoch && is_asking(t->node->row, t->row);
+    }
+    if (asked) {
+        rrec_group_set_instance(g->row, MAX(g->row->instance + 1, time_wall()));
+    }
+    return asked;
+}
+
+/* The least instance that the node of 'tree' takes of responses, as soon as all are answered. */
+static int64_t
+response_floor(const struct castd *c, const struct castd_group *g, const struct plan_tree *tree,
+               bool is_next)
+{
+    const struct rrec_tree_node *row = castd_find_tree(&g->trees, tree->node, g->row->epoch);
+    const struct castd_node *n = &c->nodes[tree->node - c->topology.nodes];
+
+    return !row                                ? 0
+           : is_next && is_asking(n->row, row) ? g->row->instance
+           : !castd_tree_has_life(n->row, row) ? 0
+           : plan_tree_is_source(tree)         ? row->response_instance
+                                               : row->instance;
+}
+
+/* Who takes the responses of 'tree', which is not the source agent's: the node of its parent's SID, or
+ * that agent. */
+static const struct plan_tree *
+find_parent(const struct castd_group *g, const struct plan_tree *tree)
+{
+    const struct plan *plan = &g->rollout.plan;
+
+    for (size_t i = 0; i < plan->n_trees && !tree->config.root; i++) {
+        if (plan->trees[i].node->id == node_id_of(&tree->config.parent_sid)) {
+            return &plan->trees[i];
+        }
+    }
+    return tree->config.root ? plan_agent_tree(plan) : NULL;
+}
+
+/* Does the switch that answers the source know what to send that with?  True if the agent does. */
+static bool
+root_has_applied(const struct castd *c, const struct castd_group *g)
+{
+    const struct plan *plan = &g->rollout.plan;
+
+    for (size_t i = 0; i < plan->n_trees; i++) {
+        const struct plan_tree *tree = &plan->trees[i];
+
+        if (tree->config.root && !plan_tree_is_source(tree)) {
+            const struct rrec_tree_node *row =
+                castd_find_tree(&g->trees, tree->node, g->row->epoch);
+
+            return row && castd_tree_applied(c->nodes[tree->node - c->topology.nodes].row, row);
+        }
+    }
+    return true;
+}
+
+/* Answers the node if it has asked.  The source agent has the new instance in any case; others send
+ * responses with none that is below what their parent takes.  The agent's first one waits for that: what
+ * the root said at first would be refused. */
+static bool
+sync_life(const struct castd *c, const struct castd_group *g, const struct plan_tree *tree,
+          const struct rrec_tree_node *row, bool is_next)
+{
+    const struct rrec_node *node = c->nodes[tree->node - c->topology.nodes].row;
+    bool asks = is_asking(node, row), is_source = plan_tree_is_source(tree);
+    int64_t response = row->response_instance;
+    bool changed = false;
+
+    if (is_source) {
+        response = asks && is_next ? g->row->instance : response;
+    } else if (castd_tree_has_life(node, row)) {
+        const struct plan_tree *parent = find_parent(g, tree);
+
+        response = response_floor(c, g, tree, is_next);
+        response = MAX(response, parent ? response_floor(c, g, parent, is_next) : 0);
+    }
+    SYNC_NUMBER(tree_node, row, response_instance, response);
+
+    bool is_first = is_source && castd_tree_has_life(node, row) && !row->instance;
+    bool is_answered = row->life && (asks ? is_next : row->life == row->life_answered);
+
+    if (is_first ? is_answered && root_has_applied(c, g)
+                 : is_next && (asks || (is_source && row->life_answered))) {
+        SYNC_NUMBER(tree_node, row, instance, g->row->instance);
+    }
+    if (is_next && asks) {
+        SYNC_NUMBER(tree_node, row, life_answered, row->life);
+    }
+    return changed;
+}
+
 static void
 sync_group(struct castd *c, struct ovsdb_idl_txn *txn, struct castd_group *g)
 {
     size_t n_before = g->trees.n;
+    bool is_next = next_instance(g);
 
     castd_set_plane_probes(c, &g->rollout.plan);
     remove_unwanted(c, g, &g->trees);
@@ -388,9 +507,13 @@ sync_group(struct castd *c, struct ovsdb_idl_txn *txn, struct castd_group *g)
 
         if (is_new) {
             row = rrec_tree_node_insert(txn);
-            rrec_node_update_trees_addvalue(n->row, row);
+            if (!n->row->named_trees) {
+                rrec_node_update_trees_addvalue(n->row, row);
+                n->listed = true;
+            }
         }
-        if (sync_tree(c, txn, n->row->name, row, &tree->config) | sync_doubts(g, row)) {
+        if (sync_tree(c, txn, n->row->name, row, &tree->config) | sync_doubts(g, row)
+            | sync_life(c, g, tree, row, is_next)) {
             castd_begin_generation(n);
             rrec_tree_node_set_generation(row, n->row->cfg);
             g->changed = g->written = true;
@@ -433,6 +556,39 @@ remove_orphans(struct castd *c)
     }
 }
 
+/* Likewise those that no node has: it is gone, or a castd of before 2.10 has taken them off its list, for
+ * the registry to delete. */
+static void
+remove_homeless(struct castd *c)
+{
+    const struct mirror_part *tree;
+    size_t n = 0;
+
+    LIST_FOR_EACH (tree, node_node, &c->mirror->homeless) {
+        if (n++ == work_budget(c->work)) {
+            c->work->more = true;
+            return;
+        }
+        rrec_tree_node_delete(tree->row);
+    }
+}
+
+/* An agent that finds its trees needs no list of them, once they say whose they are. */
+static void
+clear_list(const struct castd_node *n)
+{
+    const struct rrec_node *row = n->row;
+    bool named = row->finds_rows && !row->named_trees && !n->listed;
+
+    for (size_t i = 0; i < row->n_trees && named; i++) {
+        named = !strcmp(row->trees[i]->node, row->name);
+    }
+    if (named) {
+        rrec_node_set_named_trees(row, true);
+        rrec_node_set_trees(row, NULL, 0);
+    }
+}
+
 void
 castd_sync(struct castd *c)
 {
@@ -447,15 +603,18 @@ castd_sync_rest(struct castd *c)
     bool all_applied = true;
 
     remove_orphans(c);
+    remove_homeless(c);
     bool asked =
         work_is_answered(c->work) && !c->work->more && c->global->nb_cfg != c->work->request;
+    bool all_nodes = asked && c->global->all_cfg > c->global->nb_cfg;
     for (size_t i = 0; i < c->n_nodes; i++) {
         struct castd_node *n = &c->nodes[i];
 
-        if (asked || !n->row->cfg) {
+        if (all_nodes || !n->row->cfg) {
             castd_begin_generation(n);
         }
         all_applied &= n->row->nb_cfg >= n->row->cfg;
+        clear_list(n);
     }
     if (asked) {
         rrec_global_set_nb_cfg(c->global, c->work->request);

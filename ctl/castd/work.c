@@ -19,18 +19,10 @@ void
 work_init(struct work *w)
 {
     *w = (struct work){.base = true, .faults = true, .faults_at = LLONG_MAX};
-    hmap_init(&w->groups);
+    ovs_list_init(&w->unsettled);
+    ovs_list_init(&w->settled);
     ovs_list_init(&w->queue);
     ovs_list_init(&w->taken);
-}
-
-static void
-forget(struct work *w, struct work_group *g)
-{
-    hmap_remove(&w->groups, &g->hmap_node);
-    ovs_list_remove(&g->queue_node);
-    free(g->congestion);
-    free(g);
 }
 
 void
@@ -38,79 +30,86 @@ work_uninit(struct work *w)
 {
     struct work_group *g;
 
-    HMAP_FOR_EACH_SAFE (g, hmap_node, &w->groups) {
-        forget(w, g);
+    LIST_FOR_EACH_SAFE (g, node, &w->unsettled) {
+        work_remove(w, g);
     }
-    hmap_destroy(&w->groups);
+    LIST_FOR_EACH_SAFE (g, node, &w->settled) {
+        work_remove(w, g);
+    }
     free(w->topology);
     free(w->paths);
     free(w->generations);
 }
 
-void
-work_begin(struct work *w)
-{
-    w->round++;
-    w->counters.n_computations++;
-}
-
 struct work_group *
-work_find(struct work *w, const struct uuid *uuid)
+work_add(struct work *w, struct mirror_group *group)
 {
-    struct work_group *g;
+    struct work_group *g = xzalloc(sizeof *g);
 
-    HMAP_FOR_EACH_WITH_HASH (g, hmap_node, uuid_hash(uuid), &w->groups) {
-        if (uuid_equals(&g->uuid, uuid)) {
-            g->round = w->round;
-            return g;
-        }
-    }
-    g = xzalloc(sizeof *g);
-    g->uuid = *uuid;
-    g->round = w->round;
+    g->group = group;
     ovs_list_init(&g->queue_node);
-    hmap_insert(&w->groups, &g->hmap_node, uuid_hash(uuid));
+    ovs_list_push_back(&w->unsettled, &g->node);
     work_make_due(w, g);
     return g;
 }
 
 void
-work_end(struct work *w, unsigned int seqno)
+work_remove(struct work *w, struct work_group *g)
 {
-    struct work_group *g;
-    bool any_gone = false;
+    ovs_list_remove(&g->node);
+    ovs_list_remove(&g->queue_node);
+    free(g->congestion);
+    free(g);
+    w->any_gone = true;
+}
 
-    HMAP_FOR_EACH_SAFE (g, hmap_node, &w->groups) {
-        if (g->round != w->round) {
-            forget(w, g);
-            any_gone = true;
-        }
+void
+work_begin(struct work *w)
+{
+    w->counters.n_computations++;
+    if (w->any_gone) { /* a Replication-ID is free. */
+        w->any_gone = false;
+        work_make_unsettled_due(w);
     }
-    if (any_gone) { /* its Replication-ID is free. */
-        work_make_all_due(w, true);
-    }
-    w->seqno = seqno;
 }
 
 void
 work_make_due(struct work *w, struct work_group *g)
 {
-    if (ovs_list_is_empty(&g->queue_node)) {
+    if (g->is_taken) {
+        g->again = true;
+    } else if (ovs_list_is_empty(&g->queue_node)) {
         g->ticket = ++w->last_ticket;
         ovs_list_push_back(&w->queue, &g->queue_node);
     }
 }
 
 void
-work_make_all_due(struct work *w, bool only_unsettled)
+work_make_unsettled_due(struct work *w)
 {
     struct work_group *g;
 
-    HMAP_FOR_EACH (g, hmap_node, &w->groups) {
-        if (!only_unsettled || !g->settled) {
-            work_make_due(w, g);
-        }
+    LIST_FOR_EACH (g, node, &w->unsettled) {
+        work_make_due(w, g);
     }
+}
+
+void
+work_make_all_due(struct work *w)
+{
+    struct work_group *g;
+
+    work_make_unsettled_due(w);
+    LIST_FOR_EACH (g, node, &w->settled) {
+        work_make_due(w, g);
+    }
+}
+
+void
+work_settle(struct work *w, struct work_group *g, bool settled)
+{
+    ovs_list_remove(&g->node);
+    ovs_list_push_back(settled ? &w->settled : &w->unsettled, &g->node);
 }
 
 void
@@ -141,6 +140,7 @@ work_take(struct work *w)
     }
     g = CONTAINER_OF(ovs_list_pop_front(&w->queue), struct work_group, queue_node);
     ovs_list_push_back(&w->taken, &g->queue_node);
+    g->is_taken = true;
     w->counters.n_groups++;
     return g;
 }
@@ -171,6 +171,11 @@ work_done(struct work *w)
 
     LIST_FOR_EACH_POP (g, queue_node, &w->taken) {
         ovs_list_init(&g->queue_node);
+        g->is_taken = false;
+        if (g->again) {
+            g->again = false;
+            work_make_due(w, g);
+        }
     }
     w->n_conflicts = 0;
     w->base_taken = false;
@@ -180,6 +185,11 @@ work_done(struct work *w)
 void
 work_again(struct work *w, bool conflict)
 {
+    struct work_group *g;
+
+    LIST_FOR_EACH (g, queue_node, &w->taken) {
+        g->is_taken = g->again = false;
+    }
     ovs_list_push_back_all(&w->taken, &w->queue);
     ovs_list_push_back_all(&w->queue, &w->taken);
     w->base |= w->base_taken;

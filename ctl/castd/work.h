@@ -6,7 +6,7 @@
  * What a group is to be follows from its own rows (Group, Source, Member, Listener,
  * Connection, its Tree_Nodes with their Branches), from the topology and the keys, and, as long
  * as it is not settled, from the generations that nodes have applied.  So a group
- * is due when one of these has changed.  The groups that are due wait in a queue;
+ * is due when one of these has changed (mirror.c).  The groups that are due wait in a queue;
  * a transaction takes some off its head.  The bound keeps a transaction short
  * however many groups are due: the connection's keepalive is answered, and the
  * daemon ends, between two of them.
@@ -20,22 +20,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "openvswitch/hmap.h"
 #include "openvswitch/list.h"
-#include "uuid.h"
 
-struct castd_group;
+struct mirror_group;
 
 struct work_group {
-    struct hmap_node hmap_node; /* in work.groups. */
-    struct uuid uuid;           /* of its Group row. */
+    struct ovs_list node;       /* in work.unsettled, or work.settled. */
     struct ovs_list queue_node; /* in work.queue or work.taken; empty: not due. */
     uint64_t ticket;            /* grows along the queue. */
-    unsigned int round;         /* when its row was there last. */
-    bool settled;               /* no node's generation can make it due. */
-    size_t n_rows;              /* how many rows it had: a row less is seen only by that. */
+    bool is_taken;              /* it is in work.taken: a transaction is about it. */
+    bool again;                 /* something has changed since it was taken. */
     char *congestion; /* what was logged last of how it answers congestion; NULL: nothing. */
-    struct castd_group *group; /* while there is a computation. */
+    struct mirror_group *group;
 };
 
 /* Since the start. */
@@ -46,23 +42,19 @@ struct work_counters {
 };
 
 struct work {
-    struct hmap groups;
-    unsigned int round; /* how often the registry was read. */
+    struct ovs_list unsettled, settled;
     struct ovs_list queue, taken;
     uint64_t last_ticket;
-    unsigned int seqno;       /* of the IDL, when it was read last. */
     bool base;                /* nodes' ports, routes, SIDs and paths are due, */
     bool base_taken;          /* and are in the transaction. */
     bool faults;              /* what is broken is due, since probes have changed, */
     bool faults_taken;        /* and is in the transaction. */
     long long faults_at;      /* it is at this time of day; LLONG_MAX: it is not. */
     bool more;                /* there is more of what has no queue. */
+    bool any_gone;            /* a group is: what it has had is free. */
     unsigned int n_conflicts; /* transactions in a row that others came in between of. */
-    size_t n_base_rows;       /* of Port, Route, Sid, Destination and Path. */
     uint64_t probes;          /* castd_digest_probes(), */
     uint64_t planes;          /* castd_digest_planes(). */
-    size_t n_probes;          /* and faults: rows. */
-    size_t n_keys;
     struct work_counters counters;
     char *topology;    /* as text; NULL: never read. */
     char *paths;       /* what only they follow from, as text. */
@@ -77,14 +69,17 @@ struct work {
 void work_init(struct work *);
 void work_uninit(struct work *);
 
-/* Reading the registry: work_begin(), work_find() for each group, work_end().  work_find() makes
- * what is not there yet, and has it due. */
+/* A group, which is due, and its end.  It may be due or taken then. */
+struct work_group *work_add(struct work *, struct mirror_group *);
+void work_remove(struct work *, struct work_group *);
+/* A computation begins. */
 void work_begin(struct work *);
-struct work_group *work_find(struct work *, const struct uuid *);
-void work_end(struct work *, unsigned int seqno);
 
 void work_make_due(struct work *, struct work_group *);
-void work_make_all_due(struct work *, bool only_unsettled);
+void work_make_unsettled_due(struct work *);
+void work_make_all_due(struct work *);
+/* Can no node's generation make it due?  A new group is not settled. */
+void work_settle(struct work *, struct work_group *, bool settled);
 
 /* Notes that requests up to this number have been seen, after what they changed was made due. */
 void work_request(struct work *, int64_t number, int64_t answered);

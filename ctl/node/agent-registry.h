@@ -40,8 +40,10 @@ struct agent_registry *agent_registry_create(const char *db, const char *node_na
                                              unsigned int roles, const char *control);
 void agent_registry_destroy(struct agent_registry *);
 
-/* Talks to the registry.  True if there is a configuration that was not handed out before.  It is
- * in *cfg, the caller's to free with node_config_uninit().  It is handed out again if only its
+/* Talks to the registry.  True if there is a configuration that was not handed out before: it is put in
+ * the place of the one in *cfg.  That is empty, all zeros, before the first one or if the caller has
+ * given it away, and otherwise the one that was handed out last: what has not changed is taken over
+ * from it.  The caller frees it in the end with node_config_uninit().  It is handed out again if only its
  * generation changed.  The caller answers each with agent_registry_applied() or _refused(). */
 bool agent_registry_run(struct agent_registry *, struct node_config *cfg);
 /* Arranges for poll_block() to wake up when agent_registry_run() has something to do. */

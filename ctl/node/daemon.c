@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 
 #include "ctl/node/agent-registry.h"
+#include "ctl/node/port-helper.h"
 #include "ctl/process/daemon-common.h"
 #include "ctl/registry/view.h"
 #include "lib/figure.h"
@@ -597,6 +598,15 @@ watch_workers(struct node_daemon *d, const struct daemon *daemon)
     }
 }
 
+/* Without it no port could be opened any more, and only who starts the daemon can start it. */
+static void
+watch_helper(const struct node_daemon *d)
+{
+    if (port_helper_has_ended(d->helper)) {
+        VLOG_FATAL("the process that opens ports has ended");
+    }
+}
+
 static void
 run(struct node_daemon *d, struct daemon *daemon)
 {
@@ -609,14 +619,12 @@ run(struct node_daemon *d, struct daemon *daemon)
     bool more = false;
     while (!daemon->exiting) {
         const struct cm_conn_config *connections;
-        struct node_config config;
         size_t n_connections;
 
         watch_workers(d, daemon);
         daemon_run(daemon);
-        if (agent_registry_run(registry, &config)) {
-            node_config_uninit(&d->config);
-            d->config = config;
+        watch_helper(d);
+        if (agent_registry_run(registry, &d->config)) {
             d->pending = true;
             free(d->why);
             d->why = NULL;
@@ -636,10 +644,24 @@ run(struct node_daemon *d, struct daemon *daemon)
             poll_timer_wait_until(d->retry_at);
         }
         agent_registry_wait(registry);
+        port_helper_wait(d->helper);
         daemon_wait(daemon);
         poll_block();
     }
     agent_registry_destroy(registry);
+}
+
+static struct port_helper *
+start_helper(const struct daemon *daemon)
+{
+    char *why = NULL;
+    struct port_helper *helper =
+        port_helper_start(daemon->netns_fd, daemon_filters_syscalls(daemon), &why);
+
+    if (!helper) {
+        daemon_fail("%s", why);
+    }
+    return helper;
 }
 
 int
@@ -652,7 +674,9 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     struct node_daemon *d = xzalloc(sizeof *d);
     d->class = class;
     d->name = daemon.node;
-    d->netns_fd = daemon.netns_fd;
+    d->has_netns = daemon.netns_fd >= 0;
+    d->helper = start_helper(&daemon);
+    daemon_start(&daemon);
     simap_init(&d->refused);
     simap_init(&d->lost);
     simap_init(&d->decided);
@@ -668,6 +692,7 @@ node_daemon_main(int argc, char *argv[], const struct node_class *class, const c
     run(d, &daemon);
 
     node_workers_destroy(d);
+    port_helper_close(d->helper);
     node_config_uninit(&d->config);
     free(d->why);
     simap_destroy(&d->refused);

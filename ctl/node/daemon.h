@@ -29,6 +29,7 @@ struct frame_ring;
 struct json;
 struct node_daemon;
 struct node_trace;
+struct port_helper;
 
 /* A worker's part of a port. */
 struct node_port {
@@ -81,8 +82,9 @@ struct node_worker {
 
 struct node_daemon {
     const struct node_class *class;
-    const char *name; /* of the node, in the registry. */
-    int netns_fd;     /* of packet ports; -1: ours. */
+    const char *name;           /* of the node, in the registry. */
+    struct port_helper *helper; /* opens ports. */
+    bool has_netns;             /* packet ports are in another network namespace than ours. */
     struct node_worker *workers[NODE_MAX_THREADS];
     unsigned n_workers;
     atomic_bool stopping;

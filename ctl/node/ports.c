@@ -15,7 +15,7 @@
 #include <sys/eventfd.h>
 
 #include "ctl/node/frame-ring.h"
-#include "ctl/process/privileges.h"
+#include "ctl/node/port-helper.h"
 #include "openvswitch/util.h"
 #include "openvswitch/vlog.h"
 #include "util.h"
@@ -38,10 +38,9 @@ open_port(struct node_worker *w, struct node_port *np, char **why)
     };
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = pc->number};
 
-    privileges_use(true);
-    int netns_fd = port_kind_is_host_nic(pc->kind) ? -1 : w->daemon->netns_fd;
-    int error = port_open(&np->port, pc->kind, pc->name, netns_fd, &queue, why);
-    privileges_use(false);
+    bool in_netns = w->daemon->has_netns && !port_kind_is_host_nic(pc->kind);
+    int error =
+        port_helper_open(w->daemon->helper, &np->port, pc->kind, pc->name, in_netns, &queue, why);
     if (!error && epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, port_fd(np->port), &event)) {
         error = errno;
         *why = xasprintf("%s: cannot wait for it (%s)", pc->name, ovs_strerror(error));
@@ -56,18 +55,15 @@ static void
 watch_devices(struct node_worker *w)
 {
     static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(1, 5);
-    const int netns_fds[] = {-1, w->daemon->netns_fd};
 
-    for (unsigned i = 0; i < ARRAY_SIZE(netns_fds) && (!i || netns_fds[i] >= 0); i++) {
+    for (unsigned i = 0; i < (w->daemon->has_netns ? 2 : 1); i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = NODE_DEVICE_EVENT(i)};
         char *why = NULL;
 
         if (w->device_fds[i] >= 0) {
             continue;
         }
-        privileges_use(true);
-        int error = port_events_open(&w->device_fds[i], netns_fds[i], &why);
-        privileges_use(false);
+        int error = port_helper_watch(w->daemon->helper, &w->device_fds[i], i != 0, &why);
         if (error || epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->device_fds[i], &event)) {
             VLOG_WARN_RL(&rl, "%s", why ? why : "cannot wait for changes of network devices");
         }

@@ -5,14 +5,9 @@
 #include <config.h>
 
 #include "ctl/node/daemon.h"
+#include "ctl/registry/json.h"
 #include "openvswitch/json.h"
 #include "util.h"
-
-static void
-put_int(struct json *o, const char *name, uint64_t value)
-{
-    json_object_put(o, name, json_integer_create((long long int) value));
-}
 
 /* Fills in the first worker's i-th probe; false: it has not so many. */
 static bool
@@ -28,34 +23,34 @@ probe(const struct probe_info *p)
     struct json *o = json_object_create();
     char program[PROGRAM_TEXT_SIZE];
 
-    put_int(o, "number", c->number);
+    ctl_put_int(o, "number", c->number);
     json_object_put_string(o, "kind", probe_kind_name(c->kind));
     json_object_put_string(o, "name", c->name);
     json_object_put_string(o, "plane", c->plane);
-    put_int(o, "port", c->port);
+    ctl_put_int(o, "port", c->port);
     program_format(&c->program, program);
     json_object_put_string(o, "program", program);
     if (c->kind == PROBE_PEER) {
         program_format(&c->back, program);
         json_object_put_string(o, "back", program);
     }
-    put_int(o, "interval_us", c->interval_usec);
-    put_int(o, "timeout_us", c->timeout_usec);
-    put_int(o, "large", c->large);
+    ctl_put_int(o, "interval_us", c->interval_usec);
+    ctl_put_int(o, "timeout_us", c->timeout_usec);
+    ctl_put_int(o, "large", c->large);
     json_object_put(o, "no_checksum", json_boolean_create(c->no_checksum));
     json_object_put_string(o, "state", path_state_name(p->health.state));
-    put_int(o, "for_us", node_daemon_now() - p->health.since);
-    put_int(o, "sent", p->n_sent);
-    put_int(o, "returned", p->n_returned);
-    put_int(o, "lost", p->n_lost);
-    put_int(o, "late", p->n_late);
-    put_int(o, "marked", p->n_marked);
-    put_int(o, "rtt_us", p->rtt_usec);
-    put_int(o, "rtt_mean_us", p->rtt_mean_usec);
+    ctl_put_int(o, "for_us", node_daemon_now() - p->health.since);
+    ctl_put_int(o, "sent", p->n_sent);
+    ctl_put_int(o, "returned", p->n_returned);
+    ctl_put_int(o, "lost", p->n_lost);
+    ctl_put_int(o, "late", p->n_late);
+    ctl_put_int(o, "marked", p->n_marked);
+    ctl_put_int(o, "rtt_us", p->rtt_usec);
+    ctl_put_int(o, "rtt_mean_us", p->rtt_mean_usec);
     if (c->kind == PROBE_PEER) {
-        put_int(o, "marked_back", p->n_marked_back);
-        put_int(o, "lost_there", p->n_lost_there);
-        put_int(o, "lost_back", p->n_lost_back);
+        ctl_put_int(o, "marked_back", p->n_marked_back);
+        ctl_put_int(o, "lost_there", p->n_lost_there);
+        ctl_put_int(o, "lost_back", p->n_lost_back);
         json_object_put(o, "heard", json_boolean_create(p->heard));
     }
     return o;
@@ -88,11 +83,11 @@ node_probes_sum(const struct node_daemon *d)
         marked += p.n_marked;
         bad += p.health.state == PATH_BAD;
     }
-    put_int(o, "sent", sent);
-    put_int(o, "returned", returned);
-    put_int(o, "lost", lost);
-    put_int(o, "late", late);
-    put_int(o, "marked", marked);
-    put_int(o, "bad", bad);
+    ctl_put_int(o, "sent", sent);
+    ctl_put_int(o, "returned", returned);
+    ctl_put_int(o, "lost", lost);
+    ctl_put_int(o, "late", late);
+    ctl_put_int(o, "marked", marked);
+    ctl_put_int(o, "bad", bad);
     return o;
 }

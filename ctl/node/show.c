@@ -11,16 +11,11 @@
 
 #include "ctl/process/listing.h"
 #include "ctl/process/metrics.h"
+#include "ctl/registry/json.h"
 #include "ctl/registry/values.h"
 #include "lib/reverse.h"
 #include "openvswitch/json.h"
 #include "util.h"
-
-static void
-put_int(struct json *object, const char *name, uint64_t value)
-{
-    json_object_put(object, name, json_integer_create((long long int) value));
-}
 
 static void
 put_addr(struct json *object, const char *name, const struct in6_addr *addr)
@@ -61,7 +56,7 @@ ports(const struct node_daemon *d)
         struct json *o = json_object_create();
 
         json_object_put_string(o, "name", np->config.name);
-        put_int(o, "number", np->config.number);
+        ctl_put_int(o, "number", np->config.number);
         json_object_put_string(o, "kind", port_kind_name(np->config.kind));
         json_object_put_string(o, "role", port_role_name(np->config.role));
         put_mac(o, "mac", np->config.mac);
@@ -72,7 +67,7 @@ ports(const struct node_daemon *d)
         impair_format(&np->config.tx, impairment);
         json_object_put_string(o, "tx_impairment", impairment);
         json_object_put(o, "open", json_boolean_create(is_open(d, np->config.number)));
-        put_int(o, "mtu", np->port ? port_mtu(np->port) : 0);
+        ctl_put_int(o, "mtu", np->port ? port_mtu(np->port) : 0);
         json_array_add(array, o);
     }
     return array;
@@ -86,15 +81,15 @@ add_impaired(struct json *array, const struct node_port *np, const char *directi
 
     json_object_put_string(o, "port", np->config.name);
     json_object_put_string(o, "direction", direction);
-    put_int(o, "frames", s->n_frames);
-    put_int(o, "queue_full", s->n_queue_full);
-    put_int(o, "marked", s->n_marked);
-    put_int(o, "no_buffer", s->n_no_buffer);
-    put_int(o, "lost", s->n_lost);
-    put_int(o, "corrupted", s->n_corrupted);
-    put_int(o, "late", s->n_late);
-    put_int(o, "duplicated", s->n_duplicated);
-    put_int(o, "held", n_held);
+    ctl_put_int(o, "frames", s->n_frames);
+    ctl_put_int(o, "queue_full", s->n_queue_full);
+    ctl_put_int(o, "marked", s->n_marked);
+    ctl_put_int(o, "no_buffer", s->n_no_buffer);
+    ctl_put_int(o, "lost", s->n_lost);
+    ctl_put_int(o, "corrupted", s->n_corrupted);
+    ctl_put_int(o, "late", s->n_late);
+    ctl_put_int(o, "duplicated", s->n_duplicated);
+    ctl_put_int(o, "held", n_held);
     json_array_add(array, o);
 }
 
@@ -156,18 +151,18 @@ queues(const struct node_daemon *d)
             struct json *o = json_object_create();
 
             json_object_put_string(o, "port", np->config.name);
-            put_int(o, "frames", s.n_frames);
-            put_int(o, "bytes", s.n_bytes);
-            put_int(o, "sent", s.n_sent);
-            put_int(o, "sent_bytes", s.n_sent_bytes);
-            put_int(o, "depth", s.depth);
-            put_int(o, "depth_bytes", s.depth_bytes);
-            put_int(o, "max_depth", s.max_depth);
-            put_int(o, "max_depth_bytes", s.max_depth_bytes);
-            put_int(o, "congested", s.n_congested);
-            put_int(o, "marked", s.n_marked);
-            put_int(o, "full", s.n_full);
-            put_int(o, "red", s.n_red);
+            ctl_put_int(o, "frames", s.n_frames);
+            ctl_put_int(o, "bytes", s.n_bytes);
+            ctl_put_int(o, "sent", s.n_sent);
+            ctl_put_int(o, "sent_bytes", s.n_sent_bytes);
+            ctl_put_int(o, "depth", s.depth);
+            ctl_put_int(o, "depth_bytes", s.depth_bytes);
+            ctl_put_int(o, "max_depth", s.max_depth);
+            ctl_put_int(o, "max_depth_bytes", s.max_depth_bytes);
+            ctl_put_int(o, "congested", s.n_congested);
+            ctl_put_int(o, "marked", s.n_marked);
+            ctl_put_int(o, "full", s.n_full);
+            ctl_put_int(o, "red", s.n_red);
             json_array_add(array, o);
         }
     }
@@ -192,13 +187,13 @@ port_counters(const struct node_daemon *d, uint16_t number)
         sum.tx_errors += np->tx_errors;
         sum.tx_too_long += np->tx_too_long;
     }
-    put_int(o, "rx_packets", sum.rx_packets);
-    put_int(o, "rx_bytes", sum.rx_bytes);
-    put_int(o, "rx_errors", sum.rx_errors);
-    put_int(o, "tx_packets", sum.tx_packets);
-    put_int(o, "tx_bytes", sum.tx_bytes);
-    put_int(o, "tx_errors", sum.tx_errors);
-    put_int(o, "tx_too_long", sum.tx_too_long);
+    ctl_put_int(o, "rx_packets", sum.rx_packets);
+    ctl_put_int(o, "rx_bytes", sum.rx_bytes);
+    ctl_put_int(o, "rx_errors", sum.rx_errors);
+    ctl_put_int(o, "tx_packets", sum.tx_packets);
+    ctl_put_int(o, "tx_bytes", sum.tx_bytes);
+    ctl_put_int(o, "tx_errors", sum.tx_errors);
+    ctl_put_int(o, "tx_too_long", sum.tx_too_long);
     return o;
 }
 
@@ -208,21 +203,21 @@ flow(const struct flow_info *f)
     struct json *o = json_object_create();
 
     put_addr(o, "destination", &f->dst);
-    put_int(o, "dest_qp", f->dest_qp);
+    ctl_put_int(o, "dest_qp", f->dest_qp);
     json_object_put(o, "group", f->group ? json_string_create(f->group) : json_null_create());
-    put_int(o, "rate", f->rate);
-    put_int(o, "waiting", f->n_waiting);
-    put_int(o, "max_waiting", f->max_waiting);
-    put_int(o, "delayed", f->n_delayed);
-    put_int(o, "replaced", f->n_replaced);
-    put_int(o, "cnps", f->n_cnps);
-    put_int(o, "fast_cnps", f->n_fast_cnps);
-    put_int(o, "cuts", f->n_cuts);
+    ctl_put_int(o, "rate", f->rate);
+    ctl_put_int(o, "waiting", f->n_waiting);
+    ctl_put_int(o, "max_waiting", f->max_waiting);
+    ctl_put_int(o, "delayed", f->n_delayed);
+    ctl_put_int(o, "replaced", f->n_replaced);
+    ctl_put_int(o, "cnps", f->n_cnps);
+    ctl_put_int(o, "fast_cnps", f->n_fast_cnps);
+    ctl_put_int(o, "cuts", f->n_cuts);
     if (f->last_cut) {
-        put_int(o, "last_cut_us_ago", node_daemon_now() - f->last_cut);
+        ctl_put_int(o, "last_cut_us_ago", node_daemon_now() - f->last_cut);
         json_object_put_string(o, "cause", rate_cause_name(f->last_cause));
         put_addr(o, "node", &f->last_node);
-        put_int(o, "depth", f->last_depth);
+        ctl_put_int(o, "depth", f->last_depth);
     }
     return o;
 }
@@ -256,32 +251,32 @@ path(const struct path_info *p)
     program_format(&c->program, program);
     put_addr(o, "destination", &p->destination);
     json_object_put_string(o, "policy", path_policy_name(p->policy));
-    put_int(o, "path", c->number);
+    ctl_put_int(o, "path", c->number);
     json_object_put_string(o, "name", c->name);
     json_object_put_string(o, "plane", c->plane);
     json_object_put_string(o, "program", program);
-    put_int(o, "port", c->port);
+    ctl_put_int(o, "port", c->port);
     json_object_put(o, "usable", json_boolean_create(c->usable));
     json_object_put(o, "up", json_boolean_create(p->up));
-    put_int(o, "flows", p->n_flows);
-    put_int(o, "packets", p->n_packets);
-    put_int(o, "bytes", p->n_bytes);
+    ctl_put_int(o, "flows", p->n_flows);
+    ctl_put_int(o, "packets", p->n_packets);
+    ctl_put_int(o, "bytes", p->n_bytes);
     json_object_put_string(o, "state", path_state_name(p->state));
-    put_int(o, "congested", p->congested);
-    put_int(o, "moved", p->n_moved);
+    ctl_put_int(o, "congested", p->congested);
+    ctl_put_int(o, "moved", p->n_moved);
     for (size_t i = 0; i < N_PATH_MOVES; i++) {
         char key[32];
 
         snprintf(key, sizeof key, "moved_%s", path_move_name((enum path_move) i));
-        put_int(o, key, p->n_moved_by[i]);
+        ctl_put_int(o, key, p->n_moved_by[i]);
     }
-    put_int(o, "naks", p->n_naks);
-    put_int(o, "repeated", p->n_repeated);
-    put_int(o, "held", p->n_held);
+    ctl_put_int(o, "naks", p->n_naks);
+    ctl_put_int(o, "repeated", p->n_repeated);
+    ctl_put_int(o, "held", p->n_held);
     if (p->last_switch) {
-        put_int(o, "last_switch_us_ago", node_daemon_now() - p->last_switch);
+        ctl_put_int(o, "last_switch_us_ago", node_daemon_now() - p->last_switch);
     }
-    put_int(o, "errors", p->n_errors);
+    ctl_put_int(o, "errors", p->n_errors);
     return o;
 }
 
@@ -316,13 +311,13 @@ congestion(const struct node_daemon *d)
         sum.n_traced += s->n_traced;
         sum.n_trace_full += s->n_trace_full;
     }
-    put_int(o, "fast_cnps", sum.n_fast_cnps);
-    put_int(o, "too_soon", sum.n_too_soon);
-    put_int(o, "sender_limit", sum.n_dst_limit);
-    put_int(o, "node_limit", sum.n_node_limit);
-    put_int(o, "unwanted", sum.n_unwanted);
-    put_int(o, "traced", sum.n_traced);
-    put_int(o, "trace_full", sum.n_trace_full);
+    ctl_put_int(o, "fast_cnps", sum.n_fast_cnps);
+    ctl_put_int(o, "too_soon", sum.n_too_soon);
+    ctl_put_int(o, "sender_limit", sum.n_dst_limit);
+    ctl_put_int(o, "node_limit", sum.n_node_limit);
+    ctl_put_int(o, "unwanted", sum.n_unwanted);
+    ctl_put_int(o, "traced", sum.n_traced);
+    ctl_put_int(o, "trace_full", sum.n_trace_full);
     return o;
 }
 
@@ -345,7 +340,7 @@ counters(const struct node_daemon *d)
         for (unsigned i = 0; i < d->n_workers; i++) {
             n += d->class->drops(d->workers[i]->node)[why];
         }
-        put_int(by_reason, drop_name(why), n);
+        ctl_put_int(by_reason, drop_name(why), n);
     }
     for (unsigned i = 0; i < d->n_workers; i++) {
         no_port += d->workers[i]->no_port;
@@ -362,9 +357,9 @@ counters(const struct node_daemon *d)
     }
     json_object_put(o, "paths", paths(d));
     json_object_put(o, "probes", node_probes_sum(d));
-    put_int(o, "no_port", no_port);
-    put_int(o, "handover_full", handover_full);
-    put_int(o, "buffers_free", buffers_free);
+    ctl_put_int(o, "no_port", no_port);
+    ctl_put_int(o, "handover_full", handover_full);
+    ctl_put_int(o, "buffers_free", buffers_free);
     return o;
 }
 
@@ -377,14 +372,14 @@ threads(const struct node_daemon *d)
         const struct node_worker *w = d->workers[i];
         struct json *o = json_object_create();
 
-        put_int(o, "thread", i);
-        put_int(o, "tid", (uint64_t) w->tid);
-        put_int(o, "groups", d->class->n_trees(w->node));
-        put_int(o, "packets", w->n_input);
-        put_int(o, "rounds", w->n_rounds);
-        put_int(o, "handed_over", w->n_handed_over);
-        put_int(o, "handover_full", w->n_handover_full);
-        put_int(o, "buffers_free", packet_pool_n_free(w->pool));
+        ctl_put_int(o, "thread", i);
+        ctl_put_int(o, "tid", (uint64_t) w->tid);
+        ctl_put_int(o, "groups", d->class->n_trees(w->node));
+        ctl_put_int(o, "packets", w->n_input);
+        ctl_put_int(o, "rounds", w->n_rounds);
+        ctl_put_int(o, "handed_over", w->n_handed_over);
+        ctl_put_int(o, "handover_full", w->n_handover_full);
+        ctl_put_int(o, "buffers_free", packet_pool_n_free(w->pool));
         json_array_add(array, o);
     }
     return array;
@@ -399,10 +394,10 @@ put_cnps(const struct node_worker *w, size_t tree, uint32_t id, struct json *o)
 
     w->daemon->class->tree(w->node, tree, &info);
     if (info.cnps && cnp_window_get(info.cnps, id, &cnps)) {
-        put_int(o, "cnps", cnps.n);
-        put_int(o, "cnps_limited", cnps.n_limited);
-        put_int(o, "cnps_chosen", cnps.n_chosen);
-        put_int(o, "cnps_max", cnps.max);
+        ctl_put_int(o, "cnps", cnps.n);
+        ctl_put_int(o, "cnps_limited", cnps.n_limited);
+        ctl_put_int(o, "cnps_chosen", cnps.n_chosen);
+        ctl_put_int(o, "cnps_max", cnps.max);
     }
 }
 
@@ -420,31 +415,31 @@ branch(const struct node_worker *w, size_t tree, const struct branch_config *bc)
     struct reverse_branch_info info;
     struct json *o = json_object_create();
 
-    put_int(o, "id", bc->id);
+    ctl_put_int(o, "id", bc->id);
     json_object_put_string(o, "name", bc->name);
     put_addr(o, "address", &bc->address);
     json_object_put_string(o, "kind", branch_kind_name(bc->kind));
-    put_int(o, "qpn", bc->qpn);
+    ctl_put_int(o, "qpn", bc->qpn);
     if (w->daemon->class->branch(w->node, tree, bc->id, &info)) {
         json_object_put(o, "anchored", json_boolean_create(info.anchored));
-        put_int(o, "confirmed", info.una.v);
+        ctl_put_int(o, "confirmed", info.una.v);
         json_object_put_string(o, "cond", conds[info.cond]);
         json_object_put_string(o, "lost", losses[info.lost]);
         json_object_put(o, "waits", json_boolean_create(info.waits));
         if (info.late) {
-            put_int(o, "first", info.first.v);
+            ctl_put_int(o, "first", info.first.v);
         }
         json_object_put(o, "pruned", json_boolean_create(info.pruned));
         json_object_put(o, "slow", json_boolean_create(info.slow));
-        put_int(o, "code", info.code);
-        put_int(o, "acks", info.n_acks);
-        put_int(o, "dups", info.n_dups);
-        put_int(o, "naks", info.n_naks);
-        put_int(o, "rnrs", info.n_rnrs);
-        put_int(o, "fatals", info.n_fatals);
-        put_int(o, "repeats", info.n_repeats);
-        put_int(o, "useless", info.n_useless);
-        put_int(o, "filtered", info.n_filtered);
+        ctl_put_int(o, "code", info.code);
+        ctl_put_int(o, "acks", info.n_acks);
+        ctl_put_int(o, "dups", info.n_dups);
+        ctl_put_int(o, "naks", info.n_naks);
+        ctl_put_int(o, "rnrs", info.n_rnrs);
+        ctl_put_int(o, "fatals", info.n_fatals);
+        ctl_put_int(o, "repeats", info.n_repeats);
+        ctl_put_int(o, "useless", info.n_useless);
+        ctl_put_int(o, "filtered", info.n_filtered);
     }
     put_cnps(w, tree, bc->id, o);
     return o;
@@ -462,7 +457,7 @@ put_planes(struct json *o, const struct tree_info *info)
 
         json_object_put_string(plane, "name", p->name);
         put_addr(plane, "program", &p->program);
-        put_int(plane, "port", p->port);
+        ctl_put_int(plane, "port", p->port);
         json_object_put_string(plane, "state", path_state_name(info->plane_states[i]));
         json_object_put(plane, "usable", json_boolean_create(p->usable));
         json_object_put(plane, "preferred", json_boolean_create(p->preferred));
@@ -475,8 +470,8 @@ put_planes(struct json *o, const struct tree_info *info)
     }
     json_object_put(o, "planes", planes);
     json_object_put(o, "plane_changes", json_boolean_create(info->plane_changes));
-    put_int(o, "planes_failed", info->n_planes_failed);
-    put_int(o, "planes_moved", info->n_planes_moved);
+    ctl_put_int(o, "planes_failed", info->n_planes_failed);
+    ctl_put_int(o, "planes_moved", info->n_planes_moved);
 }
 
 static struct json *
@@ -492,13 +487,13 @@ group(const struct node_worker *w, size_t tree)
     const struct tree_config *tc = info.config;
     const struct reverse_info *r = &info.reverse;
     json_object_put_string(o, "group", tc->group);
-    put_int(o, "epoch", tc->epoch);
+    ctl_put_int(o, "epoch", tc->epoch);
     put_addr(o, "proxy", &tc->proxy);
-    put_int(o, "designated_qpn", tc->designated_qpn);
-    put_int(o, "generation", tc->generation);
+    ctl_put_int(o, "designated_qpn", tc->designated_qpn);
+    ctl_put_int(o, "generation", tc->generation);
     put_addr(o, "source", &tc->source);
-    put_int(o, "source_qpn", tc->source_qpn);
-    put_int(o, "start_psn", tc->start_psn.v);
+    ctl_put_int(o, "source_qpn", tc->source_qpn);
+    ctl_put_int(o, "start_psn", tc->start_psn.v);
     json_object_put_string(o, "mode", tree_mode_name(tc->mode));
     json_object_put_string(o, "receivers", receivers_name(tc->provisioned));
     put_addr(o, "outer_source", &tc->outer_source);
@@ -516,44 +511,44 @@ group(const struct node_worker *w, size_t tree)
     json_object_put(o, "started", json_boolean_create(info.started));
     json_object_put(o, "open", json_boolean_create(tc->open));
     json_object_put(o, "anchored", json_boolean_create(r->anchored));
-    put_int(o, "sent_next", r->h.v);
-    put_int(o, "confirmed", r->m.v);
-    put_int(o, "told", r->f.v);
-    put_int(o, "waiting", info.n_waiting);
-    put_int(o, "lost", r->n_lost);
+    ctl_put_int(o, "sent_next", r->h.v);
+    ctl_put_int(o, "confirmed", r->m.v);
+    ctl_put_int(o, "told", r->f.v);
+    ctl_put_int(o, "waiting", info.n_waiting);
+    ctl_put_int(o, "lost", r->n_lost);
     json_object_put_string(o, "nak", nak_policy_name(tc->policy.nak));
     json_object_put(o, "filter", json_boolean_create(tc->policy.filter));
     json_object_put(o, "prune", json_boolean_create(tc->policy.prune));
-    put_int(o, "liveness_ms", tc->policy.liveness_msec);
-    put_int(o, "min_rate", tc->policy.min_rate);
+    ctl_put_int(o, "liveness_ms", tc->policy.liveness_msec);
+    ctl_put_int(o, "min_rate", tc->policy.min_rate);
     json_object_put_string(o, "slow", slow_policy_name(tc->policy.lose_slow));
-    put_int(o, "qp_timeout", tc->policy.timeout);
+    ctl_put_int(o, "qp_timeout", tc->policy.timeout);
     json_object_put_string(o, "cnp", cnp_source_name(tc->policy.cnp));
-    put_int(o, "cnp_window_us", tc->policy.cnp_window_usec);
-    put_int(o, "trace_slots", tc->policy.trace_slots);
-    put_int(o, "floor", tc->rate_floor);
+    ctl_put_int(o, "cnp_window_us", tc->policy.cnp_window_usec);
+    ctl_put_int(o, "trace_slots", tc->policy.trace_slots);
+    ctl_put_int(o, "floor", tc->rate_floor);
     put_planes(o, &info);
     if (info.refused) {
-        put_int(o, "refused_psn", info.refused_psn.v);
-        put_int(o, "refused_syndrome", info.refused_syndrome);
+        ctl_put_int(o, "refused_psn", info.refused_psn.v);
+        ctl_put_int(o, "refused_syndrome", info.refused_syndrome);
     }
     for (size_t i = 0; i < tc->n_branches; i++) {
         json_array_add(branches, branch(w, tree, &tc->branches[i]));
     }
     json_object_put(o, "branches", branches);
-    put_int(sent, "acks", r->n_sent_acks);
-    put_int(sent, "dups", r->n_sent_dups);
-    put_int(sent, "naks", r->n_sent_naks);
-    put_int(sent, "rnrs", r->n_sent_rnrs);
-    put_int(sent, "fatals", r->n_sent_fatals);
-    put_int(sent, "presumed", r->n_sent_presumed);
-    put_int(sent, "cnps", info.cnps ? cnp_window_n_sent(info.cnps, &(uint32_t){0}) : 0);
+    ctl_put_int(sent, "acks", r->n_sent_acks);
+    ctl_put_int(sent, "dups", r->n_sent_dups);
+    ctl_put_int(sent, "naks", r->n_sent_naks);
+    ctl_put_int(sent, "rnrs", r->n_sent_rnrs);
+    ctl_put_int(sent, "fatals", r->n_sent_fatals);
+    ctl_put_int(sent, "presumed", r->n_sent_presumed);
+    ctl_put_int(sent, "cnps", info.cnps ? cnp_window_n_sent(info.cnps, &(uint32_t){0}) : 0);
     json_object_put(o, "sent", sent);
     if (info.down) {
         struct json *down = json_object_create();
 
-        put_int(down, "packets", info.down->n_packets);
-        put_int(down, "bytes", info.down->n_bytes);
+        ctl_put_int(down, "packets", info.down->n_packets);
+        ctl_put_int(down, "bytes", info.down->n_bytes);
         json_object_put(o, "down", down);
     }
     return o;
@@ -622,7 +617,7 @@ sids(const struct node_daemon *d)
         if (info.port) {
             json_object_put_string(o, "port_name", port_name(d, info.port));
         }
-        put_int(o, "packets", n_packets);
+        ctl_put_int(o, "packets", n_packets);
         json_array_add(array, o);
     }
     return array;
@@ -642,7 +637,7 @@ routes(const struct node_daemon *d)
         inet_ntop(AF_INET6, &route.prefix, text, sizeof text);
         json_object_put_format(o, "prefix", "%s/%d", text, route.plen);
         put_addr(o, "next_hop", &route.next_hop);
-        put_int(o, "port", route.port);
+        ctl_put_int(o, "port", route.port);
         json_object_put_string(o, "port_name", port_name(d, route.port));
         json_array_add(array, o);
     }
@@ -660,12 +655,12 @@ add_neighbours(const struct node_daemon *d, const struct node_worker *w, struct 
         struct json *o = json_object_create();
 
         put_addr(o, "address", &info.addr);
-        put_int(o, "port", info.port);
+        ctl_put_int(o, "port", info.port);
         json_object_put_string(o, "port_name", port_name(d, info.port));
         put_mac(o, "mac", info.mac);
         json_object_put(o, "resolved", json_boolean_create(info.resolved));
         if (d->n_workers > 1) {
-            put_int(o, "thread", w->index);
+            ctl_put_int(o, "thread", w->index);
         }
         json_array_add(array, o);
     }
@@ -688,22 +683,22 @@ connection(const struct cm_conn_info *info)
     const struct cm_known *k = info->known;
     struct json *o = json_object_create();
 
-    put_int(o, "number", info->id);
+    ctl_put_int(o, "number", info->id);
     json_object_put_string(o, "role", cm_role_name(info->role));
     put_addr(o, "proxy", &info->proxy);
     put_addr(o, "address", &info->host);
     json_object_put_string(o, "state", cm_state_name(k->state));
     json_object_put_string(o, "cause", cm_cause_name(k->cause));
     json_object_put(o, "configured", json_boolean_create(info->configured));
-    put_int(o, "remote_id", k->remote_id);
-    put_int(o, "peer_qpn", k->qpn);
+    ctl_put_int(o, "remote_id", k->remote_id);
+    ctl_put_int(o, "peer_qpn", k->qpn);
     if (info->role == CM_PASSIVE) {
-        put_int(o, "port", k->port);
-        put_int(o, "peer_psn", k->psn.v);
-        put_int(o, "peer_mtu", cm_mtu_bytes(k->mtu_code));
+        ctl_put_int(o, "port", k->port);
+        ctl_put_int(o, "peer_psn", k->psn.v);
+        ctl_put_int(o, "peer_mtu", cm_mtu_bytes(k->mtu_code));
     }
     if (k->reason) {
-        put_int(o, "peer_reason", k->reason);
+        ctl_put_int(o, "peer_reason", k->reason);
         json_object_put_string(o, "peer_reason_text", cm_rej_text(k->reason));
     }
     return o;

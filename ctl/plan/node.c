@@ -155,23 +155,6 @@ plan_peer_macs(const struct plan_topology *t, const struct plan_node *node, stru
     return NULL;
 }
 
-static void
-add_route(struct node_config *out, const struct in6_addr *prefix, uint8_t plen,
-          const struct port_config *port, const struct in6_addr *next_hop)
-{
-    out->routes[out->n_routes++] = (struct route_config){
-        .prefix = *prefix, .plen = plen, .port = port->number, .next_hop = *next_hop};
-}
-
-static int
-compare_routes(const void *a_, const void *b_)
-{
-    const struct route_config *a = a_, *b = b_;
-    int cmp = memcmp(&a->prefix, &b->prefix, sizeof a->prefix);
-
-    return cmp ? cmp : a->plen - b->plen;
-}
-
 /* The port with the lowest number of those that lead to 'peer'; NULL: none. */
 static const struct port_config *
 port_to_peer(const struct node_config *out, const char *peer)
@@ -184,54 +167,90 @@ port_to_peer(const struct node_config *out, const char *peer)
     return NULL;
 }
 
-/* Adds routes to 'to' by way of 'via', which must be a neighbour: to its locator and its hosts,
- * except for hosts that hang on this node too. */
-static void
-add_routes_to(const struct plan_topology *t, const struct plan_node *via,
-              const struct plan_node *to, struct node_config *out)
-{
-    const struct port_config *port = port_to_peer(out, via->name);
-    struct in6_addr locator = node_locator(to->id);
+struct neighbour {
+    const struct plan_node *node;
+    uint16_t port; /* the lowest number. */
+};
 
-    add_route(out, &locator, NODE_LOCATOR_PLEN, port, &port->peer_address);
+static int
+compare_neighbours(const void *a_, const void *b_)
+{
+    const struct neighbour *a = a_, *b = b_;
+
+    return a->node->id < b->node->id ? -1 : a->node->id > b->node->id;
+}
+
+/* By id, each once. */
+static struct neighbour *
+find_neighbours(const struct plan_topology *t, const struct node_config *c, size_t *n)
+{
+    struct neighbour *neighbours = xcalloc(c->n_ports + 1, sizeof *neighbours);
+
+    *n = 0;
+    for (size_t i = 0; i < c->n_ports; i++) {
+        const struct port_config *port = &c->ports[i];
+
+        if (port->role != ROLE_HOST && port == port_to_peer(c, port->peer)) {
+            neighbours[(*n)++] = (struct neighbour){plan_find_node(t, port->peer), port->number};
+        }
+    }
+    qsort(neighbours, *n, sizeof *neighbours, compare_neighbours);
+    return neighbours;
+}
+
+struct next_hop *
+plan_next_hops(const struct plan_topology *t, const struct plan_node *node,
+               const struct node_config *config, size_t *n)
+{
+    const struct plan_node *uplink = plan_is_agent(node) ? plan_agent_switch(t, node) : NULL;
+    struct next_hop *hops = xcalloc(t->n_nodes + 1, sizeof *hops);
+    size_t n_neighbours;
+    struct neighbour *neighbours = find_neighbours(t, config, &n_neighbours);
+
+    *n = 0;
+    if (uplink) {
+        hops[(*n)++] = (struct next_hop){0, port_to_peer(config, uplink->name)->number};
+    }
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        const struct plan_node *to = &t->nodes[i];
+
+        for (size_t j = 0; j < n_neighbours; j++) {
+            if (plan_is_next_node(t, node, neighbours[j].node, to)) {
+                hops[(*n)++] = (struct next_hop){to->id, neighbours[j].port};
+                break;
+            }
+        }
+    }
+    free(neighbours);
+    return hops;
+}
+
+struct host_location *
+plan_locations(const struct plan_topology *t, size_t *n)
+{
+    struct host_location *locations = xcalloc(t->n_hosts + 1, sizeof *locations);
+
+    *n = 0;
     for (size_t i = 0; i < t->n_hosts; i++) {
         const struct plan_host *host = &t->hosts[i];
 
-        if (host->node == to && !port_to_peer(out, host->name)) {
-            add_route(out, &host->address, 128, port, &port->peer_address);
+        if (host->node) {
+            locations[(*n)++] = (struct host_location){host->address, host->node->id};
         }
     }
+    return locations;
 }
 
-/* Adds routes to hosts on the node's own links, and to every other node's locator and hosts by the
- * shortest way.  A source agent also sends everything else to its switch. */
-static void
-plan_routes(const struct plan_topology *t, const struct plan_node *node, struct node_config *out)
+void
+plan_routes(const struct plan_topology *t, const struct plan_node *node, struct node_config *config)
 {
-    const struct plan_node *uplink = plan_is_agent(node) ? plan_agent_switch(t, node) : NULL;
-    const struct in6_addr any = IN6ADDR_ANY_INIT;
+    size_t n_hops, n_locations;
+    struct next_hop *hops = plan_next_hops(t, node, config, &n_hops);
+    struct host_location *locations = plan_locations(t, &n_locations);
 
-    out->routes = xcalloc(t->n_nodes + t->n_hosts + 1, sizeof *out->routes);
-    for (size_t i = 0; i < t->n_hosts; i++) {
-        const struct port_config *port = port_to_peer(out, t->hosts[i].name);
-
-        if (port) {
-            add_route(out, &t->hosts[i].address, 128, port, &any);
-        }
-    }
-    for (size_t i = 0; i < t->n_nodes; i++) {
-        const struct plan_node *via = plan_next_node(t, node, &t->nodes[i]);
-
-        if (via) {
-            add_routes_to(t, via, &t->nodes[i], out);
-        }
-    }
-    if (uplink) {
-        const struct port_config *port = port_to_peer(out, uplink->name);
-
-        add_route(out, &any, 0, port, &port->peer_address);
-    }
-    qsort(out->routes, out->n_routes, sizeof *out->routes, compare_routes);
+    routes_derive(config, hops, n_hops, locations, n_locations);
+    free(hops);
+    free(locations);
 }
 
 static void
@@ -311,8 +330,7 @@ plan_sids(const struct plan_node *node, struct node_config *out)
 }
 
 char *
-plan_node_config(const struct plan_topology *t, const struct plan_node *node,
-                 struct node_config *out)
+plan_node_base(const struct plan_topology *t, const struct plan_node *node, struct node_config *out)
 {
     char *error;
 
@@ -329,8 +347,19 @@ plan_node_config(const struct plan_topology *t, const struct plan_node *node,
         node_config_uninit(out);
         return error;
     }
-    plan_routes(t, node, out);
     plan_sids(node, out);
     plan_congestion(t, node, &out->congestion);
     return NULL;
+}
+
+char *
+plan_node_config(const struct plan_topology *t, const struct plan_node *node,
+                 struct node_config *out)
+{
+    char *error = plan_node_base(t, node, out);
+
+    if (!error) {
+        plan_routes(t, node, out);
+    }
+    return error;
 }

@@ -10,11 +10,25 @@
 #define CTL_PLAN_PLAN_H 1
 
 #include "ctl/plan/topology.h"
+#include "lib/routes.h"
 
 /* Fills *out with the node's ports, routes and SIDs, each sorted by its key, and no destinations
  * (path.h) and trees.  NULL, or a malloc'd sentence that says why not, with *out empty. */
 char *
 plan_node_config(const struct plan_topology *, const struct plan_node *, struct node_config *out);
+
+/* The same without routes. */
+char *
+plan_node_base(const struct plan_topology *, const struct plan_node *, struct node_config *out);
+
+/* The next hop to each other node, in ascending order, by the shortest way, from the base of its
+ * configuration.  A source agent sends everything else to its switch.  And where all hosts are.  Malloc'd. */
+struct next_hop *plan_next_hops(const struct plan_topology *, const struct plan_node *,
+                                const struct node_config *base, size_t *n);
+struct host_location *plan_locations(const struct plan_topology *, size_t *n);
+
+/* Adds the routes that follow from these to *base. */
+void plan_routes(const struct plan_topology *, const struct plan_node *, struct node_config *base);
 
 /* Only the ports, for *out that is empty. */
 char *plan_ports(const struct plan_topology *, const struct plan_node *, struct node_config *out);

@@ -368,7 +368,7 @@ find_tree(struct search *s)
 
             if (is_first(p, node) == again && node_role_replicates(node->role)
                 && via_may_use_node(s->group, node)
-                && via_may_pass(p->t, s->group, p->agent->name, node->name)) {
+                && via_may_pass(p->t, s->group, p->agent, node)) {
                 char *why = find_tree_from(s, node);
 
                 if (!why) {

@@ -14,6 +14,9 @@ void rollout_auth_check(struct rollout *);
 /* Do all edges accept what the source agent is to make? */
 bool rollout_auth_ready(const struct rollout *);
 
+/* The same, and do all nodes do with responses what is wanted?  Of a closed agent. */
+bool rollout_auth_may_open(const struct rollout *);
+
 /* Gives the trees of r->plan their part: key ids without secrets. */
 void rollout_auth(struct rollout *);
 

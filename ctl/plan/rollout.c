@@ -613,7 +613,7 @@ note_members(struct rollout *r)
 static bool
 may_open(const struct rollout *r)
 {
-    return rollout_auth_ready(r) && (r->started || !any_asked(r));
+    return rollout_auth_may_open(r) && (r->started || !any_asked(r));
 }
 
 /* No target is left: take out everyone, agent first. */

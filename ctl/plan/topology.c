@@ -215,6 +215,16 @@ plan_hops(const struct plan_topology *t, const struct plan_node *a, const struct
     return t->hops[node_index(t, a) * t->n_nodes + node_index(t, b)];
 }
 
+bool
+plan_is_next_node(const struct plan_topology *t, const struct plan_node *from,
+                  const struct plan_node *via, const struct plan_node *to)
+{
+    unsigned distance = plan_hops(t, from, to);
+
+    return distance && distance != PLAN_NO_WAY && plan_hops(t, from, via) == 1
+           && plan_hops(t, via, to) == distance - 1 && (via == to || !plan_is_agent(via));
+}
+
 const struct plan_node *
 plan_next_node(const struct plan_topology *t, const struct plan_node *from,
                const struct plan_node *to)
@@ -225,11 +235,8 @@ plan_next_node(const struct plan_topology *t, const struct plan_node *from,
         return NULL;
     }
     for (size_t i = 0; i < t->n_nodes; i++) {
-        const struct plan_node *via = &t->nodes[i];
-
-        if (plan_hops(t, from, via) == 1 && plan_hops(t, via, to) == distance - 1
-            && (via == to || !plan_is_agent(via))) {
-            return via;
+        if (plan_is_next_node(t, from, &t->nodes[i], to)) {
+            return &t->nodes[i];
         }
     }
     OVS_NOT_REACHED();

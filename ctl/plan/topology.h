@@ -124,6 +124,9 @@ bool plan_linked(const struct plan_topology *, const char *a, const char *b);
 /* Length of the shortest way, in links; PLAN_NO_WAY if there is none. */
 unsigned
 plan_hops(const struct plan_topology *, const struct plan_node *, const struct plan_node *);
+/* Of all neighbours of 'from' on the shortest ways to 'to', is 'via' one? */
+bool plan_is_next_node(const struct plan_topology *, const struct plan_node *from,
+                       const struct plan_node *via, const struct plan_node *to);
 /* The neighbour of 'from' that is next on the way to 'to', another node; NULL if there is none. */
 const struct plan_node *plan_next_node(const struct plan_topology *, const struct plan_node *from,
                                        const struct plan_node *to);

@@ -31,14 +31,14 @@ via_may_use_link(const struct plan_group *g, const struct plan_link *link)
 }
 
 bool
-via_may_pass(const struct plan_topology *t, const struct plan_group *g, const char *a,
-             const char *b)
+via_may_pass(const struct plan_topology *t, const struct plan_group *g, const struct plan_node *a,
+             const struct plan_node *b)
 {
-    struct plan_end end;
-
     for (size_t i = 0; i < t->n_links; i++) {
-        if (via_may_use_link(g, &t->links[i]) && plan_link_end(&t->links[i], a, &end)
-            && !strcmp(end.peer, b)) {
+        const struct plan_link *link = &t->links[i];
+
+        if (((link->a_node == a && link->b_node == b) || (link->a_node == b && link->b_node == a))
+            && a != b && via_may_use_link(g, link)) {
             return true;
         }
     }
@@ -57,7 +57,7 @@ check_node(const struct plan_topology *t, const struct plan_group *g,
         return node->excluded ? xasprintf("via: %s is excluded", name)
                               : xasprintf("via: %s is in plane %s, and the group in plane %s", name,
                                           node->plane, g->plane);
-    } else if (!via_may_pass(t, g, before->name, name)) {
+    } else if (!via_may_pass(t, g, before, node)) {
         return xasprintf("via: no link from %s to %s that may be used", before->name, name);
     }
     return NULL;
@@ -104,8 +104,7 @@ via_root(const struct plan_topology *t, const struct plan_group *g, const struct
     for (size_t i = 0; i < t->n_nodes; i++) {
         const struct plan_node *node = &t->nodes[i];
 
-        if (!plan_is_agent(node) && via_may_use_node(g, node)
-            && via_may_pass(t, g, agent->name, node->name)) {
+        if (!plan_is_agent(node) && via_may_use_node(g, node) && via_may_pass(t, g, agent, node)) {
             return node;
         }
     }

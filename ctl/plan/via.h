@@ -28,8 +28,8 @@ bool via_is_limited(const struct plan_group *);
 /* May it go over this node, over this link, from one neighbour to the other? */
 bool via_may_use_node(const struct plan_group *, const struct plan_node *);
 bool via_may_use_link(const struct plan_group *, const struct plan_link *);
-bool via_may_pass(const struct plan_topology *, const struct plan_group *, const char *from,
-                  const char *to);
+bool via_may_pass(const struct plan_topology *, const struct plan_group *,
+                  const struct plan_node *from, const struct plan_node *to);
 
 /* Reads the group's 'via'; its source must be behind a source agent.  NULL, or a malloc'd
  * sentence. */

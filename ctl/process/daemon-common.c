@@ -30,6 +30,7 @@
 
 #include "command-line.h"
 #include "ctl/process/privileges.h"
+#include "ctl/process/syscalls.h"
 #include "ctl/registry/values.h"
 #include "daemon.h"
 #include "dirs.h"
@@ -61,6 +62,19 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
 /* SIGTERM and SIGINT end the main loop, instead of the process where it stands. */
 static int signal_fd = -1;
 
+/* Is it of a node? */
+static bool
+is_agent(enum daemon_kind kind)
+{
+    return kind == DAEMON_AGENT || kind == DAEMON_FORWARDER;
+}
+
+static bool
+serves_metrics(enum daemon_kind kind)
+{
+    return kind == DAEMON_CONTROLLER || kind == DAEMON_BROKER;
+}
+
 static void
 usage(enum daemon_kind kind, const char *purpose)
 {
@@ -68,9 +82,12 @@ usage(enum daemon_kind kind, const char *purpose)
            "usage: %s [OPTIONS]%s\n"
            "\n"
            "  --db=REMOTE       registry (default: $ROCECAST_DB, or unix:%s/db.sock)\n",
-           program_name, purpose, program_name, kind != DAEMON_CONTROLLER ? " --node=NAME" : "",
+           program_name, purpose, program_name,
+           is_agent(kind)          ? " --node=NAME"
+           : kind == DAEMON_BROKER ? " --listen=LISTENER"
+                                   : "",
            rocecast_rundir());
-    if (kind != DAEMON_CONTROLLER) {
+    if (is_agent(kind)) {
         printf("  --node=NAME       which of the registry's nodes this is\n"
                "  --netns=NAME      network namespace of ports of kind 'packet': a name below\n"
                "                    /run/netns or a path (default: this process's)\n");
@@ -80,12 +97,23 @@ usage(enum daemon_kind kind, const char *purpose)
             "  --threads=N       threads that forward, each with groups of its own (default: 1)\n"
             "  --no-offload      every frame to a tap is a write of its own\n");
     }
-    if (kind == DAEMON_CONTROLLER) {
+    if (serves_metrics(kind)) {
         printf("  --metrics=LISTENER\n"
                "                    punix:FILE or ptcp:PORT:ADDRESS: where metrics are served, by\n"
                "                    HTTP (default: nowhere)\n");
     }
-    printf("  --unixctl=SOCKET  control socket (default: below %s)\n"
+    if (kind == DAEMON_BROKER) {
+        printf(
+            "  --listen=LISTENER pssl:PORT or pssl:PORT:ADDRESS: for clients that are who their\n"
+            "                    certificates say; may be given again\n"
+            "  --socket=NAME:FILE\n"
+            "                    unix socket for the client NAME; may be given again\n"
+            "  --operator=NAME   a client that may do all but read secrets and take locks; may\n"
+            "                    be given again\n"
+            "  --controller=NAME a client that may do all, for castd; may be given again\n");
+    }
+    printf("  --no-seccomp      no filter of system calls\n"
+           "  --unixctl=SOCKET  control socket (default: below %s)\n"
            "  -h, --help        this text\n"
            "  -V, --version     version\n"
            "\n"
@@ -97,16 +125,31 @@ usage(enum daemon_kind kind, const char *purpose)
     exit(EXIT_SUCCESS);
 }
 
-static void OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN exit_because(int status, const char *format, ...)
+static void OVS_NO_RETURN
+exit_with(int status, const char *format, va_list args)
 {
     char *before = xasprintf("%s: ", program_name);
+
+    printable_line(stderr, before, format, args);
+    free(before);
+    exit(status);
+}
+
+static void OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN exit_because(int status, const char *format, ...)
+{
     va_list args;
 
     va_start(args, format);
-    printable_line(stderr, before, format, args);
-    va_end(args);
-    free(before);
-    exit(status);
+    exit_with(status, format, args);
+}
+
+void
+daemon_fail(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    exit_with(EXIT_UNAVAILABLE, format, args);
 }
 
 /* Exits because of how the program was called. */
@@ -165,28 +208,78 @@ listener_address_is_valid(const char *text)
     return valid;
 }
 
+/* Is it 'prefix' and a port, and an address of this machine, which may be missing if it is
+ * 'optional'? */
+static bool
+inet_listener_is_valid(const char *text, const char *prefix, bool optional)
+{
+    size_t prefix_len = strlen(prefix);
+
+    if (strncmp(text, prefix, prefix_len)) {
+        return false;
+    }
+    size_t digits = strspn(text + prefix_len, "0123456789");
+    char *port = xmemdup0(text + prefix_len, digits);
+    const char *rest = text + prefix_len + digits;
+    uint64_t n;
+    bool valid = number_parse(port, 1, UINT16_MAX, &n)
+                 && (*rest == ':' ? listener_address_is_valid(rest + 1) : optional && !*rest);
+
+    free(port);
+    return valid;
+}
+
 /* What --metrics says, with an absolute path; malloc'd. */
 static char *
 parse_metrics(const char *text)
 {
-    size_t digits = !strncmp(text, "ptcp:", 5) ? strspn(text + 5, "0123456789") : 0;
-    char *port = xmemdup0(text + (digits ? 5 : 0), digits), *result = NULL;
-    uint64_t n;
+    char *result = NULL;
 
     if (!strncmp(text, "punix:", 6) && text[6]) {
         char *path = abs_file_name(NULL, text + 6);
 
         result = xasprintf("punix:%s", path);
         free(path);
-    } else if (number_parse(port, 1, UINT16_MAX, &n) && text[5 + digits] == ':'
-               && listener_address_is_valid(text + 5 + digits + 1)) {
+    } else if (inet_listener_is_valid(text, "ptcp:", false)) {
         result = xstrdup(text);
-    }
-    free(port);
-    if (!result) {
+    } else {
         refuse("--metrics %s: must be punix:FILE or ptcp:PORT:ADDRESS", text);
     }
     return result;
+}
+
+static void
+add_listener(struct daemon *d, const char *text)
+{
+    if (!inet_listener_is_valid(text, "pssl:", true)) {
+        refuse("--listen %s: must be pssl:PORT or pssl:PORT:ADDRESS", text);
+    }
+    svec_add(&d->listeners, text);
+    svec_add(&d->listener_names, "");
+}
+
+static void
+add_socket(struct daemon *d, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    char *name = xmemdup0(text, colon ? (size_t) (colon - text) : 0);
+
+    if (!name_is_valid(name) || !colon[1]) {
+        refuse("--socket %s: must be NAME:FILE", text);
+    }
+    char *path = abs_file_name(NULL, colon + 1);
+    svec_add_nocopy(&d->listeners, xasprintf("punix:%s", path));
+    svec_add_nocopy(&d->listener_names, name);
+    free(path);
+}
+
+static void
+add_client(struct svec *names, const char *option, const char *name)
+{
+    if (!name_is_valid(name)) {
+        refuse("--%s '%s': " NAME_RULE, option, name);
+    }
+    svec_add(names, name);
 }
 
 /* Otherwise a missing file would be noticed only in the log, when a connection needs it. */
@@ -218,9 +311,14 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
         OPT_NODE,
         OPT_NETNS,
         OPT_NO_OFFLOAD,
+        OPT_NO_SECCOMP,
         OPT_UNIXCTL,
         OPT_METRICS,
         OPT_THREADS,
+        OPT_LISTEN,
+        OPT_SOCKET,
+        OPT_OPERATOR,
+        OPT_CONTROLLER,
         OPT_PEER_CA_CERT,
         OPT_BOOTSTRAP_CA_CERT,
         DAEMON_OPTION_ENUMS,
@@ -232,9 +330,14 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
         {"node", required_argument, NULL, OPT_NODE},
         {"netns", required_argument, NULL, OPT_NETNS},
         {"no-offload", no_argument, NULL, OPT_NO_OFFLOAD},
+        {"no-seccomp", no_argument, NULL, OPT_NO_SECCOMP},
         {"unixctl", required_argument, NULL, OPT_UNIXCTL},
         {"metrics", required_argument, NULL, OPT_METRICS},
         {"threads", required_argument, NULL, OPT_THREADS},
+        {"listen", required_argument, NULL, OPT_LISTEN},
+        {"socket", required_argument, NULL, OPT_SOCKET},
+        {"operator", required_argument, NULL, OPT_OPERATOR},
+        {"controller", required_argument, NULL, OPT_CONTROLLER},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},
         DAEMON_LONG_OPTIONS,
@@ -270,6 +373,7 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
             break;
         case OPT_NETNS: d->netns_fd = open_netns(optarg); break;
         case OPT_NO_OFFLOAD: d->no_offload = true; break;
+        case OPT_NO_SECCOMP: d->no_seccomp = true; break;
         case OPT_UNIXCTL:
             free(d->control);
             d->control = abs_file_name(NULL, optarg);
@@ -279,6 +383,10 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
             d->metrics = parse_metrics(optarg);
             break;
         case OPT_THREADS: d->n_threads = parse_threads(optarg); break;
+        case OPT_LISTEN: add_listener(d, optarg); break;
+        case OPT_SOCKET: add_socket(d, optarg); break;
+        case OPT_OPERATOR: add_client(&d->operators, "operator", optarg); break;
+        case OPT_CONTROLLER: add_client(&d->controllers, "controller", optarg); break;
         case 'h': usage(kind, purpose); break;
         case 'V':
             printf(ROCECAST_VERSION_LINE, program_name);
@@ -298,11 +406,11 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
     if (optind < argc) {
         refuse("unexpected argument '%s' (try --help)", argv[optind]);
     }
-    if (kind == DAEMON_CONTROLLER && (d->node || d->netns_fd >= 0)) {
+    if (!is_agent(kind) && (d->node || d->netns_fd >= 0)) {
         refuse("--node and --netns are for agents");
     }
-    if (kind != DAEMON_CONTROLLER && d->metrics) {
-        refuse("--metrics is for castd");
+    if (!serves_metrics(kind) && d->metrics) {
+        refuse("--metrics is for castd and castbroker");
     }
     if (kind != DAEMON_FORWARDER && d->n_threads) {
         refuse("--threads is for swedge and srcagent");
@@ -311,7 +419,13 @@ parse_options(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, c
     if (kind != DAEMON_FORWARDER && d->no_offload) {
         refuse("--no-offload is for swedge and srcagent");
     }
-    if (kind != DAEMON_CONTROLLER && !d->node) {
+    if (kind != DAEMON_BROKER && (d->listeners.n || d->operators.n || d->controllers.n)) {
+        refuse("--listen, --socket, --operator and --controller are for castbroker");
+    }
+    if (kind == DAEMON_BROKER && !d->listeners.n) {
+        refuse("--listen=LISTENER or --socket=NAME:FILE is missing (try --help)");
+    }
+    if (is_agent(kind) && !d->node) {
         refuse("--node=NAME is missing (try --help)");
     }
     if (d->node && !name_is_valid(d->node)) {
@@ -358,23 +472,60 @@ check_folder(const char *what, const char *path)
     free(folder);
 }
 
-/* The file of the socket at which metrics are served; NULL: it is none of the file system. */
+/* The file of a unix socket that is listened at; NULL: it is another listener, or none. */
 static const char *
-metrics_file(const struct daemon *d)
+socket_file(const char *listener)
 {
-    return d->metrics && !strncmp(d->metrics, "punix:", 6) ? d->metrics + 6 : NULL;
+    return listener && !strncmp(listener, "punix:", 6) ? listener + 6 : NULL;
 }
 
 static void
 open_metrics(struct daemon *d)
 {
-    if (metrics_file(d)) {
-        check_folder("--metrics", metrics_file(d));
+    if (socket_file(d->metrics)) {
+        check_folder("--metrics", socket_file(d->metrics));
     }
     int error = pstream_open(d->metrics, &d->metrics_listener, DSCP_DEFAULT);
     if (error) {
         exit_because(EXIT_UNAVAILABLE, "--metrics %s: %s", d->metrics, ovs_strerror(error));
     }
+}
+
+/* The broker listens when it is a process of its own; what is wrong is said before. */
+static void
+check_listeners(const struct daemon *d)
+{
+    if (d->listeners.n && strchr(d->db, ',')) {
+        refuse("registry %s: a broker is for one server", d->db);
+    }
+    for (size_t i = 0; i < d->listeners.n; i++) {
+        const char *file = socket_file(d->listeners.names[i]);
+
+        if (file) {
+            check_socket("--socket", file);
+        } else if (!stream_ssl_is_configured()) {
+            refuse("--listen %s: needs --private-key, --certificate and --ca-cert",
+                   d->listeners.names[i]);
+        }
+    }
+}
+
+static void
+check_listener_folders(const struct daemon *d)
+{
+    for (size_t i = 0; i < d->listeners.n; i++) {
+        const char *file = socket_file(d->listeners.names[i]);
+
+        if (file) {
+            check_folder("--socket", file);
+        }
+    }
+}
+
+void
+daemon_cannot_listen(const char *listener, int error)
+{
+    exit_because(EXIT_UNAVAILABLE, "%s: %s", listener, ovs_strerror(error));
 }
 
 static void
@@ -432,12 +583,19 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
                                d->node ? d->node : "");
     }
     check_socket(CONTROL_SOCKET, d->control);
-    if (metrics_file(d)) {
-        check_socket("--metrics", metrics_file(d));
+    if (socket_file(d->metrics)) {
+        check_socket("--metrics", socket_file(d->metrics));
     }
+    check_listeners(d);
     fatal_ignore_sigpipe();
+}
+
+void
+daemon_start(struct daemon *d)
+{
     daemonize_start(false);
     check_folder(CONTROL_SOCKET, d->control);
+    check_listener_folders(d);
 
     if (unixctl_server_create(d->control, &d->unixctl)) {
         exit_because(EXIT_UNAVAILABLE, "%s: the control socket cannot be made", d->control);
@@ -449,15 +607,40 @@ daemon_init(struct daemon *d, int argc, char *argv[], enum daemon_kind kind, con
     catch_signals();
 }
 
-/* An agent keeps what ports need: they come and go with its configuration. */
-static void
-give_up_privileges(const struct daemon *d)
+/* LeakSanitizer traces the process when it ends. */
+#ifdef __SANITIZE_ADDRESS__
+#define FILTERS_SYSCALLS false
+#else
+#define FILTERS_SYSCALLS true
+#endif
+
+bool
+daemon_filters_syscalls(const struct daemon *d)
 {
-    int error = privileges_drop(!d->node           ? PRIVILEGES_NONE
-                                : d->netns_fd >= 0 ? PRIVILEGES_NETNS
-                                                   : PRIVILEGES_PORTS);
+    return FILTERS_SYSCALLS && !d->no_seccomp;
+}
+
+static void
+give_up_privileges(void)
+{
+    int error = privileges_drop(PRIVILEGES_NONE);
+
     if (error) {
-        exit_because(EXIT_UNAVAILABLE, "capabilities cannot be given up: %s", ovs_strerror(error));
+        daemon_fail("capabilities cannot be given up: %s", ovs_strerror(error));
+    }
+}
+
+static void
+give_up_syscalls(const struct daemon *d)
+{
+    if (!daemon_filters_syscalls(d)) {
+        return;
+    }
+    int error = syscalls_restrict(d->runs_programs ? SYSCALLS_RUNNER
+                                  : d->node        ? SYSCALLS_FORWARDER
+                                                   : SYSCALLS_CONTROLLER);
+    if (error) {
+        daemon_fail("system calls cannot be filtered: %s (--no-seccomp)", ovs_strerror(error));
     }
 }
 
@@ -480,8 +663,9 @@ void
 daemon_ready(struct daemon *d)
 {
     if (!d->runs_programs) {
-        give_up_privileges(d);
+        give_up_privileges();
     }
+    give_up_syscalls(d);
     daemonize_complete();
     d->watchdog_msec = watchdog_interval();
 }
@@ -572,5 +756,9 @@ daemon_done(struct daemon *d)
     free(d->node);
     free(d->control);
     free(d->metrics);
+    svec_destroy(&d->listeners);
+    svec_destroy(&d->listener_names);
+    svec_destroy(&d->operators);
+    svec_destroy(&d->controllers);
     service_stop();
 }

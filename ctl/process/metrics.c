@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metrics of castd, of agents and of the registry.
+ * The metrics of castd, of agents, of castbroker and of the registry.
  *
  * A new one is a row of the table, if a listing has the number, and a row of docs/metrics.md.
  */
@@ -63,6 +63,24 @@ static const struct metric table[] = {
     COUNTER("castd_conflicts", "castd", "conflicts",
             "Computations in vain, since others wrote in between"),
     COUNTER("castd_refusals", "castd", "refusals", "Transactions that the registry has refused"),
+
+    /* castbroker. */
+    GAUGE("broker_connected", "broker", "registry_connected",
+          "Whether castbroker is connected to the registry"),
+    COUNTER("broker_registry_connections", "broker", "registry_connections",
+            "Connections to the registry that castbroker has made for itself"),
+    GAUGE("broker_clients", "broker-role", "clients", "Clients that are connected, by role"),
+    GAUGE("broker_unnamed_clients", "broker", "unnamed",
+          "Clients that have not said yet who they are"),
+    COUNTER("broker_client_connections", "broker", "connections",
+            "Connections that clients have made"),
+    COUNTER("broker_requests", "broker-role", "requests", "Requests of clients"),
+    COUNTER("broker_transactions", "broker-role", "transactions",
+            "Transactions among these that were passed on"),
+    COUNTER("broker_refusals", NULL, NULL, "Clients and requests that were refused, by reason"),
+    COUNTER_BYTES("broker_client", "broker", "client_bytes", "Bytes received from clients"),
+    COUNTER_BYTES("broker_registry", "broker", "registry_bytes",
+                  "Bytes received from the registry for clients"),
 
     /* The registry. */
     COUNTER("requests", "registry", "requests", "Requests of castctl and librocecast"),
@@ -238,12 +256,49 @@ put_states(struct openmetrics *m, const char *name, const struct words *words, c
     labels[n].name = NULL;
 }
 
+/* Puts a sample for each member of 'counts', whose name is the reason.  'node' may be NULL. */
+static void
+put_reasons(struct openmetrics *m, const char *name, const struct json *counts, const char *node)
+{
+    const struct shash_node **reasons;
+
+    if (!counts || counts->type != JSON_OBJECT) {
+        return;
+    }
+    reasons = shash_sort(json_object(counts));
+    for (size_t i = 0; i < shash_count(json_object(counts)); i++) {
+        const struct metric_label reason = {"reason", reasons[i]->name};
+
+        openmetrics_put(m, name, ctl_get_int(counts, reasons[i]->name),
+                        node ? METRIC_LABELS({"node", node}, reason) : METRIC_LABELS(reason));
+    }
+    free(reasons);
+}
+
 void
 metrics_add_castd(struct openmetrics *m, const struct json *castd)
 {
     openmetrics_put(m, "rocecast_build", 1,
                     METRIC_LABELS(MEMBER(castd, "program"), MEMBER(castd, "version")));
     openmetrics_put_object(m, "castd", castd, METRIC_LABELS({NULL, NULL}));
+}
+
+char *
+metrics_broker_text(const struct json *broker)
+{
+    struct openmetrics *m = metrics_create();
+    const struct json_array *roles = ctl_get_array(broker, "roles");
+
+    openmetrics_put(m, "rocecast_build", 1,
+                    METRIC_LABELS(MEMBER(broker, "program"), MEMBER(broker, "version")));
+    openmetrics_put_object(m, "broker", broker, METRIC_LABELS({NULL, NULL}));
+    for (size_t i = 0; i < roles->n; i++) {
+        const struct json *o = roles->elems[i];
+
+        openmetrics_put_object(m, "broker-role", o, METRIC_LABELS(MEMBER(o, "role")));
+    }
+    put_reasons(m, "rocecast_broker_refusals", ctl_get(broker, "refusals"), NULL);
+    return openmetrics_finish(m);
 }
 
 static void
@@ -334,23 +389,6 @@ add_ports(struct openmetrics *m, const char *node, const struct json *answer)
                                    METRIC_LABELS({"node", node}, {"port", port->name}));
         }
     }
-}
-
-static void
-add_drops(struct openmetrics *m, const char *node, const struct json *counters)
-{
-    const struct json *drops = ctl_get(counters, "drops");
-    const struct shash_node **reasons;
-
-    if (!drops || drops->type != JSON_OBJECT) {
-        return;
-    }
-    reasons = shash_sort(json_object(drops));
-    for (size_t i = 0; i < shash_count(json_object(drops)); i++) {
-        openmetrics_put(m, "rocecast_drops", ctl_get_int(drops, reasons[i]->name),
-                        METRIC_LABELS({"node", node}, {"reason", reasons[i]->name}));
-    }
-    free(reasons);
 }
 
 /* What a node has that packets pass, besides its ports. */
@@ -561,7 +599,7 @@ metrics_add_node(struct openmetrics *m, const char *node, const struct json *ans
         m, "rocecast_build", 1,
         METRIC_LABELS({"node", node}, MEMBER(answer, "program"), MEMBER(answer, "version")));
     add_ports(m, node, answer);
-    add_drops(m, node, counters);
+    put_reasons(m, "rocecast_drops", ctl_get(counters, "drops"), node);
     add_forwarding(m, node, answer);
     add_flows(m, node, counters);
     add_trees(m, node, answer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metrics of castd, of agents and of the registry: what they are called, and which numbers of
+ * The metrics of castd, of agents, of castbroker and of the registry: what they are called, and which numbers of
  * listings they are.  docs/metrics.md says the same to people.
  */
 #ifndef CTL_PROCESS_METRICS_H
@@ -22,7 +22,10 @@ void metrics_add_registry(struct openmetrics *, const struct json *summary);
  * listings. */
 void metrics_add_node(struct openmetrics *, const char *node, const struct json *answer);
 
-/* The command of agents that says their metrics. */
+/* What castbroker says of itself, as text, malloc'd. */
+char *metrics_broker_text(const struct json *broker);
+
+/* The command of daemons that says their metrics. */
 #define METRICS_COMMAND "rocecast/metrics"
 /* Answers that command: with the object, which has the node's name as "node", or with its text. */
 void metrics_reply_node(struct unixctl_conn *, const struct json *answer, bool as_json);

@@ -11,9 +11,12 @@
 #include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "openvswitch/util.h"
 #include "util.h"
 
 static const struct {
@@ -52,10 +55,26 @@ privileges_drop(enum privileges keep)
     capng_clear(sets);
     for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
         if (permitted[i]) {
-            capng_update(CAPNG_ADD, CAPNG_PERMITTED, kept[i].capability);
+            capng_update(CAPNG_ADD, CAPNG_PERMITTED | CAPNG_EFFECTIVE, kept[i].capability);
         }
     }
     return capng_apply(sets) ? EPERM : 0;
+}
+
+void
+privileges_join(const char *name)
+{
+    const struct group *group = getgrnam(name);
+    int n = group ? getgroups(0, NULL) : -1;
+
+    if (n >= 0) {
+        gid_t *ids = xmalloc(((size_t) n + 1) * sizeof *ids);
+
+        n = getgroups(n, ids);
+        ids[MAX(n, 0)] = group->gr_gid;
+        ignore(n < 0 || setgroups((size_t) n + 1, ids));
+        free(ids);
+    }
 }
 
 static void
@@ -66,23 +85,6 @@ apply_caps(void)
     }
 }
 
-void
-privileges_use(bool use)
-{
-    if (capng_get_caps_process()) {
-        ovs_abort(0, "capabilities cannot be read");
-    }
-    for (unsigned int c = 0; c <= CAP_LAST_CAP; c++) {
-        capng_update(CAPNG_DROP, CAPNG_EFFECTIVE, c);
-    }
-    for (size_t i = 0; use && i < ARRAY_SIZE(kept); i++) {
-        if (capng_have_capability(CAPNG_PERMITTED, kept[i].capability)) {
-            capng_update(CAPNG_ADD, CAPNG_EFFECTIVE, kept[i].capability);
-        }
-    }
-    apply_caps();
-}
-
 int
 privileges_access(const char *path, int mode)
 {
@@ -91,7 +93,10 @@ privileges_access(const char *path, int mode)
     }
     void *now = capng_save_state();
 
-    privileges_use(false);
+    for (unsigned int c = 0; c <= CAP_LAST_CAP; c++) {
+        capng_update(CAPNG_DROP, CAPNG_EFFECTIVE, c);
+    }
+    apply_caps();
     int error = faccessat(AT_FDCWD, path, mode, AT_EACCESS) ? errno : 0;
     capng_restore_state(&now);
     apply_caps();

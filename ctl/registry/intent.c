@@ -20,6 +20,7 @@
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/values.h"
 #include "lib/congestion-settings.h"
+#include "lib/routes.h"
 #include "lib/usid.h"
 #include "util.h"
 
@@ -90,17 +91,8 @@ read_ports(struct reader *r, const struct rrec_node *row, struct node_config *ou
     return true;
 }
 
-static int
-compare_routes(const void *a_, const void *b_)
-{
-    const struct route_config *a = a_, *b = b_;
-    int cmp = memcmp(&a->prefix, &b->prefix, sizeof a->prefix);
-
-    return cmp ? cmp : a->plen - b->plen;
-}
-
 static bool
-read_routes(struct reader *r, const struct rrec_node *row, struct node_config *out)
+read_route_rows(struct reader *r, const struct rrec_node *row, struct node_config *out)
 {
     out->routes = xcalloc(row->n_routes + 1, sizeof *out->routes);
     for (size_t i = 0; i < row->n_routes; i++) {
@@ -114,9 +106,84 @@ read_routes(struct reader *r, const struct rrec_node *row, struct node_config *o
         }
         out->n_routes++;
     }
-    qsort(out->routes, out->n_routes, sizeof *out->routes, compare_routes);
+    qsort(out->routes, out->n_routes, sizeof *out->routes, route_compare);
+    return true;
+}
+
+static bool
+leads_to_host(const struct node_config *config, uint16_t number)
+{
+    for (size_t i = 0; i < config->n_ports; i++) {
+        if (config->ports[i].number == number) {
+            return config->ports[i].role == ROLE_HOST;
+        }
+    }
+    return false;
+}
+
+static bool
+read_next_hops(struct reader *r, const struct rrec_node *row, const struct node_config *config,
+               struct next_hop *hops)
+{
+    for (size_t i = 0; i < row->n_next_hops; i++) {
+        int64_t node = row->key_next_hops[i];
+        char id[24];
+
+        snprintf(id, sizeof id, "%" PRId64, node);
+        if (!reader_integer(r, "Node.next_hops", node, 0, NODE_ID_MAX)
+            || !reader_port(r, "Node.next_hops", id, row->value_next_hops[i], config,
+                            &hops[i].port)) {
+            return false;
+        }
+        if (leads_to_host(config, hops[i].port)) {
+            return reader_bad(r, "Node.next_hops", id, "port %d leads to a host", hops[i].port);
+        }
+        hops[i].node = (uint16_t) node;
+    }
+    return true;
+}
+
+static bool
+read_locations(struct reader *r, const struct intent_rows *rows, struct host_location *locations)
+{
+    for (size_t i = 0; i < rows->n_locations; i++) {
+        const struct rrec_location *row = rows->locations[i];
+
+        if (!reader_address(r, "Location.address", row->address, &locations[i].address)
+            || !reader_integer(r, "Location.node", row->node, 1, NODE_ID_MAX)) {
+            return false;
+        }
+        locations[i].node = (uint16_t) row->node;
+    }
+    return true;
+}
+
+/* Of rows if there are any; otherwise they follow from next hops and locations. */
+static bool
+read_routes(struct reader *r, const struct intent_rows *rows, struct node_config *out)
+{
+    const struct rrec_node *row = rows->node;
+
+    if (row->n_routes) {
+        if (!read_route_rows(r, row, out)) {
+            return false;
+        }
+    } else {
+        struct next_hop *hops = xcalloc(row->n_next_hops + 1, sizeof *hops);
+        struct host_location *locations = xcalloc(rows->n_locations + 1, sizeof *locations);
+        bool good = read_next_hops(r, row, out, hops) && read_locations(r, rows, locations);
+
+        if (good) {
+            routes_derive(out, hops, row->n_next_hops, locations, rows->n_locations);
+        }
+        free(hops);
+        free(locations);
+        if (!good) {
+            return false;
+        }
+    }
     for (size_t i = 1; i < out->n_routes; i++) {
-        if (!compare_routes(&out->routes[i - 1], &out->routes[i])) {
+        if (!route_compare(&out->routes[i - 1], &out->routes[i])) {
             return reader_bad(r, "Route.prefix", ip6_text(&out->routes[i].prefix),
                               "has two routes");
         }
@@ -398,6 +465,10 @@ read_auth(struct reader *r, const struct rrec_tree_node *row, struct auth_config
 {
     c->tlvs = auth_tlvs_parse(row->auth, row->n_auth);
     c->key = (uint32_t) row->auth_key;
+    c->instance = (uint32_t) row->instance;
+    c->response_instance = (uint32_t) row->response_instance;
+    c->responses = row->auth_responses;
+    c->life = (uint64_t) row->life_answered;
     c->keys = xcalloc(row->n_keys + 1, sizeof *c->keys);
     for (size_t i = 0; i < row->n_keys; i++) {
         struct auth_key *key = &c->keys[i];
@@ -498,29 +569,85 @@ compare_trees(const void *a_, const void *b_)
     return cmp ? cmp : a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
 }
 
+/* Those of one Proxy Address are next to each other, and few. */
 static bool
-read_trees(struct reader *r, const struct rrec_node *row, struct node_config *out)
+check_trees(struct reader *r, const struct node_config *out)
 {
-    out->trees = xcalloc(row->n_trees + 1, sizeof *out->trees);
-    for (size_t i = 0; i < row->n_trees; i++) {
-        /* Counted first, so that a tree read in part is freed. */
-        out->n_trees++;
-        if (!read_tree(r, row->trees[i], out, &out->trees[i])) {
-            return false;
-        }
-        if (intent_tree_is_source(row, row->trees[i])) {
-            out->trees[i].outer_source = node_address((uint16_t) row->id);
-        }
-        for (size_t j = 0; j < i; j++) {
-            if (!memcmp(&out->trees[j].proxy, &out->trees[i].proxy, sizeof out->trees[i].proxy)
-                && out->trees[j].designated_qpn == out->trees[i].designated_qpn) {
-                return reader_bad(r, "Tree_Node.group", row->trees[i]->group,
+    for (size_t i = 1; i < out->n_trees; i++) {
+        const struct tree_config *t = &out->trees[i];
+
+        for (const struct tree_config *u = t;
+             u-- > out->trees && IN6_ARE_ADDR_EQUAL(&u->proxy, &t->proxy);) {
+            if (u->designated_qpn == t->designated_qpn) {
+                return reader_bad(r, "Tree_Node.group", t->group,
                                   "its Proxy Address and Designated QPN are there twice");
             }
         }
     }
+    return true;
+}
+
+/* Reads those trees that are not as they were; 'before' may be NULL. */
+static bool
+read_trees(struct reader *r, const struct intent_rows *rows, const struct intent_before *before,
+           struct node_config *out)
+{
+    out->trees = xcalloc(rows->n_trees + 1, sizeof *out->trees);
+    for (size_t i = 0; i < rows->n_trees; i++) {
+        if (before && before->tree(before->aux, intent_tree_row(rows->trees[i]))) {
+            continue;
+        }
+        struct tree_config *t = &out->trees[out->n_trees];
+        /* Counted first, so that a tree read in part is freed. */
+        out->n_trees++;
+        if (!read_tree(r, rows->trees[i], out, t)) {
+            return false;
+        }
+        if (intent_tree_is_source(rows->node, rows->trees[i])) {
+            t->outer_source = node_address((uint16_t) rows->node->id);
+        }
+    }
     qsort(out->trees, out->n_trees, sizeof *out->trees, compare_trees);
     return true;
+}
+
+/* Puts the trees that are as they were among those that were read; both are in order.  They are copied,
+ * not moved: who has them is decided when all is well. */
+static void
+merge_trees(const struct intent_before *before, struct node_config *out)
+{
+    const struct node_config *c = before->config;
+    struct tree_config *all = xmalloc((out->n_trees + c->n_trees + 1) * sizeof *all);
+    size_t n = 0, n_read = 0;
+
+    for (size_t i = 0; i < c->n_trees; i++) {
+        if (before->tree(before->aux, c->trees[i].row)) {
+            while (n_read < out->n_trees && compare_trees(&out->trees[n_read], &c->trees[i]) < 0) {
+                all[n++] = out->trees[n_read++];
+            }
+            all[n++] = c->trees[i];
+        }
+    }
+    while (n_read < out->n_trees) {
+        all[n++] = out->trees[n_read++];
+    }
+    free(out->trees);
+    out->trees = all;
+    out->n_trees = n;
+}
+
+/* Has 'from' forget the trees that are as they were, which are another configuration's. */
+static void
+part_trees(const struct intent_before *before, struct node_config *from)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < from->n_trees; i++) {
+        if (!before->tree(before->aux, from->trees[i].row)) {
+            from->trees[n++] = from->trees[i];
+        }
+    }
+    from->n_trees = n;
 }
 
 /* A number for which 0, in a converted registry until castd has run, is 'otherwise'. */
@@ -586,6 +713,21 @@ read_congestion(struct reader *r, const struct rrec_node *row, struct congestion
 }
 
 bool
+intent_read_routes(const struct intent_rows *rows, struct node_config *out, char **errp)
+{
+    struct reader r = {NULL};
+
+    memset(out, 0, sizeof *out);
+    if (read_ports(&r, rows->node, out) && read_routes(&r, rows, out)) {
+        *errp = NULL;
+        return true;
+    }
+    node_config_uninit(out);
+    *errp = r.error;
+    return false;
+}
+
+bool
 intent_read_tree(const struct rrec_tree_node *row, struct tree_config *out, char **errp)
 {
     struct reader r = {NULL};
@@ -600,20 +742,69 @@ intent_read_tree(const struct rrec_tree_node *row, struct tree_config *out, char
     return false;
 }
 
-bool
-intent_read(const struct rrec_node *row, struct node_config *out, char **errp)
+/* SIDs and routes that are as they were, taken over from 'from'. */
+static void
+take_lists(const struct intent_before *before, struct node_config *from, struct node_config *to)
 {
+    if (before->sids) {
+        to->sids = from->sids;
+        to->n_sids = from->n_sids;
+        from->sids = NULL;
+        from->n_sids = 0;
+    }
+    if (before->routes) {
+        to->routes = from->routes;
+        to->n_routes = from->n_routes;
+        from->routes = NULL;
+        from->n_routes = 0;
+    }
+}
+
+static bool
+lists(const struct rrec_node *node, const struct rrec_tree_node *tree)
+{
+    for (size_t i = 0; i < node->n_trees; i++) {
+        if (node->trees[i] == tree) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+intent_is_tree_of(const struct rrec_tree_node *tree, const struct rrec_node *node)
+{
+    bool names = !strcmp(tree->node, node->name);
+
+    return node->named_trees ? names : (names || !tree->node[0]) && lists(node, tree);
+}
+
+bool
+intent_read_changes(const struct intent_rows *rows, const struct intent_before *before,
+                    struct node_config *out, char **errp)
+{
+    const struct rrec_node *row = rows->node;
     struct reader r = {NULL};
 
     memset(out, 0, sizeof *out);
-    if (reader_name(&r, "Node.name", row->name, out->name)
-        && (node_role_parse(row->role, &out->role)
-            || reader_bad(&r, "Node.role", row->role, "unknown"))
-        && reader_integer(&r, "Node.id", row->id, 1, NODE_ID_MAX)
-        && reader_integer(&r, "Node.cfg", row->cfg, 0, INT64_MAX) && read_ports(&r, row, out)
-        && read_routes(&r, row, out) && read_sids(&r, row, out) && intent_read_probes(&r, row, out)
-        && intent_read_destinations(&r, row, out) && read_congestion(&r, row, &out->congestion)
-        && read_trees(&r, row, out)) {
+    bool good = reader_name(&r, "Node.name", row->name, out->name)
+                && (node_role_parse(row->role, &out->role)
+                    || reader_bad(&r, "Node.role", row->role, "unknown"))
+                && reader_integer(&r, "Node.id", row->id, 1, NODE_ID_MAX)
+                && reader_integer(&r, "Node.cfg", row->cfg, 0, INT64_MAX)
+                && read_ports(&r, row, out)
+                && ((before && before->routes) || read_routes(&r, rows, out))
+                && ((before && before->sids) || read_sids(&r, row, out))
+                && intent_read_probes(&r, row, out) && intent_read_destinations(&r, row, out)
+                && read_congestion(&r, row, &out->congestion) && read_trees(&r, rows, before, out);
+    if (good && before) {
+        merge_trees(before, out);
+    }
+    if (good && check_trees(&r, out)) {
+        if (before) {
+            part_trees(before, before->config);
+            take_lists(before, before->config, out);
+        }
         out->generation = (uint64_t) row->cfg;
         out->id = (uint16_t) row->id;
         out->address = node_address(out->id);
@@ -621,7 +812,16 @@ intent_read(const struct rrec_node *row, struct node_config *out, char **errp)
         *errp = NULL;
         return true;
     }
+    if (good && before) {
+        part_trees(before, out);
+    }
     node_config_uninit(out);
     *errp = r.error;
     return false;
+}
+
+bool
+intent_read(const struct intent_rows *rows, struct node_config *out, char **errp)
+{
+    return intent_read_changes(rows, NULL, out, errp);
 }

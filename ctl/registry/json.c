@@ -79,3 +79,9 @@ ctl_json_printable(const struct json *json)
     }
     return json_deep_clone(json);
 }
+
+void
+ctl_put_int(struct json *object, const char *key, int64_t value)
+{
+    json_object_put(object, key, json_integer_create(value));
+}

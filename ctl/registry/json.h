@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Members of JSON objects that other programs have made.
+ * Members of JSON objects, most of which other programs have made.
  */
 #ifndef CTL_REGISTRY_JSON_H
 #define CTL_REGISTRY_JSON_H 1
@@ -21,5 +21,7 @@ const struct json_array *ctl_get_array(const struct json *object, const char *ke
 struct json *ctl_json_printable(const struct json *);
 /* The member, NULL if there is none. */
 const struct json *ctl_get(const struct json *object, const char *key);
+/* Gives an object of our own a member. */
+void ctl_put_int(struct json *object, const char *key, int64_t value);
 
 #endif /* ctl/registry/json.h */

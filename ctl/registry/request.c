@@ -37,6 +37,32 @@ static int OVS_PRINTF_FORMAT(3, 4) refuse(int error, char **whyp, const char *fo
  * Rows.
  */
 
+/* Lets in only rows of a table whose column has this text, or all. */
+#define ONLY(IDL, TABLE, COLUMN, TEXT, SEQNO)                                \
+    do {                                                                     \
+        struct ovsdb_idl_condition only_ = OVSDB_IDL_CONDITION_INIT(&only_); \
+        if (TEXT) {                                                          \
+            rrec_##TABLE##_add_clause_##COLUMN(&only_, OVSDB_F_EQ, TEXT);    \
+        } else {                                                             \
+            ovsdb_idl_condition_add_clause_true(&only_);                     \
+        }                                                                    \
+        unsigned int set_ = rrec_##TABLE##_set_condition(IDL, &only_);       \
+        *(SEQNO) = MAX(*(SEQNO), set_);                                      \
+        ovsdb_idl_condition_destroy(&only_);                                 \
+    } while (0)
+
+unsigned int
+request_follow(struct ovsdb_idl *idl, const char *group, const char *host)
+{
+    unsigned int seqno = 0; /* of the last one that is new. */
+
+    ONLY(idl, group, name, group, &seqno);
+    ONLY(idl, host, name, host, &seqno);
+    ONLY(idl, member, host, host, &seqno);
+    ONLY(idl, listener, host, host, &seqno);
+    return seqno;
+}
+
 const struct rrec_host *
 request_find_host(const struct ovsdb_idl *idl, const char *name)
 {
@@ -526,13 +552,16 @@ request_group_ready(const struct ovsdb_idl *idl, const char *name, int64_t epoch
  */
 
 void
-request_number(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn)
+request_number(const struct ovsdb_idl *idl, struct ovsdb_idl_txn *txn, bool all_nodes)
 {
     const struct rrec_global *global = rrec_global_first(idl);
 
     if (global) {
         rrec_global_verify_next_cfg(global);
         ovsdb_idl_txn_increment(txn, &global->header_, &rrec_global_col_next_cfg, false);
+        if (all_nodes) {
+            rrec_global_set_all_cfg(global, global->next_cfg + 1);
+        }
     } else {
         global = rrec_global_insert(txn);
         rrec_global_set_fabric_mtu(global, DEFAULT_FABRIC_MTU);

@@ -33,6 +33,11 @@ request_find_member(const struct ovsdb_idl *, const struct rrec_group *, const c
 const struct rrec_listener *
 request_find_listener(const struct ovsdb_idl *, const struct rrec_group *, const char *host);
 
+/* Lets in only those groups, hosts, members and listeners that requests of this host about this group
+ * read: the two, and the host's memberships, of which another group's sees no group.  NULL: all.
+ * Returns what ovsdb_idl_get_condition_seqno() says at least when it is so. */
+unsigned int request_follow(struct ovsdb_idl *, const char *group, const char *host);
+
 struct request_source {
     const char *group, *host;
     int64_t qpn;
@@ -93,8 +98,12 @@ int request_group_ready(const struct ovsdb_idl *, const char *group, int64_t epo
                         uint64_t n_members, char **whyp);
 
 /* Gives the request in 'txn' a number; call it before the commit.  The commit fails with
- * TXN_TRY_AGAIN if somebody else has written since 'idl' was read. */
-void request_number(const struct ovsdb_idl *, struct ovsdb_idl_txn *);
+ * TXN_TRY_AGAIN if somebody else has written since 'idl' was read.
+ *
+ * 'all_nodes': castd gives all nodes a new generation with the answer.  That is for who waits until all
+ * agents have applied one (Global.agents_cfg), or changes what agents read without castd.  It is work for
+ * all of them.  The request is written even if it changes nothing. */
+void request_number(const struct ovsdb_idl *, struct ovsdb_idl_txn *, bool all_nodes);
 /* The request's number, once the commit has succeeded or changed nothing.  castd has taken the
  * request up when Global.nb_cfg has reached the number. */
 int64_t request_get_number(const struct ovsdb_idl *, const struct ovsdb_idl_txn *,

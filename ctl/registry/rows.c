@@ -325,25 +325,35 @@ sort_links(struct sorter *s, const struct ovsdb_idl *idl)
     free(candidates);
 }
 
+bool
+registry_group_is_in(const struct rrec_group *row)
+{
+    return name_is_valid(row->name);
+}
+
 /* A setting that makes no sense is left out; its group stays. */
-static void
-check_settings(struct sorter *s, const struct rrec_group *row)
+static char *
+settings_problem(const struct rrec_group *row)
 {
     struct group_settings settings;
-    char *problem;
 
     group_settings_read(row, &settings);
-    problem = group_settings_mend(&settings);
-    if (problem) {
-        leave_out(s, "Group \"%s\": %s", row->name, problem);
-        free(problem);
-    }
+    char *problem = group_settings_mend(&settings);
+    char *sentence = problem ? xasprintf("Group \"%s\": %s", row->name, problem) : NULL;
+    free(problem);
+    return sentence;
+}
+
+char *
+registry_group_problem(const struct rrec_group *row)
+{
+    return registry_group_is_in(row) ? settings_problem(row)
+                                     : xasprintf("Group \"%s\": the name " NAME_RULE, row->name);
 }
 
 static void
-sort_groups(struct sorter *s, const struct ovsdb_idl *idl)
+sort_groups(struct registry_rows *rows, const struct ovsdb_idl *idl)
 {
-    struct registry_rows *rows = s->rows;
     const struct rrec_group *row;
     size_t n = 0;
 
@@ -352,10 +362,12 @@ sort_groups(struct sorter *s, const struct ovsdb_idl *idl)
     }
     rows->groups = xcalloc(n + 1, sizeof *rows->groups);
     RREC_GROUP_FOR_EACH (row, idl) {
-        if (!name_is_valid(row->name)) {
-            leave_out(s, "Group \"%s\": the name " NAME_RULE, row->name);
-        } else {
-            check_settings(s, row);
+        char *problem = registry_group_problem(row);
+
+        if (problem) {
+            svec_add_nocopy(&rows->left_out, problem);
+        }
+        if (registry_group_is_in(row)) {
             rows->groups[rows->n_groups++] = row;
         }
     }
@@ -451,7 +463,7 @@ sort_path_rules(struct sorter *s, const struct ovsdb_idl *idl)
 }
 
 void
-registry_rows_init(struct registry_rows *rows, const struct ovsdb_idl *idl)
+registry_rows_init_topology(struct registry_rows *rows, const struct ovsdb_idl *idl)
 {
     struct sorter s = {.rows = rows};
 
@@ -464,13 +476,20 @@ registry_rows_init(struct registry_rows *rows, const struct ovsdb_idl *idl)
     sort_nodes(&s, idl);
     sort_hosts(&s, idl);
     sort_links(&s, idl);
-    sort_groups(&s, idl);
     sort_path_rules(&s, idl);
     svec_sort(&rows->left_out);
     shash_destroy(&s.nodes);
     shash_destroy(&s.hosts);
     shash_destroy(&s.ports);
     shash_destroy(&s.ends);
+}
+
+void
+registry_rows_init(struct registry_rows *rows, const struct ovsdb_idl *idl)
+{
+    registry_rows_init_topology(rows, idl);
+    sort_groups(rows, idl);
+    svec_sort(&rows->left_out);
 }
 
 void

@@ -26,6 +26,13 @@ struct registry_rows {
 
 /* Sorts the rows out.  The rows are the IDL's. */
 void registry_rows_init(struct registry_rows *, const struct ovsdb_idl *);
+/* Likewise without groups, which may be many: there are none then. */
+void registry_rows_init_topology(struct registry_rows *, const struct ovsdb_idl *);
 void registry_rows_uninit(struct registry_rows *);
+
+/* Does castd work with the group? */
+bool registry_group_is_in(const struct rrec_group *);
+/* What of the group's row is left out, or all of it, as a malloc'd sentence; NULL: nothing. */
+char *registry_group_problem(const struct rrec_group *);
 
 #endif /* ctl/registry/rows.h */

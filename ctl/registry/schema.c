@@ -94,6 +94,7 @@ registry_omit_intent(struct ovsdb_idl *idl)
     rrec_node_key_set_condition(idl, &none);
     rrec_port_set_condition(idl, &none);
     rrec_route_set_condition(idl, &none);
+    rrec_location_set_condition(idl, &none);
     rrec_sid_set_condition(idl, &none);
     rrec_destination_set_condition(idl, &none);
     rrec_path_set_condition(idl, &none);
@@ -103,6 +104,7 @@ registry_omit_intent(struct ovsdb_idl *idl)
     ovsdb_idl_omit(idl, &rrec_node_col_trees);
     ovsdb_idl_omit(idl, &rrec_node_col_ports);
     ovsdb_idl_omit(idl, &rrec_node_col_routes);
+    ovsdb_idl_omit(idl, &rrec_node_col_next_hops);
     ovsdb_idl_omit(idl, &rrec_node_col_sids);
     ovsdb_idl_omit(idl, &rrec_node_col_destinations);
     ovsdb_idl_omit(idl, &rrec_node_col_probers);

@@ -15,6 +15,7 @@
 #include "openvswitch/hmap.h"
 #include "openvswitch/json.h"
 #include "openvswitch/shash.h"
+#include "simap.h"
 #include "util.h"
 #include "uuid.h"
 
@@ -168,8 +169,13 @@ static void
 put_nodes(struct json *summary, const struct ovsdb_idl *idl)
 {
     struct json *array = json_array_create_empty();
+    struct simap n_trees = SIMAP_INITIALIZER(&n_trees);
+    const struct rrec_tree_node *tree;
     const struct rrec_node *node;
 
+    RREC_TREE_NODE_FOR_EACH (tree, idl) {
+        simap_increase(&n_trees, tree->node, 1);
+    }
     RREC_NODE_FOR_EACH (node, idl) {
         struct json *o = add(array);
 
@@ -177,8 +183,9 @@ put_nodes(struct json *summary, const struct ovsdb_idl *idl)
         json_object_put_string(o, "role", node->role);
         put_int(o, "wanted", node->cfg);
         put_int(o, "applied", node->nb_cfg);
-        put_int(o, "trees", (int64_t) node->n_trees);
+        put_int(o, "trees", simap_get(&n_trees, node->name));
     }
+    simap_destroy(&n_trees);
     json_object_put(summary, "nodes", array);
 }
 

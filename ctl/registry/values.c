@@ -208,14 +208,13 @@ secret_parse(const char *s, struct auth_key *key)
 }
 
 static const char *const auth_choices[] = {
-    [0] = "none",
-    [AUTH_MT] = "mt-auth",
-    [AUTH_HMAC] = "hmac",
-    [AUTH_MT | AUTH_HMAC] = "both",
+    [0] = "none",         [AUTH_MT] = "mt-auth",
+    [AUTH_HMAC] = "hmac", [AUTH_MT | AUTH_HMAC] = "both",
+    [AUTH_DATA] = "data",
 };
 WORDS_DEFINE(auth_choice, unsigned int, auth_choices);
 
-static const unsigned int single_tlvs[] = {AUTH_MT, AUTH_HMAC};
+static const unsigned int single_tlvs[] = {AUTH_MT, AUTH_HMAC, AUTH_DATA};
 
 unsigned int
 auth_tlvs_parse(char *const names[], size_t n)
@@ -227,7 +226,7 @@ auth_tlvs_parse(char *const names[], size_t n)
             tlvs |= strcmp(names[i], auth_choice_name(single_tlvs[j])) ? 0 : single_tlvs[j];
         }
     }
-    return tlvs;
+    return tlvs & AUTH_DATA ? AUTH_DATA : tlvs;
 }
 
 size_t

@@ -15,7 +15,8 @@
 
 /* What the checks below ask for, for error messages. */
 #define NAME_RULE   "must be 1 to 63 of A-Z a-z 0-9 . _ -"
-#define DB_RULE     "must be unix:FILE, tcp:ADDRESS:PORT or ssl:ADDRESS:PORT, several with commas"
+#define REMOTE_RULE "must be unix:FILE, tcp:ADDRESS:PORT or ssl:ADDRESS:PORT"
+#define DB_RULE     REMOTE_RULE ", several with commas"
 #define IFNAME_RULE "must be 1 to 15 characters, without '/', ':' and blanks"
 
 #define SECRET_RULE "must be 32 to 128 hexadecimal digits"
@@ -45,7 +46,7 @@ const char *ip6_text(const struct in6_addr *);
 
 /* Hexadecimal digits, AUTH_SECRET_MIN..AUTH_SECRET_MAX bytes of them. */
 bool secret_parse(const char *, struct auth_key *);
-/* TLVs that authenticate packets, AUTH_MT and AUTH_HMAC: none, one or both of them. */
+/* TLVs that authenticate packets: none, AUTH_MT, AUTH_HMAC, both of these, or AUTH_DATA alone. */
 WORDS_DECLARE(auth_choice, unsigned int);
 /* The same from a set of their names, as the registry has it. */
 unsigned int auth_tlvs_parse(char *const names[], size_t n);

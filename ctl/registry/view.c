@@ -434,10 +434,12 @@ compare_member(const struct comparison *c, const struct group_view *group_before
         report_event(c, EVENT_REMOVED, group_before, group, before, NULL);
         return;
     }
-    if (before && before->qpn != now->qpn) {
+    bool replaced = before && before->qpn != now->qpn;
+    if (replaced) {
         report_event(c, EVENT_REPLACED, group_before, group, before, now);
     }
-    if (!before || strcmp(before->state, now->state)) {
+    /* Who looked away meanwhile is told of the newcomer's state, too, if that is what it was before. */
+    if (!before || replaced || strcmp(before->state, now->state)) {
         report_state(c, group_before, group, before, now);
     }
     if (has_new_number(before, now)) {

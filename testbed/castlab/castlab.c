@@ -501,8 +501,9 @@ cmd_daemon(int argc, char *argv[], const char *command, struct lab_restart what)
     int exit_code = EXIT_OK;
     char *name = choose_lab(lab, &exit_code);
     if (name) {
-        bool is_ovsdb = !strcmp(argv[optind], OVSDB_SHORT_NAME);
-        what.daemon = is_ovsdb ? OVSDB_NAME : argv[optind];
+        unsigned int server = lab_server_number(argv[optind]);
+        const struct lab_text server_name = lab_server_name(server);
+        what.daemon = server ? server_name.text : argv[optind];
         exit_code = lab_restart(name, &what);
     }
     free(name);
@@ -549,7 +550,7 @@ static int
 become(const char *in_tree, const char *installed, const char *name, char *argv[])
 {
     char *path;
-    char *error = own_file_find(in_tree, installed, name, &path);
+    char *error = rocecast_own_file(in_tree, installed, name, &path);
     if (error) {
         return lab_refuse(error);
     }

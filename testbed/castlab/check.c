@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ctl/doctor/doctor.h"
+#include "ctl/registry/paths.h"
 #include "ctl/registry/values.h"
 #include "testbed/castlab/rdma.h"
 #include "testbed/castlab/up.h"
@@ -20,7 +21,7 @@
 static char *
 own_program(const char *name, char **pathp)
 {
-    char *folder = child_own_folder();
+    char *folder = rocecast_own_folder();
     *pathp = xasprintf("%s/%s", folder, name);
     free(folder);
     return access(*pathp, X_OK) ? xasprintf("%s: %s", *pathp, ovs_strerror(errno)) : NULL;
@@ -48,28 +49,6 @@ system_program(const char *name, const char *package, char **pathp)
 }
 
 char *
-own_file_find(const char *in_tree, const char *installed, const char *name, char **pathp)
-{
-    char *folder = child_own_folder();
-    char *path = xasprintf("%s/../../%s/%s", folder, in_tree, name);
-
-    if (access(path, R_OK)) {
-        free(path);
-        path = xasprintf("%s/../share/rocecast/%s/%s", folder, installed, name);
-    }
-    bool found = !access(path, R_OK);
-    char *error = found ? NULL
-                        : xasprintf("%s is neither in %s/../../%s nor in %s/../share/rocecast/%s",
-                                    name, folder, in_tree, folder, installed);
-    if (!found) {
-        free(path);
-    }
-    *pathp = found ? path : NULL;
-    free(folder);
-    return error;
-}
-
-char *
 programs_find(struct programs *p)
 {
     char *error = system_program("ovsdb-server", "openvswitch-common", &p->ovsdb_server);
@@ -79,7 +58,7 @@ programs_find(struct programs *p)
     error = error ? error : own_program("srcagent", &p->srcagent);
     error = error ? error : own_program("castfwd", &p->castfwd);
     error = error ? error : own_program("castlab", &p->castlab);
-    return error ? error : own_file_find("ctl/registry", ".", "rocecast.ovsschema", &p->schema);
+    return error ? error : rocecast_schema_file(&p->schema);
 }
 
 char *
@@ -223,6 +202,10 @@ lab_check(struct lab *lab)
         error = xstrdup("network devices need root");
     }
     error = error ? error : programs_find(&lab->programs);
+    if (!error && lab->t->n_servers > 1) {
+        const struct lab_text last = lab_server_name(lab->t->n_servers);
+        error = check_socket_path(lab_file(lab->name, lab_text("%s.ctl", last.text).text).text);
+    }
     if (!error && lab->rdma) {
         error = check_rdma(lab);
     }

@@ -41,6 +41,8 @@ child_catch_signals(void)
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         sigaction(signals[i], &action, NULL);
     }
+    /* A server of the registry that goes, or who reads what castlab says, is not to end it halfway. */
+    signal(SIGPIPE, SIG_IGN);
 }
 
 bool
@@ -191,6 +193,7 @@ child_run(char *const argv[])
     }
     pid_t pid = fork();
     if (!pid) {
+        signal(SIGPIPE, SIG_DFL);
         if (dup2(fds[1], STDOUT_FILENO) >= 0 && dup2(fds[1], STDERR_FILENO) >= 0) {
             close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
             execvp(argv[0], argv);
@@ -215,17 +218,4 @@ child_run(char *const argv[])
     }
     free(text);
     return error;
-}
-
-char *
-child_own_folder(void)
-{
-    char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0) {
-        ovs_fatal(errno, "/proc/self/exe");
-    }
-    path[n] = '\0';
-    *strrchr(path, '/') = '\0';
-    return xstrdup(path);
 }

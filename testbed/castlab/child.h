@@ -30,9 +30,6 @@ char *child_stop(struct process_id, bool at_once);
 /* Runs a program to its end; an error if it does not end with status 0. */
 char *child_run(char *const argv[]);
 
-/* The folder of this program's file. */
-char *child_own_folder(void);
-
 /* SIGINT, SIGTERM and SIGHUP from now on only set what interrupted() returns. */
 void child_catch_signals(void);
 bool child_interrupted(void);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/registry/allocator.h"
 #include "openvswitch/poll-loop.h"
 #include "testbed/castlab/up.h"
 #include "timeval.h"
@@ -141,11 +142,24 @@ lab_wait_socket(struct lab *lab, const char *path)
     return lab_wait(lab, lacks_socket, path);
 }
 
+static char *
+connect_to(struct lab *lab, const char *db)
+{
+    lab->registry = registry_open(db, lab->t);
+    return lab_wait_registry(lab, registry_lacks_castd, NULL);
+}
+
 char *
 lab_connect_registry(struct lab *lab)
 {
-    lab->registry = registry_open(lab_db(lab->name).text, lab->t);
-    return lab_wait_registry(lab, registry_lacks_castd, NULL);
+    return connect_to(lab, lab_db(lab->name).text);
+}
+
+char *
+lab_connect_server(struct lab *lab, unsigned int number)
+{
+    const struct lab_text socket = lab_server_socket(lab->name, number);
+    return connect_to(lab, lab_text("unix:%s", socket.text).text);
 }
 
 char *
@@ -174,11 +188,17 @@ lab_start_daemon(struct lab *lab, const char *const prefix[], const char *progra
 }
 
 char *
-lab_start_ovsdb(struct lab *lab)
+lab_start_ovsdb(struct lab *lab, unsigned int number)
 {
-    char *extra[] = {xasprintf("--remote=punix:%s", lab_file(lab->name, "db.sock").text),
-                     xstrdup(lab_file(lab->name, "registry.db").text), NULL};
-    return lab_start_daemon(lab, NULL, lab->programs.ovsdb_server, OVSDB_NAME, extra);
+    const struct lab_text socket = lab_server_socket(lab->name, number);
+    char *extra[] = {xasprintf("--remote=punix:%s", socket.text),
+                     xstrdup(lab_server_db(lab->name, number).text), NULL};
+    unlink(socket.text); /* left by one that was killed: it is not to be taken for this one's. */
+    bool preloaded = allocator_preload();
+    char *error = lab_start_daemon(lab, NULL, lab->programs.ovsdb_server,
+                                   lab_server_name(number).text, extra);
+    allocator_unload(preloaded);
+    return error ? error : lab_wait_socket(lab, socket.text);
 }
 
 /* "--db=..." */

@@ -22,10 +22,51 @@
 #include "testbed/castlab/netops.h"
 #include "util.h"
 
-struct lab_text
-lab_db(const char *name)
+/* The names of the first are those of a registry with one server. */
+static struct lab_text
+numbered(const char *name, unsigned int number, const char *end)
 {
-    return lab_text("unix:%s/lab/%s/db.sock", rocecast_rundir(), name);
+    return number == 1 ? lab_text("%s%s", name, end) : lab_text("%s-%u%s", name, number, end);
+}
+
+struct lab_text
+lab_server_name(unsigned int number)
+{
+    return numbered(OVSDB_NAME, number, "");
+}
+
+struct lab_text
+lab_server_db(const char *lab, unsigned int number)
+{
+    return lab_file(lab, numbered("registry", number, ".db").text);
+}
+
+struct lab_text
+lab_server_socket(const char *lab, unsigned int number)
+{
+    return lab_file(lab, numbered("db", number, ".sock").text);
+}
+
+unsigned int
+lab_count_servers(const char *lab)
+{
+    unsigned int n = 1;
+
+    while (n < REGISTRY_MAX_SERVERS && !access(lab_server_db(lab, n + 1).text, F_OK)) {
+        n++;
+    }
+    return n;
+}
+
+struct lab_text
+lab_db(const char *lab)
+{
+    struct lab_text all = lab_text("unix:%s", lab_server_socket(lab, 1).text);
+
+    for (unsigned int i = 2; i <= lab_count_servers(lab); i++) {
+        all = lab_text("%s,unix:%s", all.text, lab_server_socket(lab, i).text);
+    }
+    return all;
 }
 
 int

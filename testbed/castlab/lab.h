@@ -33,7 +33,17 @@ enum {
 
 /* lab.c */
 
-struct lab_text lab_db(const char *name); /* unix:... */
+/* The registry's servers are numbered from 1.  Each has a process, and files in the lab's folder. */
+struct lab_text lab_server_name(unsigned int number);
+/* The number of the server of which this is the process's name, or what users may say instead; 0: it
+ * is none's. */
+unsigned int lab_server_number(const char *name);
+struct lab_text lab_server_db(const char *lab, unsigned int number);
+struct lab_text lab_server_socket(const char *lab, unsigned int number);
+/* How many the lab has: those with a database. */
+unsigned int lab_count_servers(const char *lab);
+/* All of them: unix:...,unix:... */
+struct lab_text lab_db(const char *lab);
 /* Holds off other castlabs that make or remove labs, until this program ends.  NULL or a malloc'd
  * error. */
 char *lab_lock(void);
@@ -61,7 +71,7 @@ int lab_down(const char *name);
 
 /* restart.c: ends a daemon, starts it, or both.  Returns an exit code; errors have been printed. */
 struct lab_restart {
-    const char *daemon; /* CASTD_NAME, OVSDB_NAME or a forwarder. */
+    const char *daemon; /* CASTD_NAME, a registry's server or a forwarder. */
     bool stop, start;
     bool kill;   /* stop: by SIGKILL. */
     int timeout; /* start: seconds for each wait until it is back. */

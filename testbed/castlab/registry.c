@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "ctl/registry/probes.h"
+#include "ctl/registry/reach.h"
+#include "ctl/registry/request.h"
 #include "ctl/registry/rocecast-idl.h"
 #include "ctl/registry/schema.h"
 #include "ctl/registry/values.h"
@@ -19,6 +21,7 @@
 
 struct registry {
     struct ovsdb_idl *idl;
+    struct registry_reach reach;
     struct ovsdb_idl_txn *txn; /* in flight. */
     int64_t request;           /* Global.next_cfg of the last transaction; 0: none yet. */
     const struct topology *t;
@@ -31,6 +34,7 @@ registry_open(const char *db, const struct topology *t)
     r->idl = ovsdb_idl_create(db, &rrec_idl_class, true, true);
     registry_omit_secrets(r->idl);
     ovsdb_idl_set_leader_only(r->idl, false);
+    registry_reach_init(&r->reach, r->idl, db);
     r->t = t;
     return r;
 }
@@ -42,6 +46,7 @@ registry_close(struct registry *r)
         if (r->txn) {
             ovsdb_idl_txn_destroy(r->txn);
         }
+        registry_reach_uninit(&r->reach);
         ovsdb_idl_destroy(r->idl);
         free(r);
     }
@@ -50,11 +55,11 @@ registry_close(struct registry *r)
 void
 registry_wait(struct registry *r, int msec)
 {
-    ovsdb_idl_run(r->idl);
-    ovsdb_idl_wait(r->idl);
+    registry_reach_run(&r->reach);
+    registry_reach_wait(&r->reach);
     poll_timer_wait(msec);
     poll_block();
-    ovsdb_idl_run(r->idl);
+    registry_reach_run(&r->reach);
 }
 
 static void
@@ -139,15 +144,15 @@ fill_nothing(struct registry *r OVS_UNUSED, struct ovsdb_idl_txn *txn, const cha
     ovsdb_idl_txn_add_comment(txn, "castlab: is castd there?");
 }
 
-/* Goes on with a transaction until it is done.  Each is a request, which castd answers. */
+/* Goes on with a transaction until it is done.  Each is a request, which castd answers, and gives all nodes a
+ * generation: by that an agent shows that it is a new process. */
 static char *
 lacks_txn(struct registry *r, filler *fill, const char *arg, const char *what)
 {
     if (!r->txn) {
-        const struct rrec_global *global = rrec_global_first(r->idl);
         r->txn = ovsdb_idl_txn_create(r->idl);
         fill(r, r->txn, arg);
-        ovsdb_idl_txn_increment(r->txn, &global->header_, &rrec_global_col_next_cfg, true);
+        request_number(r->idl, r->txn, true);
     }
     enum ovsdb_idl_txn_status status = ovsdb_idl_txn_commit(r->txn);
     if (status == TXN_INCOMPLETE) {

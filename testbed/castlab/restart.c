@@ -18,7 +18,8 @@ struct restart {
     struct lab *lab;
     const struct journal_list *list;
     const struct lab_restart *what;
-    const struct journal_entry *node; /* NULL: castd or ovsdb-server. */
+    const struct journal_entry *node; /* NULL: castd, or a server of the registry. */
+    unsigned int server;              /* its number; 0: castd or a forwarder. */
 };
 
 static bool
@@ -38,11 +39,16 @@ number_of(const struct journal_list *list, const struct journal_entry *node)
     return n;
 }
 
+/* castd, or a server of the registry. */
 static char *
-start_server(struct lab *lab, char *(*start)(struct lab *) )
+start_central(const struct restart *r)
 {
-    char *error = start(lab);
-    error = error ? error : lab_connect_registry(lab);
+    struct lab *lab = r->lab;
+    char *error = r->server ? lab_start_ovsdb(lab, r->server) : lab_start_castd(lab);
+    /* The others of a cluster answer all the while. */
+    error = error       ? error
+            : r->server ? lab_connect_server(lab, r->server)
+                        : lab_connect_registry(lab);
     return error ? error : lab_wait_registry(lab, registry_lacks_answer, NULL);
 }
 
@@ -74,9 +80,7 @@ start_agent(const struct restart *r)
 static char *
 start_any(const struct restart *r)
 {
-    return r->node                                ? start_agent(r)
-           : !strcmp(r->what->daemon, OVSDB_NAME) ? start_server(r->lab, lab_start_ovsdb)
-                                                  : start_server(r->lab, lab_start_castd);
+    return r->node ? start_agent(r) : start_central(r);
 }
 
 /* The daemon's processes, in the opposite of the order in which they are started. */
@@ -124,7 +128,12 @@ static char *
 find_node(struct restart *r)
 {
     const char *name = r->what->daemon;
-    if (!strcmp(name, OVSDB_NAME) || !strcmp(name, CASTD_NAME)) {
+    r->server = lab_server_number(name);
+    if (r->server > lab_count_servers(r->lab->name)) {
+        return xasprintf("the registry of lab '%s' has no server '%s' (castlab status)",
+                         r->lab->name, name);
+    }
+    if (r->server || !strcmp(name, CASTD_NAME)) {
         return NULL;
     }
     r->node = lab_find_node(r->list, name);
@@ -152,7 +161,7 @@ lab_restart(const char *name, const struct lab_restart *what)
 {
     struct lab lab = {.name = name, .timeout = what->timeout, .exit_code = EXIT_REFUSED};
     struct journal_list list = {.n = 0};
-    struct restart r = {&lab, &list, what, NULL};
+    struct restart r = {.lab = &lab, .list = &list, .what = what};
     char *error = open_lab(&lab, &list);
     if (!error) {
         child_catch_signals();

@@ -106,7 +106,9 @@ lab_status(const char *name)
                                      : "coming up, or cut short "
                                        "(castlab down)");
     printf(ROW_FORMAT, "NODE", "KIND", "STATE", "PID", "NAMESPACE", "RDMA", "PORTS");
-    print_part(&list, OVSDB_NAME);
+    for (unsigned int i = 1; i <= lab_count_servers(name); i++) {
+        print_part(&list, lab_server_name(i).text);
+    }
     print_part(&list, CASTD_NAME);
     print_part(&list, HOLDER_NAME);
     const struct journal_entry *e = NULL;

@@ -119,6 +119,18 @@ read_mtu(struct reader *r, yaml_node_t *map)
     }
 }
 
+static void
+read_registry(struct reader *r, yaml_node_t *value)
+{
+    if (yaml_doc_is_scalar(&r->yd, value, "'registry'")) {
+        const struct range none = {.is_range = false};
+        char *text = parameters_expand(&r->ps, &r->yd, value, &none);
+        r->t->n_servers = (unsigned int) read_number(r, value, "servers of the registry", text, 1,
+                                                     REGISTRY_MAX_SERVERS);
+        free(text);
+    }
+}
+
 /* Nodes. */
 
 static void
@@ -281,13 +293,34 @@ read_attributes(struct reader *r, yaml_node_t *map, const struct range *range,
     }
 }
 
+/* Its number, if it is 'base' alone, which is the first one's name, or 'base', a dash and a number. */
+static unsigned int
+number_behind(const char *base, const char *name)
+{
+    size_t len = strlen(base);
+
+    if (strncmp(name, base, len)) {
+        return 0;
+    }
+    const char *rest = name + len;
+    bool has_digit = rest[0] == '-' && rest[1] >= '2' && rest[1] <= '0' + REGISTRY_MAX_SERVERS;
+    return !rest[0] ? 1 : has_digit && !rest[2] ? (unsigned int) (rest[1] - '0') : 0;
+}
+
+unsigned int
+lab_server_number(const char *name)
+{
+    unsigned int number = number_behind(OVSDB_NAME, name);
+
+    return number ? number : number_behind(OVSDB_SHORT_NAME, name);
+}
+
 /* Is it the name of another process of a lab? */
 static bool
 name_is_reserved(const char *name)
 {
-    static const char *const names[] = {CASTD_NAME, OVSDB_NAME, OVSDB_SHORT_NAME, HOLDER_NAME,
-                                        NULL};
-    return is_one_of(name, names);
+    static const char *const names[] = {CASTD_NAME, HOLDER_NAME, NULL};
+    return is_one_of(name, names) || lab_server_number(name);
 }
 
 static void
@@ -658,7 +691,7 @@ static void
 read_file(struct reader *r, const char *name, const char *const parameters[], size_t n)
 {
     static const char *const keys[] = {"name", "parameters", "topology", NULL};
-    static const char *const topology_keys[] = {"nodes", "links", "mtu", "paths", NULL};
+    static const char *const topology_keys[] = {"nodes", "links", "mtu", "paths", "registry", NULL};
     yaml_node_t *root = yaml_doc_root(&r->yd);
     if (!yaml_doc_has_keys(&r->yd, root, "the file", keys)) {
         return;
@@ -671,10 +704,14 @@ read_file(struct reader *r, const char *name, const char *const parameters[], si
     }
     yaml_node_t *mtu = yaml_doc_get(&r->yd, map, "mtu");
     yaml_node_t *paths = yaml_doc_get(&r->yd, map, "paths");
+    yaml_node_t *registry = yaml_doc_get(&r->yd, map, "registry");
     yaml_node_t *nodes = require(r, map, "nodes", "'topology'");
     yaml_node_t *links = require(r, map, "links", "'topology'");
     if (mtu && !r->yd.error) {
         read_mtu(r, mtu);
+    }
+    if (registry && !r->yd.error) {
+        read_registry(r, registry);
     }
     if (paths && !r->yd.error) {
         topology_read_paths(&r->yd, &r->ps, paths, r->t);
@@ -699,6 +736,7 @@ topology_load(const char *file, const char *name, const char *const parameters[]
     r.t = xzalloc(sizeof *r.t);
     r.t->host_mtu = HOST_MTU_DEFAULT;
     r.t->fabric_mtu = FABRIC_MTU_DEFAULT;
+    r.t->n_servers = 1;
     r.t->nodes = xcalloc(TOPOLOGY_MAX_NODES, sizeof *r.t->nodes);
     r.at = xcalloc(TOPOLOGY_MAX_NODES, sizeof *r.at);
     if (!r.yd.error) {

@@ -19,8 +19,9 @@
 #include "lib/probe-settings.h"
 #include "testbed/labs/labs.h"
 
-#define TOPOLOGY_NAME_SIZE 32 /* of labs and nodes, with the terminating NUL. */
-#define TOPOLOGY_MAX_NODES 1024
+#define TOPOLOGY_NAME_SIZE   32 /* of labs and nodes, with the terminating NUL. */
+#define TOPOLOGY_MAX_NODES   1024
+#define REGISTRY_MAX_SERVERS 5
 
 /* The role of a forwarder of this kind. */
 enum node_role topology_role(enum topology_kind);
@@ -55,6 +56,7 @@ struct topology {
     enum path_policy path_policy; /* of all hosts. */
     enum path_form path_form;
     struct probe_choice probes; /* of all paths. */
+    unsigned int n_servers;     /* of the registry. */
     size_t n_nodes;
     struct topology_node *nodes;
     size_t n_links;

@@ -81,22 +81,61 @@ lab_outcome(struct lab *lab, char *error, uint64_t id)
 
 /* Registry. */
 
+/* Where the other servers of the registry reach it. */
+static struct lab_text
+raft_address(const struct lab *lab, unsigned int number)
+{
+    return lab_text("unix:%s", lab_file(lab->name, lab_text("%u.raft", number).text).text);
+}
+
+/* The database of one server: of the only one, of the first of a cluster, or of one that joins that. */
+static char *
+create_database(struct lab *lab, unsigned int number)
+{
+    char create[] = "create", create_cluster[] = "create-cluster", join[] = "join-cluster";
+    char name[] = "rocecast", *tool = lab->programs.ovsdb_tool, *schema = lab->programs.schema;
+    struct lab_text file = lab_server_db(lab->name, number);
+    struct lab_text own = raft_address(lab, number), first = raft_address(lab, 1);
+    char *only_argv[] = {tool, create, file.text, schema, NULL};
+    char *first_argv[] = {tool, create_cluster, file.text, schema, own.text, NULL};
+    char *join_argv[] = {tool, join, file.text, name, own.text, first.text, NULL};
+
+    return child_run(number > 1 ? join_argv : lab->t->n_servers > 1 ? first_argv : only_argv);
+}
+
 static char *
 create_registry(struct lab *lab)
 {
-    struct lab_text file = lab_file(lab->name, "registry.db");
-    char create[] = "create";
-    char *argv[] = {lab->programs.ovsdb_tool, create, file.text, lab->programs.schema, NULL};
-    return child_run(argv);
+    char *error = NULL;
+    for (unsigned int i = 1; i <= lab->t->n_servers && !error; i++) {
+        error = create_database(lab, i);
+    }
+    for (unsigned int i = 1; i <= lab->t->n_servers && !error; i++) {
+        error = lab_start_ovsdb(lab, i);
+    }
+    return error;
+}
+
+/* The others join the first one of a cluster one after the other.  Until they have, a cluster is lost with
+ * the first one. */
+static char *
+wait_for_servers(struct lab *lab)
+{
+    char *error = NULL;
+    for (unsigned int i = 2; i <= lab->t->n_servers && !error; i++) {
+        error = lab_connect_server(lab, i);
+        registry_close(lab->registry);
+        lab->registry = NULL;
+    }
+    return error;
 }
 
 static char *
 start_registry(struct lab *lab)
 {
     char *error = create_registry(lab);
-    error = error ? error : lab_start_ovsdb(lab);
-    error = error ? error : lab_wait_socket(lab, lab_file(lab->name, "db.sock").text);
     error = error ? error : lab_start_castd(lab);
+    error = error ? error : wait_for_servers(lab);
     error = error ? error : lab_connect_registry(lab);
     error = error ? error : lab_wait_registry(lab, registry_lacks_topology, NULL);
     return error ? error : lab_wait_registry(lab, registry_lacks_plan, NULL);

@@ -50,8 +50,6 @@ char *lab_check_path(const char *name);
 /* The same for one path. */
 char *check_socket_path(const char *path);
 char *programs_find(struct programs *);
-/* A file of the source tree, in folder 'in_tree', or one that is installed, below share/rocecast. */
-char *own_file_find(const char *in_tree, const char *installed, const char *name, char **pathp);
 char *programs_find_ovs(struct programs *);
 void programs_uninit(struct programs *);
 
@@ -70,7 +68,8 @@ char *lab_start(struct lab *, const char *name, char *const argv[]);
  * the command, 'extra' ends it.  Both end with NULL.  What is in 'extra' is freed. */
 char *lab_start_daemon(struct lab *, const char *const prefix[], const char *program,
                        const char *name, char *extra[]);
-char *lab_start_ovsdb(struct lab *);
+/* A server of the registry; returns when it listens. */
+char *lab_start_ovsdb(struct lab *, unsigned int number);
 char *lab_start_castd(struct lab *);
 /* Starts a forwarder, the number-th of the lab.  It stays on one CPU: a veth queues frames on the
  * sender's, so a forwarder that migrates between two frames reorders them, and RC answers that with
@@ -86,6 +85,8 @@ char *lab_wait_registry(struct lab *, registry_lacks *lacks, const char *node);
 char *lab_wait_socket(struct lab *, const char *path);
 /* Opens the registry and waits until castd has set it up. */
 char *lab_connect_registry(struct lab *);
+/* Likewise, to one of its servers only. */
+char *lab_connect_server(struct lab *, unsigned int number);
 
 /* ovs.c: nodes of kind 'ovs'. */
 enum lab_ovs_part { LAB_OVS_DB, LAB_OVS_SWITCH, LAB_OVS_N_PARTS };

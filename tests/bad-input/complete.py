@@ -83,7 +83,7 @@ def castbench_with(verb):
 def missing(sections):
     """Sentences."""
     rows = words_of(sections)
-    wanted = [*castctl(), *castlab(), *of_help('castbench'), *of_help('castprobe'), *castbench_report(),
+    wanted = [*castctl(), *castlab(), *of_help('castbench'), *of_help('castprobe'), *of_help('castscale'), *castbench_report(),
               *castbench_with('perftest'), *castbench_with('serve'),
               *of_help('testbed/vm/run')]
     for daemon in DAEMONS:

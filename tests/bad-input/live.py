@@ -20,7 +20,7 @@ LEFT_OUT = 'log, doctor'
 STOPPED, ANSWERS = 'does not run', 'says that it answers'
 
 # What castd tells nodes.
-TOLD = ('Branch', 'Port', 'Route', 'Sid', 'Tree_Node')
+TOLD = ('Branch', 'Location', 'Port', 'Sid', 'Tree_Node')
 
 
 def told():
@@ -123,10 +123,12 @@ class Agent(Section):
     def of_node(self, db, table):
         """One of n1's rows in that table."""
         node = db.row('Node', name='n1')
-        if table == 'Branch':
-            tree = db.row('Tree_Node', _uuid=['uuid', references(node['trees'])[0]])
-            return references(tree['branches'])[0]
-        column = {'Port': 'ports', 'Route': 'routes', 'Sid': 'sids', 'Tree_Node': 'trees'}[table]
+        tree = db.row('Tree_Node', node='n1')
+        if table in ('Branch', 'Tree_Node'):
+            return tree['_uuid'][1] if table == 'Tree_Node' else references(tree['branches'])[0]
+        if table in ('Location', 'Node'):
+            return (node if table == 'Node' else db.rows('Location')[0])['_uuid'][1]
+        column = {'Port': 'ports', 'Sid': 'sids'}[table]
         return references(node[column])[0]
 
     def try_row(self, row):

@@ -29,6 +29,7 @@ OPTIONS = (
     ('castd --netns=bad-n1', 1, 'castd: --node and --netns are for agents'),
     ('castd --threads=2', 1, 'castd: --threads is for swedge and srcagent'),
     ('castd --no-offload', 1, 'castd: --no-offload is for swedge and srcagent'),
+    ('castd --no-seccomp=1', 1, "castd: option '--no-seccomp' doesn't allow an argument"),
     ('castd --metrics', 1, "castd: option '--metrics' requires an argument"),
     ('castd --metrics=tcp:9464', 1,
      'castd: --metrics tcp:9464: must be punix:FILE or ptcp:PORT:ADDRESS'),
@@ -100,7 +101,7 @@ OPTIONS = (
     ('swedge --node=n1 --db=nonsense', 1,
      'swedge: --db nonsense: must be unix:FILE, tcp:ADDRESS:PORT or ssl:ADDRESS:PORT, several '
      'with commas'),
-    ('swedge --node=n1 --metrics=punix:DIR/x', 1, 'swedge: --metrics is for castd'),
+    ('swedge --node=n1 --metrics=punix:DIR/x', 1, 'swedge: --metrics is for castd and castbroker'),
     ('swedge --node=n1 --threads=0', 1, 'swedge: --threads 0: must be a number from 1 to 16'),
     ('swedge --node=n1 --threads=17', 1, 'swedge: --threads 17: must be a number from 1 to 16'),
     ('swedge --node=n1 --netns=nothing', 1,
@@ -150,6 +151,8 @@ OPTIONS = (
     ('ROCECAST_DB=nonsense swedge --node=n1', 1,
      'swedge: ROCECAST_DB=nonsense: must be unix:FILE, tcp:ADDRESS:PORT or ssl:ADDRESS:PORT, '
      'several with commas'),
+    ('swedge --node=n1 --no-seccomp=1', 1,
+     "swedge: option '--no-seccomp' doesn't allow an argument"),
     ('swedge --node=n1 --no-offload=1', 1,
      "swedge: option '--no-offload' doesn't allow an argument"),
     ('srcagent', 1, 'srcagent: --node=NAME is missing (try --help)'),
@@ -168,6 +171,42 @@ OPTIONS += tuple((line.replace('swedge', 'castfwd'), status, said.replace('swedg
 OPTIONS += (
     ('castfwd --node=n1 --no-offload', 1,
      'castfwd: --no-offload is for swedge and srcagent'),
+    ('castd --operator=o', 1, 'castd: --listen, --socket, --operator and --controller are for castbroker'),
+    ('castbroker', 1, 'castbroker: --listen=LISTENER or --socket=NAME:FILE is missing (try --help)'),
+    ('castbroker --frob', 1, "castbroker: unrecognized option '--frob'"),
+    ('castbroker --node=n1 --socket=h:DIR/h', 1, 'castbroker: --node and --netns are for agents'),
+    ('castbroker --listen', 1, "castbroker: option '--listen' requires an argument"),
+    ('castbroker --listen=ptcp:6641', 1,
+     'castbroker: --listen ptcp:6641: must be pssl:PORT or pssl:PORT:ADDRESS'),
+    ('castbroker --listen=pssl:0', 1, 'castbroker: --listen pssl:0: must be pssl:PORT or pssl:PORT:ADDRESS'),
+    ('castbroker --listen=pssl:6641:localhost', 1,
+     'castbroker: --listen pssl:6641:localhost: must be pssl:PORT or pssl:PORT:ADDRESS'),
+    ('castbroker --listen=pssl:6641', 1,
+     'castbroker: --listen pssl:6641: needs --private-key, --certificate and --ca-cert'),
+    ('castbroker --socket', 1, "castbroker: option '--socket' requires an argument"),
+    ('castbroker --socket=DIR/h', 1, 'castbroker: --socket DIR/h: must be NAME:FILE'),
+    ('castbroker --socket=h:', 1, 'castbroker: --socket h:: must be NAME:FILE'),
+    ('castbroker --socket=h:DIR/lab.yaml', 3,
+     'castbroker: --socket DIR/lab.yaml: exists and is no socket'),
+    ('castbroker --socket=h:/nonexistent/h', 3,
+     'castbroker: --socket /nonexistent/h: No such file or directory'),
+    ('castbroker --socket=h:RUNDIR/lab/bad/castd.ctl', 2,
+     'castbroker: --socket RUNDIR/lab/bad/castd.ctl: another daemon answers there'),
+    ('castbroker --metrics', 1, "castbroker: option '--metrics' requires an argument"),
+    ('castbroker --socket=h:DIR/h --metrics=ptcp:9465', 1,
+     'castbroker: --metrics ptcp:9465: must be punix:FILE or ptcp:PORT:ADDRESS'),
+    ('castbroker --unixctl=DIR/x.ctl --socket=h:DIR/h --metrics=punix:/nonexistent/x', 3,
+     'castbroker: --metrics /nonexistent/x: No such file or directory'),
+    ('castbroker --unixctl=DIR/x.ctl --socket=h:DIR/h --metrics=punix:DIR/lab.yaml', 3,
+     'castbroker: --metrics DIR/lab.yaml: exists and is no socket'),
+    ('castbroker --unixctl=DIR/x.ctl --socket=h:DIR/h --metrics=punix:RUNDIR/lab/bad/castd.ctl', 2,
+     'castbroker: --metrics RUNDIR/lab/bad/castd.ctl: another daemon answers there'),
+    ('castbroker --operator', 1, "castbroker: option '--operator' requires an argument"),
+    ('castbroker --operator=a/b', 1, "castbroker: --operator 'a/b': must be 1 to 63 of A-Z a-z 0-9 . _ -"),
+    ('castbroker --controller', 1, "castbroker: option '--controller' requires an argument"),
+    ('castbroker --controller=', 1, "castbroker: --controller '': must be 1 to 63 of A-Z a-z 0-9 . _ -"),
+    ('castbroker --db=unix:DIR/a,unix:DIR/b --socket=h:DIR/h', 1,
+     'castbroker: registry unix:DIR/a,unix:DIR/b: a broker is for one server'),
 )
 
 # At the lab's running daemons.
@@ -221,7 +260,7 @@ CONTROL = (
 )
 
 SECTIONS = (
-    Commands('castd, swedge, srcagent, castfwd',
+    Commands('castd, swedge, srcagent, castfwd, castbroker',
              'None of these starts: no process, socket or pid file is left, and daemons that run '
              'keep theirs.', OPTIONS, lab.ALL),
     Control('Control sockets', 'At a daemon of the lab, with `ovs-appctl -t`.', CONTROL),

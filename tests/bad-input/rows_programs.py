@@ -255,6 +255,42 @@ CASTPROBE = (
     ('castprobe run --version=2', 1, "castprobe: option '--version' doesn't allow an argument"),
 )
 
+SCALE = 'castscale run '
+
+CASTSCALE = (
+    ('castscale', 1, 'castscale: a command is missing: there are run and agents (castscale --help)'),
+    ('castscale show', 1, "castscale: unknown command 'show': there are run and agents (castscale --help)"),
+    ('castscale runn', 1,
+     "castscale: unknown command 'runn' (did you mean 'run'?): there are run and agents (castscale --help)"),
+    ('castscale run now', 1, "castscale: unexpected argument 'now' (castscale --help)"),
+    ('castscale agents now', 1, "castscale: unexpected argument 'now' (castscale --help)"),
+    (SCALE + '--frob', 1, "castscale: unrecognized option '--frob'"),
+    (SCALE + '--ndoes 8', 1, "castscale: unrecognized option '--ndoes' (did you mean '--nodes'?)"),
+    (SCALE + '--db unix:x', 1, 'castscale: --db is no option of run (castscale --help)'),
+    ('castscale agents --nodes 8', 1, 'castscale: --nodes is no option of agents (castscale --help)'),
+    (SCALE + '--nodes 3', 1, 'castscale: --nodes 3: must be 4..4000'),
+    (SCALE + '--hosts 0', 1, 'castscale: --hosts 0: must be 1..60000'),
+    (SCALE + '--members 1025', 1, 'castscale: --members 1025: must be 1..1024'),
+    (SCALE + '--nodes 8 --members 5', 1, 'castscale: --members 5: there are 4 hosts for them (--hosts)'),
+    (SCALE + '--groups 64,64', 1,
+     'castscale: --groups 64,64: must be up to 16 numbers of 1..4096, ascending, separated by commas'),
+    (SCALE + '--groups 4097', 1,
+     'castscale: --groups 4097: must be up to 16 numbers of 1..4096, ascending, separated by commas'),
+    (SCALE + '--groups 1,,2', 1,
+     'castscale: --groups 1,,2: must be up to 16 numbers of 1..4096, ascending, separated by commas'),
+    (SCALE + '--changes 1k', 1, 'castscale: --changes 1k: must be 0..100000'),
+    (SCALE + '--castctl -1', 1, 'castscale: --castctl -1: must be 0..100000'),
+    (SCALE + '--topology x', 1, 'castscale: --topology x: must be 0..100000'),
+    (SCALE + '--batch 0', 1, 'castscale: --batch 0: must be 1..4096'),
+    (SCALE + '--seed x', 1, 'castscale: --seed x: must be 0..4294967295'),
+    (SCALE + '--patience 0', 1, 'castscale: --patience 0: must be 1..86400'),
+    (SCALE + '--json DIR/no/x.json', 2, 'castscale: DIR/no/x.json: No such file or directory'),
+    (SCALE + '--csv DIR/no/x.csv', 2, 'castscale: DIR/no/x.csv: No such file or directory'),
+    (SCALE + '--json DIR/x --csv DIR/x', 1, 'castscale: --csv DIR/x: that is the file for JSON'),
+    ('castscale run --help=me', 1, "castscale: option '--help' doesn't allow an argument"),
+    ('castscale run --version=2', 1, "castscale: option '--version' doesn't allow an argument"),
+)
+
 HELP = ' (castbench-report --help)'
 VERSION_1 = "DIR/old.json: version 1 of castbench's JSON: this program reads version 2"
 
@@ -477,6 +513,7 @@ SECTIONS = (
     Commands('castbench serve', 'Nothing listens.', SERVE, lab.ALL),
     Commands('castbench compare and report', 'No page is written.', REPORT, (lab.files,)),
     Commands('castprobe', 'No queue pair is made.', CASTPROBE, (lab.files,)),
+    Commands('castscale', 'No registry is made.', CASTSCALE, (lab.files,)),
     Calls('librocecast', 'The error number that a call returns, and rocecast_error().', CALLS),
     Commands('Virtual machine, demonstration, make', 'No virtual machine is started.', SCRIPTS,
              lab.ALL),

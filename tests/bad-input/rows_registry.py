@@ -144,7 +144,7 @@ SCHEMA_COMMANDS = (
      'Node.no_aggregation and 1 more' + FIX),
     ('castctl --db=unix:DIR/void.sock group list', 2,
      'castctl: registry unix:DIR/void.sock: ' + OLD + 'table Branch, table Connection, table Destination '
-     'and 19 more' + FIX),
+     'and 20 more' + FIX),
 )
 SCHEMA_DAEMONS = (
     ('castd --db=unix:DIR/old.sock --unixctl=DIR/x.ctl',
@@ -180,9 +180,8 @@ AGENT = (
      'Port.peer_mac "01:00:00:00:00:01": not a unicast MAC address'),
     ('Port', 'name', 'a/b',
      'Port.name "a/b": must be 1 to 15 characters, without \'/\', \':\' and blanks'),
-    ('Route', 'prefix', 'fd00::1/64',
-     'Route.prefix "fd00::1/64": not an IPv6 prefix, or it has bits beyond its length'),
-    ('Route', 'port', 77, 'Route.port "…": no port has number 77'),
+    ('Location', 'address', 'nonsense', 'Location.address "nonsense": not an IPv6 address'),
+    ('Node', 'next_hops', ['map', [[2, 77]]], 'Node.next_hops "2": no port has number 77'),
     ('Sid', 'prefix', 'nonsense',
      'Sid.prefix "nonsense": not an IPv6 prefix, or it has bits beyond its length'),
     ('Port', 'programs', 'fd00::/16',

@@ -57,7 +57,7 @@ def tables(w):
     """What operators write, without what castd makes of it."""
     return {name: sorted(json.dumps({c: v for c, v in row.items() if c[0] != '_' and c not in made}, sort_keys=True)
                          for row in w.db.rows(name))
-            for name, made in (('Node', ('cfg', 'nb_cfg', 'ports', 'routes', 'sids', 'destinations', 'trees', 'probes',
+            for name, made in (('Node', ('cfg', 'nb_cfg', 'ports', 'routes', 'next_hops', 'sids', 'destinations', 'trees', 'finds_rows', 'named_trees', 'probes',
                                          'probers', 'queue_rates', 'capable', 'trusted', 'rate_control', 'controller',
                                          'line_rate', 'rate_floor', 'cnp_interval', 'fast_cnp_rate')),
                                ('Host', ()), ('Link', ()),

@@ -149,6 +149,8 @@ def slowed(w):
         w.db.update('Tree_Node', tree, rate=30000000, rate_cause='cnp', rate_node='')
         w.db.update('Tree_Node', tree, rate=EMPTY, rate_cause=EMPTY)
         check_equal('recovered', watch.take('g:recovered'), ['g:recovered'])
+        # The one that reads slowly would not see that it was free in between.
+        told('recovered')
         w.db.update('Tree_Node', tree, rate=1000, rate_cause='cnp')
         check_equal('again', watch.take('g:slowed'), ['g:slowed'])
         check_equal('by a CNP', watch.last()['node'], None)

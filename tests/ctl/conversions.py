@@ -1,30 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registries of earlier versions, converted."""
+"""Registries of earlier versions, converted.
+
+registries/ has a registry of each version of the schema, as castctl and castd of that version left it behind
+(registries/record): group g has passed packets, and r5 has left it; group sealed is authenticated; waiting has no source.
+"""
 import json
+import os
+import shutil
+import subprocess
 
-from world import SCHEMA, check_equal, wait_until
+from world import SCHEMA, check, check_equal, wait_until
 
-# What each version of the schema has more than the one before it, the latest first.
-STEPS = (
-    ('2.6.0', {'tables': (), 'columns': {'Probe': ['no_checksum']}}),
-    ('2.5.0', {
-        'tables': ('Probe', 'Fault', 'Plane'),
-        'columns': {
-            'Global': ['probe_interval', 'probe_timeout', 'probe_intervals', 'probe_timeouts'],
-            'Node': ['probes', 'probers'], 'Group': ['planes', 'preferred_plane'], 'Path': ['probe'],
-            'Tree_Node': ['planes', 'parent_planes']}}),
-    ('2.4.0', {
-        'tables': ('Destination', 'Path', 'Path_Rule'),
-        'columns': {
-            'Global': ['path_form'], 'Host': ['path_policy'], 'Link': ['excluded'],
-            'Node': ['plane', 'excluded', 'programs', 'destinations'], 'Group': ['via', 'plane'],
-            'Port': ['programs'], 'Sid': ['block_len', 'port'],
-            'Tree_Node': ['outer_program', 'parent_program']},
-        'behaviours': ('uN', 'uA', 'End.X', 'End.DX6')}),
-)
-NEW_BEHAVIOURS = dict(STEPS)['2.4.0']['behaviours']
-# Of this version, as programs call it.
-LACKS = 'lacks what version 2.7.0'
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'registries')
+SUFFIX = '.db'
 
 
 def current_schema():
@@ -32,83 +20,160 @@ def current_schema():
         return json.load(f)
 
 
+def file_of(version):
+    return os.path.join(FOLDER, version + SUFFIX)
+
+
 def schema_of(version):
-    schema = current_schema()
-    for step, news in STEPS:
-        for table in news['tables']:
-            del schema['tables'][table]
-        for table, columns in news['columns'].items():
-            for column in columns:
-                del schema['tables'][table]['columns'][column]
-        behaviours = schema['tables']['Sid']['columns']['behaviour']['type']['key']['enum'][1]
-        behaviours[:] = [b for b in behaviours if b not in news.get('behaviours', ())]
-        schema['version'] = step
-        if step == version:
-            return schema
-    raise ValueError(version)
+    """The schema is the first record of a registry; a line with its length and digest is before it."""
+    with open(file_of(version), encoding='utf-8') as f:
+        return json.loads(f.readlines()[1])
 
 
-def generations(w):
-    return {t['_uuid'][1]: t['generation'] for t in w.db.rows('Tree_Node')}
+# The latest first.
+VERSIONS = sorted((name[:-len(SUFFIX)] for name in os.listdir(FOLDER) if name.endswith(SUFFIX)),
+                  key=lambda version: [int(n) for n in version.split('.')], reverse=True)
+CURRENT = current_schema()['version']
+# What castctl, castd and agents may write to rows of what operators want.
+STANDING = ('generation', 'state', 'status', 'agent', 'switch', 'cfg', 'nb_cfg', 'ports', 'routes', 'sids', 'trees', 'keys')
+# What a node knows a tree by: nothing that has been received, or is under way, counts for another one.
+IDENTITY = ('proxy', 'designated_qpn', 'epoch', 'start_psn', 'started')
+WANTED = ('Node', 'Host', 'Link', 'Group', 'Key', 'Source', 'Member')
 
 
-def convert_from(w, version, *operations):
-    """castd, which had stopped, begins with a registry of an earlier version, in which 'operations'
-    were done before; that is converted while it runs.  Returns the trees' generations before."""
+def rows_of(w, schema):
+    """What operators want, by table and UUID."""
+    return {table: {row['_uuid'][1]: row for row in w.db.rows(table)} for table in WANTED if table in schema['tables']}
+
+
+def check_kept(before, after):
+    """What was there is, as far as both versions know of it."""
+    for table, rows in before.items():
+        for uuid, row in rows.items():
+            check(uuid in after[table], '%s: %r is gone', table, row)
+            for column, value in row.items():
+                if column in after[table][uuid] and column not in STANDING and column != '_version':
+                    check_equal('%s.%s of %s' % (table, column, row.get('name', uuid)), after[table][uuid][column], value)
+
+
+def trees(w):
+    return {t['_uuid'][1]: t for t in w.db.rows('Tree_Node')}
+
+
+def replace_registry(w, version):
+    """castd, which had stopped, begins with the registry of another version."""
+    w.db.close()
     w.stop(w.castd)
-    if operations:
-        w.db.transact(*operations)
-    w.convert(schema_of(version))
-    before = generations(w)
+    w.stop(w.registry)
+    shutil.copyfile(file_of(version), w.file('db'))
+    w.registry = w.start_registry()
+    w.db = type(w.db)(w.sock)
     w.castd = w.start_castd('castd')
-    wait_until('castd says so', lambda: LACKS in w.status('castd'))
-    w.refused('group list', 2, LACKS)
-    w.convert(current_schema())
+
+
+def convert_from(w, version):
+    """That registry is converted while castd runs, which waits for that; agents apply what comes.  Returns trees as they
+    were before."""
+    lacks = 'lacks what version %s' % CURRENT
+    replace_registry(w, version)
+    wanted, before = rows_of(w, schema_of(version)), trees(w)
+    check(wanted['Group'] and before, 'nothing is in the registry of %s', version)
+    if version != CURRENT:
+        wait_until('castd says so', lambda: lacks in w.status('castd'))
+        w.refused('group list', 2, lacks)
+        check_equal('rows that castd has left alone', rows_of(w, schema_of(version)), wanted)
+        w.convert(current_schema())
+    wait_until('castd is active', lambda: w.status('castd') == 'active')
+    w.apply_all_until('groups are ready', lambda: w.show('g')['state'] == w.show('sealed')['state'] == 'ready')
+    check_kept(wanted, rows_of(w, current_schema()))
     return before
 
 
-def registry_of_2_4(w):
-    """A registry without paths, and with a group, is converted: the group goes on, and paths come."""
-    w.ready_group()
-    new = ['set', [s['_uuid'] for s in w.db.rows('Sid') if s['behaviour'] in NEW_BEHAVIOURS]]
-    before = convert_from(w, '2.4.0', {'op': 'mutate', 'table': 'Node', 'where': [],
-                                       'mutations': [['sids', 'delete', new]]})
-    wait_until('nodes have what is new', lambda: set(NEW_BEHAVIOURS) <= {
-        s['behaviour'] for s in w.db.rows('Sid')})
-    w.apply_all_until('the group is ready', lambda: w.show()['state'] == 'ready')
-    check_equal('trees', generations(w), before)
-    w.db.update('Host', {'name': 'h0'}, path_policy='failover')
+def check_goes_on(w, version):
+    """The groups of that registry are as they were, and go on."""
+    before = convert_from(w, version)
+    now = trees(w)
+    check_equal('trees', sorted(now), sorted(before))
+    for tree, row in before.items():
+        check_equal('tree ' + row['proxy'], {column: now[tree][column] for column in IDENTITY},
+                    {column: row[column] for column in IDENTITY})
+    check_equal('members of g', {m['host']: m['state'] for m in w.show('g')['members']},
+                {'r1': 'active', 'r2': 'active', 'r3': 'active', 'r4': 'active', 'r5': 'left'})
+    check_equal('key of sealed', w.show('sealed')['key'], 1)
+    w.castctl('source set waiting --host h0 --qpn 34')
+    w.apply_all_until('a group that had no source is ready', lambda: w.show('waiting')['state'] == 'ready')
+    w.castctl('group del sealed')
+    w.apply_all_until('nobody has its key', lambda: not w.db.rows('Node_Key'))
+    w.castctl('key del 1')
+    check_equal('a castd that is started again', w.stop(w.castd), 0)
+    w.castd = w.start_castd('castd')
+    w.settled()
+
+
+def case_of(version):
+    def case(w):
+        check_goes_on(w, version)
+    case.__name__ = 'registry_of_' + version.rsplit('.', 1)[0].replace('.', '_')
+    case.__doc__ = 'A registry of version %s is converted: what is in it stays, its groups go on.' % version
+    return case
+
+
+def paths_come(w):
+    """A registry without paths."""
+    convert_from(w, '2.4.0')
+    check_equal('paths', w.db.rows('Path'), [])
+    w.castctl('host set h0 --path-policy failover')
     wait_until('paths', lambda: w.db.rows('Path'))
     check_equal('whose', {p['node'] for p in w.db.rows('Path')}, {'a0'})
 
 
-def registry_of_2_5(w):
-    """One with paths, without probes: the paths and the group's tree stay, and probes come."""
-    w.ready_group()
-    w.db.update('Host', {'name': 'h0'}, path_policy='failover')
-    wait_until('paths', lambda: w.db.rows('Path'))
-    w.settled()
+def probes_come(w):
+    """One with paths, without probes: the paths stay, and probes come, all with checksums."""
+    replace_registry(w, '2.5.0')
     paths = {p['_uuid'][1]: p['number'] for p in w.db.rows('Path')}
-    before = convert_from(w, '2.5.0')
-    w.apply_all_until('the group is ready', lambda: w.show()['state'] == 'ready')
-    check_equal('trees', generations(w), before)
+    check(paths, 'no paths')
+    convert_from(w, '2.5.0')
     check_equal('paths', {p['_uuid'][1]: p['number'] for p in w.db.rows('Path')}, paths)
     wait_until('probes', lambda: all(p['probe'] for p in w.db.rows('Path')))
     check_equal('whose', {p['node'] for p in w.db.rows('Probe')}, {'a0'})
-
-
-def registry_of_2_6(w):
-    """One with probes that all have checksums: they stay, as do paths."""
-    w.ready_group()
-    w.db.update('Host', {'name': 'h0'}, path_policy='failover')
-    wait_until('paths', lambda: w.db.rows('Path'))
-    w.settled()
-    probes = {p['_uuid'][1]: p['number'] for p in w.db.rows('Probe')}
-    before = convert_from(w, '2.6.0')
-    w.apply_all_until('the group is ready', lambda: w.show()['state'] == 'ready')
-    check_equal('trees', generations(w), before)
-    check_equal('probes', {p['_uuid'][1]: p['number'] for p in w.db.rows('Probe')}, probes)
     check_equal('without checksum', [p for p in w.db.rows('Probe') if p['no_checksum']], [])
 
 
-CASES = (registry_of_2_4, registry_of_2_5, registry_of_2_6)
+def members(column):
+    """UUIDs in a set of them."""
+    return [u for _, u in (column[1] if column[0] == 'set' else [column])]
+
+
+def names_nodes(w):
+    """Does each row say which Node row has it?"""
+    trees = {t['_uuid'][1]: t for t in w.db.rows('Tree_Node')}
+    for node in w.db.rows('Node'):
+        owned = {table: members(node[column]) for table, column in (
+            ('Port', 'ports'), ('Route', 'routes'), ('Sid', 'sids'))}
+        owned['Tree_Node'] = [u for u, t in trees.items() if t['node'] in ('', node['name'])]
+        owned['Branch'] = [b for t in owned['Tree_Node'] for c in ('branches', 'copies') for b in members(trees[t][c])]
+        for table, uuids in owned.items():
+            if any(r['node'] != node['name'] for r in w.db.rows(table) if r['_uuid'][1] in uuids):
+                return False
+    return True
+
+
+def rows_name_nodes(w):
+    """Rows get the name of their node, by which agents choose; no node is told anything anew for that."""
+    replace_registry(w, '2.7.0')
+    cfg = {n['name']: n['cfg'] for n in w.db.rows('Node')}
+    convert_from(w, '2.7.0')
+    wait_until('rows name their nodes', lambda: names_nodes(w))
+    check_equal('generations', {n['name']: n['cfg'] for n in w.db.rows('Node')}, cfg)
+
+
+def every_version(_):
+    """This version's registry is committed, too: the next one is converted from it."""
+    check(CURRENT in VERSIONS, 'no registry of version %s: tests/ctl/registries/record . %s', CURRENT, file_of(CURRENT))
+    for version in VERSIONS:
+        check_equal('version of ' + file_of(version),
+                    subprocess.run(['ovsdb-tool', 'db-version', file_of(version)], check=True, capture_output=True,
+                                   text=True).stdout.strip(), version)
+
+
+CASES = (every_version, *(case_of(version) for version in VERSIONS), paths_come, probes_come, rows_name_nodes)

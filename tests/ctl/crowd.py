@@ -110,4 +110,26 @@ def all_at_once(w):
     w.stop(w.castd)  # before the relay goes
 
 
-CASES = (one_more, all_at_once)
+def few_rows(w):
+    """A command about one member reads its group, its host, and what the host is a member of: no other groups."""
+    read = {}
+
+    class Reading(refusals.Relay):
+        def from_server(self, message, *state):
+            result = message.get('result')
+            if isinstance(result, list) and len(result) == 3 and isinstance(result[2], dict) and 'Global' in result[2]:
+                read.update({table: len(rows) for table, rows in result[2].items()})
+            return super().from_server(message, *state)
+    w.db.transact(*topology())
+    add(w, range(12))
+    become_ready(w, 12)
+    path = os.path.join(w.dir, 'reading')
+    Reading(path, w.sock, lambda _: None)
+    w.db.transact({'op': 'delete', 'table': 'Member', 'where': [['host', '==', 'r2']]})
+    for line, members in (('member leave x1 r1', 12), ('member add x1 r2 --qpn 20', 0), ('member list x1', 13)):
+        read.clear()
+        w.castctl('--db=unix:%s --wait=none %s' % (path, line))
+        check_equal(line, tuple(read.get(t, 0) for t in ('Member', 'Group', 'Host')), (members, 1, 1) if ' r' in line else (13, 12, 3))
+
+
+CASES = (one_more, all_at_once, few_rows)

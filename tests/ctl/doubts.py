@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who wants the place of a member that is registered: whether it gets that, the edge finds out."""
 import os
+import signal
 import subprocess
 
 from losses import MEMBER, SILENT, all_applied, ready_group, report
+from watch import Watch
 from world import BIN, PATIENCE, check, check_equal, wait_until
 
 
@@ -100,6 +102,26 @@ def dead_is_replaced(w):
     check_equal('r1', (w.member('r1')['qpn'], w.member('r1')['first_psn']), (20, 9))
 
 
+def replaced_unwatched(w):
+    """A watch that did not run between two registrations says of the second one that it is active, as of any."""
+    ready_group(w, 'fail-group', ['r1', 'r2'])
+    w.set_started()
+    with Watch(w, 'g') as watch:
+        watch.take('g:ready=')
+        watch.process.send_signal(signal.SIGSTOP)
+        asked = ask(w, 'r1', 20)
+        expect_doubt(w, 'n1', 'r1', 1)
+        w.apply('n1')
+        say(w, 'silent', 'n1', 'r1', 1)
+        ends(asked, 0)
+        w.apply_all_until('r1 is admitted', lambda: w.member('r1')['status'] == 'waiting for the next message')
+        w.say_joined('n1', r1=9)
+        w.apply_all_until('r1 is active', lambda: w.member('r1')['state'] == 'active')
+        watch.process.send_signal(signal.SIGCONT)
+        check('g:r1:replaced' in watch.take('g:r1:active'), 'told %r', watch.words())
+        check_equal('r1', [watch.last()[k] for k in ('qpn', 'first_psn')], [20, 9])
+
+
 def lost_is_replaced(w):
     """One that owes something is lost: policy prune goes on without it, and it is replaced."""
     ready_group(w, 'prune', ['r1', 'r2'])
@@ -171,4 +193,4 @@ def overtaken(w):
     check_equal('r2', w.member('r2')['qpn'], 23)
 
 
-CASES = (alive_stays, dead_is_replaced, lost_is_replaced, lost_fails, nobody_to_ask, overtaken)
+CASES = (alive_stays, dead_is_replaced, replaced_unwatched, lost_is_replaced, lost_fails, nobody_to_ask, overtaken)

@@ -81,7 +81,7 @@ def keys_commands(w):
             ('key add 8 --secret-file /nowhere/x', '/nowhere/x: No such file'),
             ('key add 8 --secret-file ' + w.dir, 'Is a directory'),
             ('group add h --auth mt-auth', '--auth mt-auth: needs --key'),
-            ('group add h --auth some --key 7', '--auth some: must be none, mt-auth, hmac or both'),
+            ('group add h --auth some --key 7', '--auth some: must be none, mt-auth, hmac, both or data'),
             ('group add h --key 7', '--key 7: needs --auth')):
         w.refused(line, 1, pattern)
     for secret in ('', 'a' * 30, 'a' * 33, 'a' * 130, 'x' * 32, 'a' * 16 + ' ' + 'a' * 16):
@@ -213,5 +213,107 @@ def keys_without_host(w):
     w.expect_state('failed', 'r1')
 
 
-CASES = (keys_commands, keys_roll_over, keys_back_in_mid_roll_over, keys_on_and_off,
-         keys_where_needed, keys_fit_or_not, keys_without_host)
+def live(w, node, life):
+    """The node's agent says that it is in this life, and has applied what there is."""
+    w.db.update('Tree_Node', {'_uuid': w.tree(node)['_uuid']}, life=life)
+    w.apply(node)
+
+
+def answered(w, node):
+    tree = w.tree(node)
+    return tree['life_answered'], tree['instance']
+
+
+def of_responses(w):
+    return {node: w.tree(node)['response_instance'] for node in ('n1', 'n2', 'a0')}
+
+
+def lives(w):
+    """Nodes of a group with authenticated data wait for an instance: each life gets one that nobody had before, and so does the
+    source agent whenever another node does."""
+    w.star()
+    add_keys(w)
+    w.castctl('group add g --auth data --key 1')
+    for host in ('r1', 'r2', 'r9'):
+        w.castctl('member add g %s --qpn 17' % host)
+    w.castctl('source set g --host h0 --qpn 18')
+    nodes = ('n1', 'n2', 'a0')
+    for node in ('n1', 'n2'):
+        wait_until('%s has a tree' % node, lambda node=node: w.tree(node))
+        w.apply(node)
+    w.settled()
+    check(not w.tree('a0'), 'a0 has a tree before any edge was answered')
+    for i, node in enumerate(nodes):
+        wait_until('%s has a tree' % node, lambda node=node: w.tree(node))
+        live(w, node, 100 + i)
+        wait_until('%s is answered' % node, lambda i=i, node=node: answered(w, node)[0] == 100 + i)
+        w.apply(node)
+    w.apply_all_until('the group is ready', lambda: w.show()['state'] == 'ready')
+    check_equal('auth', w.show()['auth'], 'data')
+    first = {node: answered(w, node)[1] for node in nodes}
+    check(0 < first['n1'] < first['n2'] < first['a0'], 'instances: %r', first)
+    # What nodes send up: n2 to n1, n1 to a0, which takes nothing from before its own.
+    check_equal('of responses', of_responses(w), {'n1': first['a0'], 'n2': first['n2'], 'a0': first['a0']})
+
+    # An edge begins another life: the agent is told, the other edge is not.
+    live(w, 'n1', 7)
+    wait_until('n1 is answered', lambda: answered(w, 'n1')[0] == 7)
+    w.settled()
+    second = {node: answered(w, node)[1] for node in nodes}
+    check(second['n1'] == second['a0'] > first['a0'], 'instances: %r, %r', first, second)
+    check_equal('instance of n2', second['n2'], first['n2'])
+    check_equal('of responses', of_responses(w), {'n1': second['n1'], 'n2': second['n1'], 'a0': first['a0']})
+    w.apply_all_until('the group is ready again', lambda: w.show()['state'] == 'ready')
+
+    # Saying the same again changes nothing; an earlier number is another life.
+    live(w, 'n1', 7)
+    w.settled()
+    check_equal('instances', {node: answered(w, node)[1] for node in nodes}, second)
+    live(w, 'n1', 100)
+    wait_until('n1 is answered', lambda: answered(w, 'n1') > (99, second['n1']))
+
+    # An older registry: instances are not counted from there.
+    w.db.update('Group', {'name': 'g'}, instance=1)
+    live(w, 'n2', 8)
+    wait_until('n2 is answered', lambda: answered(w, 'n2')[0] == 8)
+    check(answered(w, 'n2')[1] > 1700000000, 'instance: %r', answered(w, 'n2'))
+    check_equal('instance of a0', answered(w, 'a0')[1], answered(w, 'n2')[1])
+
+
+def responses_roll_over(w):
+    """Authentication of responses begins, its key is replaced, and it ends.  Whoever takes responses always has the key that those
+    below make them with, and asks for them only when all make them."""
+    running(w)
+    seen = []
+
+    def look():
+        now = {n: (*told(w, n), w.tree(n)['auth_responses']) for n in ('n1', 'n2', 'a0')}
+        if not seen or seen[-1] != now:
+            seen.append(now)
+        for child, parent in (('n2', 'n1'), ('n1', 'a0')):
+            key, accepted, asks = now[child][1], now[parent][2], now[parent][3]
+            check(not asks or key, '%s asks, and %s makes none: %r', parent, child, seen)
+            check(not asks or key in accepted, '%s has not the key of %s: %r', parent, child, seen)
+        for i, node in enumerate(now):
+            if w.tree(node)['life'] != 100 + i:
+                live(w, node, 100 + i)
+        return now
+
+    def turn(options, keys, asks):
+        w.castctl('group set g ' + options)
+        auth = ['data'] if asks else []
+        key = keys[0] if keys else 0
+        w.apply_all_until('all are told ' + options, lambda: look() == {
+            'n1': (auth, key, keys, asks), 'n2': (auth, key, keys, False), 'a0': (auth, key, keys, asks)})
+        w.apply_all_until('all is applied', lambda: not w.show()['status'])
+
+    turn('--auth data --key 1', [1], True)
+    turn('--key 2', [2], True)
+    turn('--auth none', [], False)
+    turn('--auth data --key 1', [1], True)
+    check(all(any(s['a0'] == t for s in seen) for t in (([], 0, [1], False), (['data'], 1, [1], False))),
+          'a0 was told at once: %r', seen)
+
+
+CASES = (responses_roll_over, keys_commands, keys_roll_over, keys_back_in_mid_roll_over, keys_on_and_off,
+         keys_where_needed, keys_fit_or_not, keys_without_host, lives)

@@ -371,7 +371,7 @@ def newcomer_at_blank_node(w):
     old = {node: w.tree(node) for node in ('n1', 'n3', 'n5')}
     for node in ('n1', 'n3'):
         w.db.update('Tree_Node', {'_uuid': old[node]['_uuid']}, blank=True)
-    w.apply_all_until('n3 has left', lambda: not w.tree('n3') or w.tree('n3')['_uuid'] != old['n3']['_uuid'])
+    w.apply_all_until('n3 has left', lambda: (w.tree('n3') or {}).get('_uuid') != old['n3']['_uuid'])
     w.restart_castd()
     joins(w, 'r4', 'n3', ('n5', 'n3'), ('n6', 'n5'))
     new = {node: w.tree(node) for node in old}

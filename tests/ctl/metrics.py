@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics: the format, read by a parser of its own; what castd, the registry and agents say; the page about them."""
+"""Metrics: the format, read by a parser of its own; what castd, the registry, agents and castbroker say; the page about them."""
 import json
 import os
 import random
@@ -8,8 +8,9 @@ import socket
 import subprocess
 import time
 
+from brokers import Broker, TlsDb, update
 from probes import labelled
-from world import BIN, PATIENCE, ROOT, FakeAgent, Failure, check, check_equal, listens, wait_until
+from world import BIN, PATIENCE, ROOT, Db, FakeAgent, Failure, check, check_equal, listens, wait_until
 
 PAGE = os.path.join(ROOT, 'docs/metrics.md')
 TYPES = {'gauge': ('',), 'counter': ('_total',), 'info': ('_info',)}
@@ -291,6 +292,63 @@ def metrics_served(w):
     check('metrics.sock' not in os.listdir(w.dir), 'the socket is left')
 
 
+def metrics_of_broker(w):
+    """What castbroker says, at its control socket and by HTTP: of clients, of what it has refused, of the registry."""
+    w.ready_group(['r1'])
+    path = w.file('broker-metrics.sock')
+    b = Broker(w, '--metrics=punix:' + path, '--socket=r1:' + w.file('r1.sock'))
+
+    def metrics():
+        return read_metrics(ask(path, GET)[2])
+
+    def refusals(m):
+        return {dict(labels)['reason']: n for labels, n in m['rocecast_broker_refusals'].samples.items() if n}
+
+    def by_role(m, what):
+        return {dict(labels)['role']: n for labels, n in m['rocecast_broker_' + what].samples.items() if n}
+    m = metrics()
+    check_equal('program', value(m, 'rocecast_build', program='castbroker'), 1)
+    check_equal('families', set(m), set(read_metrics(appctl(w, 'rocecast/metrics', target=b.control))))
+    check_equal('nothing yet', (refusals(m), by_role(m, 'clients'), by_role(m, 'requests')), ({}, {}, {}))
+    check_equal('roles', sorted(dict(s)['role'] for s in m['rocecast_broker_clients'].samples),
+                ['agent', 'controller', 'host', 'operator'])
+    check_equal('registry', [value(m, 'rocecast_broker_' + k) for k in ('connected', 'registry_connections')], [1, 1])
+
+    agent, host = b.db('n1'), b.w.run('--db=unix:' + w.file('r1.sock'), 'group', 'show', 'g')
+    check_equal('group show', host.returncode, 0)
+    n1, a0 = w.db.row('Node', name='n1'), w.db.row('Node', name='a0')
+    agent.transact(update('Node', n1, state='x' * 5000))
+    agent.attempt(update('Node', a0, state='stolen'))
+    agent.call('steal', ['rocecast_node_n1'])
+    one = {'method': 'transact', 'id': 'same', 'params': ['rocecast', update('Node', n1, state='here')]}
+    agent.sock.sendall(2 * json.dumps(one).encode())
+    check_equal('answers', {(agent.receive()['id'], agent.receive()['id'])}, {('same', 'same')})
+    try:
+        TlsDb(b.port, b.pki, 'nobody').call('list_dbs', [])
+        raise AssertionError('nobody gets an answer')
+    except (Failure, OSError):
+        pass
+    m = metrics()
+    check_equal('refusals', refusals(m), {'stranger': 1, 'rights': 1, 'owner': 1, 'id': 1})
+    check_equal('clients', by_role(m, 'clients'), {'agent': 1})
+    check_equal('connections', value(m, 'rocecast_broker_client_connections'), 3)
+    check_equal('requests', by_role(m, 'requests')['agent'], 5)
+    check(by_role(m, 'requests')['host'] > 2, 'requests %r', by_role(m, 'requests'))
+    check_equal('transactions', by_role(m, 'transactions'), {'agent': 3})
+    check(5000 < value(m, 'rocecast_broker_client_bytes') < 20000, '%r', m['rocecast_broker_client_bytes'].samples)
+    # castctl was told the schema, at least.
+    check(20000 < value(m, 'rocecast_broker_registry_bytes'), '%r', m['rocecast_broker_registry_bytes'].samples)
+
+    w.db.close()
+    w.stop(w.registry)
+    wait_until('it knows', lambda: value(metrics(), 'rocecast_broker_connected') == 0)
+    check_equal('its clients have gone', by_role(metrics(), 'clients'), {})
+    w.registry = w.start_registry()
+    w.db = Db(w.sock)
+    wait_until('it is back', lambda: value(metrics(), 'rocecast_broker_connected') == 1)
+    check_equal('connections', value(metrics(), 'rocecast_broker_registry_connections'), 2)
+
+
 def metrics_http_wrong(w):
     """Other requests, and what is none, get an error, and castd goes on."""
     path = os.path.join(w.dir, 'metrics.sock')
@@ -408,7 +466,8 @@ def page_rows():
 def metrics_page(w):
     """docs/metrics.md has each metric, as it is."""
     rows, wanted = page_rows(), {}
-    for name, family in all_metrics(w).items():
+    broker = read_metrics(appctl(w, 'rocecast/metrics', target=Broker(w).control))
+    for name, family in (broker | all_metrics(w)).items():
         labels = []
         for sample in family.samples:
             labels += [k for k in re.findall(NAME, ' '.join(dict(sample))) if k not in labels]
@@ -420,5 +479,5 @@ def metrics_page(w):
             raise Failure('docs/metrics.md, %s: the row is to be\n%s|' % (name, row))
 
 
-CASES = (metrics_of_castd, metrics_of_nodes, metrics_of_agents, metrics_served, metrics_http_wrong, metrics_http_slow,
+CASES = (metrics_of_castd, metrics_of_nodes, metrics_of_agents, metrics_of_broker, metrics_served, metrics_http_wrong, metrics_http_slow,
          metrics_partial, metrics_forged, metrics_page)

@@ -135,6 +135,7 @@ FAMILIES = {
     'connection': ['list'],
     'tree': ['show'],
     'capture': ['start', 'record', 'stop', 'list', 'show'],
+    'registry': ['init', 'join', 'leave', 'status', 'backup', 'restore'],
 }
 
 

@@ -194,7 +194,6 @@ def state_of(w):
 
     names = {g['_uuid'][1]: g['name'] for g in w.db.rows('Group')}
     branches = {b['_uuid'][1]: strip(b) for b in w.db.rows('Branch')}
-    trees = {t['_uuid'][1]: t for t in w.db.rows('Tree_Node')}
     nodes = w.db.rows('Node')
     state = {table: ordered(strip(row) for row in w.db.rows(table))
              for table in ('Port', 'Route', 'Sid')}
@@ -204,10 +203,10 @@ def state_of(w):
                                for row in w.db.rows(table))
     state['Node'] = ordered({'name': n['name'], 'ports': len(uuids(n['ports']))} for n in nodes)
     state['Tree_Node'] = ordered(
-        dict(strip(trees[u], 'generation', 'designated_rkey'), node=n['name'],
-             branches=ordered(branches[b] for b in uuids(trees[u]['branches'])),
-             copies=ordered(branches[b] for b in uuids(trees[u]['copies'])))
-        for n in nodes for u in uuids(n['trees']))
+        dict(strip(t, 'generation', 'designated_rkey'),
+             branches=ordered(branches[b] for b in uuids(t['branches'])),
+             copies=ordered(branches[b] for b in uuids(t['copies'])))
+        for t in w.db.rows('Tree_Node'))
     counters = w.db.row('Global')
     state['answered'] = counters['nb_cfg'] == counters['next_cfg'] == counters['agents_cfg']
     return state

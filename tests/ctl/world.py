@@ -53,6 +53,17 @@ def as_text(said):
                    for line in said.splitlines())
 
 
+def crowd(path):
+    """So many connections to a server that has been stopped that it has no room for another one."""
+    waiting = []
+    try:
+        while True:
+            waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
+            waiting[-1].connect(path)
+    except BlockingIOError:
+        return waiting
+
+
 def listens(path):
     """A socket's file is there a little before anybody listens on it."""
     with socket.socket(socket.AF_UNIX) as s:
@@ -62,10 +73,13 @@ def listens(path):
 class Db:
     """An OVSDB client (RFC 7047)."""
 
-    def __init__(self, path):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(path)
+    def __init__(self, where_to):
+        """A unix socket's path, or a socket that is connected."""
+        self.sock = where_to
+        if isinstance(where_to, str):
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.settimeout(PATIENCE)
+            self.sock.connect(where_to)
         self.decoder = json.JSONDecoder()
         self.buffer = ''
         self.ids = itertools.count()
@@ -94,7 +108,7 @@ class Db:
             if message.get('method') == 'echo':
                 self.answer(message)
             elif message.get('id') == number:
-                return message['result']
+                return message.get('result')
 
     def attempt(self, *operations):
         """The registry's answer, whatever it is."""
@@ -157,16 +171,22 @@ def references(value):
 class World:
     """A registry, a castd, and what agents would do."""
 
+    # castd and agents compare what they keep with the rows, after each change.
+    CHECKS = {'ROCECAST_AGENT_CHECK': '1', 'ROCECAST_CASTD_CHECK': '1'}
+
     def __init__(self):
         self.dir = tempfile.mkdtemp(prefix='rocecast-ctl.')
         self.sock = os.path.join(self.dir, 'db.sock')
         self.daemons = []
-        self.env = dict(os.environ, ROCECAST_RUNDIR=self.dir, ROCECAST_DB='unix:' + self.sock)
+        self.env = dict(os.environ, ROCECAST_RUNDIR=self.dir, ROCECAST_DB='unix:' + self.sock, **self.CHECKS)
         subprocess.run(['ovsdb-tool', 'create', os.path.join(self.dir, 'db'), SCHEMA], check=True)
         self.registry = self.start_registry()
         self.castd = self.start_castd('castd')
         self.db = Db(self.sock)
         wait_until('castd makes the Global row', lambda: self.db.rows('Global'))
+
+    def file(self, name):
+        return os.path.join(self.dir, name)
 
     def start(self, *argv):
         log = open(os.path.join(self.dir, 'daemons.log'), 'a', encoding='utf-8')
@@ -263,10 +283,8 @@ class World:
 
     def tree(self, node, epoch=None):
         """The node's only tree (of that epoch), its branches and copies by host name; or None."""
-        row = self.db.row('Node', name=node)
-        trees = {t['_uuid'][1]: t for t in self.db.rows('Tree_Node')}
         branches = {b['_uuid'][1]: b for b in self.db.rows('Branch')}
-        mine = [trees[u] for u in references(row['trees']) if u in trees]
+        mine = self.db.rows('Tree_Node', node=node)
         if epoch is not None:
             mine = [t for t in mine if t['epoch'] == epoch]
         check(len(mine) <= 1, '%s has trees %r', node, mine)
@@ -288,7 +306,7 @@ class World:
 
     def apply(self, node):
         cfg = self.db.row('Node', name=node)['cfg']
-        self.db.update('Node', {'name': node}, nb_cfg=cfg, state='ok')
+        self.db.update('Node', {'name': node}, nb_cfg=cfg, state='ok', finds_rows=True)
 
     def apply_all_until(self, what, condition):
         """Agents that always apply at once."""

@@ -280,7 +280,7 @@ class AttackLab(Lab):
                     s.send(ethernet + p)
 
 
-REASONS = (*FAULTS, 'response_outer', 'auth_missing', 'auth_bad', 'auth_unknown_key')
+REASONS = (*FAULTS, 'response_outer', 'auth_missing', 'auth_bad', 'auth_unknown_key', 'auth_replay')
 
 
 def grown(lab, before):
@@ -402,12 +402,41 @@ def altered_tlvs(lab):
            ('n4', 'n1', 'auth_unknown_key', [changed(auth + 7, 2)]))
 
 
+def altered_data(lab):
+    """With authenticated data, on an edge's link: packets that came before; with another payload, PSN or epoch; an SRH in front
+    of another inner packet.  None reaches a receiver.  With MT-AUTH alone such a one does."""
+    castctl('key', 'add', '2', '--generate')
+    t = Transfer(lab, 'data', '--auth', 'data', '--key', '2', '--filter', 'off')
+    taken = t.take(('n4', 'n1'))
+    p = taken.last('n4', 'n1')
+    inner, bth = p.inner.bytes, IP6 + UDP
+    payload = with_icrc(put(inner, len(inner) - ICRC - 1, bytes([inner[-ICRC - 1] ^ 1])))
+    psn = with_icrc(put(inner, bth + 9, ((t.psn() + 1) & PSN_MASK).to_bytes(3, 'big')))
+    epoch = with_icrc(put(inner, bth + 5, (t.shown['designated_qpn'] + 1).to_bytes(3, 'big')))
+    attack(lab, t, taken,
+           ('n4', 'n1', 'auth_replay', [p.bytes]),
+           ('n4', 'n1', 'auth_bad', [around(p, q) for q in (payload, psn, write_only(p.inner, t.shown, t.psn()))]),
+           ('n4', 'n1', 'stale_epoch', [around(p, epoch)]))
+
+    t = Transfer(lab, 'header', '--auth', 'mt-auth', '--key', '2', '--filter', 'off')
+    taken = t.take(('n4', 'n1'))
+    p = taken.last('n4', 'n1')
+    qpn = next(m['qpn'] for m in t.shown['members'] if m['host'] == 'r1')
+    with Watch(lab, {'r1': group_packets(t, qpn)}) as watching:
+        lab.attack(taken, 'n4', 'n1', [around(p, write_only(p.inner, t.shown, t.psn('confirmed') - 8))])
+        t.progress(3 * BLOCK // MTU)
+    t.stop()
+    n = sum(b'\xee' * 64 in frame for _, frame in watching.seen['r1'])
+    check_equal('forged packets that came to r1 with MT-AUTH alone', n, N_SENT)
+
+
 CASES = {
     'acks': ('ACKs of what was never sent', inflated_acks),
     'naks': ('forged NAKs', forged_nacks),
     'srv6': ('SRv6 packets from hosts', srv6_from_hosts),
     'replay': ('packets of an old epoch', old_epoch),
     'tlv': ('altered TLVs, with MT-AUTH', altered_tlvs),
+    'data': ('altered and replayed data', altered_data),
 }
 
 

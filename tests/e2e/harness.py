@@ -64,15 +64,15 @@ def output(*argv):
     return p.stdout
 
 
-def wait_until(what, condition):
-    """Waits for condition() to be true and returns its value."""
+def wait_until(what, condition, every=0.1):
+    """Waits for condition() to be true and returns its value; looks again after 'every' seconds."""
     end = time.monotonic() + PATIENCE
     while True:
         value = condition()
         if value:
             return value
         check(time.monotonic() < end, 'after %d s still not: %s', PATIENCE, what)
-        time.sleep(0.1)
+        time.sleep(every)
 
 
 def work_file(name, data=None):
@@ -150,9 +150,11 @@ def down_leaves_nothing(lab, before):
 class Lab:
     """A running lab: h0 on srcagent sa is the source (and h1 may be), all other hosts receive."""
 
-    def __init__(self, topology, *parameters, name='e2e'):
-        """'topology': a name in testbed/topologies; 'parameters': KEY=VALUE."""
+    def __init__(self, topology, *parameters, name='e2e', edit=('', '')):
+        """'topology': a name in testbed/topologies, in which 'edit' (old, new) is made; 'parameters':
+        KEY=VALUE."""
         self.topology = topology
+        self.edit = edit
         self.parameters = [a for p in parameters for a in ('-p', p)]
         self.name = name
         self.receivers = []
@@ -160,8 +162,9 @@ class Lab:
         self.addresses = {}  # by host.
 
     def up(self):
-        output('castlab', 'up', os.path.join(ROOT, 'testbed/topologies', self.topology + '.yaml'),
-               *self.parameters, '--name', self.name, '--timeout', str(PATIENCE))
+        with open(os.path.join(ROOT, 'testbed/topologies', self.topology + '.yaml'), encoding='utf-8') as f:
+            file = work_file(self.topology + '.yaml', f.read().replace(*self.edit).encode())
+        output('castlab', 'up', file, *self.parameters, '--name', self.name, '--timeout', str(PATIENCE))
         env = output('castlab', 'env', self.name)
         os.environ['ROCECAST_DB'] = re.search(r'ROCECAST_DB=[\'"]?([^\s\'";]+)', env).group(1)
         self.receivers = sorted(h['name'] for h in castctl_json('host', 'list')

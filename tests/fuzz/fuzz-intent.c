@@ -155,13 +155,24 @@ n_taken(const struct subject *s, const struct node_config *config)
     return n;
 }
 
+static bool
+read_rows(const struct rrec_node *row, struct node_config *config, char **errp)
+{
+    struct intent_rows rows = {row, (const struct rrec_tree_node *const *) row->trees, row->n_trees,
+                               NULL, 0};
+
+    rows.locations = rows_locations(&rows.n_locations);
+
+    return intent_read(&rows, config, errp);
+}
+
 static void
 apply_to(struct subject *s, const struct rrec_node *row, uint64_t now)
 {
     struct node_config config;
     char *error = NULL;
 
-    REQUIRE(intent_read(row, &config, &error));
+    REQUIRE(read_rows(row, &config, &error));
     s->next = &config;
     if (s->class->configure(s->node, &config, now, &error)) {
         REQUIRE(error && *error);
@@ -186,7 +197,7 @@ apply(struct nodes *nodes, const struct rrec_node *row)
         return;
     }
     nodes->now += 1000;
-    if (!intent_read(row, &config, &error)) {
+    if (!read_rows(row, &config, &error)) {
         REQUIRE(error && *error);
         REQUIRE(!config.ports && !config.routes && !config.sids && !config.trees);
         free(error);

@@ -12,12 +12,14 @@
  * back.  Nothing goes out because of what a port may not send.  Where packets are
  * authenticated, none has an effect without a digest that is right, none with such a
  * digest is refused for it, and a source agent sends no others:
- * tests/fuzz/srh-auth.c says what is right.
+ * tests/fuzz/srh-auth.c says what is right.  Of authenticated data none has an effect twice,
+ * none is refused as a repetition that is none, and a source agent uses no nonce twice.
  */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/data-auth.h"
 #include "lib/icmp6.h"
 #include "lib/icrc.h"
 #include "lib/inet-csum.h"
@@ -42,10 +44,20 @@ extern const struct node_class srcagent_class, swedge_class;
 #define MUTE_STEPS    6
 #define MAX_TREES     2
 #define N_KEYS        2
+#define MAX_NONCES    1024 /* that are looked at. */
 #define MAX_ROUTES    16
 #define MAX_DESTS     3
 #define MAX_PATHS     4
 #define MAX_PROBES    3
+
+/* The nonces of a group epoch's packets. */
+struct nonces {
+    size_t n;
+    struct {
+        uint32_t designated_qpn;
+        struct srh_auth_nonce nonce;
+    } v[MAX_NONCES];
+};
 
 struct bench {
     struct fixture *f;
@@ -55,7 +67,9 @@ struct bench {
     size_t n_ports, n_sids, n_routes;
     struct route_config routes[MAX_ROUTES];
     uint8_t shape;
-    uint64_t configured; /* time of the last change. */
+    uint64_t configured;         /* time of the last change. */
+    bool reconfigured, was_open; /* not all configurations wanted data to be authenticated. */
+    struct nonces taken, sent;
     struct tracer tracer;
     size_t n_traced;
     int mute_steps; /* to come; neighbours are mute once in an input. */
@@ -79,17 +93,60 @@ mend_icmp6(uint8_t *frame, const struct parsed_ip6 *ip)
     }
 }
 
-/* The epoch that a frame's inner packet is of. */
+static bool
+has_nonce(const struct nonces *nonces, uint32_t designated_qpn, const struct srh_auth_nonce *nonce)
+{
+    for (size_t i = 0; i < nonces->n; i++) {
+        const struct srh_auth_nonce *n = &nonces->v[i].nonce;
+
+        if (nonces->v[i].designated_qpn == designated_qpn && n->instance == nonce->instance
+            && n->seq == nonce->seq) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+add_nonce(struct nonces *nonces, uint32_t designated_qpn, const struct srh_auth_nonce *nonce)
+{
+    if (nonces->n < MAX_NONCES) {
+        nonces->v[nonces->n].designated_qpn = designated_qpn;
+        nonces->v[nonces->n++].nonce = *nonce;
+    }
+}
+
+/* Must an edge take the nonce, which is not stale? */
+static bool
+is_in_window(const struct nonces *taken, uint32_t designated_qpn,
+             const struct srh_auth_nonce *nonce)
+{
+    for (size_t i = 0; i < taken->n; i++) {
+        const struct srh_auth_nonce *n = &taken->v[i].nonce;
+
+        if (taken->v[i].designated_qpn == designated_qpn
+            && (n->instance > nonce->instance
+                || (n->instance == nonce->instance && n->seq >= DATA_WINDOW
+                    && nonce->seq <= n->seq - DATA_WINDOW))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The epoch that a frame's inner packet is of: fixture_add_epoch() adds another one. */
 static struct auth_epoch
 epoch_of(const uint8_t *frame, const struct parsed *h)
 {
     if (!h->inner.ofs || !h->bth_ofs) {
-        return (struct auth_epoch){star_proxy, STAR_DQPN};
+        return (struct auth_epoch){star_proxy, STAR_DQPN, 1};
     }
     const struct ip6_hdr_wire *inner = (const void *) (frame + h->inner.ofs);
     const struct bth *bth = (const void *) (frame + h->bth_ofs);
 
-    return (struct auth_epoch){inner->dst, be24_get(bth->dest_qp)};
+    uint32_t qpn = be24_get(bth->dest_qp);
+
+    return (struct auth_epoch){inner->dst, qpn, 1 + (qpn == STAR_DQPN + 1)};
 }
 
 /* If the frame is RoCE with a wrong ICRC, or ICMPv6, MEND makes that right; SIGN its digests. */
@@ -152,6 +209,10 @@ struct expectation {
     bool authentic, forged; /* neither: nothing. */
     struct tree_info before;
     uint64_t n_refused;
+    /* Of authentic data. */
+    bool has_nonce, stale, must_take;
+    struct srh_auth_nonce nonce;
+    uint64_t n_computed, n_replays;
 };
 
 static uint64_t
@@ -159,6 +220,22 @@ n_auth_drops(const struct fixture *f)
 {
     return fixture_drops(f, DROP_auth_missing) + fixture_drops(f, DROP_auth_bad)
            + fixture_drops(f, DROP_auth_unknown_key);
+}
+
+/* Of a frame with authentic data. */
+static void
+expect_nonce(const struct bench *b, const uint8_t *frame, const struct parsed *h,
+             const struct tree_config *c, struct expectation *e)
+{
+    e->has_nonce = c->auth.tlvs & AUTH_DATA && e->authentic && srh_auth_nonce(frame, h, &e->nonce);
+    if (e->has_nonce) {
+        e->stale = has_nonce(&b->taken, c->designated_qpn, &e->nonce) || !e->nonce.seq
+                   || !c->auth.instance || e->nonce.instance < c->auth.instance;
+        e->must_take =
+            !e->stale && !b->reconfigured && is_in_window(&b->taken, c->designated_qpn, &e->nonce);
+        e->n_computed = e->before.auth->n_computed;
+        e->n_replays = fixture_drops(b->f, DROP_auth_replay);
+    }
 }
 
 /* Of a frame that a node with receivers is given.  With another Segments Left it would be changed
@@ -183,16 +260,31 @@ expect(const struct bench *b, const uint8_t *frame, size_t len)
         e.authentic = srh_auth_ok(frame, &h, &t.config->auth, &epoch);
         e.forged = !e.authentic && b->f->now >= b->configured + AUTH_LINGER_USEC;
         e.before = t;
+        expect_nonce(b, frame, &h, t.config, &e);
+        /* A former configuration that wants no tags takes the packet without looking at its own. */
+        e.forged |= e.stale && (!b->was_open || b->f->now >= b->configured + AUTH_LINGER_USEC);
     }
     return e;
 }
 
+/* Has it been taken as it must, and not again? */
 static void
-check_expected(const struct bench *b, const struct expectation *e)
+check_nonce(struct bench *b, const struct expectation *e)
+{
+    if (e->has_nonce && e->before.auth->n_computed != e->n_computed) {
+        REQUIRE(!e->stale);
+        add_nonce(&b->taken, e->before.config->designated_qpn, &e->nonce);
+    }
+    REQUIRE(!e->must_take || fixture_drops(b->f, DROP_auth_replay) == e->n_replays);
+}
+
+static void
+check_expected(struct bench *b, const struct expectation *e)
 {
     struct tree_info t;
 
     REQUIRE(!e->authentic || n_auth_drops(b->f) == e->n_refused);
+    check_nonce(b, e);
     for (size_t i = 0; e->forged && i < b->f->class->n_trees(b->f->node); i++) {
         b->f->class->tree(b->f->node, i, &t);
         if (t.config == e->before.config) {
@@ -209,8 +301,9 @@ check_expected(const struct bench *b, const struct expectation *e)
 
 /* What a source agent sends down has the digests that its configuration says. */
 static void
-check_signed(const struct bench *b, const struct frame *frame)
+check_signed(struct bench *b, const struct frame *frame)
 {
+    struct srh_auth_nonce nonce;
     struct tree_info t;
 
     if (b->was_mute || !frame->h.srh_ofs || frame->port != UPLINK
@@ -224,6 +317,12 @@ check_signed(const struct bench *b, const struct frame *frame)
     one.n_keys = one.n_keys > 0;
     struct auth_epoch epoch = epoch_of(frame->bytes, &frame->h);
     REQUIRE(srh_auth_ok(frame->bytes, &frame->h, &one, &epoch));
+    if (one.tlvs & AUTH_DATA) {
+        REQUIRE(srh_auth_nonce(frame->bytes, &frame->h, &nonce));
+        REQUIRE(nonce.instance == one.instance && nonce.seq);
+        REQUIRE(!has_nonce(&b->sent, t.config->designated_qpn, &nonce));
+        add_nonce(&b->sent, t.config->designated_qpn, &nonce);
+    }
 }
 
 static bool
@@ -239,7 +338,7 @@ has_port(const struct node_config *c, uint16_t number)
 
 /* What was sent.  (The fixture has looked at their headers.) */
 static void
-check_frames(const struct bench *b)
+check_frames(struct bench *b)
 {
     const struct fixture *f = b->f;
 
@@ -367,6 +466,10 @@ change_auth(struct fuzz_input *in, struct auth_config *c, const struct auth_conf
     uint8_t flags = fuzz_byte(in);
 
     c->tlvs = whole->tlvs ^ (flags & (AUTH_MT | AUTH_HMAC));
+    if (whole->tlvs & AUTH_DATA) { /* which is alone. */
+        c->tlvs = flags & AUTH_MT ? whole->tlvs : c->tlvs & ~AUTH_DATA;
+        c->instance = fuzz_below(in, 4);
+    }
     c->n_keys = N_KEYS - (flags >> 2) % (N_KEYS + 1);
     c->keys[0] = auth_key_of(1, flags & 16);
     c->key = 1 + (flags >> 5) % (N_KEYS + 1);
@@ -493,6 +596,14 @@ step_configure(struct bench *b, struct fuzz_input *in)
     } else {
         b->shape = shape;
         b->configured = f->now;
+        b->reconfigured = true;
+        for (size_t i = 0; i < f->config.n_trees; i++) {
+            b->was_open |= !(f->config.trees[i].auth.tlvs & AUTH_DATA);
+        }
+        if (f->config.n_trees
+            < b->n_whole) { /* an edge that has left a tree knows nothing of it. */
+            b->taken.n = 0;
+        }
     }
     fixture_settle(f);
 }
@@ -833,12 +944,15 @@ create(uint8_t which)
 
 /* What packets have, and what nobody takes any more that was sent before. */
 static void
-set_tree(struct tree_config *t, uint8_t which)
+set_tree(struct tree_config *t, uint8_t which, bool is_agent)
 {
     t->provisioned = which >> 5 & 1;
     auth_config_uninit(&t->auth);
-    t->auth = (struct auth_config){.tlvs = which >> 3 & 3,
-                                   .key = 1,
+    t->auth = (struct auth_config){.tlvs = which & 128 ? AUTH_DATA : which >> 3 & 3,
+                                   .key = is_agent || which & 128 ? 1 : 0,
+                                   .instance = which & 128 ? 1 + (which >> 3 & 1) : 0,
+                                   .response_instance = which & 128 ? 1 + (which >> 3 & 1) : 0,
+                                   .responses = which & 128 && which & 16,
                                    .n_keys = N_KEYS,
                                    .keys = calloc(N_KEYS, sizeof *t->auth.keys)};
     REQUIRE(t->auth.keys);
@@ -854,7 +968,7 @@ init(struct bench *b, uint8_t which)
     struct node_config *c = &b->f->config;
 
     for (size_t i = 0; i < c->n_trees; i++) {
-        set_tree(&c->trees[i], which);
+        set_tree(&c->trees[i], which, b->f->class == &srcagent_class);
         tree_config_clone(&b->whole[b->n_whole++], &c->trees[i]);
     }
     if (which & 64) {
@@ -875,12 +989,14 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input in = {data, size};
-    struct bench b = {.f = NULL};
+    static struct bench b;
 
+    memset(&b, 0, sizeof b);
     init(&b, fuzz_byte(&in));
     for (int i = 0; i < MAX_STEPS && in.n; i++) {
         uint8_t what = fuzz_byte(&in);
 
+        b.f->n_frames = 0; /* those of the step before have been looked at. */
         /* Inputs from before there were these mean the same, nearly all. */
         (what >= 0xfc   ? step_connections
          : what >= 0xf8 ? step_paths

@@ -39,7 +39,7 @@ compare(const uint8_t *data, size_t size)
     REQUIRE(a.n_segments == b.n_segments && a.segments_left == b.segments_left);
     REQUIRE(a.n_mt_tlvs == b.n_mt_tlvs);
     REQUIRE(!memcmp(a.mt_tlv_ofs, b.mt_tlv_ofs, a.n_mt_tlvs * sizeof *a.mt_tlv_ofs));
-    REQUIRE(a.auth_ofs == b.auth_ofs && a.hmac_ofs == b.hmac_ofs);
+    REQUIRE(a.auth_ofs == b.auth_ofs && a.hmac_ofs == b.hmac_ofs && a.data_ofs == b.data_ofs);
     REQUIRE(a.udp_ofs == b.udp_ofs && a.bth_ofs == b.bth_ofs && a.ext_ofs == b.ext_ofs);
     REQUIRE(a.payload_ofs == b.payload_ofs && a.payload_len == b.payload_len);
     REQUIRE(a.icrc_ofs == b.icrc_ofs && a.opcode == b.opcode);

@@ -20,6 +20,7 @@ static struct rows {
     struct rrec_node node;
     struct rrec_port ports[MAX_ROWS];
     struct rrec_route routes[MAX_ROWS];
+    struct rrec_location locations[MAX_ROWS];
     struct rrec_sid sids[MAX_ROWS];
     struct rrec_tree_node trees[MAX_ROWS];
     struct rrec_branch branches[MAX_ROWS], copies[MAX_ROWS];
@@ -30,6 +31,9 @@ static struct rows {
     struct rrec_plane planes[MAX_ROWS], parent_planes[MAX_ROWS];
     struct rrec_port *port_refs[MAX_ROWS];
     struct rrec_route *route_refs[MAX_ROWS];
+    struct rrec_location *location_refs[MAX_ROWS];
+    size_t n_locations;
+    int64_t hop_nodes[MAX_ROWS], hop_ports[MAX_ROWS];
     struct rrec_sid *sid_refs[MAX_ROWS];
     struct rrec_tree_node *tree_refs[MAX_ROWS];
     struct rrec_branch *branch_refs[MAX_ROWS], *copy_refs[MAX_ROWS];
@@ -44,7 +48,7 @@ static struct rows {
     size_t n_branches, n_copies, n_keys, n_outer_das, n_auths, n_planes, n_parent_planes;
     size_t n_plane_probes;        /* of all planes, likewise. */
     size_t n_paths;               /* of all destinations, likewise. */
-    char texts[11][MAX_ROWS][32]; /* of defaults that differ from row to row. */
+    char texts[12][MAX_ROWS][32]; /* of defaults that differ from row to row. */
     /* The row begun last. */
     const struct table *table;
     void *row;
@@ -108,6 +112,11 @@ static const struct column route_columns[] = {
     TEXT_COLUMN(rrec_route, prefix),
     NUMBER_COLUMN(rrec_route, port),
     TEXT_COLUMN(rrec_route, next_hop),
+    END_OF_COLUMNS,
+};
+static const struct column location_columns[] = {
+    TEXT_COLUMN(rrec_location, address),
+    RANGE_COLUMN(rrec_location, node, 1, 57343),
     END_OF_COLUMNS,
 };
 static const struct column sid_columns[] = {
@@ -271,6 +280,21 @@ new_route(void)
     rows.route_refs[i] = &rows.routes[i];
     rows.node.n_routes++;
     return &rows.routes[i];
+}
+
+static void *
+new_location(void)
+{
+    size_t i = rows.n_locations;
+
+    if (i == MAX_ROWS) {
+        return NULL;
+    }
+    rows.locations[i] =
+        (struct rrec_location){.address = numbered(11, i, "fd00:2::", ""), .node = 257};
+    rows.location_refs[i] = &rows.locations[i];
+    rows.n_locations++;
+    return &rows.locations[i];
 }
 
 static void *
@@ -511,19 +535,13 @@ static const struct table {
     void *(*begin)(void);
     const struct column *columns;
 } tables[] = {
-    {"Node", new_node, node_columns},
-    {"Port", new_port, port_columns},
-    {"Route", new_route, route_columns},
-    {"Sid", new_sid, sid_columns},
-    {"Tree_Node", new_tree, tree_columns},
-    {"Branch", new_branch, branch_columns},
-    {"Copy", new_copy, branch_columns},
-    {"Node_Key", new_key, key_columns},
-    {"Destination", new_destination, destination_columns},
-    {"Path", new_path, path_columns},
-    {"Probe", new_probe, probe_columns},
-    {"Plane", new_plane, plane_columns},
-    {"Parent_Plane", new_parent_plane, plane_columns},
+    {"Node", new_node, node_columns},       {"Port", new_port, port_columns},
+    {"Route", new_route, route_columns},    {"Location", new_location, location_columns},
+    {"Sid", new_sid, sid_columns},          {"Tree_Node", new_tree, tree_columns},
+    {"Branch", new_branch, branch_columns}, {"Copy", new_copy, branch_columns},
+    {"Node_Key", new_key, key_columns},     {"Destination", new_destination, destination_columns},
+    {"Path", new_path, path_columns},       {"Probe", new_probe, probe_columns},
+    {"Plane", new_plane, plane_columns},    {"Parent_Plane", new_parent_plane, plane_columns},
 };
 
 static bool
@@ -607,6 +625,22 @@ add_plane_probe(struct rrec_plane *plane, const char *text)
     }
 }
 
+/* NODE:PORT.  A map has each key once, in ascending order. */
+static void
+add_next_hop(char *text)
+{
+    char *colon = strchr(text, ':');
+    int64_t node = strtoll(text, NULL, 0), port = colon ? strtoll(colon + 1, NULL, 0) : 0;
+    size_t n = rows.node.n_next_hops;
+    bool follows = !n || rows.hop_nodes[n - 1] < node;
+
+    if (follows && node >= 0 && node <= 57343 && port >= 1 && port <= 4095 && n < MAX_ROWS) {
+        rows.hop_nodes[n] = node;
+        rows.hop_ports[n] = port;
+        rows.node.n_next_hops++;
+    }
+}
+
 static void
 begin_row(const char *table)
 {
@@ -627,12 +661,21 @@ rows_begin(void)
     rows.node.id = 256;
     rows.node.ports = rows.port_refs;
     rows.node.routes = rows.route_refs;
+    rows.node.key_next_hops = rows.hop_nodes;
+    rows.node.value_next_hops = rows.hop_ports;
     rows.node.sids = rows.sid_refs;
     rows.node.trees = rows.tree_refs;
     rows.node.destinations = rows.destination_refs;
     rows.node.probes = rows.probe_refs;
     rows.node.probers = rows.probers;
     return &rows.node;
+}
+
+const struct rrec_location *const *
+rows_locations(size_t *n)
+{
+    *n = rows.n_locations;
+    return (const struct rrec_location *const *) rows.location_refs;
 }
 
 void
@@ -650,6 +693,8 @@ rows_line(char *line)
         add_to_set(rows.outer_das, &rows.n_outer_das, &tree->n_outer_da, value);
     } else if (tree && !strcmp(line, "auth")) {
         add_auth(tree, value);
+    } else if (!strcmp(line, "next_hops")) {
+        add_next_hop(value);
     } else if (!strcmp(line, "probers")) {
         add_to_set(rows.probers, &rows.node.n_probers, &(size_t){0}, value);
     } else if (rows.row && rows.table->columns == plane_columns && !strcmp(line, "probes")) {

@@ -177,6 +177,20 @@ align_tlv(struct outer *o)
     }
 }
 
+/* With a nonce of few; its tag is made, or not, when the packet is whole. */
+static void
+put_data(struct fuzz_input *in, struct outer *o, uint8_t len)
+{
+    struct data_tlv *tlv = (struct data_tlv *) (o->tlvs + o->tlvs_len);
+    uint8_t seq = fuzz_byte(in), instance = fuzz_byte(in);
+
+    outer_put_tlv(o, SRH_TLV_DATA, len, 0);
+    if (len == AUTH_TLV_LEN) {
+        tlv->seq = be64_put(seq & 0x80 ? UINT64_C(1) << (seq & 0x3f) : seq);
+        tlv->instance = be32_put(instance & 3);
+    }
+}
+
 static void
 put_auth(struct fuzz_input *in, struct outer *o, uint8_t type)
 {
@@ -186,6 +200,10 @@ put_auth(struct fuzz_input *in, struct outer *o, uint8_t type)
         align_tlv(o);
     }
     uint8_t *tlv = o->tlvs + o->tlvs_len;
+    if (flags & 4 && type == SRH_TLV_MT_AUTH) {
+        put_data(in, o, flags & 2 ? (uint8_t) (6 + flags % 5 * 8) : AUTH_TLV_LEN);
+        return;
+    }
     outer_put_tlv(o, type, flags & 2 ? (uint8_t) (6 + flags % 5 * 8) : AUTH_TLV_LEN, 0);
     tlv[2] = type == SRH_TLV_HMAC ? flags & 0x80 : 0;
 }

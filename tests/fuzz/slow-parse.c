@@ -59,6 +59,11 @@ note_tlv(struct slice tlv, struct parsed *p)
             p->auth_ofs = (uint16_t) tlv.start;
         }
         break;
+    case 126:
+        if (!p->data_ofs && value_len == 38) {
+            p->data_ofs = (uint16_t) tlv.start;
+        }
+        break;
     case 5:
         if (!p->hmac_ofs
             && (value_len == 14 || value_len == 22 || value_len == 30 || value_len == 38)) {

@@ -160,7 +160,7 @@ fabric_connect(struct fabric *f, struct fabric_end a, struct fabric_end b)
 }
 
 /* The link at this end; *side says which end it is. */
-static const struct fabric_link *
+static struct fabric_link *
 find_link(struct fabric *f, struct fabric_end end, unsigned *side)
 {
     uint16_t slot = *find_end(f, end);
@@ -189,11 +189,25 @@ send_copy(struct fabric *f, struct fabric_end to, uint64_t at, const uint8_t *fr
     return e;
 }
 
+/* When a frame that is sent now arrives, if it is not late. */
+static uint64_t
+arrival(struct fabric *f, struct fabric_link *link, unsigned side)
+{
+    const struct fabric_quality *q = &link->quality[side];
+    uint64_t at = f->now + q->delay;
+
+    if (q->jitter && f->now >= FABRIC_JITTER_FROM) {
+        at += fabric_random(f, q->jitter);
+        at = link->last[side] = at > link->last[side] ? at : link->last[side];
+    }
+    return at;
+}
+
 void
 fabric_send(struct fabric *f, struct fabric_end from, const uint8_t *frame, size_t len, bool ideal)
 {
     unsigned side;
-    const struct fabric_link *link = find_link(f, from, &side);
+    struct fabric_link *link = find_link(f, from, &side);
     const struct fabric_quality *q = &link->quality[side];
     unsigned copies = 1;
 
@@ -211,7 +225,8 @@ fabric_send(struct fabric *f, struct fabric_end from, const uint8_t *frame, size
     }
     for (unsigned i = 0; i < copies; i++) {
         bool late = !ideal && fabric_random(f, 10000) < q->reorder;
-        uint64_t at = f->now + q->delay + (late || i ? 1 + fabric_random(f, 30 * q->delay) : 0);
+        uint64_t at = late || i ? f->now + q->delay + 1 + fabric_random(f, 30 * q->delay)
+                                : arrival(f, link, side);
         struct fabric_event *e = send_copy(f, link->ends[!side], at, frame, len);
         f->n_late += late;
         if (!ideal && fabric_random(f, 10000) < q->spoil) {
@@ -229,7 +244,7 @@ fabric_calm(struct fabric *f)
     for (unsigned i = 0; i < f->n_links; i++) {
         for (unsigned side = 0; side < 2; side++) {
             struct fabric_quality *q = &f->links[i].quality[side];
-            *q = (struct fabric_quality){.delay = q->delay};
+            *q = (struct fabric_quality){.delay = q->delay, .jitter = q->jitter};
         }
     }
 }

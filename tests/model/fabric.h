@@ -13,13 +13,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FABRIC_STRAY_USEC 900000
-#define FABRIC_MAX_LINKS  1200
-#define FABRIC_MAX_ENDS   8192 /* of the index: a power of 2, well above that of ends. */
+#define FABRIC_STRAY_USEC  900000
+#define FABRIC_MAX_LINKS   1200
+#define FABRIC_MAX_ENDS    8192 /* of the index: a power of 2, well above that of ends. */
+
+/* No real network keeps for long to a rhythm in which a full queue always drops the same. */
+#define FABRIC_JITTER_FROM 60000000
 
 /* Of one direction of a link. */
 struct fabric_quality {
-    uint32_t delay;                       /* always, and 30 times that at most where reordered. */
+    uint32_t delay; /* always, and 30 times that at most where reordered. */
+    uint32_t
+        jitter; /* up to so much more from FABRIC_JITTER_FROM on; none overtakes another for that. */
     uint32_t loss, twice, spoil, reorder; /* of 10000 frames... */
     uint32_t stray;                       /* ...which arrive once more, within FABRIC_STRAY_USEC. */
 };
@@ -33,6 +38,7 @@ struct fabric_end {
 struct fabric_link {
     struct fabric_end ends[2];
     struct fabric_quality quality[2]; /* of what ends[i] sends. */
+    uint64_t last[2];                 /* with jitter: when that arrives last. */
 };
 
 struct fabric_event;

@@ -55,13 +55,20 @@ check_response(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
     bool is_ack = aeth_class(aeth->syndrome) == AETH_CLASS_ACK;
     psn_t una = psn_add(bth_psn(bth), is_ack);
     bool own = true; /* made by 'n'. */
+    /* The root's, to the source, or in a tunnel to its agent. */
+    bool is_root_s = !h->inner.ofs || epoch - lab_source_qpn(0) < LAB_N_EPOCHS;
+    bool is_made = h->inner.ofs && !memcmp(&ip_at(frame, &h->ip)->src, &n->base.address, 16)
+                   && !lab_comes_again(n, ip_at(frame, &h->ip));
     struct lab_set counted = {.words = {0}};
 
     if (memcmp(&ip_at(frame, ip)->src, &lab_proxy, sizeof lab_proxy)
         || !icrc_ok(frame + ip->ofs, (size_t) (h->icrc_ofs - ip->ofs))) {
         return;
     }
-    if (!h->inner.ofs) { /* the root's, to the source. */
+    if (h->inner.ofs && !is_made) {
+        return; /* another's, passing through. */
+    }
+    if (is_root_s) {
         epoch -= lab_source_qpn(0);
         if (epoch > lab->epoch && lab->faults & LAB_FAULT_SPOIL) {
             return; /* Its outer destination was spoilt into that of End.DT6. */
@@ -69,16 +76,13 @@ check_response(struct lab *lab, struct lab_node *n, const uint8_t *frame, const 
         LAB_REQUIRE(lab, epoch <= lab->epoch, "response of epoch %u", epoch);
         counted = lab_counted(lab, epoch);
         own = lab_is_root(n, epoch);
-    } else if (!memcmp(&ip_at(frame, &h->ip)->src, &n->base.address, 16)
-               && !lab_comes_again(n, ip_at(frame, &h->ip))) {
+    } else {
         epoch -= lab_designated_qpn(0);
         LAB_REQUIRE(lab, epoch <= lab->epoch, "response of epoch %u", epoch);
         counted = n->counted[epoch];
-        LAB_REQUIRE(lab, ip_at(frame, &h->ip)->hlim == LAB_HOP_LIMIT, "%s to its parent",
-                    n->plan->name);
-    } else {
-        return; /* another's, passing through. */
     }
+    LAB_REQUIRE(lab, !is_made || ip_at(frame, &h->ip)->hlim == LAB_HOP_LIMIT, "%s to its parent",
+                n->plan->name);
     counted = lab_set_without(&counted, &lab->pruned);
     LAB_SET_FOR_EACH (i, &counted) {
         LAB_REQUIRE(lab, psn_cmp(una, lab_confirmed_by(lab, epoch, i)) <= 0,
@@ -206,10 +210,14 @@ root_of(const struct lab *lab)
     return NULL;
 }
 
-/* Links that a response of the root takes to the source's agent, by the routes. */
+/* Links that a response of the root takes to the source's agent, by the routes; in a tunnel they do not
+ * count. */
 static unsigned
 hops_to_source(const struct lab *lab)
 {
+    if (lab->auth & AUTH_DATA) {
+        return root_of(lab) != &lab->nodes[lab->agent];
+    }
     return plan_hops(&lab->topology, root_of(lab)->plan, lab->nodes[lab->agent].plan);
 }
 
@@ -296,12 +304,14 @@ static const struct {
     {DROP_pool_empty, 0},
     {DROP_too_long, 0},
     {DROP_no_parent, 0},
-    {DROP_group_closed, 0},
+    /* An agent that was started again waits for castd's answer, and a link repeats what waits. */
+    {DROP_group_closed, LAB_FAULT_DATA},
     /* A node that was started again learns anew what was sent; a forger names what never was; and
      * who has nothing names any. */
     {DROP_psn_not_sent, LAB_FAULT_RESTART | LAB_FAULT_FORGED | LAB_FAULT_JOIN | LAB_FAULT_KEPT},
-    /* A solicitation to a node that was down is repeated after a second.  A flow begins at once. */
-    {DROP_neigh_queue, LAB_FAULT_RESTART | LAB_FAULT_MODE | LAB_FAULT_CONGESTION},
+    /* A solicitation to a node that was down is repeated after a second.  A flow begins at once, also on
+     * a plane that nobody was on before; for a neighbour there, and for all of them, so many may wait. */
+    {DROP_neigh_queue, LAB_FAULT_RESTART | LAB_FAULT_MODE | LAB_FAULT_CONGESTION | LAB_FAULT_PLANE},
     {DROP_icmp_error, LAB_FAULT_MODE},
     {DROP_no_neighbour, LAB_FAULT_RESTART},
     /* An answer to a Proxy that is none any more at an edge whose last receiver has left. */
@@ -324,6 +334,9 @@ static const struct {
     /* A flow of no group is not known to an agent that leaves rates to NICs. */
     {DROP_fast_cnp_flow, LAB_FAULT_CONGESTION},
     {DROP_source_guard, LAB_FAULT_STORM},
+    {DROP_auth_missing, LAB_FAULT_DATA},
+    {DROP_auth_bad, LAB_FAULT_DATA},
+    {DROP_auth_replay, LAB_FAULT_DATA},
 };
 
 static void
@@ -387,6 +400,7 @@ lab_check_end(struct lab *lab)
     struct rc_info info;
 
     rc_get_info(lab->source, &info);
+    lab_data_check_end(lab);
     LAB_REQUIRE(lab, !info.stuck || is_stuck_alone(lab), "no response was lost");
     (lab->liveness_msec ? lab_loss_check_end : check_failure)(lab);
     for (unsigned i = 0; i < lab->n_nodes; i++) {

@@ -391,7 +391,8 @@ check_cnp(struct lab *lab, struct lab_node *n, const uint8_t *frame, const struc
                      && !lab_comes_again(n, ip);
     bool to_source = !h->inner.ofs && !memcmp(&ip->src, &lab_proxy, sizeof ip->src)
                      && !memcmp(&ip->dst, &lab_source_address, sizeof ip->dst);
-    unsigned epoch = qpn - (to_parent ? lab_designated_qpn(0) : lab_source_qpn(0));
+    bool of_root = qpn - lab_source_qpn(0) < LAB_N_EPOCHS;
+    unsigned epoch = qpn - (to_parent && !of_root ? lab_designated_qpn(0) : lab_source_qpn(0));
     struct lab_cnps *c = &n->cnps;
 
     if (!to_parent && !(to_source && epoch < LAB_N_EPOCHS && lab_is_root(n, epoch))) {

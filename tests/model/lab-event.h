@@ -69,6 +69,10 @@ struct parsed;
     EVENT(switch_planned, "a flow left a path as somebody wanted it to")           \
     EVENT(nak_made, "a headend made a NAK for its host")                           \
     EVENT(answer_repeated, "a headend said the last answer of its host again")     \
+    EVENT(replayed, "authenticated data that an edge had taken came again")        \
+    EVENT(altered, "authenticated data came altered")                              \
+    EVENT(response_replayed, "an authenticated response came again")               \
+    EVENT(response_altered, "an authenticated response came altered")              \
     EVENT(probe_lost, "a probe got lost")                                          \
     EVENT(probe_forged, "a forged answer to a probe came")                         \
     EVENT(way_bad, "a way that was broken was bad after three intervals")

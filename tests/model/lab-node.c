@@ -169,22 +169,29 @@ counted_by(const struct lab_node *n, unsigned epoch)
     return counted;
 }
 
-/* As castd does: who has receivers verifies, the source's agent makes what is verified. */
+/* As castd does: who has receivers verifies, the source's agent makes what is verified; with
+ * authenticated data each node that merges does both with responses. */
 static void
-set_auth(const struct lab_node *n, struct tree_config *t)
+set_auth(struct lab_node *n, struct tree_config *t)
 {
     static const struct auth_key key = {.id = 9, .len = 32, .secret = "of this lab"};
     struct auth_config own = {
-        .tlvs = n->lab->auth, .key = key.id, .n_keys = 1, .keys = &(struct auth_key){.id = key.id}};
+        .tlvs = n->lab->auth, .n_keys = 1, .keys = &(struct auth_key){.id = key.id}};
     bool concerned = n == &n->lab->nodes[n->lab->agent];
 
+    own.key = concerned || own.tlvs & AUTH_DATA ? key.id : 0;
+    own.responses = own.tlvs & AUTH_DATA;
+
     for (size_t i = 0; i < t->n_branches; i++) {
-        concerned |= t->branches[i].kind == BRANCH_RECEIVER;
+        concerned |= t->branches[i].kind == BRANCH_RECEIVER || own.tlvs & AUTH_DATA;
     }
     if (concerned && own.tlvs) {
         own.keys[0] = key;
         auth_config_uninit(&t->auth);
         auth_config_clone(&t->auth, &own);
+    }
+    if (concerned && own.tlvs & AUTH_DATA) {
+        lab_data_set(n, t);
     }
 }
 
@@ -280,6 +287,7 @@ lab_node_configure(struct lab *lab, unsigned i)
     for (unsigned epoch = 0; epoch < LAB_N_EPOCHS; epoch++) {
         if (had[epoch] && !tree_of(n, epoch)) { /* The next one is another. */
             n->started[epoch] = n->said[epoch].known = false;
+            n->data[epoch] = (struct lab_data_row){.own = 0};
             n->said[epoch].from = lab->fabric.now + REVERSE_LIFETIME_USEC;
         }
     }
@@ -310,6 +318,7 @@ lab_node_configure(struct lab *lab, unsigned i)
     LAB_REQUIRE(lab, !err, "configure %s: %s", n->plan->name, error ? error : "");
     settle(lab, n);
     n->deadline = n->class->deadline(n->node);
+    lab_congestion_look(lab, n); /* what was held back may have gone. */
     lab_planes_look(lab, n);
     lab_event_look(lab, n, false, n->n_trees && n->trees[0].n_branches < n_before);
 }
@@ -377,6 +386,7 @@ node_tx(void *n_, uint16_t port, struct packet *p)
         return;
     }
     lab_trace_frame(lab, from.station, &h, frame);
+    lab_data_sent(lab, n, frame, &h);
     n->n_out++;
     if (!lab_congestion_sent(lab, n, frame, &h)) {
         lab_check_sent(lab, n, frame, &h);
@@ -388,7 +398,11 @@ void
 lab_node_start(struct lab *lab, unsigned i)
 {
     struct lab_node *n = &lab->nodes[i];
+    struct lab_set forgotten = lab_set_without(&n->pruned, &n->removed);
 
+    if (lab_set_equal(&lab->lost, &lab->members)) {
+        lab->pruned = lab_set_without(&lab->pruned, &forgotten); /* castd takes none of them out. */
+    }
     n->pruned = (struct lab_set){.words = {0}};
     n->seen = (struct lab_seen){.trees = {{.valid = false}}};
     n->n_lost = 0;
@@ -399,6 +413,7 @@ lab_node_start(struct lab *lab, unsigned i)
         &(struct node_io){.tx = node_tx, .way_state = lab_way_state, .aux = n}, lab->pool);
     n->starts = n->lived;
     n->lived = true;
+    lab_data_new_life(n);
     lab_node_configure(lab, i);
     n->starts = false;
 }
@@ -426,6 +441,7 @@ static void
 note_event(struct lab *lab, struct lab_node *n)
 {
     settle(lab, n);
+    lab_data_look(n);
     n->deadline = n->class->deadline(n->node);
     lab_note_losses(lab, n);
     lab_congestion_look(lab, n);
@@ -496,7 +512,6 @@ deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, siz
 {
     struct lab_node *n = &lab->nodes[to.station];
     struct lab_response response = {.valid = false};
-    uint64_t before = n->n_out;
     struct parsed h;
 
     if (!n->node) {
@@ -508,16 +523,22 @@ deliver_to_node(struct lab *lab, struct fabric_end to, const uint8_t *frame, siz
     }
     struct packet *p = packet_from_bytes(lab->pool, frame, len);
     LAB_REQUIRE(lab, p, "the pool is empty");
+    bool attackable = false;
     if (!parse_frame(frame, (uint32_t) len, &h) && h.bth_ofs) {
+        attackable = lab_data_before(n, to, frame, len, &h);
         lab_event_before(lab, n, frame, &h, &response);
         lab_congestion_came(n, frame, &h);
     }
+    uint64_t before = n->n_out;
     n->class->input(n->node, to.port, p, lab->fabric.now);
     note_event(lab, n);
     lab_event_after(lab, n, &response);
     /* A copy for each, a response, and what waited for a neighbour. */
     LAB_REQUIRE(lab, n->n_out - before <= n->n_outputs + 1 + NEIGH_QUEUE_MAX,
                 "packets multiply at %s", n->plan->name);
+    if (attackable) {
+        lab_data_after(n, to, frame, len);
+    }
 }
 
 void

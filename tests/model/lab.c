@@ -102,6 +102,7 @@ start(struct lab *lab)
     lab->faults |= lab->forged ? LAB_FAULT_FORGED : 0;
     lab->faults |= lab->mode != MODE_REPLICATE ? LAB_FAULT_MODE : 0;
     lab_congestion_init(lab);
+    lab_data_init(lab);
     lab->pool = packet_pool_create(lab->pool_size);
     lab->data = calloc(1, lab->region_len);
     for (unsigned i = 0; i < lab->n; i++) {
@@ -113,6 +114,7 @@ start(struct lab *lab)
     for (unsigned i = 0; i < lab->n_nodes; i++) {
         lab_node_start(lab, i);
     }
+    lab_data_start(lab);
     lab_loss_start(lab);
     lab->of_switch.f = lab->una_at_limit = lab->start_psn;
     lab_endpoints_start(lab);
@@ -265,6 +267,7 @@ lab_destroy(struct lab *lab)
     for (unsigned i = 0; i < lab->n; i++) {
         free(lab->receivers[i].memory);
     }
+    free(lab->nonces.v);
     free(lab->data);
     free(lab);
 }

@@ -16,6 +16,7 @@
  *   lab-check.c     what must hold
  *   lab-congestion.c  links with a rate, and what must hold of congestion
  *   lab-planes.c    planes of the group that go dead
+ *   lab-data.c      authenticated data, and who attacks it
  *   lab-flow.c      queue pairs that compete with the group's
  *
  * Everything follows from topology, seed and what the test asks for.  At every
@@ -29,6 +30,7 @@
  *   that is the policy, never all;
  * - it calls only those slow that are, and those that do nothing but ask for time soon enough;
  * - it says only so many RNR NAKs for each copy;
+ * - with authenticated data, an edge copies nothing twice and nothing that was made or altered on the way;
  * and at the end of a run that everything was completed (or failed, where a
  * receiver did, or was lost, or with policy prune all were) within a bound of virtual
  * time, that nodes dropped nothing but for reasons that the run's faults explain, and
@@ -61,6 +63,21 @@
 #define LAB_SLOW_SEEN(LAB) ((LAB)->liveness_msec * UINT64_C(1000) * LAB_MAX_HEIGHT * 35 / 32)
 
 struct lab;
+
+/* What a registry has of a node's life in an epoch, and that life (lab-data.c). */
+struct lab_data_row {
+    uint64_t own; /* 0: it has drawn nothing in this life. */
+    uint64_t answered;
+    uint32_t floor; /* what that was answered with. */
+    uint32_t instance;
+};
+
+#define LAB_N_KEPT 8 /* frames that somebody keeps beside each edge. */
+struct lab_frame {
+    uint16_t port; /* that it came to. */
+    size_t len;
+    uint8_t bytes[1024];
+};
 
 struct lab_node {
     struct lab *lab;
@@ -96,6 +113,11 @@ struct lab_node {
     psn_t rnr_psn;
     unsigned n_rnrs;
     struct sent_frames sent; /* until the event is over. */
+    struct lab_data_row data[LAB_N_EPOCHS];
+    struct lab_frame kept[LAB_N_KEPT];     /* data, */
+    struct lab_frame kept_ups[LAB_N_KEPT]; /* and responses of nodes. */
+    uint64_t drops_before;                 /* the frame that is dealt with. */
+    uint64_t auth_drops;                   /* as far as they have been looked at. */
     struct lab_cnps cnps;
     bool rated;                               /* it has a queue. */
     enum path_state ways[PLANES_MAX];         /* what it knows of planes, */
@@ -186,6 +208,7 @@ enum {
     LAB_FAULT_CONGESTION = 1 << 9,
     LAB_FAULT_STORM = 1 << 10, /* somebody makes CNPs without reason. */
     LAB_FAULT_PLANE = 1 << 11, /* a group was to take another plane. */
+    LAB_FAULT_DATA = 1 << 12,  /* edges are attacked, and wait for answers. */
 };
 
 struct lab_action {
@@ -300,6 +323,17 @@ struct lab {
     uint64_t n_seen[N_LAB_EVENTS]; /* lab-event.c. */
     struct lab_oracle of_switch;
     struct lab_congestion_state net;
+    struct lab_attacks {
+        uint64_t random;
+        bool under_way; /* what is dropped is nobody's loss. */
+    } attacks;
+    bool data_started;
+    uint64_t n_lives; /* of nodes in epochs. */
+    uint32_t instance;
+    struct lab_nonces {
+        struct lab_nonce *v;
+        size_t n, size;
+    } nonces;
     uint64_t n_stalls[N_LAB_STALLS];
 };
 
@@ -415,6 +449,23 @@ void lab_planes_look(struct lab *, struct lab_node *);
 void lab_kill_plane(struct lab *, unsigned plane, uint32_t learn_usec, bool for_good);
 void lab_act_plane(struct lab *);
 void lab_act_prefer(struct lab *);
+
+/* lab-data.c: a group whose data is authenticated. */
+void lab_data_init(struct lab *);
+/* Nodes have been started for the first time. */
+void lab_data_start(struct lab *);
+void lab_data_new_life(struct lab_node *);
+/* Gives the node's tree what counts of the instances in its row.  Asks if that is the first time. */
+void lab_data_set(struct lab_node *, struct tree_config *);
+/* After an event at this node. */
+void lab_data_look(struct lab_node *);
+/* Before and after a frame comes to the node; the latter only if the former says so. */
+bool lab_data_before(struct lab_node *, struct fabric_end, const uint8_t *frame, size_t len,
+                     const struct parsed *);
+void lab_data_after(struct lab_node *, struct fabric_end, const uint8_t *frame, size_t len);
+void
+lab_data_sent(struct lab *, const struct lab_node *, const uint8_t *frame, const struct parsed *);
+void lab_data_check_end(struct lab *);
 
 /* lab-action.c. */
 void lab_act_if_due(struct lab *);

@@ -294,6 +294,9 @@ scenario_plane_topology(struct fabric *chance, unsigned n_receivers)
 /* At once, within a timeout of the source, or after many of them. */
 static const uint32_t max_downtimes[] = {0, 20000, 2000000};
 
+/* Otherwise a queue that is full may drop the ACKs of the same nodes for ever, of which one would do. */
+#define CONGESTED_JITTER 100
+
 /* Some directions of some links are bad: few, since each holds up all. */
 static void
 choose_links(struct lab *lab, enum scenario_kind kind)
@@ -307,6 +310,7 @@ choose_links(struct lab *lab, enum scenario_kind kind)
             bool bad = lab_random(lab, 2 * lab->fabric.n_links) < n_bad;
             struct fabric_quality *q = &lab->fabric.links[i].quality[side];
             q->delay = 1 + lab_random(lab, kind == SCENARIO_PATHS ? MAX_PATH_DELAY : 40);
+            q->jitter = kind == SCENARIO_CONGESTED ? CONGESTED_JITTER : 0;
             /* Few: as long as ACKs come, however old, a source does not repeat anything. */
             q->stray = kind == SCENARIO_JOINING && lab->n <= N_STRAY ? 200 : 0;
             if (kind == SCENARIO_JOINING && lab_random(lab, 4) == 0) {
@@ -669,12 +673,12 @@ choose_planes(struct lab *lab)
     lab_set_planes(lab, labels);
 }
 
-/* Half of the groups are authenticated, by one TLV, the other, or both.  Takes no chance from the
+/* Most of the groups are authenticated, by one TLV, another, or both.  Takes no chance from the
  * rest of the run. */
 static void
 choose_auth(struct lab *lab, uint64_t seed)
 {
-    static const unsigned int kinds[] = {0, AUTH_MT, 0, AUTH_HMAC, 0, AUTH_MT | AUTH_HMAC};
+    static const unsigned int kinds[] = {0, AUTH_MT, AUTH_DATA, AUTH_HMAC, 0, AUTH_MT | AUTH_HMAC};
 
     lab->auth = kinds[(seed ^ seed >> 16) % (sizeof kinds / sizeof *kinds)];
 }

@@ -6,16 +6,17 @@ import json
 import os
 
 from netlab import Loop, exact, group_add, model, no_faults
-from packets import bth_of, capture, data_frames, send, traced_drops
+from packets import bth_of, capture, data_frames, frames, send, traced_drops
 
 import harness
 from captures import icrc, packed
-from harness import PSN_MASK, castctl, castctl_json, check, check_equal, wait_until
+from harness import PSN_MASK, castctl, castctl_json, check, check_equal, output, wait_until
 from trees import FIG1
 
 SRH = 14 + 40
 EDGES = ('n1', 'n2', 'n3')
-REASONS = ('auth_missing', 'auth_bad', 'auth_unknown_key')
+NODES = (*EDGES, 'n4', 'n5', 'n6')
+REASONS = ('auth_missing', 'auth_bad', 'auth_unknown_key', 'auth_replay')
 
 
 def keys(*ids):
@@ -191,4 +192,143 @@ def epochs(lab):
                     (reasons, not reasons))
 
 
-CASES = [tlvs, roll_over, on_path, traced, epochs]
+def payload_altered(frame):
+    """With another last byte of payload, and the ICRC for that."""
+    inner = bytearray(frame[bth_of(frame) - 48:])
+    inner[-5] ^= 1
+    return frame[:bth_of(frame) - 48] + bytes(inner[:-4]) + icrc(bytes(inner[:-4]))
+
+
+def data(lab):
+    """Authenticated data goes through the tree in each mode; each packet is taken once, and as it was sent.  MT-AUTH alone
+    lets both pass."""
+    keys(1)
+    before = refused(lab)
+    for mode in ('replicate', 'mcast', 'ingress'):
+        group_add('d-' + mode, '--mode', mode, '--auth', 'data', '--key', '1')
+        model('d-' + mode, FIG1.receivers, '-n', '30')
+    check_equal('refused by edges', [refused(lab).get((n, r)) for n in EDGES for r in REASONS],
+                [before.get((n, r)) for n in EDGES for r in REASONS])
+    for auth, reasons in (('data', (['auth_replay'], ['auth_bad'])), ('mt-auth', ([], []))):
+        group_add('once-' + auth, '--auth', auth, '--key', '1')
+        with capture(lab, 'n1', 'n4', 'once.pcap') as path:
+            model('once-' + auth, FIG1.receivers, '-n', '2', '-s', '3000')
+        frame = data_frames(path)[0]
+        os.remove(path)
+        for changed, why in zip((frame, payload_altered(frame)), reasons):
+            check_equal('drops of a %s group' % auth, traced_drops(lab, 'n1', 'n4', changed)[0], why)
+
+
+def instances(group):
+    """The instances of the group's nodes, by name."""
+    return {n['node']: n['instance'] for n in castctl_json('group', 'show', group)['nodes'] if n['instance'] is not None}
+
+
+def data_lives(lab):
+    """An edge and the source agent are started again while data flows: what an edge has taken in its life before it does not
+    take again, and the group goes on."""
+    keys(1)
+    group_add('lives', '--auth', 'data', '--key', '1')
+    loop = Loop(lab, 'lives', FIG1.receivers)
+    loop.wait_progress('n6', 500)
+    first = instances('lives')
+    check_equal('who has instances', sorted(first), sorted((*NODES, 'sa')))
+    with capture(lab, 'n1', 'n4', 'lives.pcap') as path:
+        loop.wait_progress('n6', 100)
+    frame = max(f for f in data_frames(path) if f[20] == 43)
+    output('castlab', 'restart', 'n1')
+    wait_until('n1 and sa have another instance', lambda: all(instances('lives')[n] > first[n] for n in ('n1', 'sa')))
+    loop.wait_progress('n6', 500)
+    check_equal('instances of others', [instances('lives')[n] for n in ('n2', 'n3')], [first[n] for n in ('n2', 'n3')])
+    before = refused(lab).get(('n1', 'auth_replay'), 0)
+    send(lab, 'n4', 'n1', [frame] * 20)
+    wait_until('the frames of before are refused',
+               lambda: refused(lab).get(('n1', 'auth_replay'), 0) >= before + 20)
+    second = instances('lives')
+    output('castlab', 'restart', 'sa')
+    wait_until('sa has another instance', lambda: instances('lives')['sa'] > second['sa'])
+    loop.wait_progress('n6', 500)
+    # A node between takes nothing of its children from before; they are told, and nobody else.
+    third = instances('lives')
+    output('castlab', 'restart', 'n4')
+    wait_until('n4 and sa have another instance', lambda: all(instances('lives')[n] > third[n] for n in ('n4', 'sa')))
+    loop.wait_progress('n6', 500)
+    check_equal('instances of others', [instances('lives')[n] for n in (*EDGES, 'n5', 'n6')],
+                [third[n] for n in (*EDGES, 'n5', 'n6')])
+    loop.stop()
+
+
+def response_frames(path):
+    """Those with an ACK or NAK for a node's response SID, or from a Proxy Address."""
+    return [f for f in frames(path) if bth_of(f) and f[bth_of(f)] == 0x11
+            and (f[44:46] == b'\xe0\x02' or f[22:26] == b'\xfd\0\xff\xff')]
+
+
+def forged_responses(frame):
+    """What somebody could make of a response, and the reason that it is refused for in a group with authenticated data."""
+    eth, inner = frame[:14], frame[bth_of(frame) - 48:]
+    other = bytearray(inner)
+    psn = int.from_bytes(inner[57:60], 'big')
+    other[57:60] = (psn - 1 & PSN_MASK).to_bytes(3, 'big')
+    other = bytes(other[:-4]) + icrc(bytes(other[:-4]))
+    yield 'again', frame, 'auth_replay'
+    yield 'another PSN', frame[:bth_of(frame) - 48] + other, 'auth_bad'
+    if frame[20] == 43:
+        yield 'no SRH', eth + frame[14:18] + len(other).to_bytes(2, 'big') + b'\x29' + frame[21:54] + other, 'auth_missing'
+        yield 'another tag', frame[:14 + 40 + 63] + bytes([frame[14 + 40 + 63] ^ 1]) + frame[14 + 40 + 64:], 'auth_bad'
+
+
+# Proves MT-9-3.
+def responses(lab):
+    """What nodes send up is authenticated with data: what somebody between two nodes sends again, alters or makes is refused and
+    counted, also what he sends to the source as if it were the root's.  In a group without that it counts."""
+    keys(1)
+    links = (('n4', 'n1'), ('n6', 'n5'), ('sa', 'n6'))
+    for auth in ('data', 'mt-auth'):
+        name = 'up-' + auth
+        group_add(name, '--auth', auth, '--key', '1')
+        loop = Loop(lab, name, FIG1.receivers)
+        loop.wait_progress('n6', 500)
+        before, n = refused(lab), {}
+        for parent, child in links:
+            with capture(lab, parent, child, 'up.pcap') as path:
+                loop.wait_progress('n6', 100)
+            frame = response_frames(path)[-1]
+            os.remove(path)
+            check_equal('header behind IPv6 from %s' % child, frame[20],
+                        43 if auth == 'data' else 17 if parent == 'sa' else 41)
+            made = list(forged_responses(frame))
+            if auth == 'data' and parent == 'sa':
+                made.append(('as from the Proxy', frame[:14] + frame[bth_of(frame) - 48:], 'auth_missing'))
+            for what, forged, why in made:
+                check_equal('%s, %s to %s: drops' % (what, child, parent),
+                            traced_drops(lab, parent, child, forged)[0], [why] if auth == 'data' else [])
+                if auth == 'data':
+                    n[parent, why] = n.get((parent, why), 0) + 20
+                    send(lab, child, parent, [forged] * 20)
+        wait_until('%r more are refused' % n, lambda: all(
+            refused(lab).get(k, 0) - before.get(k, 0) == n[k] for k in n))
+        loop.wait_progress('n6', 500)
+        lane, = loop.stop()['lanes']
+        check_equal('repeats', lane['retries'], 0)
+
+
+def responses_roll_over(lab):
+    """Authentication of data begins, its key is replaced, and it ends, while traffic runs: nodes do the same with responses, and
+    no packet of any kind is refused."""
+    keys(1, 2)
+    before = refused(lab)
+    group_add('turn')
+    loop = Loop(lab, 'turn', FIG1.receivers, '--gap', '200')
+    loop.wait_progress('n6', 500)
+    for auth, key in (('data', '1'), ('data', '2'), ('mt-auth', '2'), ('data', '1'), ('none', '')):
+        castctl('group', 'set', 'turn', '--auth', auth, *(('--key', key) if key else ()))
+        nodes = (*NODES, 'sa') if auth == 'data' else (*EDGES, 'sa')
+        wait_until('keys of %s are %r' % (auth, key), lambda: keys_at('turn') == {
+            n: key if n in nodes else '' for n in (*NODES, 'sa')})
+        loop.wait_progress('n6', 500)
+    loop.stop()
+    check_equal('refused', {k: n for k, n in refused(lab).items() if n != before.get(k, 0) and k[1] != 'auth_missing'}, {})
+
+
+CASES = [tlvs, roll_over, on_path, traced, epochs, data, data_lives, responses, responses_roll_over]

@@ -26,16 +26,15 @@ EXACT_ATTEMPTS = 6
 THREADS = os.environ.get('THREADS', '1')
 
 
-def in_namespace(script, *argv):
+def in_namespace(script, *argv, **how):
     """Runs a script in a network and mount namespace of its own, with --inside in front of what it is
-    given; returns its exit status.  Needs root."""
+    given; returns the process, which ran as 'how' says.  Needs root."""
     os.makedirs('/run/netns', exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='net', dir='/tmp') as rundir:
-        os.environ['ROCECAST_RUNDIR'] = rundir
-        os.environ['PATH'] = harness.BIN + ':' + os.environ['PATH']
-        os.environ.pop('ROCECAST_DB', None)
+        env = dict(os.environ, ROCECAST_RUNDIR=rundir, PATH=harness.BIN + ':' + os.environ['PATH'])
+        env.pop('ROCECAST_DB', None)
         return subprocess.run(['unshare', '--net', '--mount', '--propagation', 'private', sys.executable, script,
-                               '--inside', *argv], check=False).returncode
+                               '--inside', *argv], check=False, env=env, **how)
 
 
 def prepare_namespace():

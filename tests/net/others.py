@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import time
 
 from netlab import Lab, Loop, exact, group_add, model
 from packets import (FOREIGN_TAGS, PRIORITY_TAGS, addressed, capture, data_frames, dropped, frames, send,
@@ -12,6 +13,7 @@ from packets import (FOREIGN_TAGS, PRIORITY_TAGS, addressed, capture, data_frame
 import harness
 from foreign import buckets, copied, forwarded
 from harness import castctl, castctl_json, check, check_equal, output, run, wait_until
+from shortage import start_with
 from trees import OTHERS, Tree, check_branches, check_confirmed
 
 # Open vSwitch reads its ports from sockets with room for some 50 frames: no more are under way.
@@ -270,6 +272,24 @@ def tool_fails(lab):
     exact(lab, 'gt', OTHERS, *FEW)
 
 
+def no_process(lab):
+    """castfwd can start no tool: Node.state says so, it tries again once in a while, and goes on when it can."""
+    injection = start_with('n7', 'posix_spawnp:EAGAIN')
+    injection.fail()
+    begin = time.monotonic()
+    castctl('link', 'del', 'n7:n5', '--force')
+    wait_until('castfwd has tried three times', lambda: injection.hits() >= 3)
+    took = time.monotonic() - begin
+    check(injection.hits() <= 3 + took, '%d tries in %.1f s', injection.hits(), took)
+    state = node_state('n7')['state']
+    check(re.fullmatch('generation [0-9]+ refused: [a-z]+: Resource temporarily unavailable', state), 'n7: %r', state)
+    castctl('link', 'add', 'n7:n5', 'n5:n7')
+    injection.heal()
+    wait_until('castfwd goes on', lambda: is_applied('n7'))
+    group_add('go-on')
+    exact(lab, 'go-on', OTHERS, *FEW)
+
+
 def tool_hangs(lab):
     """While a tool takes its time castfwd follows the registry and answers who asks what needs no
     tool; of the generations that come meanwhile only the last one is told."""
@@ -339,7 +359,7 @@ def rules_of_router(lab):
 
 
 CASES = [ovs_and_router, foreign_source, ('tree', shape(OTHERS)), node_addresses, vlans, member_leaves,
-         link_leaves, restart('n4'), restart('n7'), switch_dies, tools_are_few, tool_fails, tool_hangs,
+         link_leaves, restart('n4'), restart('n7'), switch_dies, tools_are_few, tool_fails, no_process, tool_hangs,
          mcast_is_refused, device_comes_back, rules_of_router]
 ROUTERS_CASES = [('tree', shape(ROUTERS))]
 # What depends on the kind of ports.

@@ -165,6 +165,11 @@ def socket_in(namespace):
     return s
 
 
+def serves(db):
+    """Does the OVSDB server answer?  Its socket is there before it listens."""
+    return run('ovsdb-client', 'list-dbs', db).returncode == 0
+
+
 def mac(node, port):
     return '02:5f:%02x:%02x:00:%02x' % (node >> 8, node & 255, port)
 
@@ -263,7 +268,7 @@ class Forwarder:
         output('ovsdb-tool', 'create', self.file('db'),
                os.path.join(harness.ROOT, 'ctl/registry/rocecast.ovsschema'))
         self.start('ovsdb-server', self.file('db'), '--remote=p' + self.db(), '--unixctl=' + self.file('db.ctl'))
-        wait_until('the registry listens', lambda: os.path.exists(self.file('db.sock')))
+        wait_until('the registry serves', lambda: serves(self.db()))
         self.transact(*rows_of(self.role))
         self.start_daemon()
         self.wait_applied(1)
@@ -420,7 +425,7 @@ class Ovs(Forwarder):
                '/usr/share/openvswitch/vswitch.ovsschema')
         self.start('ovsdb-server', os.path.join(folder, 'conf.db'), '--remote=punix:' + db,
                    '--unixctl=' + os.path.join(folder, 'db.ctl'))
-        wait_until("Open vSwitch's database listens", lambda: os.path.exists(db))
+        wait_until("Open vSwitch's database serves", lambda: serves('unix:' + db))
         output('ovs-vsctl', '--db=unix:' + db, '--no-wait', 'init')
         self.start('ip', 'netns', 'exec', 'usid-n', 'ovs-vswitchd', 'unix:' + db,
                    '--unixctl=' + os.path.join(folder, 'vswitchd.ctl'), OVS_RUNDIR=folder)

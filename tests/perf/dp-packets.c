@@ -14,6 +14,8 @@
 #include "lib/alloc.h"
 #include "lib/auth.h"
 #include "lib/icrc.h"
+#include "lib/response-auth.h"
+#include "lib/response.h"
 #include "lib/roce.h"
 #include "lib/srh.h"
 #include "swedge/swedge.h"
@@ -45,7 +47,8 @@ struct bench {
     struct fixture *f;
     struct sample down;
     struct sample acks[FAN_OUT];
-    struct packet *sent; /* in this burst. */
+    struct response_auth *children[FAN_OUT]; /* of nodes that authenticate responses. */
+    struct packet *sent;                     /* in this burst. */
     uint64_t n_sent;
     unsigned n_fed; /* in this burst. */
 };
@@ -171,7 +174,8 @@ configure(unsigned n)
 
     one->policy.liveness_msec = 10000;
     one->auth.tlvs = bench.c->auth;
-    one->auth.key = key.id;
+    one->auth.key = bench.c->auth ? key.id : 0;
+    one->auth.instance = one->auth.response_instance = 1;
     one->auth.n_keys = 1;
     one->auth.keys = must_copy(&key, 1, sizeof key);
     c->trees = must_calloc(n, sizeof *c->trees);
@@ -513,6 +517,44 @@ feed_response(uint32_t i)
     feed_ack(s);
 }
 
+/* The same with authenticated responses. */
+static void
+merging_data(unsigned n)
+{
+    merging(n);
+    bench.f->config.trees[0].auth.responses = true;
+    fixture_configure(bench.f);
+    for (unsigned i = 0; i < n; i++) {
+        bench.children[i] = response_auth_create(0);
+    }
+}
+
+/* Each response is made by its node before it is taken. */
+static void
+feed_sealed(uint32_t i)
+{
+    const struct tree_config *t = &bench.f->config.trees[0];
+    uint32_t n = bench.c->n, child = i % n;
+    const struct response_pair pair = {
+        node_address((uint16_t) (CHILD_A + child)),
+        node_sid(STAR_EDGE_ID, SID_FUNC_RESPONSE),
+    };
+
+    if (!i) {
+        feed_request(START);
+    }
+    if (i % (n * WINDOW) == 0) {
+        feed_request(START + i / n + WINDOW - 1);
+    }
+    struct packet *p = response_build(bench.f->pool, &star_proxy, &star_source, 0xc001, STAR_DQPN,
+                                      psn_make(START + i / n), AETH_ACK_UNLIMITED, 1);
+    ck_assert_int_eq(response_auth_seal(bench.children[child], t, &pair, &pair.parent_sid, p),
+                     DROP_none);
+    sample_init(&bench.acks[0], PORT_A, p->data, p->len);
+    packet_put(p);
+    feed(&bench.acks[0]);
+}
+
 static const struct test_case cases[] = {
     {"end-mt", edge, 1, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"end-mt-middle", edge, 1, feed_group, RC_WRITE_MIDDLE, 0, FAN_OUT},
@@ -520,6 +562,7 @@ static const struct test_case cases[] = {
     {"end-mt-8", edge, 8, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"end-mt-64", edge, 64, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"end-mt-512", edge, 512, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
+    {"end-mt-4096", edge, 4096, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"end-mt-acked", acked_edge, 1, feed_acked, RC_WRITE_ONLY, 0, FAN_OUT + 1},
     {"end-mt-late", late_edge, 1, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"end-mt-late-middle", late_edge, 1, feed_group, RC_WRITE_MIDDLE, 0, FAN_OUT},
@@ -528,7 +571,10 @@ static const struct test_case cases[] = {
     {"replicate-8", transit, 8, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"replicate-64", transit, 64, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"replicate-512", transit, 512, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
+    {"replicate-4096", transit, 4096, feed_group, RC_WRITE_ONLY, 0, FAN_OUT},
     {"srcagent", agent, 1, feed_next, RC_WRITE_ONLY, 0, 1},
+    {"srcagent-auth", agent, 1, feed_next, RC_WRITE_ONLY, AUTH_MT, 1},
+    {"srcagent-data", agent, 1, feed_next, RC_WRITE_ONLY, AUTH_DATA, 1},
     {"unicast", unicast, 1, feed_next, RC_WRITE_ONLY, 0, 1},
     {"unicast-spread", spread, 2, feed_next, RC_WRITE_ONLY, 0, 1},
     {"unicast-message", message, 2, feed_next, RC_WRITE_ONLY, 0, 1},
@@ -537,6 +583,7 @@ static const struct test_case cases[] = {
     {"forward-to-host", delivering, 1, feed_next, RC_WRITE_ONLY, 0, 1},
     {"un", shifting, 1, feed_next, RC_WRITE_ONLY, 0, 1},
     {"acks-8", merging, 8, feed_response, RC_WRITE_ONLY, 0, 0},
+    {"acks-8-data", merging_data, 8, feed_sealed, RC_WRITE_ONLY, AUTH_DATA, 0},
     {"acks-100", merging, 100, feed_response, RC_WRITE_ONLY, 0, 0},
     {"acks-1000", merging, 1000, feed_response, RC_WRITE_ONLY, 0, 0},
 };
@@ -561,6 +608,9 @@ run_case(const struct test_case *c, uint32_t n)
     ck_assert_uint_eq(fixture_total_drops(bench.f), 0);
     if (c->n_sent) {
         ck_assert_uint_eq(bench.n_sent, n * c->n_sent);
+    }
+    for (unsigned i = 0; i < FAN_OUT; i++) {
+        response_auth_destroy(bench.children[i]);
     }
     fixture_destroy(bench.f);
 }

@@ -42,6 +42,10 @@ check_nesting(const struct parsed *p, uint32_t len)
         REQUIRE(p->auth_ofs >= tlv_start);
         REQUIRE(p->auth_ofs + 40 <= srh_end);
     }
+    if (p->data_ofs) {
+        REQUIRE(p->data_ofs >= tlv_start);
+        REQUIRE(p->data_ofs + 40 <= srh_end);
+    }
     if (p->hmac_ofs) {
         REQUIRE(p->hmac_ofs >= tlv_start);
         REQUIRE(p->hmac_ofs + 16 <= srh_end);

@@ -38,6 +38,8 @@
     SUITE(congestion)    \
     SUITE(connection)    \
     SUITE(content)       \
+    SUITE(data_auth)     \
+    SUITE(data_model)    \
     SUITE(copies)        \
     SUITE(cover)         \
     SUITE(deadlines)     \
@@ -73,6 +75,7 @@
     SUITE(locate_many)   \
     SUITE(loss)          \
     SUITE(messages)      \
+    SUITE(mirror)        \
     SUITE(modes)         \
     SUITE(neigh)         \
     SUITE(node_cm)       \
@@ -103,6 +106,7 @@
     SUITE(planes)        \
     SUITE(policy)        \
     SUITE(port_gso)      \
+    SUITE(port_helper)   \
     SUITE(port_uso)      \
     SUITE(position)      \
     SUITE(presume)       \
@@ -114,6 +118,7 @@
     SUITE(reflector)     \
     SUITE(resend)        \
     SUITE(response)      \
+    SUITE(response_auth) \
     SUITE(retry)         \
     SUITE(reverse)       \
     SUITE(reverse_cost)  \
@@ -123,6 +128,7 @@
     SUITE(rollout)       \
     SUITE(rollout_auth)  \
     SUITE(rollout_join)  \
+    SUITE(routes)        \
     SUITE(schema)        \
     SUITE(settings)      \
     SUITE(spelling)      \
@@ -132,6 +138,7 @@
     SUITE(stamp)         \
     SUITE(steer)         \
     SUITE(survey)        \
+    SUITE(syscalls)      \
     SUITE(swedge)        \
     SUITE(transit)       \
     SUITE(tree_sim)      \

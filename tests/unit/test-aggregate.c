@@ -61,7 +61,7 @@ setup(struct bench *b, size_t n)
             .qpn = star_qpn(i),
         };
     }
-    b->a = aggregate_create(&b->config);
+    b->a = aggregate_create(&b->config, 0);
     ck_assert_int_eq(aggregate_check(NULL, &b->config, NULL), 0);
     ck_assert(!apply(b).send);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/auth.h"
+#include "lib/icrc.h"
 #include "lib/roce.h"
 #include "lib/srh.h"
 #include "swedge/swedge.h"
@@ -130,6 +131,164 @@ START_TEST(at_an_edge)
 
         fixture_destroy(agent);
         fixture_destroy(plain);
+        fixture_destroy(edge);
+    }
+END_TEST
+
+/* Data that is authenticated, with this instance. */
+static void
+configure_data(struct fixture *f, uint32_t instance)
+{
+    set_auth(f, AUTH_DATA, 1, (const struct auth_key *[]){&old_key, NULL});
+    f->config.trees[0].auth.instance = instance;
+    fixture_configure(f);
+}
+
+/* An edge that has asked for it for longer than packets are under way. */
+static struct fixture *
+data_edge(uint32_t floor)
+{
+    struct fixture *edge = fixture_create(&swedge_class, 2);
+
+    configure_data(edge, floor);
+    edge->now += AUTH_LINGER_USEC;
+    return edge;
+}
+
+/* Byte 'ofs' of the inner packet changes, and its ICRC. */
+static void
+alter(uint8_t *bytes, size_t len, size_t ofs)
+{
+    size_t ip =
+        IP6_HDR_LEN + 8u * (bytes[IP6_HDR_LEN + offsetof(struct srh_hdr, hdr_ext_len)] + 1u);
+    size_t icrc = len - ROCE_ICRC_LEN;
+
+    bytes[ip + ofs] ^= 1;
+    icrc_store(bytes + icrc, icrc_compute(bytes + ip, icrc - ip));
+}
+
+/* Bytes of the inner packet. */
+#define PSN_OFS (IP6_HDR_LEN + sizeof(struct udp_hdr) + offsetof(struct bth, psn) + 2)
+#define PAYLOAD_OFS \
+    (IP6_HDR_LEN + sizeof(struct udp_hdr) + sizeof(struct bth) + sizeof(struct reth))
+
+/* Each packet counts once, and as it was sent; one that the source sends again is another one. */
+START_TEST(data_at_an_edge)
+    {
+        struct fixture *agent = agent_create(2), *edge = data_edge(5), *plain = data_edge(5);
+        uint8_t bytes[PACKET_ROOM], altered[PACKET_ROOM];
+
+        configure_data(agent, 5);
+        configure_auth(plain, AUTH_MT, 0, &old_key, NULL);
+        for (uint32_t i = 0; i < 3; i++) {
+            uint32_t psn = START + (i < 2 ? i : 0);
+            size_t len = encapsulate(agent, bytes, psn);
+
+            memcpy(altered, bytes, len);
+            alter(altered, len, PSN_OFS);
+            check_refused(edge, altered, len, DROP_auth_bad);
+            alter(altered, len, PSN_OFS);
+            alter(altered, len, PAYLOAD_OFS);
+            check_refused(edge, altered, len, DROP_auth_bad);
+            check_taken(edge, bytes, len, 2);
+            check_refused(edge, bytes, len, DROP_auth_replay);
+        }
+        /* An MT-AUTH group sees none of that: its tags are the same for all packets. */
+        configure_auth(agent, AUTH_MT, 1, &old_key, NULL);
+        plain->now += AUTH_LINGER_USEC;
+        size_t len = encapsulate(agent, bytes, START + 2);
+        alter(bytes, len, PAYLOAD_OFS);
+        check_taken(plain, bytes, len, 2);
+        check_taken(plain, bytes, len, 2);
+        fixture_destroy(agent);
+        fixture_destroy(edge);
+        fixture_destroy(plain);
+    }
+END_TEST
+
+/* Without an instance the agent holds packets, and an edge takes none. */
+START_TEST(data_waits)
+    {
+        struct fixture *agent = agent_create(2), *edge = data_edge(0);
+        uint8_t bytes[PACKET_ROOM];
+
+        configure_data(agent, 0);
+        agent_write(agent, START);
+        ck_assert_uint_eq(agent->n_frames, 0);
+        ck_assert_uint_eq(fixture_total_drops(agent), 0);
+        configure_data(agent, 1);
+        ck_assert_uint_eq(agent->n_frames, 1);
+        size_t len = agent->frames[0].len - sizeof(struct eth_hdr);
+        memcpy(bytes, agent->frames[0].bytes + sizeof(struct eth_hdr), len);
+        check_refused(edge, bytes, len, DROP_auth_replay);
+        configure_data(edge, 1);
+        check_taken(edge, bytes, len, 2);
+        fixture_destroy(agent);
+        fixture_destroy(edge);
+    }
+END_TEST
+
+/* An edge in another life takes nothing of before; one that was there all the time takes what is
+ * under way. */
+START_TEST(data_of_another_life)
+    {
+        struct fixture *agent = agent_create(2), *edge = data_edge(5), *restarted = data_edge(6);
+        uint8_t before[2][PACKET_ROOM], bytes[PACKET_ROOM];
+        size_t before_len, len;
+
+        configure_data(agent, 5);
+        encapsulate(agent, before[0], START);
+        before_len = encapsulate(agent, before[1], START + 1);
+        check_taken(edge, before[0], before_len, 2);
+        configure_data(agent, 6);
+        len = encapsulate(agent, bytes, START + 2);
+        check_refused(restarted, before[0], before_len, DROP_auth_replay);
+        check_refused(restarted, before[1], before_len, DROP_auth_replay);
+        check_taken(restarted, bytes, len, 2);
+        check_taken(edge, bytes, len, 2);
+        check_taken(edge, before[1], before_len, 2);
+        check_refused(edge, before[0], before_len, DROP_auth_replay);
+        fixture_destroy(agent);
+        fixture_destroy(edge);
+        fixture_destroy(restarted);
+    }
+END_TEST
+
+static uint64_t
+sequence_of(const struct frame *frame)
+{
+    const struct data_tlv *tlv = (const void *) (frame->bytes + frame->h.data_ofs);
+
+    ck_assert_uint_ne(frame->h.data_ofs, 0);
+    return be64_get(tlv->seq);
+}
+
+/* A tree that the agent loses and gets back goes on with the sequence; an edge whose receivers have
+ * left and come back knows what has come. */
+START_TEST(data_is_not_forgotten)
+    {
+        struct fixture *agent = agent_create(2), *edge = data_edge(5);
+        struct tree_config *t = &edge->config.trees[0];
+        uint8_t bytes[PACKET_ROOM];
+
+        configure_data(agent, 5);
+        size_t len = encapsulate(agent, bytes, START);
+        ck_assert_uint_eq(sequence_of(&agent->frames[0]), 1);
+        agent->config.n_trees = 0;
+        fixture_configure(agent);
+        agent->config.n_trees = 1;
+        fixture_configure(agent);
+        agent_write(agent, START);
+        ck_assert_uint_eq(sequence_of(&agent->frames[0]), 2);
+
+        check_taken(edge, bytes, len, 2);
+        t->n_branches = 0;
+        configure_auth(edge, 0, 0, NULL, NULL);
+        t->n_branches = 2;
+        t->branches[0].join = t->branches[1].join = BRANCH_ADMITTED;
+        configure_data(edge, 5);
+        check_refused(edge, bytes, len, DROP_auth_replay);
+        fixture_destroy(agent);
         fixture_destroy(edge);
     }
 END_TEST
@@ -351,6 +510,10 @@ auth_node_suite(void)
 
     tcase_add_loop_test(tc, at_an_edge, 0, 3);
     tcase_add_loop_test(tc, srh_of_another_epoch, 0, 3);
+    tcase_add_test(tc, data_at_an_edge);
+    tcase_add_test(tc, data_waits);
+    tcase_add_test(tc, data_of_another_life);
+    tcase_add_test(tc, data_is_not_forgotten);
     tcase_add_test(tc, nobody_asks);
     tcase_add_test(tc, roll_over);
     tcase_add_test(tc, forgotten_by_timer);

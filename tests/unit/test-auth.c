@@ -9,35 +9,12 @@
 #include "lib/auth.h"
 #include "lib/parse.h"
 #include "lib/srh.h"
+#include "tests/unit/auth-keys.h"
 #include "tests/unit/hex.h"
 #include "tests/unit/pcap-file.h"
 #include "tests/unit/suites.h"
 
 #define ETH_LEN sizeof(struct eth_hdr)
-#define KEY     7u
-
-/* The generator's keys. */
-static struct auth_key keys[] = {
-    {.id = 0x01020304, .len = 32},
-    {.id = KEY, .len = 16},
-    {.id = UINT32_MAX, .len = 64},
-};
-#define N_KEYS         (sizeof keys / sizeof *keys)
-
-/* The generator's group epoch. */
-#define DESIGNATED_QPN 0x101u
-static struct auth_epoch epoch;
-
-static void
-fill_inputs(void)
-{
-    for (uint8_t i = 0; i < 64; i++) {
-        keys[0].secret[i] = i < 32 ? i : 0;
-        keys[2].secret[i] = (uint8_t) (255 - i);
-    }
-    memcpy(keys[1].secret, "0123456789abcdef", 16);
-    epoch = (struct auth_epoch){hex_addr("fd00:ffff::1"), DESIGNATED_QPN};
-}
 
 static struct auth_config
 config_of(unsigned int tlvs, uint32_t key)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "ctl/registry/rocecast-idl.h"
+#include "lib/routes.h"
 #include "tests/unit/hex.h"
 #include "tests/unit/suites.h"
 #include "util.h"
@@ -22,7 +23,7 @@ static struct rrec_probe probe_rows[2];
 static struct rrec_plane plane_rows[3];
 static struct rrec_destination destination_rows[2];
 static struct rrec_branch branch_rows[2];
-static struct rrec_tree_node tree_rows[1];
+static struct rrec_tree_node tree_rows[3];
 static struct rrec_node node_row;
 static int64_t queue_nodes[2], queue_rates[2];
 
@@ -38,7 +39,7 @@ static struct rrec_destination *destinations[2];
 static int64_t pin_qpns[2], pin_numbers[2];
 static char *programs[2];
 static struct rrec_branch *branches[2];
-static struct rrec_tree_node *trees[1];
+static struct rrec_tree_node *trees[3];
 static char *outer_da[2], *capable[2], *trusted[2];
 static int64_t branch_psn, branch_first, branch_designated_qpn;
 
@@ -307,12 +308,22 @@ setup(void)
     node_row.n_trees = 1;
 }
 
+static const struct intent_rows *
+read_rows(void)
+{
+    static struct intent_rows rows = {.node = &node_row};
+
+    rows.trees = (const struct rrec_tree_node *const *) node_row.trees;
+    rows.n_trees = node_row.n_trees;
+    return &rows;
+}
+
 START_TEST(good)
     {
         struct node_config c;
         char *error;
 
-        ck_assert(intent_read(&node_row, &c, &error));
+        ck_assert(intent_read(read_rows(), &c, &error));
         ck_assert_ptr_null(error);
         ck_assert_uint_eq(c.generation, 12);
         ck_assert_uint_eq(c.id, 256);
@@ -357,7 +368,7 @@ START_TEST(paths_good)
         path_rows[0].usable = false;
         path_rows[0].program = STR("");
         path_rows[0].port = 0;
-        ck_assert_msg(intent_read(&node_row, &c, &error), "%s", error);
+        ck_assert_msg(intent_read(read_rows(), &c, &error), "%s", error);
         ck_assert_uint_eq(c.n_destinations, 2);
         ck_assert_str_eq(c.destinations[0].name, "h2"); /* sorted. */
         const struct destination_config *d = &c.destinations[1];
@@ -401,7 +412,7 @@ START_TEST(probes_good)
         struct node_config c;
         char *error;
 
-        ck_assert_msg(intent_read(&node_row, &c, &error), "%s", error);
+        ck_assert_msg(intent_read(read_rows(), &c, &error), "%s", error);
         ck_assert_uint_eq(c.n_probes, 2);
         ck_assert_uint_eq(c.probes[0].number, 7); /* sorted. */
         ck_assert_int_eq(c.probes[0].kind, PROBE_LOOP);
@@ -452,11 +463,11 @@ START_TEST(too_many_probes)
         many[1].number = 4095; /* which a path has. */
         node_row.probes = rows;
         node_row.n_probes = PROBES_MAX;
-        ck_assert_msg(intent_read(&node_row, &c, &error), "%s", error);
+        ck_assert_msg(intent_read(read_rows(), &c, &error), "%s", error);
         ck_assert_uint_eq(c.n_probes, PROBES_MAX);
         node_config_uninit(&c);
         node_row.n_probes++;
-        ck_assert(!intent_read(&node_row, &c, &error));
+        ck_assert(!intent_read(read_rows(), &c, &error));
         ck_assert_str_eq(error, "Node.probes \"n1\": more than 1024");
         free(error);
     }
@@ -475,11 +486,11 @@ START_TEST(too_many_paths)
             rows[i] = &many[i];
         }
         set_destination(1, "h2", "fd00:1::2", rows, PATHS_MAX);
-        ck_assert(intent_read(&node_row, &c, &error));
+        ck_assert(intent_read(read_rows(), &c, &error));
         ck_assert_uint_eq(c.destinations[0].n_paths, PATHS_MAX);
         node_config_uninit(&c);
         destination_rows[1].n_paths++;
-        ck_assert(!intent_read(&node_row, &c, &error));
+        ck_assert(!intent_read(read_rows(), &c, &error));
         ck_assert_str_eq(error, "Destination.paths \"h2\": more than 64");
         free(error);
     }
@@ -492,7 +503,7 @@ START_TEST(congestion)
         char *error;
 
         port_rows[0].external = true;
-        ck_assert(intent_read(&node_row, &c, &error));
+        ck_assert(intent_read(read_rows(), &c, &error));
         const struct congestion_config *cc = &c.congestion;
         ck_assert_uint_eq(cc->interval_usec, 20000);
         ck_assert(cc->fast_cnp && !cc->any_icrc && cc->trace);
@@ -526,7 +537,7 @@ START_TEST(congestion)
         node_row.n_capable = node_row.n_trusted = 0;
         tree_rows[0].cnp = NULL;
         tree_rows[0].cnp_window = tree_rows[0].trace_slots = tree_rows[0].rate_floor = 0;
-        ck_assert(intent_read(&node_row, &c, &error));
+        ck_assert(intent_read(read_rows(), &c, &error));
         ck_assert_uint_eq(cc->interval_usec, 10000);
         ck_assert_uint_eq(cc->fast_cnp_rate, 1000);
         ck_assert_int_eq(cc->rate_control, RATE_BY_AGENT);
@@ -917,13 +928,200 @@ START_TEST(bad)
         } else {
             *spoilt[_i].number = spoilt[_i].value;
         }
-        ck_assert(!intent_read(&node_row, &c, &error));
+        ck_assert(!intent_read(read_rows(), &c, &error));
         ck_assert_ptr_nonnull(error);
         ck_assert_msg(strstr(error, spoilt[_i].named), "%s", error);
         ck_assert_ptr_null(c.ports);
         ck_assert_ptr_null(c.destinations);
         ck_assert_uint_eq(c.n_trees, 0);
         free(error);
+    }
+END_TEST
+
+/* Trees in 'trees', with the Proxy Addresses that end so, in which each row's number is its index. */
+static void
+set_trees(const char *const *proxies, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        tree_rows[i] = tree_rows[0];
+        tree_rows[i].proxy = STR(proxies[i]);
+        tree_rows[i].header_.uuid.parts[3] = (uint32_t) i;
+        trees[i] = &tree_rows[i];
+    }
+    node_row.n_trees = n;
+}
+
+/* Those rows are as they were whose bit is set. */
+static bool
+is_as_it_was(const void *rows, uint64_t row)
+{
+    return *(const unsigned int *) rows >> row & 1;
+}
+
+/* Where hosts are, and by which port each node is reached: ports are those of set_up(), 1 of them a host's. */
+static int64_t hop_nodes[3], hop_ports[3];
+static struct rrec_location location_rows[2];
+static const struct rrec_location *const locations[] = {&location_rows[0], &location_rows[1]};
+
+static const struct intent_rows *
+rows_with_next_hops(void)
+{
+    static struct intent_rows rows;
+
+    rows = *read_rows();
+    rows.locations = locations;
+    rows.n_locations = 2;
+    location_rows[0] = (struct rrec_location){.address = STR("fd00:1::5"), .node = 300};
+    location_rows[1] = (struct rrec_location){.address = STR("fd00:1::6"), .node = 301};
+    hop_nodes[0] = 0;
+    hop_nodes[1] = 300;
+    hop_nodes[2] = 400;
+    for (size_t i = 0; i < 3; i++) {
+        hop_ports[i] = 2;
+    }
+    port_rows[1].role = STR("agent");
+    node_row.n_routes = 0;
+    node_row.key_next_hops = hop_nodes;
+    node_row.value_next_hops = hop_ports;
+    node_row.n_next_hops = 3;
+    return &rows;
+}
+
+START_TEST(next_hops)
+    {
+        const struct intent_rows *rows = rows_with_next_hops();
+        struct node_config c, only_routes;
+        char *error;
+
+        ck_assert_msg(intent_read(rows, &c, &error), "%s", error);
+        ck_assert_uint_eq(c.n_routes, 5); /* the host's port, any, two locators, one host. */
+        ck_assert(!c.routes[0].plen && c.routes[0].port == 2);
+        ck_assert_uint_eq(c.routes[1].plen, 48);
+        ck_assert_msg(intent_read_routes(rows, &only_routes, &error), "%s", error);
+        ck_assert_uint_eq(only_routes.n_routes, c.n_routes);
+        for (size_t i = 0; i < c.n_routes; i++) {
+            ck_assert_int_eq(route_compare(&c.routes[i], &only_routes.routes[i]), 0);
+        }
+        node_config_uninit(&c);
+        node_config_uninit(&only_routes);
+
+        /* Rows are there for who does not know next hops: they are all that counts. */
+        node_row.n_routes = 2;
+        ck_assert_msg(intent_read(rows, &c, &error), "%s", error);
+        ck_assert_uint_eq(c.n_routes, 2);
+        node_config_uninit(&c);
+    }
+END_TEST
+
+START_TEST(bad_next_hops)
+    {
+        static const char *const why[] = {"Node.next_hops \"300\": no port has number 9",
+                                          "Node.next_hops \"57344\": must be 0..57343",
+                                          "Location.address \"x\": not an IPv6 address",
+                                          "Location.node \"0\": must be 1..57343",
+                                          "Node.next_hops \"0\": port 7 leads to a host",
+                                          "Route.prefix \"fd00:1::5\": has two routes"};
+        const struct intent_rows *rows = rows_with_next_hops();
+        struct node_config c;
+        char *error;
+
+        switch (_i) {
+        case 0: hop_ports[1] = 9; break;
+        case 1: hop_nodes[2] = 57344; break;
+        case 2: location_rows[0].address = STR("x"); break;
+        case 3: location_rows[1].node = 0; break;
+        case 4: hop_ports[0] = 7; break;
+        case 5:
+            location_rows[1].address = STR("fd00:1::0:5");
+            location_rows[1].node = 400;
+            break;
+        }
+        ck_assert(!intent_read(rows, &c, &error));
+        ck_assert_str_eq(error, why[_i]);
+        free(error);
+        ck_assert(!c.ports && !c.routes);
+        ck_assert(!intent_read_routes(rows, &c, &error));
+        ck_assert_str_eq(error, why[_i]);
+        free(error);
+        ck_assert(!c.ports && !c.routes);
+    }
+END_TEST
+
+static const char *const three[] = {"fd00:ffff::2", "fd00:ffff::3", "fd00:ffff::1"};
+
+/* What is as it was is taken over, also if the rows say otherwise by now, in its place; the rest is
+ * read. */
+START_TEST(changes)
+    {
+        struct node_config before, c;
+        unsigned int unchanged = 1u << 0 | 1u << 2;
+        const struct intent_before b = {&before, true, true, is_as_it_was, &unchanged};
+        char *error;
+
+        set_trees(three, 3);
+        ck_assert_msg(intent_read(read_rows(), &before, &error), "%s", error);
+        const void *branches_of_2 = before.trees[0].branches,
+                   *branches_of_0 = before.trees[1].branches;
+        const struct sid_config *sids_before = before.sids;
+        const struct route_config *routes_before = before.routes;
+        for (size_t i = 0; i < 3; i++) {
+            tree_rows[i].region_len = 77;
+        }
+        node_row.n_sids = node_row.n_routes = 1;
+        node_row.cfg = 13;
+        ck_assert_msg(intent_read_changes(read_rows(), &b, &c, &error), "%s", error);
+        ck_assert_uint_eq(c.generation, 13);
+        ck_assert_uint_eq(c.n_trees, 3);
+        ck_assert_uint_eq(c.trees[0].row, 2);
+        ck_assert_uint_eq(c.trees[0].region_len, 0xffff);
+        ck_assert_ptr_eq(c.trees[0].branches, branches_of_2);
+        ck_assert_ptr_eq(c.trees[1].branches, branches_of_0);
+        ck_assert_uint_eq(c.trees[2].row, 1);
+        ck_assert_uint_eq(c.trees[2].region_len, 77);
+        ck_assert(c.sids == sids_before && c.n_sids == 3);
+        ck_assert(c.routes == routes_before && c.n_routes == 2);
+        ck_assert_uint_eq(before.n_trees, 1); /* the one that was read anew. */
+        ck_assert(!before.sids && !before.routes);
+        node_config_uninit(&before);
+
+        /* A row that is gone is none that is as it was. */
+        const struct intent_before last = {&c, false, false, is_as_it_was, &unchanged};
+        unchanged = 1u << 2;
+        trees[0] = &tree_rows[2];
+        node_row.n_trees = 1;
+        ck_assert_msg(intent_read_changes(read_rows(), &last, &before, &error), "%s", error);
+        ck_assert_uint_eq(before.n_trees, 1);
+        ck_assert_ptr_eq(before.trees[0].branches, branches_of_2);
+        ck_assert(before.n_sids == 1 && before.n_routes == 1);
+        node_config_uninit(&c);
+        node_config_uninit(&before);
+    }
+END_TEST
+
+/* What cannot be read, or does not go with the rest, leaves all of it. */
+START_TEST(bad_changes)
+    {
+        struct node_config before, c;
+        const unsigned int unchanged = 1u << 0 | 1u << 2;
+        const struct intent_before b = {&before, true, true, is_as_it_was, &unchanged};
+        static const char *const wrong[] = {"fd00:ffff::1", "::1"};
+        static const char *const why[] = {"are there twice", "not in fd00:ffff::/32"};
+        char *error;
+
+        set_trees(three, 3);
+        ck_assert_msg(intent_read(read_rows(), &before, &error), "%s", error);
+        tree_rows[1].proxy = STR(wrong[_i]);
+        ck_assert(!intent_read_changes(read_rows(), &b, &c, &error));
+        ck_assert_msg(strstr(error, why[_i]), "%s", error);
+        free(error);
+        ck_assert(!c.trees && !c.sids && !c.routes);
+        ck_assert_uint_eq(before.n_trees, 3);
+        ck_assert_uint_eq(before.n_sids, 3);
+        tree_rows[1].proxy = STR(three[1]);
+        ck_assert_msg(intent_read_changes(read_rows(), &b, &c, &error), "%s", error);
+        ck_assert_uint_eq(c.n_trees, 3);
+        node_config_uninit(&before);
+        node_config_uninit(&c);
     }
 END_TEST
 
@@ -935,6 +1133,10 @@ intent_suite(void)
 
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, good);
+    tcase_add_test(tcase, changes);
+    tcase_add_test(tcase, next_hops);
+    tcase_add_loop_test(tcase, bad_next_hops, 0, 6);
+    tcase_add_loop_test(tcase, bad_changes, 0, 2);
     tcase_add_test(tcase, paths_good);
     tcase_add_test(tcase, probes_good);
     tcase_add_test(tcase, too_many_probes);

@@ -416,6 +416,7 @@ START_TEST(other_tlvs)
                 tlv[1] = (uint8_t) (38 - pad);
                 assert_frame(&f, DROP_none, &p);
                 ck_assert_uint_eq(p.auth_ofs, type == SRH_TLV_MT_AUTH && pad == 0 ? 78 : 0);
+                ck_assert_uint_eq(p.data_ofs, type == SRH_TLV_DATA && pad == 0 ? 78 : 0);
                 ck_assert_uint_eq(p.hmac_ofs,
                                   type == SRH_TLV_HMAC && pad % 8 == 0 && pad <= 24 ? 78 + pad : 0);
                 tlv[1]++;
@@ -429,6 +430,9 @@ START_TEST(other_tlvs)
         tlvs[1] = tlvs[41] = 38;
         assert_frame(&f, DROP_none, &p);
         ck_assert_uint_eq(p.auth_ofs, 78);
+        tlvs[0] = tlvs[40] = SRH_TLV_DATA;
+        assert_frame(&f, DROP_none, &p);
+        ck_assert_uint_eq(p.data_ofs, 78);
     }
 END_TEST
 

@@ -2,7 +2,8 @@
  *
  * Whatever the operator asks for, whoever joins, and in whatever order nodes apply
  * what they are told: every packet that the source agent sends is accepted by every
- * edge, and in the end all have what is wanted and nothing else.
+ * edge, every response of a node by its parent, and in the end all have what is wanted and
+ * nothing else.
  */
 #include <config.h>
 
@@ -31,6 +32,7 @@ static struct model {
     bool registered[N_MEMBERS];
     struct node nodes[MAX_NODES];
     bool started;
+    bool had_data; /* responses have been authenticated, or were to be. */
 } m;
 
 static void
@@ -61,7 +63,8 @@ teardown(void)
 static bool
 same_auth(const struct auth_config *a, const struct auth_config *b)
 {
-    if (a->tlvs != b->tlvs || a->key != b->key || a->n_keys != b->n_keys) {
+    if (a->tlvs != b->tlvs || a->key != b->key || a->responses != b->responses
+        || a->n_keys != b->n_keys) {
         return false;
     }
     for (size_t i = 0; i < a->n_keys; i++) {
@@ -206,6 +209,34 @@ check_accepted(const struct auth_config *sends)
     }
 }
 
+/* What a node whose responses count makes of them now, its parent accepts as it runs now. */
+static void
+check_responses(const struct node *parent, const struct in6_addr *parent_sid)
+{
+    for (size_t i = 0; i < m.topology.n_nodes; i++) {
+        const struct node *n = &m.nodes[i];
+        bool is_child =
+            m.topology.nodes[i].role != NODE_AGENT && n->runs && n->tree.n_branches
+            && (n->tree.root ? !parent_sid
+                             : parent_sid && IN6_ARE_ADDR_EQUAL(&n->tree.parent_sid, parent_sid));
+        bool counts = !parent_sid;
+
+        for (size_t b = 0; b < parent->tree.n_branches && is_child; b++) {
+            const struct branch_config *branch = &parent->tree.branches[b];
+
+            counts |= branch->id == BRANCH_ID_NODE(m.topology.nodes[i].id)
+                      && branch->join == BRANCH_COUNTS;
+        }
+        if (is_child && counts && parent->tree.auth.responses) {
+            ck_assert_uint_ne(n->tree.auth.key, 0);
+            ck_assert_ptr_nonnull(auth_find_key(&parent->tree.auth, n->tree.auth.key));
+        }
+        if (is_child) {
+            ck_assert(!n->tree.auth.key || auth_find_key(&n->tree.auth, n->tree.auth.key));
+        }
+    }
+}
+
 static const struct node *
 agent(void)
 {
@@ -223,7 +254,7 @@ check_now(void)
     const struct node *a = agent();
 
     for (size_t i = 0; i < m.topology.n_nodes; i++) {
-        if (!is_edge(i) && m.topology.nodes[i].role != NODE_AGENT) {
+        if (!is_edge(i) && m.topology.nodes[i].role != NODE_AGENT && !m.had_data) {
             ck_assert_uint_eq(m.nodes[i].row.auth.n_keys, 0);
         }
     }
@@ -231,6 +262,12 @@ check_now(void)
         m.started |= rand() % 4 == 0;
         ck_assert(!a->tree.auth.tlvs || auth_find_key(&a->tree.auth, a->tree.auth.key));
         check_accepted(&a->tree.auth);
+        check_responses(a, NULL);
+        for (size_t i = 0; i < m.topology.n_nodes; i++) {
+            const struct in6_addr sid = node_sid(m.topology.nodes[i].id, SID_FUNC_RESPONSE);
+
+            check_responses(&m.nodes[i], &sid);
+        }
     }
 }
 
@@ -238,7 +275,7 @@ check_now(void)
 static void
 check_end(void)
 {
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 16; i++) {
         step();
         check_now();
         for (size_t n = 0; n < m.topology.n_nodes; n++) {
@@ -251,11 +288,20 @@ check_end(void)
     }
     for (size_t i = 0; i < m.topology.n_nodes; i++) {
         const struct auth_config *c = &m.nodes[i].tree.auth;
-        bool has = (is_edge(i) || m.topology.nodes[i].role == NODE_AGENT) && m.group.auth.tlvs;
+        bool is_agent = m.topology.nodes[i].role == NODE_AGENT;
+        bool has = (is_edge(i) || is_agent) && m.group.auth.tlvs;
+        bool data = m.group.auth.tlvs & AUTH_DATA;
+        bool makes = data && !is_agent && m.nodes[i].tree.n_branches;
+        bool takes = is_agent;
 
+        for (size_t b = 0; b < m.nodes[i].tree.n_branches; b++) {
+            takes |= m.nodes[i].tree.branches[b].kind == BRANCH_NODE;
+        }
         ck_assert_uint_eq(c->tlvs, has ? m.group.auth.tlvs : 0);
-        ck_assert_uint_eq(c->n_keys, has);
-        ck_assert(!has || c->keys[0].id == m.group.auth.key);
+        ck_assert_uint_eq(c->n_keys, has || makes);
+        ck_assert(!c->n_keys || c->keys[0].id == m.group.auth.key);
+        ck_assert_uint_eq(c->responses, data && takes);
+        ck_assert_uint_eq(c->key, makes || (is_agent && has) ? m.group.auth.key : 0);
     }
     ck_assert(agent()->tree.open);
 }
@@ -268,7 +314,8 @@ run_seed(unsigned seed)
     for (int i = 0; i < STEPS; i++) {
         switch (rand() % 10) {
         case 0:
-            m.group.auth.tlvs = (unsigned) rand() % 4;
+            m.group.auth.tlvs = rand() % 2 ? AUTH_DATA : (unsigned) rand() % 4;
+            m.had_data |= m.group.auth.tlvs & AUTH_DATA;
             m.group.auth.key = m.group.auth.tlvs ? 1 + (uint32_t) rand() % 3 : 0;
             break;
         case 1:

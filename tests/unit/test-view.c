@@ -257,10 +257,10 @@ START_TEST(members)
 
         expect_members(
             a, 3, b, 4,
-            "g:r1:lost(active) g:r2:joining() g:r9:replaced!(active) g:r10:left(draining)");
+            "g:r1:lost(active) g:r2:joining() g:r9:replaced!(active) g:r9:active(active) g:r10:left(draining)");
         expect_members(b, 4, a, 3,
                        "g:r1:active(lost) g:r2:removed!(joining) g:r9:replaced!(active) "
-                       "g:r10:draining(left)");
+                       "g:r9:active(active) g:r10:draining(left)");
         expect_members(b, 1, c, 1, "g:r1:replaced!(lost) g:r1:joining(lost)");
         /* Removed and registered again between two views. */
         expect_members(a, 1, d, 1, "g:r1:removed!(active) g:r1:active()");
