@@ -280,12 +280,15 @@ parse_status(const char *text)
     return o;
 }
 
-/* cluster/status of a server: as ctl_control_run(). */
+/* cluster/status of a server: as ctl_control_run(), but who is out, and forgets the cluster some time
+ * later, refuses already. */
 static enum ctl_exit
 ask_cluster(const struct ctl *ctl, const char *control, char **answerp)
 {
-    return ctl_control_run(ctl, control, "cluster/status", (const char *[]){"rocecast", NULL},
-                           answerp);
+    enum ctl_exit result = ctl_control_run(ctl, control, "cluster/status",
+                                           (const char *[]){"rocecast", NULL}, answerp);
+
+    return result == CTL_OK && strstr(*answerp, "\nStatus: left cluster") ? CTL_REFUSED : result;
 }
 
 struct json *
@@ -310,13 +313,10 @@ registry_has_left(const struct ctl *ctl, const char *control, char **whyp)
 {
     char *answer;
     enum ctl_exit result = ask_cluster(ctl, control, &answer);
-    /* Who is out forgets the cluster, some time later. */
-    bool left = result == CTL_REFUSED
-                || (result == CTL_OK && strstr(answer, "\nStatus: left cluster") != NULL);
 
     *whyp = result == CTL_UNAVAILABLE ? xstrdup(answer) : NULL;
     free(answer);
-    return left;
+    return result == CTL_REFUSED;
 }
 
 /* The leader hears from each member several times a second.  One that cannot write its log, since its

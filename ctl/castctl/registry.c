@@ -333,19 +333,40 @@ registry_backup(struct ctl *ctl)
  * A server of a cluster.
  */
 
-static void
-check_may_leave(const struct ctl *ctl, const char *control)
+/* Another try soon, unless that would be past the deadline. */
+static bool
+may_wait(const struct ctl *ctl)
 {
-    struct json *status = registry_cluster_status(ctl, control);
-    size_t n = ctl_get(status, "members")->array.n;
+    if (time_msec() + LEAVE_POLL_MSEC >= ctl->deadline) {
+        return false;
+    }
+    poll_timer_wait(LEAVE_POLL_MSEC);
+    poll_block();
+    return true;
+}
 
-    if (!n) {
-        ctl_refuse(ctl, "%s: it has not joined its cluster yet", control);
+/* The others may count a server, and be connected to it, before it knows itself that it has joined;
+ * it does not leave until then. */
+static void
+wait_until_joined(const struct ctl *ctl, const char *control)
+{
+    for (;;) {
+        struct json *status = registry_cluster_status(ctl, control);
+        bool joining = !strcmp(ctl_get_string(status, "status"), "joining cluster");
+        size_t n = ctl_get(status, "members")->array.n;
+
+        json_destroy(status);
+        if (!joining) {
+            if (n == 1) {
+                ctl_refuse(ctl, "%s: it is the only server of its cluster", control);
+            }
+            return;
+        }
+        if (!may_wait(ctl)) {
+            ctl_fail(CTL_UNAVAILABLE, "%s: it has not joined its cluster in %d s", control,
+                     ctl->timeout);
+        }
     }
-    if (n == 1) {
-        ctl_refuse(ctl, "%s: it is the only server of its cluster", control);
-    }
-    json_destroy(status);
 }
 
 /* Has the server begin to leave. */
@@ -371,18 +392,16 @@ registry_leave(struct ctl *ctl)
 {
     char *control = registry_control(ctl), *why = NULL;
 
-    check_may_leave(ctl, control);
+    wait_until_joined(ctl, control);
     begin_to_leave(ctl, control);
     while (!registry_has_left(ctl, control, &why)) {
-        if (time_msec() + LEAVE_POLL_MSEC >= ctl->deadline) {
+        if (!may_wait(ctl)) {
             ctl_fail(CTL_UNAVAILABLE,
                      "%s: the cluster has not let it go in %d s, and does as soon as a majority "
                      "agrees%s%s",
                      control, ctl->timeout, why ? ": " : "", why ? why : "");
         }
         free(why);
-        poll_timer_wait(LEAVE_POLL_MSEC);
-        poll_block();
     }
     free(control);
 }

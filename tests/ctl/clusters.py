@@ -579,8 +579,12 @@ def cluster_changes(w):
     c.stop(2)
     os.unlink(c.file(2))
     w.castctl('registry join %s %s %s --cluster %s' % (c.file(2), c.raft(0), c.raft(1), c.raft(2)))
+    for i in (0, 1):
+        c.servers[i].send_signal(signal.SIGSTOP)
     c.start(2)
-    wait_until('three again', lambda: len([m for m in c.members(0) if m['connected']]) == 3)
+    w.refused('--timeout=1 registry leave ' + c.control(2), 3, 'it has not joined its cluster in 1 s')
+    for i in (0, 1):
+        c.servers[i].send_signal(signal.SIGCONT)
     w.castctl('registry leave ' + c.control(2))
     w.castctl('registry leave ' + c.control(1))
     w.refused('registry leave ' + c.control(0), 2, 'the only server of its cluster')
