@@ -358,7 +358,8 @@ find_past_loss(const struct castd_group *g, const struct rrec_member *m)
 
 /* Includes members that are leaving: as long as one is counted, its loss is the group's.  An edge
  * may refuse for its last receiver, and the node above prune the edge for that: both report at the
- * same time.  The edge's report tells more, so it wins, whichever comes first. */
+ * same time.  The edge's report tells more, so it wins, also if it comes later; but not when its tree
+ * has ended by then, and it is in the edge's log alone. */
 static void
 find_lost_members(const struct castd_group *g)
 {

@@ -50,6 +50,7 @@ is_own_loss(const struct branch_config *bc, const struct reverse_branch_info *b)
     return b->lost && (b->lost != LOSS_REFUSED || bc->kind == BRANCH_RECEIVER || b->pruned);
 }
 
+/* Without a registry the loss is logged alone. */
 static void
 report_loss(struct agent_registry *registry, const struct tree_config *tree,
             const struct branch_config *bc, const struct reverse_branch_info *b)
@@ -87,7 +88,7 @@ report_loss(struct agent_registry *registry, const struct tree_config *tree,
         snprintf(why, sizeof why, "NAK 0x%02x (%s) at PSN %" PRIu32, b->code, nak_text(b->code),
                  b->una.v);
     }
-    if (agent_registry_lost(registry, tree, b->id, why, b->waits ? NULL : &b->una)) {
+    if (!registry || agent_registry_lost(registry, tree, b->id, why, b->waits ? NULL : &b->una)) {
         VLOG_WARN("group %s, epoch %" PRIu32 ": %s %s is lost%s: %s", tree->group, tree->epoch,
                   bc->kind == BRANCH_RECEIVER ? "member" : "node", bc->name,
                   b->pruned ? " and not counted any more" : "", why);
@@ -274,6 +275,37 @@ report_tree(struct node_worker *w, struct agent_registry *registry, size_t i)
     }
     if (d->class->message) {
         agent_registry_answer(registry, info.config, find_message, &(struct tree_ref){w, i});
+    }
+}
+
+static bool
+has_tree(const struct node_config *c, uint64_t row)
+{
+    for (size_t i = 0; i < c->n_trees; i++) {
+        if (c->trees[i].row == row) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Logs what the last look has not found of trees that end with d->config: the registry has no row for it
+ * any more.  The node above an edge may have told it first that the edge has lost its receivers. */
+static void
+log_last_losses(struct node_daemon *d)
+{
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        struct node_worker *w = d->workers[i];
+
+        for (size_t j = 0; j < d->class->n_trees(w->node); j++) {
+            struct tree_info info;
+
+            d->class->tree(w->node, j, &info);
+            if (info.reverse.n_lost && is_news(&d->lost, info.config, info.reverse.n_lost)
+                && !has_tree(&d->config, info.config->row)) {
+                report_losses(w, NULL, j, info.config);
+            }
+        }
     }
 }
 
@@ -554,6 +586,7 @@ apply(struct node_daemon *d, struct agent_registry *registry)
 {
     node_workers_stop(d);
     char *why = d->pending ? needs_one_thread(d) : NULL;
+    log_last_losses(d);
     if (!why && d->pending && !configure_workers(d, &why)) {
         d->pending = false;
         node_ports_configure(d);

@@ -227,6 +227,11 @@ class Lab:
             self.addresses = {h['name']: h['address'] for h in castctl_json('host', 'list')}
         return self.addresses[host]
 
+    def log(self, daemon):
+        """What this daemon has logged."""
+        with open(os.path.join(RUNDIR, 'lab', self.name, daemon + '.log'), errors='replace') as f:
+            return f.read()
+
     def log_sizes(self):
         return {path: os.path.getsize(path)
                 for path in glob.glob(os.path.join(RUNDIR, 'lab', self.name, '*.log'))}

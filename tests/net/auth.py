@@ -108,7 +108,7 @@ def on_path(lab):
     lane, = loop.stop()['lanes']
     check_equal('repeats', lane['retries'], 0)
     check_equal('who has refused', set(refused(lab)) - set(before), {('n1', 'auth_bad')})
-    log = harness.read(os.path.join(harness.RUNDIR, 'lab', lab.name, 'n1.log')).decode()
+    log = lab.log('n1')
     check('node n1: group path, epoch 1: ' in log and 'not authentic, the last with key 1' in log,
           'log of n1: %s', log[-500:])
 

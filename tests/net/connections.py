@@ -253,8 +253,7 @@ def left_out(lab):
     with down(lab, 'castd'), Program(lab, 'r1', PROXIES[0]) as program:
         transact({'op': 'insert', 'table': 'Connection', 'row': {
             'node': 'n1', 'number': 10, 'role': 'active', 'proxy': 'fd00:1::7', 'address': 'fd00:1::1'}})
-        log = os.path.join(harness.RUNDIR, 'lab', lab.name, 'n1.log')
-        wait_until('n1 names it', lambda: b'connection 10 is left out: Connection.proxy' in harness.read(log))
+        wait_until('n1 names it', lambda: 'connection 10 is left out: Connection.proxy' in lab.log('n1'))
         delete({'node': 'n1', 'number': 10})
         row = connect(lab, program, 'n1')
         disconnect(program, row)

@@ -4,8 +4,7 @@ import json
 import os
 
 import harness
-from harness import (RUNDIR, castctl, castctl_json, check, check_equal, output, read,
-                     wait_until)
+from harness import castctl, castctl_json, check, check_equal, output, wait_until
 from many import Crowd, registry
 from trees import FIG1
 
@@ -55,8 +54,7 @@ def nothing_is_sent_again(lab):
 
 def times_lost(lab, node, branch):
     """How often the node's agent says that it has lost a node."""
-    log = read(os.path.join(RUNDIR, 'lab', lab.name, node + '.log')).decode()
-    return log.count('node %s is lost' % branch)
+    return lab.log(node).count('node %s is lost' % branch)
 
 
 def behind_lost_nodes(lab):

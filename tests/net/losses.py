@@ -65,11 +65,16 @@ def expect_lost(group, *lost, ended=False):
     return wait_until('%s of %s are lost' % (lost, group), condition)
 
 
-def expect_why(group, host, pattern):
-    """Waits for what the edge of this member, which is lost, says of it.  If that has no other
-    receiver, the node above loses the edge for it, and may be the first to say so."""
-    wait_until('the reason why %s of %s is lost is %r' % (host, group, pattern),
-               lambda: re.fullmatch(pattern, states(group)[host][1]))
+def expect_why(lab, group, host, pattern):
+    """Why r3, the only receiver of n2, is lost: as n2 says, or, if the tree had ended before, as n4, which
+    loses n2 for it; then it is in n2's log."""
+    def reason():
+        why = states(group)[host][1]
+        behind = re.fullmatch(r'behind node n2: NAK 0x63 .* \(seen by n4\)', why)
+        logged = re.search(r'group %s, epoch \d+: member %s is lost: %s$'
+                           % (group, host, pattern), lab.log('n2'), re.M)
+        return logged and (behind or re.fullmatch(pattern + r' \(seen by n2\)', why))
+    wait_until('the reason why %s of %s is lost is %r' % (host, group, pattern), reason)
 
 
 def expect_state(group, state):
@@ -117,7 +122,7 @@ def silent_is_pruned(lab):
     loop = start(lab, 'sp', FIG1, '--silent', 'r3', policy='prune')
     spoil(loop)
     expect_lost('sp', 'r3')
-    expect_why('sp', 'r3', re.escape(silence('sp')) + r'\d+ \(seen by n2\)')
+    expect_why(lab, 'sp', 'r3', re.escape(silence('sp')) + r'\d+')
     goes_on(loop, FIG1, 'r3')
     expect_state('sp', 'degraded')
     wait_until('n2 has no tree', lambda: 'n2' not in
@@ -202,7 +207,7 @@ def slow_is_lost(lab):
     castctl('group', 'set', 'so', '--min-rate', '50', '--slow', 'lose')
     spoil(loop)
     expect_lost('so', 'r3')
-    expect_why('so', 'r3', r'slower than 50 packets/s at PSN \d+ \(seen by n2\)')
+    expect_why(lab, 'so', 'r3', r'slower than 50 packets/s at PSN \d+')
     goes_on(loop, FIG1, 'r3')
     expect_state('so', 'degraded')
 
