@@ -687,6 +687,7 @@ lint-c: develop-deps $(OVS_READY) $(IDL_H) $(GEN)/version.h
 	$(Q)tests/lint-layers
 	$(say) CPPCHECK
 	$(Q)cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -D__linux__ -D_GNU_SOURCE -I. \
+	    --library=tests/lint-cppcheck.cfg --suppress=varFuncNullUB \
 	    --enable=warning,performance,portability --suppress=missingInclude \
 	    --suppress=normalCheckLevelMaxBranches $(own_c)
 	$(say) TIDY

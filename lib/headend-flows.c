@@ -360,13 +360,11 @@ flow_of(struct destination *d, struct own_qp *q, uint64_t now)
 {
     struct flow *f = q->flow;
 
-    if (f && !in_flight_may_answer(&f->in_flight, q->psn, now)) {
-        headend_unbind(q);
-    }
-    if (q->flow) {
+    if (f && in_flight_may_answer(&f->in_flight, q->psn, now)) {
         f->in_flight.used = now;
         return f;
     }
+    headend_unbind(q);
     return ascribe(d, q, now);
 }
 

@@ -145,6 +145,7 @@ n_beginning(const struct messages *m, psn_t psn, uint32_t n)
         uint32_t n_here = n < WORD_BITS - bit ? n : WORD_BITS - bit;
         uint64_t bits = m->begins[psn.v % MESSAGES_HISTORY / WORD_BITS] >> bit;
 
+        /* cppcheck-suppress shiftTooManyBits; there is always at least one. */
         bits &= UINT64_MAX >> (WORD_BITS - n_here);
         sum += (unsigned) __builtin_popcountll(bits);
         psn = psn_add(psn, (int32_t) n_here);

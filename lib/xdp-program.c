@@ -55,6 +55,7 @@ move(struct program *p, int dst, int src)
 static void
 add(struct program *p, int dst, int32_t n)
 {
+    /* NOLINTNEXTLINE(misc-redundant-expression): BPF_ADD and BPF_K are both 0. */
     emit(p, BPF_ALU64 | BPF_ADD | BPF_K, dst, 0, 0, n);
 }
 

@@ -505,18 +505,18 @@ rocecast_get_members(struct rocecast_group *g, struct rocecast_member_status *me
     int error = n ? check_size("member_status", size, sizeof *members)
                   : api_fail(EINVAL, "members: their number is missing");
 
-    if (!error && *n && !members) {
+    if (!error && n && *n && !members) {
         error = api_fail(EINVAL, "members: no room, although there is for %zu", *n);
     }
     error = error ? error : loop_check_process();
-    if (error) {
+    if (error || !n) {
         return error;
     }
     size_t room = *n;
     *n = 0;
     loop_lock();
     for (size_t i = 0; i < g->n_members; i++) {
-        if (g->members[i].exists && (*n)++ < room) {
+        if (g->members[i].exists && (*n)++ < room && members) {
             struct_give((char *) members + (*n - 1) * size, size, &g->members[i].now,
                         sizeof g->members[i].now);
         }

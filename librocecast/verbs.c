@@ -302,8 +302,11 @@ join_begin(struct rocecast_request *q, const char *host, struct ibv_qp *qp,
            int (*then)(struct rocecast_request *))
 {
     struct verbs v;
-    int error = qp ? verbs_get(&v) : api_fail(EINVAL, "join: the queue pair is missing");
 
+    if (!qp) {
+        return api_fail(EINVAL, "join: the queue pair is missing");
+    }
+    int error = verbs_get(&v);
     error = error ? error : request_set_endpoint(q, host, qp->qp_num);
     q->qp = qp;
     return error ? error : request_call(q, &call_host_address, then);

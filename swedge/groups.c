@@ -9,6 +9,7 @@
  */
 #include "swedge/swedge.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "lib/alloc.h"
@@ -187,7 +188,8 @@ find_children(struct tree *t)
             b->direct = true;
         }
     }
-    for (size_t i = 0; i < t->config.n_branches; i++) {
+    assert(!c->n_branches || t->branches);
+    for (size_t i = 0; i < c->n_branches; i++) {
         const struct branch *b = &t->branches[i];
         bool indirect = b->config->kind == BRANCH_NODE && !b->direct;
 

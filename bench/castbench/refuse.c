@@ -7,13 +7,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool
-refuse(char *error, size_t size, const char *format, ...)
+void
+refuse_say(char *error, size_t size, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
     vsnprintf(error, size, format, args);
     va_end(args);
-    return false;
 }

@@ -8,8 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Puts the sentence into the error of 'size' bytes; false. */
-bool
-refuse(char *error, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Puts the sentence into the error of 'size' bytes. */
+void
+refuse_say(char *error, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same; false, which who analyzes one file alone has to see. */
+#define refuse(ERROR, SIZE, ...) (refuse_say(ERROR, SIZE, __VA_ARGS__), refuse_is_false())
+static inline bool
+refuse_is_false(void)
+{
+    return false;
+}
 
 #endif /* bench/castbench/refuse.h */

@@ -27,7 +27,7 @@ char *client_wait_castd(struct client *);
 typedef char *client_filler(struct ovsdb_idl *, struct ovsdb_idl_txn *, const void *aux);
 /* Does one, as often as others come in between.  '*request' is its number (Global.next_cfg).  'fill' may
  * be NULL: then it asks for nothing but an answer of all agents. */
-char *client_request(struct client *, client_filler *, const void *aux, const char *what,
+char *client_request(struct client *, client_filler *fill, const void *aux, const char *what,
                      int64_t *request);
 
 /* Sees of groups, hosts, members and listeners only what is about this group and this host, as a program

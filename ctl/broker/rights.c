@@ -329,7 +329,7 @@ check_write(struct check *check, const char *op, const char *table, const struct
     if (!why && !uuid) {
         why = xasprintf("%s in table %s without naming one row by its UUID", op, table);
     }
-    if (!why && uuid[0]) {
+    if (!why && uuid && uuid[0]) {
         add_checks(check, right, uuid);
     }
     return why;

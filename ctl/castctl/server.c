@@ -271,7 +271,7 @@ server_find_leader(const struct ctl *ctl, struct server *leader)
 
         servers_ask(ctl, &all);
         bool found = take_leader(&all, leader, &why);
-        bool final = db_is_one_socket(ctl->db) && !found && all.servers[0].refused;
+        bool final = db_is_one_socket(ctl->db) && !found && all.n && all.servers[0].refused;
         servers_uninit(&all);
         if (found) {
             free(why);

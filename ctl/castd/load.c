@@ -619,7 +619,8 @@ destroy_keys(struct hmap *keys)
 {
     struct castd_key *k;
 
-    HMAP_FOR_EACH_POP (k, hmap_node, keys) {
+    HMAP_FOR_EACH_SAFE (k, hmap_node, keys) {
+        hmap_remove(keys, &k->hmap_node);
         free(k);
     }
     hmap_destroy(keys);

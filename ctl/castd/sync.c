@@ -43,7 +43,7 @@ sync_branch(const struct rrec_branch *row, psn_t start_psn, const struct branch_
     SYNC_STRING(branch, row, va, va);
     SYNC_NUMBER(branch, row, len, (int64_t) b->len);
     SYNC_OPTIONAL(branch, row, psn, is_receiver && !psn_eq(b->psn, start_psn), b->psn.v);
-    SYNC_OPTIONAL(branch, row, designated_qpn, b->designated_qpn, b->designated_qpn);
+    SYNC_OPTIONAL(branch, row, designated_qpn, b->designated_qpn != 0, b->designated_qpn);
     SYNC_OPTIONAL(branch, row, first, b->late, b->first.v);
     if (!row->join != !join || (join && strcmp(row->join, join))) {
         rrec_branch_set_join(row, join);

@@ -442,7 +442,8 @@ agent_trees_slow(struct agent_trees *at, const struct tree_config *tree, uint32_
     struct tree *t = make_tree(at, tree->row);
     struct remark *r = remarks_find(&t->slow, branch);
 
-    if (r ? how && !strcmp(r->text, how) : !how) {
+    bool is_said = r ? how && !strcmp(r->text, how) : !how;
+    if (is_said) {
         return false;
     }
     if (r) {

@@ -42,7 +42,7 @@ struct port_helper {
 
 /* Descriptors beside a message. */
 union beside {
-    struct cmsghdr align;
+    struct cmsghdr header;
     char bytes[CMSG_SPACE(PORT_MAX_FDS * sizeof(int))];
 };
 
@@ -117,12 +117,12 @@ send_reply(int fd, struct port_reply *reply, const struct port_parts *parts)
         memset(&beside, 0, sizeof beside);
         msg.msg_control = &beside;
         msg.msg_controllen = CMSG_SPACE(size);
-        *CMSG_FIRSTHDR(&msg) = (struct cmsghdr){
+        beside.header = (struct cmsghdr){
             .cmsg_len = CMSG_LEN(size),
             .cmsg_level = SOL_SOCKET,
             .cmsg_type = SCM_RIGHTS,
         };
-        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), parts->fds, size);
+        memcpy(CMSG_DATA(&beside.header), parts->fds, size);
     }
     return sendmsg(fd, &msg, MSG_NOSIGNAL) >= 0;
 }
@@ -351,7 +351,7 @@ port_helper_close(struct port_helper *h)
 struct port_helper *
 port_helper_start(int netns_fd, bool filter, char **errp)
 {
-    struct port_reply ready;
+    struct port_reply ready = {0};
     struct port_parts none;
     int fds[2];
 

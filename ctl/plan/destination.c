@@ -89,7 +89,7 @@ find_port(const struct node_config *config, const char *name, const char *peer)
     for (size_t i = 0; i < config->n_ports; i++) {
         const struct port_config *port = &config->ports[i];
 
-        if (name ? !strcmp(port->name, name) : !strcmp(port->peer, peer)) {
+        if ((name && !strcmp(port->name, name)) || (peer && !strcmp(port->peer, peer))) {
             return port->number;
         }
     }
@@ -127,7 +127,7 @@ add_own(struct draft *d, const char *text, struct destination_config *dest)
     char uplink[NAME_SIZE];
     size_t len = strcspn(text, " ");
 
-    if (text[len] && len < sizeof uplink && program_parse(text + len + 1, &path->program)) {
+    if (len < sizeof uplink && text[len] && program_parse(text + len + 1, &path->program)) {
         ovs_strzcpy(uplink, text, len + 1);
         path->port = find_port(d->out, NULL, uplink);
     }

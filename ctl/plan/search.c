@@ -267,6 +267,7 @@ reach(struct flow *f, size_t vertex, size_t before, size_t by, int cost)
     f->before[vertex] = before;
     f->by[vertex] = by;
     if (!f->is_queued[vertex]) {
+        ovs_assert(vertex < f->n_vertices);
         f->is_queued[vertex] = true;
         f->queue[(f->queue_head + f->n_queued++) % f->n_vertices] = vertex;
     }

@@ -125,14 +125,13 @@ usage(enum daemon_kind kind, const char *purpose)
     exit(EXIT_SUCCESS);
 }
 
-static void OVS_NO_RETURN
-exit_with(int status, const char *format, va_list args)
+static void
+say(const char *format, va_list args)
 {
     char *before = xasprintf("%s: ", program_name);
 
     printable_line(stderr, before, format, args);
     free(before);
-    exit(status);
 }
 
 static void OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN exit_because(int status, const char *format, ...)
@@ -140,7 +139,9 @@ static void OVS_PRINTF_FORMAT(2, 3) OVS_NO_RETURN exit_because(int status, const
     va_list args;
 
     va_start(args, format);
-    exit_with(status, format, args);
+    say(format, args);
+    va_end(args);
+    exit(status);
 }
 
 void
@@ -149,7 +150,9 @@ daemon_fail(const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    exit_with(EXIT_UNAVAILABLE, format, args);
+    say(format, args);
+    va_end(args);
+    exit(EXIT_UNAVAILABLE);
 }
 
 /* Exits because of how the program was called. */
@@ -264,7 +267,7 @@ add_socket(struct daemon *d, const char *text)
     const char *colon = strchr(text, ':');
     char *name = xmemdup0(text, colon ? (size_t) (colon - text) : 0);
 
-    if (!name_is_valid(name) || !colon[1]) {
+    if (!colon || !name_is_valid(name) || !colon[1]) {
         refuse("--socket %s: must be NAME:FILE", text);
     }
     char *path = abs_file_name(NULL, colon + 1);

@@ -58,23 +58,24 @@ rate_settings_read(const struct rrec_host *row)
 void
 congestion_settings_write(const struct rrec_global *row, const struct congestion_settings *s)
 {
+    int64_t interval = s->interval_usec, rate = s->fast_cnp_rate;
+
     rrec_global_set_fast_cnp(row, s->fast_cnp);
     rrec_global_set_fast_cnp_any_icrc(row, s->any_icrc);
-    rrec_global_set_cnp_interval(row, &(int64_t){s->interval_usec},
-                                 s->interval_usec != DEFAULT_CNP_INTERVAL);
-    rrec_global_set_fast_cnp_rate(row, &(int64_t){s->fast_cnp_rate},
-                                  s->fast_cnp_rate != DEFAULT_FAST_CNP_RATE);
+    rrec_global_set_cnp_interval(row, &interval, interval != DEFAULT_CNP_INTERVAL);
+    rrec_global_set_fast_cnp_rate(row, &rate, rate != DEFAULT_FAST_CNP_RATE);
 }
 
 void
 rate_settings_write(const struct rrec_host *row, const struct rate_settings *s)
 {
     bool fast_cnp = s->fast_cnp == FAST_CNP_ON;
+    int64_t line = (int64_t) s->line, floor = (int64_t) s->floor;
 
     rrec_host_set_rate_control(row, s->by == RATE_BY_AGENT ? NULL : rate_control_by_name(s->by));
     rrec_host_set_controller(
         row, s->controller == RATE_DCQCN ? NULL : rate_controller_name(s->controller));
-    rrec_host_set_line_rate(row, &(int64_t){(int64_t) s->line}, s->line != DEFAULT_LINE_RATE);
-    rrec_host_set_rate_floor(row, &(int64_t){(int64_t) s->floor}, s->floor > 0);
+    rrec_host_set_line_rate(row, &line, line != DEFAULT_LINE_RATE);
+    rrec_host_set_rate_floor(row, &floor, floor > 0);
     rrec_host_set_fast_cnp(row, &fast_cnp, s->fast_cnp != FAST_CNP_AUTO);
 }

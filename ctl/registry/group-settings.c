@@ -375,6 +375,9 @@ group_settings_read(const struct rrec_group *row, struct group_settings *s)
 void
 group_settings_write(const struct rrec_group *row, const struct group_settings *s)
 {
+    int64_t min_rate = s->policy.min_rate, cnp_window = s->policy.cnp_window_usec;
+    int64_t trace_slots = s->policy.trace_slots, connect_port = s->connect_port;
+
     rrec_group_set_mode(row, tree_mode_name(s->mode));
     rrec_group_set_receivers(row, receivers_name(s->provisioned));
     rrec_group_set_mtu(row, s->mtu);
@@ -382,14 +385,14 @@ group_settings_write(const struct rrec_group *row, const struct group_settings *
     rrec_group_set_timeout(row, s->policy.timeout);
     rrec_group_set_policy(row, loss_policy_name(s->policy.prune));
     rrec_group_set_liveness(row, s->policy.liveness_msec);
-    rrec_group_set_min_rate(row, &(int64_t){s->policy.min_rate}, 1);
+    rrec_group_set_min_rate(row, &min_rate, 1);
     rrec_group_set_slow(row, slow_policy_name(s->policy.lose_slow));
     rrec_group_set_nak(row, nak_policy_name(s->policy.nak));
     rrec_group_set_filter(row, &s->policy.filter, 1);
     rrec_group_set_cnp(row, cnp_source_name(s->policy.cnp));
-    rrec_group_set_cnp_window(row, &(int64_t){s->policy.cnp_window_usec}, 1);
-    rrec_group_set_trace_slots(row, &(int64_t){s->policy.trace_slots}, 1);
-    rrec_group_set_connect_port(row, &(int64_t){s->connect_port}, s->connect);
+    rrec_group_set_cnp_window(row, &cnp_window, 1);
+    rrec_group_set_trace_slots(row, &trace_slots, 1);
+    rrec_group_set_connect_port(row, &connect_port, s->connect);
 }
 
 char *

@@ -20,6 +20,7 @@ choice_of(struct probe_settings *s, const char *name)
         return NULL;
     }
     for (size_t i = 0; i < s->n_planes; i++) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): xcalloc() always has memory. */
         if (!strcmp(s->planes[i].name, name)) {
             return &s->planes[i].choice;
         }
@@ -65,6 +66,7 @@ probe_settings_read(const struct rrec_global *row, struct probe_settings *s)
             choice->timeout = (uint32_t) row->value_probe_timeouts[i];
         }
     }
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): xcalloc() always has memory. */
     qsort(s->planes, s->n_planes, sizeof *s->planes, compare_planes);
 }
 
@@ -90,9 +92,11 @@ probe_find(const struct rrec_node *node, int64_t number)
 void
 probe_choice_write(const struct rrec_global *row, const char *plane, const struct probe_choice *c)
 {
+    int64_t interval = c->interval, timeout = c->timeout;
+
     if (!plane[0]) {
-        rrec_global_set_probe_interval(row, &(int64_t){c->interval}, c->has_interval);
-        rrec_global_set_probe_timeout(row, &(int64_t){c->timeout}, c->has_timeout);
+        rrec_global_set_probe_interval(row, &interval, c->has_interval);
+        rrec_global_set_probe_timeout(row, &timeout, c->has_timeout);
         return;
     }
     if (c->has_interval) {

@@ -120,7 +120,7 @@ make_packet(struct fuzz_input *in, bool strict, uint8_t *out, size_t room, unsig
 static void
 spoil(struct fuzz_input *in, uint8_t *bytes, size_t len)
 {
-    for (uint32_t n = fuzz_below(in, 4); n; n--) {
+    for (uint32_t n = fuzz_below(in, 4); len && n; n--) {
         bytes[fuzz_below(in, 0x10000) % len] ^= fuzz_byte(in);
     }
 }

@@ -220,7 +220,7 @@ plan(struct clos *c)
     plan_graph_init(&graph, &c->topology);
     for (unsigned i = 0; i < c->n_nodes; i++) {
         struct clos_node *n = &c->nodes[i];
-        struct plan_node_paths *found;
+        struct plan_node_paths *found = NULL;
         char *error = plan_node_config(&c->topology, n->plan, &n->config);
 
         error = error ? error : plan_destinations(&c->topology, n->plan, &n->config, &found);

@@ -462,7 +462,7 @@ print_spread(double *values, unsigned n)
 static bool
 judge_lossy(bool one_way, unsigned percent)
 {
-    double left[N_LOSSY], gaps[N_LOSSY];
+    double left[N_LOSSY] = {0}, gaps[N_LOSSY] = {0};
     unsigned n = 0, n_within = 0;
 
     for (unsigned i = 0; i < N_LOSSY; i++) {
@@ -475,12 +475,15 @@ judge_lossy(bool one_way, unsigned percent)
             n_within += l->longest <= 4 * l->interval + LOSSY_GAP;
         }
     }
-    bool ok = n && n_within * 100 >= n * percent;
     printf("| %s | %u |", one_way ? "one direction" : "both", n);
+    if (!n) {
+        printf(" - | - | - | - | - |\n");
+        return false;
+    }
     print_spread(left, n);
     print_spread(gaps, n);
     printf(" %u |\n", n_within);
-    return ok;
+    return n_within * 100 >= n * percent;
 }
 
 bool
@@ -509,10 +512,10 @@ paths_run(unsigned n_jobs)
     printf("| broken | confirmed | after s | wrong ones | ways told of as bad |\n"
            "|---|---|---|---|---|\n");
     unsigned n_failed = jobs_run(n_jobs, work);
-    printf("%u faults and a quiet time, %s\n", N_FAULTS,
+    printf("%d faults and a quiet time, %s\n", N_FAULTS,
            n_failed ? "FAIL" : "all as they have to be");
     bool lossy = paths_lossy(n_jobs);
     printf("%s links that lose\n", lossy ? "ok" : "FAIL");
-    printf("%u passed, %u failed\n", !n_failed + lossy, (n_failed != 0) + !lossy);
+    printf("%d passed, %d failed\n", !n_failed + lossy, (n_failed != 0) + !lossy);
     return n_failed || !lossy;
 }

@@ -101,8 +101,9 @@ net_create(uint32_t timeout_usec)
     }
     add_prober(net->nodes[DPU1], ids[DPU3]);
     add_prober(net->nodes[DPU3], ids[DPU1]);
-    for (uint16_t number = NEAR_LOOP; number <= PEER_BACK; number++) {
-        struct probe_config *p = net_add_probe(net, number == PEER_BACK ? DPU3 : DPU1, number);
+    for (int number = NEAR_LOOP; number <= PEER_BACK; number++) {
+        struct probe_config *p =
+            net_add_probe(net, number == PEER_BACK ? DPU3 : DPU1, (uint16_t) number);
 
         p->timeout_usec = timeout_usec;
     }

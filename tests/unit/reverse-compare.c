@@ -258,9 +258,8 @@ ask_both(struct run *run)
 {
     uint32_t id, model_id;
     psn_t psn, model_psn;
-    bool any;
 
-    while ((any = reverse_next_question(run->r, &id, &psn))) {
+    while (reverse_next_question(run->r, &id, &psn)) {
         REQUIRE(run, model_next_question(&run->m, &model_id, &model_psn) && id == model_id);
         for (size_t i = 0; i < run->n; i++) {
             struct ledger_entry *e = &run->ledger[i];

@@ -1013,7 +1013,7 @@ end_of_tick(struct model *m, uint64_t now)
     bool more = false;
 
     m->repeated_ago++;
-    for (struct model_branch *b = NULL; (b = next_by_id(m, b ? (int64_t) b->id : -1, false));) {
+    for (struct model_branch *b = next_by_id(m, -1, false); b; b = next_by_id(m, b->id, false)) {
         bool lacks = lacks_something(m, b);
         bool quiet = lacks ? !b->life : b->question && !b->heard && !b->lost;
         if (!m->tick && !b->joining) {

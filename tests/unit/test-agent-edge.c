@@ -587,7 +587,7 @@ END_TEST
 START_TEST(liveness)
     {
         struct fixture *f = create_agent();
-        struct tree_info info;
+        struct tree_info info = {.config = NULL};
 
         f->config.trees[1].policy.liveness_msec = 100;
         fixture_configure(f);

@@ -63,7 +63,7 @@ n_left(const struct fixture *f)
 {
     uint64_t n = 0;
 
-    for (uint16_t i = 0; i < f->config.destinations[0].n_paths; i++) {
+    for (size_t i = 0; i < f->config.destinations[0].n_paths; i++) {
         n += path_info(f, (uint16_t) (i + 1)).n_moved_by[PATH_MOVE_CONGESTED];
     }
     return n;
@@ -269,7 +269,7 @@ END_TEST
 START_TEST(rests)
     {
         struct fixture *f = agent(PATH_SPREAD, 2);
-        uint64_t moved[3], now = f->now;
+        uint64_t moved[3], now;
 
         ck_assert_uint_eq(writes(f, 0, 10), 1);
         path_set_marked(1, 256);

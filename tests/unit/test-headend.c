@@ -594,7 +594,7 @@ START_TEST(message_other_arrivals)
         ack.opcode = RC_WRITE_ONLY;
         headend_note_arrival(h, bytes, roce_build(bytes, &ack), f->now);
         ack.opcode = RC_ACK;
-        len = roce_build(bytes, &ack);
+        roce_build(bytes, &ack);
         for (size_t i = IP6_HDR_LEN; i < IP6_HDR_LEN + 8 + 12; i++) {
             headend_note_arrival(h, bytes, i, f->now);
         }

@@ -461,6 +461,7 @@ agent_planes(void)
     for (; planes; planes = strstr(planes + 1, " {A")) {
         last = planes + 1;
     }
+    ck_assert_ptr_nonnull(last);
     char *result = xmemdup0(last, strcspn(last, "<") - 1);
     free(text);
     return result;

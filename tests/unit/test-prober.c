@@ -244,7 +244,6 @@ END_TEST
 START_TEST(one_loss)
     {
         struct net *net = good_net(TIMEOUT);
-        uint64_t n_sent = net_probe(net, DPU1, LOOP).n_sent;
 
         net->wires[SPINE5][LEAF1].lose_now = 1;
         while (!net_probe(net, DPU1, LOOP).n_lost && !net_probe(net, DPU1, PEER).n_lost) {
@@ -252,7 +251,7 @@ START_TEST(one_loss)
         }
         uint16_t number = net_probe(net, DPU1, LOOP).n_lost ? LOOP : PEER;
         ck_assert_int_eq(net_state(net, number), PATH_SUSPECT);
-        n_sent = net_probe(net, DPU1, number).n_sent;
+        uint64_t n_sent = net_probe(net, DPU1, number).n_sent;
         net_run(net, 1000);
         struct probe_info info = net_probe(net, DPU1, number);
         ck_assert_uint_eq(info.n_sent,

@@ -476,11 +476,11 @@ START_TEST(siphash_vectors)
         };
         uint8_t key[SIPHASH_KEY_LEN], message[15];
 
-        for (uint8_t i = 0; i < sizeof key; i++) {
-            key[i] = i;
+        for (size_t i = 0; i < sizeof key; i++) {
+            key[i] = (uint8_t) i;
         }
-        for (uint8_t i = 0; i < sizeof message; i++) {
-            message[i] = i;
+        for (size_t i = 0; i < sizeof message; i++) {
+            message[i] = (uint8_t) i;
         }
         for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
             ck_assert(siphash(key, message, vectors[i].len) == vectors[i].mac);

@@ -130,7 +130,7 @@ START_TEST(groups)
         for (unsigned i = 0; i < N_PROXIES; i++) {
             struct in6_addr group = proxy(i), receiver = star_receiver(0);
             unsigned worker = steer_proxy(n_workers, &group);
-            uint8_t ip[PACKET_ROOM];
+            uint8_t ip[PACKET_ROOM] = {0};
 
             ck_assert_uint_lt(worker, 3);
             n_of[worker]++;
@@ -181,7 +181,7 @@ START_TEST(fast_cnps)
                 .original = i < N_PROXIES ? proxy(i) : star_receiver(0),
                 .dest_qp = STAR_DQPN,
             };
-            uint8_t ip[PACKET_ROOM];
+            uint8_t ip[PACKET_ROOM] = {0};
             struct packet *p = fast_cnp_build(pool, &said, 0xc123);
             size_t len = packet_flatten(p, ip, sizeof ip);
 
@@ -225,7 +225,7 @@ END_TEST
 START_TEST(the_rest)
     {
         struct in6_addr group = proxy(4), a = node_address(2), b = star_receiver(1);
-        uint8_t ip[PACKET_ROOM];
+        uint8_t ip[PACKET_ROOM] = {0};
         size_t len = response(ip, &a, &b);
 
         ck_assert_uint_ne(steer_proxy(n_workers, &group), 0);

@@ -156,7 +156,7 @@ static const char *const programs[][HOPS_MAX] = {
 static struct in6_addr
 address_of_hex(const char *text)
 {
-    struct in6_addr addr;
+    struct in6_addr addr = IN6ADDR_ANY_INIT;
 
     ck_assert_uint_eq(hex_bytes(text, addr.s6_addr, sizeof addr), sizeof addr);
     return addr;
@@ -168,7 +168,7 @@ START_TEST(hop_by_hop)
             struct in6_addr da = address_of_hex(programs[_i][i]);
             struct in6_addr next = address_of_hex(programs[_i][i + 1]);
             struct fixture *f = usid_create(node_id_of(&da), SPINE_A + 1, node_id_of(&next));
-            uint8_t bytes[256];
+            uint8_t bytes[256] = {0};
 
             check_shifted(f, bytes, build(bytes, da, FAR_HOST), PORT_SB, next, 1);
             fixture_destroy(f);

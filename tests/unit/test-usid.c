@@ -85,7 +85,7 @@ below(uint64_t *r, unsigned limit)
 static struct in6_addr
 random_address(uint64_t *r)
 {
-    struct in6_addr addr;
+    struct in6_addr addr = IN6ADDR_ANY_INIT;
 
     for (size_t i = 0; i < sizeof addr.s6_addr; i++) {
         addr.s6_addr[i] = (uint8_t) below(r, 256);
