@@ -12,6 +12,7 @@
 
 #include "ctl/castd/castd.h"
 #include "ctl/castd/follow.h"
+#include "ctl/castd/reading.h"
 
 #include <limits.h>
 
@@ -47,6 +48,7 @@ struct castd_loop {
     unsigned int seqno;
     char *status;  /* what status_text() said last. */
     char *problem; /* what is wrong with the schema; NULL: nothing. */
+    struct reading reading;
     struct mirror mirror;
     struct castd_topology topology;
     struct work work;
@@ -63,6 +65,7 @@ status_text(const struct castd_loop *loop)
 {
     return !registry_reach_is_served(&loop->reach) ? "registry not connected"
            : loop->problem                         ? loop->problem
+           : !loop->reading.done                   ? "reading the registry"
            : ovsdb_idl_has_lock(loop->idl)         ? "active"
                                                    : "standby: another castd is active";
 }
@@ -70,8 +73,8 @@ status_text(const struct castd_loop *loop)
 static bool
 may_compute(const struct castd_loop *loop)
 {
-    return ovsdb_idl_has_lock(loop->idl) && registry_reach_is_served(&loop->reach)
-           && !loop->problem;
+    return ovsdb_idl_has_lock(loop->idl) && registry_reach_is_served(&loop->reach) && !loop->problem
+           && loop->reading.done;
 }
 
 static void
@@ -124,18 +127,22 @@ metrics_of(const struct castd_loop *loop)
     return o;
 }
 
-/* Of castd, and of the registry as castd last saw it. */
+/* Of castd, and of the registry as castd last saw it, if it has seen all of it. */
 static char *
 metrics_text(const void *loop_)
 {
     const struct castd_loop *loop = loop_;
     struct openmetrics *m = metrics_create();
-    struct json *castd = metrics_of(loop), *summary = registry_summary(loop->idl);
+    struct json *castd = metrics_of(loop);
 
     metrics_add_castd(m, castd);
-    metrics_add_registry(m, summary);
     json_destroy(castd);
-    json_destroy(summary);
+    if (loop->reading.done) {
+        struct json *summary = registry_summary(loop->idl);
+
+        metrics_add_registry(m, summary);
+        json_destroy(summary);
+    }
     return openmetrics_finish(m);
 }
 
@@ -252,6 +259,9 @@ run(struct castd_loop *loop)
         loop->pending = true;
         check_schema(loop);
     }
+    if (registry_reach_is_served(&loop->reach) && !loop->problem) {
+        reading_run(&loop->reading, loop->idl);
+    }
     /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): xstrdup() always has memory. */
     if (strcmp(loop->status, status_text(loop))) {
         free(loop->status);
@@ -304,6 +314,7 @@ main(int argc, char *argv[])
     ovsdb_idl_set_lock(loop.idl, LOCK_NAME);
     ovsdb_idl_set_write_changed_only_all(loop.idl, true);
     registry_reach_init(&loop.reach, loop.idl, daemon.db);
+    reading_init(&loop.reading, loop.idl);
     follow_init(loop.idl);
     unixctl_command_register("rocecast/status", "", 0, 0, status_cb, &loop);
     listing_register("rocecast/counters", counters_cb, &loop);

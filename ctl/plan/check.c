@@ -135,6 +135,9 @@ plan_check_member(const struct plan_topology *t, const struct plan_group *g, con
     if (!error && g->n_planes) {
         return check_planes(t, g, host);
     }
+    if (!error) { /* also while the group runs: its source may have no link any more. */
+        error = plan_check_source(t, g);
+    }
     if (!error) {
         error = via_read(t, g, &via);
     }

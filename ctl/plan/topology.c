@@ -67,15 +67,19 @@ plan_find_node(const struct plan_topology *t, const char *name)
     return NULL;
 }
 
+static int
+compare_host_name(const void *name, const void *host_)
+{
+    const struct plan_host *host = host_;
+
+    return strcmp(name, host->name);
+}
+
 const struct plan_host *
 plan_find_host(const struct plan_topology *t, const char *name)
 {
-    for (size_t i = 0; i < t->n_hosts; i++) {
-        if (!strcmp(t->hosts[i].name, name)) {
-            return &t->hosts[i];
-        }
-    }
-    return NULL;
+    return t->n_hosts ? bsearch(name, t->hosts, t->n_hosts, sizeof *t->hosts, compare_host_name)
+                      : NULL;
 }
 
 const struct plan_node *
@@ -101,17 +105,33 @@ plan_link_end(const struct plan_link *link, const char *name, struct plan_end *e
     return strcmp(link->a, link->b) != 0;
 }
 
-bool
-plan_linked(const struct plan_topology *t, const char *a, const char *b)
+/* Is there a link whose ends are these, in this order? */
+static bool
+any_link_from(const struct plan_topology *t, const char *a, const char *b)
 {
-    struct plan_end end;
+    size_t low = 0, high = t->n_links;
 
-    for (size_t i = 0; i < t->n_links; i++) {
-        if (plan_link_end(&t->links[i], a, &end) && !strcmp(end.peer, b)) {
+    while (low < high) { /* the first link that is a's. */
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(t->links[middle].a, a) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (size_t i = low; i < t->n_links && !strcmp(t->links[i].a, a); i++) {
+        if (!strcmp(t->links[i].b, b)) {
             return true;
         }
     }
     return false;
+}
+
+bool
+plan_linked(const struct plan_topology *t, const char *a, const char *b)
+{
+    return strcmp(a, b) && (any_link_from(t, a, b) || any_link_from(t, b, a));
 }
 
 /* Fills in the nodes that are links' ends. */
@@ -156,33 +176,38 @@ node_index(const struct plan_topology *t, const struct plan_node *node)
     return (size_t) (node - t->nodes);
 }
 
-/* If 'from' is 'distance' hops away, 'to' is at most one farther.  True: that is new. */
+/* If 'from' is 'distance' hops away from the origin, 'to' is at most one farther.  True: that is new. */
 static bool
-relax(const struct plan_topology *t, uint16_t *hops, size_t from, size_t to, uint16_t distance)
+relax(const struct plan_topology *t, size_t origin, size_t from, size_t to, uint16_t distance)
 {
-    if (hops[from] != distance || hops[to] != PLAN_NO_WAY
+    uint16_t *hops = &t->hops[origin * t->n_nodes], *next = &t->next[origin * t->n_nodes];
+    bool is_new = hops[to] == PLAN_NO_WAY;
+
+    if (hops[from] != distance || hops[to] <= distance
         || (distance && plan_is_agent(&t->nodes[from]))) {
         return false;
     }
     hops[to] = distance + 1;
-    return true;
+    next[to] = MIN(next[to], from); /* nodes are sorted by id. */
+    return is_new;
 }
 
 /* Breadth first: the distances of all nodes from 'origin'. */
 static void
 measure(const struct plan_topology *t, const struct edge *edges, size_t n_edges, size_t origin)
 {
-    uint16_t *hops = &t->hops[origin * t->n_nodes];
+    uint16_t *hops = &t->hops[origin * t->n_nodes], *next = &t->next[origin * t->n_nodes];
     bool grew = true;
 
     for (size_t i = 0; i < t->n_nodes; i++) {
         hops[i] = i == origin ? 0 : PLAN_NO_WAY;
+        next[i] = PLAN_NO_WAY;
     }
     for (uint16_t distance = 0; grew; distance++) {
         grew = false;
         for (size_t i = 0; i < n_edges; i++) {
-            grew |= relax(t, hops, edges[i].a, edges[i].b, distance);
-            grew |= relax(t, hops, edges[i].b, edges[i].a, distance);
+            grew |= relax(t, origin, edges[i].a, edges[i].b, distance);
+            grew |= relax(t, origin, edges[i].b, edges[i].a, distance);
         }
     }
 }
@@ -202,7 +227,9 @@ measure_all(struct plan_topology *t)
         }
     }
     free(t->hops);
+    free(t->next);
     t->hops = xcalloc(t->n_nodes * t->n_nodes + 1, sizeof *t->hops);
+    t->next = xcalloc(t->n_nodes * t->n_nodes + 1, sizeof *t->next);
     for (size_t i = 0; i < t->n_nodes; i++) {
         measure(t, edges, n_edges, i);
     }
@@ -229,17 +256,9 @@ const struct plan_node *
 plan_next_node(const struct plan_topology *t, const struct plan_node *from,
                const struct plan_node *to)
 {
-    unsigned distance = plan_hops(t, from, to);
+    uint16_t next = t->next[node_index(t, to) * t->n_nodes + node_index(t, from)];
 
-    if (!distance || distance == PLAN_NO_WAY) {
-        return NULL;
-    }
-    for (size_t i = 0; i < t->n_nodes; i++) {
-        if (plan_is_next_node(t, from, &t->nodes[i], to)) {
-            return &t->nodes[i];
-        }
-    }
-    OVS_NOT_REACHED();
+    return next == PLAN_NO_WAY ? NULL : &t->nodes[next];
 }
 
 const struct plan_node *
@@ -276,6 +295,7 @@ plan_topology_uninit(struct plan_topology *t)
     free(t->hosts);
     free(t->links);
     free(t->hops);
+    free(t->next);
     free(t->path_rules);
     free(t->probes.planes);
     memset(t, 0, sizeof *t);

@@ -91,6 +91,7 @@ struct plan_topology {
     size_t n_path_rules;
     struct plan_path_rule *path_rules;
     uint16_t *hops; /* between any two nodes. */
+    uint16_t *next; /* likewise: plan_next_node() from the second to the first, by index. */
 };
 
 void plan_topology_prepare(struct plan_topology *);
@@ -127,7 +128,8 @@ plan_hops(const struct plan_topology *, const struct plan_node *, const struct p
 /* Of all neighbours of 'from' on the shortest ways to 'to', is 'via' one? */
 bool plan_is_next_node(const struct plan_topology *, const struct plan_node *from,
                        const struct plan_node *via, const struct plan_node *to);
-/* The neighbour of 'from' that is next on the way to 'to', another node; NULL if there is none. */
+/* The neighbour of 'from' that is next on the way to 'to', of several the one with the lowest id; NULL: they
+ * are the same, or there is no way. */
 const struct plan_node *plan_next_node(const struct plan_topology *, const struct plan_node *from,
                                        const struct plan_node *to);
 

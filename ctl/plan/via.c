@@ -34,11 +34,16 @@ bool
 via_may_pass(const struct plan_topology *t, const struct plan_group *g, const struct plan_node *a,
              const struct plan_node *b)
 {
+    bool linked = a && plan_hops(t, a, b) == 1;
+
+    if (!linked || !via_is_limited(g)) {
+        return linked;
+    }
     for (size_t i = 0; i < t->n_links; i++) {
         const struct plan_link *link = &t->links[i];
 
         if (((link->a_node == a && link->b_node == b) || (link->a_node == b && link->b_node == a))
-            && a != b && via_may_use_link(g, link)) {
+            && via_may_use_link(g, link)) {
             return true;
         }
     }
@@ -135,10 +140,14 @@ void
 via_ways_init(struct via_ways *w, const struct plan_topology *t, const struct plan_group *g,
               const struct plan_node *root)
 {
+    *w = (struct via_ways){.t = t, .root = root};
+    if (!via_is_limited(g)) {
+        return;
+    }
     unsigned *hops = xcalloc(t->n_nodes, sizeof *hops);
     bool grew = true;
 
-    *w = (struct via_ways){.t = t, .root = root, .next = xcalloc(t->n_nodes, sizeof *w->next)};
+    w->next = xcalloc(t->n_nodes, sizeof *w->next);
     for (size_t i = 0; i < t->n_nodes; i++) {
         hops[i] = &t->nodes[i] == root ? 0 : UINT_MAX;
     }
@@ -165,5 +174,5 @@ via_ways_uninit(struct via_ways *w)
 const struct plan_node *
 via_ways_next(const struct via_ways *w, const struct plan_node *node)
 {
-    return w->next[node - w->t->nodes];
+    return w->next ? w->next[node - w->t->nodes] : plan_next_node(w->t, node, w->root);
 }

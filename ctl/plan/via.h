@@ -43,7 +43,9 @@ via_root(const struct plan_topology *, const struct plan_group *, const struct v
 struct via_ways {
     const struct plan_topology *t;
     const struct plan_node *root;
-    const struct plan_node **next; /* by index in t->nodes: towards the root; NULL: no way. */
+    /* By index in t->nodes: towards the root, NULL: no way.  The array is NULL if the group may go
+     * everywhere: then the topology has them. */
+    const struct plan_node **next;
 };
 
 void via_ways_init(struct via_ways *, const struct plan_topology *, const struct plan_group *,

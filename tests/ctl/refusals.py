@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 import threading
 
 from world import BIN, check, check_equal, wait_until
@@ -233,6 +234,59 @@ def ways(n):
 # castd.
 #
 
+class Parts(Relay):
+    """Lets through what a client asks for later than at its start when the test says so; or cuts the
+    connection instead."""
+
+    def __init__(self, path, registry):
+        self.asked, self.cut = 0, False
+        self.go = threading.Semaphore(0)
+        super().__init__(path, registry, lambda _: None)
+
+    def from_client(self, message, client, sending, dropped):
+        if message.get('method') == 'monitor_cond_change':
+            self.asked += 1
+            self.go.acquire()
+            if self.cut:
+                self.cut = False
+                raise ConnectionAbortedError
+        return super().from_client(message, client, sending, dropped)
+
+
+def castd_reads_first(w):
+    """castd reads large tables one after the other, and concludes nothing from rows that it has not read yet.  A
+    connection that is lost meanwhile changes nothing."""
+    def rows():
+        return {t: sorted(w.db.rows(t), key=lambda r: r['_uuid'])
+                for t in ('Group', 'Source', 'Member', 'Tree_Node', 'Branch', 'Global')}
+
+    play(w)
+    check(w.db.rows('Member') and w.db.rows('Branch'), 'there is something to read')
+    before = rows()
+    w.stop(w.castd)
+    path = os.path.join(w.dir, 'parts')
+    parts = Parts(path, w.sock)
+    was, w.env = w.env, dict(w.env, ROCECAST_DB='unix:' + path)
+    w.castd = w.start_castd('castd')
+    w.env = was
+    for n in 1, 2:
+        wait_until('it asks for part %d' % n, lambda n=n: parts.asked == n)
+        check_equal('castd', w.status('castd'), 'reading the registry')
+        said = subprocess.run(['ovs-appctl', '-t', os.path.join(w.dir, 'castd.ctl'), 'rocecast/metrics'],
+                              check=True, capture_output=True, text=True).stdout
+        check('rocecast_castd_active 0' in said and 'rocecast_group' not in said, 'metrics: %s', said)
+        parts.cut = n == 2
+        parts.go.release()
+    wait_until('it asks again', lambda: parts.asked == 3)
+    parts.go.release(100)
+    wait_until('it is active', lambda: w.status('castd') == 'active')
+    w.castctl('--timeout 60 group list')
+    check_equal('the rows', rows(), before)
+    w.castctl('group add g2')
+    parts.close()
+
+
+
 def castd_is_refused(w):
     """Whichever write of castd the registry refuses, the end is the same.  It says so meanwhile."""
     counted = relayed_castd(w, lambda _: None)
@@ -372,5 +426,5 @@ def castctl_is_refused(w):
         r'then\)', p.stderr.strip()), 'a command done unheard: %d: %r', p.returncode, p.stderr)
 
 
-CASES = (castd_is_refused, castd_says_so, swedge_is_refused, srcagent_is_refused, agent_says_so,
+CASES = (castd_reads_first, castd_is_refused, castd_says_so, swedge_is_refused, srcagent_is_refused, agent_says_so,
          castctl_is_refused)

@@ -492,6 +492,23 @@ check_trees(void)
     }
 }
 
+/* The next node is, of those on shortest ways, the one with the lowest id. */
+static void
+check_next_nodes(void)
+{
+    const struct plan_topology *t = &topology;
+
+    for (size_t i = 0; i < t->n_nodes * t->n_nodes; i++) {
+        const struct plan_node *from = &t->nodes[i / t->n_nodes], *to = &t->nodes[i % t->n_nodes];
+        const struct plan_node *want = NULL;
+
+        for (size_t j = 0; j < t->n_nodes && !want; j++) {
+            want = plan_is_next_node(t, from, &t->nodes[j], to) ? &t->nodes[j] : NULL;
+        }
+        ck_assert_ptr_eq(plan_next_node(t, from, to), want);
+    }
+}
+
 START_TEST(random_trees)
     {
         srand((unsigned int) _i);
@@ -515,6 +532,7 @@ START_TEST(random_trees)
                 plan_fixture_add_link(&topology, topology.nodes[rand() % 8].name, name);
             }
             plan_topology_prepare(&topology);
+            check_next_nodes();
             for (size_t i = 0; i < topology.n_hosts; i++) {
                 char *error;
 

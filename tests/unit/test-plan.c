@@ -515,6 +515,9 @@ START_TEST(who_can_be_served)
             ck_assert_msg(!error, "%s", error);
         }
         free(error);
+        error = plan_check_member(&topology, &g, reach[_i].member);
+        ck_assert_int_eq(!error, !reach[_i].why);
+        free(error);
         plan_uninit(&plan);
     }
 END_TEST
