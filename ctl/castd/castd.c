@@ -252,7 +252,6 @@ static void
 run(struct castd_loop *loop)
 {
     registry_reach_run(&loop->reach);
-    follow(loop->idl, &loop->mirror, &loop->work);
     note_connection(loop);
     if (loop->seqno != ovsdb_idl_get_seqno(loop->idl)) {
         loop->seqno = ovsdb_idl_get_seqno(loop->idl);
@@ -261,6 +260,11 @@ run(struct castd_loop *loop)
     }
     if (registry_reach_is_served(&loop->reach) && !loop->problem) {
         reading_run(&loop->reading, loop->idl);
+    }
+    if (loop->reading.done) {
+        follow(loop->idl, &loop->mirror, &loop->work);
+    } else {
+        ovsdb_idl_track_clear(loop->idl); /* follow() begins with all rows. */
     }
     /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): xstrdup() always has memory. */
     if (strcmp(loop->status, status_text(loop))) {

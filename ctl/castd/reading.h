@@ -16,7 +16,9 @@ struct ovsdb_idl;
 
 struct reading {
     size_t n_asked; /* of the large tables. */
-    bool done;      /* all rows are there; before, nobody may conclude from one that is missing. */
+    /* All rows are there.  Before, nobody may conclude from one that is missing, nor from a reference:
+     * those to rows that are not there yet are left out. */
+    bool done;
 };
 
 /* Before the IDL connects. */
