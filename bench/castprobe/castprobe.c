@@ -6,10 +6,8 @@
  * another one, or from a network namespace (castprobe run).
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +16,11 @@
 #include "bench/castprobe/probe.h"
 #include "bench/castprobe/report.h"
 #include "bench/castprobe/target.h"
+#include "bench/command.h"
 #include "lib/spelling.h"
 #include "version.h"
 
-enum { STATUS_USAGE = 1, STATUS_FAILED = 2, STATUS_DIFFERS = 3 };
+enum { STATUS_DIFFERS = 3 }; /* besides those of command.h. */
 
 static const char usage[] =
     "usage: castprobe target [--device DEV] [--gid-index I] [--port PORT] [--once]\n"
@@ -55,32 +54,6 @@ struct options {
     bool once;
 };
 
-static void __attribute__((noreturn, format(printf, 2, 3)))
-fail(int status, const char *format, ...)
-{
-    va_list args;
-
-    fputs("castprobe: ", stderr);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    exit(status);
-}
-
-static unsigned
-number(const char *option, const char *text, unsigned min, unsigned max)
-{
-    char *end;
-
-    errno = 0;
-    unsigned long v = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || v < min || v > max) {
-        fail(STATUS_USAGE, "%s %s: must be %u..%u", option, text, min, max);
-    }
-    return (unsigned) v;
-}
-
 static const struct option long_options[] = {
     {"device", required_argument, NULL, 'd'},
     {"gid-index", required_argument, NULL, 'x'},
@@ -110,7 +83,8 @@ check_belongs(const char *command, int opt)
 
     for (const struct option *o = long_options; strchr(others, opt) && o->name; o++) {
         if (o->val == opt) {
-            fail(STATUS_USAGE, "--%s is no option of %s (castprobe --help)", o->name, command);
+            command_fail(COMMAND_USAGE, "--%s is no option of %s (castprobe --help)", o->name,
+                         command);
         }
     }
 }
@@ -128,23 +102,25 @@ parse_options(const char *command, int argc, char *argv[])
         }
         switch (opt) {
         case 'd': o.device = optarg; break;
-        case 'x': o.gid_index = (int) number("--gid-index", optarg, 0, 255); break;
+        case 'x': o.gid_index = (int) command_number("--gid-index", optarg, 0, 255); break;
         case 'O': o.once = true; break;
         case 'A': o.address = optarg; break;
         case 'o': o.only = optarg; break;
         case 'm':
-            o.mtu = number("--mtu", optarg, 256, 4096);
+            o.mtu = command_number("--mtu", optarg, 256, 4096);
             if (o.mtu & (o.mtu - 1)) {
-                fail(STATUS_USAGE, "--mtu %s: must be 256, 512, 1024, 2048 or 4096", optarg);
+                command_fail(COMMAND_USAGE, "--mtu %s: must be 256, 512, 1024, 2048 or 4096",
+                             optarg);
             }
             break;
-        case 'q': o.quiet_ms = number("--quiet", optarg, 20, 10000); break;
+        case 'q': o.quiet_ms = command_number("--quiet", optarg, 20, 10000); break;
         case 'a': o.against = optarg; break;
         case 'j': o.json = optarg; break;
-        case 'p': o.port = (uint16_t) number("--port", optarg, 1, 65535); break;
+        case 'p': o.port = (uint16_t) command_number("--port", optarg, 1, 65535); break;
         case 'h': fputs(usage, stdout); exit(0);
         case 'V': printf(ROCECAST_VERSION_LINE, "castprobe"); exit(0);
-        default: fail(STATUS_USAGE, "%s", option_complaint(opt, argv, long_options, &meant));
+        default:
+            command_fail(COMMAND_USAGE, "%s", option_complaint(opt, argv, long_options, &meant));
         }
     }
     return o;
@@ -161,8 +137,8 @@ parse_only(const char *text, bool *wanted)
         unsigned long v = *s == 'P' && s[1] >= '0' && s[1] <= '9' ? strtoul(s + 1, &end, 10) : 0;
 
         if (!v || v > n_checks || (*end && *end != ',') || (*end == ',' && !end[1])) {
-            fail(STATUS_USAGE, "--only %s: must be of P1..P%u, separated by commas", text,
-                 n_checks);
+            command_fail(COMMAND_USAGE, "--only %s: must be of P1..P%u, separated by commas", text,
+                         n_checks);
         }
         wanted[v - 1] = true;
         s = *end ? end + 1 : end;
@@ -186,15 +162,15 @@ greet(struct probe *p, struct in6_addr *device)
     const char *address = json_string_value(json_object_get(hello, "address"));
 
     if (!hello) {
-        fail(STATUS_FAILED, "%s", p->error);
+        command_fail(COMMAND_FAILED, "%s", p->error);
     }
     if (json_integer_value(json_object_get(hello, "version")) != CONTROL_VERSION || !address
         || inet_pton(AF_INET6, address, device) != 1) {
-        fail(STATUS_FAILED, "the target is no castprobe of this version");
+        command_fail(COMMAND_FAILED, "the target is no castprobe of this version");
     }
     if (json_integer_value(json_object_get(hello, "mtu")) < p->mtu) {
-        fail(STATUS_FAILED, "--mtu %u: the device's path MTU is %lld", p->mtu,
-             (long long) json_integer_value(json_object_get(hello, "mtu")));
+        command_fail(COMMAND_FAILED, "--mtu %u: the device's path MTU is %lld", p->mtu,
+                     (long long) json_integer_value(json_object_get(hello, "mtu")));
     }
     return hello;
 }
@@ -217,7 +193,7 @@ run_check(struct probe *p, unsigned i, struct result *r)
                  : strcmp(r->observed, r->expected) ? VERDICT_DIFFERS
                                                     : VERDICT_AS_EXPECTED;
     if (p->gone) {
-        fail(STATUS_FAILED, "P%u: %s", i + 1, p->error);
+        command_fail(COMMAND_FAILED, "P%u: %s", i + 1, p->error);
     }
 }
 
@@ -231,10 +207,10 @@ run(const struct options *o, const char *target)
     unsigned n = 0;
 
     if (!o->address) {
-        fail(STATUS_USAGE, "--address is missing (castprobe --help)");
+        command_fail(COMMAND_USAGE, "--address is missing (castprobe --help)");
     }
     if (inet_pton(AF_INET6, o->address, &own) != 1) {
-        fail(STATUS_USAGE, "--address %s: must be an IPv6 address", o->address);
+        command_fail(COMMAND_USAGE, "--address %s: must be an IPv6 address", o->address);
     }
     if (o->only) {
         parse_only(o->only, wanted);
@@ -243,7 +219,7 @@ run(const struct options *o, const char *target)
     FILE *json = o->json ? report_open(o->json) : NULL;
     const char *error = control_connect(&p.control, target, o->port);
     if (error) {
-        fail(STATUS_FAILED, "%s, TCP port %u: %s", target, o->port, error);
+        command_fail(COMMAND_FAILED, "%s, TCP port %u: %s", target, o->port, error);
     }
     p.port = o->port;
     p.mtu = o->mtu;
@@ -251,7 +227,7 @@ run(const struct options *o, const char *target)
     p.peer_qpn = 0x100;
     json_t *hello = greet(&p, &device);
     if (!peer_open(&p.peer, &own, &device)) {
-        fail(STATUS_FAILED, "%s", p.peer.error);
+        command_fail(COMMAND_FAILED, "%s", p.peer.error);
     }
     FILE *text = json == stdout ? stderr : stdout;
     report_head(text, hello);
@@ -276,7 +252,7 @@ run(const struct options *o, const char *target)
     free(results);
     free(wanted);
     return verdict == VERDICT_DIFFERS       ? STATUS_DIFFERS
-           : verdict == VERDICT_CANNOT_TELL ? STATUS_FAILED
+           : verdict == VERDICT_CANNOT_TELL ? COMMAND_FAILED
                                             : 0;
 }
 
@@ -289,25 +265,25 @@ main(int argc, char *argv[])
 
     if (!command) {
         parse_options(NULL, argc, argv); /* --help and --version. */
-        fail(STATUS_USAGE,
-             "a command is missing: there are target, run and list (castprobe --help)");
+        command_fail(COMMAND_USAGE,
+                     "a command is missing: there are target, run and list (castprobe --help)");
     }
     if (!is_run && !is_target && strcmp(command, "list") != 0) {
         static const char *const commands[] = {"target", "run", "list", NULL};
 
-        fail(STATUS_USAGE,
-             "unknown command '%s'%s: there are target, run and list (castprobe --help)", command,
-             did_you_mean(command, commands));
+        command_fail(COMMAND_USAGE,
+                     "unknown command '%s'%s: there are target, run and list (castprobe --help)",
+                     command, did_you_mean(command, commands));
     }
     argv[1] = argv[0];
     struct options o = parse_options(command, argc - 1, argv + 1);
     int n_args = argc - 1 - optind;
     if (is_run && !n_args) {
-        fail(STATUS_USAGE, "run: TARGET is missing (castprobe --help)");
+        command_fail(COMMAND_USAGE, "run: TARGET is missing (castprobe --help)");
     }
     if (n_args > is_run) {
-        fail(STATUS_USAGE, "unexpected argument '%s' (castprobe --help)",
-             argv[1 + optind + is_run]);
+        command_fail(COMMAND_USAGE, "unexpected argument '%s' (castprobe --help)",
+                     argv[1 + optind + is_run]);
     }
     signal(SIGPIPE, SIG_IGN);
     if (is_run) {

@@ -7,10 +7,8 @@
  */
 #include <config.h>
 
-#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +18,7 @@
 #include "bench/castscale/agents.h"
 #include "bench/castscale/process.h"
 #include "bench/castscale/run.h"
+#include "bench/command.h"
 #include "ctl/process/open-files.h"
 #include "ctl/registry/paths.h"
 #include "lib/spelling.h"
@@ -27,8 +26,6 @@
 #include "ovsdb-idl.h"
 #include "util.h"
 #include "version.h"
-
-enum { STATUS_USAGE = 1, STATUS_FAILED = 2 };
 
 static const char usage[] =
     "usage: castscale run [options]\n"
@@ -61,30 +58,6 @@ struct options {
     const char *db, *json, *csv;
 };
 
-static void __attribute__((noreturn, format(printf, 2, 3)))
-fail(int status, const char *format, ...)
-{
-    va_list args;
-
-    fputs("castscale: ", stderr);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    exit(status);
-}
-
-static unsigned
-number(const char *option, const char *text, unsigned min, unsigned max)
-{
-    uint64_t v;
-
-    if (!value_number(text, min, max, &v)) {
-        fail(STATUS_USAGE, "%s %s: must be %u..%u", option, text, min, max);
-    }
-    return (unsigned) v;
-}
-
 static void
 parse_groups(const char *text, struct run_options *o)
 {
@@ -103,9 +76,10 @@ parse_groups(const char *text, struct run_options *o)
     }
     free(copy);
     if (bad) {
-        fail(STATUS_USAGE,
-             "--groups %s: must be up to %d numbers of 1..%d, ascending, separated by commas", text,
-             RUN_STEPS_MAX, FABRIC_GROUPS_MAX);
+        command_fail(
+            COMMAND_USAGE,
+            "--groups %s: must be up to %d numbers of 1..%d, ascending, separated by commas", text,
+            RUN_STEPS_MAX, FABRIC_GROUPS_MAX);
     }
 }
 
@@ -131,7 +105,8 @@ check_belongs(const char *command, int opt)
 
     for (const struct option *o = long_options; strchr(others, opt) && o->name; o++) {
         if (o->val == opt) {
-            fail(STATUS_USAGE, "--%s is no option of %s (castscale --help)", o->name, command);
+            command_fail(COMMAND_USAGE, "--%s is no option of %s (castscale --help)", o->name,
+                         command);
         }
     }
 }
@@ -161,22 +136,25 @@ parse_options(const char *command, int argc, char *argv[])
             check_belongs(command, opt);
         }
         switch (opt) {
-        case 'n': r->n_nodes = number("--nodes", optarg, FABRIC_NODES_MIN, FABRIC_NODES_MAX); break;
-        case 'H': r->n_receivers = number("--hosts", optarg, 1, 60000); break;
-        case 'm': r->n_members = number("--members", optarg, 1, 1024); break;
+        case 'n':
+            r->n_nodes = command_number("--nodes", optarg, FABRIC_NODES_MIN, FABRIC_NODES_MAX);
+            break;
+        case 'H': r->n_receivers = command_number("--hosts", optarg, 1, 60000); break;
+        case 'm': r->n_members = command_number("--members", optarg, 1, 1024); break;
         case 'g': parse_groups(optarg, r); break;
-        case 'c': r->n_changes = number("--changes", optarg, 0, 100000); break;
-        case 'C': r->n_castctl = number("--castctl", optarg, 0, 100000); break;
-        case 't': r->n_topology = number("--topology", optarg, 0, 100000); break;
-        case 'b': r->batch = number("--batch", optarg, 1, FABRIC_GROUPS_MAX); break;
-        case 's': r->seed = number("--seed", optarg, 0, UINT32_MAX); break;
-        case 'w': r->patience_sec = number("--patience", optarg, 1, 86400); break;
+        case 'c': r->n_changes = command_number("--changes", optarg, 0, 100000); break;
+        case 'C': r->n_castctl = command_number("--castctl", optarg, 0, 100000); break;
+        case 't': r->n_topology = command_number("--topology", optarg, 0, 100000); break;
+        case 'b': r->batch = command_number("--batch", optarg, 1, FABRIC_GROUPS_MAX); break;
+        case 's': r->seed = command_number("--seed", optarg, 0, UINT32_MAX); break;
+        case 'w': r->patience_sec = command_number("--patience", optarg, 1, 86400); break;
         case 'j': o.json = optarg; break;
         case 'o': o.csv = optarg; break;
         case 'd': o.db = optarg; break;
         case 'h': fputs(usage, stdout); exit(0);
         case 'V': printf(ROCECAST_VERSION_LINE, "castscale"); exit(0);
-        default: fail(STATUS_USAGE, "%s", option_complaint(opt, argv, long_options, &meant));
+        default:
+            command_fail(COMMAND_USAGE, "%s", option_complaint(opt, argv, long_options, &meant));
         }
     }
     return o;
@@ -190,8 +168,8 @@ check_hosts(const struct run_options *o)
 
     fabric_init(&f, o->n_nodes, o->n_receivers, o->n_members);
     if (f.n_members > f.n_receivers) {
-        fail(STATUS_USAGE, "--members %u: there are %u hosts for them (--hosts)", f.n_members,
-             f.n_receivers);
+        command_fail(COMMAND_USAGE, "--members %u: there are %u hosts for them (--hosts)",
+                     f.n_members, f.n_receivers);
     }
 }
 
@@ -202,7 +180,7 @@ check_file(const char *path)
     int error = path ? out_file_check(path) : 0;
 
     if (error) {
-        fail(STATUS_FAILED, "%s: %s", path, strerror(error));
+        command_fail(COMMAND_FAILED, "%s: %s", path, strerror(error));
     }
 }
 
@@ -218,7 +196,7 @@ write_file(const char *path, const struct report *report,
         error = out_file_close(&file);
     }
     if (error) {
-        fail(STATUS_FAILED, "%s: %s", path, strerror(error));
+        command_fail(COMMAND_FAILED, "%s: %s", path, strerror(error));
     }
 }
 
@@ -238,7 +216,7 @@ run_command(const struct options *o)
     check_file(o->csv);
     if (o->json && o->csv
         && (out_file_is_same(o->json, o->csv) || (is_stdout(o->json) && is_stdout(o->csv)))) {
-        fail(STATUS_USAGE, "--csv %s: that is the file for JSON", o->csv);
+        command_fail(COMMAND_USAGE, "--csv %s: that is the file for JSON", o->csv);
     }
     char *error = run(&o->run, &report, is_stdout(o->json) || is_stdout(o->csv) ? stderr : stdout);
     if (o->json) {
@@ -248,7 +226,7 @@ run_command(const struct options *o)
         write_file(o->csv, &report, report_write_csv);
     }
     if (error) {
-        fail(STATUS_FAILED, "%s", error);
+        command_fail(COMMAND_FAILED, "%s", error);
     }
     run_uninit(&report);
     return 0;
@@ -282,17 +260,20 @@ main(int argc, char *argv[])
     vlog_set_levels(NULL, VLF_CONSOLE, VLL_ERR);
     if (!command) {
         parse_options(NULL, argc, argv); /* --help and --version. */
-        fail(STATUS_USAGE, "a command is missing: there are run and agents (castscale --help)");
+        command_fail(COMMAND_USAGE,
+                     "a command is missing: there are run and agents (castscale --help)");
     }
     bool is_run = !strcmp(command, "run");
     if (!is_run && strcmp(command, "agents") != 0) {
-        fail(STATUS_USAGE, "unknown command '%s'%s: there are run and agents (castscale --help)",
-             command, did_you_mean(command, commands));
+        command_fail(COMMAND_USAGE,
+                     "unknown command '%s'%s: there are run and agents (castscale --help)", command,
+                     did_you_mean(command, commands));
     }
     argv[1] = argv[0];
     struct options o = parse_options(command, argc - 1, argv + 1);
     if (optind < argc - 1) {
-        fail(STATUS_USAGE, "unexpected argument '%s' (castscale --help)", argv[1 + optind]);
+        command_fail(COMMAND_USAGE, "unexpected argument '%s' (castscale --help)",
+                     argv[1 + optind]);
     }
     signal(SIGPIPE, SIG_IGN);
     open_files_allow(); /* a session has one, here and in the registry's server. */
