@@ -586,7 +586,9 @@ apply(struct node_daemon *d, struct agent_registry *registry)
 {
     node_workers_stop(d);
     char *why = d->pending ? needs_one_thread(d) : NULL;
-    log_last_losses(d);
+    if (d->pending) {
+        log_last_losses(d);
+    }
     if (!why && d->pending && !configure_workers(d, &why)) {
         d->pending = false;
         node_ports_configure(d);
