@@ -265,17 +265,27 @@ take_leader(struct servers *all, struct server *leader, char **whyp)
 void
 server_find_leader(const struct ctl *ctl, struct server *leader)
 {
+    char *why = NULL;
+
     for (;;) {
         struct servers all;
-        char *why = NULL;
+        char *now = NULL;
 
         servers_ask(ctl, &all);
-        bool found = take_leader(&all, leader, &why);
+        bool found = take_leader(&all, leader, &now);
         bool final = db_is_one_socket(ctl->db) && !found && all.n && all.servers[0].refused;
         servers_uninit(&all);
         if (found) {
+            free(now);
             free(why);
             return;
+        }
+        /* A round that the deadline has cut short knows less than the one before. */
+        if (!why || time_msec() < ctl->deadline) {
+            free(why);
+            why = now;
+        } else {
+            free(now);
         }
         if (tool_is_interrupted()) {
             ctl_fail(CTL_UNAVAILABLE, "registry %s: interrupted", ctl->db);
@@ -284,7 +294,6 @@ server_find_leader(const struct ctl *ctl, struct server *leader)
             ctl_fail(CTL_UNAVAILABLE, "registry %s: %s%s", ctl->db,
                      strchr(ctl->db, ',') ? "there is no leader: " : "", why);
         }
-        free(why);
         tool_wait_interrupt();
         poll_timer_wait(LEADER_MSEC);
         poll_block();
