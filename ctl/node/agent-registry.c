@@ -45,7 +45,7 @@ static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(6, 3);
 
 /* The server looks at each answer for each agent, and keeps what it has not told some of them yet: when all
  * answer at the same moment that is much of the time, and most of the memory (docs/scale.md). */
-#define ANSWER_NSEC_PER_AGENT 1500
+#define ANSWER_NSEC_PER_AGENT 2500
 
 struct agent_registry {
     struct ovsdb_idl *idl;
