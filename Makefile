@@ -466,7 +466,7 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)! tests/fuzz/has-libfuzzer || $(MAKE) --no-print-directory FUZZ=1 fuzzers
 	$(Q)$(FORKING) tests/summary --beside unit-san='build-san/tests/unit --suites' unit='build/tests/unit --suites' \
 	    sim='build/tests/castsim --count 200 --fresh 100' $(SIM_TIERS) \
-	    sim-san='build-san/tests/castsim --count 60 --fresh 40' fuzz='tests/fuzz/check 10' \
+	    sim-san='build-san/tests/castsim --count 40 --fresh 20' fuzz='tests/fuzz/check 10' \
 	    --alone $(ALONE_TIERS) doctor=tests/doctor/run install=tests/install/run wireshark=tests/wireshark/run \
 	    bench=tests/bench/run lab=tests/lab/run bad-input=tests/bad-input/run vm=tests/vm/run e2e=tests/e2e/run \
 	    blockdev=tests/blockdev/run \
