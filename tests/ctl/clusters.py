@@ -573,7 +573,7 @@ def cluster_changes(w):
     """A backup comes back in a cluster; servers leave and join."""
     w.ready_group()
     c = Cluster(w)
-    # Who is stopped below holds no election when it goes on: who joins during one may never hear that it has.
+    # Who is stopped below holds no election when it goes on: one that joined then was seen not to hear of it for 30 s.
     c.hold_elections_later()
     c.connect(0)
     before = content(w)

@@ -286,7 +286,6 @@ def castd_reads_first(w):
     parts.close()
 
 
-
 def castd_is_refused(w):
     """Whichever write of castd the registry refuses, the end is the same.  It says so meanwhile."""
     counted = relayed_castd(w, lambda _: None)
