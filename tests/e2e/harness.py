@@ -31,12 +31,19 @@ MTU = 4096
 # A lost NAK costs a time-out: 4.096 us * 2^18 is about a second.
 QP_TIMEOUT = '18'
 
-# Seconds after which something hangs, on however busy a machine.
+# Seconds after which something hangs, on however busy a machine.  What a failed case leaves may keep each one behind
+# it waiting, so from then on they have less.
 PATIENCE = 600
+PATIENCE_AFTER_FAILURE = 60
 
 
 class Failure(Exception):
     """A case's expectation did not hold."""
+
+
+def lose_patience():
+    global PATIENCE  # pylint: disable=global-statement
+    PATIENCE = PATIENCE_AFTER_FAILURE
 
 
 def check(condition, message, *args):
@@ -558,6 +565,7 @@ class Suite:
             print('ok    %s (%.1f s) %s' % (name, took, where(function)), flush=True)
         else:
             self.failed += 1
+            lose_patience()
             print('FAIL  %s (%.1f s) %s: %s\n%s'
                   % (name, took, where(function), why, lab.logs(sizes)), flush=True)
         return why is None
