@@ -453,7 +453,8 @@ CONFORMANCE = tests/conformance/run$(if $(filter 1,$(V)), -v)
 
 # What both 'make check' and 'make conformance' run: tiers that tests of the draft's requirements are in.
 # castsim takes seeds that are always the same, and others.
-SIM_TIERS = sim-defects='build/tests/castsim --defects' sim-compare='build/tests/castsim $(COMPARE)' \
+SIM_TIERS = sim='build/tests/castsim --count 200 --fresh 50' sim-defects='build/tests/castsim --defects' \
+    sim-compare='build/tests/castsim $(COMPARE)' \
     sim-congestion='build/tests/castsim --congestion' sim-paths='build/tests/castsim --paths'
 ALONE_TIERS = net=tests/net/run ctl=tests/ctl/run api=tests/api/run
 
@@ -465,8 +466,7 @@ check: ## install, build and run every tier (what CI runs)
 	+$(Q)$(MAKE) --no-print-directory SAN=1 unit-built fuzzers sim-built
 	+$(Q)! tests/fuzz/has-libfuzzer || $(MAKE) --no-print-directory FUZZ=1 fuzzers
 	$(Q)$(FORKING) tests/summary --beside unit-san='build-san/tests/unit --suites' unit='build/tests/unit --suites' \
-	    sim='build/tests/castsim --count 200 --fresh 100' $(SIM_TIERS) \
-	    sim-san='build-san/tests/castsim --count 40 --fresh 20' fuzz='tests/fuzz/check 10' \
+	    $(SIM_TIERS) sim-san='build-san/tests/castsim --count 40 --fresh 20' fuzz='tests/fuzz/check 10' \
 	    --alone $(ALONE_TIERS) doctor=tests/doctor/run install=tests/install/run wireshark=tests/wireshark/run \
 	    bench=tests/bench/run lab=tests/lab/run bad-input=tests/bad-input/run vm=tests/vm/run e2e=tests/e2e/run \
 	    blockdev=tests/blockdev/run \
@@ -548,7 +548,7 @@ net: all net-built ## real daemons and ports in network namespaces, without RDMA
 .PHONY: conformance
 conformance: all unit-built net-built sim-built ## is each requirement of docs/conformance.md proven by a test (root)
 	$(Q)status=0; \
-	tests/summary --missing --beside unit='$(B)/tests/unit --suites' sim='$(CASTSIM) --count 200 --fresh 100' $(SIM_TIERS) \
+	tests/summary --missing --beside unit='$(B)/tests/unit --suites' $(SIM_TIERS) \
 	    --alone $(ALONE_TIERS) e2e=tests/e2e/run || status=1; \
 	$(CONFORMANCE) && exit $$status
 

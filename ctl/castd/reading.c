@@ -42,15 +42,18 @@ ask(struct ovsdb_idl *idl, size_t i)
     return ovsdb_idl_get_condition_seqno(idl) >= seqno;
 }
 
+/* A table is asked for when the one before it still comes: so the server goes on while castd makes rows of
+ * what has come.  The IDL sends one request at a time. */
 void
 reading_run(struct reading *r, struct ovsdb_idl *idl)
 {
-    if (r->done || (r->n_asked && !ask(idl, r->n_asked - 1))) {
+    const size_t n = ARRAY_SIZE(set_condition);
+
+    if (r->done) {
         return;
     }
-    if (r->n_asked < ARRAY_SIZE(set_condition)) {
+    if (r->n_asked < n && (r->n_asked < 2 || ask(idl, r->n_asked - 2))) {
         ask(idl, r->n_asked++);
-    } else {
-        r->done = true;
     }
+    r->done = r->n_asked == n && ask(idl, n - 2) && ask(idl, n - 1);
 }

@@ -254,8 +254,22 @@ class Parts(Relay):
 
 
 def castd_reads_first(w):
-    """castd reads large tables one after the other, and concludes nothing from rows that it has not read yet.  A
-    connection that is lost meanwhile changes nothing."""
+    """castd reads large tables one after the other, and concludes nothing from rows that it has not read yet."""
+    read_first(w, None)
+
+
+def castd_reads_again(w):
+    """A connection that is lost meanwhile changes nothing, whichever table has been asked for."""
+    for cut in 1, 2:
+        world = type(w)()
+        try:
+            read_first(world, cut)
+        finally:
+            world.close()
+
+
+def read_first(w, cut):
+    """'cut': the part that the connection is lost with."""
     def rows():
         return {t: sorted(w.db.rows(t), key=lambda r: r['_uuid'])
                 for t in ('Group', 'Source', 'Member', 'Tree_Node', 'Branch', 'Global')}
@@ -275,9 +289,11 @@ def castd_reads_first(w):
         said = subprocess.run(['ovs-appctl', '-t', os.path.join(w.dir, 'castd.ctl'), 'rocecast/metrics'],
                               check=True, capture_output=True, text=True).stdout
         check('rocecast_castd_active 0' in said and 'rocecast_group' not in said, 'metrics: %s', said)
-        parts.cut = n == 2
+        parts.cut = n == cut
         parts.go.release()
-    wait_until('it asks again', lambda: parts.asked == 3)
+    if not cut:
+        wait_until('it asks for part 3', lambda: parts.asked == 3)
+        check_equal('castd', w.status('castd'), 'reading the registry')
     parts.go.release(100)
     wait_until('it is active', lambda: w.status('castd') == 'active')
     w.castctl('--timeout 60 group list')
@@ -425,5 +441,5 @@ def castctl_is_refused(w):
         r'then\)', p.stderr.strip()), 'a command done unheard: %d: %r', p.returncode, p.stderr)
 
 
-CASES = (castd_reads_first, castd_is_refused, castd_says_so, swedge_is_refused, srcagent_is_refused, agent_says_so,
+CASES = (castd_reads_first, castd_reads_again, castd_is_refused, castd_says_so, swedge_is_refused, srcagent_is_refused, agent_says_so,
          castctl_is_refused)

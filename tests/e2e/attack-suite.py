@@ -26,12 +26,12 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from captures import (BTH, ETH, ICRC, IP6, OP_ACK, OP_WRITE_ONLY, PSN_MASK, RETH, UDP,
                       Encapsulated, Roce, distance, icrc, packed, parse_capture, read_pcap)
 from harness import (BIN, FAULTS, MTU, PATIENCE, Captures, Lab, Receiver, Source, Suite, castctl,
-                     castctl_json, check, check_equal, data_flows, down_leaves_nothing, group_add,
-                     network_snapshot, pattern, running, wait_until, work_file)
+                     castctl_json, check, check_equal, data_flows, down_leaves_nothing, network_snapshot,
+                     pattern, running, wait_until, work_file)
 from trees import FIG1
 
 BLOCK = 4 * MTU
-DATA = pattern(16 * BLOCK, 9)
+DATA = pattern(4 * BLOCK, 9)
 # A region is longer: what nobody is to write stays zero.
 REGION = DATA + bytes(MTU)
 # So far ahead that no transfer of these cases gets there.
@@ -138,7 +138,8 @@ class Transfer:
         self.name = group
         for earlier in castctl_json('group', 'list'):    # nodes would ask its receivers how they are.
             castctl('--wait=agents', 'group', 'del', earlier['name'])
-        group_add(group, '--mtu', str(MTU), *options)
+        # Some seconds, as what is sent again in vain takes the VM's time too.
+        castctl('group', 'add', group, '--timeout', '20', '--mtu', str(MTU), *options)
         self.receivers = {host: Receiver(lab, group, host, len(REGION)) for host in lab.receivers}
         self.source = self.shown = None
         self.start(1)
@@ -258,7 +259,7 @@ class AttackLab(Lab):
         else in the VM, attacks too, is to have its time."""
         super().up()
         self.by_peer = {(node, peer): port for node, port, peer in self.links()}
-        castctl('--wait=agents', 'link', 'impair', 'n6', 'sa', 'delay=100ms')
+        castctl('--wait=agents', 'link', 'impair', 'n6', 'sa', 'delay=500ms')
         return self
 
     def port(self, node, peer):

@@ -494,7 +494,7 @@ def main():
         suite.long_case('write behind a send to one that is not ready',
                         not_ready('write', WRITES, 1), lab)
         suite.case('all operations on one QP, one is not ready', not_ready('mixed', MIXED, 3), lab)
-        suite.case('the longest of three RNR timers', longest_timer, lab)
+        suite.long_case('the longest of three RNR timers', longest_timer, lab)
         suite.case('a receiver refuses the key',
                    refused(Messages(('send', 100), ('write', 3000)), 'r5', '--bad-rkey',
                            NAK_REMOTE_ACCESS, REM_ACCESS_ERR), lab)
@@ -509,7 +509,7 @@ def main():
                    lab)
         suite.case('receivers are killed while nothing is sent', killed_while_idle, lab)
         suite.long_case('receivers join in mid-stream', joins, lab)
-        suite.case('a receiver refuses the key, policy prune', refusal_is_pruned, lab)
+        suite.long_case('a receiver refuses the key, policy prune', refusal_is_pruned, lab)
         suite.case('castbench names who is lost, policy fail-group',
                    castbench_names('fail-group'), lab)
         suite.long_case('castbench names who is lost, policy prune', castbench_names('prune'), lab)

@@ -493,7 +493,7 @@ GROUP_CASES = {
     'group_planned': group_planned,
 }
 # The others with LONG=1.
-SHORT = ['spine_killed', 'answers_way', 'compared', 'planned', 'congested']
+SHORT = ['spine_killed', 'answers_way', 'planned', 'congested']
 
 
 def in_lab(suite, lab, cases):

@@ -111,7 +111,7 @@ def loss(lab):
 def member_leaves(lab):
     """The only receiver of an edge leaves in mid-transfer: the edge leaves the tree."""
     group_add('leave', '--mtu', str(MTU))
-    data = pattern(16 * BLOCK, 23)
+    data = pattern(4 * BLOCK, 23)
     receivers = start_receivers(lab, 'leave', len(data))
     source = Source(lab, 'leave', '--file', work_file('leave.in', data), '--keep-sending')
     wait_until('data flows', lambda: data_flows(lab, 'leave', 'n6'))
