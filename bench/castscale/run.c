@@ -121,7 +121,7 @@ start_registry(struct world *w)
     const char *const serve[] = {"ovsdb-server", remote, control, file, NULL};
 
     error = process_run("ovsdb-tool", w->folder, create);
-    bool preloaded = allocator_preload();
+    unsigned preloaded = allocator_preload();
     error =
         error ? error : process_start(&w->parts[PART_REGISTRY], "ovsdb-server", w->folder, serve);
     allocator_unload(preloaded);

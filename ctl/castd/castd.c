@@ -40,6 +40,10 @@ VLOG_DEFINE_THIS_MODULE(castd);
 #define LOCK_NAME          "rocecast_castd"
 #define DEFAULT_FABRIC_MTU 9000
 
+/* jemalloc, which castd is linked with, reads it (jemalloc(3)): huge pages, as rows are read in no order. */
+extern const char *malloc_conf;
+const char *malloc_conf = "thp:always";
+
 struct castd_loop {
     struct ovsdb_idl *idl;
     struct registry_reach reach;

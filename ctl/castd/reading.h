@@ -4,7 +4,8 @@
  *
  * The registry's server composes an answer as a whole, and the client has all of it as JSON before it makes
  * rows of it.  With thousands of groups that is most of castd's start, and in parts it takes less time: the
- * server composes one while castd makes rows of another (docs/scale.md).  What has been asked for is followed from then on, also over connections that are lost.
+ * server composes one while castd makes rows of another (docs/scale.md).  What has been asked for is followed
+ * from then on, also over connections that are lost.
  */
 #ifndef CTL_CASTD_READING_H
 #define CTL_CASTD_READING_H 1

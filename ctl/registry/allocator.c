@@ -8,20 +8,37 @@
 
 #include <stdlib.h>
 
-/* What the dynamic linker reads.  systemd/rocecast-registry.service.in has the same. */
-#define VARIABLE "LD_PRELOAD"
-#define LIBRARY  "libjemalloc.so.2"
+#include "util.h"
 
-bool
+/* What the dynamic linker reads, and what jemalloc does.  systemd/rocecast-registry.service.in has the same. */
+static const struct {
+    const char *name, *value;
+} variables[] = {
+    {"LD_PRELOAD", "libjemalloc.so.2"},
+    {"MALLOC_CONF", "thp:always"},
+};
+
+unsigned
 allocator_preload(void)
 {
-    return !getenv(VARIABLE) && !setenv(VARIABLE, LIBRARY, 1);
+    unsigned set = 0;
+
+    if (!getenv(variables[0].name)) {
+        for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+            if (!getenv(variables[i].name) && !setenv(variables[i].name, variables[i].value, 1)) {
+                set |= 1u << i;
+            }
+        }
+    }
+    return set;
 }
 
 void
-allocator_unload(bool preloaded)
+allocator_unload(unsigned set)
 {
-    if (preloaded) {
-        unsetenv(VARIABLE);
+    for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+        if (set & 1u << i) {
+            unsetenv(variables[i].name);
+        }
     }
 }

@@ -194,7 +194,7 @@ lab_start_ovsdb(struct lab *lab, unsigned int number)
     char *extra[] = {xasprintf("--remote=punix:%s", socket.text),
                      xstrdup(lab_server_db(lab->name, number).text), NULL};
     unlink(socket.text); /* left by one that was killed: it is not to be taken for this one's. */
-    bool preloaded = allocator_preload();
+    unsigned preloaded = allocator_preload();
     char *error = lab_start_daemon(lab, NULL, lab->programs.ovsdb_server,
                                    lab_server_name(number).text, extra);
     allocator_unload(preloaded);
